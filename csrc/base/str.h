@@ -1,0 +1,69 @@
+/* Strings: borrowed slices, interned strings, and a growable text buffer for printers. */
+#ifndef XLAC_BASE_STR_H
+#define XLAC_BASE_STR_H
+
+#include "memory.h"
+#include "status.h"
+
+/* A borrowed run of bytes, not terminated. */
+typedef struct base_slice {
+  const char *p;
+  size_t n;
+} base_slice;
+
+#define BASE_SLICE(literal) ((base_slice){(literal), sizeof(literal) - 1})
+static inline base_slice base_slice_of(const char *s) { return (base_slice){s, strlen(s)}; }
+static inline bool base_slice_is(base_slice a, const char *s) {
+  return strlen(s) == a.n && memcmp(a.p, s, a.n) == 0;
+}
+
+/* An interned, immutable string: within one table equal strings are one pointer. s is terminated by 0 (and may hold others). */
+typedef struct base_istr {
+  uint32_t n;
+  uint32_t hash;
+  char s[];
+} base_istr;
+
+typedef struct base_interner {
+  base_arena *arena; /* the strings live here */
+  const base_istr **slots;
+  uint32_t n, cap; /* cap is a power of two */
+} base_interner;
+
+void base_interner_init(base_interner *t, base_arena *arena);
+void base_interner_free(base_interner *t); /* the table; the strings go with the arena */
+/* NULL when out of memory. */
+const base_istr *base_intern(base_interner *t, const char *s, size_t n);
+/* NULL when absent. */
+const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n);
+uint32_t base_hash(const char *s, size_t n);
+
+/* A growable text buffer. An allocation failure sets `failed` and later writes are dropped, so that printers check once. */
+typedef struct base_text {
+  base_alloc alloc;
+  char *s; /* not terminated until base_text_cstr */
+  size_t n, cap;
+  bool failed;
+} base_text;
+
+void base_text_init(base_text *t, base_alloc alloc);
+void base_text_free(base_text *t);
+bool base_text_grow(base_text *t, size_t more);
+static inline void base_put(base_text *t, const char *s, size_t n) {
+  if (t->cap - t->n < n && !base_text_grow(t, n)) return;
+  memcpy(t->s + t->n, s, n);
+  t->n += n;
+}
+static inline void base_putc(base_text *t, char c) {
+  if (t->cap == t->n && !base_text_grow(t, 1)) return;
+  t->s[t->n++] = c;
+}
+static inline void base_puts(base_text *t, const char *s) { base_put(t, s, strlen(s)); }
+#define BASE_PUT(t, literal) base_put((t), (literal), sizeof(literal) - 1)
+void base_put_i64(base_text *t, int64_t v);
+void base_put_u64(base_text *t, uint64_t v);
+void base_putf(base_text *t, const char *format, ...) BASE_PRINTF(2, 3);
+/* Terminates and returns the text, or NULL when a write failed; the buffer still owns it. */
+char *base_text_cstr(base_text *t);
+
+#endif

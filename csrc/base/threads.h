@@ -1,0 +1,26 @@
+/* A thread pool with a deterministic parallel-for. Respects CPU affinity and cgroup CPU quotas; survives fork (a child
+ * starts fresh threads on first use); a pool of size 1 makes no thread. */
+#ifndef XLAC_BASE_THREADS_H
+#define XLAC_BASE_THREADS_H
+
+#include "memory.h"
+#include "status.h"
+
+typedef struct base_pool base_pool;
+
+/* How many CPUs this process may really use: min(affinity mask, ceil(cgroup v1/v2 quota / period)), at least 1. */
+uint32_t base_cpu_count(void);
+
+/* threads == 0 asks for base_cpu_count(). Threads start on first use. NULL and an error when out of memory. */
+XLAC_MUST_USE int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err);
+void base_pool_destroy(base_pool *p); /* waits for running work */
+uint32_t base_pool_size(const base_pool *p);
+/* Threads started so far (0 for a pool of size 1). */
+uint32_t base_pool_started(const base_pool *p);
+
+/* Calls fn(ctx, begin, end) over disjoint ranges covering [0, n), each a multiple of `grain` long but the last. How ranges
+ * are cut depends on n and grain only, never on the number of threads, so results are the same for any pool. Returns when
+ * all are done; the caller's thread takes part. Nested calls run inline. Thread-safe. */
+void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end), void *ctx);
+
+#endif
