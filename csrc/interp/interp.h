@@ -1,0 +1,117 @@
+/* The reference interpreter: every op, every type, plain loops on dense row-major arrays. The oracle of all executors.
+ *
+ * Values are reference counted (atomically); a value is immutable while its count is over 1, and its holder may write in place
+ * while the count is 1 (interp_make_unique). Errors carry the op's name and line; the evaluator adds them. */
+#ifndef XLAC_INTERP_INTERP_H
+#define XLAC_INTERP_INTERP_H
+
+#include <stdatomic.h>
+
+#include "../ir/ir.h"
+
+typedef enum interp_kind { INTERP_ARRAY, INTERP_TUPLE, INTERP_TOKEN } interp_kind;
+
+typedef struct interp_value interp_value;
+struct interp_value {
+  atomic_uint refs;
+  uint8_t kind;    /* interp_kind */
+  uint8_t dtype;   /* base_dtype */
+  uint32_t rank;
+  int64_t *dims;   /* actual sizes: a dynamic dimension's present size */
+  int64_t count;   /* product of dims */
+  void *data;      /* row-major dense, base_dtype_bytes each, no padding; aligned to 64 when owned, maybe unaligned when
+                      lent: read and write elements with memcpy or through unaligned-safe types */
+  bool lent;       /* data belongs to somebody else (an argument): never written in place */
+  void (*release)(void *ctx); /* called when a lent value dies, may be NULL; any thread */
+  void *release_ctx;
+  uint32_t n_elements; /* tuples */
+  interp_value **elements;
+  base_alloc alloc;
+};
+
+/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: results[i] has dtype, dims and data. */
+typedef int interp_custom_call_fn(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands,
+                                  interp_value **result, xlac_error *err);
+typedef struct interp_registry interp_registry;
+
+typedef struct interp_options {
+  base_alloc alloc;
+  /* Polled at least every ~50 ms of work; true stops the run with INTERRUPTED. May be NULL. */
+  bool (*interrupted)(void *ctx);
+  void *interrupt_ctx;
+  const interp_registry *registry; /* NULL: only the built-in custom calls */
+  uint64_t seed;                   /* of rng and rng-get-and-update-state */
+  int64_t replica, partition;
+} interp_options;
+
+/* The state of one run; one thread. */
+typedef struct interp_ctx {
+  interp_options options;
+  xlac_error *err;
+  uint32_t depth;       /* of nested computations; limited */
+  uint64_t ticks;       /* work since the last poll */
+  uint64_t rng_state[2];
+  void *lanes;          /* async: pending results by start op */
+} interp_ctx;
+
+/* Evaluates one op: operands are borrowed; *out receives a new reference. The op's module is verified. */
+typedef int interp_eval_fn(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out);
+extern interp_eval_fn *const interp_table[IR_OP_COUNT];
+
+/* Runs the module's entry. args are borrowed, one per entry parameter; verifies the module first unless already verified.
+ * *out: a new reference. engine.c */
+XLAC_MUST_USE int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, interp_value *const *args,
+                             interp_value **out, xlac_error *err);
+/* Evaluates computation c on borrowed args. For ops with called computations. engine.c */
+XLAC_MUST_USE int interp_call(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
+                              interp_value **out);
+/* Fails ctx's run with an error about `op`. */
+int interp_fail(interp_ctx *ctx, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
+/* Counts `work` element operations, polls for interruption now and then. Nonzero: stop. Call it in outer loops. */
+int interp_tick(interp_ctx *ctx, uint64_t work);
+
+/* --- applying a called computation to elements: apply.c ---
+ * Reducers, comparators, scatter and map bodies work on scalars. interp_apply runs `c` elementwise on n lanes at once: args[i] is
+ * an array of n scalars of parameter i's type (dims ignored, dense), outs[j] receives the n results of result j (a tuple root's
+ * elements, or the one root). Bodies of elementwise ops, constants, tuples, gte, broadcasts of scalars are run vectorised;
+ * any other body is run lane by lane through interp_call; the results are the same. outs must not overlap args. */
+typedef struct interp_body interp_body; /* a computation prepared for this, once per op evaluation */
+XLAC_MUST_USE int interp_body_prepare(interp_ctx *ctx, const ir_computation *c, interp_body **out);
+void interp_body_free(interp_body *b);
+XLAC_MUST_USE int interp_apply(interp_ctx *ctx, interp_body *b, int64_t n, const void *const *args, void *const *outs);
+/* If the body is exactly root = op(param0, param1) of the given operands in either order where commutative: its opcode; for
+ * compare bodies the opcode is COMPARE. Else IR_OP_INVALID. For fast paths that give the same bits. */
+ir_opcode interp_body_opcode(const interp_body *b);
+
+/* --- values: value.c --- NULL / nonzero when out of memory (err filled through ctx). */
+interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims); /* data not zeroed */
+/* An array shaped like op's result type. */
+interp_value *interp_array_for(interp_ctx *ctx, const ir_op *op);
+interp_value *interp_tuple(interp_ctx *ctx, uint32_t n, interp_value *const *elements); /* takes new references */
+interp_value *interp_token(interp_ctx *ctx);
+interp_value *interp_from_literal(interp_ctx *ctx, const ir_literal *l); /* lent: the module owns the data */
+/* Wraps memory of somebody else. */
+interp_value *interp_lend(base_alloc alloc, base_dtype dtype, uint32_t rank, const int64_t *dims, void *data,
+                          void (*release)(void *), void *release_ctx);
+static inline interp_value *interp_retain(interp_value *v) {
+  atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+  return v;
+}
+void interp_release(interp_value *v); /* NULL is fine */
+/* v itself if nobody else holds it and it is not lent, else a copy; consumes the reference to v. */
+interp_value *interp_make_unique(interp_ctx *ctx, interp_value *v);
+/* The same data under other dims (consumes no reference; shares data by holding v). */
+interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims);
+
+/* Row-major strides in elements of dims. */
+void interp_strides(uint32_t rank, const int64_t *dims, int64_t *strides);
+
+/* --- the custom-call registry: registry.c --- */
+XLAC_MUST_USE int interp_registry_create(interp_registry **out, base_alloc alloc, xlac_error *err);
+void interp_registry_destroy(interp_registry *r);
+/* Replaces an earlier entry of that name. Not while a run uses the registry. */
+XLAC_MUST_USE int interp_registry_add(interp_registry *r, const char *target, interp_custom_call_fn *fn, void *ctx,
+                                      xlac_error *err);
+interp_custom_call_fn *interp_registry_find(const interp_registry *r, const char *target, void **ctx);
+
+#endif

@@ -1,0 +1,210 @@
+/* The IR: modules, computations, ops. Plain structs in the module's arena; nothing is freed singly.
+ * Thread-compatible: any number of threads may read a module, one may edit it while nobody reads.
+ *
+ * One IR serves HLO and StableHLO. HLO ops have one result, maybe of tuple type, and call named computations; StableHLO ops
+ * have n results and own regions, which are computations with `owner` set that may use values from outside. */
+#ifndef XLAC_IR_IR_H
+#define XLAC_IR_IR_H
+
+#include "attr.h"
+#include "literal.h"
+#include "../base/map.h"
+#include "opcode.h"
+
+/* A result of an op. HLO: index is always 0. */
+typedef struct ir_value {
+  ir_op *op;
+  uint32_t index;
+} ir_value;
+
+/* An operand slot, and its link in the list of its value's users. Edit through ir_set_operand only. */
+typedef struct ir_use {
+  ir_op *op;      /* the op whose result is used (never NULL in a whole module) */
+  uint32_t index; /* which result */
+  uint32_t slot;  /* which operand of user */
+  ir_op *user;
+  struct ir_use *next, **link; /* next use of op; the pointer that points here */
+} ir_use;
+
+struct ir_op {
+  uint16_t opcode; /* ir_opcode */
+  uint16_t n_results;
+  uint32_t id; /* dense, unique in the module, < module->n_ids: side tables are flat arrays */
+  uint32_t n_operands, operand_cap;
+  ir_use *operands;
+  const ir_type *type;          /* of result 0 */
+  const ir_type *const *types;  /* of all results; &type when there is one */
+  const base_istr *name;        /* without '%'; unique in the module after ir_uniquify_names; never NULL */
+  ir_attr *attrs;               /* n_attrs, any order; printers use the order of ops.def */
+  uint16_t n_attrs, attr_cap;
+  uint32_t n_called;
+  ir_computation **called; /* roles by opcode, see ops.def: while is {condition, body}, select-and-scatter {select, scatter} */
+  union {
+    int64_t number;            /* PARAMETER: its number */
+    const ir_literal *literal; /* CONSTANT: its value */
+  } u;
+  uint32_t n_control_preds;
+  ir_op **control_preds;
+  ir_use *uses; /* head of the list of uses of any result; order unspecified */
+  ir_computation *parent;
+  ir_op *prev, *next; /* in the computation's order: text order, or creation order */
+  uint32_t line, col; /* in the text it came from, from 1; 0 none */
+};
+
+struct ir_computation {
+  ir_module *module;
+  uint32_t id;
+  const base_istr *name;
+  ir_op *first, *last;
+  uint32_t n_ops;
+  ir_value *results; /* HLO: one, the root */
+  uint32_t n_results;
+  ir_op **params; /* by number; no holes in a verified module, NULL where one is missing */
+  uint32_t n_params;
+  const base_istr *execution_thread; /* NULL is "main" */
+  ir_op *owner;                      /* the op whose region this is, or NULL */
+  const ir_dict *frontend_attributes;
+  ir_computation *prev, *next; /* in the module's order: text order */
+  uint32_t line, col;
+  bool hidden; /* made for async sugar: printed inside its start op when that reparses to the same */
+};
+
+typedef struct ir_location {
+  uint32_t file, function; /* 1-based rows of file_names, function_names */
+  int64_t line, end_line, column, end_column;
+} ir_location;
+typedef struct ir_frame {
+  uint32_t location, parent; /* 1-based rows; parent == own row: none */
+} ir_frame;
+/* FileNames, FunctionNames, FileLocations, StackFrames. Row i stands at [i-1]. */
+typedef struct ir_source_tables {
+  uint32_t n_files, n_functions, n_locations, n_frames;
+  const base_istr **files, **functions;
+  ir_location *locations;
+  ir_frame *frames;
+} ir_source_tables;
+
+typedef struct ir_donor {
+  int64_t parameter;
+  const ir_ints *index;
+} ir_donor;
+
+/* The facts of the module header. */
+typedef struct ir_config {
+  bool is_scheduled;
+  uint32_t n_aliases;
+  ir_alias *aliases; /* input_output_alias, sorted by output index */
+  uint32_t n_donors;
+  ir_donor *donors; /* buffer_donor, sorted, no duplicates */
+  const ir_ints *alias_passthrough_params; /* or NULL */
+  bool has_entry_layout;
+  uint32_t n_entry_params;
+  const ir_type **entry_params; /* entry_computation_layout */
+  const ir_type *entry_result;
+  const ir_ints *spmd_to_parameters, *spmd_to_output; /* allow_spmd_sharding_propagation_to_*, 0/1 lists, or NULL */
+  int64_t replica_count, num_partitions; /* 1 where not given */
+  const ir_dict *frontend_attributes;    /* or NULL */
+  const base_istr *origin_recovery_table; /* verbatim, or NULL */
+} ir_config;
+
+struct ir_module {
+  base_alloc alloc;
+  base_arena arena;
+  base_interner strings;
+  struct ir_type_table *types;
+  const base_istr *name;
+  ir_computation *first, *last;
+  ir_computation *entry; /* never NULL in a whole module */
+  uint32_t n_computations;
+  uint32_t n_ids, n_computation_ids; /* next dense ids */
+  ir_config config;
+  ir_source_tables sources;
+  bool verified; /* set by ir_verify, cleared by every edit */
+};
+
+#define IR_FOR_COMPUTATIONS(c, m) for (ir_computation *c = (m)->first; c; c = c->next)
+#define IR_FOR_OPS(op, c) for (ir_op *op = (c)->first; op; op = op->next)
+/* Safe against removal of `op` itself in the body. */
+#define IR_FOR_OPS_SAFE(op, c) for (ir_op *op = (c)->first, *op##_next = NULL; op && (op##_next = op->next, true); op = op##_next)
+#define IR_FOR_USES(use, op_) for (ir_use *use = (op_)->uses; use; use = use->next)
+
+/* --- making and editing: module.c, edit.c --- */
+XLAC_MUST_USE int ir_module_create(ir_module **out, const char *name, base_alloc alloc, xlac_error *err);
+void ir_module_destroy(ir_module *m);
+XLAC_MUST_USE int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err);
+
+/* Appends an empty computation. The first one is the entry until ir_module::entry is set. NULL when out of memory. */
+ir_computation *ir_computation_new(ir_module *m, const char *name, size_t name_n);
+/* Appends an op with room for n_operands (all must then be set) and n_called. type may be NULL until set (parser).
+ * NULL when out of memory. A PARAMETER must be registered with ir_set_parameter. */
+ir_op *ir_op_new(ir_computation *c, ir_opcode opcode, const ir_type *type, const base_istr *name, uint32_t n_operands,
+                 uint32_t n_called);
+/* The same for n results. */
+ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, const ir_type *const *types,
+                   const base_istr *name, uint32_t n_operands, uint32_t n_called);
+XLAC_MUST_USE bool ir_set_parameter(ir_op *op, int64_t number);
+void ir_set_operand(ir_op *op, uint32_t slot, ir_value v);
+XLAC_MUST_USE bool ir_add_operand(ir_op *op, ir_value v);
+XLAC_MUST_USE bool ir_add_control_pred(ir_op *op, ir_op *pred);
+void ir_set_type(ir_op *op, const ir_type *t);
+/* HLO: makes `op` the one result. */
+XLAC_MUST_USE bool ir_set_root(ir_computation *c, ir_op *op);
+static inline ir_op *ir_root(const ir_computation *c) { return c->n_results ? c->results[0].op : NULL; }
+static inline ir_op *ir_operand(const ir_op *op, uint32_t i) {
+  assert(i < op->n_operands);
+  return op->operands[i].op;
+}
+/* The type of operand i's value. */
+static inline const ir_type *ir_operand_type(const ir_op *op, uint32_t i) {
+  assert(i < op->n_operands);
+  return op->operands[i].op->types[op->operands[i].index];
+}
+static inline uint32_t ir_use_count(const ir_op *op) {
+  uint32_t n = 0;
+  for (const ir_use *u = op->uses; u; u = u->next) n++;
+  return n;
+}
+/* Every use of `from` (operands, control edges and computation results too) becomes a use of `to`'s result of same index. */
+XLAC_MUST_USE bool ir_replace_uses(ir_op *from, ir_op *to);
+/* Unlinks an op that has no uses and is no result. Its struct stays readable until the module goes. */
+void ir_op_remove(ir_op *op);
+void ir_computation_remove(ir_computation *c); /* and its ops; nobody may call it */
+/* Moves op before `before` (NULL: to the end) of the same computation. */
+void ir_op_move(ir_op *op, ir_op *before);
+/* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands from `map` (op -> op, by
+ * pointer) where present, else kept (same module only); called computations from `map` too. NULL when out of memory. */
+
+ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map);
+const base_istr *ir_intern(ir_module *m, const char *s, size_t n);
+/* A name not in use yet: `stem`, else stem.1, stem.2 ... */
+const base_istr *ir_fresh_name(ir_module *m, const char *stem);
+/* Makes all op and computation names unique as XLA does: names.c. */
+XLAC_MUST_USE int ir_uniquify_names(ir_module *m, xlac_error *err);
+
+/* Where a called-computation attribute lives in op->called: TO_APPLY and CALLS at 0; while CONDITION 0, BODY 1;
+ * select-and-scatter SELECT 0, SCATTER 1; conditional TRUE_COMPUTATION 0, FALSE_COMPUTATION 1 or BRANCH_COMPUTATIONS i;
+ * custom-call CALLED_COMPUTATIONS i (or TO_APPLY 0). */
+/* --- orders: order.c. Arrays live in `arena`. NULL when out of memory. --- */
+/* XLA's post-order of a computation: operands and control predecessors first, dead roots in creation order. */
+ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n);
+/* Callees before callers, as XLA prints them. */
+ir_computation **ir_computation_order(const ir_module *m, base_arena *arena, uint32_t *n);
+
+/* --- async chains: chain.c --- */
+/* The start of the chain that an async start, update or done belongs to; NULL where the chain is broken. Linear. */
+ir_op *ir_async_start_of(const ir_op *op);
+/* The computation an async start/update/done wraps, or NULL. */
+ir_computation *ir_async_wrapped(const ir_op *op);
+
+/* --- inference and verification --- */
+/* The type that follows from op's opcode, operands, attributes and called computations; needs no op->type. For ops whose type
+ * does not follow (reshape, constant, custom-call, ...) the error is CANNOT_INFER. infer.c; one function per INFER() in ops.def. */
+XLAC_MUST_USE int ir_infer(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err);
+struct ir_verify_options {
+  bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation (docs/xla-differences.md) */
+};
+/* Every rule. On failure err has line, column and op of the first broken rule in text order; verify.c. Non-const: inference
+ * interns types, success sets m->verified. */
+XLAC_MUST_USE int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err);
+
+#endif

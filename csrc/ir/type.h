@@ -1,0 +1,122 @@
+/* Types: tensors with layouts and dynamic bounds, tuples, tokens, opaques, buffers, futures.
+ * Interned per module: within one module two types are the same type, layout included, iff their pointers are equal;
+ * `bare` pointers compare them without layouts. All types are immutable and live as long as their module. */
+#ifndef XLAC_IR_TYPE_H
+#define XLAC_IR_TYPE_H
+
+#include "../base/dtype.h"
+#include "../base/str.h"
+
+typedef struct ir_module ir_module;
+typedef struct ir_type ir_type;
+
+/* A dimension whose extent is not known at all ("?"). Its dynamic flag is set too. */
+#define IR_UNBOUNDED INT64_MIN
+/* A tile dimension that combines with the next ("*"). */
+#define IR_TILE_COMBINE INT64_MIN
+#define IR_MAX_RANK 64
+
+typedef enum ir_type_kind {
+  IR_TYPE_TENSOR,
+  IR_TYPE_TUPLE,
+  IR_TYPE_TOKEN,
+  IR_TYPE_OPAQUE,
+  IR_TYPE_BUFFER, /* b(f32[8]) : inner is the tensor */
+  IR_TYPE_FUTURE  /* StableHLO's !stablehlo.future<...> : elements */
+} ir_type_kind;
+
+typedef struct ir_tile {
+  uint32_t rank;
+  const int64_t *dims;
+} ir_tile;
+
+typedef struct ir_split {
+  int64_t dimension;
+  uint32_t n;
+  const int64_t *indices;
+} ir_split;
+
+/* Per-dimension storage form, the D(...) part: 'D' dense, 'C' compressed, 'S' singleton, 'H' loose compressed. */
+typedef struct ir_dim_level {
+  char form;
+  bool unique; /* no '+' suffix */
+  bool ordered; /* no '~' suffix */
+} ir_dim_level;
+
+/* A layout, XLA's {minor_to_major:suffixes}. minor_to_major is kept as written, the verifier checks that it permutes. */
+typedef struct ir_layout {
+  uint32_t rank;
+  const int64_t *minor_to_major;
+  const ir_dim_level *levels; /* rank of them, or NULL: all dense */
+  uint32_t n_tiles;
+  const ir_tile *tiles;
+  int64_t tail_padding; /* L(n), elements; 1 is none */
+  base_dtype index_type, pointer_type; /* #(..), *(..), or invalid */
+  int64_t element_bits; /* E(n), 0 is none */
+  int64_t memory_space; /* S(n), 0 is the default space */
+  uint32_t n_splits;
+  const ir_split *splits;
+  const ir_type *physical; /* P(...), or NULL */
+  int64_t metadata_prefix_bytes; /* M(n), 0 is none */
+} ir_layout;
+
+struct ir_type {
+  uint8_t kind;  /* ir_type_kind */
+  uint8_t dtype; /* base_dtype, tensors only */
+  bool has_dynamic; /* some dimension is dynamic, here or in an element */
+  uint32_t hash;
+  uint32_t rank;           /* tensors */
+  const int64_t *dims;     /* rank of them; the bound where dynamic, IR_UNBOUNDED for "?" */
+  const bool *dynamic;     /* rank of them, or NULL: all static */
+  const ir_layout *layout; /* interned, or NULL: none given. HLO text without one gets the default {rank-1,...,0} */
+  int64_t count;           /* elements (product of dims, bounds where dynamic); 0 if unbounded */
+  uint32_t n_elements;     /* tuples, futures */
+  const ir_type *const *elements;
+  const ir_type *inner; /* buffers */
+  const ir_type *bare;  /* this type with no layouts at any depth; itself when it has none */
+};
+
+/* Makers intern. NULL when out of memory or, for tensors, when the element count or its byte size overflows 63 bits, rank is
+ * over IR_MAX_RANK, or a dimension is negative; the error (err may be NULL) says which. `dynamic` may be NULL. */
+const ir_type *ir_tensor(ir_module *m, base_dtype dtype, uint32_t rank, const int64_t *dims, const bool *dynamic,
+                         const ir_layout *layout, xlac_error *err);
+/* The same with the default layout. */
+const ir_type *ir_tensor_default(ir_module *m, base_dtype dtype, uint32_t rank, const int64_t *dims, xlac_error *err);
+const ir_type *ir_scalar(ir_module *m, base_dtype dtype);
+const ir_type *ir_tuple(ir_module *m, uint32_t n, const ir_type *const *elements);
+const ir_type *ir_token(ir_module *m);
+const ir_type *ir_opaque(ir_module *m);
+const ir_type *ir_buffer(ir_module *m, const ir_type *inner);
+/* Copies and interns a layout (with everything it points to). */
+const ir_layout *ir_layout_intern(ir_module *m, const ir_layout *layout);
+const ir_layout *ir_layout_default(ir_module *m, uint32_t rank);
+/* `t` of any module as a type of `m`. */
+const ir_type *ir_type_import(ir_module *m, const ir_type *t);
+const ir_type *ir_type_with_layout(ir_module *m, const ir_type *t, const ir_layout *layout);
+const ir_type *ir_type_with_dtype(ir_module *m, const ir_type *t, base_dtype dtype);
+
+static inline bool ir_is_tensor(const ir_type *t) { return t->kind == IR_TYPE_TENSOR; }
+static inline bool ir_is_scalar(const ir_type *t) { return t->kind == IR_TYPE_TENSOR && t->rank == 0; }
+static inline bool ir_is_tuple(const ir_type *t) { return t->kind == IR_TYPE_TUPLE; }
+static inline bool ir_is_token(const ir_type *t) { return t->kind == IR_TYPE_TOKEN; }
+static inline bool ir_dim_is_dynamic(const ir_type *t, uint32_t d) { return t->dynamic && t->dynamic[d]; }
+/* Equal but for layouts. Works across modules. */
+bool ir_same_bare(const ir_type *a, const ir_type *b);
+/* Equal but for layouts and dynamic flags (XLA's Compatible). Works across modules. */
+bool ir_compatible(const ir_type *a, const ir_type *b);
+/* Compatible but for the element types too (float ones only when `float_only`). */
+bool ir_compatible_ignoring_dtype(const ir_type *a, const ir_type *b);
+/* Bytes of the logical value: count * bytes per element in host memory; the sum for tuples; 0 for the rest. */
+int64_t ir_type_bytes(const ir_type *t);
+/* Bytes as XLA counts them (ShapeUtil::ByteSizeOf): 4-bit types packed only when the layout says E(4). 8 per tuple entry. */
+int64_t ir_type_xla_bytes(const ir_type *t);
+/* The type at a tuple index path, or NULL. */
+const ir_type *ir_type_at(const ir_type *t, const int64_t *path, size_t n);
+/* Leaves of a type tree (tensors, tokens, ...), counted depth first. */
+uint32_t ir_type_leaves(const ir_type *t);
+/* Writes "f32[2,<=3]{1,0:T(8,128)}"; layouts only when asked. No index comments. For errors and debug views. */
+void ir_put_type(base_text *out, const ir_type *t, bool layouts);
+/* The same into a fixed buffer, cut with "..." where too long. Returns buf. */
+char *ir_type_text(const ir_type *t, char *buf, size_t size);
+
+#endif
