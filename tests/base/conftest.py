@@ -21,8 +21,11 @@ int base_oom(xlac_error *err, const char *what);
 const char *base_code_title(int code);
 const char *base_code_name(int code);
 
-typedef struct base_dtype_info { const char *text; uint8_t kind, bits, bytes, exponent_bits, mantissa_bits; int16_t bias; }
-    base_dtype_info;
+typedef struct base_dtype_info {
+  const char *text;
+  uint8_t kind, bits, bytes, exponent_bits, mantissa_bits;
+  int16_t bias;
+} base_dtype_info;
 const base_dtype_info *base_dtype_of(int t);
 void base_convert(int to, void *dst, int from, const void *src, size_t n);
 double base_load_f64(int t, const void *p);
@@ -112,7 +115,10 @@ if SANITIZERS:
 
 @pytest.fixture(scope="session")
 def module(tmp_path_factory):
-    """The compiled module: .lib has the C functions, .ffi makes C values. All files in one unit, as embedders build it."""
+    """The compiled module: .lib has the C functions, .ffi makes C values.
+
+    All files are one unit, as embedders may build it: that shows their static names to be distinct too.
+    """
     where = tmp_path_factory.mktemp("base")
     builder = cffi.FFI()
     builder.cdef(CDEF)
