@@ -80,7 +80,7 @@ static char *put_exponent(char *p, int x) {
 
 /* "%g" from the digits: fixed for exponents from -4 to n - 1, no zeros at the end of a fraction. */
 static char *put_general(char *p, digit_run r, int n) {
-  char digits[20];
+  char digits[20] = {0};
   write_digits(r.digits, n, digits);
   int kept = n, x = r.q + n - 1;
   while (kept > 1 && digits[kept - 1] == '0') --kept;

@@ -14,8 +14,9 @@ SOURCES = sorted((CSRC / "base").glob("*.c"))
 CDEF = """
 typedef struct xlac_error { int32_t code; uint32_t line; uint32_t col; char op[96]; char message[640]; char hint[256]; }
     xlac_error;
-int base_fail(xlac_error *err, int code, const char *format, ...);
-int base_fail_at(xlac_error *err, int code, uint32_t line, uint32_t col, const char *op, const char *format, ...);
+typedef enum base_code { BASE_OK, ... } base_code;
+int base_fail(xlac_error *err, base_code code, const char *format, ...);
+int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, const char *op, const char *format, ...);
 int base_hint(xlac_error *err, int status, const char *format, ...);
 int base_oom(xlac_error *err, const char *what);
 const char *base_code_title(int code);
