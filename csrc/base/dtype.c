@@ -53,6 +53,7 @@ static base_dtype long_name(const char *s, size_t n) {
 
 base_dtype base_dtype_from_text(const char *s, size_t n) {
   const unsigned char *u = (const unsigned char *)s;
+  if (n == 0 || u[n - 1] == 0) return BASE_DTYPE_INVALID; /* a 0 would make a longer name look like a shorter one */
   switch (n) {
     case 2: return short_name(NAME2(u[0], u[1]));
     case 3: return short_name(NAME3(u[0], u[1], u[2]));
@@ -91,3 +92,7 @@ bool base_float_is_signed(base_dtype t) {
   assert(base_dtype_is_float(t));
   return t != XLAC_F8E8M0FNU;
 }
+
+#undef NAME2
+#undef NAME3
+#undef NAME4
