@@ -86,7 +86,13 @@ void base_convert(base_dtype to, void *dst, base_dtype from, const void *src, si
   }
 }
 
+static uint32_t load_code(const void *p, size_t bytes) {
+  if (bytes == 1) return *(const base_loose_u8 *)p;
+  return bytes == 2 ? *(const base_loose_u16 *)p : *(const base_loose_u32 *)p;
+}
+
 double base_load_f64(base_dtype t, const void *p) {
+  if (base_dtype_is_float(t) && t != XLAC_F64) return base_float_to_f64(t, load_code(p, base_dtype_bytes(t)));
   double v;
   base_convert(XLAC_F64, &v, t, p, 1);
   return v;

@@ -53,6 +53,7 @@ static base_dtype long_name(const char *s, size_t n) {
 
 base_dtype base_dtype_from_text(const char *s, size_t n) {
   const unsigned char *u = (const unsigned char *)s;
+  if (n == 0 || u[n - 1] == 0) return BASE_DTYPE_INVALID; /* a 0 would make a longer name look like a shorter one */
   switch (n) {
     case 2: return short_name(NAME2(u[0], u[1]));
     case 3: return short_name(NAME3(u[0], u[1], u[2]));

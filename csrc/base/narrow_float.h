@@ -47,7 +47,7 @@ __attribute__((always_inline)) static inline uint32_t base_narrow_encode(base_na
   r = a >= 0x7F800000 || r > k.largest ? k.overflow : r;
   r = a > 0x7F800000 ? k.nan : r;
   uint32_t sign = x >> 31 << k.sign_bit;
-  return r | (k.has_negative_zero || r ? sign : 0);
+  return k.has_negative_zero ? r ^ sign : r ? r | sign : 0;
 }
 
 __attribute__((always_inline)) static inline float base_narrow_decode(base_narrow k, uint32_t bits) {
