@@ -91,3 +91,7 @@ bool base_float_is_signed(base_dtype t) {
   assert(base_dtype_is_float(t));
   return t != XLAC_F8E8M0FNU;
 }
+
+#undef NAME2
+#undef NAME3
+#undef NAME4
