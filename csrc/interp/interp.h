@@ -127,6 +127,14 @@ bool interp_is_unique(const interp_value *v);
 /* The same data under other dims (consumes no reference; shares data by holding v). */
 interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims);
 
+/* A value of type t with all elements zero, tuples and tokens too. zeros.c */
+interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t);
+/* The result of a start op: (first, second, zeros of op's remaining element types). eval_async.c */
+XLAC_MUST_USE int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second,
+                                     interp_value **out);
+/* Fails with PARTICIPANTS unless op's group is this participant alone. eval_collective.c */
+XLAC_MUST_USE int interp_collective_alone(interp_ctx *ctx, const ir_op *op);
+
 /* Bytes of an array's data. */
 static inline size_t interp_bytes(const interp_value *v) {
   return (size_t)v->count * base_dtype_bytes(v->dtype);
