@@ -31,8 +31,8 @@ struct interp_value {
   base_alloc alloc;
 };
 
-/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: results[i] has dtype, dims and
- * data. */
+/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: result[i], the leaves of op's
+ * result type depth first, have dtype, dims and data, all zero, but for those that alias an operand: they hold it. */
 typedef int interp_custom_call_fn(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands,
                                   interp_value **result, xlac_error *err);
 typedef struct interp_registry interp_registry;
@@ -134,6 +134,9 @@ XLAC_MUST_USE int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_va
                                      interp_value **out);
 /* Fails with PARTICIPANTS unless op's group is this participant alone. eval_collective.c */
 XLAC_MUST_USE int interp_collective_alone(interp_ctx *ctx, const ir_op *op);
+
+/* The built-in custom-call target "TopK". custom_topk.c */
+interp_eval_fn interp_custom_topk;
 
 /* Bytes of an array's data. */
 static inline size_t interp_bytes(const interp_value *v) {
