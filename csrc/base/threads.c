@@ -1,1 +1,260 @@
 #include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* A call of base_parallel_for is a job on its caller's stack, hung into the pool's list while it has ranges to give
+ * away. The caller works on its own job until no range is left, so every call ends even if no worker ever comes. A
+ * worker holds a job only while it is counted in `active`, which changes under the lock; the caller leaves when the job
+ * is unlinked and `active` is 0. */
+
+enum { MAX_RANGES = 1024, MAX_THREADS = 4096, SPINS = 300 };
+
+typedef struct pool_job {
+  void (*fn)(void *ctx, size_t begin, size_t end);
+  void *ctx;
+  size_t n, length, count; /* ranges of `length`, `count` of them */
+  _Atomic size_t next;     /* range to give away */
+  _Atomic uint32_t active; /* workers on it */
+  struct pool_job *after;
+} pool_job;
+
+struct base_pool {
+  base_alloc alloc;
+  uint32_t size, limit;    /* limit: of workers, less than size - 1 once the system refused one */
+  pthread_key_t inside;    /* not NULL in a thread that runs a range of this pool */
+  _Atomic int64_t process; /* whose threads these are; negative while that process sets the pool up again after fork */
+  pthread_mutex_t lock;
+  pthread_cond_t work, idle;
+  pool_job *jobs;
+  _Atomic uint32_t started;
+  _Atomic uint64_t posted; /* counts jobs, for workers that spin */
+  bool stopping, spins;
+  pthread_t threads[];
+};
+
+static void pause_cpu(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* At most MAX_RANGES, so that a tiny grain costs little; fixed, because the cuts must not depend on the threads. */
+static size_t range_length(size_t n, size_t grain) {
+  assert(n > 0 && grain > 0);
+  size_t grains = (n - 1) / grain + 1;
+  return grain * ((grains - 1) / MAX_RANGES + 1);
+}
+
+static void run_range(pool_job *job, size_t i) {
+  size_t begin = i * job->length, rest = job->n - begin;
+  assert(begin < job->n);
+  job->fn(job->ctx, begin, begin + (rest < job->length ? rest : job->length));
+}
+
+static void run_ranges(pool_job *job) {
+  size_t i;
+  while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->count) run_range(job, i);
+}
+
+static void run_inline(pool_job *job) {
+  for (size_t i = 0; i < job->count; ++i) run_range(job, i);
+}
+
+/* Under the lock: the first job with ranges left. */
+static pool_job *find_job(const base_pool *p) {
+  pool_job *job = p->jobs;
+  while (job && atomic_load_explicit(&job->next, memory_order_relaxed) >= job->count) job = job->after;
+  return job;
+}
+
+/* Holding the lock: sleeps until there may be work, at first by looking on for some microseconds without it. */
+static void await_work(base_pool *p) {
+  uint64_t seen = atomic_load(&p->posted);
+  if (p->spins) {
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < SPINS && atomic_load_explicit(&p->posted, memory_order_relaxed) == seen; ++i) pause_cpu();
+    pthread_mutex_lock(&p->lock);
+  }
+  if (atomic_load(&p->posted) == seen && !p->stopping) pthread_cond_wait(&p->work, &p->lock);
+}
+
+static void help_job(base_pool *p, pool_job *job) {
+  atomic_fetch_add(&job->active, 1);
+  pthread_mutex_unlock(&p->lock);
+  run_ranges(job);
+  pthread_mutex_lock(&p->lock);
+  if (atomic_fetch_sub(&job->active, 1) == 1) pthread_cond_broadcast(&p->idle);
+}
+
+static void *worker_main(void *arg) {
+  base_pool *p = arg;
+#ifdef __linux__
+  prctl(PR_SET_NAME, "xlac-worker", 0, 0, 0);
+#endif
+  pthread_setspecific(p->inside, p);
+  pthread_mutex_lock(&p->lock);
+  for (;;) {
+    pool_job *job = find_job(p);
+    if (job)
+      help_job(p, job);
+    else if (p->stopping)
+      break;
+    else
+      await_work(p);
+  }
+  pthread_mutex_unlock(&p->lock);
+  return NULL;
+}
+
+/* Under the lock. Workers take no signals: those are for the threads of whoever uses the library. */
+static void start_workers(base_pool *p, size_t wanted) {
+  if (wanted > p->limit) wanted = p->limit;
+  uint32_t n = atomic_load(&p->started);
+  if (n >= wanted) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (n < wanted && pthread_create(&p->threads[n], NULL, worker_main, p) == 0) ++n;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (n < wanted) p->limit = n;
+  atomic_store(&p->started, n);
+}
+
+static void post_job(base_pool *p, pool_job *job) {
+  pthread_mutex_lock(&p->lock);
+  assert(!p->stopping);
+  start_workers(p, job->count - 1);
+  pool_job **last = &p->jobs;
+  while (*last) last = &(*last)->after;
+  *last = job;
+  atomic_fetch_add(&p->posted, 1);
+  if (job->count - 1 < atomic_load(&p->started)) {
+    for (size_t i = 1; i < job->count; ++i) pthread_cond_signal(&p->work);
+  } else {
+    pthread_cond_broadcast(&p->work);
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+static void retire_job(base_pool *p, pool_job *job) {
+  pthread_mutex_lock(&p->lock);
+  pool_job **at = &p->jobs;
+  while (*at != job) at = &(*at)->after;
+  *at = job->after;
+  if (p->spins && atomic_load(&job->active)) {
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < SPINS && atomic_load_explicit(&job->active, memory_order_relaxed); ++i) pause_cpu();
+    pthread_mutex_lock(&p->lock);
+  }
+  while (atomic_load(&job->active)) pthread_cond_wait(&p->idle, &p->lock);
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* What a process has of a pool before its first thread. After fork the child's copy may be in any state, so nothing of
+ * it is used: not even a lock that a vanished thread may hold. */
+static void set_up(base_pool *p) {
+  pthread_mutex_init(&p->lock, NULL);
+  pthread_cond_init(&p->work, NULL);
+  pthread_cond_init(&p->idle, NULL);
+  p->jobs = NULL;
+  p->limit = p->size - 1;
+  p->stopping = false;
+  atomic_store(&p->started, 0);
+}
+
+static bool is_ours(const base_pool *p) {
+  return atomic_load(&p->process) == (int64_t)getpid();
+}
+
+/* One thread of a forked child sets the pool up again, the others wait for it. */
+static void enter_process(base_pool *p) {
+  int64_t me = (int64_t)getpid(), seen = atomic_load(&p->process);
+  while (seen != me) {
+    if (seen == -me) {
+      sched_yield();
+      seen = atomic_load(&p->process);
+    } else if (atomic_compare_exchange_weak(&p->process, &seen, -me)) {
+      set_up(p);
+      atomic_store(&p->process, me);
+      return;
+    }
+  }
+}
+
+int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
+  uint32_t cpus = base_cpu_count(), size = threads ? threads : cpus;
+  if (size > MAX_THREADS)
+    return base_fail(err, XLAC_E_TOO_LARGE, "a pool of %u threads was asked for; at most %d are allowed",
+                     (unsigned)size, (int)MAX_THREADS);
+  base_pool *p = base_malloc(alloc, sizeof *p + (size - 1) * sizeof *p->threads);
+  if (!p) return base_oom(err, "creating a thread pool");
+  memset(p, 0, sizeof *p);
+  p->alloc = alloc;
+  p->size = size;
+  p->spins = size <= cpus;
+  if (pthread_key_create(&p->inside, NULL) != 0) {
+    base_free(alloc, p);
+    return base_oom(err, "creating a thread pool: the process has no thread-specific key left");
+  }
+  set_up(p);
+  atomic_store(&p->process, (int64_t)getpid());
+  *out = p;
+  return 0;
+}
+
+static void stop_workers(base_pool *p) {
+  pthread_mutex_lock(&p->lock);
+  assert(!p->jobs);
+  p->stopping = true;
+  atomic_fetch_add(&p->posted, 1);
+  pthread_cond_broadcast(&p->work);
+  uint32_t n = atomic_load(&p->started);
+  pthread_mutex_unlock(&p->lock);
+  for (uint32_t i = 0; i < n; ++i) pthread_join(p->threads[i], NULL);
+  pthread_mutex_destroy(&p->lock);
+  pthread_cond_destroy(&p->work);
+  pthread_cond_destroy(&p->idle);
+}
+
+void base_pool_destroy(base_pool *p) {
+  if (!p) return;
+  assert(!pthread_getspecific(p->inside));
+  if (is_ours(p)) stop_workers(p);
+  pthread_key_delete(p->inside);
+  base_free(p->alloc, p);
+}
+
+uint32_t base_pool_size(const base_pool *p) {
+  return p->size;
+}
+
+uint32_t base_pool_started(const base_pool *p) {
+  return is_ours(p) ? atomic_load(&p->started) : 0;
+}
+
+void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
+                       void *ctx) {
+  assert(fn);
+  if (n == 0) return;
+  pool_job job = {.fn = fn, .ctx = ctx, .n = n, .length = range_length(n, grain ? grain : 1)};
+  job.count = (n - 1) / job.length + 1;
+  if (!p || p->size == 1 || job.count == 1 || pthread_getspecific(p->inside)) {
+    run_inline(&job);
+    return;
+  }
+  enter_process(p);
+  post_job(p, &job);
+  pthread_setspecific(p->inside, p);
+  run_ranges(&job);
+  pthread_setspecific(p->inside, NULL);
+  retire_job(p, &job);
+}

@@ -1,6 +1,7 @@
 """Builds csrc/base with the helpers of shim.h as one cffi module, once a session."""
 
 import importlib.util
+import os
 import pathlib
 
 import cffi
@@ -13,16 +14,25 @@ SOURCES = sorted((CSRC / "base").glob("*.c"))
 CDEF = """
 typedef struct xlac_error { int32_t code; uint32_t line; uint32_t col; char op[96]; char message[640]; char hint[256]; }
     xlac_error;
-int base_fail(xlac_error *err, int code, const char *format, ...);
-int base_fail_at(xlac_error *err, int code, uint32_t line, uint32_t col, const char *op, const char *format, ...);
+typedef enum base_code { BASE_OK, ... } base_code;
+int base_fail(xlac_error *err, base_code code, const char *format, ...);
+int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, const char *op, const char *format, ...);
 int base_hint(xlac_error *err, int status, const char *format, ...);
 int base_oom(xlac_error *err, const char *what);
 const char *base_code_title(int code);
 const char *base_code_name(int code);
 
-typedef struct base_dtype_info { const char *text; uint8_t kind, bits, bytes, exponent_bits, mantissa_bits; int16_t bias; }
-    base_dtype_info;
+typedef struct base_dtype_info {
+  const char *text;
+  uint8_t kind, bits, bytes, exponent_bits, mantissa_bits;
+  int16_t bias;
+} base_dtype_info;
 const base_dtype_info *base_dtype_of(int t);
+void base_convert(int to, void *dst, int from, const void *src, size_t n);
+double base_load_f64(int t, const void *p);
+int64_t base_load_i64(int t, const void *p);
+void base_store_f64(int t, void *p, double v);
+void base_store_i64(int t, void *p, int64_t v);
 int base_dtype_from_text(const char *s, size_t n);
 int base_dtype_real_part(int t);
 bool base_float_has_inf(int t);
@@ -86,20 +96,37 @@ void base_put_u64(base_text *t, uint64_t v);
 void base_putf(base_text *t, const char *format, ...);
 char *base_text_cstr(base_text *t);
 
+typedef struct base_pool base_pool;
+uint32_t base_cpu_count(void);
+uint32_t base_cgroup_cpus(const char *membership, const char *mount);
+int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err);
+void base_pool_destroy(base_pool *p);
+uint32_t base_pool_size(const base_pool *p);
+uint32_t base_pool_started(const base_pool *p);
+uint32_t shim_parallel(base_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested, int work);
+uint64_t shim_storm(base_pool *p, size_t calls, size_t n);
 """
 
-FLAGS = ["-std=gnu11", "-O2", "-g", "-Wno-unused-function"]
+FLAGS = ["-std=gnu11", "-O2", "-g", "-UNDEBUG", "-Wno-unused-function"]
+# XLAC_SANITIZE=address,undefined LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 pytest ...
+SANITIZERS = os.environ.get("XLAC_SANITIZE")
+if SANITIZERS:
+    FLAGS += [f"-fsanitize={SANITIZERS}", "-fno-sanitize-recover=undefined"]
 
 
 @pytest.fixture(scope="session")
 def module(tmp_path_factory):
-    """The compiled module: .lib has the C functions, .ffi makes C values. All files in one unit, as embedders build it."""
+    """The compiled module: .lib has the C functions, .ffi makes C values.
+
+    All files are one unit, as embedders may build it: that shows their static names to be distinct too.
+    """
     where = tmp_path_factory.mktemp("base")
     builder = cffi.FFI()
     builder.cdef(CDEF)
     unit = "".join(f'#include "{p}"\n' for p in SOURCES)
     builder.set_source("xlac_base_shim", unit + '#include "shim.h"\n', include_dirs=[str(CSRC), str(HERE)],
-                       extra_compile_args=FLAGS, libraries=["pthread"])
+                       extra_compile_args=FLAGS,
+                       extra_link_args=[f"-fsanitize={SANITIZERS}"] if SANITIZERS else [], libraries=["pthread"])
     path = builder.compile(tmpdir=str(where))
     spec = importlib.util.spec_from_file_location("xlac_base_shim", path)
     shim = importlib.util.module_from_spec(spec)
@@ -120,12 +147,8 @@ def ffi(module):
 @pytest.fixture(scope="session")
 def dtypes(lib, ffi):
     """Name -> number of every element type."""
-    names = {}
-    t = 1
-    while t < 64 and lib.base_dtype_of(t).text != ffi.NULL:
-        name = ffi.string(lib.base_dtype_of(t).text).decode()
-        names[name] = t
+    texts, t = [], 1
+    while not texts or texts[-1] != "c128":
+        texts.append(ffi.string(lib.base_dtype_of(t).text).decode())
         t += 1
-        if name == "c128":
-            break
-    return names
+    return {text: i + 1 for i, text in enumerate(texts)}

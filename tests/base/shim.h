@@ -65,7 +65,9 @@ static void *shim_faulty_fn(void *ctx, void *ptr, size_t size) {
   if (p && !ptr) f->live++;
   return p;
 }
-static base_alloc shim_faulty_alloc(shim_faulty *f) { return (base_alloc){shim_faulty_fn, f}; }
+static base_alloc shim_faulty_alloc(shim_faulty *f) {
+  return (base_alloc){shim_faulty_fn, f};
+}
 
 BASE_VEC(shim_vec, uint64_t);
 /* Pushes 0 .. n-1 and adds them up again. */
@@ -82,3 +84,50 @@ static bool shim_vec_push(base_alloc alloc, size_t n, uint64_t *sum) {
 static const base_power5 *shim_power5(int q) {
   return q < BASE_P5_FIRST || q > BASE_P5_LAST ? NULL : &base_powers5[q - BASE_P5_FIRST];
 }
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+/* What a parallel-for did: how often each element was visited, where each range began and ended, and a sum per range.
+ */
+typedef struct shim_ranges {
+  uint8_t *visits;
+  uint64_t *ends; /* by begin, or 0 */
+  base_pool *nested;
+  _Atomic uint32_t outside; /* ranges that a thread other than the caller ran */
+  pthread_t caller;
+  int work;
+} shim_ranges;
+
+static void shim_touch(void *ctx, size_t begin, size_t end) {
+  *(_Atomic uint64_t *)ctx += end - begin;
+}
+static void shim_visit(void *ctx, size_t begin, size_t end) {
+  shim_ranges *r = ctx;
+  r->ends[begin] = end;
+  for (size_t i = begin; i < end; ++i) r->visits[i]++;
+  if (!pthread_equal(pthread_self(), r->caller)) atomic_fetch_add(&r->outside, 1);
+  for (volatile int i = 0; i < r->work; ++i) {
+  }
+  if (r->nested) {
+    _Atomic uint64_t sum = 0;
+    base_parallel_for(r->nested, 1000, 10, shim_touch, &sum);
+    if (sum != 1000) r->visits[begin] = 99;
+  }
+}
+/* Returns how many ranges ran on other threads. */
+static uint32_t shim_parallel(base_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested,
+                              int work) {
+  shim_ranges r = {.visits = visits, .ends = ends, .nested = nested ? p : NULL, .caller = pthread_self(), .work = work};
+  base_parallel_for(p, n, grain, shim_visit, &r);
+  return r.outside;
+}
+/* Many short calls; returns the number of elements visited. */
+static uint64_t shim_storm(base_pool *p, size_t calls, size_t n) {
+  _Atomic uint64_t sum = 0;
+  for (size_t i = 0; i < calls; ++i) base_parallel_for(p, n, 1, shim_touch, &sum);
+  return sum;
+}
+
+#include "base/cpus.h"

@@ -1,0 +1,235 @@
+/* Elementary functions of f32, computed in f64: within 0.51 ulp or so, without branches or calls, so that loops over
+ * them vectorise. Polynomials are interpolated at Chebyshev nodes; the error quoted is relative. Where f64 libm is
+ * named, its result is rounded once. Thread-safe: pure functions of their arguments in round-to-nearest mode. */
+#ifndef XLAC_BASE_MATH_F32_H
+#define XLAC_BASE_MATH_F32_H
+
+#include <math.h>
+
+#include "narrow_float.h"
+
+#define MATH_INLINE __attribute__((always_inline)) static inline
+
+#define MATH_LN2 0x1.62e42fefa39efp-1
+#define MATH_INV_LN2 0x1.71547652b82fep+0
+#define MATH_ROUND_F64 \
+  0x1.8p52 /* adding and subtracting it rounds to the nearest integer, halves to even, below 2^51 */
+
+/* v kept between lo and hi; NaN stays. */
+MATH_INLINE double math_bound(double v, double lo, double hi) {
+  v = v < lo ? lo : v;
+  return v > hi ? hi : v;
+}
+
+/* e^x = scale (1 + result), |x| <= 700, error 2^-37; scale is 1 for small x. NaN stays NaN. */
+MATH_INLINE double math_exp_parts(double x, double *scale) {
+  double k = x * MATH_INV_LN2 + MATH_ROUND_F64;
+  double r = x - (k - MATH_ROUND_F64) * MATH_LN2;
+  double p = 0x1.a136bf03ec612p-16;
+  p = p * r + 0x1.a17e052cd2c8fp-13;
+  p = p * r + 0x1.6c166bde96885p-10;
+  p = p * r + 0x1.1110a6173845ep-7;
+  p = p * r + 0x1.55555565c7e0ep-5;
+  p = p * r + 0x1.5555557e7777ep-3;
+  p = p * r + 0x1.fffffffffe062p-2;
+  p = p * r + 0x1.fffffffff61ddp-1;
+  *scale = base_f64_of((base_f64_bits(k) << 52) + 0x3FF0000000000000);
+  return p * r;
+}
+MATH_INLINE double math_exp_narrow(double x) {
+  double scale, p = math_exp_parts(x, &scale);
+  return scale + scale * p;
+}
+MATH_INLINE double math_expm1_narrow(double x) {
+  double scale, p = math_exp_parts(x, &scale);
+  return (scale - 1) + scale * p;
+}
+
+/* log(x) for x > 0 and finite, error 2^-45. */
+MATH_INLINE double math_log_narrow(double x) {
+  uint64_t bits = base_f64_bits(x);
+  double e = base_f64_of((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
+  double m = base_f64_of((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000);
+  bool upper = m > 0x1.6a09e667f3bcdp+0;
+  m = upper ? m * 0.5 : m;
+  e = upper ? e + 1 : e;
+  double s = (m - 1) / (m + 1), z = s * s;
+  double p = 0x1.919abd57b321ap-3;
+  p = p * z + 0x1.c6206967897bep-3;
+  p = p * z + 0x1.249439a497a18p-2;
+  p = p * z + 0x1.9999962870e32p-2;
+  p = p * z + 0x1.5555555672baap-1;
+  p = p * z + 0x1.fffffffffff11p+0;
+  return e * MATH_LN2 + s * p;
+}
+
+MATH_INLINE float math_exp_f32(float x) {
+  return (float)math_exp_narrow(math_bound(x, -110, 90));
+}
+MATH_INLINE float math_expm1_f32(float x) {
+  return x == 0 ? x : (float)math_expm1_narrow(math_bound(x, -110, 90));
+}
+MATH_INLINE float math_log_f32(float x) {
+  double v = math_log_narrow(x);
+  v = x > 0 ? v : x == 0 ? -INFINITY : NAN;
+  return x == INFINITY ? x : (float)v;
+}
+MATH_INLINE float math_tanh_f32(float x) {
+  double e = math_expm1_narrow(math_bound(2 * __builtin_fabs((double)x), 0, 40));
+  return __builtin_copysignf((float)(e / (e + 2)), x);
+}
+MATH_INLINE float math_sinh_f32(float x) {
+  double e = math_expm1_narrow(math_bound(__builtin_fabs((double)x), 0, 100));
+  return __builtin_copysignf((float)(0.5 * (e + e / (e + 1))), x);
+}
+MATH_INLINE float math_cosh_f32(float x) {
+  double e = math_exp_narrow(math_bound(__builtin_fabs((double)x), 0, 100));
+  return (float)(0.5 * (e + 1 / e));
+}
+MATH_INLINE float math_logistic_f32(float x) {
+  return (float)(1 / (1 + math_exp_narrow(math_bound(-(double)x, -100, 150))));
+}
+MATH_INLINE float math_sqrt_f32(float x) {
+  return __builtin_sqrtf(x);
+}
+MATH_INLINE float math_rsqrt_f32(float x) {
+  return (float)(1 / __builtin_sqrt((double)x));
+}
+
+/* x * 2/pi less the nearest integer, for any finite f32, nearly to f64's precision even where x is close to a multiple
+ * of pi/2; *quadrant is that integer modulo 4, in the low bits of a f64. 2/pi is taken 28 bits at a time, so each
+ * product is exact; what is a multiple of 4 drops out. */
+MATH_INLINE double math_quadrants_f32(double x, double *quadrant) {
+  static const double part[7] = {0xa2f9836p-28,  0xe4e4415p-56,  0x29fc275p-84, 0x7d1f534p-112,
+                                 0xddc0db6p-140, 0x295993cp-168, 0x439041fp-196};
+  double sum = 0, whole = 0;
+  for (int j = 0; j < 7; j++) {
+    double t = x * part[j], q = t * 0.25, n = (q + MATH_ROUND_F64) - MATH_ROUND_F64;
+    n = __builtin_fabs(q) < 0x1p51 ? n : q; /* from there on q is a multiple of 1/2 or so large that t is one of 4 */
+    t = __builtin_fabs(q) < 0x1p51 ? t - 4 * n : 0;
+    sum += t;
+    double k = (sum + MATH_ROUND_F64) - MATH_ROUND_F64;
+    sum -= k;
+    whole += k;
+  }
+  *quadrant = whole + MATH_ROUND_F64;
+  return sum;
+}
+
+/* sin(pi/2 * t) and cos(pi/2 * t) for |t| <= 1/2, errors 2^-37 and 2^-43. */
+MATH_INLINE double math_sin_quarter(double t) {
+  double y = t * 0x1.921fb54442d18p+0, z = y * y, p = 0x1.6cb5f9ee3566cp-19;
+  p = p * z - 0x1.a00ee23c4a17fp-13;
+  p = p * z + 0x1.11110743b51a1p-7;
+  p = p * z - 0x1.555555493bbafp-3;
+  p = p * z + 0x1.fffffffff6700p-1;
+  return p * y;
+}
+MATH_INLINE double math_cos_quarter(double t) {
+  double y = t * 0x1.921fb54442d18p+0, z = y * y, p = -0x1.23c4b4e82f460p-22;
+  p = p * z + 0x1.a00e90b2c819fp-16;
+  p = p * z - 0x1.6c16b2c8b6da2p-10;
+  p = p * z + 0x1.5555554464fffp-5;
+  p = p * z - 0x1.ffffffffe351bp-2;
+  return p * z + 0x1.ffffffffffe08p-1;
+}
+/* sin of x quarter turns on; infinities and NaN give NaN. */
+MATH_INLINE double math_sin_turned(float x, uint64_t turn) {
+  double v = x - x == 0 ? (double)x : 0, q, t = math_quadrants_f32(v, &q);
+  uint64_t k = base_f64_bits(q) + turn;
+  double r = k & 1 ? math_cos_quarter(t) : math_sin_quarter(t);
+  r = base_f64_of(base_f64_bits(r) ^ (k & 2) << 62);
+  return x - x == 0 ? r : NAN;
+}
+MATH_INLINE float math_sin_f32(float x) {
+  return x == 0 ? x : (float)math_sin_turned(x, 0);
+}
+MATH_INLINE float math_cos_f32(float x) {
+  return (float)math_sin_turned(x, 1);
+}
+MATH_INLINE float math_tan_f32(float x) {
+  double v = x - x == 0 ? (double)x : 0, q, t = math_quadrants_f32(v, &q);
+  double s = math_sin_quarter(t), c = math_cos_quarter(t);
+  double r = base_f64_bits(q) & 1 ? -c / s : s / c;
+  return x == 0 ? x : x - x == 0 ? (float)r : (float)NAN;
+}
+
+/* Up to 1 an odd polynomial, error 2^-40; beyond 1 - exp(-x^2) times one of 1 / (1 + x/2), whose error 2^-31 is of
+ * 0.16. */
+MATH_INLINE float math_erf_f32(float x) {
+  double a = math_bound(__builtin_fabs((double)x), 0, 4), z = a * a;
+  double p = 0x1.1c41ab6eec487p-20;
+  p = p * z - 0x1.d2b8522d6f7cbp-17;
+  p = p * z + 0x1.f57e9cee106c1p-14;
+  p = p * z - 0x1.bfe158a7be278p-11;
+  p = p * z + 0x1.56588b32275a7p-8;
+  p = p * z - 0x1.b82cbae7577a7p-6;
+  p = p * z + 0x1.ce2f20a7415c6p-4;
+  p = p * z - 0x1.812746ade3c08p-2;
+  p = p * z + 0x1.20dd750428cb9p+0;
+  double t = 1 / (1 + 0.5 * a), c = 0x1.a2657cdb0f518p-7;
+  c = c * t + 0x1.1b626c1eef635p-4;
+  c = c * t - 0x1.8b099ee815f42p-2;
+  c = c * t + 0x1.ec77f198615d7p-2;
+  c = c * t - 0x1.be32d78855d41p-5;
+  c = c * t + 0x1.511b641c997c1p-2;
+  c = c * t + 0x1.0e61fbd019bbcp-2;
+  c = c * t + 0x1.23287f2a183ddp-2;
+  c = c * t - 0x1.fb11b819d9a35p-14;
+  double r = a < 1 ? p * a : 1 - math_exp_narrow(-z) * c;
+  return __builtin_copysignf((float)r, x);
+}
+
+/* Rounding to integers. Vector code without SSE4.1 has no instruction for it; from 2^23 on every f32 is an integer. */
+MATH_INLINE float math_rint_f32(float x) {
+  float a = __builtin_fabsf(x), r = (a + 0x1p23f) - 0x1p23f;
+  return a < 0x1p23f ? __builtin_copysignf(r, x) : x;
+}
+MATH_INLINE float math_floor_f32(float x) {
+  float r = math_rint_f32(x);
+  return r > x ? r - 1 : r;
+}
+MATH_INLINE float math_ceil_f32(float x) {
+  float r = math_rint_f32(x);
+  return __builtin_copysignf(r < x ? r + 1 : r, x);
+}
+MATH_INLINE float math_round_f32(float x) {
+  float a = __builtin_fabsf(x), r = math_floor_f32(a);
+  return __builtin_copysignf(a - r >= 0.5f ? r + 1 : r, x);
+}
+
+MATH_INLINE float math_log1p_f32(float x) {
+  return (float)log1p((double)x);
+}
+MATH_INLINE float math_asin_f32(float x) {
+  return (float)asin((double)x);
+}
+MATH_INLINE float math_acos_f32(float x) {
+  return (float)acos((double)x);
+}
+MATH_INLINE float math_atan_f32(float x) {
+  return (float)atan((double)x);
+}
+MATH_INLINE float math_asinh_f32(float x) {
+  return (float)asinh((double)x);
+}
+MATH_INLINE float math_acosh_f32(float x) {
+  return (float)acosh((double)x);
+}
+MATH_INLINE float math_atanh_f32(float x) {
+  return (float)atanh((double)x);
+}
+MATH_INLINE float math_cbrt_f32(float x) {
+  return (float)cbrt((double)x);
+}
+MATH_INLINE float math_atan2_f32(float y, float x) {
+  return (float)atan2((double)y, (double)x);
+}
+MATH_INLINE float math_pow_f32(float x, float y) {
+  return (float)pow((double)x, (double)y);
+}
+MATH_INLINE float math_fmod_f32(float x, float y) {
+  return fmodf(x, y);
+}
+
+#endif

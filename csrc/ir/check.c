@@ -1,0 +1,254 @@
+/* Checks of an op by itself: operands, element types, attributes and called computations are there and of the right
+ * kind. */
+#include "check.h"
+
+#include <stdio.h>
+
+char *ir_check_ints_text(uint32_t n, const int64_t *v, char *buf, size_t size) {
+  assert(size >= 8 && (n == 0 || v));
+  size_t at = 0;
+  buf[at++] = '{';
+  for (uint32_t i = 0; i < n; i++) {
+    char number[24];
+    int k = snprintf(number, sizeof number, i ? ",%lld" : "%lld", (long long)v[i]);
+    if (at + (size_t)k + 5 > size) {
+      memcpy(buf + at, "...", 3);
+      at += 3;
+      break;
+    }
+    memcpy(buf + at, number, (size_t)k);
+    at += (size_t)k;
+  }
+  assert(at + 2 <= size);
+  memcpy(buf + at, "}", 2);
+  return buf;
+}
+
+int ir_check_stamp(const ir_op *op, int status, xlac_error *err) {
+  assert(op && status <= 0);
+  if (status == 0 || !err || err->op[0]) return status;
+  err->line = op->line;
+  err->col = op->col;
+  const char *name = op->name ? op->name->s : "";
+  snprintf(err->op, sizeof err->op, "%s", name[0] ? name : ir_opcode_text(op->opcode));
+  return status;
+}
+
+int ir_check_operands(const ir_op *op, xlac_error *err) {
+  assert(op->opcode < IR_OP_COUNT);
+  int arity = ir_opcode_info(op->opcode)->arity;
+  if (arity >= 0 && op->n_operands != (uint32_t)arity)
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes %d operand%s, but has %u", ir_opcode_text(op->opcode),
+                     arity, arity == 1 ? "" : "s", op->n_operands);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_use *use = &op->operands[i];
+    if (!use->op || use->index >= use->op->n_results || !use->op->types || !use->op->types[use->index])
+      return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "operand %u of %s is no value with a type", i,
+                       ir_opcode_text(op->opcode));
+  }
+  return 0;
+}
+
+static ir_type_set type_set_of(base_dtype t) {
+  switch (base_dtype_of(t)->kind) {
+    case BASE_KIND_PRED:
+      return IR_T_PRED;
+    case BASE_KIND_SINT:
+      return IR_T_SINT;
+    case BASE_KIND_UINT:
+      return IR_T_UINT;
+    case BASE_KIND_FLOAT:
+      return IR_T_FLOAT;
+    case BASE_KIND_COMPLEX:
+      return IR_T_COMPLEX;
+    default:
+      return 0;
+  }
+}
+
+/* "pred, signed or float" */
+static const char *type_set_text(uint32_t set, char *buf, size_t size) {
+  static const char *const names[] = {"pred", "signed integer", "unsigned integer", "float", "complex"};
+  uint32_t left = (uint32_t)__builtin_popcount(set & IR_T_ANY), at = 0;
+  buf[0] = 0;
+  for (uint32_t i = 0; i < 5; i++) {
+    if (!(set & (1u << i))) continue;
+    left--;
+    int n = snprintf(buf + at, size - at, "%s%s", names[i], left > 1 ? ", " : left == 1 ? " or " : "");
+    at += (uint32_t)n;
+    assert(at < size);
+  }
+  return buf;
+}
+
+int ir_check_type_set(const ir_op *op, xlac_error *err) {
+  uint32_t set = ir_opcode_info(op->opcode)->types;
+  if (!set || op->n_operands == 0) return 0;
+  const ir_type *t;
+  TRY(ir_check_tensor(op, 0, &t, err));
+  if (type_set_of(t->dtype) & set) return 0;
+  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes %s elements, but operand 0 is %s", ir_opcode_text(op->opcode),
+                   type_set_text(set, (char[96]){0}, 96), IR_SHOW(t));
+}
+
+/* The slots of op->called that a required attribute stands for: while and select-and-scatter have two. */
+static uint32_t called_slots(const ir_op *op) {
+  uint32_t n = 0;
+  const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs;
+  for (; spec && spec->key; spec++)
+    if ((spec->flags & IR_REQUIRED) && ir_attr_table[spec->key].kind == IR_KIND_CALLED) n++;
+  return n;
+}
+
+int ir_check_attrs(const ir_op *op, xlac_error *err) {
+  for (uint32_t i = 0; i < op->n_attrs; i++) {
+    const ir_attr *a = &op->attrs[i];
+    if (a->key == IR_ATTR_NONE || a->key >= IR_ATTR_COUNT || a->kind != ir_attr_table[a->key].kind)
+      return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "attribute %u of %s is malformed", i, ir_opcode_text(op->opcode));
+  }
+  const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs;
+  for (; spec && spec->key; spec++) {
+    if (!(spec->flags & IR_REQUIRED) || ir_attr_table[spec->key].kind == IR_KIND_CALLED) continue;
+    if (!ir_attr_find(op, spec->key))
+      return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "%s needs the attribute %s", ir_opcode_text(op->opcode),
+                       ir_attr_table[spec->key].text);
+  }
+  return 0;
+}
+
+static int check_computation(const ir_op *op, const ir_computation *c, xlac_error *err) {
+  if (!c)
+    return base_fail(err, XLAC_E_VERIFY_CALLED, "a computation that %s calls is missing", ir_opcode_text(op->opcode));
+  const ir_value *root = c->n_results ? &c->results[0] : NULL;
+  if (!root || !root->op || root->index >= root->op->n_results || !root->op->types || !root->op->types[root->index])
+    return base_fail(err, XLAC_E_VERIFY_CALLED, "the called computation %s has no root", c->name ? c->name->s : "");
+  return 0;
+}
+
+int ir_check_called(const ir_op *op, xlac_error *err) {
+  uint32_t need = called_slots(op);
+  if (op->n_called < need)
+    return base_fail(err, XLAC_E_VERIFY_CALLED, "%s calls %u computation%s, but has %u", ir_opcode_text(op->opcode),
+                     need, need == 1 ? "" : "s", op->n_called);
+  for (uint32_t i = 0; i < op->n_called; i++) TRY(check_computation(op, op->called[i], err));
+  return 0;
+}
+
+int ir_check_op(const ir_op *op, xlac_error *err) {
+  TRY(ir_check_operands(op, err));
+  TRY(ir_check_type_set(op, err));
+  TRY(ir_check_attrs(op, err));
+  return ir_check_called(op, err);
+}
+
+int ir_check_at_least(const ir_op *op, uint32_t least, xlac_error *err) {
+  if (op->n_operands >= least) return 0;
+  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s needs at least %u operand%s, but has %u",
+                   ir_opcode_text(op->opcode), least, least == 1 ? "" : "s", op->n_operands);
+}
+
+int ir_check_tensor(const ir_op *op, uint32_t i, const ir_type **out, xlac_error *err) {
+  TRY(ir_check_at_least(op, i + 1, err));
+  const ir_type *t = ir_operand_type(op, i);
+  if (!ir_is_tensor(t))
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a tensor as operand %u, but got %s",
+                     ir_opcode_text(op->opcode), i, IR_SHOW(t));
+  *out = t;
+  return 0;
+}
+
+int ir_check_all_tensors(const ir_op *op, xlac_error *err) {
+  const ir_type *t;
+  for (uint32_t i = 0; i < op->n_operands; i++) TRY(ir_check_tensor(op, i, &t, err));
+  return 0;
+}
+
+int ir_check_token(const ir_op *op, uint32_t i, xlac_error *err) {
+  TRY(ir_check_at_least(op, i + 1, err));
+  const ir_type *t = ir_operand_type(op, i);
+  if (ir_is_token(t)) return 0;
+  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a token as operand %u, but got %s",
+                   ir_opcode_text(op->opcode), i, IR_SHOW(t));
+}
+
+int ir_check_tuple(const ir_op *op, uint32_t i, uint32_t n, const ir_type **out, xlac_error *err) {
+  TRY(ir_check_at_least(op, i + 1, err));
+  const ir_type *t = ir_operand_type(op, i);
+  if (!ir_is_tuple(t) || t->n_elements < n)
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a tuple of at least %u element%s as operand %u, but got %s",
+                     ir_opcode_text(op->opcode), n, n == 1 ? "" : "s", i, IR_SHOW(t));
+  *out = t;
+  return 0;
+}
+
+/* Opcodes that pass buffers through or group them, so that their float types may differ. */
+static bool mixes_floats(unsigned opcode) {
+  switch (opcode) {
+    case IR_OP_CALL:
+    case IR_OP_CONDITIONAL:
+    case IR_OP_CONSTANT:
+    case IR_OP_CONVOLUTION:
+    case IR_OP_DOT:
+    case IR_OP_RAGGED_DOT:
+    case IR_OP_SCALED_DOT:
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_ALL_REDUCE_START:
+    case IR_OP_ALL_REDUCE_DONE:
+    case IR_OP_ALL_GATHER:
+    case IR_OP_ALL_GATHER_START:
+    case IR_OP_ALL_GATHER_DONE:
+    case IR_OP_ASYNC_START:
+    case IR_OP_ASYNC_UPDATE:
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_COLLECTIVE_PERMUTE:
+    case IR_OP_COLLECTIVE_PERMUTE_START:
+    case IR_OP_COLLECTIVE_PERMUTE_DONE:
+    case IR_OP_COPY_START:
+    case IR_OP_COPY_DONE:
+    case IR_OP_CUSTOM_CALL:
+    case IR_OP_DOMAIN:
+    case IR_OP_FUSION:
+    case IR_OP_GET_TUPLE_ELEMENT:
+    case IR_OP_OPT_BARRIER:
+    case IR_OP_INFEED:
+    case IR_OP_OUTFEED:
+    case IR_OP_PARAMETER:
+    case IR_OP_RECV:
+    case IR_OP_RECV_DONE:
+    case IR_OP_REDUCE_PRECISION:
+    case IR_OP_REDUCE_WINDOW:
+    case IR_OP_SEND:
+    case IR_OP_SEND_DONE:
+    case IR_OP_SORT:
+    case IR_OP_TUPLE:
+    case IR_OP_WHILE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* The first float type below t is kept in *seen; false when another one follows. Nesting is bounded by the readers. */
+static bool one_float(const ir_type *t, base_dtype *seen) {
+  if (ir_is_tensor(t)) {
+    if (!base_dtype_is_float(t->dtype)) return true;
+    if (*seen == BASE_DTYPE_INVALID) *seen = t->dtype;
+    return *seen == (base_dtype)t->dtype;
+  }
+  for (uint32_t i = 0; i < t->n_elements; i++)
+    if (!one_float(t->elements[i], seen)) return false;
+  return true;
+}
+
+int ir_check_mixed_floats(const ir_op *op, xlac_error *err) {
+  if (mixes_floats(op->opcode)) return 0;
+  base_dtype seen = BASE_DTYPE_INVALID;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    if (one_float(ir_operand_type(op, i), &seen)) continue;
+    int status =
+        base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s has operands of different float types: %s before operand %u, %s",
+                  ir_opcode_text(op->opcode), base_dtype_of(seen)->text, i, IR_SHOW(ir_operand_type(op, i)));
+    return base_hint(err, status, "convert the operands to one float type first");
+  }
+  return 0;
+}

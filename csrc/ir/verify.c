@@ -1,0 +1,68 @@
+/* The verifier's order of business: structure, then every op in text order, then what concerns several ops. */
+#include "verify.h"
+
+int ir_verify_fail(const ir_op *op, base_code code, xlac_error *err, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char message[sizeof err->message];
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return base_fail_at(err, code, op->line, op->col, op->name->s, "%s %s", ir_opcode_text(op->opcode), message);
+}
+
+/* XLA takes the declared element type of contractions as the preferred one, within the same kind of number. */
+static bool declares_dtype(unsigned opcode) {
+  return opcode == IR_OP_DOT || opcode == IR_OP_CONVOLUTION || opcode == IR_OP_RAGGED_DOT || opcode == IR_OP_SCALED_DOT;
+}
+
+static int check_declared_type(const ir_op *op, const ir_type *inferred, xlac_error *err) {
+  bool fits = declares_dtype(op->opcode) ? ir_compatible_ignoring_dtype(op->type, inferred)
+                                         : ir_compatible(op->type, inferred);
+  if (fits) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; its operands and attributes give %s",
+                        IR_SHOW(op->type), IR_SHOW(inferred));
+}
+
+static int check_result_type(ir_module *m, const ir_op *op, xlac_error *err) {
+  TRY(ir_check_stamp(op, ir_verify_layouts(op->type, err), err));
+  TRY(ir_check_stamp(op, ir_check_op(op, err), err));
+  xlac_error local = {0};
+  const ir_type *inferred = NULL;
+  int status = ir_infer(m, op, &inferred, &local);
+  if (status == 0) return check_declared_type(op, inferred, err);
+  if (local.code == XLAC_E_CANNOT_INFER) return 0;
+  if (err) *err = local;
+  return status;
+}
+
+static int check_common_attrs(const ir_op *op, xlac_error *err) {
+  const ir_sharding *s = ir_get_sharding(op);
+  if (s) TRY(ir_verify_sharding(op, s, err));
+  if (ir_attr_find(op, IR_ATTR_RESULT_ACCURACY) && !ir_opcode_has(op->opcode, IR_HAS_ACCURACY))
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has result_accuracy, which only unary functions take");
+  return 0;
+}
+
+static int verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  TRY(check_result_type(m, op, err));
+  TRY(ir_check_stamp(op, ir_check_mixed_floats(op, err), err));
+  TRY(check_common_attrs(op, err));
+  TRY(ir_verify_async_op(op, options, err));
+  ir_verify_fn *own = ir_opcode_info(op->opcode)->verify;
+  return own ? ir_check_stamp(op, own(m, op, options, err), err) : 0;
+}
+
+int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
+  static const ir_verify_options strict = {0};
+  if (!options) options = &strict;
+  if (m->verified) return 0;
+  TRY(ir_verify_structure(m, err));
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) TRY(verify_op(m, op, options, err));
+  }
+  TRY(ir_verify_aliases(m, options, err));
+  TRY(ir_verify_together(m, options, err));
+  /* A module that needed leniency stays unverified, so that a strict call still looks. */
+  m->verified = !options->xla_compat;
+  return 0;
+}

@@ -1,0 +1,143 @@
+/* Async chains, generic and first-class: one consumer each, of the right kind; types along the chain; one chain per computation. */
+#include "verify.h"
+
+static bool is_generic(unsigned opcode) {
+  return opcode == IR_OP_ASYNC_START || opcode == IR_OP_ASYNC_UPDATE || opcode == IR_OP_ASYNC_DONE;
+}
+
+static bool consumes(unsigned consumer, unsigned producer) {
+  if (is_generic(producer)) return consumer == IR_OP_ASYNC_UPDATE || consumer == IR_OP_ASYNC_DONE;
+  return consumer == ir_opcode_info(producer)->done;
+}
+
+/* send and recv results may be carried through loops by tuples (pipelined transfers), so only their direct uses are looked at. */
+static bool may_be_carried(unsigned opcode) { return opcode == IR_OP_SEND || opcode == IR_OP_RECV; }
+
+static int check_consumer(const ir_op *op, xlac_error *err) {
+  uint32_t n = ir_use_count(op);
+  if (may_be_carried(op->opcode)) return 0;
+  if (n != 1)
+    return base_hint(err,
+                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "needs exactly one consumer, its %s; found %u",
+                                    is_generic(op->opcode) ? "async-update or async-done"
+                                                           : ir_opcode_text(ir_opcode_info(op->opcode)->done),
+                                    n),
+                     n ? "wait once and use the done's result" : "add the op that waits for it");
+  const ir_op *user = op->uses->user;
+  if (consumes(user->opcode, op->opcode)) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "is used by %s (%s); only its %s may use it", user->name->s,
+                        ir_opcode_text(user->opcode), is_generic(op->opcode) ? "async-update or async-done" : "done");
+}
+
+static int check_producer(const ir_op *op, xlac_error *err) {
+  const ir_op *operand = ir_operand(op, 0);
+  if (may_be_carried(ir_opcode_info(op->opcode)->start) && !ir_opcode_has(operand->opcode, IR_ASYNC_START)) return 0;
+  if (consumes(op->opcode, operand->opcode)) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "waits for %s (%s); expected %s", operand->name->s,
+                        ir_opcode_text(operand->opcode),
+                        is_generic(op->opcode) ? "an async-start or async-update"
+                                               : ir_opcode_text(ir_opcode_info(op->opcode)->start));
+}
+
+int ir_verify_async_op(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  (void)options;
+  uint32_t traits = ir_opcode_info(op->opcode)->traits;
+  if (traits & (IR_ASYNC_UPDATE | IR_ASYNC_DONE)) TRY(check_producer(op, err));
+  if (traits & (IR_ASYNC_START | IR_ASYNC_UPDATE)) TRY(check_consumer(op, err));
+  return 0;
+}
+
+/* --- generic ops --- */
+
+/* The type has the form ((operands...), outputs, contexts...). */
+static int check_form(const ir_op *op, xlac_error *err) {
+  const ir_type *t = op->type;
+  if (ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0])) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "has type %s; expected ((operands...), outputs, contexts...)",
+                        IR_SHOW(t));
+}
+
+static int check_operands_element(const ir_op *op, const ir_computation *c, xlac_error *err) {
+  const ir_type *held = op->type->elements[0];
+  if (held->n_elements != c->n_params || held->n_elements != op->n_operands)
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                          "has %u operands, its type holds %u in element 0, and %s takes %u; all must be the same",
+                          op->n_operands, held->n_elements, c->name->s, c->n_params);
+  for (uint32_t i = 0; i < held->n_elements; i++)
+    if (!ir_same_bare(held->elements[i], ir_param_type(c, i)) || !ir_same_bare(held->elements[i], ir_operand_type(op, i)))
+      return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                            "operand %u is %s, element {0,%u} of its type is %s and the parameter of %s is %s", i,
+                            IR_SHOW(ir_operand_type(op, i)), i, IR_SHOW(held->elements[i]), c->name->s,
+                            IR_SHOW(ir_param_type(c, i)));
+  return 0;
+}
+
+/* Only call-start may wrap several ops: the rest is one op on the parameters. */
+static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir_verify_options *options, xlac_error *err) {
+  const ir_op *root = ir_root(c);
+  IR_FOR_OPS(inner, c) {
+    if (inner == root || inner->opcode == IR_OP_PARAMETER) continue;
+    return base_hint(err,
+                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                                    "wraps %s, which holds %s beside its parameters and root", c->name->s, inner->name->s),
+                     "put several ops into a computation of their own and use call-start");
+  }
+  if (options->xla_compat) return 0;
+  if (root->opcode == IR_OP_PARAMETER)
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which does nothing: its root is a parameter", c->name->s);
+  bool has_own = ir_opcode_has(root->opcode, IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE) ||
+                 root->opcode == IR_OP_COPY || root->opcode == IR_OP_ALL_REDUCE || root->opcode == IR_OP_ALL_GATHER ||
+                 root->opcode == IR_OP_COLLECTIVE_PERMUTE;
+  if (has_own)
+    return base_hint(err,
+                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which has async opcodes of its own",
+                                    ir_opcode_text(root->opcode)),
+                     "use %s-start and %s-done, or verify with xla_compat", ir_opcode_text(root->opcode),
+                     ir_opcode_text(root->opcode));
+  return 0;
+}
+
+static int check_thread(const ir_op *op, const ir_computation *c, xlac_error *err) {
+  const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD);
+  const char *own = c->execution_thread ? c->execution_thread->s : "main";
+  if (strcmp(*thread ? thread : "main", own) == 0) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "runs on thread \"%s\" but %s is for thread \"%s\"",
+                        *thread ? thread : "main", c->name->s, own);
+}
+
+int ir_verify_async_start(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  (void)m;
+  const ir_computation *c = op->called[0];
+  TRY(check_form(op, err));
+  TRY(check_operands_element(op, c, err));
+  if (!ir_same_bare(op->type->elements[1], ir_result_type(c)))
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "has outputs %s in element 1 of its type; %s gives %s",
+                          IR_SHOW(op->type->elements[1]), c->name->s, IR_SHOW(ir_result_type(c)));
+  TRY(check_wrapped_body(op, c, options, err));
+  return options->xla_compat ? 0 : check_thread(op, c, err);
+}
+
+/* Updates and dones repeat nothing of the start but may name its computation and thread. */
+static int check_repeats(const ir_op *op, xlac_error *err) {
+  const ir_op *start = ir_async_start_of(op);
+  if (!start) return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "belongs to no async-start");
+  if (op->n_called && op->called[0] && op->called[0] != start->called[0])
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names computation %s; its start %s wraps %s", op->called[0]->name->s,
+                          start->name->s, start->called[0]->name->s);
+  const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD), *started = ir_get_str(start, IR_ATTR_ASYNC_THREAD);
+  if (*thread && strcmp(thread, *started ? started : "main") != 0)
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names thread \"%s\"; its start %s runs on \"%s\"", thread,
+                          start->name->s, *started ? started : "main");
+  return 0;
+}
+
+int ir_verify_async_update(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  (void)m, (void)options;
+  TRY(check_form(op, err));
+  return check_repeats(op, err);
+}
+
+int ir_verify_async_done(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  (void)m, (void)options;
+  return check_repeats(op, err);
+}

@@ -1,0 +1,74 @@
+/* HLO shardings against the types they annotate. */
+#include "verify.h"
+
+static int fail_sharding(const ir_op *op, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
+static int fail_sharding(const ir_op *op, xlac_error *err, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char message[sizeof err->message];
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return ir_verify_fail(op, XLAC_E_VERIFY_SHARDING, err, "has a sharding that does not fit: %s", message);
+}
+
+static int check_unique_devices(const ir_op *op, const ir_sharding *s, base_map *seen, xlac_error *err) {
+  for (uint32_t i = 0; i < s->n_devices; i++) {
+    uint64_t other;
+    if (s->devices[i] < 0) return fail_sharding(op, err, "device %lld is negative", (long long)s->devices[i]);
+    if (base_map_get(seen, (uint64_t)s->devices[i], &other))
+      return fail_sharding(op, err, "device %lld stands at places %llu and %u", (long long)s->devices[i],
+                           (unsigned long long)other, i);
+    if (!base_map_set(seen, (uint64_t)s->devices[i], i)) return base_oom(err, "a table of devices");
+  }
+  return 0;
+}
+
+/* Product of the tile dims, or -1 on overflow or a size below 1. */
+static int64_t product_of(uint32_t n, const int64_t *dims) {
+  int64_t product = 1;
+  for (uint32_t i = 0; i < n; i++)
+    if (dims[i] < 1 || !base_mul_i64(product, dims[i], &product)) return -1;
+  return product;
+}
+
+static int check_devices(const ir_op *op, const ir_sharding *s, xlac_error *err) {
+  int64_t tiles = product_of(s->n_dims, s->dims);
+  if (tiles < 0) return fail_sharding(op, err, "tile sizes must be positive and their product must fit");
+  if (s->iota) {
+    if (product_of(s->n_reshape, s->reshape) == tiles) return 0;
+    return fail_sharding(op, err, "%lld tiles but another number of devices in the iota", (long long)tiles);
+  }
+  if (s->n_devices != tiles)
+    return fail_sharding(op, err, "%lld tiles but %u devices", (long long)tiles, s->n_devices);
+  base_map seen;
+  base_map_init(&seen, op->parent->module->alloc);
+  int status = check_unique_devices(op, s, &seen, err);
+  base_map_free(&seen);
+  return status;
+}
+
+static int check_tiled(const ir_op *op, const ir_sharding *s, const ir_type *t, xlac_error *err) {
+  if (s->kind != IR_SHARDING_TILED || s->named_text) return 0;
+  uint32_t extra = s->n_subgroups + (s->replicate_on_last_dim ? 1 : 0);
+  if (ir_is_tensor(t) && s->n_dims - extra != t->rank)
+    return fail_sharding(op, err, "it tiles %u dimensions; %s has %u", s->n_dims - extra, IR_SHOW(t), t->rank);
+  return check_devices(op, s, err);
+}
+
+/* Shardings of a tuple are listed leaf by leaf; an empty tuple counts as one leaf. */
+static int check_leaves(const ir_op *op, const ir_sharding *s, const ir_type *t, uint32_t *next, xlac_error *err) {
+  if (!ir_is_tuple(t)) return *next < s->n_elements ? check_tiled(op, s->elements[(*next)++], t, err) : 0;
+  for (uint32_t i = 0; i < t->n_elements; i++) TRY(check_leaves(op, s, t->elements[i], next, err));
+  return 0;
+}
+
+int ir_verify_sharding(const ir_op *op, const ir_sharding *s, xlac_error *err) {
+  if (s->kind != IR_SHARDING_TUPLE) return ir_is_tuple(op->type) ? 0 : check_tiled(op, s, op->type, err);
+  /* Ops with side effects are sharded by what they move, which their own rules know better. */
+  if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) return 0;
+  uint32_t leaves = ir_type_leaves(op->type), next = 0;
+  if (leaves == 0) leaves = 1;
+  if (s->n_elements != leaves)
+    return fail_sharding(op, err, "%u shardings for the %u leaves of %s", s->n_elements, leaves, IR_SHOW(op->type));
+  return check_leaves(op, s, op->type, &next, err);
+}

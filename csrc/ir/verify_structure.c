@@ -1,0 +1,177 @@
+/* The module's skeleton: what every later check, printer and interpreter relies on. Runs on anything a reader or an editor made. */
+#include "verify.h"
+
+static int fail_computation(const ir_computation *c, xlac_error *err, const char *what) {
+  return base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, c->line, c->col, c->name->s, "computation %s %s", c->name->s, what);
+}
+
+static int check_parameters(const ir_computation *c, xlac_error *err) {
+  for (uint32_t i = 0; i < c->n_params; i++)
+    if (!c->params[i])
+      return base_hint(err, base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, c->line, c->col, c->name->s,
+                                         "computation %s has %u parameters but none numbered %u", c->name->s, c->n_params, i),
+                       "number parameters 0, 1, 2, ... without gaps");
+  IR_FOR_OPS(op, c) {
+    if (op->opcode != IR_OP_PARAMETER) continue;
+    if (op->u.number < 0 || op->u.number >= c->n_params || c->params[op->u.number] != op)
+      return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has number %lld, which another parameter of %s has too",
+                            (long long)op->u.number, c->name->s);
+  }
+  return 0;
+}
+
+static int check_root(const ir_computation *c, xlac_error *err) {
+  if (c->n_results == 0 || !c->results[0].op) return fail_computation(c, err, "has no root; expected one ROOT op");
+  for (uint32_t i = 0; i < c->n_results; i++)
+    if (c->results[i].op->parent != c) return fail_computation(c, err, "returns an op of another computation");
+  return 0;
+}
+
+static int check_neighbours(const ir_op *op, xlac_error *err) {
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    if (!op->operands[i].op) return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has no operand %u", i);
+    if (op->operands[i].op->parent != op->parent && !op->parent->owner)
+      return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "uses %s of another computation", op->operands[i].op->name->s);
+  }
+  for (uint32_t i = 0; i < op->n_control_preds; i++)
+    if (op->control_preds[i]->parent != op->parent)
+      return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has control predecessor %s of another computation",
+                            op->control_preds[i]->name->s);
+  for (uint32_t i = 0; i < op->n_called; i++)
+    if (!op->called[i] || op->called[i]->module != op->parent->module)
+      return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "calls no computation of this module at place %u", i);
+  if (!op->type) return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has no type");
+  return 0;
+}
+
+/* Marks of the two depth-first searches below, one byte per id. */
+enum { UNSEEN = 0, OPEN = 1, CLOSED = 2 };
+
+typedef struct walk_frame {
+  const void *node;
+  uint32_t next; /* which neighbour comes next */
+} walk_frame;
+BASE_VEC(walk_stack, walk_frame);
+
+static const ir_op *op_neighbour(const ir_op *op, uint32_t i) {
+  if (i < op->n_operands) return op->operands[i].op;
+  i -= op->n_operands;
+  return i < op->n_control_preds ? op->control_preds[i] : NULL;
+}
+
+/* Explicit stack: chains of operands are as long as the program. */
+static int walk_ops(const ir_op *start, uint8_t *marks, walk_stack *stack, base_alloc alloc, xlac_error *err) {
+  if (marks[start->id] == CLOSED) return 0;
+  stack->n = 0;
+  if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){start, 0}))) return base_oom(err, "a walk over the ops");
+  marks[start->id] = OPEN;
+  while (stack->n) {
+    walk_frame *top = &stack->items[stack->n - 1];
+    const ir_op *next = op_neighbour(top->node, top->next++);
+    if (!next) {
+      marks[((const ir_op *)top->node)->id] = CLOSED;
+      stack->n--;
+      continue;
+    }
+    if (marks[next->id] == CLOSED) continue;
+    if (marks[next->id] == OPEN)
+      return ir_verify_fail(next, XLAC_E_VERIFY_STRUCTURE, err, "depends on itself through its operands or control edges");
+    marks[next->id] = OPEN;
+    if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){next, 0}))) return base_oom(err, "a walk over the ops");
+  }
+  return 0;
+}
+
+static int check_acyclic(const ir_module *m, uint8_t *marks, walk_stack *stack, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) TRY(walk_ops(op, marks, stack, m->alloc, err));
+  }
+  return 0;
+}
+
+/* Calls are walked recursively: a chain of calls is also the interpreter's depth, so it is bounded. */
+#define MAX_CALL_DEPTH 512
+
+static int walk_calls(const ir_computation *c, uint8_t *marks, uint32_t depth, xlac_error *err) {
+  if (marks[c->id] == CLOSED) return 0;
+  if (marks[c->id] == OPEN) return fail_computation(c, err, "calls itself, directly or through others");
+  if (depth > MAX_CALL_DEPTH) return base_fail_at(err, XLAC_E_TOO_DEEP, c->line, c->col, c->name->s,
+                                                  "calls nest deeper than %d", MAX_CALL_DEPTH);
+  marks[c->id] = OPEN;
+  IR_FOR_OPS(op, c) {
+    for (uint32_t i = 0; i < op->n_called; i++) TRY(walk_calls(op->called[i], marks, depth + 1, err));
+  }
+  marks[c->id] = CLOSED;
+  return 0;
+}
+
+static int check_calls(const ir_module *m, uint8_t *marks, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m) TRY(walk_calls(c, marks, 0, err));
+  return 0;
+}
+
+/* In a scheduled module the text order is the order of execution. `marks` are zeroed. */
+static int check_schedule(const ir_module *m, uint8_t *marks, xlac_error *err) {
+  if (!m->config.is_scheduled) return 0;
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      const ir_op *before;
+      for (uint32_t i = 0; (before = op_neighbour(op, i)) != NULL; i++)
+        if (before->parent == c && !marks[before->id])
+          return ir_verify_fail(op, XLAC_E_VERIFY_SCHEDULE, err, "stands before %s, which it needs", before->name->s);
+      marks[op->id] = 1;
+    }
+  }
+  return 0;
+}
+
+static int check_local(const ir_module *m, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    TRY(check_root(c, err));
+    TRY(check_parameters(c, err));
+    IR_FOR_OPS(op, c) TRY(check_neighbours(op, err));
+  }
+  return 0;
+}
+
+static int check_names(const ir_module *m, base_map *seen, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    base_map_clear(seen);
+    IR_FOR_OPS(op, c) {
+      uint64_t other;
+      if (base_map_get(seen, base_key(op->name), &other))
+        return ir_verify_fail(op, XLAC_E_DUPLICATE_NAME, err, "has the name %s, which another op of %s has too", op->name->s,
+                              c->name->s);
+      if (!base_map_set(seen, base_key(op->name), 1)) return base_oom(err, "a table of names");
+    }
+  }
+  return 0;
+}
+
+static int check_walks(const ir_module *m, uint8_t *marks, size_t n, xlac_error *err) {
+  walk_stack stack = {0};
+  memset(marks, 0, n);
+  int status = check_acyclic(m, marks, &stack, err);
+  BASE_VEC_FREE(m->alloc, &stack);
+  if (status) return status;
+  memset(marks, 0, n);
+  TRY(check_calls(m, marks, err));
+  memset(marks, 0, n);
+  return check_schedule(m, marks, err);
+}
+
+int ir_verify_structure(const ir_module *m, xlac_error *err) {
+  if (!m->entry) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "module %s has no entry computation", m->name->s);
+  TRY(check_local(m, err));
+  size_t n = (size_t)(m->n_ids > m->n_computation_ids ? m->n_ids : m->n_computation_ids) + 1;
+  uint8_t *marks = base_malloc(m->alloc, n);
+  if (!marks) return base_oom(err, "the verifier's marks");
+  int status = check_walks(m, marks, n, err);
+  base_free(m->alloc, marks);
+  if (status) return status;
+  base_map seen;
+  base_map_init(&seen, m->alloc);
+  status = check_names(m, &seen, err);
+  base_map_free(&seen);
+  return status;
+}
