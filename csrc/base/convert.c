@@ -3,8 +3,8 @@
 
 #include "convert_loops.h"
 
-/* A conversion is up to three loops: from the source type to its native type, to the target's native type, to the target.
- * One loop runs straight through; more of them work on a block that stays in the nearest cache. */
+/* A conversion is up to three loops: from the source type to its native type, to the target's native type, to the
+ * target. One loop runs straight through; more of them work on a block that stays in the nearest cache. */
 
 enum { BLOCK = 512 };
 
@@ -24,7 +24,9 @@ static void add_stage(route *r, base_loop loop, base_dtype result) {
   r->stages[r->n++] = (stage){loop, base_dtype_bytes(result)};
 }
 
-static bool is_narrow_float(base_dtype t) { return base_dtype_is_float(t) && base_dtype_of(t)->bits < 32; }
+static bool is_narrow_float(base_dtype t) {
+  return base_dtype_is_float(t) && base_dtype_of(t)->bits < 32;
+}
 
 static route find_route(base_dtype to, base_dtype from) {
   base_dtype near_from = base_native_type(from), near_to = base_native_type(to);
@@ -65,7 +67,9 @@ static void complex_to_pred(char *dst, base_dtype from, const char *src, size_t 
   }
 }
 
-static bool is_complex(base_dtype t) { return base_dtype_of(t)->kind == BASE_KIND_COMPLEX; }
+static bool is_complex(base_dtype t) {
+  return base_dtype_of(t)->kind == BASE_KIND_COMPLEX;
+}
 
 void base_convert(base_dtype to, void *dst, base_dtype from, const void *src, size_t n) {
   assert(to > BASE_DTYPE_INVALID && to < BASE_DTYPE_COUNT && from > BASE_DTYPE_INVALID && from < BASE_DTYPE_COUNT);
@@ -104,6 +108,10 @@ int64_t base_load_i64(base_dtype t, const void *p) {
   return v;
 }
 
-void base_store_f64(base_dtype t, void *p, double v) { base_convert(t, p, XLAC_F64, &v, 1); }
+void base_store_f64(base_dtype t, void *p, double v) {
+  base_convert(t, p, XLAC_F64, &v, 1);
+}
 
-void base_store_i64(base_dtype t, void *p, int64_t v) { base_convert(t, p, XLAC_S64, &v, 1); }
+void base_store_i64(base_dtype t, void *p, int64_t v) {
+  base_convert(t, p, XLAC_S64, &v, 1);
+}

@@ -1,6 +1,7 @@
 /* The loops base_convert is made of: each converts n elements. dst and src may be unaligned but not overlap.
- * The native types are those of C: pred and the integers of 8 to 64 bits, f32, f64. Every other type has a native one next to
- * it that holds its values: f32 for the narrow floats, s8 and u8 for the integers of 1 to 4 bits, the part for complex. */
+ * The native types are those of C: pred and the integers of 8 to 64 bits, f32, f64. Every other type has a native one
+ * next to it that holds its values: f32 for the narrow floats, s8 and u8 for the integers of 1 to 4 bits, the part for
+ * complex. */
 #ifndef XLAC_BASE_CONVERT_LOOPS_H
 #define XLAC_BASE_CONVERT_LOOPS_H
 
@@ -24,12 +25,12 @@ typedef double BASE_LOOSE base_loose_f64;
 base_dtype base_native_type(base_dtype t);
 /* Between native types, by value. */
 base_loop base_native_loop(base_dtype to, base_dtype from);
-/* From t to its native type, and back; NULL for native types. `clamp`: an integer too wide for t gives t's nearest value, not
- * its low bits. */
+/* From t to its native type, and back; NULL for native types. `clamp`: an integer too wide for t gives t's nearest
+ * value, not its low bits. */
 base_loop base_widen_loop(base_dtype t);
 base_loop base_narrow_loop(base_dtype t, bool clamp);
-/* From a native type to f32, rounded to odd where f32 can't hold it, so that narrowing the result rounds but once. NULL where
- * f32 always can. */
+/* From a native type to f32, rounded to odd where f32 can't hold it, so that narrowing the result rounds but once. NULL
+ * where f32 always can. */
 base_loop base_odd_loop(base_dtype from);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include "convert_loops.h"
 
-/* All pairs of native types. A row is a source type; LOOP(from, from's C type, to, to's C type, value of the element v). */
+/* All pairs of native types. A row is a source type; LOOP(from, from's C type, to, to's C type, value of the element
+ * v). */
 
 static inline double clamped(double v, double least, double most) {
   double c = v > least ? v : least;
@@ -21,41 +22,41 @@ static inline uint64_t saturated_u64(double v) {
   return v > 0 ? (uint64_t)v : 0;
 }
 
-#define LOOP(from, S, to, D, value)                                                                          \
-  static void native_##from##_to_##to(void *restrict dst, const void *restrict src, size_t n) {              \
-    const base_loose_##S *s = src;                                                                           \
-    base_loose_##D *d = dst;                                                                                 \
-    for (size_t i = 0; i < n; ++i) {                                                                         \
-      __typeof__(LOAD_##from(s[i])) v = LOAD_##from(s[i]);                                                   \
-      d[i] = value;                                                                                          \
-    }                                                                                                        \
+#define LOOP(from, S, to, D, value)                                                             \
+  static void native_##from##_to_##to(void *restrict dst, const void *restrict src, size_t n) { \
+    const base_loose_##S *s = src;                                                              \
+    base_loose_##D *d = dst;                                                                    \
+    for (size_t i = 0; i < n; ++i) {                                                            \
+      __typeof__(LOAD_##from(s[i])) v = LOAD_##from(s[i]);                                      \
+      d[i] = value;                                                                             \
+    }                                                                                           \
   }
 
-#define FLOAT_LOOPS(from, S)            \
-  LOOP(from, S, PRED, u8, v != 0)       \
-  LOOP(from, S, F32, f32, (float)v)     \
+#define FLOAT_LOOPS(from, S)        \
+  LOOP(from, S, PRED, u8, v != 0)   \
+  LOOP(from, S, F32, f32, (float)v) \
   LOOP(from, S, F64, f64, (double)v)
 
-#define INTEGER_ROW(from, S)            \
-  FLOAT_LOOPS(from, S)                  \
-  LOOP(from, S, S8, s8, (int8_t)v)      \
-  LOOP(from, S, S16, s16, (int16_t)v)   \
-  LOOP(from, S, S32, s32, (int32_t)v)   \
-  LOOP(from, S, S64, s64, (int64_t)v)   \
-  LOOP(from, S, U8, u8, (uint8_t)v)     \
-  LOOP(from, S, U16, u16, (uint16_t)v)  \
-  LOOP(from, S, U32, u32, (uint32_t)v)  \
+#define INTEGER_ROW(from, S)           \
+  FLOAT_LOOPS(from, S)                 \
+  LOOP(from, S, S8, s8, (int8_t)v)     \
+  LOOP(from, S, S16, s16, (int16_t)v)  \
+  LOOP(from, S, S32, s32, (int32_t)v)  \
+  LOOP(from, S, S64, s64, (int64_t)v)  \
+  LOOP(from, S, U8, u8, (uint8_t)v)    \
+  LOOP(from, S, U16, u16, (uint16_t)v) \
+  LOOP(from, S, U32, u32, (uint32_t)v) \
   LOOP(from, S, U64, u64, (uint64_t)v)
 
-#define FLOAT_ROW(from, S)                                                  \
-  FLOAT_LOOPS(from, S)                                                      \
-  LOOP(from, S, S8, s8, (int8_t)(int32_t)clamped(v, INT8_MIN, INT8_MAX))    \
+#define FLOAT_ROW(from, S)                                                    \
+  FLOAT_LOOPS(from, S)                                                        \
+  LOOP(from, S, S8, s8, (int8_t)(int32_t)clamped(v, INT8_MIN, INT8_MAX))      \
   LOOP(from, S, S16, s16, (int16_t)(int32_t)clamped(v, INT16_MIN, INT16_MAX)) \
-  LOOP(from, S, S32, s32, (int32_t)clamped(v, INT32_MIN, INT32_MAX))        \
-  LOOP(from, S, S64, s64, saturated_s64(v))                                 \
-  LOOP(from, S, U8, u8, (uint8_t)(int32_t)clamped(v, 0, UINT8_MAX))         \
-  LOOP(from, S, U16, u16, (uint16_t)(int32_t)clamped(v, 0, UINT16_MAX))     \
-  LOOP(from, S, U32, u32, (uint32_t)(int64_t)clamped(v, 0, UINT32_MAX))     \
+  LOOP(from, S, S32, s32, (int32_t)clamped(v, INT32_MIN, INT32_MAX))          \
+  LOOP(from, S, S64, s64, saturated_s64(v))                                   \
+  LOOP(from, S, U8, u8, (uint8_t)(int32_t)clamped(v, 0, UINT8_MAX))           \
+  LOOP(from, S, U16, u16, (uint16_t)(int32_t)clamped(v, 0, UINT16_MAX))       \
+  LOOP(from, S, U32, u32, (uint32_t)(int64_t)clamped(v, 0, UINT32_MAX))       \
   LOOP(from, S, U64, u64, saturated_u64(v))
 
 /* A pred is true if any of its bits is set. */
@@ -84,10 +85,10 @@ FLOAT_ROW(F32, f32)
 FLOAT_ROW(F64, f64)
 
 #define CELL(from, to) [XLAC_##to] = native_##from##_to_##to
-#define ROW(from)                                                                                               \
-  [XLAC_##from] = {CELL(from, PRED), CELL(from, S8),  CELL(from, S16), CELL(from, S32), CELL(from, S64),        \
-                   CELL(from, U8),   CELL(from, U16), CELL(from, U32), CELL(from, U64), CELL(from, F32),        \
-                   CELL(from, F64)}
+#define ROW(from)                                                                                                    \
+  [XLAC_##                                                                                                           \
+      from] = {CELL(from, PRED), CELL(from, S8),  CELL(from, S16), CELL(from, S32), CELL(from, S64), CELL(from, U8), \
+               CELL(from, U16),  CELL(from, U32), CELL(from, U64), CELL(from, F32), CELL(from, F64)}
 
 static const base_loop native_loops[BASE_DTYPE_COUNT][BASE_DTYPE_COUNT] = {
     ROW(PRED), ROW(S8), ROW(S16), ROW(S32), ROW(S64), ROW(U8), ROW(U16), ROW(U32), ROW(U64), ROW(F32), ROW(F64)};
@@ -101,10 +102,14 @@ base_loop base_native_loop(base_dtype to, base_dtype from) {
 base_dtype base_native_type(base_dtype t) {
   const base_dtype_info *f = base_dtype_of(t);
   switch ((base_dtype_kind)f->kind) {
-    case BASE_KIND_SINT: return f->bits < 8 ? XLAC_S8 : t;
-    case BASE_KIND_UINT: return f->bits < 8 ? XLAC_U8 : t;
-    case BASE_KIND_FLOAT: return f->bits < 32 ? XLAC_F32 : t;
-    default: return base_dtype_real_part(t);
+    case BASE_KIND_SINT:
+      return f->bits < 8 ? XLAC_S8 : t;
+    case BASE_KIND_UINT:
+      return f->bits < 8 ? XLAC_U8 : t;
+    case BASE_KIND_FLOAT:
+      return f->bits < 32 ? XLAC_F32 : t;
+    default:
+      return base_dtype_real_part(t);
   }
 }
 

@@ -43,12 +43,13 @@ static uint32_t folder_cpus(const char *folder) {
     char *space = strchr(quota, ' ');
     return space && quota[0] != 'm' ? quota_cpus(atoll(quota), atoll(space)) : UINT32_MAX;
   }
-  if (!read_line_in(folder, "cpu.cfs_quota_us", quota) || !read_line_in(folder, "cpu.cfs_period_us", period)) return UINT32_MAX;
+  if (!read_line_in(folder, "cpu.cfs_quota_us", quota) || !read_line_in(folder, "cpu.cfs_period_us", period))
+    return UINT32_MAX;
   return quota_cpus(atoll(quota), atoll(period));
 }
 
-/* The group at `group` and all above it up to the mount. Inside a container the group's path may be the host's and not be
- * there, so a missing folder counts as no quota. */
+/* The group at `group` and all above it up to the mount. Inside a container the group's path may be the host's and not
+ * be there, so a missing folder counts as no quota. */
 static uint32_t hierarchy_cpus(const char *mount, const char *controller, const char *group) {
   char folder[PATH_ROOM];
   int n = snprintf(folder, sizeof folder, "%s%s%s", mount, controller, group);
@@ -118,7 +119,9 @@ static uint32_t affinity_cpus(void) {
   return n ? n : online_cpus();
 }
 #else
-static uint32_t affinity_cpus(void) { return online_cpus(); }
+static uint32_t affinity_cpus(void) {
+  return online_cpus();
+}
 #endif
 
 uint32_t base_cpu_count(void) {

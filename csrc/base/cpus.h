@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* CPUs that the cgroups named in `membership` (a file like /proc/self/cgroup) and all above them allow, by the quotas found
- * under `mount` (like /sys/fs/cgroup): the smallest ceil(quota / period), or UINT32_MAX where there is no quota. */
+/* CPUs that the cgroups named in `membership` (a file like /proc/self/cgroup) and all above them allow, by the quotas
+ * found under `mount` (like /sys/fs/cgroup): the smallest ceil(quota / period), or UINT32_MAX where there is no quota.
+ */
 uint32_t base_cgroup_cpus(const char *membership, const char *mount);
 
 #endif

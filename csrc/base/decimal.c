@@ -15,11 +15,13 @@ typedef struct big_number {
   uint64_t limbs[BIG_LIMBS];
 } big_number;
 
+/* clang-format off */
 static const uint64_t small_powers5[FIVES + 1] = {
     1u, 5u, 25u, 125u, 625u, 3125u, 15625u, 78125u, 390625u, 1953125u, 9765625u, 48828125u, 244140625u, 1220703125u,
     6103515625u, 30517578125u, 152587890625u, 762939453125u, 3814697265625u, 19073486328125u, 95367431640625u,
     476837158203125u, 2384185791015625u, 11920928955078125u, 59604644775390625u, 298023223876953125u,
     1490116119384765625u, 7450580596923828125u};
+/* clang-format on */
 
 static void multiply_add(big_number *b, uint64_t factor, uint64_t carry) {
   for (uint32_t i = 0; i < b->n; ++i) {

@@ -25,7 +25,9 @@ typedef struct base_scaled {
   bool exact;
 } base_scaled;
 
-static inline int base_floor_log2_of_power10(int q) { return q * 217706 >> 16; }
+static inline int base_floor_log2_of_power10(int q) {
+  return q * 217706 >> 16;
+}
 
 static inline base_scaled base_scale(uint64_t w, int q) {
   assert(w && q >= BASE_P5_FIRST && q <= BASE_P5_LAST);
@@ -38,7 +40,8 @@ static inline base_scaled base_scale(uint64_t w, int q) {
 
 typedef enum base_half { BASE_BELOW_HALF = -1, BASE_HALF = 0, BASE_ABOVE_HALF = 1, BASE_HALF_UNKNOWN = 2 } base_half;
 
-/* Where `rest`, the part of s.bits to be rounded away, stands to `half`, given that the real rest is less than slack more. */
+/* Where `rest`, the part of s.bits to be rounded away, stands to `half`, given that the real rest is less than slack
+ * more. */
 static inline base_half base_half_of(base_scaled s, base_u128 rest, base_u128 half, base_u128 slack) {
   if (rest > half) return BASE_ABOVE_HALF;
   if (s.exact && slack <= 2) return rest < half ? BASE_BELOW_HALF : s.low ? BASE_ABOVE_HALF : BASE_HALF;
@@ -48,8 +51,8 @@ static inline base_half base_half_of(base_scaled s, base_u128 rest, base_u128 ha
 /* Beyond this many significant digits only whether any is not zero can matter to an f64. */
 enum { BASE_MAX_DIGITS = 770 };
 
-/* Exact: whether d * 10^q is below (-1), equal to (0) or above (1) m * 2^e, where d is the n digits at s; other characters
- * between them are skipped. The two must be within a factor of two or so. */
+/* Exact: whether d * 10^q is below (-1), equal to (0) or above (1) m * 2^e, where d is the n digits at s; other
+ * characters between them are skipped. The two must be within a factor of two or so. */
 int base_compare_digits(const char *s, size_t n, int64_t q, uint64_t m, int e);
 int base_compare_decimal(uint64_t d, int q, uint64_t m, int e);
 

@@ -16,6 +16,7 @@ const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT] = {
 #define NAME3(a, b, c) (NAME2(a, b) | (uint32_t)(c) << 16)
 #define NAME4(a, b, c, d) (NAME3(a, b, c) | (uint32_t)(d) << 24)
 
+/* clang-format off */
 static base_dtype short_name(uint32_t name) {
   switch (name) {
     case NAME3('f', '3', '2'): return XLAC_F32;
@@ -42,6 +43,7 @@ static base_dtype short_name(uint32_t name) {
     default: return BASE_DTYPE_INVALID;
   }
 }
+/* clang-format on */
 
 static base_dtype long_name(const char *s, size_t n) {
   for (int t = XLAC_F4E2M1FN; t < XLAC_F16; ++t) {
@@ -55,14 +57,20 @@ base_dtype base_dtype_from_text(const char *s, size_t n) {
   const unsigned char *u = (const unsigned char *)s;
   if (n == 0 || u[n - 1] == 0) return BASE_DTYPE_INVALID; /* a 0 would make a longer name look like a shorter one */
   switch (n) {
-    case 2: return short_name(NAME2(u[0], u[1]));
-    case 3: return short_name(NAME3(u[0], u[1], u[2]));
-    case 4: return short_name(NAME4(u[0], u[1], u[2], u[3]));
-    default: return n > 4 && s[0] == 'f' ? long_name(s, n) : BASE_DTYPE_INVALID;
+    case 2:
+      return short_name(NAME2(u[0], u[1]));
+    case 3:
+      return short_name(NAME3(u[0], u[1], u[2]));
+    case 4:
+      return short_name(NAME4(u[0], u[1], u[2], u[3]));
+    default:
+      return n > 4 && s[0] == 'f' ? long_name(s, n) : BASE_DTYPE_INVALID;
   }
 }
 
-base_dtype base_dtype_real_part(base_dtype t) { return t == XLAC_C64 ? XLAC_F32 : t == XLAC_C128 ? XLAC_F64 : t; }
+base_dtype base_dtype_real_part(base_dtype t) {
+  return t == XLAC_C64 ? XLAC_F32 : t == XLAC_C128 ? XLAC_F64 : t;
+}
 
 bool base_float_has_inf(base_dtype t) {
   assert(base_dtype_is_float(t));
@@ -73,8 +81,10 @@ bool base_float_has_inf(base_dtype t) {
     case XLAC_F16:
     case XLAC_BF16:
     case XLAC_F32:
-    case XLAC_F64: return true;
-    default: return false;
+    case XLAC_F64:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -35,19 +35,34 @@ typedef struct base_dtype_info {
 
 extern const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT];
 
-static inline const base_dtype_info *base_dtype_of(base_dtype t) { return &base_dtype_table[t]; }
-static inline size_t base_dtype_bytes(base_dtype t) { return base_dtype_table[t].bytes; }
-static inline bool base_dtype_is_float(base_dtype t) { return base_dtype_table[t].kind == BASE_KIND_FLOAT; }
-static inline bool base_dtype_is_complex(base_dtype t) { return base_dtype_table[t].kind == BASE_KIND_COMPLEX; }
-static inline bool base_dtype_is_signed(base_dtype t) { return base_dtype_table[t].kind == BASE_KIND_SINT; }
-static inline bool base_dtype_is_unsigned(base_dtype t) { return base_dtype_table[t].kind == BASE_KIND_UINT; }
-static inline bool base_dtype_is_integer(base_dtype t) { return base_dtype_is_signed(t) || base_dtype_is_unsigned(t); }
+static inline const base_dtype_info *base_dtype_of(base_dtype t) {
+  return &base_dtype_table[t];
+}
+static inline size_t base_dtype_bytes(base_dtype t) {
+  return base_dtype_table[t].bytes;
+}
+static inline bool base_dtype_is_float(base_dtype t) {
+  return base_dtype_table[t].kind == BASE_KIND_FLOAT;
+}
+static inline bool base_dtype_is_complex(base_dtype t) {
+  return base_dtype_table[t].kind == BASE_KIND_COMPLEX;
+}
+static inline bool base_dtype_is_signed(base_dtype t) {
+  return base_dtype_table[t].kind == BASE_KIND_SINT;
+}
+static inline bool base_dtype_is_unsigned(base_dtype t) {
+  return base_dtype_table[t].kind == BASE_KIND_UINT;
+}
+static inline bool base_dtype_is_integer(base_dtype t) {
+  return base_dtype_is_signed(t) || base_dtype_is_unsigned(t);
+}
 
 /* The type named by the n bytes at s, or BASE_DTYPE_INVALID. */
 base_dtype base_dtype_from_text(const char *s, size_t n);
 /* c64 -> f32, c128 -> f64; others are themselves. */
 base_dtype base_dtype_real_part(base_dtype t);
-/* Whether a float type has an infinity, a NaN, a negative zero (f8e4m3fn has none of the first, fnuz none of the last). */
+/* Whether a float type has an infinity, a NaN, a negative zero (f8e4m3fn has none of the first, fnuz none of the last).
+ */
 bool base_float_has_inf(base_dtype t);
 bool base_float_has_nan(base_dtype t);
 bool base_float_has_negative_zero(base_dtype t);
@@ -55,15 +70,19 @@ bool base_float_is_signed(base_dtype t); /* f8e8m0fnu is not */
 
 /* One element of a float type narrower than f64, as raw bits in the low end, to its exact value and back. Rounding is
  * to nearest even; overflow gives infinity where the type has one, else NaN where it has one, else the largest finite
- * value (f4, f6), as ml_dtypes and XLA do. base_float_from_f32 rounds once from f32, base_float_from_f64 once from f64. */
+ * value (f4, f6), as ml_dtypes and XLA do; f4 and f6 make NaN a zero of the other sign. f8e8m0fnu rounds halves up, has
+ * NaN for zero, negative and too large numbers, and rounds what is below 2^-126 up, but to 2^-127 if at most that.
+ * base_float_from_f32 rounds once from f32, base_float_from_f64 once from f64 (XLA:CPU and ml_dtypes go from f64 to
+ * f16, bf16 and f8e8m0fnu by way of f32, and XLA:CPU from s64 to bf16 too: they round twice, we don't). */
 double base_float_to_f64(base_dtype t, uint32_t bits);
 float base_float_to_f32(base_dtype t, uint32_t bits);
 uint32_t base_float_from_f32(base_dtype t, float v);
 uint32_t base_float_from_f64(base_dtype t, double v);
 
 /* n elements of type `from` at src to type `to` at dst, with XLA's Convert semantics: float to integer truncates and
- * saturates, NaN gives 0; integer to integer wraps; anything to pred is v != 0; real to complex gets a zero imaginary part;
- * complex to real drops it. src and dst may be unaligned but not overlap, unless from == to. */
+ * saturates, NaN gives 0; integer to integer wraps; anything to pred is v != 0; real to complex gets a zero imaginary
+ * part; complex to real drops it, but to pred it counts. src and dst may be unaligned but not overlap, unless from ==
+ * to. */
 void base_convert(base_dtype to, void *dst, base_dtype from, const void *src, size_t n);
 
 /* Any element as f64 or i64 (value conversion, not bits), and back; for slow paths, tests and printers. */

@@ -11,25 +11,33 @@ float base_float_to_f32(base_dtype t, uint32_t bits) {
   assert(base_dtype_is_float(t) && t != XLAC_F64);
   switch (t) {
 #define NARROW(name, ...) \
-  case XLAC_##name: return base_narrow_decode((base_narrow){__VA_ARGS__}, bits);
+  case XLAC_##name:       \
+    return base_narrow_decode((base_narrow){__VA_ARGS__}, bits);
 #include "narrow_floats.def"
 #undef NARROW
-    case XLAC_F8E8M0FNU: return base_e8m0_decode(bits);
-    default: return base_f32_of(bits);
+    case XLAC_F8E8M0FNU:
+      return base_e8m0_decode(bits);
+    default:
+      return base_f32_of(bits);
   }
 }
 
-double base_float_to_f64(base_dtype t, uint32_t bits) { return (double)base_float_to_f32(t, bits); }
+double base_float_to_f64(base_dtype t, uint32_t bits) {
+  return (double)base_float_to_f32(t, bits);
+}
 
 uint32_t base_float_from_f32(base_dtype t, float v) {
   assert(base_dtype_is_float(t) && t != XLAC_F64);
   switch (t) {
 #define NARROW(name, ...) \
-  case XLAC_##name: return base_narrow_encode((base_narrow){__VA_ARGS__}, v);
+  case XLAC_##name:       \
+    return base_narrow_encode((base_narrow){__VA_ARGS__}, v);
 #include "narrow_floats.def"
 #undef NARROW
-    case XLAC_F8E8M0FNU: return base_e8m0_encode(v);
-    default: return base_f32_bits(v);
+    case XLAC_F8E8M0FNU:
+      return base_e8m0_encode(v);
+    default:
+      return base_f32_bits(v);
   }
 }
 

@@ -4,7 +4,9 @@
 
 enum { FIRST_CAP = 16 };
 
-void base_map_init(base_map *m, base_alloc alloc) { *m = (base_map){.alloc = alloc}; }
+void base_map_init(base_map *m, base_alloc alloc) {
+  *m = (base_map){.alloc = alloc};
+}
 
 void base_map_free(base_map *m) {
   base_free(m->alloc, m->slots);
@@ -17,7 +19,8 @@ void base_map_clear(base_map *m) {
   m->has_zero = false;
 }
 
-/* The slot that holds `key`, or the empty one where it belongs. The high bits of a product depend on all bits of the key. */
+/* The slot that holds `key`, or the empty one where it belongs. The high bits of a product depend on all bits of the
+ * key. */
 static base_map_slot *slot_of(base_map_slot *slots, uint32_t cap, uint64_t key) {
   assert(key && cap && (cap & (cap - 1)) == 0);
   uint32_t i = (uint32_t)((key * 0x9E3779B97F4A7C15u) >> 32) >> (__builtin_clz(cap) + 1);

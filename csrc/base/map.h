@@ -1,4 +1,5 @@
-/* Hash maps: 64-bit keys (ids, pointers) to 64-bit values. Open addressing, no deletion but clear. Thread-compatible. */
+/* Hash maps: 64-bit keys (ids, pointers) to 64-bit values. Open addressing, no deletion but clear. Thread-compatible.
+ */
 #ifndef XLAC_BASE_MAP_H
 #define XLAC_BASE_MAP_H
 
@@ -24,7 +25,9 @@ bool base_map_set(base_map *m, uint64_t key, uint64_t value);
 /* false when absent; *value then untouched. */
 bool base_map_get(const base_map *m, uint64_t key, uint64_t *value);
 
-static inline uint64_t base_key(const void *p) { return (uint64_t)(uintptr_t)p; }
+static inline uint64_t base_key(const void *p) {
+  return (uint64_t)(uintptr_t)p;
+}
 static inline void *base_map_ptr(const base_map *m, const void *key) {
   uint64_t v = 0;
   return base_map_get(m, base_key(key), &v) ? (void *)(uintptr_t)v : NULL;

@@ -16,7 +16,8 @@ typedef struct base_alloc {
 extern const base_alloc base_alloc_libc;
 
 /* A bump arena: nothing is freed singly, all at once. Thread-compatible: one thread at a time. Memory is NOT zeroed by
- * base_arena_alloc, zeroed by base_arena_zalloc; aligned to 16 bytes (alloc) or to 1 (chars). NULL when out of memory. */
+ * base_arena_alloc, zeroed by base_arena_zalloc; aligned to 8 bytes (alloc, zalloc, arrays) or as asked (aligned). NULL when out of memory.
+ */
 typedef struct base_arena_chunk base_arena_chunk;
 typedef struct base_arena {
   base_alloc alloc;
@@ -35,7 +36,9 @@ static inline void *base_arena_aligned(base_arena *a, size_t size, size_t align)
   a->at = p + size;
   return p;
 }
-static inline void *base_arena_alloc(base_arena *a, size_t size) { return base_arena_aligned(a, size, 8); }
+static inline void *base_arena_alloc(base_arena *a, size_t size) {
+  return base_arena_aligned(a, size, 8);
+}
 static inline void *base_arena_zalloc(base_arena *a, size_t size) {
   void *p = base_arena_alloc(a, size);
   return p ? memset(p, 0, size) : NULL;
@@ -49,19 +52,32 @@ void *base_arena_memdup(base_arena *a, const void *p, size_t n);
 #define BASE_NEW(arena, type) ((type *)base_arena_zalloc((arena), sizeof(type)))
 #define BASE_ARRAY(arena, type, n) ((type *)base_arena_array((arena), (n), sizeof(type)))
 
-static inline void *base_malloc(base_alloc a, size_t size) { return a.fn(a.ctx, NULL, size ? size : 1); }
-static inline void *base_realloc(base_alloc a, void *p, size_t size) { return a.fn(a.ctx, p, size ? size : 1); }
+static inline void *base_malloc(base_alloc a, size_t size) {
+  return a.fn(a.ctx, NULL, size ? size : 1);
+}
+static inline void *base_realloc(base_alloc a, void *p, size_t size) {
+  return a.fn(a.ctx, p, size ? size : 1);
+}
 static inline void base_free(base_alloc a, void *p) {
   if (p) a.fn(a.ctx, p, 0);
 }
 
 /* Checked arithmetic on sizes: false on overflow, *out then unspecified. */
-static inline bool base_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool base_add(size_t a, size_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool base_mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool base_add_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool base_mul(size_t a, size_t b, size_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool base_add(size_t a, size_t b, size_t *out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+static inline bool base_mul_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool base_add_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_add_overflow(a, b, out);
+}
 
-/* A growable array of `type` named `name`: {items, n, cap}. Zero-initialised is empty. PUSH is false when out of memory. */
+/* A growable array of `type` named `name`: {items, n, cap}. Zero-initialised is empty. PUSH is false when out of
+ * memory. */
 #define BASE_VEC(name, type) \
   typedef struct name {      \
     type *items;             \

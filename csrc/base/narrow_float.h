@@ -1,6 +1,7 @@
-/* One float of 16 bits or fewer to f32 and back, inline and without branches: with constant facts these compile to loops of
- * vector code. Everything goes by way of f32: it holds every narrow value exactly, and a wider number that was first
- * rounded to odd to f32 rounds to the same narrow value as it would have directly. Thread-safe: pure functions. */
+/* One float of 16 bits or fewer to f32 and back, inline and without branches: with constant facts these compile to
+ * loops of vector code. Everything goes by way of f32: it holds every narrow value exactly, and a wider number that was
+ * first rounded to odd to f32 rounds to the same narrow value as it would have directly. Thread-safe: pure functions.
+ */
 #ifndef XLAC_BASE_NARROW_FLOAT_H
 #define XLAC_BASE_NARROW_FLOAT_H
 
@@ -54,17 +55,19 @@ __attribute__((always_inline)) static inline float base_narrow_decode(base_narro
   uint32_t sign = bits >> k.sign_bit & 1, mag = bits & ((1u << k.sign_bit) - 1);
   int shift = 23 - k.mantissa;
   uint32_t r = (mag << shift) + ((uint32_t)(127 - k.bias) << 23);
-  if (k.bias < 127) { /* a subnormal gets a leading one for a while, so that no f32 subnormal (slow, or flushed) arises */
+  if (k.bias <
+      127) { /* a subnormal gets a leading one for a while, so that no f32 subnormal (slow, or flushed) arises */
     uint32_t one = (uint32_t)(128 - k.bias) << 23;
     r = mag >> k.mantissa ? r : base_f32_bits(base_f32_of(one | mag << shift) - base_f32_of(one));
   }
   if (k.has_inf) r = mag >= k.overflow ? 0x7F800000 | (mag << shift & 0x7FFFFF) : r;
-  if (k.nan == k.overflow) r = (bits & ((2u << k.sign_bit) - 1) & ~(k.nan == 0x7F ? 0x80u : 0u)) == k.nan ? 0x7FC00000 : r;
+  if (k.nan == k.overflow)
+    r = (bits & ((2u << k.sign_bit) - 1) & ~(k.nan == 0x7F ? 0x80u : 0u)) == k.nan ? 0x7FC00000 : r;
   return base_f32_of(r | sign << 31);
 }
 
-/* f8e8m0fnu is an f32's exponent field alone. As ml_dtypes has it: halves round up (not to even), what is positive and at
- * most 2^-127 is 2^-127, the rest below 2^-126 is 2^-126; zero, negative and too large are NaN. */
+/* f8e8m0fnu is an f32's exponent field alone. As ml_dtypes has it: halves round up (not to even), what is positive and
+ * at most 2^-127 is 2^-127, the rest below 2^-126 is 2^-126; zero, negative and too large are NaN. */
 static inline uint32_t base_e8m0_encode(float v) {
   uint32_t x = base_f32_bits(v), up = x + 0x400000 - (x == 0x400000);
   return x == 0 || x >= 0x7F800000 ? 0xFF : up >> 23;
@@ -74,7 +77,8 @@ static inline float base_e8m0_decode(uint32_t bits) {
   return base_f32_of(bits == 0xFF ? 0x7FC00000 : bits ? bits << 23 : 0x400000);
 }
 
-/* v to f32, towards zero, the last bit set if anything was lost: a later rounding to at most 22 bits is then as if from v. */
+/* v to f32, towards zero, the last bit set if anything was lost: a later rounding to at most 22 bits is then as if from
+ * v. */
 static inline float base_f32_odd(double v) {
   float f = (float)v;
   uint32_t b = base_f32_bits(f);

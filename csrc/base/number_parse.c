@@ -2,22 +2,26 @@
 #include "narrow_float.h"
 #include "number.h"
 
-/* Reading a number: its digits become w * 10^q with w of at most 19 digits, one 64 x 128 bit product with a power of five
- * gives more than enough bits to round, and the rare number too near a half way is compared exactly. */
+/* Reading a number: its digits become w * 10^q with w of at most 19 digits, one 64 x 128 bit product with a power of
+ * five gives more than enough bits to round, and the rare number too near a half way is compared exactly. */
 
 enum { WORD_DIGITS = 19 };
 
 typedef struct decimal_text {
   uint64_t w;
-  int64_t q;    /* of w */
-  int64_t last; /* of the text's last digit */
+  int64_t q;                /* of w */
+  int64_t last;             /* of the text's last digit */
   bool negative, truncated; /* truncated: w lacks digits that are not all zero */
   const char *digits;       /* from the first digit to before the exponent, '.' among them */
   size_t n;
 } decimal_text;
 
-static unsigned digit_at(const char *p) { return (unsigned char)(*p - '0'); }
-static bool at_digit(const char *p, const char *end) { return p < end && digit_at(p) < 10; }
+static unsigned digit_at(const char *p) {
+  return (unsigned char)(*p - '0');
+}
+static bool at_digit(const char *p, const char *end) {
+  return p < end && digit_at(p) < 10;
+}
 
 static bool eight_digits(uint64_t v) {
   return ((v & (v + 0x0606060606060606u)) & 0xF0F0F0F0F0F0F0F0u) == 0x3030303030303030u;
@@ -53,7 +57,8 @@ static const char *take_exponent(const char *p, const char *end, int64_t *expone
   if (!at_digit(p, end)) return start;
   int64_t v = 0;
   for (; at_digit(p, end); ++p)
-    if (v < (int64_t)1 << 56) v = v * 10 + digit_at(p); /* as good as infinite, and added to a length it stays in range */
+    if (v < (int64_t)1 << 56)
+      v = v * 10 + digit_at(p); /* as good as infinite, and added to a length it stays in range */
   *exponent = negative ? -v : v;
   return p;
 }
@@ -102,7 +107,8 @@ typedef struct rounded_down {
   base_half half;
 } rounded_down;
 
-__attribute__((always_inline)) static inline rounded_down round_down(base_scaled s, base_u128 slack, int mantissa, int bias) {
+__attribute__((always_inline)) static inline rounded_down round_down(base_scaled s, base_u128 slack, int mantissa,
+                                                                     int bias) {
   int top = 126 + (int)(s.bits >> 127), e = top + s.exponent, least = 1 - bias;
   bool normal = e >= least;
   int drop = top - mantissa + (normal ? 0 : least - e);
@@ -139,8 +145,12 @@ __attribute__((always_inline)) static inline uint64_t round_decimal(const decima
   return finish_rounding(r, mantissa, bias);
 }
 
-uint64_t base_round_f64(uint64_t d, int q) { return round_decimal(&(decimal_text){.w = d, .q = q}, 52, 1023); }
-uint32_t base_round_f32(uint64_t d, int q) { return (uint32_t)round_decimal(&(decimal_text){.w = d, .q = q}, 23, 127); }
+uint64_t base_round_f64(uint64_t d, int q) {
+  return round_decimal(&(decimal_text){.w = d, .q = q}, 52, 1023);
+}
+uint32_t base_round_f32(uint64_t d, int q) {
+  return (uint32_t)round_decimal(&(decimal_text){.w = d, .q = q}, 23, 127);
+}
 
 const char *base_parse_f64(const char *p, const char *end, double *out) {
   decimal_text d;

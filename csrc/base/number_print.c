@@ -2,8 +2,8 @@
 #include "narrow_float.h"
 #include "number.h"
 
-/* Printing as C's "%.Ng" does, without it: one 64 x 128 bit product gives N digits and nearly always enough behind them to
- * round; a value too near a half way is compared exactly. */
+/* Printing as C's "%.Ng" does, without it: one 64 x 128 bit product gives N digits and nearly always enough behind them
+ * to round; a value too near a half way is compared exactly. */
 
 /* v = m * 2^e. */
 typedef struct binary_value {
@@ -17,13 +17,15 @@ typedef struct digit_run {
   int q;
 } digit_run;
 
+/* clang-format off */
 static const uint64_t small_powers10[] = {
     1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u, 10000000000u, 100000000000u,
     1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u};
 
 static const char two_digits[] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
-    "616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+/* clang-format on */
 
 static binary_value split_double(double v) {
   uint64_t b = base_f64_bits(v) & INT64_MAX, m = b & (((uint64_t)1 << 52) - 1);
@@ -39,7 +41,8 @@ static digit_run carry_digit(digit_run r, int n) {
 /* The n digits nearest to v, halves to even, as printf does. */
 static digit_run round_to_digits(binary_value v, int n) {
   assert(v.m && n >= 1 && n <= 17);
-  int log2 = v.e + 63 - __builtin_clzll(v.m), log10 = log2 * 78913 >> 18; /* the floor, or one less than that of v's log10 */
+  int log2 = v.e + 63 - __builtin_clzll(v.m);
+  int log10 = log2 * 78913 >> 18; /* the floor of v's log10, or one less */
   int up = n - 1 - log10;
   base_scaled s = base_scale(v.m, up);
   int point = -(s.exponent + v.e); /* where the binary point is in s.bits */
@@ -77,7 +80,7 @@ static char *put_exponent(char *p, int x) {
 
 /* "%g" from the digits: fixed for exponents from -4 to n - 1, no zeros at the end of a fraction. */
 static char *put_general(char *p, digit_run r, int n) {
-  char digits[20];
+  char digits[20] = {0};
   write_digits(r.digits, n, digits);
   int kept = n, x = r.q + n - 1;
   while (kept > 1 && digits[kept - 1] == '0') --kept;
@@ -108,7 +111,9 @@ static char *put_integer(char *p, uint64_t v) {
 
 /* What std::numeric_limits calls digits10 and max_digits10: floor(mantissa bits * log10(2)) and
  * ceil(1 + (mantissa bits + 1) * log10(2)). */
-static int max_digits10(base_dtype t) { return ((base_dtype_of(t)->mantissa_bits + 1) * 30103 + 199999) / 100000; }
+static int max_digits10(base_dtype t) {
+  return ((base_dtype_of(t)->mantissa_bits + 1) * 30103 + 199999) / 100000;
+}
 
 static bool reads_back(digit_run r, base_dtype t, double v) {
   double a = v < 0 ? -v : v;

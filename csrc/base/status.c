@@ -56,7 +56,8 @@ int base_fail(xlac_error *err, base_code code, const char *format, ...) {
   return status;
 }
 
-int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, const char *op, const char *format, ...) {
+int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, const char *op, const char *format,
+                 ...) {
   va_list args;
   va_start(args, format);
   int status = fill_error(err, code, format, args);

@@ -1,5 +1,6 @@
 /* Status codes and the error record. A function that can fail is XLAC_MUST_USE, returns 0 or the negative error code,
- * and takes a caller-owned `xlac_error *err` (may be NULL) last. A program bug is an assert; user input never asserts. */
+ * and takes a caller-owned `xlac_error *err` (may be NULL) last. A program bug is an assert; user input never asserts.
+ */
 #ifndef XLAC_BASE_STATUS_H
 #define XLAC_BASE_STATUS_H
 
@@ -32,9 +33,9 @@ const char *base_code_title(int code);
 /* "MALFORMED_TEXT" and so on, or NULL. */
 const char *base_code_name(int code);
 
-#define TRY(expr)                       \
-  do {                                  \
-    int try_status_ = (expr);           \
+#define TRY(expr)                             \
+  do {                                        \
+    int try_status_ = (expr);                 \
     if (try_status_ != 0) return try_status_; \
   } while (0)
 

@@ -31,7 +31,9 @@ uint32_t base_hash(const char *s, size_t n) {
   return (uint32_t)(h ^ (h >> 32));
 }
 
-void base_interner_init(base_interner *t, base_arena *arena) { *t = (base_interner){.arena = arena}; }
+void base_interner_init(base_interner *t, base_arena *arena) {
+  *t = (base_interner){.arena = arena};
+}
 
 void base_interner_free(base_interner *t) {
   base_free(t->arena->alloc, (void *)t->slots);
@@ -95,7 +97,9 @@ const base_istr *base_intern_find(const base_interner *t, const char *s, size_t 
   return t->slots[slot_for_text(t, s, n, base_hash(s, n))];
 }
 
-void base_text_init(base_text *t, base_alloc alloc) { *t = (base_text){.alloc = alloc}; }
+void base_text_init(base_text *t, base_alloc alloc) {
+  *t = (base_text){.alloc = alloc};
+}
 
 void base_text_free(base_text *t) {
   base_free(t->alloc, t->s);

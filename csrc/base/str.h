@@ -12,12 +12,15 @@ typedef struct base_slice {
 } base_slice;
 
 #define BASE_SLICE(literal) ((base_slice){(literal), sizeof(literal) - 1})
-static inline base_slice base_slice_of(const char *s) { return (base_slice){s, strlen(s)}; }
+static inline base_slice base_slice_of(const char *s) {
+  return (base_slice){s, strlen(s)};
+}
 static inline bool base_slice_is(base_slice a, const char *s) {
   return strlen(s) == a.n && memcmp(a.p, s, a.n) == 0;
 }
 
-/* An interned, immutable string: within one table equal strings are one pointer. s is terminated by 0 (and may hold others). */
+/* An interned, immutable string: within one table equal strings are one pointer. s is terminated by 0 (and may hold
+ * others). */
 typedef struct base_istr {
   uint32_t n;
   uint32_t hash;
@@ -38,7 +41,8 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n);
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n);
 uint32_t base_hash(const char *s, size_t n);
 
-/* A growable text buffer. An allocation failure sets `failed` and later writes are dropped, so that printers check once. */
+/* A growable text buffer. An allocation failure sets `failed` and later writes are dropped, so that printers check
+ * once. */
 typedef struct base_text {
   base_alloc alloc;
   char *s; /* not terminated until base_text_cstr */
@@ -58,7 +62,9 @@ static inline void base_putc(base_text *t, char c) {
   if (t->cap == t->n && !base_text_grow(t, 1)) return;
   t->s[t->n++] = c;
 }
-static inline void base_puts(base_text *t, const char *s) { base_put(t, s, strlen(s)); }
+static inline void base_puts(base_text *t, const char *s) {
+  base_put(t, s, strlen(s));
+}
 #define BASE_PUT(t, literal) base_put((t), (literal), sizeof(literal) - 1)
 void base_put_i64(base_text *t, int64_t v);
 void base_put_u64(base_text *t, uint64_t v);

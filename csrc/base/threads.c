@@ -9,10 +9,10 @@
 #include <sys/prctl.h>
 #endif
 
-/* A call of base_parallel_for is a job on its caller's stack, hung into the pool's list while it has ranges to give away. The
- * caller works on its own job until no range is left, so every call ends even if no worker ever comes. A worker holds a job
- * only while it is counted in `active`, which changes under the lock; the caller leaves when the job is unlinked and
- * `active` is 0. */
+/* A call of base_parallel_for is a job on its caller's stack, hung into the pool's list while it has ranges to give
+ * away. The caller works on its own job until no range is left, so every call ends even if no worker ever comes. A
+ * worker holds a job only while it is counted in `active`, which changes under the lock; the caller leaves when the job
+ * is unlinked and `active` is 0. */
 
 enum { MAX_RANGES = 1024, MAX_THREADS = 4096, SPINS = 300 };
 
@@ -27,8 +27,8 @@ typedef struct pool_job {
 
 struct base_pool {
   base_alloc alloc;
-  uint32_t size, limit; /* limit: of workers, less than size - 1 once the system refused one */
-  pthread_key_t inside; /* not NULL in a thread that runs a range of this pool */
+  uint32_t size, limit;    /* limit: of workers, less than size - 1 once the system refused one */
+  pthread_key_t inside;    /* not NULL in a thread that runs a range of this pool */
   _Atomic int64_t process; /* whose threads these are; negative while that process sets the pool up again after fork */
   pthread_mutex_t lock;
   pthread_cond_t work, idle;
@@ -159,8 +159,8 @@ static void retire_job(base_pool *p, pool_job *job) {
   pthread_mutex_unlock(&p->lock);
 }
 
-/* What a process has of a pool before its first thread. After fork the child's copy may be in any state, so nothing of it is
- * used: not even a lock that a vanished thread may hold. */
+/* What a process has of a pool before its first thread. After fork the child's copy may be in any state, so nothing of
+ * it is used: not even a lock that a vanished thread may hold. */
 static void set_up(base_pool *p) {
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->work, NULL);
@@ -171,7 +171,9 @@ static void set_up(base_pool *p) {
   atomic_store(&p->started, 0);
 }
 
-static bool is_ours(const base_pool *p) { return atomic_load(&p->process) == (int64_t)getpid(); }
+static bool is_ours(const base_pool *p) {
+  return atomic_load(&p->process) == (int64_t)getpid();
+}
 
 /* One thread of a forked child sets the pool up again, the others wait for it. */
 static void enter_process(base_pool *p) {
@@ -190,8 +192,9 @@ static void enter_process(base_pool *p) {
 
 int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
   uint32_t cpus = base_cpu_count(), size = threads ? threads : cpus;
-  if (size > MAX_THREADS) return base_fail(err, XLAC_E_TOO_LARGE, "a pool of %u threads was asked for; at most %d are allowed",
-                                           (unsigned)size, (int)MAX_THREADS);
+  if (size > MAX_THREADS)
+    return base_fail(err, XLAC_E_TOO_LARGE, "a pool of %u threads was asked for; at most %d are allowed",
+                     (unsigned)size, (int)MAX_THREADS);
   base_pool *p = base_malloc(alloc, sizeof *p + (size - 1) * sizeof *p->threads);
   if (!p) return base_oom(err, "creating a thread pool");
   memset(p, 0, sizeof *p);
@@ -230,11 +233,16 @@ void base_pool_destroy(base_pool *p) {
   base_free(p->alloc, p);
 }
 
-uint32_t base_pool_size(const base_pool *p) { return p->size; }
+uint32_t base_pool_size(const base_pool *p) {
+  return p->size;
+}
 
-uint32_t base_pool_started(const base_pool *p) { return is_ours(p) ? atomic_load(&p->started) : 0; }
+uint32_t base_pool_started(const base_pool *p) {
+  return is_ours(p) ? atomic_load(&p->started) : 0;
+}
 
-void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end), void *ctx) {
+void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
+                       void *ctx) {
   assert(fn);
   if (n == 0) return;
   pool_job job = {.fn = fn, .ctx = ctx, .n = n, .length = range_length(n, grain ? grain : 1)};

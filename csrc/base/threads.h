@@ -18,9 +18,11 @@ uint32_t base_pool_size(const base_pool *p);
 /* Threads started so far (0 for a pool of size 1). */
 uint32_t base_pool_started(const base_pool *p);
 
-/* Calls fn(ctx, begin, end) over disjoint ranges covering [0, n), each a multiple of `grain` long but the last. How ranges
- * are cut depends on n and grain only, never on the number of threads, so results are the same for any pool. Returns when
- * all are done; the caller's thread takes part. Nested calls run inline. Thread-safe. */
-void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end), void *ctx);
+/* Calls fn(ctx, begin, end) over disjoint ranges covering [0, n), each a multiple of `grain` long but the last. How
+ * ranges are cut depends on n and grain only, never on the number of threads, so results are the same for any pool.
+ * Returns when all are done; the caller's thread takes part. Nested calls run inline, and so does all when p is NULL.
+ * After fork the child may go on with a pool, except from inside fn. Thread-safe. */
+void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
+                       void *ctx);
 
 #endif

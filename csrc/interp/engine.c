@@ -161,7 +161,7 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
   ctx->options = *options;
   if (!ctx->options.alloc.fn) ctx->options.alloc = base_alloc_libc;
   ctx->err = err;
-  ctx->rng_state[0] = options->seed;
+  ctx->rng_state[0] = 0x7012395 + options->seed; /* seed 0: the state XLA starts from */
   ctx->has_effects = module_has_effects(m);
   base_arena_init(&ctx->arena, ctx->options.alloc);
   ctx->plans = base_arena_zalloc(&ctx->arena, (size_t)m->n_computation_ids * sizeof *ctx->plans);

@@ -31,8 +31,8 @@ struct interp_value {
   base_alloc alloc;
 };
 
-/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: results[i] has dtype, dims and
- * data. */
+/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: result[i], the leaves of op's
+ * result type depth first, have dtype, dims and data, all zero, but for those that alias an operand: they hold it. */
 typedef int interp_custom_call_fn(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands,
                                   interp_value **result, xlac_error *err);
 typedef struct interp_registry interp_registry;
@@ -128,6 +128,17 @@ interp_value *interp_make_unique(interp_ctx *ctx, interp_value *v);
 bool interp_is_unique(const interp_value *v);
 /* The same data under other dims (consumes no reference; shares data by holding v). */
 interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims);
+
+/* A value of type t with all elements zero, tuples and tokens too. zeros.c */
+interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t);
+/* The result of a start op: (first, second, zeros of op's remaining element types). eval_async.c */
+XLAC_MUST_USE int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second,
+                                     interp_value **out);
+/* Fails with PARTICIPANTS unless op's group is this participant alone. eval_collective.c */
+XLAC_MUST_USE int interp_collective_alone(interp_ctx *ctx, const ir_op *op);
+
+/* The built-in custom-call target "TopK". custom_topk.c */
+interp_eval_fn interp_custom_topk;
 
 /* Bytes of an array's data. */
 static inline size_t interp_bytes(const interp_value *v) {

@@ -14,15 +14,19 @@ SOURCES = sorted((CSRC / "base").glob("*.c"))
 CDEF = """
 typedef struct xlac_error { int32_t code; uint32_t line; uint32_t col; char op[96]; char message[640]; char hint[256]; }
     xlac_error;
-int base_fail(xlac_error *err, int code, const char *format, ...);
-int base_fail_at(xlac_error *err, int code, uint32_t line, uint32_t col, const char *op, const char *format, ...);
+typedef enum base_code { BASE_OK, ... } base_code;
+int base_fail(xlac_error *err, base_code code, const char *format, ...);
+int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, const char *op, const char *format, ...);
 int base_hint(xlac_error *err, int status, const char *format, ...);
 int base_oom(xlac_error *err, const char *what);
 const char *base_code_title(int code);
 const char *base_code_name(int code);
 
-typedef struct base_dtype_info { const char *text; uint8_t kind, bits, bytes, exponent_bits, mantissa_bits; int16_t bias; }
-    base_dtype_info;
+typedef struct base_dtype_info {
+  const char *text;
+  uint8_t kind, bits, bytes, exponent_bits, mantissa_bits;
+  int16_t bias;
+} base_dtype_info;
 const base_dtype_info *base_dtype_of(int t);
 void base_convert(int to, void *dst, int from, const void *src, size_t n);
 double base_load_f64(int t, const void *p);
@@ -112,7 +116,10 @@ if SANITIZERS:
 
 @pytest.fixture(scope="session")
 def module(tmp_path_factory):
-    """The compiled module: .lib has the C functions, .ffi makes C values. All files in one unit, as embedders build it."""
+    """The compiled module: .lib has the C functions, .ffi makes C values.
+
+    All files are one unit, as embedders may build it: that shows their static names to be distinct too.
+    """
     where = tmp_path_factory.mktemp("base")
     builder = cffi.FFI()
     builder.cdef(CDEF)

@@ -6,11 +6,13 @@ import numpy as np
 FLOATS = {
     "f4e2m1fn": ml_dtypes.float4_e2m1fn, "f6e2m3fn": ml_dtypes.float6_e2m3fn, "f6e3m2fn": ml_dtypes.float6_e3m2fn,
     "f8e3m4": ml_dtypes.float8_e3m4, "f8e4m3": ml_dtypes.float8_e4m3, "f8e4m3fn": ml_dtypes.float8_e4m3fn,
-    "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz, "f8e5m2": ml_dtypes.float8_e5m2,
+    "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
+    "f8e5m2": ml_dtypes.float8_e5m2,
     "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "f8e8m0fnu": ml_dtypes.float8_e8m0fnu, "f16": np.float16,
     "bf16": ml_dtypes.bfloat16}
 INTEGERS = {f"{k}{b}": (k == "s", b) for k in "su" for b in (1, 2, 4, 8, 16, 32, 64)}
-STORAGE = {"pred": np.dtype(np.uint8), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "c64": np.dtype(np.complex64),
+STORAGE = {"pred": np.dtype(np.uint8), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
+           "c64": np.dtype(np.complex64),
            "c128": np.dtype(np.complex128)}
 STORAGE.update({n: np.dtype(t) for n, t in FLOATS.items()})
 STORAGE.update({n: np.dtype(f"{'int' if s else 'uint'}{max(b, 8)}") for n, (s, b) in INTEGERS.items()})
@@ -41,7 +43,8 @@ class Rounder:
         step = self.values[-1] - self.values[-2]
         self.middles = np.append((self.values[:-1] + self.values[1:]) / 2, self.values[-1] + step / 2)
         with np.errstate(all="ignore"):
-            self.beyond = int(as_bits(np.array([1e30 if name != "bf16" else np.inf], np.float32).astype(FLOATS[name]))[0])
+            huge = np.array([1e30 if name != "bf16" else np.inf], np.float32)
+            self.beyond = int(as_bits(huge.astype(FLOATS[name]))[0])
 
     def magnitude(self, v):
         """Codes, without sign, of the non-negative finite v."""

@@ -65,7 +65,9 @@ static void *shim_faulty_fn(void *ctx, void *ptr, size_t size) {
   if (p && !ptr) f->live++;
   return p;
 }
-static base_alloc shim_faulty_alloc(shim_faulty *f) { return (base_alloc){shim_faulty_fn, f}; }
+static base_alloc shim_faulty_alloc(shim_faulty *f) {
+  return (base_alloc){shim_faulty_fn, f};
+}
 
 BASE_VEC(shim_vec, uint64_t);
 /* Pushes 0 .. n-1 and adds them up again. */
@@ -87,7 +89,8 @@ static const base_power5 *shim_power5(int q) {
 #include <stdatomic.h>
 #include <unistd.h>
 
-/* What a parallel-for did: how often each element was visited, where each range began and ended, and a sum per range. */
+/* What a parallel-for did: how often each element was visited, where each range began and ended, and a sum per range.
+ */
 typedef struct shim_ranges {
   uint8_t *visits;
   uint64_t *ends; /* by begin, or 0 */
@@ -114,7 +117,8 @@ static void shim_visit(void *ctx, size_t begin, size_t end) {
   }
 }
 /* Returns how many ranges ran on other threads. */
-static uint32_t shim_parallel(base_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested, int work) {
+static uint32_t shim_parallel(base_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested,
+                              int work) {
   shim_ranges r = {.visits = visits, .ends = ends, .nested = nested ? p : NULL, .caller = pthread_self(), .work = work};
   base_parallel_for(p, n, grain, shim_visit, &r);
   return r.outside;

@@ -13,7 +13,9 @@ typedef struct caller {
   bool ok;
 } caller;
 
-static void add(void *ctx, size_t begin, size_t end) { atomic_fetch_add((_Atomic size_t *)ctx, end - begin); }
+static void add(void *ctx, size_t begin, size_t end) {
+  atomic_fetch_add((_Atomic size_t *)ctx, end - begin);
+}
 
 static void mark(void *ctx, size_t begin, size_t end) {
   caller *c = ctx;

@@ -29,15 +29,18 @@ def samples(name):
         least, most = limits(name)
         some = [v + d for b in range(65) for s in (1, -1) for v in [s << b] for d in (-1, 0, 1)] + list(range(-40, 300))
         some += [((1 << 24) + (1 << 16) + 1), (1 << 53) + 1, (1 << 62) + (1 << 54) + 1, (1 << 30) + (1 << 22) + 1]
-        some += [int(v) for v in rng.integers(-(1 << 63), 1 << 63, 400)] + [int(v) for v in rng.integers(-(1 << 31), 1 << 31, 400)]
+        some += [int(v) for b in (31, 63) for v in rng.integers(-(1 << b), 1 << b, 400)]
         return np.array([v for v in some if least <= v <= most], STORAGE[name])
     if name in FLOATS:
         return codes(name)[:: 1 if len(codes(name)) < 1000 else 37].view(STORAGE[name])
-    real = [0.0, -0.0, 0.5, -0.5, 1, 1.5, -1.9, 7.5, -8.9, 127.9, 128, -129, 255.9, 256, 65504, 65520, 2.0**31, 2.0**31 - 1,
-            -(2.0**31) - 1, 2.0**32, 2.0**63, -(2.0**63), 2.0**64, 1e10, -1e10, 1e30, -1e30, 1e-40, np.inf, -np.inf, np.nan]
+    real = [0.0, -0.0, 0.5, -0.5, 1, 1.5, -1.9, 7.5, -8.9, 127.9, 128, -129, 255.9, 256, 65504, 65520, 2.0**31,
+            2.0**31 - 1,
+            -(2.0**31) - 1, 2.0**32, 2.0**63, -(2.0**63), 2.0**64, 1e10, -1e10, 1e30, -1e30, 1e-40, np.inf, -np.inf,
+            np.nan]
     if name in ("f32", "f64"):
         dtype = STORAGE[name]
-        return np.concatenate([np.array(real, dtype), (rng.standard_normal(1500) * 2.0 ** rng.integers(-20, 40, 1500)).astype(dtype)])
+        spread = rng.standard_normal(1500) * 2.0 ** rng.integers(-20, 40, 1500)
+        return np.concatenate([np.array(real, dtype), spread.astype(dtype)])
     part = np.array(real, np.float32 if name == "c64" else np.float64)
     out = part.astype(STORAGE[name])
     out.imag = np.where(np.arange(len(part)) % 3, 2.0, 0.0)
@@ -82,7 +85,8 @@ def want_float(values, to):
     code = rounder.magnitude(np.abs(doubles[finite]))
     sign = out.dtype.type(len(codes(to)) // 2)
     no_negative_zero = to.endswith("uz")
-    out[finite] = code | np.where(np.signbit(doubles[finite]) & ~(no_negative_zero & (code == 0)), sign, 0).astype(out.dtype)
+    negative = np.signbit(doubles[finite]) & ~(no_negative_zero & (code == 0))
+    out[finite] = code | np.where(negative, sign, 0).astype(out.dtype)
     return out.view(STORAGE[to])
 
 
@@ -161,13 +165,15 @@ def test_narrow_integers_wrap(lib, ffi, dtypes, name, values, want):
 def test_floats_saturate(lib, ffi, dtypes, name, want):
     """As XLA:CPU does (asked of jaxlib 0.10.2)."""
     for source in ("f32", "f64", "bf16", "f8e5m2"):
-        values = np.array([np.nan, np.inf, -np.inf, 3.5 if source[1] != "8" else 3, -3, np.inf, -np.inf]).astype(STORAGE[source])
+        values = np.array([np.nan, np.inf, -np.inf, 3.5 if source[1] != "8" else 3, -3, np.inf, -np.inf])
+        values = values.astype(STORAGE[source])
         assert convert(lib, ffi, dtypes, values, name, source).tolist() == want
 
 
 def test_blocks_and_addresses(lib, ffi, dtypes):
     """Lengths around the block size, and odd addresses on both sides."""
-    for n, (to, source) in itertools.product((1, 511, 512, 513, 1500), (("s16", "bf16"), ("f8e4m3fn", "s64"), ("c64", "f16"))):
+    pairs = (("s16", "bf16"), ("f8e4m3fn", "s64"), ("c64", "f16"))
+    for n, (to, source) in itertools.product((1, 511, 512, 513, 1500), pairs):
         values = samples("s32")[:40].astype(np.float64).repeat(40)[:n].astype(STORAGE[source])
         a, b = STORAGE[source].itemsize, STORAGE[to].itemsize
         src, dst = np.zeros(n * a + 1, np.uint8), np.full(n * b + 2, 0xEE, np.uint8)

@@ -57,7 +57,8 @@ def test_status(lib, ffi):
     e = ffi.new("xlac_error *")
     assert lib.base_fail_at(e, 101, 3, 7, b"%add.1", b"unknown opcode %s", ffi.new("char[]", b"frob")) == -101
     assert (e.code, e.line, e.col) == (101, 3, 7)
-    assert ffi.string(e.op) == b"%add.1" and ffi.string(e.message) == b"unknown opcode frob" and ffi.string(e.hint) == b""
+    assert ffi.string(e.op) == b"%add.1" and ffi.string(e.message) == b"unknown opcode frob"
+    assert ffi.string(e.hint) == b""
     assert lib.base_hint(e, -101, b"did you mean %s?", ffi.new("char[]", b"drop")) == -101
     assert ffi.string(e.hint) == b"did you mean drop?"
     assert lib.base_oom(e, b"parsing") == -600 and ffi.string(e.message) == b"out of memory while parsing"

@@ -1,0 +1,178 @@
+/* Mixed-radix Stockham transforms for lengths of small primes; others by Bluestein's chirp over a power of two. */
+#include "fft.h"
+
+#include <math.h>
+
+enum { FFT_MAX_FACTORS = 64, FFT_MAX_PRIME = 61 };
+
+struct fft_plan {
+  base_alloc alloc;
+  int64_t n;
+  uint32_t n_factors; /* 0 with chirp set: Bluestein */
+  uint8_t factors[FFT_MAX_FACTORS];
+  cplx *roots; /* n of them: exp(-2 pi i k / n) */
+  cplx *chirp; /* n of them: exp(-pi i k^2 / n) */
+  cplx *kernel; /* the transform of the conjugate chirp, padded to inner->n */
+  fft_plan *inner;
+};
+
+/* exp(-2 pi i k / n), 0 <= k < n: the angle is brought into [0, pi/4] exactly, so every root is good to an ulp. */
+static cplx fft_root(int64_t k, int64_t n) {
+  assert(k >= 0 && k < n);
+  unsigned __int128 eighths = (unsigned __int128)k * 8;
+  unsigned octant = (unsigned)(eighths / (uint64_t)n);
+  double part = (double)(uint64_t)(eighths % (uint64_t)n) / (double)n;
+  if (octant & 1) part = (double)((uint64_t)n - (uint64_t)(eighths % (uint64_t)n)) / (double)n;
+  double c = cos(part * 0.78539816339744830962), s = sin(part * 0.78539816339744830962);
+  switch (octant) {
+    case 0: return cplx_of(c, -s);
+    case 1: return cplx_of(s, -c);
+    case 2: return cplx_of(-s, -c);
+    case 3: return cplx_of(-c, -s);
+    case 4: return cplx_of(-c, s);
+    case 5: return cplx_of(-s, c);
+    case 6: return cplx_of(s, c);
+    default: return cplx_of(c, s);
+  }
+}
+
+/* Splits n into factors of at most FFT_MAX_PRIME; false when a larger prime divides it. */
+static bool fft_factor(fft_plan *p) {
+  int64_t rest = p->n;
+  for (int64_t f = 4; rest > 1 && f <= FFT_MAX_PRIME;) {
+    if (rest % f == 0) {
+      p->factors[p->n_factors++] = (uint8_t)f;
+      rest /= f;
+    } else {
+      f = f == 4 ? 2 : f == 2 ? 3 : f + 2;
+    }
+  }
+  return rest == 1;
+}
+
+static cplx *fft_numbers(base_alloc alloc, int64_t n) {
+  size_t bytes;
+  return base_mul((size_t)n, sizeof(cplx), &bytes) ? base_malloc(alloc, bytes) : NULL;
+}
+
+/* The chirp and the transform of its conjugate, wrapped round for the cyclic convolution. */
+static int fft_make_chirp(fft_plan *p, xlac_error *err) {
+  int64_t size = 1, n = p->n;
+  while (size < 2 * n - 1) size *= 2;
+  TRY(fft_plan_create(&p->inner, size, p->alloc, err));
+  cplx *scratch = fft_numbers(p->alloc, (int64_t)fft_scratch(p->inner));
+  p->chirp = fft_numbers(p->alloc, n);
+  p->kernel = fft_numbers(p->alloc, size);
+  if (!p->chirp || !p->kernel || !scratch) return base_free(p->alloc, scratch), base_oom(err, "a Fourier transform");
+  for (int64_t i = 0; i < size; i++) p->kernel[i] = cplx_of(0, 0);
+  for (int64_t k = 0; k < n; k++) {
+    p->chirp[k] = fft_root((int64_t)((unsigned __int128)k * (uint64_t)k % (uint64_t)(2 * n)), 2 * n);
+    p->kernel[k] = p->kernel[k ? size - k : 0] = cplx_conj(p->chirp[k]);
+  }
+  fft_run(p->inner, p->kernel, scratch, false);
+  base_free(p->alloc, scratch);
+  return 0;
+}
+
+static int fft_make_roots(fft_plan *p, xlac_error *err) {
+  p->roots = fft_numbers(p->alloc, p->n);
+  if (!p->roots) return base_oom(err, "a Fourier transform");
+  for (int64_t k = 0; k < p->n; k++) p->roots[k] = fft_root(k, p->n);
+  return 0;
+}
+
+int fft_plan_create(fft_plan **out, int64_t n, base_alloc alloc, xlac_error *err) {
+  assert(n >= 1);
+  if (n > INT64_MAX / 64) return base_fail(err, XLAC_E_TOO_LARGE, "a Fourier transform of length %lld", (long long)n);
+  fft_plan *p = base_malloc(alloc, sizeof *p);
+  if (!p) return base_oom(err, "a Fourier transform");
+  *p = (fft_plan){.alloc = alloc, .n = n};
+  bool small = fft_factor(p);
+  if (!small) p->n_factors = 0;
+  int status = small ? fft_make_roots(p, err) : fft_make_chirp(p, err);
+  if (status != 0) return fft_plan_destroy(p), status;
+  *out = p;
+  return 0;
+}
+
+void fft_plan_destroy(fft_plan *p) {
+  if (!p) return;
+  fft_plan_destroy(p->inner);
+  base_free(p->alloc, p->roots);
+  base_free(p->alloc, p->chirp);
+  base_free(p->alloc, p->kernel);
+  base_free(p->alloc, p);
+}
+
+size_t fft_scratch(const fft_plan *p) { return (size_t)(p->inner ? p->inner->n * 2 : p->n); }
+
+static void fft_radix4(const cplx a[4], cplx b[4]) {
+  cplx s = cplx_add(a[0], a[2]), d = cplx_sub(a[0], a[2]), t = cplx_add(a[1], a[3]), u = cplx_sub(a[1], a[3]);
+  b[0] = cplx_add(s, t), b[2] = cplx_sub(s, t);
+  b[1] = cplx_of(d.re + u.im, d.im - u.re), b[3] = cplx_of(d.re - u.im, d.im + u.re);
+}
+
+/* A small transform by its definition; step is p->n / r. */
+static void fft_radix(const cplx *roots, int64_t step, uint32_t r, const cplx *a, cplx *b) {
+  for (uint32_t k = 0; k < r; k++) {
+    cplx sum = a[0];
+    for (uint32_t j = 1; j < r; j++) sum = cplx_add(sum, cplx_mul(a[j], roots[(int64_t)(j * k % r) * step]));
+    b[k] = sum;
+  }
+}
+
+/* One pass from x to y: length r * m transforms, `stride` of them side by side. */
+static void fft_pass(const fft_plan *plan, const cplx *x, cplx *y, uint32_t r, int64_t m, int64_t stride) {
+  cplx a[FFT_MAX_PRIME], b[FFT_MAX_PRIME];
+  for (int64_t p = 0; p < m; p++) {
+    for (int64_t q = 0; q < stride; q++) {
+      for (uint32_t j = 0; j < r; j++) a[j] = x[q + stride * (p + m * j)];
+      if (r == 4) {
+        fft_radix4(a, b);
+      } else if (r == 2) {
+        b[0] = cplx_add(a[0], a[1]), b[1] = cplx_sub(a[0], a[1]);
+      } else {
+        fft_radix(plan->roots, plan->n / r, r, a, b);
+      }
+      y[q + stride * (int64_t)r * p] = b[0];
+      for (uint32_t k = 1; k < r; k++) y[q + stride * (r * p + k)] = cplx_mul(b[k], plan->roots[p * k * stride]);
+    }
+  }
+}
+
+static void fft_stockham(const fft_plan *p, cplx *x, cplx *scratch) {
+  cplx *from = x, *to = scratch;
+  int64_t rest = p->n, stride = 1;
+  for (uint32_t i = 0; i < p->n_factors; i++) {
+    rest /= p->factors[i];
+    fft_pass(p, from, to, p->factors[i], rest, stride);
+    stride *= p->factors[i];
+    cplx *swap = from;
+    from = to, to = swap;
+  }
+  if (from != x) memcpy(x, from, (size_t)p->n * sizeof *x);
+}
+
+static void fft_bluestein(const fft_plan *p, cplx *x, cplx *scratch) {
+  int64_t size = p->inner->n;
+  cplx *padded = scratch, *rest = scratch + size;
+  for (int64_t k = 0; k < p->n; k++) padded[k] = cplx_mul(x[k], p->chirp[k]);
+  for (int64_t k = p->n; k < size; k++) padded[k] = cplx_of(0, 0);
+  fft_run(p->inner, padded, rest, false);
+  for (int64_t k = 0; k < size; k++) padded[k] = cplx_mul(padded[k], p->kernel[k]);
+  fft_run(p->inner, padded, rest, true);
+  for (int64_t k = 0; k < p->n; k++) x[k] = cplx_scale(cplx_mul(padded[k], p->chirp[k]), 1.0 / (double)size);
+}
+
+/* The inverse is the forward transform between two conjugations. */
+void fft_run(const fft_plan *p, cplx *x, cplx *scratch, bool inverse) {
+  if (inverse)
+    for (int64_t k = 0; k < p->n; k++) x[k] = cplx_conj(x[k]);
+  if (p->inner) {
+    fft_bluestein(p, x, scratch);
+  } else {
+    fft_stockham(p, x, scratch);
+  }
+  if (inverse)
+    for (int64_t k = 0; k < p->n; k++) x[k] = cplx_conj(x[k]);
+}

@@ -1,0 +1,32 @@
+/* Zero-filled values of any type: contexts of async ops, results nobody sends to. */
+#include "interp.h"
+
+static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t depth);
+
+static interp_value *zeros_tuple(interp_ctx *ctx, const ir_type *t, uint32_t depth) {
+  interp_value **elements = base_malloc(ctx->options.alloc, (size_t)t->n_elements * sizeof *elements);
+  interp_value *v = NULL;
+  uint32_t n = 0;
+  if (elements) {
+    while (n < t->n_elements && (elements[n] = zeros_at_depth(ctx, t->elements[n], depth + 1))) n++;
+    if (n == t->n_elements) v = interp_tuple(ctx, n, elements);
+    for (uint32_t i = 0; i < n; i++) interp_release(elements[i]);
+  }
+  base_free(ctx->options.alloc, elements);
+  return v;
+}
+
+/* Types nest no deeper than the reader allows, some hundreds; the limit here only guards hand-made ones. */
+static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t depth) {
+  if (depth > 4096) return NULL;
+  if (t->kind == IR_TYPE_TUPLE) return zeros_tuple(ctx, t, depth);
+  if (t->kind == IR_TYPE_BUFFER && t->inner) t = t->inner;
+  if (t->kind != IR_TYPE_TENSOR) return interp_token(ctx);
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (t->dims[d] < 0) return NULL; /* "?": nobody knows how many */
+  interp_value *v = interp_array(ctx, t->dtype, t->rank, t->dims);
+  if (v && v->count) memset(v->data, 0, (size_t)v->count * base_dtype_bytes(v->dtype));
+  return v;
+}
+
+interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t) { return zeros_at_depth(ctx, t, 0); }
