@@ -1,4 +1,5 @@
-/* Checks of an op by itself: operands, element types, attributes and called computations are there and of the right kind. */
+/* Checks of an op by itself: operands, element types, attributes and called computations are there and of the right
+ * kind. */
 #include "check.h"
 
 #include <stdio.h>
@@ -37,8 +38,8 @@ int ir_check_operands(const ir_op *op, xlac_error *err) {
   assert(op->opcode < IR_OP_COUNT);
   int arity = ir_opcode_info(op->opcode)->arity;
   if (arity >= 0 && op->n_operands != (uint32_t)arity)
-    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes %d operand%s, but has %u", ir_opcode_text(op->opcode), arity,
-                     arity == 1 ? "" : "s", op->n_operands);
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes %d operand%s, but has %u", ir_opcode_text(op->opcode),
+                     arity, arity == 1 ? "" : "s", op->n_operands);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_use *use = &op->operands[i];
     if (!use->op || use->index >= use->op->n_results || !use->op->types || !use->op->types[use->index])
@@ -50,12 +51,18 @@ int ir_check_operands(const ir_op *op, xlac_error *err) {
 
 static ir_type_set type_set_of(base_dtype t) {
   switch (base_dtype_of(t)->kind) {
-    case BASE_KIND_PRED: return IR_T_PRED;
-    case BASE_KIND_SINT: return IR_T_SINT;
-    case BASE_KIND_UINT: return IR_T_UINT;
-    case BASE_KIND_FLOAT: return IR_T_FLOAT;
-    case BASE_KIND_COMPLEX: return IR_T_COMPLEX;
-    default: return 0;
+    case BASE_KIND_PRED:
+      return IR_T_PRED;
+    case BASE_KIND_SINT:
+      return IR_T_SINT;
+    case BASE_KIND_UINT:
+      return IR_T_UINT;
+    case BASE_KIND_FLOAT:
+      return IR_T_FLOAT;
+    case BASE_KIND_COMPLEX:
+      return IR_T_COMPLEX;
+    default:
+      return 0;
   }
 }
 
@@ -115,18 +122,14 @@ static int check_computation(const ir_op *op, const ir_computation *c, xlac_erro
   const ir_value *root = c->n_results ? &c->results[0] : NULL;
   if (!root || !root->op || root->index >= root->op->n_results || !root->op->types || !root->op->types[root->index])
     return base_fail(err, XLAC_E_VERIFY_CALLED, "the called computation %s has no root", c->name ? c->name->s : "");
-  for (uint32_t i = 0; i < c->n_params; i++)
-    if (!c->params[i] || !c->params[i]->type)
-      return base_fail(err, XLAC_E_VERIFY_CALLED, "the called computation %s has no parameter %u",
-                       c->name ? c->name->s : "", i);
   return 0;
 }
 
 int ir_check_called(const ir_op *op, xlac_error *err) {
   uint32_t need = called_slots(op);
   if (op->n_called < need)
-    return base_fail(err, XLAC_E_VERIFY_CALLED, "%s calls %u computation%s, but has %u", ir_opcode_text(op->opcode), need,
-                     need == 1 ? "" : "s", op->n_called);
+    return base_fail(err, XLAC_E_VERIFY_CALLED, "%s calls %u computation%s, but has %u", ir_opcode_text(op->opcode),
+                     need, need == 1 ? "" : "s", op->n_called);
   for (uint32_t i = 0; i < op->n_called; i++) TRY(check_computation(op, op->called[i], err));
   return 0;
 }
@@ -140,16 +143,16 @@ int ir_check_op(const ir_op *op, xlac_error *err) {
 
 int ir_check_at_least(const ir_op *op, uint32_t least, xlac_error *err) {
   if (op->n_operands >= least) return 0;
-  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s needs at least %u operand%s, but has %u", ir_opcode_text(op->opcode),
-                   least, least == 1 ? "" : "s", op->n_operands);
+  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s needs at least %u operand%s, but has %u",
+                   ir_opcode_text(op->opcode), least, least == 1 ? "" : "s", op->n_operands);
 }
 
 int ir_check_tensor(const ir_op *op, uint32_t i, const ir_type **out, xlac_error *err) {
   TRY(ir_check_at_least(op, i + 1, err));
   const ir_type *t = ir_operand_type(op, i);
   if (!ir_is_tensor(t))
-    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a tensor as operand %u, but got %s", ir_opcode_text(op->opcode),
-                     i, IR_SHOW(t));
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a tensor as operand %u, but got %s",
+                     ir_opcode_text(op->opcode), i, IR_SHOW(t));
   *out = t;
   return 0;
 }
@@ -164,8 +167,8 @@ int ir_check_token(const ir_op *op, uint32_t i, xlac_error *err) {
   TRY(ir_check_at_least(op, i + 1, err));
   const ir_type *t = ir_operand_type(op, i);
   if (ir_is_token(t)) return 0;
-  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a token as operand %u, but got %s", ir_opcode_text(op->opcode), i,
-                   IR_SHOW(t));
+  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a token as operand %u, but got %s",
+                   ir_opcode_text(op->opcode), i, IR_SHOW(t));
 }
 
 int ir_check_tuple(const ir_op *op, uint32_t i, uint32_t n, const ir_type **out, xlac_error *err) {
@@ -181,18 +184,47 @@ int ir_check_tuple(const ir_op *op, uint32_t i, uint32_t n, const ir_type **out,
 /* Opcodes that pass buffers through or group them, so that their float types may differ. */
 static bool mixes_floats(unsigned opcode) {
   switch (opcode) {
-    case IR_OP_CALL: case IR_OP_CONDITIONAL: case IR_OP_CONSTANT: case IR_OP_CONVOLUTION: case IR_OP_DOT:
-    case IR_OP_RAGGED_DOT: case IR_OP_SCALED_DOT: case IR_OP_ALL_REDUCE: case IR_OP_ALL_REDUCE_START:
-    case IR_OP_ALL_REDUCE_DONE: case IR_OP_ALL_GATHER: case IR_OP_ALL_GATHER_START: case IR_OP_ALL_GATHER_DONE:
-    case IR_OP_ASYNC_START: case IR_OP_ASYNC_UPDATE: case IR_OP_ASYNC_DONE: case IR_OP_COLLECTIVE_PERMUTE:
-    case IR_OP_COLLECTIVE_PERMUTE_START: case IR_OP_COLLECTIVE_PERMUTE_DONE: case IR_OP_COPY_START:
-    case IR_OP_COPY_DONE: case IR_OP_CUSTOM_CALL: case IR_OP_DOMAIN: case IR_OP_FUSION:
-    case IR_OP_GET_TUPLE_ELEMENT: case IR_OP_OPT_BARRIER: case IR_OP_INFEED: case IR_OP_OUTFEED:
-    case IR_OP_PARAMETER: case IR_OP_RECV: case IR_OP_RECV_DONE: case IR_OP_REDUCE_PRECISION:
-    case IR_OP_REDUCE_WINDOW: case IR_OP_SEND: case IR_OP_SEND_DONE: case IR_OP_SORT: case IR_OP_TUPLE:
+    case IR_OP_CALL:
+    case IR_OP_CONDITIONAL:
+    case IR_OP_CONSTANT:
+    case IR_OP_CONVOLUTION:
+    case IR_OP_DOT:
+    case IR_OP_RAGGED_DOT:
+    case IR_OP_SCALED_DOT:
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_ALL_REDUCE_START:
+    case IR_OP_ALL_REDUCE_DONE:
+    case IR_OP_ALL_GATHER:
+    case IR_OP_ALL_GATHER_START:
+    case IR_OP_ALL_GATHER_DONE:
+    case IR_OP_ASYNC_START:
+    case IR_OP_ASYNC_UPDATE:
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_COLLECTIVE_PERMUTE:
+    case IR_OP_COLLECTIVE_PERMUTE_START:
+    case IR_OP_COLLECTIVE_PERMUTE_DONE:
+    case IR_OP_COPY_START:
+    case IR_OP_COPY_DONE:
+    case IR_OP_CUSTOM_CALL:
+    case IR_OP_DOMAIN:
+    case IR_OP_FUSION:
+    case IR_OP_GET_TUPLE_ELEMENT:
+    case IR_OP_OPT_BARRIER:
+    case IR_OP_INFEED:
+    case IR_OP_OUTFEED:
+    case IR_OP_PARAMETER:
+    case IR_OP_RECV:
+    case IR_OP_RECV_DONE:
+    case IR_OP_REDUCE_PRECISION:
+    case IR_OP_REDUCE_WINDOW:
+    case IR_OP_SEND:
+    case IR_OP_SEND_DONE:
+    case IR_OP_SORT:
+    case IR_OP_TUPLE:
     case IR_OP_WHILE:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -213,8 +245,9 @@ int ir_check_mixed_floats(const ir_op *op, xlac_error *err) {
   base_dtype seen = BASE_DTYPE_INVALID;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (one_float(ir_operand_type(op, i), &seen)) continue;
-    int status = base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s has operands of different float types: %s before operand %u, %s",
-                           ir_opcode_text(op->opcode), base_dtype_of(seen)->text, i, IR_SHOW(ir_operand_type(op, i)));
+    int status =
+        base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s has operands of different float types: %s before operand %u, %s",
+                  ir_opcode_text(op->opcode), base_dtype_of(seen)->text, i, IR_SHOW(ir_operand_type(op, i)));
     return base_hint(err, status, "convert the operands to one float type first");
   }
   return 0;

@@ -1,17 +1,17 @@
 /* Rules that shape inference and the verifier share. Each returns 0, or fills `err` with what was expected and what was
- * found and returns the negative code; a position and the op's name are added by ir_check_stamp, which ir_infer applies to
- * whatever its functions return and the verifier should apply to its own.
+ * found and returns the negative code; a position and the op's name are added by ir_check_stamp, which ir_infer applies
+ * to whatever its functions return and the verifier should apply to its own.
  *
  * For the verifier's author. ir_infer(m, op, &t, err) already does, for every opcode with an inferred type:
- *   - ir_check_op: operand count, operands and their types present, element type set of operand 0 (ops.def TYPES), required
- *     attributes and called computations present;
- *   - every rule that XLA's ShapeInference has for the opcode, dimension lists (range, order, duplicates) and signatures of
- *     called computations included.
- * So VERIFY(x) only needs what XLA's HloVerifier asks beyond that, and the general part compares op->type with the inferred
- * type: ir_compatible for most ops; element types of dot, convolution, ragged-dot and scaled-dot may be any (XLA takes the
- * declared one as preferred_element_type); ir_check_mixed_floats holds XLA's ban on operands of several float types.
- * Opcodes with INFER(none) give CANNOT_INFER after ir_check_op, but ir_check_op can be called alone on them. Nothing here
- * needs op->type, and nothing assumes a verified module: all of it may be called on what a reader has just read. */
+ *   - ir_check_op: operand count, operands and their types present, element type set of operand 0 (ops.def TYPES),
+ * required attributes and called computations present;
+ *   - every rule that XLA's ShapeInference has for the opcode, dimension lists (range, order, duplicates) and
+ * signatures of called computations included. So VERIFY(x) only needs what XLA's HloVerifier asks beyond that, and the
+ * general part compares op->type with the inferred type: ir_compatible for most ops; element types of dot, convolution,
+ * ragged-dot and scaled-dot may be any (XLA takes the declared one as preferred_element_type); ir_check_mixed_floats
+ * holds XLA's ban on operands of several float types. Opcodes with INFER(none) give CANNOT_INFER after ir_check_op, but
+ * ir_check_op can be called alone on them. Nothing here needs op->type, and nothing assumes a verified module: all of
+ * it may be called on what a reader has just read. */
 #ifndef XLAC_IR_CHECK_H
 #define XLAC_IR_CHECK_H
 
@@ -34,7 +34,7 @@ XLAC_MUST_USE int ir_check_operands(const ir_op *op, xlac_error *err);
 XLAC_MUST_USE int ir_check_type_set(const ir_op *op, xlac_error *err);
 /* Required attributes are there, and every attribute has the kind of its key. */
 XLAC_MUST_USE int ir_check_attrs(const ir_op *op, xlac_error *err);
-/* As many called computations as the opcode needs, each with a root and all its parameters. */
+/* As many called computations as the opcode needs, each with a root (parameters: ir_check_param_count). */
 XLAC_MUST_USE int ir_check_called(const ir_op *op, xlac_error *err);
 /* At least `least` operands (for variadic opcodes). */
 XLAC_MUST_USE int ir_check_at_least(const ir_op *op, uint32_t least, xlac_error *err);
@@ -54,7 +54,8 @@ XLAC_MUST_USE int ir_check_dims_distinct(const char *what, const ir_ints *dims, 
 /* Ascending without repeats. */
 XLAC_MUST_USE int ir_check_dims_sorted(const char *what, const ir_ints *dims, xlac_error *err);
 /* In range and distinct; the two lists together when b is not NULL. */
-XLAC_MUST_USE int ir_check_dims_set(const char *what, const ir_ints *a, const ir_ints *b, uint32_t rank, xlac_error *err);
+XLAC_MUST_USE int ir_check_dims_set(const char *what, const ir_ints *a, const ir_ints *b, uint32_t rank,
+                                    xlac_error *err);
 XLAC_MUST_USE int ir_check_permutation(const char *what, uint32_t n, const int64_t *v, uint32_t rank, xlac_error *err);
 /* The list has exactly one entry, in range; *out is it. */
 XLAC_MUST_USE int ir_check_one_dim(const char *what, const ir_ints *dims, uint32_t rank, int64_t *out, xlac_error *err);
@@ -68,29 +69,36 @@ XLAC_MUST_USE int ir_check_window(const ir_window *w, uint32_t rank, xlac_error 
 
 /* --- types against each other: check_types.c --- */
 /* Equal, or one of them unbounded. */
-static inline bool ir_sizes_fit(int64_t a, int64_t b) { return a == b || a == IR_UNBOUNDED || b == IR_UNBOUNDED; }
+static inline bool ir_sizes_fit(int64_t a, int64_t b) {
+  return a == b || a == IR_UNBOUNDED || b == IR_UNBOUNDED;
+}
 /* Two tensors' dims fit pairwise. */
 bool ir_same_dims(const ir_type *a, const ir_type *b);
 /* Equal, or both floats. */
 bool ir_same_dtype_or_float(base_dtype a, base_dtype b);
-/* Which of two element types XLA keeps: complex before real, more float range, more precision, more bits, signed. Invalid when
- * XLA has no answer (f8e5m2 with f8e5m2fnuz). */
+/* Which of two element types XLA keeps: complex before real, more float range, more precision, more bits, signed.
+ * Invalid when XLA has no answer (f8e5m2 with f8e5m2fnuz). */
 base_dtype ir_higher_precision(base_dtype a, base_dtype b);
-static inline bool ir_is_scalar_of(const ir_type *t, base_dtype dtype) { return ir_is_scalar(t) && t->dtype == dtype; }
+static inline bool ir_is_scalar_of(const ir_type *t, base_dtype dtype) {
+  return ir_is_scalar(t) && t->dtype == dtype;
+}
 
 /* --- called computations: check_called.c --- */
 static inline const ir_type *ir_param_type(const ir_computation *c, uint32_t i) {
   assert(i < c->n_params && c->params[i]);
   return c->params[i]->type;
 }
-static inline const ir_type *ir_result_type(const ir_computation *c) { return c->results[0].op->types[c->results[0].index]; }
-/* `role` names the computation in messages: "to_apply", "body", ... */
+static inline const ir_type *ir_result_type(const ir_computation *c) {
+  return c->results[0].op->types[c->results[0].index];
+}
+/* Exactly n, none missing: what ir_param_type needs. `role` names the computation in messages: "to_apply", "body", ...
+ */
 XLAC_MUST_USE int ir_check_param_count(const char *role, const ir_computation *c, uint32_t n, xlac_error *err);
 /* Parameters are compatible with op's operands first, first+1, ... one to one. */
 XLAC_MUST_USE int ir_check_args(const char *role, const ir_computation *c, const ir_op *op, uint32_t first, uint32_t n,
                                 xlac_error *err);
-/* XLA's rule for reducers of n inputs: (acc 0..n-1, in 0..n-1) -> acc, all scalars, acc as `inits` and in as `inputs` but for
- * float precision. */
+/* XLA's rule for reducers of n inputs: (acc 0..n-1, in 0..n-1) -> acc, all scalars, acc as `inits` and in as `inputs`
+ * but for float precision. */
 XLAC_MUST_USE int ir_check_reducer(const char *role, const ir_computation *c, uint32_t n, const base_dtype *inits,
                                    const base_dtype *inputs, xlac_error *err);
 /* The accumulator's element type i of a computation that passed ir_check_reducer. */

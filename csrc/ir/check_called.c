@@ -1,14 +1,23 @@
 /* Checks of called computations against their callers. */
 #include "check.h"
 
+static int check_params(const ir_computation *c, xlac_error *err) {
+  for (uint32_t i = 0; i < c->n_params; i++)
+    if (!c->params[i] || !c->params[i]->type)
+      return base_fail(err, XLAC_E_VERIFY_CALLED, "the called computation %s has no parameter %u",
+                       c->name ? c->name->s : "", i);
+  return 0;
+}
+
 int ir_check_param_count(const char *role, const ir_computation *c, uint32_t n, xlac_error *err) {
   assert(c && role);
-  if (c->n_params == n) return 0;
+  if (c->n_params == n) return check_params(c, err);
   return base_fail(err, XLAC_E_VERIFY_CALLED, "%s (%s) must take %u parameter%s, but takes %u", role,
                    c->name ? c->name->s : "", n, n == 1 ? "" : "s", c->n_params);
 }
 
-int ir_check_args(const char *role, const ir_computation *c, const ir_op *op, uint32_t first, uint32_t n, xlac_error *err) {
+int ir_check_args(const char *role, const ir_computation *c, const ir_op *op, uint32_t first, uint32_t n,
+                  xlac_error *err) {
   assert(first + n <= op->n_operands);
   TRY(ir_check_param_count(role, c, n, err));
   for (uint32_t i = 0; i < n; i++) {
@@ -43,7 +52,8 @@ int ir_check_reducer(const char *role, const ir_computation *c, uint32_t n, cons
       return base_fail(err, XLAC_E_VERIFY_CALLED, "%s must give %s, but gives %s", role,
                        n == 1 ? "a scalar" : "a tuple of one scalar per input", IR_SHOW(ir_result_type(c)));
     if (!ir_same_dtype_or_float(acc->dtype, inits[i])) return fail_reducer(role, "result", i, acc, inits[i], err);
-    if (!ir_is_scalar(first) || first->dtype != acc->dtype) return fail_reducer(role, "parameter", i, first, acc->dtype, err);
+    if (!ir_is_scalar(first) || first->dtype != acc->dtype)
+      return fail_reducer(role, "parameter", i, first, acc->dtype, err);
     if (!ir_is_scalar(second) || !ir_same_dtype_or_float(second->dtype, inputs[i]))
       return fail_reducer(role, "parameter", n + i, second, inputs[i], err);
     if (!ir_same_dtype_or_float(second->dtype, acc->dtype))

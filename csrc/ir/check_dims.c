@@ -1,7 +1,8 @@
 /* Checks of dimension lists and windows. */
 #include "check.h"
 
-/* Lists can be as long as the text is, so duplicates are looked for with a bit per dimension; ranks are at most IR_MAX_RANK. */
+/* Lists can be as long as the text is, so duplicates are looked for with a bit per dimension; ranks are at most
+ * IR_MAX_RANK. */
 typedef uint64_t dim_bits;
 _Static_assert(IR_MAX_RANK <= 64, "a dimension needs a bit");
 
@@ -79,15 +80,15 @@ int ir_check_one_dim(const char *what, const ir_ints *dims, uint32_t rank, int64
 int ir_check_window(const ir_window *w, uint32_t rank, xlac_error *err) {
   uint32_t n = w ? w->n : 0;
   if (n != rank)
-    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "the window has %u dimension%s, but %u are needed", n, n == 1 ? "" : "s",
-                     rank);
+    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "the window has %u dimension%s, but %u are needed", n,
+                     n == 1 ? "" : "s", rank);
   for (uint32_t i = 0; i < n; i++) {
     const ir_window_dim *d = &w->v[i];
-    const char *bad = d->size <= 0              ? "size"
-                      : d->stride <= 0          ? "stride"
-                      : d->base_dilation < 1    ? "base dilation (lhs_dilate)"
-                      : d->window_dilation < 1  ? "window dilation (rhs_dilate)"
-                                                : NULL;
+    const char *bad = d->size <= 0             ? "size"
+                      : d->stride <= 0         ? "stride"
+                      : d->base_dilation < 1   ? "base dilation (lhs_dilate)"
+                      : d->window_dilation < 1 ? "window dilation (rhs_dilate)"
+                                               : NULL;
     if (bad) return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "window dimension %u has a %s below 1", i, bad);
   }
   return 0;

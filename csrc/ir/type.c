@@ -212,6 +212,18 @@ static bool is_bare(const ir_type *t) {
   return true;
 }
 
+/* How deep and wide the type is as a tree; both saturate. */
+static void measure(ir_type *t) {
+  uint64_t leaves = t->kind == IR_TYPE_TUPLE ? 0 : 1;
+  uint32_t deepest = t->inner ? t->inner->depth + 1 : 0;
+  for (uint32_t i = 0; i < t->n_elements; i++) {
+    leaves += t->elements[i]->n_leaves;
+    if (t->elements[i]->depth >= deepest) deepest = t->elements[i]->depth + 1;
+  }
+  t->depth = t->kind == IR_TYPE_TUPLE && deepest == 0 ? 1 : deepest;
+  t->n_leaves = leaves > UINT32_MAX ? UINT32_MAX : (uint32_t)leaves;
+}
+
 static const ir_type *intern_type(ir_module *m, ir_type *key) {
   ir_pointer_set *set = &m->types->types;
   uint32_t hash = type_hash(key);
@@ -222,6 +234,7 @@ static const ir_type *intern_type(ir_module *m, ir_type *key) {
   if (!t || !copy_type_parts(m, t)) return NULL;
   t->hash = hash;
   t->bare = t;
+  measure(t);
   if (!is_bare(t)) {
     t->bare = bare_of(m, t);
     if (!t->bare || !pointer_set_reserve(set, m->alloc)) return NULL;

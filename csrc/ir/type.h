@@ -15,6 +15,9 @@ typedef struct ir_type ir_type;
 /* A tile dimension that combines with the next ("*"). */
 #define IR_TILE_COMBINE INT64_MIN
 #define IR_MAX_RANK 64
+/* Bounds on tuple types, so that walks over them may recurse and stay short though types share their parts. */
+#define IR_MAX_TYPE_DEPTH 256
+#define IR_MAX_TYPE_LEAVES (1 << 17)
 
 typedef enum ir_type_kind {
   IR_TYPE_TENSOR,
@@ -70,6 +73,8 @@ struct ir_type {
   const bool *dynamic;     /* rank of them, or NULL: all static */
   const ir_layout *layout; /* interned, or NULL: none given. HLO text without one gets the default {rank-1,...,0} */
   int64_t count;           /* elements (product of dims, bounds where dynamic); 0 if unbounded */
+  uint32_t depth;          /* of nesting: 0 for tensors, 1 for a tuple of them */
+  uint32_t n_leaves;       /* at any depth; saturates */
   uint32_t n_elements;     /* tuples, futures */
   const ir_type *const *elements;
   const ir_type *inner; /* buffers */
@@ -102,7 +107,7 @@ static inline bool ir_is_token(const ir_type *t) { return t->kind == IR_TYPE_TOK
 static inline bool ir_dim_is_dynamic(const ir_type *t, uint32_t d) { return t->dynamic && t->dynamic[d]; }
 /* Equal but for layouts. Works across modules. */
 bool ir_same_bare(const ir_type *a, const ir_type *b);
-/* Equal but for layouts and dynamic flags (XLA's Compatible). Works across modules. */
+/* Equal but for layouts and dynamic flags (XLA's Compatible); an unbounded dimension fits any. Works across modules. */
 bool ir_compatible(const ir_type *a, const ir_type *b);
 /* Compatible but for element types; or for element types where both are floats. */
 bool ir_compatible_ignoring_dtype(const ir_type *a, const ir_type *b);

@@ -12,7 +12,8 @@ static bool match_dtype(const ir_type *a, const ir_type *b, int flags) {
 static bool match_tensor(const ir_type *a, const ir_type *b, int flags) {
   if (!match_dtype(a, b, flags) || a->rank != b->rank) return false;
   for (uint32_t i = 0; i < a->rank; i++) {
-    if (a->dims[i] != b->dims[i]) return false;
+    bool open = (flags & IGNORE_DYNAMIC) && (a->dims[i] == IR_UNBOUNDED || b->dims[i] == IR_UNBOUNDED);
+    if (a->dims[i] != b->dims[i] && !open) return false;
     if (!(flags & IGNORE_DYNAMIC) && ir_dim_is_dynamic(a, i) != ir_dim_is_dynamic(b, i)) return false;
   }
   return true;

@@ -1,0 +1,66 @@
+/* Prints strings with C escapes, and decides which texts need no quotes because they are a JSON object. */
+#include "print.h"
+
+/* Bytes that stand for themselves inside quotes: printable ASCII but for both quotes and the backslash. */
+static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\'' && c != '\\'; }
+
+static void put_escape(base_text *out, unsigned char c) {
+  static const char letters[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'"', '"'}, {'\'', '\''}, {'\\', '\\'}};
+  base_putc(out, '\\');
+  for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+    if ((unsigned char)letters[i][0] == c) {
+      base_putc(out, letters[i][1]);
+      return;
+    }
+  }
+  base_putc(out, (char)('0' + (c >> 6)));
+  base_putc(out, (char)('0' + (c >> 3 & 7)));
+  base_putc(out, (char)('0' + (c & 7)));
+}
+
+void text_put_escaped(base_text *out, const char *s, size_t n) {
+  for (size_t i = 0; i < n;) {
+    size_t run = i;
+    while (run < n && is_plain((unsigned char)s[run])) run++;
+    base_put(out, s + i, run - i);
+    if (run < n) put_escape(out, (unsigned char)s[run++]);
+    i = run;
+  }
+}
+
+void text_put_quoted(base_text *out, const base_istr *s) {
+  base_putc(out, '"');
+  if (s) text_put_escaped(out, s->s, s->n);
+  base_putc(out, '"');
+}
+
+static size_t skip_blanks(const char *s, size_t n, size_t i) {
+  while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r')) i++;
+  return i;
+}
+
+/* The byte after the string that begins at i, or n + 1 when it does not end. */
+static size_t skip_json_string(const char *s, size_t n, size_t i) {
+  for (i++; i < n; i++) {
+    if (s[i] == '\\')
+      i++;
+    else if (s[i] == '"')
+      return i + 1;
+  }
+  return n + 1;
+}
+
+bool text_is_json_dict(const char *s, size_t n) {
+  size_t i = skip_blanks(s, n, 0), depth = 0;
+  if (i == n || s[i] != '{') return false;
+  do {
+    if (s[i] == '"') {
+      i = skip_json_string(s, n, i);
+      continue;
+    }
+    depth += s[i] == '{';
+    depth -= s[i] == '}';
+    i++;
+  } while (depth && i < n);
+  return depth == 0 && skip_blanks(s, n, i) == n;
+}
