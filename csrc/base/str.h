@@ -50,7 +50,7 @@ void base_text_init(base_text *t, base_alloc alloc);
 void base_text_free(base_text *t);
 bool base_text_grow(base_text *t, size_t more);
 static inline void base_put(base_text *t, const char *s, size_t n) {
-  if (t->cap - t->n < n && !base_text_grow(t, n)) return;
+  if (t->cap - t->n <= n && !base_text_grow(t, n)) return; /* <= also keeps memcpy from a NULL buffer when n is 0 */
   memcpy(t->s + t->n, s, n);
   t->n += n;
 }

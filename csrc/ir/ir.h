@@ -117,6 +117,8 @@ struct ir_module {
   ir_computation *entry; /* never NULL in a whole module */
   uint32_t n_computations;
   uint32_t n_ids, n_computation_ids; /* next dense ids */
+  uint32_t n_control_edges;          /* in all, so that edits skip the search where there are none */
+  base_map name_counters;            /* ir_fresh_name: stem (interned pointer) to the next suffix to try */
   ir_config config;
   ir_source_tables sources;
   bool verified; /* set by ir_verify, cleared by every edit */
@@ -146,6 +148,9 @@ XLAC_MUST_USE bool ir_set_parameter(ir_op *op, int64_t number);
 void ir_set_operand(ir_op *op, uint32_t slot, ir_value v);
 XLAC_MUST_USE bool ir_add_operand(ir_op *op, ir_value v);
 XLAC_MUST_USE bool ir_add_control_pred(ir_op *op, ir_op *pred);
+void ir_remove_control_pred(ir_op *op, const ir_op *pred);
+/* Later operands move down one slot. */
+void ir_operand_remove(ir_op *op, uint32_t slot);
 void ir_set_type(ir_op *op, const ir_type *t);
 /* HLO: makes `op` the one result. */
 XLAC_MUST_USE bool ir_set_root(ir_computation *c, ir_op *op);
@@ -171,8 +176,9 @@ void ir_op_remove(ir_op *op);
 void ir_computation_remove(ir_computation *c); /* and its ops; nobody may call it */
 /* Moves op before `before` (NULL: to the end) of the same computation. */
 void ir_op_move(ir_op *op, ir_op *before);
-/* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands from `map` (op -> op, by
- * pointer) where present, else kept (same module only); called computations from `map` too. NULL when out of memory. */
+/* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands, control predecessors and
+ * called computations are looked up in `map` (pointer to pointer), and kept where absent (same module only). In its own module
+ * the copy gets a fresh name, else it keeps its name. NULL when out of memory. */
 
 ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map);
 const base_istr *ir_intern(ir_module *m, const char *s, size_t n);

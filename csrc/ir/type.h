@@ -104,8 +104,9 @@ static inline bool ir_dim_is_dynamic(const ir_type *t, uint32_t d) { return t->d
 bool ir_same_bare(const ir_type *a, const ir_type *b);
 /* Equal but for layouts and dynamic flags (XLA's Compatible). Works across modules. */
 bool ir_compatible(const ir_type *a, const ir_type *b);
-/* Compatible but for the element types too (float ones only when `float_only`). */
+/* Compatible but for element types; or for element types where both are floats. */
 bool ir_compatible_ignoring_dtype(const ir_type *a, const ir_type *b);
+bool ir_compatible_ignoring_float(const ir_type *a, const ir_type *b);
 /* Bytes of the logical value: count * bytes per element in host memory; the sum for tuples; 0 for the rest. */
 int64_t ir_type_bytes(const ir_type *t);
 /* Bytes as XLA counts them (ShapeUtil::ByteSizeOf): 4-bit types packed only when the layout says E(4). 8 per tuple entry. */

@@ -1,0 +1,108 @@
+#include "memory.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static void *libc_fn(void *ctx, void *ptr, size_t size) {
+  (void)ctx;
+  if (size) return realloc(ptr, size);
+  free(ptr);
+  return NULL;
+}
+
+const base_alloc base_alloc_libc = {libc_fn, NULL};
+
+enum { FIRST_CHUNK = 16 << 10, LAST_CHUNK = 1 << 20 };
+
+/* Its size is a multiple of 16, so that a chunk's first byte is as aligned as the allocator makes the chunk. */
+struct base_arena_chunk {
+  _Alignas(16) base_arena_chunk *next;
+};
+
+void base_arena_init(base_arena *a, base_alloc alloc) {
+  assert(alloc.fn);
+  *a = (base_arena){.alloc = alloc};
+}
+
+void base_arena_free(base_arena *a) {
+  base_arena_chunk *c = a->chunks;
+  while (c) {
+    base_arena_chunk *next = c->next;
+    base_free(a->alloc, c);
+    c = next;
+  }
+  *a = (base_arena){.alloc = a->alloc};
+}
+
+/* As much as is in use already, within bounds: the arena doubles until it grows by LAST_CHUNK at a time. */
+static size_t usual_chunk(const base_arena *a) {
+  return a->used < FIRST_CHUNK ? FIRST_CHUNK : a->used > LAST_CHUNK ? LAST_CHUNK : a->used;
+}
+
+static char *add_chunk(base_arena *a, size_t bytes) {
+  base_arena_chunk *c = base_malloc(a->alloc, bytes);
+  if (!c) return NULL;
+  c->next = a->chunks;
+  a->chunks = c;
+  a->used += bytes;
+  return (char *)(c + 1);
+}
+
+static char *align_up(char *p, size_t align) {
+  return (char *)(((uintptr_t)p + (align - 1)) & ~(uintptr_t)(align - 1));
+}
+
+void *base_arena_slow(base_arena *a, size_t size, size_t align) {
+  assert(align && (align & (align - 1)) == 0);
+  assert(a->alloc.fn);
+  size_t bytes;
+  if (!base_add(size, sizeof(base_arena_chunk) + align, &bytes) || bytes > PTRDIFF_MAX) return NULL;
+  size_t usual = usual_chunk(a);
+  /* A request that would fill most of a chunk gets its own, and the rest of the present chunk stays in use. */
+  if (bytes > usual / 2) {
+    char *own = add_chunk(a, bytes);
+    return own ? align_up(own, align) : NULL;
+  }
+  char *at = add_chunk(a, usual);
+  if (!at) return NULL;
+  a->end = at + (usual - sizeof(base_arena_chunk));
+  char *p = align_up(at, align);
+  a->at = p + size;
+  assert(a->at <= a->end);
+  return p;
+}
+
+void *base_arena_array(base_arena *a, size_t n, size_t size) {
+  size_t bytes;
+  return base_mul(n, size, &bytes) ? base_arena_alloc(a, bytes) : NULL;
+}
+
+char *base_arena_strndup(base_arena *a, const char *s, size_t n) {
+  size_t bytes;
+  char *p = base_add(n, 1, &bytes) ? base_arena_aligned(a, bytes, 1) : NULL;
+  if (!p) return NULL;
+  if (n) memcpy(p, s, n);
+  p[n] = 0;
+  return p;
+}
+
+void *base_arena_memdup(base_arena *a, const void *p, size_t n) {
+  void *copy = base_arena_alloc(a, n);
+  if (copy && n) memcpy(copy, p, n);
+  return copy;
+}
+
+bool base_vec_grow(base_alloc alloc, void **items, uint32_t *cap, size_t item_size, size_t need) {
+  assert(item_size > 0);
+  if (need > UINT32_MAX) return false;
+  size_t doubled = (size_t)*cap * 2, grown = doubled < 8 ? 8 : doubled > UINT32_MAX ? UINT32_MAX : doubled;
+  size_t wanted = need > grown ? need : grown, bytes;
+  if (!base_mul(wanted, item_size, &bytes) || bytes > PTRDIFF_MAX) return false;
+  void *p; /* memcpy, because what `items` points at is a pointer to some other type */
+  memcpy(&p, items, sizeof p);
+  p = base_realloc(alloc, p, bytes);
+  if (!p) return false;
+  memcpy(items, &p, sizeof p);
+  *cap = (uint32_t)wanted;
+  return true;
+}

@@ -1,0 +1,169 @@
+#include "str.h"
+
+#include <stdio.h>
+
+enum { FIRST_SLOTS = 64, FIRST_TEXT = 256 };
+
+static uint64_t load_u64(const char *p) {
+  uint64_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+static uint64_t fold_product(uint64_t a, uint64_t b) {
+  unsigned __int128 p = (unsigned __int128)a * b;
+  return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
+/* The last n < 8 bytes as one number, without reading past them. */
+static uint64_t load_tail(const char *p, size_t n) {
+  assert(n < 8);
+  uint64_t v = 0;
+  memcpy(&v, p, n);
+  return v;
+}
+
+uint32_t base_hash(const char *s, size_t n) {
+  const uint64_t k = 0xA0761D6478BD642Fu, mix = 0xE7037ED1A0B428DBu;
+  uint64_t h = k ^ n;
+  for (; n >= 8; n -= 8, s += 8) h = fold_product(h ^ load_u64(s), mix);
+  h = fold_product(h ^ load_tail(s, n), k);
+  return (uint32_t)(h ^ (h >> 32));
+}
+
+void base_interner_init(base_interner *t, base_arena *arena) { *t = (base_interner){.arena = arena}; }
+
+void base_interner_free(base_interner *t) {
+  base_free(t->arena->alloc, (void *)t->slots);
+  *t = (base_interner){.arena = t->arena};
+}
+
+static uint32_t slot_for_text(const base_interner *t, const char *s, size_t n, uint32_t hash) {
+  assert(t->cap && (t->cap & (t->cap - 1)) == 0);
+  uint32_t i = hash & (t->cap - 1);
+  for (const base_istr *e; (e = t->slots[i]); i = (i + 1) & (t->cap - 1))
+    if (e->hash == hash && e->n == n && memcmp(e->s, s, n) == 0) break;
+  return i;
+}
+
+static bool grow_interner(base_interner *t) {
+  if (t->cap > UINT32_MAX / 4) return false;
+  uint32_t cap = t->cap ? t->cap * 2 : FIRST_SLOTS;
+  const base_istr **slots = base_malloc(t->arena->alloc, cap * sizeof *slots);
+  if (!slots) return false;
+  memset((void *)slots, 0, cap * sizeof *slots);
+  for (uint32_t i = 0; i < t->cap; ++i) {
+    const base_istr *e = t->slots[i];
+    if (!e) continue;
+    uint32_t j = e->hash & (cap - 1);
+    while (slots[j]) j = (j + 1) & (cap - 1);
+    slots[j] = e;
+  }
+  base_free(t->arena->alloc, (void *)t->slots);
+  t->slots = slots;
+  t->cap = cap;
+  return true;
+}
+
+static base_istr *new_istr(base_arena *arena, const char *s, size_t n, uint32_t hash) {
+  base_istr *e = base_arena_aligned(arena, sizeof(base_istr) + n + 1, _Alignof(base_istr));
+  if (!e) return NULL;
+  e->n = (uint32_t)n;
+  e->hash = hash;
+  if (n) memcpy(e->s, s, n);
+  e->s[n] = 0;
+  return e;
+}
+
+const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
+  if (n >= UINT32_MAX - sizeof(base_istr)) return NULL;
+  if (t->n >= t->cap / 2 && !grow_interner(t)) return NULL;
+  if (!s) s = "";
+  uint32_t hash = base_hash(s, n), i = slot_for_text(t, s, n, hash);
+  if (t->slots[i]) return t->slots[i];
+  base_istr *e = new_istr(t->arena, s, n, hash);
+  if (!e) return NULL;
+  t->slots[i] = e;
+  t->n++;
+  assert(t->n < t->cap);
+  return e;
+}
+
+const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n) {
+  if (t->n == 0) return NULL;
+  if (!s) s = "";
+  return t->slots[slot_for_text(t, s, n, base_hash(s, n))];
+}
+
+void base_text_init(base_text *t, base_alloc alloc) { *t = (base_text){.alloc = alloc}; }
+
+void base_text_free(base_text *t) {
+  base_free(t->alloc, t->s);
+  *t = (base_text){.alloc = t->alloc};
+}
+
+/* Closing the spare room sends every later write here, where it is dropped: the text never has a hole. */
+static bool fail_text(base_text *t) {
+  t->failed = true;
+  t->cap = t->n;
+  return false;
+}
+
+bool base_text_grow(base_text *t, size_t more) {
+  assert(t->n <= t->cap);
+  if (more == 0) return false;
+  size_t need;
+  if (t->failed || !base_add(t->n, more, &need) || need > PTRDIFF_MAX) return fail_text(t);
+  size_t doubled = t->cap < PTRDIFF_MAX / 2 ? t->cap * 2 : PTRDIFF_MAX;
+  size_t cap = doubled > need ? doubled : need;
+  if (cap < FIRST_TEXT) cap = FIRST_TEXT;
+  char *s = base_realloc(t->alloc, t->s, cap);
+  if (!s) return fail_text(t);
+  t->s = s;
+  t->cap = cap;
+  return true;
+}
+
+void base_put_i64(base_text *t, int64_t v) {
+  if (v < 0) base_putc(t, '-');
+  base_put_u64(t, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void base_put_u64(base_text *t, uint64_t v) {
+  char digits[20], *p = digits + sizeof digits;
+  do {
+    *--p = (char)('0' + v % 10);
+    v /= 10;
+  } while (v);
+  base_put(t, p, (size_t)(digits + sizeof digits - p));
+}
+
+static void put_formatted(base_text *t, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  size_t room = t->cap - t->n;
+  int n = vsnprintf(room ? t->s + t->n : NULL, room, format, args);
+  if (n < 0) {
+    fail_text(t);
+  } else if ((size_t)n < room) {
+    t->n += (size_t)n;
+  } else if (base_text_grow(t, (size_t)n + 1)) { /* snprintf wants room for its 0 too */
+    vsnprintf(t->s + t->n, t->cap - t->n, format, again);
+    t->n += (size_t)n;
+  }
+  va_end(again);
+}
+
+void base_putf(base_text *t, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  put_formatted(t, format, args);
+  va_end(args);
+}
+
+char *base_text_cstr(base_text *t) {
+  if (t->failed) return NULL;
+  if (t->cap == t->n && !base_text_grow(t, 1)) return NULL;
+  t->s[t->n] = 0;
+  return t->s;
+}

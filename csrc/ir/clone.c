@@ -1,0 +1,191 @@
+/* Copies of ops and of whole modules. */
+#include "ir.h"
+
+static bool clone_attrs(ir_op *to, const ir_op *from) {
+  ir_module *m = to->parent->module;
+  bool same_module = m == from->parent->module;
+  for (uint16_t i = 0; i < from->n_attrs; i++) {
+    ir_attr a = from->attrs[i];
+    if (!same_module && !ir_attr_import(m, &from->attrs[i], &a)) return false;
+    if (!ir_attr_set(to, a)) return false;
+  }
+  return true;
+}
+
+static const ir_type *const *clone_types(ir_module *m, const ir_op *op) {
+  if (m == op->parent->module) return op->types;
+  const ir_type **types = BASE_ARRAY(&m->arena, const ir_type *, op->n_results + 1u);
+  for (uint32_t i = 0; types && i < op->n_results; i++)
+    if (!(types[i] = ir_type_import(m, op->types[i]))) return NULL;
+  return types;
+}
+
+/* The op without operands, control edges and called computations. */
+static ir_op *clone_shell(const ir_op *op, ir_computation *to) {
+  ir_module *m = to->module;
+  bool same_module = m == op->parent->module;
+  const ir_type *const *types = clone_types(m, op);
+  const base_istr *name = same_module ? ir_fresh_name(m, op->name->s) : ir_intern(m, op->name->s, op->name->n);
+  if (!types || !name) return NULL;
+  ir_op *c = ir_op_new_n(to, op->opcode, op->n_results, types, name, op->n_operands, op->n_called);
+  if (!c || !clone_attrs(c, op)) return NULL;
+  c->line = op->line;
+  c->col = op->col;
+  if (op->opcode == IR_OP_PARAMETER) return ir_set_parameter(c, op->u.number) ? c : NULL;
+  if (op->opcode == IR_OP_CONSTANT) {
+    c->u.literal = same_module ? op->u.literal : ir_literal_import(m, op->u.literal);
+    if (!c->u.literal) return NULL;
+  }
+  return c;
+}
+
+static void *mapped(const base_map *map, void *p) {
+  void *q = map ? base_map_ptr(map, p) : NULL;
+  return q ? q : p;
+}
+
+/* Links the clone `c` of `op` to what `map` says its neighbours have become. */
+static bool clone_links(ir_op *c, const ir_op *op, const base_map *map) {
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    ir_value v = {mapped(map, op->operands[i].op), op->operands[i].index};
+    assert(v.op->parent->module == c->parent->module);
+    ir_set_operand(c, i, v);
+  }
+  for (uint32_t i = 0; i < op->n_control_preds; i++)
+    if (!ir_add_control_pred(c, mapped(map, op->control_preds[i]))) return false;
+  for (uint32_t i = 0; i < op->n_called; i++) c->called[i] = mapped(map, op->called[i]);
+  return true;
+}
+
+ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map) {
+  ir_op *c = clone_shell(op, to);
+  return c && clone_links(c, op, map) ? c : NULL;
+}
+
+/* --- modules --- */
+
+static const ir_ints *clone_ints(ir_module *m, const ir_ints *v, bool *ok) {
+  if (!v) return NULL;
+  const ir_ints *c = ir_ints_make(m, v->n, v->v);
+  *ok = *ok && c;
+  return c;
+}
+
+static bool clone_aliases(ir_module *m, const ir_config *from) {
+  bool ok = true;
+  ir_config *to = &m->config;
+  to->aliases = base_arena_memdup(&m->arena, from->aliases, from->n_aliases * sizeof *from->aliases);
+  to->donors = base_arena_memdup(&m->arena, from->donors, from->n_donors * sizeof *from->donors);
+  if (!to->aliases || !to->donors) return false;
+  for (uint32_t i = 0; i < from->n_aliases; i++) {
+    to->aliases[i].output = clone_ints(m, from->aliases[i].output, &ok);
+    to->aliases[i].index = clone_ints(m, from->aliases[i].index, &ok);
+  }
+  for (uint32_t i = 0; i < from->n_donors; i++) to->donors[i].index = clone_ints(m, from->donors[i].index, &ok);
+  return ok;
+}
+
+static bool clone_entry_layout(ir_module *m, const ir_config *from) {
+  ir_config *to = &m->config;
+  if (!from->has_entry_layout) return true;
+  to->entry_params = BASE_ARRAY(&m->arena, const ir_type *, from->n_entry_params + 1);
+  if (!to->entry_params || !(to->entry_result = ir_type_import(m, from->entry_result))) return false;
+  for (uint32_t i = 0; i < from->n_entry_params; i++)
+    if (!(to->entry_params[i] = ir_type_import(m, from->entry_params[i]))) return false;
+  return true;
+}
+
+static bool clone_config(ir_module *m, const ir_config *from) {
+  bool ok = true;
+  ir_config *to = &m->config;
+  *to = *from;
+  to->alias_passthrough_params = clone_ints(m, from->alias_passthrough_params, &ok);
+  to->spmd_to_parameters = clone_ints(m, from->spmd_to_parameters, &ok);
+  to->spmd_to_output = clone_ints(m, from->spmd_to_output, &ok);
+  if (from->frontend_attributes) ok = ok && (to->frontend_attributes = ir_dict_import(m, from->frontend_attributes));
+  if (from->origin_recovery_table) {
+    to->origin_recovery_table = ir_intern(m, from->origin_recovery_table->s, from->origin_recovery_table->n);
+    ok = ok && to->origin_recovery_table;
+  }
+  return ok && clone_aliases(m, from) && clone_entry_layout(m, from);
+}
+
+static const base_istr **clone_strings(ir_module *m, const base_istr **from, uint32_t n) {
+  const base_istr **to = BASE_ARRAY(&m->arena, const base_istr *, n + 1);
+  for (uint32_t i = 0; to && i < n; i++)
+    if (!(to[i] = ir_intern(m, from[i]->s, from[i]->n))) return NULL;
+  return to;
+}
+
+static bool clone_sources(ir_module *m, const ir_source_tables *from) {
+  ir_source_tables *to = &m->sources;
+  *to = *from;
+  to->files = clone_strings(m, from->files, from->n_files);
+  to->functions = clone_strings(m, from->functions, from->n_functions);
+  to->locations = base_arena_memdup(&m->arena, from->locations, from->n_locations * sizeof *from->locations);
+  to->frames = base_arena_memdup(&m->arena, from->frames, from->n_frames * sizeof *from->frames);
+  return to->files && to->functions && to->locations && to->frames;
+}
+
+static bool clone_computation_facts(ir_computation *c, const ir_computation *from) {
+  ir_module *m = c->module;
+  c->line = from->line;
+  c->col = from->col;
+  c->hidden = from->hidden;
+  if (from->execution_thread) {
+    c->execution_thread = ir_intern(m, from->execution_thread->s, from->execution_thread->n);
+    if (!c->execution_thread) return false;
+  }
+  return !from->frontend_attributes || (c->frontend_attributes = ir_dict_import(m, from->frontend_attributes));
+}
+
+/* All computations and op shells first, links after: order in the lists need not follow the data. */
+static bool clone_shells(ir_module *m, const ir_module *from, base_map *map) {
+  IR_FOR_COMPUTATIONS(c, from) {
+    ir_computation *copy = ir_computation_new(m, c->name->s, c->name->n);
+    if (!copy || !clone_computation_facts(copy, c) || !base_map_set(map, base_key(c), base_key(copy))) return false;
+    IR_FOR_OPS(op, c) {
+      ir_op *o = clone_shell(op, copy);
+      if (!o || !base_map_set(map, base_key(op), base_key(o))) return false;
+    }
+  }
+  return true;
+}
+
+static bool clone_results(ir_computation *copy, const ir_computation *c, const base_map *map) {
+  copy->results = BASE_ARRAY(&copy->module->arena, ir_value, c->n_results + 1);
+  if (!copy->results) return false;
+  for (uint32_t i = 0; i < c->n_results; i++)
+    copy->results[i] = (ir_value){mapped(map, c->results[i].op), c->results[i].index};
+  copy->n_results = c->n_results;
+  copy->owner = c->owner ? mapped(map, c->owner) : NULL;
+  return true;
+}
+
+static bool clone_body(ir_module *m, const ir_module *from, base_map *map) {
+  if (!clone_config(m, &from->config) || !clone_sources(m, &from->sources) || !clone_shells(m, from, map)) return false;
+  IR_FOR_COMPUTATIONS(c, from) {
+    if (!clone_results(mapped(map, c), c, map)) return false;
+    IR_FOR_OPS(op, c) {
+      if (!clone_links(mapped(map, op), op, map)) return false;
+    }
+  }
+  if (from->entry) m->entry = mapped(map, from->entry);
+  m->verified = from->verified;
+  return true;
+}
+
+int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err) {
+  ir_module *copy = NULL;
+  TRY(ir_module_create(&copy, m->name->s, m->alloc, err));
+  base_map map;
+  base_map_init(&map, m->alloc);
+  bool ok = clone_body(copy, m, &map);
+  base_map_free(&map);
+  if (!ok) {
+    ir_module_destroy(copy);
+    return base_oom(err, "a copy of the module");
+  }
+  *out = copy;
+  return 0;
+}

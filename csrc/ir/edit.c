@@ -1,0 +1,210 @@
+/* Edits that keep use lists, counts and roots right. Every edit clears module->verified. */
+#include "ir.h"
+
+static void touch(const ir_op *op) { op->parent->module->verified = false; }
+
+static void unlink_use(ir_use *use) {
+  if (!use->op) return;
+  *use->link = use->next;
+  if (use->next) use->next->link = use->link;
+  use->op = NULL;
+  use->next = NULL;
+  use->link = NULL;
+}
+
+static void link_use(ir_use *use, ir_value v) {
+  assert(v.op && v.index < v.op->n_results);
+  use->op = v.op;
+  use->index = v.index;
+  use->next = v.op->uses;
+  use->link = &v.op->uses;
+  if (use->next) use->next->link = &use->next;
+  v.op->uses = use;
+}
+
+void ir_set_operand(ir_op *op, uint32_t slot, ir_value v) {
+  assert(slot < op->n_operands);
+  unlink_use(&op->operands[slot]);
+  link_use(&op->operands[slot], v);
+  touch(op);
+}
+
+/* Slots move, so the list pointers to them must follow. */
+static bool grow_operands(ir_op *op) {
+  uint32_t cap = op->operand_cap < 4 ? 4 : op->operand_cap * 2;
+  ir_use *slots = BASE_ARRAY(&op->parent->module->arena, ir_use, cap);
+  if (!slots) return false;
+  memcpy(slots, op->operands, op->n_operands * sizeof *slots);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    if (!slots[i].op) continue;
+    *slots[i].link = &slots[i];
+    if (slots[i].next) slots[i].next->link = &slots[i].next;
+  }
+  op->operands = slots;
+  op->operand_cap = cap;
+  return true;
+}
+
+bool ir_add_operand(ir_op *op, ir_value v) {
+  if (op->n_operands == op->operand_cap && !grow_operands(op)) return false;
+  ir_use *use = &op->operands[op->n_operands];
+  *use = (ir_use){.user = op, .slot = op->n_operands};
+  op->n_operands++;
+  link_use(use, v);
+  touch(op);
+  return true;
+}
+
+void ir_operand_remove(ir_op *op, uint32_t slot) {
+  assert(slot < op->n_operands);
+  for (uint32_t i = slot; i + 1 < op->n_operands; i++) {
+    ir_value v = {op->operands[i + 1].op, op->operands[i + 1].index};
+    ir_set_operand(op, i, v);
+  }
+  unlink_use(&op->operands[--op->n_operands]);
+  touch(op);
+}
+
+/* Parameter arrays grow by doubling, with holes as NULL. A number far beyond the count is the reader's error, not ours. */
+bool ir_set_parameter(ir_op *op, int64_t number) {
+  assert(op->opcode == IR_OP_PARAMETER && number >= 0 && number < UINT32_MAX / 2);
+  ir_computation *c = op->parent;
+  uint32_t need = (uint32_t)number + 1;
+  if (need > c->n_params) {
+    uint32_t cap = 4;
+    while (cap < need) cap *= 2;
+    bool full = c->n_params == 0 || (c->n_params & (c->n_params - 1)) == 0 || need > c->n_params * 2;
+    if (full || cap > c->n_params * 2) {
+      ir_op **params = base_arena_zalloc(&c->module->arena, (size_t)cap * sizeof *params);
+      if (!params) return false;
+      if (c->n_params) memcpy(params, c->params, c->n_params * sizeof *params);
+      c->params = params;
+    }
+    c->n_params = need;
+  }
+  op->u.number = number;
+  c->params[number] = op;
+  touch(op);
+  return true;
+}
+
+bool ir_add_control_pred(ir_op *op, ir_op *pred) {
+  for (uint32_t i = 0; i < op->n_control_preds; i++)
+    if (op->control_preds[i] == pred) return true;
+  ir_op **preds = BASE_ARRAY(&op->parent->module->arena, ir_op *, (size_t)op->n_control_preds + 1);
+  if (!preds) return false;
+  if (op->n_control_preds) memcpy(preds, op->control_preds, op->n_control_preds * sizeof *preds);
+  preds[op->n_control_preds++] = pred;
+  op->control_preds = preds;
+  op->parent->module->n_control_edges++;
+  touch(op);
+  return true;
+}
+
+void ir_remove_control_pred(ir_op *op, const ir_op *pred) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < op->n_control_preds; i++)
+    if (op->control_preds[i] != pred) op->control_preds[kept++] = op->control_preds[i];
+  op->parent->module->n_control_edges -= op->n_control_preds - kept;
+  op->n_control_preds = kept;
+  touch(op);
+}
+
+void ir_set_type(ir_op *op, const ir_type *t) {
+  assert(t && op->n_results == 1);
+  op->type = t;
+  touch(op);
+}
+
+bool ir_set_root(ir_computation *c, ir_op *op) {
+  assert(op->parent == c);
+  if (!c->results && !(c->results = BASE_NEW(&c->module->arena, ir_value))) return false;
+  c->results[0] = (ir_value){op, 0};
+  c->n_results = 1;
+  c->module->verified = false;
+  return true;
+}
+
+static bool replace_control(ir_op *from, ir_op *to) {
+  IR_FOR_OPS(op, from->parent) {
+    for (uint32_t i = 0; i < op->n_control_preds; i++) {
+      if (op->control_preds[i] != from) continue;
+      ir_remove_control_pred(op, from);
+      if (op != to && !ir_add_control_pred(op, to)) return false;
+      break;
+    }
+  }
+  return true;
+}
+
+bool ir_replace_uses(ir_op *from, ir_op *to) {
+  assert(from != to && from->n_results <= to->n_results);
+  ir_computation *c = from->parent;
+  if (c->module->n_control_edges && !replace_control(from, to)) return false;
+  while (from->uses) {
+    ir_use *use = from->uses;
+    ir_value v = {to, use->index};
+    unlink_use(use);
+    link_use(use, v);
+  }
+  for (uint32_t i = 0; i < c->n_results; i++)
+    if (c->results[i].op == from) c->results[i].op = to;
+  touch(from);
+  return true;
+}
+
+static bool is_result(const ir_op *op) {
+  for (uint32_t i = 0; i < op->parent->n_results; i++)
+    if (op->parent->results[i].op == op) return true;
+  return false;
+}
+
+static void unlink_op(ir_op *op) {
+  ir_computation *c = op->parent;
+  *(op->prev ? &op->prev->next : &c->first) = op->next;
+  *(op->next ? &op->next->prev : &c->last) = op->prev;
+  op->prev = op->next = NULL;
+  c->n_ops--;
+}
+
+static void drop_control(ir_op *op) {
+  IR_FOR_OPS(other, op->parent) ir_remove_control_pred(other, op);
+  op->parent->module->n_control_edges -= op->n_control_preds;
+  op->n_control_preds = 0;
+}
+
+void ir_op_remove(ir_op *op) {
+  assert(!op->uses && !is_result(op));
+  ir_computation *c = op->parent;
+  touch(op);
+  for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);
+  if (c->module->n_control_edges) drop_control(op);
+  if (op->opcode == IR_OP_PARAMETER && op->u.number >= 0 && op->u.number < c->n_params && c->params[op->u.number] == op)
+    c->params[op->u.number] = NULL;
+  unlink_op(op);
+}
+
+void ir_computation_remove(ir_computation *c) {
+  ir_module *m = c->module;
+  assert(m->entry != c);
+  IR_FOR_OPS(op, c) {
+    for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);
+    m->n_control_edges -= op->n_control_preds;
+  }
+  *(c->prev ? &c->prev->next : &m->first) = c->next;
+  *(c->next ? &c->next->prev : &m->last) = c->prev;
+  m->n_computations--;
+  m->verified = false;
+}
+
+void ir_op_move(ir_op *op, ir_op *before) {
+  ir_computation *c = op->parent;
+  assert(op != before && (!before || before->parent == c));
+  unlink_op(op);
+  op->next = before;
+  op->prev = before ? before->prev : c->last;
+  *(op->prev ? &op->prev->next : &c->first) = op;
+  *(before ? &before->prev : &c->last) = op;
+  c->n_ops++;
+  touch(op);
+}

@@ -1,0 +1,152 @@
+/* Questions about types: equality across modules, sizes, paths, text. */
+#include "type.h"
+#include "type_table.h"
+
+typedef enum match_flags { IGNORE_DYNAMIC = 1, IGNORE_DTYPE = 2, IGNORE_FLOAT_DTYPE = 4 } match_flags;
+
+static bool match_dtype(const ir_type *a, const ir_type *b, int flags) {
+  if (a->dtype == b->dtype || (flags & IGNORE_DTYPE)) return true;
+  return (flags & IGNORE_FLOAT_DTYPE) && base_dtype_is_float(a->dtype) && base_dtype_is_float(b->dtype);
+}
+
+static bool match_tensor(const ir_type *a, const ir_type *b, int flags) {
+  if (!match_dtype(a, b, flags) || a->rank != b->rank) return false;
+  for (uint32_t i = 0; i < a->rank; i++) {
+    if (a->dims[i] != b->dims[i]) return false;
+    if (!(flags & IGNORE_DYNAMIC) && ir_dim_is_dynamic(a, i) != ir_dim_is_dynamic(b, i)) return false;
+  }
+  return true;
+}
+
+/* Type nesting is bounded by the readers' depth limit. */
+static bool match_type(const ir_type *a, const ir_type *b, int flags) {
+  if (a == b) return true;
+  if (a->kind != b->kind || a->n_elements != b->n_elements) return false;
+  if (a->kind == IR_TYPE_TENSOR) return match_tensor(a, b, flags);
+  if (a->kind == IR_TYPE_BUFFER) return match_type(a->inner, b->inner, flags);
+  for (uint32_t i = 0; i < a->n_elements; i++)
+    if (!match_type(a->elements[i], b->elements[i], flags)) return false;
+  return true;
+}
+
+bool ir_same_bare(const ir_type *a, const ir_type *b) { return a->bare == b->bare || match_type(a, b, 0); }
+bool ir_compatible(const ir_type *a, const ir_type *b) { return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC); }
+bool ir_compatible_ignoring_dtype(const ir_type *a, const ir_type *b) {
+  return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC | IGNORE_DTYPE);
+}
+bool ir_compatible_ignoring_float(const ir_type *a, const ir_type *b) {
+  return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC | IGNORE_FLOAT_DTYPE);
+}
+
+int64_t ir_type_bytes(const ir_type *t) {
+  if (t->kind == IR_TYPE_TENSOR) return t->count * (int64_t)base_dtype_bytes(t->dtype);
+  if (t->kind == IR_TYPE_BUFFER) return ir_type_bytes(t->inner);
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < t->n_elements; i++)
+    if (!base_add_i64(sum, ir_type_bytes(t->elements[i]), &sum)) return INT64_MAX;
+  return sum;
+}
+
+int64_t ir_type_xla_bytes(const ir_type *t) {
+  if (t->kind == IR_TYPE_BUFFER) return ir_type_xla_bytes(t->inner);
+  if (t->kind == IR_TYPE_TUPLE) return (int64_t)t->n_elements * 8;
+  if (t->kind != IR_TYPE_TENSOR) return 0;
+  int64_t bits = t->layout ? t->layout->element_bits : 0;
+  if (bits == 0 || bits % 8 == 0) return ir_type_bytes(t);
+  int64_t per_byte = bits < 8 ? 8 / bits : 1;
+  return t->count / per_byte + (t->count % per_byte != 0);
+}
+
+const ir_type *ir_type_at(const ir_type *t, const int64_t *path, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (t->kind != IR_TYPE_TUPLE || path[i] < 0 || path[i] >= (int64_t)t->n_elements) return NULL;
+    t = t->elements[path[i]];
+  }
+  return t;
+}
+
+uint32_t ir_type_leaves(const ir_type *t) {
+  if (t->kind != IR_TYPE_TUPLE) return 1;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->n_elements; i++) n += ir_type_leaves(t->elements[i]);
+  return n;
+}
+
+static void put_dims(base_text *out, const ir_type *t) {
+  base_putc(out, '[');
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (i) base_putc(out, ',');
+    if (t->dims[i] == IR_UNBOUNDED) {
+      base_putc(out, '?');
+      continue;
+    }
+    if (ir_dim_is_dynamic(t, i)) BASE_PUT(out, "<=");
+    base_put_i64(out, t->dims[i]);
+  }
+  base_putc(out, ']');
+}
+
+static void put_short_layout(base_text *out, const ir_layout *l) {
+  base_putc(out, '{');
+  for (uint32_t i = 0; i < l->rank; i++) {
+    if (i) base_putc(out, ',');
+    base_put_i64(out, l->minor_to_major[i]);
+  }
+  if (l->n_tiles || l->memory_space || l->element_bits) base_putc(out, ':');
+  for (uint32_t i = 0; i < l->n_tiles; i++) {
+    base_puts(out, i ? "(" : "T(");
+    for (uint32_t d = 0; d < l->tiles[i].rank; d++) {
+      if (d) base_putc(out, ',');
+      if (l->tiles[i].dims[d] == IR_TILE_COMBINE) {
+        base_putc(out, '*');
+      } else {
+        base_put_i64(out, l->tiles[i].dims[d]);
+      }
+    }
+    base_putc(out, ')');
+  }
+  if (l->element_bits) base_putf(out, "E(%lld)", (long long)l->element_bits);
+  if (l->memory_space) base_putf(out, "S(%lld)", (long long)l->memory_space);
+  base_putc(out, '}');
+}
+
+static void put_elements(base_text *out, const ir_type *t, bool layouts) {
+  base_putc(out, '(');
+  for (uint32_t i = 0; i < t->n_elements; i++) {
+    if (i) BASE_PUT(out, ", ");
+    ir_put_type(out, t->elements[i], layouts);
+  }
+  base_putc(out, ')');
+}
+
+void ir_put_type(base_text *out, const ir_type *t, bool layouts) {
+  switch (t->kind) {
+    case IR_TYPE_TENSOR:
+      base_puts(out, base_dtype_of(t->dtype)->text);
+      put_dims(out, t);
+      if (layouts && t->layout && t->rank) put_short_layout(out, t->layout);
+      break;
+    case IR_TYPE_TOKEN: BASE_PUT(out, "token[]"); break;
+    case IR_TYPE_OPAQUE: BASE_PUT(out, "opaque[]"); break;
+    case IR_TYPE_BUFFER:
+      BASE_PUT(out, "b(");
+      ir_put_type(out, t->inner, layouts);
+      base_putc(out, ')');
+      break;
+    default: put_elements(out, t, layouts); break;
+  }
+}
+
+char *ir_type_text(const ir_type *t, char *buf, size_t size) {
+  assert(size >= 8);
+  base_text out;
+  base_text_init(&out, base_alloc_libc);
+  ir_put_type(&out, t, false);
+  size_t n = out.failed ? 0 : out.n;
+  bool cut = n >= size;
+  if (cut) n = size - 4;
+  if (n) memcpy(buf, out.s, n);
+  memcpy(buf + n, cut ? "..." : "", cut ? 4 : 1);
+  base_text_free(&out);
+  return buf;
+}

@@ -1,0 +1,28 @@
+/* Internal to the IR: the tables behind interned types, and layout equality. */
+#ifndef XLAC_IR_TYPE_TABLE_H
+#define XLAC_IR_TYPE_TABLE_H
+
+#include "type.h"
+
+typedef struct ir_pointer_slot {
+  uint32_t hash;
+  const void *p; /* NULL: empty */
+} ir_pointer_slot;
+
+typedef struct ir_pointer_set {
+  ir_pointer_slot *slots;
+  uint32_t n, cap; /* cap is a power of two or 0 */
+} ir_pointer_set;
+
+struct ir_type_table {
+  ir_pointer_set types, layouts;
+  const ir_layout *defaults[IR_MAX_RANK + 1];
+};
+
+/* Nonzero when out of memory. */
+int ir_type_table_create(ir_module *m);
+void ir_type_table_destroy(ir_module *m);
+/* By value, across modules too (physical shapes by pointer). NULL equals NULL only. */
+bool ir_same_layout(const ir_layout *a, const ir_layout *b);
+
+#endif

@@ -1,0 +1,104 @@
+"""Writes the pages that come from tables: ops.md from csrc/ir/ops.def, errors.md from csrc/base/errors.def, dtypes.md from
+csrc/base/dtypes.def. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def balanced(text, start):
+    """The text between the parenthesis at `start` and its match."""
+    depth, quoted = 0, False
+    for i in range(start, len(text)):
+        c = text[i]
+        if c == '"' and text[i - 1] != "\\":
+            quoted = not quoted
+        if quoted:
+            continue
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return text[start + 1:i]
+    raise ValueError("unbalanced parentheses")
+
+
+def strings(text):
+    """The C string literals of `text`, joined as the compiler would."""
+    return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace('\\"', '"')
+
+
+def rows(text, macro):
+    """The argument text of every use of `macro` at the start of a line."""
+    return [balanced(text, m.end() - 1) for m in re.finditer(rf"^{macro}\(", text, re.M)]
+
+
+def column(row, name):
+    m = re.search(rf"\b{name}\(", row)
+    return " ".join(balanced(row, m.end() - 1).split()) if m else ""
+
+
+def op_rows():
+    text = (ROOT / "csrc/ir/ops.def").read_text()
+    attrs = dict(re.findall(r'^ATTR\((\w+), "([^"]+)"', (ROOT / "csrc/ir/attrs.def").read_text(), re.M))
+    for row in rows(text, "OP"):
+        code, name, arity = [p.strip() for p in row.split(",", 3)[:3]]
+        yield {
+            "name": name.strip('"'), "arity": "any" if arity == "IR_VARIADIC" else arity,
+            "types": [t[5:].lower() for t in re.findall(r"IR_T_\w+", column(row, "TYPES"))],
+            "traits": [t[3:].lower().replace("_", " ") for t in re.findall(r"IR_\w+", column(row, "TRAITS"))],
+            "attrs": [(attrs[k], "IR_REQUIRED" in flags) for k, flags in re.findall(r"\bA\((\w+), ([^)]*)\)", row)],
+            "doc": strings(column(row, "DOC")),
+        }
+
+
+def ops_page():
+    out = ["# Operations", "", "Generated from `csrc/ir/ops.def` by `docs/generate.py`. Attributes in bold are required.",
+           "Every op may also carry `sharding`, `frontend_attributes`, `control-predecessors`, `metadata`, `backend_config`,",
+           "`origin` and `statistics`.", ""]
+    for op in op_rows():
+        out += [f"## {op['name']}", "", op["doc"], "", f"- operands: {op['arity']}"]
+        if op["types"]:
+            out.append(f"- element types of the first operand: {', '.join(op['types'])}")
+        if op["traits"]:
+            out.append(f"- traits: {', '.join(op['traits'])}")
+        if op["attrs"]:
+            out.append("- attributes: " + ", ".join(f"**`{n}`**" if req else f"`{n}`" for n, req in op["attrs"]))
+        out.append("")
+    return "\n".join(out)
+
+
+def errors_page():
+    out = ["# Error codes", "", "Generated from `csrc/base/errors.def` by `docs/generate.py`. The numbers are stable.", ""]
+    for row in rows((ROOT / "csrc/base/errors.def").read_text(), "ERROR"):
+        name, number, title = [p.strip() for p in row.split(",", 2)]
+        out += [f"## XLAC-E{int(number):04d} {name.lower().replace('_', ' ')}", "", strings(title)[:1].upper() +
+                strings(title)[1:] + ".", ""]
+    return "\n".join(out)
+
+
+def dtypes_page():
+    out = ["# Element types", "", "Generated from `csrc/base/dtypes.def` by `docs/generate.py`.", "",
+           "| type | kind | bits | bytes in memory | exponent | mantissa | bias |", "|---|---|--:|--:|--:|--:|--:|"]
+    for row in rows((ROOT / "csrc/base/dtypes.def").read_text(), "DTYPE"):
+        p = [x.strip() for x in row.split(",")]
+        out.append(f"| `{p[1].strip(chr(34))}` | {p[2].lower()} | " + " | ".join(p[3:8]) + " |")
+    return "\n".join(out) + "\n"
+
+
+PAGES = {"ops.md": ops_page, "errors.md": errors_page, "dtypes.md": dtypes_page}
+
+
+def main(check):
+    stale = []
+    for name, make in PAGES.items():
+        path, text = ROOT / "docs" / name, make()
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if not check:
+                path.write_text(text)
+    if check and stale:
+        sys.exit(f"out of date: {', '.join(stale)}; run python docs/generate.py")
+
+
+if __name__ == "__main__":
+    main("--check" in sys.argv[1:])
