@@ -1,7 +1,7 @@
 /* The reference interpreter: every op, every type, plain loops on dense row-major arrays. The oracle of all executors.
  *
- * Values are reference counted (atomically); a value is immutable while its count is over 1, and its holder may write in place
- * while the count is 1 (interp_make_unique). Errors carry the op's name and line; the evaluator adds them. */
+ * Values are reference counted (atomically); a value is immutable while its count is over 1, and its holder may write
+ * in place while the count is 1 (interp_make_unique). Errors carry the op's name and line; the evaluator adds them. */
 #ifndef XLAC_INTERP_INTERP_H
 #define XLAC_INTERP_INTERP_H
 
@@ -14,22 +14,25 @@ typedef enum interp_kind { INTERP_ARRAY, INTERP_TUPLE, INTERP_TOKEN } interp_kin
 typedef struct interp_value interp_value;
 struct interp_value {
   atomic_uint refs;
-  uint8_t kind;    /* interp_kind */
-  uint8_t dtype;   /* base_dtype */
+  uint8_t kind;  /* interp_kind */
+  uint8_t dtype; /* base_dtype */
   uint32_t rank;
-  int64_t *dims;   /* actual sizes: a dynamic dimension's present size */
-  int64_t count;   /* product of dims */
-  void *data;      /* row-major dense, base_dtype_bytes each, no padding; aligned to 64 when owned, maybe unaligned when
-                      lent: read and write elements with memcpy or through unaligned-safe types */
-  bool lent;       /* data belongs to somebody else (an argument): never written in place */
+  int64_t *dims; /* actual sizes: a dynamic dimension's present size */
+  int64_t count; /* product of dims */
+  void *data;    /* row-major dense, base_dtype_bytes each, no padding; aligned to 64 when owned. interp_run copies
+                    arguments that are misaligned or hold bytes their type has not (pred 2, s4 100): evaluators need
+                    care for neither. Never NULL in an array, not even in one of no elements */
+  bool lent;     /* data belongs to somebody else (an argument, a literal, a view's base): not to be written in place */
   void (*release)(void *ctx); /* called when a lent value dies, may be NULL; any thread */
   void *release_ctx;
+  interp_value *base;  /* of a view: whose data it shows, itself no view */
   uint32_t n_elements; /* tuples */
   interp_value **elements;
   base_alloc alloc;
 };
 
-/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: results[i] has dtype, dims and data. */
+/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: results[i] has dtype, dims and
+ * data. */
 typedef int interp_custom_call_fn(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands,
                                   interp_value **result, xlac_error *err);
 typedef struct interp_registry interp_registry;
@@ -48,39 +51,58 @@ typedef struct interp_options {
 typedef struct interp_ctx {
   interp_options options;
   xlac_error *err;
-  uint32_t depth;       /* of nested computations; limited */
-  uint64_t ticks;       /* work since the last poll */
+  uint32_t depth; /* of nested computations; limited */
+  uint64_t ticks; /* work since the last poll */
   uint64_t rng_state[2];
-  void *lanes;          /* async: pending results by start op */
+  void *lanes; /* async: pending results by start op */
+  /* The rest is the engine's. */
+  struct interp_plan **plans; /* by computation id, made when first called */
+  uint32_t *slot_of;          /* by op id, in its computation's plan */
+  base_arena arena;           /* the plans */
+  bool has_effects;           /* some op of the module has side effects */
+  uint64_t dying;             /* operands of the present op that nobody reads after it: bit i for operand i */
+  uint32_t n_args;
+  interp_value **args; /* of the present computation; a parameter op takes its value out of here */
 } interp_ctx;
 
 /* Evaluates one op: operands are borrowed; *out receives a new reference. The op's module is verified. */
 typedef int interp_eval_fn(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out);
 extern interp_eval_fn *const interp_table[IR_OP_COUNT];
 
-/* Runs the module's entry. args are borrowed, one per entry parameter; verifies the module first unless already verified.
- * *out: a new reference. engine.c */
+/* Runs the module's entry. args are borrowed, one per entry parameter; verifies the module first unless already
+ * verified. *out: a new reference. engine.c */
 XLAC_MUST_USE int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, interp_value *const *args,
                              interp_value **out, xlac_error *err);
 /* Evaluates computation c on borrowed args. For ops with called computations. engine.c */
 XLAC_MUST_USE int interp_call(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
                               interp_value **out);
+/* The same, but the references in args are the callee's (also on failure): what the callee uses last it may overwrite,
+ * so that a loop's state is updated in place and not copied at every trip. Entries become NULL. */
+XLAC_MUST_USE int interp_call_move(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value **args,
+                                   interp_value **out);
+/* A context for calling computations of a verified module outside a run (constant folding). err is kept. engine.c */
+XLAC_MUST_USE int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *options, xlac_error *err);
+void interp_end(interp_ctx *ctx);
+/* Operand k with a new reference if the present op may overwrite its data and give it as the result (nobody else reads
+ * it, now or later), else NULL. An evaluator asks before it makes its result and before any nested call. engine.c */
+interp_value *interp_reuse(interp_ctx *ctx, interp_value *const *operands, uint32_t k);
 /* Fails ctx's run with an error about `op`. */
 int interp_fail(interp_ctx *ctx, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
 /* Counts `work` element operations, polls for interruption now and then. Nonzero: stop. Call it in outer loops. */
 int interp_tick(interp_ctx *ctx, uint64_t work);
 
 /* --- applying a called computation to elements: apply.c ---
- * Reducers, comparators, scatter and map bodies work on scalars. interp_apply runs `c` elementwise on n lanes at once: args[i] is
- * an array of n scalars of parameter i's type (dims ignored, dense), outs[j] receives the n results of result j (a tuple root's
- * elements, or the one root). Bodies of elementwise ops, constants, tuples, gte, broadcasts of scalars are run vectorised;
- * any other body is run lane by lane through interp_call; the results are the same. outs must not overlap args. */
+ * Reducers, comparators, scatter and map bodies work on scalars. interp_apply runs `c` elementwise on n lanes at once:
+ * args[i] is an array of n scalars of parameter i's type (dims ignored, dense), outs[j] receives the n results of
+ * result j (a tuple root's elements, or the one root). Bodies of elementwise ops, constants, tuples, gte, broadcasts of
+ * scalars are run vectorised; any other body is run lane by lane through interp_call; the results are the same. outs
+ * must not overlap args. */
 typedef struct interp_body interp_body; /* a computation prepared for this, once per op evaluation */
 XLAC_MUST_USE int interp_body_prepare(interp_ctx *ctx, const ir_computation *c, interp_body **out);
 void interp_body_free(interp_body *b);
 XLAC_MUST_USE int interp_apply(interp_ctx *ctx, interp_body *b, int64_t n, const void *const *args, void *const *outs);
-/* If the body is exactly root = op(param0, param1) of the given operands in either order where commutative: its opcode; for
- * compare bodies the opcode is COMPARE. Else IR_OP_INVALID. For fast paths that give the same bits. */
+/* If the body is exactly root = op(param0, param1) of the given operands in either order where commutative: its opcode;
+ * for compare bodies the opcode is COMPARE. Else IR_OP_INVALID. For fast paths that give the same bits. */
 ir_opcode interp_body_opcode(const interp_body *b);
 
 /* --- values: value.c --- NULL / nonzero when out of memory (err filled through ctx). */
@@ -100,9 +122,15 @@ static inline interp_value *interp_retain(interp_value *v) {
 void interp_release(interp_value *v); /* NULL is fine */
 /* v itself if nobody else holds it and it is not lent, else a copy; consumes the reference to v. */
 interp_value *interp_make_unique(interp_ctx *ctx, interp_value *v);
+/* Whether v's data may be written in place: nobody else holds it, nor what it is a view of, and it is not lent. */
+bool interp_is_unique(const interp_value *v);
 /* The same data under other dims (consumes no reference; shares data by holding v). */
 interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims);
 
+/* Bytes of an array's data. */
+static inline size_t interp_bytes(const interp_value *v) {
+  return (size_t)v->count * base_dtype_bytes(v->dtype);
+}
 /* Row-major strides in elements of dims. */
 void interp_strides(uint32_t rank, const int64_t *dims, int64_t *strides);
 

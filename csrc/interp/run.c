@@ -1,0 +1,153 @@
+/* The door of the interpreter: checks and cleans the arguments, runs the entry, and gives back values that own their
+ * data. */
+#include <stdio.h>
+
+#include "interp.h"
+
+/* --- arguments --- */
+
+static int run_bad_shape(const ir_op *param, const interp_value *arg, xlac_error *err) {
+  char want[160], have[160];
+  size_t at = 0;
+  for (uint32_t i = 0; i < arg->rank && at + 24 < sizeof have; i++) {
+    at += (size_t)snprintf(have + at, sizeof have - at, "%s%lld", i ? "," : "", (long long)arg->dims[i]);
+  }
+  have[at] = 0;
+  return base_fail_at(err, XLAC_E_ARGUMENT_SHAPE, param->line, param->col, param->name->s,
+                      "parameter %lld is %s, the argument's dimensions are [%s]", (long long)param->u.number,
+                      ir_type_text(param->type, want, sizeof want), have);
+}
+
+static int run_check_array(const ir_op *param, const ir_type *t, const interp_value *arg, xlac_error *err) {
+  if (arg->dtype != t->dtype) {
+    return base_fail_at(err, XLAC_E_ARGUMENT_TYPE, param->line, param->col, param->name->s,
+                        "parameter %lld has element type %s, the argument %s", (long long)param->u.number,
+                        base_dtype_table[t->dtype].text, base_dtype_table[arg->dtype].text);
+  }
+  bool fits = arg->rank == t->rank;
+  for (uint32_t i = 0; fits && i < t->rank; i++) {
+    if (t->dims[i] == IR_UNBOUNDED) continue;
+    fits = ir_dim_is_dynamic(t, i) ? arg->dims[i] <= t->dims[i] : arg->dims[i] == t->dims[i];
+  }
+  return fits ? 0 : run_bad_shape(param, arg, err);
+}
+
+/* Tuples nest no deeper than types do, which the IR limits. */
+static int run_check_arg(const ir_op *param, const ir_type *t, const interp_value *arg, xlac_error *err) {
+  interp_kind want = ir_is_tensor(t) ? INTERP_ARRAY : ir_is_tuple(t) ? INTERP_TUPLE : INTERP_TOKEN;
+  if (arg->kind != want || (want == INTERP_TUPLE && arg->n_elements != t->n_elements)) {
+    char text[160];
+    return base_fail_at(err, XLAC_E_ARGUMENT_SHAPE, param->line, param->col, param->name->s,
+                        "parameter %lld is %s, the argument is %s", (long long)param->u.number,
+                        ir_type_text(t, text, sizeof text),
+                        arg->kind == INTERP_ARRAY   ? "an array"
+                        : arg->kind == INTERP_TUPLE ? "a tuple of another length or in the wrong place"
+                                                    : "a token");
+  }
+  if (want == INTERP_ARRAY) return run_check_array(param, t, arg, err);
+  for (uint32_t i = 0; i < arg->n_elements; i++) TRY(run_check_arg(param, t->elements[i], arg->elements[i], err));
+  return 0;
+}
+
+static int run_check_args(const ir_computation *entry, uint32_t n_args, interp_value *const *args, xlac_error *err) {
+  if (n_args != entry->n_params) {
+    return base_fail(err, XLAC_E_ARGUMENT_COUNT, "the program has %u parameters, %u arguments were given",
+                     entry->n_params, n_args);
+  }
+  for (uint32_t i = 0; i < n_args; i++) TRY(run_check_arg(entry->params[i], entry->params[i]->type, args[i], err));
+  return 0;
+}
+
+/* Bits above a narrow type's width are whatever the lender left there; a pred may be any byte. The clean form of one
+ * byte: */
+static uint8_t clean_byte(const base_dtype_info *t, uint8_t b) {
+  if (t->kind == BASE_KIND_PRED) return b != 0;
+  uint8_t unused = (uint8_t)(8 - t->bits), high = (uint8_t)(b << unused);
+  return t->kind == BASE_KIND_SINT ? (uint8_t)((int8_t)high >> unused) : (uint8_t)(high >> unused);
+}
+
+static bool is_clean(const interp_value *v) {
+  const base_dtype_info *t = base_dtype_of((base_dtype)v->dtype);
+  if ((uintptr_t)v->data % (t->kind == BASE_KIND_COMPLEX ? t->bytes / 2u : t->bytes) != 0) return false;
+  if (t->bits >= 8) return true;
+  const uint8_t *data = v->data;
+  uint8_t dirt = 0;
+  for (int64_t i = 0; i < v->count; i++) dirt |= (uint8_t)(data[i] ^ clean_byte(t, data[i]));
+  return dirt == 0;
+}
+
+static interp_value *clean_array(interp_ctx *ctx, interp_value *v) {
+  if (is_clean(v)) return interp_retain(v);
+  interp_value *copy = interp_array(ctx, v->dtype, v->rank, v->dims);
+  if (!copy) return NULL;
+  const base_dtype_info *t = base_dtype_of((base_dtype)v->dtype);
+  memcpy(copy->data, v->data, interp_bytes(v));
+  if (t->bits < 8) {
+    uint8_t *data = copy->data;
+    for (int64_t i = 0; i < v->count; i++) data[i] = clean_byte(t, data[i]);
+  }
+  return copy;
+}
+
+/* A new reference to v, or to a copy without what evaluators need not reckon with. */
+static interp_value *clean_value(interp_ctx *ctx, interp_value *v) {
+  if (v->kind == INTERP_ARRAY) return clean_array(ctx, v);
+  if (v->kind != INTERP_TUPLE) return interp_retain(v);
+  interp_value *copy = interp_tuple(ctx, v->n_elements, v->elements);
+  for (uint32_t i = 0; copy && i < v->n_elements; i++) {
+    interp_value *e = clean_value(ctx, v->elements[i]);
+    if (!e) {
+      interp_release(copy);
+      return NULL;
+    }
+    interp_release(copy->elements[i]);
+    copy->elements[i] = e;
+  }
+  return copy;
+}
+
+/* --- results --- */
+
+/* Consumes v; gives a value that shares data with no argument, no literal and no other part of the result. */
+static interp_value *own_value(interp_ctx *ctx, interp_value *v) {
+  v = interp_make_unique(ctx, v);
+  if (!v || v->kind != INTERP_TUPLE) return v;
+  for (uint32_t i = 0; i < v->n_elements; i++) {
+    v->elements[i] = own_value(ctx, v->elements[i]);
+    if (!v->elements[i]) {
+      interp_release(v);
+      return NULL;
+    }
+  }
+  return v;
+}
+
+static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value *const *args, interp_value **out) {
+  uint32_t n = entry->n_params;
+  int status = 0;
+  interp_value **clean = base_arena_zalloc(&ctx->arena, (size_t)n * sizeof *clean), *result = NULL;
+  if (!clean) return base_oom(ctx->err, "the arguments");
+  for (uint32_t i = 0; i < n && !status; i++) {
+    clean[i] = clean_value(ctx, args[i]);
+    if (!clean[i]) status = -XLAC_E_OUT_OF_MEMORY;
+  }
+  if (!status) status = interp_call_move(ctx, entry, n, clean, &result);
+  for (uint32_t i = 0; i < n; i++) interp_release(clean[i]);
+  if (status) return status;
+  result = own_value(ctx, result);
+  if (!result) return -XLAC_E_OUT_OF_MEMORY;
+  *out = result;
+  return 0;
+}
+
+int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, interp_value *const *args,
+               interp_value **out, xlac_error *err) {
+  assert(m->entry);
+  interp_ctx ctx;
+  if (!m->verified) TRY(ir_verify(m, NULL, err));
+  TRY(run_check_args(m->entry, n_args, args, err));
+  TRY(interp_begin(&ctx, m, options, err));
+  int status = run_entry(&ctx, m->entry, args, out);
+  interp_end(&ctx);
+  return status;
+}
