@@ -1,0 +1,21 @@
+/* Elements as unsigned keys that sort like them, for sorting and top-k without a comparator call. */
+#ifndef XLAC_INTERP_SORT_KEYS_H
+#define XLAC_INTERP_SORT_KEYS_H
+
+#include "arrays.h"
+
+typedef struct interp_keyed {
+  uint64_t key;
+  int64_t at;
+} interp_keyed;
+
+/* Fills keys of n elements, at = 0, 1, ... . Floats take their total order, -NaN < -inf < ... < -0 < 0 < ... < NaN;
+ * with `zeros_equal` -0 and 0 share a key. Descending order by `descending`. */
+void interp_sort_keys(base_dtype t, const void *data, int64_t n, bool zeros_equal, bool descending, interp_keyed *out);
+/* Whether keys can stand for comparisons of this type at all. */
+bool interp_sort_keyable(base_dtype t);
+bool interp_has_nan(base_dtype t, const void *data, int64_t n);
+/* Sorts n of them by key, stably. `spare` has room for n; the result is in `v`. */
+void interp_sort_keyed(interp_keyed *v, interp_keyed *spare, int64_t n);
+
+#endif

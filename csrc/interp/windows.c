@@ -1,0 +1,128 @@
+/* Windows of gather and scatter. */
+#include "windows.h"
+
+static void windows_batch_dims(interp_windows *w, const interp_window_dims *a, const interp_value *indices,
+                               uint32_t small_rank, const int64_t *small_strides) {
+  int64_t strides[IR_MAX_RANK];
+  uint32_t batch_of[IR_MAX_RANK], small = 0;
+  interp_strides(indices->rank, indices->dims, strides);
+  for (uint32_t d = 0; d < indices->rank; d++) {
+    if (d == a->index_vector_dim) continue;
+    while (small < small_rank && interp_position(a->window, small) >= 0) small++;
+    assert(small < small_rank);
+    batch_of[d] = w->n_batch;
+    w->batch[w->n_batch] = indices->dims[d];
+    w->batch_index[w->n_batch] = strides[d];
+    w->batch_small[w->n_batch++] = small_strides[small++];
+  }
+  w->n_step = a->big_batch->n;
+  for (uint32_t i = 0; i < w->n_step; i++) {
+    w->step_big[i] = (uint32_t)a->big_batch->v[i];
+    w->step_batch[i] = batch_of[a->index_batch->v[i]];
+  }
+  w->n_index = a->index_map->n;
+  for (uint32_t i = 0; i < w->n_index; i++) w->index_dim[i] = (uint32_t)a->index_map->v[i];
+  w->index_stride = a->index_vector_dim < indices->rank ? strides[a->index_vector_dim] : 0;
+}
+
+/* Appends a window dim, or merges it with the one before where both arrays are contiguous over the two. */
+static void windows_add_dim(interp_windows *w, int64_t n, int64_t big, int64_t small) {
+  uint32_t last = w->n_window - 1;
+  if (n == 1) return;
+  if (w->n_window && w->window_big[last] == big * n && w->window_small[last] == small * n) {
+    w->window[last] *= n;
+    w->window_big[last] = big;
+    w->window_small[last] = small;
+    return;
+  }
+  w->window[w->n_window] = n;
+  w->window_big[w->n_window] = big;
+  w->window_small[w->n_window++] = small;
+}
+
+void interp_windows_make(interp_windows *w, const interp_window_dims *a, const interp_value *indices, uint32_t big_rank,
+                         const int64_t *big_dims, const int64_t *slices, uint32_t small_rank, const int64_t *small_dims,
+                         bool clamp) {
+  int64_t small_strides[IR_MAX_RANK];
+  uint32_t at = 0;
+  memset(w, 0, sizeof *w);
+  w->indices = indices;
+  w->clamp = clamp;
+  w->big_rank = big_rank;
+  interp_strides(small_rank, small_dims, small_strides);
+  interp_strides(big_rank, big_dims, w->big_stride);
+  for (uint32_t d = 0; d < big_rank; d++) {
+    assert(slices[d] >= 0);
+    w->limit[d] = big_dims[d] - slices[d];
+    if (interp_position(a->collapsed, d) >= 0 || interp_position(a->big_batch, d) >= 0) {
+      w->limit[d] = big_dims[d] - 1;
+      continue;
+    }
+    assert(at < a->window->n);
+    windows_add_dim(w, slices[d], w->big_stride[d], small_strides[a->window->v[at++]]);
+  }
+  windows_batch_dims(w, a, indices, small_rank, small_strides);
+}
+
+/* The big array's offset of the window at this batch index; false when it is to be skipped. */
+static bool windows_start(const interp_windows *w, const int64_t *batch, int64_t index_at, int64_t *start) {
+  *start = 0;
+  for (uint32_t i = 0; i < w->n_index; i++) {
+    uint32_t d = w->index_dim[i];
+    int64_t v = interp_element_index(w->indices, index_at + i * w->index_stride);
+    if (w->clamp) v = interp_clamp(v, 0, w->limit[d]);
+    if (v < 0 || v > w->limit[d]) return false;
+    *start += v * w->big_stride[d];
+  }
+  for (uint32_t i = 0; i < w->n_step; i++) {
+    uint32_t d = w->step_big[i];
+    if (batch[w->step_batch[i]] > w->limit[d]) return false;
+    *start += batch[w->step_batch[i]] * w->big_stride[d];
+  }
+  return true;
+}
+
+static int windows_rows(interp_ctx *ctx, const interp_windows *w, int64_t big, int64_t small, interp_row_fn *row,
+                        void *self) {
+  int64_t at[IR_MAX_RANK] = {0};
+  if (w->n_window == 0) return row(self, big, 1, small, 1, 1);
+  uint32_t inner = w->n_window - 1;
+  for (;;) {
+    TRY(row(self, big, w->window_big[inner], small, w->window_small[inner], w->window[inner]));
+    TRY(interp_tick(ctx, (uint64_t)w->window[inner]));
+    uint32_t d = inner;
+    for (; d > 0; d--) {
+      big += w->window_big[d - 1];
+      small += w->window_small[d - 1];
+      if (++at[d - 1] < w->window[d - 1]) break;
+      big -= w->window_big[d - 1] * w->window[d - 1];
+      small -= w->window_small[d - 1] * w->window[d - 1];
+      at[d - 1] = 0;
+    }
+    if (d == 0) return 0;
+  }
+}
+
+int interp_windows_each(interp_ctx *ctx, const interp_windows *w, interp_row_fn *row, void *self) {
+  int64_t at[IR_MAX_RANK] = {0}, small = 0, index = 0, start;
+  for (uint32_t d = 0; d < w->n_window; d++)
+    if (w->window[d] == 0) return 0;
+  for (uint32_t d = 0; d < w->n_batch; d++)
+    if (w->batch[d] == 0) return 0;
+  for (uint32_t d = 0; d < w->big_rank; d++)
+    if (w->limit[d] < 0) return 0;
+  for (;;) {
+    if (windows_start(w, at, index, &start)) TRY(windows_rows(ctx, w, start, small, row, self));
+    TRY(interp_tick(ctx, 1));
+    uint32_t d = w->n_batch;
+    for (; d > 0; d--) {
+      index += w->batch_index[d - 1];
+      small += w->batch_small[d - 1];
+      if (++at[d - 1] < w->batch[d - 1]) break;
+      index -= w->batch_index[d - 1] * w->batch[d - 1];
+      small -= w->batch_small[d - 1] * w->batch[d - 1];
+      at[d - 1] = 0;
+    }
+    if (d == 0) return 0;
+  }
+}

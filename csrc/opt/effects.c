@@ -1,0 +1,101 @@
+#include "effects.h"
+
+static unsigned own_facts(const ir_op *op) {
+  unsigned facts = 0;
+  if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) facts |= OPT_EFFECT;
+  if (ir_opcode_has(op->opcode, IR_NONDETERMINISTIC)) facts |= OPT_RANDOM;
+  if (ir_opcode_has(op->opcode, IR_COLLECTIVE)) facts |= OPT_ENVIRONMENT;
+  if (ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_UPDATE) ||
+      ir_opcode_has(op->opcode, IR_ASYNC_DONE))
+    facts |= OPT_ASYNC;
+  if (op->opcode == IR_OP_PARTITION_ID || op->opcode == IR_OP_REPLICA_ID) facts |= OPT_ENVIRONMENT;
+  if (op->opcode == IR_OP_CUSTOM_CALL) {
+    facts |= OPT_ENVIRONMENT;
+    if (ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false)) facts |= OPT_EFFECT;
+  }
+  return facts;
+}
+
+unsigned opt_op_facts(const opt_facts *f, const ir_op *op) {
+  unsigned facts = own_facts(op);
+  for (uint32_t i = 0; i < op->n_called; i++) facts |= f->of_computation[op->called[i]->id];
+  return facts;
+}
+
+static void facts_of_edges(opt_facts *f, const ir_computation *c) {
+  IR_FOR_OPS(op, c) {
+    if (op->n_control_preds) f->in_edge[op->id] = 1;
+    for (uint32_t i = 0; i < op->n_control_preds; i++) f->in_edge[op->control_preds[i]->id] = 1;
+  }
+}
+
+int opt_facts_make(opt_facts *f, const ir_module *m, xlac_error *err) {
+  memset(f, 0, sizeof *f);
+  base_arena_init(&f->arena, m->alloc);
+  f->n_ids = m->n_ids;
+  f->order = ir_computation_order(m, &f->arena, &f->n_order);
+  f->of_computation = base_arena_zalloc(&f->arena, (size_t)m->n_computation_ids + 1);
+  f->in_edge = base_arena_zalloc(&f->arena, (size_t)m->n_ids + 1);
+  if (!f->order || !f->of_computation || !f->in_edge) {
+    opt_facts_free(f);
+    return base_oom(err, "a pass");
+  }
+  for (uint32_t i = 0; i < f->n_order; i++) {
+    IR_FOR_OPS(op, f->order[i]) f->of_computation[f->order[i]->id] |= (uint8_t)opt_op_facts(f, op);
+    if (m->n_control_edges) facts_of_edges(f, f->order[i]);
+  }
+  return 0;
+}
+
+void opt_facts_free(opt_facts *f) { base_arena_free(&f->arena); }
+
+bool opt_replace(ir_op *from, ir_op *to) {
+  ir_module *m = from->parent->module;
+  uint32_t edges = m->n_control_edges;
+  m->n_control_edges = 0;
+  bool ok = ir_replace_uses(from, to);
+  m->n_control_edges = edges;
+  return ok;
+}
+
+void opt_remove(ir_op *op) {
+  ir_module *m = op->parent->module;
+  assert(op->n_control_preds == 0);
+  uint32_t edges = m->n_control_edges;
+  m->n_control_edges = 0;
+  ir_op_remove(op);
+  m->n_control_edges = edges;
+}
+
+bool opt_is_result(const ir_op *op) {
+  for (uint32_t i = 0; i < op->parent->n_results; i++)
+    if (op->parent->results[i].op == op) return true;
+  return false;
+}
+
+ir_op **opt_op_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
+  if (!c->module->config.is_scheduled) return ir_post_order(c, arena, n);
+  ir_op **order = BASE_ARRAY(arena, ir_op *, (size_t)c->n_ops + 1);
+  *n = 0;
+  if (order) IR_FOR_OPS(op, c) order[(*n)++] = op;
+  return order;
+}
+
+uint8_t *opt_reachable(const ir_module *m, base_arena *arena) {
+  uint8_t *seen = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
+  const ir_computation **stack = BASE_ARRAY(arena, const ir_computation *, (size_t)m->n_computations + 1);
+  if (!seen || !stack) return NULL;
+  uint32_t n = 0;
+  if (m->entry) seen[m->entry->id] = 1, stack[n++] = m->entry;
+  while (n) {
+    const ir_computation *c = stack[--n];
+    IR_FOR_OPS(op, c) {
+      for (uint32_t i = 0; i < op->n_called; i++) {
+        if (seen[op->called[i]->id]) continue;
+        seen[op->called[i]->id] = 1;
+        stack[n++] = op->called[i];
+      }
+    }
+  }
+  return seen;
+}

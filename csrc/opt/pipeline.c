@@ -1,0 +1,229 @@
+/* The pipeline syntax and its run. The text is read whole before anything runs. */
+#include "pass.h"
+
+#include <stdio.h>
+
+#define PASS(name_, fn_, options_, doc_) extern opt_pass_fn fn_;
+#include "passes.def"
+#undef PASS
+
+#define OPTIONS(...) (const opt_option_info[]){__VA_ARGS__ {.name = NULL}}
+#define BOOL(name_, otherwise_, doc_) {name_, OPT_BOOL, otherwise_, 0, 1, doc_},
+#define INT(name_, otherwise_, min_, max_, doc_) {name_, OPT_INT, otherwise_, min_, max_, doc_},
+#define PASS(name_, fn_, options_, doc_) {name_, fn_, options_, doc_},
+const opt_pass_info opt_pass_table[] = {
+#include "passes.def"
+    {.name = NULL}};
+#undef PASS
+#undef INT
+#undef BOOL
+#undef OPTIONS
+
+int64_t opt_get(const opt_args *args, const char *name) {
+  uint32_t i = 0;
+  while (args->pass->options[i].name && strcmp(args->pass->options[i].name, name) != 0) i++;
+  assert(args->pass->options[i].name);
+  return args->values[i];
+}
+
+const opt_pass_info *opt_pass_find(const char *name, size_t n) {
+  for (const opt_pass_info *p = opt_pass_table; p->name; p++)
+    if (strlen(p->name) == n && memcmp(p->name, name, n) == 0) return p;
+  return NULL;
+}
+
+BASE_VEC(pipeline_steps, opt_args);
+
+typedef struct pipeline_reader {
+  const char *text, *p, *end;
+  base_alloc alloc;
+  pipeline_steps steps;
+  xlac_error *err;
+} pipeline_reader;
+
+static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) BASE_PRINTF(3, 4);
+static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) {
+  char message[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return base_fail_at(r->err, XLAC_E_BAD_PIPELINE, 1, (uint32_t)(at - r->text) + 1, "", "%s", message);
+}
+
+static void pipeline_blanks(pipeline_reader *r) {
+  while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r')) r->p++;
+}
+
+static bool pipeline_take(pipeline_reader *r, char c) {
+  pipeline_blanks(r);
+  if (r->p == r->end || *r->p != c) return false;
+  r->p++;
+  return true;
+}
+
+static bool pipeline_is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
+static base_slice pipeline_name(pipeline_reader *r) {
+  pipeline_blanks(r);
+  const char *from = r->p;
+  while (r->p < r->end && pipeline_is_name(*r->p)) r->p++;
+  return (base_slice){from, (size_t)(r->p - from)};
+}
+
+/* Edits that turn a into b, for names of some length at most. */
+static size_t pipeline_distance(base_slice a, const char *b) {
+  size_t n = strlen(b), row[64];
+  if (n >= 63 || a.n >= 63) return 64;
+  for (size_t j = 0; j <= n; j++) row[j] = j;
+  for (size_t i = 1; i <= a.n; i++) {
+    size_t corner = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= n; j++) {
+      size_t change = corner + (a.p[i - 1] != b[j - 1]), drop = row[j] + 1, add = row[j - 1] + 1;
+      corner = row[j];
+      row[j] = change < drop ? change : drop;
+      if (add < row[j]) row[j] = add;
+    }
+  }
+  return row[n];
+}
+
+typedef struct pipeline_guess {
+  base_slice wrong;
+  const char *best;
+  size_t distance;
+  char list[200];
+  size_t n;
+} pipeline_guess;
+
+static void pipeline_guess_add(pipeline_guess *g, const char *name) {
+  size_t distance = pipeline_distance(g->wrong, name), length = strlen(name);
+  if (distance < g->distance) g->best = name, g->distance = distance;
+  if (g->n + length + 3 >= sizeof g->list) return;
+  g->n += (size_t)snprintf(g->list + g->n, sizeof g->list - g->n, "%s%s", g->n ? ", " : "", name);
+}
+
+static int pipeline_hint(pipeline_reader *r, const pipeline_guess *g, int status) {
+  if (g->best && g->distance <= g->wrong.n / 2 + 1)
+    return base_hint(r->err, status, "did you mean %s? known are: %s", g->best, g->list);
+  return base_hint(r->err, status, "known are: %s", g->n ? g->list : "none");
+}
+
+static int pipeline_unknown_pass(pipeline_reader *r, base_slice name) {
+  pipeline_guess g = {.wrong = name, .distance = 64};
+  for (const opt_pass_info *p = opt_pass_table; p->name; p++) pipeline_guess_add(&g, p->name);
+  int n = name.n < 80 ? (int)name.n : 80;
+  return pipeline_hint(r, &g, pipeline_fail(r, name.p, "unknown pass \"%.*s\"", n, name.p));
+}
+
+static int pipeline_unknown_option(pipeline_reader *r, const opt_pass_info *pass, base_slice name) {
+  pipeline_guess g = {.wrong = name, .distance = 64};
+  for (const opt_option_info *o = pass->options; o->name; o++) pipeline_guess_add(&g, o->name);
+  int n = name.n < 80 ? (int)name.n : 80;
+  return pipeline_hint(r, &g, pipeline_fail(r, name.p, "pass %s has no option \"%.*s\"", pass->name, n, name.p));
+}
+
+static bool pipeline_read_bool(base_slice text, int64_t *out) {
+  *out = base_slice_is(text, "true") || base_slice_is(text, "1");
+  return *out || base_slice_is(text, "false") || base_slice_is(text, "0");
+}
+
+static bool pipeline_read_int(base_slice text, int64_t *out) {
+  bool negative = text.n && text.p[0] == '-';
+  int64_t v = 0;
+  for (size_t i = negative; i < text.n; i++) {
+    if (text.p[i] < '0' || text.p[i] > '9' || !base_mul_i64(v, 10, &v) || !base_add_i64(v, text.p[i] - '0', &v)) return false;
+  }
+  *out = negative ? -v : v;
+  return text.n > negative;
+}
+
+/* A flag alone stands for true. */
+static int pipeline_option(pipeline_reader *r, opt_args *step) {
+  base_slice name = pipeline_name(r);
+  const opt_option_info *o = step->pass->options;
+  if (name.n == 0) return pipeline_fail(r, r->p, "expected an option's name or '}'");
+  while (o->name && !base_slice_is(name, o->name)) o++;
+  if (!o->name) return pipeline_unknown_option(r, step->pass, name);
+  int64_t *value = &step->values[o - step->pass->options];
+  if (!pipeline_take(r, '=')) {
+    if (o->kind != OPT_BOOL) return pipeline_fail(r, r->p, "expected '=' and a number after %s", o->name);
+    *value = 1;
+    return 0;
+  }
+  base_slice text = pipeline_name(r);
+  if (o->kind == OPT_BOOL && !pipeline_read_bool(text, value))
+    return pipeline_fail(r, text.p, "option %s of %s is true or false", o->name, step->pass->name);
+  if (o->kind == OPT_INT && (!pipeline_read_int(text, value) || *value < o->min || *value > o->max))
+    return pipeline_fail(r, text.p, "option %s of %s is a number from %lld to %lld", o->name, step->pass->name,
+                         (long long)o->min, (long long)o->max);
+  return 0;
+}
+
+static int pipeline_step(pipeline_reader *r) {
+  base_slice name = pipeline_name(r);
+  if (name.n == 0) return pipeline_fail(r, r->p, "expected the name of a pass");
+  opt_args step = {.pass = opt_pass_find(name.p, name.n)};
+  if (!step.pass) return pipeline_unknown_pass(r, name);
+  for (uint32_t i = 0; step.pass->options[i].name; i++) {
+    assert(i < OPT_MAX_OPTIONS);
+    step.values[i] = step.pass->options[i].otherwise;
+  }
+  if (pipeline_take(r, '{')) {
+    while (!pipeline_take(r, '}')) TRY(pipeline_option(r, &step));
+  }
+  return BASE_VEC_PUSH(r->alloc, &r->steps, step) ? 0 : base_oom(r->err, "a pass pipeline");
+}
+
+static bool pipeline_at_end(pipeline_reader *r, bool anchored) {
+  pipeline_blanks(r);
+  return anchored ? r->p < r->end && *r->p == ')' : r->p == r->end;
+}
+
+static int pipeline_read(pipeline_reader *r) {
+  const char *start = r->p;
+  base_slice name = pipeline_name(r);
+  bool anchored = pipeline_take(r, '(');
+  if (anchored && !base_slice_is(name, "builtin.module") && !base_slice_is(name, "any"))
+    return pipeline_fail(r, name.p, "a pipeline is a list of passes, maybe inside builtin.module(...)");
+  if (!anchored) r->p = start;
+  if (!pipeline_at_end(r, anchored)) {
+    do TRY(pipeline_step(r));
+    while (pipeline_take(r, ','));
+  }
+  if (anchored && !pipeline_take(r, ')')) return pipeline_fail(r, r->p, "expected ',' or ')'");
+  pipeline_blanks(r);
+  return r->p == r->end ? 0 : pipeline_fail(r, r->p, "expected ',' or the end of the pipeline");
+}
+
+int opt_check_pipeline(const char *text, size_t n, base_alloc alloc, xlac_error *err) {
+  pipeline_reader r = {.text = text, .p = text, .end = text + n, .alloc = alloc, .err = err};
+  int status = pipeline_read(&r);
+  BASE_VEC_FREE(alloc, &r.steps);
+  return status;
+}
+
+static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options, xlac_error *err) {
+  if (!m->verified) TRY(ir_verify(m, NULL, err));
+  for (uint32_t i = 0; i < steps->n; i++) {
+    const opt_args *step = &steps->items[i];
+    TRY(step->pass->fn(m, step, err));
+    if (options && options->after) TRY(options->after(options->ctx, step->pass->name, i, m, err));
+    if (options && options->verify_each && !m->verified) {
+      int status = ir_verify(m, NULL, err);
+      if (status != 0) return base_hint(err, status, "pass %u, %s, left the module broken", i + 1, step->pass->name);
+    }
+  }
+  return 0;
+}
+
+int opt_run_pipeline(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options, xlac_error *err) {
+  pipeline_reader r = {.text = text, .p = text, .end = text + n, .alloc = m->alloc, .err = err};
+  int status = pipeline_read(&r);
+  if (status == 0) status = pipeline_run_steps(m, &r.steps, options, err);
+  BASE_VEC_FREE(m->alloc, &r.steps);
+  return status;
+}
