@@ -3,120 +3,24 @@
  */
 #include "print.h"
 
-#include "../base/number.h"
+#include "../ir/mesh_groups.h"
 
 /* A run of device digits: an axis of the mesh, or what an axis is cut into by the sub-axes in use. */
 typedef struct mesh_part {
   int64_t size, stride;
 } mesh_part;
 
-typedef struct mesh_ref { /* 'b' or 'b':(pre)size */
-  uint32_t axis;
-  int64_t pre, size;
-} mesh_ref;
-
-enum { MAX_AXES = 32, MAX_MESH_DEVICES = 1 << 22 };
-
-typedef struct mesh_groups {
-  const char *p, *end;
-  base_slice names[MAX_AXES];
-  int64_t sizes[MAX_AXES], strides[MAX_AXES];
-  uint32_t n_axes;
-  mesh_ref refs[MAX_AXES];
-  uint32_t n_refs;
-  int64_t n_devices;
-  base_slice device_ids; /* what stands between the parentheses, or empty: iota */
-} mesh_groups;
-
-static bool take(mesh_groups *m, const char *word) {
-  while (m->p < m->end && *m->p == ' ') m->p++;
-  size_t n = strlen(word);
-  if ((size_t)(m->end - m->p) < n || memcmp(m->p, word, n) != 0) return false;
-  m->p += n;
-  return true;
-}
-
-static bool take_mesh_int(mesh_groups *m, int64_t *v) {
-  const char *after = base_parse_i64(m->p, m->end, v);
-  if (!after) return false;
-  m->p = after;
-  return true;
-}
-
-static bool take_axis_name(mesh_groups *m, base_slice *name) {
-  if (!take(m, "'")) return false;
-  const char *close = memchr(m->p, '\'', (size_t)(m->end - m->p));
-  if (!close) return false;
-  *name = (base_slice){m->p, (size_t)(close - m->p)};
-  m->p = close + 1;
-  return true;
-}
-
-static bool take_axes(mesh_groups *m) {
-  if (!take(m, "mesh[")) return false;
-  while (!take(m, "]")) {
-    uint32_t i = m->n_axes;
-    if (i == MAX_AXES || (i && !take(m, ","))) return false;
-    if (!take_axis_name(m, &m->names[i]) || !take(m, "=") || !take_mesh_int(m, &m->sizes[i])) return false;
-    if (m->sizes[i] < 1 || m->sizes[i] > MAX_MESH_DEVICES) return false;
-    m->n_axes++;
-  }
-  m->n_devices = 1;
-  for (uint32_t i = m->n_axes; i-- > 0;) {
-    m->strides[i] = m->n_devices;
-    m->n_devices *= m->sizes[i];
-    if (m->n_devices > MAX_MESH_DEVICES) return false;
-  }
-  return true;
-}
-
-static bool take_device_ids(mesh_groups *m) {
-  if (!take(m, ",")) return true;
-  if (!take(m, "device_ids=(")) return false;
-  const char *start = m->p;
-  for (int depth = 1; depth; m->p++) {
-    if (m->p == m->end) return false;
-    depth += *m->p == '(';
-    depth -= *m->p == ')';
-  }
-  m->device_ids = (base_slice){start, (size_t)(m->p - 1 - start)};
-  return true;
-}
-
-static bool take_ref(mesh_groups *m, mesh_ref *ref) {
-  base_slice name;
-  if (!take_axis_name(m, &name)) return false;
-  uint32_t i = 0;
-  while (i < m->n_axes && !(m->names[i].n == name.n && memcmp(m->names[i].p, name.p, name.n) == 0)) i++;
-  if (i == m->n_axes) return false;
-  *ref = (mesh_ref){i, 1, m->sizes[i]};
-  if (!take(m, ":")) return true;
-  if (!take(m, "(") || !take_mesh_int(m, &ref->pre) || !take(m, ")") || !take_mesh_int(m, &ref->size)) return false;
-  bool is_small = ref->pre >= 1 && ref->size >= 1 && ref->pre <= m->sizes[i] && ref->size <= m->sizes[i];
-  return is_small && m->sizes[i] % (ref->pre * ref->size) == 0;
-}
-
-static bool take_refs(mesh_groups *m) {
-  if (!take(m, "{")) return false;
-  while (!take(m, "}")) {
-    if (m->n_refs == MAX_AXES || (m->n_refs && !take(m, ","))) return false;
-    if (!take_ref(m, &m->refs[m->n_refs])) return false;
-    m->n_refs++;
-  }
-  return m->p == m->end;
-}
-
-static mesh_part part_of(const mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
+static mesh_part part_of(const ir_mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
   return (mesh_part){size, m->strides[axis] * (m->sizes[axis] / (pre * size))};
 }
 
 /* The parts of axis that no ref uses, outermost first. False when its refs overlap. */
-static bool add_unused_parts(const mesh_groups *m, uint32_t axis, mesh_part *parts, uint32_t *n) {
+static bool add_unused_parts(const ir_mesh_groups *m, uint32_t axis, mesh_part *parts, uint32_t *n) {
   int64_t at = 1; /* product of the sizes passed so far */
   while (at < m->sizes[axis]) {
-    const mesh_ref *next = NULL;
+    const ir_mesh_ref *next = NULL;
     for (uint32_t i = 0; i < m->n_refs; i++) {
-      const mesh_ref *r = &m->refs[i];
+      const ir_mesh_ref *r = &m->refs[i];
       if (r->axis == axis && r->size > 1 && r->pre >= at && (!next || r->pre < next->pre)) next = r;
     }
     int64_t until = next ? next->pre : m->sizes[axis];
@@ -141,29 +45,29 @@ static int64_t mesh_place(const mesh_part *parts, uint32_t n, int64_t index) {
 static int64_t part_product(const mesh_part *parts, uint32_t n) {
   int64_t product = 1;
   for (uint32_t i = 0; i < n; i++) {
-    if (!base_mul_i64(product, parts[i].size, &product) || product > MAX_MESH_DEVICES) return -1;
+    if (!base_mul_i64(product, parts[i].size, &product) || product > IR_MAX_MESH_DEVICES) return -1;
   }
   return product;
 }
 
 /* Devices in mesh order: "0,2,4,..." or "[4,2]T(1,0)". */
-static bool read_devices(const mesh_groups *m, int64_t *devices) {
-  mesh_groups s = {.p = m->device_ids.p, .end = m->device_ids.p + m->device_ids.n};
-  int64_t dims[MAX_AXES], perm[MAX_AXES];
-  mesh_part parts[MAX_AXES];
+static bool read_devices(const ir_mesh_groups *m, int64_t *devices) {
+  ir_mesh_groups s = {.p = m->device_ids.p, .end = m->device_ids.p + m->device_ids.n};
+  int64_t dims[IR_MAX_MESH_AXES], perm[IR_MAX_MESH_AXES];
+  mesh_part parts[IR_MAX_MESH_AXES];
   uint32_t n = 0, n_perm = 0;
-  if (!take(&s, "[")) {
+  if (!ir_mesh_take(&s, "[")) {
     for (int64_t i = 0; i < m->n_devices; i++) {
-      if ((i && !take(&s, ",")) || !take_mesh_int(&s, &devices[i])) return false;
+      if ((i && !ir_mesh_take(&s, ",")) || !ir_mesh_take_int(&s, &devices[i])) return false;
     }
     return s.p == s.end;
   }
-  for (; !take(&s, "]"); n++) {
-    if (n == MAX_AXES || (n && !take(&s, ",")) || !take_mesh_int(&s, &dims[n]) || dims[n] < 1) return false;
+  for (; !ir_mesh_take(&s, "]"); n++) {
+    if (n == IR_MAX_MESH_AXES || (n && !ir_mesh_take(&s, ",")) || !ir_mesh_take_int(&s, &dims[n]) || dims[n] < 1) return false;
   }
-  if (take(&s, "T(")) {
-    for (; !take(&s, ")"); n_perm++) {
-      if (n_perm == n || (n_perm && !take(&s, ",")) || !take_mesh_int(&s, &perm[n_perm])) return false;
+  if (ir_mesh_take(&s, "T(")) {
+    for (; !ir_mesh_take(&s, ")"); n_perm++) {
+      if (n_perm == n || (n_perm && !ir_mesh_take(&s, ",")) || !ir_mesh_take_int(&s, &perm[n_perm])) return false;
       if (perm[n_perm] < 0 || perm[n_perm] >= n) return false;
     }
     if (n_perm != n) return false;
@@ -197,10 +101,10 @@ static void put_mesh_lists(base_text *out, const mesh_part *outer, uint32_t n_ou
 }
 
 bool text_put_mesh_groups(base_text *out, const base_istr *text) {
-  mesh_groups m = {.p = text->s, .end = text->s + text->n};
-  mesh_part inner[MAX_AXES], outer[4 * MAX_AXES];
+  ir_mesh_groups m;
+  mesh_part inner[IR_MAX_MESH_AXES], outer[4 * IR_MAX_MESH_AXES];
   uint32_t n_outer = 0;
-  if (!take_axes(&m) || !take_device_ids(&m) || !take_refs(&m)) return false;
+  if (!ir_mesh_groups_read(&m, text)) return false;
   for (uint32_t i = 0; i < m.n_refs; i++) inner[i] = part_of(&m, m.refs[i].axis, m.refs[i].pre, m.refs[i].size);
   for (uint32_t i = 0; i < m.n_axes; i++) {
     if (!add_unused_parts(&m, i, outer, &n_outer)) return false;
