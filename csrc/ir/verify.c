@@ -44,6 +44,7 @@ static bool keeps_dtype(unsigned opcode) {
 
 /* XLA verifies with mixed precision allowed while its passes still move precisions about: any float type for another. */
 static int check_declared_type(const ir_op *op, const ir_type *inferred, const ir_verify_options *options, xlac_error *err) {
+  if (op->opcode == IR_OP_SCAN) return 0; /* a lone result may stand for a tuple of one: its own rule knows */
   bool mixed = options->xla_compat && !keeps_dtype(op->opcode);
   bool fits = declares_dtype(op->opcode) ? ir_compatible_ignoring_dtype(op->type, inferred)
               : mixed                    ? ir_compatible_ignoring_float(op->type, inferred)
