@@ -14,66 +14,18 @@ typedef struct op_walk {
   size_t n_stack;
   ir_op **out;
   uint32_t n_out;
-  base_map earlier; /* collective -> the one before it on the same channel */
-  bool has_channels;
 } op_walk;
 
 static uint8_t *op_state(const op_walk *w, const ir_op *op) {
   return &w->state[op->id - w->base];
 }
 
-/* Collectives on one channel must keep their order, though nothing in the text links them. */
-static bool is_channel_collective(const ir_op *op) {
-  switch (op->opcode) {
-    case IR_OP_ALL_REDUCE:
-    case IR_OP_ALL_GATHER:
-    case IR_OP_ALL_TO_ALL:
-    case IR_OP_COLLECTIVE_BROADCAST:
-    case IR_OP_COLLECTIVE_PERMUTE:
-    case IR_OP_RAGGED_ALL_TO_ALL:
-    case IR_OP_REDUCE_SCATTER:
-      return ir_attr_find(op, IR_ATTR_CHANNEL_ID) != NULL;
-    default:
-      return false;
-  }
-}
-
-static bool link_channels(op_walk *w) {
-  base_map last;
-  base_map_init(&last, w->earlier.alloc);
-  bool ok = true;
-  IR_FOR_OPS(op, w->c) {
-    if (!is_channel_collective(op)) continue;
-    uint64_t channel = (uint64_t)ir_get_int(op, IR_ATTR_CHANNEL_ID, 0), before = 0;
-    if (base_map_get(&last, channel, &before)) {
-      ok = ok && base_map_set(&w->earlier, base_key(op), before);
-      w->has_channels = true;
-    }
-    ok = ok && base_map_set(&last, channel, base_key(op));
-  }
-  base_map_free(&last);
-  return ok;
-}
-
-/* The nearest collective before op on its channel that is not walked yet. Skipped ones are bypassed for good, so that a
- * channel with many collectives costs linear time. */
-static ir_op *earlier_collective(op_walk *w, const ir_op *op) {
-  ir_op *found = base_map_ptr(&w->earlier, op);
-  while (found && *op_state(w, found) == DONE) found = base_map_ptr(&w->earlier, found);
-  if (found) (void)base_map_set(&w->earlier, base_key(op), base_key(found)); /* replaces: never allocates */
-  return found;
-}
-
 static void push_op(op_walk *w, ir_op *op) {
   if (op->parent == w->c && *op_state(w, op) != DONE) w->stack[w->n_stack++] = op;
 }
 
-/* What is pushed last is walked first: control predecessors (last to first), operands (first to last), the channel. */
-static void push_needs(op_walk *w, ir_op *op, const ir_op *root) {
-  if (w->has_channels && op != root && is_channel_collective(op)) {
-    ir_op *earlier = earlier_collective(w, op);
-    if (earlier) push_op(w, earlier);
-  }
+/* What is pushed last is walked first: control predecessors, last to first, then operands, first to last. */
+static void push_needs(op_walk *w, ir_op *op) {
   for (uint32_t i = op->n_operands; i-- > 0;) push_op(w, op->operands[i].op);
   for (uint32_t i = 0; i < op->n_control_preds; i++) push_op(w, op->control_preds[i]);
 }
@@ -87,7 +39,7 @@ static void walk_from(op_walk *w, ir_op *root) {
     uint8_t *state = op_state(w, op);
     if (*state == NEW) {
       *state = OPEN;
-      push_needs(w, op, root);
+      push_needs(w, op);
       continue;
     }
     w->n_stack--;
@@ -98,14 +50,13 @@ static void walk_from(op_walk *w, ir_op *root) {
 }
 
 /* Ids of the computation's ops lie in [*low, *low + range). Returns the stack room the walk may need at most. */
-static size_t survey_ops(const ir_computation *c, uint32_t *low, uint32_t *range, bool *has_channels) {
+static size_t survey_ops(const ir_computation *c, uint32_t *low, uint32_t *range) {
   uint32_t min = UINT32_MAX, max = 0;
   size_t room = 1;
   IR_FOR_OPS(op, c) {
     if (op->id < min) min = op->id;
     if (op->id > max) max = op->id;
     room += (size_t)op->n_operands + op->n_control_preds + 1;
-    *has_channels = *has_channels || is_channel_collective(op);
   }
   *low = c->n_ops ? min : 0;
   *range = c->n_ops ? max - min + 1 : 0;
@@ -129,14 +80,12 @@ ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
   assert(c && arena && n);
   op_walk w = {.c = c};
   uint32_t range;
-  bool channels = false;
-  size_t room = survey_ops(c, &w.base, &range, &channels);
+  size_t room = survey_ops(c, &w.base, &range);
   base_alloc alloc = arena->alloc;
-  base_map_init(&w.earlier, alloc);
   w.out = BASE_ARRAY(arena, ir_op *, c->n_ops ? c->n_ops : 1);
   w.state = base_malloc(alloc, range);
   w.stack = base_malloc(alloc, room * sizeof *w.stack);
-  bool ok = w.out && w.state && w.stack && (!channels || link_channels(&w));
+  bool ok = w.out && w.state && w.stack;
   if (ok) {
     memset(w.state, NEW, range);
     walk_all(&w);
@@ -144,7 +93,6 @@ ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
   }
   base_free(alloc, w.state);
   base_free(alloc, w.stack);
-  base_map_free(&w.earlier);
   return ok ? w.out : NULL;
 }
 
