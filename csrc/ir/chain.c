@@ -1,4 +1,5 @@
-/* Async chains: from a done or update back to the start. A module under edit may have broken chains, even cyclic ones. */
+/* Async chains: from a done or update back to the start. A module under edit may have broken chains, even cyclic ones.
+ */
 #include "ir.h"
 
 ir_op *ir_async_start_of(const ir_op *op) {

@@ -1,6 +1,6 @@
 /* Orders in which a module is walked and printed: ops after what they need, computations after what they call. They are
- * XLA's, so that the same text reads back in the same order: depth first, operands first to last, and dead ops where their
- * creation puts them among the other ops that nobody uses. */
+ * XLA's, so that the same text reads back in the same order: depth first, operands first to last, and dead ops where
+ * their creation puts them among the other ops that nobody uses. */
 #include "ir.h"
 
 enum { NEW, OPEN, DONE };
@@ -18,7 +18,9 @@ typedef struct op_walk {
   bool has_channels;
 } op_walk;
 
-static uint8_t *op_state(const op_walk *w, const ir_op *op) { return &w->state[op->id - w->base]; }
+static uint8_t *op_state(const op_walk *w, const ir_op *op) {
+  return &w->state[op->id - w->base];
+}
 
 /* Collectives on one channel must keep their order, though nothing in the text links them. */
 static bool is_channel_collective(const ir_op *op) {
@@ -29,8 +31,10 @@ static bool is_channel_collective(const ir_op *op) {
     case IR_OP_COLLECTIVE_BROADCAST:
     case IR_OP_COLLECTIVE_PERMUTE:
     case IR_OP_RAGGED_ALL_TO_ALL:
-    case IR_OP_REDUCE_SCATTER: return ir_attr_find(op, IR_ATTR_CHANNEL_ID) != NULL;
-    default: return false;
+    case IR_OP_REDUCE_SCATTER:
+      return ir_attr_find(op, IR_ATTR_CHANNEL_ID) != NULL;
+    default:
+      return false;
   }
 }
 
@@ -181,7 +185,7 @@ static ir_computation *next_callee(open_computation *top) {
   return NULL;
 }
 
-static void walk_calls(computation_walk *w, ir_computation *root) {
+static void walk_callees(computation_walk *w, ir_computation *root) {
   open_one(w, root);
   while (w->n_stack) {
     open_computation *top = &w->stack[w->n_stack - 1];
@@ -209,11 +213,11 @@ static void mark_called(const ir_module *m, uint8_t *called) {
 
 static void walk_computations(computation_walk *w, const ir_module *m, const uint8_t *called) {
   IR_FOR_COMPUTATIONS(c, m) {
-    if (!called[c->id]) walk_calls(w, c);
+    if (!called[c->id]) walk_callees(w, c);
   }
   /* Cyclic calls have no root; only a broken module has them. */
   IR_FOR_COMPUTATIONS(c, m) {
-    if (w->state[c->id] == NEW) walk_calls(w, c);
+    if (w->state[c->id] == NEW) walk_callees(w, c);
   }
   assert(w->n_out == m->n_computations);
 }

@@ -1,12 +1,12 @@
-/* Internal to the printer: what a run of it carries along. All writers append to p->out and never fail by themselves; the
- * public functions look at out->failed and p->status once, at the end. */
+/* Internal to the printer: what a run of it carries along. All writers append to p->out and never fail by themselves;
+ * the public functions look at out->failed and p->status once, at the end. */
 #ifndef XLAC_TEXT_PRINT_H
 #define XLAC_TEXT_PRINT_H
 
 #include "text.h"
 
-/* Called bodies nest at most this deep in the canonical modes, and grow the text to at most TEXT_MAX_CANONICAL bytes: every call
- * is written out there, so a short module can stand for a text of any length. */
+/* Called bodies nest at most this deep in the canonical modes, and grow the text to at most TEXT_MAX_CANONICAL bytes:
+ * every call is written out there, so a short module can stand for a text of any length. */
 enum { TEXT_MAX_NESTING = 512 };
 #define TEXT_MAX_CANONICAL ((size_t)1 << 31)
 
@@ -17,20 +17,20 @@ typedef struct text_printer {
   /* What differs between the modes. */
   bool percent, ids, metadata, backend_config, program_shape, control_deps, canonical, bodies, operand_shapes;
   bool index_comments, io_config, full_groups, large_constants, essential_constants;
-  bool named;           /* inside a computation: canonical names stand before ops and as operands */
-  uint32_t indent;      /* levels of two blanks */
-  uint32_t nesting;     /* of bodies written inside ops */
-  size_t start;         /* out->n at the beginning */
-  int status;           /* the first failure but for memory */
-  base_arena arena;     /* orders and tables of this run */
-  base_map type_places; /* type -> place of its text in out */
-  uint32_t *canonical_names; /* by op id: its number plus one, or 0 */
-  uint32_t n_canonical;      /* names given out in the computation being printed */
-  uint32_t *frames;          /* new row of each row of StackFrames, 0 dropped; NULL: rows keep their numbers */
+  bool named;                   /* inside a computation: canonical names stand before ops and as operands */
+  uint32_t indent;              /* levels of two blanks */
+  uint32_t nesting;             /* of bodies written inside ops */
+  size_t start;                 /* out->n at the beginning */
+  int status;                   /* the first failure but for memory */
+  base_arena arena;             /* orders and tables of this run */
+  base_map type_places;         /* type -> place of its text in out */
+  uint32_t *canonical_names;    /* by op id: its number plus one, or 0 */
+  uint32_t n_canonical;         /* names given out in the computation being printed */
+  uint32_t *frames;             /* new row of each row of StackFrames, 0 dropped; NULL: rows keep their numbers */
   struct text_sources *sources; /* the renumbered tables, or NULL */
-  uint32_t *callers;         /* by computation id: ops that call it; NULL: not counted */
-  bool *fused;               /* by computation id: called by a fusion; NULL: not looked for */
-  base_map chains;           /* async op -> its start, low bit set when the chain is sugar */
+  uint32_t *callers;            /* by computation id: ops that call it; NULL: not counted */
+  bool *fused;                  /* by computation id: called by a fusion; NULL: not looked for */
+  base_map chains;              /* async op -> its start, low bit set when the chain is sugar */
 } text_printer;
 
 /* print_module.c */
@@ -74,6 +74,10 @@ bool text_is_json_dict(const char *s, size_t n); /* one braced object and nothin
 
 /* print_iota.c: "<=[2,4]T(1,0)" in its shortest form. perm may be NULL. */
 void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n);
+
+/* print_mesh.c: the groups of devices that mesh axes stand for; false, and nothing written, when the text is not
+ * understood. */
+bool text_put_mesh_groups(base_text *out, const base_istr *text);
 
 /* print_type.c */
 void text_write_type(text_printer *p, const ir_type *t); /* with layouts, through the cache */

@@ -1,6 +1,6 @@
-/* Decides how async chains print: "add-start(x, y)" sugar when the wrapped computation is nothing but one op on its parameters
- * in order, so that the sugar says it all; else async-start(x, y), calls=%wrapped. XLA looks at less and prints sugar that
- * reads back as another program (operands swapped or repeated, constants lost). */
+/* Decides how async chains print: "add-start(x, y)" sugar when the wrapped computation is nothing but one op on its
+ * parameters in order, so that the sugar says it all; else async-start(x, y), calls=%wrapped. XLA looks at less and
+ * prints sugar that reads back as another program (operands swapped or repeated, constants lost). */
 #include "print.h"
 
 /* Wrapped ops whose sugar reads back as something else, or not at all. */
@@ -12,8 +12,10 @@ static bool has_sugar_name(const ir_op *root) {
     case IR_OP_RECV:
     case IR_OP_ASYNC_START:
     case IR_OP_ASYNC_UPDATE:
-    case IR_OP_ASYNC_DONE: return false;
-    default: return true;
+    case IR_OP_ASYNC_DONE:
+      return false;
+    default:
+      return true;
   }
 }
 

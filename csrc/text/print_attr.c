@@ -24,7 +24,8 @@ void text_put_double(base_text *out, double v) {
   int n = snprintf(text, sizeof text, "%.6g", v);
   assert(n > 0 && (size_t)n < sizeof text);
   for (int i = 0; i < n; i++) {
-    bool is_known = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'z') || text[i] == '-' || text[i] == '+';
+    bool is_known =
+        (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'z') || text[i] == '-' || text[i] == '+';
     base_putc(out, is_known ? text[i] : '.'); /* the C locale may have another decimal point */
   }
 }
@@ -90,33 +91,51 @@ typedef enum window_part {
 
 static bool is_default_window_part(const ir_window_dim *d, window_part part) {
   switch (part) {
-    case WINDOW_STRIDE: return d->stride == 1;
-    case WINDOW_PAD: return d->padding_low == 0 && d->padding_high == 0;
-    case WINDOW_BASE: return d->base_dilation == 1;
-    case WINDOW_DILATE: return d->window_dilation == 1;
-    case WINDOW_REVERSE: return !d->reversal;
-    default: return false; /* sizes always show */
+    case WINDOW_STRIDE:
+      return d->stride == 1;
+    case WINDOW_PAD:
+      return d->padding_low == 0 && d->padding_high == 0;
+    case WINDOW_BASE:
+      return d->base_dilation == 1;
+    case WINDOW_DILATE:
+      return d->window_dilation == 1;
+    case WINDOW_REVERSE:
+      return !d->reversal;
+    default:
+      return false; /* sizes always show */
   }
 }
 
 static void put_window_part(base_text *out, const ir_window_dim *d, window_part part) {
   switch (part) {
-    case WINDOW_SIZE: base_put_i64(out, d->size); return;
-    case WINDOW_STRIDE: base_put_i64(out, d->stride); return;
-    case WINDOW_BASE: base_put_i64(out, d->base_dilation); return;
-    case WINDOW_DILATE: base_put_i64(out, d->window_dilation); return;
-    case WINDOW_REVERSE: base_putc(out, d->reversal ? '1' : '0'); return;
+    case WINDOW_SIZE:
+      base_put_i64(out, d->size);
+      return;
+    case WINDOW_STRIDE:
+      base_put_i64(out, d->stride);
+      return;
+    case WINDOW_BASE:
+      base_put_i64(out, d->base_dilation);
+      return;
+    case WINDOW_DILATE:
+      base_put_i64(out, d->window_dilation);
+      return;
+    case WINDOW_REVERSE:
+      base_putc(out, d->reversal ? '1' : '0');
+      return;
     case WINDOW_PAD:
       base_put_i64(out, d->padding_low);
       base_putc(out, '_');
       base_put_i64(out, d->padding_high);
       return;
-    default: assert(!"no such part of a window");
+    default:
+      assert(!"no such part of a window");
   }
 }
 
 static void put_window(base_text *out, const ir_window *w) {
-  static const char *const names[WINDOW_PARTS] = {"size=", "stride=", "pad=", "lhs_dilate=", "rhs_dilate=", "rhs_reversal="};
+  static const char *const names[WINDOW_PARTS] = {
+      "size=", "stride=", "pad=", "lhs_dilate=", "rhs_dilate=", "rhs_reversal="};
   base_putc(out, '{');
   for (window_part part = WINDOW_SIZE; w->n && part < WINDOW_PARTS; part++) {
     bool is_default = true;
@@ -132,8 +151,10 @@ static void put_window(base_text *out, const ir_window *w) {
   base_putc(out, '}');
 }
 
-/* Spatial dimensions have one-digit names, so a label of two digits or more would not read back; the verifier refuses those. */
-static void put_dim_label(base_text *out, const int64_t *spatial, uint32_t n, int64_t a, char a_name, int64_t b, char b_name) {
+/* Spatial dimensions have one-digit names, so a label of two digits or more would not read back; the verifier refuses
+ * those. */
+static void put_dim_label(base_text *out, const int64_t *spatial, uint32_t n, int64_t a, char a_name, int64_t b,
+                          char b_name) {
   for (int64_t d = 0; d < (int64_t)n + 2; d++) {
     if (d == a) {
       base_putc(out, a_name);
@@ -286,11 +307,14 @@ static void write_called_list(text_printer *p, const ir_op *op) {
 static int called_slot(const ir_op *op, unsigned key) {
   switch (key) {
     case IR_ATTR_BRANCH_COMPUTATIONS:
-    case IR_ATTR_CALLED_COMPUTATIONS: return -1;
+    case IR_ATTR_CALLED_COMPUTATIONS:
+      return -1;
     case IR_ATTR_BODY:
     case IR_ATTR_SCATTER:
-    case IR_ATTR_FALSE_COMPUTATION: return op->n_called > 1 ? 1 : -1;
-    default: return op->n_called > 0 ? 0 : -1;
+    case IR_ATTR_FALSE_COMPUTATION:
+      return op->n_called > 1 ? 1 : -1;
+    default:
+      return op->n_called > 0 ? 0 : -1;
   }
 }
 
@@ -320,36 +344,91 @@ void text_write_metadata(text_printer *p, const ir_metadata *m) {
 void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
   base_text *out = p->out;
   switch (a->kind) {
-    case IR_KIND_BOOL: put_bool(out, a->v.b); return;
-    case IR_KIND_INT: base_put_i64(out, a->v.i); return;
-    case IR_KIND_FLOAT: text_put_double(out, a->v.f); return;
-    case IR_KIND_STRING: text_put_quoted(out, a->v.str); return;
+    case IR_KIND_BOOL:
+      put_bool(out, a->v.b);
+      return;
+    case IR_KIND_INT:
+      base_put_i64(out, a->v.i);
+      return;
+    case IR_KIND_FLOAT:
+      text_put_double(out, a->v.f);
+      return;
+    case IR_KIND_STRING:
+      text_put_quoted(out, a->v.str);
+      return;
     case IR_KIND_NAME:
-    case IR_KIND_ORIGIN: put_bare(out, a->v.str); return;
-    case IR_KIND_NAMES: put_name_list(out, a->v.names); return;
-    case IR_KIND_INTS: text_put_index(out, a->v.ints); return;
-    case IR_KIND_BOOLS: put_bool_list(out, a->v.ints); return;
+    case IR_KIND_ORIGIN:
+      put_bare(out, a->v.str);
+      return;
+    case IR_KIND_NAMES:
+      put_name_list(out, a->v.names);
+      return;
+    case IR_KIND_INTS:
+      text_put_index(out, a->v.ints);
+      return;
+    case IR_KIND_BOOLS:
+      put_bool_list(out, a->v.ints);
+      return;
     case IR_KIND_INT_LISTS:
-    case IR_KIND_PAIRS: put_int_lists(out, a->v.lists); return;
-    case IR_KIND_TYPE: text_put_type(out, a->v.type, true); return;
-    case IR_KIND_TYPES: put_type_list(out, a->v.types); return;
-    case IR_KIND_WINDOW: put_window(out, a->v.window); return;
-    case IR_KIND_CONV_DIMS: put_conv_dims(out, a->v.conv); return;
-    case IR_KIND_PADDING: put_padding(out, a->v.padding); return;
-    case IR_KIND_SLICE: put_slice(out, a->v.slice); return;
-    case IR_KIND_GROUPS: text_put_groups(out, a->v.groups, p->full_groups); return;
-    case IR_KIND_SHARDING: text_put_sharding(out, a->v.sharding, p->metadata); return;
-    case IR_KIND_METADATA: text_write_metadata(p, a->v.metadata); return;
-    case IR_KIND_CONFIG: put_config(out, a->v.config); return;
-    case IR_KIND_DICT: text_put_dict(out, a->v.dict); return;
-    case IR_KIND_STATISTICS: put_statistics(out, a->v.dict); return;
-    case IR_KIND_ACCURACY: put_accuracy(out, a->v.accuracy); return;
-    case IR_KIND_ALIASING: put_aliasing(out, a->v.aliasing); return;
-    case IR_KIND_LITERAL: text_put_literal(out, a->v.literal, true); return;
-    case IR_KIND_DOMAIN: put_domain(out, a->v.domain, p->metadata); return;
-    case IR_KIND_CALLED: write_called_value(p, op, a->key); return;
-    case IR_KIND_OPS: write_control_preds(p, op); return;
-    default: assert(!"no such kind of attribute");
+    case IR_KIND_PAIRS:
+      put_int_lists(out, a->v.lists);
+      return;
+    case IR_KIND_TYPE:
+      text_put_type(out, a->v.type, true);
+      return;
+    case IR_KIND_TYPES:
+      put_type_list(out, a->v.types);
+      return;
+    case IR_KIND_WINDOW:
+      put_window(out, a->v.window);
+      return;
+    case IR_KIND_CONV_DIMS:
+      put_conv_dims(out, a->v.conv);
+      return;
+    case IR_KIND_PADDING:
+      put_padding(out, a->v.padding);
+      return;
+    case IR_KIND_SLICE:
+      put_slice(out, a->v.slice);
+      return;
+    case IR_KIND_GROUPS:
+      text_put_groups(out, a->v.groups, p->full_groups);
+      return;
+    case IR_KIND_SHARDING:
+      text_put_sharding(out, a->v.sharding, p->metadata);
+      return;
+    case IR_KIND_METADATA:
+      text_write_metadata(p, a->v.metadata);
+      return;
+    case IR_KIND_CONFIG:
+      put_config(out, a->v.config);
+      return;
+    case IR_KIND_DICT:
+      text_put_dict(out, a->v.dict);
+      return;
+    case IR_KIND_STATISTICS:
+      put_statistics(out, a->v.dict);
+      return;
+    case IR_KIND_ACCURACY:
+      put_accuracy(out, a->v.accuracy);
+      return;
+    case IR_KIND_ALIASING:
+      put_aliasing(out, a->v.aliasing);
+      return;
+    case IR_KIND_LITERAL:
+      text_put_literal(out, a->v.literal, true);
+      return;
+    case IR_KIND_DOMAIN:
+      put_domain(out, a->v.domain, p->metadata);
+      return;
+    case IR_KIND_CALLED:
+      write_called_value(p, op, a->key);
+      return;
+    case IR_KIND_OPS:
+      write_control_preds(p, op);
+      return;
+    default:
+      assert(!"no such kind of attribute");
   }
 }
 

@@ -117,7 +117,8 @@ void text_write_body(text_printer *p, const ir_computation *c) {
   p->nesting--;
 }
 
-int text_print_computation(base_text *out, const ir_computation *c, const text_print_options *options, xlac_error *err) {
+int text_print_computation(base_text *out, const ir_computation *c, const text_print_options *options,
+                           xlac_error *err) {
   text_printer p;
   text_printer_init(&p, out, c->module, options);
   text_write_computation(&p, c);

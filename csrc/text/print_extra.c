@@ -1,5 +1,5 @@
-/* Prints what follows an op's operands: its own attributes in the order of ops.def, its called computations, then the attributes
- * that any op may have. Defaults are left out where XLA leaves them out. */
+/* Prints what follows an op's operands: its own attributes in the order of ops.def, its called computations, then the
+ * attributes that any op may have. Defaults are left out where XLA leaves them out. */
 #include "print.h"
 
 static void write_key(text_printer *p, const char *key) {
@@ -10,7 +10,9 @@ static void write_key(text_printer *p, const char *key) {
 
 /* --- defaults --- */
 
-static bool is_name(const ir_attr *a, const char *name) { return a->v.str && strcmp(a->v.str->s, name) == 0; }
+static bool is_name(const ir_attr *a, const char *name) {
+  return a->v.str && strcmp(a->v.str->s, name) == 0;
+}
 
 static bool is_default_precision(const ir_names *names) {
   for (uint32_t i = 0; i < names->n; i++) {
@@ -23,32 +25,46 @@ static bool is_default_comparison(const ir_op *op, const ir_attr *type) {
   const ir_type *t = op->n_operands ? ir_operand_type(op, 0) : NULL;
   if (!t || !ir_is_tensor(t)) return false;
   switch (base_dtype_of((base_dtype)t->dtype)->kind) {
-    case BASE_KIND_SINT: return is_name(type, "SIGNED");
+    case BASE_KIND_SINT:
+      return is_name(type, "SIGNED");
     case BASE_KIND_UINT:
-    case BASE_KIND_PRED: return is_name(type, "UNSIGNED");
-    default: return is_name(type, "FLOAT");
+    case BASE_KIND_PRED:
+      return is_name(type, "UNSIGNED");
+    default:
+      return is_name(type, "FLOAT");
   }
 }
 
 static bool is_default_int(const ir_attr *a) {
   switch (a->key) {
     case IR_ATTR_FEATURE_GROUP_COUNT:
-    case IR_ATTR_BATCH_GROUP_COUNT: return a->v.i == 1;
-    case IR_ATTR_INFERRED_DIMENSION: return a->v.i == -1;
-    case IR_ATTR_NUM_CARRIES: return a->v.i == 0;
-    default: return false;
+    case IR_ATTR_BATCH_GROUP_COUNT:
+      return a->v.i == 1;
+    case IR_ATTR_INFERRED_DIMENSION:
+      return a->v.i == -1;
+    case IR_ATTR_NUM_CARRIES:
+      return a->v.i == 0;
+    default:
+      return false;
   }
 }
 
 static bool is_default_name(const ir_op *op, const ir_attr *a) {
   switch (a->key) {
-    case IR_ATTR_TYPE: return is_default_comparison(op, a);
-    case IR_ATTR_ALGORITHM: return is_name(a, "unset");
-    case IR_ATTR_SCHEDULE: return is_name(a, "SCHEDULE_NONE");
-    case IR_ATTR_API_VERSION: return is_name(a, "API_VERSION_ORIGINAL");
-    case IR_ATTR_TRANSPOSE_A: return is_name(a, "TRANSPOSE_INVALID");
-    case IR_ATTR_PADDING_TYPE: return is_name(a, "PADDING_INVALID");
-    default: return false;
+    case IR_ATTR_TYPE:
+      return is_default_comparison(op, a);
+    case IR_ATTR_ALGORITHM:
+      return is_name(a, "unset");
+    case IR_ATTR_SCHEDULE:
+      return is_name(a, "SCHEDULE_NONE");
+    case IR_ATTR_API_VERSION:
+      return is_name(a, "API_VERSION_ORIGINAL");
+    case IR_ATTR_TRANSPOSE_A:
+      return is_name(a, "TRANSPOSE_INVALID");
+    case IR_ATTR_PADDING_TYPE:
+      return is_name(a, "PADDING_INVALID");
+    default:
+      return false;
   }
 }
 
@@ -59,16 +75,26 @@ static bool is_default_string(const ir_attr *a) {
 
 static bool is_default_value(const ir_op *op, const ir_attr *a) {
   switch (a->kind) {
-    case IR_KIND_BOOL: return !a->v.b;
-    case IR_KIND_INT: return is_default_int(a);
-    case IR_KIND_NAME: return is_default_name(op, a);
-    case IR_KIND_STRING: return is_default_string(a);
-    case IR_KIND_NAMES: return is_default_precision(a->v.names);
-    case IR_KIND_INTS: return a->v.ints->n == 0;
-    case IR_KIND_INT_LISTS: return a->v.lists->n == 0;
-    case IR_KIND_WINDOW: return a->v.window->n == 0;
-    case IR_KIND_ALIASING: return a->v.aliasing->n == 0;
-    default: return false;
+    case IR_KIND_BOOL:
+      return !a->v.b;
+    case IR_KIND_INT:
+      return is_default_int(a);
+    case IR_KIND_NAME:
+      return is_default_name(op, a);
+    case IR_KIND_STRING:
+      return is_default_string(a);
+    case IR_KIND_NAMES:
+      return is_default_precision(a->v.names);
+    case IR_KIND_INTS:
+      return a->v.ints->n == 0;
+    case IR_KIND_INT_LISTS:
+      return a->v.lists->n == 0;
+    case IR_KIND_WINDOW:
+      return a->v.window->n == 0;
+    case IR_KIND_ALIASING:
+      return a->v.aliasing->n == 0;
+    default:
+      return false;
   }
 }
 
@@ -84,7 +110,9 @@ static void write_absent(text_printer *p, const ir_op *op, unsigned key) {
       write_key(p, ir_attr_table[key].text);
       BASE_PUT(out, "{}");
       return;
-    case IR_ATTR_IS_ASSOCIATIVE: BASE_PUT(out, ", is_associative=false"); return;
+    case IR_ATTR_IS_ASSOCIATIVE:
+      BASE_PUT(out, ", is_associative=false");
+      return;
     case IR_ATTR_OUTFEED_SHAPE:
       if (op->n_operands == 0) return;
       BASE_PUT(out, ", outfeed_shape=");
@@ -99,11 +127,14 @@ static void write_absent(text_printer *p, const ir_op *op, unsigned key) {
       }
       base_putc(out, '}');
       return;
-    default: return; /* the verifier refuses the op */
+    default:
+      return; /* the verifier refuses the op */
   }
 }
 
-static bool is_called_key(unsigned key) { return ir_attr_table[key].kind == IR_KIND_CALLED || key == IR_ATTR_IS_COMPOSITE; }
+static bool is_called_key(unsigned key) {
+  return ir_attr_table[key].kind == IR_KIND_CALLED || key == IR_ATTR_IS_COMPOSITE;
+}
 
 static bool is_hidden_by_mode(const text_printer *p, unsigned key) {
   return !p->io_config && (key == IR_ATTR_INFEED_CONFIG || key == IR_ATTR_OUTFEED_CONFIG);
@@ -184,12 +215,19 @@ void text_write_called(text_printer *p, const ir_op *op) {
         write_called_braced(p, "branch_computations", op);
       }
       return;
-    case IR_OP_CUSTOM_CALL: write_called_braced(p, "called_computations", op); return;
+    case IR_OP_CUSTOM_CALL:
+      write_called_braced(p, "called_computations", op);
+      return;
     case IR_OP_ASYNC_START:
     case IR_OP_ASYNC_UPDATE:
-    case IR_OP_ASYNC_DONE: write_async_called(p, op); return;
-    case IR_OP_FUSION: write_called_one(p, "calls", op->called[0]); return;
-    default: write_called_one(p, apply_key(p, op), op->called[0]);
+    case IR_OP_ASYNC_DONE:
+      write_async_called(p, op);
+      return;
+    case IR_OP_FUSION:
+      write_called_one(p, "calls", op->called[0]);
+      return;
+    default:
+      write_called_one(p, apply_key(p, op), op->called[0]);
   }
 }
 
@@ -204,11 +242,16 @@ static bool is_shown_metadata(const ir_metadata *m, const text_printer *p) {
 static bool is_shown_common(const text_printer *p, const ir_attr *a) {
   switch (a->key) {
     case IR_ATTR_FRONTEND_ATTRIBUTES:
-    case IR_ATTR_STATISTICS: return a->v.dict->n > 0;
-    case IR_ATTR_RESULT_ACCURACY: return !a->v.accuracy->mode || strcmp(a->v.accuracy->mode->s, "default") != 0;
-    case IR_ATTR_METADATA: return p->metadata && is_shown_metadata(a->v.metadata, p);
-    case IR_ATTR_BACKEND_CONFIG: return p->backend_config && a->v.config->text->n > 0;
-    default: return true;
+    case IR_ATTR_STATISTICS:
+      return a->v.dict->n > 0;
+    case IR_ATTR_RESULT_ACCURACY:
+      return !a->v.accuracy->mode || strcmp(a->v.accuracy->mode->s, "default") != 0;
+    case IR_ATTR_METADATA:
+      return p->metadata && is_shown_metadata(a->v.metadata, p);
+    case IR_ATTR_BACKEND_CONFIG:
+      return p->backend_config && a->v.config->text->n > 0;
+    default:
+      return true;
   }
 }
 
@@ -258,8 +301,7 @@ static void write_async_part(text_printer *p, const ir_op *op) {
 }
 
 void text_write_attributes(text_printer *p, const ir_op *op) {
-  bool is_async =
-      op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE;
+  bool is_async = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE;
   if (is_async)
     write_async_part(p, op);
   else

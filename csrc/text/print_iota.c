@@ -1,5 +1,5 @@
-/* Prints device lists of the form "iota, reshaped, transposed, reshaped": "<=[2,4]T(1,0)". The same list can be written in
- * many ways; XLA keeps the shortest, with dimensions of size one dropped and those that stay neighbours merged. */
+/* Prints device lists of the form "iota, reshaped, transposed, reshaped": "<=[2,4]T(1,0)". The same list can be written
+ * in many ways; XLA keeps the shortest, with dimensions of size one dropped and those that stay neighbours merged. */
 #include "print.h"
 
 typedef struct iota_form {

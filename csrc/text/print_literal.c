@@ -33,10 +33,17 @@ static void put_literal_element(base_text *out, base_dtype t, const char *p, boo
       else
         base_puts(out, *p ? "true" : "false");
       return;
-    case BASE_KIND_SINT: base_put_i64(out, base_load_i64(t, p)); return;
-    case BASE_KIND_UINT: base_put_u64(out, (uint64_t)base_load_i64(t, p)); return;
-    case BASE_KIND_FLOAT: put_float_bits(out, t, p); return;
-    default: break;
+    case BASE_KIND_SINT:
+      base_put_i64(out, base_load_i64(t, p));
+      return;
+    case BASE_KIND_UINT:
+      base_put_u64(out, (uint64_t)base_load_i64(t, p));
+      return;
+    case BASE_KIND_FLOAT:
+      put_float_bits(out, t, p);
+      return;
+    default:
+      break;
   }
   base_dtype part = base_dtype_real_part(t);
   base_putc(out, '(');
@@ -144,7 +151,9 @@ void text_put_literal(base_text *out, const ir_literal *l, bool layouts) {
   put_literal_at(out, l, 0);
 }
 
-bool text_literal_is_small(const ir_literal *l) { return ir_is_tensor(l->type) && l->type->count <= MAX_SMALL; }
+bool text_literal_is_small(const ir_literal *l) {
+  return ir_is_tensor(l->type) && l->type->count <= MAX_SMALL;
+}
 
 /* Bit for bit, so that -0 is not 0. */
 static bool is_all(const ir_literal *l, int64_t value) {

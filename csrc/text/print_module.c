@@ -1,5 +1,5 @@
-/* Prints modules: the header line, the source tables, the computations, callees first. Also sets up and ends every run of the
- * printer. */
+/* Prints modules: the header line, the source tables, the computations, callees first. Also sets up and ends every run
+ * of the printer. */
 #include "print.h"
 
 static void set_default_mode(text_printer *p, const text_print_options *o) {
@@ -59,10 +59,11 @@ int text_printer_finish(text_printer *p, xlac_error *err) {
   if (status == XLAC_E_TOO_DEEP)
     return base_fail(err, XLAC_E_TOO_DEEP, "called computations nest deeper than %d levels", TEXT_MAX_NESTING);
   if (status != 0)
-    return base_hint(err,
-                     base_fail(err, XLAC_E_TOO_LARGE, "the canonical text is over %zu bytes: every call's body is written out",
-                               TEXT_MAX_CANONICAL),
-                     "print in the default or the short mode, which name called computations");
+    return base_hint(
+        err,
+        base_fail(err, XLAC_E_TOO_LARGE, "the canonical text is over %zu bytes: every call's body is written out",
+                  TEXT_MAX_CANONICAL),
+        "print in the default or the short mode, which name called computations");
   return 0;
 }
 
@@ -160,6 +161,7 @@ static void write_config(text_printer *p, const ir_module *m) {
   if (c->origin_recovery_table) {
     BASE_PUT(out, ", origin_recovery_table=");
     base_put(out, c->origin_recovery_table->s, c->origin_recovery_table->n);
+    base_putc(out, '\n');
   }
 }
 

@@ -113,6 +113,7 @@ static void put_group_lists(base_text *out, const ir_int_lists *lists) {
 
 void text_put_groups(base_text *out, const ir_groups *g, bool expand) {
   if (g->mesh_text) {
+    if (expand && text_put_mesh_groups(out, g->mesh_text)) return;
     base_put(out, g->mesh_text->s, g->mesh_text->n);
   } else if (!g->iota) {
     put_group_lists(out, g->lists);
@@ -128,11 +129,16 @@ void text_put_groups(base_text *out, const ir_groups *g, bool expand) {
 
 static const char *subgroup_name(uint8_t kind) {
   switch (kind) {
-    case IR_SHARDING_MANUAL: return "manual";
-    case IR_SHARDING_MAXIMAL: return "maximal";
-    case IR_SHARDING_UNREDUCED: return "unreduced";
-    case IR_SHARDING_UNKNOWN: return "unknown";
-    default: return "replicated";
+    case IR_SHARDING_MANUAL:
+      return "manual";
+    case IR_SHARDING_MAXIMAL:
+      return "maximal";
+    case IR_SHARDING_UNREDUCED:
+      return "unreduced";
+    case IR_SHARDING_UNKNOWN:
+      return "unknown";
+    default:
+      return "replicated";
   }
 }
 
@@ -155,15 +161,24 @@ static void put_tiling(base_text *out, const ir_sharding *s) {
 
 static void put_sharding_kind(base_text *out, const ir_sharding *s) {
   switch (s->kind) {
-    case IR_SHARDING_REPLICATED: BASE_PUT(out, "replicated"); return;
-    case IR_SHARDING_MANUAL: BASE_PUT(out, "manual"); return;
-    case IR_SHARDING_UNKNOWN: BASE_PUT(out, "unknown"); return;
-    case IR_SHARDING_UNREDUCED: BASE_PUT(out, "unreduced"); return;
+    case IR_SHARDING_REPLICATED:
+      BASE_PUT(out, "replicated");
+      return;
+    case IR_SHARDING_MANUAL:
+      BASE_PUT(out, "manual");
+      return;
+    case IR_SHARDING_UNKNOWN:
+      BASE_PUT(out, "unknown");
+      return;
+    case IR_SHARDING_UNREDUCED:
+      BASE_PUT(out, "unreduced");
+      return;
     case IR_SHARDING_MAXIMAL:
       BASE_PUT(out, "maximal device=");
       base_put_i64(out, s->device);
       return;
-    default: put_tiling(out, s);
+    default:
+      put_tiling(out, s);
   }
 }
 
@@ -208,4 +223,6 @@ static void put_sharding_at(base_text *out, const ir_sharding *s, bool metadata,
   base_putc(out, '}');
 }
 
-void text_put_sharding(base_text *out, const ir_sharding *s, bool metadata) { put_sharding_at(out, s, metadata, 0); }
+void text_put_sharding(base_text *out, const ir_sharding *s, bool metadata) {
+  put_sharding_at(out, s, metadata, 0);
+}

@@ -1,5 +1,5 @@
-/* Prints the source tables: FileNames, FunctionNames, FileLocations, StackFrames. Rows that no op uses go, equal rows become one,
- * and the rest are numbered in the order the ops first use them, as when XLA reads the text. */
+/* Prints the source tables: FileNames, FunctionNames, FileLocations, StackFrames. Rows that no op uses go, equal rows
+ * become one, and the rest are numbered in the order the ops first use them, as when XLA reads the text. */
 #include "print.h"
 
 typedef struct new_location {
@@ -56,7 +56,8 @@ static uint32_t number_location(text_sources *s, uint32_t row) {
   (void)base_map_get(&s->location_heads, hash, &head);
   for (uint32_t at = (uint32_t)head; at; at = s->locations[at - 1].next) {
     const new_location *known = &s->locations[at - 1];
-    if (known->file == file && known->function == function && is_same_place(&s->from->locations[known->row], l)) return at;
+    if (known->file == file && known->function == function && is_same_place(&s->from->locations[known->row], l))
+      return at;
   }
   s->locations[s->n_locations++] = (new_location){row - 1, file, function, (uint32_t)head};
   return base_map_set(&s->location_heads, hash, s->n_locations) ? s->n_locations : 0;

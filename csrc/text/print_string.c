@@ -2,7 +2,9 @@
 #include "print.h"
 
 /* Bytes that stand for themselves inside quotes: printable ASCII but for both quotes and the backslash. */
-static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\'' && c != '\\'; }
+static bool is_plain(unsigned char c) {
+  return c >= 0x20 && c < 0x7F && c != '"' && c != '\'' && c != '\\';
+}
 
 static void put_escape(base_text *out, unsigned char c) {
   static const char letters[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'"', '"'}, {'\'', '\''}, {'\\', '\\'}};

@@ -4,7 +4,7 @@
 /* Deeper types come from nobody's text; the printer fails rather than overflow its stack. */
 enum { MAX_TYPE_DEPTH = 4096, COMMENT_EVERY = 5 };
 
-static void put_type_at(base_text *out, const ir_type *t, bool layouts, unsigned depth);
+static void print_type_at(base_text *out, const ir_type *t, bool layouts, unsigned depth);
 
 void text_put_index_comment(base_text *out, uint32_t i) {
   if (i == 0 || i % COMMENT_EVERY != 0) return;
@@ -38,25 +38,6 @@ static void put_layout_tiles(base_text *out, const ir_layout *l) {
   }
 }
 
-static bool has_sparse_level(const ir_layout *l) {
-  for (uint32_t i = 0; l->levels && i < l->rank; i++) {
-    if (l->levels[i].form != 'D' || !l->levels[i].unique || !l->levels[i].ordered) return true;
-  }
-  return false;
-}
-
-static void put_layout_levels(base_text *out, const ir_layout *l) {
-  if (!has_sparse_level(l)) return;
-  BASE_PUT(out, "D(");
-  for (uint32_t i = 0; i < l->rank; i++) {
-    if (i) base_putc(out, ',');
-    base_putc(out, l->levels[i].form);
-    if (!l->levels[i].unique) base_putc(out, '+');
-    if (!l->levels[i].ordered) base_putc(out, '~');
-  }
-  base_putc(out, ')');
-}
-
 static void put_number_suffix(base_text *out, const char *tag, int64_t v, int64_t otherwise) {
   if (v == otherwise) return;
   base_puts(out, tag);
@@ -85,8 +66,8 @@ static void put_layout_splits(base_text *out, const ir_layout *l) {
   }
 }
 
+/* Sparse levels, D(...), are not shown: XLA reads them for old texts' sake and drops them. */
 static void put_layout_suffixes(base_text *out, const ir_layout *l, unsigned depth) {
-  put_layout_levels(out, l);
   put_layout_tiles(out, l);
   put_number_suffix(out, "L", l->tail_padding, 1);
   put_dtype_suffix(out, '#', l->index_type);
@@ -96,7 +77,7 @@ static void put_layout_suffixes(base_text *out, const ir_layout *l, unsigned dep
   put_layout_splits(out, l);
   if (l->physical) {
     BASE_PUT(out, "P(");
-    put_type_at(out, l->physical, true, depth + 1);
+    print_type_at(out, l->physical, true, depth + 1);
     base_putc(out, ')');
   }
   put_number_suffix(out, "M", l->metadata_prefix_bytes, 0);
@@ -142,36 +123,47 @@ static void put_type_elements(base_text *out, const ir_type *t, bool layouts, un
   for (uint32_t i = 0; i < t->n_elements; i++) {
     if (i) BASE_PUT(out, ", ");
     text_put_index_comment(out, i);
-    put_type_at(out, t->elements[i], layouts, depth + 1);
+    print_type_at(out, t->elements[i], layouts, depth + 1);
   }
   base_putc(out, ')');
 }
 
-static void put_type_at(base_text *out, const ir_type *t, bool layouts, unsigned depth) {
+static void print_type_at(base_text *out, const ir_type *t, bool layouts, unsigned depth) {
   assert(t);
   if (depth > MAX_TYPE_DEPTH) {
     out->failed = true;
     return;
   }
   switch (t->kind) {
-    case IR_TYPE_TENSOR: put_tensor_type(out, t, layouts, depth); return;
-    case IR_TYPE_TUPLE: put_type_elements(out, t, layouts, depth); return;
-    case IR_TYPE_TOKEN: BASE_PUT(out, "token[]"); return;
-    case IR_TYPE_OPAQUE: BASE_PUT(out, "opaque[]"); return;
+    case IR_TYPE_TENSOR:
+      put_tensor_type(out, t, layouts, depth);
+      return;
+    case IR_TYPE_TUPLE:
+      put_type_elements(out, t, layouts, depth);
+      return;
+    case IR_TYPE_TOKEN:
+      BASE_PUT(out, "token[]");
+      return;
+    case IR_TYPE_OPAQUE:
+      BASE_PUT(out, "opaque[]");
+      return;
     case IR_TYPE_BUFFER:
       BASE_PUT(out, "b(");
-      put_type_at(out, t->inner, layouts, depth + 1);
+      print_type_at(out, t->inner, layouts, depth + 1);
       base_putc(out, ')');
       return;
     case IR_TYPE_FUTURE:
       BASE_PUT(out, "future");
       put_type_elements(out, t, layouts, depth);
       return;
-    default: assert(!"no such kind of type");
+    default:
+      assert(!"no such kind of type");
   }
 }
 
-void text_put_type(base_text *out, const ir_type *t, bool layouts) { put_type_at(out, t, layouts, 0); }
+void text_put_type(base_text *out, const ir_type *t, bool layouts) {
+  print_type_at(out, t, layouts, 0);
+}
 
 /* Copies a part of the text itself, which may move while it grows. */
 static void repeat_text(base_text *out, size_t at, size_t n) {
@@ -189,7 +181,7 @@ void text_write_type(text_printer *p, const ir_type *t) {
     return;
   }
   size_t at = out->n;
-  put_type_at(out, t, true, 0);
+  print_type_at(out, t, true, 0);
   size_t n = out->n - at;
   /* Only a cache: what does not fit, for want of memory too, is printed again. */
   if (n <= 0xFFFFFF && !out->failed && at < (uint64_t)1 << 40)

@@ -1,0 +1,219 @@
+/* Writes out replica groups given by mesh axes, "mesh['a'=2,'b'=4], device_ids=([4,2]T(1,0)) {'b':(1)2}": fingerprints
+ * compare groups by the devices in them. Anything this reader of that one form does not know stays as it was written.
+ */
+#include "print.h"
+
+#include "../base/number.h"
+
+/* A run of device digits: an axis of the mesh, or what an axis is cut into by the sub-axes in use. */
+typedef struct mesh_part {
+  int64_t size, stride;
+} mesh_part;
+
+typedef struct mesh_ref { /* 'b' or 'b':(pre)size */
+  uint32_t axis;
+  int64_t pre, size;
+} mesh_ref;
+
+enum { MAX_AXES = 32, MAX_MESH_DEVICES = 1 << 22 };
+
+typedef struct mesh_groups {
+  const char *p, *end;
+  base_slice names[MAX_AXES];
+  int64_t sizes[MAX_AXES], strides[MAX_AXES];
+  uint32_t n_axes;
+  mesh_ref refs[MAX_AXES];
+  uint32_t n_refs;
+  int64_t n_devices;
+  base_slice device_ids; /* what stands between the parentheses, or empty: iota */
+} mesh_groups;
+
+static bool take(mesh_groups *m, const char *word) {
+  while (m->p < m->end && *m->p == ' ') m->p++;
+  size_t n = strlen(word);
+  if ((size_t)(m->end - m->p) < n || memcmp(m->p, word, n) != 0) return false;
+  m->p += n;
+  return true;
+}
+
+static bool take_mesh_int(mesh_groups *m, int64_t *v) {
+  const char *after = base_parse_i64(m->p, m->end, v);
+  if (!after) return false;
+  m->p = after;
+  return true;
+}
+
+static bool take_axis_name(mesh_groups *m, base_slice *name) {
+  if (!take(m, "'")) return false;
+  const char *close = memchr(m->p, '\'', (size_t)(m->end - m->p));
+  if (!close) return false;
+  *name = (base_slice){m->p, (size_t)(close - m->p)};
+  m->p = close + 1;
+  return true;
+}
+
+static bool take_axes(mesh_groups *m) {
+  if (!take(m, "mesh[")) return false;
+  while (!take(m, "]")) {
+    uint32_t i = m->n_axes;
+    if (i == MAX_AXES || (i && !take(m, ","))) return false;
+    if (!take_axis_name(m, &m->names[i]) || !take(m, "=") || !take_mesh_int(m, &m->sizes[i])) return false;
+    if (m->sizes[i] < 1 || m->sizes[i] > MAX_MESH_DEVICES) return false;
+    m->n_axes++;
+  }
+  m->n_devices = 1;
+  for (uint32_t i = m->n_axes; i-- > 0;) {
+    m->strides[i] = m->n_devices;
+    m->n_devices *= m->sizes[i];
+    if (m->n_devices > MAX_MESH_DEVICES) return false;
+  }
+  return true;
+}
+
+static bool take_device_ids(mesh_groups *m) {
+  if (!take(m, ",")) return true;
+  if (!take(m, "device_ids=(")) return false;
+  const char *start = m->p;
+  for (int depth = 1; depth; m->p++) {
+    if (m->p == m->end) return false;
+    depth += *m->p == '(';
+    depth -= *m->p == ')';
+  }
+  m->device_ids = (base_slice){start, (size_t)(m->p - 1 - start)};
+  return true;
+}
+
+static bool take_ref(mesh_groups *m, mesh_ref *ref) {
+  base_slice name;
+  if (!take_axis_name(m, &name)) return false;
+  uint32_t i = 0;
+  while (i < m->n_axes && !(m->names[i].n == name.n && memcmp(m->names[i].p, name.p, name.n) == 0)) i++;
+  if (i == m->n_axes) return false;
+  *ref = (mesh_ref){i, 1, m->sizes[i]};
+  if (!take(m, ":")) return true;
+  if (!take(m, "(") || !take_mesh_int(m, &ref->pre) || !take(m, ")") || !take_mesh_int(m, &ref->size)) return false;
+  bool is_small = ref->pre >= 1 && ref->size >= 1 && ref->pre <= m->sizes[i] && ref->size <= m->sizes[i];
+  return is_small && m->sizes[i] % (ref->pre * ref->size) == 0;
+}
+
+static bool take_refs(mesh_groups *m) {
+  if (!take(m, "{")) return false;
+  while (!take(m, "}")) {
+    if (m->n_refs == MAX_AXES || (m->n_refs && !take(m, ","))) return false;
+    if (!take_ref(m, &m->refs[m->n_refs])) return false;
+    m->n_refs++;
+  }
+  return m->p == m->end;
+}
+
+static mesh_part part_of(const mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
+  return (mesh_part){size, m->strides[axis] * (m->sizes[axis] / (pre * size))};
+}
+
+/* The parts of axis that no ref uses, outermost first. False when its refs overlap. */
+static bool add_unused_parts(const mesh_groups *m, uint32_t axis, mesh_part *parts, uint32_t *n) {
+  int64_t at = 1; /* product of the sizes passed so far */
+  while (at < m->sizes[axis]) {
+    const mesh_ref *next = NULL;
+    for (uint32_t i = 0; i < m->n_refs; i++) {
+      const mesh_ref *r = &m->refs[i];
+      if (r->axis == axis && r->size > 1 && r->pre >= at && (!next || r->pre < next->pre)) next = r;
+    }
+    int64_t until = next ? next->pre : m->sizes[axis];
+    if (until % at != 0) return false;
+    if (until > at) parts[(*n)++] = part_of(m, axis, at, until / at);
+    at = next ? next->pre * next->size : until;
+  }
+  return at == m->sizes[axis];
+}
+
+/* The place in the mesh that the digits of `index` in the mixed base of the parts stand for. */
+static int64_t mesh_place(const mesh_part *parts, uint32_t n, int64_t index) {
+  int64_t place = 0;
+  for (uint32_t i = n; i-- > 0;) {
+    place += index % parts[i].size * parts[i].stride;
+    index /= parts[i].size;
+  }
+  return place;
+}
+
+/* -1 when it is more than a mesh may have. */
+static int64_t part_product(const mesh_part *parts, uint32_t n) {
+  int64_t product = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!base_mul_i64(product, parts[i].size, &product) || product > MAX_MESH_DEVICES) return -1;
+  }
+  return product;
+}
+
+/* Devices in mesh order: "0,2,4,..." or "[4,2]T(1,0)". */
+static bool read_devices(const mesh_groups *m, int64_t *devices) {
+  mesh_groups s = {.p = m->device_ids.p, .end = m->device_ids.p + m->device_ids.n};
+  int64_t dims[MAX_AXES], perm[MAX_AXES];
+  mesh_part parts[MAX_AXES];
+  uint32_t n = 0, n_perm = 0;
+  if (!take(&s, "[")) {
+    for (int64_t i = 0; i < m->n_devices; i++) {
+      if ((i && !take(&s, ",")) || !take_mesh_int(&s, &devices[i])) return false;
+    }
+    return s.p == s.end;
+  }
+  for (; !take(&s, "]"); n++) {
+    if (n == MAX_AXES || (n && !take(&s, ",")) || !take_mesh_int(&s, &dims[n]) || dims[n] < 1) return false;
+  }
+  if (take(&s, "T(")) {
+    for (; !take(&s, ")"); n_perm++) {
+      if (n_perm == n || (n_perm && !take(&s, ",")) || !take_mesh_int(&s, &perm[n_perm])) return false;
+      if (perm[n_perm] < 0 || perm[n_perm] >= n) return false;
+    }
+    if (n_perm != n) return false;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t d = n_perm ? (uint32_t)perm[i] : i;
+    parts[i] = (mesh_part){dims[d], 1};
+    for (uint32_t j = d + 1; j < n; j++) {
+      if (!base_mul_i64(parts[i].stride, dims[j], &parts[i].stride)) return false;
+    }
+  }
+  if (s.p != s.end || part_product(parts, n) != m->n_devices) return false;
+  for (int64_t i = 0; i < m->n_devices; i++) devices[i] = mesh_place(parts, n, i);
+  return true;
+}
+
+static void put_mesh_lists(base_text *out, const mesh_part *outer, uint32_t n_outer, const mesh_part *inner,
+                           uint32_t n_inner, const int64_t *devices) {
+  int64_t n_groups = part_product(outer, n_outer), size = part_product(inner, n_inner);
+  base_putc(out, '{');
+  for (int64_t i = 0; i < n_groups; i++) {
+    base_puts(out, i ? ",{" : "{");
+    for (int64_t j = 0; j < size; j++) {
+      int64_t place = mesh_place(outer, n_outer, i) + mesh_place(inner, n_inner, j);
+      if (j) base_putc(out, ',');
+      base_put_i64(out, devices ? devices[place] : place);
+    }
+    base_putc(out, '}');
+  }
+  base_putc(out, '}');
+}
+
+bool text_put_mesh_groups(base_text *out, const base_istr *text) {
+  mesh_groups m = {.p = text->s, .end = text->s + text->n};
+  mesh_part inner[MAX_AXES], outer[4 * MAX_AXES];
+  uint32_t n_outer = 0;
+  if (!take_axes(&m) || !take_device_ids(&m) || !take_refs(&m)) return false;
+  for (uint32_t i = 0; i < m.n_refs; i++) inner[i] = part_of(&m, m.refs[i].axis, m.refs[i].pre, m.refs[i].size);
+  for (uint32_t i = 0; i < m.n_axes; i++) {
+    if (!add_unused_parts(&m, i, outer, &n_outer)) return false;
+  }
+  int64_t n_inner = part_product(inner, m.n_refs);
+  if (n_inner < 1 || n_inner * part_product(outer, n_outer) != m.n_devices) return false;
+  if (!m.device_ids.p) {
+    put_mesh_lists(out, outer, n_outer, inner, m.n_refs, NULL);
+    return true;
+  }
+  int64_t *devices = base_malloc(out->alloc, (size_t)m.n_devices * sizeof *devices);
+  bool ok = devices && read_devices(&m, devices);
+  if (ok) put_mesh_lists(out, outer, n_outer, inner, m.n_refs, devices);
+  base_free(out->alloc, devices);
+  return ok;
+}
