@@ -45,10 +45,17 @@ XLAC_MUST_USE int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err);
 XLAC_MUST_USE int api_check_whole(const ir_module *ir, xlac_error *err);
 /* The buffer's text as a terminated string of the caller's, and frees the buffer. */
 XLAC_MUST_USE int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err);
-static inline bool api_op_live(const ir_op *op) { return op->parent != NULL; }
+/* Whether the list a part stands in still holds it: what was removed keeps its own links, but nobody links to it. */
+static inline bool api_computation_live(const ir_computation *c) {
+  return (c->prev ? c->prev->next : c->module->first) == c;
+}
+static inline bool api_op_live(const ir_op *op) {
+  return (op->prev ? op->prev->next : op->parent->first) == op && api_computation_live(op->parent);
+}
 /* Fails unless op is still part of the program. */
 XLAC_MUST_USE int api_check_live(const ir_op *op, xlac_error *err);
-/* Copies what a value shares with somebody else, so that the caller may own it. Consumes the reference to v. */
-XLAC_MUST_USE int api_value_own(interp_value *v, interp_value **out, xlac_error *err);
+
+/* The interpreter's side of a registry; NULL for NULL. */
+const interp_registry *api_registry(const xlac_registry *r);
 
 #endif

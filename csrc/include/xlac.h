@@ -181,7 +181,8 @@ bool xlac_module_frontend_attribute(xlac_module *m, uint32_t index, const char *
 int xlac_module_set_alias(xlac_module *m, const xlac_alias *alias, xlac_error *err);
 /* Lets any output reuse the buffer; `output` is not looked at. */
 int xlac_module_add_donor(xlac_module *m, const xlac_alias *donor, xlac_error *err);
-void xlac_module_clear_aliases(xlac_module *m); /* donors too */
+/* Donors too. */
+int xlac_module_clear_aliases(xlac_module *m, xlac_error *err);
 
 /* --- computations --- */
 
@@ -315,6 +316,27 @@ int xlac_op_replace_uses(xlac_module *m, xlac_op *op, xlac_op *with, xlac_error 
 int xlac_op_remove(xlac_module *m, xlac_op *op, xlac_error *err);
 /* Moves op in the order of its computation, before another op or (NULL) to the end. */
 int xlac_op_move(xlac_module *m, xlac_op *op, xlac_op *before, xlac_error *err);
+
+/* --- passes --- */
+
+typedef struct xlac_pass_info {
+  const char *name, *doc; /* static */
+  uint32_t n_options;
+} xlac_pass_info;
+/* Pass number `index`, and its options; false past the end. */
+bool xlac_pass_get(uint32_t index, xlac_pass_info *out);
+bool xlac_pass_option(uint32_t index, uint32_t option, const char **name, const char **doc);
+
+/* Called with the module as a pass left it, which it may read but not edit. Nonzero stops the pipeline. */
+typedef int (*xlac_pass_callback)(void *ctx, const char *pass, xlac_module *m);
+typedef struct xlac_pipeline_options {
+  xlac_pass_callback after; /* may be NULL */
+  void *ctx;
+  bool verify_each; /* verify after every pass */
+} xlac_pipeline_options;
+/* Runs passes on m in place: "dce,cse", "constant-folding{max-elements=64}", "builtin.module(a,b)". The text is checked before
+ * anything runs, and m is verified first. A pass that fails leaves m valid but maybe changed: clone it to keep the old one. */
+int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
 
 /* --- values --- */
 
