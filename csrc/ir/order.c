@@ -100,11 +100,13 @@ ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
 
 typedef struct open_computation {
   ir_computation *c;
-  ir_op *at;     /* the op whose callees are being walked */
+  ir_op *at;     /* the op whose callees come next */
   uint32_t done; /* callees of it walked so far */
 } open_computation;
 
 typedef struct computation_walk {
+  const ir_module *m;
+  bool eager;
   uint8_t *state; /* by computation id */
   open_computation *stack;
   uint32_t n_stack;
@@ -119,27 +121,33 @@ static ir_computation *callee(const ir_op *op, uint32_t i) {
 }
 
 static void open_one(computation_walk *w, ir_computation *c) {
+  if (!c || w->state[c->id] != NEW) return;
   w->state[c->id] = OPEN;
   w->stack[w->n_stack++] = (open_computation){c, c->first, 0};
 }
 
-/* The next callee of the computation on top, or NULL when it has no more. */
-static ir_computation *next_callee(open_computation *top) {
-  while (top->at) {
-    if (top->done < top->at->n_called) return callee(top->at, top->done++);
-    top->at = top->at->next;
+/* Opens what the computation on top calls next. XLA opens all callees of an op at once (eager), so that one named twice
+ * comes at its last place; where one of them calls another that is open already, the callee then ends up behind its
+ * caller. One at a time never goes wrong. */
+static void open_callees(computation_walk *w, open_computation *top) {
+  const ir_op *op = top->at;
+  if (w->eager) {
+    for (uint32_t i = op->n_called; i-- > 0;) open_one(w, callee(op, i));
+    top->at = op->next; /* `top` is still good: the stack has room for all computations and never moves */
+  } else if (top->done < op->n_called) {
+    open_one(w, callee(op, top->done++));
+  } else {
+    top->at = op->next;
     top->done = 0;
   }
-  return NULL;
 }
 
 static void walk_callees(computation_walk *w, ir_computation *root) {
   open_one(w, root);
   while (w->n_stack) {
     open_computation *top = &w->stack[w->n_stack - 1];
-    ir_computation *next = next_callee(top);
-    if (next) {
-      if (w->state[next->id] == NEW) open_one(w, next);
+    if (top->at) {
+      open_callees(w, top);
       continue;
     }
     w->n_stack--;
@@ -159,33 +167,49 @@ static void mark_called(const ir_module *m, uint8_t *called) {
   }
 }
 
-static void walk_computations(computation_walk *w, const ir_module *m, const uint8_t *called) {
-  IR_FOR_COMPUTATIONS(c, m) {
+static void walk_computations(computation_walk *w, bool eager, const uint8_t *called) {
+  memset(w->state, NEW, w->m->n_computation_ids);
+  w->eager = eager;
+  w->n_out = 0;
+  IR_FOR_COMPUTATIONS(c, w->m) {
     if (!called[c->id]) walk_callees(w, c);
   }
   /* Cyclic calls have no root; only a broken module has them. */
-  IR_FOR_COMPUTATIONS(c, m) {
-    if (w->state[c->id] == NEW) walk_callees(w, c);
+  IR_FOR_COMPUTATIONS(c, w->m) walk_callees(w, c);
+  assert(w->n_out == w->m->n_computations);
+}
+
+static bool has_callees_first(computation_walk *w) {
+  memset(w->state, NEW, w->m->n_computation_ids);
+  for (uint32_t i = 0; i < w->n_out; i++) {
+    IR_FOR_OPS(op, w->out[i]) {
+      for (uint32_t j = 0; j < op->n_called; j++) {
+        if (op->called[j] && w->state[op->called[j]->id] == NEW) return false;
+      }
+    }
+    w->state[w->out[i]->id] = DONE;
   }
-  assert(w->n_out == m->n_computations);
+  return true;
 }
 
 ir_computation **ir_computation_order(const ir_module *m, base_arena *arena, uint32_t *n) {
   assert(m && arena && n);
   base_alloc alloc = arena->alloc;
   size_t ids = m->n_computation_ids;
-  uint8_t *marks = base_malloc(alloc, 2 * ids);
-  computation_walk w = {.state = marks};
+  uint8_t *called = base_malloc(alloc, ids);
+  computation_walk w = {.m = m, .state = base_malloc(alloc, ids)};
   w.stack = base_malloc(alloc, m->n_computations * sizeof *w.stack);
   w.out = BASE_ARRAY(arena, ir_computation *, m->n_computations ? m->n_computations : 1);
-  bool ok = marks && w.stack && w.out;
+  bool ok = called && w.state && w.stack && w.out;
   if (ok) {
-    memset(marks, NEW, 2 * ids);
-    mark_called(m, marks + ids);
-    walk_computations(&w, m, marks + ids);
+    memset(called, 0, ids);
+    mark_called(m, called);
+    walk_computations(&w, true, called);
+    if (!has_callees_first(&w)) walk_computations(&w, false, called);
     *n = w.n_out;
   }
-  base_free(alloc, marks);
+  base_free(alloc, called);
+  base_free(alloc, w.state);
   base_free(alloc, w.stack);
   return ok ? w.out : NULL;
 }

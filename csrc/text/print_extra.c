@@ -306,7 +306,10 @@ static void write_async_part(text_printer *p, const ir_op *op) {
   const ir_attr *aliasing = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   const ir_op *start = text_async_start(p, op, &is_sugar);
   if (op->opcode != IR_OP_ASYNC_START) return;
-  if (thread && !is_default_string(thread)) write_common(p, op, IR_ATTR_ASYNC_THREAD);
+  if (thread && !is_default_string(thread)) {
+    write_key(p, "async_execution_thread");
+    text_put_raw_quoted(p->out, thread->v.str);
+  }
   if (is_sugar) write_wrapped_part(p, ir_root(start->called[0]), start);
   if (aliasing && !is_default_value(op, aliasing)) write_common(p, op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   text_write_called(p, op);
