@@ -1,5 +1,5 @@
 """Writes the pages that come from tables: ops.md from csrc/ir/ops.def, errors.md from csrc/base/errors.def, dtypes.md from
-csrc/base/dtypes.def. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
+csrc/base/dtypes.def, passes.md from csrc/opt/passes.def. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
 import pathlib
 import re
 import sys
@@ -85,7 +85,37 @@ def dtypes_page():
     return "\n".join(out) + "\n"
 
 
-PAGES = {"ops.md": ops_page, "errors.md": errors_page, "dtypes.md": dtypes_page}
+def split_arguments(text):
+    """The arguments of a macro call, at top level."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for i, c in enumerate(text):
+        if c == '"' and text[i - 1:i] != "\\":
+            quoted = not quoted
+        if quoted:
+            continue
+        depth += (c == "(") - (c == ")")
+        if c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return parts + [text[start:].strip()]
+
+
+def passes_page():
+    out = ["# Passes", "", "Generated from `csrc/opt/passes.def` by `docs/generate.py`. A pipeline is a list of passes with "
+           "their options,", "`dce,constant-folding{max-elements=1000 max-work=8}`, alone or inside `builtin.module(...)`.", ""]
+    for row in rows((ROOT / "csrc/opt/passes.def").read_text(), "PASS"):
+        name, _, options, doc = split_arguments(row)
+        out += [f"## {strings(name)}", "", strings(doc), ""]
+        options = re.sub(r"^OPTIONS", "", options)[1:-1]
+        for m in re.finditer(r"\b(BOOL|INT)\(", options):
+            p = split_arguments(balanced(options, m.end() - 1))
+            out.append(f"- `{strings(p[0])}` ({'true or false' if m[1] == 'BOOL' else 'a number'}, default {p[1]}): {strings(p[-1])}")
+        if options.strip():
+            out.append("")
+    return "\n".join(out)
+
+
+PAGES = {"ops.md": ops_page, "errors.md": errors_page, "dtypes.md": dtypes_page, "passes.md": passes_page}
 
 
 def main(check):

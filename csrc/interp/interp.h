@@ -95,8 +95,8 @@ int interp_tick(interp_ctx *ctx, uint64_t work);
  * Reducers, comparators, scatter and map bodies work on scalars. interp_apply runs `c` elementwise on n lanes at once:
  * args[i] is an array of n scalars of parameter i's type (dims ignored, dense), outs[j] receives the n results of
  * result j (a tuple root's elements, or the one root). Bodies of elementwise ops, constants, tuples, gte, broadcasts of
- * scalars are run vectorised; any other body is run lane by lane through interp_call; the results are the same. outs
- * must not overlap args. */
+ * scalars are run vectorised; any other body is run lane by lane through interp_call; the results are the same.
+ * outs[j] may be one of args, as a whole; otherwise nothing overlaps. */
 typedef struct interp_body interp_body; /* a computation prepared for this, once per op evaluation */
 XLAC_MUST_USE int interp_body_prepare(interp_ctx *ctx, const ir_computation *c, interp_body **out);
 void interp_body_free(interp_body *b);
@@ -104,6 +104,8 @@ XLAC_MUST_USE int interp_apply(interp_ctx *ctx, interp_body *b, int64_t n, const
 /* If the body is exactly root = op(param0, param1) of the given operands in either order where commutative: its opcode;
  * for compare bodies the opcode is COMPARE. Else IR_OP_INVALID. For fast paths that give the same bits. */
 ir_opcode interp_body_opcode(const interp_body *b);
+/* That op, for its attributes (a compare's direction and type), or NULL. */
+const ir_op *interp_body_op(const interp_body *b);
 
 /* --- values: value.c --- NULL / nonzero when out of memory (err filled through ctx). */
 interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims); /* data not zeroed */

@@ -1,6 +1,8 @@
 /* input_output_alias and buffer_donor against the entry: XLA's rules (HloInputOutputAliasConfig::Verify), with our words.
  * Donors are not range-checked by XLA; an index that names nothing can't be meant, so here it is an error. */
 #include "verify.h"
+#include <stdio.h>
+
 
 static int fail_entry(const ir_module *m, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
 static int fail_entry(const ir_module *m, xlac_error *err, const char *format, ...) {

@@ -32,6 +32,8 @@ static inline bool opt_in_edge(const opt_facts *f, const ir_op *op) {
 XLAC_MUST_USE bool opt_replace(ir_op *from, ir_op *to);
 void opt_remove(ir_op *op);
 bool opt_is_result(const ir_op *op);
+/* false once it has been removed. */
+static inline bool opt_is_linked(const ir_op *op) { return op->prev || op->parent->first == op; }
 /* The order to visit c's ops in: the schedule, or post-order. In `arena`; NULL when out of memory. */
 ir_op **opt_op_order(const ir_computation *c, base_arena *arena, uint32_t *n);
 /* By computation id, 1 where the entry reaches it. In `arena`; NULL when out of memory. */

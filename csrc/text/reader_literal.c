@@ -325,7 +325,7 @@ static int finish_tuple(text_reader *r, const ir_type *type, uint32_t first, con
   if (!type) {
     for (uint32_t i = 0; i < n; i++)
       if (!BASE_VEC_PUSH(r->alloc, &r->types, r->literals.items[first + i]->type)) return text_no_memory(r);
-    type = ir_tuple(r->m, n, r->types.items ? r->types.items + first_type : NULL);
+    type = ir_tuple(r->m, n, r->types.items + first_type);
     r->types.n = first_type;
   }
   r->literals.n = first;

@@ -18,8 +18,7 @@ int text_read_index_path(text_reader *r, const ir_ints **out) {
     if (!text_eat(&r->lx, ',')) break;
   }
   TRY(text_want(r, '}', "after a tuple index"));
-  *out = ir_ints_make(r->m, r->ints.n - first, r->ints.items + first);
-  r->ints.n = first;
+  *out = text_make_ints(r, first);
   return *out ? 0 : text_no_memory(r);
 }
 

@@ -1,0 +1,29 @@
+/* Integer functions that the expressions of ops.def use. Pure. */
+#ifndef XLAC_BASE_MATH_INT_H
+#define XLAC_BASE_MATH_INT_H
+
+#include <stdint.h>
+
+__extension__ typedef __int128 math_i128;
+__extension__ typedef unsigned __int128 math_u128;
+
+/* x to the y, modulo 2^64. */
+static inline uint64_t int_pow(uint64_t x, uint64_t y) {
+  uint64_t r = 1;
+  for (; y; y >>= 1, x *= x) {
+    if (y & 1) r *= x;
+  }
+  return r;
+}
+
+static inline unsigned int_clz(uint64_t x, unsigned bits) {
+  return x ? (unsigned)__builtin_clzll(x) - (64 - bits) : bits;
+}
+
+static inline int int_popcount(uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555;
+  x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+  return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* Dimension numbers to offset lists. */
+#include "dot_plan.h"
+
+static void list_add(interp_dim_list *out, const interp_value *v, const int64_t *strides, int64_t d) {
+  assert(d >= 0 && d < v->rank && out->n < IR_MAX_RANK);
+  out->dims[out->n] = v->dims[d];
+  out->strides[out->n] = strides[d];
+  out->source[out->n++] = d;
+  out->count *= v->dims[d];
+}
+
+void interp_dims_listed(const interp_value *v, const ir_ints *list, interp_dim_list *out) {
+  int64_t strides[IR_MAX_RANK];
+  interp_strides(v->rank, v->dims, strides);
+  out->n = 0;
+  out->count = 1;
+  for (uint32_t i = 0; i < list->n; i++) list_add(out, v, strides, list->v[i]);
+}
+
+void interp_dims_other(const interp_value *v, const ir_ints *a, const ir_ints *b, const ir_ints *c,
+                       interp_dim_list *out) {
+  int64_t strides[IR_MAX_RANK];
+  interp_strides(v->rank, v->dims, strides);
+  out->n = 0;
+  out->count = 1;
+  for (uint32_t d = 0; d < v->rank; d++) {
+    bool named = interp_position(a, d) >= 0 || interp_position(b, d) >= 0 || (c && interp_position(c, d) >= 0);
+    if (!named) list_add(out, v, strides, d);
+  }
+}
+
+static int check_pairs(interp_ctx *ctx, const ir_op *op, const interp_dim_list *l, const interp_dim_list *r,
+                       const char *what) {
+  assert(l->n == r->n);
+  for (uint32_t i = 0; i < l->n; i++)
+    if (l->dims[i] != r->dims[i])
+      return interp_fail(ctx, op, XLAC_E_EVAL, "%s dimension %u has %lld elements on the left and %lld on the right",
+                         what, i, (long long)l->dims[i], (long long)r->dims[i]);
+  return 0;
+}
+
+static int64_t *take(int64_t **at, int64_t n) {
+  int64_t *p = *at;
+  *at += n;
+  return p;
+}
+
+static int plan_offsets(interp_ctx *ctx, interp_dot_plan *p) {
+  int64_t b = p->left_batch.count, m = p->left_free.count, n = p->right_free.count, k = p->left_contracting.count;
+  int64_t *at = p->offsets = INTERP_SCRATCH(ctx, int64_t, 2 * (b + m + n + k));
+  if (!at) return interp_failed(ctx);
+  interp_offsets(p->left_batch.n, p->left_batch.dims, p->left_batch.strides, p->left_b = take(&at, b));
+  interp_offsets(p->right_batch.n, p->right_batch.dims, p->right_batch.strides, p->right_b = take(&at, b));
+  interp_offsets(p->left_free.n, p->left_free.dims, p->left_free.strides, p->left_m = take(&at, m));
+  interp_offsets(p->left_contracting.n, p->left_contracting.dims, p->left_contracting.strides,
+                 p->left_k = take(&at, k));
+  interp_offsets(p->left_contracting.n, p->left_contracting.dims, p->right_contracting.strides,
+                 p->right_k = take(&at, k));
+  interp_offsets(p->right_free.n, p->right_free.dims, p->right_free.strides, p->right_n = take(&at, n));
+  p->out_m = take(&at, m);
+  p->out_n = take(&at, n);
+  for (int64_t i = 0; i < m; i++) p->out_m[i] = i * n;
+  for (int64_t j = 0; j < n; j++) p->out_n[j] = j;
+  return 0;
+}
+
+int interp_dot_plan_begin(interp_ctx *ctx, const ir_op *op, interp_value *left, interp_value *right, base_dtype dtype,
+                          const ir_ints *group, interp_dot_plan *p) {
+  const ir_ints *lb = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *rb = ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS);
+  const ir_ints *lc = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
+  const ir_ints *rc = ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS);
+  memset(p, 0, sizeof *p);
+  p->dtype = dtype;
+  p->left = interp_as(ctx, left, dtype);
+  p->right = interp_as(ctx, right, dtype);
+  if (!p->left || !p->right) return interp_failed(ctx);
+  interp_dims_listed(left, lb, &p->left_batch);
+  interp_dims_listed(right, rb, &p->right_batch);
+  interp_dims_listed(left, lc, &p->left_contracting);
+  interp_dims_listed(right, rc, &p->right_contracting);
+  interp_dims_other(left, lb, lc, NULL, &p->left_free);
+  interp_dims_other(right, rb, rc, group, &p->right_free);
+  TRY(check_pairs(ctx, op, &p->left_batch, &p->right_batch, "batch"));
+  TRY(check_pairs(ctx, op, &p->left_contracting, &p->right_contracting, "contracting"));
+  return plan_offsets(ctx, p);
+}
+
+void interp_dot_plan_end(interp_ctx *ctx, interp_dot_plan *p) {
+  interp_release(p->left);
+  interp_release(p->right);
+  interp_scratch_free(ctx, p->offsets);
+  memset(p, 0, sizeof *p);
+}
+
+uint32_t interp_dot_dims(const interp_dot_plan *p, int64_t *dims) {
+  const interp_dim_list *parts[3] = {&p->left_batch, &p->left_free, &p->right_free};
+  uint32_t n = 0;
+  for (int i = 0; i < 3; i++)
+    for (uint32_t d = 0; d < parts[i]->n; d++) dims[n++] = parts[i]->dims[d];
+  assert(n <= IR_MAX_RANK);
+  return n;
+}
+
+/* The product with its sides exchanged, which gives the same sums: the kernel wants many columns. */
+static void exchange_sides(interp_matmul *mm) {
+  interp_matmul t = *mm;
+  mm->m = t.n;
+  mm->n = t.m;
+  mm->left = t.right;
+  mm->right = t.left;
+  mm->left_m = t.right_n;
+  mm->left_k = t.right_k;
+  mm->right_k = t.left_k;
+  mm->right_n = t.left_m;
+  mm->out_m = t.out_n;
+  mm->out_n = t.out_m;
+}
+
+int interp_dot_run(interp_ctx *ctx, const interp_dot_plan *p, void *out) {
+  int64_t m = p->left_free.count, n = p->right_free.count, bytes = (int64_t)base_dtype_bytes(p->dtype);
+  interp_matmul mm = {.dtype = p->dtype,
+                      .m = m,
+                      .n = n,
+                      .k = p->left_contracting.count,
+                      .left_m = p->left_m,
+                      .left_k = p->left_k,
+                      .right_k = p->right_k,
+                      .right_n = p->right_n,
+                      .out_m = p->out_m,
+                      .out_n = p->out_n};
+  bool exchange = n < 8 && m > n;
+  if (exchange) exchange_sides(&mm);
+  TRY(interp_matmul_begin(ctx, &mm));
+  int status = 0;
+  for (int64_t b = 0; b < p->left_batch.count && status == 0; b++) {
+    const char *left = (const char *)p->left->data + p->left_b[b] * bytes;
+    const char *right = (const char *)p->right->data + p->right_b[b] * bytes;
+    mm.left = exchange ? right : left;
+    mm.right = exchange ? left : right;
+    mm.out = (char *)out + b * m * n * bytes;
+    status = interp_matmul_run(ctx, &mm);
+  }
+  interp_matmul_end(ctx, &mm);
+  return status;
+}

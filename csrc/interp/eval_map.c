@@ -1,0 +1,54 @@
+/* map and scan: a called computation along an array. */
+#include "arrays.h"
+
+enum { MAP_LANES = 1 << 14 };
+
+static int map_lanes(interp_ctx *ctx, const ir_op *op, interp_body *body, interp_value *const *x, interp_value *r,
+                     const void **args) {
+  for (int64_t at = 0; at < r->count; at += MAP_LANES) {
+    int64_t n = interp_min(MAP_LANES, r->count - at);
+    for (uint32_t i = 0; i < op->n_operands; i++)
+      args[i] = (const char *)x[i]->data + at * (int64_t)base_dtype_bytes(x[i]->dtype);
+    void *to = (char *)r->data + at * (int64_t)base_dtype_bytes(r->dtype);
+    TRY(interp_apply(ctx, body, n, args, &to));
+    TRY(interp_tick(ctx, (uint64_t)n));
+  }
+  return 0;
+}
+
+/* Operands in the types of the computation's parameters, all of the same actual size. */
+static int map_operands(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **x) {
+  const ir_computation *c = op->called[0];
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    if (operands[i]->count != operands[0]->count)
+      return interp_fail(ctx, op, XLAC_E_EVAL, "operand %u has %lld elements, operand 0 has %lld", i,
+                         (long long)operands[i]->count, (long long)operands[0]->count);
+    if (!(x[i] = interp_as(ctx, operands[i], c->params[i]->type->dtype))) return interp_failed(ctx);
+  }
+  return 0;
+}
+
+int interp_eval_map(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  const ir_computation *c = op->called[0];
+  uint32_t n = op->n_operands;
+  if (c->n_params != n || n == 0 || !ir_is_scalar(ir_root(c)->type))
+    return interp_fail(ctx, op, XLAC_E_EVAL, "%s does not make an element of %u", c->name->s, n);
+  interp_body *body = NULL;
+  interp_value *r = NULL, **x = INTERP_SCRATCH(ctx, interp_value *, n);
+  const void **args = INTERP_SCRATCH(ctx, const void *, n);
+  int status = x && args ? 0 : interp_failed(ctx);
+  if (x) memset(x, 0, n * sizeof *x);
+  if (status == 0) status = map_operands(ctx, op, operands, x);
+  if (status == 0) status = interp_body_prepare(ctx, c, &body);
+  if (status == 0) {
+    r = interp_array(ctx, ir_root(c)->type->dtype, operands[0]->rank, operands[0]->dims);
+    status = r ? map_lanes(ctx, op, body, x, r, args) : interp_failed(ctx);
+  }
+  if (body) interp_body_free(body);
+  if (x) interp_release_all(n, x);
+  interp_scratch_free(ctx, x);
+  interp_scratch_free(ctx, args);
+  if (status == 0) return interp_finish(ctx, op->type->dtype, r, out);
+  interp_release(r);
+  return status;
+}
