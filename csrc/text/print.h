@@ -78,10 +78,12 @@ bool text_is_json_dict(const char *s, size_t n); /* one braced object and nothin
 
 /* print_iota.c: "<=[2,4]T(1,0)" in its shortest form. perm may be NULL. */
 void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n);
+/* The same without "<="; returns how many dimensions were left, 1 when the list is 0, 1, 2, ... */
+uint32_t text_put_iota_dims(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n);
 
-/* print_mesh.c: the groups of devices that mesh axes stand for; false, and nothing written, when the text is not
- * understood. */
-bool text_put_mesh_groups(base_text *out, const base_istr *text);
+/* print_mesh.c: groups given by mesh axes, in XLA's spelling or, when `expand`, as lists of devices; false, and nothing
+ * written, when the text is not understood. */
+bool text_put_mesh_groups(base_text *out, const base_istr *text, bool expand);
 
 /* print_type.c */
 void text_write_type(text_printer *p, const ir_type *t); /* with layouts, through the cache */
