@@ -1,14 +1,16 @@
 /* Zero-filled values of any type: contexts of async ops, results nobody sends to. */
 #include "interp.h"
 
-static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t depth);
+enum { ZEROS_MAX_PARTS = 1 << 20 }; /* a short text can nest tuples so that they double at each level */
 
-static interp_value *zeros_tuple(interp_ctx *ctx, const ir_type *t, uint32_t depth) {
+static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t depth, uint32_t *parts);
+
+static interp_value *zeros_tuple(interp_ctx *ctx, const ir_type *t, uint32_t depth, uint32_t *parts) {
   interp_value **elements = base_malloc(ctx->options.alloc, (size_t)t->n_elements * sizeof *elements);
   interp_value *v = NULL;
   uint32_t n = 0;
   if (elements) {
-    while (n < t->n_elements && (elements[n] = zeros_at_depth(ctx, t->elements[n], depth + 1))) n++;
+    while (n < t->n_elements && (elements[n] = zeros_at_depth(ctx, t->elements[n], depth + 1, parts))) n++;
     if (n == t->n_elements) v = interp_tuple(ctx, n, elements);
     for (uint32_t i = 0; i < n; i++) interp_release(elements[i]);
   }
@@ -17,9 +19,9 @@ static interp_value *zeros_tuple(interp_ctx *ctx, const ir_type *t, uint32_t dep
 }
 
 /* Types nest no deeper than the reader allows, some hundreds; the limit here only guards hand-made ones. */
-static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t depth) {
-  if (depth > 4096) return NULL;
-  if (t->kind == IR_TYPE_TUPLE) return zeros_tuple(ctx, t, depth);
+static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t depth, uint32_t *parts) {
+  if (depth > 4096 || ++*parts > ZEROS_MAX_PARTS) return NULL;
+  if (t->kind == IR_TYPE_TUPLE) return zeros_tuple(ctx, t, depth, parts);
   if (t->kind == IR_TYPE_BUFFER && t->inner) t = t->inner;
   if (t->kind != IR_TYPE_TENSOR) return interp_token(ctx);
   for (uint32_t d = 0; d < t->rank; d++)
@@ -29,4 +31,7 @@ static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t 
   return v;
 }
 
-interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t) { return zeros_at_depth(ctx, t, 0); }
+interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t) {
+  uint32_t parts = 0;
+  return zeros_at_depth(ctx, t, 0, &parts);
+}

@@ -53,7 +53,7 @@ static int dce_all(dce_run *d, ir_module *m, xlac_error *err) {
     IR_FOR_OPS(op, c) dead += !d->live[op->id];
     if (dead) TRY(dce_sweep(d, c, err));
   }
-  uint8_t *reachable = opt_reachable(m, &d->facts.arena);
+  uint8_t *reachable = opt_reachable(m, NULL, 0, &d->facts.arena);
   if (!reachable) return base_oom(err, "dce");
   for (ir_computation *c = m->first, *next; c; c = next) {
     next = c->next;

@@ -81,12 +81,23 @@ ir_op **opt_op_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
   return order;
 }
 
-uint8_t *opt_reachable(const ir_module *m, base_arena *arena) {
+bool opt_sort_ops(ir_computation *c, base_arena *arena) {
+  uint32_t n = 0;
+  if (c->module->config.is_scheduled) return true;
+  ir_op **order = ir_post_order(c, arena, &n);
+  for (uint32_t i = 0; order && i < n; i++) ir_op_move(order[i], NULL);
+  return order != NULL;
+}
+
+uint8_t *opt_reachable(const ir_module *m, const uint8_t *roots, uint32_t n_roots, base_arena *arena) {
   uint8_t *seen = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
   const ir_computation **stack = BASE_ARRAY(arena, const ir_computation *, (size_t)m->n_computations + 1);
   if (!seen || !stack) return NULL;
   uint32_t n = 0;
-  if (m->entry) seen[m->entry->id] = 1, stack[n++] = m->entry;
+  for (const ir_computation *c = m->first; c; c = c->next) {
+    bool is_root = c == m->entry || (roots && c->id < n_roots && !roots[c->id]);
+    if (is_root) seen[c->id] = 1, stack[n++] = c;
+  }
   while (n) {
     const ir_computation *c = stack[--n];
     IR_FOR_OPS(op, c) {

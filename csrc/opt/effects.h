@@ -36,7 +36,10 @@ bool opt_is_result(const ir_op *op);
 static inline bool opt_is_linked(const ir_op *op) { return op->prev || op->parent->first == op; }
 /* The order to visit c's ops in: the schedule, or post-order. In `arena`; NULL when out of memory. */
 ir_op **opt_op_order(const ir_computation *c, base_arena *arena, uint32_t *n);
-/* By computation id, 1 where the entry reaches it. In `arena`; NULL when out of memory. */
-uint8_t *opt_reachable(const ir_module *m, base_arena *arena);
+/* Puts an unscheduled computation's list in post-order: the order its text would give it. false when out of memory. */
+XLAC_MUST_USE bool opt_sort_ops(ir_computation *c, base_arena *arena);
+/* By computation id, 1 where the entry or a computation of `roots` reaches it. roots: n_roots bytes by id, 0 where the
+ * computation is one; may be NULL. In `arena`; NULL when out of memory. */
+uint8_t *opt_reachable(const ir_module *m, const uint8_t *roots, uint32_t n_roots, base_arena *arena);
 
 #endif

@@ -5,6 +5,8 @@
 #include "effects.h"
 #include "pass.h"
 
+enum { FLAT_MAX_LEAVES = 1 << 20 };
+
 /* The leaves of a tuple-typed value: ops of other types, in depth-first order; NULL until somebody asks. */
 typedef struct flat_leaves {
   ir_op **items;
@@ -19,6 +21,8 @@ typedef struct flat_run {
   const ir_type **was;   /* by op id: the type before the pass */
   flat_leaves *leaves;   /* by op id, tuple-typed ones */
   ir_op **tuple_of;      /* by op id: its leaves as a flat tuple, once made */
+  base_map counts;       /* type -> its number of leaves */
+  bool out_of_memory;
   xlac_error *err;
 } flat_run;
 
@@ -82,18 +86,22 @@ static void flat_collect(const ir_type *t, const ir_type **out, uint32_t *n) {
   for (uint32_t i = 0; i < t->n_elements; i++) flat_collect(t->elements[i], out, n);
 }
 
-/* ir_type_leaves, but empty tuples have none. */
-static uint32_t flat_count(const ir_type *t) {
+/* Leaves of a type; empty tuples have none. A short text can nest tuples so that they double at each level, so counts are kept
+ * by type and stop at FLAT_MAX_LEAVES + 1. */
+static uint32_t flat_count(flat_run *r, const ir_type *t) {
+  uint64_t n = 0;
   if (!ir_is_tuple(t)) return 1;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < t->n_elements; i++) n += flat_count(t->elements[i]);
-  return n;
+  if (base_map_get(&r->counts, base_key(t), &n)) return (uint32_t)n;
+  for (uint32_t i = 0; i < t->n_elements; i++) n += flat_count(r, t->elements[i]);
+  if (n > FLAT_MAX_LEAVES) n = FLAT_MAX_LEAVES + 1;
+  r->out_of_memory = !base_map_set(&r->counts, base_key(t), n) || r->out_of_memory;
+  return (uint32_t)n;
 }
 
 /* NULL when out of memory. */
 static const ir_type *flat_type(flat_run *r, const ir_type *t) {
   if (flat_is_flat(t)) return t;
-  const ir_type **leaves = BASE_ARRAY(&r->facts.arena, const ir_type *, (size_t)flat_count(t) + 1);
+  const ir_type **leaves = BASE_ARRAY(&r->facts.arena, const ir_type *, (size_t)flat_count(r, t) + 1);
   uint32_t n = 0;
   if (!leaves) return NULL;
   flat_collect(t, leaves, &n);
@@ -146,7 +154,7 @@ static bool flat_leaves_of_tuple(flat_run *r, ir_op *op, flat_leaves *out) {
 /* Of an op that makes a tuple otherwise: by elements, and elements of those where it stays nested. */
 static bool flat_leaves_of_producer(flat_run *r, ir_op *op, flat_leaves *out) {
   for (uint32_t i = 0; i < op->type->n_elements; i++) {
-    if (flat_count(op->type->elements[i]) == 0) continue;
+    if (flat_count(r, op->type->elements[i]) == 0) continue;
     ir_op *element = flat_element(r, op, i);
     if (!element) return false;
     if (!ir_is_tuple(element->type)) {
@@ -165,8 +173,8 @@ static bool flat_leaves_of_element(flat_run *r, ir_op *op, flat_leaves *out) {
   flat_leaves *all = flat_leaves_of(r, tuple);
   uint32_t skip = 0;
   if (!all) return false;
-  for (int64_t i = 0; i < index; i++) skip += flat_count(t->elements[i]);
-  out->n = flat_count(t->elements[index]);
+  for (int64_t i = 0; i < index; i++) skip += flat_count(r, t->elements[i]);
+  out->n = flat_count(r, t->elements[index]);
   assert(skip + out->n <= all->n);
   if (out->n) memcpy(out->items, all->items + skip, out->n * sizeof *out->items);
   return true;
@@ -178,7 +186,7 @@ static flat_leaves *flat_leaves_of(flat_run *r, ir_op *op) {
   assert(op->id < r->facts.n_ids);
   flat_leaves *l = &r->leaves[op->id];
   if (l->items) return l;
-  flat_leaves found = {BASE_ARRAY(&r->facts.arena, ir_op *, (size_t)flat_count(flat_was(r, op)) + 1), 0};
+  flat_leaves found = {BASE_ARRAY(&r->facts.arena, ir_op *, (size_t)flat_count(r, flat_was(r, op)) + 1), 0};
   if (!found.items) return NULL;
   bool ok = op->opcode == IR_OP_TUPLE               ? flat_leaves_of_tuple(r, op, &found)
             : op->opcode == IR_OP_GET_TUPLE_ELEMENT ? flat_leaves_of_element(r, op, &found)
@@ -217,11 +225,14 @@ static ir_op *flat_nest(flat_run *r, const ir_type *t, ir_op *const *leaves, uin
   return tuple;
 }
 
-/* Whether op still has its old value: elements of ops that make unchanged tuples do, tuples of no tuples do. */
+/* Whether op still has its old value: elements of ops that make unchanged tuples do, and tuples of such. */
 static bool flat_stays(const flat_run *r, const ir_op *op) {
-  bool plain = op->opcode == IR_OP_TUPLE;
-  for (uint32_t i = 0; plain && i < op->n_operands; i++) plain = !ir_is_tuple(flat_was(r, ir_operand(op, i)));
-  if (op->opcode == IR_OP_TUPLE) return plain;
+  bool stays = true;
+  if (op->opcode == IR_OP_TUPLE) {
+    for (uint32_t i = 0; stays && i < op->n_operands; i++)
+      stays = !ir_is_tuple(flat_was(r, ir_operand(op, i))) || flat_stays(r, ir_operand(op, i));
+    return stays;
+  }
   while (op->opcode == IR_OP_GET_TUPLE_ELEMENT) op = ir_operand(op, 0);
   return op->opcode != IR_OP_TUPLE && op->type == flat_was(r, op);
 }
@@ -252,7 +263,7 @@ static int flat_visit_element(flat_run *r, ir_op *op) {
   flat_leaves *l = flat_leaves_of(r, tuple);
   uint32_t at = 0;
   if (!l) return flat_oom(r);
-  for (int64_t i = 0; i < index; i++) at += flat_count(t->elements[i]);
+  for (int64_t i = 0; i < index; i++) at += flat_count(r, t->elements[i]);
   assert(at < l->n && l->items[at] != op);
   ir_op *leaf = l->items[at];
   bool is_new = leaf->opcode == IR_OP_GET_TUPLE_ELEMENT && leaf->id >= r->facts.n_ids;
@@ -348,7 +359,19 @@ static int flat_computation(flat_run *r, ir_computation *c) {
   return 0;
 }
 
+static int flat_check_sizes(flat_run *r) {
+  IR_FOR_COMPUTATIONS(c, r->m) {
+    IR_FOR_OPS(op, c) {
+      if (flat_count(r, op->type) <= FLAT_MAX_LEAVES) continue;
+      return base_fail_at(r->err, XLAC_E_TOO_LARGE, op->line, op->col, op->name->s,
+                          "a tuple of more than %d arrays can't be taken apart", FLAT_MAX_LEAVES);
+    }
+  }
+  return r->out_of_memory ? flat_oom(r) : 0;
+}
+
 static int flat_all(flat_run *r) {
+  TRY(flat_check_sizes(r));
   base_arena *arena = &r->facts.arena;
   size_t ids = (size_t)r->facts.n_ids + 1, computations = (size_t)r->m->n_computation_ids + 1;
   r->set_of = BASE_ARRAY(arena, uint32_t, computations);
@@ -366,7 +389,9 @@ int opt_flatten_tuples(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   flat_run r = {.m = m, .err = err};
   TRY(opt_facts_make(&r.facts, m, err));
+  base_map_init(&r.counts, m->alloc);
   int status = flat_all(&r);
+  base_map_free(&r.counts);
   opt_facts_free(&r.facts);
   return status;
 }

@@ -137,13 +137,13 @@ static uint8_t *inline_wrapped(const inline_run *r) {
   return wrapped;
 }
 
-/* Removes what the entry reached before and does not reach now. */
+/* Removes what the entry reached before and nobody reaches now. What it never reached stays, with all that it calls. */
 static int inline_sweep(inline_run *r, const uint8_t *before, uint32_t n_before) {
-  uint8_t *now = opt_reachable(r->m, &r->arena);
+  uint8_t *now = opt_reachable(r->m, before, n_before, &r->arena);
   if (!now) return inline_oom(r);
   for (ir_computation *c = r->m->first, *next; c; c = next) {
     next = c->next;
-    if (!now[c->id] && (c->id >= n_before || before[c->id])) ir_computation_remove(c);
+    if (!now[c->id]) ir_computation_remove(c);
   }
   return 0;
 }
@@ -151,7 +151,7 @@ static int inline_sweep(inline_run *r, const uint8_t *before, uint32_t n_before)
 static int inline_all(inline_run *r) {
   uint32_t n = 0, n_before = r->m->n_computation_ids;
   ir_computation **order = ir_computation_order(r->m, &r->arena, &n);
-  uint8_t *wrapped = inline_wrapped(r), *before = opt_reachable(r->m, &r->arena);
+  uint8_t *wrapped = inline_wrapped(r), *before = opt_reachable(r->m, NULL, 0, &r->arena);
   if (!order || !wrapped || !before) return inline_oom(r);
   for (uint32_t i = 0; i < n; i++) r->n_ops += order[i]->n_ops;
   for (uint32_t i = 0; i < n; i++)

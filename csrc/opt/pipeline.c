@@ -1,7 +1,8 @@
 /* The pipeline syntax and its run. The text is read whole before anything runs. */
-#include "pass.h"
-
 #include <stdio.h>
+
+#include "effects.h"
+#include "pass.h"
 
 #define PASS(name_, fn_, options_, doc_) extern opt_pass_fn fn_;
 #include "passes.def"
@@ -206,11 +207,22 @@ int opt_check_pipeline(const char *text, size_t n, base_alloc alloc, xlac_error 
   return status;
 }
 
+/* Ops in the order their text would give them, so that printing, reading and printing again gives the same text. */
+static int pipeline_sort(ir_module *m, xlac_error *err) {
+  base_arena scratch;
+  base_arena_init(&scratch, m->alloc);
+  bool ok = true;
+  for (ir_computation *c = m->first; c && ok; c = c->next) ok = opt_sort_ops(c, &scratch);
+  base_arena_free(&scratch);
+  return ok ? 0 : base_oom(err, "a pass");
+}
+
 static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options, xlac_error *err) {
   if (!m->verified) TRY(ir_verify(m, NULL, err));
   for (uint32_t i = 0; i < steps->n; i++) {
     const opt_args *step = &steps->items[i];
     TRY(step->pass->fn(m, step, err));
+    if (!m->verified) TRY(pipeline_sort(m, err));
     if (options && options->after) TRY(options->after(options->ctx, step->pass->name, i, m, err));
     if (options && options->verify_each && !m->verified) {
       int status = ir_verify(m, NULL, err);

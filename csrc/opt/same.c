@@ -98,9 +98,22 @@ static bool same_computations(const same_classes *s, const ir_computation *a, co
   return true;
 }
 
+/* Parameters by number, then the other ops in post-order. */
+static ir_op **same_order(const same_classes *s, const ir_computation *c, uint32_t *n) {
+  ir_op **order = ir_post_order(c, s->arena, n), **places = BASE_ARRAY(s->arena, ir_op *, (size_t)c->n_ops + 1);
+  if (!order || !places) return NULL;
+  uint32_t at = c->n_params;
+  for (uint32_t i = 0; i < *n; i++) {
+    bool is_param = order[i]->opcode == IR_OP_PARAMETER;
+    places[is_param ? (uint32_t)order[i]->u.number : at++] = order[i];
+  }
+  assert(at == *n);
+  return places;
+}
+
 bool same_classify(same_classes *s, ir_computation *c) {
   uint32_t n = 0, n_other = 0;
-  ir_op **order = ir_post_order(c, s->arena, &n);
+  ir_op **order = same_order(s, c, &n);
   if (!order) return false;
   uint64_t h = c->n_params;
   for (uint32_t i = 0; i < n; i++) s->number[order[i]->id] = i;
@@ -109,7 +122,7 @@ bool same_classify(same_classes *s, ir_computation *c) {
   uint64_t first = 0;
   bool met = base_map_get(&s->by_hash, h, &first);
   for (ir_computation *k = met ? (ir_computation *)(uintptr_t)first : NULL; k; k = s->other[k->id]) {
-    ir_op **other = ir_post_order(k, s->arena, &n_other);
+    ir_op **other = same_order(s, k, &n_other);
     if (!other) return false;
     if (!same_computations(s, c, k, order, other)) continue;
     s->class_of[c->id] = k->id;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { DEFAULT_DEPTH = 256, MIN_BUDGET = 64 << 20 };
+enum { DEFAULT_DEPTH = 256, MIN_BUDGET = 64 << 20, FIRST_STACK = 64 };
 
 int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char *text, size_t n,
                      const text_parse_options *options, xlac_error *err) {
@@ -18,7 +18,10 @@ int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char 
   base_map_init(&r->wrapped_by, alloc);
   base_map_init(&r->tree_sizes, alloc);
   if (n >= UINT32_MAX) return base_fail(err, XLAC_E_TOO_LARGE, "a text of %zu bytes; at most 4 GiB can be read", n);
-  if (!text_lexer_open(&r->lx, alloc, text, n)) return base_oom(err, "the text");
+  /* Stacks that are never NULL need no special case where a list is empty. */
+  if (!text_lexer_open(&r->lx, alloc, text, n) || !BASE_VEC_RESERVE(alloc, &r->ints, FIRST_STACK) ||
+      !BASE_VEC_RESERVE(alloc, &r->types, FIRST_STACK))
+    return base_oom(err, "the text");
   return 0;
 }
 
@@ -218,11 +221,16 @@ int text_read_ints(text_reader *r, char open, char separator, char close, uint32
   return text_want(r, close, "after a list of integers");
 }
 
+const ir_ints *text_make_ints(text_reader *r, uint32_t from) {
+  uint32_t n = r->ints.n - from;
+  r->ints.n = from;
+  return ir_ints_make(r->m, n, r->ints.items + from);
+}
+
 int text_read_int_list(text_reader *r, const ir_ints **out) {
   uint32_t from;
   TRY(text_read_ints(r, '{', ',', '}', &from));
-  *out = ir_ints_make(r->m, r->ints.n - from, r->ints.items + from);
-  r->ints.n = from;
+  *out = text_make_ints(r, from);
   return *out ? 0 : text_no_memory(r);
 }
 

@@ -129,6 +129,8 @@ XLAC_MUST_USE int text_read_ints(text_reader *r, char open, char separator, char
 XLAC_MUST_USE int text_read_int_list(text_reader *r, const ir_ints **out);
 XLAC_MUST_USE int text_read_int_lists(text_reader *r, const ir_int_lists **out);
 XLAC_MUST_USE int text_push_int(text_reader *r, int64_t v);
+/* r->ints from `from` on as a list; dropped there. NULL when out of memory. */
+const ir_ints *text_make_ints(text_reader *r, uint32_t from);
 /* A copy of r->ints from `from` on, which is then dropped. NULL when empty or out of memory (*ok false). */
 const int64_t *text_take_ints(text_reader *r, uint32_t from, bool *ok);
 

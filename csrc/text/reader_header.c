@@ -191,8 +191,7 @@ static int read_bool_list(text_reader *r, const ir_ints **out) {
     if (!list || !text_eat(&r->lx, ',')) break;
   }
   if (list) TRY(text_want(r, '}', "after a list of true and false"));
-  *out = ir_ints_make(r->m, r->ints.n - first, r->ints.items + first);
-  r->ints.n = first;
+  *out = text_make_ints(r, first);
   return *out ? 0 : text_no_memory(r);
 }
 

@@ -149,6 +149,12 @@ static int read_real(text_reader *r, base_dtype t, void *to) {
   return 0;
 }
 
+/* As XLA does: where the real part is a NaN the imaginary part becomes the same one. */
+static void spread_nan(base_dtype part, uint8_t *to) {
+  size_t size = base_dtype_bytes(part);
+  if (__builtin_isnan(base_load_f64(part, to))) memcpy(to + size, to, size);
+}
+
 static int read_complex(text_reader *r, base_dtype t, uint8_t *to) {
   base_dtype part = base_dtype_real_part(t);
   TRY(text_want(r, '(', "before the real part of a complex number"));
@@ -158,6 +164,7 @@ static int read_complex(text_reader *r, base_dtype t, uint8_t *to) {
   TRY(read_real(r, part, to + base_dtype_bytes(part)));
   text_skip(&r->lx);
   if (*r->lx.p != ')') return text_expected(r, XLAC_E_BAD_LITERAL, "')' after a complex number");
+  spread_nan(part, to);
   r->lx.p++;
   return 0;
 }
@@ -318,7 +325,7 @@ static int finish_tuple(text_reader *r, const ir_type *type, uint32_t first, con
   if (!type) {
     for (uint32_t i = 0; i < n; i++)
       if (!BASE_VEC_PUSH(r->alloc, &r->types, r->literals.items[first + i]->type)) return text_no_memory(r);
-    type = ir_tuple(r->m, n, r->types.items ? r->types.items + first_type : NULL);
+    type = ir_tuple(r->m, n, r->types.items + first_type);
     r->types.n = first_type;
   }
   r->literals.n = first;

@@ -234,7 +234,7 @@ static int read_tensor(text_reader *r, base_dtype dtype, const char *at, const i
   }
   r->ints.n = first;
   xlac_error why = {0};
-  *out = ir_tensor(r->m, dtype, rank, r->ints.items ? r->ints.items + first : NULL, dynamic, layout, &why);
+  *out = ir_tensor(r->m, dtype, rank, r->ints.items + first, dynamic, layout, &why);
   return *out ? 0 : text_fail(r, at, why.code ? (base_code)why.code : XLAC_E_OUT_OF_MEMORY, "%s", why.message);
 }
 
@@ -250,7 +250,7 @@ static int read_tuple(text_reader *r, const ir_type **out) {
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, ')', "after a tuple's elements"));
-  *out = ir_tuple(r->m, r->types.n - first, r->types.items ? r->types.items + first : NULL);
+  *out = ir_tuple(r->m, r->types.n - first, r->types.items + first);
   r->types.n = first;
   r->depth--;
   return *out ? 0 : text_no_memory(r);

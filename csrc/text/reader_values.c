@@ -18,8 +18,7 @@ int text_read_index_path(text_reader *r, const ir_ints **out) {
     if (!text_eat(&r->lx, ',')) break;
   }
   TRY(text_want(r, '}', "after a tuple index"));
-  *out = ir_ints_make(r->m, r->ints.n - first, r->ints.items + first);
-  r->ints.n = first;
+  *out = text_make_ints(r, first);
   return *out ? 0 : text_no_memory(r);
 }
 
@@ -96,27 +95,42 @@ static int read_int32(text_reader *r, int64_t *out) {
   return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%lld is beyond 32 bits", (long long)*out);
 }
 
+/* {1,2}: kept as text, without blanks. */
+static int read_profile_types(text_reader *r, const base_istr **out) {
+  const char *at = r->lx.p;
+  uint32_t from;
+  TRY(text_read_ints(r, '{', ',', '}', &from));
+  r->bytes.n = 0;
+  base_putc(&r->bytes, '{');
+  for (uint32_t i = from; i < r->ints.n; i++) {
+    if (r->ints.items[i] < 0 || r->ints.items[i] > 4)
+      return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "profile types are 0 to 4");
+    if (i > from) base_putc(&r->bytes, ',');
+    base_put_i64(&r->bytes, r->ints.items[i]);
+  }
+  base_putc(&r->bytes, '}');
+  *out = r->ints.n > from ? ir_intern(r->m, r->bytes.s, r->bytes.n) : NULL;
+  bool failed = r->bytes.failed || (r->ints.n > from && !*out);
+  r->ints.n = from;
+  return failed ? text_no_memory(r) : 0;
+}
+
 static int read_metadata_field(text_reader *r, uint32_t field, ir_metadata *m) {
-  char *member = (char *)m + metadata_fields[field].offset;
+  void *member = (char *)m + metadata_fields[field].offset;
   int64_t v;
-  const ir_ints *types;
   switch ((metadata_kind)metadata_fields[field].kind) {
     case M_STRING:
-      return text_read_string(r, (const base_istr **)(void *)member);
+      return text_read_string(r, member);
     case M_INT:
-      return read_int32(r, (int64_t *)(void *)member);
-    case M_FRAME:
-      TRY(read_int32(r, &v));
-      m->stack_frame_id =
-          v > 0 && v <= r->m->sources.n_frames ? (uint32_t)v : 0; /* XLA forgets frames not in the table */
-      return 0;
+      return read_int32(r, member);
     case M_PROFILE:
-      break; /* checked and forgotten, as XLA does */
+      return read_profile_types(r, member);
+    case M_FRAME:
+      break;
   }
-  const char *at = r->lx.p;
-  TRY(text_read_int_list(r, &types));
-  for (uint32_t i = 0; i < types->n; i++)
-    if (types->v[i] < 0 || types->v[i] > 4) return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "profile types are 0 to 4");
+  TRY(read_int32(r, &v));
+  /* XLA forgets frames that are not in the table. */
+  m->stack_frame_id = v > 0 && v <= r->m->sources.n_frames ? (uint32_t)v : 0;
   return 0;
 }
 
