@@ -3,6 +3,8 @@
  *
  * Errors: a function that can fail returns 0 on success and a negative value on failure, and fills the caller's
  * `xlac_error`, always its last argument, which may be NULL. On failure every output is left untouched.
+ * Ownership: what a `create`, `parse`, `clone`, `print` or an `out` parameter hands out is the caller's, to be given back to
+ * the function named at its type; every other pointer is borrowed and says how long it lives.
  * Threads: distinct handles may be used from distinct threads. What one handle allows is said at its type. */
 #ifndef XLAC_H
 #define XLAC_H
@@ -13,6 +15,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
 #endif
 
 /* What went wrong. `code` is stable (docs/errors.md has a section for each, XLAC-E0142 and so on). `line` and `col`
@@ -27,6 +32,370 @@ typedef struct xlac_error {
   char hint[256];
 } xlac_error;
 
+/* A program. Destroy with xlac_module_destroy. Thread-safe: every function that takes one locks it for as long as it works;
+ * while xlac_interpret runs one, other threads may read and run it too, and edits fail with the code EDIT. */
+typedef struct xlac_module xlac_module;
+/* Parts of a module, borrowed from it: valid until the module is destroyed, even after they are removed from the program
+ * (xlac_op_is_live tells). Functions that take a module and a part of it need that part to be of that module. */
+typedef struct xlac_computation xlac_computation;
+typedef struct xlac_op xlac_op;
+typedef struct xlac_type xlac_type;
+/* An array, a tuple of values, or a token. Reference counted: release with xlac_value_release. Thread-safe; immutable. */
+typedef struct xlac_value xlac_value;
+/* Custom-call implementations by target name. Destroy with xlac_registry_destroy. Thread-safe for reading. */
+typedef struct xlac_registry xlac_registry;
+
+/* --- the library --- */
+
+/* "0.1.0". Static. */
+const char *xlac_version(void);
+/* The name ("VERIFY_SHAPE") and the one-line title of an error code, or NULL for a number that is none. Static. */
+const char *xlac_error_name(int32_t code);
+const char *xlac_error_title(int32_t code);
+/* The codes in ascending order: code number `index`, or 0 past the end. */
+int32_t xlac_error_code_at(uint32_t index);
+/* Gives back memory that a function handed out as text. NULL is fine. */
+void xlac_free(void *memory);
+
+/* --- element types: numbers from 1 to xlac_dtype_count() - 1, not stable between versions; their names are --- */
+
+uint32_t xlac_dtype_count(void);
+/* "bf16", or NULL for a number that is none. Static. */
+const char *xlac_dtype_text(uint32_t dtype);
+/* The type of that name, or 0. */
+uint32_t xlac_dtype_from_text(const char *text);
+/* Bytes of one element in memory (at least one: narrow types are not packed), and its logical bits. 0 for no type. */
+uint32_t xlac_dtype_bytes(uint32_t dtype);
+uint32_t xlac_dtype_bits(uint32_t dtype);
+/* "pred", "sint", "uint", "float" or "complex". Static; NULL for no type. */
+const char *xlac_dtype_kind(uint32_t dtype);
+
+/* --- the op table: numbers from 1 to xlac_opcode_count() - 1, not stable between versions; their names are --- */
+
+typedef struct xlac_opcode_info {
+  const char *text; /* "add", static as all strings here */
+  const char *doc;  /* one sentence */
+  int32_t arity;    /* number of operands, or -1: any */
+  uint32_t n_attrs; /* of its own; every op may also carry the common ones */
+  bool infers;      /* the result type follows from operands and attributes */
+  bool elementwise, commutative, collective, side_effect, data_movement, nondeterministic, newer;
+  bool async_start, async_update, async_done;
+} xlac_opcode_info;
+
+typedef struct xlac_attr_info {
+  const char *text; /* "dimensions" */
+  const char *kind; /* how its value is written: "ints", "bool", "string", "called", ...: see docs/ops.md */
+  bool required;
+} xlac_attr_info;
+
+uint32_t xlac_opcode_count(void);
+/* The opcode of that name, or 0. */
+uint32_t xlac_opcode_from_text(const char *text);
+/* false for a number that is none. */
+bool xlac_opcode_get(uint32_t opcode, xlac_opcode_info *out);
+bool xlac_opcode_attr(uint32_t opcode, uint32_t index, xlac_attr_info *out);
+/* The kind of the attribute of that name ("ints"), or NULL where no op has such an attribute. Static. */
+const char *xlac_attr_kind(const char *text);
+
+/* --- modules --- */
+
+typedef enum xlac_format { XLAC_FORMAT_AUTO = 0, XLAC_FORMAT_HLO = 1 } xlac_format;
+
+/* All zero is the default of each option struct. */
+typedef struct xlac_parse_options {
+  int32_t format;          /* xlac_format */
+  uint32_t max_depth;      /* of nesting; 0: 256 */
+  bool allow_unregistered; /* for formats with dialects; HLO has none */
+} xlac_parse_options;
+
+typedef enum xlac_print_mode {
+  XLAC_PRINT_DEFAULT = 0,    /* as XLA's HloModule::ToString, with large constants */
+  XLAC_PRINT_SHORT = 1,      /* XLA's ShortParsable */
+  XLAC_PRINT_CANONICAL = 2,  /* XLA's Canonical */
+  XLAC_PRINT_FINGERPRINT = 3 /* XLA's Fingerprint */
+} xlac_print_mode;
+
+typedef struct xlac_print_options {
+  int32_t mode;               /* xlac_print_mode */
+  bool elide_large_constants; /* {...} for constants of more than 10 elements */
+  bool operand_shapes;        /* the operands' shapes too */
+  bool no_metadata;
+  bool no_ids;
+  uint32_t indent; /* levels of two blanks */
+} xlac_print_options;
+
+typedef struct xlac_verify_options {
+  bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation: docs/xla-differences.md */
+} xlac_verify_options;
+
+typedef struct xlac_stats {
+  uint64_t n_computations, n_ops, n_bytes; /* bytes: of memory the module holds */
+} xlac_stats;
+
+typedef struct xlac_config {
+  bool is_scheduled, has_entry_layout;
+  int64_t replica_count, num_partitions;
+  uint32_t n_aliases, n_donors, n_frontend_attributes;
+} xlac_config;
+
+/* One entry of input_output_alias (or, without the output, of buffer_donor). Index paths lead into tuples; borrowed. */
+typedef struct xlac_alias {
+  uint32_t n_output, n_index;
+  const int64_t *output;
+  int64_t parameter;
+  const int64_t *index;
+  bool must;
+} xlac_alias;
+
+/* Reads a whole module from n bytes of text (any bytes, need not be terminated). Not verified. options may be NULL. */
+int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options, xlac_error *err);
+/* An empty module to build in: give it a computation with a root before anything else than editing. */
+int xlac_module_create(xlac_module **out, const char *name, xlac_error *err);
+/* A deep copy, sharing nothing. Parts keep their order, not their addresses. */
+int xlac_module_clone(xlac_module **out, xlac_module *m, xlac_error *err);
+/* Frees the module and all its parts. NULL is fine. Nobody else may be using it. */
+void xlac_module_destroy(xlac_module *m);
+
+/* The module, one computation or one op as text, *n bytes and a terminating 0, freed with xlac_free. options may be NULL.
+ * Fails on a module under construction: one without an entry, or with a computation that has no root. */
+int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err);
+int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text, size_t *n,
+                           xlac_error *err);
+int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n, xlac_error *err);
+/* Checks every rule; the error has line, column and op of the first broken one. options may be NULL. */
+int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err);
+/* A number that is the same for modules that differ in names, metadata and order of text only. */
+int xlac_module_fingerprint(xlac_module *m, uint64_t *out, xlac_error *err);
+void xlac_module_stats(xlac_module *m, xlac_stats *out);
+
+/* Borrowed until the name is changed or the module destroyed. */
+const char *xlac_module_name(xlac_module *m);
+int xlac_module_set_name(xlac_module *m, const char *name, xlac_error *err);
+
+void xlac_module_config(xlac_module *m, xlac_config *out);
+/* Entry number `index`; false past the end. Borrowed until the aliases or donors change. */
+bool xlac_module_alias(xlac_module *m, uint32_t index, xlac_alias *out);
+bool xlac_module_donor(xlac_module *m, uint32_t index, xlac_alias *out);
+bool xlac_module_frontend_attribute(xlac_module *m, uint32_t index, const char **key, const char **value);
+/* Lets (or, with `must`, makes) output buffer `output` reuse the parameter's; replaces an entry of the same output. */
+int xlac_module_set_alias(xlac_module *m, const xlac_alias *alias, xlac_error *err);
+/* Lets any output reuse the buffer; `output` is not looked at. */
+int xlac_module_add_donor(xlac_module *m, const xlac_alias *donor, xlac_error *err);
+/* Donors too. */
+int xlac_module_clear_aliases(xlac_module *m, xlac_error *err);
+
+/* --- computations --- */
+
+/* The entry is NULL until a module under construction has a computation. */
+xlac_computation *xlac_module_entry(xlac_module *m);
+int xlac_module_set_entry(xlac_module *m, xlac_computation *c, xlac_error *err);
+/* In the order of the text: first (c NULL) or next; NULL at the end. */
+xlac_computation *xlac_computation_next(xlac_module *m, xlac_computation *c);
+/* NULL when there is none of that name. */
+xlac_computation *xlac_computation_find(xlac_module *m, const char *name);
+/* Appends an empty one; its name gets a number when it is taken. The first becomes the entry. */
+int xlac_computation_create(xlac_computation **out, xlac_module *m, const char *name, xlac_error *err);
+/* Copies c of module `from`, with what it calls, to m. `from` may be m itself. */
+int xlac_computation_import(xlac_computation **out, xlac_module *m, xlac_module *from, xlac_computation *c,
+                            xlac_error *err);
+/* Removes a computation that nobody calls and that is not the entry. */
+int xlac_computation_remove(xlac_module *m, xlac_computation *c, xlac_error *err);
+bool xlac_computation_is_live(xlac_module *m, xlac_computation *c);
+/* Borrowed, until renamed. */
+const char *xlac_computation_name(xlac_module *m, xlac_computation *c);
+int xlac_computation_rename(xlac_module *m, xlac_computation *c, const char *name, xlac_error *err);
+uint32_t xlac_computation_op_count(xlac_module *m, xlac_computation *c);
+uint32_t xlac_computation_param_count(xlac_module *m, xlac_computation *c);
+/* NULL past the end or where the parameter of that number is missing. */
+xlac_op *xlac_computation_param(xlac_module *m, xlac_computation *c, uint32_t number);
+/* NULL while there is none. */
+xlac_op *xlac_computation_root(xlac_module *m, xlac_computation *c);
+int xlac_computation_set_root(xlac_module *m, xlac_computation *c, xlac_op *op, xlac_error *err);
+/* "main" or the name of another thread. Borrowed. */
+const char *xlac_computation_thread(xlac_module *m, xlac_computation *c);
+/* Line and column in the text, 0 where there is none. */
+void xlac_computation_position(xlac_module *m, xlac_computation *c, uint32_t *line, uint32_t *col);
+
+/* --- types: immutable --- */
+
+typedef enum xlac_type_kind {
+  XLAC_TYPE_TENSOR,
+  XLAC_TYPE_TUPLE,
+  XLAC_TYPE_TOKEN,
+  XLAC_TYPE_OPAQUE,
+  XLAC_TYPE_BUFFER,
+  XLAC_TYPE_FUTURE
+} xlac_type_kind;
+
+typedef struct xlac_type_info {
+  int32_t kind;          /* xlac_type_kind */
+  uint32_t dtype;        /* of tensors, else 0 */
+  uint32_t rank;         /* of tensors, else 0 */
+  const int64_t *dims;   /* rank of them; the bound where dynamic, INT64_MIN where not bounded either */
+  const bool *dynamic;   /* rank of them, or NULL: none is */
+  uint32_t n_elements;   /* of tuples; 1 for a buffer, whose element 0 is its tensor; else 0 */
+} xlac_type_info;
+
+void xlac_type_get(const xlac_type *t, xlac_type_info *out);
+/* NULL past the end. */
+const xlac_type *xlac_type_element(const xlac_type *t, uint32_t index);
+/* "f32[2,3]{1,0}", without layouts unless asked; freed with xlac_free. NULL when out of memory. */
+char *xlac_type_print(const xlac_type *t, bool layouts);
+
+/* --- ops: reading --- */
+
+typedef struct xlac_op_info {
+  const char *name;   /* without '%'; borrowed until renamed */
+  const char *opcode; /* "add"; static */
+  const xlac_type *type;
+  xlac_computation *computation; /* NULL once removed */
+  uint32_t id;                   /* unique in the module, dense from 0 */
+  uint32_t n_operands, n_users, n_called, n_control_predecessors, n_attrs;
+  int64_t parameter; /* its number, or -1 */
+  uint32_t line, col;
+} xlac_op_info;
+
+/* In the order of the text: first (op NULL) or next op of c; NULL at the end. */
+xlac_op *xlac_op_next(xlac_module *m, xlac_computation *c, xlac_op *op);
+/* The op of that name anywhere in the module, or in c when it is not NULL; NULL when there is none. Linear. */
+xlac_op *xlac_op_find(xlac_module *m, xlac_computation *c, const char *name);
+bool xlac_op_is_live(xlac_module *m, xlac_op *op);
+void xlac_op_get(xlac_module *m, xlac_op *op, xlac_op_info *out);
+/* Each returns NULL past the end. Users: each op that uses a result of op, once, in no stated order. */
+xlac_op *xlac_op_operand(xlac_module *m, xlac_op *op, uint32_t index);
+xlac_computation *xlac_op_called(xlac_module *m, xlac_op *op, uint32_t index);
+xlac_op *xlac_op_control_predecessor(xlac_module *m, xlac_op *op, uint32_t index);
+/* Writes up to `cap` users and returns how many there are. */
+uint32_t xlac_op_users(xlac_module *m, xlac_op *op, xlac_op **users, uint32_t cap);
+/* The name of attribute number `index` ("dimensions"), in the order of printing; NULL past the end. Called computations and
+ * control predecessors are not counted among them. Static. */
+const char *xlac_op_attr_key(xlac_module *m, xlac_op *op, uint32_t index);
+/* The value of an attribute as it stands after "key=", freed with xlac_free; *text is NULL when the op has none of that
+ * name. */
+int xlac_op_attr(xlac_module *m, xlac_op *op, const char *key, char **text, xlac_error *err);
+/* The value of a constant; the caller releases it. Fails on other ops and on constants elided in the text. */
+int xlac_op_constant(xlac_module *m, xlac_op *op, xlac_value **out, xlac_error *err);
+
+/* --- ops: making and editing --- */
+
+/* One attribute as text, as in HLO: {"dimensions", "{0,1}"}. */
+typedef struct xlac_attr {
+  const char *key;
+  const char *text;
+} xlac_attr;
+
+/* What a new op is made of. `type` is its result type as text, or NULL to infer it. `name` may be NULL; it gets a number
+ * when it is taken. Called computations are attributes: {"to_apply", "add"}. */
+typedef struct xlac_op_spec {
+  const char *opcode;
+  const char *type;
+  const char *name;
+  uint32_t n_operands, n_attrs;
+  xlac_op *const *operands;
+  const xlac_attr *attrs;
+} xlac_op_spec;
+
+/* Appends an op to c. What it is made of is checked against the op table, and the result by verification of the module. */
+int xlac_op_create(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_op_spec *spec, xlac_error *err);
+/* The parameter of the given number, of a type given as text. */
+int xlac_op_create_parameter(xlac_op **out, xlac_module *m, xlac_computation *c, int64_t number, const char *type,
+                             const char *name, xlac_error *err);
+/* A constant holding a copy of the value. */
+int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_value *value, const char *name,
+                            xlac_error *err);
+/* Sets or replaces an attribute from text as it stands after "key="; text NULL removes it. "sharding", "metadata" and
+ * "to_apply" are attributes too. */
+int xlac_op_set_attr(xlac_module *m, xlac_op *op, const char *key, const char *text, xlac_error *err);
+int xlac_op_set_operand(xlac_module *m, xlac_op *op, uint32_t index, xlac_op *operand, xlac_error *err);
+/* Another result type, as text; NULL infers it anew. */
+int xlac_op_set_type(xlac_module *m, xlac_op *op, const char *type, xlac_error *err);
+int xlac_op_rename(xlac_module *m, xlac_op *op, const char *name, xlac_error *err);
+/* Every use of `op` (operands, control edges, being the root) becomes one of `with`, of the same computation and type. */
+int xlac_op_replace_uses(xlac_module *m, xlac_op *op, xlac_op *with, xlac_error *err);
+/* Removes an op that nobody uses and that is not the root. */
+int xlac_op_remove(xlac_module *m, xlac_op *op, xlac_error *err);
+/* Moves op in the order of its computation, before another op or (NULL) to the end. */
+int xlac_op_move(xlac_module *m, xlac_op *op, xlac_op *before, xlac_error *err);
+
+/* --- passes --- */
+
+typedef struct xlac_pass_info {
+  const char *name, *doc; /* static */
+  uint32_t n_options;
+} xlac_pass_info;
+/* Pass number `index`, and its options; false past the end. */
+bool xlac_pass_get(uint32_t index, xlac_pass_info *out);
+bool xlac_pass_option(uint32_t index, uint32_t option, const char **name, const char **doc);
+
+/* Called with the module as a pass left it, which it may read but not edit. Nonzero stops the pipeline. */
+typedef int (*xlac_pass_callback)(void *ctx, const char *pass, xlac_module *m);
+typedef struct xlac_pipeline_options {
+  xlac_pass_callback after; /* may be NULL */
+  void *ctx;
+  bool verify_each; /* verify after every pass */
+} xlac_pipeline_options;
+/* Runs passes on m in place: "dce,cse", "constant-folding{max-elements=64}", "builtin.module(a,b)". The text is checked before
+ * anything runs, and m is verified first. A pass that fails leaves m valid but maybe changed: clone it to keep the old one. */
+int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
+
+/* --- values --- */
+
+typedef enum xlac_value_kind { XLAC_VALUE_ARRAY, XLAC_VALUE_TUPLE, XLAC_VALUE_TOKEN } xlac_value_kind;
+
+typedef struct xlac_value_info {
+  int32_t kind;        /* xlac_value_kind */
+  uint32_t dtype;      /* of arrays */
+  uint32_t rank;       /* of arrays */
+  const int64_t *dims; /* rank of them */
+  int64_t count;       /* elements of an array */
+  size_t bytes;
+  const void *data; /* row-major, dense; aligned to 64 bytes unless lent */
+  uint32_t n_elements; /* of tuples */
+} xlac_value_info;
+
+/* An array on the caller's memory, not copied: row-major, dense, any alignment. `release` (may be NULL) is called with `ctx`
+ * when xlac is done with it, from any thread. */
+int xlac_value_lend(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
+                    void (*release)(void *ctx), void *ctx, xlac_error *err);
+/* An array with a copy of the caller's memory; `data` NULL gives zeros. */
+int xlac_value_copy(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data, xlac_error *err);
+/* A tuple; it holds references of its own to the elements. */
+int xlac_value_tuple(xlac_value **out, uint32_t n, xlac_value *const *elements, xlac_error *err);
+int xlac_value_token(xlac_value **out, xlac_error *err);
+void xlac_value_get(const xlac_value *v, xlac_value_info *out);
+/* Borrowed from the tuple; NULL past the end. */
+xlac_value *xlac_value_element(const xlac_value *v, uint32_t index);
+void xlac_value_retain(xlac_value *v);
+void xlac_value_release(xlac_value *v); /* NULL is fine */
+
+/* --- running --- */
+
+/* An implementation of a custom call. `results` has one array per leaf of the result, to be filled in place. Returns 0, or
+ * negative after filling err's message. */
+typedef int (*xlac_custom_call)(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_value *const *operands,
+                                uint32_t n_results, void *const *results, xlac_error *err);
+
+int xlac_registry_create(xlac_registry **out, xlac_error *err);
+void xlac_registry_destroy(xlac_registry *r);
+/* Replaces an earlier one of that name. Not while a run uses the registry. `ctx` must outlive the registry. */
+int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err);
+
+typedef struct xlac_interpret_options {
+  bool (*interrupted)(void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
+  void *interrupt_ctx;
+  const xlac_registry *registry; /* NULL: the built-in custom calls only */
+  uint64_t seed;                 /* of rng */
+  int64_t replica, partition;
+} xlac_interpret_options;
+
+/* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that was
+ * done. Arguments are borrowed, one per parameter; *out owns its memory. options may be NULL. */
+int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
+                   xlac_value **out, xlac_error *err);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

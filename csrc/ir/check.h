@@ -1,17 +1,24 @@
 /* Rules that shape inference and the verifier share. Each returns 0, or fills `err` with what was expected and what was
  * found and returns the negative code; a position and the op's name are added by ir_check_stamp, which ir_infer applies
- * to whatever its functions return and the verifier should apply to its own.
+ * to whatever its functions return and the verifier should apply to its own. Nothing here assumes a verified module:
+ * all of it may be called on what a reader has just read.
  *
- * For the verifier's author. ir_infer(m, op, &t, err) already does, for every opcode with an inferred type:
- *   - ir_check_op: operand count, operands and their types present, element type set of operand 0 (ops.def TYPES),
- * required attributes and called computations present;
- *   - every rule that XLA's ShapeInference has for the opcode, dimension lists (range, order, duplicates) and
- * signatures of called computations included. So VERIFY(x) only needs what XLA's HloVerifier asks beyond that, and the
- * general part compares op->type with the inferred type: ir_compatible for most ops; element types of dot, convolution,
- * ragged-dot and scaled-dot may be any (XLA takes the declared one as preferred_element_type); ir_check_mixed_floats
- * holds XLA's ban on operands of several float types. Opcodes with INFER(none) give CANNOT_INFER after ir_check_op, but
- * ir_check_op can be called alone on them. Nothing here needs op->type, and nothing assumes a verified module: all of
- * it may be called on what a reader has just read. */
+ * ir_infer(m, op, &t, err) does, for every opcode with an inferred type, ir_check_op and all of XLA's ShapeInference:
+ * dimension lists (range, order, duplicates) and signatures of called computations included. So VERIFY(x) only needs
+ * what XLA's HloVerifier asks beyond that, and the general part compares op->type with the inferred type, by
+ * ir_compatible. Opcodes with INFER(none) give CANNOT_INFER at once; ir_check_op can be called alone on them.
+ *
+ * Element types: that of dot, convolution, ragged-dot and scaled-dot may be any (XLA takes the declared one as its
+ * preferred_element_type). XLA:CPU verifies with mixed precision allowed: it takes declared types by
+ * ir_compatible_ignoring_float, and operands of several float types, for all opcodes but bitcast, call, conditional,
+ * constant, copy-start/-done, custom-call, get-tuple-element, infeed, outfeed, opt-barrier, parameter, recv(-done),
+ * send(-done), tuple and while. ir_check_mixed_floats is XLA's stricter rule, which bans such operands.
+ *
+ * Where the module does not say how many participants there are (groups of one), all-gather and reduce-scatter believe
+ * op->type if it is there, and collective-permute-start takes its contexts from it; nothing else looks at op->type.
+ * Inference accepts implicit broadcasts of elementwise operands ([1] or a scalar beside [n]), as XLA's does; XLA's
+ * verifier then refuses them by comparing each operand's dimensions with the result's. XLA's reader ignores the
+ * declared type of after-all, add-dependency, send, send-done and recv-done and infers them. */
 #ifndef XLAC_IR_CHECK_H
 #define XLAC_IR_CHECK_H
 

@@ -49,6 +49,7 @@ static int mapped_operand(const ir_op *op, const ir_type **out, xlac_error *err)
 }
 
 static int check_mapped(const ir_op *op, const ir_computation *c, xlac_error *err) {
+  assert(c);
   TRY(ir_check_param_count("to_apply", c, op->n_operands, err));
   if (!ir_is_scalar(ir_result_type(c)))
     return base_fail(err, XLAC_E_VERIFY_CALLED, "to_apply must give a scalar, but gives %s",
@@ -81,6 +82,7 @@ int ir_infer_map(ir_module *m, const ir_op *op, const ir_type **out, xlac_error 
 
 /* t with a dimension of `size` put in at `at`; the layout stays default, as scan is declared in full. */
 static int stacked(ir_module *m, const ir_type *t, int64_t at, int64_t size, const ir_type **out, xlac_error *err) {
+  assert(at >= 0);
   if (!ir_is_tensor(t) || at > (int64_t)t->rank)
     return base_fail(err, XLAC_E_VERIFY_CALLED, "scan stacks a result along dimension %lld, but it is %s",
                      (long long)at, IR_SHOW(t));
@@ -106,6 +108,7 @@ static int scan_element(ir_module *m, const void *ctx, uint32_t i, const ir_type
 }
 
 int ir_infer_scan(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
+  assert(op->n_called >= 1);
   const ir_computation *c = op->called[0];
   const ir_type *root = ir_result_type(c), *first;
   uint32_t n_results = ir_is_tuple(root) ? root->n_elements : 1;

@@ -47,6 +47,7 @@ static int shard_count(const ir_module *m, const ir_op *op, const ir_type *decla
   TRY(ir_infer_group_size(m, op, out, err));
   const ir_type *in = ir_operand_type(op, 0), *result = declared_at(op, declared, 0);
   if (*out != 1 || !result || dim >= (int64_t)result->rank) return 0;
+  assert(dim >= 0 && dim < in->rank);
   int64_t whole = scatters ? in->dims[dim] : result->dims[dim], part = scatters ? result->dims[dim] : in->dims[dim];
   int64_t ratio = ratio_up(whole, part);
   if (ratio > 0) *out = ratio;
@@ -74,6 +75,7 @@ static int gather_shards(int64_t size, bool dynamic, int64_t shards, int64_t *ou
 }
 
 static int scatter_shards(int64_t size, bool dynamic, int64_t shards, int64_t *out, xlac_error *err) {
+  assert(shards > 0);
   *out = dynamic ? IR_UNBOUNDED : size / shards;
   if (size == IR_UNBOUNDED || size % shards == 0) return 0;
   return base_fail(err, XLAC_E_INFER, "a dimension of size %lld can't be scattered to %lld participants evenly",
@@ -88,6 +90,7 @@ typedef struct resized {
 
 static int resized_element(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err) {
   const resized *r = ctx;
+  assert(r->shards > 0);
   const ir_type *t = ir_operand_type(r->op, i);
   ir_dims d;
   ir_dims_of(&d, t);
@@ -234,6 +237,7 @@ static int context_element(ir_module *m, const void *ctx, uint32_t i, const ir_t
   (void)m;
   (void)err;
   const with_contexts *w = ctx;
+  assert(i < 2 || i < w->declared->n_elements);
   *out = i < 2 ? w->ends[i] : w->declared->elements[i];
   return 0;
 }

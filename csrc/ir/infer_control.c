@@ -3,6 +3,7 @@
 
 int ir_infer_call(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
+  assert(op->n_called >= 1);
   const char *role = op->opcode == IR_OP_FUSION ? "calls" : "to_apply";
   TRY(ir_check_args(role, op->called[0], op, 0, op->n_operands, err));
   *out = ir_result_type(op->called[0]);
@@ -12,6 +13,7 @@ int ir_infer_call(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
 /* called is {condition, body}. */
 int ir_infer_while(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
+  assert(op->n_called >= 2);
   const ir_computation *condition = op->called[0], *body = op->called[1];
   const ir_type *init = ir_operand_type(op, 0);
   TRY(ir_check_args("condition", condition, op, 0, 1, err));
@@ -36,6 +38,7 @@ static ir_element_fn merge_element;
 
 /* a with every dimension dynamic that is so in a or b, which are compatible. IR_MAX_TYPE_DEPTH bounds the recursion. */
 static int merge_dynamic(ir_module *m, const ir_type *a, const ir_type *b, const ir_type **out, xlac_error *err) {
+  assert(a->kind == b->kind && a->n_elements == b->n_elements);
   *out = a;
   if (!b->has_dynamic || a == b) return 0;
   if (ir_is_tuple(a)) return ir_infer_tuple_from(m, a->n_elements, merge_element, &(type_pair){a, b}, out, err);

@@ -41,6 +41,7 @@ static int check_conv_groups(conv_groups g, xlac_error *err) {
 }
 
 static bool divides(int64_t count, int64_t size) {
+  assert(count > 0);
   return size == IR_UNBOUNDED ? count == 1 : size % count == 0;
 }
 

@@ -90,6 +90,7 @@ static int push_until(ir_dims *d, const ir_type *lhs, const ir_ints *list, int64
 
 /* The sizes that group_sizes has before its last dimension when it is given per batch and per outer dimension. */
 static int group_prefix(const ir_type *lhs, dot_dims n, int64_t ragged, ir_dims *d, xlac_error *err) {
+  assert(ragged >= 0 && ragged < lhs->rank);
   ragged_mode mode = ragged_mode_of(n, ragged);
   TRY(push_until(d, lhs, n.lhs_batch, ragged, err));
   if (mode == RAGGED_CONTRACTING) return push_until(d, lhs, n.lhs_contracting, ragged, err);

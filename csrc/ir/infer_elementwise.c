@@ -37,6 +37,7 @@ static int fail_dims(const ir_op *op, const ir_type *a, const ir_type *b, xlac_e
 
 /* One dimension where 1 stretches to the other size, as XLA infers it. The verifier refuses such ops later. */
 static bool stretch_dim(const ir_type *a, const ir_type *b, uint32_t i, ir_dims *out) {
+  assert(i < a->rank && i < b->rank);
   int64_t x = a->dims[i], y = b->dims[i];
   bool take_b = x == 1 || (x == IR_UNBOUNDED && y != 1);
   if (x != y && x != 1 && y != 1 && x != IR_UNBOUNDED && y != IR_UNBOUNDED) return false;
@@ -129,6 +130,7 @@ int ir_infer_clamp(ir_module *m, const ir_op *op, const ir_type **out, xlac_erro
 
 /* An unbounded dimension of a branch takes the other branch's size. */
 static void select_dim(const ir_type *pred, const ir_type *a, const ir_type *b, uint32_t i, ir_dims *d) {
+  assert(i < d->rank);
   bool dynamic_a = ir_dim_is_dynamic(a, i), dynamic_b = ir_dim_is_dynamic(b, i);
   if (a->dims[i] != IR_UNBOUNDED && b->dims[i] != IR_UNBOUNDED) {
     d->dynamic[i] = dynamic_a || dynamic_b || (!ir_is_scalar(pred) && ir_dim_is_dynamic(pred, i));

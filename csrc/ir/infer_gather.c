@@ -78,6 +78,7 @@ static int check_slice_sizes(const ir_type *t, gather_dims n, xlac_error *err) {
 /* A result dimension is one of the slice's kept dimensions (in order) or one of the indices' but the vector one (in
  * order). */
 static void gather_result(const ir_type *t, gather_dims n, const ir_dims *indices, int64_t vector_dim, ir_dims *d) {
+  assert(vector_dim >= 0 && vector_dim < indices->rank);
   uint32_t slice_at = 0, index_at = 0;
   d->rank = n.offset->n + indices->rank - 1;
   for (uint32_t i = 0; i < d->rank; i++) {
@@ -172,6 +173,7 @@ static int check_update_sizes(const ir_type *t, const ir_type *updates, scatter_
 }
 
 static int check_scatter_reducer(ir_module *m, const ir_op *op, uint32_t n, xlac_error *err) {
+  assert(op->n_operands == 2 * n + 1);
   base_dtype few[32];
   base_dtype *types = n <= 16 ? few : base_malloc(m->alloc, (size_t)n * 2 * sizeof *types);
   if (!types) return base_oom(err, "a reducer's types");

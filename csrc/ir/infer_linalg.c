@@ -52,6 +52,7 @@ static int fail_fft(const char *type, const ir_type *t, uint32_t dim, int64_t ex
 
 /* Real to complex: the last dimension shrinks to length/2 + 1. */
 static int infer_rfft(ir_module *m, const ir_type *t, const ir_ints *length, const ir_type **out, xlac_error *err) {
+  assert(length->n > 0 && length->n <= t->rank);
   if (t->dtype != XLAC_F32 && t->dtype != XLAC_F64)
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "RFFT takes f32 or f64, but got %s", IR_SHOW(t));
   ir_dims d;
@@ -71,6 +72,7 @@ static int infer_rfft(ir_module *m, const ir_type *t, const ir_ints *length, con
 
 /* Complex to real: the last dimension grows from length/2 + 1. */
 static int infer_irfft(ir_module *m, const ir_type *t, const ir_ints *length, const ir_type **out, xlac_error *err) {
+  assert(length->n > 0 && length->n <= t->rank);
   for (uint32_t i = 0; i + 1 < length->n; i++)
     if (t->dims[t->rank - length->n + i] != length->v[i])
       return fail_fft("IRFFT", t, t->rank - length->n + i, length->v[i], err);
@@ -129,6 +131,7 @@ static int check_batch_norm(const ir_op *op, uint32_t n_vectors, const ir_type *
 
 /* (operand, per feature, per feature) */
 static int batch_norm_tuple(ir_module *m, const ir_type *t, int64_t feature, const ir_type **out, xlac_error *err) {
+  assert(feature >= 0 && feature < t->rank);
   ir_dims d = {.rank = 0};
   const ir_type *vector;
   TRY(ir_dims_push(&d, t->dims[feature], ir_dim_is_dynamic(t, (uint32_t)feature), err));

@@ -63,6 +63,7 @@ int ir_infer_concatenate(ir_module *m, const ir_op *op, const ir_type **out, xla
   int64_t along;
   TRY(ir_check_tensor(op, 0, &first, err));
   TRY(ir_check_one_dim("dimensions", ir_get_ints(op, IR_ATTR_DIMENSIONS), first->rank, &along, err));
+  assert(along >= 0 && along < first->rank);
   sized_dim dims[IR_MAX_RANK];
   for (uint32_t i = 0; i < first->rank; i++) dims[i] = (sized_dim){IR_UNBOUNDED, IR_UNBOUNDED};
   dims[along].size = 0;
@@ -91,6 +92,7 @@ static int slice_size(const ir_type *t, uint32_t i, ir_slice_dim s, int64_t *siz
 int ir_infer_slice(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
+  assert(ir_attr_find(op, IR_ATTR_SLICE));
   const ir_slice *slice = ir_attr_find(op, IR_ATTR_SLICE)->v.slice;
   if (!slice || slice->n != t->rank)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "slice has %u ranges for the %u dimensions of %s",
@@ -105,6 +107,7 @@ int ir_infer_slice(ir_module *m, const ir_op *op, const ir_type **out, xlac_erro
 
 /* Start indices from operand `first` on: one integer scalar per dimension, or one vector of them. */
 static int check_start_indices(const ir_op *op, uint32_t first, uint32_t rank, xlac_error *err) {
+  assert(op->n_operands >= first);
   uint32_t n = op->n_operands - first;
   const ir_type *index = NULL;
   for (uint32_t i = 0; i < n; i++) {
@@ -141,6 +144,7 @@ int ir_infer_dynamic_slice(ir_module *m, const ir_op *op, const ir_type **out, x
 }
 
 static int check_update(const ir_type *t, const ir_type *update, xlac_error *err) {
+  assert(ir_is_tensor(t) && ir_is_tensor(update));
   if (t->rank != update->rank || !ir_same_dtype_or_float(t->dtype, update->dtype))
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "the update must have the rank and element type of %s, but is %s",
                      IR_SHOW(t), IR_SHOW(update));
@@ -198,6 +202,7 @@ int ir_infer_pad(ir_module *m, const ir_op *op, const ir_type **out, xlac_error 
   if (!ir_is_scalar(value) || !ir_same_dtype_or_float(t->dtype, value->dtype))
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "pad takes a scalar of its operand's element type %s, but got %s",
                      base_dtype_of(t->dtype)->text, IR_SHOW(value));
+  assert(ir_attr_find(op, IR_ATTR_PADDING));
   const ir_padding *padding = ir_attr_find(op, IR_ATTR_PADDING)->v.padding;
   if (!padding || padding->n != t->rank)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "padding has %u entries for the %u dimensions of %s",

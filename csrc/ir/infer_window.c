@@ -52,6 +52,7 @@ static int check_window_inputs(const ir_op *op, uint32_t *n, xlac_error *err) {
 
 /* Runs the reducer check with scratch for n element types each; a scratch beyond the stack's comes from the heap. */
 static int check_op_reducer(ir_module *m, const ir_op *op, uint32_t n, xlac_error *err) {
+  assert(n > 0 && op->n_operands == 2 * n);
   base_dtype few[32];
   base_dtype *types = n <= 16 ? few : base_malloc(m->alloc, (size_t)n * 2 * sizeof *types);
   if (!types) return base_oom(err, "a reducer's types");
@@ -78,6 +79,7 @@ typedef struct reduced {
 } reduced;
 
 static int reduced_element(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err) {
+  assert(i < ((const reduced *)ctx)->n);
   const reduced *r = ctx;
   base_dtype dtype = r->as_reducer ? ir_reducer_dtype(r->op->called[0], i) : ir_operand_type(r->op, r->n + i)->dtype;
   return ir_dims_tensor(m, dtype, &r->dims, out, err);

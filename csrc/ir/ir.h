@@ -74,7 +74,7 @@ typedef struct ir_location {
   int64_t line, end_line, column, end_column;
 } ir_location;
 typedef struct ir_frame {
-  uint32_t location, parent; /* 1-based rows; parent == own row: none */
+  uint32_t location, parent; /* 1-based rows (location 0: unknown); parent == own row: none. The text writes row + 1, 1 for none */
 } ir_frame;
 /* FileNames, FunctionNames, FileLocations, StackFrames. Row i stands at [i-1]. */
 typedef struct ir_source_tables {

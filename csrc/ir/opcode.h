@@ -79,5 +79,7 @@ static inline const char *ir_opcode_text(unsigned opcode) { return ir_op_table[o
 ir_opcode ir_opcode_from_text(const char *s, size_t n);
 /* Whether the attribute is one of the opcode's own; *flags then set (may be NULL). */
 bool ir_opcode_takes(unsigned opcode, ir_attr_key key, uint16_t *flags);
+/* The words that a NAME or NAMES attribute of the opcode may hold, NULL at the end; NULL where any will do. attr_words.c. */
+const char *const *ir_attr_words(unsigned opcode, ir_attr_key key);
 
 #endif

@@ -17,21 +17,34 @@ static bool declares_dtype(unsigned opcode) {
   return opcode == IR_OP_DOT || opcode == IR_OP_CONVOLUTION || opcode == IR_OP_RAGGED_DOT || opcode == IR_OP_SCALED_DOT;
 }
 
-static int check_declared_type(const ir_op *op, const ir_type *inferred, xlac_error *err) {
+/* Before precisions are final XLA allows any float type for another, so its lenient verifier does. */
+static int check_declared_type(const ir_op *op, const ir_type *inferred, const ir_verify_options *options, xlac_error *err) {
   bool fits = declares_dtype(op->opcode) ? ir_compatible_ignoring_dtype(op->type, inferred)
+              : options->xla_compat      ? ir_compatible_ignoring_float(op->type, inferred)
                                          : ir_compatible(op->type, inferred);
   if (fits) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; its operands and attributes give %s",
                         IR_SHOW(op->type), IR_SHOW(inferred));
 }
 
-static int check_result_type(ir_module *m, const ir_op *op, xlac_error *err) {
+static bool has_unbounded(const ir_type *t) {
+  if (!t->has_dynamic) return false;
+  for (uint32_t i = 0; ir_is_tensor(t) && i < t->rank; i++)
+    if (t->dims[i] == IR_UNBOUNDED) return true;
+  for (uint32_t i = 0; i < t->n_elements; i++)
+    if (has_unbounded(t->elements[i])) return true;
+  return false;
+}
+
+static int check_result_type(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_stamp(op, ir_verify_layouts(op->type, err), err));
+  if (has_unbounded(op->type))
+    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "has the type %s; HLO has bounded dimensions only", IR_SHOW(op->type));
   TRY(ir_check_stamp(op, ir_check_op(op, err), err));
   xlac_error local = {0};
   const ir_type *inferred = NULL;
   int status = ir_infer(m, op, &inferred, &local);
-  if (status == 0) return check_declared_type(op, inferred, err);
+  if (status == 0) return check_declared_type(op, inferred, options, err);
   if (local.code == XLAC_E_CANNOT_INFER) return 0;
   if (err) *err = local;
   return status;
@@ -42,12 +55,14 @@ static int check_common_attrs(const ir_op *op, xlac_error *err) {
   if (s) TRY(ir_verify_sharding(op, s, err));
   if (ir_attr_find(op, IR_ATTR_RESULT_ACCURACY) && !ir_opcode_has(op->opcode, IR_HAS_ACCURACY))
     return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has result_accuracy, which only unary functions take");
-  return 0;
+  TRY(ir_verify_words(op, err));
+  return ir_verify_origin(op, err);
 }
 
 static int verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
-  TRY(check_result_type(m, op, err));
-  TRY(ir_check_stamp(op, ir_check_mixed_floats(op, err), err));
+  TRY(check_result_type(m, op, options, err));
+  if (!options->xla_compat) TRY(ir_check_stamp(op, ir_check_mixed_floats(op, err), err));
+  TRY(ir_verify_elementwise(op, err));
   TRY(check_common_attrs(op, err));
   TRY(ir_verify_async_op(op, options, err));
   ir_verify_fn *own = ir_opcode_info(op->opcode)->verify;

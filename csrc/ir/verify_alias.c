@@ -50,15 +50,14 @@ static bool same_path(const ir_ints *a, const ir_ints *b) {
   return a->n == b->n && (a->n == 0 || memcmp(a->v, b->v, a->n * sizeof *a->v) == 0);
 }
 
-/* An 8-byte digest of (parameter, path), for the search for repeats in linear time. */
-static uint64_t leaf_key(int64_t p, const ir_ints *index) {
-  uint64_t h = (uint64_t)p * UINT64_C(0x9E3779B97F4A7C15) + 1;
-  for (uint32_t i = 0; i < index->n; i++) h = (h ^ (uint64_t)index->v[i]) * UINT64_C(0xff51afd7ed558ccd) + 1;
-  return h;
+uint64_t ir_verify_path_key(int64_t number, const ir_ints *path) {
+  uint64_t key = ir_verify_path_start(number);
+  for (uint32_t i = 0; i < path->n; i++) key = ir_verify_path_step(key, path->v[i]);
+  return key;
 }
 
 static int check_unique(const ir_module *m, const ir_alias *a, uint32_t i, base_map *seen, xlac_error *err) {
-  uint64_t other, key = leaf_key(a[i].operand, a[i].index);
+  uint64_t other, key = ir_verify_path_key(a[i].operand, a[i].index);
   if (base_map_get(seen, key, &other) && a[other].operand == a[i].operand && same_path(a[other].index, a[i].index))
     return fail_entry(m, err, "parameter %lld %s is aliased with output %s and again with output %s",
                       (long long)a[i].operand, IR_SHOW_INTS(a[i].index->n, a[i].index->v),

@@ -10,12 +10,30 @@ static bool consumes(unsigned consumer, unsigned producer) {
   return consumer == ir_opcode_info(producer)->done;
 }
 
-/* send and recv results may be carried through loops by tuples (pipelined transfers), so only their direct uses are looked at. */
+/* send and recv results may be carried through loops by tuples (pipelined transfers): verify_module.c. */
 static bool may_be_carried(unsigned opcode) { return opcode == IR_OP_SEND || opcode == IR_OP_RECV; }
 
+/* XLA's marker for "after this op", which takes no value. */
+static bool only_orders(const ir_op *user) {
+  return user->opcode == IR_OP_CUSTOM_CALL && strcmp(ir_get_str(user, IR_ATTR_CUSTOM_CALL_TARGET), "control_dep") == 0;
+}
+
+/* Users are ops: two uses by one op are one of them. */
+static uint32_t count_users(const ir_op *op, const ir_op **last) {
+  uint32_t n = 0;
+  *last = NULL;
+  IR_FOR_USES(use, op) {
+    if (only_orders(use->user) || use->user == *last) continue;
+    *last = use->user;
+    n++;
+  }
+  return n;
+}
+
 static int check_consumer(const ir_op *op, xlac_error *err) {
-  uint32_t n = ir_use_count(op);
   if (may_be_carried(op->opcode)) return 0;
+  const ir_op *user;
+  uint32_t n = count_users(op, &user);
   if (n != 1)
     return base_hint(err,
                      ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "needs exactly one consumer, its %s; found %u",
@@ -23,7 +41,6 @@ static int check_consumer(const ir_op *op, xlac_error *err) {
                                                            : ir_opcode_text(ir_opcode_info(op->opcode)->done),
                                     n),
                      n ? "wait once and use the done's result" : "add the op that waits for it");
-  const ir_op *user = op->uses->user;
   if (consumes(user->opcode, op->opcode)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "is used by %s (%s); only its %s may use it", user->name->s,
                         ir_opcode_text(user->opcode), is_generic(op->opcode) ? "async-update or async-done" : "done");
@@ -72,11 +89,26 @@ static int check_operands_element(const ir_op *op, const ir_computation *c, xlac
   return 0;
 }
 
-/* Only call-start may wrap several ops: the rest is one op on the parameters. */
+/* GPU backends wrap groups of transfers and of collectives in one computation. */
+static bool is_group(const ir_op *op, const ir_computation *c) {
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_FRONTEND_ATTRIBUTES);
+  for (uint32_t i = 0; a && i < a->v.dict->n; i++)
+    if (strcmp(a->v.dict->v[i].key->s, "_collectives_group") == 0) return true;
+  bool only_transfers = true;
+  IR_FOR_OPS(inner, c) {
+    bool passes = inner->opcode == IR_OP_PARAMETER || inner->opcode == IR_OP_TUPLE || inner->opcode == IR_OP_GET_TUPLE_ELEMENT;
+    unsigned start = ir_opcode_info(inner->opcode)->start;
+    if (!passes && start != IR_OP_SEND && start != IR_OP_RECV) only_transfers = false;
+  }
+  return only_transfers;
+}
+
+/* Only call-start may wrap several ops: the rest is one op on the parameters, or on elements of them. */
 static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir_verify_options *options, xlac_error *err) {
   const ir_op *root = ir_root(c);
+  bool group = is_group(op, c);
   IR_FOR_OPS(inner, c) {
-    if (inner == root || inner->opcode == IR_OP_PARAMETER) continue;
+    if (group || inner == root || inner->opcode == IR_OP_PARAMETER || inner->opcode == IR_OP_GET_TUPLE_ELEMENT) continue;
     return base_hint(err,
                      ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
                                     "wraps %s, which holds %s beside its parameters and root", c->name->s, inner->name->s),
@@ -105,8 +137,7 @@ static int check_thread(const ir_op *op, const ir_computation *c, xlac_error *er
                         *thread ? thread : "main", c->name->s, own);
 }
 
-int ir_verify_async_start(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
-  (void)m;
+IR_VERIFY(async_start) {
   const ir_computation *c = op->called[0];
   TRY(check_form(op, err));
   TRY(check_operands_element(op, c, err));
@@ -114,6 +145,7 @@ int ir_verify_async_start(ir_module *m, const ir_op *op, const ir_verify_options
     return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "has outputs %s in element 1 of its type; %s gives %s",
                           IR_SHOW(op->type->elements[1]), c->name->s, IR_SHOW(ir_result_type(c)));
   TRY(check_wrapped_body(op, c, options, err));
+  TRY(ir_verify_aliasing(op, op->type, options, err));
   return options->xla_compat ? 0 : check_thread(op, c, err);
 }
 
@@ -131,13 +163,11 @@ static int check_repeats(const ir_op *op, xlac_error *err) {
   return 0;
 }
 
-int ir_verify_async_update(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
-  (void)m, (void)options;
+IR_VERIFY(async_update) {
   TRY(check_form(op, err));
   return check_repeats(op, err);
 }
 
-int ir_verify_async_done(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
-  (void)m, (void)options;
+IR_VERIFY(async_done) {
   return check_repeats(op, err);
 }

@@ -1,8 +1,10 @@
-/* Rules that several ops break together. */
+/* Rules that several ops break together, and those of the module's header. */
 #include "verify.h"
 
-/* A computation belongs to one async chain. `starts`: computation to the first start that wraps it. */
-static int check_chain(const ir_op *op, base_map *starts, xlac_error *err) {
+/* --- async chains --- */
+
+/* A computation belongs to one async chain only. `starts`: computation to the first start that wraps it. */
+static int note_chain(const ir_op *op, base_map *starts, xlac_error *err) {
   const ir_op *other = base_map_ptr(starts, op->called[0]);
   if (other)
     return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which %s wraps too; a computation belongs to one chain",
@@ -10,14 +12,66 @@ static int check_chain(const ir_op *op, base_map *starts, xlac_error *err) {
   return base_map_set(starts, base_key(op->called[0]), base_key(op)) ? 0 : base_oom(err, "a table of async chains");
 }
 
-static int check_chains(const ir_module *m, base_map *starts, xlac_error *err) {
+static int note_chains(const ir_module *m, base_map *starts, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
-      if (op->opcode == IR_OP_ASYNC_START) TRY(check_chain(op, starts, err));
+      if (op->opcode == IR_OP_ASYNC_START) TRY(note_chain(op, starts, err));
     }
   }
   return 0;
 }
+
+/* A send or recv ends in its done; tuples may carry it to one of another computation; alone it is the root of a wrapped one. */
+static int check_transfer(const ir_op *op, const base_map *starts, xlac_error *err) {
+  bool wrapped = op == ir_root(op->parent) && base_map_ptr(starts, op->parent);
+  if (wrapped) return 0;
+  unsigned done = ir_opcode_info(op->opcode)->done;
+  uint32_t n = ir_use_count(op);
+  if (n != 1)
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "needs exactly one consumer, its %s; found %u", ir_opcode_text(done), n);
+  const ir_op *user = op->uses->user;
+  if (user->opcode == done || user->opcode == IR_OP_TUPLE) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "is used by %s (%s); expected %s, or a tuple that carries it there",
+                        user->name->s, ir_opcode_text(user->opcode), ir_opcode_text(done));
+}
+
+/* Host transfers over one channel are the same transfer, so they must be alike. `hosts`: channel to the first of them. */
+static int check_host_channel(const ir_op *op, base_map *hosts, xlac_error *err) {
+  const ir_attr *channel = ir_attr_find(op, IR_ATTR_CHANNEL_ID);
+  uint64_t found;
+  if (!channel || !ir_get_bool(op, IR_ATTR_IS_HOST_TRANSFER, false)) return 0;
+  if (!base_map_get(hosts, (uint64_t)channel->v.i, &found))
+    return base_map_set(hosts, (uint64_t)channel->v.i, base_key(op)) ? 0 : base_oom(err, "a table of channels");
+  const ir_op *other = (const ir_op *)(uintptr_t)found;
+  if (other->opcode == op->opcode && ir_same_bare(other->type, op->type)) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "transfers %s over channel %lld, over which %s (%s) transfers %s",
+                        IR_SHOW(op->type), (long long)channel->v.i, other->name->s, ir_opcode_text(other->opcode),
+                        IR_SHOW(other->type));
+}
+
+static int check_transfers(const ir_module *m, const base_map *starts, base_map *hosts, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      if (op->opcode != IR_OP_SEND && op->opcode != IR_OP_RECV) continue;
+      TRY(check_transfer(op, starts, err));
+      TRY(check_host_channel(op, hosts, err));
+    }
+  }
+  return 0;
+}
+
+static int check_chains(const ir_module *m, xlac_error *err) {
+  base_map starts, hosts;
+  base_map_init(&starts, m->alloc);
+  base_map_init(&hosts, m->alloc);
+  int status = note_chains(m, &starts, err);
+  if (status == 0) status = check_transfers(m, &starts, &hosts, err);
+  base_map_free(&starts);
+  base_map_free(&hosts);
+  return status;
+}
+
+/* --- all-reduces --- */
 
 /* XLA refuses modules where some all-reduces constrain their layouts and others don't. */
 static int check_constrained(const ir_module *m, xlac_error *err) {
@@ -29,18 +83,58 @@ static int check_constrained(const ir_module *m, xlac_error *err) {
       if (!*slot) *slot = op;
       if (constrained && free_op)
         return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err,
-                              "%s constrain_layout but %s does not; a module has either all or none of its all-reduces do so",
-                              constrained == op ? "has" : constrained->name->s, free_op->name->s);
+                              "%s constrain_layout but %s does %s; either all all-reduces of a module do or none",
+                              constrained == op ? "has" : "lacks", constrained == op ? free_op->name->s : constrained->name->s,
+                              constrained == op ? "not" : "so");
     }
   }
   return 0;
 }
 
+/* --- the header --- */
+
+static int fail_header(const ir_module *m, base_code code, xlac_error *err, const char *format, ...) BASE_PRINTF(4, 5);
+static int fail_header(const ir_module *m, base_code code, xlac_error *err, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char message[sizeof err->message];
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return base_fail_at(err, code, 1, 1, m->entry->name->s, "%s", message);
+}
+
+/* XLA's parser keeps any entry_computation_layout; its verifier wants the entry's types. */
+static int check_entry_layout(const ir_module *m, xlac_error *err) {
+  const ir_config *config = &m->config;
+  const ir_computation *entry = m->entry;
+  if (!config->has_entry_layout) return 0;
+  if (config->n_entry_params != entry->n_params)
+    return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has %u parameters, but the entry %s has %u",
+                       config->n_entry_params, entry->name->s, entry->n_params);
+  for (uint32_t i = 0; i < entry->n_params; i++) {
+    TRY(ir_verify_layouts(config->entry_params[i], err));
+    if (!ir_compatible(config->entry_params[i], ir_param_type(entry, i)))
+      return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has %s as parameter %u, but %s is %s",
+                         IR_SHOW(config->entry_params[i]), i, entry->params[i]->name->s, IR_SHOW(ir_param_type(entry, i)));
+  }
+  TRY(ir_verify_layouts(config->entry_result, err));
+  if (ir_compatible(config->entry_result, ir_result_type(entry))) return 0;
+  return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has the result %s, but the entry gives %s",
+                     IR_SHOW(config->entry_result), IR_SHOW(ir_result_type(entry)));
+}
+
+static int check_counts(const ir_module *m, xlac_error *err) {
+  const ir_config *config = &m->config;
+  if (config->replica_count >= 1 && config->num_partitions >= 1) return 0;
+  return fail_header(m, XLAC_E_VERIFY_STRUCTURE, err, "replica_count is %lld and num_partitions %lld; both must be positive",
+                     (long long)config->replica_count, (long long)config->num_partitions);
+}
+
 int ir_verify_together(const ir_module *m, const ir_verify_options *options, xlac_error *err) {
-  (void)options;
-  base_map starts;
-  base_map_init(&starts, m->alloc);
-  int status = check_chains(m, &starts, err);
-  base_map_free(&starts);
-  return status ? status : check_constrained(m, err);
+  TRY(check_chains(m, err));
+  TRY(check_constrained(m, err));
+  TRY(ir_verify_fusions(m, err));
+  TRY(ir_verify_buffers(m, options, err));
+  TRY(check_counts(m, err));
+  return check_entry_layout(m, err);
 }

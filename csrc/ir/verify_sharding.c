@@ -74,3 +74,54 @@ int ir_verify_sharding(const ir_op *op, const ir_sharding *s, xlac_error *err) {
     return fail_sharding(op, err, "%u shardings for the %u leaves of %s", s->n_elements, leaves, IR_SHOW(op->type));
   return check_leaves(op, s, op->type, &next, err);
 }
+
+/* --- comparing --- */
+
+/* Device i, row-major over the tile dims, of an assignment in iota form: reshape transposed by perm, or as it is. */
+static int64_t iota_device(const ir_sharding *s, int64_t i) {
+  int64_t device = 0;
+  for (uint32_t k = s->n_reshape; k-- > 0;) {
+    int64_t axis = s->perm ? s->perm[k] : k, stride = 1;
+    for (int64_t a = axis + 1; a < s->n_reshape; a++) stride *= s->reshape[a];
+    device += i % s->reshape[axis] * stride;
+    i /= s->reshape[axis];
+  }
+  return device;
+}
+
+static bool same_ints(uint32_t n, const int64_t *a, const int64_t *b) { return n == 0 || memcmp(a, b, n * sizeof *a) == 0; }
+
+static bool same_iota(const ir_sharding *a, const ir_sharding *b) {
+  if (a->n_reshape != b->n_reshape || !same_ints(a->n_reshape, a->reshape, b->reshape)) return false;
+  if (!a->perm || !b->perm) return a->perm == b->perm;
+  return same_ints(a->n_reshape, a->perm, b->perm);
+}
+
+/* Both have the same tile dims, and ir_verify_sharding has found as many devices as tiles. */
+static bool same_devices(const ir_sharding *a, const ir_sharding *b) {
+  if (a->iota && b->iota) return same_iota(a, b);
+  if (!a->iota && !b->iota) return a->n_devices == b->n_devices && same_ints(a->n_devices, a->devices, b->devices);
+  const ir_sharding *listed = a->iota ? b : a, *iota = a->iota ? a : b;
+  if (product_of(iota->n_reshape, iota->reshape) != (int64_t)listed->n_devices) return false;
+  for (uint32_t i = 0; i < listed->n_devices; i++)
+    if (iota_device(iota, i) != listed->devices[i]) return false;
+  return true;
+}
+
+static bool same_tiled(const ir_sharding *a, const ir_sharding *b) {
+  if (a->named_text || b->named_text) return a->named_text == b->named_text;
+  return a->n_dims == b->n_dims && same_ints(a->n_dims, a->dims, b->dims) &&
+         a->replicate_on_last_dim == b->replicate_on_last_dim && a->n_subgroups == b->n_subgroups &&
+         (a->n_subgroups == 0 || memcmp(a->subgroups, b->subgroups, a->n_subgroups) == 0) && same_devices(a, b);
+}
+
+bool ir_verify_sharding_same(const ir_sharding *a, const ir_sharding *b) {
+  if (a->kind != b->kind || a->group != b->group || a->group_id != b->group_id) return false;
+  if (a->kind == IR_SHARDING_TILED) return same_tiled(a, b);
+  if (a->kind == IR_SHARDING_MAXIMAL) return a->device == b->device;
+  if (a->kind != IR_SHARDING_TUPLE) return true;
+  if (a->n_elements != b->n_elements) return false;
+  for (uint32_t i = 0; i < a->n_elements; i++)
+    if (!ir_verify_sharding_same(a->elements[i], b->elements[i])) return false;
+  return true;
+}

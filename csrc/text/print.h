@@ -70,6 +70,8 @@ void text_put_double(base_text *out, double v); /* six significant digits */
 /* print_string.c */
 void text_put_escaped(base_text *out, const char *s, size_t n); /* without quotes */
 void text_put_quoted(base_text *out, const base_istr *s);
+/* XLA forgets to escape a few strings; this does so only where the text would not read back otherwise. */
+void text_put_raw_quoted(base_text *out, const base_istr *s);
 bool text_is_json_dict(const char *s, size_t n); /* one braced object and nothing else: printed without quotes */
 
 /* print_iota.c: "<=[2,4]T(1,0)" in its shortest form. perm may be NULL. */

@@ -30,17 +30,9 @@ static bool is_one_op(const ir_computation *c) {
   return true;
 }
 
-/* A key on both the start and the wrapped op would stand twice in the sugar. */
-static bool has_common_keys(const ir_op *start, const ir_op *root) {
-  static const ir_attr_key keys[] = {IR_ATTR_SHARDING, IR_ATTR_FRONTEND_ATTRIBUTES, IR_ATTR_STATISTICS,
-                                     IR_ATTR_RESULT_ACCURACY, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    if (ir_attr_find(start, keys[i]) && ir_attr_find(root, keys[i])) return true;
-  }
-  return false;
-}
-
-static bool keeps_aliasing(const ir_op *start, const ir_op *root) {
+/* Attributes that would stand twice in the sugar, or move between the start and the wrapped op. */
+static bool keeps_attributes(const ir_op *start, const ir_op *root) {
+  if (ir_attr_find(start, IR_ATTR_SHARDING) && ir_attr_find(root, IR_ATTR_SHARDING)) return false;
   return !ir_attr_find(start, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING) ||
          !ir_opcode_takes(root->opcode, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING, NULL);
 }
@@ -62,8 +54,8 @@ static bool is_sugar_start(const ir_op *start, const uint32_t *callers) {
   const ir_computation *c = start->n_called == 1 ? start->called[0] : NULL;
   if (!c || !is_one_op(c) || start->n_operands != c->n_params) return false;
   const ir_op *root = ir_root(c);
-  if (!has_sugar_name(root) || root->n_control_preds || ir_attr_find(root, IR_ATTR_BACKEND_CONFIG)) return false;
-  if (has_common_keys(start, root) || !keeps_aliasing(start, root)) return false;
+  if (!has_sugar_name(root) || root->n_control_preds) return false;
+  if (!keeps_attributes(start, root)) return false;
   return (callers ? callers[c->id] : count_callers(c)) == 1;
 }
 

@@ -31,9 +31,8 @@ static void write_closing(text_printer *p, const ir_computation *c) {
   write_indent(p);
   base_putc(p->out, '}');
   if (!p->ids || !c->execution_thread || strcmp(c->execution_thread->s, "main") == 0) return;
-  BASE_PUT(p->out, ", execution_thread=\"");
-  base_put(p->out, c->execution_thread->s, c->execution_thread->n);
-  base_putc(p->out, '"');
+  BASE_PUT(p->out, ", execution_thread=");
+  text_put_raw_quoted(p->out, c->execution_thread);
 }
 
 static void write_one(text_printer *p, const ir_computation *c, const ir_op *op) {

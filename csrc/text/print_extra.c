@@ -42,8 +42,6 @@ static bool is_default_int(const ir_attr *a) {
       return a->v.i == 1;
     case IR_ATTR_INFERRED_DIMENSION:
       return a->v.i == -1;
-    case IR_ATTR_NUM_CARRIES:
-      return a->v.i == 0;
     default:
       return false;
   }
@@ -137,7 +135,15 @@ static bool is_called_key(unsigned key) {
 }
 
 static bool is_hidden_by_mode(const text_printer *p, unsigned key) {
-  return !p->io_config && (key == IR_ATTR_INFEED_CONFIG || key == IR_ATTR_OUTFEED_CONFIG);
+  switch (key) {
+    case IR_ATTR_INFEED_CONFIG:
+    case IR_ATTR_OUTFEED_CONFIG:
+      return !p->io_config;
+    case IR_ATTR_PARAMETER_REPLICATION:
+      return !p->ids;
+    default:
+      return false;
+  }
 }
 
 void text_write_own_attributes(text_printer *p, const ir_op *op) {
@@ -269,7 +275,6 @@ static void write_control_edges(text_printer *p, const ir_op *op) {
   text_write_attr_value(p, op, &a);
 }
 
-/* What async sugar shows of the wrapped op on its start. */
 static void write_shared_part(text_printer *p, const ir_op *op) {
   if (op->n_attrs) write_common(p, op, IR_ATTR_SHARDING);
   if (op->n_attrs) write_common(p, op, IR_ATTR_FRONTEND_ATTRIBUTES);
@@ -282,7 +287,16 @@ static void write_own_part(text_printer *p, const ir_op *op) {
   text_write_own_attributes(p, op);
   text_write_called(p, op);
   if (op->opcode == IR_OP_CALL && ir_get_bool(op, IR_ATTR_IS_COMPOSITE, false)) BASE_PUT(p->out, ", is_composite=true");
-  write_shared_part(p, op);
+}
+
+/* What sugar shows of the wrapped op. The reader gives it the start's frontend attributes and statistics, so that those
+ * need not stand twice. */
+static void write_wrapped_part(text_printer *p, const ir_op *root, const ir_op *start) {
+  write_own_part(p, root);
+  write_common(p, root, IR_ATTR_SHARDING);
+  if (!ir_attr_find(start, IR_ATTR_FRONTEND_ATTRIBUTES)) write_common(p, root, IR_ATTR_FRONTEND_ATTRIBUTES);
+  if (!ir_attr_find(start, IR_ATTR_STATISTICS)) write_common(p, root, IR_ATTR_STATISTICS);
+  write_common(p, root, IR_ATTR_RESULT_ACCURACY);
 }
 
 /* A start's own attributes stand around those of the op it wraps. */
@@ -291,13 +305,14 @@ static void write_async_part(text_printer *p, const ir_op *op) {
   const ir_attr *thread = ir_attr_find(op, IR_ATTR_ASYNC_THREAD);
   const ir_attr *aliasing = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   const ir_op *start = text_async_start(p, op, &is_sugar);
-  if (op->opcode == IR_OP_ASYNC_START) {
-    if (thread && !is_default_string(thread)) write_common(p, op, IR_ATTR_ASYNC_THREAD);
-    if (is_sugar) write_own_part(p, ir_root(start->called[0]));
-    if (aliasing && !is_default_value(op, aliasing)) write_common(p, op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
-    text_write_called(p, op);
+  if (op->opcode != IR_OP_ASYNC_START) return;
+  if (thread && !is_default_string(thread)) {
+    write_key(p, "async_execution_thread");
+    text_put_raw_quoted(p->out, thread->v.str);
   }
-  write_shared_part(p, op);
+  if (is_sugar) write_wrapped_part(p, ir_root(start->called[0]), start);
+  if (aliasing && !is_default_value(op, aliasing)) write_common(p, op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
+  text_write_called(p, op);
 }
 
 void text_write_attributes(text_printer *p, const ir_op *op) {
@@ -306,6 +321,7 @@ void text_write_attributes(text_printer *p, const ir_op *op) {
     write_async_part(p, op);
   else
     write_own_part(p, op);
+  write_shared_part(p, op);
   if (op->n_attrs == 0) return;
   write_common(p, op, IR_ATTR_ORIGIN);
   write_common(p, op, IR_ATTR_METADATA);

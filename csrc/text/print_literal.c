@@ -163,6 +163,7 @@ static bool is_all(const ir_literal *l, int64_t value) {
   size_t bytes = base_dtype_bytes((base_dtype)l->type->dtype);
   assert(bytes <= sizeof want);
   base_store_i64((base_dtype)l->type->dtype, want, value);
+  if (base_load_i64((base_dtype)l->type->dtype, want) != value) return false; /* s1 has no 1 */
   for (int64_t i = 0; i < l->type->count; i++) {
     if (memcmp(at + (size_t)i * bytes, want, bytes) != 0) return false;
   }

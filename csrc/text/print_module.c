@@ -14,9 +14,9 @@ static void set_short_mode(text_printer *p) {
   p->percent = p->metadata = p->program_shape = p->control_deps = p->index_comments = false;
 }
 
-static void set_canonical_mode(text_printer *p, const text_print_options *o) {
+static void set_canonical_mode(text_printer *p) {
   p->percent = p->metadata = p->backend_config = p->program_shape = p->control_deps = p->index_comments = false;
-  p->large_constants = !o->elide_large_constants;
+  p->large_constants = false;
   p->operand_shapes = p->bodies = p->canonical = true;
 }
 
@@ -28,7 +28,7 @@ static void set_fingerprint_mode(text_printer *p) {
 static void set_mode(text_printer *p, const text_print_options *o) {
   set_default_mode(p, o);
   if (o->mode == TEXT_SHORT) set_short_mode(p);
-  if (o->mode == TEXT_CANONICAL || o->mode == TEXT_FINGERPRINT) set_canonical_mode(p, o);
+  if (o->mode == TEXT_CANONICAL || o->mode == TEXT_FINGERPRINT) set_canonical_mode(p);
   if (o->mode == TEXT_FINGERPRINT) set_fingerprint_mode(p);
   if (o->no_metadata) p->metadata = false;
   if (o->no_ids) p->ids = false;

@@ -33,8 +33,6 @@ void text_put_metadata_fields(base_text *out, const ir_metadata *m, const uint32
   put_number_field(out, start, "source_end_line", m->source_end_line);
   put_number_field(out, start, "source_column", m->source_column);
   put_number_field(out, start, "source_end_column", m->source_end_column);
-  if (m->stack_frame_id && m->stack_frame_id <= n_frames)
-    put_number_field(out, start, "stack_frame_id", frames ? frames[m->stack_frame_id - 1] : m->stack_frame_id);
   if (m->profile_type && m->profile_type->n) {
     put_field(out, start, "profile_type");
     base_put(out, m->profile_type->s, m->profile_type->n);
@@ -46,7 +44,12 @@ void text_put_metadata_fields(base_text *out, const ir_metadata *m, const uint32
     put_field(out, start, "preserve_layout");
     BASE_PUT(out, "true");
   }
-  put_string_field(out, start, "scheduling_name", m->scheduling_name);
+  if (m->scheduling_name && m->scheduling_name->n) {
+    put_field(out, start, "scheduling_name");
+    text_put_raw_quoted(out, m->scheduling_name);
+  }
+  if (m->stack_frame_id && m->stack_frame_id <= n_frames)
+    put_number_field(out, start, "stack_frame_id", frames ? frames[m->stack_frame_id - 1] : m->stack_frame_id);
   put_string_field(out, start, "metadata_payload", m->payload);
 }
 

@@ -71,10 +71,10 @@ static uint32_t number_frame(text_sources *s, uint32_t location_row, uint32_t pa
   return base_map_set(&s->frame_rows, key, s->n_frames) ? s->n_frames : 0;
 }
 
-/* Row of the caller of frame `row` (both from 1), or 0: the text counts parents from 2, 1 being none. */
+/* Row of the caller of frame `row` (both from 1), or 0. */
 static uint32_t parent_row(const ir_source_tables *t, uint32_t row) {
   uint32_t parent = t->frames[row - 1].parent;
-  return parent >= 2 && parent - 1 <= t->n_frames ? parent - 1 : 0;
+  return parent >= 1 && parent <= t->n_frames && parent != row ? parent : 0;
 }
 
 /* Callers get their numbers first. A cycle of parents, which no compiler writes, is cut where it closes. */
@@ -166,7 +166,7 @@ void text_write_sources(text_printer *p) {
   write_names(out, "\n\nFileNames\n", s->files, s->n_files);
   write_names(out, "\nFunctionNames\n", s->functions, s->n_functions);
   write_locations(out, s);
-  BASE_PUT(out, "\nStackFrames\n");
+  BASE_PUT(out, "\nStackFrames\n"); /* a parent is written as its row plus one, none as one */
   for (uint32_t i = 0; i < s->n_frames; i++) {
     base_put_u64(out, i + 1);
     write_source_field(out, " {file_location_id=", s->frames[i].location);

@@ -36,6 +36,40 @@ void text_put_quoted(base_text *out, const base_istr *s) {
   base_putc(out, '"');
 }
 
+/* Bytes of the well-formed UTF-8 character at s, 0 when there is none. */
+static size_t utf8_length(const unsigned char *s, size_t n) {
+  size_t want = s[0] < 0x80                   ? 1
+                : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+                : (s[0] & 0xF0) == 0xE0       ? 3
+                : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                              : 0;
+  if (want == 0 || want > n) return 0;
+  for (size_t i = 1; i < want; i++) {
+    if ((s[i] & 0xC0) != 0x80) return 0;
+  }
+  if (want == 3 && ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0))) return 0;
+  if (want == 4 && ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))) return 0;
+  return want;
+}
+
+static bool reads_back_raw(const base_istr *s) {
+  for (size_t i = 0, step; i < s->n; i += step) {
+    step = utf8_length((const unsigned char *)s->s + i, s->n - i);
+    if (step == 0 || s->s[i] == '"' || s->s[i] == '\\' || s->s[i] == 0) return false;
+  }
+  return true;
+}
+
+void text_put_raw_quoted(base_text *out, const base_istr *s) {
+  if (!reads_back_raw(s)) {
+    text_put_quoted(out, s);
+    return;
+  }
+  base_putc(out, '"');
+  base_put(out, s->s, s->n);
+  base_putc(out, '"');
+}
+
 static size_t skip_blanks(const char *s, size_t n, size_t i) {
   while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r')) i++;
   return i;

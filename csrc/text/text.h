@@ -7,6 +7,9 @@
 typedef struct text_parse_options {
   base_alloc alloc;
   uint32_t max_depth; /* of nesting; 0: 256 */
+  /* Also read what XLA's documentation shows or newer XLA has, but XLA 0.10.2's reader refuses: input_output_alias={ {}: 0 },
+   * flat async shapes (f32[64], f32[32], s32[]), attributes repeated on updates and dones, atan, shuffle, collective-reduce. */
+  bool documented_forms;
 } text_parse_options;
 
 /* Reads a whole module. The text need not be terminated and may hold any bytes. No verification. Time is linear in n; the

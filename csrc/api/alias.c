@@ -1,0 +1,105 @@
+/* input_output_alias and buffer_donor of the module header, read and edited. */
+#include "api.h"
+
+static const ir_ints no_path = {0};
+
+bool xlac_module_alias(xlac_module *m, uint32_t index, xlac_alias *out) {
+  api_lock(m);
+  const ir_config *c = &m->ir->config;
+  bool found = index < c->n_aliases;
+  if (found) {
+    const ir_alias *a = &c->aliases[index];
+    *out = (xlac_alias){a->output->n, a->index->n, a->output->v, a->operand, a->index->v, a->must};
+  }
+  api_unlock(m);
+  return found;
+}
+
+bool xlac_module_donor(xlac_module *m, uint32_t index, xlac_alias *out) {
+  api_lock(m);
+  const ir_config *c = &m->ir->config;
+  bool found = index < c->n_donors;
+  if (found) {
+    const ir_donor *d = &c->donors[index];
+    *out = (xlac_alias){0, d->index->n, no_path.v, d->parameter, d->index->v, false};
+  }
+  api_unlock(m);
+  return found;
+}
+
+/* <0, 0, >0 as index paths are listed: element by element, a prefix first. */
+static int compare_paths(const ir_ints *a, const ir_ints *b) {
+  for (uint32_t i = 0; i < a->n && i < b->n; i++)
+    if (a->v[i] != b->v[i]) return a->v[i] < b->v[i] ? -1 : 1;
+  return (a->n > b->n) - (a->n < b->n);
+}
+
+static int oom(xlac_error *err) { return base_oom(err, "an alias"); }
+
+static int insert_alias(ir_module *ir, ir_alias alias, xlac_error *err) {
+  ir_config *c = &ir->config;
+  uint32_t at = 0;
+  while (at < c->n_aliases && compare_paths(c->aliases[at].output, alias.output) < 0) at++;
+  bool same = at < c->n_aliases && compare_paths(c->aliases[at].output, alias.output) == 0;
+  if (!same) {
+    ir_alias *grown = BASE_ARRAY(&ir->arena, ir_alias, (size_t)c->n_aliases + 1);
+    if (!grown) return oom(err);
+    if (at) memcpy(grown, c->aliases, at * sizeof *grown);
+    if (c->n_aliases > at) memcpy(grown + at + 1, c->aliases + at, (c->n_aliases - at) * sizeof *grown);
+    c->aliases = grown;
+    c->n_aliases++;
+  }
+  c->aliases[at] = alias;
+  ir->verified = false;
+  return 0;
+}
+
+static int set_alias_locked(ir_module *ir, const xlac_alias *a, xlac_error *err) {
+  ir_alias alias = {.output = ir_ints_make(ir, a->n_output, a->output),
+                    .operand = a->parameter,
+                    .index = ir_ints_make(ir, a->n_index, a->index),
+                    .must = a->must};
+  if (!alias.output || !alias.index) return oom(err);
+  return insert_alias(ir, alias, err);
+}
+
+int xlac_module_set_alias(xlac_module *m, const xlac_alias *alias, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, set_alias_locked(m->ir, alias, err));
+}
+
+static int compare_donors(const ir_donor *a, const ir_donor *b) {
+  if (a->parameter != b->parameter) return a->parameter < b->parameter ? -1 : 1;
+  return compare_paths(a->index, b->index);
+}
+
+static int add_donor_locked(ir_module *ir, const xlac_alias *a, xlac_error *err) {
+  ir_config *c = &ir->config;
+  ir_donor donor = {a->parameter, ir_ints_make(ir, a->n_index, a->index)};
+  if (!donor.index) return oom(err);
+  uint32_t at = 0;
+  while (at < c->n_donors && compare_donors(&c->donors[at], &donor) < 0) at++;
+  if (at < c->n_donors && compare_donors(&c->donors[at], &donor) == 0) return 0;
+  ir_donor *grown = BASE_ARRAY(&ir->arena, ir_donor, (size_t)c->n_donors + 1);
+  if (!grown) return oom(err);
+  if (at) memcpy(grown, c->donors, at * sizeof *grown);
+  if (c->n_donors > at) memcpy(grown + at + 1, c->donors + at, (c->n_donors - at) * sizeof *grown);
+  grown[at] = donor;
+  c->donors = grown;
+  c->n_donors++;
+  ir->verified = false;
+  return 0;
+}
+
+int xlac_module_add_donor(xlac_module *m, const xlac_alias *donor, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, add_donor_locked(m->ir, donor, err));
+}
+
+int xlac_module_clear_aliases(xlac_module *m, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  m->ir->config.n_aliases = 0;
+  m->ir->config.n_donors = 0;
+  m->ir->verified = false;
+  return api_done(m, 0);
+}

@@ -1,0 +1,61 @@
+/* The public handles over the inner layers. Every public function that takes a module holds its lock while it works; a run
+ * of the interpreter holds no lock but counts as running, and edits wait for nobody: they fail while one is running. */
+#ifndef XLAC_API_API_H
+#define XLAC_API_API_H
+
+#include <pthread.h>
+
+#include "../interp/interp.h"
+#include "../ir/ir.h"
+#include "../text/text.h"
+
+struct xlac_module {
+  ir_module *ir;
+  pthread_mutex_t lock;
+  uint32_t running; /* interpretations going on, under the lock */
+};
+
+/* Public parts are the inner structs under another name. */
+static inline ir_op *api_op(const xlac_op *op) { return (ir_op *)(uintptr_t)op; }
+static inline xlac_op *api_op_out(const ir_op *op) { return (xlac_op *)(uintptr_t)op; }
+static inline ir_computation *api_computation(const xlac_computation *c) { return (ir_computation *)(uintptr_t)c; }
+static inline xlac_computation *api_computation_out(const ir_computation *c) { return (xlac_computation *)(uintptr_t)c; }
+static inline const ir_type *api_type(const xlac_type *t) { return (const ir_type *)t; }
+static inline const xlac_type *api_type_out(const ir_type *t) { return (const xlac_type *)t; }
+static inline interp_value *api_value(const xlac_value *v) { return (interp_value *)(uintptr_t)v; }
+static inline xlac_value *api_value_out(const interp_value *v) { return (xlac_value *)(uintptr_t)v; }
+
+static inline void api_lock(xlac_module *m) {
+  int failed = pthread_mutex_lock(&m->lock);
+  assert(failed == 0);
+  (void)failed;
+}
+static inline void api_unlock(xlac_module *m) { pthread_mutex_unlock(&m->lock); }
+
+/* Locks for an edit; nonzero, and not locked, while the module is running. */
+XLAC_MUST_USE int api_lock_edit(xlac_module *m, xlac_error *err);
+/* Unlocks and passes `status` on. */
+static inline int api_done(xlac_module *m, int status) {
+  api_unlock(m);
+  return status;
+}
+/* A handle that owns `ir`; frees `ir` on failure. */
+XLAC_MUST_USE int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err);
+/* Whether the module can be printed, verified and run at all: an entry, and a root in every computation. */
+XLAC_MUST_USE int api_check_whole(const ir_module *ir, xlac_error *err);
+/* The buffer's text as a terminated string of the caller's, and frees the buffer. */
+XLAC_MUST_USE int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err);
+/* Whether the list a part stands in still holds it: what was removed keeps its own links, but nobody links to it. */
+static inline bool api_computation_live(const ir_computation *c) {
+  return (c->prev ? c->prev->next : c->module->first) == c;
+}
+static inline bool api_op_live(const ir_op *op) {
+  return (op->prev ? op->prev->next : op->parent->first) == op && api_computation_live(op->parent);
+}
+/* Fails unless op is still part of the program. */
+XLAC_MUST_USE int api_check_live(const ir_op *op, xlac_error *err);
+
+/* The interpreter's side of a registry; NULL for NULL. */
+const interp_registry *api_registry(const xlac_registry *r);
+
+#endif

@@ -1,0 +1,187 @@
+/* Computations: walking, reading, making, editing. */
+#include "api.h"
+
+xlac_computation *xlac_module_entry(xlac_module *m) {
+  api_lock(m);
+  xlac_computation *c = api_computation_out(m->ir->entry);
+  api_unlock(m);
+  return c;
+}
+
+static int check_live_computation(const ir_computation *c, xlac_error *err) {
+  if (api_computation_live(c)) return 0;
+  return base_fail(err, XLAC_E_EDIT, "computation %s has been removed from the module", c->name->s);
+}
+
+static int set_entry_locked(xlac_module *m, ir_computation *c, xlac_error *err) {
+  assert(c->module == m->ir);
+  TRY(check_live_computation(c, err));
+  m->ir->entry = c;
+  m->ir->verified = false;
+  return 0;
+}
+
+int xlac_module_set_entry(xlac_module *m, xlac_computation *c, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, set_entry_locked(m, api_computation(c), err));
+}
+
+xlac_computation *xlac_computation_next(xlac_module *m, xlac_computation *c) {
+  api_lock(m);
+  ir_computation *next = c ? api_computation(c)->next : m->ir->first;
+  api_unlock(m);
+  return api_computation_out(next);
+}
+
+xlac_computation *xlac_computation_find(xlac_module *m, const char *name) {
+  xlac_computation *found = NULL;
+  api_lock(m);
+  const base_istr *s = base_intern_find(&m->ir->strings, name, strlen(name));
+  if (s) {
+    IR_FOR_COMPUTATIONS(c, m->ir) {
+      if (c->name == s && !found) found = api_computation_out(c);
+    }
+  }
+  api_unlock(m);
+  return found;
+}
+
+/* `name` as it is when nobody has it, else with a number. A string nobody has interned is the name of nothing. */
+static const base_istr *fresh_computation_name(ir_module *ir, const char *name) {
+  const base_istr *s = base_intern_find(&ir->strings, name, strlen(name));
+  bool taken = false;
+  if (s) {
+    IR_FOR_COMPUTATIONS(c, ir) taken |= c->name == s;
+  }
+  return s && !taken ? s : ir_fresh_name(ir, name);
+}
+
+static int create_computation_locked(xlac_computation **out, xlac_module *m, const char *name, xlac_error *err) {
+  const base_istr *fresh = fresh_computation_name(m->ir, name);
+  ir_computation *c = fresh ? ir_computation_new(m->ir, fresh->s, fresh->n) : NULL;
+  if (c == NULL) return base_oom(err, "making a computation");
+  *out = api_computation_out(c);
+  return 0;
+}
+
+int xlac_computation_create(xlac_computation **out, xlac_module *m, const char *name, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, create_computation_locked(out, m, name, err));
+}
+
+/* The op that calls c, or NULL. */
+static const ir_op *find_caller(const ir_module *ir, const ir_computation *c) {
+  IR_FOR_COMPUTATIONS(other, ir) {
+    IR_FOR_OPS(op, other) {
+      for (uint32_t i = 0; i < op->n_called; i++)
+        if (op->called[i] == c) return op;
+    }
+  }
+  return NULL;
+}
+
+static int remove_computation_locked(xlac_module *m, ir_computation *c, xlac_error *err) {
+  TRY(check_live_computation(c, err));
+  if (c == m->ir->entry)
+    return base_fail(err, XLAC_E_EDIT, "computation %s is the entry and can't be removed", c->name->s);
+  const ir_op *caller = find_caller(m->ir, c);
+  if (caller)
+    return base_fail_at(err, XLAC_E_EDIT, caller->line, caller->col, caller->name->s,
+                        "computation %s can't be removed: %s calls it", c->name->s, caller->name->s);
+  ir_computation_remove(c);
+  return 0;
+}
+
+int xlac_computation_remove(xlac_module *m, xlac_computation *c, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, remove_computation_locked(m, api_computation(c), err));
+}
+
+bool xlac_computation_is_live(xlac_module *m, xlac_computation *c) {
+  api_lock(m);
+  bool live = api_computation_live(api_computation(c));
+  api_unlock(m);
+  return live;
+}
+
+const char *xlac_computation_name(xlac_module *m, xlac_computation *c) {
+  api_lock(m);
+  const char *name = api_computation(c)->name->s;
+  api_unlock(m);
+  return name;
+}
+
+static int rename_computation_locked(xlac_module *m, ir_computation *c, const char *name, xlac_error *err) {
+  TRY(check_live_computation(c, err));
+  const base_istr *s = ir_intern(m->ir, name, strlen(name));
+  if (s == NULL) return base_oom(err, "renaming a computation");
+  IR_FOR_COMPUTATIONS(other, m->ir) {
+    if (other != c && other->name == s)
+      return base_fail(err, XLAC_E_DUPLICATE_NAME, "there is a computation named %s already", name);
+  }
+  c->name = s;
+  return 0;
+}
+
+int xlac_computation_rename(xlac_module *m, xlac_computation *c, const char *name, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, rename_computation_locked(m, api_computation(c), name, err));
+}
+
+uint32_t xlac_computation_op_count(xlac_module *m, xlac_computation *c) {
+  api_lock(m);
+  uint32_t n = api_computation(c)->n_ops;
+  api_unlock(m);
+  return n;
+}
+
+uint32_t xlac_computation_param_count(xlac_module *m, xlac_computation *c) {
+  api_lock(m);
+  uint32_t n = api_computation(c)->n_params;
+  api_unlock(m);
+  return n;
+}
+
+xlac_op *xlac_computation_param(xlac_module *m, xlac_computation *handle, uint32_t number) {
+  const ir_computation *c = api_computation(handle);
+  api_lock(m);
+  ir_op *op = number < c->n_params ? c->params[number] : NULL;
+  api_unlock(m);
+  return api_op_out(op);
+}
+
+xlac_op *xlac_computation_root(xlac_module *m, xlac_computation *c) {
+  api_lock(m);
+  ir_op *op = ir_root(api_computation(c));
+  api_unlock(m);
+  return api_op_out(op);
+}
+
+static int set_root_locked(ir_computation *c, ir_op *op, xlac_error *err) {
+  TRY(api_check_live(op, err));
+  if (op->parent != c)
+    return base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s is of computation %s, not of %s",
+                        op->name->s, op->parent->name->s, c->name->s);
+  return ir_set_root(c, op) ? 0 : base_oom(err, "setting a root");
+}
+
+int xlac_computation_set_root(xlac_module *m, xlac_computation *c, xlac_op *op, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, set_root_locked(api_computation(c), api_op(op), err));
+}
+
+const char *xlac_computation_thread(xlac_module *m, xlac_computation *handle) {
+  const ir_computation *c = api_computation(handle);
+  api_lock(m);
+  const char *name = c->execution_thread ? c->execution_thread->s : "main";
+  api_unlock(m);
+  return name;
+}
+
+void xlac_computation_position(xlac_module *m, xlac_computation *handle, uint32_t *line, uint32_t *col) {
+  const ir_computation *c = api_computation(handle);
+  api_lock(m);
+  *line = c->line;
+  *col = c->col;
+  api_unlock(m);
+}

@@ -1,0 +1,323 @@
+/* Making and editing ops. What text says is read by the readers of HLO text; what an edit makes of the module as a whole is for
+ * the verifier to judge, only what would break the data structure itself is refused here. */
+#include "api.h"
+
+static int fail_edit(xlac_error *err, const ir_op *op, const char *what) {
+  return base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s %s", op->name->s, what);
+}
+
+/* Names may hold what the text can spell: no blanks, quotes or punctuation of the grammar. */
+static bool is_name_byte(unsigned char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+}
+
+static int check_name(const char *name, xlac_error *err) {
+  size_t n = strlen(name);
+  bool fits = n > 0 && n < 65536 && !(name[0] >= '0' && name[0] <= '9') && name[0] != '-' && name[0] != '.';
+  for (size_t i = 0; fits && i < n; i++) fits = is_name_byte((unsigned char)name[i]);
+  if (fits) return 0;
+  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "'%.100s' can't be the name of an op", name),
+                   "use letters, digits, '_', '-' and '.', beginning with a letter or '_'");
+}
+
+/* The computation may take ops. */
+static int check_computation(const xlac_module *m, const ir_computation *c, xlac_error *err) {
+  assert(c->module == m->ir);
+  if (api_computation_live(c)) return 0;
+  return base_fail(err, XLAC_E_EDIT, "computation %s has been removed from the module", c->name->s);
+}
+
+/* An empty or missing name is made from the opcode. */
+static int pick_name(ir_module *ir, const char *name, ir_opcode opcode, const base_istr **out, xlac_error *err) {
+  if (name && *name) TRY(check_name(name, err));
+  *out = ir_fresh_name(ir, name && *name ? name : ir_opcode_text(opcode));
+  return *out ? 0 : base_oom(err, "naming an op");
+}
+
+static int parse_type(ir_module *ir, const char *text, const ir_type **out, xlac_error *err) {
+  return text_parse_type(ir, text, strlen(text), out, err);
+}
+
+/* --- making --- */
+
+static int check_spec(const xlac_op_spec *spec, ir_opcode *opcode, xlac_error *err) {
+  *opcode = ir_opcode_from_text(spec->opcode, strlen(spec->opcode));
+  if (*opcode == IR_OP_INVALID) return base_fail(err, XLAC_E_UNKNOWN_OPCODE, "there is no op '%.64s'", spec->opcode);
+  if (*opcode == IR_OP_PARAMETER || *opcode == IR_OP_CONSTANT)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "a %s is made by its own function", spec->opcode);
+  const ir_op_info *info = ir_opcode_info(*opcode);
+  if (info->arity != IR_VARIADIC && (uint32_t)info->arity != spec->n_operands)
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes %d operand%s, found %u", info->text, info->arity,
+                     info->arity == 1 ? "" : "s", spec->n_operands);
+  return 0;
+}
+
+static int check_operands(const ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
+  for (uint32_t i = 0; i < spec->n_operands; i++) {
+    const ir_op *operand = api_op(spec->operands[i]);
+    TRY(api_check_live(operand, err));
+    if (operand->parent != c)
+      return base_fail_at(err, XLAC_E_EDIT, operand->line, operand->col, operand->name->s,
+                          "operand %u, %s, is of computation %s, not of %s", i, operand->name->s,
+                          operand->parent->name->s, c->name->s);
+    if (operand->type == NULL) return fail_edit(err, operand, "has no type yet");
+  }
+  return 0;
+}
+
+static int check_required(const ir_op *op, const xlac_op_spec *spec, xlac_error *err) {
+  const ir_attr_spec *own = ir_opcode_info(op->opcode)->attrs;
+  for (; own && own->key; own++) {
+    if (!(own->flags & IR_REQUIRED)) continue;
+    bool given = false;
+    for (uint32_t i = 0; i < spec->n_attrs; i++) given |= strcmp(spec->attrs[i].key, ir_attr_table[own->key].text) == 0;
+    if (!given)
+      return base_fail_at(err, XLAC_E_BAD_ATTRIBUTE, 0, 0, op->name->s, "%s needs the attribute %s",
+                          ir_opcode_text(op->opcode), ir_attr_table[own->key].text);
+  }
+  return 0;
+}
+
+static int fill_op(ir_module *ir, ir_op *op, const xlac_op_spec *spec, xlac_error *err) {
+  for (uint32_t i = 0; i < spec->n_operands; i++) ir_set_operand(op, i, (ir_value){api_op(spec->operands[i]), 0});
+  for (uint32_t i = 0; i < spec->n_attrs; i++) {
+    const xlac_attr *a = &spec->attrs[i];
+    TRY(text_parse_attr(op, a->key, strlen(a->key), a->text, strlen(a->text), err));
+  }
+  TRY(check_required(op, spec, err));
+  const ir_type *type = NULL;
+  if (spec->type) TRY(parse_type(ir, spec->type, &type, err));
+  else TRY(ir_infer(ir, op, &type, err));
+  ir_set_type(op, type);
+  return 0;
+}
+
+static int create_op_locked(xlac_op **out, xlac_module *m, ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
+  ir_opcode opcode;
+  const base_istr *name;
+  TRY(check_computation(m, c, err));
+  TRY(check_spec(spec, &opcode, err));
+  TRY(check_operands(c, spec, err));
+  TRY(pick_name(m->ir, spec->name, opcode, &name, err));
+  ir_op *op = ir_op_new(c, opcode, NULL, name, spec->n_operands, 0);
+  if (op == NULL) return base_oom(err, "making an op");
+  int status = fill_op(m->ir, op, spec, err);
+  if (status != 0) {
+    ir_op_remove(op);
+    return status;
+  }
+  *out = api_op_out(op);
+  return 0;
+}
+
+int xlac_op_create(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_op_spec *spec, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, create_op_locked(out, m, api_computation(c), spec, err));
+}
+
+static int create_parameter_locked(xlac_op **out, xlac_module *m, ir_computation *c, int64_t number, const char *type_text,
+                                   const char *name_text, xlac_error *err) {
+  const ir_type *type;
+  const base_istr *name;
+  TRY(check_computation(m, c, err));
+  if (number < 0 || number > 1 << 20)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "parameter number %lld is out of range", (long long)number);
+  if (number < c->n_params && c->params[number])
+    return base_fail(err, XLAC_E_DUPLICATE_NAME, "%s has a parameter %lld already, %s", c->name->s, (long long)number,
+                     c->params[number]->name->s);
+  TRY(parse_type(m->ir, type_text, &type, err));
+  TRY(pick_name(m->ir, name_text, IR_OP_PARAMETER, &name, err));
+  ir_op *op = ir_op_new(c, IR_OP_PARAMETER, type, name, 0, 0);
+  if (op == NULL || !ir_set_parameter(op, number)) return base_oom(err, "making a parameter");
+  *out = api_op_out(op);
+  return 0;
+}
+
+int xlac_op_create_parameter(xlac_op **out, xlac_module *m, xlac_computation *c, int64_t number, const char *type,
+                             const char *name, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, create_parameter_locked(out, m, api_computation(c), number, type, name, err));
+}
+
+/* --- constants --- */
+
+static const ir_literal *literal_of_value(ir_module *ir, const interp_value *v, uint32_t depth, xlac_error *err);
+
+static const ir_literal *literal_of_tuple(ir_module *ir, const interp_value *v, uint32_t depth, xlac_error *err) {
+  const ir_literal **elements = BASE_ARRAY(&ir->arena, const ir_literal *, v->n_elements + 1u);
+  const ir_type **types = BASE_ARRAY(&ir->arena, const ir_type *, v->n_elements + 1u);
+  for (uint32_t i = 0; elements && types && i < v->n_elements; i++) {
+    elements[i] = literal_of_value(ir, v->elements[i], depth + 1, err);
+    if (elements[i] == NULL) return NULL;
+    types[i] = elements[i]->type;
+  }
+  const ir_type *type = elements && types ? ir_tuple(ir, v->n_elements, types) : NULL;
+  return type ? ir_literal_tuple(ir, type, elements) : NULL;
+}
+
+static const ir_literal *literal_of_value(ir_module *ir, const interp_value *v, uint32_t depth, xlac_error *err) {
+  if (depth > 64) return NULL;
+  if (v->kind == INTERP_TUPLE) return literal_of_tuple(ir, v, depth, err);
+  if (v->kind != INTERP_ARRAY) return NULL;
+  const ir_type *type = ir_tensor_default(ir, (base_dtype)v->dtype, v->rank, v->dims, err);
+  ir_literal *l = type ? ir_literal_new(ir, type) : NULL;
+  size_t bytes = (size_t)v->count * base_dtype_bytes((base_dtype)v->dtype);
+  if (l && bytes) memcpy(l->data, v->data, bytes);
+  return l;
+}
+
+static int create_constant_locked(xlac_op **out, xlac_module *m, ir_computation *c, const interp_value *value,
+                                  const char *name_text, xlac_error *err) {
+  const base_istr *name;
+  TRY(check_computation(m, c, err));
+  TRY(pick_name(m->ir, name_text, IR_OP_CONSTANT, &name, err));
+  xlac_error cause = {.code = 0};
+  const ir_literal *literal = literal_of_value(m->ir, value, 0, &cause);
+  if (literal == NULL && cause.code) return base_fail(err, (base_code)cause.code, "%s", cause.message);
+  if (literal == NULL && value->kind == INTERP_TOKEN)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "a token can't be a constant");
+  if (literal == NULL) return base_oom(err, "making a constant");
+  ir_op *op = ir_op_new(c, IR_OP_CONSTANT, literal->type, name, 0, 0);
+  if (op == NULL) return base_oom(err, "making a constant");
+  op->u.literal = literal;
+  *out = api_op_out(op);
+  return 0;
+}
+
+int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_value *value, const char *name,
+                            xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, create_constant_locked(out, m, api_computation(c), api_value(value), name, err));
+}
+
+/* --- editing --- */
+
+static int remove_attr(ir_op *op, const char *key, xlac_error *err) {
+  if (strcmp(key, "control-predecessors") == 0) {
+    while (op->n_control_preds) ir_remove_control_pred(op, op->control_preds[0]);
+    return 0;
+  }
+  for (uint32_t i = 0; i < op->n_attrs; i++) {
+    if (strcmp(ir_attr_table[op->attrs[i].key].text, key) != 0) continue;
+    ir_attr_remove(op, (ir_attr_key)op->attrs[i].key);
+    op->parent->module->verified = false;
+    return 0;
+  }
+  return base_fail_at(err, XLAC_E_BAD_ATTRIBUTE, op->line, op->col, op->name->s, "%s has no attribute %.64s",
+                      op->name->s, key);
+}
+
+static int set_attr_locked(ir_op *op, const char *key, const char *text, xlac_error *err) {
+  TRY(api_check_live(op, err));
+  if (text == NULL) return remove_attr(op, key, err);
+  TRY(text_parse_attr(op, key, strlen(key), text, strlen(text), err));
+  op->parent->module->verified = false;
+  return 0;
+}
+
+int xlac_op_set_attr(xlac_module *m, xlac_op *op, const char *key, const char *text, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, set_attr_locked(api_op(op), key, text, err));
+}
+
+static int set_operand_locked(ir_op *op, uint32_t index, ir_op *operand, xlac_error *err) {
+  TRY(api_check_live(op, err));
+  TRY(api_check_live(operand, err));
+  if (index >= op->n_operands)
+    return base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s, "%s has %u operands, no operand %u",
+                        op->name->s, op->n_operands, index);
+  if (operand->parent != op->parent) return fail_edit(err, operand, "is of another computation");
+  ir_set_operand(op, index, (ir_value){operand, 0});
+  return 0;
+}
+
+int xlac_op_set_operand(xlac_module *m, xlac_op *op, uint32_t index, xlac_op *operand, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, set_operand_locked(api_op(op), index, api_op(operand), err));
+}
+
+static int set_type_locked(xlac_module *m, ir_op *op, const char *text, xlac_error *err) {
+  const ir_type *type = NULL;
+  TRY(api_check_live(op, err));
+  if (text) TRY(parse_type(m->ir, text, &type, err));
+  else TRY(ir_infer(m->ir, op, &type, err));
+  if (op->opcode == IR_OP_CONSTANT && !ir_same_bare(op->u.literal->type, type))
+    return fail_edit(err, op, "is a constant: its type is that of its value");
+  ir_set_type(op, type);
+  return 0;
+}
+
+int xlac_op_set_type(xlac_module *m, xlac_op *op, const char *type, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, set_type_locked(m, api_op(op), type, err));
+}
+
+static int rename_op_locked(xlac_module *m, ir_op *op, const char *name, xlac_error *err) {
+  TRY(api_check_live(op, err));
+  TRY(check_name(name, err));
+  const base_istr *s = ir_intern(m->ir, name, strlen(name));
+  if (s == NULL) return base_oom(err, "renaming an op");
+  IR_FOR_COMPUTATIONS(c, m->ir) {
+    IR_FOR_OPS(other, c) {
+      if (other != op && other->name == s)
+        return base_fail_at(err, XLAC_E_DUPLICATE_NAME, other->line, other->col, name, "there is an op named %s already",
+                            name);
+    }
+  }
+  op->name = s;
+  return 0;
+}
+
+int xlac_op_rename(xlac_module *m, xlac_op *op, const char *name, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, rename_op_locked(m, api_op(op), name, err));
+}
+
+static int replace_uses_locked(ir_op *op, ir_op *with, xlac_error *err) {
+  TRY(api_check_live(op, err));
+  TRY(api_check_live(with, err));
+  if (op == with) return 0;
+  if (op->parent != with->parent) return fail_edit(err, with, "is of another computation");
+  if (!ir_compatible(op->type, with->type)) {
+    char was[120], is[120];
+    return base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s,
+                        "%s can't stand for %s: its type is %s, expected %s", with->name->s, op->name->s,
+                        ir_type_text(with->type, is, sizeof is), ir_type_text(op->type, was, sizeof was));
+  }
+  return ir_replace_uses(op, with) ? 0 : base_oom(err, "replacing uses");
+}
+
+int xlac_op_replace_uses(xlac_module *m, xlac_op *op, xlac_op *with, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, replace_uses_locked(api_op(op), api_op(with), err));
+}
+
+static int remove_op_locked(ir_op *op, xlac_error *err) {
+  TRY(api_check_live(op, err));
+  if (op->uses) {
+    return base_hint(err, base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s can't be removed: %s uses it",
+                                       op->name->s, op->uses->user->name->s),
+                     "replace its uses first");
+  }
+  if (ir_root(op->parent) == op) return fail_edit(err, op, "can't be removed: it is the root of its computation");
+  ir_op_remove(op);
+  return 0;
+}
+
+int xlac_op_remove(xlac_module *m, xlac_op *op, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, remove_op_locked(api_op(op), err));
+}
+
+static int move_op_locked(ir_op *op, ir_op *before, xlac_error *err) {
+  TRY(api_check_live(op, err));
+  if (before) TRY(api_check_live(before, err));
+  if (before && before->parent != op->parent) return fail_edit(err, before, "is of another computation");
+  if (before != op) ir_op_move(op, before);
+  return 0;
+}
+
+int xlac_op_move(xlac_module *m, xlac_op *op, xlac_op *before, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, move_op_locked(api_op(op), before ? api_op(before) : NULL, err));
+}

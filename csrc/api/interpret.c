@@ -1,0 +1,46 @@
+/* Running a module in the reference interpreter. */
+#include "api.h"
+
+/* Verifies and counts the module as running, so that nobody edits it meanwhile. */
+static int begin_run(xlac_module *m, xlac_error *err) {
+  api_lock(m);
+  int status = api_check_whole(m->ir, err);
+  if (status == 0 && !m->ir->verified) {
+    ir_verify_options strict = {.xla_compat = false};
+    status = ir_verify(m->ir, &strict, err);
+  }
+  if (status == 0) m->running++;
+  return api_done(m, status);
+}
+
+static void end_run(xlac_module *m) {
+  api_lock(m);
+  assert(m->running > 0);
+  m->running--;
+  api_unlock(m);
+}
+
+static int run_checked(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
+                       xlac_value **out, xlac_error *err) {
+  interp_options inner = {.alloc = base_alloc_libc};
+  if (options) {
+    inner.interrupted = options->interrupted;
+    inner.interrupt_ctx = options->interrupt_ctx;
+    inner.registry = api_registry(options->registry);
+    inner.seed = options->seed;
+    inner.replica = options->replica;
+    inner.partition = options->partition;
+  }
+  interp_value *result = NULL;
+  TRY(interp_run(m->ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
+  *out = api_value_out(result);
+  return 0;
+}
+
+int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
+                   xlac_value **out, xlac_error *err) {
+  TRY(begin_run(m, err));
+  int status = run_checked(m, options, n_args, args, out, err);
+  end_run(m);
+  return status;
+}

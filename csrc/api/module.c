@@ -1,0 +1,213 @@
+/* Module handles: making, reading, printing, verifying, header facts. */
+#include "api.h"
+
+int api_lock_edit(xlac_module *m, xlac_error *err) {
+  api_lock(m);
+  if (m->running == 0) return 0;
+  api_unlock(m);
+  return base_hint(err, base_fail(err, XLAC_E_EDIT, "module %s is being run by another thread", m->ir->name->s),
+                   "edit a clone, or wait until the run has ended");
+}
+
+int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err) {
+  xlac_module *m = base_malloc(base_alloc_libc, sizeof *m);
+  if (m == NULL || pthread_mutex_init(&m->lock, NULL) != 0) {
+    base_free(base_alloc_libc, m);
+    ir_module_destroy(ir);
+    return base_oom(err, "making a module");
+  }
+  m->ir = ir;
+  m->running = 0;
+  *out = m;
+  return 0;
+}
+
+int api_check_whole(const ir_module *ir, xlac_error *err) {
+  if (ir->entry == NULL) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "module %s has no entry computation", ir->name->s);
+  IR_FOR_COMPUTATIONS(c, ir) {
+    if (c->n_results == 0)
+      return base_hint(err, base_fail(err, XLAC_E_VERIFY_STRUCTURE, "computation %s has no root", c->name->s),
+                       "the module is still being built: set the root of every computation first");
+  }
+  return 0;
+}
+
+int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
+  char *s = base_text_cstr(t);
+  if (s == NULL) {
+    base_text_free(t);
+    return base_oom(err, "printing");
+  }
+  *text = s; /* the buffer's memory is the caller's now */
+  if (n) *n = t->n;
+  return 0;
+}
+
+int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options, xlac_error *err) {
+  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_HLO))
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
+  text_parse_options inner = {.alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0};
+  ir_module *ir = NULL;
+  TRY(text_parse_hlo(&ir, text, n, &inner, err));
+  return api_wrap(out, ir, err);
+}
+
+int xlac_module_create(xlac_module **out, const char *name, xlac_error *err) {
+  ir_module *ir = NULL;
+  TRY(ir_module_create(&ir, name, base_alloc_libc, err));
+  return api_wrap(out, ir, err);
+}
+
+int xlac_module_clone(xlac_module **out, xlac_module *m, xlac_error *err) {
+  ir_module *ir = NULL;
+  api_lock(m);
+  TRY(api_done(m, ir_module_clone(&ir, m->ir, err)));
+  return api_wrap(out, ir, err);
+}
+
+void xlac_module_destroy(xlac_module *m) {
+  if (m == NULL) return;
+  assert(m->running == 0);
+  ir_module_destroy(m->ir);
+  pthread_mutex_destroy(&m->lock);
+  base_free(base_alloc_libc, m);
+}
+
+/* --- printing and verifying --- */
+
+static int inner_print_options(const xlac_print_options *options, text_print_options *out, xlac_error *err) {
+  *out = (text_print_options){.mode = TEXT_DEFAULT};
+  if (options == NULL) return 0;
+  if (options->mode < XLAC_PRINT_DEFAULT || options->mode > XLAC_PRINT_FINGERPRINT)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "print mode %d is unknown", options->mode);
+  if (options->indent > 1000) return base_fail(err, XLAC_E_BAD_ARGUMENT, "indent %u is over 1000", options->indent);
+  *out = (text_print_options){.mode = (text_mode)options->mode,
+                              .elide_large_constants = options->elide_large_constants,
+                              .operand_shapes = options->operand_shapes,
+                              .no_metadata = options->no_metadata,
+                              .no_ids = options->no_ids,
+                              .indent = options->indent};
+  return 0;
+}
+
+/* Prints the module, or one part of it. */
+static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, const xlac_print_options *options,
+                      char **text, size_t *n, xlac_error *err) {
+  text_print_options inner;
+  TRY(inner_print_options(options, &inner, err));
+  TRY(api_check_whole(m->ir, err));
+  if (op) TRY(api_check_live(op, err));
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = op  ? text_print_op(&t, op, &inner, err)
+               : c ? text_print_computation(&t, c, &inner, err)
+                   : text_print_hlo(&t, m->ir, &inner, err);
+  if (status != 0) {
+    base_text_free(&t);
+    return status;
+  }
+  return api_give_text(&t, text, n, err);
+}
+
+int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
+  api_lock(m);
+  return api_done(m, print_part(m, NULL, NULL, options, text, n, err));
+}
+
+int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text, size_t *n,
+                           xlac_error *err) {
+  api_lock(m);
+  return api_done(m, print_part(m, api_computation(c), NULL, options, text, n, err));
+}
+
+int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
+  api_lock(m);
+  return api_done(m, print_part(m, NULL, api_op(op), options, text, n, err));
+}
+
+static int verify_locked(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
+  ir_verify_options inner = {.xla_compat = options && options->xla_compat};
+  TRY(api_check_whole(m->ir, err));
+  return ir_verify(m->ir, &inner, err);
+}
+
+int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
+  api_lock(m);
+  return api_done(m, verify_locked(m, options, err));
+}
+
+/* 64-bit FNV-1a with a final mix, so that near texts differ in all bits. */
+static uint64_t hash_text(const char *s, size_t n) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
+  h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+  return h ^ (h >> 32);
+}
+
+int xlac_module_fingerprint(xlac_module *m, uint64_t *out, xlac_error *err) {
+  const xlac_print_options options = {.mode = XLAC_PRINT_FINGERPRINT};
+  char *text = NULL;
+  size_t n = 0;
+  TRY(xlac_module_print(m, &options, &text, &n, err));
+  *out = hash_text(text, n);
+  xlac_free(text);
+  return 0;
+}
+
+/* --- header facts --- */
+
+void xlac_module_stats(xlac_module *m, xlac_stats *out) {
+  xlac_stats stats = {0};
+  api_lock(m);
+  IR_FOR_COMPUTATIONS(c, m->ir) {
+    stats.n_computations++;
+    stats.n_ops += c->n_ops;
+  }
+  stats.n_bytes = m->ir->arena.used;
+  api_unlock(m);
+  *out = stats;
+}
+
+const char *xlac_module_name(xlac_module *m) {
+  api_lock(m);
+  const char *name = m->ir->name->s;
+  api_unlock(m);
+  return name;
+}
+
+static int set_name_locked(xlac_module *m, const char *name, xlac_error *err) {
+  const base_istr *s = ir_intern(m->ir, name, strlen(name));
+  if (s == NULL) return base_oom(err, "naming a module");
+  m->ir->name = s;
+  return 0;
+}
+
+int xlac_module_set_name(xlac_module *m, const char *name, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  return api_done(m, set_name_locked(m, name, err));
+}
+
+void xlac_module_config(xlac_module *m, xlac_config *out) {
+  api_lock(m);
+  const ir_config *c = &m->ir->config;
+  *out = (xlac_config){.is_scheduled = c->is_scheduled,
+                       .has_entry_layout = c->has_entry_layout,
+                       .replica_count = c->replica_count,
+                       .num_partitions = c->num_partitions,
+                       .n_aliases = c->n_aliases,
+                       .n_donors = c->n_donors,
+                       .n_frontend_attributes = c->frontend_attributes ? c->frontend_attributes->n : 0};
+  api_unlock(m);
+}
+
+bool xlac_module_frontend_attribute(xlac_module *m, uint32_t index, const char **key, const char **value) {
+  api_lock(m);
+  const ir_dict *d = m->ir->config.frontend_attributes;
+  bool found = d && index < d->n;
+  if (found) {
+    *key = d->v[index].key->s;
+    *value = d->v[index].value->s;
+  }
+  api_unlock(m);
+  return found;
+}

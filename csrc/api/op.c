@@ -1,0 +1,263 @@
+/* Ops: walking and reading. */
+#include "api.h"
+
+int api_check_live(const ir_op *op, xlac_error *err) {
+  if (api_op_live(op)) return 0;
+  return base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s has been removed from its module",
+                      op->name->s);
+}
+
+xlac_op *xlac_op_next(xlac_module *m, xlac_computation *c, xlac_op *op) {
+  api_lock(m);
+  ir_op *next = op ? api_op(op)->next : api_computation(c)->first;
+  api_unlock(m);
+  return api_op_out(next);
+}
+
+static ir_op *find_op_in(const ir_computation *c, const base_istr *name) {
+  IR_FOR_OPS(op, c) {
+    if (op->name == name) return op;
+  }
+  return NULL;
+}
+
+xlac_op *xlac_op_find(xlac_module *m, xlac_computation *c, const char *name) {
+  ir_op *found = NULL;
+  api_lock(m);
+  const base_istr *s = base_intern_find(&m->ir->strings, name, strlen(name));
+  if (s && c) found = find_op_in(api_computation(c), s);
+  if (s && !c) {
+    IR_FOR_COMPUTATIONS(each, m->ir) {
+      if (!found) found = find_op_in(each, s);
+    }
+  }
+  api_unlock(m);
+  return api_op_out(found);
+}
+
+bool xlac_op_is_live(xlac_module *m, xlac_op *op) {
+  api_lock(m);
+  bool live = api_op_live(api_op(op));
+  api_unlock(m);
+  return live;
+}
+
+/* Whether an earlier use of the same list has the same user. */
+static bool user_seen(const ir_op *op, const ir_use *until) {
+  for (const ir_use *use = op->uses; use != until; use = use->next)
+    if (use->user == until->user) return true;
+  return false;
+}
+
+/* Uses of one user mostly stand together, but long lists (a constant used everywhere) must not cost a square: a user counts
+ * where its lowest-numbered slot that holds op is used. */
+static bool is_first_use(const ir_op *op, const ir_use *use) {
+  const ir_op *user = use->user;
+  if (user->n_operands > 16) return !user_seen(op, use);
+  for (uint32_t i = 0; i < use->slot; i++)
+    if (user->operands[i].op == op) return false;
+  return true;
+}
+
+uint32_t xlac_op_users(xlac_module *m, xlac_op *handle, xlac_op **users, uint32_t cap) {
+  const ir_op *op = api_op(handle);
+  uint32_t n = 0;
+  api_lock(m);
+  IR_FOR_USES(use, op) {
+    if (!is_first_use(op, use)) continue;
+    if (n < cap) users[n] = api_op_out(use->user);
+    n++;
+  }
+  api_unlock(m);
+  return n;
+}
+
+static uint32_t count_users(const ir_op *op) {
+  uint32_t n = 0;
+  IR_FOR_USES(use, op) n += is_first_use(op, use);
+  return n;
+}
+
+void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
+  const ir_op *op = api_op(handle);
+  api_lock(m);
+  bool live = api_op_live(op);
+  *out = (xlac_op_info){
+      .name = op->name->s,
+      .opcode = ir_opcode_text(op->opcode),
+      .type = api_type_out(op->type),
+      .computation = live ? api_computation_out(op->parent) : NULL,
+      .id = op->id,
+      .n_operands = live ? op->n_operands : 0,
+      .n_users = live ? count_users(op) : 0,
+      .n_called = op->n_called,
+      .n_control_predecessors = op->n_control_preds,
+      .n_attrs = op->n_attrs,
+      .parameter = op->opcode == IR_OP_PARAMETER ? op->u.number : -1,
+      .line = op->line,
+      .col = op->col,
+  };
+  api_unlock(m);
+}
+
+xlac_op *xlac_op_operand(xlac_module *m, xlac_op *handle, uint32_t index) {
+  const ir_op *op = api_op(handle);
+  api_lock(m);
+  ir_op *operand = index < op->n_operands ? op->operands[index].op : NULL;
+  api_unlock(m);
+  return api_op_out(operand);
+}
+
+xlac_computation *xlac_op_called(xlac_module *m, xlac_op *handle, uint32_t index) {
+  const ir_op *op = api_op(handle);
+  api_lock(m);
+  ir_computation *c = index < op->n_called ? op->called[index] : NULL;
+  api_unlock(m);
+  return api_computation_out(c);
+}
+
+xlac_op *xlac_op_control_predecessor(xlac_module *m, xlac_op *handle, uint32_t index) {
+  const ir_op *op = api_op(handle);
+  api_lock(m);
+  ir_op *pred = index < op->n_control_preds ? op->control_preds[index] : NULL;
+  api_unlock(m);
+  return api_op_out(pred);
+}
+
+/* --- attributes --- */
+
+const char *xlac_op_attr_key(xlac_module *m, xlac_op *handle, uint32_t index) {
+  const ir_op *op = api_op(handle);
+  api_lock(m);
+  const char *key = index < op->n_attrs ? ir_attr_table[op->attrs[index].key].text : NULL;
+  api_unlock(m);
+  return key;
+}
+
+/* "slice_sizes" is the text of two keys. */
+static const ir_attr *find_attr_by_text(const ir_op *op, const char *text) {
+  for (uint32_t i = 0; i < op->n_attrs; i++)
+    if (strcmp(ir_attr_table[op->attrs[i].key].text, text) == 0) return &op->attrs[i];
+  return NULL;
+}
+
+static void put_computation_names(base_text *t, const ir_op *op, uint32_t from, uint32_t to, bool braces) {
+  if (braces) base_putc(t, '{');
+  for (uint32_t i = from; i < to; i++) {
+    if (i > from) BASE_PUT(t, ", ");
+    base_putc(t, '%');
+    base_put(t, op->called[i]->name->s, op->called[i]->name->n);
+  }
+  if (braces) base_putc(t, '}');
+}
+
+static bool called_is(const ir_op *op, const char *key, const char *first, const char *second, uint32_t *slot) {
+  if (strcmp(key, first) == 0) *slot = 0;
+  else if (second && strcmp(key, second) == 0) *slot = 1;
+  else return false;
+  return *slot < op->n_called;
+}
+
+/* Writes the called computations that stand under `key`; false when there are none. */
+static bool put_called(base_text *t, const ir_op *op, const char *key) {
+  uint32_t slot = 0;
+  bool list = false, found = false;
+  switch (op->opcode) {
+    case IR_OP_WHILE: found = called_is(op, key, "condition", "body", &slot); break;
+    case IR_OP_SELECT_AND_SCATTER: found = called_is(op, key, "select", "scatter", &slot); break;
+    case IR_OP_CONDITIONAL:
+      list = strcmp(key, "branch_computations") == 0;
+      found = list ? op->n_called > 0 : called_is(op, key, "true_computation", "false_computation", &slot);
+      break;
+    case IR_OP_CUSTOM_CALL:
+      list = strcmp(key, "called_computations") == 0 && op->n_called > 0;
+      found = list || (op->n_called == 1 && strcmp(key, "to_apply") == 0);
+      break;
+    default: {
+      uint16_t flags;
+      ir_attr_key k = ir_attr_from_text(key, strlen(key));
+      found = op->n_called == 1 && ir_attr_table[k].kind == IR_KIND_CALLED && ir_opcode_takes(op->opcode, k, &flags);
+    }
+  }
+  if (found) put_computation_names(t, op, list ? 0 : slot, list ? op->n_called : slot + 1, list);
+  return found;
+}
+
+static bool put_control(base_text *t, const ir_op *op) {
+  if (op->n_control_preds == 0) return false;
+  base_putc(t, '{');
+  for (uint32_t i = 0; i < op->n_control_preds; i++) {
+    if (i) BASE_PUT(t, ", ");
+    base_putc(t, '%');
+    base_put(t, op->control_preds[i]->name->s, op->control_preds[i]->name->n);
+  }
+  base_putc(t, '}');
+  return true;
+}
+
+static bool put_attr(base_text *t, const ir_op *op, const char *key) {
+  const ir_attr *a = find_attr_by_text(op, key);
+  if (a) {
+    text_put_attr_value(t, op, a);
+    return true;
+  }
+  if (strcmp(key, "control-predecessors") == 0) return put_control(t, op);
+  return put_called(t, op, key);
+}
+
+int xlac_op_attr(xlac_module *m, xlac_op *op, const char *key, char **text, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  api_lock(m);
+  bool found = put_attr(&t, api_op(op), key);
+  api_unlock(m);
+  if (found) return api_give_text(&t, text, NULL, err);
+  base_text_free(&t);
+  *text = NULL;
+  return 0;
+}
+
+/* --- constants --- */
+
+static bool literal_is_whole(const ir_literal *l) {
+  if (l->elided) return false;
+  for (uint32_t i = 0; l->elements && i < l->type->n_elements; i++)
+    if (!literal_is_whole(l->elements[i])) return false;
+  return true;
+}
+
+/* A copy that does not point into the module. Nesting is a type's, which the reader limits. */
+static int copy_literal(const ir_literal *l, xlac_value **out, xlac_error *err) {
+  const ir_type *t = l->type;
+  if (t->kind == IR_TYPE_TENSOR) return xlac_value_copy(out, t->dtype, t->rank, t->dims, l->data, err);
+  if (t->kind != IR_TYPE_TUPLE) return xlac_value_token(out, err);
+  xlac_value **elements = base_malloc(base_alloc_libc, (t->n_elements + 1u) * sizeof *elements);
+  if (elements == NULL) return base_oom(err, "reading a constant");
+  uint32_t n = 0;
+  int status = 0;
+  while (status == 0 && n < t->n_elements) {
+    status = copy_literal(l->elements[n], &elements[n], err);
+    if (status == 0) n++;
+  }
+  if (status == 0) status = xlac_value_tuple(out, n, elements, err);
+  for (uint32_t i = 0; i < n; i++) xlac_value_release(elements[i]);
+  base_free(base_alloc_libc, elements);
+  return status;
+}
+
+static int constant_locked(const ir_op *op, xlac_value **out, xlac_error *err) {
+  if (op->opcode != IR_OP_CONSTANT)
+    return base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s, "%s is a %s, not a constant",
+                        op->name->s, ir_opcode_text(op->opcode));
+  if (!literal_is_whole(op->u.literal))
+    return base_hint(err,
+                     base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s,
+                                  "the values of %s were elided in the text", op->name->s),
+                     "print the program with large constants");
+  return copy_literal(op->u.literal, out, err);
+}
+
+int xlac_op_constant(xlac_module *m, xlac_op *op, xlac_value **out, xlac_error *err) {
+  api_lock(m);
+  return api_done(m, constant_locked(api_op(op), out, err));
+}

@@ -1,0 +1,160 @@
+/* Making names unique as XLA does when it adds a computation to a module. */
+#include "../base/number.h"
+#include "names.h"
+
+/* The numbers taken under one root: bit i of `low` is number i; others are in the uniquer's set. */
+typedef struct name_root {
+  const char *s;
+  uint32_t n, hash;
+  int64_t next;
+  uint64_t low;
+} name_root;
+
+struct ir_uniquer {
+  ir_module *m;
+  base_alloc alloc;
+  name_root *roots;
+  uint32_t n_roots, roots_cap;
+  uint32_t *slots; /* index into roots plus one, 0 empty */
+  uint32_t cap;    /* a power of two */
+  base_map taken;  /* (root, number) mixed to a key -> the number, to be sure */
+  base_text text;
+};
+
+ir_uniquer *ir_uniquer_create(ir_module *m, base_alloc alloc) {
+  ir_uniquer *u = base_malloc(alloc, sizeof *u);
+  if (!u) return NULL;
+  *u = (ir_uniquer){.m = m, .alloc = alloc};
+  base_map_init(&u->taken, alloc);
+  base_text_init(&u->text, alloc);
+  return u;
+}
+
+void ir_uniquer_destroy(ir_uniquer *u) {
+  base_free(u->alloc, u->roots);
+  base_free(u->alloc, u->slots);
+  base_map_free(&u->taken);
+  base_text_free(&u->text);
+  base_free(u->alloc, u);
+}
+
+static bool grow_root_slots(ir_uniquer *u) {
+  uint32_t cap = u->cap ? u->cap * 2 : 256;
+  uint32_t *slots = base_malloc(u->alloc, (size_t)cap * sizeof *slots);
+  if (!slots || cap == 0) return false;
+  memset(slots, 0, (size_t)cap * sizeof *slots);
+  for (uint32_t i = 0; i < u->n_roots; i++) {
+    uint32_t at = u->roots[i].hash & (cap - 1);
+    while (slots[at]) at = (at + 1) & (cap - 1);
+    slots[at] = i + 1;
+  }
+  base_free(u->alloc, u->slots);
+  u->slots = slots;
+  u->cap = cap;
+  return true;
+}
+
+/* The root's index; its text must live as long as the module does. -1 when out of memory. */
+static int64_t find_root(ir_uniquer *u, const char *s, uint32_t n) {
+  if (u->n_roots * (uint64_t)2 >= u->cap && !grow_root_slots(u)) return -1;
+  uint32_t hash = base_hash(s, n), at = hash & (u->cap - 1);
+  for (; u->slots[at]; at = (at + 1) & (u->cap - 1)) {
+    const name_root *k = &u->roots[u->slots[at] - 1];
+    if (k->hash == hash && k->n == n && memcmp(k->s, s, n) == 0) return u->slots[at] - 1;
+  }
+  if (u->n_roots == u->roots_cap &&
+      !base_vec_grow(u->alloc, (void **)&u->roots, &u->roots_cap, sizeof *u->roots, (size_t)u->n_roots + 1))
+    return -1;
+  u->roots[u->n_roots] = (name_root){.s = s, .n = n, .hash = hash};
+  u->slots[at] = ++u->n_roots;
+  return u->n_roots - 1;
+}
+
+/* false when taken already; *ok false when out of memory. A key holds 32 bits of root and 32 of number: numbers that
+ * need more share keys, which costs at most an unneeded renaming. */
+static bool take_number(ir_uniquer *u, uint32_t root, int64_t number, bool *ok) {
+  name_root *k = &u->roots[root];
+  if (number >= 0 && number < 64) {
+    bool is_new = !(k->low >> number & 1);
+    k->low |= UINT64_C(1) << number;
+    return is_new;
+  }
+  uint64_t key = (uint64_t)root << 32 | (uint32_t)(number ^ (number >> 32)), had;
+  if (base_map_get(&u->taken, key, &had)) return false;
+  *ok = *ok && base_map_set(&u->taken, key, 1);
+  return true;
+}
+
+/* The number a name ends in after its last dot, and the length of what stands before. */
+static bool split_name(const base_istr *name, uint32_t *root_n, int64_t *number) {
+  *root_n = name->n;
+  *number = 0;
+  uint32_t dot = name->n;
+  while (dot > 0 && name->s[dot - 1] != '.') dot--;
+  if (dot < 2 || dot == name->n) return false;
+  const char *digits = name->s + dot, *end = name->s + name->n;
+  if (base_parse_i64(digits, end, number) != end) {
+    *number = 0;
+    return false;
+  }
+  *root_n = dot - 1;
+  return true;
+}
+
+static const base_istr *numbered(ir_uniquer *u, const base_istr *wanted, uint32_t root_n, int64_t number) {
+  u->text.n = 0;
+  base_put(&u->text, wanted->s, root_n);
+  base_putc(&u->text, '.');
+  base_put_i64(&u->text, number);
+  if (u->text.failed) return NULL;
+  if (u->text.n == wanted->n && memcmp(u->text.s, wanted->s, wanted->n) == 0) return wanted;
+  return ir_intern(u->m, u->text.s, u->text.n);
+}
+
+const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
+  uint32_t root_n;
+  int64_t number;
+  bool has_number = split_name(wanted, &root_n, &number), ok = true;
+  int64_t root = find_root(u, wanted->s, root_n);
+  if (root < 0) return NULL;
+  if (!take_number(u, (uint32_t)root, number, &ok)) {
+    int64_t *next = &u->roots[root].next;
+    while (ok && !take_number(u, (uint32_t)root, *next, &ok)) ++*next;
+    number = (*next)++;
+  }
+  if (!ok) return NULL;
+  return number == 0 && !has_number ? wanted : numbered(u, wanted, root_n, number);
+}
+
+/* Names XLA reserves: a leading "__" loses its first underscore to an 'a' unless the name is "__xla_..."; names of
+ * types get an underscore. Op names of that kind are refused when read, computations' names are changed. */
+static const base_istr *allowed_name(ir_module *m, base_text *t, const base_istr *name) {
+  bool is_type = base_dtype_from_text(name->s, name->n) != BASE_DTYPE_INVALID || strcmp(name->s, "token") == 0 ||
+                 strcmp(name->s, "opaque") == 0;
+  bool internal = name->n >= 2 && memcmp(name->s, "__", 2) == 0 && strncmp(name->s, "__xla_", 6) != 0;
+  if (!is_type && !internal) return name;
+  t->n = 0;
+  base_put(t, name->s, name->n);
+  if (is_type) base_putc(t, '_');
+  if (t->failed) return NULL;
+  if (internal) t->s[0] = 'a';
+  return ir_intern(m, t->s, t->n);
+}
+
+static bool uniquify_computation(ir_uniquer *comps, ir_uniquer *ops, ir_computation *c) {
+  const base_istr *name = allowed_name(c->module, &comps->text, c->name);
+  if (!name || !(c->name = ir_uniquer_take(comps, name))) return false;
+  IR_FOR_OPS(op, c) {
+    if (!(op->name = ir_uniquer_take(ops, op->name))) return false;
+  }
+  return true;
+}
+
+int ir_uniquify_names(ir_module *m, xlac_error *err) {
+  ir_uniquer *comps = ir_uniquer_create(m, m->alloc), *ops = ir_uniquer_create(m, m->alloc);
+  bool ok = comps && ops;
+  for (ir_computation *c = m->first; ok && c; c = c->next) ok = uniquify_computation(comps, ops, c);
+  if (comps) ir_uniquer_destroy(comps);
+  if (ops) ir_uniquer_destroy(ops);
+  return ok ? 0 : base_oom(err, "unique names");
+}

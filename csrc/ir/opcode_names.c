@@ -1,0 +1,35 @@
+/* Words to opcodes and attribute keys. Callers that look up many words remember the answers (the reader keeps them in
+ * its symbols), so a scan by length is fast enough here and needs no generated table. */
+#include "opcode.h"
+
+typedef struct counted_word {
+  const char *s;
+  uint32_t n;
+} counted_word;
+
+#include "ops_columns.h"
+static const counted_word opcode_words[IR_OP_COUNT] = {
+#define OP(code, text, arity, columns) [IR_OP_##code] = {text, sizeof(text) - 1},
+#include "ops.def"
+#undef OP
+};
+
+static const counted_word attr_words[IR_ATTR_COUNT] = {
+#define ATTR(key, text, kind) [IR_ATTR_##key] = {text, sizeof(text) - 1},
+#include "attrs.def"
+#undef ATTR
+};
+
+static uint32_t find_word(const counted_word *words, uint32_t count, const char *s, size_t n) {
+  for (uint32_t i = 1; i < count; i++)
+    if (words[i].n == n && memcmp(words[i].s, s, n) == 0) return i;
+  return 0;
+}
+
+ir_opcode ir_opcode_from_text(const char *s, size_t n) {
+  return (ir_opcode)find_word(opcode_words, IR_OP_COUNT, s, n);
+}
+
+ir_attr_key ir_attr_from_text(const char *s, size_t n) {
+  return (ir_attr_key)find_word(attr_words, IR_ATTR_COUNT, s, n);
+}

@@ -1,0 +1,350 @@
+/* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are lent, others
+ * copied by NumPy. Out: arrays own the value's memory through a capsule.
+ *
+ * NumPy's headers want a global pointer to its function table; here it comes from the module's state, under the name
+ * `numpy`, so that every interpreter has its own. */
+#include "py.h"
+
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL xlac_numpy_api_unused
+#define NO_IMPORT_ARRAY
+#include <numpy/arrayobject.h>
+#undef PyArray_API
+#define PyArray_API numpy
+
+#include <string.h>
+
+static void **load_numpy(void) {
+  PyObject *module = PyImport_ImportModule("numpy._core._multiarray_umath");
+  if (module == NULL) {
+    PyErr_Clear();
+    module = PyImport_ImportModule("numpy.core._multiarray_umath"); /* before 2.0 */
+  }
+  PyObject *capsule = module ? PyObject_GetAttrString(module, "_ARRAY_API") : NULL;
+  void **numpy = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+  Py_XDECREF(module);
+  Py_XDECREF(capsule); /* NumPy keeps the table for as long as it is loaded */
+  if (numpy && PyArray_GetNDArrayCVersion() > 0x02ffffff)
+    return PyErr_Format(PyExc_ImportError, "xlac does not know this NumPy's C API (%x)", PyArray_GetNDArrayCVersion()),
+           NULL;
+  if (numpy && NPY_ABI_VERSION < 0x02000000 && PyArray_GetNDArrayCVersion() >= 0x02000000)
+    return PyErr_SetString(PyExc_ImportError, "xlac was built with NumPy 1 and can't use NumPy 2: install it again"), NULL;
+  return numpy;
+}
+
+/* Fetched once; threads that race store the same pointer. */
+static void **get_numpy(py_state *st) {
+  void **numpy = __atomic_load_n(&st->numpy, __ATOMIC_ACQUIRE);
+  if (numpy) return numpy;
+  numpy = load_numpy();
+  if (numpy) __atomic_store_n(&st->numpy, numpy, __ATOMIC_RELEASE);
+  return numpy;
+}
+
+/* --- element types --- */
+
+/* Those that NumPy itself lacks are known by the names ml_dtypes gives them. */
+static const struct {
+  const char *name, *text;
+} ml_dtypes_names[] = {
+    {"bfloat16", "bf16"},
+    {"float8_e5m2", "f8e5m2"},
+    {"float8_e4m3fn", "f8e4m3fn"},
+    {"float8_e4m3", "f8e4m3"},
+    {"float8_e3m4", "f8e3m4"},
+    {"float8_e4m3b11fnuz", "f8e4m3b11fnuz"},
+    {"float8_e4m3fnuz", "f8e4m3fnuz"},
+    {"float8_e5m2fnuz", "f8e5m2fnuz"},
+    {"float8_e8m0fnu", "f8e8m0fnu"},
+    {"float6_e2m3fn", "f6e2m3fn"},
+    {"float6_e3m2fn", "f6e3m2fn"},
+    {"float4_e2m1fn", "f4e2m1fn"},
+    {"int1", "s1"},
+    {"int2", "s2"},
+    {"int4", "s4"},
+    {"uint1", "u1"},
+    {"uint2", "u2"},
+    {"uint4", "u4"},
+};
+
+static const char *ml_dtypes_name(const char *text) {
+  for (size_t i = 0; i < sizeof ml_dtypes_names / sizeof *ml_dtypes_names; i++)
+    if (strcmp(ml_dtypes_names[i].text, text) == 0) return ml_dtypes_names[i].name;
+  return NULL;
+}
+
+static uint32_t dtype_by_name(PyArray_Descr *descr) {
+  PyObject *name = PyObject_GetAttrString((PyObject *)descr, "name");
+  const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
+  uint32_t dtype = 0;
+  for (size_t i = 0; s && i < sizeof ml_dtypes_names / sizeof *ml_dtypes_names; i++)
+    if (strcmp(ml_dtypes_names[i].name, s) == 0) dtype = xlac_dtype_from_text(ml_dtypes_names[i].text);
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return dtype;
+}
+
+static uint32_t integer_dtype(bool is_signed, size_t bytes) {
+  static const char *const names[2][9] = {{[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"},
+                                          {[1] = "s8", [2] = "s16", [4] = "s32", [8] = "s64"}};
+  return xlac_dtype_from_text(names[is_signed][bytes]);
+}
+
+/* 0 for types xlac has not. */
+static uint32_t dtype_of(PyArray_Descr *descr) {
+  switch (descr->type_num) {
+    case NPY_BOOL: return xlac_dtype_from_text("pred");
+    case NPY_BYTE: return integer_dtype(true, 1);
+    case NPY_UBYTE: return integer_dtype(false, 1);
+    case NPY_SHORT: return integer_dtype(true, sizeof(short));
+    case NPY_USHORT: return integer_dtype(false, sizeof(short));
+    case NPY_INT: return integer_dtype(true, sizeof(int));
+    case NPY_UINT: return integer_dtype(false, sizeof(int));
+    case NPY_LONG: return integer_dtype(true, sizeof(long));
+    case NPY_ULONG: return integer_dtype(false, sizeof(long));
+    case NPY_LONGLONG: return integer_dtype(true, sizeof(long long));
+    case NPY_ULONGLONG: return integer_dtype(false, sizeof(long long));
+    case NPY_HALF: return xlac_dtype_from_text("f16");
+    case NPY_FLOAT: return xlac_dtype_from_text("f32");
+    case NPY_DOUBLE: return xlac_dtype_from_text("f64");
+    case NPY_CFLOAT: return xlac_dtype_from_text("c64");
+    case NPY_CDOUBLE: return xlac_dtype_from_text("c128");
+    default: return dtype_by_name(descr);
+  }
+}
+
+static int builtin_type_num(const char *text) {
+  static const struct {
+    const char *text;
+    int type_num;
+  } table[] = {{"pred", NPY_BOOL}, {"s8", NPY_INT8},      {"s16", NPY_INT16},     {"s32", NPY_INT32},  {"s64", NPY_INT64},
+               {"u8", NPY_UINT8},  {"u16", NPY_UINT16},   {"u32", NPY_UINT32},    {"u64", NPY_UINT64}, {"f16", NPY_HALF},
+               {"f32", NPY_FLOAT}, {"f64", NPY_DOUBLE},   {"c64", NPY_CFLOAT},    {"c128", NPY_CDOUBLE}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (strcmp(table[i].text, text) == 0) return table[i].type_num;
+  return -1;
+}
+
+static PyObject *ml_dtypes_descr(py_state *st, void **numpy, const char *text) {
+  const char *name = ml_dtypes_name(text);
+  if (name == NULL) return py_raise_argument(st, "NumPy has no dtype for %s", text);
+  PyObject *module = PyImport_ImportModule("ml_dtypes");
+  PyObject *scalar_type = module ? PyObject_GetAttrString(module, name) : NULL;
+  Py_XDECREF(module);
+  if (scalar_type == NULL) {
+    xlac_error err = {.code = 503};
+    PyOS_snprintf(err.message, sizeof err.message, "NumPy arrays of %s need ml_dtypes.%s", text, name);
+    PyOS_snprintf(err.hint, sizeof err.hint, "%s", module ? "install a newer ml_dtypes" : "pip install ml_dtypes");
+    PyErr_Clear();
+    return py_raise(st, &err, PY_ANY);
+  }
+  PyArray_Descr *descr = NULL;
+  int ok = PyArray_DescrConverter(scalar_type, &descr);
+  Py_DECREF(scalar_type);
+  return ok ? (PyObject *)descr : NULL;
+}
+
+PyObject *py_descr(py_state *st, uint32_t dtype) {
+  void **numpy = get_numpy(st);
+  const char *text = xlac_dtype_text(dtype);
+  if (numpy == NULL) return NULL;
+  if (text == NULL || dtype >= PY_MAX_DTYPES) return py_raise_argument(st, "element type number %u is unknown", dtype);
+  int type_num = builtin_type_num(text);
+  if (type_num >= 0) return (PyObject *)PyArray_DescrFromType(type_num);
+  PyObject *descr = __atomic_load_n(&st->descrs[dtype], __ATOMIC_ACQUIRE);
+  if (descr) return Py_NewRef(descr);
+  descr = ml_dtypes_descr(st, numpy, text);
+  PyObject *none_yet = NULL;
+  if (descr && __atomic_compare_exchange_n(&st->descrs[dtype], &none_yet, descr, false, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_ACQUIRE))
+    Py_INCREF(descr);
+  return descr;
+}
+
+/* --- out --- */
+
+static void release_capsule(PyObject *capsule) { xlac_value_release(PyCapsule_GetPointer(capsule, "xlac_value")); }
+
+static PyObject *array_from_value(py_state *st, xlac_value *v, const xlac_value_info *info) {
+  npy_intp dims[NPY_MAXDIMS];
+  void **numpy = get_numpy(st);
+  PyObject *descr = numpy ? py_descr(st, info->dtype) : NULL;
+  if (descr == NULL) return NULL;
+  if (info->rank > NPY_MAXDIMS) {
+    Py_DECREF(descr);
+    return py_raise_argument(st, "NumPy arrays have at most %d dimensions, the result has %u", NPY_MAXDIMS, info->rank);
+  }
+  for (uint32_t d = 0; d < info->rank; d++) dims[d] = (npy_intp)info->dims[d];
+  void *data = (void *)(uintptr_t)info->data; /* the array is the value's only holder */
+  PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, (int)info->rank, dims, NULL, data,
+                                         NPY_ARRAY_CARRAY, NULL);
+  if (array == NULL) return NULL;
+  PyObject *capsule = PyCapsule_New(v, "xlac_value", release_capsule);
+  if (capsule == NULL) {
+    Py_DECREF(array);
+    return NULL;
+  }
+  xlac_value_retain(v);
+  if (PyArray_SetBaseObject((PyArrayObject *)array, capsule) < 0) Py_CLEAR(array);
+  return array;
+}
+
+static PyObject *object_from_value(py_state *st, xlac_value *v) {
+  xlac_value_info info;
+  xlac_value_get(v, &info);
+  if (info.kind == XLAC_VALUE_TOKEN) Py_RETURN_NONE;
+  if (info.kind == XLAC_VALUE_ARRAY) return array_from_value(st, v, &info);
+  PyObject *tuple = PyTuple_New(info.n_elements);
+  for (uint32_t i = 0; tuple && i < info.n_elements; i++) {
+    PyObject *element = object_from_value(st, xlac_value_element(v, i));
+    if (element == NULL) Py_CLEAR(tuple);
+    else PyTuple_SET_ITEM(tuple, i, element);
+  }
+  return tuple;
+}
+
+PyObject *py_from_value(py_state *st, xlac_value *v) {
+  PyObject *object = object_from_value(st, v);
+  xlac_value_release(v);
+  return object;
+}
+
+/* --- in --- */
+
+/* np.asarray(object, dtype); dtype may be NULL. */
+static PyObject *as_array(PyObject *object, PyObject *descr) {
+  PyObject *module = PyImport_ImportModule("numpy");
+  PyObject *array = module ? PyObject_CallMethod(module, "asarray", descr ? "OO" : "O", object, descr) : NULL;
+  Py_XDECREF(module);
+  return array;
+}
+
+/* Whether the object brings an element type of its own. */
+static bool has_own_dtype(PyObject *object) {
+  return PyObject_HasAttrString(object, "__array__") || PyObject_HasAttrString(object, "__dlpack__") ||
+         PyObject_HasAttrString(object, "__array_interface__") || PyObject_CheckBuffer(object);
+}
+
+/* A new reference to an ndarray of what the object holds. Bare numbers and lists take the type asked for. */
+static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
+  if (PyArray_Check(object)) return Py_NewRef(object);
+  PyObject *descr = NULL;
+  if (dtype && !has_own_dtype(object) && (descr = py_descr(st, dtype)) == NULL) return NULL;
+  PyObject *array = as_array(object, descr);
+  Py_XDECREF(descr);
+  return array;
+}
+
+/* The same array if xlac can read it where it is, else a copy. Steals. */
+static PyArrayObject *make_plain(void **numpy, PyArrayObject *array) {
+  PyArray_Descr *descr = PyArray_DESCR(array);
+  if (PyArray_ISCARRAY_RO(array) && PyArray_ISNBO(descr->byteorder)) return array;
+  PyArray_Descr *native = PyArray_DescrNewByteorder(descr, NPY_NATIVE);
+  PyObject *copy = native ? PyArray_FromArray(array, native, NPY_ARRAY_CARRAY_RO) : NULL;
+  Py_DECREF(array);
+  return (PyArrayObject *)copy;
+}
+
+static void raise_dtype(py_state *st, PyArrayObject *array, const char *what, const char *expected) {
+  xlac_error err = {.code = 501};
+  PyObject *name = PyObject_Str((PyObject *)PyArray_DESCR(array));
+  const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
+  PyErr_Clear();
+  PyOS_snprintf(err.message, sizeof err.message, "%s has dtype %s, which is no element type of xlac%s%s", what,
+                s ? s : "unknown", expected ? "; expected " : "", expected ? expected : "");
+  Py_XDECREF(name);
+  py_raise(st, &err, PY_ANY);
+}
+
+/* s1 and u1 arrays of an ml_dtypes without them are int8 and uint8, as pred arrays may be uint8 views: all one byte. */
+static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, const char *what, PyObject *keep,
+                      xlac_value **out) {
+  uint32_t dtype = dtype_of(PyArray_DESCR(array));
+  if (dtype == 0) {
+    raise_dtype(st, array, what, expected ? xlac_dtype_text(expected) : NULL);
+    return -1;
+  }
+  int64_t dims[NPY_MAXDIMS];
+  int rank = PyArray_NDIM(array);
+  for (int d = 0; d < rank; d++) dims[d] = PyArray_DIMS(array)[d];
+  if (PyList_Append(keep, (PyObject *)array) < 0) return -1;
+  xlac_error err = {.code = 0};
+  if (xlac_value_lend(out, dtype, (uint32_t)rank, dims, PyArray_DATA(array), NULL, NULL, &err) == 0) return 0;
+  py_raise(st, &err, PY_ANY);
+  return -1;
+}
+
+static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const char *what, PyObject *keep,
+                          xlac_value **out) {
+  void **numpy = get_numpy(st);
+  PyArrayObject *array = numpy ? (PyArrayObject *)array_of(st, numpy, object, dtype) : NULL;
+  if (array) array = make_plain(numpy, array);
+  if (array == NULL) return -1;
+  int status = lend_array(st, array, dtype, what, keep, out);
+  Py_DECREF(array);
+  return status;
+}
+
+static void release_values(xlac_value **values, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; i++) xlac_value_release(values[i]);
+  PyMem_Free(values);
+}
+
+/* A tuple or list of values; t may be NULL. Nesting is the type's, or Python's own limit. */
+static int tuple_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep,
+                          xlac_value **out) {
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(object), done = 0;
+  xlac_value **elements = PyMem_Calloc((size_t)n + 1, sizeof *elements);
+  int status = elements ? Py_EnterRecursiveCall(" in a tuple of arrays") : (PyErr_NoMemory(), -1);
+  if (status) {
+    PyMem_Free(elements);
+    return -1;
+  }
+  for (; done < n && status == 0; done++) {
+    char path[160];
+    PyOS_snprintf(path, sizeof path, "%.120s[%zd]", what, done);
+    PyObject *element = PySequence_Fast_GET_ITEM(object, done);
+    const xlac_type *element_type = t ? xlac_type_element(t, (uint32_t)done) : NULL;
+    status = element_type ? py_to_value(st, element, element_type, path, keep, &elements[done])
+                          : py_to_any_value(st, element, keep, &elements[done]);
+    if (status) break;
+  }
+  Py_LeaveRecursiveCall();
+  xlac_error err = {.code = 0};
+  if (status == 0 && xlac_value_tuple(out, (uint32_t)n, elements, &err) != 0) {
+    py_raise(st, &err, PY_ANY);
+    status = -1;
+  }
+  release_values(elements, done);
+  return status;
+}
+
+static int none_to_token(py_state *st, xlac_value **out) {
+  xlac_error err = {.code = 0};
+  if (xlac_value_token(out, &err) == 0) return 0;
+  py_raise(st, &err, PY_ANY);
+  return -1;
+}
+
+int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep, xlac_value **out) {
+  xlac_type_info info;
+  xlac_type_get(t, &info);
+  if (info.kind == XLAC_TYPE_TENSOR) return array_to_value(st, object, info.dtype, what, keep, out);
+  if (info.kind == XLAC_TYPE_TOKEN && object == Py_None) return none_to_token(st, out);
+  if (info.kind == XLAC_TYPE_TUPLE && (PyTuple_Check(object) || PyList_Check(object)))
+    return tuple_to_value(st, object, t, what, keep, out);
+  char *text = xlac_type_print(t, false);
+  xlac_error err = {.code = 501};
+  PyOS_snprintf(err.message, sizeof err.message, "%s is %s, found a Python %.100s", what, text ? text : "?",
+                Py_TYPE(object)->tp_name);
+  if (info.kind == XLAC_TYPE_TUPLE) PyOS_snprintf(err.hint, sizeof err.hint, "pass a tuple of arrays");
+  if (info.kind == XLAC_TYPE_TOKEN) PyOS_snprintf(err.hint, sizeof err.hint, "pass None for a token");
+  xlac_free(text);
+  py_raise(st, &err, PY_ANY);
+  return -1;
+}
+
+int py_to_any_value(py_state *st, PyObject *object, PyObject *keep, xlac_value **out) {
+  if (PyTuple_Check(object)) return tuple_to_value(st, object, NULL, "value", keep, out);
+  return array_to_value(st, object, 0, "value", keep, out);
+}

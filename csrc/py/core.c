@@ -1,0 +1,85 @@
+/* The module xlac._core: its state, types and functions. */
+#include "py.h"
+
+static PyObject *core_version(PyObject *core, PyObject *unused) {
+  (void)core, (void)unused;
+  return PyUnicode_FromString(xlac_version());
+}
+
+static PyMethodDef core_functions[] = {
+    {"parse", PY_KEYWORDS(py_parse), "parse(text, format='hlo', allow_unregistered=False, max_depth=0) -> Module"},
+    {"new_module", py_new_module, METH_O, "new_module(name) -> Module: an empty one, to build in"},
+    {"interpret", PY_KEYWORDS(py_interpret),
+     "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None) -> array or tuple"},
+    {"run_pipeline", PY_KEYWORDS(py_run_pipeline), "run_pipeline(module, pipeline, after=None, verify_each=False) -> Module"},
+    {"pass_table", py_pass_table, METH_NOARGS, "The passes: {name: {'doc': ..., 'options': {name: doc}}}"},
+    {"opcode_table", py_opcode_table, METH_NOARGS, "The rows of the op table, as dicts"},
+    {"dtype_table", py_dtype_table, METH_NOARGS, "The element types, as dicts"},
+    {"error_table", py_error_table, METH_NOARGS, "The error codes: {number: (name, title)}"},
+    {"attr_kind", py_attr_kind, METH_O, "The kind of the attribute of that name, or None"},
+    {"numpy_dtype", py_numpy_dtype, METH_O, "The NumPy dtype of an element type's name"},
+    {"version", core_version, METH_NOARGS, "The version of the library"},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_type(PyObject *core, PyType_Spec *spec, PyTypeObject **slot) {
+  *slot = (PyTypeObject *)PyType_FromModuleAndSpec(core, spec, NULL);
+  return *slot ? PyModule_AddType(core, *slot) : -1;
+}
+
+static int core_exec(PyObject *core) {
+  py_state *st = PyModule_GetState(core);
+  st->errors = PyImport_ImportModule("xlac.errors");
+  if (st->errors == NULL) return -1;
+  if (add_type(core, &py_module_spec, &st->module_type) < 0) return -1;
+  if (add_type(core, &py_computation_spec, &st->computation_type) < 0) return -1;
+  return add_type(core, &py_instruction_spec, &st->instruction_type);
+}
+
+static int core_traverse(PyObject *core, visitproc visit, void *arg) {
+  py_state *st = PyModule_GetState(core);
+  Py_VISIT(st->module_type);
+  Py_VISIT(st->computation_type);
+  Py_VISIT(st->instruction_type);
+  Py_VISIT(st->errors);
+  for (int i = 0; i < PY_MAX_DTYPES; i++) Py_VISIT(st->descrs[i]);
+  return 0;
+}
+
+static int core_clear(PyObject *core) {
+  py_state *st = PyModule_GetState(core);
+  Py_CLEAR(st->module_type);
+  Py_CLEAR(st->computation_type);
+  Py_CLEAR(st->instruction_type);
+  Py_CLEAR(st->errors);
+  for (int i = 0; i < PY_MAX_DTYPES; i++) Py_CLEAR(st->descrs[i]);
+  return 0;
+}
+
+static void core_free(void *core) { core_clear(core); }
+
+static PyModuleDef_Slot core_slots[] = {
+    {Py_mod_exec, (void *)core_exec},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+struct PyModuleDef py_core_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "xlac._core",
+    .m_doc = "The C core of xlac. Use it through the package xlac.",
+    .m_size = sizeof(py_state),
+    .m_methods = core_functions,
+    .m_slots = core_slots,
+    .m_traverse = core_traverse,
+    .m_clear = core_clear,
+    .m_free = core_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&py_core_def); }

@@ -1,0 +1,87 @@
+/* Error records to Python exceptions, and strings both ways. */
+#include "py.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+typedef enum py_code { PY_INTERRUPTED = 402, PY_BAD_ARGUMENT = 503, PY_OUT_OF_MEMORY = 600 } py_code;
+
+static const char *class_name(int32_t code, py_stage stage) {
+  if (code == PY_OUT_OF_MEMORY) return "OutOfMemoryError";
+  if (stage == PY_PARSING && code != PY_BAD_ARGUMENT) return "ParseError";
+  if (stage == PY_VERIFYING) return "VerifyError";
+  if (code >= 100 && code < 200) return "ParseError";
+  if (code >= 200 && code < 400) return "VerifyError";
+  return "Error";
+}
+
+static PyObject *decode(const char *s) { return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "replace"); }
+
+PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
+  if (err->code == PY_INTERRUPTED && PyErr_Occurred()) return NULL; /* the signal handler's exception says it */
+  PyObject *cls = PyObject_GetAttrString(st->errors, class_name(err->code, stage));
+  PyObject *message = decode(err->message), *op = decode(err->op), *hint = decode(err->hint);
+  PyObject *exception = NULL;
+  if (cls && message && op && hint)
+    exception = PyObject_CallFunction(cls, "OiIIOO", message, (int)err->code, (unsigned)err->line, (unsigned)err->col, op,
+                                      hint);
+  if (exception) PyErr_SetObject(cls, exception);
+  Py_XDECREF(exception);
+  Py_XDECREF(cls);
+  Py_XDECREF(message);
+  Py_XDECREF(op);
+  Py_XDECREF(hint);
+  return NULL;
+}
+
+PyObject *py_raise_argument(py_state *st, const char *format, ...) {
+  xlac_error err = {.code = PY_BAD_ARGUMENT};
+  va_list args;
+  va_start(args, format);
+  PyOS_vsnprintf(err.message, sizeof err.message, format, args);
+  va_end(args);
+  return py_raise(st, &err, PY_ANY);
+}
+
+PyObject *py_text(char *text, Py_ssize_t n) {
+  if (text == NULL) return PyErr_NoMemory();
+  PyObject *s = PyUnicode_DecodeUTF8(text, n < 0 ? (Py_ssize_t)strlen(text) : n, "surrogateescape");
+  xlac_free(text);
+  return s;
+}
+
+int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t *n) {
+  if (PyUnicode_Check(object)) {
+    const char *utf8 = PyUnicode_AsUTF8AndSize(object, n);
+    if (utf8) {
+      *holder = Py_NewRef(object);
+      *text = utf8;
+      return 0;
+    }
+    PyErr_Clear();
+    object = PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape");
+    if (object == NULL) return -1;
+  } else if (PyBytes_Check(object)) {
+    Py_INCREF(object);
+  } else {
+    PyErr_Format(PyExc_TypeError, "expected text as str or bytes, found %.100s", Py_TYPE(object)->tp_name);
+    return -1;
+  }
+  *holder = object;
+  *text = PyBytes_AS_STRING(object);
+  *n = PyBytes_GET_SIZE(object);
+  return 0;
+}
+
+PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObject *args, PyObject *kwargs) {
+  PyObject *module = PyImport_ImportModule(file);
+  PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+  PyObject *head = function ? PyTuple_Pack(1, self) : NULL;
+  PyObject *all = head ? (args ? PySequence_Concat(head, args) : Py_NewRef(head)) : NULL;
+  PyObject *result = all ? PyObject_Call(function, all, kwargs) : NULL;
+  Py_XDECREF(module);
+  Py_XDECREF(function);
+  Py_XDECREF(head);
+  Py_XDECREF(all);
+  return result;
+}

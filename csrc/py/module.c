@@ -1,0 +1,396 @@
+/* The Python type Module. */
+#include "py.h"
+
+#include <string.h>
+
+PyObject *py_wrap_module(py_state *st, xlac_module *m) {
+  py_module *self = PyObject_New(py_module, st->module_type);
+  if (self == NULL) {
+    xlac_module_destroy(m);
+    return NULL;
+  }
+  self->m = m;
+  return (PyObject *)self;
+}
+
+static void module_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  xlac_module_destroy(((py_module *)self)->m);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+static xlac_module *handle(PyObject *self) { return ((py_module *)self)->m; }
+
+/* --- making --- */
+
+PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"text", "format", "allow_unregistered", "max_depth", NULL};
+  py_state *st = PyModule_GetState(core);
+  PyObject *object, *holder;
+  const char *format = "hlo", *text;
+  int allow_unregistered = 0;
+  unsigned max_depth = 0;
+  Py_ssize_t n;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$spI:parse", names, &object, &format, &allow_unregistered, &max_depth))
+    return NULL;
+  if (strcmp(format, "hlo") != 0 && strcmp(format, "auto") != 0)
+    return py_raise_argument(st, "format '%.40s' is unknown: this version reads 'hlo'", format);
+  if (py_source(object, &holder, &text, &n) < 0) return NULL;
+  xlac_parse_options options = {.max_depth = max_depth, .allow_unregistered = allow_unregistered != 0};
+  xlac_error err = {.code = 0};
+  xlac_module *m = NULL;
+  int status;
+  Py_BEGIN_ALLOW_THREADS
+  status = xlac_module_parse(&m, text, (size_t)n, &options, &err);
+  Py_END_ALLOW_THREADS
+  Py_DECREF(holder);
+  return status == 0 ? py_wrap_module(st, m) : py_raise(st, &err, PY_PARSING);
+}
+
+PyObject *py_new_module(PyObject *core, PyObject *name) {
+  py_state *st = PyModule_GetState(core);
+  const char *s = PyUnicode_AsUTF8(name);
+  xlac_error err = {.code = 0};
+  xlac_module *m = NULL;
+  if (s == NULL) return NULL;
+  return xlac_module_create(&m, s, &err) == 0 ? py_wrap_module(st, m) : py_raise(st, &err, PY_ANY);
+}
+
+static PyObject *module_clone(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_error err = {.code = 0};
+  xlac_module *m = NULL;
+  int status;
+  Py_BEGIN_ALLOW_THREADS
+  status = xlac_module_clone(&m, handle(self), &err);
+  Py_END_ALLOW_THREADS
+  return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+/* --- printing and verifying --- */
+
+static int print_mode(py_state *st, const char *mode, int32_t *out) {
+  static const char *const names[] = {"default", "short", "canonical", "fingerprint"};
+  for (int32_t i = 0; i < 4; i++) {
+    if (strcmp(mode, names[i]) == 0) {
+      *out = i;
+      return 0;
+    }
+  }
+  py_raise_argument(st, "mode '%.40s' is unknown: there are default, short, canonical and fingerprint", mode);
+  return -1;
+}
+
+int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out) {
+  static char *names[] = {"format", "mode", "elide_large_constants", "operand_shapes", "metadata", "ids", "indent", NULL};
+  const char *format = "hlo", *mode = "default";
+  int elide = 0, shapes = 0, metadata = 1, ids = 1;
+  unsigned indent = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s$sppppI:to_text", names, &format, &mode, &elide, &shapes, &metadata,
+                                   &ids, &indent))
+    return -1;
+  if (strcmp(format, "hlo") != 0) {
+    py_raise_argument(st, "format '%.40s' is unknown: this version prints 'hlo'", format);
+    return -1;
+  }
+  *out = (xlac_print_options){.elide_large_constants = elide,
+                              .operand_shapes = shapes,
+                              .no_metadata = !metadata,
+                              .no_ids = !ids,
+                              .indent = indent};
+  return print_mode(st, mode, &out->mode);
+}
+
+static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs) {
+  xlac_print_options options;
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+  if (py_print_options(py_state_of(self), args, kwargs, &options) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  status = xlac_module_print(handle(self), &options, &text, &n, &err);
+  Py_END_ALLOW_THREADS
+  return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"xla_compat", NULL};
+  int xla_compat = 0, status;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:verify", names, &xla_compat)) return NULL;
+  xlac_verify_options options = {.xla_compat = xla_compat != 0};
+  xlac_error err = {.code = 0};
+  Py_BEGIN_ALLOW_THREADS
+  status = xlac_module_verify(handle(self), &options, &err);
+  Py_END_ALLOW_THREADS
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);
+  Py_RETURN_NONE;
+}
+
+static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
+  (void)unused;
+  uint64_t value = 0;
+  xlac_error err = {.code = 0};
+  if (xlac_module_fingerprint(handle(self), &value, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  char text[17];
+  PyOS_snprintf(text, sizeof text, "%016llx", (unsigned long long)value);
+  return PyUnicode_FromString(text);
+}
+
+/* --- reading --- */
+
+static PyObject *module_name(PyObject *self, void *unused) {
+  (void)unused;
+  const char *name = xlac_module_name(handle(self));
+  return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
+}
+
+static int module_set_name(PyObject *self, PyObject *value, void *unused) {
+  (void)unused;
+  const char *name = value ? PyUnicode_AsUTF8(value) : NULL;
+  xlac_error err = {.code = 0};
+  if (name == NULL) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a module's name can't be deleted");
+    return -1;
+  }
+  if (xlac_module_set_name(handle(self), name, &err) == 0) return 0;
+  py_raise(py_state_of(self), &err, PY_ANY);
+  return -1;
+}
+
+static PyObject *module_entry(PyObject *self, void *unused) {
+  (void)unused;
+  return py_wrap_computation(py_state_of(self), (py_module *)self, xlac_module_entry(handle(self)));
+}
+
+static int module_set_entry(PyObject *self, PyObject *value, void *unused) {
+  (void)unused;
+  py_state *st = py_state_of(self);
+  xlac_error err = {.code = 0};
+  if (value == NULL || !Py_IS_TYPE(value, st->computation_type) || ((py_computation *)value)->module != (py_module *)self) {
+    PyErr_SetString(PyExc_TypeError, "entry must be a computation of this module");
+    return -1;
+  }
+  if (xlac_module_set_entry(handle(self), ((py_computation *)value)->c, &err) == 0) return 0;
+  py_raise(st, &err, PY_ANY);
+  return -1;
+}
+
+static PyObject *module_computations(PyObject *self, void *unused) {
+  (void)unused;
+  PyObject *list = PyList_New(0);
+  for (xlac_computation *c = NULL; list && (c = xlac_computation_next(handle(self), c)) != NULL;) {
+    PyObject *item = py_wrap_computation(py_state_of(self), (py_module *)self, c);
+    if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+static PyObject *module_find(PyObject *self, PyObject *name) {
+  const char *s = PyUnicode_AsUTF8(name);
+  return s ? py_wrap_op(py_state_of(self), (py_module *)self, xlac_op_find(handle(self), NULL, s)) : NULL;
+}
+
+static PyObject *module_computation(PyObject *self, PyObject *name) {
+  const char *s = PyUnicode_AsUTF8(name);
+  if (s == NULL) return NULL;
+  return py_wrap_computation(py_state_of(self), (py_module *)self, xlac_computation_find(handle(self), s));
+}
+
+static PyObject *module_stats(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_stats s;
+  xlac_module_stats(handle(self), &s);
+  return Py_BuildValue("{sKsKsK}", "computations", (unsigned long long)s.n_computations, "ops",
+                       (unsigned long long)s.n_ops, "bytes", (unsigned long long)s.n_bytes);
+}
+
+/* --- the header --- */
+
+static PyObject *index_tuple(const int64_t *path, uint32_t n) {
+  PyObject *tuple = PyTuple_New(n);
+  for (uint32_t i = 0; tuple && i < n; i++) {
+    PyObject *item = PyLong_FromLongLong(path[i]);
+    if (item == NULL) Py_CLEAR(tuple);
+    else PyTuple_SET_ITEM(tuple, i, item);
+  }
+  return tuple;
+}
+
+static PyObject *alias_dict(const xlac_alias *a) {
+  return Py_BuildValue("{sNsLsNsO}", "output", index_tuple(a->output, a->n_output), "parameter", (long long)a->parameter,
+                       "index", index_tuple(a->index, a->n_index), "must", a->must ? Py_True : Py_False);
+}
+
+static PyObject *donor_dict(const xlac_alias *a) {
+  return Py_BuildValue("{sLsN}", "parameter", (long long)a->parameter, "index", index_tuple(a->index, a->n_index));
+}
+
+static PyObject *alias_list(xlac_module *m, bool (*get)(xlac_module *, uint32_t, xlac_alias *),
+                            PyObject *(*make)(const xlac_alias *)) {
+  PyObject *list = PyList_New(0);
+  xlac_alias a;
+  for (uint32_t i = 0; list && get(m, i, &a); i++) {
+    PyObject *item = make(&a);
+    if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+static PyObject *frontend_dict(xlac_module *m) {
+  PyObject *dict = PyDict_New();
+  const char *key, *value;
+  for (uint32_t i = 0; dict && xlac_module_frontend_attribute(m, i, &key, &value); i++) {
+    PyObject *item = PyUnicode_DecodeUTF8(value, (Py_ssize_t)strlen(value), "surrogateescape");
+    if (item == NULL || PyDict_SetItemString(dict, key, item) < 0) Py_CLEAR(dict);
+    Py_XDECREF(item);
+  }
+  return dict;
+}
+
+static PyObject *module_config(PyObject *self, void *unused) {
+  (void)unused;
+  xlac_module *m = handle(self);
+  xlac_config c;
+  xlac_module_config(m, &c);
+  return Py_BuildValue("{sOsOsLsLsNsNsN}", "is_scheduled", c.is_scheduled ? Py_True : Py_False, "has_entry_layout",
+                       c.has_entry_layout ? Py_True : Py_False, "replica_count", (long long)c.replica_count,
+                       "num_partitions", (long long)c.num_partitions, "input_output_alias",
+                       alias_list(m, xlac_module_alias, alias_dict), "buffer_donor",
+                       alias_list(m, xlac_module_donor, donor_dict), "frontend_attributes", frontend_dict(m));
+}
+
+/* A tuple of integers as an index path; false with an exception set. */
+static bool read_path(py_state *st, PyObject *tuple, int64_t *path, uint32_t *n) {
+  Py_ssize_t size = tuple ? PyTuple_GET_SIZE(tuple) : 0;
+  if (size > 32) return py_raise_argument(st, "an index path has at most 32 steps, found %zd", size) != NULL;
+  for (Py_ssize_t i = 0; i < size; i++) {
+    path[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
+    if (path[i] == -1 && PyErr_Occurred()) return false;
+  }
+  *n = (uint32_t)size;
+  return true;
+}
+
+static PyObject *module_set_alias(PyObject *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"output", "parameter", "index", "must", NULL};
+  PyObject *output, *index = NULL;
+  long long parameter;
+  int must = 0;
+  int64_t output_path[32], index_path[32];
+  xlac_alias a = {.output = output_path, .index = index_path};
+  xlac_error err = {.code = 0};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!L|O!p:set_alias", names, &PyTuple_Type, &output, &parameter,
+                                   &PyTuple_Type, &index, &must))
+    return NULL;
+  if (!read_path(py_state_of(self), output, output_path, &a.n_output)) return NULL;
+  if (!read_path(py_state_of(self), index, index_path, &a.n_index)) return NULL;
+  a.parameter = parameter;
+  a.must = must != 0;
+  if (xlac_module_set_alias(handle(self), &a, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  Py_RETURN_NONE;
+}
+
+static PyObject *module_add_donor(PyObject *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"parameter", "index", NULL};
+  PyObject *index = NULL;
+  long long parameter;
+  int64_t path[32];
+  xlac_alias a = {.index = path};
+  xlac_error err = {.code = 0};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "L|O!:add_donor", names, &parameter, &PyTuple_Type, &index)) return NULL;
+  if (!read_path(py_state_of(self), index, path, &a.n_index)) return NULL;
+  a.parameter = parameter;
+  if (xlac_module_add_donor(handle(self), &a, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  Py_RETURN_NONE;
+}
+
+static PyObject *module_clear_aliases(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_error err = {.code = 0};
+  if (xlac_module_clear_aliases(handle(self), &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  Py_RETURN_NONE;
+}
+
+/* --- building --- */
+
+static PyObject *module_add_computation(PyObject *self, PyObject *name) {
+  const char *s = PyUnicode_AsUTF8(name);
+  xlac_error err = {.code = 0};
+  xlac_computation *c = NULL;
+  if (s == NULL) return NULL;
+  if (xlac_computation_create(&c, handle(self), s, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  return py_wrap_computation(py_state_of(self), (py_module *)self, c);
+}
+
+static PyObject *module_import_computation(PyObject *self, PyObject *object) {
+  py_state *st = py_state_of(self);
+  xlac_error err = {.code = 0};
+  xlac_computation *c = NULL;
+  if (!Py_IS_TYPE(object, st->computation_type))
+    return PyErr_Format(PyExc_TypeError, "expected a Computation, found %.100s", Py_TYPE(object)->tp_name);
+  py_computation *from = (py_computation *)object;
+  if (xlac_computation_import(&c, handle(self), from->module->m, from->c, &err) != 0) return py_raise(st, &err, PY_ANY);
+  return py_wrap_computation(st, (py_module *)self, c);
+}
+
+static PyObject *module_repr(PyObject *self) {
+  xlac_stats s;
+  xlac_module_stats(handle(self), &s);
+  return PyUnicode_FromFormat("<xlac.Module %s: %llu computations, %llu ops>", xlac_module_name(handle(self)),
+                              (unsigned long long)s.n_computations, (unsigned long long)s.n_ops);
+}
+
+PY_DELEGATE(module_walk, "xlac.module", "walk")
+PY_DELEGATE(module_run, "xlac.module", "run")
+PY_DELEGATE(module_to_dot, "xlac.draw", "dot")
+PY_DELEGATE(module_repr_html, "xlac.draw", "html")
+
+static PyMethodDef module_methods[] = {
+    {"to_text", PY_KEYWORDS(module_to_text),
+     "to_text(format='hlo', *, mode='default', elide_large_constants=False, operand_shapes=False, metadata=True, ids=True, "
+     "indent=0)"},
+    {"verify", PY_KEYWORDS(module_verify), "verify(*, xla_compat=False): raises VerifyError for the first broken rule"},
+    {"clone", module_clone, METH_NOARGS, "A deep copy"},
+    {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
+    {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
+    {"fingerprint", module_fingerprint, METH_NOARGS, "Hex digits that depend on the program, not on names and metadata"},
+    {"find", module_find, METH_O, "The instruction of that name, or None"},
+    {"computation", module_computation, METH_O, "The computation of that name, or None"},
+    {"stats", module_stats, METH_NOARGS, "Counts: computations, ops, bytes of memory"},
+    {"set_alias", PY_KEYWORDS(module_set_alias), "set_alias(output, parameter, index=(), must=False)"},
+    {"add_donor", PY_KEYWORDS(module_add_donor), "add_donor(parameter, index=())"},
+    {"clear_aliases", module_clear_aliases, METH_NOARGS, "Removes input_output_alias and buffer_donor"},
+    {"add_computation", module_add_computation, METH_O, "add_computation(name): an empty one"},
+    {"import_computation", module_import_computation, METH_O, "A copy of a computation, with all it calls"},
+    {"to_dot", PY_KEYWORDS(module_to_dot), "The graph in Graphviz's language"},
+    {"_repr_html_", PY_KEYWORDS(module_repr_html), "The graph as HTML with SVG, for notebooks"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef module_getset[] = {
+    {"name", module_name, module_set_name, "The module's name", NULL},
+    {"entry", module_entry, module_set_entry, "The entry computation", NULL},
+    {"computations", module_computations, NULL, "All computations, in the order of the text", NULL},
+    {"config", module_config, NULL, "The facts of the module's header, as a dict", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot module_slots[] = {
+    {Py_tp_dealloc, (void *)module_dealloc},
+    {Py_tp_repr, (void *)module_repr},
+    {Py_tp_methods, module_methods},
+    {Py_tp_getset, module_getset},
+    {Py_tp_doc, "A program. Made by xlac.parse and by Builder.build."},
+    {0, NULL},
+};
+
+PyType_Spec py_module_spec = {
+    .name = "xlac.Module",
+    .basicsize = sizeof(py_module),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = module_slots,
+};

@@ -1,0 +1,77 @@
+/* Module.run: a pipeline of passes on a copy, and the table of passes. */
+#include "py.h"
+
+/* What the callback after each pass needs. */
+typedef struct py_after {
+  PyThreadState *thread;
+  PyObject *callback; /* or NULL */
+  py_state *st;
+} py_after;
+
+static bool call_python(py_after *after, const char *pass, xlac_module *m) {
+  xlac_error err = {.code = 0};
+  xlac_module *copy = NULL;
+  if (xlac_module_clone(&copy, m, &err) != 0) return py_raise(after->st, &err, PY_ANY) != NULL;
+  PyObject *wrapped = py_wrap_module(after->st, copy);
+  PyObject *result = wrapped ? PyObject_CallFunction(after->callback, "sO", pass, wrapped) : NULL;
+  Py_XDECREF(wrapped);
+  Py_XDECREF(result);
+  return result != NULL;
+}
+
+/* Also the place where Ctrl-C stops a long pipeline. */
+static int after_pass(void *ctx, const char *pass, xlac_module *m) {
+  py_after *after = ctx;
+  PyEval_RestoreThread(after->thread);
+  bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_python(after, pass, m));
+  after->thread = PyEval_SaveThread();
+  return ok ? 0 : 1;
+}
+
+static int run_unlocked(xlac_module *m, const char *text, py_after *after, bool verify_each, xlac_error *err) {
+  xlac_pipeline_options options = {.after = after_pass, .ctx = after, .verify_each = verify_each};
+  after->thread = PyEval_SaveThread();
+  int status = xlac_module_run(m, text, &options, err);
+  PyEval_RestoreThread(after->thread);
+  return status;
+}
+
+PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"module", "pipeline", "after", "verify_each", NULL};
+  py_state *st = PyModule_GetState(core);
+  PyObject *module, *after = Py_None;
+  const char *text;
+  int verify_each = 0;
+  xlac_error err = {.code = 0};
+  xlac_module *copy = NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!s|Op:run", names, st->module_type, &module, &text, &after, &verify_each))
+    return NULL;
+  if (xlac_module_clone(&copy, ((py_module *)module)->m, &err) != 0) return py_raise(st, &err, PY_ANY);
+  py_after ctx = {.callback = after == Py_None ? NULL : after, .st = st};
+  if (run_unlocked(copy, text, &ctx, verify_each != 0, &err) == 0) return py_wrap_module(st, copy);
+  xlac_module_destroy(copy);
+  return PyErr_Occurred() ? NULL : py_raise(st, &err, PY_ANY);
+}
+
+static PyObject *option_dict(uint32_t index, uint32_t n) {
+  PyObject *dict = PyDict_New();
+  const char *name, *doc;
+  for (uint32_t i = 0; dict && i < n && xlac_pass_option(index, i, &name, &doc); i++) {
+    PyObject *text = PyUnicode_FromString(doc);
+    if (text == NULL || PyDict_SetItemString(dict, name, text) < 0) Py_CLEAR(dict);
+    Py_XDECREF(text);
+  }
+  return dict;
+}
+
+PyObject *py_pass_table(PyObject *core, PyObject *unused) {
+  (void)core, (void)unused;
+  PyObject *dict = PyDict_New();
+  xlac_pass_info info;
+  for (uint32_t i = 0; dict && xlac_pass_get(i, &info); i++) {
+    PyObject *row = Py_BuildValue("{sssN}", "doc", info.doc, "options", option_dict(i, info.n_options));
+    if (row == NULL || PyDict_SetItemString(dict, info.name, row) < 0) Py_CLEAR(dict);
+    Py_XDECREF(row);
+  }
+  return dict;
+}

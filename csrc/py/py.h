@@ -1,0 +1,91 @@
+/* The CPython extension xlac._core. It uses xlac.h and nothing else of the library, so that what Python can do, C can do.
+ * Per-module state, heap types, no mutable globals: several interpreters and free threading are fine. */
+#ifndef XLAC_PY_PY_H
+#define XLAC_PY_PY_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "../include/xlac.h"
+
+#define PY_MAX_DTYPES 64
+
+typedef struct py_state {
+  PyTypeObject *module_type, *computation_type, *instruction_type;
+  PyObject *errors;                 /* the module xlac.errors */
+  PyObject *descrs[PY_MAX_DTYPES];  /* NumPy dtypes by element type, made when first needed */
+  void **numpy;                     /* NumPy's C API table, fetched when first needed */
+} py_state;
+
+typedef struct py_module {
+  PyObject_HEAD
+  xlac_module *m;
+} py_module;
+
+typedef struct py_computation {
+  PyObject_HEAD
+  py_module *module;
+  xlac_computation *c;
+} py_computation;
+
+typedef struct py_instruction {
+  PyObject_HEAD
+  py_module *module;
+  xlac_op *op;
+} py_instruction;
+
+extern struct PyModuleDef py_core_def;
+/* Of any object of our (final, hence exactly ours) types. */
+static inline py_state *py_state_of(PyObject *self) { return (py_state *)PyType_GetModuleState(Py_TYPE(self)); }
+
+/* --- errors.c --- */
+/* Which class an error has when its code does not say. */
+typedef enum py_stage { PY_ANY, PY_PARSING, PY_VERIFYING } py_stage;
+/* Sets the Python exception for err; returns NULL. */
+PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage);
+/* The same with a message of ours and code BAD_ARGUMENT. */
+PyObject *py_raise_argument(py_state *st, const char *format, ...);
+
+/* --- arrays.c --- */
+/* A NumPy array of a value; tuples give tuples, tokens None. Steals the reference to v, also on failure. */
+PyObject *py_from_value(py_state *st, xlac_value *v);
+/* A value of a Python object of type t; arrays are lent and kept alive by *keep, a list. `what` names it in errors. */
+int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep, xlac_value **out);
+/* The same without an expected type: arrays, numbers, tuples. */
+int py_to_any_value(py_state *st, PyObject *object, PyObject *keep, xlac_value **out);
+/* A new reference to the NumPy dtype of an element type. */
+PyObject *py_descr(py_state *st, uint32_t dtype);
+
+/* --- wrappers --- NULL gives None */
+PyObject *py_wrap_module(py_state *st, xlac_module *m); /* steals m */
+PyObject *py_wrap_computation(py_state *st, py_module *module, xlac_computation *c);
+PyObject *py_wrap_op(py_state *st, py_module *module, xlac_op *op);
+/* Takes text of the library as a str (bytes that are no UTF-8 as surrogates), and frees it. */
+PyObject *py_text(char *text, Py_ssize_t n);
+/* Text of a str or bytes; surrogates as the bytes they came from. *holder is a new reference that keeps it. */
+int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t *n);
+/* Fills print options from keyword arguments of to_text. */
+int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out);
+/* Calls function `name` of the Python module `file` with self before args. */
+PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObject *args, PyObject *kwargs);
+#define PY_DELEGATE(c_name, file, name)                                             \
+  static PyObject *c_name(PyObject *self, PyObject *args, PyObject *kwargs) {       \
+    return py_delegate(file, name, self, args, kwargs);                            \
+  }
+#define PY_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function)), METH_VARARGS | METH_KEYWORDS
+
+extern PyType_Spec py_module_spec, py_computation_spec, py_instruction_spec;
+
+/* --- functions of _core --- */
+PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_new_module(PyObject *core, PyObject *name);
+PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_pass_table(PyObject *core, PyObject *unused);
+PyObject *py_opcode_table(PyObject *core, PyObject *unused);
+PyObject *py_dtype_table(PyObject *core, PyObject *unused);
+PyObject *py_error_table(PyObject *core, PyObject *unused);
+PyObject *py_attr_kind(PyObject *core, PyObject *name);
+PyObject *py_numpy_dtype(PyObject *core, PyObject *name);
+
+#endif

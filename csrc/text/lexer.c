@@ -1,0 +1,161 @@
+/* Scanning: byte classes, comments, strings, positions. */
+#include "lexer.h"
+
+#define SP TEXT_SPACE
+#define DG (TEXT_DIGIT | TEXT_NAME)
+#define AL (TEXT_ALPHA | TEXT_NAME)
+const uint8_t text_class[256] = {
+    [' '] = SP,         ['\t'] = SP,        ['\n'] = SP, ['\r'] = SP,       ['0' ... '9'] = DG,
+    ['a' ... 'z'] = AL, ['A' ... 'Z'] = AL, ['_'] = AL,  ['.'] = TEXT_NAME, ['-'] = TEXT_NAME,
+};
+#undef SP
+#undef DG
+#undef AL
+
+bool text_lexer_open(text_lexer *lx, base_alloc alloc, const char *text, size_t n) {
+  *lx = (text_lexer){0};
+  size_t size;
+  if (!base_add(n, TEXT_PADDING, &size)) return false;
+  char *copy = base_malloc(alloc, size);
+  if (!copy) return false;
+  if (n) memcpy(copy, text, n);
+  memset(copy + n, 0, TEXT_PADDING);
+  *lx = (text_lexer){.p = copy, .text = copy, .end = copy + n, .seen = copy, .seen_start = copy, .seen_line = 1};
+  text_skip(lx);
+  return true;
+}
+
+void text_lexer_close(text_lexer *lx, base_alloc alloc) {
+  base_free(alloc, (void *)lx->text);
+  *lx = (text_lexer){0};
+}
+
+void text_where(text_lexer *lx, const char *at, uint32_t *line, uint32_t *col) {
+  assert(at >= lx->text && at <= lx->end);
+  if (at < lx->seen) {
+    lx->seen = lx->seen_start = lx->text;
+    lx->seen_line = 1;
+  }
+  const char *p = lx->seen, *newline;
+  while ((newline = memchr(p, '\n', (size_t)(at - p)))) {
+    p = lx->seen_start = newline + 1;
+    lx->seen_line++;
+  }
+  lx->seen = at;
+  *line = lx->seen_line;
+  *col = (uint32_t)(at - lx->seen_start) + 1;
+}
+
+void text_skip_comments(text_lexer *lx) {
+  while (*lx->p == '/') {
+    const char *p = lx->p + 2;
+    if (lx->p[1] == '/') {
+      while (*p && *p != '\n' && *p != '\r') p++;
+    } else if (lx->p[1] == '*') {
+      while (*p && !(*p == '*' && p[1] == '/')) p++;
+      if (!*p) return;
+      p += 2;
+    } else {
+      return;
+    }
+    lx->p = p;
+    while (text_is(*lx->p, TEXT_SPACE)) lx->p++;
+  }
+}
+
+const char *text_string_end(const text_lexer *lx, const char *p) {
+  char quote = *p++;
+  assert(quote == '"' || quote == '\'');
+  for (; p < lx->end; p++) {
+    if (*p == quote) return p + 1;
+    if (*p == '\\' && ++p >= lx->end) return NULL;
+  }
+  return NULL;
+}
+
+const char *text_braces_end(const text_lexer *lx, const char *p) {
+  assert(*p == '{');
+  size_t depth = 0;
+  while (p && p < lx->end) {
+    if (*p == '"') {
+      p = text_string_end(lx, p);
+      continue;
+    }
+    depth += *p == '{';
+    depth -= *p == '}';
+    p++;
+    if (depth == 0) return p;
+  }
+  return NULL;
+}
+
+static int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  c |= 0x20;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The byte an escape of one letter stands for, or -1. */
+static int plain_escape(char c) {
+  static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";
+  const char *at = c ? strchr(letters, c) : NULL;
+  return at ? bytes[at - letters] : -1;
+}
+
+static ptrdiff_t put_utf8(uint32_t c, char *out) {
+  if (c < 0x80) return out[0] = (char)c, 1;
+  if (c < 0x800) return out[0] = (char)(0xC0 | c >> 6), out[1] = (char)(0x80 | (c & 63)), 2;
+  int n = c < 0x10000 ? 3 : 4;
+  for (int i = n - 1; i > 0; i--, c >>= 6) out[i] = (char)(0x80 | (c & 63));
+  out[0] = (char)((n == 3 ? 0xE0 : 0xF0) | c);
+  return n;
+}
+
+/* \uXXXX and \UXXXXXXXX; the escape is always longer than its UTF-8. */
+static const char *unicode_escape(const char *s, const char *e, int digits, char **out) {
+  uint32_t c = 0;
+  if (e - s < digits) return NULL;
+  for (int i = 0; i < digits; i++) {
+    int d = hex_digit(*s++);
+    if (d < 0) return NULL;
+    c = c << 4 | (uint32_t)d;
+  }
+  if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return NULL;
+  *out += put_utf8(c, *out);
+  return s;
+}
+
+/* The escape at s, past its backslash; NULL when malformed. */
+static const char *one_escape(const char *s, const char *e, char **out) {
+  unsigned v = 0;
+  int plain = plain_escape(*s);
+  if (plain >= 0) {
+    *(*out)++ = (char)plain;
+    return s + 1;
+  }
+  if (*s == 'u' || *s == 'U') return unicode_escape(s + 1, e, *s == 'u' ? 4 : 8, out);
+  if (*s >= '0' && *s <= '7') {
+    for (int i = 0; i < 3 && s < e && *s >= '0' && *s <= '7'; i++) v = v * 8 + (unsigned)(*s++ - '0');
+  } else if (*s == 'x' || *s == 'X') {
+    if (++s == e || hex_digit(*s) < 0) return NULL;
+    while (s < e && hex_digit(*s) >= 0 && v <= 0xFF) v = v * 16 + (unsigned)hex_digit(*s++);
+  } else {
+    return NULL;
+  }
+  if (v > 0xFF) return NULL;
+  *(*out)++ = (char)v;
+  return s;
+}
+
+ptrdiff_t text_unescape(const char *s, const char *e, char *out) {
+  char *at = out;
+  while (s < e) {
+    if (*s != '\\') {
+      *at++ = *s++;
+      continue;
+    }
+    if (s + 1 == e || !(s = one_escape(s + 1, e, &at))) return -1;
+  }
+  assert(at >= out);
+  return at - out;
+}

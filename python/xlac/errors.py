@@ -1,0 +1,40 @@
+"""The exceptions of xlac. All carry what the C core knows: code, line, col, op, hint."""
+
+
+class Error(Exception):
+    """Something xlac refuses. `code` is stable (docs/errors.md); `line` and `col` count from 1 in the text, 0 where there is
+    none; `op` names the op concerned, or is empty; `hint` says what to do about it, or is empty."""
+
+    def __init__(self, message, code=0, line=0, col=0, op="", hint=""):
+        super().__init__(message, code, line, col, op, hint)
+        self.message, self.code, self.line, self.col, self.op, self.hint = message, code, line, col, op, hint
+
+    def __str__(self):
+        where = f"{self.line}:{self.col}: " if self.line else ""
+        code = f" [XLAC-E{self.code:04d}]" if self.code else ""
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{where}{self.message}{code}{hint}"
+
+
+class ParseError(Error):
+    """The text is not a well-formed program."""
+
+
+class VerifyError(Error):
+    """The program breaks a rule of the IR."""
+
+
+class DonationError(Error):
+    """A donated buffer can't be used as asked."""
+
+
+class ShardingError(Error):
+    """A sharding does not fit."""
+
+
+class DeviceError(Error):
+    """A device can't be used."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Memory ran out."""

@@ -1,0 +1,141 @@
+"""Elementary functions within 1 ulp of mpmath's, in f32 and f64: over all magnitudes, near 0 and 1, and at the edges."""
+import mpmath
+import numpy as np
+import pytest
+
+import xlac
+
+FUNCTIONS = {
+    "exponential": mpmath.exp, "exponential-minus-one": mpmath.expm1, "log": mpmath.log,
+    "log-plus-one": mpmath.log1p, "sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), "sine": mpmath.sin, "cosine": mpmath.cos, "tan": mpmath.tan,
+    "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan, "sinh": mpmath.sinh, "cosh": mpmath.cosh,
+    "tanh": mpmath.tanh, "asinh": mpmath.asinh, "acosh": mpmath.acosh, "atanh": mpmath.atanh,
+    "logistic": lambda x: 1 / (1 + mpmath.exp(-x)), "erf": mpmath.erf,
+}
+BINARY = {"power": mpmath.power, "atan2": mpmath.atan2}
+DOMAIN = {"log": (0, np.inf), "sqrt": (0, np.inf), "rsqrt": (0, np.inf), "log-plus-one": (-1, np.inf), "asin": (-1, 1),
+          "acos": (-1, 1), "acosh": (1, np.inf), "atanh": (-1, 1)}
+TYPES = {"f32": np.float32, "f64": np.float64}
+
+
+def samples(dtype, n, seed):
+    rng = np.random.default_rng(seed)
+    bits = {4: np.uint32, 8: np.uint64}[np.dtype(dtype).itemsize]
+    info = np.finfo(dtype)
+    anything = rng.integers(0, np.iinfo(bits).max, n, dtype=bits).view(dtype)
+    magnitudes = (rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-9, 3.2, n)).astype(dtype)
+    near_one = (rng.choice([-1, 1], n) * (1 + rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-16, 0, n))).astype(dtype)
+    common = rng.uniform(-8, 8, 2 * n).astype(dtype)
+    edges = np.array([1, -1, 0.5, 2, info.tiny, info.smallest_subnormal, info.max, -info.max, info.eps], dtype)
+    quadrants = (np.arange(1, 60) * np.pi / 2).astype(dtype)
+    x = np.concatenate([anything, magnitudes, near_one, common, edges, quadrants])
+    return x[np.isfinite(x)]
+
+
+def ulps(got, want, dtype):
+    """Distance of got from the exact want, in units of the last place at want."""
+    info = np.finfo(dtype)
+    if abs(want) > mpmath.mpf(float(info.max)):
+        return 0 if np.isinf(got) or abs(got) == info.max else np.inf
+    if not np.isfinite(got):
+        return np.inf
+    exponent = max(mpmath.frexp(want)[1] - 1, info.minexp) if want else info.minexp
+    return float(abs(mpmath.mpf(float(got)) - want) / mpmath.mpf(2) ** (exponent - info.nmant))
+
+
+def run(opcode, type_name, *arrays):
+    n = arrays[0].size
+    parameters = "".join(f"  p{i} = {type_name}[{n}] parameter({i})\n" for i in range(len(arrays)))
+    operands = ", ".join(f"p{i}" for i in range(len(arrays)))
+    text = f"HloModule m\nENTRY e {{\n{parameters}  ROOT r = {type_name}[{n}] {opcode}({operands})\n}}\n"
+    return xlac.interpret(xlac.parse(text), *arrays)
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    with mpmath.workprec(180):
+        yield
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("opcode", FUNCTIONS)
+def test_unary_is_within_one_ulp(opcode, type_name):
+    dtype = TYPES[type_name]
+    x = samples(dtype, 300, seed=len(opcode))
+    low, high = DOMAIN.get(opcode, (-np.inf, np.inf))
+    x = x[(x >= low) & (x <= high)]
+    got = run(opcode, type_name, x)
+    wants = [exact(opcode, v) for v in x]
+    worst = max((ulps(r, want, dtype), float(v), float(r)) for v, r, want in zip(x, got, wants) if want is not None)
+    assert worst[0] <= 1, worst
+
+
+def exact(opcode, v):
+    """None at a pole."""
+    try:
+        want = FUNCTIONS[opcode](mpmath.mpf(float(v)))
+    except (ZeroDivisionError, ValueError):
+        return None
+    return want if mpmath.isfinite(want) else None
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("opcode", BINARY)
+def test_binary_is_within_one_ulp(opcode, type_name):
+    dtype = TYPES[type_name]
+    rng = np.random.default_rng(5)
+    x, y = samples(dtype, 300, 1), samples(dtype, 300, 2)
+    n = min(x.size, y.size)
+    x, y = rng.permutation(x)[:n], rng.permutation(y)[:n]
+    if opcode == "power":
+        x = abs(x)
+        y = np.where(rng.random(n) < 0.7, np.clip(y, -30, 30), y).astype(dtype)
+    got = run(opcode, type_name, x, y)
+    worst = (0.0, 0.0, 0.0, 0.0)
+    for a, b, r in zip(x, y, got):
+        if opcode == "power" and abs(float(b) * np.log(float(a) or 1.0)) > 2000:
+            continue  # beyond overflow and underflow: mpmath would build giants
+        want = BINARY[opcode](mpmath.mpf(float(a)), mpmath.mpf(float(b)))
+        worst = max(worst, (ulps(r, want, dtype), float(a), float(b), float(r)))
+    assert worst[0] <= 1, worst
+
+
+POLES = [
+    ("exponential", [np.inf, -np.inf, np.nan, 0.0, -0.0], [np.inf, 0.0, np.nan, 1, 1]),
+    ("exponential-minus-one", [np.inf, -np.inf, np.nan, 0.0, -0.0], [np.inf, -1, np.nan, 0.0, -0.0]),
+    ("log", [0.0, -0.0, -1, np.inf, np.nan, 1], [-np.inf, -np.inf, np.nan, np.inf, np.nan, 0.0]),
+    ("log-plus-one", [-1, -2, 0.0, -0.0, np.inf, np.nan], [-np.inf, np.nan, 0.0, -0.0, np.inf, np.nan]),
+    ("sqrt", [0.0, -0.0, -1, np.inf, np.nan], [0.0, -0.0, np.nan, np.inf, np.nan]),
+    ("rsqrt", [0.0, -0.0, -1, np.inf, np.nan], [np.inf, -np.inf, np.nan, 0.0, np.nan]),
+    ("cbrt", [0.0, -0.0, -8, np.inf, -np.inf, np.nan], [0.0, -0.0, -2, np.inf, -np.inf, np.nan]),
+    ("sine", [0.0, -0.0, np.inf, np.nan], [0.0, -0.0, np.nan, np.nan]),
+    ("cosine", [0.0, -0.0, -np.inf, np.nan], [1, 1, np.nan, np.nan]),
+    ("tan", [0.0, -0.0, np.inf, np.nan], [0.0, -0.0, np.nan, np.nan]),
+    ("asin", [0.0, -0.0, 2, np.nan], [0.0, -0.0, np.nan, np.nan]),
+    ("acos", [1, 2, np.nan], [0.0, np.nan, np.nan]),
+    ("sinh", [0.0, -0.0, np.inf, -np.inf, np.nan], [0.0, -0.0, np.inf, -np.inf, np.nan]),
+    ("cosh", [0.0, np.inf, -np.inf, np.nan], [1, np.inf, np.inf, np.nan]),
+    ("tanh", [0.0, -0.0, np.inf, -np.inf, np.nan], [0.0, -0.0, 1, -1, np.nan]),
+    ("asinh", [0.0, -0.0, np.inf, -np.inf, np.nan], [0.0, -0.0, np.inf, -np.inf, np.nan]),
+    ("acosh", [1, 0.5, -1, np.inf, np.nan], [0.0, np.nan, np.nan, np.inf, np.nan]),
+    ("atanh", [0.0, -0.0, 1, -1, 2, np.nan], [0.0, -0.0, np.inf, -np.inf, np.nan, np.nan]),
+    ("logistic", [0.0, np.inf, -np.inf, np.nan], [0.5, 1, 0.0, np.nan]),
+    ("erf", [0.0, -0.0, np.inf, -np.inf, np.nan], [0.0, -0.0, 1, -1, np.nan]),
+    ("sign", [0.0, -0.0, -3, np.inf, np.nan], [0.0, -0.0, -1, 1, np.nan]),
+    ("floor", [-0.0, -0.3, 0.7, np.inf, np.nan, 1e30], [-0.0, -1, 0.0, np.inf, np.nan, None]),
+    ("ceil", [-0.0, -0.3, 0.7, -np.inf, np.nan, 1e30], [-0.0, -0.0, 1, -np.inf, np.nan, None]),
+    ("round-nearest-afz", [0.5, -0.5, 1.5, 2.5, -0.2, np.inf], [1, -1, 2, 3, -0.0, np.inf]),
+    ("round-nearest-even", [0.5, -0.5, 1.5, 2.5, -0.2, np.inf], [0.0, -0.0, 2, 2, -0.0, np.inf]),
+]
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("opcode,x,want", POLES, ids=[p[0] for p in POLES])
+def test_special_values(opcode, x, want, type_name):
+    x = np.array(x, TYPES[type_name])
+    want = np.array([v if w is None else w for v, w in zip(x, want)], TYPES[type_name])
+    got = run(opcode, type_name, x)
+    np.testing.assert_array_equal(got, want)
+    known = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
