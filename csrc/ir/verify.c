@@ -26,6 +26,7 @@ static bool keeps_dtype(unsigned opcode) {
     case IR_OP_COPY_START:
     case IR_OP_CUSTOM_CALL:
     case IR_OP_DYNAMIC_UPDATE_SLICE:
+    case IR_OP_FUSION:
     case IR_OP_GET_TUPLE_ELEMENT:
     case IR_OP_INFEED:
     case IR_OP_OUTFEED:

@@ -1,0 +1,56 @@
+"""The verifier on small modules with one fault each: the error code and the place are those beside the module."""
+import pathlib
+import re
+
+import pytest
+
+xlac = pytest.importorskip("xlac")
+
+from verify_cases import all_cases  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASES = list(all_cases())
+NUMBERS = {name: int(number) for name, number in
+           re.findall(r"^ERROR\((\w+), (\d+),", (ROOT / "csrc/base/errors.def").read_text(), re.M)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c.id for c in CASES])
+def test_refused_with_code_and_place(case):
+    with pytest.raises(xlac.Error) as caught:
+        module = xlac.parse(case.text)
+        assert case.stage == "verify", "the reader accepted it"
+        module.verify()
+    error = caught.value
+    assert (error.line, error.col) == (case.line, case.col), error
+    assert int(re.sub(r"\D", "", str(error.code))) == NUMBERS[case.code], error
+    assert isinstance(error, xlac.ParseError if case.stage == "parse" else xlac.VerifyError)
+    assert len(error.message) > 10 and error.op
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.stage == "verify"], ids=[c.id for c in CASES if c.stage == "verify"])
+def test_lenient_verifier(case):
+    module = xlac.parse(case.text)
+    if case.lenient == "accepts":
+        module.verify(xla_compat=True)
+    else:
+        with pytest.raises(xlac.VerifyError):
+            module.verify(xla_compat=True)
+
+
+def test_what_leniency_accepts_stays_unverified():
+    case = next(c for c in CASES if c.lenient == "accepts")
+    module = xlac.parse(case.text)
+    module.verify(xla_compat=True)
+    with pytest.raises(xlac.VerifyError):
+        module.verify()
+
+
+def test_every_rule_of_the_op_table_has_a_case():
+    rules = set(re.findall(r"VERIFY\((\w+)\)", (ROOT / "csrc/ir/ops.def").read_text())) - {"x"}
+    opcodes = {}
+    for code, name, rest in re.findall(r'^OP\((\w+), "([^"]+)",(.*?)(?=^OP\(|\Z)', (ROOT / "csrc/ir/ops.def").read_text(), re.S | re.M):
+        for rule in re.findall(r"VERIFY\((\w+)\)", rest):
+            opcodes.setdefault(rule, set()).add(name)
+    texts = "\n".join(c.text for c in CASES)
+    missing = sorted(r for r in rules if not any(f" {name}(" in texts for name in opcodes[r]))
+    assert not missing, f"no case for the rules of {missing}"
