@@ -170,6 +170,7 @@ static bool is_conditional_on_pred(const ir_op *op) {
 
 /* A called-computation key that names one computation: "to_apply=%add", or its body in the canonical modes. */
 static void write_called_one(text_printer *p, const char *key, const ir_computation *c) {
+  assert(c);
   write_key(p, key);
   if (p->bodies) {
     base_putc(p->out, '\n');
@@ -201,6 +202,7 @@ static const char *apply_key(const text_printer *p, const ir_op *op) {
 static void write_async_called(text_printer *p, const ir_op *op) {
   bool is_sugar = false;
   if (op->opcode != IR_OP_ASYNC_START) return;
+  assert(op->n_called > 0);
   (void)text_async_start(p, op, &is_sugar);
   if (p->bodies || !is_sugar) write_called_one(p, "calls", op->called[0]);
 }

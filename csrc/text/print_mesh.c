@@ -31,7 +31,7 @@ typedef struct mesh_groups {
   uint32_t n_id_dims, n_id_perm;
 } mesh_groups;
 
-static bool take(mesh_groups *m, const char *word) {
+static bool take_word(mesh_groups *m, const char *word) {
   while (m->p < m->end && *m->p == ' ') m->p++;
   size_t n = strlen(word);
   if ((size_t)(m->end - m->p) < n || memcmp(m->p, word, n) != 0) return false;
@@ -48,7 +48,7 @@ static bool take_mesh_int(mesh_groups *m, int64_t *v) {
 }
 
 static bool take_axis_name(mesh_groups *m, base_slice *name) {
-  if (!take(m, "'")) return false;
+  if (!take_word(m, "'")) return false;
   const char *close = memchr(m->p, '\'', (size_t)(m->end - m->p));
   if (!close) return false;
   *name = (base_slice){m->p, (size_t)(close - m->p)};
@@ -57,11 +57,11 @@ static bool take_axis_name(mesh_groups *m, base_slice *name) {
 }
 
 static bool take_axes(mesh_groups *m) {
-  if (!take(m, "mesh[")) return false;
-  while (!take(m, "]")) {
+  if (!take_word(m, "mesh[")) return false;
+  while (!take_word(m, "]")) {
     uint32_t i = m->n_axes;
-    if (i == MAX_AXES || (i && !take(m, ","))) return false;
-    if (!take_axis_name(m, &m->names[i]) || !take(m, "=") || !take_mesh_int(m, &m->sizes[i])) return false;
+    if (i == MAX_AXES || (i && !take_word(m, ","))) return false;
+    if (!take_axis_name(m, &m->names[i]) || !take_word(m, "=") || !take_mesh_int(m, &m->sizes[i])) return false;
     if (m->sizes[i] < 1 || m->sizes[i] > MAX_MESH_DEVICES) return false;
     m->n_axes++;
   }
@@ -76,28 +76,28 @@ static bool take_axes(mesh_groups *m) {
 
 /* A bracketed list of at most MAX_AXES numbers, after its opening. */
 static bool take_numbers(mesh_groups *m, const char *close, int64_t *v, uint32_t *n) {
-  for (; !take(m, close); (*n)++) {
-    if (*n == MAX_AXES || (*n && !take(m, ",")) || !take_mesh_int(m, &v[*n])) return false;
+  for (; !take_word(m, close); (*n)++) {
+    if (*n == MAX_AXES || (*n && !take_word(m, ",")) || !take_mesh_int(m, &v[*n])) return false;
   }
   return true;
 }
 
 static bool take_device_ids(mesh_groups *m) {
-  if (!take(m, ",")) return true;
-  if (!take(m, "device_ids=(")) return false;
+  if (!take_word(m, ",")) return true;
+  if (!take_word(m, "device_ids=(")) return false;
   m->has_ids = true;
-  if (!take(m, "[")) {
+  if (!take_word(m, "[")) {
     const char *close = memchr(m->p, ')', (size_t)(m->end - m->p));
     m->list = (base_slice){m->p, close ? (size_t)(close - m->p) : 0};
     m->p = close ? close + 1 : m->end;
     return close != NULL;
   }
   if (!take_numbers(m, "]", m->id_dims, &m->n_id_dims)) return false;
-  if (take(m, "T(") && !take_numbers(m, ")", m->id_perm, &m->n_id_perm)) return false;
+  if (take_word(m, "T(") && !take_numbers(m, ")", m->id_perm, &m->n_id_perm)) return false;
   for (uint32_t i = 0; i < m->n_id_perm; i++) {
     if (m->id_perm[i] < 0 || m->id_perm[i] >= m->n_id_dims) return false;
   }
-  return take(m, ")") && m->n_id_dims && (m->n_id_perm == 0 || m->n_id_perm == m->n_id_dims);
+  return take_word(m, ")") && m->n_id_dims && (m->n_id_perm == 0 || m->n_id_perm == m->n_id_dims);
 }
 
 static bool take_ref(mesh_groups *m, mesh_ref *ref) {
@@ -107,23 +107,25 @@ static bool take_ref(mesh_groups *m, mesh_ref *ref) {
   while (i < m->n_axes && !(m->names[i].n == name.n && memcmp(m->names[i].p, name.p, name.n) == 0)) i++;
   if (i == m->n_axes) return false;
   *ref = (mesh_ref){i, 1, m->sizes[i]};
-  if (!take(m, ":")) return true;
-  if (!take(m, "(") || !take_mesh_int(m, &ref->pre) || !take(m, ")") || !take_mesh_int(m, &ref->size)) return false;
+  if (!take_word(m, ":")) return true;
+  if (!take_word(m, "(") || !take_mesh_int(m, &ref->pre) || !take_word(m, ")") || !take_mesh_int(m, &ref->size))
+    return false;
   bool is_small = ref->pre >= 1 && ref->size >= 1 && ref->pre <= m->sizes[i] && ref->size <= m->sizes[i];
   return is_small && m->sizes[i] % (ref->pre * ref->size) == 0;
 }
 
 static bool take_refs(mesh_groups *m) {
-  if (!take(m, "{")) return false;
-  while (!take(m, "}")) {
-    if (m->n_refs == MAX_AXES || (m->n_refs && !take(m, ","))) return false;
+  if (!take_word(m, "{")) return false;
+  while (!take_word(m, "}")) {
+    if (m->n_refs == MAX_AXES || (m->n_refs && !take_word(m, ","))) return false;
     if (!take_ref(m, &m->refs[m->n_refs])) return false;
     m->n_refs++;
   }
   return m->p == m->end;
 }
 
-static mesh_part part_of(const mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
+static mesh_part mesh_part_of(const mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
+  assert(axis < m->n_axes && m->sizes[axis] % (pre * size) == 0);
   return (mesh_part){size, m->strides[axis] * (m->sizes[axis] / (pre * size))};
 }
 
@@ -138,7 +140,7 @@ static bool add_unused_parts(const mesh_groups *m, uint32_t axis, mesh_part *par
     }
     int64_t until = next ? next->pre : m->sizes[axis];
     if (until % at != 0) return false;
-    if (until > at) parts[(*n)++] = part_of(m, axis, at, until / at);
+    if (until > at) parts[(*n)++] = mesh_part_of(m, axis, at, until / at);
     at = next ? next->pre * next->size : until;
   }
   return at == m->sizes[axis];
@@ -146,6 +148,7 @@ static bool add_unused_parts(const mesh_groups *m, uint32_t axis, mesh_part *par
 
 /* The place in the mesh that the digits of `index` in the mixed base of the parts stand for. */
 static int64_t mesh_place(const mesh_part *parts, uint32_t n, int64_t index) {
+  assert(index >= 0);
   int64_t place = 0;
   for (uint32_t i = n; i-- > 0;) {
     place += index % parts[i].size * parts[i].stride;
@@ -166,13 +169,14 @@ static int64_t part_product(const mesh_part *parts, uint32_t n) {
 static bool read_id_list(const mesh_groups *m, int64_t *devices) {
   mesh_groups s = {.p = m->list.p, .end = m->list.p + m->list.n};
   for (int64_t i = 0; i < m->n_devices; i++) {
-    if ((i && !take(&s, ",")) || !take_mesh_int(&s, &devices[i])) return false;
+    if ((i && !take_word(&s, ",")) || !take_mesh_int(&s, &devices[i])) return false;
   }
-  return !take(&s, ",") && s.p == s.end;
+  return !take_word(&s, ",") && s.p == s.end;
 }
 
 /* Devices in mesh order. */
 static bool read_devices(const mesh_groups *m, int64_t *devices) {
+  assert(m->has_ids && m->n_devices >= 1);
   mesh_part parts[MAX_AXES];
   if (m->list.p) return read_id_list(m, devices);
   for (uint32_t i = 0; i < m->n_id_dims; i++) {
@@ -207,7 +211,7 @@ static void put_mesh_lists(base_text *out, const mesh_part *outer, uint32_t n_ou
 static bool put_expanded(base_text *out, const mesh_groups *m) {
   mesh_part inner[MAX_AXES], outer[4 * MAX_AXES];
   uint32_t n_outer = 0;
-  for (uint32_t i = 0; i < m->n_refs; i++) inner[i] = part_of(m, m->refs[i].axis, m->refs[i].pre, m->refs[i].size);
+  for (uint32_t i = 0; i < m->n_refs; i++) inner[i] = mesh_part_of(m, m->refs[i].axis, m->refs[i].pre, m->refs[i].size);
   for (uint32_t i = 0; i < m->n_axes; i++) {
     if (!add_unused_parts(m, i, outer, &n_outer)) return false;
   }
