@@ -1,10 +1,10 @@
 /* Prints strings with C escapes, and decides which texts need no quotes because they are a JSON object. */
 #include "print.h"
 
-/* Bytes that stand for themselves inside quotes: printable ASCII but for both quotes and the backslash. */
-static bool is_plain(unsigned char c) {
-  return c >= 0x20 && c < 0x7F && c != '"' && c != '\'' && c != '\\';
-}
+/* 0 for bytes that stand for themselves inside quotes: printable ASCII but for both quotes and the backslash. */
+static const uint8_t needs_escape[256] = {
+    [0 ... 0x1F] = 1, ['"'] = 1, ['\''] = 1, ['\\'] = 1, [0x7F ... 0xFF] = 1,
+};
 
 static void put_escape(base_text *out, unsigned char c) {
   static const char letters[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'"', '"'}, {'\'', '\''}, {'\\', '\\'}};
@@ -23,7 +23,7 @@ static void put_escape(base_text *out, unsigned char c) {
 void text_put_escaped(base_text *out, const char *s, size_t n) {
   for (size_t i = 0; i < n;) {
     size_t run = i;
-    while (run < n && is_plain((unsigned char)s[run])) run++;
+    while (run < n && !needs_escape[(unsigned char)s[run]]) run++;
     base_put(out, s + i, run - i);
     if (run < n) put_escape(out, (unsigned char)s[run++]);
     i = run;
