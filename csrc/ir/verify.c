@@ -25,6 +25,7 @@ static bool keeps_dtype(unsigned opcode) {
     case IR_OP_COPY_DONE:
     case IR_OP_COPY_START:
     case IR_OP_CUSTOM_CALL:
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
     case IR_OP_GET_TUPLE_ELEMENT:
     case IR_OP_INFEED:
     case IR_OP_OUTFEED:

@@ -48,6 +48,8 @@ static int check_devices(const ir_op *op, const ir_sharding *s, xlac_error *err)
 }
 
 static int check_tiled(const ir_op *op, const ir_sharding *s, const ir_type *t, xlac_error *err) {
+  if (s->kind == IR_SHARDING_MAXIMAL && s->device < 0)
+    return fail_sharding(op, err, "device %lld is negative", (long long)s->device);
   if (s->kind != IR_SHARDING_TILED || s->named_text) return 0;
   uint32_t extra = s->n_subgroups + (s->replicate_on_last_dim ? 1 : 0);
   if (ir_is_tensor(t) && s->n_dims - extra != t->rank)
