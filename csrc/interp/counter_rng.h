@@ -29,7 +29,9 @@ static inline void rng_philox(uint64_t key, rng_counter counter, uint32_t out[4]
   for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) rng_philox_round(out, k0, k1);
 }
 
-static inline uint32_t rng_rotate(uint32_t v, unsigned by) { return v << by | v >> (32 - by); }
+static inline uint32_t rng_rotate(uint32_t v, unsigned by) {
+  return v << by | v >> (32 - by);
+}
 
 /* The two words of one block. */
 static inline void rng_threefry(uint64_t key, uint64_t counter, uint32_t out[2]) {

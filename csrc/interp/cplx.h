@@ -8,12 +8,24 @@ typedef struct cplx {
   double re, im;
 } cplx;
 
-static inline cplx cplx_of(double re, double im) { return (cplx){re, im}; }
-static inline cplx cplx_add(cplx a, cplx b) { return (cplx){a.re + b.re, a.im + b.im}; }
-static inline cplx cplx_sub(cplx a, cplx b) { return (cplx){a.re - b.re, a.im - b.im}; }
-static inline cplx cplx_mul(cplx a, cplx b) { return (cplx){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-static inline cplx cplx_conj(cplx a) { return (cplx){a.re, -a.im}; }
-static inline cplx cplx_scale(cplx a, double by) { return (cplx){a.re * by, a.im * by}; }
+static inline cplx cplx_of(double re, double im) {
+  return (cplx){re, im};
+}
+static inline cplx cplx_add(cplx a, cplx b) {
+  return (cplx){a.re + b.re, a.im + b.im};
+}
+static inline cplx cplx_sub(cplx a, cplx b) {
+  return (cplx){a.re - b.re, a.im - b.im};
+}
+static inline cplx cplx_mul(cplx a, cplx b) {
+  return (cplx){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+static inline cplx cplx_conj(cplx a) {
+  return (cplx){a.re, -a.im};
+}
+static inline cplx cplx_scale(cplx a, double by) {
+  return (cplx){a.re * by, a.im * by};
+}
 
 /* Smith's division: no overflow where the quotient has none. */
 static inline cplx cplx_div(cplx a, cplx b) {

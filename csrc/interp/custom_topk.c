@@ -1,10 +1,12 @@
-/* The custom-call target "TopK": the k largest elements of each row, descending, and their indices; k is the results' last
- * dimension. Floats compare by total order, so NaN comes first and 0 before -0; equal elements keep their order. */
+/* The custom-call target "TopK": the k largest elements of each row, descending, and their indices; k is the results'
+ * last dimension. Floats compare by total order, so NaN comes first and 0 before -0; equal elements keep their order.
+ */
 #include "interp.h"
 
 /* An integer that orders as the element does. */
 static uint64_t topk_key(base_dtype type, const void *p) {
   const base_dtype_info *info = base_dtype_of(type);
+  assert(info->bits >= 1 && info->bits <= 64);
   uint64_t bits = 0, sign = 1ull << (info->bits - 1);
   if (info->kind == BASE_KIND_SINT) return (uint64_t)base_load_i64(type, p) ^ 1ull << 63;
   memcpy(&bits, p, info->bytes);
@@ -18,7 +20,9 @@ typedef struct topk_entry {
 } topk_entry;
 
 /* Whether a comes before b in the result. */
-static bool topk_before(topk_entry a, topk_entry b) { return a.key != b.key ? a.key > b.key : a.index < b.index; }
+static bool topk_before(topk_entry a, topk_entry b) {
+  return a.key != b.key ? a.key > b.key : a.index < b.index;
+}
 
 /* Moves the entry at `at` down a heap of n whose first entry is the one that comes last. */
 static void topk_sink(topk_entry *heap, int64_t n, int64_t at) {
@@ -36,6 +40,7 @@ static void topk_sink(topk_entry *heap, int64_t n, int64_t at) {
 /* The first k entries of a row of n, in order, by a heap of the k best so far. */
 static void topk_row(base_dtype type, const char *row, int64_t n, topk_entry *heap, int64_t k) {
   size_t bytes = base_dtype_bytes(type);
+  assert(k >= 0 && k <= n);
   for (int64_t i = 0; i < k; i++) heap[i] = (topk_entry){topk_key(type, row + (size_t)i * bytes), i};
   for (int64_t i = k / 2; i-- > 0;) topk_sink(heap, k, i);
   for (int64_t i = k; i < n && k > 0; i++) {
@@ -63,13 +68,15 @@ static bool topk_fits(const ir_op *op, interp_value *const *operands) {
         return false;
   }
   const ir_type *values = t->elements[0], *indices = t->elements[1];
-  return values->count == indices->count && values->dtype == operands[0]->dtype && base_dtype_is_integer(indices->dtype);
+  return values->count == indices->count && values->dtype == operands[0]->dtype &&
+         base_dtype_is_integer(indices->dtype);
 }
 
 static int topk_rows(interp_ctx *ctx, const interp_value *in, interp_value *values, interp_value *indices) {
   int64_t n = in->dims[in->rank - 1], k = values->dims[values->rank - 1];
   size_t bytes = base_dtype_bytes(in->dtype), index_bytes = base_dtype_bytes(indices->dtype), heap_bytes;
-  topk_entry *heap = base_mul((size_t)k, sizeof *heap, &heap_bytes) ? base_malloc(ctx->options.alloc, heap_bytes) : NULL;
+  topk_entry *heap =
+      base_mul((size_t)k, sizeof *heap, &heap_bytes) ? base_malloc(ctx->options.alloc, heap_bytes) : NULL;
   if (!heap) return base_oom(ctx->err, "TopK");
   int status = 0;
   for (int64_t row = 0; k > 0 && row < in->count / n && status == 0; row++) {

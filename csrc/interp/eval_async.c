@@ -1,4 +1,5 @@
-/* Async ops run in order on one thread: start evaluates at once, done hands the result over. Also copy-start and copy-done. */
+/* Async ops run in order on one thread: start evaluates at once, done hands the result over. Also copy-start and
+ * copy-done. */
 #include "interp.h"
 
 /* Contexts are opaque words that nobody looks into: zeros. */
@@ -8,7 +9,8 @@ static int async_contexts(interp_ctx *ctx, const ir_type *t, uint32_t from, inte
   return 0;
 }
 
-int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second, interp_value **out) {
+int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second,
+                       interp_value **out) {
   const ir_type *t = op->type;
   if (!ir_is_tuple(t) || t->n_elements < 2)
     return interp_fail(ctx, op, XLAC_E_EVAL, "the result of %s must be a tuple of at least two elements",
@@ -17,6 +19,7 @@ int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, in
   interp_value **elements = base_malloc(ctx->options.alloc, bytes);
   if (!elements) return base_oom(ctx->err, "an async op's result");
   memset(elements, 0, bytes);
+  assert(first && second);
   elements[0] = first, elements[1] = second;
   int status = async_contexts(ctx, t, 2, elements);
   if (status == 0 && !(*out = interp_tuple(ctx, t->n_elements, elements)))
@@ -41,13 +44,15 @@ int interp_eval_async_start(interp_ctx *ctx, const ir_op *op, interp_value *cons
 
 int interp_eval_async_update(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)ctx, (void)op;
+  assert(op->n_operands == 1);
   *out = interp_retain(operands[0]);
   return 0;
 }
 
 static int async_element(interp_ctx *ctx, const ir_op *op, const interp_value *v, uint32_t index, interp_value **out) {
   if (v->kind != INTERP_TUPLE || v->n_elements <= index)
-    return interp_fail(ctx, op, XLAC_E_EVAL, "%s takes a tuple of more than %u elements", ir_opcode_text(op->opcode), index);
+    return interp_fail(ctx, op, XLAC_E_EVAL, "%s takes a tuple of more than %u elements", ir_opcode_text(op->opcode),
+                       index);
   *out = interp_retain(v->elements[index]);
   return 0;
 }

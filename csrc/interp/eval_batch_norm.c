@@ -42,6 +42,7 @@ static void norm_store(const norm_view *view, interp_value *v, int64_t i, double
 
 /* The index of element j of feature f; j runs over outer * inner. */
 static int64_t norm_at(const norm_view *view, int64_t f, int64_t j) {
+  assert(f >= 0 && f < view->features && j >= 0 && j < view->outer * view->inner);
   return (j / view->inner * view->features + f) * view->inner + j % view->inner;
 }
 
@@ -61,14 +62,17 @@ static void norm_moments(const norm_view *view, const interp_value *x, int64_t f
 /* One feature of (x - mean) / sqrt(variance + epsilon) * scale + offset. */
 static void norm_apply(const norm_view *view, interp_value *const *operands, int64_t f, double mean, double variance,
                        interp_value *out) {
-  double factor = norm_load(view, operands[1], f) / sqrt(variance + view->epsilon), offset = norm_load(view, operands[2], f);
+  double factor = norm_load(view, operands[1], f) / sqrt(variance + view->epsilon),
+         offset = norm_load(view, operands[2], f);
   for (int64_t j = 0; j < view->outer * view->inner; j++) {
     int64_t at = norm_at(view, f, j);
     norm_store(view, out, at, (norm_load(view, operands[0], at) - mean) * factor + offset);
   }
 }
 
-int interp_eval_batch_norm_inference(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+int interp_eval_batch_norm_inference(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
+                                     interp_value **out) {
+  assert(op->n_operands == 5);
   norm_view view;
   TRY(norm_view_of(ctx, op, operands, &view));
   interp_value *v = interp_array(ctx, view.type, operands[0]->rank, operands[0]->dims);
@@ -84,7 +88,8 @@ int interp_eval_batch_norm_inference(interp_ctx *ctx, const ir_op *op, interp_va
 }
 
 /* One feature: results are the normalised operand, mean and variance. */
-static void norm_train_feature(const norm_view *view, interp_value *const *operands, int64_t f, interp_value *const *results) {
+static void norm_train_feature(const norm_view *view, interp_value *const *operands, int64_t f,
+                               interp_value *const *results) {
   double mean, variance;
   norm_moments(view, operands[0], f, &mean, &variance);
   norm_store(view, results[1], f, mean);
@@ -92,9 +97,11 @@ static void norm_train_feature(const norm_view *view, interp_value *const *opera
   norm_apply(view, operands, f, mean, variance, results[0]);
 }
 
-/* One feature; operands are x, scale, mean, variance and the output's gradient g. With d = x - mean, s = variance + epsilon:
- * offset' = sum g, scale' = sum g d / sqrt(s), x' = scale / sqrt(s) * (g - sum g / n - d * sum(g d) / (n s)). */
-static void norm_grad_feature(const norm_view *view, interp_value *const *operands, int64_t f, interp_value *const *results) {
+/* One feature; operands are x, scale, mean, variance and the output's gradient g. With d = x - mean, s = variance +
+ * epsilon: offset' = sum g, scale' = sum g d / sqrt(s), x' = scale / sqrt(s) * (g - sum g / n - d * sum(g d) / (n s)).
+ */
+static void norm_grad_feature(const norm_view *view, interp_value *const *operands, int64_t f,
+                              interp_value *const *results) {
   int64_t n = view->outer * view->inner;
   double mean = norm_load(view, operands[2], f), s = norm_load(view, operands[3], f) + view->epsilon;
   double sum_g = 0, sum_gd = 0;
@@ -114,7 +121,8 @@ static void norm_grad_feature(const norm_view *view, interp_value *const *operan
   norm_store(view, results[2], f, sum_g);
 }
 
-typedef void norm_feature_fn(const norm_view *view, interp_value *const *operands, int64_t f, interp_value *const *results);
+typedef void norm_feature_fn(const norm_view *view, interp_value *const *operands, int64_t f,
+                             interp_value *const *results);
 
 /* Ops that give (array, per feature, per feature). */
 static int norm_three(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, norm_feature_fn *fn,
@@ -134,7 +142,8 @@ static int norm_three(interp_ctx *ctx, const ir_op *op, interp_value *const *ope
   return status;
 }
 
-int interp_eval_batch_norm_training(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+int interp_eval_batch_norm_training(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
+                                    interp_value **out) {
   return norm_three(ctx, op, operands, norm_train_feature, out);
 }
 

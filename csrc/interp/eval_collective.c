@@ -1,5 +1,5 @@
-/* Collectives of one participant: with a group of one, gathering, reducing and exchanging all give the operands back. A group
- * that names more is an error that says how many the program needs; the runtime runs those. */
+/* Collectives of one participant: with a group of one, gathering, reducing and exchanging all give the operands back. A
+ * group that names more is an error that says how many the program needs; the runtime runs those. */
 #include "interp.h"
 
 /* Who we are in the numbering that op's groups use, and how many there are in all. */
@@ -14,14 +14,17 @@ static bool collective_reduces_over_both(const ir_op *op) {
     case IR_OP_RAGGED_ALL_TO_ALL:
     case IR_OP_COLLECTIVE_BROADCAST:
     case IR_OP_COLLECTIVE_PERMUTE:
-    case IR_OP_COLLECTIVE_PERMUTE_START: return false;
-    default: return true;
+    case IR_OP_COLLECTIVE_PERMUTE_START:
+      return false;
+    default:
+      return true;
   }
 }
 
-/* Without a channel the numbers are replicas. With one they are partitions, or replicas each with all their partitions for
- * the ops that reduce or gather, or devices counted through when use_global_device_ids is set. */
+/* Without a channel the numbers are replicas. With one they are partitions, or replicas each with all their partitions
+ * for the ops that reduce or gather, or devices counted through when use_global_device_ids is set. */
 static collective_view collective_view_of(const interp_ctx *ctx, const ir_op *op) {
+  assert(ir_opcode_has(op->opcode, IR_COLLECTIVE));
   const ir_config *config = &op->parent->module->config;
   int64_t replicas = config->replica_count > 0 ? config->replica_count : 1;
   int64_t partitions = config->num_partitions > 0 ? config->num_partitions : 1;
@@ -76,7 +79,8 @@ int interp_collective_alone(interp_ctx *ctx, const ir_op *op) {
 }
 
 /* n results as op's type wants them: the one value itself, or a tuple. */
-static int collective_give(interp_ctx *ctx, const ir_type *t, uint32_t n, interp_value *const *values, interp_value **out) {
+static int collective_give(interp_ctx *ctx, const ir_type *t, uint32_t n, interp_value *const *values,
+                           interp_value **out) {
   if (n == 1 && (!ir_is_tuple(t) || values[0]->kind == INTERP_TUPLE)) {
     *out = interp_retain(values[0]);
     return 0;
@@ -108,7 +112,8 @@ int interp_eval_reduce_scatter(interp_ctx *ctx, const ir_op *op, interp_value *c
 }
 
 /* Zeros where no group names us. */
-int interp_eval_collective_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+int interp_eval_collective_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
+                                     interp_value **out) {
   bool named;
   TRY(collective_alone(ctx, op, &named));
   if (named) return collective_give(ctx, op->type, op->n_operands, operands, out);
@@ -132,7 +137,8 @@ static int collective_start_pair(interp_ctx *ctx, const ir_op *op, uint32_t n, i
 int interp_eval_all_gather_start(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   bool named;
   TRY(collective_alone(ctx, op, &named));
-  if (!ir_is_tuple(op->type) || op->type->n_elements < 2) return collective_give(ctx, op->type, op->n_operands, operands, out);
+  if (!ir_is_tuple(op->type) || op->type->n_elements < 2)
+    return collective_give(ctx, op->type, op->n_operands, operands, out);
   interp_value *result = NULL;
   TRY(collective_give(ctx, op->type->elements[1], op->n_operands, operands, &result));
   int status = collective_start_pair(ctx, op, op->n_operands, operands, result, out);
@@ -168,8 +174,8 @@ typedef struct permute_slice {
   int64_t sizes[IR_MAX_RANK], from[IR_MAX_RANK], to[IR_MAX_RANK];
 } permute_slice;
 
-static int permute_slice_read(interp_ctx *ctx, const ir_op *op, const interp_value *const values[4], const ir_ints *sizes,
-                              permute_slice *s) {
+static int permute_slice_read(interp_ctx *ctx, const ir_op *op, const interp_value *const values[4],
+                              const ir_ints *sizes, permute_slice *s) {
   if (values[0]->kind != INTERP_ARRAY || values[1]->kind != INTERP_ARRAY || values[0]->rank != sizes->n ||
       values[1]->rank != sizes->n || values[0]->dtype != values[1]->dtype || sizes->n > IR_MAX_RANK)
     return interp_fail(ctx, op, XLAC_E_EVAL, "slice_sizes must have one size per dimension of both operands");
@@ -187,6 +193,7 @@ static int permute_slice_read(interp_ctx *ctx, const ir_op *op, const interp_val
 
 /* Copies the slice row by row; dst is unique. */
 static int permute_slice_copy(interp_ctx *ctx, const permute_slice *s, const interp_value *src, interp_value *dst) {
+  assert(s->rank == src->rank && s->rank == dst->rank && src->dtype == dst->dtype);
   int64_t src_strides[IR_MAX_RANK], dst_strides[IR_MAX_RANK], at[IR_MAX_RANK] = {0};
   size_t bytes = base_dtype_bytes(src->dtype);
   interp_strides(s->rank, src->dims, src_strides);
@@ -212,7 +219,8 @@ static int permute_slice_copy(interp_ctx *ctx, const permute_slice *s, const int
 static int permute_in_place(interp_ctx *ctx, const ir_op *op, const ir_int_lists *sizes, interp_value *const *operands,
                             interp_value **out) {
   if (operands[0]->kind != INTERP_ARRAY || operands[1]->kind != INTERP_ARRAY)
-    return interp_fail(ctx, op, XLAC_E_EVAL, "collective-permute in place of tuples is not evaluated; permute their elements");
+    return interp_fail(ctx, op, XLAC_E_EVAL,
+                       "collective-permute in place of tuples is not evaluated; permute their elements");
   interp_value *dst = interp_make_unique(ctx, interp_retain(operands[1]));
   if (!dst) return base_oom(ctx->err, "a permute's result");
   int status = 0;
@@ -242,7 +250,8 @@ static int permute_result(interp_ctx *ctx, const ir_op *op, const ir_type *t, in
   return *out ? 0 : base_oom(ctx->err, "a permute's result");
 }
 
-int interp_eval_collective_permute(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+int interp_eval_collective_permute(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
+                                   interp_value **out) {
   return permute_result(ctx, op, op->type, operands, out);
 }
 

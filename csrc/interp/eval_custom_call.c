@@ -7,7 +7,8 @@ static int custom_identity(interp_ctx *ctx, const ir_op *op, interp_value *const
   if (op->n_operands != 1)
     return interp_fail(ctx, op, XLAC_E_EVAL, "custom-call target %s takes one operand, not %u", target, op->n_operands);
   if (!ir_compatible(ir_operand_type(op, 0), op->type)) {
-    int status = interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s changes the shape, so the program is partitioned", target);
+    int status =
+        interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s changes the shape, so the program is partitioned", target);
     return base_hint(ctx->err, status, "the interpreter runs one participant; give it the program before partitioning");
   }
   *out = interp_retain(operands[0]);
@@ -43,7 +44,8 @@ static interp_eval_fn *custom_builtin_find(const char *target) {
   return NULL;
 }
 
-/* Writes v's leaves to leaves[*n ...] depth first; only counts when leaves is NULL. Values nest as types do: limited. */
+/* Writes v's leaves to leaves[*n ...] depth first; only counts when leaves is NULL. Values nest as types do: limited.
+ */
 static void custom_leaves(interp_value *v, interp_value **leaves, uint32_t *n) {
   if (v->kind != INTERP_TUPLE) {
     if (leaves) leaves[*n] = v;
@@ -74,6 +76,7 @@ static void custom_alias(const ir_op *op, interp_value *const *operands, interp_
 
 static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_call_fn *fn, void *fn_ctx,
                              interp_value *const *operands, interp_value **out) {
+  assert(fn);
   interp_value *result = interp_zeros(ctx, op->type);
   if (!result) return base_oom(ctx->err, "a custom call's result");
   uint32_t n = 0;
@@ -99,7 +102,8 @@ int interp_eval_custom_call(interp_ctx *ctx, const ir_op *op, interp_value *cons
   if (fn) return custom_registered(ctx, op, fn, fn_ctx, operands, out);
   interp_eval_fn *builtin = custom_builtin_find(target);
   if (builtin) return builtin(ctx, op, operands, out);
-  int status = interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "no custom call is registered under the target \"%s\"", target);
-  return base_hint(ctx->err, status, "register it: xlac.register_custom_call(\"%.80s\", function), or in C interp_registry_add",
-                   target);
+  int status =
+      interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "no custom call is registered under the target \"%s\"", target);
+  return base_hint(ctx->err, status,
+                   "register it: xlac.register_custom_call(\"%.80s\", function), or in C interp_registry_add", target);
 }

@@ -7,7 +7,7 @@ enum { FFT_MAX_AXES = 8 };
 typedef struct fft_job {
   bool inverse, real_in, real_out;
   uint32_t n_axes;
-  int64_t lengths[FFT_MAX_AXES]; /* of the transforms */
+  int64_t lengths[FFT_MAX_AXES];  /* of the transforms */
   int64_t spectrum[FFT_MAX_AXES]; /* dims of the complex side: the last is length / 2 + 1 for real transforms */
   int64_t n_lengths, n_spectrum;  /* their products */
   fft_plan *plans[FFT_MAX_AXES];
@@ -50,8 +50,8 @@ static int fft_job_read(interp_ctx *ctx, const ir_op *op, fft_job *job) {
 static int fft_job_check(interp_ctx *ctx, const ir_op *op, const fft_job *job, const interp_value *in) {
   const int64_t *in_dims = job->real_in ? job->lengths : job->spectrum;
   const int64_t *out_dims = job->real_out ? job->lengths : job->spectrum;
-  bool fits = in->kind == INTERP_ARRAY && ir_is_tensor(op->type) && in->rank == op->type->rank && in->rank >= job->n_axes &&
-              in->rank <= IR_MAX_RANK;
+  bool fits = in->kind == INTERP_ARRAY && ir_is_tensor(op->type) && in->rank == op->type->rank &&
+              in->rank >= job->n_axes && in->rank <= IR_MAX_RANK;
   for (uint32_t axis = 0; fits && axis < job->n_axes; axis++) {
     uint32_t d = in->rank - job->n_axes + axis;
     fits = in->dims[d] == in_dims[axis] && op->type->dims[d] == out_dims[axis];
@@ -84,6 +84,7 @@ static int fft_job_prepare(interp_ctx *ctx, fft_job *job) {
 /* Complex transforms of the work array along one axis. */
 static int fft_axis(interp_ctx *ctx, const fft_job *job, uint32_t axis) {
   int64_t n = job->lengths[axis], inner = 1;
+  assert(n > 0 && job->spectrum[axis] == n);
   for (uint32_t i = axis + 1; i < job->n_axes; i++) inner *= job->spectrum[i];
   for (int64_t line = 0; line < job->n_spectrum / n; line++) {
     cplx *at = job->work + line / inner * n * inner + line % inner;
@@ -98,6 +99,7 @@ static int fft_axis(interp_ctx *ctx, const fft_job *job, uint32_t axis) {
 /* Real rows to the lower halves of their spectra. */
 static int fft_real_rows(interp_ctx *ctx, const fft_job *job) {
   int64_t n = job->lengths[job->n_axes - 1], half = job->spectrum[job->n_axes - 1];
+  assert(half == n / 2 + 1);
   for (int64_t row = 0; row < job->n_lengths / n; row++) {
     for (int64_t k = 0; k < n; k++) job->line[k] = cplx_of(job->reals[row * n + k], 0);
     fft_run(job->plans[job->n_axes - 1], job->line, job->scratch, false);
@@ -107,12 +109,13 @@ static int fft_real_rows(interp_ctx *ctx, const fft_job *job) {
   return 0;
 }
 
-/* Lower halves of spectra to real rows. What a real signal's spectrum can't have, imaginary parts of the first and (for even
- * lengths) the middle number, is ignored, as everybody does. */
+/* Lower halves of spectra to real rows. What a real signal's spectrum can't have, imaginary parts of the first and (for
+ * even lengths) the middle number, is ignored, as everybody does. */
 static int fft_spectrum_rows(interp_ctx *ctx, const fft_job *job) {
   int64_t n = job->lengths[job->n_axes - 1], half = job->spectrum[job->n_axes - 1];
   for (int64_t row = 0; row < job->n_lengths / n; row++) {
     const cplx *from = job->work + row * half;
+    assert(n - half < half);
     for (int64_t k = 0; k < half; k++) job->line[k] = from[k];
     for (int64_t k = half; k < n; k++) job->line[k] = cplx_conj(from[n - k]);
     job->line[0].im = 0;
@@ -125,7 +128,8 @@ static int fft_spectrum_rows(interp_ctx *ctx, const fft_job *job) {
 }
 
 /* One item from its place in the operand to its place in the result. */
-static int fft_item(interp_ctx *ctx, const fft_job *job, base_dtype in_type, const void *in, base_dtype out_type, void *out) {
+static int fft_item(interp_ctx *ctx, const fft_job *job, base_dtype in_type, const void *in, base_dtype out_type,
+                    void *out) {
   if (job->real_in) {
     base_convert(XLAC_F64, job->reals, in_type, in, (size_t)job->n_lengths);
     TRY(fft_real_rows(ctx, job));
@@ -148,11 +152,13 @@ static int fft_item(interp_ctx *ctx, const fft_job *job, base_dtype in_type, con
 }
 
 static int fft_all_items(interp_ctx *ctx, fft_job *job, const interp_value *in, interp_value *out) {
-  int64_t n_in = job->real_in ? job->n_lengths : job->n_spectrum, n_out = job->real_out ? job->n_lengths : job->n_spectrum;
+  int64_t n_in = job->real_in ? job->n_lengths : job->n_spectrum,
+          n_out = job->real_out ? job->n_lengths : job->n_spectrum;
   if (in->count == 0 || out->count == 0) {
     if (out->count) memset(out->data, 0, (size_t)out->count * base_dtype_bytes(out->dtype));
     return 0;
   }
+  assert(n_in > 0 && n_out > 0 && in->count / n_in == out->count / n_out);
   TRY(fft_job_prepare(ctx, job));
   for (int64_t item = 0; item < in->count / n_in; item++)
     TRY(fft_item(ctx, job, in->dtype, (const char *)in->data + (size_t)(item * n_in) * base_dtype_bytes(in->dtype),
@@ -161,6 +167,7 @@ static int fft_all_items(interp_ctx *ctx, fft_job *job, const interp_value *in, 
 }
 
 int interp_eval_fft(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands == 1);
   fft_job job = {0};
   TRY(fft_job_read(ctx, op, &job));
   TRY(fft_job_check(ctx, op, &job, operands[0]));

@@ -62,11 +62,13 @@ static void *linalg_buffer(interp_ctx *ctx, linalg_form form, int64_t n) {
 
 static int linalg_check(interp_ctx *ctx, const ir_op *op, const interp_value *v) {
   if (v->kind != INTERP_ARRAY || v->rank < 2 || !(base_dtype_is_float(v->dtype) || base_dtype_is_complex(v->dtype)))
-    return interp_fail(ctx, op, XLAC_E_EVAL, "%s takes matrices of a float or complex type", ir_opcode_text(op->opcode));
+    return interp_fail(ctx, op, XLAC_E_EVAL, "%s takes matrices of a float or complex type",
+                       ir_opcode_text(op->opcode));
   return 0;
 }
 
 static int cholesky_batch(interp_ctx *ctx, linalg_form form, const interp_value *a, bool lower, interp_value *out) {
+  assert(a->rank >= 2 && out->count == a->count && a->dtype == form.type);
   int64_t n = a->dims[a->rank - 1], size = n * n, batch = size ? a->count / size : 0;
   void *wide = linalg_buffer(ctx, form, size), *work = linalg_buffer(ctx, form, size);
   int status = wide && work ? 0 : base_oom(ctx->err, "cholesky");
@@ -83,6 +85,7 @@ static int cholesky_batch(interp_ctx *ctx, linalg_form form, const interp_value 
 }
 
 int interp_eval_cholesky(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands == 1);
   const interp_value *a = operands[0];
   TRY(linalg_check(ctx, op, a));
   if (a->dims[a->rank - 1] != a->dims[a->rank - 2])
@@ -141,8 +144,9 @@ static int solve_one(interp_ctx *ctx, const solve_plan *p, linalg_form form, con
   return 0;
 }
 
-static int solve_batch(interp_ctx *ctx, const solve_plan *p, linalg_form form, const interp_value *a, const interp_value *b,
-                       interp_value *out) {
+static int solve_batch(interp_ctx *ctx, const solve_plan *p, linalg_form form, const interp_value *a,
+                       const interp_value *b, interp_value *out) {
+  assert(a->dtype == form.type && b->dtype == form.type && out->count == b->count);
   int64_t size = p->n * p->n, side = p->n * p->m, batch = side ? b->count / side : 0;
   solve_buffers s = {linalg_buffer(ctx, form, size > side ? size : side), linalg_buffer(ctx, form, size),
                      linalg_buffer(ctx, form, side)};
@@ -159,6 +163,7 @@ static int solve_batch(interp_ctx *ctx, const solve_plan *p, linalg_form form, c
 }
 
 int interp_eval_triangular_solve(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands == 2);
   const interp_value *a = operands[0], *b = operands[1];
   TRY(linalg_check(ctx, op, a));
   TRY(linalg_check(ctx, op, b));

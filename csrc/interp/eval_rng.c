@@ -1,7 +1,8 @@
 /* rng and rng-get-and-update-state: xlac's own documented generator (docs/rng.md).
  *
- * XLA leaves the numbers of these two ops open. xlac's are Philox4x32-10 blocks with the run's seed as key and one 128-bit
- * counter per run, which rng-get-and-update-state also reads and advances. So a run's numbers follow from its seed alone. */
+ * XLA leaves the numbers of these two ops open. xlac's are Philox4x32-10 blocks with the run's seed as key and one
+ * 128-bit counter per run, which rng-get-and-update-state also reads and advances. So a run's numbers follow from its
+ * seed alone. */
 #include <math.h>
 
 #include "counter_rng.h"
@@ -17,6 +18,7 @@ typedef struct rng_stream {
 } rng_stream;
 
 static uint32_t rng_next32(rng_stream *s) {
+  assert(s->left <= 4);
   if (s->left == 0) {
     rng_philox(s->key, s->counter, s->words);
     s->counter = rng_advance(s->counter, 1);
@@ -31,7 +33,9 @@ static uint64_t rng_next64(rng_stream *s) {
 }
 
 /* Uniform in [0, 1), a multiple of 2^-53. */
-static double rng_unit(rng_stream *s) { return (double)(rng_next64(s) >> 11) * 0x1p-53; }
+static double rng_unit(rng_stream *s) {
+  return (double)(rng_next64(s) >> 11) * 0x1p-53;
+}
 
 /* Box-Muller; one draw in two is thrown away so that element i depends on nothing but the stream's position. */
 static double rng_gauss(rng_stream *s) {
@@ -39,7 +43,8 @@ static double rng_gauss(rng_stream *s) {
   return sqrt(-2.0 * log(u)) * cos(angle);
 }
 
-/* low + (high - low) * u in the element's type, never high itself. Rounding may reach high: then draw again, a few times. */
+/* low + (high - low) * u in the element's type, never high itself. Rounding may reach high: then draw again, a few
+ * times. */
 static void rng_uniform_float(rng_stream *s, base_dtype type, double low, double high, void *p) {
   double v = low;
   for (int attempt = 0; attempt < 64; attempt++) {
@@ -64,6 +69,7 @@ static void rng_uniform_pred(rng_stream *s, bool low, bool high, void *p) {
 
 static void rng_element(rng_stream *s, bool normal, const interp_value *a, const interp_value *b, void *p) {
   base_dtype type = a->dtype;
+  assert(a->count == 1 && b->count == 1 && b->dtype == type);
   if (normal) {
     base_store_f64(type, p, base_load_f64(type, a->data) + base_load_f64(type, b->data) * rng_gauss(s));
   } else if (base_dtype_is_float(type)) {

@@ -9,8 +9,9 @@ typedef struct bits_source {
   uint64_t key;
   rng_counter counter;
   unsigned bits; /* of an element */
-  /* Threefry pairs the elements 2h and 2h+1 along one dimension: the first even one, else the largest. A block makes one such
-   * pair. Strides count elements below the pairing dimension; half is the pairing dimension's size in blocks. */
+  /* Threefry pairs the elements 2h and 2h+1 along one dimension: the first even one, else the largest. A block makes
+   * one such pair. Strides count elements below the pairing dimension; half is the pairing dimension's size in blocks.
+   */
   int64_t inner, size, half;
 } bits_source;
 
@@ -47,6 +48,7 @@ static uint64_t bits_threefry_at(const bits_source *s, int64_t i) {
 
 /* Chooses the dimension along which threefry pairs elements. */
 static void bits_pairing(bits_source *s, const ir_type *t) {
+  assert(ir_is_tensor(t));
   uint32_t at = t->rank;
   for (uint32_t d = 0; d < t->rank && at == t->rank; d++)
     if (t->dims[d] % 2 == 0) at = d;
@@ -68,6 +70,7 @@ static uint64_t bits_blocks(const bits_source *s, bool philox, const ir_type *t)
 
 static int bits_fill(interp_ctx *ctx, const bits_source *s, bool philox, interp_value *out) {
   size_t bytes = base_dtype_bytes(out->dtype);
+  assert(s->bits <= bytes * 8);
   char *p = out->data;
   for (int64_t at = 0; at < out->count; at += BITS_CHUNK) {
     int64_t end = out->count - at < BITS_CHUNK ? out->count : at + BITS_CHUNK;
@@ -83,6 +86,7 @@ static int bits_fill(interp_ctx *ctx, const bits_source *s, bool philox, interp_
 static interp_value *bits_new_state(interp_ctx *ctx, const interp_value *state, bool philox, rng_counter counter) {
   interp_value *out = interp_array(ctx, state->dtype, state->rank, state->dims);
   if (!out) return NULL;
+  assert(state->count >= 2 && state->dtype == XLAC_U64);
   uint64_t *words = out->data;
   memcpy(words, state->data, (size_t)state->count * sizeof *words);
   words[1] = counter.low;

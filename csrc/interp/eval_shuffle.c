@@ -1,6 +1,7 @@
-/* shuffle (newer XLA): rotate gives element (i + shift) mod size along each listed dimension; permute takes each element from
- * the coordinates that `indices` holds for it. indices has the operand's dimensions, of size 1 where all share coordinates, and
- * after them a dimension of one coordinate per listed dimension, which may be left out when there is one. */
+/* shuffle (newer XLA): rotate gives element (i + shift) mod size along each listed dimension; permute takes each
+ * element from the coordinates that `indices` holds for it. indices has the operand's dimensions, of size 1 where all
+ * share coordinates, and after them a dimension of one coordinate per listed dimension, which may be left out when
+ * there is one. */
 #include "interp.h"
 
 typedef struct shuffle_walk {
@@ -16,6 +17,7 @@ typedef struct shuffle_walk {
 
 /* The source coordinate along dimensions->v[k] of the element at w->at; negative when out of range. */
 static int64_t shuffle_coordinate(const shuffle_walk *w, uint32_t k) {
+  assert(k < w->dimensions->n && (w->shifts || w->indices));
   uint32_t d = (uint32_t)w->dimensions->v[k];
   int64_t size = w->src->dims[d];
   if (w->shifts) {
@@ -37,7 +39,8 @@ static int shuffle_elements(interp_ctx *ctx, const ir_op *op, shuffle_walk *w) {
     for (uint32_t k = 0; k < w->dimensions->n; k++) {
       uint32_t d = (uint32_t)w->dimensions->v[k];
       int64_t coordinate = shuffle_coordinate(w, k);
-      if (coordinate < 0) return interp_fail(ctx, op, XLAC_E_EVAL, "an index is outside dimension %u of the operand", d);
+      if (coordinate < 0)
+        return interp_fail(ctx, op, XLAC_E_EVAL, "an index is outside dimension %u of the operand", d);
       from += (coordinate - w->at[d]) * w->src_strides[d];
     }
     memcpy((char *)w->dst->data + (size_t)n * bytes, (const char *)w->src->data + (size_t)from * bytes, bytes);
@@ -70,7 +73,8 @@ static int shuffle_prepare(interp_ctx *ctx, const ir_op *op, shuffle_walk *w) {
   w->dimensions = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   for (uint32_t k = 0; k < w->dimensions->n; k++)
     if (w->dimensions->v[k] < 0 || w->dimensions->v[k] >= w->src->rank)
-      return interp_fail(ctx, op, XLAC_E_EVAL, "dimension %lld is not one of the operand", (long long)w->dimensions->v[k]);
+      return interp_fail(ctx, op, XLAC_E_EVAL, "dimension %lld is not one of the operand",
+                         (long long)w->dimensions->v[k]);
   if (rotate) w->shifts = ir_get_ints(op, IR_ATTR_SHIFTS);
   if (rotate && w->shifts->n != w->dimensions->n)
     return interp_fail(ctx, op, XLAC_E_EVAL, "shifts must hold one number per dimension");
@@ -82,6 +86,7 @@ static int shuffle_prepare(interp_ctx *ctx, const ir_op *op, shuffle_walk *w) {
 }
 
 int interp_eval_shuffle(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands == 1);
   shuffle_walk w = {.src = operands[0]};
   if (w.src->kind != INTERP_ARRAY || w.src->rank > IR_MAX_RANK)
     return interp_fail(ctx, op, XLAC_E_EVAL, "shuffle takes an array");

@@ -10,8 +10,8 @@ struct fft_plan {
   int64_t n;
   uint32_t n_factors; /* 0 with chirp set: Bluestein */
   uint8_t factors[FFT_MAX_FACTORS];
-  cplx *roots; /* n of them: exp(-2 pi i k / n) */
-  cplx *chirp; /* n of them: exp(-pi i k^2 / n) */
+  cplx *roots;  /* n of them: exp(-2 pi i k / n) */
+  cplx *chirp;  /* n of them: exp(-pi i k^2 / n) */
   cplx *kernel; /* the transform of the conjugate chirp, padded to inner->n */
   fft_plan *inner;
 };
@@ -25,22 +25,32 @@ static cplx fft_root(int64_t k, int64_t n) {
   if (octant & 1) part = (double)((uint64_t)n - (uint64_t)(eighths % (uint64_t)n)) / (double)n;
   double c = cos(part * 0.78539816339744830962), s = sin(part * 0.78539816339744830962);
   switch (octant) {
-    case 0: return cplx_of(c, -s);
-    case 1: return cplx_of(s, -c);
-    case 2: return cplx_of(-s, -c);
-    case 3: return cplx_of(-c, -s);
-    case 4: return cplx_of(-c, s);
-    case 5: return cplx_of(-s, c);
-    case 6: return cplx_of(s, c);
-    default: return cplx_of(c, s);
+    case 0:
+      return cplx_of(c, -s);
+    case 1:
+      return cplx_of(s, -c);
+    case 2:
+      return cplx_of(-s, -c);
+    case 3:
+      return cplx_of(-c, -s);
+    case 4:
+      return cplx_of(-c, s);
+    case 5:
+      return cplx_of(-s, c);
+    case 6:
+      return cplx_of(s, c);
+    default:
+      return cplx_of(c, s);
   }
 }
 
 /* Splits n into factors of at most FFT_MAX_PRIME; false when a larger prime divides it. */
 static bool fft_factor(fft_plan *p) {
   int64_t rest = p->n;
+  assert(p->n_factors == 0);
   for (int64_t f = 4; rest > 1 && f <= FFT_MAX_PRIME;) {
     if (rest % f == 0) {
+      assert(p->n_factors < FFT_MAX_FACTORS);
       p->factors[p->n_factors++] = (uint8_t)f;
       rest /= f;
     } else {
@@ -104,7 +114,9 @@ void fft_plan_destroy(fft_plan *p) {
   base_free(p->alloc, p);
 }
 
-size_t fft_scratch(const fft_plan *p) { return (size_t)(p->inner ? p->inner->n * 2 : p->n); }
+size_t fft_scratch(const fft_plan *p) {
+  return (size_t)(p->inner ? p->inner->n * 2 : p->n);
+}
 
 static void fft_radix4(const cplx a[4], cplx b[4]) {
   cplx s = cplx_add(a[0], a[2]), d = cplx_sub(a[0], a[2]), t = cplx_add(a[1], a[3]), u = cplx_sub(a[1], a[3]);
@@ -123,6 +135,7 @@ static void fft_radix(const cplx *roots, int64_t step, uint32_t r, const cplx *a
 
 /* One pass from x to y: length r * m transforms, `stride` of them side by side. */
 static void fft_pass(const fft_plan *plan, const cplx *x, cplx *y, uint32_t r, int64_t m, int64_t stride) {
+  assert(r >= 2 && r <= FFT_MAX_PRIME && (int64_t)r * m * stride == plan->n);
   cplx a[FFT_MAX_PRIME], b[FFT_MAX_PRIME];
   for (int64_t p = 0; p < m; p++) {
     for (int64_t q = 0; q < stride; q++) {
@@ -150,11 +163,13 @@ static void fft_stockham(const fft_plan *p, cplx *x, cplx *scratch) {
     cplx *swap = from;
     from = to, to = swap;
   }
+  assert(rest == 1);
   if (from != x) memcpy(x, from, (size_t)p->n * sizeof *x);
 }
 
 static void fft_bluestein(const fft_plan *p, cplx *x, cplx *scratch) {
   int64_t size = p->inner->n;
+  assert(size >= 2 * p->n - 1 && !p->inner->inner);
   cplx *padded = scratch, *rest = scratch + size;
   for (int64_t k = 0; k < p->n; k++) padded[k] = cplx_mul(x[k], p->chirp[k]);
   for (int64_t k = p->n; k < size; k++) padded[k] = cplx_of(0, 0);

@@ -11,7 +11,8 @@ XLAC_MUST_USE int fft_plan_create(fft_plan **out, int64_t n, base_alloc alloc, x
 void fft_plan_destroy(fft_plan *p); /* NULL is fine */
 /* How many numbers of scratch a run needs. */
 size_t fft_scratch(const fft_plan *p);
-/* Transforms the n numbers at x in place: sum over j of x[j] exp(-2 pi i j k / n), with +2 pi i when inverse; unscaled. */
+/* Transforms the n numbers at x in place: sum over j of x[j] exp(-2 pi i j k / n), with +2 pi i when inverse; unscaled.
+ */
 void fft_run(const fft_plan *p, cplx *x, cplx *scratch, bool inverse);
 
 #endif

@@ -1,8 +1,10 @@
-/* No include guard: the two algorithms of eval_linalg.c, included once for reals and once for complex numbers. The includer
- * defines T (the number), K(name) (this instance's name for it), MUL, SUB, DIV, CONJ and REAL. */
+/* No include guard: the two algorithms of eval_linalg.c, included once for reals and once for complex numbers. The
+ * includer defines T (the number), K(name) (this instance's name for it), MUL, SUB, DIV, CONJ and REAL. */
 
-/* Row i, columns 0..i of the factor, from its lower triangle in place; the rows above are done. false: not positive definite. */
+/* Row i, columns 0..i of the factor, from its lower triangle in place; the rows above are done. false: not positive
+ * definite. */
 static bool K(cholesky_row)(T *w, int64_t n, int64_t i) {
+  assert(i >= 0 && i < n);
   T *row = w + i * n;
   for (int64_t j = 0; j < i; j++) {
     const T *other = w + j * n;
@@ -31,8 +33,7 @@ static int K(cholesky_matrix)(interp_ctx *ctx, T *w, T *a, int64_t n, bool lower
     TRY(interp_tick(ctx, (uint64_t)(i * i / 2 + 1)));
   }
   for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j < n; j++)
-      a[i * n + j] = !definite ? NOT_A_NUMBER : lower ? w[i * n + j] : CONJ(w[j * n + i]);
+    for (int64_t j = 0; j < n; j++) a[i * n + j] = !definite ? NOT_A_NUMBER : lower ? w[i * n + j] : CONJ(w[j * n + i]);
   return 0;
 }
 
@@ -54,6 +55,7 @@ static int K(solve_matrix)(interp_ctx *ctx, const T *t, T *b, int64_t n, int64_t
 
 /* dst is src (rows by columns) transposed, conjugated when asked. */
 static void K(matrix_copy)(T *dst, const T *src, int64_t rows, int64_t columns, bool transpose, bool conjugate) {
+  assert(dst != src);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < columns; j++) {
       T v = src[i * columns + j];

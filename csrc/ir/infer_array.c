@@ -67,10 +67,10 @@ int ir_infer_map(ir_module *m, const ir_op *op, const ir_type **out, xlac_error 
   const ir_type *full = NULL;
   TRY(mapped_operand(op, &full, err));
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
-  bool all = !ir_attr_find(op, IR_ATTR_DIMENSIONS) || dims->n == full->rank;
+  bool all = dims->n == 0 || dims->n == full->rank; /* none stands for all */
   for (uint32_t i = 0; all && i < dims->n; i++) all = dims->v[i] == i;
   if (!all)
-    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "map's dimensions must be 0 to %d in order, but are %s",
+    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "map's dimensions must be none or 0 to %d in order, but are %s",
                      (int)full->rank - 1, IR_SHOW_INTS(dims->n, dims->v));
   TRY(check_mapped(op, op->called[0], err));
   ir_dims d;

@@ -1,11 +1,15 @@
 /* Inference of collectives, async pairs and host communication. */
 #include "infer.h"
 
+#include "mesh_groups.h"
+
 /* --- how many take part --- */
 
 /* The size of the first replica group, 0 when there are no groups. */
 static int64_t first_group_size(const ir_groups *g) {
   if (!g) return 0;
+  ir_mesh_groups mesh;
+  if (g->mesh_text) return ir_mesh_groups_read(&mesh, g->mesh_text) ? mesh.group_size : 0;
   if (g->iota) return g->n_dims ? g->dims[g->n_dims - 1] : 0;
   return g->lists && g->lists->n ? g->lists->v[0]->n : 0;
 }

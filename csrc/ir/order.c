@@ -98,14 +98,22 @@ ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
 
 /* --- computations --- */
 
+/* The ops that call, computation by computation, so that the walks need not pass over all the others. */
+BASE_VEC(op_vec, ir_op *);
+typedef struct call_table {
+  op_vec ops;
+  uint32_t *first; /* by computation id: where its ops begin; they end at a NULL */
+} call_table;
+
 typedef struct open_computation {
   ir_computation *c;
-  ir_op *at;     /* the op whose callees come next */
-  uint32_t done; /* callees of it walked so far */
+  ir_op *const *at; /* the op whose callees come next */
+  uint32_t done;    /* callees of it walked so far */
 } open_computation;
 
 typedef struct computation_walk {
   const ir_module *m;
+  call_table calls;
   bool eager;
   uint8_t *state; /* by computation id */
   open_computation *stack;
@@ -113,6 +121,22 @@ typedef struct computation_walk {
   ir_computation **out;
   uint32_t n_out;
 } computation_walk;
+
+static bool list_calls(call_table *t, const ir_module *m, base_alloc alloc) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    t->first[c->id] = t->ops.n;
+    IR_FOR_OPS(op, c) {
+      if (op->n_called && !BASE_VEC_PUSH(alloc, &t->ops, op)) return false;
+    }
+    if (!BASE_VEC_PUSH(alloc, &t->ops, NULL)) return false;
+  }
+  return true;
+}
+
+static ir_op *const *calls_of(const computation_walk *w, const ir_computation *c) {
+  assert(w->calls.first[c->id] < w->calls.ops.n);
+  return w->calls.ops.items + w->calls.first[c->id];
+}
 
 /* XLA keeps a while's body before its condition. */
 static ir_computation *callee(const ir_op *op, uint32_t i) {
@@ -123,21 +147,21 @@ static ir_computation *callee(const ir_op *op, uint32_t i) {
 static void open_one(computation_walk *w, ir_computation *c) {
   if (!c || w->state[c->id] != NEW) return;
   w->state[c->id] = OPEN;
-  w->stack[w->n_stack++] = (open_computation){c, c->first, 0};
+  w->stack[w->n_stack++] = (open_computation){c, calls_of(w, c), 0};
 }
 
 /* Opens what the computation on top calls next. XLA opens all callees of an op at once (eager), so that one named twice
  * comes at its last place; where one of them calls another that is open already, the callee then ends up behind its
  * caller. One at a time never goes wrong. */
 static void open_callees(computation_walk *w, open_computation *top) {
-  const ir_op *op = top->at;
+  const ir_op *op = *top->at;
   if (w->eager) {
     for (uint32_t i = op->n_called; i-- > 0;) open_one(w, callee(op, i));
-    top->at = op->next; /* `top` is still good: the stack has room for all computations and never moves */
+    top->at++; /* `top` is still good: the stack has room for all computations and never moves */
   } else if (top->done < op->n_called) {
     open_one(w, callee(op, top->done++));
   } else {
-    top->at = op->next;
+    top->at++;
     top->done = 0;
   }
 }
@@ -146,7 +170,7 @@ static void walk_callees(computation_walk *w, ir_computation *root) {
   open_one(w, root);
   while (w->n_stack) {
     open_computation *top = &w->stack[w->n_stack - 1];
-    if (top->at) {
+    if (*top->at) {
       open_callees(w, top);
       continue;
     }
@@ -157,12 +181,11 @@ static void walk_callees(computation_walk *w, ir_computation *root) {
 }
 
 /* Marks what some op calls; roots of the walk are the others. */
-static void mark_called(const ir_module *m, uint8_t *called) {
-  IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c) {
-      for (uint32_t i = 0; i < op->n_called; i++) {
-        if (op->called[i]) called[op->called[i]->id] = 1;
-      }
+static void mark_called(const call_table *t, uint8_t *called) {
+  for (uint32_t i = 0; i < t->ops.n; i++) {
+    const ir_op *op = t->ops.items[i];
+    for (uint32_t j = 0; op && j < op->n_called; j++) {
+      if (op->called[j]) called[op->called[j]->id] = 1;
     }
   }
 }
@@ -179,14 +202,19 @@ static void walk_computations(computation_walk *w, bool eager, const uint8_t *ca
   assert(w->n_out == w->m->n_computations);
 }
 
+static bool calls_only_done(const computation_walk *w, const ir_computation *c) {
+  for (ir_op *const *at = calls_of(w, c); *at; at++) {
+    for (uint32_t i = 0; i < (*at)->n_called; i++) {
+      if ((*at)->called[i] && w->state[(*at)->called[i]->id] != DONE) return false;
+    }
+  }
+  return true;
+}
+
 static bool has_callees_first(computation_walk *w) {
   memset(w->state, NEW, w->m->n_computation_ids);
   for (uint32_t i = 0; i < w->n_out; i++) {
-    IR_FOR_OPS(op, w->out[i]) {
-      for (uint32_t j = 0; j < op->n_called; j++) {
-        if (op->called[j] && w->state[op->called[j]->id] == NEW) return false;
-      }
-    }
+    if (!calls_only_done(w, w->out[i])) return false;
     w->state[w->out[i]->id] = DONE;
   }
   return true;
@@ -198,16 +226,19 @@ ir_computation **ir_computation_order(const ir_module *m, base_arena *arena, uin
   size_t ids = m->n_computation_ids;
   uint8_t *called = base_malloc(alloc, ids);
   computation_walk w = {.m = m, .state = base_malloc(alloc, ids)};
+  w.calls.first = base_malloc(alloc, ids * sizeof *w.calls.first);
   w.stack = base_malloc(alloc, m->n_computations * sizeof *w.stack);
   w.out = BASE_ARRAY(arena, ir_computation *, m->n_computations ? m->n_computations : 1);
-  bool ok = called && w.state && w.stack && w.out;
+  bool ok = called && w.state && w.calls.first && w.stack && w.out && list_calls(&w.calls, m, alloc);
   if (ok) {
     memset(called, 0, ids);
-    mark_called(m, called);
+    mark_called(&w.calls, called);
     walk_computations(&w, true, called);
     if (!has_callees_first(&w)) walk_computations(&w, false, called);
     *n = w.n_out;
   }
+  BASE_VEC_FREE(alloc, &w.calls.ops);
+  base_free(alloc, w.calls.first);
   base_free(alloc, called);
   base_free(alloc, w.state);
   base_free(alloc, w.stack);

@@ -17,10 +17,37 @@ static bool declares_dtype(unsigned opcode) {
   return opcode == IR_OP_DOT || opcode == IR_OP_CONVOLUTION || opcode == IR_OP_RAGGED_DOT || opcode == IR_OP_SCALED_DOT;
 }
 
-/* Before precisions are final XLA allows any float type for another, so its lenient verifier does. */
+/* Opcodes whose result is a value that is there already, so that its element type can't be another. */
+static bool keeps_dtype(unsigned opcode) {
+  switch (opcode) {
+    case IR_OP_BITCAST:
+    case IR_OP_CALL:
+    case IR_OP_CONDITIONAL:
+    case IR_OP_CONSTANT:
+    case IR_OP_COPY_DONE:
+    case IR_OP_COPY_START:
+    case IR_OP_CUSTOM_CALL:
+    case IR_OP_GET_TUPLE_ELEMENT:
+    case IR_OP_INFEED:
+    case IR_OP_OUTFEED:
+    case IR_OP_OPT_BARRIER:
+    case IR_OP_PARAMETER:
+    case IR_OP_RECV:
+    case IR_OP_RECV_DONE:
+    case IR_OP_SEND:
+    case IR_OP_SEND_DONE:
+    case IR_OP_TUPLE:
+    case IR_OP_WHILE: return true;
+    default: return false;
+  }
+}
+
+/* XLA verifies with mixed precision allowed while its passes still move precisions about: any float type for another. */
 static int check_declared_type(const ir_op *op, const ir_type *inferred, const ir_verify_options *options, xlac_error *err) {
+  if (op->opcode == IR_OP_SCAN) return 0; /* a lone result may stand for a tuple of one: its own rule knows */
+  bool mixed = options->xla_compat && !keeps_dtype(op->opcode);
   bool fits = declares_dtype(op->opcode) ? ir_compatible_ignoring_dtype(op->type, inferred)
-              : options->xla_compat      ? ir_compatible_ignoring_float(op->type, inferred)
+              : mixed                    ? ir_compatible_ignoring_float(op->type, inferred)
                                          : ir_compatible(op->type, inferred);
   if (fits) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; its operands and attributes give %s",

@@ -103,6 +103,19 @@ static bool is_group(const ir_op *op, const ir_computation *c) {
   return only_transfers;
 }
 
+/* The start of the opcode's own kind of chain, which then is the only way to make it async; or NULL. */
+static const char *own_start(unsigned opcode) {
+  switch (opcode) {
+    case IR_OP_COPY: return ir_opcode_text(IR_OP_COPY_START);
+    case IR_OP_ALL_REDUCE: return ir_opcode_text(IR_OP_ALL_REDUCE_START);
+    case IR_OP_ALL_GATHER: return ir_opcode_text(IR_OP_ALL_GATHER_START);
+    case IR_OP_COLLECTIVE_PERMUTE: return ir_opcode_text(IR_OP_COLLECTIVE_PERMUTE_START);
+    default: break;
+  }
+  const ir_op_info *info = ir_opcode_info(opcode);
+  return info->traits & (IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE) ? ir_opcode_text(info->start) : NULL;
+}
+
 /* Only call-start may wrap several ops: the rest is one op on the parameters, or on elements of them. */
 static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir_verify_options *options, xlac_error *err) {
   const ir_op *root = ir_root(c);
@@ -117,16 +130,12 @@ static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir
   if (options->xla_compat) return 0;
   if (root->opcode == IR_OP_PARAMETER)
     return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which does nothing: its root is a parameter", c->name->s);
-  bool has_own = ir_opcode_has(root->opcode, IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE) ||
-                 root->opcode == IR_OP_COPY || root->opcode == IR_OP_ALL_REDUCE || root->opcode == IR_OP_ALL_GATHER ||
-                 root->opcode == IR_OP_COLLECTIVE_PERMUTE;
-  if (has_own)
-    return base_hint(err,
-                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which has async opcodes of its own",
-                                    ir_opcode_text(root->opcode)),
-                     "use %s-start and %s-done, or verify with xla_compat", ir_opcode_text(root->opcode),
-                     ir_opcode_text(root->opcode));
-  return 0;
+  const char *own = own_start(root->opcode);
+  if (!own) return 0;
+  return base_hint(err,
+                   ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which has async opcodes of its own",
+                                  ir_opcode_text(root->opcode)),
+                   "use %s and its done, or verify with xla_compat", own);
 }
 
 static int check_thread(const ir_op *op, const ir_computation *c, xlac_error *err) {

@@ -168,6 +168,7 @@ IR_VERIFY(fusion) {
   TRY(check_threads(op, err));
   if (op->n_called != 1)
     return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "calls %u computations; expected one", op->n_called);
+  if (!options->xla_compat) TRY(ir_check_param_count("calls", op->called[0], op->n_operands, err));
   if (op->called[0] == m->entry)
     return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "runs the entry computation as its body");
   return ir_verify_aliasing(op, op->type, options, err);

@@ -1,6 +1,8 @@
 /* Collectives: replica groups, channels, source-target pairs. Inference has the shapes. */
 #include "verify.h"
 
+#include "mesh_groups.h"
+
 /* --- replica groups --- */
 
 static int fail_groups(const ir_op *op, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
@@ -30,6 +32,14 @@ static int check_iota_groups(const ir_op *op, const ir_groups *g, int64_t *ids, 
                        IR_SHOW_INTS(g->n_reshape, g->reshape));
   if (!g->perm) return 0;
   return ir_check_permutation("the transposition of replica_groups", g->n_reshape, g->perm, g->n_reshape, err);
+}
+
+static int check_mesh_groups(const ir_op *op, const ir_groups *g, int64_t *ids, xlac_error *err) {
+  ir_mesh_groups mesh;
+  if (!ir_mesh_groups_read(&mesh, g->mesh_text))
+    return fail_groups(op, err, "%.200s; expected axes of the mesh, as in mesh['a'=2,'b'=4] {'b'}", g->mesh_text->s);
+  *ids = mesh.n_devices;
+  return 0;
 }
 
 /* Ids 0..n-1 each once, where n is how many there are. `seen` has a byte for each. */
@@ -91,11 +101,13 @@ static int check_groups(const ir_op *op, bool uniform, xlac_error *err) {
   const ir_groups *g = a ? a->v.groups : NULL;
   group_mode mode = mode_of(op);
   int64_t ids = 0;
-  if (!g || (!g->iota && (!g->lists || g->lists->n == 0))) {
+  if (!g || (!g->iota && !g->mesh_text && (!g->lists || g->lists->n == 0))) {
     if (mode != OF_DEVICES) return 0;
     return fail_groups(op, err, "there are none; with use_global_device_ids=true they must be listed");
   }
-  if (g->iota) {
+  if (g->mesh_text) {
+    TRY(check_mesh_groups(op, g, &ids, err));
+  } else if (g->iota) {
     TRY(check_iota_groups(op, g, &ids, err));
   } else {
     TRY(check_listed_groups(op, g->lists, uniform, &ids, err));
@@ -148,6 +160,7 @@ IR_VERIFY(collective_broadcast) {
   const ir_groups *g = a ? a->v.groups : NULL;
   if (options->xla_compat || !g) return 0;
   int64_t ids;
+  if (g->mesh_text) return check_mesh_groups(op, g, &ids, err);
   if (g->iota) return check_iota_groups(op, g, &ids, err);
   base_map seen;
   base_map_init(&seen, op->parent->module->alloc);

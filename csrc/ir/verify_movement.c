@@ -11,16 +11,17 @@ IR_VERIFY(bitcast) {
                         (long long)ir_type_xla_bytes(from), IR_SHOW(to), (long long)ir_type_xla_bytes(to));
 }
 
-/* Operand and result are tensors of one element type. */
-static int check_same_elements(const ir_op *op, const ir_type **from, xlac_error *err) {
+/* Operand and result are tensors of one element type; of two float types while XLA still moves precisions about. */
+static int check_same_elements(const ir_op *op, const ir_type **from, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_tensor(op, 0, from, err));
-  if (ir_is_tensor(op->type) && op->type->dtype == (*from)->dtype) return 0;
+  bool mixed = options->xla_compat && ir_is_tensor(op->type) && ir_same_dtype_or_float(op->type->dtype, (*from)->dtype);
+  if (mixed || (ir_is_tensor(op->type) && op->type->dtype == (*from)->dtype)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s, but moves elements of %s", IR_SHOW(op->type), IR_SHOW(*from));
 }
 
 IR_VERIFY(broadcast) {
   const ir_type *from, *to = op->type;
-  TRY(check_same_elements(op, &from, err));
+  TRY(check_same_elements(op, &from, options, err));
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   if (dims->n != from->rank)
     return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has dimensions=%s; expected one entry for each of the %u dimensions of %s",
@@ -47,7 +48,7 @@ static int check_same_count(const ir_op *op, const ir_type *from, xlac_error *er
 
 IR_VERIFY(reshape) {
   const ir_type *from;
-  TRY(check_same_elements(op, &from, err));
+  TRY(check_same_elements(op, &from, options, err));
   TRY(check_same_count(op, from, err));
   const ir_attr *inferred = ir_attr_find(op, IR_ATTR_INFERRED_DIMENSION);
   /* -1 is XLA's "none". XLA never looks at the number. */
@@ -57,7 +58,7 @@ IR_VERIFY(reshape) {
 
 IR_VERIFY(dynamic_reshape) {
   const ir_type *from, *size;
-  TRY(check_same_elements(op, &from, err));
+  TRY(check_same_elements(op, &from, options, err));
   TRY(check_same_count(op, from, err));
   if (op->n_operands != op->type->rank + 1)
     return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "to %s takes %u sizes, but has %u", IR_SHOW(op->type), op->type->rank,

@@ -1,6 +1,7 @@
 /* constant-folding: ops on constants become constants, by the reference interpreter.
- * Requires: nothing. Preserves: side effects, random ops, custom calls, collectives, ids, async chains, ops in control edges,
- * elided constants, the schedule. Leaves iotas and broadcasts: they say in a word what a constant would spell out. */
+ * Requires: nothing. Preserves: side effects, random ops, custom calls, collectives, ids, async chains, ops in control
+ * edges, elided constants, the schedule. Leaves iotas and broadcasts: they say in a word what a constant would spell
+ * out. */
 #include "../interp/interp.h"
 #include "effects.h"
 #include "pass.h"
@@ -10,10 +11,10 @@ enum { FOLD_POLL = 1 << 20 }; /* the interpreter polls about once per so many el
 typedef struct fold_run {
   ir_module *m;
   opt_facts facts;
-  interp_ctx ctx;   /* for ops that call nothing: made once */
+  interp_ctx ctx; /* for ops that call nothing: made once */
   int64_t max_elements;
   int64_t polls_left; /* the rest of the work to spend, in polls */
-  xlac_error own;   /* of evaluations that fail; such ops stay as they are */
+  xlac_error own;     /* of evaluations that fail; such ops stay as they are */
 } fold_run;
 
 static bool fold_is_spent(void *ctx) {
@@ -49,10 +50,13 @@ static bool fold_may(const fold_run *f, const ir_op *op) {
     case IR_OP_AFTER_ALL:
     case IR_OP_ADD_DEPENDENCY:
     case IR_OP_OPT_BARRIER:
-    case IR_OP_DOMAIN: return false;
-    default: break;
+    case IR_OP_DOMAIN:
+      return false;
+    default:
+      break;
   }
-  if (op->n_operands == 0 || op->n_results != 1 || opt_op_facts(&f->facts, op) || opt_in_edge(&f->facts, op)) return false;
+  if (op->n_operands == 0 || op->n_results != 1 || opt_op_facts(&f->facts, op) || opt_in_edge(&f->facts, op))
+    return false;
   if (fold_elements(op->type) > f->max_elements) return false;
   bool scalar = ir_is_scalar(op->type), any = scalar;
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -87,6 +91,7 @@ static int fold_evaluate_in(interp_ctx *ctx, const ir_op *op, interp_value **ope
 
 /* Computations that are called may have new ops since `f->ctx` was made, so each such op gets a context of its own. */
 static int fold_evaluate(fold_run *f, const ir_op *op, interp_value **out) {
+  assert(op->n_operands > 0);
   interp_value **operands = base_arena_zalloc(&f->facts.arena, (size_t)op->n_operands * sizeof *operands);
   if (!operands) return -XLAC_E_OUT_OF_MEMORY;
   interp_ctx own, *ctx = &f->ctx;
@@ -161,6 +166,7 @@ static int fold_replace(fold_run *f, ir_op *op, ir_op *with, xlac_error *err) {
 static int fold_element(fold_run *f, ir_op *op, xlac_error *err) {
   ir_op *tuple = ir_operand(op, 0);
   int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
+  assert(index >= 0 && index < tuple->type->n_elements);
   if (tuple->opcode != IR_OP_TUPLE || opt_in_edge(&f->facts, op)) return 0;
   if (ir_operand(tuple, (uint32_t)index)->opcode != IR_OP_CONSTANT) return 0;
   if (!opt_replace(op, ir_operand(tuple, (uint32_t)index))) return base_oom(err, "constant-folding");

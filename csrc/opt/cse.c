@@ -6,11 +6,12 @@
 typedef struct cse_run {
   opt_facts facts;
   same_classes classes;
-  base_map by_hash;  /* hash -> the newest op kept with it */
-  ir_op **other;     /* by op id: an older one of the same hash */
+  base_map by_hash; /* hash -> the newest op kept with it */
+  ir_op **other;    /* by op id: an older one of the same hash */
 } cse_run;
 
-/* Async ops have exactly one user, tokens stand for order, and ops in control edges have more neighbours than they show. */
+/* Async ops have exactly one user, tokens stand for order, and ops in control edges have more neighbours than they
+ * show. */
 static bool cse_may_merge(const cse_run *run, const ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER || op->n_results != 1 || ir_is_token(op->type)) return false;
   if (opt_op_facts(&run->facts, op) & (OPT_EFFECT | OPT_RANDOM | OPT_ASYNC)) return false;
@@ -43,6 +44,7 @@ static bool cse_computation(cse_run *run, ir_computation *c) {
     ir_op *same = cse_find(run, hash, op);
     if (!same && !cse_keep(run, hash, op)) return false;
     if (!same) continue;
+    assert(same != op && same->type == op->type);
     if (!opt_replace(op, same)) return false;
     opt_remove(op);
   }

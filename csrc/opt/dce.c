@@ -11,6 +11,7 @@ typedef struct dce_run {
 } dce_run;
 
 static void dce_mark(dce_run *d, ir_op *op) {
+  assert(op->id < d->facts.n_ids);
   if (d->live[op->id]) return;
   d->live[op->id] = 1;
   d->pending[d->n++] = op;
@@ -20,7 +21,7 @@ static void dce_mark(dce_run *d, ir_op *op) {
 static void dce_mark_computation(dce_run *d, const ir_computation *c) {
   for (uint32_t i = 0; i < c->n_results; i++) dce_mark(d, c->results[i].op);
   IR_FOR_OPS(op, c)
-    if (op->opcode == IR_OP_PARAMETER || opt_op_facts(&d->facts, op) & OPT_EFFECT) dce_mark(d, op);
+  if (op->opcode == IR_OP_PARAMETER || opt_op_facts(&d->facts, op) & OPT_EFFECT) dce_mark(d, op);
   while (d->n) {
     const ir_op *op = d->pending[--d->n];
     for (uint32_t i = 0; i < op->n_operands; i++) dce_mark(d, op->operands[i].op);

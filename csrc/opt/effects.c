@@ -18,6 +18,7 @@ static unsigned own_facts(const ir_op *op) {
 
 unsigned opt_op_facts(const opt_facts *f, const ir_op *op) {
   unsigned facts = own_facts(op);
+  assert(op->n_called == 0 || op->called[0]);
   for (uint32_t i = 0; i < op->n_called; i++) facts |= f->of_computation[op->called[i]->id];
   return facts;
 }
@@ -47,9 +48,12 @@ int opt_facts_make(opt_facts *f, const ir_module *m, xlac_error *err) {
   return 0;
 }
 
-void opt_facts_free(opt_facts *f) { base_arena_free(&f->arena); }
+void opt_facts_free(opt_facts *f) {
+  base_arena_free(&f->arena);
+}
 
 bool opt_replace(ir_op *from, ir_op *to) {
+  assert(from->parent == to->parent);
   ir_module *m = from->parent->module;
   uint32_t edges = m->n_control_edges;
   m->n_control_edges = 0;
@@ -60,7 +64,7 @@ bool opt_replace(ir_op *from, ir_op *to) {
 
 void opt_remove(ir_op *op) {
   ir_module *m = op->parent->module;
-  assert(op->n_control_preds == 0);
+  assert(op->n_control_preds == 0 && opt_is_linked(op));
   uint32_t edges = m->n_control_edges;
   m->n_control_edges = 0;
   ir_op_remove(op);

@@ -5,10 +5,10 @@
 #include "../ir/ir.h"
 
 enum {
-  OPT_EFFECT = 1,    /* something happens besides the result: must run, once */
-  OPT_RANDOM = 2,    /* two runs may differ */
+  OPT_EFFECT = 1,      /* something happens besides the result: must run, once */
+  OPT_RANDOM = 2,      /* two runs may differ */
   OPT_ENVIRONMENT = 4, /* depends on who runs it: collectives, ids, custom calls */
-  OPT_ASYNC = 8      /* part of an async chain, whose links must stay as they are */
+  OPT_ASYNC = 8        /* part of an async chain, whose links must stay as they are */
 };
 
 /* Facts of a module as it stands; made anew after computations change. */
@@ -33,7 +33,9 @@ XLAC_MUST_USE bool opt_replace(ir_op *from, ir_op *to);
 void opt_remove(ir_op *op);
 bool opt_is_result(const ir_op *op);
 /* false once it has been removed. */
-static inline bool opt_is_linked(const ir_op *op) { return op->prev || op->parent->first == op; }
+static inline bool opt_is_linked(const ir_op *op) {
+  return op->prev || op->parent->first == op;
+}
 /* The order to visit c's ops in: the schedule, or post-order. In `arena`; NULL when out of memory. */
 ir_op **opt_op_order(const ir_computation *c, base_arena *arena, uint32_t *n);
 /* Puts an unscheduled computation's list in post-order: the order its text would give it. false when out of memory. */

@@ -1,7 +1,8 @@
 /* flatten-tuples: takes tuples apart.
- * Requires: nothing. Afterwards no get-tuple-element reads a tuple op, and what while, conditional, call and fusion take and
- * give is an array or a flat tuple of arrays and tokens, in depth-first order. docs/design/passes.md says what later passes may
- * build on that. Preserves: the entry's parameters and result, operands of all other ops, the schedule, side effects. */
+ * Requires: nothing. Afterwards no get-tuple-element reads a tuple op, and what while, conditional, call and fusion
+ * take and give is an array or a flat tuple of arrays and tokens, in depth-first order. docs/design/passes.md says what
+ * later passes may build on that. Preserves: the entry's parameters and result, operands of all other ops, the
+ * schedule, side effects. */
 #include "effects.h"
 #include "pass.h"
 
@@ -16,17 +17,19 @@ typedef struct flat_leaves {
 typedef struct flat_run {
   ir_module *m;
   opt_facts facts;
-  uint32_t *set_of;      /* by computation id: computations called by one op change together (union-find) */
-  uint8_t *rigid;        /* by set: its computations keep their interfaces */
-  const ir_type **was;   /* by op id: the type before the pass */
-  flat_leaves *leaves;   /* by op id, tuple-typed ones */
-  ir_op **tuple_of;      /* by op id: its leaves as a flat tuple, once made */
-  base_map counts;       /* type -> its number of leaves */
+  uint32_t *set_of;    /* by computation id: computations called by one op change together (union-find) */
+  uint8_t *rigid;      /* by set: its computations keep their interfaces */
+  const ir_type **was; /* by op id: the type before the pass */
+  flat_leaves *leaves; /* by op id, tuple-typed ones */
+  ir_op **tuple_of;    /* by op id: its leaves as a flat tuple, once made */
+  base_map counts;     /* type -> its number of leaves */
   bool out_of_memory;
   xlac_error *err;
 } flat_run;
 
-static int flat_oom(const flat_run *r) { return base_oom(r->err, "flatten-tuples"); }
+static int flat_oom(const flat_run *r) {
+  return base_oom(r->err, "flatten-tuples");
+}
 
 /* --- which interfaces change --- */
 
@@ -45,9 +48,12 @@ static bool flat_is_caller(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_WHILE:
     case IR_OP_CONDITIONAL:
-    case IR_OP_CALL: return op->n_called > 0;
-    case IR_OP_FUSION: return op->n_called == 1 && !ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
-    default: return false;
+    case IR_OP_CALL:
+      return op->n_called > 0;
+    case IR_OP_FUSION:
+      return op->n_called == 1 && !ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    default:
+      return false;
   }
 }
 
@@ -65,10 +71,14 @@ static void flat_find_rigid(flat_run *r) {
   }
 }
 
-static bool flat_changes(flat_run *r, const ir_computation *c) { return !r->rigid[flat_set(r, c->id)]; }
+static bool flat_changes(flat_run *r, const ir_computation *c) {
+  return !r->rigid[flat_set(r, c->id)];
+}
 
 /* Whether op takes and gives flat tuples after the pass. */
-static bool flat_op_changes(flat_run *r, const ir_op *op) { return flat_is_caller(op) && flat_changes(r, op->called[0]); }
+static bool flat_op_changes(flat_run *r, const ir_op *op) {
+  return flat_is_caller(op) && flat_changes(r, op->called[0]);
+}
 
 /* --- types --- */
 
@@ -86,8 +96,8 @@ static void flat_collect(const ir_type *t, const ir_type **out, uint32_t *n) {
   for (uint32_t i = 0; i < t->n_elements; i++) flat_collect(t->elements[i], out, n);
 }
 
-/* Leaves of a type; empty tuples have none. A short text can nest tuples so that they double at each level, so counts are kept
- * by type and stop at FLAT_MAX_LEAVES + 1. */
+/* Leaves of a type; empty tuples have none. A short text can nest tuples so that they double at each level, so counts
+ * are kept by type and stop at FLAT_MAX_LEAVES + 1. */
 static uint32_t flat_count(flat_run *r, const ir_type *t) {
   uint64_t n = 0;
   if (!ir_is_tuple(t)) return 1;
@@ -123,12 +133,14 @@ static ir_op *flat_new(flat_run *r, ir_opcode opcode, const ir_type *t, const ch
 }
 
 static ir_op *flat_element(flat_run *r, ir_op *tuple, uint32_t index) {
+  assert(ir_is_tuple(tuple->type) && index < tuple->type->n_elements);
   ir_op *op = flat_new(r, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[index], "get-tuple-element", 1, tuple->next,
                        tuple->parent);
   if (!op || !ir_set_int(op, IR_ATTR_INDEX, index)) return NULL;
   ir_set_operand(op, 0, (ir_value){tuple, 0});
   const ir_sharding *s = ir_get_sharding(tuple);
-  if (!s || s->kind != IR_SHARDING_TUPLE || !flat_is_flat(tuple->type) || s->n_elements != tuple->type->n_elements) return op;
+  if (!s || s->kind != IR_SHARDING_TUPLE || !flat_is_flat(tuple->type) || s->n_elements != tuple->type->n_elements)
+    return op;
   ir_attr a = ir_attr_make(IR_ATTR_SHARDING);
   a.v.sharding = s->elements[index];
   return ir_attr_set(op, a) ? op : NULL;
@@ -180,8 +192,8 @@ static bool flat_leaves_of_element(flat_run *r, ir_op *op, flat_leaves *out) {
   return true;
 }
 
-/* NULL when out of memory. Recursion goes as deep as tuples nest; chains of tuple and element ops were visited before, in
- * order, so their leaves are there. */
+/* NULL when out of memory. Recursion goes as deep as tuples nest; chains of tuple and element ops were visited before,
+ * in order, so their leaves are there. */
 static flat_leaves *flat_leaves_of(flat_run *r, ir_op *op) {
   assert(op->id < r->facts.n_ids);
   flat_leaves *l = &r->leaves[op->id];
@@ -192,6 +204,7 @@ static flat_leaves *flat_leaves_of(flat_run *r, ir_op *op) {
             : op->opcode == IR_OP_GET_TUPLE_ELEMENT ? flat_leaves_of_element(r, op, &found)
                                                     : flat_leaves_of_producer(r, op, &found);
   if (!ok) return NULL;
+  assert(found.n == flat_count(r, flat_was(r, op)));
   *l = found;
   return l;
 }
@@ -251,6 +264,7 @@ static ir_op *flat_as_was(flat_run *r, ir_op *op, ir_op *before) {
 /* An element read from an op that makes it, at a leaf nobody asked for yet, stays and becomes that leaf. */
 static bool flat_adopts(flat_run *r, ir_op *op) {
   ir_op *tuple = ir_operand(op, 0);
+  assert(tuple->id < r->facts.n_ids);
   return tuple->opcode != IR_OP_TUPLE && tuple->opcode != IR_OP_GET_TUPLE_ELEMENT && !r->leaves[tuple->id].items;
 }
 
@@ -301,10 +315,14 @@ static int flat_visit_other(flat_run *r, ir_op *op) {
 /* Async ops must read one another directly; their results are not taken apart but by elements. */
 static int flat_visit(flat_run *r, ir_op *op) {
   switch (op->opcode) {
-    case IR_OP_TUPLE: return flat_leaves_of(r, op) ? 0 : flat_oom(r);
-    case IR_OP_GET_TUPLE_ELEMENT: return flat_visit_element(r, op);
-    case IR_OP_PARAMETER: return 0;
-    default: return flat_op_changes(r, op) ? flat_visit_caller(r, op) : flat_visit_other(r, op);
+    case IR_OP_TUPLE:
+      return flat_leaves_of(r, op) ? 0 : flat_oom(r);
+    case IR_OP_GET_TUPLE_ELEMENT:
+      return flat_visit_element(r, op);
+    case IR_OP_PARAMETER:
+      return 0;
+    default:
+      return flat_op_changes(r, op) ? flat_visit_caller(r, op) : flat_visit_other(r, op);
   }
 }
 

@@ -1,6 +1,6 @@
 /* inline-calls: calls become the ops of what they call, with fresh names.
- * Requires: nothing. Preserves: metadata, control edges, the schedule, async chains (a wrapped computation stays as it is).
- * Computations that nobody calls any more go. */
+ * Requires: nothing. Preserves: metadata, control edges, the schedule, async chains (a wrapped computation stays as it
+ * is). Computations that nobody calls any more go. */
 #include "effects.h"
 #include "pass.h"
 
@@ -13,13 +13,16 @@ typedef struct inline_run {
   xlac_error *err;
 } inline_run;
 
-static int inline_oom(const inline_run *r) { return base_oom(r->err, "inline-calls"); }
+static int inline_oom(const inline_run *r) {
+  return base_oom(r->err, "inline-calls");
+}
 
 static bool inline_wants(const inline_run *r, const ir_op *op) {
   return op->opcode == IR_OP_CALL || (r->fusions && op->opcode == IR_OP_FUSION);
 }
 
-/* A copy of c, which an async start wraps: such a computation may not have two callers. It holds parameters and a root. */
+/* A copy of c, which an async start wraps: such a computation may not have two callers. It holds parameters and a root.
+ */
 static ir_computation *inline_copy_wrapped(inline_run *r, const ir_computation *c) {
   const base_istr *name = ir_fresh_name(r->m, c->name->s);
   ir_computation *copy = name ? ir_computation_new(r->m, name->s, name->n) : NULL;
@@ -79,6 +82,7 @@ static bool inline_ends(inline_run *r, const ir_op *call, ir_op **copies, uint32
 }
 
 static int inline_body(inline_run *r, ir_op *call, ir_op **order, uint32_t n, ir_op **result) {
+  assert(call->n_called == 1 && call->n_operands == call->called[0]->n_params);
   const ir_computation *callee = call->called[0];
   ir_op **copies = BASE_ARRAY(&r->arena, ir_op *, (size_t)n + 1);
   uint32_t n_copies = 0;
@@ -132,8 +136,8 @@ static uint8_t *inline_wrapped(const inline_run *r) {
   uint8_t *wrapped = base_arena_zalloc((base_arena *)&r->arena, (size_t)r->m->n_computation_ids + 1);
   if (!wrapped) return NULL;
   IR_FOR_COMPUTATIONS(c, r->m)
-    IR_FOR_OPS(op, c)
-      if (op->opcode == IR_OP_ASYNC_START && op->n_called) wrapped[op->called[0]->id] = 1;
+  IR_FOR_OPS(op, c)
+  if (op->opcode == IR_OP_ASYNC_START && op->n_called) wrapped[op->called[0]->id] = 1;
   return wrapped;
 }
 

@@ -1,8 +1,9 @@
 /* Passes and the pipelines that run them.
  *
- * A pass edits a module in place; who wants the old one clones it first. It may rely on the module being valid, and leaves it
- * valid: use lists, control edges, aliases, donors and (where the module is scheduled) the order of ops included. Every edit
- * clears module->verified. A pass that fails has left the module in some valid state, or out of memory. */
+ * A pass edits a module in place; who wants the old one clones it first. It may rely on the module being valid, and
+ * leaves it valid: use lists, control edges, aliases, donors and (where the module is scheduled) the order of ops
+ * included. Every edit clears module->verified. A pass that fails has left the module in some valid state, or out of
+ * memory. */
 #ifndef XLAC_OPT_PASS_H
 #define XLAC_OPT_PASS_H
 
@@ -43,7 +44,8 @@ extern const opt_pass_info opt_pass_table[];
 const opt_pass_info *opt_pass_find(const char *name, size_t n);
 
 typedef struct opt_pipeline_options {
-  /* Called after each pass with its name and place; nonzero stops the run with that status (and err filled). May be NULL. */
+  /* Called after each pass with its name and place; nonzero stops the run with that status (and err filled). May be
+   * NULL. */
   int (*after)(void *ctx, const char *pass, uint32_t index, ir_module *m, xlac_error *err);
   void *ctx;
   bool verify_each; /* verify after every pass */
@@ -51,8 +53,8 @@ typedef struct opt_pipeline_options {
 
 /* Checks the text without running anything. Syntax: "a,b{opt=1 other=x}" or "builtin.module(a,b)". */
 XLAC_MUST_USE int opt_check_pipeline(const char *text, size_t n, base_alloc alloc, xlac_error *err);
-/* Verifies the module unless it is verified, then runs the passes on it in order. The whole text is checked first. options
- * may be NULL. */
+/* Verifies the module unless it is verified, then runs the passes on it in order. The whole text is checked first.
+ * options may be NULL. */
 XLAC_MUST_USE int opt_run_pipeline(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options,
                                    xlac_error *err);
 

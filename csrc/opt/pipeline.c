@@ -8,7 +8,12 @@
 #include "passes.def"
 #undef PASS
 
-#define OPTIONS(...) (const opt_option_info[]){__VA_ARGS__ {.name = NULL}}
+#define OPTIONS(...)          \
+  (const opt_option_info[]) { \
+    __VA_ARGS__ {             \
+      .name = NULL            \
+    }                         \
+  }
 #define BOOL(name_, otherwise_, doc_) {name_, OPT_BOOL, otherwise_, 0, 1, doc_},
 #define INT(name_, otherwise_, min_, max_, doc_) {name_, OPT_INT, otherwise_, min_, max_, doc_},
 #define PASS(name_, fn_, options_, doc_) {name_, fn_, options_, doc_},
@@ -44,6 +49,7 @@ typedef struct pipeline_reader {
 
 static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) BASE_PRINTF(3, 4);
 static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) {
+  assert(at >= r->text && at <= r->end);
   char message[512];
   va_list args;
   va_start(args, format);
@@ -136,7 +142,8 @@ static bool pipeline_read_int(base_slice text, int64_t *out) {
   bool negative = text.n && text.p[0] == '-';
   int64_t v = 0;
   for (size_t i = negative; i < text.n; i++) {
-    if (text.p[i] < '0' || text.p[i] > '9' || !base_mul_i64(v, 10, &v) || !base_add_i64(v, text.p[i] - '0', &v)) return false;
+    if (text.p[i] < '0' || text.p[i] > '9' || !base_mul_i64(v, 10, &v) || !base_add_i64(v, text.p[i] - '0', &v))
+      return false;
   }
   *out = negative ? -v : v;
   return text.n > negative;
@@ -144,6 +151,7 @@ static bool pipeline_read_int(base_slice text, int64_t *out) {
 
 /* A flag alone stands for true. */
 static int pipeline_option(pipeline_reader *r, opt_args *step) {
+  assert(step->pass);
   base_slice name = pipeline_name(r);
   const opt_option_info *o = step->pass->options;
   if (name.n == 0) return pipeline_fail(r, r->p, "expected an option's name or '}'");
@@ -217,7 +225,8 @@ static int pipeline_sort(ir_module *m, xlac_error *err) {
   return ok ? 0 : base_oom(err, "a pass");
 }
 
-static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options, xlac_error *err) {
+static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options,
+                              xlac_error *err) {
   if (!m->verified) TRY(ir_verify(m, NULL, err));
   for (uint32_t i = 0; i < steps->n; i++) {
     const opt_args *step = &steps->items[i];

@@ -5,7 +5,9 @@ static uint64_t same_mix(uint64_t h, uint64_t v) {
   return h ^ h >> 32;
 }
 
-static bool same_ignores(unsigned key) { return key == IR_ATTR_METADATA || key == IR_ATTR_ORIGIN || key == IR_ATTR_STATISTICS; }
+static bool same_ignores(unsigned key) {
+  return key == IR_ATTR_METADATA || key == IR_ATTR_ORIGIN || key == IR_ATTR_STATISTICS;
+}
 
 static uint64_t same_operand(const same_classes *s, const ir_use *use, bool by_place) {
   return (by_place ? (uint64_t)s->number[use->op->id] : base_key(use->op)) * 31 + use->index;
@@ -26,8 +28,10 @@ uint64_t same_hash(const same_classes *s, const ir_op *op, bool by_place) {
   h = same_mix(h, base_key(op->type));
   for (uint32_t i = 0; i < op->n_operands; i++) {
     uint64_t v = same_operand(s, &op->operands[i], by_place);
-    if (commutes) sum += same_mix(1, v);
-    else h = same_mix(h, v);
+    if (commutes)
+      sum += same_mix(1, v);
+    else
+      h = same_mix(h, v);
   }
   h = same_mix(h, sum + same_attr_hash(op));
   for (uint32_t i = 0; i < op->n_called; i++) h = same_mix(h, s->class_of[op->called[i]->id]);
@@ -84,7 +88,9 @@ bool same_classes_make(same_classes *s, const ir_module *m, base_arena *arena) {
   return s->other && s->class_of && s->number;
 }
 
-void same_classes_free(same_classes *s) { base_map_free(&s->by_hash); }
+void same_classes_free(same_classes *s) {
+  base_map_free(&s->by_hash);
+}
 
 static bool same_computations(const same_classes *s, const ir_computation *a, const ir_computation *b, ir_op **order_a,
                               ir_op **order_b) {
@@ -107,11 +113,12 @@ static ir_op **same_order(const same_classes *s, const ir_computation *c, uint32
     bool is_param = order[i]->opcode == IR_OP_PARAMETER;
     places[is_param ? (uint32_t)order[i]->u.number : at++] = order[i];
   }
-  assert(at == *n);
+  assert(at == *n && *n == c->n_ops);
   return places;
 }
 
 bool same_classify(same_classes *s, ir_computation *c) {
+  assert(c->n_results == 1);
   uint32_t n = 0, n_other = 0;
   ir_op **order = same_order(s, c, &n);
   if (!order) return false;

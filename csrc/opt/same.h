@@ -6,10 +6,10 @@
 
 /* Equal computations have one class. Filled callees first. */
 typedef struct same_classes {
-  base_map by_hash;            /* hash -> computation of the newest class with it */
-  ir_computation **other;      /* by computation id: an older class of the same hash */
-  uint32_t *class_of;          /* by computation id: the id of the class's first computation */
-  uint32_t *number;            /* by op id: place in its computation's order */
+  base_map by_hash;       /* hash -> computation of the newest class with it */
+  ir_computation **other; /* by computation id: an older class of the same hash */
+  uint32_t *class_of;     /* by computation id: the id of the class's first computation */
+  uint32_t *number;       /* by op id: place in its computation's order */
   base_arena *arena;
 } same_classes;
 

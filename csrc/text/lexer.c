@@ -30,16 +30,23 @@ void text_lexer_close(text_lexer *lx, base_alloc alloc) {
   *lx = (text_lexer){0};
 }
 
+/* Back to an earlier place: nested ops are placed before the op around them. */
+static void seek_back(text_lexer *lx, const char *at) {
+  for (const char *p = lx->seen_start; p > at; p--) lx->seen_line -= p[-1] == '\n';
+  while (at > lx->text && at[-1] != '\n') at--;
+  lx->seen_start = at;
+}
+
 void text_where(text_lexer *lx, const char *at, uint32_t *line, uint32_t *col) {
   assert(at >= lx->text && at <= lx->end);
-  if (at < lx->seen) {
-    lx->seen = lx->seen_start = lx->text;
-    lx->seen_line = 1;
-  }
-  const char *p = lx->seen, *newline;
-  while ((newline = memchr(p, '\n', (size_t)(at - p)))) {
-    p = lx->seen_start = newline + 1;
-    lx->seen_line++;
+  if (at < lx->seen_start) {
+    seek_back(lx, at);
+  } else if (at > lx->seen) {
+    const char *p = lx->seen, *newline;
+    while ((newline = memchr(p, '\n', (size_t)(at - p)))) {
+      p = lx->seen_start = newline + 1;
+      lx->seen_line++;
+    }
   }
   lx->seen = at;
   *line = lx->seen_line;

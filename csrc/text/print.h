@@ -5,12 +5,12 @@
 
 #include "text.h"
 
-/* Called bodies nest at most this deep in the canonical modes, and grow the text to at most TEXT_MAX_CANONICAL bytes:
- * every call is written out there, so a short module can stand for a text of any length. */
-enum { TEXT_MAX_NESTING = 512 };
-#define TEXT_MAX_CANONICAL ((size_t)1 << 31)
+/* Called bodies nest at most this deep in the canonical modes, and the text ends at TEXT_MAX_CANONICAL bytes and
+ * TEXT_MAX_PER_OP for each op of the module: every call is written out there, so a short module can stand for a text of
+ * any length. */
+enum { TEXT_MAX_NESTING = 512, TEXT_MAX_PER_OP = 4096 };
+#define TEXT_MAX_CANONICAL ((size_t)1 << 28)
 
-/* A type's text, kept where it was first printed: [at, at + n) of p->out. */
 typedef struct text_printer {
   base_text *out;
   const ir_module *module;
@@ -30,11 +30,13 @@ typedef struct text_printer {
   struct text_sources *sources; /* the renumbered tables, or NULL */
   uint32_t *callers;            /* by computation id: ops that call it; NULL: not counted */
   bool *fused;                  /* by computation id: called by a fusion; NULL: not looked for */
+  bool *inside;                 /* by computation id: stands inside its async start as sugar */
   base_map chains;              /* async op -> its start, low bit set when the chain is sugar */
 } text_printer;
 
 /* print_module.c */
 void text_printer_init(text_printer *p, base_text *out, const ir_module *m, const text_print_options *options);
+size_t text_canonical_limit(const text_printer *p);
 XLAC_MUST_USE int text_printer_finish(text_printer *p, xlac_error *err);
 
 /* print_computation.c. A computation prints as scheduled where it is, a body inside an op always in post-order. */
@@ -76,10 +78,12 @@ bool text_is_json_dict(const char *s, size_t n); /* one braced object and nothin
 
 /* print_iota.c: "<=[2,4]T(1,0)" in its shortest form. perm may be NULL. */
 void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n);
+/* The same without "<="; returns how many dimensions were left, 1 when the list is 0, 1, 2, ... */
+uint32_t text_put_iota_dims(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n);
 
-/* print_mesh.c: the groups of devices that mesh axes stand for; false, and nothing written, when the text is not
- * understood. */
-bool text_put_mesh_groups(base_text *out, const base_istr *text);
+/* print_mesh.c: groups given by mesh axes, in XLA's spelling or, when `expand`, as lists of devices; false, and nothing
+ * written, when the text is not understood. */
+bool text_put_mesh_groups(base_text *out, const base_istr *text, bool expand);
 
 /* print_type.c */
 void text_write_type(text_printer *p, const ir_type *t); /* with layouts, through the cache */

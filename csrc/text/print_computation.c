@@ -106,7 +106,7 @@ void text_write_computation(text_printer *p, const ir_computation *c) {
 /* A body inside an op: neither name nor signature, but for the modes that show a signature. */
 void text_write_body(text_printer *p, const ir_computation *c) {
   if (p->nesting >= TEXT_MAX_NESTING) p->status = XLAC_E_TOO_DEEP;
-  if (p->out->n - p->start > TEXT_MAX_CANONICAL) p->status = XLAC_E_TOO_LARGE;
+  if (p->out->n - p->start > text_canonical_limit(p)) p->status = XLAC_E_TOO_LARGE;
   if (p->status) return;
   p->nesting++;
   write_indent(p);

@@ -48,7 +48,7 @@ static bool is_permutation(const int64_t *perm, uint32_t n) {
 }
 
 static void put_iota_form(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n) {
-  BASE_PUT(out, "<=[");
+  base_putc(out, '[');
   text_put_ints(out, dims, n);
   base_putc(out, ']');
   if (n < 2 || !perm) return;
@@ -57,11 +57,11 @@ static void put_iota_form(base_text *out, const int64_t *dims, const int64_t *pe
   base_putc(out, ')');
 }
 
-void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n) {
+uint32_t text_put_iota_dims(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n) {
   iota_form f = {.n = n};
   if (n == 0 || n > IR_MAX_RANK || (perm && !is_permutation(perm, n))) {
     put_iota_form(out, dims, perm, n); /* as written: the verifier will refuse it */
-    return;
+    return n;
   }
   for (uint32_t i = 0; i < n; i++) {
     f.dims[i] = dims[i];
@@ -70,4 +70,10 @@ void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uin
   drop_unit_dims(&f);
   merge_neighbours(&f);
   put_iota_form(out, f.dims, f.perm, f.n);
+  return f.n;
+}
+
+void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n) {
+  BASE_PUT(out, "<=");
+  (void)text_put_iota_dims(out, dims, perm, n);
 }

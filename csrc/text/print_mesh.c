@@ -25,7 +25,10 @@ typedef struct mesh_groups {
   mesh_ref refs[MAX_AXES];
   uint32_t n_refs;
   int64_t n_devices;
-  base_slice device_ids; /* what stands between the parentheses, or empty: iota */
+  bool has_ids;                                 /* else the devices are 0, 1, 2, ... */
+  base_slice list;                              /* device_ids=(0,2,1,3): what stands between the parentheses, or NULL */
+  int64_t id_dims[MAX_AXES], id_perm[MAX_AXES]; /* device_ids=([4,2]T(1,0)) */
+  uint32_t n_id_dims, n_id_perm;
 } mesh_groups;
 
 static bool take(mesh_groups *m, const char *word) {
@@ -37,6 +40,7 @@ static bool take(mesh_groups *m, const char *word) {
 }
 
 static bool take_mesh_int(mesh_groups *m, int64_t *v) {
+  while (m->p < m->end && *m->p == ' ') m->p++;
   const char *after = base_parse_i64(m->p, m->end, v);
   if (!after) return false;
   m->p = after;
@@ -70,17 +74,30 @@ static bool take_axes(mesh_groups *m) {
   return true;
 }
 
+/* A bracketed list of at most MAX_AXES numbers, after its opening. */
+static bool take_numbers(mesh_groups *m, const char *close, int64_t *v, uint32_t *n) {
+  for (; !take(m, close); (*n)++) {
+    if (*n == MAX_AXES || (*n && !take(m, ",")) || !take_mesh_int(m, &v[*n])) return false;
+  }
+  return true;
+}
+
 static bool take_device_ids(mesh_groups *m) {
   if (!take(m, ",")) return true;
   if (!take(m, "device_ids=(")) return false;
-  const char *start = m->p;
-  for (int depth = 1; depth; m->p++) {
-    if (m->p == m->end) return false;
-    depth += *m->p == '(';
-    depth -= *m->p == ')';
+  m->has_ids = true;
+  if (!take(m, "[")) {
+    const char *close = memchr(m->p, ')', (size_t)(m->end - m->p));
+    m->list = (base_slice){m->p, close ? (size_t)(close - m->p) : 0};
+    m->p = close ? close + 1 : m->end;
+    return close != NULL;
   }
-  m->device_ids = (base_slice){start, (size_t)(m->p - 1 - start)};
-  return true;
+  if (!take_numbers(m, "]", m->id_dims, &m->n_id_dims)) return false;
+  if (take(m, "T(") && !take_numbers(m, ")", m->id_perm, &m->n_id_perm)) return false;
+  for (uint32_t i = 0; i < m->n_id_perm; i++) {
+    if (m->id_perm[i] < 0 || m->id_perm[i] >= m->n_id_dims) return false;
+  }
+  return take(m, ")") && m->n_id_dims && (m->n_id_perm == 0 || m->n_id_perm == m->n_id_dims);
 }
 
 static bool take_ref(mesh_groups *m, mesh_ref *ref) {
@@ -146,37 +163,28 @@ static int64_t part_product(const mesh_part *parts, uint32_t n) {
   return product;
 }
 
-/* Devices in mesh order: "0,2,4,..." or "[4,2]T(1,0)". */
+static bool read_id_list(const mesh_groups *m, int64_t *devices) {
+  mesh_groups s = {.p = m->list.p, .end = m->list.p + m->list.n};
+  for (int64_t i = 0; i < m->n_devices; i++) {
+    if ((i && !take(&s, ",")) || !take_mesh_int(&s, &devices[i])) return false;
+  }
+  return !take(&s, ",") && s.p == s.end;
+}
+
+/* Devices in mesh order. */
 static bool read_devices(const mesh_groups *m, int64_t *devices) {
-  mesh_groups s = {.p = m->device_ids.p, .end = m->device_ids.p + m->device_ids.n};
-  int64_t dims[MAX_AXES], perm[MAX_AXES];
   mesh_part parts[MAX_AXES];
-  uint32_t n = 0, n_perm = 0;
-  if (!take(&s, "[")) {
-    for (int64_t i = 0; i < m->n_devices; i++) {
-      if ((i && !take(&s, ",")) || !take_mesh_int(&s, &devices[i])) return false;
-    }
-    return s.p == s.end;
-  }
-  for (; !take(&s, "]"); n++) {
-    if (n == MAX_AXES || (n && !take(&s, ",")) || !take_mesh_int(&s, &dims[n]) || dims[n] < 1) return false;
-  }
-  if (take(&s, "T(")) {
-    for (; !take(&s, ")"); n_perm++) {
-      if (n_perm == n || (n_perm && !take(&s, ",")) || !take_mesh_int(&s, &perm[n_perm])) return false;
-      if (perm[n_perm] < 0 || perm[n_perm] >= n) return false;
-    }
-    if (n_perm != n) return false;
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t d = n_perm ? (uint32_t)perm[i] : i;
-    parts[i] = (mesh_part){dims[d], 1};
-    for (uint32_t j = d + 1; j < n; j++) {
-      if (!base_mul_i64(parts[i].stride, dims[j], &parts[i].stride)) return false;
+  if (m->list.p) return read_id_list(m, devices);
+  for (uint32_t i = 0; i < m->n_id_dims; i++) {
+    uint32_t d = m->n_id_perm ? (uint32_t)m->id_perm[i] : i;
+    parts[i] = (mesh_part){m->id_dims[d], 1};
+    if (parts[i].size < 1) return false;
+    for (uint32_t j = d + 1; j < m->n_id_dims; j++) {
+      if (!base_mul_i64(parts[i].stride, m->id_dims[j], &parts[i].stride)) return false;
     }
   }
-  if (s.p != s.end || part_product(parts, n) != m->n_devices) return false;
-  for (int64_t i = 0; i < m->n_devices; i++) devices[i] = mesh_place(parts, n, i);
+  if (part_product(parts, m->n_id_dims) != m->n_devices) return false;
+  for (int64_t i = 0; i < m->n_devices; i++) devices[i] = mesh_place(parts, m->n_id_dims, i);
   return true;
 }
 
@@ -196,24 +204,76 @@ static void put_mesh_lists(base_text *out, const mesh_part *outer, uint32_t n_ou
   base_putc(out, '}');
 }
 
-bool text_put_mesh_groups(base_text *out, const base_istr *text) {
-  mesh_groups m = {.p = text->s, .end = text->s + text->n};
+static bool put_expanded(base_text *out, const mesh_groups *m) {
   mesh_part inner[MAX_AXES], outer[4 * MAX_AXES];
   uint32_t n_outer = 0;
-  if (!take_axes(&m) || !take_device_ids(&m) || !take_refs(&m)) return false;
-  for (uint32_t i = 0; i < m.n_refs; i++) inner[i] = part_of(&m, m.refs[i].axis, m.refs[i].pre, m.refs[i].size);
-  for (uint32_t i = 0; i < m.n_axes; i++) {
-    if (!add_unused_parts(&m, i, outer, &n_outer)) return false;
+  for (uint32_t i = 0; i < m->n_refs; i++) inner[i] = part_of(m, m->refs[i].axis, m->refs[i].pre, m->refs[i].size);
+  for (uint32_t i = 0; i < m->n_axes; i++) {
+    if (!add_unused_parts(m, i, outer, &n_outer)) return false;
   }
-  int64_t n_inner = part_product(inner, m.n_refs);
-  if (n_inner < 1 || n_inner * part_product(outer, n_outer) != m.n_devices) return false;
-  if (!m.device_ids.p) {
-    put_mesh_lists(out, outer, n_outer, inner, m.n_refs, NULL);
-    return true;
-  }
-  int64_t *devices = base_malloc(out->alloc, (size_t)m.n_devices * sizeof *devices);
-  bool ok = devices && read_devices(&m, devices);
-  if (ok) put_mesh_lists(out, outer, n_outer, inner, m.n_refs, devices);
+  int64_t n_inner = part_product(inner, m->n_refs);
+  if (n_inner < 1 || n_inner * part_product(outer, n_outer) != m->n_devices) return false;
+  int64_t *devices = base_malloc(out->alloc, (size_t)m->n_devices * sizeof *devices);
+  bool ok = devices && (!m->has_ids || read_devices(m, devices));
+  if (ok) put_mesh_lists(out, outer, n_outer, inner, m->n_refs, m->has_ids ? devices : NULL);
   base_free(out->alloc, devices);
   return ok;
+}
+
+static void put_axis(base_text *out, base_slice name) {
+  base_putc(out, '\'');
+  base_put(out, name.p, name.n);
+  base_putc(out, '\'');
+}
+
+static void put_mesh_axes(base_text *out, const mesh_groups *m) {
+  BASE_PUT(out, "mesh[");
+  for (uint32_t i = 0; i < m->n_axes; i++) {
+    if (i) base_putc(out, ',');
+    put_axis(out, m->names[i]);
+    base_putc(out, '=');
+    base_put_i64(out, m->sizes[i]);
+  }
+  base_putc(out, ']');
+}
+
+/* Nothing when they are 0, 1, 2, ... */
+static void put_device_ids(base_text *out, const mesh_groups *m) {
+  size_t start = out->n;
+  if (!m->has_ids) return;
+  BASE_PUT(out, ", device_ids=(");
+  uint32_t n = 0;
+  if (m->list.p)
+    for (size_t i = 0; i < m->list.n; i++) {
+      if (m->list.p[i] != ' ') base_putc(out, m->list.p[i]);
+    }
+  else
+    n = text_put_iota_dims(out, m->id_dims, m->n_id_perm ? m->id_perm : NULL, m->n_id_dims);
+  base_putc(out, ')');
+  if (n == 1) out->n = start;
+}
+
+static void put_refs(base_text *out, const mesh_groups *m) {
+  base_puts(out, " {");
+  for (uint32_t i = 0; i < m->n_refs; i++) {
+    const mesh_ref *r = &m->refs[i];
+    if (i) base_putc(out, ',');
+    put_axis(out, m->names[r->axis]);
+    if (r->pre == 1 && r->size == m->sizes[r->axis]) continue;
+    BASE_PUT(out, ":(");
+    base_put_i64(out, r->pre);
+    base_putc(out, ')');
+    base_put_i64(out, r->size);
+  }
+  base_putc(out, '}');
+}
+
+bool text_put_mesh_groups(base_text *out, const base_istr *text, bool expand) {
+  mesh_groups m = {.p = text->s, .end = text->s + text->n};
+  if (!take_axes(&m) || !take_device_ids(&m) || !take_refs(&m)) return false;
+  if (expand) return put_expanded(out, &m);
+  put_mesh_axes(out, &m);
+  put_device_ids(out, &m);
+  put_refs(out, &m);
+  return true;
 }

@@ -2,6 +2,8 @@
  * of the printer. */
 #include "print.h"
 
+BASE_VEC(text_op_vec, ir_op *);
+
 static void set_default_mode(text_printer *p, const text_print_options *o) {
   p->percent = p->ids = p->metadata = p->backend_config = p->program_shape = p->control_deps = true;
   p->index_comments = p->io_config = true;
@@ -48,6 +50,10 @@ void text_printer_init(text_printer *p, base_text *out, const ir_module *m, cons
     memset(p->canonical_names, 0, ((size_t)m->n_ids + 1) * sizeof *p->canonical_names);
   else
     out->failed = true;
+}
+
+size_t text_canonical_limit(const text_printer *p) {
+  return TEXT_MAX_CANONICAL + (size_t)TEXT_MAX_PER_OP * p->module->n_ids;
 }
 
 int text_printer_finish(text_printer *p, xlac_error *err) {
@@ -167,8 +173,8 @@ static void write_config(text_printer *p, const ir_module *m) {
 
 /* --- computations --- */
 
-/* Who calls what, in one pass, so that no op has to look for it. */
-static bool survey_callers(text_printer *p) {
+/* Who calls what, in one pass, so that no op has to look for it. `starts` gets the async starts. */
+static bool survey_callers(text_printer *p, text_op_vec *starts) {
   size_t n = p->module->n_computation_ids;
   p->callers = BASE_ARRAY(&p->arena, uint32_t, n + 1);
   p->fused = BASE_ARRAY(&p->arena, bool, n + 1);
@@ -177,7 +183,8 @@ static bool survey_callers(text_printer *p) {
   memset(p->fused, 0, (n + 1) * sizeof *p->fused);
   IR_FOR_COMPUTATIONS(c, p->module) {
     IR_FOR_OPS(op, c) {
-      if (op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE) continue;
+      if (op->n_called == 0 || op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE) continue;
+      if (op->opcode == IR_OP_ASYNC_START && !BASE_VEC_PUSH(p->out->alloc, starts, op)) return false;
       for (uint32_t i = 0; i < op->n_called; i++) {
         p->callers[op->called[i]->id]++;
         p->fused[op->called[i]->id] |= op->opcode == IR_OP_FUSION;
@@ -188,14 +195,24 @@ static bool survey_callers(text_printer *p) {
 }
 
 /* Marks the computations that stand inside their start op. */
-static void mark_sugar(text_printer *p, bool *inside) {
-  IR_FOR_COMPUTATIONS(c, p->module) {
-    IR_FOR_OPS(op, c) {
-      bool is_sugar = false;
-      if (op->opcode != IR_OP_ASYNC_START) continue;
-      if (text_async_start(p, op, &is_sugar) && is_sugar) inside[op->called[0]->id] = true;
-    }
+static bool mark_sugar(text_printer *p, const text_op_vec *starts) {
+  size_t n = (size_t)p->module->n_computation_ids + 1;
+  p->inside = BASE_ARRAY(&p->arena, bool, n);
+  if (!p->inside) return false;
+  memset(p->inside, 0, n);
+  for (uint32_t i = 0; i < starts->n; i++) {
+    bool is_sugar = false;
+    const ir_op *start = text_async_start(p, starts->items[i], &is_sugar);
+    if (start && is_sugar) p->inside[start->called[0]->id] = true;
   }
+  return true;
+}
+
+static bool survey_module(text_printer *p) {
+  text_op_vec starts = {0};
+  bool ok = survey_callers(p, &starts) && mark_sugar(p, &starts);
+  BASE_VEC_FREE(p->out->alloc, &starts);
+  return ok;
 }
 
 /* Fingerprints keep the order of the module, where callees come first as well unless an edit changed that. */
@@ -226,15 +243,12 @@ static ir_computation **module_order(text_printer *p, uint32_t *n) {
 static void write_computations(text_printer *p) {
   uint32_t n = 0;
   ir_computation **order = module_order(p, &n);
-  bool *inside = BASE_ARRAY(&p->arena, bool, (size_t)p->module->n_computation_ids + 1);
-  if (!order || !inside) {
+  if (!order) {
     p->out->failed = true;
     return;
   }
-  memset(inside, 0, (size_t)p->module->n_computation_ids + 1);
-  mark_sugar(p, inside);
   for (uint32_t i = 0; i < n && p->status == 0; i++) {
-    if (inside[order[i]->id]) continue;
+    if (p->inside[order[i]->id]) continue;
     text_write_computation(p, order[i]);
     BASE_PUT(p->out, "\n\n");
   }
@@ -256,7 +270,7 @@ int text_print_hlo(base_text *out, const ir_module *m, const text_print_options 
   assert(out && m && m->entry);
   text_printer p;
   text_printer_init(&p, out, m, options);
-  if (survey_callers(&p))
+  if (survey_module(&p))
     write_module(&p);
   else
     out->failed = true;

@@ -116,7 +116,7 @@ static void put_group_lists(base_text *out, const ir_int_lists *lists) {
 
 void text_put_groups(base_text *out, const ir_groups *g, bool expand) {
   if (g->mesh_text) {
-    if (expand && text_put_mesh_groups(out, g->mesh_text)) return;
+    if (text_put_mesh_groups(out, g->mesh_text, expand)) return;
     base_put(out, g->mesh_text->s, g->mesh_text->n);
   } else if (!g->iota) {
     put_group_lists(out, g->lists);

@@ -20,6 +20,7 @@ typedef struct text_sources {
   uint32_t n_files, n_functions, n_locations, n_frames;
   base_map file_rows, function_rows, location_heads, frame_rows;
   uint32_t *stack; /* frames to number, innermost first */
+  bool failed;     /* out of memory while numbering */
 } text_sources;
 
 /* Ids in the text are rows from 1; anything else reads as an empty name. */
@@ -27,11 +28,21 @@ static const base_istr *name_at(const base_istr **names, uint32_t n, uint32_t id
   return id >= 1 && id <= n ? names[id - 1] : NULL;
 }
 
-static uint32_t number_name(base_map *rows, const base_istr **names, uint32_t *n, const base_istr *name) {
+/* Gives the key the next row of a table, whose entry the caller has filled; 0, and no row, when out of memory. */
+static uint32_t add_row(text_sources *s, base_map *rows, uint64_t key, uint32_t *n) {
+  if (!base_map_set(rows, key, (uint64_t)*n + 1)) {
+    s->failed = true;
+    return 0;
+  }
+  return ++*n;
+}
+
+static uint32_t number_name(text_sources *s, base_map *rows, const base_istr **names, uint32_t *n,
+                            const base_istr *name) {
   uint64_t row;
   if (base_map_get(rows, base_key(name), &row)) return (uint32_t)row;
-  names[(*n)++] = name;
-  return base_map_set(rows, base_key(name), *n) ? *n : 0;
+  names[*n] = name;
+  return add_row(s, rows, base_key(name), n);
 }
 
 static uint64_t location_hash(const ir_location *l, uint32_t file, uint32_t function) {
@@ -50,8 +61,9 @@ static uint32_t number_location(text_sources *s, uint32_t row) {
   const ir_location *l = &s->from->locations[row - 1];
   const base_istr *file_name = name_at(s->from->files, s->from->n_files, l->file);
   const base_istr *function_name = name_at(s->from->functions, s->from->n_functions, l->function);
-  uint32_t file = file_name ? number_name(&s->file_rows, s->files, &s->n_files, file_name) : 0;
-  uint32_t function = function_name ? number_name(&s->function_rows, s->functions, &s->n_functions, function_name) : 0;
+  uint32_t file = file_name ? number_name(s, &s->file_rows, s->files, &s->n_files, file_name) : 0;
+  uint32_t function =
+      function_name ? number_name(s, &s->function_rows, s->functions, &s->n_functions, function_name) : 0;
   uint64_t hash = location_hash(l, file, function), head = 0;
   (void)base_map_get(&s->location_heads, hash, &head);
   for (uint32_t at = (uint32_t)head; at; at = s->locations[at - 1].next) {
@@ -59,16 +71,16 @@ static uint32_t number_location(text_sources *s, uint32_t row) {
     if (known->file == file && known->function == function && is_same_place(&s->from->locations[known->row], l))
       return at;
   }
-  s->locations[s->n_locations++] = (new_location){row - 1, file, function, (uint32_t)head};
-  return base_map_set(&s->location_heads, hash, s->n_locations) ? s->n_locations : 0;
+  s->locations[s->n_locations] = (new_location){row - 1, file, function, (uint32_t)head};
+  return add_row(s, &s->location_heads, hash, &s->n_locations);
 }
 
 static uint32_t number_frame(text_sources *s, uint32_t location_row, uint32_t parent) {
   uint32_t location = number_location(s, location_row);
   uint64_t key = (uint64_t)location << 32 | parent, row;
   if (base_map_get(&s->frame_rows, key, &row)) return (uint32_t)row;
-  s->frames[s->n_frames++] = (new_frame){location, parent};
-  return base_map_set(&s->frame_rows, key, s->n_frames) ? s->n_frames : 0;
+  s->frames[s->n_frames] = (new_frame){location, parent};
+  return add_row(s, &s->frame_rows, key, &s->n_frames);
 }
 
 /* Row of the caller of frame `row` (both from 1), or 0. */
@@ -123,6 +135,7 @@ void text_number_sources(text_printer *p) {
         number_stack(p, m->stack_frame_id);
     }
   }
+  if (p->sources->failed) p->out->failed = true;
   base_map_free(&p->sources->file_rows);
   base_map_free(&p->sources->function_rows);
   base_map_free(&p->sources->location_heads);

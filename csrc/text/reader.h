@@ -75,6 +75,7 @@ typedef struct text_reader {
   const base_istr *op_name; /* of the op being read, for errors */
   uint32_t depth, max_depth;
   bool documented; /* text_parse_options.documented_forms */
+  bool no_bodies;  /* computations by name only */
   bool lone;       /* the text is one instruction: undeclared operands become parameters */
   uint32_t scope, n_scopes;
   uint32_t level; /* open scopes */
@@ -185,6 +186,7 @@ typedef struct text_attr_scope {
   uint32_t first_pred;   /* control predecessors: index into r->ops */
   uint64_t seen[(IR_ATTR_COUNT + 63) / 64];
 } text_attr_scope;
+bool text_takes_attr(const text_reader *r, const text_attr_scope *scope, unsigned key);
 XLAC_MUST_USE int text_read_attrs(text_reader *r, text_attr_scope *scope);
 XLAC_MUST_USE int text_check_required(text_reader *r, const text_attr_scope *scope, const char *at);
 XLAC_MUST_USE int text_read_value(text_reader *r, text_attr_scope *scope, ir_attr *a);

@@ -146,7 +146,7 @@ static int chain_operand(text_reader *r, const text_draft *d, ir_op **operand, i
 }
 
 /* What an update or done may repeat of its start must be the same. */
-static int check_repeats(text_reader *r, const text_draft *d, const ir_op *start) {
+static int check_chain_repeats(text_reader *r, const text_draft *d, const ir_op *start) {
   ir_computation *wrapped = start->called[0];
   ir_op *root = ir_root(wrapped);
   if (d->attrs.sugar && root->opcode != d->attrs.opcode)
@@ -184,7 +184,7 @@ static void drop_repeats(text_reader *r, text_draft *d) {
 static int draft_follower(text_reader *r, text_draft *d, bool update) {
   ir_op *operand = NULL, *start = NULL;
   TRY(chain_operand(r, d, &operand, &start));
-  TRY(check_repeats(r, d, start));
+  TRY(check_chain_repeats(r, d, start));
   drop_repeats(r, d);
   if (!update) return 0;
   if (r->documented && d->type && !is_start_type(d->type) && text_async_flat_equal(d->type, operand->type))

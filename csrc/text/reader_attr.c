@@ -32,6 +32,10 @@ static bool is_own(const text_reader *r, const text_attr_scope *s, unsigned key)
   return ir_opcode_takes(s->opcode, (ir_attr_key)key, NULL) && fits_conditional(s, key);
 }
 
+bool text_takes_attr(const text_reader *r, const text_attr_scope *s, unsigned key) {
+  return is_common(key) || is_own(r, s, key);
+}
+
 static int append_word(char *out, size_t size, const char *word) {
   size_t n = strlen(out);
   return snprintf(out + n, size - n, "%s%s", n ? ", " : "", word);
@@ -238,6 +242,7 @@ static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir
 /* A computation's name, or its body in place. */
 static int read_called(text_reader *r, ir_computation **out) {
   const char *at = r->lx.p;
+  if (*at == '{' && r->no_bodies) return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "a computation's name");
   if (*at == '{') return text_read_body(r, "_", 1, at, out);
   text_symbol *y;
   TRY(text_read_name(r, "a computation's name", &y));

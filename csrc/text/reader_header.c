@@ -252,9 +252,10 @@ static int read_header_attr(text_reader *r, uint32_t *seen) {
     int status =
         text_fail(r, at, XLAC_E_BAD_HEADER, "a module has no attribute '%.*s'", (int)(key.n < 60 ? key.n : 60), key.p);
     char all[240] = "";
-    for (i = 0; i < N_HEADER_ATTRS; i++)
-      strncat(strncat(all, i ? ", " : "", sizeof all - strlen(all) - 1), header_attrs[i].name,
-              sizeof all - strlen(all) - 1);
+    for (i = 0; i < N_HEADER_ATTRS; i++) {
+      strncat(all, i ? ", " : "", sizeof all - strlen(all) - 1);
+      strncat(all, header_attrs[i].name, sizeof all - strlen(all) - 1);
+    }
     return base_hint(r->err, status, "it may have %s", all);
   }
   if (*seen >> i & 1) return text_fail(r, at, XLAC_E_BAD_HEADER, "attribute '%s' is given twice", header_attrs[i].name);

@@ -15,7 +15,7 @@ static int read_dims(text_reader *r, uint32_t *n, const int64_t **out) {
   return ok ? 0 : text_no_memory(r);
 }
 
-static bool is_permutation(const int64_t *perm, uint32_t n) {
+static bool orders_all(const int64_t *perm, uint32_t n) {
   uint64_t seen = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (perm[i] < 0 || perm[i] >= (int64_t)n || (seen >> perm[i] & 1)) return false;
@@ -39,7 +39,7 @@ static int read_iota(text_reader *r, uint32_t *n, const int64_t **reshape, const
       return text_expected(r, XLAC_E_BAD_SHARDING_TEXT, "T(...), the order of the iota's dimensions");
     text_eat(&r->lx, 'T');
     TRY(text_read_ints(r, '(', ',', ')', &perm_from));
-    if (r->ints.n - perm_from != count || !is_permutation(r->ints.items + perm_from, count))
+    if (r->ints.n - perm_from != count || !orders_all(r->ints.items + perm_from, count))
       return text_fail(r, perm_at, XLAC_E_BAD_SHARDING_TEXT, "T(...) must order the %u dimensions of the iota", count);
     text_normal_iota(&count, r->ints.items + from, r->ints.items + perm_from);
     r->ints.n = perm_from + count;
@@ -80,10 +80,12 @@ static int read_device_list(text_reader *r, ir_sharding *s) {
   } while (text_eat(&r->lx, ','));
   int64_t given = r->ints.n - from, want = count_tiles(s->dims, s->n_dims);
   if (given <= 1) return text_fail(r, at, XLAC_E_BAD_SHARDING_TEXT, "a tiled sharding needs more than one device");
+  /* XLA takes missing devices as 0, for its verifier to find; of too many it writes past the end of its array. */
+  if (given > want)
+    return text_fail(r, at, XLAC_E_BAD_SHARDING_TEXT, "%lld devices for %lld tiles", (long long)given, (long long)want);
+  if (want > INT32_MAX) return text_fail(r, at, XLAC_E_TOO_LARGE, "a tile assignment of %lld tiles", (long long)want);
   if (given < want) TRY(text_charge(r, at, (size_t)(want - given) * sizeof(int64_t)));
-  /* XLA takes missing devices as 0, for its verifier to find. */
   for (; given < want; given++) TRY(text_push_int(r, 0));
-  r->ints.n = from + (uint32_t)want; /* XLA ignores devices beyond the tiles */
   s->n_devices = (uint32_t)want;
   s->devices = text_take_ints(r, from, &ok);
   return ok ? 0 : text_no_memory(r);

