@@ -315,19 +315,21 @@ static int read_array(text_reader *r, const ir_type *type, const ir_literal **ou
   return 0;
 }
 
-/* The static form of a type: a literal has all its elements. */
-static const ir_type *static_type(ir_module *m, const ir_type *t) {
-  return ir_is_tensor(t) && t->has_dynamic ? ir_tensor(m, t->dtype, t->rank, t->dims, NULL, t->layout, NULL) : t;
+/* The type of a literal of type t: it has all its elements, and XLA does not pack them. */
+static const ir_type *literal_type(ir_module *m, const ir_type *t) {
+  if (!ir_is_tensor(t) || (!t->has_dynamic && t->layout->element_bits == 0)) return t;
+  ir_layout layout = *t->layout;
+  layout.element_bits = 0;
+  const ir_layout *plain = ir_layout_intern(m, &layout);
+  return plain ? ir_tensor(m, t->dtype, t->rank, t->dims, NULL, plain, NULL) : NULL;
 }
 
-static int finish_tuple(text_reader *r, const ir_type *type, uint32_t first, const ir_literal **out) {
+static int finish_tuple(text_reader *r, uint32_t first, const ir_literal **out) {
   uint32_t n = r->literals.n - first, first_type = r->types.n;
-  if (!type) {
-    for (uint32_t i = 0; i < n; i++)
-      if (!BASE_VEC_PUSH(r->alloc, &r->types, r->literals.items[first + i]->type)) return text_no_memory(r);
-    type = ir_tuple(r->m, n, r->types.items + first_type);
-    r->types.n = first_type;
-  }
+  for (uint32_t i = 0; i < n; i++)
+    if (!BASE_VEC_PUSH(r->alloc, &r->types, r->literals.items[first + i]->type)) return text_no_memory(r);
+  const ir_type *type = ir_tuple(r->m, n, r->types.items + first_type);
+  r->types.n = first_type;
   r->literals.n = first;
   *out = type ? ir_literal_tuple(r->m, type, r->literals.items ? r->literals.items + first : NULL) : NULL;
   return *out ? 0 : text_no_memory(r);
@@ -354,12 +356,12 @@ static int read_tuple_literal(text_reader *r, const ir_type *type, const ir_lite
   }
   text_eat(&r->lx, ')');
   r->depth--;
-  return finish_tuple(r, type, first, out);
+  return finish_tuple(r, first, out);
 }
 
 int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out) {
   if (ir_is_tuple(type)) return read_tuple_literal(r, type, out);
-  const ir_type *whole = static_type(r->m, type);
+  const ir_type *whole = literal_type(r->m, type);
   return whole ? read_array(r, whole, out) : text_no_memory(r);
 }
 
@@ -381,5 +383,5 @@ int text_read_typed_literal(text_reader *r, const ir_literal **out) {
   }
   text_eat(&r->lx, ')');
   r->depth--;
-  return finish_tuple(r, NULL, first, out);
+  return finish_tuple(r, first, out);
 }
