@@ -224,7 +224,7 @@ static int read_module_dict(text_reader *r) {
   return text_read_dict(r, &r->m->config.frontend_attributes);
 }
 static int read_recovery(text_reader *r) {
-  return text_read_braces(r, &r->m->config.origin_recovery_table);
+  return text_read_recovery_table(r, &r->m->config.origin_recovery_table);
 }
 
 static const struct {

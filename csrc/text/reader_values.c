@@ -337,29 +337,6 @@ int text_read_domain(text_reader *r, const ir_domain **out) {
   return 0;
 }
 
-/* A leaf of an origin: {"name" {0,1}}, normalised into r->bytes. */
-static int read_origin_leaf(text_reader *r) {
-  TRY(text_want(r, '{', "before an original array"));
-  base_putc(&r->bytes, '{');
-  if (*r->lx.p == '"' || *r->lx.p == '\'') {
-    const char *e = text_string_end(&r->lx, r->lx.p);
-    if (!e) return text_fail(r, r->lx.p, XLAC_E_SYNTAX, "a string begins here that never ends");
-    base_putc(&r->bytes, '"');
-    base_put(&r->bytes, r->lx.p + 1, (size_t)(e - r->lx.p) - 2);
-    base_putc(&r->bytes, '"');
-    r->lx.p = e;
-    text_skip(&r->lx);
-  }
-  if (*r->lx.p == '{') {
-    const ir_ints *path;
-    TRY(text_read_index_path(r, &path));
-    for (uint32_t i = 0; i < path->n; i++) base_putf(&r->bytes, "%s%lld", i ? "," : " {", (long long)path->v[i]);
-    if (path->n) base_putc(&r->bytes, '}');
-  }
-  base_putc(&r->bytes, '}');
-  return text_want(r, '}', "after an original array");
-}
-
 /* A tree of leaves: parentheses nest, commas separate. */
 static int read_origin_tree(text_reader *r) {
   uint32_t level = 0;
@@ -367,7 +344,9 @@ static int read_origin_tree(text_reader *r) {
   while (*r->lx.p != '}') {
     char c = *r->lx.p;
     if (c == '{') {
-      TRY(read_origin_leaf(r));
+      text_original_array leaf;
+      TRY(text_read_original_array(r, &leaf));
+      text_put_original_array(&r->bytes, &leaf);
       was_value = true;
     } else if (c == '(' && !was_value && level < r->max_depth) {
       text_eat(&r->lx, c);
