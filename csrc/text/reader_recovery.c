@@ -94,6 +94,7 @@ static int compare_arrays(const text_original_array *a, const text_original_arra
   size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
   int c = n ? memcmp(a->name.p, b->name.p, n) : 0;
   if (c == 0) c = (a->name.n > b->name.n) - (a->name.n < b->name.n);
+  assert(a->name.p || a->name.n == 0);
   uint32_t an = a->path ? a->path->n : 0, bn = b->path ? b->path->n : 0;
   for (uint32_t i = 0; c == 0 && i < an && i < bn; i++)
     c = (a->path->v[i] > b->path->v[i]) - (a->path->v[i] < b->path->v[i]);
@@ -113,6 +114,7 @@ static void put_named(base_text *out, text_original_array a) {
 }
 
 static void put_entries(base_text *out, const recovery_list *list) {
+  assert(list->n > 0);
   BASE_PUT(out, "{\n");
   for (uint32_t i = 0; i < list->n; i++) {
     const recovery_entry *e = &list->items[i];

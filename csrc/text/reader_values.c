@@ -116,6 +116,7 @@ static int read_profile_types(text_reader *r, const base_istr **out) {
 }
 
 static int read_metadata_field(text_reader *r, uint32_t field, ir_metadata *m) {
+  assert(field < N_METADATA);
   void *member = (char *)m + metadata_fields[field].offset;
   int64_t v;
   switch ((metadata_kind)metadata_fields[field].kind) {
@@ -169,6 +170,7 @@ BASE_VEC(entry_list, numbered_entry);
 
 static int compare_keys(const void *a, const void *b) {
   const numbered_entry *x = a, *y = b;
+  assert(x->e.key && y->e.key);
   uint32_t n = x->e.key->n < y->e.key->n ? x->e.key->n : y->e.key->n;
   int c = memcmp(x->e.key->s, y->e.key->s, n);
   if (c == 0) c = (x->e.key->n > y->e.key->n) - (x->e.key->n < y->e.key->n);
