@@ -33,6 +33,7 @@ static bool is_own(const text_reader *r, const text_attr_scope *s, unsigned key)
 }
 
 bool text_takes_attr(const text_reader *r, const text_attr_scope *s, unsigned key) {
+  assert(key < IR_ATTR_COUNT && s->opcode > IR_OP_INVALID && s->opcode < IR_OP_COUNT);
   return is_common(key) || is_own(r, s, key);
 }
 
@@ -93,6 +94,7 @@ static int read_attr(text_reader *r, text_attr_scope *s) {
   s->seen[key / 64] |= UINT64_C(1) << (key % 64);
   ir_attr a = ir_attr_make((ir_attr_key)key);
   TRY(text_read_value(r, s, &a));
+  assert(a.key == IR_ATTR_NONE || a.key == key);
   if (a.key == IR_ATTR_NONE) return 0;
   return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
 }
@@ -222,6 +224,7 @@ static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, '}', "after a list of words"));
+  assert(r->pointers.n >= first);
   uint32_t n = r->pointers.n - first;
   ir_names *names = base_arena_alloc(&r->m->arena, sizeof *names + n * sizeof names->v[0]);
   if (!names) return text_no_memory(r);
@@ -248,6 +251,7 @@ static int read_called(text_reader *r, ir_computation **out) {
 
 /* Puts c at place `slot` of the op's called computations. */
 static int put_called(text_reader *r, const text_attr_scope *s, uint32_t slot, ir_computation *c) {
+  assert(c && r->comps.n >= s->first_called);
   while (r->comps.n <= s->first_called + slot)
     if (!BASE_VEC_PUSH(r->alloc, &r->comps, NULL)) return text_no_memory(r);
   r->comps.items[s->first_called + slot] = c;
@@ -279,6 +283,7 @@ static int read_called_attr(text_reader *r, const text_attr_scope *s, unsigned k
 /* {a, b}: pushed on r->ops, each once. */
 static int read_predecessors(text_reader *r) {
   uint32_t stamp = ++r->stamp;
+  assert(stamp != 0);
   TRY(text_want(r, '{', "before a list of ops"));
   do {
     const char *at = r->lx.p;
@@ -331,6 +336,7 @@ static int read_types(text_reader *r, const ir_types **out) {
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, '}', "after a list of shapes"));
+  assert(r->types.n >= first);
   uint32_t n = r->types.n - first;
   ir_types *types = base_arena_alloc(&r->m->arena, sizeof *types + n * sizeof types->v[0]);
   if (!types) return text_no_memory(r);
