@@ -1,8 +1,6 @@
 /* The verifier's order of business: structure, then every op in text order, then what concerns several ops. */
 #include "verify.h"
 
-#include <stdio.h>
-
 int ir_verify_fail(const ir_op *op, base_code code, xlac_error *err, const char *format, ...) {
   va_list args;
   va_start(args, format);

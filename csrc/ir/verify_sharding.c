@@ -1,8 +1,6 @@
 /* HLO shardings against the types they annotate. */
 #include "verify.h"
 
-#include <stdio.h>
-
 static int fail_sharding(const ir_op *op, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
 static int fail_sharding(const ir_op *op, xlac_error *err, const char *format, ...) {
   va_list args;

@@ -89,6 +89,11 @@ int text_expected(text_reader *r, base_code code, const char *what) {
   return text_fail(r, r->lx.p, code, "expected %s, found %s", what, found);
 }
 
+void text_append_word(char *list, size_t size, const char *word) {
+  size_t n = strlen(list);
+  snprintf(list + n, size - n, "%s%s", n ? ", " : "", word);
+}
+
 int text_no_memory(text_reader *r) {
   return base_oom(r->err, "the module");
 }

@@ -110,6 +110,8 @@ void text_reader_close(text_reader *r);
 int text_fail(text_reader *r, const char *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
 /* "expected <what>, found <the next token>". */
 int text_expected(text_reader *r, base_code code, const char *what);
+/* "a, b": one more word for a message, as far as there is room. */
+void text_append_word(char *list, size_t size, const char *word);
 int text_no_memory(text_reader *r);
 /* Takes `bytes` from the budget, or fails with TOO_LARGE. */
 XLAC_MUST_USE int text_charge(text_reader *r, const char *at, size_t bytes);

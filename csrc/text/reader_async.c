@@ -47,7 +47,8 @@ static int settle_start_type(text_reader *r, text_draft *d) {
   if (t) ir_type_text(t, found, sizeof found);
   int status = text_fail(r, d->opcode_at, XLAC_E_SYNTAX,
                          "an async start's shape is ((operands...), outputs, contexts...), not %s", found);
-  return base_hint(r->err, status, "one operand f32[8] and one output f32[8] give ((f32[8]), f32[8])");
+  return base_hint(r->err, status, "one operand f32[8] and one output f32[8] give ((f32[8]), f32[8])%s",
+                   r->documented ? "" : "; the flat form is read where documented forms are asked for");
 }
 
 /* --- the hidden computation --- */

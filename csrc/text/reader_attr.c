@@ -36,17 +36,12 @@ bool text_takes_attr(const text_reader *r, const text_attr_scope *s, unsigned ke
   return is_common(key) || is_own(r, s, key);
 }
 
-static int append_word(char *out, size_t size, const char *word) {
-  size_t n = strlen(out);
-  return snprintf(out + n, size - n, "%s%s", n ? ", " : "", word);
-}
-
 /* The names of all attributes the op may have, as far as there is room. */
 static int refuse_attr(text_reader *r, const text_attr_scope *s, const char *at, const base_istr *name) {
   char allowed[240] = "";
   for (unsigned key = 1; key < IR_ATTR_COUNT; key++)
-    if (is_own(r, s, key)) append_word(allowed, sizeof allowed, ir_attr_table[key].text);
-  for (size_t i = 0; i < N_COMMON; i++) append_word(allowed, sizeof allowed, ir_attr_table[common_attrs[i]].text);
+    if (is_own(r, s, key)) text_append_word(allowed, sizeof allowed, ir_attr_table[key].text);
+  for (size_t i = 0; i < N_COMMON; i++) text_append_word(allowed, sizeof allowed, ir_attr_table[common_attrs[i]].text);
   static const char *const parts[] = {"", "-start", "-update", "-done"};
   int status = text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%s%s has no attribute '%s'", ir_opcode_text(s->opcode),
                          parts[s->sugar], name->s);
@@ -205,7 +200,7 @@ int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_
   char all[240] = "";
   for (const char *const *w = words; !known && *w; w++) known = strlen(*w) == n && memcmp(*w, p, n) == 0;
   if (!known) {
-    for (const char *const *w = words; *w; w++) append_word(all, sizeof all, *w);
+    for (const char *const *w = words; *w; w++) text_append_word(all, sizeof all, *w);
     int status = text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no value of '%s'", (int)(n < 60 ? n : 60), p,
                            ir_attr_table[key].text);
     return base_hint(r->err, status, "one of %s", all);
@@ -362,6 +357,13 @@ static int read_config(text_reader *r, ir_attr *a) {
   return 0;
 }
 
+/* Braces kept as they are; empty ones say nothing. */
+static int read_verbatim(text_reader *r, ir_attr *a) {
+  TRY(text_read_braces(r, &a->v.str));
+  if (a->v.str->n == 2) a->key = IR_ATTR_NONE;
+  return 0;
+}
+
 static int read_float32(text_reader *r, double *out) {
   const char *at = r->lx.p;
   TRY(text_read_double(r, out));
@@ -421,7 +423,7 @@ int text_read_value(text_reader *r, text_attr_scope *s, ir_attr *a) {
     case IR_KIND_ACCURACY:
       return text_read_accuracy(r, &a->v.accuracy);
     case IR_KIND_ORIGIN:
-      return key == IR_ATTR_ORIGIN ? text_read_origin(r, &a->v.str) : text_read_braces(r, &a->v.str);
+      return key == IR_ATTR_ORIGIN ? text_read_origin(r, &a->v.str) : read_verbatim(r, a);
     case IR_KIND_ALIASING:
       return text_read_aliasing(r, &a->v.aliasing);
     case IR_KIND_LITERAL:

@@ -160,6 +160,21 @@ int text_read_computations(text_reader *r) {
 
 /* --- a lone instruction --- */
 
+/* XLA adds the lone instruction's computation before those written inside it, so it gets its names first. */
+static int name_lone_first(text_reader *r, ir_computation *c) {
+  ir_module *m = r->m;
+  if (m->first == c) return 0;
+  m->last = c->prev;
+  m->last->next = NULL;
+  c->prev = NULL;
+  c->next = m->first;
+  m->first->prev = c;
+  m->first = c;
+  int status = ir_uniquify_names(m, r->err);
+  move_to_end(c);
+  return status;
+}
+
 int text_read_lone(text_reader *r) {
   uint32_t outer, first_hidden;
   ir_op *root = NULL;
@@ -181,5 +196,5 @@ int text_read_lone(text_reader *r) {
   TRY(text_close_computation(r, c, root, 0, r->lx.text));
   text_scope_close(r, outer, first_hidden);
   r->m->entry = c;
-  return 0;
+  return name_lone_first(r, c);
 }

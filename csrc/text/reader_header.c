@@ -27,7 +27,8 @@ static int read_kind(text_reader *r, bool *must) {
 
 static int expect_alias(text_reader *r, const char *what) {
   int status = text_expected(r, XLAC_E_BAD_HEADER, what);
-  return base_hint(r->err, status, "an alias is {output index}: (parameter, {its index}, may-alias)");
+  return base_hint(r->err, status, "an alias is {output index}: (parameter, {its index}, may-alias)%s",
+                   r->documented ? "" : "; shorter forms are read where documented forms are asked for");
 }
 
 /* {0}: (1, {}, may-alias); where documented forms are read also {0}: 1 */
@@ -252,10 +253,7 @@ static int read_header_attr(text_reader *r, uint32_t *seen) {
     int status =
         text_fail(r, at, XLAC_E_BAD_HEADER, "a module has no attribute '%.*s'", (int)(key.n < 60 ? key.n : 60), key.p);
     char all[240] = "";
-    for (i = 0; i < N_HEADER_ATTRS; i++) {
-      strncat(all, i ? ", " : "", sizeof all - strlen(all) - 1);
-      strncat(all, header_attrs[i].name, sizeof all - strlen(all) - 1);
-    }
+    for (i = 0; i < N_HEADER_ATTRS; i++) text_append_word(all, sizeof all, header_attrs[i].name);
     return base_hint(r->err, status, "it may have %s", all);
   }
   if (*seen >> i & 1) return text_fail(r, at, XLAC_E_BAD_HEADER, "attribute '%s' is given twice", header_attrs[i].name);

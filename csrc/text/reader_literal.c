@@ -315,9 +315,17 @@ static int read_array(text_reader *r, const ir_type *type, const ir_literal **ou
   return 0;
 }
 
-/* The static form of a type: a literal has all its elements. */
-static const ir_type *static_type(ir_module *m, const ir_type *t) {
-  return ir_is_tensor(t) && t->has_dynamic ? ir_tensor(m, t->dtype, t->rank, t->dims, NULL, t->layout, NULL) : t;
+/* A literal has all its elements, and XLA keeps no packed ones: neither bounds nor E(n) stay. */
+static const ir_type *literal_type(ir_module *m, const ir_type *t) {
+  bool has_bits = t->layout && t->layout->element_bits;
+  if (!ir_is_tensor(t) || (!t->has_dynamic && !has_bits)) return t;
+  const ir_layout *layout = t->layout;
+  if (has_bits) {
+    ir_layout plain = *layout;
+    plain.element_bits = 0;
+    if (!(layout = ir_layout_intern(m, &plain))) return NULL;
+  }
+  return ir_tensor(m, t->dtype, t->rank, t->dims, NULL, layout, NULL);
 }
 
 static int finish_tuple(text_reader *r, const ir_type *type, uint32_t first, const ir_literal **out) {
@@ -359,7 +367,7 @@ static int read_tuple_literal(text_reader *r, const ir_type *type, const ir_lite
 
 int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out) {
   if (ir_is_tuple(type)) return read_tuple_literal(r, type, out);
-  const ir_type *whole = static_type(r->m, type);
+  const ir_type *whole = literal_type(r->m, type);
   return whole ? read_array(r, whole, out) : text_no_memory(r);
 }
 

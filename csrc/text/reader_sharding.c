@@ -227,10 +227,11 @@ static int settle(text_reader *r, ir_sharding *s, const sharding_facts *f, const
   if (s->n_subgroups + s->replicate_on_last_dim > s->n_dims)
     return text_fail(r, at, XLAC_E_BAD_SHARDING_TEXT, "%u kinds for the last of %u tile dimensions", s->n_subgroups,
                      s->n_dims);
-  if (s->iota && s->n_reshape > 1 && count_tiles(s->reshape, s->n_reshape) != tiles)
+  bool has_kinds = s->n_subgroups || s->replicate_on_last_dim; /* else XLA lets [2]<=[4] pass */
+  if (s->iota && (s->n_reshape > 1 || has_kinds) && count_tiles(s->reshape, s->n_reshape) != tiles)
     return text_fail(r, at, XLAC_E_BAD_SHARDING_TEXT, "the iota has %lld devices, the tile assignment %lld",
                      (long long)count_tiles(s->reshape, s->n_reshape), (long long)tiles);
-  return s->n_subgroups || s->replicate_on_last_dim ? text_normal_subgroups(r, at, s) : 0;
+  return has_kinds ? text_normal_subgroups(r, at, s) : 0;
 }
 
 /* The mesh-axes form: kept as text, blanks and all. */

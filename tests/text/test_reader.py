@@ -1,0 +1,63 @@
+"""What the reader refuses, and where it says the fault lies: tests/text/errors.txt."""
+
+import pathlib
+import re
+
+import pytest
+
+import xlac
+
+CASE = re.compile(r"^=== (.+) \| E(\d+) (\d+):(\d+)\n", re.M)
+
+
+def error_cases():
+    text = (pathlib.Path(__file__).parent / "errors.txt").read_text(encoding="utf-8", newline="")
+    marks = list(CASE.finditer(text))
+    ends = [m.start() for m in marks[1:]] + [len(text)]
+    for m, end in zip(marks, ends):
+        yield pytest.param(text[m.end() : end], *(int(g) for g in m.groups()[1:]), id=m.group(1))
+
+
+@pytest.mark.parametrize("text,code,line,col", error_cases())
+def test_refused(text, code, line, col):
+    with pytest.raises(xlac.ParseError) as caught:
+        xlac.parse(text)
+    error = caught.value
+    assert (error.code, error.line, error.col) == (code, line, col)
+    assert len(error.message) > 10
+
+
+@pytest.mark.parametrize("opening", ["(", "negate(", "{", "f32[] add(", "b(", "/*", "constant(("])
+def test_deep_nesting_is_an_error(opening):
+    with pytest.raises(xlac.Error) as caught:
+        xlac.parse("HloModule m\nENTRY e {\n  x = f32[] parameter(0)\n  y = " + opening * 200_000)
+    assert caught.value.line == 4
+
+
+def test_every_prefix_of_a_module_is_refused_or_read():
+    text = (
+        "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n"
+        "c {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n  x = f32[2,3]{1,0:T(8,128)S(1)} parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}\n"
+        "  k = f32[] constant(-1.5e3)\n  l = c64[2] constant({(1, nan(0x1)), (inf, -0)})\n"
+        '  ROOT r = f32[2] reduce(x, k), dimensions={1}, to_apply=c, metadata={op_name="a\\"b" source_line=3}\n}\n'
+    )
+    xlac.parse(text)
+    for n in range(len(text.rstrip())):
+        try:
+            xlac.parse(text[:n])
+        except xlac.ParseError as error:
+            assert error.line >= 1 and error.col >= 1
+
+
+@pytest.mark.parametrize("repeats", [2000, 16000])
+def test_time_and_memory_are_linear(repeats):
+    """Shapes of texts that make a careless reader quadratic; the larger must not take long."""
+    head = "HloModule m\nENTRY e {\n  x = f32[] parameter(0)\n"
+    xlac.parse(head + "".join(f"  p{i}_ = f32[] negate(negate(x))\n" for i in range(repeats)) + "}\n")
+    xlac.parse(head + "".join(f"  a.{i // 7}.0{i} = f32[] negate(x)\n" for i in range(repeats)) + "}\n")
+    chain = "".join(f"  q{i + 1}_ = ((f32[]), f32[]) negate-update(q{i}_)\n" for i in range(repeats))
+    xlac.parse(f"{head}  q0_ = ((f32[]), f32[]) negate-start(x)\n{chain}  d = f32[] negate-done(q{repeats}_)\n}}\n")
+    names = ", ".join(f"p{i}_" for i in range(repeats))
+    ops = "".join(f"  p{i}_ = f32[] negate(x)\n" for i in range(repeats))
+    xlac.parse(f"{head}{ops}  y = f32[] negate(x), control-predecessors={{{names}}}\n}}\n")
