@@ -46,7 +46,8 @@ int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
 int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options, xlac_error *err) {
   if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_HLO))
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
-  text_parse_options inner = {.alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0};
+  text_parse_options inner = {.alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0,
+                              .documented_forms = options && options->documented_forms};
   ir_module *ir = NULL;
   TRY(text_parse_hlo(&ir, text, n, &inner, err));
   return api_wrap(out, ir, err);

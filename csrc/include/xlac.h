@@ -106,6 +106,8 @@ typedef struct xlac_parse_options {
   int32_t format;          /* xlac_format */
   uint32_t max_depth;      /* of nesting; 0: 256 */
   bool allow_unregistered; /* for formats with dialects; HLO has none */
+  bool documented_forms;   /* read also what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses:
+                              docs/xla-differences.md */
 } xlac_parse_options;
 
 typedef enum xlac_print_mode {

@@ -1,7 +1,7 @@
 /* Queued updates. */
 #include "combine.h"
 
-enum { QUEUE = 2048, MARK_BITS = 12, MARKS = 1 << MARK_BITS };
+enum { COMBINE_QUEUE = 2048, COMBINE_MARK_BITS = 12, COMBINE_MARKS = 1 << COMBINE_MARK_BITS };
 
 typedef struct combine_mark {
   int64_t place;
@@ -19,14 +19,14 @@ int interp_combine_begin(interp_combine *c, interp_ctx *ctx, interp_fold *fold, 
   *c = (interp_combine){.ctx = ctx, .fold = fold, .overwrite = overwrite, .targets = targets, .updates = updates};
   c->round = 1;
   if (overwrite || interp_fold_in_place(fold)) return 0; /* no queue needed */
-  c->places = INTERP_SCRATCH(ctx, int64_t, QUEUE);
-  c->sources = INTERP_SCRATCH(ctx, int64_t, QUEUE);
-  c->marks = INTERP_SCRATCH(ctx, combine_mark, MARKS);
-  c->old = interp_fold_buffers(ctx, fold->n, fold->acc, QUEUE);
-  c->added = interp_fold_buffers(ctx, fold->n, fold->x, QUEUE);
-  c->fresh = interp_fold_buffers(ctx, fold->n, fold->acc, QUEUE);
+  c->places = INTERP_SCRATCH(ctx, int64_t, COMBINE_QUEUE);
+  c->sources = INTERP_SCRATCH(ctx, int64_t, COMBINE_QUEUE);
+  c->marks = INTERP_SCRATCH(ctx, combine_mark, COMBINE_MARKS);
+  c->old = interp_fold_buffers(ctx, fold->n, fold->acc, COMBINE_QUEUE);
+  c->added = interp_fold_buffers(ctx, fold->n, fold->x, COMBINE_QUEUE);
+  c->fresh = interp_fold_buffers(ctx, fold->n, fold->acc, COMBINE_QUEUE);
   if (c->places && c->sources && c->marks && c->old && c->added && c->fresh) {
-    memset(c->marks, 0, MARKS * sizeof *c->marks);
+    memset(c->marks, 0, COMBINE_MARKS * sizeof *c->marks);
     return 0;
   }
   interp_combine_end(c);
@@ -47,8 +47,8 @@ void interp_combine_end(interp_combine *c) {
 
 /* Notes the place in the set; false when it is there already. The set is at most half full. */
 static bool combine_mark_place(interp_combine *c, int64_t place) {
-  uint64_t h = (uint64_t)place * 0x9e3779b97f4a7c15u >> (64 - MARK_BITS);
-  for (; c->marks[h].round == c->round; h = (h + 1) % MARKS)
+  uint64_t h = (uint64_t)place * 0x9e3779b97f4a7c15u >> (64 - COMBINE_MARK_BITS);
+  for (; c->marks[h].round == c->round; h = (h + 1) % COMBINE_MARKS)
     if (c->marks[h].place == place) return false;
   c->marks[h] = (combine_mark){place, c->round};
   return true;
@@ -66,7 +66,7 @@ int interp_combine_flush(interp_combine *c) {
     interp_spread_listed(base_dtype_bytes(f->acc[i]), c->targets[i], c->fresh[i], c->places, c->n_queued);
   c->n_queued = 0;
   if (++c->round == 0) {
-    memset(c->marks, 0, MARKS * sizeof *c->marks);
+    memset(c->marks, 0, COMBINE_MARKS * sizeof *c->marks);
     c->round = 1;
   }
   return 0;
@@ -102,7 +102,7 @@ int interp_combine_row(interp_combine *c, int64_t place, int64_t place_step, int
   }
   for (int64_t i = 0; i < n; i++) {
     int64_t at = place + i * place_step;
-    if (c->n_queued == QUEUE) TRY(interp_combine_flush(c));
+    if (c->n_queued == COMBINE_QUEUE) TRY(interp_combine_flush(c));
     if (!combine_mark_place(c, at)) {
       TRY(interp_combine_flush(c));
       (void)combine_mark_place(c, at);

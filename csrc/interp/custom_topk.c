@@ -72,7 +72,7 @@ static bool topk_fits(const ir_op *op, interp_value *const *operands) {
          base_dtype_is_integer(indices->dtype);
 }
 
-static int topk_rows(interp_ctx *ctx, const interp_value *in, interp_value *values, interp_value *indices) {
+static int topk_custom_rows(interp_ctx *ctx, const interp_value *in, interp_value *values, interp_value *indices) {
   int64_t n = in->dims[in->rank - 1], k = values->dims[values->rank - 1];
   size_t bytes = base_dtype_bytes(in->dtype), index_bytes = base_dtype_bytes(indices->dtype), heap_bytes;
   topk_entry *heap =
@@ -97,7 +97,7 @@ int interp_custom_topk(interp_ctx *ctx, const ir_op *op, interp_value *const *op
     return interp_fail(ctx, op, XLAC_E_EVAL, "TopK takes [..., n] and gives ([..., k], integer [..., k]) with k <= n");
   interp_value *result = interp_zeros(ctx, op->type);
   if (!result) return base_oom(ctx->err, "TopK");
-  int status = topk_rows(ctx, operands[0], result->elements[0], result->elements[1]);
+  int status = topk_custom_rows(ctx, operands[0], result->elements[0], result->elements[1]);
   if (status != 0) return interp_release(result), status;
   *out = result;
   return 0;

@@ -29,8 +29,8 @@ void interp_dims_other(const interp_value *v, const ir_ints *a, const ir_ints *b
   }
 }
 
-static int check_pairs(interp_ctx *ctx, const ir_op *op, const interp_dim_list *l, const interp_dim_list *r,
-                       const char *what) {
+static int dot_check_pairs(interp_ctx *ctx, const ir_op *op, const interp_dim_list *l, const interp_dim_list *r,
+                           const char *what) {
   assert(l->n == r->n);
   for (uint32_t i = 0; i < l->n; i++)
     if (l->dims[i] != r->dims[i])
@@ -39,7 +39,7 @@ static int check_pairs(interp_ctx *ctx, const ir_op *op, const interp_dim_list *
   return 0;
 }
 
-static int64_t *take(int64_t **at, int64_t n) {
+static int64_t *dot_take(int64_t **at, int64_t n) {
   int64_t *p = *at;
   *at += n;
   return p;
@@ -49,16 +49,16 @@ static int plan_offsets(interp_ctx *ctx, interp_dot_plan *p) {
   int64_t b = p->left_batch.count, m = p->left_free.count, n = p->right_free.count, k = p->left_contracting.count;
   int64_t *at = p->offsets = INTERP_SCRATCH(ctx, int64_t, 2 * (b + m + n + k));
   if (!at) return interp_failed(ctx);
-  interp_offsets(p->left_batch.n, p->left_batch.dims, p->left_batch.strides, p->left_b = take(&at, b));
-  interp_offsets(p->right_batch.n, p->right_batch.dims, p->right_batch.strides, p->right_b = take(&at, b));
-  interp_offsets(p->left_free.n, p->left_free.dims, p->left_free.strides, p->left_m = take(&at, m));
+  interp_offsets(p->left_batch.n, p->left_batch.dims, p->left_batch.strides, p->left_b = dot_take(&at, b));
+  interp_offsets(p->right_batch.n, p->right_batch.dims, p->right_batch.strides, p->right_b = dot_take(&at, b));
+  interp_offsets(p->left_free.n, p->left_free.dims, p->left_free.strides, p->left_m = dot_take(&at, m));
   interp_offsets(p->left_contracting.n, p->left_contracting.dims, p->left_contracting.strides,
-                 p->left_k = take(&at, k));
+                 p->left_k = dot_take(&at, k));
   interp_offsets(p->left_contracting.n, p->left_contracting.dims, p->right_contracting.strides,
-                 p->right_k = take(&at, k));
-  interp_offsets(p->right_free.n, p->right_free.dims, p->right_free.strides, p->right_n = take(&at, n));
-  p->out_m = take(&at, m);
-  p->out_n = take(&at, n);
+                 p->right_k = dot_take(&at, k));
+  interp_offsets(p->right_free.n, p->right_free.dims, p->right_free.strides, p->right_n = dot_take(&at, n));
+  p->out_m = dot_take(&at, m);
+  p->out_n = dot_take(&at, n);
   for (int64_t i = 0; i < m; i++) p->out_m[i] = i * n;
   for (int64_t j = 0; j < n; j++) p->out_n[j] = j;
   return 0;
@@ -80,8 +80,8 @@ int interp_dot_plan_begin(interp_ctx *ctx, const ir_op *op, interp_value *left, 
   interp_dims_listed(right, rc, &p->right_contracting);
   interp_dims_other(left, lb, lc, NULL, &p->left_free);
   interp_dims_other(right, rb, rc, group, &p->right_free);
-  TRY(check_pairs(ctx, op, &p->left_batch, &p->right_batch, "batch"));
-  TRY(check_pairs(ctx, op, &p->left_contracting, &p->right_contracting, "contracting"));
+  TRY(dot_check_pairs(ctx, op, &p->left_batch, &p->right_batch, "batch"));
+  TRY(dot_check_pairs(ctx, op, &p->left_contracting, &p->right_contracting, "contracting"));
   return plan_offsets(ctx, p);
 }
 

@@ -229,7 +229,7 @@ static int permute_in_place(interp_ctx *ctx, const ir_op *op, const ir_int_lists
     for (uint32_t k = 2; k < 4; k++) /* one tuple of starts per slice when there are several */
       if (values[k]->kind == INTERP_TUPLE && i < values[k]->n_elements && values[k]->elements[i]->kind == INTERP_TUPLE)
         values[k] = values[k]->elements[i];
-    permute_slice slice;
+    permute_slice slice = {.rank = 0};
     status = permute_slice_read(ctx, op, values, sizes->v[i], &slice);
     if (status == 0) status = permute_slice_copy(ctx, &slice, operands[0], dst);
   }

@@ -7,7 +7,7 @@ int interp_eval_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const 
   const ir_ints *map = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   int64_t dims[IR_MAX_RANK], own[IR_MAX_RANK], from[IR_MAX_RANK] = {0}, to[IR_MAX_RANK];
   assert(map->n == x->rank);
-  memcpy(dims, op->type->dims, op->type->rank * sizeof *dims);
+  for (uint32_t d = 0; d < op->type->rank; d++) dims[d] = op->type->dims[d];
   interp_strides(x->rank, x->dims, own);
   for (uint32_t i = 0; i < map->n; i++) {
     int64_t d = map->v[i];

@@ -2,12 +2,13 @@
  * its elements in ascending order. Where the elements of a step do not lie together, tiles of them are transposed
  * first.
  *
- * Long reductions by a computation known to be associative are cut into segments of SEGMENT elements, reduced each from
- * its own first element, whose results are reduced in turn: a fixed tree, more accurate and faster than one long chain.
+ * Long reductions by a computation known to be associative are cut into segments of REDUCE_SEGMENT elements, reduced
+ * each from its own first element, whose results are reduced in turn: a fixed tree, more accurate and faster than one
+ * long chain.
  */
 #include "fold.h"
 
-enum { LANES = 2048, TILE_ROWS = 32, SEGMENT = 1024, LONG = 4096 };
+enum { REDUCE_LANES = 2048, REDUCE_ROWS = 32, REDUCE_SEGMENT = 1024, REDUCE_LONG = 4096 };
 
 /* One operand list seen as [outer, steps, inner] elements, reduced over the steps. */
 typedef struct reduce_slab {
@@ -20,12 +21,12 @@ typedef struct reduce_run {
   interp_fold *fold;
   uint32_t n;
   interp_value *const *init; /* NULL: start from the first element */
-  void **acc, **next;        /* LANES accumulators each */
-  void **tile;               /* TILE_ROWS x LANES elements each */
+  void **acc, **next;        /* REDUCE_LANES accumulators each */
+  void **tile;               /* REDUCE_ROWS x REDUCE_LANES elements each */
   void **at;                 /* n pointers */
 } reduce_run;
 
-static char *element_at(void *base, base_dtype t, int64_t i) {
+static char *reduce_element(void *base, base_dtype t, int64_t i) {
   return (char *)base + i * (int64_t)base_dtype_bytes(t);
 }
 
@@ -54,10 +55,10 @@ static int64_t reduce_start(reduce_run *r, int64_t lanes, void *const *row) {
 
 /* Lanes [lane, lane + lanes) of one outer index: rows lie as they are. */
 static int reduce_rows(reduce_run *r, const reduce_slab *s, void *const *x, int64_t from, int64_t lanes) {
-  for (uint32_t i = 0; i < r->n; i++) r->at[i] = element_at(x[i], r->fold->x[i], from);
+  for (uint32_t i = 0; i < r->n; i++) r->at[i] = reduce_element(x[i], r->fold->x[i], from);
   int64_t step = reduce_start(r, lanes, r->at);
   for (; step < s->steps; step++) {
-    for (uint32_t i = 0; i < r->n; i++) r->at[i] = element_at(x[i], r->fold->x[i], from + step * s->inner);
+    for (uint32_t i = 0; i < r->n; i++) r->at[i] = reduce_element(x[i], r->fold->x[i], from + step * s->inner);
     TRY(reduce_step(r, lanes, r->at));
   }
   return 0;
@@ -68,16 +69,16 @@ static int reduce_tiles(reduce_run *r, const reduce_slab *s, void *const *x, int
   int64_t lanes = count * s->inner;
   bool started = false;
   if (s->steps == 0) reduce_start(r, lanes, r->tile);
-  for (int64_t step = 0; step < s->steps; step += TILE_ROWS) {
-    int64_t rows = interp_min(TILE_ROWS, s->steps - step), row = 0;
+  for (int64_t step = 0; step < s->steps; step += REDUCE_ROWS) {
+    int64_t rows = interp_min(REDUCE_ROWS, s->steps - step), row = 0;
     int64_t dims[3] = {rows, count, s->inner}, to[3] = {lanes, s->inner, 1}, from[3] = {s->inner, s->outer_stride, 1};
     for (uint32_t i = 0; i < r->n; i++)
       TRY(interp_strided_copy(r->ctx, base_dtype_bytes(r->fold->x[i]), 3, dims, r->tile[i], to,
-                              element_at(x[i], r->fold->x[i], outer * s->outer_stride + step * s->inner), from));
+                              reduce_element(x[i], r->fold->x[i], outer * s->outer_stride + step * s->inner), from));
     if (!started) row = reduce_start(r, lanes, r->tile);
     started = true;
     for (; row < rows; row++) {
-      for (uint32_t i = 0; i < r->n; i++) r->at[i] = element_at(r->tile[i], r->fold->x[i], row * lanes);
+      for (uint32_t i = 0; i < r->n; i++) r->at[i] = reduce_element(r->tile[i], r->fold->x[i], row * lanes);
       TRY(reduce_step(r, lanes, r->at));
     }
   }
@@ -86,12 +87,12 @@ static int reduce_tiles(reduce_run *r, const reduce_slab *s, void *const *x, int
 
 static void reduce_store(reduce_run *r, int64_t lanes, void *const *out, int64_t to) {
   for (uint32_t i = 0; i < r->n; i++)
-    memcpy(element_at(out[i], r->fold->acc[i], to), r->acc[i], (size_t)lanes * base_dtype_bytes(r->fold->acc[i]));
+    memcpy(reduce_element(out[i], r->fold->acc[i], to), r->acc[i], (size_t)lanes * base_dtype_bytes(r->fold->acc[i]));
 }
 
 /* Reduces the slab at x into [outer, inner] dense at out. */
 static int reduce_slab_run(reduce_run *r, const reduce_slab *s, void *const *x, void *const *out) {
-  int64_t together = s->outer > 1 && s->inner < LANES / 2 ? LANES / s->inner : 1;
+  int64_t together = s->outer > 1 && s->inner < REDUCE_LANES / 2 ? REDUCE_LANES / s->inner : 1;
   assert(r->init || s->steps > 0);
   for (int64_t outer = 0; outer < s->outer; outer += together) {
     int64_t count = interp_min(together, s->outer - outer);
@@ -100,8 +101,8 @@ static int reduce_slab_run(reduce_run *r, const reduce_slab *s, void *const *x, 
       reduce_store(r, count * s->inner, out, outer * s->inner);
       continue;
     }
-    for (int64_t lane = 0; lane < s->inner; lane += LANES) {
-      int64_t lanes = interp_min(LANES, s->inner - lane);
+    for (int64_t lane = 0; lane < s->inner; lane += REDUCE_LANES) {
+      int64_t lanes = interp_min(REDUCE_LANES, s->inner - lane);
       TRY(reduce_rows(r, s, x, outer * s->outer_stride + lane, lanes));
       reduce_store(r, lanes, out, outer * s->inner + lane);
     }
@@ -110,21 +111,22 @@ static int reduce_slab_run(reduce_run *r, const reduce_slab *s, void *const *x, 
 }
 
 static void offset_all(const reduce_run *r, const base_dtype *types, void *const *base, int64_t at, void **out) {
-  for (uint32_t i = 0; i < r->n; i++) out[i] = element_at(base[i], types[i], at);
+  for (uint32_t i = 0; i < r->n; i++) out[i] = reduce_element(base[i], types[i], at);
 }
 
 /* One level of the tree: segments of each outer index to [outer, segments, inner] at out. */
 static int reduce_segments(reduce_run *r, const reduce_slab *s, void *const *x, void *const *out, int64_t segments,
                            void **from, void **to) {
-  int64_t whole = s->steps / SEGMENT, rest = s->steps % SEGMENT;
-  reduce_slab each = {whole, SEGMENT, s->inner, SEGMENT * s->inner}, last = {1, rest, s->inner, rest * s->inner};
+  int64_t whole = s->steps / REDUCE_SEGMENT, rest = s->steps % REDUCE_SEGMENT;
+  reduce_slab each = {whole, REDUCE_SEGMENT, s->inner, REDUCE_SEGMENT * s->inner},
+              last = {1, rest, s->inner, rest * s->inner};
   for (int64_t outer = 0; outer < s->outer; outer++) {
     int64_t at = outer * s->outer_stride, place = outer * segments * s->inner;
     offset_all(r, r->fold->x, x, at, from);
     offset_all(r, r->fold->acc, out, place, to);
     TRY(reduce_slab_run(r, &each, from, to));
     if (rest == 0) continue;
-    offset_all(r, r->fold->x, x, at + whole * SEGMENT * s->inner, from);
+    offset_all(r, r->fold->x, x, at + whole * REDUCE_SEGMENT * s->inner, from);
     offset_all(r, r->fold->acc, out, place + whole * s->inner, to);
     TRY(reduce_slab_run(r, &last, from, to));
   }
@@ -135,8 +137,8 @@ static int reduce_long(reduce_run *r, reduce_slab s, void *const *x, void *const
   void **present = NULL;
   int status = 0;
   r->init = NULL;
-  while (status == 0 && s.steps > LONG) {
-    int64_t segments = s.steps / SEGMENT + (s.steps % SEGMENT != 0);
+  while (status == 0 && s.steps > REDUCE_LONG) {
+    int64_t segments = s.steps / REDUCE_SEGMENT + (s.steps % REDUCE_SEGMENT != 0);
     void **partial = interp_fold_buffers(r->ctx, r->n, r->fold->acc, s.outer * segments * s.inner);
     void **from = interp_fold_list(r->ctx, r->n), **to = interp_fold_list(r->ctx, r->n);
     status = partial && from && to ? reduce_segments(r, &s, x, partial, segments, from, to) : interp_failed(r->ctx);
@@ -158,17 +160,18 @@ static int reduce_run_on(interp_ctx *ctx, interp_fold *fold, const reduce_slab *
                          interp_value *const *init, void *const *out) {
   uint32_t n = fold->n;
   reduce_run r = {ctx, fold, n, init, NULL, NULL, NULL, NULL};
-  int64_t lanes = interp_min(LANES, s->outer * s->inner), tile = s->inner < LANES ? TILE_ROWS * (int64_t)LANES : 0;
+  int64_t lanes = interp_min(REDUCE_LANES, s->outer * s->inner),
+          tile = s->inner < REDUCE_LANES ? REDUCE_ROWS * (int64_t)REDUCE_LANES : 0;
   if (s->outer == 0 || s->inner == 0) return 0;
-  if (s->steps > LONG) lanes = LANES;
-  if (s->outer <= 1 && s->steps <= LONG) tile = 0;
+  if (s->steps > REDUCE_LONG) lanes = REDUCE_LANES;
+  if (s->outer <= 1 && s->steps <= REDUCE_LONG) tile = 0;
   r.acc = interp_fold_buffers(ctx, n, fold->acc, lanes);
   r.next = interp_fold_buffers(ctx, n, fold->acc, lanes);
   r.tile = interp_fold_buffers(ctx, n, fold->x, tile);
   r.at = interp_fold_list(ctx, n);
   int status = interp_failed(ctx);
   if (r.acc && r.next && r.tile && r.at) {
-    bool tree = fold->associative && s->steps > LONG;
+    bool tree = fold->associative && s->steps > REDUCE_LONG;
     status = tree ? reduce_long(&r, *s, x, out, init) : reduce_slab_run(&r, s, x, out);
   }
   interp_fold_buffers_free(ctx, n, r.acc);

@@ -3,7 +3,7 @@
 #include "arrays.h"
 
 /* v as it would be with every dimension d at dims[d]: cut, or zeros behind what is there. */
-static interp_value *resized(interp_ctx *ctx, const interp_value *v, const int64_t *dims) {
+static interp_value *array_resized(interp_ctx *ctx, const interp_value *v, const int64_t *dims) {
   int64_t box[IR_MAX_RANK], to[IR_MAX_RANK], from[IR_MAX_RANK];
   interp_value *r = interp_array(ctx, v->dtype, v->rank, dims);
   if (!r) return NULL;
@@ -61,7 +61,7 @@ int interp_eval_reshape(interp_ctx *ctx, const ir_op *op, interp_value *const *o
     return *out ? 0 : interp_failed(ctx);
   }
   /* The result has no dynamic dimension to take the difference: it shows the whole bound, zeros where nothing is. */
-  interp_value *whole = resized(ctx, x, ir_operand_type(op, 0)->dims), *r = NULL;
+  interp_value *whole = array_resized(ctx, x, ir_operand_type(op, 0)->dims), *r = NULL;
   if (!whole) return interp_failed(ctx);
   int status = 0;
   if (whole->count != to->count)
@@ -117,7 +117,7 @@ int interp_eval_set_dimension_size(interp_ctx *ctx, const ir_op *op, interp_valu
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   if (!ir_dim_is_dynamic(op->type, d)) size = bound;
   dims[d] = size;
-  *out = size == x->dims[d] ? interp_retain(x) : resized(ctx, x, dims);
+  *out = size == x->dims[d] ? interp_retain(x) : array_resized(ctx, x, dims);
   return *out ? 0 : interp_failed(ctx);
 }
 
@@ -151,14 +151,14 @@ static uint8_t narrow_value(const base_dtype_info *f, unsigned bits) {
 }
 
 /* Dense bytes, narrow elements packed lowest bits first as the types' layouts say, into elements. */
-static void unpack_bits(const ir_type *to, uint8_t *out, int64_t n, const uint8_t *in) {
+static void bitcast_unpack(const ir_type *to, uint8_t *out, int64_t n, const uint8_t *in) {
   const base_dtype_info *f = base_dtype_of(to->dtype);
   int64_t bits = stored_bits(to);
   for (int64_t i = 0; i < n; i++)
     out[i] = narrow_value(f, bits >= 8 ? in[i] : (unsigned)in[i * bits / 8] >> (i * bits % 8));
 }
 
-static void pack_bits(const ir_type *from, uint8_t *out, int64_t n, const uint8_t *in) {
+static void bitcast_pack(const ir_type *from, uint8_t *out, int64_t n, const uint8_t *in) {
   int64_t bits = stored_bits(from);
   assert(bits < 8);
   memset(out, 0, (size_t)((n * bits + 7) / 8));
@@ -174,14 +174,14 @@ static int bitcast_store(interp_ctx *ctx, const ir_type *from, const interp_valu
   interp_strides(x->rank, x->dims, own);
   TRY(interp_strided_copy(ctx, base_dtype_bytes(x->dtype), x->rank, x->dims, packed ? scratch : stored, physical,
                           x->data, own));
-  if (packed) pack_bits(from, stored, x->count, scratch);
+  if (packed) bitcast_pack(from, stored, x->count, scratch);
   return 0;
 }
 
 static int bitcast_load(interp_ctx *ctx, const ir_type *to, interp_value *r, const uint8_t *stored, uint8_t *scratch) {
   int64_t own[IR_MAX_RANK], physical[IR_MAX_RANK];
   if (base_dtype_of(to->dtype)->bits < 8) {
-    unpack_bits(to, scratch, r->count, stored);
+    bitcast_unpack(to, scratch, r->count, stored);
     stored = scratch;
   }
   layout_strides(to, r->dims, physical);

@@ -87,7 +87,7 @@ static int scan_empty(scan_run *s) {
   for (uint32_t i = 0; i < s->n_outputs; i++) {
     const ir_type *t = ir_is_tuple(s->op->type) ? s->op->type->elements[i] : s->op->type;
     int64_t dims[IR_MAX_RANK];
-    memcpy(dims, t->dims, t->rank * sizeof *dims);
+    for (uint32_t d = 0; d < t->rank; d++) dims[d] = t->dims[d];
     dims[s->dim] = 0;
     if (!(s->results[i] = interp_array(s->ctx, t->dtype, t->rank, dims))) return interp_failed(s->ctx);
   }

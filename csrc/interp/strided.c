@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { TILE = 16, SHORT_ROW = 48, TICK_ELEMENTS = 1 << 16 };
+enum { STRIDED_TILE = 16, STRIDED_SHORT = 48, STRIDED_TICK = 1 << 16 };
 
 typedef struct strided_nest {
   size_t bytes;
@@ -66,7 +66,7 @@ void interp_fill(size_t bytes, void *to, int64_t n, const void *element) {
 }
 
 void interp_copy_row(size_t bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n) {
-  if (to_stride == 1 && from_stride == 1 && (size_t)n * bytes >= SHORT_ROW) {
+  if (to_stride == 1 && from_stride == 1 && (size_t)n * bytes >= STRIDED_SHORT) {
     memcpy(to, from, (size_t)n * bytes);
     return;
   }
@@ -188,10 +188,10 @@ static void nest_row(const strided_nest *s, char *to, const char *from) {
 static void nest_tiles(const strided_nest *s, char *to, const char *from) {
   uint32_t a = s->rank - 2, b = s->rank - 1;
   int64_t bytes = (int64_t)s->bytes;
-  for (int64_t i0 = 0; i0 < s->dims[a]; i0 += TILE) {
-    int64_t i1 = i0 + TILE < s->dims[a] ? i0 + TILE : s->dims[a];
-    for (int64_t j = 0; j < s->dims[b]; j += TILE) {
-      int64_t n = s->dims[b] - j < TILE ? s->dims[b] - j : TILE;
+  for (int64_t i0 = 0; i0 < s->dims[a]; i0 += STRIDED_TILE) {
+    int64_t i1 = i0 + STRIDED_TILE < s->dims[a] ? i0 + STRIDED_TILE : s->dims[a];
+    for (int64_t j = 0; j < s->dims[b]; j += STRIDED_TILE) {
+      int64_t n = s->dims[b] - j < STRIDED_TILE ? s->dims[b] - j : STRIDED_TILE;
       for (int64_t i = i0; i < i1; i++)
         interp_copy_row(s->bytes, to + (i * s->to[a] + j * s->to[b]) * bytes, s->to[b],
                         from + (i * s->from[a] + j * s->from[b]) * bytes, s->from[b], n);
@@ -210,7 +210,7 @@ static int nest_run(interp_ctx *ctx, const strided_nest *s, uint32_t outer, bool
     else
       nest_row(s, to, from);
     pending += inner;
-    if (pending >= TICK_ELEMENTS) {
+    if (pending >= STRIDED_TICK) {
       TRY(interp_tick(ctx, pending));
       pending = 0;
     }

@@ -153,7 +153,8 @@ bool ir_replace_uses(ir_op *from, ir_op *to) {
   return true;
 }
 
-static bool is_result(const ir_op *op) {
+/* For assertions. */
+static inline bool is_result(const ir_op *op) {
   for (uint32_t i = 0; i < op->parent->n_results; i++)
     if (op->parent->results[i].op == op) return true;
   return false;

@@ -145,7 +145,7 @@ char *ir_type_text(const ir_type *t, char *buf, size_t size) {
   ir_put_type(&out, t, false);
   size_t n = out.failed ? 0 : out.n;
   bool cut = n >= size;
-  if (cut) n = size - 4;
+  if (cut) n = size > 4 ? size - 4 : 0;
   if (n) memcpy(buf, out.s, n);
   memcpy(buf + n, cut ? "..." : "", cut ? 4 : 1);
   base_text_free(&out);

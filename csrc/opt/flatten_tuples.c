@@ -132,7 +132,7 @@ static ir_op *flat_new(flat_run *r, ir_opcode opcode, const ir_type *t, const ch
   return op;
 }
 
-static ir_op *flat_element(flat_run *r, ir_op *tuple, uint32_t index) {
+static ir_op *flat_make_element(flat_run *r, ir_op *tuple, uint32_t index) {
   assert(ir_is_tuple(tuple->type) && index < tuple->type->n_elements);
   ir_op *op = flat_new(r, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[index], "get-tuple-element", 1, tuple->next,
                        tuple->parent);
@@ -167,7 +167,7 @@ static bool flat_leaves_of_tuple(flat_run *r, ir_op *op, flat_leaves *out) {
 static bool flat_leaves_of_producer(flat_run *r, ir_op *op, flat_leaves *out) {
   for (uint32_t i = 0; i < op->type->n_elements; i++) {
     if (flat_count(r, op->type->elements[i]) == 0) continue;
-    ir_op *element = flat_element(r, op, i);
+    ir_op *element = flat_make_element(r, op, i);
     if (!element) return false;
     if (!ir_is_tuple(element->type)) {
       out->items[out->n++] = element;
@@ -359,7 +359,7 @@ static void flat_sweep_new(flat_run *r, ir_computation *c) {
   }
 }
 
-static int flat_computation(flat_run *r, ir_computation *c) {
+static int flat_rewrite(flat_run *r, ir_computation *c) {
   uint32_t n = 0;
   ir_op **order = opt_op_order(c, &r->facts.arena, &n);
   if (!order) return flat_oom(r);
@@ -399,7 +399,7 @@ static int flat_all(flat_run *r) {
   r->tuple_of = base_arena_zalloc(arena, ids * sizeof *r->tuple_of);
   if (!r->set_of || !r->rigid || !r->was || !r->leaves || !r->tuple_of) return flat_oom(r);
   flat_find_rigid(r);
-  for (uint32_t i = 0; i < r->facts.n_order; i++) TRY(flat_computation(r, r->facts.order[i]));
+  for (uint32_t i = 0; i < r->facts.n_order; i++) TRY(flat_rewrite(r, r->facts.order[i]));
   return 0;
 }
 

@@ -230,7 +230,7 @@ static PyObject *instruction_control(PyObject *self, void *unused) {
   return list;
 }
 
-/* --- attributes: text, by key; xlac.module.Attributes makes a mapping of these --- */
+/* --- attributes: text, by key; xlac.attributes.Attributes makes a mapping of these --- */
 
 static PyObject *instruction_attr_keys(PyObject *self, PyObject *unused) {
   (void)unused;
@@ -278,7 +278,7 @@ static int instruction_set_named_attr(PyObject *self, PyObject *value, void *key
 
 static PyObject *instruction_attributes(PyObject *self, void *unused) {
   (void)unused;
-  return py_delegate("xlac.module", "Attributes", self, NULL, NULL);
+  return py_delegate("xlac.attributes", "Attributes", self, NULL, NULL);
 }
 
 static PyObject *instruction_constant(PyObject *self, void *unused) {

@@ -25,19 +25,21 @@ static xlac_module *handle(PyObject *self) { return ((py_module *)self)->m; }
 /* --- making --- */
 
 PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"text", "format", "allow_unregistered", "max_depth", NULL};
+  static char *names[] = {"text", "format", "allow_unregistered", "documented_forms", "max_depth", NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *object, *holder;
   const char *format = "hlo", *text;
-  int allow_unregistered = 0;
+  int allow_unregistered = 0, documented_forms = 0;
   unsigned max_depth = 0;
   Py_ssize_t n;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$spI:parse", names, &object, &format, &allow_unregistered, &max_depth))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered,
+                                   &documented_forms, &max_depth))
     return NULL;
   if (strcmp(format, "hlo") != 0 && strcmp(format, "auto") != 0)
     return py_raise_argument(st, "format '%.40s' is unknown: this version reads 'hlo'", format);
   if (py_source(object, &holder, &text, &n) < 0) return NULL;
-  xlac_parse_options options = {.max_depth = max_depth, .allow_unregistered = allow_unregistered != 0};
+  xlac_parse_options options = {.max_depth = max_depth, .allow_unregistered = allow_unregistered != 0,
+                                .documented_forms = documented_forms != 0};
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;

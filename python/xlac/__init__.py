@@ -18,8 +18,11 @@ __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "I
 FORMATS = ("auto", "hlo")
 
 
-def parse(src, *, format="auto", allow_unregistered=False):
+def parse(src, *, format="auto", allow_unregistered=False, documented_forms=False):
     """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo"; "auto" recognises it.
+
+    `documented_forms` also reads what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses: the short
+    input_output_alias, flat async shapes, atan, shuffle and collective-reduce.
 
     Raises ParseError with the line and column of what is wrong. The module is not verified yet: call verify()."""
     if isinstance(src, _os.PathLike):
@@ -27,7 +30,8 @@ def parse(src, *, format="auto", allow_unregistered=False):
             src = file.read()
     if format not in FORMATS:
         raise Error(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", 503)
-    return _core.parse(src, format="hlo", allow_unregistered=allow_unregistered)
+    return _core.parse(src, format="hlo", allow_unregistered=allow_unregistered,
+                       documented_forms=documented_forms)
 
 
 def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None):

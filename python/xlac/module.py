@@ -32,3 +32,13 @@ def run(module, pipeline, *, after=None, verify_each=False):
     """Runs the passes of a pipeline such as "dce,cse{...}" on a copy, and returns the copy. `after(name, module)` is called
     after each pass with the state it left."""
     return _core.run_pipeline(module, pipeline, after=after, verify_each=verify_each)
+
+
+def add(computation, opcode, *operands, type=None, name=None, **attributes):
+    """Appends an op to a computation. Attributes are keyword arguments, written as text or as Python values; `type` is the
+    result's, as text, and inferred when it is left out."""
+    from .attributes import name_of, to_text
+
+    keys = [(name_of(keyword), value) for keyword, value in attributes.items() if value is not None]
+    texts = [(key, to_text(key, value)) for key, value in keys]
+    return computation._create(getattr(opcode, "value", opcode), list(operands), texts, type, name)

@@ -10,30 +10,12 @@ from hypothesis import strategies as st
 
 FLOATS, INTS = ("f32", "f64"), ("s32", "u32", "s8", "u16", "s64")
 NUMPY = {"f32": "f4", "f64": "f8", "s32": "i4", "u32": "u4", "s8": "i1", "u16": "u2", "s64": "i8", "pred": "?", "c64": "c8"}
-HELPERS = """
-add_{t} {{
-  a = {t}[] parameter(0)
-  b = {t}[] parameter(1)
-  ROOT r = {t}[] add(a, b)
-}}
-
-max_{t} {{
-  a = {t}[] parameter(0)
-  b = {t}[] parameter(1)
-  ROOT r = {t}[] maximum(a, b)
-}}
-
-lt_{t} {{
-  a = {t}[] parameter(0)
-  b = {t}[] parameter(1)
-  ROOT r = pred[] compare(a, b), direction=LT
-}}
-
-double_{t} {{
-  a = {t}[] parameter(0)
-  ROOT r = {t}[] add(a, a)
-}}
-"""
+HELPERS = {
+    "add": "{t}[] parameter(0)\n  b = {t}[] parameter(1)\n  ROOT r = {t}[] add(a, b)",
+    "max": "{t}[] parameter(0)\n  b = {t}[] parameter(1)\n  ROOT r = {t}[] maximum(a, b)",
+    "lt": "{t}[] parameter(0)\n  b = {t}[] parameter(1)\n  ROOT r = pred[] compare(a, b), direction=LT",
+    "double": "{t}[] parameter(0)\n  ROOT r = {t}[] add(a, a)",
+}
 
 
 @dataclasses.dataclass
@@ -54,7 +36,7 @@ class Module:
 
     def __init__(self, draw, ops):
         self.draw, self.lines, self.values, self.extra, self.args = draw, [], [], [], []
-        self.types = set()
+        self.helpers = set()
         for _ in range(draw(st.integers(3, 6))):
             self.parameter()
         while len(self.lines) < ops:
@@ -70,7 +52,6 @@ class Module:
         value = Value(f"v{len(self.lines)}", dtype, tuple(dims), bound, exact)
         self.lines.append(f"  {value.name} = {value.type} {op}{', ' + attrs if attrs else ''}")
         self.values.append(value)
-        self.types.add(dtype)
         return value
 
     def parameter(self):
@@ -86,7 +67,12 @@ class Module:
         self.args.append(np.asarray(array))
 
     def constant(self, dtype, number):
-        return self.emit(dtype, (), f"constant({number})", abs(number), True)
+        return self.emit(dtype, (), f"constant({number})", abs(float(number)), True)
+
+    def helper(self, name, dtype):
+        """The name of a small computation; only those asked for are printed, because XLA's print moves uncalled ones about."""
+        self.helpers.add((name, dtype))
+        return f"{name}_{dtype}"
 
     # --- families ---
 
@@ -114,7 +100,7 @@ class Module:
             self.emit(v.dtype, v.dims, f"{op}({v.name})", v.bound + 1, True)
 
     def binary(self):
-        a = self.pick(lambda v: v.bound <= 1e3 or v.dtype in INTS)
+        a = self.pick(lambda v: v.dtype != "c64" and (v.bound <= 1e3 or v.dtype in INTS))
         b = a and self.pick(lambda v: v.type == a.type and (v.bound <= 1e3 or v.dtype in INTS))
         if b is None:
             return
@@ -236,10 +222,12 @@ class Module:
             return
         d = self.draw(st.integers(0, len(v.dims) - 1))
         op = self.draw(st.sampled_from(["add", "max"]))
-        init = self.constant(v.dtype, 0)
+        # An init that is no identity may count once or several times, or not at all: XLA drops it for dimensions of size 1.
+        lowest = "-inf" if v.dtype in FLOATS else np.iinfo(NUMPY[v.dtype]).min
+        init = self.constant(v.dtype, 0 if op == "add" else lowest)
         self.emit(v.dtype, v.dims[:d] + v.dims[d + 1:], f"reduce({v.name}, {init.name})",
                   v.bound * (v.dims[d] if op == "add" else 1), v.exact and (op == "max" or v.dtype in INTS),
-                  f"dimensions={{{d}}}, to_apply={op}_{v.dtype}")
+                  f"dimensions={{{d}}}, to_apply={self.helper(op, v.dtype)}")
 
     def reduce_window(self):
         v = self.pick(lambda v: len(v.dims) == 2 and v.dtype in FLOATS + INTS and (v.bound < 1e4 or v.dtype in INTS))
@@ -249,7 +237,7 @@ class Module:
         dims = [n - s + 1 for n, s in zip(v.dims, size)]
         init = self.constant(v.dtype, 0)
         self.emit(v.dtype, dims, f"reduce-window({v.name}, {init.name})", v.bound * size[0] * size[1],
-                  v.exact and v.dtype in INTS, f"window={{size={size[0]}x{size[1]}}}, to_apply=add_{v.dtype}")
+                  v.exact and v.dtype in INTS, f"window={{size={size[0]}x{size[1]}}}, to_apply={self.helper('add', v.dtype)}")
 
     def dot(self):
         a = self.pick(lambda v: len(v.dims) == 2 and v.dtype in FLOATS + ("s32",) and (v.bound < 100 or v.dtype in INTS))
@@ -284,7 +272,7 @@ class Module:
             self.emit(v.dtype, v.dims, f"scatter({v.name}, {i.name}, {u.name})", v.bound + u.bound * i.dims[0],
                       v.exact and u.exact and v.dtype in INTS,
                       f"update_window_dims={{}}, inserted_window_dims={{0}}, scatter_dims_to_operand_dims={{0}}, "
-                      f"index_vector_dim=1, to_apply=add_{v.dtype}")
+                      f"index_vector_dim=1, to_apply={self.helper('add', v.dtype)}")
 
     def dynamic(self):
         v = self.pick(lambda v: len(v.dims) == 1)
@@ -304,18 +292,19 @@ class Module:
         if v:
             d = self.draw(st.integers(0, len(v.dims) - 1))
             self.emit(v.dtype, v.dims, f"sort({v.name})", v.bound, True, f"dimensions={{{d}}}, is_stable=true, "
-                      f"to_apply=lt_{v.dtype}")
+                      f"to_apply={self.helper('lt', v.dtype)}")
 
     def call(self):
         v = self.pick(lambda v: v.dtype in FLOATS + INTS and (v.bound < 1e4 or v.dtype in INTS))
         if not v:
             return
-        name = f"callee_{len(self.extra)}"
-        self.extra.append(f"{name} {{\n  p = {v.type} parameter(0)\n  ROOT r = {v.type} add(p, p)\n}}")
         op = self.draw(st.sampled_from(["call", "map"]))
-        attrs = f"to_apply={name}"
-        if op == "map":
-            attrs = f"dimensions={{{','.join(map(str, range(len(v.dims))))}}}, to_apply=double_{v.dtype}"
+        if op == "call":
+            name = f"callee_{len(self.extra)}"
+            self.extra.append(f"{name} {{\n  p = {v.type} parameter(0)\n  ROOT r = {v.type} add(p, p)\n}}")
+            attrs = f"to_apply={name}"
+        else:
+            attrs = f"dimensions={{{','.join(map(str, range(len(v.dims))))}}}, to_apply={self.helper('double', v.dtype)}"
         self.emit(v.dtype, v.dims, f"{op}({v.name})", v.bound * 2, v.exact, attrs)
 
     def conditional(self):
@@ -358,7 +347,7 @@ class Module:
 
     def text(self):
         outputs = [v for v in self.values if v.dtype != "c64"][-8:]
-        helpers = [HELPERS.format(t=t).strip() for t in sorted(self.types - {"pred", "c64"})]
+        helpers = [f"{n}_{t} {{\n  a = {HELPERS[n].format(t=t)}\n}}" for n, t in sorted(self.helpers)]
         result = ", ".join(v.type for v in outputs)
         root = f"  ROOT out = ({result}) tuple({', '.join(v.name for v in outputs)})"
         body = "\n".join(["HloModule random", "", *("\n".join([h, ""]) for h in helpers + self.extra), "ENTRY main {",
@@ -367,7 +356,7 @@ class Module:
 
 
 FAMILIES = [name for name, f in vars(Module).items()
-            if callable(f) and not name.startswith("_") and name not in ("pick", "emit", "constant", "parameter", "text")]
+            if callable(f) and not name.startswith("_") and name not in ("pick", "emit", "constant", "parameter", "helper", "text")]
 
 
 @st.composite

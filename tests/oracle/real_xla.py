@@ -28,6 +28,13 @@ def run(text, *args):
     return [np.asarray(r[0]) for r in compiled(text).execute_sharded(buffers).disassemble_into_single_device_arrays()]
 
 
+def printed(text):
+    """XLA's own print of it, large constants included."""
+    options = hlo.HloPrintOptions()
+    options.print_large_constants = True
+    return hlo.hlo_module_from_text(text).to_string(options)
+
+
 def leaves(result):
     """The leaves of what xlac.interpret gives, depth first."""
     if isinstance(result, (tuple, list)):

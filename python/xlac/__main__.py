@@ -1,0 +1,6 @@
+"""python -m xlac"""
+import sys
+
+from .cli import main
+
+sys.exit(main())

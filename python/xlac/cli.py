@@ -1,0 +1,348 @@
+"""The command line: xlac COMMAND ... Exit status 0 means success, 1 that xlac refused or found a difference, 2 a wrong command
+line, 130 Ctrl-C."""
+import argparse
+import os
+import sys
+import time
+
+from . import _core, diagnostics
+from .errors import Error
+
+PROGRESS_AFTER = 1.0  # seconds
+
+
+class Program:
+    """A file of HLO text, and the module in it."""
+
+    def __init__(self, path):
+        self.path = "<stdin>" if path == "-" else path
+        self.source = b""
+        if path == "-":
+            self.source = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as file:
+                self.source = file.read()
+        self.module = None
+
+    def parse(self):
+        self.module = _core.parse(self.source)
+        return self.module
+
+
+class Failure(Exception):
+    """Something was refused, and said why on stderr: exit with status 1."""
+
+
+class Progress:
+    """Seconds run so far, on the last line of a terminal."""
+
+    def __init__(self, what):
+        self.what, self.shown = what, False
+        self.live = sys.stderr.isatty()
+
+    def __call__(self, seconds):
+        if self.live and seconds > PROGRESS_AFTER:
+            self.shown = True
+            sys.stderr.write(f"\r{self.what} ... {seconds:.1f} s")
+            sys.stderr.flush()
+
+    def done(self):
+        if self.shown:
+            sys.stderr.write("\r" + " " * 60 + "\r")
+
+
+def say(text):
+    print(text, file=sys.stderr)
+
+
+def complain(error, program):
+    colour = diagnostics.wants_colour(sys.stderr)
+    say(diagnostics.describe(error, program.path if program else "xlac", program.source if program else b"", colour))
+
+
+def write(text, path):
+    """To a file, or to standard output ("-"); bytes that are no UTF-8 go out as they came in."""
+    raw = text.encode("utf-8", "surrogateescape")
+    if path in (None, "-"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+    else:
+        with open(path, "wb") as file:
+            file.write(raw)
+
+
+# --- commands: each takes the parsed arguments; a Program is kept in `args.program` for messages ---
+
+def opened(args, path):
+    args.program = None
+    args.program = Program(path)
+    return args.program.parse()
+
+
+def verify(args):
+    failed = 0
+    for path in args.files:
+        started = time.perf_counter()
+        try:
+            module = opened(args, path)
+            module.verify(xla_compat=args.xla_compat)
+        except Error as error:
+            complain(error, args.program)
+            failed += 1
+            continue
+        stats = module.stats()
+        if not args.quiet:
+            print(f"{args.program.path}: ok: {stats['ops']} ops in {stats['computations']} computations, "
+                  f"{1e3 * (time.perf_counter() - started):.1f} ms")
+    if failed:
+        raise Failure
+
+
+def print_options(args):
+    return {"mode": args.mode, "elide_large_constants": args.elide, "operand_shapes": args.operand_shapes,
+            "metadata": not args.no_metadata, "ids": not args.no_ids}
+
+
+def translate(args):
+    write(opened(args, args.file).to_text(**print_options(args)), args.output)
+
+
+def list_passes():
+    for name, row in _core.pass_table().items():
+        print(f"{name:<20} {row['doc']}")
+        for option, doc in row["options"].items():
+            print(f"{'':<20}   {option}: {doc}")
+
+
+def opt(args):
+    if args.list_passes:
+        return list_passes()
+    if args.file is None or args.passes is None:
+        raise Error("opt needs a file and --passes", 503, hint="xlac opt --list-passes shows the passes")
+    module = opened(args, args.file)
+
+    def dump(name, state):
+        say(f"// -----// HLO after {name} //----- //\n{state.to_text(**print_options(args))}")
+
+    result = module.run(args.passes, after=dump if args.print_after_all else None, verify_each=args.verify_each)
+    if args.stats:
+        before, after = module.stats(), result.stats()
+        say(f"{before['ops']} ops in {before['computations']} computations -> {after['ops']} in {after['computations']}")
+    write(result.to_text(**print_options(args)), args.output)
+
+
+def gather_arguments(args, parameters, seed):
+    from . import values
+
+    if args.input:
+        return values.read_inputs(args.input, parameters)
+    if parameters and not args.random_init_input_literals:
+        say(f"note: no --input given; drawing {len(parameters)} random inputs with --seed={seed}")
+    return values.draw_inputs(parameters, seed)
+
+
+def run_once(args, module, seed):
+    from . import values
+
+    arguments = gather_arguments(args, module.entry.parameters, seed)
+    if args.print_literals:
+        print(values.as_text(tuple(arguments), whole=True).replace("result_", "argument_"))
+    progress = Progress(f"interpreting {module.name}")
+    started = time.perf_counter()
+    try:
+        result = _core.interpret(module, *arguments, seed=seed, replica=args.replica, partition=args.partition,
+                                 progress=progress)
+    finally:
+        progress.done()
+    if args.time:
+        say(f"run: {1e3 * (time.perf_counter() - started):.3f} ms")
+    return result
+
+
+def check_expected(args, result):
+    from . import values
+
+    if args.expected is None:
+        return
+    root = args.program.module.entry.root
+    wanted = values.load(args.expected.removeprefix("@"))
+    if isinstance(root.dtype, str):
+        wanted = [values.as_type(a, root.dtype) for a in wanted]
+    found = values.compare(result, wanted, args.rel_error_bound, args.abs_error_bound)
+    for sentence in found:
+        say(f"{args.program.path}: mismatch: {sentence}")
+    if found:
+        raise Failure
+    say(f"{args.program.path}: the result is as expected")
+
+
+def run(args):
+    from . import values
+
+    module = opened(args, args.file)
+    if args.passes:
+        module = module.run(args.passes)
+    for iteration in range(args.iterations):
+        result = run_once(args, module, args.seed + iteration)
+        check_expected(args, result)
+    if args.output not in (None, "-"):
+        values.save(args.output.removeprefix("@"), result)
+    elif args.expected is None or args.output == "-" or args.print_literals:
+        print(values.as_text(result, whole=args.print_literals))
+
+
+def draw(args):
+    module = opened(args, args.file)
+    if args.format == "dot" or (args.format is None and str(args.output).endswith((".dot", ".gv"))):
+        return write(module.to_dot(), args.output)
+    from .draw import page
+
+    write(page(module), args.output)
+
+
+def demo(args):
+    from .demo import main as show
+
+    if not show():
+        raise Failure
+
+
+def ops(args):
+    for row in _core.opcode_table():
+        if args.name in (None, row["name"]):
+            arity = "any" if row["arity"] < 0 else row["arity"]
+            print(f"{row['name']:<28} {arity!s:>3}  {row['doc']}")
+            for key, kind, required in row["attrs"] if args.name else ():
+                print(f"    {key}: {kind}{', required' if required else ''}")
+    if args.name and args.name not in {row["name"] for row in _core.opcode_table()}:
+        raise Error(f"there is no op {args.name!r}", 101)
+
+
+def errors(args):
+    table = _core.error_table()
+    wanted = args.code and int("".join(c for c in args.code if c.isdigit()) or 0)
+    if args.code and wanted not in table:
+        raise Error(f"there is no error code {args.code!r}", 503)
+    for code, (name, title) in table.items():
+        if wanted in (None, code):
+            print(f"XLAC-E{code:04d} {name:<20} {title}")
+
+
+# --- the command line itself ---
+
+def flag(parser, name, *more, **kwargs):
+    """A flag that is known with dashes, as in hlo-opt, and with underscores, as in run_hlo_module."""
+    spellings = {name, name.replace("_", "-"), name[:2] + name[2:].replace("-", "_")}
+    parser.add_argument(*more, *sorted(spellings), dest=name[2:].replace("-", "_"), **kwargs)
+
+
+def add_print_flags(parser):
+    flag(parser, "--mode", choices=("default", "short", "canonical", "fingerprint"), default="default",
+         help="how to print, as XLA's HloPrintOptions of these names")
+    flag(parser, "--elide", action="store_true", help="print {...} for large constants")
+    flag(parser, "--operand-shapes", action="store_true", help="print the operands' shapes too")
+    flag(parser, "--no-metadata", action="store_true", help="leave metadata out")
+    flag(parser, "--no-ids", action="store_true", help="leave the numbers out of names")
+    add_output(parser, "the output file; - is standard output")
+
+
+def add_output(parser, text):
+    parser.add_argument("-o", "--o", "--output", "--output-file", dest="output", metavar="FILE", help=text)
+
+
+def add_run(commands):
+    p = commands.add_parser("run", help="interpret a program", description="""Runs the entry computation in the reference
+        interpreter. Inputs come from --input, one or more per program, or are drawn at random.""")
+    p.add_argument("file", help="HLO text; - is standard input")
+    p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="""the next
+        arguments: a .npy or .npz file, JSON such as [[1,2],[3,4]], or a shape and numbers such as 2x2xf32=1 2 3 4""")
+    flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
+    flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs and of rng")
+    add_output(p, "a .npz or .npy file for the result; - prints it")
+    p.add_argument("--expected", "--expected_output", metavar="FILE", help="a .npz or .npy file to compare the result with")
+    flag(p, "--rel-error-bound", type=float, default=1e-5, help="relative difference allowed (default 1e-5)")
+    flag(p, "--abs-error-bound", type=float, default=1e-6, help="absolute difference allowed (default 1e-6)")
+    flag(p, "--print-literals", action="store_true", help="print inputs and results, all of their elements")
+    flag(p, "--iterations", type=int, default=1, help="run so many times, each with other random inputs")
+    flag(p, "--passes", help="run these passes first")
+    flag(p, "--replica", type=int, default=0, help="what replica-id gives")
+    flag(p, "--partition", type=int, default=0, help="what partition-id gives")
+    flag(p, "--time", action="store_true", help="print how long the run took")
+    p.set_defaults(command=run)
+
+
+def add_opt(commands):
+    p = commands.add_parser("opt", help="run passes", description="Runs a pipeline of passes and prints the program.")
+    p.add_argument("file", nargs="?", help="HLO text; - is standard input")
+    flag(p, "--passes", metavar="LIST", help="such as dce,constant-folding{max-elements=1000}")
+    flag(p, "--print-after-all", action="store_true", help="print the program to stderr after each pass")
+    flag(p, "--verify-each", action="store_true", help="verify after each pass")
+    flag(p, "--list-passes", action="store_true", help="print the passes and their options")
+    flag(p, "--stats", action="store_true", help="print the number of ops before and after")
+    add_print_flags(p)
+    p.set_defaults(command=opt)
+
+
+def add_simple(commands):
+    p = commands.add_parser("verify", help="check programs", description="Parses and verifies HLO programs.")
+    p.add_argument("files", nargs="+", metavar="file", help="HLO text; - is standard input")
+    flag(p, "--xla-compat", action="store_true", help="accept what XLA accepts against its own documentation")
+    p.add_argument("-q", "--quiet", action="store_true", help="print nothing for programs that are fine")
+    p.set_defaults(command=verify)
+    p = commands.add_parser("translate", help="parse and print", description="Parses a program and prints it.")
+    p.add_argument("file", help="HLO text; - is standard input")
+    add_print_flags(p)
+    p.set_defaults(command=translate)
+    p = commands.add_parser("draw", help="draw a program", description="Draws a program as HTML with SVG, or for Graphviz.")
+    p.add_argument("file", help="HLO text; - is standard input")
+    flag(p, "--format", choices=("html", "dot"), help="default: by the output's name, else html")
+    add_output(p, "the output file; - is standard output")
+    p.set_defaults(command=draw)
+    p = commands.add_parser("demo", help="show a real program at work")
+    p.set_defaults(command=demo)
+    p = commands.add_parser("ops", help="list the ops, or show one")
+    p.add_argument("name", nargs="?", help="such as dot")
+    p.set_defaults(command=ops)
+    p = commands.add_parser("errors", help="list the error codes, or show one")
+    p.add_argument("code", nargs="?", help="such as XLAC-E0201")
+    p.set_defaults(command=errors)
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(prog="xlac", description="Reads, verifies, prints, optimises and interprets XLA programs.")
+    parser.add_argument("--version", action="version", version=f"xlac {_core.version()}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    add_run(commands)
+    add_opt(commands)
+    add_simple(commands)
+    return parser
+
+
+def attempt(args):
+    args.program = None
+    try:
+        args.command(args)
+        sys.stdout.flush()
+        return 0
+    except Failure:
+        return 1
+    except Error as error:
+        complain(error, args.program)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has left
+        return 1
+    except OSError as error:
+        say(f"xlac: error: {error.filename or 'input or output'}: {error.strerror or error}")
+        return 1
+
+
+def main(argv=None):
+    """Runs the command line `argv` (by default the process's) and returns the exit status."""
+    args = make_parser().parse_args(argv)
+    try:
+        return attempt(args)
+    except KeyboardInterrupt:
+        say("\nxlac: interrupted")
+        return 130
