@@ -46,11 +46,12 @@ def test_what_leniency_accepts_stays_unverified():
 
 
 def test_every_rule_of_the_op_table_has_a_case():
-    rules = set(re.findall(r"VERIFY\((\w+)\)", (ROOT / "csrc/ir/ops.def").read_text())) - {"x"}
-    opcodes = {}
-    for code, name, rest in re.findall(r'^OP\((\w+), "([^"]+)",(.*?)(?=^OP\(|\Z)', (ROOT / "csrc/ir/ops.def").read_text(), re.S | re.M):
-        for rule in re.findall(r"VERIFY\((\w+)\)", rest):
-            opcodes.setdefault(rule, set()).add(name)
+    opcodes = {}  # by rule; opcodes of newer XLA can't be written in the cases
+    table = (ROOT / "csrc/ir/ops.def").read_text()
+    for name, row in re.findall(r'^OP\(\w+, "([^"]+)",(.*?)(?=^OP\(|\Z)', table, re.S | re.M):
+        if "IR_NEWER" not in row:
+            for rule in re.findall(r"VERIFY\((\w+)\)", row):
+                opcodes.setdefault(rule, set()).add(name)
     texts = "\n".join(c.text for c in CASES)
-    missing = sorted(r for r in rules if not any(f" {name}(" in texts for name in opcodes[r]))
-    assert not missing, f"no case for the rules of {missing}"
+    missing = sorted(rule for rule, names in opcodes.items() if not any(f" {name}(" in texts for name in names))
+    assert len(opcodes) > 30 and not missing, f"no case for the rules of {missing}"
