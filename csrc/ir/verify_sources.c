@@ -46,7 +46,7 @@ IR_VERIFY(rng) {
   TRY(ir_check_tensor(op, 1, &b, err));
   bool same = ir_is_tensor(op->type) && ir_is_scalar(a) && ir_is_scalar(b) && a->dtype == b->dtype;
   bool result_fits = same && (a->dtype == op->type->dtype ||
-                              (options->xla_compat && ir_same_dtype_or_float(a->dtype, op->type->dtype)));
+                              (options->mixed_floats && ir_same_dtype_or_float(a->dtype, op->type->dtype)));
   if (!result_fits)
     return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes two scalars of the result's element type, but gets %s and %s for %s",
                           IR_SHOW(a), IR_SHOW(b), IR_SHOW(op->type));
