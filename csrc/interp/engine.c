@@ -174,5 +174,6 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
 }
 
 void interp_end(interp_ctx *ctx) {
+  interp_heap_close(ctx->heap);
   base_arena_free(&ctx->arena);
 }
