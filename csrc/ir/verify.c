@@ -53,18 +53,18 @@ static int check_declared_type(const ir_op *op, const ir_type *inferred, const i
                         IR_SHOW(op->type), IR_SHOW(inferred));
 }
 
-static bool has_unbounded(const ir_type *t) {
+static bool is_unbounded_anywhere(const ir_type *t) {
   if (!t->has_dynamic) return false;
   for (uint32_t i = 0; ir_is_tensor(t) && i < t->rank; i++)
     if (t->dims[i] == IR_UNBOUNDED) return true;
   for (uint32_t i = 0; i < t->n_elements; i++)
-    if (has_unbounded(t->elements[i])) return true;
+    if (is_unbounded_anywhere(t->elements[i])) return true;
   return false;
 }
 
 static int check_result_type(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_stamp(op, ir_verify_layouts(op->type, err), err));
-  if (has_unbounded(op->type))
+  if (is_unbounded_anywhere(op->type))
     return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "has the type %s; HLO has bounded dimensions only", IR_SHOW(op->type));
   TRY(ir_check_stamp(op, ir_check_op(op, err), err));
   xlac_error local = {0};
@@ -98,14 +98,14 @@ static int verify_op(ir_module *m, const ir_op *op, const ir_verify_options *opt
 int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   static const ir_verify_options strict = {0};
   if (!options) options = &strict;
-  if (m->verified) return 0;
+  ir_verified level = options->xla_compat ? IR_VERIFIED_LENIENTLY : IR_VERIFIED;
+  if (m->verified >= level) return 0;
   TRY(ir_verify_structure(m, err));
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) TRY(verify_op(m, op, options, err));
   }
   TRY(ir_verify_aliases(m, options, err));
   TRY(ir_verify_together(m, options, err));
-  /* A module that needed leniency stays unverified, so that a strict call still looks. */
-  m->verified = !options->xla_compat;
+  m->verified = (uint8_t)level;
   return 0;
 }

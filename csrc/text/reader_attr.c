@@ -127,76 +127,10 @@ int text_check_required(text_reader *r, const text_attr_scope *s, const char *at
 
 /* --- words --- */
 
-static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
-static const char *const compare_types[] = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED", NULL};
-static const char *const distributions[] = {"rng_uniform", "rng_normal", "rng_invalid", NULL};
-static const char *const rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
-static const char *const dot_algorithms[] = {"unset",
-                                             "dot_any_f8_any_f8_f32",
-                                             "dot_any_f8_any_f8_f32_fast_accum",
-                                             "dot_any_f8_any_f8_any",
-                                             "dot_any_f8_any_f8_any_fast_accum",
-                                             "dot_f16_f16_f16",
-                                             "dot_f16_f16_f32",
-                                             "dot_bf16_bf16_bf16",
-                                             "dot_bf16_bf16_f32",
-                                             "dot_bf16_bf16_f32_x3",
-                                             "dot_bf16_bf16_f32_x6",
-                                             "dot_bf16_bf16_f32_x9",
-                                             "dot_tf32_tf32_f32",
-                                             "dot_tf32_tf32_f32_x3",
-                                             "dot_f32_f32_f32",
-                                             "dot_f64_f64_f64",
-                                             NULL};
-static const char *const fft_types[] = {"FFT", "IFFT", "RFFT", "IRFFT", NULL};
-static const char *const padding_types[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME", NULL};
-static const char *const schedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST", NULL};
-static const char *const api_versions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                           "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI", NULL};
-static const char *const fusion_kinds[] = {"kLoop", "kInput", "kOutput", "kCustom", NULL};
-static const char *const precisions[] = {"default", "high", "highest", "packed_nibble", NULL};
-static const char *const transposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID", NULL};
-static const char *const convolution_kinds[] = {"unset", "fprop", "wgrad", "dgrad", NULL};
-static const char *const truths[] = {"true", "false", NULL};
-
-/* The words attribute `key` may have; NULL: any. */
-static const char *const *words_of(ir_attr_key key, unsigned opcode) {
-  switch (key) {
-    case IR_ATTR_DIRECTION:
-      return directions;
-    case IR_ATTR_TYPE:
-      return compare_types;
-    case IR_ATTR_DISTRIBUTION:
-      return distributions;
-    case IR_ATTR_ALGORITHM:
-      return opcode == IR_OP_RNG_BIT_GENERATOR ? rng_algorithms : dot_algorithms;
-    case IR_ATTR_FFT_TYPE:
-      return fft_types;
-    case IR_ATTR_PADDING_TYPE:
-      return padding_types;
-    case IR_ATTR_SCHEDULE:
-      return schedules;
-    case IR_ATTR_API_VERSION:
-      return api_versions;
-    case IR_ATTR_KIND:
-      return fusion_kinds;
-    case IR_ATTR_OPERAND_PRECISION:
-      return precisions;
-    case IR_ATTR_TRANSPOSE_A:
-      return transposes;
-    case IR_ATTR_CONVOLUTION_KIND:
-      return convolution_kinds;
-    case IR_ATTR_IS_ASSOCIATIVE:
-      return truths;
-    default:
-      return NULL;
-  }
-}
-
 int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_istr **out) {
   const char *p = r->lx.p, *e = text_name_end(p);
   size_t n = (size_t)(e - p);
-  const char *const *words = words_of(key, opcode);
+  const char *const *words = ir_attr_words(opcode, key);
   if (!text_is(*p, TEXT_ALPHA)) return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "a word");
   bool known = !words;
   char all[240] = "";
