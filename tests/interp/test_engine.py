@@ -130,6 +130,20 @@ def test_loop_state_is_not_copied():
     np.testing.assert_array_equal(out[1][:2000], np.arange(2000))
 
 
+def test_loop_state_is_not_copied_by_a_call():
+    n = 4_000_000
+    text = LOOP.format(n=n, trips=2000, results="z, y")
+    update = "  z = s32[4000000] dynamic-update-slice(x, u, i)\n"
+    assert update in text
+    callee = (f"update {{\n  x = s32[{n}] parameter(0)\n  u = s32[1] parameter(1)\n  i = s32[] parameter(2)\n"
+              f"  ROOT z = s32[{n}] dynamic-update-slice(x, u, i)\n}}\n\nbody {{")
+    text = text.replace(update, f"  z = s32[{n}] call(x, u, i), to_apply=update\n").replace("body {", callee)
+    start = time.perf_counter()
+    out = run(text, np.zeros(n, np.int32))
+    assert time.perf_counter() - start < 4
+    np.testing.assert_array_equal(out[1][:2000], np.arange(2000))
+
+
 def test_nested_calls_have_a_limit():
     def nested(n):
         text = "HloModule m\n\ncall0 {\n  p = f32[] parameter(0)\n  ROOT r = f32[] negate(p)\n}\n\n"
@@ -156,8 +170,8 @@ def test_running_out_of_memory_is_an_error():
     assert caught.value.op == "big"
 
 
-@pytest.mark.parametrize("args,what", [((), "parameters"), ((X, X), "parameters"), ((X.astype(np.float64),), "f64"),
-                                       ((X.T,), r"3,2"), ((X[0],), r"\[3\]"), (((X,),), "parameter 0")])
+@pytest.mark.parametrize("args,what", [((), "argument"), ((X, X), "argument"), ((X.astype(np.float64),), "f64"),
+                                       ((X.T,), r"3,2"), ((X[0],), r"\[3\]"), (((X,),), "argument 0|tuple")])
 def test_wrong_arguments_are_refused(args, what):
     with pytest.raises((xlac.Error, TypeError), match=what):
         run(entry("p = f32[2,3] parameter(0)", "ROOT r = f32[2,3] negate(p)"), *args)
