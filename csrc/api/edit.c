@@ -21,7 +21,7 @@ static int check_name(const char *name, xlac_error *err) {
 }
 
 /* The computation may take ops. */
-static int check_computation(const xlac_module *m, const ir_computation *c, xlac_error *err) {
+static int check_own_computation(const xlac_module *m, const ir_computation *c, xlac_error *err) {
   assert(c->module == m->ir);
   (void)m;
   if (api_computation_live(c)) return 0;
@@ -53,7 +53,7 @@ static int check_spec(const xlac_op_spec *spec, ir_opcode *opcode, xlac_error *e
   return 0;
 }
 
-static int check_operands(const ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
+static int check_spec_operands(const ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
   for (uint32_t i = 0; i < spec->n_operands; i++) {
     const ir_op *operand = api_op(spec->operands[i]);
     TRY(api_check_live(operand, err));
@@ -96,9 +96,9 @@ static int fill_op(ir_module *ir, ir_op *op, const xlac_op_spec *spec, xlac_erro
 static int create_op_locked(xlac_op **out, xlac_module *m, ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
   ir_opcode opcode;
   const base_istr *name;
-  TRY(check_computation(m, c, err));
+  TRY(check_own_computation(m, c, err));
   TRY(check_spec(spec, &opcode, err));
-  TRY(check_operands(c, spec, err));
+  TRY(check_spec_operands(c, spec, err));
   TRY(pick_name(m->ir, spec->name, opcode, &name, err));
   ir_op *op = ir_op_new(c, opcode, NULL, name, spec->n_operands, 0);
   if (op == NULL) return base_oom(err, "making an op");
@@ -120,7 +120,7 @@ static int create_parameter_locked(xlac_op **out, xlac_module *m, ir_computation
                                    const char *name_text, xlac_error *err) {
   const ir_type *type;
   const base_istr *name;
-  TRY(check_computation(m, c, err));
+  TRY(check_own_computation(m, c, err));
   if (number < 0 || number > 1 << 20)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "parameter number %lld is out of range", (long long)number);
   if (number < c->n_params && c->params[number])
@@ -170,7 +170,7 @@ static const ir_literal *literal_of_value(ir_module *ir, const interp_value *v, 
 static int create_constant_locked(xlac_op **out, xlac_module *m, ir_computation *c, const interp_value *value,
                                   const char *name_text, xlac_error *err) {
   const base_istr *name;
-  TRY(check_computation(m, c, err));
+  TRY(check_own_computation(m, c, err));
   TRY(pick_name(m->ir, name_text, IR_OP_CONSTANT, &name, err));
   xlac_error cause = {.code = 0};
   const ir_literal *literal = literal_of_value(m->ir, value, 0, &cause);
