@@ -5,10 +5,9 @@
 static int begin_run(xlac_module *m, xlac_error *err) {
   api_lock(m);
   int status = api_check_whole(m->ir, err);
-  if (status == 0 && !m->ir->verified) {
-    ir_verify_options strict = {.xla_compat = false};
-    status = ir_verify(m->ir, &strict, err);
-  }
+  /* What XLA accepts runs, also where it breaks XLA's own documentation. Free when nothing has changed since last time. */
+  const ir_verify_options lenient = {.xla_compat = true};
+  if (status == 0) status = ir_verify(m->ir, &lenient, err);
   if (status == 0) m->running++;
   return api_done(m, status);
 }

@@ -337,7 +337,7 @@ typedef struct xlac_pipeline_options {
   bool verify_each; /* verify after every pass */
 } xlac_pipeline_options;
 /* Runs passes on m in place: "dce,cse", "constant-folding{max-elements=64}", "builtin.module(a,b)". The text is checked before
- * anything runs, and m is verified first. A pass that fails leaves m valid but maybe changed: clone it to keep the old one. */
+ * anything runs, and m is verified first, as leniently as XLA. A pass that fails leaves m valid but maybe changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
 
 /* --- values --- */
@@ -392,7 +392,7 @@ typedef struct xlac_interpret_options {
 } xlac_interpret_options;
 
 /* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that was
- * done. Arguments are borrowed, one per parameter; *out owns its memory. options may be NULL. */
+ * done, as leniently as XLA (xla_compat). Arguments are borrowed, one per parameter; *out owns its memory. options may be NULL. */
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err);
 

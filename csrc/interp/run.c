@@ -6,30 +6,26 @@
 
 /* --- arguments --- */
 
-static int run_bad_shape(const ir_op *param, const interp_value *arg, xlac_error *err) {
+/* "argument 0 (x) must be f32[2,3], found f32[3,2]" */
+static int run_bad_array(const ir_op *param, const ir_type *t, const interp_value *arg, base_code code, xlac_error *err) {
   char want[160], have[160];
-  size_t at = 0;
+  size_t at = (size_t)snprintf(have, sizeof have, "%s[", base_dtype_table[arg->dtype].text);
   for (uint32_t i = 0; i < arg->rank && at + 24 < sizeof have; i++) {
     at += (size_t)snprintf(have + at, sizeof have - at, "%s%lld", i ? "," : "", (long long)arg->dims[i]);
   }
-  have[at] = 0;
-  return base_fail_at(err, XLAC_E_ARGUMENT_SHAPE, param->line, param->col, param->name->s,
-                      "parameter %lld is %s, the argument's dimensions are [%s]", (long long)param->u.number,
-                      ir_type_text(param->type, want, sizeof want), have);
+  return base_fail_at(err, code, param->line, param->col, param->name->s, "argument %lld (%s) must be %s, found %s]",
+                      (long long)param->u.number, param->name->s, ir_type_text(t, want, sizeof want), have);
 }
 
 static int run_check_array(const ir_op *param, const ir_type *t, const interp_value *arg, xlac_error *err) {
-  if (arg->dtype != t->dtype) {
-    return base_fail_at(err, XLAC_E_ARGUMENT_TYPE, param->line, param->col, param->name->s,
-                        "parameter %lld has element type %s, the argument %s", (long long)param->u.number,
-                        base_dtype_table[t->dtype].text, base_dtype_table[arg->dtype].text);
-  }
+  if (arg->dtype != t->dtype)
+    return base_hint(err, run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err), "element types are never converted silently");
   bool fits = arg->rank == t->rank;
   for (uint32_t i = 0; fits && i < t->rank; i++) {
     if (t->dims[i] == IR_UNBOUNDED) continue;
     fits = ir_dim_is_dynamic(t, i) ? arg->dims[i] <= t->dims[i] : arg->dims[i] == t->dims[i];
   }
-  return fits ? 0 : run_bad_shape(param, arg, err);
+  return fits ? 0 : run_bad_array(param, t, arg, XLAC_E_ARGUMENT_SHAPE, err);
 }
 
 /* Tuples nest no deeper than types do, which the IR limits. */
@@ -38,7 +34,7 @@ static int run_check_arg(const ir_op *param, const ir_type *t, const interp_valu
   if (arg->kind != want || (want == INTERP_TUPLE && arg->n_elements != t->n_elements)) {
     char text[160];
     return base_fail_at(err, XLAC_E_ARGUMENT_SHAPE, param->line, param->col, param->name->s,
-                        "parameter %lld is %s, the argument is %s", (long long)param->u.number,
+                        "argument %lld (%s) must be %s, found %s", (long long)param->u.number, param->name->s,
                         ir_type_text(t, text, sizeof text),
                         arg->kind == INTERP_ARRAY   ? "an array"
                         : arg->kind == INTERP_TUPLE ? "a tuple of another length or in the wrong place"
@@ -49,11 +45,17 @@ static int run_check_arg(const ir_op *param, const ir_type *t, const interp_valu
   return 0;
 }
 
+static int run_bad_count(const ir_computation *entry, uint32_t n_args, xlac_error *err) {
+  char names[300] = "none";
+  size_t at = 0;
+  for (uint32_t i = 0; i < entry->n_params && at + 80 < sizeof names; i++)
+    at += (size_t)snprintf(names + at, sizeof names - at, "%s%.60s", i ? ", " : "", entry->params[i]->name->s);
+  return base_fail(err, XLAC_E_ARGUMENT_COUNT, "expected %u argument%s (%s), found %u", entry->n_params,
+                   entry->n_params == 1 ? "" : "s", names, n_args);
+}
+
 static int run_check_args(const ir_computation *entry, uint32_t n_args, interp_value *const *args, xlac_error *err) {
-  if (n_args != entry->n_params) {
-    return base_fail(err, XLAC_E_ARGUMENT_COUNT, "the program has %u parameters, %u arguments were given",
-                     entry->n_params, n_args);
-  }
+  if (n_args != entry->n_params) return run_bad_count(entry, n_args, err);
   for (uint32_t i = 0; i < n_args; i++) TRY(run_check_arg(entry->params[i], entry->params[i]->type, args[i], err));
   return 0;
 }
@@ -144,7 +146,8 @@ int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, int
                interp_value **out, xlac_error *err) {
   assert(m->entry);
   interp_ctx ctx;
-  if (!m->verified) TRY(ir_verify(m, NULL, err));
+  const ir_verify_options lenient = {.xla_compat = true};
+  TRY(ir_verify(m, &lenient, err));
   TRY(run_check_args(m->entry, n_args, args, err));
   TRY(interp_begin(&ctx, m, options, err));
   int status = run_entry(&ctx, m->entry, args, out);

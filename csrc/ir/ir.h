@@ -107,6 +107,9 @@ typedef struct ir_config {
   const base_istr *origin_recovery_table; /* verbatim, or NULL */
 } ir_config;
 
+/* What ir_verify has found a module to be: unknown, what XLA accepts, or what XLA documents. */
+typedef enum ir_verified { IR_UNVERIFIED, IR_VERIFIED_LENIENTLY, IR_VERIFIED } ir_verified;
+
 struct ir_module {
   base_alloc alloc;
   base_arena arena;
@@ -121,7 +124,7 @@ struct ir_module {
   base_map name_counters;            /* ir_fresh_name: stem (interned pointer) to the next suffix to try */
   ir_config config;
   ir_source_tables sources;
-  bool verified; /* set by ir_verify, cleared by every edit */
+  uint8_t verified; /* an ir_verified; raised by ir_verify, cleared by every edit */
 };
 
 #define IR_FOR_COMPUTATIONS(c, m) for (ir_computation *c = (m)->first; c; c = c->next)

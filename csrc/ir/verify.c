@@ -97,14 +97,14 @@ static int verify_op(ir_module *m, const ir_op *op, const ir_verify_options *opt
 int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   static const ir_verify_options strict = {0};
   if (!options) options = &strict;
-  if (m->verified) return 0;
+  ir_verified level = options->xla_compat ? IR_VERIFIED_LENIENTLY : IR_VERIFIED;
+  if (m->verified >= level) return 0;
   TRY(ir_verify_structure(m, err));
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) TRY(verify_op(m, op, options, err));
   }
   TRY(ir_verify_aliases(m, options, err));
   TRY(ir_verify_together(m, options, err));
-  /* A module that needed leniency stays unverified, so that a strict call still looks. */
-  m->verified = !options->xla_compat;
+  m->verified = (uint8_t)level;
   return 0;
 }

@@ -227,14 +227,16 @@ static int pipeline_sort(ir_module *m, xlac_error *err) {
 
 static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options,
                               xlac_error *err) {
-  if (!m->verified) TRY(ir_verify(m, NULL, err));
+  ir_verify_options lenient = {.xla_compat = true};
+  TRY(ir_verify(m, &lenient, err));
+  lenient.xla_compat = m->verified < IR_VERIFIED; /* as strict after each pass as before the first */
   for (uint32_t i = 0; i < steps->n; i++) {
     const opt_args *step = &steps->items[i];
     TRY(step->pass->fn(m, step, err));
     if (!m->verified) TRY(pipeline_sort(m, err));
     if (options && options->after) TRY(options->after(options->ctx, step->pass->name, i, m, err));
     if (options && options->verify_each && !m->verified) {
-      int status = ir_verify(m, NULL, err);
+      int status = ir_verify(m, &lenient, err);
       if (status != 0) return base_hint(err, status, "pass %u, %s, left the module broken", i + 1, step->pass->name);
     }
   }

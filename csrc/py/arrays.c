@@ -131,6 +131,10 @@ static PyObject *ml_dtypes_descr(py_state *st, void **numpy, const char *text) {
   PyObject *module = PyImport_ImportModule("ml_dtypes");
   PyObject *scalar_type = module ? PyObject_GetAttrString(module, name) : NULL;
   Py_XDECREF(module);
+  if (scalar_type == NULL && module && strstr(name, "int")) { /* an older ml_dtypes: bytes stand in for narrower integers */
+    PyErr_Clear();
+    return (PyObject *)PyArray_DescrFromType(*name == 'u' ? NPY_UINT8 : NPY_INT8);
+  }
   if (scalar_type == NULL) {
     xlac_error err = {.code = 503};
     PyOS_snprintf(err.message, sizeof err.message, "NumPy arrays of %s need ml_dtypes.%s", text, name);
@@ -211,10 +215,14 @@ PyObject *py_from_value(py_state *st, xlac_value *v) {
 
 /* --- in --- */
 
-/* np.asarray(object, dtype); dtype may be NULL. */
+/* np.asarray(object, dtype), or np.from_dlpack(object) of what speaks nothing else; dtype may be NULL. */
 static PyObject *as_array(PyObject *object, PyObject *descr) {
+  bool dlpack = PyObject_HasAttrString(object, "__dlpack__") && !PyObject_HasAttrString(object, "__array__") &&
+                !PyObject_CheckBuffer(object);
   PyObject *module = PyImport_ImportModule("numpy");
-  PyObject *array = module ? PyObject_CallMethod(module, "asarray", descr ? "OO" : "O", object, descr) : NULL;
+  PyObject *array = NULL;
+  if (module && dlpack) array = PyObject_CallMethod(module, "from_dlpack", "O", object);
+  else if (module) array = PyObject_CallMethod(module, "asarray", descr ? "OO" : "O", object, descr);
   Py_XDECREF(module);
   return array;
 }
@@ -225,14 +233,49 @@ static bool has_own_dtype(PyObject *object) {
          PyObject_HasAttrString(object, "__array_interface__") || PyObject_CheckBuffer(object);
 }
 
-/* A new reference to an ndarray of what the object holds. Bare numbers and lists take the type asked for. */
-static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
-  if (PyArray_Check(object)) return Py_NewRef(object);
-  PyObject *descr = NULL;
-  if (dtype && !has_own_dtype(object) && (descr = py_descr(st, dtype)) == NULL) return NULL;
-  PyObject *array = as_array(object, descr);
+/* Bare numbers take the type asked for, but 2.5 is no integer: NumPy would cut it. */
+static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
+  PyObject *plain = as_array(object, NULL);
+  if (plain == NULL || !PyArray_Check(plain)) return plain;
+  const char *kind = xlac_dtype_kind(dtype);
+  bool to_integer = strcmp(kind, "sint") == 0 || strcmp(kind, "uint") == 0 || strcmp(kind, "pred") == 0;
+  bool of_floats = PyArray_ISFLOAT((PyArrayObject *)plain) || PyArray_ISCOMPLEX((PyArrayObject *)plain);
+  if (to_integer && of_floats && PyArray_SIZE((PyArrayObject *)plain) > 0) {
+    Py_DECREF(plain);
+    return PyErr_Format(PyExc_ValueError, "these numbers are no integers");
+  }
+  Py_DECREF(plain);
+  PyObject *descr = py_descr(st, dtype);
+  PyObject *array = descr ? as_array(object, descr) : NULL;
   Py_XDECREF(descr);
   return array;
+}
+
+/* A new reference to an ndarray of what the object holds. */
+static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
+  if (PyArray_Check(object)) return Py_NewRef(object);
+  if (dtype && !has_own_dtype(object)) return array_of_numbers(st, numpy, object, dtype);
+  return as_array(object, NULL);
+}
+
+/* Says for which argument NumPy refused an object; what xlac itself raised, and what is not about the object, stays. */
+static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
+  if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
+      !PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_BufferError))
+    return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject *cause = value ? PyObject_Str(value) : NULL;
+  const char *text = cause ? PyUnicode_AsUTF8(cause) : NULL;
+  PyErr_Clear();
+  xlac_error err = {.code = 501};
+  PyOS_snprintf(err.message, sizeof err.message, "%s can't be made an array%s%s: %.300s", what, dtype ? " of " : "",
+                dtype ? xlac_dtype_text(dtype) : "", text ? text : "NumPy gave no reason");
+  py_raise(st, &err, PY_ANY);
+  Py_XDECREF(cause);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
 }
 
 /* The same array if xlac can read it where it is, else a copy. Steals. */
@@ -256,10 +299,20 @@ static void raise_dtype(py_state *st, PyArrayObject *array, const char *what, co
   py_raise(st, &err, PY_ANY);
 }
 
-/* s1 and u1 arrays of an ml_dtypes without them are int8 and uint8, as pred arrays may be uint8 views: all one byte. */
+/* Whether an array of that NumPy type stands in for an element type that this ml_dtypes lacks. */
+static bool stands_in(py_state *st, PyArrayObject *array, uint32_t expected) {
+  if (expected == 0 || xlac_dtype_bits(expected) >= 8) return false;
+  PyObject *descr = py_descr(st, expected);
+  PyErr_Clear();
+  bool same = descr && ((PyArray_Descr *)descr)->type_num == PyArray_DESCR(array)->type_num;
+  Py_XDECREF(descr);
+  return same;
+}
+
 static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, const char *what, PyObject *keep,
                       xlac_value **out) {
   uint32_t dtype = dtype_of(PyArray_DESCR(array));
+  if (dtype != expected && stands_in(st, array, expected)) dtype = expected;
   if (dtype == 0) {
     raise_dtype(st, array, what, expected ? xlac_dtype_text(expected) : NULL);
     return -1;
@@ -278,6 +331,7 @@ static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const 
                           xlac_value **out) {
   void **numpy = get_numpy(st);
   PyArrayObject *array = numpy ? (PyArrayObject *)array_of(st, numpy, object, dtype) : NULL;
+  if (numpy && array == NULL) raise_not_array(st, what, dtype);
   if (array) array = make_plain(numpy, array);
   if (array == NULL) return -1;
   int status = lend_array(st, array, dtype, what, keep, out);

@@ -1,4 +1,4 @@
-/* The Python type Computation. */
+/* The Python type Computation. Reading one that was removed raises, but for name, is_live and repr. */
 #include "py.h"
 
 #include <string.h>
@@ -31,6 +31,16 @@ static PyObject *done(PyObject *self, int status, const xlac_error *err) {
   Py_RETURN_NONE;
 }
 
+/* False with an exception set once the computation was removed. */
+static bool check_live(PyObject *self) {
+  if (xlac_computation_is_live(module_of(self), part(self))) return true;
+  xlac_error err = {.code = 800};
+  PyOS_snprintf(err.message, sizeof err.message, "computation %.200s has been removed from its module",
+                xlac_computation_name(module_of(self), part(self)));
+  py_raise(py_state_of(self), &err, PY_ANY);
+  return false;
+}
+
 /* --- reading --- */
 
 static PyObject *computation_module(PyObject *self, void *unused) {
@@ -59,7 +69,7 @@ static int computation_rename(PyObject *self, PyObject *value, void *unused) {
 
 static PyObject *computation_instructions(PyObject *self, void *unused) {
   (void)unused;
-  PyObject *list = PyList_New(0);
+  PyObject *list = check_live(self) ? PyList_New(0) : NULL;
   for (xlac_op *op = NULL; list && (op = xlac_op_next(module_of(self), part(self), op)) != NULL;) {
     PyObject *item = wrap(self, op);
     if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
@@ -70,8 +80,8 @@ static PyObject *computation_instructions(PyObject *self, void *unused) {
 
 static PyObject *computation_parameters(PyObject *self, void *unused) {
   (void)unused;
+  PyObject *list = check_live(self) ? PyList_New(0) : NULL;
   uint32_t n = xlac_computation_param_count(module_of(self), part(self));
-  PyObject *list = PyList_New(0);
   for (uint32_t i = 0; list && i < n; i++) {
     PyObject *item = wrap(self, xlac_computation_param(module_of(self), part(self), i));
     if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
@@ -82,7 +92,7 @@ static PyObject *computation_parameters(PyObject *self, void *unused) {
 
 static PyObject *computation_root(PyObject *self, void *unused) {
   (void)unused;
-  return wrap(self, xlac_computation_root(module_of(self), part(self)));
+  return check_live(self) ? wrap(self, xlac_computation_root(module_of(self), part(self))) : NULL;
 }
 
 /* The op handle of a Python Instruction of the same module, or NULL with an exception set. */
@@ -122,17 +132,18 @@ static PyObject *computation_is_live(PyObject *self, void *unused) {
 
 static PyObject *computation_find(PyObject *self, PyObject *name) {
   const char *s = PyUnicode_AsUTF8(name);
-  return s ? wrap(self, xlac_op_find(module_of(self), part(self), s)) : NULL;
+  return s && check_live(self) ? wrap(self, xlac_op_find(module_of(self), part(self), s)) : NULL;
 }
 
 static Py_ssize_t computation_length(PyObject *self) {
+  if (!check_live(self)) return -1;
   return (Py_ssize_t)xlac_computation_op_count(module_of(self), part(self));
 }
 
 static PyObject *computation_subscript(PyObject *self, PyObject *key) {
   if (PyUnicode_Check(key)) {
     PyObject *op = computation_find(self, key);
-    if (op != Py_None) return op;
+    if (op != Py_None) return op; /* NULL too */
     Py_DECREF(op);
     PyErr_SetObject(PyExc_KeyError, key);
     return NULL;
@@ -155,7 +166,7 @@ static PyObject *computation_to_text(PyObject *self, PyObject *args, PyObject *k
   xlac_error err = {.code = 0};
   char *text = NULL;
   size_t n = 0;
-  if (py_print_options(py_state_of(self), args, kwargs, &options) < 0) return NULL;
+  if (!check_live(self) || py_print_options(py_state_of(self), args, kwargs, &options) < 0) return NULL;
   int status = xlac_computation_print(module_of(self), part(self), &options, &text, &n, &err);
   return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }

@@ -56,7 +56,9 @@ static int convert_arguments(py_state *st, py_module *module, PyObject *args, Py
       xlac_op_get(module->m, param, &info);
       status = py_to_value(st, object, info.type, what, keep, &values[i]);
     } else {
-      status = py_to_any_value(st, object, keep, &values[i]); /* one too many: the run says so */
+      xlac_error err = {.code = 0};
+      status = xlac_value_token(&values[i], &err); /* one too many, whatever it is: the run says so */
+      if (status != 0) py_raise(st, &err, PY_ANY);
     }
     if (status) return -1;
   }

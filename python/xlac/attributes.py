@@ -86,6 +86,7 @@ def braces(items):
 
 
 def ints(values):
+    values = (values,) if isinstance(values, numbers.Integral) else values
     return "{" + ",".join(integer(v) for v in values) + "}"
 
 

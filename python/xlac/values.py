@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 
-from . import _core
+from . import _core, dtypes
 from .errors import Error
 
 BAD_ARGUMENT, ARGUMENT_TYPE, ARGUMENT_SHAPE, IO = 503, 501, 502, 900
@@ -27,18 +27,7 @@ def leaves(value, path="result"):
 
 
 def type_text(array):
-    names = {str(_core.numpy_dtype(row["name"])): row["name"] for row in dtypes_of_numpy()}
-    return f"{names.get(str(array.dtype), array.dtype)}[{','.join(map(str, array.shape))}]"
-
-
-def dtypes_of_numpy():
-    """The rows of the element types that NumPy has arrays of, here and now."""
-    for row in _core.dtype_table():
-        try:
-            _core.numpy_dtype(row["name"])
-        except Error:
-            continue
-        yield row
+    return dtypes.type_text(dtypes.of_numpy_name(array.dtype.name), array.shape)
 
 
 # --- reading ---

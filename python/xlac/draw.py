@@ -1,0 +1,362 @@
+"""Pictures of modules: HTML with SVG for notebooks, and Graphviz's language. No JavaScript, nothing loaded from elsewhere."""
+import html as html_text
+import math
+import zlib
+
+from . import _core
+from .dtypes import table
+from .layout import Edge, Node, layout
+
+CHAR, LINE = 6.65, 13  # of the monospace font, in pixels
+MAX_OPS = 8000  # drawn in one page
+MAX_CALLED = 8  # computations named in one box
+BIG = 1 << 16  # bytes under which no tensor is called big
+
+# Op families: name, fill, border. The last takes what no other does.
+FAMILIES = {
+    "input": ("#fff7ed", "#ea9a4b"), "constant": ("#f3f4f6", "#9ca3af"), "contraction": ("#dbeafe", "#3b82f6"),
+    "reduction": ("#ede9fe", "#8b5cf6"), "elementwise": ("#fefce8", "#d6b93b"), "data movement": ("#ecfdf5", "#5bb98c"),
+    "control": ("#ffe4e6", "#f06482"), "communication": ("#fce7f3", "#db2777"), "other": ("#ffffff", "#6b7280"),
+}
+MEMBERS = {
+    "input": "parameter infeed recv recv-done", "constant": "constant iota",
+    "contraction": "dot convolution ragged-dot scaled-dot fft cholesky triangular-solve",
+    "reduction": "reduce reduce-window select-and-scatter sort scan topk batch-norm-training batch-norm-inference "
+                 "batch-norm-grad reduce-precision",
+    "control": "while conditional call fusion map async-start async-update async-done custom-call",
+    "communication": "send send-done outfeed",
+    "data movement": "tuple get-tuple-element copy copy-start copy-done bitcast bitcast-convert reshape",
+}
+
+STYLE = """
+.xlac{font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;color:#1f2937;background:#fff}
+.xlac h3{font:600 15px system-ui,sans-serif;margin:8px 0 2px}.xlac p{font:13px system-ui,sans-serif;margin:2px 0 8px}
+.xlac .pane{overflow:auto;max-height:85vh;border:1px solid #e5e7eb;border-radius:6px;padding:8px;background:#fff}
+.xlac details{margin:6px 0}.xlac summary{font:13px system-ui,sans-serif;cursor:pointer;padding:2px 0}
+.xlac .key{display:inline-block;padding:0 7px;margin:0 5px 3px 0;border:1px solid;border-radius:4px;font-size:11px}
+.xlac svg{display:block;margin:auto}.xlac svg text{font-size:11px;fill:#1f2937;white-space:pre}.xlac svg .o{font-weight:700}.xlac svg .t{fill:#4b5563}
+.xlac svg .b{fill:#111827;font-weight:700}.xlac svg .c{fill:#6b7280;font-size:10px}.xlac svg path{fill:none;stroke:#9ca3af}
+.xlac svg a{cursor:pointer}.xlac svg a text{fill:#1d4ed8}
+""" + "".join(f".xlac .f{i}{{fill:{fill};stroke:{edge};background:{fill};border-color:{edge}}}\n"
+              for i, (fill, edge) in enumerate(FAMILIES.values()))
+
+
+def family_of(row):
+    """The family of an op-table row."""
+    for family, members in MEMBERS.items():
+        if row["name"] in members.split():
+            return family
+    traits = row["traits"]
+    if "collective" in traits:
+        return "communication"
+    if "data-movement" in traits:
+        return "data movement"
+    return "elementwise" if "elementwise" in traits else "other"
+
+
+def families():
+    """The number of the family of each opcode."""
+    order = {name: i for i, name in enumerate(FAMILIES)}
+    return {row["name"]: order[family_of(row)] for row in _core.opcode_table()}
+
+
+# --- facts about ops, for labels ---
+
+def bytes_of(shape, dtype):
+    if isinstance(dtype, list):
+        return sum(bytes_of(s, d) for s, d in zip(shape, dtype))
+    row = table().get(dtype)
+    return math.prod(d or 0 for d in shape) * row["bits"] // 8 if row else 0
+
+
+def size_text(n):
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if n < 1024 or unit == "TB":
+            return f"{n:.3g} {unit}"
+        n /= 1024
+
+
+def reducer_name(computation):
+    """"add" for a computation that adds its two parameters; None for any that is worth a picture of its own."""
+    if len(computation) > 4:
+        return None
+    root = computation.root
+    if len(computation.parameters) != 2 or [o.opcode for o in root.operands] != ["parameter"] * 2:
+        return None
+    return root.attributes["direction"] if root.opcode == "compare" else root.opcode
+
+
+DETAILS = {  # the attributes that say most about an op, in a few characters
+    "broadcast": "dimensions", "transpose": "dimensions", "reduce": "dimensions", "reverse": "dimensions", "iota": "iota_dimension",
+    "concatenate": "dimensions", "slice": "slice", "compare": "direction", "get-tuple-element": "index", "pad": "padding",
+    "custom-call": "custom_call_target", "fusion": "kind", "sort": "dimensions", "reduce-window": "window",
+    "convolution": "dim_labels", "fft": "fft_type", "rng": "distribution", "dynamic-slice": "dynamic_slice_sizes",
+}
+
+
+def shorten(text, n):
+    return text if len(text) <= n else text[:n - 1] + "…"
+
+
+def constant_text(op):
+    """The value of a scalar constant, or of a scalar that a broadcast repeats; None for other ops."""
+    if op.opcode == "broadcast" and op.operands:
+        op = op.operands[0]
+    if op.opcode != "constant" or op.shape != ():
+        return None
+    text = op.to_text()
+    return text[text.index("constant(") + 9:].split(")")[0]
+
+
+class Op:
+    """What a picture shows of an instruction."""
+
+    __slots__ = ("instruction", "name", "opcode", "type", "bytes", "is_array", "inlined", "lines", "called", "operands")
+
+    def __init__(self, instruction):
+        self.instruction, self.name, self.opcode = instruction, instruction.name, instruction.opcode
+        self.type = shorten(instruction.bare_type, 34)
+        self.bytes = bytes_of(instruction.shape, instruction.dtype)
+        self.is_array = isinstance(instruction.dtype, str)
+        self.operands = instruction.operands
+        self.inlined = constant_text(instruction) if self.opcode in ("constant", "broadcast") else None
+        self.called, self.lines = [], []
+
+    def label(self, inlined):
+        """Fills `lines`, given the constants among the operands as text."""
+        words = [self.name if self.opcode == "parameter" else self.opcode]
+        key = DETAILS.get(self.opcode)
+        for computation in self.instruction.called:
+            reducer = reducer_name(computation)
+            if reducer is None:
+                self.called.append(computation)
+            else:
+                words.append(reducer)
+        if key:
+            words.append(self.detail(key))
+        words += inlined
+        self.lines = [shorten(" ".join(w for w in words if w), 34), self.type]
+        roles = ("condition ", "body ") if self.opcode == "while" else ("",) * len(self.called)
+        self.lines += [shorten(f"▸ {role}{c.name}", 44) for role, c in zip(roles, self.called[:MAX_CALLED])]
+
+
+    def detail(self, key):
+        text = (self.instruction._get_attr(key) or "").strip('"')
+        if self.opcode != "slice":
+            return text
+        ranges = text.strip("{}").replace(" ", "").replace("[", "").split("],")
+        sizes = self.instruction.operands[0].shape
+        return "[" + ",".join(":" if r.strip("]") == f"0:{n}" else r.strip("]") for r, n in zip(ranges, sizes)) + "]"
+
+
+def read_computation(computation, limit):
+    """Its ops that get a box, `limit` of them at most, in order; constants that their users show as text have none."""
+    ops = [Op(i) for i in post_order(computation)[:limit]]
+    by_id = {op.instruction.id: op for op in ops}
+    root = computation.root
+    for op in ops:
+        if op.inlined is not None and op.instruction == root:
+            op.inlined = None
+    for op in ops:
+        operands = [by_id[o.id] for o in op.operands]
+        op.operands = operands
+        if op.inlined is None:
+            op.label([o.inlined for o in operands if o.inlined is not None])
+    return [op for op in ops if op.inlined is None]
+
+
+def post_order(computation):
+    """Operands before users, which is not always the order of the text."""
+    done, order = set(), []
+    for first in computation:
+        stack = [first]
+        while stack:
+            op = stack[-1]
+            todo = [o for o in op.operands if o.id not in done] if op.id not in done else []
+            if todo:
+                stack += reversed(todo)
+                continue
+            stack.pop()
+            if op.id not in done:
+                done.add(op.id)
+                order.append(op)
+    return order
+
+
+# --- SVG ---
+
+def escape(text):
+    return html_text.escape("".join(c if c.isprintable() else "?" for c in text))
+
+
+def box(op):
+    wide = max(len(line) for line in op.lines)
+    return Node(wide * CHAR + 14, LINE * len(op.lines) + 8, key=op)
+
+
+def chip(nodes):
+    """What stands for nodes far up: their Ops are its key."""
+    text = chip_text([node.key for node in nodes])
+    return Node(len(text) * 6.05 + 12, 15, key=[node.key for node in nodes], kind="chip")
+
+
+def chip_text(ops):
+    return "↑" + (shorten(ops[0].name, 20) if len(ops) == 1 else f"{len(ops)} values from further up")
+
+
+def anchor_of(prefix, computation):
+    return f"{prefix}-{zlib.crc32(computation.name.encode('utf-8', 'surrogateescape')):x}"
+
+
+class Picture:
+    """The SVG of one computation."""
+
+    def __init__(self, computation, prefix, families_, big, limit):
+        self.prefix, self.families, self.big = prefix, families_, big
+        self.root = computation.root.id
+        ops = read_computation(computation, limit)
+        boxes = {id(op): box(op) for op in ops}
+        edges = [Edge(boxes[id(source)], boxes[id(op)]) for op in ops
+                 for source in {id(o): o for o in op.operands if id(o) in boxes}.values()]
+        self.edges = edges
+        self.nodes, self.width, self.height = layout(list(boxes.values()), edges, chip)
+
+    def anchor(self, op):
+        return f"{self.prefix}-{op.instruction.id}"
+
+    def is_heavy(self, op):
+        return op.is_array and op.bytes >= self.big
+
+    def draw_edges(self):
+        ports = {}
+        for edge in sorted((e for e in self.edges if e.path), key=lambda e: e.path[-2].x):
+            ports.setdefault(id(edge.target), []).append(edge)
+        for mine in ports.values():
+            target = mine[0].target
+            spread = min(target.width * 0.7, 18 * (len(mine) - 1))
+            for i, edge in enumerate(mine):
+                yield self.draw_edge(edge, target.x + (spread * (i / (len(mine) - 1) - 0.5) if len(mine) > 1 else 0))
+
+    def draw_edge(self, edge, end_x):
+        origin = edge.source.key if edge.source.kind == "box" else edge.source.key[0]
+        x, y = edge.path[0].x, edge.path[0].y + edge.path[0].height
+        d = [f"M{x:.0f} {y:.0f}"]
+        for node in edge.path[1:]:
+            to_x, to_y = (end_x if node is edge.target else node.x), node.y
+            bend = max((to_y - y) / 2, 8)
+            d.append(f"C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}")
+            x, y = to_x, to_y + node.height
+        wide = ' stroke-width="3"' if self.is_heavy(origin) else ""
+        return f'<path d="{"".join(d)}"{wide}/>'
+
+    def draw_box(self, node):
+        op = node.key
+        left, top = node.x - node.width / 2, node.y
+        heavy = self.is_heavy(op)
+        is_root = op.instruction.id == self.root
+        stroke = 3 if is_root else 2.2 if heavy else 1
+        title = escape(shorten(op.instruction.to_text(), 700)) + f"\n{size_text(op.bytes)}" + ("\nthe root" if is_root else "")
+        out = [f'<g id="{self.anchor(op)}"><title>{title}</title><rect x="{left:.0f}" y="{top:.0f}" width="{node.width:.0f}" '
+               f'height="{node.height:.0f}" rx="4" class="f{self.families.get(op.opcode, len(FAMILIES) - 1)}" '
+               f'stroke-width="{stroke}"/>']
+        for i, line in enumerate(op.lines):
+            style = "o" if i == 0 else "b" if i == 1 and heavy else "t"
+            text = f'<text class="{style}" x="{left + 7:.0f}" y="{top + 2 + LINE * (i + 0.85):.0f}">{escape(line)}</text>'
+            out.append(text if i < 2 else f'<a href="#{anchor_of(self.prefix, op.called[i - 2])}">{text}</a>')
+        if is_root:
+            out.append(f'<text class="c" x="{left + node.width + 5:.0f}" y="{top + node.height / 2 + 4:.0f}">root</text>')
+        return "".join(out) + "</g>"
+
+    def draw_chip(self, node):
+        ops = node.key
+        left = node.x - node.width / 2
+        title = escape("; ".join(f"{op.name} {op.type}" for op in ops[:40]) + ("; ..." if len(ops) > 40 else ""))
+        return (f'<a href="#{self.anchor(ops[0])}"><title>{title}</title>'
+                f'<rect x="{left:.0f}" y="{node.y:.0f}" width="{node.width:.0f}" height="15" rx="7" fill="#fff" '
+                f'stroke="#9ca3af" stroke-dasharray="3 2"/><text class="c" x="{left + 6:.0f}" y="{node.y + 11:.0f}">'
+                f'{escape(chip_text(ops))}</text></a>')
+
+    def svg(self):
+        draw = {"box": self.draw_box, "chip": self.draw_chip}
+        parts = list(self.draw_edges()) + [draw[n.kind](n) for n in self.nodes if n.kind in draw]
+        width, height = math.ceil(self.width) + 44, math.ceil(self.height) + 12
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="-6 -6 {width} {height}">'
+                + "\n".join(parts) + "</svg>")
+
+
+def callers(module):
+    """Who calls each computation, by name; and the reducers that need no picture."""
+    found, plain = {}, set()
+    for computation in module.computations:
+        for op in computation:
+            for callee in op.called:
+                found.setdefault(callee.name, []).append(op.name)
+                if reducer_name(callee) is not None:
+                    plain.add(callee.name)
+    return found, plain
+
+
+def largest_tensor(module):
+    return max((bytes_of(op.shape, op.dtype) for c in module.computations for op in c if isinstance(op.dtype, str)), default=0)
+
+
+def legend():
+    keys = "".join(f'<span class="key f{i}">{name}</span>' for i, name in enumerate(FAMILIES))
+    return f"<p>{keys}</p>"
+
+
+def html(module, max_ops=MAX_OPS):
+    """The module as a piece of HTML: the entry computation, and below it the others, to unfold."""
+    stats = module.stats()
+    prefix = f"x{zlib.crc32(module.to_text(mode='canonical', elide_large_constants=True).encode('utf-8', 'replace')):x}"
+    big = max(largest_tensor(module) // 2, BIG)
+    of, left = families(), max_ops
+    called_by, plain = callers(module)
+    out = [f'<div class="xlac"><style>{STYLE}</style><h3>{escape(module.name)}</h3>'
+           f'<p>{stats["ops"]} ops in {stats["computations"]} computations. Hover over an op for its text; a dashed name stands '
+           f'for an op further up. Bold sizes and thick lines: tensors of {size_text(big)} and more.</p>{legend()}']
+    entry = module.entry
+    rest = [c for c in reversed(module.computations) if c != entry and c.name not in plain]
+    for computation in [entry, *rest]:
+        body = Picture(computation, prefix, of, big, left).svg() if left else ""
+        if len(computation) > left:
+            body = f"<p>Only the first {left} of {len(computation)} ops are drawn.</p>" + body
+        left -= min(left, len(computation))
+        if computation == entry:
+            out.append(f'<div class="pane">{body}</div>')
+        else:
+            by = shorten(", ".join(called_by.get(computation.name, ["nobody"])), 80)
+            out.append(f'<details id="{anchor_of(prefix, computation)}"><summary>{escape(computation.name)}: {len(computation)} ops, called by '
+                       f'{escape(by)}</summary><div class="pane">{body}</div></details>')
+    return "\n".join(out) + "</div>"
+
+
+def page(module):
+    """A whole HTML document."""
+    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(module.name)}</title></head>'
+            f'<body style="margin:12px;background:#fff">{html(module)}</body></html>\n')
+
+
+# --- Graphviz ---
+
+def quote(text):
+    return '"' + "".join(c if c.isprintable() else "?" for c in text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def dot(module):
+    """The module in Graphviz's language, a cluster for each computation."""
+    of, colours = families(), [fill for fill, _ in FAMILIES.values()]
+    out = [f"digraph {quote(module.name)} {{", '  node [shape=box style="rounded,filled" fontname="monospace" fontsize=10];']
+    for number, computation in enumerate(module.computations):
+        out.append(f"  subgraph cluster_{number} {{ label={quote(computation.name)};")
+        root = computation.root
+        for op in computation:
+            label = quote(f"{op.opcode} {op.name}")[:-1] + "\\n" + quote(shorten(op.bare_type, 60))[1:]
+            wide = " penwidth=2" if op == root else ""
+            out.append(f"    n{op.id} [label={label} fillcolor=\"{colours[of[op.opcode]]}\"{wide}];")
+        out.append("  }")
+        for op in computation:
+            out += [f"  n{operand.id} -> n{op.id};" for operand in op.operands]
+            out += [f"  n{p.id} -> n{op.id} [style=dashed color=red];" for p in op.control_predecessors]
+            out += [f"  n{callee.root.id} -> n{op.id} [style=dotted];" for callee in op.called]
+    return "\n".join(out) + "\n}\n"

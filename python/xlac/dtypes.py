@@ -1,0 +1,46 @@
+"""Names of element types: XLA's ("f32", "s4"), and those of NumPy and ml_dtypes ("float32", "int4")."""
+import functools
+import re
+
+from . import _core
+from .errors import Error
+
+ARGUMENT_TYPE = 501
+PREFIXES = (("bfloat", "bf"), ("float", "f"), ("complex", "c"), ("uint", "u"), ("int", "s"))
+
+
+@functools.cache
+def table():
+    """The rows of all element types, by name."""
+    return {row["name"]: row for row in _core.dtype_table()}
+
+
+def of_numpy_name(name):
+    """"float8_e5m2" as "f8e5m2"; unknown names as they are."""
+    if name == "bool":
+        return "pred"
+    for theirs, ours in PREFIXES:
+        m = re.fullmatch(rf"{theirs}(\d+)_?(.*)", name)
+        if m:
+            return ours + m[1] + m[2]
+    return name
+
+
+def name_of(dtype):
+    """The element type that `dtype` means: its name, or whatever NumPy takes for a dtype."""
+    if isinstance(dtype, str) and dtype in table():
+        return dtype
+    import numpy
+
+    try:
+        name = of_numpy_name(numpy.dtype(dtype).name)
+    except TypeError:
+        name = None
+    if name not in table():
+        raise Error(f"{dtype!r} is no element type", ARGUMENT_TYPE, hint=f"there are {', '.join(table())}")
+    return name
+
+
+def type_text(dtype, dims):
+    """"f32[2,3]"."""
+    return f"{dtype}[{','.join(str(int(d)) for d in dims)}]"
