@@ -28,7 +28,7 @@ bool xlac_module_donor(xlac_module *m, uint32_t index, xlac_alias *out) {
 }
 
 /* <0, 0, >0 as index paths are listed: element by element, a prefix first. */
-static int compare_paths(const ir_ints *a, const ir_ints *b) {
+static int order_paths(const ir_ints *a, const ir_ints *b) {
   for (uint32_t i = 0; i < a->n && i < b->n; i++)
     if (a->v[i] != b->v[i]) return a->v[i] < b->v[i] ? -1 : 1;
   return (a->n > b->n) - (a->n < b->n);
@@ -41,8 +41,8 @@ static int oom(xlac_error *err) {
 static int insert_alias(ir_module *ir, ir_alias alias, xlac_error *err) {
   ir_config *c = &ir->config;
   uint32_t at = 0;
-  while (at < c->n_aliases && compare_paths(c->aliases[at].output, alias.output) < 0) at++;
-  bool same = at < c->n_aliases && compare_paths(c->aliases[at].output, alias.output) == 0;
+  while (at < c->n_aliases && order_paths(c->aliases[at].output, alias.output) < 0) at++;
+  bool same = at < c->n_aliases && order_paths(c->aliases[at].output, alias.output) == 0;
   if (!same) {
     ir_alias *grown = BASE_ARRAY(&ir->arena, ir_alias, (size_t)c->n_aliases + 1);
     if (!grown) return oom(err);
@@ -70,9 +70,9 @@ int xlac_module_set_alias(xlac_module *m, const xlac_alias *alias, xlac_error *e
   return api_done(m, set_alias_locked(m->ir, alias, err));
 }
 
-static int compare_donors(const ir_donor *a, const ir_donor *b) {
+static int order_donors(const ir_donor *a, const ir_donor *b) {
   if (a->parameter != b->parameter) return a->parameter < b->parameter ? -1 : 1;
-  return compare_paths(a->index, b->index);
+  return order_paths(a->index, b->index);
 }
 
 static int add_donor_locked(ir_module *ir, const xlac_alias *a, xlac_error *err) {
@@ -80,8 +80,8 @@ static int add_donor_locked(ir_module *ir, const xlac_alias *a, xlac_error *err)
   ir_donor donor = {a->parameter, ir_ints_make(ir, a->n_index, a->index)};
   if (!donor.index) return oom(err);
   uint32_t at = 0;
-  while (at < c->n_donors && compare_donors(&c->donors[at], &donor) < 0) at++;
-  if (at < c->n_donors && compare_donors(&c->donors[at], &donor) == 0) return 0;
+  while (at < c->n_donors && order_donors(&c->donors[at], &donor) < 0) at++;
+  if (at < c->n_donors && order_donors(&c->donors[at], &donor) == 0) return 0;
   ir_donor *grown = BASE_ARRAY(&ir->arena, ir_donor, (size_t)c->n_donors + 1);
   if (!grown) return oom(err);
   if (at) memcpy(grown, c->donors, at * sizeof *grown);

@@ -45,7 +45,7 @@ static int check_spec(const xlac_op_spec *spec, ir_opcode *opcode, xlac_error *e
   return 0;
 }
 
-static int check_operands(const ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
+static int check_spec_operands(const ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
   for (uint32_t i = 0; i < spec->n_operands; i++) {
     const ir_op *operand = api_op(spec->operands[i]);
     TRY(api_check_live(operand, err));
@@ -93,7 +93,7 @@ static int create_op_locked(xlac_op **out, xlac_module *m, ir_computation *c, co
   const base_istr *name;
   TRY(api_check_live_computation(c, err));
   TRY(check_spec(spec, &opcode, err));
-  TRY(check_operands(c, spec, err));
+  TRY(check_spec_operands(c, spec, err));
   TRY(pick_name(m->ir, spec->name, opcode, &name, err));
   ir_op *op = ir_op_new(c, opcode, NULL, name, spec->n_operands, 0);
   if (op == NULL) return base_oom(err, "making an op");

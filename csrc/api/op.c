@@ -72,7 +72,7 @@ uint32_t xlac_op_users(xlac_module *m, xlac_op *handle, xlac_op **users, uint32_
   return n;
 }
 
-static uint32_t count_users(const ir_op *op) {
+static uint32_t count_distinct_users(const ir_op *op) {
   uint32_t n = 0;
   IR_FOR_USES(use, op) n += is_first_use(op, use);
   return n;
@@ -89,7 +89,7 @@ void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
       .computation = live ? api_computation_out(op->parent) : NULL,
       .id = op->id,
       .n_operands = live ? op->n_operands : 0,
-      .n_users = live ? count_users(op) : 0,
+      .n_users = live ? count_distinct_users(op) : 0,
       .n_called = op->n_called,
       .n_control_predecessors = op->n_control_preds,
       .n_attrs = op->n_attrs,
@@ -162,7 +162,7 @@ static bool called_is(const ir_op *op, const char *key, const char *first, const
 }
 
 /* Writes the called computations that stand under `key`; false when there are none. */
-static bool put_called(base_text *t, const ir_op *op, const char *key) {
+static bool put_called_names(base_text *t, const ir_op *op, const char *key) {
   uint32_t slot = 0;
   bool list = false, found = false;
   switch (op->opcode) {
@@ -209,7 +209,7 @@ static bool put_attr(base_text *t, const ir_op *op, const char *key) {
     return true;
   }
   if (strcmp(key, "control-predecessors") == 0) return put_control(t, op);
-  return put_called(t, op, key);
+  return put_called_names(t, op, key);
 }
 
 int xlac_op_attr(xlac_module *m, xlac_op *op, const char *key, char **text, xlac_error *err) {

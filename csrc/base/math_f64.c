@@ -13,10 +13,12 @@ static math_dd exp_core(math_dd x, int *k) {
   double n = __builtin_fabs(x.hi) < 0.35 ? 0 : __builtin_rint(x.hi * MATH_INV_LN2);
   math_dd r = math_dd_sum(x.hi - n * LN2_HI, -n * LN2_MID);
   r = math_dd_fast(r.hi, r.lo + (x.lo - n * LN2_LO));
-  math_dd s = math_dd_scale(r, 0x1p-8); /* then squared eight times */
-  double tail = s.hi * s.hi * (0.5 + s.hi * (1.0 / 6 + s.hi * (1.0 / 24 + s.hi * (1.0 / 120 + s.hi * (1.0 / 720)))));
-  math_dd p = math_dd_fast(s.hi, s.lo + tail + s.hi * s.lo);
-  for (int i = 0; i < 8; i++) p = math_dd_add(math_dd_scale(p, 2), math_dd_mul(p, p));
+  math_dd s = math_dd_scale(r, 0x1p-4); /* then squared four times */
+  double x1 = s.hi, tail = 1.0 / 362880;
+  static const double inverse[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320};
+  for (int i = 7; i-- > 0;) tail = tail * x1 + inverse[i];
+  math_dd p = math_dd_fast(s.hi, s.lo + x1 * (x1 * tail) + x1 * s.lo);
+  for (int i = 0; i < 4; i++) p = math_dd_add(math_dd_scale(p, 2), math_dd_mul(p, p));
   *k = (int)n;
   return p;
 }

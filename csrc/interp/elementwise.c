@@ -28,7 +28,7 @@ static interp_value *reuse_operand(interp_ctx *ctx, const interp_loop *l, interp
   return NULL;
 }
 
-static int run_blocks(interp_ctx *ctx, const interp_loop *l, interp_value *const *operands, interp_value *r) {
+static int run_loop_blocks(interp_ctx *ctx, const interp_loop *l, interp_value *const *operands, interp_value *r) {
   for (int64_t at = 0; at < r->count; at += BLOCK) {
     const void *in[3];
     int64_t n = r->count - at < BLOCK ? r->count - at : BLOCK;
@@ -90,7 +90,7 @@ static int eval_loop(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   interp_value *r = reuse_operand(ctx, &l, operands, full);
   if (!r) r = interp_array(ctx, (base_dtype)l.out, operands[full]->rank, operands[full]->dims);
   if (!r) return -XLAC_E_OUT_OF_MEMORY;
-  int status = spread ? run_spread(ctx, &l, operands, r) : run_blocks(ctx, &l, operands, r);
+  int status = spread ? run_spread(ctx, &l, operands, r) : run_loop_blocks(ctx, &l, operands, r);
   if (status) {
     interp_release(r);
     return status;

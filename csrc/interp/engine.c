@@ -2,6 +2,7 @@
  * their depth is limited. */
 #include <stdio.h>
 
+#include "heap.h"
 #include "plan.h"
 
 #define MAX_DEPTH 250             /* of nested computations: each takes a few hundred bytes of C stack */
@@ -166,7 +167,8 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
   base_arena_init(&ctx->arena, ctx->options.alloc);
   ctx->plans = base_arena_zalloc(&ctx->arena, (size_t)m->n_computation_ids * sizeof *ctx->plans);
   ctx->slot_of = base_arena_zalloc(&ctx->arena, (size_t)m->n_ids * sizeof *ctx->slot_of);
-  if (ctx->plans && ctx->slot_of) return 0;
+  ctx->heap = interp_heap_create(ctx->options.alloc);
+  if (ctx->plans && ctx->slot_of && ctx->heap) return 0;
   interp_end(ctx);
   return base_oom(err, "a run");
 }

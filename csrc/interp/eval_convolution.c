@@ -1,5 +1,6 @@
 /* convolution: a matrix product of [batch x output positions, window positions x input features] patches, found by
  * place as they are packed, with the kernel; one product for each feature or batch group. */
+#include "conv_depthwise.h"
 #include "matmul.h"
 #include "placement.h"
 
@@ -31,7 +32,11 @@ static void conv_locate(const void *ctx, int64_t row, int64_t p0, int64_t count,
     int64_t place = base;
     for (uint32_t d = 0; d < c->n && place != INTERP_NOWHERE; d++) {
       const ir_window_dim *w = &c->window->v[d];
-      int64_t e = interp_window_element(w, c->in_size[d], corner[d] + s[d] * w->window_dilation);
+      int64_t at = corner[d] + s[d] * w->window_dilation, e = at - w->padding_low;
+      if (w->base_dilation > 1)
+        e = interp_window_element(w, c->in_size[d], at);
+      else if (e >= c->in_size[d])
+        e = -1;
       place = e < 0 ? INTERP_NOWHERE : place + e * c->in_stride[d];
     }
     int64_t end = interp_min(count, p + c->features - feature);
@@ -150,6 +155,30 @@ static int conv_run(interp_ctx *ctx, conv_plan *c, const interp_value *x, const 
   return status;
 }
 
+/* One input feature to a group: no product of matrices, but a row of all features for each output position and window
+ * element, which conv_depthwise.c multiplies and adds. */
+static int conv_run_depthwise(interp_ctx *ctx, const conv_plan *c, const interp_value *x, const interp_value *kernel,
+                              interp_value *r) {
+  int64_t in[IR_MAX_RANK], k[IR_MAX_RANK], out[IR_MAX_RANK], outputs = kernel->dims[c->dims->kernel_output_feature];
+  interp_depthwise p = {.window = c->window, .batch = c->batch, .groups = c->groups, .copies = outputs / c->groups};
+  interp_strides(x->rank, x->dims, in);
+  interp_strides(kernel->rank, kernel->dims, k);
+  interp_strides(r->rank, r->dims, out);
+  p.in_batch = in[c->dims->input_batch];
+  p.in_feature = in[c->dims->input_feature];
+  p.kernel_feature = k[c->dims->kernel_output_feature];
+  p.out_batch = out[c->dims->output_batch];
+  p.out_feature = out[c->dims->output_feature];
+  for (uint32_t d = 0; d < c->n; d++) {
+    p.in_size[d] = c->in_size[d];
+    p.out_size[d] = c->out_size[d];
+    p.in_stride[d] = c->in_stride[d];
+    p.out_stride[d] = out[c->dims->output_spatial[d]];
+    p.kernel_stride[d] = k[c->dims->kernel_spatial[d]];
+  }
+  return interp_depthwise_run(ctx, &p, x, kernel, r);
+}
+
 /* x and kernel are in the type the products are computed in, which is the result's too. */
 static int conv_eval(interp_ctx *ctx, const ir_op *op, const interp_value *x, const interp_value *kernel,
                      interp_value **result) {
@@ -168,6 +197,7 @@ static int conv_eval(interp_ctx *ctx, const ir_op *op, const interp_value *x, co
   interp_value *r = *result = interp_array(ctx, x->dtype, x->rank, dims);
   if (!r) return interp_failed(ctx);
   if (r->count == 0) return 0;
+  if (c.features == 1 && feature_groups > 1) return conv_run_depthwise(ctx, &c, x, kernel, r);
   int status = conv_lists(ctx, &c, kernel, r, start);
   if (status == 0) status = conv_run(ctx, &c, x, kernel, r);
   interp_scratch_free(ctx, c.out_m);

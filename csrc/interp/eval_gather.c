@@ -15,7 +15,7 @@ static int gather_row(void *self, int64_t big, int64_t big_stride, int64_t small
 }
 
 /* The result's dims: offset dims take the window's sizes, the others the indices' batch dims, in order. */
-static void gather_dims(const ir_op *op, const interp_window_dims *a, const interp_value *indices, uint32_t big_rank,
+static void gather_numbers(const ir_op *op, const interp_window_dims *a, const interp_value *indices, uint32_t big_rank,
                         const int64_t *slices, int64_t *dims) {
   uint32_t batch = 0, big = 0;
   for (uint32_t d = 0; d < op->type->rank; d++) {
@@ -45,7 +45,7 @@ int interp_eval_gather(interp_ctx *ctx, const ir_op *op, interp_value *const *op
   interp_windows w;
   assert(sizes->n == x->rank);
   for (uint32_t d = 0; d < x->rank; d++) slices[d] = interp_min(sizes->v[d], x->dims[d]);
-  gather_dims(op, &a, indices, x->rank, slices, dims);
+  gather_numbers(op, &a, indices, x->rank, slices, dims);
   interp_value *r = interp_array(ctx, x->dtype, op->type->rank, dims);
   if (!r) return interp_failed(ctx);
   gather_copy copy = {base_dtype_bytes(x->dtype), r->data, x->data};

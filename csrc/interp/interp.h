@@ -59,6 +59,7 @@ typedef struct interp_ctx {
   struct interp_plan **plans; /* by computation id, made when first called */
   uint32_t *slot_of;          /* by op id, in its computation's plan */
   base_arena arena;           /* the plans */
+  struct interp_heap *heap;   /* of big arrays */
   bool has_effects;           /* some op of the module has side effects */
   uint64_t dying;             /* operands of the present op that nobody reads after it: bit i for operand i */
   uint32_t n_args;

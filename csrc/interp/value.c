@@ -1,5 +1,6 @@
 /* Values of the interpreter: reference-counted arrays, tuples and tokens, each one allocation with its data behind it.
  */
+#include "heap.h"
 #include "interp.h"
 
 #define DATA_ALIGN ((size_t)64)
@@ -56,8 +57,15 @@ static interp_value *array_new(base_alloc alloc, base_dtype dtype, uint32_t rank
   return v;
 }
 
+static base_alloc array_alloc(const interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims) {
+  int64_t count;
+  size_t bytes;
+  bool big = array_size(dtype, rank, dims, &count, &bytes) && bytes >= INTERP_HEAP_MIN;
+  return big && ctx->heap ? interp_heap_alloc(ctx->heap) : ctx->options.alloc;
+}
+
 interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims) {
-  interp_value *v = array_new(ctx->options.alloc, dtype, rank, dims, true);
+  interp_value *v = array_new(array_alloc(ctx, dtype, rank, dims), dtype, rank, dims, true);
   return v ? v : value_oom(ctx);
 }
 

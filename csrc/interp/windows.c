@@ -1,6 +1,8 @@
 /* Windows of gather and scatter. */
 #include "windows.h"
 
+enum { WINDOWS_TICK = 64 };
+
 static void windows_batch_dims(interp_windows *w, const interp_window_dims *a, const interp_value *indices,
                                uint32_t small_rank, const int64_t *small_strides) {
   int64_t strides[IR_MAX_RANK];
@@ -69,7 +71,7 @@ static bool windows_start(const interp_windows *w, const int64_t *batch, int64_t
   *start = 0;
   for (uint32_t i = 0; i < w->n_index; i++) {
     uint32_t d = w->index_dim[i];
-    int64_t v = interp_element_index(w->indices, index_at + i * w->index_stride);
+    int64_t v = w->starts[index_at + i * w->index_stride];
     if (w->clamp) v = interp_clamp(v, 0, w->limit[d]);
     if (v < 0 || v > w->limit[d]) return false;
     *start += v * w->big_stride[d];
@@ -85,7 +87,6 @@ static bool windows_start(const interp_windows *w, const int64_t *batch, int64_t
 static int windows_rows(interp_ctx *ctx, const interp_windows *w, int64_t big, int64_t small, interp_row_fn *row,
                         void *self) {
   int64_t at[IR_MAX_RANK] = {0};
-  if (w->n_window == 0) return row(self, big, 1, small, 1, 1);
   uint32_t inner = w->n_window - 1;
   for (;;) {
     TRY(row(self, big, w->window_big[inner], small, w->window_small[inner], w->window[inner]));
@@ -103,17 +104,25 @@ static int windows_rows(interp_ctx *ctx, const interp_windows *w, int64_t big, i
   }
 }
 
-int interp_windows_each(interp_ctx *ctx, const interp_windows *w, interp_row_fn *row, void *self) {
-  int64_t at[IR_MAX_RANK] = {0}, small = 0, index = 0, start;
+static bool windows_any(const interp_windows *w) {
   for (uint32_t d = 0; d < w->n_window; d++)
-    if (w->window[d] == 0) return 0;
+    if (w->window[d] == 0) return false;
   for (uint32_t d = 0; d < w->n_batch; d++)
-    if (w->batch[d] == 0) return 0;
+    if (w->batch[d] == 0) return false;
   for (uint32_t d = 0; d < w->big_rank; d++)
-    if (w->limit[d] < 0) return 0;
+    if (w->limit[d] < 0) return false;
+  return true;
+}
+
+static int windows_walk(interp_ctx *ctx, const interp_windows *w, interp_row_fn *row, void *self) {
+  int64_t at[IR_MAX_RANK] = {0}, small = 0, index = 0, start;
   for (;;) {
-    if (windows_start(w, at, index, &start)) TRY(windows_rows(ctx, w, start, small, row, self));
-    TRY(interp_tick(ctx, 1));
+    if (windows_start(w, at, index, &start)) {
+      if (w->n_window == 0)
+        TRY(row(self, start, 1, small, 1, 1));
+      else
+        TRY(windows_rows(ctx, w, start, small, row, self));
+    }
     uint32_t d = w->n_batch;
     for (; d > 0; d--) {
       index += w->batch_index[d - 1];
@@ -124,5 +133,22 @@ int interp_windows_each(interp_ctx *ctx, const interp_windows *w, interp_row_fn 
       at[d - 1] = 0;
     }
     if (d == 0) return 0;
+    if (d != w->n_batch || at[d - 1] % WINDOWS_TICK == 0) TRY(interp_tick(ctx, WINDOWS_TICK));
   }
+}
+
+int interp_windows_each(interp_ctx *ctx, interp_windows *w, interp_row_fn *row, void *self) {
+  const interp_value *v = w->indices;
+  if (!windows_any(w)) return 0;
+  int64_t *starts = INTERP_SCRATCH(ctx, int64_t, v->count);
+  if (!starts) return interp_failed(ctx);
+  if (v->dtype == XLAC_U64)
+    for (int64_t i = 0; i < v->count; i++) starts[i] = interp_element_index(v, i);
+  else
+    base_convert(XLAC_S64, starts, v->dtype, v->data, (size_t)v->count);
+  w->starts = starts;
+  int status = windows_walk(ctx, w, row, self);
+  w->starts = NULL;
+  interp_scratch_free(ctx, starts);
+  return status;
 }

@@ -17,7 +17,8 @@ typedef struct interp_window_dims {
 
 typedef struct interp_windows {
   const interp_value *indices;
-  bool clamp; /* windows out of range are moved in (gather); else they are skipped (scatter) */
+  const int64_t *starts; /* the indices as int64, while interp_windows_each runs */
+  bool clamp;            /* windows out of range are moved in (gather); else they are skipped (scatter) */
   uint32_t big_rank, n_window, n_batch, n_index, n_step;
   /* Window dims, merged where both arrays are contiguous; strides in elements. */
   int64_t window[IR_MAX_RANK], window_big[IR_MAX_RANK], window_small[IR_MAX_RANK];
@@ -37,6 +38,6 @@ void interp_windows_make(interp_windows *w, const interp_window_dims *a, const i
 /* One row of a window: n elements from offset `big` with stride `big_stride`, and likewise in the small array. */
 typedef int interp_row_fn(void *self, int64_t big, int64_t big_stride, int64_t small, int64_t small_stride, int64_t n);
 /* Calls `row` for every row of every window in range, in the order of the indices and then of the window. */
-XLAC_MUST_USE int interp_windows_each(interp_ctx *ctx, const interp_windows *w, interp_row_fn *row, void *self);
+XLAC_MUST_USE int interp_windows_each(interp_ctx *ctx, interp_windows *w, interp_row_fn *row, void *self);
 
 #endif

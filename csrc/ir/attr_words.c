@@ -1,9 +1,10 @@
-/* The words that attributes of kind NAME and NAMES may hold, as XLA 0.10.2 has them. */
+/* The words that attributes of kind NAME and NAMES may hold, as XLA 0.10.2's reader has them. A few of them say "invalid", and
+ * the verifier refuses those. */
 #include "opcode.h"
 
 static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
 static const char *const comparison_types[] = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED", NULL};
-static const char *const distributions[] = {"rng_uniform", "rng_normal", NULL};
+static const char *const distributions[] = {"rng_uniform", "rng_normal", "rng_invalid", NULL};
 static const char *const rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
 static const char *const dot_algorithms[] = {"unset",
                                              "dot_any_f8_any_f8_f32",
@@ -28,8 +29,9 @@ static const char *const schedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCH
 static const char *const api_versions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
                                            "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI", NULL};
 static const char *const fusion_kinds[] = {"kLoop", "kInput", "kOutput", "kCustom", NULL};
-static const char *const precisions[] = {"default", "high", "highest", NULL};
-static const char *const transposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", NULL};
+static const char *const precisions[] = {"default", "high", "highest", "packed_nibble", NULL};
+static const char *const transposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID", NULL};
+static const char *const convolution_kinds[] = {"unset", "fprop", "wgrad", "dgrad", NULL};
 static const char *const truths[] = {"true", "false", NULL};
 static const char *const shuffle_modes[] = {"rotate", "permute", NULL};
 
@@ -47,6 +49,7 @@ const char *const *ir_attr_words(unsigned opcode, ir_attr_key key) {
     case IR_ATTR_OPERAND_PRECISION: return precisions;
     case IR_ATTR_TRANSPOSE_A: return transposes;
     case IR_ATTR_IS_ASSOCIATIVE: return truths;
+    case IR_ATTR_CONVOLUTION_KIND: return convolution_kinds;
     case IR_ATTR_MODE: return shuffle_modes;
     default: return NULL;
   }

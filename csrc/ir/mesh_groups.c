@@ -12,6 +12,7 @@ bool ir_mesh_take(ir_mesh_groups *m, const char *word) {
 }
 
 bool ir_mesh_take_int(ir_mesh_groups *m, int64_t *v) {
+  while (m->p < m->end && *m->p == ' ') m->p++;
   const char *after = base_parse_i64(m->p, m->end, v);
   if (!after) return false;
   m->p = after;
@@ -45,17 +46,30 @@ static bool take_axes(ir_mesh_groups *m) {
   return true;
 }
 
+/* A bracketed list of at most IR_MAX_MESH_AXES numbers, after its opening. */
+static bool take_numbers(ir_mesh_groups *m, const char *close, int64_t *v, uint32_t *n) {
+  for (; !ir_mesh_take(m, close); (*n)++) {
+    if (*n == IR_MAX_MESH_AXES || (*n && !ir_mesh_take(m, ",")) || !ir_mesh_take_int(m, &v[*n])) return false;
+  }
+  return true;
+}
+
 static bool take_device_ids(ir_mesh_groups *m) {
   if (!ir_mesh_take(m, ",")) return true;
   if (!ir_mesh_take(m, "device_ids=(")) return false;
-  const char *start = m->p;
-  for (int depth = 1; depth; m->p++) {
-    if (m->p == m->end) return false;
-    depth += *m->p == '(';
-    depth -= *m->p == ')';
+  m->has_ids = true;
+  if (!ir_mesh_take(m, "[")) {
+    const char *close = memchr(m->p, ')', (size_t)(m->end - m->p));
+    m->list = (base_slice){m->p, close ? (size_t)(close - m->p) : 0};
+    m->p = close ? close + 1 : m->end;
+    return close != NULL;
   }
-  m->device_ids = (base_slice){start, (size_t)(m->p - 1 - start)};
-  return true;
+  if (!take_numbers(m, "]", m->id_dims, &m->n_id_dims)) return false;
+  if (ir_mesh_take(m, "T(") && !take_numbers(m, ")", m->id_perm, &m->n_id_perm)) return false;
+  for (uint32_t i = 0; i < m->n_id_perm; i++) {
+    if (m->id_perm[i] < 0 || m->id_perm[i] >= m->n_id_dims) return false;
+  }
+  return ir_mesh_take(m, ")") && m->n_id_dims && (m->n_id_perm == 0 || m->n_id_perm == m->n_id_dims);
 }
 
 static bool take_ref(ir_mesh_groups *m, ir_mesh_ref *ref) {
@@ -66,7 +80,8 @@ static bool take_ref(ir_mesh_groups *m, ir_mesh_ref *ref) {
   if (i == m->n_axes) return false;
   *ref = (ir_mesh_ref){i, 1, m->sizes[i]};
   if (!ir_mesh_take(m, ":")) return true;
-  if (!ir_mesh_take(m, "(") || !ir_mesh_take_int(m, &ref->pre) || !ir_mesh_take(m, ")") || !ir_mesh_take_int(m, &ref->size)) return false;
+  if (!ir_mesh_take(m, "(") || !ir_mesh_take_int(m, &ref->pre) || !ir_mesh_take(m, ")") || !ir_mesh_take_int(m, &ref->size))
+    return false;
   bool is_small = ref->pre >= 1 && ref->size >= 1 && ref->pre <= m->sizes[i] && ref->size <= m->sizes[i];
   return is_small && m->sizes[i] % (ref->pre * ref->size) == 0;
 }

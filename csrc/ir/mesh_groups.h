@@ -21,7 +21,10 @@ typedef struct ir_mesh_groups {
   uint32_t n_refs;
   int64_t n_devices;
   int64_t group_size;
-  base_slice device_ids; /* what stands between the parentheses, or empty: iota */
+  bool has_ids;    /* else the devices are 0, 1, 2, ... */
+  base_slice list; /* device_ids=(0,2,1,3): what stands between the parentheses, or NULL */
+  int64_t id_dims[IR_MAX_MESH_AXES], id_perm[IR_MAX_MESH_AXES]; /* device_ids=([4,2]T(1,0)) */
+  uint32_t n_id_dims, n_id_perm;
 } ir_mesh_groups;
 
 /* false where the text is not of that form or its sizes don't fit together. */

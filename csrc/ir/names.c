@@ -56,6 +56,7 @@ static bool grow_root_slots(ir_uniquer *u) {
 
 /* The root's index; its text must live as long as the module does. -1 when out of memory. */
 static int64_t find_root(ir_uniquer *u, const char *s, uint32_t n) {
+  assert((u->cap & (u->cap - 1)) == 0);
   if (u->n_roots * (uint64_t)2 >= u->cap && !grow_root_slots(u)) return -1;
   uint32_t hash = base_hash(s, n), at = hash & (u->cap - 1);
   for (; u->slots[at]; at = (at + 1) & (u->cap - 1)) {
@@ -73,6 +74,7 @@ static int64_t find_root(ir_uniquer *u, const char *s, uint32_t n) {
 /* false when taken already; *ok false when out of memory. A key holds 32 bits of root and 32 of number: numbers that
  * need more share keys, which costs at most an unneeded renaming. */
 static bool take_number(ir_uniquer *u, uint32_t root, int64_t number, bool *ok) {
+  assert(root < u->n_roots);
   name_root *k = &u->roots[root];
   if (number >= 0 && number < 64) {
     bool is_new = !(k->low >> number & 1);
@@ -117,6 +119,7 @@ const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
   bool has_number = split_name(wanted, &root_n, &number), ok = true;
   int64_t root = find_root(u, wanted->s, root_n);
   if (root < 0) return NULL;
+  assert(root_n > 0 || wanted->n == 0);
   if (!take_number(u, (uint32_t)root, number, &ok)) {
     int64_t *next = &u->roots[root].next;
     while (ok && !take_number(u, (uint32_t)root, *next, &ok)) ++*next;

@@ -21,6 +21,7 @@ static uint8_t *op_state(const op_walk *w, const ir_op *op) {
 }
 
 static void push_op(op_walk *w, ir_op *op) {
+  assert(op);
   if (op->parent == w->c && *op_state(w, op) != DONE) w->stack[w->n_stack++] = op;
 }
 

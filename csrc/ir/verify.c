@@ -25,6 +25,7 @@ static bool keeps_dtype(unsigned opcode) {
     case IR_OP_COPY_DONE:
     case IR_OP_COPY_START:
     case IR_OP_CUSTOM_CALL:
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
     case IR_OP_GET_TUPLE_ELEMENT:
     case IR_OP_INFEED:
     case IR_OP_OUTFEED:
@@ -52,18 +53,18 @@ static int check_declared_type(const ir_op *op, const ir_type *inferred, const i
                         IR_SHOW(op->type), IR_SHOW(inferred));
 }
 
-static bool has_unbounded(const ir_type *t) {
+static bool is_unbounded_anywhere(const ir_type *t) {
   if (!t->has_dynamic) return false;
   for (uint32_t i = 0; ir_is_tensor(t) && i < t->rank; i++)
     if (t->dims[i] == IR_UNBOUNDED) return true;
   for (uint32_t i = 0; i < t->n_elements; i++)
-    if (has_unbounded(t->elements[i])) return true;
+    if (is_unbounded_anywhere(t->elements[i])) return true;
   return false;
 }
 
 static int check_result_type(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_stamp(op, ir_verify_layouts(op->type, err), err));
-  if (has_unbounded(op->type))
+  if (is_unbounded_anywhere(op->type))
     return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "has the type %s; HLO has bounded dimensions only", IR_SHOW(op->type));
   TRY(ir_check_stamp(op, ir_check_op(op, err), err));
   xlac_error local = {0};

@@ -124,11 +124,14 @@ typedef struct buffer_state {
   base_arena *arena;
   uint32_t **origins;          /* by op id: the number of each leaf's buffer, or NULL */
   const ir_op **writers;       /* by buffer number */
+  uint8_t *is_body;            /* by computation id: of a while */
   uint32_t n_buffers, capacity;
 } buffer_state;
 
-static bool is_writer(const ir_op *op) {
+/* A loop writes to what its body gives back. */
+static bool is_writer(const buffer_state *s, const ir_op *op) {
   switch (op->opcode) {
+    case IR_OP_TUPLE: return s->is_body[op->parent->id] && ir_root(op->parent) == op;
     case IR_OP_CUSTOM_CALL: case IR_OP_FUSION: case IR_OP_CALL: case IR_OP_ASYNC_START: case IR_OP_WHILE:
     case IR_OP_CONDITIONAL: case IR_OP_DYNAMIC_UPDATE_SLICE: return true;
     default: return false;
@@ -198,7 +201,7 @@ static int set_origins(buffer_state *s, const ir_op *op, xlac_error *err) {
 static int follow_buffers(buffer_state *s, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   if (!touches_buffers(op)) return 0;
   TRY(check_place(op, options, err));
-  for (uint32_t i = 0; is_writer(op) && i < op->n_operands; i++) {
+  for (uint32_t i = 0; is_writer(s, op) && i < op->n_operands; i++) {
     const uint32_t *origins = s->origins[ir_operand(op, i)->id];
     uint32_t at = 0;
     if (origins) TRY(note_writes(s, op, ir_operand_type(op, i), origins, &at, err));
@@ -225,18 +228,25 @@ static bool has_any_buffer(const ir_module *m) {
   return false;
 }
 
+static int buffer_tables(buffer_state *s, const ir_module *m, xlac_error *err) {
+  s->origins = base_arena_zalloc(s->arena, ((size_t)m->n_ids + 1) * sizeof *s->origins);
+  s->is_body = base_arena_zalloc(s->arena, (size_t)m->n_computation_ids + 1);
+  if (!s->origins || !s->is_body) return base_oom(err, "a table of buffers");
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      if (op->opcode == IR_OP_WHILE) s->is_body[op->called[1]->id] = 1;
+    }
+  }
+  return 0;
+}
+
 int ir_verify_buffers(const ir_module *m, const ir_verify_options *options, xlac_error *err) {
   if (!has_any_buffer(m)) return 0;
   base_arena arena;
   base_arena_init(&arena, m->alloc);
   buffer_state s = {.arena = &arena};
-  size_t bytes = ((size_t)m->n_ids + 1) * sizeof *s.origins;
-  s.origins = base_arena_alloc(&arena, bytes);
-  int status = s.origins ? 0 : base_oom(err, "a table of buffers");
-  if (status == 0) {
-    memset((void *)s.origins, 0, bytes);
-    status = follow_in_module(&s, m, options, err);
-  }
+  int status = buffer_tables(&s, m, err);
+  if (status == 0) status = follow_in_module(&s, m, options, err);
   base_arena_free(&arena);
   return status;
 }

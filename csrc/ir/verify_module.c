@@ -35,6 +35,11 @@ static int check_transfer(const ir_op *op, const base_map *starts, xlac_error *e
                         user->name->s, ir_opcode_text(user->opcode), ir_opcode_text(done));
 }
 
+static bool same_attr(const ir_op *a, const ir_op *b, ir_attr_key key) {
+  const ir_attr *x = ir_attr_find(a, key), *y = ir_attr_find(b, key);
+  return x && y ? ir_attr_equal(x, y) : x == y;
+}
+
 /* Host transfers over one channel are the same transfer, so they must be alike. `hosts`: channel to the first of them. */
 static int check_host_channel(const ir_op *op, base_map *hosts, xlac_error *err) {
   const ir_attr *channel = ir_attr_find(op, IR_ATTR_CHANNEL_ID);
@@ -43,8 +48,10 @@ static int check_host_channel(const ir_op *op, base_map *hosts, xlac_error *err)
   if (!base_map_get(hosts, (uint64_t)channel->v.i, &found))
     return base_map_set(hosts, (uint64_t)channel->v.i, base_key(op)) ? 0 : base_oom(err, "a table of channels");
   const ir_op *other = (const ir_op *)(uintptr_t)found;
-  if (other->opcode == op->opcode && ir_same_bare(other->type, op->type)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "transfers %s over channel %lld, over which %s (%s) transfers %s",
+  if (other->opcode == op->opcode && ir_same_bare(other->type, op->type) && same_attr(op, other, IR_ATTR_FRONTEND_ATTRIBUTES))
+    return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err,
+                        "transfers %s over channel %lld, over which %s (%s) transfers %s; type and frontend_attributes must be the same",
                         IR_SHOW(op->type), (long long)channel->v.i, other->name->s, ir_opcode_text(other->opcode),
                         IR_SHOW(other->type));
 }
@@ -103,6 +110,13 @@ static int fail_header(const ir_module *m, base_code code, xlac_error *err, cons
   return base_fail_at(err, code, 1, 1, m->entry->name->s, "%s", message);
 }
 
+/* A layout of the header, which stands on the first line. */
+static int check_header_layout(const ir_module *m, const ir_type *t, xlac_error *err) {
+  xlac_error local = {0};
+  int status = ir_verify_layouts(t, &local);
+  return status ? fail_header(m, XLAC_E_VERIFY_LAYOUT, err, "entry_computation_layout: %s", local.message) : 0;
+}
+
 /* XLA's parser keeps any entry_computation_layout; its verifier wants the entry's types. */
 static int check_entry_layout(const ir_module *m, xlac_error *err) {
   const ir_config *config = &m->config;
@@ -112,12 +126,12 @@ static int check_entry_layout(const ir_module *m, xlac_error *err) {
     return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has %u parameters, but the entry %s has %u",
                        config->n_entry_params, entry->name->s, entry->n_params);
   for (uint32_t i = 0; i < entry->n_params; i++) {
-    TRY(ir_verify_layouts(config->entry_params[i], err));
+    TRY(check_header_layout(m, config->entry_params[i], err));
     if (!ir_compatible(config->entry_params[i], ir_param_type(entry, i)))
       return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has %s as parameter %u, but %s is %s",
                          IR_SHOW(config->entry_params[i]), i, entry->params[i]->name->s, IR_SHOW(ir_param_type(entry, i)));
   }
-  TRY(ir_verify_layouts(config->entry_result, err));
+  TRY(check_header_layout(m, config->entry_result, err));
   if (ir_compatible(config->entry_result, ir_result_type(entry))) return 0;
   return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has the result %s, but the entry gives %s",
                      IR_SHOW(config->entry_result), IR_SHOW(ir_result_type(entry)));

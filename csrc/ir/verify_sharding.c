@@ -48,6 +48,8 @@ static int check_devices(const ir_op *op, const ir_sharding *s, xlac_error *err)
 }
 
 static int check_tiled(const ir_op *op, const ir_sharding *s, const ir_type *t, xlac_error *err) {
+  if (s->kind == IR_SHARDING_MAXIMAL && s->device < 0)
+    return fail_sharding(op, err, "device %lld is negative", (long long)s->device);
   if (s->kind != IR_SHARDING_TILED || s->named_text) return 0;
   uint32_t extra = s->n_subgroups + (s->replicate_on_last_dim ? 1 : 0);
   if (ir_is_tensor(t) && s->n_dims - extra != t->rank)
@@ -87,18 +89,18 @@ static int64_t iota_device(const ir_sharding *s, int64_t i) {
   return device;
 }
 
-static bool same_ints(uint32_t n, const int64_t *a, const int64_t *b) { return n == 0 || memcmp(a, b, n * sizeof *a) == 0; }
+static bool same_int_lists(uint32_t n, const int64_t *a, const int64_t *b) { return n == 0 || memcmp(a, b, n * sizeof *a) == 0; }
 
 static bool same_iota(const ir_sharding *a, const ir_sharding *b) {
-  if (a->n_reshape != b->n_reshape || !same_ints(a->n_reshape, a->reshape, b->reshape)) return false;
+  if (a->n_reshape != b->n_reshape || !same_int_lists(a->n_reshape, a->reshape, b->reshape)) return false;
   if (!a->perm || !b->perm) return a->perm == b->perm;
-  return same_ints(a->n_reshape, a->perm, b->perm);
+  return same_int_lists(a->n_reshape, a->perm, b->perm);
 }
 
 /* Both have the same tile dims, and ir_verify_sharding has found as many devices as tiles. */
 static bool same_devices(const ir_sharding *a, const ir_sharding *b) {
   if (a->iota && b->iota) return same_iota(a, b);
-  if (!a->iota && !b->iota) return a->n_devices == b->n_devices && same_ints(a->n_devices, a->devices, b->devices);
+  if (!a->iota && !b->iota) return a->n_devices == b->n_devices && same_int_lists(a->n_devices, a->devices, b->devices);
   const ir_sharding *listed = a->iota ? b : a, *iota = a->iota ? a : b;
   if (product_of(iota->n_reshape, iota->reshape) != (int64_t)listed->n_devices) return false;
   for (uint32_t i = 0; i < listed->n_devices; i++)
@@ -108,7 +110,7 @@ static bool same_devices(const ir_sharding *a, const ir_sharding *b) {
 
 static bool same_tiled(const ir_sharding *a, const ir_sharding *b) {
   if (a->named_text || b->named_text) return a->named_text == b->named_text;
-  return a->n_dims == b->n_dims && same_ints(a->n_dims, a->dims, b->dims) &&
+  return a->n_dims == b->n_dims && same_int_lists(a->n_dims, a->dims, b->dims) &&
          a->replicate_on_last_dim == b->replicate_on_last_dim && a->n_subgroups == b->n_subgroups &&
          (a->n_subgroups == 0 || memcmp(a->subgroups, b->subgroups, a->n_subgroups) == 0) && same_devices(a, b);
 }

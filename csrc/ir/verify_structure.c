@@ -45,7 +45,7 @@ static int check_neighbours(const ir_op *op, xlac_error *err) {
 }
 
 /* Marks of the two depth-first searches below, one byte per id. */
-enum { UNSEEN = 0, OPEN = 1, CLOSED = 2 };
+enum { WALK_UNSEEN = 0, WALK_OPEN = 1, WALK_CLOSED = 2 };
 
 typedef struct walk_frame {
   const void *node;
@@ -61,22 +61,22 @@ static const ir_op *op_neighbour(const ir_op *op, uint32_t i) {
 
 /* Explicit stack: chains of operands are as long as the program. */
 static int walk_ops(const ir_op *start, uint8_t *marks, walk_stack *stack, base_alloc alloc, xlac_error *err) {
-  if (marks[start->id] == CLOSED) return 0;
+  if (marks[start->id] == WALK_CLOSED) return 0;
   stack->n = 0;
   if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){start, 0}))) return base_oom(err, "a walk over the ops");
-  marks[start->id] = OPEN;
+  marks[start->id] = WALK_OPEN;
   while (stack->n) {
     walk_frame *top = &stack->items[stack->n - 1];
     const ir_op *next = op_neighbour(top->node, top->next++);
     if (!next) {
-      marks[((const ir_op *)top->node)->id] = CLOSED;
+      marks[((const ir_op *)top->node)->id] = WALK_CLOSED;
       stack->n--;
       continue;
     }
-    if (marks[next->id] == CLOSED) continue;
-    if (marks[next->id] == OPEN)
+    if (marks[next->id] == WALK_CLOSED) continue;
+    if (marks[next->id] == WALK_OPEN)
       return ir_verify_fail(next, XLAC_E_VERIFY_STRUCTURE, err, "depends on itself through its operands or control edges");
-    marks[next->id] = OPEN;
+    marks[next->id] = WALK_OPEN;
     if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){next, 0}))) return base_oom(err, "a walk over the ops");
   }
   return 0;
@@ -93,15 +93,15 @@ static int check_acyclic(const ir_module *m, uint8_t *marks, walk_stack *stack, 
 #define MAX_CALL_DEPTH 512
 
 static int walk_calls(const ir_computation *c, uint8_t *marks, uint32_t depth, xlac_error *err) {
-  if (marks[c->id] == CLOSED) return 0;
-  if (marks[c->id] == OPEN) return fail_computation(c, err, "calls itself, directly or through others");
+  if (marks[c->id] == WALK_CLOSED) return 0;
+  if (marks[c->id] == WALK_OPEN) return fail_computation(c, err, "calls itself, directly or through others");
   if (depth > MAX_CALL_DEPTH) return base_fail_at(err, XLAC_E_TOO_DEEP, c->line, c->col, c->name->s,
                                                   "calls nest deeper than %d", MAX_CALL_DEPTH);
-  marks[c->id] = OPEN;
+  marks[c->id] = WALK_OPEN;
   IR_FOR_OPS(op, c) {
     for (uint32_t i = 0; i < op->n_called; i++) TRY(walk_calls(op->called[i], marks, depth + 1, err));
   }
-  marks[c->id] = CLOSED;
+  marks[c->id] = WALK_CLOSED;
   return 0;
 }
 

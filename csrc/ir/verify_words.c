@@ -14,9 +14,14 @@ static const char *words_text(const char *const *words, char *buf, size_t size) 
   return buf;
 }
 
+/* Words that readers know but that stand for no meaning. */
+static bool says_invalid(const base_istr *word) {
+  return strcmp(word->s, "rng_invalid") == 0 || strcmp(word->s, "TRANSPOSE_INVALID") == 0;
+}
+
 static int check_word(const ir_op *op, const ir_attr *a, const base_istr *word, xlac_error *err) {
   const char *const *words = ir_attr_words(op->opcode, (ir_attr_key)a->key);
-  if (!words || (word && is_one_of(words, word))) return 0;
+  if (!words || (word && is_one_of(words, word) && !says_invalid(word))) return 0;
   return base_hint(err,
                    ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has %s=%s, which is no value of that attribute",
                                   ir_attr_table[a->key].text, word ? word->s : ""),

@@ -13,6 +13,7 @@ const uint8_t text_class[256] = {
 #undef AL
 
 bool text_lexer_open(text_lexer *lx, base_alloc alloc, const char *text, size_t n) {
+  assert(text || n == 0);
   *lx = (text_lexer){0};
   size_t size;
   if (!base_add(n, TEXT_PADDING, &size)) return false;

@@ -76,5 +76,6 @@ const ir_op *text_async_start(text_printer *p, const ir_op *op, bool *is_sugar) 
   }
   (void)base_map_set(&p->chains, base_key(op), known); /* only remembers: may run out of memory */
   *is_sugar = known & 1;
+  assert(!*is_sugar || (known & ~(uint64_t)1));
   return (const ir_op *)(uintptr_t)(known & ~(uint64_t)1);
 }

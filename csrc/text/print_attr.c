@@ -215,6 +215,7 @@ static void put_slice(base_text *out, const ir_slice *s) {
 /* --- dictionaries and small records --- */
 
 void text_put_dict(base_text *out, const ir_dict *d) {
+  assert(d);
   base_putc(out, '{');
   for (uint32_t i = 0; i < d->n; i++) {
     const ir_dict_entry *e = &d->v[i];
@@ -305,6 +306,7 @@ static void write_called_list(text_printer *p, const ir_op *op) {
 
 /* Which of op->called stands behind this key; lists have none. */
 static int called_slot(const ir_op *op, unsigned key) {
+  assert(ir_attr_table[key].kind == IR_KIND_CALLED);
   switch (key) {
     case IR_ATTR_BRANCH_COMPUTATIONS:
     case IR_ATTR_CALLED_COMPUTATIONS:
@@ -435,7 +437,7 @@ void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
 void text_put_attr_value(base_text *out, const ir_op *op, const ir_attr *a) {
   text_printer p;
   text_print_options options = {0};
-  text_printer_init(&p, out, NULL, &options);
+  text_printer_init(&p, out, op->parent->module, &options);
   text_write_attr_value(&p, op, a);
   if (text_printer_finish(&p, NULL) != 0) out->failed = true;
 }

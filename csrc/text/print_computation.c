@@ -108,11 +108,13 @@ void text_write_body(text_printer *p, const ir_computation *c) {
   if (p->nesting >= TEXT_MAX_NESTING) p->status = XLAC_E_TOO_DEEP;
   if (p->out->n - p->start > text_canonical_limit(p)) p->status = XLAC_E_TOO_LARGE;
   if (p->status) return;
+  assert(p->bodies);
   p->nesting++;
   write_indent(p);
   BASE_PUT(p->out, "{\n");
   write_ops(p, c, false);
   write_closing(p, c);
+  assert(p->nesting > 0);
   p->nesting--;
 }
 

@@ -170,6 +170,7 @@ static bool is_conditional_on_pred(const ir_op *op) {
 
 /* A called-computation key that names one computation: "to_apply=%add", or its body in the canonical modes. */
 static void write_called_one(text_printer *p, const char *key, const ir_computation *c) {
+  assert(c);
   write_key(p, key);
   if (p->bodies) {
     base_putc(p->out, '\n');
@@ -201,6 +202,7 @@ static const char *apply_key(const text_printer *p, const ir_op *op) {
 static void write_async_called(text_printer *p, const ir_op *op) {
   bool is_sugar = false;
   if (op->opcode != IR_OP_ASYNC_START) return;
+  assert(op->n_called > 0);
   (void)text_async_start(p, op, &is_sugar);
   if (p->bodies || !is_sugar) write_called_one(p, "calls", op->called[0]);
 }
@@ -275,12 +277,23 @@ static void write_control_edges(text_printer *p, const ir_op *op) {
   text_write_attr_value(p, op, &a);
 }
 
-static void write_shared_part(text_printer *p, const ir_op *op) {
-  if (op->n_attrs) write_common(p, op, IR_ATTR_SHARDING);
-  if (op->n_attrs) write_common(p, op, IR_ATTR_FRONTEND_ATTRIBUTES);
-  write_control_edges(p, op);
-  if (op->n_attrs) write_common(p, op, IR_ATTR_STATISTICS);
-  if (op->n_attrs) write_common(p, op, IR_ATTR_RESULT_ACCURACY);
+/* Which of the attributes that any op may have are there, in one pass: most ops have one or none. */
+static const uint8_t common_bits[IR_ATTR_COUNT] = {
+    [IR_ATTR_SHARDING] = 1 << 0,       [IR_ATTR_FRONTEND_ATTRIBUTES] = 1 << 1,
+    [IR_ATTR_STATISTICS] = 1 << 2,     [IR_ATTR_RESULT_ACCURACY] = 1 << 3,
+    [IR_ATTR_ORIGIN] = 1 << 4,         [IR_ATTR_METADATA] = 1 << 5,
+    [IR_ATTR_BACKEND_CONFIG] = 1 << 6,
+};
+
+static unsigned common_attributes(const ir_op *op) {
+  unsigned bits = 0;
+  for (uint32_t i = 0; i < op->n_attrs; i++) bits |= common_bits[op->attrs[i].key];
+  return bits;
+}
+
+static void write_if_there(text_printer *p, const ir_op *op, unsigned there, ir_attr_key key) {
+  assert(common_bits[key]);
+  if (there & common_bits[key]) write_common(p, op, key);
 }
 
 static void write_own_part(text_printer *p, const ir_op *op) {
@@ -317,13 +330,17 @@ static void write_async_part(text_printer *p, const ir_op *op) {
 
 void text_write_attributes(text_printer *p, const ir_op *op) {
   bool is_async = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE;
+  unsigned there = common_attributes(op);
   if (is_async)
     write_async_part(p, op);
   else
     write_own_part(p, op);
-  write_shared_part(p, op);
-  if (op->n_attrs == 0) return;
-  write_common(p, op, IR_ATTR_ORIGIN);
-  write_common(p, op, IR_ATTR_METADATA);
-  write_common(p, op, IR_ATTR_BACKEND_CONFIG);
+  write_if_there(p, op, there, IR_ATTR_SHARDING);
+  write_if_there(p, op, there, IR_ATTR_FRONTEND_ATTRIBUTES);
+  write_control_edges(p, op);
+  write_if_there(p, op, there, IR_ATTR_STATISTICS);
+  write_if_there(p, op, there, IR_ATTR_RESULT_ACCURACY);
+  write_if_there(p, op, there, IR_ATTR_ORIGIN);
+  write_if_there(p, op, there, IR_ATTR_METADATA);
+  write_if_there(p, op, there, IR_ATTR_BACKEND_CONFIG);
 }

@@ -27,6 +27,7 @@ static void drop_unit_dims(iota_form *f) {
 }
 
 static void merge_neighbours(iota_form *f) {
+  assert(f->n >= 1 && f->n <= IR_MAX_RANK);
   for (uint32_t i = 0; i + 1 < f->n;) {
     int64_t d = f->perm[i], product;
     if (f->perm[i + 1] != d + 1 || !base_mul_i64(f->dims[d], f->dims[d + 1], &product)) {

@@ -54,6 +54,7 @@ static void put_literal_element(base_text *out, base_dtype t, const char *p, boo
 }
 
 static void put_literal_row(literal_cursor *c, int64_t n) {
+  assert(n >= 0 && (n == 0 || c->at));
   for (int64_t i = 0; i < n; i++) {
     if (i) BASE_PUT(c->out, ", ");
     put_literal_element(c->out, (base_dtype)c->type->dtype, c->at, false);

@@ -3,142 +3,30 @@
  */
 #include "print.h"
 
-#include "../base/number.h"
+#include "../ir/mesh_groups.h"
 
 /* A run of device digits: an axis of the mesh, or what an axis is cut into by the sub-axes in use. */
 typedef struct mesh_part {
   int64_t size, stride;
 } mesh_part;
 
-typedef struct mesh_ref { /* 'b' or 'b':(pre)size */
-  uint32_t axis;
-  int64_t pre, size;
-} mesh_ref;
-
-enum { MAX_AXES = 32, MAX_MESH_DEVICES = 1 << 22 };
-
-typedef struct mesh_groups {
-  const char *p, *end;
-  base_slice names[MAX_AXES];
-  int64_t sizes[MAX_AXES], strides[MAX_AXES];
-  uint32_t n_axes;
-  mesh_ref refs[MAX_AXES];
-  uint32_t n_refs;
-  int64_t n_devices;
-  bool has_ids;                                 /* else the devices are 0, 1, 2, ... */
-  base_slice list;                              /* device_ids=(0,2,1,3): what stands between the parentheses, or NULL */
-  int64_t id_dims[MAX_AXES], id_perm[MAX_AXES]; /* device_ids=([4,2]T(1,0)) */
-  uint32_t n_id_dims, n_id_perm;
-} mesh_groups;
-
-static bool take(mesh_groups *m, const char *word) {
-  while (m->p < m->end && *m->p == ' ') m->p++;
-  size_t n = strlen(word);
-  if ((size_t)(m->end - m->p) < n || memcmp(m->p, word, n) != 0) return false;
-  m->p += n;
-  return true;
-}
-
-static bool take_mesh_int(mesh_groups *m, int64_t *v) {
-  while (m->p < m->end && *m->p == ' ') m->p++;
-  const char *after = base_parse_i64(m->p, m->end, v);
-  if (!after) return false;
-  m->p = after;
-  return true;
-}
-
-static bool take_axis_name(mesh_groups *m, base_slice *name) {
-  if (!take(m, "'")) return false;
-  const char *close = memchr(m->p, '\'', (size_t)(m->end - m->p));
-  if (!close) return false;
-  *name = (base_slice){m->p, (size_t)(close - m->p)};
-  m->p = close + 1;
-  return true;
-}
-
-static bool take_axes(mesh_groups *m) {
-  if (!take(m, "mesh[")) return false;
-  while (!take(m, "]")) {
-    uint32_t i = m->n_axes;
-    if (i == MAX_AXES || (i && !take(m, ","))) return false;
-    if (!take_axis_name(m, &m->names[i]) || !take(m, "=") || !take_mesh_int(m, &m->sizes[i])) return false;
-    if (m->sizes[i] < 1 || m->sizes[i] > MAX_MESH_DEVICES) return false;
-    m->n_axes++;
-  }
-  m->n_devices = 1;
-  for (uint32_t i = m->n_axes; i-- > 0;) {
-    m->strides[i] = m->n_devices;
-    m->n_devices *= m->sizes[i];
-    if (m->n_devices > MAX_MESH_DEVICES) return false;
-  }
-  return true;
-}
-
-/* A bracketed list of at most MAX_AXES numbers, after its opening. */
-static bool take_numbers(mesh_groups *m, const char *close, int64_t *v, uint32_t *n) {
-  for (; !take(m, close); (*n)++) {
-    if (*n == MAX_AXES || (*n && !take(m, ",")) || !take_mesh_int(m, &v[*n])) return false;
-  }
-  return true;
-}
-
-static bool take_device_ids(mesh_groups *m) {
-  if (!take(m, ",")) return true;
-  if (!take(m, "device_ids=(")) return false;
-  m->has_ids = true;
-  if (!take(m, "[")) {
-    const char *close = memchr(m->p, ')', (size_t)(m->end - m->p));
-    m->list = (base_slice){m->p, close ? (size_t)(close - m->p) : 0};
-    m->p = close ? close + 1 : m->end;
-    return close != NULL;
-  }
-  if (!take_numbers(m, "]", m->id_dims, &m->n_id_dims)) return false;
-  if (take(m, "T(") && !take_numbers(m, ")", m->id_perm, &m->n_id_perm)) return false;
-  for (uint32_t i = 0; i < m->n_id_perm; i++) {
-    if (m->id_perm[i] < 0 || m->id_perm[i] >= m->n_id_dims) return false;
-  }
-  return take(m, ")") && m->n_id_dims && (m->n_id_perm == 0 || m->n_id_perm == m->n_id_dims);
-}
-
-static bool take_ref(mesh_groups *m, mesh_ref *ref) {
-  base_slice name;
-  if (!take_axis_name(m, &name)) return false;
-  uint32_t i = 0;
-  while (i < m->n_axes && !(m->names[i].n == name.n && memcmp(m->names[i].p, name.p, name.n) == 0)) i++;
-  if (i == m->n_axes) return false;
-  *ref = (mesh_ref){i, 1, m->sizes[i]};
-  if (!take(m, ":")) return true;
-  if (!take(m, "(") || !take_mesh_int(m, &ref->pre) || !take(m, ")") || !take_mesh_int(m, &ref->size)) return false;
-  bool is_small = ref->pre >= 1 && ref->size >= 1 && ref->pre <= m->sizes[i] && ref->size <= m->sizes[i];
-  return is_small && m->sizes[i] % (ref->pre * ref->size) == 0;
-}
-
-static bool take_refs(mesh_groups *m) {
-  if (!take(m, "{")) return false;
-  while (!take(m, "}")) {
-    if (m->n_refs == MAX_AXES || (m->n_refs && !take(m, ","))) return false;
-    if (!take_ref(m, &m->refs[m->n_refs])) return false;
-    m->n_refs++;
-  }
-  return m->p == m->end;
-}
-
-static mesh_part part_of(const mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
+static mesh_part mesh_part_of(const ir_mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
+  assert(axis < m->n_axes && m->sizes[axis] % (pre * size) == 0);
   return (mesh_part){size, m->strides[axis] * (m->sizes[axis] / (pre * size))};
 }
 
 /* The parts of axis that no ref uses, outermost first. False when its refs overlap. */
-static bool add_unused_parts(const mesh_groups *m, uint32_t axis, mesh_part *parts, uint32_t *n) {
+static bool add_unused_parts(const ir_mesh_groups *m, uint32_t axis, mesh_part *parts, uint32_t *n) {
   int64_t at = 1; /* product of the sizes passed so far */
   while (at < m->sizes[axis]) {
-    const mesh_ref *next = NULL;
+    const ir_mesh_ref *next = NULL;
     for (uint32_t i = 0; i < m->n_refs; i++) {
-      const mesh_ref *r = &m->refs[i];
+      const ir_mesh_ref *r = &m->refs[i];
       if (r->axis == axis && r->size > 1 && r->pre >= at && (!next || r->pre < next->pre)) next = r;
     }
     int64_t until = next ? next->pre : m->sizes[axis];
     if (until % at != 0) return false;
-    if (until > at) parts[(*n)++] = part_of(m, axis, at, until / at);
+    if (until > at) parts[(*n)++] = mesh_part_of(m, axis, at, until / at);
     at = next ? next->pre * next->size : until;
   }
   return at == m->sizes[axis];
@@ -146,6 +34,7 @@ static bool add_unused_parts(const mesh_groups *m, uint32_t axis, mesh_part *par
 
 /* The place in the mesh that the digits of `index` in the mixed base of the parts stand for. */
 static int64_t mesh_place(const mesh_part *parts, uint32_t n, int64_t index) {
+  assert(index >= 0);
   int64_t place = 0;
   for (uint32_t i = n; i-- > 0;) {
     place += index % parts[i].size * parts[i].stride;
@@ -158,22 +47,23 @@ static int64_t mesh_place(const mesh_part *parts, uint32_t n, int64_t index) {
 static int64_t part_product(const mesh_part *parts, uint32_t n) {
   int64_t product = 1;
   for (uint32_t i = 0; i < n; i++) {
-    if (!base_mul_i64(product, parts[i].size, &product) || product > MAX_MESH_DEVICES) return -1;
+    if (!base_mul_i64(product, parts[i].size, &product) || product > IR_MAX_MESH_DEVICES) return -1;
   }
   return product;
 }
 
-static bool read_id_list(const mesh_groups *m, int64_t *devices) {
-  mesh_groups s = {.p = m->list.p, .end = m->list.p + m->list.n};
+static bool read_id_list(const ir_mesh_groups *m, int64_t *devices) {
+  ir_mesh_groups s = {.p = m->list.p, .end = m->list.p + m->list.n};
   for (int64_t i = 0; i < m->n_devices; i++) {
-    if ((i && !take(&s, ",")) || !take_mesh_int(&s, &devices[i])) return false;
+    if ((i && !ir_mesh_take(&s, ",")) || !ir_mesh_take_int(&s, &devices[i])) return false;
   }
-  return !take(&s, ",") && s.p == s.end;
+  return !ir_mesh_take(&s, ",") && s.p == s.end;
 }
 
 /* Devices in mesh order. */
-static bool read_devices(const mesh_groups *m, int64_t *devices) {
-  mesh_part parts[MAX_AXES];
+static bool read_devices(const ir_mesh_groups *m, int64_t *devices) {
+  assert(m->has_ids && m->n_devices >= 1);
+  mesh_part parts[IR_MAX_MESH_AXES];
   if (m->list.p) return read_id_list(m, devices);
   for (uint32_t i = 0; i < m->n_id_dims; i++) {
     uint32_t d = m->n_id_perm ? (uint32_t)m->id_perm[i] : i;
@@ -204,10 +94,10 @@ static void put_mesh_lists(base_text *out, const mesh_part *outer, uint32_t n_ou
   base_putc(out, '}');
 }
 
-static bool put_expanded(base_text *out, const mesh_groups *m) {
-  mesh_part inner[MAX_AXES], outer[4 * MAX_AXES];
+static bool put_expanded(base_text *out, const ir_mesh_groups *m) {
+  mesh_part inner[IR_MAX_MESH_AXES], outer[4 * IR_MAX_MESH_AXES];
   uint32_t n_outer = 0;
-  for (uint32_t i = 0; i < m->n_refs; i++) inner[i] = part_of(m, m->refs[i].axis, m->refs[i].pre, m->refs[i].size);
+  for (uint32_t i = 0; i < m->n_refs; i++) inner[i] = mesh_part_of(m, m->refs[i].axis, m->refs[i].pre, m->refs[i].size);
   for (uint32_t i = 0; i < m->n_axes; i++) {
     if (!add_unused_parts(m, i, outer, &n_outer)) return false;
   }
@@ -226,7 +116,7 @@ static void put_axis(base_text *out, base_slice name) {
   base_putc(out, '\'');
 }
 
-static void put_mesh_axes(base_text *out, const mesh_groups *m) {
+static void put_mesh_axes(base_text *out, const ir_mesh_groups *m) {
   BASE_PUT(out, "mesh[");
   for (uint32_t i = 0; i < m->n_axes; i++) {
     if (i) base_putc(out, ',');
@@ -238,7 +128,7 @@ static void put_mesh_axes(base_text *out, const mesh_groups *m) {
 }
 
 /* Nothing when they are 0, 1, 2, ... */
-static void put_device_ids(base_text *out, const mesh_groups *m) {
+static void put_device_ids(base_text *out, const ir_mesh_groups *m) {
   size_t start = out->n;
   if (!m->has_ids) return;
   BASE_PUT(out, ", device_ids=(");
@@ -253,10 +143,10 @@ static void put_device_ids(base_text *out, const mesh_groups *m) {
   if (n == 1) out->n = start;
 }
 
-static void put_refs(base_text *out, const mesh_groups *m) {
+static void put_refs(base_text *out, const ir_mesh_groups *m) {
   base_puts(out, " {");
   for (uint32_t i = 0; i < m->n_refs; i++) {
-    const mesh_ref *r = &m->refs[i];
+    const ir_mesh_ref *r = &m->refs[i];
     if (i) base_putc(out, ',');
     put_axis(out, m->names[r->axis]);
     if (r->pre == 1 && r->size == m->sizes[r->axis]) continue;
@@ -269,8 +159,8 @@ static void put_refs(base_text *out, const mesh_groups *m) {
 }
 
 bool text_put_mesh_groups(base_text *out, const base_istr *text, bool expand) {
-  mesh_groups m = {.p = text->s, .end = text->s + text->n};
-  if (!take_axes(&m) || !take_device_ids(&m) || !take_refs(&m)) return false;
+  ir_mesh_groups m;
+  if (!ir_mesh_groups_read(&m, text)) return false;
   if (expand) return put_expanded(out, &m);
   put_mesh_axes(out, &m);
   put_device_ids(out, &m);

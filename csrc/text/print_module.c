@@ -53,6 +53,7 @@ void text_printer_init(text_printer *p, base_text *out, const ir_module *m, cons
 }
 
 size_t text_canonical_limit(const text_printer *p) {
+  assert(p->module);
   return TEXT_MAX_CANONICAL + (size_t)TEXT_MAX_PER_OP * p->module->n_ids;
 }
 
@@ -114,6 +115,7 @@ static const ir_type *entry_param_type(const ir_module *m, uint32_t i) {
 }
 
 static void write_entry_layout(text_printer *p, const ir_module *m) {
+  assert(m->entry);
   base_text *out = p->out;
   const ir_op *root = ir_root(m->entry);
   uint32_t n = m->config.has_entry_layout ? m->config.n_entry_params : m->entry->n_params;

@@ -9,12 +9,14 @@ static size_t shown_length(const text_printer *p, const base_istr *name) {
 }
 
 void text_write_name(text_printer *p, const base_istr *name) {
+  assert(name);
   if (p->percent) base_putc(p->out, '%');
   base_put(p->out, name->s, shown_length(p, name));
 }
 
 /* Canonical names count the ops of a computation in the order they are first seen. */
 static void write_canonical_name(text_printer *p, const ir_op *op) {
+  assert(op->id < p->module->n_ids);
   uint32_t *number = &p->canonical_names[op->id];
   if (*number == 0) *number = ++p->n_canonical;
   BASE_PUT(p->out, "tmp_");
@@ -70,6 +72,7 @@ static void write_opcode(text_printer *p, const ir_op *op) {
 }
 
 void text_write_op(text_printer *p, const ir_op *op) {
+  assert(op->opcode > IR_OP_INVALID && op->opcode < IR_OP_COUNT && op->name);
   base_text *out = p->out;
   if (!p->canonical || p->named) {
     text_write_operand_name(p, op);

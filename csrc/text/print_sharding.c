@@ -67,6 +67,7 @@ static int64_t device_count(const int64_t *dims, uint32_t n) {
 /* Element `at` of the reshaped, transposed iota. */
 static int64_t iota_element(const ir_groups *g, int64_t at) {
   int64_t value = 0;
+  assert(at >= 0);
   for (uint32_t i = g->n_reshape; i-- > 0;) {
     uint32_t d = g->perm ? (uint32_t)g->perm[i] : i;
     int64_t stride = 1;
@@ -198,6 +199,7 @@ static void put_sharding_metadata(base_text *out, const ir_sharding *s) {
 }
 
 static void put_leaf_sharding(base_text *out, const ir_sharding *s, bool metadata) {
+  assert(s->kind <= IR_SHARDING_TUPLE && s->group <= 2);
   base_putc(out, '{');
   put_sharding_kind(out, s);
   if (s->group) {

@@ -76,6 +76,7 @@ static uint32_t number_location(text_sources *s, uint32_t row) {
 }
 
 static uint32_t number_frame(text_sources *s, uint32_t location_row, uint32_t parent) {
+  assert(parent <= s->n_frames);
   uint32_t location = number_location(s, location_row);
   uint64_t key = (uint64_t)location << 32 | parent, row;
   if (base_map_get(&s->frame_rows, key, &row)) return (uint32_t)row;
@@ -92,6 +93,7 @@ static uint32_t parent_row(const ir_source_tables *t, uint32_t row) {
 /* Callers get their numbers first. A cycle of parents, which no compiler writes, is cut where it closes. */
 static void number_stack(text_printer *p, uint32_t row) {
   text_sources *s = p->sources;
+  assert(s && p->frames && row >= 1 && row <= s->from->n_frames);
   uint32_t n = 0, number = 0;
   for (; row && n < s->from->n_frames && p->frames[row - 1] == 0; row = parent_row(s->from, row)) s->stack[n++] = row;
   if (row) number = p->frames[row - 1];

@@ -1,10 +1,10 @@
 /* Prints strings with C escapes, and decides which texts need no quotes because they are a JSON object. */
 #include "print.h"
 
-/* Bytes that stand for themselves inside quotes: printable ASCII but for both quotes and the backslash. */
-static bool is_plain(unsigned char c) {
-  return c >= 0x20 && c < 0x7F && c != '"' && c != '\'' && c != '\\';
-}
+/* 0 for bytes that stand for themselves inside quotes: printable ASCII but for both quotes and the backslash. */
+static const uint8_t needs_escape[256] = {
+    [0 ... 0x1F] = 1, ['"'] = 1, ['\''] = 1, ['\\'] = 1, [0x7F ... 0xFF] = 1,
+};
 
 static void put_escape(base_text *out, unsigned char c) {
   static const char letters[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'"', '"'}, {'\'', '\''}, {'\\', '\\'}};
@@ -23,7 +23,7 @@ static void put_escape(base_text *out, unsigned char c) {
 void text_put_escaped(base_text *out, const char *s, size_t n) {
   for (size_t i = 0; i < n;) {
     size_t run = i;
-    while (run < n && is_plain((unsigned char)s[run])) run++;
+    while (run < n && !needs_escape[(unsigned char)s[run]]) run++;
     base_put(out, s + i, run - i);
     if (run < n) put_escape(out, (unsigned char)s[run++]);
     i = run;
@@ -38,6 +38,7 @@ void text_put_quoted(base_text *out, const base_istr *s) {
 
 /* Bytes of the well-formed UTF-8 character at s, 0 when there is none. */
 static size_t utf8_length(const unsigned char *s, size_t n) {
+  assert(n > 0);
   size_t want = s[0] < 0x80                   ? 1
                 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
                 : (s[0] & 0xF0) == 0xE0       ? 3
@@ -70,7 +71,7 @@ void text_put_raw_quoted(base_text *out, const base_istr *s) {
   base_putc(out, '"');
 }
 
-static size_t skip_blanks(const char *s, size_t n, size_t i) {
+static size_t skip_json_blanks(const char *s, size_t n, size_t i) {
   while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r')) i++;
   return i;
 }
@@ -87,7 +88,7 @@ static size_t skip_json_string(const char *s, size_t n, size_t i) {
 }
 
 bool text_is_json_dict(const char *s, size_t n) {
-  size_t i = skip_blanks(s, n, 0), depth = 0;
+  size_t i = skip_json_blanks(s, n, 0), depth = 0;
   if (i == n || s[i] != '{') return false;
   do {
     if (s[i] == '"') {
@@ -98,5 +99,5 @@ bool text_is_json_dict(const char *s, size_t n) {
     depth -= s[i] == '}';
     i++;
   } while (depth && i < n);
-  return depth == 0 && skip_blanks(s, n, i) == n;
+  return depth == 0 && skip_json_blanks(s, n, i) == n;
 }

@@ -108,6 +108,7 @@ int text_charge(text_reader *r, const char *at, size_t bytes) {
 }
 
 int text_deeper(text_reader *r) {
+  assert(r->depth <= r->max_depth);
   if (r->depth++ < r->max_depth) return 0;
   return text_fail(r, r->lx.p, XLAC_E_TOO_DEEP, "nesting is deeper than %u levels", r->max_depth);
 }
@@ -123,6 +124,7 @@ int text_placed(text_reader *r, const char *at, int status) {
 /* --- the smallest readers --- */
 
 int text_want(text_reader *r, char c, const char *what) {
+  assert(c && r->lx.p <= r->lx.end);
   if (text_eat(&r->lx, c)) return 0;
   char expected[96];
   snprintf(expected, sizeof expected, "'%c' %s", c, what);
@@ -187,6 +189,7 @@ int text_read_string(text_reader *r, const base_istr **out) {
     r->bytes.n = 0;
     if (r->bytes.cap < n && !base_text_grow(&r->bytes, n)) return text_no_memory(r);
     ptrdiff_t length = text_unescape(s, e - 1, r->bytes.s);
+    assert(length <= (ptrdiff_t)n);
     if (length < 0) return text_fail(r, p, XLAC_E_SYNTAX, "a string with a malformed escape");
     s = r->bytes.s;
     n = (size_t)length;
@@ -227,6 +230,7 @@ int text_read_ints(text_reader *r, char open, char separator, char close, uint32
 }
 
 const ir_ints *text_make_ints(text_reader *r, uint32_t from) {
+  assert(from <= r->ints.n);
   uint32_t n = r->ints.n - from;
   r->ints.n = from;
   return ir_ints_make(r->m, n, r->ints.items + from);
@@ -250,6 +254,7 @@ int text_read_int_lists(text_reader *r, const ir_int_lists **out) {
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, '}', "after a list of lists"));
+  assert(r->pointers.n >= first);
   uint32_t n = r->pointers.n - first;
   ir_int_lists *lists = base_arena_alloc(&r->m->arena, sizeof *lists + n * sizeof lists->v[0]);
   if (!lists) return text_no_memory(r);
@@ -261,6 +266,7 @@ int text_read_int_lists(text_reader *r, const ir_int_lists **out) {
 }
 
 const int64_t *text_take_ints(text_reader *r, uint32_t from, bool *ok) {
+  assert(from <= r->ints.n);
   uint32_t n = r->ints.n - from;
   r->ints.n = from;
   if (n == 0) return NULL;
@@ -320,6 +326,7 @@ int text_parse_hlo(ir_module **out, const char *text, size_t n, const text_parse
     ir_module_destroy(m);
     return status;
   }
+  assert(m->entry && ir_root(m->entry) && r.depth == 0 && r.level == 0);
   *out = m;
   return 0;
 }

@@ -202,6 +202,15 @@ XLAC_MUST_USE int text_read_slice(text_reader *r, const ir_slice **out);
 XLAC_MUST_USE int text_read_statistics(text_reader *r, const ir_dict **out);
 XLAC_MUST_USE int text_read_accuracy(text_reader *r, const ir_accuracy **out);
 XLAC_MUST_USE int text_read_origin(text_reader *r, const base_istr **out);
+/* {"name" {0,1}}: an array of the program before it was changed. The name is as quoted, escapes and all. */
+typedef struct text_original_array {
+  base_slice name;
+  const ir_ints *path; /* NULL: none written */
+} text_original_array;
+XLAC_MUST_USE int text_read_original_array(text_reader *r, text_original_array *out);
+void text_put_original_array(base_text *out, const text_original_array *a);
+/* The header's origin_recovery_table, as XLA prints it. NULL where it is empty. */
+XLAC_MUST_USE int text_read_recovery_table(text_reader *r, const base_istr **out);
 XLAC_MUST_USE int text_read_domain(text_reader *r, const ir_domain **out);
 XLAC_MUST_USE int text_read_aliasing(text_reader *r, const ir_aliasing **out);
 /* One of the words attribute `key` may have. */

@@ -78,6 +78,7 @@ static int split_attrs(text_reader *r, const text_draft *d, uint32_t *first) {
     ir_attr a = r->attrs.items[i];
     if (stays_on_start(d, a.key) || is_shared(a.key)) r->attrs.items[kept++] = a;
   }
+  assert(r->attrs.n >= n && kept <= n);
   uint32_t moved = r->attrs.n - n;
   if (moved) memmove(r->attrs.items + kept, r->attrs.items + n, moved * sizeof *r->attrs.items);
   r->attrs.n = kept + moved;
@@ -251,6 +252,7 @@ static const base_istr *start_thread(ir_op *op) {
 }
 
 static int start_made(text_reader *r, const text_draft *d, ir_op *op) {
+  assert(op->n_called == 1);
   ir_computation *c = op->called[0];
   const ir_op *other = base_map_ptr(&r->wrapped_by, c);
   if (other)

@@ -33,6 +33,7 @@ static bool is_own(const text_reader *r, const text_attr_scope *s, unsigned key)
 }
 
 bool text_takes_attr(const text_reader *r, const text_attr_scope *s, unsigned key) {
+  assert(key < IR_ATTR_COUNT && s->opcode > IR_OP_INVALID && s->opcode < IR_OP_COUNT);
   return is_common(key) || is_own(r, s, key);
 }
 
@@ -93,6 +94,7 @@ static int read_attr(text_reader *r, text_attr_scope *s) {
   s->seen[key / 64] |= UINT64_C(1) << (key % 64);
   ir_attr a = ir_attr_make((ir_attr_key)key);
   TRY(text_read_value(r, s, &a));
+  assert(a.key == IR_ATTR_NONE || a.key == key);
   if (a.key == IR_ATTR_NONE) return 0;
   return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
 }
@@ -125,76 +127,10 @@ int text_check_required(text_reader *r, const text_attr_scope *s, const char *at
 
 /* --- words --- */
 
-static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
-static const char *const compare_types[] = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED", NULL};
-static const char *const distributions[] = {"rng_uniform", "rng_normal", "rng_invalid", NULL};
-static const char *const rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
-static const char *const dot_algorithms[] = {"unset",
-                                             "dot_any_f8_any_f8_f32",
-                                             "dot_any_f8_any_f8_f32_fast_accum",
-                                             "dot_any_f8_any_f8_any",
-                                             "dot_any_f8_any_f8_any_fast_accum",
-                                             "dot_f16_f16_f16",
-                                             "dot_f16_f16_f32",
-                                             "dot_bf16_bf16_bf16",
-                                             "dot_bf16_bf16_f32",
-                                             "dot_bf16_bf16_f32_x3",
-                                             "dot_bf16_bf16_f32_x6",
-                                             "dot_bf16_bf16_f32_x9",
-                                             "dot_tf32_tf32_f32",
-                                             "dot_tf32_tf32_f32_x3",
-                                             "dot_f32_f32_f32",
-                                             "dot_f64_f64_f64",
-                                             NULL};
-static const char *const fft_types[] = {"FFT", "IFFT", "RFFT", "IRFFT", NULL};
-static const char *const padding_types[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME", NULL};
-static const char *const schedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST", NULL};
-static const char *const api_versions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                           "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI", NULL};
-static const char *const fusion_kinds[] = {"kLoop", "kInput", "kOutput", "kCustom", NULL};
-static const char *const precisions[] = {"default", "high", "highest", "packed_nibble", NULL};
-static const char *const transposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID", NULL};
-static const char *const convolution_kinds[] = {"unset", "fprop", "wgrad", "dgrad", NULL};
-static const char *const truths[] = {"true", "false", NULL};
-
-/* The words attribute `key` may have; NULL: any. */
-static const char *const *words_of(ir_attr_key key, unsigned opcode) {
-  switch (key) {
-    case IR_ATTR_DIRECTION:
-      return directions;
-    case IR_ATTR_TYPE:
-      return compare_types;
-    case IR_ATTR_DISTRIBUTION:
-      return distributions;
-    case IR_ATTR_ALGORITHM:
-      return opcode == IR_OP_RNG_BIT_GENERATOR ? rng_algorithms : dot_algorithms;
-    case IR_ATTR_FFT_TYPE:
-      return fft_types;
-    case IR_ATTR_PADDING_TYPE:
-      return padding_types;
-    case IR_ATTR_SCHEDULE:
-      return schedules;
-    case IR_ATTR_API_VERSION:
-      return api_versions;
-    case IR_ATTR_KIND:
-      return fusion_kinds;
-    case IR_ATTR_OPERAND_PRECISION:
-      return precisions;
-    case IR_ATTR_TRANSPOSE_A:
-      return transposes;
-    case IR_ATTR_CONVOLUTION_KIND:
-      return convolution_kinds;
-    case IR_ATTR_IS_ASSOCIATIVE:
-      return truths;
-    default:
-      return NULL;
-  }
-}
-
 int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_istr **out) {
   const char *p = r->lx.p, *e = text_name_end(p);
   size_t n = (size_t)(e - p);
-  const char *const *words = words_of(key, opcode);
+  const char *const *words = ir_attr_words(opcode, key);
   if (!text_is(*p, TEXT_ALPHA)) return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "a word");
   bool known = !words;
   char all[240] = "";
@@ -222,6 +158,7 @@ static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, '}', "after a list of words"));
+  assert(r->pointers.n >= first);
   uint32_t n = r->pointers.n - first;
   ir_names *names = base_arena_alloc(&r->m->arena, sizeof *names + n * sizeof names->v[0]);
   if (!names) return text_no_memory(r);
@@ -248,6 +185,7 @@ static int read_called(text_reader *r, ir_computation **out) {
 
 /* Puts c at place `slot` of the op's called computations. */
 static int put_called(text_reader *r, const text_attr_scope *s, uint32_t slot, ir_computation *c) {
+  assert(c && r->comps.n >= s->first_called);
   while (r->comps.n <= s->first_called + slot)
     if (!BASE_VEC_PUSH(r->alloc, &r->comps, NULL)) return text_no_memory(r);
   r->comps.items[s->first_called + slot] = c;
@@ -279,6 +217,7 @@ static int read_called_attr(text_reader *r, const text_attr_scope *s, unsigned k
 /* {a, b}: pushed on r->ops, each once. */
 static int read_predecessors(text_reader *r) {
   uint32_t stamp = ++r->stamp;
+  assert(stamp != 0);
   TRY(text_want(r, '{', "before a list of ops"));
   do {
     const char *at = r->lx.p;
@@ -331,6 +270,7 @@ static int read_types(text_reader *r, const ir_types **out) {
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, '}', "after a list of shapes"));
+  assert(r->types.n >= first);
   uint32_t n = r->types.n - first;
   ir_types *types = base_arena_alloc(&r->m->arena, sizeof *types + n * sizeof types->v[0]);
   if (!types) return text_no_memory(r);

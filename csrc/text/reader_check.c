@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 int text_check_counts(text_reader *r, const text_draft *d) {
+  assert(r->ops.n >= d->first_operand + d->n_operands);
   int arity = ir_opcode_info(d->attrs.opcode)->arity;
   if (d->attrs.sugar || arity == IR_VARIADIC || (uint32_t)arity == d->n_operands) return 0;
   return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "%s has %d operand%s, found %u", ir_opcode_text(d->attrs.opcode),
@@ -29,6 +30,7 @@ static int check_tuple(text_reader *r, const text_draft *d, const ir_op *op) {
 }
 
 static int check_element(text_reader *r, const text_draft *d, const ir_op *op) {
+  assert(op->n_operands == 1);
   const ir_type *t = ir_operand_type(op, 0);
   int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
   if (!ir_is_tuple(t)) return 0; /* for the verifier */
@@ -73,6 +75,7 @@ static int check_all_reduce(text_reader *r, const text_draft *d, const ir_op *op
 }
 
 static int check_scan(text_reader *r, const text_draft *d, const ir_op *op) {
+  assert(op->n_called == 1);
   int64_t carries = ir_get_int(op, IR_ATTR_NUM_CARRIES, 0);
   if (op->called[0]->n_params != op->n_operands)
     return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "scan has %u operands, but its computation %u parameters",

@@ -5,6 +5,7 @@
 
 /* Numbers must be 0 to n - 1, each once. */
 static int collect_params(text_reader *r, ir_computation *c, uint32_t first) {
+  assert(r->params.n >= first && c->n_params == 0);
   uint32_t n = r->params.n - first;
   ir_op **params = base_arena_zalloc(&r->m->arena, ((size_t)n + 1) * sizeof *params);
   if (!params) return text_no_memory(r);
@@ -29,6 +30,7 @@ static int collect_params(text_reader *r, ir_computation *c, uint32_t first) {
 static void move_to_end(ir_computation *c) {
   ir_module *m = c->module;
   if (m->last == c) return;
+  assert(c->next && c->next->prev == c);
   if (c->prev) {
     c->prev->next = c->next;
   } else {
@@ -68,6 +70,7 @@ int text_read_body(text_reader *r, const char *name, size_t n, const char *at, i
   text_eat(&r->lx, '}');
   r->op_name = outer_op;
   r->depth--;
+  assert(ir_root(c) && c->n_ops > 0);
   *out = c;
   return 0;
 }
@@ -155,6 +158,7 @@ int text_read_computations(text_reader *r) {
   do TRY(read_computation(r, &entry));
   while (r->lx.p < r->lx.end);
   r->m->entry = entry ? entry : r->m->last;
+  assert(r->scope == 0 && r->level == 0);
   return 0;
 }
 

@@ -92,6 +92,7 @@ static int check_cycles(text_reader *r, const ir_op *op, const text_attr_scope *
 /* --- setting --- */
 
 static int set_called(text_reader *r, ir_op *op, const text_attr_scope *s, bool list) {
+  assert(r->comps.n >= s->first_called);
   uint32_t n = r->comps.n - s->first_called, total = list || n > op->n_called ? n : op->n_called;
   ir_computation **called = BASE_ARRAY(&r->m->arena, ir_computation *, (size_t)total + 1);
   if (!called) return text_no_memory(r);
@@ -107,6 +108,7 @@ static int set_called(text_reader *r, ir_op *op, const text_attr_scope *s, bool 
 }
 
 static int set_preds(text_reader *r, ir_op *op) {
+  assert(r->m->n_control_edges >= op->n_control_preds);
   ir_op **preds = base_arena_memdup(&r->m->arena, r->ops.items, r->ops.n * sizeof *preds);
   if (!preds) return text_no_memory(r);
   r->m->n_control_edges += r->ops.n - op->n_control_preds;
@@ -143,6 +145,7 @@ static int set_from_text(text_reader *r, ir_op *op, unsigned key) {
 }
 
 int text_parse_attr(ir_op *op, const char *key, size_t key_n, const char *text, size_t n, xlac_error *err) {
+  assert(op->parent);
   ir_module *m = op->parent->module;
   unsigned attr = ir_attr_from_text(key, key_n);
   text_reader r;

@@ -77,6 +77,7 @@ static int compare_aliases(const void *a, const void *b) {
 /* Of several entries for one output the first counts, as in XLA. */
 static int keep_aliases(text_reader *r, header_aliases *list) {
   ir_config *c = &r->m->config;
+  assert(c->n_aliases == 0);
   ir_alias *kept = BASE_ARRAY(&r->m->arena, ir_alias, (size_t)list->n + 1),
            *scratch = base_malloc(r->alloc, ((size_t)list->n + 1) * sizeof *scratch);
   if (kept && scratch) {
@@ -141,6 +142,7 @@ static int read_donor_attr(text_reader *r) {
   header_donors list = {0};
   ir_config *c = &r->m->config;
   int status = read_donors(r, &list);
+  assert(c->n_donors == 0);
   ir_donor *kept = status ? NULL : BASE_ARRAY(&r->m->arena, ir_donor, (size_t)list.n + 1);
   if (status == 0 && !kept) status = text_no_memory(r);
   if (kept && list.n) qsort(list.items, list.n, sizeof *list.items, compare_donors);
@@ -171,6 +173,7 @@ static int read_entry_layout(text_reader *r) {
   r->lx.p += 2;
   text_skip(&r->lx);
   TRY(text_read_type(r, &c->entry_result));
+  assert(r->types.n >= first && c->entry_result);
   c->n_entry_params = r->types.n - first;
   c->entry_params = BASE_ARRAY(&r->m->arena, const ir_type *, (size_t)c->n_entry_params + 1);
   if (!c->entry_params) return text_no_memory(r);
@@ -224,7 +227,7 @@ static int read_module_dict(text_reader *r) {
   return text_read_dict(r, &r->m->config.frontend_attributes);
 }
 static int read_recovery(text_reader *r) {
-  return text_read_braces(r, &r->m->config.origin_recovery_table);
+  return text_read_recovery_table(r, &r->m->config.origin_recovery_table);
 }
 
 static const struct {
@@ -258,6 +261,7 @@ static int read_header_attr(text_reader *r, uint32_t *seen) {
   }
   if (*seen >> i & 1) return text_fail(r, at, XLAC_E_BAD_HEADER, "attribute '%s' is given twice", header_attrs[i].name);
   *seen |= 1u << i;
+  assert(i < N_HEADER_ATTRS && header_attrs[i].read);
   return header_attrs[i].read(r);
 }
 

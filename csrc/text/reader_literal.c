@@ -32,6 +32,7 @@ static bool integer_fits(base_dtype t, int64_t v) {
 }
 
 static void store_integer(base_dtype t, void *to, size_t size, int64_t v) {
+  assert(size <= sizeof v && !base_dtype_is_float(t));
   if (t == XLAC_PRED) v = v != 0;
   memcpy(to, &v, size); /* the low bytes: values narrower than a byte are sign-extended already */
 }
@@ -59,6 +60,7 @@ static int read_integer(text_reader *r, array_state *s, void *to) {
 /* A NaN with sign and payload; payload 0 is the type's usual one. Only types with infinities have payloads. */
 static int store_nan(text_reader *r, base_dtype t, void *to, bool negative, uint64_t payload, const char *at) {
   const base_dtype_info *info = base_dtype_of(t);
+  assert(info->kind == BASE_KIND_FLOAT && info->bytes <= 8);
   unsigned m = info->mantissa_bits;
   const uint64_t usual64 = UINT64_C(1) << 51;
   if (payload == usual64) payload = 0;
@@ -195,6 +197,7 @@ static int read_value(text_reader *r, array_state *s, void *to) {
 
 /* Every value takes at least two bytes of text, so a larger array can't be spelled out by what is left. */
 static int allocate_array(text_reader *r, array_state *s, bool flat) {
+  assert(!s->data && s->type->count >= 0);
   size_t bytes = (size_t)ir_type_bytes(s->type);
   if (flat) {
     TRY(text_charge(r, s->at, bytes));
@@ -227,6 +230,7 @@ static int store_next(text_reader *r, array_state *s) {
 
 static int open_brace(text_reader *r, array_state *s) {
   const ir_type *t = s->type;
+  assert(s->level <= t->rank);
   if (s->level == t->rank)
     return text_fail(r, r->lx.p, XLAC_E_BAD_LITERAL, "braces are nested deeper than the %u dimensions of the shape",
                      t->rank);
@@ -308,6 +312,7 @@ static int read_array(text_reader *r, const ir_type *type, const ir_literal **ou
     TRY(read_flat(r, &s));
   }
   if (s.elided && s.data) TRY(text_charge(r, s.at, (size_t)ir_type_bytes(type)));
+  assert(s.elided || s.level == 0);
   ir_literal *l = BASE_NEW(&r->m->arena, ir_literal);
   if (!l) return text_no_memory(r);
   *l = (ir_literal){.type = type, .data = s.elided ? NULL : s.data, .elided = s.elided};
@@ -315,27 +320,22 @@ static int read_array(text_reader *r, const ir_type *type, const ir_literal **ou
   return 0;
 }
 
-/* A literal has all its elements, and XLA keeps no packed ones: neither bounds nor E(n) stay. */
+/* The type of a literal of type t: it has all its elements, and XLA does not pack them. */
 static const ir_type *literal_type(ir_module *m, const ir_type *t) {
-  bool has_bits = t->layout && t->layout->element_bits;
-  if (!ir_is_tensor(t) || (!t->has_dynamic && !has_bits)) return t;
-  const ir_layout *layout = t->layout;
-  if (has_bits) {
-    ir_layout plain = *layout;
-    plain.element_bits = 0;
-    if (!(layout = ir_layout_intern(m, &plain))) return NULL;
-  }
-  return ir_tensor(m, t->dtype, t->rank, t->dims, NULL, layout, NULL);
+  if (!ir_is_tensor(t) || (!t->has_dynamic && t->layout->element_bits == 0)) return t;
+  ir_layout layout = *t->layout;
+  layout.element_bits = 0;
+  const ir_layout *plain = ir_layout_intern(m, &layout);
+  return plain ? ir_tensor(m, t->dtype, t->rank, t->dims, NULL, plain, NULL) : NULL;
 }
 
-static int finish_tuple(text_reader *r, const ir_type *type, uint32_t first, const ir_literal **out) {
+static int finish_tuple(text_reader *r, uint32_t first, const ir_literal **out) {
+  assert(r->literals.n >= first);
   uint32_t n = r->literals.n - first, first_type = r->types.n;
-  if (!type) {
-    for (uint32_t i = 0; i < n; i++)
-      if (!BASE_VEC_PUSH(r->alloc, &r->types, r->literals.items[first + i]->type)) return text_no_memory(r);
-    type = ir_tuple(r->m, n, r->types.items + first_type);
-    r->types.n = first_type;
-  }
+  for (uint32_t i = 0; i < n; i++)
+    if (!BASE_VEC_PUSH(r->alloc, &r->types, r->literals.items[first + i]->type)) return text_no_memory(r);
+  const ir_type *type = ir_tuple(r->m, n, r->types.items + first_type);
+  r->types.n = first_type;
   r->literals.n = first;
   *out = type ? ir_literal_tuple(r->m, type, r->literals.items ? r->literals.items + first : NULL) : NULL;
   return *out ? 0 : text_no_memory(r);
@@ -362,7 +362,7 @@ static int read_tuple_literal(text_reader *r, const ir_type *type, const ir_lite
   }
   text_eat(&r->lx, ')');
   r->depth--;
-  return finish_tuple(r, type, first, out);
+  return finish_tuple(r, first, out);
 }
 
 int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out) {
@@ -389,5 +389,5 @@ int text_read_typed_literal(text_reader *r, const ir_literal **out) {
   }
   text_eat(&r->lx, ')');
   r->depth--;
-  return finish_tuple(r, NULL, first, out);
+  return finish_tuple(r, first, out);
 }

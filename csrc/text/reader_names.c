@@ -79,6 +79,7 @@ static text_symbol *add_symbol(text_reader *r, uint32_t hash, const char *s, siz
 }
 
 text_symbol *text_symbol_of(text_reader *r, const char *s, size_t n) {
+  assert((r->cap & (r->cap - 1)) == 0);
   uint32_t hash = base_hash(s, n);
   for (uint32_t at = hash; r->cap; at++) {
     const text_symbol_slot *slot = &r->slots[at & (r->cap - 1)];
@@ -100,6 +101,7 @@ void text_classify(text_symbol *y) {
     uint8_t n, sugar;
   } suffixes[] = {{"-start", 6, TEXT_SUGAR_START}, {"-update", 7, TEXT_SUGAR_UPDATE}, {"-done", 5, TEXT_SUGAR_DONE}};
   if (y->classified) return;
+  assert(y->opcode == IR_OP_INVALID && y->sugar == TEXT_SUGAR_NONE);
   y->classified = true;
   y->attr = (uint16_t)ir_attr_from_text(y->name->s, y->name->n);
   y->opcode = (uint16_t)ir_opcode_from_text(y->name->s, y->name->n);
@@ -155,6 +157,7 @@ void text_scope_close(text_reader *r, uint32_t outer, uint32_t first_hidden) {
 }
 
 int text_define(text_reader *r, text_symbol *y, ir_op *op, const char *at) {
+  assert(op && op->parent && r->level > 0);
   if (y->op && y->scope == r->scope) {
     return text_fail(r, at, XLAC_E_DUPLICATE_NAME, "'%s' is defined twice in this computation, first on line %u",
                      y->name->s, y->op->line);

@@ -112,6 +112,7 @@ static int read_opcode(text_reader *r, text_draft *d) {
   }
   if (!d->type && (y->sugar || !may_omit_type(y->opcode)))
     return text_fail(r, p, XLAC_E_CANNOT_INFER, "the result shape of '%s' must be written", y->name->s);
+  assert(y->classified && y->opcode < IR_OP_COUNT);
   d->attrs.opcode = y->opcode;
   d->attrs.sugar = y->sugar;
   d->opcode_at = p;
@@ -163,6 +164,7 @@ static int read_arguments(text_reader *r, text_draft *d) {
 /* --- defaults that the text may leave out --- */
 
 static int push_default(text_reader *r, text_draft *d, ir_attr a) {
+  assert(ir_opcode_takes(d->attrs.opcode, a.key, NULL));
   d->attrs.seen[a.key / 64] |= UINT64_C(1) << (a.key % 64);
   return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
 }
@@ -191,6 +193,7 @@ static int add_defaults(text_reader *r, text_draft *d) {
 
 static int attach_lists(text_reader *r, const text_draft *d, ir_op *op, uint32_t n_called) {
   base_arena *arena = &r->m->arena;
+  assert(r->ops.n >= d->attrs.first_pred && op->n_called == n_called);
   uint32_t n_attrs = r->attrs.n - d->attrs.first, n_preds = r->ops.n - d->attrs.first_pred;
   for (uint32_t i = 0; i < d->n_operands; i++) ir_set_operand(op, i, (ir_value){r->ops.items[d->first_operand + i], 0});
   for (uint32_t i = 0; i < n_called; i++) op->called[i] = r->comps.items[d->attrs.first_called + i];
@@ -217,6 +220,7 @@ static int infer_type(text_reader *r, const text_draft *d, ir_op *op) {
                            "no result shape follows: %s", why.message);
     return base_hint(r->err, status, "%s", why.hint[0] ? why.hint : "write the result shape before the opcode");
   }
+  assert(t);
   TRY(text_charge_type(r, d->opcode_at, t));
   ir_set_type(op, t);
   return 0;
@@ -271,6 +275,7 @@ int text_make_op(text_reader *r, text_draft *d, ir_op **out) {
   }
   TRY(text_check_op(r, d, op));
   TRY(op->type ? complete_type(r, d, op) : infer_type(r, d, op));
+  assert(op->type && r->ops.n >= d->first_operand);
   r->ops.n = d->first_operand;
   r->attrs.n = d->attrs.first;
   r->comps.n = d->attrs.first_called;

@@ -9,6 +9,7 @@ static int declare_operand(text_reader *r, ir_computation *c, text_symbol *y, co
   if (!type)
     return text_fail(r, at, XLAC_E_UNKNOWN_NAME,
                      "an undeclared operand of a lone instruction needs its shape before it");
+  assert(r->lone && r->level == 1);
   uint32_t number = r->params.n;
   if (!y) {
     char made_up[16];
@@ -77,6 +78,7 @@ static int read_operand(text_reader *r, ir_computation *c) {
     r->lx.p = at;
     TRY(text_read_rhs(r, c, NULL, at, &op));
   }
+  assert(op && op->parent == c);
   return BASE_VEC_PUSH(r->alloc, &r->ops, op) ? 0 : text_no_memory(r);
 }
 

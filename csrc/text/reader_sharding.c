@@ -42,6 +42,7 @@ static int read_iota(text_reader *r, uint32_t *n, const int64_t **reshape, const
     if (r->ints.n - perm_from != count || !orders_all(r->ints.items + perm_from, count))
       return text_fail(r, perm_at, XLAC_E_BAD_SHARDING_TEXT, "T(...) must order the %u dimensions of the iota", count);
     text_normal_iota(&count, r->ints.items + from, r->ints.items + perm_from);
+    assert(count >= 1 && perm_from + count <= r->ints.n);
     r->ints.n = perm_from + count;
     *perm = text_take_ints(r, perm_from, &ok);
     r->ints.n = from + count;
@@ -86,6 +87,7 @@ static int read_device_list(text_reader *r, ir_sharding *s) {
   if (want > INT32_MAX) return text_fail(r, at, XLAC_E_TOO_LARGE, "a tile assignment of %lld tiles", (long long)want);
   if (given < want) TRY(text_charge(r, at, (size_t)(want - given) * sizeof(int64_t)));
   for (; given < want; given++) TRY(text_push_int(r, 0));
+  assert(r->ints.n - from == (uint32_t)want);
   s->n_devices = (uint32_t)want;
   s->devices = text_take_ints(r, from, &ok);
   return ok ? 0 : text_no_memory(r);
@@ -152,6 +154,7 @@ static int read_metadata_list(text_reader *r, ir_sharding *s) {
     if (!BASE_VEC_PUSH(r->alloc, &r->pointers, (const void *)m)) return text_no_memory(r);
   } while (list && text_eat(&r->lx, ','));
   if (list) TRY(text_want(r, '}', "after a list of metadata"));
+  assert(r->pointers.n > first);
   s->n_metadata = r->pointers.n - first;
   s->metadata =
       base_arena_memdup(&r->m->arena, (const void *)(r->pointers.items + first), s->n_metadata * sizeof(void *));
@@ -201,6 +204,7 @@ static int read_item(text_reader *r, ir_sharding *s, sharding_facts *f) {
 
 /* Decides the kind, and checks that what was said fits together. */
 static int settle(text_reader *r, ir_sharding *s, const sharding_facts *f, const char *at) {
+  assert(!s->named_text && s->n_elements == 0);
   bool tiled = s->kind == IR_SHARDING_TILED && s->n_dims > 0;
   for (int i = 0; i < N_SHARDING_WORDS; i++) {
     if (!f->kinds[i]) continue;

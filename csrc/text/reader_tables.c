@@ -26,6 +26,7 @@ static int read_names(text_reader *r, uint32_t *n, const base_istr ***out) {
     TRY(text_read_string(r, &name));
     if (!BASE_VEC_PUSH(r->alloc, &r->pointers, (const void *)name)) return text_no_memory(r);
   }
+  assert(r->pointers.n >= first);
   *n = r->pointers.n - first;
   *out = BASE_ARRAY(&r->m->arena, const base_istr *, (size_t)*n + 1);
   if (!*out) return text_no_memory(r);
@@ -121,6 +122,7 @@ static int check_frames(text_reader *r, const ir_source_tables *t, const char *a
       state[f] = 1;
       f = t->frames[f].parent - 1;
     }
+    assert(f < t->n_frames);
     if (state[f] == 1) return text_fail(r, at, XLAC_E_BAD_HEADER, "stack frame %u is its own ancestor", f + 1);
     for (uint32_t g = i; state[g] == 1; g = t->frames[g].parent - 1) state[g] = 2;
     state[f] = 2;

@@ -53,6 +53,7 @@ static int read_tiles(text_reader *r, uint32_t *n) {
       while (text_eat(&r->lx, ','));
     }
     TRY(text_want(r, ')', "after a tile's dimensions"));
+    assert(r->ints.n > rank_at);
     r->ints.items[rank_at] = r->ints.n - rank_at - 1;
   } while (*r->lx.p == '(');
   return 0;
@@ -77,6 +78,7 @@ static int read_splits(text_reader *r, uint32_t *n) {
       } while (text_eat(&r->lx, ','));
     }
     TRY(text_want(r, ')', "after a split"));
+    assert(r->ints.n > count_at);
     r->ints.items[count_at] = r->ints.n - count_at - 1;
   } while (*r->lx.p == '(');
   return 0;
@@ -141,6 +143,7 @@ static int read_suffixes(text_reader *r, ir_layout *l, suffixes *s) {
 static int intern_layout(text_reader *r, ir_layout *l, const suffixes *s, uint32_t first, const ir_layout **out) {
   ir_tile tiles[MAX_TILES];
   ir_split splits[MAX_TILES];
+  assert(s->n_tiles <= MAX_TILES && s->n_splits <= MAX_TILES);
   const int64_t *v = r->ints.items + first;
   l->minor_to_major = v;
   v += l->rank;
@@ -226,6 +229,7 @@ static int read_tensor(text_reader *r, base_dtype dtype, const char *at, const i
   }
   TRY(text_want(r, ']', "after a shape's dimensions"));
   uint32_t rank = r->ints.n - first;
+  assert(rank <= IR_MAX_RANK);
   const ir_layout *layout = NULL;
   if (at_layout(r)) {
     TRY(read_layout(r, rank, &layout));
@@ -365,6 +369,7 @@ static type_cost measure_type(text_reader *r, const ir_type *t) {
 int text_charge_type(text_reader *r, const char *at, const ir_type *t) {
   if (!ir_is_tuple(t)) return 0;
   type_cost cost = measure_type(r, t);
+  assert(cost.nodes >= 1 && cost.depth >= 1);
   if (cost.depth > r->max_depth)
     return text_fail(r, at, XLAC_E_TOO_DEEP, "the tuple type that follows here is nested deeper than %u levels",
                      r->max_depth);

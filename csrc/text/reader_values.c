@@ -116,6 +116,7 @@ static int read_profile_types(text_reader *r, const base_istr **out) {
 }
 
 static int read_metadata_field(text_reader *r, uint32_t field, ir_metadata *m) {
+  assert(field < N_METADATA);
   void *member = (char *)m + metadata_fields[field].offset;
   int64_t v;
   switch ((metadata_kind)metadata_fields[field].kind) {
@@ -169,6 +170,7 @@ BASE_VEC(entry_list, numbered_entry);
 
 static int compare_keys(const void *a, const void *b) {
   const numbered_entry *x = a, *y = b;
+  assert(x->e.key && y->e.key);
   uint32_t n = x->e.key->n < y->e.key->n ? x->e.key->n : y->e.key->n;
   int c = memcmp(x->e.key->s, y->e.key->s, n);
   if (c == 0) c = (x->e.key->n > y->e.key->n) - (x->e.key->n < y->e.key->n);
@@ -337,29 +339,6 @@ int text_read_domain(text_reader *r, const ir_domain **out) {
   return 0;
 }
 
-/* A leaf of an origin: {"name" {0,1}}, normalised into r->bytes. */
-static int read_origin_leaf(text_reader *r) {
-  TRY(text_want(r, '{', "before an original array"));
-  base_putc(&r->bytes, '{');
-  if (*r->lx.p == '"' || *r->lx.p == '\'') {
-    const char *e = text_string_end(&r->lx, r->lx.p);
-    if (!e) return text_fail(r, r->lx.p, XLAC_E_SYNTAX, "a string begins here that never ends");
-    base_putc(&r->bytes, '"');
-    base_put(&r->bytes, r->lx.p + 1, (size_t)(e - r->lx.p) - 2);
-    base_putc(&r->bytes, '"');
-    r->lx.p = e;
-    text_skip(&r->lx);
-  }
-  if (*r->lx.p == '{') {
-    const ir_ints *path;
-    TRY(text_read_index_path(r, &path));
-    for (uint32_t i = 0; i < path->n; i++) base_putf(&r->bytes, "%s%lld", i ? "," : " {", (long long)path->v[i]);
-    if (path->n) base_putc(&r->bytes, '}');
-  }
-  base_putc(&r->bytes, '}');
-  return text_want(r, '}', "after an original array");
-}
-
 /* A tree of leaves: parentheses nest, commas separate. */
 static int read_origin_tree(text_reader *r) {
   uint32_t level = 0;
@@ -367,7 +346,9 @@ static int read_origin_tree(text_reader *r) {
   while (*r->lx.p != '}') {
     char c = *r->lx.p;
     if (c == '{') {
-      TRY(read_origin_leaf(r));
+      text_original_array leaf;
+      TRY(text_read_original_array(r, &leaf));
+      text_put_original_array(&r->bytes, &leaf);
       was_value = true;
     } else if (c == '(' && !was_value && level < r->max_depth) {
       text_eat(&r->lx, c);

@@ -77,6 +77,7 @@ static int read_window_part(text_reader *r, window_text *w) {
 }
 
 static int64_t window_number(const text_reader *r, const window_text *w, uint32_t part, uint32_t i, int64_t otherwise) {
+  assert(part < W_PARTS && w->at[part] + w->n[part] <= r->ints.n);
   return w->given[part] && i < w->n[part] ? r->ints.items[w->at[part] + i] : otherwise;
 }
 
@@ -112,6 +113,7 @@ int text_read_window(text_reader *r, const ir_window **out) {
 int text_read_padding(text_reader *r, const ir_padding **out) {
   uint32_t first = r->ints.n;
   TRY(read_pads(r, true));
+  assert((r->ints.n - first) % 3 == 0);
   uint32_t n = (r->ints.n - first) / 3;
   ir_padding *p = base_arena_alloc(&r->m->arena, sizeof *p + n * sizeof p->v[0]);
   if (!p) return text_no_memory(r);
@@ -140,6 +142,7 @@ int text_read_slice(text_reader *r, const ir_slice **out) {
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, '}', "after slice ranges"));
+  assert((r->ints.n - first) % 3 == 0);
   uint32_t n = (r->ints.n - first) / 3;
   ir_slice *s = base_arena_alloc(&r->m->arena, sizeof *s + n * sizeof s->v[0]);
   if (!s) return text_no_memory(r);

@@ -101,6 +101,7 @@ static int expand(text_reader *r, const char *at, const ir_sharding *s, assignme
 /* Splits the part that stands at position `at` in assignment order into an outer one and an inner one of size `inner`.
  */
 static bool split_part(assignment *a, uint32_t at, int64_t inner) {
+  assert(at < a->n_parts && inner > 0);
   int64_t part = a->order[at];
   if (a->n_parts == MAX_PARTS || a->parts[part] % inner != 0) return false;
   memmove(a->parts + part + 2, a->parts + part + 1, (a->n_parts - (uint32_t)part - 1) * sizeof *a->parts);
@@ -156,6 +157,7 @@ static bool transpose_iota(assignment *a, const int64_t *dims, uint32_t n, const
 }
 
 static int transpose_list(text_reader *r, assignment *a, const int64_t *dims, uint32_t n, const uint32_t *perm) {
+  assert(a->devices && product(dims, n) == a->count);
   int64_t strides[IR_MAX_RANK], stride = 1;
   int64_t *moved = BASE_ARRAY(&r->m->arena, int64_t, (size_t)a->count + 1);
   if (!moved) return text_no_memory(r);
@@ -216,6 +218,7 @@ typedef struct merged {
 } merged;
 
 static void merge_kinds(const ir_sharding *s, const uint8_t *kinds, uint32_t n_kinds, merged *m) {
+  assert(n_kinds <= s->n_dims && s->n_dims <= IR_MAX_RANK);
   uint32_t data = s->n_dims - n_kinds;
   *m = (merged){.n_dims = data, .n_perm = data};
   for (uint32_t i = 0; i < data; i++) {
@@ -267,6 +270,7 @@ static int store_assignment(text_reader *r, ir_sharding *s, const assignment *a,
 
 /* A sharding that splits no data dimension is of its subgroups' one kind. */
 static void collapse(ir_sharding *s, uint8_t kind) {
+  assert(s->kind == IR_SHARDING_TILED);
   *s = (ir_sharding){
       .kind = kind, .group = s->group, .group_id = s->group_id, .n_metadata = s->n_metadata, .metadata = s->metadata};
 }

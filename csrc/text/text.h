@@ -7,47 +7,51 @@
 typedef struct text_parse_options {
   base_alloc alloc;
   uint32_t max_depth; /* of nesting; 0: 256 */
-  /* Also read what XLA's documentation shows or newer XLA has, but XLA 0.10.2's reader refuses: input_output_alias={ {}: 0 },
-   * flat async shapes (f32[64], f32[32], s32[]), attributes repeated on updates and dones, atan, shuffle, collective-reduce. */
+  /* Also read what XLA's documentation shows or newer XLA has, but XLA 0.10.2's reader refuses: input_output_alias={
+   * {}: 0 }, flat async shapes (f32[64], f32[32], s32[]), attributes repeated on updates and dones, atan, shuffle,
+   * collective-reduce. */
   bool documented_forms;
 } text_parse_options;
 
-/* Reads a whole module. The text need not be terminated and may hold any bytes. No verification. Time is linear in n; the
- * module's memory is at most ~10 n plus literals that the text spells out. */
+/* Reads a whole module. The text need not be terminated and may hold any bytes. No verification. Time is linear in n;
+ * the module's memory is at most ~10 n plus literals that the text spells out. */
 XLAC_MUST_USE int text_parse_hlo(ir_module **out, const char *text, size_t n, const text_parse_options *options,
                                  xlac_error *err);
 /* "f32[2,3]{1,0}", "(f32[], s32[2])" and so on, read whole. */
 XLAC_MUST_USE int text_parse_type(ir_module *m, const char *text, size_t n, const ir_type **out, xlac_error *err);
 /* "{devices=[2,2]<=[4]}" read whole. */
-XLAC_MUST_USE int text_parse_sharding(ir_module *m, const char *text, size_t n, const ir_sharding **out, xlac_error *err);
-/* The value of attribute `key` as it would stand after "key=", read whole; for editing ops from Python. Called computations and
- * control predecessors are set on the op through this too, by name. */
-XLAC_MUST_USE int text_parse_attr(ir_op *op, const char *key, size_t key_n, const char *text, size_t n, xlac_error *err);
+XLAC_MUST_USE int text_parse_sharding(ir_module *m, const char *text, size_t n, const ir_sharding **out,
+                                      xlac_error *err);
+/* The value of attribute `key` as it would stand after "key=", read whole; for editing ops from Python. Called
+ * computations and control predecessors are set on the op through this too, by name. */
+XLAC_MUST_USE int text_parse_attr(ir_op *op, const char *key, size_t key_n, const char *text, size_t n,
+                                  xlac_error *err);
 
 typedef enum text_mode {
-  TEXT_DEFAULT,     /* XLA's HloModule::ToString with large constants printed */
-  TEXT_SHORT,       /* HloPrintOptions::ShortParsable */
-  TEXT_CANONICAL,   /* HloPrintOptions::Canonical */
-  TEXT_FINGERPRINT  /* HloPrintOptions::Fingerprint */
+  TEXT_DEFAULT,    /* XLA's HloModule::ToString with large constants printed */
+  TEXT_SHORT,      /* HloPrintOptions::ShortParsable */
+  TEXT_CANONICAL,  /* HloPrintOptions::Canonical */
+  TEXT_FINGERPRINT /* HloPrintOptions::Fingerprint */
 } text_mode;
 
 typedef struct text_print_options {
   text_mode mode;
-  bool elide_large_constants;  /* {...} for more than 10 elements, as XLA's own default */
-  bool operand_shapes;         /* also write the operands' shapes */
+  bool elide_large_constants; /* {...} for more than 10 elements, as XLA's own default */
+  bool operand_shapes;        /* also write the operands' shapes */
   bool no_metadata;
-  bool no_ids;                 /* HloPrintOptions::set_print_ids(false) */
-  uint32_t indent;             /* extra levels of two blanks */
+  bool no_ids;     /* HloPrintOptions::set_print_ids(false) */
+  uint32_t indent; /* extra levels of two blanks */
 } text_print_options;
 
 /* Nonzero only when out of memory. */
-XLAC_MUST_USE int text_print_hlo(base_text *out, const ir_module *m, const text_print_options *options, xlac_error *err);
+XLAC_MUST_USE int text_print_hlo(base_text *out, const ir_module *m, const text_print_options *options,
+                                 xlac_error *err);
 XLAC_MUST_USE int text_print_computation(base_text *out, const ir_computation *c, const text_print_options *options,
                                          xlac_error *err);
 XLAC_MUST_USE int text_print_op(base_text *out, const ir_op *op, const text_print_options *options, xlac_error *err);
 void text_put_type(base_text *out, const ir_type *t, bool layouts); /* with the comments every fifth tuple element */
 void text_put_sharding(base_text *out, const ir_sharding *s, bool metadata);
-void text_put_literal(base_text *out, const ir_literal *l, bool layouts);
+void text_put_literal(base_text *out, const ir_literal *l, bool layouts); /* with its type first, when layouts */
 /* What stands after "key=" for this attribute of op. */
 void text_put_attr_value(base_text *out, const ir_op *op, const ir_attr *a);
 /* True when the async chain of this start prints as op-start sugar and reparses to the same module. */

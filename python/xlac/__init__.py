@@ -10,11 +10,6 @@ from . import _core
 from ._core import Computation, Instruction, Module
 from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .builder import Builder
-    from .opcode import Opcode
-
 __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Instruction", "Module", "Opcode",

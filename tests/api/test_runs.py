@@ -96,6 +96,8 @@ def test_bad_values(api, ffi, lib, refused):
             api.make("xlac_value", "xlac_value_lend", args[0], args[1], dims, ffi.NULL, ffi.NULL, ffi.NULL)
     with refused("BAD_ARGUMENT"):
         api.make("xlac_value", "xlac_value_lend", f32, 1, ffi.new("int64_t[]", [2]), ffi.NULL, ffi.NULL, ffi.NULL)
+    big = api.own(api.make("xlac_value", "xlac_value_copy", f32, 1, ffi.new("int64_t[]", [1 << 18]), ffi.NULL))
+    assert api.info("xlac_value_info", "xlac_value_get", big).bytes == 1 << 20
     with refused("OUT_OF_MEMORY"):
         api.make("xlac_value", "xlac_value_copy", f32, 1, ffi.new("int64_t[]", [1 << 58]), ffi.NULL)
 

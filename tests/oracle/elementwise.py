@@ -142,7 +142,7 @@ def int_functions(t):
         "add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
         "divide": lambda x, y: truncated(x, y) if y else -1,
         "remainder": lambda x, y: x - y * truncated(x, y) if y else x,
-        "power": lambda x, y: pow(x, y, 1 << n) if y >= 0 else int(x == 1),
+        "power": lambda x, y: pow(x, y, 1 << n) if y >= 0 else x ** (y % 2) if abs(x) == 1 else 0,
         "maximum": max, "minimum": min, "mulhi": lambda x, y: x * y >> n,
         "and": lambda x, y: x & y, "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y,
         "shift-left": lambda x, y: x << low_ones(y) if low_ones(y) < n else 0,

@@ -11,14 +11,14 @@ CASE = re.compile(r"^=== (.+) \| E(\d+) (\d+):(\d+)\n", re.M)
 
 
 def error_cases():
-    text = (pathlib.Path(__file__).parent / "errors.txt").read_text(encoding="utf-8", newline="")
+    text = (pathlib.Path(__file__).parent / "errors.txt").read_text(encoding="utf-8")
     marks = list(CASE.finditer(text))
     ends = [m.start() for m in marks[1:]] + [len(text)]
     for m, end in zip(marks, ends):
         yield pytest.param(text[m.end() : end], *(int(g) for g in m.groups()[1:]), id=m.group(1))
 
 
-@pytest.mark.parametrize("text,code,line,col", error_cases())
+@pytest.mark.parametrize("text,code,line,col", list(error_cases()))
 def test_refused(text, code, line, col):
     with pytest.raises(xlac.ParseError) as caught:
         xlac.parse(text)
