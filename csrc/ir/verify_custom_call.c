@@ -96,5 +96,6 @@ static int check_rng_seed(const ir_op *op, xlac_error *err) {
 IR_VERIFY(custom_call) {
   TRY(check_layout_constraints(op, err));
   TRY(check_rng_seed(op, err));
+  TRY(ir_verify_pins(op, err));
   return ir_verify_aliasing(op, op->type, options, err);
 }
