@@ -87,13 +87,12 @@ COMPLEX_LOOP(complex_of_f32, float, math_c64)
 COMPLEX_LOOP(complex_of_f64, double, math_c128)
 
 /* XLA's ReducePrecision: the mantissa rounds to nearest even; what then is over the largest exponent is infinite, what
- * is below the smallest normal one is zero. NaN stays, but with no mantissa at all there is none, and it becomes
- * infinite. */
+ * is below the smallest normal one is zero; NaN stays, as in XLA's fusions. */
 #define REDUCE_LOOP(name, T, U, bits_of, of_bits, MANTISSA, EXPONENT)                                           \
   static T reduced_##name(T x, int exponent_bits, int mantissa_bits) {                                          \
     const U sign_mask = (U)1 << (MANTISSA + EXPONENT), infinity = sign_mask - ((U)1 << MANTISSA);               \
     U b = bits_of(x), sign = b & sign_mask, a = b ^ sign;                                                       \
-    if (a > infinity) return mantissa_bits ? x : of_bits(sign | infinity);                                      \
+    if (a > infinity) return x;                                                                                 \
     if (mantissa_bits < MANTISSA) {                                                                             \
       int cut = MANTISSA - mantissa_bits;                                                                       \
       U last = (U)1 << cut;                                                                                     \
