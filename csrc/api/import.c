@@ -12,16 +12,23 @@ static const char *name_for(ir_module *to, const char *name) {
   return fresh ? fresh->s : NULL;
 }
 
+/* The names of another module's ops may be taken here; within a module, cloning renames by itself. */
+static bool clone_op(import_map *im, const ir_op *op, ir_computation *to) {
+  bool foreign = op->parent->module != im->to;
+  const base_istr *fresh = foreign ? ir_fresh_name(im->to, op->name->s) : NULL;
+  if (foreign && fresh == NULL) return false;
+  ir_op *copy = ir_op_clone(op, to, &im->map);
+  if (copy && foreign) copy->name = fresh;
+  return copy && base_map_set(&im->map, base_key(op), base_key(copy));
+}
+
 static bool clone_ops(import_map *im, const ir_computation *from, ir_computation *to) {
   base_arena scratch;
   base_arena_init(&scratch, im->to->alloc);
   uint32_t n = 0;
   ir_op **order = ir_post_order(from, &scratch, &n);
   bool ok = order != NULL;
-  for (uint32_t i = 0; ok && i < n; i++) {
-    ir_op *copy = ir_op_clone(order[i], to, &im->map);
-    ok = copy && base_map_set(&im->map, base_key(order[i]), base_key(copy));
-  }
+  for (uint32_t i = 0; ok && i < n; i++) ok = clone_op(im, order[i], to);
   base_arena_free(&scratch);
   return ok;
 }
