@@ -47,8 +47,8 @@ static int import_one(import_map *im, const ir_computation *from, xlac_error *er
   return base_map_set(&im->map, base_key(from), base_key(to)) ? 0 : base_oom(err, "a copy of a computation");
 }
 
-/* Callees first, so that every called computation has its copy; calls can't be cyclic in a verified module, and the order's
- * search ends on any. */
+/* Callees first, so that every called computation has its copy; calls can't be cyclic in a verified module, and the
+ * order's search ends on any. */
 static int import_reachable(import_map *im, const ir_module *from, const ir_computation *c, xlac_error *err) {
   base_arena scratch;
   base_arena_init(&scratch, im->to->alloc);
@@ -75,8 +75,8 @@ static int import_reachable(import_map *im, const ir_module *from, const ir_comp
   return status;
 }
 
-/* Both modules are locked in the order of their addresses, so that two imports in opposite directions can't wait for each
- * other. */
+/* Both modules are locked in the order of their addresses, so that two imports in opposite directions can't wait for
+ * each other. */
 static int lock_both(xlac_module *m, xlac_module *from, xlac_error *err) {
   if (m == from) return api_lock_edit(m, err);
   if (from < m) api_lock(from);
@@ -93,6 +93,7 @@ int xlac_computation_import(xlac_computation **out, xlac_module *m, xlac_module 
   import_map im = {.to = m->ir};
   base_map_init(&im.map, m->ir->alloc);
   int status = api_check_whole(from->ir, err);
+  if (status == 0) status = api_check_live_computation(api_computation(c), err);
   if (status == 0) status = import_reachable(&im, from->ir, api_computation(c), err);
   if (status == 0) *out = api_computation_out(base_map_ptr(&im.map, api_computation(c)));
   m->ir->entry = entry; /* the first computation of a module becomes its entry; an imported one is there to be called */

@@ -18,6 +18,8 @@ static bool declares_dtype(unsigned opcode) {
 /* Opcodes whose result is a value that is there already, so that its element type can't be another. */
 static bool keeps_dtype(unsigned opcode) {
   switch (opcode) {
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_ASYNC_UPDATE:
     case IR_OP_BITCAST:
     case IR_OP_CALL:
     case IR_OP_CONDITIONAL:
@@ -26,6 +28,7 @@ static bool keeps_dtype(unsigned opcode) {
     case IR_OP_COPY_START:
     case IR_OP_CUSTOM_CALL:
     case IR_OP_DYNAMIC_UPDATE_SLICE:
+    case IR_OP_FUSION:
     case IR_OP_GET_TUPLE_ELEMENT:
     case IR_OP_INFEED:
     case IR_OP_OUTFEED:
