@@ -372,8 +372,9 @@ void xlac_value_release(xlac_value *v); /* NULL is fine */
 
 /* --- running --- */
 
-/* An implementation of a custom call. `results` has one array per leaf of the result, to be filled in place. Returns 0, or
- * negative after filling err's message. */
+/* An implementation of a custom call. `operands` are borrowed for the call. `results` has the data of one zeroed array for
+ * each leaf of the result type, depth first, to be filled in place; NULL for a token. Returns 0, or negative after filling
+ * err's message. It may read the op through the module's handle. */
 typedef int (*xlac_custom_call)(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_value *const *operands,
                                 uint32_t n_results, void *const *results, xlac_error *err);
 

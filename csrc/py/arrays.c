@@ -221,8 +221,8 @@ static PyObject *as_array(PyObject *object, PyObject *descr) {
                 !PyObject_CheckBuffer(object);
   PyObject *module = PyImport_ImportModule("numpy");
   PyObject *array = NULL;
-  if (module && dlpack) array = PyObject_CallMethod(module, "from_dlpack", "O", object);
-  else if (module) array = PyObject_CallMethod(module, "asarray", descr ? "OO" : "O", object, descr);
+  if (module && dlpack) array = PyObject_CallMethod(module, "from_dlpack", "(O)", object);
+  else if (module) array = PyObject_CallMethod(module, "asarray", descr ? "(OO)" : "(O)", object, descr);
   Py_XDECREF(module);
   return array;
 }

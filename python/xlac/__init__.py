@@ -50,6 +50,8 @@ def asarray(x, dtype=None):
     if isinstance(dtype, str) and dtype in {row["name"] for row in _core.dtype_table()}:
         dtype = _core.numpy_dtype(dtype)
     array = numpy.asarray(x, dtype=dtype)
+    if array.flags.c_contiguous and array.dtype.isnative:
+        return array
     return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
