@@ -82,3 +82,78 @@ def allowed(program):
 def all_programs(t):
     rows = [row["name"] for row in xlac._core.opcode_table()]
     return [p for opcode in rows for p in matrix_programs.programs(opcode, t)]
+
+
+# --- comparing ---
+
+def leaves(value):
+    if isinstance(value, (tuple, list)):
+        return [leaf for v in value for leaf in leaves(v)]
+    return [] if value is None else [np.asarray(value)]
+
+
+def steps(got, want):
+    """How many representable values apart; NaNs count as equal, zeros of one sign only."""
+    t = np.dtype(f"i{got.dtype.itemsize}")
+    low = -(1 << (8 * got.dtype.itemsize - 1))
+    order = [np.where(v < 0, low - v, v) for v in (a.view(t).astype(np.int64) for a in (got, want))]
+    apart = abs(order[0].astype(np.float64) - order[1].astype(np.float64))
+    with np.errstate(all="ignore"):
+        g, w = got.astype(np.float64), want.astype(np.float64)
+    apart = np.where((g == 0) & (w == 0) & (np.signbit(g) != np.signbit(w)), 1e9, np.where((g == 0) & (w == 0), 0, apart))
+    return np.where(np.isnan(g) | np.isnan(w), np.where(np.isnan(g) & np.isnan(w), 0, 1e9), apart)
+
+
+def is_float_array(a):
+    return a.dtype.kind == "f" or a.dtype.name.startswith(("float", "bfloat"))
+
+
+def bad_exact(got, want):
+    if got.dtype.kind == "c":
+        return bad_exact(got.real.copy(), want.real.copy()) | bad_exact(got.imag.copy(), want.imag.copy())
+    if is_float_array(got):
+        return steps(got, want) > 0
+    return np.asarray(got != want, bool)
+
+
+ULPS = 2
+
+
+def bad_ulps(got, want):
+    if got.dtype.kind == "c":
+        return bad_complex(got, want)
+    return steps(got, want) > (ULPS if got.dtype.name in ("float32", "float64") else 0) if is_float_array(got) else bad_exact(got, want)
+
+
+def bad_complex(got, want):
+    """Off by more than a few units of the larger part; infinities and NaNs must be at the same places."""
+    if got.dtype.kind != "c":
+        return bad_ulps(got, want)
+    eps = np.finfo(got.dtype).eps
+    with np.errstate(all="ignore"):
+        near = abs(got.astype(np.complex128) - want.astype(np.complex128)) <= 4 * eps * abs(want.astype(np.complex128))
+    same = np.ones(got.shape, bool)
+    for g, w in ((got.real, want.real), (got.imag, want.imag)):
+        same &= (g == w) | (np.isnan(g) & np.isnan(w))
+    return ~(near | same)
+
+
+def bad_near(got, want, near):
+    """Relative to the largest number; narrow types exactly, since their programs are."""
+    if not is_float_array(got) and got.dtype.kind != "c" or got.dtype.itemsize <= 2 and got.dtype.kind != "c":
+        return bad_exact(got, want)
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    g, w = got.astype(wide), want.astype(wide)
+    with np.errstate(all="ignore"):
+        scale = np.max(np.where(np.isfinite(w), abs(w), 0), initial=0) or 1
+        off = abs(g - w) > near * scale
+    return np.where(np.isfinite(g) & np.isfinite(w), off, ~((g == w) | (np.isnan(g) & np.isnan(w))))
+
+
+def bad_lanes(program, got, want):
+    """Where a result array is not what it must be."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        raise AssertionError(f"{program.opcode} {program.t}: {got.dtype}{got.shape} instead of {want.dtype}{want.shape}: {program.body}")
+    if program.kind == "near":
+        return bad_near(got, want, program.near)
+    return {"exact": bad_exact, "ulps": bad_ulps, "complex": bad_complex}[program.kind](got, want)
