@@ -20,8 +20,7 @@ typedef struct proto_reader {
   base_map op_names, computation_names, wrapped; /* interned name, or computation, seen */
   proto_types types;
   proto_pointers pointers;
-  base_text bytes;       /* a text being put together */
-  uint32_t budget_depth; /* modules within modules that are left */
+  base_text bytes; /* a text being put together */
 } proto_reader;
 
 /* --- proto_read_type.c, proto_read_literal.c --- */

@@ -33,7 +33,7 @@ void proto_write_metadata(proto_writer *w, uint32_t number, const ir_metadata *m
 /* proto_write_text.c: what the IR keeps as text */
 XLAC_MUST_USE int proto_write_named_sharding(proto_writer *w, const base_istr *text);
 XLAC_MUST_USE int proto_write_mesh_groups(proto_writer *w, const base_istr *text);
-XLAC_MUST_USE int proto_write_origin(proto_writer *w, const ir_op *op, const base_istr *text);
+XLAC_MUST_USE int proto_write_origin(proto_writer *w, const base_istr *text);
 XLAC_MUST_USE int proto_write_recovery_table(proto_writer *w, const base_istr *text);
 /* proto_write_op.c */
 XLAC_MUST_USE int proto_write_op(proto_writer *w, const ir_op *op);

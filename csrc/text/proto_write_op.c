@@ -159,7 +159,7 @@ static int write_message_value(proto_writer *w, const ir_op *op, const ir_attr *
     case IR_ATTR_BACKEND_CONFIG:
       return proto_put_str(out, 43, a->v.config->text), 0;
     case IR_ATTR_ORIGIN:
-      return proto_write_origin(w, op, a->v.str);
+      return proto_write_origin(w, a->v.str);
     case IR_ATTR_OUTFEED_SHAPE:
       return proto_write_type(out, 29, a->v.type), 0;
     case IR_ATTR_FRONTEND_ATTRIBUTES:

@@ -259,11 +259,9 @@ static int write_origin_tree(proto_writer *w, text_reader *r) {
   return 0;
 }
 
-int proto_write_origin(proto_writer *w, const ir_op *op, const base_istr *text) {
+int proto_write_origin(proto_writer *w, const base_istr *text) {
   text_reader r;
   size_t at = proto_begin(w->out, 88);
-  assert(op);
-  (void)op;
   if (strcmp(text->s, "{[synthetic_call]}") == 0) {
     proto_put_int(w->out, 2, 1);
     proto_end(w->out, at);
