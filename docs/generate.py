@@ -1,5 +1,6 @@
 """Writes the pages that come from tables: ops.md from csrc/ir/ops.def, errors.md from csrc/base/errors.def, dtypes.md from
-csrc/base/dtypes.def, passes.md from csrc/opt/passes.def. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
+csrc/base/dtypes.def, passes.md from csrc/opt/passes.def; and the type stubs of what Python makes of the op table. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
+import keyword
 import pathlib
 import re
 import sys
@@ -115,13 +116,75 @@ def passes_page():
     return "\n".join(out)
 
 
-PAGES = {"ops.md": ops_page, "errors.md": errors_page, "dtypes.md": dtypes_page, "passes.md": passes_page}
+BUILDER_STUB = """\
+# Generated from csrc/ir/ops.def by docs/generate.py.
+from collections.abc import Sequence
+from typing import Any
+
+from ._core import Computation, Module
+from .value import Value
+
+class Builder:
+    def __init__(self, name: str = "module", *, entry: str = "main") -> None: ...
+    @property
+    def module(self) -> Module: ...
+    @property
+    def computation(self) -> Computation: ...
+    def sub_builder(self, name: str) -> Builder: ...
+    def value(self, x: Any) -> Value: ...
+    def op(self, opcode: str, *operands: Any, type: Any = None, name: str | None = None, **attributes: Any) -> Value: ...
+    def matmul(self, lhs: Any, rhs: Any, *, name: str | None = None, **attributes: Any) -> Value: ...
+    def set_up_alias(self, output_index: int | Sequence[int], parameter: int, parameter_index: int | Sequence[int] = (),
+                     kind: str = "may") -> None: ...
+    def add_buffer_donor(self, parameter: int, parameter_index: int | Sequence[int] = ()) -> None: ...
+    def set_root(self, root: Any) -> None: ...
+    def build(self, root: Any = None) -> Module: ...
+"""
+
+# Ops whose methods have arguments of their own.
+BUILDER_FORMS = {
+    "parameter": "self, number: int, type: Any, name: str | None = None",
+    "constant": "self, value: Any, dtype: Any = None, name: str | None = None",
+    "reshape": "self, operand: Any, dims: Sequence[int] | None = None, *, type: Any = None, name: str | None = None, {rest}",
+    "broadcast": "self, operand: Any, dims: Sequence[int] | None = None, dimensions: Sequence[int] = (), *, type: Any = None,"
+                 " name: str | None = None, {rest}",
+    "convert": "self, operand: Any, dtype: Any = None, *, type: Any = None, name: str | None = None, {rest}",
+    "bitcast-convert": "self, operand: Any, dtype: Any = None, dims: Sequence[int] | None = None, *, type: Any = None,"
+                       " name: str | None = None, {rest}",
+    "iota": "self, type: Any, iota_dimension: int = 0, *, name: str | None = None, {rest}",
+    "transpose": "self, operand: Any, dimensions: Sequence[int] | None = None, *, name: str | None = None, {rest}",
+    "get-tuple-element": "self, operand: Any, index: int, *, name: str | None = None, {rest}",
+    "compare": "self, lhs: Any, rhs: Any, direction: str = \"EQ\", *, name: str | None = None, {rest}",
+}
+
+
+def builder_stub():
+    out = [BUILDER_STUB.rstrip()]
+    for op in op_rows():
+        name = op["name"].replace("-", "_")
+        name += "_" if keyword.iskeyword(name) else ""
+        own = "".join(f"{a}: Any{'' if required else ' = None'}, " for a, required in op["attrs"])
+        form = BUILDER_FORMS.get(op["name"], "self, *operands: Any, type: Any = None, name: str | None = None, " + own + "{rest}")
+        out.append(f"    def {name}({form.format(rest='**attributes: Any')}) -> Value: ...")
+    return "\n".join(out) + "\n"
+
+
+def opcode_stub():
+    out = ["# Generated from csrc/ir/ops.def by docs/generate.py.", "import enum", "", "class Opcode(enum.Enum):"]
+    for op in op_rows():
+        name = op["name"].replace("-", "_").upper()
+        out.append(f'    {name} = "{op["name"]}"')
+    return "\n".join(out) + "\n"
+
+
+PAGES = {"docs/ops.md": ops_page, "docs/errors.md": errors_page, "docs/dtypes.md": dtypes_page, "docs/passes.md": passes_page,
+         "python/xlac/builder.pyi": builder_stub, "python/xlac/opcode.pyi": opcode_stub}
 
 
 def main(check):
     stale = []
     for name, make in PAGES.items():
-        path, text = ROOT / "docs" / name, make()
+        path, text = ROOT / name, make()
         if not path.exists() or path.read_text() != text:
             stale.append(name)
             if not check:

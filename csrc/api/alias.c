@@ -34,7 +34,9 @@ static int order_paths(const ir_ints *a, const ir_ints *b) {
   return (a->n > b->n) - (a->n < b->n);
 }
 
-static int oom(xlac_error *err) { return base_oom(err, "an alias"); }
+static int oom(xlac_error *err) {
+  return base_oom(err, "an alias");
+}
 
 static int insert_alias(ir_module *ir, ir_alias alias, xlac_error *err) {
   ir_config *c = &ir->config;

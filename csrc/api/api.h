@@ -1,5 +1,6 @@
-/* The public handles over the inner layers. Every public function that takes a module holds its lock while it works; a run
- * of the interpreter holds no lock but counts as running, and edits wait for nobody: they fail while one is running. */
+/* The public handles over the inner layers. Every public function that takes a module holds its lock while it works; a
+ * run of the interpreter holds no lock but counts as running, and edits wait for nobody: they fail while one is
+ * running. */
 #ifndef XLAC_API_API_H
 #define XLAC_API_API_H
 
@@ -16,21 +17,39 @@ struct xlac_module {
 };
 
 /* Public parts are the inner structs under another name. */
-static inline ir_op *api_op(const xlac_op *op) { return (ir_op *)(uintptr_t)op; }
-static inline xlac_op *api_op_out(const ir_op *op) { return (xlac_op *)(uintptr_t)op; }
-static inline ir_computation *api_computation(const xlac_computation *c) { return (ir_computation *)(uintptr_t)c; }
-static inline xlac_computation *api_computation_out(const ir_computation *c) { return (xlac_computation *)(uintptr_t)c; }
-static inline const ir_type *api_type(const xlac_type *t) { return (const ir_type *)t; }
-static inline const xlac_type *api_type_out(const ir_type *t) { return (const xlac_type *)t; }
-static inline interp_value *api_value(const xlac_value *v) { return (interp_value *)(uintptr_t)v; }
-static inline xlac_value *api_value_out(const interp_value *v) { return (xlac_value *)(uintptr_t)v; }
+static inline ir_op *api_op(const xlac_op *op) {
+  return (ir_op *)(uintptr_t)op;
+}
+static inline xlac_op *api_op_out(const ir_op *op) {
+  return (xlac_op *)(uintptr_t)op;
+}
+static inline ir_computation *api_computation(const xlac_computation *c) {
+  return (ir_computation *)(uintptr_t)c;
+}
+static inline xlac_computation *api_computation_out(const ir_computation *c) {
+  return (xlac_computation *)(uintptr_t)c;
+}
+static inline const ir_type *api_type(const xlac_type *t) {
+  return (const ir_type *)t;
+}
+static inline const xlac_type *api_type_out(const ir_type *t) {
+  return (const xlac_type *)t;
+}
+static inline interp_value *api_value(const xlac_value *v) {
+  return (interp_value *)(uintptr_t)v;
+}
+static inline xlac_value *api_value_out(const interp_value *v) {
+  return (xlac_value *)(uintptr_t)v;
+}
 
 static inline void api_lock(xlac_module *m) {
   int failed = pthread_mutex_lock(&m->lock);
   assert(failed == 0);
   (void)failed;
 }
-static inline void api_unlock(xlac_module *m) { pthread_mutex_unlock(&m->lock); }
+static inline void api_unlock(xlac_module *m) {
+  pthread_mutex_unlock(&m->lock);
+}
 
 /* Locks for an edit; nonzero, and not locked, while the module is running. */
 XLAC_MUST_USE int api_lock_edit(xlac_module *m, xlac_error *err);
@@ -54,6 +73,7 @@ static inline bool api_op_live(const ir_op *op) {
 }
 /* Fails unless op is still part of the program. */
 XLAC_MUST_USE int api_check_live(const ir_op *op, xlac_error *err);
+XLAC_MUST_USE int api_check_live_computation(const ir_computation *c, xlac_error *err);
 
 /* The interpreter's side of a registry; NULL for NULL. */
 const interp_registry *api_registry(const xlac_registry *r);

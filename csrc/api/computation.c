@@ -8,14 +8,14 @@ xlac_computation *xlac_module_entry(xlac_module *m) {
   return c;
 }
 
-static int check_live_computation(const ir_computation *c, xlac_error *err) {
+int api_check_live_computation(const ir_computation *c, xlac_error *err) {
   if (api_computation_live(c)) return 0;
   return base_fail(err, XLAC_E_EDIT, "computation %s has been removed from the module", c->name->s);
 }
 
 static int set_entry_locked(xlac_module *m, ir_computation *c, xlac_error *err) {
   assert(c->module == m->ir);
-  TRY(check_live_computation(c, err));
+  TRY(api_check_live_computation(c, err));
   m->ir->entry = c;
   m->ir->verified = false;
   return 0;
@@ -81,7 +81,7 @@ static const ir_op *find_caller(const ir_module *ir, const ir_computation *c) {
 }
 
 static int remove_computation_locked(xlac_module *m, ir_computation *c, xlac_error *err) {
-  TRY(check_live_computation(c, err));
+  TRY(api_check_live_computation(c, err));
   if (c == m->ir->entry)
     return base_fail(err, XLAC_E_EDIT, "computation %s is the entry and can't be removed", c->name->s);
   const ir_op *caller = find_caller(m->ir, c);
@@ -112,7 +112,7 @@ const char *xlac_computation_name(xlac_module *m, xlac_computation *c) {
 }
 
 static int rename_computation_locked(xlac_module *m, ir_computation *c, const char *name, xlac_error *err) {
-  TRY(check_live_computation(c, err));
+  TRY(api_check_live_computation(c, err));
   const base_istr *s = ir_intern(m->ir, name, strlen(name));
   if (s == NULL) return base_oom(err, "renaming a computation");
   IR_FOR_COMPUTATIONS(other, m->ir) {

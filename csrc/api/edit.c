@@ -1,5 +1,5 @@
-/* Making and editing ops. What text says is read by the readers of HLO text; what an edit makes of the module as a whole is for
- * the verifier to judge, only what would break the data structure itself is refused here. */
+/* Making and editing ops. What text says is read by the readers of HLO text; what an edit makes of the module as a
+ * whole is for the verifier to judge, only what would break the data structure itself is refused here. */
 #include "api.h"
 
 static int fail_edit(xlac_error *err, const ir_op *op, const char *what) {
@@ -18,14 +18,6 @@ static int check_name(const char *name, xlac_error *err) {
   if (fits) return 0;
   return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "'%.100s' can't be the name of an op", name),
                    "use letters, digits, '_', '-' and '.', beginning with a letter or '_'");
-}
-
-/* The computation may take ops. */
-static int check_own_computation(const xlac_module *m, const ir_computation *c, xlac_error *err) {
-  assert(c->module == m->ir);
-  (void)m;
-  if (api_computation_live(c)) return 0;
-  return base_fail(err, XLAC_E_EDIT, "computation %s has been removed from the module", c->name->s);
 }
 
 /* An empty or missing name is made from the opcode. */
@@ -87,16 +79,19 @@ static int fill_op(ir_module *ir, ir_op *op, const xlac_op_spec *spec, xlac_erro
   }
   TRY(check_required(op, spec, err));
   const ir_type *type = NULL;
-  if (spec->type) TRY(parse_type(ir, spec->type, &type, err));
-  else TRY(ir_infer(ir, op, &type, err));
+  if (spec->type)
+    TRY(parse_type(ir, spec->type, &type, err));
+  else
+    TRY(ir_infer(ir, op, &type, err));
   ir_set_type(op, type);
   return 0;
 }
 
-static int create_op_locked(xlac_op **out, xlac_module *m, ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
+static int create_op_locked(xlac_op **out, xlac_module *m, ir_computation *c, const xlac_op_spec *spec,
+                            xlac_error *err) {
   ir_opcode opcode;
   const base_istr *name;
-  TRY(check_own_computation(m, c, err));
+  TRY(api_check_live_computation(c, err));
   TRY(check_spec(spec, &opcode, err));
   TRY(check_spec_operands(c, spec, err));
   TRY(pick_name(m->ir, spec->name, opcode, &name, err));
@@ -116,11 +111,11 @@ int xlac_op_create(xlac_op **out, xlac_module *m, xlac_computation *c, const xla
   return api_done(m, create_op_locked(out, m, api_computation(c), spec, err));
 }
 
-static int create_parameter_locked(xlac_op **out, xlac_module *m, ir_computation *c, int64_t number, const char *type_text,
-                                   const char *name_text, xlac_error *err) {
+static int create_parameter_locked(xlac_op **out, xlac_module *m, ir_computation *c, int64_t number,
+                                   const char *type_text, const char *name_text, xlac_error *err) {
   const ir_type *type;
   const base_istr *name;
-  TRY(check_own_computation(m, c, err));
+  TRY(api_check_live_computation(c, err));
   if (number < 0 || number > 1 << 20)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "parameter number %lld is out of range", (long long)number);
   if (number < c->n_params && c->params[number])
@@ -170,7 +165,7 @@ static const ir_literal *literal_of_value(ir_module *ir, const interp_value *v, 
 static int create_constant_locked(xlac_op **out, xlac_module *m, ir_computation *c, const interp_value *value,
                                   const char *name_text, xlac_error *err) {
   const base_istr *name;
-  TRY(check_own_computation(m, c, err));
+  TRY(api_check_live_computation(c, err));
   TRY(pick_name(m->ir, name_text, IR_OP_CONSTANT, &name, err));
   xlac_error cause = {.code = 0};
   const ir_literal *literal = literal_of_value(m->ir, value, 0, &cause);
@@ -185,8 +180,8 @@ static int create_constant_locked(xlac_op **out, xlac_module *m, ir_computation 
   return 0;
 }
 
-int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_value *value, const char *name,
-                            xlac_error *err) {
+int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_value *value,
+                            const char *name, xlac_error *err) {
   TRY(api_lock_edit(m, err));
   return api_done(m, create_constant_locked(out, m, api_computation(c), api_value(value), name, err));
 }
@@ -240,8 +235,10 @@ int xlac_op_set_operand(xlac_module *m, xlac_op *op, uint32_t index, xlac_op *op
 static int set_type_locked(xlac_module *m, ir_op *op, const char *text, xlac_error *err) {
   const ir_type *type = NULL;
   TRY(api_check_live(op, err));
-  if (text) TRY(parse_type(m->ir, text, &type, err));
-  else TRY(ir_infer(m->ir, op, &type, err));
+  if (text)
+    TRY(parse_type(m->ir, text, &type, err));
+  else
+    TRY(ir_infer(m->ir, op, &type, err));
   if (op->opcode == IR_OP_CONSTANT && !ir_same_bare(op->u.literal->type, type))
     return fail_edit(err, op, "is a constant: its type is that of its value");
   ir_set_type(op, type);
@@ -261,8 +258,8 @@ static int rename_op_locked(xlac_module *m, ir_op *op, const char *name, xlac_er
   IR_FOR_COMPUTATIONS(c, m->ir) {
     IR_FOR_OPS(other, c) {
       if (other != op && other->name == s)
-        return base_fail_at(err, XLAC_E_DUPLICATE_NAME, other->line, other->col, name, "there is an op named %s already",
-                            name);
+        return base_fail_at(err, XLAC_E_DUPLICATE_NAME, other->line, other->col, name,
+                            "there is an op named %s already", name);
     }
   }
   op->name = s;
@@ -296,8 +293,9 @@ int xlac_op_replace_uses(xlac_module *m, xlac_op *op, xlac_op *with, xlac_error 
 static int remove_op_locked(ir_op *op, xlac_error *err) {
   TRY(api_check_live(op, err));
   if (op->uses) {
-    return base_hint(err, base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s can't be removed: %s uses it",
-                                       op->name->s, op->uses->user->name->s),
+    return base_hint(err,
+                     base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s can't be removed: %s uses it",
+                                  op->name->s, op->uses->user->name->s),
                      "replace its uses first");
   }
   if (ir_root(op->parent) == op) return fail_edit(err, op, "can't be removed: it is the root of its computation");

@@ -12,16 +12,23 @@ static const char *name_for(ir_module *to, const char *name) {
   return fresh ? fresh->s : NULL;
 }
 
+/* The names of another module's ops may be taken here; within a module, cloning renames by itself. */
+static bool clone_op(import_map *im, const ir_op *op, ir_computation *to) {
+  bool foreign = op->parent->module != im->to;
+  const base_istr *fresh = foreign ? ir_fresh_name(im->to, op->name->s) : NULL;
+  if (foreign && fresh == NULL) return false;
+  ir_op *copy = ir_op_clone(op, to, &im->map);
+  if (copy && foreign) copy->name = fresh;
+  return copy && base_map_set(&im->map, base_key(op), base_key(copy));
+}
+
 static bool clone_ops(import_map *im, const ir_computation *from, ir_computation *to) {
   base_arena scratch;
   base_arena_init(&scratch, im->to->alloc);
   uint32_t n = 0;
   ir_op **order = ir_post_order(from, &scratch, &n);
   bool ok = order != NULL;
-  for (uint32_t i = 0; ok && i < n; i++) {
-    ir_op *copy = ir_op_clone(order[i], to, &im->map);
-    ok = copy && base_map_set(&im->map, base_key(order[i]), base_key(copy));
-  }
+  for (uint32_t i = 0; ok && i < n; i++) ok = clone_op(im, order[i], to);
   base_arena_free(&scratch);
   return ok;
 }
@@ -40,8 +47,8 @@ static int import_one(import_map *im, const ir_computation *from, xlac_error *er
   return base_map_set(&im->map, base_key(from), base_key(to)) ? 0 : base_oom(err, "a copy of a computation");
 }
 
-/* Callees first, so that every called computation has its copy; calls can't be cyclic in a verified module, and the order's
- * search ends on any. */
+/* Callees first, so that every called computation has its copy; calls can't be cyclic in a verified module, and the
+ * order's search ends on any. */
 static int import_reachable(import_map *im, const ir_module *from, const ir_computation *c, xlac_error *err) {
   base_arena scratch;
   base_arena_init(&scratch, im->to->alloc);
@@ -68,8 +75,8 @@ static int import_reachable(import_map *im, const ir_module *from, const ir_comp
   return status;
 }
 
-/* Both modules are locked in the order of their addresses, so that two imports in opposite directions can't wait for each
- * other. */
+/* Both modules are locked in the order of their addresses, so that two imports in opposite directions can't wait for
+ * each other. */
 static int lock_both(xlac_module *m, xlac_module *from, xlac_error *err) {
   if (m == from) return api_lock_edit(m, err);
   if (from < m) api_lock(from);
@@ -86,6 +93,7 @@ int xlac_computation_import(xlac_computation **out, xlac_module *m, xlac_module 
   import_map im = {.to = m->ir};
   base_map_init(&im.map, m->ir->alloc);
   int status = api_check_whole(from->ir, err);
+  if (status == 0) status = api_check_live_computation(api_computation(c), err);
   if (status == 0) status = import_reachable(&im, from->ir, api_computation(c), err);
   if (status == 0) *out = api_computation_out(base_map_ptr(&im.map, api_computation(c)));
   m->ir->entry = entry; /* the first computation of a module becomes its entry; an imported one is there to be called */

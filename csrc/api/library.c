@@ -3,9 +3,17 @@
 
 #include "api.h"
 
-const char *xlac_version(void) { return "0.1.0"; }
-const char *xlac_error_name(int32_t code) { return base_code_name(code); }
-const char *xlac_error_title(int32_t code) { return base_code_title(code); }
+ir_infer_fn ir_infer_none; /* the INFER column of ops whose result type does not follow */
+
+const char *xlac_version(void) {
+  return "0.1.0";
+}
+const char *xlac_error_name(int32_t code) {
+  return base_code_name(code);
+}
+const char *xlac_error_title(int32_t code) {
+  return base_code_title(code);
+}
 
 static const int32_t all_codes[] = {
 #define ERROR(name, number, title) number,
@@ -17,11 +25,15 @@ int32_t xlac_error_code_at(uint32_t index) {
   return index < sizeof all_codes / sizeof all_codes[0] ? all_codes[index] : 0;
 }
 
-void xlac_free(void *memory) { base_free(base_alloc_libc, memory); }
+void xlac_free(void *memory) {
+  base_free(base_alloc_libc, memory);
+}
 
 /* --- element types --- */
 
-uint32_t xlac_dtype_count(void) { return BASE_DTYPE_COUNT; }
+uint32_t xlac_dtype_count(void) {
+  return BASE_DTYPE_COUNT;
+}
 
 static const base_dtype_info *dtype_or_null(uint32_t dtype) {
   return dtype > BASE_DTYPE_INVALID && dtype < BASE_DTYPE_COUNT ? base_dtype_of((base_dtype)dtype) : NULL;
@@ -32,7 +44,9 @@ const char *xlac_dtype_text(uint32_t dtype) {
   return info ? info->text : NULL;
 }
 
-uint32_t xlac_dtype_from_text(const char *text) { return (uint32_t)base_dtype_from_text(text, strlen(text)); }
+uint32_t xlac_dtype_from_text(const char *text) {
+  return (uint32_t)base_dtype_from_text(text, strlen(text));
+}
 
 uint32_t xlac_dtype_bytes(uint32_t dtype) {
   const base_dtype_info *info = dtype_or_null(dtype);
@@ -53,8 +67,12 @@ const char *xlac_dtype_kind(uint32_t dtype) {
 
 /* --- the op table --- */
 
-uint32_t xlac_opcode_count(void) { return IR_OP_COUNT; }
-uint32_t xlac_opcode_from_text(const char *text) { return (uint32_t)ir_opcode_from_text(text, strlen(text)); }
+uint32_t xlac_opcode_count(void) {
+  return IR_OP_COUNT;
+}
+uint32_t xlac_opcode_from_text(const char *text) {
+  return (uint32_t)ir_opcode_from_text(text, strlen(text));
+}
 
 static uint32_t own_attr_count(const ir_op_info *info) {
   uint32_t n = 0;
@@ -71,7 +89,7 @@ bool xlac_opcode_get(uint32_t opcode, xlac_opcode_info *out) {
       .doc = info->doc,
       .arity = info->arity,
       .n_attrs = own_attr_count(info),
-      .infers = info->infer != NULL,
+      .infers = info->infer != ir_infer_none,
       .elementwise = ir_opcode_has(opcode, IR_ELEMENTWISE),
       .commutative = ir_opcode_has(opcode, IR_COMMUTATIVE),
       .collective = ir_opcode_has(opcode, IR_COLLECTIVE),

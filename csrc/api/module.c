@@ -25,7 +25,8 @@ int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err) {
 }
 
 int api_check_whole(const ir_module *ir, xlac_error *err) {
-  if (ir->entry == NULL) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "module %s has no entry computation", ir->name->s);
+  if (ir->entry == NULL)
+    return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "module %s has no entry computation", ir->name->s);
   IR_FOR_COMPUTATIONS(c, ir) {
     if (c->n_results == 0)
       return base_hint(err, base_fail(err, XLAC_E_VERIFY_STRUCTURE, "computation %s has no root", c->name->s),
@@ -45,10 +46,12 @@ int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
   return 0;
 }
 
-int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options, xlac_error *err) {
+int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
+                      xlac_error *err) {
   if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_HLO_PROTO))
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
-  text_parse_options inner = {.alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0,
+  text_parse_options inner = {.alloc = base_alloc_libc,
+                              .max_depth = options ? options->max_depth : 0,
                               .documented_forms = options && options->documented_forms};
   ir_module *ir = NULL;
   int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
@@ -103,6 +106,7 @@ static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, 
   TRY(inner_print_options(options, &inner, err));
   TRY(api_check_whole(m->ir, err));
   if (op) TRY(api_check_live(op, err));
+  if (c) TRY(api_check_live_computation(c, err));
   base_text t;
   base_text_init(&t, base_alloc_libc);
   int status = op  ? text_print_op(&t, op, &inner, err)
@@ -136,19 +140,21 @@ int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *
   return api_done(m, serialize_locked(m, bytes, n, err));
 }
 
-int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text, size_t *n,
-                           xlac_error *err) {
+int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text,
+                           size_t *n, xlac_error *err) {
   api_lock(m);
   return api_done(m, print_part(m, api_computation(c), NULL, options, text, n, err));
 }
 
-int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
+int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n,
+                  xlac_error *err) {
   api_lock(m);
   return api_done(m, print_part(m, NULL, api_op(op), options, text, n, err));
 }
 
 static int verify_locked(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
-  ir_verify_options inner = {.xla_compat = options && options->xla_compat};
+  ir_verify_options inner = {.xla_compat = options && options->xla_compat,
+                             .mixed_floats = options && options->mixed_floats};
   TRY(api_check_whole(m->ir, err));
   return ir_verify(m->ir, &inner, err);
 }

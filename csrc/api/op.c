@@ -49,8 +49,8 @@ static bool user_seen(const ir_op *op, const ir_use *until) {
   return false;
 }
 
-/* Uses of one user mostly stand together, but long lists (a constant used everywhere) must not cost a square: a user counts
- * where its lowest-numbered slot that holds op is used. */
+/* Uses of one user mostly stand together, but long lists (a constant used everywhere) must not cost a square: a user
+ * counts where its lowest-numbered slot that holds op is used. */
 static bool is_first_use(const ir_op *op, const ir_use *use) {
   const ir_op *user = use->user;
   if (user->n_operands > 16) return !user_seen(op, use);
@@ -152,9 +152,12 @@ static void put_computation_names(base_text *t, const ir_op *op, uint32_t from, 
 }
 
 static bool called_is(const ir_op *op, const char *key, const char *first, const char *second, uint32_t *slot) {
-  if (strcmp(key, first) == 0) *slot = 0;
-  else if (second && strcmp(key, second) == 0) *slot = 1;
-  else return false;
+  if (strcmp(key, first) == 0)
+    *slot = 0;
+  else if (second && strcmp(key, second) == 0)
+    *slot = 1;
+  else
+    return false;
   return *slot < op->n_called;
 }
 
@@ -163,8 +166,12 @@ static bool put_called_names(base_text *t, const ir_op *op, const char *key) {
   uint32_t slot = 0;
   bool list = false, found = false;
   switch (op->opcode) {
-    case IR_OP_WHILE: found = called_is(op, key, "condition", "body", &slot); break;
-    case IR_OP_SELECT_AND_SCATTER: found = called_is(op, key, "select", "scatter", &slot); break;
+    case IR_OP_WHILE:
+      found = called_is(op, key, "condition", "body", &slot);
+      break;
+    case IR_OP_SELECT_AND_SCATTER:
+      found = called_is(op, key, "select", "scatter", &slot);
+      break;
     case IR_OP_CONDITIONAL:
       list = strcmp(key, "branch_computations") == 0;
       found = list ? op->n_called > 0 : called_is(op, key, "true_computation", "false_computation", &slot);

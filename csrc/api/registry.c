@@ -37,31 +37,23 @@ void xlac_registry_destroy(xlac_registry *r) {
   base_free(base_alloc_libc, r);
 }
 
-/* The arrays among the leaves of a result, depth first: their data. */
-static uint32_t gather_leaves(const interp_value *v, void **leaves, uint32_t n) {
-  if (v->kind == INTERP_ARRAY) {
-    if (leaves) leaves[n] = v->data;
-    return n + 1;
-  }
-  for (uint32_t i = 0; v->kind == INTERP_TUPLE && i < v->n_elements; i++) n = gather_leaves(v->elements[i], leaves, n);
-  return n;
-}
-
-/* What the interpreter calls: `*result` has the op's shape, its arrays are for the implementation to fill. */
-static int call_shim(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands, interp_value **result,
-                     xlac_error *err) {
+/* What the interpreter calls: `results` holds the leaves of the result, zeroed, for the implementation to fill. */
+static int call_shim(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands,
+                     interp_value **results, xlac_error *err) {
   const registry_shim *shim = ctx;
-  assert(*result);
-  uint32_t n = gather_leaves(*result, NULL, 0);
-  void **leaves = base_malloc(base_alloc_libc, (n + 1u) * sizeof *leaves);
-  if (leaves == NULL) return base_oom(err, "calling a custom call");
-  gather_leaves(*result, leaves, 0);
+  uint32_t n = ir_type_leaves(op->type);
+  void **data = base_malloc(base_alloc_libc, ((size_t)n + 1) * sizeof *data);
+  if (data == NULL) return base_oom(err, "calling a custom call");
+  for (uint32_t i = 0; i < n; i++) data[i] = results[i]->kind == INTERP_ARRAY ? results[i]->data : NULL;
   xlac_error cause = {.code = 0};
-  int status = shim->fn(shim->ctx, api_op_out(op), n_operands, (xlac_value *const *)(const void *)operands, n, leaves, &cause);
-  base_free(base_alloc_libc, leaves);
+  int status =
+      shim->fn(shim->ctx, api_op_out(op), n_operands, (xlac_value *const *)(const void *)operands, n, data, &cause);
+  base_free(base_alloc_libc, data);
   if (status == 0) return 0;
+  cause.message[sizeof cause.message - 1] = 0;
   return base_fail_at(err, XLAC_E_EVAL, op->line, op->col, op->name->s, "custom call %s failed: %s",
-                      ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET), cause.message[0] ? cause.message : "it gave no reason");
+                      ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET),
+                      cause.message[0] ? cause.message : "it gave no reason");
 }
 
 int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err) {
@@ -77,4 +69,6 @@ int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn,
   return 0;
 }
 
-const interp_registry *api_registry(const xlac_registry *r) { return r ? r->inner : NULL; }
+const interp_registry *api_registry(const xlac_registry *r) {
+  return r ? r->inner : NULL;
+}

@@ -83,5 +83,9 @@ xlac_value *xlac_value_element(const xlac_value *value, uint32_t index) {
   return v->kind == INTERP_TUPLE && index < v->n_elements ? api_value_out(v->elements[index]) : NULL;
 }
 
-void xlac_value_retain(xlac_value *v) { interp_retain(api_value(v)); }
-void xlac_value_release(xlac_value *v) { interp_release(api_value(v)); }
+void xlac_value_retain(xlac_value *v) {
+  interp_retain(api_value(v));
+}
+void xlac_value_release(xlac_value *v) {
+  interp_release(api_value(v));
+}

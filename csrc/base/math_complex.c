@@ -36,8 +36,8 @@ math_c128 math_pow_c128(math_c128 x, math_c128 y) {
   return math_from_c99(cpow(math_c99(x), math_c99(y)));
 }
 
-/* -i log((x + i y) / sqrt(x^2 + y^2)); for real arguments the real atan2; and where that logarithm's argument is near 1 and x
- * well to the right of the cut, the arc tangent of the quotient, which is the same but loses nothing. */
+/* -i log((x + i y) / sqrt(x^2 + y^2)); for real arguments the real atan2; and where that logarithm's argument is near 1
+ * and x well to the right of the cut, the arc tangent of the quotient, which is the same but loses nothing. */
 math_c128 math_atan2_c128(math_c128 y, math_c128 x) {
   if (x.im == 0 && y.im == 0) return (math_c128){atan2(y.re, x.re), 0};
   math_c128 quotient = math_div_c128(y, x);

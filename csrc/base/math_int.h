@@ -16,7 +16,8 @@ static inline uint64_t int_pow(uint64_t x, uint64_t y) {
   return r;
 }
 
-/* The same of signed numbers; a negative power is the quotient 1 / x^-y truncated, and of 0 it is 0. XLA's two emitters give
+/* The same of signed numbers; a negative power is the quotient 1 / x^-y truncated, and of 0 it is 0. XLA's two emitters
+ * give
  * (-1)^-1 as 0 or -1: this is the one that is right. */
 static inline uint64_t int_power(int64_t x, int64_t y) {
   if (y >= 0) return int_pow((uint64_t)x, (uint64_t)y);

@@ -132,6 +132,8 @@ typedef struct xlac_print_options {
 
 typedef struct xlac_verify_options {
   bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation: docs/xla-differences.md */
+  /* accept any float type for another, as XLA does while its passes move precisions about; such a module can't be run */
+  bool mixed_floats;
 } xlac_verify_options;
 
 typedef struct xlac_stats {
@@ -379,8 +381,9 @@ void xlac_value_release(xlac_value *v); /* NULL is fine */
 
 /* --- running --- */
 
-/* An implementation of a custom call. `results` has one array per leaf of the result, to be filled in place. Returns 0, or
- * negative after filling err's message. */
+/* An implementation of a custom call. `operands` are borrowed for the call. `results` has the data of one zeroed array for
+ * each leaf of the result type, depth first, to be filled in place; NULL for a token. Returns 0, or negative after filling
+ * err's message. It may read the op through the module's handle. */
 typedef int (*xlac_custom_call)(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_value *const *operands,
                                 uint32_t n_results, void *const *results, xlac_error *err);
 

@@ -199,6 +199,13 @@ static void unpack_bits(const base_dtype_info *t, const uint8_t *from, int64_t n
   }
 }
 
+/* Drops what bits of the bytes the type has no use for. */
+static void cut_bytes(base_dtype t, const uint8_t *from, int64_t n, uint8_t *to) {
+  unsigned bits = base_dtype_of(t)->bits;
+  assert(bits < 8);
+  for (int64_t i = 0; i < n; i++) to[i] = t == XLAC_PRED ? from[i] != 0 : (uint8_t)(from[i] & ((1u << bits) - 1));
+}
+
 /* Through packed bits, for types narrower than a byte. */
 static int cast_packed(interp_ctx *ctx, const interp_value *v, interp_value *r) {
   base_dtype from = (base_dtype)v->dtype, to = (base_dtype)r->dtype;
@@ -212,6 +219,8 @@ static int cast_packed(interp_ctx *ctx, const interp_value *v, interp_value *r) 
   }
   if (cast_bits(to) < 8) {
     unpack_bits(base_dtype_of(to), packed, r->count, r->data);
+  } else if (base_dtype_of(to)->bits < 8) {
+    cut_bytes(to, packed, r->count, r->data);
   } else {
     memcpy(r->data, packed, interp_bytes(r));
   }
@@ -221,14 +230,12 @@ static int cast_packed(interp_ctx *ctx, const interp_value *v, interp_value *r) 
 
 /* The same bytes, cut to what the type has. */
 static void cast_bytes(const interp_value *v, interp_value *r) {
-  const uint8_t *from = v->data;
-  uint8_t *to = r->data;
-  unsigned bits = base_dtype_of((base_dtype)r->dtype)->bits;
   assert(interp_bytes(v) == interp_bytes(r));
-  for (int64_t i = 0; i < r->count && bits < 8; i++) {
-    to[i] = r->dtype == XLAC_PRED ? from[i] != 0 : (uint8_t)(from[i] & ((1u << bits) - 1));
+  if (base_dtype_of((base_dtype)r->dtype)->bits < 8) {
+    cut_bytes((base_dtype)r->dtype, v->data, r->count, r->data);
+  } else {
+    memcpy(r->data, v->data, interp_bytes(v));
   }
-  if (bits >= 8) memcpy(to, from, interp_bytes(v));
 }
 
 /* Data can be shown as another type where it is aligned for it and all its bits mean something. */

@@ -31,6 +31,15 @@ interp_value *interp_reuse(interp_ctx *ctx, interp_value *const *operands, uint3
   return interp_retain(operands[k]);
 }
 
+interp_value *interp_take(interp_ctx *ctx, interp_value *const *operands, uint32_t k) {
+  /* Whoever evaluates an op on its own (constant folding) has no slots, and says that nothing dies. */
+  if (k >= 64 || !(ctx->dying >> k & 1)) return interp_retain(operands[k]);
+  interp_value **slot = &ctx->slots[ctx->operand_slots[k]];
+  if (!*slot) return interp_retain(operands[k]); /* taken as another operand already */
+  *slot = NULL;
+  return operands[k];
+}
+
 /* Says where a failure was that its evaluator could not place (no memory, an interrupt). */
 static int engine_place(interp_ctx *ctx, const ir_op *op, int status) {
   xlac_error *err = ctx->err;
@@ -57,6 +66,8 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
   for (uint32_t k = 0; k < op->n_operands; k++) operands[k] = slots[s->operands[k]];
   if (s->moves_element && (slots[own] = engine_move_element(s, operands[0]))) return 0;
   ctx->dying = s->last;
+  ctx->slots = slots;
+  ctx->operand_slots = s->operands;
   interp_eval_fn *eval = interp_table[op->opcode];
   int status = interp_tick(ctx, 1);
   if (!status)
@@ -174,5 +185,6 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
 }
 
 void interp_end(interp_ctx *ctx) {
+  interp_heap_close(ctx->heap);
   base_arena_free(&ctx->arena);
 }

@@ -1,9 +1,16 @@
 /* call, fusion, conditional and while. */
 #include "interp.h"
 
+/* Operands that nobody reads afterwards are the callee's, which may update them in place. */
 int interp_eval_call(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   assert(op->n_called == 1);
-  return interp_call(ctx, op->called[0], op->n_operands, operands, out);
+  interp_value *few[16], **args = few;
+  if (op->n_operands > 16 && !(args = base_malloc(ctx->options.alloc, op->n_operands * sizeof *args)))
+    return base_oom(ctx->err, "the arguments of a call");
+  for (uint32_t k = 0; k < op->n_operands; k++) args[k] = interp_take(ctx, operands, k);
+  int status = interp_call_move(ctx, op->called[0], op->n_operands, args, out);
+  if (args != few) base_free(ctx->options.alloc, args);
+  return status;
 }
 
 /* Which branch: true is 0; an index out of range means the last one. */
@@ -20,7 +27,8 @@ int interp_eval_conditional(interp_ctx *ctx, const ir_op *op, interp_value *cons
   assert(op->n_called >= 1 && op->n_operands == op->n_called + 1);
   uint32_t branch = 0;
   TRY(branch_of(ctx, op, operands[0], &branch));
-  return interp_call(ctx, op->called[branch], 1, operands + branch + 1, out);
+  interp_value *arg = interp_take(ctx, operands, branch + 1);
+  return interp_call_move(ctx, op->called[branch], 1, &arg, out);
 }
 
 static int while_condition(interp_ctx *ctx, const ir_op *op, interp_value *state, bool *go_on) {
@@ -35,7 +43,7 @@ static int while_condition(interp_ctx *ctx, const ir_op *op, interp_value *state
 /* The body takes over the state, so that with nobody else holding it in-place ops reuse its buffers. */
 int interp_eval_while(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   assert(op->n_called == 2 && op->n_operands == 1);
-  interp_value *state = interp_retain(operands[0]);
+  interp_value *state = interp_take(ctx, operands, 0);
   for (;;) {
     bool go_on = false;
     int status = while_condition(ctx, op, state, &go_on);

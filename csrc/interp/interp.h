@@ -62,6 +62,8 @@ typedef struct interp_ctx {
   struct interp_heap *heap;   /* of big arrays */
   bool has_effects;           /* some op of the module has side effects */
   uint64_t dying;             /* operands of the present op that nobody reads after it: bit i for operand i */
+  interp_value **slots;       /* of the present computation's values, and which of them are the present op's operands */
+  const uint32_t *operand_slots;
   uint32_t n_args;
   interp_value **args; /* of the present computation; a parameter op takes its value out of here */
 } interp_ctx;
@@ -87,6 +89,9 @@ void interp_end(interp_ctx *ctx);
 /* Operand k with a new reference if the present op may overwrite its data and give it as the result (nobody else reads
  * it, now or later), else NULL. An evaluator asks before it makes its result and before any nested call. engine.c */
 interp_value *interp_reuse(interp_ctx *ctx, interp_value *const *operands, uint32_t k);
+/* Operand k with a reference that is the caller's: the frame's own where nobody reads the operand afterwards, so that a
+ * callee it is passed to by interp_call_move may overwrite it. The same rule: before any nested call. engine.c */
+interp_value *interp_take(interp_ctx *ctx, interp_value *const *operands, uint32_t k);
 /* Fails ctx's run with an error about `op`. */
 int interp_fail(interp_ctx *ctx, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
 /* Counts `work` element operations, polls for interruption now and then. Nonzero: stop. Call it in outer loops. */

@@ -7,7 +7,8 @@
 /* --- arguments --- */
 
 /* "argument 0 (x) must be f32[2,3], found f32[3,2]" */
-static int run_bad_array(const ir_op *param, const ir_type *t, const interp_value *arg, base_code code, xlac_error *err) {
+static int run_bad_array(const ir_op *param, const ir_type *t, const interp_value *arg, base_code code,
+                         xlac_error *err) {
   char want[160], have[160];
   size_t at = (size_t)snprintf(have, sizeof have, "%s[", base_dtype_table[arg->dtype].text);
   for (uint32_t i = 0; i < arg->rank && at + 24 < sizeof have; i++) {
@@ -19,7 +20,8 @@ static int run_bad_array(const ir_op *param, const ir_type *t, const interp_valu
 
 static int run_check_array(const ir_op *param, const ir_type *t, const interp_value *arg, xlac_error *err) {
   if (arg->dtype != t->dtype)
-    return base_hint(err, run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err), "element types are never converted silently");
+    return base_hint(err, run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err),
+                     "element types are never converted silently");
   bool fits = arg->rank == t->rank;
   for (uint32_t i = 0; fits && i < t->rank; i++) {
     if (t->dims[i] == IR_UNBOUNDED) continue;

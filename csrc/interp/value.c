@@ -61,7 +61,7 @@ static base_alloc array_alloc(const interp_ctx *ctx, base_dtype dtype, uint32_t 
   int64_t count;
   size_t bytes;
   bool big = array_size(dtype, rank, dims, &count, &bytes) && bytes >= INTERP_HEAP_MIN;
-  return big ? interp_heap_alloc(ctx->heap) : ctx->options.alloc;
+  return big && ctx->heap ? interp_heap_alloc(ctx->heap) : ctx->options.alloc;
 }
 
 interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims) {

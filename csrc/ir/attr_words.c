@@ -29,7 +29,7 @@ static const char *const schedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCH
 static const char *const api_versions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
                                            "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI", NULL};
 static const char *const fusion_kinds[] = {"kLoop", "kInput", "kOutput", "kCustom", NULL};
-static const char *const precisions[] = {"default", "high", "highest", "packed_nibble", NULL};
+static const char *const precisions[] = {"default", "high", "highest", NULL};
 static const char *const transposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID", NULL};
 static const char *const convolution_kinds[] = {"unset", "fprop", "wgrad", "dgrad", NULL};
 static const char *const truths[] = {"true", "false", NULL};

@@ -4,9 +4,8 @@
 int ir_infer_call(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   assert(op->n_called >= 1);
-  /* XLA lets a fusion have operands that its computation does not take; the strict verifier does not. */
-  uint32_t taken = op->called[0]->n_params, n = op->opcode == IR_OP_FUSION && taken < op->n_operands ? taken : op->n_operands;
-  TRY(ir_check_args(op->opcode == IR_OP_FUSION ? "calls" : "to_apply", op->called[0], op, 0, n, err));
+  const char *role = op->opcode == IR_OP_FUSION ? "calls" : "to_apply";
+  TRY(ir_check_args(role, op->called[0], op, 0, op->n_operands, err));
   *out = ir_result_type(op->called[0]);
   return 0;
 }

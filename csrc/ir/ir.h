@@ -211,6 +211,9 @@ ir_computation *ir_async_wrapped(const ir_op *op);
 XLAC_MUST_USE int ir_infer(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err);
 struct ir_verify_options {
   bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation (docs/xla-differences.md) */
+  /* Accept any float type for another where XLA does while its passes move precisions about. Such a module can't be run: the
+   * interpreter counts on operands and results having the types that inference gives. */
+  bool mixed_floats;
 };
 /* Every rule. On failure err has line, column and op of the first broken rule in text order; verify.c. Non-const: inference
  * interns types, success sets m->verified. */

@@ -18,6 +18,8 @@ static bool declares_dtype(unsigned opcode) {
 /* Opcodes whose result is a value that is there already, so that its element type can't be another. */
 static bool keeps_dtype(unsigned opcode) {
   switch (opcode) {
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_ASYNC_UPDATE:
     case IR_OP_BITCAST:
     case IR_OP_CALL:
     case IR_OP_CONDITIONAL:
@@ -26,6 +28,7 @@ static bool keeps_dtype(unsigned opcode) {
     case IR_OP_COPY_START:
     case IR_OP_CUSTOM_CALL:
     case IR_OP_DYNAMIC_UPDATE_SLICE:
+    case IR_OP_FUSION:
     case IR_OP_GET_TUPLE_ELEMENT:
     case IR_OP_INFEED:
     case IR_OP_OUTFEED:
@@ -44,7 +47,7 @@ static bool keeps_dtype(unsigned opcode) {
 /* XLA verifies with mixed precision allowed while its passes still move precisions about: any float type for another. */
 static int check_declared_type(const ir_op *op, const ir_type *inferred, const ir_verify_options *options, xlac_error *err) {
   if (op->opcode == IR_OP_SCAN) return 0; /* a lone result may stand for a tuple of one: its own rule knows */
-  bool mixed = options->xla_compat && !keeps_dtype(op->opcode);
+  bool mixed = options->mixed_floats && !keeps_dtype(op->opcode);
   bool fits = declares_dtype(op->opcode) ? ir_compatible_ignoring_dtype(op->type, inferred)
               : mixed                    ? ir_compatible_ignoring_float(op->type, inferred)
                                          : ir_compatible(op->type, inferred);
@@ -87,7 +90,7 @@ static int check_common_attrs(const ir_op *op, xlac_error *err) {
 
 static int verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(check_result_type(m, op, options, err));
-  if (!options->xla_compat) TRY(ir_check_stamp(op, ir_check_mixed_floats(op, err), err));
+  if (!options->mixed_floats) TRY(ir_check_stamp(op, ir_check_mixed_floats(op, err), err));
   TRY(ir_verify_elementwise(op, err));
   TRY(check_common_attrs(op, err));
   TRY(ir_verify_async_op(op, options, err));
@@ -106,6 +109,6 @@ int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   }
   TRY(ir_verify_aliases(m, options, err));
   TRY(ir_verify_together(m, options, err));
-  m->verified = (uint8_t)level;
+  if (!options->mixed_floats) m->verified = (uint8_t)level;
   return 0;
 }

@@ -4,7 +4,7 @@
 /* Inference lets a scalar function take other float types than it gets; XLA wants them equal once precisions are final. */
 static int check_exact_params(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   const ir_computation *c = op->called[0];
-  for (uint32_t i = 0; !options->xla_compat && i < op->n_operands; i++) {
+  for (uint32_t i = 0; !options->mixed_floats && i < op->n_operands; i++) {
     assert(i < c->n_params);
     if (ir_param_type(c, i)->dtype == ir_operand_type(op, i)->dtype) continue;
     return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "calls %s, whose parameter %u is %s, with elements of %s", c->name->s, i,
@@ -168,7 +168,6 @@ IR_VERIFY(fusion) {
   TRY(check_threads(op, err));
   if (op->n_called != 1)
     return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "calls %u computations; expected one", op->n_called);
-  if (!options->xla_compat) TRY(ir_check_param_count("calls", op->called[0], op->n_operands, err));
   if (op->called[0] == m->entry)
     return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "runs the entry computation as its body");
   return ir_verify_aliasing(op, op->type, options, err);

@@ -27,10 +27,11 @@ IR_VERIFY(convert) {
   return check_tensors(op, &from, err);
 }
 
-/* Bits an element takes in an array: pred is stored in a byte. */
-static int64_t storage_bits(base_dtype t) {
+/* The width XLA takes an element to have: a whole byte of a pred and of a 6-bit float. */
+static uint32_t storage_bits(base_dtype t) {
   assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT);
-  return t == XLAC_PRED ? 8 : base_dtype_of(t)->bits;
+  uint32_t bits = base_dtype_of(t)->bits;
+  return t == XLAC_PRED || bits == 6 ? 8 : bits;
 }
 
 static bool same_sizes(uint32_t n, const ir_type *a, const ir_type *b) {
@@ -68,9 +69,9 @@ IR_VERIFY(stochastic_convert) {
   const ir_type *from, *bits;
   TRY(check_tensors(op, &from, err));
   TRY(ir_check_tensor(op, 1, &bits, err));
-  if (base_dtype_is_unsigned(bits->dtype) && base_dtype_of(bits->dtype)->bits == base_dtype_of(from->dtype)->bits) return 0;
+  if (base_dtype_is_unsigned(bits->dtype) && storage_bits(bits->dtype) == storage_bits(from->dtype)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes random bits as unsigned integers of %u bits, but got %s",
-                        base_dtype_of(from->dtype)->bits, IR_SHOW(bits));
+                        storage_bits(from->dtype), IR_SHOW(bits));
 }
 
 /* --- the others --- */

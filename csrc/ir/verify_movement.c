@@ -14,7 +14,7 @@ IR_VERIFY(bitcast) {
 /* Operand and result are tensors of one element type; of two float types while XLA still moves precisions about. */
 static int check_same_elements(const ir_op *op, const ir_type **from, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_tensor(op, 0, from, err));
-  bool mixed = options->xla_compat && ir_is_tensor(op->type) && ir_same_dtype_or_float(op->type->dtype, (*from)->dtype);
+  bool mixed = options->mixed_floats && ir_is_tensor(op->type) && ir_same_dtype_or_float(op->type->dtype, (*from)->dtype);
   if (mixed || (ir_is_tensor(op->type) && op->type->dtype == (*from)->dtype)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s, but moves elements of %s", IR_SHOW(op->type), IR_SHOW(*from));
 }
@@ -65,8 +65,8 @@ IR_VERIFY(dynamic_reshape) {
                           op->n_operands - 1);
   for (uint32_t i = 1; i < op->n_operands; i++) {
     TRY(ir_check_tensor(op, i, &size, err));
-    bool fits = options->xla_compat ? size->dtype == XLAC_S32 : ir_is_scalar_of(size, XLAC_S32);
-    if (!fits) return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes scalar s32 sizes, but operand %u is %s", i, IR_SHOW(size));
+    if (!ir_is_scalar_of(size, XLAC_S32))
+      return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes scalar s32 sizes, but operand %u is %s", i, IR_SHOW(size));
   }
   return 0;
 }

@@ -26,7 +26,6 @@ typedef struct text_symbol {
   bool classified;
   bool reserved; /* a type or keyword: no bare name */
   bool illegal;  /* no name even after '%' */
-  bool anon;     /* holds ".anon", so that it may collide with made-up names */
 } text_symbol;
 
 typedef struct text_symbol_slot {

@@ -8,27 +8,34 @@ enum { FIRST_SYMBOLS = 256 };
 
 /* Words that can't be names unless '%' stands before them. */
 static bool is_keyword(const char *s, size_t n) {
-  static const char *const keywords[] = {"true",
-                                         "false",
-                                         "inf",
-                                         "nan",
-                                         "HloModule",
-                                         "ENTRY",
-                                         "ROOT",
-                                         "FileNames",
-                                         "manual",
-                                         "FunctionNames",
-                                         "FileLocations",
-                                         "maximal",
-                                         "StackFrames",
-                                         "shard_as",
-                                         "shard_like",
-                                         "replicated",
-                                         "unreduced",
-                                         "unknown",
-                                         "last_tile_dim_replicate"};
+  static const struct {
+    const char *word;
+    uint8_t n;
+  } keywords[] = {
+#define KEYWORD(word) {word, sizeof(word) - 1}
+      KEYWORD("true"),
+      KEYWORD("false"),
+      KEYWORD("inf"),
+      KEYWORD("nan"),
+      KEYWORD("HloModule"),
+      KEYWORD("ENTRY"),
+      KEYWORD("ROOT"),
+      KEYWORD("FileNames"),
+      KEYWORD("manual"),
+      KEYWORD("maximal"),
+      KEYWORD("FunctionNames"),
+      KEYWORD("FileLocations"),
+      KEYWORD("shard_as"),
+      KEYWORD("unknown"),
+      KEYWORD("shard_like"),
+      KEYWORD("StackFrames"),
+      KEYWORD("replicated"),
+      KEYWORD("unreduced"),
+      KEYWORD("last_tile_dim_replicate"),
+#undef KEYWORD
+  };
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-    if (strlen(keywords[i]) == n && memcmp(keywords[i], s, n) == 0) return true;
+    if (keywords[i].n == n && memcmp(keywords[i].word, s, n) == 0) return true;
   return false;
 }
 
@@ -36,16 +43,11 @@ static bool is_word(const char *s, size_t n, const char *word) {
   return strlen(word) == n && memcmp(s, word, n) == 0;
 }
 
-static bool is_anonymous(const base_istr *name) {
-  return name->n > 5 && strstr(name->s, ".anon") != NULL;
-}
-
 static void describe_symbol(text_symbol *y, const char *s, size_t n) {
   y->dtype = n <= 13 ? (uint8_t)base_dtype_from_text(s, n) : 0;
   bool type_name = y->dtype || is_word(s, n, "token") || is_word(s, n, "opaque");
   y->reserved = type_name || is_keyword(s, n);
   y->illegal = type_name || (n >= 2 && s[0] == '_' && s[1] == '_' && !(n >= 6 && memcmp(s, "__xla_", 6) == 0));
-  y->anon = is_anonymous(y->name);
 }
 
 static bool grow_symbols(text_reader *r) {
@@ -173,6 +175,11 @@ int text_define(text_reader *r, text_symbol *y, ir_op *op, const char *at) {
 
 /* --- made-up names --- */
 
+/* Whether a name may collide with made-up ones. */
+static bool is_anonymous(const base_istr *name) {
+  return name->n > 5 && strstr(name->s, ".anon") != NULL;
+}
+
 /* Names read before the first made-up one count as taken too. */
 static int take_known_names(text_reader *r) {
   r->uniquer = ir_uniquer_create(r->m, r->alloc);
@@ -186,7 +193,7 @@ static int take_known_names(text_reader *r) {
 }
 
 int text_take_name(text_reader *r, const text_symbol *y) {
-  if (!r->uniquer || !y->anon || ir_uniquer_take(r->uniquer, y->name)) return 0;
+  if (!r->uniquer || !is_anonymous(y->name) || ir_uniquer_take(r->uniquer, y->name)) return 0;
   return text_no_memory(r);
 }
 

@@ -247,6 +247,7 @@ static int complete_type(text_reader *r, const text_draft *d, ir_op *op) {
     case IR_OP_INFEED:
     case IR_OP_RECV:
       return complete_received(r, d, op);
+    case IR_OP_ADD_DEPENDENCY:
     case IR_OP_AFTER_ALL:
     case IR_OP_OUTFEED:
     case IR_OP_RECV_DONE:

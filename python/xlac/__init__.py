@@ -13,7 +13,8 @@ from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseEr
 __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes"]
+           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes",
+           "register_custom_call"]
 
 FORMATS = ("auto", "hlo", "hlo-proto")
 
@@ -43,6 +44,12 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None):
     return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress)
 
 
+def register_custom_call(target, function):
+    """Lets `interpret` run custom-calls of that target: `function` is called with the operands as arrays (tuples for tuples,
+    None for tokens) and returns what the op's type says. None takes the registration back."""
+    _core.register_custom_call(target, function)
+
+
 def asarray(x, dtype=None):
     """`x` as a C-contiguous NumPy array in native byte order, without a copy where it is one. `dtype` may be an element type's
     name ("bf16")."""
@@ -51,6 +58,8 @@ def asarray(x, dtype=None):
     if isinstance(dtype, str) and dtype in {row["name"] for row in _core.dtype_table()}:
         dtype = _core.numpy_dtype(dtype)
     array = numpy.asarray(x, dtype=dtype)
+    if array.flags.c_contiguous and array.dtype.isnative:
+        return array
     return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(array.shape)
 
 

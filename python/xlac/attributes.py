@@ -86,7 +86,9 @@ def braces(items):
 
 
 def ints(values):
-    values = (values,) if isinstance(values, numbers.Integral) else values
+    values = [values] if isinstance(values, numbers.Integral) else list(values)
+    if values and isinstance(values[0], (list, tuple)):
+        return int_lists(values)  # slice_sizes of collective-permute
     return "{" + ",".join(integer(v) for v in values) + "}"
 
 

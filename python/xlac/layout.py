@@ -31,7 +31,7 @@ class Node:
 class Edge:
     source: Node
     target: Node
-    path: list = None  # nodes from source to target, bends between; None where a chip of many stands in already
+    path: list | None = None  # nodes from source to target, bends between; None where a chip of many stands in already
 
 
 def assign_layers(nodes, operands, users):

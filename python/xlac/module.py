@@ -4,26 +4,20 @@ from . import _core
 
 def walk(module):
     """Every instruction, computation by computation, callees first."""
-    seen, order = set(), []
-
-    def visit(computation):
-        stack = [(computation, iter(list(computation)))]
-        seen.add(computation.name)
-        while stack:
-            here, rest = stack[-1]
-            for op in rest:
-                fresh = [c for c in op.called if c.name not in seen]
-                if fresh:
-                    seen.add(fresh[0].name)
-                    stack.append((fresh[0], iter(list(fresh[0]))))
-                    break
-            else:
-                order.append(here)
-                stack.pop()
-
+    done, order = set(), []
     for computation in module.computations:
-        if computation.name not in seen:
-            visit(computation)
+        stack = [(computation, False)]
+        while stack:
+            here, callees_done = stack.pop()
+            if here in done:
+                continue
+            if callees_done:
+                done.add(here)
+                order.append(here)
+                continue
+            stack.append((here, True))
+            called = [c for op in here for c in op.called]
+            stack.extend((c, False) for c in reversed(called) if c not in done)
     for computation in order:
         yield from computation
 

@@ -1,12 +1,13 @@
 /* Fuzzes the verifier: with texts changed word by word, so that many still parse, and with parsed modules edited in ways that no
  * text can express (cycles, foreign operands, exchanged types, missing attributes). Whatever comes, ir_verify must return; an
  * error has a code, a message and, where the op came from text, a position; the same question gets the same answer; what the
- * strict verifier accepts the lenient one accepts. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with -DFUZZ_MAIN a
+ * strict verifier accepts the lenient one accepts; and what the lenient one accepts the interpreter survives. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with -DFUZZ_MAIN a
  * program of its own: fuzz_verify SEED SECONDS FILE...      exits 0, or aborts on the first finding after writing it to
  * fuzz-finding.hlo */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../csrc/interp/interp.h"
 #include "../../csrc/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,7 +26,7 @@ static uint64_t next_random(uint64_t *state) {
 
 /* --- what must hold --- */
 
-static uint64_t counts[2]; /* accepted, refused */
+static uint64_t counts[3]; /* accepted, refused, run to the end */
 
 static int verify_as(ir_module *m, bool lenient, xlac_error *err) {
   ir_verify_options options = {.xla_compat = lenient};
@@ -43,6 +44,46 @@ static void check_module(ir_module *m, bool from_text) {
   if (status == 0) return;
   if (strict.code != -status || !strict.message[0]) report("an error without code or message", &strict);
   if (from_text && strict.line == 0) report("an error without position", &strict);
+}
+
+/* --- running what was accepted --- */
+
+enum { MAX_ARGS = 64, MAX_BYTES = 1 << 20 };
+
+static bool is_small(const ir_module *m) {
+  int64_t bytes = 0;
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      int64_t n = ir_type_bytes(op->type);
+      if (n > MAX_BYTES || (bytes += n) > 16 * MAX_BYTES) return false;
+    }
+  }
+  return m->entry->n_params <= MAX_ARGS;
+}
+
+/* The interpreter asks every 50 ms or so. */
+static bool has_run_enough(void *ctx) { return ++*(int *)ctx > 2; }
+
+static void run_module(ir_module *m) {
+  xlac_error err = {0};
+  if (verify_as(m, true, &err) != 0 || !is_small(m)) return;
+  int polls = 0;
+  interp_options options = {.alloc = base_alloc_libc, .seed = 1, .interrupted = has_run_enough, .interrupt_ctx = &polls};
+  interp_ctx ctx;
+  interp_value *args[MAX_ARGS] = {NULL}, *result = NULL;
+  if (interp_begin(&ctx, m, &options, &err) != 0) report("no context", &err);
+  bool whole = true;
+  for (uint32_t i = 0; i < m->entry->n_params; i++) {
+    args[i] = interp_zeros(&ctx, m->entry->params[i]->type);
+    whole = whole && args[i];
+  }
+  if (whole && interp_run(m, &options, m->entry->n_params, args, &result, &err) == 0) {
+    interp_release(result);
+    counts[2]++;
+  }
+  for (uint32_t i = 0; i < m->entry->n_params; i++)
+    if (args[i]) interp_release(args[i]);
+  interp_end(&ctx);
 }
 
 /* --- edits of a module --- */
@@ -92,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ir_module *m = NULL;
   if (text_parse_hlo(&m, (const char *)data, size, NULL, &err) != 0) return 0;
   check_module(m, true);
+  run_module(m);
   uint64_t state = size;
   for (size_t i = 0; i < size; i += 17) state = state * 31 + data[i];
   for (int i = 0; i < 3; i++) {
@@ -216,8 +258,8 @@ int main(int argc, char **argv) {
     LLVMFuzzerTestOneInput((const uint8_t *)buf.data, buf.n);
   }
   remove("fuzz-finding.hlo");
-  printf("%llu runs, %llu modules accepted, %llu refused, no finding\n", (unsigned long long)runs, (unsigned long long)counts[0],
-         (unsigned long long)counts[1]);
+  printf("%llu runs, %llu modules accepted, %llu refused, %llu run, no finding\n", (unsigned long long)runs,
+         (unsigned long long)counts[0], (unsigned long long)counts[1], (unsigned long long)counts[2]);
   for (uint64_t i = 0; i < n_files; i++) free(files[i].data), free(files[i].words);
   free(buf.data);
   free(buf.words);

@@ -26,7 +26,8 @@ def run(opcode, t, arrays, out=None, extra=None):
     names = ", ".join(f"p{i}" for i in range(len(arrays)))
     extra = attributes(opcode, t) if extra is None else extra
     lines.append(f"  ROOT r = {out or result_type(opcode, t)}[{n}] {opcode}({names}){extra}")
-    return xlac.interpret(xlac.parse("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}\n"), *arrays)
+    text = "HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
+    return xlac.interpret(xlac.parse(text, documented_forms=True), *arrays)  # for atan
 
 
 def ordered(a):

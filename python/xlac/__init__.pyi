@@ -1,0 +1,29 @@
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._core import Computation as Computation
+from ._core import Instruction as Instruction
+from ._core import Module as Module
+from .builder import Builder as Builder
+from .errors import DeviceError as DeviceError
+from .errors import DonationError as DonationError
+from .errors import Error as Error
+from .errors import OutOfMemoryError as OutOfMemoryError
+from .errors import ParseError as ParseError
+from .errors import ShardingError as ShardingError
+from .errors import VerifyError as VerifyError
+from .opcode import Opcode as Opcode
+
+__version__: str
+FORMATS: tuple[str, ...]
+
+def parse(src: str | bytes | os.PathLike[str], *, format: str = "auto", allow_unregistered: bool = False,
+          documented_forms: bool = False) -> Module: ...
+def interpret(module: Module, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
+              progress: Callable[[float], object] | None = None) -> Any: ...
+def asarray(x: Any, dtype: Any = None) -> np.ndarray: ...
+def passes() -> dict[str, dict[str, Any]]: ...
+def register_custom_call(target: str, function: Callable[..., Any] | None) -> None: ...
