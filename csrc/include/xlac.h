@@ -128,6 +128,8 @@ typedef struct xlac_print_options {
 
 typedef struct xlac_verify_options {
   bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation: docs/xla-differences.md */
+  /* accept any float type for another, as XLA does while its passes move precisions about; such a module can't be run */
+  bool mixed_floats;
 } xlac_verify_options;
 
 typedef struct xlac_stats {

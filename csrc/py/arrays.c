@@ -283,14 +283,27 @@ static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t
   return as_array(object, NULL);
 }
 
+/* The exception that is set, which no longer is. */
+static PyObject *take_exception(void) {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyErr_GetRaisedException();
+#else
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+#endif
+}
+
 /* Says for which argument NumPy refused an object; what xlac itself raised, and what is not about the object, stays. */
 static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
   if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
       !PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_BufferError))
     return;
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyObject *cause = value ? PyObject_Str(value) : NULL;
+  PyObject *exception = take_exception();
+  PyObject *cause = exception ? PyObject_Str(exception) : NULL;
   const char *text = cause ? PyUnicode_AsUTF8(cause) : NULL;
   PyErr_Clear();
   xlac_error err = {.code = 501};
@@ -298,9 +311,7 @@ static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
                 dtype ? xlac_dtype_text(dtype) : "", text ? text : "NumPy gave no reason");
   py_raise(st, &err, PY_ANY);
   Py_XDECREF(cause);
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
+  Py_XDECREF(exception);
 }
 
 /* The same array if xlac can read it where it is, else a copy. Steals. */

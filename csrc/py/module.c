@@ -116,10 +116,10 @@ static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs
 }
 
 static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"xla_compat", NULL};
-  int xla_compat = 0, status;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:verify", names, &xla_compat)) return NULL;
-  xlac_verify_options options = {.xla_compat = xla_compat != 0};
+  static char *names[] = {"xla_compat", "mixed_floats", NULL};
+  int xla_compat = 0, mixed_floats = 0, status;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$pp:verify", names, &xla_compat, &mixed_floats)) return NULL;
+  xlac_verify_options options = {.xla_compat = xla_compat != 0, .mixed_floats = mixed_floats != 0};
   xlac_error err = {.code = 0};
   Py_BEGIN_ALLOW_THREADS status = xlac_module_verify(handle(self), &options, &err);
   Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);
@@ -357,7 +357,7 @@ static PyMethodDef module_methods[] = {
      "to_text(format='hlo', *, mode='default', elide_large_constants=False, operand_shapes=False, metadata=True, "
      "ids=True, "
      "indent=0)"},
-    {"verify", PY_KEYWORDS(module_verify), "verify(*, xla_compat=False): raises VerifyError for the first broken rule"},
+    {"verify", PY_KEYWORDS(module_verify), "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
