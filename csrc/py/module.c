@@ -357,7 +357,8 @@ static PyMethodDef module_methods[] = {
      "to_text(format='hlo', *, mode='default', elide_large_constants=False, operand_shapes=False, metadata=True, "
      "ids=True, "
      "indent=0)"},
-    {"verify", PY_KEYWORDS(module_verify), "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
+    {"verify", PY_KEYWORDS(module_verify),
+     "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
