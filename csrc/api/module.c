@@ -132,7 +132,8 @@ int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options
 }
 
 static int verify_locked(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
-  ir_verify_options inner = {.xla_compat = options && options->xla_compat};
+  ir_verify_options inner = {.xla_compat = options && options->xla_compat,
+                             .mixed_floats = options && options->mixed_floats};
   TRY(api_check_whole(m->ir, err));
   return ir_verify(m->ir, &inner, err);
 }

@@ -1,5 +1,5 @@
-/* The words that attributes of kind NAME and NAMES may hold, as XLA 0.10.2's reader has them. A few of them say "invalid", and
- * the verifier refuses those. */
+/* The words that attributes of kind NAME and NAMES may hold, as XLA 0.10.2's reader has them. A few of them say
+ * "invalid", and the verifier refuses those. */
 #include "opcode.h"
 
 static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
@@ -37,20 +37,35 @@ static const char *const shuffle_modes[] = {"rotate", "permute", NULL};
 
 const char *const *ir_attr_words(unsigned opcode, ir_attr_key key) {
   switch (key) {
-    case IR_ATTR_DIRECTION: return directions;
-    case IR_ATTR_TYPE: return comparison_types;
-    case IR_ATTR_DISTRIBUTION: return distributions;
-    case IR_ATTR_ALGORITHM: return opcode == IR_OP_RNG_BIT_GENERATOR ? rng_algorithms : dot_algorithms;
-    case IR_ATTR_FFT_TYPE: return fft_types;
-    case IR_ATTR_PADDING_TYPE: return padding_types;
-    case IR_ATTR_SCHEDULE: return schedules;
-    case IR_ATTR_API_VERSION: return api_versions;
-    case IR_ATTR_KIND: return fusion_kinds;
-    case IR_ATTR_OPERAND_PRECISION: return precisions;
-    case IR_ATTR_TRANSPOSE_A: return transposes;
-    case IR_ATTR_IS_ASSOCIATIVE: return truths;
-    case IR_ATTR_CONVOLUTION_KIND: return convolution_kinds;
-    case IR_ATTR_MODE: return shuffle_modes;
-    default: return NULL;
+    case IR_ATTR_DIRECTION:
+      return directions;
+    case IR_ATTR_TYPE:
+      return comparison_types;
+    case IR_ATTR_DISTRIBUTION:
+      return distributions;
+    case IR_ATTR_ALGORITHM:
+      return opcode == IR_OP_RNG_BIT_GENERATOR ? rng_algorithms : dot_algorithms;
+    case IR_ATTR_FFT_TYPE:
+      return fft_types;
+    case IR_ATTR_PADDING_TYPE:
+      return padding_types;
+    case IR_ATTR_SCHEDULE:
+      return schedules;
+    case IR_ATTR_API_VERSION:
+      return api_versions;
+    case IR_ATTR_KIND:
+      return fusion_kinds;
+    case IR_ATTR_OPERAND_PRECISION:
+      return precisions;
+    case IR_ATTR_TRANSPOSE_A:
+      return transposes;
+    case IR_ATTR_IS_ASSOCIATIVE:
+      return truths;
+    case IR_ATTR_CONVOLUTION_KIND:
+      return convolution_kinds;
+    case IR_ATTR_MODE:
+      return shuffle_modes;
+    default:
+      return NULL;
   }
 }

@@ -80,7 +80,8 @@ static bool take_ref(ir_mesh_groups *m, ir_mesh_ref *ref) {
   if (i == m->n_axes) return false;
   *ref = (ir_mesh_ref){i, 1, m->sizes[i]};
   if (!ir_mesh_take(m, ":")) return true;
-  if (!ir_mesh_take(m, "(") || !ir_mesh_take_int(m, &ref->pre) || !ir_mesh_take(m, ")") || !ir_mesh_take_int(m, &ref->size))
+  if (!ir_mesh_take(m, "(") || !ir_mesh_take_int(m, &ref->pre) || !ir_mesh_take(m, ")") ||
+      !ir_mesh_take_int(m, &ref->size))
     return false;
   bool is_small = ref->pre >= 1 && ref->size >= 1 && ref->pre <= m->sizes[i] && ref->size <= m->sizes[i];
   return is_small && m->sizes[i] % (ref->pre * ref->size) == 0;

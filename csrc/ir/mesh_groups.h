@@ -1,5 +1,5 @@
-/* Replica groups given by mesh axes, "mesh['a'=2,'b'=4], device_ids=([4,2]T(1,0)) {'b':(1)2}". The IR keeps them as text; this
- * reads the text. */
+/* Replica groups given by mesh axes, "mesh['a'=2,'b'=4], device_ids=([4,2]T(1,0)) {'b':(1)2}". The IR keeps them as
+ * text; this reads the text. */
 #ifndef XLAC_IR_MESH_GROUPS_H
 #define XLAC_IR_MESH_GROUPS_H
 

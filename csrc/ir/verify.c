@@ -39,13 +39,17 @@ static bool keeps_dtype(unsigned opcode) {
     case IR_OP_SEND:
     case IR_OP_SEND_DONE:
     case IR_OP_TUPLE:
-    case IR_OP_WHILE: return true;
-    default: return false;
+    case IR_OP_WHILE:
+      return true;
+    default:
+      return false;
   }
 }
 
-/* XLA verifies with mixed precision allowed while its passes still move precisions about: any float type for another. */
-static int check_declared_type(const ir_op *op, const ir_type *inferred, const ir_verify_options *options, xlac_error *err) {
+/* XLA verifies with mixed precision allowed while its passes still move precisions about: any float type for another.
+ */
+static int check_declared_type(const ir_op *op, const ir_type *inferred, const ir_verify_options *options,
+                               xlac_error *err) {
   if (op->opcode == IR_OP_SCAN) return 0; /* a lone result may stand for a tuple of one: its own rule knows */
   bool mixed = options->mixed_floats && !keeps_dtype(op->opcode);
   bool fits = declares_dtype(op->opcode) ? ir_compatible_ignoring_dtype(op->type, inferred)
@@ -68,7 +72,8 @@ static bool is_unbounded_anywhere(const ir_type *t) {
 static int check_result_type(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_stamp(op, ir_verify_layouts(op->type, err), err));
   if (is_unbounded_anywhere(op->type))
-    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "has the type %s; HLO has bounded dimensions only", IR_SHOW(op->type));
+    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "has the type %s; HLO has bounded dimensions only",
+                          IR_SHOW(op->type));
   TRY(ir_check_stamp(op, ir_check_op(op, err), err));
   xlac_error local = {0};
   const ir_type *inferred = NULL;

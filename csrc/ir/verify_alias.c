@@ -1,5 +1,5 @@
-/* input_output_alias and buffer_donor against the entry: XLA's rules (HloInputOutputAliasConfig::Verify), with our words.
- * Donors get the rules of HloBufferDonorConfig::Verify, which XLA's CPU pipeline does not run. */
+/* input_output_alias and buffer_donor against the entry: XLA's rules (HloInputOutputAliasConfig::Verify), with our
+ * words. Donors get the rules of HloBufferDonorConfig::Verify, which XLA's CPU pipeline does not run. */
 #include "verify.h"
 
 static int fail_entry(const ir_module *m, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
@@ -13,7 +13,8 @@ static int fail_entry(const ir_module *m, xlac_error *err, const char *format, .
 }
 
 /* The tensor at parameter p, path index; NULL and an error when there is none. */
-static const ir_type *param_leaf(const ir_module *m, const char *what, int64_t p, const ir_ints *index, xlac_error *err) {
+static const ir_type *param_leaf(const ir_module *m, const char *what, int64_t p, const ir_ints *index,
+                                 xlac_error *err) {
   const ir_computation *e = m->entry;
   if (p < 0 || p >= e->n_params) {
     fail_entry(m, err, "%s names parameter %lld; the entry has %u", what, (long long)p, e->n_params);
@@ -28,18 +29,21 @@ static const ir_type *param_leaf(const ir_module *m, const char *what, int64_t p
   return t;
 }
 
-static int64_t space_of(const ir_type *t) { return t->layout ? t->layout->memory_space : 0; }
+static int64_t space_of(const ir_type *t) {
+  return t->layout ? t->layout->memory_space : 0;
+}
 
 static int check_pair(const ir_module *m, const ir_alias *a, const ir_type *out, const ir_type *in, xlac_error *err) {
   const char *where = IR_SHOW_INTS(a->output->n, a->output->v);
   if (a->must && (!ir_same_bare(out, in) || space_of(out) != space_of(in)))
-    return fail_entry(m, err, "output %s (%s, space %lld) must alias parameter %lld (%s, space %lld): shape, element type and "
+    return fail_entry(m, err,
+                      "output %s (%s, space %lld) must alias parameter %lld (%s, space %lld): shape, element type and "
                       "memory space must be the same",
                       where, IR_SHOW(out), (long long)space_of(out), (long long)a->operand, IR_SHOW(in),
                       (long long)space_of(in));
   if (ir_type_xla_bytes(out) != ir_type_xla_bytes(in))
-    return fail_entry(m, err, "output %s (%s, %lld bytes) can't alias parameter %lld (%s, %lld bytes): sizes differ", where,
-                      IR_SHOW(out), (long long)ir_type_xla_bytes(out), (long long)a->operand, IR_SHOW(in),
+    return fail_entry(m, err, "output %s (%s, %lld bytes) can't alias parameter %lld (%s, %lld bytes): sizes differ",
+                      where, IR_SHOW(out), (long long)ir_type_xla_bytes(out), (long long)a->operand, IR_SHOW(in),
                       (long long)ir_type_xla_bytes(in));
   return 0;
 }
@@ -59,7 +63,8 @@ static int check_unique(const ir_module *m, const ir_alias *a, uint32_t i, base_
   if (base_map_get(seen, key, &other) && a[other].operand == a[i].operand && same_path(a[other].index, a[i].index))
     return fail_entry(m, err, "parameter %lld %s is aliased with output %s and again with output %s",
                       (long long)a[i].operand, IR_SHOW_INTS(a[i].index->n, a[i].index->v),
-                      IR_SHOW_INTS(a[other].output->n, a[other].output->v), IR_SHOW_INTS(a[i].output->n, a[i].output->v));
+                      IR_SHOW_INTS(a[other].output->n, a[other].output->v),
+                      IR_SHOW_INTS(a[i].output->n, a[i].output->v));
   return base_map_set(seen, key, i) ? 0 : base_oom(err, "a table of aliases");
 }
 
@@ -80,7 +85,8 @@ static int check_aliases(const ir_module *m, base_map *seen, xlac_error *err) {
   return 0;
 }
 
-/* XLA's own verifier of donors refuses what stands in both lists, as the same buffer can't go two ways. `seen`: aliases by leaf. */
+/* XLA's own verifier of donors refuses what stands in both lists, as the same buffer can't go two ways. `seen`: aliases
+ * by leaf. */
 static int check_donor(const ir_module *m, const ir_donor *d, const base_map *seen, xlac_error *err) {
   uint64_t i;
   if (!param_leaf(m, "buffer_donor", d->parameter, d->index, err)) return -XLAC_E_VERIFY_ALIAS;

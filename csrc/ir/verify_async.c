@@ -1,4 +1,5 @@
-/* Async chains, generic and first-class: one consumer each, of the right kind; types along the chain; one chain per computation. */
+/* Async chains, generic and first-class: one consumer each, of the right kind; types along the chain; one chain per
+ * computation. */
 #include "verify.h"
 
 static bool is_generic(unsigned opcode) {
@@ -11,7 +12,9 @@ static bool consumes(unsigned consumer, unsigned producer) {
 }
 
 /* send and recv results may be carried through loops by tuples (pipelined transfers): verify_module.c. */
-static bool may_be_carried(unsigned opcode) { return opcode == IR_OP_SEND || opcode == IR_OP_RECV; }
+static bool may_be_carried(unsigned opcode) {
+  return opcode == IR_OP_SEND || opcode == IR_OP_RECV;
+}
 
 /* XLA's marker for "after this op", which takes no value. */
 static bool only_orders(const ir_op *user) {
@@ -50,10 +53,9 @@ static int check_producer(const ir_op *op, xlac_error *err) {
   const ir_op *operand = ir_operand(op, 0);
   if (may_be_carried(ir_opcode_info(op->opcode)->start) && !ir_opcode_has(operand->opcode, IR_ASYNC_START)) return 0;
   if (consumes(op->opcode, operand->opcode)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "waits for %s (%s); expected %s", operand->name->s,
-                        ir_opcode_text(operand->opcode),
-                        is_generic(op->opcode) ? "an async-start or async-update"
-                                               : ir_opcode_text(ir_opcode_info(op->opcode)->start));
+  return ir_verify_fail(
+      op, XLAC_E_VERIFY_ASYNC, err, "waits for %s (%s); expected %s", operand->name->s, ir_opcode_text(operand->opcode),
+      is_generic(op->opcode) ? "an async-start or async-update" : ir_opcode_text(ir_opcode_info(op->opcode)->start));
 }
 
 int ir_verify_async_op(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
@@ -81,7 +83,8 @@ static int check_operands_element(const ir_op *op, const ir_computation *c, xlac
                           "has %u operands, its type holds %u in element 0, and %s takes %u; all must be the same",
                           op->n_operands, held->n_elements, c->name->s, c->n_params);
   for (uint32_t i = 0; i < held->n_elements; i++)
-    if (!ir_same_bare(held->elements[i], ir_param_type(c, i)) || !ir_same_bare(held->elements[i], ir_operand_type(op, i)))
+    if (!ir_same_bare(held->elements[i], ir_param_type(c, i)) ||
+        !ir_same_bare(held->elements[i], ir_operand_type(op, i)))
       return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
                             "operand %u is %s, element {0,%u} of its type is %s and the parameter of %s is %s", i,
                             IR_SHOW(ir_operand_type(op, i)), i, IR_SHOW(held->elements[i]), c->name->s,
@@ -96,7 +99,8 @@ static bool is_group(const ir_op *op, const ir_computation *c) {
     if (strcmp(a->v.dict->v[i].key->s, "_collectives_group") == 0) return true;
   bool only_transfers = true;
   IR_FOR_OPS(inner, c) {
-    bool passes = inner->opcode == IR_OP_PARAMETER || inner->opcode == IR_OP_TUPLE || inner->opcode == IR_OP_GET_TUPLE_ELEMENT;
+    bool passes =
+        inner->opcode == IR_OP_PARAMETER || inner->opcode == IR_OP_TUPLE || inner->opcode == IR_OP_GET_TUPLE_ELEMENT;
     unsigned start = ir_opcode_info(inner->opcode)->start;
     if (!passes && start != IR_OP_SEND && start != IR_OP_RECV) only_transfers = false;
   }
@@ -106,30 +110,39 @@ static bool is_group(const ir_op *op, const ir_computation *c) {
 /* The start of the opcode's own kind of chain, which then is the only way to make it async; or NULL. */
 static const char *own_start(unsigned opcode) {
   switch (opcode) {
-    case IR_OP_COPY: return ir_opcode_text(IR_OP_COPY_START);
-    case IR_OP_ALL_REDUCE: return ir_opcode_text(IR_OP_ALL_REDUCE_START);
-    case IR_OP_ALL_GATHER: return ir_opcode_text(IR_OP_ALL_GATHER_START);
-    case IR_OP_COLLECTIVE_PERMUTE: return ir_opcode_text(IR_OP_COLLECTIVE_PERMUTE_START);
-    default: break;
+    case IR_OP_COPY:
+      return ir_opcode_text(IR_OP_COPY_START);
+    case IR_OP_ALL_REDUCE:
+      return ir_opcode_text(IR_OP_ALL_REDUCE_START);
+    case IR_OP_ALL_GATHER:
+      return ir_opcode_text(IR_OP_ALL_GATHER_START);
+    case IR_OP_COLLECTIVE_PERMUTE:
+      return ir_opcode_text(IR_OP_COLLECTIVE_PERMUTE_START);
+    default:
+      break;
   }
   const ir_op_info *info = ir_opcode_info(opcode);
   return info->traits & (IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE) ? ir_opcode_text(info->start) : NULL;
 }
 
 /* Only call-start may wrap several ops: the rest is one op on the parameters, or on elements of them. */
-static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir_verify_options *options, xlac_error *err) {
+static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir_verify_options *options,
+                              xlac_error *err) {
   const ir_op *root = ir_root(c);
   bool group = is_group(op, c);
   IR_FOR_OPS(inner, c) {
-    if (group || inner == root || inner->opcode == IR_OP_PARAMETER || inner->opcode == IR_OP_GET_TUPLE_ELEMENT) continue;
-    return base_hint(err,
-                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
-                                    "wraps %s, which holds %s beside its parameters and root", c->name->s, inner->name->s),
-                     "put several ops into a computation of their own and use call-start");
+    if (group || inner == root || inner->opcode == IR_OP_PARAMETER || inner->opcode == IR_OP_GET_TUPLE_ELEMENT)
+      continue;
+    return base_hint(
+        err,
+        ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which holds %s beside its parameters and root",
+                       c->name->s, inner->name->s),
+        "put several ops into a computation of their own and use call-start");
   }
   if (options->xla_compat) return 0;
   if (root->opcode == IR_OP_PARAMETER)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which does nothing: its root is a parameter", c->name->s);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which does nothing: its root is a parameter",
+                          c->name->s);
   const char *own = own_start(root->opcode);
   if (!own) return 0;
   return base_hint(err,
@@ -163,8 +176,8 @@ static int check_repeats(const ir_op *op, xlac_error *err) {
   const ir_op *start = ir_async_start_of(op);
   if (!start) return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "belongs to no async-start");
   if (op->n_called && op->called[0] && op->called[0] != start->called[0])
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names computation %s; its start %s wraps %s", op->called[0]->name->s,
-                          start->name->s, start->called[0]->name->s);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names computation %s; its start %s wraps %s",
+                          op->called[0]->name->s, start->name->s, start->called[0]->name->s);
   const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD), *started = ir_get_str(start, IR_ATTR_ASYNC_THREAD);
   if (*thread && strcmp(thread, *started ? started : "main") != 0)
     return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names thread \"%s\"; its start %s runs on \"%s\"", thread,

@@ -1,5 +1,5 @@
-/* Values of buffer type, b(f32[8]): where they may stand, that a custom-call which takes one gives it back, and that each is
- * written at most once. Tuples only pass buffers on, so every buffer leaf is followed to where it was made. */
+/* Values of buffer type, b(f32[8]): where they may stand, that a custom-call which takes one gives it back, and that
+ * each is written at most once. Tuples only pass buffers on, so every buffer leaf is followed to where it was made. */
 #include "verify.h"
 
 static bool has_buffer(const ir_type *t) {
@@ -44,9 +44,10 @@ static int check_buffer_leaves(const ir_op *op, int64_t operand, const ir_type *
   if (t->kind != IR_TYPE_BUFFER || (base_map_get(counts, key, &times) && times == 1)) return 0;
   char where[32] = "its result";
   if (operand >= 0) snprintf(where, sizeof where, "operand %lld", (long long)operand);
-  int status = ir_verify_fail(op, XLAC_E_VERIFY_ALIAS, err,
-                              "has a buffer in %s (leaf %u) that output_to_operand_aliasing names %llu times; expected once", where, at,
-                              (unsigned long long)times);
+  int status =
+      ir_verify_fail(op, XLAC_E_VERIFY_ALIAS, err,
+                     "has a buffer in %s (leaf %u) that output_to_operand_aliasing names %llu times; expected once",
+                     where, at, (unsigned long long)times);
   return base_hint(err, status, "a buffer that a custom-call takes is one that it gives, and the other way round");
 }
 
@@ -85,9 +86,13 @@ static int check_custom_call(const ir_op *op, xlac_error *err) {
   if (strcmp(target, "CreateBuffer") == 0)
     return op->n_operands == 0 && op->type->kind == IR_TYPE_BUFFER ? 0 : fail_pin(op, "no operand and a buffer", err);
   if (strcmp(target, "Pin") == 0)
-    return one && is_buffer_of(op->type, ir_operand_type(op, 0)) ? 0 : fail_pin(op, "a tensor, aliased with a buffer of it", err);
+    return one && is_buffer_of(op->type, ir_operand_type(op, 0))
+               ? 0
+               : fail_pin(op, "a tensor, aliased with a buffer of it", err);
   if (strcmp(target, "Unpin") == 0)
-    return one && is_buffer_of(ir_operand_type(op, 0), op->type) ? 0 : fail_pin(op, "a buffer, aliased with a tensor of it", err);
+    return one && is_buffer_of(ir_operand_type(op, 0), op->type)
+               ? 0
+               : fail_pin(op, "a buffer, aliased with a tensor of it", err);
   return check_passed_buffers(op, err);
 }
 
@@ -102,9 +107,15 @@ static bool streams(const ir_op *op) {
 
 static int check_place(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   switch (op->opcode) {
-    case IR_OP_CUSTOM_CALL: return check_custom_call(op, err);
-    case IR_OP_WHILE: case IR_OP_TUPLE: case IR_OP_GET_TUPLE_ELEMENT: case IR_OP_ASYNC_START: case IR_OP_ASYNC_UPDATE:
-    case IR_OP_ASYNC_DONE: case IR_OP_DYNAMIC_UPDATE_SLICE: /* of which inference lets only operand 0 and the result be buffers */
+    case IR_OP_CUSTOM_CALL:
+      return check_custom_call(op, err);
+    case IR_OP_WHILE:
+    case IR_OP_TUPLE:
+    case IR_OP_GET_TUPLE_ELEMENT:
+    case IR_OP_ASYNC_START:
+    case IR_OP_ASYNC_UPDATE:
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_DYNAMIC_UPDATE_SLICE: /* of which inference lets only operand 0 and the result be buffers */
       return 0;
     case IR_OP_PARAMETER:
       if (op->parent != op->parent->module->entry || options->xla_compat) return 0;
@@ -112,42 +123,55 @@ static int check_place(const ir_op *op, const ir_verify_options *options, xlac_e
     case IR_OP_CALL:
       if (streams(op)) return 0;
       break;
-    default: break;
+    default:
+      break;
   }
-  return base_hint(err, ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes or gives a buffer (%s), which it can't", IR_SHOW(op->type)),
-                   "buffers are made by Pin and CreateBuffer, changed by custom-calls and dynamic-update-slice, and end by Unpin");
+  return base_hint(
+      err,
+      ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes or gives a buffer (%s), which it can't",
+                     IR_SHOW(op->type)),
+      "buffers are made by Pin and CreateBuffer, changed by custom-calls and dynamic-update-slice, and end by Unpin");
 }
 
 /* --- one writer --- */
 
 typedef struct buffer_state {
   base_arena *arena;
-  uint32_t **origins;          /* by op id: the number of each leaf's buffer, or NULL */
-  const ir_op **writers;       /* by buffer number */
-  uint8_t *is_body;            /* by computation id: of a while */
+  uint32_t **origins;    /* by op id: the number of each leaf's buffer, or NULL */
+  const ir_op **writers; /* by buffer number */
+  uint8_t *is_body;      /* by computation id: of a while */
   uint32_t n_buffers, capacity;
 } buffer_state;
 
 /* A loop writes to what its body gives back. */
 static bool is_writer(const buffer_state *s, const ir_op *op) {
   switch (op->opcode) {
-    case IR_OP_TUPLE: return s->is_body[op->parent->id] && ir_root(op->parent) == op;
-    case IR_OP_CUSTOM_CALL: case IR_OP_FUSION: case IR_OP_CALL: case IR_OP_ASYNC_START: case IR_OP_WHILE:
-    case IR_OP_CONDITIONAL: case IR_OP_DYNAMIC_UPDATE_SLICE: return true;
-    default: return false;
+    case IR_OP_TUPLE:
+      return s->is_body[op->parent->id] && ir_root(op->parent) == op;
+    case IR_OP_CUSTOM_CALL:
+    case IR_OP_FUSION:
+    case IR_OP_CALL:
+    case IR_OP_ASYNC_START:
+    case IR_OP_WHILE:
+    case IR_OP_CONDITIONAL:
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
+      return true;
+    default:
+      return false;
   }
 }
 
 /* `at` counts leaves, as in the origins of the operand. */
-static int note_writes(buffer_state *s, const ir_op *op, const ir_type *t, const uint32_t *origins, uint32_t *at, xlac_error *err) {
+static int note_writes(buffer_state *s, const ir_op *op, const ir_type *t, const uint32_t *origins, uint32_t *at,
+                       xlac_error *err) {
   for (uint32_t i = 0; i < t->n_elements; i++) TRY(note_writes(s, op, t->elements[i], origins, at, err));
   if (ir_is_tuple(t)) return 0;
   uint32_t number = origins[(*at)++];
   if (t->kind != IR_TYPE_BUFFER) return 0;
   const ir_op **writer = &s->writers[number];
   if (*writer && *writer != op)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ALIAS, err, "writes to a buffer that %s writes to; a buffer is written once",
-                          (*writer)->name->s);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ALIAS, err,
+                          "writes to a buffer that %s writes to; a buffer is written once", (*writer)->name->s);
   *writer = op;
   return 0;
 }

@@ -1,21 +1,28 @@
 /* Ops that call computations: exact element types of scalar functions, sort, scan, fusion, control flow. */
 #include "verify.h"
 
-/* Inference lets a scalar function take other float types than it gets; XLA wants them equal once precisions are final. */
+/* Inference lets a scalar function take other float types than it gets; XLA wants them equal once precisions are final.
+ */
 static int check_exact_params(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   const ir_computation *c = op->called[0];
   for (uint32_t i = 0; !options->mixed_floats && i < op->n_operands; i++) {
     assert(i < c->n_params);
     if (ir_param_type(c, i)->dtype == ir_operand_type(op, i)->dtype) continue;
-    return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "calls %s, whose parameter %u is %s, with elements of %s", c->name->s, i,
-                          IR_SHOW(ir_param_type(c, i)), IR_SHOW(ir_operand_type(op, i)));
+    return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "calls %s, whose parameter %u is %s, with elements of %s",
+                          c->name->s, i, IR_SHOW(ir_param_type(c, i)), IR_SHOW(ir_operand_type(op, i)));
   }
   return 0;
 }
 
-IR_VERIFY(reduce) { return check_exact_params(op, options, err); }
-IR_VERIFY(reduce_window) { return check_exact_params(op, options, err); }
-IR_VERIFY(map) { return check_exact_params(op, options, err); }
+IR_VERIFY(reduce) {
+  return check_exact_params(op, options, err);
+}
+IR_VERIFY(reduce_window) {
+  return check_exact_params(op, options, err);
+}
+IR_VERIFY(map) {
+  return check_exact_params(op, options, err);
+}
 
 IR_VERIFY(sort) {
   const ir_computation *c = op->called[0];
@@ -27,30 +34,37 @@ IR_VERIFY(sort) {
   for (uint32_t i = 0; i < c->n_params; i++) {
     const ir_type *param = ir_param_type(c, i), *t = ir_operand_type(op, i / 2);
     if (!ir_is_scalar(param) || !ir_same_dtype_or_float(param->dtype, t->dtype))
-      return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "compares by %s, whose parameter %u is %s; expected a scalar of %s",
-                            c->name->s, i, IR_SHOW(param), base_dtype_of(t->dtype)->text);
+      return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err,
+                            "compares by %s, whose parameter %u is %s; expected a scalar of %s", c->name->s, i,
+                            IR_SHOW(param), base_dtype_of(t->dtype)->text);
   }
   return ir_check_one_dim("dimensions", ir_get_ints(op, IR_ATTR_DIMENSIONS), ir_operand_type(op, 0)->rank, &dim, err);
 }
 
 /* --- scan --- */
 
-static uint32_t parts_of(const ir_type *t) { return ir_is_tuple(t) ? t->n_elements : 1; }
-static const ir_type *part_of(const ir_type *t, uint32_t i) { return ir_is_tuple(t) ? t->elements[i] : t; }
+static uint32_t parts_of(const ir_type *t) {
+  return ir_is_tuple(t) ? t->n_elements : 1;
+}
+static const ir_type *part_of(const ir_type *t, uint32_t i) {
+  return ir_is_tuple(t) ? t->elements[i] : t;
+}
 
 /* `whole` is `part` with a dimension of `size` more at `dim`; or the same type where `carried`. */
 static bool is_stack_of(const ir_type *whole, const ir_type *part, bool carried, int64_t dim, int64_t size) {
   if (carried) return ir_compatible(whole, part);
-  if (!ir_is_tensor(whole) || !ir_is_tensor(part) || whole->dtype != part->dtype || whole->rank != part->rank + 1) return false;
+  if (!ir_is_tensor(whole) || !ir_is_tensor(part) || whole->dtype != part->dtype || whole->rank != part->rank + 1)
+    return false;
   if (dim >= (int64_t)whole->rank || whole->dims[dim] != size) return false;
   for (uint32_t i = 0; i < part->rank; i++)
     if (part->dims[i] != whole->dims[i + (i >= dim)]) return false;
   return true;
 }
 
-static int fail_scan(const ir_op *op, const char *what, uint32_t i, const ir_type *whole, const ir_type *part, xlac_error *err) {
-  return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "has %s %u of type %s, but its computation has %s there", what, i,
-                        IR_SHOW(whole), IR_SHOW(part));
+static int fail_scan(const ir_op *op, const char *what, uint32_t i, const ir_type *whole, const ir_type *part,
+                     xlac_error *err) {
+  return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "has %s %u of type %s, but its computation has %s there", what,
+                        i, IR_SHOW(whole), IR_SHOW(part));
 }
 
 /* Operands are the scanned inputs, then the initial carries; results the stacked outputs, then the final carries. */
@@ -78,12 +92,14 @@ IR_VERIFY(scan) {
   uint32_t n_results = parts_of(op->type);
   TRY(ir_check_param_count("to_apply", c, op->n_operands, err));
   if (parts_of(root) != n_results)
-    return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "is declared as %s, but %s gives %s", IR_SHOW(op->type), c->name->s,
-                          IR_SHOW(root));
+    return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "is declared as %s, but %s gives %s", IR_SHOW(op->type),
+                          c->name->s, IR_SHOW(root));
   if (carries < 0 || carries > (int64_t)op->n_operands || carries > (int64_t)n_results ||
       (carries == (int64_t)op->n_operands && carries == (int64_t)n_results))
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has num_carries=%lld, %u operands and %u results; one at least must be "
-                          "scanned", (long long)carries, op->n_operands, n_results);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
+                          "has num_carries=%lld, %u operands and %u results; one at least must be "
+                          "scanned",
+                          (long long)carries, op->n_operands, n_results);
   const ir_type *first = carries < (int64_t)op->n_operands ? ir_operand_type(op, 0) : part_of(op->type, 0);
   if (!ir_is_tensor(first))
     return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "scans %s; expected a tensor", IR_SHOW(first));
@@ -93,26 +109,31 @@ IR_VERIFY(scan) {
 
 /* --- control flow and calls --- */
 
-static const char *thread_of(const ir_computation *c) { return c->execution_thread ? c->execution_thread->s : "main"; }
+static const char *thread_of(const ir_computation *c) {
+  return c->execution_thread ? c->execution_thread->s : "main";
+}
 
 static int check_threads(const ir_op *op, xlac_error *err) {
   const char *own = thread_of(op->parent);
   for (uint32_t i = 0; i < op->n_called; i++)
     if (strcmp(thread_of(op->called[i]), own) != 0)
       return base_hint(err,
-                       ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "stands in a computation of thread \"%s\", but calls %s of thread \"%s\"",
-                                      own, op->called[i]->name->s, thread_of(op->called[i])),
+                       ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err,
+                                      "stands in a computation of thread \"%s\", but calls %s of thread \"%s\"", own,
+                                      op->called[i]->name->s, thread_of(op->called[i])),
                        "only async-start changes the thread");
   return 0;
 }
 
-/* All ops that op's values pass through, and that are sharded, must be so in the same way. *first is the first of them. */
+/* All ops that op's values pass through, and that are sharded, must be so in the same way. *first is the first of them.
+ */
 static int check_same_sharding(const ir_op *op, const ir_op **first, const ir_op *next, xlac_error *err) {
   if (!ir_get_sharding(next)) return 0;
   if (!*first) *first = next;
   if (ir_verify_sharding_same(ir_get_sharding(*first), ir_get_sharding(next))) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_SHARDING, err, "passes values between %s and %s, which are sharded differently",
-                        (*first)->name->s, next->name->s);
+  return ir_verify_fail(op, XLAC_E_VERIFY_SHARDING, err,
+                        "passes values between %s and %s, which are sharded differently", (*first)->name->s,
+                        next->name->s);
 }
 
 IR_VERIFY(while) {
@@ -152,13 +173,14 @@ IR_VERIFY(call) {
   const base_istr *name = dict_value(d, "composite.name"), *attributes = dict_value(d, "composite.attributes"),
                   *version = dict_value(d, "composite.version");
   if (!name || name->n == 0)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "is a composite without a name; expected frontend_attributes with a "
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
+                          "is a composite without a name; expected frontend_attributes with a "
                           "composite.name");
   if (attributes && attributes->n == 0)
     return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has an empty composite.attributes; expected {} at least");
   if (version && !is_count(version->s))
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has composite.version=%s; expected a number that is not negative",
-                          version->s);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
+                          "has composite.version=%s; expected a number that is not negative", version->s);
   return 0;
 }
 
@@ -183,11 +205,12 @@ static int check_fused(const ir_op *fusion, xlac_error *err) {
   const ir_computation *c = fusion->called[0];
   IR_FOR_OPS(op, c) {
     if (op == ir_root(c) && op->uses)
-      return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "is the root of the fused computation %s, but %s uses it", c->name->s,
-                            op->uses->user->name->s);
+      return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "is the root of the fused computation %s, but %s uses it",
+                            c->name->s, op->uses->user->name->s);
     if (op != ir_root(c) && !op->uses && !acts(op))
-      return base_hint(err, ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "in the fused computation %s has no users", c->name->s),
-                       "remove it; of a parameter, the operand of %s too", fusion->name->s);
+      return base_hint(
+          err, ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "in the fused computation %s has no users", c->name->s),
+          "remove it; of a parameter, the operand of %s too", fusion->name->s);
   }
   return 0;
 }
@@ -195,8 +218,9 @@ static int check_fused(const ir_op *fusion, xlac_error *err) {
 static int check_fusion_owner(const ir_op *op, base_map *owners, xlac_error *err) {
   const ir_op *other = base_map_ptr(owners, op->called[0]);
   if (other)
-    return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "runs %s, which %s runs too; a fused computation has one caller",
-                          op->called[0]->name->s, other->name->s);
+    return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err,
+                          "runs %s, which %s runs too; a fused computation has one caller", op->called[0]->name->s,
+                          other->name->s);
   if (!base_map_set(owners, base_key(op->called[0]), base_key(op))) return base_oom(err, "a table of fusions");
   return check_fused(op, err);
 }

@@ -48,7 +48,8 @@ static int check_ids(const ir_op *op, const ir_int_lists *lists, int64_t n, uint
     for (uint32_t k = 0; k < lists->v[i]->n; k++) {
       int64_t id = lists->v[i]->v[k];
       if (id < 0 || id >= n)
-        return fail_groups(op, err, "id %lld is not below %lld, the number of ids; they must be 0, 1, 2, ... in any order",
+        return fail_groups(op, err,
+                           "id %lld is not below %lld, the number of ids; they must be 0, 1, 2, ... in any order",
                            (long long)id, (long long)n);
       if (seen[id]) return fail_groups(op, err, "id %lld stands there twice", (long long)id);
       seen[id] = 1;
@@ -57,13 +58,14 @@ static int check_ids(const ir_op *op, const ir_int_lists *lists, int64_t n, uint
   return 0;
 }
 
-static int check_listed_groups(const ir_op *op, const ir_int_lists *lists, bool uniform, int64_t *ids, xlac_error *err) {
+static int check_listed_groups(const ir_op *op, const ir_int_lists *lists, bool uniform, int64_t *ids,
+                               xlac_error *err) {
   *ids = 0;
   for (uint32_t i = 0; i < lists->n; i++) {
     if (lists->v[i]->n == 0) return fail_groups(op, err, "group %u is empty", i);
     if (uniform && lists->v[i]->n != lists->v[0]->n)
-      return fail_groups(op, err, "group %u has %u members, group 0 has %u; %s takes groups of one size", i, lists->v[i]->n,
-                         lists->v[0]->n, ir_opcode_text(op->opcode));
+      return fail_groups(op, err, "group %u has %u members, group 0 has %u; %s takes groups of one size", i,
+                         lists->v[i]->n, lists->v[0]->n, ir_opcode_text(op->opcode));
     *ids += lists->v[i]->n;
   }
   base_alloc alloc = op->parent->module->alloc;
@@ -93,7 +95,10 @@ static int check_participants(const ir_op *op, group_mode mode, int64_t ids, xla
   if (mode == OF_DEVICES && !base_mul_i64(config->replica_count, config->num_partitions, &expected)) expected = -1;
   if (expected == 1 || expected == ids) return 0;
   return fail_groups(op, err, "they name %lld %s, but the module runs %lld", (long long)ids,
-                     mode == OF_PARTITIONS ? "partitions" : mode == OF_DEVICES ? "devices" : "replicas", (long long)expected);
+                     mode == OF_PARTITIONS ? "partitions"
+                     : mode == OF_DEVICES  ? "devices"
+                                           : "replicas",
+                     (long long)expected);
 }
 
 static int check_groups(const ir_op *op, bool uniform, xlac_error *err) {
@@ -117,8 +122,9 @@ static int check_groups(const ir_op *op, bool uniform, xlac_error *err) {
 
 static int check_global_ids(const ir_op *op, xlac_error *err) {
   if (!ir_get_bool(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS, false) || ir_attr_find(op, IR_ATTR_CHANNEL_ID)) return 0;
-  return base_hint(err, ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has use_global_device_ids=true without a channel_id"),
-                   "add channel_id=1");
+  return base_hint(
+      err, ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has use_global_device_ids=true without a channel_id"),
+      "add channel_id=1");
 }
 
 static int check_collective(const ir_op *op, bool uniform, xlac_error *err) {
@@ -126,8 +132,12 @@ static int check_collective(const ir_op *op, bool uniform, xlac_error *err) {
   return check_groups(op, uniform, err);
 }
 
-IR_VERIFY(all_gather) { return check_collective(op, true, err); }
-IR_VERIFY(all_to_all) { return check_collective(op, true, err); }
+IR_VERIFY(all_gather) {
+  return check_collective(op, true, err);
+}
+IR_VERIFY(all_to_all) {
+  return check_collective(op, true, err);
+}
 
 /* What XLA lets pass as a reducer, no XLA backend can run. */
 static int check_all_reducer(const ir_op *op, xlac_error *err) {
@@ -136,8 +146,10 @@ static int check_all_reducer(const ir_op *op, xlac_error *err) {
   bool fits = c->n_params == 2 && ir_is_scalar(result);
   for (uint32_t i = 0; fits && i < 2; i++) fits = ir_is_scalar_of(ir_param_type(c, i), result->dtype);
   if (fits) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "combines by %s, which takes %u parameters and gives %s; expected two scalars to a "
-                        "scalar of their type", c->name->s, c->n_params, IR_SHOW(result));
+  return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err,
+                        "combines by %s, which takes %u parameters and gives %s; expected two scalars to a "
+                        "scalar of their type",
+                        c->name->s, c->n_params, IR_SHOW(result));
 }
 
 IR_VERIFY(reduce_scatter) {
@@ -151,7 +163,8 @@ IR_VERIFY(all_reduce) {
   TRY(check_all_reducer(op, err));
   const ir_attr *channel = ir_attr_find(op, IR_ATTR_CHANNEL_ID);
   if (!channel || channel->v.i > 0) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has channel_id=%lld; expected a positive number", (long long)channel->v.i);
+  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has channel_id=%lld; expected a positive number",
+                        (long long)channel->v.i);
 }
 
 /* XLA looks at no group here. Members must be distinct to mean something, but need not be all. */
@@ -184,22 +197,24 @@ IR_VERIFY(ragged_all_to_all) {
   TRY(ir_check_all_tensors(op, err));
   const ir_type *in = ir_operand_type(op, 0), *out = ir_operand_type(op, 1), *first = ir_operand_type(op, 2);
   if (first->rank != 1 && first->rank != 2)
-    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes offsets and sizes of rank 1 or 2, but operand 2 is %s",
-                          IR_SHOW(first));
+    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                          "takes offsets and sizes of rank 1 or 2, but operand 2 is %s", IR_SHOW(first));
   for (uint32_t i = 3; i < 6; i++)
     if (!ir_same_bare(first, ir_operand_type(op, i)))
-      return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes offsets and sizes of one type, but operands 2 and %u are %s and %s",
-                            i, IR_SHOW(first), IR_SHOW(ir_operand_type(op, i)));
+      return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                            "takes offsets and sizes of one type, but operands 2 and %u are %s and %s", i,
+                            IR_SHOW(first), IR_SHOW(ir_operand_type(op, i)));
   if (options->xla_compat || (base_dtype_is_integer(first->dtype) && in->dtype == out->dtype)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "sends %s to %s by offsets of %s; expected one element type and integers",
-                        IR_SHOW(in), IR_SHOW(out), IR_SHOW(first));
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                        "sends %s to %s by offsets of %s; expected one element type and integers", IR_SHOW(in),
+                        IR_SHOW(out), IR_SHOW(first));
 }
 
 /* --- collective-permute --- */
 
 static int fail_pair(const ir_op *op, const char *role, int64_t id, const char *what, int64_t n, xlac_error *err) {
-  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has %s %lld in source_target_pairs, %s %lld", role, (long long)id, what,
-                        (long long)n);
+  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has %s %lld in source_target_pairs, %s %lld", role,
+                        (long long)id, what, (long long)n);
 }
 
 static int count_id(const ir_op *op, const char *role, int64_t id, int64_t limit, int64_t allowed, base_map *seen,
@@ -212,13 +227,14 @@ static int count_id(const ir_op *op, const char *role, int64_t id, int64_t limit
   return base_map_set(seen, (uint64_t)id, times + 1) ? 0 : base_oom(err, "a table of pairs");
 }
 
-static int check_pairs(const ir_op *op, const ir_int_lists *pairs, int64_t allowed, base_map *sources, base_map *targets,
-                       xlac_error *err) {
+static int check_pairs(const ir_op *op, const ir_int_lists *pairs, int64_t allowed, base_map *sources,
+                       base_map *targets, xlac_error *err) {
   const ir_config *config = &op->parent->module->config;
   int64_t limit = ir_attr_find(op, IR_ATTR_CHANNEL_ID) ? config->num_partitions : config->replica_count;
   for (uint32_t i = 0; i < pairs->n; i++) {
     if (pairs->v[i]->n != 2)
-      return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has %s in source_target_pairs; expected {source,target}",
+      return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err,
+                            "has %s in source_target_pairs; expected {source,target}",
                             IR_SHOW_INTS(pairs->v[i]->n, pairs->v[i]->v));
     TRY(count_id(op, "source", pairs->v[i]->v[0], limit, allowed, sources, err));
     TRY(count_id(op, "target", pairs->v[i]->v[1], limit, allowed, targets, err));
@@ -227,7 +243,8 @@ static int check_pairs(const ir_op *op, const ir_int_lists *pairs, int64_t allow
 }
 
 /* Offsets of one buffer: a tuple of one scalar per dimension, or a tuple of such tuples. *places is how many. */
-static int check_offset(const ir_op *op, const ir_type *buffer, const ir_type *offset, int64_t *places, xlac_error *err) {
+static int check_offset(const ir_op *op, const ir_type *buffer, const ir_type *offset, int64_t *places,
+                        xlac_error *err) {
   bool ok = ir_is_tensor(buffer) && ir_is_tuple(offset) && offset->n_elements > 0;
   bool nested = ok && ir_is_tuple(offset->elements[0]);
   for (uint32_t i = 0; ok && i < offset->n_elements; i++)
@@ -236,8 +253,9 @@ static int check_offset(const ir_op *op, const ir_type *buffer, const ir_type *o
   if (ok && !nested) ok = offset->n_elements == buffer->rank;
   *places = ok ? (int64_t)offset->n_elements : 0;
   if (ok) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "has offsets %s for the buffer %s; expected one for each dimension",
-                        IR_SHOW(offset), IR_SHOW(buffer));
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                        "has offsets %s for the buffer %s; expected one for each dimension", IR_SHOW(offset),
+                        IR_SHOW(buffer));
 }
 
 /* Operands are source, destination and their offsets; each of them may be a tuple of several. */
@@ -248,8 +266,9 @@ static int check_in_place_permute(const ir_op *op, int64_t *places, xlac_error *
     if (ir_is_tuple(buffer) != ir_is_tuple(ir_operand_type(op, 0)) ||
         (ir_is_tuple(buffer) && (!ir_is_tuple(offset) || offset->n_elements != buffer->n_elements ||
                                  buffer->n_elements != ir_operand_type(op, 0)->n_elements)))
-      return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "has %s and offsets %s for source %s; expected as many of each",
-                            IR_SHOW(buffer), IR_SHOW(offset), IR_SHOW(ir_operand_type(op, 0)));
+      return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                            "has %s and offsets %s for source %s; expected as many of each", IR_SHOW(buffer),
+                            IR_SHOW(offset), IR_SHOW(ir_operand_type(op, 0)));
     uint32_t parts = ir_is_tuple(buffer) ? buffer->n_elements : 1;
     for (uint32_t i = 0; i < parts; i++) {
       TRY(check_offset(op, ir_is_tuple(buffer) ? buffer->elements[i] : buffer,
@@ -261,7 +280,8 @@ static int check_in_place_permute(const ir_op *op, int64_t *places, xlac_error *
 }
 
 IR_VERIFY(collective_permute) {
-  const ir_attr *sizes = ir_attr_find(op, IR_ATTR_PERMUTE_SLICE_SIZES), *pairs = ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS);
+  const ir_attr *sizes = ir_attr_find(op, IR_ATTR_PERMUTE_SLICE_SIZES),
+                *pairs = ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS);
   int64_t allowed = 1;
   if (sizes && sizes->v.lists->n > 0) TRY(check_in_place_permute(op, &allowed, err));
   base_map sources, targets;

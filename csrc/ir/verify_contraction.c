@@ -5,8 +5,8 @@
 static int check_precisions(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OPERAND_PRECISION);
   if (!a || options->xla_compat || a->v.names->n == 2 || a->v.names->n == 0) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has %u precisions in operand_precision; expected one for each of two operands",
-                        a->v.names->n);
+  return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
+                        "has %u precisions in operand_precision; expected one for each of two operands", a->v.names->n);
 }
 
 static int check_declared_tensor(const ir_op *op, xlac_error *err) {
@@ -19,9 +19,15 @@ static int check_contraction(const ir_op *op, const ir_verify_options *options, 
   return check_precisions(op, options, err);
 }
 
-IR_VERIFY(dot) { return check_contraction(op, options, err); }
-IR_VERIFY(convolution) { return check_contraction(op, options, err); }
-IR_VERIFY(ragged_dot) { return check_contraction(op, options, err); }
+IR_VERIFY(dot) {
+  return check_contraction(op, options, err);
+}
+IR_VERIFY(convolution) {
+  return check_contraction(op, options, err);
+}
+IR_VERIFY(ragged_dot) {
+  return check_contraction(op, options, err);
+}
 
 /* --- scaled-dot --- */
 
@@ -38,14 +44,17 @@ static int check_scale(const ir_op *op, uint32_t at, const char *contracting, xl
   const ir_type *t = ir_operand_type(op, at), *scale = ir_operand_type(op, at + 2);
   if (is_no_scale(t, scale)) return 0;
   if (scale->rank != t->rank)
-    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "scales %s by %s; both must have the same rank", IR_SHOW(t), IR_SHOW(scale));
+    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "scales %s by %s; both must have the same rank", IR_SHOW(t),
+                          IR_SHOW(scale));
   uint32_t n = ir_get_ints(op, at ? IR_ATTR_RHS_CONTRACTING_DIMS : IR_ATTR_LHS_CONTRACTING_DIMS)->n;
   if (n != 1)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has %u dimensions in %s; a scaled operand contracts one", n, contracting);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has %u dimensions in %s; a scaled operand contracts one",
+                          n, contracting);
   for (uint32_t i = 0; i < t->rank; i++)
     if (scale->dims[i] == 0 || t->dims[i] % scale->dims[i] != 0)
-      return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "scales %s by %s; dimension %u of the scale must divide the operand's",
-                            IR_SHOW(t), IR_SHOW(scale), i);
+      return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                            "scales %s by %s; dimension %u of the scale must divide the operand's", IR_SHOW(t),
+                            IR_SHOW(scale), i);
   return 0;
 }
 
@@ -73,5 +82,6 @@ IR_VERIFY(scaled_dot) {
 IR_VERIFY(topk) {
   const ir_type *t = ir_operand_type(op, 0);
   if (options->xla_compat || !base_dtype_is_complex(t->dtype)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes the largest of %s, but complex numbers have no order", IR_SHOW(t));
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes the largest of %s, but complex numbers have no order",
+                        IR_SHOW(t));
 }

@@ -1,7 +1,8 @@
 /* custom-call: layout constraints, targets that XLA knows; and output_to_operand_aliasing wherever it stands. */
 #include "verify.h"
 
-static int fail_aliasing(const ir_op *op, const ir_alias *a, xlac_error *err, const char *format, ...) BASE_PRINTF(4, 5);
+static int fail_aliasing(const ir_op *op, const ir_alias *a, xlac_error *err, const char *format, ...)
+    BASE_PRINTF(4, 5);
 static int fail_aliasing(const ir_op *op, const ir_alias *a, xlac_error *err, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -9,14 +10,17 @@ static int fail_aliasing(const ir_op *op, const ir_alias *a, xlac_error *err, co
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
   return ir_verify_fail(op, XLAC_E_VERIFY_ALIAS, err, "has %s: (%lld, %s) in output_to_operand_aliasing, but %s",
-                        IR_SHOW_INTS(a->output->n, a->output->v), (long long)a->operand, IR_SHOW_INTS(a->index->n, a->index->v),
-                        message);
+                        IR_SHOW_INTS(a->output->n, a->output->v), (long long)a->operand,
+                        IR_SHOW_INTS(a->index->n, a->index->v), message);
 }
 
 /* A buffer and its inner tensor alias each other by pin and unpin. */
-static const ir_type *without_buffer(const ir_type *t) { return t->kind == IR_TYPE_BUFFER ? t->inner : t; }
+static const ir_type *without_buffer(const ir_type *t) {
+  return t->kind == IR_TYPE_BUFFER ? t->inner : t;
+}
 
-static int check_alias_pair(const ir_op *op, const ir_type *result, const ir_alias *a, bool any_types, xlac_error *err) {
+static int check_alias_pair(const ir_op *op, const ir_type *result, const ir_alias *a, bool any_types,
+                            xlac_error *err) {
   if (a->operand < 0 || a->operand >= (int64_t)op->n_operands)
     return fail_aliasing(op, a, err, "there are %u operands", op->n_operands);
   const ir_type *from = ir_type_at(ir_operand_type(op, (uint32_t)a->operand), a->index->v, a->index->n);
@@ -34,19 +38,22 @@ static int check_alias_outputs(const ir_op *op, const ir_aliasing *aliasing, bas
   for (uint32_t i = 0; i < aliasing->n; i++) {
     uint64_t other, key = ir_verify_path_key(0, aliasing->v[i].output);
     if (base_map_get(seen, key, &other))
-      return fail_aliasing(op, &aliasing->v[i], err, "operand %lld is that output already", (long long)aliasing->v[other].operand);
+      return fail_aliasing(op, &aliasing->v[i], err, "operand %lld is that output already",
+                           (long long)aliasing->v[other].operand);
     if (!base_map_set(seen, key, i)) return base_oom(err, "a table of aliases");
   }
   return 0;
 }
 
 int ir_verify_aliasing(const ir_op *op, const ir_type *result, const ir_verify_options *options, xlac_error *err) {
-  const ir_attr *a = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING), *f = ir_attr_find(op, IR_ATTR_FRONTEND_ATTRIBUTES);
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING),
+                *f = ir_attr_find(op, IR_ATTR_FRONTEND_ATTRIBUTES);
   if (!a) return 0;
   bool any_types = false;
   for (uint32_t i = 0; op->opcode == IR_OP_CUSTOM_CALL && f && i < f->v.dict->n; i++)
     any_types = any_types || strcmp(f->v.dict->v[i].key->s, "xla_skip_custom_call_alias_shape_check") == 0;
-  for (uint32_t i = 0; i < a->v.aliasing->n; i++) TRY(check_alias_pair(op, result, &a->v.aliasing->v[i], any_types, err));
+  for (uint32_t i = 0; i < a->v.aliasing->n; i++)
+    TRY(check_alias_pair(op, result, &a->v.aliasing->v[i], any_types, err));
   if (options->xla_compat) return 0;
   base_map seen;
   base_map_init(&seen, op->parent->module->alloc);
@@ -66,21 +73,22 @@ static int check_layout_constraints(const ir_op *op, xlac_error *err) {
   if (!a || has_target(op, "LayoutConstraint") || has_target(op, "control_dep")) return 0;
   const ir_types *types = a->v.types;
   if (types->n != op->n_operands)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has %u types in operand_layout_constraints, but %u operands", types->n,
-                          op->n_operands);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
+                          "has %u types in operand_layout_constraints, but %u operands", types->n, op->n_operands);
   for (uint32_t i = 0; i < types->n; i++) {
     TRY(ir_verify_layouts(types->v[i], err));
     if (!ir_compatible(types->v[i], ir_operand_type(op, i)))
-      return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "constrains operand %u to %s, but it is %s", i, IR_SHOW(types->v[i]),
-                            IR_SHOW(ir_operand_type(op, i)));
+      return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "constrains operand %u to %s, but it is %s", i,
+                            IR_SHOW(types->v[i]), IR_SHOW(ir_operand_type(op, i)));
   }
   return 0;
 }
 
 static int check_rng_seed(const ir_op *op, xlac_error *err) {
   if (!has_target(op, "GetRngSeed") || (op->n_operands == 0 && ir_is_scalar_of(op->type, XLAC_U64))) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "GetRngSeed takes no operand and gives u64[], but has %u and gives %s",
-                        op->n_operands, IR_SHOW(op->type));
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                        "GetRngSeed takes no operand and gives u64[], but has %u and gives %s", op->n_operands,
+                        IR_SHOW(op->type));
 }
 
 IR_VERIFY(custom_call) {

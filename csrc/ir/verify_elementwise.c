@@ -6,7 +6,8 @@ int ir_verify_elementwise(const ir_op *op, xlac_error *err) {
   if (!(info->traits & IR_ELEMENTWISE) || info->arity > 2) return 0;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (ir_compatible_ignoring_dtype(ir_operand_type(op, i), op->type)) continue;
-    int status = ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives %s, but its operand %u is %s; the dimensions must be the same",
+    int status = ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err,
+                                "gives %s, but its operand %u is %s; the dimensions must be the same",
                                 IR_SHOW(op->type), i, IR_SHOW(ir_operand_type(op, i)));
     return base_hint(err, status, "HLO does not broadcast implicitly: use broadcast");
   }
@@ -51,16 +52,16 @@ IR_VERIFY(bitcast_convert) {
   const ir_type *from, *to = op->type;
   TRY(check_tensors(op, &from, err));
   if (base_dtype_is_complex(from->dtype) != base_dtype_is_complex(to->dtype))
-    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "can't turn %s into %s: one is complex, the other is not", IR_SHOW(from),
-                          IR_SHOW(to));
+    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "can't turn %s into %s: one is complex, the other is not",
+                          IR_SHOW(from), IR_SHOW(to));
   int64_t in = storage_bits(from->dtype), out = storage_bits(to->dtype);
   int64_t wide = in > out ? in : out, narrow = in > out ? out : in, ratio = wide / narrow;
   if (wide % narrow != 0)
-    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "can't turn %s into %s: %lld bits are no multiple of %lld", IR_SHOW(from),
-                          IR_SHOW(to), (long long)wide, (long long)narrow);
+    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "can't turn %s into %s: %lld bits are no multiple of %lld",
+                          IR_SHOW(from), IR_SHOW(to), (long long)wide, (long long)narrow);
   const ir_type *longer = in > out ? to : from, *shorter = in > out ? from : to;
-  bool fits = in == out ? from->rank == to->rank
-                        : longer->rank == shorter->rank + 1 && longer->dims[longer->rank - 1] == ratio;
+  bool fits =
+      in == out ? from->rank == to->rank : longer->rank == shorter->rank + 1 && longer->dims[longer->rank - 1] == ratio;
   if (!fits || !same_sizes(shorter->rank, longer, shorter)) return fail_bits(op, from, ratio, err);
   return 0;
 }
@@ -70,8 +71,9 @@ IR_VERIFY(stochastic_convert) {
   TRY(check_tensors(op, &from, err));
   TRY(ir_check_tensor(op, 1, &bits, err));
   if (base_dtype_is_unsigned(bits->dtype) && storage_bits(bits->dtype) == storage_bits(from->dtype)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes random bits as unsigned integers of %u bits, but got %s",
-                        storage_bits(from->dtype), IR_SHOW(bits));
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                        "takes random bits as unsigned integers of %u bits, but got %s", storage_bits(from->dtype),
+                        IR_SHOW(bits));
 }
 
 /* --- the others --- */
@@ -80,8 +82,8 @@ IR_VERIFY(reduce_precision) {
   int64_t exponent = ir_get_int(op, IR_ATTR_EXPONENT_BITS, 0), mantissa = ir_get_int(op, IR_ATTR_MANTISSA_BITS, -1);
   if (exponent >= 1 && mantissa >= 0) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
-                        "has exponent_bits=%lld and mantissa_bits=%lld; expected at least 1 and at least 0", (long long)exponent,
-                        (long long)mantissa);
+                        "has exponent_bits=%lld and mantissa_bits=%lld; expected at least 1 and at least 0",
+                        (long long)exponent, (long long)mantissa);
 }
 
 /* The comparison types of an element type; the first is the default. */
@@ -100,11 +102,12 @@ IR_VERIFY(compare) {
   bool known = !type[0];
   for (const char *const *w = allowed; !known && *w; w++) known = strcmp(*w, type) == 0;
   if (!known)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has type=%s; expected %s%s for elements of %s", type, allowed[0],
-                          allowed[1] ? " or TOTALORDER" : "", base_dtype_of(t->dtype)->text);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has type=%s; expected %s%s for elements of %s", type,
+                          allowed[0], allowed[1] ? " or TOTALORDER" : "", base_dtype_of(t->dtype)->text);
   /* XLA's verifier lets an order of complex numbers pass; nothing can evaluate it. */
   bool ordered = strcmp(direction, "EQ") != 0 && strcmp(direction, "NE") != 0;
   if (ordered && base_dtype_is_complex(t->dtype) && !options->xla_compat)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has direction=%s; complex numbers compare only by EQ and NE", direction);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
+                          "has direction=%s; complex numbers compare only by EQ and NE", direction);
   return 0;
 }

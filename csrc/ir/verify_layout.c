@@ -28,7 +28,8 @@ static int check_tiles(const ir_type *t, const ir_layout *l, xlac_error *err) {
 static int check_splits(const ir_type *t, const ir_layout *l, xlac_error *err) {
   for (uint32_t i = 0; i < l->n_splits; i++) {
     const ir_split *s = &l->splits[i];
-    if (s->dimension < 0 || s->dimension >= t->rank) return fail_layout(t, err, "a split names a dimension that does not exist");
+    if (s->dimension < 0 || s->dimension >= t->rank)
+      return fail_layout(t, err, "a split names a dimension that does not exist");
     int64_t last = 0;
     for (uint32_t k = 0; k < s->n; k++) {
       if (s->indices[k] <= last || s->indices[k] >= t->dims[s->dimension])

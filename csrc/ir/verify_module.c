@@ -7,8 +7,9 @@
 static int note_chain(const ir_op *op, base_map *starts, xlac_error *err) {
   const ir_op *other = base_map_ptr(starts, op->called[0]);
   if (other)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which %s wraps too; a computation belongs to one chain",
-                          op->called[0]->name->s, other->name->s);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                          "wraps %s, which %s wraps too; a computation belongs to one chain", op->called[0]->name->s,
+                          other->name->s);
   return base_map_set(starts, base_key(op->called[0]), base_key(op)) ? 0 : base_oom(err, "a table of async chains");
 }
 
@@ -21,18 +22,21 @@ static int note_chains(const ir_module *m, base_map *starts, xlac_error *err) {
   return 0;
 }
 
-/* A send or recv ends in its done; tuples may carry it to one of another computation; alone it is the root of a wrapped one. */
+/* A send or recv ends in its done; tuples may carry it to one of another computation; alone it is the root of a wrapped
+ * one. */
 static int check_transfer(const ir_op *op, const base_map *starts, xlac_error *err) {
   bool wrapped = op == ir_root(op->parent) && base_map_ptr(starts, op->parent);
   if (wrapped) return 0;
   unsigned done = ir_opcode_info(op->opcode)->done;
   uint32_t n = ir_use_count(op);
   if (n != 1)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "needs exactly one consumer, its %s; found %u", ir_opcode_text(done), n);
+    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "needs exactly one consumer, its %s; found %u",
+                          ir_opcode_text(done), n);
   const ir_op *user = op->uses->user;
   if (user->opcode == done || user->opcode == IR_OP_TUPLE) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "is used by %s (%s); expected %s, or a tuple that carries it there",
-                        user->name->s, ir_opcode_text(user->opcode), ir_opcode_text(done));
+  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                        "is used by %s (%s); expected %s, or a tuple that carries it there", user->name->s,
+                        ir_opcode_text(user->opcode), ir_opcode_text(done));
 }
 
 static bool same_attr(const ir_op *a, const ir_op *b, ir_attr_key key) {
@@ -40,7 +44,8 @@ static bool same_attr(const ir_op *a, const ir_op *b, ir_attr_key key) {
   return x && y ? ir_attr_equal(x, y) : x == y;
 }
 
-/* Host transfers over one channel are the same transfer, so they must be alike. `hosts`: channel to the first of them. */
+/* Host transfers over one channel are the same transfer, so they must be alike. `hosts`: channel to the first of them.
+ */
 static int check_host_channel(const ir_op *op, base_map *hosts, xlac_error *err) {
   const ir_attr *channel = ir_attr_find(op, IR_ATTR_CHANNEL_ID);
   uint64_t found;
@@ -48,12 +53,13 @@ static int check_host_channel(const ir_op *op, base_map *hosts, xlac_error *err)
   if (!base_map_get(hosts, (uint64_t)channel->v.i, &found))
     return base_map_set(hosts, (uint64_t)channel->v.i, base_key(op)) ? 0 : base_oom(err, "a table of channels");
   const ir_op *other = (const ir_op *)(uintptr_t)found;
-  if (other->opcode == op->opcode && ir_same_bare(other->type, op->type) && same_attr(op, other, IR_ATTR_FRONTEND_ATTRIBUTES))
+  if (other->opcode == op->opcode && ir_same_bare(other->type, op->type) &&
+      same_attr(op, other, IR_ATTR_FRONTEND_ATTRIBUTES))
     return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err,
-                        "transfers %s over channel %lld, over which %s (%s) transfers %s; type and frontend_attributes must be the same",
-                        IR_SHOW(op->type), (long long)channel->v.i, other->name->s, ir_opcode_text(other->opcode),
-                        IR_SHOW(other->type));
+  return ir_verify_fail(
+      op, XLAC_E_VERIFY_COLLECTIVE, err,
+      "transfers %s over channel %lld, over which %s (%s) transfers %s; type and frontend_attributes must be the same",
+      IR_SHOW(op->type), (long long)channel->v.i, other->name->s, ir_opcode_text(other->opcode), IR_SHOW(other->type));
 }
 
 static int check_transfers(const ir_module *m, const base_map *starts, base_map *hosts, xlac_error *err) {
@@ -91,7 +97,8 @@ static int check_constrained(const ir_module *m, xlac_error *err) {
       if (constrained && free_op)
         return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err,
                               "%s constrain_layout but %s does %s; either all all-reduces of a module do or none",
-                              constrained == op ? "has" : "lacks", constrained == op ? free_op->name->s : constrained->name->s,
+                              constrained == op ? "has" : "lacks",
+                              constrained == op ? free_op->name->s : constrained->name->s,
                               constrained == op ? "not" : "so");
     }
   }
@@ -123,13 +130,15 @@ static int check_entry_layout(const ir_module *m, xlac_error *err) {
   const ir_computation *entry = m->entry;
   if (!config->has_entry_layout) return 0;
   if (config->n_entry_params != entry->n_params)
-    return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has %u parameters, but the entry %s has %u",
-                       config->n_entry_params, entry->name->s, entry->n_params);
+    return fail_header(m, XLAC_E_VERIFY_SHAPE, err,
+                       "entry_computation_layout has %u parameters, but the entry %s has %u", config->n_entry_params,
+                       entry->name->s, entry->n_params);
   for (uint32_t i = 0; i < entry->n_params; i++) {
     TRY(check_header_layout(m, config->entry_params[i], err));
     if (!ir_compatible(config->entry_params[i], ir_param_type(entry, i)))
       return fail_header(m, XLAC_E_VERIFY_SHAPE, err, "entry_computation_layout has %s as parameter %u, but %s is %s",
-                         IR_SHOW(config->entry_params[i]), i, entry->params[i]->name->s, IR_SHOW(ir_param_type(entry, i)));
+                         IR_SHOW(config->entry_params[i]), i, entry->params[i]->name->s,
+                         IR_SHOW(ir_param_type(entry, i)));
   }
   TRY(check_header_layout(m, config->entry_result, err));
   if (ir_compatible(config->entry_result, ir_result_type(entry))) return 0;
@@ -140,7 +149,8 @@ static int check_entry_layout(const ir_module *m, xlac_error *err) {
 static int check_counts(const ir_module *m, xlac_error *err) {
   const ir_config *config = &m->config;
   if (config->replica_count >= 1 && config->num_partitions >= 1) return 0;
-  return fail_header(m, XLAC_E_VERIFY_STRUCTURE, err, "replica_count is %lld and num_partitions %lld; both must be positive",
+  return fail_header(m, XLAC_E_VERIFY_STRUCTURE, err,
+                     "replica_count is %lld and num_partitions %lld; both must be positive",
                      (long long)config->replica_count, (long long)config->num_partitions);
 }
 

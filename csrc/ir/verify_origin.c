@@ -1,8 +1,10 @@
-/* origin={...}: which values of the original program an op stands for, one for each leaf of its type. Kept as text, so the
- * text's parentheses are held against the type's. */
+/* origin={...}: which values of the original program an op stands for, one for each leaf of its type. Kept as text, so
+ * the text's parentheses are held against the type's. */
 #include "verify.h"
 
-static const char *skip_blanks(const char *p) { return p + strspn(p, " \t\r\n"); }
+static const char *skip_blanks(const char *p) {
+  return p + strspn(p, " \t\r\n");
+}
 
 /* After the '}' that ends a leaf; quoted strings may hold braces. NULL when there is none. */
 static const char *skip_leaf(const char *p) {
@@ -47,5 +49,6 @@ int ir_verify_origin(const ir_op *op, xlac_error *err) {
   if (*p == '{') p = skip_blanks(p + 1);
   if (*p == '[' || *p == '}' || *p == 0) return 0; /* a synthetic call, or nothing */
   if (origin_fits(&p, op->type)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has an origin of another tuple structure than its type %s", IR_SHOW(op->type));
+  return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has an origin of another tuple structure than its type %s",
+                        IR_SHOW(op->type));
 }

@@ -38,8 +38,7 @@ static int check_devices(const ir_op *op, const ir_sharding *s, xlac_error *err)
     if (product_of(s->n_reshape, s->reshape) == tiles) return 0;
     return fail_sharding(op, err, "%lld tiles but another number of devices in the iota", (long long)tiles);
   }
-  if (s->n_devices != tiles)
-    return fail_sharding(op, err, "%lld tiles but %u devices", (long long)tiles, s->n_devices);
+  if (s->n_devices != tiles) return fail_sharding(op, err, "%lld tiles but %u devices", (long long)tiles, s->n_devices);
   base_map seen;
   base_map_init(&seen, op->parent->module->alloc);
   int status = check_unique_devices(op, s, &seen, err);
@@ -89,7 +88,9 @@ static int64_t iota_device(const ir_sharding *s, int64_t i) {
   return device;
 }
 
-static bool same_int_lists(uint32_t n, const int64_t *a, const int64_t *b) { return n == 0 || memcmp(a, b, n * sizeof *a) == 0; }
+static bool same_int_lists(uint32_t n, const int64_t *a, const int64_t *b) {
+  return n == 0 || memcmp(a, b, n * sizeof *a) == 0;
+}
 
 static bool same_iota(const ir_sharding *a, const ir_sharding *b) {
   if (a->n_reshape != b->n_reshape || !same_int_lists(a->n_reshape, a->reshape, b->reshape)) return false;

@@ -13,8 +13,8 @@ static bool has_literal(const ir_type *t) {
 IR_VERIFY(constant) {
   const ir_literal *literal = op->u.literal;
   if (!has_literal(op->type))
-    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "has the type %s; only tensors and tuples of tensors have values",
-                          IR_SHOW(op->type));
+    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err,
+                          "has the type %s; only tensors and tuples of tensors have values", IR_SHOW(op->type));
   if (!literal) return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has no value");
   if (ir_compatible(literal->type, op->type)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s, but its value is %s", IR_SHOW(op->type),
@@ -24,7 +24,8 @@ IR_VERIFY(constant) {
 IR_VERIFY(iota) {
   const ir_type *t = op->type;
   if (!ir_is_tensor(t) || t->rank == 0 || t->dtype == XLAC_PRED)
-    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; expected a tensor of numbers with a dimension", IR_SHOW(t));
+    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err,
+                          "is declared as %s; expected a tensor of numbers with a dimension", IR_SHOW(t));
   return ir_check_dim("iota_dimension", ir_get_int(op, IR_ATTR_IOTA_DIMENSION, -1), t->rank, err);
 }
 
@@ -48,8 +49,9 @@ IR_VERIFY(rng) {
   bool result_fits = same && (a->dtype == op->type->dtype ||
                               (options->mixed_floats && ir_same_dtype_or_float(a->dtype, op->type->dtype)));
   if (!result_fits)
-    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes two scalars of the result's element type, but gets %s and %s for %s",
-                          IR_SHOW(a), IR_SHOW(b), IR_SHOW(op->type));
+    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                          "takes two scalars of the result's element type, but gets %s and %s for %s", IR_SHOW(a),
+                          IR_SHOW(b), IR_SHOW(op->type));
   bool normal = strcmp(ir_get_str(op, IR_ATTR_DISTRIBUTION), "rng_normal") == 0;
   if (normal ? base_dtype_is_float(a->dtype) : !base_dtype_is_complex(a->dtype)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "can't draw %s from %s", base_dtype_of(a->dtype)->text,
@@ -61,7 +63,8 @@ IR_VERIFY(rng_bit_generator) {
   const ir_type *t = op->type, *state = ir_operand_type(op, 0);
   if (!ir_is_tuple(t) && options->xla_compat) return 0;
   if (!ir_is_tuple(t) || t->n_elements != 2 || !ir_is_tensor(t->elements[1]))
-    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; expected (new state, random bits)", IR_SHOW(t));
+    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; expected (new state, random bits)",
+                          IR_SHOW(t));
   if (!ir_compatible(t->elements[0], state))
     return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives %s as new state of the state %s; they must be the same",
                           IR_SHOW(t->elements[0]), IR_SHOW(state));
@@ -71,7 +74,8 @@ IR_VERIFY(rng_bit_generator) {
     return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives %s; expected random bits of an integer or float type",
                           IR_SHOW(t->elements[1]));
   if (ir_is_tensor(state) && state->rank == 1 && state->dtype == XLAC_U64 && state->count >= 2) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes a state of u64[2] or u64[3], but got %s", IR_SHOW(state));
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes a state of u64[2] or u64[3], but got %s",
+                        IR_SHOW(state));
 }
 
 IR_VERIFY(rng_get_and_update_state) {

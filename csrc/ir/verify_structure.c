@@ -1,4 +1,5 @@
-/* The module's skeleton: what every later check, printer and interpreter relies on. Runs on anything a reader or an editor made. */
+/* The module's skeleton: what every later check, printer and interpreter relies on. Runs on anything a reader or an
+ * editor made. */
 #include "verify.h"
 
 static int fail_computation(const ir_computation *c, xlac_error *err, const char *what) {
@@ -8,9 +9,11 @@ static int fail_computation(const ir_computation *c, xlac_error *err, const char
 static int check_parameters(const ir_computation *c, xlac_error *err) {
   for (uint32_t i = 0; i < c->n_params; i++)
     if (!c->params[i])
-      return base_hint(err, base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, c->line, c->col, c->name->s,
-                                         "computation %s has %u parameters but none numbered %u", c->name->s, c->n_params, i),
-                       "number parameters 0, 1, 2, ... without gaps");
+      return base_hint(
+          err,
+          base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, c->line, c->col, c->name->s,
+                       "computation %s has %u parameters but none numbered %u", c->name->s, c->n_params, i),
+          "number parameters 0, 1, 2, ... without gaps");
   IR_FOR_OPS(op, c) {
     if (op->opcode != IR_OP_PARAMETER) continue;
     if (op->u.number < 0 || op->u.number >= c->n_params || c->params[op->u.number] != op)
@@ -31,7 +34,8 @@ static int check_neighbours(const ir_op *op, xlac_error *err) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (!op->operands[i].op) return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has no operand %u", i);
     if (op->operands[i].op->parent != op->parent && !op->parent->owner)
-      return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "uses %s of another computation", op->operands[i].op->name->s);
+      return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "uses %s of another computation",
+                            op->operands[i].op->name->s);
   }
   for (uint32_t i = 0; i < op->n_control_preds; i++)
     if (op->control_preds[i]->parent != op->parent)
@@ -75,7 +79,8 @@ static int walk_ops(const ir_op *start, uint8_t *marks, walk_stack *stack, base_
     }
     if (marks[next->id] == WALK_CLOSED) continue;
     if (marks[next->id] == WALK_OPEN)
-      return ir_verify_fail(next, XLAC_E_VERIFY_STRUCTURE, err, "depends on itself through its operands or control edges");
+      return ir_verify_fail(next, XLAC_E_VERIFY_STRUCTURE, err,
+                            "depends on itself through its operands or control edges");
     marks[next->id] = WALK_OPEN;
     if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){next, 0}))) return base_oom(err, "a walk over the ops");
   }
@@ -95,8 +100,8 @@ static int check_acyclic(const ir_module *m, uint8_t *marks, walk_stack *stack, 
 static int walk_calls(const ir_computation *c, uint8_t *marks, uint32_t depth, xlac_error *err) {
   if (marks[c->id] == WALK_CLOSED) return 0;
   if (marks[c->id] == WALK_OPEN) return fail_computation(c, err, "calls itself, directly or through others");
-  if (depth > MAX_CALL_DEPTH) return base_fail_at(err, XLAC_E_TOO_DEEP, c->line, c->col, c->name->s,
-                                                  "calls nest deeper than %d", MAX_CALL_DEPTH);
+  if (depth > MAX_CALL_DEPTH)
+    return base_fail_at(err, XLAC_E_TOO_DEEP, c->line, c->col, c->name->s, "calls nest deeper than %d", MAX_CALL_DEPTH);
   marks[c->id] = WALK_OPEN;
   IR_FOR_OPS(op, c) {
     for (uint32_t i = 0; i < op->n_called; i++) TRY(walk_calls(op->called[i], marks, depth + 1, err));
@@ -140,8 +145,8 @@ static int check_names(const ir_module *m, base_map *seen, xlac_error *err) {
     IR_FOR_OPS(op, c) {
       uint64_t other;
       if (base_map_get(seen, base_key(op->name), &other))
-        return ir_verify_fail(op, XLAC_E_DUPLICATE_NAME, err, "has the name %s, which another op of %s has too", op->name->s,
-                              c->name->s);
+        return ir_verify_fail(op, XLAC_E_DUPLICATE_NAME, err, "has the name %s, which another op of %s has too",
+                              op->name->s, c->name->s);
       if (!base_map_set(seen, base_key(op->name), 1)) return base_oom(err, "a table of names");
     }
   }

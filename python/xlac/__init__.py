@@ -13,7 +13,8 @@ from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseEr
 __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes"]
+           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes",
+           "register_custom_call"]
 
 FORMATS = ("auto", "hlo")
 
@@ -40,6 +41,12 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None):
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
     that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run."""
     return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress)
+
+
+def register_custom_call(target, function):
+    """Lets `interpret` run custom-calls of that target: `function` is called with the operands as arrays (tuples for tuples,
+    None for tokens) and returns what the op's type says. None takes the registration back."""
+    _core.register_custom_call(target, function)
 
 
 def asarray(x, dtype=None):

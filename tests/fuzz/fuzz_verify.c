@@ -1,9 +1,9 @@
-/* Fuzzes the verifier: with texts changed word by word, so that many still parse, and with parsed modules edited in ways that no
- * text can express (cycles, foreign operands, exchanged types, missing attributes). Whatever comes, ir_verify must return; an
- * error has a code, a message and, where the op came from text, a position; the same question gets the same answer; what the
- * strict verifier accepts the lenient one accepts; and what the lenient one accepts the interpreter survives. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with -DFUZZ_MAIN a
- * program of its own: fuzz_verify SEED SECONDS FILE...      exits 0, or aborts on the first finding after writing it to
- * fuzz-finding.hlo */
+/* Fuzzes the verifier: with texts changed word by word, so that many still parse, and with parsed modules edited in
+ * ways that no text can express (cycles, foreign operands, exchanged types, missing attributes). Whatever comes,
+ * ir_verify must return; an error has a code, a message and, where the op came from text, a position; the same question
+ * gets the same answer; what the strict verifier accepts the lenient one accepts; and what the lenient one accepts the
+ * interpreter survives. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with -DFUZZ_MAIN a program of its own:
+ * fuzz_verify SEED SECONDS FILE...      exits 0, or aborts on the first finding after writing it to fuzz-finding.hlo */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,7 +38,8 @@ static int verify_as(ir_module *m, bool lenient, xlac_error *err) {
 static void check_module(ir_module *m, bool from_text) {
   xlac_error strict, again, lenient;
   int status = verify_as(m, false, &strict);
-  if (status != verify_as(m, false, &again) || memcmp(&strict, &again, sizeof strict) != 0) report("two answers", &again);
+  if (status != verify_as(m, false, &again) || memcmp(&strict, &again, sizeof strict) != 0)
+    report("two answers", &again);
   if (status == 0 && verify_as(m, true, &lenient) != 0) report("strict is more lenient than lenient", &lenient);
   counts[status != 0]++;
   if (status == 0) return;
@@ -62,13 +63,16 @@ static bool is_small(const ir_module *m) {
 }
 
 /* The interpreter asks every 50 ms or so. */
-static bool has_run_enough(void *ctx) { return ++*(int *)ctx > 2; }
+static bool has_run_enough(void *ctx) {
+  return ++*(int *)ctx > 2;
+}
 
 static void run_module(ir_module *m) {
   xlac_error err = {0};
   if (verify_as(m, true, &err) != 0 || !is_small(m)) return;
   int polls = 0;
-  interp_options options = {.alloc = base_alloc_libc, .seed = 1, .interrupted = has_run_enough, .interrupt_ctx = &polls};
+  interp_options options = {
+      .alloc = base_alloc_libc, .seed = 1, .interrupted = has_run_enough, .interrupt_ctx = &polls};
   interp_ctx ctx;
   interp_value *args[MAX_ARGS] = {NULL}, *result = NULL;
   if (interp_begin(&ctx, m, &options, &err) != 0) report("no context", &err);
@@ -115,14 +119,30 @@ static void edit(ir_module *m, uint64_t *state) {
     case 0: /* from before, from after, from elsewhere */
       if (op->n_operands) ir_set_operand(op, (uint32_t)(n % op->n_operands), (ir_value){other, 0});
       break;
-    case 1: if (!ir_add_operand(op, (ir_value){other, 0})) exit(3); break;
-    case 2: if (op->n_operands) ir_operand_remove(op, (uint32_t)(n % op->n_operands)); break;
-    case 3: ir_set_type(op, other->type); break;
-    case 4: if (op->n_attrs) ir_attr_remove(op, (ir_attr_key)op->attrs[n % op->n_attrs].key); break;
-    case 5: if (op->n_called) op->called[n % op->n_called] = any_computation(m, state); break;
-    case 6: if (!ir_set_root(op->parent, op)) exit(3); break;
-    case 7: if (other->parent == op->parent && !ir_add_control_pred(op, other)) exit(3); break;
-    case 8: if (op->parent->n_params) op->parent->params[n % op->parent->n_params] = n % 3 ? op : NULL; break;
+    case 1:
+      if (!ir_add_operand(op, (ir_value){other, 0})) exit(3);
+      break;
+    case 2:
+      if (op->n_operands) ir_operand_remove(op, (uint32_t)(n % op->n_operands));
+      break;
+    case 3:
+      ir_set_type(op, other->type);
+      break;
+    case 4:
+      if (op->n_attrs) ir_attr_remove(op, (ir_attr_key)op->attrs[n % op->n_attrs].key);
+      break;
+    case 5:
+      if (op->n_called) op->called[n % op->n_called] = any_computation(m, state);
+      break;
+    case 6:
+      if (!ir_set_root(op->parent, op)) exit(3);
+      break;
+    case 7:
+      if (other->parent == op->parent && !ir_add_control_pred(op, other)) exit(3);
+      break;
+    case 8:
+      if (op->parent->n_params) op->parent->params[n % op->parent->n_params] = n % 3 ? op : NULL;
+      break;
     default:
       if (other->n_attrs && !ir_attr_set(op, other->attrs[n % other->n_attrs])) exit(3);
   }
@@ -162,7 +182,9 @@ typedef struct fuzz_file {
   uint32_t n_words;
 } fuzz_file;
 
-static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-'; }
+static bool in_word(char c) {
+  return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-';
+}
 
 static void split(fuzz_file *f) {
   f->n_words = 0;
@@ -197,9 +219,11 @@ static void splice(fuzz_file *buf, size_t at, size_t drop, const char *with, siz
   split(buf);
 }
 
-static const char *const numbers[] = {"0", "1", "2", "3", "4", "7", "8", "16", "-1", "100", "2147483648", "9223372036854775807"};
-static const char *const kinds[] = {"pred", "s4", "s8", "s32", "s64", "u8", "u32", "u64", "bf16", "f16", "f32", "f64",
-                                    "c64", "c128", "f8e4m3fn", "f4e2m1fn", "token", "EQ", "LT", "true", "false", "kLoop"};
+static const char *const numbers[] = {"0", "1",  "2",  "3",   "4",          "7",
+                                      "8", "16", "-1", "100", "2147483648", "9223372036854775807"};
+static const char *const kinds[] = {"pred",  "s4",  "s8",  "s32",  "s64",   "u8",   "u32",      "u64",
+                                    "bf16",  "f16", "f32", "f64",  "c64",   "c128", "f8e4m3fn", "f4e2m1fn",
+                                    "token", "EQ",  "LT",  "true", "false", "kLoop"};
 
 /* A word of the kind of `w` from `from`, or `w` itself. */
 static fuzz_word like(const fuzz_file *from, fuzz_word w, uint64_t *state) {

@@ -32,7 +32,11 @@ def test_lenient_verifier(case):
     module = xlac.parse(case.text)
     if case.lenient == "accepts":
         module.verify(xla_compat=True)
-    else:
+        return
+    with pytest.raises(xlac.VerifyError):
+        module.verify(xla_compat=True)
+    if case.lenient == "mixed":
+        module.verify(xla_compat=True, mixed_floats=True)
         with pytest.raises(xlac.VerifyError):
             module.verify(xla_compat=True)
 

@@ -6,7 +6,7 @@
     ...
 
 The second line says who refuses it (`parse`: the reader, `verify`: the strict verifier), with which error code and where, what
-the verifier does with xla_compat=True, and what XLA 0.10.2 does: refuses, accepts, crashes, `does not read` the text, or `not
+the verifier does with xla_compat=True (`mixed`: accepts with mixed_floats=True too), and what XLA 0.10.2 does: refuses, accepts, crashes, `does not read` the text, or `not
 asked` where its answer depends on module attributes that can't be put into XLA's pipeline from outside.
 """
 import pathlib
@@ -14,7 +14,7 @@ import re
 from typing import NamedTuple
 
 FOLDER = pathlib.Path(__file__).parent / "cases"
-HEAD = re.compile(r"^//// (.*)\n//// (parse|verify) (\w+) (\d+):(\d+); lenient: (accepts|refuses); XLA (.*)\n", re.M)
+HEAD = re.compile(r"^//// (.*)\n//// (parse|verify) (\w+) (\d+):(\d+); lenient: (accepts|mixed|refuses); XLA (.*)\n", re.M)
 
 
 class Case(NamedTuple):
