@@ -105,7 +105,7 @@ def elementwise(opcode, t):
     names = ", ".join(f"${i}" for i in range(arity))
 
     def model(*a):
-        return [ew.reference(opcode, t, *a)[0]]
+        return [models.complex_atan2(*a) if opcode == "atan2" and t[0] == "c" else ew.reference(opcode, t, *a)[0]]
     yield Program(opcode, t, [(t, a) for a in arrays], f"@r = {opcode}({names})", model=model, kind=ordered_kind(opcode, t),
                   source="numpy")
 
@@ -493,7 +493,7 @@ def sort(opcode, t):
         name, text = compare_body(direction, t)
         x = draw(t, (3, 20))
         if is_float(t):  # NaN has no place
-            x = np.where(np.isnan(x.astype(np.float32)), np.ones((), x.dtype), x).astype(x.dtype)
+            x = np.where(np.isnan(x.astype(np.float64)), np.ones((), x.dtype), x).astype(x.dtype)
         yield Program("", t, [(t, x)], f"@r = sort($0), dimensions={{1}}, is_stable=true, to_apply={name}", helpers=(text,),
                       model=lambda x, d=direction: [models.sort(t, d, x)])
 
