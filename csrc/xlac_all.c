@@ -1,4 +1,5 @@
-/* The whole core as one file, for who embeds it: cc -std=gnu11 -O2 app.c csrc/xlac_all.c -lm -lpthread. Every file but those of py/. */
+/* The whole core as one file, for who embeds it: cc -std=gnu11 -O2 app.c csrc/xlac_all.c -lm -lpthread. Every file but
+ * those of py/. */
 #include "base/convert.c"
 #include "base/convert_narrow.c"
 #include "base/convert_native.c"
@@ -78,6 +79,19 @@
 #include "text/print_sources.c"
 #include "text/print_string.c"
 #include "text/print_type.c"
+#include "text/proto_read_literal.c"
+#include "text/proto_read_module.c"
+#include "text/proto_read_op.c"
+#include "text/proto_read_sharding.c"
+#include "text/proto_read_type.c"
+#include "text/proto_read_value.c"
+#include "text/proto_tables.c"
+#include "text/proto_wire.c"
+#include "text/proto_write_module.c"
+#include "text/proto_write_op.c"
+#include "text/proto_write_sharding.c"
+#include "text/proto_write_text.c"
+#include "text/proto_write_type.c"
 #include "text/reader.c"
 #include "text/reader_async.c"
 #include "text/reader_attr.c"

@@ -1,38 +1,36 @@
-/* xlac in a C program. Compile with the library's own sources, nothing else is needed:
- *   cc -std=gnu11 -O2 -Icsrc/include docs/embed.c $(find csrc -name '*.c' -not -path 'csrc/py/*') -lm -lpthread -o
- * embed */
+/* Runs an XLA program from C: cc docs/embed.c csrc/xlac_all.c -Icsrc/include -lm -lpthread -o embed && ./embed */
 #include <stdio.h>
 #include <string.h>
 
 #include "xlac.h"
 
 static const char program[] =
-    "HloModule axpy\n"
+    "HloModule twice\n"
     "ENTRY main {\n"
-    "  a = f32[] parameter(0)\n"
-    "  x = f32[4] parameter(1)\n"
-    "  b = f32[4] broadcast(a), dimensions={}\n"
-    "  ROOT y = f32[4] multiply(b, x)\n"
+    "  x = f32[3] parameter(0)\n"
+    "  ROOT y = f32[3] add(x, x)\n"
     "}\n";
 
+static int fail(const xlac_error *err) {
+  fprintf(stderr, "%u:%u: %s [XLAC-E%04d]\n", err->line, err->col, err->message, err->code);
+  return 1;
+}
+
 int main(void) {
+  const float numbers[] = {1, 2, 3};
+  const int64_t dims[] = {3};
   xlac_error err;
-  xlac_module *m = NULL;
-  xlac_value *args[2] = {NULL, NULL}, *y = NULL;
-  const float a = 1.5f, x[4] = {1, 2, 3, 4};
-  const int64_t dims[1] = {4};
-  const uint32_t f32 = xlac_dtype_from_text("f32");
-  int failed = xlac_module_parse(&m, program, strlen(program), NULL, &err) ||
-               xlac_value_lend(&args[0], f32, 0, NULL, &a, NULL, NULL, &err) ||
-               xlac_value_lend(&args[1], f32, 1, dims, x, NULL, NULL, &err) ||
-               xlac_interpret(m, NULL, 2, args, &y, &err);
-  if (failed) fprintf(stderr, "%u:%u: %s\n", (unsigned)err.line, (unsigned)err.col, err.message);
-  xlac_value_info info = {0};
-  if (!failed) xlac_value_get(y, &info);
+  xlac_module *module = NULL;
+  xlac_value *x = NULL, *y = NULL;
+  if (xlac_module_parse(&module, program, strlen(program), NULL, &err) != 0) return fail(&err);
+  if (xlac_module_verify(module, NULL, &err) != 0) return fail(&err);
+  if (xlac_value_copy(&x, xlac_dtype_from_text("f32"), 1, dims, numbers, &err) != 0) return fail(&err);
+  if (xlac_interpret(module, NULL, 1, &x, &y, &err) != 0) return fail(&err);
+  xlac_value_info info;
+  xlac_value_get(y, &info);
   for (int64_t i = 0; i < info.count; i++) printf("%g\n", ((const float *)info.data)[i]);
   xlac_value_release(y);
-  xlac_value_release(args[0]);
-  xlac_value_release(args[1]);
-  xlac_module_destroy(m);
-  return failed ? 1 : 0;
+  xlac_value_release(x);
+  xlac_module_destroy(module);
+  return 0;
 }

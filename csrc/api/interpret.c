@@ -5,7 +5,8 @@
 static int begin_run(xlac_module *m, xlac_error *err) {
   api_lock(m);
   int status = api_check_whole(m->ir, err);
-  /* What XLA accepts runs, also where it breaks XLA's own documentation. Free when nothing has changed since last time. */
+  /* What XLA accepts runs, also where it breaks XLA's own documentation. Free when nothing has changed since last time.
+   */
   const ir_verify_options lenient = {.xla_compat = true};
   if (status == 0) status = ir_verify(m->ir, &lenient, err);
   if (status == 0) m->running++;

@@ -16,7 +16,8 @@ typedef struct base_alloc {
 extern const base_alloc base_alloc_libc;
 
 /* A bump arena: nothing is freed singly, all at once. Thread-compatible: one thread at a time. Memory is NOT zeroed by
- * base_arena_alloc, zeroed by base_arena_zalloc; aligned to 8 bytes (alloc, zalloc, arrays) or as asked (aligned). NULL when out of memory.
+ * base_arena_alloc, zeroed by base_arena_zalloc; aligned to 8 bytes (alloc, zalloc, arrays) or as asked (aligned). NULL
+ * when out of memory.
  */
 typedef struct base_arena_chunk base_arena_chunk;
 typedef struct base_arena {

@@ -3,9 +3,9 @@
  *
  * Errors: a function that can fail returns 0 on success and a negative value on failure, and fills the caller's
  * `xlac_error`, always its last argument, which may be NULL. On failure every output is left untouched.
- * Ownership: what a `create`, `parse`, `clone`, `print` or an `out` parameter hands out is the caller's, to be given back to
- * the function named at its type; every other pointer is borrowed and says how long it lives.
- * Threads: distinct handles may be used from distinct threads. What one handle allows is said at its type. */
+ * Ownership: what a `create`, `parse`, `clone`, `print` or an `out` parameter hands out is the caller's, to be given
+ * back to the function named at its type; every other pointer is borrowed and says how long it lives. Threads: distinct
+ * handles may be used from distinct threads. What one handle allows is said at its type. */
 #ifndef XLAC_H
 #define XLAC_H
 
@@ -32,15 +32,17 @@ typedef struct xlac_error {
   char hint[256];
 } xlac_error;
 
-/* A program. Destroy with xlac_module_destroy. Thread-safe: every function that takes one locks it for as long as it works;
- * while xlac_interpret runs one, other threads may read and run it too, and edits fail with the code EDIT. */
+/* A program. Destroy with xlac_module_destroy. Thread-safe: every function that takes one locks it for as long as it
+ * works; while xlac_interpret runs one, other threads may read and run it too, and edits fail with the code EDIT. */
 typedef struct xlac_module xlac_module;
-/* Parts of a module, borrowed from it: valid until the module is destroyed, even after they are removed from the program
- * (xlac_op_is_live tells). Functions that take a module and a part of it need that part to be of that module. */
+/* Parts of a module, borrowed from it: valid until the module is destroyed, even after they are removed from the
+ * program (xlac_op_is_live tells). Functions that take a module and a part of it need that part to be of that module.
+ */
 typedef struct xlac_computation xlac_computation;
 typedef struct xlac_op xlac_op;
 typedef struct xlac_type xlac_type;
-/* An array, a tuple of values, or a token. Reference counted: release with xlac_value_release. Thread-safe; immutable. */
+/* An array, a tuple of values, or a token. Reference counted: release with xlac_value_release. Thread-safe; immutable.
+ */
 typedef struct xlac_value xlac_value;
 /* Custom-call implementations by target name. Destroy with xlac_registry_destroy. Thread-safe for reading. */
 typedef struct xlac_registry xlac_registry;
@@ -99,7 +101,11 @@ const char *xlac_attr_kind(const char *text);
 
 /* --- modules --- */
 
-typedef enum xlac_format { XLAC_FORMAT_AUTO = 0, XLAC_FORMAT_HLO = 1 } xlac_format;
+typedef enum xlac_format {
+  XLAC_FORMAT_AUTO = 0,     /* a serialized module where the bytes begin like one, else text */
+  XLAC_FORMAT_HLO = 1,      /* XLA's text */
+  XLAC_FORMAT_HLO_PROTO = 2 /* a serialized HloModuleProto */
+} xlac_format;
 
 /* All zero is the default of each option struct. */
 typedef struct xlac_parse_options {
@@ -128,7 +134,8 @@ typedef struct xlac_print_options {
 
 typedef struct xlac_verify_options {
   bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation: docs/xla-differences.md */
-  /* accept any float type for another, as XLA does while its passes move precisions about; such a module can't be run */
+  /* accept any float type for another, as XLA does while its passes move precisions about; such a module can't be run
+   */
   bool mixed_floats;
 } xlac_verify_options;
 
@@ -151,8 +158,10 @@ typedef struct xlac_alias {
   bool must;
 } xlac_alias;
 
-/* Reads a whole module from n bytes of text (any bytes, need not be terminated). Not verified. options may be NULL. */
-int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options, xlac_error *err);
+/* Reads a whole module from n bytes of text or of a proto (any bytes, need not be terminated). Not verified. options
+ * may be NULL. */
+int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
+                      xlac_error *err);
 /* An empty module to build in: give it a computation with a root before anything else than editing. */
 int xlac_module_create(xlac_module **out, const char *name, xlac_error *err);
 /* A deep copy, sharing nothing. Parts keep their order, not their addresses. */
@@ -160,12 +169,16 @@ int xlac_module_clone(xlac_module **out, xlac_module *m, xlac_error *err);
 /* Frees the module and all its parts. NULL is fine. Nobody else may be using it. */
 void xlac_module_destroy(xlac_module *m);
 
-/* The module, one computation or one op as text, *n bytes and a terminating 0, freed with xlac_free. options may be NULL.
- * Fails on a module under construction: one without an entry, or with a computation that has no root. */
+/* The module, one computation or one op as text, *n bytes and a terminating 0, freed with xlac_free. options may be
+ * NULL. Fails on a module under construction: one without an entry, or with a computation that has no root. */
 int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err);
-int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text, size_t *n,
-                           xlac_error *err);
-int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n, xlac_error *err);
+int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text,
+                           size_t *n, xlac_error *err);
+int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n,
+                  xlac_error *err);
+/* The module as a serialized HloModuleProto, *n bytes, freed with xlac_free. `format` is XLAC_FORMAT_HLO_PROTO. What
+ * the proto does not hold, and so is lost, is in docs/formats.md. */
+int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *n, xlac_error *err);
 /* Checks every rule; the error has line, column and op of the first broken one. options may be NULL. */
 int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err);
 /* A number that is the same for modules that differ in names, metadata and order of text only. */
@@ -232,12 +245,12 @@ typedef enum xlac_type_kind {
 } xlac_type_kind;
 
 typedef struct xlac_type_info {
-  int32_t kind;          /* xlac_type_kind */
-  uint32_t dtype;        /* of tensors, else 0 */
-  uint32_t rank;         /* of tensors, else 0 */
-  const int64_t *dims;   /* rank of them; the bound where dynamic, INT64_MIN where not bounded either */
-  const bool *dynamic;   /* rank of them, or NULL: none is */
-  uint32_t n_elements;   /* of tuples; 1 for a buffer, whose element 0 is its tensor; else 0 */
+  int32_t kind;        /* xlac_type_kind */
+  uint32_t dtype;      /* of tensors, else 0 */
+  uint32_t rank;       /* of tensors, else 0 */
+  const int64_t *dims; /* rank of them; the bound where dynamic, INT64_MIN where not bounded either */
+  const bool *dynamic; /* rank of them, or NULL: none is */
+  uint32_t n_elements; /* of tuples; 1 for a buffer, whose element 0 is its tensor; else 0 */
 } xlac_type_info;
 
 void xlac_type_get(const xlac_type *t, xlac_type_info *out);
@@ -271,8 +284,8 @@ xlac_computation *xlac_op_called(xlac_module *m, xlac_op *op, uint32_t index);
 xlac_op *xlac_op_control_predecessor(xlac_module *m, xlac_op *op, uint32_t index);
 /* Writes up to `cap` users and returns how many there are. */
 uint32_t xlac_op_users(xlac_module *m, xlac_op *op, xlac_op **users, uint32_t cap);
-/* The name of attribute number `index` ("dimensions"), in the order of printing; NULL past the end. Called computations and
- * control predecessors are not counted among them. Static. */
+/* The name of attribute number `index` ("dimensions"), in the order of printing; NULL past the end. Called computations
+ * and control predecessors are not counted among them. Static. */
 const char *xlac_op_attr_key(xlac_module *m, xlac_op *op, uint32_t index);
 /* The value of an attribute as it stands after "key=", freed with xlac_free; *text is NULL when the op has none of that
  * name. */
@@ -288,8 +301,8 @@ typedef struct xlac_attr {
   const char *text;
 } xlac_attr;
 
-/* What a new op is made of. `type` is its result type as text, or NULL to infer it. `name` may be NULL; it gets a number
- * when it is taken. Called computations are attributes: {"to_apply", "add"}. */
+/* What a new op is made of. `type` is its result type as text, or NULL to infer it. `name` may be NULL; it gets a
+ * number when it is taken. Called computations are attributes: {"to_apply", "add"}. */
 typedef struct xlac_op_spec {
   const char *opcode;
   const char *type;
@@ -299,14 +312,15 @@ typedef struct xlac_op_spec {
   const xlac_attr *attrs;
 } xlac_op_spec;
 
-/* Appends an op to c. What it is made of is checked against the op table, and the result by verification of the module. */
+/* Appends an op to c. What it is made of is checked against the op table, and the result by verification of the module.
+ */
 int xlac_op_create(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_op_spec *spec, xlac_error *err);
 /* The parameter of the given number, of a type given as text. */
 int xlac_op_create_parameter(xlac_op **out, xlac_module *m, xlac_computation *c, int64_t number, const char *type,
                              const char *name, xlac_error *err);
 /* A constant holding a copy of the value. */
-int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_value *value, const char *name,
-                            xlac_error *err);
+int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, const xlac_value *value,
+                            const char *name, xlac_error *err);
 /* Sets or replaces an attribute from text as it stands after "key="; text NULL removes it. "sharding", "metadata" and
  * "to_apply" are attributes too. */
 int xlac_op_set_attr(xlac_module *m, xlac_op *op, const char *key, const char *text, xlac_error *err);
@@ -314,7 +328,8 @@ int xlac_op_set_operand(xlac_module *m, xlac_op *op, uint32_t index, xlac_op *op
 /* Another result type, as text; NULL infers it anew. */
 int xlac_op_set_type(xlac_module *m, xlac_op *op, const char *type, xlac_error *err);
 int xlac_op_rename(xlac_module *m, xlac_op *op, const char *name, xlac_error *err);
-/* Every use of `op` (operands, control edges, being the root) becomes one of `with`, of the same computation and type. */
+/* Every use of `op` (operands, control edges, being the root) becomes one of `with`, of the same computation and type.
+ */
 int xlac_op_replace_uses(xlac_module *m, xlac_op *op, xlac_op *with, xlac_error *err);
 /* Removes an op that nobody uses and that is not the root. */
 int xlac_op_remove(xlac_module *m, xlac_op *op, xlac_error *err);
@@ -338,8 +353,9 @@ typedef struct xlac_pipeline_options {
   void *ctx;
   bool verify_each; /* verify after every pass */
 } xlac_pipeline_options;
-/* Runs passes on m in place: "dce,cse", "constant-folding{max-elements=64}", "builtin.module(a,b)". The text is checked before
- * anything runs, and m is verified first, as leniently as XLA. A pass that fails leaves m valid but maybe changed: clone it to keep the old one. */
+/* Runs passes on m in place: "dce,cse", "constant-folding{max-elements=64}", "builtin.module(a,b)". The text is checked
+ * before anything runs, and m is verified first, as leniently as XLA. A pass that fails leaves m valid but maybe
+ * changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
 
 /* --- values --- */
@@ -353,16 +369,17 @@ typedef struct xlac_value_info {
   const int64_t *dims; /* rank of them */
   int64_t count;       /* elements of an array */
   size_t bytes;
-  const void *data; /* row-major, dense; aligned to 64 bytes unless lent */
+  const void *data;    /* row-major, dense; aligned to 64 bytes unless lent */
   uint32_t n_elements; /* of tuples */
 } xlac_value_info;
 
-/* An array on the caller's memory, not copied: row-major, dense, any alignment. `release` (may be NULL) is called with `ctx`
- * when xlac is done with it, from any thread. */
+/* An array on the caller's memory, not copied: row-major, dense, any alignment. `release` (may be NULL) is called with
+ * `ctx` when xlac is done with it, from any thread. */
 int xlac_value_lend(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
                     void (*release)(void *ctx), void *ctx, xlac_error *err);
 /* An array with a copy of the caller's memory; `data` NULL gives zeros. */
-int xlac_value_copy(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data, xlac_error *err);
+int xlac_value_copy(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
+                    xlac_error *err);
 /* A tuple; it holds references of its own to the elements. */
 int xlac_value_tuple(xlac_value **out, uint32_t n, xlac_value *const *elements, xlac_error *err);
 int xlac_value_token(xlac_value **out, xlac_error *err);
@@ -374,9 +391,9 @@ void xlac_value_release(xlac_value *v); /* NULL is fine */
 
 /* --- running --- */
 
-/* An implementation of a custom call. `operands` are borrowed for the call. `results` has the data of one zeroed array for
- * each leaf of the result type, depth first, to be filled in place; NULL for a token. Returns 0, or negative after filling
- * err's message. It may read the op through the module's handle. */
+/* An implementation of a custom call. `operands` are borrowed for the call. `results` has the data of one zeroed array
+ * for each leaf of the result type, depth first, to be filled in place; NULL for a token. Returns 0, or negative after
+ * filling err's message. It may read the op through the module's handle. */
 typedef int (*xlac_custom_call)(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_value *const *operands,
                                 uint32_t n_results, void *const *results, xlac_error *err);
 
@@ -386,15 +403,17 @@ void xlac_registry_destroy(xlac_registry *r);
 int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err);
 
 typedef struct xlac_interpret_options {
-  bool (*interrupted)(void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
+  bool (*interrupted)(
+      void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
   void *interrupt_ctx;
   const xlac_registry *registry; /* NULL: the built-in custom calls only */
   uint64_t seed;                 /* of rng */
   int64_t replica, partition;
 } xlac_interpret_options;
 
-/* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that was
- * done, as leniently as XLA (xla_compat). Arguments are borrowed, one per parameter; *out owns its memory. options may be NULL. */
+/* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that
+ * was done, as leniently as XLA (xla_compat). Arguments are borrowed, one per parameter; *out owns its memory. options
+ * may be NULL. */
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err);
 

@@ -32,9 +32,10 @@ interp_value *interp_reuse(interp_ctx *ctx, interp_value *const *operands, uint3
 }
 
 interp_value *interp_take(interp_ctx *ctx, interp_value *const *operands, uint32_t k) {
+  /* Whoever evaluates an op on its own (constant folding) has no slots, and says that nothing dies. */
+  if (k >= 64 || !(ctx->dying >> k & 1)) return interp_retain(operands[k]);
   interp_value **slot = &ctx->slots[ctx->operand_slots[k]];
-  if (k >= 64 || !(ctx->dying >> k & 1) || !*slot)
-    return interp_retain(operands[k]); /* NULL: taken as another operand */
+  if (!*slot) return interp_retain(operands[k]); /* taken as another operand already */
   *slot = NULL;
   return operands[k];
 }

@@ -16,7 +16,7 @@ static int gather_row(void *self, int64_t big, int64_t big_stride, int64_t small
 
 /* The result's dims: offset dims take the window's sizes, the others the indices' batch dims, in order. */
 static void gather_numbers(const ir_op *op, const interp_window_dims *a, const interp_value *indices, uint32_t big_rank,
-                        const int64_t *slices, int64_t *dims) {
+                           const int64_t *slices, int64_t *dims) {
   uint32_t batch = 0, big = 0;
   for (uint32_t d = 0; d < op->type->rank; d++) {
     if (interp_position(a->window, d) >= 0) continue;

@@ -34,9 +34,9 @@ static void keep_first(interp_keyed *v, int64_t n, int64_t k) {
   }
 }
 
-static int topk_all_rows(interp_ctx *ctx, const interp_value *x, int64_t n, int64_t k, bool largest,
-                         interp_value *values, interp_value *indices) {
-  int64_t bytes = (int64_t)base_dtype_bytes(x->dtype), rows = n > 0 ? x->count / n : 0;
+int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool largest, interp_value *values,
+                     interp_value *indices) {
+  int64_t n = x->dims[x->rank - 1], bytes = (int64_t)base_dtype_bytes(x->dtype), rows = n > 0 ? x->count / n : 0;
   interp_keyed *v = INTERP_SCRATCH(ctx, interp_keyed, n);
   int status = v ? 0 : interp_failed(ctx);
   for (int64_t row = 0; row < rows && status == 0; row++) {
@@ -67,7 +67,7 @@ int interp_eval_topk(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   interp_value *results[2] = {interp_array(ctx, x->dtype, x->rank, dims),
                               interp_array(ctx, op->type->elements[1]->dtype, x->rank, dims)};
   int status = results[0] && results[1] ? 0 : interp_failed(ctx);
-  if (status == 0) status = topk_all_rows(ctx, x, n, k, ir_get_bool(op, IR_ATTR_LARGEST, true), results[0], results[1]);
+  if (status == 0) status = interp_topk_rows(ctx, x, k, ir_get_bool(op, IR_ATTR_LARGEST, true), results[0], results[1]);
   if (status == 0) return interp_finish_all(ctx, op, 2, results, out);
   interp_release_all(2, results);
   return status;

@@ -87,13 +87,12 @@ COMPLEX_LOOP(complex_of_f32, float, math_c64)
 COMPLEX_LOOP(complex_of_f64, double, math_c128)
 
 /* XLA's ReducePrecision: the mantissa rounds to nearest even; what then is over the largest exponent is infinite, what
- * is below the smallest normal one is zero. NaN stays, but with no mantissa at all there is none, and it becomes
- * infinite. */
+ * is below the smallest normal one is zero; NaN stays, as in XLA's fusions. */
 #define REDUCE_LOOP(name, T, U, bits_of, of_bits, MANTISSA, EXPONENT)                                           \
   static T reduced_##name(T x, int exponent_bits, int mantissa_bits) {                                          \
     const U sign_mask = (U)1 << (MANTISSA + EXPONENT), infinity = sign_mask - ((U)1 << MANTISSA);               \
     U b = bits_of(x), sign = b & sign_mask, a = b ^ sign;                                                       \
-    if (a > infinity) return mantissa_bits ? x : of_bits(sign | infinity);                                      \
+    if (a > infinity) return x;                                                                                 \
     if (mantissa_bits < MANTISSA) {                                                                             \
       int cut = MANTISSA - mantissa_bits;                                                                       \
       U last = (U)1 << cut;                                                                                     \
@@ -145,26 +144,35 @@ static double stochastic_integer(double magnitude, double random) {
   return random < magnitude - low ? low + 1 : low;
 }
 
-/* v to one of its two neighbours in float type t, the one farther from zero when the random fraction is below v's place
- * between them. Bit patterns of one sign are in the order of their values. */
+/* a > 0 to one of its two neighbours in float type t: the upper one when the random fraction is below a's place between
+ * them. Bit patterns are in the order of their values; past the largest comes infinity or NaN, as one more step. */
+static uint32_t stochastic_magnitude(base_dtype t, double a, double random) {
+  uint32_t nearest = base_float_from_f64(t, a);
+  double at = base_float_to_f64(t, nearest);
+  assert(a > 0);
+  if (at == a || (nearest == 0 && at > a)) return nearest; /* f8e8m0fnu has no zero below its least */
+  uint32_t low = at <= a ? nearest : nearest - 1;
+  double from = base_float_to_f64(t, low), to = base_float_to_f64(t, low + 1);
+  if (to <= from) return low; /* the type has neither: conversions to it saturate */
+  if (!(to < INFINITY)) to = 2 * from - base_float_to_f64(t, low - 1);
+  return random < (a - from) / (to - from) ? low + 1 : low;
+}
+
 static uint32_t stochastic_float(base_dtype t, double v, double random) {
-  uint32_t nearest = base_float_from_f64(t, v);
-  double at = base_float_to_f64(t, nearest), a = __builtin_fabs(v);
-  if (!(__builtin_fabs(v) < INFINITY) || at == v || (at == 0 && v == 0)) return nearest;
-  bool beyond = __builtin_fabs(at) > a || at - at != 0;
-  uint32_t low = beyond ? nearest - 1 : nearest, high = low + 1;
-  double from = __builtin_fabs(base_float_to_f64(t, low)), to = __builtin_fabs(base_float_to_f64(t, high));
-  if (!(to > from)) return low; /* past the largest number of a type without infinity */
-  if (to == INFINITY) to = 2 * from - __builtin_fabs(base_float_to_f64(t, low - 1));
-  return random < (a - from) / (to - from) ? high : low;
+  double a = __builtin_fabs(v);
+  if (!(a > 0) || a == INFINITY) return base_float_from_f64(t, v);
+  uint32_t bits = stochastic_magnitude(t, a, random);
+  return v < 0 ? base_float_from_f64(t, -base_float_to_f64(t, bits)) : bits;
 }
 
 static void stochastic_store(base_dtype to, void *r, double v, double random) {
-  if (to == XLAC_F64) {
+  base_dtype part = base_dtype_real_part(to);
+  memset(r, 0, base_dtype_bytes(to)); /* imaginary parts */
+  if (part == XLAC_F64) {
     memcpy(r, &v, sizeof v);
-  } else if (base_dtype_is_float(to)) {
-    uint32_t bits = stochastic_float(to, v, random);
-    memcpy(r, &bits, base_dtype_bytes(to)); /* little-endian, as all that xlac runs on */
+  } else if (base_dtype_is_float(part)) {
+    uint32_t bits = stochastic_float(part, v, random);
+    memcpy(r, &bits, base_dtype_bytes(part)); /* little-endian, as all that xlac runs on */
   } else {
     v = v != v ? 0 : __builtin_copysign(stochastic_integer(__builtin_fabs(v), random), v);
     base_convert(to, r, XLAC_F64, &v, 1);

@@ -19,10 +19,10 @@ static inline uint64_t float_key(uint64_t bits, unsigned width, bool zeros_equal
 
 static uint64_t slow_key(base_dtype t, const char *p, bool zeros_equal) {
   if (!base_dtype_is_float(t)) return (uint64_t)base_load_i64(t, p) ^ (uint64_t)1 << 63;
-  double v = base_load_f64(t, p);
-  uint64_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  return float_key(bits, 64, zeros_equal);
+  assert(base_dtype_bytes(t) == 1);
+  uint8_t bits;
+  memcpy(&bits, p, 1);
+  return t == XLAC_F8E8M0FNU ? bits : float_key(bits, base_dtype_of(t)->bits, zeros_equal); /* e8m0 has no sign */
 }
 
 void interp_sort_keys(base_dtype t, const void *data, int64_t n, bool zeros_equal, bool descending, interp_keyed *out) {

@@ -18,4 +18,10 @@ bool interp_has_nan(base_dtype t, const void *data, int64_t n);
 /* Sorts n of them by key, stably. `spare` has room for n; the result is in `v`. */
 void interp_sort_keyed(interp_keyed *v, interp_keyed *spare, int64_t n);
 
+/* The k first elements of each row of x in descending (or ascending) total order, equal ones by place, and their
+ * places.
+ */
+int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool largest, interp_value *values,
+                     interp_value *indices);
+
 #endif

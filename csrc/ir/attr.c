@@ -7,7 +7,9 @@ static ir_attr *find_slot(const ir_op *op, ir_attr_key key) {
   return NULL;
 }
 
-const ir_attr *ir_attr_find(const ir_op *op, ir_attr_key key) { return find_slot(op, key); }
+const ir_attr *ir_attr_find(const ir_op *op, ir_attr_key key) {
+  return find_slot(op, key);
+}
 
 static bool grow_attrs(ir_op *op) {
   if (op->n_attrs < op->attr_cap) return true;

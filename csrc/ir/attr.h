@@ -1,5 +1,5 @@
-/* Attributes: an op carries a short list of (key, value). The key's kind, fixed in attrs.def, says which field of the value
- * is used. Values are immutable, live in the module's arena, and may be shared between ops of one module. */
+/* Attributes: an op carries a short list of (key, value). The key's kind, fixed in attrs.def, says which field of the
+ * value is used. Values are immutable, live in the module's arena, and may be shared between ops of one module. */
 #ifndef XLAC_IR_ATTR_H
 #define XLAC_IR_ATTR_H
 
@@ -128,8 +128,8 @@ typedef struct ir_metadata ir_metadata;
 /* An HLO sharding as data. Device lists stay in the form they were written in (explicit or iota). */
 typedef struct ir_sharding ir_sharding;
 struct ir_sharding {
-  uint8_t kind; /* ir_sharding_kind */
-  int64_t device; /* maximal */
+  uint8_t kind;    /* ir_sharding_kind */
+  int64_t device;  /* maximal */
   uint32_t n_dims; /* tiled: tile assignment dims, subgroup dims included */
   const int64_t *dims;
   bool iota; /* <=[reshape]T(perm) */
@@ -138,9 +138,9 @@ struct ir_sharding {
   uint32_t n_reshape;
   const int64_t *reshape, *perm; /* perm NULL: identity */
   bool replicate_on_last_dim;
-  uint32_t n_subgroups; /* last_tile_dims={...}: the last n dims have these kinds */
+  uint32_t n_subgroups;     /* last_tile_dims={...}: the last n dims have these kinds */
   const uint8_t *subgroups; /* ir_sharding_kind each: REPLICATED, MANUAL, UNREDUCED, ... */
-  int8_t group; /* 0 none, 1 shard_as, 2 shard_like */
+  int8_t group;             /* 0 none, 1 shard_as, 2 shard_like */
   int64_t group_id;
   uint32_t n_metadata;
   const ir_metadata *const *metadata;
@@ -233,7 +233,8 @@ typedef struct ir_attr_info {
   uint8_t kind;
 } ir_attr_info;
 extern const ir_attr_info ir_attr_table[IR_ATTR_COUNT];
-/* The key with this HLO name, or IR_ATTR_NONE. "slice_sizes" gives SLICE_SIZES; the reader maps it for collective-permute. */
+/* The key with this HLO name, or IR_ATTR_NONE. "slice_sizes" gives SLICE_SIZES; the reader maps it for
+ * collective-permute. */
 ir_attr_key ir_attr_from_text(const char *s, size_t n);
 
 /* NULL when the op has none under this key. */
@@ -256,7 +257,7 @@ double ir_get_float(const ir_op *op, ir_attr_key key, double otherwise);
 const ir_ints *ir_get_ints(const ir_op *op, ir_attr_key key);
 /* The string's bytes (STRING and NAME kinds), or "". */
 const char *ir_get_str(const ir_op *op, ir_attr_key key);
-const ir_window *ir_get_window(const ir_op *op);      /* NULL when absent */
+const ir_window *ir_get_window(const ir_op *op);       /* NULL when absent */
 const ir_conv_dims *ir_get_conv_dims(const ir_op *op); /* NULL when absent */
 const ir_sharding *ir_get_sharding(const ir_op *op);   /* NULL when absent */
 const ir_metadata *ir_get_metadata(const ir_op *op);   /* NULL when absent */

@@ -140,18 +140,32 @@ static void import_value(importer *im, const ir_attr *from, ir_attr *to) {
   switch ((ir_attr_kind)from->kind) {
     case IR_KIND_STRING:
     case IR_KIND_NAME:
-    case IR_KIND_ORIGIN: to->v.str = import_str(im, from->v.str); break;
-    case IR_KIND_NAMES: to->v.names = import_names(im, from->v.names); break;
+    case IR_KIND_ORIGIN:
+      to->v.str = import_str(im, from->v.str);
+      break;
+    case IR_KIND_NAMES:
+      to->v.names = import_names(im, from->v.names);
+      break;
     case IR_KIND_INTS:
-    case IR_KIND_BOOLS: to->v.ints = import_ints(im, from->v.ints); break;
+    case IR_KIND_BOOLS:
+      to->v.ints = import_ints(im, from->v.ints);
+      break;
     case IR_KIND_INT_LISTS:
-    case IR_KIND_PAIRS: to->v.lists = import_lists(im, from->v.lists); break;
-    case IR_KIND_TYPE: to->v.type = import_type(im, from->v.type); break;
-    case IR_KIND_TYPES: to->v.types = import_types(im, from->v.types); break;
+    case IR_KIND_PAIRS:
+      to->v.lists = import_lists(im, from->v.lists);
+      break;
+    case IR_KIND_TYPE:
+      to->v.type = import_type(im, from->v.type);
+      break;
+    case IR_KIND_TYPES:
+      to->v.types = import_types(im, from->v.types);
+      break;
     case IR_KIND_WINDOW:
       to->v.window = imported(im, from->v.window, sizeof *from->v.window + from->v.window->n * sizeof(ir_window_dim));
       break;
-    case IR_KIND_CONV_DIMS: to->v.conv = import_conv(im, from->v.conv); break;
+    case IR_KIND_CONV_DIMS:
+      to->v.conv = import_conv(im, from->v.conv);
+      break;
     case IR_KIND_PADDING:
       to->v.padding =
           imported(im, from->v.padding, sizeof *from->v.padding + from->v.padding->n * sizeof(ir_padding_dim));
@@ -159,25 +173,42 @@ static void import_value(importer *im, const ir_attr *from, ir_attr *to) {
     case IR_KIND_SLICE:
       to->v.slice = imported(im, from->v.slice, sizeof *from->v.slice + from->v.slice->n * sizeof(ir_slice_dim));
       break;
-    case IR_KIND_GROUPS: to->v.groups = import_groups(im, from->v.groups); break;
-    case IR_KIND_SHARDING: to->v.sharding = import_sharding(im, from->v.sharding); break;
-    case IR_KIND_METADATA: to->v.metadata = import_metadata(im, from->v.metadata); break;
-    case IR_KIND_CONFIG: to->v.config = import_config(im, from->v.config); break;
+    case IR_KIND_GROUPS:
+      to->v.groups = import_groups(im, from->v.groups);
+      break;
+    case IR_KIND_SHARDING:
+      to->v.sharding = import_sharding(im, from->v.sharding);
+      break;
+    case IR_KIND_METADATA:
+      to->v.metadata = import_metadata(im, from->v.metadata);
+      break;
+    case IR_KIND_CONFIG:
+      to->v.config = import_config(im, from->v.config);
+      break;
     case IR_KIND_DICT:
-    case IR_KIND_STATISTICS: to->v.dict = import_dict(im, from->v.dict); break;
-    case IR_KIND_ACCURACY: to->v.accuracy = import_accuracy(im, from->v.accuracy); break;
-    case IR_KIND_ALIASING: to->v.aliasing = import_aliasing(im, from->v.aliasing); break;
+    case IR_KIND_STATISTICS:
+      to->v.dict = import_dict(im, from->v.dict);
+      break;
+    case IR_KIND_ACCURACY:
+      to->v.accuracy = import_accuracy(im, from->v.accuracy);
+      break;
+    case IR_KIND_ALIASING:
+      to->v.aliasing = import_aliasing(im, from->v.aliasing);
+      break;
     case IR_KIND_LITERAL:
       to->v.literal = ir_literal_import(im->m, from->v.literal);
       im->ok = im->ok && to->v.literal;
       break;
-    case IR_KIND_DOMAIN: to->v.domain = import_domain(im, from->v.domain); break;
+    case IR_KIND_DOMAIN:
+      to->v.domain = import_domain(im, from->v.domain);
+      break;
     case IR_KIND_BOOL:
     case IR_KIND_INT:
     case IR_KIND_FLOAT:
     case IR_KIND_NONE:
     case IR_KIND_CALLED:
-    case IR_KIND_OPS: break;
+    case IR_KIND_OPS:
+      break;
   }
 }
 

@@ -1,8 +1,10 @@
-/* Equality and hashing of attribute values: both read one canonical byte string per value, so they can't disagree, and it works
- * across modules. */
+/* Equality and hashing of attribute values: both read one canonical byte string per value, so they can't disagree, and
+ * it works across modules. */
 #include "ir.h"
 
-static void key_int(base_text *out, int64_t v) { base_put(out, (const char *)&v, sizeof v); }
+static void key_int(base_text *out, int64_t v) {
+  base_put(out, (const char *)&v, sizeof v);
+}
 
 static void key_ints(base_text *out, const int64_t *v, uint32_t n) {
   key_int(out, n);
@@ -14,7 +16,9 @@ static void key_str(base_text *out, const base_istr *s) {
   if (s) base_put(out, s->s, s->n);
 }
 
-static void key_double(base_text *out, double v) { base_put(out, (const char *)&v, sizeof v); }
+static void key_double(base_text *out, double v) {
+  base_put(out, (const char *)&v, sizeof v);
+}
 
 static void key_lists(base_text *out, const ir_int_lists *lists) {
   key_int(out, lists ? (int64_t)lists->n : -1);
@@ -25,9 +29,9 @@ static void key_metadata(base_text *out, const ir_metadata *m) {
   const base_istr *strings[] = {m->op_type,         m->op_name, m->source_file, m->deduplicated_name,
                                 m->scheduling_name, m->payload, m->profile_type};
   for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) key_str(out, strings[i]);
-  int64_t numbers[] = {m->source_line,   m->source_end_line,           m->source_column,
+  int64_t numbers[] = {m->source_line,       m->source_end_line,        m->source_column,
                        m->source_end_column, m->size_of_generated_code, m->size_of_memory_working_set,
-                       m->stack_frame_id, m->preserve_layout};
+                       m->stack_frame_id,    m->preserve_layout};
   key_ints(out, numbers, sizeof numbers / sizeof *numbers);
 }
 
@@ -79,8 +83,8 @@ static void key_window(base_text *out, const ir_window *w) {
   key_int(out, w->n);
   for (uint32_t i = 0; i < w->n; i++) {
     const ir_window_dim *d = &w->v[i];
-    int64_t facts[] = {d->size,           d->stride,          d->padding_low, d->padding_high,
-                       d->window_dilation, d->base_dilation, d->reversal};
+    int64_t facts[] = {d->size,          d->stride,  d->padding_low, d->padding_high, d->window_dilation,
+                       d->base_dilation, d->reversal};
     key_ints(out, facts, 7);
   }
 }
@@ -127,39 +131,82 @@ static void key_domain(base_text *out, const ir_domain *d) {
 
 static void key_value(base_text *out, const ir_attr *a) {
   switch ((ir_attr_kind)a->kind) {
-    case IR_KIND_BOOL: key_int(out, a->v.b); break;
-    case IR_KIND_INT: key_int(out, a->v.i); break;
-    case IR_KIND_FLOAT: key_double(out, a->v.f); break;
+    case IR_KIND_BOOL:
+      key_int(out, a->v.b);
+      break;
+    case IR_KIND_INT:
+      key_int(out, a->v.i);
+      break;
+    case IR_KIND_FLOAT:
+      key_double(out, a->v.f);
+      break;
     case IR_KIND_STRING:
     case IR_KIND_NAME:
-    case IR_KIND_ORIGIN: key_str(out, a->v.str); break;
-    case IR_KIND_NAMES: key_names(out, a->v.names); break;
+    case IR_KIND_ORIGIN:
+      key_str(out, a->v.str);
+      break;
+    case IR_KIND_NAMES:
+      key_names(out, a->v.names);
+      break;
     case IR_KIND_INTS:
-    case IR_KIND_BOOLS: key_ints(out, a->v.ints->v, a->v.ints->n); break;
+    case IR_KIND_BOOLS:
+      key_ints(out, a->v.ints->v, a->v.ints->n);
+      break;
     case IR_KIND_INT_LISTS:
-    case IR_KIND_PAIRS: key_lists(out, a->v.lists); break;
-    case IR_KIND_TYPE: ir_put_type(out, a->v.type, true); break;
-    case IR_KIND_TYPES: key_types(out, a->v.types); break;
-    case IR_KIND_WINDOW: key_window(out, a->v.window); break;
-    case IR_KIND_CONV_DIMS: key_conv(out, a->v.conv); break;
-    case IR_KIND_PADDING: key_ints(out, &a->v.padding->v[0].low, a->v.padding->n * 3); break;
-    case IR_KIND_SLICE: key_ints(out, &a->v.slice->v[0].start, a->v.slice->n * 3); break;
-    case IR_KIND_GROUPS: key_groups(out, a->v.groups); break;
-    case IR_KIND_SHARDING: key_sharding(out, a->v.sharding); break;
-    case IR_KIND_METADATA: key_metadata(out, a->v.metadata); break;
+    case IR_KIND_PAIRS:
+      key_lists(out, a->v.lists);
+      break;
+    case IR_KIND_TYPE:
+      ir_put_type(out, a->v.type, true);
+      break;
+    case IR_KIND_TYPES:
+      key_types(out, a->v.types);
+      break;
+    case IR_KIND_WINDOW:
+      key_window(out, a->v.window);
+      break;
+    case IR_KIND_CONV_DIMS:
+      key_conv(out, a->v.conv);
+      break;
+    case IR_KIND_PADDING:
+      key_ints(out, &a->v.padding->v[0].low, a->v.padding->n * 3);
+      break;
+    case IR_KIND_SLICE:
+      key_ints(out, &a->v.slice->v[0].start, a->v.slice->n * 3);
+      break;
+    case IR_KIND_GROUPS:
+      key_groups(out, a->v.groups);
+      break;
+    case IR_KIND_SHARDING:
+      key_sharding(out, a->v.sharding);
+      break;
+    case IR_KIND_METADATA:
+      key_metadata(out, a->v.metadata);
+      break;
     case IR_KIND_CONFIG:
       key_int(out, a->v.config->raw);
       key_str(out, a->v.config->text);
       break;
     case IR_KIND_DICT:
-    case IR_KIND_STATISTICS: key_dict(out, a->v.dict); break;
-    case IR_KIND_ACCURACY: key_accuracy(out, a->v.accuracy); break;
-    case IR_KIND_ALIASING: key_aliasing(out, a->v.aliasing); break;
-    case IR_KIND_LITERAL: key_literal(out, a->v.literal); break;
-    case IR_KIND_DOMAIN: key_domain(out, a->v.domain); break;
+    case IR_KIND_STATISTICS:
+      key_dict(out, a->v.dict);
+      break;
+    case IR_KIND_ACCURACY:
+      key_accuracy(out, a->v.accuracy);
+      break;
+    case IR_KIND_ALIASING:
+      key_aliasing(out, a->v.aliasing);
+      break;
+    case IR_KIND_LITERAL:
+      key_literal(out, a->v.literal);
+      break;
+    case IR_KIND_DOMAIN:
+      key_domain(out, a->v.domain);
+      break;
     case IR_KIND_NONE:
     case IR_KIND_CALLED:
-    case IR_KIND_OPS: break;
+    case IR_KIND_OPS:
+      break;
   }
 }
 

@@ -1,7 +1,9 @@
 /* Edits that keep use lists, counts and roots right. Every edit clears module->verified. */
 #include "ir.h"
 
-static void touch(const ir_op *op) { op->parent->module->verified = false; }
+static void touch(const ir_op *op) {
+  op->parent->module->verified = false;
+}
 
 static void unlink_use(ir_use *use) {
   if (!use->op) return;
@@ -65,7 +67,8 @@ void ir_operand_remove(ir_op *op, uint32_t slot) {
   touch(op);
 }
 
-/* Parameter arrays grow by doubling, with holes as NULL. A number far beyond the count is the reader's error, not ours. */
+/* Parameter arrays grow by doubling, with holes as NULL. A number far beyond the count is the reader's error, not ours.
+ */
 bool ir_set_parameter(ir_op *op, int64_t number) {
   assert(op->opcode == IR_OP_PARAMETER && number >= 0 && number < UINT32_MAX / 2);
   ir_computation *c = op->parent;

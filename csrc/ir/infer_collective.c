@@ -197,7 +197,8 @@ int ir_infer_all_to_all(ir_module *m, const ir_op *op, const ir_type **out, xlac
     for (uint32_t k = 0; k < t->rank; k++) unbounded = unbounded || t->dims[k] == IR_UNBOUNDED;
     bool same_layout = t->layout == first->layout || !t->layout || !first->layout;
     if (unbounded || !ir_same_bare(t, first) || !same_layout)
-      return base_fail(err, XLAC_E_INFER, "the operands of all-to-all must have one bounded type and layout, but are %s and %s",
+      return base_fail(err, XLAC_E_INFER,
+                       "the operands of all-to-all must have one bounded type and layout, but are %s and %s",
                        IR_SHOW(first), IR_SHOW(t));
   }
   return ir_infer_tuple(m, op, out, err);

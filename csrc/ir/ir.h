@@ -1,8 +1,8 @@
 /* The IR: modules, computations, ops. Plain structs in the module's arena; nothing is freed singly.
  * Thread-compatible: any number of threads may read a module, one may edit it while nobody reads.
  *
- * One IR serves HLO and StableHLO. HLO ops have one result, maybe of tuple type, and call named computations; StableHLO ops
- * have n results and own regions, which are computations with `owner` set that may use values from outside. */
+ * One IR serves HLO and StableHLO. HLO ops have one result, maybe of tuple type, and call named computations; StableHLO
+ * ops have n results and own regions, which are computations with `owner` set that may use values from outside. */
 #ifndef XLAC_IR_IR_H
 #define XLAC_IR_IR_H
 
@@ -32,13 +32,14 @@ struct ir_op {
   uint32_t id; /* dense, unique in the module, < module->n_ids: side tables are flat arrays */
   uint32_t n_operands, operand_cap;
   ir_use *operands;
-  const ir_type *type;          /* of result 0 */
-  const ir_type *const *types;  /* of all results; &type when there is one */
-  const base_istr *name;        /* without '%'; unique in the module after ir_uniquify_names; never NULL */
-  ir_attr *attrs;               /* n_attrs, any order; printers use the order of ops.def */
+  const ir_type *type;         /* of result 0 */
+  const ir_type *const *types; /* of all results; &type when there is one */
+  const base_istr *name;       /* without '%'; unique in the module after ir_uniquify_names; never NULL */
+  ir_attr *attrs;              /* n_attrs, any order; printers use the order of ops.def */
   uint16_t n_attrs, attr_cap;
   uint32_t n_called;
-  ir_computation **called; /* roles by opcode, see ops.def: while is {condition, body}, select-and-scatter {select, scatter} */
+  ir_computation *
+      *called; /* roles by opcode, see ops.def: while is {condition, body}, select-and-scatter {select, scatter} */
   union {
     int64_t number;            /* PARAMETER: its number */
     const ir_literal *literal; /* CONSTANT: its value */
@@ -74,7 +75,8 @@ typedef struct ir_location {
   int64_t line, end_line, column, end_column;
 } ir_location;
 typedef struct ir_frame {
-  uint32_t location, parent; /* 1-based rows (location 0: unknown); parent == own row: none. The text writes row + 1, 1 for none */
+  uint32_t location,
+      parent; /* 1-based rows (location 0: unknown); parent == own row: none. The text writes row + 1, 1 for none */
 } ir_frame;
 /* FileNames, FunctionNames, FileLocations, StackFrames. Row i stands at [i-1]. */
 typedef struct ir_source_tables {
@@ -95,16 +97,16 @@ typedef struct ir_config {
   uint32_t n_aliases;
   ir_alias *aliases; /* input_output_alias, sorted by output index */
   uint32_t n_donors;
-  ir_donor *donors; /* buffer_donor, sorted, no duplicates */
+  ir_donor *donors;                        /* buffer_donor, sorted, no duplicates */
   const ir_ints *alias_passthrough_params; /* or NULL */
   bool has_entry_layout;
   uint32_t n_entry_params;
   const ir_type **entry_params; /* entry_computation_layout */
   const ir_type *entry_result;
   const ir_ints *spmd_to_parameters, *spmd_to_output; /* allow_spmd_sharding_propagation_to_*, 0/1 lists, or NULL */
-  int64_t replica_count, num_partitions; /* 1 where not given */
-  const ir_dict *frontend_attributes;    /* or NULL */
-  const base_istr *origin_recovery_table; /* verbatim, or NULL */
+  int64_t replica_count, num_partitions;              /* 1 where not given */
+  const ir_dict *frontend_attributes;                 /* or NULL */
+  const base_istr *origin_recovery_table;             /* verbatim, or NULL */
 } ir_config;
 
 /* What ir_verify has found a module to be: unknown, what XLA accepts, or what XLA documents. */
@@ -130,7 +132,8 @@ struct ir_module {
 #define IR_FOR_COMPUTATIONS(c, m) for (ir_computation *c = (m)->first; c; c = c->next)
 #define IR_FOR_OPS(op, c) for (ir_op *op = (c)->first; op; op = op->next)
 /* Safe against removal of `op` itself in the body. */
-#define IR_FOR_OPS_SAFE(op, c) for (ir_op *op = (c)->first, *op##_next = NULL; op && (op##_next = op->next, true); op = op##_next)
+#define IR_FOR_OPS_SAFE(op, c) \
+  for (ir_op *op = (c)->first, *op##_next = NULL; op && (op##_next = op->next, true); op = op##_next)
 #define IR_FOR_USES(use, op_) for (ir_use *use = (op_)->uses; use; use = use->next)
 
 /* --- making and editing: module.c, edit.c --- */
@@ -157,7 +160,9 @@ void ir_operand_remove(ir_op *op, uint32_t slot);
 void ir_set_type(ir_op *op, const ir_type *t);
 /* HLO: makes `op` the one result. */
 XLAC_MUST_USE bool ir_set_root(ir_computation *c, ir_op *op);
-static inline ir_op *ir_root(const ir_computation *c) { return c->n_results ? c->results[0].op : NULL; }
+static inline ir_op *ir_root(const ir_computation *c) {
+  return c->n_results ? c->results[0].op : NULL;
+}
 static inline ir_op *ir_operand(const ir_op *op, uint32_t i) {
   assert(i < op->n_operands);
   return op->operands[i].op;
@@ -172,16 +177,17 @@ static inline uint32_t ir_use_count(const ir_op *op) {
   for (const ir_use *u = op->uses; u; u = u->next) n++;
   return n;
 }
-/* Every use of `from` (operands, control edges and computation results too) becomes a use of `to`'s result of same index. */
+/* Every use of `from` (operands, control edges and computation results too) becomes a use of `to`'s result of same
+ * index. */
 XLAC_MUST_USE bool ir_replace_uses(ir_op *from, ir_op *to);
 /* Unlinks an op that has no uses and is no result. Its struct stays readable until the module goes. */
 void ir_op_remove(ir_op *op);
 void ir_computation_remove(ir_computation *c); /* and its ops; nobody may call it */
 /* Moves op before `before` (NULL: to the end) of the same computation. */
 void ir_op_move(ir_op *op, ir_op *before);
-/* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands, control predecessors and
- * called computations are looked up in `map` (pointer to pointer), and kept where absent (same module only). In its own module
- * the copy gets a fresh name, else it keeps its name. NULL when out of memory. */
+/* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands, control predecessors
+ * and called computations are looked up in `map` (pointer to pointer), and kept where absent (same module only). In its
+ * own module the copy gets a fresh name, else it keeps its name. NULL when out of memory. */
 
 ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map);
 const base_istr *ir_intern(ir_module *m, const char *s, size_t n);
@@ -206,17 +212,18 @@ ir_op *ir_async_start_of(const ir_op *op);
 ir_computation *ir_async_wrapped(const ir_op *op);
 
 /* --- inference and verification --- */
-/* The type that follows from op's opcode, operands, attributes and called computations; needs no op->type. For ops whose type
- * does not follow (reshape, constant, custom-call, ...) the error is CANNOT_INFER. infer.c; one function per INFER() in ops.def. */
+/* The type that follows from op's opcode, operands, attributes and called computations; needs no op->type. For ops
+ * whose type does not follow (reshape, constant, custom-call, ...) the error is CANNOT_INFER. infer.c; one function per
+ * INFER() in ops.def. */
 XLAC_MUST_USE int ir_infer(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err);
 struct ir_verify_options {
   bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation (docs/xla-differences.md) */
-  /* Accept any float type for another where XLA does while its passes move precisions about. Such a module can't be run: the
-   * interpreter counts on operands and results having the types that inference gives. */
+  /* Accept any float type for another where XLA does while its passes move precisions about. Such a module can't be
+   * run: the interpreter counts on operands and results having the types that inference gives. */
   bool mixed_floats;
 };
-/* Every rule. On failure err has line, column and op of the first broken rule in text order; verify.c. Non-const: inference
- * interns types, success sets m->verified. */
+/* Every rule. On failure err has line, column and op of the first broken rule in text order; verify.c. Non-const:
+ * inference interns types, success sets m->verified. */
 XLAC_MUST_USE int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err);
 
 #endif

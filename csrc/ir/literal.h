@@ -4,12 +4,14 @@
 
 #include "attr.h"
 
-/* A tensor's elements row-major in logical order whatever the layout, base_dtype_bytes each, aligned to 16; or a tuple. */
+/* A tensor's elements row-major in logical order whatever the layout, base_dtype_bytes each, aligned to 16; or a tuple.
+ */
 struct ir_literal {
   const ir_type *type;
-  void *data; /* NULL for tuples, elided ones, and where count is 0 */
+  void *data;                        /* NULL for tuples, elided ones, and where count is 0 */
   const ir_literal *const *elements; /* type->n_elements of them, tuples only */
-  bool elided; /* written as {...}: the values are not known. XLA invents some; xlac keeps it elided, and running it is an error */
+  bool elided; /* written as {...}: the values are not known. XLA invents some; xlac keeps it elided, and running it is
+                  an error */
 };
 
 /* data is for the caller to fill (not zeroed). NULL when out of memory. */

@@ -30,7 +30,9 @@ void ir_module_destroy(ir_module *m) {
   base_free(m->alloc, m);
 }
 
-const base_istr *ir_intern(ir_module *m, const char *s, size_t n) { return base_intern(&m->strings, s, n); }
+const base_istr *ir_intern(ir_module *m, const char *s, size_t n) {
+  return base_intern(&m->strings, s, n);
+}
 
 /* Interned strings include every name ever used, so a string that is not interned is a name nobody has. */
 static const base_istr *numbered_name(ir_module *m, const base_istr *stem) {
@@ -100,7 +102,8 @@ ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, cons
   assert(opcode > IR_OP_INVALID && opcode < IR_OP_COUNT && n_results <= UINT16_MAX);
   ir_module *m = c->module;
   /* One block: the op, its operand slots, its called computations. */
-  size_t operand_bytes = (size_t)n_operands * sizeof(ir_use), called_bytes = (size_t)n_called * sizeof(ir_computation *);
+  size_t operand_bytes = (size_t)n_operands * sizeof(ir_use),
+         called_bytes = (size_t)n_called * sizeof(ir_computation *);
   ir_op *op = base_arena_zalloc(&m->arena, sizeof *op + operand_bytes + called_bytes);
   if (!op) return NULL;
   op->operands = (ir_use *)(op + 1);

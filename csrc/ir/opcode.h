@@ -24,10 +24,10 @@ typedef enum ir_trait {
   IR_ASYNC_START = 1 << 4, /* generic or first-class */
   IR_ASYNC_UPDATE = 1 << 5,
   IR_ASYNC_DONE = 1 << 6,
-  IR_DATA_MOVEMENT = 1 << 7, /* result elements are operand elements, unchanged */
+  IR_DATA_MOVEMENT = 1 << 7,    /* result elements are operand elements, unchanged */
   IR_NONDETERMINISTIC = 1 << 8, /* never merged or folded: rng and such */
-  IR_HAS_ACCURACY = 1 << 9, /* may carry result_accuracy */
-  IR_NEWER = 1 << 10 /* not in jaxlib 0.10.2 */
+  IR_HAS_ACCURACY = 1 << 9,     /* may carry result_accuracy */
+  IR_NEWER = 1 << 10            /* not in jaxlib 0.10.2 */
 } ir_trait;
 
 /* Which element types operand 0 may have: sets of base_dtype_kind. */
@@ -72,14 +72,21 @@ typedef struct ir_op_info {
 } ir_op_info;
 
 extern const ir_op_info ir_op_table[IR_OP_COUNT];
-static inline const ir_op_info *ir_opcode_info(unsigned opcode) { return &ir_op_table[opcode]; }
-static inline bool ir_opcode_has(unsigned opcode, ir_trait trait) { return (ir_op_table[opcode].traits & trait) != 0; }
-static inline const char *ir_opcode_text(unsigned opcode) { return ir_op_table[opcode].text; }
+static inline const ir_op_info *ir_opcode_info(unsigned opcode) {
+  return &ir_op_table[opcode];
+}
+static inline bool ir_opcode_has(unsigned opcode, ir_trait trait) {
+  return (ir_op_table[opcode].traits & trait) != 0;
+}
+static inline const char *ir_opcode_text(unsigned opcode) {
+  return ir_op_table[opcode].text;
+}
 /* The opcode of this name ("async-start", not the sugar), or IR_OP_INVALID. */
 ir_opcode ir_opcode_from_text(const char *s, size_t n);
 /* Whether the attribute is one of the opcode's own; *flags then set (may be NULL). */
 bool ir_opcode_takes(unsigned opcode, ir_attr_key key, uint16_t *flags);
-/* The words that a NAME or NAMES attribute of the opcode may hold, NULL at the end; NULL where any will do. attr_words.c. */
+/* The words that a NAME or NAMES attribute of the opcode may hold, NULL at the end; NULL where any will do.
+ * attr_words.c. */
 const char *const *ir_attr_words(unsigned opcode, ir_attr_key key);
 
 #endif

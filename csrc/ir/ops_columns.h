@@ -1,5 +1,5 @@
-/* No include guard: sets every column of ops.def to nothing. A consumer includes this, then redefines the columns it reads
- * (each must expand to a designated initialiser with its own trailing comma), then OP, then includes ops.def. */
+/* No include guard: sets every column of ops.def to nothing. A consumer includes this, then redefines the columns it
+ * reads (each must expand to a designated initialiser with its own trailing comma), then OP, then includes ops.def. */
 #undef TRAITS
 #undef TYPES
 #undef ATTRS

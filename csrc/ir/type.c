@@ -252,7 +252,8 @@ static int count_elements(base_dtype dtype, uint32_t rank, const int64_t *dims, 
       unbounded = true;
       continue;
     }
-    if (dims[i] < 0) return base_fail(err, XLAC_E_BAD_SHAPE_TEXT, "dimension %u of a shape is negative (%lld)", i, (long long)dims[i]);
+    if (dims[i] < 0)
+      return base_fail(err, XLAC_E_BAD_SHAPE_TEXT, "dimension %u of a shape is negative (%lld)", i, (long long)dims[i]);
     zero = zero || dims[i] == 0;
     overflow = overflow || !base_mul_i64(n, dims[i] ? dims[i] : 1, &n);
   }
@@ -293,7 +294,9 @@ const ir_type *ir_tensor_default(ir_module *m, base_dtype dtype, uint32_t rank, 
   return ir_tensor(m, dtype, rank, dims, NULL, layout, err);
 }
 
-const ir_type *ir_scalar(ir_module *m, base_dtype dtype) { return ir_tensor_default(m, dtype, 0, NULL, NULL); }
+const ir_type *ir_scalar(ir_module *m, base_dtype dtype) {
+  return ir_tensor_default(m, dtype, 0, NULL, NULL);
+}
 
 const ir_type *ir_tuple(ir_module *m, uint32_t n, const ir_type *const *elements) {
   ir_type key = {.kind = IR_TYPE_TUPLE, .n_elements = n, .elements = elements};

@@ -42,30 +42,31 @@ typedef struct ir_split {
 /* Per-dimension storage form, the D(...) part: 'D' dense, 'C' compressed, 'S' singleton, 'H' loose compressed. */
 typedef struct ir_dim_level {
   char form;
-  bool unique; /* no '+' suffix */
+  bool unique;  /* no '+' suffix */
   bool ordered; /* no '~' suffix */
 } ir_dim_level;
 
-/* A layout, XLA's {minor_to_major:suffixes}. minor_to_major is kept as written, the verifier checks that it permutes. */
+/* A layout, XLA's {minor_to_major:suffixes}. minor_to_major is kept as written, the verifier checks that it permutes.
+ */
 typedef struct ir_layout {
   uint32_t rank;
   const int64_t *minor_to_major;
   const ir_dim_level *levels; /* rank of them, or NULL: all dense */
   uint32_t n_tiles;
   const ir_tile *tiles;
-  int64_t tail_padding; /* L(n), elements; 1 is none */
+  int64_t tail_padding;                /* L(n), elements; 1 is none */
   base_dtype index_type, pointer_type; /* #(..), *(..), or invalid */
-  int64_t element_bits; /* E(n), 0 is none */
-  int64_t memory_space; /* S(n), 0 is the default space */
+  int64_t element_bits;                /* E(n), 0 is none */
+  int64_t memory_space;                /* S(n), 0 is the default space */
   uint32_t n_splits;
   const ir_split *splits;
-  const ir_type *physical; /* P(...), or NULL */
+  const ir_type *physical;       /* P(...), or NULL */
   int64_t metadata_prefix_bytes; /* M(n), 0 is none */
 } ir_layout;
 
 struct ir_type {
-  uint8_t kind;  /* ir_type_kind */
-  uint8_t dtype; /* base_dtype, tensors only */
+  uint8_t kind;     /* ir_type_kind */
+  uint8_t dtype;    /* base_dtype, tensors only */
   bool has_dynamic; /* some dimension is dynamic, here or in an element */
   uint32_t hash;
   uint32_t rank;           /* tensors */
@@ -81,8 +82,9 @@ struct ir_type {
   const ir_type *bare;  /* this type with no layouts at any depth; itself when it has none */
 };
 
-/* Makers intern. NULL when out of memory or, for tensors, when the element count or its byte size overflows 63 bits, rank is
- * over IR_MAX_RANK, or a dimension is negative; the error (err may be NULL) says which. `dynamic` may be NULL. */
+/* Makers intern. NULL when out of memory or, for tensors, when the element count or its byte size overflows 63 bits,
+ * rank is over IR_MAX_RANK, or a dimension is negative; the error (err may be NULL) says which. `dynamic` may be NULL.
+ */
 const ir_type *ir_tensor(ir_module *m, base_dtype dtype, uint32_t rank, const int64_t *dims, const bool *dynamic,
                          const ir_layout *layout, xlac_error *err);
 /* The same with the default layout. */
@@ -100,11 +102,21 @@ const ir_type *ir_type_import(ir_module *m, const ir_type *t);
 const ir_type *ir_type_with_layout(ir_module *m, const ir_type *t, const ir_layout *layout);
 const ir_type *ir_type_with_dtype(ir_module *m, const ir_type *t, base_dtype dtype);
 
-static inline bool ir_is_tensor(const ir_type *t) { return t->kind == IR_TYPE_TENSOR; }
-static inline bool ir_is_scalar(const ir_type *t) { return t->kind == IR_TYPE_TENSOR && t->rank == 0; }
-static inline bool ir_is_tuple(const ir_type *t) { return t->kind == IR_TYPE_TUPLE; }
-static inline bool ir_is_token(const ir_type *t) { return t->kind == IR_TYPE_TOKEN; }
-static inline bool ir_dim_is_dynamic(const ir_type *t, uint32_t d) { return t->dynamic && t->dynamic[d]; }
+static inline bool ir_is_tensor(const ir_type *t) {
+  return t->kind == IR_TYPE_TENSOR;
+}
+static inline bool ir_is_scalar(const ir_type *t) {
+  return t->kind == IR_TYPE_TENSOR && t->rank == 0;
+}
+static inline bool ir_is_tuple(const ir_type *t) {
+  return t->kind == IR_TYPE_TUPLE;
+}
+static inline bool ir_is_token(const ir_type *t) {
+  return t->kind == IR_TYPE_TOKEN;
+}
+static inline bool ir_dim_is_dynamic(const ir_type *t, uint32_t d) {
+  return t->dynamic && t->dynamic[d];
+}
 /* Equal but for layouts. Works across modules. */
 bool ir_same_bare(const ir_type *a, const ir_type *b);
 /* Equal but for layouts and dynamic flags (XLA's Compatible); an unbounded dimension fits any. Works across modules. */
@@ -114,7 +126,8 @@ bool ir_compatible_ignoring_dtype(const ir_type *a, const ir_type *b);
 bool ir_compatible_ignoring_float(const ir_type *a, const ir_type *b);
 /* Bytes of the logical value: count * bytes per element in host memory; the sum for tuples; 0 for the rest. */
 int64_t ir_type_bytes(const ir_type *t);
-/* Bytes as XLA counts them (ShapeUtil::ByteSizeOf): 4-bit types packed only when the layout says E(4). 8 per tuple entry. */
+/* Bytes as XLA counts them (ShapeUtil::ByteSizeOf): 4-bit types packed only when the layout says E(4). 8 per tuple
+ * entry. */
 int64_t ir_type_xla_bytes(const ir_type *t);
 /* The type at a tuple index path, or NULL. */
 const ir_type *ir_type_at(const ir_type *t, const int64_t *path, size_t n);

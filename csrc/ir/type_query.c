@@ -30,8 +30,12 @@ static bool match_type(const ir_type *a, const ir_type *b, int flags) {
   return true;
 }
 
-bool ir_same_bare(const ir_type *a, const ir_type *b) { return a->bare == b->bare || match_type(a, b, 0); }
-bool ir_compatible(const ir_type *a, const ir_type *b) { return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC); }
+bool ir_same_bare(const ir_type *a, const ir_type *b) {
+  return a->bare == b->bare || match_type(a, b, 0);
+}
+bool ir_compatible(const ir_type *a, const ir_type *b) {
+  return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC);
+}
 bool ir_compatible_ignoring_dtype(const ir_type *a, const ir_type *b) {
   return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC | IGNORE_DTYPE);
 }
@@ -127,14 +131,20 @@ void ir_put_type(base_text *out, const ir_type *t, bool layouts) {
       put_dims(out, t);
       if (layouts && t->layout && t->rank) put_short_layout(out, t->layout);
       break;
-    case IR_TYPE_TOKEN: BASE_PUT(out, "token[]"); break;
-    case IR_TYPE_OPAQUE: BASE_PUT(out, "opaque[]"); break;
+    case IR_TYPE_TOKEN:
+      BASE_PUT(out, "token[]");
+      break;
+    case IR_TYPE_OPAQUE:
+      BASE_PUT(out, "opaque[]");
+      break;
     case IR_TYPE_BUFFER:
       BASE_PUT(out, "b(");
       ir_put_type(out, t->inner, layouts);
       base_putc(out, ')');
       break;
-    default: put_elements(out, t, layouts); break;
+    default:
+      put_elements(out, t, layouts);
+      break;
   }
 }
 

@@ -60,10 +60,30 @@ static int check_scale(const ir_op *op, uint32_t at, const char *contracting, xl
   return 0;
 }
 
+/* XLA's verifier takes any types, but nothing says what a fraction of an integer is. */
+static int check_scaled_floats(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  assert(op->n_operands == 4);
+  for (uint32_t i = 0; i < 4 && !options->xla_compat; i++) {
+    if (base_dtype_is_float(ir_operand_type(op, i)->dtype)) continue;
+    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "has %s as operand %u; expected floats and float scales",
+                          IR_SHOW(ir_operand_type(op, i)), i);
+  }
+  return 0;
+}
+
 IR_VERIFY(scaled_dot) {
   TRY(check_contraction(op, options, err));
   TRY(check_scale(op, 0, "lhs_contracting_dims", err));
   TRY(check_scale(op, 1, "rhs_contracting_dims", err));
+  TRY(check_scaled_floats(op, options, err));
   if (!ir_is_scalar(ir_operand_type(op, 2)) || !ir_is_scalar(ir_operand_type(op, 3))) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "has two scalar scales; at least one must be a tensor");
+}
+
+/* XLA's verifier lets complex elements pass, which have no order. */
+IR_VERIFY(topk) {
+  const ir_type *t = ir_operand_type(op, 0);
+  if (options->xla_compat || !base_dtype_is_complex(t->dtype)) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes the largest of %s, but complex numbers have no order",
+                        IR_SHOW(t));
 }

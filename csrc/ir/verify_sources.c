@@ -58,7 +58,7 @@ IR_VERIFY(rng) {
                         ir_get_str(op, IR_ATTR_DISTRIBUTION));
 }
 
-/* XLA's verifier also lets a lone array pass, which no pass of XLA can expand. */
+/* XLA's verifier also lets a lone array and random preds pass, which no pass of XLA can expand. */
 IR_VERIFY(rng_bit_generator) {
   const ir_type *t = op->type, *state = ir_operand_type(op, 0);
   if (!ir_is_tuple(t) && options->xla_compat) return 0;
@@ -69,8 +69,13 @@ IR_VERIFY(rng_bit_generator) {
     return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives %s as new state of the state %s; they must be the same",
                           IR_SHOW(t->elements[0]), IR_SHOW(state));
   if (options->xla_compat) return 0;
-  if (ir_is_tensor(state) && state->rank == 1 && base_dtype_is_unsigned(state->dtype)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes a state like u64[2], but got %s", IR_SHOW(state));
+  base_dtype bits = t->elements[1]->dtype;
+  if (bits == XLAC_PRED || base_dtype_is_complex(bits))
+    return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives %s; expected random bits of an integer or float type",
+                          IR_SHOW(t->elements[1]));
+  if (ir_is_tensor(state) && state->rank == 1 && state->dtype == XLAC_U64 && state->count >= 2) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "takes a state of u64[2] or u64[3], but got %s",
+                        IR_SHOW(state));
 }
 
 IR_VERIFY(rng_get_and_update_state) {

@@ -59,7 +59,7 @@ static ir_op *inline_op(inline_run *r, const ir_op *op, ir_op *call) {
   return copy;
 }
 
-/* What the call waited for, ops without operands of their own wait for now; others follow those. */
+/* What the call waited for, ops without operands of their own come to wait for; others follow those. */
 static bool inline_starts(const ir_op *call, const ir_op *op, ir_op *copy) {
   if (call->n_control_preds == 0 || op->n_control_preds) return true;
   for (uint32_t i = 0; i < op->n_operands; i++)

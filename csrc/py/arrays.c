@@ -1,5 +1,5 @@
-/* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are lent, others
- * copied by NumPy. Out: arrays own the value's memory through a capsule.
+/* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are lent,
+ * others copied by NumPy. Out: arrays own the value's memory through a capsule.
  *
  * NumPy's headers want a global pointer to its function table; here it comes from the module's state, under the name
  * `numpy`, so that every interpreter has its own. */
@@ -28,7 +28,8 @@ static void **load_numpy(void) {
     return PyErr_Format(PyExc_ImportError, "xlac does not know this NumPy's C API (%x)", PyArray_GetNDArrayCVersion()),
            NULL;
   if (numpy && NPY_ABI_VERSION < 0x02000000 && PyArray_GetNDArrayCVersion() >= 0x02000000)
-    return PyErr_SetString(PyExc_ImportError, "xlac was built with NumPy 1 and can't use NumPy 2: install it again"), NULL;
+    return PyErr_SetString(PyExc_ImportError, "xlac was built with NumPy 1 and can't use NumPy 2: install it again"),
+           NULL;
   return numpy;
 }
 
@@ -93,23 +94,40 @@ static uint32_t integer_dtype(bool is_signed, size_t bytes) {
 /* 0 for types xlac has not. */
 static uint32_t dtype_of(PyArray_Descr *descr) {
   switch (descr->type_num) {
-    case NPY_BOOL: return xlac_dtype_from_text("pred");
-    case NPY_BYTE: return integer_dtype(true, 1);
-    case NPY_UBYTE: return integer_dtype(false, 1);
-    case NPY_SHORT: return integer_dtype(true, sizeof(short));
-    case NPY_USHORT: return integer_dtype(false, sizeof(short));
-    case NPY_INT: return integer_dtype(true, sizeof(int));
-    case NPY_UINT: return integer_dtype(false, sizeof(int));
-    case NPY_LONG: return integer_dtype(true, sizeof(long));
-    case NPY_ULONG: return integer_dtype(false, sizeof(long));
-    case NPY_LONGLONG: return integer_dtype(true, sizeof(long long));
-    case NPY_ULONGLONG: return integer_dtype(false, sizeof(long long));
-    case NPY_HALF: return xlac_dtype_from_text("f16");
-    case NPY_FLOAT: return xlac_dtype_from_text("f32");
-    case NPY_DOUBLE: return xlac_dtype_from_text("f64");
-    case NPY_CFLOAT: return xlac_dtype_from_text("c64");
-    case NPY_CDOUBLE: return xlac_dtype_from_text("c128");
-    default: return dtype_by_name(descr);
+    case NPY_BOOL:
+      return xlac_dtype_from_text("pred");
+    case NPY_BYTE:
+      return integer_dtype(true, 1);
+    case NPY_UBYTE:
+      return integer_dtype(false, 1);
+    case NPY_SHORT:
+      return integer_dtype(true, sizeof(short));
+    case NPY_USHORT:
+      return integer_dtype(false, sizeof(short));
+    case NPY_INT:
+      return integer_dtype(true, sizeof(int));
+    case NPY_UINT:
+      return integer_dtype(false, sizeof(int));
+    case NPY_LONG:
+      return integer_dtype(true, sizeof(long));
+    case NPY_ULONG:
+      return integer_dtype(false, sizeof(long));
+    case NPY_LONGLONG:
+      return integer_dtype(true, sizeof(long long));
+    case NPY_ULONGLONG:
+      return integer_dtype(false, sizeof(long long));
+    case NPY_HALF:
+      return xlac_dtype_from_text("f16");
+    case NPY_FLOAT:
+      return xlac_dtype_from_text("f32");
+    case NPY_DOUBLE:
+      return xlac_dtype_from_text("f64");
+    case NPY_CFLOAT:
+      return xlac_dtype_from_text("c64");
+    case NPY_CDOUBLE:
+      return xlac_dtype_from_text("c128");
+    default:
+      return dtype_by_name(descr);
   }
 }
 
@@ -117,9 +135,9 @@ static int builtin_type_num(const char *text) {
   static const struct {
     const char *text;
     int type_num;
-  } table[] = {{"pred", NPY_BOOL}, {"s8", NPY_INT8},      {"s16", NPY_INT16},     {"s32", NPY_INT32},  {"s64", NPY_INT64},
-               {"u8", NPY_UINT8},  {"u16", NPY_UINT16},   {"u32", NPY_UINT32},    {"u64", NPY_UINT64}, {"f16", NPY_HALF},
-               {"f32", NPY_FLOAT}, {"f64", NPY_DOUBLE},   {"c64", NPY_CFLOAT},    {"c128", NPY_CDOUBLE}};
+  } table[] = {{"pred", NPY_BOOL}, {"s8", NPY_INT8},    {"s16", NPY_INT16},  {"s32", NPY_INT32},   {"s64", NPY_INT64},
+               {"u8", NPY_UINT8},  {"u16", NPY_UINT16}, {"u32", NPY_UINT32}, {"u64", NPY_UINT64},  {"f16", NPY_HALF},
+               {"f32", NPY_FLOAT}, {"f64", NPY_DOUBLE}, {"c64", NPY_CFLOAT}, {"c128", NPY_CDOUBLE}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (strcmp(table[i].text, text) == 0) return table[i].type_num;
   return -1;
@@ -131,7 +149,8 @@ static PyObject *ml_dtypes_descr(py_state *st, void **numpy, const char *text) {
   PyObject *module = PyImport_ImportModule("ml_dtypes");
   PyObject *scalar_type = module ? PyObject_GetAttrString(module, name) : NULL;
   Py_XDECREF(module);
-  if (scalar_type == NULL && module && strstr(name, "int")) { /* an older ml_dtypes: bytes stand in for narrower integers */
+  if (scalar_type == NULL && module &&
+      strstr(name, "int")) { /* an older ml_dtypes: bytes stand in for narrower integers */
     PyErr_Clear();
     return (PyObject *)PyArray_DescrFromType(*name == 'u' ? NPY_UINT8 : NPY_INT8);
   }
@@ -159,15 +178,17 @@ PyObject *py_descr(py_state *st, uint32_t dtype) {
   if (descr) return Py_NewRef(descr);
   descr = ml_dtypes_descr(st, numpy, text);
   PyObject *none_yet = NULL;
-  if (descr && __atomic_compare_exchange_n(&st->descrs[dtype], &none_yet, descr, false, __ATOMIC_ACQ_REL,
-                                           __ATOMIC_ACQUIRE))
+  if (descr &&
+      __atomic_compare_exchange_n(&st->descrs[dtype], &none_yet, descr, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     Py_INCREF(descr);
   return descr;
 }
 
 /* --- out --- */
 
-static void release_capsule(PyObject *capsule) { xlac_value_release(PyCapsule_GetPointer(capsule, "xlac_value")); }
+static void release_capsule(PyObject *capsule) {
+  xlac_value_release(PyCapsule_GetPointer(capsule, "xlac_value"));
+}
 
 static PyObject *array_from_value(py_state *st, xlac_value *v, const xlac_value_info *info) {
   npy_intp dims[NPY_MAXDIMS];
@@ -201,8 +222,10 @@ static PyObject *object_from_value(py_state *st, xlac_value *v) {
   PyObject *tuple = PyTuple_New(info.n_elements);
   for (uint32_t i = 0; tuple && i < info.n_elements; i++) {
     PyObject *element = object_from_value(st, xlac_value_element(v, i));
-    if (element == NULL) Py_CLEAR(tuple);
-    else PyTuple_SET_ITEM(tuple, i, element);
+    if (element == NULL)
+      Py_CLEAR(tuple);
+    else
+      PyTuple_SET_ITEM(tuple, i, element);
   }
   return tuple;
 }
@@ -221,8 +244,10 @@ static PyObject *as_array(PyObject *object, PyObject *descr) {
                 !PyObject_CheckBuffer(object);
   PyObject *module = PyImport_ImportModule("numpy");
   PyObject *array = NULL;
-  if (module && dlpack) array = PyObject_CallMethod(module, "from_dlpack", "O", object);
-  else if (module) array = PyObject_CallMethod(module, "asarray", descr ? "OO" : "O", object, descr);
+  if (module && dlpack)
+    array = PyObject_CallMethod(module, "from_dlpack", "(O)", object);
+  else if (module)
+    array = PyObject_CallMethod(module, "asarray", descr ? "(OO)" : "(O)", object, descr);
   Py_XDECREF(module);
   return array;
 }
@@ -258,14 +283,27 @@ static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t
   return as_array(object, NULL);
 }
 
+/* The exception that is set, which no longer is. */
+static PyObject *take_exception(void) {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyErr_GetRaisedException();
+#else
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+#endif
+}
+
 /* Says for which argument NumPy refused an object; what xlac itself raised, and what is not about the object, stays. */
 static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
   if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
       !PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_BufferError))
     return;
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyObject *cause = value ? PyObject_Str(value) : NULL;
+  PyObject *exception = take_exception();
+  PyObject *cause = exception ? PyObject_Str(exception) : NULL;
   const char *text = cause ? PyUnicode_AsUTF8(cause) : NULL;
   PyErr_Clear();
   xlac_error err = {.code = 501};
@@ -273,9 +311,7 @@ static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
                 dtype ? xlac_dtype_text(dtype) : "", text ? text : "NumPy gave no reason");
   py_raise(st, &err, PY_ANY);
   Py_XDECREF(cause);
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
+  Py_XDECREF(exception);
 }
 
 /* The same array if xlac can read it where it is, else a copy. Steals. */
@@ -380,7 +416,8 @@ static int none_to_token(py_state *st, xlac_value **out) {
   return -1;
 }
 
-int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep, xlac_value **out) {
+int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep,
+                xlac_value **out) {
   xlac_type_info info;
   xlac_type_get(t, &info);
   if (info.kind == XLAC_TYPE_TENSOR) return array_to_value(st, object, info.dtype, what, keep, out);

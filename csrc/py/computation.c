@@ -19,8 +19,12 @@ static void computation_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-static xlac_module *module_of(PyObject *self) { return ((py_computation *)self)->module->m; }
-static xlac_computation *part(PyObject *self) { return ((py_computation *)self)->c; }
+static xlac_module *module_of(PyObject *self) {
+  return ((py_computation *)self)->module->m;
+}
+static xlac_computation *part(PyObject *self) {
+  return ((py_computation *)self)->c;
+}
 static PyObject *wrap(PyObject *self, xlac_op *op) {
   return py_wrap_op(py_state_of(self), ((py_computation *)self)->module, op);
 }
@@ -209,8 +213,8 @@ static PyObject *create_from(PyObject *self, xlac_op_spec *spec, PyObject *opera
 static PyObject *computation_create(PyObject *self, PyObject *args) {
   PyObject *operands, *attrs;
   xlac_op_spec spec = {.opcode = NULL};
-  if (!PyArg_ParseTuple(args, "sO!O!zz:_create", &spec.opcode, &PyList_Type, &operands, &PyList_Type, &attrs, &spec.type,
-                        &spec.name))
+  if (!PyArg_ParseTuple(args, "sO!O!zz:_create", &spec.opcode, &PyList_Type, &operands, &PyList_Type, &attrs,
+                        &spec.type, &spec.name))
     return NULL;
   spec.n_operands = (uint32_t)PyList_GET_SIZE(operands);
   spec.n_attrs = (uint32_t)PyList_GET_SIZE(attrs);
@@ -268,8 +272,12 @@ static PyObject *computation_compare(PyObject *self, PyObject *other, int op) {
   return PyBool_FromLong((part(self) == part(other)) == (op == Py_EQ));
 }
 
-static Py_hash_t pointer_hash(const void *p) { return (Py_hash_t)((uintptr_t)p >> 4); }
-static Py_hash_t computation_hash(PyObject *self) { return pointer_hash(part(self)); }
+static Py_hash_t pointer_hash(const void *p) {
+  return (Py_hash_t)((uintptr_t)p >> 4);
+}
+static Py_hash_t computation_hash(PyObject *self) {
+  return pointer_hash(part(self));
+}
 
 static PyMethodDef computation_methods[] = {
     {"to_text", PY_KEYWORDS(computation_to_text), "The computation as text; options as Module.to_text"},

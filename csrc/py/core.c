@@ -7,12 +7,15 @@ static PyObject *core_version(PyObject *core, PyObject *unused) {
 }
 
 static PyMethodDef core_functions[] = {
-    {"parse", PY_KEYWORDS(py_parse), "parse(text, format='hlo', allow_unregistered=False, documented_forms=False, max_depth=0) -> Module"},
+    {"parse", PY_KEYWORDS(py_parse),
+     "parse(text, format='hlo', allow_unregistered=False, documented_forms=False, max_depth=0) -> Module"},
     {"new_module", py_new_module, METH_O, "new_module(name) -> Module: an empty one, to build in"},
     {"interpret", PY_KEYWORDS(py_interpret),
      "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None) -> array or tuple"},
-    {"run_pipeline", PY_KEYWORDS(py_run_pipeline), "run_pipeline(module, pipeline, after=None, verify_each=False) -> Module"},
+    {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
+     "run_pipeline(module, pipeline, after=None, verify_each=False) -> Module"},
     {"pass_table", py_pass_table, METH_NOARGS, "The passes: {name: {'doc': ..., 'options': {name: doc}}}"},
+    {"register_custom_call", py_register_custom_call, METH_VARARGS, "register_custom_call(target, function or None)"},
     {"opcode_table", py_opcode_table, METH_NOARGS, "The rows of the op table, as dicts"},
     {"dtype_table", py_dtype_table, METH_NOARGS, "The element types, as dicts"},
     {"error_table", py_error_table, METH_NOARGS, "The error codes: {number: (name, title)}"},
@@ -30,7 +33,8 @@ static int add_type(PyObject *core, PyType_Spec *spec, PyTypeObject **slot) {
 static int core_exec(PyObject *core) {
   py_state *st = PyModule_GetState(core);
   st->errors = PyImport_ImportModule("xlac.errors");
-  if (st->errors == NULL) return -1;
+  st->custom_calls = PyDict_New();
+  if (st->errors == NULL || st->custom_calls == NULL) return -1;
   if (add_type(core, &py_module_spec, &st->module_type) < 0) return -1;
   if (add_type(core, &py_computation_spec, &st->computation_type) < 0) return -1;
   return add_type(core, &py_instruction_spec, &st->instruction_type);
@@ -42,6 +46,7 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->computation_type);
   Py_VISIT(st->instruction_type);
   Py_VISIT(st->errors);
+  Py_VISIT(st->custom_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_VISIT(st->descrs[i]);
   return 0;
 }
@@ -52,11 +57,14 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->computation_type);
   Py_CLEAR(st->instruction_type);
   Py_CLEAR(st->errors);
+  Py_CLEAR(st->custom_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_CLEAR(st->descrs[i]);
   return 0;
 }
 
-static void core_free(void *core) { core_clear(core); }
+static void core_free(void *core) {
+  core_clear(core);
+}
 
 static PyModuleDef_Slot core_slots[] = {
     {Py_mod_exec, (void *)core_exec},
@@ -82,4 +90,6 @@ struct PyModuleDef py_core_def = {
 };
 
 PyMODINIT_FUNC PyInit__core(void);
-PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&py_core_def); }
+PyMODINIT_FUNC PyInit__core(void) {
+  return PyModuleDef_Init(&py_core_def);
+}

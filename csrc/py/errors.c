@@ -15,7 +15,9 @@ static const char *class_name(int32_t code, py_stage stage) {
   return "Error";
 }
 
-static PyObject *decode(const char *s) { return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "replace"); }
+static PyObject *decode(const char *s) {
+  return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "replace");
+}
 
 PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
   if (err->code == PY_INTERRUPTED && PyErr_Occurred()) return NULL; /* the signal handler's exception says it */
@@ -23,8 +25,8 @@ PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
   PyObject *message = decode(err->message), *op = decode(err->op), *hint = decode(err->hint);
   PyObject *exception = NULL;
   if (cls && message && op && hint)
-    exception = PyObject_CallFunction(cls, "OiIIOO", message, (int)err->code, (unsigned)err->line, (unsigned)err->col, op,
-                                      hint);
+    exception = PyObject_CallFunction(cls, "OiIIOO", message, (int)err->code, (unsigned)err->line, (unsigned)err->col,
+                                      op, hint);
   if (exception) PyErr_SetObject(cls, exception);
   Py_XDECREF(exception);
   Py_XDECREF(cls);

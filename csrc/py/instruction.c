@@ -19,8 +19,12 @@ static void instruction_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-static xlac_module *owner(PyObject *self) { return ((py_instruction *)self)->module->m; }
-static xlac_op *inner(PyObject *self) { return ((py_instruction *)self)->op; }
+static xlac_module *owner(PyObject *self) {
+  return ((py_instruction *)self)->module->m;
+}
+static xlac_op *inner(PyObject *self) {
+  return ((py_instruction *)self)->op;
+}
 static PyObject *wrap_neighbour(PyObject *self, xlac_op *op) {
   return py_wrap_op(py_state_of(self), ((py_instruction *)self)->module, op);
 }
@@ -75,16 +79,27 @@ static int instruction_rename(PyObject *self, PyObject *value, void *unused) {
   return finish_set(self, xlac_op_rename(owner(self), inner(self), name, &err), &err);
 }
 
-typedef enum instruction_fact { FACT_OPCODE, FACT_ID, FACT_LINE, FACT_COL, FACT_PARAMETER, FACT_COMPUTATION } instruction_fact;
+typedef enum instruction_fact {
+  FACT_OPCODE,
+  FACT_ID,
+  FACT_LINE,
+  FACT_COL,
+  FACT_PARAMETER,
+  FACT_COMPUTATION
+} instruction_fact;
 
 static PyObject *instruction_get_fact(PyObject *self, void *which) {
   xlac_op_info info;
   if (!get_live(self, &info)) return NULL;
   switch ((instruction_fact)(uintptr_t)which) {
-    case FACT_OPCODE: return PyUnicode_FromString(info.opcode);
-    case FACT_ID: return PyLong_FromUnsignedLong(info.id);
-    case FACT_LINE: return PyLong_FromUnsignedLong(info.line);
-    case FACT_COL: return PyLong_FromUnsignedLong(info.col);
+    case FACT_OPCODE:
+      return PyUnicode_FromString(info.opcode);
+    case FACT_ID:
+      return PyLong_FromUnsignedLong(info.id);
+    case FACT_LINE:
+      return PyLong_FromUnsignedLong(info.line);
+    case FACT_COL:
+      return PyLong_FromUnsignedLong(info.col);
     case FACT_PARAMETER:
       if (info.parameter < 0) Py_RETURN_NONE;
       return PyLong_FromLongLong(info.parameter);
@@ -106,8 +121,10 @@ static PyObject *dims_tuple(const xlac_type_info *t) {
   for (uint32_t d = 0; tuple && d < t->rank; d++) {
     bool unbounded = t->dims[d] == INT64_MIN;
     PyObject *dim = unbounded ? Py_NewRef(Py_None) : PyLong_FromLongLong(t->dims[d]);
-    if (dim == NULL) Py_CLEAR(tuple);
-    else PyTuple_SET_ITEM(tuple, d, dim);
+    if (dim == NULL)
+      Py_CLEAR(tuple);
+    else
+      PyTuple_SET_ITEM(tuple, d, dim);
   }
   return tuple;
 }
@@ -121,15 +138,19 @@ static PyObject *shape_of(const xlac_type *t) {
   PyObject *list = PyList_New(info.n_elements);
   for (uint32_t i = 0; list && i < info.n_elements; i++) {
     PyObject *element = shape_of(xlac_type_element(t, i));
-    if (element == NULL) Py_CLEAR(list);
-    else PyList_SET_ITEM(list, i, element);
+    if (element == NULL)
+      Py_CLEAR(list);
+    else
+      PyList_SET_ITEM(list, i, element);
   }
   return list;
 }
 
 static PyObject *dtype_name_of(const xlac_type *t) {
-  static const char *const others[] = {[XLAC_TYPE_TOKEN] = "token", [XLAC_TYPE_OPAQUE] = "opaque",
-                                       [XLAC_TYPE_BUFFER] = "buffer", [XLAC_TYPE_FUTURE] = "future"};
+  static const char *const others[] = {[XLAC_TYPE_TOKEN] = "token",
+                                       [XLAC_TYPE_OPAQUE] = "opaque",
+                                       [XLAC_TYPE_BUFFER] = "buffer",
+                                       [XLAC_TYPE_FUTURE] = "future"};
   xlac_type_info info;
   xlac_type_get(t, &info);
   if (info.kind == XLAC_TYPE_TENSOR) return PyUnicode_FromString(xlac_dtype_text(info.dtype));
@@ -137,8 +158,10 @@ static PyObject *dtype_name_of(const xlac_type *t) {
   PyObject *list = PyList_New(info.n_elements);
   for (uint32_t i = 0; list && i < info.n_elements; i++) {
     PyObject *element = dtype_name_of(xlac_type_element(t, i));
-    if (element == NULL) Py_CLEAR(list);
-    else PyList_SET_ITEM(list, i, element);
+    if (element == NULL)
+      Py_CLEAR(list);
+    else
+      PyList_SET_ITEM(list, i, element);
   }
   return list;
 }
@@ -177,8 +200,10 @@ static PyObject *instruction_operands(PyObject *self, void *unused) {
   PyObject *list = PyList_New(info.n_operands);
   for (uint32_t i = 0; list && i < info.n_operands; i++) {
     PyObject *item = wrap_neighbour(self, xlac_op_operand(owner(self), inner(self), i));
-    if (item == NULL) Py_CLEAR(list);
-    else PyList_SET_ITEM(list, i, item);
+    if (item == NULL)
+      Py_CLEAR(list);
+    else
+      PyList_SET_ITEM(list, i, item);
   }
   return list;
 }
@@ -187,8 +212,10 @@ static PyObject *list_of_ops(PyObject *self, xlac_op **ops, uint32_t n) {
   PyObject *list = PyList_New(n);
   for (uint32_t i = 0; list && i < n; i++) {
     PyObject *item = wrap_neighbour(self, ops[i]);
-    if (item == NULL) Py_CLEAR(list);
-    else PyList_SET_ITEM(list, i, item);
+    if (item == NULL)
+      Py_CLEAR(list);
+    else
+      PyList_SET_ITEM(list, i, item);
   }
   return list;
 }
@@ -267,7 +294,9 @@ static PyObject *instruction_set_attr(PyObject *self, PyObject *args) {
   return finish(self, xlac_op_set_attr(owner(self), inner(self), key, text, &err), &err);
 }
 
-static PyObject *instruction_named_attr(PyObject *self, void *key) { return attr_text(self, key); }
+static PyObject *instruction_named_attr(PyObject *self, void *key) {
+  return attr_text(self, key);
+}
 
 static int instruction_set_named_attr(PyObject *self, PyObject *value, void *key) {
   xlac_error err = {.code = 0};
@@ -357,7 +386,9 @@ static PyObject *instruction_compare(PyObject *self, PyObject *other, int op) {
   return PyBool_FromLong((inner(self) == inner(other)) == (op == Py_EQ));
 }
 
-static Py_hash_t instruction_hash(PyObject *self) { return (Py_hash_t)((uintptr_t)inner(self) >> 4); }
+static Py_hash_t instruction_hash(PyObject *self) {
+  return (Py_hash_t)((uintptr_t)inner(self) >> 4);
+}
 
 static PyMethodDef instruction_methods[] = {
     {"to_text", PY_KEYWORDS(instruction_to_text), "The instruction as text; options as Module.to_text"},
@@ -378,7 +409,8 @@ static PyGetSetDef instruction_getset[] = {
     {"name", instruction_name, instruction_rename, "Its name; assign to rename", NULL},
     {"opcode", instruction_get_fact, NULL, "'add' and so on; equals the members of xlac.Opcode", FACT(FACT_OPCODE)},
     {"id", instruction_get_fact, NULL, "A number unique in the module", FACT(FACT_ID)},
-    {"type", instruction_type, instruction_set_type, "Its result type as text, with layout; None infers it anew", "layouts"},
+    {"type", instruction_type, instruction_set_type, "Its result type as text, with layout; None infers it anew",
+     "layouts"},
     {"bare_type", instruction_type, NULL, "Its result type as text, without layouts", NULL},
     {"shape", instruction_shape, NULL, "Sizes (bounds where dynamic); a list of shapes for tuples", NULL},
     {"dtype", instruction_dtype, NULL, "Element type, 'f32'; a list for tuples", NULL},

@@ -1,16 +1,9 @@
 /* xlac.interpret: arrays in, the reference interpreter without the GIL, arrays out. */
-#include "py.h"
-
 #include <time.h>
 
-#define POLL_SECONDS 0.05
+#include "run.h"
 
-/* What the interpreter's polls need: the thread state to take the GIL with, and whom to tell about progress. */
-typedef struct py_run {
-  PyThreadState *thread;
-  PyObject *progress; /* called with the seconds run so far, or NULL */
-  double started, polled;
-} py_run;
+#define POLL_SECONDS 0.05
 
 static double now_seconds(void) {
   struct timespec t;
@@ -24,14 +17,14 @@ static bool poll_python(void *ctx) {
   double now = now_seconds();
   if (now - run->polled < POLL_SECONDS) return false;
   run->polled = now;
-  PyEval_RestoreThread(run->thread);
+  py_run_enter(run);
   bool stop = PyErr_CheckSignals() != 0;
   if (!stop && run->progress) {
     PyObject *result = PyObject_CallFunction(run->progress, "d", now - run->started);
     stop = result == NULL;
     Py_XDECREF(result);
   }
-  run->thread = PyEval_SaveThread();
+  py_run_leave(run);
   return stop;
 }
 
@@ -65,18 +58,47 @@ static int convert_arguments(py_state *st, py_module *module, PyObject *args, Py
   return 0;
 }
 
-static PyObject *run_values(py_state *st, py_module *module, xlac_interpret_options *options, PyObject *progress,
-                            uint32_t n, xlac_value **values) {
+/* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. */
+static PyObject *raise_run_error(py_run *run, const xlac_error *err) {
+  PyObject *type = run->error[0], *value = run->error[1], *traceback = run->error[2];
+  bool is_cause = value && PyErr_GivenExceptionMatches(type, PyExc_Exception);
+  if (value && !is_cause) {
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+  }
+  py_raise(run->st, err, PY_ANY);
+  if (is_cause) {
+    if (traceback) PyException_SetTraceback(value, traceback);
+    PyObject *outer_type, *outer, *outer_traceback;
+    PyErr_Fetch(&outer_type, &outer, &outer_traceback);
+    PyErr_NormalizeException(&outer_type, &outer, &outer_traceback);
+    PyException_SetCause(outer, Py_NewRef(value));
+    PyErr_Restore(outer_type, outer, outer_traceback);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return NULL;
+}
+
+static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values) {
   xlac_error err = {.code = 0};
   xlac_value *result = NULL;
-  double now = now_seconds();
-  py_run run = {.progress = progress == Py_None ? NULL : progress, .started = now, .polled = now};
+  py_custom_call *calls = NULL;
+  xlac_registry *registry = py_custom_calls_begin(run, &calls);
+  if (PyErr_Occurred()) {
+    py_custom_calls_end(registry, calls);
+    return NULL;
+  }
   options->interrupted = poll_python;
-  options->interrupt_ctx = &run;
-  run.thread = PyEval_SaveThread();
-  int status = xlac_interpret(module->m, options, n, values, &result, &err);
-  PyEval_RestoreThread(run.thread);
-  return status == 0 ? py_from_value(st, result) : py_raise(st, &err, PY_ANY);
+  options->interrupt_ctx = run;
+  options->registry = registry;
+  run->started = run->polled = now_seconds();
+  py_run_leave(run);
+  int status = xlac_interpret(run->module->m, options, n, values, &result, &err);
+  py_run_enter(run);
+  py_custom_calls_end(registry, calls);
+  return status == 0 ? py_from_value(run->st, result) : raise_run_error(run, &err);
 }
 
 static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress) {
@@ -101,12 +123,14 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
     return PyErr_Format(PyExc_TypeError, "interpret needs a Module as its first argument");
   if (parse_options(kwargs, &options, &progress) < 0) return NULL;
   py_module *module = (py_module *)PyTuple_GET_ITEM(args, 0);
+  py_run run = {.st = st, .module = module, .progress = progress == Py_None ? NULL : progress};
   uint32_t n = (uint32_t)PyTuple_GET_SIZE(args) - 1;
   xlac_value **values = PyMem_Calloc(n + 1u, sizeof *values);
   PyObject *keep = PyList_New(0), *result = NULL;
-  if (values == NULL || keep == NULL) PyErr_NoMemory();
+  if (values == NULL || keep == NULL)
+    PyErr_NoMemory();
   else if (convert_arguments(st, module, args, keep, values) == 0)
-    result = run_values(st, module, &options, progress, n, values);
+    result = run_values(&run, &options, n, values);
   for (uint32_t i = 0; values && i < n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
   Py_XDECREF(keep);

@@ -20,7 +20,9 @@ static void module_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-static xlac_module *handle(PyObject *self) { return ((py_module *)self)->m; }
+static xlac_module *handle(PyObject *self) {
+  return ((py_module *)self)->m;
+}
 
 /* --- making --- */
 
@@ -35,18 +37,21 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered,
                                    &documented_forms, &max_depth))
     return NULL;
-  if (strcmp(format, "hlo") != 0 && strcmp(format, "auto") != 0)
-    return py_raise_argument(st, "format '%.40s' is unknown: this version reads 'hlo'", format);
+  int32_t number = strcmp(format, "hlo") == 0         ? XLAC_FORMAT_HLO
+                   : strcmp(format, "hlo-proto") == 0 ? XLAC_FORMAT_HLO_PROTO
+                   : strcmp(format, "auto") == 0      ? XLAC_FORMAT_AUTO
+                                                      : -1;
+  if (number < 0) return py_raise_argument(st, "format '%.40s' is unknown: there are hlo, hlo-proto and auto", format);
   if (py_source(object, &holder, &text, &n) < 0) return NULL;
-  xlac_parse_options options = {.max_depth = max_depth, .allow_unregistered = allow_unregistered != 0,
+  xlac_parse_options options = {.format = number,
+                                .max_depth = max_depth,
+                                .allow_unregistered = allow_unregistered != 0,
                                 .documented_forms = documented_forms != 0};
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
-  Py_BEGIN_ALLOW_THREADS
-  status = xlac_module_parse(&m, text, (size_t)n, &options, &err);
-  Py_END_ALLOW_THREADS
-  Py_DECREF(holder);
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_parse(&m, text, (size_t)n, &options, &err);
+  Py_END_ALLOW_THREADS Py_DECREF(holder);
   return status == 0 ? py_wrap_module(st, m) : py_raise(st, &err, PY_PARSING);
 }
 
@@ -64,10 +69,9 @@ static PyObject *module_clone(PyObject *self, PyObject *unused) {
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
-  Py_BEGIN_ALLOW_THREADS
-  status = xlac_module_clone(&m, handle(self), &err);
-  Py_END_ALLOW_THREADS
-  return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_ANY);
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_clone(&m, handle(self), &err);
+  Py_END_ALLOW_THREADS return status == 0 ? py_wrap_module(py_state_of(self), m)
+                                          : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
 /* --- printing and verifying --- */
@@ -85,7 +89,8 @@ static int print_mode(py_state *st, const char *mode, int32_t *out) {
 }
 
 int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out) {
-  static char *names[] = {"format", "mode", "elide_large_constants", "operand_shapes", "metadata", "ids", "indent", NULL};
+  static char *names[] = {"format", "mode", "elide_large_constants", "operand_shapes", "metadata", "ids",
+                          "indent", NULL};
   const char *format = "hlo", *mode = "default";
   int elide = 0, shapes = 0, metadata = 1, ids = 1;
   unsigned indent = 0;
@@ -111,10 +116,25 @@ static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs
   size_t n = 0;
   int status;
   if (py_print_options(py_state_of(self), args, kwargs, &options) < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS
-  status = xlac_module_print(handle(self), &options, &text, &n, &err);
-  Py_END_ALLOW_THREADS
-  return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_print(handle(self), &options, &text, &n, &err);
+  Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"format", NULL};
+  const char *format = "hlo-proto";
+  xlac_error err = {.code = 0};
+  char *bytes = NULL;
+  size_t n = 0;
+  int status;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s:to_bytes", names, &format)) return NULL;
+  if (strcmp(format, "hlo-proto") != 0)
+    return py_raise_argument(py_state_of(self), "format '%.40s' is unknown: this version writes 'hlo-proto'", format);
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err);
+  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
+  xlac_free(bytes);
+  return result;
 }
 
 static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -123,10 +143,8 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$pp:verify", names, &xla_compat, &mixed_floats)) return NULL;
   xlac_verify_options options = {.xla_compat = xla_compat != 0, .mixed_floats = mixed_floats != 0};
   xlac_error err = {.code = 0};
-  Py_BEGIN_ALLOW_THREADS
-  status = xlac_module_verify(handle(self), &options, &err);
-  Py_END_ALLOW_THREADS
-  if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_verify(handle(self), &options, &err);
+  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);
   Py_RETURN_NONE;
 }
 
@@ -170,7 +188,8 @@ static int module_set_entry(PyObject *self, PyObject *value, void *unused) {
   (void)unused;
   py_state *st = py_state_of(self);
   xlac_error err = {.code = 0};
-  if (value == NULL || !Py_IS_TYPE(value, st->computation_type) || ((py_computation *)value)->module != (py_module *)self) {
+  if (value == NULL || !Py_IS_TYPE(value, st->computation_type) ||
+      ((py_computation *)value)->module != (py_module *)self) {
     PyErr_SetString(PyExc_TypeError, "entry must be a computation of this module");
     return -1;
   }
@@ -215,15 +234,18 @@ static PyObject *index_tuple(const int64_t *path, uint32_t n) {
   PyObject *tuple = PyTuple_New(n);
   for (uint32_t i = 0; tuple && i < n; i++) {
     PyObject *item = PyLong_FromLongLong(path[i]);
-    if (item == NULL) Py_CLEAR(tuple);
-    else PyTuple_SET_ITEM(tuple, i, item);
+    if (item == NULL)
+      Py_CLEAR(tuple);
+    else
+      PyTuple_SET_ITEM(tuple, i, item);
   }
   return tuple;
 }
 
 static PyObject *alias_dict(const xlac_alias *a) {
-  return Py_BuildValue("{sNsLsNsO}", "output", index_tuple(a->output, a->n_output), "parameter", (long long)a->parameter,
-                       "index", index_tuple(a->index, a->n_index), "must", a->must ? Py_True : Py_False);
+  return Py_BuildValue("{sNsLsNsO}", "output", index_tuple(a->output, a->n_output), "parameter",
+                       (long long)a->parameter, "index", index_tuple(a->index, a->n_index), "must",
+                       a->must ? Py_True : Py_False);
 }
 
 static PyObject *donor_dict(const xlac_alias *a) {
@@ -303,7 +325,8 @@ static PyObject *module_add_donor(PyObject *self, PyObject *args, PyObject *kwar
   int64_t path[32];
   xlac_alias a = {.index = path};
   xlac_error err = {.code = 0};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "L|O!:add_donor", names, &parameter, &PyTuple_Type, &index)) return NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "L|O!:add_donor", names, &parameter, &PyTuple_Type, &index))
+    return NULL;
   if (!read_path(py_state_of(self), index, path, &a.n_index)) return NULL;
   a.parameter = parameter;
   if (xlac_module_add_donor(handle(self), &a, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
@@ -353,13 +376,17 @@ PY_DELEGATE(module_repr_html, "xlac.draw", "html")
 
 static PyMethodDef module_methods[] = {
     {"to_text", PY_KEYWORDS(module_to_text),
-     "to_text(format='hlo', *, mode='default', elide_large_constants=False, operand_shapes=False, metadata=True, ids=True, "
+     "to_text(format='hlo', *, mode='default', elide_large_constants=False, operand_shapes=False, metadata=True, "
+     "ids=True, "
      "indent=0)"},
-    {"verify", PY_KEYWORDS(module_verify), "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
+    {"verify", PY_KEYWORDS(module_verify),
+     "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
+    {"to_bytes", PY_KEYWORDS(module_to_bytes), "to_bytes(format='hlo-proto'): XLA's HloModuleProto, serialized"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
-    {"fingerprint", module_fingerprint, METH_NOARGS, "Hex digits that depend on the program, not on names and metadata"},
+    {"fingerprint", module_fingerprint, METH_NOARGS,
+     "Hex digits that depend on the program, not on names and metadata"},
     {"find", module_find, METH_O, "The instruction of that name, or None"},
     {"computation", module_computation, METH_O, "The computation of that name, or None"},
     {"stats", module_stats, METH_NOARGS, "Counts: computations, ops, bytes of memory"},

@@ -44,7 +44,8 @@ PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
   int verify_each = 0;
   xlac_error err = {.code = 0};
   xlac_module *copy = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!s|Op:run", names, st->module_type, &module, &text, &after, &verify_each))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!s|Op:run", names, st->module_type, &module, &text, &after,
+                                   &verify_each))
     return NULL;
   if (xlac_module_clone(&copy, ((py_module *)module)->m, &err) != 0) return py_raise(st, &err, PY_ANY);
   py_after ctx = {.callback = after == Py_None ? NULL : after, .st = st};

@@ -1,5 +1,5 @@
-/* The CPython extension xlac._core. It uses xlac.h and nothing else of the library, so that what Python can do, C can do.
- * Per-module state, heap types, no mutable globals: several interpreters and free threading are fine. */
+/* The CPython extension xlac._core. It uses xlac.h and nothing else of the library, so that what Python can do, C can
+ * do. Per-module state, heap types, no mutable globals: several interpreters and free threading are fine. */
 #ifndef XLAC_PY_PY_H
 #define XLAC_PY_PY_H
 
@@ -12,31 +12,31 @@
 
 typedef struct py_state {
   PyTypeObject *module_type, *computation_type, *instruction_type;
-  PyObject *errors;                 /* the module xlac.errors */
-  PyObject *descrs[PY_MAX_DTYPES];  /* NumPy dtypes by element type, made when first needed */
-  void **numpy;                     /* NumPy's C API table, fetched when first needed */
+  PyObject *errors;                /* the module xlac.errors */
+  PyObject *descrs[PY_MAX_DTYPES]; /* NumPy dtypes by element type, made when first needed */
+  PyObject *custom_calls;          /* {target: function} */
+  void **numpy;                    /* NumPy's C API table, fetched when first needed */
 } py_state;
 
 typedef struct py_module {
-  PyObject_HEAD
-  xlac_module *m;
+  PyObject_HEAD xlac_module *m;
 } py_module;
 
 typedef struct py_computation {
-  PyObject_HEAD
-  py_module *module;
+  PyObject_HEAD py_module *module;
   xlac_computation *c;
 } py_computation;
 
 typedef struct py_instruction {
-  PyObject_HEAD
-  py_module *module;
+  PyObject_HEAD py_module *module;
   xlac_op *op;
 } py_instruction;
 
 extern struct PyModuleDef py_core_def;
 /* Of any object of our (final, hence exactly ours) types. */
-static inline py_state *py_state_of(PyObject *self) { return (py_state *)PyType_GetModuleState(Py_TYPE(self)); }
+static inline py_state *py_state_of(PyObject *self) {
+  return (py_state *)PyType_GetModuleState(Py_TYPE(self));
+}
 
 /* --- errors.c --- */
 /* Which class an error has when its code does not say. */
@@ -68,9 +68,9 @@ int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t
 int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out);
 /* Calls function `name` of the Python module `file` with self before args. */
 PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObject *args, PyObject *kwargs);
-#define PY_DELEGATE(c_name, file, name)                                             \
-  static PyObject *c_name(PyObject *self, PyObject *args, PyObject *kwargs) {       \
-    return py_delegate(file, name, self, args, kwargs);                            \
+#define PY_DELEGATE(c_name, file, name)                                       \
+  static PyObject *c_name(PyObject *self, PyObject *args, PyObject *kwargs) { \
+    return py_delegate(file, name, self, args, kwargs);                       \
   }
 #define PY_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function)), METH_VARARGS | METH_KEYWORDS
 
@@ -82,6 +82,7 @@ PyObject *py_new_module(PyObject *core, PyObject *name);
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_pass_table(PyObject *core, PyObject *unused);
+PyObject *py_register_custom_call(PyObject *core, PyObject *args);
 PyObject *py_opcode_table(PyObject *core, PyObject *unused);
 PyObject *py_dtype_table(PyObject *core, PyObject *unused);
 PyObject *py_error_table(PyObject *core, PyObject *unused);

@@ -17,11 +17,16 @@ static PyObject *opcode_traits(const xlac_opcode_info *info) {
     const char *name;
     bool has;
   } traits[] = {
-      {"elementwise", info->elementwise},   {"commutative", info->commutative},
-      {"collective", info->collective},     {"side-effect", info->side_effect},
-      {"data-movement", info->data_movement}, {"nondeterministic", info->nondeterministic},
-      {"newer", info->newer},               {"async-start", info->async_start},
-      {"async-update", info->async_update}, {"async-done", info->async_done},
+      {"elementwise", info->elementwise},
+      {"commutative", info->commutative},
+      {"collective", info->collective},
+      {"side-effect", info->side_effect},
+      {"data-movement", info->data_movement},
+      {"nondeterministic", info->nondeterministic},
+      {"newer", info->newer},
+      {"async-start", info->async_start},
+      {"async-update", info->async_update},
+      {"async-done", info->async_done},
   };
   PyObject *set = PyFrozenSet_New(NULL);
   for (size_t i = 0; set && i < sizeof traits / sizeof *traits; i++) {
@@ -37,9 +42,9 @@ PyObject *py_opcode_table(PyObject *core, PyObject *unused) {
   PyObject *list = PyList_New(0);
   xlac_opcode_info info;
   for (uint32_t op = 1; list && xlac_opcode_get(op, &info); op++) {
-    PyObject *row = Py_BuildValue("{sssssisOsNsN}", "name", info.text, "doc", info.doc, "arity", (int)info.arity, "infers",
-                                  info.infers ? Py_True : Py_False, "attrs", attr_list(op, info.n_attrs), "traits",
-                                  opcode_traits(&info));
+    PyObject *row = Py_BuildValue("{sssssisOsNsN}", "name", info.text, "doc", info.doc, "arity", (int)info.arity,
+                                  "infers", info.infers ? Py_True : Py_False, "attrs", attr_list(op, info.n_attrs),
+                                  "traits", opcode_traits(&info));
     if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);
     Py_XDECREF(row);
   }

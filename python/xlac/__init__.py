@@ -13,13 +13,15 @@ from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseEr
 __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes"]
+           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes",
+           "register_custom_call"]
 
-FORMATS = ("auto", "hlo")
+FORMATS = ("auto", "hlo", "hlo-proto")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, documented_forms=False):
-    """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo"; "auto" recognises it.
+    """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo", XLA's text; "hlo-proto",
+    a serialized HloModuleProto, as Module.to_bytes writes; "auto" recognises them.
 
     `documented_forms` also reads what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses: the short
     input_output_alias, flat async shapes, atan, shuffle and collective-reduce.
@@ -30,7 +32,7 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
             src = file.read()
     if format not in FORMATS:
         raise Error(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", 503)
-    return _core.parse(src, format="hlo", allow_unregistered=allow_unregistered,
+    return _core.parse(src, format=format, allow_unregistered=allow_unregistered,
                        documented_forms=documented_forms)
 
 
@@ -42,6 +44,12 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None):
     return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress)
 
 
+def register_custom_call(target, function):
+    """Lets `interpret` run custom-calls of that target: `function` is called with the operands as arrays (tuples for tuples,
+    None for tokens) and returns what the op's type says. None takes the registration back."""
+    _core.register_custom_call(target, function)
+
+
 def asarray(x, dtype=None):
     """`x` as a C-contiguous NumPy array in native byte order, without a copy where it is one. `dtype` may be an element type's
     name ("bf16")."""
@@ -50,6 +58,8 @@ def asarray(x, dtype=None):
     if isinstance(dtype, str) and dtype in {row["name"] for row in _core.dtype_table()}:
         dtype = _core.numpy_dtype(dtype)
     array = numpy.asarray(x, dtype=dtype)
+    if array.flags.c_contiguous and array.dtype.isnative:
+        return array
     return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(array.shape)
 
 

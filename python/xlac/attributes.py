@@ -87,7 +87,7 @@ def braces(items):
 
 def ints(values):
     values = [values] if isinstance(values, numbers.Integral) else list(values)
-    if values and not isinstance(values[0], numbers.Integral):
+    if values and isinstance(values[0], (list, tuple)):
         return int_lists(values)  # slice_sizes of collective-permute
     return "{" + ",".join(integer(v) for v in values) + "}"
 

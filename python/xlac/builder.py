@@ -10,6 +10,7 @@ from .errors import Error
 from .value import Value
 
 BAD_ARGUMENT = 503
+FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}  # operands from here on are indices, of a type of their own
 DIRECTIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -89,12 +90,14 @@ class Builder:
 
         array = default_array(value)
         if dtype is not None:
-            array = numpy.asarray(value if array.dtype.kind != "V" else array).astype(_core.numpy_dtype(dtype_name(dtype)))
+            array = numpy.asarray(value).astype(_core.numpy_dtype(dtype_name(dtype)))
         return self._wrap(self._computation.add_constant(array, name))
 
     def op(self, opcode, *operands, type=None, name=None, **attributes):
         """Any op by its HLO name; what the methods call."""
-        values = [v if isinstance(v, Value) else self._coerce(v, operands) for v in flatten(operands)]
+        flat = list(flatten(operands))
+        first_index = FIRST_INDEX.get(opcode, len(flat))
+        values = [v if isinstance(v, Value) else self._coerce(v, flat if i < first_index else ()) for i, v in enumerate(flat)]
         for value in values:
             if value.builder is not self:
                 raise Error(f"{value.name} is a value of another Builder", BAD_ARGUMENT)
@@ -199,8 +202,10 @@ class Builder:
         return x if isinstance(x, Value) else self.constant(x)
 
     def _coerce(self, x, others):
-        """A constant of `x`; bare numbers take the element type of the first Value among the other operands."""
-        like = next((v.dtype for v in flatten(others) if isinstance(v, Value) and v.dtype in table()), None)
+        """A constant of `x`; bare numbers take the element type of the first Value among the other operands that is not a
+        mask."""
+        types = [v.dtype for v in flatten(others) if isinstance(v, Value) and v.dtype in table()]
+        like = next((t for t in types if t != "pred"), types[0] if types else None)
         if like is None or hasattr(x, "dtype") or not isinstance(x, (numbers.Number, list)):
             return self.constant(x)
         if table()[like]["kind"] in ("sint", "uint") and isinstance(x, float) and not x.is_integer():

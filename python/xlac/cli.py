@@ -9,6 +9,7 @@ from . import _core, diagnostics
 from .errors import Error
 
 PROGRESS_AFTER = 1.0  # seconds
+BAD_PIPELINE = 700
 
 
 class Program:
@@ -55,9 +56,13 @@ def say(text):
     print(text, file=sys.stderr)
 
 
-def complain(error, program):
+def complain(error, program, args=None):
+    """Says what is wrong and where: in the program, or in the pipeline."""
     colour = diagnostics.wants_colour(sys.stderr)
-    say(diagnostics.describe(error, program.path if program else "xlac", program.source if program else b"", colour))
+    path, source = (program.path, program.source) if program else ("xlac", b"")
+    if error.code == BAD_PIPELINE and args is not None and args.passes:
+        path, source = "--passes", args.passes.encode()
+    say(diagnostics.describe(error, path, source, colour))
 
 
 def write(text, path):
@@ -165,10 +170,7 @@ def check_expected(args, result):
 
     if args.expected is None:
         return
-    root = args.program.module.entry.root
     wanted = values.load(args.expected.removeprefix("@"))
-    if isinstance(root.dtype, str):
-        wanted = [values.as_type(a, root.dtype) for a in wanted]
     found = values.compare(result, wanted, args.rel_error_bound, args.abs_error_bound)
     for sentence in found:
         say(f"{args.program.path}: mismatch: {sentence}")
@@ -328,7 +330,7 @@ def attempt(args):
     except Failure:
         return 1
     except Error as error:
-        complain(error, args.program)
+        complain(error, args.program, args)
         return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has left

@@ -3,7 +3,7 @@ import os
 
 from . import _core
 
-MARGIN = 60  # columns shown on either side of the caret in long lines
+MARGIN = 90  # columns shown on either side of the caret in long lines
 
 
 def printable(raw):

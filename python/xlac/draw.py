@@ -172,9 +172,9 @@ def post_order(computation):
         stack = [first]
         while stack:
             op = stack[-1]
-            todo = [o for o in op.operands if o.id not in done] if op.id not in done else []
-            if todo:
-                stack += reversed(todo)
+            pending = [o for o in op.operands if o.id not in done] if op.id not in done else []
+            if pending:
+                stack += reversed(pending)
                 continue
             stack.pop()
             if op.id not in done:

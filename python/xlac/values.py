@@ -44,13 +44,14 @@ def load(path):
         raise Error(f"{path} is no .npy or .npz file that NumPy reads: {error}", IO) from None
 
 
-def as_type(array, dtype):
+def is_of_ml_dtypes(dtype):
+    return dtype.isbuiltin == 2
+
+
+def as_type(array, want):
     """NumPy's files forget the types of ml_dtypes and keep bytes; give them their type back."""
-    if array.dtype.kind == "V" and array.dtype.names is None:
-        want = _core.numpy_dtype(dtype)
-        if want.itemsize == array.dtype.itemsize:
-            return array.view(want)
-    return array
+    is_raw = array.dtype.kind == "V" and array.dtype.names is None and not is_of_ml_dtypes(array.dtype)
+    return array.view(want) if is_raw and want.itemsize == array.dtype.itemsize else array
 
 
 SHAPED = re.compile(r"((?:\d+x)*)([a-z]\w*)=(.*)", re.S)
@@ -128,7 +129,7 @@ def read_inputs(texts, parameters):
     found = []
     for text in texts:
         found += arrays_of_input(text, parameters[len(found)] if len(found) < len(parameters) else None)
-    paired = [as_type(a, p.dtype) if is_leaf(p.dtype) and isinstance(a, np.ndarray) else a
+    paired = [as_type(a, _core.numpy_dtype(p.dtype)) if is_leaf(p.dtype) and isinstance(a, np.ndarray) else a
               for a, p in zip(found, parameters)]
     return paired + found[len(parameters):]
 
@@ -165,7 +166,8 @@ def draw_inputs(parameters, seed):
 # --- writing and comparing ---
 
 def save(path, result):
-    arrays = {name: array for name, array in leaves(result) if array is not None}
+    arrays = {name: array.view(f"V{array.dtype.itemsize}") if is_of_ml_dtypes(array.dtype) else array
+              for name, array in leaves(result) if array is not None}
     if pathlib.PurePath(path).suffix == ".npy":
         if len(arrays) != 1:
             raise Error(f"a .npy file holds one array, the result has {len(arrays)}", BAD_ARGUMENT, hint="write a .npz file")
@@ -196,6 +198,8 @@ def wide(array):
 
 def difference(name, mine, wanted, relative, absolute):
     """None, or a sentence that says how two arrays differ."""
+    if mine.dtype != wanted.dtype:
+        return f"{name} has element type {mine.dtype}, expected {wanted.dtype}"
     if mine.shape != wanted.shape:
         return f"{name} has dimensions {list(mine.shape)}, expected {list(wanted.shape)}"
     a, b = wide(mine), wide(wanted)
@@ -207,7 +211,7 @@ def difference(name, mine, wanted, relative, absolute):
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape)) if bad.shape else ()
-    return (f"{name}{list(at)} is {mine[at]}, expected {wanted[at]}; {int(np.sum(bad))} of {bad.size} elements differ by "
+    return (f"{name}{list(at)} is {mine[at]!s}, expected {wanted[at]!s}; {int(np.sum(bad))} of {bad.size} elements differ by "
             f"more than {absolute:g} + {relative:g} of the expected value")
 
 
@@ -216,5 +220,5 @@ def compare(result, wanted, relative, absolute):
     mine = [(name, array) for name, array in leaves(result) if array is not None]
     if len(mine) != len(wanted):
         return [f"the result has {len(mine)} arrays, expected {len(wanted)}"]
-    found = [difference(name, a, b, relative, absolute) for (name, a), b in zip(mine, wanted)]
+    found = [difference(name, a, as_type(b, a.dtype), relative, absolute) for (name, a), b in zip(mine, wanted)]
     return [sentence for sentence in found if sentence]

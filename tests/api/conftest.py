@@ -1,148 +1,102 @@
-"""The public C API through cffi in API mode: a C compiler checks every declaration of xlac.h against its use, and the calls go
-to the extension's own image, so that no second copy of the library is in the process."""
-import pathlib
+"""xlac.h through cffi in API mode: declarations come from the header itself, and the symbols from the extension's own image, so
+that everything happens in the one copy of the library that Python uses."""
+import ctypes
+import importlib.util
+import os
 import sys
 
 import pytest
+from c_header import HEADER, declarations
 
-import xlac
-import xlac.include
-
-cffi = pytest.importorskip("cffi")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-# cffi callbacks that the tests hand to the library
 CALLBACKS = """
-extern "Python" bool py_interrupted(void *ctx);
-extern "Python" void py_release(void *ctx);
-extern "Python" int py_custom_call(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_value *const *operands,
-                                   uint32_t n_results, void *const *results, xlac_error *err);
-extern "Python" int py_after(void *ctx, const char *pass, xlac_module *m);
+extern "Python" int on_custom_call(void *, const xlac_op *, uint32_t, xlac_value *const *, uint32_t, void *const *, xlac_error *);
+extern "Python" bool on_interrupted(void *);
+extern "Python" int on_pass(void *, const char *, xlac_module *);
+extern "Python" void on_release(void *);
 """
 
 
 @pytest.fixture(scope="session")
-def binding(tmp_path_factory):
-    where = tmp_path_factory.mktemp("cffi")
-    builder = cffi.FFI()
-    builder.cdef(xlac.include.cdef() + CALLBACKS)
-    library = xlac.include.library()
-    builder.set_source("xlac_cffi", '#include "xlac.h"', include_dirs=[xlac.include.directory()],
-                       extra_link_args=[library, f"-Wl,-rpath,{pathlib.Path(library).parent}"])
-    builder.compile(tmpdir=str(where))
-    sys.path.insert(0, str(where))
-    import xlac_cffi
+def api(tmp_path_factory):
+    """(ffi, lib) of the public header."""
+    cffi = pytest.importorskip("cffi")
+    import xlac
 
-    return xlac_cffi
-
-
-@pytest.fixture(scope="session")
-def ffi(binding):
-    return binding.ffi
-
-
-@pytest.fixture(scope="session")
-def lib(binding):
-    return binding.lib
-
-
-class Refused(Exception):
-    def __init__(self, ffi, error):
-        self.code, self.line, self.col = error.code, error.line, error.col
-        self.op, self.message, self.hint = (ffi.string(s).decode() for s in (error.op, error.message, error.hint))
-        super().__init__(self.message)
+    ctypes.CDLL(xlac._core.__file__, mode=os.RTLD_GLOBAL | os.RTLD_NOW)
+    ffi = cffi.FFI()
+    ffi.cdef(declarations() + CALLBACKS)
+    ffi.set_source("xlac_api_test", '#include "xlac.h"', include_dirs=[str(HEADER.parent)])
+    path = ffi.compile(tmpdir=str(tmp_path_factory.mktemp("cffi")))
+    spec = importlib.util.spec_from_file_location("xlac_api_test", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["xlac_api_test"] = module
+    spec.loader.exec_module(module)
+    return module.ffi, module.lib
 
 
 class Api:
-    """Calls that fill an error, checked; handles are given back at the end of the test."""
+    """What the tests share: errors, text, parsing, values."""
 
     def __init__(self, ffi, lib):
-        self.ffi, self.lib, self.freed = ffi, lib, []
+        self.ffi, self.lib = ffi, lib
+        self.err = ffi.new("xlac_error *")
 
-    def __call__(self, name, *args):
-        """lib.name(*args, &err); raises Refused."""
-        error = self.ffi.new("xlac_error *")
-        status = getattr(self.lib, name)(*args, error)
-        if status != 0:
-            assert status == -error.code and error.message[0] != b"\0"
-            raise Refused(self.ffi, error)
+    def text(self, s):
+        return None if s == self.ffi.NULL else self.ffi.string(s).decode()
 
-    def make(self, kind, name, *args):
-        """The same for functions with an `out` handle first."""
-        out = self.ffi.new(f"{kind} **")
-        self(name, out, *args)
-        return out[0]
+    def take(self, s):
+        """Text that the library handed out, freed."""
+        text = self.text(s)
+        self.lib.xlac_free(s)
+        return text
+
+    def check(self, status):
+        assert status == 0, self.text(self.err.message)
+
+    def fails(self, status, code):
+        """The call failed with that code, and the record says why."""
+        assert status < 0
+        assert self.err.code == code, (self.err.code, self.text(self.err.message))
+        assert self.text(self.err.message)
+        return self.text(self.err.message)
 
     def parse(self, text):
-        data = text.encode()
-        m = self.make("xlac_module", "xlac_module_parse", data, len(data), self.ffi.NULL)
-        self.freed.append((self.lib.xlac_module_destroy, m))
-        return m
-
-    def create(self, name=b"m"):
-        m = self.make("xlac_module", "xlac_module_create", name)
-        self.freed.append((self.lib.xlac_module_destroy, m))
-        return m
-
-    def text(self, name, *args):
-        """A function that hands out text and its length."""
-        text, n = self.ffi.new("char **"), self.ffi.new("size_t *")
-        self(name, *args, self.ffi.NULL, text, n)
-        out = self.ffi.buffer(text[0], n[0])[:].decode()
-        assert text[0][n[0]] == b"\0"
-        self.lib.xlac_free(text[0])
-        return out
-
-    def info(self, struct, name, *args):
-        out = self.ffi.new(f"{struct} *")
-        getattr(self.lib, name)(*args, out)
-        return out
+        raw = text.encode()
+        out = self.ffi.new("xlac_module **")
+        self.check(self.lib.xlac_module_parse(out, raw, len(raw), self.ffi.NULL, self.err))
+        return out[0]
 
     def op(self, m, name):
-        found = self.lib.xlac_op_find(m, self.ffi.NULL, name.encode())
-        assert found != self.ffi.NULL
-        return found
+        op = self.lib.xlac_op_find(m, self.ffi.NULL, name.encode())
+        assert op != self.ffi.NULL
+        return op
 
-    def value(self, array):
-        """A value with a copy of a NumPy array."""
-        dtype = self.lib.xlac_dtype_from_text({"float32": b"f32", "int32": b"s32", "bool": b"pred"}[array.dtype.name])
-        dims = self.ffi.new("int64_t[]", list(array.shape) or [0])
-        data = self.ffi.from_buffer(array) if array.size else self.ffi.NULL
-        return self.own(self.make("xlac_value", "xlac_value_copy", dtype, array.ndim, dims, data))
+    def info(self, m, op):
+        info = self.ffi.new("xlac_op_info *")
+        self.lib.xlac_op_get(m, op, info)
+        return info
 
-    def own(self, value):
-        self.freed.append((self.lib.xlac_value_release, value))
-        return value
+    def array(self, dtype, dims, data):
+        out = self.ffi.new("xlac_value **")
+        self.check(self.lib.xlac_value_copy(out, self.lib.xlac_dtype_from_text(dtype.encode()), len(dims),
+                                            self.ffi.new("int64_t[]", dims), data, self.err))
+        return out[0]
 
-    def close(self):
-        while self.freed:
-            free, handle = self.freed.pop()
-            free(handle)
+    def floats(self, value):
+        info = self.ffi.new("xlac_value_info *")
+        self.lib.xlac_value_get(value, info)
+        assert info.kind == self.lib.XLAC_VALUE_ARRAY
+        return list(self.ffi.cast("float *", info.data)[0:info.count])
+
+    def print_module(self, m, options=None):
+        out, n = self.ffi.new("char **"), self.ffi.new("size_t *")
+        self.check(self.lib.xlac_module_print(m, options or self.ffi.NULL, out, n, self.err))
+        text = self.ffi.string(out[0])
+        assert len(text) == n[0]
+        self.lib.xlac_free(out[0])
+        return text.decode()
 
 
 @pytest.fixture
-def api(ffi, lib):
-    a = Api(ffi, lib)
-    yield a
-    a.close()
-
-
-@pytest.fixture
-def refused():
-    """with refused("EDIT") as caught: ... ; caught.value has code, line, col, op, message, hint."""
-    codes = {name: code for code, (name, _) in xlac._core.error_table().items()}
-
-    class Context:
-        def __init__(self, name):
-            self.code, self.context = codes[name], pytest.raises(Refused)
-
-        def __enter__(self):
-            self.caught = self.context.__enter__()
-            return self.caught
-
-        def __exit__(self, *exc):
-            swallowed = self.context.__exit__(*exc)
-            assert self.caught.value.code == self.code, self.caught.value.message
-            return swallowed
-
-    return Context
+def x(api):
+    return Api(*api)

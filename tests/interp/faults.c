@@ -1,5 +1,6 @@
-/* Runs the HLO programs named on the command line with an allocator whose n-th request fails, for n = 0, 1, 2, ... until a run
- * gets through. Each failed run must say OUT_OF_MEMORY and leave nothing allocated. Arguments are zeros, ones for floats. */
+/* Runs the HLO programs named on the command line with an allocator whose n-th request fails, for n = 0, 1, 2, ...
+ * until a run gets through. Each failed run must say OUT_OF_MEMORY and leave nothing allocated. Arguments are zeros,
+ * ones for floats. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,7 +36,8 @@ static char *read_file(const char *path, size_t *n) {
 static interp_value *argument(const ir_type *t) {
   size_t bytes = (size_t)ir_type_bytes(t);
   void *data = calloc(bytes + 1, 1);
-  for (int64_t i = 0; i < t->count; i++) base_store_f64(t->dtype, (char *)data + (size_t)i * base_dtype_bytes(t->dtype), 1);
+  for (int64_t i = 0; i < t->count; i++)
+    base_store_f64(t->dtype, (char *)data + (size_t)i * base_dtype_bytes(t->dtype), 1);
   return interp_lend(base_alloc_libc, t->dtype, t->rank, t->dims, data, free, data);
 }
 

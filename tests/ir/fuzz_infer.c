@@ -1,6 +1,6 @@
-/* Throws random, mostly malformed ops at ir_infer: wrong operand counts and types, attributes missing or out of range, sizes up
- * to 2^63 - 1, computations that do not fit. Built with ASan and UBSan by test_fuzz_infer.py; finding nothing is passing.
- * Usage: fuzz_infer SEED ROUNDS. Prints how many ops got a type and how many an error. */
+/* Throws random, mostly malformed ops at ir_infer: wrong operand counts and types, attributes missing or out of range,
+ * sizes up to 2^63 - 1, computations that do not fit. Built with ASan and UBSan by test_fuzz_infer.py; finding nothing
+ * is passing. Usage: fuzz_infer SEED ROUNDS. Prints how many ops got a type and how many an error. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,10 +17,13 @@ static uint64_t draw(void) {
   state ^= state << 17;
   return state;
 }
-static uint32_t below(uint32_t n) { return (uint32_t)(draw() % n); }
+static uint32_t below(uint32_t n) {
+  return (uint32_t)(draw() % n);
+}
 
 static int64_t draw_number(void) {
-  static const int64_t extremes[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT32_MAX, INT64_C(1) << 40, -1, 100};
+  static const int64_t extremes[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT32_MAX, INT64_C(1) << 40,
+                                     -1,        100};
   uint32_t k = below(24);
   return k < 8 ? extremes[k] : (int64_t)below(5) - (k == 9);
 }
@@ -39,7 +42,8 @@ static const ir_type *draw_tensor(ir_module *m) {
   if (layout && rank > 1 && below(3) == 0) {
     int64_t order[8];
     for (uint32_t i = 0; i < rank; i++) order[i] = draw_number();
-    ir_layout odd = {.rank = below(2) ? rank : rank - 1, .minor_to_major = order, .tail_padding = 1, .element_bits = below(2) * 4};
+    ir_layout odd = {
+        .rank = below(2) ? rank : rank - 1, .minor_to_major = order, .tail_padding = 1, .element_bits = below(2) * 4};
     layout = ir_layout_intern(m, &odd);
   }
   const ir_type *t = ir_tensor(m, dtype, rank, dims, dynamic, layout, NULL);
@@ -72,7 +76,8 @@ static const ir_window *draw_window(ir_module *m) {
   w->n = n;
   for (uint32_t i = 0; i < n; i++) {
     w->v[i] = (ir_window_dim){1 + below(3), 1, 0, 0, 1, 1, false};
-    if (below(2)) w->v[i] = (ir_window_dim){draw_number(), 1 + below(3), draw_number(), draw_number(), 1, draw_number(), true};
+    if (below(2))
+      w->v[i] = (ir_window_dim){draw_number(), 1 + below(3), draw_number(), draw_number(), 1, draw_number(), true};
   }
   return w;
 }
@@ -95,16 +100,26 @@ static ir_attr draw_attr(ir_module *m, ir_attr_key key) {
   ir_attr a = ir_attr_make(key);
   uint32_t n = below(5);
   switch (a.kind) {
-    case IR_KIND_BOOL: a.v.b = below(2); break;
-    case IR_KIND_INT: a.v.i = below(3) ? below(3) : draw_number(); break;
-    case IR_KIND_INTS: a.v.ints = draw_ints(m); break;
+    case IR_KIND_BOOL:
+      a.v.b = below(2);
+      break;
+    case IR_KIND_INT:
+      a.v.i = below(3) ? below(3) : draw_number();
+      break;
+    case IR_KIND_INTS:
+      a.v.ints = draw_ints(m);
+      break;
     case IR_KIND_NAME: {
       const char *w = words[below(7)];
       a.v.str = ir_intern(m, w, strlen(w));
       break;
     }
-    case IR_KIND_WINDOW: a.v.window = draw_window(m); break;
-    case IR_KIND_CONV_DIMS: a.v.conv = draw_conv(m); break;
+    case IR_KIND_WINDOW:
+      a.v.window = draw_window(m);
+      break;
+    case IR_KIND_CONV_DIMS:
+      a.v.conv = draw_conv(m);
+      break;
     case IR_KIND_PADDING: {
       ir_padding *p = base_arena_zalloc(&m->arena, sizeof *p + n * sizeof p->v[0]);
       p->n = n;
@@ -129,7 +144,9 @@ static ir_attr draw_attr(ir_module *m, ir_attr_key key) {
       a.v.groups = g;
       break;
     }
-    default: a.key = IR_ATTR_NONE; break;
+    default:
+      a.key = IR_ATTR_NONE;
+      break;
   }
   return a;
 }
@@ -167,7 +184,8 @@ static void fill_computation(ir_computation *c, ir_computation **others, uint32_
     if (below(20) && !ir_set_parameter(p, i)) abort();
     values[n_values++] = p;
   }
-  for (uint32_t i = 0; i < N_TYPES; i++) values[n_values++] = ir_op_new(c, IR_OP_CONSTANT, types[i], ir_intern(m, "c", 1), 0, 0);
+  for (uint32_t i = 0; i < N_TYPES; i++)
+    values[n_values++] = ir_op_new(c, IR_OP_CONSTANT, types[i], ir_intern(m, "c", 1), 0, 0);
   for (uint32_t round = 0; round < 200; round++) {
     ir_op *op = add_op(c, (ir_opcode)(1 + below(IR_OP_COUNT - 1)), values, n_values);
     for (uint32_t i = 0; i < op->n_called; i++) op->called[i] = n_others && below(30) ? others[below(n_others)] : NULL;

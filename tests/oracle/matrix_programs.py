@@ -105,7 +105,7 @@ def elementwise(opcode, t):
     names = ", ".join(f"${i}" for i in range(arity))
 
     def model(*a):
-        return [ew.reference(opcode, t, *a)[0]]
+        return [models.complex_atan2(*a) if opcode == "atan2" and t[0] == "c" else ew.reference(opcode, t, *a)[0]]
     yield Program(opcode, t, [(t, a) for a in arrays], f"@r = {opcode}({names})", model=model, kind=ordered_kind(opcode, t),
                   source="numpy")
 
@@ -194,7 +194,7 @@ def constant(opcode, t):
         if t[0] == "c":
             return f"({v.real!r}, {v.imag!r})"
         return str(v).lower()
-    want = np.array(values).astype(ew.DTYPES[t])
+    want = np.array(values, object if t[0] in "su" else None).astype(ew.DTYPES[t])
     yield Program(opcode, t, [], f"@r = {shape(t, (len(values),))} constant({{{', '.join(map(text, values))}}})",
                   model=lambda: [want])
     yield Program(opcode, t, [], f"@r = {t}[] constant({text(values[0])})", model=lambda: [want[0]])
@@ -216,7 +216,8 @@ def number_of(opcode, t):
 
 
 def rng(opcode, t):
-    low, high = (np.asarray(v).astype(ew.DTYPES[t]) for v in ((False, True) if t == "pred" else (0.5, 2) if is_float(t) else (0, 1)))
+    low, high = (np.asarray(v).astype(ew.DTYPES[t]) for v in ((False, True) if t == "pred" else
+                 (0.5, 2) if is_float(t) else (-1, 0) if t == "s1" else (0, 1)))
     for kind in ("rng_uniform", "rng_normal"):
         yield Program(opcode, t, [(t, low), (t, high)], f"@r = {t}[3,40] rng($0, $1), distribution={kind}",
                       model=lambda a, b, k=kind: [models.rng(t, k, a, b, (3, 40))])
@@ -368,7 +369,7 @@ def get_tuple_element(opcode, t):
 
 
 def after_all(opcode, t):
-    yield Program("", t, [(t, draw(t, (4,)))], "@r = after-all($0)")
+    yield moved(t, (4,), "@k = after-all($0)\n@r = add-dependency($0, @k)", lambda x: x)
 
 
 def add_dependency(opcode, t):
@@ -488,11 +489,11 @@ def scan(opcode, t):
 
 
 def sort(opcode, t):
-    for direction in ("LT", "GT", "EQ"):
+    for direction in ("LT", "GT"):
         name, text = compare_body(direction, t)
         x = draw(t, (3, 20))
         if is_float(t):  # NaN has no place
-            x = np.where(np.isnan(x.astype(np.float32)), np.ones((), x.dtype), x).astype(x.dtype)
+            x = np.where(np.isnan(x.astype(np.float64)), np.ones((), x.dtype), x).astype(x.dtype)
         yield Program("", t, [(t, x)], f"@r = sort($0), dimensions={{1}}, is_stable=true, to_apply={name}", helpers=(text,),
                       model=lambda x, d=direction: [models.sort(t, d, x)])
 
@@ -654,10 +655,10 @@ def ragged_all_to_all(opcode, t):
         return y
     numbers = [("s32", np.array([v], np.int32)) for v in (2, 3, 1, 3)]
     yield moved(t, (8,), f"@r = {t}[8] ragged-all-to-all($0, $1, $2, $3, $4, $5), {ALONE}", put, more=[(t, draw(t, (8,), "y")), *numbers])
-    one = np.ones((1,)).astype(ew.DTYPES[t])
+    one = np.full((1,), 0 if t == "s1" else 1).astype(ew.DTYPES[t])
     x, y = ("f32", draw("f32", (8,))), ("f32", draw("f32", (8,), "y"))
     yield Program("", t, [x, y] + [(t, one)] * 4, f"@r = f32[8] ragged-all-to-all($0, $1, $2, $3, $4, $5), {ALONE}",
-                  model=lambda x, y, *n: [np.concatenate([y[:1], x[1:2], y[2:]])])
+                  model=lambda x, y, *n: [y if t == "s1" else np.concatenate([y[:1], x[1:2], y[2:]])])
 
 
 # --- ops that need a peer ---

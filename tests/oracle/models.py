@@ -65,6 +65,13 @@ def complex_of(a, b):
     return out
 
 
+def complex_atan2(y, x):
+    """The definition, but for real arguments the real function, signs of zeros included."""
+    with np.errstate(all="ignore"):
+        full = ew.COMPLEX["atan2"](y.astype(np.complex128), x.astype(np.complex128))
+        return np.where((y.imag == 0) & (x.imag == 0), np.arctan2(y.real.astype(np.float64), x.real.astype(np.float64)), full)
+
+
 # --- conversions ---
 
 def int_of(v, t):
@@ -173,18 +180,18 @@ def reduce_precision(t, x, e, m):
 
 def stochastic_convert(t, to, x, random, width):
     """To the neighbour farther from zero where random / 2^width is below the place between the two."""
-    out = []
-    for v, r in zip(x.astype(np.float64).reshape(-1), random.reshape(-1).astype(np.uint64)):
-        out.append(stochastic(to, float(v), int(r) / 2.0**width))
-    if to[0] in "sup":
-        return convert("f64", to, np.array(out, np.float64)).reshape(x.shape)
+    part = {"c64": "f32", "c128": "f64"}.get(to, to)
+    out = [stochastic(part, float(v), int(r) / 2.0**width) for v, r in zip(x.astype(np.float64), random)]
     wide = np.array(out, np.float64)
-    return (wide if to == "f64" else wide.astype(np.float32).astype(ew.DTYPES[to])).reshape(x.shape)
+    if to == "pred":
+        return wide != 0
+    return convert("f64", part, wide).astype(ew.DTYPES[to]).reshape(x.shape)
 
 
 def stochastic(to, v, fraction):
+    """A number that conversion to the type changes no more, unless it overflows it."""
     if v != v or abs(v) == math.inf or v == 0:
-        return v
+        return 0.0 if v != v and to[0] in "sup" else v
     a = abs(v)
     if to[0] in "sup":
         low = math.floor(a)
@@ -192,6 +199,8 @@ def stochastic(to, v, fraction):
     _, mantissa, bias, _ = float_facts(to)
     step = max(math.frexp(a)[1] - 1, 1 - bias if mantissa else -bias) - mantissa
     low = math.ldexp(math.floor(math.ldexp(a, -step)), step)
+    if to == "f8e8m0fnu" and low == 0:
+        return v
     return math.copysign(low + (math.ldexp(1.0, step) if fraction < math.ldexp(a - low, -step) else 0), v)
 
 
@@ -287,8 +296,6 @@ def rng(t, kind, a, b, dims, seed=0):
 # --- order ---
 
 def sort(t, direction, x):
-    if direction == "EQ":  # orders nothing: a stable sort by it leaves all as it is, unless equal ones count as before
-        return x
     wide = x.astype(np.float64) if ew.is_float(t) else x.astype(object)
     key = -wide if direction == "GT" else wide
     if t == "pred":

@@ -5,6 +5,7 @@ so that
 reading it is inferring it; one with a `result` declares that type,
 so that verifying it is comparing with the inferred one.
 """
+import re
 from typing import NamedTuple
 
 F = ['f16', 'bf16', 'f32', 'f64', 'f8e4m3fn', 'f8e5m2']
@@ -723,10 +724,29 @@ def _snippets():
         s('f32[4]', 'custom-call(p0), custom_call_target="t"', 'f32[7]')
         s('f32[4]; s32[]', 'dynamic-reshape(p0, p1)', 'f32[<=4]')
 
+    def sources():
+        for value, r in [('{1, 2}', 'f32[2]'), ('{1, 2}', 's4[2]'), ('1', 'pred[]'), ('(1, 2)', 'c64[]'), ('{1, 2}', 'f32[3]'),
+                         ('1', 'token[]'), ('({1}, 2)', '(f32[1], s32[])')]:
+            s('', f'constant({value})', r)
+        for n, r in [(0, 'f32[2]'), (1, 'f32[2]'), (-1, 'f32[2]'), (0, '(f32[2], token[])'), (0, 'token[]')]:
+            s('', f'parameter({n})', r)
+
+    def newer():
+        """XLA 0.10.2 does not know these opcodes, nor does xlac unless asked to (documented_forms)."""
+        s('f32[4]', 'atan(p0)')
+        s('f32[4]', 'shuffle(p0), dimensions={0}, mode=rotate, shifts={1}')
+        s('f32[4]', 'collective-reduce(p0), replica_groups={{0}}, to_apply=add', 'f32[4]', 'add')
+
     for part in (elementwise, movement, tuples, contractions, reductions, indexing, linalg, control, collectives,
-                 pairs):
+                 pairs, sources, newer):
         part()
     return out
+
+
+def opcodes():
+    """All opcodes that some snippet is about, the starts of pairs among them."""
+    lines = [line for s in SNIPPETS for line in s.before.split('\n') if line]
+    return {s.opcode for s in SNIPPETS} | {re.search(r' ([a-z][a-z0-9-]*)\(', line)[1] for line in lines}
 
 
 SNIPPETS = _snippets()

@@ -2,8 +2,6 @@
 
 XLA:CPU runs some narrow types wrongly or not at all; where it does not compile a module its cases are compared with NumPy
 where a case says how, and counted: a few may fall out, not all."""
-import math
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -12,9 +10,8 @@ import real_xla
 import structured_cases as cases
 import xla_worker
 import xlac
-from structured_cases import ALL, FLOATS, INTS, TYPES, Case, module_of
+from structured_cases import ALL, module_of
 
-ROUNDS = 24  # cases a module
 XLA = xla_worker.Worker()
 
 
@@ -51,7 +48,7 @@ def check(case, got, want):
         # XLA rounds sums of narrow floats more often, so that what cancels is off by a step of the terms.
         scale = max(np.max(np.abs(w[finite]), initial=0), 4.0 if narrow else 1e-30)
         error = np.max(np.abs(g - w)[finite], initial=0) / scale
-        assert error <= case.close, (case.name, case.line, error)
+        assert error <= (max(case.close, 0.5) if narrow else case.close), (case.name, case.line, error)
 
 
 def split(batch, leaves):
@@ -79,10 +76,13 @@ def run_batch(batch):
     return 0
 
 
-def run_rounds(make, t, rounds=ROUNDS, seed=0, allowed=0.0):
-    rng = np.random.default_rng([seed, *t.encode(), *make.__name__.encode()])
-    lost = run_batch([make(rng, t) for _ in range(rounds)])
-    assert lost <= allowed * rounds, f"XLA ran only {rounds - lost} of {rounds}"
+def run_rounds(makes, t, rounds, seed=0, allowed=0.0):
+    """`rounds` cases of each kind in one module."""
+    makes = makes if isinstance(makes, list) else [makes]
+    rng = np.random.default_rng([seed, *t.encode(), *makes[0].__name__.encode()])
+    batch = [make(rng, t) for make in makes for _ in range(rounds)]
+    lost = run_batch(batch)
+    assert lost <= allowed * len(batch), f"XLA ran only {len(batch) - lost} of {len(batch)}"
 
 
 MOVES = [cases.transpose, cases.slice_, cases.pad, cases.reverse, cases.broadcast, cases.concatenate, cases.reshape,
@@ -91,10 +91,9 @@ MOVES = [cases.transpose, cases.slice_, cases.pad, cases.reverse, cases.broadcas
 NO_XLA = {"f8e8m0fnu", "f4e2m1fn", "s2", "u2"}
 
 
-@pytest.mark.parametrize("make", MOVES, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("t", ALL)
-def test_movement(make, t):
-    run_rounds(make, t, ROUNDS if t == "f32" else 8, allowed=1.0 if t in NO_XLA else 0.0)
+def test_movement(t):
+    run_rounds(MOVES, t, 24 if t == "f32" else 2 if t in NO_XLA else 6, allowed=1.0 if t in NO_XLA else 0.0)
 
 
 @pytest.mark.parametrize("t", ["f32", "s32", "f64"])
@@ -107,17 +106,17 @@ def test_many_dimension_numbers(make, t):
 ARITHMETIC = [cases.scatter, cases.reduce, cases.reduce_window]
 
 
-@pytest.mark.parametrize("make", ARITHMETIC, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("t", ALL)
-def test_computations(make, t):
-    run_rounds(make, t, 8, allowed=1.0 if t in NO_XLA or t in ("s4", "u4") else 0.25)
+def test_computations(t):
+    run_rounds(ARITHMETIC, t, 6, allowed=1.0 if t in NO_XLA or t in ("s4", "u4") else 0.25)
 
 
-@pytest.mark.parametrize("make", [cases.scatter_several, cases.reduce_several, cases.reduce_window_several,
-                                  cases.select_and_scatter], ids=lambda f: f.__name__)
+SEVERAL = [cases.scatter_several, cases.reduce_several, cases.reduce_window_several, cases.select_and_scatter]
+
+
 @pytest.mark.parametrize("t", ["f32", "f64", "s32", "s8", "u16", "s64"])
-def test_several_operands(make, t):
-    run_rounds(make, t, 8)
+def test_several_operands(t):
+    run_rounds(SEVERAL, t, 6)
 
 
 # --- contractions ---
@@ -467,3 +466,24 @@ ENTRY e {
     np.testing.assert_array_equal(a, x[:, 0] + 100)
     np.testing.assert_array_equal(b, x.sum((1, 2)) + 100)
     np.testing.assert_array_equal(w, x[:, :, 1:] + x[:, :, :-1] + 100)
+
+
+@pytest.mark.parametrize("t", ["bf16", "f16", "f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz"])
+def test_narrow_sums_are_rounded_once(t):
+    """Kept in f32, as XLA does; a chain of bf16 additions of ones would stop at 256."""
+    n = 3000 if t in ("bf16", "f16") else 30
+    name, text = cases.body("add", t)
+    x = np.random.default_rng(14).integers(-3, 4, (2, n)).astype(cases.TYPES[t])
+    text = f"""HloModule m
+{text}
+ENTRY e {{
+ x = {t}[2,{n}] parameter(0)
+ z = {t}[] constant(1)
+ r = {t}[2] reduce(x, z), dimensions={{1}}, to_apply={name}
+ w = {t}[2,{n - 19}] reduce-window(x, z), window={{size=1x20}}, to_apply={name}
+ ROOT t = ({t}[2], {t}[2,{n - 19}]) tuple(r, w)
+}}"""
+    wide = x.astype("f8")
+    sums = np.stack([wide[:, i:i + 20].sum(1) for i in range(n - 19)], 1) + 1
+    for g, w in zip(interpret(text, x), [wide.sum(1) + 1, sums]):
+        assert g.tobytes() == w.astype(cases.TYPES[t]).tobytes()

@@ -52,7 +52,7 @@ class Xla:
 
 
 class _Verifier:
-    """Compiles a stub of the module's signature and swaps the module in before XLA verifies and schedules it."""
+    """Compiles a outer of the module's signature and swaps the module in before XLA verifies and schedules it."""
 
     STAGE_BEFORE_SCHEDULING = 0
     MARKS = ("hlo verifier", "hlo_verifier.cc", "[Unknown]", "hlo_module.cc", "hlo_computation.cc", "hlo_instruction")
@@ -68,7 +68,7 @@ class _Verifier:
         proto, self.injected = self.injected, None
         return proto
 
-    def _stub(self, module):
+    def _outer(self, module):
         head = re.sub(r"/\*[^*]*\*/", "", module.to_string(self.hlo.HloPrintOptions()).split("\n", 1)[0])
         start = head.index("entry_computation_layout={") + len("entry_computation_layout={")
         depth, end = 1, start
@@ -76,16 +76,16 @@ class _Verifier:
             depth += {"{": 1, "}": -1}.get(head[end], 0)
             end += 1
         params, result = _split_signature(head[start:end - 1])
-        lines = ["HloModule stub", "ENTRY e {"] + [f"  p{i} = {t} parameter({i})" for i, t in enumerate(params)]
+        lines = ["HloModule outer", "ENTRY e {"] + [f"  p{i} = {t} parameter({i})" for i, t in enumerate(params)]
         args = ", ".join(f"p{i}" for i in range(len(params)))
-        lines += [f'  ROOT r = {result} custom-call({args}), custom_call_target="stub", custom_call_has_side_effect=true', "}"]
+        lines += [f'  ROOT r = {result} custom-call({args}), custom_call_target="outer", custom_call_has_side_effect=true', "}"]
         return "\n".join(lines)
 
     def __call__(self, text):
         module = self.hlo.hlo_module_from_text(text)
         self.injected = None
-        stub = self.hlo.hlo_module_from_text(self._stub(module)).as_serialized_hlo_module_proto()
-        mlir = self.jax_c.mlir.xla_computation_to_mlir_module(self.hlo.XlaComputation(stub))
+        outer = self.hlo.hlo_module_from_text(self._outer(module)).as_serialized_hlo_module_proto()
+        mlir = self.jax_c.mlir.xla_computation_to_mlir_module(self.hlo.XlaComputation(outer))
         self.injected = module.as_serialized_hlo_module_proto()
         try:
             self.device.client.compile_and_load(mlir, self.jax_c.DeviceList((self.device,)), self.jax_c.CompileOptions())

@@ -1,0 +1,30 @@
+/* One run of the interpreter, as Python code called from it sees it. The GIL is released for the run; what needs Python
+ * takes it with py_run_enter and lets go with py_run_leave. */
+#ifndef XLAC_PY_RUN_H
+#define XLAC_PY_RUN_H
+
+#include "py.h"
+
+typedef struct py_run {
+  py_state *st;
+  py_module *module;
+  PyThreadState *thread; /* of the caller, while the GIL is released */
+  PyObject *progress;    /* called with the seconds run so far, or NULL */
+  double started, polled;
+  PyObject *error[3]; /* what a custom call raised: type, value, traceback; or NULLs */
+} py_run;
+
+static inline void py_run_enter(py_run *run) {
+  PyEval_RestoreThread(run->thread);
+}
+static inline void py_run_leave(py_run *run) {
+  run->thread = PyEval_SaveThread();
+}
+
+/* The custom calls registered in Python, as a registry for one run; NULL when there are none, or with an exception set.
+ * *calls, from PyMem_Malloc, must live as long as the registry. Both are given back by py_custom_calls_end. */
+typedef struct py_custom_call py_custom_call;
+xlac_registry *py_custom_calls_begin(py_run *run, py_custom_call **calls);
+void py_custom_calls_end(xlac_registry *registry, py_custom_call *calls);
+
+#endif
