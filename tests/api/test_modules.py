@@ -156,6 +156,19 @@ def test_ops(x, m):
     assert x.lib.xlac_op_called(m, r, 1) == x.ffi.NULL
 
 
+def test_serialize(x, m):
+    """The proto reads back as the same program; other formats and modules without a root are refused."""
+    out, n = x.ffi.new("char **"), x.ffi.new("size_t *")
+    x.check(x.lib.xlac_module_serialize(m, x.lib.XLAC_FORMAT_HLO_PROTO, out, n, x.err))
+    data = bytes(x.ffi.buffer(out[0], n[0]))
+    x.lib.xlac_free(out[0])
+    again = x.ffi.new("xlac_module **")
+    x.check(x.lib.xlac_module_parse(again, data, len(data), x.ffi.NULL, x.err))
+    assert x.text(x.lib.xlac_module_name(again[0])) == x.text(x.lib.xlac_module_name(m))
+    x.lib.xlac_module_destroy(again[0])
+    x.fails(x.lib.xlac_module_serialize(m, 99, out, n, x.err), 503)
+
+
 def test_types(x, m):
     info = x.ffi.new("xlac_type_info *")
     t = x.info(m, x.op(m, "t")).type

@@ -65,6 +65,13 @@ def complex_of(a, b):
     return out
 
 
+def complex_atan2(y, x):
+    """The definition, but for real arguments the real function, signs of zeros included."""
+    with np.errstate(all="ignore"):
+        full = ew.COMPLEX["atan2"](y.astype(np.complex128), x.astype(np.complex128))
+        return np.where((y.imag == 0) & (x.imag == 0), np.arctan2(y.real.astype(np.float64), x.real.astype(np.float64)), full)
+
+
 # --- conversions ---
 
 def int_of(v, t):
