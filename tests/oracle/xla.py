@@ -1,7 +1,8 @@
 """Real XLA, asked in a process of its own, since some texts abort it.
 
 parse(text) reads and prints a module; verify(text) runs XLA's verifier on exactly that module. Both give (status, value):
-"ok" and XLA's text, "error" and its message, or "crash" and the last line of its log.
+"ok" and XLA's text, "error" and its message, or "crash" and the last line of its log. XLA loops for ever on a few broken
+modules (its constant folding runs a while that never ends), so a worker that is silent for PATIENCE seconds counts as crashed.
 """
 import json
 import os
@@ -9,6 +10,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+
+PATIENCE = 20
 
 
 class Xla:
@@ -34,6 +38,8 @@ class Xla:
             env = dict(os.environ, JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
             self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__)], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=self.log, text=True, env=env)
+        impatience = threading.Timer(PATIENCE, self.process.kill)
+        impatience.start()
         try:
             self.process.stdin.write(json.dumps([what, text]) + "\n")
             self.process.stdin.flush()
@@ -42,6 +48,8 @@ class Xla:
                     return tuple(json.loads(line[2:]))
         except (BrokenPipeError, OSError):
             pass
+        finally:
+            impatience.cancel()
         code = self.process.wait()
         self.log.seek(0)
         lines = [l for l in self.log.read().split("\n") if "Check failed" in l or re.match(r"F\d{4} ", l)]
