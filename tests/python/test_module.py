@@ -237,17 +237,10 @@ def test_import_takes_little():
     assert min(times) < 0.03
 
 
-def test_stubs_match():
-    """Every public name of the extension's types is in the stub, and the other way round."""
+def test_the_builders_stub_matches():
+    """Every public name of the Builder is in its stub, and the other way round."""
     import ast
 
-    tree = ast.parse((pathlib.Path(xlac.__file__).parent / "_core.pyi").read_text())
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and hasattr(xlac, node.name):
-            stub = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
-            stub |= {n.target.id for n in node.body if isinstance(n, ast.AnnAssign)}
-            real = {n for n in vars(getattr(xlac, node.name)) if not n.startswith("__")}
-            assert {n for n in stub if not n.startswith("__")} == real
     tree = ast.parse((pathlib.Path(xlac.__file__).parent / "builder.pyi").read_text())
     stub = {n.name for n in tree.body[-1].body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")}
     assert stub == {n for n in dir(xlac.Builder) if not n.startswith("_")}
