@@ -1,6 +1,8 @@
 /* Module handles: making, reading, printing, verifying, header facts. */
 #include "api.h"
 
+#include "../text/proto.h"
+
 int api_lock_edit(xlac_module *m, xlac_error *err) {
   api_lock(m);
   if (m->running == 0) return 0;
@@ -46,13 +48,16 @@ int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
 
 int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
                       xlac_error *err) {
-  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_HLO))
+  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_HLO_PROTO))
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
   text_parse_options inner = {.alloc = base_alloc_libc,
                               .max_depth = options ? options->max_depth : 0,
                               .documented_forms = options && options->documented_forms};
   ir_module *ir = NULL;
-  TRY(text_parse_hlo(&ir, text, n, &inner, err));
+  int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
+  if (format == XLAC_FORMAT_AUTO && text_is_proto(text, n)) format = XLAC_FORMAT_HLO_PROTO;
+  TRY(format == XLAC_FORMAT_HLO_PROTO ? text_parse_proto(&ir, text, n, &inner, err)
+                                      : text_parse_hlo(&ir, text, n, &inner, err));
   return api_wrap(out, ir, err);
 }
 
@@ -117,6 +122,22 @@ static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, 
 int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
   api_lock(m);
   return api_done(m, print_part(m, NULL, NULL, options, text, n, err));
+}
+
+static int serialize_locked(xlac_module *m, char **bytes, size_t *n, xlac_error *err) {
+  base_text t;
+  TRY(api_check_whole(m->ir, err));
+  base_text_init(&t, base_alloc_libc);
+  int status = text_print_proto(&t, m->ir, err);
+  if (status == 0) return api_give_text(&t, bytes, n, err);
+  base_text_free(&t);
+  return status;
+}
+
+int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *n, xlac_error *err) {
+  if (format != XLAC_FORMAT_HLO_PROTO) return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is no binary one", format);
+  api_lock(m);
+  return api_done(m, serialize_locked(m, bytes, n, err));
 }
 
 int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text,

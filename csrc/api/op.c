@@ -42,39 +42,42 @@ bool xlac_op_is_live(xlac_module *m, xlac_op *op) {
   return live;
 }
 
-/* Whether an earlier use of the same list has the same user. */
-static bool user_seen(const ir_op *op, const ir_use *until) {
-  for (const ir_use *use = op->uses; use != until; use = use->next)
-    if (use->user == until->user) return true;
-  return false;
-}
+#define FEW_OPERANDS 16
 
-/* Uses of one user mostly stand together, but long lists (a constant used everywhere) must not cost a square: a user
- * counts where its lowest-numbered slot that holds op is used. */
-static bool is_first_use(const ir_op *op, const ir_use *use) {
+/* Whether `use` is the first one of its user: of users with few operands the one of the lowest slot, of others the
+ * first in the list, by a table, so that a constant used everywhere does not cost a square. Without memory for the
+ * table a user may count more than once. */
+static bool is_first_use(const ir_op *op, const ir_use *use, base_map *seen) {
   const ir_op *user = use->user;
-  if (user->n_operands > 16) return !user_seen(op, use);
+  if (user->n_operands > FEW_OPERANDS) {
+    uint64_t had;
+    if (base_map_get(seen, base_key(user), &had)) return false;
+    (void)base_map_set(seen, base_key(user), 1);
+    return true;
+  }
   for (uint32_t i = 0; i < use->slot; i++)
     if (user->operands[i].op == op) return false;
   return true;
 }
 
-uint32_t xlac_op_users(xlac_module *m, xlac_op *handle, xlac_op **users, uint32_t cap) {
-  const ir_op *op = api_op(handle);
+/* Writes up to `cap` distinct users and returns how many there are. */
+static uint32_t list_users(const ir_op *op, xlac_op **users, uint32_t cap) {
   uint32_t n = 0;
-  api_lock(m);
+  base_map seen;
+  base_map_init(&seen, base_alloc_libc);
   IR_FOR_USES(use, op) {
-    if (!is_first_use(op, use)) continue;
+    if (!is_first_use(op, use, &seen)) continue;
     if (n < cap) users[n] = api_op_out(use->user);
     n++;
   }
-  api_unlock(m);
+  base_map_free(&seen);
   return n;
 }
 
-static uint32_t count_distinct_users(const ir_op *op) {
-  uint32_t n = 0;
-  IR_FOR_USES(use, op) n += is_first_use(op, use);
+uint32_t xlac_op_users(xlac_module *m, xlac_op *handle, xlac_op **users, uint32_t cap) {
+  api_lock(m);
+  uint32_t n = list_users(api_op(handle), users, cap);
+  api_unlock(m);
   return n;
 }
 
@@ -89,7 +92,7 @@ void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
       .computation = live ? api_computation_out(op->parent) : NULL,
       .id = op->id,
       .n_operands = live ? op->n_operands : 0,
-      .n_users = live ? count_distinct_users(op) : 0,
+      .n_users = live ? list_users(op, NULL, 0) : 0,
       .n_called = op->n_called,
       .n_control_predecessors = op->n_control_preds,
       .n_attrs = op->n_attrs,

@@ -101,7 +101,11 @@ const char *xlac_attr_kind(const char *text);
 
 /* --- modules --- */
 
-typedef enum xlac_format { XLAC_FORMAT_AUTO = 0, XLAC_FORMAT_HLO = 1 } xlac_format;
+typedef enum xlac_format {
+  XLAC_FORMAT_AUTO = 0,     /* a serialized module where the bytes begin like one, else text */
+  XLAC_FORMAT_HLO = 1,      /* XLA's text */
+  XLAC_FORMAT_HLO_PROTO = 2 /* a serialized HloModuleProto */
+} xlac_format;
 
 /* All zero is the default of each option struct. */
 typedef struct xlac_parse_options {
@@ -154,7 +158,8 @@ typedef struct xlac_alias {
   bool must;
 } xlac_alias;
 
-/* Reads a whole module from n bytes of text (any bytes, need not be terminated). Not verified. options may be NULL. */
+/* Reads a whole module from n bytes of text or of a proto (any bytes, need not be terminated). Not verified. options
+ * may be NULL. */
 int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
                       xlac_error *err);
 /* An empty module to build in: give it a computation with a root before anything else than editing. */
@@ -171,6 +176,9 @@ int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print
                            size_t *n, xlac_error *err);
 int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n,
                   xlac_error *err);
+/* The module as a serialized HloModuleProto, *n bytes, freed with xlac_free. `format` is XLAC_FORMAT_HLO_PROTO. What
+ * the proto does not hold, and so is lost, is in docs/formats.md. */
+int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *n, xlac_error *err);
 /* Checks every rule; the error has line, column and op of the first broken one. options may be NULL. */
 int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err);
 /* A number that is the same for modules that differ in names, metadata and order of text only. */

@@ -50,6 +50,7 @@ static bool keeps_dtype(unsigned opcode) {
  */
 static int check_declared_type(const ir_op *op, const ir_type *inferred, const ir_verify_options *options,
                                xlac_error *err) {
+  assert(op->type && inferred);
   if (op->opcode == IR_OP_SCAN) return 0; /* a lone result may stand for a tuple of one: its own rule knows */
   bool mixed = options->mixed_floats && !keeps_dtype(op->opcode);
   bool fits = declares_dtype(op->opcode) ? ir_compatible_ignoring_dtype(op->type, inferred)
@@ -94,6 +95,7 @@ static int check_common_attrs(const ir_op *op, xlac_error *err) {
 }
 
 static int verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  assert(op->opcode > IR_OP_INVALID && op->opcode < IR_OP_COUNT);
   TRY(check_result_type(m, op, options, err));
   if (!options->mixed_floats) TRY(ir_check_stamp(op, ir_check_mixed_floats(op, err), err));
   TRY(ir_verify_elementwise(op, err));

@@ -42,6 +42,8 @@ XLAC_MUST_USE int ir_verify_together(const ir_module *m, const ir_verify_options
 XLAC_MUST_USE int ir_verify_words(const ir_op *op, xlac_error *err);
 /* verify_buffer.c: values of buffer type stand where they may and are written once. */
 XLAC_MUST_USE int ir_verify_buffers(const ir_module *m, const ir_verify_options *options, xlac_error *err);
+/* The same file: custom-calls to Pin, Unpin and CreateBuffer have the operand and result that these have. */
+XLAC_MUST_USE int ir_verify_pins(const ir_op *op, xlac_error *err);
 /* verify_origin.c: the origin attribute has the op's tuple structure. */
 XLAC_MUST_USE int ir_verify_origin(const ir_op *op, xlac_error *err);
 /* verify_elementwise.c: no implicit broadcast. */

@@ -34,6 +34,7 @@ static int64_t space_of(const ir_type *t) {
 }
 
 static int check_pair(const ir_module *m, const ir_alias *a, const ir_type *out, const ir_type *in, xlac_error *err) {
+  assert(ir_is_tensor(out) && ir_is_tensor(in));
   const char *where = IR_SHOW_INTS(a->output->n, a->output->v);
   if (a->must && (!ir_same_bare(out, in) || space_of(out) != space_of(in)))
     return fail_entry(m, err,
@@ -53,6 +54,7 @@ static bool same_path(const ir_ints *a, const ir_ints *b) {
 }
 
 uint64_t ir_verify_path_key(int64_t number, const ir_ints *path) {
+  assert(path);
   uint64_t key = ir_verify_path_start(number);
   for (uint32_t i = 0; i < path->n; i++) key = ir_verify_path_step(key, path->v[i]);
   return key;

@@ -50,6 +50,7 @@ static int check_consumer(const ir_op *op, xlac_error *err) {
 }
 
 static int check_producer(const ir_op *op, xlac_error *err) {
+  assert(op->n_operands >= 1);
   const ir_op *operand = ir_operand(op, 0);
   if (may_be_carried(ir_opcode_info(op->opcode)->start) && !ir_opcode_has(operand->opcode, IR_ASYNC_START)) return 0;
   if (consumes(op->opcode, operand->opcode)) return 0;
@@ -77,6 +78,7 @@ static int check_form(const ir_op *op, xlac_error *err) {
 }
 
 static int check_operands_element(const ir_op *op, const ir_computation *c, xlac_error *err) {
+  assert(ir_is_tuple(op->type) && op->type->n_elements >= 2);
   const ir_type *held = op->type->elements[0];
   if (held->n_elements != c->n_params || held->n_elements != op->n_operands)
     return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
@@ -128,6 +130,7 @@ static const char *own_start(unsigned opcode) {
 /* Only call-start may wrap several ops: the rest is one op on the parameters, or on elements of them. */
 static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir_verify_options *options,
                               xlac_error *err) {
+  assert(ir_root(c));
   const ir_op *root = ir_root(c);
   bool group = is_group(op, c);
   IR_FOR_OPS(inner, c) {

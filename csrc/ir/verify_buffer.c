@@ -76,24 +76,26 @@ static int fail_pin(const ir_op *op, const char *expected, xlac_error *err) {
 }
 
 static bool is_buffer_of(const ir_type *buffer, const ir_type *t) {
+  assert(buffer && t);
   return buffer->kind == IR_TYPE_BUFFER && ir_is_tensor(t) && ir_compatible(buffer->inner, t);
 }
 
-static int check_custom_call(const ir_op *op, xlac_error *err) {
+int ir_verify_pins(const ir_op *op, xlac_error *err) {
   const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   bool one = op->n_operands == 1 && a && a->v.aliasing->n == 1;
-  if (strcmp(target, "CreateBuffer") == 0)
-    return op->n_operands == 0 && op->type->kind == IR_TYPE_BUFFER ? 0 : fail_pin(op, "no operand and a buffer", err);
-  if (strcmp(target, "Pin") == 0)
-    return one && is_buffer_of(op->type, ir_operand_type(op, 0))
-               ? 0
-               : fail_pin(op, "a tensor, aliased with a buffer of it", err);
-  if (strcmp(target, "Unpin") == 0)
-    return one && is_buffer_of(ir_operand_type(op, 0), op->type)
-               ? 0
-               : fail_pin(op, "a buffer, aliased with a tensor of it", err);
-  return check_passed_buffers(op, err);
+  if (strcmp(target, "CreateBuffer") == 0 && (op->n_operands != 0 || op->type->kind != IR_TYPE_BUFFER))
+    return fail_pin(op, "no operand and a buffer", err);
+  if (strcmp(target, "Pin") == 0 && !(one && is_buffer_of(op->type, ir_operand_type(op, 0))))
+    return fail_pin(op, "a tensor, aliased with a buffer of it", err);
+  if (strcmp(target, "Unpin") == 0 && !(one && is_buffer_of(ir_operand_type(op, 0), op->type)))
+    return fail_pin(op, "a buffer, aliased with a tensor of it", err);
+  return 0;
+}
+
+static bool starts_or_ends_buffer(const ir_op *op) {
+  const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
+  return strcmp(target, "CreateBuffer") == 0 || strcmp(target, "Pin") == 0 || strcmp(target, "Unpin") == 0;
 }
 
 /* --- where buffers may stand --- */
@@ -108,7 +110,7 @@ static bool streams(const ir_op *op) {
 static int check_place(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   switch (op->opcode) {
     case IR_OP_CUSTOM_CALL:
-      return check_custom_call(op, err);
+      return starts_or_ends_buffer(op) ? 0 : check_passed_buffers(op, err);
     case IR_OP_WHILE:
     case IR_OP_TUPLE:
     case IR_OP_GET_TUPLE_ELEMENT:
@@ -164,6 +166,7 @@ static bool is_writer(const buffer_state *s, const ir_op *op) {
 /* `at` counts leaves, as in the origins of the operand. */
 static int note_writes(buffer_state *s, const ir_op *op, const ir_type *t, const uint32_t *origins, uint32_t *at,
                        xlac_error *err) {
+  assert(s->writers && origins);
   for (uint32_t i = 0; i < t->n_elements; i++) TRY(note_writes(s, op, t->elements[i], origins, at, err));
   if (ir_is_tuple(t)) return 0;
   uint32_t number = origins[(*at)++];
@@ -177,6 +180,7 @@ static int note_writes(buffer_state *s, const ir_op *op, const ir_type *t, const
 }
 
 static uint32_t leaves_before(const ir_type *t, uint32_t element) {
+  assert(ir_is_tuple(t) && element <= t->n_elements);
   uint32_t n = 0;
   for (uint32_t i = 0; i < element; i++) n += ir_type_leaves(t->elements[i]);
   return n;
@@ -200,6 +204,7 @@ static void pass_origins(buffer_state *s, const ir_op *op, uint32_t *origins) {
 }
 
 static bool grow_buffers(buffer_state *s, uint32_t more) {
+  assert(s->n_buffers <= s->capacity);
   if (s->n_buffers + more <= s->capacity) return true;
   uint32_t capacity = (s->n_buffers + more) * 2;
   const ir_op **writers = base_arena_alloc(s->arena, capacity * sizeof *writers);

@@ -4,6 +4,7 @@
 /* Inference lets a scalar function take other float types than it gets; XLA wants them equal once precisions are final.
  */
 static int check_exact_params(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+  assert(op->n_called == 1 && op->called[0]->n_params == op->n_operands);
   const ir_computation *c = op->called[0];
   for (uint32_t i = 0; !options->mixed_floats && i < op->n_operands; i++) {
     assert(i < c->n_params);
@@ -25,6 +26,7 @@ IR_VERIFY(map) {
 }
 
 IR_VERIFY(sort) {
+  assert(op->n_called == 1 && op->n_operands > 0);
   const ir_computation *c = op->called[0];
   int64_t dim;
   if (!ir_is_scalar_of(ir_result_type(c), XLAC_PRED))
@@ -52,6 +54,7 @@ static const ir_type *part_of(const ir_type *t, uint32_t i) {
 
 /* `whole` is `part` with a dimension of `size` more at `dim`; or the same type where `carried`. */
 static bool is_stack_of(const ir_type *whole, const ir_type *part, bool carried, int64_t dim, int64_t size) {
+  assert(whole && part && dim >= 0);
   if (carried) return ir_compatible(whole, part);
   if (!ir_is_tensor(whole) || !ir_is_tensor(part) || whole->dtype != part->dtype || whole->rank != part->rank + 1)
     return false;
@@ -69,6 +72,7 @@ static int fail_scan(const ir_op *op, const char *what, uint32_t i, const ir_typ
 
 /* Operands are the scanned inputs, then the initial carries; results the stacked outputs, then the final carries. */
 static int check_scan_types(const ir_op *op, uint32_t carries, int64_t dim, int64_t size, xlac_error *err) {
+  assert(carries <= op->n_operands && carries <= parts_of(op->type));
   const ir_computation *c = op->called[0];
   const ir_type *root = ir_result_type(c);
   uint32_t n_inputs = op->n_operands - carries, n_outputs = parts_of(root) - carries;
@@ -137,6 +141,7 @@ static int check_same_sharding(const ir_op *op, const ir_op **first, const ir_op
 }
 
 IR_VERIFY(while) {
+  assert(op->n_called == 2 && op->called[0]->n_params == 1 && op->called[1]->n_params == 1);
   const ir_computation *condition = op->called[0], *body = op->called[1];
   TRY(check_threads(op, err));
   const ir_op *ops[4] = {op, ir_root(body), body->params[0], condition->params[0]}, *first = NULL;
@@ -155,6 +160,7 @@ IR_VERIFY(conditional) {
 /* --- composite calls --- */
 
 static const base_istr *dict_value(const ir_dict *d, const char *key) {
+  assert(key && key[0]);
   for (uint32_t i = 0; d && i < d->n; i++)
     if (strcmp(d->v[i].key->s, key) == 0) return d->v[i].value;
   return NULL;
@@ -202,6 +208,7 @@ static bool acts(const ir_op *op) {
 }
 
 static int check_fused(const ir_op *fusion, xlac_error *err) {
+  assert(fusion->opcode == IR_OP_FUSION && fusion->n_called == 1);
   const ir_computation *c = fusion->called[0];
   IR_FOR_OPS(op, c) {
     if (op == ir_root(c) && op->uses)

@@ -44,6 +44,7 @@ static int check_mesh_groups(const ir_op *op, const ir_groups *g, int64_t *ids, 
 
 /* Ids 0..n-1 each once, where n is how many there are. `seen` has a byte for each. */
 static int check_ids(const ir_op *op, const ir_int_lists *lists, int64_t n, uint8_t *seen, xlac_error *err) {
+  assert(n >= 0);
   for (uint32_t i = 0; i < lists->n; i++) {
     for (uint32_t k = 0; k < lists->v[i]->n; k++) {
       int64_t id = lists->v[i]->v[k];
@@ -90,6 +91,7 @@ static group_mode mode_of(const ir_op *op) {
 
 /* Modules that leave replica_count and num_partitions at 1 are for any number of devices. */
 static int check_participants(const ir_op *op, group_mode mode, int64_t ids, xlac_error *err) {
+  assert(ids >= 0);
   const ir_config *config = &op->parent->module->config;
   int64_t expected = mode == OF_PARTITIONS ? config->num_partitions : config->replica_count;
   if (mode == OF_DEVICES && !base_mul_i64(config->replica_count, config->num_partitions, &expected)) expected = -1;
@@ -102,6 +104,7 @@ static int check_participants(const ir_op *op, group_mode mode, int64_t ids, xla
 }
 
 static int check_groups(const ir_op *op, bool uniform, xlac_error *err) {
+  assert(ir_opcode_has(op->opcode, IR_COLLECTIVE));
   const ir_attr *a = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
   const ir_groups *g = a ? a->v.groups : NULL;
   group_mode mode = mode_of(op);
@@ -141,6 +144,7 @@ IR_VERIFY(all_to_all) {
 
 /* What XLA lets pass as a reducer, no XLA backend can run. */
 static int check_all_reducer(const ir_op *op, xlac_error *err) {
+  assert(op->n_called == 1);
   const ir_computation *c = op->called[0];
   const ir_type *result = ir_result_type(c);
   bool fits = c->n_params == 2 && ir_is_scalar(result);
@@ -193,6 +197,7 @@ IR_VERIFY(collective_broadcast) {
 }
 
 IR_VERIFY(ragged_all_to_all) {
+  assert(op->n_operands == 6);
   TRY(check_groups(op, true, err));
   TRY(ir_check_all_tensors(op, err));
   const ir_type *in = ir_operand_type(op, 0), *out = ir_operand_type(op, 1), *first = ir_operand_type(op, 2);
@@ -219,6 +224,7 @@ static int fail_pair(const ir_op *op, const char *role, int64_t id, const char *
 
 static int count_id(const ir_op *op, const char *role, int64_t id, int64_t limit, int64_t allowed, base_map *seen,
                     xlac_error *err) {
+  assert(allowed >= 1);
   if (id < 0) return fail_pair(op, role, id, "below", 0, err);
   if (limit > 1 && id >= limit) return fail_pair(op, role, id, "but the module runs", limit, err);
   uint64_t times = 0;
@@ -260,6 +266,7 @@ static int check_offset(const ir_op *op, const ir_type *buffer, const ir_type *o
 
 /* Operands are source, destination and their offsets; each of them may be a tuple of several. */
 static int check_in_place_permute(const ir_op *op, int64_t *places, xlac_error *err) {
+  assert(op->n_operands == 4);
   for (uint32_t side = 0; side < 2; side++) {
     const ir_type *buffer = ir_operand_type(op, side), *offset = ir_operand_type(op, side + 2);
     int64_t n;

@@ -33,6 +33,7 @@ IR_VERIFY(ragged_dot) {
 
 /* bf16 with all sizes 1 for a larger bf16 operand: no scale. */
 static bool is_no_scale(const ir_type *t, const ir_type *scale) {
+  assert(ir_is_tensor(t) && ir_is_tensor(scale));
   if (t->dtype != XLAC_BF16 || scale->dtype != XLAC_BF16) return false;
   bool all_one = true, larger = false;
   for (uint32_t i = 0; i < scale->rank; i++) all_one = all_one && scale->dims[i] == 1;
@@ -41,6 +42,7 @@ static bool is_no_scale(const ir_type *t, const ir_type *scale) {
 }
 
 static int check_scale(const ir_op *op, uint32_t at, const char *contracting, xlac_error *err) {
+  assert(at < 2 && op->n_operands == 4);
   const ir_type *t = ir_operand_type(op, at), *scale = ir_operand_type(op, at + 2);
   if (is_no_scale(t, scale)) return 0;
   if (scale->rank != t->rank)

@@ -21,6 +21,7 @@ static const ir_type *without_buffer(const ir_type *t) {
 
 static int check_alias_pair(const ir_op *op, const ir_type *result, const ir_alias *a, bool any_types,
                             xlac_error *err) {
+  assert(result && a->output && a->index);
   if (a->operand < 0 || a->operand >= (int64_t)op->n_operands)
     return fail_aliasing(op, a, err, "there are %u operands", op->n_operands);
   const ir_type *from = ir_type_at(ir_operand_type(op, (uint32_t)a->operand), a->index->v, a->index->n);
@@ -65,6 +66,7 @@ int ir_verify_aliasing(const ir_op *op, const ir_type *result, const ir_verify_o
 /* --- custom-call --- */
 
 static bool has_target(const ir_op *op, const char *target) {
+  assert(op->opcode == IR_OP_CUSTOM_CALL);
   return strcmp(ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET), target) == 0;
 }
 
@@ -94,5 +96,6 @@ static int check_rng_seed(const ir_op *op, xlac_error *err) {
 IR_VERIFY(custom_call) {
   TRY(check_layout_constraints(op, err));
   TRY(check_rng_seed(op, err));
+  TRY(ir_verify_pins(op, err));
   return ir_verify_aliasing(op, op->type, options, err);
 }

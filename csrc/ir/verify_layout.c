@@ -6,6 +6,7 @@ static int fail_layout(const ir_type *t, xlac_error *err, const char *what) {
 }
 
 static int check_order(const ir_type *t, const ir_layout *l, xlac_error *err) {
+  assert(t->rank <= IR_MAX_RANK);
   if (l->rank != t->rank) return fail_layout(t, err, "minor_to_major must list every dimension once");
   bool seen[IR_MAX_RANK] = {false};
   for (uint32_t i = 0; i < l->rank; i++) {
@@ -26,6 +27,7 @@ static int check_tiles(const ir_type *t, const ir_layout *l, xlac_error *err) {
 }
 
 static int check_splits(const ir_type *t, const ir_layout *l, xlac_error *err) {
+  assert(l->rank == t->rank);
   for (uint32_t i = 0; i < l->n_splits; i++) {
     const ir_split *s = &l->splits[i];
     if (s->dimension < 0 || s->dimension >= t->rank)

@@ -5,6 +5,7 @@
 
 /* A computation belongs to one async chain only. `starts`: computation to the first start that wraps it. */
 static int note_chain(const ir_op *op, base_map *starts, xlac_error *err) {
+  assert(op->opcode == IR_OP_ASYNC_START && op->n_called == 1);
   const ir_op *other = base_map_ptr(starts, op->called[0]);
   if (other)
     return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
@@ -25,6 +26,7 @@ static int note_chains(const ir_module *m, base_map *starts, xlac_error *err) {
 /* A send or recv ends in its done; tuples may carry it to one of another computation; alone it is the root of a wrapped
  * one. */
 static int check_transfer(const ir_op *op, const base_map *starts, xlac_error *err) {
+  assert(op->opcode == IR_OP_SEND || op->opcode == IR_OP_RECV);
   bool wrapped = op == ir_root(op->parent) && base_map_ptr(starts, op->parent);
   if (wrapped) return 0;
   unsigned done = ir_opcode_info(op->opcode)->done;
@@ -126,6 +128,7 @@ static int check_header_layout(const ir_module *m, const ir_type *t, xlac_error 
 
 /* XLA's parser keeps any entry_computation_layout; its verifier wants the entry's types. */
 static int check_entry_layout(const ir_module *m, xlac_error *err) {
+  assert(m->entry);
   const ir_config *config = &m->config;
   const ir_computation *entry = m->entry;
   if (!config->has_entry_layout) return 0;

@@ -46,6 +46,7 @@ IR_VERIFY(broadcast) {
 /* --- reshapes --- */
 
 static int check_same_count(const ir_op *op, const ir_type *from, xlac_error *err) {
+  assert(ir_is_tensor(from) && ir_is_tensor(op->type));
   if (from->count == op->type->count) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err,
                         "is declared as %s with %lld elements, but its operand %s has %lld", IR_SHOW(op->type),
@@ -94,6 +95,7 @@ static int check_rotation(const ir_op *op, const ir_ints *dims, xlac_error *err)
 /* One coordinate for each element and listed dimension; the last dimension, which runs over the listed ones, may be
  * left out when there is one of them. A size of 1 stands for all places along that dimension. */
 static int check_permutation_indices(const ir_op *op, const ir_type *t, const ir_ints *dims, xlac_error *err) {
+  assert(ir_is_tensor(t));
   const ir_attr *attr = ir_attr_find(op, IR_ATTR_INDICES);
   const ir_type *i = attr && attr->v.literal ? attr->v.literal->type : NULL;
   if (!i || !ir_is_tensor(i) || !base_dtype_is_integer(i->dtype))

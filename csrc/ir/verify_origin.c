@@ -8,6 +8,7 @@ static const char *skip_blanks(const char *p) {
 
 /* After the '}' that ends a leaf; quoted strings may hold braces. NULL when there is none. */
 static const char *skip_leaf(const char *p) {
+  assert(*p == '{');
   uint32_t depth = 0;
   for (bool quoted = false; *p; p++) {
     if (quoted && *p == '\\' && p[1]) {

@@ -58,12 +58,14 @@ static int check_tiled(const ir_op *op, const ir_sharding *s, const ir_type *t, 
 
 /* Shardings of a tuple are listed leaf by leaf; an empty tuple counts as one leaf. */
 static int check_leaves(const ir_op *op, const ir_sharding *s, const ir_type *t, uint32_t *next, xlac_error *err) {
+  assert(*next <= s->n_elements);
   if (!ir_is_tuple(t)) return *next < s->n_elements ? check_tiled(op, s->elements[(*next)++], t, err) : 0;
   for (uint32_t i = 0; i < t->n_elements; i++) TRY(check_leaves(op, s, t->elements[i], next, err));
   return 0;
 }
 
 int ir_verify_sharding(const ir_op *op, const ir_sharding *s, xlac_error *err) {
+  assert(op->type && s);
   if (s->kind != IR_SHARDING_TUPLE) return ir_is_tuple(op->type) ? 0 : check_tiled(op, s, op->type, err);
   /* Ops with side effects are sharded by what they move, which their own rules know better. */
   if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) return 0;
@@ -78,6 +80,7 @@ int ir_verify_sharding(const ir_op *op, const ir_sharding *s, xlac_error *err) {
 
 /* Device i, row-major over the tile dims, of an assignment in iota form: reshape transposed by perm, or as it is. */
 static int64_t iota_device(const ir_sharding *s, int64_t i) {
+  assert(s->iota && i >= 0);
   int64_t device = 0;
   for (uint32_t k = s->n_reshape; k-- > 0;) {
     int64_t axis = s->perm ? s->perm[k] : k, stride = 1;
@@ -100,6 +103,7 @@ static bool same_iota(const ir_sharding *a, const ir_sharding *b) {
 
 /* Both have the same tile dims, and ir_verify_sharding has found as many devices as tiles. */
 static bool same_devices(const ir_sharding *a, const ir_sharding *b) {
+  assert(a->n_dims == b->n_dims);
   if (a->iota && b->iota) return same_iota(a, b);
   if (!a->iota && !b->iota) return a->n_devices == b->n_devices && same_int_lists(a->n_devices, a->devices, b->devices);
   const ir_sharding *listed = a->iota ? b : a, *iota = a->iota ? a : b;
@@ -117,6 +121,7 @@ static bool same_tiled(const ir_sharding *a, const ir_sharding *b) {
 }
 
 bool ir_verify_sharding_same(const ir_sharding *a, const ir_sharding *b) {
+  assert(a && b);
   if (a->kind != b->kind || a->group != b->group || a->group_id != b->group_id) return false;
   if (a->kind == IR_SHARDING_TILED) return same_tiled(a, b);
   if (a->kind == IR_SHARDING_MAXIMAL) return a->device == b->device;

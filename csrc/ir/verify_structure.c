@@ -58,6 +58,7 @@ typedef struct walk_frame {
 BASE_VEC(walk_stack, walk_frame);
 
 static const ir_op *op_neighbour(const ir_op *op, uint32_t i) {
+  assert(op);
   if (i < op->n_operands) return op->operands[i].op;
   i -= op->n_operands;
   return i < op->n_control_preds ? op->control_preds[i] : NULL;
@@ -65,6 +66,7 @@ static const ir_op *op_neighbour(const ir_op *op, uint32_t i) {
 
 /* Explicit stack: chains of operands are as long as the program. */
 static int walk_ops(const ir_op *start, uint8_t *marks, walk_stack *stack, base_alloc alloc, xlac_error *err) {
+  assert(start && marks && stack);
   if (marks[start->id] == WALK_CLOSED) return 0;
   stack->n = 0;
   if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){start, 0}))) return base_oom(err, "a walk over the ops");
@@ -98,6 +100,7 @@ static int check_acyclic(const ir_module *m, uint8_t *marks, walk_stack *stack, 
 #define MAX_CALL_DEPTH 512
 
 static int walk_calls(const ir_computation *c, uint8_t *marks, uint32_t depth, xlac_error *err) {
+  assert(c && marks);
   if (marks[c->id] == WALK_CLOSED) return 0;
   if (marks[c->id] == WALK_OPEN) return fail_computation(c, err, "calls itself, directly or through others");
   if (depth > MAX_CALL_DEPTH)

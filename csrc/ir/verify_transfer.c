@@ -30,6 +30,7 @@ static int64_t channel_of(const ir_op *op) {
 
 /* A done that waits for a start directly names the same channel and kind of transfer. */
 static int check_done(const ir_op *done, xlac_error *err) {
+  assert(ir_opcode_has(done->opcode, IR_ASYNC_DONE));
   const ir_op *start = ir_operand(done, 0);
   if (start->opcode != ir_opcode_info(done->opcode)->start) return 0;
   if (channel_of(start) != channel_of(done))

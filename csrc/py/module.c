@@ -37,11 +37,16 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered,
                                    &documented_forms, &max_depth))
     return NULL;
-  if (strcmp(format, "hlo") != 0 && strcmp(format, "auto") != 0)
-    return py_raise_argument(st, "format '%.40s' is unknown: this version reads 'hlo'", format);
+  int32_t number = strcmp(format, "hlo") == 0         ? XLAC_FORMAT_HLO
+                   : strcmp(format, "hlo-proto") == 0 ? XLAC_FORMAT_HLO_PROTO
+                   : strcmp(format, "auto") == 0      ? XLAC_FORMAT_AUTO
+                                                      : -1;
+  if (number < 0) return py_raise_argument(st, "format '%.40s' is unknown: there are hlo, hlo-proto and auto", format);
   if (py_source(object, &holder, &text, &n) < 0) return NULL;
-  xlac_parse_options options = {
-      .max_depth = max_depth, .allow_unregistered = allow_unregistered != 0, .documented_forms = documented_forms != 0};
+  xlac_parse_options options = {.format = number,
+                                .max_depth = max_depth,
+                                .allow_unregistered = allow_unregistered != 0,
+                                .documented_forms = documented_forms != 0};
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
@@ -113,6 +118,23 @@ static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs
   if (py_print_options(py_state_of(self), args, kwargs, &options) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS status = xlac_module_print(handle(self), &options, &text, &n, &err);
   Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"format", NULL};
+  const char *format = "hlo-proto";
+  xlac_error err = {.code = 0};
+  char *bytes = NULL;
+  size_t n = 0;
+  int status;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s:to_bytes", names, &format)) return NULL;
+  if (strcmp(format, "hlo-proto") != 0)
+    return py_raise_argument(py_state_of(self), "format '%.40s' is unknown: this version writes 'hlo-proto'", format);
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err);
+  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
+  xlac_free(bytes);
+  return result;
 }
 
 static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -359,6 +381,7 @@ static PyMethodDef module_methods[] = {
      "indent=0)"},
     {"verify", PY_KEYWORDS(module_verify),
      "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
+    {"to_bytes", PY_KEYWORDS(module_to_bytes), "to_bytes(format='hlo-proto'): XLA's HloModuleProto, serialized"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},

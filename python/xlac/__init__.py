@@ -16,11 +16,12 @@ __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "I
            "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes",
            "register_custom_call"]
 
-FORMATS = ("auto", "hlo")
+FORMATS = ("auto", "hlo", "hlo-proto")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, documented_forms=False):
-    """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo"; "auto" recognises it.
+    """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo", XLA's text; "hlo-proto",
+    a serialized HloModuleProto, as Module.to_bytes writes; "auto" recognises them.
 
     `documented_forms` also reads what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses: the short
     input_output_alias, flat async shapes, atan, shuffle and collective-reduce.
@@ -31,7 +32,7 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
             src = file.read()
     if format not in FORMATS:
         raise Error(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", 503)
-    return _core.parse(src, format="hlo", allow_unregistered=allow_unregistered,
+    return _core.parse(src, format=format, allow_unregistered=allow_unregistered,
                        documented_forms=documented_forms)
 
 

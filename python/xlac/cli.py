@@ -12,11 +12,15 @@ PROGRESS_AFTER = 1.0  # seconds
 BAD_PIPELINE = 700
 
 
-class Program:
-    """A file of HLO text, and the module in it."""
+FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto", "pb": "hlo-proto"}
 
-    def __init__(self, path):
+
+class Program:
+    """A file that holds a program, and the module in it."""
+
+    def __init__(self, path, format="auto", documented_forms=False):
         self.path = "<stdin>" if path == "-" else path
+        self.format, self.documented_forms = FORMATS[format], documented_forms
         self.source = b""
         if path == "-":
             self.source = sys.stdin.buffer.read()
@@ -26,7 +30,7 @@ class Program:
         self.module = None
 
     def parse(self):
-        self.module = _core.parse(self.source)
+        self.module = _core.parse(self.source, format=self.format, documented_forms=self.documented_forms)
         return self.module
 
 
@@ -67,7 +71,7 @@ def complain(error, program, args=None):
 
 def write(text, path):
     """To a file, or to standard output ("-"); bytes that are no UTF-8 go out as they came in."""
-    raw = text.encode("utf-8", "surrogateescape")
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
     if path in (None, "-"):
         sys.stdout.flush()
         sys.stdout.buffer.write(raw)
@@ -81,7 +85,7 @@ def write(text, path):
 
 def opened(args, path):
     args.program = None
-    args.program = Program(path)
+    args.program = Program(path, args.input_format, args.documented_forms)
     return args.program.parse()
 
 
@@ -109,8 +113,17 @@ def print_options(args):
             "metadata": not args.no_metadata, "ids": not args.no_ids}
 
 
+def write_module(args, module):
+    """As text, or as asked for."""
+    if FORMATS[args.output_format] == "hlo-proto":
+        if args.output in (None, "-") and sys.stdout.isatty():
+            raise Error("a serialized module is no text to show on a terminal", 503, hint="give a file with -o")
+        return write(module.to_bytes(), args.output)
+    write(module.to_text(**print_options(args)), args.output)
+
+
 def translate(args):
-    write(opened(args, args.file).to_text(**print_options(args)), args.output)
+    write_module(args, opened(args, args.file))
 
 
 def list_passes():
@@ -134,7 +147,7 @@ def opt(args):
     if args.stats:
         before, after = module.stats(), result.stats()
         say(f"{before['ops']} ops in {before['computations']} computations -> {after['ops']} in {after['computations']}")
-    write(result.to_text(**print_options(args)), args.output)
+    write_module(args, result)
 
 
 def gather_arguments(args, parameters, seed):
@@ -239,7 +252,13 @@ def flag(parser, name, *more, **kwargs):
     parser.add_argument(*more, *sorted(spellings), dest=name[2:].replace("-", "_"), **kwargs)
 
 
+def add_read_flags(parser):
+    flag(parser, "--input-format", choices=tuple(FORMATS), default="auto", help="of the program; hlo-proto (pb) is a serialized module")
+    flag(parser, "--documented-forms", action="store_true", help="read what XLA documents but 0.10.2 refuses, too")
+
+
 def add_print_flags(parser):
+    flag(parser, "--output-format", choices=tuple(FORMATS)[1:], default="hlo", help="of the output; hlo-proto (pb) is serialized")
     flag(parser, "--mode", choices=("default", "short", "canonical", "fingerprint"), default="default",
          help="how to print, as XLA's HloPrintOptions of these names")
     flag(parser, "--elide", action="store_true", help="print {...} for large constants")
@@ -257,6 +276,7 @@ def add_run(commands):
     p = commands.add_parser("run", help="interpret a program", description="""Runs the entry computation in the reference
         interpreter. Inputs come from --input, one or more per program, or are drawn at random.""")
     p.add_argument("file", help="HLO text; - is standard input")
+    add_read_flags(p)
     p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="""the next
         arguments: a .npy or .npz file, JSON such as [[1,2],[3,4]], or a shape and numbers such as 2x2xf32=1 2 3 4""")
     flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
@@ -282,6 +302,7 @@ def add_opt(commands):
     flag(p, "--verify-each", action="store_true", help="verify after each pass")
     flag(p, "--list-passes", action="store_true", help="print the passes and their options")
     flag(p, "--stats", action="store_true", help="print the number of ops before and after")
+    add_read_flags(p)
     add_print_flags(p)
     p.set_defaults(command=opt)
 
@@ -289,15 +310,18 @@ def add_opt(commands):
 def add_simple(commands):
     p = commands.add_parser("verify", help="check programs", description="Parses and verifies HLO programs.")
     p.add_argument("files", nargs="+", metavar="file", help="HLO text; - is standard input")
+    add_read_flags(p)
     flag(p, "--xla-compat", action="store_true", help="accept what XLA accepts against its own documentation")
     p.add_argument("-q", "--quiet", action="store_true", help="print nothing for programs that are fine")
     p.set_defaults(command=verify)
     p = commands.add_parser("translate", help="parse and print", description="Parses a program and prints it.")
     p.add_argument("file", help="HLO text; - is standard input")
+    add_read_flags(p)
     add_print_flags(p)
     p.set_defaults(command=translate)
     p = commands.add_parser("draw", help="draw a program", description="Draws a program as HTML with SVG, or for Graphviz.")
     p.add_argument("file", help="HLO text; - is standard input")
+    add_read_flags(p)
     flag(p, "--format", choices=("html", "dot"), help="default: by the output's name, else html")
     add_output(p, "the output file; - is standard output")
     p.set_defaults(command=draw)

@@ -156,6 +156,19 @@ def test_ops(x, m):
     assert x.lib.xlac_op_called(m, r, 1) == x.ffi.NULL
 
 
+def test_serialize(x, m):
+    """The proto reads back as the same program; other formats and modules without a root are refused."""
+    out, n = x.ffi.new("char **"), x.ffi.new("size_t *")
+    x.check(x.lib.xlac_module_serialize(m, x.lib.XLAC_FORMAT_HLO_PROTO, out, n, x.err))
+    data = bytes(x.ffi.buffer(out[0], n[0]))
+    x.lib.xlac_free(out[0])
+    again = x.ffi.new("xlac_module **")
+    x.check(x.lib.xlac_module_parse(again, data, len(data), x.ffi.NULL, x.err))
+    assert x.text(x.lib.xlac_module_name(again[0])) == x.text(x.lib.xlac_module_name(m))
+    x.lib.xlac_module_destroy(again[0])
+    x.fails(x.lib.xlac_module_serialize(m, 99, out, n, x.err), 503)
+
+
 def test_types(x, m):
     info = x.ffi.new("xlac_type_info *")
     t = x.info(m, x.op(m, "t")).type
@@ -195,3 +208,16 @@ def test_constants(x, m):
     elided = x.parse("HloModule m\nENTRY e {\n  ROOT c = f32[64] constant({...})\n}\n")
     x.fails(x.lib.xlac_op_constant(elided, x.op(elided, "c"), out, x.err), 503)
     x.lib.xlac_module_destroy(elided)
+
+
+def test_serialized_modules(x, m):
+    out, n, back = x.ffi.new("char **"), x.ffi.new("size_t *"), x.ffi.new("xlac_module **")
+    x.check(x.lib.xlac_module_serialize(m, x.lib.XLAC_FORMAT_HLO_PROTO, out, n, x.err))
+    for format in (x.lib.XLAC_FORMAT_AUTO, x.lib.XLAC_FORMAT_HLO_PROTO):
+        options = x.ffi.new("xlac_parse_options *", {"format": format})
+        x.check(x.lib.xlac_module_parse(back, out[0], n[0], options, x.err))
+        assert x.print_module(back[0]) == x.print_module(m)
+        x.lib.xlac_module_destroy(back[0])
+    x.fails(x.lib.xlac_module_parse(back, out[0], n[0] // 2, options, x.err), x.err.code or 100)
+    x.lib.xlac_free(out[0])
+    x.fails(x.lib.xlac_module_serialize(m, 7, out, n, x.err), 503)

@@ -111,6 +111,23 @@ def test_translate(files):
     assert (files / "out.hlo").read_text() == text
 
 
+def test_serialized_modules(files):
+    good("translate", "add.hlo", "--output-format=hlo-proto", "-o", "add.pb", cwd=files)
+    assert (files / "add.pb").read_bytes() == xlac.parse(ADD).to_bytes()
+    assert good("translate", "add.pb", cwd=files) == good("translate", "add.hlo", cwd=files)
+    good("opt", "add.pb", "--passes=dce", "--output_format=pb", "-o", "dce.pb", "--input_format=pb", cwd=files)
+    assert "ok: 3 ops" in good("verify", "dce.pb", cwd=files)
+    (files / "cut.pb").write_bytes((files / "add.pb").read_bytes()[:60])
+    assert "cut.pb: error" in bad("verify", "cut.pb", cwd=files)
+    assert "error" in bad("verify", "add.hlo", "--input-format=hlo-proto", cwd=files)
+
+
+def test_documented_forms(files):
+    (files / "atan.hlo").write_text("HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] atan(x)\n}\n")
+    assert "documented forms" in bad("verify", "atan.hlo", cwd=files)
+    good("verify", "atan.hlo", "--documented-forms", cwd=files)
+
+
 def test_opt(files):
     out = run("opt", files / "add.hlo", "--passes=cse,dce", "--print-after-all", "--verify-each", "--stats")
     assert out.returncode == 0 and "HLO after cse" in out.stderr and "HLO after dce" in out.stderr and "ENTRY" in out.stdout
