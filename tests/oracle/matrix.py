@@ -39,13 +39,16 @@ NO_XLA = [(re.compile(f"^({o})$"), re.compile(f"^({t})$"), re.compile(b)) for o,
     ("rng", ".*", ""),  # its numbers are its own
     ("bitcast", ".*", ""),  # only behind layout assignment
     ("bitcast-convert", ".*", r"= pred\["),
-    ("bitcast-convert", "pred", r"= (?!pred\[|[su]8)"),
+    ("bitcast-convert", "pred", r"= (?!pred\[)"),
     ("bitcast-convert", "c64", r"= c128"), ("bitcast-convert", "c128", r"= c64"),
     ("convert", "c.*", r"= pred\["),
     ("stochastic-convert", ".*", r"= (?!s[248136]+4?\[)"),
     ("stochastic-convert", ".*", r"= s1\["),
     ("custom-call", "(?!f32$).*", "TopK"),
     ("topk", "s[24]|u[24]|f4.*", ""),
+    ("dot", "s[24]|u[24]|f4.*", r"dot\(\$0, \$1\), lhs_contracting_dims=\{1\}"),  # conversions of packed operands
+    ("convolution|dot|concatenate|sort|all-gather|all-reduce|reduce-scatter|collective-permute", "[su]2", ""),
+    ("reduce", "[su]2", r"\$3"), ("broadcast", "s2", r"dimensions=\{\}"),
     ("all-to-all", ".*", r"= \("),
     ("all-(gather|reduce)-(start|done)|collective-permute-(start|done)", ".*", ""),
 ]]

@@ -1,6 +1,7 @@
 """real_xla.run in a process of its own: XLA aborts on some modules, which must not end the tests."""
 import os
 import pickle
+import select
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ class XlaFailed(Exception):
 
 
 class Worker:
+    PATIENCE = 300  # seconds; some modules make XLA wait forever
+
     def __init__(self):
         self.process = None
 
@@ -21,6 +24,8 @@ class Worker:
         try:
             pickle.dump((text, args), self.process.stdin)
             self.process.stdin.flush()
+            if not select.select([self.process.stdout], [], [], self.PATIENCE)[0]:
+                self.process.kill()
             ok, answer = pickle.load(self.process.stdout)
         except (EOFError, BrokenPipeError):
             raise XlaFailed(f"XLA died, exit {self.process.wait()}") from None
