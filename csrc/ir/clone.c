@@ -20,6 +20,15 @@ static const ir_type *const *clone_types(ir_module *m, const ir_op *op) {
   return types;
 }
 
+static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module) {
+  ir_module *m = to->parent->module;
+  to->mlir = same_module ? from->mlir : ir_mdict_import(m, from->mlir);
+  to->loc = same_module ? from->loc : ir_mattr_import(m, from->loc);
+  if (from->opcode == IR_OP_UNREGISTERED && !(to->u.name = ir_intern(m, from->u.name->s, from->u.name->n)))
+    return false;
+  return (to->mlir || !from->mlir) && (to->loc || !from->loc);
+}
+
 /* The op without operands, control edges and called computations. */
 static ir_op *clone_shell(const ir_op *op, ir_computation *to) {
   ir_module *m = to->module;
@@ -31,8 +40,9 @@ static ir_op *clone_shell(const ir_op *op, ir_computation *to) {
   if (!c || !clone_attrs(c, op)) return NULL;
   c->line = op->line;
   c->col = op->col;
+  if (!clone_mlir(c, op, same_module)) return NULL;
   if (op->opcode == IR_OP_PARAMETER) return ir_set_parameter(c, op->u.number) ? c : NULL;
-  if (op->opcode == IR_OP_CONSTANT) {
+  if (op->opcode == IR_OP_CONSTANT && op->u.literal) {
     c->u.literal = same_module ? op->u.literal : ir_literal_import(m, op->u.literal);
     if (!c->u.literal) return NULL;
   }
@@ -127,11 +137,33 @@ static bool clone_sources(ir_module *m, const ir_source_tables *from) {
   return to->files && to->functions && to->locations && to->frames;
 }
 
+static bool clone_function_facts(ir_computation *c, const ir_computation *from) {
+  ir_module *m = c->module;
+  c->kind = from->kind;
+  c->declaration = from->declaration;
+  c->mlir = ir_mdict_import(m, from->mlir);
+  c->loc = ir_mattr_import(m, from->loc);
+  c->return_loc = ir_mattr_import(m, from->return_loc);
+  c->return_mlir = ir_mdict_import(m, from->return_mlir);
+  if (from->return_name && !(c->return_name = ir_intern(m, from->return_name->s, from->return_name->n))) return false;
+  if (from->function_type && !(c->function_type = ir_type_import(m, from->function_type))) return false;
+  uint32_t n = from->function_type ? from->function_type->n_elements - from->function_type->n_inputs : from->n_results;
+  if (from->result_mlir) {
+    const ir_mdict **dicts = BASE_ARRAY(&m->arena, const ir_mdict *, n + 1);
+    for (uint32_t i = 0; dicts && i < n; i++)
+      if (!(dicts[i] = ir_mdict_import(m, from->result_mlir[i])) && from->result_mlir[i]) return false;
+    if (!(c->result_mlir = dicts)) return false;
+  }
+  return (c->mlir || !from->mlir) && (c->loc || !from->loc) && (c->return_loc || !from->return_loc) &&
+         (c->return_mlir || !from->return_mlir);
+}
+
 static bool clone_computation_facts(ir_computation *c, const ir_computation *from) {
   ir_module *m = c->module;
   c->line = from->line;
   c->col = from->col;
   c->hidden = from->hidden;
+  if (!clone_function_facts(c, from)) return false;
   if (from->execution_thread) {
     c->execution_thread = ir_intern(m, from->execution_thread->s, from->execution_thread->n);
     if (!c->execution_thread) return false;
@@ -180,7 +212,11 @@ int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err) {
   TRY(ir_module_create(&copy, m->name->s, m->alloc, err));
   base_map map;
   base_map_init(&map, m->alloc);
-  bool ok = clone_body(copy, m, &map);
+  copy->form = m->form;
+  copy->named = m->named;
+  copy->mlir = ir_mdict_import(copy, m->mlir);
+  copy->loc = ir_mattr_import(copy, m->loc);
+  bool ok = (copy->mlir || !m->mlir) && (copy->loc || !m->loc) && clone_body(copy, m, &map);
   base_map_free(&map);
   if (!ok) {
     ir_module_destroy(copy);

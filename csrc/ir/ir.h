@@ -2,12 +2,16 @@
  * Thread-compatible: any number of threads may read a module, one may edit it while nobody reads.
  *
  * One IR serves HLO and StableHLO. HLO ops have one result, maybe of tuple type, and call named computations; StableHLO
- * ops have n results and own regions, which are computations with `owner` set that may use values from outside. */
+ * ops have n results and own regions, which are computations with `owner` set that may use values from outside.
+ * A module is in one of two forms (ir_module::form). HLO form: one result an op, named computations, attributes in
+ * op->attrs. MLIR form: n results, functions and regions, attributes in op->mlir, types without layouts;
+ * docs/design/mlir.md. The executable form that the interpreter runs is HLO form. */
 #ifndef XLAC_IR_IR_H
 #define XLAC_IR_IR_H
 
 #include "attr.h"
 #include "literal.h"
+#include "mattr.h"
 #include "../base/map.h"
 #include "opcode.h"
 
@@ -42,8 +46,11 @@ struct ir_op {
       *called; /* roles by opcode, see ops.def: while is {condition, body}, select-and-scatter {select, scatter} */
   union {
     int64_t number;            /* PARAMETER: its number */
-    const ir_literal *literal; /* CONSTANT: its value */
+    const ir_literal *literal; /* CONSTANT in HLO form: its value (MLIR form: the attribute "value") */
+    const base_istr *name;     /* UNREGISTERED: "foo.bar" */
   } u;
+  const ir_mdict *mlir; /* MLIR form: all attributes, inherent and discardable, sorted by name; NULL: none */
+  const ir_mattr *loc;  /* MLIR form: its location, or NULL */
   uint32_t n_control_preds;
   ir_op **control_preds;
   ir_use *uses; /* head of the list of uses of any result; order unspecified */
@@ -51,6 +58,13 @@ struct ir_op {
   ir_op *prev, *next; /* in the computation's order: text order, or creation order */
   uint32_t line, col; /* in the text it came from, from 1; 0 none */
 };
+
+typedef enum ir_computation_kind {
+  IR_COMPUTATION, /* HLO form */
+  IR_FUNCTION,    /* func.func, or what stands for one */
+  IR_REGION,      /* of `owner`; one block (empty: no ops, no results, `declaration`) */
+  IR_SYMBOL       /* any other op at module level (sdy.mesh, unregistered ones): it is the only op, `first` */
+} ir_computation_kind;
 
 struct ir_computation {
   ir_module *module;
@@ -67,6 +81,17 @@ struct ir_computation {
   const ir_dict *frontend_attributes;
   ir_computation *prev, *next; /* in the module's order: text order */
   uint32_t line, col;
+  uint8_t kind;     /* ir_computation_kind */
+  bool declaration; /* a function or region without a body */
+  /* MLIR form. A parameter's own attributes are in its op's `mlir`, its type in its type. */
+  const ir_mdict *mlir; /* a function's attributes but for its name and type, sym_visibility included */
+  const ir_mdict *const
+      *result_mlir;                 /* a function's result attributes, n_results of them (each may be NULL), or NULL */
+  const ir_type *function_type;     /* a declaration's type, else NULL: it follows from params and results */
+  const ir_mattr *loc, *return_loc; /* of the function, of the op that returns (func.return, stablehlo.return) */
+  const ir_mdict *return_mlir;      /* attributes on that op, or NULL */
+  const base_istr *return_name;     /* its name where it is not the usual one (func.return in functions,
+                                       stablehlo.return in regions; sdy.return, chlo.return), else NULL */
   bool hidden; /* made for async sugar: printed inside its start op when that reparses to the same */
 };
 
@@ -112,7 +137,13 @@ typedef struct ir_config {
 /* What ir_verify has found a module to be: unknown, what XLA accepts, or what XLA documents. */
 typedef enum ir_verified { IR_UNVERIFIED, IR_VERIFIED_LENIENTLY, IR_VERIFIED } ir_verified;
 
+typedef enum ir_form { IR_FORM_HLO, IR_FORM_MLIR } ir_form;
+
 struct ir_module {
+  uint8_t form;         /* ir_form */
+  bool named;           /* MLIR form: the module has a symbol name (module @x), which is `name` */
+  const ir_mdict *mlir; /* MLIR form: the module's attributes, or NULL */
+  const ir_mattr *loc;
   base_alloc alloc;
   base_arena arena;
   base_interner strings;

@@ -27,6 +27,7 @@
 #undef INFER
 #undef VERIFY
 #undef DOC
+#undef MLIR
 #define TRAITS(set) .traits = (set),
 #define TYPES(set) .types = (set),
 #define A(key, flags) {IR_ATTR_##key, (flags)},
@@ -35,12 +36,19 @@
 #define INFER(fn) .infer = ir_infer_##fn,
 #define VERIFY(fn) .verify = ir_verify_##fn,
 #define DOC(sentence) .doc = (sentence),
+#define M(name, constraint, flags) {#name, IR_MC_##constraint, (flags), NULL},
+#define MS(name, constraint, sub, flags) {#name, IR_MC_##constraint, (flags), (sub)},
+#define MLIR(name, operands, results, regions, form, ...)         \
+  .mlir = &(const ir_mlir_info){(name),    (operands), (results), \
+                                (regions), (form),     (const ir_mattr_spec[]){__VA_ARGS__{NULL, 0, 0, NULL}}},
 #define OP(code, name, operands, columns) [IR_OP_##code] = {.text = (name), .arity = (operands), columns},
 const ir_op_info ir_op_table[IR_OP_COUNT] = {
 #include "ops.def"
 };
 #undef OP
 #undef A
+#undef M
+#undef MS
 
 const ir_attr_info ir_attr_table[IR_ATTR_COUNT] = {
 #define ATTR(key, name, value_kind) [IR_ATTR_##key] = {.text = (name), .kind = IR_KIND_##value_kind},

@@ -27,7 +27,8 @@ typedef enum ir_trait {
   IR_DATA_MOVEMENT = 1 << 7,    /* result elements are operand elements, unchanged */
   IR_NONDETERMINISTIC = 1 << 8, /* never merged or folded: rng and such */
   IR_HAS_ACCURACY = 1 << 9,     /* may carry result_accuracy */
-  IR_NEWER = 1 << 10            /* not in jaxlib 0.10.2 */
+  IR_NEWER = 1 << 10,           /* not in jaxlib 0.10.2 */
+  IR_MLIR_ONLY = 1 << 11        /* no HLO op: HLO text neither has nor reads it */
 } ir_trait;
 
 /* Which element types operand 0 may have: sets of base_dtype_kind. */
@@ -45,14 +46,71 @@ typedef enum ir_type_set {
 
 typedef enum ir_attr_flags {
   IR_OPTIONAL = 0,
-  IR_REQUIRED = 1 << 0, /* the reader refuses the op without it */
-  IR_ALWAYS = 1 << 1    /* printed even when it has its default value */
+  IR_REQUIRED = 1 << 0,     /* the reader refuses the op without it */
+  IR_ALWAYS = 1 << 1,       /* printed even when it has its default value */
+  IR_NON_NEGATIVE = 1 << 2, /* MLIR integers */
+  IR_POSITIVE = 1 << 3
 } ir_attr_flags;
 
 typedef struct ir_attr_spec {
   uint16_t key; /* 0 ends the list */
   uint16_t flags;
 } ir_attr_spec;
+
+/* What an MLIR op's inherent attribute must be: the constraints of StableHLO's and CHLO's definitions. */
+typedef enum ir_mattr_constraint {
+  IR_MC_I64,            /* IR_M_INTEGER of i64 */
+  IR_MC_I32,            /* of i32 */
+  IR_MC_F32,            /* IR_M_FLOAT of f32 */
+  IR_MC_BOOL,           /* IR_M_BOOL */
+  IR_MC_UNIT,           /* IR_M_UNIT */
+  IR_MC_STRING,         /* IR_M_STRING */
+  IR_MC_SYMBOL,         /* flat IR_M_SYMBOL */
+  IR_MC_SYMBOLS,        /* IR_M_ARRAY of flat symbols */
+  IR_MC_I64S,           /* IR_M_DENSE_ARRAY of i64 */
+  IR_MC_BOOLS,          /* IR_M_DENSE_ARRAY of i1 */
+  IR_MC_DENSE_I64,      /* IR_M_DENSE of i64 */
+  IR_MC_ELEMENTS,       /* IR_M_DENSE or IR_M_RESOURCE */
+  IR_MC_DICT,           /* IR_M_DICT */
+  IR_MC_ARRAY,          /* IR_M_ARRAY */
+  IR_MC_STRING_OR_DICT, /* IR_M_STRING or IR_M_DICT */
+  IR_MC_TYPED,          /* anything with a type */
+  IR_MC_ENUM,           /* IR_M_ENUM named `sub` */
+  IR_MC_PRECISIONS,     /* IR_M_ARRAY of IR_M_ENUM named `sub` */
+  IR_MC_STRUCT,         /* IR_M_STRUCT named `sub` */
+  IR_MC_GROUPS,         /* IR_M_DENSE of i64, rank 2, or IR_M_STRUCT "replica_group_mesh_axes" */
+  IR_MC_LAYOUTS,        /* IR_M_ARRAY of IR_M_DENSE of index, rank 1 */
+  IR_MC_TILINGS,        /* IR_M_ARRAY of such arrays */
+  IR_MC_ALIASES         /* IR_M_ARRAY of IR_M_STRUCT "output_operand_alias" */
+} ir_mattr_constraint;
+
+typedef struct ir_mattr_spec {
+  const char *name;   /* NULL ends the list */
+  uint8_t constraint; /* ir_mattr_constraint */
+  uint8_t flags;      /* ir_attr_flags */
+  const char *sub;
+} ir_mattr_spec;
+
+/* The MLIR column of a row: MLIR("stablehlo.iota", operands, results, regions, form, attributes). Counts may be
+ * IR_VARIADIC. `form` is the pretty syntax that stands after the op's name, read and printed by text/mlir_form*; ""
+ * means that the op has the generic form only. It is a list of items with a blank between: %0 %1     operand of that
+ * number                 %*    all operands, with commas $name     an inherent attribute, bare: 3, [0, 1], HIGHEST, @f,
+ * "s"; those of the form are left out of {}
+ *   {}        the dictionary of all other attributes, if any
+ *   [name x y ] the items between only where the attribute is there (and expected once the first item is seen)
+ *   :fn       ": (operand types) -> result type(s)"   :out ": result types"   :ops->out ": operand types -> result
+ * type"
+ *   :(ops)->out the same with parentheses around the operand types
+ *   :same :same* one type when operands and result agree, else as :fn (same*: nothing when there is no operand)
+ *   :select :tuple :complex  the shortened types of those ops
+ *   <word>    a pair of functions of its own;  anything else: that word or punctuation mark
+ * Source: the assembly formats of StableHLO 1.20. */
+typedef struct ir_mlir_info {
+  const char *name;
+  int8_t operands, results, regions;
+  const char *form;
+  const ir_mattr_spec *attrs; /* inherent ones in ODS order (that of VHLO's properties too), or NULL */
+} ir_mlir_info;
 
 typedef struct ir_verify_options ir_verify_options;
 typedef int ir_infer_fn(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err);
@@ -67,6 +125,7 @@ typedef struct ir_op_info {
   const ir_attr_spec *attrs; /* own attributes in print order; every op may also have the common ones */
   uint16_t start, done;      /* PAIR: the matching start/done opcodes, or 0 */
   const char *doc;           /* one sentence, for the op reference */
+  const ir_mlir_info *mlir;  /* NULL: MLIR has no such op */
   ir_infer_fn *infer;        /* NULL: the type does not follow from the operands */
   ir_verify_fn *verify;      /* NULL: nothing beyond the general rules */
 } ir_op_info;
@@ -83,6 +142,10 @@ static inline const char *ir_opcode_text(unsigned opcode) {
 }
 /* The opcode of this name ("async-start", not the sugar), or IR_OP_INVALID. */
 ir_opcode ir_opcode_from_text(const char *s, size_t n);
+/* The opcode of this MLIR name ("stablehlo.add", "chlo.top_k", "func.call"), or IR_OP_INVALID. */
+ir_opcode ir_opcode_from_mlir(const char *s, size_t n);
+/* The inherent attribute of this name, or NULL. */
+const ir_mattr_spec *ir_mattr_spec_find(unsigned opcode, const char *name, size_t n);
 /* Whether the attribute is one of the opcode's own; *flags then set (may be NULL). */
 bool ir_opcode_takes(unsigned opcode, ir_attr_key key, uint16_t *flags);
 /* The words that a NAME or NAMES attribute of the opcode may hold, NULL at the end; NULL where any will do.

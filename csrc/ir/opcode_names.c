@@ -1,6 +1,6 @@
 /* Words to opcodes and attribute keys. Callers that look up many words remember the answers (the reader keeps them in
  * its symbols), so a scan by length is fast enough here and needs no generated table. */
-#include "opcode.h"
+#include "ir.h"
 
 typedef struct counted_word {
   const char *s;
@@ -27,9 +27,27 @@ static uint32_t find_word(const counted_word *words, uint32_t count, const char 
 }
 
 ir_opcode ir_opcode_from_text(const char *s, size_t n) {
-  return (ir_opcode)find_word(opcode_words, IR_OP_COUNT, s, n);
+  uint32_t opcode = find_word(opcode_words, IR_OP_COUNT, s, n);
+  return opcode && !ir_opcode_has(opcode, IR_MLIR_ONLY) ? (ir_opcode)opcode : IR_OP_INVALID;
 }
 
 ir_attr_key ir_attr_from_text(const char *s, size_t n) {
   return (ir_attr_key)find_word(attr_words, IR_ATTR_COUNT, s, n);
+}
+
+/* --- MLIR names --- */
+
+ir_opcode ir_opcode_from_mlir(const char *s, size_t n) {
+  for (unsigned i = 1; i < IR_OP_COUNT; i++) {
+    const ir_mlir_info *info = ir_op_table[i].mlir;
+    if (info && strncmp(info->name, s, n) == 0 && info->name[n] == 0) return (ir_opcode)i;
+  }
+  return IR_OP_INVALID;
+}
+
+const ir_mattr_spec *ir_mattr_spec_find(unsigned opcode, const char *name, size_t n) {
+  const ir_mlir_info *info = ir_op_table[opcode].mlir;
+  for (const ir_mattr_spec *spec = info ? info->attrs : NULL; spec && spec->name; spec++)
+    if (strncmp(spec->name, name, n) == 0 && spec->name[n] == 0) return spec;
+  return NULL;
 }

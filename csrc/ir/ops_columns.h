@@ -14,6 +14,7 @@
 #undef ON_PRED
 #undef ON_COMPLEX
 #undef DOC
+#undef MLIR
 #define TRAITS(set)
 #define TYPES(set)
 #define ATTRS(...)
@@ -28,3 +29,4 @@
 #define ON_PRED(...)
 #define ON_COMPLEX(...)
 #define DOC(text)
+#define MLIR(...)

@@ -163,6 +163,8 @@ static const ir_layout *import_layout(ir_module *m, const ir_layout *l) {
 static bool same_type(const ir_type *a, const ir_type *b) {
   if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->layout != b->layout) return false;
   if (a->n_elements != b->n_elements || a->inner != b->inner || !same_ints(a->dims, b->dims, a->rank)) return false;
+  if (a->text != b->text || a->encoding != b->encoding || a->n_inputs != b->n_inputs) return false;
+  if (!ir_quant_equal(a->quant, b->quant)) return false;
   if ((a->dynamic == NULL) != (b->dynamic == NULL)) return false;
   if (a->dynamic && memcmp(a->dynamic, b->dynamic, a->rank * sizeof *a->dynamic) != 0) return false;
   return a->n_elements == 0 || memcmp(a->elements, b->elements, a->n_elements * sizeof *a->elements) == 0;
@@ -173,6 +175,8 @@ static uint32_t type_hash(const ir_type *t) {
   for (uint32_t i = 0; i < t->rank; i++) h = mix_hash(h, (uint64_t)t->dims[i] * 2 + ir_dim_is_dynamic(t, i));
   for (uint32_t i = 0; i < t->n_elements; i++) h = mix_hash(h, base_key(t->elements[i]));
   h = mix_hash(h, base_key(t->layout));
+  h = mix_hash(h, base_key(t->text) * 3 + base_key(t->encoding) + t->n_inputs);
+  h = mix_hash(h, ir_quant_hash(t->quant));
   return mix_hash(h, base_key(t->inner));
 }
 
@@ -187,22 +191,20 @@ static bool copy_type_parts(ir_module *m, ir_type *t) {
     t->elements = base_arena_memdup(&m->arena, t->elements, t->n_elements * sizeof *t->elements);
     ok = ok && t->elements;
   }
-  return ok;
+  return ok && (!t->quant || (t->quant = ir_quant_copy(m, t->quant)));
 }
-
-static const ir_type *intern_type(ir_module *m, ir_type *key);
 
 /* The same type without layouts, interned; NULL when out of memory. */
 static const ir_type *bare_of(ir_module *m, const ir_type *t) {
   ir_type key = *t;
   key.layout = NULL;
   if (t->kind == IR_TYPE_BUFFER) key.inner = t->inner->bare;
-  if (t->n_elements == 0) return intern_type(m, &key);
+  if (t->n_elements == 0) return ir_type_intern(m, &key);
   const ir_type **elements = BASE_ARRAY(&m->arena, const ir_type *, t->n_elements);
   if (!elements) return NULL;
   for (uint32_t i = 0; i < t->n_elements; i++) elements[i] = t->elements[i]->bare;
   key.elements = elements;
-  return intern_type(m, &key);
+  return ir_type_intern(m, &key);
 }
 
 static bool is_bare(const ir_type *t) {
@@ -224,7 +226,7 @@ static void measure(ir_type *t) {
   t->n_leaves = leaves > UINT32_MAX ? UINT32_MAX : (uint32_t)leaves;
 }
 
-static const ir_type *intern_type(ir_module *m, ir_type *key) {
+const ir_type *ir_type_intern(ir_module *m, ir_type *key) {
   ir_pointer_set *set = &m->types->types;
   uint32_t hash = type_hash(key);
   if (!pointer_set_reserve(set, m->alloc)) return NULL;
@@ -244,7 +246,7 @@ static const ir_type *intern_type(ir_module *m, ir_type *key) {
 }
 
 /* Sets *count, or says why these dims can't be. */
-static int count_elements(base_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *count, xlac_error *err) {
+int ir_count_elements(base_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *count, xlac_error *err) {
   int64_t n = 1, bytes;
   bool unbounded = false, zero = false, overflow = false;
   for (uint32_t i = 0; i < rank; i++) {
@@ -277,10 +279,10 @@ const ir_type *ir_tensor(ir_module *m, base_dtype dtype, uint32_t rank, const in
     return NULL;
   }
   ir_type key = {.kind = IR_TYPE_TENSOR, .dtype = (uint8_t)dtype, .rank = rank, .dims = dims, .layout = layout};
-  if (count_elements(dtype, rank, dims, &key.count, err) != 0) return NULL;
+  if (ir_count_elements(dtype, rank, dims, &key.count, err) != 0) return NULL;
   key.has_dynamic = any_true(dynamic, rank);
   key.dynamic = key.has_dynamic ? dynamic : NULL;
-  const ir_type *t = intern_type(m, &key);
+  const ir_type *t = ir_type_intern(m, &key);
   if (!t) base_oom(err, "a type");
   return t;
 }
@@ -301,23 +303,23 @@ const ir_type *ir_scalar(ir_module *m, base_dtype dtype) {
 const ir_type *ir_tuple(ir_module *m, uint32_t n, const ir_type *const *elements) {
   ir_type key = {.kind = IR_TYPE_TUPLE, .n_elements = n, .elements = elements};
   for (uint32_t i = 0; i < n; i++) key.has_dynamic = key.has_dynamic || elements[i]->has_dynamic;
-  return intern_type(m, &key);
+  return ir_type_intern(m, &key);
 }
 
 const ir_type *ir_token(ir_module *m) {
   ir_type key = {.kind = IR_TYPE_TOKEN};
-  return intern_type(m, &key);
+  return ir_type_intern(m, &key);
 }
 
 const ir_type *ir_opaque(ir_module *m) {
   ir_type key = {.kind = IR_TYPE_OPAQUE};
-  return intern_type(m, &key);
+  return ir_type_intern(m, &key);
 }
 
 const ir_type *ir_buffer(ir_module *m, const ir_type *inner) {
   assert(inner);
   ir_type key = {.kind = IR_TYPE_BUFFER, .inner = inner, .has_dynamic = inner->has_dynamic};
-  return intern_type(m, &key);
+  return ir_type_intern(m, &key);
 }
 
 static const ir_type *import_elements(ir_module *m, ir_type *key, const ir_type *t) {
@@ -326,21 +328,23 @@ static const ir_type *import_elements(ir_module *m, ir_type *key, const ir_type 
   for (uint32_t i = 0; i < t->n_elements; i++)
     if (!(elements[i] = ir_type_import(m, t->elements[i]))) return NULL;
   key->elements = elements;
-  return intern_type(m, key);
+  return ir_type_intern(m, key);
 }
 
 const ir_type *ir_type_import(ir_module *m, const ir_type *t) {
   ir_type key = *t;
+  if (t->text && !(key.text = ir_intern(m, t->text->s, t->text->n))) return NULL;
+  if (t->encoding && !(key.encoding = ir_intern(m, t->encoding->s, t->encoding->n))) return NULL;
   if (t->layout && !(key.layout = import_layout(m, t->layout))) return NULL;
   if (t->inner && !(key.inner = ir_type_import(m, t->inner))) return NULL;
-  return t->n_elements ? import_elements(m, &key, t) : intern_type(m, &key);
+  return t->n_elements ? import_elements(m, &key, t) : ir_type_intern(m, &key);
 }
 
 const ir_type *ir_type_with_layout(ir_module *m, const ir_type *t, const ir_layout *layout) {
   assert(ir_is_tensor(t));
   ir_type key = *t;
   key.layout = layout;
-  return intern_type(m, &key);
+  return ir_type_intern(m, &key);
 }
 
 const ir_type *ir_type_with_dtype(ir_module *m, const ir_type *t, base_dtype dtype) {

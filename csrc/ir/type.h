@@ -25,8 +25,29 @@ typedef enum ir_type_kind {
   IR_TYPE_TOKEN,
   IR_TYPE_OPAQUE,
   IR_TYPE_BUFFER, /* b(f32[8]) : inner is the tensor */
-  IR_TYPE_FUTURE  /* StableHLO's !stablehlo.future<...> : elements */
+  IR_TYPE_FUTURE, /* StableHLO's !stablehlo.future<...> : elements */
+  /* The rest is in MLIR form only. */
+  IR_TYPE_UNRANKED, /* tensor<*xf32>: dtype, quant or text as for tensors */
+  IR_TYPE_ELEMENT,  /* a bare element type, f32 or !quant.uniform<...>: dtype and quant */
+  IR_TYPE_FUNCTION, /* (a, b) -> c: n_inputs of the elements are the inputs */
+  IR_TYPE_OTHER     /* index, none, tf32, i17, !shape.shape, memref<...>: text, verbatim */
 } ir_type_kind;
+
+/* A quantised element type, !quant.uniform<storage<min:max>:expressed:axis, {scale:zero_point, ...}>. The tensor's
+ * dtype is the storage type; real value = (stored - zero_point) * scale. */
+typedef struct ir_quant {
+  uint8_t storage, expressed; /* base_dtype; storage is signed or unsigned as written (i8, u8) */
+  bool has_range;             /* storage_min and storage_max were written or are not the type's own */
+  int64_t storage_min, storage_max;
+  int32_t axis; /* -1: one scale for the tensor (n is 1), -2: blocks (see block_*) */
+  uint32_t n;   /* scales and zero points; blocks: row-major over the grid of blocks */
+  const double *scales;
+  const int64_t *zero_points;
+  uint32_t n_blocks; /* axis -2: dimensions that are cut into blocks */
+  const int64_t *block_axes, *block_sizes;
+  uint32_t grid_rank; /* axis -2: dims of the nested list of scales as written */
+  const int64_t *grid_dims;
+} ir_quant;
 
 typedef struct ir_tile {
   uint32_t rank;
@@ -78,8 +99,13 @@ struct ir_type {
   uint32_t n_leaves;       /* at any depth; saturates */
   uint32_t n_elements;     /* tuples, futures */
   const ir_type *const *elements;
-  const ir_type *inner; /* buffers */
-  const ir_type *bare;  /* this type with no layouts at any depth; itself when it has none */
+  const ir_type *inner;      /* buffers */
+  const ir_quant *quant;     /* of a quantised tensor or element type; else NULL */
+  const base_istr *text;     /* OTHER; also a tensor's element type that is no dtype: "index" (its dtype is then S64) */
+  const base_istr *encoding; /* a tensor's encoding attribute, verbatim after '#', where it is not bounds of its
+                                dynamic dimensions; else NULL */
+  uint32_t n_inputs;         /* functions */
+  const ir_type *bare;       /* this type with no layouts at any depth; itself when it has none */
 };
 
 /* Makers intern. NULL when out of memory or, for tensors, when the element count or its byte size overflows 63 bits,
@@ -94,6 +120,21 @@ const ir_type *ir_tuple(ir_module *m, uint32_t n, const ir_type *const *elements
 const ir_type *ir_token(ir_module *m);
 const ir_type *ir_opaque(ir_module *m);
 const ir_type *ir_buffer(ir_module *m, const ir_type *inner);
+/* MLIR form. Parts are copied. type_mlir.c */
+const ir_type *ir_tensor_mlir(ir_module *m, base_dtype dtype, const ir_quant *quant, const base_istr *element_text,
+                              uint32_t rank, const int64_t *dims, const bool *dynamic, const base_istr *encoding,
+                              xlac_error *err);
+const ir_type *ir_unranked(ir_module *m, base_dtype dtype, const ir_quant *quant, const base_istr *element_text);
+const ir_type *ir_element(ir_module *m, base_dtype dtype, const ir_quant *quant);
+const ir_type *ir_future(ir_module *m, uint32_t n, const ir_type *const *elements);
+const ir_type *ir_function_type(ir_module *m, uint32_t n_inputs, uint32_t n_results, const ir_type *const *inputs,
+                                const ir_type *const *results);
+const ir_type *ir_other_type(ir_module *m, const char *text, size_t n);
+bool ir_quant_equal(const ir_quant *a, const ir_quant *b); /* NULL equals NULL */
+/* `t` without layouts at any depth: what MLIR form uses. */
+static inline const ir_type *ir_bare(const ir_type *t) {
+  return t->bare;
+}
 /* Copies and interns a layout (with everything it points to). */
 const ir_layout *ir_layout_intern(ir_module *m, const ir_layout *layout);
 const ir_layout *ir_layout_default(ir_module *m, uint32_t rank);

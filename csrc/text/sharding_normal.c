@@ -29,10 +29,12 @@ static bool merge_runs(uint32_t n, int64_t *reshape, const int64_t *perm) {
   for (uint32_t i = 1, base = 0; i < n; i++) {
     /* A product beyond int64 is no number of devices: it stays in parts, for the verifier to count. */
     bool follows = perm[base] + (int64_t)(i - base) == perm[i];
-    if (!follows || !base_mul_i64(reshape[perm[base]], reshape[perm[i]], &reshape[perm[base]])) {
+    int64_t product;
+    if (!follows || !base_mul_i64(reshape[perm[base]], reshape[perm[i]], &product)) {
       base = i;
       continue;
     }
+    reshape[perm[base]] = product;
     reshape[perm[i]] = 1;
     changed = true;
   }
