@@ -38,8 +38,8 @@ static digit_run carry_digit(digit_run r, int n) {
   return (digit_run){small_powers10[n - 1], r.q + 1};
 }
 
-/* The n digits nearest to v, halves to even, as printf does. */
-static digit_run round_to_digits(binary_value v, int n) {
+/* The n digits nearest to v, halves up or to even. */
+static digit_run round_halves(binary_value v, int n, bool half_up) {
   assert(v.m && n >= 1 && n <= 17);
   int log2 = v.e + 63 - __builtin_clzll(v.m);
   int log10 = log2 * 78913 >> 18; /* the floor of v's log10, or one less */
@@ -57,8 +57,19 @@ static digit_run round_to_digits(binary_value v, int n) {
   base_half half = base_half_of(s, s.bits - unit * r.digits, unit / 2, 2);
   if (half == BASE_HALF_UNKNOWN) /* r + 1/2 against v */
     half = (base_half)-base_compare_decimal(r.digits * 10 + 5, r.q - 1, v.m, v.e);
-  r.digits += half == BASE_ABOVE_HALF || (half == BASE_HALF && r.digits & 1);
+  r.digits += half == BASE_ABOVE_HALF || (half == BASE_HALF && (half_up || r.digits & 1));
   return carry_digit(r, n);
+}
+
+/* Halves to even, as printf does. */
+static digit_run round_to_digits(binary_value v, int n) {
+  return round_halves(v, n, false);
+}
+
+uint64_t base_round_digits(uint64_t m, int e, int n, bool half_up, int *q) {
+  digit_run r = round_halves((binary_value){m, e}, n, half_up);
+  *q = r.q;
+  return r.digits;
 }
 
 static void write_digits(uint64_t v, int n, char *out) {
