@@ -1,5 +1,7 @@
 /* Numbers as MLIR prints them: six digits and an exponent where that reads back as the same number, else as many digits
  * as tell all numbers of the type apart, else the bits. */
+#include <math.h>
+
 #include "../base/decimal.h"
 #include "../base/number.h"
 #include "mlir_print.h"
@@ -16,13 +18,29 @@ static uint64_t mprint_f64_bits(double v) {
   return b;
 }
 
-/* The n digits nearest to v > 0, halves up. */
+/* How many decimal digits LLVM drops unseen before it rounds to n digits: it cuts the integer m * 5^-e (m odd; or
+ * m * 2^e), a number of so many bits, down to about n digits first. */
+static int mprint_dropped(uint64_t m, int e, int n) {
+  int zeros = __builtin_ctzll(m), want = (n * 196 + 58) / 59;
+  double odd = log2((double)(m >> zeros)); /* exact enough: 1e-12 and the sum is never that near a whole */
+  e += zeros;
+  int bits = (int)(odd + (e < 0 ? -e * 2.32192809488736234787 : e)) + 1;
+  return bits <= want ? 0 : (bits - want) * 59 / 196;
+}
+
+/* n digits of v > 0 as LLVM gives them: the next digit, if it is still there, rounds halves up. */
 static mprint_decimal mprint_round(double v, int n) {
   uint64_t b = mprint_f64_bits(v), m = b & (((uint64_t)1 << 52) - 1);
   int e = (int)(b >> 52 & 2047);
-  mprint_decimal d;
   m = e ? m | (uint64_t)1 << 52 : m;
-  d.digits = base_round_digits(m, e ? e - 1075 : -1074, n, true, &d.q);
+  e = e ? e - 1075 : -1074;
+  mprint_decimal d;
+  d.digits = base_first_digits(m, e, n + 1, &d.q);
+  int lowest = e + __builtin_ctzll(m); /* the power of ten of the integer's last digit, where negative */
+  int first_left = (lowest < 0 ? lowest : 0) + mprint_dropped(m, e, n);
+  bool seen = first_left <= d.q;
+  d.digits = (d.digits + (seen ? 5 : 0)) / 10;
+  d.q++;
   return d;
 }
 
@@ -52,8 +70,7 @@ static int mprint_digits_of(uint64_t v, char out[20]) {
 /* 1.234560e+07: six digits and a zero. */
 static void mprint_scientific6(base_text *o, mprint_decimal d) {
   char s[20];
-  int n = mprint_digits_of(d.digits, s), x = d.q + n - 1;
-  assert(n == 6);
+  int n = mprint_digits_of(d.digits, s), x = d.q + n - 1; /* n is 7 where 9s were rounded up */
   base_putc(o, s[0]);
   base_putc(o, '.');
   base_put(o, s + 1, 5);
