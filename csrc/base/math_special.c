@@ -70,7 +70,7 @@ static double zeta_positive(double x, double q) {
   double sum = 0, first = pow(q, -x);
   if (q == INFINITY) return 0;
   if (first == INFINITY) return first;
-  for (; q < 12; q += 1) {
+  for (; q < 12 + x; q += 1) { /* the formula wants q over x; the sum ends sooner where x is large */
     double term = pow(q, -x);
     sum += term;
     if (term < sum * 0x1p-60) return sum;
