@@ -144,6 +144,7 @@
 #include "stablehlo/to_hlo_control.c"
 #include "stablehlo/to_hlo_ops.c"
 #include "stablehlo/to_hlo_shapes.c"
+#include "stablehlo/verify.c"
 #include "interp/apply.c"
 #include "interp/arrays.c"
 #include "interp/collective_group.c"
