@@ -227,6 +227,7 @@
 #include "api/library.c"
 #include "api/module.c"
 #include "api/op.c"
+#include "api/parallel.c"
 #include "api/pipeline.c"
 #include "api/registry.c"
 #include "api/type.c"

@@ -427,6 +427,23 @@ typedef struct xlac_interpret_options {
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err);
 
+/* What one participant of a parallel run does. */
+typedef struct xlac_program {
+  const char *name; /* of a computation of the module; NULL: the entry */
+  uint32_t n_args;
+  xlac_value *const *args;
+  uint32_t n_infeed; /* what its infeeds take, in order */
+  xlac_value *const *infeed;
+} xlac_program;
+
+/* Runs replicas x partitions participants in lock step, each on a thread of its own, that meet in collectives, send and
+ * receive. programs and results have one element for each participant, (0, 0), (0, 1), ...; so has outfeeds, which may
+ * be NULL: tuples of what was fed out. Values are borrowed, results the caller's. The first participant that fails ends
+ * the run; when all that are left wait for one another, the error says who waits where. options->interrupted is called
+ * on the calling thread; replica and partition are ignored. */
+int xlac_run_parallel(xlac_module *m, const xlac_interpret_options *options, int64_t replicas, int64_t partitions,
+                      const xlac_program *programs, xlac_value **results, xlac_value **outfeeds, xlac_error *err);
+
 #ifdef __GNUC__
 #pragma GCC visibility pop
 #endif
