@@ -1,14 +1,14 @@
 /* gather and dynamic_gather; scatter's rules are in verify_scatter.c. */
 #include "verify.h"
 
-typedef struct gather_numbers {
+typedef struct sv_gather_numbers {
   sv_ints offset_dims, collapsed, operand_batching, start_batching, start_index_map;
   int64_t index_vector_dim;
-} gather_numbers;
+} sv_gather_numbers;
 
-static gather_numbers read_gather(const sv *v) {
+static sv_gather_numbers sv_read_gather(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "dimension_numbers");
-  return (gather_numbers){
+  return (sv_gather_numbers){
       .offset_dims = sv_field_ints(v, a, "offset_dims"),
       .collapsed = sv_field_ints(v, a, "collapsed_slice_dims"),
       .operand_batching = sv_field_ints(v, a, "operand_batching_dims"),
@@ -18,7 +18,7 @@ static gather_numbers read_gather(const sv *v) {
   };
 }
 
-static int check_gather_index(const sv *v, const gather_numbers *g) {
+static int sv_check_gather_index(const sv *v, const sv_gather_numbers *g) {
   const ir_type *t = sv_in(v, 0), *starts = sv_in(v, 1);
   uint64_t implied = (uint64_t)g->offset_dims.n + g->collapsed.n + g->operand_batching.n;
   if (implied != t->rank)
@@ -36,21 +36,21 @@ static int check_gather_index(const sv *v, const gather_numbers *g) {
   return 0;
 }
 
-static int check_gather_sorted(const sv *v, const char *id, const char *what, sv_ints dims) {
+static int sv_check_gather_sorted(const sv *v, const char *id, const char *what, sv_ints dims) {
   if (sv_is_sorted(dims)) return 0;
   return sv_fail(v, id, "has %s = %s; expected them sorted", what, SV_SHOW_INTS(dims));
 }
 
-static int check_gather_lists(const sv *v, const gather_numbers *g) {
+static int sv_check_gather_lists(const sv *v, const sv_gather_numbers *g) {
   uint32_t rank = sv_in(v, 0)->rank, start_rank = sv_in(v, 1)->rank;
-  TRY(check_gather_sorted(v, "gather_c4", "offset_dims", g->offset_dims));
+  TRY(sv_check_gather_sorted(v, "gather_c4", "offset_dims", g->offset_dims));
   if (!sv_is_unique(g->offset_dims))
     return sv_fail(v, "gather_c4", "has offset_dims = %s; expected no repetition", SV_SHOW_INTS(g->offset_dims));
   TRY(sv_check_distinct(v, "gather_c6", "collapsed_slice_dims", g->collapsed, "operand_batching_dims",
                         g->operand_batching));
-  TRY(check_gather_sorted(v, "gather_c7", "collapsed_slice_dims", g->collapsed));
+  TRY(sv_check_gather_sorted(v, "gather_c7", "collapsed_slice_dims", g->collapsed));
   TRY(sv_check_dims(v, "gather_c8", "collapsed_slice_dims", g->collapsed, rank));
-  TRY(check_gather_sorted(v, "gather_c10", "operand_batching_dims", g->operand_batching));
+  TRY(sv_check_gather_sorted(v, "gather_c10", "operand_batching_dims", g->operand_batching));
   TRY(sv_check_dims(v, "gather_c11", "operand_batching_dims", g->operand_batching, rank));
   if (!sv_is_unique(g->start_batching))
     return sv_fail(v, "gather_c13", "has start_indices_batching_dims = %s; expected no repetition",
@@ -65,10 +65,10 @@ static int check_gather_lists(const sv *v, const gather_numbers *g) {
   return 0;
 }
 
-static int check_gather(const sv *v, const gather_numbers *g, int64_t n_sizes) {
+static int sv_check_gather(const sv *v, const sv_gather_numbers *g, int64_t n_sizes) {
   const ir_type *t = sv_in(v, 0), *starts = sv_in(v, 1);
-  TRY(check_gather_index(v, g));
-  TRY(check_gather_lists(v, g));
+  TRY(sv_check_gather_index(v, g));
+  TRY(sv_check_gather_lists(v, g));
   for (uint32_t i = 0; i < g->operand_batching.n; i++) {
     int64_t a = sv_dim(t, (uint32_t)g->operand_batching.v[i]), b = sv_dim(starts, (uint32_t)g->start_batching.v[i]);
     if (!sv_dims_fit(a, b))
@@ -84,7 +84,7 @@ static int check_gather(const sv *v, const gather_numbers *g, int64_t n_sizes) {
   return 0;
 }
 
-static int check_slice_of_one(const sv *v, const char *id, const char *what, sv_ints dims, sv_ints sizes) {
+static int sv_check_slice_of_one(const sv *v, const char *id, const char *what, sv_ints dims, sv_ints sizes) {
   for (uint32_t i = 0; i < dims.n; i++)
     if (sizes.v[dims.v[i]] > 1)
       return sv_fail(v, id, "has slice size %lld in dimension %lld, which is in %s; expected at most 1",
@@ -92,10 +92,10 @@ static int check_slice_of_one(const sv *v, const char *id, const char *what, sv_
   return 0;
 }
 
-static int check_gather_sizes(const sv *v, const gather_numbers *g, sv_ints sizes) {
+static int sv_check_gather_sizes(const sv *v, const sv_gather_numbers *g, sv_ints sizes) {
   const ir_type *t = sv_in(v, 0);
-  TRY(check_slice_of_one(v, "gather_c9", "collapsed_slice_dims", g->collapsed, sizes));
-  TRY(check_slice_of_one(v, "gather_c12", "operand_batching_dims", g->operand_batching, sizes));
+  TRY(sv_check_slice_of_one(v, "gather_c9", "collapsed_slice_dims", g->collapsed, sizes));
+  TRY(sv_check_slice_of_one(v, "gather_c12", "operand_batching_dims", g->operand_batching, sizes));
   for (uint32_t i = 0; i < sizes.n; i++)
     if (sizes.v[i] < 0 || (sv_dim(t, i) != SV_DYNAMIC && sizes.v[i] > sv_dim(t, i)))
       return sv_fail(v, "gather_c21", "has slice size %lld in dimension %u of %s", (long long)sizes.v[i], i,
@@ -104,7 +104,7 @@ static int check_gather_sizes(const sv *v, const gather_numbers *g, sv_ints size
 }
 
 /* sizes may be empty: not known. */
-static int make_gather(const sv *v, const gather_numbers *g, sv_ints sizes) {
+static int sv_make_gather(const sv *v, const sv_gather_numbers *g, sv_ints sizes) {
   const ir_type *starts = sv_in(v, 1);
   uint32_t start_rank = starts->rank + (g->index_vector_dim == starts->rank);
   uint32_t rank = g->offset_dims.n + start_rank - 1, kept = 0, batch = 0;
@@ -125,17 +125,17 @@ static int make_gather(const sv *v, const gather_numbers *g, sv_ints sizes) {
 }
 
 int sv_infer_gather(const sv *v) {
-  gather_numbers g = read_gather(v);
+  sv_gather_numbers g = sv_read_gather(v);
   sv_ints sizes = sv_attr_ints(v, "slice_sizes");
-  TRY(check_gather(v, &g, sizes.n));
-  TRY(check_gather_sizes(v, &g, sizes));
-  return make_gather(v, &g, sizes);
+  TRY(sv_check_gather(v, &g, sizes.n));
+  TRY(sv_check_gather_sizes(v, &g, sizes));
+  return sv_make_gather(v, &g, sizes);
 }
 
 int sv_infer_dynamic_gather(const sv *v) {
-  gather_numbers g = read_gather(v);
+  sv_gather_numbers g = sv_read_gather(v);
   sv_ints sizes = {NULL, 0};
-  TRY(check_gather(v, &g, sv_in(v, 2)->dims[0]));
-  if (sv_constant_ints(v, 2, &sizes)) TRY(check_gather_sizes(v, &g, sizes));
-  return make_gather(v, &g, sizes);
+  TRY(sv_check_gather(v, &g, sv_in(v, 2)->dims[0]));
+  if (sv_constant_ints(v, 2, &sizes)) TRY(sv_check_gather_sizes(v, &g, sizes));
+  return sv_make_gather(v, &g, sizes);
 }

@@ -30,7 +30,7 @@ int sv_infer_triangular_solve(const sv *v) {
 
 /* --- fft --- */
 
-static int check_fft(const sv *v, const char *kind, sv_ints length) {
+static int sv_check_fft(const sv *v, const char *kind, sv_ints length) {
   const ir_type *t = sv_in(v, 0);
   bool real = strcmp(kind, "RFFT") == 0;
   if (length.n < 1 || length.n > 3)
@@ -51,7 +51,7 @@ int sv_infer_fft(const sv *v) {
   const char *kind = ir_m_get_str(v->op, "fft_type");
   const ir_type *t = sv_in(v, 0);
   sv_ints length = sv_attr_ints(v, "fft_length");
-  TRY(check_fft(v, kind, length));
+  TRY(sv_check_fft(v, kind, length));
   sv_shape s;
   sv_shape_of(t, &s);
   int64_t last = length.v[length.n - 1], *dim = &s.dims[s.rank - 1];
@@ -72,7 +72,7 @@ int sv_infer_fft(const sv *v) {
 
 /* --- batch normalisation --- */
 
-static int check_batch_norm(const sv *v, const char *id) {
+static int sv_check_batch_norm(const sv *v, const char *id) {
   const ir_type *t = sv_in(v, 0);
   int64_t feature = ir_m_get_int(v->op, "feature_index", 0);
   if (feature >= t->rank)
@@ -89,14 +89,14 @@ static int check_batch_norm(const sv *v, const char *id) {
 }
 
 int sv_infer_batch_norm_inference(const sv *v) {
-  TRY(check_batch_norm(v, "batch_norm_inference_c1"));
+  TRY(sv_check_batch_norm(v, "batch_norm_inference_c1"));
   v->out[0] = sv_in(v, 0);
   return 0;
 }
 
 int sv_infer_batch_norm(const sv *v) {
   bool grad = v->op->opcode == IR_OP_BATCH_NORM_GRAD;
-  TRY(check_batch_norm(v, grad ? "batch_norm_grad_c1" : "batch_norm_training_c1"));
+  TRY(sv_check_batch_norm(v, grad ? "batch_norm_grad_c1" : "batch_norm_training_c1"));
   const ir_type *t = sv_in(v, 0);
   sv_shape s = {.rank = 0};
   sv_push_dim(&s, t, (uint32_t)ir_m_get_int(v->op, "feature_index", 0));
@@ -126,7 +126,7 @@ int sv_infer_topk(const sv *v) {
   return sv_make(v, &s, sv_plain(XLAC_S32), &v->out[1]);
 }
 
-static int check_map_region(const sv *v) {
+static int sv_check_map_region(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   if (c->declaration || c->n_params != v->op->n_operands)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, "map_c4", "has a computation of %u parameters; expected %u",
@@ -146,7 +146,7 @@ static int check_map_region(const sv *v) {
 
 int sv_infer_map(const sv *v) {
   sv_ints dims = sv_attr_ints(v, "dimensions");
-  TRY(check_map_region(v));
+  TRY(sv_check_map_region(v));
   for (uint32_t i = 0; i < dims.n; i++)
     if (dims.v[i] != i) return sv_fail(v, "map_c3", "has dimensions = %s; expected 0, 1, 2, ...", SV_SHOW_INTS(dims));
   if (v->op->n_operands == 0) return sv_fail(v, NULL, "has no operands; expected at least one");
@@ -157,7 +157,7 @@ int sv_infer_map(const sv *v) {
   return sv_like(v, sv_in(v, 0), sv_element_of(sv_returned(sv_region(v, 0), 0)), v->out);
 }
 
-static int check_comparator(const sv *v) {
+static int sv_check_comparator(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   if (c->n_params != 2 * v->op->n_operands)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, "sort_c5", "has a comparator of %u parameters; expected %u",
@@ -180,13 +180,13 @@ int sv_verify_sort(const sv *v) {
   if (d < -rank || d >= rank)
     return sv_fail(v, "sort_c4", "has dimension = %lld; expected one in [-%lld, %lld)", (long long)d, (long long)rank,
                    (long long)rank);
-  return check_comparator(v);
+  return sv_check_comparator(v);
 }
 
 /* --- scan --- */
 
 /* Operands are inputs, then initial carries; the attribute operandSegmentSizes tells how many of each. */
-static int scan_inputs(const sv *v, uint32_t *inputs, uint32_t *carries) {
+static int sv_scan_inputs(const sv *v, uint32_t *inputs, uint32_t *carries) {
   sv_ints sizes = sv_attr_ints(v, "operandSegmentSizes");
   if (sizes.n == 2 && sizes.v[0] >= 0 && sizes.v[1] >= 0 && sizes.v[0] <= v->op->n_operands &&
       sizes.v[1] == v->op->n_operands - sizes.v[0]) {
@@ -198,7 +198,7 @@ static int scan_inputs(const sv *v, uint32_t *inputs, uint32_t *carries) {
                       v->op->n_operands);
 }
 
-static int scan_size(const sv *v, uint32_t inputs, int64_t *size) {
+static int sv_scan_size(const sv *v, uint32_t inputs, int64_t *size) {
   int64_t d = ir_m_get_int(v->op, "dimension", 0);
   *size = ir_m_get_int(v->op, "scan_dim_size", SV_DYNAMIC);
   for (uint32_t i = 0; i < inputs; i++) {
@@ -213,7 +213,7 @@ static int scan_size(const sv *v, uint32_t inputs, int64_t *size) {
   return 0;
 }
 
-static int scan_output(const sv *v, uint32_t i, const ir_type *t, int64_t size) {
+static int sv_scan_output(const sv *v, uint32_t i, const ir_type *t, int64_t size) {
   int64_t d = ir_m_get_int(v->op, "dimension", 0);
   if (d > t->rank) return sv_fail(v, NULL, "has no dimension %lld in output %u, %s", (long long)d, i, SV_SHOW(t));
   sv_shape s = {.rank = 0};
@@ -229,8 +229,8 @@ int sv_infer_scan(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   uint32_t inputs, carries;
   int64_t size;
-  TRY(scan_inputs(v, &inputs, &carries));
-  TRY(scan_size(v, inputs, &size));
+  TRY(sv_scan_inputs(v, &inputs, &carries));
+  TRY(sv_scan_size(v, inputs, &size));
   if (c->declaration || c->n_results < carries || c->n_results != v->op->n_results)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL,
                         "has a body that returns %u values; expected %u, %u of them carries", c->n_results,
@@ -241,7 +241,7 @@ int sv_infer_scan(const sv *v) {
     if (i >= c->n_results - carries)
       v->out[i] = t;
     else
-      TRY(scan_output(v, i, t, size));
+      TRY(sv_scan_output(v, i, t, size));
   }
   return 0;
 }
@@ -250,7 +250,7 @@ int sv_verify_scan(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   uint32_t inputs, carries;
   int64_t d = ir_m_get_int(v->op, "dimension", 0);
-  TRY(scan_inputs(v, &inputs, &carries));
+  TRY(sv_scan_inputs(v, &inputs, &carries));
   if (inputs == 0 && v->op->n_results == carries) return sv_fail(v, NULL, "has neither inputs nor outputs");
   if (c->n_params != v->op->n_operands)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has a body of %u parameters; expected %u", c->n_params,
@@ -272,7 +272,7 @@ int sv_verify_scan(const sv *v) {
 
 /* --- accuracy --- */
 
-static bool accuracy_is(const ir_mattr *a, const char *field, int sign) {
+static bool sv_accuracy_is(const ir_mattr *a, const char *field, int sign) {
   const ir_mattr *f = ir_m_field(a, field);
   double x = !f ? 0 : f->kind == IR_M_FLOAT ? f->v.f : f->kind == IR_M_INTEGER ? (double)f->v.i : 0;
   return sign < 0 ? x < 0 : x == 0;
@@ -281,11 +281,11 @@ static bool accuracy_is(const ir_mattr *a, const char *field, int sign) {
 int sv_verify_accuracy(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "result_accuracy");
   if (!a) return 0;
-  if (accuracy_is(a, "atol", -1) || accuracy_is(a, "rtol", -1) || accuracy_is(a, "ulps", -1))
+  if (sv_accuracy_is(a, "atol", -1) || sv_accuracy_is(a, "rtol", -1) || sv_accuracy_is(a, "ulps", -1))
     return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has a negative tolerance in result_accuracy");
   const ir_mattr *mode = ir_m_field(a, "mode");
   if (!mode || mode->kind != IR_M_ENUM || strcmp(mode->str->s, "TOLERANCE") == 0) return 0;
-  if (accuracy_is(a, "atol", 0) && accuracy_is(a, "rtol", 0) && accuracy_is(a, "ulps", 0)) return 0;
+  if (sv_accuracy_is(a, "atol", 0) && sv_accuracy_is(a, "rtol", 0) && sv_accuracy_is(a, "ulps", 0)) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL,
                       "has tolerances with mode %s in result_accuracy; expected zeros", mode->str->s);
 }

@@ -16,7 +16,7 @@ int sv_infer_broadcast(const sv *v) {
 }
 
 /* A size that comes about by adding two, each maybe known only by its bound. */
-static int add_dims(const sv *v, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2) {
+static int sv_add_dims(const sv *v, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2) {
   int64_t a = *dim != SV_DYNAMIC ? *dim : *bound, b = dim2 != SV_DYNAMIC ? dim2 : bound2, sum = SV_DYNAMIC;
   if (a != SV_DYNAMIC && b != SV_DYNAMIC && !base_add_i64(a, b, &sum))
     return sv_fail_code(v, XLAC_E_TOO_LARGE, NULL, "gives a dimension beyond 63 bits");
@@ -26,7 +26,7 @@ static int add_dims(const sv *v, int64_t *dim, int64_t *bound, int64_t dim2, int
   return 0;
 }
 
-static int check_concatenate(const sv *v, int64_t dimension) {
+static int sv_check_concatenate(const sv *v, int64_t dimension) {
   const ir_type *first = sv_in(v, 0);
   if (first->rank == 0) return sv_fail(v, "concatenate_c4", "has scalars; expected tensors of rank 1 or more");
   if (dimension >= first->rank)
@@ -45,14 +45,14 @@ static int check_concatenate(const sv *v, int64_t dimension) {
 
 int sv_infer_concatenate(const sv *v) {
   int64_t dimension = ir_m_get_int(v->op, "dimension", 0);
-  TRY(check_concatenate(v, dimension));
+  TRY(sv_check_concatenate(v, dimension));
   sv_shape s;
   sv_shape_of(sv_in(v, 0), &s);
   for (uint32_t i = 1; i < v->op->n_operands; i++) {
     const ir_type *t = sv_in(v, i);
     for (uint32_t d = 0; d < s.rank; d++) {
       if (d == dimension)
-        TRY(add_dims(v, &s.dims[d], &s.bounds[d], sv_dim(t, d), sv_bound(t, d)));
+        TRY(sv_add_dims(v, &s.dims[d], &s.bounds[d], sv_dim(t, d), sv_bound(t, d)));
       else
         TRY(sv_most_specific_dim(v, d, &s.dims[d], &s.bounds[d], sv_dim(t, d), sv_bound(t, d)));
     }
@@ -60,7 +60,7 @@ int sv_infer_concatenate(const sv *v) {
   return sv_make(v, &s, sv_element_of(sv_in(v, 0)), v->out);
 }
 
-static int check_start_types(const sv *v, uint32_t first, const char *id) {
+static int sv_check_start_types(const sv *v, uint32_t first, const char *id) {
   for (uint32_t i = first + 1; i < v->op->n_operands; i++)
     if (!sv_same_element(sv_in(v, i), sv_in(v, first)))
       return sv_fail(v, id, "has start indices of %s and %s; expected one type", SV_SHOW(sv_in(v, first)),
@@ -75,7 +75,7 @@ int sv_infer_dynamic_slice(const sv *v) {
   if (starts != sizes.n || starts != t->rank)
     return sv_fail(v, "dynamic_slice_c2", "has %u start indices and %u slice_sizes for rank %u; expected one each",
                    starts, sizes.n, t->rank);
-  if (starts) TRY(check_start_types(v, 1, "dynamic_slice_c3"));
+  if (starts) TRY(sv_check_start_types(v, 1, "dynamic_slice_c3"));
   sv_shape s = {.rank = 0};
   for (uint32_t i = 0; i < sizes.n; i++) {
     if (sizes.v[i] < 0 || (sv_dim(t, i) != SV_DYNAMIC && sizes.v[i] > sv_dim(t, i)))
@@ -93,7 +93,7 @@ int sv_infer_dynamic_update_slice(const sv *v) {
                    t->rank);
   if (v->op->n_operands - 2 != t->rank)
     return sv_fail(v, "dynamic_update_slice_c4", "has %u start indices; expected %u", v->op->n_operands - 2, t->rank);
-  if (t->rank) TRY(check_start_types(v, 2, "dynamic_update_slice_c5"));
+  if (t->rank) TRY(sv_check_start_types(v, 2, "dynamic_update_slice_c5"));
   for (uint32_t i = 0; i < t->rank; i++) {
     int64_t size = sv_dim(update, i), limit = sv_dim(t, i);
     if (size != SV_DYNAMIC && limit != SV_DYNAMIC && size > limit)
@@ -104,14 +104,14 @@ int sv_infer_dynamic_update_slice(const sv *v) {
   return 0;
 }
 
-static int check_dimension(const sv *v, const char *id) {
+static int sv_check_dimension(const sv *v, const char *id) {
   int64_t d = ir_m_get_int(v->op, "dimension", 0);
   if (d >= 0 && d < sv_in(v, 0)->rank) return 0;
   return sv_fail(v, id, "has dimension = %lld; expected one in [0, %u)", (long long)d, sv_in(v, 0)->rank);
 }
 
 int sv_infer_get_dimension_size(const sv *v) {
-  TRY(check_dimension(v, "get_dimension_size_c1"));
+  TRY(sv_check_dimension(v, "get_dimension_size_c1"));
   v->out[0] = ir_scalar(v->m, XLAC_S32);
   return v->out[0] ? 0 : sv_oom(v);
 }
@@ -119,7 +119,7 @@ int sv_infer_get_dimension_size(const sv *v) {
 int sv_infer_set_dimension_size(const sv *v) {
   if (!sv_is_scalar_of(sv_in(v, 1), XLAC_S32))
     return sv_fail(v, NULL, "has size of %s; expected tensor<i32>", SV_SHOW(sv_in(v, 1)));
-  TRY(check_dimension(v, NULL));
+  TRY(sv_check_dimension(v, NULL));
   uint32_t d = (uint32_t)ir_m_get_int(v->op, "dimension", 0);
   sv_shape s;
   sv_shape_of(sv_in(v, 0), &s);
@@ -130,7 +130,8 @@ int sv_infer_set_dimension_size(const sv *v) {
   return sv_make(v, &s, sv_element_of(sv_in(v, 0)), v->out);
 }
 
-static int pad_size(const sv *v, int64_t size, int64_t low, int64_t high, int64_t interior, uint32_t i, int64_t *out) {
+static int sv_pad_size(const sv *v, int64_t size, int64_t low, int64_t high, int64_t interior, uint32_t i,
+                       int64_t *out) {
   int64_t gaps = 0, sum = 0;
   bool ok = base_mul_i64(size > 0 ? size - 1 : 0, interior, &gaps) && base_add_i64(size, gaps, &sum) &&
             base_add_i64(sum, low, &sum) && base_add_i64(sum, high, out);
@@ -152,12 +153,12 @@ int sv_infer_pad(const sv *v) {
     if (interior.v[i] < 0)
       return sv_fail(v, "pad_c3", "has interior padding %lld; expected none below 0", (long long)interior.v[i]);
     int64_t *size = s.dims[i] != SV_DYNAMIC ? &s.dims[i] : &s.bounds[i];
-    if (*size != SV_DYNAMIC) TRY(pad_size(v, *size, low.v[i], high.v[i], interior.v[i], i, size));
+    if (*size != SV_DYNAMIC) TRY(sv_pad_size(v, *size, low.v[i], high.v[i], interior.v[i], i, size));
   }
   return sv_make(v, &s, sv_element_of(t), v->out);
 }
 
-static int check_slice(const sv *v, uint32_t i, int64_t start, int64_t limit, int64_t stride) {
+static int sv_check_slice(const sv *v, uint32_t i, int64_t start, int64_t limit, int64_t stride) {
   const ir_type *t = sv_in(v, 0);
   int64_t size = sv_dim(t, i) != SV_DYNAMIC ? sv_dim(t, i) : sv_bound(t, i);
   if (start < 0) return sv_fail(v, "slice_c3", "starts at %lld in dimension %u", (long long)start, i);
@@ -180,7 +181,7 @@ int sv_infer_slice(const sv *v) {
                    starts.n, limits.n, strides.n, t->rank);
   sv_shape s = {.rank = 0};
   for (uint32_t i = 0; i < t->rank; i++) {
-    TRY(check_slice(v, i, starts.v[i], limits.v[i], strides.v[i]));
+    TRY(sv_check_slice(v, i, starts.v[i], limits.v[i], strides.v[i]));
     int64_t length = limits.v[i] - starts.v[i];
     sv_push(&s, length / strides.v[i] + (length % strides.v[i] != 0), SV_DYNAMIC);
   }

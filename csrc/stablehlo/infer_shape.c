@@ -73,7 +73,7 @@ int sv_most_specific_dim(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, 
   return 0;
 }
 
-static int least_specific_dim(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2) {
+static int sv_least_specific_dim(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2) {
   int64_t a = *dim != SV_DYNAMIC ? *dim : *bound, b = dim2 != SV_DYNAMIC ? dim2 : bound2;
   if (*dim != SV_DYNAMIC && dim2 != SV_DYNAMIC) {
     if (*dim != dim2)
@@ -86,10 +86,10 @@ static int least_specific_dim(const sv *v, uint32_t i, int64_t *dim, int64_t *bo
   return 0;
 }
 
-typedef int merge_dim_fn(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2);
+typedef int sv_merge_dim_fn(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2);
 
-static int merge_tensors(const sv *v, merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
-                         const ir_type **out) {
+static int sv_merge_tensors(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                            const ir_type **out) {
   sv_shape s;
   const ir_type *first = NULL;
   for (uint32_t i = 0; i < n; i++) {
@@ -109,10 +109,11 @@ static int merge_tensors(const sv *v, merge_dim_fn *merge, uint32_t n, const ir_
   return 0;
 }
 
-static int merge_types(const sv *v, merge_dim_fn *merge, uint32_t n, const ir_type *const *types, const ir_type **out);
+static int sv_merge_types(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                          const ir_type **out);
 
-static int merge_tuples(const sv *v, merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
-                        const ir_type **out) {
+static int sv_merge_tuples(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                           const ir_type **out) {
   uint32_t size = types[0]->n_elements;
   const ir_type **parts = BASE_ARRAY(v->arena, const ir_type *, size + 1u);
   const ir_type **column = BASE_ARRAY(v->arena, const ir_type *, n);
@@ -122,22 +123,23 @@ static int merge_tuples(const sv *v, merge_dim_fn *merge, uint32_t n, const ir_t
       return sv_fail(v, NULL, "has tuples of different sizes, or tuples and other types; expected one kind");
   for (uint32_t e = 0; e < size; e++) {
     for (uint32_t i = 0; i < n; i++) column[i] = types[i]->elements[e];
-    TRY(merge_types(v, merge, n, column, &parts[e]));
+    TRY(sv_merge_types(v, merge, n, column, &parts[e]));
   }
   *out = ir_tuple(v->m, size, parts);
   return *out ? 0 : sv_oom(v);
 }
 
 /* Depth is that of tuple types, which their maker bounds. */
-static int merge_types(const sv *v, merge_dim_fn *merge, uint32_t n, const ir_type *const *types, const ir_type **out) {
+static int sv_merge_types(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                          const ir_type **out) {
   assert(n > 0);
-  return (ir_is_tuple(types[0]) ? merge_tuples : merge_tensors)(v, merge, n, types, out);
+  return (ir_is_tuple(types[0]) ? sv_merge_tuples : sv_merge_tensors)(v, merge, n, types, out);
 }
 
 int sv_most_specific(const sv *v, uint32_t n, const ir_type *const *types, const ir_type **out) {
-  return merge_types(v, sv_most_specific_dim, n, types, out);
+  return sv_merge_types(v, sv_most_specific_dim, n, types, out);
 }
 
 int sv_least_specific(const sv *v, uint32_t n, const ir_type *const *types, const ir_type **out) {
-  return merge_types(v, least_specific_dim, n, types, out);
+  return sv_merge_types(v, sv_least_specific_dim, n, types, out);
 }

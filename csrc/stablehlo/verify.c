@@ -1,8 +1,8 @@
 /* The verifier of MLIR form: structure first, then every op in text order. */
 #include "verify.h"
 
-static int verify_one(ir_module *m, const ir_op *op, const sv_functions *functions, base_arena *arena,
-                      xlac_error *err) {
+static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *functions, base_arena *arena,
+                         xlac_error *err) {
   const ir_type *few[8];
   sv v = {.m = m, .op = op, .arena = arena, .functions = functions, .err = err};
   v.out = op->n_results <= 8 ? few : BASE_ARRAY(arena, const ir_type *, op->n_results);
@@ -10,20 +10,20 @@ static int verify_one(ir_module *m, const ir_op *op, const sv_functions *functio
 }
 
 /* Depth is bounded by sv_check_module. */
-static int verify_ops(ir_module *m, const ir_computation *c, const sv_functions *functions, base_arena *arena,
-                      xlac_error *err) {
+static int sv_verify_ops(ir_module *m, const ir_computation *c, const sv_functions *functions, base_arena *arena,
+                         xlac_error *err) {
   IR_FOR_OPS(op, c) {
-    TRY(verify_one(m, op, functions, arena, err));
+    TRY(sv_verify_one(m, op, functions, arena, err));
     for (uint32_t i = 0; i < op->n_called; i++)
-      if (op->called[i]->owner == op) TRY(verify_ops(m, op->called[i], functions, arena, err));
+      if (op->called[i]->owner == op) TRY(sv_verify_ops(m, op->called[i], functions, arena, err));
   }
   return 0;
 }
 
-static int verify_module(ir_module *m, sv_functions *functions, base_arena *arena, xlac_error *err) {
+static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *arena, xlac_error *err) {
   TRY(sv_check_module(m, functions, err));
   IR_FOR_COMPUTATIONS(c, m)
-  if (!c->owner) TRY(verify_ops(m, c, functions, arena, err));
+  if (!c->owner) TRY(sv_verify_ops(m, c, functions, arena, err));
   return 0;
 }
 
@@ -34,7 +34,7 @@ int stablehlo_verify(ir_module *m, xlac_error *err) {
   base_arena arena;
   base_map_init(&functions.by_name, m->alloc);
   base_arena_init(&arena, m->alloc);
-  int status = verify_module(m, &functions, &arena, err);
+  int status = sv_verify_module(m, &functions, &arena, err);
   base_arena_free(&arena);
   base_map_free(&functions.by_name);
   if (status == 0) m->verified = IR_VERIFIED;

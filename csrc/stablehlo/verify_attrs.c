@@ -1,11 +1,11 @@
 /* Inherent attributes: there, of their kind, within their range; and reading lists of integers. */
 #include "verify.h"
 
-static bool is_int_of(const ir_mattr *a, base_dtype dtype) {
+static bool sv_is_int_of(const ir_mattr *a, base_dtype dtype) {
   return a->kind == IR_M_INTEGER && a->type && a->type->kind == IR_TYPE_ELEMENT && a->type->dtype == dtype;
 }
 
-static bool is_array_of(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
+static bool sv_is_array_of(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
   if (a->kind != IR_M_ARRAY) return false;
   for (uint32_t i = 0; i < a->v.list->n; i++) {
     const ir_mattr *e = a->v.list->v[i];
@@ -14,16 +14,16 @@ static bool is_array_of(const ir_mattr *a, ir_mattr_kind kind, const char *name)
   return true;
 }
 
-static bool is_dense_of(const ir_mattr *a, base_dtype dtype) {
+static bool sv_is_dense_of(const ir_mattr *a, base_dtype dtype) {
   return a->kind == IR_M_DENSE && a->type && a->type->dtype == dtype;
 }
 
-static bool attr_satisfies(const ir_mattr *a, const ir_mattr_spec *spec) {
+static bool sv_attr_satisfies(const ir_mattr *a, const ir_mattr_spec *spec) {
   switch ((ir_mattr_constraint)spec->constraint) {
     case IR_MC_I64:
-      return is_int_of(a, XLAC_S64);
+      return sv_is_int_of(a, XLAC_S64);
     case IR_MC_I32:
-      return is_int_of(a, XLAC_S32);
+      return sv_is_int_of(a, XLAC_S32);
     case IR_MC_F32:
       return a->kind == IR_M_FLOAT && a->type && a->type->dtype == XLAC_F32;
     case IR_MC_BOOL:
@@ -35,13 +35,13 @@ static bool attr_satisfies(const ir_mattr *a, const ir_mattr_spec *spec) {
     case IR_MC_SYMBOL:
       return a->kind == IR_M_SYMBOL && a->v.list->n == 1;
     case IR_MC_SYMBOLS:
-      return is_array_of(a, IR_M_SYMBOL, NULL);
+      return sv_is_array_of(a, IR_M_SYMBOL, NULL);
     case IR_MC_I64S:
       return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == XLAC_S64;
     case IR_MC_BOOLS:
       return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == XLAC_PRED;
     case IR_MC_DENSE_I64:
-      return is_dense_of(a, XLAC_S64);
+      return sv_is_dense_of(a, XLAC_S64);
     case IR_MC_ELEMENTS:
       return a->kind == IR_M_DENSE || a->kind == IR_M_RESOURCE || a->kind == IR_M_DENSE_STRING;
     case IR_MC_DICT:
@@ -57,23 +57,23 @@ static bool attr_satisfies(const ir_mattr *a, const ir_mattr_spec *spec) {
     case IR_MC_ENUM:
       return a->kind == IR_M_ENUM && strcmp(a->name, spec->sub) == 0;
     case IR_MC_PRECISIONS:
-      return is_array_of(a, IR_M_ENUM, spec->sub);
+      return sv_is_array_of(a, IR_M_ENUM, spec->sub);
     case IR_MC_STRUCT:
       return a->kind == IR_M_STRUCT && strcmp(a->name, spec->sub) == 0;
     case IR_MC_GROUPS:
-      return is_dense_of(a, XLAC_S64) || (a->kind == IR_M_STRUCT && strcmp(a->name, "replica_group_mesh_axes") == 0);
+      return sv_is_dense_of(a, XLAC_S64) || (a->kind == IR_M_STRUCT && strcmp(a->name, "replica_group_mesh_axes") == 0);
     case IR_MC_ALIASES:
-      return is_array_of(a, IR_M_STRUCT, "output_operand_alias");
+      return sv_is_array_of(a, IR_M_STRUCT, "output_operand_alias");
   }
   return true;
 }
 
-static int check_attr(const sv *v, const ir_mattr_spec *spec) {
+static int sv_check_attr(const sv *v, const ir_mattr_spec *spec) {
   const ir_mattr *a = ir_mattr_of(v->op, spec->name);
   if (!a && (spec->flags & IR_REQUIRED))
     return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "lacks the attribute '%s'", spec->name);
   if (!a) return 0;
-  if (!attr_satisfies(a, spec))
+  if (!sv_attr_satisfies(a, spec))
     return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has an attribute '%s' of the wrong kind", spec->name);
   if (a->kind != IR_M_INTEGER) return 0;
   if ((spec->flags & IR_NON_NEGATIVE) && a->v.i < 0)
@@ -87,7 +87,7 @@ static int check_attr(const sv *v, const ir_mattr_spec *spec) {
 
 int sv_check_attrs(const sv *v) {
   const ir_mattr_spec *spec = ir_opcode_info(v->op->opcode)->mlir->attrs;
-  for (; spec && spec->name; spec++) TRY(check_attr(v, spec));
+  for (; spec && spec->name; spec++) TRY(sv_check_attr(v, spec));
   return 0;
 }
 

@@ -3,7 +3,7 @@
 
 /* --- if, case --- */
 
-static int check_branches(const sv *v) {
+static int sv_check_branches(const sv *v) {
   uint32_t n = v->op->n_called;
   const char *id = v->op->opcode == IR_OP_IF ? "if_c2" : "case_c3";
   if (n == 0) return sv_fail(v, "case_c1", "has no branches; expected at least one");
@@ -30,7 +30,7 @@ int sv_infer_case(const sv *v) {
   if (!sv_is_scalar_of(t, dtype))
     return sv_fail(v, v->op->opcode == IR_OP_IF ? "if_i1" : "case_i1", "has an operand of %s; expected tensor<%s>",
                    SV_SHOW(t), dtype == XLAC_PRED ? "i1" : "i32");
-  TRY(check_branches(v));
+  TRY(sv_check_branches(v));
   uint32_t n = v->op->n_called, n_results = sv_region(v, 0)->n_results;
   if (n_results != v->op->n_results)
     return sv_fail_code(v, XLAC_E_VERIFY_SHAPE, NULL, "has %u results, but its branches return %u", v->op->n_results,
@@ -46,8 +46,8 @@ int sv_infer_case(const sv *v) {
 
 /* --- while --- */
 
-static int check_loop_values(const sv *v, const char *id, const char *what, uint32_t n,
-                             const ir_type *(*value)(const ir_computation *, uint32_t), const ir_computation *c) {
+static int sv_check_loop_values(const sv *v, const char *id, const char *what, uint32_t n,
+                                const ir_type *(*value)(const ir_computation *, uint32_t), const ir_computation *c) {
   if (n != v->op->n_operands)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has %u %s; expected %u, as operands", n, what, v->op->n_operands);
   for (uint32_t i = 0; i < n; i++)
@@ -57,18 +57,18 @@ static int check_loop_values(const sv *v, const char *id, const char *what, uint
   return 0;
 }
 
-static const ir_type *loop_param(const ir_computation *c, uint32_t i) {
+static const ir_type *sv_loop_param(const ir_computation *c, uint32_t i) {
   return sv_arg(c, i);
 }
-static const ir_type *loop_result(const ir_computation *c, uint32_t i) {
+static const ir_type *sv_loop_result(const ir_computation *c, uint32_t i) {
   return sv_returned(c, i);
 }
 
 int sv_verify_while(const sv *v) {
   const ir_computation *cond = sv_region(v, 0), *body = sv_region(v, 1);
-  TRY(check_loop_values(v, "while_c1", "parameters of cond", cond->n_params, loop_param, cond));
-  TRY(check_loop_values(v, "while_c2", "parameters of body", body->n_params, loop_param, body));
-  TRY(check_loop_values(v, "while_c2", "results of body", body->n_results, loop_result, body));
+  TRY(sv_check_loop_values(v, "while_c1", "parameters of cond", cond->n_params, sv_loop_param, cond));
+  TRY(sv_check_loop_values(v, "while_c2", "parameters of body", body->n_params, sv_loop_param, body));
+  TRY(sv_check_loop_values(v, "while_c2", "results of body", body->n_results, sv_loop_result, body));
   if (cond->n_results != 1 || !sv_is_scalar_of(sv_returned(cond, 0), XLAC_PRED))
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, "while_c1", "has a cond that returns %u values, not one tensor<i1>",
                         cond->n_results);
@@ -77,20 +77,20 @@ int sv_verify_while(const sv *v) {
 
 /* --- calls --- */
 
-static uint32_t function_inputs(const ir_computation *f) {
+static uint32_t sv_function_inputs(const ir_computation *f) {
   return f->function_type ? f->function_type->n_inputs : f->n_params;
 }
-static uint32_t function_results(const ir_computation *f) {
+static uint32_t sv_function_results(const ir_computation *f) {
   return f->function_type ? f->function_type->n_elements - f->function_type->n_inputs : f->n_results;
 }
-static const ir_type *function_input(const ir_computation *f, uint32_t i) {
+static const ir_type *sv_function_input(const ir_computation *f, uint32_t i) {
   return f->function_type ? f->function_type->elements[i] : sv_arg(f, i);
 }
-static const ir_type *function_result(const ir_computation *f, uint32_t i) {
+static const ir_type *sv_function_result(const ir_computation *f, uint32_t i) {
   return f->function_type ? f->function_type->elements[f->function_type->n_inputs + i] : sv_returned(f, i);
 }
 
-static int find_function(const sv *v, const char *attr, const char *id, const ir_computation **out) {
+static int sv_find_function(const sv *v, const char *attr, const char *id, const ir_computation **out) {
   const ir_mattr *a = ir_mattr_of(v->op, attr);
   *out = a ? sv_function(v, a) : NULL;
   if (*out) return 0;
@@ -98,31 +98,31 @@ static int find_function(const sv *v, const char *attr, const char *id, const ir
                       ir_m_get_str(v->op, attr));
 }
 
-static int check_signature(const sv *v, const ir_computation *f, const char *id) {
-  if (function_inputs(f) != v->op->n_operands || function_results(f) != v->op->n_results)
+static int sv_check_signature(const sv *v, const ir_computation *f, const char *id) {
+  if (sv_function_inputs(f) != v->op->n_operands || sv_function_results(f) != v->op->n_results)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has %u operands and %u results, but @%s takes %u and gives %u",
-                        v->op->n_operands, v->op->n_results, f->name->s, function_inputs(f), function_results(f));
+                        v->op->n_operands, v->op->n_results, f->name->s, sv_function_inputs(f), sv_function_results(f));
   for (uint32_t i = 0; i < v->op->n_operands; i++)
-    if (sv_in(v, i)->bare != function_input(f, i)->bare)
+    if (sv_in(v, i)->bare != sv_function_input(f, i)->bare)
       return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has operand %u of %s, but @%s takes %s", i,
-                          SV_SHOW(sv_in(v, i)), f->name->s, SV_SHOW(function_input(f, i)));
+                          SV_SHOW(sv_in(v, i)), f->name->s, SV_SHOW(sv_function_input(f, i)));
   for (uint32_t i = 0; v->op->types && i < v->op->n_results; i++)
-    if (sv_result(v, i)->bare != function_result(f, i)->bare)
+    if (sv_result(v, i)->bare != sv_function_result(f, i)->bare)
       return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has result %u of %s, but @%s gives %s", i,
-                          SV_SHOW(sv_result(v, i)), f->name->s, SV_SHOW(function_result(f, i)));
+                          SV_SHOW(sv_result(v, i)), f->name->s, SV_SHOW(sv_function_result(f, i)));
   return 0;
 }
 
 int sv_infer_call(const sv *v) {
   const ir_computation *f;
-  TRY(find_function(v, "callee", NULL, &f));
-  TRY(check_signature(v, f, NULL));
-  for (uint32_t i = 0; i < v->op->n_results; i++) v->out[i] = function_result(f, i);
+  TRY(sv_find_function(v, "callee", NULL, &f));
+  TRY(sv_check_signature(v, f, NULL));
+  for (uint32_t i = 0; i < v->op->n_results; i++) v->out[i] = sv_function_result(f, i);
   return 0;
 }
 
 /* A letter, letters, digits and underscores; then dots, each with letters, digits, _ and $ after it. */
-static bool is_namespaced(const char *s) {
+static bool sv_is_namespaced(const char *s) {
   uint32_t dots = 0;
   if (!((*s | 32) >= 'a' && (*s | 32) <= 'z')) return false;
   for (const char *p = s; *p; p++) {
@@ -138,16 +138,16 @@ static bool is_namespaced(const char *s) {
 
 int sv_verify_composite(const sv *v) {
   const ir_computation *f;
-  if (!is_namespaced(ir_m_get_str(v->op, "name")))
+  if (!sv_is_namespaced(ir_m_get_str(v->op, "name")))
     return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, "composite_c1",
                         "has the name \"%s\"; expected one such as \"namespace.op\"", ir_m_get_str(v->op, "name"));
-  TRY(find_function(v, "decomposition", "composite_c2", &f));
-  return check_signature(v, f, "composite_c3");
+  TRY(sv_find_function(v, "decomposition", "composite_c2", &f));
+  return sv_check_signature(v, f, "composite_c3");
 }
 
 /* --- async --- */
 
-static bool may_be_async(unsigned opcode) {
+static bool sv_may_be_async(unsigned opcode) {
   switch (opcode) {
     case IR_OP_ALL_GATHER:
     case IR_OP_ALL_REDUCE:
@@ -174,7 +174,7 @@ int sv_infer_async_start(const sv *v) {
     only = op;
     n++;
   }
-  if (n != 1 || !may_be_async(only->opcode))
+  if (n != 1 || !sv_may_be_async(only->opcode))
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has a region of %u ops; expected one, a collective or a slice",
                         n);
   if (c->n_params != v->op->n_operands)
@@ -201,7 +201,7 @@ int sv_infer_async_done(const sv *v) {
 /* --- transfers --- */
 
 /* channel types: 1 device to device, 2 device to host, 3 host to device. */
-static int check_channel_type(const sv *v, int64_t host_type, const char *id) {
+static int sv_check_channel_type(const sv *v, int64_t host_type, const char *id) {
   bool host = ir_m_get_bool(v->op, "is_host_transfer");
   int64_t type = sv_field_int(ir_mattr_of(v->op, "channel_handle"), "type", 0), expected = host ? host_type : 1;
   if (type == expected) return 0;
@@ -211,11 +211,11 @@ static int check_channel_type(const sv *v, int64_t host_type, const char *id) {
 }
 
 int sv_infer_send(const sv *v) {
-  TRY(check_channel_type(v, 2, "send_c1"));
+  TRY(sv_check_channel_type(v, 2, "send_c1"));
   return sv_infer_token(v);
 }
 
-static int check_results_then_token(const sv *v, const char *id) {
+static int sv_check_results_then_token(const sv *v, const char *id) {
   uint32_t n = v->op->n_results;
   if (n == 0) return sv_fail(v, id, "has no results; expected at least a token");
   for (uint32_t i = 0; i + 1 < n; i++)
@@ -227,12 +227,12 @@ static int check_results_then_token(const sv *v, const char *id) {
 }
 
 int sv_verify_recv(const sv *v) {
-  TRY(check_channel_type(v, 3, "recv_c1"));
-  return check_results_then_token(v, "recv_c2");
+  TRY(sv_check_channel_type(v, 3, "recv_c1"));
+  return sv_check_results_then_token(v, "recv_c2");
 }
 
 int sv_verify_infeed(const sv *v) {
-  TRY(check_results_then_token(v, "infeed_c1"));
+  TRY(sv_check_results_then_token(v, "infeed_c1"));
   const ir_mattr *layout = ir_mattr_of(v->op, "layout");
   if (!layout) return 0;
   if (layout->v.list->n + 1 != v->op->n_results)

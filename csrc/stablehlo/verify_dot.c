@@ -20,7 +20,7 @@ int sv_infer_dot(const sv *v) {
   return sv_make(v, &s, sv_declared_element(v), v->out);
 }
 
-static int check_dot_sizes(const sv *v, const char *id, const char *what, sv_ints lhs, sv_ints rhs) {
+static int sv_check_dot_sizes(const sv *v, const char *id, const char *what, sv_ints lhs, sv_ints rhs) {
   for (uint32_t i = 0; i < lhs.n; i++) {
     int64_t a = sv_dim(sv_in(v, 0), (uint32_t)lhs.v[i]), b = sv_dim(sv_in(v, 1), (uint32_t)rhs.v[i]);
     if (!sv_dims_fit(a, b))
@@ -50,11 +50,11 @@ int sv_read_dot(const sv *v, const ir_mattr *numbers, sv_dot *d) {
   TRY(sv_check_dims(v, "dot_general_c6", "lhs_contracting_dimensions", d->lhs_contracting, lhs_rank));
   TRY(sv_check_dims(v, "dot_general_c7", "rhs_batching_dimensions", d->rhs_batch, rhs_rank));
   TRY(sv_check_dims(v, "dot_general_c8", "rhs_contracting_dimensions", d->rhs_contracting, rhs_rank));
-  TRY(check_dot_sizes(v, "dot_general_c9", "batching", d->lhs_batch, d->rhs_batch));
-  return check_dot_sizes(v, "dot_general_c10", "contracting", d->lhs_contracting, d->rhs_contracting);
+  TRY(sv_check_dot_sizes(v, "dot_general_c9", "batching", d->lhs_batch, d->rhs_batch));
+  return sv_check_dot_sizes(v, "dot_general_c10", "contracting", d->lhs_contracting, d->rhs_contracting);
 }
 
-static void push_free_dims(sv_shape *s, const ir_type *t, sv_ints batch, sv_ints contracting, sv_ints group) {
+static void sv_push_free_dims(sv_shape *s, const ir_type *t, sv_ints batch, sv_ints contracting, sv_ints group) {
   for (uint32_t i = 0; i < t->rank; i++)
     if (!sv_has(batch, i) && !sv_has(contracting, i) && !sv_has(group, i)) sv_push_dim(s, t, i);
 }
@@ -70,43 +70,43 @@ int sv_infer_dot_general(const sv *v) {
     TRY(sv_most_specific_dim(v, i, &dim, &bound, sv_dim(b, r), sv_bound(b, r)));
     sv_push(&s, dim, bound);
   }
-  push_free_dims(&s, a, d.lhs_batch, d.lhs_contracting, (sv_ints){NULL, 0});
-  push_free_dims(&s, b, d.rhs_batch, d.rhs_contracting, (sv_ints){NULL, 0});
+  sv_push_free_dims(&s, a, d.lhs_batch, d.lhs_contracting, (sv_ints){NULL, 0});
+  sv_push_free_dims(&s, b, d.rhs_batch, d.rhs_contracting, (sv_ints){NULL, 0});
   return sv_make(v, &s, sv_declared_element(v), v->out);
 }
 
 /* --- algorithms --- */
 
-typedef struct dot_algorithm_row {
+typedef struct sv_dot_algorithm_row {
   const char *lhs, *rhs, *accumulator;
   int64_t operations;
-} dot_algorithm_row;
+} sv_dot_algorithm_row;
 /* The algorithms that some hardware has. */
-static const dot_algorithm_row dot_algorithms[] = {
+static const sv_dot_algorithm_row sv_dot_algorithms[] = {
     {"f16", "f16", "f16", 1},   {"f16", "f16", "f32", 1},   {"bf16", "bf16", "bf16", 1}, {"bf16", "bf16", "f32", 1},
     {"bf16", "bf16", "f32", 3}, {"bf16", "bf16", "f32", 6}, {"bf16", "bf16", "f32", 9},  {"tf32", "tf32", "f32", 1},
     {"tf32", "tf32", "f32", 3}, {"f32", "f32", "f32", 1},   {"f64", "f64", "f64", 1},
 };
 
-static const char *precision_name(const ir_mattr *algorithm, const char *field) {
+static const char *sv_precision_name(const ir_mattr *algorithm, const char *field) {
   const ir_mattr *a = ir_m_field(algorithm, field);
   if (!a || a->kind != IR_M_TYPE) return "";
   if (a->type->text) return a->type->text->s;
   return base_dtype_of((base_dtype)a->type->dtype)->text;
 }
 
-static bool is_f8(const char *name) {
+static bool sv_is_f8(const char *name) {
   return strncmp(name, "f8", 2) == 0 && strcmp(name, "f8e8m0fnu") != 0;
 }
 
-static bool algorithm_is_known(const ir_mattr *a, int64_t operations) {
-  const char *lhs = precision_name(a, "lhs_precision_type"), *rhs = precision_name(a, "rhs_precision_type");
-  const char *accumulator = precision_name(a, "accumulation_type");
+static bool sv_algorithm_is_known(const ir_mattr *a, int64_t operations) {
+  const char *lhs = sv_precision_name(a, "lhs_precision_type"), *rhs = sv_precision_name(a, "rhs_precision_type");
+  const char *accumulator = sv_precision_name(a, "accumulation_type");
   const ir_mattr *imprecise = ir_m_field(a, "allow_imprecise_accumulation");
-  if (is_f8(lhs) && is_f8(rhs) && strcmp(accumulator, "f32") == 0 && operations == 1) return true;
+  if (sv_is_f8(lhs) && sv_is_f8(rhs) && strcmp(accumulator, "f32") == 0 && operations == 1) return true;
   if (imprecise && imprecise->kind == IR_M_BOOL && imprecise->v.b) return false;
-  for (size_t i = 0; i < sizeof dot_algorithms / sizeof *dot_algorithms; i++) {
-    const dot_algorithm_row *r = &dot_algorithms[i];
+  for (size_t i = 0; i < sizeof sv_dot_algorithms / sizeof *sv_dot_algorithms; i++) {
+    const sv_dot_algorithm_row *r = &sv_dot_algorithms[i];
     if (strcmp(r->lhs, lhs) == 0 && strcmp(r->rhs, rhs) == 0 && strcmp(r->accumulator, accumulator) == 0 &&
         r->operations == operations)
       return true;
@@ -114,7 +114,7 @@ static bool algorithm_is_known(const ir_mattr *a, int64_t operations) {
   return false;
 }
 
-static int check_algorithm(const sv *v) {
+static int sv_check_algorithm(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "algorithm");
   if (!a) return 0;
   int64_t lhs = sv_field_int(a, "lhs_component_count", 0), rhs = sv_field_int(a, "rhs_component_count", 0);
@@ -126,7 +126,7 @@ static int check_algorithm(const sv *v) {
   if (operations < 1)
     return sv_fail(v, "dot_general_c24", "has num_primitive_operations = %lld; expected 1 or more",
                    (long long)operations);
-  if (lhs != 1 || rhs != 1 || !algorithm_is_known(a, operations))
+  if (lhs != 1 || rhs != 1 || !sv_algorithm_is_known(a, operations))
     return sv_fail(v, "dot_general_i8", "has an algorithm that no hardware is known to have");
   const ir_mattr *precision = ir_mattr_of(v->op, "precision_config");
   for (uint32_t i = 0; precision && i < precision->v.list->n; i++)
@@ -136,7 +136,7 @@ static int check_algorithm(const sv *v) {
   return 0;
 }
 
-static int check_dot_quant(const sv *v) {
+static int sv_check_dot_quant(const sv *v) {
   const ir_type *rhs = sv_in(v, 1);
   sv_ints contracting = sv_field_ints(v, ir_mattr_of(v->op, "dot_dimension_numbers"), "rhs_contracting_dimensions");
   for (uint32_t i = 0; rhs->quant && i < rhs->quant->n; i++)
@@ -149,39 +149,39 @@ static int check_dot_quant(const sv *v) {
 }
 
 int sv_verify_dot_general(const sv *v) {
-  TRY(check_algorithm(v));
+  TRY(sv_check_algorithm(v));
   if (!sv_is_quant(sv_in(v, 0)) && !sv_is_quant(sv_in(v, 1)) && !sv_is_quant(sv_result(v, 0))) return 0;
-  return check_dot_quant(v);
+  return sv_check_dot_quant(v);
 }
 
 /* --- ragged_dot --- */
 
 /* Which kind of dimension of lhs is ragged. */
-typedef enum ragged_mode { RAGGED_FREE, RAGGED_CONTRACTING, RAGGED_BATCH } ragged_mode;
+typedef enum sv_ragged_mode { SV_RAGGED_FREE, SV_RAGGED_CONTRACTING, SV_RAGGED_BATCH } sv_ragged_mode;
 
-static ragged_mode ragged_mode_of(const sv_dot *d, int64_t ragged) {
-  return sv_has(d->lhs_batch, ragged)         ? RAGGED_BATCH
-         : sv_has(d->lhs_contracting, ragged) ? RAGGED_CONTRACTING
-                                              : RAGGED_FREE;
+static sv_ragged_mode sv_ragged_mode_of(const sv_dot *d, int64_t ragged) {
+  return sv_has(d->lhs_batch, ragged)         ? SV_RAGGED_BATCH
+         : sv_has(d->lhs_contracting, ragged) ? SV_RAGGED_CONTRACTING
+                                              : SV_RAGGED_FREE;
 }
 
 /* The dimensions of lhs that group_sizes has before the groups: those outside the ragged one. */
-static void ragged_prefix(const sv *v, const sv_dot *d, int64_t ragged, sv_shape *s) {
+static void sv_ragged_prefix(const sv *v, const sv_dot *d, int64_t ragged, sv_shape *s) {
   const ir_type *lhs = sv_in(v, 0);
-  ragged_mode mode = ragged_mode_of(d, ragged);
+  sv_ragged_mode mode = sv_ragged_mode_of(d, ragged);
   s->rank = 0;
   for (uint32_t i = 0; i < d->lhs_batch.n && d->lhs_batch.v[i] != ragged; i++)
     sv_push_dim(s, lhs, (uint32_t)d->lhs_batch.v[i]);
-  for (uint32_t i = 0; mode == RAGGED_CONTRACTING && d->lhs_contracting.v[i] != ragged; i++)
+  for (uint32_t i = 0; mode == SV_RAGGED_CONTRACTING && d->lhs_contracting.v[i] != ragged; i++)
     sv_push_dim(s, lhs, (uint32_t)d->lhs_contracting.v[i]);
-  for (uint32_t i = 0; mode == RAGGED_FREE && i < ragged; i++)
+  for (uint32_t i = 0; mode == SV_RAGGED_FREE && i < ragged; i++)
     if (!sv_has(d->lhs_batch, i) && !sv_has(d->lhs_contracting, i)) sv_push_dim(s, lhs, i);
 }
 
-static int check_group_sizes(const sv *v, const sv_dot *d, int64_t ragged) {
+static int sv_check_group_sizes(const sv *v, const sv_dot *d, int64_t ragged) {
   const ir_type *sizes = sv_in(v, 2);
   sv_shape s;
-  ragged_prefix(v, d, ragged, &s);
+  sv_ragged_prefix(v, d, ragged, &s);
   if (sizes->rank == 1) return 0;
   bool fits = sizes->rank == s.rank + 1;
   for (uint32_t i = 0; fits && i < s.rank; i++) fits = s.dims[i] == sv_dim(sizes, i);
@@ -190,12 +190,12 @@ static int check_group_sizes(const sv *v, const sv_dot *d, int64_t ragged) {
                  SV_SHOW(sizes), s.rank);
 }
 
-static int check_group_dims(const sv *v, const sv_dot *d, int64_t ragged, sv_ints group) {
+static int sv_check_group_dims(const sv *v, const sv_dot *d, int64_t ragged, sv_ints group) {
   const ir_type *rhs = sv_in(v, 1), *sizes = sv_in(v, 2);
   TRY(sv_check_dims(v, NULL, "rhs_group_dimensions", group, rhs->rank));
   TRY(sv_check_distinct(v, NULL, "rhs_group_dimensions", group, "rhs_batching_dimensions", d->rhs_batch));
   TRY(sv_check_distinct(v, NULL, "rhs_group_dimensions", group, "rhs_contracting_dimensions", d->rhs_contracting));
-  uint32_t expected = ragged_mode_of(d, ragged) == RAGGED_FREE;
+  uint32_t expected = sv_ragged_mode_of(d, ragged) == SV_RAGGED_FREE;
   if (group.n != expected) return sv_fail(v, NULL, "has %u rhs_group_dimensions; expected %u", group.n, expected);
   int64_t groups = sv_dim(sizes, sizes->rank - 1);
   if (expected && !sv_dims_fit(groups, sv_dim(rhs, (uint32_t)group.v[0])))
@@ -214,12 +214,12 @@ int sv_infer_ragged_dot(const sv *v) {
   if (ragged.n != 1) return sv_fail(v, NULL, "has %u lhs_ragged_dimensions; expected exactly one", ragged.n);
   TRY(sv_check_dims(v, NULL, "lhs_ragged_dimensions", ragged, lhs->rank));
   if (sizes->rank == 0) return sv_fail(v, NULL, "has scalar group_sizes; expected rank 1 or more");
-  TRY(check_group_sizes(v, &d, ragged.v[0]));
-  TRY(check_group_dims(v, &d, ragged.v[0], group));
+  TRY(sv_check_group_sizes(v, &d, ragged.v[0]));
+  TRY(sv_check_group_dims(v, &d, ragged.v[0], group));
   sv_shape s = {.rank = 0};
-  if (ragged_mode_of(&d, ragged.v[0]) == RAGGED_CONTRACTING) sv_push_dim(&s, sizes, sizes->rank - 1);
+  if (sv_ragged_mode_of(&d, ragged.v[0]) == SV_RAGGED_CONTRACTING) sv_push_dim(&s, sizes, sizes->rank - 1);
   for (uint32_t i = 0; i < d.lhs_batch.n; i++) sv_push_dim(&s, lhs, (uint32_t)d.lhs_batch.v[i]);
-  push_free_dims(&s, lhs, d.lhs_batch, d.lhs_contracting, (sv_ints){NULL, 0});
-  push_free_dims(&s, sv_in(v, 1), d.rhs_batch, d.rhs_contracting, group);
+  sv_push_free_dims(&s, lhs, d.lhs_batch, d.lhs_contracting, (sv_ints){NULL, 0});
+  sv_push_free_dims(&s, sv_in(v, 1), d.rhs_batch, d.rhs_contracting, group);
   return sv_make(v, &s, sv_declared_element(v), v->out);
 }

@@ -1,7 +1,7 @@
 /* Collectives: replica groups, channels, shapes. */
 #include "verify.h"
 
-static int check_mesh_groups(const sv *v, const ir_mattr *a) {
+static int sv_check_mesh_groups(const sv *v, const ir_mattr *a) {
   const ir_mattr *mesh = ir_m_field(a, "mesh"), *axes = ir_m_field(a, "axes");
   if (mesh && mesh->kind == IR_M_SYMBOL) {
     if (sv_symbol_exists(v, mesh->v.list->v[0]->str->s)) return 0;
@@ -28,14 +28,14 @@ static int check_mesh_groups(const sv *v, const ir_mattr *a) {
   return 0;
 }
 
-typedef struct group_rules {
+typedef struct sv_group_rules {
   bool same_size;   /* no -1 */
   bool complete;    /* every number below their count is there */
   bool global;      /* use_global_device_ids */
   int64_t expected; /* size of a group, or -1 */
-} group_rules;
+} sv_group_rules;
 
-static int check_ids(const sv *v, sv_ints ids, const group_rules *rules) {
+static int sv_check_ids(const sv *v, sv_ints ids, const sv_group_rules *rules) {
   uint32_t n = ids.n, used = 0;
   int64_t out_of_range = -1;
   bool *seen = base_arena_zalloc(v->arena, n + 1u);
@@ -61,9 +61,9 @@ static int check_ids(const sv *v, sv_ints ids, const group_rules *rules) {
   return 0;
 }
 
-static int check_groups(const sv *v, const group_rules *rules) {
+static int sv_check_groups(const sv *v, const sv_group_rules *rules) {
   const ir_mattr *a = ir_mattr_of(v->op, "replica_groups");
-  if (a->kind == IR_M_STRUCT) return check_mesh_groups(v, a);
+  if (a->kind == IR_M_STRUCT) return sv_check_mesh_groups(v, a);
   if (a->type->rank != 2)
     return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, "all_gather_i3", "has replica groups of %s; expected rank 2",
                         SV_SHOW(a->type));
@@ -73,19 +73,19 @@ static int check_groups(const sv *v, const group_rules *rules) {
   if (rules->global && ids.n == 0)
     return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, NULL,
                         "has no replica groups; expected some with use_global_device_ids");
-  TRY(check_ids(v, ids, rules));
+  TRY(sv_check_ids(v, ids, rules));
   if (rules->expected < 0 || (groups > 0 && (int64_t)ids.n / groups == rules->expected)) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, "all_to_all_c8", "has replica groups of %s; expected groups of %lld",
                       SV_SHOW(a->type), (long long)rules->expected);
 }
 
-static bool uses_global_ids(const sv *v) {
+static bool sv_uses_global_ids(const sv *v) {
   return ir_mattr_of(v->op, "use_global_device_ids") != NULL;
 }
 
-static int check_channel(const sv *v, int64_t least) {
+static int sv_check_channel(const sv *v, int64_t least) {
   int64_t id = sv_field_int(ir_mattr_of(v->op, "channel_handle"), "handle", 0);
-  if (!uses_global_ids(v) || id >= least) return 0;
+  if (!sv_uses_global_ids(v) || id >= least) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, "all_reduce_c4",
                       "has channel %lld; expected %lld or more with use_global_device_ids", (long long)id,
                       (long long)least);
@@ -93,7 +93,7 @@ static int check_channel(const sv *v, int64_t least) {
 
 /* --- all_gather, all_to_all --- */
 
-static int check_gathered(const sv *v, uint32_t i, int64_t d) {
+static int sv_check_gathered(const sv *v, uint32_t i, int64_t d) {
   const ir_type *a = sv_in(v, i), *b = sv_result(v, i);
   if (d >= a->rank)
     return sv_fail(v, "all_gather_c1", "has all_gather_dim = %lld; expected one below the rank %u", (long long)d,
@@ -110,10 +110,11 @@ static int check_gathered(const sv *v, uint32_t i, int64_t d) {
 }
 
 int sv_verify_all_gather(const sv *v) {
-  group_rules rules = {.same_size = true, .complete = true, .global = uses_global_ids(v), .expected = -1};
-  TRY(check_groups(v, &rules));
-  TRY(check_channel(v, 0));
-  for (uint32_t i = 0; i < v->op->n_operands; i++) TRY(check_gathered(v, i, ir_m_get_int(v->op, "all_gather_dim", 0)));
+  sv_group_rules rules = {.same_size = true, .complete = true, .global = sv_uses_global_ids(v), .expected = -1};
+  TRY(sv_check_groups(v, &rules));
+  TRY(sv_check_channel(v, 0));
+  for (uint32_t i = 0; i < v->op->n_operands; i++)
+    TRY(sv_check_gathered(v, i, ir_m_get_int(v->op, "all_gather_dim", 0)));
   return 0;
 }
 
@@ -144,13 +145,13 @@ int sv_infer_all_to_all(const sv *v) {
 }
 
 int sv_verify_all_to_all(const sv *v) {
-  group_rules rules = {.same_size = true, .complete = true, .expected = ir_m_get_int(v->op, "split_count", 1)};
-  return check_groups(v, &rules);
+  sv_group_rules rules = {.same_size = true, .complete = true, .expected = ir_m_get_int(v->op, "split_count", 1)};
+  return sv_check_groups(v, &rules);
 }
 
 /* --- reductions --- */
 
-static int check_each_reducer(const sv *v, uint32_t n) {
+static int sv_check_each_reducer(const sv *v, uint32_t n) {
   const ir_computation *c = sv_region(v, 0);
   sv_shape none = {.rank = 0};
   for (uint32_t i = 0; i < n; i++) {
@@ -161,13 +162,13 @@ static int check_each_reducer(const sv *v, uint32_t n) {
   return 0;
 }
 
-static uint32_t data_operands(const sv *v) {
+static uint32_t sv_data_operands(const sv *v) {
   bool root = ir_mattr_of(v->op, "has_dynamic_root") != NULL;
   return root && v->op->n_operands ? v->op->n_operands - 1 : v->op->n_operands;
 }
 
-static int infer_accumulated(const sv *v) {
-  uint32_t n = data_operands(v);
+static int sv_infer_accumulated(const sv *v) {
+  uint32_t n = sv_data_operands(v);
   if (v->op->n_results != n)
     return sv_fail_code(v, XLAC_E_VERIFY_SHAPE, NULL, "has %u results for %u operands", v->op->n_results, n);
   for (uint32_t i = 0; i < n; i++)
@@ -176,27 +177,27 @@ static int infer_accumulated(const sv *v) {
 }
 
 int sv_infer_all_reduce(const sv *v) {
-  return infer_accumulated(v);
+  return sv_infer_accumulated(v);
 }
 
 int sv_infer_collective_reduce(const sv *v) {
-  return infer_accumulated(v);
+  return sv_infer_accumulated(v);
 }
 
-static int check_loose_groups(const sv *v) {
-  group_rules rules = {.complete = true, .global = uses_global_ids(v), .expected = -1};
-  TRY(check_groups(v, &rules));
-  return check_channel(v, 1);
+static int sv_check_loose_groups(const sv *v) {
+  sv_group_rules rules = {.complete = true, .global = sv_uses_global_ids(v), .expected = -1};
+  TRY(sv_check_groups(v, &rules));
+  return sv_check_channel(v, 1);
 }
 
 int sv_verify_all_reduce(const sv *v) {
-  TRY(check_loose_groups(v));
-  return check_each_reducer(v, v->op->n_operands);
+  TRY(sv_check_loose_groups(v));
+  return sv_check_each_reducer(v, v->op->n_operands);
 }
 
 /* With a dynamic root the last operand says which it is, for each of the others. */
-static int check_root(const sv *v) {
-  uint32_t n = data_operands(v);
+static int sv_check_root(const sv *v) {
+  uint32_t n = sv_data_operands(v);
   if (n == 0) return sv_fail(v, NULL, "has no data operand; expected at least one");
   if (n == v->op->n_operands) return 0;
   const ir_type *t = sv_in(v, n);
@@ -205,13 +206,13 @@ static int check_root(const sv *v) {
 }
 
 int sv_verify_collective_reduce(const sv *v) {
-  TRY(check_loose_groups(v));
-  TRY(check_root(v));
-  return check_each_reducer(v, data_operands(v));
+  TRY(sv_check_loose_groups(v));
+  TRY(sv_check_root(v));
+  return sv_check_each_reducer(v, sv_data_operands(v));
 }
 
 int sv_infer_collective_broadcast(const sv *v) {
-  uint32_t n = data_operands(v);
+  uint32_t n = sv_data_operands(v);
   if (v->op->n_results != n)
     return sv_fail_code(v, XLAC_E_VERIFY_SHAPE, NULL, "has %u results for %u operands", v->op->n_results, n);
   for (uint32_t i = 0; i < n; i++) v->out[i] = sv_in(v, i);
@@ -219,18 +220,18 @@ int sv_infer_collective_broadcast(const sv *v) {
 }
 
 int sv_verify_collective_broadcast(const sv *v) {
-  group_rules rules = {.same_size = true, .expected = -1};
-  TRY(check_groups(v, &rules));
-  return check_root(v);
+  sv_group_rules rules = {.same_size = true, .expected = -1};
+  TRY(sv_check_groups(v, &rules));
+  return sv_check_root(v);
 }
 
 int sv_verify_reduce_scatter(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   int64_t d = ir_m_get_int(v->op, "scatter_dimension", 0);
-  group_rules rules = {.same_size = true, .complete = true, .global = uses_global_ids(v), .expected = -1};
-  TRY(check_groups(v, &rules));
-  TRY(check_each_reducer(v, 1));
-  TRY(check_channel(v, 1));
+  sv_group_rules rules = {.same_size = true, .complete = true, .global = sv_uses_global_ids(v), .expected = -1};
+  TRY(sv_check_groups(v, &rules));
+  TRY(sv_check_each_reducer(v, 1));
+  TRY(sv_check_channel(v, 1));
   if (a->rank != b->rank || d >= a->rank)
     return sv_fail(v, "reduce_scatter_c2", "has scatter_dimension = %lld, an operand of %s and a result of %s",
                    (long long)d, SV_SHOW(a), SV_SHOW(b));

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static int fail_v(const sv *v, base_code code, const char *id, const char *format, va_list args) {
+static int sv_fail_v(const sv *v, base_code code, const char *id, const char *format, va_list args) {
   char message[sizeof v->err->message];
   vsnprintf(message, sizeof message, format, args);
   const ir_op *op = v->op;
@@ -16,7 +16,7 @@ static int fail_v(const sv *v, base_code code, const char *id, const char *forma
 int sv_fail_code(const sv *v, base_code code, const char *id, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  int status = fail_v(v, code, id, format, args);
+  int status = sv_fail_v(v, code, id, format, args);
   va_end(args);
   return status;
 }
@@ -24,7 +24,7 @@ int sv_fail_code(const sv *v, base_code code, const char *id, const char *format
 int sv_fail(const sv *v, const char *id, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  int status = fail_v(v, XLAC_E_VERIFY, id, format, args);
+  int status = sv_fail_v(v, XLAC_E_VERIFY, id, format, args);
   va_end(args);
   return status;
 }
@@ -33,16 +33,16 @@ int sv_oom(const sv *v) {
   return base_oom(v->err, "the check of an op");
 }
 
-static int check_count(const sv *v, const char *what, int expected, uint32_t found) {
+static int sv_check_count(const sv *v, const char *what, int expected, uint32_t found) {
   if (expected < 0 || (uint32_t)expected == found) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_OPERANDS, NULL, "has %u %s; expected %d", found, what, expected);
 }
 
-static int check_counts(const sv *v, const sv_rule *rule) {
+static int sv_check_counts(const sv *v, const sv_rule *rule) {
   const ir_mlir_info *info = ir_opcode_info(v->op->opcode)->mlir;
-  TRY(check_count(v, "operands", info->operands, v->op->n_operands));
-  TRY(check_count(v, "results", info->results, v->op->n_results));
-  TRY(check_count(v, "regions", info->regions, v->op->n_called));
+  TRY(sv_check_count(v, "operands", info->operands, v->op->n_operands));
+  TRY(sv_check_count(v, "results", info->results, v->op->n_results));
+  TRY(sv_check_count(v, "regions", info->regions, v->op->n_called));
   if (rule->n_in > 1 && v->op->n_operands + 1u < rule->n_in)
     return sv_fail_code(v, XLAC_E_VERIFY_OPERANDS, NULL, "has %u operands; expected at least %u", v->op->n_operands,
                         rule->n_in - 1u);
@@ -51,27 +51,27 @@ static int check_counts(const sv *v, const sv_rule *rule) {
   return 0;
 }
 
-static uint32_t set_at(const uint32_t *sets, uint32_t n, uint32_t i) {
+static uint32_t sv_set_at(const uint32_t *sets, uint32_t n, uint32_t i) {
   return sets[i < n ? i : n - 1];
 }
 
-static int check_type(const sv *v, const char *what, uint32_t i, const ir_type *t, uint32_t set) {
+static int sv_check_type(const sv *v, const char *what, uint32_t i, const ir_type *t, uint32_t set) {
   if (sv_type_in(t, set)) return 0;
   char words[200];
   return sv_fail_code(v, XLAC_E_VERIFY_OPERANDS, NULL, "has %s %u of type %s; expected %s", what, i, SV_SHOW(t),
                       sv_set_text(set, words, sizeof words));
 }
 
-static int check_types(const sv *v, const sv_rule *rule) {
+static int sv_check_types(const sv *v, const sv_rule *rule) {
   uint32_t n = v->op->n_operands;
   if (rule->traits & SV_LAST_IS_TOKEN) {
     n--;
-    TRY(check_type(v, "operand", n, sv_in(v, n), SV_TOKEN));
+    TRY(sv_check_type(v, "operand", n, sv_in(v, n), SV_TOKEN));
   }
   for (uint32_t i = 0; rule->in && i < n; i++)
-    TRY(check_type(v, "operand", i, sv_in(v, i), set_at(rule->in, rule->n_in, i)));
+    TRY(sv_check_type(v, "operand", i, sv_in(v, i), sv_set_at(rule->in, rule->n_in, i)));
   for (uint32_t i = 0; rule->out && i < v->op->n_results; i++)
-    TRY(check_type(v, "result", i, sv_result(v, i), set_at(rule->out, rule->n_out, i)));
+    TRY(sv_check_type(v, "result", i, sv_result(v, i), sv_set_at(rule->out, rule->n_out, i)));
   return 0;
 }
 
@@ -93,14 +93,14 @@ int sv_infer_op(const sv *v) {
 }
 
 /* A constant of quantised type holds its storage. */
-static bool result_fits(const sv *v, const ir_type *inferred, const ir_type *declared) {
+static bool sv_result_fits(const sv *v, const ir_type *inferred, const ir_type *declared) {
   if (v->op->opcode == IR_OP_CONSTANT && declared->quant && !inferred->quant)
     return sv_shapes_fit(inferred, declared) && inferred->dtype == declared->quant->storage;
   if (v->op->opcode == IR_OP_CONSTANT) return inferred->bare == declared->bare;
   return sv_types_fit(inferred, declared);
 }
 
-static int check_inferred(const sv *v) {
+static int sv_check_inferred(const sv *v) {
   xlac_error local = {0};
   sv w = *v;
   w.err = &local;
@@ -111,7 +111,7 @@ static int check_inferred(const sv *v) {
     return status;
   }
   for (uint32_t i = 0; i < v->op->n_results; i++)
-    if (!result_fits(v, v->out[i], sv_result(v, i)))
+    if (!sv_result_fits(v, v->out[i], sv_result(v, i)))
       return sv_fail_code(v, XLAC_E_VERIFY_SHAPE, NULL, "is declared as %s, but its operands and attributes give %s",
                           SV_SHOW(sv_result(v, i)), SV_SHOW(v->out[i]));
   return 0;
@@ -120,10 +120,10 @@ static int check_inferred(const sv *v) {
 int sv_verify_op(const sv *v) {
   const sv_rule *rule = sv_rule_of(v->op->opcode);
   if (!rule || !ir_opcode_info(v->op->opcode)->mlir) return 0;
-  TRY(check_counts(v, rule));
+  TRY(sv_check_counts(v, rule));
   TRY(sv_check_attrs(v));
-  TRY(check_types(v, rule));
+  TRY(sv_check_types(v, rule));
   TRY(sv_check_traits(v, rule));
-  TRY(check_inferred(v));
+  TRY(sv_check_inferred(v));
   return rule->verify ? rule->verify(v) : 0;
 }

@@ -1,7 +1,7 @@
 /* Quantised operands and results against one another. */
 #include "verify.h"
 
-static bool same_scales(const ir_quant *a, const ir_quant *b) {
+static bool sv_same_scales(const ir_quant *a, const ir_quant *b) {
   if (a->n != b->n) return false;
   for (uint32_t i = 0; i < a->n; i++)
     if (a->scales[i] != b->scales[i] || a->zero_points[i] != b->zero_points[i]) return false;
@@ -10,12 +10,12 @@ static bool same_scales(const ir_quant *a, const ir_quant *b) {
 
 int sv_check_same_scales(const sv *v, const char *id, const ir_type *a, const ir_type *b) {
   bool bad = (sv_is_quant_tensor(a) && sv_is_quant_tensor(b) && !ir_quant_equal(a->quant, b->quant)) ||
-             (sv_is_quant_axis(a) && sv_is_quant_axis(b) && !same_scales(a->quant, b->quant));
+             (sv_is_quant_axis(a) && sv_is_quant_axis(b) && !sv_same_scales(a->quant, b->quant));
   if (!bad) return 0;
   return sv_fail(v, id, "expects the same scales and zero points in %s and %s", SV_SHOW(a), SV_SHOW(b));
 }
 
-static int64_t product_before(const ir_type *t, int32_t axis) {
+static int64_t sv_product_before(const ir_type *t, int32_t axis) {
   int64_t n = 1;
   for (int32_t i = 0; i < axis; i++)
     if (!base_mul_i64(n, t->dims[i], &n)) return -1;
@@ -28,7 +28,7 @@ int sv_check_reshape_quant(const sv *v) {
   if (!sv_is_quant_axis(a) || !sv_is_quant_axis(b)) return 0;
   if (!sv_dims_fit(sv_dim(a, (uint32_t)a->quant->axis), sv_dim(b, (uint32_t)b->quant->axis)))
     return sv_fail(v, "reshape_c3", "expects quantised dimensions of one size in %s and %s", SV_SHOW(a), SV_SHOW(b));
-  if (a->has_dynamic || b->has_dynamic || product_before(a, a->quant->axis) == product_before(b, b->quant->axis))
+  if (a->has_dynamic || b->has_dynamic || sv_product_before(a, a->quant->axis) == sv_product_before(b, b->quant->axis))
     return 0;
   return sv_fail(v, "reshape_c3", "expects as many elements before the quantised dimension in %s and %s", SV_SHOW(a),
                  SV_SHOW(b));

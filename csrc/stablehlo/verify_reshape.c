@@ -32,7 +32,7 @@ int sv_verify_iota(const sv *v) {
 }
 
 /* A shape operand that is known agrees with the result. */
-static int check_shape_operand(const sv *v, uint32_t i, const char *id) {
+static int sv_check_shape_operand(const sv *v, uint32_t i, const char *id) {
   const ir_type *t = sv_result(v, 0);
   sv_ints sizes;
   if (!sv_constant_ints(v, i, &sizes)) return 0;
@@ -50,7 +50,7 @@ int sv_verify_dynamic_iota(const sv *v) {
   if (d >= sv_result(v, 0)->rank)
     return sv_fail(v, "dynamic_iota_c1", "has dim = %lld; expected one below the rank %u", (long long)d,
                    sv_result(v, 0)->rank);
-  return check_shape_operand(v, 0, "dynamic_iota_c2");
+  return sv_check_shape_operand(v, 0, "dynamic_iota_c2");
 }
 
 int sv_verify_rng_bit_generator(const sv *v) {
@@ -61,7 +61,7 @@ int sv_verify_rng_bit_generator(const sv *v) {
 
 /* --- broadcasts --- */
 
-static int check_broadcast_dims(const sv *v, sv_ints dims) {
+static int sv_check_broadcast_dims(const sv *v, sv_ints dims) {
   const ir_type *t = sv_in(v, 0), *result = sv_result(v, 0);
   if (dims.n != t->rank)
     return sv_fail(v, "broadcast_in_dim_c2", "has %u broadcast_dimensions; expected %u, the operand's rank", dims.n,
@@ -76,7 +76,7 @@ int sv_verify_broadcast_in_dim(const sv *v) {
   const ir_type *t = sv_in(v, 0), *result = sv_result(v, 0);
   sv_ints dims = sv_attr_ints(v, "broadcast_dimensions");
   if (sv_is_quant_tensor(t)) TRY(sv_check_same_scales(v, "broadcast_in_dim_c1", t, result));
-  TRY(check_broadcast_dims(v, dims));
+  TRY(sv_check_broadcast_dims(v, dims));
   for (uint32_t i = 0; i < t->rank; i++) {
     int64_t size = sv_dim(t, i), to = sv_dim(result, (uint32_t)dims.v[i]);
     if (size != SV_DYNAMIC && size != 1 && size != to)
@@ -87,7 +87,7 @@ int sv_verify_broadcast_in_dim(const sv *v) {
   return sv_check_broadcast_quant(v, dims);
 }
 
-static int check_expansion_hints(const sv *v) {
+static int sv_check_expansion_hints(const sv *v) {
   sv_ints yes = sv_attr_ints(v, "known_expanding_dimensions"), no = sv_attr_ints(v, "known_nonexpanding_dimensions");
   TRY(sv_check_distinct(v, "dynamic_broadcast_in_dim_c8", "known_expanding_dimensions", yes,
                         "known_nonexpanding_dimensions", no));
@@ -95,7 +95,7 @@ static int check_expansion_hints(const sv *v) {
   return sv_check_dims(v, "dynamic_broadcast_in_dim_c10", "known_nonexpanding_dimensions", no, sv_in(v, 0)->rank);
 }
 
-static int check_known_broadcast(const sv *v, sv_ints dims) {
+static int sv_check_known_broadcast(const sv *v, sv_ints dims) {
   const ir_type *t = sv_in(v, 0);
   sv_ints sizes;
   if (t->has_dynamic || !sv_constant_ints(v, 1, &sizes)) return 0;
@@ -113,7 +113,7 @@ int sv_verify_dynamic_broadcast_in_dim(const sv *v) {
   if (!t->quant && !result->quant && !sv_elements_fit(t, result))
     return sv_fail(v, "dynamic_broadcast_in_dim_c1", "has %s and %s; expected one element type", SV_SHOW(t),
                    SV_SHOW(result));
-  TRY(check_broadcast_dims(v, dims));
+  TRY(sv_check_broadcast_dims(v, dims));
   if (result->rank < t->rank)
     return sv_fail(v, "dynamic_broadcast_in_dim_c3", "has a result of rank %u for an operand of rank %u", result->rank,
                    t->rank);
@@ -123,15 +123,15 @@ int sv_verify_dynamic_broadcast_in_dim(const sv *v) {
       return sv_fail(v, "dynamic_broadcast_in_dim_c5", "has size %lld in dimension %u, but %lld in the result",
                      (long long)size, i, (long long)to);
   }
-  TRY(check_shape_operand(v, 1, "dynamic_broadcast_in_dim_c7"));
-  TRY(check_expansion_hints(v));
-  TRY(check_known_broadcast(v, dims));
+  TRY(sv_check_shape_operand(v, 1, "dynamic_broadcast_in_dim_c7"));
+  TRY(sv_check_expansion_hints(v));
+  TRY(sv_check_known_broadcast(v, dims));
   return sv_check_broadcast_quant(v, dims);
 }
 
 /* --- reshapes --- */
 
-static int check_element_counts(const sv *v, const char *id) {
+static int sv_check_element_counts(const sv *v, const char *id) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   if (a->has_dynamic || b->has_dynamic || a->count == b->count) return 0;
   return sv_fail(v, id, "has %lld elements in %s, but %lld in %s", (long long)a->count, SV_SHOW(a), (long long)b->count,
@@ -141,11 +141,11 @@ static int check_element_counts(const sv *v, const char *id) {
 int sv_verify_reshape(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   if (a->has_dynamic || b->has_dynamic) return 0;
-  TRY(check_element_counts(v, "reshape_c2"));
+  TRY(sv_check_element_counts(v, "reshape_c2"));
   return a->quant || b->quant ? sv_check_reshape_quant(v) : 0;
 }
 
-static int check_known_reshape(const sv *v) {
+static int sv_check_known_reshape(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints sizes;
   int64_t n = 1;
@@ -161,12 +161,12 @@ int sv_verify_dynamic_reshape(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   if (!a->quant && !b->quant && !sv_elements_fit(a, b))
     return sv_fail(v, "dynamic_reshape_c1", "has %s and %s; expected one element type", SV_SHOW(a), SV_SHOW(b));
-  TRY(check_element_counts(v, "dynamic_reshape_c2"));
-  TRY(check_shape_operand(v, 1, "dynamic_reshape_c4"));
+  TRY(sv_check_element_counts(v, "dynamic_reshape_c2"));
+  TRY(sv_check_shape_operand(v, 1, "dynamic_reshape_c4"));
   if (sv_dim(sv_in(v, 1), 0) != b->rank)
     return sv_fail(v, "dynamic_reshape_c4", "has an output shape of %s for a result of rank %u", SV_SHOW(sv_in(v, 1)),
                    b->rank);
-  TRY(check_known_reshape(v));
+  TRY(sv_check_known_reshape(v));
   return a->quant || b->quant ? sv_check_reshape_quant(v) : 0;
 }
 
@@ -199,7 +199,7 @@ int sv_verify_real_dynamic_slice(const sv *v) {
   return 0;
 }
 
-static int check_known_pad(const sv *v) {
+static int sv_check_known_pad(const sv *v) {
   const ir_type *t = sv_in(v, 0), *result = sv_result(v, 0);
   sv_ints low, high, interior;
   if (!sv_constant_ints(v, 4, &interior)) return 0;
@@ -229,5 +229,5 @@ int sv_verify_dynamic_pad(const sv *v) {
                    SV_SHOW(sv_in(v, 3)), SV_SHOW(sv_in(v, 4)));
   if (low->dims[0] != t->rank)
     return sv_fail(v, "dynamic_pad_c2", "has paddings of %s; expected %u numbers", SV_SHOW(low), t->rank);
-  return check_known_pad(v);
+  return sv_check_known_pad(v);
 }

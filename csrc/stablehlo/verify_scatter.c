@@ -1,18 +1,18 @@
 /* scatter. */
 #include "verify.h"
 
-typedef struct scatter_numbers {
+typedef struct sv_scatter_numbers {
   sv_ints update_window, inserted, input_batching, index_batching, to_operand;
   int64_t index_vector_dim;
   uint32_t n;       /* inputs */
   sv_shape indices; /* with a trailing 1 where index_vector_dim is the rank */
-} scatter_numbers;
+} sv_scatter_numbers;
 
-static const ir_type *scatter_update(const sv *v, const scatter_numbers *s, uint32_t i) {
+static const ir_type *sv_scatter_update(const sv *v, const sv_scatter_numbers *s, uint32_t i) {
   return sv_in(v, s->n + 1 + i);
 }
 
-static void read_scatter(const sv *v, scatter_numbers *s) {
+static void sv_read_scatter(const sv *v, sv_scatter_numbers *s) {
   const ir_mattr *a = ir_mattr_of(v->op, "scatter_dimension_numbers");
   s->update_window = sv_field_ints(v, a, "update_window_dims");
   s->inserted = sv_field_ints(v, a, "inserted_window_dims");
@@ -24,7 +24,7 @@ static void read_scatter(const sv *v, scatter_numbers *s) {
 }
 
 /* Inputs, indices, updates. */
-static int check_scatter_operands(const sv *v, scatter_numbers *s) {
+static int sv_check_scatter_operands(const sv *v, sv_scatter_numbers *s) {
   if (v->op->n_operands % 2 == 0)
     return sv_fail(v, "scatter_c5", "has %u operands; expected inputs, indices and as many updates as inputs",
                    v->op->n_operands);
@@ -37,9 +37,9 @@ static int check_scatter_operands(const sv *v, scatter_numbers *s) {
     if (!sv_shapes_fit(sv_in(v, 0), sv_in(v, i)))
       return sv_fail(v, "scatter_c1", "has inputs of %s and %s; expected one shape", SV_SHOW(sv_in(v, 0)),
                      SV_SHOW(sv_in(v, i)));
-    if (!sv_shapes_fit(scatter_update(v, s, 0), scatter_update(v, s, i)))
-      return sv_fail(v, "scatter_c3", "has updates of %s and %s; expected one shape", SV_SHOW(scatter_update(v, s, 0)),
-                     SV_SHOW(scatter_update(v, s, i)));
+    if (!sv_shapes_fit(sv_scatter_update(v, s, 0), sv_scatter_update(v, s, i)))
+      return sv_fail(v, "scatter_c3", "has updates of %s and %s; expected one shape",
+                     SV_SHOW(sv_scatter_update(v, s, 0)), SV_SHOW(sv_scatter_update(v, s, i)));
   }
   const ir_type *indices = sv_in(v, s->n);
   if (s->index_vector_dim < 0 || s->index_vector_dim > indices->rank)
@@ -50,45 +50,45 @@ static int check_scatter_operands(const sv *v, scatter_numbers *s) {
   return 0;
 }
 
-static int check_scatter_reducer(const sv *v, const scatter_numbers *s) {
+static int sv_check_scatter_reducer(const sv *v, const sv_scatter_numbers *s) {
   const ir_type **inputs = BASE_ARRAY(v->arena, const ir_type *, s->n + 1u);
   const ir_type **inits = BASE_ARRAY(v->arena, const ir_type *, s->n + 1u);
   if (!inputs || !inits) return sv_oom(v);
   for (uint32_t i = 0; i < s->n; i++) {
     inputs[i] = sv_in(v, i);
-    TRY(sv_scalar_like(v, scatter_update(v, s, i), &inits[i]));
+    TRY(sv_scalar_like(v, sv_scatter_update(v, s, i), &inits[i]));
   }
   sv_shape none = {.rank = 0};
   return sv_check_reducer(v, sv_region(v, 0), s->n, inputs, inits, &none);
 }
 
-static int check_scatter_sorted(const sv *v, const char *id, const char *what, sv_ints dims) {
+static int sv_check_scatter_sorted(const sv *v, const char *id, const char *what, sv_ints dims) {
   if (sv_is_sorted(dims)) return 0;
   return sv_fail(v, id, "has %s = %s; expected them sorted", what, SV_SHOW_INTS(dims));
 }
 
-static int check_scatter_lists(const sv *v, const scatter_numbers *s) {
-  uint32_t rank = sv_in(v, 0)->rank, update_rank = scatter_update(v, s, 0)->rank;
+static int sv_check_scatter_lists(const sv *v, const sv_scatter_numbers *s) {
+  uint32_t rank = sv_in(v, 0)->rank, update_rank = sv_scatter_update(v, s, 0)->rank;
   uint64_t implied = (uint64_t)s->update_window.n + s->inserted.n + s->input_batching.n;
   if (implied != rank)
     return sv_fail(v, "scatter_c2",
                    "has %u update_window_dims, %u inserted_window_dims and %u input_batching_dims; expected %u in all, "
                    "the input's rank",
                    s->update_window.n, s->inserted.n, s->input_batching.n, rank);
-  TRY(check_scatter_sorted(v, "scatter_c7", "update_window_dims", s->update_window));
+  TRY(sv_check_scatter_sorted(v, "scatter_c7", "update_window_dims", s->update_window));
   if (!sv_is_unique(s->update_window))
     return sv_fail(v, "scatter_c7", "has update_window_dims = %s; expected no repetition",
                    SV_SHOW_INTS(s->update_window));
   TRY(sv_check_dims(v, "scatter_c8", "update_window_dims", s->update_window, update_rank));
   TRY(sv_check_distinct(v, "scatter_c9", "inserted_window_dims", s->inserted, "input_batching_dims",
                         s->input_batching));
-  TRY(check_scatter_sorted(v, "scatter_c10", "inserted_window_dims", s->inserted));
+  TRY(sv_check_scatter_sorted(v, "scatter_c10", "inserted_window_dims", s->inserted));
   TRY(sv_check_dims(v, "scatter_c11", "inserted_window_dims", s->inserted, rank));
-  TRY(check_scatter_sorted(v, "scatter_c12", "input_batching_dims", s->input_batching));
+  TRY(sv_check_scatter_sorted(v, "scatter_c12", "input_batching_dims", s->input_batching));
   return sv_check_dims(v, "scatter_c13", "input_batching_dims", s->input_batching, rank);
 }
 
-static int check_scatter_batching(const sv *v, const scatter_numbers *s) {
+static int sv_check_scatter_batching(const sv *v, const sv_scatter_numbers *s) {
   if (!sv_is_unique(s->index_batching))
     return sv_fail(v, "scatter_c14", "has scatter_indices_batching_dims = %s; expected no repetition",
                    SV_SHOW_INTS(s->index_batching));
@@ -116,8 +116,8 @@ static int check_scatter_batching(const sv *v, const scatter_numbers *s) {
 }
 
 /* An update's window is no larger than the input, its other dimensions are those of the indices. */
-static int check_scatter_update(const sv *v, const scatter_numbers *s, uint32_t i) {
-  const ir_type *t = sv_in(v, i), *update = scatter_update(v, s, i);
+static int sv_check_scatter_update(const sv *v, const sv_scatter_numbers *s, uint32_t i) {
+  const ir_type *t = sv_in(v, i), *update = sv_scatter_update(v, s, i);
   uint32_t kept = 0, index = 0;
   for (uint32_t d = 0; d < update->rank; d++) {
     int64_t size = sv_dim(update, d);
@@ -139,18 +139,18 @@ static int check_scatter_update(const sv *v, const scatter_numbers *s, uint32_t 
 }
 
 int sv_verify_scatter(const sv *v) {
-  scatter_numbers s;
-  read_scatter(v, &s);
-  TRY(check_scatter_operands(v, &s));
-  TRY(check_scatter_reducer(v, &s));
+  sv_scatter_numbers s;
+  sv_read_scatter(v, &s);
+  TRY(sv_check_scatter_operands(v, &s));
+  TRY(sv_check_scatter_reducer(v, &s));
   uint32_t expected = s.indices.rank - 1 + s.update_window.n;
   for (uint32_t i = 0; i < s.n; i++)
-    if (scatter_update(v, &s, i)->rank != expected)
-      return sv_fail(v, "scatter_c4", "has an update of rank %u; expected %u", scatter_update(v, &s, i)->rank,
+    if (sv_scatter_update(v, &s, i)->rank != expected)
+      return sv_fail(v, "scatter_c4", "has an update of rank %u; expected %u", sv_scatter_update(v, &s, i)->rank,
                      expected);
-  TRY(check_scatter_lists(v, &s));
-  TRY(check_scatter_batching(v, &s));
-  for (uint32_t i = 0; i < s.n; i++) TRY(check_scatter_update(v, &s, i));
+  TRY(sv_check_scatter_lists(v, &s));
+  TRY(sv_check_scatter_batching(v, &s));
+  for (uint32_t i = 0; i < s.n; i++) TRY(sv_check_scatter_update(v, &s, i));
   return 0;
 }
 

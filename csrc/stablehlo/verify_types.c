@@ -25,7 +25,7 @@ bool sv_is_float(const ir_type *t) {
 }
 
 /* Zero points within the storage's range; one bit is no storage. */
-static bool quant_is_valid(const ir_quant *q) {
+static bool sv_quant_is_valid(const ir_quant *q) {
   if (base_dtype_of((base_dtype)q->storage)->bits < 2 || base_dtype_of((base_dtype)q->storage)->bits > 32) return false;
   for (uint32_t i = 0; i < q->n; i++)
     if (q->zero_points[i] < q->storage_min || q->zero_points[i] > q->storage_max) return false;
@@ -33,20 +33,20 @@ static bool quant_is_valid(const ir_quant *q) {
 }
 
 /* The dimension is there, and has as many indices as there are scales. */
-static bool quant_fits_dims(const ir_type *t) {
+static bool sv_quant_fits_dims(const ir_type *t) {
   if (t->quant->axis < 0 || t->kind != IR_TYPE_TENSOR) return true;
   if ((uint32_t)t->quant->axis >= t->rank) return false;
   int64_t size = sv_dim(t, (uint32_t)t->quant->axis);
   return size == SV_DYNAMIC || size == t->quant->n;
 }
 
-static uint32_t set_of_quant(const ir_type *t) {
-  if (!quant_is_valid(t->quant) || !quant_fits_dims(t)) return 0;
+static uint32_t sv_set_of_quant(const ir_type *t) {
+  if (!sv_quant_is_valid(t->quant) || !sv_quant_fits_dims(t)) return 0;
   return t->quant->axis == -1 ? SV_QUANT : t->quant->axis >= 0 ? SV_QUANT_AXIS : 0;
 }
 
-static uint32_t set_of_element(const ir_type *t) {
-  if (t->quant) return set_of_quant(t);
+static uint32_t sv_set_of_element(const ir_type *t) {
+  if (t->quant) return sv_set_of_quant(t);
   if (t->text) return strcmp(t->text->s, "index") == 0 ? SV_INDEX : 0;
   switch (base_dtype_of((base_dtype)t->dtype)->kind) {
     case BASE_KIND_PRED:
@@ -64,7 +64,7 @@ static uint32_t set_of_element(const ir_type *t) {
   }
 }
 
-static bool has_one_bounded_dim(const ir_type *t) {
+static bool sv_has_one_bounded_dim(const ir_type *t) {
   uint32_t dynamic = 0, bounded = 0;
   for (uint32_t i = 0; i < t->rank; i++) {
     dynamic += sv_dim(t, i) == SV_DYNAMIC;
@@ -73,16 +73,16 @@ static bool has_one_bounded_dim(const ir_type *t) {
   return dynamic == 1 && bounded == 1;
 }
 
-static bool shape_in(const ir_type *t, uint32_t set) {
+static bool sv_shape_in(const ir_type *t, uint32_t set) {
   if ((set & SV_RANK0) && t->rank != 0) return false;
   if ((set & SV_RANK1) && t->rank != 1) return false;
   if ((set & SV_RANK2) && t->rank != 2) return false;
   if ((set & SV_STATIC) && t->has_dynamic) return false;
-  return !(set & SV_BOUNDED) || !t->has_dynamic || has_one_bounded_dim(t);
+  return !(set & SV_BOUNDED) || !t->has_dynamic || sv_has_one_bounded_dim(t);
 }
 
 /* Tuples nest; their depth is bounded by the maker of types. */
-static bool tuple_in(const ir_type *t) {
+static bool sv_tuple_in(const ir_type *t) {
   for (uint32_t i = 0; i < t->n_elements; i++)
     if (!sv_type_in(t->elements[i], SV_ANY | SV_TOKEN | SV_TUPLE | SV_BUFFER)) return false;
   return true;
@@ -91,13 +91,13 @@ static bool tuple_in(const ir_type *t) {
 bool sv_type_in(const ir_type *t, uint32_t set) {
   switch (t->kind) {
     case IR_TYPE_TENSOR:
-      return (set_of_element(t) & set & SV_ELEMENTS) && shape_in(t, set);
+      return (sv_set_of_element(t) & set & SV_ELEMENTS) && sv_shape_in(t, set);
     case IR_TYPE_UNRANKED:
-      return (set & SV_UNRANKED) && (set_of_element(t) & set & SV_ELEMENTS);
+      return (set & SV_UNRANKED) && (sv_set_of_element(t) & set & SV_ELEMENTS);
     case IR_TYPE_TOKEN:
       return (set & SV_TOKEN) != 0;
     case IR_TYPE_TUPLE:
-      return (set & SV_TUPLE) && tuple_in(t);
+      return (set & SV_TUPLE) && sv_tuple_in(t);
     case IR_TYPE_FUTURE:
       return (set & SV_FUTURE) != 0;
     default:
@@ -108,7 +108,7 @@ bool sv_type_in(const ir_type *t, uint32_t set) {
 static const struct {
   uint32_t set;
   const char *text;
-} set_words[] = {
+} sv_set_words[] = {
     {SV_PRED, "i1"},
     {SV_INT, "integers"},
     {SV_SINT, "signless integers"},
@@ -124,9 +124,9 @@ static const struct {
 static const struct {
   uint32_t set;
   const char *text;
-} other_words[] = {{SV_TOKEN, "token"}, {SV_TUPLE, "tuple"}, {SV_BUFFER, "buffer"}, {SV_FUTURE, "future"}};
+} sv_other_words[] = {{SV_TOKEN, "token"}, {SV_TUPLE, "tuple"}, {SV_BUFFER, "buffer"}, {SV_FUTURE, "future"}};
 
-static void put_word(char *buf, size_t size, const char *separator, const char *word) {
+static void sv_put_word(char *buf, size_t size, const char *separator, const char *word) {
   size_t n = strlen(buf);
   snprintf(buf + n, size - n, "%s%s", separator, word);
 }
@@ -140,17 +140,17 @@ char *sv_set_text(uint32_t set, char *buf, size_t size) {
                        : set & SV_RANK1 ? "tensor of rank 1 of "
                        : set & SV_RANK2 ? "tensor of rank 2 of "
                                         : "tensor of ";
-    put_word(buf, size, set & SV_STATIC ? "static " : set & SV_BOUNDED ? "static or bounded " : "", rank);
+    sv_put_word(buf, size, set & SV_STATIC ? "static " : set & SV_BOUNDED ? "static or bounded " : "", rank);
   }
-  for (size_t i = 0; i < sizeof set_words / sizeof *set_words; i++) {
-    if ((left & set_words[i].set) != set_words[i].set) continue;
-    left &= ~set_words[i].set;
-    put_word(buf, size, separator, set_words[i].text);
+  for (size_t i = 0; i < sizeof sv_set_words / sizeof *sv_set_words; i++) {
+    if ((left & sv_set_words[i].set) != sv_set_words[i].set) continue;
+    left &= ~sv_set_words[i].set;
+    sv_put_word(buf, size, separator, sv_set_words[i].text);
     separator = ", ";
   }
-  for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++) {
-    if (!(set & other_words[i].set)) continue;
-    put_word(buf, size, separator[0] ? " or " : "", other_words[i].text);
+  for (size_t i = 0; i < sizeof sv_other_words / sizeof *sv_other_words; i++) {
+    if (!(set & sv_other_words[i].set)) continue;
+    sv_put_word(buf, size, separator[0] ? " or " : "", sv_other_words[i].text);
     separator = ", ";
   }
   return buf;
@@ -167,7 +167,7 @@ bool sv_shapes_fit(const ir_type *a, const ir_type *b) {
   return true;
 }
 
-static bool sizes_within(const ir_type *a, const ir_type *b) {
+static bool sv_sizes_within(const ir_type *a, const ir_type *b) {
   for (uint32_t i = 0; i < a->rank; i++) {
     int64_t bound = sv_bound(b, i), size = sv_dim(a, i);
     if (bound != SV_DYNAMIC && size != SV_DYNAMIC && bound < size) return false;
@@ -178,17 +178,17 @@ static bool sizes_within(const ir_type *a, const ir_type *b) {
 bool sv_shapes_fit_bounds(const ir_type *a, const ir_type *b) {
   if (!sv_shapes_fit(a, b)) return false;
   if (a->kind == IR_TYPE_UNRANKED || b->kind == IR_TYPE_UNRANKED) return true;
-  return sizes_within(a, b) && sizes_within(b, a);
+  return sv_sizes_within(a, b) && sv_sizes_within(b, a);
 }
 
-static bool quant_fits(const ir_quant *a, const ir_quant *b) {
+static bool sv_quant_fits(const ir_quant *a, const ir_quant *b) {
   return a->storage == b->storage && a->storage_min == b->storage_min && a->storage_max == b->storage_max &&
          a->expressed == b->expressed && (a->axis >= 0) == (b->axis >= 0);
 }
 
 bool sv_elements_fit(const ir_type *a, const ir_type *b) {
   if (!sv_is_shaped(a) || !sv_is_shaped(b)) return a->bare == b->bare;
-  if (a->quant && b->quant) return quant_fits(a->quant, b->quant);
+  if (a->quant && b->quant) return sv_quant_fits(a->quant, b->quant);
   return !a->quant && !b->quant && a->dtype == b->dtype && a->text == b->text;
 }
 
@@ -208,7 +208,7 @@ int64_t sv_element_bits(const ir_type *t) {
 
 /* --- text --- */
 
-static const char *element_text(const ir_type *t, char *buf, size_t size) {
+static const char *sv_element_text(const ir_type *t, char *buf, size_t size) {
   if (t->text) return t->text->s;
   const base_dtype_info *d = base_dtype_of((base_dtype)(t->quant ? t->quant->storage : t->dtype));
   if (d->kind == BASE_KIND_PRED)
@@ -231,7 +231,7 @@ static const char *element_text(const ir_type *t, char *buf, size_t size) {
   return buf;
 }
 
-static char *tensor_text(const ir_type *t, char *buf, size_t size) {
+static char *sv_tensor_text(const ir_type *t, char *buf, size_t size) {
   char element[96];
   size_t at = (size_t)snprintf(buf, size, t->kind == IR_TYPE_UNRANKED ? "tensor<*x" : "tensor<");
   for (uint32_t i = 0; t->kind == IR_TYPE_TENSOR && i < t->rank && at + 40 < size; i++) {
@@ -241,7 +241,7 @@ static char *tensor_text(const ir_type *t, char *buf, size_t size) {
                                   : snprintf(buf + at, size - at, "?x");
     at += (size_t)k;
   }
-  snprintf(buf + at, size - at, "%s>", element_text(t, element, sizeof element));
+  snprintf(buf + at, size - at, "%s>", sv_element_text(t, element, sizeof element));
   return buf;
 }
 
@@ -249,7 +249,7 @@ char *sv_type_text(const ir_type *t, char *buf, size_t size) {
   switch (t->kind) {
     case IR_TYPE_TENSOR:
     case IR_TYPE_UNRANKED:
-      return tensor_text(t, buf, size);
+      return sv_tensor_text(t, buf, size);
     case IR_TYPE_TOKEN:
       snprintf(buf, size, "!stablehlo.token");
       return buf;

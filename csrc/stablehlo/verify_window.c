@@ -12,13 +12,13 @@ int sv_read_padding(const sv *v, sv_ints *out) {
   return 0;
 }
 
-static int check_window_count(const sv *v, const char *what, uint32_t n, uint32_t expected) {
+static int sv_check_window_count(const sv *v, const char *what, uint32_t n, uint32_t expected) {
   if (n == 0 || n == expected) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has %u %s; expected %u, one for each window dimension", n,
                       what, expected);
 }
 
-static int check_window_positive(const sv *v, const char *what, sv_ints list) {
+static int sv_check_window_positive(const sv *v, const char *what, sv_ints list) {
   for (uint32_t i = 0; i < list.n; i++)
     if (list.v[i] != SV_DYNAMIC && list.v[i] <= 0)
       return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL,
@@ -29,34 +29,34 @@ static int check_window_positive(const sv *v, const char *what, sv_ints list) {
 
 int sv_check_window(const sv *v, const sv_window *w, sv_ints reversal) {
   uint32_t n = w->size.n;
-  TRY(check_window_count(v, "window strides", w->stride.n, n));
-  TRY(check_window_count(v, "base dilations", w->base_dilation.n, n));
-  TRY(check_window_count(v, "window dilations", w->dilation.n, n));
-  TRY(check_window_count(v, "paddings", w->padding.n / 2, n));
-  TRY(check_window_count(v, "window reversals", reversal.n, n));
-  TRY(check_window_positive(v, "size", w->size));
-  TRY(check_window_positive(v, "stride", w->stride));
-  TRY(check_window_positive(v, "base dilation", w->base_dilation));
-  return check_window_positive(v, "dilation", w->dilation);
+  TRY(sv_check_window_count(v, "window strides", w->stride.n, n));
+  TRY(sv_check_window_count(v, "base dilations", w->base_dilation.n, n));
+  TRY(sv_check_window_count(v, "window dilations", w->dilation.n, n));
+  TRY(sv_check_window_count(v, "paddings", w->padding.n / 2, n));
+  TRY(sv_check_window_count(v, "window reversals", reversal.n, n));
+  TRY(sv_check_window_positive(v, "size", w->size));
+  TRY(sv_check_window_positive(v, "stride", w->stride));
+  TRY(sv_check_window_positive(v, "base dilation", w->base_dilation));
+  return sv_check_window_positive(v, "dilation", w->dilation);
 }
 
 /* (size - 1) * dilation + 1; what overflows counts as endless. */
-static int64_t dilated(int64_t size, int64_t dilation) {
+static int64_t sv_dilated(int64_t size, int64_t dilation) {
   int64_t n;
   if (size <= 0) return 0;
   return base_mul_i64(size - 1, dilation, &n) && base_add_i64(n, 1, &n) ? n : INT64_MAX;
 }
 
-static int64_t window_item(sv_ints list, uint32_t i, int64_t otherwise) {
+static int64_t sv_window_item(sv_ints list, uint32_t i, int64_t otherwise) {
   return list.n ? list.v[i] : otherwise;
 }
 
 int64_t sv_window_output(const sv_window *w, uint32_t i, int64_t size) {
   if (size == SV_DYNAMIC || w->size.v[i] == SV_DYNAMIC) return SV_DYNAMIC;
-  int64_t window = dilated(w->size.v[i], window_item(w->dilation, i, 1));
-  int64_t n = dilated(size, window_item(w->base_dilation, i, 1));
+  int64_t window = sv_dilated(w->size.v[i], sv_window_item(w->dilation, i, 1));
+  int64_t n = sv_dilated(size, sv_window_item(w->base_dilation, i, 1));
   if (w->padding.n && !(base_add_i64(n, w->padding.v[2 * i], &n) && base_add_i64(n, w->padding.v[2 * i + 1], &n)))
     return 0;
   if (n <= 0 || window > n) return 0;
-  return (n - window) / window_item(w->stride, i, 1) + 1;
+  return (n - window) / sv_window_item(w->stride, i, 1) + 1;
 }
