@@ -38,8 +38,9 @@ def column(row, name):
     return " ".join(balanced(row, m.end() - 1).split()) if m else ""
 
 
-def op_rows():
-    text = (ROOT / "csrc/ir/ops.def").read_text()
+def op_rows(table="ops.def"):
+    """The rows of ops.def (HLO's), or of ops_mlir.def (those that only MLIR form has)."""
+    text = (ROOT / "csrc/ir" / table).read_text()
     attrs = dict(re.findall(r'^ATTR\((\w+), "([^"]+)"', (ROOT / "csrc/ir/attrs.def").read_text(), re.M))
     for row in rows(text, "OP"):
         code, name, arity = [p.strip() for p in row.split(",", 3)[:3]]
@@ -48,8 +49,23 @@ def op_rows():
             "types": [t[5:].lower() for t in re.findall(r"IR_T_\w+", column(row, "TYPES"))],
             "traits": [t[3:].lower().replace("_", " ") for t in re.findall(r"IR_\w+", column(row, "TRAITS"))],
             "attrs": [(attrs[k], "IR_REQUIRED" in flags) for k, flags in re.findall(r"\bA\((\w+), ([^)]*)\)", row)],
-            "doc": strings(column(row, "DOC")),
+            "doc": strings(column(row, "DOC")), **mlir_facts(row),
         }
+
+
+def mlir_facts(row):
+    name = re.search(r'MLIR\("([^"]+)"', row)
+    own = re.findall(r"\bMS?\((\w+), [^)]*?(IR_REQUIRED|IR_OPTIONAL)", row)
+    return {"mlir": name[1] if name else None, "mlir_attrs": [(a, flag == "IR_REQUIRED") for a, flag in own]}
+
+
+def mlir_only_section():
+    out = ["# Operations that only MLIR form has", "", "Generated from `csrc/ir/ops_mlir.def`: HLO has no such ops.", ""]
+    for op in op_rows("ops_mlir.def"):
+        attrs = ", ".join(f"**`{a}`**" if required else f"`{a}`" for a, required in op["mlir_attrs"])
+        out += [f"## {op['name']}", "", op["doc"], "", f"- operands: {op['arity']}"]
+        out += [f"- attributes: {attrs}"] * bool(attrs) + [""]
+    return out
 
 
 def ops_page():
@@ -58,6 +74,8 @@ def ops_page():
            "`origin` and `statistics`.", ""]
     for op in op_rows():
         out += [f"## {op['name']}", "", op["doc"], "", f"- operands: {op['arity']}"]
+        if op["mlir"]:
+            out.append(f"- in MLIR: `{op['mlir']}`")
         if op["types"]:
             out.append(f"- element types of the first operand: {', '.join(op['types'])}")
         if op["traits"]:
@@ -171,8 +189,8 @@ def builder_stub():
 
 def opcode_stub():
     out = ["# Generated from csrc/ir/ops.def by docs/generate.py.", "import enum", "", "class Opcode(enum.Enum):"]
-    for op in op_rows():
-        name = op["name"].replace("-", "_").upper()
+    for op in [*op_rows(), *op_rows("ops_mlir.def")]:
+        name = op["name"].replace("-", "_").replace(".", "_").upper()
         out.append(f'    {name} = "{op["name"]}"')
     return "\n".join(out) + "\n"
 

@@ -71,7 +71,8 @@ uint32_t xlac_opcode_count(void) {
   return IR_OP_COUNT;
 }
 uint32_t xlac_opcode_from_text(const char *text) {
-  return (uint32_t)ir_opcode_from_text(text, strlen(text));
+  ir_opcode opcode = ir_opcode_from_text(text, strlen(text));
+  return opcode ? opcode : ir_opcode_from_mlir(text, strlen(text));
 }
 
 static uint32_t own_attr_count(const ir_op_info *info) {

@@ -59,5 +59,7 @@ int base_compare_decimal(uint64_t d, int q, uint64_t m, int e);
 /* The bits of the f64 or f32 nearest to d * 10^q, for d that has all its digits. */
 uint64_t base_round_f64(uint64_t d, int q);
 uint32_t base_round_f32(uint64_t d, int q);
+/* The first n digits (1 to 18) of m * 2^e, m not 0, what follows dropped; *q is the power of ten of the last one. */
+uint64_t base_first_digits(uint64_t m, int e, int n, int *q);
 
 #endif

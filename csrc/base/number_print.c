@@ -20,7 +20,8 @@ typedef struct digit_run {
 /* clang-format off */
 static const uint64_t small_powers10[] = {
     1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u, 10000000000u, 100000000000u,
-    1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u};
+    1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u,
+    1000000000000000000u};
 
 static const char two_digits[] =
     "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
@@ -38,27 +39,47 @@ static digit_run carry_digit(digit_run r, int n) {
   return (digit_run){small_powers10[n - 1], r.q + 1};
 }
 
-/* The n digits nearest to v, halves to even, as printf does. */
-static digit_run round_to_digits(binary_value v, int n) {
-  assert(v.m && n >= 1 && n <= 17);
+/* The first n digits of v, what follows dropped; but for what follows being within 2^-60 or so of one, when the next
+ * number may be the right one. *unit is what the last digit stands for in s->bits. */
+static digit_run first_digits(binary_value v, int n, base_scaled *s, base_u128 *unit) {
+  assert(v.m && n >= 1 && n <= 18);
   int log2 = v.e + 63 - __builtin_clzll(v.m);
   int log10 = log2 * 78913 >> 18; /* the floor of v's log10, or one less */
   int up = n - 1 - log10;
-  base_scaled s = base_scale(v.m, up);
-  int point = -(s.exponent + v.e); /* where the binary point is in s.bits */
+  *s = base_scale(v.m, up);
+  int point = -(s->exponent + v.e); /* where the binary point is in s->bits */
   assert(point > 64 && point < 128);
-  base_u128 unit = (base_u128)1 << point;
-  digit_run r = {(uint64_t)(s.bits >> point), -up};
+  *unit = (base_u128)1 << point;
+  digit_run r = {(uint64_t)(s->bits >> point), -up};
   if (r.digits >= small_powers10[n]) { /* log10 was one less: the last digit goes with the fraction */
     r.digits /= 10;
     r.q++;
-    unit *= 10;
+    *unit *= 10;
   }
+  return r;
+}
+
+/* The n digits nearest to v, halves to even, as printf does. */
+static digit_run round_to_digits(binary_value v, int n) {
+  base_scaled s;
+  base_u128 unit;
+  digit_run r = first_digits(v, n, &s, &unit);
   base_half half = base_half_of(s, s.bits - unit * r.digits, unit / 2, 2);
   if (half == BASE_HALF_UNKNOWN) /* r + 1/2 against v */
     half = (base_half)-base_compare_decimal(r.digits * 10 + 5, r.q - 1, v.m, v.e);
   r.digits += half == BASE_ABOVE_HALF || (half == BASE_HALF && r.digits & 1);
   return carry_digit(r, n);
+}
+
+uint64_t base_first_digits(uint64_t m, int e, int n, int *q) {
+  base_scaled s;
+  base_u128 unit;
+  digit_run r = first_digits((binary_value){m, e}, n, &s, &unit);
+  bool near = !s.exact && unit * (r.digits + 1) - s.bits <= 2; /* the product is low by less than 2 */
+  if (near && base_compare_decimal(r.digits + 1, r.q, m, e) <= 0) r.digits++;
+  r = carry_digit(r, n);
+  *q = r.q;
+  return r.digits;
 }
 
 static void write_digits(uint64_t v, int n, char *out) {

@@ -91,7 +91,7 @@ typedef struct xlac_attr_info {
 } xlac_attr_info;
 
 uint32_t xlac_opcode_count(void);
-/* The opcode of that name, or 0. */
+/* The opcode of that HLO name ("add") or MLIR name ("stablehlo.add"), or 0. */
 uint32_t xlac_opcode_from_text(const char *text);
 /* false for a number that is none. */
 bool xlac_opcode_get(uint32_t opcode, xlac_opcode_info *out);

@@ -144,6 +144,12 @@ static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value 
   return 0;
 }
 
+int interp_run_in(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
+                  interp_value **out) {
+  TRY(run_check_args(c, n_args, args, ctx->err));
+  return run_entry(ctx, c, args, out);
+}
+
 int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, interp_value *const *args,
                interp_value **out, xlac_error *err) {
   assert(m->entry);

@@ -1,4 +1,6 @@
 /* Making and reading MLIR attributes. */
+#include <stdlib.h>
+
 #include "ir.h"
 
 static ir_mattr *mattr_new(ir_module *m, ir_mattr_kind kind) {

@@ -306,6 +306,6 @@ def make_method(row):
     return method
 
 
-for _row in _core.opcode_table():
-    if not hasattr(Builder, method_name(_row["name"])):
+for _row in _core.opcode_table():  # HLO's ops: the names of the others have a dot
+    if "." not in _row["name"] and not hasattr(Builder, method_name(_row["name"])):
         setattr(Builder, method_name(_row["name"]), make_method(_row))

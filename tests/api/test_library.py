@@ -53,7 +53,7 @@ def test_op_table(x):
         assert x.lib.xlac_opcode_get(opcode, info)
         name = x.text(info.text)
         names.add(name)
-        assert x.lib.xlac_opcode_from_text(name.encode()) == opcode
+        assert x.lib.xlac_opcode_from_text(name.encode()) == (opcode if name != "mlir.unregistered" else 0)
         assert x.text(info.doc) and info.arity >= -1
         for i in range(info.n_attrs):
             assert x.lib.xlac_opcode_attr(opcode, i, attr)

@@ -15,7 +15,7 @@ def run(build, *arrays):
 
 
 def test_every_op_is_a_method():
-    for row in xlac._core.opcode_table():
+    for row in [row for row in xlac._core.opcode_table() if "." not in row["name"]]:
         method = getattr(xlac.Builder, row["name"].replace("-", "_"), None) or getattr(
             xlac.Builder, row["name"].replace("-", "_") + "_")
         assert method.__doc__

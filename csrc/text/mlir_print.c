@@ -1,0 +1,287 @@
+/* Printing modules in MLIR form as MLIR itself does: module, functions, entry points. Source: the MLIR language
+ * reference; StableHLO's and func's assembly formats. */
+#include "mlir_print.h"
+
+static bool mprint_is(const base_istr *key, const char *s) {
+  return strcmp(key->s, s) == 0;
+}
+
+/* A dictionary but for one key or two, after ` keyword`; nothing when nothing is left. */
+static void mprint_dict_without(mprint *p, const ir_mdict *d, const char *open, const char *a, const char *b) {
+  bool some = false;
+  for (uint32_t i = 0; d && i < d->n; i++) {
+    if (mprint_is(d->v[i].key, a) || mprint_is(d->v[i].key, b)) continue;
+    base_puts(p->out, some ? ", " : open);
+    some = true;
+    mprint_entry(p, &d->v[i]);
+  }
+  if (some) base_putc(p->out, '}');
+}
+
+/* --- functions, pretty --- */
+
+static const ir_type *mprint_result_type(const ir_computation *c, uint32_t i) {
+  if (c->function_type) return c->function_type->elements[c->function_type->n_inputs + i];
+  return c->results[i].op->types[c->results[i].index];
+}
+
+static uint32_t mprint_n_results(const ir_computation *c) {
+  return c->function_type ? c->function_type->n_elements - c->function_type->n_inputs : c->n_results;
+}
+
+static void mprint_parameter(mprint *p, const ir_computation *c, uint32_t i) {
+  const ir_op *param = c->params[i];
+  if (!c->declaration) {
+    mprint_argument(p, param);
+    return;
+  }
+  mprint_type(p->out, param->type);
+  if (!param->mlir || param->mlir->n == 0) return;
+  base_putc(p->out, ' ');
+  mprint_dict(p, param->mlir);
+}
+
+static const ir_mdict *mprint_result_attrs(const ir_computation *c, uint32_t i) {
+  const ir_mdict *d = c->result_mlir ? c->result_mlir[i] : NULL;
+  return d && d->n ? d : NULL;
+}
+
+static void mprint_function_results(mprint *p, const ir_computation *c) {
+  uint32_t n = mprint_n_results(c);
+  if (n == 0) return;
+  BASE_PUT(p->out, " -> ");
+  bool bare = n == 1 && !mprint_result_attrs(c, 0) && mprint_result_type(c, 0)->kind != IR_TYPE_FUNCTION;
+  if (!bare) base_putc(p->out, '(');
+  for (uint32_t i = 0; i < n; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    mprint_type(p->out, mprint_result_type(c, i));
+    if (!mprint_result_attrs(c, i)) continue;
+    base_putc(p->out, ' ');
+    mprint_dict(p, mprint_result_attrs(c, i));
+  }
+  if (!bare) base_putc(p->out, ')');
+}
+
+static void mprint_pretty_function(mprint *p, const ir_computation *c) {
+  BASE_PUT(p->out, "func.func ");
+  const ir_mattr *visibility = ir_mdict_get(c->mlir, "sym_visibility");
+  if (visibility && visibility->str) {
+    base_put(p->out, visibility->str->s, visibility->str->n);
+    base_putc(p->out, ' ');
+  }
+  mprint_symbol(p->out, c->name->s, c->name->n);
+  base_putc(p->out, '(');
+  uint32_t n = c->declaration && c->n_params == 0 && c->function_type ? c->function_type->n_inputs : c->n_params;
+  for (uint32_t i = 0; i < n; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    if (c->n_params)
+      mprint_parameter(p, c, i);
+    else
+      mprint_type(p->out, c->function_type->elements[i]);
+  }
+  base_putc(p->out, ')');
+  mprint_function_results(p, c);
+  mprint_dict_without(p, c->mlir, " attributes {", "sym_visibility", "sym_name");
+  if (c->declaration) return;
+  base_putc(p->out, ' ');
+  mprint_region(p, c, false);
+}
+
+/* --- functions, generic --- */
+
+static void mprint_dict_or_empty(mprint *p, const ir_mdict *d) {
+  mprint_dict(p, d);
+}
+
+static void mprint_argument_attrs(mprint *p, const ir_computation *c) {
+  bool any = false;
+  for (uint32_t i = 0; i < c->n_params; i++) any = any || (c->params[i]->mlir && c->params[i]->mlir->n);
+  if (!any) return;
+  BASE_PUT(p->out, "arg_attrs = [");
+  for (uint32_t i = 0; i < c->n_params; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    mprint_dict_or_empty(p, c->params[i]->mlir);
+  }
+  BASE_PUT(p->out, "], ");
+}
+
+static void mprint_result_attr_list(mprint *p, const ir_computation *c) {
+  bool any = false;
+  uint32_t n = mprint_n_results(c);
+  for (uint32_t i = 0; i < n; i++) any = any || mprint_result_attrs(c, i);
+  if (!any) return;
+  BASE_PUT(p->out, ", res_attrs = [");
+  for (uint32_t i = 0; i < n; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    mprint_dict_or_empty(p, mprint_result_attrs(c, i));
+  }
+  base_putc(p->out, ']');
+}
+
+static void mprint_signature(mprint *p, const ir_computation *c) {
+  if (c->function_type) {
+    mprint_type(p->out, c->function_type);
+    return;
+  }
+  base_putc(p->out, '(');
+  for (uint32_t i = 0; i < c->n_params; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    mprint_type(p->out, c->params[i]->type);
+  }
+  BASE_PUT(p->out, ") -> ");
+  bool bare = c->n_results == 1 && mprint_result_type(c, 0)->kind != IR_TYPE_FUNCTION;
+  if (!bare) base_putc(p->out, '(');
+  for (uint32_t i = 0; i < c->n_results; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    mprint_type(p->out, mprint_result_type(c, i));
+  }
+  if (!bare) base_putc(p->out, ')');
+}
+
+static void mprint_generic_function(mprint *p, const ir_computation *c) {
+  BASE_PUT(p->out, "\"func.func\"() <{");
+  mprint_argument_attrs(p, c);
+  BASE_PUT(p->out, "function_type = ");
+  mprint_signature(p, c);
+  if (ir_mdict_get(c->mlir, "no_inline")) BASE_PUT(p->out, ", no_inline");
+  mprint_result_attr_list(p, c);
+  BASE_PUT(p->out, ", sym_name = ");
+  mprint_quoted(p->out, c->name->s, c->name->n);
+  const ir_mattr *visibility = ir_mdict_get(c->mlir, "sym_visibility");
+  if (visibility) {
+    BASE_PUT(p->out, ", sym_visibility = ");
+    mprint_attr(p, visibility);
+  }
+  BASE_PUT(p->out, "}> (");
+  mprint_region(p, c, true);
+  base_putc(p->out, ')');
+  mprint_dict_without(p, c->mlir, " {", "sym_visibility", "no_inline");
+  BASE_PUT(p->out, " : () -> ()");
+}
+
+static void mprint_member(mprint *p, const ir_computation *c) {
+  mprint_spaces(p);
+  if (c->kind == IR_SYMBOL) {
+    if (c->first) mprint_op(p, c->first);
+  } else {
+    if (p->generic)
+      mprint_generic_function(p, c);
+    else
+      mprint_pretty_function(p, c);
+    mprint_trailing_loc(p, c->loc, true);
+  }
+  base_putc(p->out, '\n');
+}
+
+/* --- modules --- */
+
+static bool mprint_is_member(const ir_computation *c) {
+  return c->kind == IR_FUNCTION || c->kind == IR_SYMBOL;
+}
+
+static void mprint_module_head(mprint *p, const ir_module *m) {
+  const ir_mattr *visibility = ir_mdict_get(m->mlir, "sym_visibility");
+  if (!p->generic) {
+    BASE_PUT(p->out, "module");
+    if (m->named) {
+      base_putc(p->out, ' ');
+      mprint_symbol(p->out, m->name->s, m->name->n);
+    }
+    mprint_dict_without(p, m->mlir, " attributes {", "sym_name", "sym_name");
+    BASE_PUT(p->out, " {\n");
+    return;
+  }
+  BASE_PUT(p->out, "\"builtin.module\"()");
+  if (m->named || visibility) base_puts(p->out, " <{");
+  if (m->named) {
+    BASE_PUT(p->out, "sym_name = ");
+    mprint_quoted(p->out, m->name->s, m->name->n);
+  }
+  if (visibility) {
+    base_puts(p->out, m->named ? ", sym_visibility = " : "sym_visibility = ");
+    mprint_attr(p, visibility);
+  }
+  if (m->named || visibility) base_puts(p->out, "}>");
+  BASE_PUT(p->out, " ({\n");
+}
+
+static void mprint_module(mprint *p, const ir_module *m) {
+  mprint_module_head(p, m);
+  bool empty = true;
+  p->indent = 2;
+  IR_FOR_COMPUTATIONS(c, m) {
+    if (!mprint_is_member(c)) continue;
+    empty = false;
+    mprint_member(p, c);
+  }
+  p->indent = 0;
+  if (empty && p->generic) BASE_PUT(p->out, "^bb0:\n");
+  base_putc(p->out, '}');
+  if (p->generic) {
+    base_putc(p->out, ')');
+    mprint_dict_without(p, m->mlir, " {", "sym_visibility", "sym_name");
+    BASE_PUT(p->out, " : () -> ()");
+  }
+  mprint_trailing_loc(p, m->loc, true);
+  base_putc(p->out, '\n');
+}
+
+static void mprint_visit_module(mprint *p, const ir_module *m) {
+  mprint_loc_visit(p, m->loc, false);
+  IR_FOR_COMPUTATIONS(c, m) {
+    if (mprint_is_member(c)) mprint_visit_function(p, c);
+  }
+  mprint_loc_number(p);
+}
+
+static mprint mprint_begin(base_text *out, const mlir_print_options *options, base_alloc alloc) {
+  mprint p = {.out = out, .alloc = alloc};
+  if (options) {
+    p.generic = options->generic;
+    p.locations = options->locations;
+    p.elide_over = options->elide_over;
+  }
+  base_arena_init(&p.arena, alloc);
+  base_map_init(&p.loc_rows, alloc);
+  base_map_init(&p.resource_keys, alloc);
+  return p;
+}
+
+static int mprint_end(mprint *p, int status, xlac_error *err) {
+  bool failed = p->failed || p->out->failed;
+  BASE_VEC_FREE(p->alloc, &p->locs);
+  BASE_VEC_FREE(p->alloc, &p->resources);
+  base_map_free(&p->loc_rows);
+  base_map_free(&p->resource_keys);
+  base_arena_free(&p->arena);
+  if (status != 0) return status;
+  return failed ? base_oom(err, "MLIR text") : 0;
+}
+
+int text_print_mlir(base_text *out, const ir_module *m, const mlir_print_options *options, xlac_error *err) {
+  mprint p = mprint_begin(out, options, m->alloc);
+  int status = mprint_name_values(&p, m, NULL, err);
+  if (status == 0) {
+    if (p.locations) mprint_visit_module(&p, m);
+    if (p.locations && !p.failed) mprint_loc_aliases(&p, true);
+    if (!p.failed) mprint_module(&p, m);
+    if (p.locations && !p.failed) mprint_loc_aliases(&p, false);
+    if (!p.failed) mprint_resources(&p);
+  }
+  return mprint_end(&p, status, err);
+}
+
+/* The function or symbol that the op is in. */
+static const ir_computation *mprint_function_of(const ir_op *op) {
+  const ir_computation *c = op->parent;
+  while (c->owner) c = c->owner->parent;
+  return c;
+}
+
+int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options *options, xlac_error *err) {
+  const ir_module *m = op->parent->module;
+  mprint p = mprint_begin(out, options, m->alloc);
+  int status = mprint_name_values(&p, m, p.generic ? NULL : mprint_function_of(op), err);
+  if (status == 0) mprint_op(&p, op);
+  return mprint_end(&p, status, err);
+}

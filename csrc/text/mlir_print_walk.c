@@ -1,0 +1,154 @@
+/* Before printing: names for values, and the locations that will be mentioned.
+ *
+ * Names as MLIR gives them: all values of a region are numbered before those of the regions inside it, which go on from
+ * where the region ended; each sees the names of the regions around it only. In the generic form numbers never repeat;
+ * as regions are taken from a stack, the last function has the lowest. */
+#include "mlir_print.h"
+
+typedef struct mprint_scope {
+  const ir_computation *region;
+  uint32_t value, arg, conflict; /* next numbers */
+  uint32_t taken;                /* bit set of the stems in use */
+} mprint_scope;
+BASE_VEC(mprint_scopes, mprint_scope);
+
+static mprint_name mprint_fresh(mprint_scope *s, mprint_stem stem) {
+  uint32_t bit = 1u << stem;
+  bool clash = s->taken & bit;
+  s->taken |= bit;
+  return (mprint_name){clash ? s->conflict++ : MPRINT_PLAIN, (uint8_t)stem};
+}
+
+/* How many of a scan's operands are its initial values. */
+static uint32_t mprint_scan_inits(const ir_op *op) {
+  const ir_mattr *a = ir_mattr_of(op, "operandSegmentSizes");
+  if (!a || a->kind != IR_M_DENSE_ARRAY || !a->v.literal || a->v.literal->type->count != 2) return 0;
+  const ir_literal *l = a->v.literal;
+  int64_t n = base_load_i64(l->type->dtype, (const char *)l->data + base_dtype_bytes(l->type->dtype));
+  return n > 0 && n <= op->n_operands ? (uint32_t)n : 0;
+}
+
+static mprint_stem mprint_argument_stem(const ir_computation *c, uint32_t i) {
+  const ir_op *op = c->owner;
+  if (!op || c->kind != IR_REGION) return MPRINT_ARG;
+  if (op->opcode == IR_OP_WHILE) return MPRINT_ITER_ARG;
+  if (op->opcode == IR_OP_SCAN) return i < op->n_operands - mprint_scan_inits(op) ? MPRINT_INPUT : MPRINT_CARRY;
+  return MPRINT_ARG;
+}
+
+static mprint_stem mprint_result_stem(const ir_op *op) {
+  if (op->opcode != IR_OP_CONSTANT) return MPRINT_NUMBER;
+  const ir_type *t = op->type;
+  base_dtype_kind kind = (base_dtype_kind)base_dtype_of(t->dtype)->kind;
+  bool integer = kind == BASE_KIND_PRED || kind == BASE_KIND_SINT || kind == BASE_KIND_UINT;
+  return integer && !t->quant && !t->text ? MPRINT_C : MPRINT_CST;
+}
+
+static void mprint_name_region(mprint *p, mprint_scope *s) {
+  const ir_computation *c = s->region;
+  for (uint32_t i = 0; i < c->n_params; i++) {
+    mprint_stem stem = p->generic ? MPRINT_ARG : mprint_argument_stem(c, i);
+    p->names[c->params[i]->id] = stem == MPRINT_ARG ? (mprint_name){s->arg++, MPRINT_ARG} : mprint_fresh(s, stem);
+  }
+  IR_FOR_OPS(op, c) {
+    if (op->opcode == IR_OP_PARAMETER || op->n_results == 0) continue;
+    mprint_stem stem = p->generic ? MPRINT_NUMBER : mprint_result_stem(op);
+    p->names[op->id] = stem == MPRINT_NUMBER ? (mprint_name){s->value++, MPRINT_NUMBER} : mprint_fresh(s, stem);
+  }
+}
+
+static bool mprint_push_regions(mprint *p, mprint_scopes *stack, const ir_op *op, mprint_scope s) {
+  for (uint32_t i = 0; i < op->n_called; i++) {
+    s.region = op->called[i];
+    if (!BASE_VEC_PUSH(p->alloc, stack, s)) return false;
+  }
+  return true;
+}
+
+static bool mprint_push_function(mprint *p, mprint_scopes *stack, const ir_computation *c) {
+  mprint_scope s = {.region = c};
+  if (c->kind == IR_FUNCTION) return BASE_VEC_PUSH(p->alloc, stack, s);
+  return c->kind != IR_SYMBOL || !c->first || mprint_push_regions(p, stack, c->first, s);
+}
+
+static bool mprint_name_all(mprint *p, mprint_scopes *stack) {
+  mprint_scope last = {0};
+  while (stack->n) {
+    mprint_scope s = stack->items[--stack->n];
+    if (p->generic) {
+      s.value = last.value;
+      s.arg = last.arg;
+    }
+    mprint_name_region(p, &s);
+    last = s;
+    IR_FOR_OPS(op, s.region) {
+      if (!mprint_push_regions(p, stack, op, s)) return false;
+    }
+  }
+  return true;
+}
+
+int mprint_name_values(mprint *p, const ir_module *m, const ir_computation *c, xlac_error *err) {
+  p->names = BASE_ARRAY(&p->arena, mprint_name, (size_t)m->n_ids + 1);
+  if (!p->names) return base_oom(err, "names");
+  memset(p->names, 0, ((size_t)m->n_ids + 1) * sizeof *p->names);
+  mprint_scopes stack = {0};
+  bool ok = true;
+  if (c)
+    ok = mprint_push_function(p, &stack, c);
+  else
+    IR_FOR_COMPUTATIONS(f, m) ok = ok && mprint_push_function(p, &stack, f);
+  ok = ok && mprint_name_all(p, &stack);
+  BASE_VEC_FREE(p->alloc, &stack);
+  return ok ? 0 : base_oom(err, "names");
+}
+
+/* --- locations, in the order in which MLIR meets them --- */
+
+static void mprint_visit_op(mprint *p, const ir_op *op);
+
+static void mprint_visit_arguments(mprint *p, const ir_computation *c) {
+  for (uint32_t i = 0; i < c->n_params; i++) mprint_loc_visit(p, c->params[i]->loc, true);
+}
+
+static void mprint_visit_block(mprint *p, const ir_computation *c) {
+  if (c->declaration) return;
+  IR_FOR_OPS(op, c) {
+    if (op->opcode != IR_OP_PARAMETER) mprint_visit_op(p, op);
+  }
+  mprint_loc_visit(p, c->return_loc, false);
+}
+
+static void mprint_visit_reducer(mprint *p, const ir_op *op) {
+  const ir_computation *c = op->called[0];
+  uint32_t half = c->n_params / 2;
+  for (uint32_t i = 0; i < half; i++) {
+    mprint_loc_visit(p, c->params[i]->loc, true);
+    mprint_loc_visit(p, c->params[half + i]->loc, true);
+  }
+  mprint_visit_block(p, c);
+}
+
+static void mprint_visit_op(mprint *p, const ir_op *op) {
+  mprint_loc_visit(p, op->loc, false);
+  if (!p->generic && op->opcode == IR_OP_REDUCE && op->n_called == 1) {
+    if (!mprint_reduce_is_compact(op)) mprint_visit_reducer(p, op);
+    return;
+  }
+  bool arguments = p->generic || op->opcode != IR_OP_WHILE;
+  for (uint32_t i = 0; i < op->n_called; i++) {
+    if (arguments && !op->called[i]->declaration) mprint_visit_arguments(p, op->called[i]);
+    mprint_visit_block(p, op->called[i]);
+  }
+}
+
+void mprint_visit_function(mprint *p, const ir_computation *c) {
+  if (c->kind == IR_SYMBOL) {
+    if (c->first) mprint_visit_op(p, c->first);
+    return;
+  }
+  mprint_loc_visit(p, c->loc, false);
+  if (c->declaration) return;
+  mprint_visit_arguments(p, c);
+  mprint_visit_block(p, c);
+}

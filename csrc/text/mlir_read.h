@@ -1,0 +1,173 @@
+/* The MLIR text reader, inside: one pass over the bytes, no token list. Internal to text/mlir_read*.c. */
+#ifndef XLAC_TEXT_MLIR_READ_H
+#define XLAC_TEXT_MLIR_READ_H
+
+#include "../base/map.h"
+#include "lexer.h"
+#include "mlir.h"
+#include "../base/number.h"
+
+enum { MLIR_MAX_DEPTH = 256 };
+
+/* A name of a value in scope: what it names, and what it hid. */
+typedef struct mlir_name {
+  const base_istr *name;
+  ir_op *first;   /* the op of result or pack element 0 */
+  uint32_t index; /* the result that the name's element 0 is */
+  uint32_t count; /* of the pack; 1 usually */
+  bool args;      /* consecutive block arguments never form packs: false */
+  int64_t hidden; /* index of the entry it hides, or -1 */
+} mlir_name;
+
+/* An alias definition (#x = ..., !x = ...) found ahead of reading, read when first used. */
+typedef struct mlir_alias {
+  const char *value; /* where its value stands in the text */
+  const ir_mattr *attr;
+  const ir_type *type;
+  bool busy; /* being read: a use inside is a cycle */
+} mlir_alias;
+
+BASE_VEC(mlir_names, mlir_name);
+BASE_VEC(mlir_aliases, mlir_alias);
+BASE_VEC(mlir_values, ir_value);
+BASE_VEC(mlir_types, const ir_type *);
+BASE_VEC(mlir_entries, ir_mentry);
+BASE_VEC(mlir_attr_list, const ir_mattr *);
+BASE_VEC(mlir_regions, ir_computation *);
+BASE_VEC(mlir_ints, int64_t);
+BASE_VEC(mlir_opcodes, uint16_t);
+
+typedef struct mlir_reader {
+  text_lexer lx;
+  ir_module *m;
+  xlac_error *err;
+  base_alloc alloc;
+  uint32_t depth, max_depth;
+  bool allow_unregistered;
+  /* Values in scope: `by_name` gives the newest entry of a name; entries are undone when their region ends. */
+  mlir_names names;
+  base_map by_name;
+  uint32_t isolated_at; /* entries below are not visible */
+  mlir_aliases aliases;
+  base_map attr_aliases, type_aliases; /* interned name to index in aliases */
+  base_map opcodes;                    /* interned op name to opcode + 1 */
+  const char *resources;               /* the {-# ... #-} section, or NULL */
+  /* Stacks of what is being read; every user takes its part off again. */
+  mlir_values values;
+  mlir_types types;
+  mlir_entries entries;
+  mlir_attr_list attrs;
+  mlir_regions regions;
+  mlir_ints ints;
+  ir_computation *into; /* where ops go; NULL at module level */
+} mlir_reader;
+
+/* An op being read. The stacks hold its parts from the given marks on. */
+typedef struct mlir_op_state {
+  const char *at; /* its name token: where errors point */
+  ir_opcode opcode;
+  const base_istr *unregistered;
+  uint32_t values, types, entries, regions; /* marks in the reader's stacks; types: operands' types as written */
+  uint32_t n_values;
+  const ir_type *const *result_types;
+  uint32_t n_results;
+  const ir_mattr *loc;
+  const base_istr *name; /* of its first result, or NULL */
+} mlir_op_state;
+
+/* --- mlir_read.c --- */
+int mlir_fail(mlir_reader *r, const char *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
+int mlir_expected(mlir_reader *r, const char *what);
+int mlir_no_memory(mlir_reader *r);
+XLAC_MUST_USE int mlir_want(mlir_reader *r, const char *punctuation);
+bool mlir_eat(mlir_reader *r, const char *punctuation);
+bool mlir_eat_word(mlir_reader *r, const char *word);
+/* The word at the cursor (letters, digits, _ . $), or an empty slice. Does not move. */
+base_slice mlir_word(const mlir_reader *r);
+void mlir_skip_word(mlir_reader *r, base_slice word);
+XLAC_MUST_USE int mlir_read_int(mlir_reader *r, int64_t *out);
+/* A quoted string, unescaped and interned. */
+XLAC_MUST_USE int mlir_read_string(mlir_reader *r, const base_istr **out);
+/* The name after '@', quoted or bare; interned. */
+XLAC_MUST_USE int mlir_read_symbol_name(mlir_reader *r, const base_istr **out);
+/* "[1, 2, 3]" onto r->ints; *from is where they begin. */
+XLAC_MUST_USE int mlir_read_dims(mlir_reader *r, uint32_t *from);
+/* Past balanced brackets and strings from the opening bracket at p; NULL when they never close. */
+const char *mlir_balanced_end(const mlir_reader *r, const char *p);
+XLAC_MUST_USE int mlir_enter(mlir_reader *r, const char *at);
+static inline void mlir_leave(mlir_reader *r) {
+  r->depth--;
+}
+
+/* --- mlir_read_type.c --- */
+XLAC_MUST_USE int mlir_read_type(mlir_reader *r, const ir_type **out);
+/* "(a, b) -> c" or "(a, b) -> (c, d)" or "a -> b" onto r->types: inputs, then results. */
+XLAC_MUST_USE int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_results);
+/* "a, b" in parentheses, onto r->types. */
+XLAC_MUST_USE int mlir_read_type_list(mlir_reader *r, uint32_t *n);
+/* The dtype of "f32", "i1", "ui8", "complex<f32>" ... at the cursor, or 0. Moves past it. */
+base_dtype mlir_read_dtype(mlir_reader *r);
+
+/* --- mlir_read_quant.c: after "!quant.uniform" --- */
+XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
+
+/* --- mlir_read_attr.c --- */
+XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
+/* "{a = 1, b}" (cursor at '{') onto r->entries. */
+XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
+/* The entries from `from` on as a sorted dictionary, taken off the stack; NULL when there are none. */
+XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out);
+/* A struct's body "<a = 1, ...>" or an enum's word. */
+XLAC_MUST_USE int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out);
+XLAC_MUST_USE int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out);
+/* "[b, 0, f]x[i, o, 0]->[b, 0, f]" */
+XLAC_MUST_USE int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out);
+
+/* --- mlir_read_dense.c: cursor after "dense", at '<' --- */
+XLAC_MUST_USE int mlir_read_dense(mlir_reader *r, const ir_mattr **out);
+XLAC_MUST_USE int mlir_read_dense_array(mlir_reader *r, const ir_mattr **out);
+XLAC_MUST_USE int mlir_read_resource(mlir_reader *r, const ir_mattr **out);
+/* A literal of `type` from raw bytes as MLIR stores them (bits packed for i1 where the size says so). */
+XLAC_MUST_USE int mlir_literal_of_bytes(mlir_reader *r, const char *at, const ir_type *type, const uint8_t *bytes,
+                                        size_t n, const ir_mattr **out);
+
+/* --- mlir_read_loc.c --- */
+XLAC_MUST_USE int mlir_read_loc(mlir_reader *r, const ir_mattr **out); /* cursor at "loc" */
+/* "loc(...)" if it is there; else *out stays. */
+XLAC_MUST_USE int mlir_read_trailing_loc(mlir_reader *r, const ir_mattr **out);
+
+/* --- mlir_read_op.c --- */
+XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
+/* "%x" or "%x#1": onto r->values. */
+XLAC_MUST_USE int mlir_read_operand(mlir_reader *r);
+XLAC_MUST_USE int mlir_bind(mlir_reader *r, const base_istr *name, ir_op *op, uint32_t index, uint32_t count);
+void mlir_unbind(mlir_reader *r, uint32_t mark);
+/* Makes the op of a state whose parts are all there; takes them off the stacks. */
+XLAC_MUST_USE int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out);
+/* Checks the written operand types (n from r->types[from]) against the operands' own. */
+XLAC_MUST_USE int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n);
+XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
+
+/* --- mlir_read_region.c --- */
+/* "{ ... }" with optional entry block label, appended to r->regions. */
+XLAC_MUST_USE int mlir_read_region(mlir_reader *r, bool isolated);
+/* The same, of a region whose arguments have been made already. */
+XLAC_MUST_USE int mlir_read_region_body(mlir_reader *r, ir_computation *c);
+ir_computation *mlir_new_region(mlir_reader *r);
+XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const base_istr *name, const ir_type *type);
+
+/* --- mlir_read_form.c: the pretty syntax of a row --- */
+XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);
+/* ": types" of an op whose operands are read: sets the result types. */
+XLAC_MUST_USE int mlir_read_op_type(mlir_reader *r, mlir_op_state *s);
+XLAC_MUST_USE int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types);
+
+/* --- mlir_read_custom.c: the <directives> --- */
+XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);
+
+/* --- mlir_read_func.c --- */
+/* func.func from after its name; or its generic form's parts. */
+XLAC_MUST_USE int mlir_read_func(mlir_reader *r, const char *at);
+XLAC_MUST_USE int mlir_read_generic_func(mlir_reader *r, const char *at);
+
+#endif

@@ -1,0 +1,343 @@
+/* The pretty syntax of ops, following the form string of the op's row. */
+#include "mlir_read.h"
+
+/* --- types after the colon --- */
+
+int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types) {
+  s->n_results = n;
+  s->result_types = base_arena_memdup(&r->m->arena, types, n * sizeof *types);
+  return s->result_types || n == 0 ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_functional(mlir_reader *r, mlir_op_state *s) {
+  uint32_t from = r->types.n, inputs, results;
+  if (*r->lx.p != '(') return mlir_expected(r, "function type");
+  TRY(mlir_read_function_type(r, &inputs, &results));
+  TRY(mlir_check_operand_types(r, s, from, inputs));
+  TRY(mlir_set_results(r, s, results, r->types.items + from + inputs));
+  r->types.n = from;
+  return 0;
+}
+
+int mlir_read_op_type(mlir_reader *r, mlir_op_state *s) {
+  TRY(mlir_want(r, ":"));
+  return mlir_read_functional(r, s);
+}
+
+/* One type for all operands and the result, or a function type. */
+static int mlir_read_same(mlir_reader *r, mlir_op_state *s) {
+  TRY(mlir_want(r, ":"));
+  if (*r->lx.p == '(') return mlir_read_functional(r, s);
+  const ir_type *t;
+  TRY(mlir_read_type(r, &t));
+  uint32_t from = r->types.n;
+  for (uint32_t i = 0; i < s->n_values; i++)
+    if (!BASE_VEC_PUSH(r->alloc, &r->types, t)) return mlir_no_memory(r);
+  TRY(mlir_check_operand_types(r, s, from, s->n_values));
+  r->types.n = from;
+  return mlir_set_results(r, s, 1, &t);
+}
+
+static int mlir_read_type_commas(mlir_reader *r, uint32_t *n) {
+  uint32_t from = r->types.n;
+  do {
+    const ir_type *t;
+    TRY(mlir_read_type(r, &t));
+    if (!BASE_VEC_PUSH(r->alloc, &r->types, t)) return mlir_no_memory(r);
+  } while (mlir_eat(r, ","));
+  *n = r->types.n - from;
+  return 0;
+}
+
+/* ": result types" */
+static int mlir_read_out(mlir_reader *r, mlir_op_state *s) {
+  uint32_t from = r->types.n, n;
+  TRY(mlir_want(r, ":"));
+  TRY(mlir_read_type_commas(r, &n));
+  TRY(mlir_set_results(r, s, n, r->types.items + from));
+  r->types.n = from;
+  return 0;
+}
+
+/* ": operand types -> result types", the operand types maybe in parentheses. */
+static int mlir_read_arrow(mlir_reader *r, mlir_op_state *s, bool parentheses) {
+  uint32_t from = r->types.n, n, results;
+  TRY(mlir_want(r, ":"));
+  TRY(parentheses ? mlir_read_type_list(r, &n) : mlir_read_type_commas(r, &n));
+  TRY(mlir_check_operand_types(r, s, from, n));
+  TRY(mlir_want(r, "->"));
+  uint32_t at = r->types.n;
+  if (*r->lx.p == '(') {
+    TRY(mlir_read_type_list(r, &results));
+  } else {
+    TRY(mlir_read_type_commas(r, &results));
+  }
+  TRY(mlir_set_results(r, s, results, r->types.items + at));
+  r->types.n = from;
+  return 0;
+}
+
+/* ": pred type, type" */
+static int mlir_read_select(mlir_reader *r, mlir_op_state *s) {
+  TRY(mlir_want(r, ":"));
+  if (*r->lx.p == '(') return mlir_read_functional(r, s);
+  uint32_t from = r->types.n, n;
+  TRY(mlir_read_type_commas(r, &n));
+  if (n != 2) return mlir_fail(r, s->at, XLAC_E_SYNTAX, "expected functional type or list of two types");
+  const ir_type *t = r->types.items[from + 1];
+  if (!BASE_VEC_PUSH(r->alloc, &r->types, t)) return mlir_no_memory(r);
+  TRY(mlir_check_operand_types(r, s, from, 3));
+  r->types.n = from;
+  return mlir_set_results(r, s, 1, &t);
+}
+
+/* ": tuple<...>" of exactly the operands' types. */
+static int mlir_read_tuple_type(mlir_reader *r, mlir_op_state *s) {
+  TRY(mlir_want(r, ":"));
+  if (*r->lx.p == '(') return mlir_read_functional(r, s);
+  const ir_type *t;
+  TRY(mlir_read_type(r, &t));
+  if (t->kind != IR_TYPE_TUPLE) return mlir_fail(r, s->at, XLAC_E_SYNTAX, "expected tuple type");
+  uint32_t from = r->types.n;
+  for (uint32_t i = 0; i < t->n_elements; i++)
+    if (!BASE_VEC_PUSH(r->alloc, &r->types, t->elements[i])) return mlir_no_memory(r);
+  TRY(mlir_check_operand_types(r, s, from, t->n_elements));
+  r->types.n = from;
+  return mlir_set_results(r, s, 1, &t);
+}
+
+/* ": complex type", whose parts are the operands' types. */
+static int mlir_read_complex_type(mlir_reader *r, mlir_op_state *s) {
+  TRY(mlir_want(r, ":"));
+  if (*r->lx.p == '(') return mlir_read_functional(r, s);
+  const ir_type *t;
+  TRY(mlir_read_type(r, &t));
+  if (!ir_is_tensor(t) || !base_dtype_is_complex((base_dtype)t->dtype))
+    return mlir_fail(r, s->at, XLAC_E_SYNTAX, "expected tensor with complex element type");
+  const ir_type *part = ir_tensor_mlir(r->m, t->dtype == XLAC_C64 ? XLAC_F32 : XLAC_F64, NULL, NULL, t->rank, t->dims,
+                                       t->dynamic, t->encoding, r->err);
+  uint32_t from = r->types.n;
+  if (!part || !BASE_VEC_PUSH(r->alloc, &r->types, part) || !BASE_VEC_PUSH(r->alloc, &r->types, part))
+    return mlir_no_memory(r);
+  TRY(mlir_check_operand_types(r, s, from, 2));
+  r->types.n = from;
+  return mlir_set_results(r, s, 1, &t);
+}
+
+static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
+  if (base_slice_is(item, ":fn")) return mlir_read_op_type(r, s);
+  if (base_slice_is(item, ":same") || base_slice_is(item, ":same*")) return mlir_read_same(r, s);
+  if (base_slice_is(item, ":out")) return mlir_read_out(r, s);
+  if (base_slice_is(item, ":ops->out")) return mlir_read_arrow(r, s, false);
+  if (base_slice_is(item, ":(ops)->out")) return mlir_read_arrow(r, s, true);
+  if (base_slice_is(item, ":select")) return mlir_read_select(r, s);
+  if (base_slice_is(item, ":tuple")) return mlir_read_tuple_type(r, s);
+  assert(base_slice_is(item, ":complex"));
+  return mlir_read_complex_type(r, s);
+}
+
+/* --- attributes in their bare form --- */
+
+static int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
+  uint32_t from = r->ints.n;
+  TRY(mlir_want(r, "["));
+  if (!mlir_eat(r, "]")) {
+    do {
+      int64_t v = 0;
+      if (bools) {
+        v = mlir_eat_word(r, "true");
+        if (!v && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
+      } else {
+        TRY(mlir_read_int(r, &v));
+      }
+      if (!BASE_VEC_PUSH(r->alloc, &r->ints, v)) return mlir_no_memory(r);
+    } while (mlir_eat(r, ","));
+    TRY(mlir_want(r, "]"));
+  }
+  uint32_t n = r->ints.n - from;
+  *out = bools ? ir_m_bools(r->m, n, r->ints.items + from) : ir_m_i64s(r->m, n, r->ints.items + from);
+  r->ints.n = from;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_bare_int(mlir_reader *r, bool wide, const ir_mattr **out) {
+  int64_t v;
+  TRY(mlir_read_int(r, &v));
+  if (*r->lx.p == ':' && r->lx.p[1] == ' ' &&
+      (strncmp(r->lx.p, ": i32", 5) == 0 || strncmp(r->lx.p, ": i64", 5) == 0)) {
+    const ir_type *t;
+    mlir_eat(r, ":");
+    TRY(mlir_read_type(r, &t));
+  }
+  *out = wide ? ir_m_i64(r->m, v) : ir_m_i32(r->m, v);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr_spec *spec, const ir_mattr **out) {
+  switch ((ir_mattr_constraint)spec->constraint) {
+    case IR_MC_I64:
+    case IR_MC_I32:
+      return mlir_read_bare_int(r, spec->constraint == IR_MC_I64, out);
+    case IR_MC_I64S:
+      if (*r->lx.p != '[') return mlir_read_attr(r, out);
+      return mlir_read_bare_ints(r, false, out);
+    case IR_MC_BOOLS:
+      return mlir_read_bare_ints(r, true, out);
+    case IR_MC_ENUM: {
+      const char *dialect = ir_op_table[s->opcode].mlir->name[0] == 's' ? "stablehlo" : "chlo";
+      const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), spec->sub, strlen(spec->sub));
+      assert(info);
+      if (*r->lx.p == '#') return mlir_read_attr(r, out);
+      return mlir_read_enum(r, info, out);
+    }
+    default:
+      return mlir_read_attr(r, out);
+  }
+}
+
+static int mlir_read_attr_item(mlir_reader *r, const mlir_op_state *s, base_slice name) {
+  const ir_mattr_spec *spec = ir_mattr_spec_find(s->opcode, name.p, name.n);
+  const ir_mattr *a;
+  assert(spec);
+  TRY(mlir_read_bare(r, s, spec, &a));
+  return mlir_add_attr(r, spec->name, a);
+}
+
+/* --- the walk over a form --- */
+
+static base_slice mlir_next_item(const char **form) {
+  while (**form == ' ') (*form)++;
+  const char *p = *form;
+  while (**form && **form != ' ') (*form)++;
+  return (base_slice){p, (size_t)(*form - p)};
+}
+
+static int mlir_read_all_operands(mlir_reader *r) {
+  if (*r->lx.p != '%') return 0;
+  for (;;) {
+    TRY(mlir_read_operand(r));
+    if (*r->lx.p != ',') return 0;
+    text_lexer back = r->lx;
+    mlir_eat(r, ",");
+    if (*r->lx.p != '%') { /* the comma belongs to what follows: "%a, %b, dim = 0" */
+      r->lx = back;
+      return 0;
+    }
+  }
+}
+
+static int mlir_read_word_item(mlir_reader *r, base_slice item) {
+  char word[40];
+  assert(item.n < sizeof word);
+  memcpy(word, item.p, item.n);
+  word[item.n] = 0;
+  if (text_is(word[0], TEXT_ALPHA)) {
+    if (mlir_eat_word(r, word)) return 0;
+    return mlir_expected(r, word);
+  }
+  return mlir_want(r, word);
+}
+
+static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
+  if (item.p[0] == '%') {
+    TRY(item.p[1] == '*' ? mlir_read_all_operands(r) : mlir_read_operand(r));
+    s->n_values = r->values.n - s->values;
+    return 0;
+  }
+  if (item.p[0] == '$') return mlir_read_attr_item(r, s, (base_slice){item.p + 1, item.n - 1});
+  if (base_slice_is(item, "{}")) return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
+  if (item.p[0] == ':' && item.n > 1) return mlir_read_type_item(r, s, item);
+  if (base_slice_is(item, "<[>")) return mlir_want(r, "[");
+  if (base_slice_is(item, "<]>")) return mlir_want(r, "]");
+  if (item.p[0] == '<') return mlir_read_custom(r, s, (base_slice){item.p + 1, item.n - 2});
+  return mlir_read_word_item(r, item);
+}
+
+/* Past an optional group, "[name , ...]": its items only when its first token is here. */
+static int mlir_read_optional(mlir_reader *r, mlir_op_state *s, const char **form) {
+  base_slice first = mlir_next_item(form);
+  bool here = first.n == 1 && *r->lx.p == *first.p;
+  if (here) TRY(mlir_read_item(r, s, first));
+  for (;;) {
+    base_slice item = mlir_next_item(form);
+    assert(item.n);
+    if (base_slice_is(item, "]")) return 0;
+    if (here) TRY(mlir_read_item(r, s, item));
+  }
+}
+
+/* sdy.mesh @name = <["x"=2]>: kept as its attributes. */
+static int mlir_read_mesh(mlir_reader *r) {
+  const base_istr *name;
+  TRY(mlir_read_symbol_name(r, &name));
+  TRY(mlir_add_attr(r, "sym_name", ir_m_string(r->m, name->s, name->n)));
+  TRY(mlir_want(r, "="));
+  const char *p = r->lx.p, *e = *p == '<' ? mlir_balanced_end(r, p) : NULL;
+  if (!e) return mlir_expected(r, "<axes>");
+  base_text text;
+  base_text_init(&text, r->alloc);
+  BASE_PUT(&text, "sdy.mesh");
+  base_put(&text, p, (size_t)(e - p));
+  ir_mattr *a = text.failed ? NULL : (ir_mattr *)(uintptr_t)ir_m_string(r->m, text.s, text.n);
+  base_text_free(&text);
+  if (!a) return mlir_no_memory(r);
+  a->kind = IR_M_OPAQUE;
+  r->lx.p = e;
+  text_skip(&r->lx);
+  TRY(mlir_add_attr(r, "mesh", a));
+  return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
+}
+
+/* sdy.sharding_constraint %0 <@mesh, [...]> : type */
+static int mlir_read_constraint(mlir_reader *r, mlir_op_state *s) {
+  TRY(mlir_read_operand(r));
+  s->n_values = 1;
+  const char *p = r->lx.p, *e = *p == '<' ? mlir_balanced_end(r, p) : NULL;
+  if (!e) return mlir_expected(r, "<sharding>");
+  base_text text;
+  base_text_init(&text, r->alloc);
+  BASE_PUT(&text, "sdy.sharding");
+  base_put(&text, p, (size_t)(e - p));
+  ir_mattr *a = text.failed ? NULL : (ir_mattr *)(uintptr_t)ir_m_string(r->m, text.s, text.n);
+  base_text_free(&text);
+  if (!a) return mlir_no_memory(r);
+  a->kind = IR_M_OPAQUE;
+  r->lx.p = e;
+  text_skip(&r->lx);
+  TRY(mlir_add_attr(r, "sharding", a));
+  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  return mlir_read_same(r, s);
+}
+
+static int mlir_read_arith_constant(mlir_reader *r, mlir_op_state *s) {
+  const ir_mattr *value;
+  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_attr(r, &value));
+  TRY(mlir_add_attr(r, "value", value));
+  const ir_type *type = value->kind == IR_M_BOOL ? ir_element(r->m, XLAC_PRED, NULL) : value->type;
+  if (!type) return mlir_fail(r, s->at, XLAC_E_BAD_ATTRIBUTE, "expected a value with a type");
+  return mlir_set_results(r, s, 1, &type);
+}
+
+int mlir_read_form(mlir_reader *r, mlir_op_state *s) {
+  if (s->opcode == IR_OP_UNREGISTERED) {
+    if (strcmp(s->unregistered->s, "sdy.mesh") == 0) return mlir_read_mesh(r);
+    if (strcmp(s->unregistered->s, "arith.constant") == 0) return mlir_read_arith_constant(r, s);
+    if (strcmp(s->unregistered->s, "sdy.sharding_constraint") == 0) return mlir_read_constraint(r, s);
+    int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
+    return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
+  }
+  const char *form = ir_op_table[s->opcode].mlir->form;
+  if (!*form)
+    return mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no custom assembly form",
+                     ir_op_table[s->opcode].mlir->name);
+  for (base_slice item = mlir_next_item(&form); item.n; item = mlir_next_item(&form)) {
+    if (item.p[0] == '[' && item.n > 1) {
+      TRY(mlir_read_optional(r, s, &form));
+    } else {
+      TRY(mlir_read_item(r, s, item));
+    }
+  }
+  s->n_values = r->values.n - s->values;
+  return 0;
+}
