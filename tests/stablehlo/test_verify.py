@@ -18,7 +18,7 @@ def cases():
             yield pytest.param(head.removeprefix("// "), body, id=f"{file.stem}-{number}")
 
 
-@pytest.mark.parametrize("expectation, text", cases())
+@pytest.mark.parametrize("expectation, text", list(cases()))
 def test_verify(expectation, text):
     if expectation == "ok":
         xlac.parse(text).verify()
