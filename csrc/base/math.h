@@ -25,7 +25,7 @@ double math_zeta_f64(double x, double q);
 double math_polygamma_f64(double n, double x);
 double math_erf_inv_f64(double x);
 double math_bessel_i1e_f64(double x);
-#define MATH_ROUNDED(name)                      \
+#define MATH_ROUNDED(name)                       \
   MATH_INLINE float math_##name##_f32(float x) { \
     return (float)math_##name##_f64(x);          \
   }

@@ -24,12 +24,12 @@ double math_lgamma_f64(double x) {
 /* Taylor's series about the positive root, where log(x) and the rest cancel: psi^(k)(root) / k!. */
 static double digamma_near_root(double x) {
   static const double c[] = {
-      0x1.ef72bc8ee38acp-1,   -0x1.c563b54aa1a35p-2,  0x1.08b4294d50381p-2,   -0x1.4fc1317257da8p-3,
-      0x1.b9a5b6370f3abp-4,   -0x1.27baba261cc2cp-4,  0x1.8fce02b239ca7p-5,   -0x1.0fa7ec36a7d8fp-5,
-      0x1.723d6807edcc0p-6,   -0x1.f970508e1b6a2p-7,  0x1.5955caaa962f3p-7,   -0x1.d828079282eb8p-8,
-      0x1.42e1acf81d8dcp-8,   -0x1.b9afc7cee8a14p-9,  0x1.2e23345f79aafp-9,   -0x1.9d626f71d1f7ap-10,
-      0x1.1acebbd761089p-10,  -0x1.82f6345c65b35p-11, 0x1.08bdae1a261d4p-11,  -0x1.6a3fddea11304p-12,
-      0x1.efacab6fb8985p-13,  -0x1.531f5dc5eb563p-13, 0x1.d0080f810fab5p-14,  -0x1.3d7972688af67p-14,
+      0x1.ef72bc8ee38acp-1,  -0x1.c563b54aa1a35p-2,  0x1.08b4294d50381p-2,  -0x1.4fc1317257da8p-3,
+      0x1.b9a5b6370f3abp-4,  -0x1.27baba261cc2cp-4,  0x1.8fce02b239ca7p-5,  -0x1.0fa7ec36a7d8fp-5,
+      0x1.723d6807edcc0p-6,  -0x1.f970508e1b6a2p-7,  0x1.5955caaa962f3p-7,  -0x1.d828079282eb8p-8,
+      0x1.42e1acf81d8dcp-8,  -0x1.b9afc7cee8a14p-9,  0x1.2e23345f79aafp-9,  -0x1.9d626f71d1f7ap-10,
+      0x1.1acebbd761089p-10, -0x1.82f6345c65b35p-11, 0x1.08bdae1a261d4p-11, -0x1.6a3fddea11304p-12,
+      0x1.efacab6fb8985p-13, -0x1.531f5dc5eb563p-13, 0x1.d0080f810fab5p-14, -0x1.3d7972688af67p-14,
       0x1.b2691182c5c34p-15};
   double d = (x - DIGAMMA_ROOT) - DIGAMMA_ROOT_LO, sum = 0;
   for (size_t k = sizeof c / sizeof *c; k-- > 0;) sum = (sum + c[k]) * d;
@@ -38,8 +38,8 @@ static double digamma_near_root(double x) {
 
 /* x > 0. */
 static double digamma_positive(double x) {
-  static const double bernoulli[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12,
-                                     -3617.0 / 8160};
+  static const double bernoulli[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                                     1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
   double shift = 0, tail = 0;
   if (x > 1.2 && x < 1.75) return digamma_near_root(x);
   for (; x < 12; x += 1) shift += 1 / x;
@@ -106,7 +106,8 @@ double math_polygamma_f64(double n, double x) {
   double zeta = math_zeta_f64(n + 1, x), size;
   if (n <= 170) {
     size = tgamma(n + 1) * zeta;
-    if (zeta == 0 || !(fabs(size) < INFINITY)) size = exp(math_lgamma_f64(n + 1) + log(fabs(zeta))) * (zeta < 0 ? -1 : 1);
+    if (zeta == 0 || !(fabs(size) < INFINITY))
+      size = exp(math_lgamma_f64(n + 1) + log(fabs(zeta))) * (zeta < 0 ? -1 : 1);
   } else {
     size = exp(math_lgamma_f64(n + 1) + log(fabs(zeta))) * (zeta < 0 ? -1 : 1);
   }

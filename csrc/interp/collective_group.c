@@ -104,8 +104,7 @@ static void group_numbers(const ir_groups *g, int64_t self, int64_t total, int64
   }
 }
 
-static int group_add(interp_ctx *ctx, const ir_op *op, interp_group *g, group_ids mode, int64_t id,
-                     int64_t partition) {
+static int group_add(interp_ctx *ctx, const ir_op *op, interp_group *g, group_ids mode, int64_t id, int64_t partition) {
   int64_t p = group_participant(ctx, mode, id, partition);
   if (p < 0)
     return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s names participant %lld of %lld", ir_opcode_text(op->opcode),

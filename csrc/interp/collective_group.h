@@ -6,10 +6,10 @@
 #include "hub.h"
 
 typedef struct interp_group {
-  uint32_t n, place;  /* participants, and which of them we are */
-  uint32_t *members;  /* in the order that gathers and scatters follow; in `arena` */
-  int64_t channel;    /* 0: none */
-  bool named;         /* false: no group names us, n is 0 */
+  uint32_t n, place; /* participants, and which of them we are */
+  uint32_t *members; /* in the order that gathers and scatters follow; in `arena` */
+  int64_t channel;   /* 0: none */
+  bool named;        /* false: no group names us, n is 0 */
 } interp_group;
 
 XLAC_MUST_USE int interp_group_of(interp_ctx *ctx, const ir_op *op, base_arena *arena, interp_group *g);

@@ -1,5 +1,5 @@
-/* Collectives of a parallel run: the members of a group bring their operands to a meeting, and each makes its own result
- * of what all have brought. */
+/* Collectives of a parallel run: the members of a group bring their operands to a meeting, and each makes its own
+ * result of what all have brought. */
 #include "collective_group.h"
 
 /* --- parts: r's box [at, at + size) along dimension d from or to another value --- */
@@ -176,9 +176,8 @@ static int many_ragged_from(const many_job *j, uint32_t i, interp_value *dst) {
     int64_t from = interp_element_index(v[2], u), n = interp_element_index(v[3], u), to = interp_element_index(v[4], u);
     if (n < 0 || from < 0 || to < 0 || n > src->dims[0] || n > dst->dims[0] || from > src->dims[0] - n ||
         to > dst->dims[0] - n)
-      return interp_fail(j->ctx, j->op, XLAC_E_EVAL,
-                         "%lld rows from row %lld to row %lld do not fit the operands", (long long)n, (long long)from,
-                         (long long)to);
+      return interp_fail(j->ctx, j->op, XLAC_E_EVAL, "%lld rows from row %lld to row %lld do not fit the operands",
+                         (long long)n, (long long)from, (long long)to);
     memcpy((char *)dst->data + (size_t)to * bytes, (const char *)src->data + (size_t)from * bytes, (size_t)n * bytes);
     TRY(interp_tick(j->ctx, (uint64_t)(n * row)));
   }
@@ -326,8 +325,8 @@ int interp_collective_many(interp_ctx *ctx, const ir_op *op, const ir_type *t, i
   base_arena arena;
   bool permutes = op->opcode == IR_OP_COLLECTIVE_PERMUTE || op->opcode == IR_OP_COLLECTIVE_PERMUTE_START;
   base_arena_init(&arena, ctx->options.alloc);
-  int status = permutes ? many_permute(ctx, op, &arena, t, operands, out)
-                        : many_grouped(ctx, op, &arena, t, operands, out);
+  int status =
+      permutes ? many_permute(ctx, op, &arena, t, operands, out) : many_grouped(ctx, op, &arena, t, operands, out);
   base_arena_free(&arena);
   return status;
 }

@@ -1,4 +1,5 @@
-/* infeed, outfeed, send and recv. They need a peer, which only a parallel run has; alone they fail, the starts first. */
+/* infeed, outfeed, send and recv. They need a peer, which only a parallel run has; alone they fail, the starts first.
+ */
 #include "hub.h"
 
 static int channel_no_peer(interp_ctx *ctx, const ir_op *op, const char *what, const char *hint) {
@@ -90,8 +91,7 @@ static int64_t channel_us(const interp_ctx *ctx) {
 int interp_eval_send(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   if (!ctx->options.hub) return channel_peer(ctx, op);
   int64_t to = channel_other(ctx, op, 0);
-  if (to != -2)
-    TRY(interp_hub_send(ctx, op, ir_get_int(op, IR_ATTR_CHANNEL_ID, 0), channel_us(ctx), to, operands[0]));
+  if (to != -2) TRY(interp_hub_send(ctx, op, ir_get_int(op, IR_ATTR_CHANNEL_ID, 0), channel_us(ctx), to, operands[0]));
   if (!ir_is_tuple(op->type)) {
     *out = interp_token(ctx);
     return *out ? 0 : base_oom(ctx->err, "a send");

@@ -20,10 +20,14 @@ static void next_after_element(base_dtype t, const char *x, const char *y, char 
   size_t bytes = base_dtype_bytes(t);
   double from = base_load_f64(t, x), towards = base_load_f64(t, y);
   uint64_t b = 0;
-  if (from != from || !(towards == from)) memcpy(&b, x, bytes);
-  else memcpy(&b, y, bytes);
-  if (from == from && towards != towards) memcpy(&b, y, bytes);
-  else if (from == from && towards != from) b = next_bits(t, b, from, towards);
+  if (from != from || !(towards == from))
+    memcpy(&b, x, bytes);
+  else
+    memcpy(&b, y, bytes);
+  if (from == from && towards != towards)
+    memcpy(&b, y, bytes);
+  else if (from == from && towards != from)
+    b = next_bits(t, b, from, towards);
   memcpy(to, &b, bytes);
 }
 
@@ -82,8 +86,7 @@ int interp_eval_constant_like(interp_ctx *ctx, const ir_op *op, interp_value *co
 int interp_eval_chlo_constant(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const ir_mattr *a = ir_mattr_of(op, "value");
   (void)operands;
-  if (!a || a->kind != IR_M_DENSE || a->splat)
-    return constant_filled(ctx, op, a, op->type->rank, op->type->dims, out);
+  if (!a || a->kind != IR_M_DENSE || a->splat) return constant_filled(ctx, op, a, op->type->rank, op->type->dims, out);
   interp_value *r = interp_array_for(ctx, op);
   if (!r) return interp_failed(ctx);
   if (a->v.literal->type->count != r->count || a->v.literal->type->dtype != r->dtype)
@@ -96,7 +99,7 @@ int interp_eval_chlo_constant(interp_ctx *ctx, const ir_op *op, interp_value *co
 
 static ir_opcode broadcast_inner(unsigned opcode) {
   switch (opcode) {
-#define INNER(op)              \
+#define INNER(op)                 \
   case IR_OP_CHLO_BROADCAST_##op: \
     return IR_OP_##op;
     INNER(ADD)

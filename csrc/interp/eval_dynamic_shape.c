@@ -109,8 +109,8 @@ int interp_eval_real_dynamic_slice(interp_ctx *ctx, const ir_op *op, interp_valu
   interp_strides(x->rank, dims, to);
   int status = 0;
   if (r->count)
-    status = interp_strided_copy(ctx, bytes, x->rank, dims, r->data, to, (const char *)x->data + at * (int64_t)bytes,
-                                 from);
+    status =
+        interp_strided_copy(ctx, bytes, x->rank, dims, r->data, to, (const char *)x->data + at * (int64_t)bytes, from);
   return interp_deliver(status, r, out);
 }
 
@@ -141,8 +141,8 @@ int interp_eval_dynamic_gather(interp_ctx *ctx, const ir_op *op, interp_value *c
   TRY(interp_read_sizes(ctx, op, operands[2], operands[0]->rank, sizes));
   for (uint32_t d = 0; d < operands[0]->rank; d++)
     if (sizes[d] < 0 || sizes[d] > operands[0]->dims[d])
-      return interp_fail(ctx, op, XLAC_E_EVAL, "slice size %lld of dimension %u, of %lld elements",
-                         (long long)sizes[d], d, (long long)operands[0]->dims[d]);
+      return interp_fail(ctx, op, XLAC_E_EVAL, "slice size %lld of dimension %u, of %lld elements", (long long)sizes[d],
+                         d, (long long)operands[0]->dims[d]);
   int status = interp_shadow_begin(ctx, &s, op, IR_OP_GATHER, 2, operands);
   if (!status) status = gather_attrs(ctx, &s, op);
   if (!status) status = interp_shadow_ints(ctx, &s, IR_ATTR_SLICE_SIZES, operands[0]->rank, sizes);

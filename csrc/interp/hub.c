@@ -183,8 +183,8 @@ static interp_meeting *meeting_find(interp_hub *h, const ir_op *op, int64_t chan
   return NULL;
 }
 
-static interp_meeting *meeting_new(interp_hub *h, const ir_op *op, int64_t channel, uint32_t n,
-                                   const uint32_t *members, uint32_t n_values) {
+static interp_meeting *meeting_new(interp_hub *h, const ir_op *op, int64_t channel, uint32_t n, const uint32_t *members,
+                                   uint32_t n_values) {
   size_t lists = (size_t)n * n_values * sizeof(interp_value *);
   interp_meeting *m = base_malloc(h->alloc, sizeof *m + lists + n * (sizeof *members + sizeof(bool)));
   if (!m) return NULL;

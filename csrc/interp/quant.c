@@ -7,8 +7,9 @@
 typedef struct quant_lookup {
   const ir_quant *q;
   uint32_t rank;
-  int64_t count[IR_MAX_RANK], block[IR_MAX_RANK], step[IR_MAX_RANK]; /* by dimension: size; elements that share; stride */
-  int64_t run; /* elements in a row with the same scale at the innermost, at least 1 */
+  int64_t count[IR_MAX_RANK], block[IR_MAX_RANK],
+      step[IR_MAX_RANK]; /* by dimension: size; elements that share; stride */
+  int64_t run;           /* elements in a row with the same scale at the innermost, at least 1 */
 } quant_lookup;
 
 static int quant_lookup_make(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const interp_value *v,

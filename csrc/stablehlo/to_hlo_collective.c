@@ -175,7 +175,7 @@ int to_hlo_recv(to_hlo_op *x) {
 
 /* --- custom calls --- */
 
-static int put_config(to_hlo_op *x, ir_op *made) {
+static int put_backend_config(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "backend_config");
   if (!a || (a->kind == IR_M_STRING && a->str->n == 0)) return 0;
   ir_config_text *c = BASE_NEW(&x->t->to->arena, ir_config_text);
@@ -194,7 +194,7 @@ static int put_config(to_hlo_op *x, ir_op *made) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
-static int put_version(to_hlo_op *x, ir_op *made) {
+static int put_api_version(to_hlo_op *x, ir_op *made) {
   static const char *const words[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING",
                                       "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
   int64_t v = ir_m_get_int(x->op, "api_version", 1);
@@ -202,7 +202,7 @@ static int put_version(to_hlo_op *x, ir_op *made) {
   return !word || ir_set_str(made, IR_ATTR_API_VERSION, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }
 
-static int put_aliases(to_hlo_op *x, ir_op *made) {
+static int put_output_aliases(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "output_operand_aliases");
   uint32_t n = a ? a->v.list->n : 0;
   if (n == 0) return 0;
@@ -235,8 +235,8 @@ int to_hlo_custom_call(to_hlo_op *x) {
   if (!made || !ir_set_str(made, IR_ATTR_CUSTOM_CALL_TARGET, target, strlen(target))) return to_hlo_no_memory(x->t);
   for (uint32_t i = 0; i < n; i++) made->called[i] = computations[i];
   TRY(to_hlo_flag(x, made, "has_side_effect", IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT));
-  TRY(put_version(x, made));
-  TRY(put_config(x, made));
-  TRY(put_aliases(x, made));
+  TRY(put_api_version(x, made));
+  TRY(put_backend_config(x, made));
+  TRY(put_output_aliases(x, made));
   return to_hlo_results(x, made);
 }
