@@ -155,11 +155,12 @@ static int bc_dense_bits(bc_cursor *c, const ir_type *type, base_slice data, con
   bool packed = data.n == (n + 7) / 8 && data.n != n;
   if (n == 1 && data.n == 1) packed = false;
   bool one = n > 0 && data.n == 1 && (*p == 0xFF || *p == 0 || n == 1);
-  if (!one && !packed && data.n != n) return BC_BAD(c, "a tensor of %zu bits has %zu bytes of data", n, data.n);
+  if (!one && !packed && data.n != n && !(n == 0 && data.n == 1))
+    return BC_BAD(c, "a tensor of %zu bits has %zu bytes of data", n, data.n);
   TRY(bc_new_literal(c, type, one, &l));
   if (one) {
     *(uint8_t *)l->data = *p != 0;
-  } else if (packed) {
+  } else if (packed && n > 0) {
     bc_spread_bits(l->data, p, type->count);
   } else {
     for (size_t i = 0; i < n; i++) ((uint8_t *)l->data)[i] = p[i] != 0;
@@ -177,13 +178,13 @@ int bc_dense(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr 
   base_dtype dtype = (base_dtype)type->dtype;
   if (dtype == XLAC_PRED && !type->quant) return bc_dense_bits(c, type, data, out);
   size_t size = base_dtype_bytes(dtype), n = (size_t)type->count, bytes;
-  bool fits = base_mul(n, size, &bytes) && (data.n == bytes || (data.n == size && n > 0));
+  bool fits = base_mul(n, size, &bytes) && (data.n == bytes || data.n == size);
   if (!fits || (type->text && strcmp(type->text->s, "index") != 0))
     return BC_BAD(c, "a tensor of %zu elements of %zu bytes has %zu bytes of data", n, size, data.n);
-  bool one = n > 0 && bc_all_alike(data.p, data.n, size);
+  bool one = data.n > 0 && bc_all_alike(data.p, data.n, size); /* also of no elements: a splat keeps its value */
   ir_literal *l;
   TRY(bc_new_literal(c, type, one, &l));
-  if (l->type->count) memcpy(l->data, data.p, one ? size : bytes);
+  if (data.n > 0) memcpy(l->data, data.p, one ? size : bytes);
   bc_settle_narrow(dtype, l->data, l->type->count);
   return bc_make_dense(c, type, l, out);
 }

@@ -24,7 +24,7 @@ static void bc_put_signed(base_text *out, uint64_t v) {
 static void bc_put_section(base_text *out, unsigned id, const base_text *data) {
   base_putc(out, (char)id);
   bc_put_varint(out, data->n);
-  base_put(out, data->s, data->n);
+  if (data->n) base_put(out, data->s, data->n);
 }
 
 /* --- rendering --- */

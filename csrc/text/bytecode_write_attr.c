@@ -114,7 +114,7 @@ static int bc_mark_dense(bc_writer *w, bool builtin, const ir_type *type, const 
   if (!l || l->elided) return bc_cant_write(w, "the elements of a tensor are not known");
   bc_mark(w, BC_MARK_VARINT, builtin ? BC_B_DENSE : BC_V_TENSOR);
   TRY(bc_mark_type(w, builtin, type));
-  bc_mark_elements(w, l, splat && type->count > 1);
+  bc_mark_elements(w, l, splat && type->count != 1);
   return 0;
 }
 

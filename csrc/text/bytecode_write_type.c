@@ -63,14 +63,6 @@ static uint64_t bc_f64_bits(double v) {
   return bits;
 }
 
-static base_dtype bc_signless(base_dtype t) {
-  char text[8];
-  base_text name = {.s = text, .cap = sizeof text};
-  base_putc(&name, 's');
-  base_put_u64(&name, base_dtype_of(t)->bits);
-  return base_dtype_from_text(text, name.n);
-}
-
 static void bc_own_range(const ir_quant *q, int64_t *low, int64_t *high) {
   unsigned bits = base_dtype_of((base_dtype)q->storage)->bits;
   bool is_signed = base_dtype_is_signed((base_dtype)q->storage);
@@ -79,9 +71,9 @@ static void bc_own_range(const ir_quant *q, int64_t *low, int64_t *high) {
   if (q->has_range) *low = q->storage_min, *high = q->storage_max;
 }
 
-/* The storage type has no sign of its own: a flag says it. */
+/* The sign of the storage type stands in a flag too. */
 static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
-  const ir_type storage = {.kind = IR_TYPE_ELEMENT, .dtype = (uint8_t)bc_signless((base_dtype)q->storage)};
+  const ir_type storage = {.kind = IR_TYPE_ELEMENT, .dtype = q->storage};
   const ir_type expressed = {.kind = IR_TYPE_ELEMENT, .dtype = q->expressed};
   int64_t low, high;
   if (q->axis == -2) return bc_cant_write(w, "VHLO has no types that are quantised by blocks");
