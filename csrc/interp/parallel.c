@@ -80,7 +80,8 @@ static int parallel_outfeeds(const interp_hub *hub, uint32_t count, const interp
   for (uint32_t i = 0; i < count; i++) {
     interp_value **values;
     uint32_t n = interp_hub_fed_out(hub, i, &values);
-    if (!(outfeeds[i] = interp_tuple(&ctx, n, values))) return -XLAC_E_OUT_OF_MEMORY;
+    interp_value *fed = interp_tuple(&ctx, n, values);
+    if (!fed || !(outfeeds[i] = interp_own(&ctx, fed))) return -XLAC_E_OUT_OF_MEMORY;
   }
   return 0;
 }
