@@ -69,7 +69,7 @@ static int nested_run_all(interp_ctx *ctx, const ir_op *op, interp_value *const 
   options.hub = NULL;
   TRY(nested_programs(ctx, op, operands, r));
   r->grid.programs = r->programs;
-  TRY(interp_run_parallel(op->parent->module, &options, &r->grid, r->results, NULL, ctx->err));
+  TRY(interp_run_parallel(&options, &r->grid, r->results, NULL, ctx->err));
   return nested_results(ctx, op, arena, r, out);
 }
 
