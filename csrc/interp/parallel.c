@@ -80,7 +80,8 @@ static int parallel_outfeeds(const interp_hub *hub, uint32_t count, const interp
   for (uint32_t i = 0; i < count; i++) {
     interp_value **values;
     uint32_t n = interp_hub_fed_out(hub, i, &values);
-    if (!(outfeeds[i] = interp_tuple(&ctx, n, values))) return -XLAC_E_OUT_OF_MEMORY;
+    interp_value *fed = interp_tuple(&ctx, n, values);
+    if (!fed || !(outfeeds[i] = interp_own(&ctx, fed))) return -XLAC_E_OUT_OF_MEMORY;
   }
   return 0;
 }
@@ -110,12 +111,19 @@ static int parallel_check(const interp_grid *grid, xlac_error *err) {
   return 0;
 }
 
-int interp_run_parallel(ir_module *m, const interp_options *options, const interp_grid *grid, interp_value **results,
-                        interp_value **outfeeds, xlac_error *err) {
+/* Verifying a module again costs nothing. */
+static int parallel_verify(const interp_grid *grid, xlac_error *err) {
   const ir_verify_options lenient = {.xla_compat = true};
+  for (int64_t i = 0; i < grid->replicas * grid->partitions; i++)
+    TRY(ir_verify(grid->programs[i].computation->module, &lenient, err));
+  return 0;
+}
+
+int interp_run_parallel(const interp_options *options, const interp_grid *grid, interp_value **results,
+                        interp_value **outfeeds, xlac_error *err) {
   interp_options own = *options;
   TRY(parallel_check(grid, err));
-  TRY(ir_verify(m, &lenient, err));
+  TRY(parallel_verify(grid, err));
   if (!own.alloc.fn) own.alloc = base_alloc_libc;
   uint32_t count = (uint32_t)(grid->replicas * grid->partitions);
   parallel_seat *seats = base_malloc(own.alloc, count * sizeof *seats);
@@ -123,7 +131,7 @@ int interp_run_parallel(ir_module *m, const interp_options *options, const inter
   int status = seats && hub ? 0 : base_oom(err, "a parallel run");
   for (uint32_t i = 0; i < count && !status; i++) {
     memset(&seats[i], 0, sizeof seats[i]);
-    seats[i].module = m;
+    seats[i].module = grid->programs[i].computation->module;
     seats[i].options = own;
     seats[i].options.interrupted = seat_interrupted;
     seats[i].options.interrupt_ctx = hub;

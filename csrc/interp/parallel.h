@@ -8,7 +8,7 @@
 #define INTERP_MAX_PARTICIPANTS 1024
 
 typedef struct interp_program {
-  const ir_computation *computation; /* of the module */
+  const ir_computation *computation; /* of any module in HLO form */
   uint32_t n_args;
   interp_value *const *args; /* borrowed */
   uint32_t n_infeed;         /* what its infeeds take, in order */
@@ -25,9 +25,9 @@ typedef struct interp_grid {
 
 /* results[i] receives what program i gives, and outfeeds[i] (may be NULL) a tuple of what it fed out. All new
  * references. One failing participant ends the run, with its error; when all that are left wait for one another the
- * error says who waits where. m is verified first unless it is. options->interrupted is called on this thread only;
- * options->registry's functions on any, several at a time. */
-XLAC_MUST_USE int interp_run_parallel(ir_module *m, const interp_options *options, const interp_grid *grid,
-                                      interp_value **results, interp_value **outfeeds, xlac_error *err);
+ * error says who waits where. Modules are verified first unless they are. options->interrupted is called on this thread
+ * only; options->registry's functions on any, several at a time. */
+XLAC_MUST_USE int interp_run_parallel(const interp_options *options, const interp_grid *grid, interp_value **results,
+                                      interp_value **outfeeds, xlac_error *err);
 
 #endif

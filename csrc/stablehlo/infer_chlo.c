@@ -49,9 +49,10 @@ static int sv_broadcast_along(const sv *v, sv_ints dims, sv_element e) {
   const ir_type *x = sv_in(v, 0), *y = sv_in(v, 1);
   if (!ir_is_tensor(x) || !ir_is_tensor(y)) return sv_like(v, ir_is_tensor(x) ? y : x, e, v->out);
   const ir_type *large = x->rank > y->rank ? x : y, *small = large == x ? y : x;
-  if (dims.n != small->rank)
-    return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has %u broadcast_dimensions; expected %u, the lower rank",
-                        dims.n, small->rank);
+  if (dims.n != small->rank) { /* as StableHLO does: nothing is known of the result */
+    v->out[0] = ir_unranked(v->m, e.dtype, e.quant, e.text);
+    return v->out[0] ? 0 : sv_oom(v);
+  }
   TRY(sv_check_dims(v, NULL, "broadcast_dimensions", dims, large->rank));
   sv_shape s;
   sv_shape_of(large, &s);

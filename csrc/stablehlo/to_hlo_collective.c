@@ -77,6 +77,11 @@ int to_hlo_all_to_all(to_hlo_op *x) {
 int to_hlo_permute(to_hlo_op *x) {
   ir_op *made = to_hlo_emit(x, (ir_opcode)x->op->opcode, to_hlo_result_type(x), x->op->n_operands, x->operands, 0);
   if (!made) return to_hlo_no_memory(x->t);
+  if (ir_m_get_bool(x->op, "has_dynamic_root")) { /* HLO has no such thing, the interpreter runs it */
+    if (!x->t->options.executable)
+      return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "HLO has no has_dynamic_root");
+    if (!(made->mlir = ir_mdict_import(x->t->to, x->op->mlir))) return to_hlo_no_memory(x->t);
+  }
   TRY(x->op->opcode == IR_OP_COLLECTIVE_PERMUTE ? to_hlo_pairs(x, made) : to_hlo_groups(x, made));
   TRY(to_hlo_channel(x, made));
   return to_hlo_results(x, made);

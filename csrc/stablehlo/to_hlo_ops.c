@@ -212,8 +212,21 @@ static int kept(to_hlo_op *x) {
   return to_hlo_results(x, made);
 }
 
+/* StableHLO takes a complex number for true when its real part is not zero; HLO when either part is not. */
+static int convert_truth(to_hlo_op *x) {
+  const ir_type *from = x->operands[0]->type, *to = x->op->type;
+  ir_op *operand = x->operands[0];
+  if (ir_is_tensor(from) && base_dtype_is_complex((base_dtype)from->dtype) && to->dtype == XLAC_PRED) {
+    base_dtype part = base_dtype_real_part((base_dtype)from->dtype);
+    const ir_type *real = ir_tensor_default(x->t->to, part, from->rank, from->dims, x->t->err);
+    if (!real || !(operand = to_hlo_emit(x, IR_OP_REAL, real, 1, &operand, 0))) return to_hlo_no_memory(x->t);
+  }
+  return to_hlo_results(x, to_hlo_emit(x, IR_OP_CONVERT, to_hlo_result_type(x), 1, &operand, 0));
+}
+
 static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_CONSTANT] = to_hlo_constant,
+    [IR_OP_CONVERT] = convert_truth,
     [IR_OP_CHLO_CONSTANT] = to_hlo_constant,
     [IR_OP_BROADCAST] = to_hlo_broadcast_in_dim,
     [IR_OP_STABLEHLO_BROADCAST] = to_hlo_legacy_broadcast,
@@ -254,6 +267,8 @@ static to_hlo_fn *const rules[IR_OP_COUNT] = {
 int to_hlo_one(to_hlo_op *x) {
   unsigned opcode = x->op->opcode;
   if (rules[opcode]) return rules[opcode](x);
+  if (opcode == IR_OP_UNREGISTERED && x->t->options.executable && !strcmp(x->op->u.name->s, "interpreter.run_parallel"))
+    return to_hlo_run_parallel(x);
   if (opcode == IR_OP_CALL) return call(x, "callee");
   if (opcode == IR_OP_COMPOSITE) return call(x, "decomposition");
   return ir_opcode_has(opcode, IR_MLIR_ONLY) ? kept(x) : plain(x);

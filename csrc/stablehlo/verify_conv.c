@@ -101,7 +101,7 @@ static int sv_make_conv(const sv *v, const sv_conv_numbers *c, sv_ints padding, 
                  .base_dilation = sv_attr_ints(v, "lhs_dilation"),
                  .dilation = sv_attr_ints(v, "rhs_dilation"),
                  .padding = padding};
-  TRY(sv_check_window(v, &w, sv_attr_ints(v, "window_reversal")));
+  if (padding_known) TRY(sv_check_window(v, &w, sv_attr_ints(v, "window_reversal")));
   sv_shape s = {.rank = 0};
   for (uint32_t i = 0; i < lhs->rank; i++) sv_push(&s, SV_DYNAMIC, SV_DYNAMIC);
   for (uint32_t i = 0; padding_known && i < n; i++)

@@ -29,7 +29,8 @@ static int sv_check_window_positive(const sv *v, const char *what, sv_ints list)
 
 int sv_check_window(const sv *v, const sv_window *w, sv_ints reversal) {
   uint32_t n = w->size.n;
-  TRY(sv_check_window_count(v, "window strides", w->stride.n, n));
+  /* The deprecated dynamic_conv is let through with any number of them, as upstream does. */
+  if (v->op->opcode != IR_OP_DYNAMIC_CONV) TRY(sv_check_window_count(v, "window strides", w->stride.n, n));
   TRY(sv_check_window_count(v, "base dilations", w->base_dilation.n, n));
   TRY(sv_check_window_count(v, "window dilations", w->dilation.n, n));
   TRY(sv_check_window_count(v, "paddings", w->padding.n / 2, n));

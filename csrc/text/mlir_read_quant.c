@@ -52,6 +52,14 @@ static int mlir_read_scales(mlir_reader *r, mlir_quant_parts *p, uint32_t level)
 static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
   const char *at = r->lx.p;
   base_dtype t = mlir_read_dtype(r);
+  if (!t && *at == 'u' && text_is(at[1], TEXT_DIGIT)) { /* "u8" is how MLIR prints what it also reads as "ui8" */
+    static const struct {
+      const char *word;
+      base_dtype dtype;
+    } unsigned_words[] = {{"u8", XLAC_U8}, {"u4", XLAC_U4}, {"u16", XLAC_U16}, {"u32", XLAC_U32}, {"u2", XLAC_U2}};
+    for (size_t i = 0; i < sizeof unsigned_words / sizeof *unsigned_words; i++)
+      if (mlir_eat_word(r, unsigned_words[i].word)) t = unsigned_words[i].dtype;
+  }
   if (!t || base_dtype_of(t)->kind == BASE_KIND_COMPLEX)
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type prefix");
   unsigned bits = base_dtype_of(t)->bits;

@@ -177,3 +177,20 @@ def test_independent_runs_at_once():
     assert len(found) == 60 and time.monotonic() - start < 60
     for r in found:
         np.testing.assert_array_equal(r, X + Y)
+
+
+STABLEHLO = """
+func.func @f(%x: tensor<2x2xi64>) -> tensor<2x8xi64> {
+  %0 = "stablehlo.all_gather"(%x) {all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+    channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>} : (tensor<2x2xi64>) -> tensor<2x8xi64>
+  return %0 : tensor<2x8xi64>
+}
+func.func @main() { return }
+"""
+
+
+def test_stablehlo_counts_partition_by_partition():
+    args = [np.full((2, 2), i) for i in range(4)]
+    results = xlac.run_parallel(xlac.parse(STABLEHLO), [[a] for a in args], partitions=2, programs=[["f", "f"]] * 2)
+    want = np.concatenate([args[i] for i in (0, 2, 1, 3)], 1)
+    check(results, want, want, want, want)
