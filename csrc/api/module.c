@@ -72,6 +72,7 @@ static bool looks_like_mlir(const char *text, size_t n) {
 }
 
 static int32_t format_of(const char *text, size_t n) {
+  if (text_is_bytecode(text, n)) return XLAC_FORMAT_MLIR_BYTECODE;
   if (text_is_proto(text, n)) return XLAC_FORMAT_HLO_PROTO;
   return looks_like_mlir(text, n) ? XLAC_FORMAT_MLIR : XLAC_FORMAT_HLO;
 }
@@ -84,14 +85,16 @@ static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, 
   mlir_parse_options mlir = {.alloc = base_alloc_libc,
                              .max_depth = options ? options->max_depth : 0,
                              .allow_unregistered = options && options->allow_unregistered};
+  bytecode_parse_options bytecode = {.alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0};
   if (format == XLAC_FORMAT_MLIR) return text_parse_mlir(ir, text, n, &mlir, err);
+  if (format == XLAC_FORMAT_MLIR_BYTECODE) return text_parse_bytecode(ir, text, n, &bytecode, err);
   return format == XLAC_FORMAT_HLO_PROTO ? text_parse_proto(ir, text, n, &hlo, err)
                                          : text_parse_hlo(ir, text, n, &hlo, err);
 }
 
 int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
                       xlac_error *err) {
-  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_MLIR))
+  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_MLIR_BYTECODE))
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
   ir_module *ir = NULL;
   int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
@@ -232,6 +235,20 @@ int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *
   if (format != XLAC_FORMAT_HLO_PROTO) return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is no binary one", format);
   api_lock(m);
   return api_done(m, serialize_locked(m, bytes, n, err));
+}
+
+static int artifact_locked(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = text_write_bytecode(&t, m->ir, version, err);
+  if (status == 0) return api_give_text(&t, bytes, n, err);
+  base_text_free(&t);
+  return status;
+}
+
+int xlac_module_write_artifact(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err) {
+  api_lock(m);
+  return api_done(m, artifact_locked(m, version, bytes, n, err));
 }
 
 int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text,

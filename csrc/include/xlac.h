@@ -102,10 +102,11 @@ const char *xlac_attr_kind(const char *text);
 /* --- modules --- */
 
 typedef enum xlac_format {
-  XLAC_FORMAT_AUTO = 0,      /* a serialized module where the bytes begin like one, else text */
-  XLAC_FORMAT_HLO = 1,       /* XLA's text */
-  XLAC_FORMAT_HLO_PROTO = 2, /* a serialized HloModuleProto */
-  XLAC_FORMAT_MLIR = 3       /* MLIR text: StableHLO, CHLO */
+  XLAC_FORMAT_AUTO = 0,         /* a serialized module where the bytes begin like one, else text */
+  XLAC_FORMAT_HLO = 1,          /* XLA's text */
+  XLAC_FORMAT_HLO_PROTO = 2,    /* a serialized HloModuleProto */
+  XLAC_FORMAT_MLIR = 3,         /* MLIR text: StableHLO, CHLO */
+  XLAC_FORMAT_MLIR_BYTECODE = 4 /* a StableHLO portable artifact */
 } xlac_format;
 
 /* All zero is the default of each option struct. */
@@ -184,6 +185,9 @@ int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options
 /* The module as a serialized HloModuleProto, *n bytes, freed with xlac_free. `format` is XLAC_FORMAT_HLO_PROTO. What
  * the proto does not hold, and so is lost, is in docs/formats.md. */
 int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *n, xlac_error *err);
+/* A module in MLIR form as a StableHLO portable artifact of that version ("1.17.0"; NULL: the newest that jaxlib 0.10.2
+ * reads too), *n bytes, freed with xlac_free. */
+int xlac_module_write_artifact(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err);
 /* Checks every rule; the error has line, column and op of the first broken one. options may be NULL. */
 int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err);
 /* A number that is the same for modules that differ in names, metadata and order of text only. */

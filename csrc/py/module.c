@@ -37,13 +37,15 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered,
                                    &documented_forms, &max_depth))
     return NULL;
-  int32_t number = strcmp(format, "hlo") == 0         ? XLAC_FORMAT_HLO
-                   : strcmp(format, "hlo-proto") == 0 ? XLAC_FORMAT_HLO_PROTO
-                   : strcmp(format, "mlir") == 0      ? XLAC_FORMAT_MLIR
-                   : strcmp(format, "auto") == 0      ? XLAC_FORMAT_AUTO
-                                                      : -1;
+  int32_t number = strcmp(format, "hlo") == 0             ? XLAC_FORMAT_HLO
+                   : strcmp(format, "hlo-proto") == 0     ? XLAC_FORMAT_HLO_PROTO
+                   : strcmp(format, "mlir") == 0          ? XLAC_FORMAT_MLIR
+                   : strcmp(format, "mlir-bytecode") == 0 ? XLAC_FORMAT_MLIR_BYTECODE
+                   : strcmp(format, "auto") == 0          ? XLAC_FORMAT_AUTO
+                                                          : -1;
   if (number < 0)
-    return py_raise_argument(st, "format '%.40s' is unknown: there are auto, hlo, hlo-proto and mlir", format);
+    return py_raise_argument(st, "format '%.40s' is unknown: there are auto, hlo, hlo-proto, mlir and mlir-bytecode",
+                             format);
   if (py_source(object, &holder, &text, &n) < 0) return NULL;
   xlac_parse_options options = {.format = number,
                                 .max_depth = max_depth,
@@ -144,16 +146,20 @@ static PyObject *module_form(PyObject *self, void *unused) {
 }
 
 static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"format", NULL};
-  const char *format = "hlo-proto";
+  static char *names[] = {"format", "version", NULL};
+  const char *format = "hlo-proto", *version = NULL;
   xlac_error err = {.code = 0};
   char *bytes = NULL;
   size_t n = 0;
   int status;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s:to_bytes", names, &format)) return NULL;
-  if (strcmp(format, "hlo-proto") != 0)
-    return py_raise_argument(py_state_of(self), "format '%.40s' is unknown: this version writes 'hlo-proto'", format);
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err);
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s$z:to_bytes", names, &format, &version)) return NULL;
+  bool artifact = strcmp(format, "mlir-bytecode") == 0;
+  if (!artifact && strcmp(format, "hlo-proto") != 0)
+    return py_raise_argument(py_state_of(self), "format '%.40s' is unknown: there are hlo-proto and mlir-bytecode",
+                             format);
+  Py_BEGIN_ALLOW_THREADS status = artifact
+                                      ? xlac_module_write_artifact(handle(self), version, &bytes, &n, &err)
+                                      : xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err);
   Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
   xlac_free(bytes);
@@ -404,7 +410,10 @@ static PyMethodDef module_methods[] = {
      "indent=0)"},
     {"verify", PY_KEYWORDS(module_verify),
      "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
-    {"to_bytes", PY_KEYWORDS(module_to_bytes), "to_bytes(format='hlo-proto'): XLA's HloModuleProto, serialized"},
+    {"to_bytes", PY_KEYWORDS(module_to_bytes),
+     "to_bytes(format='hlo-proto', *, version=None): XLA's HloModuleProto, serialized; 'mlir-bytecode': a StableHLO "
+     "portable "
+     "artifact of that version"},
     {"to_hlo", module_to_hlo, METH_NOARGS, "The same program as a module in HLO form (of one in MLIR form)"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},

@@ -103,6 +103,7 @@ bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec) {
     case IR_MC_I64:
       return (bc_default){.kind = BC_D_NUMBER, .number = opcode == IR_OP_SORT ? -1 : 0};
     case IR_MC_I32:
+      return (bc_default){.kind = BC_D_NUMBER, .number = opcode == IR_OP_CUSTOM_CALL}; /* API_VERSION_ORIGINAL */
     case IR_MC_BOOL:
     case IR_MC_UNIT:
       return (bc_default){.kind = BC_D_NUMBER};
@@ -116,7 +117,7 @@ bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec) {
     case IR_MC_BOOLS:
       return (bc_default){.kind = BC_D_SPLAT};
     case IR_MC_ENUM:
-      return (bc_default){.kind = BC_D_WORD, .word = opcode == IR_OP_COMPARE ? "NOTYPE" : "API_VERSION_ORIGINAL"};
+      return (bc_default){.kind = BC_D_WORD, .word = "NOTYPE"};
     case IR_MC_PRECISIONS:
       return (bc_default){.kind = BC_D_WORD, .word = "DEFAULT"};
     case IR_MC_STRUCT:

@@ -1,6 +1,8 @@
 /* Attributes of one op, from StableHLO's form to VHLO's: structs in pieces, defaults written out. */
 #include "bytecode_write.h"
 
+enum { BC_TYPED_FFI = 4 };
+
 static const ir_mattr *bc_own_attr(const ir_op *op, const char *name) {
   return ir_mdict_get(op->mlir, name);
 }
@@ -33,7 +35,7 @@ static int bc_default_empty(bc_writer *w, const ir_op *op, const ir_mattr_spec *
     case IR_MC_STRING:
       return bc_add_string(w, "", 0, out);
     case IR_MC_STRING_OR_DICT:
-      if (strcmp(ir_m_get_str(op, "api_version"), "API_VERSION_TYPED_FFI") == 0) return bc_add_empty(w, BC_V_DICT, out);
+      if (ir_m_get_int(op, "api_version", 0) == BC_TYPED_FFI) return bc_add_empty(w, BC_V_DICT, out);
       return bc_add_string(w, "", 0, out);
     case IR_MC_DICT:
       return bc_add_empty(w, BC_V_DICT, out);
@@ -62,8 +64,18 @@ static int bc_default_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *
   }
 }
 
+/* A number in StableHLO, an enum in VHLO. */
+static int bc_api_version(bc_writer *w, const ir_op *op, uint32_t *out) {
+  const ir_enum_info *info = ir_enum_find("stablehlo", 9, "custom_call_api_version", 23);
+  int64_t v = ir_m_get_int(op, "api_version", 1), n = 0;
+  while (info->words[n]) n++;
+  if (v < 0 || v >= n) return bc_cant_write(w, "api_version %lld is none", (long long)v);
+  return bc_add_enum(w, info->name, info->words[v], out);
+}
+
 static int bc_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, uint32_t *out) {
   const ir_mattr *a = bc_own_attr(op, spec->name);
+  if (strcmp(spec->name, "api_version") == 0) return bc_api_version(w, op, out);
   if (!a) return bc_default_value(w, op, spec, out);
   if (a->kind == IR_M_UNIT) return bc_add_bool(w, true, out);
   return bc_add_attr(w, false, a, out);
@@ -140,7 +152,7 @@ static int bc_sort_out(bc_writer *w, const ir_op *op, const bc_row *row, const i
 static int bc_check_op(bc_writer *w, const ir_op *op) {
   if (op->opcode == IR_OP_CUSTOM_CALL && w->version < BC_V(1, 3)) {
     const ir_mattr *config = bc_own_attr(op, "backend_config");
-    bool typed = strcmp(ir_m_get_str(op, "api_version"), "API_VERSION_TYPED_FFI") == 0;
+    bool typed = ir_m_get_int(op, "api_version", 0) == BC_TYPED_FFI;
     if (typed || (config && config->kind == IR_M_DICT))
       return bc_cant_write(w, "StableHLO %s has no typed backend_config; it came with 1.3", w->version_text);
   }

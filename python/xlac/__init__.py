@@ -16,12 +16,13 @@ __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "I
            "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes",
            "register_custom_call", "run_parallel"]
 
-FORMATS = ("auto", "hlo", "hlo-proto", "mlir")
+FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, documented_forms=False):
     """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo", XLA's text; "hlo-proto",
-    a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them; "auto" recognises
+    a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them;
+    "mlir-bytecode", a StableHLO portable artifact; "auto" recognises
     them. `allow_unregistered` keeps MLIR ops of dialects that xlac does not know.
 
     `documented_forms` also reads what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses: the short
