@@ -183,6 +183,12 @@ static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr
       return mlir_read_bare_ints(r, false, out);
     case IR_MC_BOOLS:
       return mlir_read_bare_ints(r, true, out);
+    case IR_MC_BOOL: { /* no type may follow */
+      bool v = mlir_eat_word(r, "true");
+      if (!v && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
+      *out = ir_m_bool(r->m, v);
+      return *out ? 0 : mlir_no_memory(r);
+    }
     case IR_MC_ENUM: {
       const char *dialect = ir_op_table[s->opcode].mlir->name[0] == 's' ? "stablehlo" : "chlo";
       const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), spec->sub, strlen(spec->sub));
