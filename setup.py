@@ -12,7 +12,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
-FOLDERS = ("base", "ir", "text", "interp", "opt", "api", "py")
+FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "api", "py")
 HEADERS = ("xlac.h",)
 
 

@@ -8,6 +8,8 @@
 
 #include "../interp/interp.h"
 #include "../ir/ir.h"
+#include "../stablehlo/stablehlo.h"
+#include "../text/mlir.h"
 #include "../text/text.h"
 
 struct xlac_module {
@@ -62,6 +64,8 @@ static inline int api_done(xlac_module *m, int status) {
 XLAC_MUST_USE int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err);
 /* Whether the module can be printed, verified and run at all: an entry, and a root in every computation. */
 XLAC_MUST_USE int api_check_whole(const ir_module *ir, xlac_error *err);
+/* Fails, saying so, unless the module is in HLO form: `what` is for that form only. */
+XLAC_MUST_USE int api_check_hlo(const ir_module *ir, const char *what, xlac_error *err);
 /* The buffer's text as a terminated string of the caller's, and frees the buffer. */
 XLAC_MUST_USE int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err);
 /* Whether the list a part stands in still holds it: what was removed keeps its own links, but nobody links to it. */

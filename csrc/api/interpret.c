@@ -20,7 +20,7 @@ static void end_run(xlac_module *m) {
   api_unlock(m);
 }
 
-static int run_checked(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
+static int run_checked(ir_module *ir, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                        xlac_value **out, xlac_error *err) {
   interp_options inner = {.alloc = base_alloc_libc};
   if (options) {
@@ -32,15 +32,28 @@ static int run_checked(xlac_module *m, const xlac_interpret_options *options, ui
     inner.partition = options->partition;
   }
   interp_value *result = NULL;
-  TRY(interp_run(m->ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
+  TRY(interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
   *out = api_value_out(result);
   return 0;
 }
 
+/* A module in MLIR form runs as what it means in HLO form; the translation costs little beside a run. */
+static int run_mlir(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
+                    xlac_value **out, xlac_error *err) {
+  const stablehlo_to_hlo_options executable = {.executable = true};
+  ir_module *ir = NULL;
+  api_lock(m);
+  TRY(api_done(m, stablehlo_to_hlo(&ir, m->ir, &executable, err)));
+  int status = run_checked(ir, options, n_args, args, out, err);
+  ir_module_destroy(ir);
+  return status;
+}
+
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err) {
+  if (xlac_module_is_mlir(m)) return run_mlir(m, options, n_args, args, out, err);
   TRY(begin_run(m, err));
-  int status = run_checked(m, options, n_args, args, out, err);
+  int status = run_checked(m->ir, options, n_args, args, out, err);
   end_run(m);
   return status;
 }

@@ -24,7 +24,15 @@ int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err) {
   return 0;
 }
 
+int api_check_hlo(const ir_module *ir, const char *what, xlac_error *err) {
+  if (ir->form == IR_FORM_HLO) return 0;
+  return base_hint(
+      err, base_fail(err, XLAC_E_BAD_ARGUMENT, "module %s is in MLIR form, but %s is for HLO", ir->name->s, what),
+      "translate it to HLO first");
+}
+
 int api_check_whole(const ir_module *ir, xlac_error *err) {
+  if (ir->form == IR_FORM_MLIR) return 0;
   if (ir->entry == NULL)
     return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "module %s has no entry computation", ir->name->s);
   IR_FOR_COMPUTATIONS(c, ir) {
@@ -46,18 +54,66 @@ int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
   return 0;
 }
 
+/* How MLIR text begins, after blanks and comments: with a module, a function, an alias or a quoted op. */
+static bool looks_like_mlir(const char *text, size_t n) {
+  static const char *const words[] = {"module", "func.func",          "builtin.module", "#",
+                                      "!",      "\"builtin.module\"", "\"func.func\""};
+  size_t i = 0;
+  for (;;) {
+    while (i < n && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r')) i++;
+    if (n - i < 2 || text[i] != '/' || text[i + 1] != '/') break;
+    while (i < n && text[i] != '\n') i++;
+  }
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+    size_t length = strlen(words[k]);
+    if (n - i > length && memcmp(text + i, words[k], length) == 0) return true;
+  }
+  return false;
+}
+
+static int32_t format_of(const char *text, size_t n) {
+  if (text_is_bytecode(text, n)) return XLAC_FORMAT_MLIR_BYTECODE;
+  if (text_is_proto(text, n)) return XLAC_FORMAT_HLO_PROTO;
+  return looks_like_mlir(text, n) ? XLAC_FORMAT_MLIR : XLAC_FORMAT_HLO;
+}
+
+static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, const xlac_parse_options *options,
+                    xlac_error *err) {
+  text_parse_options hlo = {.alloc = base_alloc_libc,
+                            .max_depth = options ? options->max_depth : 0,
+                            .documented_forms = options && options->documented_forms};
+  mlir_parse_options mlir = {.alloc = base_alloc_libc,
+                             .max_depth = options ? options->max_depth : 0,
+                             .allow_unregistered = options && options->allow_unregistered};
+  bytecode_parse_options bytecode = {.alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0};
+  if (format == XLAC_FORMAT_MLIR) return text_parse_mlir(ir, text, n, &mlir, err);
+  if (format == XLAC_FORMAT_MLIR_BYTECODE) return text_parse_bytecode(ir, text, n, &bytecode, err);
+  return format == XLAC_FORMAT_HLO_PROTO ? text_parse_proto(ir, text, n, &hlo, err)
+                                         : text_parse_hlo(ir, text, n, &hlo, err);
+}
+
 int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
                       xlac_error *err) {
-  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_HLO_PROTO))
+  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_MLIR_BYTECODE))
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
-  text_parse_options inner = {.alloc = base_alloc_libc,
-                              .max_depth = options ? options->max_depth : 0,
-                              .documented_forms = options && options->documented_forms};
   ir_module *ir = NULL;
   int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
-  if (format == XLAC_FORMAT_AUTO && text_is_proto(text, n)) format = XLAC_FORMAT_HLO_PROTO;
-  TRY(format == XLAC_FORMAT_HLO_PROTO ? text_parse_proto(&ir, text, n, &inner, err)
-                                      : text_parse_hlo(&ir, text, n, &inner, err));
+  if (format == XLAC_FORMAT_AUTO) format = format_of(text, n);
+  TRY(parse_as(format, &ir, text, n, options, err));
+  return api_wrap(out, ir, err);
+}
+
+bool xlac_module_is_mlir(xlac_module *m) {
+  api_lock(m);
+  bool is = m->ir->form == IR_FORM_MLIR;
+  api_unlock(m);
+  return is;
+}
+
+int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err) {
+  ir_module *ir = NULL;
+  api_lock(m);
+  TRY(api_done(m, stablehlo_to_hlo(&ir, m->ir, NULL, err)));
   return api_wrap(out, ir, err);
 }
 
@@ -99,10 +155,24 @@ static int inner_print_options(const xlac_print_options *options, text_print_opt
   return 0;
 }
 
+static int print_mlir_part(xlac_module *m, const ir_computation *c, const ir_op *op, const xlac_print_options *options,
+                           char **text, size_t *n, xlac_error *err) {
+  mlir_print_options inner = {.generic = options && options->generic, .locations = options && options->locations};
+  base_text t;
+  if (c) return base_fail(err, XLAC_E_BAD_ARGUMENT, "a function or region is printed with its module only");
+  if (op) TRY(api_check_live(op, err));
+  base_text_init(&t, base_alloc_libc);
+  int status = op ? text_print_mlir_op(&t, op, &inner, err) : text_print_mlir(&t, m->ir, &inner, err);
+  if (status == 0) return api_give_text(&t, text, n, err);
+  base_text_free(&t);
+  return status;
+}
+
 /* Prints the module, or one part of it. */
 static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, const xlac_print_options *options,
                       char **text, size_t *n, xlac_error *err) {
   text_print_options inner;
+  if (m->ir->form == IR_FORM_MLIR) return print_mlir_part(m, c, op, options, text, n, err);
   TRY(inner_print_options(options, &inner, err));
   TRY(api_check_whole(m->ir, err));
   if (op) TRY(api_check_live(op, err));
@@ -119,13 +189,40 @@ static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, 
   return api_give_text(&t, text, n, err);
 }
 
+static int print_translated(xlac_module *m, const xlac_print_options *options, char **text, size_t *n,
+                            xlac_error *err) {
+  text_print_options inner;
+  ir_module *ir = NULL;
+  base_text t;
+  TRY(inner_print_options(options, &inner, err));
+  TRY(stablehlo_to_hlo(&ir, m->ir, NULL, err));
+  base_text_init(&t, base_alloc_libc);
+  int status = text_print_hlo(&t, ir, &inner, err);
+  ir_module_destroy(ir);
+  if (status == 0) return api_give_text(&t, text, n, err);
+  base_text_free(&t);
+  return status;
+}
+
+static int print_module(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
+  bool mlir = m->ir->form == IR_FORM_MLIR;
+  int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
+  if (format == XLAC_FORMAT_MLIR && !mlir)
+    return base_hint(
+        err, base_fail(err, XLAC_E_BAD_ARGUMENT, "module %s is in HLO form and has no MLIR text", m->ir->name->s),
+        "this version translates from StableHLO to HLO only");
+  if (format == XLAC_FORMAT_HLO && mlir) return print_translated(m, options, text, n, err);
+  return print_part(m, NULL, NULL, options, text, n, err);
+}
+
 int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
   api_lock(m);
-  return api_done(m, print_part(m, NULL, NULL, options, text, n, err));
+  return api_done(m, print_module(m, options, text, n, err));
 }
 
 static int serialize_locked(xlac_module *m, char **bytes, size_t *n, xlac_error *err) {
   base_text t;
+  TRY(api_check_hlo(m->ir, "a proto", err));
   TRY(api_check_whole(m->ir, err));
   base_text_init(&t, base_alloc_libc);
   int status = text_print_proto(&t, m->ir, err);
@@ -138,6 +235,20 @@ int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *
   if (format != XLAC_FORMAT_HLO_PROTO) return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is no binary one", format);
   api_lock(m);
   return api_done(m, serialize_locked(m, bytes, n, err));
+}
+
+static int artifact_locked(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = text_write_bytecode(&t, m->ir, version, err);
+  if (status == 0) return api_give_text(&t, bytes, n, err);
+  base_text_free(&t);
+  return status;
+}
+
+int xlac_module_write_artifact(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err) {
+  api_lock(m);
+  return api_done(m, artifact_locked(m, version, bytes, n, err));
 }
 
 int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text,
@@ -155,6 +266,7 @@ int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options
 static int verify_locked(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
   ir_verify_options inner = {.xla_compat = options && options->xla_compat,
                              .mixed_floats = options && options->mixed_floats};
+  if (m->ir->form == IR_FORM_MLIR) return stablehlo_verify(m->ir, err);
   TRY(api_check_whole(m->ir, err));
   return ir_verify(m->ir, &inner, err);
 }

@@ -17,6 +17,30 @@ double math_logistic_f64(double x);
 double math_cbrt_f64(double x);
 double math_rsqrt_f64(double x);
 double math_erf_f64(double x);
+/* math_special.c */
+double math_erfc_f64(double x);
+double math_lgamma_f64(double x);
+double math_digamma_f64(double x);
+double math_zeta_f64(double x, double q);
+double math_polygamma_f64(double n, double x);
+double math_erf_inv_f64(double x);
+double math_bessel_i1e_f64(double x);
+#define MATH_ROUNDED(name)                       \
+  MATH_INLINE float math_##name##_f32(float x) { \
+    return (float)math_##name##_f64(x);          \
+  }
+MATH_ROUNDED(erfc)
+MATH_ROUNDED(lgamma)
+MATH_ROUNDED(digamma)
+MATH_ROUNDED(erf_inv)
+MATH_ROUNDED(bessel_i1e)
+#undef MATH_ROUNDED
+MATH_INLINE float math_zeta_f32(float x, float q) {
+  return (float)math_zeta_f64(x, q);
+}
+MATH_INLINE float math_polygamma_f32(float n, float x) {
+  return (float)math_polygamma_f64(n, x);
+}
 
 MATH_INLINE double math_sqrt_f64(double x) {
   return __builtin_sqrt(x);
@@ -91,6 +115,17 @@ MATH_INLINE double math_abs_f64(double x) {
 
 #include "math_complex.h"
 
+math_c128 math_asin_acos_kernel_c128(math_c128 z); /* math_special.c */
+MATH_INLINE math_c64 math_asin_acos_kernel_c64(math_c64 z) {
+  return math_narrow(math_asin_acos_kernel_c128(math_widen(z)));
+}
+MATH_INLINE math_c128 math_conj_c128(math_c128 x) {
+  return (math_c128){x.re, -x.im};
+}
+MATH_INLINE math_c64 math_conj_c64(math_c64 x) {
+  return (math_c64){x.re, -x.im};
+}
+
 /* --- the type-generic names --- */
 
 #define MATH_REAL(name, x) _Generic((x), float: math_##name##_f32, double: math_##name##_f64)
@@ -123,16 +158,26 @@ MATH_INLINE double math_abs_f64(double x) {
 #define math_sign(x) MATH_ANY(sign, x)(x)
 #define math_atan2(y, x) MATH_ANY(atan2, y)(y, x)
 #define math_pow(x, y) MATH_ANY(pow, x)(x, y)
-#define math_cbrt(x) MATH_REAL(cbrt, x)(x)
+#define math_cbrt(x) MATH_ANY(cbrt, x)(x)
+#define math_square(x) MATH_CPLX(square, x)(x)
 #define math_erf(x) MATH_REAL(erf, x)(x)
+#define math_erfc(x) MATH_REAL(erfc, x)(x)
+#define math_erf_inv(x) MATH_REAL(erf_inv, x)(x)
+#define math_lgamma(x) MATH_REAL(lgamma, x)(x)
+#define math_digamma(x) MATH_REAL(digamma, x)(x)
+#define math_bessel_i1e(x) MATH_REAL(bessel_i1e, x)(x)
+#define math_zeta(x, q) MATH_REAL(zeta, x)(x, q)
+#define math_polygamma(n, x) MATH_REAL(polygamma, n)(n, x)
+#define math_conj(x) MATH_CPLX(conj, x)(x)
+#define math_asin_acos_kernel(x) MATH_CPLX(asin_acos_kernel, x)(x)
 #define math_floor(x) MATH_REAL(floor, x)(x)
 #define math_ceil(x) MATH_REAL(ceil, x)(x)
 #define math_round(x) MATH_REAL(round, x)(x)
 #define math_rint(x) MATH_REAL(rint, x)(x)
 #define math_abs(x) \
   _Generic((x), float: math_abs_f32, double: math_abs_f64, math_c64: math_abs_c64, math_c128: math_abs_c128)(x)
-#define math_max(x, y) MATH_REAL(max, x)(x, y)
-#define math_min(x, y) MATH_REAL(min, x)(x, y)
+#define math_max(x, y) MATH_ANY(max, x)(x, y)
+#define math_min(x, y) MATH_ANY(min, x)(x, y)
 #define math_fmod(x, y) MATH_REAL(fmod, x)(x, y)
 #define math_neg(x) MATH_CPLX(neg, x)(x)
 #define math_add(x, y) MATH_CPLX(add, x)(x, y)

@@ -51,7 +51,11 @@ MATH_INLINE math_c128 math_div_c128(math_c128 x, math_c128 y) {
   MATH_INLINE math_c128 math_##name##_c128(math_c128 x) { \
     return math_from_c99(c##name(math_c99(x)));           \
   }
-MATH_FROM_C99(exp)
+/* Of two infinite parts neither the size nor the direction is known: NaN, as XLA's product of exp and cos gives. */
+MATH_INLINE math_c128 math_exp_c128(math_c128 x) {
+  if (__builtin_isinf(x.re) && __builtin_isinf(x.im)) return (math_c128){NAN, NAN};
+  return math_from_c99(cexp(math_c99(x)));
+}
 MATH_FROM_C99(log)
 MATH_FROM_C99(sqrt)
 MATH_FROM_C99(sin)
@@ -102,6 +106,28 @@ MATH_INLINE math_c64 math_add_c64(math_c64 x, math_c64 y) {
 MATH_INLINE math_c64 math_sub_c64(math_c64 x, math_c64 y) {
   return (math_c64){x.re - y.re, x.im - y.im};
 }
+/* StableHLO alone orders complex numbers: by real, then by imaginary part. */
+#define MATH_CPLX_EXTREMES(C)                                  \
+  MATH_INLINE math_##C math_max_##C(math_##C x, math_##C y) {  \
+    return (x.re == y.re ? x.im > y.im : x.re > y.re) ? x : y; \
+  }                                                            \
+  MATH_INLINE math_##C math_min_##C(math_##C x, math_##C y) {  \
+    return (x.re == y.re ? x.im < y.im : x.re < y.re) ? x : y; \
+  }
+MATH_CPLX_EXTREMES(c64)
+MATH_CPLX_EXTREMES(c128)
+#undef MATH_CPLX_EXTREMES
+/* The principal root. */
+MATH_INLINE math_c128 math_cbrt_c128(math_c128 x) {
+  double angle = atan2(x.im, x.re) / 3, size = cbrt(hypot(x.re, x.im));
+  return (math_c128){size * cos(angle), size * sin(angle)};
+}
+/* The real part as a product, which neither overflows nor cancels where the result does not. */
+MATH_INLINE math_c128 math_square_c128(math_c128 x) {
+  double a = __builtin_fabs(x.re), im = x.re * x.im;
+  bool even = a == __builtin_fabs(x.im) && a < INFINITY;
+  return (math_c128){even ? 0 : (x.re - x.im) * (x.re + x.im), im + im};
+}
 #define MATH_BY_C128_1(name)                               \
   MATH_INLINE math_c64 math_##name##_c64(math_c64 x) {     \
     return math_narrow(math_##name##_c128(math_widen(x))); \
@@ -134,6 +160,8 @@ MATH_BY_C128_1(acosh)
 MATH_BY_C128_1(atanh)
 MATH_BY_C128_1(logistic)
 MATH_BY_C128_1(sign)
+MATH_BY_C128_1(cbrt)
+MATH_BY_C128_1(square)
 #undef MATH_BY_C128_1
 #undef MATH_BY_C128_2
 

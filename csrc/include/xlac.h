@@ -102,16 +102,18 @@ const char *xlac_attr_kind(const char *text);
 /* --- modules --- */
 
 typedef enum xlac_format {
-  XLAC_FORMAT_AUTO = 0,     /* a serialized module where the bytes begin like one, else text */
-  XLAC_FORMAT_HLO = 1,      /* XLA's text */
-  XLAC_FORMAT_HLO_PROTO = 2 /* a serialized HloModuleProto */
+  XLAC_FORMAT_AUTO = 0,         /* a serialized module where the bytes begin like one, else text */
+  XLAC_FORMAT_HLO = 1,          /* XLA's text */
+  XLAC_FORMAT_HLO_PROTO = 2,    /* a serialized HloModuleProto */
+  XLAC_FORMAT_MLIR = 3,         /* MLIR text: StableHLO, CHLO */
+  XLAC_FORMAT_MLIR_BYTECODE = 4 /* a StableHLO portable artifact */
 } xlac_format;
 
 /* All zero is the default of each option struct. */
 typedef struct xlac_parse_options {
   int32_t format;          /* xlac_format */
   uint32_t max_depth;      /* of nesting; 0: 256 */
-  bool allow_unregistered; /* for formats with dialects; HLO has none */
+  bool allow_unregistered; /* MLIR: keep ops of dialects that are not known */
   bool documented_forms;   /* read also what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses:
                               docs/xla-differences.md */
 } xlac_parse_options;
@@ -123,6 +125,7 @@ typedef enum xlac_print_mode {
   XLAC_PRINT_FINGERPRINT = 3 /* XLA's Fingerprint */
 } xlac_print_mode;
 
+/* The fields before `generic` are for modules in HLO form, the rest for those in MLIR form. */
 typedef struct xlac_print_options {
   int32_t mode;               /* xlac_print_mode */
   bool elide_large_constants; /* {...} for constants of more than 10 elements */
@@ -130,6 +133,9 @@ typedef struct xlac_print_options {
   bool no_metadata;
   bool no_ids;
   uint32_t indent; /* levels of two blanks */
+  int32_t format;  /* xlac_format: AUTO is the module's own, HLO translates StableHLO first */
+  bool generic;    /* MLIR's generic form of every op */
+  bool locations;  /* loc(...) on every op */
 } xlac_print_options;
 
 typedef struct xlac_verify_options {
@@ -179,6 +185,9 @@ int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options
 /* The module as a serialized HloModuleProto, *n bytes, freed with xlac_free. `format` is XLAC_FORMAT_HLO_PROTO. What
  * the proto does not hold, and so is lost, is in docs/formats.md. */
 int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *n, xlac_error *err);
+/* A module in MLIR form as a StableHLO portable artifact of that version ("1.17.0"; NULL: the newest that jaxlib 0.10.2
+ * reads too), *n bytes, freed with xlac_free. */
+int xlac_module_write_artifact(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err);
 /* Checks every rule; the error has line, column and op of the first broken one. options may be NULL. */
 int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err);
 /* A number that is the same for modules that differ in names, metadata and order of text only. */
@@ -187,6 +196,11 @@ void xlac_module_stats(xlac_module *m, xlac_stats *out);
 
 /* Borrowed until the name is changed or the module destroyed. */
 const char *xlac_module_name(xlac_module *m);
+/* Whether the module is in MLIR form (StableHLO: functions, regions, several results an op), else in HLO form. */
+bool xlac_module_is_mlir(xlac_module *m);
+/* The module in HLO form: what StableHLO means in HLO's ops. Fails where an op has no HLO form, and on a module that is
+ * in HLO form already. `m` stays as it is. */
+int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err);
 int xlac_module_set_name(xlac_module *m, const char *name, xlac_error *err);
 
 void xlac_module_config(xlac_module *m, xlac_config *out);
@@ -416,6 +430,23 @@ typedef struct xlac_interpret_options {
  * may be NULL. */
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err);
+
+/* What one participant of a parallel run does. */
+typedef struct xlac_program {
+  const char *name; /* of a computation of the module; NULL: the entry */
+  uint32_t n_args;
+  xlac_value *const *args;
+  uint32_t n_infeed; /* what its infeeds take, in order */
+  xlac_value *const *infeed;
+} xlac_program;
+
+/* Runs replicas x partitions participants in lock step, each on a thread of its own, that meet in collectives, send and
+ * receive. programs and results have one element for each participant, (0, 0), (0, 1), ...; so has outfeeds, which may
+ * be NULL: tuples of what was fed out. Values are borrowed, results the caller's. The first participant that fails ends
+ * the run; when all that are left wait for one another, the error says who waits where. options->interrupted is called
+ * on the calling thread; replica and partition are ignored. */
+int xlac_run_parallel(xlac_module *m, const xlac_interpret_options *options, int64_t replicas, int64_t partitions,
+                      const xlac_program *programs, xlac_value **results, xlac_value **outfeeds, xlac_error *err);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -118,6 +118,7 @@ static bool is_lane_identity(const ir_op *op) {
 static int flat_op(interp_body *b, const interp_step *s, uint32_t **values, uint32_t *const *args, uint32_t depth,
                    uint32_t **out) {
   const ir_op *op = s->op;
+  if (s->quantised) return NOT_FLAT;
   switch (op->opcode) {
     case IR_OP_PARAMETER:
       *out = args[op->u.number];

@@ -243,6 +243,31 @@ static bool cast_is_view(const interp_value *v, base_dtype to) {
   return base_dtype_of(to)->bits >= 8 && (uintptr_t)v->data % base_dtype_bytes(to) == 0;
 }
 
+/* In StableHLO a truth value is one bit: as many of them as the other type has bits. */
+static int cast_truths(interp_ctx *ctx, const ir_op *op, const interp_value *v, uint32_t rank, const int64_t *dims,
+                       interp_value **out) {
+  base_dtype to = (base_dtype)op->type->dtype;
+  interp_value *r = interp_array(ctx, to, rank, dims);
+  if (!r) return -XLAC_E_OUT_OF_MEMORY;
+  const interp_value *whole = to == XLAC_PRED ? v : r;
+  const base_dtype_info *t = base_dtype_of((base_dtype)whole->dtype);
+  memset(r->data, 0, (size_t)r->count * base_dtype_bytes(to));
+  for (int64_t i = 0; i < whole->count; i++) {
+    uint8_t *bytes = (uint8_t *)whole->data + (size_t)i * t->bytes;
+    for (unsigned b = 0; b < t->bits; b++) {
+      uint8_t *truth = (uint8_t *)(to == XLAC_PRED ? r : v)->data + (size_t)i * t->bits + b;
+      if (to == XLAC_PRED)
+        *truth = bytes[b / 8] >> b % 8 & 1;
+      else
+        bytes[b / 8] |= (uint8_t)((*truth != 0) << b % 8);
+    }
+    if (to != XLAC_PRED && t->bits < 8 && t->kind == BASE_KIND_SINT && bytes[0] >> (t->bits - 1))
+      bytes[0] |= (uint8_t)(0xFFu << t->bits);
+  }
+  *out = r;
+  return interp_tick(ctx, (uint64_t)r->count);
+}
+
 int interp_eval_bitcast_convert(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_value *v = operands[0], *r;
   base_dtype from = (base_dtype)v->dtype, to = (base_dtype)op->type->dtype;
@@ -252,6 +277,11 @@ int interp_eval_bitcast_convert(interp_ctx *ctx, const ir_op *op, interp_value *
   for (uint32_t i = 0; i < op->type->rank; i++) {
     dims[i] = i < v->rank ? v->dims[i] : op->type->dims[i];
     count *= dims[i];
+  }
+  if ((from == XLAC_PRED) != (to == XLAC_PRED) &&
+      (to == XLAC_PRED ? count : v->count) ==
+          (to == XLAC_PRED ? v->count * base_dtype_of(from)->bits : count * base_dtype_of(to)->bits)) {
+    return cast_truths(ctx, op, v, op->type->rank, dims, out);
   }
   if ((uint64_t)count * cast_bits(to) != (uint64_t)v->count * cast_bits(from)) {
     return interp_fail(ctx, op, XLAC_E_EVAL, "the operand has other run-time dimensions than the result");

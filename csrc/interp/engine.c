@@ -4,6 +4,7 @@
 
 #include "heap.h"
 #include "plan.h"
+#include "quant.h"
 
 #define MAX_DEPTH 250             /* of nested computations: each takes a few hundred bytes of C stack */
 #define TICKS_PER_POLL (1u << 20) /* element operations: at most some 20 ms of work */
@@ -68,7 +69,7 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
   ctx->dying = s->last;
   ctx->slots = slots;
   ctx->operand_slots = s->operands;
-  interp_eval_fn *eval = interp_table[op->opcode];
+  interp_eval_fn *eval = s->quantised ? interp_eval_quantised : interp_table[op->opcode];
   int status = interp_tick(ctx, 1);
   if (!status)
     status = eval ? eval(ctx, op, operands, &slots[own])

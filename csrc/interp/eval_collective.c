@@ -91,6 +91,7 @@ static int collective_give(interp_ctx *ctx, const ir_type *t, uint32_t n, interp
 
 static int collective_identity(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   bool named;
+  if (ctx->options.hub) return interp_collective_many(ctx, op, op->type, operands, out);
   TRY(collective_alone(ctx, op, &named));
   return collective_give(ctx, op->type, op->n_operands, operands, out);
 }
@@ -115,6 +116,7 @@ int interp_eval_reduce_scatter(interp_ctx *ctx, const ir_op *op, interp_value *c
 int interp_eval_collective_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                      interp_value **out) {
   bool named;
+  if (ctx->options.hub) return interp_collective_many(ctx, op, op->type, operands, out);
   TRY(collective_alone(ctx, op, &named));
   if (named) return collective_give(ctx, op->type, op->n_operands, operands, out);
   *out = interp_zeros(ctx, op->type);
@@ -136,11 +138,14 @@ static int collective_start_pair(interp_ctx *ctx, const ir_op *op, uint32_t n, i
 
 int interp_eval_all_gather_start(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   bool named;
-  TRY(collective_alone(ctx, op, &named));
-  if (!ir_is_tuple(op->type) || op->type->n_elements < 2)
-    return collective_give(ctx, op->type, op->n_operands, operands, out);
+  if (!ir_is_tuple(op->type) || op->type->n_elements < 2) return collective_identity(ctx, op, operands, out);
   interp_value *result = NULL;
-  TRY(collective_give(ctx, op->type->elements[1], op->n_operands, operands, &result));
+  if (ctx->options.hub) {
+    TRY(interp_collective_many(ctx, op, op->type->elements[1], operands, &result));
+  } else {
+    TRY(collective_alone(ctx, op, &named));
+    TRY(collective_give(ctx, op->type->elements[1], op->n_operands, operands, &result));
+  }
   int status = collective_start_pair(ctx, op, op->n_operands, operands, result, out);
   interp_release(result);
   return status;
@@ -242,6 +247,7 @@ static int permute_result(interp_ctx *ctx, const ir_op *op, const ir_type *t, in
                           interp_value **out) {
   const ir_attr *sizes = ir_attr_find(op, IR_ATTR_PERMUTE_SLICE_SIZES);
   bool in_place = sizes && sizes->v.lists && op->n_operands == 4, passes;
+  if (ctx->options.hub && !in_place) return interp_collective_many(ctx, op, t, operands, out);
   TRY(permute_self(ctx, op, &passes));
   if (passes && in_place) return permute_in_place(ctx, op, sizes->v.lists, operands, out);
   if (passes) return collective_give(ctx, t, op->n_operands, operands, out);

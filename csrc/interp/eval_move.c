@@ -12,10 +12,12 @@ int interp_eval_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const 
   for (uint32_t i = 0; i < map->n; i++) {
     int64_t d = map->v[i];
     assert(d >= 0 && d < op->type->rank);
-    if (x->dims[i] == 1 && dims[d] != 1) continue; /* a repeated single element */
+    if (x->dims[i] == 1 && dims[d] != 1 && dims[d] >= 0) continue; /* a repeated single element */
     dims[d] = x->dims[i];
     from[d] = own[i];
   }
+  for (uint32_t d = 0; d < op->type->rank; d++)
+    if (dims[d] < 0) return interp_fail(ctx, op, XLAC_E_EVAL, "nothing says what size dimension %u has", d);
   interp_value *r = interp_array(ctx, x->dtype, op->type->rank, dims);
   if (!r) return interp_failed(ctx);
   interp_strides(r->rank, dims, to);

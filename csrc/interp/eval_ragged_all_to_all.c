@@ -40,6 +40,7 @@ static bool ragged_shapes_fit(interp_value *const *operands) {
 
 int interp_eval_ragged_all_to_all(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   assert(op->n_operands == 6);
+  if (ctx->options.hub) return interp_collective_many(ctx, op, op->type, operands, out);
   TRY(interp_collective_alone(ctx, op));
   if (!ragged_shapes_fit(operands))
     return interp_fail(ctx, op, XLAC_E_EVAL,

@@ -48,10 +48,27 @@ static bool reshape_dynamic_dims(const ir_type *from, const interp_value *x, con
   return true;
 }
 
+/* Where one size of the result is not known at all, the others and the count give it. */
+static int reshape_unbounded(interp_ctx *ctx, const ir_op *op, interp_value *x, uint32_t unknown, interp_value **out) {
+  int64_t dims[IR_MAX_RANK], known = 1;
+  bool fits = true;
+  for (uint32_t d = 0; d < op->type->rank; d++) {
+    dims[d] = op->type->dims[d];
+    if (d != unknown) fits = fits && dims[d] > 0 && base_mul_i64(known, dims[d], &known);
+  }
+  if (!fits || x->count % known != 0)
+    return interp_fail(ctx, op, XLAC_E_EVAL, "%lld elements can't take the result's dimensions", (long long)x->count);
+  dims[unknown] = x->count / known;
+  *out = interp_view(ctx, x, x->dtype, op->type->rank, dims);
+  return *out ? 0 : interp_failed(ctx);
+}
+
 int interp_eval_reshape(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_value *x = operands[0];
   const ir_type *to = op->type;
   int64_t dims[IR_MAX_RANK];
+  for (uint32_t d = 0; d < to->rank; d++)
+    if (to->dims[d] == IR_UNBOUNDED) return reshape_unbounded(ctx, op, x, d, out);
   if (x->count == to->count) {
     *out = interp_view(ctx, x, x->dtype, to->rank, to->dims);
     return *out ? 0 : interp_failed(ctx);

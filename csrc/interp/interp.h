@@ -45,6 +45,7 @@ typedef struct interp_options {
   const interp_registry *registry; /* NULL: only the built-in custom calls */
   uint64_t seed;                   /* of rng and rng-get-and-update-state */
   int64_t replica, partition;
+  struct interp_hub *hub; /* where the participants of a parallel run meet (hub.h); else NULL */
 } interp_options;
 
 /* The state of one run; one thread. */
@@ -76,6 +77,12 @@ extern interp_eval_fn *const interp_table[IR_OP_COUNT];
  * verified. *out: a new reference. engine.c */
 XLAC_MUST_USE int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, interp_value *const *args,
                              interp_value **out, xlac_error *err);
+/* What interp_run does once a context is begun: checks args against c's parameters, calls it, and gives a value that
+ * shares data with nothing. run.c */
+XLAC_MUST_USE int interp_run_in(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
+                                interp_value **out);
+/* Consumes v; gives a value that shares data with no argument, no literal and no other value. NULL when out of memory. */
+interp_value *interp_own(interp_ctx *ctx, interp_value *v);
 /* Evaluates computation c on borrowed args. For ops with called computations. engine.c */
 XLAC_MUST_USE int interp_call(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
                               interp_value **out);
@@ -140,6 +147,9 @@ interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t);
 /* The result of a start op: (first, second, zeros of op's remaining element types). eval_async.c */
 XLAC_MUST_USE int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second,
                                      interp_value **out);
+/* A collective of a parallel run whose result has type t. collective_many.c */
+XLAC_MUST_USE int interp_collective_many(interp_ctx *ctx, const ir_op *op, const ir_type *t,
+                                         interp_value *const *operands, interp_value **out);
 /* Fails with PARTICIPANTS unless op's group is this participant alone. eval_collective.c */
 XLAC_MUST_USE int interp_collective_alone(interp_ctx *ctx, const ir_op *op);
 

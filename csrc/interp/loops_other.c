@@ -75,6 +75,12 @@ PART_LOOP(imag_of_f32, float, float, ((void)x, 0))
 PART_LOOP(imag_of_f64, double, double, ((void)x, 0))
 PART_LOOP(finite_f32, float, uint8_t, x - x == 0)
 PART_LOOP(finite_f64, double, uint8_t, x - x == 0)
+PART_LOOP(infinite_f32, float, uint8_t, x == INFINITY || x == -INFINITY)
+PART_LOOP(infinite_f64, double, uint8_t, x == INFINITY || x == -INFINITY)
+PART_LOOP(plus_infinite_f32, float, uint8_t, x == INFINITY)
+PART_LOOP(plus_infinite_f64, double, uint8_t, x == INFINITY)
+PART_LOOP(minus_infinite_f32, float, uint8_t, x == -INFINITY)
+PART_LOOP(minus_infinite_f64, double, uint8_t, x == -INFINITY)
 
 #define COMPLEX_LOOP(name, T, C)                                                        \
   static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
@@ -120,6 +126,9 @@ static const part_row part_rows[] = {
     {IR_OP_IMAG, {imag_of_f32, imag_of_f64, imag_of_c64, imag_of_c128}},
     {IR_OP_COMPLEX, {complex_of_f32, complex_of_f64, NULL, NULL}},
     {IR_OP_IS_FINITE, {finite_f32, finite_f64, NULL, NULL}},
+    {IR_OP_IS_INF, {infinite_f32, infinite_f64, NULL, NULL}},
+    {IR_OP_IS_POS_INF, {plus_infinite_f32, plus_infinite_f64, NULL, NULL}},
+    {IR_OP_IS_NEG_INF, {minus_infinite_f32, minus_infinite_f64, NULL, NULL}},
     {IR_OP_REDUCE_PRECISION, {reduce_precision_f32, reduce_precision_f64, NULL, NULL}},
 };
 

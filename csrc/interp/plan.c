@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include "quant.h"
+
 /* Whether the op must run though nobody reads its result. Ops that call computations count when there is any effect in
  * the module at all: looking into them would cost more than now and then running one for nothing. */
 static bool plan_must_run(const interp_ctx *ctx, const ir_op *op) {
@@ -96,6 +98,7 @@ static interp_plan *plan_make(interp_ctx *ctx, const ir_computation *c) {
   memset(p->steps, 0, p->n_steps * sizeof *p->steps);
   for (uint32_t i = 0; i < p->n_steps; i++) {
     p->steps[i].op = order[i];
+    p->steps[i].quantised = interp_quant_applies(order[i]);
     ctx->slot_of[order[i]->id] = i;
     if (!plan_set_operands(ctx, p, &p->steps[i])) return NULL;
   }

@@ -11,6 +11,7 @@ typedef struct interp_step {
   uint64_t last;            /* bit i: operand i is read here for the last time (its first 64 operands only) */
   uint32_t n_dead;          /* slots to release after this step */
   const uint32_t *dead;
+  bool quantised;     /* to be computed on real values: quant.h */
   bool moves_element; /* get-tuple-element that may take the element out of a tuple nobody else holds */
 } interp_step;
 

@@ -113,11 +113,11 @@ static interp_value *clean_value(interp_ctx *ctx, interp_value *v) {
 /* --- results --- */
 
 /* Consumes v; gives a value that shares data with no argument, no literal and no other part of the result. */
-static interp_value *own_value(interp_ctx *ctx, interp_value *v) {
+interp_value *interp_own(interp_ctx *ctx, interp_value *v) {
   v = interp_make_unique(ctx, v);
   if (!v || v->kind != INTERP_TUPLE) return v;
   for (uint32_t i = 0; i < v->n_elements; i++) {
-    v->elements[i] = own_value(ctx, v->elements[i]);
+    v->elements[i] = interp_own(ctx, v->elements[i]);
     if (!v->elements[i]) {
       interp_release(v);
       return NULL;
@@ -138,10 +138,16 @@ static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value 
   if (!status) status = interp_call_move(ctx, entry, n, clean, &result);
   for (uint32_t i = 0; i < n; i++) interp_release(clean[i]);
   if (status) return status;
-  result = own_value(ctx, result);
+  result = interp_own(ctx, result);
   if (!result) return -XLAC_E_OUT_OF_MEMORY;
   *out = result;
   return 0;
+}
+
+int interp_run_in(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
+                  interp_value **out) {
+  TRY(run_check_args(c, n_args, args, ctx->err));
+  return run_entry(ctx, c, args, out);
 }
 
 int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, interp_value *const *args,

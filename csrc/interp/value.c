@@ -71,6 +71,12 @@ interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, con
 
 interp_value *interp_array_for(interp_ctx *ctx, const ir_op *op) {
   assert(ir_is_tensor(op->type));
+  for (uint32_t d = 0; d < op->type->rank; d++) {
+    if (op->type->dims[d] >= 0) continue;
+    int status = interp_fail(ctx, op, XLAC_E_EVAL, "nothing says what size dimension %u has", d);
+    (void)status;
+    return NULL;
+  }
   return interp_array(ctx, op->type->dtype, op->type->rank, op->type->dims);
 }
 

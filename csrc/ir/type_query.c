@@ -9,8 +9,15 @@ static bool match_dtype(const ir_type *a, const ir_type *b, int flags) {
   return (flags & IGNORE_FLOAT_DTYPE) && base_dtype_is_float(a->dtype) && base_dtype_is_float(b->dtype);
 }
 
+static bool match_text(const base_istr *a, const base_istr *b) {
+  if (a == b || !a || !b) return a == b;
+  return a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
+}
+
 static bool match_tensor(const ir_type *a, const ir_type *b, int flags) {
   if (!match_dtype(a, b, flags) || a->rank != b->rank) return false;
+  if (!(flags & IGNORE_DTYPE) && !ir_quant_equal(a->quant, b->quant)) return false;
+  if (flags == 0 && (!match_text(a->text, b->text) || !match_text(a->encoding, b->encoding))) return false;
   for (uint32_t i = 0; i < a->rank; i++) {
     bool open = (flags & IGNORE_DYNAMIC) && (a->dims[i] == IR_UNBOUNDED || b->dims[i] == IR_UNBOUNDED);
     if (a->dims[i] != b->dims[i] && !open) return false;

@@ -12,6 +12,8 @@ static PyMethodDef core_functions[] = {
     {"new_module", py_new_module, METH_O, "new_module(name) -> Module: an empty one, to build in"},
     {"interpret", PY_KEYWORDS(py_interpret),
      "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None) -> array or tuple"},
+    {"run_parallel", PY_KEYWORDS(py_run_parallel),
+     "run_parallel(module, args, programs, infeed, replicas, partitions, seed=0) -> (results, outfeeds)"},
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
      "run_pipeline(module, pipeline, after=None, verify_each=False) -> Module"},
     {"pass_table", py_pass_table, METH_NOARGS, "The passes: {name: {'doc': ..., 'options': {name: doc}}}"},

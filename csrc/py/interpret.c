@@ -5,16 +5,16 @@
 
 #define POLL_SECONDS 0.05
 
-static double now_seconds(void) {
+double py_run_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Runs signal handlers (Python does so in the main thread only) and the progress callback. True when either raised. */
-static bool poll_python(void *ctx) {
+bool py_run_poll(void *ctx) {
   py_run *run = ctx;
-  double now = now_seconds();
+  double now = py_run_now();
   if (now - run->polled < POLL_SECONDS) return false;
   run->polled = now;
   py_run_enter(run);
@@ -59,7 +59,7 @@ static int convert_arguments(py_state *st, py_module *module, PyObject *args, Py
 }
 
 /* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. */
-static PyObject *raise_run_error(py_run *run, const xlac_error *err) {
+PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   PyObject *type = run->error[0], *value = run->error[1], *traceback = run->error[2];
   bool is_cause = value && PyErr_GivenExceptionMatches(type, PyExc_Exception);
   if (value && !is_cause) {
@@ -90,15 +90,15 @@ static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32
     py_custom_calls_end(registry, calls);
     return NULL;
   }
-  options->interrupted = poll_python;
+  options->interrupted = py_run_poll;
   options->interrupt_ctx = run;
   options->registry = registry;
-  run->started = run->polled = now_seconds();
+  run->started = run->polled = py_run_now();
   py_run_leave(run);
   int status = xlac_interpret(run->module->m, options, n, values, &result, &err);
   py_run_enter(run);
   py_custom_calls_end(registry, calls);
-  return status == 0 ? py_from_value(run->st, result) : raise_run_error(run, &err);
+  return status == 0 ? py_from_value(run->st, result) : py_run_raise(run, &err);
 }
 
 static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress) {

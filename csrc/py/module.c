@@ -30,18 +30,22 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"text", "format", "allow_unregistered", "documented_forms", "max_depth", NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *object, *holder;
-  const char *format = "hlo", *text;
+  const char *format = "auto", *text;
   int allow_unregistered = 0, documented_forms = 0;
   unsigned max_depth = 0;
   Py_ssize_t n;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered,
                                    &documented_forms, &max_depth))
     return NULL;
-  int32_t number = strcmp(format, "hlo") == 0         ? XLAC_FORMAT_HLO
-                   : strcmp(format, "hlo-proto") == 0 ? XLAC_FORMAT_HLO_PROTO
-                   : strcmp(format, "auto") == 0      ? XLAC_FORMAT_AUTO
-                                                      : -1;
-  if (number < 0) return py_raise_argument(st, "format '%.40s' is unknown: there are hlo, hlo-proto and auto", format);
+  int32_t number = strcmp(format, "hlo") == 0             ? XLAC_FORMAT_HLO
+                   : strcmp(format, "hlo-proto") == 0     ? XLAC_FORMAT_HLO_PROTO
+                   : strcmp(format, "mlir") == 0          ? XLAC_FORMAT_MLIR
+                   : strcmp(format, "mlir-bytecode") == 0 ? XLAC_FORMAT_MLIR_BYTECODE
+                   : strcmp(format, "auto") == 0          ? XLAC_FORMAT_AUTO
+                                                          : -1;
+  if (number < 0)
+    return py_raise_argument(st, "format '%.40s' is unknown: there are auto, hlo, hlo-proto, mlir and mlir-bytecode",
+                             format);
   if (py_source(object, &holder, &text, &n) < 0) return NULL;
   xlac_parse_options options = {.format = number,
                                 .max_depth = max_depth,
@@ -89,23 +93,29 @@ static int print_mode(py_state *st, const char *mode, int32_t *out) {
 }
 
 int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out) {
-  static char *names[] = {"format", "mode", "elide_large_constants", "operand_shapes", "metadata", "ids",
-                          "indent", NULL};
-  const char *format = "hlo", *mode = "default";
-  int elide = 0, shapes = 0, metadata = 1, ids = 1;
+  static char *names[] = {
+      "format",    "mode", "elide_large_constants", "operand_shapes", "metadata", "ids", "indent", "generic",
+      "locations", NULL};
+  const char *format = "auto", *mode = "default";
+  int elide = 0, shapes = 0, metadata = 1, ids = 1, generic = 0, locations = 0;
   unsigned indent = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s$sppppI:to_text", names, &format, &mode, &elide, &shapes, &metadata,
-                                   &ids, &indent))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s$sppppIpp:to_text", names, &format, &mode, &elide, &shapes,
+                                   &metadata, &ids, &indent, &generic, &locations))
     return -1;
-  if (strcmp(format, "hlo") != 0) {
-    py_raise_argument(st, "format '%.40s' is unknown: this version prints 'hlo'", format);
+  if (strcmp(format, "hlo") != 0 && strcmp(format, "mlir") != 0 && strcmp(format, "auto") != 0) {
+    py_raise_argument(st, "format '%.40s' is unknown: there are auto, hlo and mlir", format);
     return -1;
   }
   *out = (xlac_print_options){.elide_large_constants = elide,
                               .operand_shapes = shapes,
                               .no_metadata = !metadata,
                               .no_ids = !ids,
-                              .indent = indent};
+                              .indent = indent,
+                              .generic = generic,
+                              .locations = locations,
+                              .format = strcmp(format, "hlo") == 0    ? XLAC_FORMAT_HLO
+                                        : strcmp(format, "mlir") == 0 ? XLAC_FORMAT_MLIR
+                                                                      : XLAC_FORMAT_AUTO};
   return print_mode(st, mode, &out->mode);
 }
 
@@ -120,17 +130,36 @@ static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs
   Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+static PyObject *module_to_hlo(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_error err = {.code = 0};
+  xlac_module *m = NULL;
+  int status;
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_to_hlo(&m, handle(self), &err);
+  Py_END_ALLOW_THREADS return status == 0 ? py_wrap_module(py_state_of(self), m)
+                                          : py_raise(py_state_of(self), &err, PY_VERIFYING);
+}
+
+static PyObject *module_form(PyObject *self, void *unused) {
+  (void)unused;
+  return PyUnicode_FromString(xlac_module_is_mlir(handle(self)) ? "mlir" : "hlo");
+}
+
 static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"format", NULL};
-  const char *format = "hlo-proto";
+  static char *names[] = {"format", "version", NULL};
+  const char *format = "hlo-proto", *version = NULL;
   xlac_error err = {.code = 0};
   char *bytes = NULL;
   size_t n = 0;
   int status;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s:to_bytes", names, &format)) return NULL;
-  if (strcmp(format, "hlo-proto") != 0)
-    return py_raise_argument(py_state_of(self), "format '%.40s' is unknown: this version writes 'hlo-proto'", format);
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err);
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s$z:to_bytes", names, &format, &version)) return NULL;
+  bool artifact = strcmp(format, "mlir-bytecode") == 0;
+  if (!artifact && strcmp(format, "hlo-proto") != 0)
+    return py_raise_argument(py_state_of(self), "format '%.40s' is unknown: there are hlo-proto and mlir-bytecode",
+                             format);
+  Py_BEGIN_ALLOW_THREADS status = artifact
+                                      ? xlac_module_write_artifact(handle(self), version, &bytes, &n, &err)
+                                      : xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err);
   Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
   xlac_free(bytes);
@@ -381,7 +410,11 @@ static PyMethodDef module_methods[] = {
      "indent=0)"},
     {"verify", PY_KEYWORDS(module_verify),
      "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
-    {"to_bytes", PY_KEYWORDS(module_to_bytes), "to_bytes(format='hlo-proto'): XLA's HloModuleProto, serialized"},
+    {"to_bytes", PY_KEYWORDS(module_to_bytes),
+     "to_bytes(format='hlo-proto', *, version=None): XLA's HloModuleProto, serialized; 'mlir-bytecode': a StableHLO "
+     "portable "
+     "artifact of that version"},
+    {"to_hlo", module_to_hlo, METH_NOARGS, "The same program as a module in HLO form (of one in MLIR form)"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
@@ -401,6 +434,7 @@ static PyMethodDef module_methods[] = {
 };
 
 static PyGetSetDef module_getset[] = {
+    {"form", module_form, NULL, "'hlo' or 'mlir': whose ops and syntax the module has", NULL},
     {"name", module_name, module_set_name, "The module's name", NULL},
     {"entry", module_entry, module_set_entry, "The entry computation", NULL},
     {"computations", module_computations, NULL, "All computations, in the order of the text", NULL},

@@ -80,6 +80,7 @@ extern PyType_Spec py_module_spec, py_computation_spec, py_instruction_spec;
 PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_new_module(PyObject *core, PyObject *name);
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_run_parallel(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_pass_table(PyObject *core, PyObject *unused);
 PyObject *py_register_custom_call(PyObject *core, PyObject *args);

@@ -21,6 +21,13 @@ static inline void py_run_leave(py_run *run) {
   run->thread = PyEval_SaveThread();
 }
 
+/* Seconds on a clock that only goes forward. */
+double py_run_now(void);
+/* For xlac_interpret_options.interrupted with a py_run: runs signal handlers and the progress callback. */
+bool py_run_poll(void *run);
+/* Raises the run's error; what a custom call raised becomes its cause. Gives NULL. */
+PyObject *py_run_raise(py_run *run, const xlac_error *err);
+
 /* The custom calls registered in Python, as a registry for one run; NULL when there are none, or with an exception set.
  * *calls, from PyMem_Malloc, must live as long as the registry. Both are given back by py_custom_calls_end. */
 typedef struct py_custom_call py_custom_call;

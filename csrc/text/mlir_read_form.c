@@ -183,10 +183,16 @@ static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr
       return mlir_read_bare_ints(r, false, out);
     case IR_MC_BOOLS:
       return mlir_read_bare_ints(r, true, out);
-    case IR_MC_BOOL: { /* no type may follow */
-      bool v = mlir_eat_word(r, "true");
-      if (!v && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
-      *out = ir_m_bool(r->m, v);
+    case IR_MC_BOOL: {
+      bool yes = mlir_eat_word(r, "true");
+      if (!yes && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
+      *out = ir_m_bool(r->m, yes);
+      return *out ? 0 : mlir_no_memory(r);
+    }
+    case IR_MC_STRING: { /* a colon after it begins the op's type */
+      const base_istr *text;
+      TRY(mlir_read_string(r, &text));
+      *out = ir_m_string(r->m, text->s, text->n);
       return *out ? 0 : mlir_no_memory(r);
     }
     case IR_MC_ENUM: {

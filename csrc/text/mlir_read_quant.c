@@ -51,12 +51,15 @@ static int mlir_read_scales(mlir_reader *r, mlir_quant_parts *p, uint32_t level)
 
 static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
   const char *at = r->lx.p;
-  base_slice word = mlir_word(r); /* u8 is ui8 here, and only here */
-  base_dtype t = word.n && word.p[0] == 'u' ? base_dtype_from_text(word.p, word.n) : BASE_DTYPE_INVALID;
-  if (t && base_dtype_is_unsigned(t))
-    mlir_skip_word(r, word);
-  else
-    t = mlir_read_dtype(r);
+  base_dtype t = mlir_read_dtype(r);
+  if (!t && *at == 'u' && text_is(at[1], TEXT_DIGIT)) { /* "u8" is how MLIR prints what it also reads as "ui8" */
+    static const struct {
+      const char *word;
+      base_dtype dtype;
+    } unsigned_words[] = {{"u8", XLAC_U8}, {"u4", XLAC_U4}, {"u16", XLAC_U16}, {"u32", XLAC_U32}, {"u2", XLAC_U2}};
+    for (size_t i = 0; i < sizeof unsigned_words / sizeof *unsigned_words; i++)
+      if (mlir_eat_word(r, unsigned_words[i].word)) t = unsigned_words[i].dtype;
+  }
   if (!t || base_dtype_of(t)->kind == BASE_KIND_COMPLEX)
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type prefix");
   unsigned bits = base_dtype_of(t)->bits;

@@ -173,6 +173,10 @@ static int mlir_read_encoding(mlir_reader *r, mlir_tensor *t, const base_istr **
   }
   const ir_mattr *a;
   TRY(mlir_read_attr(r, &a));
+  if (a->kind == IR_M_OPAQUE && !a->hex) { /* what an alias stands for */
+    *encoding = a->str;
+    return 0;
+  }
   const char *e = r->lx.p;
   while (e > saved && text_is(e[-1], TEXT_SPACE)) e--;
   *encoding = ir_intern(r->m, *saved == '#' ? saved + 1 : saved, (size_t)(e - saved - (*saved == '#')));

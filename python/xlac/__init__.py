@@ -14,14 +14,16 @@ __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Instruction", "Module", "Opcode",
            "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes",
-           "register_custom_call"]
+           "register_custom_call", "run_parallel"]
 
-FORMATS = ("auto", "hlo", "hlo-proto")
+FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, documented_forms=False):
     """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo", XLA's text; "hlo-proto",
-    a serialized HloModuleProto, as Module.to_bytes writes; "auto" recognises them.
+    a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them;
+    "mlir-bytecode", a StableHLO portable artifact; "auto" recognises
+    them. `allow_unregistered` keeps MLIR ops of dialects that xlac does not know.
 
     `documented_forms` also reads what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses: the short
     input_output_alias, flat async shapes, atan, shuffle and collective-reduce.
@@ -42,6 +44,30 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None):
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
     that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run."""
     return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress)
+
+
+def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, infeed=None, outfeed=None, seed=0):
+    """Runs several participants in lock step in the reference interpreter: a grid of `replicas` x `partitions`, which meet in
+    collectives and send one another values. Returns the list of their results, (0, 0), (0, 1), ...
+
+    `args` has one sequence of arguments for each participant (None stands for a token); `replicas` is by default as many as
+    they make. `programs` names the computation that each runs, in one list or one a replica; None is the entry. `infeed` has
+    for each participant the values that its infeeds take; `outfeed`, a list, is extended by what each has fed out.
+
+    When participants wait for one another for ever, the error says who waits where. Custom calls written in Python don't run
+    here."""
+    args = [tuple(one) for one in args]
+    if replicas is None:
+        replicas = max(1, len(args) // max(1, partitions))
+    names = []
+    for row in programs or []:
+        names.extend([row] if row is None or isinstance(row, str) else row)
+    names = [name if name is None else name.lstrip("@%") for name in names] or [None] * len(args)
+    fed = [tuple(one) for one in infeed] if infeed is not None else [()] * len(args)
+    results, fed_out = _core.run_parallel(module, args, names, fed, replicas, partitions, seed=seed)
+    if outfeed is not None:
+        outfeed.extend(fed_out)
+    return results
 
 
 def register_custom_call(target, function):

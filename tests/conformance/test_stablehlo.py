@@ -51,7 +51,7 @@ def runnable(case, caselib):
     if pure is None:
         pytest.skip("a case of probe files")
     text, checks = pure
-    return xlac.parse(text, allow_unregistered=True), checks
+    return xlac.parse(text, format="mlir", allow_unregistered=True), checks
 
 
 @pytest.mark.parametrize("case", cases(EXEC, with_names(lambda r: True), "exec"))
@@ -64,17 +64,17 @@ def test_runs(case, caselib, request):
 @pytest.mark.parametrize("case", cases(VERIFY, with_names(lambda r: r["kind"] == "ok"), "verify"))
 def test_accepted_and_a_fixed_point(case, request):
     known(case, "ok", request)
-    module = xlac.parse(case["text"], allow_unregistered=case.get("allow_unregistered", False))
+    module = xlac.parse(case["text"], format="mlir", allow_unregistered=case.get("allow_unregistered", False))
     module.verify()
     once = module.to_text()
-    assert xlac.parse(once, allow_unregistered=True).to_text() == once
+    assert xlac.parse(once, format="mlir", allow_unregistered=True).to_text() == once
 
 
 @pytest.mark.parametrize("case", cases(VERIFY, with_names(lambda r: r["kind"] == "error"), "error"))
 def test_refused_at_the_line(case, request):
     known(case, "error", request)
     with pytest.raises(xlac.Error) as caught:
-        module = xlac.parse(case["text"], allow_unregistered=case.get("allow_unregistered", False))
+        module = xlac.parse(case["text"], format="mlir", allow_unregistered=case.get("allow_unregistered", False))
         module.verify()
         if case.get("passes"):
             for name in case["passes"]:

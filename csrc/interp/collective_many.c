@@ -1,0 +1,332 @@
+/* Collectives of a parallel run: the members of a group bring their operands to a meeting, and each makes its own
+ * result of what all have brought. */
+#include "collective_group.h"
+
+/* --- parts: r's box [at, at + size) along dimension d from or to another value --- */
+
+/* Copies x to where r's dimension d begins at `at`; other dims are the same. */
+static int many_place(interp_ctx *ctx, const interp_value *x, uint32_t d, int64_t at, interp_value *r) {
+  int64_t from[IR_MAX_RANK], to[IR_MAX_RANK];
+  size_t bytes = base_dtype_bytes((base_dtype)r->dtype);
+  interp_strides(x->rank, x->dims, from);
+  interp_strides(r->rank, r->dims, to);
+  if (x->count == 0) return 0;
+  return interp_strided_copy(ctx, bytes, x->rank, x->dims, (char *)r->data + at * to[d] * (int64_t)bytes, to, x->data,
+                             from);
+}
+
+/* Part k of n of x along d. */
+static int many_part(interp_ctx *ctx, const ir_op *op, const interp_value *x, int64_t d, int64_t k, int64_t n,
+                     interp_value **out) {
+  int64_t dims[IR_MAX_RANK], from[IR_MAX_RANK];
+  if (d < 0 || d >= x->rank || x->dims[d] % n != 0)
+    return interp_fail(ctx, op, XLAC_E_EVAL, "dimension %lld can't be cut into %lld parts", (long long)d, (long long)n);
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[d] /= n;
+  interp_value *r = interp_array(ctx, (base_dtype)x->dtype, x->rank, dims);
+  if (!r) return interp_failed(ctx);
+  interp_strides(x->rank, x->dims, from);
+  int status = interp_copy_box(ctx, base_dtype_bytes((base_dtype)x->dtype), x->rank, dims, r->data, x->data,
+                               k * dims[d] * from[d], from);
+  return interp_deliver(status, r, out);
+}
+
+/* The n values one after another along d; consumes nothing. */
+static int many_join(interp_ctx *ctx, const ir_op *op, uint32_t n, interp_value *const *parts, int64_t d,
+                     interp_value **out) {
+  int64_t dims[IR_MAX_RANK], total = 0;
+  const interp_value *x = parts[0];
+  if (d < 0 || d >= x->rank) return interp_fail(ctx, op, XLAC_E_EVAL, "has no dimension %lld", (long long)d);
+  for (uint32_t i = 0; i < n; i++) {
+    bool fits = parts[i]->kind == INTERP_ARRAY && parts[i]->rank == x->rank && parts[i]->dtype == x->dtype;
+    for (uint32_t k = 0; fits && k < x->rank; k++) fits = k == d || parts[i]->dims[k] == x->dims[k];
+    if (!fits || !base_add_i64(total, parts[i]->dims[d], &total))
+      return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "the participants bring values that do not fit together");
+  }
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[d] = total;
+  interp_value *r = interp_array(ctx, (base_dtype)x->dtype, x->rank, dims);
+  if (!r) return interp_failed(ctx);
+  int status = 0;
+  int64_t at = 0;
+  for (uint32_t i = 0; i < n && status == 0; i++) {
+    status = many_place(ctx, parts[i], (uint32_t)d, at, r);
+    at += parts[i]->dims[d];
+  }
+  return interp_deliver(status, r, out);
+}
+
+/* --- one result of each kind: value k of every member is at values[i * step] --- */
+
+typedef struct many_job {
+  interp_ctx *ctx;
+  const ir_op *op;
+  const interp_group *group;
+  const interp_meeting *meeting;
+  interp_value **column; /* group->n of them: scratch */
+} many_job;
+
+static interp_value **many_column(const many_job *j, uint32_t k) {
+  for (uint32_t i = 0; i < j->group->n; i++) j->column[i] = j->meeting->values[i * j->meeting->n_values + k];
+  return j->column;
+}
+
+static int64_t many_dimension(const many_job *j) {
+  const ir_ints *list = ir_get_ints(j->op, IR_ATTR_DIMENSIONS);
+  return list->n == 1 ? list->v[0] : -1;
+}
+
+static bool same_shape(const interp_value *a, const interp_value *b) {
+  return a->kind == INTERP_ARRAY && b->kind == INTERP_ARRAY && a->dtype == b->dtype && a->rank == b->rank &&
+         memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+/* In the group's order, so that every member gets the same bits. */
+static int many_reduce(const many_job *j, uint32_t k, interp_value **out) {
+  interp_ctx *ctx = j->ctx;
+  interp_value **v = many_column(j, k);
+  interp_body *body = NULL;
+  for (uint32_t i = 1; i < j->group->n; i++)
+    if (!same_shape(v[0], v[i]))
+      return interp_fail(ctx, j->op, XLAC_E_PARTICIPANTS, "the participants bring values that do not fit together");
+  if (v[0]->kind != INTERP_ARRAY || j->op->n_called != 1 || j->op->called[0]->n_params != 2)
+    return interp_fail(ctx, j->op, XLAC_E_EVAL, "reduces with a computation that does not take two arrays");
+  interp_value *r = interp_copy_as(ctx, v[0], (base_dtype)v[0]->dtype);
+  if (!r) return interp_failed(ctx);
+  int status = interp_body_prepare(ctx, j->op->called[0], &body);
+  for (uint32_t i = 1; i < j->group->n && !status; i++) {
+    const void *args[2] = {r->data, v[i]->data};
+    void *outs[1] = {r->data};
+    status = interp_tick(ctx, (uint64_t)r->count);
+    if (!status) status = interp_apply(ctx, body, r->count, args, outs);
+  }
+  interp_body_free(body);
+  return interp_deliver(status, r, out);
+}
+
+static int many_reduce_scatter(const many_job *j, uint32_t k, interp_value **out) {
+  interp_value *whole = NULL;
+  TRY(many_reduce(j, k, &whole));
+  int status = many_part(j->ctx, j->op, whole, many_dimension(j), j->group->place, j->group->n, out);
+  interp_release(whole);
+  return status;
+}
+
+/* One operand cut along a dimension: the part for us of every member, joined along the same one. */
+static int many_exchange(const many_job *j, interp_value **out) {
+  interp_value **v = many_column(j, 0);
+  uint32_t n = 0;
+  int status = 0;
+  for (; n < j->group->n && !status; n++) {
+    interp_value *part = NULL;
+    status = many_part(j->ctx, j->op, v[n], many_dimension(j), j->group->place, j->group->n, &part);
+    if (status) break;
+    v[n] = part;
+  }
+  if (!status) status = many_join(j->ctx, j->op, j->group->n, v, many_dimension(j), out);
+  for (uint32_t i = 0; i < n; i++) interp_release(v[i]);
+  return status;
+}
+
+/* Operands by receiver: result k is what member k has for us. */
+static int many_receive(const many_job *j, uint32_t k, interp_value **out) {
+  if (j->meeting->n_values != j->group->n)
+    return interp_fail(j->ctx, j->op, XLAC_E_PARTICIPANTS, "has %u operands in a group of %u", j->meeting->n_values,
+                       j->group->n);
+  *out = interp_retain(j->meeting->values[k * j->meeting->n_values + j->group->place]);
+  return 0;
+}
+
+/* The first's, or the one's that a last operand names for each value. */
+static int many_broadcast(const many_job *j, uint32_t k, interp_value **out) {
+  int64_t root = 0;
+  if (ir_m_get_bool(j->op, "has_dynamic_root")) {
+    const interp_value *roots = j->meeting->values[j->group->place * j->meeting->n_values + j->meeting->n_values - 1];
+    if (roots->kind != INTERP_ARRAY || roots->count <= k)
+      return interp_fail(j->ctx, j->op, XLAC_E_EVAL, "has fewer roots than operands");
+    root = interp_element_index(roots, k);
+    if (root < 0 || root >= j->group->n)
+      return interp_fail(j->ctx, j->op, XLAC_E_EVAL, "root %lld of a group of %u", (long long)root, j->group->n);
+  }
+  *out = interp_retain(j->meeting->values[(uint32_t)root * j->meeting->n_values + k]);
+  return 0;
+}
+
+/* The reduction at the first of the group, zeros elsewhere. */
+static int many_reduce_to_one(const many_job *j, uint32_t k, interp_value **out) {
+  if (j->group->place == 0) return many_reduce(j, k, out);
+  const interp_value *v = j->meeting->values[j->group->place * j->meeting->n_values + k];
+  interp_value *r = interp_array(j->ctx, (base_dtype)v->dtype, v->rank, v->dims);
+  if (!r) return interp_failed(j->ctx);
+  memset(r->data, 0, interp_bytes(r));
+  *out = r;
+  return 0;
+}
+
+/* --- ragged all-to-all --- */
+
+/* Rows that member i has for us into our output: input, output, input offsets, send sizes, output offsets, ... Offsets
+ * and sizes hold as many updates for each receiver. */
+static int many_ragged_from(const many_job *j, uint32_t i, interp_value *dst) {
+  interp_value **v = j->meeting->values + i * j->meeting->n_values;
+  const interp_value *src = v[0];
+  int64_t updates = v[2]->count / j->group->n, row = src->dims[0] ? src->count / src->dims[0] : 0;
+  size_t bytes = (size_t)row * base_dtype_bytes((base_dtype)src->dtype);
+  for (int64_t u = j->group->place * updates, end = u + updates; u < end; u++) {
+    int64_t from = interp_element_index(v[2], u), n = interp_element_index(v[3], u), to = interp_element_index(v[4], u);
+    if (n < 0 || from < 0 || to < 0 || n > src->dims[0] || n > dst->dims[0] || from > src->dims[0] - n ||
+        to > dst->dims[0] - n)
+      return interp_fail(j->ctx, j->op, XLAC_E_EVAL, "%lld rows from row %lld to row %lld do not fit the operands",
+                         (long long)n, (long long)from, (long long)to);
+    memcpy((char *)dst->data + (size_t)to * bytes, (const char *)src->data + (size_t)from * bytes, (size_t)n * bytes);
+    TRY(interp_tick(j->ctx, (uint64_t)(n * row)));
+  }
+  return 0;
+}
+
+static int many_ragged(const many_job *j, interp_value **out) {
+  interp_value *const *own = j->meeting->values + j->group->place * j->meeting->n_values;
+  for (uint32_t i = 0; i < j->group->n; i++) {
+    interp_value **v = j->meeting->values + i * j->meeting->n_values;
+    bool fits = j->meeting->n_values == 6;
+    for (uint32_t k = 0; fits && k < 6; k++) fits = v[k]->kind == INTERP_ARRAY && v[k]->rank > 0;
+    for (uint32_t k = 2; fits && k < 6; k++) fits = v[k]->count == own[2]->count && v[k]->count % j->group->n == 0;
+    fits = fits && v[0]->rank == own[1]->rank && v[0]->dtype == own[1]->dtype;
+    for (uint32_t d = 1; fits && d < v[0]->rank; d++) fits = v[0]->dims[d] == own[1]->dims[d];
+    if (!fits)
+      return interp_fail(j->ctx, j->op, XLAC_E_PARTICIPANTS, "the participants bring values that do not fit together");
+  }
+  interp_value *dst = interp_copy_as(j->ctx, own[1], (base_dtype)own[1]->dtype);
+  if (!dst) return interp_failed(j->ctx);
+  int status = 0;
+  for (uint32_t i = 0; i < j->group->n && !status; i++) status = many_ragged_from(j, i, dst);
+  return interp_deliver(status, dst, out);
+}
+
+/* --- all of it --- */
+
+static int many_result(const many_job *j, uint32_t k, interp_value **out) {
+  switch (j->op->opcode) {
+    case IR_OP_ALL_GATHER:
+    case IR_OP_ALL_GATHER_START:
+      return many_join(j->ctx, j->op, j->group->n, many_column(j, k), many_dimension(j), out);
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_ALL_REDUCE_START:
+      return many_reduce(j, k, out);
+    case IR_OP_REDUCE_SCATTER:
+      return many_reduce_scatter(j, k, out);
+    case IR_OP_COLLECTIVE_REDUCE:
+      return many_reduce_to_one(j, k, out);
+    case IR_OP_COLLECTIVE_BROADCAST:
+      return many_broadcast(j, k, out);
+    case IR_OP_ALL_TO_ALL:
+      return ir_attr_find(j->op, IR_ATTR_DIMENSIONS) && j->op->n_operands == 1 ? many_exchange(j, out)
+                                                                               : many_receive(j, k, out);
+    case IR_OP_RAGGED_ALL_TO_ALL:
+      return many_ragged(j, out);
+    default:
+      return interp_fail(j->ctx, j->op, XLAC_E_EVAL, "%s is not run by several participants",
+                         ir_opcode_text(j->op->opcode));
+  }
+}
+
+/* Results as t wants them: the one itself, or a tuple. Consumes them. */
+static int many_give(interp_ctx *ctx, const ir_type *t, uint32_t n, interp_value **results, interp_value **out) {
+  if (n == 1 && !ir_is_tuple(t)) {
+    *out = interp_retain(results[0]);
+  } else {
+    *out = interp_tuple(ctx, n, results);
+  }
+  return *out ? 0 : interp_failed(ctx);
+}
+
+static int many_run(many_job *j, base_arena *arena, const ir_type *t, interp_value **out) {
+  uint32_t n = j->op->opcode == IR_OP_RAGGED_ALL_TO_ALL ? 1 : j->op->n_operands, made = 0;
+  if (j->op->opcode == IR_OP_COLLECTIVE_BROADCAST && ir_m_get_bool(j->op, "has_dynamic_root")) n--;
+  interp_value **results = BASE_ARRAY(arena, interp_value *, (size_t)n + 1);
+  j->column = BASE_ARRAY(arena, interp_value *, (size_t)j->group->n + 1);
+  if (!results || !j->column) return base_oom(j->ctx->err, "a collective's results");
+  int status = 0;
+  while (made < n && (status = many_result(j, made, &results[made])) == 0) made++;
+  if (!status) status = many_give(j->ctx, t, n, results, out);
+  for (uint32_t i = 0; i < made; i++) interp_release(results[i]);
+  return status;
+}
+
+static int many_grouped(interp_ctx *ctx, const ir_op *op, base_arena *arena, const ir_type *t,
+                        interp_value *const *operands, interp_value **out) {
+  interp_group g;
+  interp_meeting *meeting = NULL;
+  TRY(interp_group_of(ctx, op, arena, &g));
+  if (!g.named) {
+    if (op->opcode != IR_OP_COLLECTIVE_BROADCAST)
+      return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "no group of %s names replica %lld, partition %lld",
+                         ir_opcode_text(op->opcode), (long long)ctx->options.replica,
+                         (long long)ctx->options.partition);
+    *out = interp_zeros(ctx, t);
+    return *out ? 0 : base_oom(ctx->err, "a broadcast's result");
+  }
+  TRY(interp_hub_meet(ctx, op, g.channel, g.n, g.members, g.place, op->n_operands, operands, &meeting));
+  many_job j = {ctx, op, &g, meeting, NULL};
+  int status = many_run(&j, arena, t, out);
+  interp_hub_leave(ctx, meeting);
+  return status;
+}
+
+/* --- collective-permute: pairs, not groups; everybody a pair names meets --- */
+
+static void permute_add(uint32_t *members, uint32_t *n, int64_t p) {
+  for (uint32_t i = 0; i < *n; i++)
+    if (members[i] == (uint32_t)p) return;
+  members[(*n)++] = (uint32_t)p;
+}
+
+static int many_permute(interp_ctx *ctx, const ir_op *op, base_arena *arena, const ir_type *t,
+                        interp_value *const *operands, interp_value **out) {
+  const interp_grid *grid = interp_hub_grid(ctx->options.hub);
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS);
+  uint32_t n = 0, us = interp_group_us(ctx), place = UINT32_MAX, source = UINT32_MAX;
+  uint32_t *members = BASE_ARRAY(arena, uint32_t, (size_t)(grid->replicas * grid->partitions));
+  int64_t from = -1;
+  if (!members) return base_oom(ctx->err, "a permute's members");
+  for (uint32_t i = 0; a && a->v.lists && i < a->v.lists->n; i++) {
+    const ir_ints *pair = a->v.lists->v[i];
+    int64_t ends[2];
+    for (int e = 0; e < 2; e++) {
+      ends[e] = interp_group_peer(ctx, op, pair->v[e]);
+      if (ends[e] < 0)
+        return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s names participant %lld, which is not there",
+                           ir_opcode_text(op->opcode), (long long)pair->v[e]);
+      permute_add(members, &n, ends[e]);
+    }
+    if (ends[1] == (int64_t)us) from = ends[0];
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    if (members[i] == us) place = i;
+    if ((int64_t)members[i] == from) source = i;
+  }
+  interp_meeting *meeting = NULL;
+  if (place != UINT32_MAX) {
+    int64_t channel = interp_max(0, ir_get_int(op, IR_ATTR_CHANNEL_ID, 0));
+    TRY(interp_hub_meet(ctx, op, channel, n, members, place, op->n_operands, operands, &meeting));
+  }
+  int status = 0;
+  if (source != UINT32_MAX) {
+    status = many_give(ctx, t, op->n_operands, meeting->values + source * meeting->n_values, out);
+  } else if (!(*out = interp_zeros(ctx, t))) {
+    status = base_oom(ctx->err, "a permute's result");
+  }
+  if (meeting) interp_hub_leave(ctx, meeting);
+  return status;
+}
+
+int interp_collective_many(interp_ctx *ctx, const ir_op *op, const ir_type *t, interp_value *const *operands,
+                           interp_value **out) {
+  base_arena arena;
+  bool permutes = op->opcode == IR_OP_COLLECTIVE_PERMUTE || op->opcode == IR_OP_COLLECTIVE_PERMUTE_START;
+  base_arena_init(&arena, ctx->options.alloc);
+  int status =
+      permutes ? many_permute(ctx, op, &arena, t, operands, out) : many_grouped(ctx, op, &arena, t, operands, out);
+  base_arena_free(&arena);
+  return status;
+}

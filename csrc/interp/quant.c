@@ -1,0 +1,231 @@
+/* Arithmetic is that of StableHLO's reference: in f32 (f64 where that is the expressed type), scales rounded to it. */
+#include "quant.h"
+
+#include "shadow.h"
+
+/* Where in a type's lists of scales and zero points an element's are. */
+typedef struct quant_lookup {
+  const ir_quant *q;
+  uint32_t rank;
+  int64_t count[IR_MAX_RANK], block[IR_MAX_RANK],
+      step[IR_MAX_RANK]; /* by dimension: size; elements that share; stride */
+  int64_t run;           /* elements in a row with the same scale at the innermost, at least 1 */
+} quant_lookup;
+
+static int quant_lookup_make(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const interp_value *v,
+                             quant_lookup *l) {
+  memset(l, 0, sizeof *l);
+  l->q = q;
+  l->rank = v->rank;
+  for (uint32_t d = 0; d < v->rank; d++) {
+    l->count[d] = v->dims[d];
+    l->block[d] = v->dims[d] > 0 ? v->dims[d] : 1;
+  }
+  if (q->axis >= 0) {
+    if ((uint32_t)q->axis >= v->rank || v->dims[q->axis] > (int64_t)q->n)
+      return interp_fail(ctx, op, XLAC_E_EVAL, "%u scales do not fit dimension %d", q->n, q->axis);
+    l->block[q->axis] = 1;
+    l->step[q->axis] = 1;
+  } else if (q->axis == -2) {
+    int64_t step = 1;
+    for (uint32_t i = 0; i < q->n_blocks; i++)
+      if (q->block_axes[i] >= 0 && q->block_axes[i] < v->rank && q->block_sizes[i] > 0)
+        l->block[q->block_axes[i]] = q->block_sizes[i];
+    for (uint32_t d = v->rank; d-- > 0;) {
+      int64_t blocks = (v->dims[d] + l->block[d] - 1) / l->block[d];
+      l->step[d] = step;
+      step *= blocks > 0 ? blocks : 1;
+    }
+    if (v->count && step != (int64_t)q->n)
+      return interp_fail(ctx, op, XLAC_E_EVAL, "%u scales for %lld blocks", q->n, (long long)step);
+  }
+  if (q->n < 1) return interp_fail(ctx, op, XLAC_E_EVAL, "a quantised type without scales");
+  l->run = 1;
+  for (uint32_t d = v->rank; d-- > 0 && l->step[d] == 0;) l->run *= v->dims[d] > 0 ? v->dims[d] : 1;
+  return 0;
+}
+
+/* The index of element i's scale. */
+static uint32_t quant_at(const quant_lookup *l, int64_t i) {
+  int64_t at = 0;
+  for (uint32_t d = l->rank; d-- > 0;) {
+    int64_t c = i % l->count[d];
+    i /= l->count[d];
+    if (l->step[d]) at += c / l->block[d] * l->step[d];
+  }
+  return (uint32_t)at;
+}
+
+static void quant_range(const ir_quant *q, double *low, double *high) {
+  const base_dtype_info *t = base_dtype_of((base_dtype)q->storage);
+  bool is_signed = t->kind == BASE_KIND_SINT;
+  *low = q->has_range ? (double)q->storage_min : is_signed ? -(double)((uint64_t)1 << (t->bits - 1)) : 0;
+  *high = q->has_range ? (double)q->storage_max : (double)(((uint64_t)1 << (t->bits - is_signed)) - 1);
+}
+
+static bool quant_wide(const ir_quant *q) {
+  return q->expressed == XLAC_F64;
+}
+
+/* --- real values --- */
+
+static int dequantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const interp_value *v, interp_value **out) {
+  quant_lookup l;
+  TRY(quant_lookup_make(ctx, op, q, v, &l));
+  base_dtype work = quant_wide(q) ? XLAC_F64 : XLAC_F32, from = (base_dtype)v->dtype;
+  interp_value *r = interp_array(ctx, work, v->rank, v->dims);
+  if (!r) return interp_failed(ctx);
+  const char *in = v->data;
+  size_t bytes = base_dtype_bytes(from);
+  for (int64_t i = 0; i < v->count;) {
+    uint32_t k = quant_at(&l, i);
+    double scale = q->scales[k];
+    for (int64_t end = i + l.run; i < end; i++) {
+      int64_t whole = base_load_i64(from, in + (size_t)i * bytes) - q->zero_points[k];
+      if (work == XLAC_F64)
+        ((double *)r->data)[i] = (double)whole * scale;
+      else
+        ((float *)r->data)[i] = (float)whole * (float)scale;
+    }
+  }
+  int status = interp_tick(ctx, (uint64_t)v->count);
+  if (status) return interp_deliver(status, r, out);
+  return interp_finish(ctx, (base_dtype)q->expressed, r, out);
+}
+
+static void quant_store(base_dtype t, void *to, double v, double low, double high) {
+  v = v < low ? low : v > high ? high : v;
+  base_store_i64(t, to, v != v ? 0 : v >= 0x1p63 ? INT64_MAX : (int64_t)__builtin_rint(v));
+}
+
+static int quantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, interp_value *v, interp_value **out) {
+  quant_lookup l;
+  double low, high;
+  base_dtype work = quant_wide(q) ? XLAC_F64 : XLAC_F32, to = (base_dtype)q->storage;
+  TRY(quant_lookup_make(ctx, op, q, v, &l));
+  quant_range(q, &low, &high);
+  interp_value *x = interp_as(ctx, v, work), *r = interp_array(ctx, to, v->rank, v->dims);
+  if (!x || !r) return interp_release(x), interp_release(r), interp_failed(ctx);
+  size_t bytes = base_dtype_bytes(to);
+  char *place = r->data;
+  for (int64_t i = 0; i < v->count;) {
+    uint32_t k = quant_at(&l, i);
+    double scale = q->scales[k], zero = (double)q->zero_points[k];
+    for (int64_t end = i + l.run; i < end; i++) {
+      double real = work == XLAC_F64 ? ((const double *)x->data)[i] / scale + zero
+                                     : (double)(((const float *)x->data)[i] / (float)scale + (float)zero);
+      quant_store(to, place + (size_t)i * bytes, real, low, high);
+    }
+  }
+  interp_release(x);
+  return interp_deliver(interp_tick(ctx, (uint64_t)v->count), r, out);
+}
+
+/* From one quantised type to another in one step: the ratio of scales and what becomes of the zero points. */
+static int requantise(interp_ctx *ctx, const ir_op *op, const ir_quant *from, const ir_quant *to, interp_value *v,
+                      interp_value **out) {
+  quant_lookup a, b;
+  double low, high;
+  if (ir_quant_equal(from, to)) return *out = interp_retain(v), 0;
+  TRY(quant_lookup_make(ctx, op, from, v, &a));
+  TRY(quant_lookup_make(ctx, op, to, v, &b));
+  quant_range(to, &low, &high);
+  base_dtype t = (base_dtype)to->storage;
+  interp_value *r = interp_array(ctx, t, v->rank, v->dims);
+  if (!r) return interp_failed(ctx);
+  size_t in = base_dtype_bytes((base_dtype)v->dtype), width = base_dtype_bytes(t);
+  int64_t run = interp_min(a.run, b.run);
+  for (int64_t i = 0; i < v->count;) {
+    uint32_t j = quant_at(&a, i), k = quant_at(&b, i);
+    double ratio = from->scales[j] / to->scales[k];
+    double zero = (double)to->zero_points[k] - (double)from->zero_points[j] * ratio;
+    for (int64_t end = i + run; i < end; i++) {
+      float stored = (float)base_load_i64((base_dtype)v->dtype, (const char *)v->data + (size_t)i * in);
+      quant_store(t, (char *)r->data + (size_t)i * width, (double)(stored * (float)ratio + (float)zero), low, high);
+    }
+  }
+  return interp_deliver(interp_tick(ctx, (uint64_t)v->count), r, out);
+}
+
+int interp_eval_uniform_quantize(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  const ir_quant *from = ir_operand_type(op, 0)->quant, *to = op->type->quant;
+  if (!to) return interp_fail(ctx, op, XLAC_E_EVAL, "the result is not quantised");
+  return from ? requantise(ctx, op, from, to, operands[0], out) : quantise(ctx, op, to, operands[0], out);
+}
+
+int interp_eval_uniform_dequantize(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
+                                   interp_value **out) {
+  const ir_quant *q = ir_operand_type(op, 0)->quant;
+  if (!q) return interp_fail(ctx, op, XLAC_E_EVAL, "the operand is not quantised");
+  return dequantise(ctx, op, q, operands[0], out);
+}
+
+/* --- any other op --- */
+
+/* Ops that compute with their elements; the others move them. */
+static bool quant_computes(unsigned opcode) {
+  switch (opcode) {
+    case IR_OP_BATCH_NORM_INFERENCE:
+    case IR_OP_CHOLESKY:
+    case IR_OP_CLAMP:
+    case IR_OP_COMPARE:
+    case IR_OP_CONVERT:
+    case IR_OP_CONVOLUTION:
+    case IR_OP_DOT:
+    case IR_OP_DYNAMIC_CONV:
+    case IR_OP_STABLEHLO_DOT:
+    case IR_OP_TRIANGULAR_SOLVE:
+    case IR_OP_SELECT:
+      return true;
+    case IR_OP_COPY:
+    case IR_OP_BITCAST_CONVERT:
+      return false;
+    default:
+      return ir_opcode_has(opcode, IR_ELEMENTWISE);
+  }
+}
+
+bool interp_quant_applies(const ir_op *op) {
+  bool any = ir_is_tensor(op->type) && op->type->quant;
+  if (!ir_is_tensor(op->type) || !quant_computes(op->opcode)) return false;
+  for (uint32_t k = 0; k < op->n_operands; k++) {
+    if (!ir_is_tensor(ir_operand_type(op, k))) return false;
+    any |= ir_operand_type(op, k)->quant != NULL;
+  }
+  return any;
+}
+
+/* op itself on real values, which are given. */
+static int quant_compute(interp_ctx *ctx, const ir_op *op, interp_value **real, interp_value **out) {
+  interp_shadow s;
+  const ir_quant *q = op->type->quant;
+  interp_value *r = NULL;
+  int status = interp_shadow_begin(ctx, &s, op, (ir_opcode)op->opcode, op->n_operands, real);
+  s.result.quant = NULL;
+  if (q) s.result.dtype = q->expressed;
+  if (!status) status = interp_shadow_eval(ctx, &s, &r);
+  interp_shadow_end(&s);
+  if (status || !q) return interp_deliver(status, r, out);
+  status = quantise(ctx, op, q, r, out);
+  interp_release(r);
+  return status;
+}
+
+int interp_eval_quantised(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  interp_value **real = INTERP_SCRATCH(ctx, interp_value *, (int64_t)op->n_operands + 1);
+  int status = 0;
+  uint32_t n = 0;
+  if (!real) return interp_failed(ctx);
+  for (; n < op->n_operands && !status; n++) {
+    const ir_quant *q = ir_operand_type(op, n)->quant;
+    real[n] = NULL;
+    if (q)
+      status = dequantise(ctx, op, q, operands[n], &real[n]);
+    else
+      real[n] = interp_retain(operands[n]);
+  }
+  if (!status) status = quant_compute(ctx, op, real, out);
+  for (uint32_t k = 0; k < n; k++) interp_release(real[k]);
+  interp_scratch_free(ctx, real);
+  return status;
+}

@@ -1,0 +1,285 @@
+/* From MLIR form to HLO form: values, functions, regions. The ops are in to_hlo_ops.c. */
+#include "to_hlo.h"
+
+#include <stdio.h>
+
+int to_hlo_fail(const to_hlo *t, const ir_op *op, base_code code, const char *format, ...) {
+  char message[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return base_fail_at(t->err, code, op->line, op->col, op->name->s, "%s", message);
+}
+
+int to_hlo_no_memory(const to_hlo *t) {
+  return base_oom(t->err, "translating to HLO");
+}
+
+/* --- types --- */
+
+static const ir_type *to_hlo_tuple_type(to_hlo *t, const ir_type *type) {
+  const ir_type **elements = BASE_ARRAY(&t->to->arena, const ir_type *, type->n_elements + 1u);
+  for (uint32_t i = 0; elements && i < type->n_elements; i++)
+    if (!(elements[i] = to_hlo_type(t, type->elements[i]))) return NULL;
+  return elements ? ir_tuple(t->to, type->n_elements, elements) : NULL;
+}
+
+const ir_type *to_hlo_type(to_hlo *t, const ir_type *type) {
+  if (ir_is_tuple(type) || type->kind == IR_TYPE_FUTURE)
+    return type->kind == IR_TYPE_FUTURE && type->n_elements == 1 ? to_hlo_type(t, type->elements[0])
+                                                                 : to_hlo_tuple_type(t, type);
+  if (!ir_is_tensor(type)) return ir_type_import(t->to, type);
+  const ir_type *plain =
+      type->quant ? ir_tensor_mlir(t->to, (base_dtype)type->dtype, type->quant, NULL, type->rank, type->dims,
+                                   type->dynamic, NULL, NULL)
+                  : ir_tensor(t->to, (base_dtype)type->dtype, type->rank, type->dims, type->dynamic, NULL, NULL);
+  const ir_layout *layout = ir_layout_default(t->to, type->rank);
+  return plain && layout ? ir_type_with_layout(t->to, plain, layout) : NULL;
+}
+
+/* --- values --- */
+
+int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results) {
+  ir_op **kept = BASE_ARRAY(&t->to->arena, ir_op *, op->n_results + 1u);
+  if (!kept) return to_hlo_no_memory(t);
+  if (op->n_results) memcpy(kept, results, op->n_results * sizeof *kept);
+  return base_map_set(&t->values, base_key(op), base_key(kept)) ? 0 : to_hlo_no_memory(t);
+}
+
+ir_op *to_hlo_value(const to_hlo *t, ir_value v) {
+  ir_op **results = base_map_ptr(&t->values, v.op);
+  return results ? results[v.index] : NULL;
+}
+
+ir_op *to_hlo_emit(to_hlo_op *x, ir_opcode opcode, const ir_type *type, uint32_t n, ir_op *const *operands,
+                   uint32_t n_called) {
+  const base_istr *name = ir_fresh_name(x->t->to, ir_opcode_text(opcode));
+  ir_op *op = name && type ? ir_op_new(x->into, opcode, type, name, n, n_called) : NULL;
+  if (!op) return NULL;
+  for (uint32_t i = 0; i < n; i++) ir_set_operand(op, i, (ir_value){operands[i], 0});
+  if (x->op) {
+    op->line = x->op->line;
+    op->col = x->op->col;
+    if (to_hlo_common(x->t, x->op, op) != 0) return NULL;
+  }
+  return op;
+}
+
+static ir_op *to_hlo_element(to_hlo_op *x, ir_op *tuple, uint32_t index) {
+  ir_op *e = to_hlo_emit(x, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[index], 1, &tuple, 0);
+  return e && ir_set_int(e, IR_ATTR_INDEX, index) ? e : NULL;
+}
+
+int to_hlo_results(to_hlo_op *x, ir_op *made) {
+  if (!made) return to_hlo_no_memory(x->t);
+  if (x->op->n_results == 1) {
+    x->results[0] = made;
+    return 0;
+  }
+  for (uint32_t i = 0; i < x->op->n_results; i++)
+    if (!(x->results[i] = to_hlo_element(x, made, i))) return to_hlo_no_memory(x->t);
+  return 0;
+}
+
+const ir_type *to_hlo_result_type(to_hlo_op *x) {
+  const ir_op *op = x->op;
+  if (op->n_results == 1) return to_hlo_type(x->t, op->type);
+  const ir_type **types = BASE_ARRAY(&x->t->to->arena, const ir_type *, op->n_results + 1u);
+  for (uint32_t i = 0; types && i < op->n_results; i++)
+    if (!(types[i] = to_hlo_type(x->t, op->types[i]))) return NULL;
+  return types ? ir_tuple(x->t->to, op->n_results, types) : NULL;
+}
+
+/* --- computations --- */
+
+int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *results, bool tuple) {
+  to_hlo_op x = {.t = t, .into = into};
+  ir_op *root = n == 1 && !tuple ? results[0] : NULL;
+  if (!root) {
+    const ir_type **types = BASE_ARRAY(&t->to->arena, const ir_type *, n + 1u);
+    for (uint32_t i = 0; types && i < n; i++) types[i] = results[i]->type;
+    root = types ? to_hlo_emit(&x, IR_OP_TUPLE, ir_tuple(t->to, n, types), n, results, 0) : NULL;
+  }
+  return root && ir_set_root(into, root) ? 0 : to_hlo_no_memory(t);
+}
+
+/* Parameters of `from` as parameters of `into`. */
+static int to_hlo_params(to_hlo *t, const ir_computation *from, ir_computation *into) {
+  for (uint32_t i = 0; i < from->n_params; i++) {
+    const ir_op *p = from->params[i];
+    to_hlo_op x = {.t = t, .op = p, .into = into};
+    ir_op *made = to_hlo_emit(&x, IR_OP_PARAMETER, to_hlo_type(t, p->type), 0, NULL, 0);
+    if (!made || !ir_set_parameter(made, i)) return to_hlo_no_memory(t);
+    TRY(to_hlo_bind(t, p, &made));
+  }
+  return 0;
+}
+
+static int to_hlo_statement(to_hlo *t, const ir_op *op, ir_computation *into) {
+  ir_op **operands = BASE_ARRAY(&t->to->arena, ir_op *, op->n_operands + 1u);
+  ir_op **results = BASE_ARRAY(&t->to->arena, ir_op *, op->n_results + 1u);
+  if (!operands || !results) return to_hlo_no_memory(t);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    ir_value v = {op->operands[i].op, op->operands[i].index};
+    if (!(operands[i] = to_hlo_value(t, v)))
+      return to_hlo_fail(t, op, XLAC_E_VERIFY_STRUCTURE, "operand %u is not defined before its use", i);
+  }
+  to_hlo_op x = {t, op, into, operands, results};
+  TRY(to_hlo_one(&x));
+  return to_hlo_bind(t, op, results);
+}
+
+int to_hlo_body(to_hlo *t, const ir_computation *from, ir_computation *into) {
+  if (++t->depth > TO_HLO_MAX_DEPTH)
+    return base_fail(t->err, XLAC_E_TOO_DEEP, "functions and regions nest deeper than %d", TO_HLO_MAX_DEPTH);
+  IR_FOR_OPS(op, from) {
+    if (op->opcode != IR_OP_PARAMETER) TRY(to_hlo_statement(t, op, into));
+  }
+  t->depth--;
+  return 0;
+}
+
+static int to_hlo_returned(to_hlo *t, const ir_computation *from, ir_op ***out) {
+  *out = BASE_ARRAY(&t->to->arena, ir_op *, from->n_results + 1u);
+  if (!*out) return to_hlo_no_memory(t);
+  for (uint32_t i = 0; i < from->n_results; i++)
+    if (!((*out)[i] = to_hlo_value(t, from->results[i])))
+      return base_fail(t->err, XLAC_E_VERIFY_STRUCTURE, "%s returns a value that nothing defines", from->name->s);
+  return 0;
+}
+
+static int to_hlo_fill(to_hlo *t, const ir_computation *from, ir_computation *into, bool tuple) {
+  ir_op **results;
+  TRY(to_hlo_params(t, from, into));
+  TRY(to_hlo_body(t, from, into));
+  TRY(to_hlo_returned(t, from, &results));
+  return to_hlo_finish(t, into, from->n_results, results, tuple);
+}
+
+/* Constants from outside are made again inside; nothing else may be captured. */
+static int to_hlo_bring_captures(to_hlo_op *x, const ir_computation *region, ir_computation *into) {
+  IR_FOR_OPS(op, region) {
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+      ir_op *source = op->operands[i].op;
+      if (source->parent == region) continue;
+      if (source->opcode != IR_OP_CONSTANT)
+        return base_hint(x->t->err,
+                         to_hlo_fail(x->t, op, XLAC_E_VERIFY_CALLED,
+                                     "the region uses %%%s from outside; HLO has no captures here", source->name->s),
+                         "only constants may be used from outside in the region of a reduction, sort, scatter or map");
+      TRY(to_hlo_statement(x->t, source, into));
+    }
+    for (uint32_t i = 0; i < op->n_called; i++) TRY(to_hlo_bring_captures(x, op->called[i], into));
+  }
+  return 0;
+}
+
+/* Values of constants that were rebound for a region are put back by translating the outer op's binding anew. */
+static int to_hlo_restore(to_hlo_op *x, const ir_computation *region, const base_map *saved) {
+  IR_FOR_OPS(op, region) {
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+      ir_op *source = op->operands[i].op;
+      void *old = base_map_ptr(saved, source);
+      if (old && !base_map_set(&x->t->values, base_key(source), base_key(old))) return to_hlo_no_memory(x->t);
+    }
+    for (uint32_t i = 0; i < op->n_called; i++) TRY(to_hlo_restore(x, op->called[i], saved));
+  }
+  return 0;
+}
+
+static int to_hlo_save(to_hlo_op *x, const ir_computation *region, base_map *saved) {
+  IR_FOR_OPS(op, region) {
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+      ir_op *source = op->operands[i].op;
+      void *old = source->parent == region ? NULL : base_map_ptr(&x->t->values, source);
+      if (old && !base_map_set(saved, base_key(source), base_key(old))) return to_hlo_no_memory(x->t);
+    }
+    for (uint32_t i = 0; i < op->n_called; i++) TRY(to_hlo_save(x, op->called[i], saved));
+  }
+  return 0;
+}
+
+int to_hlo_scalar_region(to_hlo_op *x, const ir_computation *region, ir_computation **out) {
+  to_hlo *t = x->t;
+  const base_istr *name = ir_fresh_name(t->to, "region");
+  ir_computation *c = name ? ir_computation_new(t->to, name->s, name->n) : NULL;
+  if (!c) return to_hlo_no_memory(t);
+  base_map saved;
+  base_map_init(&saved, t->to->alloc);
+  int status = to_hlo_save(x, region, &saved);
+  if (status == 0) status = to_hlo_params(t, region, c);
+  if (status == 0) status = to_hlo_bring_captures(x, region, c);
+  ir_op **results = NULL;
+  if (status == 0) status = to_hlo_body(t, region, c);
+  if (status == 0) status = to_hlo_returned(t, region, &results);
+  if (status == 0) status = to_hlo_finish(t, c, region->n_results, results, false);
+  if (status == 0) status = to_hlo_restore(x, region, &saved);
+  base_map_free(&saved);
+  *out = c;
+  return status;
+}
+
+/* --- functions --- */
+
+static const ir_computation *to_hlo_find(const ir_module *m, const base_istr *name) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    if (c->kind == IR_FUNCTION && c->name == name) return c;
+  }
+  return NULL;
+}
+
+int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
+  to_hlo *t = x->t;
+  const ir_computation *from = to_hlo_find(t->from, name);
+  if (!from || from->declaration)
+    return to_hlo_fail(t, x->op, XLAC_E_UNKNOWN_NAME, "'%s' does not reference a function with a body", name->s);
+  uint64_t known;
+  if (base_map_get(&t->functions, base_key(from), &known)) {
+    *out = (ir_computation *)(uintptr_t)known;
+    if (*out) return 0;
+    return to_hlo_fail(t, x->op, XLAC_E_VERIFY_CALLED, "function @%s calls itself; HLO has no recursion", name->s);
+  }
+  const base_istr *fresh = ir_fresh_name(t->to, name->s);
+  ir_computation *c = fresh ? ir_computation_new(t->to, fresh->s, fresh->n) : NULL;
+  if (!c || !base_map_set(&t->functions, base_key(from), 0)) return to_hlo_no_memory(t);
+  TRY(to_hlo_fill(t, from, c, false));
+  if (!base_map_set(&t->functions, base_key(from), base_key(c))) return to_hlo_no_memory(t);
+  *out = c;
+  return 0;
+}
+
+static int to_hlo_module(to_hlo *t) {
+  const ir_computation *entry = t->from->entry;
+  if (!entry || entry->kind != IR_FUNCTION || entry->declaration)
+    return base_hint(t->err, base_fail(t->err, XLAC_E_VERIFY_STRUCTURE, "the module has no function to enter by"),
+                     "give it a function @main with a body");
+  ir_computation *c = ir_computation_new(t->to, entry->name->s, entry->name->n);
+  if (!c) return to_hlo_no_memory(t);
+  t->to->entry = c;
+  if (!base_map_set(&t->functions, base_key(entry), 0)) return to_hlo_no_memory(t);
+  TRY(to_hlo_fill(t, entry, c, t->options.return_tuple));
+  return to_hlo_module_facts(t, entry);
+}
+
+int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_options *options, xlac_error *err) {
+  *out = NULL;
+  if (m->form != IR_FORM_MLIR) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in HLO form already");
+  if (!m->verified) TRY(stablehlo_verify(m, err));
+  to_hlo t = {.from = m, .err = err};
+  if (options) t.options = *options;
+  TRY(ir_module_create(&t.to, m->named ? m->name->s : "main", m->alloc, err));
+  base_map_init(&t.values, m->alloc);
+  base_map_init(&t.functions, m->alloc);
+  int status = to_hlo_module(&t);
+  base_map_free(&t.values);
+  base_map_free(&t.functions);
+  if (status != 0) {
+    ir_module_destroy(t.to);
+    return status;
+  }
+  /* The executable form has types and ops that HLO's rules know nothing of; StableHLO's have checked it already. */
+  if (t.options.executable) t.to->verified = IR_VERIFIED;
+  *out = t.to;
+  return 0;
+}

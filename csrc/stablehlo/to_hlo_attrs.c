@@ -1,0 +1,235 @@
+/* StableHLO's attributes as HLO's typed ones. */
+#include "to_hlo.h"
+
+static const int64_t *attr_ints(to_hlo_op *x, const ir_mattr *a, uint32_t *n) {
+  return ir_m_ints(a, &x->t->to->arena, n);
+}
+
+static int put_ints(to_hlo_op *x, ir_op *made, const ir_mattr *a, ir_attr_key key) {
+  uint32_t n;
+  const int64_t *v = attr_ints(x, a, &n);
+  return ir_set_ints(made, key, n, v) ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_ints(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
+  return put_ints(x, made, ir_mattr_of(x->op, name), key);
+}
+
+int to_hlo_int(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
+  return ir_set_int(made, key, ir_m_get_int(x->op, name, 0)) ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_field_ints(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key) {
+  return put_ints(x, made, ir_m_field(ir_mattr_of(x->op, attr), field), key);
+}
+
+int to_hlo_field_int(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key) {
+  const ir_mattr *a = ir_m_field(ir_mattr_of(x->op, attr), field);
+  return ir_set_int(made, key, a ? a->v.i : 0) ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* False is HLO's default, and left out. */
+int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
+  if (!ir_m_get_bool(x->op, name)) return 0;
+  return ir_set_bool(made, key, true) ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* --- precision, algorithm, accuracy --- */
+
+static const base_istr *lower_word(to_hlo_op *x, const char *word) {
+  char text[32];
+  size_t n = strlen(word);
+  assert(n < sizeof text);
+  for (size_t i = 0; i < n; i++) text[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
+  return ir_intern(x->t->to, text, n);
+}
+
+int to_hlo_precision(to_hlo_op *x, ir_op *made) {
+  const ir_mattr *a = ir_mattr_of(x->op, "precision_config");
+  bool any = false;
+  for (uint32_t i = 0; a && i < a->v.list->n; i++) any = any || strcmp(a->v.list->v[i]->str->s, "DEFAULT") != 0;
+  if (!any) return 0;
+  ir_names *names = base_arena_alloc(&x->t->to->arena, sizeof *names + a->v.list->n * sizeof *names->v);
+  if (!names) return to_hlo_no_memory(x->t);
+  names->n = a->v.list->n;
+  for (uint32_t i = 0; i < names->n; i++)
+    if (!(names->v[i] = lower_word(x, a->v.list->v[i]->str->s))) return to_hlo_no_memory(x->t);
+  ir_attr attr = ir_attr_make(IR_ATTR_OPERAND_PRECISION);
+  attr.v.names = names;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+static const char *type_word(const ir_type *t) {
+  if (t->kind == IR_TYPE_OTHER) return t->text->s; /* tf32 */
+  return base_dtype_of((base_dtype)t->dtype)->text;
+}
+
+/* XLA names a set of algorithms: lhs, rhs and accumulation types, then how many products. */
+static const char *algorithm_word(const char *lhs, const char *rhs, const char *acc, int64_t products, bool imprecise) {
+  static const struct {
+    const char *lhs, *acc;
+    int64_t products;
+    const char *word;
+  } known[] = {{"f16", "f16", 1, "dot_f16_f16_f16"},       {"f16", "f32", 1, "dot_f16_f16_f32"},
+               {"bf16", "bf16", 1, "dot_bf16_bf16_bf16"},  {"bf16", "f32", 1, "dot_bf16_bf16_f32"},
+               {"bf16", "f32", 3, "dot_bf16_bf16_f32_x3"}, {"bf16", "f32", 6, "dot_bf16_bf16_f32_x6"},
+               {"bf16", "f32", 9, "dot_bf16_bf16_f32_x9"}, {"tf32", "f32", 1, "dot_tf32_tf32_f32"},
+               {"tf32", "f32", 3, "dot_tf32_tf32_f32_x3"}, {"f32", "f32", 1, "dot_f32_f32_f32"},
+               {"f64", "f64", 1, "dot_f64_f64_f64"}};
+  bool f8 = strncmp(lhs, "f8", 2) == 0 && strncmp(rhs, "f8", 2) == 0;
+  if (f8 && strcmp(acc, "f32") == 0) return imprecise ? "dot_any_f8_any_f8_f32_fast_accum" : "dot_any_f8_any_f8_f32";
+  if (f8) return imprecise ? "dot_any_f8_any_f8_any_fast_accum" : "dot_any_f8_any_f8_any";
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(lhs, known[i].lhs) == 0 && strcmp(rhs, lhs) == 0 && strcmp(acc, known[i].acc) == 0 &&
+        products == known[i].products)
+      return known[i].word;
+  return NULL;
+}
+
+int to_hlo_algorithm(to_hlo_op *x, ir_op *made) {
+  const ir_mattr *a = ir_mattr_of(x->op, "algorithm");
+  if (!a) return 0;
+  const ir_mattr *products = ir_m_field(a, "num_primitive_operations"),
+                 *imprecise = ir_m_field(a, "allow_imprecise_accumulation");
+  const char *word = algorithm_word(type_word(ir_m_field(a, "lhs_precision_type")->type),
+                                    type_word(ir_m_field(a, "rhs_precision_type")->type),
+                                    type_word(ir_m_field(a, "accumulation_type")->type), products->v.i, imprecise->v.b);
+  if (!word) return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "HLO has no name for this dot algorithm");
+  return ir_set_str(made, IR_ATTR_ALGORITHM, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_accuracy(to_hlo_op *x, ir_op *made) {
+  const ir_mattr *a = ir_mattr_of(x->op, "result_accuracy");
+  if (!a || a->kind != IR_M_STRUCT || !ir_opcode_has(made->opcode, IR_HAS_ACCURACY)) return 0;
+  const ir_mattr *mode = ir_m_field(a, "mode"), *atol = ir_m_field(a, "atol"), *rtol = ir_m_field(a, "rtol"),
+                 *ulps = ir_m_field(a, "ulps");
+  const char *word = mode ? mode->str->s : "TOLERANCE";
+  if (strcmp(word, "DEFAULT") == 0) return 0;
+  ir_accuracy *v = BASE_NEW(&x->t->to->arena, ir_accuracy);
+  if (!v) return to_hlo_no_memory(x->t);
+  if (strcmp(word, "TOLERANCE") != 0 && !(v->mode = lower_word(x, word))) return to_hlo_no_memory(x->t);
+  v->atol = atol ? atol->v.f : 0;
+  v->rtol = rtol ? rtol->v.f : 0;
+  v->ulps = ulps ? ulps->v.i : 0;
+  ir_attr attr = ir_attr_make(IR_ATTR_RESULT_ACCURACY);
+  attr.v.accuracy = v;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* --- windows --- */
+
+int to_hlo_conv_dims(to_hlo_op *x, ir_op *made) {
+  const ir_mattr *a = ir_mattr_of(x->op, "dimension_numbers");
+  ir_conv_dims *d = BASE_NEW(&x->t->to->arena, ir_conv_dims);
+  if (!d) return to_hlo_no_memory(x->t);
+  uint32_t n;
+  d->input_spatial = attr_ints(x, ir_m_field(a, "input_spatial_dimensions"), &n);
+  d->n_spatial = n;
+  d->kernel_spatial = attr_ints(x, ir_m_field(a, "kernel_spatial_dimensions"), &n);
+  d->output_spatial = attr_ints(x, ir_m_field(a, "output_spatial_dimensions"), &n);
+  d->input_batch = ir_m_field(a, "input_batch_dimension")->v.i;
+  d->input_feature = ir_m_field(a, "input_feature_dimension")->v.i;
+  d->kernel_input_feature = ir_m_field(a, "kernel_input_feature_dimension")->v.i;
+  d->kernel_output_feature = ir_m_field(a, "kernel_output_feature_dimension")->v.i;
+  d->output_batch = ir_m_field(a, "output_batch_dimension")->v.i;
+  d->output_feature = ir_m_field(a, "output_feature_dimension")->v.i;
+  ir_attr attr = ir_attr_make(IR_ATTR_DIM_LABELS);
+  attr.v.conv = d;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+static const int64_t *named_ints(to_hlo_op *x, const char *name, uint32_t *n) {
+  *n = 0;
+  return name ? attr_ints(x, ir_mattr_of(x->op, name), n) : NULL;
+}
+
+int to_hlo_window(to_hlo_op *x, ir_op *made, uint32_t n, const int64_t *sizes, const to_hlo_window_names *names) {
+  ir_window *w = base_arena_zalloc(&x->t->to->arena, sizeof *w + n * sizeof *w->v);
+  if (!w) return to_hlo_no_memory(x->t);
+  uint32_t ns, nb, nw, np, nr;
+  const int64_t *strides = named_ints(x, names->strides, &ns), *base = named_ints(x, names->base_dilation, &nb);
+  const int64_t *window = named_ints(x, names->window_dilation, &nw), *padding = named_ints(x, names->padding, &np);
+  const int64_t *reversal = named_ints(x, names->reversal, &nr);
+  w->n = n;
+  for (uint32_t i = 0; i < n; i++) {
+    ir_window_dim *d = &w->v[i];
+    d->size = sizes[i];
+    d->stride = i < ns ? strides[i] : 1;
+    d->base_dilation = i < nb ? base[i] : 1;
+    d->window_dilation = i < nw ? window[i] : 1;
+    d->padding_low = 2 * i + 1 < np ? padding[2 * i] : 0;
+    d->padding_high = 2 * i + 1 < np ? padding[2 * i + 1] : 0;
+    d->reversal = i < nr && reversal[i];
+  }
+  ir_attr attr = ir_attr_make(IR_ATTR_WINDOW);
+  attr.v.window = w;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_padding(to_hlo_op *x, ir_op *made) {
+  uint32_t n, m;
+  const int64_t *low = named_ints(x, "edge_padding_low", &n), *high = named_ints(x, "edge_padding_high", &m);
+  const int64_t *interior = named_ints(x, "interior_padding", &m);
+  ir_padding *p = base_arena_zalloc(&x->t->to->arena, sizeof *p + n * sizeof *p->v);
+  if (!p) return to_hlo_no_memory(x->t);
+  p->n = n;
+  for (uint32_t i = 0; i < n; i++) p->v[i] = (ir_padding_dim){low[i], high[i], interior[i]};
+  ir_attr attr = ir_attr_make(IR_ATTR_PADDING);
+  attr.v.padding = p;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_slice(to_hlo_op *x, ir_op *made) {
+  uint32_t n, m;
+  const int64_t *start = named_ints(x, "start_indices", &n), *limit = named_ints(x, "limit_indices", &m);
+  const int64_t *stride = named_ints(x, "strides", &m);
+  ir_slice *s = base_arena_zalloc(&x->t->to->arena, sizeof *s + n * sizeof *s->v);
+  if (!s) return to_hlo_no_memory(x->t);
+  s->n = n;
+  for (uint32_t i = 0; i < n; i++) s->v[i] = (ir_slice_dim){start[i], limit[i], stride[i]};
+  ir_attr attr = ir_attr_make(IR_ATTR_SLICE);
+  attr.v.slice = s;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* --- collectives --- */
+
+/* Rows of a rank-2 tensor as lists; -1 fills up short rows. */
+static const ir_int_lists *rows_of(to_hlo_op *x, const ir_mattr *a, bool skip_fill) {
+  uint32_t n;
+  const int64_t *v = attr_ints(x, a, &n);
+  uint32_t rows = a && a->type->rank == 2 ? (uint32_t)a->type->dims[0] : 0, cols = rows ? n / rows : 0;
+  ir_int_lists *lists = base_arena_alloc(&x->t->to->arena, sizeof *lists + rows * sizeof *lists->v);
+  if (!lists) return NULL;
+  lists->n = rows;
+  for (uint32_t i = 0; i < rows; i++) {
+    uint32_t count = cols;
+    while (skip_fill && count && v[i * cols + count - 1] < 0) count--;
+    if (!(lists->v[i] = ir_ints_make(x->t->to, count, v + (size_t)i * cols))) return NULL;
+  }
+  return lists;
+}
+
+int to_hlo_groups(to_hlo_op *x, ir_op *made) {
+  const ir_mattr *a = ir_mattr_of(x->op, "replica_groups");
+  if (a && a->kind != IR_M_DENSE)
+    return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE,
+                       "replica groups by mesh axes have no HLO form yet; give the groups as dense<...>");
+  ir_groups *g = BASE_NEW(&x->t->to->arena, ir_groups);
+  if (!g || !(g->lists = rows_of(x, a, true))) return to_hlo_no_memory(x->t);
+  ir_attr attr = ir_attr_make(IR_ATTR_REPLICA_GROUPS);
+  attr.v.groups = g;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_pairs(to_hlo_op *x, ir_op *made) {
+  ir_attr attr = ir_attr_make(IR_ATTR_SOURCE_TARGET_PAIRS);
+  attr.v.lists = rows_of(x, ir_mattr_of(x->op, "source_target_pairs"), false);
+  return attr.v.lists && ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_channel(to_hlo_op *x, ir_op *made) {
+  const ir_mattr *handle = ir_m_field(ir_mattr_of(x->op, "channel_handle"), "handle");
+  if (!handle || handle->v.i <= 0) return 0;
+  return ir_set_int(made, IR_ATTR_CHANNEL_ID, handle->v.i) ? 0 : to_hlo_no_memory(x->t);
+}

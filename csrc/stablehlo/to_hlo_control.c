@@ -1,0 +1,150 @@
+/* While, if and case: what their regions use from outside travels with the state or as the branches' argument. */
+#include "to_hlo.h"
+
+BASE_VEC(to_hlo_captures, ir_value);
+
+static bool defined_inside(const ir_op *op, const ir_computation *region) {
+  for (const ir_computation *c = op->parent; c; c = c->owner ? c->owner->parent : NULL)
+    if (c == region) return true;
+  return false;
+}
+
+static int note_capture(to_hlo *t, to_hlo_captures *list, ir_value v, const ir_computation *region) {
+  if (defined_inside(v.op, region)) return 0;
+  for (uint32_t i = 0; i < list->n; i++)
+    if (list->items[i].op == v.op && list->items[i].index == v.index) return 0;
+  return BASE_VEC_PUSH(t->to->alloc, list, v) ? 0 : to_hlo_no_memory(t);
+}
+
+/* What `here`, which is `region` or lies in it, uses from outside of `region`. */
+static int find_captures(to_hlo *t, const ir_computation *here, const ir_computation *region, to_hlo_captures *list) {
+  IR_FOR_OPS(op, here) {
+    for (uint32_t i = 0; i < op->n_operands; i++)
+      TRY(note_capture(t, list, (ir_value){op->operands[i].op, op->operands[i].index}, region));
+    for (uint32_t i = 0; i < op->n_called; i++) TRY(find_captures(t, op->called[i], region, list));
+  }
+  for (uint32_t i = 0; i < here->n_results; i++) TRY(note_capture(t, list, here->results[i], region));
+  return 0;
+}
+
+/* Binds a captured value to `made`, remembering what it stood for. */
+static int rebind(to_hlo *t, ir_value v, ir_op *made, ir_op **old) {
+  ir_op **results = base_map_ptr(&t->values, v.op);
+  assert(results);
+  (void)t;
+  *old = results[v.index];
+  results[v.index] = made;
+  return 0;
+}
+
+static ir_op *take_element(to_hlo_op *x, ir_op *tuple, uint32_t i) {
+  ir_op *e = to_hlo_emit(x, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[i], 1, &tuple, 0);
+  return e && ir_set_int(e, IR_ATTR_INDEX, i) ? e : NULL;
+}
+
+/* A computation of one parameter of type `state`, whose first elements are the region's arguments and whose rest are
+ * the captured values; `carry` passes the captures on in the result. A state that is no tuple is the one value itself.
+ */
+static int control_computation(to_hlo_op *x, const ir_computation *region, const ir_type *state, bool bare,
+                               const to_hlo_captures *captures, bool carry, bool tuple, ir_computation **out) {
+  to_hlo *t = x->t;
+  const base_istr *name = ir_fresh_name(t->to, "region");
+  ir_computation *c = name ? ir_computation_new(t->to, name->s, name->n) : NULL;
+  if (!c) return to_hlo_no_memory(t);
+  to_hlo_op inner = {.t = t, .op = NULL, .into = c};
+  ir_op *p = to_hlo_emit(&inner, IR_OP_PARAMETER, state, 0, NULL, 0);
+  if (!p || !ir_set_parameter(p, 0)) return to_hlo_no_memory(t);
+  uint32_t n = region->n_params, total = n + captures->n;
+  ir_op **parts = BASE_ARRAY(&t->to->arena, ir_op *, total + 1u),
+        **old = BASE_ARRAY(&t->to->arena, ir_op *, captures->n + 1u);
+  if (!parts || !old) return to_hlo_no_memory(t);
+  for (uint32_t i = 0; i < total; i++)
+    if (!(parts[i] = bare ? p : take_element(&inner, p, i))) return to_hlo_no_memory(t);
+  for (uint32_t i = 0; i < n; i++) TRY(to_hlo_bind(t, region->params[i], &parts[i]));
+  for (uint32_t i = 0; i < captures->n; i++) TRY(rebind(t, captures->items[i], parts[n + i], &old[i]));
+  TRY(to_hlo_body(t, region, c));
+  uint32_t n_results = region->n_results + (carry ? captures->n : 0);
+  ir_op **results = BASE_ARRAY(&t->to->arena, ir_op *, n_results + 1u);
+  if (!results) return to_hlo_no_memory(t);
+  for (uint32_t i = 0; i < region->n_results; i++) results[i] = to_hlo_value(t, region->results[i]);
+  for (uint32_t i = region->n_results; i < n_results; i++) results[i] = parts[n + i - region->n_results];
+  TRY(to_hlo_finish(t, c, n_results, results, tuple));
+  for (uint32_t i = 0; i < captures->n; i++) TRY(rebind(t, captures->items[i], old[i], &parts[0]));
+  *out = c;
+  return 0;
+}
+
+/* The values as one op: the only one itself if `bare`, else a tuple. */
+static ir_op *pack(to_hlo_op *x, uint32_t n, ir_op *const *values, bool bare) {
+  if (bare) return values[0];
+  const ir_type **types = BASE_ARRAY(&x->t->to->arena, const ir_type *, n + 1u);
+  for (uint32_t i = 0; types && i < n; i++) types[i] = values[i]->type;
+  return types ? to_hlo_emit(x, IR_OP_TUPLE, ir_tuple(x->t->to, n, types), n, values, 0) : NULL;
+}
+
+static int pack_captures(to_hlo_op *x, uint32_t n, ir_op *const *first, const to_hlo_captures *captures, bool bare,
+                         ir_op **out) {
+  uint32_t total = n + captures->n;
+  ir_op **values = BASE_ARRAY(&x->t->to->arena, ir_op *, total + 1u);
+  if (!values) return to_hlo_no_memory(x->t);
+  for (uint32_t i = 0; i < n; i++) values[i] = first[i];
+  for (uint32_t i = 0; i < captures->n; i++)
+    if (!(values[n + i] = to_hlo_value(x->t, captures->items[i])))
+      return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_STRUCTURE, "a region uses a value that is not defined before");
+  *out = pack(x, total, values, bare);
+  return *out ? 0 : to_hlo_no_memory(x->t);
+}
+
+static int while_with(to_hlo_op *x, const to_hlo_captures *captures) {
+  uint32_t n = x->op->n_operands;
+  bool bare = n == 1 && captures->n == 0;
+  ir_op *init;
+  ir_computation *condition, *body;
+  TRY(pack_captures(x, n, x->operands, captures, bare, &init));
+  TRY(control_computation(x, x->op->called[0], init->type, bare, captures, false, false, &condition));
+  TRY(control_computation(x, x->op->called[1], init->type, bare, captures, true, !bare, &body));
+  ir_op *made = to_hlo_emit(x, IR_OP_WHILE, init->type, 1, &init, 2);
+  if (!made) return to_hlo_no_memory(x->t);
+  made->called[0] = condition;
+  made->called[1] = body;
+  if (bare) {
+    x->results[0] = made;
+    return 0;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    if (!(x->results[i] = take_element(x, made, i))) return to_hlo_no_memory(x->t);
+  return 0;
+}
+
+int to_hlo_while(to_hlo_op *x) {
+  to_hlo_captures captures = {0};
+  int status = find_captures(x->t, x->op->called[0], x->op->called[0], &captures);
+  if (status == 0) status = find_captures(x->t, x->op->called[1], x->op->called[1], &captures);
+  if (status == 0) status = while_with(x, &captures);
+  BASE_VEC_FREE(x->t->to->alloc, &captures);
+  return status;
+}
+
+static int one_branch(to_hlo_op *x, uint32_t i, ir_op **argument, ir_computation **branch) {
+  to_hlo_captures captures = {0};
+  const ir_computation *region = x->op->called[i];
+  int status = find_captures(x->t, region, region, &captures);
+  bool bare = captures.n == 1;
+  if (status == 0) status = pack_captures(x, 0, NULL, &captures, bare, argument);
+  if (status == 0) status = control_computation(x, region, (*argument)->type, bare, &captures, false, false, branch);
+  BASE_VEC_FREE(x->t->to->alloc, &captures);
+  return status;
+}
+
+int to_hlo_branches(to_hlo_op *x) {
+  uint32_t n = x->op->n_called;
+  ir_op **operands = BASE_ARRAY(&x->t->to->arena, ir_op *, n + 1u);
+  ir_computation **branches = BASE_ARRAY(&x->t->to->arena, ir_computation *, n + 1u);
+  if (!operands || !branches) return to_hlo_no_memory(x->t);
+  operands[0] = x->operands[0];
+  for (uint32_t i = 0; i < n; i++) TRY(one_branch(x, i, &operands[i + 1], &branches[i]));
+  ir_op *made = to_hlo_emit(x, IR_OP_CONDITIONAL, to_hlo_result_type(x), n + 1, operands, n);
+  if (!made) return to_hlo_no_memory(x->t);
+  for (uint32_t i = 0; i < n; i++) made->called[i] = branches[i];
+  return to_hlo_results(x, made);
+}

@@ -1,0 +1,244 @@
+/* From MLIR form to HLO form: constants, broadcasts, contractions, windows, gather and scatter. */
+#include "to_hlo.h"
+
+/* --- constants --- */
+
+static ir_op *constant_of(to_hlo_op *x, const ir_type *type, const ir_literal *l) {
+  ir_literal *copy = ir_literal_new(x->t->to, type);
+  ir_op *made = copy ? to_hlo_emit(x, IR_OP_CONSTANT, type, 0, NULL, 0) : NULL;
+  if (!made) return NULL;
+  size_t n = (size_t)type->count * base_dtype_bytes((base_dtype)type->dtype);
+  if (n) memcpy(copy->data, l->data, n);
+  made->u.literal = copy;
+  return made;
+}
+
+/* A splat of rank 1 or more is a scalar and a broadcast. */
+int to_hlo_constant(to_hlo_op *x) {
+  to_hlo *t = x->t;
+  const ir_mattr *value = ir_mattr_of(x->op, "value");
+  const ir_type *type = to_hlo_type(t, x->op->type);
+  if (!type) return to_hlo_no_memory(t);
+  if (!value->v.literal)
+    return to_hlo_fail(t, x->op, XLAC_E_EVAL, "the constant's data, resource %s, is not in the module",
+                       value->str ? value->str->s : "");
+  bool spread = value->splat && type->rank > 0 && type->count > 0;
+  const ir_type *scalar = spread && type->quant ? NULL : spread ? ir_scalar(t->to, (base_dtype)type->dtype) : type;
+  if (!spread && value->splat && type->count == 0) { /* no elements at all */
+    ir_literal empty = {.type = type};
+    x->results[0] = constant_of(x, type, &empty);
+    return x->results[0] ? 0 : to_hlo_no_memory(t);
+  }
+  if (spread && type->quant) {
+    const ir_type *plain =
+        ir_tensor_mlir(t->to, (base_dtype)type->dtype, type->quant, NULL, 0, NULL, NULL, NULL, t->err);
+    const ir_layout *layout = ir_layout_default(t->to, 0);
+    scalar = plain && layout ? ir_type_with_layout(t->to, plain, layout) : NULL;
+  }
+  ir_op *made = scalar ? constant_of(x, scalar, value->v.literal) : NULL;
+  if (made && spread) {
+    made = to_hlo_emit(x, IR_OP_BROADCAST, type, 1, &made, 0);
+    if (made && !ir_set_ints(made, IR_ATTR_DIMENSIONS, 0, NULL)) made = NULL;
+  }
+  x->results[0] = made;
+  return made ? 0 : to_hlo_no_memory(t);
+}
+
+/* --- broadcasts --- */
+
+static ir_op *broadcast(to_hlo_op *x, const ir_type *type, ir_op *operand, uint32_t n, const int64_t *dims) {
+  ir_op *made = to_hlo_emit(x, IR_OP_BROADCAST, type, 1, &operand, 0);
+  return made && ir_set_ints(made, IR_ATTR_DIMENSIONS, n, dims) ? made : NULL;
+}
+
+/* HLO's broadcast does not stretch dimensions of size 1: they are dropped first. */
+int to_hlo_broadcast_in_dim(to_hlo_op *x) {
+  uint32_t n, kept = 0;
+  const int64_t *dims = ir_m_ints(ir_mattr_of(x->op, "broadcast_dimensions"), &x->t->to->arena, &n);
+  const ir_type *from = x->operands[0]->type, *type = to_hlo_type(x->t, x->op->type);
+  int64_t sizes[IR_MAX_RANK], places[IR_MAX_RANK];
+  bool dynamic[IR_MAX_RANK], any = false;
+  if (!type) return to_hlo_no_memory(x->t);
+  for (uint32_t i = 0; i < from->rank; i++) {
+    if (from->dims[i] == 1 && !ir_dim_is_dynamic(from, i) &&
+        (type->dims[dims[i]] != 1 || ir_dim_is_dynamic(type, (uint32_t)dims[i])))
+      continue;
+    sizes[kept] = from->dims[i];
+    dynamic[kept] = ir_dim_is_dynamic(from, i);
+    any = any || dynamic[kept];
+    places[kept++] = dims[i];
+  }
+  ir_op *operand = x->operands[0];
+  if (kept < from->rank) {
+    const ir_type *plain = ir_tensor_mlir(x->t->to, (base_dtype)from->dtype, from->quant, NULL, kept, sizes,
+                                          any ? dynamic : NULL, NULL, x->t->err);
+    const ir_layout *layout = ir_layout_default(x->t->to, kept);
+    const ir_type *less = plain && layout ? ir_type_with_layout(x->t->to, plain, layout) : NULL;
+    operand = less ? to_hlo_emit(x, IR_OP_RESHAPE, less, 1, &operand, 0) : NULL;
+  }
+  x->results[0] = operand ? broadcast(x, type, operand, kept, places) : NULL;
+  return x->results[0] ? 0 : to_hlo_no_memory(x->t);
+}
+
+int to_hlo_legacy_broadcast(to_hlo_op *x) {
+  const ir_type *from = x->operands[0]->type, *type = to_hlo_type(x->t, x->op->type);
+  int64_t places[IR_MAX_RANK];
+  for (uint32_t i = 0; type && i < from->rank; i++) places[i] = (int64_t)(type->rank - from->rank + i);
+  x->results[0] = type ? broadcast(x, type, x->operands[0], from->rank, places) : NULL;
+  return x->results[0] ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* --- contractions --- */
+
+int to_hlo_dot(to_hlo_op *x) {
+  const char *dims = "dot_dimension_numbers";
+  ir_op *made = to_hlo_emit(x, IR_OP_DOT, to_hlo_result_type(x), 2, x->operands, 0);
+  if (!made) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_field_ints(x, made, dims, "lhs_contracting_dimensions", IR_ATTR_LHS_CONTRACTING_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "rhs_contracting_dimensions", IR_ATTR_RHS_CONTRACTING_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "lhs_batching_dimensions", IR_ATTR_LHS_BATCH_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "rhs_batching_dimensions", IR_ATTR_RHS_BATCH_DIMS));
+  TRY(to_hlo_precision(x, made));
+  TRY(to_hlo_algorithm(x, made));
+  return to_hlo_results(x, made);
+}
+
+int to_hlo_legacy_dot(to_hlo_op *x) {
+  ir_op *made = to_hlo_emit(x, IR_OP_DOT, to_hlo_result_type(x), 2, x->operands, 0);
+  int64_t lhs = (int64_t)x->operands[0]->type->rank - 1, rhs = 0;
+  bool ok = made && ir_set_ints(made, IR_ATTR_LHS_CONTRACTING_DIMS, 1, &lhs) &&
+            ir_set_ints(made, IR_ATTR_RHS_CONTRACTING_DIMS, 1, &rhs);
+  if (!ok) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_precision(x, made));
+  return to_hlo_results(x, made);
+}
+
+int to_hlo_ragged_dot(to_hlo_op *x) {
+  const char *dims = "ragged_dot_dimension_numbers";
+  ir_op *made = to_hlo_emit(x, IR_OP_RAGGED_DOT, to_hlo_result_type(x), 3, x->operands, 0);
+  if (!made) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_field_ints(x, made, dims, "lhs_contracting_dimensions", IR_ATTR_LHS_CONTRACTING_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "rhs_contracting_dimensions", IR_ATTR_RHS_CONTRACTING_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "lhs_batching_dimensions", IR_ATTR_LHS_BATCH_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "rhs_batching_dimensions", IR_ATTR_RHS_BATCH_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "lhs_ragged_dimensions", IR_ATTR_LHS_RAGGED_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "rhs_group_dimensions", IR_ATTR_RHS_GROUP_DIMS));
+  TRY(to_hlo_precision(x, made));
+  return to_hlo_results(x, made);
+}
+
+int to_hlo_convolution(to_hlo_op *x) {
+  static const to_hlo_window_names names = {"window_strides", "lhs_dilation", "rhs_dilation", "padding",
+                                            "window_reversal"};
+  ir_op *made = to_hlo_emit(x, IR_OP_CONVOLUTION, to_hlo_result_type(x), 2, x->operands, 0);
+  if (!made) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_conv_dims(x, made));
+  const ir_conv_dims *d = ir_get_conv_dims(made);
+  int64_t sizes[IR_MAX_RANK];
+  for (uint32_t i = 0; i < d->n_spatial; i++) sizes[i] = x->operands[1]->type->dims[d->kernel_spatial[i]];
+  TRY(to_hlo_window(x, made, d->n_spatial, sizes, &names));
+  if (ir_m_get_int(x->op, "feature_group_count", 1) != 1)
+    TRY(to_hlo_int(x, made, "feature_group_count", IR_ATTR_FEATURE_GROUP_COUNT));
+  if (ir_m_get_int(x->op, "batch_group_count", 1) != 1)
+    TRY(to_hlo_int(x, made, "batch_group_count", IR_ATTR_BATCH_GROUP_COUNT));
+  TRY(to_hlo_precision(x, made));
+  return to_hlo_results(x, made);
+}
+
+/* --- windows --- */
+
+int to_hlo_reduce_window(to_hlo_op *x) {
+  static const to_hlo_window_names names = {"window_strides", "base_dilations", "window_dilations", "padding", NULL};
+  uint32_t n;
+  const int64_t *sizes = ir_m_ints(ir_mattr_of(x->op, "window_dimensions"), &x->t->to->arena, &n);
+  ir_computation *c;
+  TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
+  ir_op *made = to_hlo_emit(x, IR_OP_REDUCE_WINDOW, to_hlo_result_type(x), x->op->n_operands, x->operands, 1);
+  if (!made) return to_hlo_no_memory(x->t);
+  made->called[0] = c;
+  TRY(to_hlo_window(x, made, n, sizes, &names));
+  return to_hlo_results(x, made);
+}
+
+int to_hlo_select_and_scatter(to_hlo_op *x) {
+  static const to_hlo_window_names names = {"window_strides", NULL, NULL, "padding", NULL};
+  uint32_t n;
+  const int64_t *sizes = ir_m_ints(ir_mattr_of(x->op, "window_dimensions"), &x->t->to->arena, &n);
+  int64_t ones[IR_MAX_RANK];
+  for (uint32_t i = 0; i < IR_MAX_RANK; i++) ones[i] = 1;
+  if (!sizes || n == 0) sizes = ones, n = x->op->type->rank;
+  ir_computation *select, *scatter;
+  TRY(to_hlo_scalar_region(x, x->op->called[0], &select));
+  TRY(to_hlo_scalar_region(x, x->op->called[1], &scatter));
+  ir_op *made = to_hlo_emit(x, IR_OP_SELECT_AND_SCATTER, to_hlo_result_type(x), 3, x->operands, 2);
+  if (!made) return to_hlo_no_memory(x->t);
+  made->called[0] = select;
+  made->called[1] = scatter;
+  TRY(to_hlo_window(x, made, n, sizes, &names));
+  return to_hlo_results(x, made);
+}
+
+/* --- data movement --- */
+
+int to_hlo_pad(to_hlo_op *x) {
+  ir_op *made = to_hlo_emit(x, IR_OP_PAD, to_hlo_result_type(x), 2, x->operands, 0);
+  if (!made) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_padding(x, made));
+  return to_hlo_results(x, made);
+}
+
+int to_hlo_slice_op(to_hlo_op *x) {
+  ir_op *made = to_hlo_emit(x, IR_OP_SLICE, to_hlo_result_type(x), 1, x->operands, 0);
+  if (!made) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_slice(x, made));
+  return to_hlo_results(x, made);
+}
+
+/* A list that HLO leaves out when it is empty. */
+static int field_unless_empty(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key) {
+  uint32_t n;
+  ir_m_ints(ir_m_field(ir_mattr_of(x->op, attr), field), &x->t->to->arena, &n);
+  return n ? to_hlo_field_ints(x, made, attr, field, key) : 0;
+}
+
+int to_hlo_gather(to_hlo_op *x) {
+  const char *dims = "dimension_numbers";
+  ir_op *made = to_hlo_emit(x, IR_OP_GATHER, to_hlo_result_type(x), 2, x->operands, 0);
+  if (!made) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_field_ints(x, made, dims, "offset_dims", IR_ATTR_OFFSET_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "collapsed_slice_dims", IR_ATTR_COLLAPSED_SLICE_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "start_index_map", IR_ATTR_START_INDEX_MAP));
+  TRY(field_unless_empty(x, made, dims, "operand_batching_dims", IR_ATTR_OPERAND_BATCHING_DIMS));
+  TRY(field_unless_empty(x, made, dims, "start_indices_batching_dims", IR_ATTR_START_INDICES_BATCHING_DIMS));
+  TRY(to_hlo_field_int(x, made, dims, "index_vector_dim", IR_ATTR_INDEX_VECTOR_DIM));
+  TRY(to_hlo_ints(x, made, "slice_sizes", IR_ATTR_SLICE_SIZES));
+  TRY(to_hlo_flag(x, made, "indices_are_sorted", IR_ATTR_INDICES_ARE_SORTED));
+  return to_hlo_results(x, made);
+}
+
+int to_hlo_scatter(to_hlo_op *x) {
+  const char *dims = "scatter_dimension_numbers";
+  ir_computation *c;
+  TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
+  ir_op *made = to_hlo_emit(x, IR_OP_SCATTER, to_hlo_result_type(x), x->op->n_operands, x->operands, 1);
+  if (!made) return to_hlo_no_memory(x->t);
+  made->called[0] = c;
+  TRY(to_hlo_field_ints(x, made, dims, "update_window_dims", IR_ATTR_UPDATE_WINDOW_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "inserted_window_dims", IR_ATTR_INSERTED_WINDOW_DIMS));
+  TRY(to_hlo_field_ints(x, made, dims, "scatter_dims_to_operand_dims", IR_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS));
+  TRY(field_unless_empty(x, made, dims, "input_batching_dims", IR_ATTR_INPUT_BATCHING_DIMS));
+  TRY(field_unless_empty(x, made, dims, "scatter_indices_batching_dims", IR_ATTR_SCATTER_INDICES_BATCHING_DIMS));
+  TRY(to_hlo_field_int(x, made, dims, "index_vector_dim", IR_ATTR_INDEX_VECTOR_DIM));
+  TRY(to_hlo_flag(x, made, "indices_are_sorted", IR_ATTR_INDICES_ARE_SORTED));
+  TRY(to_hlo_flag(x, made, "unique_indices", IR_ATTR_UNIQUE_INDICES));
+  return to_hlo_results(x, made);
+}
+
+/* Several values pass a barrier as a tuple. */
+int to_hlo_barrier(to_hlo_op *x) {
+  uint32_t n = x->op->n_operands;
+  const ir_type *type = to_hlo_result_type(x);
+  ir_op *operand = n == 1 ? x->operands[0] : type ? to_hlo_emit(x, IR_OP_TUPLE, type, n, x->operands, 0) : NULL;
+  if (!operand) return to_hlo_no_memory(x->t);
+  return to_hlo_results(x, to_hlo_emit(x, IR_OP_OPT_BARRIER, type, 1, &operand, 0));
+}

@@ -1,0 +1,51 @@
+/* The verifier of MLIR form: structure first, then every op in text order. */
+#include "verify.h"
+
+static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *functions, base_arena *arena,
+                         xlac_error *err) {
+  const ir_type *few[8];
+  sv v = {.m = m, .op = op, .arena = arena, .functions = functions, .err = err};
+  v.out = op->n_results <= 8 ? few : BASE_ARRAY(arena, const ir_type *, op->n_results);
+  return v.out ? sv_verify_op(&v) : sv_oom(&v);
+}
+
+/* Depth is bounded by sv_check_module. */
+static int sv_verify_ops(ir_module *m, const ir_computation *c, const sv_functions *functions, base_arena *arena,
+                         xlac_error *err) {
+  IR_FOR_OPS(op, c) {
+    TRY(sv_verify_one(m, op, functions, arena, err));
+    for (uint32_t i = 0; i < op->n_called; i++)
+      if (op->called[i]->owner == op) TRY(sv_verify_ops(m, op->called[i], functions, arena, err));
+  }
+  return 0;
+}
+
+static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *arena, xlac_error *err) {
+  TRY(sv_check_module(m, functions, err));
+  IR_FOR_COMPUTATIONS(c, m)
+  if (!c->owner) TRY(sv_verify_ops(m, c, functions, arena, err));
+  return 0;
+}
+
+int stablehlo_verify(ir_module *m, xlac_error *err) {
+  assert(m->form == IR_FORM_MLIR);
+  if (m->verified == IR_VERIFIED) return 0;
+  sv_functions functions;
+  base_arena arena;
+  base_map_init(&functions.by_name, m->alloc);
+  base_arena_init(&arena, m->alloc);
+  int status = sv_verify_module(m, &functions, &arena, err);
+  base_arena_free(&arena);
+  base_map_free(&functions.by_name);
+  if (status == 0) m->verified = IR_VERIFIED;
+  return status;
+}
+
+int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_error *err) {
+  base_arena arena;
+  base_arena_init(&arena, m->alloc);
+  sv v = {.m = m, .op = op, .arena = &arena, .out = types, .err = err};
+  int status = sv_infer_op(&v);
+  base_arena_free(&arena);
+  return status;
+}

@@ -1,0 +1,248 @@
+/* Control flow, calls, async ops, transfers. */
+#include "verify.h"
+
+/* --- if, case --- */
+
+static int sv_check_branches(const sv *v) {
+  uint32_t n = v->op->n_called;
+  const char *id = v->op->opcode == IR_OP_IF ? "if_c2" : "case_c3";
+  if (n == 0) return sv_fail(v, "case_c1", "has no branches; expected at least one");
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_computation *c = sv_region(v, i), *first = sv_region(v, 0);
+    if (c->declaration) return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has an empty branch %u", i);
+    if (c->n_params != 0)
+      return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has a branch %u of %u parameters; expected none", i,
+                          c->n_params);
+    if (c->n_results != first->n_results)
+      return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has branches that return %u and %u values", first->n_results,
+                          c->n_results);
+    for (uint32_t k = 0; k < c->n_results; k++)
+      if (!sv_types_fit(sv_returned(first, k), sv_returned(c, k)))
+        return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has branches 0 and %u that return %s and %s", i,
+                            SV_SHOW(sv_returned(first, k)), SV_SHOW(sv_returned(c, k)));
+  }
+  return 0;
+}
+
+int sv_infer_case(const sv *v) {
+  const ir_type *t = sv_in(v, 0);
+  base_dtype dtype = v->op->opcode == IR_OP_IF ? XLAC_PRED : XLAC_S32;
+  if (!sv_is_scalar_of(t, dtype))
+    return sv_fail(v, v->op->opcode == IR_OP_IF ? "if_i1" : "case_i1", "has an operand of %s; expected tensor<%s>",
+                   SV_SHOW(t), dtype == XLAC_PRED ? "i1" : "i32");
+  TRY(sv_check_branches(v));
+  uint32_t n = v->op->n_called, n_results = sv_region(v, 0)->n_results;
+  if (n_results != v->op->n_results)
+    return sv_fail_code(v, XLAC_E_VERIFY_SHAPE, NULL, "has %u results, but its branches return %u", v->op->n_results,
+                        n_results);
+  const ir_type **types = BASE_ARRAY(v->arena, const ir_type *, n);
+  if (!types) return sv_oom(v);
+  for (uint32_t k = 0; k < n_results; k++) {
+    for (uint32_t i = 0; i < n; i++) types[i] = sv_returned(sv_region(v, i), k);
+    TRY(sv_least_specific(v, n, types, &v->out[k]));
+  }
+  return 0;
+}
+
+/* --- while --- */
+
+static int sv_check_loop_values(const sv *v, const char *id, const char *what, uint32_t n,
+                                const ir_type *(*value)(const ir_computation *, uint32_t), const ir_computation *c) {
+  if (n != v->op->n_operands)
+    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has %u %s; expected %u, as operands", n, what, v->op->n_operands);
+  for (uint32_t i = 0; i < n; i++)
+    if (!sv_types_fit(sv_in(v, i), value(c, i)))
+      return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has %s whose number %u is %s; expected %s", what, i,
+                          SV_SHOW(value(c, i)), SV_SHOW(sv_in(v, i)));
+  return 0;
+}
+
+static const ir_type *sv_loop_param(const ir_computation *c, uint32_t i) {
+  return sv_arg(c, i);
+}
+static const ir_type *sv_loop_result(const ir_computation *c, uint32_t i) {
+  return sv_returned(c, i);
+}
+
+int sv_verify_while(const sv *v) {
+  const ir_computation *cond = sv_region(v, 0), *body = sv_region(v, 1);
+  TRY(sv_check_loop_values(v, "while_c1", "parameters of cond", cond->n_params, sv_loop_param, cond));
+  TRY(sv_check_loop_values(v, "while_c2", "parameters of body", body->n_params, sv_loop_param, body));
+  TRY(sv_check_loop_values(v, "while_c2", "results of body", body->n_results, sv_loop_result, body));
+  if (cond->n_results != 1 || !sv_is_scalar_of(sv_returned(cond, 0), XLAC_PRED))
+    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, "while_c1", "has a cond that returns %u values, not one tensor<i1>",
+                        cond->n_results);
+  return 0;
+}
+
+/* --- calls --- */
+
+static uint32_t sv_function_inputs(const ir_computation *f) {
+  return f->function_type ? f->function_type->n_inputs : f->n_params;
+}
+static uint32_t sv_function_results(const ir_computation *f) {
+  return f->function_type ? f->function_type->n_elements - f->function_type->n_inputs : f->n_results;
+}
+static const ir_type *sv_function_input(const ir_computation *f, uint32_t i) {
+  return f->function_type ? f->function_type->elements[i] : sv_arg(f, i);
+}
+static const ir_type *sv_function_result(const ir_computation *f, uint32_t i) {
+  return f->function_type ? f->function_type->elements[f->function_type->n_inputs + i] : sv_returned(f, i);
+}
+
+static int sv_find_function(const sv *v, const char *attr, const char *id, const ir_computation **out) {
+  const ir_mattr *a = ir_mattr_of(v->op, attr);
+  *out = a ? sv_function(v, a) : NULL;
+  if (*out) return 0;
+  return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "names @%s, which is no function of the module",
+                      ir_m_get_str(v->op, attr));
+}
+
+static int sv_check_signature(const sv *v, const ir_computation *f, const char *id) {
+  if (sv_function_inputs(f) != v->op->n_operands || sv_function_results(f) != v->op->n_results)
+    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has %u operands and %u results, but @%s takes %u and gives %u",
+                        v->op->n_operands, v->op->n_results, f->name->s, sv_function_inputs(f), sv_function_results(f));
+  for (uint32_t i = 0; i < v->op->n_operands; i++)
+    if (sv_in(v, i)->bare != sv_function_input(f, i)->bare)
+      return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has operand %u of %s, but @%s takes %s", i,
+                          SV_SHOW(sv_in(v, i)), f->name->s, SV_SHOW(sv_function_input(f, i)));
+  for (uint32_t i = 0; v->op->types && i < v->op->n_results; i++)
+    if (sv_result(v, i)->bare != sv_function_result(f, i)->bare)
+      return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has result %u of %s, but @%s gives %s", i,
+                          SV_SHOW(sv_result(v, i)), f->name->s, SV_SHOW(sv_function_result(f, i)));
+  return 0;
+}
+
+int sv_infer_call(const sv *v) {
+  const ir_computation *f;
+  TRY(sv_find_function(v, "callee", NULL, &f));
+  TRY(sv_check_signature(v, f, NULL));
+  for (uint32_t i = 0; i < v->op->n_results; i++) v->out[i] = sv_function_result(f, i);
+  return 0;
+}
+
+/* A letter, letters, digits and underscores; then dots, each with letters, digits, _ and $ after it. */
+static bool sv_is_namespaced(const char *s) {
+  uint32_t dots = 0;
+  if (!((*s | 32) >= 'a' && (*s | 32) <= 'z')) return false;
+  for (const char *p = s; *p; p++) {
+    bool letter = (*p | 32) >= 'a' && (*p | 32) <= 'z';
+    bool plain = letter || (*p >= '0' && *p <= '9') || *p == '_' || (*p == '$' && dots);
+    if (*p == '.' && p[1] && p[1] != '.')
+      dots++;
+    else if (!plain)
+      return false;
+  }
+  return dots > 0;
+}
+
+int sv_verify_composite(const sv *v) {
+  const ir_computation *f;
+  if (!sv_is_namespaced(ir_m_get_str(v->op, "name")))
+    return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, "composite_c1",
+                        "has the name \"%s\"; expected one such as \"namespace.op\"", ir_m_get_str(v->op, "name"));
+  TRY(sv_find_function(v, "decomposition", "composite_c2", &f));
+  return sv_check_signature(v, f, "composite_c3");
+}
+
+/* --- async --- */
+
+static bool sv_may_be_async(unsigned opcode) {
+  switch (opcode) {
+    case IR_OP_ALL_GATHER:
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_ALL_TO_ALL:
+    case IR_OP_COLLECTIVE_BROADCAST:
+    case IR_OP_COLLECTIVE_PERMUTE:
+    case IR_OP_COLLECTIVE_REDUCE:
+    case IR_OP_DYNAMIC_SLICE:
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
+    case IR_OP_REDUCE_SCATTER:
+    case IR_OP_SLICE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int sv_infer_async_start(const sv *v) {
+  const ir_computation *c = sv_region(v, 0);
+  const ir_op *only = NULL;
+  uint32_t n = 0;
+  IR_FOR_OPS(op, c) {
+    if (op->opcode == IR_OP_PARAMETER) continue;
+    only = op;
+    n++;
+  }
+  if (n != 1 || !sv_may_be_async(only->opcode))
+    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has a region of %u ops; expected one, a collective or a slice",
+                        n);
+  if (c->n_params != v->op->n_operands)
+    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has %u operands, but its region takes %u", v->op->n_operands,
+                        c->n_params);
+  for (uint32_t i = 0; i < c->n_params; i++)
+    if (sv_arg(c, i)->bare != sv_in(v, i)->bare)
+      return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has operand %u of %s, but its region takes %s", i,
+                          SV_SHOW(sv_in(v, i)), SV_SHOW(sv_arg(c, i)));
+  if (c->n_results != 1)
+    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has a region that returns %u values; expected 1", c->n_results);
+  const ir_type *t = sv_returned(c, 0);
+  v->out[0] = ir_future(v->m, 1, &t);
+  return v->out[0] ? 0 : sv_oom(v);
+}
+
+int sv_infer_async_done(const sv *v) {
+  const ir_type *t = sv_in(v, 0);
+  if (t->n_elements != 1) return sv_fail(v, NULL, "has a future of %u values; expected 1", t->n_elements);
+  v->out[0] = t->elements[0];
+  return 0;
+}
+
+/* --- transfers --- */
+
+/* channel types: 1 device to device, 2 device to host, 3 host to device. */
+static int sv_check_channel_type(const sv *v, int64_t host_type, const char *id) {
+  bool host = ir_m_get_bool(v->op, "is_host_transfer");
+  int64_t type = sv_field_int(ir_mattr_of(v->op, "channel_handle"), "type", 0), expected = host ? host_type : 1;
+  if (type == expected) return 0;
+  return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, id,
+                      "has a channel of type %lld; expected %lld, as is_host_transfer is %s", (long long)type,
+                      (long long)expected, host ? "true" : "false");
+}
+
+int sv_infer_send(const sv *v) {
+  TRY(sv_check_channel_type(v, 2, "send_c1"));
+  return sv_infer_token(v);
+}
+
+static int sv_check_results_then_token(const sv *v, const char *id) {
+  uint32_t n = v->op->n_results;
+  if (n == 0) return sv_fail(v, id, "has no results; expected at least a token");
+  for (uint32_t i = 0; i + 1 < n; i++)
+    if (!sv_is_shaped(sv_result(v, i)))
+      return sv_fail(v, id, "has result %u of %s; expected tensors before the token", i, SV_SHOW(sv_result(v, i)));
+  if (sv_result(v, n - 1)->kind != IR_TYPE_TOKEN)
+    return sv_fail(v, id, "has a last result of %s; expected a token", SV_SHOW(sv_result(v, n - 1)));
+  return 0;
+}
+
+int sv_verify_recv(const sv *v) {
+  TRY(sv_check_channel_type(v, 3, "recv_c1"));
+  return sv_check_results_then_token(v, "recv_c2");
+}
+
+int sv_verify_infeed(const sv *v) {
+  TRY(sv_check_results_then_token(v, "infeed_c1"));
+  const ir_mattr *layout = ir_mattr_of(v->op, "layout");
+  if (!layout) return 0;
+  if (layout->v.list->n + 1 != v->op->n_results)
+    return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has %u layouts; expected %u, one for each tensor",
+                        layout->v.list->n, v->op->n_results - 1);
+  for (uint32_t i = 0; i < layout->v.list->n; i++) {
+    const ir_mattr *a = layout->v.list->v[i];
+    bool ok = a->kind == IR_M_ARRAY;
+    for (uint32_t k = 0; ok && k < a->v.list->n; k++) ok = a->v.list->v[k]->kind == IR_M_INTEGER;
+    if (!ok) return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has layout %u that is no list of integers", i);
+  }
+  return 0;
+}

@@ -1,0 +1,153 @@
+/* convolution, dynamic_conv. */
+#include "verify.h"
+
+typedef struct sv_conv_numbers {
+  int64_t input_batch, input_feature, kernel_input, kernel_output, output_batch, output_feature;
+  sv_ints input_spatial, kernel_spatial, output_spatial;
+  int64_t feature_groups, batch_groups;
+} sv_conv_numbers;
+
+static sv_conv_numbers sv_read_conv(const sv *v) {
+  const ir_mattr *a = ir_mattr_of(v->op, "dimension_numbers");
+  return (sv_conv_numbers){
+      .input_batch = sv_field_int(a, "input_batch_dimension", 0),
+      .input_feature = sv_field_int(a, "input_feature_dimension", 0),
+      .kernel_input = sv_field_int(a, "kernel_input_feature_dimension", 0),
+      .kernel_output = sv_field_int(a, "kernel_output_feature_dimension", 0),
+      .output_batch = sv_field_int(a, "output_batch_dimension", 0),
+      .output_feature = sv_field_int(a, "output_feature_dimension", 0),
+      .input_spatial = sv_field_ints(v, a, "input_spatial_dimensions"),
+      .kernel_spatial = sv_field_ints(v, a, "kernel_spatial_dimensions"),
+      .output_spatial = sv_field_ints(v, a, "output_spatial_dimensions"),
+      .feature_groups = ir_m_get_int(v->op, "feature_group_count", 1),
+      .batch_groups = ir_m_get_int(v->op, "batch_group_count", 1),
+  };
+}
+
+/* Two numbers and the spatial ones: in range, no repetition. */
+static int sv_check_conv_part(const sv *v, const char *id, const char *what, int64_t a, int64_t b, sv_ints spatial) {
+  uint32_t rank = sv_in(v, 0)->rank;
+  int64_t pair[2] = {a, b};
+  sv_ints two = {pair, 2};
+  TRY(sv_check_dims(v, id, what, two, rank));
+  TRY(sv_check_dims(v, id, what, spatial, rank));
+  return sv_check_distinct(v, id, what, two, "the spatial dimensions", spatial);
+}
+
+static int sv_check_conv_numbers(const sv *v, const sv_conv_numbers *c) {
+  uint32_t n = c->input_spatial.n;
+  if (n != c->kernel_spatial.n || n != c->output_spatial.n)
+    return sv_fail(v, "convolution_c17", "has %u, %u and %u spatial dimensions of input, kernel and output", n,
+                   c->kernel_spatial.n, c->output_spatial.n);
+  TRY(sv_check_conv_part(v, "convolution_c13", "the input's dimension numbers", c->input_batch, c->input_feature,
+                         c->input_spatial));
+  TRY(sv_check_conv_part(v, "convolution_c18", "the kernel's dimension numbers", c->kernel_input, c->kernel_output,
+                         c->kernel_spatial));
+  return sv_check_conv_part(v, "convolution_c20", "the output's dimension numbers", c->output_batch, c->output_feature,
+                            c->output_spatial);
+}
+
+static int sv_check_conv_division(const sv *v, const char *id, const char *what, int64_t size, const char *by,
+                                  int64_t groups) {
+  if (size == SV_DYNAMIC || size % groups == 0) return 0;
+  return sv_fail(v, id, "has %s of size %lld; expected a multiple of %s, %lld", what, (long long)size, by,
+                 (long long)groups);
+}
+
+static int sv_check_conv_groups(const sv *v, const sv_conv_numbers *c) {
+  if (c->batch_groups > 1 && c->feature_groups > 1)
+    return sv_fail(v, "convolution_c23",
+                   "has batch_group_count = %lld and feature_group_count = %lld; expected one of them to be 1",
+                   (long long)c->batch_groups, (long long)c->feature_groups);
+  const ir_type *lhs = sv_in(v, 0), *rhs = sv_in(v, 1);
+  int64_t batch = sv_dim(lhs, (uint32_t)c->input_batch), feature = sv_dim(lhs, (uint32_t)c->input_feature);
+  int64_t kernel_in = sv_dim(rhs, (uint32_t)c->kernel_input), kernel_out = sv_dim(rhs, (uint32_t)c->kernel_output);
+  TRY(sv_check_conv_division(v, "convolution_c10", "the batch dimension", batch, "batch_group_count", c->batch_groups));
+  TRY(sv_check_conv_division(v, "convolution_c11", "the input's feature dimension", feature, "feature_group_count",
+                             c->feature_groups));
+  if (feature != SV_DYNAMIC && kernel_in != SV_DYNAMIC && feature / c->feature_groups != kernel_in)
+    return sv_fail(v, "convolution_c14", "has %lld input features in %lld groups, but %lld in the kernel",
+                   (long long)feature, (long long)c->feature_groups, (long long)kernel_in);
+  TRY(sv_check_conv_division(v, "convolution_c15", "the kernel's output feature dimension", kernel_out,
+                             "batch_group_count", c->batch_groups));
+  return sv_check_conv_division(v, "convolution_c16", "the kernel's output feature dimension", kernel_out,
+                                "feature_group_count", c->feature_groups);
+}
+
+static int sv_check_conv(const sv *v, const sv_conv_numbers *c) {
+  const ir_type *lhs = sv_in(v, 0), *rhs = sv_in(v, 1);
+  if (lhs->rank < 2 || lhs->rank != rhs->rank)
+    return sv_fail(v, "convolution_c1", "has operands of %s and %s; expected equal ranks of 2 or more", SV_SHOW(lhs),
+                   SV_SHOW(rhs));
+  if (!sv_is_quant(lhs) && !sv_is_quant(rhs) && !sv_elements_fit(lhs, rhs))
+    return sv_fail(v, "convolution_c27", "has operands of %s and %s; expected one element type", SV_SHOW(lhs),
+                   SV_SHOW(rhs));
+  TRY(sv_check_conv_numbers(v, c));
+  TRY(sv_check_conv_groups(v, c));
+  TRY(sv_check_precision(v));
+  if (lhs->rank != c->input_spatial.n + 2)
+    return sv_fail(v, "convolution_c12", "has operands of rank %u; expected %u, for its spatial dimensions", lhs->rank,
+                   c->input_spatial.n + 2);
+  return 0;
+}
+
+static int sv_make_conv(const sv *v, const sv_conv_numbers *c, sv_ints padding, bool padding_known) {
+  const ir_type *lhs = sv_in(v, 0), *rhs = sv_in(v, 1);
+  uint32_t n = c->kernel_spatial.n;
+  int64_t size[IR_MAX_RANK];
+  for (uint32_t i = 0; i < n; i++) size[i] = sv_dim(rhs, (uint32_t)c->kernel_spatial.v[i]);
+  sv_window w = {.size = {size, n},
+                 .stride = sv_attr_ints(v, "window_strides"),
+                 .base_dilation = sv_attr_ints(v, "lhs_dilation"),
+                 .dilation = sv_attr_ints(v, "rhs_dilation"),
+                 .padding = padding};
+  if (padding_known) TRY(sv_check_window(v, &w, sv_attr_ints(v, "window_reversal")));
+  sv_shape s = {.rank = 0};
+  for (uint32_t i = 0; i < lhs->rank; i++) sv_push(&s, SV_DYNAMIC, SV_DYNAMIC);
+  for (uint32_t i = 0; padding_known && i < n; i++)
+    s.dims[c->output_spatial.v[i]] = sv_window_output(&w, i, sv_dim(lhs, (uint32_t)c->input_spatial.v[i]));
+  int64_t batch = sv_dim(lhs, (uint32_t)c->input_batch);
+  s.dims[c->output_batch] = batch == SV_DYNAMIC ? SV_DYNAMIC : batch / c->batch_groups;
+  s.dims[c->output_feature] = sv_dim(rhs, (uint32_t)c->kernel_output);
+  return sv_make(v, &s, sv_declared_element(v), v->out);
+}
+
+int sv_infer_convolution(const sv *v) {
+  sv_conv_numbers c = sv_read_conv(v);
+  sv_ints padding;
+  TRY(sv_check_conv(v, &c));
+  TRY(sv_read_padding(v, &padding));
+  return sv_make_conv(v, &c, padding, true);
+}
+
+int sv_infer_dynamic_conv(const sv *v) {
+  sv_conv_numbers c = sv_read_conv(v);
+  const ir_type *t = sv_in(v, 2);
+  sv_ints padding = {NULL, 0};
+  TRY(sv_check_conv(v, &c));
+  if (t->rank != 2 || t->dims[0] != sv_in(v, 0)->rank - 2 || t->dims[1] != 2)
+    return sv_fail(v, "dynamic_conv_c4", "has a padding of %s; expected %u pairs", SV_SHOW(t), sv_in(v, 0)->rank - 2);
+  bool known = sv_constant_ints(v, 2, &padding);
+  return sv_make_conv(v, &c, padding, known);
+}
+
+static int sv_check_conv_quant(const sv *v) {
+  const ir_type *rhs = sv_in(v, 1), *result = sv_result(v, 0);
+  if (!sv_is_quant(sv_in(v, 0)) && !sv_is_quant(rhs) && !sv_is_quant(result)) return 0;
+  sv_conv_numbers c = sv_read_conv(v);
+  if (sv_is_quant_axis(rhs) && rhs->quant->axis != c.kernel_output)
+    return sv_fail(v, "convolution_c29", "has rhs quantised along dimension %d; expected %lld, its output features",
+                   rhs->quant->axis, (long long)c.kernel_output);
+  if (sv_is_quant_axis(result) && result->quant->axis != c.output_feature)
+    return sv_fail(v, "convolution_c30", "has a result quantised along dimension %d; expected %lld, its features",
+                   result->quant->axis, (long long)c.output_feature);
+  return sv_check_product_quant(v);
+}
+
+int sv_verify_convolution(const sv *v) {
+  return sv_check_conv_quant(v);
+}
+
+int sv_verify_dynamic_conv(const sv *v) {
+  return sv_check_conv_quant(v);
+}

@@ -1,0 +1,110 @@
+/* Quantised operands and results against one another. */
+#include "verify.h"
+
+static bool sv_same_scales(const ir_quant *a, const ir_quant *b) {
+  if (a->n != b->n) return false;
+  for (uint32_t i = 0; i < a->n; i++)
+    if (a->scales[i] != b->scales[i] || a->zero_points[i] != b->zero_points[i]) return false;
+  return true;
+}
+
+int sv_check_same_scales(const sv *v, const char *id, const ir_type *a, const ir_type *b) {
+  bool bad = (sv_is_quant_tensor(a) && sv_is_quant_tensor(b) && !ir_quant_equal(a->quant, b->quant)) ||
+             (sv_is_quant_axis(a) && sv_is_quant_axis(b) && !sv_same_scales(a->quant, b->quant));
+  if (!bad) return 0;
+  return sv_fail(v, id, "expects the same scales and zero points in %s and %s", SV_SHOW(a), SV_SHOW(b));
+}
+
+static int64_t sv_product_before(const ir_type *t, int32_t axis) {
+  int64_t n = 1;
+  for (int32_t i = 0; i < axis; i++)
+    if (!base_mul_i64(n, t->dims[i], &n)) return -1;
+  return n;
+}
+
+int sv_check_reshape_quant(const sv *v) {
+  const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
+  TRY(sv_check_same_scales(v, "reshape_c1", a, b));
+  if (!sv_is_quant_axis(a) || !sv_is_quant_axis(b)) return 0;
+  if (!sv_dims_fit(sv_dim(a, (uint32_t)a->quant->axis), sv_dim(b, (uint32_t)b->quant->axis)))
+    return sv_fail(v, "reshape_c3", "expects quantised dimensions of one size in %s and %s", SV_SHOW(a), SV_SHOW(b));
+  if (a->has_dynamic || b->has_dynamic || sv_product_before(a, a->quant->axis) == sv_product_before(b, b->quant->axis))
+    return 0;
+  return sv_fail(v, "reshape_c3", "expects as many elements before the quantised dimension in %s and %s", SV_SHOW(a),
+                 SV_SHOW(b));
+}
+
+int sv_check_broadcast_quant(const sv *v, sv_ints dims) {
+  const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
+  if (!sv_is_quant_axis(b)) return 0;
+  if (!sv_is_quant_axis(a))
+    return sv_fail(v, "broadcast_in_dim_c6", "has a result quantised per axis, but an operand of %s", SV_SHOW(a));
+  int32_t axis = a->quant->axis;
+  if (b->quant->axis != dims.v[axis])
+    return sv_fail(v, "broadcast_in_dim_c6", "has a result quantised along dimension %d; expected %lld", b->quant->axis,
+                   (long long)dims.v[axis]);
+  if (sv_dim(a, (uint32_t)axis) != 1) return 0;
+  for (uint32_t i = 0; i < b->quant->n; i++)
+    if (b->quant->scales[i] != a->quant->scales[0] || b->quant->zero_points[i] != a->quant->zero_points[0])
+      return sv_fail(v, "broadcast_in_dim_c6", "has scale %g and zero point %lld at index %u; expected %g and %lld",
+                     b->quant->scales[i], (long long)b->quant->zero_points[i], i, a->quant->scales[0],
+                     (long long)a->quant->zero_points[0]);
+  return 0;
+}
+
+int sv_check_product_quant(const sv *v) {
+  const ir_type *lhs = sv_in(v, 0), *rhs = sv_in(v, 1), *result = sv_result(v, 0);
+  if (!rhs->quant || !lhs->quant != !result->quant)
+    return sv_fail(v, "dot_general_c14", "expects rhs to be quantised, and lhs when the result is; has %s, %s and %s",
+                   SV_SHOW(lhs), SV_SHOW(rhs), SV_SHOW(result));
+  if (!lhs->quant) {
+    bool fits = sv_element_is(lhs, (base_dtype)rhs->quant->expressed) && sv_same_element(lhs, result);
+    if (fits) return 0;
+    return sv_fail(v, "dot_general_c20", "expects lhs and result of rhs' expressed type; has %s, %s and %s",
+                   SV_SHOW(lhs), SV_SHOW(rhs), SV_SHOW(result));
+  }
+  if (lhs->quant->storage != rhs->quant->storage)
+    return sv_fail(v, "dot_general_c17", "has operands of %s and %s; expected one storage type", SV_SHOW(lhs),
+                   SV_SHOW(rhs));
+  if (lhs->quant->expressed != rhs->quant->expressed || lhs->quant->expressed != result->quant->expressed)
+    return sv_fail(v, "dot_general_c18", "has %s, %s and %s; expected one expressed type", SV_SHOW(lhs), SV_SHOW(rhs),
+                   SV_SHOW(result));
+  if (sv_is_quant_tensor(rhs) && !sv_is_quant_tensor(result))
+    return sv_fail(v, "dot_general_c19", "has rhs quantised per tensor, but the result %s", SV_SHOW(result));
+  return 0;
+}
+
+int sv_verify_quantize(const sv *v) {
+  const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
+  base_dtype expected = a->quant ? (base_dtype)a->quant->expressed : (base_dtype)a->dtype;
+  if (b->quant->expressed == expected) return 0;
+  return sv_fail(v, "uniform_quantize_c2", "has a result with expressed type %s; expected %s",
+                 base_dtype_of((base_dtype)b->quant->expressed)->text, base_dtype_of(expected)->text);
+}
+
+/* The sum of a quantised pair. */
+int sv_verify_add(const sv *v) {
+  const ir_type *a = sv_in(v, 0), *b = sv_in(v, 1), *c = sv_result(v, 0);
+  if (!a->quant && !b->quant && !c->quant) {
+    if (sv_same_element(a, b) && sv_same_element(a, c)) return 0;
+    return sv_fail(v, "add_c1", "expects one element type; has %s, %s and %s", SV_SHOW(a), SV_SHOW(b), SV_SHOW(c));
+  }
+  if (!a->quant || !b->quant || !c->quant)
+    return sv_fail(v, "add_c2", "expects all operands and results quantised or none; has %s, %s and %s", SV_SHOW(a),
+                   SV_SHOW(b), SV_SHOW(c));
+  if (a->quant->storage != b->quant->storage || a->quant->storage != c->quant->storage)
+    return sv_fail(v, "add_c3", "expects one storage type; has %s, %s and %s", SV_SHOW(a), SV_SHOW(b), SV_SHOW(c));
+  if (a->quant->expressed != b->quant->expressed || a->quant->expressed != c->quant->expressed)
+    return sv_fail(v, "add_c4", "expects one expressed type; has %s, %s and %s", SV_SHOW(a), SV_SHOW(b), SV_SHOW(c));
+  bool any = sv_is_quant_axis(a) || sv_is_quant_axis(b);
+  if (any != sv_is_quant_axis(c))
+    return sv_fail(v, "add_c5", "expects the result quantised per axis when an operand is; has %s, %s and %s",
+                   SV_SHOW(a), SV_SHOW(b), SV_SHOW(c));
+  if (sv_is_quant_axis(a) && a->quant->axis != c->quant->axis)
+    return sv_fail(v, "add_c6", "has lhs quantised along dimension %d, the result along %d", a->quant->axis,
+                   c->quant->axis);
+  if (sv_is_quant_axis(b) && b->quant->axis != c->quant->axis)
+    return sv_fail(v, "add_c7", "has rhs quantised along dimension %d, the result along %d", b->quant->axis,
+                   c->quant->axis);
+  return 0;
+}

@@ -1,0 +1,107 @@
+/* Inside the writer of MLIR bytecode.
+ * The file numbers attributes and types in groups by dialect, which is known only once all have been met. So everything
+ * is first written as marks, in which they stand under numbers of their own, and then rendered. */
+#ifndef XLAC_TEXT_BYTECODE_WRITE_H
+#define XLAC_TEXT_BYTECODE_WRITE_H
+
+#include "bytecode.h"
+
+/* A mark is a byte, then its number (8 bytes), then for some a pointer and a width. */
+enum {
+  BC_MARK_VARINT,
+  BC_MARK_SIGNED,
+  BC_MARK_BYTE,
+  BC_MARK_ATTR,
+  BC_MARK_OPTIONAL, /* an attribute that might be absent */
+  BC_MARK_TYPE,
+  BC_MARK_FLAGGED_TYPE, /* the number of a type, then a set flag */
+  BC_MARK_STRING,
+  BC_MARK_OP,
+  BC_MARK_PROPERTIES,
+  BC_MARK_BLOB,   /* length and bytes */
+  BC_MARK_TEXT,   /* bytes and a zero */
+  BC_MARK_BITS,   /* elements of a byte each, packed */
+  BC_MARK_NARROW, /* elements of a byte each, of which the low bits count */
+  BC_MARK_BEGIN,  /* a section of IR */
+  BC_MARK_END
+};
+
+typedef struct bc_item {
+  const base_istr *key; /* its marks */
+  uint32_t dialect, index;
+  bool custom;
+} bc_item;
+BASE_VEC(bc_items, bc_item);
+
+typedef struct bc_pool {
+  bc_items items;
+  char tag;
+} bc_pool;
+
+typedef struct bc_writer {
+  const ir_module *m;
+  xlac_error *err;
+  unsigned version, container;
+  const char *version_text;
+  base_alloc alloc;
+  base_arena scratch;
+  base_interner keys;
+  base_map known; /* a key to its number */
+  base_text marks;
+  bc_pool dialects, op_names, strings, attrs, types, properties;
+  base_map values; /* an op to the number of its first result */
+  uint32_t depth;
+  uint32_t builtin, vhlo; /* dialects */
+  const ir_op *op;        /* that is being written, for errors */
+} bc_writer;
+
+/* bytecode_marks.c */
+void bc_mark(bc_writer *w, unsigned mark, uint64_t number);
+void bc_mark_data(bc_writer *w, unsigned mark, const void *p, uint64_t n, unsigned width);
+void bc_mark_copy(bc_writer *w, const void *p, size_t n); /* a blob, copied */
+/* Numbers what has been marked since `from`, and takes the marks back. */
+XLAC_MUST_USE int bc_pool_add(bc_writer *w, bc_pool *pool, uint32_t dialect, bool custom, size_t from, uint32_t *out);
+XLAC_MUST_USE int bc_pool_string(bc_writer *w, const char *s, size_t n, uint32_t *out);
+XLAC_MUST_USE int bc_pool_dialect(bc_writer *w, const char *s, size_t n, uint32_t *out);
+XLAC_MUST_USE int bc_mark_string(bc_writer *w, const base_istr *s);
+int bc_write_memory(bc_writer *w);
+int bc_cant_write(bc_writer *w, const char *format, ...) BASE_PRINTF(2, 3);
+XLAC_MUST_USE int bc_write_deeper(bc_writer *w);
+
+/* bytecode_write_type.c, bytecode_write_attr.c: add one to its pool */
+XLAC_MUST_USE int bc_add_type(bc_writer *w, bool builtin, const ir_type *t, uint32_t *out);
+XLAC_MUST_USE int bc_add_foreign(bc_writer *w, bc_pool *pool, const char *text, size_t n, uint32_t *out);
+XLAC_MUST_USE int bc_add_attr(bc_writer *w, bool builtin, const ir_mattr *a, uint32_t *out);
+XLAC_MUST_USE int bc_add_loc(bc_writer *w, const ir_mattr *loc, uint32_t *out); /* NULL: unknown */
+XLAC_MUST_USE int bc_mark_attr(bc_writer *w, bool builtin, const ir_mattr *a);
+XLAC_MUST_USE int bc_mark_type(bc_writer *w, bool builtin, const ir_type *t);
+/* The low bits of v as an integer of that width. */
+void bc_mark_int(bc_writer *w, unsigned width, uint64_t v);
+typedef struct bc_pair {
+  const char *key;
+  size_t n;
+  uint32_t value; /* of the pool */
+} bc_pair;
+/* A builtin dictionary of attributes that are in the pool; sorts v. */
+XLAC_MUST_USE int bc_add_dict(bc_writer *w, uint32_t n, bc_pair *v, uint32_t *out);
+/* VHLO's string, bool, number and list of numbers. A splat has one element. */
+XLAC_MUST_USE int bc_add_string(bc_writer *w, const char *s, size_t n, uint32_t *out);
+XLAC_MUST_USE int bc_add_bool(bc_writer *w, bool v, uint32_t *out);
+XLAC_MUST_USE int bc_add_i64(bc_writer *w, int64_t v, uint32_t *out);
+XLAC_MUST_USE int bc_add_i64s(bc_writer *w, uint32_t rank, const int64_t *dims, uint32_t n, int64_t splat,
+                              uint32_t *out);
+XLAC_MUST_USE int bc_add_bools(bc_writer *w, uint32_t n, uint32_t *out); /* all false */
+XLAC_MUST_USE int bc_add_words(bc_writer *w, uint32_t n, const char *name, const char *word, uint32_t *out);
+XLAC_MUST_USE int bc_add_enum(bc_writer *w, const char *name, const char *word, uint32_t *out);
+XLAC_MUST_USE int bc_add_empty(bc_writer *w, uint64_t code, uint32_t *out); /* array or dictionary */
+XLAC_MUST_USE int bc_add_accuracy(bc_writer *w, uint32_t *out);
+XLAC_MUST_USE int bc_add_none(bc_writer *w, uint32_t *out);
+
+/* bytecode_write_op.c: attributes of an op, as VHLO has them, in the order of the row */
+XLAC_MUST_USE int bc_from_stablehlo(bc_writer *w, const ir_op *op, const bc_row *row, uint32_t *values,
+                                    const ir_mdict **discardable);
+
+/* bytecode_write_ir.c: marks the IR */
+XLAC_MUST_USE int bc_write_ir(bc_writer *w);
+
+#endif

@@ -1,0 +1,88 @@
+"""StableHLO portable artifacts: every release's own reads and comes back the same, jaxlib reads what we write and we read what
+it writes, and no bytes crash the reader."""
+import json
+import lzma
+import os
+import pathlib
+import random
+
+import pytest
+
+import xlac
+
+CORPUS = pathlib.Path(__file__).parents[1] / "fuzz" / "corpus"
+DATA = pathlib.Path(os.environ.get("XLAC_CONFORMANCE", "/work/shared/conformance")) / "stablehlo"
+ARTIFACTS = sorted(CORPUS.glob("*.bc")) + sorted((DATA / "vhlo").glob("stablehlo*.bc"))
+
+
+@pytest.mark.parametrize("path", ARTIFACTS, ids=lambda p: p.name)
+def test_artifact_of_a_release(path):
+    m = xlac.parse(path.read_bytes())
+    assert m.form == "mlir"
+    text = m.to_text()
+    again = xlac.parse(m.to_bytes(format="mlir-bytecode", version="1.20.0"))
+    assert again.to_text() == text
+
+
+def test_a_newer_version_names_itself():
+    data = CORPUS.joinpath("attributes.bc").read_bytes().replace(b"_v1.17.0", b"_v1.99.0")
+    with pytest.raises(xlac.ParseError, match=r"1\.99\.0.*1\.20"):
+        xlac.parse(data)
+
+
+def test_versions_that_cannot_be_written():
+    m = xlac.parse(CORPUS.joinpath("attributes.bc").read_bytes())
+    for version in ("0.8.0", "1.21.0", "x", "1.2", ""):
+        with pytest.raises(xlac.Error, match="version"):
+            m.to_bytes(format="mlir-bytecode", version=version)
+
+
+def test_what_an_older_version_lacks_is_named():
+    m = xlac.parse("func.func @f(%a: tensor<f8E4M3>) -> tensor<f8E4M3> {\n  return %a : tensor<f8E4M3>\n}\n")
+    m.to_bytes(format="mlir-bytecode", version="1.7.0")
+    with pytest.raises(xlac.Error, match="f8e4m3.*1.7"):
+        m.to_bytes(format="mlir-bytecode", version="1.6.0")
+
+
+def test_mutants_give_errors_only():
+    rng = random.Random(7)
+    seeds = [p.read_bytes() for p in ARTIFACTS]
+    for _ in range(10_000):
+        data = bytearray(rng.choice(seeds))
+        for _ in range(rng.randint(1, 4)):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        if rng.random() < 0.3:
+            del data[rng.randrange(len(data)):]
+        try:
+            xlac.parse(bytes(data), format="mlir-bytecode")
+        except xlac.Error as error:
+            assert "byte " in str(error) or error.code
+
+
+def exec_cases(step):
+    path = DATA / "exec.jsonl.xz"
+    if not path.exists():
+        pytest.skip("no conformance data")
+    with lzma.open(path, "rt") as file:
+        return [json.loads(line)["text"] for i, line in enumerate(file) if i % step == 0]
+
+
+def test_both_ways_with_jaxlib():
+    jm = pytest.importorskip("jax._src.interpreters.mlir")
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+    context = jm.make_ir_context()
+    compared = 0
+    for text in exec_cases(10):
+        with context:
+            try:
+                module = ir.Module.parse(text)
+                data = stablehlo.serialize_portable_artifact(module, "1.17.0")
+            except Exception:  # dialects and versions that jaxlib's Python does not have
+                continue
+            want = str(stablehlo.deserialize_portable_artifact(context, data))
+            ours = xlac.parse(data)
+            back = stablehlo.deserialize_portable_artifact(context, ours.to_bytes(format="mlir-bytecode"))
+            assert str(back) == want
+            compared += 1
+    assert compared > 100
