@@ -23,6 +23,7 @@ static const ir_type *const *clone_types(ir_module *m, const ir_op *op) {
 static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module) {
   ir_module *m = to->parent->module;
   to->mlir = same_module ? from->mlir : ir_mdict_import(m, from->mlir);
+  to->properties = from->properties;
   to->loc = same_module ? from->loc : ir_mattr_import(m, from->loc);
   if (from->opcode == IR_OP_UNREGISTERED && !(to->u.name = ir_intern(m, from->u.name->s, from->u.name->n)))
     return false;

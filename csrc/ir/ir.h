@@ -57,6 +57,7 @@ struct ir_op {
   ir_computation *parent;
   ir_op *prev, *next; /* in the computation's order: text order, or creation order */
   uint32_t line, col; /* in the text it came from, from 1; 0 none */
+  bool properties;    /* UNREGISTERED: its attributes are properties, <{...}> in text, not discardable ones */
 };
 
 typedef enum ir_computation_kind {

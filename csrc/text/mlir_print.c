@@ -249,6 +249,7 @@ static mprint mprint_begin(base_text *out, const mlir_print_options *options, ba
 
 static int mprint_end(mprint *p, int status, xlac_error *err) {
   bool failed = p->failed || p->out->failed;
+  BASE_VEC_FREE(p->alloc, &p->each);
   BASE_VEC_FREE(p->alloc, &p->locs);
   BASE_VEC_FREE(p->alloc, &p->resources);
   base_map_free(&p->loc_rows);

@@ -12,7 +12,17 @@ typedef enum mprint_stem {
   MPRINT_CST,
   MPRINT_ITER_ARG,
   MPRINT_INPUT,
-  MPRINT_CARRY
+  MPRINT_CARRY,
+  MPRINT_OUTPUT_STATE,
+  MPRINT_OUTPUT,
+  MPRINT_BATCH_MEAN,
+  MPRINT_BATCH_VAR,
+  MPRINT_GRAD_OPERAND,
+  MPRINT_GRAD_SCALE,
+  MPRINT_GRAD_OFFSET,
+  MPRINT_VALUES,
+  MPRINT_INDICES,
+  MPRINT_EACH /* every result has a name of its own: `number` is where they begin in mprint::each */
 } mprint_stem;
 #define MPRINT_PLAIN UINT32_MAX /* no suffix */
 typedef struct mprint_name {
@@ -30,6 +40,7 @@ typedef struct mprint_loc {
   uint32_t *inside; /* rows */
   bool early;       /* a block argument has it: its alias is defined before the module */
 } mprint_loc;
+BASE_VEC(mprint_names, mprint_name);
 BASE_VEC(mprint_locs, mprint_loc);
 BASE_VEC(mprint_keys, const ir_mattr *);
 
@@ -40,6 +51,7 @@ typedef struct mprint {
   base_arena arena; /* of the printer's own tables */
   base_alloc alloc;
   mprint_name *names; /* by op id; NULL: no op is printed */
+  mprint_names each;
   mprint_locs locs;
   base_map loc_rows;    /* location's address to row + 1 */
   uint32_t *loc_slots;  /* hash table of rows + 1 */
@@ -84,6 +96,8 @@ void mprint_entry(mprint *p, const ir_mentry *e);
 void mprint_dict(mprint *p, const ir_mdict *d);
 void mprint_dense_array(mprint *p, const ir_mattr *a); /* the elements with commas between */
 void mprint_struct(mprint *p, const ir_mattr *a);      /* from '<' on */
+/* Whether dimension numbers can be written as [b, 0, f]x[i, 0, o]->[b, 0, f]; else they are as raw. */
+bool mprint_conv_is_plain(mprint *p, const ir_mattr *a);
 void mprint_conv_dims(mprint *p, const ir_mattr *a);
 void mprint_dense(mprint *p, const ir_mattr *a);
 void mprint_resources(mprint *p); /* {-# ... #-} */
@@ -119,6 +133,10 @@ void mprint_block(mprint *p, const ir_computation *c, bool header);
 void mprint_region(mprint *p, const ir_computation *c, bool arguments);
 void mprint_op(mprint *p, const ir_op *op); /* with indentation and location, without the newline */
 void mprint_generic_op(mprint *p, const ir_op *op, bool name);
+/* Types of one module are the same where their pointers are. */
+static inline bool mprint_same_type(const ir_type *a, const ir_type *b) {
+  return a == b || ir_bare(a) == ir_bare(b);
+}
 void mprint_newline(mprint *p); /* and indentation */
 
 /* --- mlir_print_form.c, mlir_print_directive.c --- */
@@ -127,6 +145,8 @@ void mprint_form(mprint *p, const ir_op *op, const char *form);
 const char *const *mprint_directive_attrs(const char *word, size_t n);
 void mprint_directive(mprint *p, const ir_op *op, const char *form, const char *word, size_t n);
 bool mprint_reduce_is_compact(const ir_op *op);
+/* Whether the pretty form can say all of the op; an op that breaks its rules may be beyond it. */
+bool mprint_is_sayable(mprint *p, const ir_op *op);
 /* " {a = 1}" of the attributes that neither the form prints nor are at their default. */
 void mprint_rest(mprint *p, const ir_op *op, const char *form, bool keyword);
 

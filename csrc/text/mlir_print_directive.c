@@ -20,7 +20,7 @@ static void mprint_dims(mprint *p, const ir_mattr *a) {
 
 static void mprint_constant(mprint *p, const ir_op *op, const char *form) {
   const ir_mattr *v = ir_mattr_of(op, "value");
-  if (!v || !v->type || !ir_same_bare(v->type, op->type)) {
+  if (!v || !v->type || !mprint_same_type(v->type, op->type)) {
     mprint_generic_op(p, op, false);
     return;
   }
@@ -193,8 +193,8 @@ bool mprint_reduce_is_compact(const ir_op *op) {
   if (!ir_opcode_has(inner->opcode, IR_COMMUTATIVE) || !info || strncmp(info->name, "stablehlo.", 10) != 0)
     return false;
   const ir_type *t = inner->type, *from = ir_operand_type(op, 0);
-  if (!ir_is_scalar(t) || t->encoding || !ir_same_bare(ir_operand_type(inner, 0), t) ||
-      !ir_same_bare(ir_operand_type(inner, 1), t))
+  if (!ir_is_scalar(t) || t->encoding || !mprint_same_type(ir_operand_type(inner, 0), t) ||
+      !mprint_same_type(ir_operand_type(inner, 1), t))
     return false;
   if (t->dtype != from->dtype || t->text != from->text || !ir_quant_equal(t->quant, from->quant)) return false;
   for (uint32_t i = 0; i < 2; i++)
@@ -246,17 +246,13 @@ static void mprint_reduce(mprint *p, const ir_op *op, const char *form) {
   mprint_rest(p, op, form, false);
   BASE_PUT(p->out, " : ");
   mprint_function_type(p, op);
-  if (!compact && op->n_called) mprint_reducer(p, op);
+  if (!compact) mprint_reducer(p, op);
 }
 
 static void mprint_while(mprint *p, const ir_op *op, const char *form) {
-  if (op->n_called != 2) { /* not a whole op: no pretty form */
-    mprint_generic_op(p, op, false);
-    return;
-  }
   const ir_computation *body = op->called[1];
   base_putc(p->out, '(');
-  for (uint32_t i = 0; i < op->n_operands && i < body->n_params; i++) {
+  for (uint32_t i = 0; i < op->n_operands; i++) {
     if (i) BASE_PUT(p->out, ", ");
     mprint_value(p, (ir_value){body->params[i], 0});
     BASE_PUT(p->out, " = ");
@@ -321,6 +317,44 @@ static void mprint_regions(mprint *p, const ir_op *op, const char *form) {
     mprint_region(p, op->called[i], true);
   }
   if (op->n_called) base_putc(p->out, ')');
+}
+
+static bool mprint_types_agree(const ir_op *op, const ir_type *const *types, uint32_t n) {
+  if (op->n_operands != n) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (!mprint_same_type(ir_operand_type(op, i), types[i])) return false;
+  return true;
+}
+
+static bool mprint_while_is_sayable(const ir_op *op) {
+  if (op->n_called != 2 || !mprint_types_agree(op, op->types, op->n_results)) return false;
+  for (uint32_t r = 0; r < 2; r++) {
+    const ir_computation *c = op->called[r];
+    if (c->declaration || c->n_params != op->n_operands) return false;
+    for (uint32_t i = 0; i < c->n_params; i++)
+      if (!mprint_same_type(c->params[i]->type, op->types[i])) return false;
+  }
+  return true;
+}
+
+bool mprint_is_sayable(mprint *p, const ir_op *op) {
+  const ir_mattr *dims;
+  switch (op->opcode) {
+    case IR_OP_WHILE:
+      return mprint_while_is_sayable(op);
+    case IR_OP_REDUCE:
+      return op->n_called == 1 && op->n_operands % 2 == 0 && !op->called[0]->declaration &&
+             op->called[0]->n_params == op->n_operands;
+    case IR_OP_OPT_BARRIER:
+      return mprint_types_agree(op, op->types, op->n_results);
+    case IR_OP_TUPLE:
+      return ir_is_tuple(op->type) && mprint_types_agree(op, op->type->elements, op->type->n_elements);
+    case IR_OP_CONVOLUTION:
+      dims = ir_mattr_of(op, "dimension_numbers");
+      return dims && dims->kind == IR_M_STRUCT && mprint_conv_is_plain(p, dims);
+    default:
+      return true;
+  }
 }
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})

@@ -12,7 +12,7 @@ static bool mprint_next(const char **form, base_slice *item) {
   return item->n > 0;
 }
 
-static bool mprint_names(const base_slice *item, const base_istr *key) {
+static bool mprint_key_is(const base_slice *item, const base_istr *key) {
   return item->n == key->n + 1 && memcmp(item->p + 1, key->s, key->n) == 0;
 }
 
@@ -20,7 +20,7 @@ static bool mprint_names(const base_slice *item, const base_istr *key) {
 static bool mprint_form_takes(const char *form, const base_istr *key) {
   base_slice item;
   while (mprint_next(&form, &item)) {
-    if (item.p[0] == '$' && mprint_names(&item, key)) return true;
+    if (item.p[0] == '$' && mprint_key_is(&item, key)) return true;
     if (item.p[0] != '<' || item.n < 4) continue;
     for (const char *const *a = mprint_directive_attrs(item.p, item.n); a && *a; a++)
       if (strcmp(*a, key->s) == 0) return true;
@@ -81,7 +81,7 @@ static const ir_mattr *mprint_named(const ir_op *op, const char *name, size_t n)
 
 static bool mprint_all_same(const ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++)
-    if (!ir_same_bare(ir_operand_type(op, i), op->type)) return false;
+    if (!mprint_same_type(ir_operand_type(op, i), op->type)) return false;
   return true;
 }
 
@@ -107,8 +107,8 @@ static void mprint_short_type(mprint *p, const ir_op *op, bool allowed) {
 }
 
 static void mprint_select_type(mprint *p, const ir_op *op) {
-  if (op->n_operands != 3 || !ir_same_bare(ir_operand_type(op, 1), op->type) ||
-      !ir_same_bare(ir_operand_type(op, 2), op->type)) {
+  if (op->n_operands != 3 || !mprint_same_type(ir_operand_type(op, 1), op->type) ||
+      !mprint_same_type(ir_operand_type(op, 2), op->type)) {
     mprint_function_type(p, op);
     return;
   }
@@ -152,7 +152,7 @@ static bool mprint_group_is_there(const ir_op *op, const base_slice *item) {
   base_slice name = {item->p + 1, item->n - 1};
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
     const ir_mentry *e = &op->mlir->v[i];
-    if (mprint_names(item, e->key)) return name.n && !mprint_is_default(op, e->key, e->value);
+    if (mprint_key_is(item, e->key)) return name.n && !mprint_is_default(op, e->key, e->value);
   }
   return false;
 }

@@ -1,15 +1,24 @@
 /* Ops, blocks and regions. */
 #include "mlir_print.h"
 
+static void mprint_put_name(base_text *o, mprint_name name) {
+  static const char *const stems[] = {"",           "arg",          "c",      "cst",        "iterArg",   "input",
+                                      "carry",      "output_state", "output", "batch_mean", "batch_var", "grad_operand",
+                                      "grad_scale", "grad_offset",  "values", "indices"};
+  base_putc(o, '%');
+  base_puts(o, stems[name.stem]);
+  if (name.number == MPRINT_PLAIN) return;
+  if (name.stem > MPRINT_ARG) base_putc(o, '_');
+  base_put_u64(o, name.number);
+}
+
 void mprint_value(mprint *p, ir_value v) {
-  static const char *const stems[] = {"", "arg", "c", "cst", "iterArg", "input", "carry"};
   mprint_name name = p->names[v.op->id];
-  base_putc(p->out, '%');
-  base_puts(p->out, stems[name.stem]);
-  if (name.number != MPRINT_PLAIN) {
-    if (name.stem > MPRINT_ARG) base_putc(p->out, '_');
-    base_put_u64(p->out, name.number);
+  if (name.stem == MPRINT_EACH) {
+    mprint_put_name(p->out, p->each.items[name.number + v.index]);
+    return;
   }
+  mprint_put_name(p->out, name);
   if (v.op->n_results <= 1) return;
   base_putc(p->out, '#');
   base_put_u64(p->out, v.index);
@@ -165,6 +174,7 @@ void mprint_region(mprint *p, const ir_computation *c, bool arguments) {
 /* --- ops --- */
 
 static bool mprint_is_inherent(const ir_op *op, const base_istr *key) {
+  if (op->opcode == IR_OP_UNREGISTERED) return op->properties;
   if (ir_mattr_spec_find(op->opcode, key->s, key->n)) return true;
   if (op->opcode == IR_OP_CALL) {
     static const char *const more[] = {"arg_attrs", "no_inline", "res_attrs"};
@@ -175,8 +185,18 @@ static bool mprint_is_inherent(const ir_op *op, const base_istr *key) {
          (strcmp(key->s, "operandSegmentSizes") == 0 || strcmp(key->s, "resultSegmentSizes") == 0);
 }
 
-static bool mprint_entries(mprint *p, const ir_op *op, bool inherent, const char *open, const char *close) {
-  bool some = false;
+/* MLIR adds the empty configuration where there is none; it comes first in the order of names. */
+static bool mprint_config_default(mprint *p, const ir_op *op, const char *open) {
+  const char *name = op->opcode == IR_OP_INFEED ? "infeed_config" : "outfeed_config";
+  if ((op->opcode != IR_OP_INFEED && op->opcode != IR_OP_OUTFEED) || ir_mattr_of(op, name)) return false;
+  base_puts(p->out, open);
+  base_puts(p->out, name);
+  BASE_PUT(p->out, " = \"\"");
+  return true;
+}
+
+static void mprint_entries(mprint *p, const ir_op *op, bool inherent, const char *open, const char *close) {
+  bool some = inherent && mprint_config_default(p, op, open);
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
     if (mprint_is_inherent(op, op->mlir->v[i].key) != inherent) continue;
     base_puts(p->out, some ? ", " : open);
@@ -184,7 +204,6 @@ static bool mprint_entries(mprint *p, const ir_op *op, bool inherent, const char
     mprint_entry(p, &op->mlir->v[i]);
   }
   if (some) base_puts(p->out, close);
-  return some;
 }
 
 static const char *mprint_op_name(const ir_op *op) {
@@ -212,15 +231,21 @@ void mprint_generic_op(mprint *p, const ir_op *op, bool name) {
   mprint_function_type(p, op);
 }
 
+/* "%3:2 = " */
 static void mprint_results(mprint *p, const ir_op *op) {
   if (op->n_results == 0) return;
-  ir_value v = {(ir_op *)op, 0};
-  size_t at = p->out->n;
-  mprint_value(p, v);
-  if (op->n_results > 1) { /* %3:2 for %3#0 */
-    if (!p->out->failed && p->out->n >= at + 2) p->out->n -= 2;
-    base_putc(p->out, ':');
-    base_put_u64(p->out, op->n_results);
+  mprint_name name = p->names[op->id];
+  if (name.stem == MPRINT_EACH) {
+    for (uint32_t i = 0; i < op->n_results; i++) {
+      if (i) BASE_PUT(p->out, ", ");
+      mprint_put_name(p->out, p->each.items[name.number + i]);
+    }
+  } else {
+    mprint_put_name(p->out, name);
+    if (op->n_results > 1) {
+      base_putc(p->out, ':');
+      base_put_u64(p->out, op->n_results);
+    }
   }
   BASE_PUT(p->out, " = ");
 }
@@ -228,7 +253,7 @@ static void mprint_results(mprint *p, const ir_op *op) {
 void mprint_op(mprint *p, const ir_op *op) {
   mprint_results(p, op);
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
-  if (p->generic || !info || !info->form[0]) {
+  if (p->generic || !info || !info->form[0] || !mprint_is_sayable(p, op)) {
     mprint_generic_op(p, op, true);
   } else {
     bool short_name = op->opcode == IR_OP_CALL && p->in_func;

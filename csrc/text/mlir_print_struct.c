@@ -42,39 +42,62 @@ static int64_t mprint_field_i64(const ir_mattr *a, const char *name) {
   return v && v->kind == IR_M_INTEGER ? v->v.i : 0;
 }
 
-/* One side of a convolution's dimension numbers: [b, 0, 1, f]. Dimensions that fit nowhere, which the verifier refuses,
- * are left out. */
-static void mprint_conv_side(mprint *p, const ir_mattr *a, const char *const names[3], const char letters[2]) {
+/* The attributes of one side of a convolution, and how its two dimensions that are not spatial are written. */
+typedef struct mprint_conv_side {
+  const char *first, *second, *spatial, *letters;
+} mprint_conv_side;
+static const mprint_conv_side mprint_conv_sides[3] = {
+    {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", "bf"},
+    {"kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions", "io"},
+    {"output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions", "bf"}};
+
+/* Where dimension d stands: -1 the first letter, -2 the second, else the number of the spatial one; -3 nowhere. */
+static int64_t mprint_conv_place(const int64_t *spatial, uint32_t n, int64_t first, int64_t second, int64_t d) {
+  if (d == first) return -1;
+  if (d == second) return -2;
+  for (uint32_t i = 0; i < n; i++)
+    if (spatial[i] == d) return i;
+  return -3;
+}
+
+/* Every dimension stands once, as there are as many places as dimensions. */
+static bool mprint_side_is_plain(mprint *p, const ir_mattr *a, const mprint_conv_side *side) {
   uint32_t n;
-  const int64_t *spatial = mprint_ints(p, ir_m_field(a, names[2]), &n);
-  int64_t first = mprint_field_i64(a, names[0]), second = mprint_field_i64(a, names[1]);
+  const int64_t *spatial = mprint_ints(p, ir_m_field(a, side->spatial), &n);
+  int64_t first = mprint_field_i64(a, side->first), second = mprint_field_i64(a, side->second);
+  for (int64_t d = 0; d < (int64_t)n + 2; d++)
+    if (mprint_conv_place(spatial, n, first, second, d) == -3) return false;
+  return true;
+}
+
+bool mprint_conv_is_plain(mprint *p, const ir_mattr *a) {
+  bool plain = true;
+  for (int i = 0; i < 3; i++) plain = plain && mprint_side_is_plain(p, a, &mprint_conv_sides[i]);
+  return plain;
+}
+
+static void mprint_side(mprint *p, const ir_mattr *a, const mprint_conv_side *side) {
+  uint32_t n;
+  const int64_t *spatial = mprint_ints(p, ir_m_field(a, side->spatial), &n);
+  int64_t first = mprint_field_i64(a, side->first), second = mprint_field_i64(a, side->second);
   base_putc(p->out, '[');
   for (int64_t d = 0; d < (int64_t)n + 2; d++) {
     if (d) BASE_PUT(p->out, ", ");
-    if (d == first || d == second) {
-      base_putc(p->out, letters[d == first ? 0 : 1]);
-      continue;
-    }
-    for (uint32_t i = 0; i < n; i++)
-      if (spatial[i] == d) {
-        base_put_u64(p->out, i);
-        break;
-      }
+    int64_t place = mprint_conv_place(spatial, n, first, second, d);
+    if (place < 0)
+      base_putc(p->out, side->letters[place == -1 ? 0 : 1]);
+    else
+      base_put_i64(p->out, place);
   }
   base_putc(p->out, ']');
 }
 
 void mprint_conv_dims(mprint *p, const ir_mattr *a) {
-  static const char *const input[3] = {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"};
-  static const char *const kernel[3] = {"kernel_input_feature_dimension", "kernel_output_feature_dimension",
-                                        "kernel_spatial_dimensions"};
-  static const char *const output[3] = {"output_batch_dimension", "output_feature_dimension",
-                                        "output_spatial_dimensions"};
-  mprint_conv_side(p, a, input, "bf");
-  base_putc(p->out, 'x');
-  mprint_conv_side(p, a, kernel, "io");
-  BASE_PUT(p->out, "->");
-  mprint_conv_side(p, a, output, "bf");
+  static const char *const between[3] = {"x", "->", ""};
+  for (int i = 0; i < 3; i++) {
+    mprint_side(p, a, &mprint_conv_sides[i]);
+    base_puts(p->out, between[i]);
+  }
 }
 
 /* bounds<?, 5>: the name of type_extensions in text. */
@@ -129,9 +152,12 @@ void mprint_struct(mprint *p, const ir_mattr *a) {
   }
   base_putc(p->out, '<');
   const ir_struct_info *info = ir_struct_find(a->dialect, strlen(a->dialect), a->name, strlen(a->name));
-  if (strcmp(a->name, "conv") == 0)
+  bool conv = strcmp(a->name, "conv") == 0;
+  if (conv && mprint_conv_is_plain(p, a)) {
     mprint_conv_dims(p, a);
-  else if (info)
+  } else if (info) {
+    if (conv) BASE_PUT(p->out, "raw ");
     mprint_fields(p, a, info);
+  }
   base_putc(p->out, '>');
 }

@@ -44,6 +44,38 @@ static mprint_stem mprint_result_stem(const ir_op *op) {
   return integer && !t->quant && !t->text ? MPRINT_C : MPRINT_CST;
 }
 
+/* The names of results that have one each, or NULL. */
+static const uint8_t *mprint_result_stems(const ir_op *op) {
+  static const uint8_t rng[] = {MPRINT_OUTPUT_STATE, MPRINT_OUTPUT};
+  static const uint8_t training[] = {MPRINT_OUTPUT, MPRINT_BATCH_MEAN, MPRINT_BATCH_VAR};
+  static const uint8_t grad[] = {MPRINT_GRAD_OPERAND, MPRINT_GRAD_SCALE, MPRINT_GRAD_OFFSET};
+  static const uint8_t top_k[] = {MPRINT_VALUES, MPRINT_INDICES};
+  switch (op->opcode) {
+    case IR_OP_RNG_BIT_GENERATOR:
+      return op->n_results == 2 ? rng : NULL;
+    case IR_OP_BATCH_NORM_TRAINING:
+      return op->n_results == 3 ? training : NULL;
+    case IR_OP_BATCH_NORM_GRAD:
+      return op->n_results == 3 ? grad : NULL;
+    case IR_OP_TOPK:
+      return op->n_results == 2 ? top_k : NULL;
+    default:
+      return NULL;
+  }
+}
+
+static void mprint_name_op(mprint *p, mprint_scope *s, const ir_op *op) {
+  const uint8_t *each = p->generic ? NULL : mprint_result_stems(op);
+  if (each) {
+    p->names[op->id] = (mprint_name){p->each.n, MPRINT_EACH};
+    for (uint32_t i = 0; i < op->n_results; i++)
+      if (!BASE_VEC_PUSH(p->alloc, &p->each, mprint_fresh(s, (mprint_stem)each[i]))) p->failed = true;
+    return;
+  }
+  mprint_stem stem = p->generic ? MPRINT_NUMBER : mprint_result_stem(op);
+  p->names[op->id] = stem == MPRINT_NUMBER ? (mprint_name){s->value++, MPRINT_NUMBER} : mprint_fresh(s, stem);
+}
+
 static void mprint_name_region(mprint *p, mprint_scope *s) {
   const ir_computation *c = s->region;
   for (uint32_t i = 0; i < c->n_params; i++) {
@@ -51,9 +83,7 @@ static void mprint_name_region(mprint *p, mprint_scope *s) {
     p->names[c->params[i]->id] = stem == MPRINT_ARG ? (mprint_name){s->arg++, MPRINT_ARG} : mprint_fresh(s, stem);
   }
   IR_FOR_OPS(op, c) {
-    if (op->opcode == IR_OP_PARAMETER || op->n_results == 0) continue;
-    mprint_stem stem = p->generic ? MPRINT_NUMBER : mprint_result_stem(op);
-    p->names[op->id] = stem == MPRINT_NUMBER ? (mprint_name){s->value++, MPRINT_NUMBER} : mprint_fresh(s, stem);
+    if (op->opcode != IR_OP_PARAMETER && op->n_results) mprint_name_op(p, s, op);
   }
 }
 
@@ -100,7 +130,7 @@ int mprint_name_values(mprint *p, const ir_module *m, const ir_computation *c, x
     IR_FOR_COMPUTATIONS(f, m) ok = ok && mprint_push_function(p, &stack, f);
   ok = ok && mprint_name_all(p, &stack);
   BASE_VEC_FREE(p->alloc, &stack);
-  return ok ? 0 : base_oom(err, "names");
+  return ok && !p->failed ? 0 : base_oom(err, "names");
 }
 
 /* --- locations, in the order in which MLIR meets them --- */

@@ -73,6 +73,7 @@ typedef struct mlir_op_state {
   uint32_t n_results;
   const ir_mattr *loc;
   const base_istr *name; /* of its first result, or NULL */
+  bool properties;       /* has attributes in <{...}> */
 } mlir_op_state;
 
 /* --- mlir_read.c --- */

@@ -314,6 +314,7 @@ int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **
   mlir_adopt_regions(r, s, op);
   op->mlir = d;
   op->loc = s->loc;
+  op->properties = s->properties;
   if (s->unregistered) op->u.name = s->unregistered;
   text_where(&r->lx, s->at, &op->line, &op->col);
   *out = op;
@@ -356,6 +357,7 @@ static int mlir_read_generic(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_operand_list(r, s));
   if (mlir_eat(r, "[")) return mlir_fail(r, s->at, XLAC_E_SYNTAX, "ops with successor blocks are not supported");
   if (mlir_eat(r, "<")) {
+    s->properties = true;
     TRY(mlir_read_entries(r));
     TRY(mlir_want(r, ">"));
   }
