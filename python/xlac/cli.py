@@ -12,7 +12,9 @@ PROGRESS_AFTER = 1.0  # seconds
 BAD_PIPELINE = 700
 
 
-FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto", "pb": "hlo-proto"}
+FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto", "pb": "hlo-proto", "mlir": "mlir",
+           "stablehlo": "mlir", "bytecode": "mlir-bytecode", "mlir-bytecode": "mlir-bytecode"}
+BINARY = ("hlo-proto", "mlir-bytecode")
 
 
 class Program:
@@ -115,11 +117,14 @@ def print_options(args):
 
 def write_module(args, module):
     """As text, or as asked for."""
-    if FORMATS[args.output_format] == "hlo-proto":
+    format = FORMATS[args.output_format]
+    if format in ("hlo", "hlo-proto") and module.form == "mlir":
+        module = module.to_hlo()
+    if format in BINARY:
         if args.output in (None, "-") and sys.stdout.isatty():
             raise Error("a serialized module is no text to show on a terminal", 503, hint="give a file with -o")
-        return write(module.to_bytes(), args.output)
-    write(module.to_text(**print_options(args)), args.output)
+        return write(module.to_bytes(format), args.output)
+    write(module.to_text(format, **print_options(args)), args.output)
 
 
 def translate(args):
@@ -253,12 +258,14 @@ def flag(parser, name, *more, **kwargs):
 
 
 def add_read_flags(parser):
-    flag(parser, "--input-format", choices=tuple(FORMATS), default="auto", help="of the program; hlo-proto (pb) is a serialized module")
+    flag(parser, "--input-format", "--from", choices=tuple(FORMATS), default="auto",
+         help="of the program; stablehlo (mlir) is MLIR text, bytecode a portable artifact, hlo-proto (pb) a serialized module")
     flag(parser, "--documented-forms", action="store_true", help="read what XLA documents but 0.10.2 refuses, too")
 
 
 def add_print_flags(parser):
-    flag(parser, "--output-format", choices=tuple(FORMATS)[1:], default="hlo", help="of the output; hlo-proto (pb) is serialized")
+    flag(parser, "--output-format", "--to", choices=tuple(FORMATS), default="auto",
+         help="of the output (default: the program's own); hlo-proto (pb) and bytecode are binary")
     flag(parser, "--mode", choices=("default", "short", "canonical", "fingerprint"), default="default",
          help="how to print, as XLA's HloPrintOptions of these names")
     flag(parser, "--elide", action="store_true", help="print {...} for large constants")
