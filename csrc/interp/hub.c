@@ -155,7 +155,8 @@ static int hub_block(interp_ctx *ctx, const ir_op *op, seat_state state) {
   s->state = (uint8_t)state;
   s->op = op;
   if (--h->running == 0 && !h->stopped) {
-    h->deadlocked = h->told = h->stopped = true;
+    h->deadlocked = h->told = true;
+    h->stopped = true;
     int status = hub_deadlock(ctx, op, h);
     s->state = SEAT_RUNNING;
     h->running++;
@@ -333,7 +334,8 @@ static void hub_check_stuck(interp_hub *h) {
   if (h->running || !h->left || h->stopped) return;
   for (uint32_t i = 0; i < h->n; i++) {
     if (h->seats[i].state != SEAT_MEETING && h->seats[i].state != SEAT_RECEIVING) continue;
-    h->deadlocked = h->stopped = true;
+    h->deadlocked = true;
+    h->stopped = true;
     hub_wake_all(h);
     return;
   }

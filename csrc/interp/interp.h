@@ -81,7 +81,8 @@ XLAC_MUST_USE int interp_run(ir_module *m, const interp_options *options, uint32
  * shares data with nothing. run.c */
 XLAC_MUST_USE int interp_run_in(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
                                 interp_value **out);
-/* Consumes v; gives a value that shares data with no argument, no literal and no other value. NULL when out of memory. */
+/* Consumes v; gives a value that shares data with no argument, no literal and no other value. NULL when out of memory.
+ */
 interp_value *interp_own(interp_ctx *ctx, interp_value *v);
 /* Evaluates computation c on borrowed args. For ops with called computations. engine.c */
 XLAC_MUST_USE int interp_call(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,

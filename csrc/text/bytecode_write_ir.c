@@ -293,7 +293,7 @@ static int bc_module_properties(bc_writer *w, bc_out_op *op, ir_mdict **dict) {
   *dict = d;
   op->discardable = d;
   op->builtin = true;
-  op->names = "sym_name sym_visibility" + (m->named ? 0 : 9);
+  op->names = m->named ? "sym_name sym_visibility" : "sym_visibility";
   for (int i = 0; i < 2; i++)
     if (own[i]) TRY(bc_add_attr(w, true, own[i], &op->values[op->n++]));
   return 0;

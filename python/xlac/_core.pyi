@@ -142,6 +142,8 @@ class Computation:
 @final
 class Module:
     name: str
+    @property
+    def form(self) -> str: ...
     entry: Computation
     @property
     def computations(self) -> list[Computation]: ...

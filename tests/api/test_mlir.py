@@ -1,0 +1,61 @@
+"""Modules in MLIR form through the C interface: form, translation, artifacts, several participants."""
+PROGRAM = b"""module @m {
+  func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+"""
+ALL_REDUCE = b"""HloModule m, replica_count=2
+add {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] add(a, b)
+}
+ENTRY e {
+  x = s32[] constant(20)
+  ROOT y = s32[] all-reduce(x), replica_groups={{0,1}}, to_apply=add
+}
+"""
+
+
+def parse(x, text):
+    out = x.ffi.new("xlac_module **")
+    assert x.lib.xlac_module_parse(out, text, len(text), x.ffi.NULL, x.err) == 0, x.err
+    return out[0]
+
+
+def test_form_and_translation(x):
+    module, out = parse(x, PROGRAM), x.ffi.new("xlac_module **")
+    assert x.lib.xlac_module_is_mlir(module)
+    assert x.lib.xlac_module_to_hlo(out, module, x.err) == 0
+    assert not x.lib.xlac_module_is_mlir(out[0])
+    again = x.ffi.new("xlac_module **")
+    assert x.lib.xlac_module_to_hlo(again, out[0], x.err) != 0  # it is HLO already
+    x.lib.xlac_module_destroy(out[0])
+    x.lib.xlac_module_destroy(module)
+
+
+def test_artifacts_come_back(x):
+    module = parse(x, PROGRAM)
+    data, n = x.ffi.new("char **"), x.ffi.new("size_t *")
+    assert x.lib.xlac_module_write_artifact(module, b"1.17.0", data, n, x.err) == 0
+    written = bytes(x.ffi.buffer(data[0], n[0]))
+    x.lib.xlac_free(data[0])
+    assert written.startswith(b"ML\xefR") and b"StableHLO_v1.17.0" in written
+    back = parse(x, written)
+    assert x.lib.xlac_module_is_mlir(back)
+    x.lib.xlac_module_destroy(back)
+    x.lib.xlac_module_destroy(module)
+
+
+def test_participants_meet(x):
+    module = parse(x, ALL_REDUCE)
+    programs, results = x.ffi.new("xlac_program[2]"), x.ffi.new("xlac_value *[2]")
+    assert x.lib.xlac_run_parallel(module, x.ffi.NULL, 2, 1, programs, results, x.ffi.NULL, x.err) == 0, x.err
+    info = x.ffi.new("xlac_value_info *")
+    for i in range(2):
+        x.lib.xlac_value_get(results[i], info)
+        assert x.ffi.cast("int *", info.data)[0] == 40
+        x.lib.xlac_value_release(results[i])
+    x.lib.xlac_module_destroy(module)
