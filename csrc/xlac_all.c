@@ -159,6 +159,7 @@
 #include "text/mlir_print_dense.c"
 #include "text/mlir_print_directive.c"
 #include "text/mlir_print_form.c"
+#include "text/mlir_print_known.c"
 #include "text/mlir_print_loc.c"
 #include "text/mlir_print_number.c"
 #include "text/mlir_print_op.c"

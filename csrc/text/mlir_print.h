@@ -139,6 +139,12 @@ static inline bool mprint_same_type(const ir_type *a, const ir_type *b) {
 }
 void mprint_newline(mprint *p); /* and indentation */
 
+/* --- mlir_print_known.c: UNREGISTERED ops --- */
+/* Prints the op in its pretty form, if it is known and can say the op. */
+bool mprint_known(mprint *p, const ir_op *op);
+bool mprint_is_property(const ir_op *op, const base_istr *key);
+bool mprint_is_arith_tensor(const ir_op *op); /* an arith.constant of a tensor, which is called %cst */
+
 /* --- mlir_print_form.c, mlir_print_directive.c --- */
 void mprint_form(mprint *p, const ir_op *op, const char *form);
 /* The attributes that a <word> prints; NULL at the end. */

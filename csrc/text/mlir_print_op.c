@@ -174,7 +174,7 @@ void mprint_region(mprint *p, const ir_computation *c, bool arguments) {
 /* --- ops --- */
 
 static bool mprint_is_inherent(const ir_op *op, const base_istr *key) {
-  if (op->opcode == IR_OP_UNREGISTERED) return op->properties;
+  if (op->opcode == IR_OP_UNREGISTERED) return mprint_is_property(op, key);
   if (ir_mattr_spec_find(op->opcode, key->s, key->n)) return true;
   if (op->opcode == IR_OP_CALL) {
     static const char *const more[] = {"arg_attrs", "no_inline", "res_attrs"};
@@ -254,7 +254,7 @@ void mprint_op(mprint *p, const ir_op *op) {
   mprint_results(p, op);
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
   if (p->generic || !info || !info->form[0] || !mprint_is_sayable(p, op)) {
-    mprint_generic_op(p, op, true);
+    if (p->generic || !mprint_known(p, op)) mprint_generic_op(p, op, true);
   } else {
     bool short_name = op->opcode == IR_OP_CALL && p->in_func;
     base_puts(p->out, short_name ? "call" : info->name);

@@ -37,6 +37,7 @@ static mprint_stem mprint_argument_stem(const ir_computation *c, uint32_t i) {
 }
 
 static mprint_stem mprint_result_stem(const ir_op *op) {
+  if (mprint_is_arith_tensor(op)) return MPRINT_CST;
   if (op->opcode != IR_OP_CONSTANT) return MPRINT_NUMBER;
   const ir_type *t = op->type;
   base_dtype_kind kind = (base_dtype_kind)base_dtype_of(t->dtype)->kind;
