@@ -229,6 +229,7 @@
 #include "stablehlo/infer_shape.c"
 #include "stablehlo/to_hlo.c"
 #include "stablehlo/to_hlo_attrs.c"
+#include "stablehlo/to_hlo_chlo.c"
 #include "stablehlo/to_hlo_collective.c"
 #include "stablehlo/to_hlo_common.c"
 #include "stablehlo/to_hlo_control.c"

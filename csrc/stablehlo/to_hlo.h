@@ -48,6 +48,10 @@ XLAC_MUST_USE int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results)
 XLAC_MUST_USE int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *results, bool tuple);
 ir_op *to_hlo_value(const to_hlo *t, ir_value v);
 
+/* --- to_hlo_chlo.c: in the strict mode --- */
+bool to_hlo_is_simple_chlo(const ir_op *op);
+XLAC_MUST_USE int to_hlo_simple_chlo(to_hlo_op *x);
+
 /* --- to_hlo_control.c --- */
 XLAC_MUST_USE int to_hlo_while(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_branches(to_hlo_op *x);

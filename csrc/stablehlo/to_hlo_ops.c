@@ -271,5 +271,6 @@ int to_hlo_one(to_hlo_op *x) {
     return to_hlo_run_parallel(x);
   if (opcode == IR_OP_CALL) return call(x, "callee");
   if (opcode == IR_OP_COMPOSITE) return call(x, "decomposition");
+  if (!x->t->options.executable && to_hlo_is_simple_chlo(x->op)) return to_hlo_simple_chlo(x);
   return ir_opcode_has(opcode, IR_MLIR_ONLY) ? kept(x) : plain(x);
 }
