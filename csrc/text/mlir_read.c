@@ -55,8 +55,8 @@ int mlir_want(mlir_reader *r, const char *punctuation) {
   return mlir_expected(r, what);
 }
 
-static bool mlir_is_word_byte(char c) {
-  return text_is(c, TEXT_ALPHA | TEXT_DIGIT) || c == '.' || c == '$';
+static inline bool mlir_is_word_byte(char c) {
+  return (text_is(c, TEXT_NAME) && c != '-') || c == '$';
 }
 
 base_slice mlir_word(const mlir_reader *r) {

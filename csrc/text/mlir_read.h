@@ -27,6 +27,14 @@ typedef struct mlir_alias {
   bool busy; /* being read: a use inside is a cycle */
 } mlir_alias;
 
+/* A tensor type read before, by its text from '<' to '>'. */
+typedef struct mlir_seen_type {
+  const char *p; /* in the reader's text; NULL: none */
+  size_t n;
+  const ir_type *type;
+} mlir_seen_type;
+enum { MLIR_SEEN_TYPES = 256 };
+
 BASE_VEC(mlir_names, mlir_name);
 BASE_VEC(mlir_aliases, mlir_alias);
 BASE_VEC(mlir_values, ir_value);
@@ -59,7 +67,8 @@ typedef struct mlir_reader {
   mlir_attr_list attrs;
   mlir_regions regions;
   mlir_ints ints;
-  ir_computation *into; /* where ops go; NULL at module level */
+  mlir_seen_type seen_types[MLIR_SEEN_TYPES]; /* by a hash of the text: the same few types stand everywhere */
+  ir_computation *into;                       /* where ops go; NULL at module level */
 } mlir_reader;
 
 /* An op being read. The stacks hold its parts from the given marks on. */

@@ -115,7 +115,7 @@ static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir
   TRY(mlir_type_after(r, XLAC_S64, &type));
   if (type->kind == IR_TYPE_ELEMENT && base_dtype_is_float((base_dtype)type->dtype))
     return mlir_make_hex_float(r, type, v, out);
-  *out = ir_m_int(r->m, type, negative ? -(int64_t)v : (int64_t)v);
+  *out = ir_m_int(r->m, type, (int64_t)(negative ? 0 - v : v));
   return *out ? 0 : mlir_no_memory(r);
 }
 
@@ -290,7 +290,6 @@ static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_
 }
 
 int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out) {
-  const char *at = r->lx.p;
   uint32_t from = r->entries.n;
   TRY(mlir_want(r, "<"));
   if (strcmp(info->name, "conv") == 0) {
@@ -314,7 +313,6 @@ int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr 
     if (!mlir_eat(r, ",")) break;
   }
   TRY(mlir_want(r, ">"));
-  (void)at;
   return mlir_order_fields(r, info, from, out);
 }
 

@@ -21,10 +21,10 @@ static int mlir_hex_digit(char c) {
 
 /* --- scalars --- */
 
-static bool mlir_int_in_range(base_dtype t, int64_t v, bool is_unsigned64) {
+static bool mlir_int_in_range(base_dtype t, int64_t v) {
   unsigned bits = base_dtype_of(t)->bits;
   if (t == XLAC_PRED) return v == 0 || v == 1 || v == -1;
-  if (bits == 64) return base_dtype_is_unsigned(t) || !is_unsigned64 || true;
+  if (bits == 64) return true;
   int64_t high = INT64_C(1) << bits, low = -(INT64_C(1) << (bits - 1));
   return v >= low && v < high;
 }
@@ -43,7 +43,6 @@ static int mlir_dense_int(mlir_reader *r, base_dtype t, void *to, size_t size) {
   const char *p = r->lx.p, *e = p;
   int64_t v = 0;
   uint64_t u = 0;
-  bool big = false;
   if (mlir_eat_word(r, "true") || mlir_eat_word(r, "false")) {
     v = *p == 't';
     if (t != XLAC_PRED) return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "expected integer elements, but parsed a boolean");
@@ -53,15 +52,14 @@ static int mlir_dense_int(mlir_reader *r, base_dtype t, void *to, size_t size) {
   bool negative = *p == '-';
   if (p[negative] == '0' && p[negative + 1] == 'x') {
     for (e = p + negative + 2; mlir_hex_digit(*e) >= 0; e++) u = u << 4 | (uint64_t)mlir_hex_digit(*e);
-    v = negative ? -(int64_t)u : (int64_t)u;
-    big = true;
+    v = (int64_t)(negative ? 0 - u : u);
   } else {
     e = base_parse_i64(p, r->lx.end, &v);
-    if (!e && (e = base_parse_u64(p, r->lx.end, &u))) v = (int64_t)u, big = true;
+    if (!e && (e = base_parse_u64(p, r->lx.end, &u))) v = (int64_t)u;
   }
   if (!e || *e == '.' || text_is(*e, TEXT_ALPHA))
     return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "expected integer elements");
-  if (!mlir_int_in_range(t, v, big))
+  if (!mlir_int_in_range(t, v))
     return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "integer constant out of range for type %s", base_dtype_of(t)->text);
   r->lx.p = e;
   text_skip(&r->lx);

@@ -229,7 +229,7 @@ int mlir_read_func(mlir_reader *r, const char *at) {
   uint32_t mark = r->names.n, entries = r->entries.n;
   static const char *const visibilities[] = {"public", "private", "nested"};
   for (int i = 0; i < 3; i++)
-    if (mlir_eat_word(r, visibilities[i]) && (i > 0 || true))
+    if (mlir_eat_word(r, visibilities[i]))
       TRY(mlir_add_attr(r, "sym_visibility", ir_m_string(r->m, visibilities[i], strlen(visibilities[i]))));
   const base_istr *name;
   TRY(mlir_read_symbol_name(r, &name));

@@ -134,7 +134,6 @@ static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
 static int mlir_read_bounds(mlir_reader *r, mlir_tensor *t, const char *at) {
   const char *close = *r->lx.p == '[' ? "]" : ">";
   bool bracket = mlir_eat(r, "[");
-  bool any = false;
   for (uint32_t i = 0; i < t->rank; i++) {
     if (i && !mlir_eat(r, ",")) return mlir_expected(r, "a bound for each dimension");
     if (mlir_eat(r, "?")) continue;
@@ -148,9 +147,7 @@ static int mlir_read_bounds(mlir_reader *r, mlir_tensor *t, const char *at) {
       return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT,
                        "Static dimension %u cannot have a bound, use ? to indicate a missing bound", i);
     t->dims[i] = bound;
-    any = true;
   }
-  (void)any;
   if (*r->lx.p != *close)
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "Bounds length is not the rank of the type, %u", t->rank);
   return bracket ? mlir_want(r, "]") : 0;
@@ -184,7 +181,7 @@ static int mlir_read_encoding(mlir_reader *r, mlir_tensor *t, const base_istr **
 }
 
 /* Cursor after "tensor". */
-static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
+static int mlir_read_new_tensor(mlir_reader *r, const ir_type **out) {
   mlir_tensor t = {0};
   const base_istr *encoding = NULL;
   const char *at = r->lx.p;
@@ -201,6 +198,30 @@ static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
   *out = ir_tensor_mlir(r->m, t.dtype, t.quant, t.text, t.rank, t.dims, t.any_dynamic ? t.dynamic : NULL, encoding,
                         &inner);
   return *out ? 0 : mlir_fail(r, at, (base_code)inner.code, "%s", inner.message);
+}
+
+/* The place for a type whose text is plain (no brackets or aliases inside) and its end; NULL where it is not. */
+static mlir_seen_type *mlir_seen_place(mlir_reader *r, const char **end) {
+  const char *p = r->lx.p, *e = p + 1;
+  uint32_t hash = 2166136261u;
+  if (*p != '<') return NULL;
+  for (; text_is(*e, TEXT_NAME) || *e == '?'; e++) hash = (hash ^ (unsigned char)*e) * 16777619u;
+  *end = e + 1;
+  return *e == '>' ? &r->seen_types[(hash ^ hash >> 15) % MLIR_SEEN_TYPES] : NULL;
+}
+
+static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
+  const char *p = r->lx.p, *end;
+  mlir_seen_type *seen = mlir_seen_place(r, &end);
+  if (seen && seen->p && seen->n == (size_t)(end - p) && memcmp(seen->p, p, seen->n) == 0) {
+    *out = seen->type;
+    r->lx.p = end;
+    text_skip(&r->lx);
+    return 0;
+  }
+  TRY(mlir_read_new_tensor(r, out));
+  if (seen) *seen = (mlir_seen_type){p, (size_t)(end - p), *out};
+  return 0;
 }
 
 /* --- lists, functions, tuples --- */
