@@ -31,8 +31,8 @@ int sv_make(const sv *v, const sv_shape *s, sv_element e, const ir_type **out) {
   if (s->rank > IR_MAX_RANK)
     return sv_fail_code(v, XLAC_E_TOO_LARGE, NULL, "gives a tensor of rank %u; at most %d is allowed", s->rank,
                         IR_MAX_RANK);
-  int64_t dims[IR_MAX_RANK];
-  bool dynamic[IR_MAX_RANK];
+  int64_t dims[IR_MAX_RANK] = {0};
+  bool dynamic[IR_MAX_RANK] = {false};
   for (uint32_t i = 0; i < s->rank; i++) {
     dynamic[i] = s->dims[i] == SV_DYNAMIC;
     dims[i] = dynamic[i] ? s->bounds[i] : s->dims[i];

@@ -221,7 +221,7 @@ static const char *sv_element_text(const ir_type *t, char *buf, size_t size) {
     snprintf(buf, size, "%s", d->text);
   if (!t->quant) return buf;
   char storage[24];
-  snprintf(storage, sizeof storage, "%s", buf);
+  snprintf(storage, sizeof storage, "%.20s", buf);
   const char *expressed = base_dtype_of((base_dtype)t->quant->expressed)->text;
   if (t->quant->axis >= 0)
     snprintf(buf, size, "!quant.uniform<%s:%s:%d>", storage, expressed, t->quant->axis);

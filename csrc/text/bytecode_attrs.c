@@ -26,7 +26,7 @@ static int bc_as_list(bc_cursor *c, base_dtype dtype, const ir_mattr *a, uint64_
   if (a->kind != IR_M_DENSE || a->v.literal->type->dtype != dtype || a->type->count > BC_MAX_LIST)
     return BC_BAD(c, "expected a list of numbers");
   if (e && e->array) return *out = e->array, 0;
-  uint32_t n;
+  uint32_t n = 0;
   const int64_t *v = ir_m_ints(a, &r->scratch, &n);
   if (!v) return bc_no_memory(r);
   *out = dtype == XLAC_PRED ? ir_m_bools(r->m, n, v) : ir_m_i64s(r->m, n, v);
@@ -225,7 +225,7 @@ static int bc_join(bc_cursor *c, bc_pieces *p, bc_result *to) {
 static bool bc_keep_layouts(const ir_mattr_spec *spec, const bc_op_attrs *from) {
   if (spec->constraint != IR_MC_LAYOUTS) return false;
   const char *names = from->row->attrs;
-  base_slice word;
+  base_slice word = {0};
   for (uint32_t i = 0; bc_next_word(&names, &word); i++) {
     const ir_mattr *a = from->values[i];
     bool layouts = base_slice_is(word, "operand_layouts") || base_slice_is(word, "result_layouts");
@@ -253,7 +253,7 @@ static int bc_own_attrs(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, 
   bc_pieces pieces[4];
   uint32_t n_pieces = 0;
   const char *names = from->row->attrs;
-  base_slice word;
+  base_slice word = {0};
   for (uint32_t i = 0; bc_next_word(&names, &word); i++) {
     if (!from->values[i]) return BC_BAD(c, "op %s lacks attribute %.*s", from->row->name, (int)word.n, word.p);
     const ir_mattr_spec *spec = ir_mattr_spec_find(opcode, word.p, word.n);

@@ -15,7 +15,7 @@ static int bc_loc_attr(bc_cursor *c, const ir_mattr **out) {
 }
 
 static int bc_array(bc_cursor *c, const ir_mattr **out) {
-  uint32_t n;
+  uint32_t n = 0;
   const ir_mattr **v;
   TRY(bc_attrs(c, &n, &v));
   *out = ir_m_array(c->r->m, n, v);
@@ -23,7 +23,7 @@ static int bc_array(bc_cursor *c, const ir_mattr **out) {
 }
 
 static int bc_dict(bc_cursor *c, const ir_mattr **out) {
-  uint32_t n;
+  uint32_t n = 0;
   TRY(bc_count(c, 2, &n));
   ir_mentry *v = BASE_ARRAY(&c->r->scratch, ir_mentry, n + 1u);
   if (!v) return bc_no_memory(c->r);
@@ -76,7 +76,7 @@ static int bc_string_of_type(bc_cursor *c, bool typed, const ir_mattr **out) {
 
 static int bc_file_numbers(bc_cursor *c, uint32_t n, int64_t *v) {
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t number;
+    uint64_t number = 0;
     TRY(bc_varint(c, &number));
     if (number > UINT32_MAX) return BC_BAD(c, "a line or column of %llu", (unsigned long long)number);
     v[i] = (int64_t)number;
@@ -87,7 +87,7 @@ static int bc_file_numbers(bc_cursor *c, uint32_t n, int64_t *v) {
 /* A range says as many of line, column, end line and end column as it needs: with three, the end is on the same line.
  */
 static int bc_loc_range(bc_cursor *c, ir_mloc *loc) {
-  uint32_t n;
+  uint32_t n = 0;
   int64_t v[4] = {0};
   TRY(bc_count(c, 1, &n));
   if (n > 4) return BC_BAD(c, "a range of %u numbers", n);
@@ -101,7 +101,7 @@ static int bc_loc_range(bc_cursor *c, ir_mloc *loc) {
 }
 
 static int bc_loc_fused(bc_cursor *c, bool metadata, ir_mloc *loc) {
-  uint32_t n;
+  uint32_t n = 0;
   const ir_mattr **v;
   TRY(bc_attrs(c, &n, &v));
   for (uint32_t i = 0; i < n; i++)
@@ -121,7 +121,7 @@ static int bc_loc(bc_cursor *c, uint64_t code, const ir_mattr **out) {
     if (code == BC_B_LOC_RANGE) {
       TRY(bc_loc_range(c, &loc));
     } else {
-      int64_t v[2];
+      int64_t v[2] = {0};
       TRY(bc_file_numbers(c, 2, v));
       loc.line = loc.end_line = v[0];
       loc.col = loc.end_col = v[1];
@@ -147,7 +147,7 @@ static int bc_loc(bc_cursor *c, uint64_t code, const ir_mattr **out) {
 
 static int bc_builtin_dense(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
-  base_slice data;
+  base_slice data = {0};
   TRY(bc_type(c, &type));
   TRY(bc_blob(c, &data));
   return bc_dense(c, type, data, out);
@@ -155,8 +155,8 @@ static int bc_builtin_dense(bc_cursor *c, const ir_mattr **out) {
 
 static int bc_builtin_array(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
-  uint64_t n;
-  base_slice data;
+  uint64_t n = 0;
+  base_slice data = {0};
   TRY(bc_type(c, &type));
   TRY(bc_varint(c, &n));
   TRY(bc_blob(c, &data));
@@ -165,8 +165,8 @@ static int bc_builtin_array(bc_cursor *c, const ir_mattr **out) {
 
 static int bc_dense_strings(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
-  uint64_t splat;
-  uint32_t n;
+  uint64_t splat = 0;
+  uint32_t n = 0;
   TRY(bc_type(c, &type));
   TRY(bc_varint(c, &splat));
   TRY(bc_count(c, 1, &n));
@@ -192,7 +192,7 @@ static int bc_type_as_attr(bc_cursor *c, const ir_mattr **out) {
 
 int bc_builtin_attr(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
-  uint64_t code;
+  uint64_t code = 0;
   TRY(bc_varint(c, &code));
   switch (code) {
     case BC_B_ARRAY:
@@ -237,7 +237,7 @@ int bc_builtin_attr(bc_cursor *c, const ir_mattr **out) {
 /* --- types --- */
 
 static int bc_integer_type(bc_cursor *c, const ir_type **out) {
-  uint64_t v;
+  uint64_t v = 0;
   TRY(bc_varint(c, &v));
   uint64_t width = v >> 2, sign = v & 3; /* 0 none, 1 signed, 2 unsigned */
   char text[32];
@@ -262,7 +262,7 @@ static int bc_named_type(bc_cursor *c, const char *text, const ir_type **out) {
 static int bc_builtin_tensor(bc_cursor *c, bool encoded, const ir_type **out) {
   const ir_mattr *encoding = NULL;
   const ir_type *element;
-  uint32_t rank;
+  uint32_t rank = 0;
   int64_t *dims;
   if (encoded) TRY(bc_attr(c, &encoding));
   TRY(bc_ints(c, &rank, &dims));
@@ -271,7 +271,7 @@ static int bc_builtin_tensor(bc_cursor *c, bool encoded, const ir_type **out) {
 }
 
 static int bc_wrapped_type(bc_cursor *c, uint64_t code, const ir_type **out) {
-  uint32_t n, n_results;
+  uint32_t n = 0, n_results = 0;
   const ir_type **v, **results;
   const ir_type *element;
   if (code == BC_BT_COMPLEX || code == BC_BT_UNRANKED) {
@@ -288,7 +288,7 @@ static int bc_wrapped_type(bc_cursor *c, uint64_t code, const ir_type **out) {
 int bc_builtin_type(bc_cursor *c, const ir_type **out) {
   static const uint8_t floats[] = {XLAC_BF16, XLAC_F16, XLAC_F32, XLAC_F64};
   bc_cursor at = *c;
-  uint64_t code;
+  uint64_t code = 0;
   TRY(bc_varint(c, &code));
   switch (code) {
     case BC_BT_INTEGER:

@@ -10,7 +10,7 @@ static int bc_read_strings(bc_reader *r) {
   if (!r->strings || !r->interned) return bc_no_memory(r);
   /* Lengths come last string first, so that the strings themselves begin where the last length ends. */
   for (uint32_t i = r->n_strings; i-- > 0;) {
-    uint64_t n;
+    uint64_t n = 0;
     TRY(bc_varint(&c, &n));
     if (n == 0 || n > bc_left(&c)) return BC_BAD(&c, "string %u is said to have %llu bytes", i, (unsigned long long)n);
     r->strings[i].n = (size_t)n;
@@ -30,7 +30,7 @@ static bc_dialect bc_known_dialect(base_slice name) {
 }
 
 static int bc_read_dialect(bc_cursor *c, bc_dialect_name *d) {
-  uint64_t name;
+  uint64_t name = 0;
   bool versioned = false;
   if (c->r->container < BC_DIALECT_VERSIONS) {
     TRY(bc_varint(c, &name));
@@ -40,8 +40,8 @@ static int bc_read_dialect(bc_cursor *c, bc_dialect_name *d) {
   TRY(bc_string(c, name, &d->name));
   d->known = (uint8_t)bc_known_dialect(d->name);
   if (!versioned) return 0;
-  uint8_t id;
-  base_slice version;
+  uint8_t id = 0;
+  base_slice version = {0};
   TRY(bc_section(c, &id, &version));
   return id == BC_S_DIALECT_VERSIONS ? 0 : BC_BAD(c, "expected a dialect's version, found section %u", id);
 }
@@ -64,7 +64,7 @@ static int bc_other_op(bc_reader *r, bc_op_name *op) {
 static int bc_read_op_name(bc_cursor *c, uint32_t dialect) {
   bc_reader *r = c->r;
   bc_op_name *op = &r->op_names[r->n_op_names];
-  uint64_t name;
+  uint64_t name = 0;
   *op = (bc_op_name){.dialect = dialect, .registered = true};
   if (r->container < BC_PROPERTIES) {
     TRY(bc_varint(c, &name));
@@ -83,7 +83,7 @@ static int bc_read_op_name(bc_cursor *c, uint32_t dialect) {
 }
 
 static int bc_dialect_at(bc_cursor *c, uint32_t *out) {
-  uint64_t v;
+  uint64_t v = 0;
   TRY(bc_varint(c, &v));
   if (v >= c->r->n_dialects) return BC_BAD(c, "dialect %llu of %u", (unsigned long long)v, c->r->n_dialects);
   *out = (uint32_t)v;
@@ -97,7 +97,7 @@ static int bc_read_op_names(bc_cursor *c) {
   r->op_names = BASE_ARRAY(&r->scratch, bc_op_name, bc_left(c) + 1);
   if (!r->op_names) return bc_no_memory(r);
   while (c->p < c->end) {
-    uint32_t dialect, names;
+    uint32_t dialect = 0, names = 0;
     TRY(bc_dialect_at(c, &dialect));
     TRY(bc_count(c, 1, &names));
     for (uint32_t i = 0; i < names; i++) TRY(bc_read_op_name(c, dialect));
@@ -118,13 +118,13 @@ static int bc_read_dialects(bc_reader *r) {
 
 static int bc_read_places(bc_cursor *c, bc_cursor *data, uint32_t n, bc_entry *entries) {
   for (uint32_t i = 0; i < n;) {
-    uint32_t dialect, in_group;
+    uint32_t dialect = 0, in_group = 0;
     TRY(bc_dialect_at(c, &dialect));
     TRY(bc_count(c, 1, &in_group));
     if (in_group > n - i) return BC_BAD(c, "a group of %u entries where %u are left", in_group, n - i);
     for (uint32_t j = 0; j < in_group; j++, i++) {
-      uint64_t size;
-      base_slice s;
+      uint64_t size = 0;
+      base_slice s = {0};
       entries[i] = (bc_entry){.dialect = dialect};
       TRY(bc_flagged(c, &size, &entries[i].custom));
       if (size > bc_left(data)) return BC_BAD(c, "entry %u goes beyond its section", i);
@@ -189,8 +189,8 @@ static int bc_refuse_newer(const bc_cursor *c, const char *what) {
 
 static int bc_read_header(bc_cursor *c) {
   bc_reader *r = c->r;
-  base_slice magic;
-  uint64_t version;
+  base_slice magic = {0};
+  uint64_t version = 0;
   TRY(bc_bytes(c, 4, &magic));
   if (!text_is_bytecode(magic.p, magic.n)) return c->p -= 4, BC_BAD(c, "expected the magic number of MLIR bytecode");
   bc_cursor at = *c;
@@ -209,8 +209,8 @@ static int bc_read_sections(bc_cursor *c) {
   bc_reader *r = c->r;
   while (c->p < c->end) {
     bc_cursor at = *c;
-    uint8_t id;
-    base_slice data;
+    uint8_t id = 0;
+    base_slice data = {0};
     TRY(bc_section(c, &id, &data));
     if (id >= BC_S_COUNT) return BC_BAD(&at, "an unknown section, %u", id);
     if (r->sections[id].p) return BC_BAD(&at, "section %u is there twice", id);

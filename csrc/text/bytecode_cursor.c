@@ -42,7 +42,7 @@ int bc_varint(bc_cursor *c, uint64_t *out) {
 }
 
 int bc_signed(bc_cursor *c, int64_t *out) {
-  uint64_t v;
+  uint64_t v = 0;
   TRY(bc_varint(c, &v));
   *out = (int64_t)(v >> 1 ^ (0 - (v & 1)));
   return 0;
@@ -57,7 +57,7 @@ int bc_flagged(bc_cursor *c, uint64_t *out, bool *flag) {
 
 int bc_count(bc_cursor *c, size_t each, uint32_t *out) {
   bc_cursor at = *c;
-  uint64_t v;
+  uint64_t v = 0;
   TRY(bc_varint(c, &v));
   if (v > UINT32_MAX / 4 || (each && v > bc_left(c) / each))
     return BC_BAD(&at, "a count of %llu, but %zu bytes are left", (unsigned long long)v, bc_left(c));
@@ -73,24 +73,24 @@ int bc_bytes(bc_cursor *c, size_t n, base_slice *out) {
 }
 
 int bc_blob(bc_cursor *c, base_slice *out) {
-  uint64_t n;
+  uint64_t n = 0;
   TRY(bc_varint(c, &n));
   return bc_bytes(c, n, out);
 }
 
 static int bc_align(bc_cursor *c) {
   bc_cursor at = *c;
-  uint64_t alignment;
+  uint64_t alignment = 0;
   TRY(bc_varint(c, &alignment));
   if (alignment == 0 || alignment & (alignment - 1) || alignment > 1 << 20)
     return BC_BAD(&at, "an alignment of %llu is no power of two", (unsigned long long)alignment);
   size_t pad = (0 - (size_t)(c->p - c->r->base)) & (size_t)(alignment - 1);
-  base_slice padding;
+  base_slice padding = {0};
   return bc_bytes(c, pad, &padding);
 }
 
 int bc_section(bc_cursor *c, uint8_t *id, base_slice *out) {
-  uint64_t n;
+  uint64_t n = 0;
   TRY(bc_byte(c, id));
   TRY(bc_varint(c, &n));
   if (*id & 0x80) TRY(bc_align(c));
@@ -105,8 +105,8 @@ int bc_string(bc_cursor *c, uint64_t index, base_slice *out) {
 }
 
 int bc_read_string(bc_cursor *c, const base_istr **out) {
-  uint64_t index;
-  base_slice s;
+  uint64_t index = 0;
+  base_slice s = {0};
   TRY(bc_varint(c, &index));
   TRY(bc_string(c, index, &s));
   const base_istr **known = &c->r->interned[index];
@@ -116,7 +116,7 @@ int bc_read_string(bc_cursor *c, const base_istr **out) {
 }
 
 static int bc_wide_int(bc_cursor *c, uint64_t *out) {
-  uint32_t n;
+  uint32_t n = 0;
   TRY(bc_count(c, 1, &n));
   int64_t v = 0, top = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -130,11 +130,11 @@ static int bc_wide_int(bc_cursor *c, uint64_t *out) {
 int bc_int_bits(bc_cursor *c, unsigned width, uint64_t *out) {
   if (width > 64) return bc_wide_int(c, out);
   if (width <= 8) {
-    uint8_t byte;
+    uint8_t byte = 0;
     TRY(bc_byte(c, &byte));
     *out = byte;
   } else {
-    int64_t v;
+    int64_t v = 0;
     TRY(bc_signed(c, &v));
     *out = (uint64_t)v;
   }

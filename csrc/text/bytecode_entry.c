@@ -12,14 +12,14 @@ static int bc_entry_text(const bc_cursor *c, base_slice *out) {
 }
 
 static int bc_attr_text(bc_cursor *c, const ir_mattr **out) {
-  base_slice text;
+  base_slice text = {0};
   TRY(bc_entry_text(c, &text));
   if (text_parse_mlir_attr(c->r->m, text.p, text.n, out, c->r->err) == 0) return 0;
   return BC_BAD(c, "an attribute's text can't be read: %.*s", text.n < 80 ? (int)text.n : 80, text.p);
 }
 
 static int bc_type_text(bc_cursor *c, const ir_type **out) {
-  base_slice text;
+  base_slice text = {0};
   TRY(bc_entry_text(c, &text));
   if (text_parse_mlir_type(c->r->m, text.p, text.n, out, c->r->err) == 0) return 0;
   return BC_BAD(c, "a type's text can't be read: %.*s", text.n < 80 ? (int)text.n : 80, text.p);
@@ -51,7 +51,7 @@ static int bc_leave(bc_cursor *c, bc_entry *e, uint64_t outer) {
 
 static int bc_read_attr(bc_cursor *from, bc_entry *e) {
   bc_cursor c;
-  uint64_t outer;
+  uint64_t outer = 0;
   TRY(bc_enter(from, e, &c, &outer));
   bc_dialect_name *dialect = &from->r->dialects[e->dialect];
   if (!e->custom) {
@@ -69,7 +69,7 @@ static int bc_read_attr(bc_cursor *from, bc_entry *e) {
 
 static int bc_read_type(bc_cursor *from, bc_entry *e) {
   bc_cursor c;
-  uint64_t outer;
+  uint64_t outer = 0;
   TRY(bc_enter(from, e, &c, &outer));
   bc_dialect_name *dialect = &from->r->dialects[e->dialect];
   if (!e->custom) {
@@ -100,7 +100,7 @@ int bc_attr_at(bc_cursor *c, uint64_t index, const ir_mattr **out) {
 }
 
 int bc_attr(bc_cursor *c, const ir_mattr **out) {
-  uint64_t index;
+  uint64_t index = 0;
   TRY(bc_varint(c, &index));
   return bc_attr_at(c, index, out);
 }
@@ -112,8 +112,8 @@ int bc_attr_of(bc_cursor *c, ir_mattr_kind kind, const char *what, const ir_matt
 }
 
 int bc_optional_attr(bc_cursor *c, const ir_mattr **out) {
-  uint64_t index;
-  bool present;
+  uint64_t index = 0;
+  bool present = false;
   *out = NULL;
   TRY(bc_flagged(c, &index, &present));
   return present ? bc_attr_at(c, index, out) : 0;
@@ -138,7 +138,7 @@ int bc_type_at(bc_cursor *c, uint64_t index, const ir_type **out) {
 }
 
 int bc_type(bc_cursor *c, const ir_type **out) {
-  uint64_t index;
+  uint64_t index = 0;
   TRY(bc_varint(c, &index));
   return bc_type_at(c, index, out);
 }

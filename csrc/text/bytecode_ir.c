@@ -33,7 +33,7 @@ static int bc_attr_dict(bc_cursor *c, const ir_mdict **out) {
 }
 
 static uint32_t bc_count_words(const char *names) {
-  base_slice word;
+  base_slice word = {0};
   uint32_t n = 0;
   while (bc_next_word(&names, &word)) n++;
   return n;
@@ -48,7 +48,7 @@ static int bc_split_dict(bc_cursor *c, bc_op_attrs *own) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < d->n; i++) {
     const char *names = own->row->attrs;
-    base_slice word;
+    base_slice word = {0};
     uint32_t at = 0;
     bool found = false;
     while (!found && bc_next_word(&names, &word)) {
@@ -64,7 +64,7 @@ static int bc_split_dict(bc_cursor *c, bc_op_attrs *own) {
 
 static int bc_read_properties_of(bc_cursor *c, bc_op_attrs *own, uint32_t n) {
   bc_reader *r = c->r;
-  uint64_t index;
+  uint64_t index = 0;
   TRY(bc_varint(c, &index));
   if (index >= r->n_properties) return BC_BAD(c, "properties %llu of %u", (unsigned long long)index, r->n_properties);
   bc_cursor p = bc_cursor_on(r, r->properties[index]);
@@ -79,7 +79,7 @@ static int bc_read_properties_of(bc_cursor *c, bc_op_attrs *own, uint32_t n) {
 /* Ops of dialects that are not known have their properties as one attribute. */
 static int bc_foreign_properties(bc_cursor *c, const bc_op_name *name, bc_op_attrs *own) {
   bc_reader *r = c->r;
-  uint64_t index;
+  uint64_t index = 0;
   if (name->registered) {
     TRY(bc_varint(c, &index));
     if (index >= r->n_properties) return BC_BAD(c, "properties %llu of %u", (unsigned long long)index, r->n_properties);
@@ -125,7 +125,7 @@ static int bc_op_operands(bc_ir *ir, bc_cursor *c, bc_op *op) {
   op->operands = BASE_ARRAY(&ir->r->scratch, ir_value, op->n_operands + 1u);
   if (!op->operands) return bc_no_memory(ir->r);
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    uint64_t v;
+    uint64_t v = 0;
     TRY(bc_varint(c, &v));
     if (v >= ir->values.n - ir->scope)
       return BC_BAD(c, "value %llu of %u", (unsigned long long)v, ir->values.n - ir->scope);
@@ -141,8 +141,8 @@ static int bc_skip_use_orders(bc_cursor *c, uint32_t n_values) {
   if (n_values > 1) TRY(bc_varint(c, &n));
   if (n > bc_left(c)) return BC_BAD(c, "orders of %llu values", (unsigned long long)n);
   for (uint64_t i = 0; i < n; i++) {
-    bool pairs;
-    uint64_t count;
+    bool pairs = false;
+    uint64_t count = 0;
     if (n_values > 1) TRY(bc_varint(c, &v));
     TRY(bc_flagged(c, &count, &pairs));
     if (count > bc_left(c)) return BC_BAD(c, "an order of %llu uses", (unsigned long long)count);
@@ -153,7 +153,7 @@ static int bc_skip_use_orders(bc_cursor *c, uint32_t n_values) {
 
 static int bc_op_named(bc_cursor *c, bc_op *op) {
   bc_reader *r = c->r;
-  uint64_t index;
+  uint64_t index = 0;
   op->at = c->p;
   bc_cursor at = *c;
   TRY(bc_varint(c, &index));
@@ -170,7 +170,7 @@ static int bc_op_named(bc_cursor *c, bc_op *op) {
 
 /* Everything of an op but its regions. */
 static int bc_op_head(bc_ir *ir, bc_cursor *c, bc_op *op) {
-  uint8_t mask;
+  uint8_t mask = 0;
   uint64_t n_regions = 0;
   *op = (bc_op){0};
   TRY(bc_op_named(c, op));
@@ -199,7 +199,7 @@ static int bc_define(bc_ir *ir, bc_cursor *c, ir_op *op) {
 
 static int bc_block_arg(bc_ir *ir, bc_cursor *c, ir_computation *to, uint32_t i) {
   bc_reader *r = ir->r;
-  uint64_t type_index;
+  uint64_t type_index = 0;
   bool has_loc = true;
   const ir_type *type;
   const ir_mattr *loc = r->unknown_loc;
@@ -217,7 +217,7 @@ static int bc_block_arg(bc_ir *ir, bc_cursor *c, ir_computation *to, uint32_t i)
 }
 
 static int bc_block_args(bc_ir *ir, bc_cursor *c, ir_computation *to) {
-  uint32_t n;
+  uint32_t n = 0;
   uint8_t orders = 0;
   TRY(bc_count(c, 1, &n));
   for (uint32_t i = 0; i < n; i++) TRY(bc_block_arg(ir, c, to, i));
@@ -232,8 +232,8 @@ static int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner,
 /* A region into `to`: no block, or one. */
 static int bc_region(bc_ir *ir, bc_cursor *c, ir_computation *to) {
   bc_reader *r = ir->r;
-  uint64_t n_blocks, n_values, n_ops;
-  bool args;
+  uint64_t n_blocks = 0, n_values = 0, n_ops = 0;
+  bool args = false;
   bc_cursor at = *c;
   TRY(bc_varint(c, &n_blocks));
   if (n_blocks > 1) return BC_BAD(&at, "a region of %llu blocks; StableHLO's have one", (unsigned long long)n_blocks);
@@ -276,8 +276,8 @@ static int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner,
   for (uint32_t i = 0; i < op->n_regions; i++) {
     if (owner) TRY(bc_new_region(ir, owner, &regions[i]));
     if (sections && inner.p == inner.end) {
-      uint8_t id;
-      base_slice data;
+      uint8_t id = 0;
+      base_slice data = {0};
       TRY(bc_section(c, &id, &data));
       if (id != BC_S_IR) return BC_BAD(c, "expected an IR section, found section %u", id);
       inner = bc_cursor_on(r, data);
@@ -402,7 +402,7 @@ static const ir_mdict *bc_dict_or_null(const ir_mattr *a) {
 static int bc_func_signature(bc_ir *ir, const bc_cursor *c, const bc_func *f, ir_computation *to) {
   const ir_type *type = f->type->type;
   uint32_t n_results = type->n_elements - type->n_inputs;
-  bool has_args, has_results;
+  bool has_args = false, has_results = false;
   TRY(bc_dict_list(c, f->args, type->n_inputs, &has_args));
   TRY(bc_dict_list(c, f->results, n_results, &has_results));
   if (has_results) {
@@ -478,11 +478,11 @@ static int bc_module_ops(bc_ir *ir, bc_cursor *c, uint64_t n) {
 
 static int bc_module_body(bc_ir *ir, bc_cursor *c) {
   bc_cursor body = *c;
-  uint64_t n_blocks, n_values, n_ops;
-  bool args;
+  uint64_t n_blocks = 0, n_values = 0, n_ops = 0;
+  bool args = false;
   if (ir->r->container >= BC_LAZY_REGIONS) {
-    uint8_t id;
-    base_slice data;
+    uint8_t id = 0;
+    base_slice data = {0};
     TRY(bc_section(c, &id, &data));
     if (id != BC_S_IR) return BC_BAD(c, "expected an IR section, found section %u", id);
     body = bc_cursor_on(ir->r, data);
@@ -500,7 +500,7 @@ static int bc_module_body(bc_ir *ir, bc_cursor *c) {
 /* Its name and visibility are properties, each of which may be absent. */
 static int bc_module_name(bc_ir *ir, bc_cursor *c, uint8_t mask, const ir_mattr **name) {
   bc_reader *r = ir->r;
-  uint64_t index;
+  uint64_t index = 0;
   const ir_mattr *visibility = NULL;
   *name = NULL;
   if (r->container < BC_PROPERTIES) {
@@ -521,9 +521,9 @@ static int bc_module_name(bc_ir *ir, bc_cursor *c, uint8_t mask, const ir_mattr 
 
 static int bc_module(bc_ir *ir, bc_cursor *c) {
   bc_reader *r = ir->r;
-  uint64_t index, n_regions;
-  uint8_t mask;
-  bool isolated;
+  uint64_t index = 0, n_regions = 0;
+  uint8_t mask = 0;
+  bool isolated = false;
   const ir_mattr *name;
   bc_cursor at = *c;
   TRY(bc_varint(c, &index));
@@ -562,8 +562,8 @@ static void bc_choose_entry(ir_module *m) {
 int bc_read_ir(bc_reader *r) {
   bc_cursor c = bc_cursor_on(r, r->sections[BC_S_IR]);
   bc_ir ir = {.r = r};
-  uint64_t n_ops;
-  bool args;
+  uint64_t n_ops = 0;
+  bool args = false;
   ir_mloc unknown = {.kind = IR_LOC_UNKNOWN};
   r->unknown_loc = ir_m_loc(r->m, &unknown);
   r->nameless = ir_intern(r->m, "", 0);

@@ -50,7 +50,7 @@ int bc_pool_add(bc_writer *w, bc_pool *pool, uint32_t dialect, bool custom, size
   if (w->marks.failed) return bc_write_memory(w);
   const base_istr *key = base_intern(&w->keys, w->marks.s + from, w->marks.n - from);
   w->marks.n = from;
-  uint64_t index;
+  uint64_t index = 0;
   if (!key) return bc_write_memory(w);
   if (!base_map_get(&w->known, base_key(key), &index)) {
     index = pool->items.n;
@@ -73,13 +73,13 @@ int bc_pool_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
 }
 
 int bc_pool_dialect(bc_writer *w, const char *s, size_t n, uint32_t *out) {
-  uint32_t string;
+  uint32_t string = 0;
   TRY(bc_pool_string(w, s, n, &string)); /* names of dialects lie among the strings */
   return bc_pool_bytes(w, &w->dialects, s, n, out);
 }
 
 int bc_mark_string(bc_writer *w, const base_istr *s) {
-  uint32_t string;
+  uint32_t string = 0;
   TRY(bc_pool_string(w, s->s, s->n, &string));
   bc_mark(w, BC_MARK_STRING, string);
   return 0;

@@ -51,7 +51,7 @@ int bc_make_tensor(bc_cursor *c, const ir_type *element, uint32_t rank, const in
   const ir_quant *quant;
   const base_istr *text, *encoding_text = NULL;
   bool dynamic[IR_MAX_RANK] = {false};
-  int64_t sizes[IR_MAX_RANK];
+  int64_t sizes[IR_MAX_RANK] = {0};
   if (rank > IR_MAX_RANK) return bc_fail(c, XLAC_E_TOO_LARGE, "a tensor of rank %u; at most %d", rank, IR_MAX_RANK);
   if (!bc_element_parts(element, &dtype, &quant, &text)) return BC_BAD(c, "a type that no tensor can have");
   for (uint32_t i = 0; i < rank; i++) {
@@ -224,7 +224,7 @@ static unsigned bc_text_width(const base_istr *text) {
 
 int bc_integer(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
-  uint64_t bits;
+  uint64_t bits = 0;
   TRY(bc_type(c, &type));
   unsigned width = type->kind == IR_TYPE_OTHER ? bc_text_width(type->text) : 0;
   bool is_signed = true;
@@ -247,7 +247,7 @@ int bc_integer(bc_cursor *c, const ir_mattr **out) {
 int bc_float_bits(bc_cursor *c, const ir_type *type, const ir_mattr **out) {
   bool tf32 = type->kind == IR_TYPE_OTHER && strcmp(type->text->s, "tf32") == 0;
   bool plain = type->kind == IR_TYPE_ELEMENT && !type->quant && base_dtype_is_float((base_dtype)type->dtype);
-  uint64_t bits;
+  uint64_t bits = 0;
   if (!tf32 && !plain) return BC_BAD(c, "a float of no float type that xlac has");
   TRY(bc_int_bits(c, tf32 ? 19 : base_dtype_of((base_dtype)type->dtype)->bits, &bits));
   uint32_t wide = (uint32_t)bits << 13; /* tf32 is an f32 without its low bits */

@@ -6,7 +6,7 @@
 /* --- attributes --- */
 
 static int bc_list(bc_cursor *c, const ir_mattr **out) {
-  uint32_t n;
+  uint32_t n = 0;
   const ir_mattr **v;
   TRY(bc_attrs(c, &n, &v));
   *out = ir_m_array(c->r->m, n, v);
@@ -14,7 +14,7 @@ static int bc_list(bc_cursor *c, const ir_mattr **out) {
 }
 
 static int bc_pairs(bc_cursor *c, const ir_mattr **out) {
-  uint32_t n;
+  uint32_t n = 0;
   TRY(bc_count(c, 2, &n));
   ir_mentry *v = BASE_ARRAY(&c->r->scratch, ir_mentry, n + 1u);
   if (!v) return bc_no_memory(c->r);
@@ -34,7 +34,7 @@ static int bc_pairs(bc_cursor *c, const ir_mattr **out) {
 
 static int bc_enum(bc_cursor *c, const char *name, const ir_mattr **out) {
   bc_cursor at = *c;
-  uint64_t v;
+  uint64_t v = 0;
   TRY(bc_varint(c, &v));
   const ir_enum_info *info = ir_enum_find("stablehlo", 9, name, strlen(name));
   assert(info);
@@ -66,7 +66,7 @@ static int bc_struct(bc_cursor *c, const char *name, const ir_mattr *const *valu
 }
 
 static int bc_i64s(bc_cursor *c, const ir_mattr **out) {
-  uint32_t n;
+  uint32_t n = 0;
   int64_t *v;
   TRY(bc_ints(c, &n, &v));
   *out = ir_m_i64s(c->r->m, n, v);
@@ -74,7 +74,7 @@ static int bc_i64s(bc_cursor *c, const ir_mattr **out) {
 }
 
 static int bc_i64(bc_cursor *c, const ir_mattr **out) {
-  int64_t v;
+  int64_t v = 0;
   TRY(bc_signed(c, &v));
   *out = ir_m_i64(c->r->m, v);
   return bc_made(c, *out);
@@ -108,7 +108,7 @@ static int bc_pair_of_sizes(bc_cursor *c, const ir_mattr **out) {
 
 static int bc_axis_ref(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2] = {NULL, NULL};
-  uint64_t more;
+  uint64_t more = 0;
   TRY(bc_attr_of(c, IR_M_STRING, "an axis's name", &v[0]));
   TRY(bc_varint(c, &more));
   if (more) TRY(bc_attr_of(c, IR_M_STRUCT, "the part of an axis", &v[1]));
@@ -146,7 +146,7 @@ static int bc_bounds(bc_cursor *c, const ir_mattr **out) {
 
 static int bc_bool(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
-  uint64_t v;
+  uint64_t v = 0;
   TRY(bc_varint(c, &v));
   if (v > 1) return BC_BAD(&at, "expected a bool, found %llu", (unsigned long long)v);
   *out = ir_m_bool(c->r->m, v == 1);
@@ -162,7 +162,7 @@ static int bc_vhlo_string(bc_cursor *c, const ir_mattr **out) {
 
 static int bc_vhlo_tensor(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
-  base_slice data;
+  base_slice data = {0};
   TRY(bc_type(c, &type));
   TRY(bc_blob(c, &data));
   return bc_dense(c, type, data, out);
@@ -189,7 +189,7 @@ static bc_attr_reader *const bc_attr_readers[BC_V_COUNT] = {
 
 int bc_vhlo_attr(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
-  uint64_t code;
+  uint64_t code = 0;
   TRY(bc_varint(c, &code));
   const char *name = bc_enum_of(code);
   if (name) return bc_enum(c, name, out);
@@ -202,7 +202,7 @@ int bc_vhlo_attr(bc_cursor *c, const ir_mattr **out) {
 
 static int bc_quant_parts(bc_cursor *c, ir_quant *q) {
   bc_cursor at = *c;
-  uint64_t flags;
+  uint64_t flags = 0;
   const ir_type *storage, *expressed;
   TRY(bc_varint(c, &flags));
   TRY(bc_type(c, &storage));
@@ -229,7 +229,7 @@ static void bc_quant_range(ir_quant *q) {
 }
 
 static int bc_scale(bc_cursor *c, double *out) {
-  uint64_t bits;
+  uint64_t bits = 0;
   TRY(bc_int_bits(c, 64, &bits));
   memcpy(out, &bits, sizeof bits);
   return 0;
@@ -248,8 +248,8 @@ static int bc_quant_numbers(bc_cursor *c, ir_quant *q, double *scale, int64_t *z
 }
 
 static int bc_quant_lists(bc_cursor *c, ir_quant *q) {
-  uint64_t axis;
-  uint32_t n_zeros;
+  uint64_t axis = 0;
+  uint32_t n_zeros = 0;
   int64_t *zeros;
   TRY(bc_varint(c, &axis));
   if (axis >= IR_MAX_RANK) return BC_BAD(c, "a quantised dimension of %llu", (unsigned long long)axis);
@@ -270,7 +270,7 @@ static int bc_quant_lists(bc_cursor *c, ir_quant *q) {
 static int bc_quant_type(bc_cursor *c, bool per_axis, const ir_type **out) {
   ir_quant q = {0};
   double scale;
-  int64_t zero;
+  int64_t zero = 0;
   TRY(bc_quant_parts(c, &q));
   if (per_axis) {
     TRY(bc_quant_lists(c, &q));
@@ -285,7 +285,7 @@ static int bc_quant_type(bc_cursor *c, bool per_axis, const ir_type **out) {
 static int bc_vhlo_shaped(bc_cursor *c, uint64_t code, const ir_type **out) {
   const ir_mattr *encoding = NULL;
   const ir_type *element;
-  uint32_t rank;
+  uint32_t rank = 0;
   int64_t *dims;
   if (code == BC_VT_TENSOR_ENCODING) TRY(bc_attr(c, &encoding));
   TRY(bc_ints(c, &rank, &dims));
@@ -295,7 +295,7 @@ static int bc_vhlo_shaped(bc_cursor *c, uint64_t code, const ir_type **out) {
 }
 
 static int bc_vhlo_function(bc_cursor *c, const ir_type **out) {
-  uint32_t n, n_results;
+  uint32_t n = 0, n_results = 0;
   const ir_type **inputs, **results;
   TRY(bc_types(c, &n, &inputs));
   TRY(bc_types(c, &n_results, &results));
@@ -304,7 +304,7 @@ static int bc_vhlo_function(bc_cursor *c, const ir_type **out) {
 }
 
 static int bc_vhlo_list_type(bc_cursor *c, uint64_t code, const ir_type **out) {
-  uint32_t n;
+  uint32_t n = 0;
   const ir_type **v;
   TRY(bc_types(c, &n, &v));
   *out = code == BC_VT_TUPLE ? ir_tuple(c->r->m, n, v) : ir_future(c->r->m, n, v);
@@ -324,7 +324,7 @@ static int bc_vhlo_of(bc_cursor *c, uint64_t code, const ir_type **out) {
 
 int bc_vhlo_type(bc_cursor *c, const ir_type **out) {
   bc_cursor at = *c;
-  uint64_t code;
+  uint64_t code = 0;
   TRY(bc_varint(c, &code));
   const bc_scalar *scalar = bc_scalar_by_code(code);
   if (scalar) return *out = ir_element(c->r->m, (base_dtype)scalar->dtype, NULL), bc_made(c, *out);

@@ -88,7 +88,7 @@ static bool bc_has_data(unsigned mark) {
 static const char *bc_render(const bc_writer *w, base_text *out, const char *p, const char *end) {
   while (p < end) {
     unsigned mark = (unsigned char)*p++;
-    uint64_t v, pointer;
+    uint64_t v = 0, pointer = 0;
     memcpy(&v, p, sizeof v);
     p += sizeof v;
     if (mark == BC_MARK_END) return p;
@@ -157,7 +157,7 @@ static void bc_dialect_section(const bc_writer *w, base_text *out) {
     bc_put_varint(out, n);
     for (uint32_t i = 0; i < ops->items.n; i++) {
       const bc_item *item = &ops->items.items[i];
-      uint64_t name;
+      uint64_t name = 0;
       if (item->dialect != d) continue;
       memcpy(&name, item->key->s + 1, sizeof name);
       bc_put_varint(out, w->container >= BC_PROPERTIES ? name << 1 | item->custom : name);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 int bc_mark_attr(bc_writer *w, bool builtin, const ir_mattr *a) {
-  uint32_t attr;
+  uint32_t attr = 0;
   TRY(bc_add_attr(w, builtin, a, &attr));
   bc_mark(w, BC_MARK_ATTR, attr);
   return 0;
@@ -20,7 +20,7 @@ static int bc_add_vhlo(bc_writer *w, size_t from, uint32_t *out) {
 
 static int bc_add_key(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
-  uint32_t string;
+  uint32_t string = 0;
   TRY(bc_pool_string(w, s, n, &string));
   bc_mark(w, BC_MARK_VARINT, BC_B_STRING);
   bc_mark(w, BC_MARK_STRING, string);
@@ -28,7 +28,7 @@ static int bc_add_key(bc_writer *w, const char *s, size_t n, uint32_t *out) {
 }
 
 static int bc_mark_key(bc_writer *w, const base_istr *s) {
-  uint32_t key;
+  uint32_t key = 0;
   TRY(bc_add_key(w, s->s, s->n, &key));
   bc_mark(w, BC_MARK_ATTR, key);
   return 0;
@@ -37,7 +37,7 @@ static int bc_mark_key(bc_writer *w, const base_istr *s) {
 /* --- locations --- */
 
 static int bc_mark_loc(bc_writer *w, const ir_mattr *loc) {
-  uint32_t v;
+  uint32_t v = 0;
   TRY(bc_add_loc(w, loc, &v));
   bc_mark(w, BC_MARK_ATTR, v);
   return 0;
@@ -169,7 +169,7 @@ static int bc_mark_dict(bc_writer *w, bool builtin, const ir_mdict *d) {
   bc_mark(w, BC_MARK_VARINT, builtin ? BC_B_DICT : BC_V_DICT);
   bc_mark(w, BC_MARK_VARINT, d->n);
   for (uint32_t i = 0; i < d->n; i++) {
-    uint32_t key;
+    uint32_t key = 0;
     TRY(builtin ? bc_add_key(w, d->v[i].key->s, d->v[i].key->n, &key)
                 : bc_add_string(w, d->v[i].key->s, d->v[i].key->n, &key));
     bc_mark(w, BC_MARK_ATTR, key);
@@ -185,7 +185,7 @@ static int bc_mark_symbol(bc_writer *w, const ir_mattrs *parts) {
   bc_mark(w, BC_MARK_VARINT, parts->n - 1);
   for (uint32_t i = 1; i < parts->n; i++) {
     size_t from = w->marks.n;
-    uint32_t part;
+    uint32_t part = 0;
     bc_mark(w, BC_MARK_VARINT, BC_B_SYMBOL);
     TRY(bc_mark_key(w, parts->v[i]->str));
     TRY(bc_add_builtin(w, from, &part));
@@ -211,7 +211,7 @@ int bc_add_enum(bc_writer *w, const char *name, const char *word, uint32_t *out)
 }
 
 static int bc_mark_ints_of(bc_writer *w, const ir_mattr *a) {
-  uint32_t n;
+  uint32_t n = 0;
   const int64_t *v = ir_m_ints(a, &w->scratch, &n);
   bc_mark(w, BC_MARK_VARINT, n);
   for (uint32_t i = 0; i < n; i++) bc_mark(w, BC_MARK_SIGNED, (uint64_t)v[i]);
@@ -224,7 +224,7 @@ static void bc_mark_i64_of(bc_writer *w, const ir_mattr *a) {
 
 static int bc_mark_accuracy(bc_writer *w, const ir_mattr *a) {
   const ir_mattr *atol = ir_m_field(a, "atol"), *rtol = ir_m_field(a, "rtol"), *mode = ir_m_field(a, "mode");
-  uint32_t v;
+  uint32_t v = 0;
   bc_mark(w, BC_MARK_SIGNED, atol ? atol->bits : 0);
   bc_mark(w, BC_MARK_SIGNED, rtol ? rtol->bits : 0);
   bc_mark_i64_of(w, ir_m_field(a, "ulps"));
@@ -243,7 +243,7 @@ static int bc_mark_axis_ref(bc_writer *w, const ir_mattr *a) {
 
 static int bc_mark_mesh(bc_writer *w, const ir_mattr *a) {
   const ir_mattr *axes = ir_m_field(a, "axes"), *ids = ir_m_field(a, "device_ids");
-  uint32_t v;
+  uint32_t v = 0;
   if (!axes) return bc_cant_write(w, "a mesh without axes");
   TRY(bc_mark_attr(w, false, axes));
   if (!ids) return bc_mark(w, BC_MARK_VARINT, 0), 0;
@@ -380,7 +380,7 @@ int bc_add_attr(bc_writer *w, bool builtin, const ir_mattr *a, uint32_t *out) {
 
 int bc_add_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
-  uint32_t string;
+  uint32_t string = 0;
   TRY(bc_pool_string(w, s, n, &string));
   bc_mark(w, BC_MARK_VARINT, BC_V_STRING);
   bc_mark(w, BC_MARK_STRING, string);
@@ -423,7 +423,7 @@ int bc_add_words(bc_writer *w, uint32_t n, const char *name, const char *word, u
   bc_mark(w, BC_MARK_VARINT, BC_V_ARRAY);
   bc_mark(w, BC_MARK_VARINT, n);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t v;
+    uint32_t v = 0;
     TRY(bc_add_enum(w, name, word, &v));
     bc_mark(w, BC_MARK_ATTR, v);
   }
@@ -439,7 +439,7 @@ int bc_add_empty(bc_writer *w, uint64_t code, uint32_t *out) {
 
 int bc_add_accuracy(bc_writer *w, uint32_t *out) {
   size_t from = w->marks.n;
-  uint32_t mode;
+  uint32_t mode = 0;
   bc_mark(w, BC_MARK_VARINT, BC_V_ACCURACY);
   for (int i = 0; i < 3; i++) bc_mark(w, BC_MARK_SIGNED, 0);
   TRY(bc_add_enum(w, "result_accuracy_mode", "DEFAULT", &mode));
@@ -449,7 +449,7 @@ int bc_add_accuracy(bc_writer *w, uint32_t *out) {
 
 int bc_add_none(bc_writer *w, uint32_t *out) {
   size_t from = w->marks.n, type_from;
-  uint32_t type;
+  uint32_t type = 0;
   bc_mark(w, BC_MARK_VARINT, BC_V_TYPE);
   type_from = w->marks.n;
   bc_mark(w, BC_MARK_VARINT, BC_VT_NONE);
@@ -471,7 +471,7 @@ int bc_add_dict(bc_writer *w, uint32_t n, bc_pair *v, uint32_t *out) {
   bc_mark(w, BC_MARK_VARINT, BC_B_DICT);
   bc_mark(w, BC_MARK_VARINT, n);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t key;
+    uint32_t key = 0;
     TRY(bc_add_key(w, v[i].key, v[i].n, &key));
     bc_mark(w, BC_MARK_ATTR, key);
     bc_mark(w, BC_MARK_ATTR, v[i].value);

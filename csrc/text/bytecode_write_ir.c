@@ -15,7 +15,7 @@ typedef struct bc_out_op {
 
 static int bc_op_name_of(bc_writer *w, uint32_t dialect, bool registered, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
-  uint32_t string;
+  uint32_t string = 0;
   TRY(bc_pool_string(w, s, n, &string));
   bc_mark(w, BC_MARK_STRING, string);
   return bc_pool_add(w, &w->op_names, dialect, registered, from, out);
@@ -36,7 +36,7 @@ static int bc_pairs_of(bc_writer *w, const bc_out_op *op, bc_pair **out, uint32_
     (*out)[(*n)++] = pair;
   }
   const char *names = op->names;
-  base_slice word;
+  base_slice word = {0};
   for (uint32_t i = 0; own && i < op->n && bc_next_word(&names, &word); i++)
     (*out)[(*n)++] = (bc_pair){word.p, word.n, op->values[i]};
   return 0;
@@ -73,7 +73,7 @@ static uint64_t bc_value_count(const ir_computation *c) {
 }
 
 static int bc_mark_value(bc_writer *w, const ir_op *op, uint32_t index) {
-  uint64_t v;
+  uint64_t v = 0;
   if (!base_map_get(&w->values, base_key(op), &v)) return bc_cant_write(w, "a value is used before it is there");
   bc_mark(w, BC_MARK_VARINT, v + index);
   return 0;
@@ -95,7 +95,7 @@ static int bc_number_values(bc_writer *w, const ir_computation *c, uint64_t firs
 static int bc_mark_args(bc_writer *w, const ir_computation *c) {
   bc_mark(w, BC_MARK_VARINT, c->n_params);
   for (uint32_t i = 0; i < c->n_params; i++) {
-    uint32_t type, loc;
+    uint32_t type = 0, loc = 0;
     TRY(bc_add_type(w, false, c->params[i]->type, &type));
     TRY(bc_add_loc(w, c->params[i]->loc, &loc));
     bc_mark(w, w->container >= BC_ELIDED_LOCATIONS ? BC_MARK_FLAGGED_TYPE : BC_MARK_TYPE, type);
@@ -117,7 +117,7 @@ static int bc_mark_return(bc_writer *w, const ir_computation *c) {
     TRY(bc_op_name_of(w, w->vhlo, true, "return_v1", 9, &op.name));
   } else {
     const char *dot = strchr(name->s, '.');
-    uint32_t dialect;
+    uint32_t dialect = 0;
     if (!dot) return bc_cant_write(w, "a return by the name %.60s", name->s);
     TRY(bc_pool_dialect(w, name->s, (size_t)(dot - name->s), &dialect));
     TRY(bc_op_name_of(w, dialect, false, dot + 1, strlen(dot + 1), &op.name));
@@ -154,7 +154,7 @@ static int bc_mark_region(bc_writer *w, const ir_computation *c, uint64_t next) 
 static int bc_foreign_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
   const char *name = op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : ir_opcode_info(op->opcode)->mlir->name;
   const char *dot = strchr(name, '.');
-  uint32_t dialect;
+  uint32_t dialect = 0;
   if (!dot || strncmp(name, "chlo.", 5) == 0 || strncmp(name, "stablehlo.", 10) == 0)
     return base_hint(w->err, bc_cant_write(w, "%.80s has no form in StableHLO %s", name, w->version_text),
                      "expand it first, or choose a newer version");
@@ -177,7 +177,7 @@ static int bc_prepare_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
   TRY(bc_add_loc(w, op->loc, &to->loc));
   if (!row) return bc_foreign_op(w, op, to);
   const char *names = row->attrs;
-  base_slice word;
+  base_slice word = {0};
   while (bc_next_word(&names, &word)) to->n++;
   assert(to->n <= BC_MAX_OWN);
   to->names = row->attrs;

@@ -97,7 +97,7 @@ static int bc_field_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *sp
 
 static bool bc_row_names(const bc_row *row, const char *name) {
   const char *names = row->attrs;
-  base_slice word;
+  base_slice word = {0};
   while (bc_next_word(&names, &word))
     if (base_slice_is(word, name)) return true;
   return false;
@@ -107,7 +107,7 @@ static bool bc_row_names(const bc_row *row, const char *name) {
 static bool bc_row_names_field(const bc_row *row, unsigned opcode, const ir_mattr_spec *spec) {
   const char *names = row->attrs;
   const ir_field_info *f;
-  base_slice word;
+  base_slice word = {0};
   while (bc_next_word(&names, &word))
     if (!ir_mattr_spec_find(opcode, word.p, word.n) && bc_struct_of_field(opcode, word, &f) == spec) return true;
   return false;
@@ -171,7 +171,7 @@ static int bc_check_op(bc_writer *w, const ir_op *op) {
 int bc_from_stablehlo(bc_writer *w, const ir_op *op, const bc_row *row, uint32_t *values,
                       const ir_mdict **discardable) {
   const char *names = row->attrs;
-  base_slice word;
+  base_slice word = {0};
   TRY(bc_check_op(w, op));
   TRY(bc_sort_out(w, op, row, discardable));
   for (uint32_t i = 0; bc_next_word(&names, &word); i++) {

@@ -2,7 +2,7 @@
 #include "bytecode_write.h"
 
 int bc_mark_type(bc_writer *w, bool builtin, const ir_type *t) {
-  uint32_t type;
+  uint32_t type = 0;
   TRY(bc_add_type(w, builtin, t, &type));
   bc_mark(w, BC_MARK_TYPE, type);
   return 0;
@@ -17,7 +17,7 @@ static int bc_needs(bc_writer *w, unsigned first, const char *what) {
 /* sdy.mesh<...>, !sdy.x: the text of an attribute or type, under its dialect. */
 int bc_add_foreign(bc_writer *w, bc_pool *pool, const char *text, size_t n, uint32_t *out) {
   const char *dot = n ? memchr(text, '.', n) : NULL;
-  uint32_t dialect;
+  uint32_t dialect = 0;
   if (!dot || n < 2) return bc_cant_write(w, "%.*s has no form in bytecode", n < 80 ? (int)n : 80, text);
   TRY(bc_pool_dialect(w, text + 1, (size_t)(dot - text) - 1, &dialect));
   const base_istr *copy = base_intern(&w->keys, text, n);
@@ -58,7 +58,7 @@ static int bc_mark_scalar(bc_writer *w, bool builtin, base_dtype t) {
 }
 
 static uint64_t bc_f64_bits(double v) {
-  uint64_t bits;
+  uint64_t bits = 0;
   memcpy(&bits, &v, sizeof bits);
   return bits;
 }
@@ -75,7 +75,7 @@ static void bc_own_range(const ir_quant *q, int64_t *low, int64_t *high) {
 static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
   const ir_type storage = {.kind = IR_TYPE_ELEMENT, .dtype = q->storage};
   const ir_type expressed = {.kind = IR_TYPE_ELEMENT, .dtype = q->expressed};
-  int64_t low, high;
+  int64_t low = 0, high = 0;
   if (q->axis == -2) return bc_cant_write(w, "VHLO has no types that are quantised by blocks");
   if (q->axis >= 0) TRY(bc_needs(w, BC_V(0, 18), "types quantised per axis"));
   bc_own_range(q, &low, &high);
@@ -115,7 +115,7 @@ static base_dtype bc_dtype_of_name(const char *s, size_t n) {
 
 /* memref<2x?xf32> */
 static int bc_mark_memref(bc_writer *w, const base_istr *text) {
-  int64_t dims[IR_MAX_RANK];
+  int64_t dims[IR_MAX_RANK] = {0};
   uint32_t rank = 0;
   const char *p = text->s + 7, *end = text->s + text->n - 1;
   while (p < end && rank < IR_MAX_RANK && (*p == '?' || (*p >= '0' && *p <= '9'))) {
@@ -184,7 +184,7 @@ static int bc_mark_tensor(bc_writer *w, bool builtin, const ir_type *t) {
   if (t->encoding || (bounds && builtin)) return bc_cant_write(w, "a tensor's encoding has no form in VHLO");
   bc_mark(w, BC_MARK_VARINT, builtin ? BC_BT_TENSOR : bounds ? BC_VT_TENSOR_ENCODING : BC_VT_TENSOR);
   if (bounds) {
-    uint32_t encoding;
+    uint32_t encoding = 0;
     TRY(bc_add_bounds(w, t, &encoding));
     bc_mark(w, BC_MARK_ATTR, encoding);
   }
