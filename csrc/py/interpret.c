@@ -81,7 +81,8 @@ PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   return NULL;
 }
 
-static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values) {
+PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
+                        xlac_value **values) {
   xlac_error err = {.code = 0};
   xlac_value *result = NULL;
   py_custom_call *calls = NULL;
@@ -95,10 +96,15 @@ static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32
   options->registry = registry;
   run->started = run->polled = py_run_now();
   py_run_leave(run);
-  int status = xlac_interpret(run->module->m, options, n, values, &result, &err);
+  int status = start(what, options, n, values, &result, &err);
   py_run_enter(run);
   py_custom_calls_end(registry, calls);
   return status == 0 ? py_from_value(run->st, result) : py_run_raise(run, &err);
+}
+
+static int start_interpreter(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
+                             xlac_value **out, xlac_error *err) {
+  return xlac_interpret(what, options, n, values, out, err);
 }
 
 static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress) {
@@ -123,14 +129,14 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
     return PyErr_Format(PyExc_TypeError, "interpret needs a Module as its first argument");
   if (parse_options(kwargs, &options, &progress) < 0) return NULL;
   py_module *module = (py_module *)PyTuple_GET_ITEM(args, 0);
-  py_run run = {.st = st, .module = module, .progress = progress == Py_None ? NULL : progress};
+  py_run run = {.st = st, .m = module->m, .progress = progress == Py_None ? NULL : progress};
   uint32_t n = (uint32_t)PyTuple_GET_SIZE(args) - 1;
   xlac_value **values = PyMem_Calloc(n + 1u, sizeof *values);
   PyObject *keep = PyList_New(0), *result = NULL;
   if (values == NULL || keep == NULL)
     PyErr_NoMemory();
   else if (convert_arguments(st, module, args, keep, values) == 0)
-    result = run_values(&run, &options, n, values);
+    result = py_run_values(&run, &options, start_interpreter, module->m, n, values);
   for (uint32_t i = 0; values && i < n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
   Py_XDECREF(keep);
