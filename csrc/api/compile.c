@@ -34,8 +34,16 @@ static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   return status;
 }
 
+/* The passes know the types of HLO; quantised ones are StableHLO's. */
+static bool compile_is_hlo(const ir_module *ir) {
+  IR_FOR_COMPUTATIONS(c, ir)
+  IR_FOR_OPS(op, c)
+  if (op->type->quant || ir_opcode_has(op->opcode, IR_MLIR_ONLY)) return false;
+  return true;
+}
+
 static int compile_run_passes(ir_module *ir, const xlac_compile_options *options, xlac_error *err) {
-  if (options->no_passes) return 0;
+  if (options->no_passes || !compile_is_hlo(ir)) return 0;
   int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, NULL, err);
   const ir_verify_options lenient = {.xla_compat = true};
   return status ? status : ir_verify(ir, &lenient, err);

@@ -149,9 +149,11 @@ static bool build_is_view(const ir_op *op) {
   }
 }
 
-/* A transposition alone: the interpreter's goes through memory in blocks. */
+/* A transposition of what is in memory: the interpreter's goes through it in blocks. */
 static bool build_is_transposition(const plan_build *x, const ir_op *op) {
-  return op->opcode == IR_OP_TRANSPOSE && x->fusion.role[ir_operand(op, 0)->id] != FUSION_INNER;
+  if (op->opcode != IR_OP_TRANSPOSE) return false;
+  uint8_t role = x->fusion.role[ir_operand(op, 0)->id];
+  return role == FUSION_NO || role == FUSION_ROOT;
 }
 
 static bool build_is_kernel(const plan_build *x, const ir_op *op) {
