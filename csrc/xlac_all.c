@@ -283,6 +283,8 @@
 #include "cpu/executable.c"
 #include "cpu/run.c"
 #include "cpu/vm.c"
+#include "cpu/vm_block.c"
+#include "cpu/vm_reduce.c"
 #include "api/alias.c"
 #include "api/compile.c"
 #include "api/computation.c"

@@ -17,29 +17,13 @@ static void run_bind_frame(const plan_program *p, char *frame, void **pointers) 
   }
 }
 
-typedef struct run_kernel {
-  const cpu_vm *vm;
-  const void **in;
-  void **out;
-} run_kernel;
-
-static void run_kernel_range(void *ctx, size_t begin, size_t end) {
-  const run_kernel *r = ctx;
-  cpu_vm_run(r->vm, (int64_t)begin, (int64_t)end, r->in, r->out);
-}
-
 static int run_kernel_step(cpu_run *run, const plan_step *s, void *const *pointers) {
   const void *few[16], **in = few;
   void *out[KERNEL_MAX_STORES];
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = pointers[s->in[i]];
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = pointers[s->out[i]];
-  run_kernel r = {s->code, in, out};
-  int64_t grain = cpu_vm_grain(r.vm), count = s->kernel->count;
-  if (count <= grain)
-    cpu_vm_run(r.vm, 0, count, in, out);
-  else
-    base_parallel_for(run->exe->pool, (size_t)count, (size_t)grain, run_kernel_range, &r);
+  cpu_vm_run(s->code, run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame]);
   return 0;
 }
 

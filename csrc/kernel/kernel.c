@@ -42,6 +42,27 @@ bool kernel_is_constant(const kernel *k, const kernel_index *index) {
   return true;
 }
 
+enum { KERNEL_PIECE = 1 << 15, KERNEL_MAX_PIECES = 32, KERNEL_LANES = 1024 };
+
+int64_t kernel_pieces(const kernel *k) {
+  const kernel_reduction *r = k->reduction;
+  if (!r || r->reduced == 0) return 1;
+  int64_t busy = r->inner == 1 ? r->outer : r->outer * ((r->inner + KERNEL_LANES - 1) / KERNEL_LANES);
+  if (busy >= KERNEL_MAX_PIECES) return 1;
+  int64_t pieces = r->reduced * (r->inner < KERNEL_LANES ? r->inner : KERNEL_LANES) / KERNEL_PIECE;
+  if (pieces > KERNEL_MAX_PIECES) pieces = KERNEL_MAX_PIECES;
+  if (pieces > r->reduced) pieces = r->reduced;
+  return pieces < 1 ? 1 : pieces;
+}
+
+int64_t kernel_scratch_bytes(const kernel *k) {
+  int64_t pieces = kernel_pieces(k);
+  if (pieces == 1) return 0;
+  /* narrow floats are summed in f32 */
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)k->values[k->stores[0].value].dtype);
+  return pieces * k->reduction->outer * k->reduction->inner * (bytes < 4 ? 4 : bytes);
+}
+
 static void kernel_put_index(base_text *out, const kernel *k, const kernel_index *index) {
   base_putf(out, "[%lld", (long long)index->offset);
   for (uint32_t d = 0; d < k->rank; d++)
@@ -79,6 +100,10 @@ void kernel_put(base_text *out, const kernel *k) {
   for (uint32_t d = 0; d < k->rank; d++) base_putf(out, "%s%lld", d ? "," : "", (long long)k->extents[d]);
   base_putf(out, "] from %u input%s\n", k->n_inputs, k->n_inputs == 1 ? "" : "s");
   for (uint32_t i = 0; i < k->n_values; i++) kernel_put_value(out, k, i);
+  if (k->reduction)
+    base_putf(out, "reduce v%u by %s from v%u over [%lld, (%lld), %lld]\n", k->stores[0].value,
+              ir_opcode_text(k->reduction->body->opcode), k->reduction->init, (long long)k->reduction->outer,
+              (long long)k->reduction->reduced, (long long)k->reduction->inner);
   for (uint32_t i = 0; i < k->n_stores; i++) {
     base_putf(out, "store out%u ", k->stores[i].buffer);
     kernel_put_index(out, k, &k->stores[i].index);
@@ -114,5 +139,8 @@ int kernel_verify(const kernel *k, xlac_error *err) {
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (k->stores[i].value >= k->n_values)
       return base_fail(err, XLAC_E_INTERNAL, "store %u of a kernel has no value", i);
+  const kernel_reduction *r = k->reduction;
+  if (r && (r->init >= k->n_values || r->outer * r->reduced * r->inner != k->count))
+    return base_fail(err, XLAC_E_INTERNAL, "a kernel's reduction does not cover its iterations");
   return 0;
 }

@@ -42,12 +42,22 @@ typedef struct kernel_store {
   kernel_index index;
 } kernel_store;
 
+/* The kernel's dimensions are then outer kept ones, reduced ones, inner kept ones; each number of iterations is theirs. An
+ * element of the result, at outer index o and inner index i, is at o * inner + i of the output: the combination of init and
+ * of the values at all reduced indexes, in an order that depends on the extents alone. */
+typedef struct kernel_reduction {
+  const ir_op *body; /* the op that combines two values */
+  uint32_t init;     /* a value that is the same at every iteration */
+  int64_t outer, reduced, inner;
+} kernel_reduction;
+
 typedef struct kernel {
   uint32_t rank;
   int64_t extents[KERNEL_MAX_RANK], count; /* count: of iterations */
   uint32_t n_values, n_inputs, n_stores;
   const kernel_value *values; /* a value comes after those it uses */
   kernel_store stores[KERNEL_MAX_STORES];
+  const kernel_reduction *reduction; /* of the value of store 0; or NULL */
 } kernel;
 
 /* Merges neighbouring dimensions that every index walks as one, and drops those of extent 1. indexes: all of the kernel's,
@@ -57,6 +67,10 @@ void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes);
 bool kernel_is_dense(const kernel *k, const kernel_index *index);
 /* The same element at every iteration. */
 bool kernel_is_constant(const kernel *k, const kernel_index *index);
+/* Into how many pieces the reduced range of each output is cut, so that few outputs keep many threads busy. It depends on
+ * the extents alone. Where it is more than 1, a run needs room for that many partial results of every output. */
+int64_t kernel_pieces(const kernel *k);
+int64_t kernel_scratch_bytes(const kernel *k);
 /* The text above. false when out of memory. */
 void kernel_put(base_text *out, const kernel *k);
 /* What must hold of every kernel, whatever made it; an error names the value. */

@@ -25,6 +25,8 @@ typedef struct lower_run {
   base_alloc alloc;
   const ir_op *root;
   uint32_t rank; /* of the iteration before it is collapsed */
+  uint32_t place[KERNEL_MAX_RANK];
+  const ir_type *space; /* whose dimensions are iterated */
   lower_entries done;
   lower_values values;
   lower_inputs inputs;
@@ -44,9 +46,10 @@ static lower_map *lower_new_map(lower_run *x, uint32_t n) {
   return m;
 }
 
-static const lower_map *lower_identity(lower_run *x) {
+/* Dimension d of the root (or of what it reduces) is iteration dimension place[d]. */
+static const lower_map *lower_start(lower_run *x) {
   lower_map *m = lower_new_map(x, x->rank);
-  for (uint32_t d = 0; m && d < x->rank; d++) m->coef[d * x->rank + d] = 1;
+  for (uint32_t d = 0; m && d < x->rank; d++) m->coef[d * x->rank + x->place[d]] = 1;
   return m;
 }
 
@@ -183,18 +186,11 @@ static int lower_collapse(lower_run *x, kernel *k) {
   return 0;
 }
 
-static int lower_finish(lower_run *x, uint32_t value, kernel **out, const ir_op ***inputs) {
-  const ir_type *t = x->root->type;
-  kernel *k = BASE_NEW(x->arena, kernel);
-  if (!k) return lower_no_memory(x);
+static int lower_finish(lower_run *x, uint32_t value, kernel *k, const ir_op ***inputs) {
+  const ir_type *t = x->space;
   k->rank = t->rank;
   k->count = t->count;
-  int64_t stride = 1;
-  for (uint32_t d = t->rank; d-- > 0;) {
-    k->extents[d] = t->dims[d];
-    k->stores[0].index.strides[d] = stride;
-    stride *= t->dims[d];
-  }
+  for (uint32_t d = 0; d < t->rank; d++) k->extents[x->place[d]] = t->dims[d];
   k->n_stores = 1;
   k->stores[0].value = value;
   k->n_values = x->values.n;
@@ -202,19 +198,87 @@ static int lower_finish(lower_run *x, uint32_t value, kernel **out, const ir_op 
   k->values = base_arena_memdup(x->arena, x->values.items, x->values.n * sizeof *x->values.items);
   *inputs = base_arena_memdup(x->arena, x->inputs.items, x->inputs.n * sizeof *x->inputs.items);
   if (!k->values || !*inputs) return lower_no_memory(x);
-  *out = k;
   return lower_collapse(x, k);
+}
+
+/* Row-major over the iterations that `keep` marks; 0 along the others. */
+static void lower_store(const lower_run *x, kernel *k, const bool *reduced) {
+  int64_t stride = 1;
+  for (uint32_t d = x->space->rank; d-- > 0;) {
+    if (reduced[d]) continue;
+    k->stores[0].index.strides[x->place[d]] = stride;
+    stride *= x->space->dims[d];
+  }
+}
+
+enum { LOWER_SHORT = 64 /* elements that are too few to reduce side by side */ };
+
+/* Outer, reduced, inner dimensions. Inner ones are those that lie innermost in memory where they are kept; and all kept ones
+ * where little is reduced, so that lanes are elements of the result. */
+static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_reduction *r) {
+  const ir_type *t = x->space;
+  uint32_t rank = t->rank, next = 0, inner_from = rank;
+  r->outer = r->reduced = r->inner = 1;
+  for (uint32_t d = 0; d < rank; d++)
+    if (reduced[d]) r->reduced *= t->dims[d];
+  while (inner_from > 0 && !reduced[inner_from - 1]) inner_from--;
+  bool all = r->reduced < LOWER_SHORT;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (reduced[d] || (all || d >= inner_from)) continue;
+    x->place[d] = next++;
+    r->outer *= t->dims[d];
+  }
+  for (uint32_t d = 0; d < rank; d++)
+    if (reduced[d]) x->place[d] = next++;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (reduced[d] || !(all || d >= inner_from)) continue;
+    x->place[d] = next++;
+    r->inner *= t->dims[d];
+  }
+}
+
+static int lower_map_kernel(lower_run *x, kernel *k, const ir_op ***inputs) {
+  bool reduced[KERNEL_MAX_RANK] = {false};
+  uint32_t value = 0;
+  x->space = x->root->type;
+  x->rank = x->space->rank;
+  for (uint32_t d = 0; d < x->rank; d++) x->place[d] = d;
+  const lower_map *map = lower_start(x);
+  if (!map) return lower_no_memory(x);
+  TRY(lower_value(x, x->root, map, &value));
+  lower_store(x, k, reduced);
+  return lower_finish(x, value, k, inputs);
+}
+
+static int lower_reduction_kernel(lower_run *x, const ir_op *body, kernel *k, const ir_op ***inputs) {
+  const ir_ints *dims = ir_get_ints(x->root, IR_ATTR_DIMENSIONS);
+  bool reduced[KERNEL_MAX_RANK] = {false};
+  uint32_t value = 0;
+  kernel_reduction *r = BASE_NEW(x->arena, kernel_reduction);
+  x->space = ir_operand_type(x->root, 0);
+  x->rank = x->space->rank;
+  if (!r) return lower_no_memory(x);
+  for (uint32_t i = 0; i < dims->n; i++) reduced[dims->v[i]] = true;
+  lower_order_reduction(x, reduced, r);
+  const lower_map *map = lower_start(x), *scalar = lower_new_map(x, 0);
+  if (!map || !scalar) return lower_no_memory(x);
+  r->body = body;
+  TRY(lower_value(x, ir_operand(x->root, 1), scalar, &r->init));
+  TRY(lower_value(x, ir_operand(x->root, 0), map, &value));
+  k->reduction = r;
+  lower_store(x, k, reduced);
+  return lower_finish(x, value, k, inputs);
 }
 
 int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const ir_op ***inputs,
                  xlac_error *err) {
-  lower_run x = {.f = f, .arena = arena, .alloc = arena->alloc, .root = root, .rank = root->type->rank, .err = err};
-  uint32_t value = 0;
-  const lower_map *map = lower_identity(&x);
-  int status = map ? lower_value(&x, root, map, &value) : lower_no_memory(&x);
-  if (status == 0) status = lower_finish(&x, value, out, inputs);
+  lower_run x = {.f = f, .arena = arena, .alloc = arena->alloc, .root = root, .err = err};
+  const ir_op *body = fusion_reduction(root);
+  kernel *k = BASE_NEW(arena, kernel);
+  int status = !k ? lower_no_memory(&x) : body ? lower_reduction_kernel(&x, body, k, inputs) : lower_map_kernel(&x, k, inputs);
   BASE_VEC_FREE(x.alloc, &x.done);
   BASE_VEC_FREE(x.alloc, &x.values);
   BASE_VEC_FREE(x.alloc, &x.inputs);
+  *out = k;
   return status;
 }

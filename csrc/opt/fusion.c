@@ -32,6 +32,24 @@ bool fusion_is_candidate(const ir_op *op) {
   return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && interp_loop_of(op, &l);
 }
 
+static bool fusion_combines(ir_opcode opcode) {
+  return opcode == IR_OP_ADD || opcode == IR_OP_MULTIPLY || opcode == IR_OP_MAXIMUM || opcode == IR_OP_MINIMUM ||
+         opcode == IR_OP_AND || opcode == IR_OP_OR || opcode == IR_OP_XOR;
+}
+
+const ir_op *fusion_reduction(const ir_op *op) {
+  interp_loop l;
+  if (op->opcode != IR_OP_REDUCE || op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
+  const ir_type *t = ir_operand_type(op, 0);
+  const ir_op *body = ir_root(op->called[0]);
+  if (!fusion_is_static(t) || !fusion_is_static(op->type) || body->n_operands != 2 || !fusion_combines(body->opcode))
+    return NULL;
+  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
+  bool params = a->opcode == IR_OP_PARAMETER && b->opcode == IR_OP_PARAMETER && a != b;
+  bool same = body->type->dtype == t->dtype && op->type->dtype == t->dtype && a->type->dtype == t->dtype;
+  return params && same && ir_operand_type(op, 1)->dtype == t->dtype && interp_loop_of(body, &l) ? body : NULL;
+}
+
 bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   size_t n = (size_t)m->n_ids + 1;
   f->role = base_arena_zalloc(arena, n);
@@ -64,9 +82,14 @@ typedef struct fusion_users {
   uint32_t n;
 } fusion_users;
 
-static const char *fusion_user_objects(const fusion_plan *f, const ir_op *user, uint32_t n_users) {
+static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
+  return f->role[use->user->id] == FUSION_NO || (use->user->opcode == IR_OP_REDUCE && use->slot != 0);
+}
+
+static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
+  const ir_op *user = use->user;
   uint8_t role = f->role[user->id];
-  if (role == FUSION_NO) return "an op that is no kernel reads it";
+  if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
   if (fusion_expands(user)) return "a broadcast would compute it many times";
   if (fusion_moves_index(user) && n_users > 1) return "it is read at several indexes";
   if (role == FUSION_CHEAP) return "several kernels read it";
@@ -79,9 +102,9 @@ static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_u
   IR_FOR_USES(use, op) {
     const ir_op *user = use->user;
     u->n++;
-    u->outside = u->outside || f->role[user->id] == FUSION_NO;
+    u->outside = u->outside || fusion_is_outside(f, use);
     if (u->why) continue;
-    u->why = fusion_user_objects(f, user, uses);
+    u->why = fusion_user_objects(f, use, uses);
     ir_op *root = f->root[user->id];
     if (!u->why && u->root && u->root != root) u->why = "several kernels read it";
     u->root = root;
@@ -93,6 +116,13 @@ static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_u
 static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   fusion_users u = {NULL, NULL, false, 0};
   uint32_t weight = 0;
+  if (fusion_reduction(op)) {
+    f->role[op->id] = FUSION_ROOT;
+    f->root[op->id] = op;
+    f->why[op->id] = "a reduction ends a kernel";
+    f->size[op->id] = 1;
+    return;
+  }
   if (!fusion_is_candidate(op)) return;
   fusion_look_at_users(f, op, &u);
   f->root[op->id] = op;

@@ -26,6 +26,8 @@ typedef struct fusion_plan {
 bool fusion_is_candidate(const ir_op *op);
 /* broadcast, slice, reverse, transpose: the operand is read at another index. */
 bool fusion_moves_index(const ir_op *op);
+/* A reduce of one array whose body is one op that a kernel can do lane by lane; that op, or NULL. */
+const ir_op *fusion_reduction(const ir_op *op);
 /* f is made for all of the module once (fusion_make), then filled for each computation, whose ops come in `order`.
  * Linear in the operands. */
 XLAC_MUST_USE bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena);

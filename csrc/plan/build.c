@@ -133,6 +133,8 @@ static int build_kernel(plan_build *x, const ir_op *op) {
   }
   s.in = in;
   s.out = plan_result_buffers(x, op, 0, &s.n_out);
+  int64_t scratch = kernel_scratch_bytes(k);
+  if (scratch) s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = scratch, .op = op});
   return x->failed ? build_no_memory(x) : plan_add_step(x, s);
 }
 

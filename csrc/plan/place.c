@@ -70,6 +70,7 @@ static bool place_give(place_run *x, int64_t offset, int64_t bytes) {
 }
 
 static bool place_loads_same(const kernel *k, uint32_t input) {
+  if (k->reduction) return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind == KERNEL_LOAD && v->buffer == input && (v->index->offset || !kernel_is_dense(k, v->index))) return false;
