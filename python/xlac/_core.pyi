@@ -54,6 +54,19 @@ class _PassRow(TypedDict):
     options: dict[str, str]
 
 @final
+class Executable:
+    """A compiled program: call it with arrays. Made by xlac.compile. Threads may share one."""
+    @property
+    def memory(self) -> dict[str, int]: ...
+    @property
+    def timings(self) -> dict[str, float]: ...
+    @property
+    def steps(self) -> dict[str, Any]: ...
+    def plan(self) -> str: ...
+    def __call__(self, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
+                 progress: Callable[[float], object] | None = None) -> Any: ...
+
+@final
 class Instruction:
     name: str
     type: str
