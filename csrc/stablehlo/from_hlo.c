@@ -127,12 +127,25 @@ int from_hlo_closure(from_hlo *t, const ir_computation *from, const from_hlo_tre
 
 /* --- functions --- */
 
-/* HLO's name without the signs that symbols lack; "main" is the entry's. */
-static const base_istr *from_hlo_symbol(from_hlo *t, const ir_computation *from) {
+/* A name that no other function has: the stem, or with a number. */
+static const base_istr *from_hlo_symbol(from_hlo *t, const char *stem, size_t n) {
+  char *text = base_arena_alloc(&t->to->arena, n + 16);
+  const base_istr *name = ir_intern(t->to, stem, n);
+  uint64_t taken;
+  if (!text) return NULL;
+  for (unsigned i = 0; name && base_map_get(&t->symbols, base_key(name), &taken); i++) {
+    int size = snprintf(text, n + 16, "%.*s_%u", (int)n, stem, i);
+    name = ir_intern(t->to, text, (size_t)size);
+  }
+  return name && base_map_set(&t->symbols, base_key(name), 1) ? name : NULL;
+}
+
+/* HLO's name without the sign that symbols lack. */
+static const base_istr *from_hlo_symbol_of(from_hlo *t, const ir_computation *from) {
   char *text = base_arena_strndup(&t->to->arena, from->name->s, from->name->n);
   for (char *p = text; p && *p; p++)
     if (*p == '-') *p = '_';
-  return text ? ir_fresh_name(t->to, text) : NULL;
+  return text ? from_hlo_symbol(t, text, from->name->n) : NULL;
 }
 
 static ir_computation *from_hlo_new_function(from_hlo *t, const base_istr *name, const char *visibility) {
@@ -146,7 +159,7 @@ static ir_computation *from_hlo_new_function(from_hlo *t, const base_istr *name,
 
 int from_hlo_function(from_hlo *t, const ir_computation *from, ir_computation **out) {
   if ((*out = base_map_ptr(&t->functions, from))) return 0;
-  ir_computation *c = from_hlo_new_function(t, from_hlo_symbol(t, from), "private");
+  ir_computation *c = from_hlo_new_function(t, from_hlo_symbol_of(t, from), "private");
   if (!c || !base_map_set(&t->functions, base_key(from), base_key(c))) return from_hlo_no_memory(t);
   c->line = from->line;
   c->col = from->col;
@@ -158,7 +171,7 @@ int from_hlo_function(from_hlo *t, const ir_computation *from, ir_computation **
 
 static int from_hlo_module(from_hlo *t) {
   const ir_computation *entry = t->from->entry;
-  ir_computation *c = from_hlo_new_function(t, ir_fresh_name(t->to, "main"), "public");
+  ir_computation *c = from_hlo_new_function(t, from_hlo_symbol(t, "main", 4), "public");
   if (!c) return from_hlo_no_memory(t);
   c->line = entry->line;
   c->col = entry->col;
@@ -180,9 +193,11 @@ int stablehlo_from_hlo(ir_module **out, ir_module *m, xlac_error *err) {
   t.to->named = true;
   base_map_init(&t.trees, m->alloc);
   base_map_init(&t.functions, m->alloc);
+  base_map_init(&t.symbols, m->alloc);
   int status = from_hlo_module(&t);
   base_map_free(&t.trees);
   base_map_free(&t.functions);
+  base_map_free(&t.symbols);
   if (status == 0) status = stablehlo_verify(t.to, err);
   if (status != 0) {
     ir_module_destroy(t.to);

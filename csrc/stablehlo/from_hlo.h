@@ -24,6 +24,7 @@ typedef struct from_hlo {
   xlac_error *err;
   base_map trees;     /* op of the source to its from_hlo_tree; a computation that is translated again replaces them */
   base_map functions; /* computation of the source to function of the target */
+  base_map symbols;   /* the functions' names */
   uint32_t depth;     /* of computations being translated */
   uint32_t n_made;    /* ops */
 } from_hlo;

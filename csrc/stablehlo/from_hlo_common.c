@@ -182,7 +182,8 @@ static int from_hlo_aliases(from_hlo *t, ir_computation *made) {
   }
   for (uint32_t i = 0; i < config->n_donors; i++) {
     ir_op *argument = from_hlo_alias_argument(t, made, config->donors[i].parameter, config->donors[i].index);
-    if (argument) TRY(from_hlo_put_fact(t, argument, "jax.buffer_donor", ir_m_bool(t->to, true)));
+    bool aliased = argument && ir_mattr_of(argument, "tf.aliasing_output"); /* which is to donate it */
+    if (argument && !aliased) TRY(from_hlo_put_fact(t, argument, "jax.buffer_donor", ir_m_bool(t->to, true)));
   }
   return 0;
 }

@@ -45,7 +45,7 @@ int from_hlo_encoded(from_hlo_op *x) {
   return from_hlo_done(x, made);
 }
 
-/* XLA's own encoding of this op. */
+/* XLA's own encoding of this op; it wants a channel in any case. */
 int from_hlo_ragged_all_to_all(from_hlo_op *x) {
   ir_module *m = x->t->to;
   int64_t channel = ir_get_int(x->op, IR_ATTR_CHANNEL_ID, 0);
@@ -56,7 +56,7 @@ int from_hlo_ragged_all_to_all(from_hlo_op *x) {
   TRY(from_hlo_make(x, IR_OP_CUSTOM_CALL, x->op->n_operands, operands, 0, &made));
   const ir_mattr *groups = from_hlo_groups_attr(x);
   config = groups ? ir_mdict_with(m, NULL, "replica_groups", groups) : NULL;
-  if (config && channel) config = ir_mdict_with(m, config, "channel_id", ir_m_i64(m, channel));
+  if (config) config = ir_mdict_with(m, config, "channel_id", ir_m_i64(m, channel));
   TRY(from_hlo_put(x, made, "call_target_name", ir_m_string(m, "ragged_all_to_all", 17)));
   TRY(from_hlo_put(x, made, "api_version", ir_m_i32(m, 4)));
   TRY(from_hlo_put(x, made, "backend_config", config ? ir_m_dict(m, config) : NULL));
