@@ -122,6 +122,8 @@ base_dtype mlir_read_dtype(mlir_reader *r);
 XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
 
 /* --- mlir_read_attr.c --- */
+/* One more entry of the op that is being read. */
+XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
 XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
 XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
@@ -146,17 +148,34 @@ XLAC_MUST_USE int mlir_read_loc(mlir_reader *r, const ir_mattr **out); /* cursor
 /* "loc(...)" if it is there; else *out stays. */
 XLAC_MUST_USE int mlir_read_trailing_loc(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_op.c --- */
-XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
+/* --- mlir_read_scope.c --- */
+/* "%name", interned with nothing before it. */
+XLAC_MUST_USE int mlir_read_value_name(mlir_reader *r, const base_istr **out);
+/* What a name stands for here, or NULL. */
+const mlir_name *mlir_find_value(const mlir_reader *r, const base_istr *name);
 /* "%x" or "%x#1": onto r->values. */
 XLAC_MUST_USE int mlir_read_operand(mlir_reader *r);
 XLAC_MUST_USE int mlir_bind(mlir_reader *r, const base_istr *name, ir_op *op, uint32_t index, uint32_t count);
 void mlir_unbind(mlir_reader *r, uint32_t mark);
+
+/* --- mlir_read_statement.c --- */
+XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
+
+/* --- mlir_read_op.c --- */
+XLAC_MUST_USE int mlir_read_generic(mlir_reader *r, mlir_op_state *s);
+/* "(%0, %1)" and ": (t, t) -> t" of the generic form. */
+XLAC_MUST_USE int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s);
+XLAC_MUST_USE int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s);
 /* Makes the op of a state whose parts are all there; takes them off the stacks. */
 XLAC_MUST_USE int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out);
+
+/* --- mlir_read_check.c --- */
+const char *mlir_op_name(const mlir_op_state *s);
+XLAC_MUST_USE int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions);
+/* The inherent attributes of a row: present where required, and of their kinds. */
+XLAC_MUST_USE int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d);
 /* Checks the written operand types (n from r->types[from]) against the operands' own. */
 XLAC_MUST_USE int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n);
-XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
 
 /* --- mlir_read_region.c --- */
 /* "{ ... }" with optional entry block label, appended to r->regions. */
