@@ -20,7 +20,7 @@ int mlir_add_ints(mlir_reader *r, const char *name, uint32_t from, bool bools) {
 }
 
 int mlir_field(mlir_reader *r, ir_mentry *e, const char *name, const ir_mattr *value) {
-  *e = (ir_mentry){ir_intern(r->m, name, strlen(name)), value};
+  *e = (ir_mentry){mlir_intern_word(r, name), value};
   return e->key && value ? 0 : mlir_no_memory(r);
 }
 

@@ -15,24 +15,55 @@ static bool mlir_is_kept(const base_istr *name) {
          mlir_has_dialect(name, "mpmd") || mlir_has_dialect(name, "interpreter") || mlir_has_dialect(name, "check");
 }
 
-static int mlir_find_opcode(mlir_reader *r, const char *at, const base_istr *name, mlir_op_state *s) {
-  uint64_t known = 0;
-  if (!base_map_get(&r->opcodes, base_key(name), &known)) {
-    known = ir_opcode_from_mlir(name->s, name->n);
-    if (!base_map_set(&r->opcodes, base_key(name), known)) return mlir_no_memory(r);
+static bool mlir_is_return(base_slice w) {
+  return base_slice_is(w, "return") || base_slice_is(w, "func.return") || base_slice_is(w, "stablehlo.return") ||
+         base_slice_is(w, "chlo.return") || base_slice_is(w, "sdy.return") || base_slice_is(w, "mhlo.return");
+}
+
+/* In the pretty form, words without a dialect are func's. */
+static bool mlir_learn_word(mlir_reader *r, mlir_op_word *to, base_slice w, bool generic) {
+  bool call = !generic && base_slice_is(w, "call");
+  base_slice name = call ? BASE_SLICE("func.call") : w;
+  to->text = w;
+  to->kind = mlir_is_return(w) ? MLIR_WORD_RETURN : MLIR_WORD_OP;
+  if (base_slice_is(w, "func.func") || (!generic && base_slice_is(w, "func"))) to->kind = MLIR_WORD_FUNC;
+  to->opcode = (uint16_t)ir_opcode_from_mlir(name.p, name.n);
+  to->unregistered = to->opcode ? NULL : ir_intern(r->m, name.p, name.n);
+  return to->opcode || to->unregistered;
+}
+
+/* What word w means; NULL when out of memory. In the generic form w is an interned string. */
+static const mlir_op_word *mlir_find_word(mlir_reader *r, base_slice w, bool generic) {
+  uint32_t hash = base_hash(w.p, w.n) * 2 + generic, i = hash % MLIR_OP_WORDS;
+  for (; r->op_words[i].kind; i = (i + 1) % MLIR_OP_WORDS) {
+    const mlir_op_word *have = &r->op_words[i];
+    if (have->hash == hash && have->text.n == w.n && memcmp(have->text.p, w.p, w.n) == 0) return have;
   }
-  s->opcode = (ir_opcode)known;
-  if (known) return 0;
+  bool full = r->n_op_words >= MLIR_OP_WORDS / 4 * 3;
+  mlir_op_word *to = full ? &r->last_op_word : &r->op_words[i];
+  if (!mlir_learn_word(r, to, w, generic)) {
+    to->kind = MLIR_WORD_NONE;
+    return NULL;
+  }
+  to->hash = hash;
+  r->n_op_words += !full;
+  return to;
+}
+
+static int mlir_set_opcode(mlir_reader *r, const mlir_op_word *word, mlir_op_state *s) {
+  const base_istr *name = word->unregistered;
+  s->opcode = (ir_opcode)word->opcode;
+  if (s->opcode) return 0;
   bool ours = mlir_has_dialect(name, "stablehlo") || mlir_has_dialect(name, "chlo") || mlir_has_dialect(name, "func");
   if (ours) {
     int status =
-        mlir_fail(r, at, XLAC_E_UNKNOWN_OPCODE,
+        mlir_fail(r, s->at, XLAC_E_UNKNOWN_OPCODE,
                   "unregistered operation '%s' found in dialect that does not allow unknown operations", name->s);
     return base_hint(r->err, status, "see docs/ops.md for the ops that there are");
   }
   if (!r->allow_unregistered && !mlir_is_kept(name)) {
     int status =
-        mlir_fail(r, at, XLAC_E_UNKNOWN_OPCODE, "the op '%s' is of a dialect that xlac does not know", name->s);
+        mlir_fail(r, s->at, XLAC_E_UNKNOWN_OPCODE, "the op '%s' is of a dialect that xlac does not know", name->s);
     return base_hint(r->err, status, "parse with allow_unregistered=True to keep such ops as they are");
   }
   s->opcode = IR_OP_UNREGISTERED;
@@ -72,19 +103,15 @@ static int mlir_bind_results(mlir_reader *r, const mlir_result_names *names, con
   uint32_t index = 0;
   for (uint32_t i = 0; i < names->n; i++) {
     uint32_t count = (uint32_t)r->ints.items[names->ints + i];
-    const mlir_name *old = mlir_find_value(r, names->names[i]);
+    const base_istr *name = names->names[i];
+    const mlir_name *old = mlir_find_value(r, (base_slice){name->s, name->n});
     if (old && old->first->parent == op->parent)
-      return mlir_fail(r, s->at, XLAC_E_DUPLICATE_NAME, "redefinition of SSA value '%%%s'", names->names[i]->s);
-    TRY(mlir_bind(r, names->names[i], op, index, count));
+      return mlir_fail(r, s->at, XLAC_E_DUPLICATE_NAME, "redefinition of SSA value '%%%s'", name->s);
+    TRY(mlir_bind(r, name, op, index, count));
     index += count;
   }
   r->ints.n = names->ints;
   return 0;
-}
-
-static bool mlir_is_return(base_slice w) {
-  return base_slice_is(w, "return") || base_slice_is(w, "func.return") || base_slice_is(w, "stablehlo.return") ||
-         base_slice_is(w, "chlo.return") || base_slice_is(w, "sdy.return") || base_slice_is(w, "mhlo.return");
 }
 
 /* What a terminator gives becomes the computation's results. */
@@ -162,38 +189,34 @@ static int mlir_read_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, boo
   return mlir_bind_results(r, names, s, op);
 }
 
-/* The pretty name of an op; words without a dialect are func's. */
-static const base_istr *mlir_pretty_name(mlir_reader *r, base_slice w) {
-  if (base_slice_is(w, "call")) return ir_intern(r->m, "func.call", 9);
-  return ir_intern(r->m, w.p, w.n);
-}
-
 int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended) {
-  mlir_result_names names = {0};
+  mlir_result_names names;
+  names.n = names.total = 0;
   names.ints = r->ints.n;
   if (*r->lx.p == '%') TRY(mlir_read_result_names(r, &names));
   mlir_op_state s = {
       .at = r->lx.p, .values = r->values.n, .types = r->types.n, .entries = r->entries.n, .regions = r->regions.n};
   bool generic = *r->lx.p == '"';
-  const base_istr *name;
   base_slice w = {0};
   if (generic) {
+    const base_istr *name;
     TRY(mlir_read_string(r, &name));
     w = (base_slice){name->s, name->n};
   } else {
     w = mlir_word(r);
     if (w.n == 0) return mlir_expected(r, "an op");
     mlir_skip_word(r, w);
-    if (!(name = mlir_pretty_name(r, w))) return mlir_no_memory(r);
   }
-  if (base_slice_is(w, "func.func") || (!generic && base_slice_is(w, "func"))) {
+  const mlir_op_word *word = mlir_find_word(r, w, generic);
+  if (!word) return mlir_no_memory(r);
+  if (word->kind == MLIR_WORD_FUNC) {
     if (c) return mlir_fail(r, s.at, XLAC_E_SYNTAX, "a function inside a function");
     return generic ? mlir_read_generic_func(r, s.at) : mlir_read_func(r, s.at);
   }
-  if (c && mlir_is_return(w)) {
+  if (c && word->kind == MLIR_WORD_RETURN) {
     *ended = true;
     return mlir_read_return(r, &s, c, w, generic);
   }
-  TRY(mlir_find_opcode(r, s.at, name, &s));
+  TRY(mlir_set_opcode(r, word, &s));
   return mlir_read_op(r, &s, c, generic, &names);
 }
