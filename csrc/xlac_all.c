@@ -179,6 +179,7 @@
 #include "text/mlir_read_form.c"
 #include "text/mlir_read_func.c"
 #include "text/mlir_read_loc.c"
+#include "text/mlir_read_memo.c"
 #include "text/mlir_read_op.c"
 #include "text/mlir_read_quant.c"
 #include "text/mlir_read_reduce.c"
