@@ -34,6 +34,9 @@ typedef enum mlir_memo_kind {
   MLIR_MEMO_I64S,   /* lists in brackets, as attributes */
   MLIR_MEMO_BOOLS,
   MLIR_MEMO_PRECISIONS,
+  MLIR_MEMO_PAD,
+  MLIR_MEMO_REVERSE,
+  MLIR_MEMO_CONV,  /* dimension numbers */
   MLIR_MEMO_DENSE, /* "<1.0> : tensor<f32>" */
   MLIR_MEMO_DICT,  /* by its entries */
   MLIR_MEMO_DOT
@@ -156,9 +159,10 @@ static inline void mlir_leave(mlir_reader *r) {
 }
 
 /* --- mlir_read_memo.c --- */
-/* What was read from this text before, or NULL; *place is where mlir_remember puts it, or NULL. */
+/* What was read from this text before, or NULL; *place is where mlir_remember puts it, or NULL. The text must end with
+ * a bracket. mlir_remember does nothing unless the text is all that was read. */
 const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, mlir_memo **place);
-void mlir_remember(mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what);
+void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what);
 /* Moves past a text that was recalled. */
 void mlir_pass(mlir_reader *r, base_slice text);
 /* "[...]" at the cursor, where it holds only words; else empty. */

@@ -305,7 +305,7 @@ int mlir_read_dense(mlir_reader *r, const ir_mattr **out) {
     return 0;
   }
   TRY(mlir_read_new_dense(r, out));
-  mlir_remember(place, MLIR_MEMO_DENSE, seen, *out);
+  mlir_remember(r, place, MLIR_MEMO_DENSE, seen, *out);
   return 0;
 }
 

@@ -27,7 +27,7 @@ static int mlir_read_precisions(mlir_reader *r) {
     mlir_pass(r, seen);
   } else {
     TRY(mlir_read_new_precisions(r, &list));
-    mlir_remember(place, MLIR_MEMO_PRECISIONS, seen, list);
+    mlir_remember(r, place, MLIR_MEMO_PRECISIONS, seen, list);
   }
   return mlir_add_attr(r, "precision_config", list);
 }

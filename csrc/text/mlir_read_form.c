@@ -166,7 +166,7 @@ int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
   *out = bools ? ir_m_bools(r->m, n, r->ints.items + from) : ir_m_i64s(r->m, n, r->ints.items + from);
   r->ints.n = from;
   if (!*out) return mlir_no_memory(r);
-  mlir_remember(place, kind, seen, *out);
+  mlir_remember(r, place, kind, seen, *out);
   return 0;
 }
 

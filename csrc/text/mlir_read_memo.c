@@ -15,8 +15,12 @@ const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, ml
   return NULL;
 }
 
-void mlir_remember(mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what) {
-  if (place) *place = (mlir_memo){text, what, kind};
+void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what) {
+  text_lexer end = r->lx;
+  end.p = text.p + text.n;
+  if (!place || end.p > r->lx.p) return;
+  text_skip(&end);
+  if (end.p == r->lx.p) *place = (mlir_memo){text, what, kind};
 }
 
 void mlir_pass(mlir_reader *r, base_slice text) {

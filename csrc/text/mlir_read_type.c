@@ -216,7 +216,7 @@ static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
     return 0;
   }
   TRY(mlir_read_new_tensor(r, out));
-  mlir_remember(place, MLIR_MEMO_TENSOR, text, *out);
+  mlir_remember(r, place, MLIR_MEMO_TENSOR, text, *out);
   return 0;
 }
 
