@@ -36,35 +36,45 @@ void base_interner_init(base_interner *t, base_arena *arena) {
 }
 
 void base_interner_free(base_interner *t) {
-  base_free(t->arena->alloc, (void *)t->slots);
+  base_free(t->arena->alloc, t->slots);
   *t = (base_interner){.arena = t->arena};
 }
 
 static uint32_t slot_for_text(const base_interner *t, const char *s, size_t n, uint32_t hash) {
   assert(t->cap && (t->cap & (t->cap - 1)) == 0);
   uint32_t i = hash & (t->cap - 1);
-  for (const base_istr *e; (e = t->slots[i]); i = (i + 1) & (t->cap - 1))
-    if (e->hash == hash && e->n == n && memcmp(e->s, s, n) == 0) break;
+  for (; t->slots[i].s; i = (i + 1) & (t->cap - 1)) {
+    if (t->slots[i].hash != hash) continue;
+    const base_istr *e = t->slots[i].s;
+    if (e->n == n && memcmp(e->s, s, n) == 0) break;
+  }
   return i;
 }
 
-static bool grow_interner(base_interner *t) {
-  if (t->cap > UINT32_MAX / 4) return false;
-  uint32_t cap = t->cap ? t->cap * 2 : FIRST_SLOTS;
-  const base_istr **slots = base_malloc(t->arena->alloc, cap * sizeof *slots);
+static bool resize_interner(base_interner *t, uint32_t cap) {
+  base_intern_slot *slots = base_malloc(t->arena->alloc, cap * sizeof *slots);
   if (!slots) return false;
-  memset((void *)slots, 0, cap * sizeof *slots);
+  memset(slots, 0, cap * sizeof *slots);
   for (uint32_t i = 0; i < t->cap; ++i) {
-    const base_istr *e = t->slots[i];
-    if (!e) continue;
-    uint32_t j = e->hash & (cap - 1);
-    while (slots[j]) j = (j + 1) & (cap - 1);
-    slots[j] = e;
+    if (!t->slots[i].s) continue;
+    uint32_t j = t->slots[i].hash & (cap - 1);
+    while (slots[j].s) j = (j + 1) & (cap - 1);
+    slots[j] = t->slots[i];
   }
-  base_free(t->arena->alloc, (void *)t->slots);
+  base_free(t->arena->alloc, t->slots);
   t->slots = slots;
   t->cap = cap;
   return true;
+}
+
+static bool grow_interner(base_interner *t) {
+  return t->cap <= UINT32_MAX / 4 && resize_interner(t, t->cap ? t->cap * 2 : FIRST_SLOTS);
+}
+
+bool base_interner_reserve(base_interner *t, uint32_t n) {
+  uint32_t cap = FIRST_SLOTS;
+  while (cap / 2 <= n && cap <= UINT32_MAX / 4) cap *= 2;
+  return cap <= t->cap || resize_interner(t, cap);
 }
 
 static base_istr *new_istr(base_arena *arena, const char *s, size_t n, uint32_t hash) {
@@ -82,10 +92,10 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
   if (t->n >= t->cap / 2 && !grow_interner(t)) return NULL;
   if (!s) s = "";
   uint32_t hash = base_hash(s, n), i = slot_for_text(t, s, n, hash);
-  if (t->slots[i]) return t->slots[i];
+  if (t->slots[i].s) return t->slots[i].s;
   base_istr *e = new_istr(t->arena, s, n, hash);
   if (!e) return NULL;
-  t->slots[i] = e;
+  t->slots[i] = (base_intern_slot){e, hash};
   t->n++;
   assert(t->n < t->cap);
   return e;
@@ -94,7 +104,7 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n) {
   if (t->n == 0) return NULL;
   if (!s) s = "";
-  return t->slots[slot_for_text(t, s, n, base_hash(s, n))];
+  return t->slots[slot_for_text(t, s, n, base_hash(s, n))].s;
 }
 
 void base_text_init(base_text *t, base_alloc alloc) {

@@ -12,11 +12,11 @@ enum { MLIR_MAX_DEPTH = 256 };
 /* A name of a value in scope: what it names, and what it hid. */
 typedef struct mlir_name {
   const base_istr *name;
-  ir_op *first;   /* the op of result or pack element 0 */
-  uint32_t index; /* the result that the name's element 0 is */
-  uint32_t count; /* of the pack; 1 usually */
-  bool args;      /* consecutive block arguments never form packs: false */
-  int64_t hidden; /* index of the entry it hides, or -1 */
+  ir_op *first;    /* the op of result or pack element 0 */
+  uint32_t index;  /* the result that the name's element 0 is */
+  uint32_t count;  /* of the pack; 1 usually */
+  uint32_t number; /* what the name says, where the table by number holds it */
+  uint32_t hidden; /* the entry it hides, from 1; 0 for none */
 } mlir_name;
 
 /* An alias definition (#x = ..., !x = ...) found ahead of reading, read when first used. */
@@ -43,7 +43,25 @@ BASE_VEC(mlir_entries, ir_mentry);
 BASE_VEC(mlir_attr_list, const ir_mattr *);
 BASE_VEC(mlir_regions, ir_computation *);
 BASE_VEC(mlir_ints, int64_t);
-BASE_VEC(mlir_opcodes, uint16_t);
+BASE_VEC(mlir_numbers, uint32_t);
+
+/* What the first word of a statement means, remembered by its text. */
+typedef enum mlir_word_kind { MLIR_WORD_NONE, MLIR_WORD_OP, MLIR_WORD_FUNC, MLIR_WORD_RETURN } mlir_word_kind;
+typedef struct mlir_op_word {
+  base_slice text; /* in the reader's text, or interned */
+  uint32_t hash;
+  uint8_t kind;
+  uint16_t opcode;
+  const base_istr *unregistered; /* its whole name, or NULL */
+} mlir_op_word;
+enum { MLIR_OP_WORDS = 512 };
+
+/* An interned word of the program, by the address of the constant that spells it. */
+typedef struct mlir_key {
+  const char *word;
+  const base_istr *s;
+} mlir_key;
+enum { MLIR_KEYS = 256 };
 
 typedef struct mlir_reader {
   text_lexer lx;
@@ -52,14 +70,20 @@ typedef struct mlir_reader {
   base_alloc alloc;
   uint32_t depth, max_depth;
   bool allow_unregistered;
-  /* Values in scope: `by_name` gives the newest entry of a name; entries are undone when their region ends. */
+  /* Values in scope: `by_number` and `by_name` give the newest entry of a name, from 1; entries are undone when their
+   * region ends. */
   mlir_names names;
+  mlir_numbers by_number;
   base_map by_name;
+  base_map symbols;     /* interned names of functions */
   uint32_t isolated_at; /* entries below are not visible */
   mlir_aliases aliases;
-  base_map attr_aliases, type_aliases; /* interned name to index in aliases */
-  base_map opcodes;                    /* interned op name to opcode + 1 */
-  const char *resources;               /* the {-# ... #-} section, or NULL */
+  base_map attr_aliases, type_aliases;  /* interned name to index in aliases */
+  const char *resources;                /* the {-# ... #-} section, or NULL */
+  mlir_op_word op_words[MLIR_OP_WORDS]; /* open addressing; at most three quarters are used */
+  uint32_t n_op_words;
+  mlir_op_word last_op_word; /* where there is no room for more */
+  mlir_key keys[MLIR_KEYS];
   /* Stacks of what is being read; every user takes its part off again. */
   mlir_values values;
   mlir_types types;
@@ -78,7 +102,8 @@ typedef struct mlir_op_state {
   const base_istr *unregistered;
   uint32_t values, types, entries, regions; /* marks in the reader's stacks; types: operands' types as written */
   uint32_t n_values;
-  const ir_type *const *result_types;
+  const ir_type *const *result_types; /* &result where there is one, else in the module's arena */
+  const ir_type *result;
   uint32_t n_results;
   const ir_mattr *loc;
   const base_istr *name; /* of its first result, or NULL */
@@ -96,6 +121,8 @@ bool mlir_eat_word(mlir_reader *r, const char *word);
 base_slice mlir_word(const mlir_reader *r);
 void mlir_skip_word(mlir_reader *r, base_slice word);
 XLAC_MUST_USE int mlir_read_int(mlir_reader *r, int64_t *out);
+/* A constant of the program, interned. NULL when out of memory. */
+const base_istr *mlir_intern_word(mlir_reader *r, const char *word);
 /* A quoted string, unescaped and interned. */
 XLAC_MUST_USE int mlir_read_string(mlir_reader *r, const base_istr **out);
 /* The name after '@', quoted or bare; interned. */
@@ -122,6 +149,8 @@ base_dtype mlir_read_dtype(mlir_reader *r);
 XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
 
 /* --- mlir_read_attr.c --- */
+/* One more entry of the op that is being read. */
+XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
 XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
 XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
@@ -146,17 +175,34 @@ XLAC_MUST_USE int mlir_read_loc(mlir_reader *r, const ir_mattr **out); /* cursor
 /* "loc(...)" if it is there; else *out stays. */
 XLAC_MUST_USE int mlir_read_trailing_loc(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_op.c --- */
-XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
+/* --- mlir_read_scope.c --- */
+/* "%name", interned with nothing before it. */
+XLAC_MUST_USE int mlir_read_value_name(mlir_reader *r, const base_istr **out);
+/* What a name stands for here, or NULL. */
+const mlir_name *mlir_find_value(const mlir_reader *r, base_slice name);
 /* "%x" or "%x#1": onto r->values. */
 XLAC_MUST_USE int mlir_read_operand(mlir_reader *r);
 XLAC_MUST_USE int mlir_bind(mlir_reader *r, const base_istr *name, ir_op *op, uint32_t index, uint32_t count);
 void mlir_unbind(mlir_reader *r, uint32_t mark);
+
+/* --- mlir_read_statement.c --- */
+XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
+
+/* --- mlir_read_op.c --- */
+XLAC_MUST_USE int mlir_read_generic(mlir_reader *r, mlir_op_state *s);
+/* "(%0, %1)" and ": (t, t) -> t" of the generic form. */
+XLAC_MUST_USE int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s);
+XLAC_MUST_USE int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s);
 /* Makes the op of a state whose parts are all there; takes them off the stacks. */
 XLAC_MUST_USE int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out);
+
+/* --- mlir_read_check.c --- */
+const char *mlir_op_name(const mlir_op_state *s);
+XLAC_MUST_USE int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions);
+/* The inherent attributes of a row: present where required, and of their kinds. */
+XLAC_MUST_USE int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d);
 /* Checks the written operand types (n from r->types[from]) against the operands' own. */
 XLAC_MUST_USE int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n);
-XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
 
 /* --- mlir_read_region.c --- */
 /* "{ ... }" with optional entry block label, appended to r->regions. */

@@ -4,7 +4,7 @@
 /* --- dictionaries --- */
 
 int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value) {
-  ir_mentry e = {ir_intern(r->m, name, strlen(name)), value};
+  ir_mentry e = {mlir_intern_word(r, name), value};
   return e.key && value && BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
 }
 

@@ -5,7 +5,8 @@
 
 int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types) {
   s->n_results = n;
-  s->result_types = base_arena_memdup(&r->m->arena, types, n * sizeof *types);
+  if (n == 1) s->result = *types;
+  s->result_types = n == 1 ? &s->result : base_arena_memdup(&r->m->arena, types, n * sizeof *types);
   return s->result_types || n == 0 ? 0 : mlir_no_memory(r);
 }
 
