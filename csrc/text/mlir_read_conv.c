@@ -90,15 +90,11 @@ static int mlir_read_conv_raw(mlir_reader *r, const ir_mattr **out) {
 int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out) {
   if (mlir_eat_word(r, "raw")) return mlir_read_conv_raw(r, out);
   mlir_conv_part in, kernel, result;
-  const char *at = r->lx.p;
   TRY(mlir_read_conv_part(r, 'b', 'f', &in));
   TRY(mlir_want(r, "x"));
   TRY(mlir_read_conv_part(r, 'i', 'o', &kernel));
   TRY(mlir_want(r, "->"));
   TRY(mlir_read_conv_part(r, 'b', 'f', &result));
-  if (in.n != kernel.n || in.n != result.n)
-    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE,
-                     "convolution dimensions with different numbers of spatial dimensions");
   return mlir_conv_fields(r, &in, &kernel, &result, out);
 }
 
