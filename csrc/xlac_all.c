@@ -263,6 +263,7 @@
 #include "stablehlo/verify_rules.c"
 #include "stablehlo/verify_scatter.c"
 #include "stablehlo/verify_structure.c"
+#include "stablehlo/verify_test_ops.c"
 #include "stablehlo/verify_traits.c"
 #include "stablehlo/verify_types.c"
 #include "stablehlo/verify_window.c"
