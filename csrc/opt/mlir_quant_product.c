@@ -37,6 +37,11 @@ static bool mqp_is_byte(const ir_quant *q) {
   return base_dtype_of((base_dtype)q->storage)->bits <= 8 && q->expressed == XLAC_F32;
 }
 
+/* Storage of 4 bits is multiplied as 8: few machines have such products, and XLA:CPU fails on them. */
+static base_dtype mqp_byte(const ir_quant *q) {
+  return base_dtype_is_signed((base_dtype)q->storage) ? XLAC_S8 : XLAC_U8;
+}
+
 static bool mqp_types_fit(const mq_product *t) {
   const ir_quant *l = t->lhs->quant, *r = t->rhs->quant, *q = t->result->quant;
   if (!l || !r || !q || !ir_is_tensor(t->lhs) || !ir_is_tensor(t->rhs) || !ir_is_tensor(t->result)) return false;
@@ -225,14 +230,13 @@ static mqp_edges mqp_find_edges(mqp_run *x, const ir_type *lhs) {
     e.fits = e.fits && mqp_padded_size(lhs->dims[d], e.low[d], e.high[d], e.interior[d], &dims[d]);
   }
   if (!any || !e.fits) return e;
-  e.type = ir_tensor_mlir(x->rw->m, (base_dtype)x->lhs->storage, NULL, NULL, lhs->rank, dims, lhs->dynamic,
-                          lhs->encoding, NULL);
+  e.type = ir_tensor_mlir(x->rw->m, mqp_byte(x->lhs), NULL, NULL, lhs->rank, dims, lhs->dynamic, lhs->encoding, NULL);
   e.fits = e.type != NULL;
   return e;
 }
 
 static ir_value mqp_pad(mqp_run *x, ir_value lhs, const mqp_edges *e) {
-  const ir_type *scalar = opt_tensor(x->rw, (base_dtype)x->lhs->storage, 0, NULL);
+  const ir_type *scalar = opt_tensor(x->rw, mqp_byte(x->lhs), 0, NULL);
   ir_value both[] = {lhs, opt_splat_int(x->rw, scalar, x->lhs->zero_points[0])};
   ir_value v = opt_make(x->rw, IR_OP_PAD, e->type, 2, both);
   opt_set(x->rw, v, "edge_padding_low", ir_m_i64s(x->rw->m, e->type->rank, e->low));
@@ -285,8 +289,12 @@ static ir_value mqp_scaled(mqp_run *x, ir_value v) {
   return mq_store(x->rw, q, v);
 }
 
+static ir_value mqp_bytes(opt_rewriter *rw, ir_value v, const ir_quant *q) {
+  return q->storage == mqp_byte(q) ? v : opt_convert(rw, v, mqp_byte(q));
+}
+
 ir_value mq_multiply(opt_rewriter *rw, const ir_op *op, const mq_product *t) {
-  ir_value none = {NULL, 0}, lhs = opt_operand(op, 0), rhs = opt_operand(op, 1);
+  ir_value none = {NULL, 0};
   mqp_edges edges = {.fits = true};
   if (!mqp_types_fit(t)) return none;
   mqp_run x = {.rw = rw, .op = op, .lhs = t->lhs->quant, .rhs = t->rhs->quant, .result = t->result->quant};
@@ -296,8 +304,8 @@ ir_value mq_multiply(opt_rewriter *rw, const ir_op *op, const mq_product *t) {
   if (convolution && !centred) edges = mqp_find_edges(&x, t->lhs);
   const ir_type *type = opt_with_dtype(rw, t->result, XLAC_S32);
   if (!edges.fits || !type) return rw->failed = rw->failed || !type, none;
-  if (edges.type) lhs = mqp_pad(&x, lhs, &edges);
-  ir_value v = mqp_product(&x, lhs, rhs, type);
+  ir_value lhs = mqp_bytes(rw, opt_operand(op, 0), x.lhs), rhs = mqp_bytes(rw, opt_operand(op, 1), x.rhs);
+  ir_value v = mqp_product(&x, edges.type ? mqp_pad(&x, lhs, &edges) : lhs, rhs, type);
   if (edges.type) mqp_without_edges(&x, v, t->lhs->rank);
-  return mqp_scaled(&x, mqp_centre(&x, opt_operand(op, 0), rhs, v));
+  return mqp_scaled(&x, mqp_centre(&x, lhs, rhs, v));
 }
