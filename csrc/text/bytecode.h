@@ -313,7 +313,7 @@ typedef struct bc_op_attrs {
 } bc_op_attrs;
 XLAC_MUST_USE int bc_to_stablehlo(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, const ir_mdict **out);
 
-/* bytecode_ir.c */
+/* bytecode_module.c */
 XLAC_MUST_USE int bc_read_ir(bc_reader *r);
 
 #endif
