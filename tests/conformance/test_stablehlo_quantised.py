@@ -44,19 +44,6 @@ def test_the_same_values_in_xla(case, caselib, xla):  # noqa: F811
         assert why is None, (case["id"], i, why)
 
 
-def refused(row):
-    return row["kind"] == "error" and MATH in row.get("passes", [])
-
-
-@pytest.mark.parametrize("case", cases(VERIFY, with_names(refused), "refused"))
-def test_refused_where_upstream_refuses(case):
-    with pytest.raises(xlac.Error) as caught:
-        module = xlac.parse(case["text"], format="mlir")
-        module.verify()
-        module.run(MATH)
-    assert caught.value.code != 700 and caught.value.line in {e["line"] for e in case["expect"]}, caught.value
-
-
 @pytest.mark.parametrize("case", cases(VERIFY, with_names(lambda r: quantised(r) and r["kind"] != "error"), "quantised"))
 def test_valid_modules_stay_valid(case):
     module = xlac.parse(case["text"], format="mlir", allow_unregistered=True)
