@@ -123,12 +123,14 @@ def passes_page():
     out = ["# Passes", "", "Generated from `csrc/opt/passes.def` by `docs/generate.py`. A pipeline is a list of passes with "
            "their options,", "`dce,constant-folding{max-elements=1000 max-work=8}`, alone or inside `builtin.module(...)`.", ""]
     for row in rows((ROOT / "csrc/opt/passes.def").read_text(), "PASS"):
-        name, _, options, doc = split_arguments(row)
-        out += [f"## {strings(name)}", "", strings(doc), ""]
+        name, _, form, options, doc = split_arguments(row)
+        out += [f"## {strings(name)}", "", f"{'HLO' if form == 'HLO' else 'StableHLO'}. {strings(doc)}", ""]
         options = re.sub(r"^OPTIONS", "", options)[1:-1]
-        for m in re.finditer(r"\b(BOOL|INT)\(", options):
+        for m in re.finditer(r"\b(BOOL|INT|TEXT)\(", options):
             p = split_arguments(balanced(options, m.end() - 1))
-            out.append(f"- `{strings(p[0])}` ({'true or false' if m[1] == 'BOOL' else 'a number'}, default {p[1]}): {strings(p[-1])}")
+            kind = {"BOOL": "true or false", "INT": "a number", "TEXT": "a text"}[m[1]]
+            default = "" if m[1] == "TEXT" else f", default {p[1]}"
+            out.append(f"- `{strings(p[0])}` ({kind}{default}): {strings(p[-1])}")
         if options.strip():
             out.append("")
     return "\n".join(out)

@@ -68,7 +68,12 @@ struct ir_mattr {
   const char *name;    /* ENUM and STRUCT: constant, from mattr_table.c */
   const base_istr *str;
   const ir_type *type;
-  uint64_t bits; /* FLOAT: the value's bits in its type, for types up to 64 bits */
+  union {
+    uint64_t bits; /* FLOAT: the value's bits in its type, for types up to 64 bits */
+    struct {
+      uint32_t line, col; /* STRUCT: where it was read, for errors; 0: nowhere */
+    } at;
+  };
   union {
     bool b;
     int64_t i;

@@ -9,7 +9,7 @@
 
 #include "../ir/ir.h"
 
-typedef enum opt_option_kind { OPT_BOOL, OPT_INT } opt_option_kind;
+typedef enum opt_option_kind { OPT_BOOL, OPT_INT, OPT_TEXT } opt_option_kind;
 
 typedef struct opt_option_info {
   const char *name; /* NULL ends the list */
@@ -24,6 +24,7 @@ typedef int opt_pass_fn(ir_module *m, const opt_args *args, xlac_error *err);
 typedef struct opt_pass_info {
   const char *name;
   opt_pass_fn *fn;
+  uint8_t form; /* ir_form: what it works on */
   const opt_option_info *options;
   const char *doc;
 } opt_pass_info;
@@ -34,14 +35,17 @@ enum { OPT_MAX_OPTIONS = 8 };
 struct opt_args {
   const opt_pass_info *pass;
   int64_t values[OPT_MAX_OPTIONS];
+  base_slice texts[OPT_MAX_OPTIONS]; /* OPT_TEXT: borrowed from the pipeline's text */
 };
 
 /* The value of an option that the pass declares in passes.def. */
 int64_t opt_get(const opt_args *args, const char *name);
+base_slice opt_get_text(const opt_args *args, const char *name);
 
 /* All passes, from passes.def; ends with a NULL name. */
 extern const opt_pass_info opt_pass_table[];
-const opt_pass_info *opt_pass_find(const char *name, size_t n);
+/* The pass of that name for modules of `form`; where there is none, one of that name for the other form, else NULL. */
+const opt_pass_info *opt_pass_find(const char *name, size_t n, uint8_t form);
 
 typedef struct opt_pipeline_options {
   /* Called after each pass with its name and place; nonzero stops the run with that status (and err filled). May be
@@ -51,9 +55,8 @@ typedef struct opt_pipeline_options {
   bool verify_each; /* verify after every pass */
 } opt_pipeline_options;
 
-/* Checks the text without running anything. Syntax: "a,b{opt=1 other=x}" or "builtin.module(a,b)". */
-XLAC_MUST_USE int opt_check_pipeline(const char *text, size_t n, base_alloc alloc, xlac_error *err);
-/* Verifies the module unless it is verified, then runs the passes on it in order. The whole text is checked first.
+/* Verifies the module unless it is verified, then runs the passes on it in order. The whole text is checked first, also
+ * that every pass works on the form the module has. Syntax: "a,b{opt=1 other=x}", "builtin.module(a,func.func(b))".
  * options may be NULL. */
 XLAC_MUST_USE int opt_run_pipeline(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options,
                                    xlac_error *err);

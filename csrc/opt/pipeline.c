@@ -1,10 +1,11 @@
 /* The pipeline syntax and its run. The text is read whole before anything runs. */
 #include <stdio.h>
 
+#include "../stablehlo/stablehlo.h"
 #include "effects.h"
 #include "pass.h"
 
-#define PASS(name_, fn_, options_, doc_) extern opt_pass_fn fn_;
+#define PASS(name_, fn_, form_, options_, doc_) extern opt_pass_fn fn_;
 #include "passes.def"
 #undef PASS
 
@@ -16,26 +17,40 @@
   }
 #define BOOL(name_, otherwise_, doc_) {name_, OPT_BOOL, otherwise_, 0, 1, doc_},
 #define INT(name_, otherwise_, min_, max_, doc_) {name_, OPT_INT, otherwise_, min_, max_, doc_},
-#define PASS(name_, fn_, options_, doc_) {name_, fn_, options_, doc_},
+#define TEXT(name_, doc_) {name_, OPT_TEXT, 0, 0, 0, doc_},
+#define PASS(name_, fn_, form_, options_, doc_) {name_, fn_, IR_FORM_##form_, options_, doc_},
 const opt_pass_info opt_pass_table[] = {
 #include "passes.def"
     {.name = NULL}};
 #undef PASS
+#undef TEXT
 #undef INT
 #undef BOOL
 #undef OPTIONS
 
-int64_t opt_get(const opt_args *args, const char *name) {
+static uint32_t option_index(const opt_args *args, const char *name) {
   uint32_t i = 0;
   while (args->pass->options[i].name && strcmp(args->pass->options[i].name, name) != 0) i++;
   assert(args->pass->options[i].name);
-  return args->values[i];
+  return i;
 }
 
-const opt_pass_info *opt_pass_find(const char *name, size_t n) {
-  for (const opt_pass_info *p = opt_pass_table; p->name; p++)
-    if (strlen(p->name) == n && memcmp(p->name, name, n) == 0) return p;
-  return NULL;
+int64_t opt_get(const opt_args *args, const char *name) {
+  return args->values[option_index(args, name)];
+}
+
+base_slice opt_get_text(const opt_args *args, const char *name) {
+  return args->texts[option_index(args, name)];
+}
+
+const opt_pass_info *opt_pass_find(const char *name, size_t n, uint8_t form) {
+  const opt_pass_info *other = NULL;
+  for (const opt_pass_info *p = opt_pass_table; p->name; p++) {
+    if (strlen(p->name) != n || memcmp(p->name, name, n) != 0) continue;
+    if (p->form == form) return p;
+    other = p;
+  }
+  return other;
 }
 
 BASE_VEC(pipeline_steps, opt_args);
@@ -43,9 +58,13 @@ BASE_VEC(pipeline_steps, opt_args);
 typedef struct pipeline_reader {
   const char *text, *p, *end;
   base_alloc alloc;
+  uint8_t form; /* ir_form of the module */
+  uint32_t depth;
   pipeline_steps steps;
   xlac_error *err;
 } pipeline_reader;
+
+enum { PIPELINE_MAX_DEPTH = 16 };
 
 static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) BASE_PRINTF(3, 4);
 static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) {
@@ -121,7 +140,8 @@ static int pipeline_hint(pipeline_reader *r, const pipeline_guess *g, int status
 
 static int pipeline_unknown_pass(pipeline_reader *r, base_slice name) {
   pipeline_guess g = {.wrong = name, .distance = 64};
-  for (const opt_pass_info *p = opt_pass_table; p->name; p++) pipeline_guess_add(&g, p->name);
+  for (const opt_pass_info *p = opt_pass_table; p->name; p++)
+    if (p->form == r->form) pipeline_guess_add(&g, p->name);
   int n = name.n < 80 ? (int)name.n : 80;
   return pipeline_hint(r, &g, pipeline_fail(r, name.p, "unknown pass \"%.*s\"", n, name.p));
 }
@@ -149,20 +169,28 @@ static bool pipeline_read_int(base_slice text, int64_t *out) {
   return text.n > negative;
 }
 
-/* A flag alone stands for true. */
-static int pipeline_option(pipeline_reader *r, opt_args *step) {
-  assert(step->pass);
-  base_slice name = pipeline_name(r);
-  const opt_option_info *o = step->pass->options;
-  if (name.n == 0) return pipeline_fail(r, r->p, "expected an option's name or '}'");
-  while (o->name && !base_slice_is(name, o->name)) o++;
-  if (!o->name) return pipeline_unknown_option(r, step->pass, name);
-  int64_t *value = &step->values[o - step->pass->options];
-  if (!pipeline_take(r, '=')) {
-    if (o->kind != OPT_BOOL) return pipeline_fail(r, r->p, "expected '=' and a number after %s", o->name);
-    *value = 1;
-    return 0;
+/* A text goes to the next blank, comma that names an option, or brace outside brackets: "types=tensor<4xf32>,f32". */
+static int pipeline_text(pipeline_reader *r, base_slice *out) {
+  const char *from = r->p;
+  uint32_t depth = 0;
+  for (; r->p < r->end; r->p++) {
+    char c = *r->p;
+    if (depth == 0 && (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '}')) break;
+    if (c == '<' || c == '{' || c == '[' || c == '(') depth++;
+    bool arrow = c == '>' && r->p > from && r->p[-1] == '-';
+    if ((c == '>' && !arrow) || c == '}' || c == ']' || c == ')') {
+      if (depth == 0) return pipeline_fail(r, r->p, "a closing bracket without its opening one");
+      depth--;
+    }
   }
+  *out = (base_slice){from, (size_t)(r->p - from)};
+  return depth == 0 ? 0 : pipeline_fail(r, from, "a bracket is not closed");
+}
+
+static int pipeline_value(pipeline_reader *r, opt_args *step, uint32_t index) {
+  const opt_option_info *o = &step->pass->options[index];
+  if (o->kind == OPT_TEXT) return pipeline_text(r, &step->texts[index]);
+  int64_t *value = &step->values[index];
   base_slice text = pipeline_name(r);
   if (o->kind == OPT_BOOL && !pipeline_read_bool(text, value))
     return pipeline_fail(r, text.p, "option %s of %s is true or false", o->name, step->pass->name);
@@ -172,11 +200,32 @@ static int pipeline_option(pipeline_reader *r, opt_args *step) {
   return 0;
 }
 
-static int pipeline_step(pipeline_reader *r) {
+/* A flag alone stands for true. */
+static int pipeline_option(pipeline_reader *r, opt_args *step) {
+  assert(step->pass);
   base_slice name = pipeline_name(r);
-  if (name.n == 0) return pipeline_fail(r, r->p, "expected the name of a pass");
-  opt_args step = {.pass = opt_pass_find(name.p, name.n)};
+  const opt_option_info *o = step->pass->options;
+  if (name.n == 0) return pipeline_fail(r, r->p, "expected an option's name or '}'");
+  while (o->name && !base_slice_is(name, o->name)) o++;
+  if (!o->name) return pipeline_unknown_option(r, step->pass, name);
+  uint32_t index = (uint32_t)(o - step->pass->options);
+  if (pipeline_take(r, '=')) return pipeline_value(r, step, index);
+  if (o->kind != OPT_BOOL) return pipeline_fail(r, r->p, "expected '=' and a value after %s", o->name);
+  step->values[index] = 1;
+  return 0;
+}
+
+static int pipeline_wrong_form(pipeline_reader *r, const opt_pass_info *pass, base_slice name) {
+  bool mlir = r->form == IR_FORM_MLIR;
+  int status = pipeline_fail(r, name.p, "pass %s works on %s, and this module is %s", pass->name,
+                             mlir ? "HLO" : "StableHLO", mlir ? "StableHLO" : "HLO");
+  return base_hint(r->err, status, "translate the module first: to_%s()", mlir ? "hlo" : "stablehlo");
+}
+
+static int pipeline_pass(pipeline_reader *r, base_slice name) {
+  opt_args step = {.pass = opt_pass_find(name.p, name.n, r->form)};
   if (!step.pass) return pipeline_unknown_pass(r, name);
+  if (step.pass->form != r->form) return pipeline_wrong_form(r, step.pass, name);
   for (uint32_t i = 0; step.pass->options[i].name; i++) {
     assert(i < OPT_MAX_OPTIONS);
     step.values[i] = step.pass->options[i].otherwise;
@@ -187,32 +236,42 @@ static int pipeline_step(pipeline_reader *r) {
   return BASE_VEC_PUSH(r->alloc, &r->steps, step) ? 0 : base_oom(r->err, "a pass pipeline");
 }
 
-static bool pipeline_at_end(pipeline_reader *r, bool anchored) {
+static int pipeline_list(pipeline_reader *r);
+
+/* "builtin.module(...)" and "func.func(...)" say what their passes run on; ours know that themselves. */
+static int pipeline_anchor(pipeline_reader *r, base_slice name) {
+  if (!base_slice_is(name, "builtin.module") && !base_slice_is(name, "any") && !base_slice_is(name, "func.func"))
+    return pipeline_fail(r, name.p,
+                         "a pipeline is a list of passes, maybe inside builtin.module(...) or func.func(...)");
+  if (++r->depth > PIPELINE_MAX_DEPTH) return pipeline_fail(r, name.p, "a pipeline nested too deep");
+  TRY(pipeline_list(r));
+  r->depth--;
+  return pipeline_take(r, ')') ? 0 : pipeline_fail(r, r->p, "expected ',' or ')'");
+}
+
+static bool pipeline_at_end(pipeline_reader *r) {
   pipeline_blanks(r);
-  return anchored ? r->p < r->end && *r->p == ')' : r->p == r->end;
+  return r->p == r->end || (r->depth && *r->p == ')');
+}
+
+static int pipeline_list(pipeline_reader *r) {
+  if (pipeline_at_end(r)) return 0;
+  do {
+    base_slice name = pipeline_name(r);
+    if (name.n == 0) return pipeline_fail(r, r->p, "expected the name of a pass");
+    if (pipeline_take(r, '(')) {
+      TRY(pipeline_anchor(r, name));
+    } else {
+      TRY(pipeline_pass(r, name));
+    }
+  } while (pipeline_take(r, ','));
+  return 0;
 }
 
 static int pipeline_read(pipeline_reader *r) {
-  const char *start = r->p;
-  base_slice name = pipeline_name(r);
-  bool anchored = pipeline_take(r, '(');
-  if (anchored && !base_slice_is(name, "builtin.module") && !base_slice_is(name, "any"))
-    return pipeline_fail(r, name.p, "a pipeline is a list of passes, maybe inside builtin.module(...)");
-  if (!anchored) r->p = start;
-  if (!pipeline_at_end(r, anchored)) {
-    do TRY(pipeline_step(r));
-    while (pipeline_take(r, ','));
-  }
-  if (anchored && !pipeline_take(r, ')')) return pipeline_fail(r, r->p, "expected ',' or ')'");
+  TRY(pipeline_list(r));
   pipeline_blanks(r);
   return r->p == r->end ? 0 : pipeline_fail(r, r->p, "expected ',' or the end of the pipeline");
-}
-
-int opt_check_pipeline(const char *text, size_t n, base_alloc alloc, xlac_error *err) {
-  pipeline_reader r = {.text = text, .p = text, .end = text + n, .alloc = alloc, .err = err};
-  int status = pipeline_read(&r);
-  BASE_VEC_FREE(alloc, &r.steps);
-  return status;
 }
 
 /* Ops in the order their text would give them, so that printing, reading and printing again gives the same text. */
@@ -225,18 +284,24 @@ static int pipeline_sort(ir_module *m, xlac_error *err) {
   return ok ? 0 : base_oom(err, "a pass");
 }
 
+/* As strict after each pass as before the first, which the module's own mark tells. */
+static int pipeline_verify(ir_module *m, bool lenient, xlac_error *err) {
+  if (m->form == IR_FORM_MLIR) return stablehlo_verify(m, err);
+  ir_verify_options options = {.xla_compat = lenient};
+  return ir_verify(m, &options, err);
+}
+
 static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options,
                               xlac_error *err) {
-  ir_verify_options lenient = {.xla_compat = true};
-  TRY(ir_verify(m, &lenient, err));
-  lenient.xla_compat = m->verified < IR_VERIFIED; /* as strict after each pass as before the first */
+  TRY(pipeline_verify(m, true, err));
+  bool lenient = m->verified < IR_VERIFIED;
   for (uint32_t i = 0; i < steps->n; i++) {
     const opt_args *step = &steps->items[i];
     TRY(step->pass->fn(m, step, err));
-    if (!m->verified) TRY(pipeline_sort(m, err));
+    if (!m->verified && m->form == IR_FORM_HLO) TRY(pipeline_sort(m, err));
     if (options && options->after) TRY(options->after(options->ctx, step->pass->name, i, m, err));
     if (options && options->verify_each && !m->verified) {
-      int status = ir_verify(m, &lenient, err);
+      int status = pipeline_verify(m, lenient, err);
       if (status != 0) return base_hint(err, status, "pass %u, %s, left the module broken", i + 1, step->pass->name);
     }
   }
@@ -244,7 +309,7 @@ static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const o
 }
 
 int opt_run_pipeline(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options, xlac_error *err) {
-  pipeline_reader r = {.text = text, .p = text, .end = text + n, .alloc = m->alloc, .err = err};
+  pipeline_reader r = {.text = text, .p = text, .end = text + n, .alloc = m->alloc, .form = m->form, .err = err};
   int status = pipeline_read(&r);
   if (status == 0) status = pipeline_run_steps(m, &r.steps, options, err);
   BASE_VEC_FREE(m->alloc, &r.steps);

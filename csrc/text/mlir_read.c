@@ -48,11 +48,20 @@ bool mlir_eat(mlir_reader *r, const char *punctuation) {
   return true;
 }
 
+/* Where something is missing at the cursor: at the end of the line before when what is there begins a line. */
+static const char *mlir_missing_at(const mlir_reader *r) {
+  const char *p = r->lx.p;
+  bool newline = false;
+  while (p > r->lx.text && text_is(p[-1], TEXT_SPACE)) newline = *--p == '\n' || newline;
+  return newline && p > r->lx.text ? p : r->lx.p;
+}
+
 int mlir_want(mlir_reader *r, const char *punctuation) {
   if (mlir_eat(r, punctuation)) return 0;
-  char what[32];
-  snprintf(what, sizeof what, "'%s'", punctuation);
-  return mlir_expected(r, what);
+  if (r->lx.p >= r->lx.end)
+    return mlir_fail(r, mlir_missing_at(r), XLAC_E_SYNTAX, "expected '%s', found the end of the text", punctuation);
+  return mlir_fail(r, mlir_missing_at(r), XLAC_E_SYNTAX, "expected '%s', found '%.*s'", punctuation,
+                   mlir_found_bytes(r), r->lx.p);
 }
 
 static inline bool mlir_is_word_byte(char c) {

@@ -130,6 +130,7 @@ typedef struct mlir_op_state {
   const ir_mattr *loc;
   const base_istr *name; /* of its first result, or NULL */
   bool properties;       /* has attributes in <{...}> */
+  const char *dict;      /* the pretty form's {...}, where errors of its attributes point; or NULL */
 } mlir_op_state;
 
 /* --- mlir_read.c --- */
@@ -190,6 +191,8 @@ XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr
 XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
 XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
+/* The op's "{...}" in its pretty form, where there is one. */
+XLAC_MUST_USE int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s);
 /* The entries from `from` on as a sorted dictionary, taken off the stack; NULL when there are none. */
 XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out);
 /* A struct's body "<a = 1, ...>" or an enum's word. */

@@ -139,8 +139,9 @@ static int mlir_check_attr(mlir_reader *r, const mlir_op_state *s, const ir_matt
   if (holds && a->kind == IR_M_INTEGER && (spec->flags & IR_POSITIVE))
     holds = a->v.i > 0, more = " whose value is positive";
   if (holds) return 0;
-  return mlir_fail(r, s->at, XLAC_E_BAD_ATTRIBUTE, "'%s' op attribute '%s' failed to satisfy constraint: %s%s", op,
-                   spec->name, mlir_constraint_text(spec), more);
+  return mlir_fail(r, s->dict ? s->dict : s->at, XLAC_E_BAD_ATTRIBUTE,
+                   "'%s' op attribute '%s' failed to satisfy constraint: %s%s", op, spec->name,
+                   mlir_constraint_text(spec), more);
 }
 
 int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d) {

@@ -97,15 +97,11 @@ static base_slice mlir_conv_text(const mlir_reader *r) {
 
 static int mlir_read_new_conv_dims(mlir_reader *r, const ir_mattr **out) {
   mlir_conv_part in, kernel, result;
-  const char *at = r->lx.p;
   TRY(mlir_read_conv_part(r, 'b', 'f', &in));
   TRY(mlir_want(r, "x"));
   TRY(mlir_read_conv_part(r, 'i', 'o', &kernel));
   TRY(mlir_want(r, "->"));
   TRY(mlir_read_conv_part(r, 'b', 'f', &result));
-  if (in.n != kernel.n || in.n != result.n)
-    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE,
-                     "convolution dimensions with different numbers of spatial dimensions");
   return mlir_conv_fields(r, &in, &kernel, &result, out);
 }
 

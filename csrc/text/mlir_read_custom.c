@@ -27,10 +27,10 @@ static int mlir_read_constant(mlir_reader *r, mlir_op_state *s) {
       TRY(mlir_read_entries(r));
       TRY(mlir_want(r, ">"));
     }
-    if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+    TRY(mlir_read_own_attrs(r, s));
     return mlir_read_op_type(r, s);
   }
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   const char *at = r->lx.p;
   const ir_mattr *value;
   TRY(mlir_read_attr(r, &value));
@@ -56,7 +56,7 @@ static int mlir_read_call(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_symbol_name(r, &name));
   TRY(mlir_add_attr(r, "callee", ir_m_symbol(r->m, name->s, name->n)));
   TRY(mlir_read_parenthesised(r, s));
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   return mlir_read_op_type(r, s);
 }
 
@@ -108,7 +108,7 @@ static int mlir_read_precision_format(mlir_reader *r) {
 
 /* "{} %0, %1 : t, t" or "()" */
 static int mlir_read_barrier(mlir_reader *r, mlir_op_state *s) {
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   if (mlir_eat(r, "(")) return mlir_want(r, ")");
   do TRY(mlir_read_operand(r));
   while (mlir_eat(r, ","));
@@ -134,7 +134,7 @@ static int mlir_read_top_k(mlir_reader *r, mlir_op_state *s) {
     TRY(mlir_add_attr(r, "is_stable", stable));
   }
   TRY(mlir_want(r, ")"));
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   TRY(mlir_want(r, ":"));
   uint32_t from = r->types.n, inputs, results;
   TRY(mlir_read_function_type(r, &inputs, &results));

@@ -267,7 +267,7 @@ static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
     return 0;
   }
   if (item.p[0] == '$') return mlir_read_attr_item(r, s, (base_slice){item.p + 1, item.n - 1});
-  if (base_slice_is(item, "{}")) return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
+  if (base_slice_is(item, "{}")) return mlir_read_own_attrs(r, s);
   if (item.p[0] == ':' && item.n > 1) return mlir_read_type_item(r, s, item);
   if (base_slice_is(item, "<[>")) return mlir_want(r, "[");
   if (base_slice_is(item, "<]>")) return mlir_want(r, "]");
@@ -327,13 +327,13 @@ static int mlir_read_constraint(mlir_reader *r, mlir_op_state *s) {
   r->lx.p = e;
   text_skip(&r->lx);
   TRY(mlir_add_attr(r, "sharding", a));
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   return mlir_read_same(r, s);
 }
 
 static int mlir_read_arith_constant(mlir_reader *r, mlir_op_state *s) {
   const ir_mattr *value;
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   TRY(mlir_read_attr(r, &value));
   TRY(mlir_add_attr(r, "value", value));
   const ir_type *type = value->kind == IR_M_BOOL ? ir_element(r->m, XLAC_PRED, NULL) : value->type;

@@ -113,7 +113,7 @@ int mlir_read_reduce(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want_key(r, "dimensions"));
   TRY(mlir_read_bare_ints(r, false, &dimensions));
   TRY(mlir_add_attr(r, "dimensions", dimensions));
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   TRY(mlir_read_op_type(r, s));
   if (applied) return mlir_make_applied(r, s, at, applied);
   TRY(mlir_want_word(r, "reducer"));

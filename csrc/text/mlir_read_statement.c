@@ -12,7 +12,8 @@ static bool mlir_has_dialect(const base_istr *name, const char *dialect) {
 static bool mlir_is_kept(const base_istr *name) {
   return mlir_has_dialect(name, "sdy") || mlir_has_dialect(name, "mhlo") || mlir_has_dialect(name, "shape") ||
          mlir_has_dialect(name, "tensor") || mlir_has_dialect(name, "arith") || mlir_has_dialect(name, "quant") ||
-         mlir_has_dialect(name, "mpmd") || mlir_has_dialect(name, "interpreter") || mlir_has_dialect(name, "check");
+         mlir_has_dialect(name, "mpmd") || mlir_has_dialect(name, "llvm") || mlir_has_dialect(name, "interpreter") ||
+         mlir_has_dialect(name, "check");
 }
 
 static bool mlir_is_return(base_slice w) {

@@ -271,8 +271,12 @@ static int mlir_read_function(mlir_reader *r, const ir_type **out) {
 
 static int mlir_read_tuple(mlir_reader *r, bool future, const ir_type **out) {
   uint32_t from = r->types.n, n;
+  const char *at = r->lx.p;
   TRY(mlir_want(r, "<"));
   TRY(mlir_read_types_until(r, ">", &n));
+  for (uint32_t i = 0; future && i < n; i++)
+    if (!ir_is_tensor(r->types.items[from + i]))
+      return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "element %u of a future must be a ranked tensor", i);
   const ir_type *const *elements = n ? r->types.items + from : NULL;
   *out = future ? ir_future(r->m, n, elements) : ir_tuple(r->m, n, elements);
   r->types.n = from;
@@ -320,10 +324,12 @@ static int mlir_read_dialect_type(mlir_reader *r, const ir_type **out) {
     *out = ir_token(r->m);
   } else if (base_slice_is(w, "stablehlo.future")) {
     return mlir_read_tuple(r, true, out);
-  } else if (base_slice_is(w, "quant.uniform")) {
+  } else if (base_slice_is(w, "quant.uniform") && strncmp(r->lx.p, "<si", 3) != 0) { /* si8 is no storage of an op */
     const ir_quant *q;
     TRY(mlir_read_quant(r, &q));
     *out = ir_element(r->m, (base_dtype)q->storage, q);
+  } else if (w.n > 10 && memcmp(w.p, "stablehlo.", 10) == 0) {
+    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "unknown stablehlo type: %.*s", (int)(w.n - 10), w.p + 10);
   } else {
     const base_istr *text;
     TRY(mlir_verbatim_until(r, at, &text));

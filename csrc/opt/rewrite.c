@@ -1,0 +1,230 @@
+/* The cursor, replacement and removal. */
+#include "rewrite.h"
+
+#include <stdio.h>
+
+/* A region that returns what it did not make: it must be looked at when that value is replaced. */
+static bool rewrite_leaks(const ir_computation *c) {
+  if (!c->owner) return false;
+  for (uint32_t i = 0; i < c->n_results; i++)
+    if (c->results[i].op->parent != c) return true;
+  return false;
+}
+
+static void rewrite_note_leak(opt_rewriter *rw, ir_computation *c) {
+  if (!rewrite_leaks(c)) return;
+  for (uint32_t i = 0; i < rw->n_leaks; i++)
+    if (rw->leaks[i] == c) return;
+  if (rw->n_leaks == rw->leak_cap) {
+    uint32_t cap = rw->leak_cap ? rw->leak_cap * 2 : 8;
+    ir_computation **grown = BASE_ARRAY(&rw->arena, ir_computation *, cap);
+    if (!grown) {
+      rw->failed = true;
+      return;
+    }
+    if (rw->n_leaks) memcpy(grown, rw->leaks, rw->n_leaks * sizeof(*grown));
+    rw->leaks = grown;
+    rw->leak_cap = cap;
+  }
+  rw->leaks[rw->n_leaks++] = c;
+}
+
+int opt_rewriter_init(opt_rewriter *rw, ir_module *m, xlac_error *err) {
+  assert(m->form == IR_FORM_MLIR);
+  *rw = (opt_rewriter){.m = m, .err = err};
+  base_arena_init(&rw->arena, m->alloc);
+  rw->name = ir_intern(m, "", 0);
+  rw->failed = !rw->name;
+  IR_FOR_COMPUTATIONS(c, m) rewrite_note_leak(rw, c);
+  int status = opt_rewriter_status(rw);
+  if (status) opt_rewriter_free(rw);
+  return status;
+}
+
+void opt_rewriter_free(opt_rewriter *rw) {
+  base_arena_free(&rw->arena);
+}
+
+int opt_rewriter_status(const opt_rewriter *rw) {
+  return rw->failed ? base_oom(rw->err, "a pass") : 0;
+}
+
+int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, const char *format, ...) {
+  char message[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  const ir_mlir_info *mlir = ir_opcode_info(op->opcode)->mlir;
+  const char *name = op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : mlir ? mlir->name : "";
+  return base_fail_at(rw->err, code, op->line, op->col, name, "%s", message);
+}
+
+void opt_at(opt_rewriter *rw, ir_op *op) {
+  rw->into = op->parent;
+  rw->before = op;
+  rw->origin = op;
+}
+
+void opt_at_end(opt_rewriter *rw, ir_computation *c, const ir_op *origin) {
+  rw->into = c;
+  rw->before = NULL;
+  rw->origin = origin;
+}
+
+static void rewrite_place(const opt_rewriter *rw, ir_op *op) {
+  if (rw->before) ir_op_move(op, rw->before);
+  if (!rw->origin) return;
+  op->loc = rw->origin->loc;
+  op->line = rw->origin->line;
+  op->col = rw->origin->col;
+}
+
+static bool rewrite_whole(uint32_t n, const ir_value *operands, uint32_t n_results, const ir_type *const *types) {
+  for (uint32_t i = 0; i < n; i++)
+    if (!operands[i].op) return false;
+  for (uint32_t i = 0; i < n_results; i++)
+    if (!types[i]) return false;
+  return true;
+}
+
+ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const ir_type *const *types, uint32_t n,
+                  const ir_value *operands, uint32_t n_regions) {
+  assert(rw->into);
+  rw->failed = rw->failed || !rewrite_whole(n, operands, n_results, types);
+  ir_op *op = rw->failed ? NULL : ir_op_new_n(rw->into, opcode, n_results, types, rw->name, n, n_regions);
+  if (!op) {
+    rw->failed = true;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < n; i++) ir_set_operand(op, i, operands[i]);
+  rewrite_place(rw, op);
+  opt_enqueue(rw, op);
+  return op;
+}
+
+ir_value opt_make(opt_rewriter *rw, ir_opcode opcode, const ir_type *type, uint32_t n, const ir_value *operands) {
+  return (ir_value){opt_make_n(rw, opcode, 1, &type, n, operands, 0), 0};
+}
+
+void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *value) {
+  rw->failed = rw->failed || !v.op || !value || !ir_m_set(v.op, key, value);
+}
+
+ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index) {
+  assert(!op || index < op->n_called);
+  ir_computation *c = op ? ir_computation_new(rw->m, "region", 6) : NULL;
+  if (!c) {
+    rw->failed = true;
+    return NULL;
+  }
+  c->kind = IR_REGION;
+  c->owner = op;
+  op->called[index] = c;
+  return c;
+}
+
+ir_value opt_region_argument(opt_rewriter *rw, ir_computation *region, const ir_type *type) {
+  rw->failed = rw->failed || !region || !type;
+  ir_op *op = rw->failed ? NULL : ir_op_new(region, IR_OP_PARAMETER, type, rw->name, 0, 0);
+  if (op && rw->origin) op->loc = rw->origin->loc;
+  rw->failed = !op || !ir_set_parameter(op, region->n_params);
+  return (ir_value){rw->failed ? NULL : op, 0};
+}
+
+void opt_set_results(opt_rewriter *rw, ir_computation *c, uint32_t n, const ir_value *values) {
+  ir_value *copy = rw->failed || !c ? NULL : BASE_ARRAY(&rw->m->arena, ir_value, (size_t)n + 1);
+  for (uint32_t i = 0; copy && i < n; i++) {
+    copy[i] = values[i];
+    if (!values[i].op) copy = NULL;
+  }
+  if (!copy) {
+    rw->failed = true;
+    return;
+  }
+  c->results = copy;
+  c->n_results = n;
+  rw->m->verified = IR_UNVERIFIED;
+  rewrite_note_leak(rw, c);
+}
+
+static void rewrite_results(ir_computation *c, const ir_op *op, const ir_value *values) {
+  for (uint32_t i = 0; i < c->n_results; i++)
+    if (c->results[i].op == op) c->results[i] = values[c->results[i].index];
+}
+
+void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
+  rw->failed = rw->failed || !rewrite_whole(op->n_results, values, 0, NULL);
+  if (rw->failed) return;
+  for (ir_use *use = op->uses, *next = NULL; use; use = next) {
+    next = use->next;
+    ir_value v = values[use->index];
+    opt_enqueue(rw, use->user);
+    if (v.op != op || v.index != use->index) ir_set_operand(use->user, use->slot, v);
+  }
+  rewrite_results(op->parent, op, values);
+  for (uint32_t i = 0; i < rw->n_leaks; i++) rewrite_results(rw->leaks[i], op, values);
+  rw->m->verified = IR_UNVERIFIED;
+}
+
+void opt_replace_op(opt_rewriter *rw, ir_op *op, const ir_value *values) {
+  opt_replace_results(rw, op, values);
+  if (!rw->failed) opt_erase(rw, op);
+}
+
+void opt_replace_one(opt_rewriter *rw, ir_op *op, ir_value value) {
+  assert(op->n_results == 1);
+  opt_replace_op(rw, op, &value);
+}
+
+static void rewrite_forget_leak(opt_rewriter *rw, const ir_computation *c) {
+  for (uint32_t i = 0; i < rw->n_leaks; i++)
+    if (rw->leaks[i] == c) rw->leaks[i--] = rw->leaks[--rw->n_leaks];
+}
+
+/* Inner regions first: their ops use values of outer ones. Depth is that of the text, which the reader bounds. */
+static void rewrite_drop_region(opt_rewriter *rw, ir_computation *c) {
+  IR_FOR_OPS(op, c) {
+    for (uint32_t i = 0; i < op->n_called; i++)
+      if (op->called[i]) rewrite_drop_region(rw, op->called[i]);
+    if (op->id < rw->n_marks) rw->marks[op->id] = 0;
+    for (uint32_t i = 0; i < op->n_operands; i++) opt_enqueue(rw, op->operands[i].op);
+  }
+  rewrite_forget_leak(rw, c);
+  ir_computation_remove(c);
+  IR_FOR_OPS(op, c)
+  if (op->id < rw->n_marks) rw->marks[op->id] = 0;
+}
+
+void opt_erase(opt_rewriter *rw, ir_op *op) {
+  assert(!opt_is_used(rw, op));
+  for (uint32_t i = 0; i < op->n_called; i++)
+    if (op->called[i] && op->called[i]->owner == op) rewrite_drop_region(rw, op->called[i]);
+  for (uint32_t i = 0; i < op->n_operands; i++) opt_enqueue(rw, op->operands[i].op);
+  if (rw->before == op) rw->before = op->next;
+  if (rw->origin == op) rw->origin = NULL;
+  if (op->id < rw->n_marks) rw->marks[op->id] = 0;
+  ir_op_remove(op);
+}
+
+bool opt_is_used(const opt_rewriter *rw, const ir_op *op) {
+  if (op->uses) return true;
+  for (uint32_t i = 0; i < op->parent->n_results; i++)
+    if (op->parent->results[i].op == op) return true;
+  for (uint32_t k = 0; k < rw->n_leaks; k++)
+    for (uint32_t i = 0; i < rw->leaks[k]->n_results; i++)
+      if (rw->leaks[k]->results[i].op == op) return true;
+  return false;
+}
+
+bool opt_is_pure(const ir_op *op) {
+  unsigned impure =
+      IR_SIDE_EFFECT | IR_NONDETERMINISTIC | IR_COLLECTIVE | IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE;
+  for (unsigned bit = 1; bit <= impure; bit <<= 1)
+    if (bit & impure && ir_opcode_has(op->opcode, (ir_trait)bit)) return false;
+  if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CALL || op->opcode == IR_OP_COMPOSITE) return false;
+  if (op->opcode == IR_OP_CUSTOM_CALL && ir_m_get_bool(op, "has_side_effect")) return false;
+  for (uint32_t i = 0; i < op->n_called; i++) IR_FOR_OPS(inner, op->called[i])
+  if (inner->opcode != IR_OP_PARAMETER && !opt_is_pure(inner)) return false;
+  return true;
+}
