@@ -27,7 +27,8 @@ static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   api_lock(m);
   int status = api_check_whole(m->ir, err);
   if (status == 0)
-    status = m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
+    status =
+        m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
   TRY(api_done(m, status));
   status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
@@ -132,7 +133,8 @@ static void compile_count_steps(const plan_program *p, xlac_executable_info *inf
 
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) {
   const plan_program *p = cpu_executable_program(exe->cpu);
-  *out = (xlac_executable_info){.frame_bytes = p->frame_bytes, .peak_bytes = p->peak_bytes,
+  *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
+                                .peak_bytes = p->peak_bytes,
                                 .interpreted = p->interpreted ? p->why : NULL,
                                 .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);

@@ -6,7 +6,7 @@ enum {
   BLAS_ROW_MAJOR = 101,
   BLAS_PLAIN = 111,
   BLAS_TRANSPOSED = 112,
-  BLAS_PIECE_ROWS = 96, /* rows of C that a piece has at least */
+  BLAS_PIECE_ROWS = 96,     /* rows of C that a piece has at least */
   BLAS_PIECE_WORK = 1 << 21 /* and products */
 };
 
@@ -58,7 +58,8 @@ static bool blas_try(cpu_blas *b, const char *path) {
 }
 
 int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
-  static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so", "libopenblas.dylib"};
+  static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",
+                                      "libopenblas.dylib"};
   cpu_blas *b = base_malloc(alloc, sizeof *b);
   *out = NULL;
   if (!b) return base_oom(err, "BLAS");

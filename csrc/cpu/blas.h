@@ -7,8 +7,8 @@
 
 typedef struct cpu_blas cpu_blas;
 
-/* Opens the library at `path` (NULL: the usual names), kept to one thread of its own, since work is cut into pieces here.
- * *out is NULL when there is none: not an error. */
+/* Opens the library at `path` (NULL: the usual names), kept to one thread of its own, since work is cut into pieces
+ * here. *out is NULL when there is none: not an error. */
 XLAC_MUST_USE int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err);
 void cpu_blas_close(cpu_blas *b, base_alloc alloc);
 /* C = A * B for all batches. Pieces depend on the sizes only, so the bits are the same for any number of threads. */

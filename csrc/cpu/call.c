@@ -56,7 +56,8 @@ static int call_cleaned(cpu_run *run, const ir_computation *entry, interp_value 
   uint32_t n = entry->n_params, made = 0;
   interp_value *few[32], **clean = few;
   int status = 0;
-  if (n > 32 && !(clean = base_malloc(run->exe->alloc, n * sizeof *clean))) return base_oom(run->ctx.err, "the arguments");
+  if (n > 32 && !(clean = base_malloc(run->exe->alloc, n * sizeof *clean)))
+    return base_oom(run->ctx.err, "the arguments");
   while (made < n && (clean[made] = interp_clean(&run->ctx, args[made]))) made++;
   status = made == n ? call_planned(run, n, clean, out) : base_oom(run->ctx.err, "the arguments");
   for (uint32_t i = 0; i < made; i++) interp_release(clean[i]);

@@ -1,13 +1,16 @@
-/* One op by the interpreter, on the plan's buffers: operands are lent to it, and what it gives goes where the plan says. */
+/* One op by the interpreter, on the plan's buffers: operands are lent to it, and what it gives goes where the plan
+ * says. */
 #include "run.h"
 
 /* A value of type t whose arrays are the step's buffers from *at on. */
-static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t *ids, void *const *pointers, uint32_t *at) {
+static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t *ids, void *const *pointers,
+                               uint32_t *at) {
   if (ir_is_token(t)) {
     ++*at;
     return interp_token(ctx);
   }
-  if (ir_is_tensor(t)) return interp_lend(ctx->options.alloc, t->dtype, t->rank, t->dims, pointers[ids[(*at)++]], NULL, NULL);
+  if (ir_is_tensor(t))
+    return interp_lend(ctx->options.alloc, t->dtype, t->rank, t->dims, pointers[ids[(*at)++]], NULL, NULL);
   interp_value **parts = base_malloc(ctx->options.alloc, (size_t)t->n_elements * sizeof *parts), *v = NULL;
   uint32_t n = 0;
   while (parts && n < t->n_elements && (parts[n] = eval_wrap(ctx, t->elements[n], ids, pointers, at))) n++;
@@ -49,7 +52,8 @@ int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *
     return interp_fail(&run->ctx, s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op->opcode));
   if (n > 16 && !(operands = base_malloc(run->exe->alloc, n * sizeof *operands)))
     return base_oom(run->ctx.err, "an op's operands");
-  while (made < n && (operands[made] = eval_wrap(&run->ctx, ir_operand_type(s->op, made), s->in, pointers, &at))) made++;
+  while (made < n && (operands[made] = eval_wrap(&run->ctx, ir_operand_type(s->op, made), s->in, pointers, &at)))
+    made++;
   int status = made == n ? eval_op(run, s, operands, pointers) : base_oom(run->ctx.err, "an op's operands");
   for (uint32_t i = 0; i < made; i++) interp_release(operands[i]);
   if (operands != few) base_free(run->exe->alloc, operands);

@@ -1,9 +1,9 @@
-/* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is dense,
- * or in registers that are filled once where they are the same at every iteration. */
+/* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is
+ * dense, or in registers that are filled once where they are the same at every iteration. */
 #include "vm_inside.h"
 
 enum {
-  VM_SCRATCH = 32 * 1024,      /* bytes of registers to aim at: the first-level cache */
+  VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
   VM_MAX_LANES = 1024,
   VM_MIN_LANES = 16,
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */

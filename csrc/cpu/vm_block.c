@@ -1,14 +1,14 @@
 /* Blocks of lanes. */
 #include "vm_inside.h"
 
-#define VM_STRIDED(type)                                                       \
-  do {                                                                         \
-    const type *f = from;                                                      \
-    type *t = to;                                                              \
-    if (stride == 1)                                                           \
-      memcpy(t, f, (size_t)n * sizeof *t);                                     \
-    else                                                                       \
-      for (int64_t i = 0; i < n; i++) t[i] = f[i * stride];                    \
+#define VM_STRIDED(type)                                    \
+  do {                                                      \
+    const type *f = from;                                   \
+    type *t = to;                                           \
+    if (stride == 1)                                        \
+      memcpy(t, f, (size_t)n * sizeof *t);                  \
+    else                                                    \
+      for (int64_t i = 0; i < n; i++) t[i] = f[i * stride]; \
   } while (0)
 
 typedef struct vm_16 {
@@ -102,9 +102,8 @@ void vm_fill_splats(const vm_block *b, int64_t n) {
     const kernel_value *v = &k->values[i];
     if (b->vm->insts[i].place != VM_SPLAT) continue;
     size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
-    const char *from = v->kind == KERNEL_CONSTANT
-                           ? v->data
-                           : (const char *)b->in[v->buffer] + v->index->offset * (int64_t)bytes;
+    const char *from =
+        v->kind == KERNEL_CONSTANT ? v->data : (const char *)b->in[v->buffer] + v->index->offset * (int64_t)bytes;
     char *to = b->regs + b->vm->insts[i].reg * b->vm->reg_bytes;
     vm_fill(bytes, from, n, to);
     b->values[i] = to;

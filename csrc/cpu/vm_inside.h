@@ -24,8 +24,8 @@ typedef struct vm_inst {
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
-  bool rows;        /* no block crosses the end of a row (of the innermost dimension) */
-  size_t reg_bytes; /* of one register */
+  bool rows;           /* no block crosses the end of a row (of the innermost dimension) */
+  size_t reg_bytes;    /* of one register */
   interp_loop combine; /* reductions, in type `sum` */
   uint8_t sum;
   vm_inst insts[];
@@ -41,13 +41,13 @@ typedef struct vm_block {
 } vm_block;
 
 /* A block on the caller's stack: `name`, its registers splat-filled for blocks of n lanes. */
-#define VM_BLOCK(name, vm_, in_, out_, n_)                                                              \
-  const void *name##_few[64];                                                                           \
-  char name##_small[2048] __attribute__((aligned(64)));                                                 \
-  size_t name##_need = (vm_)->n_regs * (vm_)->reg_bytes;                                                \
-  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few};                                     \
-  if ((vm_)->k->n_values > 64) name.values = __builtin_alloca((vm_)->k->n_values * sizeof(void *));     \
-  if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512);     \
+#define VM_BLOCK(name, vm_, in_, out_, n_)                                                          \
+  const void *name##_few[64];                                                                       \
+  char name##_small[2048] __attribute__((aligned(64)));                                             \
+  size_t name##_need = (vm_)->n_regs * (vm_)->reg_bytes;                                            \
+  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few};                                 \
+  if ((vm_)->k->n_values > 64) name.values = __builtin_alloca((vm_)->k->n_values * sizeof(void *)); \
+  if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
   vm_fill_splats(&name, (n_))
 
 /* --- vm_block.c --- */

@@ -1,14 +1,14 @@
-/* Reductions. Where one element of the result comes from a long run, lanes are partial results that are folded at the end;
- * where many results lie side by side, lanes are results. Long ranges for few results are cut into pieces whose partial
- * results are combined in order. All of this depends on the extents alone, so the bits are the same for any number of
- * threads. */
+/* Reductions. Where one element of the result comes from a long run, lanes are partial results that are folded at the
+ * end; where many results lie side by side, lanes are results. Long ranges for few results are cut into pieces whose
+ * partial results are combined in order. All of this depends on the extents alone, so the bits are the same for any
+ * number of threads. */
 #include "vm_inside.h"
 
 typedef struct vmr_run {
   const cpu_vm *vm;
   const void *const *in;
   void *const *out;
-  char *partial; /* [pieces][outer * inner] in the type of sums, or NULL */
+  char *partial;         /* [pieces][outer * inner] in the type of sums, or NULL */
   int64_t pieces, piece; /* reduced indexes in a piece */
   int64_t blocks;        /* of inner lanes */
 } vmr_run;

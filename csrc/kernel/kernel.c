@@ -123,7 +123,8 @@ static int kernel_verify_value(const kernel *k, uint32_t i, xlac_error *err) {
     return base_fail(err, XLAC_E_INTERNAL, "kernel value v%u has no loop of its type", i);
   for (uint32_t j = 0; j < v->n_in; j++)
     if (v->in[j] >= i || k->values[v->in[j]].dtype != l.in[j])
-      return base_fail(err, XLAC_E_INTERNAL, "kernel value v%u uses v%u, which is none of its type before it", i, v->in[j]);
+      return base_fail(err, XLAC_E_INTERNAL, "kernel value v%u uses v%u, which is none of its type before it", i,
+                       v->in[j]);
   return 0;
 }
 

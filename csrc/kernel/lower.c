@@ -1,6 +1,6 @@
-/* Walks from a root to its producers with a map: which element of a producer an iteration needs, as an affine function of
- * the iteration for each of the producer's dimensions. Moves of indexes change the map and vanish; at values in memory the
- * map becomes the index of a load. */
+/* Walks from a root to its producers with a map: which element of a producer an iteration needs, as an affine function
+ * of the iteration for each of the producer's dimensions. Moves of indexes change the map and vanish; at values in
+ * memory the map becomes the index of a load. */
 #include "lower.h"
 
 /* An op's index as functions of the iteration: dimension d is offset[d] + sum over k of coef[d * rank + k] * i_k. */
@@ -100,7 +100,8 @@ static kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map
 }
 
 static bool lower_same_map(const lower_run *x, const lower_map *a, const lower_map *b) {
-  return a == b || (a->n == b->n && memcmp(a->offset, b->offset, ((size_t)a->n * x->rank + a->n) * sizeof(int64_t)) == 0);
+  return a == b ||
+         (a->n == b->n && memcmp(a->offset, b->offset, ((size_t)a->n * x->rank + a->n) * sizeof(int64_t)) == 0);
 }
 
 static bool lower_find(const lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
@@ -213,8 +214,8 @@ static void lower_store(const lower_run *x, kernel *k, const bool *reduced) {
 
 enum { LOWER_SHORT = 64 /* elements that are too few to reduce side by side */ };
 
-/* Outer, reduced, inner dimensions. Inner ones are those that lie innermost in memory where they are kept; and all kept ones
- * where little is reduced, so that lanes are elements of the result. */
+/* Outer, reduced, inner dimensions. Inner ones are those that lie innermost in memory where they are kept; and all kept
+ * ones where little is reduced, so that lanes are elements of the result. */
 static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_reduction *r) {
   const ir_type *t = x->space;
   uint32_t rank = t->rank, next = 0, inner_from = rank;
@@ -275,7 +276,9 @@ int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, ker
   lower_run x = {.f = f, .arena = arena, .alloc = arena->alloc, .root = root, .err = err};
   const ir_op *body = fusion_reduction(root);
   kernel *k = BASE_NEW(arena, kernel);
-  int status = !k ? lower_no_memory(&x) : body ? lower_reduction_kernel(&x, body, k, inputs) : lower_map_kernel(&x, k, inputs);
+  int status = !k     ? lower_no_memory(&x)
+               : body ? lower_reduction_kernel(&x, body, k, inputs)
+                      : lower_map_kernel(&x, k, inputs);
   BASE_VEC_FREE(x.alloc, &x.done);
   BASE_VEC_FREE(x.alloc, &x.values);
   BASE_VEC_FREE(x.alloc, &x.inputs);

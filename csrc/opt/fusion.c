@@ -1,5 +1,5 @@
-/* Producers join the kernel of the only root that uses them. Users come before producers here, so that each op is decided
- * once, from what its users have become. */
+/* Producers join the kernel of the only root that uses them. Users come before producers here, so that each op is
+ * decided once, from what its users have become. */
 #include "fusion.h"
 
 #include "../interp/loops.h"

@@ -1,6 +1,6 @@
-/* Which ops become one kernel. Fusion does not change the module: it says for every op of a computation whether a kernel
- * ends at it (a root), whether it is computed inside the kernel of its one root, or inside every kernel that uses it, and
- * why it got a buffer of its own. */
+/* Which ops become one kernel. Fusion does not change the module: it says for every op of a computation whether a
+ * kernel ends at it (a root), whether it is computed inside the kernel of its one root, or inside every kernel that
+ * uses it, and why it got a buffer of its own. */
 #ifndef XLAC_OPT_FUSION_H
 #define XLAC_OPT_FUSION_H
 
@@ -10,14 +10,14 @@ typedef enum fusion_role {
   FUSION_NO,    /* no kernel computes it */
   FUSION_ROOT,  /* the end of a kernel: its value goes to memory */
   FUSION_INNER, /* inside the kernel of fusion.root alone */
-  FUSION_CHEAP  /* inside every kernel that uses it: broadcasts, iotas, scalars; it may be a root as well (see needed) */
+  FUSION_CHEAP /* inside every kernel that uses it: broadcasts, iotas, scalars; it may be a root as well (see needed) */
 } fusion_role;
 
 /* All by op id of the module; entries of other computations' ops are zero. */
 typedef struct fusion_plan {
-  uint8_t *role;   /* fusion_role */
-  bool *needed;    /* CHEAP: some op outside kernels uses it too, so that it has a buffer */
-  ir_op **root;    /* INNER: the root; ROOT: itself */
+  uint8_t *role;    /* fusion_role */
+  bool *needed;     /* CHEAP: some op outside kernels uses it too, so that it has a buffer */
+  ir_op **root;     /* INNER: the root; ROOT: itself */
   const char **why; /* ROOT: why the value is in memory; static */
   uint32_t *size;   /* ROOT: ops in its kernel */
 } fusion_plan;

@@ -1,5 +1,5 @@
-/* From a computation to its program: buffers for leaves, a step for each kernel, product, loop, branch and call, and the
- * interpreter's evaluator for the rest. */
+/* From a computation to its program: buffers for leaves, a step for each kernel, product, loop, branch and call, and
+ * the interpreter's evaluator for the rest. */
 #include "build.h"
 
 static int build_no_memory(const plan_build *x) {
@@ -208,30 +208,34 @@ static void build_arguments(plan_build *x, const ir_computation *c) {
   x->p->n_arguments = number;
 }
 
-/* The state of a loop: where the step that makes the next value of leaf i is the last to read this one, and may write over
- * it, it does. */
+/* The state of a loop: where the step that makes the next value of leaf i is the last to read this one, and may write
+ * over it, it does. */
 static bool build_stays(const plan_build *x, uint32_t leaf, uint32_t b) {
   const plan_buffer *made = &x->buffers.items[b];
   if (!x->body || leaf >= x->p->n_arguments) return false;
   uint32_t argument = x->leaves.items[leaf]; /* arguments' leaves come first, and their buffers are their numbers */
   if (argument == b) return true;
-  if (made->place != PLAN_FRAME || made->first == UINT32_MAX || x->buffers.items[argument].last != made->first) return false;
+  if (made->place != PLAN_FRAME || made->first == UINT32_MAX || x->buffers.items[argument].last != made->first)
+    return false;
   return plan_may_overwrite(&x->steps.items[made->first], x->buffers.items, argument, b);
 }
 
 static int build_copy_result(plan_build *x, const ir_op *root, uint32_t b, uint32_t number) {
-  plan_buffer r = {.place = PLAN_RESULT, .number = number, .type = x->buffers.items[b].type, .op = root,
+  plan_buffer r = {.place = PLAN_RESULT,
+                   .number = number,
+                   .type = x->buffers.items[b].type,
+                   .op = root,
                    .bytes = x->buffers.items[b].bytes};
   uint32_t *in = plan_ids(x, 1), *out = plan_ids(x, 1), id = plan_new_buffer(x, r);
   if (x->failed) return build_no_memory(x);
   in[0] = b;
   out[0] = id;
-  return plan_add_step(x, (plan_step){.kind = PLAN_COPY, .op = root, .n_in = 1, .n_out = 1, .in = in, .out = out,
-                                      .frame = UINT32_MAX});
+  return plan_add_step(
+      x, (plan_step){.kind = PLAN_COPY, .op = root, .n_in = 1, .n_out = 1, .in = in, .out = out, .frame = UINT32_MAX});
 }
 
-/* A buffer of the frame becomes result memory itself, once; else it is copied there. Copies read arguments, so which leaves
- * of a loop's state stay is decided after them. */
+/* A buffer of the frame becomes result memory itself, once; else it is copied there. Copies read arguments, so which
+ * leaves of a loop's state stay is decided after them. */
 static int build_results(plan_build *x, const ir_computation *c) {
   plan_leaves root = x->values[ir_root(c)->id];
   x->p->n_results = root.n;
@@ -296,7 +300,8 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   if (status == 0) {
     needed[ir_root(c)->id] = 1;
     for (uint32_t i = n; i-- > 0;)
-      for (uint32_t k = 0; needed[order[i]->id] && k < order[i]->n_operands; k++) needed[ir_operand(order[i], k)->id] = 1;
+      for (uint32_t k = 0; needed[order[i]->id] && k < order[i]->n_operands; k++)
+        needed[ir_operand(order[i], k)->id] = 1;
     for (uint32_t i = 0; i < n; i++)
       if (needed[order[i]->id]) order[kept++] = order[i];
     if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
@@ -317,8 +322,8 @@ static int build_finish(plan_build *x) {
   return plan_place_buffers(p, buffers, x->alloc, x->err);
 }
 
-/* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program, and
- * one more as a loop's body. */
+/* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,
+ * and one more as a loop's body. */
 int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out) {
   plan_program **made = &outer->made[(size_t)c->id * 2 + body];
   if (*made) {

@@ -29,7 +29,7 @@ typedef struct plan_build {
   fusion_plan fusion;
   const opt_facts *facts;
   plan_program **made; /* by computation id: its program, its program as a loop's body */
-  bool body; /* of a loop: results are the next arguments */
+  bool body;           /* of a loop: results are the next arguments */
   uint32_t depth;
   bool failed; /* out of memory */
   xlac_error *err;

@@ -1,4 +1,5 @@
-/* Dots as matrix products: dimensions that lie side by side in memory count as one, and a transposed operand is a flag. */
+/* Dots as matrix products: dimensions that lie side by side in memory count as one, and a transposed operand is a flag.
+ */
 #include "plan.h"
 
 /* Dimensions of an operand taken as one: its extent and stride. */
@@ -73,13 +74,19 @@ bool plan_dot_of(const ir_op *op, plan_dot *dot) {
       strcmp(algorithm, "unset") != 0)
     return false;
   const ir_ints *ab = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *bb = ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS);
-  const ir_ints *ac = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS), *bc = ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS);
+  const ir_ints *ac = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS),
+                *bc = ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS);
   dot_group batch_a, batch_b, k_a, k_b, m, n;
   if (!dot_listed(a, ab, &batch_a) || !dot_listed(b, bb, &batch_b) || !dot_listed(a, ac, &k_a) ||
       !dot_listed(b, bc, &k_b) || !dot_free(a, ab, ac, &m) || !dot_free(b, bb, bc, &n))
     return false;
-  *dot = (plan_dot){.dtype = op->type->dtype, .batch = batch_a.extent, .m = m.extent, .n = n.extent, .k = k_a.extent,
-                    .stride_a = batch_a.stride, .stride_b = batch_b.stride};
+  *dot = (plan_dot){.dtype = op->type->dtype,
+                    .batch = batch_a.extent,
+                    .m = m.extent,
+                    .n = n.extent,
+                    .k = k_a.extent,
+                    .stride_a = batch_a.stride,
+                    .stride_b = batch_b.stride};
   if (!dot_matrix(&m, &k_a, &dot->transpose_a, &dot->lda) || !dot_matrix(&k_b, &n, &dot->transpose_b, &dot->ldb))
     return false;
   return dot_fits(dot->m) && dot_fits(dot->n) && dot_fits(dot->k) && dot_fits(dot->lda) && dot_fits(dot->ldb);

@@ -1,5 +1,5 @@
-/* Steps with programs of their own. A loop's next state goes to scratch buffers that change places with those of the state,
- * but for the leaves that its body updates in place. */
+/* Steps with programs of their own. A loop's next state goes to scratch buffers that change places with those of the
+ * state, but for the leaves that its body updates in place. */
 #include "build.h"
 
 static bool sub_calls(const ir_op *op) {

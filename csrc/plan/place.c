@@ -73,7 +73,8 @@ static bool place_loads_same(const kernel *k, uint32_t input) {
   if (k->reduction) return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
-    if (v->kind == KERNEL_LOAD && v->buffer == input && (v->index->offset || !kernel_is_dense(k, v->index))) return false;
+    if (v->kind == KERNEL_LOAD && v->buffer == input && (v->index->offset || !kernel_is_dense(k, v->index)))
+      return false;
   }
   return k->n_stores == 1 && k->stores[0].index.offset == 0 && kernel_is_dense(k, &k->stores[0].index);
 }

@@ -1,8 +1,9 @@
 /* A computation as a flat, immutable program: steps over buffers whose places are all fixed before anything runs.
  *
- * A program has arguments and results, one pointer for each leaf (array) of its parameters and of its root, and a frame:
- * a block of memory for everything in between. Bodies of loops and branches are programs of their own, whose frames lie
- * in a buffer of the step that runs them. Plans refer to the module they were made from, which must outlive them. */
+ * A program has arguments and results, one pointer for each leaf (array) of its parameters and of its root, and a
+ * frame: a block of memory for everything in between. Bodies of loops and branches are programs of their own, whose
+ * frames lie in a buffer of the step that runs them. Plans refer to the module they were made from, which must outlive
+ * them. */
 #ifndef XLAC_PLAN_PLAN_H
 #define XLAC_PLAN_PLAN_H
 
@@ -20,8 +21,8 @@ typedef struct plan_buffer {
   int64_t bytes, offset;
   uint32_t number;
   const void *data;
-  const ir_type *type; /* of the array in it; NULL: scratch memory */
-  const ir_op *op;     /* whose value it is */
+  const ir_type *type;  /* of the array in it; NULL: scratch memory */
+  const ir_op *op;      /* whose value it is */
   uint32_t first, last; /* steps: the one that writes it, the last that reads it */
 } plan_buffer;
 
@@ -35,8 +36,8 @@ typedef enum plan_step_kind {
   PLAN_CALL         /* nested: the callee */
 } plan_step_kind;
 
-/* C[b] = A[b] * B[b] for b < batch: row-major, C dense. A is m x k with leading dimension lda, or stored as its transpose;
- * so is B, k x n. Strides between batches are in elements. */
+/* C[b] = A[b] * B[b] for b < batch: row-major, C dense. A is m x k with leading dimension lda, or stored as its
+ * transpose; so is B, k x n. Strides between batches are in elements. */
 typedef struct plan_dot {
   uint8_t dtype;
   bool transpose_a, transpose_b;
@@ -45,7 +46,7 @@ typedef struct plan_dot {
 
 typedef struct plan_program plan_program;
 typedef struct plan_step {
-  uint8_t kind; /* plan_step_kind */
+  uint8_t kind;  /* plan_step_kind */
   bool in_place; /* EVAL: may write its result over operand 0, which is the same memory */
   const ir_op *op;
   uint32_t n_in, n_out;
@@ -64,9 +65,9 @@ struct plan_program {
   uint32_t n_arguments, n_results, n_buffers, n_steps;
   const plan_buffer *buffers;
   const plan_step *steps;
-  const bool *stays;        /* of a loop's body, by result: it is argument of that number, changed in place */
-  int64_t frame_bytes;      /* the table of n_buffers pointers first, then the buffers */
-  int64_t peak_bytes;       /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+  const bool *stays;   /* of a loop's body, by result: it is argument of that number, changed in place */
+  int64_t frame_bytes; /* the table of n_buffers pointers first, then the buffers */
+  int64_t peak_bytes;  /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {
@@ -85,7 +86,8 @@ void plan_put(base_text *out, const plan_program *p);
 bool plan_dot_of(const ir_op *op, plan_dot *dot);
 /* place.c: offsets of all buffers in the frame. */
 XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err);
-/* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that element. */
+/* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
+ * element. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
 enum { PLAN_ALIGN = 64 };
 
