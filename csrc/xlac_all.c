@@ -257,6 +257,7 @@
 #include "stablehlo/to_hlo_collective.c"
 #include "stablehlo/to_hlo_common.c"
 #include "stablehlo/to_hlo_control.c"
+#include "stablehlo/to_hlo_encoded.c"
 #include "stablehlo/to_hlo_ops.c"
 #include "stablehlo/to_hlo_parallel.c"
 #include "stablehlo/to_hlo_shapes.c"
