@@ -28,6 +28,7 @@ static int run_checked(ir_module *ir, const xlac_interpret_options *options, uin
     inner.interrupt_ctx = options->interrupt_ctx;
     inner.registry = api_registry(options->registry);
     inner.seed = options->seed;
+    inner.probes = (interp_probes *)options->probes;
     inner.replica = options->replica;
     inner.partition = options->partition;
   }
