@@ -31,38 +31,48 @@ uint32_t base_hash(const char *s, size_t n) {
   return (uint32_t)(h ^ (h >> 32));
 }
 
+/* What an interner's table holds. Programs number their values: names that differ in their last digit differ here in the
+ * low bits only, so that ten names of a row meet in one cache line. Never 0, which means an empty slot. */
+static uint32_t hash_of_name(const char *s, size_t n) {
+  uint32_t h = n ? (base_hash(s, n - 1) & ~15u) | ((unsigned char)s[n - 1] & 15) : 0;
+  return h ? h : 16;
+}
+
 void base_interner_init(base_interner *t, base_arena *arena) {
   *t = (base_interner){.arena = arena};
 }
 
 void base_interner_free(base_interner *t) {
-  base_free(t->arena->alloc, t->slots);
+  base_free(t->arena->alloc, (void *)t->slots);
   *t = (base_interner){.arena = t->arena};
 }
 
 static uint32_t slot_for_text(const base_interner *t, const char *s, size_t n, uint32_t hash) {
   assert(t->cap && (t->cap & (t->cap - 1)) == 0);
   uint32_t i = hash & (t->cap - 1);
-  for (; t->slots[i].s; i = (i + 1) & (t->cap - 1)) {
-    if (t->slots[i].hash != hash) continue;
-    const base_istr *e = t->slots[i].s;
+  for (; t->hashes[i]; i = (i + 1) & (t->cap - 1)) {
+    if (t->hashes[i] != hash) continue;
+    const base_istr *e = t->slots[i];
     if (e->n == n && memcmp(e->s, s, n) == 0) break;
   }
   return i;
 }
 
 static bool resize_interner(base_interner *t, uint32_t cap) {
-  base_intern_slot *slots = base_malloc(t->arena->alloc, cap * sizeof *slots);
+  const base_istr **slots = base_malloc(t->arena->alloc, cap * (sizeof *slots + sizeof(uint32_t)));
   if (!slots) return false;
-  memset(slots, 0, cap * sizeof *slots);
+  uint32_t *hashes = (uint32_t *)(slots + cap);
+  memset(hashes, 0, cap * sizeof *hashes);
   for (uint32_t i = 0; i < t->cap; ++i) {
-    if (!t->slots[i].s) continue;
-    uint32_t j = t->slots[i].hash & (cap - 1);
-    while (slots[j].s) j = (j + 1) & (cap - 1);
+    if (!t->hashes[i]) continue;
+    uint32_t j = t->hashes[i] & (cap - 1);
+    while (hashes[j]) j = (j + 1) & (cap - 1);
+    hashes[j] = t->hashes[i];
     slots[j] = t->slots[i];
   }
-  base_free(t->arena->alloc, t->slots);
+  base_free(t->arena->alloc, (void *)t->slots);
   t->slots = slots;
+  t->hashes = hashes;
   t->cap = cap;
   return true;
 }
@@ -91,11 +101,12 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
   if (n >= UINT32_MAX - sizeof(base_istr)) return NULL;
   if (t->n >= t->cap / 2 && !grow_interner(t)) return NULL;
   if (!s) s = "";
-  uint32_t hash = base_hash(s, n), i = slot_for_text(t, s, n, hash);
-  if (t->slots[i].s) return t->slots[i].s;
+  uint32_t hash = hash_of_name(s, n), i = slot_for_text(t, s, n, hash);
+  if (t->hashes[i]) return t->slots[i];
   base_istr *e = new_istr(t->arena, s, n, hash);
   if (!e) return NULL;
-  t->slots[i] = (base_intern_slot){e, hash};
+  t->slots[i] = e;
+  t->hashes[i] = hash;
   t->n++;
   assert(t->n < t->cap);
   return e;
@@ -104,7 +115,8 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n) {
   if (t->n == 0) return NULL;
   if (!s) s = "";
-  return t->slots[slot_for_text(t, s, n, base_hash(s, n))].s;
+  uint32_t i = slot_for_text(t, s, n, hash_of_name(s, n));
+  return t->hashes[i] ? t->slots[i] : NULL;
 }
 
 void base_text_init(base_text *t, base_alloc alloc) {

@@ -27,16 +27,12 @@ typedef struct base_istr {
   char s[];
 } base_istr;
 
-/* The hash beside the pointer: a search looks at the strings themselves only where hashes are equal. */
-typedef struct base_intern_slot {
-  const base_istr *s; /* NULL: empty */
-  uint32_t hash;
-} base_intern_slot;
-
+/* A search goes over the hashes alone, and looks at strings only where these are equal. */
 typedef struct base_interner {
-  base_arena *arena; /* the strings live here */
-  base_intern_slot *slots;
-  uint32_t n, cap; /* cap is a power of two */
+  base_arena *arena;       /* the strings live here */
+  uint32_t *hashes;        /* 0: an empty slot */
+  const base_istr **slots; /* in one block with the hashes */
+  uint32_t n, cap;         /* cap is a power of two */
 } base_interner;
 
 void base_interner_init(base_interner *t, base_arena *arena);

@@ -27,13 +27,33 @@ typedef struct mlir_alias {
   bool busy; /* being read: a use inside is a cycle */
 } mlir_alias;
 
-/* A tensor type read before, by its text from '<' to '>'. */
-typedef struct mlir_seen_type {
-  const char *p; /* in the reader's text; NULL: none */
-  size_t n;
-  const ir_type *type;
-} mlir_seen_type;
-enum { MLIR_SEEN_TYPES = 256 };
+/* Something read before, by its text: mlir_read_memo.c. */
+typedef enum mlir_memo_kind {
+  MLIR_MEMO_NONE,
+  MLIR_MEMO_TENSOR, /* a type, from '<' to '>' */
+  MLIR_MEMO_I64S,   /* lists in brackets, as attributes */
+  MLIR_MEMO_BOOLS,
+  MLIR_MEMO_PRECISIONS,
+  MLIR_MEMO_PAD,
+  MLIR_MEMO_REVERSE,
+  MLIR_MEMO_CONV,  /* dimension numbers */
+  MLIR_MEMO_DENSE, /* "<1.0> : tensor<f32>" */
+  MLIR_MEMO_DICT,  /* by its entries */
+  MLIR_MEMO_DOT
+} mlir_memo_kind;
+typedef struct mlir_memo {
+  base_slice text; /* in the reader's text */
+  const void *what;
+  mlir_memo_kind kind;
+} mlir_memo;
+/* Something made before from the same few entries. */
+enum { MLIR_MEMOS = 512, MLIR_ENTRIES_MEMOS = 128, MLIR_MEMO_ENTRIES = 4 };
+typedef struct mlir_entries_memo {
+  mlir_memo_kind kind;
+  uint32_t n;
+  ir_mentry entries[MLIR_MEMO_ENTRIES];
+  const void *what; /* NULL: still to be made */
+} mlir_entries_memo;
 
 BASE_VEC(mlir_names, mlir_name);
 BASE_VEC(mlir_aliases, mlir_alias);
@@ -91,8 +111,10 @@ typedef struct mlir_reader {
   mlir_attr_list attrs;
   mlir_regions regions;
   mlir_ints ints;
-  mlir_seen_type seen_types[MLIR_SEEN_TYPES]; /* by a hash of the text: the same few types stand everywhere */
-  ir_computation *into;                       /* where ops go; NULL at module level */
+  mlir_memo memos[MLIR_MEMOS]; /* by a hash of the text; a newer one takes the place of an older */
+  mlir_entries_memo entries_memos[MLIR_ENTRIES_MEMOS];
+  const ir_mattr *no_i64s; /* array<i64>, once needed */
+  ir_computation *into;    /* where ops go; NULL at module level */
 } mlir_reader;
 
 /* An op being read. The stacks hold its parts from the given marks on. */
@@ -136,6 +158,20 @@ XLAC_MUST_USE int mlir_enter(mlir_reader *r, const char *at);
 static inline void mlir_leave(mlir_reader *r) {
   r->depth--;
 }
+
+/* --- mlir_read_memo.c --- */
+/* What was read from this text before, or NULL; *place is where mlir_remember puts it, or NULL. The text must end with
+ * a bracket. mlir_remember does nothing unless the text is all that was read. */
+const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, mlir_memo **place);
+void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what);
+/* Moves past a text that was recalled. */
+void mlir_pass(mlir_reader *r, base_slice text);
+/* "[...]" at the cursor, where it holds only words; else empty. */
+base_slice mlir_list_text(const mlir_reader *r);
+/* "<...> : tensor<...>" at the cursor, where it is plain; else empty. */
+base_slice mlir_dense_text(const mlir_reader *r);
+/* The memo of n entries, its `what` to be filled where that is NULL; NULL where there are too many. */
+mlir_entries_memo *mlir_recall_entries(mlir_reader *r, mlir_memo_kind kind, uint32_t n, const ir_mentry *e);
 
 /* --- mlir_read_type.c --- */
 XLAC_MUST_USE int mlir_read_type(mlir_reader *r, const ir_type **out);
@@ -220,6 +256,9 @@ XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);
 /* ": types" of an op whose operands are read: sets the result types. */
 XLAC_MUST_USE int mlir_read_op_type(mlir_reader *r, mlir_op_state *s);
 XLAC_MUST_USE int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types);
+
+/* "[1, 2]" or "[true, false]" as an attribute. */
+XLAC_MUST_USE int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out);
 
 /* --- mlir_read_custom.c: the <directives> --- */
 XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);

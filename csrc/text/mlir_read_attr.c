@@ -49,9 +49,16 @@ int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out) {
   *out = NULL;
   assert(from <= r->entries.n);
   uint32_t n = r->entries.n - from;
-  if (n && !(*out = ir_mdict_make(r->m, n, r->entries.items + from))) return mlir_no_memory(r);
   r->entries.n = from;
-  return 0;
+  if (n == 0) return 0;
+  mlir_entries_memo *seen = mlir_recall_entries(r, MLIR_MEMO_DICT, n, r->entries.items + from);
+  if (seen && seen->what) {
+    *out = seen->what;
+    return 0;
+  }
+  *out = ir_mdict_make(r->m, n, r->entries.items + from);
+  if (seen) seen->what = *out;
+  return *out ? 0 : mlir_no_memory(r);
 }
 
 static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {

@@ -87,8 +87,15 @@ static int mlir_read_conv_raw(mlir_reader *r, const ir_mattr **out) {
   return angle ? mlir_want(r, ">") : 0;
 }
 
-int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out) {
-  if (mlir_eat_word(r, "raw")) return mlir_read_conv_raw(r, out);
+/* "[b, 0, f]x[0, i, o]->[b, 0, f]" at the cursor; empty where it does not end soon. */
+static base_slice mlir_conv_text(const mlir_reader *r) {
+  const char *p = r->lx.p, *e = p;
+  while (e - p < 60 && *e && *e != '>') e++;
+  while (e - p < 60 && *e && *e != ']') e++;
+  return *e == ']' ? (base_slice){p, (size_t)(e + 1 - p)} : (base_slice){0};
+}
+
+static int mlir_read_new_conv_dims(mlir_reader *r, const ir_mattr **out) {
   mlir_conv_part in, kernel, result;
   TRY(mlir_read_conv_part(r, 'b', 'f', &in));
   TRY(mlir_want(r, "x"));
@@ -98,7 +105,28 @@ int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out) {
   return mlir_conv_fields(r, &in, &kernel, &result, out);
 }
 
-static int mlir_read_window_pad(mlir_reader *r) {
+int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out) {
+  if (mlir_eat_word(r, "raw")) return mlir_read_conv_raw(r, out);
+  base_slice seen = mlir_conv_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, MLIR_MEMO_CONV, seen, &place))) {
+    mlir_pass(r, seen);
+    return 0;
+  }
+  TRY(mlir_read_new_conv_dims(r, out));
+  mlir_remember(r, place, MLIR_MEMO_CONV, seen, *out);
+  return 0;
+}
+
+/* "[[2, 3], [2, 3]]" at the cursor; empty where it does not end soon. */
+static base_slice mlir_pad_text(const mlir_reader *r) {
+  const char *p = r->lx.p, *e = p;
+  if (*p != '[') return (base_slice){0};
+  while (e - p < 60 && *e && !(e[0] == ']' && e[1] == ']')) e++;
+  return *e == ']' ? (base_slice){p, (size_t)(e + 2 - p)} : (base_slice){0};
+}
+
+static int mlir_read_new_pad(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->ints.n, rows = 0;
   TRY(mlir_want(r, "["));
   if (*r->lx.p != ']') {
@@ -111,12 +139,25 @@ static int mlir_read_window_pad(mlir_reader *r) {
   }
   TRY(mlir_want(r, "]"));
   int64_t dims[2] = {rows, 2};
-  const ir_mattr *a = ir_m_dense_i64(r->m, 2, dims, r->ints.items + from);
+  *out = ir_m_dense_i64(r->m, 2, dims, r->ints.items + from);
   r->ints.n = from;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_window_pad(mlir_reader *r) {
+  base_slice seen = mlir_pad_text(r);
+  mlir_memo *place;
+  const ir_mattr *a = mlir_recall(r, MLIR_MEMO_PAD, seen, &place);
+  if (a) {
+    mlir_pass(r, seen);
+  } else {
+    TRY(mlir_read_new_pad(r, &a));
+    mlir_remember(r, place, MLIR_MEMO_PAD, seen, a);
+  }
   return mlir_add_attr(r, "padding", a);
 }
 
-static int mlir_read_window_reverse(mlir_reader *r) {
+static int mlir_read_new_reverse(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->ints.n;
   TRY(mlir_want(r, "["));
   while (*r->lx.p != ']') {
@@ -126,7 +167,22 @@ static int mlir_read_window_reverse(mlir_reader *r) {
     if (!mlir_eat(r, ",")) break;
   }
   TRY(mlir_want(r, "]"));
-  return mlir_add_ints(r, "window_reversal", from, true);
+  *out = ir_m_bools(r->m, r->ints.n - from, r->ints.items + from);
+  r->ints.n = from;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_window_reverse(mlir_reader *r) {
+  base_slice seen = mlir_list_text(r);
+  mlir_memo *place;
+  const ir_mattr *a = mlir_recall(r, MLIR_MEMO_REVERSE, seen, &place);
+  if (a) {
+    mlir_pass(r, seen);
+  } else {
+    TRY(mlir_read_new_reverse(r, &a));
+    mlir_remember(r, place, MLIR_MEMO_REVERSE, seen, a);
+  }
+  return mlir_add_attr(r, "window_reversal", a);
 }
 
 static int mlir_read_window_item(mlir_reader *r, unsigned *seen) {
@@ -145,9 +201,9 @@ static int mlir_read_window_item(mlir_reader *r, unsigned *seen) {
     TRY(mlir_want(r, "="));
     if (i == 1) return mlir_read_window_pad(r);
     if (i == 4) return mlir_read_window_reverse(r);
-    uint32_t from;
-    TRY(mlir_read_dims(r, &from));
-    return mlir_add_ints(r, items[i].attr, from, false);
+    const ir_mattr *list;
+    TRY(mlir_read_bare_ints(r, false, &list));
+    return mlir_add_attr(r, items[i].attr, list);
   }
   return mlir_expected(r, "stride, pad, lhs_dilate, rhs_dilate or reverse");
 }

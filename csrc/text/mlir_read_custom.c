@@ -12,13 +12,6 @@ int mlir_want_key(mlir_reader *r, const char *word) {
   return mlir_want(r, "=");
 }
 
-int mlir_add_ints(mlir_reader *r, const char *name, uint32_t from, bool bools) {
-  uint32_t n = r->ints.n - from;
-  const ir_mattr *a = bools ? ir_m_bools(r->m, n, r->ints.items + from) : ir_m_i64s(r->m, n, r->ints.items + from);
-  r->ints.n = from;
-  return mlir_add_attr(r, name, a);
-}
-
 int mlir_field(mlir_reader *r, ir_mentry *e, const char *name, const ir_mattr *value) {
   *e = (ir_mentry){mlir_intern_word(r, name), value};
   return e->key && value ? 0 : mlir_no_memory(r);

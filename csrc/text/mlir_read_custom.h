@@ -8,8 +8,6 @@
 XLAC_MUST_USE int mlir_want_word(mlir_reader *r, const char *word);
 /* "word = " */
 XLAC_MUST_USE int mlir_want_key(mlir_reader *r, const char *word);
-/* The ints from `from` on become attribute `name` and leave the stack. */
-XLAC_MUST_USE int mlir_add_ints(mlir_reader *r, const char *name, uint32_t from, bool bools);
 /* A field of a struct attribute. */
 XLAC_MUST_USE int mlir_field(mlir_reader *r, ir_mentry *e, const char *name, const ir_mattr *value);
 /* "(%0, %1)": operands onto the stack. */

@@ -159,7 +159,14 @@ static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item
 
 /* --- attributes in their bare form --- */
 
-static int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
+int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
+  mlir_memo_kind kind = bools ? MLIR_MEMO_BOOLS : MLIR_MEMO_I64S;
+  base_slice seen = mlir_list_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, kind, seen, &place))) {
+    mlir_pass(r, seen);
+    return 0;
+  }
   uint32_t from = r->ints.n;
   TRY(mlir_want(r, "["));
   if (!mlir_eat(r, "]")) {
@@ -178,7 +185,9 @@ static int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out)
   uint32_t n = r->ints.n - from;
   *out = bools ? ir_m_bools(r->m, n, r->ints.items + from) : ir_m_i64s(r->m, n, r->ints.items + from);
   r->ints.n = from;
-  return *out ? 0 : mlir_no_memory(r);
+  if (!*out) return mlir_no_memory(r);
+  mlir_remember(r, place, kind, seen, *out);
+  return 0;
 }
 
 static int mlir_read_bare_int(mlir_reader *r, bool wide, const ir_mattr **out) {

@@ -109,10 +109,10 @@ int mlir_read_reduce(mlir_reader *r, mlir_op_state *s) {
   const char *at = r->lx.p;
   if (mlir_eat_word(r, "applies")) TRY(mlir_read_applied_opcode(r, &applied));
   TRY(mlir_want_word(r, "across"));
-  uint32_t from;
+  const ir_mattr *dimensions;
   TRY(mlir_want_key(r, "dimensions"));
-  TRY(mlir_read_dims(r, &from));
-  TRY(mlir_add_ints(r, "dimensions", from, false));
+  TRY(mlir_read_bare_ints(r, false, &dimensions));
+  TRY(mlir_add_attr(r, "dimensions", dimensions));
   TRY(mlir_read_own_attrs(r, s));
   TRY(mlir_read_op_type(r, s));
   if (applied) return mlir_make_applied(r, s, at, applied);

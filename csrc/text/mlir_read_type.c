@@ -200,27 +200,23 @@ static int mlir_read_new_tensor(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_fail(r, at, (base_code)inner.code, "%s", inner.message);
 }
 
-/* The place for a type whose text is plain (no brackets or aliases inside) and its end; NULL where it is not. */
-static mlir_seen_type *mlir_seen_place(mlir_reader *r, const char **end) {
+/* "<...>" at the cursor, where it has no brackets or aliases inside; else empty. */
+static base_slice mlir_tensor_text(const mlir_reader *r) {
   const char *p = r->lx.p, *e = p + 1;
-  uint32_t hash = 2166136261u;
-  if (*p != '<') return NULL;
-  for (; text_is(*e, TEXT_NAME) || *e == '?'; e++) hash = (hash ^ (unsigned char)*e) * 16777619u;
-  *end = e + 1;
-  return *e == '>' ? &r->seen_types[(hash ^ hash >> 15) % MLIR_SEEN_TYPES] : NULL;
+  if (*p != '<') return (base_slice){0};
+  while (text_is(*e, TEXT_NAME) || *e == '?') e++;
+  return *e == '>' ? (base_slice){p, (size_t)(e + 1 - p)} : (base_slice){0};
 }
 
 static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
-  const char *p = r->lx.p, *end;
-  mlir_seen_type *seen = mlir_seen_place(r, &end);
-  if (seen && seen->p && seen->n == (size_t)(end - p) && memcmp(seen->p, p, seen->n) == 0) {
-    *out = seen->type;
-    r->lx.p = end;
-    text_skip(&r->lx);
+  base_slice text = mlir_tensor_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, MLIR_MEMO_TENSOR, text, &place))) {
+    mlir_pass(r, text);
     return 0;
   }
   TRY(mlir_read_new_tensor(r, out));
-  if (seen) *seen = (mlir_seen_type){p, (size_t)(end - p), *out};
+  mlir_remember(r, place, MLIR_MEMO_TENSOR, text, *out);
   return 0;
 }
 
