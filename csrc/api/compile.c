@@ -98,15 +98,7 @@ void xlac_executable_destroy(xlac_executable *exe) {
 
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err) {
-  interp_options inner = {.seed = 0};
-  if (options) {
-    inner.interrupted = options->interrupted;
-    inner.interrupt_ctx = options->interrupt_ctx;
-    inner.registry = api_registry(options->registry);
-    inner.seed = options->seed;
-    inner.replica = options->replica;
-    inner.partition = options->partition;
-  }
+  interp_options inner = api_run_options(options);
   interp_value *result = NULL;
   TRY(cpu_execute(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
   *out = api_value_out(result);

@@ -419,6 +419,15 @@ void xlac_registry_destroy(xlac_registry *r);
 /* Replaces an earlier one of that name. Not while a run uses the registry. `ctx` must outlive the registry. */
 int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err);
 
+/* What the probes of a program see in runs that are given them: the operands of interpreter.probe, in order of time.
+ * For any thread. */
+typedef struct xlac_probes xlac_probes;
+int xlac_probes_create(xlac_probes **out, xlac_error *err);
+void xlac_probes_destroy(xlac_probes *p);
+uint32_t xlac_probes_count(xlac_probes *p);
+/* Number i: *id lives as long as p, *value is the caller's. */
+int xlac_probes_get(xlac_probes *p, uint32_t i, const char **id, xlac_value **value, xlac_error *err);
+
 typedef struct xlac_interpret_options {
   bool (*interrupted)(
       void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
@@ -426,6 +435,7 @@ typedef struct xlac_interpret_options {
   const xlac_registry *registry; /* NULL: the built-in custom calls only */
   uint64_t seed;                 /* of rng */
   int64_t replica, partition;
+  xlac_probes *probes; /* where probes put what they see; NULL: nowhere */
 } xlac_interpret_options;
 
 /* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that

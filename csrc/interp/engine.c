@@ -163,7 +163,7 @@ static bool module_has_effects(const ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
       if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) return true;
-      if (op->opcode == IR_OP_CUSTOM_CALL && ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false)) return true;
+      if (op->opcode == IR_OP_CUSTOM_CALL && interp_call_has_effect(op)) return true;
     }
   }
   return false;

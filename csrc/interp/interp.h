@@ -37,6 +37,14 @@ typedef int interp_custom_call_fn(void *ctx, const ir_op *op, uint32_t n_operand
                                   interp_value **result, xlac_error *err);
 typedef struct interp_registry interp_registry;
 
+/* What the probes of runs have seen, in order of time: interpreter.probe puts its operand here. Thread-safe. probe.c */
+typedef struct interp_probes interp_probes;
+XLAC_MUST_USE int interp_probes_create(interp_probes **out, base_alloc alloc, xlac_error *err);
+void interp_probes_destroy(interp_probes *p);
+uint32_t interp_probes_count(interp_probes *p);
+/* Number i, borrowed. id is terminated. */
+interp_value *interp_probes_get(interp_probes *p, uint32_t i, const char **id);
+
 typedef struct interp_options {
   base_alloc alloc;
   /* Polled at least every ~50 ms of work; true stops the run with INTERRUPTED. May be NULL. */
@@ -45,6 +53,7 @@ typedef struct interp_options {
   const interp_registry *registry; /* NULL: only the built-in custom calls */
   uint64_t seed;                   /* of rng and rng-get-and-update-state */
   int64_t replica, partition;
+  interp_probes *probes;  /* NULL: probes pass their operand on, no more */
   struct interp_hub *hub; /* where the participants of a parallel run meet (hub.h); else NULL */
 } interp_options;
 

@@ -7,7 +7,7 @@
 static bool plan_must_run(const interp_ctx *ctx, const ir_op *op) {
   if (!ctx->has_effects) return false;
   if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT) || op->n_called) return true;
-  return op->opcode == IR_OP_CUSTOM_CALL && ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false);
+  return op->opcode == IR_OP_CUSTOM_CALL && interp_call_has_effect(op);
 }
 
 /* Text order where the module says it is the schedule, else post-order. */

@@ -38,12 +38,23 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
                        documented_forms=documented_forms)
 
 
-def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None):
+def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None):
     """Runs the entry computation in the reference interpreter and returns its result: a NumPy array, or a tuple of results.
 
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
-    that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run."""
-    return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress)
+    that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run.
+
+    `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
+    reached, also when the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of
+    lines probe_id,type,path."""
+    if probes is None or isinstance(probes, list):
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes)
+    from .probes import save
+    seen = []
+    try:
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen)
+    finally:
+        save(probes, seen)
 
 
 def _openblas():
