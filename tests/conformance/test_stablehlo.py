@@ -73,6 +73,8 @@ def test_accepted_and_a_fixed_point(case, request):
 
 TARGET = re.compile(r"vhlo-to-version='?target=([\d.]+)'?")
 
+OPTIONS = re.compile(r"([\w-]+)='?(.*?)'?$")  # upstream's command line to a pipeline's text
+
 
 def run_passes(module, passes):
     """The case's passes; those that end in a version of VHLO are the writing of a portable artifact."""
@@ -81,7 +83,7 @@ def run_passes(module, passes):
         if target:
             module.to_bytes(format="mlir-bytecode", version=target[1])
         elif name != "stablehlo-legalize-to-vhlo":
-            module = module.run(name)
+            module = module.run(OPTIONS.sub(r"\1{\2}", name))
 
 
 @pytest.mark.parametrize("case", cases(VERIFY, with_names(lambda r: r["kind"] == "error"), "error"))
