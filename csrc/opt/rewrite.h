@@ -59,6 +59,8 @@ void opt_erase(opt_rewriter *rw, ir_op *op);
 /* Copies the ops of `from` (a region or function, of the same module) to the cursor, its arguments replaced by `args`;
  * results gets from->n_results values. Regions within are copied too. */
 void opt_inline(opt_rewriter *rw, const ir_computation *from, const ir_value *args, ir_value *results);
+/* Copies one op, with its regions, to the cursor, its operands replaced. */
+void opt_copy_op(opt_rewriter *rw, const ir_op *op, const ir_value *operands, ir_value *results);
 /* A result of op is used. Results of regions and functions count. */
 bool opt_is_used(const opt_rewriter *rw, const ir_op *op);
 /* Nothing happens but the results: not a call of a function or an unknown op, and no such op in its regions. */
