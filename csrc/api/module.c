@@ -117,6 +117,13 @@ int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err) {
   return api_wrap(out, ir, err);
 }
 
+int xlac_module_to_stablehlo(xlac_module **out, xlac_module *m, xlac_error *err) {
+  ir_module *ir = NULL;
+  api_lock(m);
+  TRY(api_done(m, stablehlo_from_hlo(&ir, m->ir, err)));
+  return api_wrap(out, ir, err);
+}
+
 int xlac_module_create(xlac_module **out, const char *name, xlac_error *err) {
   ir_module *ir = NULL;
   TRY(ir_module_create(&ir, name, base_alloc_libc, err));
@@ -189,15 +196,18 @@ static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, 
   return api_give_text(&t, text, n, err);
 }
 
+/* The other form's text. */
 static int print_translated(xlac_module *m, const xlac_print_options *options, char **text, size_t *n,
                             xlac_error *err) {
+  bool mlir = m->ir->form == IR_FORM_MLIR;
+  mlir_print_options stable = {.generic = options->generic, .locations = options->locations};
   text_print_options inner;
   ir_module *ir = NULL;
   base_text t;
   TRY(inner_print_options(options, &inner, err));
-  TRY(stablehlo_to_hlo(&ir, m->ir, NULL, err));
+  TRY(mlir ? stablehlo_to_hlo(&ir, m->ir, NULL, err) : stablehlo_from_hlo(&ir, m->ir, err));
   base_text_init(&t, base_alloc_libc);
-  int status = text_print_hlo(&t, ir, &inner, err);
+  int status = mlir ? text_print_hlo(&t, ir, &inner, err) : text_print_mlir(&t, ir, &stable, err);
   ir_module_destroy(ir);
   if (status == 0) return api_give_text(&t, text, n, err);
   base_text_free(&t);
@@ -205,14 +215,10 @@ static int print_translated(xlac_module *m, const xlac_print_options *options, c
 }
 
 static int print_module(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
-  bool mlir = m->ir->form == IR_FORM_MLIR;
+  int32_t own = m->ir->form == IR_FORM_MLIR ? XLAC_FORMAT_MLIR : XLAC_FORMAT_HLO;
   int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
-  if (format == XLAC_FORMAT_MLIR && !mlir)
-    return base_hint(
-        err, base_fail(err, XLAC_E_BAD_ARGUMENT, "module %s is in HLO form and has no MLIR text", m->ir->name->s),
-        "this version translates from StableHLO to HLO only");
-  if (format == XLAC_FORMAT_HLO && mlir) return print_translated(m, options, text, n, err);
-  return print_part(m, NULL, NULL, options, text, n, err);
+  bool other = (format == XLAC_FORMAT_MLIR || format == XLAC_FORMAT_HLO) && format != own;
+  return other ? print_translated(m, options, text, n, err) : print_part(m, NULL, NULL, options, text, n, err);
 }
 
 int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {

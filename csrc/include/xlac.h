@@ -201,6 +201,9 @@ bool xlac_module_is_mlir(xlac_module *m);
 /* The module in HLO form: what StableHLO means in HLO's ops. Fails where an op has no HLO form, and on a module that is
  * in HLO form already. `m` stays as it is. */
 int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err);
+/* The other way: the module in MLIR form, as StableHLO and CHLO. HLO's tuples become several results, computations
+ * functions and regions. Fails where an op has no such form, and on a module that is in MLIR form already. */
+int xlac_module_to_stablehlo(xlac_module **out, xlac_module *m, xlac_error *err);
 int xlac_module_set_name(xlac_module *m, const char *name, xlac_error *err);
 
 void xlac_module_config(xlac_module *m, xlac_config *out);

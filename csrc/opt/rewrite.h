@@ -44,6 +44,8 @@ ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const 
 ir_value opt_make(opt_rewriter *rw, ir_opcode opcode, const ir_type *type, uint32_t n, const ir_value *operands);
 /* Sets an attribute of the op that gives v (nothing when v.op or value is NULL, which is a failure). */
 void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *value);
+/* Gives op's results other types; who reads them must be content with those. */
+void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types);
 /* A new region of op, empty, as op->called[index]; and a new argument of it. */
 ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index);
 ir_value opt_region_argument(opt_rewriter *rw, ir_computation *region, const ir_type *type);

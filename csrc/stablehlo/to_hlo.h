@@ -2,7 +2,7 @@
 #ifndef XLAC_STABLEHLO_TO_HLO_H
 #define XLAC_STABLEHLO_TO_HLO_H
 
-#include "stablehlo.h"
+#include "attr_pairs.h"
 
 /* One translation. `values` gives, for an op of the source, the array of ops in the target that stand for its results;
  * entries of a region are added when it is entered and are never wrong outside, since ids differ. */
@@ -57,14 +57,10 @@ XLAC_MUST_USE int to_hlo_while(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_branches(to_hlo_op *x);
 
 /* --- to_hlo_attrs.c: attributes of x->op onto `made` --- */
-XLAC_MUST_USE int to_hlo_ints(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
-XLAC_MUST_USE int to_hlo_int(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
-XLAC_MUST_USE int to_hlo_field_ints(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key);
-XLAC_MUST_USE int to_hlo_field_int(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key);
+/* All that the table of pairs has for made's opcode. */
+XLAC_MUST_USE int to_hlo_attrs(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
 XLAC_MUST_USE int to_hlo_precision(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_algorithm(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_conv_dims(to_hlo_op *x, ir_op *made);
 /* `sizes` are the window's; the rest by attribute names (NULL: none). */
 typedef struct to_hlo_window_names {
   const char *strides, *base_dilation, *window_dilation, *padding, *reversal;
@@ -73,10 +69,7 @@ XLAC_MUST_USE int to_hlo_window(to_hlo_op *x, ir_op *made, uint32_t n, const int
                                 const to_hlo_window_names *names);
 XLAC_MUST_USE int to_hlo_padding(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_slice(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_groups(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_pairs(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_channel(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_accuracy(to_hlo_op *x, ir_op *made);
 
 /* --- to_hlo_common.c: sharding, frontend attributes, metadata; signature and module facts --- */
 XLAC_MUST_USE int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made);
@@ -85,9 +78,9 @@ XLAC_MUST_USE int to_hlo_module_facts(to_hlo *t, const ir_computation *entry);
 /* --- to_hlo_ops.c, to_hlo_shapes.c, to_hlo_collective.c --- */
 XLAC_MUST_USE int to_hlo_one(to_hlo_op *x);
 typedef int to_hlo_fn(to_hlo_op *x);
-to_hlo_fn to_hlo_constant, to_hlo_broadcast_in_dim, to_hlo_legacy_broadcast, to_hlo_legacy_dot, to_hlo_gather,
-    to_hlo_scatter, to_hlo_reduce_window, to_hlo_select_and_scatter, to_hlo_convolution, to_hlo_dot, to_hlo_ragged_dot,
-    to_hlo_pad, to_hlo_slice_op, to_hlo_barrier, to_hlo_custom_call, to_hlo_all_gather, to_hlo_all_reduce,
-    to_hlo_all_to_all, to_hlo_permute, to_hlo_infeed, to_hlo_outfeed, to_hlo_send, to_hlo_recv, to_hlo_run_parallel;
+to_hlo_fn to_hlo_constant, to_hlo_broadcast_in_dim, to_hlo_legacy_broadcast, to_hlo_legacy_dot, to_hlo_reduce_window,
+    to_hlo_select_and_scatter, to_hlo_convolution, to_hlo_pad, to_hlo_slice_op, to_hlo_barrier, to_hlo_custom_call,
+    to_hlo_all_reduce, to_hlo_all_to_all, to_hlo_permute, to_hlo_infeed, to_hlo_outfeed, to_hlo_send, to_hlo_recv,
+    to_hlo_run_parallel;
 
 #endif

@@ -90,19 +90,6 @@ int to_hlo_legacy_broadcast(to_hlo_op *x) {
 
 /* --- contractions --- */
 
-int to_hlo_dot(to_hlo_op *x) {
-  const char *dims = "dot_dimension_numbers";
-  ir_op *made = to_hlo_emit(x, IR_OP_DOT, to_hlo_result_type(x), 2, x->operands, 0);
-  if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_contracting_dimensions", IR_ATTR_LHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_contracting_dimensions", IR_ATTR_RHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_batching_dimensions", IR_ATTR_LHS_BATCH_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_batching_dimensions", IR_ATTR_RHS_BATCH_DIMS));
-  TRY(to_hlo_precision(x, made));
-  TRY(to_hlo_algorithm(x, made));
-  return to_hlo_results(x, made);
-}
-
 int to_hlo_legacy_dot(to_hlo_op *x) {
   ir_op *made = to_hlo_emit(x, IR_OP_DOT, to_hlo_result_type(x), 2, x->operands, 0);
   int64_t lhs = (int64_t)x->operands[0]->type->rank - 1, rhs = 0;
@@ -113,35 +100,16 @@ int to_hlo_legacy_dot(to_hlo_op *x) {
   return to_hlo_results(x, made);
 }
 
-int to_hlo_ragged_dot(to_hlo_op *x) {
-  const char *dims = "ragged_dot_dimension_numbers";
-  ir_op *made = to_hlo_emit(x, IR_OP_RAGGED_DOT, to_hlo_result_type(x), 3, x->operands, 0);
-  if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_contracting_dimensions", IR_ATTR_LHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_contracting_dimensions", IR_ATTR_RHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_batching_dimensions", IR_ATTR_LHS_BATCH_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_batching_dimensions", IR_ATTR_RHS_BATCH_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_ragged_dimensions", IR_ATTR_LHS_RAGGED_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_group_dimensions", IR_ATTR_RHS_GROUP_DIMS));
-  TRY(to_hlo_precision(x, made));
-  return to_hlo_results(x, made);
-}
-
 int to_hlo_convolution(to_hlo_op *x) {
   static const to_hlo_window_names names = {"window_strides", "lhs_dilation", "rhs_dilation", "padding",
                                             "window_reversal"};
   ir_op *made = to_hlo_emit(x, IR_OP_CONVOLUTION, to_hlo_result_type(x), 2, x->operands, 0);
   if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_conv_dims(x, made));
+  TRY(to_hlo_attrs(x, made));
   const ir_conv_dims *d = ir_get_conv_dims(made);
   int64_t sizes[IR_MAX_RANK];
   for (uint32_t i = 0; i < d->n_spatial; i++) sizes[i] = x->operands[1]->type->dims[d->kernel_spatial[i]];
   TRY(to_hlo_window(x, made, d->n_spatial, sizes, &names));
-  if (ir_m_get_int(x->op, "feature_group_count", 1) != 1)
-    TRY(to_hlo_int(x, made, "feature_group_count", IR_ATTR_FEATURE_GROUP_COUNT));
-  if (ir_m_get_int(x->op, "batch_group_count", 1) != 1)
-    TRY(to_hlo_int(x, made, "batch_group_count", IR_ATTR_BATCH_GROUP_COUNT));
-  TRY(to_hlo_precision(x, made));
   return to_hlo_results(x, made);
 }
 
@@ -191,46 +159,6 @@ int to_hlo_slice_op(to_hlo_op *x) {
   ir_op *made = to_hlo_emit(x, IR_OP_SLICE, to_hlo_result_type(x), 1, x->operands, 0);
   if (!made) return to_hlo_no_memory(x->t);
   TRY(to_hlo_slice(x, made));
-  return to_hlo_results(x, made);
-}
-
-/* A list that HLO leaves out when it is empty. */
-static int field_unless_empty(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key) {
-  uint32_t n;
-  ir_m_ints(ir_m_field(ir_mattr_of(x->op, attr), field), &x->t->to->arena, &n);
-  return n ? to_hlo_field_ints(x, made, attr, field, key) : 0;
-}
-
-int to_hlo_gather(to_hlo_op *x) {
-  const char *dims = "dimension_numbers";
-  ir_op *made = to_hlo_emit(x, IR_OP_GATHER, to_hlo_result_type(x), 2, x->operands, 0);
-  if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_field_ints(x, made, dims, "offset_dims", IR_ATTR_OFFSET_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "collapsed_slice_dims", IR_ATTR_COLLAPSED_SLICE_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "start_index_map", IR_ATTR_START_INDEX_MAP));
-  TRY(field_unless_empty(x, made, dims, "operand_batching_dims", IR_ATTR_OPERAND_BATCHING_DIMS));
-  TRY(field_unless_empty(x, made, dims, "start_indices_batching_dims", IR_ATTR_START_INDICES_BATCHING_DIMS));
-  TRY(to_hlo_field_int(x, made, dims, "index_vector_dim", IR_ATTR_INDEX_VECTOR_DIM));
-  TRY(to_hlo_ints(x, made, "slice_sizes", IR_ATTR_SLICE_SIZES));
-  TRY(to_hlo_flag(x, made, "indices_are_sorted", IR_ATTR_INDICES_ARE_SORTED));
-  return to_hlo_results(x, made);
-}
-
-int to_hlo_scatter(to_hlo_op *x) {
-  const char *dims = "scatter_dimension_numbers";
-  ir_computation *c;
-  TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
-  ir_op *made = to_hlo_emit(x, IR_OP_SCATTER, to_hlo_result_type(x), x->op->n_operands, x->operands, 1);
-  if (!made) return to_hlo_no_memory(x->t);
-  made->called[0] = c;
-  TRY(to_hlo_field_ints(x, made, dims, "update_window_dims", IR_ATTR_UPDATE_WINDOW_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "inserted_window_dims", IR_ATTR_INSERTED_WINDOW_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "scatter_dims_to_operand_dims", IR_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS));
-  TRY(field_unless_empty(x, made, dims, "input_batching_dims", IR_ATTR_INPUT_BATCHING_DIMS));
-  TRY(field_unless_empty(x, made, dims, "scatter_indices_batching_dims", IR_ATTR_SCATTER_INDICES_BATCHING_DIMS));
-  TRY(to_hlo_field_int(x, made, dims, "index_vector_dim", IR_ATTR_INDEX_VECTOR_DIM));
-  TRY(to_hlo_flag(x, made, "indices_are_sorted", IR_ATTR_INDICES_ARE_SORTED));
-  TRY(to_hlo_flag(x, made, "unique_indices", IR_ATTR_UNIQUE_INDICES));
   return to_hlo_results(x, made);
 }
 

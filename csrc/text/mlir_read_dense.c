@@ -266,7 +266,7 @@ static int mlir_read_strings(mlir_reader *r, const ir_type *type, const ir_mattr
   return 0;
 }
 
-int mlir_read_dense(mlir_reader *r, const ir_mattr **out) {
+static int mlir_read_new_dense(mlir_reader *r, const ir_mattr **out) {
   const char *open = r->lx.p, *close = *open == '<' ? mlir_balanced_end(r, open) : NULL;
   if (!close) return mlir_expected(r, "<elements>");
   r->lx.p = close;
@@ -294,6 +294,18 @@ int mlir_read_dense(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_want(r, ">"));
   r->lx.p = after;
   text_skip(&r->lx);
+  return 0;
+}
+
+int mlir_read_dense(mlir_reader *r, const ir_mattr **out) {
+  base_slice seen = mlir_dense_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, MLIR_MEMO_DENSE, seen, &place))) {
+    mlir_pass(r, seen);
+    return 0;
+  }
+  TRY(mlir_read_new_dense(r, out));
+  mlir_remember(r, place, MLIR_MEMO_DENSE, seen, *out);
   return 0;
 }
 

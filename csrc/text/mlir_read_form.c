@@ -5,7 +5,8 @@
 
 int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types) {
   s->n_results = n;
-  s->result_types = base_arena_memdup(&r->m->arena, types, n * sizeof *types);
+  if (n == 1) s->result = *types;
+  s->result_types = n == 1 ? &s->result : base_arena_memdup(&r->m->arena, types, n * sizeof *types);
   return s->result_types || n == 0 ? 0 : mlir_no_memory(r);
 }
 
@@ -138,7 +139,14 @@ static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item
 
 /* --- attributes in their bare form --- */
 
-static int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
+int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
+  mlir_memo_kind kind = bools ? MLIR_MEMO_BOOLS : MLIR_MEMO_I64S;
+  base_slice seen = mlir_list_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, kind, seen, &place))) {
+    mlir_pass(r, seen);
+    return 0;
+  }
   uint32_t from = r->ints.n;
   TRY(mlir_want(r, "["));
   if (!mlir_eat(r, "]")) {
@@ -157,7 +165,9 @@ static int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out)
   uint32_t n = r->ints.n - from;
   *out = bools ? ir_m_bools(r->m, n, r->ints.items + from) : ir_m_i64s(r->m, n, r->ints.items + from);
   r->ints.n = from;
-  return *out ? 0 : mlir_no_memory(r);
+  if (!*out) return mlir_no_memory(r);
+  mlir_remember(r, place, kind, seen, *out);
+  return 0;
 }
 
 static int mlir_read_bare_int(mlir_reader *r, bool wide, const ir_mattr **out) {
@@ -257,7 +267,7 @@ static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
     return 0;
   }
   if (item.p[0] == '$') return mlir_read_attr_item(r, s, (base_slice){item.p + 1, item.n - 1});
-  if (base_slice_is(item, "{}")) return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
+  if (base_slice_is(item, "{}")) return mlir_read_own_attrs(r, s);
   if (item.p[0] == ':' && item.n > 1) return mlir_read_type_item(r, s, item);
   if (base_slice_is(item, "<[>")) return mlir_want(r, "[");
   if (base_slice_is(item, "<]>")) return mlir_want(r, "]");
@@ -317,13 +327,13 @@ static int mlir_read_constraint(mlir_reader *r, mlir_op_state *s) {
   r->lx.p = e;
   text_skip(&r->lx);
   TRY(mlir_add_attr(r, "sharding", a));
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   return mlir_read_same(r, s);
 }
 
 static int mlir_read_arith_constant(mlir_reader *r, mlir_op_state *s) {
   const ir_mattr *value;
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   TRY(mlir_read_attr(r, &value));
   TRY(mlir_add_attr(r, "value", value));
   const ir_type *type = value->kind == IR_M_BOOL ? ir_element(r->m, XLAC_PRED, NULL) : value->type;

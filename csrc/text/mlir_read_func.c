@@ -207,10 +207,10 @@ static int mlir_read_body(mlir_reader *r, ir_computation *c, const mlir_func_res
 }
 
 static int mlir_check_new_symbol(mlir_reader *r, const char *at, const base_istr *name) {
-  IR_FOR_COMPUTATIONS(c, r->m)
-  if (c->kind == IR_FUNCTION && c->name == name)
+  uint64_t there;
+  if (base_map_get(&r->symbols, base_key(name), &there))
     return mlir_fail(r, at, XLAC_E_DUPLICATE_NAME, "redefinition of symbol named '%s'", name->s);
-  return 0;
+  return base_map_set(&r->symbols, base_key(name), 1) ? 0 : mlir_no_memory(r);
 }
 
 static int mlir_read_func_rest(mlir_reader *r, ir_computation *c, mlir_attr_list *dicts) {

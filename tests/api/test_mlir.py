@@ -32,6 +32,10 @@ def test_form_and_translation(x):
     assert not x.lib.xlac_module_is_mlir(out[0])
     again = x.ffi.new("xlac_module **")
     assert x.lib.xlac_module_to_hlo(again, out[0], x.err) != 0  # it is HLO already
+    assert x.lib.xlac_module_to_stablehlo(again, out[0], x.err) == 0
+    assert x.lib.xlac_module_is_mlir(again[0])
+    x.lib.xlac_module_destroy(again[0])
+    assert x.lib.xlac_module_to_stablehlo(again, module, x.err) != 0  # it is StableHLO already
     x.lib.xlac_module_destroy(out[0])
     x.lib.xlac_module_destroy(module)
 
