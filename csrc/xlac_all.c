@@ -297,6 +297,7 @@
 #include "opt/mlir_composite.c"
 #include "opt/mlir_deprecated.c"
 #include "opt/mlir_einsum.c"
+#include "opt/mlir_for_hlo.c"
 #include "opt/mlir_index_select.c"
 #include "opt/mlir_inline.c"
 #include "opt/mlir_quant_arith.c"
