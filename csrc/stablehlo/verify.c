@@ -24,6 +24,8 @@ static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *a
   TRY(sv_check_module(m, functions, err));
   IR_FOR_COMPUTATIONS(c, m)
   if (!c->owner) TRY(sv_verify_ops(m, c, functions, arena, err));
+  IR_FOR_COMPUTATIONS(c, m)
+  if (c->kind == IR_FUNCTION) TRY(sv_check_interface(c, err));
   return 0;
 }
 
