@@ -273,6 +273,7 @@
 #include "stablehlo/verify_groups.c"
 #include "stablehlo/verify_op.c"
 #include "stablehlo/verify_quant.c"
+#include "stablehlo/verify_quant_type.c"
 #include "stablehlo/verify_reducer.c"
 #include "stablehlo/verify_reshape.c"
 #include "stablehlo/verify_rules.c"
