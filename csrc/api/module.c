@@ -54,21 +54,46 @@ int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
   return 0;
 }
 
-/* How MLIR text begins, after blanks and comments: with a module, a function, an alias or a quoted op. */
-static bool looks_like_mlir(const char *text, size_t n) {
-  static const char *const words[] = {"module", "func.func",          "builtin.module", "#",
-                                      "!",      "\"builtin.module\"", "\"func.func\""};
-  size_t i = 0;
+/* Past blanks and comments to the end of them or of the text. */
+static const char *past_blanks(const char *p, const char *end) {
   for (;;) {
-    while (i < n && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r')) i++;
-    if (n - i < 2 || text[i] != '/' || text[i + 1] != '/') break;
-    while (i < n && text[i] != '\n') i++;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
+    if (end - p < 2 || p[0] != '/' || p[1] != '/') return p;
+    while (p < end && *p != '\n') p++;
   }
-  for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
-    size_t length = strlen(words[k]);
-    if (n - i > length && memcmp(text + i, words[k], length) == 0) return true;
-  }
-  return false;
+}
+
+static const char *past_name(const char *p, const char *end) {
+  while (p < end && ((*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z') || *p == '_' || *p == '.' ||
+                     *p == '$' || *p == '-'))
+    p++;
+  return p;
+}
+
+/* "%0 = stablehlo.add", "%0:2 = \"x.y\"": where HLO has a type after the sign. */
+static bool names_mlir_op(const char *p, const char *end) {
+  while (p < end && *p != '=' && *p != '(' && *p != '\n') p++;
+  if (p == end || *p != '=') return false;
+  p = past_blanks(p + 1, end);
+  const char *e = past_name(p, end);
+  return p < end && (*p == '"' || (memchr(p, '.', (size_t)(e - p)) && (e == end || *e != '[')));
+}
+
+/* How MLIR text begins, after blanks and comments: with a module or another op at its top (a word, then "@name"), a
+ * quoted op, an alias, resources. HLO begins with words too, but they are followed by "=", "{", "(" or another word. */
+static bool looks_like_mlir(const char *text, size_t n) {
+  const char *end = text + n, *p = past_blanks(text, end);
+  if (p == end) return false;
+  if (*p == '#' || *p == '!' || *p == '"') return true;
+  if (*p == '{') return end - p > 2 && memcmp(p, "{-#", 3) == 0;
+  if (*p == '%') return names_mlir_op(p, end);
+  const char *word = p, *e = past_name(p, end);
+  size_t length = (size_t)(e - word);
+  p = past_blanks(e, end);
+  bool module =
+      (length == 6 && memcmp(word, "module", 6) == 0) || (length == 14 && memcmp(word, "builtin.module", 14) == 0);
+  if (module || (length == 9 && memcmp(word, "func.func", 9) == 0)) return true;
+  return length > 0 && p < end && *p == '@';
 }
 
 static int32_t format_of(const char *text, size_t n) {

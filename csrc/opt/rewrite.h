@@ -44,6 +44,8 @@ ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const 
 ir_value opt_make(opt_rewriter *rw, ir_opcode opcode, const ir_type *type, uint32_t n, const ir_value *operands);
 /* Sets an attribute of the op that gives v (nothing when v.op or value is NULL, which is a failure). */
 void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *value);
+/* Gives op's results other types; who reads them must be content with those. */
+void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types);
 /* A new region of op, empty, as op->called[index]; and a new argument of it. */
 ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index);
 ir_value opt_region_argument(opt_rewriter *rw, ir_computation *region, const ir_type *type);
@@ -59,10 +61,18 @@ void opt_erase(opt_rewriter *rw, ir_op *op);
 /* Copies the ops of `from` (a region or function, of the same module) to the cursor, its arguments replaced by `args`;
  * results gets from->n_results values. Regions within are copied too. */
 void opt_inline(opt_rewriter *rw, const ir_computation *from, const ir_value *args, ir_value *results);
+/* Changes the type of a result in place. */
+void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type);
+/* Removes a parameter that nobody uses; later ones move down. */
+void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index);
+/* New ops go before all of c's, after its parameters. */
+void opt_at_start(opt_rewriter *rw, ir_computation *c);
 /* A result of op is used. Results of regions and functions count. */
 bool opt_is_used(const opt_rewriter *rw, const ir_op *op);
 /* Nothing happens but the results: not a call of a function or an unknown op, and no such op in its regions. */
 bool opt_is_pure(const ir_op *op);
+/* The same of the op alone, whatever its regions hold. */
+bool opt_is_pure_alone(const ir_op *op);
 
 /* --- rewrite_greedy.c --- */
 
@@ -79,6 +89,14 @@ typedef struct opt_pattern {
 XLAC_MUST_USE int opt_rewrite(opt_rewriter *rw, uint32_t n, const opt_pattern *patterns);
 /* For patterns: look at op again. */
 void opt_enqueue(opt_rewriter *rw, ir_op *op);
+
+/* --- mlir_evaluate.c --- */
+/* Replaces op, whose operands are constants, by the constant the interpreter gives for it; *changed says so. Leaves it
+ * where it has effects, regions or several results, where it can't be run, and where it or an operand has more than
+ * max_elements elements (which are not all the same). */
+XLAC_MUST_USE int opt_fold(opt_rewriter *rw, ir_op *op, int64_t max_elements, bool *changed);
+/* A constant of these elements, row-major; one element for all with `splat`, or where they are all the same. */
+ir_value opt_constant_data(opt_rewriter *rw, const ir_type *type, const void *data, bool splat);
 
 /* --- rewrite_make.c: common ops. Types follow from the operands unless given. --- */
 static inline const ir_type *opt_type(ir_value v) {
@@ -118,6 +136,35 @@ ir_value opt_slice(opt_rewriter *rw, ir_value a, const int64_t *starts, const in
 ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation);
 /* A reduction with one op of `opcode` in its body, over the dims given; init is a scalar. */
 ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value init, uint32_t n, const int64_t *dims);
+/* --- rewrite_shape.c: shapes found at run time --- */
+bool opt_is_static(const ir_type *t);  /* a ranked tensor without dynamic dimensions */
+bool opt_is_bounded(const ir_type *t); /* a ranked tensor, all of whose dynamic dimensions have bounds */
+/* The size of dimension d, a scalar of i32; a constant where the type says it. */
+ir_value opt_extent(opt_rewriter *rw, ir_value a, uint32_t d);
+/* Scalars of i32 as one tensor; the sizes of all dimensions of a, which is ranked. */
+ir_value opt_join_extents(opt_rewriter *rw, uint32_t n, const ir_value *extents);
+ir_value opt_extents(opt_rewriter *rw, ir_value a);
+ir_value opt_dynamic_broadcast(opt_rewriter *rw, ir_value a, ir_value extents, const ir_type *type,
+                               const int64_t *dims);
+/* a, which has the bounds of `like` as its sizes, with like's dynamic sizes. */
+ir_value opt_set_extents(opt_rewriter *rw, ir_value a, ir_value like);
+/* The scalar in every place of a tensor of like's shape, which is ranked. */
+ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like);
+/* --- rewrite_loop.c --- */
+/* A while loop over 0, 1, ... below `limit`, a scalar of i64 that the loop may see. Between begin and end the cursor is
+ * in the body, where index and state (n values, of the types of inits) are its arguments; next is the state after a
+ * step. */
+typedef struct opt_loop {
+  ir_op *op;
+  ir_computation *body, *into;
+  ir_op *before;
+  const ir_op *origin;
+  ir_value index, *state;
+  uint32_t n;
+} opt_loop;
+void opt_loop_begin(opt_rewriter *rw, opt_loop *loop, ir_value limit, uint32_t n, const ir_value *inits);
+void opt_loop_end(opt_rewriter *rw, opt_loop *loop, const ir_value *next, ir_value *results);
+/* --- rewrite_make.c again --- */
 /* The literal of a constant op, or of a value made by one; NULL if it is none. *splat says that it has one element for
  * all. */
 const ir_literal *opt_constant_of(ir_value v, bool *splat);

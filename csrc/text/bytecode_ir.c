@@ -124,13 +124,21 @@ static int bc_fits_row(const bc_cursor *c, const bc_op *op, unsigned opcode) {
   return 0;
 }
 
+static int bc_attrs_of(bc_cursor *at, const bc_op *from, const ir_mdict **attrs) {
+  if (from->shared) return *attrs = from->shared->dict, 0;
+  TRY(bc_to_stablehlo(at, from->name->opcode, &from->own, attrs));
+  bc_properties *properties = from->own.properties;
+  if (properties && !from->own.discardable) properties->op = from->name, properties->dict = *attrs;
+  return 0;
+}
+
 int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir_op **out) {
   bc_reader *r = ir->r;
   unsigned opcode = from->name->opcode;
   const ir_mdict *attrs;
   bc_cursor at = {r, from->at, c->end};
   TRY(bc_fits_row(&at, from, opcode));
-  TRY(bc_to_stablehlo(&at, opcode, &from->own, &attrs));
+  TRY(bc_attrs_of(&at, from, &attrs));
   ir_op *op =
       ir_op_new_n(to, (ir_opcode)opcode, from->n_results, from->types, r->nameless, from->n_operands, from->n_regions);
   if (!op) return bc_no_memory(r);
@@ -168,6 +176,9 @@ static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n) 
   for (uint64_t i = 0; i < n; i++) {
     bc_op head;
     ir_op *op;
+    base_arena *scratch = &ir->r->scratch;
+    char *mark = scratch->at;
+    const base_arena_chunk *chunk = scratch->chunks;
     TRY(bc_op_head(ir, c, &head));
     bc_cursor at = {ir->r, head.at, c->end};
     if (returned) return BC_BAD(&at, "an op after the return");
@@ -181,6 +192,7 @@ static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n) 
     } else {
       TRY(bc_add_op(ir, c, &head, to, &op));
     }
+    if (scratch->chunks == chunk) scratch->at = mark; /* what the head needed */
   }
   return returned ? 0 : BC_BAD(c, "a region without a return");
 }

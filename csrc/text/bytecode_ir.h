@@ -20,8 +20,8 @@ typedef struct bc_op {
   const bc_op_name *name;
   const uint8_t *at; /* where it begins */
   const ir_mattr *loc;
-  const ir_mdict *attrs; /* StableHLO's, or for func and return see `own` */
   bc_op_attrs own;
+  const bc_properties *shared; /* in place of `own`, where an op before had the same */
   uint32_t n_results, n_operands, n_regions;
   const ir_type **types;
   ir_value *operands;

@@ -143,7 +143,7 @@ static int bc_module_name(bc_ir *ir, bc_cursor *c, uint8_t mask, const ir_mattr 
   if (!(mask & BC_OP_PROPERTIES)) return 0;
   TRY(bc_varint(c, &index));
   if (index >= r->n_properties) return BC_BAD(c, "properties %llu of %u", (unsigned long long)index, r->n_properties);
-  bc_cursor p = bc_cursor_on(r, r->properties[index]);
+  bc_cursor p = bc_cursor_on(r, r->properties[index].data);
   TRY(bc_optional_attr(&p, name));
   TRY(bc_optional_attr(&p, &visibility));
   if (visibility && !(r->m->mlir = ir_mdict_with(r->m, r->m->mlir, "sym_visibility", visibility)))

@@ -8,13 +8,6 @@ int bc_attr_dict(bc_cursor *c, const ir_mdict **out) {
   return 0;
 }
 
-static uint32_t bc_count_words(const char *names) {
-  base_slice word = {0};
-  uint32_t n = 0;
-  while (bc_next_word(&names, &word)) n++;
-  return n;
-}
-
 /* Before properties, a dictionary held all: parts those of the row from the others. */
 static int bc_split_dict(bc_cursor *c, bc_op_attrs *own) {
   const ir_mdict *d = own->discardable;
@@ -43,7 +36,8 @@ static int bc_read_properties_of(bc_cursor *c, bc_op_attrs *own, uint32_t n) {
   uint64_t index = 0;
   TRY(bc_varint(c, &index));
   if (index >= r->n_properties) return BC_BAD(c, "properties %llu of %u", (unsigned long long)index, r->n_properties);
-  bc_cursor p = bc_cursor_on(r, r->properties[index]);
+  own->properties = &r->properties[index];
+  bc_cursor p = bc_cursor_on(r, own->properties->data);
   for (uint32_t i = 0; i < n; i++) {
     bc_cursor at = p;
     TRY(bc_varint(&at, &own->indices[i]));
@@ -59,7 +53,7 @@ static int bc_foreign_properties(bc_cursor *c, const bc_op_name *name, bc_op_att
   if (name->registered) {
     TRY(bc_varint(c, &index));
     if (index >= r->n_properties) return BC_BAD(c, "properties %llu of %u", (unsigned long long)index, r->n_properties);
-    if (r->properties[index].n == 0) return 0;
+    if (r->properties[index].data.n == 0) return 0;
     return BC_BAD(c, "op %.80s has properties in the encoding of its own dialect, which xlac does not know",
                   name->full ? name->full->s : "builtin.module");
   }
@@ -72,11 +66,24 @@ static int bc_foreign_properties(bc_cursor *c, const bc_op_name *name, bc_op_att
   return 0;
 }
 
+/* Takes the number of properties that another op of the same name had. */
+static bool bc_shared_properties(bc_cursor *c, bc_op *op) {
+  bc_reader *r = c->r;
+  bc_cursor at = *c;
+  uint64_t index = 0;
+  if (bc_varint(&at, &index) != 0) return false; /* and is an error again below */
+  if (index >= r->n_properties || r->properties[index].op != op->name) return false;
+  op->shared = &r->properties[index];
+  *c = at;
+  return true;
+}
+
 static int bc_op_attributes(bc_cursor *c, bc_op *op, uint8_t mask) {
   bc_reader *r = c->r;
   bc_op_attrs *own = &op->own;
   own->row = op->name->row;
-  uint32_t n = own->row ? bc_count_words(own->row->attrs) : 0;
+  uint32_t n = op->name->n_attrs;
+  if (!(mask & BC_OP_ATTRS) && mask & BC_OP_PROPERTIES && bc_shared_properties(c, op)) return 0;
   own->values = base_arena_zalloc(&r->scratch, (n + 1u) * sizeof *own->values);
   own->indices = BASE_ARRAY(&r->scratch, uint64_t, n + 1u);
   if (!own->values || !own->indices) return bc_no_memory(r);

@@ -221,7 +221,8 @@ XLAC_MUST_USE int mlir_read_value_name(mlir_reader *r, const base_istr **out);
 const mlir_name *mlir_find_value(const mlir_reader *r, base_slice name);
 /* "%x" or "%x#1": onto r->values. */
 XLAC_MUST_USE int mlir_read_operand(mlir_reader *r);
-XLAC_MUST_USE int mlir_bind(mlir_reader *r, const base_istr *name, ir_op *op, uint32_t index, uint32_t count);
+XLAC_MUST_USE int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, uint32_t index,
+                            uint32_t count);
 void mlir_unbind(mlir_reader *r, uint32_t mark);
 
 /* --- mlir_read_statement.c --- */
@@ -249,7 +250,8 @@ XLAC_MUST_USE int mlir_read_region(mlir_reader *r, bool isolated);
 /* The same, of a region whose arguments have been made already. */
 XLAC_MUST_USE int mlir_read_region_body(mlir_reader *r, ir_computation *c);
 ir_computation *mlir_new_region(mlir_reader *r);
-XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const base_istr *name, const ir_type *type);
+XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at, const base_istr *name,
+                               const ir_type *type);
 
 /* --- mlir_read_form.c: the pretty syntax of a row --- */
 XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);

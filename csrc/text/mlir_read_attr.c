@@ -295,9 +295,13 @@ static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_
                              const ir_mattr **out) {
   ir_mentry sorted[16];
   uint32_t n = 0;
-  for (const ir_field_info *f = info->fields; f->name; f++)
+  for (const ir_field_info *f = info->fields; f->name; f++) {
+    uint32_t before = n;
     for (uint32_t i = from; i < r->entries.n; i++)
       if (strcmp(r->entries.items[i].key->s, f->name) == 0) sorted[n++] = r->entries.items[i];
+    if (f->always && n == before)
+      return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "#%s.%s lacks '%s'", info->dialect, info->name, f->name);
+  }
   r->entries.n = from;
   ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_struct(r->m, info->dialect, info->name, n, sorted);
   if (!a) return mlir_no_memory(r);
