@@ -171,9 +171,9 @@ int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t fr
     if (have == want) continue;
     base_text text;
     base_text_init(&text, r->alloc);
-    ir_put_type(&text, want, false);
+    text_put_mlir_type(&text, want);
     BASE_PUT(&text, " against ");
-    ir_put_type(&text, have, false);
+    text_put_mlir_type(&text, have);
     const char *shown = base_text_cstr(&text);
     int status =
         mlir_fail(r, s->at, XLAC_E_VERIFY_OPERANDS, "use of value '%%%s' expects different type than prior uses: %s",

@@ -62,7 +62,7 @@ static int mlir_dense_int(mlir_reader *r, base_dtype t, void *to, size_t size) {
   if (!e || *e == '.' || text_is(*e, TEXT_ALPHA))
     return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "expected integer elements");
   if (!mlir_int_in_range(t, v))
-    return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "integer constant out of range for type %s", base_dtype_of(t)->text);
+    return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "integer constant out of range for the type");
   r->lx.p = e;
   text_skip(&r->lx);
   mlir_put_int(t, to, size, v);
@@ -81,8 +81,7 @@ static int mlir_dense_float(mlir_reader *r, base_dtype t, void *to) {
     }
     unsigned width = base_dtype_of(t)->bits;
     if (!fits || (width < 64 && bits >> width))
-      return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "hexadecimal float constant out of range for type %s",
-                       base_dtype_of(t)->text);
+      return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "hexadecimal float constant out of range for the type");
     r->lx.p = e;
     text_skip(&r->lx);
     memcpy(to, &bits, base_dtype_bytes(t));
