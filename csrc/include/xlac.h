@@ -444,6 +444,44 @@ typedef struct xlac_interpret_options {
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err);
 
+/* --- compiled programs --- */
+
+/* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
+typedef struct xlac_executable xlac_executable;
+
+typedef struct xlac_compile_options {
+  uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
+  const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
+  bool no_blas, no_fusion, no_passes; /* to find out who is to blame for a difference */
+} xlac_compile_options;
+
+enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
+
+typedef struct xlac_executable_info {
+  /* Bytes a call needs beside arguments, results and constants: one block, and what of it is in use at most. */
+  int64_t frame_bytes, peak_bytes;
+  int64_t argument_bytes, result_bytes, constant_bytes;
+  uint32_t n_steps, n_kernels, n_dots, n_interpreted; /* n_interpreted: steps that are one op by the interpreter */
+  const char *interpreted; /* why the interpreter runs the whole program; NULL: it does not. Static */
+  const char *blas;        /* what the library says of itself, or "" */
+  double seconds[XLAC_COMPILE_STAGES];
+} xlac_executable_info;
+
+/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; the products of
+ * dots are summed in another order. options may be NULL. */
+int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
+void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
+/* As xlac_interpret. */
+int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                        xlac_value *const *args, xlac_value **out, xlac_error *err);
+/* The program as it was compiled, after the passes: borrowed, not to be edited. */
+xlac_module *xlac_executable_module(xlac_executable *exe);
+/* Type and name of a parameter, borrowed; NULL past the end. */
+const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
+void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);
+/* The plan, a line a step; freed with xlac_free. n may be NULL. */
+int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+
 /* What one participant of a parallel run does. */
 typedef struct xlac_program {
   const char *name; /* of a computation of the module; NULL: the entry */

@@ -100,7 +100,8 @@ static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
   return 0;
 }
 
-static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values) {
+PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
+                        xlac_value **values) {
   xlac_error err = {.code = 0};
   xlac_value *result = NULL;
   py_custom_call *calls = NULL;
@@ -114,20 +115,25 @@ static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32
   options->registry = registry;
   run->started = run->polled = py_run_now();
   py_run_leave(run);
-  int status = xlac_interpret(run->module->m, options, n, values, &result, &err);
+  int status = start(what, options, n, values, &result, &err);
   py_run_enter(run);
   py_custom_calls_end(registry, calls);
   return status == 0 ? py_from_value(run->st, result) : py_run_raise(run, &err);
+}
+
+static int start_interpreter(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
+                             xlac_value **out, xlac_error *err) {
+  return xlac_interpret(what, options, n, values, out, err);
 }
 
 /* The run, and then what its probes saw, also when it has failed: its error comes first. */
 static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values,
                             PyObject *list) {
   xlac_error err = {.code = 0};
-  if (list == Py_None) return run_values(run, options, n, values);
+  if (list == Py_None) return py_run_values(run, options, start_interpreter, run->m, n, values);
   if (!PyList_Check(list)) return PyErr_Format(PyExc_TypeError, "probes must be a list");
   if (xlac_probes_create(&options->probes, &err) != 0) return py_raise(run->st, &err, PY_ANY);
-  PyObject *type, *value, *traceback, *result = run_values(run, options, n, values);
+  PyObject *type, *value, *traceback, *result = py_run_values(run, options, start_interpreter, run->m, n, values);
   PyErr_Fetch(&type, &value, &traceback);
   int status = give_probes(run, options->probes, list);
   if (type) PyErr_Restore(type, value, traceback);
@@ -159,7 +165,7 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
     return PyErr_Format(PyExc_TypeError, "interpret needs a Module as its first argument");
   if (parse_options(kwargs, &options, &progress, &probes) < 0) return NULL;
   py_module *module = (py_module *)PyTuple_GET_ITEM(args, 0);
-  py_run run = {.st = st, .module = module, .progress = progress == Py_None ? NULL : progress};
+  py_run run = {.st = st, .m = module->m, .progress = progress == Py_None ? NULL : progress};
   uint32_t n = (uint32_t)PyTuple_GET_SIZE(args) - 1;
   xlac_value **values = PyMem_Calloc(n + 1u, sizeof *values);
   PyObject *keep = PyList_New(0), *result = NULL;

@@ -110,3 +110,21 @@ const attr_algorithm attr_algorithms[] = {
     {"dot_tf32_tf32_f32_x3", "tf32", "f32", 3, false}, {"dot_f32_f32_f32", "f32", "f32", 1, false},
     {"dot_f64_f64_f64", "f64", "f64", 1, false},       {NULL, NULL, NULL, 0, false},
 };
+
+const ir_attr_key attr_call_extras[] = {IR_ATTR_WINDOW,
+                                        IR_ATTR_DIM_LABELS,
+                                        IR_ATTR_FEATURE_GROUP_COUNT,
+                                        IR_ATTR_BATCH_GROUP_COUNT,
+                                        IR_ATTR_OPERAND_PRECISION,
+                                        IR_ATTR_PADDING_TYPE,
+                                        IR_ATTR_SCHEDULE,
+                                        IR_ATTR_LITERAL,
+                                        IR_ATTR_NONE};
+
+const ir_opcode attr_encoded_ops[] = {IR_OP_TOPK,
+                                      IR_OP_STOCHASTIC_CONVERT,
+                                      IR_OP_RNG_GET_AND_UPDATE_STATE,
+                                      IR_OP_SCALED_DOT,
+                                      IR_OP_DOMAIN,
+                                      IR_OP_SHUFFLE,
+                                      IR_OP_INVALID};

@@ -45,4 +45,10 @@ typedef struct attr_algorithm {
 } attr_algorithm;
 extern const attr_algorithm attr_algorithms[];
 
+/* What a custom call may have in HLO and has no place for in StableHLO: it travels as "mhlo.<name>" in HLO's words.
+ * IR_ATTR_NONE ends. */
+extern const ir_attr_key attr_call_extras[];
+/* Ops that StableHLO lacks and XLA encodes as custom calls "mhlo.<op>". IR_OP_INVALID ends. */
+extern const ir_opcode attr_encoded_ops[];
+
 #endif

@@ -172,19 +172,11 @@ static int from_hlo_output_aliases(from_hlo_op *x, ir_op *made) {
 
 /* What StableHLO's custom_call has no place for stays as a discardable attribute, in HLO's words. */
 static int from_hlo_extras(from_hlo_op *x, ir_op *made) {
-  static const ir_attr_key keys[] = {IR_ATTR_WINDOW,
-                                     IR_ATTR_DIM_LABELS,
-                                     IR_ATTR_FEATURE_GROUP_COUNT,
-                                     IR_ATTR_BATCH_GROUP_COUNT,
-                                     IR_ATTR_OPERAND_PRECISION,
-                                     IR_ATTR_PADDING_TYPE,
-                                     IR_ATTR_SCHEDULE,
-                                     IR_ATTR_LITERAL};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    const ir_attr *a = ir_attr_find(x->op, keys[i]);
+  for (const ir_attr_key *key = attr_call_extras; *key; key++) {
+    const ir_attr *a = ir_attr_find(x->op, *key);
     char name[64];
     if (!a) continue;
-    snprintf(name, sizeof name, "mhlo.%s", ir_attr_table[keys[i]].text);
+    snprintf(name, sizeof name, "mhlo.%s", ir_attr_table[*key].text);
     TRY(from_hlo_put(x, made, name, from_hlo_attr_text(x, a)));
   }
   return 0;

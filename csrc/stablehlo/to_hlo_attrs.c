@@ -183,16 +183,20 @@ static const ir_int_lists *rows_of(to_hlo_op *x, const ir_mattr *a, bool skip_fi
   return lists;
 }
 
+int to_hlo_put_groups(to_hlo_op *x, ir_op *made, const ir_mattr *groups) {
+  ir_groups *g = BASE_NEW(&x->t->to->arena, ir_groups);
+  if (!g || !(g->lists = rows_of(x, groups, true))) return to_hlo_no_memory(x->t);
+  ir_attr attr = ir_attr_make(IR_ATTR_REPLICA_GROUPS);
+  attr.v.groups = g;
+  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
 static int to_hlo_groups(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "replica_groups");
   if (a && a->kind != IR_M_DENSE)
     return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE,
                        "replica groups by mesh axes have no HLO form yet; give the groups as dense<...>");
-  ir_groups *g = BASE_NEW(&x->t->to->arena, ir_groups);
-  if (!g || !(g->lists = rows_of(x, a, true))) return to_hlo_no_memory(x->t);
-  ir_attr attr = ir_attr_make(IR_ATTR_REPLICA_GROUPS);
-  attr.v.groups = g;
-  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+  return to_hlo_put_groups(x, made, a);
 }
 
 static int to_hlo_targets(to_hlo_op *x, ir_op *made) {

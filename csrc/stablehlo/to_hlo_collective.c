@@ -209,6 +209,7 @@ static int put_output_aliases(to_hlo_op *x, ir_op *made) {
 }
 
 int to_hlo_custom_call(to_hlo_op *x) {
+  if (to_hlo_is_encoded(x->op)) return to_hlo_encoded(x);
   const ir_mattr *called = ir_mattr_of(x->op, "called_computations");
   uint32_t n = called ? called->v.list->n : 0;
   ir_computation **computations = BASE_ARRAY(&x->t->to->arena, ir_computation *, n + 1u);
@@ -222,5 +223,7 @@ int to_hlo_custom_call(to_hlo_op *x) {
   TRY(put_api_version(x, made));
   TRY(put_backend_config(x, made));
   TRY(put_output_aliases(x, made));
+  TRY(to_hlo_layouts(x, made));
+  TRY(to_hlo_extras(x, made));
   return to_hlo_results(x, made);
 }

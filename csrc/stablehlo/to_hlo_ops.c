@@ -85,12 +85,24 @@ static int rng(to_hlo_op *x) {
   return to_hlo_results(x, made);
 }
 
+/* A function that is called as a fusion by one call alone, as HLO wants it. */
+static bool is_fusion(to_hlo_op *x, const base_istr *callee) {
+  const char *kind = ir_m_get_str(x->op, "mhlo.fusion_kind");
+  const char *const *words = ir_attr_words(IR_OP_FUSION, IR_ATTR_KIND);
+  while (*words && strcmp(*words, kind) != 0) words++;
+  return *words && !to_hlo_known(x->t, callee);
+}
+
 static int call(to_hlo_op *x, const char *attr) {
   ir_computation *callee;
-  TRY(to_hlo_function(x, ir_mattr_of(x->op, attr)->v.list->v[0]->str, &callee));
-  ir_op *made = same_op(x, IR_OP_CALL, 1);
+  const base_istr *name = ir_mattr_of(x->op, attr)->v.list->v[0]->str;
+  bool fusion = is_fusion(x, name);
+  TRY(to_hlo_function(x, name, &callee));
+  ir_op *made = same_op(x, fusion ? IR_OP_FUSION : IR_OP_CALL, 1);
   if (!made) return to_hlo_no_memory(x->t);
   made->called[0] = callee;
+  if (fusion) TRY(put_word(x, made, IR_ATTR_KIND, ir_m_get_str(x->op, "mhlo.fusion_kind")));
+  if (x->op->opcode == IR_OP_COMPOSITE) TRY(to_hlo_composite(x, made));
   return to_hlo_results(x, made);
 }
 
@@ -189,6 +201,16 @@ static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_RECV] = to_hlo_recv,
 };
 
+/* HLO's needs bounds, and as many sizes as dimensions. */
+static bool is_bounded_reshape(const ir_op *op) {
+  if (op->opcode != IR_OP_STABLEHLO_DYNAMIC_RESHAPE || !ir_is_tensor(op->type)) return false;
+  for (uint32_t i = 0; i < op->type->rank; i++)
+    if (op->type->dims[i] == IR_UNBOUNDED) return false;
+  const ir_type *sizes = ir_operand_type(op, 1);
+  return ir_is_tensor(sizes) && sizes->rank == 1 && !sizes->has_dynamic && sizes->dims[0] == op->type->rank &&
+         !sizes->text;
+}
+
 int to_hlo_one(to_hlo_op *x) {
   unsigned opcode = x->op->opcode;
   if (rules[opcode]) return rules[opcode](x);
@@ -196,6 +218,7 @@ int to_hlo_one(to_hlo_op *x) {
     return to_hlo_run_parallel(x);
   if (opcode == IR_OP_CALL) return call(x, "callee");
   if (opcode == IR_OP_COMPOSITE) return call(x, "decomposition");
+  if (!x->t->options.executable && is_bounded_reshape(x->op)) return to_hlo_dynamic_reshape(x);
   if (!x->t->options.executable && to_hlo_is_simple_chlo(x->op)) return to_hlo_simple_chlo(x);
   return ir_opcode_has(opcode, IR_MLIR_ONLY) ? kept(x) : plain(x);
 }

@@ -19,6 +19,15 @@ int to_hlo_constant(to_hlo_op *x) {
   const ir_mattr *value = ir_mattr_of(x->op, "value");
   const ir_type *type = to_hlo_type(t, x->op->type);
   if (!type) return to_hlo_no_memory(t);
+  if (!value->v.literal && value->str && strncmp(value->str->s, "__elided__", 10) == 0) {
+    ir_literal *unknown = BASE_NEW(&t->to->arena, ir_literal);
+    x->results[0] = unknown ? to_hlo_emit(x, IR_OP_CONSTANT, type, 0, NULL, 0) : NULL;
+    if (!x->results[0]) return to_hlo_no_memory(t);
+    unknown->type = type;
+    unknown->elided = true;
+    x->results[0]->u.literal = unknown;
+    return 0;
+  }
   if (!value->v.literal)
     return to_hlo_fail(t, x->op, XLAC_E_EVAL, "the constant's data, resource %s, is not in the module",
                        value->str ? value->str->s : "");
@@ -169,4 +178,28 @@ int to_hlo_barrier(to_hlo_op *x) {
   ir_op *operand = n == 1 ? x->operands[0] : type ? to_hlo_emit(x, IR_OP_TUPLE, type, n, x->operands, 0) : NULL;
   if (!operand) return to_hlo_no_memory(x->t);
   return to_hlo_results(x, to_hlo_emit(x, IR_OP_OPT_BARRIER, type, 1, &operand, 0));
+}
+
+/* The sizes, a tensor in StableHLO, are scalars in HLO. */
+int to_hlo_dynamic_reshape(to_hlo_op *x) {
+  const ir_type *list = x->operands[1]->type, *type = to_hlo_type(x->t, x->op->type);
+  const ir_type *scalar = ir_scalar(x->t->to, (base_dtype)list->dtype);
+  const int64_t one = 1;
+  const ir_type *part = ir_tensor_default(x->t->to, (base_dtype)list->dtype, 1, &one, x->t->err);
+  uint32_t n = (uint32_t)list->dims[0] + 1;
+  ir_op **operands = BASE_ARRAY(&x->t->to->arena, ir_op *, n);
+  if (!type || !scalar || !part || !operands) return to_hlo_no_memory(x->t);
+  operands[0] = x->operands[0];
+  for (uint32_t i = 1; i < n; i++) {
+    ir_slice *s = base_arena_zalloc(&x->t->to->arena, sizeof *s + sizeof *s->v);
+    ir_op *piece = s ? to_hlo_emit(x, IR_OP_SLICE, part, 1, &x->operands[1], 0) : NULL;
+    if (!piece) return to_hlo_no_memory(x->t);
+    s->n = 1;
+    s->v[0] = (ir_slice_dim){i - 1, i, 1};
+    ir_attr attr = ir_attr_make(IR_ATTR_SLICE);
+    attr.v.slice = s;
+    operands[i] = ir_attr_set(piece, attr) ? to_hlo_emit(x, IR_OP_RESHAPE, scalar, 1, &piece, 0) : NULL;
+    if (!operands[i]) return to_hlo_no_memory(x->t);
+  }
+  return to_hlo_results(x, to_hlo_emit(x, IR_OP_DYNAMIC_RESHAPE, type, n, operands, 0));
 }
