@@ -61,3 +61,16 @@ int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_e
   base_arena_free(&arena);
   return status;
 }
+
+const ir_type *stablehlo_most_specific(ir_module *m, const ir_op *op, const ir_type *a, const ir_type *b) {
+  if (a == b) return a;
+  if (ir_is_tuple(a) || !sv_is_shaped(a) || !sv_is_shaped(b)) return NULL;
+  if (b->kind == IR_TYPE_UNRANKED || (ir_is_tensor(a) && a->encoding)) return a;
+  base_arena arena;
+  base_arena_init(&arena, m->alloc);
+  const sv v = {.m = m, .op = op, .arena = &arena};
+  const ir_type *types[] = {a, b}, *merged = NULL, *out = NULL;
+  if (sv_most_specific(&v, 2, types, &merged) != 0 || sv_like(&v, merged, sv_element_of(a), &out) != 0) out = NULL;
+  base_arena_free(&arena);
+  return out;
+}
