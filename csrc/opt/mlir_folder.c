@@ -93,6 +93,6 @@ int opt_fold_op(opt_rewriter *rw, const opt_folder *f, ir_op *op, bool *changed)
   if (op->opcode == IR_OP_GET_DIMENSION_SIZE) return folder_dimension_size(rw, op, changed);
   if (op->opcode == IR_OP_SET_DIMENSION_SIZE) return folder_set_size(rw, op, changed);
   if (!folder_is_shape_op(op->opcode) && (f->shapes_only || !folder_is_other_op(op->opcode))) return 0;
-  if (f->shapes_only && !folder_all_integral(op)) return 0;
+  if ((f->shapes_only || f->no_floats) && !folder_all_integral(op)) return 0;
   return opt_fold(rw, op, f->max_elements, changed);
 }
