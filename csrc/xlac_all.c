@@ -261,6 +261,7 @@
 #include "opt/inline_calls.c"
 #include "opt/mlir_canonicalize_dynamism.c"
 #include "opt/mlir_composite.c"
+#include "opt/mlir_cse.c"
 #include "opt/mlir_evaluate.c"
 #include "opt/mlir_folder.c"
 #include "opt/mlir_inline.c"

@@ -14,11 +14,37 @@ int opt_simplify_to(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
   return opt_rewriter_status(rw);
 }
 
-int opt_simplify_to_new(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
-  for (uint32_t i = 0; v.op && op->mlir && i < op->mlir->n; i++) {
-    const base_istr *key = op->mlir->v[i].key;
-    if (!ir_mattr_spec_find(op->opcode, key->s, key->n)) opt_set(rw, v, key->s, op->mlir->v[i].value);
+/* Two dictionaries of frontend attributes as one; op's win, but what names the op that survives stays its own. */
+static const ir_mattr *simplify_frontend(opt_rewriter *rw, const ir_mattr *own, const ir_mattr *from) {
+  if (!own || own->kind != IR_M_DICT || from->kind != IR_M_DICT) return from;
+  const ir_mdict *d = own->v.dict;
+  for (uint32_t i = 0; d && i < from->v.dict->n; i++) {
+    const char *key = from->v.dict->v[i].key->s;
+    bool identity = strcmp(key, "xla_metadata_payload") == 0 && ir_mdict_get(d, key);
+    if (!identity) d = ir_mdict_with(rw->m, d, key, from->v.dict->v[i].value);
   }
+  return d ? ir_m_dict(rw->m, d) : NULL;
+}
+
+/* The attributes of op that are not its opcode's own go to `to` too. */
+static void simplify_merge(opt_rewriter *rw, const ir_op *op, ir_op *to) {
+  if (to->opcode == IR_OP_PARAMETER) return;
+  for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
+    const base_istr *key = op->mlir->v[i].key;
+    const ir_mattr *value = op->mlir->v[i].value;
+    if (ir_mattr_spec_find(op->opcode, key->s, key->n) || ir_mattr_spec_find(to->opcode, key->s, key->n)) continue;
+    if (strcmp(key->s, "mhlo.frontend_attributes") == 0) value = simplify_frontend(rw, ir_mattr_of(to, key->s), value);
+    opt_set(rw, (ir_value){to, 0}, key->s, value);
+  }
+}
+
+int opt_simplify_into(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
+  if (opt_type(v) == op->type && v.op != op) simplify_merge(rw, op, v.op);
+  return opt_simplify_to(rw, op, v, changed);
+}
+
+int opt_simplify_to_new(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
+  if (v.op) simplify_merge(rw, op, v.op);
   return opt_simplify_to(rw, op, v, changed);
 }
 
@@ -106,6 +132,7 @@ static int simplify_run(ir_module *m, const opt_folder *folder, bool simplify, b
   TRY(opt_rewriter_init(&rw, m, err));
   rw.folder = folder;
   int status = opt_rewrite(&rw, n, all);
+  if (status == 0) status = opt_merge_same(&rw, true);
   opt_rewriter_free(&rw);
   return status;
 }

@@ -12,6 +12,8 @@ extern const opt_pattern opt_math_patterns[], opt_shape_patterns[], opt_movement
 /* --- mlir_simplify.c --- */
 /* op's one result becomes v, where the types are the same. */
 XLAC_MUST_USE int opt_simplify_to(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed);
+/* The same, and the op that gives v gets the attributes of op that are not its opcode's own. */
+XLAC_MUST_USE int opt_simplify_into(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed);
 /* The same, and v, a new op, gets the attributes of op that are not its opcode's own. */
 XLAC_MUST_USE int opt_simplify_to_new(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed);
 static inline bool opt_same_value(ir_value a, ir_value b) {
@@ -29,5 +31,9 @@ bool opt_has_one_use(const opt_rewriter *rw, const ir_op *op);
 bool opt_is_result_used(const opt_rewriter *rw, ir_value v);
 /* `to`, which has as many, gets the regions of `from`, which is then to be erased. */
 void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to);
+
+/* --- mlir_cse.c --- */
+/* Ops that compute the same become one; only constants where asked for. */
+XLAC_MUST_USE int opt_merge_same(opt_rewriter *rw, bool constants_only);
 
 #endif

@@ -1,6 +1,8 @@
 /* Simplification of arithmetic, comparisons and selections. */
 #include "mlir_simplify.h"
 
+#include "mlir_folder.h"
+
 /* --- neutral elements --- */
 
 static bool math_is_integral(const ir_type *t) {
@@ -40,35 +42,35 @@ static int math_commute(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 static int math_add(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
-  if (opt_is_int(b, 0) || math_is_float(b, -0.0)) return opt_simplify_to(rw, op, a, changed);
+  if (opt_is_int(b, 0) || math_is_float(b, -0.0)) return opt_simplify_into(rw, op, a, changed);
   return math_commute(rw, op, changed);
 }
 
 static int math_subtract(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
-  if (opt_is_int(b, 0) || math_is_float(b, 0.0)) return opt_simplify_to(rw, op, a, changed);
+  if (opt_is_int(b, 0) || math_is_float(b, 0.0)) return opt_simplify_into(rw, op, a, changed);
   bool same = opt_same_value(a, b) && math_is_integral(op->type) && opt_is_static(op->type);
   return same ? opt_simplify_to_new(rw, op, opt_splat_int(rw, op->type, 0), changed) : 0;
 }
 
 static int math_multiply(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
-  if (opt_is_int(b, 0)) return opt_simplify_to(rw, op, b, changed);
-  if (opt_is_int(b, 1) || math_is_float(b, 1.0)) return opt_simplify_to(rw, op, a, changed);
+  if (opt_is_int(b, 0)) return opt_simplify_into(rw, op, b, changed);
+  if (opt_is_int(b, 1) || math_is_float(b, 1.0)) return opt_simplify_into(rw, op, a, changed);
   return math_commute(rw, op, changed);
 }
 
 static int math_and(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
-  if (opt_is_int(b, 0)) return opt_simplify_to(rw, op, b, changed);
-  if (math_is_full(b)) return opt_simplify_to(rw, op, a, changed);
+  if (opt_is_int(b, 0)) return opt_simplify_into(rw, op, b, changed);
+  if (math_is_full(b)) return opt_simplify_into(rw, op, a, changed);
   return math_commute(rw, op, changed);
 }
 
 static int math_or(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
-  if (math_is_full(b)) return opt_simplify_to(rw, op, b, changed);
-  if (opt_is_int(b, 0)) return opt_simplify_to(rw, op, a, changed);
+  if (math_is_full(b)) return opt_simplify_into(rw, op, b, changed);
+  if (opt_is_int(b, 0)) return opt_simplify_into(rw, op, a, changed);
   return math_commute(rw, op, changed);
 }
 
@@ -150,10 +152,14 @@ static int math_select_not(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, opt_make(rw, IR_OP_SELECT, op->type, 3, all), changed);
 }
 
+static int math_select_constants(opt_rewriter *rw, ir_op *op, bool *changed) {
+  return opt_fold(rw, op, rw->folder->max_elements, changed);
+}
+
 /* --- conversions and parts --- */
 
 static int math_convert(opt_rewriter *rw, ir_op *op, bool *changed) {
-  return opt_simplify_to(rw, op, opt_operand(op, 0), changed);
+  return opt_simplify_into(rw, op, opt_operand(op, 0), changed);
 }
 
 static int math_complex(opt_rewriter *rw, ir_op *op, bool *changed) {
@@ -181,6 +187,7 @@ const opt_pattern opt_math_patterns[] = {
     {IR_OP_COMPARE, math_compare},
     {IR_OP_SELECT, math_select_operand},
     {IR_OP_SELECT, math_select_not},
+    {IR_OP_SELECT, math_select_constants},
     {IR_OP_CONVERT, math_convert},
     {IR_OP_COMPLEX, math_complex},
     {IR_OP_REAL, math_part},

@@ -61,7 +61,7 @@ static int movement_slice_concat(opt_rewriter *rw, ir_op *op, bool *changed) {
 }
 
 static int movement_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
-  if (opt_is_static(op->type)) TRY(opt_simplify_to(rw, op, opt_operand(op, 0), changed));
+  if (opt_is_static(op->type)) TRY(opt_simplify_into(rw, op, opt_operand(op, 0), changed));
   return *changed ? 0 : movement_slice_concat(rw, op, changed);
 }
 
@@ -164,10 +164,10 @@ static int movement_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
 static int movement_update(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), update = opt_operand(op, 1);
   if (!opt_is_static(opt_type(update))) return 0;
-  if (opt_type(update)->count == 0) return opt_simplify_to(rw, op, a, changed);
+  if (opt_type(update)->count == 0) return opt_simplify_into(rw, op, a, changed);
   for (uint32_t i = 2; i < op->n_operands; i++)
     if (!opt_is_int(opt_operand(op, i), 0)) return 0;
-  return opt_type(a) == opt_type(update) ? opt_simplify_to(rw, op, update, changed) : 0;
+  return opt_type(a) == opt_type(update) ? opt_simplify_into(rw, op, update, changed) : 0;
 }
 
 /* --- gather --- */

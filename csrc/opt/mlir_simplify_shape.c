@@ -27,7 +27,7 @@ static int shape_broadcast_moves(opt_rewriter *rw, ir_op *op, bool *changed) {
   int64_t permutation[IR_MAX_RANK] = {0};
   ir_value a = opt_operand(op, 0);
   if (!dims || op->type->quant) return 0;
-  if (shape_is_iota(dims, n) && opt_type(a) == op->type) return opt_simplify_to(rw, op, a, changed);
+  if (shape_is_iota(dims, n) && opt_type(a) == op->type) return opt_simplify_into(rw, op, a, changed);
   if (!shape_same_count(op)) return 0;
   if (shape_is_sorted(dims, n)) return opt_simplify_to_new(rw, op, opt_reshape(rw, a, op->type), changed);
   if (opt_type(a)->rank != op->type->rank || n != op->type->rank) return 0;
@@ -54,7 +54,7 @@ static int shape_broadcast_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 static int shape_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0);
-  if (opt_type(a) == op->type) return opt_simplify_to(rw, op, a, changed);
+  if (opt_type(a) == op->type) return opt_simplify_into(rw, op, a, changed);
   if (a.op->opcode != IR_OP_RESHAPE || op->type->quant || opt_type(a)->quant) return 0;
   return opt_simplify_to_new(rw, op, opt_reshape(rw, opt_operand(a.op, 0), op->type), changed);
 }
@@ -88,7 +88,7 @@ static int shape_transpose(opt_rewriter *rw, ir_op *op, bool *changed) {
   uint32_t n = 0;
   const int64_t *permutation = opt_ints(rw, op, "permutation", &n);
   if (n && !permutation) return 0;
-  if (shape_is_iota(permutation, n)) return opt_simplify_to(rw, op, a, changed);
+  if (shape_is_iota(permutation, n)) return opt_simplify_into(rw, op, a, changed);
   TRY(shape_transpose_twice(rw, op, permutation, n, changed));
   if (*changed || op->type->quant || !opt_is_static(opt_type(a)) || !opt_is_static(op->type)) return 0;
   if (!shape_keeps_order(opt_type(a), permutation, n)) return 0;
@@ -163,8 +163,8 @@ static int shape_no_elements(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 const opt_pattern opt_shape_patterns[] = {
     {IR_OP_INVALID, shape_no_elements},
-    {IR_OP_BROADCAST, shape_broadcast_moves},
     {IR_OP_BROADCAST, shape_broadcast_twice},
+    {IR_OP_BROADCAST, shape_broadcast_moves},
     {IR_OP_RESHAPE, shape_reshape},
     {IR_OP_TRANSPOSE, shape_transpose},
     {IR_OP_REVERSE, shape_reverse},
