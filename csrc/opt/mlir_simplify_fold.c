@@ -100,7 +100,8 @@ static int fold_branch(opt_rewriter *rw, ir_op *op, bool *changed) {
 static int fold_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = op->type;
   if (!opt_is_static(t) || t->quant || t->count > 1 || !base_dtype_is_integer((base_dtype)t->dtype)) return 0;
-  return opt_simplify_to_new(rw, op, opt_splat_int(rw, t, 0), changed);
+  ir_value v = t->count ? opt_splat_int(rw, t, 0) : opt_constant_data(rw, t, NULL, false);
+  return opt_simplify_to_new(rw, op, v, changed);
 }
 
 /* Neighbours in a concatenation that are splats of one value are one splat. */
