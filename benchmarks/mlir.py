@@ -60,6 +60,33 @@ def bench_program(mlir, name, text, rounds):
     return dict(name=name, bytes=len(text), artifact=len(artifact), times=times)
 
 
+def ten_megabytes(n=130_000):
+    """The text of a program of 10 MB, and no constants: what reading its bytecode takes is all beyond their copy."""
+    forms = ["multiply %{0}, %{1}", "add %{0}, %{1}", "transpose %{0}, dims = [1, 0]", "tanh %{0}",
+             "dot_general %{0}, %{1}, contracting_dims = [1] x [0]", "subtract %{0}, %{1}"]
+    t = "tensor<16x16xf32>"
+    types = [t, t, f"({t}) -> {t}", t, f"({t}, {t}) -> {t}", t]
+    names = ["a", "b"] + [str(i) for i in range(n)]
+    ops = [f"%{i} = stablehlo.{forms[i % 6].format(names[i + 1], names[i])} : {types[i % 6]}" for i in range(n)]
+    return "\n".join([f"func.func @main(%a: {t}, %b: {t}) -> {t} {{", *ops, f"return %{n - 1} : {t}", "}"])
+
+
+def bench_large_bytecode(mlir, rounds):
+    import xlac
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+    text = ten_megabytes()
+    with mlir:
+        artifact = stablehlo.serialize_portable_artifact(ir.Module.parse(text), "1.17.0")
+        times = rounds_of({"bytecode": lambda: xlac.parse(artifact),
+                           "mlir bytecode": lambda: stablehlo.deserialize_portable_artifact(mlir, artifact)}, rounds)
+    row = dict(name="ten_megabytes", bytes=len(text), artifact=len(artifact), times=times)
+    ours = times["bytecode"]
+    print(f"bytecode of a program of {len(text) / 1e6:.1f} MB ({len(artifact) / 1e6:.1f} MB of bytecode): {min(ours) * 1e3:.0f} ms "
+          f"(median {statistics.median(ours) * 1e3:.0f}), ratio {ratio(row, 'bytecode', min):.0f}")
+    return row
+
+
 def ratio(row, what, of):
     return of(row["times"]["mlir " + what]) / of(row["times"][what])
 
@@ -154,6 +181,7 @@ def main():
     made = context()
     rows = [bench_program(made, name, text, options.rounds) for name, text in large_programs()]
     report(rows)
+    rows.append(bench_large_bytecode(made, options.rounds))
     suite = bench_suite() if options.suite else None
     if options.json:
         options.json.write_text(json.dumps(dict(rows=rows, suite=suite), indent=1))

@@ -2,17 +2,34 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+enum { FIRST_CHUNK = 16 << 10, LAST_CHUNK = 2 << 20, HUGE_PAGE = 2 << 20 };
+
+/* New memory for much data. Filling it takes a page fault for each 4 KB, a quarter of the time of reading a large
+ * program; huge pages take one for each 2 MB, where the system grants them. */
+static void *large_block(size_t size) {
+#ifdef MADV_HUGEPAGE
+  void *p = NULL;
+  if (posix_memalign(&p, HUGE_PAGE, size) != 0) return NULL;
+  (void)madvise(p, size & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE); /* only a wish: without it all is as usual */
+  return p;
+#else
+  return malloc(size);
+#endif
+}
 
 static void *libc_fn(void *ctx, void *ptr, size_t size) {
   (void)ctx;
+  if (!ptr && size >= HUGE_PAGE) return large_block(size);
   if (size) return realloc(ptr, size);
   free(ptr);
   return NULL;
 }
 
 const base_alloc base_alloc_libc = {libc_fn, NULL};
-
-enum { FIRST_CHUNK = 16 << 10, LAST_CHUNK = 1 << 20 };
 
 /* Its size is a multiple of 16, so that a chunk's first byte is as aligned as the allocator makes the chunk. */
 struct base_arena_chunk {

@@ -31,6 +31,13 @@ uint32_t base_hash(const char *s, size_t n) {
   return (uint32_t)(h ^ (h >> 32));
 }
 
+/* What an interner's table holds. Programs number their values: names that differ in their last digit differ here in the
+ * low bits only, so that ten names of a row meet in one cache line. Never 0, which means an empty slot. */
+static uint32_t hash_of_name(const char *s, size_t n) {
+  uint32_t h = n ? (base_hash(s, n - 1) & ~15u) | ((unsigned char)s[n - 1] & 15) : 0;
+  return h ? h : 16;
+}
+
 void base_interner_init(base_interner *t, base_arena *arena) {
   *t = (base_interner){.arena = arena};
 }
@@ -43,28 +50,41 @@ void base_interner_free(base_interner *t) {
 static uint32_t slot_for_text(const base_interner *t, const char *s, size_t n, uint32_t hash) {
   assert(t->cap && (t->cap & (t->cap - 1)) == 0);
   uint32_t i = hash & (t->cap - 1);
-  for (const base_istr *e; (e = t->slots[i]); i = (i + 1) & (t->cap - 1))
-    if (e->hash == hash && e->n == n && memcmp(e->s, s, n) == 0) break;
+  for (; t->hashes[i]; i = (i + 1) & (t->cap - 1)) {
+    if (t->hashes[i] != hash) continue;
+    const base_istr *e = t->slots[i];
+    if (e->n == n && memcmp(e->s, s, n) == 0) break;
+  }
   return i;
 }
 
-static bool grow_interner(base_interner *t) {
-  if (t->cap > UINT32_MAX / 4) return false;
-  uint32_t cap = t->cap ? t->cap * 2 : FIRST_SLOTS;
-  const base_istr **slots = base_malloc(t->arena->alloc, cap * sizeof *slots);
+static bool resize_interner(base_interner *t, uint32_t cap) {
+  const base_istr **slots = base_malloc(t->arena->alloc, cap * (sizeof *slots + sizeof(uint32_t)));
   if (!slots) return false;
-  memset((void *)slots, 0, cap * sizeof *slots);
+  uint32_t *hashes = (uint32_t *)(slots + cap);
+  memset(hashes, 0, cap * sizeof *hashes);
   for (uint32_t i = 0; i < t->cap; ++i) {
-    const base_istr *e = t->slots[i];
-    if (!e) continue;
-    uint32_t j = e->hash & (cap - 1);
-    while (slots[j]) j = (j + 1) & (cap - 1);
-    slots[j] = e;
+    if (!t->hashes[i]) continue;
+    uint32_t j = t->hashes[i] & (cap - 1);
+    while (hashes[j]) j = (j + 1) & (cap - 1);
+    hashes[j] = t->hashes[i];
+    slots[j] = t->slots[i];
   }
   base_free(t->arena->alloc, (void *)t->slots);
   t->slots = slots;
+  t->hashes = hashes;
   t->cap = cap;
   return true;
+}
+
+static bool grow_interner(base_interner *t) {
+  return t->cap <= UINT32_MAX / 4 && resize_interner(t, t->cap ? t->cap * 2 : FIRST_SLOTS);
+}
+
+bool base_interner_reserve(base_interner *t, uint32_t n) {
+  uint32_t cap = FIRST_SLOTS;
+  while (cap / 2 <= n && cap <= UINT32_MAX / 4) cap *= 2;
+  return cap <= t->cap || resize_interner(t, cap);
 }
 
 static base_istr *new_istr(base_arena *arena, const char *s, size_t n, uint32_t hash) {
@@ -81,11 +101,12 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
   if (n >= UINT32_MAX - sizeof(base_istr)) return NULL;
   if (t->n >= t->cap / 2 && !grow_interner(t)) return NULL;
   if (!s) s = "";
-  uint32_t hash = base_hash(s, n), i = slot_for_text(t, s, n, hash);
-  if (t->slots[i]) return t->slots[i];
+  uint32_t hash = hash_of_name(s, n), i = slot_for_text(t, s, n, hash);
+  if (t->hashes[i]) return t->slots[i];
   base_istr *e = new_istr(t->arena, s, n, hash);
   if (!e) return NULL;
   t->slots[i] = e;
+  t->hashes[i] = hash;
   t->n++;
   assert(t->n < t->cap);
   return e;
@@ -94,7 +115,8 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n) {
   if (t->n == 0) return NULL;
   if (!s) s = "";
-  return t->slots[slot_for_text(t, s, n, base_hash(s, n))];
+  uint32_t i = slot_for_text(t, s, n, hash_of_name(s, n));
+  return t->hashes[i] ? t->slots[i] : NULL;
 }
 
 void base_text_init(base_text *t, base_alloc alloc) {

@@ -27,14 +27,18 @@ typedef struct base_istr {
   char s[];
 } base_istr;
 
+/* A search goes over the hashes alone, and looks at strings only where these are equal. */
 typedef struct base_interner {
-  base_arena *arena; /* the strings live here */
-  const base_istr **slots;
-  uint32_t n, cap; /* cap is a power of two */
+  base_arena *arena;       /* the strings live here */
+  uint32_t *hashes;        /* 0: an empty slot */
+  const base_istr **slots; /* in one block with the hashes */
+  uint32_t n, cap;         /* cap is a power of two */
 } base_interner;
 
 void base_interner_init(base_interner *t, base_arena *arena);
 void base_interner_free(base_interner *t); /* the table; the strings go with the arena */
+/* Makes room for n strings in all, so that a table whose size is foreseen does not grow in steps. */
+bool base_interner_reserve(base_interner *t, uint32_t n);
 /* NULL when out of memory. */
 const base_istr *base_intern(base_interner *t, const char *s, size_t n);
 /* NULL when absent. */

@@ -160,8 +160,14 @@ const ir_mattr *ir_m_struct(ir_module *m, const char *dialect, const char *name,
 }
 
 const ir_mattr *ir_m_loc(ir_module *m, const ir_mloc *loc) {
-  ir_mattr *a = mattr_new(m, IR_M_LOC);
-  return a && (a->v.loc = base_arena_memdup(&m->arena, loc, sizeof *loc)) ? a : NULL;
+  struct {
+    ir_mattr attr;
+    ir_mloc loc;
+  } *both = base_arena_alloc(&m->arena, sizeof *both);
+  if (!both) return NULL;
+  both->loc = *loc;
+  both->attr = (ir_mattr){.kind = IR_M_LOC, .v = {.loc = &both->loc}};
+  return &both->attr;
 }
 
 /* --- dictionaries --- */

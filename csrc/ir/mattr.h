@@ -52,10 +52,10 @@ typedef enum ir_mloc_kind {
   IR_LOC_FUSED     /* fused<metadata>[a, b]; metadata may be NULL */
 } ir_mloc_kind;
 typedef struct ir_mloc {
-  uint8_t kind;          /* ir_mloc_kind */
-  bool range;            /* FILE: has an end */
-  const base_istr *name; /* FILE: the file; NAME: the name */
-  int64_t line, col, end_line, end_col;
+  uint8_t kind; /* ir_mloc_kind */
+  bool range;   /* FILE: has an end */
+  uint32_t line, col, end_line, end_col;
+  const base_istr *name;                     /* FILE: the file; NAME: the name */
   const ir_mattr *child, *caller, *metadata; /* IR_M_LOC each, metadata any */
   const ir_mattrs *parts;                    /* FUSED */
 } ir_mloc;
@@ -68,7 +68,12 @@ struct ir_mattr {
   const char *name;    /* ENUM and STRUCT: constant, from mattr_table.c */
   const base_istr *str;
   const ir_type *type;
-  uint64_t bits; /* FLOAT: the value's bits in its type, for types up to 64 bits */
+  union {
+    uint64_t bits; /* FLOAT: the value's bits in its type, for types up to 64 bits */
+    struct {
+      uint32_t line, col; /* STRUCT: where it was read, for errors; 0: nowhere */
+    } at;
+  };
   union {
     bool b;
     int64_t i;

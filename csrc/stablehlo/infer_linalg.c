@@ -282,10 +282,9 @@ int sv_verify_accuracy(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "result_accuracy");
   if (!a) return 0;
   if (sv_accuracy_is(a, "atol", -1) || sv_accuracy_is(a, "rtol", -1) || sv_accuracy_is(a, "ulps", -1))
-    return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has a negative tolerance in result_accuracy");
+    return sv_fail_attr(v, a, NULL, "has a negative tolerance in result_accuracy");
   const ir_mattr *mode = ir_m_field(a, "mode");
   if (!mode || mode->kind != IR_M_ENUM || strcmp(mode->str->s, "TOLERANCE") == 0) return 0;
   if (sv_accuracy_is(a, "atol", 0) && sv_accuracy_is(a, "rtol", 0) && sv_accuracy_is(a, "ulps", 0)) return 0;
-  return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL,
-                      "has tolerances with mode %s in result_accuracy; expected zeros", mode->str->s);
+  return sv_fail_attr(v, a, NULL, "has tolerances with mode %s in result_accuracy; expected zeros", mode->str->s);
 }

@@ -229,6 +229,12 @@ static const ir_computation *to_hlo_find(const ir_module *m, const base_istr *na
   return NULL;
 }
 
+bool to_hlo_known(const to_hlo *t, const base_istr *name) {
+  const ir_computation *c = to_hlo_find(t->from, name);
+  uint64_t known;
+  return c && base_map_get(&t->functions, base_key(c), &known);
+}
+
 int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
   to_hlo *t = x->t;
   const ir_computation *from = to_hlo_find(t->from, name);
@@ -280,6 +286,7 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
   }
   /* The executable form has types and ops that HLO's rules know nothing of; StableHLO's have checked it already. */
   if (t.options.executable) t.to->verified = IR_VERIFIED;
+  if (t.options.executable) t.to->config.is_scheduled = true; /* effects happen in the order of the text */
   *out = t.to;
   return 0;
 }

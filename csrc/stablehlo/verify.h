@@ -85,11 +85,15 @@ const sv_rule *sv_rule_of(unsigned opcode);
 /* "stablehlo.add expects ... (add_c1)" at the op's line and column; id may be NULL. Returns the code. */
 int sv_fail(const sv *v, const char *id, const char *format, ...) BASE_PRINTF(3, 4);
 int sv_fail_code(const sv *v, base_code code, const char *id, const char *format, ...) BASE_PRINTF(4, 5);
+/* The same of a struct attribute: at its own line and column where those are known. */
+int sv_fail_attr(const sv *v, const ir_mattr *a, const char *id, const char *format, ...) BASE_PRINTF(4, 5);
 int sv_oom(const sv *v);
 
 /* --- one op as a whole: verify_op.c --- */
 XLAC_MUST_USE int sv_verify_op(const sv *v);
 XLAC_MUST_USE int sv_infer_op(const sv *v);
+/* The ops of upstream's tests that have rules of their own; any other unregistered op is fine. verify_test_ops.c */
+XLAC_MUST_USE int sv_verify_test_op(const sv *v);
 XLAC_MUST_USE int sv_check_attrs(const sv *v);                       /* verify_attrs.c */
 XLAC_MUST_USE int sv_check_traits(const sv *v, const sv_rule *rule); /* verify_traits.c */
 

@@ -120,14 +120,14 @@ static int sv_check_algorithm(const sv *v) {
   int64_t lhs = sv_field_int(a, "lhs_component_count", 0), rhs = sv_field_int(a, "rhs_component_count", 0);
   int64_t operations = sv_field_int(a, "num_primitive_operations", 0);
   if (lhs < 1)
-    return sv_fail(v, "dot_general_c22", "has lhs_component_count = %lld; expected 1 or more", (long long)lhs);
+    return sv_fail_attr(v, a, "dot_general_c22", "has lhs_component_count = %lld; expected 1 or more", (long long)lhs);
   if (rhs < 1)
-    return sv_fail(v, "dot_general_c23", "has rhs_component_count = %lld; expected 1 or more", (long long)rhs);
+    return sv_fail_attr(v, a, "dot_general_c23", "has rhs_component_count = %lld; expected 1 or more", (long long)rhs);
   if (operations < 1)
-    return sv_fail(v, "dot_general_c24", "has num_primitive_operations = %lld; expected 1 or more",
-                   (long long)operations);
+    return sv_fail_attr(v, a, "dot_general_c24", "has num_primitive_operations = %lld; expected 1 or more",
+                        (long long)operations);
   if (lhs != 1 || rhs != 1 || !sv_algorithm_is_known(a, operations))
-    return sv_fail(v, "dot_general_i8", "has an algorithm that no hardware is known to have");
+    return sv_fail_attr(v, a, "dot_general_i8", "has an algorithm that no hardware is known to have");
   const ir_mattr *precision = ir_mattr_of(v->op, "precision_config");
   for (uint32_t i = 0; precision && i < precision->v.list->n; i++)
     if (strcmp(precision->v.list->v[i]->str->s, "DEFAULT") != 0)

@@ -3,20 +3,21 @@
 
 #include <stdio.h>
 
-static int sv_fail_v(const sv *v, base_code code, const char *id, const char *format, va_list args) {
+static int sv_fail_v(const sv *v, base_code code, const char *id, uint32_t line, uint32_t col, const char *format,
+                     va_list args) {
   char message[sizeof v->err->message];
   vsnprintf(message, sizeof message, format, args);
   const ir_op *op = v->op;
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
-  const char *what = info ? info->name : ir_opcode_text(op->opcode);
+  const char *what = info ? info->name : op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : ir_opcode_text(op->opcode);
   const char *name = op->name && op->name->n ? op->name->s : what;
-  return base_fail_at(v->err, code, op->line, op->col, name, id ? "%s %s (%s)" : "%s %s", what, message, id);
+  return base_fail_at(v->err, code, line, col, name, id ? "%s %s (%s)" : "%s %s", what, message, id);
 }
 
 int sv_fail_code(const sv *v, base_code code, const char *id, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  int status = sv_fail_v(v, code, id, format, args);
+  int status = sv_fail_v(v, code, id, v->op->line, v->op->col, format, args);
   va_end(args);
   return status;
 }
@@ -24,7 +25,17 @@ int sv_fail_code(const sv *v, base_code code, const char *id, const char *format
 int sv_fail(const sv *v, const char *id, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  int status = sv_fail_v(v, XLAC_E_VERIFY, id, format, args);
+  int status = sv_fail_v(v, XLAC_E_VERIFY, id, v->op->line, v->op->col, format, args);
+  va_end(args);
+  return status;
+}
+
+int sv_fail_attr(const sv *v, const ir_mattr *a, const char *id, const char *format, ...) {
+  va_list args;
+  bool known = a && a->kind == IR_M_STRUCT && a->at.line;
+  va_start(args, format);
+  int status = sv_fail_v(v, XLAC_E_VERIFY_ATTRIBUTE, id, known ? a->at.line : v->op->line,
+                         known ? a->at.col : v->op->col, format, args);
   va_end(args);
   return status;
 }
@@ -119,6 +130,7 @@ static int sv_check_inferred(const sv *v) {
 
 int sv_verify_op(const sv *v) {
   const sv_rule *rule = sv_rule_of(v->op->opcode);
+  if (v->op->opcode == IR_OP_UNREGISTERED) return sv_verify_test_op(v);
   if (!rule || !ir_opcode_info(v->op->opcode)->mlir) return 0;
   TRY(sv_check_counts(v, rule));
   TRY(sv_check_attrs(v));

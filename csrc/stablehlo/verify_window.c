@@ -49,7 +49,7 @@ static int64_t sv_dilated(int64_t size, int64_t dilation) {
 }
 
 static int64_t sv_window_item(sv_ints list, uint32_t i, int64_t otherwise) {
-  return list.n ? list.v[i] : otherwise;
+  return i < list.n ? list.v[i] : otherwise;
 }
 
 int64_t sv_window_output(const sv_window *w, uint32_t i, int64_t size) {

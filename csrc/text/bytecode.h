@@ -196,13 +196,14 @@ typedef enum bc_dialect { BC_BUILTIN, BC_VHLO, BC_OTHER } bc_dialect;
 
 typedef struct bc_entry {
   const uint8_t *p;
-  size_t n;
-  uint32_t dialect;
+  uint32_t n, dialect;
+  uint32_t weight; /* nodes of the tree that it prints as: bounds what a small file may grow to */
   bool custom, busy, done;
-  uint64_t weight; /* nodes of the tree that it prints as: bounds what a small file may grow to */
-  const ir_mattr *attr;
+  union {
+    const ir_mattr *attr;
+    const ir_type *type;
+  };
   const ir_mattr *array; /* the same as array<...>, once needed */
-  const ir_type *type;
 } bc_entry;
 
 typedef struct bc_op_name {
@@ -210,6 +211,7 @@ typedef struct bc_op_name {
   bool registered;
   base_slice name;
   const bc_row *row;
+  uint32_t n_attrs; /* of the row */
   uint16_t opcode;
   const base_istr *full; /* of other dialects: "sdy.mesh" */
 } bc_op_name;
@@ -218,6 +220,13 @@ typedef struct bc_dialect_name {
   base_slice name;
   uint8_t known; /* bc_dialect */
 } bc_dialect_name;
+
+/* Ops with the same properties share the number of these: they get one dictionary. */
+typedef struct bc_properties {
+  base_slice data;
+  const bc_op_name *op; /* whose attributes `dict` holds; NULL: not made yet */
+  const ir_mdict *dict;
+} bc_properties;
 
 typedef struct bc_reader {
   ir_module *m;
@@ -235,7 +244,7 @@ typedef struct bc_reader {
   bc_dialect_name *dialects;
   bc_op_name *op_names;
   bc_entry *attrs, *types;
-  base_slice *properties;
+  bc_properties *properties;
   base_slice sections[BC_S_COUNT];
   const base_istr *nameless;
   const ir_mattr *unknown_loc;
@@ -310,10 +319,11 @@ typedef struct bc_op_attrs {
   const ir_mattr **values;     /* one for each name of the row; NULL where absent */
   uint64_t *indices;           /* their numbers, or UINT64_MAX */
   const ir_mdict *discardable; /* or NULL */
+  bc_properties *properties;   /* where they came from, or NULL */
 } bc_op_attrs;
 XLAC_MUST_USE int bc_to_stablehlo(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, const ir_mdict **out);
 
-/* bytecode_ir.c */
+/* bytecode_module.c */
 XLAC_MUST_USE int bc_read_ir(bc_reader *r);
 
 #endif

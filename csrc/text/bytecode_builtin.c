@@ -3,9 +3,25 @@
 
 #include <stdio.h>
 
+/* The string of an attribute that may never be needed as one: names of locations are many. */
+static bool bc_bare_string(bc_cursor *c, const bc_entry *e, bc_cursor *in) {
+  uint64_t code = 0;
+  if (e->done || e->busy || !e->custom || c->r->dialects[e->dialect].known != BC_BUILTIN) return false;
+  *in = (bc_cursor){c->r, e->p, e->p + e->n};
+  return bc_varint(in, &code) == 0 && code == BC_B_STRING;
+}
+
 static int bc_string_attr(bc_cursor *c, const base_istr **out) {
+  bc_cursor at = *c, in;
+  uint64_t index = 0;
   const ir_mattr *a;
-  TRY(bc_attr_of(c, IR_M_STRING, "a string", &a));
+  TRY(bc_varint(c, &index));
+  if (index < c->r->n_attrs && bc_bare_string(c, &c->r->attrs[index], &in)) {
+    c->r->weight++;
+    return bc_read_string(&in, out);
+  }
+  TRY(bc_attr_at(c, index, &a));
+  if (a->kind != IR_M_STRING) return BC_BAD(&at, "expected a string");
   *out = a->str;
   return 0;
 }

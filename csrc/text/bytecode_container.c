@@ -19,7 +19,7 @@ static int bc_read_strings(bc_reader *r) {
     TRY(bc_bytes(&c, r->strings[i].n, &r->strings[i]));
     if (r->strings[i].p[--r->strings[i].n] != 0) return BC_BAD(&c, "string %u does not end with a zero byte", i);
   }
-  return 0;
+  return base_interner_reserve(&r->m->strings, r->n_strings) ? 0 : bc_no_memory(r);
 }
 
 /* --- dialects and op names --- */
@@ -61,6 +61,13 @@ static int bc_other_op(bc_reader *r, bc_op_name *op) {
   return 0;
 }
 
+static uint32_t bc_count_words(const char *names) {
+  base_slice word = {0};
+  uint32_t n = 0;
+  while (bc_next_word(&names, &word)) n++;
+  return n;
+}
+
 static int bc_read_op_name(bc_cursor *c, uint32_t dialect) {
   bc_reader *r = c->r;
   bc_op_name *op = &r->op_names[r->n_op_names];
@@ -75,6 +82,7 @@ static int bc_read_op_name(bc_cursor *c, uint32_t dialect) {
   if (r->dialects[dialect].known == BC_VHLO) {
     op->row = bc_row_by_name(op->name.p, op->name.n);
     op->opcode = op->row ? op->row->opcode : IR_OP_INVALID;
+    op->n_attrs = op->row ? bc_count_words(op->row->attrs) : 0;
   } else if (r->dialects[dialect].known == BC_OTHER) {
     TRY(bc_other_op(r, op));
   }
@@ -129,8 +137,9 @@ static int bc_read_places(bc_cursor *c, bc_cursor *data, uint32_t n, bc_entry *e
       TRY(bc_flagged(c, &size, &entries[i].custom));
       if (size > bc_left(data)) return BC_BAD(c, "entry %u goes beyond its section", i);
       TRY(bc_bytes(data, (size_t)size, &s));
+      if (size > UINT32_MAX) return bc_fail(data, XLAC_E_TOO_LARGE, "entry %u has over 4 GB", i);
       entries[i].p = (const uint8_t *)s.p;
-      entries[i].n = s.n;
+      entries[i].n = (uint32_t)s.n;
     }
   }
   return 0;
@@ -152,9 +161,9 @@ static int bc_read_properties(bc_reader *r) {
   if (r->container < BC_PROPERTIES || !r->sections[BC_S_PROPERTIES].p) return 0;
   bc_cursor c = bc_cursor_on(r, r->sections[BC_S_PROPERTIES]);
   TRY(bc_count(&c, 1, &r->n_properties));
-  r->properties = BASE_ARRAY(&r->scratch, base_slice, r->n_properties + 1u);
+  r->properties = base_arena_zalloc(&r->scratch, (r->n_properties + 1u) * sizeof *r->properties);
   if (!r->properties) return bc_no_memory(r);
-  for (uint32_t i = 0; i < r->n_properties; i++) TRY(bc_blob(&c, &r->properties[i]));
+  for (uint32_t i = 0; i < r->n_properties; i++) TRY(bc_blob(&c, &r->properties[i].data));
   return 0;
 }
 

@@ -43,9 +43,10 @@ static int bc_leave(bc_cursor *c, bc_entry *e, uint64_t outer) {
   r->depth--;
   e->busy = false;
   e->done = true;
-  e->weight = r->weight;
+  uint64_t weight = r->weight;
   r->weight = outer;
-  if (e->weight > bc_max_weight) return bc_fail(c, XLAC_E_TOO_LARGE, "an attribute or type has too many parts");
+  if (weight > bc_max_weight) return bc_fail(c, XLAC_E_TOO_LARGE, "an attribute or type has too many parts");
+  e->weight = (uint32_t)weight;
   return 0;
 }
 

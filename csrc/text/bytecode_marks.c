@@ -14,9 +14,17 @@ int bc_cant_write(bc_writer *w, const char *format, ...) {
   vsnprintf(what, sizeof what, format, args);
   va_end(args);
   const ir_op *op = w->op;
+  const ir_computation *f = w->function;
   const ir_mlir_info *info = op ? ir_opcode_info(op->opcode)->mlir : NULL;
-  return base_fail_at(w->err, XLAC_E_BAD_PROTO, op ? op->line : 0, op ? op->col : 0, info ? info->name : "", "%s",
-                      what);
+  const char *name = info ? info->name : op && op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : f ? f->name->s : "";
+  return base_fail_at(w->err, XLAC_E_BAD_PROTO,
+                      op  ? op->line
+                      : f ? f->line
+                          : 0,
+                      op  ? op->col
+                      : f ? f->col
+                          : 0,
+                      name, "%s%s%s", op ? name : "", op ? ": " : "", what);
 }
 
 int bc_write_deeper(bc_writer *w) {

@@ -52,7 +52,9 @@ typedef struct bc_writer {
   base_map values; /* an op to the number of its first result */
   uint32_t depth;
   uint32_t builtin, vhlo; /* dialects */
-  const ir_op *op;        /* that is being written, for errors */
+  /* What is being written, for errors: the op, or where that is NULL the function. */
+  const ir_op *op;
+  const ir_computation *function;
 } bc_writer;
 
 /* bytecode_marks.c */

@@ -93,6 +93,7 @@ static int bc_number_values(bc_writer *w, const ir_computation *c, uint64_t firs
 }
 
 static int bc_mark_args(bc_writer *w, const ir_computation *c) {
+  w->op = c->owner;
   bc_mark(w, BC_MARK_VARINT, c->n_params);
   for (uint32_t i = 0; i < c->n_params; i++) {
     uint32_t type = 0, loc = 0;
@@ -112,7 +113,7 @@ static bool bc_is_usual_return(const base_istr *name) {
 static int bc_mark_return(bc_writer *w, const ir_computation *c) {
   bc_out_op op = {.discardable = c->return_mlir, .names = ""};
   const base_istr *name = c->return_name;
-  w->op = NULL;
+  w->op = c->owner;
   if (bc_is_usual_return(name)) {
     TRY(bc_op_name_of(w, w->vhlo, true, "return_v1", 9, &op.name));
   } else {
@@ -264,6 +265,7 @@ static int bc_mark_function(bc_writer *w, const ir_computation *c) {
   bc_out_op op = {.properties = true, .n = 5};
   op.names = bc_row_by_name("func_v1", 7)->attrs;
   w->op = NULL;
+  w->function = c;
   TRY(bc_op_name_of(w, w->vhlo, true, "func_v1", 7, &op.name));
   TRY(bc_add_loc(w, c->loc, &op.loc));
   for (uint32_t i = 0; i < c->n_params; i++)

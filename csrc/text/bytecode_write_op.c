@@ -78,6 +78,8 @@ static int bc_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, ui
   if (strcmp(spec->name, "api_version") == 0) return bc_api_version(w, op, out);
   if (!a) return bc_default_value(w, op, spec, out);
   if (a->kind == IR_M_UNIT) return bc_add_bool(w, true, out);
+  if (a->kind == IR_M_STRING && a->type)
+    return bc_cant_write(w, "attribute %s is a string with a type, which VHLO lacks", spec->name);
   return bc_add_attr(w, false, a, out);
 }
 
@@ -148,14 +150,41 @@ static int bc_sort_out(bc_writer *w, const ir_op *op, const bc_row *row, const i
   return 0;
 }
 
+static bool bc_same_element(const ir_type *a, const ir_type *b) {
+  return a->dtype == b->dtype && a->text == b->text &&
+         (a->quant == b->quant || (a->quant && b->quant && ir_quant_equal(a->quant, b->quant)));
+}
+
+/* Reductions gave the element types of their operands, until 0.17. */
+static int bc_check_promotion(bc_writer *w, const ir_op *op) {
+  static const uint16_t reductions[] = {IR_OP_ALL_REDUCE,    IR_OP_REDUCE,  IR_OP_REDUCE_SCATTER,
+                                        IR_OP_REDUCE_WINDOW, IR_OP_SCATTER, IR_OP_SELECT_AND_SCATTER};
+  if (w->version >= BC_V(0, 17)) return 0;
+  for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++) {
+    if (op->opcode != reductions[k]) continue;
+    for (uint32_t i = 0; i < op->n_results && i < op->n_operands; i++)
+      if (!bc_same_element(ir_operand_type(op, i), op->types[i]))
+        return bc_cant_write(w, "StableHLO %s has no reduction to another element type; it came with 0.17",
+                             w->version_text);
+  }
+  return 0;
+}
+
+static int bc_check_custom_call(bc_writer *w, const ir_op *op) {
+  const ir_mattr *config = bc_own_attr(op, "backend_config");
+  bool typed = ir_m_get_int(op, "api_version", 0) == BC_TYPED_FFI || (config && config->kind == IR_M_DICT);
+  if (typed && w->version < BC_V(1, 3))
+    return bc_cant_write(w, "StableHLO %s has no typed backend_config; it came with 1.3", w->version_text);
+  for (uint32_t i = 0; i < op->n_operands && w->version < BC_V(1, 17); i++)
+    if (ir_operand_type(op, i)->kind == IR_TYPE_FUTURE)
+      return bc_cant_write(w, "StableHLO %s has no custom_call of a future; it came with 1.17", w->version_text);
+  return 0;
+}
+
 /* Older versions knew some ops only in a narrower form. */
 static int bc_check_op(bc_writer *w, const ir_op *op) {
-  if (op->opcode == IR_OP_CUSTOM_CALL && w->version < BC_V(1, 3)) {
-    const ir_mattr *config = bc_own_attr(op, "backend_config");
-    bool typed = ir_m_get_int(op, "api_version", 0) == BC_TYPED_FFI;
-    if (typed || (config && config->kind == IR_M_DICT))
-      return bc_cant_write(w, "StableHLO %s has no typed backend_config; it came with 1.3", w->version_text);
-  }
+  if (op->opcode == IR_OP_CUSTOM_CALL) TRY(bc_check_custom_call(w, op));
+  TRY(bc_check_promotion(w, op));
   bool one = op->opcode == IR_OP_ALL_REDUCE || op->opcode == IR_OP_ALL_GATHER || op->opcode == IR_OP_ALL_TO_ALL;
   if (one && w->version < BC_V(1, 5) && op->n_operands != 1)
     return bc_cant_write(w, "StableHLO %s has no collective of %u operands; it came with 1.5", w->version_text,

@@ -1,5 +1,6 @@
 /* Ops of other dialects that stand beside StableHLO so often that their pretty forms are known. Source: the assembly
  * formats of sdy and arith. */
+#include "mlir_known.h"
 #include "mlir_print.h"
 
 static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
@@ -9,8 +10,8 @@ static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
 /* An op of a dialect that MLIR knows has as properties all attributes whose names have no dialect. */
 bool mprint_is_property(const ir_op *op, const base_istr *key) {
   const base_istr *name = op->u.name;
-  bool known =
-      mprint_dialect_is(name, "sdy.") || mprint_dialect_is(name, "arith.") || mprint_dialect_is(name, "interpreter.");
+  bool known = mprint_dialect_is(name, "sdy.") || mprint_dialect_is(name, "arith.") ||
+               mprint_dialect_is(name, "interpreter.") || mprint_dialect_is(name, "check.");
   return op->properties || (known && !strchr(key->s, '.'));
 }
 
@@ -75,10 +76,32 @@ static bool mprint_arith_constant(mprint *p, const ir_op *op) {
   return true;
 }
 
+/* Whether the op is what its form can say: as many operands and results, of types that go together, and the attributes
+ * that must be there. */
+static bool mprint_fits_form(const ir_op *op, const char *form) {
+  uint32_t operands = strstr(form, "%1") ? 2 : 1, results = strstr(form, ":same") ? 1 : 0;
+  if (op->n_operands != operands || op->n_results != results) return false;
+  const ir_type *type = ir_operand_type(op, 0);
+  const ir_mattr *value = ir_mattr_of(op, "value");
+  if (operands == 2 && !strstr(form, ":01") && !mprint_same_type(type, ir_operand_type(op, 1))) return false;
+  if (results && !mprint_same_type(type, op->type)) return false;
+  if (strstr(form, "&value") && (!value || !value->type || !mprint_same_type(type, value->type))) return false;
+  if (strstr(form, "$probe_id") && !ir_mattr_of(op, "probe_id")) return false;
+  return !strstr(form, ":01") || ir_mattr_of(op, "max_ulp_difference");
+}
+
+static bool mprint_by_form(mprint *p, const ir_op *op) {
+  const char *form = mlir_known_form(op->u.name);
+  if (!form || !mprint_fits_form(op, form)) return false;
+  base_puts(p->out, op->u.name->s);
+  mprint_form(p, op, form);
+  return true;
+}
+
 bool mprint_known(mprint *p, const ir_op *op) {
   if (op->opcode != IR_OP_UNREGISTERED || op->n_called) return false;
   const char *name = op->u.name->s;
   if (strcmp(name, "sdy.mesh") == 0) return mprint_sdy_mesh(p, op);
   if (strcmp(name, "sdy.sharding_constraint") == 0) return mprint_sdy_constraint(p, op);
-  return mprint_arith_constant(p, op);
+  return mprint_arith_constant(p, op) || mprint_by_form(p, op);
 }

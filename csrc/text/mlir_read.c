@@ -48,11 +48,20 @@ bool mlir_eat(mlir_reader *r, const char *punctuation) {
   return true;
 }
 
+/* Where something is missing at the cursor: at the end of the line before when what is there begins a line. */
+static const char *mlir_missing_at(const mlir_reader *r) {
+  const char *p = r->lx.p;
+  bool newline = false;
+  while (p > r->lx.text && text_is(p[-1], TEXT_SPACE)) newline = *--p == '\n' || newline;
+  return newline && p > r->lx.text ? p : r->lx.p;
+}
+
 int mlir_want(mlir_reader *r, const char *punctuation) {
   if (mlir_eat(r, punctuation)) return 0;
-  char what[32];
-  snprintf(what, sizeof what, "'%s'", punctuation);
-  return mlir_expected(r, what);
+  if (r->lx.p >= r->lx.end)
+    return mlir_fail(r, mlir_missing_at(r), XLAC_E_SYNTAX, "expected '%s', found the end of the text", punctuation);
+  return mlir_fail(r, mlir_missing_at(r), XLAC_E_SYNTAX, "expected '%s', found '%.*s'", punctuation,
+                   mlir_found_bytes(r), r->lx.p);
 }
 
 static inline bool mlir_is_word_byte(char c) {
@@ -84,6 +93,15 @@ int mlir_read_int(mlir_reader *r, int64_t *out) {
   r->lx.p = e;
   text_skip(&r->lx);
   return 0;
+}
+
+const base_istr *mlir_intern_word(mlir_reader *r, const char *word) {
+  mlir_key *k = &r->keys[((uintptr_t)word * 0x9E3779B97F4A7C15u) >> 56];
+  static_assert(MLIR_KEYS == 256, "the hash has 8 bits");
+  if (k->word == word) return k->s;
+  const base_istr *s = ir_intern(r->m, word, strlen(word));
+  if (s) *k = (mlir_key){word, s};
+  return s;
 }
 
 /* MLIR's escapes: \\ \" \n \t and two hex digits. */
@@ -185,7 +203,8 @@ static int mlir_note_alias(mlir_reader *r, const char *p) {
 
 /* Definitions may follow their uses (locations do), so they are found first: they begin a line. */
 static int mlir_find_aliases(mlir_reader *r) {
-  for (const char *p = r->lx.text; p < r->lx.end;) {
+  uint32_t lines = 0, most = (uint32_t)((size_t)(r->lx.end - r->lx.text) / 32 & UINT32_MAX / 8);
+  for (const char *p = r->lx.text; p < r->lx.end; lines++) {
     while (*p == ' ' || *p == '\t') p++;
     if (*p == '#' || *p == '!') TRY(mlir_note_alias(r, p));
     if (p[0] == '{' && p[1] == '-' && p[2] == '#') r->resources = p;
@@ -193,7 +212,8 @@ static int mlir_find_aliases(mlir_reader *r) {
     if (!p) break;
     p++;
   }
-  return 0;
+  /* Most lines name a value. */
+  return base_interner_reserve(&r->m->strings, lines < most ? lines : most) ? 0 : mlir_no_memory(r);
 }
 
 /* At a definition at module level: past it. */
@@ -319,7 +339,7 @@ static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const ml
   base_map_init(&r->by_name, r->alloc);
   base_map_init(&r->attr_aliases, r->alloc);
   base_map_init(&r->type_aliases, r->alloc);
-  base_map_init(&r->opcodes, r->alloc);
+  base_map_init(&r->symbols, r->alloc);
   return text_lexer_open(&r->lx, r->alloc, text, n) ? 0 : base_oom(err, "the text");
 }
 
@@ -329,8 +349,9 @@ static void mlir_close_reader(mlir_reader *r) {
   base_map_free(&r->by_name);
   base_map_free(&r->attr_aliases);
   base_map_free(&r->type_aliases);
-  base_map_free(&r->opcodes);
+  base_map_free(&r->symbols);
   BASE_VEC_FREE(alloc, &r->names);
+  BASE_VEC_FREE(alloc, &r->by_number);
   BASE_VEC_FREE(alloc, &r->aliases);
   BASE_VEC_FREE(alloc, &r->values);
   BASE_VEC_FREE(alloc, &r->types);

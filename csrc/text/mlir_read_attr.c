@@ -4,7 +4,7 @@
 /* --- dictionaries --- */
 
 int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value) {
-  ir_mentry e = {ir_intern(r->m, name, strlen(name)), value};
+  ir_mentry e = {mlir_intern_word(r, name), value};
   return e.key && value && BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
 }
 
@@ -39,13 +39,26 @@ int mlir_read_entries(mlir_reader *r) {
   return mlir_want(r, "}");
 }
 
+int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s) {
+  if (*r->lx.p != '{') return 0;
+  s->dict = r->lx.p;
+  return mlir_read_entries(r);
+}
+
 int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out) {
   *out = NULL;
   assert(from <= r->entries.n);
   uint32_t n = r->entries.n - from;
-  if (n && !(*out = ir_mdict_make(r->m, n, r->entries.items + from))) return mlir_no_memory(r);
   r->entries.n = from;
-  return 0;
+  if (n == 0) return 0;
+  mlir_entries_memo *seen = mlir_recall_entries(r, MLIR_MEMO_DICT, n, r->entries.items + from);
+  if (seen && seen->what) {
+    *out = seen->what;
+    return 0;
+  }
+  *out = ir_mdict_make(r->m, n, r->entries.items + from);
+  if (seen) seen->what = *out;
+  return *out ? 0 : mlir_no_memory(r);
 }
 
 static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
@@ -278,19 +291,28 @@ static const ir_field_info *mlir_field_named(const ir_struct_info *info, base_sl
 }
 
 /* Fields in the order of the table, whatever the order of the text. */
-static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_t from, const ir_mattr **out) {
+static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_t from, const char *at,
+                             const ir_mattr **out) {
   ir_mentry sorted[16];
   uint32_t n = 0;
-  for (const ir_field_info *f = info->fields; f->name; f++)
+  for (const ir_field_info *f = info->fields; f->name; f++) {
+    uint32_t before = n;
     for (uint32_t i = from; i < r->entries.n; i++)
       if (strcmp(r->entries.items[i].key->s, f->name) == 0) sorted[n++] = r->entries.items[i];
+    if (f->always && n == before)
+      return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "#%s.%s lacks '%s'", info->dialect, info->name, f->name);
+  }
   r->entries.n = from;
-  *out = ir_m_struct(r->m, info->dialect, info->name, n, sorted);
-  return *out ? 0 : mlir_no_memory(r);
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_struct(r->m, info->dialect, info->name, n, sorted);
+  if (!a) return mlir_no_memory(r);
+  text_where(&r->lx, at, &a->at.line, &a->at.col);
+  *out = a;
+  return 0;
 }
 
 int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out) {
   uint32_t from = r->entries.n;
+  const char *at = r->lx.p;
   TRY(mlir_want(r, "<"));
   if (strcmp(info->name, "conv") == 0) {
     TRY(mlir_read_conv_dims(r, out));
@@ -313,7 +335,7 @@ int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr 
     if (!mlir_eat(r, ",")) break;
   }
   TRY(mlir_want(r, ">"));
-  return mlir_order_fields(r, info, from, out);
+  return mlir_order_fields(r, info, from, at, out);
 }
 
 /* --- dialect attributes --- */

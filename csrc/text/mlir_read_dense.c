@@ -50,6 +50,8 @@ static int mlir_dense_int(mlir_reader *r, base_dtype t, void *to, size_t size) {
     return 0;
   }
   bool negative = *p == '-';
+  if (negative && base_dtype_is_unsigned(t))
+    return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "expected unsigned integer elements, but parsed negative value");
   if (p[negative] == '0' && p[negative + 1] == 'x') {
     for (e = p + negative + 2; mlir_hex_digit(*e) >= 0; e++) u = u << 4 | (uint64_t)mlir_hex_digit(*e);
     v = (int64_t)(negative ? 0 - u : u);
@@ -266,7 +268,7 @@ static int mlir_read_strings(mlir_reader *r, const ir_type *type, const ir_mattr
   return 0;
 }
 
-int mlir_read_dense(mlir_reader *r, const ir_mattr **out) {
+static int mlir_read_new_dense(mlir_reader *r, const ir_mattr **out) {
   const char *open = r->lx.p, *close = *open == '<' ? mlir_balanced_end(r, open) : NULL;
   if (!close) return mlir_expected(r, "<elements>");
   r->lx.p = close;
@@ -294,6 +296,18 @@ int mlir_read_dense(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_want(r, ">"));
   r->lx.p = after;
   text_skip(&r->lx);
+  return 0;
+}
+
+int mlir_read_dense(mlir_reader *r, const ir_mattr **out) {
+  base_slice seen = mlir_dense_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, MLIR_MEMO_DENSE, seen, &place))) {
+    mlir_pass(r, seen);
+    return 0;
+  }
+  TRY(mlir_read_new_dense(r, out));
+  mlir_remember(r, place, MLIR_MEMO_DENSE, seen, *out);
   return 0;
 }
 

@@ -1,11 +1,13 @@
 /* The pretty syntax of ops, following the form string of the op's row. */
+#include "mlir_known.h"
 #include "mlir_read.h"
 
 /* --- types after the colon --- */
 
 int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types) {
   s->n_results = n;
-  s->result_types = base_arena_memdup(&r->m->arena, types, n * sizeof *types);
+  if (n == 1) s->result = *types;
+  s->result_types = n == 1 ? &s->result : base_arena_memdup(&r->m->arena, types, n * sizeof *types);
   return s->result_types || n == 0 ? 0 : mlir_no_memory(r);
 }
 
@@ -124,6 +126,24 @@ static int mlir_read_complex_type(mlir_reader *r, mlir_op_state *s) {
   return mlir_set_results(r, s, 1, &t);
 }
 
+/* ": type" of operand 0, which is that of all operands, or ": {attributes} type, type" of both. No results. */
+static int mlir_read_operand_types(mlir_reader *r, mlir_op_state *s, bool both) {
+  uint32_t from = r->types.n, n = 0;
+  const ir_type *t = NULL;
+  TRY(mlir_want(r, ":"));
+  if (both) {
+    TRY(mlir_read_own_attrs(r, s));
+    TRY(mlir_read_type_commas(r, &n));
+  } else {
+    TRY(mlir_read_type(r, &t));
+    for (; n < s->n_values; n++)
+      if (!BASE_VEC_PUSH(r->alloc, &r->types, t)) return mlir_no_memory(r);
+  }
+  TRY(mlir_check_operand_types(r, s, from, n));
+  r->types.n = from;
+  return 0;
+}
+
 static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
   if (base_slice_is(item, ":fn")) return mlir_read_op_type(r, s);
   if (base_slice_is(item, ":same") || base_slice_is(item, ":same*")) return mlir_read_same(r, s);
@@ -132,13 +152,21 @@ static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item
   if (base_slice_is(item, ":(ops)->out")) return mlir_read_arrow(r, s, true);
   if (base_slice_is(item, ":select")) return mlir_read_select(r, s);
   if (base_slice_is(item, ":tuple")) return mlir_read_tuple_type(r, s);
+  if (base_slice_is(item, ":0") || base_slice_is(item, ":01")) return mlir_read_operand_types(r, s, item.n == 3);
   assert(base_slice_is(item, ":complex"));
   return mlir_read_complex_type(r, s);
 }
 
 /* --- attributes in their bare form --- */
 
-static int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
+int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
+  mlir_memo_kind kind = bools ? MLIR_MEMO_BOOLS : MLIR_MEMO_I64S;
+  base_slice seen = mlir_list_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, kind, seen, &place))) {
+    mlir_pass(r, seen);
+    return 0;
+  }
   uint32_t from = r->ints.n;
   TRY(mlir_want(r, "["));
   if (!mlir_eat(r, "]")) {
@@ -157,7 +185,9 @@ static int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out)
   uint32_t n = r->ints.n - from;
   *out = bools ? ir_m_bools(r->m, n, r->ints.items + from) : ir_m_i64s(r->m, n, r->ints.items + from);
   r->ints.n = from;
-  return *out ? 0 : mlir_no_memory(r);
+  if (!*out) return mlir_no_memory(r);
+  mlir_remember(r, place, kind, seen, *out);
+  return 0;
 }
 
 static int mlir_read_bare_int(mlir_reader *r, bool wide, const ir_mattr **out) {
@@ -207,7 +237,29 @@ static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr
   }
 }
 
+/* An attribute of an op without a row: a string, or a number written without its type. */
+static int mlir_read_known_attr(mlir_reader *r, base_slice name) {
+  base_dtype t = BASE_DTYPE_INVALID;
+  const char *key = mlir_known_attr(name, &t);
+  assert(key);
+  if (!t) {
+    const base_istr *text;
+    TRY(mlir_read_string(r, &text));
+    return mlir_add_attr(r, key, ir_m_string(r->m, text->s, text->n));
+  }
+  double v = 0;
+  uint64_t u = 0;
+  const char *e = t == XLAC_F64 ? base_parse_f64(r->lx.p, r->lx.end, &v) : base_parse_u64(r->lx.p, r->lx.end, &u);
+  if (!e) return mlir_expected(r, "a number");
+  r->lx.p = e;
+  text_skip(&r->lx);
+  const ir_type *type = ir_element(r->m, t, NULL);
+  if (!type) return mlir_no_memory(r);
+  return mlir_add_attr(r, key, t == XLAC_F64 ? ir_m_float(r->m, type, v) : ir_m_int(r->m, type, (int64_t)u));
+}
+
 static int mlir_read_attr_item(mlir_reader *r, const mlir_op_state *s, base_slice name) {
+  if (s->opcode == IR_OP_UNREGISTERED) return mlir_read_known_attr(r, name);
   const ir_mattr_spec *spec = ir_mattr_spec_find(s->opcode, name.p, name.n);
   const ir_mattr *a;
   assert(spec);
@@ -257,7 +309,13 @@ static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
     return 0;
   }
   if (item.p[0] == '$') return mlir_read_attr_item(r, s, (base_slice){item.p + 1, item.n - 1});
-  if (base_slice_is(item, "{}")) return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
+  if (item.p[0] == '&') {
+    const ir_mattr *a;
+    TRY(mlir_read_attr(r, &a));
+    assert(base_slice_is(item, "&value"));
+    return mlir_add_attr(r, "value", a);
+  }
+  if (base_slice_is(item, "{}")) return mlir_read_own_attrs(r, s);
   if (item.p[0] == ':' && item.n > 1) return mlir_read_type_item(r, s, item);
   if (base_slice_is(item, "<[>")) return mlir_want(r, "[");
   if (base_slice_is(item, "<]>")) return mlir_want(r, "]");
@@ -279,7 +337,7 @@ static int mlir_read_optional(mlir_reader *r, mlir_op_state *s, const char **for
 }
 
 /* sdy.mesh @name = <["x"=2]>: kept as its attributes. */
-static int mlir_read_mesh(mlir_reader *r) {
+static int mlir_read_mesh(mlir_reader *r, mlir_op_state *s) {
   const base_istr *name;
   TRY(mlir_read_symbol_name(r, &name));
   TRY(mlir_add_attr(r, "sym_name", ir_m_string(r->m, name->s, name->n)));
@@ -297,7 +355,7 @@ static int mlir_read_mesh(mlir_reader *r) {
   r->lx.p = e;
   text_skip(&r->lx);
   TRY(mlir_add_attr(r, "mesh", a));
-  return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
+  return mlir_read_own_attrs(r, s);
 }
 
 /* sdy.sharding_constraint %0 <@mesh, [...]> : type */
@@ -317,13 +375,13 @@ static int mlir_read_constraint(mlir_reader *r, mlir_op_state *s) {
   r->lx.p = e;
   text_skip(&r->lx);
   TRY(mlir_add_attr(r, "sharding", a));
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   return mlir_read_same(r, s);
 }
 
 static int mlir_read_arith_constant(mlir_reader *r, mlir_op_state *s) {
   const ir_mattr *value;
-  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
+  TRY(mlir_read_own_attrs(r, s));
   TRY(mlir_read_attr(r, &value));
   TRY(mlir_add_attr(r, "value", value));
   const ir_type *type = value->kind == IR_M_BOOL ? ir_element(r->m, XLAC_PRED, NULL) : value->type;
@@ -331,15 +389,25 @@ static int mlir_read_arith_constant(mlir_reader *r, mlir_op_state *s) {
   return mlir_set_results(r, s, 1, &type);
 }
 
+/* The form of an op without a row, or NULL when its syntax has been read here or is not known. */
+static int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const char **form) {
+  *form = mlir_known_form(s->unregistered);
+  if (*form) return 0;
+  if (strcmp(s->unregistered->s, "sdy.mesh") == 0) return mlir_read_mesh(r, s);
+  if (strcmp(s->unregistered->s, "arith.constant") == 0) return mlir_read_arith_constant(r, s);
+  if (strcmp(s->unregistered->s, "sdy.sharding_constraint") == 0) return mlir_read_constraint(r, s);
+  int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
+  return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
+}
+
 int mlir_read_form(mlir_reader *r, mlir_op_state *s) {
+  const char *form = NULL;
   if (s->opcode == IR_OP_UNREGISTERED) {
-    if (strcmp(s->unregistered->s, "sdy.mesh") == 0) return mlir_read_mesh(r);
-    if (strcmp(s->unregistered->s, "arith.constant") == 0) return mlir_read_arith_constant(r, s);
-    if (strcmp(s->unregistered->s, "sdy.sharding_constraint") == 0) return mlir_read_constraint(r, s);
-    int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
-    return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
+    TRY(mlir_read_foreign(r, s, &form));
+    if (!form) return 0;
+  } else {
+    form = ir_op_table[s->opcode].mlir->form;
   }
-  const char *form = ir_op_table[s->opcode].mlir->form;
   if (!*form)
     return mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no custom assembly form",
                      ir_op_table[s->opcode].mlir->name);

@@ -8,14 +8,24 @@ static int mlir_make_loc(mlir_reader *r, const ir_mloc *l, const ir_mattr **out)
   return *out ? 0 : mlir_no_memory(r);
 }
 
+static int mlir_read_place(mlir_reader *r, uint32_t *out) {
+  const char *at = r->lx.p;
+  int64_t v;
+  TRY(mlir_read_int(r, &v));
+  if (v < 0 || v > UINT32_MAX)
+    return mlir_fail(r, at, XLAC_E_SYNTAX, "expected integer line number in FileLineColRange, of 32 bits");
+  *out = (uint32_t)v;
+  return 0;
+}
+
 /* " to :col" or " to line:col" after a file's line and column. */
 static int mlir_read_range(mlir_reader *r, ir_mloc *l) {
   if (!mlir_eat_word(r, "to")) return 0;
   l->range = true;
   l->end_line = l->line;
-  if (*r->lx.p != ':') TRY(mlir_read_int(r, &l->end_line));
+  if (*r->lx.p != ':') TRY(mlir_read_place(r, &l->end_line));
   TRY(mlir_want(r, ":"));
-  return mlir_read_int(r, &l->end_col);
+  return mlir_read_place(r, &l->end_col);
 }
 
 static int mlir_read_named(mlir_reader *r, const ir_mattr **out) {
@@ -23,9 +33,9 @@ static int mlir_read_named(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_read_string(r, &l.name));
   if (mlir_eat(r, ":")) {
     l.kind = IR_LOC_FILE;
-    TRY(mlir_read_int(r, &l.line));
+    TRY(mlir_read_place(r, &l.line));
     TRY(mlir_want(r, ":"));
-    TRY(mlir_read_int(r, &l.col));
+    TRY(mlir_read_place(r, &l.col));
     TRY(mlir_read_range(r, &l));
   } else if (mlir_eat(r, "(")) {
     TRY(mlir_read_loc_inner(r, &l.child));

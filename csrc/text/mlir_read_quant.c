@@ -19,11 +19,24 @@ static int mlir_quant_number(mlir_reader *r, double *out) {
   return 0;
 }
 
+/* A scale must be positive and among the numbers of the expressed type. */
+static int mlir_check_scale(mlir_reader *r, const char *at, base_dtype expressed, double scale) {
+  unsigned mantissa = base_dtype_of(expressed)->mantissa_bits;
+  int bias = (1 << (base_dtype_of(expressed)->exponent_bits - 1)) - 1;
+  double largest = (2 - __builtin_ldexp(1, -(int)mantissa)) * __builtin_ldexp(1, bias);
+  double smallest = __builtin_ldexp(1, 1 - bias - (int)mantissa);
+  if (scale >= smallest && scale <= largest) return 0;
+  return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "scale %e out of expressed type range, %e to %e", scale, smallest,
+                   largest);
+}
+
 /* "scale" or "scale:zero". */
 static int mlir_read_scale(mlir_reader *r, mlir_quant_parts *p) {
   double scale;
   int64_t zero = 0;
+  const char *at = r->lx.p;
   TRY(mlir_quant_number(r, &scale));
+  TRY(mlir_check_scale(r, at, (base_dtype)p->q.expressed, scale));
   if (mlir_eat(r, ":")) TRY(mlir_read_int(r, &zero));
   bool ok = BASE_VEC_PUSH(r->alloc, &p->scales, scale) && BASE_VEC_PUSH(r->alloc, &p->zeros, zero);
   return ok ? 0 : mlir_no_memory(r);

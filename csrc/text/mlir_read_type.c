@@ -200,27 +200,23 @@ static int mlir_read_new_tensor(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_fail(r, at, (base_code)inner.code, "%s", inner.message);
 }
 
-/* The place for a type whose text is plain (no brackets or aliases inside) and its end; NULL where it is not. */
-static mlir_seen_type *mlir_seen_place(mlir_reader *r, const char **end) {
+/* "<...>" at the cursor, where it has no brackets or aliases inside; else empty. */
+static base_slice mlir_tensor_text(const mlir_reader *r) {
   const char *p = r->lx.p, *e = p + 1;
-  uint32_t hash = 2166136261u;
-  if (*p != '<') return NULL;
-  for (; text_is(*e, TEXT_NAME) || *e == '?'; e++) hash = (hash ^ (unsigned char)*e) * 16777619u;
-  *end = e + 1;
-  return *e == '>' ? &r->seen_types[(hash ^ hash >> 15) % MLIR_SEEN_TYPES] : NULL;
+  if (*p != '<') return (base_slice){0};
+  while (text_is(*e, TEXT_NAME) || *e == '?') e++;
+  return *e == '>' ? (base_slice){p, (size_t)(e + 1 - p)} : (base_slice){0};
 }
 
 static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
-  const char *p = r->lx.p, *end;
-  mlir_seen_type *seen = mlir_seen_place(r, &end);
-  if (seen && seen->p && seen->n == (size_t)(end - p) && memcmp(seen->p, p, seen->n) == 0) {
-    *out = seen->type;
-    r->lx.p = end;
-    text_skip(&r->lx);
+  base_slice text = mlir_tensor_text(r);
+  mlir_memo *place;
+  if ((*out = mlir_recall(r, MLIR_MEMO_TENSOR, text, &place))) {
+    mlir_pass(r, text);
     return 0;
   }
   TRY(mlir_read_new_tensor(r, out));
-  if (seen) *seen = (mlir_seen_type){p, (size_t)(end - p), *out};
+  mlir_remember(r, place, MLIR_MEMO_TENSOR, text, *out);
   return 0;
 }
 
@@ -275,8 +271,12 @@ static int mlir_read_function(mlir_reader *r, const ir_type **out) {
 
 static int mlir_read_tuple(mlir_reader *r, bool future, const ir_type **out) {
   uint32_t from = r->types.n, n;
+  const char *at = r->lx.p;
   TRY(mlir_want(r, "<"));
   TRY(mlir_read_types_until(r, ">", &n));
+  for (uint32_t i = 0; future && i < n; i++)
+    if (!ir_is_tensor(r->types.items[from + i]))
+      return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "element %u of a future must be a ranked tensor", i);
   const ir_type *const *elements = n ? r->types.items + from : NULL;
   *out = future ? ir_future(r->m, n, elements) : ir_tuple(r->m, n, elements);
   r->types.n = from;
@@ -324,10 +324,12 @@ static int mlir_read_dialect_type(mlir_reader *r, const ir_type **out) {
     *out = ir_token(r->m);
   } else if (base_slice_is(w, "stablehlo.future")) {
     return mlir_read_tuple(r, true, out);
-  } else if (base_slice_is(w, "quant.uniform")) {
+  } else if (base_slice_is(w, "quant.uniform") && strncmp(r->lx.p, "<si", 3) != 0) { /* si8 is no storage of an op */
     const ir_quant *q;
     TRY(mlir_read_quant(r, &q));
     *out = ir_element(r->m, (base_dtype)q->storage, q);
+  } else if (w.n > 10 && memcmp(w.p, "stablehlo.", 10) == 0) {
+    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "unknown stablehlo type: %.*s", (int)(w.n - 10), w.p + 10);
   } else {
     const base_istr *text;
     TRY(mlir_verbatim_until(r, at, &text));

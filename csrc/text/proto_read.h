@@ -37,14 +37,22 @@ XLAC_MUST_USE int proto_read_sharding(proto_reader *r, proto_message in, const i
 XLAC_MUST_USE int proto_read_groups(proto_reader *r, proto_message op, const ir_groups **out, bool *present);
 XLAC_MUST_USE int proto_read_metadata(proto_reader *r, proto_message in, const ir_metadata **out);
 
-/* --- proto_read_value.c --- */
+/* --- proto_read_attr.c --- */
 XLAC_MUST_USE int proto_read_attrs(proto_reader *r, proto_message in, ir_op *op);
+/* proto_read_message.c: the value of an attribute that is a message; its key becomes NONE where nothing is said. */
+XLAC_MUST_USE int proto_read_message_value(proto_reader *r, proto_message in, const ir_op *op, const proto_attr *row,
+                                           ir_attr *a);
+/* proto_read_origin.c */
+XLAC_MUST_USE int proto_read_origin_value(proto_reader *r, proto_message in, const ir_op *op, ir_attr *a);
+
+/* --- proto_read_basic.c --- */
 XLAC_MUST_USE int proto_read_dict(proto_reader *r, proto_message in, uint32_t number, const ir_dict **out);
-XLAC_MUST_USE int proto_read_recovery_table(proto_reader *r, proto_message in, const base_istr **out);
 /* A list of numbers, in the module's arena. */
 XLAC_MUST_USE int proto_read_ints(proto_reader *r, proto_message in, uint32_t number, const ir_ints **out);
 XLAC_MUST_USE int proto_read_array(proto_reader *r, proto_message in, uint32_t number, uint32_t *n,
                                    const int64_t **out);
+/* The bytes of `number`, maybe none. */
+XLAC_MUST_USE int proto_read_any_str(proto_reader *r, proto_message in, uint32_t number, const base_istr **out);
 /* Interned; NULL for an empty one. */
 XLAC_MUST_USE int proto_read_str(proto_reader *r, proto_message in, uint32_t number, const base_istr **out);
 XLAC_MUST_USE int proto_intern(proto_reader *r, const char *s, size_t n, const base_istr **out);
