@@ -7,6 +7,7 @@
 #include "../ir/ir.h"
 #include "pass.h"
 
+struct opt_folder;
 typedef struct opt_rewriter {
   ir_module *m;
   xlac_error *err;
@@ -16,7 +17,8 @@ typedef struct opt_rewriter {
   ir_computation *into;
   ir_op *before;
   const ir_op *origin;
-  const base_istr *name; /* of new ops: the printer numbers them */
+  const struct opt_folder *folder; /* what the patterns that fold may do (mlir_folder.h), or NULL */
+  const base_istr *name;           /* of new ops: the printer numbers them */
   /* Regions that give back a value of an outer one, which replacement must look into. */
   ir_computation **leaks;
   uint32_t n_leaks, leak_cap;
