@@ -121,14 +121,14 @@ int from_hlo_new_region(from_hlo *t, ir_op *owner, uint32_t index, ir_computatio
 }
 
 int from_hlo_region(from_hlo *t, const ir_computation *from, ir_op *owner, uint32_t index) {
-  ir_computation *c;
+  ir_computation *c = NULL;
   TRY(from_hlo_new_region(t, owner, index, &c));
   return from_hlo_fill(t, from, c);
 }
 
 int from_hlo_closure(from_hlo *t, const ir_computation *from, const from_hlo_tree *argument, ir_op *owner,
                      uint32_t index) {
-  ir_computation *c;
+  ir_computation *c = NULL;
   TRY(from_hlo_new_region(t, owner, index, &c));
   assert(from->n_params == 1);
   TRY(from_hlo_bind(t, from->params[0], argument));

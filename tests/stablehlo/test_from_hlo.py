@@ -374,6 +374,21 @@ def test_custom_calls(jaxlib_reads):
         assert part in back, part
 
 
+def test_a_function_with_other_callers_is_no_fusion():
+    text = """func.func @main(%arg0: tensor<f32>) -> tensor<f32> {
+  %0 = call @f(%arg0) {mhlo.fusion_kind = "kLoop"} : (tensor<f32>) -> tensor<f32>
+  %1 = call @g(%0) {mhlo.fusion_kind = "kLoop"} : (tensor<f32>) -> tensor<f32>
+  %2 = call @f(%1) : (tensor<f32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+func.func private @f(%arg0: tensor<f32>) -> tensor<f32> { return %arg0 : tensor<f32> }
+func.func private @g(%arg0: tensor<f32>) -> tensor<f32> { return %arg0 : tensor<f32> }
+"""
+    module = xlac.parse(text).to_hlo()
+    module.verify()
+    assert [i.opcode for i in module.entry.instructions if i.opcode in ("call", "fusion")] == ["call", "fusion", "call"]
+
+
 def test_encoded_ops_are_checked_when_they_come_back():
     text = """func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {{
   %0 = stablehlo.custom_call @mhlo.{} {{mhlo.attributes = {{{}}}}} : (tensor<2xf32>) -> tensor<2xf32>
