@@ -184,6 +184,7 @@
 #include "text/mlir_read_loc.c"
 #include "text/mlir_read_memo.c"
 #include "text/mlir_read_op.c"
+#include "text/mlir_read_opaque.c"
 #include "text/mlir_read_quant.c"
 #include "text/mlir_read_reduce.c"
 #include "text/mlir_read_scope.c"

@@ -202,6 +202,12 @@ XLAC_MUST_USE int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const
 /* "[b, 0, f]x[i, o, 0]->[b, 0, f]" */
 XLAC_MUST_USE int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out);
 
+/* --- mlir_read_opaque.c: what is kept as its text --- */
+/* "#other.name<...>": cursor at `at`, its '#'. */
+XLAC_MUST_USE int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out);
+/* "affine_map<...>" and its like. */
+XLAC_MUST_USE int mlir_read_affine(mlir_reader *r, const ir_mattr **out);
+
 /* --- mlir_read_dense.c: cursor after "dense", at '<' --- */
 XLAC_MUST_USE int mlir_read_dense(mlir_reader *r, const ir_mattr **out);
 XLAC_MUST_USE int mlir_read_dense_array(mlir_reader *r, const ir_mattr **out);

@@ -364,19 +364,6 @@ static int mlir_read_attr_alias(mlir_reader *r, const char *at, base_slice name,
   return 0;
 }
 
-static int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out) {
-  const char *e = at + 1;
-  while (text_is(*e, TEXT_ALPHA | TEXT_DIGIT) || *e == '.' || *e == '$') e++;
-  if (*e == '<' && !(e = mlir_balanced_end(r, e))) return mlir_fail(r, at, XLAC_E_SYNTAX, "brackets that never close");
-  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, at + 1, (size_t)(e - at - 1));
-  if (!a) return mlir_no_memory(r);
-  a->kind = IR_M_OPAQUE;
-  r->lx.p = e;
-  text_skip(&r->lx);
-  *out = a;
-  return 0;
-}
-
 /* "#stablehlo<precision HIGHEST>": cursor at '<'. */
 static int mlir_read_dialect_enum(mlir_reader *r, base_slice dialect, const char *at, const ir_mattr **out) {
   TRY(mlir_want(r, "<"));
@@ -421,21 +408,6 @@ static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
 }
 
 /* --- words --- */
-
-static int mlir_read_affine(mlir_reader *r, const ir_mattr **out) {
-  const char *at = r->lx.p, *e = at;
-  while (text_is(*e, TEXT_NAME)) e++;
-  e = *e == '<' ? mlir_balanced_end(r, e) : NULL;
-  if (!e) return mlir_expected(r, "an attribute");
-  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, at, (size_t)(e - at));
-  if (!a) return mlir_no_memory(r);
-  a->kind = IR_M_OPAQUE;
-  a->hex = true; /* printed without '#' */
-  r->lx.p = e;
-  text_skip(&r->lx);
-  *out = a;
-  return 0;
-}
 
 static int mlir_read_type_attr(mlir_reader *r, const ir_mattr **out) {
   const ir_type *t;

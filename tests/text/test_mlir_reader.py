@@ -299,6 +299,24 @@ def test_attributes_come_back(value):
     assert once.replace(" : i64", "") == text.replace(" : i64", "")
 
 
+@pytest.mark.parametrize("value", [
+    "#vhlo.array_v1<[]>", '#vhlo.array_v1<[#vhlo.string_v1<"a">, #vhlo.array_v1<[]>]>', "#vhlo.bool_v1<true>",
+    '#vhlo.dict_v1<{#vhlo.string_v1<"a"> = #vhlo.bool_v1<true>}>', "#vhlo.precision_v1<DEFAULT>",
+    "#vhlo.result_accuracy_v1<atol = 0.000000e+00, rtol = 0.000000e+00, ulps = 0, mode = #vhlo.result_accuracy_mode_v1<DEFAULT>>"])
+def test_vhlo_attributes_are_kept(value):
+    text = f"module attributes {{a.b = {value}, c.d = [{value}]}} {{\n}}\n"
+    assert read(text).to_text() == text
+
+
+@pytest.mark.parametrize("value, col, message", [
+    ("#vhlo.array_v1<[1]>", 42, "expected VHLO attributes"), ('#vhlo.dict_v1<{"a" = #vhlo.bool_v1<true>}>', 41, "expected VHLO key attribute"),
+    ('#vhlo.dict_v1<{#vhlo.string_v1<"a"> = unit}>', 64, "expected VHLO value attribute"),
+    ("#vhlo.result_accuracy_v1<atol = 0.0, rtol = 0.0, ulps = 0, mode = unit>", 92, "expected VHLO result accuracy mode"),
+    ("#vhlo.array_v1<[#vhlo.array_v1<[1]>]>", 58, "expected VHLO attributes"), ("#vhlo.array_v1<[]", 43, "expected '>'")])
+def test_vhlo_holds_only_vhlo(value, col, message):
+    refused(f"module attributes {{a.b = {value}}} {{\n}}\n", (1, col), message)
+
+
 @pytest.mark.parametrize("value, col, message, code", [
     ("{a = 1, a = 2}", 34, "duplicate key 'a'", 104),
     ("\"open", 26, "a string that never ends", 100),
