@@ -335,6 +335,20 @@ def test_ragged_dot(name, groups):
     assert "precision = [HIGHEST, DEFAULT]" in expanded(text).to_text()
 
 
+def test_ragged_dot_of_shapes_known_at_run_time():
+    rng = np.random.default_rng(11)
+    for name, types in {"rows of batches": ("2x?x3", "2x2x3x?", "2x?x?"), "sums": ("?x5", "5x?", "2x?x?")}.items():
+        lhs, rhs, sizes, out, numbers = RAGGED[name]
+        a, b, s = rng.normal(size=lhs), rng.normal(size=rhs), np.full(sizes, 2)
+        fixed = program("chlo.ragged_dot", a, b, s, out=kind(np.zeros(out)),
+                        attributes=f"{{ragged_dot_dimension_numbers = #chlo.ragged_dot<{numbers}>}}")
+        loose = fixed
+        for x, t in zip((a, b, np.zeros(out)), types):
+            loose = loose.replace(kind(x), f"tensor<{t}xf64>")
+        np.testing.assert_allclose(xlac.interpret(expanded(loose), a, b, s), xlac.interpret(xlac.parse(fixed), a, b, s),
+                                   rtol=1e-12, atol=1e-12)
+
+
 # --- deprecated ops, composites ---
 
 EINSUMS = [("ab,bc->ac", (2, 3), (3, 4)), ("abc,cab->b", (2, 3, 4), (4, 2, 3)), ("ab,cd->dbca", (2, 3), (4, 5)),
