@@ -128,7 +128,8 @@ def test_zeta(dtype):
     q = np.concatenate([rng.uniform(-20, 60, 400), rng.uniform(-20, 60, 400), b.astype(np.float64)]).astype(dtype)
     want, got = both(program("chlo.zeta", x, q), x, q)
     limit = {np.float32: 64, np.float64: 512}.get(dtype, 1)
-    cancelled = (q < 0) & (np.abs(got.astype(np.float64) - want.astype(np.float64)) < 1e-7)
+    with np.errstate(invalid="ignore"):
+        cancelled = (q < 0) & (np.abs(got.astype(np.float64) - want.astype(np.float64)) < 1e-7)
     error = np.where(cancelled, 0, ulps(got, want, dtype))
     assert error.max() <= limit, (x[error.argmax()], q[error.argmax()], want[error.argmax()], got[error.argmax()])
 
