@@ -1,6 +1,6 @@
 /* chlo.ragged_dot: a loop over the groups, each a dot_general of the left operand with zeros outside the group. What is
  * ragged decides: a dimension that stays (a sum of products with the group's part of the right operand), one that is
- * contracted (a result of each group), or a batch dimension (a plain dot_general). Static shapes only. */
+ * contracted (a result of each group), or a batch dimension (a plain dot_general). The number of groups is static. */
 #include "mlir_chlo.h"
 #include "mlir_deprecated.h"
 
@@ -44,8 +44,8 @@ static bool ragged_parts_of(ragged_parts *r, opt_rewriter *rw, ir_op *op) {
   r->contracted = ragged_has(r->lhs_contract, r->n_contract, r->ragged);
   const ir_type *all[] = {r->lhs, r->rhs, r->sizes, op->type};
   for (int i = 0; i < 4; i++)
-    if (!opt_is_static(all[i]) || all[i]->quant || all[i]->text) return false;
-  return r->sizes->rank > 0;
+    if (!ir_is_tensor(all[i]) || all[i]->quant || all[i]->text || opt_is_bounded(all[i])) return false;
+  return r->sizes->rank > 0 && opt_is_static(r->sizes);
 }
 
 /* The precision words are CHLO's. */
@@ -73,24 +73,6 @@ static ir_value ragged_i64(const ragged_parts *r, int64_t v) {
   return opt_splat_int(r->rw, opt_tensor(r->rw, XLAC_S64, 0, NULL), v);
 }
 
-/* Part `at` of x along dimension d, without that dimension. */
-static ir_value ragged_part(const ragged_parts *r, ir_value x, uint32_t d, ir_value at) {
-  opt_rewriter *rw = r->rw;
-  const ir_type *t = opt_type(x);
-  int64_t sizes[IR_MAX_RANK], rest[IR_MAX_RANK];
-  ir_value all[IR_MAX_RANK + 1] = {x}, zero = ragged_i64(r, 0);
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    sizes[i] = i == d ? 1 : t->dims[i];
-    all[i + 1] = i == d ? at : zero;
-    if (i != d) rest[n++] = t->dims[i];
-  }
-  ir_value v =
-      opt_make(rw, IR_OP_DYNAMIC_SLICE, opt_tensor(rw, (base_dtype)t->dtype, t->rank, sizes), t->rank + 1, all);
-  opt_set(rw, v, "slice_sizes", ir_m_i64s(rw->m, t->rank, sizes));
-  return opt_reshape(rw, v, opt_tensor(rw, (base_dtype)t->dtype, n, rest));
-}
-
 /* Where the dimensions of group_sizes but its last lie in lhs: its batch dimensions, then those of the ragged one's
  * kind that come before it. One vector of sizes serves all. */
 static bool ragged_map(const ragged_parts *r, int64_t *map) {
@@ -102,19 +84,60 @@ static bool ragged_map(const ragged_parts *r, int64_t *map) {
   for (uint32_t i = 0; i < r->n_contract && r->contracted && r->lhs_contract[i] != r->ragged; i++)
     map[n++] = r->lhs_contract[i];
   bool fits = n == want;
-  for (uint32_t i = 0; fits && i < n; i++) fits = r->sizes->dims[i] == r->lhs->dims[map[i]];
+  for (uint32_t i = 0; fits && i < n; i++)
+    fits = ir_dim_is_dynamic(r->lhs, (uint32_t)map[i]) || r->sizes->dims[i] == r->lhs->dims[map[i]];
   return fits;
+}
+
+/* start, which lies along the dimensions `map` of lhs, in the shape of lhs. */
+static ir_value ragged_spread(const ragged_parts *r, ir_value v, ir_value extents, const int64_t *map) {
+  const ir_type *type = opt_with_dtype(r->rw, r->lhs, XLAC_S64);
+  return extents.op ? opt_dynamic_broadcast(r->rw, v, extents, type, map) : opt_broadcast_in_dim(r->rw, v, type, map);
 }
 
 /* lhs with zeros where the place along the ragged dimension is not in [start, limit). */
 static ir_value ragged_mask(const ragged_parts *r, ir_value start, ir_value limit, const int64_t *map) {
   opt_rewriter *rw = r->rw;
+  ir_value lhs = opt_operand(r->op, 0), extents = {NULL, 0};
   const ir_type *places = opt_with_dtype(rw, r->lhs, XLAC_S64);
-  ir_value lhs = opt_operand(r->op, 0), at = opt_make(rw, IR_OP_IOTA, places, 0, NULL);
+  if (!opt_is_static(r->lhs)) extents = opt_extents(rw, lhs);
+  ir_value at =
+      extents.op ? opt_make(rw, IR_OP_DYNAMIC_IOTA, places, 1, &extents) : opt_make(rw, IR_OP_IOTA, places, 0, NULL);
   opt_set(rw, at, "iota_dimension", ir_m_i64(rw->m, r->ragged));
-  ir_value from = opt_compare(rw, "GE", NULL, at, opt_broadcast_in_dim(rw, start, places, map));
-  ir_value below = opt_compare(rw, "LT", NULL, at, opt_broadcast_in_dim(rw, limit, places, map));
-  return opt_select(rw, opt_binary(rw, IR_OP_AND, from, below), lhs, opt_splat(rw, r->lhs, 0));
+  ir_value from = opt_compare(rw, "GE", NULL, at, ragged_spread(r, start, extents, map));
+  ir_value below = opt_compare(rw, "LT", NULL, at, ragged_spread(r, limit, extents, map));
+  ir_value zero = opt_splat(rw, opt_tensor(rw, (base_dtype)r->lhs->dtype, 0, NULL), 0);
+  return opt_select(rw, opt_binary(rw, IR_OP_AND, from, below), lhs, opt_spread_like(rw, zero, lhs));
+}
+
+/* Zeros of the result's shape: a group's, when there is a result for each, then batches, then what stays of lhs and of
+ * rhs. */
+static ir_value ragged_blank(const ragged_parts *r) {
+  opt_rewriter *rw = r->rw;
+  const ir_type *t = r->op->type;
+  ir_value sizes[2 * IR_MAX_RANK + 1];
+  uint32_t n = 0;
+  if (opt_is_static(t)) return opt_splat(rw, t, 0);
+  if (r->contracted) sizes[n++] = opt_extent(rw, opt_operand(r->op, 2), r->sizes->rank - 1);
+  for (uint32_t i = 0; i < r->n_batch; i++)
+    sizes[n++] = opt_extent(rw, opt_operand(r->op, 0), (uint32_t)r->lhs_batch[i]);
+  for (uint32_t d = 0; d < r->lhs->rank; d++)
+    if (!ragged_has(r->lhs_batch, r->n_batch, d) && !ragged_has(r->lhs_contract, r->n_contract, d))
+      sizes[n++] = opt_extent(rw, opt_operand(r->op, 0), d);
+  for (uint32_t d = 0; d < r->rhs->rank; d++)
+    if (!ragged_has(r->rhs_batch, r->n_batch, d) && !ragged_has(r->rhs_contract, r->n_contract, d) && d != r->group)
+      sizes[n++] = opt_extent(rw, opt_operand(r->op, 1), d);
+  if (n != t->rank) return (ir_value){NULL, 0};
+  ir_value zero = opt_splat(rw, opt_tensor(rw, (base_dtype)t->dtype, 0, NULL), 0);
+  return opt_dynamic_broadcast(rw, zero, opt_join_extents(rw, n, sizes), t, NULL);
+}
+
+/* A group's product where the result has one for each: the result's type without its first dimension. */
+static const ir_type *ragged_product_type(const ragged_parts *r) {
+  const ir_type *t = r->op->type;
+  if (!r->contracted) return t;
+  return ir_tensor_mlir(r->rw->m, (base_dtype)t->dtype, NULL, NULL, t->rank - 1, t->dims + 1,
+                        t->dynamic ? t->dynamic + 1 : NULL, NULL, NULL);
 }
 
 /* The group's part of the right operand, and how its dimensions are called then. */
@@ -123,35 +146,25 @@ static ir_value ragged_right(const ragged_parts *r, ir_value at, int64_t *batch,
   for (uint32_t i = 0; i < r->n_contract; i++)
     contract[i] = r->rhs_contract[i] - (r->group >= 0 && r->rhs_contract[i] > r->group);
   ir_value rhs = opt_operand(r->op, 1);
-  return r->group < 0 ? rhs : ragged_part(r, rhs, (uint32_t)r->group, at);
+  return r->group < 0 ? rhs : opt_take(r->rw, rhs, (uint32_t)r->group, at);
 }
 
 /* The results so far, with a group's product added to them or put at its place. */
 static ir_value ragged_collect(const ragged_parts *r, ir_value so_far, ir_value product, ir_value at) {
-  opt_rewriter *rw = r->rw;
-  const ir_type *t = r->op->type;
-  if (!r->contracted) return opt_binary(rw, IR_OP_ADD, so_far, product);
-  int64_t dims[IR_MAX_RANK];
-  ir_value all[IR_MAX_RANK + 2] = {so_far}, zero = ragged_i64(r, 0);
-  for (uint32_t d = 0; d < t->rank; d++) {
-    dims[d] = d == 0 ? 1 : t->dims[d];
-    all[d + 2] = d == 0 ? at : zero;
-  }
-  all[1] = opt_reshape(rw, product, opt_tensor(rw, (base_dtype)t->dtype, t->rank, dims));
-  return opt_make(rw, IR_OP_DYNAMIC_UPDATE_SLICE, t, t->rank + 2, all);
+  if (!r->contracted) return opt_binary(r->rw, IR_OP_ADD, so_far, product);
+  return opt_put(r->rw, so_far, product, 0, at);
 }
 
 static void ragged_step(const ragged_parts *r, const opt_loop *loop, const int64_t *map, ir_value *next) {
   opt_rewriter *rw = r->rw;
-  const ir_type *t = r->op->type;
   int64_t batch[IR_MAX_RANK], contract[IR_MAX_RANK];
-  ir_value size = ragged_part(r, opt_operand(r->op, 2), r->sizes->rank - 1, loop->index);
+  ir_value size = opt_take(rw, opt_operand(r->op, 2), r->sizes->rank - 1, loop->index);
   if (r->sizes->dtype != XLAC_S64) size = opt_convert(rw, size, XLAC_S64);
   size = opt_binary(rw, IR_OP_MAXIMUM, size, opt_splat_like(rw, size, 0));
   ir_value limit = opt_binary(rw, IR_OP_ADD, loop->state[0], size);
   ir_value lhs = ragged_mask(r, loop->state[0], limit, map);
   ir_value rhs = ragged_right(r, loop->index, batch, contract);
-  const ir_type *type = r->contracted ? opt_tensor(rw, (base_dtype)t->dtype, t->rank - 1, t->dims + 1) : t;
+  const ir_type *type = ragged_product_type(r);
   ir_value product = ragged_product_of(r, lhs, rhs, batch, contract, type);
   next[0] = limit;
   next[1] = ragged_collect(r, loop->state[1], product, loop->index);
@@ -170,7 +183,9 @@ int opt_chlo_ragged_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   *changed = ragged_map(&r, map) && (!r.contracted || op->type->rank > 0);
   if (!*changed) return 0;
   ir_value state[2] = {opt_splat_int(rw, opt_tensor(rw, XLAC_S64, r.sizes->rank - 1, r.sizes->dims), 0),
-                       opt_splat(rw, op->type, 0)};
+                       ragged_blank(&r)};
+  *changed = state[1].op != NULL;
+  if (!*changed) return 0;
   opt_loop loop;
   opt_loop_begin(rw, &loop, ragged_i64(&r, r.sizes->dims[r.sizes->rank - 1]), 2, state);
   if (!rw->failed) ragged_step(&r, &loop, map, state);

@@ -60,68 +60,6 @@ static ir_value scan_blank(const scan_parts *s, uint32_t i) {
 
 /* --- one step --- */
 
-/* x's type with size 1 along the dimension, or without it. */
-static const ir_type *scan_type(const scan_parts *s, const ir_type *t, bool keep) {
-  int64_t dims[IR_MAX_RANK];
-  bool dynamic[IR_MAX_RANK] = {false};
-  uint32_t rank = 0;
-  for (uint32_t d = 0; d < t->rank; d++) {
-    if (d == s->dim && !keep) continue;
-    dynamic[rank] = d != s->dim && ir_dim_is_dynamic(t, d);
-    dims[rank++] = d == s->dim ? 1 : t->dims[d];
-  }
-  return ir_tensor_mlir(s->rw->m, (base_dtype)t->dtype, NULL, NULL, rank, dims, dynamic, NULL, NULL);
-}
-
-static ir_value scan_reshape(opt_rewriter *rw, ir_value v, const ir_type *type, uint32_t n, const ir_value *sizes) {
-  if (opt_is_static(type)) return opt_reshape(rw, v, type);
-  ir_value both[] = {v, opt_join_extents(rw, n, sizes)};
-  return opt_make(rw, IR_OP_STABLEHLO_DYNAMIC_RESHAPE, type, 2, both);
-}
-
-/* Slice `at` of an input without the dimension, in a shape known at run time. */
-static ir_value scan_cut_dynamic(const scan_parts *s, ir_value x, ir_value at) {
-  opt_rewriter *rw = s->rw;
-  const ir_type *t = opt_type(x);
-  ir_value starts[IR_MAX_RANK], limits[IR_MAX_RANK], kept[IR_MAX_RANK];
-  ir_value place = opt_convert(rw, at, XLAC_S32), zero = opt_splat_like(rw, place, 0);
-  uint32_t n = 0;
-  for (uint32_t d = 0; d < t->rank; d++) {
-    starts[d] = d == s->dim ? place : zero;
-    limits[d] = d == s->dim ? opt_binary(rw, IR_OP_ADD, place, opt_splat_like(rw, place, 1)) : opt_extent(rw, x, d);
-    if (d != s->dim) kept[n++] = limits[d];
-  }
-  ir_value first = opt_join_extents(rw, t->rank, starts), last = opt_join_extents(rw, t->rank, limits);
-  ir_value all[] = {x, first, last, opt_splat_like(rw, first, 1)};
-  ir_value v = opt_make(rw, IR_OP_REAL_DYNAMIC_SLICE, scan_type(s, t, true), 4, all);
-  return scan_reshape(rw, v, scan_type(s, t, false), n, kept);
-}
-
-static ir_value scan_cut(const scan_parts *s, ir_value x, ir_value at) {
-  opt_rewriter *rw = s->rw;
-  const ir_type *t = opt_type(x), *slice = scan_type(s, t, true);
-  if (!opt_is_static(t)) return scan_cut_dynamic(s, x, at);
-  ir_value all[IR_MAX_RANK + 1] = {x}, zero = unroll_i64(rw, 0);
-  for (uint32_t d = 0; d < t->rank; d++) all[d + 1] = d == s->dim ? at : zero;
-  ir_value v = opt_make(rw, IR_OP_DYNAMIC_SLICE, slice, t->rank + 1, all);
-  opt_set(rw, v, "slice_sizes", slice ? ir_m_i64s(rw->m, t->rank, slice->dims) : NULL);
-  return opt_reshape(rw, v, scan_type(s, t, false));
-}
-
-/* The output with one step's result at its place. */
-static ir_value scan_put(const scan_parts *s, ir_value output, ir_value part, ir_value at) {
-  opt_rewriter *rw = s->rw;
-  const ir_type *t = opt_type(output);
-  ir_value sizes[IR_MAX_RANK], all[IR_MAX_RANK + 2] = {output}, zero = unroll_i64(rw, 0);
-  for (uint32_t d = 0; d < t->rank; d++) {
-    if (!opt_is_static(t))
-      sizes[d] = d == s->dim ? opt_splat_int(rw, opt_tensor(rw, XLAC_S32, 0, NULL), 1) : opt_extent(rw, output, d);
-    all[d + 2] = d == s->dim ? at : zero;
-  }
-  all[1] = scan_reshape(rw, part, scan_type(s, t, true), t->rank, sizes);
-  return opt_make(rw, IR_OP_DYNAMIC_UPDATE_SLICE, t, t->rank + 2, all);
-}
-
 /* The state is the carries, then the outputs. */
 static void scan_step_of(const scan_parts *s, opt_loop *loop, ir_value length, ir_value *next) {
   opt_rewriter *rw = s->rw;
@@ -133,7 +71,7 @@ static void scan_step_of(const scan_parts *s, opt_loop *loop, ir_value length, i
   if (rw->failed) return;
   if (s->reverse) at = opt_binary(rw, IR_OP_SUBTRACT, opt_binary(rw, IR_OP_SUBTRACT, length, unroll_i64(rw, 1)), at);
   for (uint32_t i = 0; i < s->n_inputs && !rw->failed; i++)
-    args[i] = opt_as_type(rw, scan_cut(s, opt_operand(s->op, i), at), body->params[i]->type);
+    args[i] = opt_as_type(rw, opt_take(rw, opt_operand(s->op, i), s->dim, at), body->params[i]->type);
   for (uint32_t i = 0; i < s->n_carries; i++)
     args[s->n_inputs + i] = opt_as_type(rw, loop->state[i], body->params[s->n_inputs + i]->type);
   if (rw->failed) return;
@@ -141,7 +79,7 @@ static void scan_step_of(const scan_parts *s, opt_loop *loop, ir_value length, i
   for (uint32_t i = 0; i < s->n_carries && !rw->failed; i++)
     next[i] = opt_as_type(rw, results[s->n_outputs + i], opt_type(loop->state[i]));
   for (uint32_t i = 0; i < s->n_outputs && !rw->failed; i++)
-    next[s->n_carries + i] = scan_put(s, loop->state[s->n_carries + i], results[i], at);
+    next[s->n_carries + i] = opt_put(rw, loop->state[s->n_carries + i], results[i], s->dim, at);
 }
 
 static void scan_loop(const scan_parts *s, ir_value length, ir_value *state, ir_value *results) {

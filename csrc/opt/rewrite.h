@@ -154,6 +154,9 @@ ir_value opt_dynamic_broadcast(opt_rewriter *rw, ir_value a, ir_value extents, c
 ir_value opt_set_extents(opt_rewriter *rw, ir_value a, ir_value like);
 /* The scalar in every place of a tensor of like's shape, which is ranked. */
 ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like);
+/* Slice `at` (a scalar of i64) of x along dimension d, without that dimension; and x with `part` at that place. */
+ir_value opt_take(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at);
+ir_value opt_put(opt_rewriter *rw, ir_value x, ir_value part, uint32_t d, ir_value at);
 /* --- rewrite_loop.c --- */
 /* A while loop over 0, 1, ... below `limit`, a scalar of i64 that the loop may see. Between begin and end the cursor is
  * in the body, where index and state (n values, of the types of inits) are its arguments; next is the state after a

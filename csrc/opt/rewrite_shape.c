@@ -73,3 +73,65 @@ ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like) {
   const ir_type *whole = opt_tensor(rw, (base_dtype)type->dtype, t->rank, t->dims);
   return opt_set_extents(rw, opt_broadcast_in_dim(rw, scalar, whole, NULL), like);
 }
+
+/* --- parts along one dimension --- */
+
+/* t with size 1 along dimension d, or without it. */
+static const ir_type *part_type(opt_rewriter *rw, const ir_type *t, uint32_t d, bool keep) {
+  int64_t dims[IR_MAX_RANK];
+  bool dynamic[IR_MAX_RANK] = {false};
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (i == d && !keep) continue;
+    dynamic[rank] = i != d && ir_dim_is_dynamic(t, i);
+    dims[rank++] = i == d ? 1 : t->dims[i];
+  }
+  return ir_tensor_mlir(rw->m, (base_dtype)t->dtype, NULL, NULL, rank, dims, dynamic, NULL, NULL);
+}
+
+static ir_value part_reshape(opt_rewriter *rw, ir_value v, const ir_type *type, uint32_t n, const ir_value *sizes) {
+  if (!type || opt_is_static(type)) return opt_reshape(rw, v, type);
+  ir_value both[] = {v, opt_join_extents(rw, n, sizes)};
+  return opt_make(rw, IR_OP_STABLEHLO_DYNAMIC_RESHAPE, type, 2, both);
+}
+
+static ir_value part_take_dynamic(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at) {
+  const ir_type *t = opt_type(x);
+  ir_value starts[IR_MAX_RANK], limits[IR_MAX_RANK], kept[IR_MAX_RANK];
+  ir_value place = opt_convert(rw, at, XLAC_S32), zero = opt_splat_like(rw, place, 0);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    starts[i] = i == d ? place : zero;
+    limits[i] = i == d ? opt_binary(rw, IR_OP_ADD, place, opt_splat_like(rw, place, 1)) : opt_extent(rw, x, i);
+    if (i != d) kept[n++] = limits[i];
+  }
+  ir_value first = opt_join_extents(rw, t->rank, starts), last = opt_join_extents(rw, t->rank, limits);
+  ir_value all[] = {x, first, last, opt_splat_like(rw, first, 1)};
+  ir_value v = opt_make(rw, IR_OP_REAL_DYNAMIC_SLICE, part_type(rw, t, d, true), 4, all);
+  return part_reshape(rw, v, part_type(rw, t, d, false), n, kept);
+}
+
+ir_value opt_take(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at) {
+  const ir_type *t = opt_type(x);
+  if (!t || !at.op) return (ir_value){NULL, 0};
+  if (!opt_is_static(t)) return part_take_dynamic(rw, x, d, at);
+  const ir_type *slice = part_type(rw, t, d, true);
+  ir_value all[IR_MAX_RANK + 1] = {x}, zero = opt_splat_like(rw, at, 0);
+  for (uint32_t i = 0; i < t->rank; i++) all[i + 1] = i == d ? at : zero;
+  ir_value v = opt_make(rw, IR_OP_DYNAMIC_SLICE, slice, t->rank + 1, all);
+  opt_set(rw, v, "slice_sizes", slice ? ir_m_i64s(rw->m, t->rank, slice->dims) : NULL);
+  return opt_reshape(rw, v, part_type(rw, t, d, false));
+}
+
+ir_value opt_put(opt_rewriter *rw, ir_value x, ir_value part, uint32_t d, ir_value at) {
+  const ir_type *t = opt_type(x);
+  if (!t || !at.op) return (ir_value){NULL, 0};
+  ir_value sizes[IR_MAX_RANK], all[IR_MAX_RANK + 2] = {x}, zero = opt_splat_like(rw, at, 0);
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (!opt_is_static(t))
+      sizes[i] = i == d ? opt_splat_int(rw, opt_tensor(rw, XLAC_S32, 0, NULL), 1) : opt_extent(rw, x, i);
+    all[i + 2] = i == d ? at : zero;
+  }
+  all[1] = part_reshape(rw, part, part_type(rw, t, d, true), t->rank, sizes);
+  return opt_make(rw, IR_OP_DYNAMIC_UPDATE_SLICE, t, t->rank + 2, all);
+}
