@@ -64,10 +64,6 @@ bool opt_is_int(ir_value v, int64_t value) {
   return p && (dtype == XLAC_PRED || base_dtype_is_integer(dtype)) && base_load_i64(dtype, p) == value;
 }
 
-bool opt_is_static(const ir_type *t) {
-  return t && ir_is_tensor(t) && !t->has_dynamic;
-}
-
 const int64_t *opt_ints(opt_rewriter *rw, const ir_op *op, const char *key, uint32_t *n) {
   return ir_m_ints(ir_mattr_of(op, key), &rw->arena, n);
 }

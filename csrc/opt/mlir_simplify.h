@@ -23,7 +23,6 @@ static inline bool opt_same_value(ir_value a, ir_value b) {
 const void *opt_uniform(ir_value v);
 /* A uniform constant of integers or predicates of that value. */
 bool opt_is_int(ir_value v, int64_t value);
-bool opt_is_static(const ir_type *t);
 /* An integer list among op's attributes; NULL where it is none. */
 const int64_t *opt_ints(opt_rewriter *rw, const ir_op *op, const char *key, uint32_t *n);
 /* One operand uses op's result 0, and no region gives it back. */
