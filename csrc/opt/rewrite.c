@@ -46,7 +46,7 @@ void opt_rewriter_free(opt_rewriter *rw) {
 }
 
 int opt_rewriter_status(const opt_rewriter *rw) {
-  return rw->failed ? base_oom(rw->err, "a pass") : 0;
+  return rw->failed || rw->arena.failed ? base_oom(rw->err, "a pass") : 0;
 }
 
 int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, const char *format, ...) {
