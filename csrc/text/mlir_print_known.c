@@ -1,5 +1,5 @@
-/* Ops of other dialects that stand beside StableHLO so often that their pretty forms are known. Source: the assembly
- * formats of sdy and arith. */
+/* Ops of other dialects: their properties, and the pretty forms of sdy's. Source: the assembly formats of sdy. */
+#include "mlir_foreign.h"
 #include "mlir_print.h"
 
 static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
@@ -9,6 +9,8 @@ static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
 /* An op of a dialect that MLIR knows has as properties all attributes whose names have no dialect. */
 bool mprint_is_property(const ir_op *op, const base_istr *key) {
   const base_istr *name = op->u.name;
+  const mlir_foreign *row = mlir_foreign_find(name->s);
+  if (row) return mlir_foreign_is_property(row, key);
   bool known =
       mprint_dialect_is(name, "sdy.") || mprint_dialect_is(name, "arith.") || mprint_dialect_is(name, "interpreter.");
   return op->properties || (known && !strchr(key->s, '.'));
@@ -59,26 +61,10 @@ static bool mprint_sdy_constraint(mprint *p, const ir_op *op) {
   return true;
 }
 
-bool mprint_is_arith_tensor(const ir_op *op) {
-  if (op->opcode != IR_OP_UNREGISTERED || strcmp(op->u.name->s, "arith.constant") != 0) return false;
-  const ir_mattr *value = ir_mattr_of(op, "value");
-  return value && value->kind == IR_M_DENSE && op->n_operands == 0 && op->n_results == 1 &&
-         mprint_same_type(value->type, op->type);
-}
-
-static bool mprint_arith_constant(mprint *p, const ir_op *op) {
-  if (!mprint_is_arith_tensor(op)) return false;
-  BASE_PUT(p->out, "arith.constant");
-  mprint_known_rest(p, op, "value", "value");
-  base_putc(p->out, ' ');
-  mprint_attr(p, ir_mattr_of(op, "value"));
-  return true;
-}
-
 bool mprint_known(mprint *p, const ir_op *op) {
-  if (op->opcode != IR_OP_UNREGISTERED || op->n_called) return false;
+  if (op->opcode != IR_OP_UNREGISTERED) return false;
   const char *name = op->u.name->s;
-  if (strcmp(name, "sdy.mesh") == 0) return mprint_sdy_mesh(p, op);
-  if (strcmp(name, "sdy.sharding_constraint") == 0) return mprint_sdy_constraint(p, op);
-  return mprint_arith_constant(p, op);
+  if (op->n_called == 0 && strcmp(name, "sdy.mesh") == 0) return mprint_sdy_mesh(p, op);
+  if (op->n_called == 0 && strcmp(name, "sdy.sharding_constraint") == 0) return mprint_sdy_constraint(p, op);
+  return mprint_foreign(p, op);
 }

@@ -5,6 +5,7 @@
 #include "../base/map.h"
 #include "lexer.h"
 #include "mlir.h"
+#include "mlir_foreign.h"
 #include "../base/number.h"
 
 enum { MLIR_MAX_DEPTH = 256 };
@@ -73,6 +74,7 @@ typedef struct mlir_op_word {
   uint8_t kind;
   uint16_t opcode;
   const base_istr *unregistered; /* its whole name, or NULL */
+  const mlir_foreign *foreign;   /* its row, or NULL */
 } mlir_op_word;
 enum { MLIR_OP_WORDS = 512 };
 
@@ -122,6 +124,7 @@ typedef struct mlir_op_state {
   const char *at; /* its name token: where errors point */
   ir_opcode opcode;
   const base_istr *unregistered;
+  const mlir_foreign *foreign;              /* the row of an unregistered op, or NULL */
   uint32_t values, types, entries, regions; /* marks in the reader's stacks; types: operands' types as written */
   uint32_t n_values;
   const ir_type *const *result_types; /* &result where there is one, else in the module's arena */
@@ -262,6 +265,11 @@ XLAC_MUST_USE int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr
 
 /* --- mlir_read_custom.c: the <directives> --- */
 XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);
+
+/* --- mlir_read_foreign.c: ops of other dialects --- */
+XLAC_MUST_USE int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f);
+/* Adds the properties that MLIR adds where a text leaves them out. */
+XLAC_MUST_USE int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, const mlir_foreign *f);
 
 /* --- mlir_read_func.c --- */
 /* func.func from after its name; or its generic form's parts. */

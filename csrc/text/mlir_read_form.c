@@ -331,20 +331,10 @@ static int mlir_read_constraint(mlir_reader *r, mlir_op_state *s) {
   return mlir_read_same(r, s);
 }
 
-static int mlir_read_arith_constant(mlir_reader *r, mlir_op_state *s) {
-  const ir_mattr *value;
-  TRY(mlir_read_own_attrs(r, s));
-  TRY(mlir_read_attr(r, &value));
-  TRY(mlir_add_attr(r, "value", value));
-  const ir_type *type = value->kind == IR_M_BOOL ? ir_element(r->m, XLAC_PRED, NULL) : value->type;
-  if (!type) return mlir_fail(r, s->at, XLAC_E_BAD_ATTRIBUTE, "expected a value with a type");
-  return mlir_set_results(r, s, 1, &type);
-}
-
 int mlir_read_form(mlir_reader *r, mlir_op_state *s) {
   if (s->opcode == IR_OP_UNREGISTERED) {
     if (strcmp(s->unregistered->s, "sdy.mesh") == 0) return mlir_read_mesh(r);
-    if (strcmp(s->unregistered->s, "arith.constant") == 0) return mlir_read_arith_constant(r, s);
+    if (s->foreign) return mlir_read_foreign(r, s, s->foreign);
     if (strcmp(s->unregistered->s, "sdy.sharding_constraint") == 0) return mlir_read_constraint(r, s);
     int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
     return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
