@@ -186,6 +186,7 @@
 #include "text/mlir_read_op.c"
 #include "text/mlir_read_quant.c"
 #include "text/mlir_read_reduce.c"
+#include "text/mlir_read_resource.c"
 #include "text/mlir_read_scope.c"
 #include "text/mlir_read_statement.c"
 #include "text/mlir_read_type.c"

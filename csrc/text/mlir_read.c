@@ -340,6 +340,7 @@ static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const ml
   base_map_init(&r->attr_aliases, r->alloc);
   base_map_init(&r->type_aliases, r->alloc);
   base_map_init(&r->symbols, r->alloc);
+  base_map_init(&r->resource_rows, r->alloc);
   return text_lexer_open(&r->lx, r->alloc, text, n) ? 0 : base_oom(err, "the text");
 }
 
@@ -350,6 +351,8 @@ static void mlir_close_reader(mlir_reader *r) {
   base_map_free(&r->attr_aliases);
   base_map_free(&r->type_aliases);
   base_map_free(&r->symbols);
+  base_map_free(&r->resource_rows);
+  BASE_VEC_FREE(alloc, &r->resource_list);
   BASE_VEC_FREE(alloc, &r->names);
   BASE_VEC_FREE(alloc, &r->by_number);
   BASE_VEC_FREE(alloc, &r->aliases);

@@ -56,7 +56,14 @@ typedef struct mlir_entries_memo {
   const void *what; /* NULL: still to be made */
 } mlir_entries_memo;
 
+/* The data of a dense_resource, and the attribute made of it, which its uses share. */
+typedef struct mlir_resource {
+  const char *hex; /* its string in the text */
+  const ir_mattr *made;
+} mlir_resource;
+
 BASE_VEC(mlir_names, mlir_name);
+BASE_VEC(mlir_resources, mlir_resource);
 BASE_VEC(mlir_aliases, mlir_alias);
 BASE_VEC(mlir_values, ir_value);
 BASE_VEC(mlir_types, const ir_type *);
@@ -100,8 +107,11 @@ typedef struct mlir_reader {
   base_map symbols;     /* interned names of functions */
   uint32_t isolated_at; /* entries below are not visible */
   mlir_aliases aliases;
-  base_map attr_aliases, type_aliases;  /* interned name to index in aliases */
-  const char *resources;                /* the {-# ... #-} section, or NULL */
+  base_map attr_aliases, type_aliases; /* interned name to index in aliases */
+  const char *resources;               /* the {-# ... #-} section, or NULL */
+  base_map resource_rows;              /* interned key to its row, once resources_found */
+  mlir_resources resource_list;
+  bool resources_found;
   mlir_op_word op_words[MLIR_OP_WORDS]; /* open addressing; at most three quarters are used */
   uint32_t n_op_words;
   mlir_op_word last_op_word; /* where there is no room for more */
@@ -207,6 +217,8 @@ XLAC_MUST_USE int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out);
 /* --- mlir_read_dense.c: cursor after "dense", at '<' --- */
 XLAC_MUST_USE int mlir_read_dense(mlir_reader *r, const ir_mattr **out);
 XLAC_MUST_USE int mlir_read_dense_array(mlir_reader *r, const ir_mattr **out);
+int mlir_hex_digit(char c); /* or -1 */
+/* mlir_read_resource.c: cursor after "dense_resource" */
 XLAC_MUST_USE int mlir_read_resource(mlir_reader *r, const ir_mattr **out);
 /* A literal of `type` from raw bytes as MLIR stores them (bits packed for i1 where the size says so). */
 XLAC_MUST_USE int mlir_literal_of_bytes(mlir_reader *r, const char *at, const ir_type *type, const uint8_t *bytes,

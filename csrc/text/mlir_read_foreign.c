@@ -65,6 +65,9 @@ static int mlir_read_assuming(mlir_reader *r, mlir_op_state *s) {
   r->types.n = from;
   TRY(mlir_read_region(r, false));
   ir_computation *c = r->regions.items[r->regions.n - 1];
+  if (c->n_results != n)
+    return mlir_fail(r, s->at, XLAC_E_VERIFY, "'shape.assuming' op has %u results, but its region yields %u", n,
+                     c->n_results);
   if (c->results) return 0;
   c->declaration = false;
   c->results = BASE_ARRAY(&r->m->arena, ir_value, 1);

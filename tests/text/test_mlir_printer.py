@@ -84,16 +84,9 @@ def test_ambiguous_forms_give_way():
     ("%0 = arith.addi %i, %i overflow : i32", "<flags>"),
     ("%0 = arith.addi %i, %i overflow<nsw> {overflowFlags = 1 : i32} : i32", "'overflowFlags' twice"),
     ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1 : i64} : tensor<2x2xi32>", "'iota_dimension' twice"),
-    ("%0 = shape.assuming %i -> (i32) { }", "SSA|yield|results|operand"),
+    ("%0 = shape.assuming %i -> (i32) { }", "has 1 results, but its region yields 0"),
     ("cf.assert %b, 3", "a string"),
 ])
 def test_wrong_forms_of_other_dialects(op, message):
-    import re
-
-    text = f"func.func @f(%i: i32, %b: i1) {{\n{op}\nreturn\n}}"
-    try:
-        xlac.parse(text, format="mlir").verify()
-    except xlac.Error as error:
-        assert re.search(message, str(error)), error
-    else:
-        assert "assuming" in op, "read without an error"  # what it yields is the verifier's, once it knows the op
+    with pytest.raises(xlac.Error, match=message):
+        xlac.parse(f"func.func @f(%i: i32, %b: i1) {{\n{op}\nreturn\n}}", format="mlir")
