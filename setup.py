@@ -12,7 +12,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
-FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "api", "py")
+FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "kernel", "plan", "cpu", "api", "py")
 HEADERS = ("xlac.h",)
 
 
@@ -46,7 +46,7 @@ def compile_flags():
 
 
 def link_flags():
-    flags = ["-lm", "-lpthread"]
+    flags = ["-lm", "-lpthread", "-ldl"]
     if switch("SANITIZE"):
         flags += ["-fsanitize=address,undefined"]
     if switch("COVERAGE"):

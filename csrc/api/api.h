@@ -79,6 +79,8 @@ static inline bool api_op_live(const ir_op *op) {
 XLAC_MUST_USE int api_check_live(const ir_op *op, xlac_error *err);
 XLAC_MUST_USE int api_check_live_computation(const ir_computation *c, xlac_error *err);
 
+/* The interpreter's side of a run's options, which may be NULL. interpret.c */
+interp_options api_run_options(const xlac_interpret_options *options);
 /* The interpreter's side of a registry; NULL for NULL. */
 const interp_registry *api_registry(const xlac_registry *r);
 

@@ -20,17 +20,22 @@ static void end_run(xlac_module *m) {
   api_unlock(m);
 }
 
+interp_options api_run_options(const xlac_interpret_options *options) {
+  interp_options inner = {.alloc = base_alloc_libc};
+  if (!options) return inner;
+  inner.interrupted = options->interrupted;
+  inner.interrupt_ctx = options->interrupt_ctx;
+  inner.registry = api_registry(options->registry);
+  inner.seed = options->seed;
+  inner.probes = (interp_probes *)options->probes;
+  inner.replica = options->replica;
+  inner.partition = options->partition;
+  return inner;
+}
+
 static int run_checked(ir_module *ir, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                        xlac_value **out, xlac_error *err) {
-  interp_options inner = {.alloc = base_alloc_libc};
-  if (options) {
-    inner.interrupted = options->interrupted;
-    inner.interrupt_ctx = options->interrupt_ctx;
-    inner.registry = api_registry(options->registry);
-    inner.seed = options->seed;
-    inner.replica = options->replica;
-    inner.partition = options->partition;
-  }
+  interp_options inner = api_run_options(options);
   interp_value *result = NULL;
   TRY(interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
   *out = api_value_out(result);

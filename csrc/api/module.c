@@ -54,21 +54,46 @@ int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
   return 0;
 }
 
-/* How MLIR text begins, after blanks and comments: with a module, a function, an alias or a quoted op. */
-static bool looks_like_mlir(const char *text, size_t n) {
-  static const char *const words[] = {"module", "func.func",          "builtin.module", "#",
-                                      "!",      "\"builtin.module\"", "\"func.func\""};
-  size_t i = 0;
+/* Past blanks and comments to the end of them or of the text. */
+static const char *past_blanks(const char *p, const char *end) {
   for (;;) {
-    while (i < n && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r')) i++;
-    if (n - i < 2 || text[i] != '/' || text[i + 1] != '/') break;
-    while (i < n && text[i] != '\n') i++;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
+    if (end - p < 2 || p[0] != '/' || p[1] != '/') return p;
+    while (p < end && *p != '\n') p++;
   }
-  for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
-    size_t length = strlen(words[k]);
-    if (n - i > length && memcmp(text + i, words[k], length) == 0) return true;
-  }
-  return false;
+}
+
+static const char *past_name(const char *p, const char *end) {
+  while (p < end && ((*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z') || *p == '_' || *p == '.' ||
+                     *p == '$' || *p == '-'))
+    p++;
+  return p;
+}
+
+/* "%0 = stablehlo.add", "%0:2 = \"x.y\"": where HLO has a type after the sign. */
+static bool names_mlir_op(const char *p, const char *end) {
+  while (p < end && *p != '=' && *p != '(' && *p != '\n') p++;
+  if (p == end || *p != '=') return false;
+  p = past_blanks(p + 1, end);
+  const char *e = past_name(p, end);
+  return p < end && (*p == '"' || (memchr(p, '.', (size_t)(e - p)) && (e == end || *e != '[')));
+}
+
+/* How MLIR text begins, after blanks and comments: with a module or another op at its top (a word, then "@name"), a
+ * quoted op, an alias, resources. HLO begins with words too, but they are followed by "=", "{", "(" or another word. */
+static bool looks_like_mlir(const char *text, size_t n) {
+  const char *end = text + n, *p = past_blanks(text, end);
+  if (p == end) return false;
+  if (*p == '#' || *p == '!' || *p == '"') return true;
+  if (*p == '{') return end - p > 2 && memcmp(p, "{-#", 3) == 0;
+  if (*p == '%') return names_mlir_op(p, end);
+  const char *word = p, *e = past_name(p, end);
+  size_t length = (size_t)(e - word);
+  p = past_blanks(e, end);
+  bool module =
+      (length == 6 && memcmp(word, "module", 6) == 0) || (length == 14 && memcmp(word, "builtin.module", 14) == 0);
+  if (module || (length == 9 && memcmp(word, "func.func", 9) == 0)) return true;
+  return length > 0 && p < end && *p == '@';
 }
 
 static int32_t format_of(const char *text, size_t n) {
@@ -114,6 +139,13 @@ int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err) {
   ir_module *ir = NULL;
   api_lock(m);
   TRY(api_done(m, stablehlo_to_hlo(&ir, m->ir, NULL, err)));
+  return api_wrap(out, ir, err);
+}
+
+int xlac_module_to_stablehlo(xlac_module **out, xlac_module *m, xlac_error *err) {
+  ir_module *ir = NULL;
+  api_lock(m);
+  TRY(api_done(m, stablehlo_from_hlo(&ir, m->ir, err)));
   return api_wrap(out, ir, err);
 }
 
@@ -189,15 +221,18 @@ static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, 
   return api_give_text(&t, text, n, err);
 }
 
+/* The other form's text. */
 static int print_translated(xlac_module *m, const xlac_print_options *options, char **text, size_t *n,
                             xlac_error *err) {
+  bool mlir = m->ir->form == IR_FORM_MLIR;
+  mlir_print_options stable = {.generic = options->generic, .locations = options->locations};
   text_print_options inner;
   ir_module *ir = NULL;
   base_text t;
   TRY(inner_print_options(options, &inner, err));
-  TRY(stablehlo_to_hlo(&ir, m->ir, NULL, err));
+  TRY(mlir ? stablehlo_to_hlo(&ir, m->ir, NULL, err) : stablehlo_from_hlo(&ir, m->ir, err));
   base_text_init(&t, base_alloc_libc);
-  int status = text_print_hlo(&t, ir, &inner, err);
+  int status = mlir ? text_print_hlo(&t, ir, &inner, err) : text_print_mlir(&t, ir, &stable, err);
   ir_module_destroy(ir);
   if (status == 0) return api_give_text(&t, text, n, err);
   base_text_free(&t);
@@ -205,14 +240,10 @@ static int print_translated(xlac_module *m, const xlac_print_options *options, c
 }
 
 static int print_module(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
-  bool mlir = m->ir->form == IR_FORM_MLIR;
+  int32_t own = m->ir->form == IR_FORM_MLIR ? XLAC_FORMAT_MLIR : XLAC_FORMAT_HLO;
   int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
-  if (format == XLAC_FORMAT_MLIR && !mlir)
-    return base_hint(
-        err, base_fail(err, XLAC_E_BAD_ARGUMENT, "module %s is in HLO form and has no MLIR text", m->ir->name->s),
-        "this version translates from StableHLO to HLO only");
-  if (format == XLAC_FORMAT_HLO && mlir) return print_translated(m, options, text, n, err);
-  return print_part(m, NULL, NULL, options, text, n, err);
+  bool other = (format == XLAC_FORMAT_MLIR || format == XLAC_FORMAT_HLO) && format != own;
+  return other ? print_translated(m, options, text, n, err) : print_part(m, NULL, NULL, options, text, n, err);
 }
 
 int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {

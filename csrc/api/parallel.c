@@ -92,6 +92,7 @@ static int parallel_run_checked(xlac_module *m, const xlac_interpret_options *op
     inner.interrupt_ctx = options->interrupt_ctx;
     inner.registry = api_registry(options->registry);
     inner.seed = options->seed;
+    inner.probes = (interp_probes *)options->probes;
   }
   grid->programs = p.programs;
   grid->partition_major = m->ir->form == IR_FORM_MLIR;

@@ -73,7 +73,7 @@ static double zeta_positive(double x, double q) {
   for (; q < 12 + x; q += 1) { /* the formula wants q over x; the sum ends sooner where x is large */
     double term = pow(q, -x);
     sum += term;
-    if (term < sum * 0x1p-60) return sum;
+    if (term <= sum * 0x1p-60) return sum; /* zero too: with x large no number of steps gets q there */
   }
   double power = pow(q, -x), rising = x, tail = 0;
   sum += power * q / (x - 1) + 0.5 * power;

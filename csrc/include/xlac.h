@@ -201,6 +201,9 @@ bool xlac_module_is_mlir(xlac_module *m);
 /* The module in HLO form: what StableHLO means in HLO's ops. Fails where an op has no HLO form, and on a module that is
  * in HLO form already. `m` stays as it is. */
 int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err);
+/* The other way: the module in MLIR form, as StableHLO and CHLO. HLO's tuples become several results, computations
+ * functions and regions. Fails where an op has no such form, and on a module that is in MLIR form already. */
+int xlac_module_to_stablehlo(xlac_module **out, xlac_module *m, xlac_error *err);
 int xlac_module_set_name(xlac_module *m, const char *name, xlac_error *err);
 
 void xlac_module_config(xlac_module *m, xlac_config *out);
@@ -416,6 +419,15 @@ void xlac_registry_destroy(xlac_registry *r);
 /* Replaces an earlier one of that name. Not while a run uses the registry. `ctx` must outlive the registry. */
 int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err);
 
+/* What the probes of a program see in runs that are given them: the operands of interpreter.probe, in order of time.
+ * For any thread. */
+typedef struct xlac_probes xlac_probes;
+int xlac_probes_create(xlac_probes **out, xlac_error *err);
+void xlac_probes_destroy(xlac_probes *p);
+uint32_t xlac_probes_count(xlac_probes *p);
+/* Number i: *id lives as long as p, *value is the caller's. */
+int xlac_probes_get(xlac_probes *p, uint32_t i, const char **id, xlac_value **value, xlac_error *err);
+
 typedef struct xlac_interpret_options {
   bool (*interrupted)(
       void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
@@ -423,6 +435,7 @@ typedef struct xlac_interpret_options {
   const xlac_registry *registry; /* NULL: the built-in custom calls only */
   uint64_t seed;                 /* of rng */
   int64_t replica, partition;
+  xlac_probes *probes; /* where probes put what they see; NULL: nowhere */
 } xlac_interpret_options;
 
 /* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that
@@ -430,6 +443,44 @@ typedef struct xlac_interpret_options {
  * may be NULL. */
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err);
+
+/* --- compiled programs --- */
+
+/* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
+typedef struct xlac_executable xlac_executable;
+
+typedef struct xlac_compile_options {
+  uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
+  const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
+  bool no_blas, no_fusion, no_passes; /* to find out who is to blame for a difference */
+} xlac_compile_options;
+
+enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
+
+typedef struct xlac_executable_info {
+  /* Bytes a call needs beside arguments, results and constants: one block, and what of it is in use at most. */
+  int64_t frame_bytes, peak_bytes;
+  int64_t argument_bytes, result_bytes, constant_bytes;
+  uint32_t n_steps, n_kernels, n_dots, n_interpreted; /* n_interpreted: steps that are one op by the interpreter */
+  const char *interpreted; /* why the interpreter runs the whole program; NULL: it does not. Static */
+  const char *blas;        /* what the library says of itself, or "" */
+  double seconds[XLAC_COMPILE_STAGES];
+} xlac_executable_info;
+
+/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; the products of
+ * dots are summed in another order. options may be NULL. */
+int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
+void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
+/* As xlac_interpret. */
+int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                        xlac_value *const *args, xlac_value **out, xlac_error *err);
+/* The program as it was compiled, after the passes: borrowed, not to be edited. */
+xlac_module *xlac_executable_module(xlac_executable *exe);
+/* Type and name of a parameter, borrowed; NULL past the end. */
+const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
+void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);
+/* The plan, a line a step; freed with xlac_free. n may be NULL. */
+int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 
 /* What one participant of a parallel run does. */
 typedef struct xlac_program {

@@ -42,7 +42,7 @@ interp_value *interp_take(interp_ctx *ctx, interp_value *const *operands, uint32
 }
 
 /* Says where a failure was that its evaluator could not place (no memory, an interrupt). */
-static int engine_place(interp_ctx *ctx, const ir_op *op, int status) {
+int interp_place_error(interp_ctx *ctx, const ir_op *op, int status) {
   xlac_error *err = ctx->err;
   if (!err || err->op[0]) return status;
   size_t n = op->name->n < sizeof err->op ? op->name->n : sizeof err->op - 1;
@@ -75,7 +75,7 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
     status = eval ? eval(ctx, op, operands, &slots[own])
                   : interp_fail(ctx, op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(op->opcode));
   assert(status || slots[own]);
-  return status ? engine_place(ctx, op, status) : 0;
+  return status ? interp_place_error(ctx, op, status) : 0;
 }
 
 static int engine_steps(interp_ctx *ctx, const interp_plan *p, interp_value **slots, interp_value **operands) {
@@ -163,7 +163,7 @@ static bool module_has_effects(const ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
       if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) return true;
-      if (op->opcode == IR_OP_CUSTOM_CALL && ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false)) return true;
+      if (op->opcode == IR_OP_CUSTOM_CALL && interp_call_has_effect(op)) return true;
     }
   }
   return false;

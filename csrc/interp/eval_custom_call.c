@@ -1,5 +1,7 @@
 /* custom-call: registered targets first, then the few that mean something without any registration. */
 #include "interp.h"
+#include "plan.h"
+#include "probe.h"
 
 /* Markers that say where or how a value lives; for one participant they pass it on. */
 static int custom_identity(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -36,6 +38,10 @@ static const custom_builtin custom_builtins[] = {
     {"Sharding", custom_identity},
     {"TopK", interp_custom_topk},
     {"annotate_device_placement", custom_identity},
+    {"check.eq", interp_check_call},
+    {"check.expect_almost_eq", interp_check_call},
+    {"check.expect_close", interp_check_call},
+    {"check.expect_eq", interp_check_call},
 };
 
 static interp_eval_fn *custom_builtin_find(const char *target) {
@@ -93,6 +99,11 @@ static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_cal
   if (status != 0) return interp_release(result), status;
   *out = result;
   return 0;
+}
+
+bool interp_call_has_effect(const ir_op *op) {
+  return ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false) ||
+         strncmp(ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET), "check.", 6) == 0;
 }
 
 int interp_eval_custom_call(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {

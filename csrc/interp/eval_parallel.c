@@ -2,6 +2,7 @@
  * gives the infeed; its operands are the programs' arguments one after another, its results theirs. */
 #include "arrays.h"
 #include "parallel.h"
+#include "probe.h"
 
 typedef struct nested_run {
   interp_grid grid;
@@ -89,6 +90,8 @@ static int nested_eval(interp_ctx *ctx, const ir_op *op, interp_value *const *op
 
 int interp_eval_unregistered(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   base_arena arena;
+  if (strcmp(op->u.name->s, "interpreter.probe") == 0) return interp_probe(ctx, op, operands, out);
+  if (strncmp(op->u.name->s, "check.", 6) == 0) return interp_check(ctx, op, operands, out);
   if (strcmp(op->u.name->s, "interpreter.run_parallel") != 0)
     return interp_fail(ctx, op, XLAC_E_EVAL, "%s is not known to the interpreter", op->u.name->s);
   base_arena_init(&arena, ctx->options.alloc);

@@ -37,6 +37,14 @@ typedef int interp_custom_call_fn(void *ctx, const ir_op *op, uint32_t n_operand
                                   interp_value **result, xlac_error *err);
 typedef struct interp_registry interp_registry;
 
+/* What the probes of runs have seen, in order of time: interpreter.probe puts its operand here. Thread-safe. probe.c */
+typedef struct interp_probes interp_probes;
+XLAC_MUST_USE int interp_probes_create(interp_probes **out, base_alloc alloc, xlac_error *err);
+void interp_probes_destroy(interp_probes *p);
+uint32_t interp_probes_count(interp_probes *p);
+/* Number i, borrowed. id is terminated. */
+interp_value *interp_probes_get(interp_probes *p, uint32_t i, const char **id);
+
 typedef struct interp_options {
   base_alloc alloc;
   /* Polled at least every ~50 ms of work; true stops the run with INTERRUPTED. May be NULL. */
@@ -45,6 +53,7 @@ typedef struct interp_options {
   const interp_registry *registry; /* NULL: only the built-in custom calls */
   uint64_t seed;                   /* of rng and rng-get-and-update-state */
   int64_t replica, partition;
+  interp_probes *probes;  /* NULL: probes pass their operand on, no more */
   struct interp_hub *hub; /* where the participants of a parallel run meet (hub.h); else NULL */
 } interp_options;
 
@@ -81,6 +90,12 @@ XLAC_MUST_USE int interp_run(ir_module *m, const interp_options *options, uint32
  * shares data with nothing. run.c */
 XLAC_MUST_USE int interp_run_in(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
                                 interp_value **out);
+/* Whether args are what entry's parameters take: run.c */
+XLAC_MUST_USE int interp_check_args(const ir_computation *entry, uint32_t n_args, interp_value *const *args,
+                                    xlac_error *err);
+/* A new reference to an argument, or to a copy that is aligned and holds only bytes its type has. NULL when out of
+ * memory. */
+interp_value *interp_clean(interp_ctx *ctx, interp_value *v);
 /* Consumes v; gives a value that shares data with no argument, no literal and no other value. NULL when out of memory.
  */
 interp_value *interp_own(interp_ctx *ctx, interp_value *v);
@@ -102,6 +117,8 @@ interp_value *interp_reuse(interp_ctx *ctx, interp_value *const *operands, uint3
 interp_value *interp_take(interp_ctx *ctx, interp_value *const *operands, uint32_t k);
 /* Fails ctx's run with an error about `op`. */
 int interp_fail(interp_ctx *ctx, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
+/* Adds op's name and place to an error whose evaluator could not say where it was. Returns status. */
+int interp_place_error(interp_ctx *ctx, const ir_op *op, int status);
 /* Counts `work` element operations, polls for interruption now and then. Nonzero: stop. Call it in outer loops. */
 int interp_tick(interp_ctx *ctx, uint64_t work);
 

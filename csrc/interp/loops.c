@@ -85,6 +85,17 @@ bool interp_loop_of(const ir_op *op, interp_loop *l) {
   return l->fn != NULL;
 }
 
+bool interp_loop_binary(ir_opcode opcode, base_dtype t, interp_loop *l) {
+  memset(l, 0, sizeof *l);
+  l->n_in = 2;
+  l->in[0] = l->in[1] = l->out = (uint8_t)t;
+  l->bits = base_dtype_of(t)->bits;
+  if (is_narrow(t)) l->work = XLAC_F32;
+  l->wraps = base_dtype_is_integer(t) && l->bits < 8;
+  l->fn = expression_table(t)[opcode];
+  return l->fn != NULL;
+}
+
 /* Cuts bytes to the width of t: sign- or zero-extended. */
 static void wrap_bytes(base_dtype t, int64_t n, void *data) {
   int unused = 8 - base_dtype_of(t)->bits;

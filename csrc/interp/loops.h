@@ -20,6 +20,8 @@ struct interp_loop {
 
 /* The loop of an elementwise op on operands of one size; false when the op has none. */
 bool interp_loop_of(const ir_op *op, interp_loop *l);
+/* The loop of a binary op whose operands and result have type t. */
+bool interp_loop_binary(ir_opcode opcode, base_dtype t, interp_loop *l);
 void interp_loop_run(const interp_loop *l, int64_t n, const void *const *in, void *out);
 
 /* The loops of ops.def's expressions by opcode, NULL where a row has none for the type. */

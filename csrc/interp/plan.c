@@ -7,7 +7,7 @@
 static bool plan_must_run(const interp_ctx *ctx, const ir_op *op) {
   if (!ctx->has_effects) return false;
   if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT) || op->n_called) return true;
-  return op->opcode == IR_OP_CUSTOM_CALL && ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false);
+  return op->opcode == IR_OP_CUSTOM_CALL && interp_call_has_effect(op);
 }
 
 /* Text order where the module says it is the schedule, else post-order. */
@@ -84,7 +84,7 @@ static bool plan_element_moves(const interp_ctx *ctx, const interp_plan *p, cons
   return true;
 }
 
-static interp_plan *plan_make(interp_ctx *ctx, const ir_computation *c) {
+static interp_plan *plan_of_computation(interp_ctx *ctx, const ir_computation *c) {
   uint32_t n;
   assert(c->n_results == 1 && c->results[0].index == 0);
   const ir_op **order = plan_order(ctx, c, &n);
@@ -109,7 +109,7 @@ static interp_plan *plan_make(interp_ctx *ctx, const ir_computation *c) {
 
 const interp_plan *interp_plan_of(interp_ctx *ctx, const ir_computation *c) {
   if (ctx->plans[c->id]) return ctx->plans[c->id];
-  interp_plan *p = plan_make(ctx, c);
+  interp_plan *p = plan_of_computation(ctx, c);
   if (!p) {
     int status = base_oom(ctx->err, "the order of a computation");
     (void)status;

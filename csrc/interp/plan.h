@@ -24,4 +24,7 @@ typedef struct interp_plan {
 /* NULL when out of memory (err then filled). */
 const interp_plan *interp_plan_of(interp_ctx *ctx, const ir_computation *c);
 
+/* Whether a custom call must run though nobody reads its result: where it says so, and checks. eval_custom_call.c */
+bool interp_call_has_effect(const ir_op *op);
+
 #endif

@@ -165,7 +165,9 @@ int interp_eval_uniform_dequantize(interp_ctx *ctx, const ir_op *op, interp_valu
 /* Ops that compute with their elements; the others move them. */
 static bool quant_computes(unsigned opcode) {
   switch (opcode) {
+    case IR_OP_BATCH_NORM_GRAD:
     case IR_OP_BATCH_NORM_INFERENCE:
+    case IR_OP_BATCH_NORM_TRAINING:
     case IR_OP_CHOLESKY:
     case IR_OP_CLAMP:
     case IR_OP_COMPARE:
@@ -185,14 +187,43 @@ static bool quant_computes(unsigned opcode) {
   }
 }
 
+/* Tensors, or a flat tuple of them; *any where one is quantised. */
+static bool quant_result(const ir_type *t, bool *any) {
+  if (ir_is_tensor(t)) return *any = t->quant != NULL, true;
+  if (!ir_is_tuple(t)) return false;
+  for (uint32_t i = 0; i < t->n_elements; i++) {
+    if (!ir_is_tensor(t->elements[i])) return false;
+    *any |= t->elements[i]->quant != NULL;
+  }
+  return true;
+}
+
 bool interp_quant_applies(const ir_op *op) {
-  bool any = ir_is_tensor(op->type) && op->type->quant;
-  if (!ir_is_tensor(op->type) || !quant_computes(op->opcode)) return false;
+  bool any = false;
+  if (!quant_computes(op->opcode) || !quant_result(op->type, &any)) return false;
   for (uint32_t k = 0; k < op->n_operands; k++) {
     if (!ir_is_tensor(ir_operand_type(op, k))) return false;
     any |= ir_operand_type(op, k)->quant != NULL;
   }
   return any;
+}
+
+/* Real values as what t says: a tensor, or a tuple of some. */
+static int quant_finish(interp_ctx *ctx, const ir_op *op, const ir_type *t, interp_value *real, interp_value **out) {
+  if (!ir_is_tuple(t)) return t->quant ? quantise(ctx, op, t->quant, real, out) : (*out = interp_retain(real), 0);
+  interp_value **parts = INTERP_SCRATCH(ctx, interp_value *, (int64_t)t->n_elements + 1);
+  if (!parts) return interp_failed(ctx);
+  int status = 0;
+  uint32_t n = 0;
+  assert(real->kind == INTERP_TUPLE && real->n_elements == t->n_elements);
+  for (; n < t->n_elements && !status; n++) {
+    parts[n] = NULL;
+    status = quant_finish(ctx, op, t->elements[n], real->elements[n], &parts[n]);
+  }
+  if (!status && !(*out = interp_tuple(ctx, n, parts))) status = interp_failed(ctx);
+  for (uint32_t i = 0; i < n; i++) interp_release(parts[i]);
+  interp_scratch_free(ctx, parts);
+  return status;
 }
 
 /* op itself on real values, which are given. */
@@ -205,8 +236,8 @@ static int quant_compute(interp_ctx *ctx, const ir_op *op, interp_value **real, 
   if (q) s.result.dtype = q->expressed;
   if (!status) status = interp_shadow_eval(ctx, &s, &r);
   interp_shadow_end(&s);
-  if (status || !q) return interp_deliver(status, r, out);
-  status = quantise(ctx, op, q, r, out);
+  if (status) return interp_deliver(status, r, out);
+  status = quant_finish(ctx, op, op->type, r, out);
   interp_release(r);
   return status;
 }

@@ -56,7 +56,7 @@ static int run_bad_count(const ir_computation *entry, uint32_t n_args, xlac_erro
                    entry->n_params == 1 ? "" : "s", names, n_args);
 }
 
-static int run_check_args(const ir_computation *entry, uint32_t n_args, interp_value *const *args, xlac_error *err) {
+int interp_check_args(const ir_computation *entry, uint32_t n_args, interp_value *const *args, xlac_error *err) {
   if (n_args != entry->n_params) return run_bad_count(entry, n_args, err);
   for (uint32_t i = 0; i < n_args; i++) TRY(run_check_arg(entry->params[i], entry->params[i]->type, args[i], err));
   return 0;
@@ -94,12 +94,12 @@ static interp_value *clean_array(interp_ctx *ctx, interp_value *v) {
 }
 
 /* A new reference to v, or to a copy without what evaluators need not reckon with. */
-static interp_value *clean_value(interp_ctx *ctx, interp_value *v) {
+interp_value *interp_clean(interp_ctx *ctx, interp_value *v) {
   if (v->kind == INTERP_ARRAY) return clean_array(ctx, v);
   if (v->kind != INTERP_TUPLE) return interp_retain(v);
   interp_value *copy = interp_tuple(ctx, v->n_elements, v->elements);
   for (uint32_t i = 0; copy && i < v->n_elements; i++) {
-    interp_value *e = clean_value(ctx, v->elements[i]);
+    interp_value *e = interp_clean(ctx, v->elements[i]);
     if (!e) {
       interp_release(copy);
       return NULL;
@@ -132,7 +132,7 @@ static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value 
   interp_value **clean = base_arena_zalloc(&ctx->arena, (size_t)n * sizeof *clean), *result = NULL;
   if (!clean) return base_oom(ctx->err, "the arguments");
   for (uint32_t i = 0; i < n && !status; i++) {
-    clean[i] = clean_value(ctx, args[i]);
+    clean[i] = interp_clean(ctx, args[i]);
     if (!clean[i]) status = -XLAC_E_OUT_OF_MEMORY;
   }
   if (!status) status = interp_call_move(ctx, entry, n, clean, &result);
@@ -146,7 +146,7 @@ static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value 
 
 int interp_run_in(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value *const *args,
                   interp_value **out) {
-  TRY(run_check_args(c, n_args, args, ctx->err));
+  TRY(interp_check_args(c, n_args, args, ctx->err));
   return run_entry(ctx, c, args, out);
 }
 
@@ -156,7 +156,7 @@ int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, int
   interp_ctx ctx;
   const ir_verify_options lenient = {.xla_compat = true};
   TRY(ir_verify(m, &lenient, err));
-  TRY(run_check_args(m->entry, n_args, args, err));
+  TRY(interp_check_args(m->entry, n_args, args, err));
   TRY(interp_begin(&ctx, m, options, err));
   int status = run_entry(&ctx, m->entry, args, out);
   interp_end(&ctx);

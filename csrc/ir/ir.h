@@ -257,5 +257,8 @@ struct ir_verify_options {
 /* Every rule. On failure err has line, column and op of the first broken rule in text order; verify.c. Non-const:
  * inference interns types, success sets m->verified. */
 XLAC_MUST_USE int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err);
+/* The rules of one op alone. Its operands are there and are as many as its opcode takes, and so are its required
+ * attributes. */
+XLAC_MUST_USE int ir_verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err);
 
 #endif

@@ -94,7 +94,7 @@ static int check_common_attrs(const ir_op *op, xlac_error *err) {
   return ir_verify_origin(op, err);
 }
 
-static int verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
+int ir_verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   assert(op->opcode > IR_OP_INVALID && op->opcode < IR_OP_COUNT);
   TRY(check_result_type(m, op, options, err));
   if (!options->mixed_floats) TRY(ir_check_stamp(op, ir_check_mixed_floats(op, err), err));
@@ -112,7 +112,7 @@ int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   if (m->verified >= level) return 0;
   TRY(ir_verify_structure(m, err));
   IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c) TRY(verify_op(m, op, options, err));
+    IR_FOR_OPS(op, c) TRY(ir_verify_op(m, op, options, err));
   }
   TRY(ir_verify_aliases(m, options, err));
   TRY(ir_verify_together(m, options, err));

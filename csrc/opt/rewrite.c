@@ -111,6 +111,20 @@ void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *valu
   rw->failed = rw->failed || !v.op || !value || !ir_m_set(v.op, key, value);
 }
 
+void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types) {
+  rw->failed = rw->failed || !rewrite_whole(0, NULL, op->n_results, types);
+  if (rw->failed || op->n_results == 0) return;
+  const ir_type *const *copy =
+      op->n_results == 1 ? &op->type : base_arena_memdup(&rw->m->arena, types, op->n_results * sizeof *types);
+  if (!copy) {
+    rw->failed = true;
+    return;
+  }
+  op->type = types[0];
+  op->types = copy;
+  rw->m->verified = IR_UNVERIFIED;
+}
+
 ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index) {
   assert(!op || index < op->n_called);
   ir_computation *c = op ? ir_computation_new(rw->m, "region", 6) : NULL;

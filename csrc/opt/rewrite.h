@@ -44,6 +44,8 @@ ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const 
 ir_value opt_make(opt_rewriter *rw, ir_opcode opcode, const ir_type *type, uint32_t n, const ir_value *operands);
 /* Sets an attribute of the op that gives v (nothing when v.op or value is NULL, which is a failure). */
 void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *value);
+/* Gives op's results other types; who reads them must be content with those. */
+void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types);
 /* A new region of op, empty, as op->called[index]; and a new argument of it. */
 ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index);
 ir_value opt_region_argument(opt_rewriter *rw, ir_computation *region, const ir_type *type);
@@ -118,6 +120,35 @@ ir_value opt_slice(opt_rewriter *rw, ir_value a, const int64_t *starts, const in
 ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation);
 /* A reduction with one op of `opcode` in its body, over the dims given; init is a scalar. */
 ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value init, uint32_t n, const int64_t *dims);
+/* --- rewrite_shape.c: shapes found at run time --- */
+bool opt_is_static(const ir_type *t);  /* a ranked tensor without dynamic dimensions */
+bool opt_is_bounded(const ir_type *t); /* a ranked tensor, all of whose dynamic dimensions have bounds */
+/* The size of dimension d, a scalar of i32; a constant where the type says it. */
+ir_value opt_extent(opt_rewriter *rw, ir_value a, uint32_t d);
+/* Scalars of i32 as one tensor; the sizes of all dimensions of a, which is ranked. */
+ir_value opt_join_extents(opt_rewriter *rw, uint32_t n, const ir_value *extents);
+ir_value opt_extents(opt_rewriter *rw, ir_value a);
+ir_value opt_dynamic_broadcast(opt_rewriter *rw, ir_value a, ir_value extents, const ir_type *type,
+                               const int64_t *dims);
+/* a, which has the bounds of `like` as its sizes, with like's dynamic sizes. */
+ir_value opt_set_extents(opt_rewriter *rw, ir_value a, ir_value like);
+/* The scalar in every place of a tensor of like's shape, which is ranked. */
+ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like);
+/* --- rewrite_loop.c --- */
+/* A while loop over 0, 1, ... below `limit`, a scalar of i64 that the loop may see. Between begin and end the cursor is
+ * in the body, where index and state (n values, of the types of inits) are its arguments; next is the state after a
+ * step. */
+typedef struct opt_loop {
+  ir_op *op;
+  ir_computation *body, *into;
+  ir_op *before;
+  const ir_op *origin;
+  ir_value index, *state;
+  uint32_t n;
+} opt_loop;
+void opt_loop_begin(opt_rewriter *rw, opt_loop *loop, ir_value limit, uint32_t n, const ir_value *inits);
+void opt_loop_end(opt_rewriter *rw, opt_loop *loop, const ir_value *next, ir_value *results);
+/* --- rewrite_make.c again --- */
 /* The literal of a constant op, or of a value made by one; NULL if it is none. *splat says that it has one element for
  * all. */
 const ir_literal *opt_constant_of(ir_value v, bool *splat);

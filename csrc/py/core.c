@@ -12,6 +12,8 @@ static PyMethodDef core_functions[] = {
     {"new_module", py_new_module, METH_O, "new_module(name) -> Module: an empty one, to build in"},
     {"interpret", PY_KEYWORDS(py_interpret),
      "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None) -> array or tuple"},
+    {"compile", PY_KEYWORDS(py_compile),
+     "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True) -> Executable"},
     {"run_parallel", PY_KEYWORDS(py_run_parallel),
      "run_parallel(module, args, programs, infeed, replicas, partitions, seed=0) -> (results, outfeeds)"},
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
@@ -39,6 +41,7 @@ static int core_exec(PyObject *core) {
   if (st->errors == NULL || st->custom_calls == NULL) return -1;
   if (add_type(core, &py_module_spec, &st->module_type) < 0) return -1;
   if (add_type(core, &py_computation_spec, &st->computation_type) < 0) return -1;
+  if (add_type(core, &py_executable_spec, &st->executable_type) < 0) return -1;
   return add_type(core, &py_instruction_spec, &st->instruction_type);
 }
 
@@ -47,6 +50,7 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->module_type);
   Py_VISIT(st->computation_type);
   Py_VISIT(st->instruction_type);
+  Py_VISIT(st->executable_type);
   Py_VISIT(st->errors);
   Py_VISIT(st->custom_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_VISIT(st->descrs[i]);
@@ -58,6 +62,7 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->module_type);
   Py_CLEAR(st->computation_type);
   Py_CLEAR(st->instruction_type);
+  Py_CLEAR(st->executable_type);
   Py_CLEAR(st->errors);
   Py_CLEAR(st->custom_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_CLEAR(st->descrs[i]);

@@ -93,7 +93,7 @@ static int copy_leaves(py_state *st, const xlac_type *t, const xlac_value *v, co
 static int take_result(const py_custom_call *call, const xlac_op *op, PyObject *object, void *const *results) {
   py_state *st = call->run->st;
   xlac_op_info info;
-  xlac_op_get(call->run->module->m, (xlac_op *)(uintptr_t)op, &info);
+  xlac_op_get(call->run->m, (xlac_op *)(uintptr_t)op, &info);
   char what[128];
   PyOS_snprintf(what, sizeof what, "the result of custom call %s", call->target);
   PyObject *keep = PyList_New(0);

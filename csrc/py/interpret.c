@@ -81,7 +81,27 @@ PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   return NULL;
 }
 
-static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values) {
+/* Appends (id, array) to the list for each probed value. */
+static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
+  for (uint32_t i = 0; i < xlac_probes_count(probes); i++) {
+    const char *id = NULL;
+    xlac_value *value = NULL;
+    xlac_error err = {.code = 0};
+    if (xlac_probes_get(probes, i, &id, &value, &err) != 0) return py_raise(run->st, &err, PY_ANY), -1;
+    PyObject *array = py_from_value(run->st, value);
+    PyObject *name = array ? PyUnicode_DecodeUTF8(id, (Py_ssize_t)strlen(id), "surrogateescape") : NULL;
+    PyObject *pair = name ? PyTuple_Pack(2, name, array) : NULL;
+    int status = pair ? PyList_Append(list, pair) : -1;
+    Py_XDECREF(pair);
+    Py_XDECREF(name);
+    Py_XDECREF(array);
+    if (status < 0) return -1;
+  }
+  return 0;
+}
+
+PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
+                        xlac_value **values) {
   xlac_error err = {.code = 0};
   xlac_value *result = NULL;
   py_custom_call *calls = NULL;
@@ -95,19 +115,41 @@ static PyObject *run_values(py_run *run, xlac_interpret_options *options, uint32
   options->registry = registry;
   run->started = run->polled = py_run_now();
   py_run_leave(run);
-  int status = xlac_interpret(run->module->m, options, n, values, &result, &err);
+  int status = start(what, options, n, values, &result, &err);
   py_run_enter(run);
   py_custom_calls_end(registry, calls);
   return status == 0 ? py_from_value(run->st, result) : py_run_raise(run, &err);
 }
 
-static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress) {
-  static char *names[] = {"seed", "replica", "partition", "progress", NULL};
+static int start_interpreter(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
+                             xlac_value **out, xlac_error *err) {
+  return xlac_interpret(what, options, n, values, out, err);
+}
+
+/* The run, and then what its probes saw, also when it has failed: its error comes first. */
+static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values,
+                            PyObject *list) {
+  xlac_error err = {.code = 0};
+  if (list == Py_None) return py_run_values(run, options, start_interpreter, run->m, n, values);
+  if (!PyList_Check(list)) return PyErr_Format(PyExc_TypeError, "probes must be a list");
+  if (xlac_probes_create(&options->probes, &err) != 0) return py_raise(run->st, &err, PY_ANY);
+  PyObject *type, *value, *traceback, *result = py_run_values(run, options, start_interpreter, run->m, n, values);
+  PyErr_Fetch(&type, &value, &traceback);
+  int status = give_probes(run, options->probes, list);
+  if (type) PyErr_Restore(type, value, traceback);
+  if (status < 0) Py_CLEAR(result);
+  xlac_probes_destroy(options->probes);
+  return result;
+}
+
+static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress, PyObject **probes) {
+  static char *names[] = {"seed", "replica", "partition", "progress", "probes", NULL};
   unsigned long long seed = 0;
   long long replica = 0, partition = 0;
   PyObject *none = PyTuple_New(0);
   if (none == NULL) return -1;
-  int ok = PyArg_ParseTupleAndKeywords(none, kwargs, "|$KLLO:interpret", names, &seed, &replica, &partition, progress);
+  int ok = PyArg_ParseTupleAndKeywords(none, kwargs, "|$KLLOO:interpret", names, &seed, &replica, &partition, progress,
+                                       probes);
   Py_DECREF(none);
   options->seed = seed;
   options->replica = replica;
@@ -118,19 +160,19 @@ static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyOb
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   xlac_interpret_options options = {.seed = 0};
-  PyObject *progress = Py_None;
+  PyObject *progress = Py_None, *probes = Py_None;
   if (PyTuple_GET_SIZE(args) < 1 || !Py_IS_TYPE(PyTuple_GET_ITEM(args, 0), st->module_type))
     return PyErr_Format(PyExc_TypeError, "interpret needs a Module as its first argument");
-  if (parse_options(kwargs, &options, &progress) < 0) return NULL;
+  if (parse_options(kwargs, &options, &progress, &probes) < 0) return NULL;
   py_module *module = (py_module *)PyTuple_GET_ITEM(args, 0);
-  py_run run = {.st = st, .module = module, .progress = progress == Py_None ? NULL : progress};
+  py_run run = {.st = st, .m = module->m, .progress = progress == Py_None ? NULL : progress};
   uint32_t n = (uint32_t)PyTuple_GET_SIZE(args) - 1;
   xlac_value **values = PyMem_Calloc(n + 1u, sizeof *values);
   PyObject *keep = PyList_New(0), *result = NULL;
   if (values == NULL || keep == NULL)
     PyErr_NoMemory();
   else if (convert_arguments(st, module, args, keep, values) == 0)
-    result = run_values(&run, &options, n, values);
+    result = run_probed(&run, &options, n, values, probes);
   for (uint32_t i = 0; values && i < n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
   Py_XDECREF(keep);

@@ -130,14 +130,25 @@ static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs
   Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
-static PyObject *module_to_hlo(PyObject *self, PyObject *unused) {
-  (void)unused;
+typedef int module_translation(xlac_module **out, xlac_module *m, xlac_error *err);
+
+static PyObject *module_translated(PyObject *self, module_translation *translate) {
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_to_hlo(&m, handle(self), &err);
+  Py_BEGIN_ALLOW_THREADS status = translate(&m, handle(self), &err);
   Py_END_ALLOW_THREADS return status == 0 ? py_wrap_module(py_state_of(self), m)
                                           : py_raise(py_state_of(self), &err, PY_VERIFYING);
+}
+
+static PyObject *module_to_hlo(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return module_translated(self, xlac_module_to_hlo);
+}
+
+static PyObject *module_to_stablehlo(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return module_translated(self, xlac_module_to_stablehlo);
 }
 
 static PyObject *module_form(PyObject *self, void *unused) {
@@ -415,6 +426,8 @@ static PyMethodDef module_methods[] = {
      "portable "
      "artifact of that version"},
     {"to_hlo", module_to_hlo, METH_NOARGS, "The same program as a module in HLO form (of one in MLIR form)"},
+    {"to_stablehlo", module_to_stablehlo, METH_NOARGS,
+     "The same program as a module in MLIR form (of one in HLO form)"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},

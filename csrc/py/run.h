@@ -7,7 +7,7 @@
 
 typedef struct py_run {
   py_state *st;
-  py_module *module;
+  xlac_module *m; /* that runs, borrowed */
   PyThreadState *thread; /* of the caller, while the GIL is released */
   PyObject *progress;    /* called with the seconds run so far, or NULL */
   double started, polled;
@@ -25,6 +25,12 @@ static inline void py_run_leave(py_run *run) {
 double py_run_now(void);
 /* For xlac_interpret_options.interrupted with a py_run: runs signal handlers and the progress callback. */
 bool py_run_poll(void *run);
+/* Whatever runs programs: xlac_interpret on a module, xlac_executable_run on an executable. */
+typedef int py_start_fn(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
+                        xlac_value **out, xlac_error *err);
+/* Runs without the GIL, with the custom calls registered in Python; the result as NumPy arrays. */
+PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
+                        xlac_value **values);
 /* Raises the run's error; what a custom call raised becomes its cause. Gives NULL. */
 PyObject *py_run_raise(py_run *run, const xlac_error *err);
 

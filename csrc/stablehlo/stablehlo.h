@@ -9,6 +9,8 @@
  * first op that breaks a rule in text order, and the message names the constraint, what was expected and what was
  * found. Sets m->verified. */
 XLAC_MUST_USE int stablehlo_verify(ir_module *m, xlac_error *err);
+/* Checks one op that is no call and has no regions, whatever state the rest of the module is in. */
+XLAC_MUST_USE int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err);
 /* The result types that follow from op's operands, attributes and regions; types has room for op->n_results.
  * CANNOT_INFER where they don't follow. Dynamic dimensions are inferred as far as they are known. */
 XLAC_MUST_USE int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_error *err);

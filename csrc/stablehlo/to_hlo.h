@@ -2,7 +2,7 @@
 #ifndef XLAC_STABLEHLO_TO_HLO_H
 #define XLAC_STABLEHLO_TO_HLO_H
 
-#include "stablehlo.h"
+#include "attr_pairs.h"
 
 /* One translation. `values` gives, for an op of the source, the array of ops in the target that stand for its results;
  * entries of a region are added when it is entered and are never wrong outside, since ids differ. */
@@ -42,6 +42,8 @@ const ir_type *to_hlo_result_type(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_scalar_region(to_hlo_op *x, const ir_computation *region, ir_computation **out);
 /* The function of that name, translated. */
 XLAC_MUST_USE int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out);
+/* Whether it has been translated already. */
+bool to_hlo_known(const to_hlo *t, const base_istr *name);
 XLAC_MUST_USE int to_hlo_body(to_hlo *t, const ir_computation *from, ir_computation *into);
 XLAC_MUST_USE int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results);
 /* Ends a computation: one result is the root, several become a tuple. */
@@ -52,19 +54,22 @@ ir_op *to_hlo_value(const to_hlo *t, ir_value v);
 bool to_hlo_is_simple_chlo(const ir_op *op);
 XLAC_MUST_USE int to_hlo_simple_chlo(to_hlo_op *x);
 
+/* --- to_hlo_encoded.c --- */
+bool to_hlo_is_encoded(const ir_op *op);
+XLAC_MUST_USE int to_hlo_encoded(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_extras(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_layouts(to_hlo_op *x, ir_op *made);
+
 /* --- to_hlo_control.c --- */
 XLAC_MUST_USE int to_hlo_while(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_branches(to_hlo_op *x);
 
 /* --- to_hlo_attrs.c: attributes of x->op onto `made` --- */
-XLAC_MUST_USE int to_hlo_ints(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
-XLAC_MUST_USE int to_hlo_int(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
-XLAC_MUST_USE int to_hlo_field_ints(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key);
-XLAC_MUST_USE int to_hlo_field_int(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key);
+/* All that the table of pairs has for made's opcode. */
+XLAC_MUST_USE int to_hlo_attrs(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
 XLAC_MUST_USE int to_hlo_precision(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_algorithm(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_conv_dims(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_put_groups(to_hlo_op *x, ir_op *made, const ir_mattr *groups);
 /* `sizes` are the window's; the rest by attribute names (NULL: none). */
 typedef struct to_hlo_window_names {
   const char *strides, *base_dilation, *window_dilation, *padding, *reversal;
@@ -73,21 +78,20 @@ XLAC_MUST_USE int to_hlo_window(to_hlo_op *x, ir_op *made, uint32_t n, const int
                                 const to_hlo_window_names *names);
 XLAC_MUST_USE int to_hlo_padding(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_slice(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_groups(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_pairs(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_channel(to_hlo_op *x, ir_op *made);
-XLAC_MUST_USE int to_hlo_accuracy(to_hlo_op *x, ir_op *made);
 
 /* --- to_hlo_common.c: sharding, frontend attributes, metadata; signature and module facts --- */
 XLAC_MUST_USE int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made);
+/* What a composite is, in frontend attributes of the call, as XLA has it. */
+XLAC_MUST_USE int to_hlo_composite(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_module_facts(to_hlo *t, const ir_computation *entry);
 
 /* --- to_hlo_ops.c, to_hlo_shapes.c, to_hlo_collective.c --- */
 XLAC_MUST_USE int to_hlo_one(to_hlo_op *x);
 typedef int to_hlo_fn(to_hlo_op *x);
-to_hlo_fn to_hlo_constant, to_hlo_broadcast_in_dim, to_hlo_legacy_broadcast, to_hlo_legacy_dot, to_hlo_gather,
-    to_hlo_scatter, to_hlo_reduce_window, to_hlo_select_and_scatter, to_hlo_convolution, to_hlo_dot, to_hlo_ragged_dot,
-    to_hlo_pad, to_hlo_slice_op, to_hlo_barrier, to_hlo_custom_call, to_hlo_all_gather, to_hlo_all_reduce,
-    to_hlo_all_to_all, to_hlo_permute, to_hlo_infeed, to_hlo_outfeed, to_hlo_send, to_hlo_recv, to_hlo_run_parallel;
+to_hlo_fn to_hlo_constant, to_hlo_dynamic_reshape, to_hlo_broadcast_in_dim, to_hlo_legacy_broadcast, to_hlo_legacy_dot,
+    to_hlo_reduce_window, to_hlo_select_and_scatter, to_hlo_convolution, to_hlo_pad, to_hlo_slice_op, to_hlo_barrier,
+    to_hlo_custom_call, to_hlo_all_reduce, to_hlo_all_to_all, to_hlo_permute, to_hlo_infeed, to_hlo_outfeed,
+    to_hlo_send, to_hlo_recv, to_hlo_run_parallel;
 
 #endif

@@ -11,23 +11,6 @@ static int put_ints(to_hlo_op *x, ir_op *made, const ir_mattr *a, ir_attr_key ke
   return ir_set_ints(made, key, n, v) ? 0 : to_hlo_no_memory(x->t);
 }
 
-int to_hlo_ints(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
-  return put_ints(x, made, ir_mattr_of(x->op, name), key);
-}
-
-int to_hlo_int(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
-  return ir_set_int(made, key, ir_m_get_int(x->op, name, 0)) ? 0 : to_hlo_no_memory(x->t);
-}
-
-int to_hlo_field_ints(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key) {
-  return put_ints(x, made, ir_m_field(ir_mattr_of(x->op, attr), field), key);
-}
-
-int to_hlo_field_int(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key) {
-  const ir_mattr *a = ir_m_field(ir_mattr_of(x->op, attr), field);
-  return ir_set_int(made, key, a ? a->v.i : 0) ? 0 : to_hlo_no_memory(x->t);
-}
-
 /* False is HLO's default, and left out. */
 int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
   if (!ir_m_get_bool(x->op, name)) return 0;
@@ -66,27 +49,17 @@ static const char *type_word(const ir_type *t) {
 
 /* XLA names a set of algorithms: lhs, rhs and accumulation types, then how many products. */
 static const char *algorithm_word(const char *lhs, const char *rhs, const char *acc, int64_t products, bool imprecise) {
-  static const struct {
-    const char *lhs, *acc;
-    int64_t products;
-    const char *word;
-  } known[] = {{"f16", "f16", 1, "dot_f16_f16_f16"},       {"f16", "f32", 1, "dot_f16_f16_f32"},
-               {"bf16", "bf16", 1, "dot_bf16_bf16_bf16"},  {"bf16", "f32", 1, "dot_bf16_bf16_f32"},
-               {"bf16", "f32", 3, "dot_bf16_bf16_f32_x3"}, {"bf16", "f32", 6, "dot_bf16_bf16_f32_x6"},
-               {"bf16", "f32", 9, "dot_bf16_bf16_f32_x9"}, {"tf32", "f32", 1, "dot_tf32_tf32_f32"},
-               {"tf32", "f32", 3, "dot_tf32_tf32_f32_x3"}, {"f32", "f32", 1, "dot_f32_f32_f32"},
-               {"f64", "f64", 1, "dot_f64_f64_f64"}};
   bool f8 = strncmp(lhs, "f8", 2) == 0 && strncmp(rhs, "f8", 2) == 0;
-  if (f8 && strcmp(acc, "f32") == 0) return imprecise ? "dot_any_f8_any_f8_f32_fast_accum" : "dot_any_f8_any_f8_f32";
-  if (f8) return imprecise ? "dot_any_f8_any_f8_any_fast_accum" : "dot_any_f8_any_f8_any";
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strcmp(lhs, known[i].lhs) == 0 && strcmp(rhs, lhs) == 0 && strcmp(acc, known[i].acc) == 0 &&
-        products == known[i].products)
-      return known[i].word;
+  if (f8) lhs = rhs = "f8";
+  if (f8 && strcmp(acc, "f32") != 0) acc = "f8";
+  for (const attr_algorithm *a = attr_algorithms; a->word; a++)
+    if (strcmp(lhs, a->operands) == 0 && strcmp(rhs, lhs) == 0 && strcmp(acc, a->accumulation) == 0 &&
+        (f8 ? imprecise == a->imprecise : products == a->products))
+      return a->word;
   return NULL;
 }
 
-int to_hlo_algorithm(to_hlo_op *x, ir_op *made) {
+static int to_hlo_algorithm(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "algorithm");
   if (!a) return 0;
   const ir_mattr *products = ir_m_field(a, "num_primitive_operations"),
@@ -98,7 +71,7 @@ int to_hlo_algorithm(to_hlo_op *x, ir_op *made) {
   return ir_set_str(made, IR_ATTR_ALGORITHM, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }
 
-int to_hlo_accuracy(to_hlo_op *x, ir_op *made) {
+static int to_hlo_accuracy(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "result_accuracy");
   if (!a || a->kind != IR_M_STRUCT || !ir_opcode_has(made->opcode, IR_HAS_ACCURACY)) return 0;
   const ir_mattr *mode = ir_m_field(a, "mode"), *atol = ir_m_field(a, "atol"), *rtol = ir_m_field(a, "rtol"),
@@ -118,7 +91,7 @@ int to_hlo_accuracy(to_hlo_op *x, ir_op *made) {
 
 /* --- windows --- */
 
-int to_hlo_conv_dims(to_hlo_op *x, ir_op *made) {
+static int to_hlo_conv_dims(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "dimension_numbers");
   ir_conv_dims *d = BASE_NEW(&x->t->to->arena, ir_conv_dims);
   if (!d) return to_hlo_no_memory(x->t);
@@ -210,19 +183,23 @@ static const ir_int_lists *rows_of(to_hlo_op *x, const ir_mattr *a, bool skip_fi
   return lists;
 }
 
-int to_hlo_groups(to_hlo_op *x, ir_op *made) {
-  const ir_mattr *a = ir_mattr_of(x->op, "replica_groups");
-  if (a && a->kind != IR_M_DENSE)
-    return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE,
-                       "replica groups by mesh axes have no HLO form yet; give the groups as dense<...>");
+int to_hlo_put_groups(to_hlo_op *x, ir_op *made, const ir_mattr *groups) {
   ir_groups *g = BASE_NEW(&x->t->to->arena, ir_groups);
-  if (!g || !(g->lists = rows_of(x, a, true))) return to_hlo_no_memory(x->t);
+  if (!g || !(g->lists = rows_of(x, groups, true))) return to_hlo_no_memory(x->t);
   ir_attr attr = ir_attr_make(IR_ATTR_REPLICA_GROUPS);
   attr.v.groups = g;
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
-int to_hlo_pairs(to_hlo_op *x, ir_op *made) {
+static int to_hlo_groups(to_hlo_op *x, ir_op *made) {
+  const ir_mattr *a = ir_mattr_of(x->op, "replica_groups");
+  if (a && a->kind != IR_M_DENSE)
+    return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE,
+                       "replica groups by mesh axes have no HLO form yet; give the groups as dense<...>");
+  return to_hlo_put_groups(x, made, a);
+}
+
+static int to_hlo_targets(to_hlo_op *x, ir_op *made) {
   ir_attr attr = ir_attr_make(IR_ATTR_SOURCE_TARGET_PAIRS);
   attr.v.lists = rows_of(x, ir_mattr_of(x->op, "source_target_pairs"), false);
   return attr.v.lists && ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
@@ -232,4 +209,77 @@ int to_hlo_channel(to_hlo_op *x, ir_op *made) {
   const ir_mattr *handle = ir_m_field(ir_mattr_of(x->op, "channel_handle"), "handle");
   if (!handle || handle->v.i <= 0) return 0;
   return ir_set_int(made, IR_ATTR_CHANNEL_ID, handle->v.i) ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* --- the table --- */
+
+static int to_hlo_set_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
+  return ir_set_str(made, key, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* "THREE_FRY" as "rng_three_fry". */
+static int to_hlo_rng_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
+  char text[32] = "rng_";
+  size_t n = strlen(word);
+  assert(n + 5 < sizeof text);
+  for (size_t i = 0; i <= n; i++) text[4 + i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
+  return to_hlo_set_word(x, made, key, text);
+}
+
+static int to_hlo_number(to_hlo_op *x, ir_op *made, const attr_pair *p, const ir_mattr *a) {
+  ir_attr_key key = (ir_attr_key)p->key;
+  int64_t v = a ? a->v.i : p->kind == PAIR_COUNT ? 1 : 0;
+  bool ok = p->kind == PAIR_DIM ? ir_set_ints(made, key, 1, &v)
+                                : (p->kind == PAIR_COUNT && v == 1) || ir_set_int(made, key, v);
+  return ok ? 0 : to_hlo_no_memory(x->t);
+}
+
+static int to_hlo_pair(to_hlo_op *x, ir_op *made, const attr_pair *p) {
+  const ir_mattr *a = ir_mattr_of(x->op, p->name);
+  ir_attr_key key = (ir_attr_key)p->key;
+  uint32_t n;
+  if (p->field) a = ir_m_field(a, p->field);
+  switch ((attr_pair_kind)p->kind) {
+    case PAIR_INT:
+    case PAIR_I32:
+    case PAIR_DIM:
+    case PAIR_COUNT:
+      return to_hlo_number(x, made, p, a);
+    case PAIR_INTS:
+      return put_ints(x, made, a, key);
+    case PAIR_SPARSE:
+      attr_ints(x, a, &n);
+      return n ? put_ints(x, made, a, key) : 0;
+    case PAIR_BOOL:
+      return ir_set_bool(made, key, ir_m_get_bool(x->op, p->name)) ? 0 : to_hlo_no_memory(x->t);
+    case PAIR_FLAG:
+    case PAIR_UNIT:
+      return to_hlo_flag(x, made, p->name, key);
+    case PAIR_F32:
+      return ir_set_float(made, key, a->v.f) ? 0 : to_hlo_no_memory(x->t);
+    case PAIR_WORD:
+      return to_hlo_set_word(x, made, key, ir_m_get_str(x->op, p->name));
+    case PAIR_RNG_WORD:
+      return to_hlo_rng_word(x, made, key, ir_m_get_str(x->op, p->name));
+    case PAIR_PRECISION:
+      return to_hlo_precision(x, made);
+    case PAIR_ALGORITHM:
+      return to_hlo_algorithm(x, made);
+    case PAIR_CONV_DIMS:
+      return to_hlo_conv_dims(x, made);
+    case PAIR_GROUPS:
+      return to_hlo_groups(x, made);
+    case PAIR_TARGETS:
+      return to_hlo_targets(x, made);
+    case PAIR_CHANNEL:
+      return to_hlo_channel(x, made);
+    case PAIR_ACCURACY:
+      return to_hlo_accuracy(x, made);
+  }
+  return 0;
+}
+
+int to_hlo_attrs(to_hlo_op *x, ir_op *made) {
+  for (const attr_pair *p = attr_pairs(made->opcode); p->name; p++) TRY(to_hlo_pair(x, made, p));
+  return 0;
 }

@@ -2,33 +2,14 @@
 #include "../text/mlir.h"
 #include "to_hlo.h"
 
-static int finish_collective(to_hlo_op *x, ir_op *made) {
-  TRY(to_hlo_groups(x, made));
-  TRY(to_hlo_channel(x, made));
-  TRY(to_hlo_flag(x, made, "use_global_device_ids", IR_ATTR_USE_GLOBAL_DEVICE_IDS));
-  return to_hlo_results(x, made);
-}
-
-static int put_dim(to_hlo_op *x, ir_op *made, const char *name) {
-  int64_t d = ir_m_get_int(x->op, name, 0);
-  return ir_set_ints(made, IR_ATTR_DIMENSIONS, 1, &d) ? 0 : to_hlo_no_memory(x->t);
-}
-
-int to_hlo_all_gather(to_hlo_op *x) {
-  ir_op *made = to_hlo_emit(x, IR_OP_ALL_GATHER, to_hlo_result_type(x), x->op->n_operands, x->operands, 0);
-  if (!made) return to_hlo_no_memory(x->t);
-  TRY(put_dim(x, made, "all_gather_dim"));
-  return finish_collective(x, made);
-}
-
 int to_hlo_all_reduce(to_hlo_op *x) {
   ir_computation *c;
   TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
   ir_op *made = to_hlo_emit(x, (ir_opcode)x->op->opcode, to_hlo_result_type(x), x->op->n_operands, x->operands, 1);
   if (!made) return to_hlo_no_memory(x->t);
   made->called[0] = c;
-  if (x->op->opcode == IR_OP_REDUCE_SCATTER) TRY(put_dim(x, made, "scatter_dimension"));
-  return finish_collective(x, made);
+  TRY(to_hlo_attrs(x, made));
+  return to_hlo_results(x, made);
 }
 
 /* HLO splits and concatenates along one dimension. With two, the parts are split off, exchanged as a tuple and put
@@ -58,8 +39,7 @@ static int all_to_all_tuple(to_hlo_op *x, uint32_t k, ir_op **out) {
   }
   ir_op *made = to_hlo_emit(x, IR_OP_ALL_TO_ALL, ir_tuple(x->t->to, (uint32_t)count, types), (uint32_t)count, parts, 0);
   if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_groups(x, made));
-  TRY(to_hlo_channel(x, made));
+  TRY(to_hlo_attrs(x, made));
   for (int64_t i = 0; i < count; i++) {
     parts[i] = to_hlo_emit(x, IR_OP_GET_TUPLE_ELEMENT, part, 1, &made, 0);
     if (!parts[i] || !ir_set_int(parts[i], IR_ATTR_INDEX, i)) return to_hlo_no_memory(x->t);
@@ -82,8 +62,7 @@ int to_hlo_permute(to_hlo_op *x) {
       return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "HLO has no has_dynamic_root");
     if (!(made->mlir = ir_mdict_import(x->t->to, x->op->mlir))) return to_hlo_no_memory(x->t);
   }
-  TRY(x->op->opcode == IR_OP_COLLECTIVE_PERMUTE ? to_hlo_pairs(x, made) : to_hlo_groups(x, made));
-  TRY(to_hlo_channel(x, made));
+  TRY(to_hlo_attrs(x, made));
   return to_hlo_results(x, made);
 }
 
@@ -230,6 +209,7 @@ static int put_output_aliases(to_hlo_op *x, ir_op *made) {
 }
 
 int to_hlo_custom_call(to_hlo_op *x) {
+  if (to_hlo_is_encoded(x->op)) return to_hlo_encoded(x);
   const ir_mattr *called = ir_mattr_of(x->op, "called_computations");
   uint32_t n = called ? called->v.list->n : 0;
   ir_computation **computations = BASE_ARRAY(&x->t->to->arena, ir_computation *, n + 1u);
@@ -243,5 +223,7 @@ int to_hlo_custom_call(to_hlo_op *x) {
   TRY(put_api_version(x, made));
   TRY(put_backend_config(x, made));
   TRY(put_output_aliases(x, made));
+  TRY(to_hlo_layouts(x, made));
+  TRY(to_hlo_extras(x, made));
   return to_hlo_results(x, made);
 }

@@ -1,4 +1,7 @@
 /* What any op or argument may carry, and the facts of the module: shardings, aliases, donors, counts, locations. */
+#include <stdlib.h>
+
+#include "../text/mlir.h"
 #include "../text/text.h"
 #include "to_hlo.h"
 
@@ -15,7 +18,9 @@ static int put_sharding(to_hlo *t, const ir_mattr *a, ir_op *made) {
 
 /* --- frontend attributes --- */
 
-static int put_frontend(to_hlo *t, const ir_mattr *a, ir_op *made) {
+/* NULL in *out where there are none. */
+static int frontend_dict(to_hlo *t, const ir_mattr *a, const ir_dict **out) {
+  *out = NULL;
   if (!a || a->kind != IR_M_DICT || a->v.dict->n == 0) return 0;
   ir_dict *d = base_arena_zalloc(&t->to->arena, sizeof *d + a->v.dict->n * sizeof *d->v);
   if (!d) return to_hlo_no_memory(t);
@@ -27,9 +32,60 @@ static int put_frontend(to_hlo *t, const ir_mattr *a, ir_op *made) {
     if (!d->v[d->n].key || !d->v[d->n].value) return to_hlo_no_memory(t);
     d->n++;
   }
+  *out = d;
+  return 0;
+}
+
+static int put_frontend(to_hlo *t, const ir_mattr *a, ir_op *made) {
+  ir_attr attr = ir_attr_make(IR_ATTR_FRONTEND_ATTRIBUTES);
+  TRY(frontend_dict(t, a, &attr.v.dict));
+  return !attr.v.dict || ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(t);
+}
+
+/* --- facts of arguments --- */
+
+static int put_replication(to_hlo *t, const ir_mattr *a, ir_op *made) {
+  if (!a || a->kind != IR_M_ARRAY || made->opcode != IR_OP_PARAMETER || a->v.list->n != 1) return 0;
+  const ir_mattr *v = a->v.list->v[0];
+  const int64_t yes = v->kind == IR_M_BOOL && v->v.b;
+  ir_attr attr = ir_attr_make(IR_ATTR_PARAMETER_REPLICATION);
+  attr.v.ints = ir_ints_make(t->to, 1, &yes);
+  return attr.v.ints && ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(t);
+}
+
+static int compare_dict_entries(const void *a, const void *b) {
+  return strcmp(((const ir_dict_entry *)a)->key->s, ((const ir_dict_entry *)b)->key->s);
+}
+
+int to_hlo_composite(to_hlo_op *x, ir_op *made) {
+  static const char *const keys[] = {"composite.attributes", "composite.name", "composite.version"};
+  ir_module *m = x->t->to;
+  const ir_attr *old = ir_attr_find(made, IR_ATTR_FRONTEND_ATTRIBUTES);
+  const ir_mattr *attrs = ir_mattr_of(x->op, "composite_attributes");
+  uint32_t n = old ? old->v.dict->n : 0;
+  ir_dict *d = base_arena_zalloc(&m->arena, sizeof *d + (n + 3) * sizeof *d->v);
+  base_text texts[3];
+  if (!d) return to_hlo_no_memory(x->t);
+  for (int i = 0; i < 3; i++) base_text_init(&texts[i], m->alloc);
+  if (attrs) text_put_mlir_attr(&texts[0], attrs);
+  if (!attrs) BASE_PUT(&texts[0], "{}");
+  base_puts(&texts[1], ir_m_get_str(x->op, "name"));
+  base_put_i64(&texts[2], ir_m_get_int(x->op, "version", 0));
+  if (n) memcpy(d->v, old->v.dict->v, n * sizeof *d->v);
+  bool ok = true;
+  for (int i = 0; i < 3; i++) {
+    ir_dict_entry *e = &d->v[n + (uint32_t)i];
+    e->key = ir_intern(m, keys[i], strlen(keys[i]));
+    e->value = texts[i].failed ? NULL : ir_intern(m, texts[i].s ? texts[i].s : "", texts[i].n);
+    ok = ok && e->key && e->value;
+    base_text_free(&texts[i]);
+  }
+  if (!ok) return to_hlo_no_memory(x->t);
+  d->n = n + 3;
+  qsort(d->v, d->n, sizeof *d->v, compare_dict_entries);
   ir_attr attr = ir_attr_make(IR_ATTR_FRONTEND_ATTRIBUTES);
   attr.v.dict = d;
-  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(t);
+  return ir_attr_set(made, attr) && ir_set_bool(made, IR_ATTR_IS_COMPOSITE, true) ? 0 : to_hlo_no_memory(x->t);
 }
 
 /* --- locations --- */
@@ -78,6 +134,7 @@ int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made) {
   if (from->loc) TRY(put_metadata(t, from->loc, made));
   if (!from->mlir || made->opcode == IR_OP_GET_TUPLE_ELEMENT) return 0;
   TRY(put_sharding(t, ir_mattr_of(from, "mhlo.sharding"), made));
+  TRY(put_replication(t, ir_mattr_of(from, "mhlo.parameter_replication"), made));
   return put_frontend(t, ir_mattr_of(from, "mhlo.frontend_attributes"), made);
 }
 
@@ -135,16 +192,73 @@ static int argument_facts(to_hlo *t, const ir_computation *entry) {
   return 0;
 }
 
+/* A layout mode that is a layout ("{0,1}", not "default" or "auto") goes into the type. */
+static int with_layout_mode(to_hlo *t, const ir_mattr *mode, const ir_type **type) {
+  const ir_type *laid = NULL;
+  xlac_error ignored = {0};
+  base_text text;
+  if (!mode || mode->kind != IR_M_STRING || mode->str->n == 0 || mode->str->s[0] != '{' || !ir_is_tensor(*type))
+    return 0;
+  base_text_init(&text, t->to->alloc);
+  ir_put_type(&text, *type, false);
+  base_put(&text, mode->str->s, mode->str->n);
+  int status = text.failed ? -1 : text_parse_type(t->to, text.s, text.n, &laid, &ignored);
+  base_text_free(&text);
+  if (status == 0 && laid && laid->bare == (*type)->bare) *type = laid; /* else another tool's word */
+  return 0;
+}
+
+static int result_layout(to_hlo *t, const ir_computation *entry, const ir_type **type) {
+  const ir_mdict *const *facts = entry->result_mlir;
+  if (!facts || !ir_is_tuple(*type))
+    return facts ? with_layout_mode(t, ir_mdict_get(facts[0], "mhlo.layout_mode"), type) : 0;
+  const ir_type **types = BASE_ARRAY(&t->to->arena, const ir_type *, (*type)->n_elements + 1u);
+  if (!types) return to_hlo_no_memory(t);
+  for (uint32_t i = 0; i < (*type)->n_elements; i++) {
+    types[i] = (*type)->elements[i];
+    if (i < entry->n_results) TRY(with_layout_mode(t, ir_mdict_get(facts[i], "mhlo.layout_mode"), &types[i]));
+  }
+  *type = ir_tuple(t->to, (*type)->n_elements, types);
+  return *type ? 0 : to_hlo_no_memory(t);
+}
+
+/* Shardings of all results are the root's. */
+static int result_shardings(to_hlo *t, const ir_computation *entry, ir_op *root) {
+  uint32_t n = entry->n_results;
+  const ir_mdict *const *facts = entry->result_mlir;
+  if (!facts || n == 0 || ir_get_sharding(root) || root->opcode == IR_OP_PARAMETER) return 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (!ir_mdict_get(facts[i], "mhlo.sharding")) return 0;
+  if (root->opcode != IR_OP_TUPLE) return put_sharding(t, ir_mdict_get(facts[0], "mhlo.sharding"), root);
+  base_text text;
+  base_text_init(&text, t->to->alloc);
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_mattr *a = ir_mdict_get(facts[i], "mhlo.sharding");
+    base_puts(&text, i ? ", " : "{");
+    if (a->kind == IR_M_STRING) base_put(&text, a->str->s, a->str->n);
+  }
+  base_putc(&text, '}');
+  const ir_mattr *all = text.failed ? NULL : ir_m_string(t->to, text.s, text.n);
+  base_text_free(&text);
+  return all ? put_sharding(t, all, root) : to_hlo_no_memory(t);
+}
+
 int to_hlo_module_facts(to_hlo *t, const ir_computation *entry) {
   ir_config *config = &t->to->config;
   TRY(count_attr(t->from, "mhlo.num_replicas", &config->replica_count));
   TRY(count_attr(t->from, "mhlo.num_partitions", &config->num_partitions));
+  TRY(frontend_dict(t, ir_mdict_get(t->from->mlir, "mhlo.frontend_attributes"), &config->frontend_attributes));
   const ir_computation *c = t->to->entry;
   config->has_entry_layout = true;
   config->n_entry_params = c->n_params;
   config->entry_params = BASE_ARRAY(&t->to->arena, const ir_type *, c->n_params + 1u);
   if (!config->entry_params) return to_hlo_no_memory(t);
-  for (uint32_t i = 0; i < c->n_params; i++) config->entry_params[i] = c->params[i]->type;
+  for (uint32_t i = 0; i < c->n_params; i++) {
+    config->entry_params[i] = c->params[i]->type;
+    TRY(with_layout_mode(t, ir_mattr_of(entry->params[i], "mhlo.layout_mode"), &config->entry_params[i]));
+  }
   config->entry_result = ir_root(c)->type;
+  TRY(result_layout(t, entry, &config->entry_result));
+  TRY(result_shardings(t, entry, ir_root(c)));
   return argument_facts(t, entry);
 }

@@ -23,15 +23,6 @@ static int put_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word
   return ir_set_str(made, key, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }
 
-/* "THREE_FRY" as "rng_three_fry". */
-static int put_rng_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
-  char text[32] = "rng_";
-  size_t n = strlen(word);
-  assert(n + 5 < sizeof text);
-  for (size_t i = 0; i <= n; i++) text[4 + i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
-  return put_word(x, made, key, text);
-}
-
 static int one_dim(to_hlo_op *x, ir_op *made, const char *name) {
   int64_t d = ir_m_get_int(x->op, name, 0);
   return ir_set_ints(made, IR_ATTR_DIMENSIONS, 1, &d) ? 0 : to_hlo_no_memory(x->t);
@@ -45,27 +36,10 @@ static int compare_attrs(to_hlo_op *x, ir_op *made) {
   return strcmp(type, "TOTALORDER") == 0 ? put_word(x, made, IR_ATTR_TYPE, type) : 0;
 }
 
-static int triangular_attrs(to_hlo_op *x, ir_op *made) {
-  const struct {
-    const char *name;
-    ir_attr_key key;
-  } flags[] = {{"left_side", IR_ATTR_LEFT_SIDE}, {"lower", IR_ATTR_LOWER}, {"unit_diagonal", IR_ATTR_UNIT_DIAGONAL}};
-  for (int i = 0; i < 3; i++)
-    if (!ir_set_bool(made, flags[i].key, ir_m_get_bool(x->op, flags[i].name))) return to_hlo_no_memory(x->t);
-  return put_word(x, made, IR_ATTR_TRANSPOSE_A, ir_m_get_str(x->op, "transpose_a"));
-}
-
-static int batch_norm_attrs(to_hlo_op *x, ir_op *made) {
-  const ir_mattr *epsilon = ir_mattr_of(x->op, "epsilon");
-  if (!ir_set_float(made, IR_ATTR_EPSILON, epsilon->v.f)) return to_hlo_no_memory(x->t);
-  return to_hlo_int(x, made, "feature_index", IR_ATTR_FEATURE_INDEX);
-}
-
 static int sort_attrs(to_hlo_op *x, ir_op *made) {
   int64_t d = ir_m_get_int(x->op, "dimension", -1);
   if (d < 0) d += x->op->type->rank;
-  if (!ir_set_ints(made, IR_ATTR_DIMENSIONS, 1, &d)) return to_hlo_no_memory(x->t);
-  return to_hlo_flag(x, made, "is_stable", IR_ATTR_IS_STABLE);
+  return ir_set_ints(made, IR_ATTR_DIMENSIONS, 1, &d) ? 0 : to_hlo_no_memory(x->t);
 }
 
 static int scan_attrs(to_hlo_op *x, ir_op *made) {
@@ -77,64 +51,19 @@ static int scan_attrs(to_hlo_op *x, ir_op *made) {
   return to_hlo_flag(x, made, "is_reverse", IR_ATTR_IS_REVERSE);
 }
 
-static int top_k_attrs(to_hlo_op *x, ir_op *made) {
-  TRY(to_hlo_int(x, made, "k", IR_ATTR_K));
-  return ir_set_bool(made, IR_ATTR_LARGEST, true) ? 0 : to_hlo_no_memory(x->t);
-}
-
-static int precision_bits(to_hlo_op *x, ir_op *made) {
-  TRY(to_hlo_int(x, made, "exponent_bits", IR_ATTR_EXPONENT_BITS));
-  return to_hlo_int(x, made, "mantissa_bits", IR_ATTR_MANTISSA_BITS);
-}
-
-static int fft_attrs(to_hlo_op *x, ir_op *made) {
-  TRY(put_word(x, made, IR_ATTR_FFT_TYPE, ir_m_get_str(x->op, "fft_type")));
-  return to_hlo_ints(x, made, "fft_length", IR_ATTR_FFT_LENGTH);
-}
-
-/* Attributes of an op that has the same opcode, operands and results in both forms. */
-static int plain_attrs(to_hlo_op *x, ir_op *made) {
+/* Attributes that the table of pairs has no row for. */
+static int own_attrs(to_hlo_op *x, ir_op *made) {
   switch (x->op->opcode) {
     case IR_OP_COMPARE:
       return compare_attrs(x, made);
-    case IR_OP_IOTA:
-      return to_hlo_int(x, made, "iota_dimension", IR_ATTR_IOTA_DIMENSION);
-    case IR_OP_CONCATENATE:
-    case IR_OP_GET_DIMENSION_SIZE:
-    case IR_OP_SET_DIMENSION_SIZE:
-      return one_dim(x, made, "dimension");
-    case IR_OP_TRANSPOSE:
-      return to_hlo_ints(x, made, "permutation", IR_ATTR_DIMENSIONS);
-    case IR_OP_REVERSE:
-    case IR_OP_REDUCE:
-    case IR_OP_MAP:
-      return to_hlo_ints(x, made, "dimensions", IR_ATTR_DIMENSIONS);
-    case IR_OP_DYNAMIC_SLICE:
-      return to_hlo_ints(x, made, "slice_sizes", IR_ATTR_DYNAMIC_SLICE_SIZES);
-    case IR_OP_FFT:
-      return fft_attrs(x, made);
-    case IR_OP_CHOLESKY:
-      return to_hlo_flag(x, made, "lower", IR_ATTR_LOWER);
-    case IR_OP_TRIANGULAR_SOLVE:
-      return triangular_attrs(x, made);
-    case IR_OP_REDUCE_PRECISION:
-      return precision_bits(x, made);
-    case IR_OP_BATCH_NORM_TRAINING:
-    case IR_OP_BATCH_NORM_INFERENCE:
-    case IR_OP_BATCH_NORM_GRAD:
-      return batch_norm_attrs(x, made);
-    case IR_OP_RNG_BIT_GENERATOR:
-      return put_rng_word(x, made, IR_ATTR_ALGORITHM, ir_m_get_str(x->op, "rng_algorithm"));
-    case IR_OP_GET_TUPLE_ELEMENT:
-      return to_hlo_int(x, made, "index", IR_ATTR_INDEX);
     case IR_OP_SORT:
       return sort_attrs(x, made);
     case IR_OP_SCAN:
       return scan_attrs(x, made);
     case IR_OP_TOPK:
-      return top_k_attrs(x, made);
+      return ir_set_bool(made, IR_ATTR_LARGEST, true) ? 0 : to_hlo_no_memory(x->t);
     default:
-      return to_hlo_accuracy(x, made);
+      return 0;
   }
 }
 
@@ -142,7 +71,8 @@ static int plain(to_hlo_op *x) {
   int status;
   ir_op *made = with_regions(x, &status);
   TRY(status);
-  TRY(plain_attrs(x, made));
+  TRY(to_hlo_attrs(x, made));
+  TRY(own_attrs(x, made));
   return to_hlo_results(x, made);
 }
 
@@ -151,16 +81,28 @@ static int plain(to_hlo_op *x) {
 static int rng(to_hlo_op *x) {
   ir_op *made = to_hlo_emit(x, IR_OP_RNG, to_hlo_result_type(x), 2, x->operands, 0);
   if (!made) return to_hlo_no_memory(x->t);
-  TRY(put_rng_word(x, made, IR_ATTR_DISTRIBUTION, ir_m_get_str(x->op, "rng_distribution")));
+  TRY(to_hlo_attrs(x, made));
   return to_hlo_results(x, made);
+}
+
+/* A function that is called as a fusion by one call alone, as HLO wants it. */
+static bool is_fusion(to_hlo_op *x, const base_istr *callee) {
+  const char *kind = ir_m_get_str(x->op, "mhlo.fusion_kind");
+  const char *const *words = ir_attr_words(IR_OP_FUSION, IR_ATTR_KIND);
+  while (*words && strcmp(*words, kind) != 0) words++;
+  return *words && !to_hlo_known(x->t, callee);
 }
 
 static int call(to_hlo_op *x, const char *attr) {
   ir_computation *callee;
-  TRY(to_hlo_function(x, ir_mattr_of(x->op, attr)->v.list->v[0]->str, &callee));
-  ir_op *made = same_op(x, IR_OP_CALL, 1);
+  const base_istr *name = ir_mattr_of(x->op, attr)->v.list->v[0]->str;
+  bool fusion = is_fusion(x, name);
+  TRY(to_hlo_function(x, name, &callee));
+  ir_op *made = same_op(x, fusion ? IR_OP_FUSION : IR_OP_CALL, 1);
   if (!made) return to_hlo_no_memory(x->t);
   made->called[0] = callee;
+  if (fusion) TRY(put_word(x, made, IR_ATTR_KIND, ir_m_get_str(x->op, "mhlo.fusion_kind")));
+  if (x->op->opcode == IR_OP_COMPOSITE) TRY(to_hlo_composite(x, made));
   return to_hlo_results(x, made);
 }
 
@@ -231,11 +173,7 @@ static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_BROADCAST] = to_hlo_broadcast_in_dim,
     [IR_OP_STABLEHLO_BROADCAST] = to_hlo_legacy_broadcast,
     [IR_OP_STABLEHLO_DOT] = to_hlo_legacy_dot,
-    [IR_OP_DOT] = to_hlo_dot,
-    [IR_OP_RAGGED_DOT] = to_hlo_ragged_dot,
     [IR_OP_CONVOLUTION] = to_hlo_convolution,
-    [IR_OP_GATHER] = to_hlo_gather,
-    [IR_OP_SCATTER] = to_hlo_scatter,
     [IR_OP_REDUCE_WINDOW] = to_hlo_reduce_window,
     [IR_OP_SELECT_AND_SCATTER] = to_hlo_select_and_scatter,
     [IR_OP_PAD] = to_hlo_pad,
@@ -251,7 +189,6 @@ static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_CREATE_TOKEN] = token,
     [IR_OP_ASYNC_START] = async_start,
     [IR_OP_ASYNC_DONE] = async_done,
-    [IR_OP_ALL_GATHER] = to_hlo_all_gather,
     [IR_OP_ALL_REDUCE] = to_hlo_all_reduce,
     [IR_OP_REDUCE_SCATTER] = to_hlo_all_reduce,
     [IR_OP_COLLECTIVE_REDUCE] = to_hlo_all_reduce,
@@ -264,6 +201,16 @@ static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_RECV] = to_hlo_recv,
 };
 
+/* HLO's needs bounds, and as many sizes as dimensions. */
+static bool is_bounded_reshape(const ir_op *op) {
+  if (op->opcode != IR_OP_STABLEHLO_DYNAMIC_RESHAPE || !ir_is_tensor(op->type)) return false;
+  for (uint32_t i = 0; i < op->type->rank; i++)
+    if (op->type->dims[i] == IR_UNBOUNDED) return false;
+  const ir_type *sizes = ir_operand_type(op, 1);
+  return ir_is_tensor(sizes) && sizes->rank == 1 && !sizes->has_dynamic && sizes->dims[0] == op->type->rank &&
+         !sizes->text;
+}
+
 int to_hlo_one(to_hlo_op *x) {
   unsigned opcode = x->op->opcode;
   if (rules[opcode]) return rules[opcode](x);
@@ -271,6 +218,7 @@ int to_hlo_one(to_hlo_op *x) {
     return to_hlo_run_parallel(x);
   if (opcode == IR_OP_CALL) return call(x, "callee");
   if (opcode == IR_OP_COMPOSITE) return call(x, "decomposition");
+  if (!x->t->options.executable && is_bounded_reshape(x->op)) return to_hlo_dynamic_reshape(x);
   if (!x->t->options.executable && to_hlo_is_simple_chlo(x->op)) return to_hlo_simple_chlo(x);
   return ir_opcode_has(opcode, IR_MLIR_ONLY) ? kept(x) : plain(x);
 }

@@ -19,6 +19,15 @@ int to_hlo_constant(to_hlo_op *x) {
   const ir_mattr *value = ir_mattr_of(x->op, "value");
   const ir_type *type = to_hlo_type(t, x->op->type);
   if (!type) return to_hlo_no_memory(t);
+  if (!value->v.literal && value->str && strncmp(value->str->s, "__elided__", 10) == 0) {
+    ir_literal *unknown = BASE_NEW(&t->to->arena, ir_literal);
+    x->results[0] = unknown ? to_hlo_emit(x, IR_OP_CONSTANT, type, 0, NULL, 0) : NULL;
+    if (!x->results[0]) return to_hlo_no_memory(t);
+    unknown->type = type;
+    unknown->elided = true;
+    x->results[0]->u.literal = unknown;
+    return 0;
+  }
   if (!value->v.literal)
     return to_hlo_fail(t, x->op, XLAC_E_EVAL, "the constant's data, resource %s, is not in the module",
                        value->str ? value->str->s : "");
@@ -90,19 +99,6 @@ int to_hlo_legacy_broadcast(to_hlo_op *x) {
 
 /* --- contractions --- */
 
-int to_hlo_dot(to_hlo_op *x) {
-  const char *dims = "dot_dimension_numbers";
-  ir_op *made = to_hlo_emit(x, IR_OP_DOT, to_hlo_result_type(x), 2, x->operands, 0);
-  if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_contracting_dimensions", IR_ATTR_LHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_contracting_dimensions", IR_ATTR_RHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_batching_dimensions", IR_ATTR_LHS_BATCH_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_batching_dimensions", IR_ATTR_RHS_BATCH_DIMS));
-  TRY(to_hlo_precision(x, made));
-  TRY(to_hlo_algorithm(x, made));
-  return to_hlo_results(x, made);
-}
-
 int to_hlo_legacy_dot(to_hlo_op *x) {
   ir_op *made = to_hlo_emit(x, IR_OP_DOT, to_hlo_result_type(x), 2, x->operands, 0);
   int64_t lhs = (int64_t)x->operands[0]->type->rank - 1, rhs = 0;
@@ -113,35 +109,16 @@ int to_hlo_legacy_dot(to_hlo_op *x) {
   return to_hlo_results(x, made);
 }
 
-int to_hlo_ragged_dot(to_hlo_op *x) {
-  const char *dims = "ragged_dot_dimension_numbers";
-  ir_op *made = to_hlo_emit(x, IR_OP_RAGGED_DOT, to_hlo_result_type(x), 3, x->operands, 0);
-  if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_contracting_dimensions", IR_ATTR_LHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_contracting_dimensions", IR_ATTR_RHS_CONTRACTING_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_batching_dimensions", IR_ATTR_LHS_BATCH_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_batching_dimensions", IR_ATTR_RHS_BATCH_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "lhs_ragged_dimensions", IR_ATTR_LHS_RAGGED_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "rhs_group_dimensions", IR_ATTR_RHS_GROUP_DIMS));
-  TRY(to_hlo_precision(x, made));
-  return to_hlo_results(x, made);
-}
-
 int to_hlo_convolution(to_hlo_op *x) {
   static const to_hlo_window_names names = {"window_strides", "lhs_dilation", "rhs_dilation", "padding",
                                             "window_reversal"};
   ir_op *made = to_hlo_emit(x, IR_OP_CONVOLUTION, to_hlo_result_type(x), 2, x->operands, 0);
   if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_conv_dims(x, made));
+  TRY(to_hlo_attrs(x, made));
   const ir_conv_dims *d = ir_get_conv_dims(made);
   int64_t sizes[IR_MAX_RANK];
   for (uint32_t i = 0; i < d->n_spatial; i++) sizes[i] = x->operands[1]->type->dims[d->kernel_spatial[i]];
   TRY(to_hlo_window(x, made, d->n_spatial, sizes, &names));
-  if (ir_m_get_int(x->op, "feature_group_count", 1) != 1)
-    TRY(to_hlo_int(x, made, "feature_group_count", IR_ATTR_FEATURE_GROUP_COUNT));
-  if (ir_m_get_int(x->op, "batch_group_count", 1) != 1)
-    TRY(to_hlo_int(x, made, "batch_group_count", IR_ATTR_BATCH_GROUP_COUNT));
-  TRY(to_hlo_precision(x, made));
   return to_hlo_results(x, made);
 }
 
@@ -194,46 +171,6 @@ int to_hlo_slice_op(to_hlo_op *x) {
   return to_hlo_results(x, made);
 }
 
-/* A list that HLO leaves out when it is empty. */
-static int field_unless_empty(to_hlo_op *x, ir_op *made, const char *attr, const char *field, ir_attr_key key) {
-  uint32_t n;
-  ir_m_ints(ir_m_field(ir_mattr_of(x->op, attr), field), &x->t->to->arena, &n);
-  return n ? to_hlo_field_ints(x, made, attr, field, key) : 0;
-}
-
-int to_hlo_gather(to_hlo_op *x) {
-  const char *dims = "dimension_numbers";
-  ir_op *made = to_hlo_emit(x, IR_OP_GATHER, to_hlo_result_type(x), 2, x->operands, 0);
-  if (!made) return to_hlo_no_memory(x->t);
-  TRY(to_hlo_field_ints(x, made, dims, "offset_dims", IR_ATTR_OFFSET_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "collapsed_slice_dims", IR_ATTR_COLLAPSED_SLICE_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "start_index_map", IR_ATTR_START_INDEX_MAP));
-  TRY(field_unless_empty(x, made, dims, "operand_batching_dims", IR_ATTR_OPERAND_BATCHING_DIMS));
-  TRY(field_unless_empty(x, made, dims, "start_indices_batching_dims", IR_ATTR_START_INDICES_BATCHING_DIMS));
-  TRY(to_hlo_field_int(x, made, dims, "index_vector_dim", IR_ATTR_INDEX_VECTOR_DIM));
-  TRY(to_hlo_ints(x, made, "slice_sizes", IR_ATTR_SLICE_SIZES));
-  TRY(to_hlo_flag(x, made, "indices_are_sorted", IR_ATTR_INDICES_ARE_SORTED));
-  return to_hlo_results(x, made);
-}
-
-int to_hlo_scatter(to_hlo_op *x) {
-  const char *dims = "scatter_dimension_numbers";
-  ir_computation *c;
-  TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
-  ir_op *made = to_hlo_emit(x, IR_OP_SCATTER, to_hlo_result_type(x), x->op->n_operands, x->operands, 1);
-  if (!made) return to_hlo_no_memory(x->t);
-  made->called[0] = c;
-  TRY(to_hlo_field_ints(x, made, dims, "update_window_dims", IR_ATTR_UPDATE_WINDOW_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "inserted_window_dims", IR_ATTR_INSERTED_WINDOW_DIMS));
-  TRY(to_hlo_field_ints(x, made, dims, "scatter_dims_to_operand_dims", IR_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS));
-  TRY(field_unless_empty(x, made, dims, "input_batching_dims", IR_ATTR_INPUT_BATCHING_DIMS));
-  TRY(field_unless_empty(x, made, dims, "scatter_indices_batching_dims", IR_ATTR_SCATTER_INDICES_BATCHING_DIMS));
-  TRY(to_hlo_field_int(x, made, dims, "index_vector_dim", IR_ATTR_INDEX_VECTOR_DIM));
-  TRY(to_hlo_flag(x, made, "indices_are_sorted", IR_ATTR_INDICES_ARE_SORTED));
-  TRY(to_hlo_flag(x, made, "unique_indices", IR_ATTR_UNIQUE_INDICES));
-  return to_hlo_results(x, made);
-}
-
 /* Several values pass a barrier as a tuple. */
 int to_hlo_barrier(to_hlo_op *x) {
   uint32_t n = x->op->n_operands;
@@ -241,4 +178,28 @@ int to_hlo_barrier(to_hlo_op *x) {
   ir_op *operand = n == 1 ? x->operands[0] : type ? to_hlo_emit(x, IR_OP_TUPLE, type, n, x->operands, 0) : NULL;
   if (!operand) return to_hlo_no_memory(x->t);
   return to_hlo_results(x, to_hlo_emit(x, IR_OP_OPT_BARRIER, type, 1, &operand, 0));
+}
+
+/* The sizes, a tensor in StableHLO, are scalars in HLO. */
+int to_hlo_dynamic_reshape(to_hlo_op *x) {
+  const ir_type *list = x->operands[1]->type, *type = to_hlo_type(x->t, x->op->type);
+  const ir_type *scalar = ir_scalar(x->t->to, (base_dtype)list->dtype);
+  const int64_t one = 1;
+  const ir_type *part = ir_tensor_default(x->t->to, (base_dtype)list->dtype, 1, &one, x->t->err);
+  uint32_t n = (uint32_t)list->dims[0] + 1;
+  ir_op **operands = BASE_ARRAY(&x->t->to->arena, ir_op *, n);
+  if (!type || !scalar || !part || !operands) return to_hlo_no_memory(x->t);
+  operands[0] = x->operands[0];
+  for (uint32_t i = 1; i < n; i++) {
+    ir_slice *s = base_arena_zalloc(&x->t->to->arena, sizeof *s + sizeof *s->v);
+    ir_op *piece = s ? to_hlo_emit(x, IR_OP_SLICE, part, 1, &x->operands[1], 0) : NULL;
+    if (!piece) return to_hlo_no_memory(x->t);
+    s->n = 1;
+    s->v[0] = (ir_slice_dim){i - 1, i, 1};
+    ir_attr attr = ir_attr_make(IR_ATTR_SLICE);
+    attr.v.slice = s;
+    operands[i] = ir_attr_set(piece, attr) ? to_hlo_emit(x, IR_OP_RESHAPE, scalar, 1, &piece, 0) : NULL;
+    if (!operands[i]) return to_hlo_no_memory(x->t);
+  }
+  return to_hlo_results(x, to_hlo_emit(x, IR_OP_DYNAMIC_RESHAPE, type, n, operands, 0));
 }

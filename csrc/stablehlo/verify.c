@@ -41,6 +41,18 @@ int stablehlo_verify(ir_module *m, xlac_error *err) {
   return status;
 }
 
+int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err) {
+  sv_functions none;
+  base_arena arena;
+  assert(op->n_called == 0);
+  base_map_init(&none.by_name, m->alloc);
+  base_arena_init(&arena, m->alloc);
+  int status = sv_verify_one(m, op, &none, &arena, err);
+  base_arena_free(&arena);
+  base_map_free(&none.by_name);
+  return status;
+}
+
 int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_error *err) {
   base_arena arena;
   base_arena_init(&arena, m->alloc);

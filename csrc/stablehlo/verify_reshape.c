@@ -193,7 +193,7 @@ int sv_verify_real_dynamic_slice(const sv *v) {
     if (sv_in(v, i)->bare != sv_in(v, 1)->bare)
       return sv_fail(v, NULL, "has indices of %s and %s; expected one type", SV_SHOW(sv_in(v, 1)),
                      SV_SHOW(sv_in(v, i)));
-    if (!sv_dims_fit(sv_dim(sv_in(v, i), 0), rank))
+    if (sv_dim(sv_in(v, i), 0) != rank)
       return sv_fail(v, NULL, "has operand %u of %s; expected %u numbers", i, SV_SHOW(sv_in(v, i)), rank);
   }
   return 0;

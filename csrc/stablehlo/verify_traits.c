@@ -16,8 +16,26 @@ static int sv_check_all(const sv *v, uint32_t n, sv_fits_fn *fits, const char *w
   return 0;
 }
 
-static bool sv_same_shape(const ir_type *a, const ir_type *b) {
-  return sv_shapes_fit(a, b);
+/* All shapes go together: a size that one of them fixes holds for every other. */
+static int sv_check_shapes(const sv *v, uint32_t n) {
+  const ir_type *first = NULL;
+  int64_t known[IR_MAX_RANK];
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_type *t = sv_nth_type(v, i);
+    if (t->kind != IR_TYPE_TENSOR) continue;
+    bool fits = !first || t->rank == first->rank;
+    for (uint32_t d = 0; fits && d < t->rank; d++) {
+      if (!first) known[d] = SV_DYNAMIC;
+      fits = sv_dims_fit(known[d], sv_dim(t, d));
+      if (known[d] == SV_DYNAMIC) known[d] = sv_dim(t, d);
+    }
+    if (!fits)
+      return sv_fail_code(v, XLAC_E_VERIFY_SHAPE, NULL,
+                          "expects one shape of all operands and results, but has %s and %s", SV_SHOW(first),
+                          SV_SHOW(t));
+    if (!first) first = t;
+  }
+  return 0;
 }
 
 static int sv_check_pairs(const sv *v, uint32_t traits) {
@@ -63,8 +81,7 @@ int sv_check_traits(const sv *v, const sv_rule *rule) {
     TRY(sv_check_all(v, in, sv_elements_fit, "compatible element types of all operands"));
   if (rule->traits & SV_EQUAL_ELEMENT)
     TRY(sv_check_all(v, all, sv_same_element, "the same element type in all operands and results"));
-  if (rule->traits & SV_SAME_SHAPE)
-    TRY(sv_check_all(v, all, sv_same_shape, "the same shape of all operands and results"));
+  if (rule->traits & SV_SAME_SHAPE) TRY(sv_check_shapes(v, all));
   TRY(sv_check_pairs(v, rule->traits));
   return sv_check_some(v, rule->traits);
 }

@@ -20,7 +20,7 @@ static bool mprint_key_is(const base_slice *item, const base_istr *key) {
 static bool mprint_form_takes(const char *form, const base_istr *key) {
   base_slice item;
   while (mprint_next(&form, &item)) {
-    if (item.p[0] == '$' && mprint_key_is(&item, key)) return true;
+    if ((item.p[0] == '$' || item.p[0] == '&') && mprint_key_is(&item, key)) return true;
     if (item.p[0] != '<' || item.n < 4) continue;
     for (const char *const *a = mprint_directive_attrs(item.p, item.n); a && *a; a++)
       if (strcmp(*a, key->s) == 0) return true;
@@ -128,6 +128,10 @@ static void mprint_form_types(mprint *p, const ir_op *op, const base_slice *item
     mprint_short_type(p, op, mprint_all_same(op));
   } else if (base_slice_is(*item, ":complex")) {
     mprint_short_type(p, op, mprint_is_complex_of_parts(op));
+  } else if (base_slice_is(*item, ":0")) {
+    mprint_type(p->out, ir_operand_type(op, 0));
+  } else if (base_slice_is(*item, ":01")) {
+    mprint_operand_types(p, op);
   } else if (base_slice_is(*item, ":tuple")) {
     mprint_type(p->out, op->type);
   } else if (base_slice_is(*item, ":select")) {
@@ -196,12 +200,14 @@ void mprint_form(mprint *p, const ir_op *op, const char *form) {
     }
     if (c != ',' && !tight) base_putc(p->out, ' ');
     tight = false;
-    const ir_mattr *v = c == '$' ? mprint_named(op, item.p + 1, item.n - 1) : NULL;
+    const ir_mattr *v = c == '$' || c == '&' ? mprint_named(op, item.p + 1, item.n - 1) : NULL;
     if (c == '%')
       mprint_operand_item(p, op, &item);
+    else if (v && c == '&')
+      mprint_attr(p, v);
     else if (v)
       mprint_attr_bare(p, v);
-    else if (c != '$')
+    else if (c != '$' && c != '&')
       base_put(p->out, item.p, item.n);
   }
 }

@@ -198,16 +198,18 @@ base_dtype mlir_read_dtype(mlir_reader *r);
 /* --- mlir_read_quant.c: after "!quant.uniform" --- */
 XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
 
-/* --- mlir_read_attr.c --- */
+/* --- mlir_read_dict.c --- */
 /* One more entry of the op that is being read. */
 XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
-XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
 XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
 /* The op's "{...}" in its pretty form, where there is one. */
 XLAC_MUST_USE int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s);
 /* The entries from `from` on as a sorted dictionary, taken off the stack; NULL when there are none. */
 XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out);
+
+/* --- mlir_read_attr.c --- */
+XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* A struct's body "<a = 1, ...>" or an enum's word. */
 XLAC_MUST_USE int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out);
 XLAC_MUST_USE int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out);
@@ -236,7 +238,8 @@ XLAC_MUST_USE int mlir_read_value_name(mlir_reader *r, const base_istr **out);
 const mlir_name *mlir_find_value(const mlir_reader *r, base_slice name);
 /* "%x" or "%x#1": onto r->values. */
 XLAC_MUST_USE int mlir_read_operand(mlir_reader *r);
-XLAC_MUST_USE int mlir_bind(mlir_reader *r, const base_istr *name, ir_op *op, uint32_t index, uint32_t count);
+XLAC_MUST_USE int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, uint32_t index,
+                            uint32_t count);
 void mlir_unbind(mlir_reader *r, uint32_t mark);
 
 /* --- mlir_read_statement.c --- */
@@ -264,10 +267,13 @@ XLAC_MUST_USE int mlir_read_region(mlir_reader *r, bool isolated);
 /* The same, of a region whose arguments have been made already. */
 XLAC_MUST_USE int mlir_read_region_body(mlir_reader *r, ir_computation *c);
 ir_computation *mlir_new_region(mlir_reader *r);
-XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const base_istr *name, const ir_type *type);
+XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at, const base_istr *name,
+                               const ir_type *type);
 
 /* --- mlir_read_form.c: the pretty syntax of a row --- */
 XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);
+/* ": type" of all operands and the result, or a function type. */
+XLAC_MUST_USE int mlir_read_same(mlir_reader *r, mlir_op_state *s);
 /* ": types" of an op whose operands are read: sets the result types. */
 XLAC_MUST_USE int mlir_read_op_type(mlir_reader *r, mlir_op_state *s);
 XLAC_MUST_USE int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types);
@@ -277,6 +283,10 @@ XLAC_MUST_USE int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr
 
 /* --- mlir_read_custom.c: the <directives> --- */
 XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);
+
+/* --- mlir_read_known.c: ops of sdy, check, interpreter --- */
+/* The form of an op without a row, or NULL when its syntax has been read here or is not known. */
+XLAC_MUST_USE int mlir_read_known(mlir_reader *r, mlir_op_state *s, const char **form);
 
 /* --- mlir_read_foreign.c: ops of other dialects --- */
 XLAC_MUST_USE int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f);

@@ -33,6 +33,15 @@ static bool mlir_list_of(const ir_mattr *a, ir_mattr_kind kind) {
   return true;
 }
 
+static bool mlir_are_layouts(const ir_mattr *a) {
+  if (!mlir_list_of(a, IR_M_DENSE)) return false;
+  for (uint32_t i = 0; i < a->v.list->n; i++) {
+    const ir_type *t = a->v.list->v[i]->type;
+    if (t->rank != 1 || !t->text || strcmp(t->text->s, "index") != 0) return false;
+  }
+  return true;
+}
+
 static bool mlir_dense_array_of(const ir_mattr *a, base_dtype t) {
   return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == t;
 }
@@ -91,7 +100,7 @@ static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) 
     case IR_MC_GROUPS:
       return mlir_dense_of_i64(a) || mlir_named(a, IR_M_STRUCT, "replica_group_mesh_axes");
     case IR_MC_LAYOUTS:
-      return mlir_list_of(a, IR_M_DENSE);
+      return mlir_are_layouts(a);
     case IR_MC_TILINGS:
       return mlir_list_of(a, IR_M_ARRAY);
     case IR_MC_ALIASES:

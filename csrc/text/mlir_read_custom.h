@@ -22,7 +22,7 @@ XLAC_MUST_USE int mlir_read_convolution(mlir_reader *r, mlir_op_state *s);
 
 /* --- mlir_read_while.c --- */
 /* A region with one argument for each of the n types from `types` on. */
-XLAC_MUST_USE int mlir_read_region_with(mlir_reader *r, uint32_t n, const base_istr *const *names,
+XLAC_MUST_USE int mlir_read_region_with(mlir_reader *r, const char *at, uint32_t n, const base_istr *const *names,
                                         const ir_type *const *types);
 /* ": t, t": the operands' types, which are the results' too. */
 XLAC_MUST_USE int mlir_read_while_types(mlir_reader *r, mlir_op_state *s);

@@ -50,6 +50,8 @@ static int mlir_dense_int(mlir_reader *r, base_dtype t, void *to, size_t size) {
     return 0;
   }
   bool negative = *p == '-';
+  if (negative && base_dtype_is_unsigned(t))
+    return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "expected unsigned integer elements, but parsed negative value");
   if (p[negative] == '0' && p[negative + 1] == 'x') {
     for (e = p + negative + 2; mlir_hex_digit(*e) >= 0; e++) u = u << 4 | (uint64_t)mlir_hex_digit(*e);
     v = (int64_t)(negative ? 0 - u : u);

@@ -16,7 +16,7 @@ static int mlir_check_one_type(mlir_reader *r, const mlir_op_state *s, uint32_t 
 }
 
 /* "#0" and "#*" */
-static int mlir_read_operand_types(mlir_reader *r, mlir_op_state *s, base_slice which) {
+static int mlir_read_foreign_types(mlir_reader *r, mlir_op_state *s, base_slice which) {
   bool all = *which.p == '*';
   uint32_t from = all ? 0 : (uint32_t)(*which.p - '0'), to = all ? s->n_values : from + 1;
   for (uint32_t i = from; i < to; i++) {
@@ -250,7 +250,7 @@ static int mlir_read_foreign_operands(mlir_reader *r, mlir_op_state *s, base_sli
 static int mlir_read_foreign_word(mlir_reader *r, mlir_op_state *s, base_slice w) {
   char word[16];
   if (base_slice_is(w, "_")) return 0;
-  if (base_slice_is(w, "{}")) return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
+  if (base_slice_is(w, "{}")) return mlir_read_own_attrs(r, s);
   if (base_slice_is(w, "<select>")) return mlir_read_select_types(r, s);
   if (base_slice_is(w, "<function>")) return mlir_read_foreign_function(r, s);
   if (base_slice_is(w, "<assuming>")) return mlir_read_assuming(r, s);
@@ -272,7 +272,7 @@ int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f) {
         TRY(mlir_read_foreign_attr(r, &item));
         break;
       case '#':
-        TRY(mlir_read_operand_types(r, s, item.name));
+        TRY(mlir_read_foreign_types(r, s, item.name));
         break;
       case '=':
         TRY(mlir_read_result_type(r, s, item.name.n > 0));

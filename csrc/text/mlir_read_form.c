@@ -1,4 +1,5 @@
 /* The pretty syntax of ops, following the form string of the op's row. */
+#include "mlir_known.h"
 #include "mlir_read.h"
 
 /* --- types after the colon --- */
@@ -26,7 +27,7 @@ int mlir_read_op_type(mlir_reader *r, mlir_op_state *s) {
 }
 
 /* One type for all operands and the result, or a function type. */
-static int mlir_read_same(mlir_reader *r, mlir_op_state *s) {
+int mlir_read_same(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, ":"));
   if (*r->lx.p == '(') return mlir_read_functional(r, s);
   const ir_type *t;
@@ -125,6 +126,24 @@ static int mlir_read_complex_type(mlir_reader *r, mlir_op_state *s) {
   return mlir_set_results(r, s, 1, &t);
 }
 
+/* ": type" of operand 0, which is that of all operands, or ": {attributes} type, type" of both. No results. */
+static int mlir_read_operand_types(mlir_reader *r, mlir_op_state *s, bool both) {
+  uint32_t from = r->types.n, n = 0;
+  const ir_type *t = NULL;
+  TRY(mlir_want(r, ":"));
+  if (both) {
+    TRY(mlir_read_own_attrs(r, s));
+    TRY(mlir_read_type_commas(r, &n));
+  } else {
+    TRY(mlir_read_type(r, &t));
+    for (; n < s->n_values; n++)
+      if (!BASE_VEC_PUSH(r->alloc, &r->types, t)) return mlir_no_memory(r);
+  }
+  TRY(mlir_check_operand_types(r, s, from, n));
+  r->types.n = from;
+  return 0;
+}
+
 static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
   if (base_slice_is(item, ":fn")) return mlir_read_op_type(r, s);
   if (base_slice_is(item, ":same") || base_slice_is(item, ":same*")) return mlir_read_same(r, s);
@@ -133,6 +152,7 @@ static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item
   if (base_slice_is(item, ":(ops)->out")) return mlir_read_arrow(r, s, true);
   if (base_slice_is(item, ":select")) return mlir_read_select(r, s);
   if (base_slice_is(item, ":tuple")) return mlir_read_tuple_type(r, s);
+  if (base_slice_is(item, ":0") || base_slice_is(item, ":01")) return mlir_read_operand_types(r, s, item.n == 3);
   assert(base_slice_is(item, ":complex"));
   return mlir_read_complex_type(r, s);
 }
@@ -217,7 +237,29 @@ static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr
   }
 }
 
+/* An attribute of an op without a row: a string, or a number written without its type. */
+static int mlir_read_known_attr(mlir_reader *r, base_slice name) {
+  base_dtype t = BASE_DTYPE_INVALID;
+  const char *key = mlir_known_attr(name, &t);
+  assert(key);
+  if (!t) {
+    const base_istr *text;
+    TRY(mlir_read_string(r, &text));
+    return mlir_add_attr(r, key, ir_m_string(r->m, text->s, text->n));
+  }
+  double v = 0;
+  uint64_t u = 0;
+  const char *e = t == XLAC_F64 ? base_parse_f64(r->lx.p, r->lx.end, &v) : base_parse_u64(r->lx.p, r->lx.end, &u);
+  if (!e) return mlir_expected(r, "a number");
+  r->lx.p = e;
+  text_skip(&r->lx);
+  const ir_type *type = ir_element(r->m, t, NULL);
+  if (!type) return mlir_no_memory(r);
+  return mlir_add_attr(r, key, t == XLAC_F64 ? ir_m_float(r->m, type, v) : ir_m_int(r->m, type, (int64_t)u));
+}
+
 static int mlir_read_attr_item(mlir_reader *r, const mlir_op_state *s, base_slice name) {
+  if (s->opcode == IR_OP_UNREGISTERED) return mlir_read_known_attr(r, name);
   const ir_mattr_spec *spec = ir_mattr_spec_find(s->opcode, name.p, name.n);
   const ir_mattr *a;
   assert(spec);
@@ -267,6 +309,12 @@ static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
     return 0;
   }
   if (item.p[0] == '$') return mlir_read_attr_item(r, s, (base_slice){item.p + 1, item.n - 1});
+  if (item.p[0] == '&') {
+    const ir_mattr *a;
+    TRY(mlir_read_attr(r, &a));
+    assert(base_slice_is(item, "&value"));
+    return mlir_add_attr(r, "value", a);
+  }
   if (base_slice_is(item, "{}")) return mlir_read_own_attrs(r, s);
   if (item.p[0] == ':' && item.n > 1) return mlir_read_type_item(r, s, item);
   if (base_slice_is(item, "<[>")) return mlir_want(r, "[");
@@ -288,58 +336,15 @@ static int mlir_read_optional(mlir_reader *r, mlir_op_state *s, const char **for
   }
 }
 
-/* sdy.mesh @name = <["x"=2]>: kept as its attributes. */
-static int mlir_read_mesh(mlir_reader *r) {
-  const base_istr *name;
-  TRY(mlir_read_symbol_name(r, &name));
-  TRY(mlir_add_attr(r, "sym_name", ir_m_string(r->m, name->s, name->n)));
-  TRY(mlir_want(r, "="));
-  const char *p = r->lx.p, *e = *p == '<' ? mlir_balanced_end(r, p) : NULL;
-  if (!e) return mlir_expected(r, "<axes>");
-  base_text text;
-  base_text_init(&text, r->alloc);
-  BASE_PUT(&text, "sdy.mesh");
-  base_put(&text, p, (size_t)(e - p));
-  ir_mattr *a = text.failed ? NULL : (ir_mattr *)(uintptr_t)ir_m_string(r->m, text.s, text.n);
-  base_text_free(&text);
-  if (!a) return mlir_no_memory(r);
-  a->kind = IR_M_OPAQUE;
-  r->lx.p = e;
-  text_skip(&r->lx);
-  TRY(mlir_add_attr(r, "mesh", a));
-  return *r->lx.p == '{' ? mlir_read_entries(r) : 0;
-}
-
-/* sdy.sharding_constraint %0 <@mesh, [...]> : type */
-static int mlir_read_constraint(mlir_reader *r, mlir_op_state *s) {
-  TRY(mlir_read_operand(r));
-  s->n_values = 1;
-  const char *p = r->lx.p, *e = *p == '<' ? mlir_balanced_end(r, p) : NULL;
-  if (!e) return mlir_expected(r, "<sharding>");
-  base_text text;
-  base_text_init(&text, r->alloc);
-  BASE_PUT(&text, "sdy.sharding");
-  base_put(&text, p, (size_t)(e - p));
-  ir_mattr *a = text.failed ? NULL : (ir_mattr *)(uintptr_t)ir_m_string(r->m, text.s, text.n);
-  base_text_free(&text);
-  if (!a) return mlir_no_memory(r);
-  a->kind = IR_M_OPAQUE;
-  r->lx.p = e;
-  text_skip(&r->lx);
-  TRY(mlir_add_attr(r, "sharding", a));
-  TRY(mlir_read_own_attrs(r, s));
-  return mlir_read_same(r, s);
-}
-
 int mlir_read_form(mlir_reader *r, mlir_op_state *s) {
+  const char *form = NULL;
   if (s->opcode == IR_OP_UNREGISTERED) {
-    if (strcmp(s->unregistered->s, "sdy.mesh") == 0) return mlir_read_mesh(r);
     if (s->foreign) return mlir_read_foreign(r, s, s->foreign);
-    if (strcmp(s->unregistered->s, "sdy.sharding_constraint") == 0) return mlir_read_constraint(r, s);
-    int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
-    return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
+    TRY(mlir_read_known(r, s, &form));
+    if (!form) return 0;
+  } else {
+    form = ir_op_table[s->opcode].mlir->form;
   }
-  const char *form = ir_op_table[s->opcode].mlir->form;
   if (!*form)
     return mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no custom assembly form",
                      ir_op_table[s->opcode].mlir->name);

@@ -10,11 +10,11 @@ ir_computation *mlir_new_region(mlir_reader *r) {
   return c;
 }
 
-int mlir_add_arg(mlir_reader *r, ir_computation *c, const base_istr *name, const ir_type *type) {
+int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at, const base_istr *name, const ir_type *type) {
   ir_op *p = ir_op_new(c, IR_OP_PARAMETER, type, name, 0, 0);
   if (!p || !ir_set_parameter(p, c->n_params)) return mlir_no_memory(r);
-  text_where(&r->lx, r->lx.p, &p->line, &p->col);
-  return mlir_bind(r, name, p, 0, 1);
+  text_where(&r->lx, at ? at : r->lx.p, &p->line, &p->col);
+  return at ? mlir_bind(r, at, name, p, 0, 1) : 0;
 }
 
 /* "%a" of an argument being defined. */
@@ -32,10 +32,11 @@ static int mlir_read_arg_name(mlir_reader *r, const base_istr **name) {
 static int mlir_read_arg(mlir_reader *r, ir_computation *c, bool attributes) {
   const base_istr *name;
   const ir_type *type;
+  const char *at = r->lx.p;
   TRY(mlir_read_arg_name(r, &name));
   TRY(mlir_want(r, ":"));
   TRY(mlir_read_type(r, &type));
-  TRY(mlir_add_arg(r, c, name, type));
+  TRY(mlir_add_arg(r, c, at, name, type));
   ir_op *p = c->params[c->n_params - 1];
   if (attributes && *r->lx.p == '{') {
     uint32_t from = r->entries.n;
@@ -141,7 +142,7 @@ static int mlir_read_signature_arg(mlir_reader *r, ir_computation *c) {
   const base_istr *name = ir_intern(r->m, "arg", 3);
   TRY(mlir_read_type(r, &t));
   if (!name) return mlir_no_memory(r);
-  TRY(mlir_add_arg(r, c, name, t));
+  TRY(mlir_add_arg(r, c, NULL, name, t));
   ir_op *p = c->params[c->n_params - 1];
   if (*r->lx.p == '{') {
     uint32_t from = r->entries.n;
@@ -288,7 +289,7 @@ static int mlir_set_result_attrs(mlir_reader *r, ir_computation *c, const ir_mat
 static int mlir_declare(mlir_reader *r, ir_computation *c, const ir_type *type) {
   const base_istr *name = ir_intern(r->m, "arg", 3);
   if (!name) return mlir_no_memory(r);
-  for (uint32_t i = 0; i < type->n_inputs; i++) TRY(mlir_add_arg(r, c, name, type->elements[i]));
+  for (uint32_t i = 0; i < type->n_inputs; i++) TRY(mlir_add_arg(r, c, NULL, name, type->elements[i]));
   c->declaration = true;
   c->function_type = type;
   return 0;

@@ -38,11 +38,9 @@ static int mlir_make_applied(mlir_reader *r, mlir_op_state *s, const char *at, i
     return mlir_fail(r, at, XLAC_E_SYNTAX, "'%s' is no op of two operands that a reduction could apply", info->name);
   ir_computation *c = mlir_new_region(r);
   const base_istr *a = ir_intern(r->m, "arg0", 4), *b = ir_intern(r->m, "arg1", 4), *name = ir_intern(r->m, "0", 1);
-  uint32_t mark = r->names.n;
   if (!c || !t || !a || !b || !name) return mlir_no_memory(r);
-  TRY(mlir_add_arg(r, c, a, t));
-  TRY(mlir_add_arg(r, c, b, t));
-  mlir_unbind(r, mark);
+  TRY(mlir_add_arg(r, c, NULL, a, t));
+  TRY(mlir_add_arg(r, c, NULL, b, t));
   ir_op *op = ir_op_new(c, opcode, t, name, 2, 0);
   c->results = BASE_ARRAY(&r->m->arena, ir_value, 1);
   if (!op || !c->results) return mlir_no_memory(r);
@@ -84,6 +82,7 @@ static int mlir_read_reducer_pair(mlir_reader *r, const base_istr **names, const
 
 static int mlir_read_reducer(mlir_reader *r, mlir_op_state *s) {
   uint32_t n = s->n_values / 2;
+  const char *at = r->lx.p;
   const base_istr **names = BASE_ARRAY(&r->m->arena, const base_istr *, 2u * n);
   const ir_type **types = BASE_ARRAY(&r->m->arena, const ir_type *, 2u * n);
   const ir_mattr **locs = BASE_ARRAY(&r->m->arena, const ir_mattr *, 2u * n);
@@ -97,7 +96,7 @@ static int mlir_read_reducer(mlir_reader *r, mlir_op_state *s) {
     types[i] = type[0], types[n + i] = type[1];
     locs[i] = loc[0], locs[n + i] = loc[1];
   }
-  TRY(mlir_read_region_with(r, 2 * n, names, types));
+  TRY(mlir_read_region_with(r, at, 2 * n, names, types));
   ir_computation *c = r->regions.items[r->regions.n - 1];
   for (uint32_t i = 0; i < 2 * n; i++) c->params[i]->loc = locs[i];
   return 0;

@@ -35,9 +35,11 @@ static bool mlir_set_newest(mlir_reader *r, uint32_t number, const base_istr *na
   return true;
 }
 
-int mlir_bind(mlir_reader *r, const base_istr *name, ir_op *op, uint32_t index, uint32_t count) {
+int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, uint32_t index, uint32_t count) {
   uint32_t number = mlir_number_of(r, name->s, name->n);
   mlir_name n = {name, op, index, count, number, mlir_newest(r, number, name)};
+  if (n.hidden > r->isolated_at)
+    return mlir_fail(r, at, XLAC_E_DUPLICATE_NAME, "redefinition of SSA value '%%%s'", name->s);
   if (!BASE_VEC_PUSH(r->alloc, &r->names, n)) return mlir_no_memory(r);
   return mlir_set_newest(r, number, name, r->names.n) ? 0 : mlir_no_memory(r);
 }

@@ -79,6 +79,7 @@ static int mlir_set_opcode(mlir_reader *r, const mlir_op_word *word, mlir_op_sta
 
 /* The names left of "=": "%a, %b:2 =". Onto the stacks: names as entries with counts in ints. */
 typedef struct mlir_result_names {
+  const char *at;
   uint32_t n, total, ints;
   const base_istr *names[64];
 } mlir_result_names;
@@ -107,11 +108,7 @@ static int mlir_bind_results(mlir_reader *r, const mlir_result_names *names, con
   uint32_t index = 0;
   for (uint32_t i = 0; i < names->n; i++) {
     uint32_t count = (uint32_t)r->ints.items[names->ints + i];
-    const base_istr *name = names->names[i];
-    const mlir_name *old = mlir_find_value(r, (base_slice){name->s, name->n});
-    if (old && old->first->parent == op->parent)
-      return mlir_fail(r, s->at, XLAC_E_DUPLICATE_NAME, "redefinition of SSA value '%%%s'", name->s);
-    TRY(mlir_bind(r, name, op, index, count));
+    TRY(mlir_bind(r, names->at, names->names[i], op, index, count));
     index += count;
   }
   r->ints.n = names->ints;
@@ -196,6 +193,7 @@ static int mlir_read_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, boo
 
 int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended) {
   mlir_result_names names;
+  names.at = r->lx.p;
   names.n = names.total = 0;
   names.ints = r->ints.n;
   if (*r->lx.p == '%') TRY(mlir_read_result_names(r, &names));

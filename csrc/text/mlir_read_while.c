@@ -32,11 +32,12 @@ static int mlir_read_iter_args(mlir_reader *r, mlir_op_state *s, const base_istr
 }
 
 /* A region with one argument for each of the n types from `types` on. */
-int mlir_read_region_with(mlir_reader *r, uint32_t n, const base_istr *const *names, const ir_type *const *types) {
+int mlir_read_region_with(mlir_reader *r, const char *at, uint32_t n, const base_istr *const *names,
+                          const ir_type *const *types) {
   ir_computation *c = mlir_new_region(r);
   if (!c) return mlir_no_memory(r);
   uint32_t mark = r->names.n;
-  for (uint32_t i = 0; i < n; i++) TRY(mlir_add_arg(r, c, names[i], types[i]));
+  for (uint32_t i = 0; i < n; i++) TRY(mlir_add_arg(r, c, at, names[i], types[i]));
   TRY(mlir_read_region_body(r, c));
   mlir_unbind(r, mark);
   return BASE_VEC_PUSH(r->alloc, &r->regions, c) ? 0 : mlir_no_memory(r);
@@ -59,11 +60,12 @@ int mlir_read_while_types(mlir_reader *r, mlir_op_state *s) {
 
 int mlir_read_while(mlir_reader *r, mlir_op_state *s) {
   const base_istr **names;
+  const char *at = r->lx.p;
   TRY(mlir_read_iter_args(r, s, &names));
   TRY(mlir_read_while_types(r, s));
   if (mlir_eat_word(r, "attributes")) TRY(mlir_read_entries(r));
   TRY(mlir_want_word(r, "cond"));
-  TRY(mlir_read_region_with(r, s->n_values, names, s->result_types));
+  TRY(mlir_read_region_with(r, at, s->n_values, names, s->result_types));
   TRY(mlir_want_word(r, "do"));
-  return mlir_read_region_with(r, s->n_values, names, s->result_types);
+  return mlir_read_region_with(r, at, s->n_values, names, s->result_types);
 }

@@ -7,13 +7,13 @@
 import os as _os
 
 from . import _core
-from ._core import Computation, Instruction, Module
+from ._core import Computation, Executable, Instruction, Module
 from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
 __version__ = _core.version()
 
-__all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "interpret", "parse", "passes",
+__all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Executable", "Instruction", "Module", "Opcode",
+           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "interpret", "parse", "passes",
            "register_custom_call", "run_parallel"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
@@ -38,12 +38,43 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
                        documented_forms=documented_forms)
 
 
-def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None):
+def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None):
     """Runs the entry computation in the reference interpreter and returns its result: a NumPy array, or a tuple of results.
 
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
-    that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run."""
-    return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress)
+    that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run.
+
+    `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
+    reached, also when the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of
+    lines probe_id,type,path."""
+    if probes is None or isinstance(probes, list):
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes)
+    from .probes import save
+    seen = []
+    try:
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen)
+    finally:
+        save(probes, seen)
+
+
+def _openblas():
+    """The path of the OpenBLAS that the package scipy-openblas32 brings, or None: the core then looks for the system's."""
+    try:
+        import scipy_openblas32
+    except ImportError:
+        return None
+    return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
+
+
+def compile(module, *, threads=None, blas=None, fuse=True, passes=True):
+    """Compiles a program for this machine's CPUs: an Executable, to be called with arrays like `interpret`.
+
+    `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
+    the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
+    system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame."""
+    use_blas = blas is not False
+    path = _openblas() if blas is None else blas or None
+    return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes)
 
 
 def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, infeed=None, outfeed=None, seed=0):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Computation as Computation
+from ._core import Executable as Executable
 from ._core import Instruction as Instruction
 from ._core import Module as Module
 from .builder import Builder as Builder
@@ -23,7 +24,10 @@ FORMATS: tuple[str, ...]
 def parse(src: str | bytes | os.PathLike[str], *, format: str = "auto", allow_unregistered: bool = False,
           documented_forms: bool = False) -> Module: ...
 def interpret(module: Module, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
-              progress: Callable[[float], object] | None = None) -> Any: ...
+              progress: Callable[[float], object] | None = None,
+              probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None) -> Any: ...
+def compile(module: Module, *, threads: int | None = None, blas: str | bool | None = None, fuse: bool = True,
+            passes: bool = True) -> Executable: ...
 def run_parallel(module: Module, args: Iterable[Iterable[Any]], *, replicas: int | None = None, partitions: int = 1,
                  programs: Iterable[Any] | None = None, infeed: Iterable[Iterable[Any]] | None = None,
                  outfeed: list[tuple[Any, ...]] | None = None, seed: int = 0) -> list[Any]: ...

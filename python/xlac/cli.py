@@ -120,6 +120,8 @@ def write_module(args, module):
     format = FORMATS[args.output_format]
     if format in ("hlo", "hlo-proto") and module.form == "mlir":
         module = module.to_hlo()
+    if format in ("mlir", "mlir-bytecode") and module.form == "hlo":
+        module = module.to_stablehlo()
     if format in BINARY:
         if args.output in (None, "-") and sys.stdout.isatty():
             raise Error("a serialized module is no text to show on a terminal", 503, hint="give a file with -o")

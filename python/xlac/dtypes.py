@@ -41,6 +41,18 @@ def name_of(dtype):
     return name
 
 
+def mlir_name(dtype):
+    """MLIR's name: "i1", "ui8", "f8E4M3FN", "complex<f32>"."""
+    name = name_of(dtype)
+    if name == "pred":
+        return "i1"
+    if name[0] in "su":
+        return ("ui" if name[0] == "u" else "i") + name[1:]
+    if name[0] == "c":
+        return f"complex<f{int(name[1:]) // 2}>"
+    return name if name.startswith("bf") else "f" + name[1:].upper()
+
+
 def type_text(dtype, dims):
     """"f32[2,3]"."""
     return f"{dtype}[{','.join(str(int(d)) for d in dims)}]"

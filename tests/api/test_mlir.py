@@ -32,6 +32,10 @@ def test_form_and_translation(x):
     assert not x.lib.xlac_module_is_mlir(out[0])
     again = x.ffi.new("xlac_module **")
     assert x.lib.xlac_module_to_hlo(again, out[0], x.err) != 0  # it is HLO already
+    assert x.lib.xlac_module_to_stablehlo(again, out[0], x.err) == 0
+    assert x.lib.xlac_module_is_mlir(again[0])
+    x.lib.xlac_module_destroy(again[0])
+    assert x.lib.xlac_module_to_stablehlo(again, module, x.err) != 0  # it is StableHLO already
     x.lib.xlac_module_destroy(out[0])
     x.lib.xlac_module_destroy(module)
 
@@ -58,4 +62,30 @@ def test_participants_meet(x):
         x.lib.xlac_value_get(results[i], info)
         assert x.ffi.cast("int *", info.data)[0] == 40
         x.lib.xlac_value_release(results[i])
+    x.lib.xlac_module_destroy(module)
+
+
+PROBED = b"""func.func @main() {
+  %0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %1 = interpreter.probe %0, probe_id = "p" : tensor<2xf32>
+  return
+}
+"""
+
+
+def test_probes(x):
+    module, probes, out = parse(x, PROBED), x.ffi.new("xlac_probes **"), x.ffi.new("xlac_value **")
+    x.check(x.lib.xlac_probes_create(probes, x.err))
+    options = x.ffi.new("xlac_interpret_options *", {"probes": probes[0]})
+    for count in (1, 2):
+        x.check(x.lib.xlac_interpret(module, options, 0, x.ffi.NULL, out, x.err))
+        x.lib.xlac_value_release(out[0])
+        assert x.lib.xlac_probes_count(probes[0]) == count
+    name = x.ffi.new("const char **")
+    x.check(x.lib.xlac_probes_get(probes[0], 1, name, out, x.err))
+    assert x.text(name[0]) == "p" and x.floats(out[0]) == [1, 2]
+    x.lib.xlac_value_release(out[0])
+    assert "no number 2" in x.fails(x.lib.xlac_probes_get(probes[0], 2, name, out, x.err), 503)
+    x.lib.xlac_probes_destroy(probes[0])
+    x.lib.xlac_probes_destroy(x.ffi.NULL)
     x.lib.xlac_module_destroy(module)

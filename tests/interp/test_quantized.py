@@ -98,3 +98,42 @@ def test_dot(hybrid):
 }}"""
     x, y = np.array([[1, 2], [3, -4.5]], np.float32), np.array([[2, 0.25], [1, -0.5]], np.float32)
     np.testing.assert_array_equal(run(text, x, y), x @ y)
+
+
+Q, FINE = "!quant.uniform<i8:f32, 0.5:-3>", "!quant.uniform<i16:f32, 0.125>"
+
+
+def stored(x, scale, zero, low, high):
+    return np.clip(np.rint(x / np.float32(scale) + np.float32(zero)), low, high)
+
+
+@pytest.mark.parametrize("q, scale, zero, storage", [(Q, 0.5, -3, np.int8), (FINE, 0.125, 0, np.int16)])
+@pytest.mark.parametrize("op", ["training", "grad"])
+def test_batch_norm(op, q, scale, zero, storage):
+    """Dequantised, computed, and every result quantised."""
+    args = [(3, 4), (4,), (4,)] if op == "training" else [(3, 4), (4,), (4,), (4,), (3, 4)]
+    shape = {2: "tensor<3x4x%s>", 1: "tensor<4x%s>"}
+    types = [shape[len(s)] % q for s in args]
+    outs = [shape[n] % q for n in (2, 1, 1)]
+    bits = f"i{np.dtype(storage).itemsize * 8}"
+    lines = [f"%q{i} = stablehlo.uniform_quantize %a{i} : ({t.replace(q, 'f32')}) -> {t}" for i, t in enumerate(types)]
+    lines.append(f'%v:3 = "stablehlo.batch_norm_{op}"({", ".join(f"%q{i}" for i in range(len(types)))}) '
+                 f'{{epsilon = 0.25 : f32, feature_index = 1 : i64}} : ({", ".join(types)}) -> ({", ".join(outs)})')
+    lines += [f"%s{i} = stablehlo.bitcast_convert %v#{i} : ({t}) -> {t.replace(q, bits)}" for i, t in enumerate(outs)]
+    text = (f"func.func @main({', '.join(f'%a{i}: ' + t.replace(q, 'f32') for i, t in enumerate(types))}) -> "
+            f"({', '.join(t.replace(q, bits) for t in outs)}) {{\n  " + "\n  ".join(lines) +
+            f"\n  return %s0, %s1, %s2 : {', '.join(t.replace(q, bits) for t in outs)}\n}}")
+    rng = np.random.default_rng(1)
+    real = [rng.uniform(0.5, 9, s).astype(np.float32) for s in args]
+    low, high = np.iinfo(storage).min, np.iinfo(storage).max
+    x, *rest = [(stored(r, scale, zero, low, high) - zero) * np.float64(scale) for r in real]
+    if op == "training":
+        mean, variance = x.mean(0), x.var(0)
+        want = [(x - mean) / np.sqrt(variance + 0.25) * rest[0] + rest[1], mean, variance]
+    else:
+        factor, mean, variance, g = rest
+        d, s = x - mean, variance + 0.25
+        want = [factor / np.sqrt(s) * (g - g.mean(0) - d * (g * d).mean(0) / s), (g * d).sum(0) / np.sqrt(s), g.sum(0)]
+    for got, expected in zip(run(text, *real), want, strict=True):
+        assert got.dtype == storage
+        np.testing.assert_array_equal(got, stored(expected.astype(np.float32), scale, zero, low, high))

@@ -1,0 +1,147 @@
+/* Compiled programs. */
+#include <time.h>
+
+#include "../cpu/executable.h"
+#include "../opt/pass.h"
+#include "api.h"
+
+struct xlac_executable {
+  cpu_executable *cpu;
+  xlac_module view; /* of the compiled module */
+  double seconds[XLAC_COMPILE_STAGES];
+};
+
+/* Before a program is planned. Each of these keeps the bits of every result. */
+static const char compile_passes[] = "inline-calls,constant-folding{max-elements=4096 max-work=1},cse,dce";
+
+static double compile_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A copy in HLO form, verified; MLIR form becomes what it means. */
+static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
+  const stablehlo_to_hlo_options executable = {.executable = true};
+  const ir_verify_options lenient = {.xla_compat = true};
+  api_lock(m);
+  int status = api_check_whole(m->ir, err);
+  if (status == 0)
+    status =
+        m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
+  TRY(api_done(m, status));
+  status = ir_verify(*out, &lenient, err);
+  if (status) ir_module_destroy(*out);
+  return status;
+}
+
+/* The passes know the types of HLO; quantised ones are StableHLO's. */
+static bool compile_is_hlo(const ir_module *ir) {
+  IR_FOR_COMPUTATIONS(c, ir)
+  IR_FOR_OPS(op, c)
+  if (op->type->quant || ir_opcode_has(op->opcode, IR_MLIR_ONLY)) return false;
+  return true;
+}
+
+static int compile_run_passes(ir_module *ir, const xlac_compile_options *options, xlac_error *err) {
+  if (options->no_passes || !compile_is_hlo(ir)) return 0;
+  int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, NULL, err);
+  const ir_verify_options lenient = {.xla_compat = true};
+  return status ? status : ir_verify(ir, &lenient, err);
+}
+
+static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
+  ir_module *ir = NULL;
+  double start = compile_now();
+  TRY(compile_copy(m, &ir, err));
+  double copied = compile_now();
+  int status = compile_run_passes(ir, options, err);
+  if (status) {
+    ir_module_destroy(ir);
+    return status;
+  }
+  double passed = compile_now();
+  cpu_options cpu = {.alloc = base_alloc_libc, .threads = options->threads, .blas_path = options->blas_path};
+  cpu.plan = (plan_options){.no_blas = options->no_blas, .no_fusion = options->no_fusion};
+  TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
+  exe->seconds[XLAC_COMPILE_COPY] = copied - start;
+  exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
+  exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;
+  return 0;
+}
+
+int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err) {
+  const xlac_compile_options usual = {.threads = 0};
+  xlac_executable *exe = calloc(1, sizeof *exe);
+  if (!exe) return base_oom(err, "an executable");
+  int status = compile_module(exe, m, options ? options : &usual, err);
+  if (status) {
+    free(exe);
+    return status;
+  }
+  exe->view.ir = (ir_module *)(uintptr_t)cpu_executable_module(exe->cpu);
+  pthread_mutex_init(&exe->view.lock, NULL);
+  *out = exe;
+  return 0;
+}
+
+xlac_module *xlac_executable_module(xlac_executable *exe) {
+  return &exe->view;
+}
+
+void xlac_executable_destroy(xlac_executable *exe) {
+  if (!exe) return;
+  pthread_mutex_destroy(&exe->view.lock);
+  cpu_executable_free(exe->cpu);
+  free(exe);
+}
+
+int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                        xlac_value *const *args, xlac_value **out, xlac_error *err) {
+  interp_options inner = api_run_options(options);
+  interp_value *result = NULL;
+  TRY(cpu_execute(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
+  *out = api_value_out(result);
+  return 0;
+}
+
+const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name) {
+  const ir_computation *entry = cpu_executable_module(exe->cpu)->entry;
+  if (index >= entry->n_params) return NULL;
+  *name = entry->params[index]->name->s;
+  return api_type_out(entry->params[index]->type);
+}
+
+static void compile_count_steps(const plan_program *p, xlac_executable_info *info) {
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    const plan_step *s = &p->steps[i];
+    info->n_steps++;
+    info->n_kernels += s->kind == PLAN_KERNEL;
+    info->n_dots += s->kind == PLAN_DOT;
+    info->n_interpreted += s->kind == PLAN_EVAL;
+    for (uint32_t j = 0; j < s->n_nested; j++) compile_count_steps(s->nested[j], info);
+  }
+}
+
+void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) {
+  const plan_program *p = cpu_executable_program(exe->cpu);
+  *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
+                                .peak_bytes = p->peak_bytes,
+                                .interpreted = p->interpreted ? p->why : NULL,
+                                .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
+  memcpy(out->seconds, exe->seconds, sizeof out->seconds);
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    const plan_buffer *b = &p->buffers[i];
+    if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
+    if (b->place == PLAN_RESULT) out->result_bytes += b->bytes;
+    if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
+  }
+  compile_count_steps(p, out);
+}
+
+int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  plan_put(&t, cpu_executable_program(exe->cpu));
+  return api_give_text(&t, text, n, err);
+}

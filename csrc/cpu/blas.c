@@ -1,0 +1,129 @@
+#include "blas.h"
+
+#include <dlfcn.h>
+
+enum {
+  BLAS_ROW_MAJOR = 101,
+  BLAS_PLAIN = 111,
+  BLAS_TRANSPOSED = 112,
+  BLAS_PIECE_ROWS = 96,     /* rows of C that a piece has at least */
+  BLAS_PIECE_WORK = 1 << 21 /* and products */
+};
+
+typedef void blas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                           const float *b, int ldb, float beta, float *c, int ldc);
+typedef void blas_dgemm_fn(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
+                           const double *b, int ldb, double beta, double *c, int ldc);
+
+struct cpu_blas {
+  void *library;
+  blas_sgemm_fn *sgemm;
+  blas_dgemm_fn *dgemm;
+  const char *config;
+};
+
+static void *blas_symbol(void *library, const char *prefix, const char *name) {
+  char full[80] = "";
+  size_t n = strlen(prefix), m = strlen(name);
+  assert(n + m < sizeof full);
+  memcpy(full, prefix, n);
+  memcpy(full + n, name, m + 1);
+  return dlsym(library, full);
+}
+
+/* With or without the prefix that SciPy's build gives its names. */
+static bool blas_bind(cpu_blas *b, const char *prefix) {
+  void *s = blas_symbol(b->library, prefix, "cblas_sgemm"), *d = blas_symbol(b->library, prefix, "cblas_dgemm");
+  void *threads = blas_symbol(b->library, prefix, "openblas_set_num_threads");
+  void *config = blas_symbol(b->library, prefix, "openblas_get_config");
+  if (!s || !d || !threads) return false;
+  void (*set_threads)(int) = NULL;
+  char *(*get_config)(void) = NULL;
+  memcpy(&b->sgemm, &s, sizeof s);
+  memcpy(&b->dgemm, &d, sizeof d);
+  memcpy(&set_threads, &threads, sizeof threads);
+  memcpy(&get_config, &config, sizeof config);
+  set_threads(1);
+  b->config = get_config ? get_config() : "";
+  return true;
+}
+
+static bool blas_try(cpu_blas *b, const char *path) {
+  b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!b->library) return false;
+  if (blas_bind(b, "scipy_") || blas_bind(b, "")) return true;
+  dlclose(b->library);
+  b->library = NULL;
+  return false;
+}
+
+int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
+  static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",
+                                      "libopenblas.dylib"};
+  cpu_blas *b = base_malloc(alloc, sizeof *b);
+  *out = NULL;
+  if (!b) return base_oom(err, "BLAS");
+  *b = (cpu_blas){.config = ""};
+  bool found = path && blas_try(b, path);
+  for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) found = blas_try(b, names[i]);
+  if (!found) {
+    base_free(alloc, b);
+    return 0;
+  }
+  *out = b;
+  return 0;
+}
+
+void cpu_blas_close(cpu_blas *b, base_alloc alloc) {
+  if (!b) return;
+  dlclose(b->library);
+  base_free(alloc, b);
+}
+
+const char *cpu_blas_describe(const cpu_blas *b) {
+  return b ? b->config : "";
+}
+
+typedef struct blas_run {
+  const cpu_blas *b;
+  const plan_dot *dot;
+  const char *a, *right;
+  char *c;
+  int64_t rows, pieces; /* rows of C in a piece, pieces in a batch */
+} blas_run;
+
+/* Rows from..to of the product of one batch. */
+static void blas_rows(const blas_run *r, int64_t batch, int64_t from, int64_t to) {
+  const plan_dot *d = r->dot;
+  int64_t size = d->dtype == XLAC_F64 ? 8 : 4;
+  const char *a = r->a + (batch * d->stride_a + from * (d->transpose_a ? 1 : d->lda)) * size;
+  const char *b = r->right + batch * d->stride_b * size;
+  char *c = r->c + (batch * d->m + from) * d->n * size;
+  int ta = d->transpose_a ? BLAS_TRANSPOSED : BLAS_PLAIN, tb = d->transpose_b ? BLAS_TRANSPOSED : BLAS_PLAIN;
+  int m = (int)(to - from), n = (int)d->n, k = (int)d->k;
+  if (d->dtype == XLAC_F64)
+    r->b->dgemm(BLAS_ROW_MAJOR, ta, tb, m, n, k, 1, (const double *)(const void *)a, (int)d->lda,
+                (const double *)(const void *)b, (int)d->ldb, 0, (double *)(void *)c, n);
+  else
+    r->b->sgemm(BLAS_ROW_MAJOR, ta, tb, m, n, k, 1, (const float *)(const void *)a, (int)d->lda,
+                (const float *)(const void *)b, (int)d->ldb, 0, (float *)(void *)c, n);
+}
+
+static void blas_pieces(void *ctx, size_t begin, size_t end) {
+  const blas_run *r = ctx;
+  for (size_t i = begin; i < end; i++) {
+    int64_t batch = (int64_t)i / r->pieces, from = (int64_t)i % r->pieces * r->rows, to = from + r->rows;
+    blas_rows(r, batch, from, to < r->dot->m ? to : r->dot->m);
+  }
+}
+
+void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c) {
+  blas_run r = {.b = b, .dot = dot, .a = a, .right = right, .c = c, .rows = dot->m};
+  int64_t row_work = dot->n * dot->k, rows = row_work > 0 ? BLAS_PIECE_WORK / row_work + 1 : dot->m;
+  if (rows < BLAS_PIECE_ROWS) rows = BLAS_PIECE_ROWS;
+  if (rows < dot->m) r.rows = rows;
+  r.pieces = (dot->m + r.rows - 1) / r.rows;
+  int64_t each = dot->m * row_work / r.pieces + 1;
+  size_t grain = each < BLAS_PIECE_WORK ? (size_t)(BLAS_PIECE_WORK / each + 1) : 1;
+  base_parallel_for(pool, (size_t)(dot->batch * r.pieces), grain, blas_pieces, &r);
+}

@@ -1,0 +1,19 @@
+/* Matrix products by OpenBLAS, found at run time. */
+#ifndef XLAC_CPU_BLAS_H
+#define XLAC_CPU_BLAS_H
+
+#include "../base/threads.h"
+#include "../plan/plan.h"
+
+typedef struct cpu_blas cpu_blas;
+
+/* Opens the library at `path` (NULL: the usual names), kept to one thread of its own, since work is cut into pieces
+ * here. *out is NULL when there is none: not an error. */
+XLAC_MUST_USE int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err);
+void cpu_blas_close(cpu_blas *b, base_alloc alloc);
+/* C = A * B for all batches. Pieces depend on the sizes only, so the bits are the same for any number of threads. */
+void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c);
+/* "scipy-openblas 0.3.30 ..." or "". */
+const char *cpu_blas_describe(const cpu_blas *b);
+
+#endif

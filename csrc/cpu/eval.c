@@ -1,0 +1,61 @@
+/* One op by the interpreter, on the plan's buffers: operands are lent to it, and what it gives goes where the plan
+ * says. */
+#include "run.h"
+
+/* A value of type t whose arrays are the step's buffers from *at on. */
+static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t *ids, void *const *pointers,
+                               uint32_t *at) {
+  if (ir_is_token(t)) {
+    ++*at;
+    return interp_token(ctx);
+  }
+  if (ir_is_tensor(t))
+    return interp_lend(ctx->options.alloc, t->dtype, t->rank, t->dims, pointers[ids[(*at)++]], NULL, NULL);
+  interp_value **parts = base_malloc(ctx->options.alloc, (size_t)t->n_elements * sizeof *parts), *v = NULL;
+  uint32_t n = 0;
+  while (parts && n < t->n_elements && (parts[n] = eval_wrap(ctx, t->elements[n], ids, pointers, at))) n++;
+  if (parts && n == t->n_elements) v = interp_tuple(ctx, n, parts);
+  for (uint32_t i = 0; i < n; i++) interp_release(parts[i]);
+  base_free(ctx->options.alloc, parts);
+  return v;
+}
+
+static void eval_unwrap(const interp_value *v, const uint32_t *ids, void *const *pointers, uint32_t *at) {
+  if (v->kind == INTERP_TUPLE) {
+    for (uint32_t i = 0; i < v->n_elements; i++) eval_unwrap(v->elements[i], ids, pointers, at);
+    return;
+  }
+  void *to = pointers[ids[(*at)++]];
+  if (v->kind == INTERP_ARRAY && v->count && v->data != to) memcpy(to, v->data, interp_bytes(v));
+}
+
+static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers) {
+  interp_ctx *ctx = &run->ctx;
+  interp_value *result = NULL;
+  uint32_t at = 0;
+  ctx->dying = s->in_place ? 1 : 0;
+  if (s->in_place) operands[0]->lent = false; /* its memory is the result's */
+  int status = interp_table[s->op->opcode](ctx, s->op, operands, &result);
+  ctx->dying = 0;
+  if (status) return interp_place_error(ctx, s->op, status);
+  eval_unwrap(result, s->out, pointers, &at);
+  assert(at == s->n_out);
+  interp_release(result);
+  return 0;
+}
+
+int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  interp_value *few[16], **operands = few;
+  uint32_t n = s->op->n_operands, at = 0, made = 0;
+  (void)p;
+  if (!interp_table[s->op->opcode])
+    return interp_fail(&run->ctx, s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op->opcode));
+  if (n > 16 && !(operands = base_malloc(run->exe->alloc, n * sizeof *operands)))
+    return base_oom(run->ctx.err, "an op's operands");
+  while (made < n && (operands[made] = eval_wrap(&run->ctx, ir_operand_type(s->op, made), s->in, pointers, &at)))
+    made++;
+  int status = made == n ? eval_op(run, s, operands, pointers) : base_oom(run->ctx.err, "an op's operands");
+  for (uint32_t i = 0; i < made; i++) interp_release(operands[i]);
+  if (operands != few) base_free(run->exe->alloc, operands);
+  return status;
+}

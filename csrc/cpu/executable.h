@@ -1,0 +1,29 @@
+/* A program compiled for the CPU: immutable, callable from many threads at once. */
+#ifndef XLAC_CPU_EXECUTABLE_H
+#define XLAC_CPU_EXECUTABLE_H
+
+#include "blas.h"
+#include "vm.h"
+
+typedef struct cpu_options {
+  base_alloc alloc;
+  uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
+  const char *blas_path; /* NULL: the usual names */
+  plan_options plan;
+} cpu_options;
+
+typedef struct cpu_executable cpu_executable;
+
+/* Takes m, which must be verified and in HLO form, also on failure. */
+XLAC_MUST_USE int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, xlac_error *err);
+void cpu_executable_free(cpu_executable *exe); /* when no call is going on */
+const ir_module *cpu_executable_module(const cpu_executable *exe);
+const plan_program *cpu_executable_program(const cpu_executable *exe);
+const cpu_blas *cpu_executable_blas(const cpu_executable *exe);
+
+/* One call. options: seed, registry, interrupted and so on, as for interp_run; its alloc is ignored. args are borrowed;
+ * *out is a new reference. */
+XLAC_MUST_USE int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
+                              interp_value *const *args, interp_value **out, xlac_error *err);
+
+#endif

@@ -1,0 +1,152 @@
+/* Steps one after another, and the ones that have programs of their own. */
+#include "run.h"
+
+static void run_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers) {
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    const plan_buffer *b = &p->buffers[i];
+    if (b->place == PLAN_ARGUMENT) pointers[i] = arguments[b->number];
+    if (b->place == PLAN_RESULT) pointers[i] = results[b->number];
+  }
+}
+
+static void run_bind_frame(const plan_program *p, char *frame, void **pointers) {
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    const plan_buffer *b = &p->buffers[i];
+    if (b->place == PLAN_FRAME) pointers[i] = frame + b->offset;
+    if (b->place == PLAN_CONSTANT) pointers[i] = (void *)(uintptr_t)b->data;
+  }
+}
+
+static int run_kernel_step(cpu_run *run, const plan_step *s, void *const *pointers) {
+  const void *few[16], **in = few;
+  void *out[KERNEL_MAX_STORES];
+  if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
+  for (uint32_t i = 0; i < s->n_in; i++) in[i] = pointers[s->in[i]];
+  for (uint32_t i = 0; i < s->n_out; i++) out[i] = pointers[s->out[i]];
+  cpu_vm_run(s->code, run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame]);
+  return 0;
+}
+
+static void run_copy_leaf(void *to, const void *from, int64_t bytes) {
+  if (to != from && bytes) memcpy(to, from, (size_t)bytes);
+}
+
+/* The programs of a step lie one after another in its frame: a loop uses two at a time. */
+static char *run_nested_frame(const plan_step *s, void *const *pointers, uint32_t nested) {
+  char *frame = pointers[s->frame];
+  int64_t before = nested ? (s->nested[0]->frame_bytes + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1) : 0;
+  return s->kind == PLAN_WHILE ? frame + before : frame;
+}
+
+static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers);
+
+/* now: where the state is; next: where the body puts the next one. A leaf that stays has the same place in both. */
+static int run_loop(cpu_run *run, const plan_step *s, void *const *pointers, void **now, void **next) {
+  const plan_program *condition = s->nested[0], *body = s->nested[1];
+  void **c = (void **)(void *)run_nested_frame(s, pointers, 0), **b = (void **)(void *)run_nested_frame(s, pointers, 1);
+  unsigned char go_on = 0;
+  void *flag = &go_on;
+  run_bind_frame(condition, (char *)c, c);
+  run_bind_frame(body, (char *)b, b);
+  for (;;) {
+    run_bind_interface(condition, now, &flag, c);
+    TRY(run_steps(run, condition, c));
+    if (!go_on) return 0;
+    run_bind_interface(body, now, next, b);
+    TRY(run_steps(run, body, b));
+    for (uint32_t i = 0; i < s->n_in; i++) {
+      void *was = now[i];
+      now[i] = next[i];
+      next[i] = was;
+    }
+    TRY(interp_tick(&run->ctx, 1 + body->n_steps));
+  }
+}
+
+static int run_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  void *few[64], **now = few;
+  uint32_t n = s->n_in, scratch = n;
+  if (n > 32 && !(now = base_malloc(run->exe->alloc, 2 * (size_t)n * sizeof *now)))
+    return base_oom(run->ctx.err, "the state of a loop");
+  void **next = now + n;
+  for (uint32_t i = 0; i < n; i++) {
+    now[i] = pointers[s->out[i]];
+    next[i] = s->nested[1]->stays[i] ? now[i] : pointers[s->out[scratch++]];
+    run_copy_leaf(now[i], pointers[s->in[i]], p->buffers[s->in[i]].bytes);
+  }
+  int status = run_loop(run, s, pointers, now, next);
+  for (uint32_t i = 0; i < n && status == 0; i++)
+    run_copy_leaf(pointers[s->out[i]], now[i], p->buffers[s->out[i]].bytes);
+  if (now != few) base_free(run->exe->alloc, now);
+  return status;
+}
+
+/* Which branch: true is 0; an index out of range means the last one. */
+static uint32_t run_branch(const plan_program *p, const plan_step *s, void *const *pointers) {
+  base_dtype t = (base_dtype)p->buffers[s->in[0]].type->dtype;
+  int64_t v = base_load_i64(t, pointers[s->in[0]]);
+  if (t == XLAC_PRED) v = v ? 0 : 1;
+  return v >= 0 && v < s->n_nested ? (uint32_t)v : s->n_nested - 1;
+}
+
+static int run_call(cpu_run *run, const plan_step *s, void *const *pointers, uint32_t nested, uint32_t first) {
+  const plan_program *callee = s->nested[nested];
+  uint32_t n = callee->n_arguments, m = callee->n_results;
+  void *few[64], **all = few;
+  if (n + m > 64 && !(all = base_malloc(run->exe->alloc, ((size_t)n + m) * sizeof *all)))
+    return base_oom(run->ctx.err, "the arguments of a call");
+  for (uint32_t i = 0; i < n; i++) all[i] = pointers[s->in[first + i]];
+  for (uint32_t i = 0; i < m; i++) all[n + i] = pointers[s->out[i]];
+  int status = cpu_run_program(run, callee, all, all + n, run_nested_frame(s, pointers, nested));
+  if (all != few) base_free(run->exe->alloc, all);
+  return status;
+}
+
+static int run_conditional(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  uint32_t branch = run_branch(p, s, pointers), first = 1;
+  for (uint32_t i = 0; i < branch; i++) first += s->nested[i]->n_arguments;
+  return run_call(run, s, pointers, branch, first);
+}
+
+static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  switch ((plan_step_kind)s->kind) {
+    case PLAN_KERNEL:
+      return run_kernel_step(run, s, pointers);
+    case PLAN_DOT:
+      cpu_blas_dot(run->exe->blas, s->dot, run->exe->pool, pointers[s->in[0]], pointers[s->in[1]], pointers[s->out[0]]);
+      return 0;
+    case PLAN_EVAL:
+      return cpu_run_eval(run, p, s, pointers);
+    case PLAN_COPY:
+      run_copy_leaf(pointers[s->out[0]], pointers[s->in[0]], p->buffers[s->in[0]].bytes);
+      return 0;
+    case PLAN_WHILE:
+      return run_while(run, p, s, pointers);
+    case PLAN_CONDITIONAL:
+      return run_conditional(run, p, s, pointers);
+    case PLAN_CALL:
+      return run_call(run, s, pointers, 0, 0);
+  }
+  return 0;
+}
+
+static uint64_t run_work(const plan_step *s) {
+  if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count / 16 + 1;
+  return s->kind == PLAN_DOT ? (uint64_t)(s->dot->batch * s->dot->m * s->dot->n * s->dot->k) / 64 + 1 : 1;
+}
+
+static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers) {
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    TRY(run_step(run, p, &p->steps[i], pointers));
+    TRY(interp_tick(&run->ctx, run_work(&p->steps[i])));
+  }
+  return 0;
+}
+
+int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results, char *frame) {
+  void **pointers = (void **)(void *)frame;
+  assert(!p->interpreted);
+  run_bind_frame(p, frame, pointers);
+  run_bind_interface(p, arguments, results, pointers);
+  return run_steps(run, p, pointers);
+}

@@ -1,0 +1,42 @@
+/* Running programs, inside. */
+#ifndef XLAC_CPU_RUN_H
+#define XLAC_CPU_RUN_H
+
+#include <pthread.h>
+
+#include "executable.h"
+
+enum { CPU_MAX_FRAMES = 8 };
+
+struct cpu_executable {
+  ir_module *m;
+  base_alloc alloc;
+  base_arena arena; /* program, kernels */
+  plan_program *program;
+  cpu_blas *blas;
+  base_pool *pool;
+  bool needs_interpreter;
+  pthread_mutex_t lock; /* of frames */
+  uint32_t n_frames;
+  char *frames[CPU_MAX_FRAMES];
+};
+
+/* One call. */
+typedef struct cpu_run {
+  const cpu_executable *exe;
+  interp_ctx ctx; /* for interpreted steps, errors and interrupts */
+} cpu_run;
+
+/* --- executable.c --- */
+char *cpu_frame_take(cpu_executable *exe); /* NULL when out of memory */
+void cpu_frame_give(cpu_executable *exe, char *frame);
+
+/* --- run.c --- */
+/* arguments and results: a pointer a leaf. frame: program->frame_bytes, aligned to PLAN_ALIGN. */
+XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
+                                  char *frame);
+
+/* --- eval.c: a step that is one op by the interpreter --- */
+XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+
+#endif

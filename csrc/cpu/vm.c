@@ -1,0 +1,144 @@
+/* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is
+ * dense, or in registers that are filled once where they are the same at every iteration. */
+#include "vm_inside.h"
+
+enum {
+  VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
+  VM_MAX_LANES = 1024,
+  VM_MIN_LANES = 16,
+  VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
+  VM_GRAIN_WORK = 1 << 16 /* element operations that a thread should have */
+};
+
+static bool vm_is_splat(const kernel *k, const kernel_value *v) {
+  return v->kind == KERNEL_CONSTANT || (v->kind == KERNEL_LOAD && kernel_is_constant(k, v->index));
+}
+
+static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
+  const kernel *k = vm->k;
+  if (vm_is_splat(k, v)) return VM_SPLAT;
+  if (v->kind != KERNEL_LOAD) return VM_REGISTER;
+  if (kernel_is_dense(k, v->index)) return VM_MEMORY;
+  return vm->rows && v->index->strides[k->rank - 1] == 1 ? VM_ROW : VM_REGISTER;
+}
+
+static void vm_choose_places(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  vm->rows = k->rank > 1 && k->extents[k->rank - 1] >= VM_MIN_ROW;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    vm->insts[i].place = vm_place_of(vm, v);
+    if (v->kind == KERNEL_OP) (void)interp_loop_of(v->op, &vm->insts[i].loop);
+  }
+  uint32_t last = k->n_values - 1;
+  bool direct = !k->reduction && k->n_stores == 1 && k->stores[0].value == last && vm->insts[last].place == VM_REGISTER;
+  vm->insts[last].to_output = direct && kernel_is_dense(k, &k->stores[0].index);
+}
+
+/* A register is free again after the last use of what is in it; splats keep theirs. */
+static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
+  const kernel *k = vm->k;
+  uint32_t *last = BASE_ARRAY(scratch, uint32_t, k->n_values), *pool = BASE_ARRAY(scratch, uint32_t, k->n_values);
+  uint32_t n_pool = 0;
+  if (!last || !pool) return false;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    last[i] = i;
+    for (uint32_t j = 0; j < k->values[i].n_in; j++) last[k->values[i].in[j]] = i;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) last[k->stores[i].value] = UINT32_MAX;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    vm_inst *inst = &vm->insts[i];
+    if (inst->place != VM_MEMORY && inst->place != VM_ROW && !inst->to_output)
+      inst->reg = inst->place == VM_REGISTER && n_pool ? pool[--n_pool] : vm->n_regs++;
+    for (uint32_t j = 0; j < k->values[i].n_in; j++) {
+      uint32_t v = k->values[i].in[j];
+      bool again = false;
+      for (uint32_t l = 0; l < j; l++) again = again || k->values[i].in[l] == v;
+      if (last[v] == i && !again && vm->insts[v].place == VM_REGISTER) pool[n_pool++] = vm->insts[v].reg;
+    }
+  }
+  return true;
+}
+
+/* Narrow floats are summed in f32 and rounded once. */
+static void vm_choose_sum(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  base_dtype t = (base_dtype)k->values[k->stores[0].value].dtype;
+  bool narrow = base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
+  vm->sum = (uint8_t)(narrow ? XLAC_F32 : t);
+  bool found = interp_loop_binary((ir_opcode)k->reduction->body->opcode, (base_dtype)vm->sum, &vm->combine);
+  assert(found);
+  (void)found;
+}
+
+static void vm_choose_lanes(cpu_vm *vm) {
+  size_t widest = 1, regs = vm->n_regs ? vm->n_regs : 1;
+  for (uint32_t i = 0; i < vm->k->n_values; i++) {
+    size_t bytes = base_dtype_bytes((base_dtype)vm->k->values[i].dtype);
+    if (bytes > widest) widest = bytes;
+  }
+  size_t lanes = VM_SCRATCH / (regs * widest) & ~(size_t)63;
+  if (lanes > VM_MAX_LANES) lanes = VM_MAX_LANES;
+  if (lanes < 64) lanes = 64;
+  while (lanes > VM_MIN_LANES && lanes * regs * widest > VM_MAX_SCRATCH) lanes /= 2;
+  vm->lanes = (uint32_t)lanes;
+  vm->reg_bytes = (lanes * widest + 63) & ~(size_t)63;
+}
+
+int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, xlac_error *err) {
+  assert(k->n_values > 0 && k->n_stores == 1);
+  cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
+  base_arena scratch;
+  base_arena_init(&scratch, arena->alloc);
+  bool ok = vm != NULL;
+  if (ok) {
+    vm->k = k;
+    vm_choose_places(vm);
+    ok = vm_choose_registers(vm, &scratch);
+  }
+  base_arena_free(&scratch);
+  if (!ok) return base_oom(err, "a kernel");
+  vm_choose_lanes(vm);
+  if (k->reduction) vm_choose_sum(vm);
+  *out = vm;
+  return 0;
+}
+
+static int64_t vm_grain(const cpu_vm *vm) {
+  int64_t grain = VM_GRAIN_WORK / vm->k->n_values;
+  return grain < vm->lanes ? vm->lanes : grain / vm->lanes * vm->lanes;
+}
+
+/* --- maps --- */
+
+typedef struct vm_map {
+  const cpu_vm *vm;
+  const void *const *in;
+  void *const *out;
+} vm_map;
+
+static void vm_map_range(void *ctx, size_t begin, size_t end) {
+  const vm_map *m = ctx;
+  const cpu_vm *vm = m->vm;
+  const kernel_store *store = &vm->k->stores[0];
+  int64_t last = (int64_t)end, n = last - (int64_t)begin;
+  size_t bytes = base_dtype_bytes((base_dtype)vm->k->values[store->value].dtype);
+  VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
+  for (int64_t at = (int64_t)begin; at < last; at += n) {
+    n = vm_next_block(vm, at, last);
+    vm_compute(&b, at, n);
+    if (vm->insts[store->value].to_output) continue;
+    memcpy((char *)m->out[0] + (store->index.offset + at) * (int64_t)bytes, b.values[store->value], (size_t)n * bytes);
+  }
+}
+
+void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
+  int64_t count = vm->k->count, grain = vm_grain(vm);
+  vm_map m = {vm, in, out};
+  if (vm->k->reduction)
+    vm_reduce(vm, pool, in, out, scratch);
+  else if (count <= grain)
+    vm_map_range(&m, 0, (size_t)count);
+  else
+    base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
+}

@@ -1,0 +1,156 @@
+/* Blocks of lanes. */
+#include "vm_inside.h"
+
+#define VM_STRIDED(type)                                    \
+  do {                                                      \
+    const type *f = from;                                   \
+    type *t = to;                                           \
+    if (stride == 1)                                        \
+      memcpy(t, f, (size_t)n * sizeof *t);                  \
+    else                                                    \
+      for (int64_t i = 0; i < n; i++) t[i] = f[i * stride]; \
+  } while (0)
+
+typedef struct vm_16 {
+  uint64_t v[2];
+} vm_16;
+
+static void vm_copy_run(size_t bytes, int64_t n, const void *from, int64_t stride, void *to) {
+  switch (bytes) {
+    case 1:
+      VM_STRIDED(uint8_t);
+      break;
+    case 2:
+      VM_STRIDED(uint16_t);
+      break;
+    case 4:
+      VM_STRIDED(uint32_t);
+      break;
+    case 8:
+      VM_STRIDED(uint64_t);
+      break;
+    default:
+      VM_STRIDED(vm_16);
+  }
+}
+
+/* Where an iteration is: its index in each dimension. */
+static void vm_locate(const kernel *k, int64_t at, int64_t *index) {
+  for (uint32_t d = k->rank; d-- > 0;) {
+    index[d] = at % k->extents[d];
+    at /= k->extents[d];
+  }
+}
+
+static int64_t vm_offset(const kernel *k, const kernel_index *x, const int64_t *index) {
+  int64_t offset = x->offset;
+  for (uint32_t d = 0; d < k->rank; d++) offset += x->strides[d] * index[d];
+  return offset;
+}
+
+/* The next run along the innermost dimension begins where this one ends. */
+static void vm_carry(const kernel *k, int64_t *index) {
+  for (uint32_t d = k->rank; d-- > 0;) {
+    if (index[d] < k->extents[d]) return;
+    index[d] = 0;
+    if (d > 0) index[d - 1]++;
+  }
+}
+
+static void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to) {
+  int64_t index[KERNEL_MAX_RANK];
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  uint32_t inner = k->rank - 1;
+  assert(k->rank > 0);
+  vm_locate(k, at, index);
+  while (n > 0) {
+    int64_t run = k->extents[inner] - index[inner];
+    if (run > n) run = n;
+    vm_copy_run(bytes, run, from + vm_offset(k, v->index, index) * (int64_t)bytes, v->index->strides[inner], to);
+    to += run * (int64_t)bytes;
+    n -= run;
+    index[inner] += run;
+    vm_carry(k, index);
+  }
+}
+
+static void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to) {
+  int64_t index[KERNEL_MAX_RANK], numbers[128];
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  vm_locate(k, at, index);
+  while (n > 0) {
+    int64_t block = n < 128 ? n : 128;
+    for (int64_t i = 0; i < block; i++) {
+      numbers[i] = vm_offset(k, v->index, index);
+      if (k->rank == 0) continue;
+      index[k->rank - 1]++;
+      vm_carry(k, index);
+    }
+    base_convert((base_dtype)v->dtype, to, XLAC_S64, numbers, (size_t)block);
+    to += block * (int64_t)bytes;
+    n -= block;
+  }
+}
+
+static void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
+  for (int64_t i = 0; i < n; i++) memcpy(to + i * (int64_t)bytes, from, bytes);
+}
+
+void vm_fill_splats(const vm_block *b, int64_t n) {
+  const kernel *k = b->vm->k;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (b->vm->insts[i].place != VM_SPLAT) continue;
+    size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+    const char *from =
+        v->kind == KERNEL_CONSTANT ? v->data : (const char *)b->in[v->buffer] + v->index->offset * (int64_t)bytes;
+    char *to = b->regs + b->vm->insts[i].reg * b->vm->reg_bytes;
+    vm_fill(bytes, from, n, to);
+    b->values[i] = to;
+  }
+}
+
+int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end) {
+  int64_t n = end - at < vm->lanes ? end - at : vm->lanes;
+  if (!vm->rows) return n;
+  int64_t row = vm->k->extents[vm->k->rank - 1], left = row - at % row;
+  return n < left ? n : left;
+}
+
+static const char *vm_memory(const vm_block *b, const kernel_value *v, int64_t at) {
+  int64_t index[KERNEL_MAX_RANK] = {0}, offset = v->index->offset + at;
+  if (b->vm->rows) {
+    vm_locate(b->vm->k, at, index);
+    offset = vm_offset(b->vm->k, v->index, index);
+  }
+  return (const char *)b->in[v->buffer] + offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+}
+
+static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+  const kernel *k = b->vm->k;
+  const kernel_value *v = &k->values[i];
+  const vm_inst *inst = &b->vm->insts[i];
+  if (inst->place == VM_SPLAT) return;
+  if (inst->place == VM_MEMORY || inst->place == VM_ROW) {
+    b->values[i] = vm_memory(b, v, at);
+    return;
+  }
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  char *to = inst->to_output ? (char *)b->out[0] + (k->stores[0].index.offset + at) * (int64_t)bytes
+                             : b->regs + inst->reg * b->vm->reg_bytes;
+  b->values[i] = to;
+  if (v->kind == KERNEL_LOAD) {
+    vm_gather(k, v, b->in[v->buffer], at, n, to);
+  } else if (v->kind == KERNEL_COUNT_UP) {
+    vm_count_up(k, v, at, n, to);
+  } else {
+    const void *in[3] = {NULL, NULL, NULL};
+    for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
+    interp_loop_run(&inst->loop, n, in, to);
+  }
+}
+
+void vm_compute(const vm_block *b, int64_t at, int64_t n) {
+  assert(n > 0 && n <= b->vm->lanes);
+  for (uint32_t i = 0; i < b->vm->k->n_values; i++) vm_value(b, i, at, n);
+}

@@ -1,0 +1,63 @@
+/* The vector VM, inside. */
+#ifndef XLAC_CPU_VM_INSIDE_H
+#define XLAC_CPU_VM_INSIDE_H
+
+#include "vm.h"
+
+enum { VM_MAX_SCRATCH = 192 * 1024 /* bytes of registers, on the stack */ };
+
+/* Where a value's lanes are. */
+typedef enum vm_place {
+  VM_MEMORY,  /* where it is loaded from: dense over all iterations */
+  VM_ROW,     /* the same, dense along the innermost dimension: blocks end where rows end */
+  VM_SPLAT,   /* in a register that is filled once */
+  VM_REGISTER /* in a register */
+} vm_place;
+
+typedef struct vm_inst {
+  uint8_t place;  /* vm_place */
+  bool to_output; /* the last value: written straight to output 0 */
+  uint32_t reg;
+  interp_loop loop; /* of ops */
+} vm_inst;
+
+struct cpu_vm {
+  const kernel *k;
+  uint32_t n_regs, lanes;
+  bool rows;           /* no block crosses the end of a row (of the innermost dimension) */
+  size_t reg_bytes;    /* of one register */
+  interp_loop combine; /* reductions, in type `sum` */
+  uint8_t sum;
+  vm_inst insts[];
+};
+
+/* A run over some range of iterations. */
+typedef struct vm_block {
+  const cpu_vm *vm;
+  const void *const *in;
+  void *const *out;
+  char *regs;
+  const void **values; /* where each value's lanes are */
+} vm_block;
+
+/* A block on the caller's stack: `name`, its registers splat-filled for blocks of n lanes. */
+#define VM_BLOCK(name, vm_, in_, out_, n_)                                                          \
+  const void *name##_few[64];                                                                       \
+  char name##_small[2048] __attribute__((aligned(64)));                                             \
+  size_t name##_need = (vm_)->n_regs * (vm_)->reg_bytes;                                            \
+  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few};                                 \
+  if ((vm_)->k->n_values > 64) name.values = __builtin_alloca((vm_)->k->n_values * sizeof(void *)); \
+  if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
+  vm_fill_splats(&name, (n_))
+
+/* --- vm_block.c --- */
+void vm_fill_splats(const vm_block *b, int64_t n);
+/* Computes all values for iterations at..at+n, n at most vm->lanes, within a row where vm->rows. */
+void vm_compute(const vm_block *b, int64_t at, int64_t n);
+/* How many iterations from `at` on make the next block: at most `end`. */
+int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end);
+
+/* --- vm_reduce.c --- */
+void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
+
+#endif

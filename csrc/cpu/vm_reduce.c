@@ -1,0 +1,174 @@
+/* Reductions. Where one element of the result comes from a long run, lanes are partial results that are folded at the
+ * end; where many results lie side by side, lanes are results. Long ranges for few results are cut into pieces whose
+ * partial results are combined in order. All of this depends on the extents alone, so the bits are the same for any
+ * number of threads. */
+#include "vm_inside.h"
+
+typedef struct vmr_run {
+  const cpu_vm *vm;
+  const void *const *in;
+  void *const *out;
+  char *partial;         /* [pieces][outer * inner] in the type of sums, or NULL */
+  int64_t pieces, piece; /* reduced indexes in a piece */
+  int64_t blocks;        /* of inner lanes */
+} vmr_run;
+
+enum { VMR_LANES = 1024 };
+
+static size_t vmr_bytes(const cpu_vm *vm) {
+  return base_dtype_bytes((base_dtype)vm->sum);
+}
+
+/* acc = combine(acc, value) over n lanes, the value's being of the kernel's type. */
+static void vmr_combine(const vmr_run *r, int64_t n, char *acc, const void *value) {
+  const cpu_vm *vm = r->vm;
+  base_dtype t = (base_dtype)vm->k->values[vm->k->stores[0].value].dtype;
+  char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
+  const void *in[2] = {acc, value};
+  if (t != vm->sum) {
+    base_convert((base_dtype)vm->sum, wide, t, value, (size_t)n);
+    in[1] = wide;
+  }
+  interp_loop_run(&vm->combine, n, in, acc);
+}
+
+static void vmr_first(const vmr_run *r, int64_t n, char *acc, const void *value) {
+  const cpu_vm *vm = r->vm;
+  base_dtype t = (base_dtype)vm->k->values[vm->k->stores[0].value].dtype;
+  if (t == vm->sum)
+    memcpy(acc, value, (size_t)n * vmr_bytes(vm));
+  else
+    base_convert((base_dtype)vm->sum, acc, t, value, (size_t)n);
+}
+
+/* Partial results in `valid` lanes become one, in lane 0: halves are combined until one is left. */
+static void vmr_fold(const vmr_run *r, int64_t valid, char *acc) {
+  size_t bytes = vmr_bytes(r->vm);
+  while (valid > 1) {
+    int64_t low = (valid + 1) / 2;
+    const void *in[2] = {acc, acc + (size_t)low * bytes};
+    interp_loop_run(&r->vm->combine, valid - low, in, acc);
+    valid = low;
+  }
+}
+
+/* n results in the type of sums: with the initial value they are the output, else they are partial. */
+static void vmr_deliver(const vmr_run *r, const vm_block *b, int64_t piece, int64_t at, int64_t n, char *acc) {
+  const kernel *k = r->vm->k;
+  const kernel_reduction *red = k->reduction;
+  size_t bytes = vmr_bytes(r->vm);
+  base_dtype t = (base_dtype)k->values[k->stores[0].value].dtype;
+  if (r->pieces > 1) {
+    memcpy(r->partial + (size_t)(piece * red->outer * red->inner + at) * bytes, acc, (size_t)n * bytes);
+    return;
+  }
+  char *to = (char *)r->out[0] + (size_t)at * base_dtype_bytes(t);
+  vmr_combine(r, n, acc, b->values[red->init]);
+  if (t == r->vm->sum)
+    memcpy(to, acc, (size_t)n * bytes);
+  else
+    base_convert(t, to, (base_dtype)r->vm->sum, acc, (size_t)n);
+}
+
+/* One result (or part of it) from a run of iterations. */
+static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  char acc[VMR_LANES * 16] __attribute__((aligned(64)));
+  int64_t o = unit / r->pieces, piece = unit % r->pieces, valid = 0, n = 0;
+  int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
+  if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
+  for (int64_t at = from; at < to; at += n) {
+    n = vm_next_block(r->vm, at, to);
+    vm_compute(b, at, n);
+    const char *value = b->values[r->vm->k->stores[0].value];
+    int64_t both = n < valid ? n : valid;
+    size_t bytes = base_dtype_bytes((base_dtype)r->vm->k->values[r->vm->k->stores[0].value].dtype);
+    if (both) vmr_combine(r, both, acc, value);
+    if (n > valid) vmr_first(r, n - valid, acc + (size_t)valid * vmr_bytes(r->vm), value + (size_t)valid * bytes);
+    if (n > valid) valid = n;
+  }
+  vmr_fold(r, valid, acc);
+  vmr_deliver(r, b, piece, o, 1, acc);
+}
+
+/* Results side by side. */
+static void vmr_columns(const vmr_run *r, const vm_block *b, int64_t unit) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  char acc[VMR_LANES * 16] __attribute__((aligned(64)));
+  int64_t block = unit % r->blocks, piece = unit / r->blocks % r->pieces, o = unit / r->blocks / r->pieces;
+  int64_t lane = block * r->vm->lanes, n = red->inner - lane < r->vm->lanes ? red->inner - lane : r->vm->lanes;
+  int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
+  for (int64_t i = from; i < to; i++) {
+    int64_t start = (o * red->reduced + i) * red->inner + lane, done = 0;
+    while (done < n) {
+      int64_t m = vm_next_block(r->vm, start + done, start + n);
+      char *part = acc + (size_t)done * vmr_bytes(r->vm);
+      vm_compute(b, start + done, m);
+      const void *value = b->values[r->vm->k->stores[0].value];
+      if (i == from)
+        vmr_first(r, m, part, value);
+      else
+        vmr_combine(r, m, part, value);
+      done += m;
+    }
+  }
+  vmr_deliver(r, b, piece, o * red->inner + lane, n, acc);
+}
+
+static void vmr_units(void *ctx, size_t begin, size_t end) {
+  const vmr_run *r = ctx;
+  VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
+  for (size_t unit = begin; unit < end; unit++) {
+    if (r->vm->k->reduction->inner == 1)
+      vmr_row(r, &b, (int64_t)unit);
+    else
+      vmr_columns(r, &b, (int64_t)unit);
+  }
+}
+
+/* Partial results in the order of their pieces, then the initial value. */
+static void vmr_pieces(vmr_run *r) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  int64_t n = red->outer * red->inner, pieces = r->pieces;
+  size_t bytes = vmr_bytes(r->vm);
+  VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
+  r->pieces = 1;
+  for (int64_t at = 0; at < n; at += r->vm->lanes) {
+    int64_t m = n - at < r->vm->lanes ? n - at : r->vm->lanes;
+    char *acc = r->partial + (size_t)at * bytes;
+    for (int64_t i = 1; i < pieces; i++) {
+      const void *in[2] = {acc, r->partial + (size_t)(i * n + at) * bytes};
+      interp_loop_run(&r->vm->combine, m, in, acc);
+    }
+    vmr_deliver(r, &b, 0, at, m, acc);
+  }
+}
+
+/* Nothing to combine: all results are the initial value. */
+static void vmr_nothing(const vmr_run *r) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
+  size_t bytes = base_dtype_bytes((base_dtype)r->vm->k->values[red->init].dtype);
+  for (int64_t i = 0; i < red->outer * red->inner; i++)
+    memcpy((char *)r->out[0] + (size_t)i * bytes, b.values[red->init], bytes);
+}
+
+void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
+  const kernel_reduction *red = vm->k->reduction;
+  vmr_run r = {.vm = vm, .in = in, .out = out, .partial = scratch, .pieces = kernel_pieces(vm->k)};
+  assert(vm->lanes <= VMR_LANES && (r.pieces == 1 || scratch));
+  if (red->reduced == 0) {
+    vmr_nothing(&r);
+    return;
+  }
+  r.piece = (red->reduced + r.pieces - 1) / r.pieces;
+  r.pieces = (red->reduced + r.piece - 1) / r.piece; /* none is empty */
+  r.blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
+  int64_t units = red->outer * r.pieces * r.blocks, each = r.piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
+  int64_t grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
+  if (units <= grain)
+    vmr_units(&r, 0, (size_t)units);
+  else
+    base_parallel_for(pool, (size_t)units, (size_t)grain, vmr_units, &r);
+  if (r.pieces > 1) vmr_pieces(&r);
+}

@@ -1,0 +1,79 @@
+/* The loop IR: an iteration space, loads by affine index, a scalar body in SSA form, stores. Every fusion becomes a
+ * kernel, and every backend consumes kernels. A kernel is plain data in its owner's arena, immutable once made; any
+ * number of threads may read it.
+ *
+ *   kernel f32[4,3] from in0 f32, in1 f32
+ *   v0 f32 = load in0 [0 + 3*i0 + 1*i1]
+ *   v1 f32 = load in1 [0 + 1*i1]
+ *   v2 f32 = add v0, v1
+ *   store out0 [0 + 3*i0 + 1*i1] v2
+ */
+#ifndef XLAC_KERNEL_KERNEL_H
+#define XLAC_KERNEL_KERNEL_H
+
+#include "../interp/loops.h"
+
+enum { KERNEL_MAX_RANK = 12, KERNEL_MAX_STORES = 8 };
+
+typedef enum kernel_kind {
+  KERNEL_LOAD,     /* an element of an input */
+  KERNEL_COUNT_UP, /* the index itself as a number of dtype (iota) */
+  KERNEL_CONSTANT,
+  KERNEL_OP /* an elementwise op on values: the loop of its row in ops.def */
+} kernel_kind;
+
+/* offset + sum of strides[d] * i_d, in elements. */
+typedef struct kernel_index {
+  int64_t offset, strides[KERNEL_MAX_RANK];
+} kernel_index;
+
+typedef struct kernel_value {
+  uint8_t kind, dtype, n_in;
+  uint32_t in[3];            /* OP: earlier values */
+  uint32_t buffer;           /* LOAD: number of the input */
+  const kernel_index *index; /* LOAD, COUNT_UP */
+  const void *data;          /* CONSTANT: one element */
+  const ir_op *op;           /* OP: for its attributes, and for explanations */
+} kernel_value;
+
+typedef struct kernel_store {
+  uint32_t value;
+  uint32_t buffer; /* number of the output */
+  kernel_index index;
+} kernel_store;
+
+/* The kernel's dimensions are then outer kept ones, reduced ones, inner kept ones; each number of iterations is theirs.
+ * An element of the result, at outer index o and inner index i, is at o * inner + i of the output: the combination of
+ * init and of the values at all reduced indexes, in an order that depends on the extents alone. */
+typedef struct kernel_reduction {
+  const ir_op *body; /* the op that combines two values */
+  uint32_t init;     /* a value that is the same at every iteration */
+  int64_t outer, reduced, inner;
+} kernel_reduction;
+
+typedef struct kernel {
+  uint32_t rank;
+  int64_t extents[KERNEL_MAX_RANK], count; /* count: of iterations */
+  uint32_t n_values, n_inputs, n_stores;
+  const kernel_value *values; /* a value comes after those it uses */
+  kernel_store stores[KERNEL_MAX_STORES];
+  const kernel_reduction *reduction; /* of the value of store 0; or NULL */
+} kernel;
+
+/* Merges neighbouring dimensions that every index walks as one, and drops those of extent 1. indexes: all of the
+ * kernel's, n of them, changed in place. */
+void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes);
+/* Whether the index walks memory in the order of the iteration, without gaps: element number i at offset + i. */
+bool kernel_is_dense(const kernel *k, const kernel_index *index);
+/* The same element at every iteration. */
+bool kernel_is_constant(const kernel *k, const kernel_index *index);
+/* Into how many pieces the reduced range of each output is cut, so that few outputs keep many threads busy. It depends
+ * on the extents alone. Where it is more than 1, a run needs room for that many partial results of every output. */
+int64_t kernel_pieces(const kernel *k);
+int64_t kernel_scratch_bytes(const kernel *k);
+/* The text above. false when out of memory. */
+void kernel_put(base_text *out, const kernel *k);
+/* What must hold of every kernel, whatever made it; an error names the value. */
+XLAC_MUST_USE int kernel_verify(const kernel *k, xlac_error *err);
+
+#endif

@@ -1,0 +1,287 @@
+/* Walks from a root to its producers with a map: which element of a producer an iteration needs, as an affine function
+ * of the iteration for each of the producer's dimensions. Moves of indexes change the map and vanish; at values in
+ * memory the map becomes the index of a load. */
+#include "lower.h"
+
+/* An op's index as functions of the iteration: dimension d is offset[d] + sum over k of coef[d * rank + k] * i_k. */
+typedef struct lower_map {
+  uint32_t n; /* dimensions of the op */
+  int64_t *offset, *coef;
+} lower_map;
+
+typedef struct lower_entry {
+  const ir_op *op;
+  const lower_map *map;
+  uint32_t value;
+} lower_entry;
+
+BASE_VEC(lower_entries, lower_entry);
+BASE_VEC(lower_values, kernel_value);
+BASE_VEC(lower_inputs, const ir_op *);
+
+typedef struct lower_run {
+  const fusion_plan *f;
+  base_arena *arena;
+  base_alloc alloc;
+  const ir_op *root;
+  uint32_t rank; /* of the iteration before it is collapsed */
+  uint32_t place[KERNEL_MAX_RANK];
+  const ir_type *space; /* whose dimensions are iterated */
+  lower_entries done;
+  lower_values values;
+  lower_inputs inputs;
+  xlac_error *err;
+} lower_run;
+
+static int lower_no_memory(const lower_run *x) {
+  return base_oom(x->err, "a kernel");
+}
+
+static lower_map *lower_new_map(lower_run *x, uint32_t n) {
+  lower_map *m = BASE_NEW(x->arena, lower_map);
+  size_t size = ((size_t)n * x->rank + n + 1) * sizeof(int64_t);
+  if (!m || !(m->offset = base_arena_zalloc(x->arena, size))) return NULL;
+  m->n = n;
+  m->coef = m->offset + n;
+  return m;
+}
+
+/* Dimension d of the root (or of what it reduces) is iteration dimension place[d]. */
+static const lower_map *lower_start(lower_run *x) {
+  lower_map *m = lower_new_map(x, x->rank);
+  for (uint32_t d = 0; m && d < x->rank; d++) m->coef[d * x->rank + x->place[d]] = 1;
+  return m;
+}
+
+/* Dimension `to` of m is step * (dimension `from` of of) + start. */
+static void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *of, uint32_t from, int64_t start,
+                      int64_t step) {
+  m->offset[to] = start + step * of->offset[from];
+  for (uint32_t k = 0; k < x->rank; k++) m->coef[to * x->rank + k] = step * of->coef[from * x->rank + k];
+}
+
+/* The map of op's operand, given that of op, which moves indexes. */
+static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const lower_map *map) {
+  const ir_type *t = ir_operand_type(op, 0);
+  lower_map *m = lower_new_map(x, t->rank);
+  const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  const ir_attr *slice = ir_attr_find(op, IR_ATTR_SLICE);
+  for (uint32_t d = 0; m && d < t->rank; d++) {
+    bool reversed = false;
+    switch (op->opcode) {
+      case IR_OP_BROADCAST: /* an operand's dimension of size 1 stays at its only index */
+        if (t->dims[d] != 1) lower_set(x, m, d, map, (uint32_t)dims->v[d], 0, 1);
+        break;
+      case IR_OP_TRANSPOSE:
+        lower_set(x, m, (uint32_t)dims->v[d], map, d, 0, 1);
+        break;
+      case IR_OP_SLICE:
+        lower_set(x, m, d, map, d, slice->v.slice->v[d].start, slice->v.slice->v[d].stride);
+        break;
+      default:
+        assert(op->opcode == IR_OP_REVERSE);
+        for (uint32_t i = 0; dims && i < dims->n; i++) reversed = reversed || dims->v[i] == d;
+        lower_set(x, m, d, map, d, reversed ? t->dims[d] - 1 : 0, reversed ? -1 : 1);
+    }
+  }
+  return m;
+}
+
+/* The map as an index into row-major memory of type t. */
+static kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map) {
+  kernel_index *index = BASE_NEW(x->arena, kernel_index);
+  int64_t stride = 1;
+  for (uint32_t d = t->rank; index && d-- > 0;) {
+    index->offset += stride * map->offset[d];
+    for (uint32_t k = 0; k < x->rank; k++) index->strides[k] += stride * map->coef[d * x->rank + k];
+    stride *= t->dims[d];
+  }
+  return index;
+}
+
+static bool lower_same_map(const lower_run *x, const lower_map *a, const lower_map *b) {
+  return a == b ||
+         (a->n == b->n && memcmp(a->offset, b->offset, ((size_t)a->n * x->rank + a->n) * sizeof(int64_t)) == 0);
+}
+
+static bool lower_find(const lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  for (uint32_t i = x->done.n; i-- > 0;) {
+    if (x->done.items[i].op != op || !lower_same_map(x, x->done.items[i].map, map)) continue;
+    *value = x->done.items[i].value;
+    return true;
+  }
+  return false;
+}
+
+static int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v, uint32_t *value) {
+  *value = x->values.n;
+  lower_entry e = {op, map, *value};
+  if (!BASE_VEC_PUSH(x->alloc, &x->values, *v) || !BASE_VEC_PUSH(x->alloc, &x->done, e)) return lower_no_memory(x);
+  return 0;
+}
+
+static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, op->type, map)};
+  while (v.buffer < x->inputs.n && x->inputs.items[v.buffer] != op) v.buffer++;
+  if (!v.index || (v.buffer == x->inputs.n && !BASE_VEC_PUSH(x->alloc, &x->inputs, op))) return lower_no_memory(x);
+  return lower_add(x, op, map, &v, value);
+}
+
+static int lower_iota(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  kernel_index *index = BASE_NEW(x->arena, kernel_index);
+  if (!index) return lower_no_memory(x);
+  int64_t d = ir_get_int(op, IR_ATTR_IOTA_DIMENSION, 0);
+  index->offset = map->offset[d];
+  for (uint32_t k = 0; k < x->rank; k++) index->strides[k] = map->coef[d * x->rank + k];
+  kernel_value v = {.kind = KERNEL_COUNT_UP, .dtype = op->type->dtype, .index = index};
+  return lower_add(x, op, map, &v, value);
+}
+
+static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
+
+static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .op = op};
+  assert(op->n_operands <= 3);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    /* clamp's bounds and select's pred may be scalars beside an array */
+    bool spread = ir_operand_type(op, i)->rank == 0 && op->type->rank != 0;
+    const lower_map *m = spread ? lower_new_map(x, 0) : map;
+    if (!m) return lower_no_memory(x);
+    TRY(lower_value(x, ir_operand(op, i), m, &v.in[i]));
+  }
+  return lower_add(x, op, map, &v, value);
+}
+
+static bool lower_is_inside(const lower_run *x, const ir_op *op) {
+  if (op == x->root) return true;
+  uint8_t role = x->f->role[op->id];
+  return role == FUSION_CHEAP || (role == FUSION_INNER && x->f->root[op->id] == x->root);
+}
+
+/* Depth is at most the number of ops of a fusion, which fusion bounds. */
+static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  if (lower_find(x, op, map, value)) return 0;
+  if (!lower_is_inside(x, op)) return lower_load(x, op, map, value);
+  if (op->opcode == IR_OP_IOTA) return lower_iota(x, op, map, value);
+  if (op->opcode == IR_OP_CONSTANT) {
+    kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype, .data = op->u.literal->data};
+    return lower_add(x, op, map, &v, value);
+  }
+  if (!fusion_moves_index(op)) return lower_elementwise(x, op, map, value);
+  const lower_map *m = lower_operand_map(x, op, map);
+  if (!m) return lower_no_memory(x);
+  TRY(lower_value(x, ir_operand(op, 0), m, value));
+  lower_entry e = {op, map, *value};
+  return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
+}
+
+/* All indexes of the kernel, of which some values share none. */
+static int lower_collapse(lower_run *x, kernel *k) {
+  kernel_index **indexes = BASE_ARRAY(x->arena, kernel_index *, (size_t)x->values.n + 1);
+  uint32_t n = 0;
+  if (!indexes) return lower_no_memory(x);
+  for (uint32_t i = 0; i < x->values.n; i++)
+    if (x->values.items[i].index) indexes[n++] = (kernel_index *)(uintptr_t)x->values.items[i].index;
+  indexes[n++] = &k->stores[0].index;
+  kernel_collapse(k, n, indexes);
+  return 0;
+}
+
+static int lower_finish(lower_run *x, uint32_t value, kernel *k, const ir_op ***inputs) {
+  const ir_type *t = x->space;
+  k->rank = t->rank;
+  k->count = t->count;
+  for (uint32_t d = 0; d < t->rank; d++) k->extents[x->place[d]] = t->dims[d];
+  k->n_stores = 1;
+  k->stores[0].value = value;
+  k->n_values = x->values.n;
+  k->n_inputs = x->inputs.n;
+  k->values = base_arena_memdup(x->arena, x->values.items, x->values.n * sizeof *x->values.items);
+  *inputs = base_arena_memdup(x->arena, x->inputs.items, x->inputs.n * sizeof *x->inputs.items);
+  if (!k->values || !*inputs) return lower_no_memory(x);
+  return lower_collapse(x, k);
+}
+
+/* Row-major over the iterations that `keep` marks; 0 along the others. */
+static void lower_store(const lower_run *x, kernel *k, const bool *reduced) {
+  int64_t stride = 1;
+  for (uint32_t d = x->space->rank; d-- > 0;) {
+    if (reduced[d]) continue;
+    k->stores[0].index.strides[x->place[d]] = stride;
+    stride *= x->space->dims[d];
+  }
+}
+
+enum { LOWER_SHORT = 64 /* elements that are too few to reduce side by side */ };
+
+/* Outer, reduced, inner dimensions. Inner ones are those that lie innermost in memory where they are kept; and all kept
+ * ones where little is reduced, so that lanes are elements of the result. */
+static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_reduction *r) {
+  const ir_type *t = x->space;
+  uint32_t rank = t->rank, next = 0, inner_from = rank;
+  r->outer = r->reduced = r->inner = 1;
+  for (uint32_t d = 0; d < rank; d++)
+    if (reduced[d]) r->reduced *= t->dims[d];
+  while (inner_from > 0 && !reduced[inner_from - 1]) inner_from--;
+  bool all = r->reduced < LOWER_SHORT;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (reduced[d] || (all || d >= inner_from)) continue;
+    x->place[d] = next++;
+    r->outer *= t->dims[d];
+  }
+  for (uint32_t d = 0; d < rank; d++)
+    if (reduced[d]) x->place[d] = next++;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (reduced[d] || !(all || d >= inner_from)) continue;
+    x->place[d] = next++;
+    r->inner *= t->dims[d];
+  }
+}
+
+static int lower_map_kernel(lower_run *x, kernel *k, const ir_op ***inputs) {
+  bool reduced[KERNEL_MAX_RANK] = {false};
+  uint32_t value = 0;
+  x->space = x->root->type;
+  x->rank = x->space->rank;
+  for (uint32_t d = 0; d < x->rank; d++) x->place[d] = d;
+  const lower_map *map = lower_start(x);
+  if (!map) return lower_no_memory(x);
+  TRY(lower_value(x, x->root, map, &value));
+  lower_store(x, k, reduced);
+  return lower_finish(x, value, k, inputs);
+}
+
+static int lower_reduction_kernel(lower_run *x, const ir_op *body, kernel *k, const ir_op ***inputs) {
+  const ir_ints *dims = ir_get_ints(x->root, IR_ATTR_DIMENSIONS);
+  bool reduced[KERNEL_MAX_RANK] = {false};
+  uint32_t value = 0;
+  kernel_reduction *r = BASE_NEW(x->arena, kernel_reduction);
+  x->space = ir_operand_type(x->root, 0);
+  x->rank = x->space->rank;
+  if (!r) return lower_no_memory(x);
+  for (uint32_t i = 0; i < dims->n; i++) reduced[dims->v[i]] = true;
+  lower_order_reduction(x, reduced, r);
+  const lower_map *map = lower_start(x), *scalar = lower_new_map(x, 0);
+  if (!map || !scalar) return lower_no_memory(x);
+  r->body = body;
+  TRY(lower_value(x, ir_operand(x->root, 1), scalar, &r->init));
+  TRY(lower_value(x, ir_operand(x->root, 0), map, &value));
+  k->reduction = r;
+  lower_store(x, k, reduced);
+  return lower_finish(x, value, k, inputs);
+}
+
+int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const ir_op ***inputs,
+                 xlac_error *err) {
+  lower_run x = {.f = f, .arena = arena, .alloc = arena->alloc, .root = root, .err = err};
+  const ir_op *body = fusion_reduction(root);
+  kernel *k = BASE_NEW(arena, kernel);
+  int status = !k     ? lower_no_memory(&x)
+               : body ? lower_reduction_kernel(&x, body, k, inputs)
+                      : lower_map_kernel(&x, k, inputs);
+  BASE_VEC_FREE(x.alloc, &x.done);
+  BASE_VEC_FREE(x.alloc, &x.values);
+  BASE_VEC_FREE(x.alloc, &x.inputs);
+  *out = k;
+  return status;
+}

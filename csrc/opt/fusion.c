@@ -1,0 +1,152 @@
+/* Producers join the kernel of the only root that uses them. Users come before producers here, so that each op is
+ * decided once, from what its users have become. */
+#include "fusion.h"
+
+#include "../interp/loops.h"
+
+enum {
+  FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
+  FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
+  FUSION_MAX_RANK = 12
+};
+
+bool fusion_moves_index(const ir_op *op) {
+  return op->opcode == IR_OP_BROADCAST || op->opcode == IR_OP_SLICE || op->opcode == IR_OP_REVERSE ||
+         op->opcode == IR_OP_TRANSPOSE;
+}
+
+static bool fusion_is_static(const ir_type *t) {
+  return ir_is_tensor(t) && !t->has_dynamic && t->rank <= FUSION_MAX_RANK && !t->quant;
+}
+
+static bool fusion_is_scalar_constant(const ir_op *op) {
+  return op->opcode == IR_OP_CONSTANT && op->u.literal && !op->u.literal->elided && op->type->count == 1;
+}
+
+bool fusion_is_candidate(const ir_op *op) {
+  interp_loop l;
+  if (!fusion_is_static(op->type) || op->n_control_preds || op->opcode == IR_OP_COPY) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++)
+    if (!fusion_is_static(ir_operand_type(op, i))) return false;
+  if (fusion_moves_index(op) || op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op)) return true;
+  return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && interp_loop_of(op, &l);
+}
+
+static bool fusion_combines(ir_opcode opcode) {
+  return opcode == IR_OP_ADD || opcode == IR_OP_MULTIPLY || opcode == IR_OP_MAXIMUM || opcode == IR_OP_MINIMUM ||
+         opcode == IR_OP_AND || opcode == IR_OP_OR || opcode == IR_OP_XOR;
+}
+
+const ir_op *fusion_reduction(const ir_op *op) {
+  interp_loop l;
+  if (op->opcode != IR_OP_REDUCE || op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
+  const ir_type *t = ir_operand_type(op, 0);
+  const ir_op *body = ir_root(op->called[0]);
+  if (!fusion_is_static(t) || !fusion_is_static(op->type) || body->n_operands != 2 || !fusion_combines(body->opcode))
+    return NULL;
+  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
+  bool params = a->opcode == IR_OP_PARAMETER && b->opcode == IR_OP_PARAMETER && a != b;
+  bool same = body->type->dtype == t->dtype && op->type->dtype == t->dtype && a->type->dtype == t->dtype;
+  return params && same && ir_operand_type(op, 1)->dtype == t->dtype && interp_loop_of(body, &l) ? body : NULL;
+}
+
+bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
+  size_t n = (size_t)m->n_ids + 1;
+  f->role = base_arena_zalloc(arena, n);
+  f->needed = base_arena_zalloc(arena, n * sizeof *f->needed);
+  f->root = base_arena_zalloc(arena, n * sizeof *f->root);
+  f->why = base_arena_zalloc(arena, n * sizeof *f->why);
+  f->size = base_arena_zalloc(arena, n * sizeof *f->size);
+  return f->role && f->needed && f->root && f->why && f->size;
+}
+
+static bool fusion_expands(const ir_op *op) {
+  return op->opcode == IR_OP_BROADCAST && op->type->count != ir_operand_type(op, 0)->count;
+}
+
+/* Cheap: nothing is computed, and what is behind it is short. `weight` counts what is behind. */
+static bool fusion_is_cheap(const ir_op *op, uint32_t *weight) {
+  *weight = 1;
+  while (op->opcode == IR_OP_BROADCAST && *weight < FUSION_MAX_CHEAP) {
+    op = ir_operand(op, 0);
+    ++*weight;
+  }
+  return *weight > 1 ? *weight < FUSION_MAX_CHEAP : op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op);
+}
+
+/* What the users of an op say: the root that all of them belong to, or why the op must be in memory. */
+typedef struct fusion_users {
+  ir_op *root;
+  const char *why;
+  bool outside; /* somebody who is no kernel reads it */
+  uint32_t n;
+} fusion_users;
+
+static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
+  return f->role[use->user->id] == FUSION_NO || (use->user->opcode == IR_OP_REDUCE && use->slot != 0);
+}
+
+static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
+  const ir_op *user = use->user;
+  uint8_t role = f->role[user->id];
+  if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
+  if (fusion_expands(user)) return "a broadcast would compute it many times";
+  if (fusion_moves_index(user) && n_users > 1) return "it is read at several indexes";
+  if (role == FUSION_CHEAP) return "several kernels read it";
+  return NULL;
+}
+
+static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_users *u) {
+  uint32_t uses = 0;
+  IR_FOR_USES(use, op) uses++;
+  IR_FOR_USES(use, op) {
+    const ir_op *user = use->user;
+    u->n++;
+    u->outside = u->outside || fusion_is_outside(f, use);
+    if (u->why) continue;
+    u->why = fusion_user_objects(f, use, uses);
+    ir_op *root = f->root[user->id];
+    if (!u->why && u->root && u->root != root) u->why = "several kernels read it";
+    u->root = root;
+  }
+  for (uint32_t i = 0; i < op->parent->n_results; i++)
+    if (op->parent->results[i].op == op) u->why = "it is a result", u->outside = true;
+}
+
+static void fusion_decide_op(fusion_plan *f, ir_op *op) {
+  fusion_users u = {NULL, NULL, false, 0};
+  uint32_t weight = 0;
+  if (fusion_reduction(op)) {
+    f->role[op->id] = FUSION_ROOT;
+    f->root[op->id] = op;
+    f->why[op->id] = "a reduction ends a kernel";
+    f->size[op->id] = 1;
+    return;
+  }
+  if (!fusion_is_candidate(op)) return;
+  fusion_look_at_users(f, op, &u);
+  f->root[op->id] = op;
+  if (fusion_is_cheap(op, &weight)) {
+    f->role[op->id] = FUSION_CHEAP;
+    f->needed[op->id] = u.outside;
+    f->why[op->id] = u.why;
+    return;
+  }
+  if (!u.why && u.root && f->size[u.root->id] >= FUSION_MAX_OPS) u.why = "the kernel is full";
+  if (!u.why && !u.root) u.why = "nobody reads it";
+  f->role[op->id] = u.why ? FUSION_ROOT : FUSION_INNER;
+  f->why[op->id] = u.why;
+  if (!u.why) f->root[op->id] = u.root;
+  f->size[f->root[op->id]->id]++;
+}
+
+void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *const *order) {
+  assert(n <= c->n_ops);
+  for (uint32_t i = 0; i < n; i++) {
+    f->role[order[i]->id] = FUSION_NO;
+    f->size[order[i]->id] = 0;
+    f->needed[order[i]->id] = false;
+    f->root[order[i]->id] = NULL;
+  }
+  for (uint32_t i = n; i-- > 0;) fusion_decide_op(f, order[i]);
+}

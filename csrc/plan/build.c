@@ -1,0 +1,370 @@
+/* From a computation to its program: buffers for leaves, a step for each kernel, product, loop, branch and call, and
+ * the interpreter's evaluator for the rest. */
+#include "build.h"
+
+static int build_no_memory(const plan_build *x) {
+  return base_oom(x->err, "a plan");
+}
+
+/* --- buffers and leaves --- */
+
+uint32_t plan_new_buffer(plan_build *x, plan_buffer b) {
+  b.first = b.last = UINT32_MAX;
+  x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->buffers, b);
+  return x->failed ? 0 : x->buffers.n - 1;
+}
+
+static void build_leaves_of(plan_build *x, const ir_op *op, const ir_type *t, plan_buffer like, uint32_t *number) {
+  if (ir_is_tuple(t)) {
+    for (uint32_t i = 0; i < t->n_elements; i++) build_leaves_of(x, op, t->elements[i], like, number);
+    return;
+  }
+  like.type = t;
+  like.op = op;
+  like.number = (*number)++;
+  like.bytes = ir_is_tensor(t) ? ir_type_bytes(t) : 0;
+  uint32_t b = plan_new_buffer(x, like);
+  x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, b);
+}
+
+plan_leaves plan_new_leaves(plan_build *x, const ir_op *op, plan_buffer like) {
+  uint32_t number = 0, at = x->leaves.n;
+  build_leaves_of(x, op, op->type, like, &number);
+  return (plan_leaves){at, x->leaves.n - at};
+}
+
+static void build_append_leaves(plan_build *x, plan_leaves from) {
+  for (uint32_t i = 0; i < from.n; i++)
+    x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, x->leaves.items[from.at + i]);
+}
+
+static plan_leaves build_tuple(plan_build *x, const ir_op *op) {
+  uint32_t at = x->leaves.n;
+  for (uint32_t i = 0; i < op->n_operands; i++) build_append_leaves(x, x->values[ir_operand(op, i)->id]);
+  return (plan_leaves){at, x->leaves.n - at};
+}
+
+static plan_leaves build_element(const plan_build *x, const ir_op *op) {
+  plan_leaves all = x->values[ir_operand(op, 0)->id];
+  const ir_type *t = ir_operand_type(op, 0);
+  uint32_t at = all.at, index = (uint32_t)ir_get_int(op, IR_ATTR_INDEX, 0);
+  for (uint32_t i = 0; i < index; i++) at += ir_type_leaves(t->elements[i]);
+  return (plan_leaves){at, ir_type_leaves(op->type)};
+}
+
+static void build_constant_leaves(plan_build *x, const ir_op *op, const ir_literal *l) {
+  if (ir_is_tuple(l->type)) {
+    for (uint32_t i = 0; i < l->type->n_elements; i++) build_constant_leaves(x, op, l->elements[i]);
+    return;
+  }
+  plan_buffer b = {.place = PLAN_CONSTANT, .data = l->data, .type = l->type, .op = op};
+  b.bytes = ir_is_tensor(l->type) ? ir_type_bytes(l->type) : 0;
+  uint32_t id = plan_new_buffer(x, b);
+  x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, id);
+}
+
+/* --- steps --- */
+
+/* Marks who writes and reads what, and adds the step. */
+int plan_add_step(plan_build *x, plan_step s) {
+  uint32_t number = x->steps.n;
+  for (uint32_t i = 0; i < s.n_in; i++) x->buffers.items[s.in[i]].last = number;
+  for (uint32_t i = 0; i < s.n_out; i++) {
+    plan_buffer *b = &x->buffers.items[s.out[i]];
+    b->first = b->last = number;
+  }
+  if (s.frame != UINT32_MAX) x->buffers.items[s.frame].first = x->buffers.items[s.frame].last = number;
+  return BASE_VEC_PUSH(x->alloc, &x->steps, s) ? 0 : build_no_memory(x);
+}
+
+uint32_t *plan_ids(plan_build *x, uint32_t n) {
+  uint32_t *ids = BASE_ARRAY(x->arena, uint32_t, (size_t)n + 1);
+  x->failed = x->failed || !ids;
+  return ids;
+}
+
+/* The buffers of all operands from `first` on, in order, `extra` more places after them. */
+const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t first, uint32_t *n) {
+  uint32_t count = 0;
+  for (uint32_t i = first; i < op->n_operands; i++) count += x->values[ir_operand(op, i)->id].n;
+  uint32_t *ids = plan_ids(x, count);
+  *n = 0;
+  for (uint32_t i = first; ids && i < op->n_operands; i++) {
+    plan_leaves from = x->values[ir_operand(op, i)->id];
+    for (uint32_t j = 0; j < from.n; j++) ids[(*n)++] = x->leaves.items[from.at + j];
+  }
+  return ids;
+}
+
+const uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n) {
+  plan_leaves made = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_FRAME});
+  x->values[op->id] = made;
+  uint32_t *ids = plan_ids(x, made.n + extra);
+  for (uint32_t i = 0; ids && !x->failed && i < made.n; i++) ids[i] = x->leaves.items[made.at + i];
+  *n = made.n;
+  return ids;
+}
+
+static int build_eval(plan_build *x, const ir_op *op) {
+  plan_step s = {.kind = PLAN_EVAL, .op = op, .frame = UINT32_MAX};
+  s.in = plan_operand_buffers(x, op, 0, &s.n_in);
+  s.out = plan_result_buffers(x, op, 0, &s.n_out);
+  return x->failed ? build_no_memory(x) : plan_add_step(x, s);
+}
+
+static int build_dot(plan_build *x, const ir_op *op, const plan_dot *dot) {
+  plan_dot *own = base_arena_memdup(x->arena, dot, sizeof *dot);
+  plan_step s = {.kind = PLAN_DOT, .op = op, .dot = own, .frame = UINT32_MAX};
+  s.in = plan_operand_buffers(x, op, 0, &s.n_in);
+  s.out = plan_result_buffers(x, op, 0, &s.n_out);
+  return x->failed || !own ? build_no_memory(x) : plan_add_step(x, s);
+}
+
+static int build_kernel(plan_build *x, const ir_op *op) {
+  kernel *k = NULL;
+  const ir_op **inputs = NULL;
+  TRY(kernel_lower(&x->fusion, op, x->arena, &k, &inputs, x->err));
+  assert(kernel_verify(k, x->err) == 0);
+  plan_step s = {.kind = PLAN_KERNEL, .op = op, .kernel = k, .n_in = k->n_inputs, .frame = UINT32_MAX};
+  uint32_t *in = plan_ids(x, k->n_inputs);
+  for (uint32_t i = 0; in && i < k->n_inputs; i++) {
+    assert(x->values[inputs[i]->id].n == 1);
+    in[i] = x->leaves.items[x->values[inputs[i]->id].at];
+  }
+  s.in = in;
+  s.out = plan_result_buffers(x, op, 0, &s.n_out);
+  int64_t scratch = kernel_scratch_bytes(k);
+  if (scratch) s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = scratch, .op = op});
+  return x->failed ? build_no_memory(x) : plan_add_step(x, s);
+}
+
+/* Ops that are nothing but another view of what is there. A barrier gives the value it gets, and row-major memory does
+ * not know of reshapes. */
+static bool build_is_view(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_RESHAPE:
+    case IR_OP_OPT_BARRIER:
+    case IR_OP_DOMAIN:
+      return op->n_operands == 1;
+    default:
+      return false;
+  }
+}
+
+/* A transposition of what is in memory: the interpreter's goes through it in blocks. */
+static bool build_is_transposition(const plan_build *x, const ir_op *op) {
+  if (op->opcode != IR_OP_TRANSPOSE) return false;
+  uint8_t role = x->fusion.role[ir_operand(op, 0)->id];
+  return role == FUSION_NO || role == FUSION_ROOT;
+}
+
+static bool build_is_kernel(const plan_build *x, const ir_op *op) {
+  uint8_t role = x->fusion.role[op->id];
+  return (role == FUSION_ROOT || (role == FUSION_CHEAP && x->fusion.needed[op->id])) && !build_is_transposition(x, op);
+}
+
+static int build_op(plan_build *x, const ir_op *op) {
+  plan_dot dot;
+  uint8_t role = x->fusion.role[op->id];
+  if (build_is_view(op)) {
+    x->values[op->id] = x->values[ir_operand(op, 0)->id];
+    return 0;
+  }
+  switch (op->opcode) {
+    case IR_OP_PARAMETER:
+      return 0;
+    case IR_OP_TUPLE:
+      x->values[op->id] = build_tuple(x, op);
+      return x->failed ? build_no_memory(x) : 0;
+    case IR_OP_GET_TUPLE_ELEMENT:
+      x->values[op->id] = build_element(x, op);
+      return 0;
+    case IR_OP_CONSTANT:
+      x->values[op->id].at = x->leaves.n;
+      build_constant_leaves(x, op, op->u.literal);
+      x->values[op->id].n = x->leaves.n - x->values[op->id].at;
+      return x->failed ? build_no_memory(x) : 0;
+    default:
+      break;
+  }
+  if (role == FUSION_INNER || (role == FUSION_CHEAP && !x->fusion.needed[op->id])) return 0;
+  if (build_is_kernel(x, op)) return build_kernel(x, op);
+  bool nested = false;
+  TRY(plan_build_nested(x, op, &nested));
+  if (nested) return 0;
+  return !x->options->no_blas && plan_dot_of(op, &dot) ? build_dot(x, op, &dot) : build_eval(x, op);
+}
+
+/* --- arguments and results --- */
+
+/* Leaves are numbered over all parameters. */
+static void build_arguments(plan_build *x, const ir_computation *c) {
+  uint32_t number = 0;
+  for (uint32_t i = 0; i < c->n_params; i++) {
+    uint32_t at = x->leaves.n;
+    build_leaves_of(x, c->params[i], c->params[i]->type, (plan_buffer){.place = PLAN_ARGUMENT}, &number);
+    x->values[c->params[i]->id] = (plan_leaves){at, x->leaves.n - at};
+  }
+  x->p->n_arguments = number;
+}
+
+/* The state of a loop: where the step that makes the next value of leaf i is the last to read this one, and may write
+ * over it, it does. */
+static bool build_stays(const plan_build *x, uint32_t leaf, uint32_t b) {
+  const plan_buffer *made = &x->buffers.items[b];
+  if (!x->body || leaf >= x->p->n_arguments) return false;
+  uint32_t argument = x->leaves.items[leaf]; /* arguments' leaves come first, and their buffers are their numbers */
+  if (argument == b) return true;
+  if (made->place != PLAN_FRAME || made->first == UINT32_MAX || x->buffers.items[argument].last != made->first)
+    return false;
+  return plan_may_overwrite(&x->steps.items[made->first], x->buffers.items, argument, b);
+}
+
+static int build_copy_result(plan_build *x, const ir_op *root, uint32_t b, uint32_t number) {
+  plan_buffer r = {.place = PLAN_RESULT,
+                   .number = number,
+                   .type = x->buffers.items[b].type,
+                   .op = root,
+                   .bytes = x->buffers.items[b].bytes};
+  uint32_t *in = plan_ids(x, 1), *out = plan_ids(x, 1), id = plan_new_buffer(x, r);
+  if (x->failed) return build_no_memory(x);
+  in[0] = b;
+  out[0] = id;
+  return plan_add_step(
+      x, (plan_step){.kind = PLAN_COPY, .op = root, .n_in = 1, .n_out = 1, .in = in, .out = out, .frame = UINT32_MAX});
+}
+
+/* A buffer of the frame becomes result memory itself, once; else it is copied there. Copies read arguments, so which
+ * leaves of a loop's state stay is decided after them. */
+static int build_results(plan_build *x, const ir_computation *c) {
+  plan_leaves root = x->values[ir_root(c)->id];
+  x->p->n_results = root.n;
+  bool *stays = base_arena_zalloc(x->arena, (size_t)root.n + 1);
+  if (!stays) return build_no_memory(x);
+  for (uint32_t i = 0; i < root.n; i++) {
+    uint32_t b = x->leaves.items[root.at + i];
+    bool unchanged = x->body && i < x->p->n_arguments && x->leaves.items[i] == b;
+    if (unchanged || x->buffers.items[b].bytes == 0) {
+      stays[i] = unchanged;
+      continue;
+    }
+    if (x->buffers.items[b].place != PLAN_FRAME || x->buffers.items[b].number == UINT32_MAX) {
+      TRY(build_copy_result(x, ir_root(c), b, i));
+      continue;
+    }
+    x->buffers.items[b].number = UINT32_MAX; /* taken: a second result of the same value is a copy */
+  }
+  for (uint32_t i = 0; i < root.n; i++) {
+    plan_buffer *b = &x->buffers.items[x->leaves.items[root.at + i]];
+    if (b->place != PLAN_FRAME || b->number != UINT32_MAX || b->bytes == 0) continue;
+    stays[i] = build_stays(x, i, x->leaves.items[root.at + i]);
+    b->place = stays[i] ? PLAN_ARGUMENT : PLAN_RESULT;
+    b->number = i;
+    if (stays[i]) ((plan_step *)&x->steps.items[b->first])->in_place = x->steps.items[b->first].kind == PLAN_EVAL;
+  }
+  x->p->stays = stays;
+  return 0;
+}
+
+/* --- whole computations --- */
+
+static bool build_type_is_plain(const ir_type *t) {
+  if (ir_is_tuple(t)) {
+    for (uint32_t i = 0; i < t->n_elements; i++)
+      if (!build_type_is_plain(t->elements[i])) return false;
+    return true;
+  }
+  return ir_is_token(t) || (ir_is_tensor(t) && !t->has_dynamic && !t->quant && !t->text);
+}
+
+/* Why the interpreter must run the whole computation, or NULL. */
+static const char *build_obstacle(const plan_build *x, const ir_computation *c) {
+  IR_FOR_OPS(op, c) {
+    if (opt_op_facts(x->facts, op) & OPT_EFFECT) return "it has side effects";
+    if (!build_type_is_plain(op->type)) return "a shape or type is known only when it runs";
+    if (ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_DONE) ||
+        ir_opcode_has(op->opcode, IR_ASYNC_UPDATE))
+      return "it has async operations";
+    if (op->opcode == IR_OP_CONSTANT && op->u.literal->elided) return "a constant's values are elided";
+  }
+  return NULL;
+}
+
+static int build_steps(plan_build *x, const ir_computation *c) {
+  uint32_t n = 0, kept = 0;
+  base_arena scratch;
+  base_arena_init(&scratch, x->alloc);
+  ir_op **order = ir_post_order(c, &scratch, &n);
+  uint8_t *needed = base_arena_zalloc(&scratch, (size_t)c->module->n_ids + 1);
+  int status = order && needed ? 0 : build_no_memory(x);
+  if (status == 0) {
+    needed[ir_root(c)->id] = 1;
+    for (uint32_t i = n; i-- > 0;)
+      for (uint32_t k = 0; needed[order[i]->id] && k < order[i]->n_operands; k++)
+        needed[ir_operand(order[i], k)->id] = 1;
+    for (uint32_t i = 0; i < n; i++)
+      if (needed[order[i]->id]) order[kept++] = order[i];
+    if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
+  }
+  for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
+  base_arena_free(&scratch);
+  return status;
+}
+
+static int build_finish(plan_build *x) {
+  plan_program *p = x->p;
+  p->n_buffers = x->buffers.n;
+  p->n_steps = x->steps.n;
+  plan_buffer *buffers = base_arena_memdup(x->arena, x->buffers.items, x->buffers.n * sizeof *x->buffers.items);
+  p->steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
+  if (!buffers || !p->steps) return build_no_memory(x);
+  p->buffers = buffers;
+  return plan_place_buffers(p, buffers, x->alloc, x->err);
+}
+
+/* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,
+ * and one more as a loop's body. */
+int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out) {
+  plan_program **made = &outer->made[(size_t)c->id * 2 + body];
+  if (*made) {
+    *out = *made;
+    return 0;
+  }
+  plan_build x = *outer;
+  x.buffers = (plan_buffers){NULL, 0, 0};
+  x.steps = (plan_steps){NULL, 0, 0};
+  x.leaves = (plan_leaf_ids){NULL, 0, 0};
+  x.body = body;
+  x.depth++;
+  x.p = BASE_NEW(x.arena, plan_program);
+  if (!x.p) return build_no_memory(&x);
+  x.p->computation = c;
+  x.p->why = x.depth > PLAN_MAX_DEPTH ? "calls are nested too deep" : build_obstacle(&x, c);
+  x.p->interpreted = x.p->why != NULL;
+  int status = 0;
+  if (!x.p->interpreted) {
+    build_arguments(&x, c);
+    status = x.failed ? build_no_memory(&x) : build_steps(&x, c);
+    if (status == 0) status = build_results(&x, c);
+    if (status == 0) status = x.failed ? build_no_memory(&x) : build_finish(&x);
+  }
+  BASE_VEC_FREE(x.alloc, &x.buffers);
+  BASE_VEC_FREE(x.alloc, &x.steps);
+  BASE_VEC_FREE(x.alloc, &x.leaves);
+  *out = *made = x.p;
+  return status;
+}
+
+int plan_make(const ir_module *m, const plan_options *options, base_arena *arena, plan_program **out, xlac_error *err) {
+  plan_build x = {.m = m, .options = options, .arena = arena, .alloc = arena->alloc, .err = err};
+  opt_facts facts;
+  assert(m->form == IR_FORM_HLO && m->entry);
+  x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
+  x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
+  if (!x.values || !x.made || !fusion_make(&x.fusion, m, arena)) return base_oom(err, "a plan");
+  TRY(opt_facts_make(&facts, m, err));
+  x.facts = &facts;
+  int status = plan_build_program(&x, m->entry, false, out);
+  opt_facts_free(&facts);
+  return status;
+}

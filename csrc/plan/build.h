@@ -1,0 +1,51 @@
+/* The making of plans, inside. */
+#ifndef XLAC_PLAN_BUILD_H
+#define XLAC_PLAN_BUILD_H
+
+#include "../opt/effects.h"
+#include "plan.h"
+
+enum { PLAN_MAX_DEPTH = 200 };
+
+/* The leaves of an op's value: a range of plan_build.leaves. */
+typedef struct plan_leaves {
+  uint32_t at, n;
+} plan_leaves;
+
+BASE_VEC(plan_buffers, plan_buffer);
+BASE_VEC(plan_steps, plan_step);
+BASE_VEC(plan_leaf_ids, uint32_t);
+
+typedef struct plan_build {
+  const ir_module *m;
+  const plan_options *options;
+  base_arena *arena; /* of what stays */
+  base_alloc alloc;
+  plan_program *p;
+  plan_buffers buffers;
+  plan_steps steps;
+  plan_leaf_ids leaves; /* buffers; those of the arguments come first */
+  plan_leaves *values;  /* by op id */
+  fusion_plan fusion;
+  const opt_facts *facts;
+  plan_program **made; /* by computation id: its program, its program as a loop's body */
+  bool body;           /* of a loop: results are the next arguments */
+  uint32_t depth;
+  bool failed; /* out of memory */
+  xlac_error *err;
+} plan_build;
+
+/* --- build.c --- */
+uint32_t plan_new_buffer(plan_build *x, plan_buffer b);
+plan_leaves plan_new_leaves(plan_build *x, const ir_op *op, plan_buffer like);
+uint32_t *plan_ids(plan_build *x, uint32_t n);
+const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t first, uint32_t *n);
+/* New buffers for op's leaves, with room for `extra` more ids after them. */
+const uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n);
+XLAC_MUST_USE int plan_add_step(plan_build *x, plan_step s);
+XLAC_MUST_USE int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out);
+
+/* --- nested.c: loops, branches, calls. *done is false for other ops, and where a callee can't be planned. --- */
+XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);
+
+#endif

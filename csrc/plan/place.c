@@ -1,0 +1,163 @@
+/* Places in the frame: step by step, freed places are given again to what fits best, and results take the place of
+ * operands that die where the step allows it. */
+#include "plan.h"
+
+typedef struct place_gap {
+  int64_t offset, bytes;
+} place_gap;
+BASE_VEC(place_gaps, place_gap);
+BASE_VEC(place_ends, uint32_t);
+
+typedef struct place_run {
+  plan_program *p;
+  plan_buffer *buffers;
+  base_alloc alloc;
+  place_gaps gaps; /* by offset; none touches another */
+  int64_t top, live, peak;
+  uint32_t *ends, *next; /* by step, the first buffer that dies there; by buffer, the next such */
+  uint8_t *given;        /* by buffer: its place has passed on */
+} place_run;
+
+static int64_t place_round(int64_t bytes) {
+  return (bytes + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
+}
+
+static int64_t place_take(place_run *x, int64_t bytes) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < x->gaps.n; i++)
+    if (x->gaps.items[i].bytes >= bytes && (best == UINT32_MAX || x->gaps.items[i].bytes < x->gaps.items[best].bytes))
+      best = i;
+  if (best == UINT32_MAX) {
+    place_gap *end = x->gaps.n ? &x->gaps.items[x->gaps.n - 1] : NULL;
+    if (end && end->offset + end->bytes == x->top) { /* grow the gap at the end */
+      x->gaps.n--;
+      x->top = end->offset + bytes;
+      return end->offset;
+    }
+    x->top += bytes;
+    return x->top - bytes;
+  }
+  place_gap *g = &x->gaps.items[best];
+  int64_t offset = g->offset;
+  g->offset += bytes;
+  g->bytes -= bytes;
+  if (g->bytes == 0) {
+    memmove(g, g + 1, (x->gaps.n - best - 1) * sizeof *g);
+    x->gaps.n--;
+  }
+  return offset;
+}
+
+static bool place_give(place_run *x, int64_t offset, int64_t bytes) {
+  uint32_t at = x->gaps.n;
+  while (at > 0 && x->gaps.items[at - 1].offset > offset) at--;
+  if (bytes == 0) return true;
+  if (at > 0 && x->gaps.items[at - 1].offset + x->gaps.items[at - 1].bytes == offset) {
+    x->gaps.items[at - 1].bytes += bytes;
+  } else {
+    if (!BASE_VEC_PUSH(x->alloc, &x->gaps, ((place_gap){offset, bytes}))) return false;
+    memmove(x->gaps.items + at + 1, x->gaps.items + at, (x->gaps.n - 1 - at) * sizeof *x->gaps.items);
+    x->gaps.items[at] = (place_gap){offset, bytes};
+    at++;
+  }
+  place_gap *g = x->gaps.items + at - 1;
+  if (at < x->gaps.n && g->offset + g->bytes == g[1].offset) {
+    g->bytes += g[1].bytes;
+    memmove(g + 1, g + 2, (x->gaps.n - at - 1) * sizeof *g);
+    x->gaps.n--;
+  }
+  return true;
+}
+
+static bool place_loads_same(const kernel *k, uint32_t input) {
+  if (k->reduction) return false;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind == KERNEL_LOAD && v->buffer == input && (v->index->offset || !kernel_is_dense(k, v->index)))
+      return false;
+  }
+  return k->n_stores == 1 && k->stores[0].index.offset == 0 && kernel_is_dense(k, &k->stores[0].index);
+}
+
+static bool place_updates(const ir_op *op) {
+  return op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
+}
+
+bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out) {
+  uint32_t seen = 0;
+  if (buffers[in].bytes != buffers[out].bytes || buffers[in].bytes == 0) return false;
+  for (uint32_t i = 0; i < s->n_in; i++) seen += s->in[i] == in;
+  if (s->kind == PLAN_KERNEL && s->n_out == 1) {
+    for (uint32_t i = 0; i < s->n_in; i++)
+      if (s->in[i] == in && !place_loads_same(s->kernel, i)) return false;
+    return true;
+  }
+  if (s->kind == PLAN_WHILE) {
+    for (uint32_t i = 0; i < s->n_in; i++)
+      if (s->in[i] == in && s->out[i] == out) return seen == 1;
+    return false;
+  }
+  return s->kind == PLAN_EVAL && place_updates(s->op) && s->n_out == 1 && s->in[0] == in && seen == 1;
+}
+
+/* A dying operand whose place buffer `out` can have. */
+static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
+  const plan_step *s = &x->p->steps[step];
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    plan_buffer *from = &x->buffers[s->in[i]];
+    if (from->place != PLAN_FRAME || from->last != step || x->given[s->in[i]] || !from->type) continue;
+    if (!plan_may_overwrite(s, x->buffers, s->in[i], out)) continue;
+    x->buffers[out].offset = from->offset;
+    x->given[s->in[i]] = 1;
+    ((plan_step *)(uintptr_t)s)->in_place = s->kind == PLAN_EVAL;
+    return true;
+  }
+  return false;
+}
+
+static bool place_step(place_run *x, uint32_t step) {
+  const plan_step *s = &x->p->steps[step];
+  for (uint32_t i = 0; i <= s->n_out; i++) {
+    uint32_t b = i < s->n_out ? s->out[i] : s->frame;
+    if (b == UINT32_MAX || x->buffers[b].place != PLAN_FRAME || x->buffers[b].first != step) continue;
+    if (i < s->n_out && place_reuse(x, step, b)) continue;
+    x->buffers[b].offset = place_take(x, place_round(x->buffers[b].bytes));
+    x->live += x->buffers[b].bytes;
+  }
+  if (x->live > x->peak) x->peak = x->live;
+  for (uint32_t b = x->ends[step]; b != UINT32_MAX; b = x->next[b]) {
+    if (x->given[b]) continue;
+    x->live -= x->buffers[b].bytes;
+    if (!place_give(x, x->buffers[b].offset, place_round(x->buffers[b].bytes))) return false;
+  }
+  return true;
+}
+
+/* Which buffers die at which step. */
+static void place_list_ends(place_run *x) {
+  for (uint32_t s = 0; s < x->p->n_steps; s++) x->ends[s] = UINT32_MAX;
+  for (uint32_t b = 0; b < x->p->n_buffers; b++) {
+    if (x->buffers[b].place != PLAN_FRAME || x->buffers[b].first == UINT32_MAX) continue;
+    assert(x->buffers[b].last < x->p->n_steps);
+    x->next[b] = x->ends[x->buffers[b].last];
+    x->ends[x->buffers[b].last] = b;
+  }
+}
+
+int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
+  place_run x = {.p = p, .buffers = buffers, .alloc = alloc};
+  base_arena scratch;
+  base_arena_init(&scratch, alloc);
+  x.ends = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_steps + 1);
+  x.next = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_buffers + 1);
+  x.given = base_arena_zalloc(&scratch, (size_t)p->n_buffers + 1);
+  bool ok = x.ends && x.next && x.given;
+  x.top = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
+  if (ok) place_list_ends(&x);
+  for (uint32_t s = 0; ok && s < p->n_steps; s++) ok = place_step(&x, s);
+  p->frame_bytes = x.top;
+  p->peak_bytes = x.peak;
+  BASE_VEC_FREE(alloc, &x.gaps);
+  base_arena_free(&scratch);
+  return ok ? 0 : base_oom(err, "a plan");
+}

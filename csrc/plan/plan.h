@@ -1,0 +1,94 @@
+/* A computation as a flat, immutable program: steps over buffers whose places are all fixed before anything runs.
+ *
+ * A program has arguments and results, one pointer for each leaf (array) of its parameters and of its root, and a
+ * frame: a block of memory for everything in between. Bodies of loops and branches are programs of their own, whose
+ * frames lie in a buffer of the step that runs them. Plans refer to the module they were made from, which must outlive
+ * them. */
+#ifndef XLAC_PLAN_PLAN_H
+#define XLAC_PLAN_PLAN_H
+
+#include "../kernel/lower.h"
+
+typedef enum plan_place {
+  PLAN_FRAME,    /* at `offset` of the frame */
+  PLAN_ARGUMENT, /* argument `number` */
+  PLAN_RESULT,   /* result `number`, memory of the caller */
+  PLAN_CONSTANT  /* `data`, in the module */
+} plan_place;
+
+typedef struct plan_buffer {
+  uint8_t place; /* plan_place */
+  int64_t bytes, offset;
+  uint32_t number;
+  const void *data;
+  const ir_type *type;  /* of the array in it; NULL: scratch memory */
+  const ir_op *op;      /* whose value it is */
+  uint32_t first, last; /* steps: the one that writes it, the last that reads it */
+} plan_buffer;
+
+typedef enum plan_step_kind {
+  PLAN_KERNEL,
+  PLAN_DOT,         /* matrix products by BLAS */
+  PLAN_EVAL,        /* one op by the interpreter's evaluator */
+  PLAN_COPY,        /* in[0] to out[0] */
+  PLAN_WHILE,       /* nested: condition, body; in: initial state, out: state, then scratch for the next state */
+  PLAN_CONDITIONAL, /* nested: branches; in: selector, then all branches' operands */
+  PLAN_CALL         /* nested: the callee */
+} plan_step_kind;
+
+/* C[b] = A[b] * B[b] for b < batch: row-major, C dense. A is m x k with leading dimension lda, or stored as its
+ * transpose; so is B, k x n. Strides between batches are in elements. */
+typedef struct plan_dot {
+  uint8_t dtype;
+  bool transpose_a, transpose_b;
+  int64_t batch, m, n, k, lda, ldb, stride_a, stride_b;
+} plan_dot;
+
+typedef struct plan_program plan_program;
+typedef struct plan_step {
+  uint8_t kind;  /* plan_step_kind */
+  bool in_place; /* EVAL: may write its result over operand 0, which is the same memory */
+  const ir_op *op;
+  uint32_t n_in, n_out;
+  const uint32_t *in, *out; /* buffers */
+  const kernel *kernel;
+  const plan_dot *dot;
+  uint32_t n_nested, frame; /* frame: the buffer of the nested programs' frames */
+  const plan_program *const *nested;
+  const void *code; /* what the backend has made of the kernel */
+} plan_step;
+
+struct plan_program {
+  const ir_computation *computation;
+  bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
+  const char *why;
+  uint32_t n_arguments, n_results, n_buffers, n_steps;
+  const plan_buffer *buffers;
+  const plan_step *steps;
+  const bool *stays;   /* of a loop's body, by result: it is argument of that number, changed in place */
+  int64_t frame_bytes; /* the table of n_buffers pointers first, then the buffers */
+  int64_t peak_bytes;  /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+};
+
+typedef struct plan_options {
+  bool no_blas;   /* dots are the interpreter's */
+  bool no_fusion; /* every op is a step of its own (for tests, and to find the op that differs) */
+} plan_options;
+
+/* The program of the module's entry, with those of all it calls, in `arena`. m is verified and in HLO form. */
+XLAC_MUST_USE int plan_make(const ir_module *m, const plan_options *options, base_arena *arena, plan_program **out,
+                            xlac_error *err);
+/* One line a step: kind, op, buffers with offsets. false when out of memory. */
+void plan_put(base_text *out, const plan_program *p);
+
+/* --- inside --- */
+/* dot.c: whether op is a product that BLAS can do on the operands as they lie. */
+bool plan_dot_of(const ir_op *op, plan_dot *dot);
+/* place.c: offsets of all buffers in the frame. */
+XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err);
+/* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
+ * element. */
+bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
+enum { PLAN_ALIGN = 64 };
+
+#endif

@@ -1,0 +1,39 @@
+/* Plans as text. */
+#include "plan.h"
+
+static void put_buffer(base_text *out, const plan_buffer *b) {
+  char type[80];
+  static const char *const places[] = {"frame", "argument", "result", "constant"};
+  base_putf(out, " %s", places[b->place]);
+  if (b->place == PLAN_FRAME) base_putf(out, "+%lld", (long long)b->offset);
+  if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT) base_putf(out, " %u", b->number);
+  if (b->type) base_putf(out, " %s", ir_type_text(b->type, type, sizeof type));
+}
+
+static void put_step(base_text *out, const plan_program *p, uint32_t i, uint32_t depth);
+
+static void put_program(base_text *out, const plan_program *p, uint32_t depth) {
+  base_putf(out, "%*sprogram %s", (int)depth, "", p->computation->name->s);
+  if (p->interpreted) {
+    base_putf(out, ": interpreted, since %s\n", p->why);
+    return;
+  }
+  base_putf(out, ": %u steps, frame of %lld bytes, peak %lld\n", p->n_steps, (long long)p->frame_bytes,
+            (long long)p->peak_bytes);
+  for (uint32_t i = 0; i < p->n_steps; i++) put_step(out, p, i, depth + 2);
+}
+
+static void put_step(base_text *out, const plan_program *p, uint32_t i, uint32_t depth) {
+  static const char *const kinds[] = {"kernel", "dot", "eval", "copy", "while", "conditional", "call"};
+  const plan_step *s = &p->steps[i];
+  base_putf(out, "%*s%u %s %s %s:", (int)depth, "", i, kinds[s->kind], ir_opcode_text(s->op->opcode), s->op->name->s);
+  for (uint32_t j = 0; j < s->n_out; j++) put_buffer(out, &p->buffers[s->out[j]]);
+  BASE_PUT(out, " <-");
+  for (uint32_t j = 0; j < s->n_in; j++) put_buffer(out, &p->buffers[s->in[j]]);
+  BASE_PUT(out, "\n");
+  for (uint32_t j = 0; j < s->n_nested; j++) put_program(out, s->nested[j], depth + 2);
+}
+
+void plan_put(base_text *out, const plan_program *p) {
+  put_program(out, p, 0);
+}

@@ -1,0 +1,245 @@
+/* From HLO form to MLIR form: one rule an opcode. Ops that the table of pairs describes whole need none. */
+#include "from_hlo.h"
+
+/* --- attributes that the table of pairs has no row for --- */
+
+/* Only what does not follow from the element type is said. */
+static int from_hlo_compare(from_hlo_op *x, ir_op *made) {
+  const char *type = ir_get_str(x->op, IR_ATTR_TYPE), *direction = ir_get_str(x->op, IR_ATTR_DIRECTION);
+  ir_module *m = x->t->to;
+  TRY(from_hlo_put(x, made, "comparison_direction", ir_m_enum(m, "stablehlo", "comparison_direction", direction)));
+  if (strcmp(type, "TOTALORDER") != 0) return 0;
+  return from_hlo_put(x, made, "compare_type", ir_m_enum(m, "stablehlo", "comparison_type", type));
+}
+
+static int from_hlo_scan(from_hlo_op *x, ir_op *made) {
+  ir_module *m = x->t->to;
+  int64_t carries = ir_get_int(x->op, IR_ATTR_NUM_CARRIES, 0), dimension = ir_get_ints(x->op, IR_ATTR_DIMENSIONS)->v[0];
+  const int64_t sizes[2][2] = {{made->n_operands - carries, carries}, {made->n_results - carries, carries}};
+  const char *names[2] = {"operandSegmentSizes", "resultSegmentSizes"};
+  const char *associative = ir_get_str(x->op, IR_ATTR_IS_ASSOCIATIVE);
+  const ir_type *i32 = ir_element(m, XLAC_S32, NULL);
+  TRY(from_hlo_put(x, made, "dimension", ir_m_i64(m, dimension)));
+  TRY(from_hlo_put(x, made, "is_reverse", ir_m_bool(m, ir_get_bool(x->op, IR_ATTR_IS_REVERSE, false))));
+  if (strcmp(associative, "true") == 0 || strcmp(associative, "false") == 0)
+    TRY(from_hlo_put(x, made, "is_associative", ir_m_bool(m, associative[0] == 't')));
+  for (int i = 0; i < 2; i++) {
+    const int64_t two = 2;
+    const ir_type *type = ir_tensor(m, XLAC_S32, 1, &two, NULL, NULL, NULL);
+    ir_literal *l = type ? ir_literal_new(m, type) : NULL;
+    ir_mattr *a = l && i32 ? BASE_NEW(&m->arena, ir_mattr) : NULL;
+    if (!a) return from_hlo_no_memory(x->t);
+    for (int k = 0; k < 2; k++) ((int32_t *)l->data)[k] = (int32_t)sizes[i][k];
+    a->kind = IR_M_DENSE_ARRAY;
+    a->type = i32;
+    a->v.literal = l;
+    TRY(from_hlo_put(x, made, names[i], a));
+  }
+  return 0;
+}
+
+static int from_hlo_sort(from_hlo_op *x, ir_op *made) {
+  const ir_ints *dims = ir_get_ints(x->op, IR_ATTR_DIMENSIONS);
+  return from_hlo_put(x, made, "dimension", ir_m_i64(x->t->to, dims->n ? dims->v[0] : 0));
+}
+
+static int from_hlo_own_attrs(from_hlo_op *x, ir_op *made) {
+  switch (made->opcode) {
+    case IR_OP_COMPARE:
+      return from_hlo_compare(x, made);
+    case IR_OP_REDUCE_WINDOW:
+    case IR_OP_SELECT_AND_SCATTER:
+      return from_hlo_window(x, made);
+    case IR_OP_PAD:
+      return from_hlo_padding(x, made);
+    case IR_OP_SLICE:
+      return from_hlo_slice(x, made);
+    case IR_OP_SCAN:
+      return from_hlo_scan(x, made);
+    case IR_OP_SORT:
+      return from_hlo_sort(x, made);
+    default:
+      return 0;
+  }
+}
+
+/* --- ops that are the same in both forms --- */
+
+int from_hlo_plain(from_hlo_op *x) {
+  const ir_op *op = x->op;
+  ir_value *operands;
+  ir_op *made;
+  TRY(from_hlo_operands(x, &operands));
+  TRY(from_hlo_make(x, (ir_opcode)op->opcode, op->n_operands, operands, op->n_called, &made));
+  TRY(from_hlo_attrs(x, made));
+  TRY(from_hlo_own_attrs(x, made));
+  for (uint32_t i = 0; i < op->n_called; i++) TRY(from_hlo_region(x->t, op->called[i], made, i));
+  return from_hlo_done(x, made);
+}
+
+/* --- ops with a rule of their own --- */
+
+static int from_hlo_one_constant(from_hlo_op *x, const ir_type *type, const ir_literal *l, const from_hlo_tree **out) {
+  from_hlo *t = x->t;
+  if (ir_is_tuple(type)) {
+    const from_hlo_tree **parts = BASE_ARRAY(&t->to->arena, const from_hlo_tree *, type->n_elements + 1u);
+    if (!parts) return from_hlo_no_memory(t);
+    for (uint32_t i = 0; i < type->n_elements; i++)
+      TRY(from_hlo_one_constant(x, type->elements[i], l->elided ? l : l->elements[i], &parts[i]));
+    *out = from_hlo_of_parts(t, type->n_elements, parts);
+    return *out ? 0 : from_hlo_no_memory(t);
+  }
+  const ir_type *to;
+  TRY(from_hlo_type(t, x->op, type, &to));
+  if (!ir_is_tensor(to)) return from_hlo_fail(t, x->op, XLAC_E_VERIFY, "StableHLO has no constant of this type");
+  ir_op *made = from_hlo_emit(x, IR_OP_CONSTANT, to, 0, NULL);
+  if (!made) return from_hlo_no_memory(t);
+  TRY(from_hlo_common(x, made));
+  ir_mattr *a = l->elided ? BASE_NEW(&t->to->arena, ir_mattr) : NULL;
+  if (a) { /* what HLO writes {...} MLIR writes dense_resource<__elided__> */
+    a->kind = IR_M_RESOURCE;
+    a->type = to;
+    a->str = ir_intern(t->to, "__elided__", 10);
+  }
+  TRY(from_hlo_put(x, made, "value", l->elided ? a : from_hlo_literal(t, to, l)));
+  *out = from_hlo_of_value(t, (ir_value){made, 0});
+  return *out ? 0 : from_hlo_no_memory(t);
+}
+
+int from_hlo_constant(from_hlo_op *x) {
+  return from_hlo_one_constant(x, x->op->type, x->op->u.literal, &x->result);
+}
+
+static int from_hlo_tuple(from_hlo_op *x) {
+  x->result = from_hlo_of_parts(x->t, x->op->n_operands, x->operands);
+  return x->result ? 0 : from_hlo_no_memory(x->t);
+}
+
+static int from_hlo_element(from_hlo_op *x) {
+  return from_hlo_part(x, x->operands[0], (uint32_t)ir_get_int(x->op, IR_ATTR_INDEX, 0), &x->result);
+}
+
+/* A copy is for layouts, which StableHLO has none of. */
+static int from_hlo_same(from_hlo_op *x) {
+  x->result = x->operands[0];
+  return 0;
+}
+
+/* HLO takes a complex number for true when either part is not zero, StableHLO when the real part is not. */
+static int from_hlo_convert(from_hlo_op *x) {
+  const ir_type *from = ir_operand(x->op, 0)->type, *to;
+  if (x->op->type->dtype != XLAC_PRED || !base_dtype_is_complex((base_dtype)from->dtype)) return from_hlo_plain(x);
+  ir_value operand, parts[2];
+  const ir_type *real = ir_type_with_dtype(x->t->to, ir_type_import(x->t->to, ir_bare(from)),
+                                           base_dtype_real_part((base_dtype)from->dtype));
+  TRY(from_hlo_type(x->t, x->op, x->op->type, &to));
+  TRY(from_hlo_whole(x, x->operands[0], &operand));
+  if (!real) return from_hlo_no_memory(x->t);
+  for (int i = 0; i < 2; i++) {
+    parts[i] = (ir_value){from_hlo_emit(x, i ? IR_OP_IMAG : IR_OP_REAL, real, 1, &operand), 0};
+    if (parts[i].op) parts[i].op = from_hlo_emit(x, IR_OP_CONVERT, to, 1, &parts[i]);
+    if (!parts[i].op) return from_hlo_no_memory(x->t);
+  }
+  ir_op *made;
+  TRY(from_hlo_make(x, IR_OP_OR, 2, parts, 0, &made));
+  return from_hlo_done(x, made);
+}
+
+static int from_hlo_rng(from_hlo_op *x) {
+  const ir_type *type = x->op->type;
+  ir_module *m = x->t->to;
+  const int64_t rank = type->rank;
+  ir_value *operands, three[3];
+  ir_op *made;
+  if (type->has_dynamic) return from_hlo_fail(x->t, x->op, XLAC_E_VERIFY, "StableHLO has no rng of dynamic dimensions");
+  TRY(from_hlo_operands(x, &operands));
+  const ir_type *shape = ir_tensor(m, XLAC_S64, 1, &rank, NULL, NULL, NULL);
+  ir_op *dims = shape ? from_hlo_emit(x, IR_OP_CONSTANT, shape, 0, NULL) : NULL;
+  if (!dims) return from_hlo_no_memory(x->t);
+  TRY(from_hlo_put(x, dims, "value", ir_m_dense_i64(m, 1, &rank, type->dims)));
+  three[0] = operands[0];
+  three[1] = operands[1];
+  three[2] = (ir_value){dims, 0};
+  TRY(from_hlo_make(x, IR_OP_RNG, 3, three, 0, &made));
+  TRY(from_hlo_attrs(x, made));
+  return from_hlo_done(x, made);
+}
+
+/* HLO has a form that gives the bits alone. */
+static int from_hlo_rng_bits(from_hlo_op *x) {
+  if (ir_is_tuple(x->op->type)) return from_hlo_plain(x);
+  const ir_type *types[2];
+  ir_value operand;
+  TRY(from_hlo_type(x->t, x->op, ir_operand(x->op, 0)->type, &types[0]));
+  TRY(from_hlo_type(x->t, x->op, x->op->type, &types[1]));
+  TRY(from_hlo_whole(x, x->operands[0], &operand));
+  ir_op *made = from_hlo_emit_n(x, IR_OP_RNG_BIT_GENERATOR, 2, types, 1, &operand, 0);
+  if (!made) return from_hlo_no_memory(x->t);
+  TRY(from_hlo_attrs(x, made));
+  x->result = from_hlo_of_value(x->t, (ir_value){made, 1});
+  return x->result ? 0 : from_hlo_no_memory(x->t);
+}
+
+static int from_hlo_topk(from_hlo_op *x) {
+  return ir_get_bool(x->op, IR_ATTR_LARGEST, true) ? from_hlo_plain(x) : from_hlo_encoded(x);
+}
+
+static from_hlo_fn *const from_hlo_rules[IR_OP_COUNT] = {
+    [IR_OP_CONSTANT] = from_hlo_constant,
+    [IR_OP_TUPLE] = from_hlo_tuple,
+    [IR_OP_GET_TUPLE_ELEMENT] = from_hlo_element,
+    [IR_OP_COPY] = from_hlo_same,
+    [IR_OP_CONVERT] = from_hlo_convert,
+    [IR_OP_BITCAST] = from_hlo_bitcast,
+    [IR_OP_DYNAMIC_RESHAPE] = from_hlo_dynamic_reshape,
+    [IR_OP_CONVOLUTION] = from_hlo_convolution,
+    [IR_OP_RNG] = from_hlo_rng,
+    [IR_OP_RNG_BIT_GENERATOR] = from_hlo_rng_bits,
+    [IR_OP_TOPK] = from_hlo_topk,
+    [IR_OP_STOCHASTIC_CONVERT] = from_hlo_encoded,
+    [IR_OP_RNG_GET_AND_UPDATE_STATE] = from_hlo_encoded,
+    [IR_OP_SCALED_DOT] = from_hlo_encoded,
+    [IR_OP_DOMAIN] = from_hlo_encoded,
+    [IR_OP_SHUFFLE] = from_hlo_encoded,
+    [IR_OP_ADD_DEPENDENCY] = from_hlo_add_dependency,
+    [IR_OP_AFTER_ALL] = from_hlo_after_all,
+    [IR_OP_OPT_BARRIER] = from_hlo_barrier,
+    [IR_OP_WHILE] = from_hlo_while,
+    [IR_OP_CONDITIONAL] = from_hlo_conditional,
+    [IR_OP_CALL] = from_hlo_call,
+    [IR_OP_FUSION] = from_hlo_fusion,
+    [IR_OP_CUSTOM_CALL] = from_hlo_custom_call,
+    [IR_OP_ASYNC_START] = from_hlo_async_start,
+    [IR_OP_ASYNC_UPDATE] = from_hlo_same,
+    [IR_OP_ASYNC_DONE] = from_hlo_async_done,
+    [IR_OP_COPY_START] = from_hlo_copy_start,
+    [IR_OP_COPY_DONE] = from_hlo_copy_done,
+    [IR_OP_ALL_GATHER_START] = from_hlo_collective_start,
+    [IR_OP_ALL_GATHER_DONE] = from_hlo_collective_done,
+    [IR_OP_ALL_REDUCE_START] = from_hlo_collective_start,
+    [IR_OP_ALL_REDUCE_DONE] = from_hlo_same,
+    [IR_OP_COLLECTIVE_PERMUTE_START] = from_hlo_collective_start,
+    [IR_OP_COLLECTIVE_PERMUTE_DONE] = from_hlo_collective_done,
+    [IR_OP_COLLECTIVE_PERMUTE] = from_hlo_each,
+    [IR_OP_COLLECTIVE_BROADCAST] = from_hlo_each,
+    [IR_OP_REDUCE_SCATTER] = from_hlo_each,
+    [IR_OP_ALL_TO_ALL] = from_hlo_all_to_all,
+    [IR_OP_RAGGED_ALL_TO_ALL] = from_hlo_ragged_all_to_all,
+    [IR_OP_INFEED] = from_hlo_infeed,
+    [IR_OP_OUTFEED] = from_hlo_outfeed,
+    [IR_OP_SEND] = from_hlo_send,
+    [IR_OP_SEND_DONE] = from_hlo_send_done,
+    [IR_OP_RECV] = from_hlo_recv,
+    [IR_OP_RECV_DONE] = from_hlo_recv_done,
+};
+
+int from_hlo_one(from_hlo_op *x) {
+  unsigned opcode = x->op->opcode;
+  if (from_hlo_rules[opcode]) return from_hlo_rules[opcode](x);
+  if (!ir_op_table[opcode].mlir)
+    return base_hint(
+        x->t->err,
+        from_hlo_fail(x->t, x->op, XLAC_E_UNKNOWN_OPCODE, "StableHLO has no op for %s", ir_opcode_text(opcode)),
+        "run a pass that replaces it by other ops first");
+  return from_hlo_plain(x);
+}

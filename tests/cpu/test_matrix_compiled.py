@@ -1,0 +1,51 @@
+"""Every opcode on every element type that the verifier allows: compiled, for 1, 2 and 7 threads, the interpreter's values."""
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib")
+matrix = pytest.importorskip("matrix")
+import matrix_programs  # noqa: E402
+
+import xlac  # noqa: E402
+
+from .conftest import leaves, same_bits, same_numbers  # noqa: E402
+
+OPCODES = [row["name"] for row in xlac._core.opcode_table() if "." not in row["name"]]
+# Products and sums in another order than the interpreter's.
+SUMS = {"dot", "reduce", "convolution", "batch-norm-training", "batch-norm-grad"}
+
+
+def interpreted(module, args):
+    try:
+        return leaves(xlac.interpret(module, *args)), None
+    except xlac.Error as error:
+        return None, error
+
+
+@pytest.mark.parametrize("t", matrix_programs.TYPES)
+def test_every_allowed_combination(t):
+    checked = 0
+    for opcode in OPCODES:
+        for program in matrix_programs.programs(opcode, t):
+            batch = matrix.Batch([program])
+            text, args = batch.text(), batch.args
+            try:
+                module = matrix.read(text, opcode)
+            except xlac.Error:
+                continue
+            want, error = interpreted(module, args)
+            for passes in (False, True):
+                compiled = [xlac.compile(module, threads=n, passes=passes) for n in (1, 2, 7)]
+                if error is not None:
+                    with pytest.raises(type(error)):
+                        compiled[0](*args)
+                    continue
+                got = [leaves(exe(*args)) for exe in compiled]
+                assert all(same_bits(got[0], other) for other in got[1:]), text
+                if opcode in SUMS and t in ("f16", "bf16", "f32", "f64", "c64", "c128"):
+                    assert all(np.allclose(g.astype(np.complex128), w.astype(np.complex128), rtol=2e-2, atol=1e-2, equal_nan=True)
+                               for g, w in zip(got[0], want)), text
+                else:
+                    assert same_numbers(got[0], want), text
+                checked += 1
+    assert checked > 50

@@ -1,0 +1,88 @@
+"""Reductions by kernels: every place of the reduced dimensions, long and short, few and many results."""
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from .conftest import same_numbers
+
+SHAPES = [(7,), (1,), (0,), (3, 0), (5, 300), (300, 5), (64, 64), (2000, 3), (3, 2000), (400, 300), (4, 33, 70), (9, 2, 3, 130), (200000,), (2, 60000),
+          (60000, 2), (3, 1, 5, 1)]
+KINDS = [("add", "f32", "0"), ("maximum", "f32", "-inf"), ("minimum", "f16", "inf"), ("add", "s32", "3"), ("add", "bf16", "0.5"), ("and", "pred", "true"),
+         ("multiply", "f64", "1"), ("add", "c64", "(0, 1)"), ("xor", "u8", "9")]
+BODY = "r {{ a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n ROOT c = {t}[] {op}(a, b) }}"
+
+
+def draw(op, t, shape):
+    rng = np.random.default_rng(len(shape))
+    if t == "pred":
+        return rng.random(shape) > 0.001
+    if t in ("s32", "u8"):
+        return rng.integers(0, 99, shape).astype({"s32": np.int32, "u8": np.uint8}[t])
+    x = rng.standard_normal(shape) if op != "multiply" else 1 + rng.standard_normal(shape) / 1000
+    return x.astype({"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f64": np.float64, "c64": np.complex64}[t])
+
+
+@pytest.mark.parametrize("op,t,init", KINDS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_reductions(both, op, t, init, shape):
+    for n in range(len(shape) + 1):
+        for dims in itertools.combinations(range(len(shape)), n):
+            check(both, op, t, init, shape, dims)
+
+
+def check(both, op, t, init, shape, dims):
+    x = draw(op, t, shape)
+    out = ",".join(str(s) for i, s in enumerate(shape) if i not in dims)
+    produce = "z" if t in ("pred", "u8") else "y"
+    got, want, exe = both(f"""HloModule m
+{BODY.format(t=t, op=op)}
+ENTRY e {{
+  z = {t}[{','.join(map(str, shape))}] parameter(0)
+  {f"y = {t}[{','.join(map(str, shape))}] negate(z)" if produce == "y" else ""}
+  i = {t}[] constant({init})
+  ROOT q = {t}[{out}] reduce({produce}, i), dimensions={{{','.join(map(str, dims))}}}, to_apply=r
+}}""", x)
+    assert exe.steps["interpreted"] == 0
+    if t in ("s32", "u8", "pred") or op in ("maximum", "minimum"):
+        assert same_numbers(got, want), (shape, dims)
+        return
+    # In whatever order: within the rounding of as many additions as there are, of the magnitudes that there are.
+    wide = np.complex128 if t == "c64" else np.float64
+    count = max(1, int(np.prod([shape[d] for d in dims])))
+    eps = {"f32": 2**-23, "f64": 2**-52, "bf16": 2**-8, "c64": 2**-22}[t]
+    size = np.abs(x.astype(wide)).sum(axis=dims) + 2 if op == "add" else np.full_like(want[0], 4)
+    growth = eps * (2 + (np.log2(count) + count / 1024 + 2000 * (t != "bf16") if op == "add" else count) * (1 if t != "bf16" else 2**-14))
+    assert (np.abs(got[0].astype(wide) - want[0].astype(wide)) <= growth * size).all(), (shape, dims)
+
+
+def test_a_reduction_takes_in_what_makes_its_operand(both):
+    x = np.random.default_rng(1).standard_normal((50, 300)).astype(np.float32)
+    got, _, exe = both(f"""HloModule m
+{BODY.format(t='f32', op='add')}
+ENTRY e {{
+  x = f32[50,300] parameter(0)
+  m = f32[50] parameter(1)
+  mb = f32[50,300] broadcast(m), dimensions={{0}}
+  d = f32[50,300] subtract(x, mb)
+  s = f32[50,300] multiply(d, d)
+  i = f32[] constant(0)
+  ROOT q = f32[50] reduce(s, i), dimensions={{1}}, to_apply=r
+}}""", x, x.mean(axis=1))
+    assert exe.steps["all"] == 1, exe.plan()
+    np.testing.assert_allclose(got[0], x.astype(np.float64).var(axis=1) * 300, rtol=1e-4)
+
+
+def test_a_body_of_several_ops_is_the_interpreters(both):
+    got, want, exe = both("""HloModule m
+r { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  t = f32[] multiply(a, b)
+  ROOT c = f32[] add(a, t) }
+ENTRY e {
+  x = f32[5,6] parameter(0)
+  i = f32[] constant(1)
+  ROOT q = f32[5] reduce(x, i), dimensions={1}, to_apply=r
+}""", np.random.default_rng(1).standard_normal((5, 6)).astype(np.float32))
+    assert same_numbers(got, want) and exe.steps["interpreted"] == 1
