@@ -89,6 +89,14 @@ void *base_arena_slow(base_arena *a, size_t size, size_t align) {
   return p;
 }
 
+void base_arena_foresee(base_arena *a, size_t bytes) {
+  size_t size = bytes < FIRST_CHUNK ? FIRST_CHUNK : bytes > LAST_CHUNK ? LAST_CHUNK : bytes;
+  char *at = (size_t)(a->end - a->at) < size ? add_chunk(a, size) : NULL;
+  if (!at) return;
+  a->at = at;
+  a->end = at + (size - sizeof(base_arena_chunk));
+}
+
 void *base_arena_array(base_arena *a, size_t n, size_t size) {
   size_t bytes;
   return base_mul(n, size, &bytes) ? base_arena_alloc(a, bytes) : NULL;

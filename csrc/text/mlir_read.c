@@ -329,6 +329,9 @@ static void mlir_choose_entry(ir_module *m) {
 
 /* --- the driver --- */
 
+/* A module takes about four times its text. From here on that is worth one huge page, see base/memory.c. */
+enum { MLIR_LARGE_TEXT = 128 << 10 };
+
 static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const mlir_parse_options *options,
                             xlac_error *err) {
   memset(r, 0, sizeof *r);
@@ -371,6 +374,7 @@ int text_parse_mlir(ir_module **out, const char *text, size_t n, const mlir_pars
   if (status == 0) status = ir_module_create(&r.m, "", r.alloc, err);
   if (status == 0) {
     r.m->form = IR_FORM_MLIR;
+    base_arena_foresee(&r.m->arena, n < MLIR_LARGE_TEXT ? n * 4 : SIZE_MAX);
     status = mlir_find_aliases(&r);
   }
   if (status == 0) status = mlir_read_top(&r);
