@@ -228,7 +228,7 @@ static int mlir_read_hex_dense(mlir_reader *r, const ir_type *type, const ir_mat
   for (size_t i = 0; i < n; i++) {
     int high = mlir_hex_digit(p[2 + 2 * i]), low = mlir_hex_digit(p[3 + 2 * i]);
     ok = ok && high >= 0 && low >= 0;
-    bytes[i] = (uint8_t)(high << 4 | low);
+    bytes[i] = (uint8_t)((unsigned)high << 4 | (unsigned)low);
   }
   int status = ok ? mlir_literal_of_bytes(r, r->lx.p, type, bytes, n, out)
                   : mlir_fail(r, r->lx.p, XLAC_E_BAD_LITERAL, "expected hexadecimal digits in the elements");

@@ -86,6 +86,7 @@ def test_ambiguous_forms_give_way():
     ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1 : i64} : tensor<2x2xi32>", "'iota_dimension' twice"),
     ("%0 = shape.assuming %i -> (i32) { }", "has 1 results, but its region yields 0"),
     ("cf.assert %b, 3", "a string"),
+    ('%0 = stablehlo.constant dense<"0xZ0"> : tensor<1xi8>', "hexadecimal digits"),
 ])
 def test_wrong_forms_of_other_dialects(op, message):
     with pytest.raises(xlac.Error, match=message):
