@@ -46,7 +46,7 @@ void opt_rewriter_free(opt_rewriter *rw) {
 }
 
 int opt_rewriter_status(const opt_rewriter *rw) {
-  return rw->failed ? base_oom(rw->err, "a pass") : 0;
+  return rw->failed || rw->arena.failed ? base_oom(rw->err, "a pass") : 0;
 }
 
 int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, const char *format, ...) {
@@ -70,6 +70,13 @@ void opt_at_end(opt_rewriter *rw, ir_computation *c, const ir_op *origin) {
   rw->into = c;
   rw->before = NULL;
   rw->origin = origin;
+}
+
+void opt_at_start(opt_rewriter *rw, ir_computation *c) {
+  ir_op *first = c->first;
+  while (first && first->opcode == IR_OP_PARAMETER) first = first->next;
+  opt_at_end(rw, c, first);
+  rw->before = first;
 }
 
 static void rewrite_place(const opt_rewriter *rw, ir_op *op) {
@@ -162,9 +169,13 @@ void opt_set_results(opt_rewriter *rw, ir_computation *c, uint32_t n, const ir_v
   rewrite_note_leak(rw, c);
 }
 
-static void rewrite_results(ir_computation *c, const ir_op *op, const ir_value *values) {
-  for (uint32_t i = 0; i < c->n_results; i++)
-    if (c->results[i].op == op) c->results[i] = values[c->results[i].index];
+/* What a region gives back decides about its op, which is looked at again. */
+static void rewrite_results(opt_rewriter *rw, ir_computation *c, const ir_op *op, const ir_value *values) {
+  for (uint32_t i = 0; i < c->n_results; i++) {
+    if (c->results[i].op != op) continue;
+    c->results[i] = values[c->results[i].index];
+    opt_enqueue(rw, c->owner);
+  }
 }
 
 void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
@@ -176,8 +187,8 @@ void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
     opt_enqueue(rw, use->user);
     if (v.op != op || v.index != use->index) ir_set_operand(use->user, use->slot, v);
   }
-  rewrite_results(op->parent, op, values);
-  for (uint32_t i = 0; i < rw->n_leaks; i++) rewrite_results(rw->leaks[i], op, values);
+  rewrite_results(rw, op->parent, op, values);
+  for (uint32_t i = 0; i < rw->n_leaks; i++) rewrite_results(rw, rw->leaks[i], op, values);
   rw->m->verified = IR_UNVERIFIED;
 }
 
@@ -221,6 +232,34 @@ void opt_erase(opt_rewriter *rw, ir_op *op) {
   ir_op_remove(op);
 }
 
+void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type) {
+  ir_op *op = v.op;
+  if (op->n_results == 1) {
+    ir_set_type(op, type);
+    return;
+  }
+  const ir_type **types = BASE_ARRAY(&rw->m->arena, const ir_type *, op->n_results);
+  if (!types) {
+    rw->failed = true;
+    return;
+  }
+  memcpy(types, op->types, op->n_results * sizeof *types);
+  types[v.index] = type;
+  op->types = types;
+  op->type = types[0];
+  rw->m->verified = IR_UNVERIFIED;
+}
+
+void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index) {
+  assert(index < c->n_params);
+  opt_erase(rw, c->params[index]);
+  for (uint32_t i = index + 1; i < c->n_params; i++) {
+    c->params[i - 1] = c->params[i];
+    c->params[i - 1]->u.number = i - 1;
+  }
+  c->n_params--;
+}
+
 bool opt_is_used(const opt_rewriter *rw, const ir_op *op) {
   if (op->uses) return true;
   for (uint32_t i = 0; i < op->parent->n_results; i++)
@@ -231,13 +270,17 @@ bool opt_is_used(const opt_rewriter *rw, const ir_op *op) {
   return false;
 }
 
-bool opt_is_pure(const ir_op *op) {
+bool opt_is_pure_alone(const ir_op *op) {
   unsigned impure =
       IR_SIDE_EFFECT | IR_NONDETERMINISTIC | IR_COLLECTIVE | IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE;
   for (unsigned bit = 1; bit <= impure; bit <<= 1)
     if (bit & impure && ir_opcode_has(op->opcode, (ir_trait)bit)) return false;
   if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CALL || op->opcode == IR_OP_COMPOSITE) return false;
-  if (op->opcode == IR_OP_CUSTOM_CALL && ir_m_get_bool(op, "has_side_effect")) return false;
+  return op->opcode != IR_OP_CUSTOM_CALL || !ir_m_get_bool(op, "has_side_effect");
+}
+
+bool opt_is_pure(const ir_op *op) {
+  if (!opt_is_pure_alone(op)) return false;
   for (uint32_t i = 0; i < op->n_called; i++) IR_FOR_OPS(inner, op->called[i])
   if (inner->opcode != IR_OP_PARAMETER && !opt_is_pure(inner)) return false;
   return true;

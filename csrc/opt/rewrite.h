@@ -7,6 +7,7 @@
 #include "../ir/ir.h"
 #include "pass.h"
 
+struct opt_folder;
 typedef struct opt_rewriter {
   ir_module *m;
   xlac_error *err;
@@ -16,7 +17,8 @@ typedef struct opt_rewriter {
   ir_computation *into;
   ir_op *before;
   const ir_op *origin;
-  const base_istr *name; /* of new ops: the printer numbers them */
+  const struct opt_folder *folder; /* what the patterns that fold may do (mlir_folder.h), or NULL */
+  const base_istr *name;           /* of new ops: the printer numbers them */
   /* Regions that give back a value of an outer one, which replacement must look into. */
   ir_computation **leaks;
   uint32_t n_leaks, leak_cap;
@@ -61,10 +63,20 @@ void opt_erase(opt_rewriter *rw, ir_op *op);
 /* Copies the ops of `from` (a region or function, of the same module) to the cursor, its arguments replaced by `args`;
  * results gets from->n_results values. Regions within are copied too. */
 void opt_inline(opt_rewriter *rw, const ir_computation *from, const ir_value *args, ir_value *results);
+/* Changes the type of a result in place. */
+void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type);
+/* Removes a parameter that nobody uses; later ones move down. */
+void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index);
+/* New ops go before all of c's, after its parameters. */
+void opt_at_start(opt_rewriter *rw, ir_computation *c);
+/* Copies one op, with its regions, to the cursor, its operands replaced. */
+void opt_copy_op(opt_rewriter *rw, const ir_op *op, const ir_value *operands, ir_value *results);
 /* A result of op is used. Results of regions and functions count. */
 bool opt_is_used(const opt_rewriter *rw, const ir_op *op);
 /* Nothing happens but the results: not a call of a function or an unknown op, and no such op in its regions. */
 bool opt_is_pure(const ir_op *op);
+/* The same of the op alone, whatever its regions hold. */
+bool opt_is_pure_alone(const ir_op *op);
 
 /* --- rewrite_greedy.c --- */
 
@@ -81,6 +93,14 @@ typedef struct opt_pattern {
 XLAC_MUST_USE int opt_rewrite(opt_rewriter *rw, uint32_t n, const opt_pattern *patterns);
 /* For patterns: look at op again. */
 void opt_enqueue(opt_rewriter *rw, ir_op *op);
+
+/* --- mlir_evaluate.c --- */
+/* Replaces op, whose operands are constants, by the constant the interpreter gives for it; *changed says so. Leaves it
+ * where it has effects, regions or several results, where it can't be run, and where it or an operand has more than
+ * max_elements elements (which are not all the same). */
+XLAC_MUST_USE int opt_fold(opt_rewriter *rw, ir_op *op, int64_t max_elements, bool *changed);
+/* A constant of these elements, row-major; one element for all with `splat`, or where they are all the same. */
+ir_value opt_constant_data(opt_rewriter *rw, const ir_type *type, const void *data, bool splat);
 
 /* --- rewrite_make.c: common ops. Types follow from the operands unless given. --- */
 static inline const ir_type *opt_type(ir_value v) {

@@ -14,6 +14,9 @@ XLAC_MUST_USE int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error 
 /* The result types that follow from op's operands, attributes and regions; types has room for op->n_results.
  * CANNOT_INFER where they don't follow. Dynamic dimensions are inferred as far as they are known. */
 XLAC_MUST_USE int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_error *err);
+/* The type that says all that a and b, types of one value of op, say of its shape; its elements are a's. NULL where
+ * they contradict one another, or one is no tensor and they differ. */
+const ir_type *stablehlo_most_specific(ir_module *m, const ir_op *op, const ir_type *a, const ir_type *b);
 
 typedef struct stablehlo_to_hlo_options {
   /* Keep what HLO has no op for (dynamic ops, CHLO, quantised types, uniform_quantize, composites' calls): for the

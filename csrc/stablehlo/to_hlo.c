@@ -253,7 +253,7 @@ int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
     if (*out) return 0;
     return to_hlo_fail(t, x->op, XLAC_E_VERIFY_CALLED, "function @%s calls itself; HLO has no recursion", name->s);
   }
-  const base_istr *fresh = ir_fresh_name(t->to, name->s);
+  const base_istr *fresh = to_hlo_fresh_name(t, name);
   ir_computation *c = fresh ? ir_computation_new(t->to, fresh->s, fresh->n) : NULL;
   if (!c || !base_map_set(&t->functions, base_key(from), 0)) return to_hlo_no_memory(t);
   TRY(to_hlo_fill(t, from, c, false));
@@ -267,7 +267,8 @@ static int to_hlo_module(to_hlo *t) {
   if (!entry || entry->kind != IR_FUNCTION || entry->declaration)
     return base_hint(t->err, base_fail(t->err, XLAC_E_VERIFY_STRUCTURE, "the module has no function to enter by"),
                      "give it a function @main with a body");
-  ir_computation *c = ir_computation_new(t->to, entry->name->s, entry->name->n);
+  const base_istr *fresh = to_hlo_fresh_name(t, entry->name);
+  ir_computation *c = fresh ? ir_computation_new(t->to, fresh->s, fresh->n) : NULL;
   if (!c) return to_hlo_no_memory(t);
   t->to->entry = c;
   if (!base_map_set(&t->functions, base_key(entry), 0)) return to_hlo_no_memory(t);
@@ -281,7 +282,13 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
   if (!m->verified) TRY(stablehlo_verify(m, err));
   to_hlo t = {.from = m, .err = err};
   if (options) t.options = *options;
-  TRY(ir_module_create(&t.to, m->named ? m->name->s : "main", m->alloc, err));
+  TRY(ir_module_create(&t.to, "main", m->alloc, err));
+  const base_istr *name = m->named ? to_hlo_name(&t, m->name) : t.to->name;
+  if (!name) {
+    ir_module_destroy(t.to);
+    return base_oom(err, "a name");
+  }
+  t.to->name = name;
   base_map_init(&t.values, m->alloc);
   base_map_init(&t.functions, m->alloc);
   int status = to_hlo_module(&t);

@@ -80,6 +80,11 @@ XLAC_MUST_USE int to_hlo_padding(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_slice(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_channel(to_hlo_op *x, ir_op *made);
 
+/* A symbol may have any characters; in HLO's names all but letters, digits, '_', '.' and '-' become '_', as in XLA.
+ * NULL when out of memory. The second gives a name not in use yet. */
+const base_istr *to_hlo_name(to_hlo *t, const base_istr *symbol);
+const base_istr *to_hlo_fresh_name(to_hlo *t, const base_istr *symbol);
+
 /* --- to_hlo_common.c: sharding, frontend attributes, metadata; signature and module facts --- */
 XLAC_MUST_USE int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made);
 /* What a composite is, in frontend attributes of the call, as XLA has it. */

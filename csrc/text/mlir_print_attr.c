@@ -183,7 +183,7 @@ static void mprint_attr_in(mprint *p, const ir_mattr *a, bool in_list) {
       mprint_struct_attr(p, a);
       return;
     case IR_M_OPAQUE:
-      base_putc(o, '#');
+      if (!a->hex) base_putc(o, '#');
       base_put(o, a->str->s, a->str->n);
       return;
     case IR_M_LOC:

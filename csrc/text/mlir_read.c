@@ -169,18 +169,20 @@ int mlir_read_dims(mlir_reader *r, uint32_t *from) {
 }
 
 const char *mlir_balanced_end(const mlir_reader *r, const char *p) {
+  char closing[MLIR_MAX_DEPTH];
   uint32_t open = 0;
   for (; p < r->lx.end; p++) {
     if (*p == '"') {
       if (!(p = text_string_end(&r->lx, p))) return NULL;
       p--;
     } else if (*p == '<' || *p == '(' || *p == '[' || *p == '{') {
-      open++;
+      if (open == MLIR_MAX_DEPTH) return NULL;
+      closing[open++] = *p == '(' ? ')' : (char)(*p + 2);
     } else if (*p == '>' && p[-1] == '-') {
       continue;
     } else if (*p == '>' || *p == ')' || *p == ']' || *p == '}') {
-      if (open == 0) return NULL;
-      if (--open == 0) return p + 1;
+      if (open == 0 || closing[--open] != *p) return NULL;
+      if (open == 0) return p + 1;
     }
   }
   return NULL;
@@ -230,6 +232,18 @@ static int mlir_skip_alias(mlir_reader *r) {
 
 /* --- modules --- */
 
+/* A module's own attributes are its name and visibility; all others must belong to a dialect. */
+static int mlir_check_module_attrs(mlir_reader *r, const char *at, uint32_t from) {
+  for (uint32_t i = from; i < r->entries.n; i++) {
+    const base_istr *key = r->entries.items[i].key;
+    if (strchr(key->s, '.') || strcmp(key->s, "sym_visibility") == 0 || strcmp(key->s, "sym_name") == 0) continue;
+    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE,
+                     "'builtin.module' op can only contain attributes with dialect-prefixed names, found: '%s'",
+                     key->s);
+  }
+  return 0;
+}
+
 /* "module @name attributes {...} {", cursor after "module". */
 static int mlir_read_module_head(mlir_reader *r) {
   if (*r->lx.p == '@') {
@@ -238,7 +252,9 @@ static int mlir_read_module_head(mlir_reader *r) {
   }
   if (mlir_eat_word(r, "attributes")) {
     uint32_t from = r->entries.n;
+    const char *at = r->lx.p;
     TRY(mlir_read_entries(r));
+    TRY(mlir_check_module_attrs(r, at, from));
     TRY(mlir_take_dict(r, from, &r->m->mlir));
   }
   return mlir_want(r, "{");
@@ -285,6 +301,7 @@ static int mlir_read_generic_module(mlir_reader *r) {
   TRY(mlir_want(r, "->"));
   TRY(mlir_want(r, "("));
   TRY(mlir_want(r, ")"));
+  TRY(mlir_check_module_attrs(r, r->lx.p, from));
   for (uint32_t i = from; i < r->entries.n; i++) {
     if (strcmp(r->entries.items[i].key->s, "sym_name") != 0 || r->entries.items[i].value->kind != IR_M_STRING) continue;
     r->m->name = r->entries.items[i].value->str;

@@ -143,6 +143,7 @@ typedef struct mlir_op_state {
   const ir_mattr *loc;
   const base_istr *name; /* of its first result, or NULL */
   bool properties;       /* has attributes in <{...}> */
+  const char *types_at;  /* of the generic form, where errors of their number point; or NULL */
   const char *dict;      /* the pretty form's {...}, where errors of its attributes point; or NULL */
 } mlir_op_state;
 

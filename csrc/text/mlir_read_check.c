@@ -163,17 +163,17 @@ int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d) 
 
 int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n) {
   if (n != s->n_values)
-    return mlir_fail(r, s->at, XLAC_E_VERIFY_OPERANDS, "'%s' op has %u operands, but %u operand types", mlir_op_name(s),
-                     s->n_values, n);
+    return mlir_fail(r, s->types_at ? s->types_at : s->at, XLAC_E_VERIFY_OPERANDS,
+                     "'%s' op has %u operands, but %u operand types", mlir_op_name(s), s->n_values, n);
   for (uint32_t i = 0; i < n; i++) {
     ir_value v = r->values.items[s->values + i];
     const ir_type *have = v.op->types[v.index], *want = r->types.items[from + i];
     if (have == want) continue;
     base_text text;
     base_text_init(&text, r->alloc);
-    ir_put_type(&text, want, false);
+    text_put_mlir_type(&text, want);
     BASE_PUT(&text, " against ");
-    ir_put_type(&text, have, false);
+    text_put_mlir_type(&text, have);
     const char *shown = base_text_cstr(&text);
     int status =
         mlir_fail(r, s->at, XLAC_E_VERIFY_OPERANDS, "use of value '%%%s' expects different type than prior uses: %s",

@@ -62,7 +62,7 @@ static int mlir_dense_int(mlir_reader *r, base_dtype t, void *to, size_t size) {
   if (!e || *e == '.' || text_is(*e, TEXT_ALPHA))
     return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "expected integer elements");
   if (!mlir_int_in_range(t, v))
-    return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "integer constant out of range for type %s", base_dtype_of(t)->text);
+    return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "integer constant out of range for the type");
   r->lx.p = e;
   text_skip(&r->lx);
   mlir_put_int(t, to, size, v);
@@ -74,7 +74,14 @@ static int mlir_dense_float(mlir_reader *r, base_dtype t, void *to) {
   if (p[0] == '0' && p[1] == 'x') {
     uint64_t bits = 0;
     const char *e = p + 2;
-    for (; mlir_hex_digit(*e) >= 0; e++) bits = bits << 4 | (uint64_t)mlir_hex_digit(*e);
+    bool fits = true;
+    for (; mlir_hex_digit(*e) >= 0; e++) {
+      fits = fits && !(bits >> 60);
+      bits = bits << 4 | (uint64_t)mlir_hex_digit(*e);
+    }
+    unsigned width = base_dtype_of(t)->bits;
+    if (!fits || (width < 64 && bits >> width))
+      return mlir_fail(r, p, XLAC_E_BAD_LITERAL, "hexadecimal float constant out of range for the type");
     r->lx.p = e;
     text_skip(&r->lx);
     memcpy(to, &bits, base_dtype_bytes(t));

@@ -86,6 +86,7 @@ int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s) {
   uint32_t from = r->types.n, inputs, results;
   const char *at = r->lx.p;
   if (*at != '(') return mlir_expected(r, "function type");
+  s->types_at = at;
   TRY(mlir_read_function_type(r, &inputs, &results));
   TRY(mlir_check_operand_types(r, s, from, inputs));
   TRY(mlir_set_results(r, s, results, r->types.items + from + inputs));

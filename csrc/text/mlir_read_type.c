@@ -108,6 +108,14 @@ static int mlir_verbatim_until(mlir_reader *r, const char *p, const base_istr **
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* complex<...> of what xlac has no complex numbers of is kept as its text, if MLIR has them. */
+static int mlir_check_complex(mlir_reader *r, const char *at) {
+  static const char complex_word[] = "complex<";
+  size_t n = sizeof complex_word - 1;
+  if (strncmp(at, complex_word, n) != 0 || strchr("fibu", at[n])) return 0;
+  return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "invalid element type for complex");
+}
+
 static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   const char *at = r->lx.p;
   if (*at == '!') {
@@ -126,6 +134,7 @@ static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   if ((t->dtype = mlir_read_dtype(r))) return 0;
   base_slice w = mlir_word(r);
   if (w.n == 0) return mlir_expected(r, "an element type");
+  TRY(mlir_check_complex(r, at));
   t->dtype = XLAC_S64;
   return mlir_verbatim_until(r, at, &t->text);
 }
@@ -139,10 +148,7 @@ static int mlir_read_bounds(mlir_reader *r, mlir_tensor *t, const char *at) {
     if (mlir_eat(r, "?")) continue;
     int64_t bound;
     TRY(mlir_read_int(r, &bound));
-    if (bound < 0) {
-      if (bound == INT64_MIN) continue;
-      return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "a negative bound");
-    }
+    if (bound < 0) continue; /* MLIR's own "?" is a negative number */
     if (!t->dynamic[i])
       return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT,
                        "Static dimension %u cannot have a bound, use ? to indicate a missing bound", i);
@@ -358,6 +364,7 @@ static int mlir_read_word_type(mlir_reader *r, const ir_type **out) {
   bool known = w.n > 1 && (w.p[0] == 'i' || (w.p[1] == 'i' && w.n > 2)) && text_is(w.p[w.n - 1], TEXT_DIGIT);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) known = known || base_slice_is(w, others[i]);
   if (!known) return mlir_expected(r, "a type");
+  TRY(mlir_check_complex(r, at));
   const base_istr *text;
   TRY(mlir_verbatim_until(r, at, &text));
   *out = ir_other_type(r->m, text->s, text->n);

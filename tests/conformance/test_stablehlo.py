@@ -84,6 +84,8 @@ def test_accepted_and_a_fixed_point(case, request):
 
 TARGET = re.compile(r"vhlo-to-version='?=?target=([\d.]+)'?")
 
+OPTIONS = re.compile(r"([\w-]+)='?(.*?)'?$")  # upstream's command line to a pipeline's text
+
 
 def run_passes(module, passes):
     """The case's passes, as its RUN line names them; those to VHLO are the writing of a portable artifact."""
@@ -92,7 +94,7 @@ def run_passes(module, passes):
         if target or name == "stablehlo-legalize-to-vhlo":
             module.to_bytes(format="mlir-bytecode", version=target[1] if target else "1.20.0")
         else:
-            module = module.run(name)
+            module = module.run(OPTIONS.sub(r"\1{\2}", name))
 
 
 @pytest.mark.parametrize("case", cases(VERIFY, with_names(lambda r: r["kind"] == "error"), "error"))
