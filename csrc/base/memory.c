@@ -87,6 +87,14 @@ static void *add_room(base_arena *a, size_t size, size_t align) {
   return p;
 }
 
+void base_arena_foresee(base_arena *a, size_t bytes) {
+  size_t size = bytes < FIRST_CHUNK ? FIRST_CHUNK : bytes > LAST_CHUNK ? LAST_CHUNK : bytes;
+  char *at = (size_t)(a->end - a->at) < size ? add_chunk(a, size) : NULL;
+  if (!at) return;
+  a->at = at;
+  a->end = at + (size - sizeof(base_arena_chunk));
+}
+
 void *base_arena_slow(base_arena *a, size_t size, size_t align) {
   assert(align && (align & (align - 1)) == 0);
   assert(a->alloc.fn);

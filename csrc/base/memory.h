@@ -31,6 +31,8 @@ typedef struct base_arena {
 void base_arena_init(base_arena *a, base_alloc alloc);
 void base_arena_free(base_arena *a);
 void *base_arena_slow(base_arena *a, size_t size, size_t align);
+/* Makes room for about `bytes` more, where that much is foreseen. A wish: a failure shows when the room is needed. */
+void base_arena_foresee(base_arena *a, size_t bytes);
 
 static inline void *base_arena_aligned(base_arena *a, size_t size, size_t align) {
   char *p = (char *)(((uintptr_t)a->at + (align - 1)) & ~(uintptr_t)(align - 1));

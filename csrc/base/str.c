@@ -31,8 +31,8 @@ uint32_t base_hash(const char *s, size_t n) {
   return (uint32_t)(h ^ (h >> 32));
 }
 
-/* What an interner's table holds. Programs number their values: names that differ in their last digit differ here in the
- * low bits only, so that ten names of a row meet in one cache line. Never 0, which means an empty slot. */
+/* What an interner's table holds. Programs number their values: names that differ in their last digit differ here in
+ * the low bits only, so that ten names of a row meet in one cache line. Never 0, which means an empty slot. */
 static uint32_t hash_of_name(const char *s, size_t n) {
   uint32_t h = n ? (base_hash(s, n - 1) & ~15u) | ((unsigned char)s[n - 1] & 15) : 0;
   return h ? h : 16;

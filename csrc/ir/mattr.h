@@ -69,7 +69,8 @@ struct ir_mattr {
   const base_istr *str;
   const ir_type *type;
   union {
-    uint64_t bits; /* FLOAT: the value's bits in its type, for types up to 64 bits */
+    uint64_t bits; /* FLOAT: the value's bits in its type, for types up to 64 bits; RESOURCE: its data's alignment as
+                    written, or 0 */
     struct {
       uint32_t line, col; /* STRUCT: where it was read, for errors; 0: nowhere */
     } at;

@@ -158,45 +158,52 @@ static int to_hlo_fill(to_hlo *t, const ir_computation *from, ir_computation *in
 }
 
 /* Constants from outside are made again inside; nothing else may be captured. */
+static int to_hlo_bring_capture(to_hlo_op *x, const ir_op *user, const ir_op *source, ir_computation *into) {
+  if (source->opcode == IR_OP_CONSTANT) return to_hlo_statement(x->t, source, into);
+  return base_hint(x->t->err,
+                   to_hlo_fail(x->t, user, XLAC_E_VERIFY_CALLED,
+                               "the region uses %%%s from outside; HLO has no captures here", source->name->s),
+                   "only constants may be used from outside in the region of a reduction, sort, scatter or map");
+}
+
 static int to_hlo_bring_captures(to_hlo_op *x, const ir_computation *region, ir_computation *into) {
   IR_FOR_OPS(op, region) {
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-      ir_op *source = op->operands[i].op;
-      if (source->parent == region) continue;
-      if (source->opcode != IR_OP_CONSTANT)
-        return base_hint(x->t->err,
-                         to_hlo_fail(x->t, op, XLAC_E_VERIFY_CALLED,
-                                     "the region uses %%%s from outside; HLO has no captures here", source->name->s),
-                         "only constants may be used from outside in the region of a reduction, sort, scatter or map");
-      TRY(to_hlo_statement(x->t, source, into));
-    }
+    for (uint32_t i = 0; i < op->n_operands; i++)
+      if (op->operands[i].op->parent != region) TRY(to_hlo_bring_capture(x, op, op->operands[i].op, into));
     for (uint32_t i = 0; i < op->n_called; i++) TRY(to_hlo_bring_captures(x, op->called[i], into));
   }
+  for (uint32_t i = 0; i < region->n_results; i++)
+    if (region->results[i].op->parent != region)
+      TRY(to_hlo_bring_capture(x, region->owner, region->results[i].op, into));
   return 0;
 }
 
 /* Values of constants that were rebound for a region are put back by translating the outer op's binding anew. */
+static int to_hlo_restore_one(to_hlo_op *x, const ir_op *source, const base_map *saved) {
+  void *old = base_map_ptr(saved, source);
+  return !old || base_map_set(&x->t->values, base_key(source), base_key(old)) ? 0 : to_hlo_no_memory(x->t);
+}
+
 static int to_hlo_restore(to_hlo_op *x, const ir_computation *region, const base_map *saved) {
   IR_FOR_OPS(op, region) {
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-      ir_op *source = op->operands[i].op;
-      void *old = base_map_ptr(saved, source);
-      if (old && !base_map_set(&x->t->values, base_key(source), base_key(old))) return to_hlo_no_memory(x->t);
-    }
+    for (uint32_t i = 0; i < op->n_operands; i++) TRY(to_hlo_restore_one(x, op->operands[i].op, saved));
     for (uint32_t i = 0; i < op->n_called; i++) TRY(to_hlo_restore(x, op->called[i], saved));
   }
+  for (uint32_t i = 0; i < region->n_results; i++) TRY(to_hlo_restore_one(x, region->results[i].op, saved));
   return 0;
+}
+
+static int to_hlo_save_one(to_hlo_op *x, const ir_computation *region, const ir_op *source, base_map *saved) {
+  void *old = source->parent == region ? NULL : base_map_ptr(&x->t->values, source);
+  return !old || base_map_set(saved, base_key(source), base_key(old)) ? 0 : to_hlo_no_memory(x->t);
 }
 
 static int to_hlo_save(to_hlo_op *x, const ir_computation *region, base_map *saved) {
   IR_FOR_OPS(op, region) {
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-      ir_op *source = op->operands[i].op;
-      void *old = source->parent == region ? NULL : base_map_ptr(&x->t->values, source);
-      if (old && !base_map_set(saved, base_key(source), base_key(old))) return to_hlo_no_memory(x->t);
-    }
+    for (uint32_t i = 0; i < op->n_operands; i++) TRY(to_hlo_save_one(x, region, op->operands[i].op, saved));
     for (uint32_t i = 0; i < op->n_called; i++) TRY(to_hlo_save(x, op->called[i], saved));
   }
+  for (uint32_t i = 0; i < region->n_results; i++) TRY(to_hlo_save_one(x, region, region->results[i].op, saved));
   return 0;
 }
 

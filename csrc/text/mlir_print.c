@@ -244,16 +244,22 @@ static mprint mprint_begin(base_text *out, const mlir_print_options *options, ba
   base_arena_init(&p.arena, alloc);
   base_map_init(&p.loc_rows, alloc);
   base_map_init(&p.resource_keys, alloc);
+  base_map_init(&p.other_ids, alloc);
+  base_map_init(&p.other_taken, alloc);
   return p;
 }
 
 static int mprint_end(mprint *p, int status, xlac_error *err) {
   bool failed = p->failed || p->out->failed;
   BASE_VEC_FREE(p->alloc, &p->each);
+  BASE_VEC_FREE(p->alloc, &p->others);
   BASE_VEC_FREE(p->alloc, &p->locs);
   BASE_VEC_FREE(p->alloc, &p->resources);
   base_map_free(&p->loc_rows);
   base_map_free(&p->resource_keys);
+  base_map_free(&p->other_ids);
+  base_map_free(&p->other_taken);
+  base_interner_free(&p->other_texts);
   base_arena_free(&p->arena);
   if (status != 0) return status;
   return failed ? base_oom(err, "MLIR text") : 0;

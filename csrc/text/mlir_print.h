@@ -22,13 +22,23 @@ typedef enum mprint_stem {
   MPRINT_GRAD_OFFSET,
   MPRINT_VALUES,
   MPRINT_INDICES,
-  MPRINT_EACH /* every result has a name of its own: `number` is where they begin in mprint::each */
+  MPRINT_HEAD,
+  MPRINT_TAIL,
+  MPRINT_OTHER, /* a name that only ops of other dialects ask for: `number` is its row in mprint::others */
+  MPRINT_EACH   /* every result has a name of its own: `number` is where they begin in mprint::each */
 } mprint_stem;
 #define MPRINT_PLAIN UINT32_MAX /* no suffix */
 typedef struct mprint_name {
   uint32_t number;
   uint8_t stem;
 } mprint_name;
+
+/* A name such as c7_i32: its text, and its suffix where it clashes. */
+typedef struct mprint_other {
+  const char *text;
+  size_t n;
+  uint32_t suffix; /* or MPRINT_PLAIN */
+} mprint_other;
 
 /* A location that the text refers to as #loc, #loc1 ... Equal locations are one row. */
 typedef struct mprint_loc {
@@ -42,6 +52,7 @@ typedef struct mprint_loc {
 } mprint_loc;
 BASE_VEC(mprint_names, mprint_name);
 BASE_VEC(mprint_locs, mprint_loc);
+BASE_VEC(mprint_others, mprint_other);
 BASE_VEC(mprint_keys, const ir_mattr *);
 
 typedef struct mprint {
@@ -52,6 +63,10 @@ typedef struct mprint {
   base_alloc alloc;
   mprint_name *names; /* by op id; NULL: no op is printed */
   mprint_names each;
+  mprint_others others;
+  base_interner other_texts; /* of `others`, in the printer's arena */
+  base_map other_ids;        /* an interned text to its number, from 1 */
+  base_map other_taken;      /* a region's id and a text's number: the region has the name */
   mprint_locs locs;
   base_map loc_rows;    /* location's address to row + 1 */
   uint32_t *loc_slots;  /* hash table of rows + 1 */
@@ -133,6 +148,8 @@ void mprint_block(mprint *p, const ir_computation *c, bool header);
 void mprint_region(mprint *p, const ir_computation *c, bool arguments);
 void mprint_op(mprint *p, const ir_op *op); /* with indentation and location, without the newline */
 void mprint_generic_op(mprint *p, const ir_op *op, bool name);
+/* A yield of nothing, which pretty forms leave out. */
+bool mprint_is_silent_return(const mprint *p, const ir_computation *c);
 /* Types of one module are the same where their pointers are. */
 static inline bool mprint_same_type(const ir_type *a, const ir_type *b) {
   return a == b || ir_bare(a) == ir_bare(b);
@@ -143,7 +160,11 @@ void mprint_newline(mprint *p); /* and indentation */
 /* Prints the op in its pretty form, if it is known and can say the op. */
 bool mprint_known(mprint *p, const ir_op *op);
 bool mprint_is_property(const ir_op *op, const base_istr *key);
-bool mprint_is_arith_tensor(const ir_op *op); /* an arith.constant of a tensor, which is called %cst */
+
+/* --- mlir_print_foreign.c --- */
+bool mprint_foreign(mprint *p, const ir_op *op);
+/* The name that the op's result asks for; false where it asks for none. */
+bool mprint_foreign_name(base_text *o, const ir_op *op);
 
 /* --- mlir_print_form.c, mlir_print_directive.c --- */
 void mprint_form(mprint *p, const ir_op *op, const char *form);

@@ -118,7 +118,7 @@ void mprint_dense(mprint *p, const ir_mattr *a) {
 /* A resource is its alignment, four bytes, and its data. */
 static void mprint_resource(mprint *p, const ir_mattr *a) {
   const ir_literal *l = a->v.literal;
-  uint32_t align = (uint32_t)base_dtype_bytes(base_dtype_real_part(l->type->dtype));
+  uint32_t align = (uint32_t)(a->bits ? a->bits : base_dtype_bytes(base_dtype_real_part(l->type->dtype)));
   BASE_PUT(p->out, "      ");
   mprint_keyword(p->out, a->str);
   BASE_PUT(p->out, ": \"0x");

@@ -1,5 +1,6 @@
-/* Ops of other dialects that stand beside StableHLO so often that their pretty forms are known. Source: the assembly
- * formats of sdy and arith. */
+/* Ops of other dialects: their properties, and the pretty forms of sdy's, check's and interpreter's. Source: the
+ * assembly formats of sdy. */
+#include "mlir_foreign.h"
 #include "mlir_known.h"
 #include "mlir_print.h"
 
@@ -10,8 +11,10 @@ static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
 /* An op of a dialect that MLIR knows has as properties all attributes whose names have no dialect. */
 bool mprint_is_property(const ir_op *op, const base_istr *key) {
   const base_istr *name = op->u.name;
-  bool known = mprint_dialect_is(name, "sdy.") || mprint_dialect_is(name, "arith.") ||
-               mprint_dialect_is(name, "interpreter.") || mprint_dialect_is(name, "check.");
+  const mlir_foreign *row = mlir_foreign_find(name->s);
+  if (row) return mlir_foreign_is_property(row, key);
+  bool known =
+      mprint_dialect_is(name, "sdy.") || mprint_dialect_is(name, "interpreter.") || mprint_dialect_is(name, "check.");
   return op->properties || (known && !strchr(key->s, '.'));
 }
 
@@ -60,22 +63,6 @@ static bool mprint_sdy_constraint(mprint *p, const ir_op *op) {
   return true;
 }
 
-bool mprint_is_arith_tensor(const ir_op *op) {
-  if (op->opcode != IR_OP_UNREGISTERED || strcmp(op->u.name->s, "arith.constant") != 0) return false;
-  const ir_mattr *value = ir_mattr_of(op, "value");
-  return value && value->kind == IR_M_DENSE && op->n_operands == 0 && op->n_results == 1 &&
-         mprint_same_type(value->type, op->type);
-}
-
-static bool mprint_arith_constant(mprint *p, const ir_op *op) {
-  if (!mprint_is_arith_tensor(op)) return false;
-  BASE_PUT(p->out, "arith.constant");
-  mprint_known_rest(p, op, "value", "value");
-  base_putc(p->out, ' ');
-  mprint_attr(p, ir_mattr_of(op, "value"));
-  return true;
-}
-
 /* Whether the op is what its form can say: as many operands and results, of types that go together, and the attributes
  * that must be there. */
 static bool mprint_fits_form(const ir_op *op, const char *form) {
@@ -99,9 +86,10 @@ static bool mprint_by_form(mprint *p, const ir_op *op) {
 }
 
 bool mprint_known(mprint *p, const ir_op *op) {
-  if (op->opcode != IR_OP_UNREGISTERED || op->n_called) return false;
+  if (op->opcode != IR_OP_UNREGISTERED) return false;
   const char *name = op->u.name->s;
+  if (op->n_called) return mprint_foreign(p, op);
   if (strcmp(name, "sdy.mesh") == 0) return mprint_sdy_mesh(p, op);
   if (strcmp(name, "sdy.sharding_constraint") == 0) return mprint_sdy_constraint(p, op);
-  return mprint_arith_constant(p, op) || mprint_by_form(p, op);
+  return mprint_foreign(p, op) || mprint_by_form(p, op);
 }

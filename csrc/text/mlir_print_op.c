@@ -4,7 +4,7 @@
 static void mprint_put_name(base_text *o, mprint_name name) {
   static const char *const stems[] = {"",           "arg",          "c",      "cst",        "iterArg",   "input",
                                       "carry",      "output_state", "output", "batch_mean", "batch_var", "grad_operand",
-                                      "grad_scale", "grad_offset",  "values", "indices"};
+                                      "grad_scale", "grad_offset",  "values", "indices",    "head",      "tail"};
   base_putc(o, '%');
   base_puts(o, stems[name.stem]);
   if (name.number == MPRINT_PLAIN) return;
@@ -12,8 +12,21 @@ static void mprint_put_name(base_text *o, mprint_name name) {
   base_put_u64(o, name.number);
 }
 
+static void mprint_put_other(mprint *p, mprint_name name) {
+  const mprint_other *other = &p->others.items[name.number];
+  base_putc(p->out, '%');
+  base_put(p->out, other->text, other->n);
+  if (other->suffix == MPRINT_PLAIN) return;
+  base_putc(p->out, '_');
+  base_put_u64(p->out, other->suffix);
+}
+
 void mprint_value(mprint *p, ir_value v) {
   mprint_name name = p->names[v.op->id];
+  if (name.stem == MPRINT_OTHER) {
+    mprint_put_other(p, name);
+    return;
+  }
   if (name.stem == MPRINT_EACH) {
     mprint_put_name(p->out, p->each.items[name.number + v.index]);
     return;
@@ -117,13 +130,20 @@ static void mprint_plain_return(mprint *p, const ir_computation *c, const char *
   mprint_result_types(p, c);
 }
 
+bool mprint_is_silent_return(const mprint *p, const ir_computation *c) {
+  if (p->generic || c->n_results || c->return_mlir || !c->return_name) return false;
+  return strcmp(c->return_name->s, "shape.assuming_yield") == 0;
+}
+
 static void mprint_return(mprint *p, const ir_computation *c) {
   const char *usual = c->kind == IR_FUNCTION ? "func.return" : "stablehlo.return";
   const char *name = c->return_name ? c->return_name->s : usual;
+  bool yields = strcmp(name, "shape.assuming_yield") == 0;
+  if (mprint_is_silent_return(p, c)) return;
   mprint_spaces(p);
   if (!p->generic && strcmp(name, "func.return") == 0)
     mprint_func_return(p, c);
-  else if (!p->generic && (strcmp(name, "stablehlo.return") == 0 || strcmp(name, "sdy.return") == 0))
+  else if (!p->generic && (strcmp(name, "stablehlo.return") == 0 || strcmp(name, "sdy.return") == 0 || yields))
     mprint_plain_return(p, c, name);
   else
     mprint_generic_return(p, c, name);
@@ -240,6 +260,8 @@ static void mprint_results(mprint *p, const ir_op *op) {
       if (i) BASE_PUT(p->out, ", ");
       mprint_put_name(p->out, p->each.items[name.number + i]);
     }
+  } else if (name.stem == MPRINT_OTHER) {
+    mprint_put_other(p, name);
   } else {
     mprint_put_name(p->out, name);
     if (op->n_results > 1) {

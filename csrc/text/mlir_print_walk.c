@@ -37,7 +37,6 @@ static mprint_stem mprint_argument_stem(const ir_computation *c, uint32_t i) {
 }
 
 static mprint_stem mprint_result_stem(const ir_op *op) {
-  if (mprint_is_arith_tensor(op)) return MPRINT_CST;
   if (op->opcode != IR_OP_CONSTANT) return MPRINT_NUMBER;
   const ir_type *t = op->type;
   base_dtype_kind kind = (base_dtype_kind)base_dtype_of(t->dtype)->kind;
@@ -50,6 +49,7 @@ static const uint8_t *mprint_result_stems(const ir_op *op) {
   static const uint8_t rng[] = {MPRINT_OUTPUT_STATE, MPRINT_OUTPUT};
   static const uint8_t training[] = {MPRINT_OUTPUT, MPRINT_BATCH_MEAN, MPRINT_BATCH_VAR};
   static const uint8_t grad[] = {MPRINT_GRAD_OPERAND, MPRINT_GRAD_SCALE, MPRINT_GRAD_OFFSET};
+  static const uint8_t split[] = {MPRINT_HEAD, MPRINT_TAIL};
   static const uint8_t top_k[] = {MPRINT_VALUES, MPRINT_INDICES};
   switch (op->opcode) {
     case IR_OP_RNG_BIT_GENERATOR:
@@ -60,12 +60,66 @@ static const uint8_t *mprint_result_stems(const ir_op *op) {
       return op->n_results == 3 ? grad : NULL;
     case IR_OP_TOPK:
       return op->n_results == 2 ? top_k : NULL;
+    case IR_OP_UNREGISTERED:
+      return op->n_results == 2 && strcmp(op->u.name->s, "shape.split_at") == 0 ? split : NULL;
     default:
       return NULL;
   }
 }
 
+/* --- names of other dialects --- */
+
+static uint64_t mprint_taken_key(const ir_computation *c, uint64_t id) {
+  return (uint64_t)c->id << 32 | id;
+}
+
+/* Whether the region, or one around it, has the name; how deep regions nest is bounded by who made them. */
+static bool mprint_other_clashes(const mprint *p, const ir_computation *c, uint64_t id) {
+  uint64_t there;
+  for (; c; c = c->owner ? c->owner->parent : NULL)
+    if (base_map_get(&p->other_taken, mprint_taken_key(c, id), &there)) return true;
+  return false;
+}
+
+/* The names that stems stand for are taken in their bit sets. */
+static mprint_stem mprint_stem_named(base_slice name) {
+  if (base_slice_is(name, "c")) return MPRINT_C;
+  return base_slice_is(name, "cst") ? MPRINT_CST : MPRINT_NUMBER;
+}
+
+static bool mprint_name_other(mprint *p, mprint_scope *s, const ir_op *op, base_slice name) {
+  const base_istr *text = base_intern(&p->other_texts, name.p, name.n);
+  uint64_t id = 0;
+  if (!text) return false;
+  if (!base_map_get(&p->other_ids, base_key(text), &id)) {
+    id = p->other_ids.n + 1;
+    if (!base_map_set(&p->other_ids, base_key(text), id)) return false;
+  }
+  bool clash = mprint_other_clashes(p, s->region, id);
+  mprint_other other = {text->s, text->n, clash ? s->conflict++ : MPRINT_PLAIN};
+  p->names[op->id] = (mprint_name){p->others.n, MPRINT_OTHER};
+  return BASE_VEC_PUSH(p->alloc, &p->others, other) &&
+         (clash || base_map_set(&p->other_taken, mprint_taken_key(s->region, id), 1));
+}
+
+/* false when the op asks for no name of that sort. */
+static bool mprint_name_foreign(mprint *p, mprint_scope *s, const ir_op *op) {
+  base_text name;
+  if (op->opcode != IR_OP_UNREGISTERED || p->generic) return false;
+  base_text_init(&name, p->alloc);
+  bool asks = mprint_foreign_name(&name, op);
+  mprint_stem stem = mprint_stem_named((base_slice){name.s, name.n});
+  if (asks && stem != MPRINT_NUMBER) {
+    p->names[op->id] = mprint_fresh(s, stem);
+  } else if (asks && (name.failed || !mprint_name_other(p, s, op, (base_slice){name.s, name.n}))) {
+    p->failed = true;
+  }
+  base_text_free(&name);
+  return asks;
+}
+
 static void mprint_name_op(mprint *p, mprint_scope *s, const ir_op *op) {
+  if (mprint_name_foreign(p, s, op)) return;
   const uint8_t *each = p->generic ? NULL : mprint_result_stems(op);
   if (each) {
     p->names[op->id] = (mprint_name){p->each.n, MPRINT_EACH};
@@ -120,6 +174,7 @@ static bool mprint_name_all(mprint *p, mprint_scopes *stack) {
 }
 
 int mprint_name_values(mprint *p, const ir_module *m, const ir_computation *c, xlac_error *err) {
+  base_interner_init(&p->other_texts, &p->arena);
   p->names = BASE_ARRAY(&p->arena, mprint_name, (size_t)m->n_ids + 1);
   if (!p->names) return base_oom(err, "names");
   memset(p->names, 0, ((size_t)m->n_ids + 1) * sizeof *p->names);
@@ -147,7 +202,7 @@ static void mprint_visit_block(mprint *p, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
     if (op->opcode != IR_OP_PARAMETER) mprint_visit_op(p, op);
   }
-  mprint_loc_visit(p, c->return_loc, false);
+  if (!mprint_is_silent_return(p, c)) mprint_loc_visit(p, c->return_loc, false);
 }
 
 static void mprint_visit_reducer(mprint *p, const ir_op *op) {

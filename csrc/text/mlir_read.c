@@ -346,6 +346,9 @@ static void mlir_choose_entry(ir_module *m) {
 
 /* --- the driver --- */
 
+/* A module takes about four times its text. From here on that is worth one huge page, see base/memory.c. */
+enum { MLIR_LARGE_TEXT = 128 << 10 };
+
 static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const mlir_parse_options *options,
                             xlac_error *err) {
   memset(r, 0, sizeof *r);
@@ -357,6 +360,7 @@ static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const ml
   base_map_init(&r->attr_aliases, r->alloc);
   base_map_init(&r->type_aliases, r->alloc);
   base_map_init(&r->symbols, r->alloc);
+  base_map_init(&r->resource_rows, r->alloc);
   return text_lexer_open(&r->lx, r->alloc, text, n) ? 0 : base_oom(err, "the text");
 }
 
@@ -367,6 +371,8 @@ static void mlir_close_reader(mlir_reader *r) {
   base_map_free(&r->attr_aliases);
   base_map_free(&r->type_aliases);
   base_map_free(&r->symbols);
+  base_map_free(&r->resource_rows);
+  BASE_VEC_FREE(alloc, &r->resource_list);
   BASE_VEC_FREE(alloc, &r->names);
   BASE_VEC_FREE(alloc, &r->by_number);
   BASE_VEC_FREE(alloc, &r->aliases);
@@ -385,6 +391,7 @@ int text_parse_mlir(ir_module **out, const char *text, size_t n, const mlir_pars
   if (status == 0) status = ir_module_create(&r.m, "", r.alloc, err);
   if (status == 0) {
     r.m->form = IR_FORM_MLIR;
+    base_arena_foresee(&r.m->arena, n < MLIR_LARGE_TEXT ? n * 4 : SIZE_MAX);
     status = mlir_find_aliases(&r);
   }
   if (status == 0) status = mlir_read_top(&r);

@@ -5,6 +5,7 @@
 #include "../base/map.h"
 #include "lexer.h"
 #include "mlir.h"
+#include "mlir_foreign.h"
 #include "../base/number.h"
 
 enum { MLIR_MAX_DEPTH = 256 };
@@ -55,7 +56,14 @@ typedef struct mlir_entries_memo {
   const void *what; /* NULL: still to be made */
 } mlir_entries_memo;
 
+/* The data of a dense_resource, and the attribute made of it, which its uses share. */
+typedef struct mlir_resource {
+  const char *hex; /* its string in the text */
+  const ir_mattr *made;
+} mlir_resource;
+
 BASE_VEC(mlir_names, mlir_name);
+BASE_VEC(mlir_resources, mlir_resource);
 BASE_VEC(mlir_aliases, mlir_alias);
 BASE_VEC(mlir_values, ir_value);
 BASE_VEC(mlir_types, const ir_type *);
@@ -73,6 +81,7 @@ typedef struct mlir_op_word {
   uint8_t kind;
   uint16_t opcode;
   const base_istr *unregistered; /* its whole name, or NULL */
+  const mlir_foreign *foreign;   /* its row, or NULL */
 } mlir_op_word;
 enum { MLIR_OP_WORDS = 512 };
 
@@ -98,8 +107,11 @@ typedef struct mlir_reader {
   base_map symbols;     /* interned names of functions */
   uint32_t isolated_at; /* entries below are not visible */
   mlir_aliases aliases;
-  base_map attr_aliases, type_aliases;  /* interned name to index in aliases */
-  const char *resources;                /* the {-# ... #-} section, or NULL */
+  base_map attr_aliases, type_aliases; /* interned name to index in aliases */
+  const char *resources;               /* the {-# ... #-} section, or NULL */
+  base_map resource_rows;              /* interned key to its row, once resources_found */
+  mlir_resources resource_list;
+  bool resources_found;
   mlir_op_word op_words[MLIR_OP_WORDS]; /* open addressing; at most three quarters are used */
   uint32_t n_op_words;
   mlir_op_word last_op_word; /* where there is no room for more */
@@ -122,6 +134,7 @@ typedef struct mlir_op_state {
   const char *at; /* its name token: where errors point */
   ir_opcode opcode;
   const base_istr *unregistered;
+  const mlir_foreign *foreign;              /* the row of an unregistered op, or NULL */
   uint32_t values, types, entries, regions; /* marks in the reader's stacks; types: operands' types as written */
   uint32_t n_values;
   const ir_type *const *result_types; /* &result where there is one, else in the module's arena */
@@ -186,16 +199,18 @@ base_dtype mlir_read_dtype(mlir_reader *r);
 /* --- mlir_read_quant.c: after "!quant.uniform" --- */
 XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
 
-/* --- mlir_read_attr.c --- */
+/* --- mlir_read_dict.c --- */
 /* One more entry of the op that is being read. */
 XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
-XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
 XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
 /* The op's "{...}" in its pretty form, where there is one. */
 XLAC_MUST_USE int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s);
 /* The entries from `from` on as a sorted dictionary, taken off the stack; NULL when there are none. */
 XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out);
+
+/* --- mlir_read_attr.c --- */
+XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* A struct's body "<a = 1, ...>" or an enum's word. */
 XLAC_MUST_USE int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out);
 XLAC_MUST_USE int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out);
@@ -211,6 +226,8 @@ XLAC_MUST_USE int mlir_read_affine(mlir_reader *r, const ir_mattr **out);
 /* --- mlir_read_dense.c: cursor after "dense", at '<' --- */
 XLAC_MUST_USE int mlir_read_dense(mlir_reader *r, const ir_mattr **out);
 XLAC_MUST_USE int mlir_read_dense_array(mlir_reader *r, const ir_mattr **out);
+int mlir_hex_digit(char c); /* or -1 */
+/* mlir_read_resource.c: cursor after "dense_resource" */
 XLAC_MUST_USE int mlir_read_resource(mlir_reader *r, const ir_mattr **out);
 /* A literal of `type` from raw bytes as MLIR stores them (bits packed for i1 where the size says so). */
 XLAC_MUST_USE int mlir_literal_of_bytes(mlir_reader *r, const char *at, const ir_type *type, const uint8_t *bytes,
@@ -262,6 +279,8 @@ XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at
 
 /* --- mlir_read_form.c: the pretty syntax of a row --- */
 XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);
+/* ": type" of all operands and the result, or a function type. */
+XLAC_MUST_USE int mlir_read_same(mlir_reader *r, mlir_op_state *s);
 /* ": types" of an op whose operands are read: sets the result types. */
 XLAC_MUST_USE int mlir_read_op_type(mlir_reader *r, mlir_op_state *s);
 XLAC_MUST_USE int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types);
@@ -271,6 +290,15 @@ XLAC_MUST_USE int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr
 
 /* --- mlir_read_custom.c: the <directives> --- */
 XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);
+
+/* --- mlir_read_known.c: ops of sdy, check, interpreter --- */
+/* The form of an op without a row, or NULL when its syntax has been read here or is not known. */
+XLAC_MUST_USE int mlir_read_known(mlir_reader *r, mlir_op_state *s, const char **form);
+
+/* --- mlir_read_foreign.c: ops of other dialects --- */
+XLAC_MUST_USE int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f);
+/* Adds the properties that MLIR adds where a text leaves them out. */
+XLAC_MUST_USE int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, const mlir_foreign *f);
 
 /* --- mlir_read_func.c --- */
 /* func.func from after its name; or its generic form's parts. */

@@ -1,4 +1,4 @@
-/* Elements attributes: dense<...>, array<...>, dense_resource<...>. */
+/* Elements attributes: dense<...>, array<...>. */
 #include "mlir_read.h"
 
 /* One dense<...> being read: elements of `dtype` go to `data` in order. */
@@ -13,7 +13,7 @@ typedef struct mlir_dense_state {
   const char *at;
 } mlir_dense_state;
 
-static int mlir_hex_digit(char c) {
+int mlir_hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   c |= 32;
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -344,62 +344,4 @@ int mlir_read_dense_array(mlir_reader *r, const ir_mattr **out) {
   a->kind = IR_M_DENSE_ARRAY;
   *out = a;
   return mlir_want(r, ">");
-}
-
-/* --- resources --- */
-
-/* The hex string of a key in the {-# dialect_resources: ... #-} section, or NULL. The first four bytes are an
- * alignment. */
-static const char *mlir_find_resource(const mlir_reader *r, const base_istr *key) {
-  if (!r->resources) return NULL;
-  for (const char *p = r->resources; p < r->lx.end; p++) {
-    if (*p == '"') { /* a value: skip */
-      const char *e = text_string_end(&r->lx, p);
-      if (!e) return NULL;
-      p = e - 1;
-      continue;
-    }
-    bool starts = !text_is(p[-1], TEXT_NAME) && strncmp(p, key->s, key->n) == 0 && !text_is(p[key->n], TEXT_NAME);
-    if (!starts) continue;
-    const char *v = p + key->n;
-    while (*v == ' ' || *v == ':') v++;
-    if (v[0] == '"' && v[1] == '0' && v[2] == 'x') return v;
-  }
-  return NULL;
-}
-
-int mlir_read_resource(mlir_reader *r, const ir_mattr **out) {
-  TRY(mlir_want(r, "<"));
-  const char *at = r->lx.p;
-  const base_istr *key;
-  if (*at == '"') {
-    TRY(mlir_read_string(r, &key));
-  } else {
-    base_slice w = mlir_word(r);
-    if (!w.n || !(key = ir_intern(r->m, w.p, w.n))) return mlir_expected(r, "a resource's key");
-    mlir_skip_word(r, w);
-  }
-  TRY(mlir_want(r, ">"));
-  TRY(mlir_want(r, ":"));
-  const ir_type *type;
-  TRY(mlir_read_type(r, &type));
-  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, key->s, key->n);
-  if (!a) return mlir_no_memory(r);
-  a->kind = IR_M_RESOURCE;
-  a->type = type;
-  *out = a;
-  const char *hex = mlir_find_resource(r, key), *end = hex ? text_string_end(&r->lx, hex) : NULL;
-  if (!end || type->kind != IR_TYPE_TENSOR || end - hex < 12 || (end - hex) % 2) return 0;
-  size_t n = (size_t)(end - hex - 12) / 2;
-  uint8_t *bytes = base_malloc(r->alloc, n + 1);
-  if (!bytes) return mlir_no_memory(r);
-  for (size_t i = 0; i < n; i++)
-    bytes[i] = (uint8_t)((unsigned)mlir_hex_digit(hex[11 + 2 * i]) << 4 | (unsigned)mlir_hex_digit(hex[12 + 2 * i]));
-  const ir_mattr *dense;
-  int status = mlir_literal_of_bytes(r, at, type, bytes, n, &dense);
-  base_free(r->alloc, bytes);
-  TRY(status);
-  a->splat = dense->splat;
-  a->v.literal = dense->v.literal;
-  return 0;
 }

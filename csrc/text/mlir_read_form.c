@@ -27,7 +27,7 @@ int mlir_read_op_type(mlir_reader *r, mlir_op_state *s) {
 }
 
 /* One type for all operands and the result, or a function type. */
-static int mlir_read_same(mlir_reader *r, mlir_op_state *s) {
+int mlir_read_same(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, ":"));
   if (*r->lx.p == '(') return mlir_read_functional(r, s);
   const ir_type *t;
@@ -336,74 +336,11 @@ static int mlir_read_optional(mlir_reader *r, mlir_op_state *s, const char **for
   }
 }
 
-/* sdy.mesh @name = <["x"=2]>: kept as its attributes. */
-static int mlir_read_mesh(mlir_reader *r, mlir_op_state *s) {
-  const base_istr *name;
-  TRY(mlir_read_symbol_name(r, &name));
-  TRY(mlir_add_attr(r, "sym_name", ir_m_string(r->m, name->s, name->n)));
-  TRY(mlir_want(r, "="));
-  const char *p = r->lx.p, *e = *p == '<' ? mlir_balanced_end(r, p) : NULL;
-  if (!e) return mlir_expected(r, "<axes>");
-  base_text text;
-  base_text_init(&text, r->alloc);
-  BASE_PUT(&text, "sdy.mesh");
-  base_put(&text, p, (size_t)(e - p));
-  ir_mattr *a = text.failed ? NULL : (ir_mattr *)(uintptr_t)ir_m_string(r->m, text.s, text.n);
-  base_text_free(&text);
-  if (!a) return mlir_no_memory(r);
-  a->kind = IR_M_OPAQUE;
-  r->lx.p = e;
-  text_skip(&r->lx);
-  TRY(mlir_add_attr(r, "mesh", a));
-  return mlir_read_own_attrs(r, s);
-}
-
-/* sdy.sharding_constraint %0 <@mesh, [...]> : type */
-static int mlir_read_constraint(mlir_reader *r, mlir_op_state *s) {
-  TRY(mlir_read_operand(r));
-  s->n_values = 1;
-  const char *p = r->lx.p, *e = *p == '<' ? mlir_balanced_end(r, p) : NULL;
-  if (!e) return mlir_expected(r, "<sharding>");
-  base_text text;
-  base_text_init(&text, r->alloc);
-  BASE_PUT(&text, "sdy.sharding");
-  base_put(&text, p, (size_t)(e - p));
-  ir_mattr *a = text.failed ? NULL : (ir_mattr *)(uintptr_t)ir_m_string(r->m, text.s, text.n);
-  base_text_free(&text);
-  if (!a) return mlir_no_memory(r);
-  a->kind = IR_M_OPAQUE;
-  r->lx.p = e;
-  text_skip(&r->lx);
-  TRY(mlir_add_attr(r, "sharding", a));
-  TRY(mlir_read_own_attrs(r, s));
-  return mlir_read_same(r, s);
-}
-
-static int mlir_read_arith_constant(mlir_reader *r, mlir_op_state *s) {
-  const ir_mattr *value;
-  TRY(mlir_read_own_attrs(r, s));
-  TRY(mlir_read_attr(r, &value));
-  TRY(mlir_add_attr(r, "value", value));
-  const ir_type *type = value->kind == IR_M_BOOL ? ir_element(r->m, XLAC_PRED, NULL) : value->type;
-  if (!type) return mlir_fail(r, s->at, XLAC_E_BAD_ATTRIBUTE, "expected a value with a type");
-  return mlir_set_results(r, s, 1, &type);
-}
-
-/* The form of an op without a row, or NULL when its syntax has been read here or is not known. */
-static int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const char **form) {
-  *form = mlir_known_form(s->unregistered);
-  if (*form) return 0;
-  if (strcmp(s->unregistered->s, "sdy.mesh") == 0) return mlir_read_mesh(r, s);
-  if (strcmp(s->unregistered->s, "arith.constant") == 0) return mlir_read_arith_constant(r, s);
-  if (strcmp(s->unregistered->s, "sdy.sharding_constraint") == 0) return mlir_read_constraint(r, s);
-  int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
-  return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
-}
-
 int mlir_read_form(mlir_reader *r, mlir_op_state *s) {
   const char *form = NULL;
   if (s->opcode == IR_OP_UNREGISTERED) {
-    TRY(mlir_read_foreign(r, s, &form));
+    if (s->foreign) return mlir_read_foreign(r, s, s->foreign);
+    TRY(mlir_read_known(r, s, &form));
     if (!form) return 0;
   } else {
     form = ir_op_table[s->opcode].mlir->form;

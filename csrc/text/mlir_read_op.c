@@ -27,12 +27,22 @@ static void mlir_adopt_regions(mlir_reader *r, const mlir_op_state *s, ir_op *op
   r->regions.n = s->regions;
 }
 
+/* The form and the dictionary after it may both give an attribute. */
+static int mlir_check_keys(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d) {
+  for (uint32_t i = 1; d && i < d->n; i++)
+    if (d->v[i].key == d->v[i - 1].key)
+      return mlir_fail(r, s->at, XLAC_E_BAD_ATTRIBUTE, "'%s' op has attribute '%s' twice", mlir_op_name(s),
+                       d->v[i].key->s);
+  return 0;
+}
+
 int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out) {
   uint32_t n_regions = r->regions.n - s->regions;
   TRY(mlir_check_counts(r, s, n_regions));
   TRY(mlir_modernise(r, s));
   const ir_mdict *d;
   TRY(mlir_take_dict(r, s->entries, &d));
+  TRY(mlir_check_keys(r, s, d));
   TRY(mlir_check_attrs(r, s, d));
   if (s->n_results > UINT16_MAX) return mlir_fail(r, s->at, XLAC_E_TOO_LARGE, "an op of %u results", s->n_results);
   const base_istr *name = s->name ? s->name : ir_intern(r->m, "op", 2);

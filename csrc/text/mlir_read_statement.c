@@ -13,12 +13,13 @@ static bool mlir_is_kept(const base_istr *name) {
   return mlir_has_dialect(name, "sdy") || mlir_has_dialect(name, "mhlo") || mlir_has_dialect(name, "shape") ||
          mlir_has_dialect(name, "tensor") || mlir_has_dialect(name, "arith") || mlir_has_dialect(name, "quant") ||
          mlir_has_dialect(name, "mpmd") || mlir_has_dialect(name, "llvm") || mlir_has_dialect(name, "interpreter") ||
-         mlir_has_dialect(name, "check");
+         mlir_has_dialect(name, "check") || mlir_has_dialect(name, "cf");
 }
 
 static bool mlir_is_return(base_slice w) {
   return base_slice_is(w, "return") || base_slice_is(w, "func.return") || base_slice_is(w, "stablehlo.return") ||
-         base_slice_is(w, "chlo.return") || base_slice_is(w, "sdy.return") || base_slice_is(w, "mhlo.return");
+         base_slice_is(w, "chlo.return") || base_slice_is(w, "sdy.return") || base_slice_is(w, "mhlo.return") ||
+         base_slice_is(w, "shape.assuming_yield");
 }
 
 /* In the pretty form, words without a dialect are func's. */
@@ -30,6 +31,7 @@ static bool mlir_learn_word(mlir_reader *r, mlir_op_word *to, base_slice w, bool
   if (base_slice_is(w, "func.func") || (!generic && base_slice_is(w, "func"))) to->kind = MLIR_WORD_FUNC;
   to->opcode = (uint16_t)ir_opcode_from_mlir(name.p, name.n);
   to->unregistered = to->opcode ? NULL : ir_intern(r->m, name.p, name.n);
+  to->foreign = to->unregistered ? mlir_foreign_find(to->unregistered->s) : NULL;
   return to->opcode || to->unregistered;
 }
 
@@ -69,6 +71,7 @@ static int mlir_set_opcode(mlir_reader *r, const mlir_op_word *word, mlir_op_sta
   }
   s->opcode = IR_OP_UNREGISTERED;
   s->unregistered = name;
+  s->foreign = word->foreign;
   return 0;
 }
 
@@ -181,6 +184,7 @@ static int mlir_read_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, boo
   r->into = c;
   TRY(generic ? mlir_read_generic(r, s) : mlir_read_form(r, s));
   TRY(mlir_read_trailing_loc(r, &s->loc));
+  if (s->foreign) TRY(mlir_foreign_complete(r, s, s->foreign));
   r->into = outer;
   ir_op *op;
   TRY(mlir_finish_op(r, s, c, &op));

@@ -66,6 +66,7 @@ void *base_arena_alloc(base_arena *a, size_t size);
 void *base_arena_zalloc(base_arena *a, size_t size);
 void *base_arena_aligned(base_arena *a, size_t size, size_t align);
 void *base_arena_array(base_arena *a, size_t n, size_t size);
+void base_arena_foresee(base_arena *a, size_t bytes);
 char *base_arena_strndup(base_arena *a, const char *s, size_t n);
 void *base_arena_memdup(base_arena *a, const void *p, size_t n);
 bool base_vec_grow(base_alloc alloc, void **items, uint32_t *cap, size_t item_size, size_t need);

@@ -173,3 +173,20 @@ def test_large_blocks_come_aligned_and_grow(lib, ffi):
         assert ffi.buffer(p, size)[size - 3 :] == b"end"
         assert alloc.fn(alloc.ctx, p, 0) == ffi.NULL
     assert alloc.fn(alloc.ctx, ffi.NULL, (1 << 63) - 1) == ffi.NULL
+
+
+def test_what_is_foreseen_is_one_chunk(lib, ffi, arena, faulty):
+    f = faulty[0]
+    lib.base_arena_foresee(arena, 100000)
+    assert arena.used == 100000 and f.calls == 1
+    lib.base_arena_foresee(arena, 50000)
+    assert f.calls == 1, "there is room already"
+    for _ in range(1500):
+        assert lib.base_arena_alloc(arena, 64) != ffi.NULL
+    assert f.calls == 1
+    lib.base_arena_foresee(arena, 2**63)
+    assert arena.used == 100000 + (2 << 20)
+    f.left = 0
+    lib.base_arena_foresee(arena, 4 << 20)
+    f.left = -1
+    assert lib.base_arena_alloc(arena, 64) != ffi.NULL, "a wish that fails changes nothing"

@@ -75,3 +75,19 @@ def test_ambiguous_forms_give_way():
     printed = xlac.parse(text, format="mlir").to_text()
     assert '"stablehlo.tuple"(%arg0) : (tensor<f32>) -> tuple<tensor<f32>, tensor<f32>>' in printed
     assert xlac.parse(printed, format="mlir").to_text() == printed
+
+
+@pytest.mark.parametrize("op, message", [
+    ("%0 = arith.addi %i, %i : i64", "operand #0 expects different type"),
+    ("%0 = arith.cmpi less, %i, %i : i32", "a predicate"),
+    ("%0 = tensor.extract %i[] : i32", "expects a tensor"),
+    ("%0 = arith.addi %i, %i overflow : i32", "<flags>"),
+    ("%0 = arith.addi %i, %i overflow<nsw> {overflowFlags = 1 : i32} : i32", "'overflowFlags' twice"),
+    ("%0 = stablehlo.iota dim = 0 {iota_dimension = 1 : i64} : tensor<2x2xi32>", "'iota_dimension' twice"),
+    ("%0 = shape.assuming %i -> (i32) { }", "has 1 results, but its region yields 0"),
+    ("cf.assert %b, 3", "a string"),
+    ('%0 = stablehlo.constant dense<"0xZ0"> : tensor<1xi8>', "hexadecimal digits"),
+])
+def test_wrong_forms_of_other_dialects(op, message):
+    with pytest.raises(xlac.Error, match=message):
+        xlac.parse(f"func.func @f(%i: i32, %b: i1) {{\n{op}\nreturn\n}}", format="mlir")
