@@ -1,4 +1,5 @@
 /* Compiled programs. */
+#include <stdlib.h>
 #include <time.h>
 
 #include "../cpu/executable.h"

@@ -51,10 +51,8 @@ static double digamma_positive(double x) {
 double math_digamma_f64(double x) {
   if (x != x || x == INFINITY) return x;
   if (x > 0) return digamma_positive(x);
-  double part = x - floor(x); /* of the reflection's cotangent, whose period is 1 */
-  if (part == 0 || x == -INFINITY) return NAN;
-  double centred = part > 0.5 ? part - 1 : part;
-  if (x > -0x1p-60) return -1 / x;
+  if (x == floor(x)) return NAN;
+  double centred = x - rint(x); /* exact, also next to zero; of the reflection's cotangent, whose period is 1 */
   return digamma_positive(1 - x) - SPECIAL_PI / tan(SPECIAL_PI * centred);
 }
 

@@ -69,9 +69,7 @@ static char *align_up(char *p, size_t align) {
   return (char *)(((uintptr_t)p + (align - 1)) & ~(uintptr_t)(align - 1));
 }
 
-void *base_arena_slow(base_arena *a, size_t size, size_t align) {
-  assert(align && (align & (align - 1)) == 0);
-  assert(a->alloc.fn);
+static void *add_room(base_arena *a, size_t size, size_t align) {
   size_t bytes;
   if (!base_add(size, sizeof(base_arena_chunk) + align, &bytes) || bytes > PTRDIFF_MAX) return NULL;
   size_t usual = usual_chunk(a);
@@ -86,6 +84,14 @@ void *base_arena_slow(base_arena *a, size_t size, size_t align) {
   char *p = align_up(at, align);
   a->at = p + size;
   assert(a->at <= a->end);
+  return p;
+}
+
+void *base_arena_slow(base_arena *a, size_t size, size_t align) {
+  assert(align && (align & (align - 1)) == 0);
+  assert(a->alloc.fn);
+  void *p = add_room(a, size, align);
+  a->failed = a->failed || !p;
   return p;
 }
 

@@ -25,6 +25,7 @@ typedef struct base_arena {
   base_arena_chunk *chunks;
   char *at, *end;
   size_t used; /* bytes taken from the allocator in all */
+  bool failed; /* a request has: for those who took the NULL for an empty list */
 } base_arena;
 
 void base_arena_init(base_arena *a, base_alloc alloc);

@@ -2,10 +2,10 @@
 #include "run.h"
 
 static void run_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers) {
-  for (uint32_t i = 0; i < p->n_buffers; i++) {
-    const plan_buffer *b = &p->buffers[i];
-    if (b->place == PLAN_ARGUMENT) pointers[i] = arguments[b->number];
-    if (b->place == PLAN_RESULT) pointers[i] = results[b->number];
+  for (uint32_t i = 0; i < p->n_interface; i++) {
+    uint32_t id = p->interface[i];
+    const plan_buffer *b = &p->buffers[id];
+    pointers[id] = b->place == PLAN_ARGUMENT ? arguments[b->number] : results[b->number];
   }
 }
 

@@ -6,6 +6,7 @@ enum {
   VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
   VM_MAX_LANES = 1024,
   VM_MIN_LANES = 16,
+  VM_MAX_SCALAR = 64,     /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
   VM_GRAIN_WORK = 1 << 16 /* element operations that a thread should have */
 };
@@ -85,6 +86,13 @@ static void vm_choose_lanes(cpu_vm *vm) {
   vm->reg_bytes = (lanes * widest + 63) & ~(size_t)63;
 }
 
+static bool vm_is_scalar(const kernel *k) {
+  if (k->count != 1 || k->reduction || k->n_values > VM_MAX_SCALAR) return false;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (k->values[i].kind == KERNEL_COUNT_UP) return false;
+  return true;
+}
+
 int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, xlac_error *err) {
   assert(k->n_values > 0 && k->n_stores == 1);
   cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
@@ -93,6 +101,7 @@ int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, xlac_error *er
   bool ok = vm != NULL;
   if (ok) {
     vm->k = k;
+    vm->scalar = vm_is_scalar(k);
     vm_choose_places(vm);
     ok = vm_choose_registers(vm, &scratch);
   }
@@ -132,10 +141,36 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* One iteration: operands are read where they are, and a loop runs over one lane. */
+static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *out) {
+  const kernel *k = vm->k;
+  const void *values[VM_MAX_SCALAR];
+  char regs[VM_MAX_SCALAR][16] __attribute__((aligned(16)));
+  const kernel_store *store = &k->stores[0];
+  assert(k->n_values <= VM_MAX_SCALAR);
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+    if (v->kind == KERNEL_OP) {
+      const void *args[3] = {NULL, NULL, NULL};
+      for (uint32_t j = 0; j < v->n_in; j++) args[j] = values[v->in[j]];
+      interp_loop_run(&vm->insts[i].loop, 1, args, regs[i]);
+      values[i] = regs[i];
+    } else {
+      values[i] =
+          v->kind == KERNEL_CONSTANT ? v->data : (const char *)in[v->buffer] + v->index->offset * (int64_t)bytes;
+    }
+  }
+  size_t bytes = base_dtype_bytes((base_dtype)k->values[store->value].dtype);
+  memmove((char *)out[0] + store->index.offset * (int64_t)bytes, values[store->value], bytes);
+}
+
 void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
   vm_map m = {vm, in, out};
-  if (vm->k->reduction)
+  if (vm->scalar)
+    vm_run_scalar(vm, in, out);
+  else if (vm->k->reduction)
     vm_reduce(vm, pool, in, out, scratch);
   else if (count <= grain)
     vm_map_range(&m, 0, (size_t)count);

@@ -24,6 +24,7 @@ typedef struct vm_inst {
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
+  bool scalar;         /* one iteration, of loads, constants and ops: no blocks are needed */
   bool rows;           /* no block crosses the end of a row (of the innermost dimension) */
   size_t reg_bytes;    /* of one register */
   interp_loop combine; /* reductions, in type `sum` */

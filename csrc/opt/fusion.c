@@ -142,6 +142,7 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
 
 void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *const *order) {
   assert(n <= c->n_ops);
+  (void)c;
   for (uint32_t i = 0; i < n; i++) {
     f->role[order[i]->id] = FUSION_NO;
     f->size[order[i]->id] = 0;

@@ -66,7 +66,7 @@ static int dynamism_conv(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, v, changed);
 }
 
-static int dynamism_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
+int opt_static_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   const int64_t *sizes = NULL;
   uint32_t n = 0;
@@ -76,7 +76,7 @@ static int dynamism_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, v, changed);
 }
 
-static int dynamism_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
+int opt_static_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   static const char *const names[] = {"edge_padding_low", "edge_padding_high", "interior_padding"};
   const int64_t *sizes[3] = {NULL};
@@ -90,7 +90,7 @@ static int dynamism_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- real_dynamic_slice --- */
 
-static int dynamism_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
+int opt_static_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   static const char *const names[] = {"start_indices", "limit_indices", "strides"};
   const int64_t *v[3] = {NULL};
@@ -118,7 +118,7 @@ static bool dynamism_slice_sizes(opt_rewriter *rw, ir_op *op, const int64_t **si
   return false;
 }
 
-static int dynamism_dynamic_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
+int opt_static_dynamic_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const int64_t *sizes = NULL;
   uint32_t n = 0;
   ir_value operands[IR_MAX_RANK + 1];
@@ -186,12 +186,12 @@ int opt_canonicalize_dynamism(ir_module *m, const opt_args *args, xlac_error *er
       {IR_OP_CUSTOM_CALL, dynamism_custom_call},
       {IR_OP_DYNAMIC_BROADCAST_IN_DIM, dynamism_broadcast},
       {IR_OP_DYNAMIC_CONV, dynamism_conv},
-      {IR_OP_DYNAMIC_GATHER, dynamism_gather},
+      {IR_OP_DYNAMIC_GATHER, opt_static_gather},
       {IR_OP_DYNAMIC_IOTA, dynamism_iota},
-      {IR_OP_DYNAMIC_PAD, dynamism_pad},
+      {IR_OP_DYNAMIC_PAD, opt_static_pad},
       {IR_OP_STABLEHLO_DYNAMIC_RESHAPE, dynamism_reshape},
-      {IR_OP_REAL_DYNAMIC_SLICE, dynamism_slice},
-      {IR_OP_REAL_DYNAMIC_SLICE, dynamism_dynamic_slice},
+      {IR_OP_REAL_DYNAMIC_SLICE, opt_static_slice},
+      {IR_OP_REAL_DYNAMIC_SLICE, opt_static_dynamic_slice},
   };
   (void)args;
   opt_rewriter rw;

@@ -231,7 +231,8 @@ static bool spread_elements_fit(ir_opcode opcode, const ir_type *t) {
                                  [BASE_KIND_FLOAT] = IR_T_FLOAT,
                                  [BASE_KIND_COMPLEX] = IR_T_COMPLEX};
   uint32_t types = ir_opcode_info(opcode)->types;
-  return t->quant || types == 0 || (types & sets[base_dtype_of((base_dtype)t->dtype)->kind]) != 0;
+  bool any = opcode == IR_OP_MAXIMUM || opcode == IR_OP_MINIMUM;
+  return any || t->quant || types == 0 || (types & sets[base_dtype_of((base_dtype)t->dtype)->kind]) != 0;
 }
 
 int opt_chlo_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {

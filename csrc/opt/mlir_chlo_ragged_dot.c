@@ -2,6 +2,7 @@
  * ragged decides: a dimension that stays (a sum of products with the group's part of the right operand), one that is
  * contracted (a result of each group), or a batch dimension (a plain dot_general). Static shapes only. */
 #include "mlir_chlo.h"
+#include "mlir_deprecated.h"
 
 typedef struct ragged_parts {
   opt_rewriter *rw;
@@ -61,14 +62,8 @@ static ir_value ragged_product_of(const ragged_parts *r, ir_value lhs, ir_value 
   opt_rewriter *rw = r->rw;
   ir_value both[] = {lhs, rhs};
   ir_value v = opt_make(rw, IR_OP_DOT, type, 2, both);
-  const ir_mentry fields[] = {
-      {ir_intern(rw->m, "lhs_batching_dimensions", 23), ir_m_i64s(rw->m, r->n_batch, r->lhs_batch)},
-      {ir_intern(rw->m, "rhs_batching_dimensions", 23), ir_m_i64s(rw->m, r->n_batch, rhs_batch)},
-      {ir_intern(rw->m, "lhs_contracting_dimensions", 26), ir_m_i64s(rw->m, r->n_contract, r->lhs_contract)},
-      {ir_intern(rw->m, "rhs_contracting_dimensions", 26), ir_m_i64s(rw->m, r->n_contract, rhs_contract)}};
-  bool whole = true;
-  for (int i = 0; i < 4; i++) whole = whole && fields[i].key && fields[i].value;
-  opt_set(rw, v, "dot_dimension_numbers", whole ? ir_m_struct(rw->m, "stablehlo", "dot", 4, fields) : NULL);
+  opt_set(rw, v, "dot_dimension_numbers",
+          opt_dot_dims(rw, r->n_batch, r->lhs_batch, rhs_batch, r->n_contract, r->lhs_contract, rhs_contract));
   const ir_mattr *precision = ir_mattr_of(r->op, "precision_config");
   if (precision) opt_set(rw, v, "precision_config", ragged_precision(rw, precision));
   return v;

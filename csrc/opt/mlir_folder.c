@@ -1,6 +1,8 @@
 /* Which ops are folded, and what folds without being evaluated. */
 #include "mlir_folder.h"
 
+#include "mlir_simplify.h"
+
 static bool folder_is_shape_op(unsigned opcode) {
   switch (opcode) {
     case IR_OP_ADD:
@@ -89,10 +91,18 @@ static int folder_set_size(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_rewriter_status(rw);
 }
 
+/* Wherever it begins, a slice of one value is that value. */
+static int folder_splat_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
+  const void *p = opt_uniform(opt_operand(op, 0));
+  if (!p || !opt_is_static(op->type) || op->type->quant) return 0;
+  return opt_simplify_to(rw, op, opt_constant_data(rw, op->type, p, true), changed);
+}
+
 int opt_fold_op(opt_rewriter *rw, const opt_folder *f, ir_op *op, bool *changed) {
   if (op->opcode == IR_OP_GET_DIMENSION_SIZE) return folder_dimension_size(rw, op, changed);
   if (op->opcode == IR_OP_SET_DIMENSION_SIZE) return folder_set_size(rw, op, changed);
   if (!folder_is_shape_op(op->opcode) && (f->shapes_only || !folder_is_other_op(op->opcode))) return 0;
-  if (f->shapes_only && !folder_all_integral(op)) return 0;
-  return opt_fold(rw, op, f->max_elements, changed);
+  if ((f->shapes_only || f->no_floats) && !folder_all_integral(op)) return 0;
+  if (op->opcode == IR_OP_DYNAMIC_SLICE) TRY(folder_splat_slice(rw, op, changed));
+  return *changed ? 0 : opt_fold(rw, op, f->max_elements, changed);
 }

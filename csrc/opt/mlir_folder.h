@@ -6,6 +6,7 @@
 
 typedef struct opt_folder {
   bool shapes_only; /* what computations of shapes are made of, on integers */
+  bool no_floats;   /* nothing is computed on floats */
   bool assume_pure; /* calls and unknown ops have no effects unless they say so */
   int64_t max_elements;
 } opt_folder;

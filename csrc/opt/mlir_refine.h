@@ -33,4 +33,7 @@ typedef struct opt_shapes {
 XLAC_MUST_USE int opt_shapes_of(opt_rewriter *rw, ir_op *op, opt_shapes *shapes, bool *known);
 XLAC_MUST_USE int opt_refine_custom_call(opt_rewriter *rw, ir_op *op, bool *changed);
 
+/* --- mlir_canonicalize_dynamism.c: patterns of it that simplification shares --- */
+opt_pattern_fn opt_static_gather, opt_static_pad, opt_static_slice, opt_static_dynamic_slice;
+
 #endif

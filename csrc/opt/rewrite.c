@@ -46,7 +46,7 @@ void opt_rewriter_free(opt_rewriter *rw) {
 }
 
 int opt_rewriter_status(const opt_rewriter *rw) {
-  return rw->failed ? base_oom(rw->err, "a pass") : 0;
+  return rw->failed || rw->arena.failed ? base_oom(rw->err, "a pass") : 0;
 }
 
 int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, const char *format, ...) {
@@ -169,9 +169,13 @@ void opt_set_results(opt_rewriter *rw, ir_computation *c, uint32_t n, const ir_v
   rewrite_note_leak(rw, c);
 }
 
-static void rewrite_results(ir_computation *c, const ir_op *op, const ir_value *values) {
-  for (uint32_t i = 0; i < c->n_results; i++)
-    if (c->results[i].op == op) c->results[i] = values[c->results[i].index];
+/* What a region gives back decides about its op, which is looked at again. */
+static void rewrite_results(opt_rewriter *rw, ir_computation *c, const ir_op *op, const ir_value *values) {
+  for (uint32_t i = 0; i < c->n_results; i++) {
+    if (c->results[i].op != op) continue;
+    c->results[i] = values[c->results[i].index];
+    opt_enqueue(rw, c->owner);
+  }
 }
 
 void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
@@ -183,8 +187,8 @@ void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
     opt_enqueue(rw, use->user);
     if (v.op != op || v.index != use->index) ir_set_operand(use->user, use->slot, v);
   }
-  rewrite_results(op->parent, op, values);
-  for (uint32_t i = 0; i < rw->n_leaks; i++) rewrite_results(rw->leaks[i], op, values);
+  rewrite_results(rw, op->parent, op, values);
+  for (uint32_t i = 0; i < rw->n_leaks; i++) rewrite_results(rw, rw->leaks[i], op, values);
   rw->m->verified = IR_UNVERIFIED;
 }
 

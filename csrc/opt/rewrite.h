@@ -7,6 +7,7 @@
 #include "../ir/ir.h"
 #include "pass.h"
 
+struct opt_folder;
 typedef struct opt_rewriter {
   ir_module *m;
   xlac_error *err;
@@ -16,7 +17,8 @@ typedef struct opt_rewriter {
   ir_computation *into;
   ir_op *before;
   const ir_op *origin;
-  const base_istr *name; /* of new ops: the printer numbers them */
+  const struct opt_folder *folder; /* what the patterns that fold may do (mlir_folder.h), or NULL */
+  const base_istr *name;           /* of new ops: the printer numbers them */
   /* Regions that give back a value of an outer one, which replacement must look into. */
   ir_computation **leaks;
   uint32_t n_leaks, leak_cap;
@@ -67,6 +69,8 @@ void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type);
 void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index);
 /* New ops go before all of c's, after its parameters. */
 void opt_at_start(opt_rewriter *rw, ir_computation *c);
+/* Copies one op, with its regions, to the cursor, its operands replaced. */
+void opt_copy_op(opt_rewriter *rw, const ir_op *op, const ir_value *operands, ir_value *results);
 /* A result of op is used. Results of regions and functions count. */
 bool opt_is_used(const opt_rewriter *rw, const ir_op *op);
 /* Nothing happens but the results: not a call of a function or an unknown op, and no such op in its regions. */

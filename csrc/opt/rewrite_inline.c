@@ -76,3 +76,14 @@ void opt_inline(opt_rewriter *rw, const ir_computation *from, const ir_value *ar
     results[i] = rw->failed ? (ir_value){NULL, 0} : copied_value(&x, from->results[i]);
   base_map_free(&x.copies);
 }
+
+void opt_copy_op(opt_rewriter *rw, const ir_op *op, const ir_value *operands, ir_value *results) {
+  copied_run x = {.rw = rw};
+  base_map_init(&x.copies, rw->m->alloc);
+  copied_op(&x, op);
+  ir_op *copy = base_map_ptr(&x.copies, op);
+  base_map_free(&x.copies);
+  rw->failed = rw->failed || !copy;
+  for (uint32_t i = 0; !rw->failed && i < op->n_operands; i++) ir_set_operand(copy, i, operands[i]);
+  for (uint32_t i = 0; i < op->n_results; i++) results[i] = (ir_value){copy, i};
+}

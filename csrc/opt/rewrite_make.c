@@ -177,9 +177,14 @@ ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value ini
   return v;
 }
 
+static bool make_is_constant(const ir_op *op) {
+  return op->opcode == IR_OP_CONSTANT ||
+         (op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, "arith.constant") == 0);
+}
+
 const ir_literal *opt_constant_of(ir_value v, bool *splat) {
   *splat = false;
-  if (!v.op || v.op->opcode != IR_OP_CONSTANT) return NULL;
+  if (!v.op || !make_is_constant(v.op)) return NULL;
   const ir_mattr *a = ir_mattr_of(v.op, "value");
   if (!a || a->kind != IR_M_DENSE || !a->v.literal || a->v.literal->elided) return NULL;
   *splat = a->splat;

@@ -64,6 +64,8 @@ struct plan_program {
   const char *why;
   uint32_t n_arguments, n_results, n_buffers, n_steps;
   const plan_buffer *buffers;
+  uint32_t n_interface;
+  const uint32_t *interface; /* buffers that are arguments or results */
   const plan_step *steps;
   const bool *stays;   /* of a loop's body, by result: it is argument of that number, changed in place */
   int64_t frame_bytes; /* the table of n_buffers pointers first, then the buffers */

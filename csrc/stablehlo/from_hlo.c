@@ -12,7 +12,18 @@ int from_hlo_fail(const from_hlo *t, const ir_op *op, base_code code, const char
   return base_fail_at(t->err, code, op->line, op->col, op->name->s, "%s", message);
 }
 
+/* A computation that several ops use as their region is copied into each, and so is what it calls: chains that double
+ * must end. */
+static uint32_t from_hlo_limit(const ir_module *m) {
+  uint64_t n = 1u << 20;
+  IR_FOR_COMPUTATIONS(c, m) n += 16 * (uint64_t)c->n_ops;
+  return n < UINT32_MAX / 2 ? (uint32_t)n : UINT32_MAX / 2;
+}
+
 int from_hlo_no_memory(const from_hlo *t) {
+  if (t->n_made >= t->max_made)
+    return base_hint(t->err, base_fail(t->err, XLAC_E_TOO_LARGE, "the translated program is too large"),
+                     "each region is a copy of its computation: have shared ones called");
   return base_oom(t->err, "translating to StableHLO");
 }
 
@@ -110,14 +121,14 @@ int from_hlo_new_region(from_hlo *t, ir_op *owner, uint32_t index, ir_computatio
 }
 
 int from_hlo_region(from_hlo *t, const ir_computation *from, ir_op *owner, uint32_t index) {
-  ir_computation *c;
+  ir_computation *c = NULL;
   TRY(from_hlo_new_region(t, owner, index, &c));
   return from_hlo_fill(t, from, c);
 }
 
 int from_hlo_closure(from_hlo *t, const ir_computation *from, const from_hlo_tree *argument, ir_op *owner,
                      uint32_t index) {
-  ir_computation *c;
+  ir_computation *c = NULL;
   TRY(from_hlo_new_region(t, owner, index, &c));
   assert(from->n_params == 1);
   TRY(from_hlo_bind(t, from->params[0], argument));
@@ -187,7 +198,7 @@ int stablehlo_from_hlo(ir_module **out, ir_module *m, xlac_error *err) {
   *out = NULL;
   if (m->form != IR_FORM_HLO) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in MLIR form already");
   if (!m->verified) TRY(ir_verify(m, &compat, err));
-  from_hlo t = {.from = m, .err = err};
+  from_hlo t = {.from = m, .err = err, .max_made = from_hlo_limit(m)};
   TRY(ir_module_create(&t.to, m->name->s, m->alloc, err));
   t.to->form = IR_FORM_MLIR;
   t.to->named = true;

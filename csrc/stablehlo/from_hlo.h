@@ -26,7 +26,7 @@ typedef struct from_hlo {
   base_map functions; /* computation of the source to function of the target */
   base_map symbols;   /* the functions' names */
   uint32_t depth;     /* of computations being translated */
-  uint32_t n_made;    /* ops */
+  uint32_t n_made, max_made; /* ops; see from_hlo_limit */
 } from_hlo;
 
 /* An op being translated. */
@@ -43,7 +43,7 @@ typedef struct from_hlo_op {
 /* A list of values that grows. */
 BASE_VEC(from_hlo_values, ir_value);
 
-enum { FROM_HLO_MAX_DEPTH = 200, FROM_HLO_MAX_OPS = 1 << 24 };
+enum { FROM_HLO_MAX_DEPTH = 200 };
 
 /* --- from_hlo.c: the module, functions, regions --- */
 int from_hlo_fail(const from_hlo *t, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);

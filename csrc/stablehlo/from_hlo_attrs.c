@@ -46,9 +46,9 @@ static const ir_mattr *from_hlo_precision(from_hlo_op *x) {
 /* --- dot algorithms --- */
 
 static const ir_mattr *from_hlo_number_type(from_hlo_op *x, const char *name) {
-  if (strcmp(name, "tf32") == 0) return ir_m_type(x->t->to, ir_other_type(x->t->to, name, 4));
   if (strcmp(name, "f8") == 0) name = "f8e5m2"; /* any will do, says XLA's name of it */
-  const ir_type *t = ir_element(x->t->to, base_dtype_from_text(name, strlen(name)), NULL);
+  const ir_type *t = strcmp(name, "tf32") == 0 ? ir_other_type(x->t->to, name, 4)
+                                               : ir_element(x->t->to, base_dtype_from_text(name, strlen(name)), NULL);
   return t ? ir_m_type(x->t->to, t) : NULL;
 }
 
@@ -243,7 +243,10 @@ const ir_mattr *from_hlo_channel(from_hlo *t, int64_t handle, int64_t type) {
 /* --- literals --- */
 
 const ir_mattr *from_hlo_literal(from_hlo *t, const ir_type *type, const ir_literal *l) {
-  if (type->count == 0) return ir_m_dense(t->to, type, ir_literal_new(t->to, type), false);
+  if (type->count == 0) {
+    const ir_literal *none = ir_literal_new(t->to, type);
+    return none ? ir_m_dense(t->to, type, none, false) : NULL;
+  }
   size_t size = base_dtype_bytes((base_dtype)type->dtype), n = (size_t)type->count * size;
   const char *data = l->data;
   bool splat = n == size || memcmp(data, data + size, n - size) == 0;
@@ -260,6 +263,7 @@ static const ir_mattr *from_hlo_pair(from_hlo_op *x, const attr_pair *p) {
   const ir_op *op = x->op;
   ir_module *m = x->t->to;
   const ir_ints *ints = NULL;
+  const ir_type *f32 = ir_element(m, XLAC_F32, NULL);
   char word[32];
   switch ((attr_pair_kind)p->kind) {
     case PAIR_INT:
@@ -279,7 +283,7 @@ static const ir_mattr *from_hlo_pair(from_hlo_op *x, const attr_pair *p) {
     case PAIR_FLAG:
       return ir_m_bool(m, ir_get_bool(op, (ir_attr_key)p->key, false));
     case PAIR_F32:
-      return ir_m_float(m, ir_element(m, XLAC_F32, NULL), ir_get_float(op, (ir_attr_key)p->key, 0));
+      return f32 ? ir_m_float(m, f32, ir_get_float(op, (ir_attr_key)p->key, 0)) : NULL;
     case PAIR_WORD:
       return from_hlo_word(x, p, ir_get_str(op, (ir_attr_key)p->key));
     case PAIR_RNG_WORD:

@@ -139,13 +139,16 @@ int from_hlo_all_to_all(from_hlo_op *x) {
 
 /* --- the host --- */
 
-static void from_hlo_layout_list(from_hlo *t, const ir_type *type, const ir_mattr **list, uint32_t *n) {
-  for (uint32_t i = 0; i < type->n_elements; i++) from_hlo_layout_list(t, type->elements[i], list, n);
-  if (!ir_is_tensor(type)) return;
+static int from_hlo_layout_list(from_hlo *t, const ir_type *type, const ir_mattr **list, uint32_t *n) {
   const ir_mattr *dims[IR_MAX_RANK];
-  for (uint32_t d = 0; d < type->rank; d++)
+  for (uint32_t i = 0; i < type->n_elements; i++) TRY(from_hlo_layout_list(t, type->elements[i], list, n));
+  if (!ir_is_tensor(type)) return 0;
+  for (uint32_t d = 0; d < type->rank; d++) {
     dims[d] = ir_m_i64(t->to, type->layout ? type->layout->minor_to_major[d] : type->rank - 1 - d);
-  list[(*n)++] = ir_m_array(t->to, type->rank, dims);
+    if (!dims[d]) return from_hlo_no_memory(t);
+  }
+  list[*n] = ir_m_array(t->to, type->rank, dims);
+  return list[(*n)++] ? 0 : from_hlo_no_memory(t);
 }
 
 int from_hlo_infeed(from_hlo_op *x) {
@@ -158,7 +161,7 @@ int from_hlo_infeed(from_hlo_op *x) {
   TRY(from_hlo_operands(x, &operands));
   TRY(from_hlo_make(x, IR_OP_INFEED, 1, operands, 0, &made));
   TRY(from_hlo_put(x, made, "infeed_config", ir_m_string(x->t->to, config, strlen(config))));
-  from_hlo_layout_list(x->t, x->op->type, layouts, &n);
+  TRY(from_hlo_layout_list(x->t, x->op->type, layouts, &n));
   TRY(from_hlo_put(x, made, "layout", ir_m_array(x->t->to, n, layouts)));
   return from_hlo_done(x, made);
 }

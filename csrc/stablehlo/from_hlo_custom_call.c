@@ -21,15 +21,15 @@ static const ir_mattr *from_hlo_attr_text(from_hlo_op *x, const ir_attr *a) {
 }
 
 int from_hlo_encoded(from_hlo_op *x) {
-  char target[64] = "mhlo.";
-  const char *name = ir_opcode_text(x->op->opcode);
-  size_t n = strlen(name), at = strlen(target);
+  char target[64];
+  int n = snprintf(target, sizeof target, "mhlo.%s", ir_opcode_text(x->op->opcode));
   ir_module *m = x->t->to;
   const ir_mdict *attrs = ir_mdict_make(m, 0, NULL);
   ir_value *operands;
   ir_op *made;
-  assert(at + n < sizeof target);
-  for (size_t i = 0; i <= n; i++) target[at + i] = (char)(name[i] == '-' ? '_' : name[i]);
+  assert(n > 0 && (size_t)n < sizeof target);
+  for (char *p = target; *p; p++)
+    if (*p == '-') *p = '_';
   TRY(from_hlo_operands(x, &operands));
   TRY(from_hlo_make(x, IR_OP_CUSTOM_CALL, x->op->n_operands, operands, 0, &made));
   for (uint32_t i = 0; attrs && i < x->op->n_attrs; i++) {
@@ -38,7 +38,7 @@ int from_hlo_encoded(from_hlo_op *x) {
     const ir_mattr *value = from_hlo_attr_text(x, a);
     attrs = value ? ir_mdict_with(m, attrs, ir_attr_table[a->key].text, value) : NULL;
   }
-  TRY(from_hlo_put(x, made, "call_target_name", ir_m_string(m, target, at + n)));
+  TRY(from_hlo_put(x, made, "call_target_name", ir_m_string(m, target, (size_t)n)));
   if (ir_opcode_has(x->op->opcode, IR_SIDE_EFFECT)) TRY(from_hlo_put(x, made, "has_side_effect", ir_m_bool(m, true)));
   TRY(from_hlo_put(x, made, "mhlo.attributes", attrs ? ir_m_dict(m, attrs) : NULL));
   TRY(from_hlo_put(x, made, "mhlo.version", ir_m_i64(m, 1)));

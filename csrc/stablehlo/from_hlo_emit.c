@@ -4,11 +4,11 @@
 ir_op *from_hlo_emit_n(from_hlo_op *x, ir_opcode opcode, uint32_t n_results, const ir_type *const *types, uint32_t n,
                        const ir_value *operands, uint32_t n_called) {
   from_hlo *t = x->t;
-  /* A computation that many ops use as their region is copied into each: doubling chains must end. */
-  if (++t->n_made > FROM_HLO_MAX_OPS || n_results > UINT16_MAX) {
-    (void)base_fail(t->err, XLAC_E_TOO_LARGE, "the translated program is too large");
+  if (t->n_made >= t->max_made || n_results > UINT16_MAX) {
+    t->n_made = t->max_made;
     return NULL;
   }
+  t->n_made++;
   const base_istr *name = ir_intern(t->to, x->op->name->s, x->op->name->n);
   ir_op *op = name ? ir_op_new_n(x->into, opcode, n_results, types, name, n, n_called) : NULL;
   if (!op) return NULL;

@@ -229,10 +229,34 @@ static const ir_computation *to_hlo_find(const ir_module *m, const base_istr *na
   return NULL;
 }
 
-bool to_hlo_known(const to_hlo *t, const base_istr *name) {
-  const ir_computation *c = to_hlo_find(t->from, name);
-  uint64_t known;
-  return c && base_map_get(&t->functions, base_key(c), &known);
+static bool to_hlo_mention(to_hlo *t, const ir_mattr *a) {
+  uint64_t n = 0;
+  if (!a) return true;
+  if (a->kind == IR_M_ARRAY) {
+    for (uint32_t i = 0; i < a->v.list->n; i++)
+      if (a->v.list->v[i]->kind == IR_M_SYMBOL && !to_hlo_mention(t, a->v.list->v[i])) return false;
+    return true;
+  }
+  if (a->kind != IR_M_SYMBOL) return true;
+  const base_istr *name = a->v.list->v[0]->str;
+  (void)base_map_get(&t->mentions, base_key(name), &n);
+  return base_map_set(&t->mentions, base_key(name), n + 1);
+}
+
+static int to_hlo_count_mentions(to_hlo *t) {
+  bool ok = true;
+  IR_FOR_COMPUTATIONS(c, t->from) {
+    IR_FOR_OPS(op, c) {
+      ok = ok && to_hlo_mention(t, ir_mattr_of(op, "callee")) && to_hlo_mention(t, ir_mattr_of(op, "decomposition")) &&
+           to_hlo_mention(t, ir_mattr_of(op, "called_computations"));
+    }
+  }
+  return ok ? 0 : to_hlo_no_memory(t);
+}
+
+bool to_hlo_mentioned_once(const to_hlo *t, const base_istr *name) {
+  uint64_t n = 0;
+  return base_map_get(&t->mentions, base_key(name), &n) && n == 1;
 }
 
 int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
@@ -246,7 +270,7 @@ int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
     if (*out) return 0;
     return to_hlo_fail(t, x->op, XLAC_E_VERIFY_CALLED, "function @%s calls itself; HLO has no recursion", name->s);
   }
-  const base_istr *fresh = ir_fresh_name(t->to, name->s);
+  const base_istr *fresh = to_hlo_fresh_name(t, name);
   ir_computation *c = fresh ? ir_computation_new(t->to, fresh->s, fresh->n) : NULL;
   if (!c || !base_map_set(&t->functions, base_key(from), 0)) return to_hlo_no_memory(t);
   TRY(to_hlo_fill(t, from, c, false));
@@ -260,9 +284,11 @@ static int to_hlo_module(to_hlo *t) {
   if (!entry || entry->kind != IR_FUNCTION || entry->declaration)
     return base_hint(t->err, base_fail(t->err, XLAC_E_VERIFY_STRUCTURE, "the module has no function to enter by"),
                      "give it a function @main with a body");
-  ir_computation *c = ir_computation_new(t->to, entry->name->s, entry->name->n);
+  const base_istr *fresh = to_hlo_fresh_name(t, entry->name);
+  ir_computation *c = fresh ? ir_computation_new(t->to, fresh->s, fresh->n) : NULL;
   if (!c) return to_hlo_no_memory(t);
   t->to->entry = c;
+  TRY(to_hlo_count_mentions(t));
   if (!base_map_set(&t->functions, base_key(entry), 0)) return to_hlo_no_memory(t);
   TRY(to_hlo_fill(t, entry, c, t->options.return_tuple));
   return to_hlo_module_facts(t, entry);
@@ -274,12 +300,20 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
   if (!m->verified) TRY(stablehlo_verify(m, err));
   to_hlo t = {.from = m, .err = err};
   if (options) t.options = *options;
-  TRY(ir_module_create(&t.to, m->named ? m->name->s : "main", m->alloc, err));
+  TRY(ir_module_create(&t.to, "main", m->alloc, err));
+  const base_istr *name = m->named ? to_hlo_name(&t, m->name) : t.to->name;
+  if (!name) {
+    ir_module_destroy(t.to);
+    return base_oom(err, "a name");
+  }
+  t.to->name = name;
   base_map_init(&t.values, m->alloc);
   base_map_init(&t.functions, m->alloc);
+  base_map_init(&t.mentions, m->alloc);
   int status = to_hlo_module(&t);
   base_map_free(&t.values);
   base_map_free(&t.functions);
+  base_map_free(&t.mentions);
   if (status != 0) {
     ir_module_destroy(t.to);
     return status;

@@ -12,6 +12,7 @@ typedef struct to_hlo {
   xlac_error *err;
   base_map values;
   base_map functions; /* source computation to target computation */
+  base_map mentions;  /* a function's name to how often ops name it */
   uint32_t depth;     /* of functions and regions being translated */
 } to_hlo;
 
@@ -42,8 +43,8 @@ const ir_type *to_hlo_result_type(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_scalar_region(to_hlo_op *x, const ir_computation *region, ir_computation **out);
 /* The function of that name, translated. */
 XLAC_MUST_USE int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out);
-/* Whether it has been translated already. */
-bool to_hlo_known(const to_hlo *t, const base_istr *name);
+/* Whether no other op names this function. */
+bool to_hlo_mentioned_once(const to_hlo *t, const base_istr *name);
 XLAC_MUST_USE int to_hlo_body(to_hlo *t, const ir_computation *from, ir_computation *into);
 XLAC_MUST_USE int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results);
 /* Ends a computation: one result is the root, several become a tuple. */
@@ -79,6 +80,11 @@ XLAC_MUST_USE int to_hlo_window(to_hlo_op *x, ir_op *made, uint32_t n, const int
 XLAC_MUST_USE int to_hlo_padding(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_slice(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_channel(to_hlo_op *x, ir_op *made);
+
+/* A symbol may have any characters; in HLO's names all but letters, digits, '_', '.' and '-' become '_', as in XLA.
+ * NULL when out of memory. The second gives a name not in use yet. */
+const base_istr *to_hlo_name(to_hlo *t, const base_istr *symbol);
+const base_istr *to_hlo_fresh_name(to_hlo *t, const base_istr *symbol);
 
 /* --- to_hlo_common.c: sharding, frontend attributes, metadata; signature and module facts --- */
 XLAC_MUST_USE int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made);

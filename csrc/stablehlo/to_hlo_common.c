@@ -262,3 +262,25 @@ int to_hlo_module_facts(to_hlo *t, const ir_computation *entry) {
   TRY(result_shardings(t, entry, ir_root(c)));
   return argument_facts(t, entry);
 }
+
+/* --- names --- */
+
+static bool hlo_name_takes(char c, bool first) {
+  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') return true;
+  return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
+}
+
+const base_istr *to_hlo_name(to_hlo *t, const base_istr *symbol) {
+  bool prefix = symbol->n == 0 || (!hlo_name_takes(symbol->s[0], true) && hlo_name_takes(symbol->s[0], false));
+  char *text = BASE_ARRAY(&t->to->arena, char, symbol->n + 2);
+  size_t n = 0;
+  if (!text) return NULL;
+  if (prefix) text[n++] = '_';
+  for (size_t i = 0; i < symbol->n; i++, n++) text[n] = hlo_name_takes(symbol->s[i], n == 0) ? symbol->s[i] : '_';
+  return ir_intern(t->to, text, n);
+}
+
+const base_istr *to_hlo_fresh_name(to_hlo *t, const base_istr *symbol) {
+  const base_istr *name = to_hlo_name(t, symbol);
+  return name ? ir_fresh_name(t->to, name->s) : NULL;
+}

@@ -103,7 +103,9 @@ int to_hlo_encoded(to_hlo_op *x) {
 
 /* The type in the i-th layout of a list. */
 static int to_hlo_in_layout(to_hlo_op *x, const ir_type *type, const ir_mattr *layout, const ir_type **out) {
-  ir_layout l = *ir_layout_default(x->t->to, 0);
+  const ir_layout *usual = ir_layout_default(x->t->to, 0);
+  if (!usual) return to_hlo_no_memory(x->t);
+  ir_layout l = *usual;
   l.minor_to_major = ir_m_ints(layout, &x->t->to->arena, &l.rank);
   *out = type;
   if (!ir_is_tensor(type) || l.rank != type->rank) return 0;

@@ -90,7 +90,7 @@ static bool is_fusion(to_hlo_op *x, const base_istr *callee) {
   const char *kind = ir_m_get_str(x->op, "mhlo.fusion_kind");
   const char *const *words = ir_attr_words(IR_OP_FUSION, IR_ATTR_KIND);
   while (*words && strcmp(*words, kind) != 0) words++;
-  return *words && !to_hlo_known(x->t, callee);
+  return *words && to_hlo_mentioned_once(x->t, callee);
 }
 
 static int call(to_hlo_op *x, const char *attr) {

@@ -24,6 +24,8 @@ static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *a
   TRY(sv_check_module(m, functions, err));
   IR_FOR_COMPUTATIONS(c, m)
   if (!c->owner) TRY(sv_verify_ops(m, c, functions, arena, err));
+  IR_FOR_COMPUTATIONS(c, m)
+  if (c->kind == IR_FUNCTION) TRY(sv_check_interface(c, err));
   return 0;
 }
 
@@ -35,6 +37,7 @@ int stablehlo_verify(ir_module *m, xlac_error *err) {
   base_map_init(&functions.by_name, m->alloc);
   base_arena_init(&arena, m->alloc);
   int status = sv_verify_module(m, &functions, &arena, err);
+  if (arena.failed) status = base_oom(err, "the check of a module");
   base_arena_free(&arena);
   base_map_free(&functions.by_name);
   if (status == 0) m->verified = IR_VERIFIED;
@@ -48,6 +51,7 @@ int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err) {
   base_map_init(&none.by_name, m->alloc);
   base_arena_init(&arena, m->alloc);
   int status = sv_verify_one(m, op, &none, &arena, err);
+  if (arena.failed) status = base_oom(err, "the check of an op");
   base_arena_free(&arena);
   base_map_free(&none.by_name);
   return status;
@@ -58,6 +62,7 @@ int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_e
   base_arena_init(&arena, m->alloc);
   sv v = {.m = m, .op = op, .arena = &arena, .out = types, .err = err};
   int status = sv_infer_op(&v);
+  if (arena.failed) status = base_oom(err, "the types of an op");
   base_arena_free(&arena);
   return status;
 }

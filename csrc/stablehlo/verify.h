@@ -243,6 +243,17 @@ int64_t sv_window_output(const sv_window *w, uint32_t i, int64_t size);
 /* padding as pairs, its shape checked. */
 XLAC_MUST_USE int sv_read_padding(const sv *v, sv_ints *out);
 
+/* --- quantised types in themselves: verify_quant_type.c --- */
+/* Which rule a type breaks, and how: "zero point 300; expected one of -128 to 127". id is NULL where it has no name. */
+typedef struct sv_quant_fault {
+  const char *id;
+  char text[120];
+} sv_quant_fault;
+/* t->quant is there. fault may be NULL. */
+bool sv_quant_is_broken(const ir_type *t, sv_quant_fault *fault);
+/* The types that a function takes and gives; of those that ops have the op's own check speaks first. */
+XLAC_MUST_USE int sv_check_interface(const ir_computation *c, xlac_error *err);
+
 /* --- quantisation: verify_quant.c --- */
 XLAC_MUST_USE int sv_check_same_scales(const sv *v, const char *id, const ir_type *a, const ir_type *b);
 XLAC_MUST_USE int sv_check_reshape_quant(const sv *v);

@@ -69,6 +69,9 @@ static uint32_t sv_set_at(const uint32_t *sets, uint32_t n, uint32_t i) {
 static int sv_check_type(const sv *v, const char *what, uint32_t i, const ir_type *t, uint32_t set) {
   if (sv_type_in(t, set)) return 0;
   char words[200];
+  sv_quant_fault fault;
+  if (t->quant && sv_quant_is_broken(t, &fault))
+    return sv_fail_code(v, XLAC_E_VERIFY_OPERANDS, fault.id, "has %s %u of a type with %s", what, i, fault.text);
   return sv_fail_code(v, XLAC_E_VERIFY_OPERANDS, NULL, "has %s %u of type %s; expected %s", what, i, SV_SHOW(t),
                       sv_set_text(set, words, sizeof words));
 }

@@ -1,4 +1,6 @@
 /* Quantised operands and results against one another. */
+#include <stdio.h>
+
 #include "verify.h"
 
 static bool sv_same_scales(const ir_quant *a, const ir_quant *b) {
@@ -52,25 +54,36 @@ int sv_check_broadcast_quant(const sv *v, sv_ints dims) {
   return 0;
 }
 
+/* Rules of dot_general by their numbers there; convolutions have them too, under their own. */
+static const char *sv_product_rule(const sv *v, int number, char id[32]) {
+  const char *op = v->op->opcode == IR_OP_CONVOLUTION    ? "convolution"
+                   : v->op->opcode == IR_OP_DYNAMIC_CONV ? "dynamic_conv"
+                                                         : "dot_general";
+  snprintf(id, 32, "%s_c%d", op, v->op->opcode == IR_OP_DOT ? number : number + 14);
+  return id;
+}
+
 int sv_check_product_quant(const sv *v) {
+  char id[32];
   const ir_type *lhs = sv_in(v, 0), *rhs = sv_in(v, 1), *result = sv_result(v, 0);
   if (!rhs->quant || !lhs->quant != !result->quant)
-    return sv_fail(v, "dot_general_c14", "expects rhs to be quantised, and lhs when the result is; has %s, %s and %s",
-                   SV_SHOW(lhs), SV_SHOW(rhs), SV_SHOW(result));
+    return sv_fail(v, sv_product_rule(v, 14, id),
+                   "expects rhs to be quantised, and lhs when the result is; has %s, %s and %s", SV_SHOW(lhs),
+                   SV_SHOW(rhs), SV_SHOW(result));
   if (!lhs->quant) {
     bool fits = sv_element_is(lhs, (base_dtype)rhs->quant->expressed) && sv_same_element(lhs, result);
     if (fits) return 0;
-    return sv_fail(v, "dot_general_c20", "expects lhs and result of rhs' expressed type; has %s, %s and %s",
+    return sv_fail(v, sv_product_rule(v, 20, id), "expects lhs and result of rhs' expressed type; has %s, %s and %s",
                    SV_SHOW(lhs), SV_SHOW(rhs), SV_SHOW(result));
   }
   if (lhs->quant->storage != rhs->quant->storage)
-    return sv_fail(v, "dot_general_c17", "has operands of %s and %s; expected one storage type", SV_SHOW(lhs),
+    return sv_fail(v, sv_product_rule(v, 17, id), "has operands of %s and %s; expected one storage type", SV_SHOW(lhs),
                    SV_SHOW(rhs));
   if (lhs->quant->expressed != rhs->quant->expressed || lhs->quant->expressed != result->quant->expressed)
-    return sv_fail(v, "dot_general_c18", "has %s, %s and %s; expected one expressed type", SV_SHOW(lhs), SV_SHOW(rhs),
-                   SV_SHOW(result));
+    return sv_fail(v, sv_product_rule(v, 18, id), "has %s, %s and %s; expected one expressed type", SV_SHOW(lhs),
+                   SV_SHOW(rhs), SV_SHOW(result));
   if (sv_is_quant_tensor(rhs) && !sv_is_quant_tensor(result))
-    return sv_fail(v, "dot_general_c19", "has rhs quantised per tensor, but the result %s", SV_SHOW(result));
+    return sv_fail(v, sv_product_rule(v, 19, id), "has rhs quantised per tensor, but the result %s", SV_SHOW(result));
   return 0;
 }
 
@@ -82,8 +95,7 @@ int sv_verify_quantize(const sv *v) {
                  base_dtype_of((base_dtype)b->quant->expressed)->text, base_dtype_of(expected)->text);
 }
 
-/* The sum of a quantised pair. */
-int sv_verify_add(const sv *v) {
+static int sv_check_sum(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_in(v, 1), *c = sv_result(v, 0);
   if (!a->quant && !b->quant && !c->quant) {
     if (sv_same_element(a, b) && sv_same_element(a, c)) return 0;
@@ -107,4 +119,10 @@ int sv_verify_add(const sv *v) {
     return sv_fail(v, "add_c7", "has rhs quantised along dimension %d, the result along %d", b->quant->axis,
                    c->quant->axis);
   return 0;
+}
+
+/* Whether the types fit comes first: its rules have names. */
+int sv_infer_add(const sv *v) {
+  if (sv_result(v, 0)) TRY(sv_check_sum(v));
+  return sv_infer_same(v);
 }

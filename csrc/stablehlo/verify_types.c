@@ -24,24 +24,8 @@ bool sv_is_float(const ir_type *t) {
   return sv_is_shaped(t) && !t->quant && !t->text && base_dtype_is_float((base_dtype)t->dtype);
 }
 
-/* Zero points within the storage's range; one bit is no storage. */
-static bool sv_quant_is_valid(const ir_quant *q) {
-  if (base_dtype_of((base_dtype)q->storage)->bits < 2 || base_dtype_of((base_dtype)q->storage)->bits > 32) return false;
-  for (uint32_t i = 0; i < q->n; i++)
-    if (q->zero_points[i] < q->storage_min || q->zero_points[i] > q->storage_max) return false;
-  return true;
-}
-
-/* The dimension is there, and has as many indices as there are scales. */
-static bool sv_quant_fits_dims(const ir_type *t) {
-  if (t->quant->axis < 0 || t->kind != IR_TYPE_TENSOR) return true;
-  if ((uint32_t)t->quant->axis >= t->rank) return false;
-  int64_t size = sv_dim(t, (uint32_t)t->quant->axis);
-  return size == SV_DYNAMIC || size == t->quant->n;
-}
-
 static uint32_t sv_set_of_quant(const ir_type *t) {
-  if (!sv_quant_is_valid(t->quant) || !sv_quant_fits_dims(t)) return 0;
+  if (sv_quant_is_broken(t, NULL)) return 0;
   return t->quant->axis == -1 ? SV_QUANT : t->quant->axis >= 0 ? SV_QUANT_AXIS : 0;
 }
 
@@ -214,7 +198,7 @@ static const char *sv_element_text(const ir_type *t, char *buf, size_t size) {
   if (d->kind == BASE_KIND_PRED)
     snprintf(buf, size, "i1");
   else if (d->kind == BASE_KIND_SINT || d->kind == BASE_KIND_UINT)
-    snprintf(buf, size, "%si%u", d->kind == BASE_KIND_UINT && !t->quant ? "u" : "", d->bits);
+    snprintf(buf, size, "%s%u", d->kind == BASE_KIND_UINT ? t->quant ? "u" : "ui" : "i", d->bits);
   else if (d->kind == BASE_KIND_COMPLEX)
     snprintf(buf, size, "complex<f%u>", d->bits / 2u);
   else

@@ -1,4 +1,6 @@
 /* Quantised element types: <i8<-8:7>:f32:axis, {scale:zero, ...}>. */
+#include <math.h>
+
 #include "../ir/type_table.h"
 #include "mlir_read.h"
 
@@ -26,8 +28,11 @@ static int mlir_check_scale(mlir_reader *r, const char *at, base_dtype expressed
   double largest = (2 - __builtin_ldexp(1, -(int)mantissa)) * __builtin_ldexp(1, bias);
   double smallest = __builtin_ldexp(1, 1 - bias - (int)mantissa);
   if (scale >= smallest && scale <= largest) return 0;
-  return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "scale %e out of expressed type range, %e to %e", scale, smallest,
-                   largest);
+  return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "scale %e out of expressed type range, %e to %e (quantized_type_c%d)",
+                   scale, smallest, largest,
+                   !(scale > 0)   ? 5
+                   : isinf(scale) ? 6
+                                  : 4);
 }
 
 /* "scale" or "scale:zero". */
@@ -77,6 +82,8 @@ static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type prefix");
   unsigned bits = base_dtype_of(t)->bits;
   bool is_signed = !base_dtype_is_unsigned(t);
+  if (base_dtype_is_integer(t) && bits > 32)
+    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type size: %u", bits);
   q->storage = (uint8_t)t;
   q->storage_min = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
   q->storage_max = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : bits < 63 ? (INT64_C(1) << bits) - 1 : INT64_MAX;
@@ -86,9 +93,15 @@ static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
   TRY(mlir_want(r, ":"));
   TRY(mlir_read_int(r, &high));
   if (low < q->storage_min)
-    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type minimum: %lld", (long long)low);
+    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type minimum: %lld (quantized_type_c3)",
+                     (long long)low);
   if (high > q->storage_max)
-    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type maximum: %lld", (long long)high);
+    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type maximum: %lld (quantized_type_c3)",
+                     (long long)high);
+  if (low >= high)
+    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT,
+                     "illegal storage min and storage max: (%lld:%lld) (quantized_type_c3)", (long long)low,
+                     (long long)high);
   q->has_range = low != q->storage_min || high != q->storage_max;
   q->storage_min = low;
   q->storage_max = high;
@@ -121,7 +134,8 @@ static int mlir_read_axis(mlir_reader *r, mlir_quant_parts *p) {
   int64_t axis;
   TRY(mlir_read_int(r, &axis));
   if (axis < 0 || axis > INT32_MAX)
-    return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "illegal quantized dimension: %lld", (long long)axis);
+    return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "illegal quantized dimension: %lld (quantized_type_c11)",
+                     (long long)axis);
   p->q.axis = (int32_t)axis;
   return 0;
 }
@@ -139,7 +153,8 @@ static int mlir_read_quant_parts(mlir_reader *r, mlir_quant_parts *p) {
   TRY(mlir_want(r, ","));
   if (*r->lx.p == '{') {
     TRY(mlir_read_scales(r, p, 0));
-    if (p->q.axis == -1) return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "a list of scales needs an axis");
+    if (p->q.axis == -1)
+      return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "a list of scales needs an axis (quantized_type_c10)");
   } else {
     TRY(mlir_read_scale(r, p));
   }

@@ -111,6 +111,16 @@ def test_translate(files):
     assert (files / "out.hlo").read_text() == text
 
 
+def test_translate_between_forms(files):
+    stable = good("translate", "--from=hlo", "--to=stablehlo", files / "add.hlo")
+    assert stable == xlac.parse(ADD).to_stablehlo().to_text() and "stablehlo.add" in stable
+    assert "add(" in good("translate", "--from=stablehlo", "--to=hlo", "-", input=stable)
+    good("translate", "--to=bytecode", "add.hlo", "-o", "add.mlirbc", cwd=files)
+    assert good("translate", "add.mlirbc", cwd=files) == stable
+    (files / "opaque.hlo").write_text("HloModule m\n\nENTRY e {\n  ROOT p = opaque[] parameter(0)\n}\n")
+    assert "opaque.hlo:4:8: error: StableHLO has no type for opaque[]" in bad("translate", "--to=mlir", "opaque.hlo", cwd=files)
+
+
 def test_serialized_modules(files):
     good("translate", "add.hlo", "--output-format=hlo-proto", "-o", "add.pb", cwd=files)
     assert (files / "add.pb").read_bytes() == xlac.parse(ADD).to_bytes()

@@ -2,12 +2,14 @@
  * ways that no text can express (cycles, foreign operands, exchanged types, missing attributes). Whatever comes,
  * ir_verify must return; an error has a code, a message and, where the op came from text, a position; the same question
  * gets the same answer; what the strict verifier accepts the lenient one accepts; and what the lenient one accepts the
- * interpreter survives. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with -DFUZZ_MAIN a program of its own:
- * fuzz_verify SEED SECONDS FILE...      exits 0, or aborts on the first finding after writing it to fuzz-finding.hlo */
+ * interpreter survives, and goes to StableHLO and back. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with
+ * -DFUZZ_MAIN a program of its own: fuzz_verify SEED SECONDS FILE...      exits 0, or aborts on the first finding after
+ * writing it to fuzz-finding.hlo */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../csrc/interp/interp.h"
+#include "../../csrc/stablehlo/stablehlo.h"
 #include "../../csrc/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,7 +28,7 @@ static uint64_t next_random(uint64_t *state) {
 
 /* --- what must hold --- */
 
-static uint64_t counts[3]; /* accepted, refused, run to the end */
+static uint64_t counts[4]; /* accepted, refused, run to the end, translated */
 
 static int verify_as(ir_module *m, bool lenient, xlac_error *err) {
   ir_verify_options options = {.xla_compat = lenient};
@@ -88,6 +90,23 @@ static void run_module(ir_module *m) {
   for (uint32_t i = 0; i < m->entry->n_params; i++)
     if (args[i]) interp_release(args[i]);
   interp_end(&ctx);
+}
+
+/* --- to StableHLO and back --- */
+
+/* What is accepted goes there or is refused with a reason, and what comes back is accepted too. */
+static void translate_module(ir_module *m) {
+  xlac_error err = {0};
+  ir_module *stable = NULL, *back = NULL;
+  if (verify_as(m, true, &err) != 0 || !is_small(m)) return;
+  int status = stablehlo_from_hlo(&stable, m, &err);
+  if (status != 0 && (err.code != -status || !err.message[0])) report("refused without a reason", &err);
+  if (status != 0) return;
+  counts[3]++;
+  if (stablehlo_to_hlo(&back, stable, NULL, &err) != 0) report("does not come back", &err);
+  if (verify_as(back, true, &err) != 0) report("comes back broken", &err);
+  ir_module_destroy(stable);
+  ir_module_destroy(back);
 }
 
 /* --- edits of a module --- */
@@ -154,6 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (text_parse_hlo(&m, (const char *)data, size, NULL, &err) != 0) return 0;
   check_module(m, true);
   run_module(m);
+  translate_module(m);
   uint64_t state = size;
   for (size_t i = 0; i < size; i += 17) state = state * 31 + data[i];
   for (int i = 0; i < 3; i++) {
@@ -282,8 +302,9 @@ int main(int argc, char **argv) {
     LLVMFuzzerTestOneInput((const uint8_t *)buf.data, buf.n);
   }
   remove("fuzz-finding.hlo");
-  printf("%llu runs, %llu modules accepted, %llu refused, %llu run, no finding\n", (unsigned long long)runs,
-         (unsigned long long)counts[0], (unsigned long long)counts[1], (unsigned long long)counts[2]);
+  printf("%llu runs, %llu modules accepted, %llu refused, %llu run, %llu translated, no finding\n",
+         (unsigned long long)runs, (unsigned long long)counts[0], (unsigned long long)counts[1],
+         (unsigned long long)counts[2], (unsigned long long)counts[3]);
   for (uint64_t i = 0; i < n_files; i++) free(files[i].data), free(files[i].words);
   free(buf.data);
   free(buf.words);

@@ -256,8 +256,7 @@ DYNAMIC = [("tensor<?x5x{a}>", "tensor<5x4x{b}>", "tensor<?x4x{c}>"), ("tensor<3
            ("tensor<?x?x{a}>", "tensor<?x?x{b}>", "tensor<?x?x{c}>")]
 
 
-@pytest.mark.parametrize("types", DYNAMIC)
-def test_dynamic_shapes(types):
+def dynamic(types):
     lhs, rhs, out = (t.format(a=I8, b=I8B, c=I32) for t in types)
     real = [t.format(a="f32", b="f32", c="f32") for t in types]
     text = f"""func.func @main(%x: {real[0]}, %y: {real[1]}) -> {real[2]} {{
@@ -267,9 +266,24 @@ def test_dynamic_shapes(types):
   %3 = stablehlo.uniform_dequantize %2 : ({out}) -> {real[2]}
   return %3 : {real[2]}
 }}"""
-    x, y = (RNG.uniform(-9, 9, s).astype(np.float32) for s in ((3, 5), (5, 4)))
-    want = np.asarray(xlac.interpret(xlac.parse(text, format="mlir"), x, y))
-    np.testing.assert_allclose(np.asarray(xlac.interpret(arithmetic(text), x, y)), want, atol=0.0101)
+    args = [RNG.uniform(-9, 9, s).astype(np.float32) for s in ((3, 5), (5, 4))]
+    return text, args, np.asarray(xlac.interpret(xlac.parse(text, format="mlir"), *args))
+
+
+@pytest.mark.parametrize("types", DYNAMIC)
+def test_dynamic_shapes(types):
+    text, args, want = dynamic(types)
+    np.testing.assert_allclose(np.asarray(xlac.interpret(arithmetic(text), *args)), want, atol=0.0101)
+
+
+REFINE = "stablehlo-refine-arguments{types=tensor<3x5xf32>,tensor<5x4xf32>},stablehlo-refine-shapes,stablehlo-canonicalize-dynamism"
+
+
+@pytest.mark.parametrize("passes", [f"{MATH},chlo-legalize-to-stablehlo,{REFINE}", f"{REFINE},{MATH}"])
+@pytest.mark.parametrize("types", DYNAMIC)
+def test_dynamic_programs_reach_xla(types, passes, xla):
+    text, args, want = dynamic(types)
+    np.testing.assert_allclose(xla.run(arithmetic(text, passes).to_hlo().to_text(), *args)[0], want, atol=0.0101)
 
 
 def test_interfaces_are_storage():

@@ -80,14 +80,39 @@ module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 3 : i32
     assert "num_partitions=2" in text and "replica_count=3" in text and "sharding={devices=[2]<=[2]}" in text
 
 
-def test_what_hlo_lacks_is_refused_by_name():
+def test_what_hlo_lacks_is_expanded():
     module = xlac.parse("""
-func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+func.func @"<main>"(%arg0: tensor<2xf32>, %arg1: tensor<2x2xf32>, %arg2: tensor<2xcomplex<f32>>)
+    -> (tensor<2xf32>, tensor<2x2xf32>, tensor<2xf32>, tensor<2xcomplex<f32>>, tensor<2xf32>) {
   %0 = chlo.lgamma %arg0 : tensor<2xf32> -> tensor<2xf32>
-  return %0 : tensor<2xf32>
+  %1 = chlo.broadcast_power %arg1, %arg0 : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  %2 = "stablehlo.einsum"(%arg1, %arg0) {einsum_config = "ab,b->a"} : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %3 = chlo.atan %arg2 : tensor<2xcomplex<f32>> -> tensor<2xcomplex<f32>>
+  %4 = chlo.erf %arg0 : tensor<2xf32> -> tensor<2xf32>
+  return %0, %1, %2, %3, %4 : tensor<2xf32>, tensor<2x2xf32>, tensor<2xf32>, tensor<2xcomplex<f32>>, tensor<2xf32>
 }
 """)
-    with pytest.raises(xlac.Error, match="HLO has no op for chlo.lgamma") as caught:
+    before = module.to_text()
+    translated = module.to_hlo()
+    text = translated.to_text()
+    assert module.to_text() == before and "erf(" in text and "ENTRY %_main_" in text
+    hlo.hlo_module_from_text(text)
+    assert text == module.to_text(format="hlo")
+    x, y, z = np.array([3, 4], np.float32), np.array([[2, 3], [1, 5]], np.float32), np.array([1 + 2j, -0.5j], np.complex64)
+    gamma, powers, sums, atan, _ = xlac.interpret(translated, x, y, z)
+    np.testing.assert_allclose(gamma, np.log([2, 6]), rtol=1e-6)
+    np.testing.assert_allclose(powers, y ** x, rtol=1e-6)
+    np.testing.assert_allclose(sums, y @ x, rtol=1e-6)
+    np.testing.assert_allclose(atan, np.arctan(z), rtol=1e-6)
+
+
+def test_what_hlo_lacks_for_good_is_refused_by_name():
+    module = xlac.parse("""
+func.func @main(%arg0: tensor<?xf32>, %arg1: tensor<1xi32>) -> tensor<?xf32> {
+  %0 = stablehlo.dynamic_reshape %arg0, %arg1 : (tensor<?xf32>, tensor<1xi32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+""")
+    with pytest.raises(xlac.Error, match="HLO has no op for stablehlo.dynamic_reshape") as caught:
         module.to_hlo()
     assert (caught.value.line, caught.value.col) == (3, 8)
-    np.testing.assert_allclose(xlac.interpret(module, np.array([3, 4], np.float32)), np.log([2, 6]), rtol=1e-6)

@@ -1,0 +1,14 @@
+/* What StableHLO has beyond HLO, expanded into what HLO has. */
+#ifndef XLAC_OPT_FOR_HLO_H
+#define XLAC_OPT_FOR_HLO_H
+
+#include "../ir/ir.h"
+
+/* Whether the module, in MLIR form, has ops that XLA's HLO has none for. */
+bool opt_is_beyond_hlo(const ir_module *m);
+/* Expands them, in place: CHLO's functions and broadcasts, deprecated ops, dynamic ops whose shapes are constants. Ops
+ * that HLO has (erf, acos, top_k, ragged_dot, ...) stay. What can't be expanded stays too, or is an error. The module
+ * is valid. */
+XLAC_MUST_USE int opt_expand_for_hlo(ir_module *m, xlac_error *err);
+
+#endif

@@ -1,0 +1,173 @@
+/* Simplification of broadcasts, reshapes, transpositions, iotas, and of tensors without elements. */
+#include "mlir_simplify.h"
+
+static bool shape_is_iota(const int64_t *v, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (v[i] != i) return false;
+  return true;
+}
+
+static bool shape_is_sorted(const int64_t *v, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++)
+    if (v[i] < v[i - 1]) return false;
+  return true;
+}
+
+/* --- broadcast_in_dim --- */
+
+static bool shape_same_count(const ir_op *op) {
+  const ir_type *t = ir_operand_type(op, 0);
+  return opt_is_static(t) && opt_is_static(op->type) && t->count == op->type->count;
+}
+
+/* Same elements in the same order, or in another. */
+static int shape_broadcast_moves(opt_rewriter *rw, ir_op *op, bool *changed) {
+  uint32_t n = 0;
+  const int64_t *dims = opt_ints(rw, op, "broadcast_dimensions", &n);
+  int64_t permutation[IR_MAX_RANK] = {0};
+  ir_value a = opt_operand(op, 0);
+  if (!dims || op->type->quant) return 0;
+  if (shape_is_iota(dims, n) && opt_type(a) == op->type) return opt_simplify_into(rw, op, a, changed);
+  if (!shape_same_count(op)) return 0;
+  if (shape_is_sorted(dims, n)) return opt_simplify_to_new(rw, op, opt_reshape(rw, a, op->type), changed);
+  if (opt_type(a)->rank != op->type->rank || n != op->type->rank) return 0;
+  for (uint32_t i = 0; i < n; i++) permutation[dims[i]] = i;
+  return opt_simplify_to_new(rw, op, opt_transpose(rw, a, permutation), changed);
+}
+
+/* A broadcast of a broadcast, unless the inner one is a reshape. */
+static int shape_broadcast_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
+  const ir_op *inner = ir_operand(op, 0);
+  uint32_t n = 0, n_inner = 0;
+  if (inner->opcode != IR_OP_BROADCAST || op->type->quant || inner->type->quant) return 0;
+  const int64_t *dims = opt_ints(rw, op, "broadcast_dimensions", &n);
+  const int64_t *inner_dims = opt_ints(rw, inner, "broadcast_dimensions", &n_inner);
+  int64_t merged[IR_MAX_RANK] = {0};
+  if (!dims || (n_inner && !inner_dims)) return 0;
+  if (shape_same_count(inner) && shape_is_sorted(inner_dims, n_inner)) return 0;
+  for (uint32_t i = 0; i < n_inner; i++) merged[i] = dims[inner_dims[i]];
+  ir_value v = opt_broadcast_in_dim(rw, opt_operand(inner, 0), op->type, merged);
+  return opt_simplify_to_new(rw, op, v, changed);
+}
+
+/* --- reshape, transpose, reverse --- */
+
+static int shape_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
+  ir_value a = opt_operand(op, 0);
+  if (opt_type(a) == op->type) return opt_simplify_into(rw, op, a, changed);
+  if (a.op->opcode != IR_OP_RESHAPE || op->type->quant || opt_type(a)->quant) return 0;
+  return opt_simplify_to_new(rw, op, opt_reshape(rw, opt_operand(a.op, 0), op->type), changed);
+}
+
+static int shape_transpose_twice(opt_rewriter *rw, ir_op *op, const int64_t *permutation, uint32_t n, bool *changed) {
+  const ir_op *inner = ir_operand(op, 0);
+  uint32_t n_inner = 0;
+  if (inner->opcode != IR_OP_TRANSPOSE) return 0;
+  const int64_t *first = opt_ints(rw, inner, "permutation", &n_inner);
+  int64_t merged[IR_MAX_RANK] = {0};
+  if (!first || n_inner != n) return 0;
+  for (uint32_t i = 0; i < n; i++) merged[i] = first[permutation[i]];
+  ir_value a = opt_operand(inner, 0), v = opt_make(rw, IR_OP_TRANSPOSE, op->type, 1, &a);
+  opt_set(rw, v, "permutation", ir_m_i64s(rw->m, n, merged));
+  return opt_simplify_to_new(rw, op, v, changed);
+}
+
+/* Only dimensions of size 1 move. */
+static bool shape_keeps_order(const ir_type *t, const int64_t *permutation, uint32_t n) {
+  int64_t last = -1;
+  for (uint32_t i = 0; i < n; i++) {
+    if (t->dims[permutation[i]] == 1) continue;
+    if (permutation[i] < last) return false;
+    last = permutation[i];
+  }
+  return true;
+}
+
+static int shape_transpose(opt_rewriter *rw, ir_op *op, bool *changed) {
+  ir_value a = opt_operand(op, 0);
+  uint32_t n = 0;
+  const int64_t *permutation = opt_ints(rw, op, "permutation", &n);
+  if (n && !permutation) return 0;
+  if (shape_is_iota(permutation, n)) return opt_simplify_into(rw, op, a, changed);
+  TRY(shape_transpose_twice(rw, op, permutation, n, changed));
+  if (*changed || op->type->quant || !opt_is_static(opt_type(a)) || !opt_is_static(op->type)) return 0;
+  if (!shape_keeps_order(opt_type(a), permutation, n)) return 0;
+  return opt_simplify_to_new(rw, op, opt_reshape(rw, a, op->type), changed);
+}
+
+static int shape_reverse(opt_rewriter *rw, ir_op *op, bool *changed) {
+  ir_value a = opt_operand(op, 0);
+  uint32_t n = 0;
+  const int64_t *dims = opt_ints(rw, op, "dimensions", &n);
+  bool none = n == 0 || opt_uniform(a);
+  if (!none) {
+    none = true;
+    for (uint32_t i = 0; i < n; i++) none = none && opt_type(a)->dims[dims[i]] == 1;
+  }
+  return none ? opt_simplify_to(rw, op, a, changed) : 0;
+}
+
+/* --- iota --- */
+
+static int shape_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
+  int64_t dim = ir_m_get_int(op, "iota_dimension", 0);
+  const ir_type *t = op->type;
+  if (!opt_is_static(t) || t->quant || dim < 0 || dim >= t->rank) return 0;
+  if (t->dims[dim] == 1) return opt_simplify_to_new(rw, op, opt_splat_int(rw, t, 0), changed);
+  if (t->rank < 2) return 0;
+  ir_value line = opt_make(rw, IR_OP_IOTA, opt_tensor(rw, (base_dtype)t->dtype, 1, &t->dims[dim]), 0, NULL);
+  opt_set(rw, line, "iota_dimension", ir_m_i64(rw->m, 0));
+  return opt_simplify_to_new(rw, op, opt_broadcast_in_dim(rw, line, t, &dim), changed);
+}
+
+/* --- no elements --- */
+
+static bool shape_is_empty(const ir_type *t) {
+  return opt_is_static(t) && t->count == 0 && !t->quant && !t->text && !t->encoding;
+}
+
+static bool shape_is_stablehlo(const ir_op *op) {
+  const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
+  return info && strncmp(info->name, "stablehlo.", 10) == 0;
+}
+
+static ir_value shape_empty(opt_rewriter *rw, const ir_type *t) {
+  return opt_constant(rw, t, ir_literal_new(rw->m, t), false);
+}
+
+/* Results and operands without elements are constants. */
+static int shape_no_elements(opt_rewriter *rw, ir_op *op, bool *changed) {
+  if (op->opcode == IR_OP_CONSTANT || op->opcode == IR_OP_PARAMETER || !shape_is_stablehlo(op) || !opt_is_pure(op))
+    return 0;
+  ir_value *values = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_results + 1);
+  bool some = false;
+  rw->failed = rw->failed || !values;
+  for (uint32_t i = 0; !rw->failed && i < op->n_results; i++) {
+    values[i] = opt_result(op, i);
+    if (!shape_is_empty(op->types[i]) || !opt_is_result_used(rw, values[i])) continue;
+    values[i] = shape_empty(rw, op->types[i]);
+    some = true;
+  }
+  TRY(opt_rewriter_status(rw));
+  if (some) opt_replace_results(rw, op, values);
+  for (uint32_t i = 0; !rw->failed && i < op->n_operands; i++) {
+    if (!shape_is_empty(ir_operand_type(op, i)) || ir_operand(op, i)->opcode == IR_OP_CONSTANT) continue;
+    ir_value v = shape_empty(rw, ir_operand_type(op, i));
+    if (!v.op) break;
+    ir_set_operand(op, i, v);
+    some = true;
+  }
+  *changed = *changed || some;
+  return opt_rewriter_status(rw);
+}
+
+const opt_pattern opt_shape_patterns[] = {
+    {IR_OP_INVALID, shape_no_elements},
+    {IR_OP_BROADCAST, shape_broadcast_twice},
+    {IR_OP_BROADCAST, shape_broadcast_moves},
+    {IR_OP_RESHAPE, shape_reshape},
+    {IR_OP_TRANSPOSE, shape_transpose},
+    {IR_OP_REVERSE, shape_reverse},
+    {IR_OP_IOTA, shape_iota},
+    {IR_OP_INVALID, NULL},
+};
