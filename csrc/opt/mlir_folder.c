@@ -99,6 +99,7 @@ static int folder_splat_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
 }
 
 int opt_fold_op(opt_rewriter *rw, const opt_folder *f, ir_op *op, bool *changed) {
+  opt_at(rw, op); /* not every caller is a pattern */
   if (op->opcode == IR_OP_GET_DIMENSION_SIZE) return folder_dimension_size(rw, op, changed);
   if (op->opcode == IR_OP_SET_DIMENSION_SIZE) return folder_set_size(rw, op, changed);
   if (!folder_is_shape_op(op->opcode) && (f->shapes_only || !folder_is_other_op(op->opcode))) return 0;

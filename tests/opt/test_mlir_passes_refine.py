@@ -99,6 +99,9 @@ OPS = [
      "%k = stablehlo.constant dense<3> : tensor<i32>\n%m = stablehlo.multiply %n, %k : tensor<i32>\n"
      "%s = stablehlo.reshape %m : (tensor<i32>) -> tensor<1xi32>\n"
      "%r = stablehlo.dynamic_iota %s, dim = 0 : (tensor<1xi32>) -> TYPE", "tensor<?xf32>", "tensor<12xf32>"),
+    ("%i: tensor<i32>", "%c = stablehlo.constant dense<3> : tensor<8xi32>\n"
+     "%s = stablehlo.dynamic_slice %c, %i, sizes = [1] : (tensor<8xi32>, tensor<i32>) -> tensor<1xi32>\n"
+     "%r = stablehlo.dynamic_iota %s, dim = 0 : (tensor<1xi32>) -> TYPE", "tensor<?xf32>", "tensor<3xf32>"),
     ("%x: tensor<4xf32>", '%r = "stablehlo.while"(%x) ({\n^bb0(%a: tensor<?xf32>):\n'
      "%t = stablehlo.constant dense<false> : tensor<i1>\nstablehlo.return %t : tensor<i1>\n}, {\n^bb0(%a: tensor<?xf32>):\n"
      "stablehlo.return %a : tensor<?xf32>\n}) : (tensor<4xf32>) -> TYPE", "tensor<?xf32>", "tensor<4xf32>"),
