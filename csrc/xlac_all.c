@@ -328,6 +328,7 @@
 #include "opt/mlir_refine_op.c"
 #include "opt/mlir_refine_shapes.c"
 #include "opt/mlir_shape_assertions.c"
+#include "opt/mlir_shape_legalize.c"
 #include "opt/mlir_signless.c"
 #include "opt/mlir_simplify.c"
 #include "opt/mlir_simplify_dynamic.c"
