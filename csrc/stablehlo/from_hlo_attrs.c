@@ -22,6 +22,7 @@ static int from_hlo_field(from_hlo_op *x, ir_mentry *e, const char *name, const 
 static void from_hlo_upper(char *out, size_t size, const char *word) {
   size_t n = strlen(word);
   assert(n < size);
+  (void)size;
   for (size_t i = 0; i <= n; i++) out[i] = (char)(word[i] >= 'a' && word[i] <= 'z' ? word[i] - 32 : word[i]);
 }
 
