@@ -117,7 +117,8 @@ static int simplify_math_compare(opt_rewriter *rw, ir_op *op, bool *changed) {
   const char *direction = ir_m_get_str(op, "comparison_direction"), *kind = ir_m_get_str(op, "compare_type");
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (simplify_math_is_identity(op, direction)) return opt_simplify_to(rw, op, a, changed);
-  if (!simplify_math_is_integral(opt_type(a)) || (strcmp(kind, "SIGNED") != 0 && strcmp(kind, "UNSIGNED") != 0)) return 0;
+  if (!simplify_math_is_integral(opt_type(a)) || (strcmp(kind, "SIGNED") != 0 && strcmp(kind, "UNSIGNED") != 0))
+    return 0;
   if (opt_same_value(a, b) && opt_is_static(op->type)) {
     bool holds = simplify_math_word_in(direction, "EQ", "GE", "LE");
     return opt_simplify_to_new(rw, op, opt_splat_int(rw, op->type, holds), changed);

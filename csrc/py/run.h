@@ -7,7 +7,7 @@
 
 typedef struct py_run {
   py_state *st;
-  xlac_module *m; /* that runs, borrowed */
+  xlac_module *m;        /* that runs, borrowed */
   PyThreadState *thread; /* of the caller, while the GIL is released */
   PyObject *progress;    /* called with the seconds run so far, or NULL */
   double started, polled;
