@@ -63,7 +63,8 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   }
   double passed = compile_now();
   cpu_options cpu = {.alloc = base_alloc_libc, .threads = options->threads, .blas_path = options->blas_path};
-  cpu.plan = (plan_options){.no_blas = options->no_blas, .no_fusion = options->no_fusion};
+  cpu.no_blas = options->no_blas;
+  cpu.plan.no_fusion = options->no_fusion;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
@@ -118,7 +119,7 @@ static void compile_count_steps(const plan_program *p, xlac_executable_info *inf
     const plan_step *s = &p->steps[i];
     info->n_steps++;
     info->n_kernels += s->kind == PLAN_KERNEL;
-    info->n_dots += s->kind == PLAN_DOT;
+    info->n_routines += s->kind == PLAN_ROUTINE;
     info->n_interpreted += s->kind == PLAN_EVAL;
     for (uint32_t j = 0; j < s->n_nested; j++) compile_count_steps(s->nested[j], info);
   }

@@ -1,10 +1,10 @@
 /* Executables: what compilation leaves, and the frames that calls take turns in using. */
-#include "run.h"
+#include "routine.h"
 
 static bool executable_needs_interpreter(const plan_program *p) {
   if (p->interpreted) return true;
   for (uint32_t i = 0; i < p->n_steps; i++) {
-    if (p->steps[i].kind == PLAN_EVAL) return true;
+    if (p->steps[i].kind == PLAN_EVAL || (p->steps[i].routine && p->steps[i].routine->calls)) return true;
     for (uint32_t j = 0; j < p->steps[i].n_nested; j++)
       if (executable_needs_interpreter(p->steps[i].nested[j])) return true;
   }
@@ -29,8 +29,11 @@ static int executable_ready(cpu_executable *exe, const plan_program *p, xlac_err
 
 static int executable_build(cpu_executable *exe, const cpu_options *options, xlac_error *err) {
   plan_options plan = options->plan;
-  TRY(cpu_blas_open(&exe->blas, options->blas_path, exe->alloc, err));
-  plan.no_blas = plan.no_blas || !exe->blas;
+  cpu_prepare_options prepare = {0};
+  if (!options->no_blas) TRY(cpu_blas_open(&exe->blas, options->blas_path, exe->alloc, err));
+  prepare.blas = exe->blas;
+  plan.prepare = cpu_prepare;
+  plan.prepare_ctx = &prepare;
   TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
   TRY(executable_ready(exe, exe->program, err));
   exe->needs_interpreter = executable_needs_interpreter(exe->program);

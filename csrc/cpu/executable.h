@@ -8,6 +8,7 @@
 typedef struct cpu_options {
   base_alloc alloc;
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
+  bool no_blas;          /* no library for products */
   const char *blas_path; /* NULL: the usual names */
   plan_options plan;
 } cpu_options;

@@ -112,9 +112,8 @@ static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, voi
   switch ((plan_step_kind)s->kind) {
     case PLAN_KERNEL:
       return run_kernel_step(run, s, pointers);
-    case PLAN_DOT:
-      cpu_blas_dot(run->exe->blas, s->dot, run->exe->pool, pointers[s->in[0]], pointers[s->in[1]], pointers[s->out[0]]);
-      return 0;
+    case PLAN_ROUTINE:
+      return cpu_run_routine(run, s, pointers);
     case PLAN_EVAL:
       return cpu_run_eval(run, p, s, pointers);
     case PLAN_COPY:
@@ -132,7 +131,7 @@ static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, voi
 
 static uint64_t run_work(const plan_step *s) {
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count / 16 + 1;
-  return s->kind == PLAN_DOT ? (uint64_t)(s->dot->batch * s->dot->m * s->dot->n * s->dot->k) / 64 + 1 : 1;
+  return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
 }
 
 static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers) {

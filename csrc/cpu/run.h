@@ -36,6 +36,9 @@ void cpu_frame_give(cpu_executable *exe, char *frame);
 XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
                                   char *frame);
 
+/* --- routine.c --- */
+XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);
+
 /* --- eval.c: a step that is one op by the interpreter --- */
 XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
 

@@ -461,9 +461,10 @@ typedef struct xlac_executable_info {
   /* Bytes a call needs beside arguments, results and constants: one block, and what of it is in use at most. */
   int64_t frame_bytes, peak_bytes;
   int64_t argument_bytes, result_bytes, constant_bytes;
-  uint32_t n_steps, n_kernels, n_dots, n_interpreted; /* n_interpreted: steps that are one op by the interpreter */
-  const char *interpreted; /* why the interpreter runs the whole program; NULL: it does not. Static */
-  const char *blas;        /* what the library says of itself, or "" */
+  uint32_t n_steps, n_kernels, n_routines; /* routines: products, convolutions, sorts, ... */
+  uint32_t n_interpreted;                  /* steps that are one op by the interpreter */
+  const char *interpreted;                 /* why the interpreter runs the whole program; NULL: it does not. Static */
+  const char *blas;                        /* what the library says of itself, or "" */
   double seconds[XLAC_COMPILE_STAGES];
 } xlac_executable_info;
 

@@ -112,11 +112,19 @@ static int build_eval(plan_build *x, const ir_op *op) {
   return x->failed ? build_no_memory(x) : plan_add_step(x, s);
 }
 
-static int build_dot(plan_build *x, const ir_op *op, const plan_dot *dot) {
-  plan_dot *own = base_arena_memdup(x->arena, dot, sizeof *dot);
-  plan_step s = {.kind = PLAN_DOT, .op = op, .dot = own, .frame = UINT32_MAX};
+/* By the backend's routine, or by the interpreter where there is none. */
+static int build_routine(plan_build *x, const ir_op *op) {
+  plan_routine routine = {.name = ""};
+  bool known = false;
+  if (!x->options->prepare) return build_eval(x, op);
+  TRY(x->options->prepare(x->options->prepare_ctx, op, x->arena, &routine, &known, x->err));
+  if (!known) return build_eval(x, op);
+  plan_routine *own = base_arena_memdup(x->arena, &routine, sizeof routine);
+  plan_step s = {.kind = PLAN_ROUTINE, .op = op, .routine = own, .frame = UINT32_MAX};
   s.in = plan_operand_buffers(x, op, 0, &s.n_in);
   s.out = plan_result_buffers(x, op, 0, &s.n_out);
+  if (routine.scratch_bytes)
+    s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = routine.scratch_bytes, .op = op});
   return x->failed || !own ? build_no_memory(x) : plan_add_step(x, s);
 }
 
@@ -164,7 +172,6 @@ static bool build_is_kernel(const plan_build *x, const ir_op *op) {
 }
 
 static int build_op(plan_build *x, const ir_op *op) {
-  plan_dot dot;
   uint8_t role = x->fusion.role[op->id];
   if (build_is_view(op)) {
     x->values[op->id] = x->values[ir_operand(op, 0)->id];
@@ -192,7 +199,7 @@ static int build_op(plan_build *x, const ir_op *op) {
   bool nested = false;
   TRY(plan_build_nested(x, op, &nested));
   if (nested) return 0;
-  return !x->options->no_blas && plan_dot_of(op, &dot) ? build_dot(x, op, &dot) : build_eval(x, op);
+  return build_routine(x, op);
 }
 
 /* --- arguments and results --- */

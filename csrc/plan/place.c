@@ -97,6 +97,11 @@ bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t
       if (s->in[i] == in && s->out[i] == out) return seen == 1;
     return false;
   }
+  if (s->kind == PLAN_ROUTINE) {
+    for (uint32_t i = 0; i < s->n_in && i < s->n_out && i < 64; i++)
+      if (s->in[i] == in && s->out[i] == out) return seen == 1 && (s->routine->in_place >> i & 1);
+    return false;
+  }
   return s->kind == PLAN_EVAL && place_updates(s->op) && s->n_out == 1 && s->in[0] == in && seen == 1;
 }
 

@@ -28,7 +28,7 @@ typedef struct plan_buffer {
 
 typedef enum plan_step_kind {
   PLAN_KERNEL,
-  PLAN_DOT,         /* matrix products by BLAS */
+  PLAN_ROUTINE,     /* an algorithm of the backend's own: products, convolutions, sorts, ... */
   PLAN_EVAL,        /* one op by the interpreter's evaluator */
   PLAN_COPY,        /* in[0] to out[0] */
   PLAN_WHILE,       /* nested: condition, body; in: initial state, out: state, then scratch for the next state */
@@ -36,23 +36,39 @@ typedef enum plan_step_kind {
   PLAN_CALL         /* nested: the callee */
 } plan_step_kind;
 
-/* C[b] = A[b] * B[b] for b < batch: row-major, C dense. A is m x k with leading dimension lda, or stored as its
+/* dot.c: the matrix product that op is, on the operands as they lie. false where it is none, or its types differ.
+ * C[b] = A[b] * B[b] for b < batch: row-major, C dense. A is m x k with leading dimension lda, or stored as its
  * transpose; so is B, k x n. Strides between batches are in elements. */
 typedef struct plan_dot {
   uint8_t dtype;
   bool transpose_a, transpose_b;
   int64_t batch, m, n, k, lda, ldb, stride_a, stride_b;
 } plan_dot;
+bool plan_dot_of(const ir_op *op, plan_dot *dot);
+
+/* What the backend makes of an op that is neither a kernel nor a loop. */
+typedef struct plan_routine {
+  const char *name;      /* for explanations: "gemm" */
+  const void *code;      /* the backend's: what to call */
+  const void *data;      /* and what it has prepared, in the plan's arena; immutable */
+  int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
+  uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
+  uint64_t work;     /* elements it goes through, roughly */
+  bool calls;        /* it evaluates called computations, for which the interpreter must be made ready */
+} plan_routine;
+/* Makes the routine for op. *known is false where the backend has none: then the interpreter evaluates the op. */
+typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known,
+                            xlac_error *err);
 
 typedef struct plan_program plan_program;
 typedef struct plan_step {
   uint8_t kind;  /* plan_step_kind */
-  bool in_place; /* EVAL: may write its result over operand 0, which is the same memory */
+  bool in_place; /* EVAL: operand 0 and the result are the same memory */
   const ir_op *op;
   uint32_t n_in, n_out;
   const uint32_t *in, *out; /* buffers */
   const kernel *kernel;
-  const plan_dot *dot;
+  const plan_routine *routine;
   uint32_t n_nested, frame; /* frame: the buffer of the nested programs' frames */
   const plan_program *const *nested;
   const void *code; /* what the backend has made of the kernel */
@@ -73,7 +89,8 @@ struct plan_program {
 };
 
 typedef struct plan_options {
-  bool no_blas;   /* dots are the interpreter's */
+  plan_prepare_fn *prepare; /* NULL: no routines */
+  void *prepare_ctx;
   bool no_fusion; /* every op is a step of its own (for tests, and to find the op that differs) */
 } plan_options;
 
@@ -84,8 +101,6 @@ XLAC_MUST_USE int plan_make(const ir_module *m, const plan_options *options, bas
 void plan_put(base_text *out, const plan_program *p);
 
 /* --- inside --- */
-/* dot.c: whether op is a product that BLAS can do on the operands as they lie. */
-bool plan_dot_of(const ir_op *op, plan_dot *dot);
 /* place.c: offsets of all buffers in the frame. */
 XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err);
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that

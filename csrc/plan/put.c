@@ -24,9 +24,10 @@ static void put_program(base_text *out, const plan_program *p, uint32_t depth) {
 }
 
 static void put_step(base_text *out, const plan_program *p, uint32_t i, uint32_t depth) {
-  static const char *const kinds[] = {"kernel", "dot", "eval", "copy", "while", "conditional", "call"};
+  static const char *const kinds[] = {"kernel", "routine", "eval", "copy", "while", "conditional", "call"};
   const plan_step *s = &p->steps[i];
-  base_putf(out, "%*s%u %s %s %s:", (int)depth, "", i, kinds[s->kind], ir_opcode_text(s->op->opcode), s->op->name->s);
+  base_putf(out, "%*s%u %s %s %s:", (int)depth, "", i, s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind],
+            ir_opcode_text(s->op->opcode), s->op->name->s);
   for (uint32_t j = 0; j < s->n_out; j++) put_buffer(out, &p->buffers[s->out[j]]);
   BASE_PUT(out, " <-");
   for (uint32_t j = 0; j < s->n_in; j++) put_buffer(out, &p->buffers[s->in[j]]);

@@ -101,7 +101,7 @@ static PyObject *executable_steps(PyObject *object, void *unused) {
   (void)unused;
   xlac_executable_info info;
   xlac_executable_get(((py_executable *)object)->exe, &info);
-  return Py_BuildValue("{sIsIsIsIszss}", "all", info.n_steps, "kernels", info.n_kernels, "dots", info.n_dots,
+  return Py_BuildValue("{sIsIsIsIszss}", "all", info.n_steps, "kernels", info.n_kernels, "routines", info.n_routines,
                        "interpreted", info.n_interpreted, "why_interpreted", info.interpreted, "blas", info.blas);
 }
 
@@ -110,7 +110,7 @@ static PyObject *executable_repr(PyObject *object) {
   xlac_executable_get(((py_executable *)object)->exe, &info);
   if (info.interpreted) return PyUnicode_FromFormat("<xlac.Executable: interpreted, since %s>", info.interpreted);
   return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u dots, %u interpreted>", info.n_steps,
-                              info.n_kernels, info.n_dots, info.n_interpreted);
+                              info.n_kernels, info.n_routines, info.n_interpreted);
 }
 
 static PyMethodDef executable_methods[] = {

@@ -65,6 +65,13 @@ static int bc_struct(bc_cursor *c, const char *name, const ir_mattr *const *valu
   return bc_made(c, *out);
 }
 
+/* An enum or struct of that name. */
+static int bc_named(bc_cursor *c, ir_mattr_kind kind, const char *name, const ir_mattr **out) {
+  bc_cursor at = *c;
+  TRY(bc_attr_of(c, kind, name, out));
+  return strcmp((*out)->name, name) == 0 ? 0 : BC_BAD(&at, "expected a %s, found a %s", name, (*out)->name);
+}
+
 static int bc_i64s(bc_cursor *c, const ir_mattr **out) {
   uint32_t n = 0;
   int64_t *v;
@@ -95,7 +102,7 @@ static int bc_accuracy(bc_cursor *c, const ir_mattr **out) {
   TRY(bc_float_bits(c, f64, &v[0]));
   TRY(bc_float_bits(c, f64, &v[1]));
   TRY(bc_i64(c, &v[2]));
-  TRY(bc_attr_of(c, IR_M_ENUM, "a mode of result accuracy", &v[3]));
+  TRY(bc_named(c, IR_M_ENUM, "result_accuracy_mode", &v[3]));
   return bc_struct(c, "result_accuracy", v, out);
 }
 
@@ -111,7 +118,7 @@ static int bc_axis_ref(bc_cursor *c, const ir_mattr **out) {
   uint64_t more = 0;
   TRY(bc_attr_of(c, IR_M_STRING, "an axis's name", &v[0]));
   TRY(bc_varint(c, &more));
-  if (more) TRY(bc_attr_of(c, IR_M_STRUCT, "the part of an axis", &v[1]));
+  if (more) TRY(bc_named(c, IR_M_STRUCT, "sub_axis_info", &v[1]));
   return bc_struct(c, "axis_ref", v, out);
 }
 

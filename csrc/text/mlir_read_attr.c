@@ -194,9 +194,14 @@ static int mlir_read_float_field(mlir_reader *r, const ir_mattr **out) {
 }
 
 static int mlir_read_enum_field(mlir_reader *r, const char *dialect, const char *name, const ir_mattr **out) {
-  if (*r->lx.p == '#') return mlir_read_attr(r, out);
   const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), name, strlen(name));
   assert(info);
+  if (*r->lx.p == '#') {
+    const char *at = r->lx.p;
+    TRY(mlir_read_attr(r, out));
+    if ((*out)->kind == IR_M_ENUM && (*out)->name == info->name) return 0;
+    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected #%s.%s", dialect, name);
+  }
   bool angle = mlir_eat(r, "<");
   TRY(mlir_read_enum(r, info, out));
   return angle ? mlir_want(r, ">") : 0;

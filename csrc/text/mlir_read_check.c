@@ -26,10 +26,21 @@ static bool mlir_is_int_of(const ir_mattr *a, base_dtype t) {
   return a->kind == IR_M_INTEGER && a->type->kind == IR_TYPE_ELEMENT && a->type->dtype == t;
 }
 
+static bool mlir_named(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
+  return a->kind == kind && strcmp(a->name, name) == 0;
+}
+
 static bool mlir_list_of(const ir_mattr *a, ir_mattr_kind kind) {
   if (a->kind != IR_M_ARRAY) return false;
   for (uint32_t i = 0; i < a->v.list->n; i++)
     if (a->v.list->v[i]->kind != kind) return false;
+  return true;
+}
+
+static bool mlir_list_of_named(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
+  if (a->kind != IR_M_ARRAY) return false;
+  for (uint32_t i = 0; i < a->v.list->n; i++)
+    if (!mlir_named(a->v.list->v[i], kind, name)) return false;
   return true;
 }
 
@@ -48,10 +59,6 @@ static bool mlir_dense_array_of(const ir_mattr *a, base_dtype t) {
 
 static bool mlir_dense_of_i64(const ir_mattr *a) {
   return a->kind == IR_M_DENSE && a->type->dtype == XLAC_S64 && !a->type->text;
-}
-
-static bool mlir_named(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
-  return a->kind == kind && strcmp(a->name, name) == 0;
 }
 
 static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) {
@@ -91,10 +98,7 @@ static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) 
     case IR_MC_ENUM:
       return mlir_named(a, IR_M_ENUM, spec->sub);
     case IR_MC_PRECISIONS:
-      if (!mlir_list_of(a, IR_M_ENUM)) return false;
-      for (uint32_t i = 0; i < a->v.list->n; i++)
-        if (strcmp(a->v.list->v[i]->name, spec->sub) != 0) return false;
-      return true;
+      return mlir_list_of_named(a, IR_M_ENUM, spec->sub);
     case IR_MC_STRUCT:
       return mlir_named(a, IR_M_STRUCT, spec->sub);
     case IR_MC_GROUPS:
@@ -104,7 +108,7 @@ static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) 
     case IR_MC_TILINGS:
       return mlir_list_of(a, IR_M_ARRAY);
     case IR_MC_ALIASES:
-      return mlir_list_of(a, IR_M_STRUCT);
+      return mlir_list_of_named(a, IR_M_STRUCT, "output_operand_alias");
   }
   return false;
 }

@@ -70,7 +70,7 @@ def test_dots(both, a, b, dims, dtype):
 def test_blas_is_found_and_used(both):
     _, _, exe = both(text("  x = f32[8,8] parameter(0)\n  ROOT r = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
                      np.eye(8, dtype=np.float32))
-    assert exe.steps["dots"] == 1 and "OpenBLAS" in exe.steps["blas"]
+    assert exe.steps["routines"] == 1 and "OpenBLAS" in exe.steps["blas"]
 
 
 LOOP = """

@@ -326,6 +326,8 @@ def test_vhlo_holds_only_vhlo(value, col, message):
     ("1 : f32", 26, "expected floating point literal", 104),
     ("0x12345678901234567 : i64", 26, "beyond 64 bits", 104),
     ("#stablehlo<precision BEST>", 47, "'BEST' is no precision", 104),
+    ("#stablehlo.result_accuracy<mode = #vhlo.x<1>>", 60, "expected #stablehlo.result_accuracy_mode", 104),
+    ("#stablehlo.result_accuracy<mode = #stablehlo<precision HIGH>>", 60, "expected #stablehlo.result_accuracy_mode", 104),
     ("#stablehlo<nothing X>", 26, "unknown attribute `nothing` in dialect `stablehlo`", 104),
     ("#stablehlo.gather<offset = [0]>", 44, "has no field 'offset'", 104),
     ("#stablehlo.channel_handle<handle = 1>", 51, "lacks 'type'", 104),

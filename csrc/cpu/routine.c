@@ -1,0 +1,42 @@
+#include "routine.h"
+
+cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
+    [IR_OP_DOT] = cpu_prepare_dot,
+};
+
+/* A function pointer in memory, so that the plan can carry it as data. */
+typedef struct routine_code {
+  cpu_routine_fn *run;
+} routine_code;
+
+int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err) {
+  cpu_prepare_run x = {.options = ctx, .op = op, .arena = arena, .out = out, .err = err};
+  *known = false;
+  if (!cpu_routine_table[op->opcode]) return 0;
+  TRY(cpu_routine_table[op->opcode](&x));
+  if (!x.code) return 0;
+  routine_code *code = BASE_NEW(arena, routine_code);
+  if (!code) return base_oom(err, "a routine");
+  code->run = x.code;
+  out->code = code;
+  *known = true;
+  return 0;
+}
+
+int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers) {
+  const routine_code *code = s->routine->code;
+  size_t n = (size_t)s->n_in + s->n_out;
+  void *few[32], **all = few;
+  if (n > 32 && !(all = base_malloc(run->exe->alloc, n * sizeof *all))) return base_oom(run->ctx.err, "a step");
+  for (uint32_t i = 0; i < s->n_in; i++) all[i] = pointers[s->in[i]];
+  for (uint32_t i = 0; i < s->n_out; i++) all[s->n_in + i] = pointers[s->out[i]];
+  cpu_routine_run r = {.run = run,
+                       .step = s,
+                       .data = s->routine->data,
+                       .in = (const void *const *)all,
+                       .out = all + s->n_in,
+                       .scratch = s->frame == UINT32_MAX ? NULL : pointers[s->frame]};
+  int status = code->run(&r);
+  if (all != few) base_free(run->exe->alloc, all);
+  return status ? interp_place_error(&run->ctx, s->op, status) : 0;
+}

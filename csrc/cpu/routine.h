@@ -1,0 +1,44 @@
+/* Ops with an algorithm of their own: what each opcode's file prepares when a program is planned, and runs on its
+ * buffers. Adding one is a file, a row of cpu_routine_table (routine.c) and nothing else. */
+#ifndef XLAC_CPU_ROUTINE_H
+#define XLAC_CPU_ROUTINE_H
+
+#include "run.h"
+
+/* What is the same for all ops of a program. */
+typedef struct cpu_prepare_options {
+  const cpu_blas *blas; /* NULL: none */
+} cpu_prepare_options;
+
+typedef struct cpu_routine_run {
+  cpu_run *run; /* run->exe: pool, blas; run->ctx: errors, interrupts, called computations */
+  const plan_step *step;
+  const void *data;      /* as prepared */
+  const void *const *in; /* a pointer a leaf of the operands, then of the result; row-major, dense */
+  void *const *out;
+  void *scratch; /* scratch_bytes, aligned to PLAN_ALIGN; or NULL */
+} cpu_routine_run;
+
+/* Fills all of out. Several threads may run one step at a time. Results are the same for any number of threads. */
+typedef int cpu_routine_fn(const cpu_routine_run *r);
+
+typedef struct cpu_prepare_run {
+  const cpu_prepare_options *options;
+  const ir_op *op;
+  base_arena *arena;    /* lives as long as the program */
+  plan_routine *out;    /* name, data, scratch_bytes, in_place, work, calls */
+  cpu_routine_fn *code; /* to be set; stays NULL where op is of no form that the file knows: the interpreter's then */
+  xlac_error *err;
+} cpu_prepare_run;
+
+/* Fails only when out of memory. Shapes are static here, and types plain. */
+typedef int cpu_prepare_fn(cpu_prepare_run *x);
+extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
+
+/* --- one for each file of routines --- */
+cpu_prepare_fn cpu_prepare_dot;
+
+/* plan_prepare_fn: ctx is a cpu_prepare_options. */
+int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err);
+
+#endif
