@@ -120,6 +120,7 @@
 #include "interp/loops_complex.c"
 #include "interp/loops_float.c"
 #include "interp/loops_float_avx2.c"
+#include "interp/loops_float_avx512.c"
 #include "interp/loops_int.c"
 #include "interp/loops_other.c"
 #include "interp/matmul.c"
