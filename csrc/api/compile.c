@@ -14,7 +14,7 @@ struct xlac_executable {
 
 /* Before a program is planned. Each of these keeps the bits of every result. */
 static const char compile_passes[] =
-    "inline-calls,constant-folding{max-elements=4096 max-work=1},algebraic-simplification,cse,dce";
+    "inline-calls,batch-norm-expander,constant-folding{max-elements=4096 max-work=1},algebraic-simplification,cse,dce";
 
 static double compile_now(void) {
   struct timespec t;

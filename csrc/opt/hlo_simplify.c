@@ -11,32 +11,6 @@ enum { HS_ROUNDS = 8, HS_MAX_LOOK = 4096 /* elements of a literal that are worth
 
 /* --- for the rules --- */
 
-ir_op *hs_new(hs_run *s, const ir_op *op, ir_opcode opcode, const ir_type *type, uint32_t n, ir_op *const *operands) {
-  const base_istr *name = ir_fresh_name(s->m, ir_opcode_text(opcode));
-  ir_op *made = name && type ? ir_op_new(op->parent, opcode, type, name, n, 0) : NULL;
-  s->failed = s->failed || !made;
-  if (!made) return NULL;
-  for (uint32_t i = 0; i < n; i++) ir_set_operand(made, i, (ir_value){operands[i], 0});
-  ir_op_move(made, (ir_op *)(uintptr_t)op);
-  const ir_attr *metadata = ir_attr_find(op, IR_ATTR_METADATA);
-  if (metadata && !ir_attr_set(made, *metadata)) s->failed = true;
-  return made;
-}
-
-ir_op *hs_splat(hs_run *s, const ir_op *op, double value) {
-  const ir_type *scalar = ir_tensor_default(s->m, (base_dtype)op->type->dtype, 0, NULL, NULL);
-  ir_op *c = scalar ? hs_new(s, op, IR_OP_CONSTANT, scalar, 0, NULL) : NULL;
-  ir_literal *l = c ? ir_literal_new(s->m, scalar) : NULL;
-  s->failed = s->failed || !l;
-  if (!l) return NULL;
-  base_store_f64((base_dtype)scalar->dtype, l->data, value);
-  c->u.literal = l;
-  if (op->type == scalar) return c;
-  ir_op *all = hs_new(s, op, IR_OP_BROADCAST, op->type, 1, &c);
-  if (all && !ir_set_ints(all, IR_ATTR_DIMENSIONS, 0, NULL)) s->failed = true;
-  return all;
-}
-
 ir_op *hs_as(const ir_op *op, ir_op *with) {
   return with->type == op->type ? with : NULL;
 }
@@ -60,20 +34,10 @@ bool hs_is(const ir_op *op, double value) {
 
 /* --- the sweep --- */
 
-static bool hs_is_plain(const ir_type *t) {
-  if (ir_is_tuple(t)) return true;
-  if (!ir_is_tensor(t) || t->has_dynamic || t->quant || t->text || t->encoding) return false;
-  for (uint32_t d = 0; t->layout && d < t->rank; d++)
-    if (t->layout->rank != t->rank || t->layout->n_tiles || t->layout->minor_to_major[d] != t->rank - 1 - d)
-      return false;
-  return true;
-}
-
 static bool hs_may(const hs_run *s, const ir_op *op) {
-  if (op->n_results != 1 || opt_in_edge(&s->facts, op) || !ir_is_tensor(op->type) || !hs_is_plain(op->type))
-    return false;
+  if (op->n_results != 1 || opt_in_edge(&s->facts, op) || !hlo_is_plain(op->type)) return false;
   for (uint32_t i = 0; i < op->n_operands; i++)
-    if (!hs_is_plain(ir_operand_type(op, i)) || op->operands[i].index) return false;
+    if (!hlo_is_plain(ir_operand_type(op, i)) || op->operands[i].index) return false;
   return (opt_op_facts(&s->facts, op) & (OPT_EFFECT | OPT_RANDOM | OPT_ASYNC)) == 0;
 }
 
@@ -88,13 +52,14 @@ static void hs_rules(hs_rule **by_opcode) {
 
 /* What replaces op, if it is new, is looked at too. */
 static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
-  for (int round = 0; round < HS_ROUNDS && !s->failed && rules[op->opcode] && hs_may(s, op); round++) {
-    uint32_t ids = s->m->n_ids;
+  for (int round = 0; round < HS_ROUNDS && !s->x.failed && rules[op->opcode] && hs_may(s, op); round++) {
+    uint32_t ids = s->x.m->n_ids;
+    s->x.before = op;
     ir_op *with = rules[op->opcode](s, op);
-    if (!with || s->failed || with->type != op->type) return;
-    s->m->verified = IR_UNVERIFIED;
+    if (!with || s->x.failed || with->type != op->type) return;
+    s->x.m->verified = IR_UNVERIFIED;
     if (with == op) continue;
-    if (!opt_replace(op, with)) s->failed = true;
+    if (!opt_replace(op, with)) s->x.failed = true;
     if (with->id < ids) return;
     op = with;
   }
@@ -102,21 +67,21 @@ static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
 
 static void hs_computation(hs_run *s, hs_rule *const *rules, const ir_computation *c) {
   base_arena scratch;
-  base_arena_init(&scratch, s->m->alloc);
+  base_arena_init(&scratch, s->x.m->alloc);
   uint32_t n = 0;
   ir_op **order = opt_op_order(c, &scratch, &n);
-  s->failed = s->failed || !order;
-  for (uint32_t i = 0; i < n && !s->failed; i++) hs_op(s, rules, order[i]);
+  s->x.failed = s->x.failed || !order;
+  for (uint32_t i = 0; i < n && !s->x.failed; i++) hs_op(s, rules, order[i]);
   base_arena_free(&scratch);
 }
 
 int opt_algebraic_simplification(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  hs_run s = {.m = m};
+  hs_run s = {.x = {.m = m}};
   hs_rule *rules[IR_OP_COUNT] = {NULL};
   TRY(opt_facts_make(&s.facts, m, err));
   hs_rules(rules);
   IR_FOR_COMPUTATIONS(c, m) hs_computation(&s, rules, c);
   opt_facts_free(&s.facts);
-  return s.failed ? base_oom(err, "algebraic-simplification") : 0;
+  return s.x.failed ? base_oom(err, "algebraic-simplification") : 0;
 }

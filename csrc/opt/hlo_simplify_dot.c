@@ -40,7 +40,7 @@ static bool hs_take_transpose(hs_run *s, ir_op *op, uint32_t side) {
   }
   if (!hs_set_moved(op, hs_sides[side].batch, batch, permutation->v) ||
       !hs_set_moved(op, hs_sides[side].contracting, sum, permutation->v)) {
-    s->failed = true;
+    s->x.failed = true;
     return false;
   }
   ir_set_operand(op, side, (ir_value){ir_operand(from, 0), 0});
@@ -72,8 +72,8 @@ static bool hs_swaps_sides(const ir_op *dot, const ir_ints *permutation) {
 static void hs_swap_attrs(hs_run *s, ir_op *made, const ir_op *dot) {
   for (uint32_t side = 0; side < 2; side++) {
     const ir_ints *batch = ir_get_ints(dot, hs_sides[side].batch), *sum = ir_get_ints(dot, hs_sides[side].contracting);
-    if (batch && !ir_set_ints(made, hs_sides[!side].batch, batch->n, batch->v)) s->failed = true;
-    if (sum && !ir_set_ints(made, hs_sides[!side].contracting, sum->n, sum->v)) s->failed = true;
+    if (batch && !ir_set_ints(made, hs_sides[!side].batch, batch->n, batch->v)) s->x.failed = true;
+    if (sum && !ir_set_ints(made, hs_sides[!side].contracting, sum->n, sum->v)) s->x.failed = true;
   }
 }
 
@@ -85,7 +85,7 @@ ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op) {
   if (opt_in_edge(&s->facts, dot) || !hs_swaps_sides(dot, permutation)) return NULL;
   if (ir_operand_type(dot, 0)->dtype != ir_operand_type(dot, 1)->dtype) return NULL;
   if (ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) || ir_get_str(dot, IR_ATTR_ALGORITHM)[0]) return NULL;
-  ir_op *made = hs_new(s, op, IR_OP_DOT, op->type, 2, (ir_op *[]){ir_operand(dot, 1), ir_operand(dot, 0)});
+  ir_op *made = hlo_make(&s->x, IR_OP_DOT, op->type, 2, (ir_op *[]){ir_operand(dot, 1), ir_operand(dot, 0)});
   if (made) hs_swap_attrs(s, made, dot);
   return made;
 }

@@ -24,14 +24,14 @@ static ir_op *hs_add(hs_run *s, ir_op *op) {
 
 static ir_op *hs_subtract(hs_run *s, ir_op *op) {
   bool whole = hs_is_integral(op->type);
-  if (whole && ir_operand(op, 0) == ir_operand(op, 1)) return hs_splat(s, op, 0);
+  if (whole && ir_operand(op, 0) == ir_operand(op, 1)) return hlo_splat(&s->x, op->type, 0);
   return hs_is(ir_operand(op, 1), 0.0) ? ir_operand(op, 0) : NULL;
 }
 
 static ir_op *hs_multiply(hs_run *s, ir_op *op) {
   ir_op *other = hs_beside(op, 1);
   if (other || !hs_is_integral(op->type)) return other;
-  return hs_beside(op, 0) ? hs_splat(s, op, 0) : NULL;
+  return hs_beside(op, 0) ? hlo_splat(&s->x, op->type, 0) : NULL;
 }
 
 /* A float that is a power of two, with a reciprocal that is a normal number of the type too: dividing by the one and
@@ -52,12 +52,12 @@ static ir_op *hs_divide(hs_run *s, ir_op *op) {
   double reciprocal = 0;
   if (hs_is(ir_operand(op, 1), 1)) return ir_operand(op, 0);
   if (!hs_power_of_two(ir_operand(op, 1), &reciprocal)) return NULL;
-  ir_op *factor = hs_splat(s, op, reciprocal);
-  return factor ? hs_new(s, op, IR_OP_MULTIPLY, op->type, 2, (ir_op *[]){ir_operand(op, 0), factor}) : NULL;
+  ir_op *factor = hlo_splat(&s->x, op->type, reciprocal);
+  return factor ? hlo_make(&s->x, IR_OP_MULTIPLY, op->type, 2, (ir_op *[]){ir_operand(op, 0), factor}) : NULL;
 }
 
 static ir_op *hs_remainder(hs_run *s, ir_op *op) {
-  return hs_is_integral(op->type) && hs_is(ir_operand(op, 1), 1) ? hs_splat(s, op, 0) : NULL;
+  return hs_is_integral(op->type) && hs_is(ir_operand(op, 1), 1) ? hlo_splat(&s->x, op->type, 0) : NULL;
 }
 
 static ir_op *hs_power(hs_run *s, ir_op *op) {
@@ -86,7 +86,7 @@ static ir_op *hs_beside_ones(const ir_op *op) {
 
 static ir_op *hs_and(hs_run *s, ir_op *op) {
   if (ir_operand(op, 0) == ir_operand(op, 1)) return ir_operand(op, 0);
-  return hs_beside(op, 0) ? hs_splat(s, op, 0) : hs_beside_ones(op);
+  return hs_beside(op, 0) ? hlo_splat(&s->x, op->type, 0) : hs_beside_ones(op);
 }
 
 static ir_op *hs_or(hs_run *s, ir_op *op) {
@@ -99,7 +99,7 @@ static ir_op *hs_or(hs_run *s, ir_op *op) {
 }
 
 static ir_op *hs_xor(hs_run *s, ir_op *op) {
-  return ir_operand(op, 0) == ir_operand(op, 1) ? hs_splat(s, op, 0) : hs_beside(op, 0);
+  return ir_operand(op, 0) == ir_operand(op, 1) ? hlo_splat(&s->x, op->type, 0) : hs_beside(op, 0);
 }
 
 static ir_op *hs_shift(hs_run *s, ir_op *op) {
@@ -140,7 +140,7 @@ static ir_op *hs_convert(hs_run *s, ir_op *op) {
   if (!ir_is_tensor(first->type) || !hs_holds_all(from->type, first->type)) return NULL;
   if (first->type == op->type) return first;
   if (hs_is_integral(first->type) && !hs_is_integral(from->type) && hs_is_integral(op->type)) return NULL;
-  return hs_new(s, op, IR_OP_CONVERT, op->type, 1, &first);
+  return hlo_make(&s->x, IR_OP_CONVERT, op->type, 1, &first);
 }
 
 static ir_op *hs_bitcast_convert(hs_run *s, ir_op *op) {
@@ -152,7 +152,7 @@ static ir_op *hs_bitcast_convert(hs_run *s, ir_op *op) {
   bool same_width =
       base_dtype_of((base_dtype)first->type->dtype)->bits == base_dtype_of((base_dtype)from->type->dtype)->bits &&
       base_dtype_of((base_dtype)from->type->dtype)->bits == base_dtype_of((base_dtype)op->type->dtype)->bits;
-  return same_width ? hs_new(s, op, IR_OP_BITCAST_CONVERT, op->type, 1, &first) : NULL;
+  return same_width ? hlo_make(&s->x, IR_OP_BITCAST_CONVERT, op->type, 1, &first) : NULL;
 }
 
 /* Whether a comparison of a value with itself holds: 1, 0, or -1 where it depends on the value. */
@@ -164,7 +164,7 @@ static int hs_compares_same(const ir_op *op) {
 
 static ir_op *hs_compare(hs_run *s, ir_op *op) {
   ir_op *a = ir_operand(op, 0), *b = ir_operand(op, 1);
-  if (a == b && hs_compares_same(op) >= 0) return hs_splat(s, op, hs_compares_same(op));
+  if (a == b && hs_compares_same(op) >= 0) return hlo_splat(&s->x, op->type, hs_compares_same(op));
   bool ne = strcmp(ir_get_str(op, IR_ATTR_DIRECTION), "NE") == 0,
        eq = strcmp(ir_get_str(op, IR_ATTR_DIRECTION), "EQ") == 0;
   if (a->type->dtype != XLAC_PRED) return NULL;
@@ -175,7 +175,7 @@ static ir_op *hs_compare(hs_run *s, ir_op *op) {
 static ir_op *hs_select_swapped(hs_run *s, ir_op *op) {
   ir_op *pred = ir_operand(op, 0);
   ir_op *operands[] = {ir_operand(pred, 0), ir_operand(op, 2), ir_operand(op, 1)};
-  return hs_new(s, op, IR_OP_SELECT, op->type, 3, operands);
+  return hlo_make(&s->x, IR_OP_SELECT, op->type, 3, operands);
 }
 
 static ir_op *hs_select(hs_run *s, ir_op *op) {
@@ -185,7 +185,7 @@ static ir_op *hs_select(hs_run *s, ir_op *op) {
   if (pred->opcode == IR_OP_NOT) return hs_select_swapped(s, op);
   if (op->type->dtype != XLAC_PRED || pred->type != op->type) return NULL;
   if (hs_is(yes, 1) && hs_is(no, 0)) return pred;
-  return hs_is(yes, 0) && hs_is(no, 1) ? hs_new(s, op, IR_OP_NOT, op->type, 1, &pred) : NULL;
+  return hs_is(yes, 0) && hs_is(no, 1) ? hlo_make(&s->x, IR_OP_NOT, op->type, 1, &pred) : NULL;
 }
 
 static ir_op *hs_part(hs_run *s, ir_op *op) {

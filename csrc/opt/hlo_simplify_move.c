@@ -8,13 +8,13 @@ static const int64_t *hs_dims_of(const ir_op *op, uint32_t *n) {
 }
 
 static ir_op *hs_make_dims(hs_run *s, const ir_op *op, ir_opcode opcode, ir_op *from, uint32_t n, const int64_t *dims) {
-  ir_op *made = hs_new(s, op, opcode, op->type, 1, &from);
-  if (made && !ir_set_ints(made, IR_ATTR_DIMENSIONS, n, dims)) s->failed = true;
+  ir_op *made = hlo_make(&s->x, opcode, op->type, 1, &from);
+  if (made && !ir_set_ints(made, IR_ATTR_DIMENSIONS, n, dims)) s->x.failed = true;
   return made;
 }
 
 static ir_op *hs_reshape_of(hs_run *s, const ir_op *op, ir_op *from) {
-  return from->type == op->type ? from : hs_new(s, op, IR_OP_RESHAPE, op->type, 1, &from);
+  return from->type == op->type ? from : hlo_make(&s->x, IR_OP_RESHAPE, op->type, 1, &from);
 }
 
 static bool hs_is_scalar_broadcast(const ir_op *op) {
@@ -82,16 +82,16 @@ static ir_op *hs_transpose(hs_run *s, ir_op *op) {
 }
 
 static ir_op *hs_make_slice(hs_run *s, const ir_op *op, ir_op *from, const ir_slice *slice) {
-  ir_op *made = hs_new(s, op, IR_OP_SLICE, op->type, 1, &from);
+  ir_op *made = hlo_make(&s->x, IR_OP_SLICE, op->type, 1, &from);
   ir_attr a = ir_attr_make(IR_ATTR_SLICE);
   a.v.slice = slice;
-  if (made && !ir_attr_set(made, a)) s->failed = true;
+  if (made && !ir_attr_set(made, a)) s->x.failed = true;
   return made;
 }
 
 static ir_slice *hs_new_slice(hs_run *s, uint32_t n) {
-  ir_slice *slice = base_arena_zalloc(&s->m->arena, sizeof *slice + n * sizeof *slice->v);
-  s->failed = s->failed || !slice;
+  ir_slice *slice = base_arena_zalloc(&s->x.m->arena, sizeof *slice + n * sizeof *slice->v);
+  s->x.failed = s->x.failed || !slice;
   if (slice) slice->n = n;
   return slice;
 }
@@ -185,7 +185,7 @@ static ir_op *hs_dynamic_update_slice(hs_run *s, ir_op *op) {
 }
 
 static ir_op *hs_copy(hs_run *s, ir_op *op) {
-  return s->m->config.is_scheduled ? NULL : hs_as(op, ir_operand(op, 0));
+  return s->x.m->config.is_scheduled ? NULL : hs_as(op, ir_operand(op, 0));
 }
 
 static ir_op *hs_bitcast(hs_run *s, ir_op *op) {
