@@ -361,6 +361,7 @@
 #include "cpu/dot_gemm.c"
 #include "cpu/dot_kernels.c"
 #include "cpu/dot_pack.c"
+#include "cpu/dot_small.c"
 #include "cpu/eval.c"
 #include "cpu/executable.c"
 #include "cpu/routine.c"

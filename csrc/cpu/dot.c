@@ -73,10 +73,10 @@ static int dot_prepare_own(cpu_prepare_run *x) {
   base_dtype types[2] = {(base_dtype)ir_operand_type(op, 0)->dtype, (base_dtype)ir_operand_type(op, 1)->dtype};
   dot_own *d = BASE_NEW(x->arena, dot_own);
   if (!d) return base_oom(x->err, "a product");
+  dot_dims(op, &d->g);
   cpu_gemm_types(&d->g, types[0], types[1], (base_dtype)op->type->dtype);
   d->to[0] = (base_dtype)d->g.a_type;
   d->to[1] = (base_dtype)d->g.b_type;
-  dot_dims(op, &d->g);
   if (!cpu_gemm_prepare(&d->g, &d->exchanged)) return 0;
   int64_t scratch = d->g.scratch_bytes;
   for (int i = 0; i < 2; i++) {

@@ -11,6 +11,15 @@ enum {
   GEMM_GRAIN_BYTES = 1 << 16 /* and bytes of packing */
 };
 
+static bool gemm_count(cpu_gemm_dims *dims) {
+  dims->count = 1;
+  for (uint32_t d = 0; d < dims->n; d++)
+    if (dims->v[d].n == 0) dims->count = 0;
+  for (uint32_t d = 0; d < dims->n && dims->count; d++)
+    if (!base_mul_i64(dims->count, dims->v[d].n, &dims->count)) return false;
+  return true;
+}
+
 static bool gemm_is_small_integer(base_dtype t) {
   return base_dtype_bytes(t) == 1 ? !base_dtype_is_float(t) : t == XLAC_S16;
 }
@@ -25,14 +34,16 @@ static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
 }
 
 void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c) {
+  g->small =
+      gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) && cpu_gemm_is_small(g);
   base_dtype product = interp_product_type(a, b, c);
   g->c_type = c;
   g->packed = product;
   g->sum = base_dtype_real_part(product);
   g->complex = base_dtype_is_complex(product);
-  g->pairs = product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b);
-  g->a_type = gemm_reads(a, product, g->pairs) ? a : product;
-  g->b_type = gemm_reads(b, product, g->pairs) ? b : product;
+  g->pairs = !g->small && product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b);
+  g->a_type = gemm_reads(a, product, g->pairs) && !(g->small && base_dtype_bytes(a) < 4) ? a : product;
+  g->b_type = gemm_reads(b, product, g->pairs) && !(g->small && base_dtype_bytes(b) < 4) ? b : product;
 }
 
 void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t c) {
@@ -60,15 +71,6 @@ void cpu_gemm_convert(base_pool *pool, base_dtype to, void *dst, base_dtype from
 }
 
 /* --- preparing --- */
-
-static bool gemm_count(cpu_gemm_dims *dims) {
-  dims->count = 1;
-  for (uint32_t d = 0; d < dims->n; d++)
-    if (dims->v[d].n == 0) dims->count = 0;
-  for (uint32_t d = 0; d < dims->n && dims->count; d++)
-    if (!base_mul_i64(dims->count, dims->v[d].n, &dims->count)) return false;
-  return true;
-}
 
 static void gemm_swap_dims(cpu_gemm_dims *dims) {
   for (uint32_t d = 0; d < dims->n; d++) {
@@ -152,13 +154,15 @@ static void gemm_cut(cpu_gemm *g, int64_t work) {
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   int64_t work = 0, steps = 0;
   if (!gemm_count(&g->batch) || !gemm_count(&g->m) || !gemm_count(&g->n) || !gemm_count(&g->k)) return false;
+  *exchanged = false;
+  g->scratch_bytes = 0;
+  if (g->small) return true;
   *exchanged = gemm_wants_exchange(g);
   if (*exchanged) gemm_exchange(g);
   gemm_order(&g->batch, 'c');
   gemm_order(&g->m, 'c');
   gemm_order(&g->n, 'c');
   gemm_order(&g->k, 'a');
-  g->scratch_bytes = 0;
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return true;
   g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
   int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->complex ? 2 : 1);
@@ -317,6 +321,10 @@ static void gemm_chunk(gemm_run *r, base_pool *pool) {
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
   gemm_run r = {.g = g, .a = a, .b = b, .c = c, .packed = scratch};
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return;
+  if (g->small) {
+    cpu_gemm_run_small(g, a, b, c);
+    return;
+  }
   bool whole = g->chunk >= g->panels;
   int64_t batches = whole ? g->chunk / g->panels : 1, panels = whole ? g->panels : g->chunk;
   for (r.batch = 0; r.batch < g->batch.count; r.batch += batches)

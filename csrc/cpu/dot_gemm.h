@@ -39,7 +39,7 @@ cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
 typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
-  bool pairs, complex;
+  bool pairs, complex, small;
   int64_t a_at, b_at; /* first elements */
   cpu_gemm_dims batch, m, n, k;
   /* The rest is cpu_gemm_prepare's. */
@@ -49,7 +49,8 @@ typedef struct cpu_gemm {
   int64_t chunk;                          /* panels packed at a time */
 } cpu_gemm;
 
-/* Fills the types: in a_type and b_type those that the operands are to be converted to before. */
+/* Fills the types, once the dimensions are there: in a_type and b_type those that the operands are to be converted to
+ * before. */
 void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c);
 void cpu_gemm_convert(base_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n);
 /* Appends a dimension unless it has one element. */
@@ -59,6 +60,10 @@ void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t 
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged);
 /* scratch: g->scratch_bytes. Deterministic for any pool. */
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch);
+
+/* --- dot_small.c --- */
+bool cpu_gemm_is_small(const cpu_gemm *g);
+void cpu_gemm_run_small(const cpu_gemm *g, const void *a, const void *b, void *c);
 
 /* --- dot_pack.c --- */
 /* Where the elements of a block lie: first + rows[i] + (steps along the dims of k). */
