@@ -105,7 +105,7 @@ static void call_begin_light(cpu_run *run, const interp_options *options, xlac_e
 
 int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
                        void *const *results, xlac_error *err) {
-  cpu_run run = {.exe = exe};
+  cpu_run run = {.exe = exe, .stop = {options->interrupted, options->interrupt_ctx, false}};
   assert(!exe->program->interpreted);
   if (!exe->needs_interpreter) {
     call_begin_light(&run, options, err);

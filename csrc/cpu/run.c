@@ -1,6 +1,8 @@
 /* Steps one after another, and the ones that have programs of their own. */
 #include "run.h"
 
+enum { RUN_LONG = 1 << 16 }; /* elements */
+
 static void run_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers) {
   for (uint32_t i = 0; i < p->n_interface; i++) {
     uint32_t id = p->interface[i];
@@ -129,6 +131,22 @@ static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, voi
   return 0;
 }
 
+static bool run_is_stoppable(const plan_step *s) {
+  if (s->kind == PLAN_KERNEL) return s->kernel->count >= RUN_LONG;
+  return s->kind == PLAN_ROUTINE && s->routine->stoppable && s->routine->work >= RUN_LONG;
+}
+
+/* A step that may take long asks between its pieces whether it should go on. */
+static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  if (!run->stop.asked || !run_is_stoppable(s)) return run_step(run, p, s, pointers);
+  base_pool_heed(run->exe->pool, &run->stop);
+  int status = run_step(run, p, s, pointers);
+  base_pool_heed(run->exe->pool, NULL);
+  if (!run->stop.stopped) return status;
+  return interp_place_error(&run->ctx, s->op,
+                            base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+}
+
 static uint64_t run_work(const plan_step *s) {
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count / 16 + 1;
   return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
@@ -136,7 +154,7 @@ static uint64_t run_work(const plan_step *s) {
 
 static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
-    TRY(run_step(run, p, &p->steps[i], pointers));
+    TRY(run_step_or_stop(run, p, &p->steps[i], pointers));
     TRY(interp_tick(&run->ctx, run_work(&p->steps[i])));
   }
   return 0;

@@ -21,6 +21,7 @@ struct cpu_executable {
 typedef struct cpu_run {
   const cpu_executable *exe;
   interp_ctx ctx; /* for interpreted steps, errors and interrupts */
+  base_stop stop; /* asked inside long steps; asked is NULL where nobody can interrupt */
 } cpu_run;
 
 /* --- run.c --- */
