@@ -103,6 +103,7 @@ int cpu_prepare_dot(cpu_prepare_run *x) {
   plan_dot dot;
   if (!x->options->blas || !plan_dot_of(x->op, &dot)) return dot_prepare_own(x);
   x->out->name = "gemm";
+  x->out->stoppable = true;
   x->out->work = (uint64_t)(dot.batch * dot.m * dot.n * dot.k) / 4;
   x->out->data = base_arena_memdup(x->arena, &dot, sizeof dot);
   x->code = dot_by_blas;
