@@ -359,6 +359,7 @@
 #include "kernel/lower.c"
 #include "plan/build.c"
 #include "plan/dot.c"
+#include "plan/explain.c"
 #include "plan/nested.c"
 #include "plan/place.c"
 #include "plan/put.c"
