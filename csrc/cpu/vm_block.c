@@ -5,8 +5,10 @@
   do {                                                      \
     const type *f = from;                                   \
     type *t = to;                                           \
-    if (stride == 1)                                        \
+    if (stride == 1 && n > 32)                              \
       memcpy(t, f, (size_t)n * sizeof *t);                  \
+    else if (stride == 1)                                   \
+      for (int64_t i = 0; i < n; i++) t[i] = f[i];          \
     else                                                    \
       for (int64_t i = 0; i < n; i++) t[i] = f[i * stride]; \
   } while (0)
@@ -92,8 +94,30 @@ void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, 
   }
 }
 
+#define VM_FILL(type)                         \
+  do {                                        \
+    type v, *t = (type *)(void *)to;          \
+    memcpy(&v, from, sizeof v);               \
+    for (int64_t i = 0; i < n; i++) t[i] = v; \
+  } while (0)
+
 void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
-  for (int64_t i = 0; i < n; i++) memcpy(to + i * (int64_t)bytes, from, bytes);
+  switch (bytes) {
+    case 1:
+      VM_FILL(uint8_t);
+      break;
+    case 2:
+      VM_FILL(uint16_t);
+      break;
+    case 4:
+      VM_FILL(uint32_t);
+      break;
+    case 8:
+      VM_FILL(uint64_t);
+      break;
+    default:
+      VM_FILL(vm_16);
+  }
 }
 
 void vm_fill_splats(const vm_block *b, int64_t n) {

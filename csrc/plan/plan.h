@@ -86,6 +86,7 @@ struct plan_program {
   const fusion_plan *fusion; /* what was decided for the computation's ops; NULL: nothing */
   const bool *stays;         /* of a loop's body, by result: it is argument of that number, changed in place */
   int64_t frame_bytes;       /* the table of n_buffers pointers first, then the buffers */
+  const void *code;          /* what the backend has made of the steps */
   int64_t peak_bytes;        /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
