@@ -32,7 +32,7 @@ def test_pairs(both, t, n):
 def test_a_long_polynomial(both):
     lines = ["  x = f32[3000] parameter(0)", "  v0 = f32[3000] sine(x)"]
     for i in range(80):
-        lines += [f"  c{i} = f32[] constant({i * 0.1})", f"  b{i} = f32[3000] broadcast(c{i}), dimensions={{}}", f"  m{i} = f32[3000] multiply(v{i}, x)",
+        lines += [f"  k{i} = f32[] constant({i * 0.1})", f"  b{i} = f32[3000] broadcast(k{i}), dimensions={{}}", f"  m{i} = f32[3000] multiply(v{i}, x)",
                   f"  v{i + 1} = f32[3000] add(m{i}, b{i})"]
     got, want, _ = both("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n  ROOT r = f32[3000] tanh(v80)\n}", np.linspace(-1, 1, 3000, dtype=np.float32))
     assert same_numbers(got, want)
