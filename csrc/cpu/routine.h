@@ -36,7 +36,7 @@ typedef int cpu_prepare_fn(cpu_prepare_run *x);
 extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
 
 /* --- one for each file of routines --- */
-cpu_prepare_fn cpu_prepare_dot;
+cpu_prepare_fn cpu_prepare_convolution, cpu_prepare_dot;
 
 /* plan_prepare_fn: ctx is a cpu_prepare_options. */
 int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err);
