@@ -1,4 +1,5 @@
 /* The door: arguments checked and taken apart into leaves, results made. */
+#include "lapack.h"
 #include "run.h"
 
 BASE_VEC(call_leaves, void *);
@@ -71,6 +72,8 @@ int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32
   interp_options own = *options;
   const ir_computation *entry = exe->m->entry;
   own.alloc = exe->alloc;
+  own.natives = exe->blas ? cpu_lapack_native : NULL;
+  own.natives_ctx = exe->blas;
   TRY(interp_check_args(entry, n_args, args, err));
   run.exe = exe;
   if (!exe->needs_interpreter) {

@@ -51,7 +51,7 @@ static void dot_free_dims(cpu_gemm_dims *out, const ir_type *t, const ir_ints *b
   }
 }
 
-static void dot_dims(const ir_op *op, cpu_gemm *g) {
+static void dot_give_dims(const ir_op *op, cpu_gemm *g) {
   const ir_type *a = ir_operand_type(op, 0), *b = ir_operand_type(op, 1);
   const ir_ints *ab = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *bb = ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS);
   const ir_ints *ac = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
@@ -71,9 +71,10 @@ static void dot_dims(const ir_op *op, cpu_gemm *g) {
 static int dot_prepare_own(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   base_dtype types[2] = {(base_dtype)ir_operand_type(op, 0)->dtype, (base_dtype)ir_operand_type(op, 1)->dtype};
+  if (ir_operand_type(op, 0)->rank > GEMM_MAX_DIMS || ir_operand_type(op, 1)->rank > GEMM_MAX_DIMS) return 0;
   dot_own *d = BASE_NEW(x->arena, dot_own);
   if (!d) return base_oom(x->err, "a product");
-  dot_dims(op, &d->g);
+  dot_give_dims(op, &d->g);
   cpu_gemm_types(&d->g, types[0], types[1], (base_dtype)op->type->dtype);
   d->to[0] = (base_dtype)d->g.a_type;
   d->to[1] = (base_dtype)d->g.b_type;

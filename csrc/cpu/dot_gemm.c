@@ -40,7 +40,7 @@ void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c) {
   g->c_type = c;
   g->packed = product;
   g->sum = base_dtype_real_part(product);
-  g->complex = base_dtype_is_complex(product);
+  g->is_complex = base_dtype_is_complex(product);
   g->pairs = !g->small && product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b);
   g->a_type = gemm_reads(a, product, g->pairs) && !(g->small && base_dtype_bytes(a) < 4) ? a : product;
   g->b_type = gemm_reads(b, product, g->pairs) && !(g->small && base_dtype_bytes(b) < 4) ? b : product;
@@ -135,7 +135,7 @@ static int64_t gemm_up(int64_t n, int64_t by) {
 
 /* Smaller tasks where there would be too few for some threads. */
 static void gemm_cut(cpu_gemm *g, int64_t work) {
-  int64_t width = g->kernel.columns / (g->complex ? 2 : 1);
+  int64_t width = g->kernel.columns / (g->is_complex ? 2 : 1);
   g->rows = GEMM_ROWS;
   if (g->rows > gemm_up(g->m.count, g->kernel.rows)) g->rows = gemm_up(g->m.count, g->kernel.rows);
   if (g->columns > gemm_up(g->n.count, width)) g->columns = gemm_up(g->n.count, width);
@@ -165,7 +165,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   gemm_order(&g->k, 'a');
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return true;
   g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
-  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->complex ? 2 : 1);
+  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->is_complex ? 2 : 1);
   g->k_block = GEMM_BLOCK_BYTES / (g->pairs ? 2 : size);
   g->columns = GEMM_BLOCK_BYTES / size;
   if (!base_mul_i64(g->batch.count, g->m.count, &work) || !base_mul_i64(work, g->n.count, &work) ||
@@ -173,7 +173,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
     return false;
   gemm_cut(g, work);
   g->panels = (g->n.count + width - 1) / width;
-  steps = g->pairs ? (g->k.count + 1) / 2 : g->complex ? 2 * g->k.count : g->k.count;
+  steps = g->pairs ? (g->k.count + 1) / 2 : g->is_complex ? 2 * g->k.count : g->k.count;
   int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum), all = 0;
   if (!base_mul_i64(steps, line, &g->panel_bytes) || !base_mul_i64(g->panels, g->batch.count, &all)) return false;
   int64_t least = g->columns / width, most = g->panel_bytes ? GEMM_CHUNK / g->panel_bytes : all;
@@ -194,7 +194,7 @@ typedef struct gemm_run {
 } gemm_run;
 
 static int64_t gemm_width(const cpu_gemm *g) {
-  return g->kernel.columns / (g->complex ? 2 : 1);
+  return g->kernel.columns / (g->is_complex ? 2 : 1);
 }
 
 static int64_t gemm_batch_at(const cpu_gemm *g, char which, int64_t batch) {
@@ -257,8 +257,8 @@ static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) 
 static void gemm_tiles(const gemm_run *r, const gemm_task *t, int64_t p, int64_t count, const char *a, char *sums) {
   const cpu_gemm *g = r->g;
   int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->sum), line = g->kernel.columns * size;
-  int64_t steps = g->pairs ? (count + 1) / 2 : g->complex ? 2 * count : count;
-  int64_t before = g->pairs ? p / 2 : g->complex ? 2 * p : p;
+  int64_t steps = g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;
+  int64_t before = g->pairs ? p / 2 : g->is_complex ? 2 * p : p;
   int64_t panels = (t->columns + gemm_width(g) - 1) / gemm_width(g);
   int64_t unit = (t->batch - r->batch) * r->n_panels + t->column / gemm_width(g) - r->panel;
   for (int64_t j = 0; j < panels; j++) {

@@ -39,7 +39,7 @@ cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
 typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
-  bool pairs, complex, small;
+  bool pairs, is_complex, small;
   int64_t a_at, b_at; /* first elements */
   cpu_gemm_dims batch, m, n, k;
   /* The rest is cpu_gemm_prepare's. */

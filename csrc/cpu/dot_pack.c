@@ -163,7 +163,7 @@ static pack_fn *const pack_columns[PACK_WAYS] = {pack_columns_2,  pack_columns_4
 
 static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
   size_t bytes = base_dtype_bytes(t);
-  if (g->complex) return bytes == 8 ? PACK_C64 : PACK_C128;
+  if (g->is_complex) return bytes == 8 ? PACK_C64 : PACK_C128;
   if (g->pairs && bytes == 1) return base_dtype_is_signed(t) ? PACK_S8 : PACK_U8;
   if (t == XLAC_BF16) return PACK_BF16;
   assert(bytes == 8 || bytes == 4 || (g->pairs && bytes == 2));
@@ -188,7 +188,7 @@ void cpu_gemm_pack_a(const cpu_gemm *g, const cpu_gemm_block *block, int padded,
 void cpu_gemm_pack_b(const cpu_gemm *g, const cpu_gemm_block *block, char *to) {
   pack_fn *fn = pack_columns[pack_way_of(g, (base_dtype)g->b_type)];
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type), p = 0;
-  int width = g->kernel.columns / (g->complex ? 2 : 1);
+  int width = g->kernel.columns / (g->is_complex ? 2 : 1);
   pack_walk w;
   if (block->n_lines < width || (g->pairs && block->count % 2)) memset(to, 0, (size_t)g->panel_bytes);
   pack_begin(&w, &g->k, false, block->p, block->count);
