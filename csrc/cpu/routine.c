@@ -1,6 +1,7 @@
 #include "routine.h"
 
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
+    [IR_OP_CUSTOM_CALL] = cpu_prepare_custom_call,
     [IR_OP_DOT] = cpu_prepare_dot,
     [IR_OP_TRANSPOSE] = cpu_prepare_rearrange,
     [IR_OP_REVERSE] = cpu_prepare_rearrange,
@@ -47,7 +48,8 @@ int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers) {
                        .data = s->routine->data,
                        .in = (const void *const *)all,
                        .out = all + s->n_in,
-                       .scratch = s->frame == UINT32_MAX ? NULL : pointers[s->frame]};
+                       .scratch = s->frame == UINT32_MAX ? NULL : pointers[s->frame],
+                       .pointers = pointers};
   int status = code->run(&r);
   if (all != few) base_free(run->exe->alloc, all);
   return status ? interp_place_error(&run->ctx, s->op, status) : 0;
