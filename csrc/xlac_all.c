@@ -365,6 +365,7 @@
 #include "cpu/eval.c"
 #include "cpu/executable.c"
 #include "cpu/lapack.c"
+#include "cpu/linalg.c"
 #include "cpu/natives.c"
 #include "cpu/routine.c"
 #include "cpu/run.c"

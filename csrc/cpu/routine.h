@@ -39,6 +39,7 @@ extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
 /* --- one for each file of routines --- */
 cpu_prepare_fn cpu_prepare_custom_call;
 cpu_prepare_fn cpu_prepare_dot;
+cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;
 
 /* plan_prepare_fn: ctx is a cpu_prepare_options. */
 int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err);

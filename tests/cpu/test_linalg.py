@@ -231,3 +231,49 @@ def test_without_a_library():
     with pytest.raises(xlac.Error, match="lapack_spotrf_ffi") as caught:
         xlac.compile(module, blas=False)(np.eye(2, dtype="f4"))
     assert "scipy-openblas32" in caught.value.hint
+
+
+OPS = {"f32": "f4", "f64": "f8", "c64": "c8", "c128": "c16"}
+
+
+def both(text, *args):
+    """Compiled, which is the same for all numbers of threads, and interpreted."""
+    module = xlac.parse(text)
+    got = xlac.compile(module, threads=1)(*args)
+    assert all(same_bits([got], [xlac.compile(module, threads=n)(*args)]) for n in (2, 7))
+    assert xlac.compile(module).steps["interpreted"] == 0
+    return got, xlac.interpret(module, *args)
+
+
+@pytest.mark.parametrize("lower", ["true", "false"])
+@pytest.mark.parametrize("name", OPS)
+def test_cholesky(name, lower):
+    x = positive(matrix(OPS[name], (70, 9, 9)))
+    x[3] = -x[3]
+    text = f"HloModule m\nENTRY e {{ a = {name}[70,9,9] parameter(0)\n ROOT r = {name}[70,9,9] cholesky(a), lower={lower} }}"
+    got, want = both(text, x)
+    close(got, want)
+    assert np.isnan(got[3]).all() and not np.isnan(got[[2, 4]]).any()
+    text = text.replace("ROOT r =", "n =").replace(" }", f"\n ROOT s = {name}[70,9,9] add(n, n) }}").replace("(a)", "(b)")
+    text = text.replace("n = ", f"b = {name}[70,9,9] add(a, a)\n n = ", 1)  # in place
+    close(*both(text, x))
+
+
+@pytest.mark.parametrize("form", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
+@pytest.mark.parametrize("name", OPS)
+def test_triangular_solve(name, form):
+    a = matrix(OPS[name], (2, 7, 7)) + 5 * np.eye(7, dtype=OPS[name])
+    for left, lower, unit in np.ndindex(2, 2, 2):
+        b = matrix(OPS[name], (2, 7, 900) if left else (2, 900, 7), 1)
+        shape = ",".join(map(str, b.shape))
+        flags = f"left_side={bool(left)}, lower={bool(lower)}, unit_diagonal={bool(unit)}".lower()
+        text = (f"HloModule m\nENTRY e {{ a = {name}[2,7,7] parameter(0)\n b = {name}[{shape}] parameter(1)\n"
+                f" ROOT r = {name}[{shape}] triangular-solve(a, b), {flags}, transpose_a={form} }}")
+        close(*both(text, a, b), 300 if unit else 1)
+
+
+def test_other_types_are_the_interpreter_s():
+    x = positive(matrix("f4", (5, 5))).astype("f2")
+    text = "HloModule m\nENTRY e { a = f16[5,5] parameter(0)\n ROOT r = f16[5,5] cholesky(a), lower=true }"
+    module = xlac.parse(text)
+    assert same_bits([xlac.compile(module)(x)], [xlac.interpret(module, x)])
