@@ -13,7 +13,9 @@ struct xlac_executable {
 };
 
 /* Before a program is planned. Each of these keeps the bits of every result. */
-static const char compile_passes[] = "inline-calls,constant-folding{max-elements=4096 max-work=1},cse,dce";
+static const char compile_passes[] =
+    "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1},"
+    "algebraic-simplification,while-loop-invariant-code-motion,cse,dce";
 
 static double compile_now(void) {
   struct timespec t;
@@ -65,6 +67,7 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   cpu_options cpu = {.alloc = base_alloc_libc, .threads = options->threads, .blas_path = options->blas_path};
   cpu.no_blas = options->no_blas;
   cpu.plan.no_fusion = options->no_fusion;
+  cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
@@ -107,11 +110,24 @@ int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options
   return 0;
 }
 
+int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
+                         void *const *results, xlac_error *err) {
+  interp_options inner = api_run_options(options);
+  const plan_program *p = cpu_executable_program(exe->cpu);
+  if (p->interpreted)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);
+  return cpu_execute_leaves(exe->cpu, &inner, arguments, results, err);
+}
+
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name) {
   const ir_computation *entry = cpu_executable_module(exe->cpu)->entry;
   if (index >= entry->n_params) return NULL;
   *name = entry->params[index]->name->s;
   return api_type_out(entry->params[index]->type);
+}
+
+const xlac_type *xlac_executable_result(const xlac_executable *exe) {
+  return api_type_out(ir_root(cpu_executable_module(exe->cpu)->entry)->type);
 }
 
 static void compile_count_steps(const plan_program *p, xlac_executable_info *info) {
@@ -130,6 +146,9 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
                                 .peak_bytes = p->peak_bytes,
                                 .interpreted = p->interpreted ? p->why : NULL,
+                                .n_arguments = p->n_arguments,
+                                .n_results = p->n_results,
+                                .work = cpu_executable_work(exe->cpu),
                                 .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {

@@ -5,6 +5,16 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_TRIANGULAR_SOLVE] = cpu_prepare_triangular_solve,
     [IR_OP_CUSTOM_CALL] = cpu_prepare_custom_call,
     [IR_OP_DOT] = cpu_prepare_dot,
+    [IR_OP_TRANSPOSE] = cpu_prepare_rearrange,
+    [IR_OP_REVERSE] = cpu_prepare_rearrange,
+    [IR_OP_SLICE] = cpu_prepare_rearrange,
+    [IR_OP_BROADCAST] = cpu_prepare_rearrange,
+    [IR_OP_COPY] = cpu_prepare_copy,
+    [IR_OP_BITCAST_CONVERT] = cpu_prepare_bitcast_convert,
+    [IR_OP_CONCATENATE] = cpu_prepare_concatenate,
+    [IR_OP_PAD] = cpu_prepare_pad,
+    [IR_OP_DYNAMIC_SLICE] = cpu_prepare_dynamic_slice,
+    [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };
 
 /* A function pointer in memory, so that the plan can carry it as data. */

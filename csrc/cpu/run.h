@@ -2,11 +2,7 @@
 #ifndef XLAC_CPU_RUN_H
 #define XLAC_CPU_RUN_H
 
-#include <pthread.h>
-
 #include "executable.h"
-
-enum { CPU_MAX_FRAMES = 8 };
 
 struct cpu_executable {
   ir_module *m;
@@ -14,27 +10,30 @@ struct cpu_executable {
   base_arena arena; /* program, kernels */
   plan_program *program;
   cpu_blas *blas;
-  base_pool *pool;
+  cpu_runtime *runtime;
+  base_pool *pool; /* the runtime's */
   bool needs_interpreter;
-  pthread_mutex_t lock; /* of frames */
-  uint32_t n_frames;
-  char *frames[CPU_MAX_FRAMES];
+  uint64_t work;
+  const ir_type **argument_types; /* by leaf of the parameters */
 };
 
 /* One call. */
 typedef struct cpu_run {
   const cpu_executable *exe;
   interp_ctx ctx; /* for interpreted steps, errors and interrupts */
+  base_stop stop; /* asked inside long steps; asked is NULL where nobody can interrupt */
 } cpu_run;
-
-/* --- executable.c --- */
-char *cpu_frame_take(cpu_executable *exe); /* NULL when out of memory */
-void cpu_frame_give(cpu_executable *exe, char *frame);
 
 /* --- run.c --- */
 /* arguments and results: a pointer a leaf. frame: program->frame_bytes, aligned to PLAN_ALIGN. */
 XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
                                   char *frame);
+
+/* A step by itself, and its share of what is counted between looks at interruptions. */
+XLAC_MUST_USE int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+/* Pointers to the buffers of a program in the table `pointers`: to those in its frame, and to its interface. */
+void cpu_bind_frame(const plan_program *p, char *frame, void **pointers);
+void cpu_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers);
 
 /* --- routine.c --- */
 XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);

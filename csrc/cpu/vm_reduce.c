@@ -11,9 +11,10 @@ typedef struct vmr_run {
   char *partial;         /* [pieces][outer * inner] in the type of sums, or NULL */
   int64_t pieces, piece; /* reduced indexes in a piece */
   int64_t blocks;        /* of inner lanes */
+  base_pool *pool;
 } vmr_run;
 
-enum { VMR_LANES = 1024 };
+enum { VMR_LANES = 1024, VMR_PATIENCE = 16 };
 
 static size_t vmr_bytes(const cpu_vm *vm) {
   return base_dtype_bytes((base_dtype)vm->sum);
@@ -70,6 +71,13 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, int64_t piece, int6
     base_convert(t, to, (base_dtype)r->vm->sum, acc, (size_t)n);
 }
 
+/* Asked at every block; looks at every so many whether the run is to stop. */
+static bool vmr_stops(const vmr_run *r, int64_t *until) {
+  if (--*until) return false;
+  *until = VMR_PATIENCE;
+  return base_pool_stopping(r->pool);
+}
+
 /* One result (or part of it) from a run of iterations. */
 static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
@@ -77,7 +85,8 @@ static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
   int64_t o = unit / r->pieces, piece = unit % r->pieces, valid = 0, n = 0;
   int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
   if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
-  for (int64_t at = from; at < to; at += n) {
+  int64_t until = VMR_PATIENCE;
+  for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, to);
     vm_compute(b, at, n);
     const char *value = b->values[r->vm->k->stores[0].value];
@@ -98,7 +107,8 @@ static void vmr_columns(const vmr_run *r, const vm_block *b, int64_t unit) {
   int64_t block = unit % r->blocks, piece = unit / r->blocks % r->pieces, o = unit / r->blocks / r->pieces;
   int64_t lane = block * r->vm->lanes, n = red->inner - lane < r->vm->lanes ? red->inner - lane : r->vm->lanes;
   int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
-  for (int64_t i = from; i < to; i++) {
+  int64_t until = VMR_PATIENCE;
+  for (int64_t i = from; i < to && !vmr_stops(r, &until); i++) {
     int64_t start = (o * red->reduced + i) * red->inner + lane, done = 0;
     while (done < n) {
       int64_t m = vm_next_block(r->vm, start + done, start + n);
@@ -155,7 +165,7 @@ static void vmr_nothing(const vmr_run *r) {
 
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
   const kernel_reduction *red = vm->k->reduction;
-  vmr_run r = {.vm = vm, .in = in, .out = out, .partial = scratch, .pieces = kernel_pieces(vm->k)};
+  vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch, .pieces = kernel_pieces(vm->k)};
   assert(vm->lanes <= VMR_LANES && (r.pieces == 1 || scratch));
   if (red->reduced == 0) {
     vmr_nothing(&r);

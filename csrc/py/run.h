@@ -28,7 +28,10 @@ bool py_run_poll(void *run);
 /* Whatever runs programs: xlac_interpret on a module, xlac_executable_run on an executable. */
 typedef int py_start_fn(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                         xlac_value **out, xlac_error *err);
-/* Runs without the GIL, with the custom calls registered in Python; the result as NumPy arrays. */
+/* Runs without the GIL, with the custom calls registered in Python. -1 with an exception. */
+int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
+                 xlac_value **values, xlac_value **result);
+/* The same; the result as NumPy arrays. */
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                         xlac_value **values);
 /* Raises the run's error; what a custom call raised becomes its cause. Gives NULL. */

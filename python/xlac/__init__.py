@@ -15,7 +15,7 @@ __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Executable", "Instruction", "Module", "Opcode",
            "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "interpret", "parse", "passes",
-           "register_custom_call", "run_parallel"]
+           "memory_stats", "register_custom_call", "run_parallel", "set_memory_limit", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
@@ -78,6 +78,23 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True):
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes)
+
+
+def trim(keep=0):
+    """Gives memory that waits for the next results and calls back to the system, but for `keep` bytes; returns how much."""
+    return _core.trim(keep)
+
+
+def memory_stats():
+    """What executables use and keep of memory, as a dict: blocks `taken` so far and how many of them were `reused`; `live` blocks and
+    `live_bytes`, in use by result arrays and running calls; `peak_bytes`, the most in use at a time; `kept` blocks and `kept_bytes`,
+    waiting for the next results, at most `limit_bytes`; `threads` started."""
+    return _core.memory_stats()
+
+
+def set_memory_limit(bytes):
+    """The most memory that is kept for the next results and calls; at first an eighth of the machine's. What is in use is not limited."""
+    _core.memory_limit(bytes)
 
 
 def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, infeed=None, outfeed=None, seed=0):

@@ -1,0 +1,42 @@
+/* Calls by values. */
+#include "executable.h"
+
+static int slow_start(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
+                      xlac_value **out, xlac_error *err) {
+  return xlac_executable_run(what, options, n, values, out, err);
+}
+
+static int slow_arguments(py_state *st, const py_executable *self, const py_call *call, PyObject *keep,
+                          xlac_value **values) {
+  for (uint32_t i = 0; i < call->n; i++) {
+    const char *name = "";
+    const xlac_type *type = xlac_executable_param(self->exe, i, &name);
+    char what[160];
+    xlac_error err = {.code = 0};
+    int status = 0;
+    PyOS_snprintf(what, sizeof what, "argument %u (%.100s)", i, name);
+    if (type != NULL) {
+      status = py_to_value(st, call->args[i], type, what, keep, &values[i]);
+    } else if ((status = xlac_value_token(&values[i], &err)) != 0) { /* one too many: the run says so */
+      py_raise(st, &err, PY_ANY);
+    }
+    if (status) return -1;
+  }
+  return 0;
+}
+
+PyObject *py_call_values(py_executable *self, const py_call *call) {
+  py_state *st = py_state_of((PyObject *)self);
+  PyObject *result = NULL, *keep = PyList_New(0);
+  xlac_value **values = PyMem_Calloc(call->n + 1u, sizeof *values);
+  py_run run = {.st = st, .m = xlac_executable_module(self->exe), .progress = call->progress};
+  xlac_interpret_options options = call->options;
+  if (values == NULL || keep == NULL)
+    PyErr_NoMemory();
+  else if (slow_arguments(st, self, call, keep, values) == 0)
+    result = py_run_values(&run, &options, slow_start, self->exe, call->n, values);
+  for (uint32_t i = 0; values && i < call->n; i++) xlac_value_release(values[i]);
+  PyMem_Free(values);
+  Py_XDECREF(keep);
+  return result && call->out ? py_out_copy(self, call->out, result) : result;
+}
