@@ -387,6 +387,7 @@
 #include "cpu/executable.c"
 #include "cpu/gather.c"
 #include "cpu/lapack.c"
+#include "cpu/linalg.c"
 #include "cpu/list.c"
 #include "cpu/list_run.c"
 #include "cpu/list_scalar.c"
