@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "../cpu/executable.h"
+#include "../cpu/profile.h"
 #include "../opt/pass.h"
 #include "api.h"
 
@@ -163,4 +164,37 @@ int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xla
   base_text_init(&t, base_alloc_libc);
   plan_put(&t, cpu_executable_program(exe->cpu));
   return api_give_text(&t, text, n, err);
+}
+
+int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  if (!plan_put_json(&t, base_alloc_libc, cpu_executable_program(exe->cpu))) {
+    base_text_free(&t);
+    return base_oom(err, "a report");
+  }
+  return api_give_text(&t, json, n, err);
+}
+
+int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  interp_options inner = api_run_options(options);
+  interp_value *result = NULL;
+  cpu_profile profile;
+  base_text t;
+  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), err));
+  base_text_init(&t, base_alloc_libc);
+  int status =
+      cpu_execute_profiled(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, &profile, err);
+  if (status == 0) cpu_profile_put(&profile, &t);
+  cpu_profile_end(&profile);
+  if (status)
+    base_text_free(&t);
+  else
+    status = api_give_text(&t, json, n, err);
+  if (status == 0)
+    *out = api_value_out(result);
+  else
+    interp_release(result);
+  return status;
 }

@@ -143,8 +143,16 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
   int status = run_step(run, p, s, pointers);
   base_pool_heed(run->exe->pool, NULL);
   if (!run->stop.stopped) return status;
-  return interp_place_error(&run->ctx, s->op,
-                            base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+  return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+}
+
+static int run_profiled(cpu_run *run, const plan_program *p, uint32_t step, void *const *pointers) {
+  double start = cpu_profile_now(run->profile);
+  run->profile->depth++;
+  int status = run_step_or_stop(run, p, &p->steps[step], pointers);
+  run->profile->depth--;
+  cpu_profile_add(run->profile, p, step, start);
+  return status;
 }
 
 static uint64_t run_work(const plan_step *s) {
@@ -154,7 +162,7 @@ static uint64_t run_work(const plan_step *s) {
 
 static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
-    TRY(run_step_or_stop(run, p, &p->steps[i], pointers));
+    TRY(run->profile ? run_profiled(run, p, i, pointers) : run_step_or_stop(run, p, &p->steps[i], pointers));
     TRY(interp_tick(&run->ctx, run_work(&p->steps[i])));
   }
   return 0;
