@@ -7,14 +7,24 @@
 #include "../opt/pass.h"
 #include "api.h"
 
+enum { COMPILE_MAX_PASSES = 32 };
+
 struct xlac_executable {
   cpu_executable *cpu;
   xlac_module view; /* of the compiled module */
   double seconds[XLAC_COMPILE_STAGES];
+  double pass_began;
+  uint32_t n_passes;
+  struct {
+    const char *name;
+    double seconds;
+  } passes[COMPILE_MAX_PASSES];
 };
 
 /* Before a program is planned. Each of these keeps the bits of every result. */
-static const char compile_passes[] = "inline-calls,constant-folding{max-elements=4096 max-work=1},cse,dce";
+static const char compile_passes[] =
+    "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1},"
+    "algebraic-simplification,while-loop-invariant-code-motion,cse,dce";
 
 static double compile_now(void) {
   struct timespec t;
@@ -45,9 +55,24 @@ static bool compile_is_hlo(const ir_module *ir) {
   return true;
 }
 
-static int compile_run_passes(ir_module *ir, const xlac_compile_options *options, xlac_error *err) {
+static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_module *m, xlac_error *err) {
+  xlac_executable *exe = ctx;
+  double now = compile_now();
+  (void)index, (void)m, (void)err;
+  if (exe->n_passes < COMPILE_MAX_PASSES) {
+    exe->passes[exe->n_passes].name = pass;
+    exe->passes[exe->n_passes++].seconds = now - exe->pass_began;
+  }
+  exe->pass_began = now;
+  return 0;
+}
+
+static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_compile_options *options,
+                              xlac_error *err) {
+  const opt_pipeline_options count = {.after = compile_count_pass, .ctx = exe};
   if (options->no_passes || !compile_is_hlo(ir)) return 0;
-  int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, NULL, err);
+  exe->pass_began = compile_now();
+  int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, &count, err);
   const ir_verify_options lenient = {.xla_compat = true};
   return status ? status : ir_verify(ir, &lenient, err);
 }
@@ -57,7 +82,7 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   double start = compile_now();
   TRY(compile_copy(m, &ir, err));
   double copied = compile_now();
-  int status = compile_run_passes(ir, options, err);
+  int status = compile_run_passes(exe, ir, options, err);
   if (status) {
     ir_module_destroy(ir);
     return status;
@@ -157,6 +182,13 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
   compile_count_steps(p, out);
+}
+
+bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds) {
+  if (index >= exe->n_passes) return false;
+  *name = exe->passes[index].name;
+  *seconds = exe->passes[index].seconds;
+  return true;
 }
 
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {

@@ -1,4 +1,5 @@
 /* Running a module in the reference interpreter. */
+#include "../cpu/lapack.h"
 #include "api.h"
 
 /* Verifies and counts the module as running, so that nobody edits it meanwhile. */
@@ -37,9 +38,14 @@ static int run_checked(ir_module *ir, const xlac_interpret_options *options, uin
                        xlac_value **out, xlac_error *err) {
   interp_options inner = api_run_options(options);
   interp_value *result = NULL;
-  TRY(interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
-  *out = api_value_out(result);
-  return 0;
+  cpu_natives *natives = NULL;
+  TRY(cpu_natives_create(&natives, options ? options->blas_path : NULL, inner.alloc, err));
+  inner.natives = cpu_natives_find;
+  inner.natives_ctx = natives;
+  int status = interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err);
+  cpu_natives_destroy(natives);
+  if (status == 0) *out = api_value_out(result);
+  return status;
 }
 
 /* A module in MLIR form runs as what it means in HLO form; the translation costs little beside a run. */

@@ -69,6 +69,15 @@ int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn,
   return 0;
 }
 
+int xlac_registry_add_native(xlac_registry *r, const char *target, const struct xlac_ffi_target *native,
+                             xlac_error *err) {
+  if (native == NULL || native->struct_size < sizeof *native || native->version < 1 || native->run == NULL)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the custom call %.100s has no function, or is of an unknown version",
+                     target);
+  interp_native own = {.run = native->run, .user = native->user};
+  return interp_registry_add_native(r->inner, target, own, err);
+}
+
 const interp_registry *api_registry(const xlac_registry *r) {
   return r ? r->inner : NULL;
 }

@@ -20,6 +20,7 @@ struct cpu_blas {
   void *library;
   blas_sgemm_fn *sgemm;
   blas_dgemm_fn *dgemm;
+  const char *prefix; /* of all its names */
   const char *config;
 };
 
@@ -45,6 +46,7 @@ static bool blas_bind(cpu_blas *b, const char *prefix) {
   memcpy(&set_threads, &threads, sizeof threads);
   memcpy(&get_config, &config, sizeof config);
   set_threads(1);
+  b->prefix = prefix;
   b->config = get_config ? get_config() : "";
   return true;
 }
@@ -79,6 +81,18 @@ void cpu_blas_close(cpu_blas *b, base_alloc alloc) {
   if (!b) return;
   dlclose(b->library);
   base_free(alloc, b);
+}
+
+cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name) {
+  char full[40] = "";
+  cpu_blas_fortran_fn *fn = NULL;
+  size_t n = strlen(name);
+  if (n + 2 > sizeof full) return NULL;
+  memcpy(full, name, n);
+  full[n] = '_';
+  void *symbol = blas_symbol(b->library, b->prefix, full);
+  memcpy(&fn, &symbol, sizeof symbol);
+  return fn;
 }
 
 const char *cpu_blas_describe(const cpu_blas *b) {

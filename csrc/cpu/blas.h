@@ -13,6 +13,9 @@ XLAC_MUST_USE int cpu_blas_open(cpu_blas **out, const char *path, base_alloc all
 void cpu_blas_close(cpu_blas *b, base_alloc alloc);
 /* C = A * B for all batches. Pieces depend on the sizes only, so the bits are the same for any number of threads. */
 void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c);
+/* The function of that name in Fortran's convention ("dpotrf": the library's dpotrf_), or NULL. */
+typedef void cpu_blas_fortran_fn(void);
+cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name);
 /* "scipy-openblas 0.3.30 ..." or "". */
 const char *cpu_blas_describe(const cpu_blas *b);
 

@@ -1,4 +1,5 @@
 /* The door: arguments checked and taken apart into leaves, results made. */
+#include "lapack.h"
 #include "run.h"
 
 BASE_VEC(call_leaves, void *);
@@ -95,11 +96,18 @@ static int call_leaves_of(cpu_run *run, void *const *arguments, void *const *res
                                               : call_in_frame(run, arguments, results);
 }
 
+static interp_options call_options(const cpu_executable *exe, const interp_options *options) {
+  interp_options own = *options;
+  own.alloc = exe->alloc;
+  own.natives = exe->blas ? cpu_lapack_native : NULL;
+  own.natives_ctx = exe->blas;
+  return own;
+}
+
 /* A run without the interpreter's tables. */
 static void call_begin_light(cpu_run *run, const interp_options *options, xlac_error *err) {
   memset(&run->ctx, 0, sizeof run->ctx);
-  run->ctx.options = *options;
-  run->ctx.options.alloc = run->exe->alloc;
+  run->ctx.options = call_options(run->exe, options);
   run->ctx.err = err;
 }
 
@@ -111,8 +119,7 @@ static int call_profiled(const cpu_executable *exe, const interp_options *option
     call_begin_light(&run, options, err);
     return call_leaves_of(&run, arguments, results);
   }
-  interp_options own = *options;
-  own.alloc = exe->alloc;
+  interp_options own = call_options(exe, options);
   TRY(interp_begin(&run.ctx, exe->m, &own, err));
   int status = call_leaves_of(&run, arguments, results);
   interp_end(&run.ctx);
@@ -161,8 +168,7 @@ int cpu_execute_profiled(const cpu_executable *exe, const interp_options *option
   TRY(interp_check_args(entry, n_args, args, err));
   if (!exe->program->interpreted) return call_planned(exe, options, n_args, args, out, profile, err);
   interp_ctx ctx;
-  interp_options own = *options;
-  own.alloc = exe->alloc;
+  interp_options own = call_options(exe, options);
   TRY(interp_begin(&ctx, exe->m, &own, err));
   int status = interp_run_in(&ctx, entry, n_args, args, out);
   interp_end(&ctx);

@@ -1,4 +1,5 @@
 /* Executables: what compilation leaves. */
+#include "loop.h"
 #include "routine.h"
 
 static bool executable_needs_interpreter(const plan_program *p) {
@@ -23,6 +24,11 @@ static int executable_ready(cpu_executable *exe, const plan_program *p, xlac_err
     if (s->n_nested && s->code) continue;
     for (uint32_t j = 0; j < s->n_nested; j++) TRY(executable_ready(exe, s->nested[j], err));
     if (s->n_nested) s->code = s->nested;
+    if (s->kind == PLAN_WHILE) {
+      const cpu_loop *loop = NULL;
+      TRY(cpu_loop_make(s, &exe->arena, &loop, err));
+      s->code = loop;
+    }
   }
   return 0;
 }

@@ -1,7 +1,18 @@
 #include "routine.h"
 
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
+    [IR_OP_CUSTOM_CALL] = cpu_prepare_custom_call,
     [IR_OP_DOT] = cpu_prepare_dot,
+    [IR_OP_TRANSPOSE] = cpu_prepare_rearrange,
+    [IR_OP_REVERSE] = cpu_prepare_rearrange,
+    [IR_OP_SLICE] = cpu_prepare_rearrange,
+    [IR_OP_BROADCAST] = cpu_prepare_rearrange,
+    [IR_OP_COPY] = cpu_prepare_copy,
+    [IR_OP_BITCAST_CONVERT] = cpu_prepare_bitcast_convert,
+    [IR_OP_CONCATENATE] = cpu_prepare_concatenate,
+    [IR_OP_PAD] = cpu_prepare_pad,
+    [IR_OP_DYNAMIC_SLICE] = cpu_prepare_dynamic_slice,
+    [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };
 
 /* A function pointer in memory, so that the plan can carry it as data. */
@@ -35,7 +46,8 @@ int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers) {
                        .data = s->routine->data,
                        .in = (const void *const *)all,
                        .out = all + s->n_in,
-                       .scratch = s->frame == UINT32_MAX ? NULL : pointers[s->frame]};
+                       .scratch = s->frame == UINT32_MAX ? NULL : pointers[s->frame],
+                       .pointers = pointers};
   int status = code->run(&r);
   if (all != few) base_free(run->exe->alloc, all);
   return status ? interp_place_error(&run->ctx, s->op, status) : 0;

@@ -16,7 +16,8 @@ typedef struct cpu_routine_run {
   const void *data;      /* as prepared */
   const void *const *in; /* a pointer a leaf of the operands, then of the result; row-major, dense */
   void *const *out;
-  void *scratch; /* scratch_bytes, aligned to PLAN_ALIGN; or NULL */
+  void *scratch;         /* scratch_bytes, aligned to PLAN_ALIGN; or NULL */
+  void *const *pointers; /* of all of the program's buffers, for cpu_run_eval */
 } cpu_routine_run;
 
 /* Fills all of out. Several threads may run one step at a time. Results are the same for any number of threads. */
@@ -36,7 +37,11 @@ typedef int cpu_prepare_fn(cpu_prepare_run *x);
 extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
 
 /* --- one for each file of routines --- */
+cpu_prepare_fn cpu_prepare_custom_call;
 cpu_prepare_fn cpu_prepare_dot;
+cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy, cpu_prepare_bitcast_convert; /* rearrange.c */
+cpu_prepare_fn cpu_prepare_concatenate, cpu_prepare_pad;
+cpu_prepare_fn cpu_prepare_dynamic_slice, cpu_prepare_dynamic_update_slice; /* dynamic_slice.c */
 
 /* plan_prepare_fn: ctx is a cpu_prepare_options. */
 int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err);

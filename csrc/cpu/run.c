@@ -1,9 +1,9 @@
 /* Steps one after another, and the ones that have programs of their own. */
-#include "run.h"
+#include "loop.h"
 
 enum { RUN_LONG = 1 << 16 }; /* elements */
 
-static void run_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers) {
+void cpu_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers) {
   for (uint32_t i = 0; i < p->n_interface; i++) {
     uint32_t id = p->interface[i];
     const plan_buffer *b = &p->buffers[id];
@@ -11,7 +11,7 @@ static void run_bind_interface(const plan_program *p, void *const *arguments, vo
   }
 }
 
-static void run_bind_frame(const plan_program *p, char *frame, void **pointers) {
+void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
     if (b->place == PLAN_FRAME) pointers[i] = frame + b->offset;
@@ -40,31 +40,6 @@ static char *run_nested_frame(const plan_step *s, void *const *pointers, uint32_
   return s->kind == PLAN_WHILE ? frame + before : frame;
 }
 
-static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers);
-
-/* now: where the state is; next: where the body puts the next one. A leaf that stays has the same place in both. */
-static int run_loop(cpu_run *run, const plan_step *s, void *const *pointers, void **now, void **next) {
-  const plan_program *condition = s->nested[0], *body = s->nested[1];
-  void **c = (void **)(void *)run_nested_frame(s, pointers, 0), **b = (void **)(void *)run_nested_frame(s, pointers, 1);
-  unsigned char go_on = 0;
-  void *flag = &go_on;
-  run_bind_frame(condition, (char *)c, c);
-  run_bind_frame(body, (char *)b, b);
-  for (;;) {
-    run_bind_interface(condition, now, &flag, c);
-    TRY(run_steps(run, condition, c));
-    if (!go_on) return 0;
-    run_bind_interface(body, now, next, b);
-    TRY(run_steps(run, body, b));
-    for (uint32_t i = 0; i < s->n_in; i++) {
-      void *was = now[i];
-      now[i] = next[i];
-      next[i] = was;
-    }
-    TRY(interp_tick(&run->ctx, 1 + body->n_steps));
-  }
-}
-
 static int run_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   void *few[64], **now = few;
   uint32_t n = s->n_in, scratch = n;
@@ -76,9 +51,11 @@ static int run_while(cpu_run *run, const plan_program *p, const plan_step *s, vo
     next[i] = s->nested[1]->stays[i] ? now[i] : pointers[s->out[scratch++]];
     run_copy_leaf(now[i], pointers[s->in[i]], p->buffers[s->in[i]].bytes);
   }
-  int status = run_loop(run, s, pointers, now, next);
-  for (uint32_t i = 0; i < n && status == 0; i++)
-    run_copy_leaf(pointers[s->out[i]], now[i], p->buffers[s->out[i]].bytes);
+  bool swapped = false;
+  int status =
+      cpu_loop_run(run, s, run_nested_frame(s, pointers, 0), run_nested_frame(s, pointers, 1), now, next, &swapped);
+  for (uint32_t i = 0; i < n && status == 0 && swapped; i++)
+    run_copy_leaf(now[i], next[i], p->buffers[s->out[i]].bytes);
   if (now != few) base_free(run->exe->alloc, now);
   return status;
 }
@@ -146,12 +123,12 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
   return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
 }
 
-static int run_profiled(cpu_run *run, const plan_program *p, uint32_t step, void *const *pointers) {
+static int run_profiled(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   double start = cpu_profile_now(run->profile);
   run->profile->depth++;
-  int status = run_step_or_stop(run, p, &p->steps[step], pointers);
+  int status = run_step_or_stop(run, p, s, pointers);
   run->profile->depth--;
-  cpu_profile_add(run->profile, p, step, start);
+  cpu_profile_add(run->profile, p, (uint32_t)(s - p->steps), start);
   return status;
 }
 
@@ -160,18 +137,16 @@ static uint64_t run_work(const plan_step *s) {
   return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
 }
 
-static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers) {
-  for (uint32_t i = 0; i < p->n_steps; i++) {
-    TRY(run->profile ? run_profiled(run, p, i, pointers) : run_step_or_stop(run, p, &p->steps[i], pointers));
-    TRY(interp_tick(&run->ctx, run_work(&p->steps[i])));
-  }
-  return 0;
+int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  TRY(run->profile ? run_profiled(run, p, s, pointers) : run_step_or_stop(run, p, s, pointers));
+  return interp_tick(&run->ctx, run_work(s));
 }
 
 int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results, char *frame) {
   void **pointers = (void **)(void *)frame;
   assert(!p->interpreted);
-  run_bind_frame(p, frame, pointers);
-  run_bind_interface(p, arguments, results, pointers);
-  return run_steps(run, p, pointers);
+  cpu_bind_frame(p, frame, pointers);
+  cpu_bind_interface(p, arguments, results, pointers);
+  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
+  return 0;
 }

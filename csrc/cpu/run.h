@@ -30,6 +30,12 @@ typedef struct cpu_run {
 XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
                                   char *frame);
 
+/* A step by itself, and its share of what is counted between looks at interruptions. */
+XLAC_MUST_USE int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+/* Pointers to the buffers of a program in the table `pointers`: to those in its frame, and to its interface. */
+void cpu_bind_frame(const plan_program *p, char *frame, void **pointers);
+void cpu_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers);
+
 /* --- routine.c --- */
 XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);
 

@@ -57,7 +57,7 @@ static void vm_carry(const kernel *k, int64_t *index) {
   }
 }
 
-static void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to) {
+void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK];
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
   uint32_t inner = k->rank - 1;
@@ -74,7 +74,7 @@ static void vm_gather(const kernel *k, const kernel_value *v, const char *from, 
   }
 }
 
-static void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to) {
+void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK], numbers[128];
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
   vm_locate(k, at, index);
@@ -92,7 +92,7 @@ static void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int6
   }
 }
 
-static void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
+void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
   for (int64_t i = 0; i < n; i++) memcpy(to + i * (int64_t)bytes, from, bytes);
 }
 

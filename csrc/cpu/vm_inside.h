@@ -58,6 +58,11 @@ void vm_compute(const vm_block *b, int64_t at, int64_t n);
 /* How many iterations from `at` on make the next block: at most `end`. */
 int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end);
 
+/* The lanes at..at+n of a load, of an index, of a value that is the same everywhere. */
+void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to);
+void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to);
+void vm_fill(size_t bytes, const void *from, int64_t n, char *to);
+
 /* --- vm_reduce.c --- */
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
 

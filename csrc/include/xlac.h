@@ -418,6 +418,11 @@ int xlac_registry_create(xlac_registry **out, xlac_error *err);
 void xlac_registry_destroy(xlac_registry *r);
 /* Replaces an earlier one of that name. Not while a run uses the registry. `ctx` must outlive the registry. */
 int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err);
+/* The same for native code, described in xlac_ffi.h: it sees buffers and attributes only, and costs a call. `native` is
+ * copied; its `user` must outlive the registry. Fails with the code BAD_ARGUMENT for a target of another version. */
+struct xlac_ffi_target;
+int xlac_registry_add_native(xlac_registry *r, const char *target, const struct xlac_ffi_target *native,
+                             xlac_error *err);
 
 /* What the probes of a program see in runs that are given them: the operands of interpreter.probe, in order of time.
  * For any thread. */
@@ -436,6 +441,8 @@ typedef struct xlac_interpret_options {
   uint64_t seed;                 /* of rng */
   int64_t replica, partition;
   xlac_probes *probes; /* where probes put what they see; NULL: nowhere */
+  const char
+      *blas_path; /* of the OpenBLAS that JAX's custom calls for linear algebra run with; NULL: the usual names */
 } xlac_interpret_options;
 
 /* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that
@@ -512,6 +519,9 @@ xlac_module *xlac_executable_module(xlac_executable *exe);
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
 const xlac_type *xlac_executable_result(const xlac_executable *exe);
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);
+/* Pass number `index` of those that were run before planning, and the seconds it took; false past the end. *name is
+ * static. */
+bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds);
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);

@@ -1,5 +1,5 @@
 /* custom-call: registered targets first, then the few that mean something without any registration. */
-#include "interp.h"
+#include "native.h"
 #include "plan.h"
 #include "probe.h"
 
@@ -101,20 +101,97 @@ static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_cal
   return 0;
 }
 
+/* --- native ones --- */
+
+typedef struct custom_arrays {
+  const void **in;
+  void **out;
+  interp_value **values; /* of all leaves */
+} custom_arrays;
+
+static void *custom_data(const interp_value *v) {
+  return v->kind == INTERP_ARRAY ? v->data : NULL;
+}
+
+/* The op's types have the bounds of dynamic dimensions; a call sees the sizes they have. */
+static void custom_size(native_buffer *b, const interp_value *v) {
+  if (v->kind != INTERP_ARRAY || v->rank != b->shape.rank || v->count > b->shape.count) return;
+  b->shape.dims = v->dims;
+  b->shape.count = v->count;
+  b->shape.bytes = interp_bytes(v);
+}
+
+static int custom_call_native(interp_ctx *ctx, native_op *n, const interp_native *native, interp_value *const *operands,
+                              interp_value *result, custom_arrays *a) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < n->op->n_operands; i++) custom_leaves(operands[i], a->values, &at);
+  custom_leaves(result, a->values, &at);
+  assert(at == n->n_operands + n->n_results);
+  for (uint32_t i = 0; i < at; i++) {
+    custom_size(&n->buffers[i], a->values[i]);
+    if (i < n->n_operands)
+      a->in[i] = custom_data(a->values[i]);
+    else
+      a->out[i - n->n_operands] = custom_data(a->values[i]);
+  }
+  char *scratch = n->scratch_bytes ? base_malloc(ctx->options.alloc, (size_t)n->scratch_bytes + 64) : NULL;
+  if (n->scratch_bytes && !scratch) return base_oom(ctx->err, "a custom call's operands");
+  char *aligned = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+  int status = native_call(ctx, n, native, NULL, a->in, a->out, aligned);
+  base_free(ctx->options.alloc, scratch);
+  return status;
+}
+
+static int custom_native(interp_ctx *ctx, const ir_op *op, const interp_native *native, interp_value *const *operands,
+                         interp_value **out) {
+  native_op n;
+  base_arena arena;
+  base_arena_init(&arena, ctx->options.alloc);
+  int status = native_prepare(op, &arena, &n, ctx->err);
+  interp_value *result = status == 0 ? interp_zeros(ctx, op->type) : NULL;
+  if (status == 0 && !result) status = base_oom(ctx->err, "a custom call's result");
+  if (status == 0) {
+    custom_arrays a = {BASE_ARRAY(&arena, const void *, (size_t)n.n_operands + 1),
+                       BASE_ARRAY(&arena, void *, (size_t)n.n_results + 1),
+                       BASE_ARRAY(&arena, interp_value *, (size_t)n.n_operands + n.n_results + 1)};
+    status = a.in && a.out && a.values ? custom_call_native(ctx, &n, native, operands, result, &a)
+                                       : base_oom(ctx->err, "a custom call");
+  }
+  base_arena_free(&arena);
+  if (status != 0) {
+    interp_release(result);
+    return status;
+  }
+  *out = result;
+  return 0;
+}
+
+bool interp_is_builtin_call(const char *target) {
+  return custom_builtin_find(target) != NULL;
+}
+
 bool interp_call_has_effect(const ir_op *op) {
   return ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false) ||
          strncmp(ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET), "check.", 6) == 0;
 }
 
+/* What is registered, then what means something by itself, then natives that the run brings. */
 int interp_eval_custom_call(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
   void *fn_ctx = NULL;
-  interp_custom_call_fn *fn = interp_registry_find(ctx->options.registry, target, &fn_ctx);
+  interp_native native = {.run = NULL};
+  interp_custom_call_fn *fn = interp_registry_find(ctx->options.registry, target, &fn_ctx, &native);
   if (fn) return custom_registered(ctx, op, fn, fn_ctx, operands, out);
+  if (native.run) return custom_native(ctx, op, &native, operands, out);
   interp_eval_fn *builtin = custom_builtin_find(target);
   if (builtin) return builtin(ctx, op, operands, out);
+  if (ctx->options.natives && ctx->options.natives(ctx->options.natives_ctx, target, &native))
+    return custom_native(ctx, op, &native, operands, out);
   int status =
       interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "no custom call is registered under the target \"%s\"", target);
+  if (strncmp(target, "lapack_", 7) == 0)
+    return base_hint(ctx->err, status, "linear algebra by this name needs an OpenBLAS: pip install scipy-openblas32");
   return base_hint(ctx->err, status,
-                   "register it: xlac.register_custom_call(\"%.80s\", function), or in C interp_registry_add", target);
+                   "register it: xlac.register_custom_call(\"%.80s\", function), or in C xlac_registry_add_native",
+                   target);
 }

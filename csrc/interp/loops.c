@@ -8,13 +8,21 @@ static bool is_narrow(base_dtype t) {
   return base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
 }
 
+/* The widest loops that the CPU has instructions for; the bits are the same. */
+static interp_loop_fn *const *float_table(base_dtype t) {
+  bool wide = t == XLAC_F64;
+#if defined(__x86_64__)
+  if (!wide && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    return interp_loops_f32_avx512;
+  if (__builtin_cpu_supports("avx2")) return wide ? interp_loops_f64_avx2 : interp_loops_f32_avx2;
+#endif
+  return wide ? interp_loops_f64 : interp_loops_f32;
+}
+
 /* The table of the type that t computes in. */
 static interp_loop_fn *const *expression_table(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
-  bool wide = false;
-#if defined(__x86_64__)
-  wide = __builtin_cpu_supports("avx2");
-#endif
   switch ((base_dtype_kind)info->kind) {
     case BASE_KIND_PRED:
       return interp_loops_pred;
@@ -27,8 +35,7 @@ static interp_loop_fn *const *expression_table(base_dtype t) {
       return tables[__builtin_ctz(info->bytes)];
     }
     case BASE_KIND_FLOAT:
-      if (t == XLAC_F64) return wide ? interp_loops_f64_avx2 : interp_loops_f64;
-      return wide ? interp_loops_f32_avx2 : interp_loops_f32;
+      return float_table(t);
     case BASE_KIND_COMPLEX:
       return t == XLAC_C64 ? interp_loops_c64 : interp_loops_c128;
     case BASE_KIND_NONE:

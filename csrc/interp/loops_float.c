@@ -24,11 +24,13 @@
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"
 
+#ifndef LOOPS_ONLY_F32
 #define T double
 #define LOOP(code) LOOPS_SUFFIX(f64_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_f64)
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"
+#endif
 
 #undef LOOPS_SUFFIX
 #if defined(__GNUC__) && !defined(__clang__)

@@ -5,6 +5,7 @@ typedef struct registry_entry {
   char *target;
   interp_custom_call_fn *fn;
   void *ctx;
+  interp_native native; /* where fn is NULL */
 } registry_entry;
 BASE_VEC(registry_entries, registry_entry);
 
@@ -37,11 +38,10 @@ static registry_entry *registry_entry_of(const interp_registry *r, const char *t
   return NULL;
 }
 
-int interp_registry_add(interp_registry *r, const char *target, interp_custom_call_fn *fn, void *ctx, xlac_error *err) {
-  assert(target && fn);
+static int registry_put(interp_registry *r, const char *target, registry_entry what, xlac_error *err) {
   registry_entry *e = registry_entry_of(r, target);
   if (!e) {
-    registry_entry fresh = {base_malloc(r->alloc, strlen(target) + 1), NULL, NULL};
+    registry_entry fresh = {.target = base_malloc(r->alloc, strlen(target) + 1)};
     if (!fresh.target) return base_oom(err, "a custom-call registry");
     memcpy(fresh.target, target, strlen(target) + 1);
     if (!BASE_VEC_PUSH(r->alloc, &r->entries, fresh)) {
@@ -50,14 +50,26 @@ int interp_registry_add(interp_registry *r, const char *target, interp_custom_ca
     }
     e = &r->entries.items[r->entries.n - 1];
   }
-  e->fn = fn;
-  e->ctx = ctx;
+  what.target = e->target;
+  *e = what;
   return 0;
 }
 
-interp_custom_call_fn *interp_registry_find(const interp_registry *r, const char *target, void **ctx) {
+int interp_registry_add(interp_registry *r, const char *target, interp_custom_call_fn *fn, void *ctx, xlac_error *err) {
+  assert(target && fn);
+  return registry_put(r, target, (registry_entry){.fn = fn, .ctx = ctx}, err);
+}
+
+int interp_registry_add_native(interp_registry *r, const char *target, interp_native native, xlac_error *err) {
+  assert(target && native.run);
+  return registry_put(r, target, (registry_entry){.native = native}, err);
+}
+
+interp_custom_call_fn *interp_registry_find(const interp_registry *r, const char *target, void **ctx,
+                                            interp_native *native) {
   registry_entry *e = r ? registry_entry_of(r, target) : NULL;
   if (!e) return NULL;
   *ctx = e->ctx;
+  *native = e->native;
   return e->fn;
 }

@@ -48,6 +48,7 @@ static plan_leaves build_element(const plan_build *x, const ir_op *op) {
   plan_leaves all = x->values[ir_operand(op, 0)->id];
   const ir_type *t = ir_operand_type(op, 0);
   uint32_t at = all.at, index = (uint32_t)ir_get_int(op, IR_ATTR_INDEX, 0);
+  if (t->depth == 1) return (plan_leaves){at + index, 1}; /* wide tuples are flat as a rule */
   for (uint32_t i = 0; i < index; i++) at += ir_type_leaves(t->elements[i]);
   return (plan_leaves){at, ir_type_leaves(op->type)};
 }

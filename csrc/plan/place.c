@@ -16,6 +16,7 @@ typedef struct place_run {
   int64_t top, live, peak;
   uint32_t *ends, *next; /* by step, the first buffer that dies there; by buffer, the next such */
   uint8_t *given;        /* by buffer: its place has passed on */
+  uint32_t *seen;        /* by buffer: how often it is among the present step's inputs */
 } place_run;
 
 static int64_t place_round(int64_t bytes) {
@@ -83,36 +84,49 @@ static bool place_updates(const ir_op *op) {
   return op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
 }
 
-bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out) {
-  uint32_t seen = 0;
-  if (buffers[in].bytes != buffers[out].bytes || buffers[in].bytes == 0) return false;
-  for (uint32_t i = 0; i < s->n_in; i++) seen += s->in[i] == in;
-  if (s->kind == PLAN_KERNEL && s->n_out == 1) {
-    for (uint32_t i = 0; i < s->n_in; i++)
-      if (s->in[i] == in && !place_loads_same(s->kernel, i)) return false;
-    return true;
+/* Whether output number `out` may lie over input number `in`, which is `seen` times among the inputs. */
+static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out,
+                                uint32_t seen) {
+  const plan_buffer *from = &buffers[s->in[in]], *to = &buffers[s->out[out]];
+  if (from->bytes != to->bytes || from->bytes == 0) return false;
+  switch ((plan_step_kind)s->kind) {
+    case PLAN_KERNEL:
+      for (uint32_t i = 0; i < s->n_in; i++)
+        if (s->in[i] == s->in[in] && !place_loads_same(s->kernel, i)) return false;
+      return s->n_out == 1;
+    case PLAN_WHILE:
+      return in == out && seen == 1;
+    case PLAN_ROUTINE:
+      return in == out && in < 64 && seen == 1 && (s->routine->in_place >> in & 1);
+    case PLAN_EVAL:
+      return place_updates(s->op) && s->n_out == 1 && in == 0 && seen == 1;
+    default:
+      return false;
   }
-  if (s->kind == PLAN_WHILE) {
-    for (uint32_t i = 0; i < s->n_in; i++)
-      if (s->in[i] == in && s->out[i] == out) return seen == 1;
-    return false;
-  }
-  if (s->kind == PLAN_ROUTINE) {
-    for (uint32_t i = 0; i < s->n_in && i < s->n_out && i < 64; i++)
-      if (s->in[i] == in && s->out[i] == out) return seen == 1 && (s->routine->in_place >> i & 1);
-    return false;
-  }
-  return s->kind == PLAN_EVAL && place_updates(s->op) && s->n_out == 1 && s->in[0] == in && seen == 1;
 }
 
-/* A dying operand whose place buffer `out` can have. */
+bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out) {
+  uint32_t seen = 0, at = UINT32_MAX;
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    if (s->in[i] != in) continue;
+    if (i < s->n_out && s->out[i] == out) at = i;
+    if (at == UINT32_MAX) at = i;
+    seen++;
+  }
+  for (uint32_t j = 0; j < s->n_out; j++)
+    if (s->out[j] == out) return at != UINT32_MAX && place_may_overwrite(s, buffers, at, j, seen);
+  return false;
+}
+
+/* A dying operand whose place output number `out` can have. Only kernels write one over any operand. */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   const plan_step *s = &x->p->steps[step];
-  for (uint32_t i = 0; i < s->n_in; i++) {
+  bool any = s->kind == PLAN_KERNEL;
+  for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
     if (from->place != PLAN_FRAME || from->last != step || x->given[s->in[i]] || !from->type) continue;
-    if (!plan_may_overwrite(s, x->buffers, s->in[i], out)) continue;
-    x->buffers[out].offset = from->offset;
+    if (!place_may_overwrite(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
+    x->buffers[s->out[out]].offset = from->offset;
     x->given[s->in[i]] = 1;
     ((plan_step *)(uintptr_t)s)->in_place = s->kind == PLAN_EVAL;
     return true;
@@ -122,13 +136,15 @@ static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
 
 static bool place_step(place_run *x, uint32_t step) {
   const plan_step *s = &x->p->steps[step];
+  for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]]++;
   for (uint32_t i = 0; i <= s->n_out; i++) {
     uint32_t b = i < s->n_out ? s->out[i] : s->frame;
     if (b == UINT32_MAX || x->buffers[b].place != PLAN_FRAME || x->buffers[b].first != step) continue;
-    if (i < s->n_out && place_reuse(x, step, b)) continue;
+    if (i < s->n_out && place_reuse(x, step, i)) continue;
     x->buffers[b].offset = place_take(x, place_round(x->buffers[b].bytes));
     x->live += x->buffers[b].bytes;
   }
+  for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]] = 0;
   if (x->live > x->peak) x->peak = x->live;
   for (uint32_t b = x->ends[step]; b != UINT32_MAX; b = x->next[b]) {
     if (x->given[b]) continue;
@@ -156,7 +172,8 @@ int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, 
   x.ends = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_steps + 1);
   x.next = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_buffers + 1);
   x.given = base_arena_zalloc(&scratch, (size_t)p->n_buffers + 1);
-  bool ok = x.ends && x.next && x.given;
+  x.seen = base_arena_zalloc(&scratch, ((size_t)p->n_buffers + 1) * sizeof *x.seen);
+  bool ok = x.ends && x.next && x.given && x.seen;
   x.top = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
   if (ok) place_list_ends(&x);
   for (uint32_t s = 0; ok && s < p->n_steps; s++) ok = place_step(&x, s);

@@ -94,8 +94,32 @@ static const ir_dict *from_hlo_frontend(const ir_op *op) {
   return a && a->v.dict->n ? a->v.dict : NULL;
 }
 
-int from_hlo_common(from_hlo_op *x, ir_op *made) {
+static uint32_t from_hlo_result_leaves(const ir_op *op) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < op->n_results; i++) n += ir_type_leaves(op->types[i]);
+  return n;
+}
+
+/* The start of an async chain has shardings for its operands, its outcome and its contexts, of which only the outcome
+ * is a value of `made`. NULL with *failed false where there is none. */
+static const ir_sharding *from_hlo_made_sharding(from_hlo_op *x, const ir_op *made, bool *failed) {
   const ir_sharding *s = ir_get_sharding(x->op);
+  uint32_t n = from_hlo_result_leaves(made);
+  *failed = false;
+  if (!s || s->kind != IR_SHARDING_TUPLE || s->n_elements == n) return s;
+  uint32_t first = x->op->type->n_elements > 1 ? ir_type_leaves(x->op->type->elements[0]) : 0;
+  if (!first || first + n > s->n_elements || n == 0) return NULL;
+  if (n == 1) return s->elements[first];
+  ir_sharding *part = BASE_NEW(&x->t->to->arena, ir_sharding);
+  *failed = !part;
+  if (part) *part = (ir_sharding){.kind = IR_SHARDING_TUPLE, .n_elements = n, .elements = s->elements + first};
+  return part;
+}
+
+int from_hlo_common(from_hlo_op *x, ir_op *made) {
+  bool failed = false;
+  const ir_sharding *s = from_hlo_made_sharding(x, made, &failed);
+  if (failed) return from_hlo_no_memory(x->t);
   const ir_dict *d = from_hlo_frontend(x->op);
   if (s) TRY(from_hlo_put(x, made, "mhlo.sharding", from_hlo_sharding(x->t, s)));
   return d ? from_hlo_put(x, made, "mhlo.frontend_attributes", from_hlo_dict(x->t, d)) : 0;

@@ -159,8 +159,16 @@ int to_hlo_recv(to_hlo_op *x) {
 
 /* --- custom calls --- */
 
+/* JAX's way to write a typed configuration: a dictionary beside an empty string, of version 1 or none. XLA takes it for
+ * API_VERSION_TYPED_FFI. */
+static const ir_mattr *typed_config(const to_hlo_op *x) {
+  const ir_mattr *config = ir_mattr_of(x->op, "mhlo.backend_config"), *now = ir_mattr_of(x->op, "backend_config");
+  if (!config || config->kind != IR_M_DICT || (now && (now->kind != IR_M_STRING || now->str->n))) return NULL;
+  return ir_m_get_int(x->op, "api_version", 1) == 1 ? config : NULL;
+}
+
 static int put_backend_config(to_hlo_op *x, ir_op *made) {
-  const ir_mattr *a = ir_mattr_of(x->op, "backend_config");
+  const ir_mattr *typed = typed_config(x), *a = typed ? typed : ir_mattr_of(x->op, "backend_config");
   if (!a || (a->kind == IR_M_STRING && a->str->n == 0)) return 0;
   ir_config_text *c = BASE_NEW(&x->t->to->arena, ir_config_text);
   base_text text;
@@ -181,7 +189,7 @@ static int put_backend_config(to_hlo_op *x, ir_op *made) {
 static int put_api_version(to_hlo_op *x, ir_op *made) {
   static const char *const words[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING",
                                       "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
-  int64_t v = ir_m_get_int(x->op, "api_version", 1);
+  int64_t v = typed_config(x) ? 4 : ir_m_get_int(x->op, "api_version", 1);
   const char *word = v >= 0 && v < 5 ? words[v] : NULL;
   return !word || ir_set_str(made, IR_ATTR_API_VERSION, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }

@@ -228,7 +228,10 @@ static bool load_file(const char *path, fuzz_file *file) {
   file->n = fread(file->data, 1, MAX_INPUT, f);
   fclose(f);
   split(file);
-  return file->n > 0 && file->n < MAX_INPUT && file->n_words > 0;
+  if (file->n > 0 && file->n < MAX_INPUT && file->n_words > 0) return true;
+  free(file->data);
+  free(file->words);
+  return false;
 }
 
 static void splice(fuzz_file *buf, size_t at, size_t drop, const char *with, size_t n) {

@@ -435,3 +435,13 @@ def test_forms():
     assert stable.form == "hlo" and stable.to_stablehlo().form == "mlir"
     assert stable.to_text("mlir") == stable.to_stablehlo().to_text()
     assert stable.to_stablehlo().to_bytes("mlir-bytecode")[:4] == b"ML\xefR"
+
+
+@pytest.mark.parametrize("start, want", [
+    ("((f32[8]), f32[4], s32[]) slice-start(p), slice={[0:8:2]}, sharding={{replicated}, {maximal device=1}, {manual}}", "{maximal device=1}"),
+    ("((f32[8]), f32[4], s32[]) slice-start(p), slice={[0:8:2]}, sharding={replicated}", "{replicated}")])
+def test_only_the_outcome_of_an_async_start_keeps_a_sharding(start, want):
+    m = xlac.parse(module(f"a = {start}\nb = f32[4] slice-done(a)", "f32[8]"))
+    stable = m.to_stablehlo()
+    assert f'mhlo.sharding = "{want}"' in stable.to_text()
+    stable.to_hlo().verify()

@@ -1,0 +1,199 @@
+/* Packing: A in rows whose elements are neighbours along k, B in panels whose elements are neighbours along n. */
+#include "dot_gemm.h"
+
+typedef struct pack_pair16 {
+  uint64_t half[2];
+} pack_pair16;
+
+void cpu_gemm_offsets(const cpu_gemm_dims *dims, char which, int64_t from, int64_t n, int64_t *out) {
+  int64_t at[GEMM_MAX_DIMS] = {0}, step[GEMM_MAX_DIMS], offset = 0;
+  for (uint32_t d = dims->n; d-- > 0; from /= dims->v[d].n) {
+    const cpu_gemm_dim *x = &dims->v[d];
+    at[d] = from % x->n;
+    step[d] = which == 'a' ? x->a : which == 'b' ? x->b : x->c;
+    offset += at[d] * step[d];
+  }
+  for (int64_t i = 0; i < n; i++) {
+    out[i] = offset;
+    for (uint32_t d = dims->n; d-- > 0;) {
+      offset += step[d];
+      if (++at[d] < dims->v[d].n) break;
+      offset -= step[d] * dims->v[d].n;
+      at[d] = 0;
+    }
+  }
+}
+
+/* A walk along k by runs of the innermost dimension. */
+typedef struct pack_walk {
+  const cpu_gemm_dims *dims;
+  bool left; /* A's offsets, else B's */
+  int64_t at[GEMM_MAX_DIMS], rest, step;
+  int64_t offset, length; /* of the run */
+} pack_walk;
+
+static int64_t pack_step(const pack_walk *w, uint32_t d) {
+  return w->left ? w->dims->v[d].a : w->dims->v[d].b;
+}
+
+static void pack_begin(pack_walk *w, const cpu_gemm_dims *dims, bool left, int64_t from, int64_t count) {
+  *w = (pack_walk){.dims = dims, .left = left, .rest = count};
+  if (count == 0) return;
+  for (uint32_t d = dims->n; d-- > 0; from /= dims->v[d].n) {
+    w->at[d] = from % dims->v[d].n;
+    w->offset += w->at[d] * pack_step(w, d);
+  }
+  w->step = dims->n ? pack_step(w, dims->n - 1) : 0;
+}
+
+static bool pack_next(pack_walk *w) {
+  const cpu_gemm_dims *dims = w->dims;
+  uint32_t d = dims->n;
+  if (w->length && d) { /* past the run: it ended the innermost dimension, or everything */
+    w->offset += w->length * w->step;
+    w->at[d - 1] += w->length;
+    while (d > 1 && w->at[d - 1] == dims->v[d - 1].n) {
+      w->offset += pack_step(w, d - 2) - w->at[d - 1] * pack_step(w, d - 1);
+      w->at[d - 1] = 0;
+      w->at[--d - 1]++;
+    }
+  }
+  if (w->rest == 0) return false;
+  w->length = dims->n ? dims->v[dims->n - 1].n - w->at[dims->n - 1] : 1;
+  if (w->length > w->rest) w->length = w->rest;
+  w->rest -= w->length;
+  return true;
+}
+
+/* n elements of k, `step` apart, of each line; the first is number p of the block. */
+typedef void pack_fn(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to,
+                     int columns);
+
+enum { PACK_STRIP = 8 }; /* elements of a line at a time, where lines are far apart in memory */
+
+#define PACK_ROWS(name, S, D, VALUE)                                                                                  \
+  static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
+                   int columns) {                                                                                     \
+    const S *restrict x = (const S *)(const void *)from;                                                              \
+    (void)columns;                                                                                                    \
+    int64_t strip = step == 1 ? n : PACK_STRIP;                                                                       \
+    for (int64_t i = 0; i < n; i += strip) {                                                                          \
+      int64_t m = n - i < strip ? n - i : strip;                                                                      \
+      for (int l = 0; l < n_lines; l++) {                                                                             \
+        D *restrict out = (D *)(void *)(to + (size_t)l * GEMM_ROW_BYTES) + p + i;                                     \
+        const S *restrict in = x + lines[l] + i * step;                                                               \
+        if (step == 1)                                                                                                \
+          for (int64_t j = 0; j < m; j++) out[j] = VALUE(in[j]);                                                      \
+        else                                                                                                          \
+          for (int64_t j = 0; j < m; j++) out[j] = VALUE(in[j * step]);                                               \
+      }                                                                                                               \
+    }                                                                                                                 \
+  }
+
+/* Whether the columns are neighbours in memory. */
+static bool pack_dense(const int64_t *lines, int n) {
+  for (int i = 1; i < n; i++)
+    if (lines[i] != lines[0] + i) return false;
+  return true;
+}
+
+/* GROUP elements of k stand side by side: 2 where the kernel takes pairs. */
+#define PACK_COLUMNS(name, S, D, GROUP, VALUE)                                                                        \
+  static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
+                   int columns) {                                                                                     \
+    const S *restrict x = (const S *)(const void *)from;                                                              \
+    D *restrict out = (D *)(void *)to;                                                                                \
+    bool dense = pack_dense(lines, n_lines);                                                                          \
+    int64_t strip = dense ? 1 : PACK_STRIP;                                                                           \
+    for (int64_t i = 0; i < n; i += strip) {                                                                          \
+      int64_t end = n - i < strip ? n : i + strip;                                                                    \
+      if (dense) {                                                                                                    \
+        const S *restrict in = x + lines[0] + i * step;                                                               \
+        D *restrict row = out + (p + i) / (GROUP) * (GROUP) * columns + (p + i) % (GROUP);                            \
+        for (int c = 0; c < n_lines; c++) row[c * (GROUP)] = VALUE(in[c]);                                            \
+        continue;                                                                                                     \
+      }                                                                                                               \
+      for (int c = 0; c < n_lines; c++)                                                                               \
+        for (int64_t j = i; j < end; j++)                                                                             \
+          out[((p + j) / (GROUP) * columns + c) * (GROUP) + (p + j) % (GROUP)] = VALUE(x[lines[c] + j * step]);       \
+    }                                                                                                                 \
+  }
+
+/* A complex number is a 2 by 2 block, which makes of its product with a row (re, im) the product's two parts. */
+#define PACK_COMPLEX(name, T)                                                                                         \
+  static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
+                   int columns) {                                                                                     \
+    const T *restrict x = (const T *)(const void *)from;                                                              \
+    T *restrict out = (T *)(void *)to + 2 * p * columns;                                                              \
+    for (int64_t i = 0; i < n; i++, out += 2 * columns)                                                               \
+      for (int c = 0; c < n_lines; c++) {                                                                             \
+        const T *v = x + 2 * (lines[c] + i * step);                                                                   \
+        out[2 * c] = out[columns + 2 * c + 1] = v[0];                                                                 \
+        out[2 * c + 1] = v[1];                                                                                        \
+        out[columns + 2 * c] = -v[1];                                                                                 \
+      }                                                                                                               \
+  }
+
+#define PACK_SAME(v) (v)
+static inline uint32_t pack_bf16(uint16_t v) {
+  return (uint32_t)v << 16;
+}
+PACK_ROWS(pack_rows_2, uint16_t, uint16_t, PACK_SAME)
+PACK_ROWS(pack_rows_4, uint32_t, uint32_t, PACK_SAME)
+PACK_ROWS(pack_rows_8, uint64_t, uint64_t, PACK_SAME)
+PACK_ROWS(pack_rows_16, pack_pair16, pack_pair16, PACK_SAME)
+PACK_ROWS(pack_rows_bf16, uint16_t, uint32_t, pack_bf16)
+PACK_ROWS(pack_rows_s8, int8_t, int16_t, PACK_SAME)
+PACK_ROWS(pack_rows_u8, uint8_t, int16_t, PACK_SAME)
+PACK_COLUMNS(pack_columns_2, uint16_t, uint16_t, 2, PACK_SAME)
+PACK_COLUMNS(pack_columns_4, uint32_t, uint32_t, 1, PACK_SAME)
+PACK_COLUMNS(pack_columns_8, uint64_t, uint64_t, 1, PACK_SAME)
+PACK_COLUMNS(pack_columns_bf16, uint16_t, uint32_t, 1, pack_bf16)
+PACK_COLUMNS(pack_columns_s8, int8_t, int16_t, 2, PACK_SAME)
+PACK_COLUMNS(pack_columns_u8, uint8_t, int16_t, 2, PACK_SAME)
+PACK_COMPLEX(pack_columns_c64, float)
+PACK_COMPLEX(pack_columns_c128, double)
+
+/* How an array's elements become packed ones. */
+typedef enum pack_way { PACK_2, PACK_4, PACK_8, PACK_BF16, PACK_S8, PACK_U8, PACK_C64, PACK_C128, PACK_WAYS } pack_way;
+static pack_fn *const pack_rows[PACK_WAYS] = {pack_rows_2,  pack_rows_4,  pack_rows_8, pack_rows_bf16,
+                                              pack_rows_s8, pack_rows_u8, pack_rows_8, pack_rows_16};
+static pack_fn *const pack_columns[PACK_WAYS] = {pack_columns_2,  pack_columns_4,  pack_columns_8,   pack_columns_bf16,
+                                                 pack_columns_s8, pack_columns_u8, pack_columns_c64, pack_columns_c128};
+
+static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
+  size_t bytes = base_dtype_bytes(t);
+  if (g->is_complex) return bytes == 8 ? PACK_C64 : PACK_C128;
+  if (g->pairs && bytes == 1) return base_dtype_is_signed(t) ? PACK_S8 : PACK_U8;
+  if (t == XLAC_BF16) return PACK_BF16;
+  assert(bytes == 8 || bytes == 4 || (g->pairs && bytes == 2));
+  return bytes == 8 ? PACK_8 : bytes == 4 ? PACK_4 : PACK_2;
+}
+
+void cpu_gemm_pack_a(const cpu_gemm *g, const cpu_gemm_block *block, int padded, char *to) {
+  pack_fn *fn = pack_rows[pack_way_of(g, (base_dtype)g->a_type)];
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->a_type);
+  pack_walk w;
+  int64_t p = 0;
+  pack_begin(&w, &g->k, true, block->p, block->count);
+  while (pack_next(&w)) {
+    fn(block->from + w.offset * bytes, block->lines, block->n_lines, w.step, w.length, p, to, 0);
+    p += w.length;
+  }
+  if (g->pairs && block->count % 2)
+    for (int l = 0; l < block->n_lines; l++) ((uint16_t *)(void *)(to + (size_t)l * GEMM_ROW_BYTES))[block->count] = 0;
+  for (int l = block->n_lines; l < padded; l++) memset(to + (size_t)l * GEMM_ROW_BYTES, 0, GEMM_BLOCK_BYTES);
+}
+
+void cpu_gemm_pack_b(const cpu_gemm *g, const cpu_gemm_block *block, char *to) {
+  pack_fn *fn = pack_columns[pack_way_of(g, (base_dtype)g->b_type)];
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type), p = 0;
+  int width = g->kernel.columns / (g->is_complex ? 2 : 1);
+  pack_walk w;
+  if (block->n_lines < width || (g->pairs && block->count % 2)) memset(to, 0, (size_t)g->panel_bytes);
+  pack_begin(&w, &g->k, false, block->p, block->count);
+  while (pack_next(&w)) {
+    fn(block->from + w.offset * bytes, block->lines, block->n_lines, w.step, w.length, p, to, g->kernel.columns);
+    p += w.length;
+  }
+}

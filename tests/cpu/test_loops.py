@@ -1,0 +1,157 @@
+"""Loops whose bodies are lists of instructions: the interpreter's bits, also where steps stand between, and interruptions."""
+import signal
+import time
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xlac
+
+from .conftest import same_bits
+
+NUMPY = {"f32": np.float32, "f64": np.float64, "s32": np.int32, "u32": np.uint32, "s64": np.int64, "u64": np.uint64, "bf16": ml_dtypes.bfloat16,
+         "s8": np.int8, "pred": np.bool_, "c64": np.complex64}
+
+
+def loop(state, body, helpers="", trips=9):
+    """A loop over (counter, *state): body has lines that use a0, a1, ... and ends with r0, r1, ... ; the state is the parameters."""
+    whole = "(" + ", ".join(["s32[]", *state]) + ")"
+    parts = "\n".join(f"  a{i} = {t} get-tuple-element(p), index={i + 1}" for i, t in enumerate(state))
+    return f"""HloModule m
+{helpers}
+c {{ p = {whole} parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant({trips})
+  ROOT r = pred[] compare(i, n), direction=LT }}
+b {{ p = {whole} parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+{parts}
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+{body}
+  ROOT r = {whole} tuple({", ".join(["j"] + [f"r{i}" for i in range(len(state))])}) }}
+ENTRY e {{
+""" + "\n".join(f"  x{i} = {t} parameter({i})" for i, t in enumerate(state)) + f"""
+  z = s32[] constant(0)
+  t = {whole} tuple({", ".join(["z"] + [f"x{i}" for i in range(len(state))])})
+  ROOT w = {whole} while(t), condition=c, body=b
+}}"""
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "s32", "u32", "s64", "u64", "bf16", "s8", "pred", "c64"])
+@pytest.mark.parametrize("n", ["", "1", "7", "300"])
+def test_ops_of_every_type(both, t, n):
+    ops = {"pred": "and or xor not", "c64": "add multiply subtract negate divide"}.get(t, "add subtract multiply maximum minimum divide negate abs")
+    if t in ("s32", "u32", "s64", "u64", "s8"):
+        ops += " and or xor not"
+    if t in ("u32", "u64"):
+        ops = ops.replace(" abs", "")
+    lines, last = [], "a0"
+    for i, op in enumerate(ops.split()):
+        args = last if op in ("negate", "abs", "not") else f"{last}, a1"
+        lines.append(f"  v{i} = {t}[{n}] {op}({args})")
+        last = f"v{i}"
+    if t not in ("c64", "pred"):
+        for d in ("EQ", "NE", "GE", "GT", "LE", "LT"):
+            lines.append(f"  q{d} = pred[{n}] compare(a0, {last}), direction={d}\n  s{d} = {t}[{n}] select(q{d}, {last}, a1)\n"
+                         f"  t{d} = {t}[{n}] subtract(s{d}, a0)")
+            last = f"t{d}"
+    lines.append(f"  r0 = {t}[{n}] copy({last})\n  r1 = {t}[{n}] copy(a0)")
+    shape = (int(n),) if n else ()
+    rng = np.random.default_rng(3)
+    args = [np.asarray(rng.integers(0, 2 if t == "pred" else 50, shape)).astype(NUMPY[t]) for _ in range(2)]
+    got, want, exe = both(loop([f"{t}[{n}]"] * 2, "\n".join(lines)), *args)
+    assert same_bits(got, want), exe.plan()
+
+
+def test_moves_and_indexes(both):
+    got, want, exe = both(loop(["f32[3,4]", "f32[4]", "f32[]"], """
+  t = f32[4,3] transpose(a0), dimensions={1,0}
+  u = f32[4,3] cosine(t)
+  v = f32[3,4] transpose(u), dimensions={1,0}
+  k = s32[3,4] iota(), iota_dimension=1
+  kf = f32[3,4] convert(k)
+  ib = s32[3,4] broadcast(i), dimensions={}
+  if = f32[3,4] convert(ib)
+  s = f32[3,4] add(kf, if)
+  w = f32[3,4] broadcast(a1), dimensions={1}
+  m = f32[3,4] multiply(s, w)
+  r0 = f32[3,4] subtract(v, m)
+  r1 = f32[4] reverse(a1), dimensions={0}
+  q = f32[1] slice(a1), slice={[1:2]}
+  q0 = f32[] reshape(q)
+  r2 = f32[] add(q0, a2)"""), np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4), np.arange(4, dtype=np.float32), np.float32(2))
+    assert same_bits(got, want), exe.plan()
+
+
+def test_steps_between_instructions(both):
+    got, want, exe = both(loop(["f32[6,6]", "f32[6]", "s32[]", "f32[9,6]"], """
+  d = f32[6] dot(a0, a1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  h = f32[6] tanh(d)
+  h2 = f32[1,6] reshape(h)
+  zero = s32[] constant(0)
+  r3 = f32[9,6] dynamic-update-slice(a3, h2, i, zero)
+  r2 = s32[] multiply(a2, j)
+  r1 = f32[6] add(h, a1)
+  r0 = f32[6,6] negate(a0)"""), np.eye(6, dtype=np.float32), np.arange(6, dtype=np.float32), np.int32(3), np.zeros((9, 6), np.float32))
+    assert all(np.allclose(g, w) for g, w in zip(got, want)), exe.plan()
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_state_that_changes_places(both, trips):
+    got, want, exe = both(loop(["f32[]", "f32[]", "f32[40]", "f32[40]", "pred[]"], """
+  r0 = f32[] add(a0, a1)
+  r1 = f32[] copy(a0)
+  r2 = f32[40] copy(a3)
+  r3 = f32[40] add(a2, a3)
+  r4 = pred[] not(a4)""", trips=trips), np.float32(1), np.float32(0), np.ones(40, np.float32), np.arange(40, dtype=np.float32), np.bool_(True))
+    assert same_bits(got, want), exe.plan()
+
+
+def test_loops_in_loops_and_branches(both):
+    helpers = """
+ic { p = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  z = s32[] constant(0)
+  ROOT r = pred[] compare(i, z), direction=GT }
+ib { p = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  f = f32[] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  h = f32[] constant(0.5)
+  j = s32[] subtract(i, one)
+  g = f32[] multiply(f, h)
+  g2 = f32[] add(g, h)
+  ROOT r = (s32[], f32[]) tuple(j, g2) }
+ft { p = f32[] parameter(0)
+  ROOT r = f32[] sine(p) }
+ff { p = f32[] parameter(0)
+  ROOT r = f32[] negate(p) }"""
+    got, want, exe = both(loop(["f32[]"], """
+  t2 = (s32[], f32[]) tuple(i, a0)
+  w = (s32[], f32[]) while(t2), condition=ic, body=ib
+  f = f32[] get-tuple-element(w), index=1
+  two = s32[] constant(2)
+  odd = s32[] remainder(i, two)
+  zero = s32[] constant(0)
+  even = pred[] compare(odd, zero), direction=EQ
+  r0 = f32[] conditional(even, f, f), true_computation=ft, false_computation=ff""", helpers, 30), np.float32(7))
+    assert same_bits(got, want), exe.plan()
+
+
+def test_an_endless_loop_is_interrupted():
+    exe = xlac.compile(xlac.parse(loop(["f32[]"], "  h = f32[] constant(0.5)\n  r0 = f32[] multiply(a0, h)").replace("i = s32[] get-tuple-element(p), index=0\n  n =",
+                                                                                                                 "i = s32[] constant(1)\n  n =")))
+
+    def stop(*_):
+        raise KeyboardInterrupt
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        start = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            exe(np.float32(1))
+        assert time.perf_counter() - start < 5
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,114 @@
+"""Dots and convolutions of our own: every type and layout, beside the interpreter."""
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xlac
+
+from .conftest import leaves, same_numbers
+
+TYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f8e4m3fn": ml_dtypes.float8_e4m3fn, "c64": np.complex64,
+         "c128": np.complex128, "s8": np.int8, "u8": np.uint8, "s16": np.int16, "u16": np.uint16, "s32": np.int32, "u32": np.uint32, "s64": np.int64,
+         "u64": np.uint64, "s4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "pred": np.bool_}
+EXACT = {"s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "s4", "u4", "pred"}
+# What a sum of products of random numbers may be off by, of its size.
+BOUND = {"f32": 2**-18, "f64": 2**-46, "bf16": 2**-7, "f16": 2**-9, "f8e4m3fn": 2**-2, "c64": 2**-17, "c128": 2**-46}
+
+
+def draw(t, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    dtype = TYPES[t]
+    if t == "pred":
+        return rng.random(shape) > 0.5
+    if t in ("s4", "u4"):
+        return rng.integers(-8 if t == "s4" else 0, 8 if t == "s4" else 16, shape).astype(dtype)
+    if t in EXACT:
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if t[0] == "c" else x).astype(dtype)
+
+
+def check(text, t, *args, blas=None, fallback=0):
+    module = xlac.parse(text)
+    want = leaves(xlac.interpret(module, *args))
+    runs = [xlac.compile(module, threads=n, blas=blas) for n in (1, 2, 7)]
+    assert runs[0].steps["interpreted"] == fallback, runs[0].plan()
+    got = [leaves(exe(*args)) for exe in runs]
+    assert same_numbers(got[0], got[1]) and same_numbers(got[0], got[2])
+    if t in EXACT:
+        assert same_numbers(got[0], want), text
+        return
+    for g, w in zip(got[0], want):
+        assert g.shape == w.shape and g.dtype == w.dtype
+        wide = np.complex128 if t[0] == "c" else np.float64
+        g, w = g.astype(wide), w.astype(wide)
+        assert np.array_equal(np.isnan(g), np.isnan(w)), text
+        ok = np.isfinite(w)
+        assert np.array_equal(g[~ok & ~np.isnan(w)], w[~ok & ~np.isnan(w)]), text
+        if ok.any():
+            assert np.abs(g[ok] - w[ok]).max() <= BOUND[t] * (np.sqrt(np.square(np.abs(w[ok])).mean()) + 1) * 4, text
+
+
+def numbers(v):
+    return "{" + ",".join(map(str, v)) + "}"
+
+
+def shape_text(v):
+    return "[" + ",".join(map(str, v)) + "]"
+
+
+def dot_text(a, b, c, sa, sb, lb=(), rb=(), lc=(), rc=()):
+    out = [sa[d] for d in lb] + [n for d, n in enumerate(sa) if d not in lb + lc] + [n for d, n in enumerate(sb) if d not in rb + rc]
+    batch = f"lhs_batch_dims={numbers(lb)}, rhs_batch_dims={numbers(rb)}, " if lb else ""
+    return f"""HloModule m
+ENTRY e {{
+  x = {a}{shape_text(sa)} parameter(0)
+  y = {b}{shape_text(sb)} parameter(1)
+  ROOT d = {c}{shape_text(out)} dot(x, y), {batch}lhs_contracting_dims={numbers(lc)}, rhs_contracting_dims={numbers(rc)}
+}}"""
+
+
+def run_dot(a, b, c, sa, sb, *dims, blas=None):
+    check(dot_text(a, b, c, sa, sb, *dims), c, draw(a, sa, 1), draw(b, sb, 2), blas=blas)
+
+
+# Operand shapes, then batch dims and contracting dims of both.
+DOTS = [((5, 7), (7, 3), (), (), (1,), (0,)), ((40, 300), (300, 70), (), (), (1,), (0,)), ((300, 40), (70, 300), (), (), (0,), (1,)),
+        ((3, 20, 6, 11), (6, 3, 11, 50), (0,), (1,), (2, 3), (0, 2)), ((20, 3, 13), (13, 17, 3), (1,), (2,), (2,), (0,)), ((4,), (4,), (), (), (0,), (0,)),
+        ((200, 3), (5, 200), (), (), (0,), (1,)), ((7, 9), (3,), (), (), (), ()), ((5, 0), (0, 4), (), (), (1,), (0,)), ((0, 5), (5, 4), (), (), (1,), (0,)),
+        ((130, 521), (521, 263), (), (), (1,), (0,)), ((1, 515), (515, 97), (), (), (1,), (0,)), ((515, 97), (515,), (), (), (0,), (0,))]
+
+
+@pytest.mark.parametrize("dot", DOTS, ids=str)
+@pytest.mark.parametrize("t", [*TYPES])
+def test_dots(t, dot):
+    sa, sb, *dims = dot
+    run_dot(t, t, t, sa, sb, *dims, blas=False)
+
+
+@pytest.mark.parametrize("dot", DOTS, ids=str)
+@pytest.mark.parametrize("t", ["f32", "f64"])
+def test_dots_with_blas(t, dot):
+    sa, sb, *dims = dot
+    run_dot(t, t, t, sa, sb, *dims)
+
+
+@pytest.mark.parametrize("a,b,c", [("s8", "s8", "s32"), ("u8", "s8", "s32"), ("bf16", "bf16", "f32"), ("f32", "bf16", "f32"), ("s8", "bf16", "f32"),
+                                   ("f8e4m3fn", "f8e4m3fn", "bf16"), ("s4", "s16", "s32"), ("s8", "s32", "s32"), ("u16", "u8", "u32"), ("s32", "s8", "s64"),
+                                   ("f16", "f64", "f64"), ("f32", "f32", "f64"), ("pred", "u8", "u8"), ("s16", "s16", "s32"), ("u16", "u16", "u32")])
+def test_mixed_dots(a, b, c):
+    for sa, sb, *dims in DOTS[:5]:
+        run_dot(a, b, c, sa, sb, *dims)
+
+
+def test_extreme_pairs_wrap():
+    """The products of two neighbours may pass 32 bits: -2^15 * -2^15 twice."""
+    x = np.full((3, 6), -(2**15), np.int16)
+    check(dot_text("s16", "s16", "s32", (3, 6), (6, 4), (), (), (1,), (0,)), "s32", x, x.reshape(6, 3)[:, [0, 1, 2, 0]].copy())
+
+
+def test_nan_and_infinity_stay_where_they_belong():
+    x, y = draw("f32", (20, 33), 1), draw("f32", (33, 40), 2)
+    x[3, 7], y[8, 5], y[9, 6] = np.nan, np.inf, -np.inf
+    check(dot_text("f32", "f32", "f32", (20, 33), (33, 40), (), (), (1,), (0,)), "f32", x, y, blas=False)

@@ -1,0 +1,136 @@
+"""algebraic-simplification: what is left of small programs, and that not a bit of a result changes."""
+import re
+
+import numpy as np
+import pytest
+
+import xlac
+
+F = "x = f32[2,3] parameter(0)\n"
+I = "x = s32[2,3] parameter(0)\n"
+P = "x = pred[2,3] parameter(0)\n"
+EDGES = np.array([[0.0, -0.0, np.inf], [np.nan, -1.5, 1e-42]], np.float32)
+VALUES = {"f32[2,3]": EDGES, "s32[2,3]": np.array([[0, -1, 7], [2**31 - 1, -2**31, 3]], np.int32),
+          "pred[2,3]": np.array([[True, False, True], [False, False, True]]), "f32[2,3,4]": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+          "f16[2,3]": EDGES.astype(np.float16), "f32[4,3,2]": np.arange(24, dtype=np.float32).reshape(4, 3, 2), "u8[2,3]": np.arange(6, dtype=np.uint8).reshape(2, 3) * 50}
+
+
+def const(t, value, shape="[2,3]"):
+    return f"c = {t}[] constant({value})\nb = {t}{shape} broadcast(c), dimensions={{}}\n"
+
+
+def left(m):
+    """Opcodes of the entry, without parameters."""
+    body = re.search(r"(?s)ENTRY .*?\{\n(.*?)\n\}", m.to_text())[1]
+    found = [re.search(r" ([a-z][\w-]*)\(", line.split(" = ", 1)[1])[1] for line in body.split("\n")]
+    return [op for op in found if op != "parameter"]
+
+
+def bits(value):
+    return [np.asarray(v).tobytes() for v in (value if isinstance(value, tuple) else (value,))]
+
+
+def check(body, want):
+    before = xlac.parse("HloModule m\nENTRY e {\n" + body + "\n}")
+    before.verify()
+    after = before.run("algebraic-simplification,dce")
+    after.verify()
+    args = [VALUES[t] for t in re.findall(r"= (\w+\[[\d,]*\]) parameter", body)]
+    assert left(after) == want
+    assert bits(xlac.interpret(before, *args)) == bits(xlac.interpret(after, *args))
+
+
+@pytest.mark.parametrize("body, want", [
+    (F + const("f32", "-0") + "ROOT r = f32[2,3] add(x, b)", []),
+    (F + const("f32", "0") + "ROOT r = f32[2,3] add(x, b)", ["constant", "broadcast", "add"]),
+    (F + const("f32", "0") + "ROOT r = f32[2,3] subtract(x, b)", []),
+    (F + const("f32", "-0") + "ROOT r = f32[2,3] subtract(x, b)", ["constant", "broadcast", "subtract"]),
+    (F + "ROOT r = f32[2,3] subtract(x, x)", ["subtract"]),
+    (I + "ROOT r = s32[2,3] subtract(x, x)", ["constant", "broadcast"]),
+    (F + const("f32", "0") + "ROOT r = f32[2,3] multiply(x, b)", ["constant", "broadcast", "multiply"]),
+    (I + const("s32", "0") + "ROOT r = s32[2,3] multiply(b, x)", ["constant", "broadcast"]),
+    (F + const("f32", "1") + "ROOT r = f32[2,3] multiply(b, x)", []),
+    (F + const("f32", "4") + "ROOT r = f32[2,3] divide(x, b)", ["constant", "broadcast", "multiply"]),
+    (F + const("f32", "3") + "ROOT r = f32[2,3] divide(x, b)", ["constant", "broadcast", "divide"]),
+    (I + const("s32", "1") + "ROOT r = s32[2,3] divide(x, b)", []),
+    (I + const("s32", "1") + "ROOT r = s32[2,3] remainder(x, b)", ["constant", "broadcast"]),
+    (I + const("s32", "-1") + "ROOT r = s32[2,3] and(b, x)", []),
+    (I + const("s32", "-1") + "ROOT r = s32[2,3] or(b, x)", ["constant", "broadcast"]),
+    ("x = u8[2,3] parameter(0)\n" + const("u8", "255") + "ROOT r = u8[2,3] and(x, b)", []),
+    (P + const("pred", "true") + "ROOT r = pred[2,3] and(x, b)", []),
+    (I + "ROOT r = s32[2,3] xor(x, x)", ["constant", "broadcast"]),
+    (I + const("s32", "0") + "ROOT r = s32[2,3] shift-left(x, b)", []),
+    (F + "n = f32[2,3] negate(x)\nROOT r = f32[2,3] negate(n)", []),
+    (P + "n = pred[2,3] not(x)\nROOT r = pred[2,3] not(n)", []),
+    (F + "n = f32[2,3] abs(x)\nROOT r = f32[2,3] abs(n)", ["abs"]),
+    (F + "n = f32[2,3] sine(x)\nROOT r = f32[2,3] sine(n)", ["sine", "sine"]),
+    (I + "n = s64[2,3] convert(x)\nROOT r = s32[2,3] convert(n)", []),
+    (I + "n = s64[2,3] convert(x)\nROOT r = u8[2,3] convert(n)", ["convert"]),
+    (I + "n = f64[2,3] convert(x)\nROOT r = u8[2,3] convert(n)", ["convert", "convert"]),
+    (I + "n = f32[2,3] convert(x)\nROOT r = s32[2,3] convert(n)", ["convert", "convert"]),
+    ("x = f16[2,3] parameter(0)\nn = f32[2,3] convert(x)\nROOT r = s8[2,3] convert(n)", ["convert"]),
+    (F + "n = bf16[2,3] convert(x)\nROOT r = f32[2,3] convert(n)", ["convert", "convert"]),
+    (F + "n = s32[2,3] bitcast-convert(x)\nROOT r = f32[2,3] bitcast-convert(n)", []),
+    (I + "ROOT r = pred[2,3] compare(x, x), direction=LE", ["constant", "broadcast"]),
+    (F + "ROOT r = pred[2,3] compare(x, x), direction=EQ", ["compare"]),
+    (P + const("pred", "false") + "ROOT r = pred[2,3] compare(x, b), direction=NE", []),
+    (F + "p = pred[2,3] parameter(1)\nROOT r = f32[2,3] select(p, x, x)", []),
+    (F + "p = pred[2,3] parameter(1)\nn = pred[2,3] not(p)\ny = f32[2,3] abs(x)\nROOT r = f32[2,3] select(n, x, y)", ["abs", "select"]),
+    (F + "y = f32[2,3] abs(x)\nz = c64[2,3] complex(x, y)\nROOT r = f32[2,3] imag(z)", ["abs"]),
+])
+def test_arithmetic(body, want):
+    check(body, want)
+
+
+T = "x = f32[2,3,4] parameter(0)\n"
+
+
+@pytest.mark.parametrize("body, want", [
+    (T + "a = f32[24] reshape(x)\nROOT r = f32[4,6] reshape(a)", ["reshape"]),
+    (T + "a = f32[24] reshape(x)\nROOT r = f32[2,3,4] reshape(a)", []),
+    (T + "a = f32[4,3,2] transpose(x), dimensions={2,1,0}\nROOT r = f32[2,3,4] transpose(a), dimensions={2,1,0}", []),
+    (T + "a = f32[3,2,4] transpose(x), dimensions={1,0,2}\nROOT r = f32[4,3,2] transpose(a), dimensions={2,0,1}", ["transpose"]),
+    (T + "a = f32[1,2,3,4] reshape(x)\nROOT r = f32[2,1,3,4] transpose(a), dimensions={1,0,2,3}", ["reshape"]),
+    (T + "a = f32[2,3,4,5] broadcast(x), dimensions={0,1,2}\nROOT r = f32[7,2,3,4,5] broadcast(a), dimensions={1,2,3,4}", ["broadcast"]),
+    (T + "ROOT r = f32[2,1,3,4] broadcast(x), dimensions={0,2,3}", ["reshape"]),
+    (T + "a = f32[5,2,3,4] broadcast(x), dimensions={1,2,3}\nROOT r = f32[2,3,5,4] transpose(a), dimensions={1,2,0,3}", ["broadcast"]),
+    (T + "a = f32[5,2,3,4] broadcast(x), dimensions={1,2,3}\nROOT r = f32[3,2,5,4] transpose(a), dimensions={2,1,0,3}", ["broadcast", "transpose"]),
+    (T + "a = f32[2,2,4] slice(x), slice={[0:2], [0:3:2], [0:4]}\nROOT r = f32[1,1,2] slice(a), slice={[1:2], [1:2], [0:4:2]}", ["slice"]),
+    (T + "ROOT r = f32[2,3,4] slice(x), slice={[0:2], [0:3], [0:4]}", []),
+    (T + "e = f32[2,0,4] slice(x), slice={[0:2], [1:1], [0:4]}\ny = f32[2,3,4] abs(x)\nROOT r = f32[2,6,4] concatenate(x, e, y), dimensions={1}",
+     ["abs", "concatenate"]),
+    (T + "ROOT r = f32[2,3,4] concatenate(x), dimensions={1}", []),
+    (T + "z = f32[] constant(3)\nROOT r = f32[2,3,4] pad(x, z), padding=0_0x0_0x0_0", []),
+    (T + "z = f32[] constant(3)\nROOT r = f32[2,3,4] pad(x, z), padding=1_-1x0_0x0_0", ["constant", "pad"]),
+    (T + "a = f32[1,2,3,4] reshape(x)\nROOT r = f32[1,2,3,4] reverse(a), dimensions={0}", ["reshape"]),
+    (T + "i = s32[] constant(-5)\nj = s32[] constant(2)\nk = s32[] constant(9)\n"
+     "ROOT r = f32[1,1,2] dynamic-slice(x, i, j, k), dynamic_slice_sizes={1,1,2}", ["slice"]),
+    (T + "i = s32[] constant(1)\ny = f32[2,3,4] abs(x)\nROOT r = f32[2,3,4] dynamic-update-slice(x, y, i, i, i)", ["abs"]),
+    (T + "ROOT r = f32[2,3,4] copy(x)", []),
+    (T + "a = f32[2,3,4]{0,1,2} copy(x)\nROOT r = f32[2,3,4] copy(a)", ["copy", "copy"]),
+])
+def test_movement(body, want):
+    check(body, want)
+
+
+@pytest.mark.parametrize("body, want", [
+    (T + "y = f32[4,3,2] parameter(1)\nt = f32[2,4,3] transpose(x), dimensions={0,2,1}\n"
+     "ROOT r = f32[2,4,4,2] dot(t, y), lhs_contracting_dims={2}, rhs_contracting_dims={1}", ["dot"]),
+    (T + "y = f32[4,3,2] parameter(1)\nt = f32[4,2,3] transpose(x), dimensions={2,0,1}\n"
+     "ROOT r = f32[4,2,4,2] dot(t, y), lhs_contracting_dims={2}, rhs_contracting_dims={1}", ["transpose", "dot"]),
+    (T + "y = f32[4,3,2] parameter(1)\nt = f32[3,4,2] transpose(x), dimensions={1,2,0}\nu = f32[3,2,4] transpose(y), dimensions={1,2,0}\n"
+     "ROOT r = f32[3,4,4] dot(t, u), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}", ["dot"]),
+    (T + "y = f32[4,3,2] parameter(1)\nd = f32[2,3,3,2] dot(x, y), lhs_contracting_dims={2}, rhs_contracting_dims={0}\n"
+     "ROOT r = f32[3,2,2,3] transpose(d), dimensions={2,3,0,1}", ["dot"]),
+    (T + "y = f32[4,3,2] parameter(1)\nd = f32[2,3,3,2] dot(x, y), lhs_contracting_dims={2}, rhs_contracting_dims={0}\n"
+     "ROOT r = f32[3,2,2,3] transpose(d), dimensions={2,0,3,1}", ["dot", "transpose"]),
+])
+def test_dots(body, want):
+    check(body, want)
+
+
+def test_what_must_stay_stays():
+    source = ("HloModule m, is_scheduled=true\nENTRY e {\nx = f32[4]{0} parameter(0)\nc = f32[4]{0} copy(x)\nROOT r = f32[4]{0} negate(c)\n}")
+    assert left(xlac.parse(source).run("algebraic-simplification")) == ["copy", "negate"]
+    edge = "HloModule m\nENTRY e {\nx = f32[4] parameter(0)\na = f32[4] negate(x)\nROOT r = f32[4] negate(a), control-predecessors={a}\n}"
+    assert left(xlac.parse(edge).run("algebraic-simplification")) == ["negate", "negate"]

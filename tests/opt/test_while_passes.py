@@ -1,0 +1,128 @@
+"""while-loop-simplifier and while-loop-invariant-code-motion: what is left in loops, with the same results."""
+import re
+
+import numpy as np
+import pytest
+
+import xlac
+
+
+def loop(state, init, body, condition, tail, params="x = f32[4] parameter(0)", more=""):
+    """`body` ends with the next state's elements after `=>`; s is the state, a0, a1, ... its elements."""
+    elements = re.findall(r"\w+\[[\d,]*\]", state)
+    takes = "\n".join(f"a{i} = {t} get-tuple-element(s), index={i}" for i, t in enumerate(elements))
+    lines, following = body.split("=>")
+    return (f"HloModule m\n{more}\nbody {{\ns = {state} parameter(0)\n{takes}\n{lines.strip()}\nROOT r = {state} tuple({following.strip()})\n}}\n"
+            f"condition {{\ns = {state} parameter(0)\n{takes}\n{condition}\n}}\n"
+            f"ENTRY e {{\n{params}\n{init}\nw = {state} while(i), condition=condition, body=body\n{tail}\n}}\n")
+
+
+COUNT = "k = s32[] constant(1)\nn = s32[] add(a0, k)\n"
+STOP = "l = s32[] constant(5)\nROOT c = pred[] compare(a0, l), direction=LT"
+X = np.array([1.0, -2.0, 0.5, 3.0], np.float32)
+
+
+def section(text, name):
+    return re.search(rf"(?ms)^%?{name}[ .(].*?\n}}", text)[0]
+
+
+def check(source, pipeline, args=(X,)):
+    before = xlac.parse(source)
+    before.verify()
+    after = before.run(pipeline + ",dce")
+    after.verify()
+    printed = after.to_text()
+    assert xlac.parse(printed).to_text() == printed
+    want, got = xlac.interpret(before, *args), xlac.interpret(after, *args)
+    compiled = xlac.compile(before)(*args)
+    for w, g, c in zip(*(v if isinstance(v, tuple) else (v,) for v in (want, got, compiled))):
+        assert np.asarray(w).tobytes() == np.asarray(g).tobytes()
+        assert np.asarray(w).tobytes() == np.asarray(c).tobytes()
+    return printed
+
+
+def test_constants_go_into_the_loop():
+    text = check(loop("(s32[], f32[4], s32[])", "z = s32[] constant(0)\nl = s32[] constant(5)\ni = (s32[], f32[4], s32[]) tuple(z, x, l)",
+                      COUNT + "y = f32[4] add(a1, a1) => n, y, a2", "ROOT c = pred[] compare(a0, a2), direction=LT",
+                      "ROOT o = f32[4] get-tuple-element(w), index=1"), "while-loop-simplifier")
+    assert "(s32[], f32[4])" in re.sub(r"\{0\}", "", section(text, "ENTRY"))
+    assert "constant(5)" in section(text, "condition")
+
+
+def test_what_passes_through_is_read_before_the_loop():
+    text = check(loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ny = f32[4] sine(x)\ni = (s32[], f32[4], f32[4]) tuple(z, x, y)",
+                      COUNT + "q = f32[4] multiply(a1, a1) => n, q, a2", STOP,
+                      "g = f32[4] get-tuple-element(w), index=2\nh = f32[4] get-tuple-element(w), index=1\nROOT o = f32[4] add(g, h)"),
+                 "while-loop-simplifier")
+    assert "index=2" not in text
+
+
+def test_what_nobody_needs_goes_with_what_computes_it():
+    text = check(loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4]) tuple(z, x, x)",
+                      COUNT + "q = f32[4] multiply(a1, a1)\nt = f32[4] tanh(a2) => n, q, t", STOP,
+                      "ROOT o = f32[4] get-tuple-element(w), index=1"), "while-loop-simplifier")
+    assert "tanh" not in text and "index=2" not in text
+
+
+def test_elements_that_need_each_other_alone_go():
+    text = check(loop("(s32[], f32[4], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4], f32[4]) tuple(z, x, x, x)",
+                      COUNT + "t = f32[4] tanh(a2)\nu = f32[4] sine(a3) => n, a1, u, t", STOP,
+                      "g = s32[] get-tuple-element(w), index=0\nh = f32[4] get-tuple-element(w), index=1\nROOT o = (s32[], f32[4]) tuple(g, h)"),
+                 "while-loop-simplifier")
+    assert "tanh" not in text and "sine" not in text
+
+
+@pytest.mark.parametrize("tail", ["ROOT o = (s32[], f32[4]) copy(w)", "ROOT o = ((s32[], f32[4])) tuple(w)"])
+def test_a_state_that_is_read_whole_stays(tail):
+    source = loop("(s32[], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4]) tuple(z, x)", COUNT + "t = f32[4] tanh(a1) => n, t", STOP, tail)
+    before = xlac.parse(source)
+    assert before.run("while-loop-simplifier").to_text() == before.to_text()
+
+
+INVARIANT = COUNT + "t = f32[4] tanh(a2)\nv = f32[4] negate(t)\nq = f32[4] multiply(a1, v) => n, q, a2"
+
+
+def test_invariant_ops_move_before_the_loop():
+    text = check(loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4]) tuple(z, x, x)", INVARIANT, STOP,
+                      "ROOT o = f32[4] get-tuple-element(w), index=1"), "while-loop-invariant-code-motion")
+    assert "tanh" not in section(text, "body") and "negate" not in section(text, "body")
+    assert section(text, "ENTRY").count("tanh(") == 1
+
+
+def test_what_is_cheap_or_grows_stays():
+    body = (COUNT + "k2 = f32[] constant(2)\nb = f32[4] broadcast(k2), dimensions={}\n"
+            "o2 = f32[4,1000] broadcast(a2), dimensions={0}\nm2 = f32[4,1000] sine(o2)\nz0 = f32[] constant(0)\n"
+            "r2 = f32[4] reduce(m2, z0), dimensions={1}, to_apply=most\no3 = f32[4,1000] broadcast(a1), dimensions={0}\n"
+            "m3 = f32[4,1000] cosine(o2)\nm4 = f32[4,1000] add(m3, o3)\nr3 = f32[4] reduce(m4, z0), dimensions={1}, to_apply=most\n"
+            "q = f32[4] multiply(r3, r2) => n, q, a2")
+    more = "most {\np0 = f32[] parameter(0)\np1 = f32[] parameter(1)\nROOT p2 = f32[] maximum(p0, p1)\n}"
+    text = check(loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4]) tuple(z, x, x)", body, STOP,
+                      "ROOT o = f32[4] get-tuple-element(w), index=1", more=more), "while-loop-invariant-code-motion")
+    assert "sine(" not in section(text, "body").replace("cosine", ""), "a maximum is small and moves with all it needs"
+    assert "cosine(" in section(text, "body") and "cosine" not in section(text, "ENTRY")
+
+
+def test_random_ops_and_effects_stay():
+    body = (COUNT + "lo = f32[] constant(0)\nhi = f32[] constant(1)\nu = f32[4] rng(lo, hi), distribution=rng_uniform\n"
+            "q = f32[4] add(a1, u) => n, q, a2")
+    source = loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4]) tuple(z, x, x)", body, STOP,
+                  "ROOT o = f32[4] get-tuple-element(w), index=1")
+    assert "rng(" in section(xlac.parse(source).run("while-loop-invariant-code-motion,dce").to_text(), "body")
+
+
+def test_no_trip_at_all():
+    stop = "l = s32[] constant(0)\nROOT c = pred[] compare(a0, l), direction=LT"
+    check(loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4]) tuple(z, x, x)", INVARIANT, stop,
+               "ROOT o = f32[4] get-tuple-element(w), index=1"), "while-loop-invariant-code-motion,while-loop-simplifier")
+
+
+def test_nested_loops():
+    inner = ("inner_body {\ns = (s32[], f32[4], f32[4]) parameter(0)\nj = s32[] get-tuple-element(s), index=0\nv = f32[4] get-tuple-element(s), index=1\n"
+             "g = f32[4] get-tuple-element(s), index=2\nk = s32[] constant(1)\nn = s32[] add(j, k)\nt = f32[4] cosine(g)\nu = f32[4] add(v, t)\n"
+             "ROOT r = (s32[], f32[4], f32[4]) tuple(n, u, g)\n}\ninner_condition {\ns = (s32[], f32[4], f32[4]) parameter(0)\n"
+             "j = s32[] get-tuple-element(s), index=0\nl = s32[] constant(3)\nROOT c = pred[] compare(j, l), direction=LT\n}")
+    body = (COUNT + "z0 = s32[] constant(0)\ni0 = (s32[], f32[4], f32[4]) tuple(z0, a1, a2)\n"
+            "w0 = (s32[], f32[4], f32[4]) while(i0), condition=inner_condition, body=inner_body\nv0 = f32[4] get-tuple-element(w0), index=1 => n, v0, a2")
+    text = check(loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4]) tuple(z, x, x)", body, STOP,
+                      "ROOT o = f32[4] get-tuple-element(w), index=1", more=inner), "while-loop-invariant-code-motion,while-loop-simplifier")
+    assert "cosine" in section(text, "ENTRY") and "cosine" not in section(text, "body") and "cosine" not in section(text, "inner_body")
