@@ -92,6 +92,7 @@ static int dot_prepare_own(cpu_prepare_run *x) {
       return 0;
   }
   x->out->name = "product";
+  x->out->stoppable = true;
   x->out->work =
       (uint64_t)d->g.batch.count * (uint64_t)d->g.m.count * (uint64_t)d->g.n.count * (uint64_t)d->g.k.count / 4;
   x->out->scratch_bytes = scratch;

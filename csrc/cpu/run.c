@@ -120,8 +120,16 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
   int status = run_step(run, p, s, pointers);
   base_pool_heed(run->exe->pool, NULL);
   if (!run->stop.stopped) return status;
-  return interp_place_error(&run->ctx, s->op,
-                            base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+  return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+}
+
+static int run_profiled(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  double start = cpu_profile_now(run->profile);
+  run->profile->depth++;
+  int status = run_step_or_stop(run, p, s, pointers);
+  run->profile->depth--;
+  cpu_profile_add(run->profile, p, (uint32_t)(s - p->steps), start);
+  return status;
 }
 
 static uint64_t run_work(const plan_step *s) {
@@ -130,7 +138,7 @@ static uint64_t run_work(const plan_step *s) {
 }
 
 int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  TRY(run_step_or_stop(run, p, s, pointers));
+  TRY(run->profile ? run_profiled(run, p, s, pointers) : run_step_or_stop(run, p, s, pointers));
   return interp_tick(&run->ctx, run_work(s));
 }
 
