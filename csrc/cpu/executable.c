@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-/* Executables: what compilation leaves, and the frames that calls take turns in using. */
-#include "list.h"
-=======
 /* Executables: what compilation leaves. */
-#include "loop.h"
->>>>>>> main
+#include "list.h"
 #include "routine.h"
 
 static bool executable_needs_interpreter(const plan_program *p) {

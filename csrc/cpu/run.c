@@ -120,8 +120,7 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
   int status = run_step(run, p, s, pointers);
   base_pool_heed(run->exe->pool, NULL);
   if (!run->stop.stopped) return status;
-  return interp_place_error(&run->ctx, s->op,
-                            base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+  return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
 }
 
 static uint64_t run_work(const plan_step *s) {

@@ -54,8 +54,8 @@ typedef struct plan_routine {
   int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
-  bool stoppable;    /* it may be cut short between pieces of base_parallel_for, and then leaves anything in its results */
-  bool calls;        /* it evaluates called computations, for which the interpreter must be made ready */
+  bool stoppable; /* it may be cut short between pieces of base_parallel_for, and then leaves anything in its results */
+  bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
 } plan_routine;
 /* Makes the routine for op. *known is false where the backend has none: then the interpreter evaluates the op. */
 typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known,
