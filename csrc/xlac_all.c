@@ -382,6 +382,8 @@
 #include "cpu/dynamic_slice.c"
 #include "cpu/eval.c"
 #include "cpu/executable.c"
+#include "cpu/group.c"
+#include "cpu/group_run.c"
 #include "cpu/lapack.c"
 #include "cpu/list.c"
 #include "cpu/list_run.c"
