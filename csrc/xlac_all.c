@@ -388,6 +388,8 @@
 #include "cpu/eval.c"
 #include "cpu/executable.c"
 #include "cpu/gather.c"
+#include "cpu/group.c"
+#include "cpu/group_run.c"
 #include "cpu/lapack.c"
 #include "cpu/linalg.c"
 #include "cpu/list.c"
