@@ -399,6 +399,7 @@
 #include "cpu/window.c"
 #include "cpu/window_rows.c"
 #include "cpu/window_scan.c"
+#include "cpu/window_select.c"
 #include "api/alias.c"
 #include "api/compile.c"
 #include "api/computation.c"

@@ -103,3 +103,47 @@ def test_nan_wins_in_maxima():
 def test_other_bodies_are_the_interpreters():
     text = pooling("add", "f32", (6, 8), [one(2), one(3)]).replace("ROOT c = f32[] add(a, b)", "t = f32[] multiply(a, b)\n  ROOT c = f32[] add(a, t)")
     check(text, draw("f32", (6, 8)), interpreted=1)
+
+
+def choosing(direction, t, shape, window, init="0", add="add"):
+    source = [outputs_of(n, w) for n, w in zip(shape, window)]
+    return source, f"""HloModule m
+s {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction={direction}
+}}
+r {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT c = {t}[] {add}(a, b)
+}}
+ENTRY e {{
+  x = {t}{shape_text(shape)} parameter(0)
+  y = {t}{shape_text(source)} parameter(1)
+  i = {t}[] constant({init})
+  ROOT w = {t}{shape_text(shape)} select-and-scatter(x, y, i), window={window_text(window)}, select=s, scatter=r
+}}"""
+
+
+CHOICES = [((2, 11, 9, 5), [one(1), one(3, 2, 1, 1), one(3, 2, 1, 1), one(1)]), ((2, 3, 8, 8), [one(1), one(1), one(2, 2), one(2, 2)]), ((40,), [one(4, 1, 3)]),
+           ((3, 20, 100), [one(1), one(5, 1, 2, 2), one(1)]), ((4, 6), [one(4), one(6)]), ((3, 4), same(2)), ((5, 4), [one(1), one(9)]),
+           ((2, 9, 200), [one(1), one(2, 3), one(1)])]
+
+
+@pytest.mark.parametrize("shape,window", CHOICES, ids=str)
+@pytest.mark.parametrize("t,direction", [("f32", "GE"), ("f64", "GT"), ("s32", "LE"), ("s64", "LT"), ("f32", "LT")])
+def test_select_and_scatter(t, direction, shape, window):
+    source, text = choosing(direction, t, shape, window, init="3")
+    x = draw(t, shape, 1)
+    x.flat[::3] = x.flat[:1]  # ties
+    if t == "f32" and x.size > 7:
+        x.flat[5] = np.nan
+    check(text, x, draw(t, source, 2))
+
+
+def test_other_choices_are_the_interpreters():
+    source, text = choosing("NE", "f32", (6, 6), [one(2, 2), one(2, 2)])
+    check(text, draw("f32", (6, 6)), draw("f32", source), interpreted=1)
+    source, text = choosing("GE", "f32", (6, 6), [one(2, 2), one(2, 2)], add="multiply")
+    check(text, draw("f32", (6, 6)), draw("f32", source), interpreted=1)
