@@ -390,6 +390,7 @@
 #include "cpu/natives.c"
 #include "cpu/pad.c"
 #include "cpu/rearrange.c"
+#include "cpu/rng.c"
 #include "cpu/routine.c"
 #include "cpu/run.c"
 #include "cpu/runtime.c"
