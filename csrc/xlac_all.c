@@ -401,6 +401,7 @@
 #include "cpu/pad.c"
 #include "cpu/profile.c"
 #include "cpu/rearrange.c"
+#include "cpu/rng.c"
 #include "cpu/routine.c"
 #include "cpu/run.c"
 #include "cpu/runtime.c"
