@@ -1,5 +1,5 @@
 /* Steps one after another, and the ones that have programs of their own. */
-#include "loop.h"
+#include "list.h"
 
 enum { RUN_LONG = 1 << 16 }; /* elements */
 
@@ -147,6 +147,5 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   assert(!p->interpreted);
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
-  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
-  return 0;
+  return cpu_list_run(run, p, pointers);
 }

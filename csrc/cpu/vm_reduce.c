@@ -125,9 +125,16 @@ static void vmr_columns(const vmr_run *r, const vm_block *b, int64_t unit) {
   vmr_deliver(r, b, piece, o * red->inner + lane, n, acc);
 }
 
+/* The most lanes that a block will have. */
+static int64_t vmr_lanes(const vmr_run *r) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  int64_t most = red->inner == 1 ? red->reduced : red->inner;
+  return most < r->vm->lanes ? most : r->vm->lanes;
+}
+
 static void vmr_units(void *ctx, size_t begin, size_t end) {
   const vmr_run *r = ctx;
-  VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
+  VM_BLOCK(b, r->vm, r->in, r->out, vmr_lanes(r));
   for (size_t unit = begin; unit < end; unit++) {
     if (r->vm->k->reduction->inner == 1)
       vmr_row(r, &b, (int64_t)unit);

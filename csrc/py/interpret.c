@@ -149,13 +149,13 @@ static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32
 }
 
 static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress, PyObject **probes) {
-  static char *names[] = {"seed", "replica", "partition", "progress", "probes", NULL};
+  static char *names[] = {"seed", "replica", "partition", "progress", "probes", "blas", NULL};
   unsigned long long seed = 0;
   long long replica = 0, partition = 0;
   PyObject *none = PyTuple_New(0);
   if (none == NULL) return -1;
-  int ok = PyArg_ParseTupleAndKeywords(none, kwargs, "|$KLLOO:interpret", names, &seed, &replica, &partition, progress,
-                                       probes);
+  int ok = PyArg_ParseTupleAndKeywords(none, kwargs, "|$KLLOOz:interpret", names, &seed, &replica, &partition, progress,
+                                       probes, &options->blas_path);
   Py_DECREF(none);
   options->seed = seed;
   options->replica = replica;

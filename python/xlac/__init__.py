@@ -4,6 +4,7 @@
     module.verify()
     result = xlac.interpret(module, x, y)
 """
+import functools as _functools
 import os as _os
 
 from . import _core
@@ -47,16 +48,18 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
     `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
     reached, also when the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of
     lines probe_id,type,path."""
+    blas = _openblas()
     if probes is None or isinstance(probes, list):
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes)
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes, blas=blas)
     from .probes import save
     seen = []
     try:
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen)
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen, blas=blas)
     finally:
         save(probes, seen)
 
 
+@_functools.cache
 def _openblas():
     """The path of the OpenBLAS that the package scipy-openblas32 brings, or None: the core then looks for the system's."""
     try:
