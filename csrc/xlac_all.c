@@ -423,6 +423,7 @@
 #include "api/alias.c"
 #include "api/compile.c"
 #include "api/computation.c"
+#include "api/container.c"
 #include "api/edit.c"
 #include "api/import.c"
 #include "api/interpret.c"

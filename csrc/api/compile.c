@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../base/map.h"
 #include "../cpu/executable.h"
 #include "../cpu/profile.h"
 #include "../opt/pass.h"
@@ -13,6 +14,7 @@ struct xlac_executable {
   cpu_executable *cpu;
   xlac_module view; /* of the compiled module */
   double seconds[XLAC_COMPILE_STAGES];
+  xlac_compile_options options; /* that shape the plan; no pointers */
   double pass_began;
   uint32_t n_passes;
   struct {
@@ -32,6 +34,28 @@ static double compile_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Parameters are called as in the source, which translation has lost, but where an op of the copy has that name. A name
+ * is only a name: there is no harm in giving up. */
+static void compile_name_parameters(const ir_computation *from, ir_module *to) {
+  base_map names;
+  uint64_t owner = 0;
+  if (from->n_params != to->entry->n_params) return;
+  base_map_init(&names, base_alloc_libc);
+  for (uint32_t i = 0; i < from->n_params; i++) {
+    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    if (!s || base_map_get(&names, base_key(s), &owner)) continue;
+    if (!base_map_set(&names, base_key(s), (uint64_t)i + 1)) break;
+  }
+  IR_FOR_COMPUTATIONS(c, to)
+  IR_FOR_OPS(op, c)
+  if (base_map_get(&names, base_key(op->name), &owner)) (void)base_map_set(&names, base_key(op->name), 0);
+  for (uint32_t i = 0; i < from->n_params; i++) {
+    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    if (s && base_map_get(&names, base_key(s), &owner) && owner == (uint64_t)i + 1) to->entry->params[i]->name = s;
+  }
+  base_map_free(&names);
+}
+
 /* A copy in HLO form, verified; MLIR form becomes what it means. */
 static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
@@ -41,6 +65,7 @@ static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   if (status == 0)
     status =
         m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
+  if (status == 0 && m->ir->form == IR_FORM_MLIR) compile_name_parameters(m->ir->entry, *out);
   TRY(api_done(m, status));
   status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
@@ -93,6 +118,8 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   cpu.plan.no_fusion = options->no_fusion;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
+  exe->options =
+      (xlac_compile_options){.threads = options->threads, .no_blas = options->no_blas, .no_fusion = options->no_fusion};
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
   exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;
@@ -112,6 +139,10 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_execu
   pthread_mutex_init(&exe->view.lock, NULL);
   *out = exe;
   return 0;
+}
+
+xlac_compile_options api_executable_options(const xlac_executable *exe) {
+  return exe->options;
 }
 
 xlac_module *xlac_executable_module(xlac_executable *exe) {

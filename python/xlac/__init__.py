@@ -14,7 +14,7 @@ from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseEr
 __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Executable", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "interpret", "parse", "passes",
+           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "interpret", "load", "parse", "passes",
            "memory_stats", "register_custom_call", "run_parallel", "set_memory_limit", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
@@ -78,6 +78,23 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True):
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes)
+
+
+def load(source, *, threads=None, blas=None):
+    """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
+    found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
+    takes those it was compiled with; `blas` is as in compile."""
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        with open(_os.fspath(source), "rb") as file:
+            source = file.read()
+    return _core.load(source, threads=threads or 0, blas=_openblas() if blas is None else blas or None)
+
+
+def diff(a, b=None, *arrays, **options):
+    """Finds the first op whose value differs between two ways to run a program: see xlac.difference.diff."""
+    from .difference import diff as find
+
+    return find(a, b, *arrays, **options)
 
 
 def trim(keep=0):
