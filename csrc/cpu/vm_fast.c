@@ -35,7 +35,7 @@ static int fast_number(unsigned opcode, bool swapped) {
 }
 
 static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
-  return vm->insts[value].place == VM_SPLAT;
+  return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
 }
 
 /* op(lanes, number) or op(number, lanes). */
@@ -80,7 +80,7 @@ static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const
 /* Splats that only loops which take one number use need no lanes. */
 static void fast_find_numbers(cpu_vm *vm) {
   const kernel *k = vm->k;
-  for (uint32_t i = 0; i < k->n_values; i++) vm->insts[i].number = vm->insts[i].place == VM_SPLAT;
+  for (uint32_t i = 0; i < k->n_values; i++) vm->insts[i].number = fast_is_number(vm, i);
   for (uint32_t i = 0; i < k->n_values; i++) {
     const vm_inst *inst = &vm->insts[i];
     if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;

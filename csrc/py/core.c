@@ -62,6 +62,7 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->block_type);
   Py_VISIT(st->errors);
   Py_VISIT(st->custom_calls);
+  Py_VISIT(st->native_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_VISIT(st->descrs[i]);
   return 0;
 }
@@ -75,6 +76,7 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->block_type);
   Py_CLEAR(st->errors);
   Py_CLEAR(st->custom_calls);
+  Py_CLEAR(st->native_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_CLEAR(st->descrs[i]);
   return 0;
 }

@@ -144,10 +144,21 @@ def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, in
     return results
 
 
-def register_custom_call(target, function):
-    """Lets `interpret` run custom-calls of that target: `function` is called with the operands as arrays (tuples for tuples,
-    None for tokens) and returns what the op's type says. None takes the registration back."""
-    _core.register_custom_call(target, function)
+def register_custom_call(target, function, *, user=0):
+    """Gives custom-calls of that target an implementation, for interpreted and for compiled programs, from the next run on.
+
+    A function of Python is called with the operands as arrays (tuples for tuples, None for tokens) and returns what the op's
+    type says. A function in native code, `int f(xlac_ffi_frame *)` of xlac_ffi.h, is called directly, without the GIL: give
+    a function pointer of cffi (`ffi.addressof(lib, "f")`) or ctypes, a cfunc of Numba, a capsule named "xlac_ffi", or an
+    address; what it is given as is kept alive. It finds `user`, an address too, in its frame. It must be thread-safe.
+
+    None takes the registration back. Registered names come before the built-in ones. Thread-safe."""
+    address = None
+    if function is not None:
+        from .custom_calls import address_of
+
+        address = address_of(function)
+    _core.register_custom_call(target, function, address or 0, user)
 
 
 def asarray(x, dtype=None):
