@@ -267,3 +267,14 @@ int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_opt
     interp_release(result);
   return status;
 }
+
+int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = plan_explain_fusion(&t, cpu_executable_program(exe->cpu), err);
+  if (status) {
+    base_text_free(&t);
+    return status;
+  }
+  return api_give_text(&t, text, n, err);
+}

@@ -548,6 +548,8 @@ int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xla
  * serialized. */
 int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
                          xlac_error *err);
+/* Why ops are in one kernel or not, a line an op; freed with xlac_free. n may be NULL. */
+int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 /* The plan as JSON: programs, their buffers and steps with what they cost (docs/executor.md); freed with xlac_free. n
  * may be NULL. */
 int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);
