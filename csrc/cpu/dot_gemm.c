@@ -255,7 +255,12 @@ typedef struct gemm_task {
 static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) {
   const cpu_gemm *g = r->g;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->c_type), c = gemm_batch_at(g, 'c', t->batch);
-  for (int64_t i = 0; i < t->rows; i++)
+  bool dense = t->places[t->columns - 1] == t->places[0] + t->columns - 1;
+  for (int64_t j = 1; dense && j < t->columns; j++) dense = t->places[j] == t->places[0] + j;
+  for (int64_t i = 0; dense && i < t->rows; i++)
+    base_convert((base_dtype)g->c_type, r->c + (c + t->to[i] + t->places[0]) * bytes, (base_dtype)g->packed,
+                 sums + i * GEMM_ROW_BYTES, (size_t)t->columns);
+  for (int64_t i = 0; !dense && i < t->rows; i++)
     gemm_store_row(g, sums + i * GEMM_ROW_BYTES, r->c + (c + t->to[i]) * bytes, t->places, t->columns);
 }
 
