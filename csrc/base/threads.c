@@ -20,6 +20,7 @@ typedef struct pool_job {
   void (*fn)(void *ctx, size_t begin, size_t end);
   void *ctx;
   size_t n, length, count; /* ranges of `length`, `count` of them */
+  base_stop *stop;         /* or NULL */
   _Atomic size_t next;     /* range to give away */
   _Atomic uint32_t active; /* workers on it */
   struct pool_job *after;
@@ -27,8 +28,9 @@ typedef struct pool_job {
 
 struct base_pool {
   base_alloc alloc;
-  uint32_t size, limit;    /* limit: of workers, less than size - 1 once the system refused one */
-  pthread_key_t inside;    /* not NULL in a thread that runs a range of this pool */
+  uint32_t size, limit; /* limit: of workers, less than size - 1 once the system refused one */
+  pthread_key_t inside; /* in a thread that runs a range: the pool in a caller, its `threads` in a worker; else NULL */
+  pthread_key_t stop;   /* the wish to stop that a thread heeds, or NULL */
   _Atomic int64_t process; /* whose threads these are; negative while that process sets the pool up again after fork */
   pthread_mutex_t lock;
   pthread_cond_t work, idle;
@@ -65,8 +67,31 @@ static void run_ranges(pool_job *job) {
   while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->count) run_range(job, i);
 }
 
+static bool is_stopped(const base_stop *stop) {
+  return atomic_load_explicit(&stop->stopped, memory_order_relaxed);
+}
+
+static bool ask(base_stop *stop) {
+  if (!is_stopped(stop) && stop->asked(stop->ctx)) atomic_store_explicit(&stop->stopped, true, memory_order_relaxed);
+  return is_stopped(stop);
+}
+
+/* On the caller's thread. Once it is to stop, no range is left to give away. */
+static bool asked_to_stop(pool_job *job) {
+  if (!job->stop) return false;
+  if (!ask(job->stop)) return false;
+  atomic_store_explicit(&job->next, job->count, memory_order_relaxed);
+  return true;
+}
+
+static void run_ranges_of_caller(pool_job *job) {
+  size_t i;
+  while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->count && !asked_to_stop(job))
+    run_range(job, i);
+}
+
 static void run_inline(pool_job *job) {
-  for (size_t i = 0; i < job->count; ++i) run_range(job, i);
+  for (size_t i = 0; i < job->count && !asked_to_stop(job); ++i) run_range(job, i);
 }
 
 /* Under the lock: the first job with ranges left. */
@@ -90,7 +115,9 @@ static void await_work(base_pool *p) {
 static void help_job(base_pool *p, pool_job *job) {
   atomic_fetch_add(&job->active, 1);
   pthread_mutex_unlock(&p->lock);
+  pthread_setspecific(p->stop, job->stop);
   run_ranges(job);
+  pthread_setspecific(p->stop, NULL);
   pthread_mutex_lock(&p->lock);
   if (atomic_fetch_sub(&job->active, 1) == 1) pthread_cond_broadcast(&p->idle);
 }
@@ -100,7 +127,7 @@ static void *worker_main(void *arg) {
 #ifdef __linux__
   prctl(PR_SET_NAME, "xlac-worker", 0, 0, 0);
 #endif
-  pthread_setspecific(p->inside, p);
+  pthread_setspecific(p->inside, p->threads);
   pthread_mutex_lock(&p->lock);
   for (;;) {
     pool_job *job = find_job(p);
@@ -201,7 +228,9 @@ int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_e
   p->alloc = alloc;
   p->size = size;
   p->spins = size <= cpus;
-  if (pthread_key_create(&p->inside, NULL) != 0) {
+  bool inside = pthread_key_create(&p->inside, NULL) == 0;
+  if (!inside || pthread_key_create(&p->stop, NULL) != 0) {
+    if (inside) pthread_key_delete(p->inside);
     base_free(alloc, p);
     return base_oom(err, "creating a thread pool: the process has no thread-specific key left");
   }
@@ -230,6 +259,7 @@ void base_pool_destroy(base_pool *p) {
   assert(!pthread_getspecific(p->inside));
   if (is_ours(p)) stop_workers(p);
   pthread_key_delete(p->inside);
+  pthread_key_delete(p->stop);
   base_free(p->alloc, p);
 }
 
@@ -241,20 +271,33 @@ uint32_t base_pool_started(const base_pool *p) {
   return is_ours(p) ? atomic_load(&p->started) : 0;
 }
 
+void base_pool_heed(base_pool *p, base_stop *stop) {
+  pthread_setspecific(p->stop, stop);
+}
+
+bool base_pool_stopping(base_pool *p) {
+  base_stop *stop = p ? pthread_getspecific(p->stop) : NULL;
+  if (!stop) return false;
+  return pthread_getspecific(p->inside) == p->threads ? is_stopped(stop) : ask(stop);
+}
+
 void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
                        void *ctx) {
   assert(fn);
   if (n == 0) return;
   pool_job job = {.fn = fn, .ctx = ctx, .n = n, .length = range_length(n, grain ? grain : 1)};
   job.count = (n - 1) / job.length + 1;
-  if (!p || p->size == 1 || job.count == 1 || pthread_getspecific(p->inside)) {
+  bool nested = p && pthread_getspecific(p->inside);
+  if (p && !nested) job.stop = pthread_getspecific(p->stop);
+  if (job.stop && is_stopped(job.stop)) return;
+  if (!p || p->size == 1 || job.count == 1 || nested) {
     run_inline(&job);
     return;
   }
   enter_process(p);
   post_job(p, &job);
   pthread_setspecific(p->inside, p);
-  run_ranges(&job);
+  run_ranges_of_caller(&job);
   pthread_setspecific(p->inside, NULL);
   retire_job(p, &job);
 }

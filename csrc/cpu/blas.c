@@ -6,8 +6,9 @@ enum {
   BLAS_ROW_MAJOR = 101,
   BLAS_PLAIN = 111,
   BLAS_TRANSPOSED = 112,
-  BLAS_PIECE_ROWS = 96,     /* rows of C that a piece has at least */
-  BLAS_PIECE_WORK = 1 << 21 /* and products */
+  BLAS_PIECE_ROWS = 96,      /* rows of C that a piece has at least */
+  BLAS_PIECE_WORK = 1 << 21, /* and products */
+  BLAS_CALL_WORK = 1 << 29   /* and at most in one call of the library, which nobody can interrupt */
 };
 
 typedef void blas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
@@ -104,23 +105,31 @@ typedef struct blas_run {
   const char *a, *right;
   char *c;
   int64_t rows, pieces; /* rows of C in a piece, pieces in a batch */
+  base_pool *pool;
 } blas_run;
 
-/* Rows from..to of the product of one batch. */
-static void blas_rows(const blas_run *r, int64_t batch, int64_t from, int64_t to) {
+/* Rows from..to and columns left..right of the product of one batch. */
+static void blas_part(const blas_run *r, int64_t batch, int64_t from, int64_t to, int64_t left, int64_t right) {
   const plan_dot *d = r->dot;
   int64_t size = d->dtype == XLAC_F64 ? 8 : 4;
   const char *a = r->a + (batch * d->stride_a + from * (d->transpose_a ? 1 : d->lda)) * size;
-  const char *b = r->right + batch * d->stride_b * size;
-  char *c = r->c + (batch * d->m + from) * d->n * size;
+  const char *b = r->right + (batch * d->stride_b + left * (d->transpose_b ? d->ldb : 1)) * size;
+  char *c = r->c + ((batch * d->m + from) * d->n + left) * size;
   int ta = d->transpose_a ? BLAS_TRANSPOSED : BLAS_PLAIN, tb = d->transpose_b ? BLAS_TRANSPOSED : BLAS_PLAIN;
-  int m = (int)(to - from), n = (int)d->n, k = (int)d->k;
+  int m = (int)(to - from), n = (int)(right - left), k = (int)d->k, ldc = (int)d->n;
   if (d->dtype == XLAC_F64)
     r->b->dgemm(BLAS_ROW_MAJOR, ta, tb, m, n, k, 1, (const double *)(const void *)a, (int)d->lda,
-                (const double *)(const void *)b, (int)d->ldb, 0, (double *)(void *)c, n);
+                (const double *)(const void *)b, (int)d->ldb, 0, (double *)(void *)c, ldc);
   else
     r->b->sgemm(BLAS_ROW_MAJOR, ta, tb, m, n, k, 1, (const float *)(const void *)a, (int)d->lda,
-                (const float *)(const void *)b, (int)d->ldb, 0, (float *)(void *)c, n);
+                (const float *)(const void *)b, (int)d->ldb, 0, (float *)(void *)c, ldc);
+}
+
+static void blas_rows(const blas_run *r, int64_t batch, int64_t from, int64_t to) {
+  int64_t n = r->dot->n, column = (to - from) * r->dot->k, columns = column ? BLAS_CALL_WORK / column + 1 : n;
+  columns = (columns + 255) & ~(int64_t)255; /* depends on sizes alone, as all cuts do */
+  for (int64_t at = 0; at < n && !(at && base_pool_stopping(r->pool)); at += columns)
+    blas_part(r, batch, from, to, at, at + columns < n ? at + columns : n);
 }
 
 static void blas_pieces(void *ctx, size_t begin, size_t end) {
@@ -132,7 +141,7 @@ static void blas_pieces(void *ctx, size_t begin, size_t end) {
 }
 
 void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c) {
-  blas_run r = {.b = b, .dot = dot, .a = a, .right = right, .c = c, .rows = dot->m};
+  blas_run r = {.b = b, .pool = pool, .dot = dot, .a = a, .right = right, .c = c, .rows = dot->m};
   int64_t row_work = dot->n * dot->k, rows = row_work > 0 ? BLAS_PIECE_WORK / row_work + 1 : dot->m;
   if (rows < BLAS_PIECE_ROWS) rows = BLAS_PIECE_ROWS;
   if (rows < dot->m) r.rows = rows;

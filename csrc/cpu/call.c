@@ -11,40 +11,149 @@ static bool call_take_leaves(base_alloc alloc, const interp_value *v, call_leave
   return true;
 }
 
+/* An array on a block of the runtime's. */
+static interp_value *call_new_array(cpu_run *run, const ir_type *t) {
+  int64_t bytes = ir_type_bytes(t);
+  void *block = base_recycler_take(cpu_runtime_memory(run->exe->runtime), (size_t)bytes);
+  if (!block) return NULL;
+  interp_value *v = interp_lend(run->exe->alloc, t->dtype, t->rank, t->dims, block, base_recycler_give, block);
+  if (!v) base_recycler_give(block);
+  return v;
+}
+
 /* A value of type t with memory for its arrays. NULL when out of memory. */
-static interp_value *call_new_value(interp_ctx *ctx, const ir_type *t) {
+static interp_value *call_new_value(cpu_run *run, const ir_type *t) {
+  interp_ctx *ctx = &run->ctx;
   if (ir_is_token(t)) return interp_token(ctx);
-  if (ir_is_tensor(t)) return interp_array(ctx, t->dtype, t->rank, t->dims);
+  if (ir_is_tensor(t)) return call_new_array(run, t);
   interp_value **parts = base_malloc(ctx->options.alloc, (size_t)t->n_elements * sizeof *parts), *v = NULL;
   uint32_t n = 0;
-  while (parts && n < t->n_elements && (parts[n] = call_new_value(ctx, t->elements[n]))) n++;
+  while (parts && n < t->n_elements && (parts[n] = call_new_value(run, t->elements[n]))) n++;
   if (parts && n == t->n_elements) v = interp_tuple(ctx, n, parts);
   for (uint32_t i = 0; i < n; i++) interp_release(parts[i]);
   base_free(ctx->options.alloc, parts);
   return v;
 }
 
-static int call_with_leaves(cpu_run *run, const call_leaves *arguments, const call_leaves *results) {
-  cpu_executable *exe = (cpu_executable *)(uintptr_t)run->exe;
-  assert(arguments->n == exe->program->n_arguments && results->n == exe->program->n_results);
-  char *frame = cpu_frame_take(exe);
+static int call_in_frame(cpu_run *run, void *const *arguments, void *const *results) {
+  const plan_program *p = run->exe->program;
+  char *frame = base_recycler_take(cpu_runtime_memory(run->exe->runtime), (size_t)p->frame_bytes);
   if (!frame) return base_oom(run->ctx.err, "a call's memory");
-  char *aligned = (char *)(((uintptr_t)frame + PLAN_ALIGN - 1) & ~(uintptr_t)(PLAN_ALIGN - 1));
-  int status = cpu_run_program(run, exe->program, arguments->items, results->items, aligned);
-  cpu_frame_give(exe, frame);
+  int status = cpu_run_program(run, p, arguments, results, frame);
+  base_recycler_give(frame);
   return status;
 }
 
-static int call_planned(cpu_run *run, uint32_t n, interp_value *const *args, interp_value **out) {
+/* --- on bare memory --- */
+
+static bool call_is_narrow(const ir_type *t) {
+  return ir_is_tensor(t) && base_dtype_of((base_dtype)t->dtype)->bits < 8;
+}
+
+static bool call_is_misaligned(const ir_type *t, const void *p) {
+  if (!ir_is_tensor(t)) return false;
+  const base_dtype_info *d = base_dtype_of((base_dtype)t->dtype);
+  return (uintptr_t)p % (d->kind == BASE_KIND_COMPLEX ? d->bytes / 2u : d->bytes) != 0;
+}
+
+/* Whether an argument may be one that kernels can't read as it is. */
+static bool call_is_suspect(const cpu_executable *exe, void *const *arguments) {
+  bool suspect = false;
+  for (uint32_t i = 0; i < exe->program->n_arguments; i++)
+    suspect |= call_is_narrow(exe->argument_types[i]) || call_is_misaligned(exe->argument_types[i], arguments[i]);
+  return suspect;
+}
+
+/* Copies of what is misaligned or holds bits that its type has not. */
+static int call_cleaned_leaves(cpu_run *run, void *const *arguments, void *const *results) {
+  const cpu_executable *exe = run->exe;
+  uint32_t n = exe->program->n_arguments, made = 0;
+  interp_value **clean = base_malloc(exe->alloc, (n + 1u) * sizeof *clean);
+  void **pointers = base_malloc(exe->alloc, (n + 1u) * sizeof *pointers);
+  bool ok = clean && pointers;
+  for (; ok && made < n; made++) {
+    const ir_type *t = exe->argument_types[made];
+    interp_value *v = NULL;
+    if (ir_is_tensor(t))
+      v = interp_lend(exe->alloc, t->dtype, t->rank, t->dims, arguments[made], NULL, NULL);
+    else
+      v = interp_token(&run->ctx);
+    clean[made] = v ? interp_clean(&run->ctx, v) : NULL;
+    interp_release(v);
+    if (!clean[made]) ok = false;
+    if (!ok) break;
+    pointers[made] = clean[made]->data;
+  }
+  int status = ok ? call_in_frame(run, pointers, results) : base_oom(run->ctx.err, "the arguments");
+  for (uint32_t i = 0; i < made; i++) interp_release(clean[i]);
+  base_free(exe->alloc, clean);
+  base_free(exe->alloc, pointers);
+  return status;
+}
+
+static int call_leaves_of(cpu_run *run, void *const *arguments, void *const *results) {
+  return call_is_suspect(run->exe, arguments) ? call_cleaned_leaves(run, arguments, results)
+                                              : call_in_frame(run, arguments, results);
+}
+
+static interp_options call_options(const cpu_executable *exe, const interp_options *options) {
+  interp_options own = *options;
+  own.alloc = exe->alloc;
+  own.natives = exe->blas ? cpu_lapack_native : NULL;
+  own.natives_ctx = exe->blas;
+  return own;
+}
+
+/* A run without the interpreter's tables. */
+static void call_begin_light(cpu_run *run, const interp_options *options, xlac_error *err) {
+  memset(&run->ctx, 0, sizeof run->ctx);
+  run->ctx.options = call_options(run->exe, options);
+  run->ctx.err = err;
+}
+
+static int call_profiled(const cpu_executable *exe, const interp_options *options, void *const *arguments,
+                         void *const *results, cpu_profile *profile, xlac_error *err) {
+  cpu_run run = {.exe = exe, .profile = profile, .stop = {options->interrupted, options->interrupt_ctx, false}};
+  assert(!exe->program->interpreted);
+  if (!exe->needs_interpreter) {
+    call_begin_light(&run, options, err);
+    return call_leaves_of(&run, arguments, results);
+  }
+  interp_options own = call_options(exe, options);
+  TRY(interp_begin(&run.ctx, exe->m, &own, err));
+  int status = call_leaves_of(&run, arguments, results);
+  interp_end(&run.ctx);
+  return status;
+}
+
+int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
+                       void *const *results, xlac_error *err) {
+  return call_profiled(exe, options, arguments, results, NULL, err);
+}
+
+/* --- on values --- */
+
+static int call_values(const cpu_executable *exe, const interp_options *options, uint32_t n, interp_value *const *args,
+                       interp_value *result, cpu_profile *profile, xlac_error *err) {
   call_leaves arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
-  base_alloc alloc = run->exe->alloc;
-  interp_value *result = call_new_value(&run->ctx, ir_root(run->exe->m->entry)->type);
-  bool ok = result != NULL;
-  for (uint32_t i = 0; i < n && ok; i++) ok = call_take_leaves(alloc, args[i], &arguments);
-  ok = ok && call_take_leaves(alloc, result, &results);
-  int status = ok ? call_with_leaves(run, &arguments, &results) : base_oom(run->ctx.err, "a call's results");
-  BASE_VEC_FREE(alloc, &arguments);
-  BASE_VEC_FREE(alloc, &results);
+  bool ok = true;
+  for (uint32_t i = 0; i < n && ok; i++) ok = call_take_leaves(exe->alloc, args[i], &arguments);
+  ok = ok && call_take_leaves(exe->alloc, result, &results);
+  assert(!ok || (arguments.n == exe->program->n_arguments && results.n == exe->program->n_results));
+  int status = ok ? call_profiled(exe, options, arguments.items, results.items, profile, err)
+                  : base_oom(err, "a call's arguments");
+  BASE_VEC_FREE(exe->alloc, &arguments);
+  BASE_VEC_FREE(exe->alloc, &results);
+  return status;
+}
+
+static int call_planned(const cpu_executable *exe, const interp_options *options, uint32_t n, interp_value *const *args,
+                        interp_value **out, cpu_profile *profile, xlac_error *err) {
+  cpu_run maker = {.exe = exe};
+  call_begin_light(&maker, options, err);
+  interp_value *result = call_new_value(&maker, ir_root(exe->m->entry)->type);
+  if (!result) return base_oom(err, "a call's results");
+  int status = call_values(exe, options, n, args, result, profile, err);
   if (status) {
     interp_release(result);
     return status;
@@ -53,38 +162,20 @@ static int call_planned(cpu_run *run, uint32_t n, interp_value *const *args, int
   return 0;
 }
 
-static int call_cleaned(cpu_run *run, const ir_computation *entry, interp_value *const *args, interp_value **out) {
-  uint32_t n = entry->n_params, made = 0;
-  interp_value *few[32], **clean = few;
-  int status = 0;
-  if (n > 32 && !(clean = base_malloc(run->exe->alloc, n * sizeof *clean)))
-    return base_oom(run->ctx.err, "the arguments");
-  while (made < n && (clean[made] = interp_clean(&run->ctx, args[made]))) made++;
-  status = made == n ? call_planned(run, n, clean, out) : base_oom(run->ctx.err, "the arguments");
-  for (uint32_t i = 0; i < made; i++) interp_release(clean[i]);
-  if (clean != few) base_free(run->exe->alloc, clean);
+int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
+                         interp_value *const *args, interp_value **out, cpu_profile *profile, xlac_error *err) {
+  const ir_computation *entry = exe->m->entry;
+  TRY(interp_check_args(entry, n_args, args, err));
+  if (!exe->program->interpreted) return call_planned(exe, options, n_args, args, out, profile, err);
+  interp_ctx ctx;
+  interp_options own = call_options(exe, options);
+  TRY(interp_begin(&ctx, exe->m, &own, err));
+  int status = interp_run_in(&ctx, entry, n_args, args, out);
+  interp_end(&ctx);
   return status;
 }
 
 int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args, interp_value *const *args,
                 interp_value **out, xlac_error *err) {
-  cpu_run run;
-  interp_options own = *options;
-  const ir_computation *entry = exe->m->entry;
-  own.alloc = exe->alloc;
-  own.natives = exe->blas ? cpu_lapack_native : NULL;
-  own.natives_ctx = exe->blas;
-  TRY(interp_check_args(entry, n_args, args, err));
-  run.exe = exe;
-  if (!exe->needs_interpreter) {
-    memset(&run.ctx, 0, sizeof run.ctx);
-    run.ctx.options = own;
-    run.ctx.err = err;
-    return call_cleaned(&run, entry, args, out);
-  }
-  TRY(interp_begin(&run.ctx, exe->m, &own, err));
-  int status = exe->program->interpreted ? interp_run_in(&run.ctx, entry, n_args, args, out)
-                                         : call_cleaned(&run, entry, args, out);
-  interp_end(&run.ctx);
-  return status;
+  return cpu_execute_profiled(exe, options, n_args, args, out, NULL, err);
 }

@@ -8,28 +8,28 @@
 enum { DEPTHWISE_ENTRIES = 256, DEPTHWISE_GRAIN = 1 << 16 };
 
 /* An element of the window but for its last dimension: where it lies in input and kernel. */
-typedef struct depthwise_entry {
+typedef struct dwconv_entry {
   int64_t in, kernel;
-} depthwise_entry;
+} dwconv_entry;
 
-typedef struct depthwise_row_run {
+typedef struct dwconv_row_run {
   const cpu_conv *c;
   const char *in, *kernel; /* of this row: batch, feature and outer positions */
   char *out;
   uint32_t n;
-  depthwise_entry entries[DEPTHWISE_ENTRIES];
-} depthwise_row_run;
+  dwconv_entry entries[DEPTHWISE_ENTRIES];
+} dwconv_row_run;
 
-typedef void depthwise_fn(const depthwise_row_run *r);
-typedef struct depthwise_routine {
+typedef void dwconv_fn(const dwconv_row_run *r);
+typedef struct dwconv_routine {
   cpu_conv c;
-  depthwise_fn *row;
+  dwconv_fn *row;
   bool by_features; /* a row is all positions by all features, else all positions of one feature */
   int64_t rows;     /* in all */
-} depthwise_routine;
+} dwconv_routine;
 
 /* The elements of the last window dimension that meet the input at output position o: [*from, *to). */
-static inline void depthwise_meets(const ir_window_dim *w, int64_t size, int64_t o, int64_t *from, int64_t *to) {
+static inline void dwconv_meets(const ir_window_dim *w, int64_t size, int64_t o, int64_t *from, int64_t *to) {
   int64_t at = o * w->stride - w->padding_low, d = w->window_dilation;
   *from = at < 0 ? (-at + d - 1) / d : 0;
   *to = at >= size ? 0 : (size - 1 - at) / d + 1;
@@ -37,7 +37,7 @@ static inline void depthwise_meets(const ir_window_dim *w, int64_t size, int64_t
 }
 
 #define DEPTHWISE_FEATURES(name, T, VEC, TARGET)                                                                 \
-  TARGET static void name(const depthwise_row_run *r) {                                                          \
+  TARGET static void name(const dwconv_row_run *r) {                                                          \
     const cpu_conv *c = r->c;                                                                                    \
     uint32_t last = c->n - 1;                                                                                    \
     const ir_window_dim *w = &c->window->v[last];                                                                \
@@ -45,7 +45,7 @@ static inline void depthwise_meets(const ir_window_dim *w, int64_t size, int64_t
     const int64_t kernel_step = w->reversal ? -c->kernel_stride[last] : c->kernel_stride[last];                  \
     for (int64_t o = 0; o < c->out_size[last]; o++) {                                                            \
       int64_t from = 0, to = 0, f = 0;                                                                           \
-      depthwise_meets(w, c->in_size[last], o, &from, &to);                                                       \
+      dwconv_meets(w, c->in_size[last], o, &from, &to);                                                       \
       const T *x0 = (const T *)(const void *)r->in +                                                             \
                     (o * w->stride - w->padding_low + from * w->window_dilation) * c->in_stride[last];           \
       const T *k0 = (const T *)(const void *)r->kernel + from * kernel_step;                                     \
@@ -80,7 +80,7 @@ static inline void depthwise_meets(const ir_window_dim *w, int64_t size, int64_t
 
 /* Results of a row lie side by side: each element of the window is added to all of them that it meets. */
 #define DEPTHWISE_POSITIONS(name, T, TARGET)                                                                   \
-  TARGET static void name(const depthwise_row_run *r) {                                                        \
+  TARGET static void name(const dwconv_row_run *r) {                                                        \
     const cpu_conv *c = r->c;                                                                                  \
     uint32_t last = c->n - 1;                                                                                  \
     const ir_window_dim *w = &c->window->v[last];                                                              \
@@ -101,59 +101,59 @@ static inline void depthwise_meets(const ir_window_dim *w, int64_t size, int64_t
       }                                                                                                        \
   }
 
-typedef float depthwise_4f32 __attribute__((vector_size(16)));
-typedef double depthwise_2f64 __attribute__((vector_size(16)));
-typedef uint32_t depthwise_4u32 __attribute__((vector_size(16)));
-typedef uint64_t depthwise_2u64 __attribute__((vector_size(16)));
-DEPTHWISE_FEATURES(depthwise_features_f32, float, depthwise_4f32, )
-DEPTHWISE_FEATURES(depthwise_features_f64, double, depthwise_2f64, )
-DEPTHWISE_FEATURES(depthwise_features_u32, uint32_t, depthwise_4u32, )
-DEPTHWISE_FEATURES(depthwise_features_u64, uint64_t, depthwise_2u64, )
-DEPTHWISE_POSITIONS(depthwise_positions_f32, float, )
-DEPTHWISE_POSITIONS(depthwise_positions_f64, double, )
-DEPTHWISE_POSITIONS(depthwise_positions_u32, uint32_t, )
-DEPTHWISE_POSITIONS(depthwise_positions_u64, uint64_t, )
+typedef float dwconv_4f32 __attribute__((vector_size(16)));
+typedef double dwconv_2f64 __attribute__((vector_size(16)));
+typedef uint32_t dwconv_4u32 __attribute__((vector_size(16)));
+typedef uint64_t dwconv_2u64 __attribute__((vector_size(16)));
+DEPTHWISE_FEATURES(dwconv_features_f32, float, dwconv_4f32, )
+DEPTHWISE_FEATURES(dwconv_features_f64, double, dwconv_2f64, )
+DEPTHWISE_FEATURES(dwconv_features_u32, uint32_t, dwconv_4u32, )
+DEPTHWISE_FEATURES(dwconv_features_u64, uint64_t, dwconv_2u64, )
+DEPTHWISE_POSITIONS(dwconv_positions_f32, float, )
+DEPTHWISE_POSITIONS(dwconv_positions_f64, double, )
+DEPTHWISE_POSITIONS(dwconv_positions_u32, uint32_t, )
+DEPTHWISE_POSITIONS(dwconv_positions_u64, uint64_t, )
 #if defined(__x86_64__)
 #define DEPTHWISE_AVX2 __attribute__((target("avx2")))
-typedef float depthwise_8f32 __attribute__((vector_size(32)));
-typedef double depthwise_4f64 __attribute__((vector_size(32)));
-DEPTHWISE_FEATURES(depthwise_features_f32_avx2, float, depthwise_8f32, DEPTHWISE_AVX2)
-DEPTHWISE_FEATURES(depthwise_features_f64_avx2, double, depthwise_4f64, DEPTHWISE_AVX2)
-DEPTHWISE_POSITIONS(depthwise_positions_f32_avx2, float, DEPTHWISE_AVX2)
-DEPTHWISE_POSITIONS(depthwise_positions_f64_avx2, double, DEPTHWISE_AVX2)
+typedef float dwconv_8f32 __attribute__((vector_size(32)));
+typedef double dwconv_4f64 __attribute__((vector_size(32)));
+DEPTHWISE_FEATURES(dwconv_features_f32_avx2, float, dwconv_8f32, DEPTHWISE_AVX2)
+DEPTHWISE_FEATURES(dwconv_features_f64_avx2, double, dwconv_4f64, DEPTHWISE_AVX2)
+DEPTHWISE_POSITIONS(dwconv_positions_f32_avx2, float, DEPTHWISE_AVX2)
+DEPTHWISE_POSITIONS(dwconv_positions_f64_avx2, double, DEPTHWISE_AVX2)
 #endif
 
-static depthwise_fn *depthwise_fn_of(base_dtype t, bool by_features) {
+static dwconv_fn *dwconv_fn_of(base_dtype t, bool by_features) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {
-    if (t == XLAC_F32) return by_features ? depthwise_features_f32_avx2 : depthwise_positions_f32_avx2;
-    if (t == XLAC_F64) return by_features ? depthwise_features_f64_avx2 : depthwise_positions_f64_avx2;
+    if (t == XLAC_F32) return by_features ? dwconv_features_f32_avx2 : dwconv_positions_f32_avx2;
+    if (t == XLAC_F64) return by_features ? dwconv_features_f64_avx2 : dwconv_positions_f64_avx2;
   }
 #endif
   switch (t) {
     case XLAC_F32:
-      return by_features ? depthwise_features_f32 : depthwise_positions_f32;
+      return by_features ? dwconv_features_f32 : dwconv_positions_f32;
     case XLAC_F64:
-      return by_features ? depthwise_features_f64 : depthwise_positions_f64;
+      return by_features ? dwconv_features_f64 : dwconv_positions_f64;
     case XLAC_S32:
     case XLAC_U32:
-      return by_features ? depthwise_features_u32 : depthwise_positions_u32;
+      return by_features ? dwconv_features_u32 : dwconv_positions_u32;
     case XLAC_S64:
     case XLAC_U64:
-      return by_features ? depthwise_features_u64 : depthwise_positions_u64;
+      return by_features ? dwconv_features_u64 : dwconv_positions_u64;
     default:
       return NULL;
   }
 }
 
 /* The window's elements but for the last dimension that meet the input at outer output position `at`. */
-static void depthwise_entries(depthwise_row_run *r, const int64_t *at) {
+static void dwconv_entries(dwconv_row_run *r, const int64_t *at) {
   const cpu_conv *c = r->c;
   int64_t s[IR_MAX_RANK] = {0};
   uint32_t outer = c->n - 1;
   r->n = 0;
   for (;;) {
-    depthwise_entry e = {0, 0};
+    dwconv_entry e = {0, 0};
     bool meets = true;
     for (uint32_t d = 0; d < outer && meets; d++) {
       const ir_window_dim *w = &c->window->v[d];
@@ -174,18 +174,18 @@ static void depthwise_entries(depthwise_row_run *r, const int64_t *at) {
   }
 }
 
-typedef struct depthwise_run {
-  const depthwise_routine *d;
+typedef struct dwconv_run {
+  const dwconv_routine *d;
   const char *in, *kernel;
   char *out;
-} depthwise_run;
+} dwconv_run;
 
-static void depthwise_rows(void *ctx, size_t begin, size_t end) {
-  const depthwise_run *run = ctx;
+static void dwconv_rows(void *ctx, size_t begin, size_t end) {
+  const dwconv_run *run = ctx;
   const cpu_conv *c = &run->d->c;
   int64_t bytes = (int64_t)base_dtype_bytes(c->in_type), at[IR_MAX_RANK] = {0}, known = -1;
   int64_t features = run->d->by_features ? 1 : c->feature_groups * c->outputs;
-  depthwise_row_run r = {.c = c};
+  dwconv_row_run r = {.c = c};
   for (size_t i = begin; i < end; i++) {
     int64_t row = (int64_t)i / features, feature = (int64_t)i % features, in = 0, out = 0;
     int64_t rest = row;
@@ -195,7 +195,7 @@ static void depthwise_rows(void *ctx, size_t begin, size_t end) {
     }
     in = rest * c->in_batch + feature / c->outputs * c->in_feature;
     out += rest * c->out_batch + feature * c->out_feature;
-    if (row != known) depthwise_entries(&r, at);
+    if (row != known) dwconv_entries(&r, at);
     known = row;
     r.in = run->in + in * bytes;
     r.kernel = run->kernel + feature * c->kernel_out * bytes;
@@ -204,13 +204,13 @@ static void depthwise_rows(void *ctx, size_t begin, size_t end) {
   }
 }
 
-static int depthwise_all(const cpu_routine_run *r) {
-  const depthwise_routine *d = r->data;
+static int dwconv_all(const cpu_routine_run *r) {
+  const dwconv_routine *d = r->data;
   const cpu_conv *c = &d->c;
-  depthwise_run run = {d, r->in[0], r->in[1], r->out[0]};
+  dwconv_run run = {d, r->in[0], r->in[1], r->out[0]};
   int64_t work = c->out_size[c->n - 1] * (d->by_features ? c->feature_groups : 1);
   for (uint32_t i = 0; i < c->n; i++) work *= c->kernel_size[i];
-  base_parallel_for(r->run->exe->pool, (size_t)d->rows, (size_t)(DEPTHWISE_GRAIN / (work + 1) + 1), depthwise_rows,
+  base_parallel_for(r->run->exe->pool, (size_t)d->rows, (size_t)(DEPTHWISE_GRAIN / (work + 1) + 1), dwconv_rows,
                     &run);
   return 0;
 }
@@ -227,15 +227,15 @@ int cpu_conv_prepare_depthwise(cpu_prepare_run *x, const cpu_conv *c) {
   /* In a dilated input the positions that an element meets are apart: not here. */
   if (c->window->v[c->n - 1].base_dilation != 1) return 0;
   bool by_features = c->outputs == 1 && c->in_feature == 1 && c->kernel_out == 1 && c->out_feature == 1;
-  depthwise_fn *row = depthwise_fn_of(c->in_type, by_features);
+  dwconv_fn *row = dwconv_fn_of(c->in_type, by_features);
   if (!row) return 0;
-  depthwise_routine *d = BASE_NEW(x->arena, depthwise_routine);
+  dwconv_routine *d = BASE_NEW(x->arena, dwconv_routine);
   if (!d) return base_oom(x->err, "a convolution");
-  *d = (depthwise_routine){.c = *c, .row = row, .by_features = by_features};
+  *d = (dwconv_routine){.c = *c, .row = row, .by_features = by_features};
   d->rows = by_features ? rows : rows * c->feature_groups * c->outputs;
   x->out->name = "depthwise convolution";
   x->out->work = (uint64_t)x->op->type->count * (uint64_t)(entries * c->kernel_size[c->n - 1]);
   x->out->data = d;
-  x->code = depthwise_all;
+  x->code = dwconv_all;
   return 0;
 }

@@ -3,14 +3,14 @@
 
 enum { PAD_GRAIN = 1 << 14 };
 
-typedef struct pad_run {
+typedef struct conv_pad_run {
   const cpu_conv_pad *p;
   const char *from;
   char *to;
-} pad_run;
+} conv_pad_run;
 
 /* The elements of the input that fall into the copy along dimension d: [*begin, *end). */
-static void pad_range(const cpu_conv_pad *p, uint32_t d, int64_t *begin, int64_t *end) {
+static void conv_pad_range(const cpu_conv_pad *p, uint32_t d, int64_t *begin, int64_t *end) {
   *begin = p->low[d] < 0 ? (-p->low[d] + p->step[d] - 1) / p->step[d] : 0;
   *end = p->low[d] >= p->out[d] ? 0 : (p->out[d] - 1 - p->low[d]) / p->step[d] + 1;
   if (*end > p->in[d]) *end = p->in[d];
@@ -29,12 +29,12 @@ static int64_t pad_source(const cpu_conv_pad *p, int64_t row) {
 }
 
 static void pad_rows(void *ctx, size_t begin, size_t end) {
-  const pad_run *r = ctx;
+  const conv_pad_run *r = ctx;
   const cpu_conv_pad *p = r->p;
   uint32_t last = p->rank - 1;
   size_t to = base_dtype_bytes(p->to), from = base_dtype_bytes(p->from), row_bytes = (size_t)p->out[last] * to;
   int64_t first = 0, stop = 0, step = p->step[last];
-  pad_range(p, last, &first, &stop);
+  conv_pad_range(p, last, &first, &stop);
   for (size_t row = begin; row < end; row++) {
     char *out = r->to + row * row_bytes;
     int64_t source = pad_source(p, (int64_t)row);
@@ -51,7 +51,7 @@ static void pad_rows(void *ctx, size_t begin, size_t end) {
 }
 
 void cpu_conv_pad_run(const cpu_conv_pad *p, base_pool *pool, const void *from, void *to) {
-  pad_run r = {p, from, to};
+  conv_pad_run r = {p, from, to};
   assert(p->rank > 0);
   if (p->count == 0) return;
   int64_t length = p->out[p->rank - 1];

@@ -1,5 +1,5 @@
-/* Executables: what compilation leaves, and the frames that calls take turns in using. */
-#include "loop.h"
+/* Executables: what compilation leaves. */
+#include "list.h"
 #include "routine.h"
 
 static bool executable_needs_interpreter(const plan_program *p) {
@@ -13,37 +13,88 @@ static bool executable_needs_interpreter(const plan_program *p) {
 }
 
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
-static int executable_ready(cpu_executable *exe, const plan_program *p, xlac_error *err) {
+static int executable_ready(cpu_executable *exe, const plan_program *p, bool body, xlac_error *err) {
+  const cpu_list *list = NULL;
+  if (p->code || p->interpreted) return 0;
   for (uint32_t i = 0; i < p->n_steps; i++) {
     plan_step *s = (plan_step *)(uintptr_t)&p->steps[i];
-    if (s->kind == PLAN_KERNEL && !s->code) {
+    if (s->kind == PLAN_KERNEL) {
       cpu_vm *vm = NULL;
       TRY(cpu_vm_make(s->kernel, &exe->arena, &vm, err));
       s->code = vm;
     }
-    if (s->n_nested && s->code) continue;
-    for (uint32_t j = 0; j < s->n_nested; j++) TRY(executable_ready(exe, s->nested[j], err));
-    if (s->n_nested) s->code = s->nested;
-    if (s->kind == PLAN_WHILE) {
-      const cpu_loop *loop = NULL;
-      TRY(cpu_loop_make(s, &exe->arena, &loop, err));
-      s->code = loop;
-    }
+    for (uint32_t j = 0; j < s->n_nested; j++)
+      TRY(executable_ready(exe, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
   }
+  TRY(cpu_list_make(p, body, &exe->arena, &list, err));
+  ((plan_program *)(uintptr_t)p)->code = list;
+  return 0;
+}
+
+static uint64_t executable_add(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t executable_work(const plan_program *p);
+
+/* Of loops nobody knows how often they turn, and of custom calls nobody knows what they do. */
+static uint64_t executable_step_work(const plan_program *p, const plan_step *s) {
+  uint64_t work = 1;
+  if (s->kind == PLAN_WHILE || s->op->opcode == IR_OP_CUSTOM_CALL) return UINT64_MAX;
+  if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count * s->kernel->n_values + 1;
+  if (s->kind == PLAN_ROUTINE) return s->routine->calls ? UINT64_MAX : executable_add(s->routine->work, 1);
+  if (s->kind == PLAN_EVAL && s->op->n_called) return UINT64_MAX;
+  for (uint32_t i = 0; i < s->n_in; i++) work += (uint64_t)p->buffers[s->in[i]].bytes;
+  for (uint32_t i = 0; i < s->n_out; i++) work += (uint64_t)p->buffers[s->out[i]].bytes;
+  for (uint32_t i = 0; i < s->n_nested; i++) work = executable_add(work, executable_work(s->nested[i]));
+  return work;
+}
+
+/* Depth is bounded by the plan's. */
+static uint64_t executable_work(const plan_program *p) {
+  uint64_t work = 0;
+  if (p->interpreted) return UINT64_MAX;
+  for (uint32_t i = 0; i < p->n_steps && work < UINT64_MAX; i++)
+    work = executable_add(work, executable_step_work(p, &p->steps[i]));
+  return work;
+}
+
+static void executable_add_types(const ir_type *t, const ir_type **types, uint32_t *n) {
+  if (!ir_is_tuple(t)) {
+    types[(*n)++] = t;
+    return;
+  }
+  for (uint32_t i = 0; i < t->n_elements; i++) executable_add_types(t->elements[i], types, n);
+}
+
+static int executable_list_arguments(cpu_executable *exe, xlac_error *err) {
+  const ir_computation *entry = exe->m->entry;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < entry->n_params; i++) n += ir_type_leaves(entry->params[i]->type);
+  exe->argument_types = BASE_ARRAY(&exe->arena, const ir_type *, (size_t)n + 1);
+  if (!exe->argument_types) return base_oom(err, "an executable");
+  n = 0;
+  for (uint32_t i = 0; i < entry->n_params; i++) executable_add_types(entry->params[i]->type, exe->argument_types, &n);
   return 0;
 }
 
 static int executable_build(cpu_executable *exe, const cpu_options *options, xlac_error *err) {
   plan_options plan = options->plan;
   cpu_prepare_options prepare = {0};
+  if (options->runtime)
+    exe->runtime = cpu_runtime_retain(options->runtime);
+  else
+    TRY(cpu_runtime_create(&exe->runtime, exe->alloc, err));
+  TRY(cpu_runtime_pool(exe->runtime, options->threads, &exe->pool, err));
   if (!options->no_blas) TRY(cpu_blas_open(&exe->blas, options->blas_path, exe->alloc, err));
   prepare.blas = exe->blas;
   plan.prepare = cpu_prepare;
   plan.prepare_ctx = &prepare;
   TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
-  TRY(executable_ready(exe, exe->program, err));
+  TRY(executable_ready(exe, exe->program, false, err));
   exe->needs_interpreter = executable_needs_interpreter(exe->program);
-  return base_pool_create(&exe->pool, options->threads, exe->alloc, err);
+  exe->work = executable_work(exe->program);
+  return executable_list_arguments(exe, err);
 }
 
 int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, xlac_error *err) {
@@ -55,7 +106,6 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
   }
   *exe = (cpu_executable){.m = m, .alloc = alloc};
   base_arena_init(&exe->arena, alloc);
-  pthread_mutex_init(&exe->lock, NULL);
   int status = executable_build(exe, options, err);
   if (status) {
     cpu_executable_free(exe);
@@ -67,12 +117,10 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
 
 void cpu_executable_free(cpu_executable *exe) {
   if (!exe) return;
-  for (uint32_t i = 0; i < exe->n_frames; i++) base_free(exe->alloc, exe->frames[i]);
-  base_pool_destroy(exe->pool);
   cpu_blas_close(exe->blas, exe->alloc);
   base_arena_free(&exe->arena);
   ir_module_destroy(exe->m);
-  pthread_mutex_destroy(&exe->lock);
+  cpu_runtime_release(exe->runtime);
   base_free(exe->alloc, exe);
 }
 
@@ -86,20 +134,9 @@ const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
   return exe->blas;
 }
 
-/* Frames are kept for the next call: fresh memory costs a page fault for every 4 KB. */
-char *cpu_frame_take(cpu_executable *exe) {
-  char *frame = NULL;
-  pthread_mutex_lock(&exe->lock);
-  if (exe->n_frames) frame = exe->frames[--exe->n_frames];
-  pthread_mutex_unlock(&exe->lock);
-  size_t bytes = (size_t)exe->program->frame_bytes + 2 * PLAN_ALIGN;
-  return frame ? frame : base_malloc(exe->alloc, bytes);
+cpu_runtime *cpu_executable_runtime(const cpu_executable *exe) {
+  return exe->runtime;
 }
-
-void cpu_frame_give(cpu_executable *exe, char *frame) {
-  pthread_mutex_lock(&exe->lock);
-  bool keep = exe->n_frames < CPU_MAX_FRAMES;
-  if (keep) exe->frames[exe->n_frames++] = frame;
-  pthread_mutex_unlock(&exe->lock);
-  if (!keep) base_free(exe->alloc, frame);
+uint64_t cpu_executable_work(const cpu_executable *exe) {
+  return exe->work;
 }

@@ -3,6 +3,7 @@
 #define XLAC_CPU_EXECUTABLE_H
 
 #include "blas.h"
+#include "runtime.h"
 #include "vm.h"
 
 typedef struct cpu_options {
@@ -11,6 +12,7 @@ typedef struct cpu_options {
   bool no_blas;          /* no library for products */
   const char *blas_path; /* NULL: the usual names */
   plan_options plan;
+  cpu_runtime *runtime; /* NULL: one of its own */
 } cpu_options;
 
 typedef struct cpu_executable cpu_executable;
@@ -21,10 +23,23 @@ void cpu_executable_free(cpu_executable *exe); /* when no call is going on */
 const ir_module *cpu_executable_module(const cpu_executable *exe);
 const plan_program *cpu_executable_program(const cpu_executable *exe);
 const cpu_blas *cpu_executable_blas(const cpu_executable *exe);
+cpu_runtime *cpu_executable_runtime(const cpu_executable *exe);
+/* Elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs. */
+uint64_t cpu_executable_work(const cpu_executable *exe);
 
 /* One call. options: seed, registry, interrupted and so on, as for interp_run; its alloc is ignored. args are borrowed;
  * *out is a new reference. */
 XLAC_MUST_USE int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
                               interp_value *const *args, interp_value **out, xlac_error *err);
+struct cpu_profile;
+/* cpu_execute with times by step, in a profile that has begun. */
+XLAC_MUST_USE int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
+                                       interp_value *const *args, interp_value **out, struct cpu_profile *profile,
+                                       xlac_error *err);
+/* The same on bare memory: a pointer for each leaf of the parameters and of the result, row-major and dense. Results
+ * are written, aligned to their elements, and overlap neither each other nor an argument. Only for programs that have a
+ * plan (not program->interpreted). Allocates nothing where no step does. */
+XLAC_MUST_USE int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
+                                     void *const *results, xlac_error *err);
 
 #endif

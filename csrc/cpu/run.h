@@ -2,11 +2,7 @@
 #ifndef XLAC_CPU_RUN_H
 #define XLAC_CPU_RUN_H
 
-#include <pthread.h>
-
-#include "executable.h"
-
-enum { CPU_MAX_FRAMES = 8 };
+#include "profile.h"
 
 struct cpu_executable {
   ir_module *m;
@@ -14,22 +10,20 @@ struct cpu_executable {
   base_arena arena; /* program, kernels */
   plan_program *program;
   cpu_blas *blas;
-  base_pool *pool;
+  cpu_runtime *runtime;
+  base_pool *pool; /* the runtime's */
   bool needs_interpreter;
-  pthread_mutex_t lock; /* of frames */
-  uint32_t n_frames;
-  char *frames[CPU_MAX_FRAMES];
+  uint64_t work;
+  const ir_type **argument_types; /* by leaf of the parameters */
 };
 
 /* One call. */
 typedef struct cpu_run {
   const cpu_executable *exe;
-  interp_ctx ctx; /* for interpreted steps, errors and interrupts */
+  interp_ctx ctx;       /* for interpreted steps, errors and interrupts */
+  cpu_profile *profile; /* or NULL */
+  base_stop stop;       /* asked inside long steps; asked is NULL where nobody can interrupt */
 } cpu_run;
-
-/* --- executable.c --- */
-char *cpu_frame_take(cpu_executable *exe); /* NULL when out of memory */
-void cpu_frame_give(cpu_executable *exe, char *frame);
 
 /* --- run.c --- */
 /* arguments and results: a pointer a leaf. frame: program->frame_bytes, aligned to PLAN_ALIGN. */

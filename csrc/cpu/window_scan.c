@@ -53,15 +53,15 @@ static scan_fn *scan_of(ir_opcode o, base_dtype t) {
   }
 }
 
-typedef struct scan_run {
+typedef struct window_scan_run {
   const cpu_window *w;
   const char *in, *init;
   char *out;
   scan_fn *fn;    /* NULL: by `lanes` at a time */
   int64_t blocks; /* of lanes, in each row */
-} scan_run;
+} window_scan_run;
 
-static void scan_lanes(const scan_run *r, const char *in, char *out, int64_t lanes, int64_t step, int64_t n) {
+static void scan_lanes(const window_scan_run *r, const char *in, char *out, int64_t lanes, int64_t step, int64_t n) {
   const cpu_window *w = r->w;
   char init[SCAN_LANES * 16] __attribute__((aligned(64)));
   const char *before = init;
@@ -74,7 +74,7 @@ static void scan_lanes(const scan_run *r, const char *in, char *out, int64_t lan
 }
 
 static void scan_units(void *ctx, size_t begin, size_t end) {
-  const scan_run *r = ctx;
+  const window_scan_run *r = ctx;
   const cpu_window *w = r->w;
   int64_t n = w->in_size[w->last], bytes = (int64_t)w->bytes, step = w->lanes;
   int64_t wide = (w->lanes + r->blocks - 1) / r->blocks;
@@ -92,7 +92,7 @@ static void scan_units(void *ctx, size_t begin, size_t end) {
 }
 
 void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
-  scan_run r = {.w = w, .in = in, .init = init, .out = out};
+  window_scan_run r = {.w = w, .in = in, .init = init, .out = out};
   int64_t n = w->in_size[w->last];
   if (w->lanes < SCAN_FEW) r.fn = scan_of(w->opcode, w->type);
   r.blocks = r.fn ? w->lanes : (w->lanes + SCAN_LANES - 1) / SCAN_LANES;

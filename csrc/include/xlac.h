@@ -453,6 +453,29 @@ int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32
 
 /* --- compiled programs --- */
 
+/* What executables share: memory that is used again, and threads. Thread-safe. Executables and blocks keep what they
+ * need of it, so it may be destroyed before them. */
+typedef struct xlac_runtime xlac_runtime;
+
+typedef struct xlac_runtime_info {
+  uint64_t taken, reused;    /* blocks taken so far, and how many of them had been used before */
+  uint64_t live, live_bytes; /* blocks in use now: results, and the frames of calls */
+  uint64_t peak_bytes;       /* the most that was in use at a time */
+  uint64_t kept, kept_bytes; /* waiting to be used again */
+  uint64_t limit_bytes;      /* the most that is kept: at first an eighth of the machine's memory */
+  uint32_t threads;          /* started so far */
+} xlac_runtime_info;
+
+int xlac_runtime_create(xlac_runtime **out, xlac_error *err);
+void xlac_runtime_destroy(xlac_runtime *rt); /* NULL is fine; not from inside a run */
+/* Gives memory that waits to be used again back to the system, but for `keep` bytes; how much that was. */
+uint64_t xlac_runtime_trim(xlac_runtime *rt, uint64_t keep);
+void xlac_runtime_limit(xlac_runtime *rt, uint64_t bytes);
+void xlac_runtime_get(xlac_runtime *rt, xlac_runtime_info *out);
+/* A block for results, aligned to 64 bytes; the 32 bytes before it are the caller's, too. NULL when out of memory. */
+void *xlac_runtime_take(xlac_runtime *rt, size_t bytes);
+void xlac_runtime_give(void *block); /* from any thread; NULL is fine */
+
 /* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
 typedef struct xlac_executable xlac_executable;
 
@@ -460,6 +483,7 @@ typedef struct xlac_compile_options {
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
   bool no_blas, no_fusion, no_passes; /* to find out who is to blame for a difference */
+  xlac_runtime *runtime;              /* NULL: one of its own */
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -472,6 +496,8 @@ typedef struct xlac_executable_info {
   uint32_t n_interpreted;                  /* steps that are one op by the interpreter */
   const char *interpreted;                 /* why the interpreter runs the whole program; NULL: it does not. Static */
   const char *blas;                        /* what the library says of itself, or "" */
+  uint32_t n_arguments, n_results;         /* leaves (arrays and tokens) of all parameters and of the result */
+  uint64_t work; /* elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs */
   double seconds[XLAC_COMPILE_STAGES];
 } xlac_executable_info;
 
@@ -482,11 +508,34 @@ void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NUL
 /* As xlac_interpret. */
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err);
+/* The same on bare memory, without allocating anything: a pointer for each leaf of the parameters, depth first, and for
+ * each leaf of the result, which are written. All is row-major and dense. Results are aligned to their elements and
+ * overlap neither each other nor an argument. Fails on programs that the interpreter runs whole (info.interpreted). */
+int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
+                         void *const *results, xlac_error *err);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
 xlac_module *xlac_executable_module(xlac_executable *exe);
 /* Type and name of a parameter, borrowed; NULL past the end. */
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
+const xlac_type *xlac_executable_result(const xlac_executable *exe);
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);
+/* Pass number `index` of those that were run before planning, and the seconds it took; false past the end. *name is
+ * static. */
+bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds);
+/* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
+int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
+ * version and a checksum. Custom calls are kept by name only. */
+int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
+/* The other way round. Refuses, with the code BAD_EXECUTABLE, what is cut short, damaged, or of another format;
+ * whatever passes is verified like any program. Of the options threads, blas_path and runtime count; threads 0: as
+ * serialized. */
+int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
+                         xlac_error *err);
+/* The plan as JSON: programs, their buffers and steps with what they cost (docs/executor.md); freed with xlac_free. n
+ * may be NULL. */
+int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);
 /* The plan, a line a step; freed with xlac_free. n may be NULL. */
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 

@@ -1,16 +1,6 @@
 /* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are lent,
- * others copied by NumPy. Out: arrays own the value's memory through a capsule.
- *
- * NumPy's headers want a global pointer to its function table; here it comes from the module's state, under the name
- * `numpy`, so that every interpreter has its own. */
-#include "py.h"
-
-#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
-#define PY_ARRAY_UNIQUE_SYMBOL xlac_numpy_api_unused
-#define NO_IMPORT_ARRAY
-#include <numpy/arrayobject.h>
-#undef PyArray_API
-#define PyArray_API numpy
+ * others copied by NumPy. Out: arrays own the value's memory through a capsule. */
+#include "numpy.h"
 
 #include <string.h>
 
@@ -33,8 +23,8 @@ static void **load_numpy(void) {
   return numpy;
 }
 
-/* Fetched once; threads that race store the same pointer. */
-static void **get_numpy(py_state *st) {
+/* Threads that race store the same pointer. */
+void **py_numpy(py_state *st) {
   void **numpy = __atomic_load_n(&st->numpy, __ATOMIC_ACQUIRE);
   if (numpy) return numpy;
   numpy = load_numpy();
@@ -168,7 +158,7 @@ static PyObject *ml_dtypes_descr(py_state *st, void **numpy, const char *text) {
 }
 
 PyObject *py_descr(py_state *st, uint32_t dtype) {
-  void **numpy = get_numpy(st);
+  void **numpy = py_numpy(st);
   const char *text = xlac_dtype_text(dtype);
   if (numpy == NULL) return NULL;
   if (text == NULL || dtype >= PY_MAX_DTYPES) return py_raise_argument(st, "element type number %u is unknown", dtype);
@@ -192,7 +182,7 @@ static void release_capsule(PyObject *capsule) {
 
 static PyObject *array_from_value(py_state *st, xlac_value *v, const xlac_value_info *info) {
   npy_intp dims[NPY_MAXDIMS];
-  void **numpy = get_numpy(st);
+  void **numpy = py_numpy(st);
   PyObject *descr = numpy ? py_descr(st, info->dtype) : NULL;
   if (descr == NULL) return NULL;
   if (info->rank > NPY_MAXDIMS) {
@@ -365,7 +355,7 @@ static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, con
 
 static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const char *what, PyObject *keep,
                           xlac_value **out) {
-  void **numpy = get_numpy(st);
+  void **numpy = py_numpy(st);
   PyArrayObject *array = numpy ? (PyArrayObject *)array_of(st, numpy, object, dtype) : NULL;
   if (numpy && array == NULL) raise_not_array(st, what, dtype);
   if (array) array = make_plain(numpy, array);

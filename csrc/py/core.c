@@ -14,6 +14,10 @@ static PyMethodDef core_functions[] = {
      "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None) -> array or tuple"},
     {"compile", PY_KEYWORDS(py_compile),
      "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True) -> Executable"},
+    {"load", PY_KEYWORDS(py_load), "load(bytes, *, threads=0, blas=None) -> Executable"},
+    {"trim", PY_KEYWORDS(py_trim), "trim(keep=0) -> bytes given back to the system"},
+    {"memory_stats", py_memory_stats, METH_NOARGS, "What is in use and kept of the memory of results and calls"},
+    {"memory_limit", py_memory_limit, METH_O, "memory_limit(bytes): the most that is kept for the next calls"},
     {"run_parallel", PY_KEYWORDS(py_run_parallel),
      "run_parallel(module, args, programs, infeed, replicas, partitions, seed=0) -> (results, outfeeds)"},
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
@@ -42,6 +46,10 @@ static int core_exec(PyObject *core) {
   if (add_type(core, &py_module_spec, &st->module_type) < 0) return -1;
   if (add_type(core, &py_computation_spec, &st->computation_type) < 0) return -1;
   if (add_type(core, &py_executable_spec, &st->executable_type) < 0) return -1;
+  st->block_type = (PyTypeObject *)PyType_FromModuleAndSpec(core, &py_block_spec, NULL);
+  if (st->block_type == NULL) return -1;
+  xlac_error err = {.code = 0};
+  if (xlac_runtime_create(&st->runtime, &err) != 0) return py_raise(st, &err, PY_ANY), -1;
   return add_type(core, &py_instruction_spec, &st->instruction_type);
 }
 
@@ -51,8 +59,10 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->computation_type);
   Py_VISIT(st->instruction_type);
   Py_VISIT(st->executable_type);
+  Py_VISIT(st->block_type);
   Py_VISIT(st->errors);
   Py_VISIT(st->custom_calls);
+  Py_VISIT(st->native_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_VISIT(st->descrs[i]);
   return 0;
 }
@@ -63,14 +73,19 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->computation_type);
   Py_CLEAR(st->instruction_type);
   Py_CLEAR(st->executable_type);
+  Py_CLEAR(st->block_type);
   Py_CLEAR(st->errors);
   Py_CLEAR(st->custom_calls);
+  Py_CLEAR(st->native_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_CLEAR(st->descrs[i]);
   return 0;
 }
 
 static void core_free(void *core) {
+  py_state *st = PyModule_GetState(core);
   core_clear(core);
+  xlac_runtime_destroy(st->runtime);
+  st->runtime = NULL;
 }
 
 static PyModuleDef_Slot core_slots[] = {

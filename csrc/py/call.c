@@ -1,0 +1,269 @@
+/* Calls of an executable. Arrays that are what the program wants go to it as they lie, and results are written where
+ * the caller gets them: a call allocates nothing else. All other arguments are converted first. */
+#include "executable.h"
+
+enum { CALL_FEW = 24 };
+
+/* --- arguments by position and name --- */
+
+static int call_option(py_call *call, PyObject *name, PyObject *value) {
+  if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+    call->out = value == Py_None ? NULL : value;
+  } else if (PyUnicode_CompareWithASCIIString(name, "seed") == 0) {
+    call->options.seed = PyLong_AsUnsignedLongLongMask(value);
+  } else if (PyUnicode_CompareWithASCIIString(name, "replica") == 0) {
+    call->options.replica = PyLong_AsLongLong(value);
+  } else if (PyUnicode_CompareWithASCIIString(name, "partition") == 0) {
+    call->options.partition = PyLong_AsLongLong(value);
+  } else if (PyUnicode_CompareWithASCIIString(name, "progress") == 0) {
+    call->progress = value == Py_None ? NULL : value;
+  } else {
+    return 0;
+  }
+  return PyErr_Occurred() ? -1 : 1;
+}
+
+static int call_named(const py_executable *self, PyObject *name, PyObject *value, PyObject **room) {
+  PyObject *number = PyDict_GetItemWithError(self->numbers, name);
+  if (number == NULL && PyErr_Occurred()) return -1;
+  if (number == NULL || number == Py_None) {
+    PyErr_Format(PyExc_TypeError, "the program has %s parameter %R; its parameters are %R",
+                 number ? "more than one" : "no", name, self->names);
+    return -1;
+  }
+  long i = PyLong_AsLong(number);
+  if (room[i]) {
+    PyErr_Format(PyExc_TypeError, "argument %U is given twice", name);
+    return -1;
+  }
+  room[i] = value;
+  return 0;
+}
+
+int py_call_parse(const py_executable *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **room,
+                  py_call *call) {
+  bool named = false;
+  *call = (py_call){.args = args, .n = (uint32_t)n};
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
+    PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+    int option = call_option(call, name, args[n + i]);
+    if (option < 0) return -1;
+    if (option) continue;
+    if (!named && n <= (Py_ssize_t)self->n_params) {
+      for (uint32_t k = 0; k < self->n_params; k++) room[k] = k < (uint32_t)n ? args[k] : NULL;
+      named = true;
+    }
+    if (!named) {
+      PyErr_Format(PyExc_TypeError, "%zd arguments for %u parameters, and %R as well", n, self->n_params, name);
+      return -1;
+    }
+    if (call_named(self, name, args[n + i], room) < 0) return -1;
+  }
+  if (!named) return 0;
+  for (uint32_t i = 0; i < self->n_params; i++)
+    if (room[i] == NULL) {
+      PyErr_Format(PyExc_TypeError, "argument %U is missing", PyTuple_GET_ITEM(self->names, i));
+      return -1;
+    }
+  call->args = room;
+  call->n = self->n_params;
+  return 0;
+}
+
+/* --- arguments as pointers --- */
+
+/* What had to be converted, alive until the run is over. */
+typedef struct call_kept {
+  PyObject *list;
+  xlac_value **values;
+  uint32_t n;
+} call_kept;
+
+typedef struct call_state {
+  const py_executable *self;
+  py_state *st;
+  void **numpy;
+  void **arguments, **results;
+  call_kept kept;
+} call_state;
+
+/* The array's memory if it is just what the leaf wants. */
+static void *call_lent(const py_leaf *leaf, PyObject *object, void **numpy) {
+  if (!PyArray_Check(object) || leaf->descr == NULL) return NULL;
+  PyArrayObject *a = (PyArrayObject *)object;
+  PyArray_Descr *d = PyArray_DESCR(a);
+  if (d != leaf->descr && (d->type_num != leaf->descr->type_num || !PyArray_ISNBO(d->byteorder))) return NULL;
+  if (!PyArray_ISCARRAY_RO(a) || PyArray_NDIM(a) != leaf->rank) return NULL;
+  const npy_intp *dims = PyArray_DIMS(a);
+  for (int i = 0; i < leaf->rank; i++)
+    if (dims[i] != leaf->dims[i]) return NULL;
+  return PyArray_DATA(a);
+}
+
+static bool call_fits(const py_leaf *leaf, const xlac_value *v) {
+  xlac_value_info info;
+  xlac_type_info type;
+  xlac_value_get(v, &info);
+  xlac_type_get(leaf->type, &type);
+  if (info.kind != XLAC_VALUE_ARRAY || info.dtype != type.dtype || info.rank != type.rank) return false;
+  for (uint32_t i = 0; i < info.rank; i++)
+    if (info.dims[i] != type.dims[i]) return false;
+  return true;
+}
+
+/* Any other object. 1 where it does not fit: the slow call says why. */
+static int call_convert(call_state *s, uint32_t leaf, uint32_t param, PyObject *object) {
+  char what[160];
+  call_kept *kept = &s->kept;
+  if (kept->list == NULL && (kept->list = PyList_New(0)) == NULL) return -1;
+  if (kept->values == NULL && (kept->values = PyMem_Calloc(s->self->n_arguments, sizeof *kept->values)) == NULL)
+    return PyErr_NoMemory(), -1;
+  PyObject *name = PyTuple_GET_ITEM(s->self->names, param);
+  PyOS_snprintf(what, sizeof what, "argument %u (%.100s)", param, PyUnicode_AsUTF8(name));
+  xlac_value *v = NULL;
+  if (py_to_value(s->st, object, s->self->leaves[leaf].type, what, kept->list, &v) < 0) return -1;
+  kept->values[kept->n++] = v;
+  if (!call_fits(&s->self->leaves[leaf], v)) return 1;
+  xlac_value_info info;
+  xlac_value_get(v, &info);
+  s->arguments[leaf] = (void *)(uintptr_t)info.data;
+  return 0;
+}
+
+/* Nesting is that of a type, which is bounded. */
+static int call_argument(call_state *s, uint32_t param, PyObject *object, bool inside, uint32_t *node, uint32_t *leaf) {
+  int32_t kind = s->self->nodes[(*node)++];
+  if (kind == PY_NODE_ARRAY) {
+    uint32_t i = (*leaf)++;
+    s->arguments[i] = call_lent(&s->self->leaves[i], object, s->numpy);
+    if (s->arguments[i]) return 0;
+    return inside ? 1 : call_convert(s, i, param, object);
+  }
+  if (kind == PY_NODE_TOKEN) {
+    s->arguments[(*leaf)++] = NULL;
+    return object != Py_None;
+  }
+  bool list = PyList_Check(object);
+  if ((!PyTuple_Check(object) && !list) || PySequence_Fast_GET_SIZE(object) != kind) return 1;
+  for (int32_t i = 0; i < kind; i++) {
+    if (list && PyList_GET_SIZE(object) != kind) return 1; /* somebody is changing it */
+    PyObject *element = Py_NewRef(PySequence_Fast_GET_ITEM(object, i));
+    int status = call_argument(s, param, element, true, node, leaf);
+    if (status == 0 && list && s->kept.list == NULL) s->kept.list = PyList_New(0);
+    if (status == 0 && list && (s->kept.list == NULL || PyList_Append(s->kept.list, element) < 0)) status = -1;
+    Py_DECREF(element);
+    if (status) return status;
+  }
+  return 0;
+}
+
+static int call_arguments(call_state *s, const py_call *call) {
+  uint32_t node = 0, leaf = 0;
+  for (uint32_t i = 0; i < call->n; i++) {
+    int status = call_argument(s, i, call->args[i], false, &node, &leaf);
+    if (status) return status;
+  }
+  return 0;
+}
+
+static void call_forget(call_kept *kept) {
+  for (uint32_t i = 0; i < kept->n; i++) xlac_value_release(kept->values[i]);
+  PyMem_Free(kept->values);
+  Py_XDECREF(kept->list);
+}
+
+/* --- the run --- */
+
+typedef struct call_start {
+  const py_executable *self;
+  void **arguments, **results;
+} call_start;
+
+static int call_start_run(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
+                          xlac_value **out, xlac_error *err) {
+  const call_start *s = what;
+  (void)n, (void)values, (void)out;
+  return xlac_executable_call(s->self->exe, options, s->arguments, s->results, err);
+}
+
+/* Without the GIL where it may last. */
+static int call_run(call_state *s, py_call *call) {
+  if (s->self->quick && call->progress == NULL) {
+    xlac_error err;
+    err.code = 0;
+    err.op[0] = 0;
+    if (xlac_executable_call(s->self->exe, &call->options, s->arguments, s->results, &err) == 0) return 0;
+    return py_raise(s->st, &err, PY_ANY), -1;
+  }
+  call_start start = {s->self, s->arguments, s->results};
+  py_run run = {.st = s->st, .m = xlac_executable_module(s->self->exe), .progress = call->progress};
+  return py_run_start(&run, &call->options, call_start_run, &start, 0, NULL, NULL);
+}
+
+/* Arrays for the results: those of `out`, new ones for the rest. */
+static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
+  const py_executable *self = s->self;
+  if (call->out && py_out_take(self, call->out, arrays) < 0) return -1;
+  for (uint32_t i = 0; i < self->n_results; i++) {
+    const py_leaf *leaf = &self->leaves[self->n_arguments + i];
+    if (arrays[i] == NULL && leaf->descr && (arrays[i] = py_result_array(s->st, leaf)) == NULL) return -1;
+    s->results[i] = arrays[i] ? PyArray_DATA((PyArrayObject *)arrays[i]) : NULL;
+  }
+  return 0;
+}
+
+static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
+  const py_executable *self = s->self;
+  void **blocks = NULL;
+  int status = call_results(s, call, arrays);
+  if (status == 0 && call->out) {
+    blocks = PyMem_Calloc(self->n_results + 1u, sizeof *blocks);
+    status = blocks ? py_out_separate(self, s->st, arrays, s->arguments, s->results, blocks) : (PyErr_NoMemory(), -1);
+  }
+  if (status == 0) status = call_run(s, call);
+  if (blocks) py_out_finish(self, arrays, blocks, status == 0);
+  PyMem_Free(blocks);
+  if (status == 0) return py_result_of(self, arrays);
+  for (uint32_t i = 0; i < self->n_results; i++) Py_CLEAR(arrays[i]);
+  return NULL;
+}
+
+static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room) {
+  call_state s = {.self = self, .st = py_state_of((PyObject *)self), .arguments = room};
+  PyObject **arrays = (PyObject **)(room + self->n_arguments + self->n_results);
+  s.results = room + self->n_arguments;
+  s.numpy = s.st->numpy;
+  for (uint32_t i = 0; i < self->n_results; i++) arrays[i] = NULL;
+  int status = call_arguments(&s, call);
+  PyObject *result = NULL;
+  if (status == 0) result = call_into(&s, call, arrays);
+  call_forget(&s.kept);
+  return status > 0 ? py_call_values(self, call) : result;
+}
+
+static PyObject *call_any(py_executable *self, py_call *call) {
+  void *few[CALL_FEW], **room = few;
+  size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;
+  if (!self->planned || call->n != self->n_params) return py_call_values(self, call);
+  if (n > CALL_FEW && (room = PyMem_Malloc(n * sizeof *room)) == NULL) return PyErr_NoMemory();
+  PyObject *result = call_by_leaves(self, call, room);
+  if (room != few) PyMem_Free(room);
+  return result;
+}
+
+PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+  py_executable *self = (py_executable *)object;
+  py_call call;
+  if (kwnames == NULL) {
+    memset(&call, 0, sizeof call);
+    call.args = args;
+    call.n = (uint32_t)PyVectorcall_NARGS(nargsf);
+    return call_any(self, &call);
+  }
+  PyObject *few[CALL_FEW], **room = few, *result = NULL;
+  if (self->n_params > CALL_FEW && (room = PyMem_Malloc(self->n_params * sizeof *room)) == NULL)
+    return PyErr_NoMemory();
+  if (py_call_parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, room, &call) == 0) result = call_any(self, &call);
+  if (room != few) PyMem_Free(room);
+  return result;
+}

@@ -1,0 +1,141 @@
+/* Arrays that the caller gives for results. */
+#include <string.h>
+
+#include "executable.h"
+
+typedef struct out_walk {
+  const py_executable *self;
+  py_state *st;
+  PyObject **arrays;
+  uint32_t node, leaf;
+} out_walk;
+
+static int out_refuse(out_walk *w, const char *why) {
+  char *text = xlac_type_print(w->self->leaves[w->self->n_arguments + w->leaf].type, false);
+  py_raise_argument(w->st, "out, array %u, must be a writable C-contiguous array of %s: %s", w->leaf, text ? text : "?",
+                    why);
+  xlac_free(text);
+  return -1;
+}
+
+static int out_array(out_walk *w, PyObject *object) {
+  void **numpy = py_numpy(w->st);
+  const py_leaf *leaf = &w->self->leaves[w->self->n_arguments + w->leaf];
+  if (numpy == NULL) return -1;
+  if (leaf->descr == NULL || object == Py_None) return w->leaf++, 0;
+  if (!PyArray_Check(object)) return out_refuse(w, "it is no NumPy array");
+  PyArrayObject *a = (PyArrayObject *)object;
+  PyArray_Descr *d = PyArray_DESCR(a);
+  if (d->type_num != leaf->descr->type_num || !PyArray_ISNBO(d->byteorder))
+    return out_refuse(w, "its dtype is another one");
+  bool same = PyArray_NDIM(a) == leaf->rank;
+  for (int i = 0; same && i < leaf->rank; i++) same = PyArray_DIMS(a)[i] == leaf->dims[i];
+  if (!same) return out_refuse(w, "its shape is another one");
+  if (!PyArray_ISWRITEABLE(a)) return out_refuse(w, "it is read-only");
+  if (!PyArray_ISCARRAY(a)) return out_refuse(w, "it is not contiguous and aligned");
+  w->arrays[w->leaf++] = Py_NewRef(object);
+  return 0;
+}
+
+/* Nesting is that of a type, which is bounded. */
+static int out_part(out_walk *w, PyObject *object) {
+  int32_t kind = w->self->nodes[w->node++];
+  if (kind < 0) return out_array(w, object);
+  if ((!PyTuple_Check(object) && !PyList_Check(object)) || PySequence_Fast_GET_SIZE(object) != kind) {
+    py_raise_argument(w->st, "out must have the structure of the result: a tuple of %d where it has a %.100s",
+                      (int)kind, Py_TYPE(object)->tp_name);
+    return -1;
+  }
+  for (int32_t i = 0; i < kind; i++)
+    if (i >= PySequence_Fast_GET_SIZE(object) || out_part(w, PySequence_Fast_GET_ITEM(object, i)) < 0) return -1;
+  return 0;
+}
+
+int py_out_take(const py_executable *self, PyObject *out, PyObject **arrays) {
+  out_walk w = {.self = self, .st = py_state_of((PyObject *)(uintptr_t)self), .arrays = arrays};
+  w.node = self->result_node;
+  return out_part(&w, out);
+}
+
+static bool out_overlap(const void *a, size_t n, const void *b, size_t m) {
+  uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+  return n && m && x < y + m && y < x + n;
+}
+
+int py_out_separate(const py_executable *self, py_state *st, PyObject *const *arrays, void *const *arguments,
+                    void **results, void **blocks) {
+  const py_leaf *in = self->leaves, *out = self->leaves + self->n_arguments;
+  for (uint32_t i = 0; i < self->n_results; i++) {
+    if (arrays[i] == NULL) continue;
+    for (uint32_t k = 0; k < i; k++)
+      if (arrays[k] && out_overlap(results[i], out[i].bytes, PyArray_DATA((PyArrayObject *)arrays[k]), out[k].bytes)) {
+        py_raise_argument(st, "out, array %u, overlaps array %u", i, k);
+        return -1;
+      }
+    bool read = false;
+    for (uint32_t k = 0; k < self->n_arguments && !read; k++)
+      read = out_overlap(results[i], out[i].bytes, arguments[k], in[k].bytes);
+    if (!read) continue;
+    if ((blocks[i] = xlac_runtime_take(st->runtime, out[i].bytes)) == NULL) return PyErr_NoMemory(), -1;
+    results[i] = blocks[i];
+  }
+  return 0;
+}
+
+void py_out_finish(const py_executable *self, PyObject *const *arrays, void **blocks, bool ran) {
+  for (uint32_t i = 0; i < self->n_results; i++) {
+    if (blocks[i] == NULL) continue;
+    if (ran) memcpy(PyArray_DATA((PyArrayObject *)arrays[i]), blocks[i], self->leaves[self->n_arguments + i].bytes);
+    xlac_runtime_give(blocks[i]);
+  }
+}
+
+static int out_fill(out_walk *w, PyObject *object, PyObject *made, void **numpy) {
+  int32_t kind = w->self->nodes[w->node++];
+  if (kind < 0) {
+    PyObject *array = w->arrays[w->leaf++];
+    if (array == NULL) return 0;
+    if (!PyArray_SAMESHAPE((PyArrayObject *)array, (PyArrayObject *)made)) {
+      py_raise_argument(w->st, "out, array %u, has another shape than the result of this run", w->leaf - 1);
+      return -1;
+    }
+    return PyArray_CopyInto((PyArrayObject *)array, (PyArrayObject *)made);
+  }
+  for (int32_t i = 0; i < kind; i++) {
+    PyObject *part = PyTuple_GET_ITEM(made, i);
+    if (out_fill(w, object, part, numpy) < 0) return -1;
+  }
+  return 0;
+}
+
+/* The result with the caller's arrays in place of those just made. */
+static PyObject *out_replace(out_walk *w, PyObject *made) {
+  int32_t kind = w->self->nodes[w->node++];
+  if (kind < 0) {
+    PyObject *array = w->arrays[w->leaf++];
+    return Py_NewRef(array ? array : made);
+  }
+  PyObject *tuple = PyTuple_New(kind);
+  for (int32_t i = 0; tuple && i < kind; i++) {
+    PyObject *part = out_replace(w, PyTuple_GET_ITEM(made, i));
+    if (part == NULL)
+      Py_CLEAR(tuple);
+    else
+      PyTuple_SET_ITEM(tuple, i, part);
+  }
+  return tuple;
+}
+
+PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result) {
+  py_state *st = py_state_of((PyObject *)(uintptr_t)self);
+  void **numpy = py_numpy(st);
+  PyObject **arrays = PyMem_Calloc(self->n_results + 1u, sizeof *arrays), *replaced = NULL;
+  out_walk fill = {.self = self, .st = st, .arrays = arrays}, replace = fill;
+  fill.node = replace.node = self->result_node;
+  int status = arrays && numpy ? py_out_take(self, out, arrays) : (PyErr_NoMemory(), -1);
+  if (status == 0 && out_fill(&fill, out, result, numpy) == 0) replaced = out_replace(&replace, result);
+  for (uint32_t i = 0; arrays && i < self->n_results; i++) Py_XDECREF(arrays[i]);
+  PyMem_Free(arrays);
+  Py_DECREF(result);
+  return replaced;
+}

@@ -1,0 +1,78 @@
+/* xlac.Executable, inside: what a call needs to know, prepared when the executable is wrapped. */
+#ifndef XLAC_PY_EXECUTABLE_H
+#define XLAC_PY_EXECUTABLE_H
+
+#include "numpy.h"
+#include "run.h"
+
+/* An array, or a token, of the parameters or of the result. */
+typedef struct py_leaf {
+  const xlac_type *type;
+  PyArray_Descr *descr; /* NULL: a token */
+  int rank;
+  npy_intp *dims;
+  size_t bytes;
+} py_leaf;
+
+/* Kinds of values in preorder: a tuple of so many, or one of these. */
+enum { PY_NODE_ARRAY = -1, PY_NODE_TOKEN = -2 };
+
+typedef struct py_executable {
+  PyObject_HEAD vectorcallfunc call;
+  xlac_executable *exe;
+  uint32_t n_params, n_arguments, n_results;
+  py_leaf *leaves; /* of the arguments, then of the results */
+  int32_t *nodes;  /* of the parameters, one after another, then of the result */
+  uint32_t result_node;
+  npy_intp *dims;
+  PyObject *names;   /* of the parameters */
+  PyObject *numbers; /* {name: number}, also without the ".1" that tells equal names apart; None: several have it */
+  bool planned;      /* calls go by leaves; else by values */
+  bool quick;        /* over so soon that the GIL is kept */
+} py_executable;
+
+/* One call as Python asked for it. */
+typedef struct py_call {
+  PyObject *const *args; /* borrowed */
+  uint32_t n;
+  PyObject *out, *progress; /* or NULL */
+  xlac_interpret_options options;
+} py_call;
+
+/* --- call.c --- */
+PyObject *py_executable_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+/* Sorts positional and keyword arguments into `call`; named parameters go to `room`, of n_params places. */
+int py_call_parse(const py_executable *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **room,
+                  py_call *call);
+
+/* --- call_out.c: the arrays that are given as out= --- */
+/* Checks that `out` has the structure of the result and takes its arrays apart: *arrays, new references, NULL where
+ * there is None. */
+int py_out_take(const py_executable *self, PyObject *out, PyObject **arrays);
+/* Where result i overlaps memory that the call still reads, or another result: a block to write instead, which
+ * py_out_finish copies. results: pointers as they were, changed to the blocks; blocks: NULLs at first. */
+int py_out_separate(const py_executable *self, py_state *st, PyObject *const *arrays, void *const *arguments,
+                    void **results, void **blocks);
+void py_out_finish(const py_executable *self, PyObject *const *arrays, void **blocks, bool ran);
+/* Fills `arrays` from a result that was made without them, and puts them in its place. Steals `result`. */
+PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result);
+
+/* --- call_slow.c --- */
+/* By values: whatever the arguments are, and with the interpreter's errors. */
+PyObject *py_call_values(py_executable *self, const py_call *call);
+/* The same with times by step: *json is freed with xlac_free. */
+PyObject *py_call_profiled(py_executable *self, const py_call *call, char **json, size_t *n);
+
+/* --- inspect.c --- */
+extern PyMethodDef py_executable_methods[];
+extern PyGetSetDef py_executable_getset[];
+PyObject *py_executable_repr(PyObject *self);
+
+/* --- result.c --- */
+/* An array for a result, on memory of the runtime's where it is large. */
+PyObject *py_result_array(py_state *st, const py_leaf *leaf);
+/* The leaves as the structure of the result; steals them. */
+PyObject *py_result_of(const py_executable *self, PyObject **leaves);
+extern PyType_Spec py_block_spec;
+
+#endif

@@ -1,0 +1,113 @@
+"""Ctrl-C in the midst of long steps, and the end of the interpreter."""
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import xlac
+
+ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+LONG_KERNEL = ADD + """ENTRY e {
+  x = f32[] parameter(0)
+  i = f32[4000000000] iota(), iota_dimension=0
+  b = f32[4000000000] broadcast(x), dimensions={}
+  p = f32[4000000000] power(i, b)
+  t = f32[4000000000] tanh(p)
+  z = f32[] constant(0)
+  ROOT r = f32[] reduce(t, z), dimensions={0}, to_apply=add
+}"""
+LONG_LOOP = """c { p = (s32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(p), index=1
+  z = f32[] constant(-1)
+  ROOT r = pred[] compare(x, z), direction=GT }
+b { p = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT r = (s32[], f32[]) tuple(j, x) }
+ENTRY e {
+  x = f32[] parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[]) tuple(z, x)
+  ROOT w = (s32[], f32[]) while(t), condition=c, body=b
+}"""
+LONG_DOT = """ENTRY e {
+  x = f32[] parameter(0)
+  a = f32[6000,6000] broadcast(x), dimensions={}
+  b = f32[6000,6000] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  c = f32[6000,6000] dot(b, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT d = f32[6000,6000] dot(c, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+
+
+class Alarm(Exception):
+    pass
+
+
+def ring(signum, frame):
+    raise Alarm
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT], ids=["kernel", "loop", "dot"])
+def test_a_signal_stops_a_run(text, threads):
+    exe = xlac.compile(xlac.parse("HloModule m\n" + text), threads=threads)
+    live, x, delay = xlac.memory_stats()["live"], np.float32(0.5), 0.15
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        start = time.perf_counter()
+        with pytest.raises(Alarm):
+            exe(x)
+            while True:  # a machine that is done already
+                time.sleep(1)
+        spent = time.perf_counter() - start
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert spent < delay + 1.0  # 0.1 on an idle machine
+    assert xlac.memory_stats()["live"] == live
+
+
+def test_progress_may_stop_a_run_and_the_next_one_works():
+    exe = xlac.compile(xlac.parse("HloModule m\n" + LONG_KERNEL), threads=2)
+
+    def enough(seconds):
+        raise Alarm
+
+    for _ in range(2):
+        with pytest.raises(Alarm):
+            exe(np.float32(0.5), progress=enough)
+    small = xlac.compile(xlac.parse("HloModule m\n" + LONG_KERNEL.replace("4000000000", "400000")), threads=2)
+    assert small(np.float32(0.5)) > 0
+
+
+def test_other_threads_run_on_when_one_is_stopped():
+    exe = xlac.compile(xlac.parse("HloModule m\n" + LONG_KERNEL.replace("4000000000", "4000000")), threads=2)
+    want, got = exe(np.float32(0.5)), []
+    thread = threading.Thread(target=lambda: got.extend(exe(np.float32(0.5)) for _ in range(5)))
+    thread.start()
+
+    def enough(seconds):
+        raise Alarm
+
+    with pytest.raises(Alarm):
+        xlac.compile(xlac.parse("HloModule m\n" + LONG_KERNEL), threads=2)(np.float32(0.5), progress=enough)
+    thread.join()
+    assert got == [want] * 5
+
+
+def test_the_interpreter_may_end_while_a_daemon_runs():
+    code = f"""if True:
+        import threading, time, numpy as np, xlac
+        exe = xlac.compile(xlac.parse({('HloModule m' + chr(10) + LONG_KERNEL)!r}), threads=2)
+        threading.Thread(target=exe, args=(np.float32(0.5),), daemon=True).start()
+        time.sleep(0.2)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
