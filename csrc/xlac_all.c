@@ -386,6 +386,7 @@
 #include "cpu/dot_kernels.c"
 #include "cpu/dot_pack.c"
 #include "cpu/dot_small.c"
+#include "cpu/dot_thin.c"
 #include "cpu/dynamic_slice.c"
 #include "cpu/eval.c"
 #include "cpu/executable.c"
