@@ -401,6 +401,7 @@
 #include "cpu/sort.c"
 #include "cpu/sort_compare.c"
 #include "cpu/sort_keyed.c"
+#include "cpu/topk.c"
 #include "cpu/vm.c"
 #include "cpu/vm_block.c"
 #include "cpu/vm_reduce.c"
