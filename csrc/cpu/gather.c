@@ -1,6 +1,6 @@
 /* gather: windows of the operand at given starts, clamped into range. */
 #include "routine.h"
-#include "window.h"
+#include "gather_window.h"
 
 enum { GATHER_PIECE = 1 << 17 };
 

@@ -352,6 +352,7 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   x.p = BASE_NEW(x.arena, plan_program);
   if (!x.p) return build_no_memory(&x);
   x.p->computation = c;
+  x.p->fusion = x.explained;
   x.p->why = x.depth > PLAN_MAX_DEPTH ? "calls are nested too deep" : build_obstacle(&x, c);
   x.p->interpreted = x.p->why != NULL;
   int status = 0;
@@ -375,6 +376,8 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
   x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
   if (!x.values || !x.made || !fusion_make(&x.fusion, m, arena)) return base_oom(err, "a plan");
+  if (!options->no_fusion && !(x.explained = base_arena_memdup(arena, &x.fusion, sizeof x.fusion)))
+    return base_oom(err, "a plan");
   TRY(opt_facts_make(&facts, m, err));
   x.facts = &facts;
   int status = plan_build_program(&x, m->entry, false, out);

@@ -27,6 +27,7 @@ typedef struct plan_build {
   plan_leaf_ids leaves; /* buffers; those of the arguments come first */
   plan_leaves *values;  /* by op id */
   fusion_plan fusion;
+  const fusion_plan *explained; /* the same, in the arena */
   const opt_facts *facts;
   plan_program **made; /* by computation id: its program, its program as a loop's body */
   bool body;           /* of a loop: results are the next arguments */
