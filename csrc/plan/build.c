@@ -254,6 +254,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
         needed[ir_operand(order[i], k)->id] = 1;
     for (uint32_t i = 0; i < n; i++)
       if (needed[order[i]->id]) order[kept++] = order[i];
+    x->fusion.skips_places = x->options->prepare != NULL;
     if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
