@@ -381,6 +381,8 @@
 #include "cpu/dynamic_slice.c"
 #include "cpu/eval.c"
 #include "cpu/executable.c"
+#include "cpu/fft.c"
+#include "cpu/fft_lanes.c"
 #include "cpu/lapack.c"
 #include "cpu/linalg.c"
 #include "cpu/loop.c"

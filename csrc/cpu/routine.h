@@ -39,6 +39,7 @@ extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
 /* --- one for each file of routines --- */
 cpu_prepare_fn cpu_prepare_custom_call;
 cpu_prepare_fn cpu_prepare_dot;
+cpu_prepare_fn cpu_prepare_fft;
 cpu_prepare_fn cpu_prepare_rng_bit_generator;
 cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;
 cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy, cpu_prepare_bitcast_convert; /* rearrange.c */
