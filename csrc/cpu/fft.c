@@ -18,7 +18,7 @@ typedef struct fft_step {
   int64_t lanes;
   bool real_in, real_out;               /* the blocks count reals */
   const fft_lanes_plan *columns, *rows; /* a long line: n = columns->n * rows->n; else NULL */
-  const void *turn;                     /* of a long line's matrix */
+  const void *turn_re, *turn_im;        /* of a long line's matrix */
 } fft_step;
 
 typedef struct fft_routine {
@@ -71,8 +71,9 @@ static void fft_run_lines(const cpu_routine_run *r, fft_run_step *s, int64_t out
 /* Line after line: columns to scratch memory, rows from there to where the results lie, one column apart. */
 static void fft_run_long(const cpu_routine_run *r, const fft_step *s, fft_run_step run, char *scratch) {
   int64_t n1 = s->columns->n, n2 = s->rows->n;
-  fft_lanes_job columns = {.plan = s->columns, .inverse = s->job.inverse, .scale = 1, .twiddle = s->turn, .lines = n2};
+  fft_lanes_job columns = {.plan = s->columns, .inverse = s->job.inverse, .scale = 1, .lines = n2};
   fft_lanes_job rows = {.plan = s->rows, .inverse = s->job.inverse, .scale = s->job.scale, .lines = n1};
+  columns.twiddle_re = s->turn_re, columns.twiddle_im = s->turn_im;
   columns.in = columns.out = (fft_lanes_place){n2, 1};
   rows.in = (fft_lanes_place){1, n2};
   rows.out = (fft_lanes_place){n1, 1};
@@ -144,40 +145,63 @@ static int64_t fft_split_of(int64_t n) {
   return best;
 }
 
-/* Complex numbers exp(-2 pi i f(k)) in the routine's precision. */
+/* n numbers in the routine's precision. */
 static void *fft_table(fft_maker *m, int64_t n) {
   size_t bytes = 0;
-  return base_mul((size_t)n, m->f->is_double ? 16 : 8, &bytes) ? base_arena_aligned(m->x->arena, bytes + 1, 64) : NULL;
+  return base_mul((size_t)n, m->f->is_double ? 8 : 4, &bytes) ? base_arena_aligned(m->x->arena, bytes + 1, 64) : NULL;
 }
 
-static void fft_table_put(const fft_maker *m, void *table, int64_t i, cplx v) {
-  float part[2] = {(float)v.re, (float)v.im};
+static void fft_number_put(const fft_maker *m, void *table, int64_t i, double v) {
   if (m->f->is_double)
-    memcpy((char *)table + 16 * i, &v, 16);
+    ((double *)table)[i] = v;
   else
-    memcpy((char *)table + 8 * i, part, 8);
+    ((float *)table)[i] = (float)v;
 }
 
 static int fft_make_half(fft_maker *m, fft_step *s) {
   int64_t h = m->n / 2;
-  void *table = fft_table(m, h + 1);
+  void *table = fft_table(m, 2 * (h + 1));
   if (!table) return base_oom(m->x->err, "a Fourier transform");
-  for (int64_t k = 0; k <= h; k++) fft_table_put(m, table, k, fft_root(k, m->n));
+  for (int64_t k = 0; k <= h; k++) {
+    cplx w = fft_root(k, m->n);
+    fft_number_put(m, table, 2 * k, w.re), fft_number_put(m, table, 2 * k + 1, w.im);
+  }
   s->job.half = table;
   return 0;
 }
 
-/* A turn's table has n numbers; where results are those of an inverse, conjugates. */
+/* exp(-2 pi i k / n) for all k < n as products of one of `fine` roots and one of the coarse ones between them: an ulp
+ * or two off, and many times faster. */
+static cplx *fft_coarse_roots(base_alloc alloc, int64_t n, int64_t fine) {
+  int64_t coarse = n / fine + 1;
+  cplx *roots = base_malloc(alloc, (size_t)(fine + coarse) * sizeof *roots);
+  if (!roots) return NULL;
+  for (int64_t k = 0; k < fine; k++) roots[k] = fft_root(k, n);
+  for (int64_t k = 0; k < coarse; k++) roots[fine + k] = k * fine < n ? fft_root(k * fine, n) : cplx_of(1, 0);
+  return roots;
+}
+
+/* A turn's table has n numbers, in two arrays of parts; where results are those of an inverse, conjugates. */
+static int fft_make_turn(fft_maker *m, fft_step *s, int64_t n1, int64_t n2) {
+  int64_t n = n1 * n2, fine = 1;
+  while (fine * fine < n) fine *= 2;
+  void *re = fft_table(m, n), *im = fft_table(m, n);
+  cplx *roots = fft_coarse_roots(m->x->arena->alloc, n, fine);
+  s->turn_re = re, s->turn_im = im;
+  for (int64_t k1 = 0; re && im && roots && k1 < n1; k1++)
+    for (int64_t j2 = 0; j2 < n2; j2++) {
+      int64_t k = k1 * j2; /* < n */
+      cplx w = cplx_mul(roots[k & (fine - 1)], roots[fine + k / fine]);
+      fft_number_put(m, re, k1 * n2 + j2, w.re);
+      fft_number_put(m, im, k1 * n2 + j2, m->inverse ? -w.im : w.im);
+    }
+  base_free(m->x->arena->alloc, roots);
+  return re && im && roots ? 0 : base_oom(m->x->err, "a Fourier transform");
+}
+
 static int fft_make_long(fft_maker *m, fft_step *s, int64_t n, int64_t n1) {
   int64_t n2 = n / n1;
-  void *table = fft_table(m, n);
-  if (!table) return base_oom(m->x->err, "a Fourier transform");
-  for (int64_t k1 = 0; k1 < n1; k1++)
-    for (int64_t j2 = 0; j2 < n2; j2++) {
-      cplx w = fft_root(k1 * j2 % n, n);
-      fft_table_put(m, table, k1 * n2 + j2, m->inverse ? cplx_conj(w) : w);
-    }
-  s->turn = table;
+  TRY(fft_make_turn(m, s, n1, n2));
   TRY(fft_lanes_make(n1, m->f->is_double, m->x->arena, &s->columns, m->x->err));
   TRY(fft_lanes_make(n2, m->f->is_double, m->x->arena, &s->rows, m->x->err));
   s->job.plan = s->columns;

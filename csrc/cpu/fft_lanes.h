@@ -49,9 +49,10 @@ typedef struct fft_lanes_job {
   const fft_lanes_plan *plan;
   fft_lanes_kind kind;
   bool inverse;
-  double scale;        /* of the results; 1: none */
-  const void *half;    /* HALF: exp(-2 pi i k / n) for k <= n / 2 */
-  const void *twiddle; /* NULL, or what results are multiplied with: element k of line l by number k * lines + l */
+  double scale;     /* of the results; 1: none */
+  const void *half; /* HALF: exp(-2 pi i k / n) for k <= n / 2 */
+  /* NULL, or what results are multiplied with: element k of line l by number k * lines + l. */
+  const void *twiddle_re, *twiddle_im;
   int64_t lines;
   fft_lanes_place in, out;
 } fft_lanes_job;
