@@ -393,6 +393,8 @@
 #include "cpu/dynamic_slice.c"
 #include "cpu/eval.c"
 #include "cpu/executable.c"
+#include "cpu/fft.c"
+#include "cpu/fft_lanes.c"
 #include "cpu/gather.c"
 #include "cpu/gather_window.c"
 #include "cpu/group.c"
