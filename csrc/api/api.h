@@ -81,6 +81,8 @@ XLAC_MUST_USE int api_check_live_computation(const ir_computation *c, xlac_error
 
 /* The interpreter's side of a run's options, which may be NULL. interpret.c */
 interp_options api_run_options(const xlac_interpret_options *options);
+/* The options that shape the plan of an executable. compile.c */
+xlac_compile_options api_executable_options(const xlac_executable *exe);
 /* The interpreter's side of a registry; NULL for NULL. */
 const interp_registry *api_registry(const xlac_registry *r);
 

@@ -71,6 +71,7 @@ static void dot_give_dims(const ir_op *op, cpu_gemm *g) {
 static int dot_prepare_own(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   base_dtype types[2] = {(base_dtype)ir_operand_type(op, 0)->dtype, (base_dtype)ir_operand_type(op, 1)->dtype};
+  if (ir_operand_type(op, 0)->rank > GEMM_MAX_DIMS || ir_operand_type(op, 1)->rank > GEMM_MAX_DIMS) return 0;
   dot_own *d = BASE_NEW(x->arena, dot_own);
   if (!d) return base_oom(x->err, "a product");
   dot_give_dims(op, &d->g);
@@ -91,6 +92,7 @@ static int dot_prepare_own(cpu_prepare_run *x) {
       return 0;
   }
   x->out->name = "product";
+  x->out->stoppable = true;
   x->out->work =
       (uint64_t)d->g.batch.count * (uint64_t)d->g.m.count * (uint64_t)d->g.n.count * (uint64_t)d->g.k.count / 4;
   x->out->scratch_bytes = scratch;

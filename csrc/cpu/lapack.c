@@ -36,20 +36,19 @@ typedef struct lapack_work {
 
 /* --- checks --- */
 
+/* Dimensions from the fastest on: rows, columns, then the batch's from the last to the first. Those of extent 1 may be
+ * anywhere. */
 static bool lapack_is_column_major(const xlac_ffi_buffer *b) {
-  int64_t expected[64], stride = 1;
-  if (b->rank < 2 || b->rank > 64) return b->rank < 2;
-  expected[b->rank - 2] = 1;
-  expected[b->rank - 1] = b->dims[b->rank - 2];
-  for (uint32_t d = b->rank - 2; d-- > 0;) expected[d] = expected[d + 1] * b->dims[d + 1];
-  if (b->rank > 2) {
-    expected[b->rank - 3] = b->dims[b->rank - 1] * b->dims[b->rank - 2];
-    for (uint32_t d = b->rank - 3; d-- > 0;) expected[d] = expected[d + 1] * b->dims[d + 1];
-  }
+  int64_t last = (int64_t)b->rank - 1, at = 0;
+  if (b->rank < 2 || b->count <= 1) return true;
   for (uint32_t i = 0; i < b->rank; i++) {
-    int64_t d = b->minor_to_major[i];
-    if (b->dims[d] > 1 && stride != expected[d]) return false;
-    stride *= b->dims[d];
+    int64_t d = b->minor_to_major[i], expected = 0;
+    if (b->dims[d] == 1) continue;
+    do {
+      expected = at == 0 ? last - 1 : at == 1 ? last : last - at;
+      at++;
+    } while (b->dims[expected] == 1);
+    if (d != expected) return false;
   }
   return true;
 }
@@ -101,6 +100,7 @@ static bool lapack_fits(const lapack_job *j, const lapack_slot *s, const xlac_ff
   if (b->dtype != lapack_dtype_of(j, s->type) || b->rank != rank) return false;
   for (uint32_t d = 0; d + 2 < j->slots[j->routine->main]->rank; d++)
     if (b->dims[d] != j->slots[j->routine->main]->dims[d]) return false;
+  if (j->letters['J'] == 'N' && (s->shape == 'u' || s->shape == 'v')) return true; /* not looked at */
   if (!matrix) return s->shape == '1' || b->dims[rank - 1] == rows;
   if (b->dims[rank - 2] != rows || (s->shape == 'q' ? b->dims[rank - 1] < columns : b->dims[rank - 1] != columns))
     return false;

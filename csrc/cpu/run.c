@@ -123,13 +123,22 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
   return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
 }
 
+static int run_profiled(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  double start = cpu_profile_now(run->profile);
+  run->profile->depth++;
+  int status = run_step_or_stop(run, p, s, pointers);
+  run->profile->depth--;
+  cpu_profile_add(run->profile, p, (uint32_t)(s - p->steps), start);
+  return status;
+}
+
 static uint64_t run_work(const plan_step *s) {
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count / 16 + 1;
   return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
 }
 
 int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  TRY(run_step_or_stop(run, p, s, pointers));
+  TRY(run->profile ? run_profiled(run, p, s, pointers) : run_step_or_stop(run, p, s, pointers));
   return interp_tick(&run->ctx, run_work(s));
 }
 

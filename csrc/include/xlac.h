@@ -519,6 +519,23 @@ xlac_module *xlac_executable_module(xlac_executable *exe);
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
 const xlac_type *xlac_executable_result(const xlac_executable *exe);
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);
+/* Pass number `index` of those that were run before planning, and the seconds it took; false past the end. *name is
+ * static. */
+bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds);
+/* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
+int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
+ * version and a checksum. Custom calls are kept by name only. */
+int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
+/* The other way round. Refuses, with the code BAD_EXECUTABLE, what is cut short, damaged, or of another format;
+ * whatever passes is verified like any program. Of the options threads, blas_path and runtime count; threads 0: as
+ * serialized. */
+int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
+                         xlac_error *err);
+/* The plan as JSON: programs, their buffers and steps with what they cost (docs/executor.md); freed with xlac_free. n
+ * may be NULL. */
+int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);
 /* The plan, a line a step; freed with xlac_free. n may be NULL. */
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 

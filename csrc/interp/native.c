@@ -56,10 +56,10 @@ static const int64_t *native_minor_to_major(native_maker *x, const ir_type *t, c
   *moved = false;
   if (!order) return NULL;
   for (uint32_t d = 0; d < t->rank; d++) order[d] = (int64_t)(t->rank - 1 - d);
-  if (!l || l->rank != t->rank || t->count <= 1) return order;
+  if (!l || l->rank != t->rank) return order;
   for (uint32_t d = 0; d < t->rank; d++) {
     if (l->minor_to_major[d] < 0 || l->minor_to_major[d] >= t->rank) return order;
-    *moved = *moved || l->minor_to_major[d] != order[d];
+    *moved = *moved || (t->count > 1 && l->minor_to_major[d] != order[d]);
   }
   memcpy(order, l->minor_to_major, t->rank * sizeof *order);
   return order;

@@ -4,6 +4,7 @@
     module.verify()
     result = xlac.interpret(module, x, y)
 """
+import functools as _functools
 import os as _os
 
 from . import _core
@@ -13,7 +14,7 @@ from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseEr
 __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Executable", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "interpret", "parse", "passes",
+           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "interpret", "load", "parse", "passes",
            "memory_stats", "register_custom_call", "run_parallel", "set_memory_limit", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
@@ -47,16 +48,18 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
     `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
     reached, also when the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of
     lines probe_id,type,path."""
+    blas = _openblas()
     if probes is None or isinstance(probes, list):
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes)
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes, blas=blas)
     from .probes import save
     seen = []
     try:
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen)
+        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen, blas=blas)
     finally:
         save(probes, seen)
 
 
+@_functools.cache
 def _openblas():
     """The path of the OpenBLAS that the package scipy-openblas32 brings, or None: the core then looks for the system's."""
     try:
@@ -75,6 +78,23 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True):
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes)
+
+
+def load(source, *, threads=None, blas=None):
+    """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
+    found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
+    takes those it was compiled with; `blas` is as in compile."""
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        with open(_os.fspath(source), "rb") as file:
+            source = file.read()
+    return _core.load(source, threads=threads or 0, blas=_openblas() if blas is None else blas or None)
+
+
+def diff(a, b=None, *arrays, **options):
+    """Finds the first op whose value differs between two ways to run a program: see xlac.difference.diff."""
+    from .difference import diff as find
+
+    return find(a, b, *arrays, **options)
 
 
 def trim(keep=0):
@@ -118,10 +138,21 @@ def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, in
     return results
 
 
-def register_custom_call(target, function):
-    """Lets `interpret` run custom-calls of that target: `function` is called with the operands as arrays (tuples for tuples,
-    None for tokens) and returns what the op's type says. None takes the registration back."""
-    _core.register_custom_call(target, function)
+def register_custom_call(target, function, *, user=0):
+    """Gives custom-calls of that target an implementation, for interpreted and for compiled programs, from the next run on.
+
+    A function of Python is called with the operands as arrays (tuples for tuples, None for tokens) and returns what the op's
+    type says. A function in native code, `int f(xlac_ffi_frame *)` of xlac_ffi.h, is called directly, without the GIL: give
+    a function pointer of cffi (`ffi.addressof(lib, "f")`) or ctypes, a cfunc of Numba, a capsule named "xlac_ffi", or an
+    address; what it is given as is kept alive. It finds `user`, an address too, in its frame. It must be thread-safe.
+
+    None takes the registration back. Registered names come before the built-in ones. Thread-safe."""
+    address = None
+    if function is not None:
+        from .custom_calls import address_of
+
+        address = address_of(function)
+    _core.register_custom_call(target, function, address or 0, user)
 
 
 def asarray(x, dtype=None):
