@@ -5,7 +5,8 @@ enum {
   GROUP_MAX_STEPS = 16,
   GROUP_MIN_ROWS = 16,
   GROUP_MIN_BYTES = 64 << 10, /* of memory that the group goes through: below, it is in the cache anyway */
-  GROUP_TILE = 96 << 10       /* bytes that a tile of rows should go through */
+  GROUP_LANES = 1024,
+  GROUP_TILE = 192 << 10 /* bytes that a tile of rows should go through */
 };
 
 /* The rows of a kernel: the first `whole` dimensions count `before` of them, and dimension `whole` each `parts` more.
@@ -141,12 +142,20 @@ static void group_find_inner(const plan_program *p, cpu_group *g) {
   }
 }
 
-int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out, xlac_error *err) {
-  int64_t rows = group_rows(p, first);
+static uint32_t group_count(const plan_program *p, uint32_t first, int64_t rows) {
   uint32_t n = 0;
-  *out = NULL;
   if (rows < GROUP_MIN_ROWS) return 0;
   while (n < GROUP_MAX_STEPS && first + n < p->n_steps && group_joins(p, first, first + n, rows)) n++;
+  return n;
+}
+
+/* By the rows of a reduction; without one each element is a row. */
+int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out, xlac_error *err) {
+  const kernel *k = p->steps[first].kernel;
+  int64_t rows = group_rows(p, first);
+  uint32_t n = group_count(p, first, rows);
+  *out = NULL;
+  if (n < 2) n = group_count(p, first, rows = k->reduction ? 0 : k->count);
   if (n < 2) return 0;
   int64_t row = group_row_bytes(p, first, n, rows);
   if (row * rows < GROUP_MIN_BYTES || row > GROUP_TILE || row == 0) return 0;
@@ -156,6 +165,7 @@ int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, con
   g->n = n;
   g->rows = rows;
   g->tile = GROUP_TILE / row < rows / 4 ? GROUP_TILE / row : rows / 4;
+  if (g->tile > GROUP_LANES) g->tile = g->tile / GROUP_LANES * GROUP_LANES;
   group_find_inner(p, g);
   *out = g;
   return 0;
