@@ -120,13 +120,24 @@ static int64_t group_rows(const plan_program *p, uint32_t first) {
   return 0;
 }
 
+static bool group_is_seen(const plan_program *p, uint32_t first, uint32_t last, uint32_t buffer) {
+  for (uint32_t i = first; i < last; i++) {
+    const plan_step *s = &p->steps[i];
+    if (s->out[0] == buffer) return true;
+    for (uint32_t j = 0; j < s->n_in; j++)
+      if (s->in[j] == buffer) return true;
+  }
+  return false;
+}
+
 /* Bytes of a row of all that the group reads and writes row by row. */
 static int64_t group_row_bytes(const plan_program *p, uint32_t first, uint32_t n, int64_t rows) {
   int64_t bytes = 0;
   for (uint32_t i = first; i < first + n; i++) {
     const plan_step *s = &p->steps[i];
     for (uint32_t j = 0; j < s->n_in; j++)
-      if (group_reads_rows(p, s, s->in[j], rows)) bytes += p->buffers[s->in[j]].bytes / rows;
+      if (!group_is_seen(p, first, i, s->in[j]) && group_reads_rows(p, s, s->in[j], rows))
+        bytes += p->buffers[s->in[j]].bytes / rows;
     bytes += p->buffers[s->out[0]].bytes / rows;
   }
   return bytes;

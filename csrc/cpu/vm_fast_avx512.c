@@ -1,4 +1,4 @@
-/* The loops of vm_fast_loops.h for CPUs with AVX-512. */
+/* The loops of vm_fast_loops.h and vm_fast_loops_int.h for CPUs with AVX-512. */
 #include "../base/math.h"
 #include "vm_fast.h"
 
@@ -21,6 +21,9 @@
 #define T double
 #define FAST(name) vm_fast_f64_avx512_##name
 #include "vm_fast_loops.h"
+
+#define FAST(name) vm_fast_int_avx512_##name
+#include "vm_fast_loops_int.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop
