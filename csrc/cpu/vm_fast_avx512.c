@@ -6,8 +6,7 @@
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed"
 #pragma STDC FP_CONTRACT OFF
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))), \
-                             apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math", "fp-contract=off")
