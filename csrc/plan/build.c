@@ -295,12 +295,9 @@ static int build_steps(plan_build *x, const ir_computation *c) {
         needed[ir_operand(order[i], k)->id] = 1;
     for (uint32_t i = 0; i < n; i++)
       if (needed[order[i]->id]) order[kept++] = order[i];
-<<<<<<< HEAD
     memset(needed, 0, (size_t)c->module->n_ids + 1);
     if (!x->options->no_fusion) build_order(kept, order, needed, &scratch);
-=======
     x->fusion.skips_places = x->options->prepare != NULL;
->>>>>>> main
     if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
