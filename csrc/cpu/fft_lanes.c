@@ -6,6 +6,9 @@
 typedef float fft32_vector __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double fft64_vector __attribute__((vector_size(32), aligned(8), may_alias));
 
+typedef float fft32_wide __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double fft64_wide __attribute__((vector_size(64), aligned(8), may_alias));
+
 /* The 4 x 4 complex numbers of four vectors, or the 2 x 2 of two, transposed. */
 static inline __attribute__((always_inline)) void fft32_turn_tile(fft32_vector *line) {
   fft64_vector a[4], b[4];
@@ -24,6 +27,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 
 #define T float
 #define V fft32_vector
+#define W fft32_wide
 #define WIDTH 8
 #define K(name) fft32_##name
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
@@ -33,6 +37,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #include "fft_lanes_kernel.h"
 #undef T
 #undef V
+#undef W
 #undef WIDTH
 #undef K
 #undef EVEN
@@ -41,6 +46,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #undef HIGH
 #define T double
 #define V fft64_vector
+#define W fft64_wide
 #define WIDTH 4
 #define K(name) fft64_##name
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
@@ -50,6 +56,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #include "fft_lanes_kernel.h"
 #undef T
 #undef V
+#undef W
 #undef WIDTH
 #undef K
 #undef EVEN
@@ -59,6 +66,8 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 
 fft_lanes_fn *fft_lanes_choose(bool is_double) {
 #if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return is_double ? fft64_lines_avx512 : fft32_lines_avx512;
   if (__builtin_cpu_supports("avx2")) return is_double ? fft64_lines_avx2 : fft32_lines_avx2;
 #endif
   return is_double ? fft64_lines_plain : fft32_lines_plain;
