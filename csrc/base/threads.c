@@ -28,9 +28,9 @@ typedef struct pool_job {
 
 struct base_pool {
   base_alloc alloc;
-  uint32_t size, limit;    /* limit: of workers, less than size - 1 once the system refused one */
-  pthread_key_t inside;    /* in a thread that runs a range: the pool in a caller, its `threads` in a worker; else NULL */
-  pthread_key_t stop;      /* the wish to stop that a thread heeds, or NULL */
+  uint32_t size, limit; /* limit: of workers, less than size - 1 once the system refused one */
+  pthread_key_t inside; /* in a thread that runs a range: the pool in a caller, its `threads` in a worker; else NULL */
+  pthread_key_t stop;   /* the wish to stop that a thread heeds, or NULL */
   _Atomic int64_t process; /* whose threads these are; negative while that process sets the pool up again after fork */
   pthread_mutex_t lock;
   pthread_cond_t work, idle;

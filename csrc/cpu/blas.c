@@ -6,7 +6,7 @@ enum {
   BLAS_ROW_MAJOR = 101,
   BLAS_PLAIN = 111,
   BLAS_TRANSPOSED = 112,
-  BLAS_PIECE_ROWS = 96,     /* rows of C that a piece has at least */
+  BLAS_PIECE_ROWS = 96,      /* rows of C that a piece has at least */
   BLAS_PIECE_WORK = 1 << 21, /* and products */
   BLAS_CALL_WORK = 1 << 29   /* and at most in one call of the library, which nobody can interrupt */
 };

@@ -111,9 +111,9 @@ static void call_begin_light(cpu_run *run, const interp_options *options, xlac_e
   run->ctx.err = err;
 }
 
-int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
-                       void *const *results, xlac_error *err) {
-  cpu_run run = {.exe = exe, .stop = {options->interrupted, options->interrupt_ctx, false}};
+static int call_profiled(const cpu_executable *exe, const interp_options *options, void *const *arguments,
+                         void *const *results, cpu_profile *profile, xlac_error *err) {
+  cpu_run run = {.exe = exe, .profile = profile, .stop = {options->interrupted, options->interrupt_ctx, false}};
   assert(!exe->program->interpreted);
   if (!exe->needs_interpreter) {
     call_begin_light(&run, options, err);
@@ -126,29 +126,34 @@ int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options,
   return status;
 }
 
+int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
+                       void *const *results, xlac_error *err) {
+  return call_profiled(exe, options, arguments, results, NULL, err);
+}
+
 /* --- on values --- */
 
 static int call_values(const cpu_executable *exe, const interp_options *options, uint32_t n, interp_value *const *args,
-                       interp_value *result, xlac_error *err) {
+                       interp_value *result, cpu_profile *profile, xlac_error *err) {
   call_leaves arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
   bool ok = true;
   for (uint32_t i = 0; i < n && ok; i++) ok = call_take_leaves(exe->alloc, args[i], &arguments);
   ok = ok && call_take_leaves(exe->alloc, result, &results);
   assert(!ok || (arguments.n == exe->program->n_arguments && results.n == exe->program->n_results));
-  int status =
-      ok ? cpu_execute_leaves(exe, options, arguments.items, results.items, err) : base_oom(err, "a call's arguments");
+  int status = ok ? call_profiled(exe, options, arguments.items, results.items, profile, err)
+                  : base_oom(err, "a call's arguments");
   BASE_VEC_FREE(exe->alloc, &arguments);
   BASE_VEC_FREE(exe->alloc, &results);
   return status;
 }
 
 static int call_planned(const cpu_executable *exe, const interp_options *options, uint32_t n, interp_value *const *args,
-                        interp_value **out, xlac_error *err) {
+                        interp_value **out, cpu_profile *profile, xlac_error *err) {
   cpu_run maker = {.exe = exe};
   call_begin_light(&maker, options, err);
   interp_value *result = call_new_value(&maker, ir_root(exe->m->entry)->type);
   if (!result) return base_oom(err, "a call's results");
-  int status = call_values(exe, options, n, args, result, err);
+  int status = call_values(exe, options, n, args, result, profile, err);
   if (status) {
     interp_release(result);
     return status;
@@ -157,15 +162,20 @@ static int call_planned(const cpu_executable *exe, const interp_options *options
   return 0;
 }
 
-int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args, interp_value *const *args,
-                interp_value **out, xlac_error *err) {
+int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
+                         interp_value *const *args, interp_value **out, cpu_profile *profile, xlac_error *err) {
   const ir_computation *entry = exe->m->entry;
   TRY(interp_check_args(entry, n_args, args, err));
-  if (!exe->program->interpreted) return call_planned(exe, options, n_args, args, out, err);
+  if (!exe->program->interpreted) return call_planned(exe, options, n_args, args, out, profile, err);
   interp_ctx ctx;
   interp_options own = call_options(exe, options);
   TRY(interp_begin(&ctx, exe->m, &own, err));
   int status = interp_run_in(&ctx, entry, n_args, args, out);
   interp_end(&ctx);
   return status;
+}
+
+int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args, interp_value *const *args,
+                interp_value **out, xlac_error *err) {
+  return cpu_execute_profiled(exe, options, n_args, args, out, NULL, err);
 }

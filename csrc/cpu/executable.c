@@ -1,5 +1,5 @@
 /* Executables: what compilation leaves. */
-#include "loop.h"
+#include "list.h"
 #include "routine.h"
 
 static bool executable_needs_interpreter(const plan_program *p) {
@@ -13,23 +13,21 @@ static bool executable_needs_interpreter(const plan_program *p) {
 }
 
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
-static int executable_ready(cpu_executable *exe, const plan_program *p, xlac_error *err) {
+static int executable_ready(cpu_executable *exe, const plan_program *p, bool body, xlac_error *err) {
+  const cpu_list *list = NULL;
+  if (p->code || p->interpreted) return 0;
   for (uint32_t i = 0; i < p->n_steps; i++) {
     plan_step *s = (plan_step *)(uintptr_t)&p->steps[i];
-    if (s->kind == PLAN_KERNEL && !s->code) {
+    if (s->kind == PLAN_KERNEL) {
       cpu_vm *vm = NULL;
       TRY(cpu_vm_make(s->kernel, &exe->arena, &vm, err));
       s->code = vm;
     }
-    if (s->n_nested && s->code) continue;
-    for (uint32_t j = 0; j < s->n_nested; j++) TRY(executable_ready(exe, s->nested[j], err));
-    if (s->n_nested) s->code = s->nested;
-    if (s->kind == PLAN_WHILE) {
-      const cpu_loop *loop = NULL;
-      TRY(cpu_loop_make(s, &exe->arena, &loop, err));
-      s->code = loop;
-    }
+    for (uint32_t j = 0; j < s->n_nested; j++)
+      TRY(executable_ready(exe, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
   }
+  TRY(cpu_list_make(p, body, &exe->arena, &list, err));
+  ((plan_program *)(uintptr_t)p)->code = list;
   return 0;
 }
 
@@ -93,7 +91,7 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   plan.prepare = cpu_prepare;
   plan.prepare_ctx = &prepare;
   TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
-  TRY(executable_ready(exe, exe->program, err));
+  TRY(executable_ready(exe, exe->program, false, err));
   exe->needs_interpreter = executable_needs_interpreter(exe->program);
   exe->work = executable_work(exe->program);
   return executable_list_arguments(exe, err);

@@ -31,6 +31,11 @@ uint64_t cpu_executable_work(const cpu_executable *exe);
  * *out is a new reference. */
 XLAC_MUST_USE int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
                               interp_value *const *args, interp_value **out, xlac_error *err);
+struct cpu_profile;
+/* cpu_execute with times by step, in a profile that has begun. */
+XLAC_MUST_USE int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
+                                       interp_value *const *args, interp_value **out, struct cpu_profile *profile,
+                                       xlac_error *err);
 /* The same on bare memory: a pointer for each leaf of the parameters and of the result, row-major and dense. Results
  * are written, aligned to their elements, and overlap neither each other nor an argument. Only for programs that have a
  * plan (not program->interpreted). Allocates nothing where no step does. */

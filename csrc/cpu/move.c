@@ -5,7 +5,7 @@
 
 #include "../interp/strided.h"
 
-enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64 };
+enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64, MOVE_LINES = 8 };
 
 /* --- making --- */
 
@@ -165,13 +165,21 @@ void cpu_move_row(int64_t block, char *to, int64_t to_stride, const char *from, 
 
 /* --- tiles: a along `from`, b along `to` --- */
 
-/* Column by column into the buffer, whose rows then go out whole. */
+/* Column by column into the buffer, whose rows then go out whole. Whole tiles have loops of known length. */
 #define MOVE_TILE(name, T)                                                                                           \
-  static void name(char *to, int64_t to_a, const char *from, int64_t from_b, int64_t na, int64_t nb) {               \
+  static inline __attribute__((always_inline)) void name##_of(char *to, int64_t to_a, const char *from,              \
+                                                              int64_t from_b, int64_t na, int64_t nb) {              \
     T buffer[MOVE_LINE / sizeof(T)][MOVE_LINE / sizeof(T)];                                                          \
     for (int64_t b = 0; b < nb; b++)                                                                                 \
       for (int64_t a = 0; a < na; a++) memcpy(&buffer[a][b], from + b * from_b + a * (int64_t)sizeof(T), sizeof(T)); \
     for (int64_t a = 0; a < na; a++) memcpy(to + a * to_a, buffer[a], (size_t)nb * sizeof(T));                       \
+  }                                                                                                                  \
+  static void name(char *to, int64_t to_a, const char *from, int64_t from_b, int64_t na, int64_t nb) {               \
+    const int64_t side = MOVE_LINE / sizeof(T);                                                                      \
+    if (na == side && nb == side)                                                                                    \
+      name##_of(to, to_a, from, from_b, side, side);                                                                 \
+    else                                                                                                             \
+      name##_of(to, to_a, from, from_b, na, nb);                                                                     \
   }
 MOVE_TILE(move_tile_1, uint8_t)
 MOVE_TILE(move_tile_2, uint16_t)
@@ -232,14 +240,18 @@ static void move_tile(int64_t block, char *to, int64_t to_a, const char *from, i
   }
 }
 
+/* Tiles go along `to`, some lines of `from` wide, so that both sides stay within few pages for a while. */
 static void move_tiles(const cpu_move *m, char *to, const char *from, int64_t na, int64_t nb) {
   const cpu_move_dim *a = &m->dims[m->rank - 2], *b = &m->dims[m->rank - 1];
-  int64_t side = MOVE_LINE / m->block;
-  for (int64_t i = 0; i < na; i += side) {
-    int64_t ni = na - i < side ? na - i : side;
-    for (int64_t j = 0; j < nb; j += side)
-      move_tile(m->block, to + i * a->to + j * b->to, a->to, from + i * a->from + j * b->from, b->from, ni,
-                nb - j < side ? nb - j : side);
+  int64_t side = MOVE_LINE / m->block, wide = MOVE_LINES * side;
+  for (int64_t w = 0; w < na; w += wide) {
+    int64_t end = na - w < wide ? na : w + wide;
+    for (int64_t j = 0; j < nb; j += side) {
+      int64_t nj = nb - j < side ? nb - j : side;
+      for (int64_t i = w; i < end; i += side)
+        move_tile(m->block, to + i * a->to + j * b->to, a->to, from + i * a->from + j * b->from, b->from,
+                  end - i < side ? end - i : side, nj);
+    }
   }
 }
 

@@ -1,12 +1,15 @@
 #include "routine.h"
 
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
+    [IR_OP_CONVOLUTION] = cpu_prepare_convolution,
     [IR_OP_FFT] = cpu_prepare_fft,
     [IR_OP_RNG_BIT_GENERATOR] = cpu_prepare_rng_bit_generator,
     [IR_OP_CHOLESKY] = cpu_prepare_cholesky,
     [IR_OP_TRIANGULAR_SOLVE] = cpu_prepare_triangular_solve,
     [IR_OP_CUSTOM_CALL] = cpu_prepare_custom_call,
     [IR_OP_DOT] = cpu_prepare_dot,
+    [IR_OP_REDUCE_WINDOW] = cpu_prepare_reduce_window,
+    [IR_OP_SELECT_AND_SCATTER] = cpu_prepare_select_and_scatter,
     [IR_OP_TRANSPOSE] = cpu_prepare_rearrange,
     [IR_OP_REVERSE] = cpu_prepare_rearrange,
     [IR_OP_SLICE] = cpu_prepare_rearrange,
@@ -15,6 +18,11 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_BITCAST_CONVERT] = cpu_prepare_bitcast_convert,
     [IR_OP_CONCATENATE] = cpu_prepare_concatenate,
     [IR_OP_PAD] = cpu_prepare_pad,
+    [IR_OP_GATHER] = cpu_prepare_gather,
+    [IR_OP_SCATTER] = cpu_prepare_scatter,
+    [IR_OP_SORT] = cpu_prepare_sort,
+    [IR_OP_TOPK] = cpu_prepare_topk,
+    [IR_OP_REDUCE] = cpu_prepare_arg_reduce,
     [IR_OP_DYNAMIC_SLICE] = cpu_prepare_dynamic_slice,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };

@@ -1,5 +1,5 @@
 /* Steps one after another, and the ones that have programs of their own. */
-#include "loop.h"
+#include "list.h"
 
 enum { RUN_LONG = 1 << 16 }; /* elements */
 
@@ -120,8 +120,16 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
   int status = run_step(run, p, s, pointers);
   base_pool_heed(run->exe->pool, NULL);
   if (!run->stop.stopped) return status;
-  return interp_place_error(&run->ctx, s->op,
-                            base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+  return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+}
+
+static int run_profiled(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  double start = cpu_profile_now(run->profile);
+  run->profile->depth++;
+  int status = run_step_or_stop(run, p, s, pointers);
+  run->profile->depth--;
+  cpu_profile_add(run->profile, p, (uint32_t)(s - p->steps), start);
+  return status;
 }
 
 static uint64_t run_work(const plan_step *s) {
@@ -130,7 +138,7 @@ static uint64_t run_work(const plan_step *s) {
 }
 
 int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  TRY(run_step_or_stop(run, p, s, pointers));
+  TRY(run->profile ? run_profiled(run, p, s, pointers) : run_step_or_stop(run, p, s, pointers));
   return interp_tick(&run->ctx, run_work(s));
 }
 
@@ -139,6 +147,7 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   assert(!p->interpreted);
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
+  if (!run->profile) return cpu_list_run(run, p, pointers);
   for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
   return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef XLAC_CPU_RUN_H
 #define XLAC_CPU_RUN_H
 
-#include "executable.h"
+#include "profile.h"
 
 struct cpu_executable {
   ir_module *m;
@@ -20,8 +20,9 @@ struct cpu_executable {
 /* One call. */
 typedef struct cpu_run {
   const cpu_executable *exe;
-  interp_ctx ctx; /* for interpreted steps, errors and interrupts */
-  base_stop stop; /* asked inside long steps; asked is NULL where nobody can interrupt */
+  interp_ctx ctx;       /* for interpreted steps, errors and interrupts */
+  cpu_profile *profile; /* or NULL */
+  base_stop stop;       /* asked inside long steps; asked is NULL where nobody can interrupt */
 } cpu_run;
 
 /* --- run.c --- */

@@ -14,6 +14,7 @@ struct cpu_runtime {
   atomic_uint refs;
   base_recycler *memory;
   runtime_pool *_Atomic pools;
+  atomic_uint cpus; /* 0: not counted yet */
 };
 
 int cpu_runtime_create(cpu_runtime **out, base_alloc alloc, xlac_error *err) {
@@ -59,8 +60,18 @@ static base_pool *runtime_find(const cpu_runtime *rt, uint32_t size) {
   return NULL;
 }
 
+/* Counting reads files, which takes longer than compiling a small program, so it is done once. */
+static uint32_t runtime_cpus(cpu_runtime *rt) {
+  uint32_t n = atomic_load_explicit(&rt->cpus, memory_order_relaxed);
+  if (n) return n;
+  n = base_cpu_count();
+  atomic_store_explicit(&rt->cpus, n, memory_order_relaxed);
+  return n;
+}
+
 int cpu_runtime_pool(cpu_runtime *rt, uint32_t threads, base_pool **out, xlac_error *err) {
-  if ((*out = runtime_find(rt, threads ? threads : base_cpu_count()))) return 0;
+  if (!threads) threads = runtime_cpus(rt);
+  if ((*out = runtime_find(rt, threads))) return 0;
   runtime_pool *own = base_malloc(rt->alloc, sizeof *own);
   if (!own) return base_oom(err, "a thread pool");
   int status = base_pool_create(&own->pool, threads, rt->alloc, err);

@@ -11,16 +11,21 @@ enum {
   VM_GRAIN_WORK = 1 << 16 /* element operations that a thread should have */
 };
 
-static bool vm_is_splat(const kernel *k, const kernel_value *v) {
-  return v->kind == KERNEL_CONSTANT || (v->kind == KERNEL_LOAD && kernel_is_constant(k, v->index));
+static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
+  if (v->kind != KERNEL_OP)
+    return v->kind == KERNEL_CONSTANT || (v->kind == KERNEL_LOAD && kernel_is_constant(vm->k, v->index));
+  for (uint32_t j = 0; j < v->n_in; j++)
+    if (vm->insts[v->in[j]].place != VM_SPLAT) return false;
+  return true;
 }
 
 static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
   const kernel *k = vm->k;
-  if (vm_is_splat(k, v)) return VM_SPLAT;
+  if (vm_is_splat(vm, v)) return VM_SPLAT;
   if (v->kind != KERNEL_LOAD) return VM_REGISTER;
   if (kernel_is_dense(k, v->index)) return VM_MEMORY;
-  return vm->rows && v->index->strides[k->rank - 1] == 1 ? VM_ROW : VM_REGISTER;
+  int64_t stride = k->rank ? v->index->strides[k->rank - 1] : 0;
+  return !vm->rows || stride > 1 || stride < 0 ? VM_REGISTER : stride == 1 ? VM_ROW : VM_ONE;
 }
 
 static void vm_choose_places(cpu_vm *vm) {
@@ -29,11 +34,19 @@ static void vm_choose_places(cpu_vm *vm) {
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     vm->insts[i].place = vm_place_of(vm, v);
+    vm->insts[i].n_in = v->n_in;
+    memcpy(vm->insts[i].in, v->in, sizeof v->in);
     if (v->kind == KERNEL_OP) (void)interp_loop_of(v->op, &vm->insts[i].loop);
   }
   uint32_t last = k->n_values - 1;
   bool direct = !k->reduction && k->n_stores == 1 && k->stores[0].value == last && vm->insts[last].place == VM_REGISTER;
   vm->insts[last].to_output = direct && kernel_is_dense(k, &k->stores[0].index);
+}
+
+static bool vm_needs_register(const vm_inst *inst) {
+  if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0;
+  if (inst->place == VM_ONE) return !inst->number;
+  return inst->place == VM_REGISTER && !inst->to_output;
 }
 
 /* A register is free again after the last use of what is in it; splats keep theirs. */
@@ -44,18 +57,20 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   if (!last || !pool) return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     last[i] = i;
-    for (uint32_t j = 0; j < k->values[i].n_in; j++) last[k->values[i].in[j]] = i;
+    if (vm->insts[i].place == VM_INSIDE) continue;
+    for (uint32_t j = 0; j < vm->insts[i].n_in; j++) last[vm->insts[i].in[j]] = i;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) last[k->stores[i].value] = UINT32_MAX;
   for (uint32_t i = 0; i < k->n_values; i++) {
     vm_inst *inst = &vm->insts[i];
-    if (inst->place != VM_MEMORY && inst->place != VM_ROW && !inst->to_output)
-      inst->reg = inst->place == VM_REGISTER && n_pool ? pool[--n_pool] : vm->n_regs++;
-    for (uint32_t j = 0; j < k->values[i].n_in; j++) {
-      uint32_t v = k->values[i].in[j];
+    if (inst->place == VM_INSIDE) continue;
+    if (vm_needs_register(inst)) inst->reg = inst->place != VM_SPLAT && n_pool ? pool[--n_pool] : vm->n_regs++;
+    for (uint32_t j = 0; j < inst->n_in; j++) {
+      uint32_t v = inst->in[j];
       bool again = false;
-      for (uint32_t l = 0; l < j; l++) again = again || k->values[i].in[l] == v;
-      if (last[v] == i && !again && vm->insts[v].place == VM_REGISTER) pool[n_pool++] = vm->insts[v].reg;
+      for (uint32_t l = 0; l < j; l++) again = again || inst->in[l] == v;
+      bool frees = vm->insts[v].place != VM_SPLAT && vm_needs_register(&vm->insts[v]);
+      if (last[v] == i && !again && frees) pool[n_pool++] = vm->insts[v].reg;
     }
   }
   return true;
@@ -103,7 +118,7 @@ int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, xlac_error *er
     vm->k = k;
     vm->scalar = vm_is_scalar(k);
     vm_choose_places(vm);
-    ok = vm_choose_registers(vm, &scratch);
+    ok = vm_choose_fast(vm, &scratch) && vm_choose_registers(vm, &scratch);
   }
   base_arena_free(&scratch);
   if (!ok) return base_oom(err, "a kernel");
@@ -176,4 +191,15 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     vm_map_range(&m, 0, (size_t)count);
   else
     base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
+}
+
+void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
+                     void *const *out) {
+  int64_t row = vm->k->count / rows;
+  vm_map m = {vm, in, out};
+  assert(vm->k->count % rows == 0);
+  if (vm->k->reduction)
+    vm_reduce_rows(vm, rows, begin, end, in, out);
+  else
+    vm_map_range(&m, (size_t)(begin * row), (size_t)(end * row));
 }

@@ -5,8 +5,10 @@
   do {                                                      \
     const type *f = from;                                   \
     type *t = to;                                           \
-    if (stride == 1)                                        \
+    if (stride == 1 && n > 32)                              \
       memcpy(t, f, (size_t)n * sizeof *t);                  \
+    else if (stride == 1)                                   \
+      for (int64_t i = 0; i < n; i++) t[i] = f[i];          \
     else                                                    \
       for (int64_t i = 0; i < n; i++) t[i] = f[i * stride]; \
   } while (0)
@@ -77,13 +79,15 @@ void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t
 void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK], numbers[128];
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  int64_t step = k->rank ? v->index->strides[k->rank - 1] : 0, row = k->rank ? k->extents[k->rank - 1] : 1;
   vm_locate(k, at, index);
   while (n > 0) {
-    int64_t block = n < 128 ? n : 128;
-    for (int64_t i = 0; i < block; i++) {
-      numbers[i] = vm_offset(k, v->index, index);
-      if (k->rank == 0) continue;
-      index[k->rank - 1]++;
+    int64_t block = n < 128 ? n : 128, left = k->rank ? row - index[k->rank - 1] : 1;
+    if (block > left) block = left;
+    int64_t first = vm_offset(k, v->index, index);
+    for (int64_t i = 0; i < block; i++) numbers[i] = first + i * step;
+    if (k->rank) {
+      index[k->rank - 1] += block;
       vm_carry(k, index);
     }
     base_convert((base_dtype)v->dtype, to, XLAC_S64, numbers, (size_t)block);
@@ -92,20 +96,54 @@ void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, 
   }
 }
 
+#define VM_FILL(type)                         \
+  do {                                        \
+    type v, *t = (type *)(void *)to;          \
+    memcpy(&v, from, sizeof v);               \
+    for (int64_t i = 0; i < n; i++) t[i] = v; \
+  } while (0)
+
 void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
-  for (int64_t i = 0; i < n; i++) memcpy(to + i * (int64_t)bytes, from, bytes);
+  switch (bytes) {
+    case 1:
+      VM_FILL(uint8_t);
+      break;
+    case 2:
+      VM_FILL(uint16_t);
+      break;
+    case 4:
+      VM_FILL(uint32_t);
+      break;
+    case 8:
+      VM_FILL(uint64_t);
+      break;
+    default:
+      VM_FILL(vm_16);
+  }
+}
+
+/* One lane of a splat. `to` has room for it where it must be computed. */
+static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
+  const kernel_value *v = &b->vm->k->values[i];
+  if (v->kind == KERNEL_CONSTANT) return v->data;
+  if (v->kind == KERNEL_LOAD)
+    return (const char *)b->in[v->buffer] + v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  const void *in[3] = {NULL, NULL, NULL};
+  for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
+  interp_loop_run(&b->vm->insts[i].loop, 1, in, to);
+  return to;
 }
 
 void vm_fill_splats(const vm_block *b, int64_t n) {
   const kernel *k = b->vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {
-    const kernel_value *v = &k->values[i];
-    if (b->vm->insts[i].place != VM_SPLAT) continue;
-    size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
-    const char *from =
-        v->kind == KERNEL_CONSTANT ? v->data : (const char *)b->in[v->buffer] + v->index->offset * (int64_t)bytes;
-    char *to = b->regs + b->vm->insts[i].reg * b->vm->reg_bytes;
-    vm_fill(bytes, from, n, to);
+    const vm_inst *inst = &b->vm->insts[i];
+    if (inst->place != VM_SPLAT) continue;
+    char *to = b->regs + inst->reg * b->vm->reg_bytes;
+    char lane[16] __attribute__((aligned(16)));
+    b->values[i] = vm_splat_lane(b, i, inst->number ? to : lane);
+    if (inst->number) continue;
+    vm_fill(base_dtype_bytes((base_dtype)k->values[i].dtype), b->values[i], n, to);
     b->values[i] = to;
   }
 }
@@ -130,12 +168,15 @@ static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
   const kernel *k = b->vm->k;
   const kernel_value *v = &k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
-  if (inst->place == VM_SPLAT) return;
-  if (inst->place == VM_MEMORY || inst->place == VM_ROW) {
+  if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  if (inst->place == VM_MEMORY || inst->place == VM_ROW || inst->place == VM_ONE) {
     b->values[i] = vm_memory(b, v, at);
+    if (inst->place != VM_ONE || inst->number) return;
+    vm_fill(bytes, b->values[i], n, b->regs + inst->reg * b->vm->reg_bytes);
+    b->values[i] = b->regs + inst->reg * b->vm->reg_bytes;
     return;
   }
-  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
   char *to = inst->to_output ? (char *)b->out[0] + (k->stores[0].index.offset + at) * (int64_t)bytes
                              : b->regs + inst->reg * b->vm->reg_bytes;
   b->values[i] = to;
@@ -145,8 +186,11 @@ static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
     vm_count_up(k, v, at, n, to);
   } else {
     const void *in[3] = {NULL, NULL, NULL};
-    for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
-    interp_loop_run(&inst->loop, n, in, to);
+    for (uint32_t j = 0; j < inst->n_in; j++) in[j] = b->values[inst->in[j]];
+    if (inst->fast)
+      inst->fast(n, in, to);
+    else
+      interp_loop_run(&inst->loop, n, in, to);
   }
 }
 

@@ -8,16 +8,26 @@ enum { VM_MAX_SCRATCH = 192 * 1024 /* bytes of registers, on the stack */ };
 
 /* Where a value's lanes are. */
 typedef enum vm_place {
-  VM_MEMORY,  /* where it is loaded from: dense over all iterations */
-  VM_ROW,     /* the same, dense along the innermost dimension: blocks end where rows end */
-  VM_SPLAT,   /* in a register that is filled once */
-  VM_REGISTER /* in a register */
+  VM_MEMORY,   /* where it is loaded from: dense over all iterations */
+  VM_ROW,      /* the same, dense along the innermost dimension: blocks end where rows end */
+  VM_ONE,      /* the same along the innermost dimension: one number a block, or in a register */
+  VM_SPLAT,    /* in a register that is filled once, or one number */
+  VM_REGISTER, /* in a register */
+  VM_INSIDE    /* nowhere: the op that uses it computes it */
 } vm_place;
+
+/* inst->in, of which some are one number, to n lanes of out. */
+typedef void vm_fast_fn(int64_t n, const void *const *in, void *out);
 
 typedef struct vm_inst {
   uint8_t place;  /* vm_place */
   bool to_output; /* the last value: written straight to output 0 */
+  bool number;    /* a splat of which one lane is enough */
+  uint8_t n_in;
+  uint8_t numbers; /* bit j: one lane of operand j is enough */
+  uint32_t in[3];  /* the values that are read when it is computed: the kernel's, or those of two ops at once */
   uint32_t reg;
+  vm_fast_fn *fast; /* of ops, or NULL */
   interp_loop loop; /* of ops */
 } vm_inst;
 
@@ -51,6 +61,9 @@ typedef struct vm_block {
   if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
   vm_fill_splats(&name, (n_))
 
+/* --- vm_fast.c: after places are chosen, before registers. false when out of memory. --- */
+bool vm_choose_fast(cpu_vm *vm, base_arena *scratch);
+
 /* --- vm_block.c --- */
 void vm_fill_splats(const vm_block *b, int64_t n);
 /* Computes all values for iterations at..at+n, n at most vm->lanes, within a row where vm->rows. */
@@ -65,5 +78,7 @@ void vm_fill(size_t bytes, const void *from, int64_t n, char *to);
 
 /* --- vm_reduce.c --- */
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
+void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
+                    void *const *out);
 
 #endif

@@ -22,6 +22,7 @@ typedef struct conv_plan {
 /* Places of patch elements: rows are (batch, output position), columns (window position, feature). */
 static void conv_locate(const void *ctx, int64_t row, int64_t p0, int64_t count, int64_t *places) {
   const conv_plan *c = ctx;
+  if (count == 0) return; /* maybe there are no features to divide by */
   int64_t corner[IR_MAX_RANK], s[IR_MAX_RANK], window = p0 / c->features, feature = p0 % c->features;
   for (uint32_t d = c->n; d-- > 0; row /= c->out_size[d], window /= c->kernel_size[d]) {
     corner[d] = row % c->out_size[d] * c->window->v[d].stride;

@@ -27,6 +27,7 @@ typedef struct plan_build {
   plan_leaf_ids leaves; /* buffers; those of the arguments come first */
   plan_leaves *values;  /* by op id */
   fusion_plan fusion;
+  const fusion_plan *explained; /* the same, in the arena */
   const opt_facts *facts;
   plan_program **made; /* by computation id: its program, its program as a loop's body */
   bool body;           /* of a loop: results are the next arguments */
@@ -44,6 +45,12 @@ const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t fi
 const uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n);
 XLAC_MUST_USE int plan_add_step(plan_build *x, plan_step s);
 XLAC_MUST_USE int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out);
+
+/* --- donation.c: who of the entry's arguments gives its memory to which result --- */
+void plan_find_donations(plan_build *x);
+
+/* --- results.c: where results lie, and the copies that takes --- */
+XLAC_MUST_USE int plan_build_results(plan_build *x, const ir_computation *c);
 
 /* --- nested.c: loops, branches, calls. *done is false for other ops, and where a callee can't be planned. --- */
 XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);

@@ -54,8 +54,8 @@ typedef struct plan_routine {
   int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
-  bool stoppable;    /* it may be cut short between pieces of base_parallel_for, and then leaves anything in its results */
-  bool calls;        /* it evaluates called computations, for which the interpreter must be made ready */
+  bool stoppable; /* it may be cut short between pieces of base_parallel_for, and then leaves anything in its results */
+  bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
 } plan_routine;
 /* Makes the routine for op. *known is false where the backend has none: then the interpreter evaluates the op. */
 typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known,
@@ -75,6 +75,12 @@ typedef struct plan_step {
   const void *code; /* what the backend has made of the kernel */
 } plan_step;
 
+/* An argument of the entry that the caller may give away: then its memory is result `result`'s. */
+typedef struct plan_donation {
+  uint32_t argument, result; /* leaves; result is UINT32_MAX where no result has its size */
+  bool must, in_place;       /* in_place: the result is computed over it; else it is copied there at the end */
+} plan_donation;
+
 struct plan_program {
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
@@ -84,9 +90,14 @@ struct plan_program {
   uint32_t n_interface;
   const uint32_t *interface; /* buffers that are arguments or results */
   const plan_step *steps;
-  const bool *stays;   /* of a loop's body, by result: it is argument of that number, changed in place */
-  int64_t frame_bytes; /* the table of n_buffers pointers first, then the buffers */
-  int64_t peak_bytes;  /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+  const fusion_plan *fusion; /* what was decided for the computation's ops; NULL: nothing */
+  uint32_t n_donations;
+  const plan_donation *donations; /* of the entry, by argument */
+  const uint32_t *over; /* of the entry, by result: the argument whose memory it may be given, or UINT32_MAX */
+  const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
+  int64_t frame_bytes;  /* the table of n_buffers pointers first, then the buffers */
+  const void *code;     /* what the backend has made of the steps */
+  int64_t peak_bytes;   /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {
@@ -100,6 +111,8 @@ XLAC_MUST_USE int plan_make(const ir_module *m, const plan_options *options, bas
                             xlac_error *err);
 /* One line a step: kind, op, buffers with offsets. false when out of memory. */
 void plan_put(base_text *out, const plan_program *p);
+/* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
+XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
 
 /* --- inside --- */
 /* place.c: offsets of all buffers in the frame. */

@@ -83,6 +83,7 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_new_module(PyObject *core, PyObject *name);
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_memory_stats(PyObject *core, PyObject *unused);
 PyObject *py_memory_limit(PyObject *core, PyObject *bytes);

@@ -14,7 +14,7 @@ from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseEr
 __version__ = _core.version()
 
 __all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Executable", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "interpret", "parse", "passes",
+           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "interpret", "load", "parse", "passes",
            "memory_stats", "register_custom_call", "run_parallel", "set_memory_limit", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
@@ -78,6 +78,29 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True):
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes)
+
+
+def load(source, *, threads=None, blas=None):
+    """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
+    found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
+    takes those it was compiled with; `blas` is as in compile."""
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        with open(_os.fspath(source), "rb") as file:
+            source = file.read()
+    return _core.load(source, threads=threads or 0, blas=_openblas() if blas is None else blas or None)
+
+
+def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
+    """Runs every op of a program by two ways and returns the first op, in the order of the program, whose values differ by more than
+    atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
+
+    `program` is a Module or its text, `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
+    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", or a dict of options of
+    `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
+    another order."""
+    from .difference import diff as find
+
+    return find(program, *arrays, a=a, b=b, rtol=rtol, atol=atol, seed=seed)
 
 
 def trim(keep=0):

@@ -112,3 +112,113 @@ def test_nan_and_infinity_stay_where_they_belong():
     x, y = draw("f32", (20, 33), 1), draw("f32", (33, 40), 2)
     x[3, 7], y[8, 5], y[9, 6] = np.nan, np.inf, -np.inf
     check(dot_text("f32", "f32", "f32", (20, 33), (33, 40), (), (), (1,), (0,)), "f32", x, y, blas=False)
+
+
+def window_text(window):
+    parts = {"size": [w["size"] for w in window], "stride": [w["stride"] for w in window],
+             "pad": [f"{w['low']}_{w['high']}" for w in window], "lhs_dilate": [w["base"] for w in window],
+             "rhs_dilate": [w["dilate"] for w in window], "rhs_reversal": [int(w["reverse"]) for w in window]}
+    return "{" + " ".join(f"{k}={'x'.join(map(str, v))}" for k, v in parts.items()) + "}" if window else "{}"
+
+
+def one(size, stride=1, low=0, high=0, base=1, dilate=1, reverse=False):
+    return dict(size=size, stride=stride, low=low, high=high, base=base, dilate=dilate, reverse=reverse)
+
+
+def outputs_of(n, w):
+    padded = ((n - 1) * w["base"] + 1 if n else 0) + w["low"] + w["high"]
+    reach = (w["size"] - 1) * w["dilate"] + 1
+    return 0 if padded < reach else (padded - reach) // w["stride"] + 1
+
+
+def conv_text(t, labels, batch, features, outputs, spatial, window, groups=1, batch_groups=1, types=None):
+    """features: of the input; the kernel sees features / groups of them."""
+    types = types or (t, t, t)
+    left, right = labels.split("->")
+    left, kernel = left.split("_")
+
+    def dims(form, a, b, names, sizes):
+        return [a if c == names[0] else b if c == names[1] else sizes[int(c)] for c in form]
+
+    x = dims(left, batch, features, "bf", spatial)
+    k = dims(kernel, features // groups, outputs, "io", [w["size"] for w in window])
+    r = dims(right, batch // batch_groups, outputs, "bf", [outputs_of(n, w) for n, w in zip(spatial, window)])
+    extra = (f", feature_group_count={groups}" if groups > 1 else "") + (f", batch_group_count={batch_groups}" if batch_groups > 1 else "")
+    return f"""HloModule m
+ENTRY e {{
+  x = {types[0]}{shape_text(x)} parameter(0)
+  k = {types[1]}{shape_text(k)} parameter(1)
+  ROOT c = {types[2]}{shape_text(r)} convolution(x, k), window={window_text(window)}, dim_labels={labels}{extra}
+}}""", x, k
+
+
+def run_conv(t, labels, *shape, types=None, fallback=0, **options):
+    text, x, k = conv_text(t, labels, *shape, types=types, **options)
+    a, b, c = types or (t, t, t)
+    check(text, c, draw(a, x, 3), draw(b, k, 4), fallback=fallback)
+
+
+NHWC, NCHW = "b01f_01io->b01f", "bf01_oi01->bf01"
+WINDOWS = [[one(3, 1, 1, 1), one(3, 1, 1, 1)], [one(3, 2, 0, 1), one(2, 3, 1, 0)], [one(3, low=-1, high=2), one(1, low=-2, high=-1)],
+           [one(2, base=2, low=1, high=1), one(3, base=3, stride=2)], [one(3, dilate=2, reverse=True), one(2, dilate=3, low=2, high=2)],
+           [one(1), one(1)], [one(1, 2), one(1, 2)], [one(3, 2, 1, 2, 2, 2, True), one(2, 1, -1, 3, 3, 1, True)], [one(9), one(14)], [one(12), one(3)]]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=window_text)
+@pytest.mark.parametrize("labels", [NHWC, NCHW, "f01b_i01o->01bf", "bf01_io01->b0f1", "0fb1_o1i0->fb10"])
+def test_convolutions(labels, window):
+    run_conv("f32", labels, 3, 5, 34, (9, 13), window)
+    run_conv("f32", labels, 2, 4, 6, (9, 13), window, groups=2)
+    run_conv("f32", labels, 4, 3, 6, (9, 13), window, batch_groups=2)
+    run_conv("f32", labels, 2, 35, 35, (9, 13), window, groups=35)
+    run_conv("f32", labels, 2, 3, 6, (9, 13), window, groups=3)
+
+
+@pytest.mark.parametrize("t", [*TYPES])
+def test_convolutions_of_every_type(t):
+    for labels in (NHWC, NCHW):
+        for window in (WINDOWS[0], WINDOWS[7]):
+            run_conv(t, labels, 2, 5, 40, (7, 6), window)
+            run_conv(t, labels, 2, 6, 6, (7, 6), window, groups=6)
+            run_conv(t, labels, 1, 2, 2, (4, 3), [one(2), one(2)])
+
+
+def test_convolutions_of_other_ranks():
+    run_conv("f32", "bf_io->bf", 7, 65, 40, (), [])
+    run_conv("f32", "b0f_0io->b0f", 3, 5, 40, (70,), [one(4, 2, 3, 1)])
+    run_conv("s32", "bf012_oi012->bf012", 2, 3, 8, (6, 5, 7), [one(2), one(3, 2, 1, 1), one(2, dilate=2)])
+    run_conv("f32", "b012f_012io->b012f", 2, 8, 8, (6, 5, 7), [one(2), one(3, 2, 1, 1), one(2, dilate=2)], groups=8)
+    run_conv("f64", "b0f_0io->b0f", 1, 1, 1, (1000,), [one(101, low=100)])
+    run_conv("f32", "b0f_0io->b0f", 1, 16, 16, (0,), [one(2, low=3, high=3)])
+    run_conv("f32", "b0f_0io->b0f", 0, 16, 16, (5,), [one(2)])
+    run_conv("f32", "b0f_0io->b0f", 2, 0, 16, (50,), [one(2)])
+
+
+@pytest.mark.parametrize("types", [("bf16", "bf16", "f32"), ("s8", "s8", "s32"), ("f32", "bf16", "f32"), ("u8", "s8", "s32")], ids=str)
+def test_convolutions_of_mixed_types(types):
+    run_conv("", NHWC, 2, 33, 40, (9, 8), WINDOWS[0], types=types)
+
+
+def test_an_input_mostly_of_holes_is_not_copied():
+    run_conv("f32", "b0f_0io->b0f", 1, 1, 1, (50,), [one(2, stride=100000, base=100000)], fallback=1)
+
+
+def test_borders_take_no_part_where_weights_are_infinite():
+    """One feature to a group: no product with padding, as the interpreter has none."""
+    text, x, k = conv_text("f32", NHWC, 1, 40, 40, (5, 5), WINDOWS[0], groups=40)
+    kernel = draw("f32", k, 2)
+    kernel[0, 0, 0, 3] = np.inf
+    check(text, "f32", draw("f32", x, 1), kernel)
+
+
+THIN = [((3, 700), (700, 1600), (), (), (1,), (0,)), ((1, 900), (900, 1500), (), (), (1,), (0,)), ((700, 5), (1600, 700), (), (), (0,), (1,)),
+        ((2000, 131), (131, 8), (), (), (1,), (0,)), ((2000, 131), (8, 131), (), (), (1,), (1,)), ((100, 3), (3, 900), (), (), (1,), (0,)),
+        ((90,), (700,), (), (), (), ()), ((5, 2, 130), (5, 130, 300), (0,), (0,), (2,), (1,)), ((5, 7, 130), (5, 300, 130), (0,), (0,), (2,), (2,))]
+
+
+@pytest.mark.parametrize("blas", [None, False])
+@pytest.mark.parametrize("dot", THIN, ids=str)
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16"])
+def test_products_with_few_rows_or_terms(t, dot, blas):
+    sa, sb, *dims = dot
+    run_dot(t, t, t, sa, sb, *dims, blas=blas)

@@ -1,0 +1,218 @@
+/* From programs to lists of instructions. */
+#include "list.h"
+
+#include "vm_inside.h"
+
+enum {
+  LIST_MAX_LANES = 1024,
+  LIST_MAX_BYTES = 32 << 10, /* of what a kernel's values take */
+  LIST_MAX_KEPT = 16 << 10,  /* of all that is written once */
+  LIST_MAX_VALUES = 128
+};
+
+BASE_VEC(list_codes, list_code);
+BASE_VEC(list_parts, list_part);
+
+typedef struct list_make {
+  base_alloc alloc;
+  bool body;
+  list_codes once, codes;
+  list_parts parts;
+  uint32_t first; /* instruction of the present part */
+  uint32_t kept, scratch, scratch_most;
+  uint64_t work;
+} list_make;
+
+/* --- instructions, not bound yet --- */
+
+static void list_run_lanes(const list_inst *i) {
+  interp_loop_run(i->data, i->n, i->in, i->out);
+}
+static void list_run_simple(const list_inst *i) {
+  const interp_loop *l = i->data;
+  l->fn(l, i->n, i->in, i->out);
+}
+static void list_run_gather(const list_inst *i) {
+  vm_gather(i->of, i->data, i->in[0], 0, i->n, i->out);
+}
+static void list_run_index(const list_inst *i) {
+  vm_count_up(i->of, i->data, 0, i->n, i->out);
+}
+static void list_run_fill(const list_inst *i) {
+  const kernel_value *v = i->data;
+  vm_fill(base_dtype_bytes((base_dtype)v->dtype), i->in[0], i->n, i->out);
+}
+
+static bool list_emit(list_make *x, list_code c) {
+  return BASE_VEC_PUSH(x->alloc, &x->codes, c);
+}
+
+static uint32_t list_room(int64_t n, const kernel_value *v) {
+  int64_t bytes = n * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  return (uint32_t)(bytes <= 16 ? 16 : (bytes + 63) & ~(int64_t)63);
+}
+
+static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v) {
+  list_cell c = {.area = LIST_SCRATCH, .at = x->scratch};
+  x->scratch += list_room(n, v);
+  if (x->scratch > x->scratch_most) x->scratch_most = x->scratch;
+  return c;
+}
+
+/* The same at each trip of a loop: written before the first. */
+static bool list_keep(list_make *x, const kernel *k, const kernel_value *v, list_cell *out) {
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_index}};
+  if (v->kind == KERNEL_CONSTANT) {
+    c.inst.fn = list_run_fill;
+    c.inst.in[0] = v->data;
+    c.n_in = 1;
+    c.in[0].area = LIST_FIXED;
+  }
+  if (!x->body) {
+    c.out = *out = list_new_scratch(x, k->count, v);
+    return list_emit(x, c);
+  }
+  c.out = *out = (list_cell){.area = LIST_KEPT, .at = x->kept};
+  x->kept += list_room(k->count, v);
+  return BASE_VEC_PUSH(x->alloc, &x->once, c);
+}
+
+static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, list_cell *out) {
+  const kernel *k = s->kernel;
+  bool same = kernel_is_constant(k, v->index), here = k->count == 1 || (!same && kernel_is_dense(k, v->index));
+  list_cell from = {.area = LIST_BUFFER, .at = s->in[v->buffer]};
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = same ? list_run_fill : list_run_gather}, .n_in = 1};
+  if (here || same) from.offset = v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  c.in[0] = *out = from;
+  if (here) return true;
+  c.out = *out = list_new_scratch(x, k->count, v);
+  return list_emit(x, c);
+}
+
+static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cell *where, list_cell *out) {
+  const kernel *k = s->kernel;
+  const kernel_value *v = &k->values[i];
+  const interp_loop *l = &((const cpu_vm *)s->code)->insts[i].loop;
+  list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
+  list_fn *scalar = k->count == 1 ? cpu_list_scalar(v->op, l) : NULL;
+  c.inst.fn = scalar ? scalar : l->work || l->wraps ? list_run_lanes : list_run_simple;
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    c.in[j] = where[v->in[j]];
+    if (c.in[j].area == LIST_FIXED) c.inst.in[j] = k->values[v->in[j]].data;
+  }
+  c.out = *out;
+  return list_emit(x, c);
+}
+
+static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *where) {
+  const kernel *k = s->kernel;
+  const kernel_value *v = &k->values[i];
+  const kernel_store *store = &k->stores[0];
+  switch ((kernel_kind)v->kind) {
+    case KERNEL_LOAD:
+      return list_load(x, s, v, &where[i]);
+    case KERNEL_CONSTANT:
+      where[i].area = LIST_FIXED;
+      return k->count == 1 || list_keep(x, k, v, &where[i]);
+    case KERNEL_COUNT_UP:
+      return list_keep(x, k, v, &where[i]);
+    case KERNEL_OP:
+      break;
+  }
+  if (store->value == i && i + 1 == k->n_values)
+    where[i] = (list_cell){.area = LIST_BUFFER,
+                           .at = s->out[0],
+                           .offset = store->index.offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype)};
+  else
+    where[i] = list_new_scratch(x, k->count, v);
+  return list_op(x, s, i, where, &where[i]);
+}
+
+static bool list_copy(list_make *x, const list_cell *from, const void *fixed, list_cell to, int64_t bytes) {
+  list_code c = {.inst = {.fn = cpu_list_copy(bytes), .n = bytes, .in = {fixed, NULL, NULL}}, .n_in = 1, .out = to};
+  c.in[0] = *from;
+  return list_emit(x, c);
+}
+
+static bool list_kernel(list_make *x, const plan_step *s) {
+  const kernel *k = s->kernel;
+  const kernel_store *store = &k->stores[0];
+  list_cell where[LIST_MAX_VALUES];
+  memset(where, 0, sizeof where);
+  x->scratch = 0;
+  x->work += (uint64_t)k->count / 16 + 1;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (!list_value(x, s, i, where)) return false;
+  const kernel_value *v = &k->values[store->value];
+  if (v->kind == KERNEL_OP && store->value + 1 == k->n_values) return true;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  list_cell to = {.area = LIST_BUFFER, .at = s->out[0], .offset = store->index.offset * bytes};
+  return list_copy(x, &where[store->value], v->data, to, k->count * bytes);
+}
+
+/* Kernels whose values all fit into little memory. */
+static bool list_is_small(const list_make *x, const plan_step *s) {
+  if (s->kind != PLAN_KERNEL) return false;
+  const kernel *k = s->kernel;
+  if (k->reduction || k->count < 1 || k->count > LIST_MAX_LANES || k->n_values > LIST_MAX_VALUES) return false;
+  if (!kernel_is_dense(k, &k->stores[0].index) || k->n_stores != 1) return false;
+  uint64_t bytes = 0, kept = x->kept;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    uint32_t room = list_room(k->count, &k->values[i]);
+    if (x->body && (k->values[i].kind == KERNEL_CONSTANT || k->values[i].kind == KERNEL_COUNT_UP))
+      kept += k->count > 1 || k->values[i].kind == KERNEL_COUNT_UP ? room : 0;
+    else
+      bytes += room;
+  }
+  return bytes <= LIST_MAX_BYTES && kept <= LIST_MAX_KEPT;
+}
+
+static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
+  list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s, .group = g};
+  x->first = x->codes.n;
+  return (part.n == 0 && !s && !g) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
+}
+
+static bool list_step(list_make *x, const plan_program *p, const plan_step *s) {
+  if (s->kind != PLAN_COPY || p->buffers[s->in[0]].bytes > LIST_MAX_BYTES)
+    return list_is_small(x, s) ? list_kernel(x, s) : list_end_part(x, s, NULL);
+  list_cell from = {.area = LIST_BUFFER, .at = s->in[0]}, to = {.area = LIST_BUFFER, .at = s->out[0]};
+  return list_copy(x, &from, NULL, to, p->buffers[s->in[0]].bytes);
+}
+
+static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    const cpu_group *g = NULL;
+    if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, i, arena, &g, NULL)) return false;
+    if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i]))) return false;
+    if (g) i += cpu_group_steps(g) - 1;
+  }
+  return list_end_part(x, NULL, NULL);
+}
+
+/* Instructions run once come first; the parts' numbers move accordingly. */
+static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
+  uint32_t once = x->once.n, all = once + x->codes.n;
+  list_code *codes = BASE_ARRAY(arena, list_code, (size_t)all + 1);
+  list_part *parts = base_arena_memdup(arena, x->parts.items, x->parts.n * sizeof *parts);
+  if (!codes || !parts) return false;
+  if (once) memcpy(codes, x->once.items, once * sizeof *codes);
+  if (x->codes.n) memcpy(codes + once, x->codes.items, x->codes.n * sizeof *codes);
+  for (uint32_t i = 0; i < x->parts.n; i++) parts[i].first += once;
+  *l = (cpu_list){.n_codes = all, .n_once = once, .codes = codes, .n_parts = x->parts.n, .parts = parts};
+  l->kept_bytes = x->kept;
+  l->scratch_bytes = x->scratch_most;
+  l->work = x->work + 1;
+  return true;
+}
+
+int cpu_list_make(const plan_program *p, bool body, base_arena *arena, const cpu_list **out, xlac_error *err) {
+  list_make x = {.alloc = arena->alloc, .body = body};
+  cpu_list *l = BASE_NEW(arena, cpu_list);
+  bool ok = l && list_program(&x, p, arena) && list_finish(&x, arena, l);
+  BASE_VEC_FREE(x.alloc, &x.once);
+  BASE_VEC_FREE(x.alloc, &x.codes);
+  BASE_VEC_FREE(x.alloc, &x.parts);
+  *out = l;
+  return ok ? 0 : base_oom(err, "a program");
+}

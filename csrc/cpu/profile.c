@@ -1,0 +1,87 @@
+#include "profile.h"
+
+#include <time.h>
+
+static double profile_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double cpu_profile_now(const cpu_profile *x) {
+  return profile_clock() - x->start;
+}
+
+int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, xlac_error *err) {
+  *x = (cpu_profile){.alloc = alloc};
+  size_t steps = 0;
+  bool ok = plan_list_programs(alloc, p, &x->programs);
+  x->first = ok ? base_malloc(alloc, x->programs.n * sizeof *x->first) : NULL;
+  for (uint32_t i = 0; x->first && i < x->programs.n; i++) {
+    x->first[i] = (uint32_t)steps;
+    steps += x->programs.items[i]->n_steps;
+  }
+  x->seconds = base_malloc(alloc, steps * sizeof *x->seconds);
+  x->times = base_malloc(alloc, steps * sizeof *x->times);
+  if (!ok || !x->first || !x->seconds || !x->times || steps > UINT32_MAX) {
+    cpu_profile_end(x);
+    return base_oom(err, "a profile");
+  }
+  memset(x->seconds, 0, steps * sizeof *x->seconds);
+  memset(x->times, 0, steps * sizeof *x->times);
+  x->start = profile_clock();
+  return 0;
+}
+
+void cpu_profile_end(cpu_profile *x) {
+  BASE_VEC_FREE(x->alloc, &x->programs);
+  base_free(x->alloc, x->first);
+  base_free(x->alloc, x->seconds);
+  base_free(x->alloc, x->times);
+  base_free(x->alloc, x->events);
+}
+
+/* Programs change seldom from one event to the next. */
+static uint32_t profile_program(cpu_profile *x, const plan_program *p) {
+  if (x->programs.items[x->last] != p) x->last = plan_list_find(&x->programs, p);
+  assert(x->last < x->programs.n);
+  return x->last;
+}
+
+static bool profile_room(cpu_profile *x) {
+  void *events = x->events;
+  if (x->n_events >= CPU_PROFILE_EVENTS) return false;
+  if (x->n_events < x->cap_events) return true;
+  if (!base_vec_grow(x->alloc, &events, &x->cap_events, sizeof *x->events, (size_t)x->n_events + 1)) return false;
+  x->events = events;
+  return true;
+}
+
+void cpu_profile_add(cpu_profile *x, const plan_program *p, uint32_t step, double start) {
+  uint32_t program = profile_program(x, p), at = x->first[program] + step;
+  double seconds = cpu_profile_now(x) - start;
+  x->seconds[at] += seconds;
+  x->times[at]++;
+  x->cut = x->cut || !profile_room(x);
+  if (!x->cut) x->events[x->n_events++] = (cpu_event){program, step, x->depth, start, seconds};
+}
+
+void cpu_profile_put(const cpu_profile *x, base_text *out) {
+  bool first = true;
+  base_putf(out, "{\"ns\": %.0f, \"cut\": %s, \"steps\": [", 1e9 * cpu_profile_now(x), x->cut ? "true" : "false");
+  for (uint32_t i = 0; i < x->programs.n; i++)
+    for (uint32_t s = 0; s < x->programs.items[i]->n_steps; s++) {
+      uint32_t at = x->first[i] + s;
+      if (!x->times[at]) continue;
+      base_putf(out, "%s[%u, %u, %llu, %.0f]", first ? "" : ", ", i, s, (unsigned long long)x->times[at],
+                1e9 * x->seconds[at]);
+      first = false;
+    }
+  BASE_PUT(out, "], \"events\": [");
+  for (uint32_t i = 0; i < x->n_events; i++) {
+    const cpu_event *e = &x->events[i];
+    base_putf(out, "%s[%u, %u, %u, %.0f, %.0f]", i ? ",\n" : "", e->program, e->step, e->depth, 1e9 * e->start,
+              1e9 * e->seconds);
+  }
+  BASE_PUT(out, "]}");
+}

@@ -1,0 +1,112 @@
+/* Which ops of a kernel run by faster loops. */
+#include "vm_fast.h"
+
+static const vm_fast_table *fast_table(base_dtype t) {
+  bool wide = t == XLAC_F64;
+  if (t != XLAC_F32 && !wide) return NULL;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl"))
+    return wide ? &vm_fast_f64_avx512_table : &vm_fast_f32_avx512_table;
+  if (__builtin_cpu_supports("avx2")) return wide ? &vm_fast_f64_avx2_table : &vm_fast_f32_avx2_table;
+#endif
+  return NULL;
+}
+
+/* The number of an op in the tables, with the special operand (the number, or the outer op's other one) second or,
+ * where `swapped`, first. -1: none. */
+static int fast_number(unsigned opcode, bool swapped) {
+  switch (opcode) {
+    case IR_OP_ADD:
+      return 0;
+    case IR_OP_MULTIPLY:
+      return 1;
+    case IR_OP_SUBTRACT:
+      return 2 + swapped;
+    case IR_OP_DIVIDE:
+      return 4 + swapped;
+    case IR_OP_MAXIMUM:
+      return swapped ? 8 : 6;
+    case IR_OP_MINIMUM:
+      return swapped ? 9 : 7;
+    default:
+      return -1;
+  }
+}
+
+static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
+  return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
+}
+
+/* op(lanes, number) or op(number, lanes). */
+static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table) {
+  const kernel_value *v = &vm->k->values[i];
+  vm_inst *inst = &vm->insts[i];
+  bool a = fast_is_number(vm, v->in[0]), b = fast_is_number(vm, v->in[1]);
+  int number = fast_number(v->op->opcode, a);
+  if (a == b || number < 0) return;
+  inst->fast = table->two[number];
+  inst->n_in = 2;
+  inst->in[0] = v->in[a ? 1 : 0];
+  inst->in[1] = v->in[a ? 0 : 1];
+  inst->numbers = 2;
+}
+
+/* An op on two values of which one is an op that nobody else uses: both at once. */
+static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const uint32_t *uses) {
+  const kernel_value *v = &vm->k->values[i];
+  vm_inst *inst = &vm->insts[i];
+  for (uint32_t j = 0; j < 2; j++) {
+    uint32_t f = v->in[j], z = v->in[1 - j];
+    const kernel_value *first = &vm->k->values[f];
+    if (first->kind != KERNEL_OP || first->n_in != 2 || uses[f] != 1 || vm->insts[f].place != VM_REGISTER) continue;
+    if (vm->insts[f].fast && vm->insts[f].n_in == 3) continue;
+    bool swapped = fast_is_number(vm, first->in[0]);
+    int one = fast_number(first->op->opcode, swapped), two = fast_number(v->op->opcode, j == 1);
+    if (one < 0 || one >= VM_FAST_THREE || two < 0 || two >= VM_FAST_THREE) continue;
+    uint32_t x = first->in[swapped ? 1 : 0], y = first->in[swapped ? 0 : 1];
+    bool y_number = fast_is_number(vm, y), z_number = fast_is_number(vm, z);
+    inst->fast = table->three[one][two][!y_number][!z_number];
+    inst->n_in = 3;
+    inst->in[0] = x;
+    inst->in[1] = y;
+    inst->in[2] = z;
+    inst->numbers = (uint8_t)((y_number ? 2 : 0) | (z_number ? 4 : 0));
+    vm->insts[f].place = VM_INSIDE;
+    return;
+  }
+}
+
+/* Splats that only loops which take one number use need no lanes. */
+static void fast_find_numbers(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_values; i++) vm->insts[i].number = fast_is_number(vm, i);
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const vm_inst *inst = &vm->insts[i];
+    if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;
+    for (uint32_t j = 0; j < inst->n_in; j++)
+      if (!(inst->numbers >> j & 1)) vm->insts[inst->in[j]].number = false;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) vm->insts[k->stores[i].value].number = false;
+  if (k->reduction) vm->insts[k->reduction->init].number = false;
+}
+
+bool vm_choose_fast(cpu_vm *vm, base_arena *scratch) {
+  const kernel *k = vm->k;
+  uint32_t *uses = base_arena_zalloc(scratch, ((size_t)k->n_values + 1) * sizeof *uses);
+  if (!uses) return false;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    for (uint32_t j = 0; j < k->values[i].n_in; j++) uses[k->values[i].in[j]]++;
+  for (uint32_t i = 0; i < k->n_stores; i++) uses[k->stores[i].value]++;
+  if (k->reduction) uses[k->reduction->init]++;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_OP || v->n_in != 2 || vm->insts[i].place != VM_REGISTER) continue;
+    const vm_fast_table *table = fast_table((base_dtype)v->dtype);
+    if (!table || k->values[v->in[0]].dtype != v->dtype) continue;
+    fast_three(vm, i, table, uses);
+    if (!vm->insts[i].fast) fast_two(vm, i, table);
+  }
+  fast_find_numbers(vm);
+  return true;
+}

@@ -1,0 +1,18 @@
+/* Loops that spare the vector VM registers and passes over them: with operands that are one number for all lanes, and
+ * of two ops at once. The bits are those of the ops one after another. */
+#ifndef XLAC_CPU_VM_FAST_H
+#define XLAC_CPU_VM_FAST_H
+
+#include "vm_inside.h"
+
+enum { VM_FAST_TWO = 10, VM_FAST_THREE = 4 };
+
+typedef struct vm_fast_table {
+  vm_fast_fn *two[VM_FAST_TWO]; /* lanes with a number: x+y x*y x-y y-x x/y y/x max(x,y) min(x,y) max(y,x) min(y,x) */
+  vm_fast_fn *three[VM_FAST_THREE][VM_FAST_THREE][2][2]; /* by first and second op, and whether y and z are lanes */
+} vm_fast_table;
+
+extern const vm_fast_table vm_fast_f32_avx2_table, vm_fast_f64_avx2_table;
+extern const vm_fast_table vm_fast_f32_avx512_table, vm_fast_f64_avx512_table;
+
+#endif

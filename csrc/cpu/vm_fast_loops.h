@@ -1,0 +1,74 @@
+/* No include guard: loops over lanes of which some operands are one number, and loops of two ops at once, for one type.
+ * The includer defines T and FAST(name), a function's name; the pragmas around keep what the interpreter's loops keep:
+ * nothing is contracted or reordered. */
+#if defined(__clang__)
+#define FAST_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define FAST_LANES _Pragma("GCC ivdep")
+#endif
+
+#define FAST_TWO(name, expr)                                            \
+  static void FAST(name)(int64_t n, const void *const *in, void *out) { \
+    const T *a = in[0], y = *(const T *)in[1];                          \
+    T *r = out;                                                         \
+    FAST_LANES for (int64_t i = 0; i < n; i++) {                        \
+      T x = a[i];                                                       \
+      r[i] = expr;                                                      \
+    }                                                                   \
+  }
+FAST_TWO(add, x + y)
+FAST_TWO(multiply, x *y)
+FAST_TWO(subtract, x - y)
+FAST_TWO(from, y - x)
+FAST_TWO(divide, x / y)
+FAST_TWO(into, y / x)
+FAST_TWO(maximum, math_max(x, y))
+FAST_TWO(minimum, math_min(x, y))
+FAST_TWO(maximum_of, math_max(y, x))
+FAST_TWO(minimum_of, math_min(y, x))
+
+#define FAST_THREE(name, Y, Z, first, second)                            \
+  static void FAST(name)(int64_t n, const void *const *in, void *out) {  \
+    const T *a = in[0], *b = in[1], *c = in[2], one_y = *b, one_z = *c;  \
+    T *r = out;                                                          \
+    FAST_LANES for (int64_t i = 0; i < n; i++) {                         \
+      T x = a[i], y = Y ? b[i] : one_y, z = Z ? c[i] : one_z, t = first; \
+      r[i] = second;                                                     \
+    }                                                                    \
+  }
+#define FAST_KINDS(name, first, second)      \
+  FAST_THREE(name##_ss, 0, 0, first, second) \
+  FAST_THREE(name##_sv, 0, 1, first, second) \
+  FAST_THREE(name##_vs, 1, 0, first, second) \
+  FAST_THREE(name##_vv, 1, 1, first, second)
+#define FAST_SECONDS(name, first)           \
+  FAST_KINDS(name##_add, first, t + z)      \
+  FAST_KINDS(name##_multiply, first, t *z)  \
+  FAST_KINDS(name##_subtract, first, t - z) \
+  FAST_KINDS(name##_from, first, z - t)
+FAST_SECONDS(add, x + y)
+FAST_SECONDS(multiply, x *y)
+FAST_SECONDS(subtract, x - y)
+FAST_SECONDS(from, y - x)
+
+#define FAST_NAMES(name)                  \
+  {                                       \
+    {FAST(name##_ss), FAST(name##_sv)}, { \
+      FAST(name##_vs), FAST(name##_vv)    \
+    }                                     \
+  }
+#define FAST_ROW(name) \
+  {FAST_NAMES(name##_add), FAST_NAMES(name##_multiply), FAST_NAMES(name##_subtract), FAST_NAMES(name##_from)}
+const vm_fast_table FAST(table) = {{FAST(add), FAST(multiply), FAST(subtract), FAST(from), FAST(divide), FAST(into),
+                                    FAST(maximum), FAST(minimum), FAST(maximum_of), FAST(minimum_of)},
+                                   {FAST_ROW(add), FAST_ROW(multiply), FAST_ROW(subtract), FAST_ROW(from)}};
+
+#undef FAST_LANES
+#undef FAST_TWO
+#undef FAST_THREE
+#undef FAST_KINDS
+#undef FAST_SECONDS
+#undef FAST_NAMES
+#undef FAST_ROW
+#undef FAST
+#undef T

@@ -1,0 +1,162 @@
+#include "report.h"
+
+/* --- all programs, each once --- */
+
+uint32_t plan_list_find(const plan_list *list, const plan_program *p) {
+  uint32_t i = 0;
+  while (i < list->n && list->items[i] != p) i++;
+  return i;
+}
+
+bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out) {
+  base_map seen;
+  bool ok = true;
+  base_map_init(&seen, alloc);
+  *out = (plan_list){NULL, 0, 0};
+  ok = BASE_VEC_PUSH(alloc, out, p) && base_map_set(&seen, base_key(p), 1);
+  for (uint32_t at = 0; ok && at < out->n; at++) {
+    p = out->items[at];
+    for (uint32_t i = 0; ok && i < p->n_steps; i++)
+      for (uint32_t j = 0; ok && j < p->steps[i].n_nested; j++) {
+        const plan_program *callee = p->steps[i].nested[j];
+        uint64_t known = 0;
+        if (base_map_get(&seen, base_key(callee), &known)) continue;
+        ok = BASE_VEC_PUSH(alloc, out, callee) && base_map_set(&seen, base_key(callee), 1);
+      }
+  }
+  base_map_free(&seen);
+  return ok;
+}
+
+/* --- JSON --- */
+
+void plan_put_json_string(base_text *out, const char *s, size_t n) {
+  base_putc(out, '"');
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c == '"' || c == '\\')
+      base_putf(out, "\\%c", c);
+    else if (c < 0x20)
+      base_putf(out, "\\u%04x", c);
+    else
+      base_putc(out, (char)c);
+  }
+  base_putc(out, '"');
+}
+
+static void report_name(base_text *out, const char *key, const base_istr *s) {
+  base_putf(out, "\"%s\": ", key);
+  plan_put_json_string(out, s->s, s->n);
+}
+
+static void report_ids(base_text *out, const char *key, uint32_t n, const uint32_t *ids) {
+  base_putf(out, ", \"%s\": [", key);
+  for (uint32_t i = 0; i < n; i++) base_putf(out, i ? ", %u" : "%u", ids[i]);
+  BASE_PUT(out, "]");
+}
+
+static void report_cost(base_text *out, plan_cost c) {
+  base_putf(out, ", \"flops\": %.0f, \"transcendentals\": %.0f", c.flops, c.transcendentals);
+}
+
+static void report_buffer(base_text *out, const plan_buffer *b) {
+  static const char *const places[] = {"frame", "argument", "result", "constant"};
+  char type[80];
+  base_putf(out, "{\"place\": \"%s\", \"bytes\": %lld", places[b->place], (long long)b->bytes);
+  if (b->place == PLAN_FRAME) base_putf(out, ", \"offset\": %lld", (long long)b->offset);
+  if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT) base_putf(out, ", \"number\": %u", b->number);
+  if (b->first != UINT32_MAX) base_putf(out, ", \"first\": %u", b->first);
+  if (b->last != UINT32_MAX) base_putf(out, ", \"last\": %u", b->last);
+  if (b->type) {
+    BASE_PUT(out, ", \"type\": ");
+    ir_type_text(b->type, type, sizeof type);
+    plan_put_json_string(out, type, strlen(type));
+  }
+  if (b->op) {
+    BASE_PUT(out, ", ");
+    report_name(out, "op", b->op->name);
+  }
+  BASE_PUT(out, "}");
+}
+
+static void report_op(base_text *out, const ir_op *op, plan_cost c) {
+  BASE_PUT(out, "{");
+  report_name(out, "name", op->name);
+  base_putf(out, ", \"opcode\": \"%s\"", ir_opcode_text(op->opcode));
+  report_cost(out, c);
+  BASE_PUT(out, "}");
+}
+
+/* The ops that a kernel computes, each with its own part of the cost. */
+static void report_kernel(base_text *out, const plan_step *s) {
+  const kernel *k = s->kernel;
+  bool first = true;
+  BASE_PUT(out, ", \"ops\": [");
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    if (k->values[i].kind != KERNEL_OP || !k->values[i].op) continue;
+    if (!first) BASE_PUT(out, ", ");
+    first = false;
+    report_op(out, k->values[i].op, plan_value_cost(k, i));
+  }
+  if (k->reduction) {
+    if (!first) BASE_PUT(out, ", ");
+    report_op(out, s->op, plan_op_cost(s->op));
+  }
+  base_putf(out, "], \"iterations\": %lld", (long long)k->count);
+}
+
+static void report_step(base_text *out, const plan_list *list, const plan_program *p, const plan_step *s) {
+  static const char *const kinds[] = {"kernel", "routine", "eval", "copy", "while", "conditional", "call"};
+  plan_cost c = plan_step_cost(p, s);
+  base_putf(out, "{\"kind\": \"%s\", \"by\": \"%s\", ", kinds[s->kind],
+            s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind]);
+  report_name(out, "op", s->op->name);
+  base_putf(out, ", \"opcode\": \"%s\", \"line\": %u", ir_opcode_text(s->op->opcode), s->op->line);
+  report_ids(out, "in", s->n_in, s->in);
+  report_ids(out, "out", s->n_out, s->out);
+  if (s->frame != UINT32_MAX) base_putf(out, ", \"scratch\": %u", s->frame);
+  report_cost(out, c);
+  base_putf(out, ", \"read\": %.0f, \"written\": %.0f", c.read, c.written);
+  if (s->kind == PLAN_KERNEL) report_kernel(out, s);
+  if (s->n_nested) {
+    BASE_PUT(out, ", \"nested\": [");
+    for (uint32_t i = 0; i < s->n_nested; i++) base_putf(out, i ? ", %u" : "%u", plan_list_find(list, s->nested[i]));
+    BASE_PUT(out, "]");
+  }
+  BASE_PUT(out, "}");
+}
+
+static void report_program(base_text *out, const plan_list *list, const plan_program *p) {
+  BASE_PUT(out, "{");
+  report_name(out, "name", p->computation->name);
+  base_putf(out, ", \"frame_bytes\": %lld, \"peak_bytes\": %lld, \"why_interpreted\": ", (long long)p->frame_bytes,
+            (long long)p->peak_bytes);
+  if (p->interpreted)
+    plan_put_json_string(out, p->why, strlen(p->why));
+  else
+    BASE_PUT(out, "null");
+  BASE_PUT(out, ", \"buffers\": [");
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    if (i) BASE_PUT(out, ",\n ");
+    report_buffer(out, &p->buffers[i]);
+  }
+  BASE_PUT(out, "], \"steps\": [");
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    if (i) BASE_PUT(out, ",\n ");
+    report_step(out, list, p, &p->steps[i]);
+  }
+  BASE_PUT(out, "]}");
+}
+
+bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p) {
+  plan_list list;
+  bool ok = plan_list_programs(alloc, p, &list);
+  BASE_PUT(out, "{\"programs\": [");
+  for (uint32_t i = 0; ok && i < list.n; i++) {
+    if (i) BASE_PUT(out, ",\n");
+    report_program(out, &list, list.items[i]);
+  }
+  BASE_PUT(out, "]}");
+  BASE_VEC_FREE(alloc, &list);
+  return ok;
+}

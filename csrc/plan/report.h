@@ -1,0 +1,24 @@
+/* Plans as data: JSON with all programs, their buffers and steps, for whoever draws and counts. */
+#ifndef XLAC_PLAN_REPORT_H
+#define XLAC_PLAN_REPORT_H
+
+#include "../base/map.h"
+#include "cost.h"
+
+/* Every program that can run, each once, callers before callees. */
+typedef struct plan_list {
+  const plan_program **items;
+  uint32_t n, cap;
+} plan_list;
+/* false when out of memory. The caller frees the list with BASE_VEC_FREE. */
+bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out);
+/* The number of p in the list. */
+uint32_t plan_list_find(const plan_list *list, const plan_program *p);
+
+/* {"programs": [{"name", "buffers": [...], "steps": [...]}, ...]}; the first is the entry's. false when out of memory.
+ */
+bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p);
+/* A JSON string. */
+void plan_put_json_string(base_text *out, const char *s, size_t n);
+
+#endif
