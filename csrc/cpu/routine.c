@@ -2,6 +2,7 @@
 
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_CONVOLUTION] = cpu_prepare_convolution,
+    [IR_OP_FFT] = cpu_prepare_fft,
     [IR_OP_RNG_BIT_GENERATOR] = cpu_prepare_rng_bit_generator,
     [IR_OP_CHOLESKY] = cpu_prepare_cholesky,
     [IR_OP_TRIANGULAR_SOLVE] = cpu_prepare_triangular_solve,
@@ -20,6 +21,8 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_GATHER] = cpu_prepare_gather,
     [IR_OP_SCATTER] = cpu_prepare_scatter,
     [IR_OP_SORT] = cpu_prepare_sort,
+    [IR_OP_TOPK] = cpu_prepare_topk,
+    [IR_OP_REDUCE] = cpu_prepare_arg_reduce,
     [IR_OP_DYNAMIC_SLICE] = cpu_prepare_dynamic_slice,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };

@@ -3,6 +3,7 @@
 #include "fusion.h"
 
 #include "../interp/loops.h"
+#include "arg_reduce.h"
 
 enum {
   FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
@@ -86,6 +87,12 @@ static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
   return f->role[use->user->id] == FUSION_NO || (use->user->opcode == IR_OP_REDUCE && use->slot != 0);
 }
 
+/* Whether the user wants the value at all. */
+static bool fusion_reads(const fusion_plan *f, const ir_use *use) {
+  opt_arg_reduction a;
+  return !(f->skips_places && use->slot == 1 && opt_arg_reduction_of(use->user, &a) && a.counts);
+}
+
 static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
   const ir_op *user = use->user;
   uint8_t role = f->role[user->id];
@@ -102,7 +109,7 @@ static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_u
   IR_FOR_USES(use, op) {
     const ir_op *user = use->user;
     u->n++;
-    u->outside = u->outside || fusion_is_outside(f, use);
+    u->outside = u->outside || (fusion_is_outside(f, use) && fusion_reads(f, use));
     if (u->why) continue;
     u->why = fusion_user_objects(f, use, uses);
     ir_op *root = f->root[user->id];
