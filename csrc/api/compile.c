@@ -57,7 +57,7 @@ static void compile_name_parameters(const ir_computation *from, ir_module *to) {
 }
 
 /* A copy in HLO form, verified; MLIR form becomes what it means. */
-static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
+static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
   const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
@@ -67,7 +67,8 @@ static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
         m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
   if (status == 0 && m->ir->form == IR_FORM_MLIR) compile_name_parameters(m->ir->entry, *out);
   TRY(api_done(m, status));
-  status = ir_verify(*out, &lenient, err);
+  status = api_add_donors(*out, options, err);
+  if (status == 0) status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
   return status;
 }
@@ -105,7 +106,7 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
   ir_module *ir = NULL;
   double start = compile_now();
-  TRY(compile_copy(m, &ir, err));
+  TRY(compile_copy(m, options, &ir, err));
   double copied = compile_now();
   int status = compile_run_passes(exe, ir, options, err);
   if (status) {
@@ -139,6 +140,10 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_execu
   pthread_mutex_init(&exe->view.lock, NULL);
   *out = exe;
   return 0;
+}
+
+const cpu_executable *api_executable_cpu(const xlac_executable *exe) {
+  return exe->cpu;
 }
 
 xlac_compile_options api_executable_options(const xlac_executable *exe) {
@@ -203,6 +208,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
                                 .interpreted = p->interpreted ? p->why : NULL,
                                 .n_arguments = p->n_arguments,
                                 .n_results = p->n_results,
+                                .n_donations = p->n_donations,
                                 .work = cpu_executable_work(exe->cpu),
                                 .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
@@ -260,4 +266,15 @@ int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_opt
   else
     interp_release(result);
   return status;
+}
+
+int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = plan_explain_fusion(&t, cpu_executable_program(exe->cpu), err);
+  if (status) {
+    base_text_free(&t);
+    return status;
+  }
+  return api_give_text(&t, text, n, err);
 }

@@ -117,6 +117,20 @@ static bool conv_make_pad(const ir_op *op, const cpu_conv *c, base_dtype to, cpu
   return true;
 }
 
+/* A last dimension that is copied whole becomes one with the one before: rows are then longer. */
+static void conv_merge_pad(cpu_conv_pad *p) {
+  while (p->rank > 1) {
+    uint32_t last = p->rank - 1, before = last - 1;
+    int64_t n = p->in[last];
+    if (p->step[before] != 1 || p->step[last] != 1 || p->low[last] != 0 || p->out[last] != n || n == 0) return;
+    p->in[before] *= n;
+    p->out[before] *= n;
+    p->low[before] *= n;
+    p->in_stride[before] = 1;
+    p->rank--;
+  }
+}
+
 /* The dimensions of the product, with these strides of the input or its copy. */
 static void conv_dims(const ir_op *op, const cpu_conv *c, const int64_t *strides, cpu_gemm *g) {
   const ir_conv_dims *n = ir_get_conv_dims(op);
@@ -160,6 +174,7 @@ static bool conv_plan_own(const ir_op *op, const cpu_conv *c, conv_own *own, int
   if (own->padded && !conv_make_pad(op, c, (base_dtype)g->a_type, &own->pad)) return false;
   if (own->padded && own->pad.count / CONV_MOST_HOLES > ir_operand_type(op, 0)->count + op->type->count + CONV_FEW)
     return false;
+  if (own->padded) conv_merge_pad(&own->pad);
   if (!cpu_gemm_prepare(g, &own->exchanged)) return false;
   *scratch = g->scratch_bytes;
   if (own->padded && !conv_take(scratch, own->pad.count, own->pad.to, &own->pad_at)) return false;

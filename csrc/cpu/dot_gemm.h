@@ -39,7 +39,7 @@ cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
 typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
-  bool pairs, is_complex, small;
+  bool pairs, is_complex, small, thin;
   int64_t a_at, b_at; /* first elements */
   cpu_gemm_dims batch, m, n, k;
   /* The rest is cpu_gemm_prepare's. */
@@ -64,6 +64,11 @@ void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void 
 /* --- dot_small.c --- */
 bool cpu_gemm_is_small(const cpu_gemm *g);
 void cpu_gemm_run_small(const cpu_gemm *g, const void *a, const void *b, void *c);
+
+/* --- dot_thin.c: asked once dimensions are in order --- */
+bool cpu_gemm_is_thin(const cpu_gemm *g);
+int64_t cpu_gemm_thin_bytes(const cpu_gemm *g); /* scratch memory; negative where too large to count */
+void cpu_gemm_run_thin(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch);
 
 /* --- dot_pack.c --- */
 /* Where the elements of a block lie: first + rows[i] + (steps along the dims of k). */

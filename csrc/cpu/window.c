@@ -51,18 +51,37 @@ static int window_by_scan(const cpu_routine_run *r) {
   return window_run(r, cpu_window_scan);
 }
 
-static void window_measure(cpu_window *w, const ir_type *in, const ir_type *out) {
-  interp_strides(in->rank, in->dims, w->in_stride);
-  interp_strides(out->rank, out->dims, w->out_stride);
-  w->last = in->rank - 1;
-  w->lanes = w->rows = 1;
-  for (uint32_t d = 0; d < in->rank; d++) {
-    w->in_size[d] = in->dims[d];
-    w->out_size[d] = out->dims[d];
+/* Neighbouring dimensions without windows become one. */
+static bool window_collapse(cpu_window *w, const ir_window *window, const ir_type *in, const ir_type *out,
+                            base_arena *arena) {
+  ir_window *own = base_arena_zalloc(arena, sizeof *own + window->n * sizeof own->v[0]);
+  bool before = false;
+  if (!own) return false;
+  for (uint32_t d = 0; d < window->n; d++) {
+    bool trivial = cpu_window_is_trivial(&window->v[d], in->dims[d], out->dims[d]);
+    if (trivial && before) {
+      w->in_size[own->n - 1] *= in->dims[d];
+      w->out_size[own->n - 1] *= out->dims[d];
+      continue;
+    }
+    before = trivial;
+    w->in_size[own->n] = in->dims[d];
+    w->out_size[own->n] = out->dims[d];
+    own->v[own->n++] = window->v[d];
   }
-  while (w->last > 0 && cpu_window_is_trivial(&w->window->v[w->last], in->dims[w->last], out->dims[w->last]))
-    w->lanes *= in->dims[w->last--];
-  for (uint32_t d = 0; d < w->last; d++) w->rows *= out->dims[d];
+  w->window = own;
+  return true;
+}
+
+static void window_measure(cpu_window *w) {
+  uint32_t rank = w->window->n;
+  interp_strides(rank, w->in_size, w->in_stride);
+  interp_strides(rank, w->out_size, w->out_stride);
+  w->last = rank - 1;
+  w->lanes = w->rows = 1;
+  if (rank > 1 && cpu_window_is_trivial(&w->window->v[rank - 1], w->in_size[rank - 1], w->out_size[rank - 1]))
+    w->lanes = w->in_size[w->last--];
+  for (uint32_t d = 0; d < w->last; d++) w->rows *= w->out_size[d];
 }
 
 /* Narrow floats go through f32, as the interpreter has them do; in maxima that changes nothing. */
@@ -86,11 +105,11 @@ int cpu_prepare_reduce_window(cpu_prepare_run *x) {
     return 0;
   cpu_window *w = BASE_NEW(x->arena, cpu_window);
   if (!w) return base_oom(x->err, "windows");
-  w->window = window;
   for (uint32_t d = 0; d < in->rank; d++)
     if (interp_window_count(&window->v[d], in->dims[d]) != op->type->dims[d]) return 0;
   if (!window_types(w, body, in)) return 0;
-  window_measure(w, in, op->type);
+  if (!window_collapse(w, window, in, op->type, x->arena)) return base_oom(x->err, "windows");
+  window_measure(w);
   w->in_count = in->count;
   w->out_count = op->type->count;
   if (w->converted) {

@@ -3,7 +3,10 @@
  * with all outputs of the row that it belongs to. */
 #include "window.h"
 
+#include "../base/math.h"
+
 enum {
+  ROWS_FEW = 8,           /* results of a row that are no lanes */
   ROWS_BUFFER = 32 << 10, /* bytes of combined input, and of gathered elements */
   ROWS_GATHER = 2 << 10,
   ROWS_GRAIN = 1 << 15
@@ -99,10 +102,51 @@ static void rows_positions(const cpu_window *w, int64_t n, char *acc, int64_t st
   }
 }
 
+/* One result after the other, each from its run of x: where there are few of them, there are no lanes. */
+#define ROWS_FOLD(name, T, NEXT)                             \
+  static void name(int64_t n, const char *from, char *acc) { \
+    const T *x = (const T *)(const void *)from;              \
+    T a = *(T *)(void *)acc;                                 \
+    for (int64_t i = 0; i < n; i++) a = NEXT;                \
+    *(T *)(void *)acc = a;                                   \
+  }
+ROWS_FOLD(rows_fold_add_f32, float, a + x[i])
+ROWS_FOLD(rows_fold_add_f64, double, a + x[i])
+ROWS_FOLD(rows_fold_max_f32, float, math_max(a, x[i]))
+ROWS_FOLD(rows_fold_add_u32, uint32_t, a + x[i])
+
+typedef void rows_fold_fn(int64_t n, const char *from, char *acc);
+static rows_fold_fn *rows_fold_of(const cpu_window *w) {
+  const ir_window_dim *d = &w->window->v[w->last];
+  if (w->lanes != 1 || w->out_size[w->last] > ROWS_FEW || d->window_dilation != 1 || d->base_dilation != 1) return NULL;
+  if (w->opcode == IR_OP_MAXIMUM && w->type == XLAC_F32) return rows_fold_max_f32;
+  if (w->opcode != IR_OP_ADD) return NULL;
+  return w->type == XLAC_F32   ? rows_fold_add_f32
+         : w->type == XLAC_F64 ? rows_fold_add_f64
+         : w->type == XLAC_S32 ? rows_fold_add_u32
+                               : NULL;
+}
+
+static void rows_folded(const cpu_window *w, rows_fold_fn *fold, int64_t low, int64_t high, char *acc, const char *x,
+                        int64_t from) {
+  const ir_window_dim *d = &w->window->v[w->last];
+  for (int64_t o = low; o < high; o++) {
+    int64_t begin = o * d->stride - d->padding_low, end = begin + d->size;
+    if (begin < 0) begin = 0;
+    if (end > w->in_size[w->last]) end = w->in_size[w->last];
+    if (begin < end) fold(end - begin, x + (begin - from) * (int64_t)w->bytes, acc + (o - low) * (int64_t)w->bytes);
+  }
+}
+
 /* Outputs [low, high) of a row with a row of input, of which x holds what lies from position `from` on. */
 static void rows_along(const cpu_window *w, int64_t low, int64_t high, char *acc, const char *x, int64_t from) {
   const ir_window_dim *dim = &w->window->v[w->last];
   int64_t line = w->lanes * (int64_t)w->bytes;
+  rows_fold_fn *fold = rows_fold_of(w);
+  if (fold) {
+    rows_folded(w, fold, low, high, acc, x, from);
+    return;
+  }
   for (int64_t k = 0; k < dim->size; k++) {
     interp_placement p = interp_window_placement(dim, w->in_size[w->last], k, low, high);
     if (p.count == 0) continue;

@@ -203,7 +203,7 @@ static int build_op(plan_build *x, const ir_op *op) {
   return build_routine(x, op);
 }
 
-/* --- arguments and results --- */
+/* --- arguments --- */
 
 /* Leaves are numbered over all parameters. */
 static void build_arguments(plan_build *x, const ir_computation *c) {
@@ -214,64 +214,6 @@ static void build_arguments(plan_build *x, const ir_computation *c) {
     x->values[c->params[i]->id] = (plan_leaves){at, x->leaves.n - at};
   }
   x->p->n_arguments = number;
-}
-
-/* The state of a loop: where the step that makes the next value of leaf i is the last to read this one, and may write
- * over it, it does. */
-static bool build_stays(const plan_build *x, uint32_t leaf, uint32_t b) {
-  const plan_buffer *made = &x->buffers.items[b];
-  if (!x->body || leaf >= x->p->n_arguments) return false;
-  uint32_t argument = x->leaves.items[leaf]; /* arguments' leaves come first, and their buffers are their numbers */
-  if (argument == b) return true;
-  if (made->place != PLAN_FRAME || made->first == UINT32_MAX || x->buffers.items[argument].last != made->first)
-    return false;
-  return plan_may_overwrite(&x->steps.items[made->first], x->buffers.items, argument, b);
-}
-
-static int build_copy_result(plan_build *x, const ir_op *root, uint32_t b, uint32_t number) {
-  plan_buffer r = {.place = PLAN_RESULT,
-                   .number = number,
-                   .type = x->buffers.items[b].type,
-                   .op = root,
-                   .bytes = x->buffers.items[b].bytes};
-  uint32_t *in = plan_ids(x, 1), *out = plan_ids(x, 1), id = plan_new_buffer(x, r);
-  if (x->failed) return build_no_memory(x);
-  in[0] = b;
-  out[0] = id;
-  return plan_add_step(
-      x, (plan_step){.kind = PLAN_COPY, .op = root, .n_in = 1, .n_out = 1, .in = in, .out = out, .frame = UINT32_MAX});
-}
-
-/* A buffer of the frame becomes result memory itself, once; else it is copied there. Copies read arguments, so which
- * leaves of a loop's state stay is decided after them. */
-static int build_results(plan_build *x, const ir_computation *c) {
-  plan_leaves root = x->values[ir_root(c)->id];
-  x->p->n_results = root.n;
-  bool *stays = base_arena_zalloc(x->arena, (size_t)root.n + 1);
-  if (!stays) return build_no_memory(x);
-  for (uint32_t i = 0; i < root.n; i++) {
-    uint32_t b = x->leaves.items[root.at + i];
-    bool unchanged = x->body && i < x->p->n_arguments && x->leaves.items[i] == b;
-    if (unchanged || x->buffers.items[b].bytes == 0) {
-      stays[i] = unchanged;
-      continue;
-    }
-    if (x->buffers.items[b].place != PLAN_FRAME || x->buffers.items[b].number == UINT32_MAX) {
-      TRY(build_copy_result(x, ir_root(c), b, i));
-      continue;
-    }
-    x->buffers.items[b].number = UINT32_MAX; /* taken: a second result of the same value is a copy */
-  }
-  for (uint32_t i = 0; i < root.n; i++) {
-    plan_buffer *b = &x->buffers.items[x->leaves.items[root.at + i]];
-    if (b->place != PLAN_FRAME || b->number != UINT32_MAX || b->bytes == 0) continue;
-    stays[i] = build_stays(x, i, x->leaves.items[root.at + i]);
-    b->place = stays[i] ? PLAN_ARGUMENT : PLAN_RESULT;
-    b->number = i;
-    if (stays[i]) ((plan_step *)&x->steps.items[b->first])->in_place = x->steps.items[b->first].kind == PLAN_EVAL;
-  }
-  x->p->stays = stays;
-  return 0;
 }
 
 /* --- whole computations --- */
@@ -358,8 +300,9 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   int status = 0;
   if (!x.p->interpreted) {
     build_arguments(&x, c);
+    if (x.depth == 1) plan_find_donations(&x);
     status = x.failed ? build_no_memory(&x) : build_steps(&x, c);
-    if (status == 0) status = build_results(&x, c);
+    if (status == 0) status = plan_build_results(&x, c);
     if (status == 0) status = x.failed ? build_no_memory(&x) : build_finish(&x);
   }
   BASE_VEC_FREE(x.alloc, &x.buffers);

@@ -13,6 +13,7 @@ static void executable_dealloc(PyObject *object) {
   for (uint32_t i = 0; self->leaves && i < self->n_arguments + self->n_results; i++) Py_XDECREF(self->leaves[i].descr);
   PyMem_Free(self->leaves);
   PyMem_Free(self->nodes);
+  PyMem_Free(self->over);
   PyMem_Free(self->dims);
   Py_XDECREF(self->names);
   Py_XDECREF(self->numbers);
@@ -107,9 +108,10 @@ static int executable_allocate(py_executable *self) {
   self->leaves = PyMem_Calloc(count.nodes + 1, sizeof *self->leaves);
   self->nodes = PyMem_Calloc(count.nodes + 1, sizeof *self->nodes);
   self->dims = PyMem_Calloc(count.dims + 1, sizeof *self->dims);
+  self->over = PyMem_Malloc((count.nodes + 1) * sizeof *self->over);
   self->names = PyTuple_New(self->n_params);
   self->numbers = PyDict_New();
-  return self->leaves && self->nodes && self->dims && self->names && self->numbers ? 0 : (PyErr_NoMemory(), -1);
+  return self->leaves && self->nodes && self->over && self->dims && self->names && self->numbers ? 0 : (PyErr_NoMemory(), -1);
 }
 
 /* The length of "x.12" without ".12"; the whole where there is none. */
@@ -146,6 +148,13 @@ static int executable_number_names(py_executable *self) {
   return status;
 }
 
+static void executable_note_donations(py_executable *self) {
+  xlac_donation d;
+  for (uint32_t i = 0; i < self->n_results; i++) self->over[i] = UINT32_MAX;
+  for (uint32_t i = 0; xlac_executable_donation(self->exe, i, &d); i++)
+    if (d.result != UINT32_MAX) self->over[d.result] = d.argument;
+}
+
 static int executable_describe(py_state *st, py_executable *self) {
   xlac_executable_info info;
   executable_fill f = {.self = self, .st = st};
@@ -167,6 +176,7 @@ static int executable_describe(py_state *st, py_executable *self) {
   self->result_node = f.node;
   executable_fill_type(&f, xlac_executable_result(self->exe));
   self->n_results = f.leaf - self->n_arguments;
+  executable_note_donations(self);
   return 0;
 }
 

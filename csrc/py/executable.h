@@ -24,6 +24,7 @@ typedef struct py_executable {
   py_leaf *leaves; /* of the arguments, then of the results */
   int32_t *nodes;  /* of the parameters, one after another, then of the result */
   uint32_t result_node;
+  uint32_t *over; /* by result leaf: the argument leaf whose memory it may be given, or UINT32_MAX */
   npy_intp *dims;
   PyObject *names;   /* of the parameters */
   PyObject *numbers; /* {name: number}, also without the ".1" that tells equal names apart; None: several have it */

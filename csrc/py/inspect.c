@@ -33,14 +33,24 @@ static PyObject *executable_passes(PyObject *object, void *unused) {
   return list;
 }
 
-static PyObject *executable_report(PyObject *object, PyObject *unused) {
-  (void)unused;
+typedef int executable_text_fn(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+
+static PyObject *executable_text(PyObject *object, executable_text_fn *fn) {
   char *text = NULL;
   size_t n = 0;
   xlac_error err = {.code = 0};
-  if (xlac_executable_report(((py_executable *)object)->exe, &text, &n, &err) != 0)
-    return py_raise(py_state_of(object), &err, PY_ANY);
+  if (fn(((py_executable *)object)->exe, &text, &n, &err) != 0) return py_raise(py_state_of(object), &err, PY_ANY);
   return py_text(text, (Py_ssize_t)n);
+}
+
+static PyObject *executable_report(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_report);
+}
+
+static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_fusion);
 }
 
 static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
@@ -72,12 +82,7 @@ static PyObject *executable_run_profile(PyObject *object, PyObject *args, PyObje
 
 static PyObject *executable_plan(PyObject *object, PyObject *unused) {
   (void)unused;
-  char *text = NULL;
-  size_t n = 0;
-  xlac_error err = {.code = 0};
-  if (xlac_executable_plan(((py_executable *)object)->exe, &text, &n, &err) != 0)
-    return py_raise(py_state_of(object), &err, PY_ANY);
-  return py_text(text, (Py_ssize_t)n);
+  return executable_text(object, xlac_executable_plan);
 }
 
 static PyObject *executable_sizes(PyObject *object, void *unused) {
@@ -119,6 +124,7 @@ PyMethodDef py_executable_methods[] = {
     {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
     {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
     {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
+    {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},
     {NULL, NULL, 0, NULL},

@@ -90,11 +90,17 @@ def load(source, *, threads=None, blas=None):
     return _core.load(source, threads=threads or 0, blas=_openblas() if blas is None else blas or None)
 
 
-def diff(a, b=None, *arrays, **options):
-    """Finds the first op whose value differs between two ways to run a program: see xlac.difference.diff."""
+def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
+    """Runs every op of a program by two ways and returns the first op, in the order of the program, whose values differ by more than
+    atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
+
+    `program` is a Module or its text, `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
+    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", or a dict of options of
+    `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
+    another order."""
     from .difference import diff as find
 
-    return find(a, b, *arrays, **options)
+    return find(program, *arrays, a=a, b=b, rtol=rtol, atol=atol, seed=seed)
 
 
 def trim(keep=0):

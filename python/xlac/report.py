@@ -240,26 +240,13 @@ def explain_schedule(programs):
     return "\n".join(lines)
 
 
-def explain_fusion(executable, programs):
-    text = getattr(executable, "_fusion", None)
-    if text is not None:
-        return text()
-    lines = []
-    for program in programs:
-        for step in program["steps"]:
-            if step["kind"] == "kernel":
-                lines.append(f"{program['name']}: {step['op']} is the end of a kernel of {', '.join(op['name'] for op in step['ops']) or 'moves'}")
-    return "\n".join(lines)
-
-
 def explain(executable, topic="schedule"):
     """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "schedule" (the steps in
     their order, by what each is run, and what it costs), "memory" (what lives where, from which step to which)."""
-    programs = programs_of(executable)
     if topic == "fusion":
-        return Report(explain_fusion(executable, programs))
+        return Report(executable._fusion())
     if topic == "schedule":
-        return Report(explain_schedule(programs))
+        return Report(explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
     raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, schedule and memory")

@@ -1,5 +1,6 @@
 """Compiled programs through the C interface."""
 import json
+
 CHAIN = """HloModule m
 ENTRY e {
   x = f32[2] parameter(0)
@@ -114,6 +115,9 @@ def test_reports(x):
     report = json.loads(x.text(out[0]))
     x.lib.xlac_free(out[0])
     assert report["programs"][0]["steps"][0]["op"] == "z"
+    x.check(x.lib.xlac_executable_fusion(exe, out, n, x.err))
+    assert "z" in x.text(out[0])
+    x.lib.xlac_free(out[0])
     argument, value = x.array("f32", [2], x.ffi.new("float[]", [0, 0.5])), x.ffi.new("xlac_value **")
     x.check(x.lib.xlac_executable_profile(exe, x.ffi.NULL, 1, x.ffi.new("xlac_value *[]", [argument]), value, out, n, x.err))
     times = json.loads(x.text(out[0]))

@@ -209,3 +209,16 @@ def test_borders_take_no_part_where_weights_are_infinite():
     kernel = draw("f32", k, 2)
     kernel[0, 0, 0, 3] = np.inf
     check(text, "f32", draw("f32", x, 1), kernel)
+
+
+THIN = [((3, 700), (700, 1600), (), (), (1,), (0,)), ((1, 900), (900, 1500), (), (), (1,), (0,)), ((700, 5), (1600, 700), (), (), (0,), (1,)),
+        ((2000, 131), (131, 8), (), (), (1,), (0,)), ((2000, 131), (8, 131), (), (), (1,), (1,)), ((100, 3), (3, 900), (), (), (1,), (0,)),
+        ((90,), (700,), (), (), (), ()), ((5, 2, 130), (5, 130, 300), (0,), (0,), (2,), (1,)), ((5, 7, 130), (5, 300, 130), (0,), (0,), (2,), (2,))]
+
+
+@pytest.mark.parametrize("blas", [None, False])
+@pytest.mark.parametrize("dot", THIN, ids=str)
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16"])
+def test_products_with_few_rows_or_terms(t, dot, blas):
+    sa, sb, *dims = dot
+    run_dot(t, t, t, sa, sb, *dims, blas=blas)
