@@ -76,7 +76,7 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   dot_own *d = BASE_NEW(x->arena, dot_own);
   if (!d) return base_oom(x->err, "a product");
   dot_give_dims(op, &d->g);
-  cpu_gemm_types(&d->g, types[0], types[1], (base_dtype)op->type->dtype);
+  cpu_gemm_types(&d->g, types[0], types[1], (base_dtype)op->type->dtype, true);
   d->to[0] = (base_dtype)d->g.a_type;
   d->to[1] = (base_dtype)d->g.b_type;
   if (!cpu_gemm_prepare(&d->g, &d->exchanged) || (only_thin && !d->g.thin)) return 0;

@@ -8,6 +8,7 @@
 enum {
   FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
+  FUSION_MANY = 1 << 14, /* elements whose order matters */
   FUSION_MAX_RANK = 12
 };
 
@@ -24,11 +25,24 @@ static bool fusion_is_scalar_constant(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT && op->u.literal && !op->u.literal->elided && op->type->count == 1;
 }
 
+/* A transposition of many elements that does not leave the innermost dimension alone: a kernel would read it with large
+ * strides, line after line of the cache for one element each. */
+static bool fusion_is_scattered(const ir_op *op) {
+  if (op->opcode != IR_OP_TRANSPOSE || op->type->count < FUSION_MANY) return false;
+  const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  const ir_type *from = ir_operand_type(op, 0);
+  uint32_t inner = op->type->rank, last = from->rank;
+  while (inner > 0 && op->type->dims[inner - 1] == 1) inner--;
+  while (last > 0 && from->dims[last - 1] == 1) last--;
+  return inner > 0 && dims->v[inner - 1] != (int64_t)last - 1;
+}
+
 bool fusion_is_candidate(const ir_op *op) {
   interp_loop l;
   if (!fusion_is_static(op->type) || op->n_control_preds || op->opcode == IR_OP_COPY) return false;
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (!fusion_is_static(ir_operand_type(op, i))) return false;
+  if (fusion_is_scattered(op)) return false;
   if (fusion_moves_index(op) || op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op)) return true;
   return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && interp_loop_of(op, &l);
 }
