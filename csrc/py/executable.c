@@ -242,15 +242,17 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
 }
 
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"bytes", "threads", "blas", NULL};
+  static char *names[] = {"bytes", "threads", "blas", "use_blas", NULL};
   py_state *st = PyModule_GetState(core);
   xlac_compile_options options = {.runtime = st->runtime};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   Py_buffer bytes;
   unsigned int threads = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$Iz:load", names, &bytes, &threads, &options.blas_path))
+  int blas = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$Izp:load", names, &bytes, &threads, &options.blas_path, &blas))
     return NULL;
+  options.no_blas = !blas;
   options.threads = threads;
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err);

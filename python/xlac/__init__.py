@@ -97,7 +97,8 @@ def load(source, *, threads=None, blas=None):
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
-    return _core.load(source, threads=threads or 0, blas=_openblas() if blas is None else blas or None)
+    path = _openblas() if blas is None else blas or None
+    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False)
 
 
 def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
