@@ -9,7 +9,7 @@ enum {
   FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
   FUSION_MAX_RANK = 12,
-  FUSION_TURNING = 1 << 12 /* elements of a transposition that is worth a step */
+  FUSION_TURNING = 512 /* elements of a transposition that is worth a step */
 };
 
 bool fusion_moves_index(const ir_op *op) {

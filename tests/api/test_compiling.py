@@ -130,3 +130,21 @@ def test_reports(x):
         found.append(x.text(name[0]))
     assert "dce" in found and seconds[0] >= 0
     x.lib.xlac_executable_destroy(exe)
+
+
+def test_an_argument_that_is_given_away(x):
+    text = "HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  y = f32[3] parameter(1)\n  ROOT r = f32[2] add(x, x)\n}\n"
+    donate = x.ffi.new("uint32_t[]", [0, 1])
+    options = x.ffi.new("xlac_compile_options *", {"threads": 1, "n_donate": 2, "donate": donate})
+    exe, d = compiled(x, text, options), x.ffi.new("xlac_donation *")
+    assert x.lib.xlac_executable_donation(exe, 0, d) and (d.argument, d.result, d.must, d.in_place) == (0, 0, False, True)
+    assert x.lib.xlac_executable_donation(exe, 1, d) and (d.argument, d.result, d.in_place) == (1, 2**32 - 1, False)
+    assert not x.lib.xlac_executable_donation(exe, 2, d)
+    given, lent = x.ffi.new("float[]", [1, 2]), x.ffi.new("float[]", [3, 4, 5])
+    x.check(x.lib.xlac_executable_call(exe, x.ffi.NULL, x.ffi.new("void *[]", [given, lent]), x.ffi.new("void *[]", [given]), x.err))
+    assert list(given) == [2, 4]
+    x.lib.xlac_executable_destroy(exe)
+    m, out = x.parse(text), x.ffi.new("xlac_executable **")
+    donate[1] = 2
+    x.fails(x.lib.xlac_compile(m, options, out, x.err), 503)
+    x.lib.xlac_module_destroy(m)
