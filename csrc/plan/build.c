@@ -301,28 +301,12 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   base_arena scratch;
   base_arena_init(&scratch, x->alloc);
   ir_op **order = ir_post_order(c, &scratch, &n);
-<<<<<<< HEAD
   int status = order ? 0 : build_no_memory(x);
   if (status == 0) kept = build_needed(x->marks, c, n, order);
   if (status == 0 && !x->options->no_fusion) {
     x->fusion.skips_places = x->options->prepare != NULL;
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
-=======
-  uint8_t *needed = base_arena_zalloc(&scratch, (size_t)c->module->n_ids + 1);
-  int status = order && needed ? 0 : build_no_memory(x);
-  if (status == 0) {
-    needed[ir_root(c)->id] = 1;
-    for (uint32_t i = n; i-- > 0;)
-      for (uint32_t k = 0; needed[order[i]->id] && k < order[i]->n_operands; k++)
-        needed[ir_operand(order[i], k)->id] = 1;
-    for (uint32_t i = 0; i < n; i++)
-      if (needed[order[i]->id]) order[kept++] = order[i];
-    memset(needed, 0, (size_t)c->module->n_ids + 1);
-    if (!x->options->no_fusion) build_order(kept, order, needed, &scratch);
-    x->fusion.skips_places = x->options->prepare != NULL;
-    if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
->>>>>>> main
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
   base_arena_free(&scratch);
