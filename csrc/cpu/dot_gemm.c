@@ -34,9 +34,9 @@ static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
   return t == packed;
 }
 
-void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c) {
-  g->small =
-      gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) && cpu_gemm_is_small(g);
+void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool may_be_small) {
+  g->small = may_be_small && gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) &&
+             cpu_gemm_is_small(g);
   base_dtype product = interp_product_type(a, b, c);
   g->c_type = c;
   g->packed = product;
@@ -330,6 +330,7 @@ static void gemm_chunk(gemm_run *r, base_pool *pool) {
 }
 
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
+  c = (char *)c + g->c_at * (int64_t)base_dtype_bytes((base_dtype)g->c_type);
   gemm_run r = {.g = g, .a = a, .b = b, .c = c, .packed = scratch};
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return;
   if (g->small) {
