@@ -123,6 +123,8 @@
 #include "interp/loops_float_avx2.c"
 #include "interp/loops_float_avx512.c"
 #include "interp/loops_int.c"
+#include "interp/loops_int_avx2.c"
+#include "interp/loops_int_avx512.c"
 #include "interp/loops_other.c"
 #include "interp/matmul.c"
 #include "interp/native.c"

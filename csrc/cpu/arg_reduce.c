@@ -85,6 +85,7 @@ int cpu_prepare_arg_reduce(cpu_prepare_run *x) {
   x->out->name = a.smallest ? "argmin" : "argmax";
   x->out->data = data;
   x->out->work = (uint64_t)t->count;
+  x->out->stoppable = true;
   x->code = argr_run;
   return 0;
 }

@@ -93,7 +93,6 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
       return 0;
   }
   x->out->name = "product";
-  x->out->stoppable = true;
   x->out->work =
       (uint64_t)d->g.batch.count * (uint64_t)d->g.m.count * (uint64_t)d->g.n.count * (uint64_t)d->g.k.count / 4;
   x->out->scratch_bytes = scratch;
@@ -108,7 +107,6 @@ int cpu_prepare_dot(cpu_prepare_run *x) {
   TRY(dot_prepare_own(x, blas));
   if (!blas || x->code) return 0;
   x->out->name = "gemm";
-  x->out->stoppable = true;
   x->out->work = (uint64_t)(dot.batch * dot.m * dot.n * dot.k) / 4;
   x->out->data = base_arena_memdup(x->arena, &dot, sizeof dot);
   x->code = dot_by_blas;

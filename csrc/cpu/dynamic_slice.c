@@ -93,6 +93,7 @@ int cpu_prepare_dynamic_slice(cpu_prepare_run *x) {
   x->out->name = "slice";
   x->out->data = data;
   x->out->work = (uint64_t)t->count;
+  x->out->stoppable = true;
   x->code = dyn_slice_run;
   return 0;
 }
@@ -113,6 +114,7 @@ int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
   x->out->data = data;
   x->out->in_place = 1;
   x->out->work = (uint64_t)update->count;
+  x->out->stoppable = true;
   x->code = dyn_update_run;
   return 0;
 }

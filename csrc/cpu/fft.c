@@ -1,7 +1,6 @@
 /* Fourier transforms: axis by axis, groups of lines side by side on each thread. A long line alone is a matrix:
  * transforms of its columns, a turn, transforms of its rows. Numbers are computed in the precision they have. */
 #include "fft_lanes.h"
-#include "../interp/fft.h"
 #include "routine.h"
 
 enum {
@@ -160,43 +159,32 @@ static void fft_number_put(const fft_maker *m, void *table, int64_t i, double v)
 
 static int fft_make_half(fft_maker *m, fft_step *s) {
   int64_t h = m->n / 2;
+  fft_lanes_roots roots;
   void *table = fft_table(m, 2 * (h + 1));
-  if (!table) return base_oom(m->x->err, "a Fourier transform");
-  for (int64_t k = 0; k <= h; k++) {
-    cplx w = fft_root(k, m->n);
+  bool made = fft_lanes_roots_make(&roots, m->n, m->x->arena->alloc);
+  for (int64_t k = 0; table && made && k <= h; k++) {
+    cplx w = fft_lanes_root(&roots, k);
     fft_number_put(m, table, 2 * k, w.re), fft_number_put(m, table, 2 * k + 1, w.im);
   }
+  fft_lanes_roots_free(&roots);
   s->job.half = table;
-  return 0;
-}
-
-/* exp(-2 pi i k / n) for all k < n as products of one of `fine` roots and one of the coarse ones between them: an ulp
- * or two off, and many times faster. */
-static cplx *fft_coarse_roots(base_alloc alloc, int64_t n, int64_t fine) {
-  int64_t coarse = n / fine + 1;
-  cplx *roots = base_malloc(alloc, (size_t)(fine + coarse) * sizeof *roots);
-  if (!roots) return NULL;
-  for (int64_t k = 0; k < fine; k++) roots[k] = fft_root(k, n);
-  for (int64_t k = 0; k < coarse; k++) roots[fine + k] = k * fine < n ? fft_root(k * fine, n) : cplx_of(1, 0);
-  return roots;
+  return table && made ? 0 : base_oom(m->x->err, "a Fourier transform");
 }
 
 /* A turn's table has n numbers, in two arrays of parts; where results are those of an inverse, conjugates. */
 static int fft_make_turn(fft_maker *m, fft_step *s, int64_t n1, int64_t n2) {
-  int64_t n = n1 * n2, fine = 1;
-  while (fine * fine < n) fine *= 2;
-  void *re = fft_table(m, n), *im = fft_table(m, n);
-  cplx *roots = fft_coarse_roots(m->x->arena->alloc, n, fine);
+  fft_lanes_roots roots;
+  void *re = fft_table(m, n1 * n2), *im = fft_table(m, n1 * n2);
+  bool made = fft_lanes_roots_make(&roots, n1 * n2, m->x->arena->alloc);
   s->turn_re = re, s->turn_im = im;
-  for (int64_t k1 = 0; re && im && roots && k1 < n1; k1++)
+  for (int64_t k1 = 0; re && im && made && k1 < n1; k1++)
     for (int64_t j2 = 0; j2 < n2; j2++) {
-      int64_t k = k1 * j2; /* < n */
-      cplx w = cplx_mul(roots[k & (fine - 1)], roots[fine + k / fine]);
+      cplx w = fft_lanes_root(&roots, k1 * j2);
       fft_number_put(m, re, k1 * n2 + j2, w.re);
       fft_number_put(m, im, k1 * n2 + j2, m->inverse ? -w.im : w.im);
     }
-  base_free(m->x->arena->alloc, roots);
-  return re && im && roots ? 0 : base_oom(m->x->err, "a Fourier transform");
+  fft_lanes_roots_free(&roots);
+  return re && im && made ? 0 : base_oom(m->x->err, "a Fourier transform");
 }
 
 static int fft_make_long(fft_maker *m, fft_step *s, int64_t n, int64_t n1) {

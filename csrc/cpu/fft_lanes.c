@@ -1,10 +1,11 @@
 /* Plans of transforms of lines side by side, and the choice of code for this machine. */
 #include "fft_lanes.h"
 
-#include "../interp/fft.h"
-
 typedef float fft32_vector __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double fft64_vector __attribute__((vector_size(32), aligned(8), may_alias));
+
+typedef float fft32_wide __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double fft64_wide __attribute__((vector_size(64), aligned(8), may_alias));
 
 /* The 4 x 4 complex numbers of four vectors, or the 2 x 2 of two, transposed. */
 static inline __attribute__((always_inline)) void fft32_turn_tile(fft32_vector *line) {
@@ -24,6 +25,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 
 #define T float
 #define V fft32_vector
+#define W fft32_wide
 #define WIDTH 8
 #define K(name) fft32_##name
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
@@ -33,6 +35,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #include "fft_lanes_kernel.h"
 #undef T
 #undef V
+#undef W
 #undef WIDTH
 #undef K
 #undef EVEN
@@ -41,6 +44,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #undef HIGH
 #define T double
 #define V fft64_vector
+#define W fft64_wide
 #define WIDTH 4
 #define K(name) fft64_##name
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
@@ -50,6 +54,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #include "fft_lanes_kernel.h"
 #undef T
 #undef V
+#undef W
 #undef WIDTH
 #undef K
 #undef EVEN
@@ -59,12 +64,35 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 
 fft_lanes_fn *fft_lanes_choose(bool is_double) {
 #if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return is_double ? fft64_lines_avx512 : fft32_lines_avx512;
   if (__builtin_cpu_supports("avx2")) return is_double ? fft64_lines_avx2 : fft32_lines_avx2;
 #endif
   return is_double ? fft64_lines_plain : fft32_lines_plain;
 }
 
+bool fft_lanes_roots_make(fft_lanes_roots *r, int64_t n, base_alloc alloc) {
+  int64_t coarse = 0;
+  *r = (fft_lanes_roots){.n = n, .fine = n, .alloc = alloc};
+  while (n > FFT_LANES_EXACT && r->fine * r->fine > n) r->fine = (r->fine + 1) / 2;
+  if (n > FFT_LANES_EXACT) {
+    for (r->shift = 0; INT64_C(1) << r->shift < r->fine; r->shift++) continue;
+    r->fine = INT64_C(1) << r->shift;
+    coarse = n / r->fine + 1;
+  }
+  r->at = base_malloc(alloc, (size_t)(r->fine + coarse) * sizeof *r->at);
+  if (!r->at) return false;
+  for (int64_t k = 0; k < r->fine; k++) r->at[k] = fft_root(k, n);
+  for (int64_t k = 0; k < coarse; k++) r->at[r->fine + k] = k * r->fine < n ? fft_root(k * r->fine, n) : cplx_of(1, 0);
+  return true;
+}
+
+void fft_lanes_roots_free(fft_lanes_roots *r) {
+  base_free(r->alloc, r->at);
+}
+
 typedef struct fft_lanes_maker {
+  fft_lanes_roots roots;
   base_arena *arena;
   bool is_double, failed;
 } fft_lanes_maker;
@@ -96,7 +124,8 @@ static void fft_lanes_add_pass(fft_lanes_maker *x, fft_lanes_plan *p, uint32_t r
   f->roots = roots;
   if (x->failed) return;
   for (int64_t i = 0; i < f->m; i++)
-    for (int64_t k = 1; k < radix; k++) fft_lanes_put(x, w, i * (radix - 1) + k - 1, fft_root(i * k * stride, p->n));
+    for (int64_t k = 1; k < radix; k++)
+      fft_lanes_put(x, w, i * (radix - 1) + k - 1, fft_lanes_root(&x->roots, i * k * stride));
   for (int64_t k = 0; k < radix; k++) fft_lanes_put(x, roots, k, fft_root(k, radix));
 }
 
@@ -130,34 +159,51 @@ static void fft_lanes_add_passes(fft_lanes_maker *x, fft_lanes_plan *p) {
   }
 }
 
-/* exp(-pi i k^2 / n). */
-static cplx fft_lanes_chirp(int64_t k, int64_t n) {
-  return fft_root((int64_t)((unsigned __int128)k * (uint64_t)k % (uint64_t)(2 * n)), 2 * n);
+/* The chirp exp(-pi i k^2 / n), and its conjugate wrapped round the line for a cyclic convolution. */
+static void fft_lanes_put_chirp(fft_lanes_maker *x, void *chirp, int64_t n, cplx *line, int64_t size) {
+  uint64_t square = 0, whole = 2 * (uint64_t)n; /* square: k^2 mod 2n */
+  if (!fft_lanes_roots_make(&x->roots, 2 * n, x->arena->alloc)) {
+    x->failed = true;
+    return;
+  }
+  for (int64_t k = 0; k < size; k++) line[k] = cplx_of(0, 0);
+  for (int64_t k = 0; k < n; k++) {
+    cplx c = fft_lanes_root(&x->roots, (int64_t)square);
+    fft_lanes_put(x, chirp, k, c);
+    line[k] = line[k ? size - k : 0] = cplx_conj(c);
+    square = (square + 2 * (uint64_t)k + 1) % whole;
+  }
+  fft_lanes_roots_free(&x->roots);
 }
 
-/* The transform of the conjugate chirp, by the interpreter's code, with the inverse transform's factor. */
+/* line becomes its transform over its length, which `plan` has, of doubles. */
+static bool fft_lanes_transform(const fft_lanes_plan *plan, base_alloc alloc, cplx *line) {
+  double *work = base_malloc(alloc, ((size_t)plan->size + 1) * 4 * sizeof *work);
+  fft_lanes_job job = {
+      .plan = plan, .scale = 1.0 / (double)plan->n, .lines = 1, .in = {1, plan->n}, .out = {1, plan->n}};
+  if (work) fft_lanes_choose(true)(&job, 0, 1, line, line, work);
+  base_free(alloc, work);
+  return work != NULL;
+}
+
+/* The transform of the conjugate chirp, with the inverse transform's factor, computed in double. */
 static int fft_lanes_add_kernel(fft_lanes_maker *x, fft_lanes_plan *p, int64_t size, xlac_error *err) {
   base_alloc alloc = x->arena->alloc;
-  fft_plan *plain = NULL;
-  TRY(fft_plan_create(&plain, size, alloc, err));
-  cplx *line = base_malloc(alloc, ((size_t)size + fft_scratch(plain)) * sizeof *line);
+  const fft_lanes_plan *plan = NULL;
+  base_arena scratch;
+  base_arena_init(&scratch, alloc);
+  int status = fft_lanes_make(size, true, &scratch, &plan, err);
+  cplx *line = status == 0 ? base_malloc(alloc, (size_t)size * sizeof *line) : NULL;
   void *kernel = fft_lanes_room(x, size), *chirp = fft_lanes_room(x, p->n);
   p->kernel = kernel;
   p->chirp = chirp;
   x->failed = x->failed || !line;
-  if (!x->failed) {
-    for (int64_t k = 0; k < size; k++) line[k] = cplx_of(0, 0);
-    for (int64_t k = 0; k < p->n; k++) {
-      cplx c = fft_lanes_chirp(k, p->n);
-      fft_lanes_put(x, chirp, k, c);
-      line[k] = line[k ? size - k : 0] = cplx_conj(c);
-    }
-    fft_run(plain, line, line + size, false);
-    for (int64_t k = 0; k < size; k++) fft_lanes_put(x, kernel, k, cplx_scale(line[k], 1.0 / (double)size));
-  }
+  if (!x->failed) fft_lanes_put_chirp(x, chirp, p->n, line, size);
+  x->failed = x->failed || !fft_lanes_transform(plan, alloc, line);
+  for (int64_t k = 0; !x->failed && k < size; k++) fft_lanes_put(x, kernel, k, line[k]);
   base_free(alloc, line);
-  fft_plan_destroy(plain);
-  return x->failed ? base_oom(err, "a Fourier transform") : 0;
+  base_arena_free(&scratch);
+  return status ? status : x->failed ? base_oom(err, "a Fourier transform") : 0;
 }
 
 int fft_lanes_make(int64_t n, bool is_double, base_arena *arena, const fft_lanes_plan **out, xlac_error *err) {
@@ -168,7 +214,9 @@ int fft_lanes_make(int64_t n, bool is_double, base_arena *arena, const fft_lanes
   p->n = p->size = n;
   *out = p;
   if (fft_lanes_is_smooth(n)) {
+    x.failed = !fft_lanes_roots_make(&x.roots, n, arena->alloc);
     fft_lanes_add_passes(&x, p);
+    fft_lanes_roots_free(&x.roots);
     return x.failed ? base_oom(err, "a Fourier transform") : 0;
   }
   int64_t size = 1;

@@ -5,8 +5,9 @@
 
 #include "../base/memory.h"
 #include "../base/status.h"
+#include "../interp/fft.h"
 
-enum { FFT_LANES_MAX_PASSES = 64, FFT_LANES_MAX_PRIME = 31, FFT_LANES = 16 };
+enum { FFT_LANES_MAX_PASSES = 64, FFT_LANES_MAX_PRIME = 31, FFT_LANES = 16, FFT_LANES_EXACT = 1 << 12 };
 
 /* One pass: m groups of `radix` elements, `stride` lines of partial results side by side. */
 typedef struct fft_lanes_pass {
@@ -26,6 +27,21 @@ struct fft_lanes_plan {
   const fft_lanes_plan *inner;
   const void *chirp, *kernel;
 };
+
+/* exp(-2 pi i k / n) for all k < n. For many of them as products of two of few roots: an ulp or two off, and many times
+ * faster. */
+typedef struct fft_lanes_roots {
+  int64_t n, fine;
+  int shift;
+  cplx *at; /* of the first `fine` numbers, then of the multiples of `fine` */
+  base_alloc alloc;
+} fft_lanes_roots;
+bool fft_lanes_roots_make(fft_lanes_roots *r, int64_t n, base_alloc alloc); /* false: out of memory */
+void fft_lanes_roots_free(fft_lanes_roots *r);
+static inline cplx fft_lanes_root(const fft_lanes_roots *r, int64_t k) {
+  if (r->fine == r->n) return r->at[k];
+  return cplx_mul(r->at[k & (r->fine - 1)], r->at[r->fine + (k >> r->shift)]);
+}
 
 /* is_double: of the numbers it works on, which are float else. */
 XLAC_MUST_USE int fft_lanes_make(int64_t n, bool is_double, base_arena *arena, const fft_lanes_plan **out,

@@ -10,6 +10,13 @@
 #undef E
 #undef STEP
 #undef B
+#define E W
+#define STEP (2 * WIDTH)
+#define B(name) K(name##_w)
+#include "fft_lanes_butterfly.h"
+#undef E
+#undef STEP
+#undef B
 #define E T
 #define STEP 1
 #define B(name) K(name##_s)
@@ -36,38 +43,46 @@ INLINE void K(swap)(K(planes) * a) {
   a->other_re = re, a->other_im = im;
 }
 
-INLINE void K(group)(const fft_lanes_pass *f, int64_t p, const K(planes) * a, int64_t S, bool turned) {
+/* The same with vectors of twice the width first, where the machine has them: of a whole cache line, which matters
+ * where many lines lie a power of two apart. */
+#define PASS(name, S, ...)                               \
+  do {                                                   \
+    int64_t done = wide ? (S) - (S) % (2 * WIDTH) : 0;   \
+    if (wide) K(name##_w)(__VA_ARGS__, 0, turned);       \
+    K(name##_v)(__VA_ARGS__, done, turned);              \
+    K(name##_s)(__VA_ARGS__, (S) - (S) % WIDTH, turned); \
+  } while (0)
+
+INLINE void K(group)(const fft_lanes_pass *f, int64_t p, const K(planes) * a, int64_t S, bool turned, bool wide) {
   int64_t M = S * f->m, r = (int64_t)f->radix, at = S * r * p;
   const T *w = (const T *)f->twiddles + 2 * (r - 1) * p, *xr = a->re + S * p, *xi = a->im + S * p;
   T *yr = a->other_re + at, *yi = a->other_im + at;
-#define FLAG , turned
   switch (f->radix) {
     case 2:
-      BOTH(pass2, S, w, xr, xi, M, yr, yi, S);
+      PASS(pass2, S, w, xr, xi, M, yr, yi, S);
       return;
     case 3:
-      BOTH(pass3, S, w, xr, xi, M, yr, yi, S);
+      PASS(pass3, S, w, xr, xi, M, yr, yi, S);
       return;
     case 4:
-      BOTH(pass4, S, w, xr, xi, M, yr, yi, S);
+      PASS(pass4, S, w, xr, xi, M, yr, yi, S);
       return;
     case 5:
-      BOTH(pass5, S, w, xr, xi, M, yr, yi, S);
+      PASS(pass5, S, w, xr, xi, M, yr, yi, S);
       return;
     case 8:
-      BOTH(pass8, S, w, xr, xi, M, yr, yi, S);
+      PASS(pass8, S, w, xr, xi, M, yr, yi, S);
       return;
     default:
-      BOTH(pass_any, S, w, f->roots, r, xr, xi, M, yr, yi, S);
+      PASS(pass_any, S, w, f->roots, r, xr, xi, M, yr, yi, S);
   }
-#undef FLAG
 }
 
 /* The first group's twiddles are all 1. */
-INLINE void K(passes)(const fft_lanes_plan *plan, K(planes) * a, int64_t lanes) {
+INLINE void K(passes)(const fft_lanes_plan *plan, K(planes) * a, int64_t lanes, bool wide) {
   for (uint32_t i = 0; i < plan->n_passes; i++) {
     const fft_lanes_pass *f = &plan->passes[i];
-    for (int64_t p = 0; p < f->m; p++) K(group)(f, p, a, f->stride * lanes, p != 0);
+    for (int64_t p = 0; p < f->m; p++) K(group)(f, p, a, f->stride * lanes, p != 0, wide);
     K(swap)(a);
   }
 }
@@ -89,11 +104,11 @@ INLINE void K(mirror)(K(planes) * a) {
 }
 
 /* The kernel has the factor of the inverse in it. */
-INLINE void K(transform)(const fft_lanes_plan *plan, K(planes) * a, int64_t lanes) {
+INLINE void K(transform)(const fft_lanes_plan *plan, K(planes) * a, int64_t lanes, bool wide) {
   const fft_lanes_plan *inner = plan->inner ? plan->inner : plan;
   if (plan->inner) K(times)(plan->chirp, plan->n, inner->n, a, lanes);
   for (int round = 0; round < (plan->inner ? 2 : 1); round++) {
-    K(passes)(inner, a, lanes);
+    K(passes)(inner, a, lanes, wide);
     if (!plan->inner) return;
     if (round == 0) K(times)(plan->kernel, inner->n, inner->n, a, lanes);
     K(mirror)(a);
@@ -137,8 +152,8 @@ INLINE void K(load)(const T *in, fft_lanes_place at, int64_t n, int64_t lanes, T
     tiled = n;
   } else if (at.along == 1) {
     tiled = n - n % (WIDTH / 2);
-    for (int64_t k = 0; k < tiled; k += WIDTH / 2)
-      for (int64_t l = 0; l < whole; l += WIDTH)
+    for (int64_t l = 0; l < whole; l += WIDTH)
+      for (int64_t k = 0; k < tiled; k += WIDTH / 2)
         K(load_tile)(in + 2 * (k + l * at.across), at.across, lanes, re + k * lanes + l, im + k * lanes + l);
   }
   for (int64_t k = 0; k < n; k++)
@@ -161,8 +176,8 @@ INLINE void K(store)(T *out, fft_lanes_place at, int64_t n, int64_t lanes, const
     tiled = n;
   } else if (at.along == 1) {
     tiled = n - n % (WIDTH / 2);
-    for (int64_t k = 0; k < tiled; k += WIDTH / 2)
-      for (int64_t l = 0; l < whole; l += WIDTH)
+    for (int64_t l = 0; l < whole; l += WIDTH)
+      for (int64_t k = 0; k < tiled; k += WIDTH / 2)
         K(store_tile)(out + 2 * (k + l * at.across), at.across, lanes, re + k * lanes + l, im + k * lanes + l);
   }
   for (int64_t k = 0; k < n; k++)
@@ -232,7 +247,7 @@ INLINE void K(finish)(const fft_lanes_job *job, int64_t line, int64_t n, int64_t
   for (int64_t i = 0; i < n * lanes; i++) a->im[i] *= scale;
 }
 
-INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, const T *in, T *out, T *work) {
+INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, const T *in, T *out, T *work, bool wide) {
   const fft_lanes_plan *plan = job->plan;
   int64_t n = plan->n, each = (plan->size + 1) * lanes;
   K(planes) a = {work, work + each, work + 2 * each, work + 3 * each};
@@ -247,7 +262,7 @@ INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, cons
     K(load)(in, job->in, n, lanes, a.re, a.im);
   }
   if (job->inverse) K(mirror)(&a);
-  K(transform)(plan, &a, lanes);
+  K(transform)(plan, &a, lanes, wide);
   if (job->inverse) K(mirror)(&a);
   if (job->kind == FFT_LANES_REAL_IN_HALF) K(split)(job->half, n, lanes, &a);
   int64_t results = job->kind == FFT_LANES_REAL_IN ? n / 2 + 1 : job->kind == FFT_LANES_REAL_IN_HALF ? n + 1 : n;
@@ -260,18 +275,22 @@ INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, cons
 
 static void K(lines_plain)(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
                            void *work) {
-  K(lines)(job, line, lanes, in, out, work);
+  K(lines)(job, line, lanes, in, out, work, false);
 }
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static void K(lines_avx2)(const fft_lanes_job *job, int64_t line, int64_t lanes,
                                                           const void *in, void *out, void *work) {
-  if (lanes == FFT_LANES)
-    K(lines)(job, line, FFT_LANES, in, out, work);
-  else
-    K(lines)(job, line, lanes, in, out, work);
+  K(lines)(job, line, lanes, in, out, work, false);
+}
+__attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void K(lines_avx512)(const fft_lanes_job *job,
+                                                                                      int64_t line, int64_t lanes,
+                                                                                      const void *in, void *out,
+                                                                                      void *work) {
+  K(lines)(job, line, lanes, in, out, work, true);
 }
 #endif
 
 #undef FLAG
+#undef PASS
 #undef BOTH
 #undef INLINE

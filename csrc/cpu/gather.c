@@ -147,6 +147,7 @@ int cpu_prepare_gather(cpu_prepare_run *x) {
   x->out->name = g->code == gather_line ? "gather" : "pick";
   x->out->data = g;
   x->out->work = (uint64_t)op->type->count;
+  x->out->stoppable = true;
   x->code = gather_run;
   return 0;
 }

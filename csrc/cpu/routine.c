@@ -32,10 +32,17 @@ typedef struct routine_code {
   cpu_routine_fn *run;
 } routine_code;
 
+/* Whatever is left undone, the routine does nothing with it but move it or compute with it: no index, size or address
+ * comes from what an earlier base_parallel_for of the same step has made, except inside a later one. */
+static bool routine_is_stoppable(const ir_op *op) {
+  return op->opcode != IR_OP_CUSTOM_CALL && op->opcode != IR_OP_CHOLESKY && op->opcode != IR_OP_TRIANGULAR_SOLVE;
+}
+
 int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err) {
   cpu_prepare_run x = {.options = ctx, .op = op, .arena = arena, .out = out, .err = err};
   *known = false;
   if (!cpu_routine_table[op->opcode]) return 0;
+  out->stoppable = routine_is_stoppable(op);
   TRY(cpu_routine_table[op->opcode](&x));
   if (!x.code) return 0;
   routine_code *code = BASE_NEW(arena, routine_code);

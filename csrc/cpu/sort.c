@@ -5,7 +5,7 @@
 #include "../interp/sort_keys.h"
 #include "routine.h"
 
-enum { SORT_LONG = 1 << 17, SORT_SLOTS = 16, SORT_PART = 1 << 15, SORT_RANGE = 1 << 15, SORT_MAX_PARTS = 64 };
+enum { SORT_LONG = 1 << 17, SORT_SLOTS = 16, SORT_PART = 1 << 15, SORT_RANGE = 1 << 15, SORT_PART_MOST = 1 << 22 };
 
 typedef struct sort_data {
   const cpu_sort_kind *kind;
@@ -120,11 +120,11 @@ static void sort_swap(sort_work *w) {
   w->to = swap;
 }
 
-/* As many parts as threads: a part more is a merge more. */
+/* As many parts as threads: a part more is a merge more. Of very long rows some more, so that none takes long. */
 static void sort_long_row(sort_work *w, base_pool *pool) {
   const sort_data *x = w->x;
   int64_t parts = 1, threads = base_pool_size(pool);
-  while (parts < threads && parts < SORT_MAX_PARTS && x->length / (2 * parts) >= SORT_PART) parts *= 2;
+  while (x->length / parts > SORT_PART_MOST || (parts < threads && x->length / (2 * parts) >= SORT_PART)) parts *= 2;
   for (uint32_t i = x->n_keys; i-- > 0;) {
     w->key = &x->keys[i];
     base_parallel_for(pool, (size_t)x->length, SORT_RANGE, sort_encode_range, w);
@@ -219,6 +219,7 @@ int cpu_prepare_sort(cpu_prepare_run *x) {
   x->out->name = "radix";
   x->out->data = data;
   x->out->work = (uint64_t)(data->rows * data->length) * 16;
+  x->out->stoppable = true;
   x->code = sort_run_step;
   return 0;
 }

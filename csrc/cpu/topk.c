@@ -123,6 +123,7 @@ int cpu_prepare_topk(cpu_prepare_run *x) {
   x->out->data = base_arena_memdup(x->arena, &data, sizeof data);
   x->out->scratch_bytes = (data.rows + data.grain - 1) / data.grain * k * (int64_t)sizeof(interp_keyed);
   x->out->work = (uint64_t)t->count;
+  x->out->stoppable = true;
   x->code = topk_run;
   return x->out->data ? 0 : base_oom(x->err, "a top-k");
 }

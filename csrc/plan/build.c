@@ -147,6 +147,17 @@ static int build_kernel(plan_build *x, const ir_op *op) {
   return x->failed ? build_no_memory(x) : plan_add_step(x, s);
 }
 
+static bool build_is_whole(base_dtype t) {
+  return t != XLAC_PRED && base_dtype_of(t)->bits >= 8;
+}
+
+/* Elements of types that use all bits of their bytes, as many of as many bytes. */
+static bool build_keeps_bytes(const ir_type *from, const ir_type *to) {
+  if (!ir_is_tensor(from) || !ir_is_tensor(to) || from->count != to->count) return false;
+  base_dtype a = (base_dtype)from->dtype, b = (base_dtype)to->dtype;
+  return build_is_whole(a) && build_is_whole(b) && base_dtype_bytes(a) == base_dtype_bytes(b);
+}
+
 /* Ops that are nothing but another view of what is there. A barrier gives the value it gets, and row-major memory does
  * not know of reshapes. */
 static bool build_is_view(const ir_op *op) {
@@ -155,6 +166,8 @@ static bool build_is_view(const ir_op *op) {
     case IR_OP_OPT_BARRIER:
     case IR_OP_DOMAIN:
       return op->n_operands == 1;
+    case IR_OP_BITCAST_CONVERT:
+      return build_keeps_bytes(ir_operand_type(op, 0), op->type);
     default:
       return false;
   }
@@ -240,6 +253,34 @@ static const char *build_obstacle(const plan_build *x, const ir_computation *c) 
   return NULL;
 }
 
+enum { BUILD_FEW = 64 /* elements of what may be computed early */ };
+
+/* Small values that follow from arguments and constants through ops that do nothing else. */
+static bool build_is_early(const ir_op *op, const uint8_t *early) {
+  bool name = op->opcode == IR_OP_GET_TUPLE_ELEMENT || op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CONSTANT;
+  bool small = ir_is_tensor(op->type) && op->type->count <= BUILD_FEW;
+  if (op->n_control_preds || !(name || (small && (op->opcode == IR_OP_RESHAPE || fusion_is_candidate(op)))))
+    return false;
+  for (uint32_t k = 0; k < op->n_operands; k++)
+    if (!early[ir_operand(op, k)->id]) return false;
+  return true;
+}
+
+/* Those first, so that kernels of many elements follow one another and can be grouped. `early`: by op id, zero. */
+static void build_order(uint32_t n, ir_op **order, uint8_t *early, base_arena *scratch) {
+  ir_op **rest = BASE_ARRAY(scratch, ir_op *, (size_t)n + 1);
+  uint32_t front = 0, back = 0;
+  if (!rest) return; /* a wish */
+  for (uint32_t i = 0; i < n; i++) {
+    early[order[i]->id] = build_is_early(order[i], early);
+    if (early[order[i]->id])
+      order[front++] = order[i];
+    else
+      rest[back++] = order[i];
+  }
+  memcpy(order + front, rest, back * sizeof *rest);
+}
+
 static int build_steps(plan_build *x, const ir_computation *c) {
   uint32_t n = 0, kept = 0;
   base_arena scratch;
@@ -254,6 +295,8 @@ static int build_steps(plan_build *x, const ir_computation *c) {
         needed[ir_operand(order[i], k)->id] = 1;
     for (uint32_t i = 0; i < n; i++)
       if (needed[order[i]->id]) order[kept++] = order[i];
+    memset(needed, 0, (size_t)c->module->n_ids + 1);
+    if (!x->options->no_fusion) build_order(kept, order, needed, &scratch);
     x->fusion.skips_places = x->options->prepare != NULL;
     if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
   }

@@ -81,8 +81,7 @@ int py_out_separate(const py_executable *self, py_state *st, PyObject *const *ar
         return -1;
       }
     bool read = false;
-    for (uint32_t k = 0; k < self->n_arguments && !read; k++)
-      read = out_is_read(self, i, results[i], k, arguments[k]);
+    for (uint32_t k = 0; k < self->n_arguments && !read; k++) read = out_is_read(self, i, results[i], k, arguments[k]);
     if (!read) continue;
     if ((blocks[i] = xlac_runtime_take(st->runtime, out[i].bytes)) == NULL) return PyErr_NoMemory(), -1;
     results[i] = blocks[i];

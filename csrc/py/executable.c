@@ -111,7 +111,9 @@ static int executable_allocate(py_executable *self) {
   self->over = PyMem_Malloc((count.nodes + 1) * sizeof *self->over);
   self->names = PyTuple_New(self->n_params);
   self->numbers = PyDict_New();
-  return self->leaves && self->nodes && self->over && self->dims && self->names && self->numbers ? 0 : (PyErr_NoMemory(), -1);
+  return self->leaves && self->nodes && self->over && self->dims && self->names && self->numbers
+             ? 0
+             : (PyErr_NoMemory(), -1);
 }
 
 /* The length of "x.12" without ".12"; the whole where there is none. */
@@ -193,18 +195,40 @@ static PyObject *executable_wrap(py_state *st, xlac_executable *exe) {
   return (PyObject *)self;
 }
 
+/* Numbers of parameters. NULL with an error set; freed by PyMem_Free. */
+static uint32_t *executable_donated(PyObject *donate, uint32_t *n) {
+  PyObject *all = PySequence_Fast(donate, "donate must be a sequence of parameter numbers");
+  if (all == NULL) return NULL;
+  *n = (uint32_t)PySequence_Fast_GET_SIZE(all);
+  uint32_t *numbers = PyMem_Malloc((*n + 1u) * sizeof *numbers);
+  if (numbers == NULL) PyErr_NoMemory();
+  for (uint32_t i = 0; numbers && i < *n; i++) {
+    unsigned long v = PyLong_AsUnsignedLong(PySequence_Fast_GET_ITEM(all, i));
+    if (v > UINT32_MAX && !PyErr_Occurred()) PyErr_SetString(PyExc_OverflowError, "no such parameter number");
+    numbers[i] = (uint32_t)v;
+    if (!PyErr_Occurred()) continue;
+    PyMem_Free(numbers);
+    numbers = NULL;
+  }
+  Py_DECREF(all);
+  return numbers;
+}
+
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", NULL};
+  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", NULL};
   py_state *st = PyModule_GetState(core);
-  PyObject *module;
+  PyObject *module, *donate = NULL;
+  uint32_t *donated = NULL;
   xlac_compile_options options = {.threads = 0};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   unsigned int threads = 0;
   int blas = 1, fuse = 1, passes = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$Izppp:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppO:compile", names, st->module_type, &module, &threads,
+                                   &options.blas_path, &blas, &fuse, &passes, &donate))
     return NULL;
+  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) return NULL;
+  options.donate = donated;
   options.threads = threads;
   options.no_blas = !blas;
   options.no_fusion = !fuse;
@@ -213,19 +237,22 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_compile(((py_module *)module)->m, &options, &exe, &err);
   PyEval_RestoreThread(thread);
+  PyMem_Free(donated);
   return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
 }
 
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"bytes", "threads", "blas", NULL};
+  static char *names[] = {"bytes", "threads", "blas", "use_blas", NULL};
   py_state *st = PyModule_GetState(core);
   xlac_compile_options options = {.runtime = st->runtime};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   Py_buffer bytes;
   unsigned int threads = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$Iz:load", names, &bytes, &threads, &options.blas_path))
+  int blas = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$Izp:load", names, &bytes, &threads, &options.blas_path, &blas))
     return NULL;
+  options.no_blas = !blas;
   options.threads = threads;
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err);

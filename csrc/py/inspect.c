@@ -130,11 +130,28 @@ PyMethodDef py_executable_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool} each. */
+static PyObject *executable_donations(PyObject *self, void *unused) {
+  xlac_donation d;
+  PyObject *list = PyList_New(0);
+  (void)unused;
+  for (uint32_t i = 0; list && xlac_executable_donation(((py_executable *)self)->exe, i, &d); i++) {
+    PyObject *result = d.result == UINT32_MAX ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(d.result);
+    PyObject *item = Py_BuildValue("{sIsNsOsO}", "argument", d.argument, "result", result, "must",
+                                   d.must ? Py_True : Py_False, "in_place", d.in_place ? Py_True : Py_False);
+    if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
 PyGetSetDef py_executable_getset[] = {
     {"cost", executable_cost, NULL, "Flops, elementary functions and bytes of a call, in all and by op", NULL},
     {"memory", executable_memory, NULL, "Bytes: frame, peak, arguments, results, constants; and the plan of the frame",
      NULL},
     {"timings", executable_timings, NULL, "Seconds of compilation, by stage and pass", NULL},
+    {"donations", executable_donations, NULL,
+     "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
     {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
     {"_stages", executable_stages, NULL, "Seconds by stage", NULL},
     {"_passes", executable_passes, NULL, "Seconds by pass, in order", NULL},

@@ -69,15 +69,25 @@ def _openblas():
     return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
 
 
-def compile(module, *, threads=None, blas=None, fuse=True, passes=True):
-    """Compiles a program for this machine's CPUs: an Executable, to be called with arrays like `interpret`.
+def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=()):
+    """Compiles a program (a Module, or text that `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
+    `interpret`.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
     the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
-    system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame."""
+    system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame.
+
+    `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
+    `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
+    arguments are never changed."""
+    if isinstance(module, (str, bytes)):
+        module = parse(module)
+    if isinstance(donate, int):
+        donate = (donate,)
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
-    return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes)
+    return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
+                         donate=tuple(donate))
 
 
 def load(source, *, threads=None, blas=None):
@@ -87,7 +97,8 @@ def load(source, *, threads=None, blas=None):
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
-    return _core.load(source, threads=threads or 0, blas=_openblas() if blas is None else blas or None)
+    path = _openblas() if blas is None else blas or None
+    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False)
 
 
 def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):

@@ -177,6 +177,13 @@ def test_serialize_and_load(exe, tmp_path):
     assert xlac.load(unfused.serialize()).plan() == unfused.plan() != exe.plan()
 
 
+def test_what_serialize_keeps():
+    donated = xlac.compile(xlac.parse(TEXT), donate=0)
+    assert xlac.load(donated.serialize()).donations == donated.donations
+    assert xlac.load(donated.serialize(), blas=False).steps["blas"] == "" != donated.steps["blas"]
+    assert xlac.load(xlac.compile(xlac.parse(TEXT), blas=False).serialize()).steps["blas"] == ""
+
+
 def test_what_load_refuses(exe):
     data = exe.serialize()
     for bad, words in [(b"", "don't begin"), (b"HloModule m", "don't begin"), (data[:30], "cut short"), (data[:-1], "cut short"),
