@@ -368,6 +368,7 @@
 #include "kernel/kernel.c"
 #include "kernel/lower.c"
 #include "plan/build.c"
+#include "plan/check.c"
 #include "plan/cost.c"
 #include "plan/donation.c"
 #include "plan/dot.c"

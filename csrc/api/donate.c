@@ -42,6 +42,10 @@ int api_add_donors(ir_module *ir, const xlac_compile_options *options, xlac_erro
   return 0;
 }
 
+int xlac_executable_check(const xlac_executable *exe, xlac_error *err) {
+  return plan_check(cpu_executable_program(api_executable_cpu(exe)), base_alloc_libc, err);
+}
+
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out) {
   const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
   if (index >= p->n_donations) return false;

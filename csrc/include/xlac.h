@@ -553,6 +553,9 @@ int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, x
 /* The plan as JSON: programs, their buffers and steps with what they cost (docs/executor.md); freed with xlac_free. n
  * may be NULL. */
 int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);
+/* Proves, from the plan alone, that no step writes over what is still to be read, and that results take the memory of
+ * arguments only when nobody reads those any more. Fails with INTERNAL where that is not so: a fault of xlac's. */
+int xlac_executable_check(const xlac_executable *exe, xlac_error *err);
 /* The plan, a line a step; freed with xlac_free. n may be NULL. */
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 

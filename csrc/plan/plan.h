@@ -114,6 +114,10 @@ void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
 
+/* Whether nothing of p, or of the programs its steps run, writes over what is still to be read: INTERNAL, with step and
+ * buffers, where it does. check.c */
+XLAC_MUST_USE int plan_check(const plan_program *p, base_alloc alloc, xlac_error *err);
+
 /* --- inside --- */
 /* place.c: offsets of all buffers in the frame. */
 XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err);

@@ -48,6 +48,13 @@ static PyObject *executable_report(PyObject *object, PyObject *unused) {
   return executable_text(object, xlac_executable_report);
 }
 
+static PyObject *executable_check(PyObject *object, PyObject *unused) {
+  xlac_error err = {.code = 0};
+  (void)unused;
+  if (xlac_executable_check(((py_executable *)object)->exe, &err) == 0) Py_RETURN_NONE;
+  return py_raise(py_state_of(object), &err, PY_ANY);
+}
+
 static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_fusion);
@@ -124,6 +131,7 @@ PyMethodDef py_executable_methods[] = {
     {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
     {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
     {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
+    {"_check", executable_check, METH_NOARGS, "Proves that no step writes over what is still to be read"},
     {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},

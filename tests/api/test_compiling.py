@@ -140,6 +140,7 @@ def test_an_argument_that_is_given_away(x):
     assert x.lib.xlac_executable_donation(exe, 0, d) and (d.argument, d.result, d.must, d.in_place) == (0, 0, False, True)
     assert x.lib.xlac_executable_donation(exe, 1, d) and (d.argument, d.result, d.in_place) == (1, 2**32 - 1, False)
     assert not x.lib.xlac_executable_donation(exe, 2, d)
+    x.check(x.lib.xlac_executable_check(exe, x.err))
     given, lent = x.ffi.new("float[]", [1, 2]), x.ffi.new("float[]", [3, 4, 5])
     x.check(x.lib.xlac_executable_call(exe, x.ffi.NULL, x.ffi.new("void *[]", [given, lent]), x.ffi.new("void *[]", [given]), x.err))
     assert list(given) == [2, 4]

@@ -20,6 +20,7 @@ def arrays(params):
 def check(body, params="f32[1000]", donate=(0,), header="", in_place=None, pairs=None):
     """Lent: untouched. Given: results lie where the arguments were, with the values of the interpreter."""
     exe = xlac.compile(xlac.parse(program(body, params, header=header)), donate=donate)
+    exe._check()
     args = arrays(params)
     want = xlac.interpret(xlac.parse(program(body, params)), *args)
     want = want if isinstance(want, tuple) else (want,)

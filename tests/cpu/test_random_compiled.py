@@ -29,7 +29,9 @@ def check(seed):
     want = leaves(xlac.interpret(parsed, *module.args))
     first = None
     for options in ({"threads": 1}, {"threads": 3}, {"fuse": False}, {"passes": False}):
-        got = leaves(xlac.compile(parsed, **options)(*module.args))
+        exe = xlac.compile(parsed, **options)
+        exe._check()
+        got = leaves(exe(*module.args))
         first = first or got
         assert same_numbers(got, want), (options, module.text)
         assert "threads" not in options or same_bits(got, first), module.text

@@ -15,12 +15,14 @@ static int put_attr(char *to, size_t room, const xlac_ffi_attr *a) {
     case XLAC_FFI_ARRAY:
       n += snprintf(to + n, room - (size_t)n, "%llu:", (unsigned long long)a->n);
       if (a->dtype == XLAC_FFI_S32)
-        for (uint64_t i = 0; i < a->n; i++) n += snprintf(to + n, room - (size_t)n, "%d,", ((const int32_t *)a->array)[i]);
+        for (uint64_t i = 0; i < a->n; i++)
+          n += snprintf(to + n, room - (size_t)n, "%d,", ((const int32_t *)a->array)[i]);
       if (a->dtype == XLAC_FFI_S64)
         for (uint64_t i = 0; i < a->n; i++)
           n += snprintf(to + n, room - (size_t)n, "%lld,", (long long)((const int64_t *)a->array)[i]);
       if (a->dtype == XLAC_FFI_F64)
-        for (uint64_t i = 0; i < a->n; i++) n += snprintf(to + n, room - (size_t)n, "%g,", ((const double *)a->array)[i]);
+        for (uint64_t i = 0; i < a->n; i++)
+          n += snprintf(to + n, room - (size_t)n, "%g,", ((const double *)a->array)[i]);
       return n + snprintf(to + n, room - (size_t)n, ";");
     case XLAC_FFI_DICT:
       n += snprintf(to + n, room - (size_t)n, "{");
@@ -45,8 +47,9 @@ int describe(xlac_ffi_frame *f) {
   size_t room = (size_t)out->bytes, n = 0;
   for (uint32_t i = 0; i < f->n_results; i++)
     if (f->results[i].data) memset(f->results[i].data, 0, (size_t)f->results[i].bytes);
-  n += (size_t)snprintf(text, room, "%d %s %s opaque=%s:%llu ", f->struct_size == sizeof *f && f->version == XLAC_FFI_VERSION,
-                        f->target, f->op, f->opaque, (unsigned long long)f->opaque_size);
+  n += (size_t)snprintf(text, room, "%d %s %s opaque=%s:%llu ",
+                        f->struct_size == sizeof *f && f->version == XLAC_FFI_VERSION, f->target, f->op, f->opaque,
+                        (unsigned long long)f->opaque_size);
   for (uint32_t i = 0; i < f->n_operands; i++) n += (size_t)put_buffer(text + n, room - n, &f->operands[i]);
   n += (size_t)snprintf(text + n, room - n, "->");
   for (uint32_t i = 0; i < f->n_results; i++) n += (size_t)put_buffer(text + n, room - n, &f->results[i]);
