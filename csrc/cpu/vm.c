@@ -8,6 +8,7 @@ enum {
   VM_MIN_LANES = 16,
   VM_MAX_SCALAR = 64,     /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
+  VM_MAX_CYCLE = 512,     /* rows that are short enough to be repeated in a register */
   VM_GRAIN_WORK = 1 << 16 /* element operations that a thread should have */
 };
 
@@ -19,18 +20,41 @@ static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
   return true;
 }
 
+/* The index of a load that is the same in every row. */
+static bool vm_is_cyclic(const kernel *k, const kernel_index *x) {
+  for (uint32_t d = 0; d + 1 < k->rank; d++)
+    if (x->strides[d]) return false;
+  return true;
+}
+
+/* Whether all loads are dense, the same everywhere or the same in every (short) row, with some of the last: then blocks
+ * need not end where rows do. */
+static bool vm_is_of_cycles(const kernel *k) {
+  uint32_t cyclic = 0;
+  if (k->reduction || k->rank < 2 || k->extents[k->rank - 1] > VM_MAX_CYCLE) return false;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;
+    if (!vm_is_cyclic(k, v->index)) return false;
+    cyclic++;
+  }
+  return cyclic > 0;
+}
+
 static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
   const kernel *k = vm->k;
   if (vm_is_splat(vm, v)) return VM_SPLAT;
   if (v->kind != KERNEL_LOAD) return VM_REGISTER;
   if (kernel_is_dense(k, v->index)) return VM_MEMORY;
+  if (vm->cycle) return VM_CYCLE;
   int64_t stride = k->rank ? v->index->strides[k->rank - 1] : 0;
   return !vm->rows || stride > 1 || stride < 0 ? VM_REGISTER : stride == 1 ? VM_ROW : VM_ONE;
 }
 
 static void vm_choose_places(cpu_vm *vm) {
   const kernel *k = vm->k;
-  vm->rows = k->rank > 1 && k->extents[k->rank - 1] >= VM_MIN_ROW;
+  vm->cycle = vm_is_of_cycles(k) ? k->extents[k->rank - 1] : 0;
+  vm->rows = !vm->cycle && k->rank > 1 && k->extents[k->rank - 1] >= VM_MIN_ROW;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     vm->insts[i].place = vm_place_of(vm, v);
@@ -46,10 +70,15 @@ static void vm_choose_places(cpu_vm *vm) {
 static bool vm_needs_register(const vm_inst *inst) {
   if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0;
   if (inst->place == VM_ONE) return !inst->number;
-  return inst->place == VM_REGISTER && !inst->to_output;
+  return inst->place == VM_CYCLE || (inst->place == VM_REGISTER && !inst->to_output);
 }
 
-/* A register is free again after the last use of what is in it; splats keep theirs. */
+/* What is filled once, before the first block. */
+static bool vm_is_kept(const vm_inst *inst) {
+  return inst->place == VM_SPLAT || inst->place == VM_CYCLE;
+}
+
+/* A register is free again after the last use of what is in it; splats and cycles keep theirs. */
 static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   const kernel *k = vm->k;
   uint32_t *last = BASE_ARRAY(scratch, uint32_t, k->n_values), *pool = BASE_ARRAY(scratch, uint32_t, k->n_values);
@@ -64,12 +93,12 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   for (uint32_t i = 0; i < k->n_values; i++) {
     vm_inst *inst = &vm->insts[i];
     if (inst->place == VM_INSIDE) continue;
-    if (vm_needs_register(inst)) inst->reg = inst->place != VM_SPLAT && n_pool ? pool[--n_pool] : vm->n_regs++;
+    if (vm_needs_register(inst)) inst->reg = !vm_is_kept(inst) && n_pool ? pool[--n_pool] : vm->n_regs++;
     for (uint32_t j = 0; j < inst->n_in; j++) {
       uint32_t v = inst->in[j];
       bool again = false;
       for (uint32_t l = 0; l < j; l++) again = again || inst->in[l] == v;
-      bool frees = vm->insts[v].place != VM_SPLAT && vm_needs_register(&vm->insts[v]);
+      bool frees = !vm_is_kept(&vm->insts[v]) && vm_needs_register(&vm->insts[v]);
       if (last[v] == i && !again && frees) pool[n_pool++] = vm->insts[v].reg;
     }
   }
@@ -96,9 +125,10 @@ static void vm_choose_lanes(cpu_vm *vm) {
   size_t lanes = VM_SCRATCH / (regs * widest) & ~(size_t)63;
   if (lanes > VM_MAX_LANES) lanes = VM_MAX_LANES;
   if (lanes < 64) lanes = 64;
-  while (lanes > VM_MIN_LANES && lanes * regs * widest > VM_MAX_SCRATCH) lanes /= 2;
+  size_t more = (size_t)vm->cycle; /* a block may begin anywhere in a row */
+  while (lanes > VM_MIN_LANES && (lanes + more) * regs * widest > VM_MAX_SCRATCH) lanes /= 2;
   vm->lanes = (uint32_t)lanes;
-  vm->reg_bytes = (lanes * widest + 63) & ~(size_t)63;
+  vm->reg_bytes = ((lanes + more) * widest + 63) & ~(size_t)63;
 }
 
 static bool vm_is_scalar(const kernel *k) {

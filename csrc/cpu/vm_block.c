@@ -134,10 +134,22 @@ static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
   return to;
 }
 
+/* The row, as often as blocks of n lanes reach wherever in it they begin. */
+static void vm_fill_cycle(const vm_block *b, uint32_t i, int64_t n) {
+  const kernel *k = b->vm->k;
+  const kernel_value *v = &k->values[i];
+  int64_t row = b->vm->cycle, bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype), filled = row;
+  char *to = b->regs + b->vm->insts[i].reg * b->vm->reg_bytes;
+  vm_gather(k, v, b->in[v->buffer], 0, row, to);
+  for (int64_t wanted = n + row; filled < wanted; filled *= 2)
+    memcpy(to + filled * bytes, to, (size_t)((filled < wanted - filled ? filled : wanted - filled) * bytes));
+}
+
 void vm_fill_splats(const vm_block *b, int64_t n) {
   const kernel *k = b->vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const vm_inst *inst = &b->vm->insts[i];
+    if (inst->place == VM_CYCLE) vm_fill_cycle(b, i, n);
     if (inst->place != VM_SPLAT) continue;
     char *to = b->regs + inst->reg * b->vm->reg_bytes;
     char lane[16] __attribute__((aligned(16)));
@@ -170,6 +182,10 @@ static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
   const vm_inst *inst = &b->vm->insts[i];
   if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  if (inst->place == VM_CYCLE) {
+    b->values[i] = b->regs + inst->reg * b->vm->reg_bytes + (size_t)(at % b->vm->cycle) * bytes;
+    return;
+  }
   if (inst->place == VM_MEMORY || inst->place == VM_ROW || inst->place == VM_ONE) {
     b->values[i] = vm_memory(b, v, at);
     if (inst->place != VM_ONE || inst->number) return;

@@ -12,6 +12,7 @@ typedef enum vm_place {
   VM_ROW,      /* the same, dense along the innermost dimension: blocks end where rows end */
   VM_ONE,      /* the same along the innermost dimension: one number a block, or in a register */
   VM_SPLAT,    /* in a register that is filled once, or one number */
+  VM_CYCLE,    /* in a register that is filled once with the same row again and again */
   VM_REGISTER, /* in a register */
   VM_INSIDE    /* nowhere: the op that uses it computes it */
 } vm_place;
@@ -36,6 +37,7 @@ struct cpu_vm {
   uint32_t n_regs, lanes;
   bool scalar;         /* one iteration, of loads, constants and ops: no blocks are needed */
   bool rows;           /* no block crosses the end of a row (of the innermost dimension) */
+  int64_t cycle;       /* length of the rows of VM_CYCLE; 0: there are none */
   size_t reg_bytes;    /* of one register */
   interp_loop combine; /* reductions, in type `sum` */
   uint8_t sum;
