@@ -8,14 +8,16 @@ import functools as _functools
 import os as _os
 
 from . import _core
-from ._core import Computation, Executable, Instruction, Module
+from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
+                    stats)
 from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
 __version__ = _core.version()
 
-__all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Executable", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "interpret", "parse", "passes",
-           "memory_stats", "register_custom_call", "run_parallel", "set_memory_limit", "trim"]
+__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "Error", "Executable", "Instruction",
+           "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "donate",
+           "from_dlpack", "interpret", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
+           "set_memory_limit", "stats", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
@@ -125,19 +127,6 @@ def register_custom_call(target, function):
     """Lets `interpret` run custom-calls of that target: `function` is called with the operands as arrays (tuples for tuples,
     None for tokens) and returns what the op's type says. None takes the registration back."""
     _core.register_custom_call(target, function)
-
-
-def asarray(x, dtype=None):
-    """`x` as a C-contiguous NumPy array in native byte order, without a copy where it is one. `dtype` may be an element type's
-    name ("bf16")."""
-    import numpy
-
-    if isinstance(dtype, str) and dtype in {row["name"] for row in _core.dtype_table()}:
-        dtype = _core.numpy_dtype(dtype)
-    array = numpy.asarray(x, dtype=dtype)
-    if array.flags.c_contiguous and array.dtype.isnative:
-        return array
-    return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def passes():
