@@ -74,7 +74,8 @@ typedef struct dl_narrow {
   const int64_t *dims, *steps;
   const uint8_t *data;
 } dl_narrow;
-/* Writes them to `to` (may be NULL), a byte each as xlac has them. Whether bytes were that already. */
+/* Writes them to `to` (may be NULL), a byte each as xlac has them. Whether it could have read the bytes as they were.
+ */
 bool dl_narrow_read(const dl_narrow *n, uint8_t *to);
 /* n bytes of one element each to bits, in place. */
 void dl_narrow_pack(uint32_t bits, uint8_t *bytes, int64_t n);

@@ -2,6 +2,8 @@
  * this machine's memory is refused, and given back to him. */
 #include "dlpack.h"
 
+#include <string.h>
+
 /* A tensor on its way in. */
 typedef struct dl_arrival {
   py_state *st;
@@ -61,6 +63,12 @@ static int arrival_check(const dl_tensor *t) {
   return 0;
 }
 
+static bool arrival_is_empty(const dl_arrival *a) {
+  for (uint32_t d = 0; d < a->rank; d++)
+    if (a->dims[d] == 0) return true;
+  return false;
+}
+
 /* Steps of a dense array; false where they are beyond 2^63. */
 static bool arrival_dense_steps(dl_arrival *a) {
   int64_t step = 1;
@@ -68,6 +76,17 @@ static bool arrival_dense_steps(dl_arrival *a) {
     a->steps[d] = step;
     if (a->dims[d] > 1 && __builtin_mul_overflow(step, a->dims[d], &step)) return false;
   }
+  return true;
+}
+
+/* In elements without lanes; false where they are beyond 2^63. Who has no elements need not say sound ones. */
+static bool arrival_steps(dl_arrival *a) {
+  const dl_tensor *t = a->tensor;
+  if (arrival_is_empty(a)) return memset(a->steps, 0, sizeof a->steps) != NULL;
+  if (t->steps == NULL) return arrival_dense_steps(a);
+  for (int32_t d = 0; d < t->rank; d++)
+    if (__builtin_mul_overflow(t->steps[d], (int64_t)t->type.lanes, &a->steps[d])) return false;
+  if (t->type.lanes > 1) a->steps[a->rank - 1] = 1;
   return true;
 }
 
@@ -82,11 +101,7 @@ static int arrival_read(dl_arrival *a) {
   a->rank = (uint32_t)t->rank;
   for (uint32_t d = 0; d < a->rank; d++) a->dims[d] = t->dims[d];
   if (t->type.lanes > 1) a->dims[a->rank++] = t->type.lanes;
-  bool fits = t->steps || arrival_dense_steps(a);
-  for (int32_t d = 0; t->steps && d < t->rank; d++)
-    fits = fits && !__builtin_mul_overflow(t->steps[d], (int64_t)t->type.lanes, &a->steps[d]);
-  if (t->steps && t->type.lanes > 1) a->steps[a->rank - 1] = 1;
-  if (t->offset > PTRDIFF_MAX || (t->offset && t->data == NULL)) fits = false;
+  bool fits = arrival_steps(a) && t->offset <= PTRDIFF_MAX && (t->offset == 0 || t->data != NULL);
   return fits ? 0 : arrival_refuse("the tensor's strides or offset are beyond the address space");
 }
 
@@ -99,8 +114,7 @@ static void *arrival_data(const dl_arrival *a) {
 /* 1 where the elements are just as xlac has them, 0 where they must be copied. */
 static int arrival_narrow(const dl_arrival *a, dl_narrow *n) {
   int64_t bits = a->tensor->type.bits, last = 0, reach = 0, all = 1;
-  bool fits = true, empty = false;
-  for (uint32_t d = 0; d < a->rank; d++) empty |= a->dims[d] == 0;
+  bool fits = true, empty = arrival_is_empty(a);
   for (uint32_t d = 0; d < a->rank && !empty && fits; d++) {
     fits = !__builtin_mul_overflow(a->dims[d] - 1, a->steps[d], &last) && last != INT64_MIN &&
            !__builtin_add_overflow(reach, last < 0 ? -last : last, &reach) &&

@@ -56,8 +56,8 @@ static uint32_t narrow_load(const dl_narrow *n, int64_t place) {
   return v >> shift;
 }
 
-/* As xlac has it: no other bits, but the sign's. */
-static uint8_t narrow_clean(const dl_narrow *n, uint32_t v) {
+/* As xlac writes it: with the sign in the bits beside. */
+static uint8_t narrow_extended(const dl_narrow *n, uint32_t v) {
   v &= (1u << n->bits) - 1;
   bool negative = n->is_signed && (v >> (n->bits - 1)) != 0;
   return (uint8_t)(negative ? v | ~((1u << n->bits) - 1) : v);
@@ -81,8 +81,9 @@ bool dl_narrow_read(const dl_narrow *n, uint8_t *to) {
     if (n->dims[d] == 0) return true;
   do {
     uint32_t v = narrow_load(n, place);
-    uint8_t byte = narrow_clean(n, v);
-    clean = clean && byte == v;
+    uint8_t byte = narrow_extended(n, v);
+    clean = clean &&
+            (byte == v || v >> n->bits == 0); /* ml_dtypes has both forms of negative numbers, and xlac reads both */
     if (to) *to++ = byte;
   } while (narrow_next(n, at, &place));
   return clean;
