@@ -13,7 +13,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
 FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "kernel", "plan", "cpu", "api", "py")
-HEADERS = ("xlac.h",)
+HEADERS = ("xlac.h", "xlac_ffi.h")
 
 
 def switch(name):

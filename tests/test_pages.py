@@ -46,6 +46,14 @@ def test_the_readmes_tour_runs(monkeypatch):
         run_python(block, namespace)
 
 
+def test_the_executors_page_runs():
+    namespace = {}
+    for block in blocks(ROOT / "docs/executor.md", "python"):
+        run_python(block, namespace)
+    x, w = namespace["x"], namespace["w"]
+    assert namespace["step"](x, w=w, out=namespace["out"]) is namespace["out"]
+
+
 def test_getting_started_runs(tmp_path, monkeypatch):
     page = ROOT / "docs/getting-started.md"
     program = next(b for b in blocks(page, "") if b.startswith("HloModule row_sums"))
@@ -66,6 +74,12 @@ def test_getting_started_runs(tmp_path, monkeypatch):
     done = subprocess.run([sys.executable, "-m", "xlac", "run", "row_sums.hlo", "--input=[[1,2,3],[4,5,6]]"], capture_output=True,
                           text=True)
     assert done.stdout in page.read_text()
+
+
+def test_arrays_page_runs():
+    namespace = {}
+    for block in blocks(ROOT / "docs/arrays.md", "python"):
+        run_python(block, namespace)
 
 
 def test_the_readmes_first_commands():

@@ -75,7 +75,7 @@ static int order_donors(const ir_donor *a, const ir_donor *b) {
   return order_paths(a->index, b->index);
 }
 
-static int add_donor_locked(ir_module *ir, const xlac_alias *a, xlac_error *err) {
+int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *err) {
   ir_config *c = &ir->config;
   ir_donor donor = {a->parameter, ir_ints_make(ir, a->n_index, a->index)};
   if (!donor.index) return oom(err);
@@ -95,7 +95,7 @@ static int add_donor_locked(ir_module *ir, const xlac_alias *a, xlac_error *err)
 
 int xlac_module_add_donor(xlac_module *m, const xlac_alias *donor, xlac_error *err) {
   TRY(api_lock_edit(m, err));
-  return api_done(m, add_donor_locked(m->ir, donor, err));
+  return api_done(m, api_add_donor(m->ir, donor, err));
 }
 
 int xlac_module_clear_aliases(xlac_module *m, xlac_error *err) {

@@ -87,6 +87,14 @@ xlac_counters *api_buffer_counters(const xlac_buffer *b);
 
 /* The interpreter's side of a run's options, which may be NULL. interpret.c */
 interp_options api_run_options(const xlac_interpret_options *options);
+/* buffer_donor of a module that nobody else sees, or that is locked. alias.c */
+XLAC_MUST_USE int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *err);
+/* Donors for all leaves of the parameters that the options name. donate.c */
+XLAC_MUST_USE int api_add_donors(ir_module *ir, const xlac_compile_options *options, xlac_error *err);
+/* compile.c */
+const struct cpu_executable *api_executable_cpu(const xlac_executable *exe);
+/* The options that shape the plan of an executable. compile.c */
+xlac_compile_options api_executable_options(const xlac_executable *exe);
 /* The interpreter's side of a registry; NULL for NULL. */
 const interp_registry *api_registry(const xlac_registry *r);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../base/map.h"
 #include "../cpu/executable.h"
 #include "../cpu/profile.h"
 #include "../opt/pass.h"
@@ -13,6 +14,7 @@ struct xlac_executable {
   cpu_executable *cpu;
   xlac_module view; /* of the compiled module */
   double seconds[XLAC_COMPILE_STAGES];
+  xlac_compile_options options; /* that shape the plan; no pointers */
   double pass_began;
   uint32_t n_passes;
   struct {
@@ -32,8 +34,30 @@ static double compile_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Parameters are called as in the source, which translation has lost, but where an op of the copy has that name. A name
+ * is only a name: there is no harm in giving up. */
+static void compile_name_parameters(const ir_computation *from, ir_module *to) {
+  base_map names;
+  uint64_t owner = 0;
+  if (from->n_params != to->entry->n_params) return;
+  base_map_init(&names, base_alloc_libc);
+  for (uint32_t i = 0; i < from->n_params; i++) {
+    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    if (!s || base_map_get(&names, base_key(s), &owner)) continue;
+    if (!base_map_set(&names, base_key(s), (uint64_t)i + 1)) break;
+  }
+  IR_FOR_COMPUTATIONS(c, to)
+  IR_FOR_OPS(op, c)
+  if (base_map_get(&names, base_key(op->name), &owner)) (void)base_map_set(&names, base_key(op->name), 0);
+  for (uint32_t i = 0; i < from->n_params; i++) {
+    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    if (s && base_map_get(&names, base_key(s), &owner) && owner == (uint64_t)i + 1) to->entry->params[i]->name = s;
+  }
+  base_map_free(&names);
+}
+
 /* A copy in HLO form, verified; MLIR form becomes what it means. */
-static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
+static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
   const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
@@ -41,8 +65,10 @@ static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   if (status == 0)
     status =
         m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
+  if (status == 0 && m->ir->form == IR_FORM_MLIR) compile_name_parameters(m->ir->entry, *out);
   TRY(api_done(m, status));
-  status = ir_verify(*out, &lenient, err);
+  status = api_add_donors(*out, options, err);
+  if (status == 0) status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
   return status;
 }
@@ -80,7 +106,7 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
   ir_module *ir = NULL;
   double start = compile_now();
-  TRY(compile_copy(m, &ir, err));
+  TRY(compile_copy(m, options, &ir, err));
   double copied = compile_now();
   int status = compile_run_passes(exe, ir, options, err);
   if (status) {
@@ -93,6 +119,8 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   cpu.plan.no_fusion = options->no_fusion;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
+  exe->options =
+      (xlac_compile_options){.threads = options->threads, .no_blas = options->no_blas, .no_fusion = options->no_fusion};
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
   exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;
@@ -112,6 +140,14 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_execu
   pthread_mutex_init(&exe->view.lock, NULL);
   *out = exe;
   return 0;
+}
+
+const cpu_executable *api_executable_cpu(const xlac_executable *exe) {
+  return exe->cpu;
+}
+
+xlac_compile_options api_executable_options(const xlac_executable *exe) {
+  return exe->options;
 }
 
 xlac_module *xlac_executable_module(xlac_executable *exe) {
@@ -172,6 +208,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
                                 .interpreted = p->interpreted ? p->why : NULL,
                                 .n_arguments = p->n_arguments,
                                 .n_results = p->n_results,
+                                .n_donations = p->n_donations,
                                 .work = cpu_executable_work(exe->cpu),
                                 .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
@@ -229,4 +266,15 @@ int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_opt
   else
     interp_release(result);
   return status;
+}
+
+int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = plan_explain_fusion(&t, cpu_executable_program(exe->cpu), err);
+  if (status) {
+    base_text_free(&t);
+    return status;
+  }
+  return api_give_text(&t, text, n, err);
 }

@@ -32,7 +32,6 @@ double math_bessel_i1e_f64(double x);
 MATH_ROUNDED(erfc)
 MATH_ROUNDED(lgamma)
 MATH_ROUNDED(digamma)
-MATH_ROUNDED(erf_inv)
 MATH_ROUNDED(bessel_i1e)
 #undef MATH_ROUNDED
 MATH_INLINE float math_zeta_f32(float x, float q) {

@@ -39,6 +39,9 @@ static int call_in_frame(cpu_run *run, void *const *arguments, void *const *resu
   const plan_program *p = run->exe->program;
   char *frame = base_recycler_take(cpu_runtime_memory(run->exe->runtime), (size_t)p->frame_bytes);
   if (!frame) return base_oom(run->ctx.err, "a call's memory");
+#if !defined(NDEBUG) || defined(XLAC_POISON)
+  memset(frame, 0xA5, (size_t)p->frame_bytes); /* who reads what nobody wrote shall not find zeros */
+#endif
   int status = cpu_run_program(run, p, arguments, results, frame);
   base_recycler_give(frame);
   return status;

@@ -24,8 +24,9 @@ typedef struct cpu_conv_pad {
   uint32_t rank;
   base_dtype from, to;
   int64_t in[IR_MAX_RANK], out[IR_MAX_RANK], low[IR_MAX_RANK], step[IR_MAX_RANK];
-  int64_t in_stride[IR_MAX_RANK], out_stride[IR_MAX_RANK];
-  int64_t count; /* of the copy */
+  int64_t in_stride[IR_MAX_RANK];
+  int64_t out_stride[IR_MAX_RANK]; /* by dimension of the input, also of those that are merged later */
+  int64_t count;                   /* of the copy */
 } cpu_conv_pad;
 
 /* conv_pad.c: a dense copy in the order of the input, zeros where there is no element. */

@@ -37,7 +37,7 @@ static inline void dwconv_meets(const ir_window_dim *w, int64_t size, int64_t o,
 }
 
 #define DEPTHWISE_FEATURES(name, T, VEC, TARGET)                                                                 \
-  TARGET static void name(const dwconv_row_run *r) {                                                          \
+  TARGET static void name(const dwconv_row_run *r) {                                                             \
     const cpu_conv *c = r->c;                                                                                    \
     uint32_t last = c->n - 1;                                                                                    \
     const ir_window_dim *w = &c->window->v[last];                                                                \
@@ -45,7 +45,7 @@ static inline void dwconv_meets(const ir_window_dim *w, int64_t size, int64_t o,
     const int64_t kernel_step = w->reversal ? -c->kernel_stride[last] : c->kernel_stride[last];                  \
     for (int64_t o = 0; o < c->out_size[last]; o++) {                                                            \
       int64_t from = 0, to = 0, f = 0;                                                                           \
-      dwconv_meets(w, c->in_size[last], o, &from, &to);                                                       \
+      dwconv_meets(w, c->in_size[last], o, &from, &to);                                                          \
       const T *x0 = (const T *)(const void *)r->in +                                                             \
                     (o * w->stride - w->padding_low + from * w->window_dilation) * c->in_stride[last];           \
       const T *k0 = (const T *)(const void *)r->kernel + from * kernel_step;                                     \
@@ -80,7 +80,7 @@ static inline void dwconv_meets(const ir_window_dim *w, int64_t size, int64_t o,
 
 /* Results of a row lie side by side: each element of the window is added to all of them that it meets. */
 #define DEPTHWISE_POSITIONS(name, T, TARGET)                                                                   \
-  TARGET static void name(const dwconv_row_run *r) {                                                        \
+  TARGET static void name(const dwconv_row_run *r) {                                                           \
     const cpu_conv *c = r->c;                                                                                  \
     uint32_t last = c->n - 1;                                                                                  \
     const ir_window_dim *w = &c->window->v[last];                                                              \
@@ -210,8 +210,7 @@ static int dwconv_all(const cpu_routine_run *r) {
   dwconv_run run = {d, r->in[0], r->in[1], r->out[0]};
   int64_t work = c->out_size[c->n - 1] * (d->by_features ? c->feature_groups : 1);
   for (uint32_t i = 0; i < c->n; i++) work *= c->kernel_size[i];
-  base_parallel_for(r->run->exe->pool, (size_t)d->rows, (size_t)(DEPTHWISE_GRAIN / (work + 1) + 1), dwconv_rows,
-                    &run);
+  base_parallel_for(r->run->exe->pool, (size_t)d->rows, (size_t)(DEPTHWISE_GRAIN / (work + 1) + 1), dwconv_rows, &run);
   return 0;
 }
 

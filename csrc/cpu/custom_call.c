@@ -36,6 +36,7 @@ int cpu_prepare_custom_call(cpu_prepare_run *x) {
   x->out->data = d;
   x->out->scratch_bytes = d->op.scratch_bytes;
   x->out->in_place = native_in_place(&d->op);
+  x->out->work = UINT64_MAX; /* nobody knows; what is registered may want to run without locks */
   x->code = custom_call_run;
   return 0;
 }

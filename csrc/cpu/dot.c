@@ -68,17 +68,18 @@ static void dot_give_dims(const ir_op *op, cpu_gemm *g) {
   assert(at == op->type->rank);
 }
 
-static int dot_prepare_own(cpu_prepare_run *x) {
+/* only_thin: products that read an operand once, which BLAS is no better at; others are then left alone. */
+static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   const ir_op *op = x->op;
   base_dtype types[2] = {(base_dtype)ir_operand_type(op, 0)->dtype, (base_dtype)ir_operand_type(op, 1)->dtype};
   if (ir_operand_type(op, 0)->rank > GEMM_MAX_DIMS || ir_operand_type(op, 1)->rank > GEMM_MAX_DIMS) return 0;
   dot_own *d = BASE_NEW(x->arena, dot_own);
   if (!d) return base_oom(x->err, "a product");
   dot_give_dims(op, &d->g);
-  cpu_gemm_types(&d->g, types[0], types[1], (base_dtype)op->type->dtype);
+  cpu_gemm_types(&d->g, types[0], types[1], (base_dtype)op->type->dtype, true);
   d->to[0] = (base_dtype)d->g.a_type;
   d->to[1] = (base_dtype)d->g.b_type;
-  if (!cpu_gemm_prepare(&d->g, &d->exchanged)) return 0;
+  if (!cpu_gemm_prepare(&d->g, &d->exchanged) || (only_thin && !d->g.thin)) return 0;
   int64_t scratch = d->g.scratch_bytes;
   for (int i = 0; i < 2; i++) {
     d->from[i] = types[i];
@@ -92,7 +93,6 @@ static int dot_prepare_own(cpu_prepare_run *x) {
       return 0;
   }
   x->out->name = "product";
-  x->out->stoppable = true;
   x->out->work =
       (uint64_t)d->g.batch.count * (uint64_t)d->g.m.count * (uint64_t)d->g.n.count * (uint64_t)d->g.k.count / 4;
   x->out->scratch_bytes = scratch;
@@ -102,10 +102,11 @@ static int dot_prepare_own(cpu_prepare_run *x) {
 }
 
 int cpu_prepare_dot(cpu_prepare_run *x) {
-  plan_dot dot;
-  if (!x->options->blas || !plan_dot_of(x->op, &dot)) return dot_prepare_own(x);
+  plan_dot dot = {.dtype = 0};
+  bool blas = x->options->blas && plan_dot_of(x->op, &dot);
+  TRY(dot_prepare_own(x, blas));
+  if (!blas || x->code) return 0;
   x->out->name = "gemm";
-  x->out->stoppable = true;
   x->out->work = (uint64_t)(dot.batch * dot.m * dot.n * dot.k) / 4;
   x->out->data = base_arena_memdup(x->arena, &dot, sizeof dot);
   x->code = dot_by_blas;

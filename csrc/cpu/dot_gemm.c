@@ -4,6 +4,7 @@
 #include "../interp/matmul.h"
 
 enum {
+  GEMM_FEW = 8,              /* columns of which B has too few */
   GEMM_CHUNK = 16 << 20,     /* bytes of packed B that are wanted at most */
   GEMM_TASKS = 24,           /* enough for some threads */
   GEMM_TASK_WORK = 1 << 20,  /* products below which a task is not cut further */
@@ -33,9 +34,9 @@ static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
   return t == packed;
 }
 
-void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c) {
-  g->small =
-      gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) && cpu_gemm_is_small(g);
+void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool may_be_small) {
+  g->small = may_be_small && gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) &&
+             cpu_gemm_is_small(g);
   base_dtype product = interp_product_type(a, b, c);
   g->c_type = c;
   g->packed = product;
@@ -99,7 +100,7 @@ static void gemm_exchange(cpu_gemm *g) {
 /* Results are stored by rows of neighbours; few columns waste most of a tile. */
 static bool gemm_wants_exchange(const cpu_gemm *g) {
   bool m_dense = false, n_dense = false;
-  if (g->n.count < 8 || g->m.count < 8) return g->n.count < 8 && g->m.count > g->n.count;
+  if (g->n.count <= GEMM_FEW || g->m.count <= GEMM_FEW) return g->n.count <= GEMM_FEW && g->m.count > g->n.count;
   for (uint32_t d = 0; d < g->m.n; d++) m_dense |= g->m.v[d].c == 1;
   for (uint32_t d = 0; d < g->n.n; d++) n_dense |= g->n.v[d].c == 1;
   return m_dense && !n_dense;
@@ -164,6 +165,11 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   gemm_order(&g->n, 'c');
   gemm_order(&g->k, 'a');
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return true;
+  g->thin = cpu_gemm_is_thin(g);
+  if (g->thin) {
+    g->scratch_bytes = cpu_gemm_thin_bytes(g);
+    return g->scratch_bytes >= 0;
+  }
   g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
   int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->is_complex ? 2 : 1);
   g->k_block = GEMM_BLOCK_BYTES / (g->pairs ? 2 : size);
@@ -249,7 +255,12 @@ typedef struct gemm_task {
 static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) {
   const cpu_gemm *g = r->g;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->c_type), c = gemm_batch_at(g, 'c', t->batch);
-  for (int64_t i = 0; i < t->rows; i++)
+  bool dense = t->places[t->columns - 1] == t->places[0] + t->columns - 1;
+  for (int64_t j = 1; dense && j < t->columns; j++) dense = t->places[j] == t->places[0] + j;
+  for (int64_t i = 0; dense && i < t->rows; i++)
+    base_convert((base_dtype)g->c_type, r->c + (c + t->to[i] + t->places[0]) * bytes, (base_dtype)g->packed,
+                 sums + i * GEMM_ROW_BYTES, (size_t)t->columns);
+  for (int64_t i = 0; !dense && i < t->rows; i++)
     gemm_store_row(g, sums + i * GEMM_ROW_BYTES, r->c + (c + t->to[i]) * bytes, t->places, t->columns);
 }
 
@@ -319,10 +330,15 @@ static void gemm_chunk(gemm_run *r, base_pool *pool) {
 }
 
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
+  c = (char *)c + g->c_at * (int64_t)base_dtype_bytes((base_dtype)g->c_type);
   gemm_run r = {.g = g, .a = a, .b = b, .c = c, .packed = scratch};
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return;
   if (g->small) {
     cpu_gemm_run_small(g, a, b, c);
+    return;
+  }
+  if (g->thin) {
+    cpu_gemm_run_thin(g, pool, a, b, c, scratch);
     return;
   }
   bool whole = g->chunk >= g->panels;

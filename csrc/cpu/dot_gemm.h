@@ -39,8 +39,8 @@ cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
 typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
-  bool pairs, is_complex, small;
-  int64_t a_at, b_at; /* first elements */
+  bool pairs, is_complex, small, thin;
+  int64_t a_at, b_at, c_at; /* first elements */
   cpu_gemm_dims batch, m, n, k;
   /* The rest is cpu_gemm_prepare's. */
   cpu_gemm_kernel kernel;
@@ -51,7 +51,7 @@ typedef struct cpu_gemm {
 
 /* Fills the types, once the dimensions are there: in a_type and b_type those that the operands are to be converted to
  * before. */
-void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c);
+void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool may_be_small);
 void cpu_gemm_convert(base_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n);
 /* Appends a dimension unless it has one element. */
 void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t c);
@@ -64,6 +64,11 @@ void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void 
 /* --- dot_small.c --- */
 bool cpu_gemm_is_small(const cpu_gemm *g);
 void cpu_gemm_run_small(const cpu_gemm *g, const void *a, const void *b, void *c);
+
+/* --- dot_thin.c: asked once dimensions are in order --- */
+bool cpu_gemm_is_thin(const cpu_gemm *g);
+int64_t cpu_gemm_thin_bytes(const cpu_gemm *g); /* scratch memory; negative where too large to count */
+void cpu_gemm_run_thin(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch);
 
 /* --- dot_pack.c --- */
 /* Where the elements of a block lie: first + rows[i] + (steps along the dims of k). */

@@ -69,6 +69,7 @@ static bool pack_next(pack_walk *w) {
 typedef void pack_fn(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to,
                      int columns);
 
+enum { PACK_SHORT = 4 }; /* columns that are no run */
 enum { PACK_STRIP = 8 }; /* elements of a line at a time, where lines are far apart in memory */
 
 #define PACK_ROWS(name, S, D, VALUE)                                                                                  \
@@ -90,11 +91,11 @@ enum { PACK_STRIP = 8 }; /* elements of a line at a time, where lines are far ap
     }                                                                                                                 \
   }
 
-/* Whether the columns are neighbours in memory. */
-static bool pack_dense(const int64_t *lines, int n) {
-  for (int i = 1; i < n; i++)
-    if (lines[i] != lines[0] + i) return false;
-  return true;
+/* How many columns from number c on are neighbours in memory. */
+static int pack_run(const int64_t *lines, int c, int n) {
+  int run = 1;
+  while (c + run < n && lines[c + run] == lines[c] + run) run++;
+  return run;
 }
 
 /* GROUP elements of k stand side by side: 2 where the kernel takes pairs. */
@@ -103,19 +104,21 @@ static bool pack_dense(const int64_t *lines, int n) {
                    int columns) {                                                                                     \
     const S *restrict x = (const S *)(const void *)from;                                                              \
     D *restrict out = (D *)(void *)to;                                                                                \
-    bool dense = pack_dense(lines, n_lines);                                                                          \
-    int64_t strip = dense ? 1 : PACK_STRIP;                                                                           \
-    for (int64_t i = 0; i < n; i += strip) {                                                                          \
-      int64_t end = n - i < strip ? n : i + strip;                                                                    \
-      if (dense) {                                                                                                    \
-        const S *restrict in = x + lines[0] + i * step;                                                               \
-        D *restrict row = out + (p + i) / (GROUP) * (GROUP) * columns + (p + i) % (GROUP);                            \
-        for (int c = 0; c < n_lines; c++) row[c * (GROUP)] = VALUE(in[c]);                                            \
+    for (int first = 0, run = 0; first < n_lines; first += run) {                                                     \
+      run = pack_run(lines, first, n_lines);                                                                          \
+      if (run >= PACK_SHORT) {                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                             \
+          const S *restrict in = x + lines[first] + i * step;                                                         \
+          D *restrict row = out + ((p + i) / (GROUP) * columns + first) * (GROUP) + (p + i) % (GROUP);                \
+          for (int c = 0; c < run; c++) row[c * (GROUP)] = VALUE(in[c]);                                              \
+        }                                                                                                             \
         continue;                                                                                                     \
       }                                                                                                               \
-      for (int c = 0; c < n_lines; c++)                                                                               \
-        for (int64_t j = i; j < end; j++)                                                                             \
-          out[((p + j) / (GROUP) * columns + c) * (GROUP) + (p + j) % (GROUP)] = VALUE(x[lines[c] + j * step]);       \
+      while (first + run < n_lines && pack_run(lines, first + run, n_lines) < PACK_SHORT) run++;                      \
+      for (int64_t i = 0; i < n; i += PACK_STRIP)                                                                     \
+        for (int c = first; c < first + run; c++)                                                                     \
+          for (int64_t j = i; j < n && j < i + PACK_STRIP; j++)                                                       \
+            out[((p + j) / (GROUP) * columns + c) * (GROUP) + (p + j) % (GROUP)] = VALUE(x[lines[c] + j * step]);     \
     }                                                                                                                 \
   }
 

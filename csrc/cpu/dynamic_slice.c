@@ -36,15 +36,15 @@ static inline int64_t dyn_offset(const dyn_data *x, const void *const *in) {
 
 static int dyn_slice_run(const cpu_routine_run *r) {
   const dyn_data *x = r->data;
-  cpu_move_run(&x->move, r->run->exe->pool, r->out[0], (const char *)r->in[0] + dyn_offset(x, r->in));
+  cpu_move_few(&x->move, r->run->exe->pool, r->out[0], (const char *)r->in[0] + dyn_offset(x, r->in));
   return 0;
 }
 
 static int dyn_update_run(const cpu_routine_run *r) {
   const dyn_data *x = r->data;
   int64_t offset = dyn_offset(x, r->in);
-  cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], x->bytes);
-  cpu_move_run(&x->move, r->run->exe->pool, (char *)r->out[0] + offset, r->in[1]);
+  if (r->out[0] != r->in[0]) cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], x->bytes);
+  cpu_move_few(&x->move, r->run->exe->pool, (char *)r->out[0] + offset, r->in[1]);
   return 0;
 }
 
@@ -93,6 +93,7 @@ int cpu_prepare_dynamic_slice(cpu_prepare_run *x) {
   x->out->name = "slice";
   x->out->data = data;
   x->out->work = (uint64_t)t->count;
+  x->out->stoppable = true;
   x->code = dyn_slice_run;
   return 0;
 }
@@ -113,6 +114,7 @@ int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
   x->out->data = data;
   x->out->in_place = 1;
   x->out->work = (uint64_t)update->count;
+  x->out->stoppable = true;
   x->code = dyn_update_run;
   return 0;
 }

@@ -1,6 +1,6 @@
 /* gather: windows of the operand at given starts, clamped into range. */
 #include "routine.h"
-#include "window.h"
+#include "gather_window.h"
 
 enum { GATHER_PIECE = 1 << 17 };
 
@@ -147,6 +147,7 @@ int cpu_prepare_gather(cpu_prepare_run *x) {
   x->out->name = g->code == gather_line ? "gather" : "pick";
   x->out->data = g;
   x->out->work = (uint64_t)op->type->count;
+  x->out->stoppable = true;
   x->code = gather_run;
   return 0;
 }

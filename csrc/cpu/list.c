@@ -167,25 +167,27 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
   return bytes <= LIST_MAX_BYTES && kept <= LIST_MAX_KEPT;
 }
 
-static bool list_end_part(list_make *x, const plan_step *s) {
-  list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s};
+static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
+  list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s, .group = g};
   x->first = x->codes.n;
-  return (part.n == 0 && !s) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
+  return (part.n == 0 && !s && !g) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
 }
 
-static bool list_program(list_make *x, const plan_program *p) {
+static bool list_step(list_make *x, const plan_program *p, const plan_step *s) {
+  if (s->kind != PLAN_COPY || p->buffers[s->in[0]].bytes > LIST_MAX_BYTES)
+    return list_is_small(x, s) ? list_kernel(x, s) : list_end_part(x, s, NULL);
+  list_cell from = {.area = LIST_BUFFER, .at = s->in[0]}, to = {.area = LIST_BUFFER, .at = s->out[0]};
+  return list_copy(x, &from, NULL, to, p->buffers[s->in[0]].bytes);
+}
+
+static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
-    const plan_step *s = &p->steps[i];
-    bool ok = true;
-    if (s->kind == PLAN_COPY && p->buffers[s->in[0]].bytes <= LIST_MAX_BYTES) {
-      list_cell from = {.area = LIST_BUFFER, .at = s->in[0]}, to = {.area = LIST_BUFFER, .at = s->out[0]};
-      ok = list_copy(x, &from, NULL, to, p->buffers[s->in[0]].bytes);
-    } else {
-      ok = list_is_small(x, s) ? list_kernel(x, s) : list_end_part(x, s);
-    }
-    if (!ok) return false;
+    const cpu_group *g = NULL;
+    if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, i, arena, &g, NULL)) return false;
+    if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i]))) return false;
+    if (g) i += cpu_group_steps(g) - 1;
   }
-  return list_end_part(x, NULL);
+  return list_end_part(x, NULL, NULL);
 }
 
 /* Instructions run once come first; the parts' numbers move accordingly. */
@@ -207,7 +209,7 @@ static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
 int cpu_list_make(const plan_program *p, bool body, base_arena *arena, const cpu_list **out, xlac_error *err) {
   list_make x = {.alloc = arena->alloc, .body = body};
   cpu_list *l = BASE_NEW(arena, cpu_list);
-  bool ok = l && list_program(&x, p) && list_finish(&x, arena, l);
+  bool ok = l && list_program(&x, p, arena) && list_finish(&x, arena, l);
   BASE_VEC_FREE(x.alloc, &x.once);
   BASE_VEC_FREE(x.alloc, &x.codes);
   BASE_VEC_FREE(x.alloc, &x.parts);

@@ -3,7 +3,7 @@
 #ifndef XLAC_CPU_LIST_H
 #define XLAC_CPU_LIST_H
 
-#include "run.h"
+#include "group.h"
 
 typedef struct list_inst list_inst;
 typedef void list_fn(const list_inst *i);
@@ -35,10 +35,11 @@ typedef struct list_code {
   list_cell in[3], out;
 } list_code;
 
-/* Instructions, then a step, if any. */
+/* Instructions, then a step or a group of steps, if any. */
 typedef struct list_part {
   uint32_t first, n;
   const plan_step *step;
+  const cpu_group *group;
 } list_part;
 
 typedef struct cpu_list {

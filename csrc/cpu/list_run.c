@@ -19,6 +19,11 @@ static void listr_bind(const list_code *c, list_inst *to, void *const *pointers,
   to->out = listr_address(&c->out, pointers, kept, scratch);
 }
 
+static int listr_step(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers) {
+  if (part->group) return cpu_group_run(run, part->group, p, pointers);
+  return part->step ? cpu_run_step(run, p, part->step, pointers) : 0;
+}
+
 /* --- once --- */
 
 int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
@@ -33,7 +38,7 @@ int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
       inst.fn(&inst);
     }
     TRY(interp_tick(&run->ctx, part->n));
-    if (part->step) TRY(cpu_run_step(run, p, part->step, pointers));
+    TRY(listr_step(run, p, part, pointers));
   }
   return 0;
 }
@@ -75,7 +80,7 @@ static int listr_parts(listr_loop *x, const plan_program *p, const cpu_list *l, 
     const list_part *part = &l->parts[k];
     const list_inst *i = insts + part->first, *end = i + part->n;
     for (; i < end; i++) i->fn(i);
-    if (part->step) TRY(cpu_run_step(x->run, p, part->step, pointers));
+    TRY(listr_step(x->run, p, part, pointers));
   }
   return 0;
 }

@@ -32,6 +32,15 @@ bool cpu_move_make(cpu_move *m, base_arena *arena, size_t bytes, uint32_t rank, 
                    const int64_t *from);
 /* to and from: the elements of index 0. They don't overlap. */
 void cpu_move_run(const cpu_move *m, base_pool *pool, void *to, const void *from);
+/* The same, for what is mostly an element: in loops a call for four bytes is half of the time. */
+static inline void cpu_move_few(const cpu_move *m, base_pool *pool, char *to, const char *from) {
+  if (m->kind == CPU_MOVE_BLOCK && m->bytes == 4)
+    memcpy(to, from, 4);
+  else if (m->kind == CPU_MOVE_BLOCK && m->bytes == 8)
+    memcpy(to, from, 8);
+  else
+    cpu_move_run(m, pool, to, from);
+}
 /* n bytes, by several threads where there are many. They may be the same place, and then stay. */
 void cpu_move_bytes(base_pool *pool, void *to, const void *from, int64_t n);
 /* n copies of one element, by several threads where there are many. */

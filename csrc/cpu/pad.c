@@ -152,6 +152,7 @@ int cpu_prepare_pad(cpu_prepare_run *x) {
   x->out->name = "pad";
   x->out->data = data;
   x->out->work = (uint64_t)t->count;
+  x->out->stoppable = true;
   x->code = pad_run_step;
   return 0;
 }

@@ -82,6 +82,7 @@ int cpu_prepare_rearrange(cpu_prepare_run *x) {
   x->out->name = data->move.kind == CPU_MOVE_TILES ? "tiles" : "move";
   x->out->data = data;
   x->out->work = (uint64_t)t->count;
+  x->out->stoppable = true;
   x->code = rearrange_run;
   return 0;
 }
@@ -102,6 +103,7 @@ int cpu_prepare_copy(cpu_prepare_run *x) {
   x->out->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
   x->out->in_place = 1;
   x->out->work = (uint64_t)bytes / 4;
+  x->out->stoppable = true;
   x->code = rearrange_copy_run;
   return x->out->data ? 0 : base_oom(x->err, "a copy");
 }

@@ -2,10 +2,14 @@
 
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_CONVOLUTION] = cpu_prepare_convolution,
+    [IR_OP_FFT] = cpu_prepare_fft,
+    [IR_OP_RNG_BIT_GENERATOR] = cpu_prepare_rng_bit_generator,
     [IR_OP_CHOLESKY] = cpu_prepare_cholesky,
     [IR_OP_TRIANGULAR_SOLVE] = cpu_prepare_triangular_solve,
     [IR_OP_CUSTOM_CALL] = cpu_prepare_custom_call,
     [IR_OP_DOT] = cpu_prepare_dot,
+    [IR_OP_REDUCE_WINDOW] = cpu_prepare_reduce_window,
+    [IR_OP_SELECT_AND_SCATTER] = cpu_prepare_select_and_scatter,
     [IR_OP_TRANSPOSE] = cpu_prepare_rearrange,
     [IR_OP_REVERSE] = cpu_prepare_rearrange,
     [IR_OP_SLICE] = cpu_prepare_rearrange,
@@ -16,6 +20,9 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_PAD] = cpu_prepare_pad,
     [IR_OP_GATHER] = cpu_prepare_gather,
     [IR_OP_SCATTER] = cpu_prepare_scatter,
+    [IR_OP_SORT] = cpu_prepare_sort,
+    [IR_OP_TOPK] = cpu_prepare_topk,
+    [IR_OP_REDUCE] = cpu_prepare_arg_reduce,
     [IR_OP_DYNAMIC_SLICE] = cpu_prepare_dynamic_slice,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };
@@ -25,10 +32,17 @@ typedef struct routine_code {
   cpu_routine_fn *run;
 } routine_code;
 
+/* Whatever is left undone, the routine does nothing with it but move it or compute with it: no index, size or address
+ * comes from what an earlier base_parallel_for of the same step has made, except inside a later one. */
+static bool routine_is_stoppable(const ir_op *op) {
+  return op->opcode != IR_OP_CUSTOM_CALL && op->opcode != IR_OP_CHOLESKY && op->opcode != IR_OP_TRIANGULAR_SOLVE;
+}
+
 int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err) {
   cpu_prepare_run x = {.options = ctx, .op = op, .arena = arena, .out = out, .err = err};
   *known = false;
   if (!cpu_routine_table[op->opcode]) return 0;
+  out->stoppable = routine_is_stoppable(op);
   TRY(cpu_routine_table[op->opcode](&x));
   if (!x.code) return 0;
   routine_code *code = BASE_NEW(arena, routine_code);

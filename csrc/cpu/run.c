@@ -147,5 +147,7 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   assert(!p->interpreted);
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
-  return cpu_list_run(run, p, pointers);
+  if (!run->profile) return cpu_list_run(run, p, pointers);
+  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
+  return 0;
 }

@@ -47,8 +47,11 @@ void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *ind
   }
 }
 
+enum { SCAT_LINE_WORK = 1 << 20 }; /* updates between two looks at whether to stop */
+
 typedef struct scat_work {
   const scat_data *s;
+  base_pool *pool;
   const char *index, *small;
   char *big;
   int64_t share; /* bytes of the array for each part */
@@ -60,9 +63,10 @@ static void scat_range(void *ctx, size_t begin, size_t end) {
   const scat_data *s = x->s;
   scat_part part = {x->big + (int64_t)begin * x->share, x->big + (int64_t)end * x->share};
   cpu_window_walk walk;
+  int64_t most = interp_max(1, SCAT_LINE_WORK / interp_max(1, s->updates / s->w.count));
   cpu_window_walk_begin(&walk, &s->w, 0);
-  for (int64_t left = s->w.count; left > 0;) {
-    int64_t n = cpu_window_walk_line(&walk);
+  for (int64_t left = s->w.count; left > 0 && !base_pool_stopping(x->pool);) {
+    int64_t n = interp_min(most, cpu_window_walk_line(&walk));
     s->code(s, &part, x->index + walk.index, x->big + walk.big, x->small + walk.small, n);
     cpu_window_walk_next(&walk, n);
     left -= n;
@@ -80,8 +84,8 @@ static int64_t scat_parts(const scat_data *s, const base_pool *pool) {
 
 static int scat_run(const cpu_routine_run *r) {
   const scat_data *s = r->data;
-  scat_work x = {s, r->in[1], r->in[2], r->out[0], 0};
   base_pool *pool = r->run->exe->pool;
+  scat_work x = {s, pool, r->in[1], r->in[2], r->out[0], 0};
   cpu_move_bytes(pool, r->out[0], r->in[0], s->whole);
   if (s->w.count == 0) return 0;
   int64_t parts = scat_parts(s, pool);
@@ -152,6 +156,7 @@ int cpu_prepare_scatter(cpu_prepare_run *x) {
   x->out->data = s;
   x->out->in_place = 1;
   x->out->work = (uint64_t)s->updates * 2;
+  x->out->stoppable = true;
   x->code = scat_run;
   return 0;
 }

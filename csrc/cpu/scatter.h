@@ -3,7 +3,7 @@
 #define XLAC_CPU_SCATTER_H
 
 #include "../interp/loops.h"
-#include "window.h"
+#include "gather_window.h"
 
 /* Windows that begin elsewhere are somebody else's. */
 typedef struct scat_part {

@@ -24,7 +24,8 @@ static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
   if (vm_is_splat(vm, v)) return VM_SPLAT;
   if (v->kind != KERNEL_LOAD) return VM_REGISTER;
   if (kernel_is_dense(k, v->index)) return VM_MEMORY;
-  return vm->rows && v->index->strides[k->rank - 1] == 1 ? VM_ROW : VM_REGISTER;
+  int64_t stride = k->rank ? v->index->strides[k->rank - 1] : 0;
+  return !vm->rows || stride > 1 || stride < 0 ? VM_REGISTER : stride == 1 ? VM_ROW : VM_ONE;
 }
 
 static void vm_choose_places(cpu_vm *vm) {
@@ -44,6 +45,7 @@ static void vm_choose_places(cpu_vm *vm) {
 
 static bool vm_needs_register(const vm_inst *inst) {
   if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0;
+  if (inst->place == VM_ONE) return !inst->number;
   return inst->place == VM_REGISTER && !inst->to_output;
 }
 
@@ -62,12 +64,13 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   for (uint32_t i = 0; i < k->n_values; i++) {
     vm_inst *inst = &vm->insts[i];
     if (inst->place == VM_INSIDE) continue;
-    if (vm_needs_register(inst)) inst->reg = inst->place == VM_REGISTER && n_pool ? pool[--n_pool] : vm->n_regs++;
+    if (vm_needs_register(inst)) inst->reg = inst->place != VM_SPLAT && n_pool ? pool[--n_pool] : vm->n_regs++;
     for (uint32_t j = 0; j < inst->n_in; j++) {
       uint32_t v = inst->in[j];
       bool again = false;
       for (uint32_t l = 0; l < j; l++) again = again || inst->in[l] == v;
-      if (last[v] == i && !again && vm->insts[v].place == VM_REGISTER) pool[n_pool++] = vm->insts[v].reg;
+      bool frees = vm->insts[v].place != VM_SPLAT && vm_needs_register(&vm->insts[v]);
+      if (last[v] == i && !again && frees) pool[n_pool++] = vm->insts[v].reg;
     }
   }
   return true;
@@ -188,4 +191,15 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     vm_map_range(&m, 0, (size_t)count);
   else
     base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
+}
+
+void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
+                     void *const *out) {
+  int64_t row = vm->k->count / rows;
+  vm_map m = {vm, in, out};
+  assert(vm->k->count % rows == 0);
+  if (vm->k->reduction)
+    vm_reduce_rows(vm, rows, begin, end, in, out);
+  else
+    vm_map_range(&m, (size_t)(begin * row), (size_t)(end * row));
 }

@@ -79,13 +79,15 @@ void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t
 void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK], numbers[128];
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  int64_t step = k->rank ? v->index->strides[k->rank - 1] : 0, row = k->rank ? k->extents[k->rank - 1] : 1;
   vm_locate(k, at, index);
   while (n > 0) {
-    int64_t block = n < 128 ? n : 128;
-    for (int64_t i = 0; i < block; i++) {
-      numbers[i] = vm_offset(k, v->index, index);
-      if (k->rank == 0) continue;
-      index[k->rank - 1]++;
+    int64_t block = n < 128 ? n : 128, left = k->rank ? row - index[k->rank - 1] : 1;
+    if (block > left) block = left;
+    int64_t first = vm_offset(k, v->index, index);
+    for (int64_t i = 0; i < block; i++) numbers[i] = first + i * step;
+    if (k->rank) {
+      index[k->rank - 1] += block;
       vm_carry(k, index);
     }
     base_convert((base_dtype)v->dtype, to, XLAC_S64, numbers, (size_t)block);
@@ -167,11 +169,14 @@ static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
   const kernel_value *v = &k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
   if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
-  if (inst->place == VM_MEMORY || inst->place == VM_ROW) {
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  if (inst->place == VM_MEMORY || inst->place == VM_ROW || inst->place == VM_ONE) {
     b->values[i] = vm_memory(b, v, at);
+    if (inst->place != VM_ONE || inst->number) return;
+    vm_fill(bytes, b->values[i], n, b->regs + inst->reg * b->vm->reg_bytes);
+    b->values[i] = b->regs + inst->reg * b->vm->reg_bytes;
     return;
   }
-  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
   char *to = inst->to_output ? (char *)b->out[0] + (k->stores[0].index.offset + at) * (int64_t)bytes
                              : b->regs + inst->reg * b->vm->reg_bytes;
   b->values[i] = to;

@@ -1,16 +1,59 @@
 /* Which ops of a kernel run by faster loops. */
 #include "vm_fast.h"
 
-static const vm_fast_table *fast_table(base_dtype t) {
-  bool wide = t == XLAC_F64;
-  if (t != XLAC_F32 && !wide) return NULL;
+typedef enum fast_isa { FAST_NONE, FAST_AVX2, FAST_AVX512 } fast_isa;
+static fast_isa fast_best(void) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl"))
-    return wide ? &vm_fast_f64_avx512_table : &vm_fast_f32_avx512_table;
-  if (__builtin_cpu_supports("avx2")) return wide ? &vm_fast_f64_avx2_table : &vm_fast_f32_avx2_table;
+    return FAST_AVX512;
+  if (__builtin_cpu_supports("avx2")) return FAST_AVX2;
 #endif
+  return FAST_NONE;
+}
+
+static const vm_fast_table *fast_table(base_dtype t) {
+  fast_isa isa = fast_best();
+  if (isa == FAST_NONE || (t != XLAC_F32 && t != XLAC_F64)) return NULL;
+#if defined(__x86_64__)
+  if (t == XLAC_F64) return isa == FAST_AVX512 ? &vm_fast_f64_avx512_table : &vm_fast_f64_avx2_table;
+  return isa == FAST_AVX512 ? &vm_fast_f32_avx512_table : &vm_fast_f32_avx2_table;
+#else
   return NULL;
+#endif
+}
+
+static vm_fast_fn *const *fast_int_table(base_dtype t) {
+  fast_isa isa = fast_best();
+  if (isa == FAST_NONE || (t != XLAC_S32 && t != XLAC_U32)) return NULL;
+#if defined(__x86_64__)
+  return isa == FAST_AVX512 ? vm_fast_int_avx512_table : vm_fast_int_avx2_table;
+#else
+  return NULL;
+#endif
+}
+
+static int fast_int_number(unsigned opcode, bool swapped) {
+  switch (opcode) {
+    case IR_OP_ADD:
+      return 0;
+    case IR_OP_MULTIPLY:
+      return 1;
+    case IR_OP_SUBTRACT:
+      return 2 + swapped;
+    case IR_OP_AND:
+      return 4;
+    case IR_OP_OR:
+      return 5;
+    case IR_OP_XOR:
+      return 6;
+    case IR_OP_SHIFT_LEFT:
+      return swapped ? -1 : 7;
+    case IR_OP_SHIFT_RIGHT_LOGICAL:
+      return swapped ? -1 : 8;
+    default:
+      return -1;
+  }
 }
 
 /* The number of an op in the tables, with the special operand (the number, or the outer op's other one) second or,
@@ -35,17 +78,17 @@ static int fast_number(unsigned opcode, bool swapped) {
 }
 
 static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
-  return vm->insts[value].place == VM_SPLAT;
+  return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
 }
 
 /* op(lanes, number) or op(number, lanes). */
-static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table) {
+static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table, vm_fast_fn *const *ints) {
   const kernel_value *v = &vm->k->values[i];
   vm_inst *inst = &vm->insts[i];
   bool a = fast_is_number(vm, v->in[0]), b = fast_is_number(vm, v->in[1]);
-  int number = fast_number(v->op->opcode, a);
+  int number = ints ? fast_int_number(v->op->opcode, a) : fast_number(v->op->opcode, a);
   if (a == b || number < 0) return;
-  inst->fast = table->two[number];
+  inst->fast = ints ? ints[number] : table->two[number];
   inst->n_in = 2;
   inst->in[0] = v->in[a ? 1 : 0];
   inst->in[1] = v->in[a ? 0 : 1];
@@ -80,7 +123,7 @@ static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const
 /* Splats that only loops which take one number use need no lanes. */
 static void fast_find_numbers(cpu_vm *vm) {
   const kernel *k = vm->k;
-  for (uint32_t i = 0; i < k->n_values; i++) vm->insts[i].number = vm->insts[i].place == VM_SPLAT;
+  for (uint32_t i = 0; i < k->n_values; i++) vm->insts[i].number = fast_is_number(vm, i);
   for (uint32_t i = 0; i < k->n_values; i++) {
     const vm_inst *inst = &vm->insts[i];
     if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;
@@ -103,9 +146,10 @@ bool vm_choose_fast(cpu_vm *vm, base_arena *scratch) {
     const kernel_value *v = &k->values[i];
     if (v->kind != KERNEL_OP || v->n_in != 2 || vm->insts[i].place != VM_REGISTER) continue;
     const vm_fast_table *table = fast_table((base_dtype)v->dtype);
-    if (!table || k->values[v->in[0]].dtype != v->dtype) continue;
-    fast_three(vm, i, table, uses);
-    if (!vm->insts[i].fast) fast_two(vm, i, table);
+    vm_fast_fn *const *ints = fast_int_table((base_dtype)v->dtype);
+    if ((!table && !ints) || k->values[v->in[0]].dtype != v->dtype) continue;
+    if (table) fast_three(vm, i, table, uses);
+    if (!vm->insts[i].fast) fast_two(vm, i, table, ints);
   }
   fast_find_numbers(vm);
   return true;

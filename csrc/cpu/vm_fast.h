@@ -5,7 +5,7 @@
 
 #include "vm_inside.h"
 
-enum { VM_FAST_TWO = 10, VM_FAST_THREE = 4 };
+enum { VM_FAST_TWO = 10, VM_FAST_THREE = 4, VM_FAST_INT = 9 };
 
 typedef struct vm_fast_table {
   vm_fast_fn *two[VM_FAST_TWO]; /* lanes with a number: x+y x*y x-y y-x x/y y/x max(x,y) min(x,y) max(y,x) min(y,x) */
@@ -14,5 +14,8 @@ typedef struct vm_fast_table {
 
 extern const vm_fast_table vm_fast_f32_avx2_table, vm_fast_f64_avx2_table;
 extern const vm_fast_table vm_fast_f32_avx512_table, vm_fast_f64_avx512_table;
+
+/* 32-bit integers with a number: x+y x*y x-y y-x x&y x|y x^y x<<y x>>y */
+extern vm_fast_fn *const vm_fast_int_avx2_table[VM_FAST_INT], *const vm_fast_int_avx512_table[VM_FAST_INT];
 
 #endif

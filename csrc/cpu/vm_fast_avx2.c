@@ -1,4 +1,4 @@
-/* The loops of vm_fast_loops.h for CPUs with AVX2. */
+/* The loops of vm_fast_loops.h and vm_fast_loops_int.h for CPUs with AVX2. */
 #include "../base/math.h"
 #include "vm_fast.h"
 
@@ -20,6 +20,9 @@
 #define T double
 #define FAST(name) vm_fast_f64_avx2_##name
 #include "vm_fast_loops.h"
+
+#define FAST(name) vm_fast_int_avx2_##name
+#include "vm_fast_loops_int.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -1,4 +1,4 @@
-/* The loops of vm_fast_loops.h for CPUs with AVX-512. */
+/* The loops of vm_fast_loops.h and vm_fast_loops_int.h for CPUs with AVX-512. */
 #include "../base/math.h"
 #include "vm_fast.h"
 
@@ -6,8 +6,7 @@
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed"
 #pragma STDC FP_CONTRACT OFF
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))), \
-                             apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math", "fp-contract=off")
@@ -21,6 +20,9 @@
 #define T double
 #define FAST(name) vm_fast_f64_avx512_##name
 #include "vm_fast_loops.h"
+
+#define FAST(name) vm_fast_int_avx512_##name
+#include "vm_fast_loops_int.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

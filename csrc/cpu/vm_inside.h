@@ -10,6 +10,7 @@ enum { VM_MAX_SCRATCH = 192 * 1024 /* bytes of registers, on the stack */ };
 typedef enum vm_place {
   VM_MEMORY,   /* where it is loaded from: dense over all iterations */
   VM_ROW,      /* the same, dense along the innermost dimension: blocks end where rows end */
+  VM_ONE,      /* the same along the innermost dimension: one number a block, or in a register */
   VM_SPLAT,    /* in a register that is filled once, or one number */
   VM_REGISTER, /* in a register */
   VM_INSIDE    /* nowhere: the op that uses it computes it */
@@ -77,5 +78,7 @@ void vm_fill(size_t bytes, const void *from, int64_t n, char *to);
 
 /* --- vm_reduce.c --- */
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
+void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
+                    void *const *out);
 
 #endif

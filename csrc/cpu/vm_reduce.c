@@ -42,15 +42,19 @@ static void vmr_first(const vmr_run *r, int64_t n, char *acc, const void *value)
     base_convert((base_dtype)vm->sum, acc, t, value, (size_t)n);
 }
 
-/* Partial results in `valid` lanes become one, in lane 0: halves are combined until one is left. */
-static void vmr_fold(const vmr_run *r, int64_t valid, char *acc) {
+/* Partial results in `valid` lanes of `from` become one, in lane 0 of acc: halves are combined until one is left. */
+static void vmr_fold(const vmr_run *r, int64_t valid, char *acc, const char *from) {
   size_t bytes = vmr_bytes(r->vm);
   while (valid > 1) {
     int64_t low = (valid + 1) / 2;
-    const void *in[2] = {acc, acc + (size_t)low * bytes};
+    const void *in[2] = {from, from + (size_t)low * bytes};
     interp_loop_run(&r->vm->combine, valid - low, in, acc);
+    if (from != acc && valid - low < low)
+      memcpy(acc + (size_t)(low - 1) * bytes, from + (size_t)(low - 1) * bytes, bytes);
+    from = acc;
     valid = low;
   }
+  if (from != acc) memcpy(acc, from, bytes);
 }
 
 /* n results in the type of sums: with the initial value they are the output, else they are partial. */
@@ -91,12 +95,18 @@ static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
     vm_compute(b, at, n);
     const char *value = b->values[r->vm->k->stores[0].value];
     int64_t both = n < valid ? n : valid;
-    size_t bytes = base_dtype_bytes((base_dtype)r->vm->k->values[r->vm->k->stores[0].value].dtype);
+    base_dtype t = (base_dtype)r->vm->k->values[r->vm->k->stores[0].value].dtype;
+    size_t bytes = base_dtype_bytes(t);
+    if (n == to - from && t == r->vm->sum) { /* one block is the whole run */
+      vmr_fold(r, n, acc, value);
+      vmr_deliver(r, b, piece, o, 1, acc);
+      return;
+    }
     if (both) vmr_combine(r, both, acc, value);
     if (n > valid) vmr_first(r, n - valid, acc + (size_t)valid * vmr_bytes(r->vm), value + (size_t)valid * bytes);
     if (n > valid) valid = n;
   }
-  vmr_fold(r, valid, acc);
+  vmr_fold(r, valid, acc, acc);
   vmr_deliver(r, b, piece, o, 1, acc);
 }
 
@@ -188,4 +198,14 @@ void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *c
   else
     base_parallel_for(pool, (size_t)units, (size_t)grain, vmr_units, &r);
   if (r.pieces > 1) vmr_pieces(&r);
+}
+
+void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
+                    void *const *out) {
+  const kernel_reduction *red = vm->k->reduction;
+  vmr_run r = {.vm = vm, .in = in, .out = out, .pieces = 1, .piece = red->reduced};
+  assert(red->reduced > 0 && red->outer % rows == 0 && kernel_pieces(vm->k) == 1);
+  r.blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
+  int64_t units = red->outer / rows * r.blocks;
+  vmr_units(&r, (size_t)(begin * units), (size_t)(end * units));
 }

@@ -1,103 +1,126 @@
-/* Windows, from the interpreter's description of them. */
+/* reduce-window: which algorithm, and in which type. */
 #include "window.h"
 
-static bool wins_any(const interp_windows *w) {
-  for (uint32_t d = 0; d < w->n_window; d++)
-    if (w->window[d] == 0) return false;
-  for (uint32_t d = 0; d < w->big_rank; d++)
-    if (w->limit[d] < 0) return false;
-  return true;
+#include "dot_gemm.h"
+
+bool cpu_window_is_trivial(const ir_window_dim *w, int64_t in, int64_t out) {
+  return w->size == 1 && w->stride == 1 && w->padding_low == 0 && w->base_dilation == 1 && in == out;
 }
 
-/* Bytes of the big array that a step along batch dimension d means, by batching dimensions. */
-static int64_t wins_batch_big(const interp_windows *w, uint32_t d) {
-  int64_t stride = 0;
-  for (uint32_t i = 0; i < w->n_step; i++)
-    if (w->step_batch[i] == d) stride += w->big_stride[w->step_big[i]];
-  return stride;
+static bool window_commutes(ir_opcode o) {
+  return o == IR_OP_ADD || o == IR_OP_MULTIPLY || o == IR_OP_MAXIMUM || o == IR_OP_MINIMUM || o == IR_OP_AND ||
+         o == IR_OP_OR || o == IR_OP_XOR;
 }
 
-static bool wins_take_batch(cpu_windows *r, base_arena *arena, const interp_windows *w, int64_t index_bytes,
-                            int64_t bytes) {
-  cpu_window_batch *all = BASE_ARRAY(arena, cpu_window_batch, (size_t)w->n_batch + 1);
-  if (!all) return false;
-  for (uint32_t d = 0; d < w->n_batch; d++) {
-    cpu_window_batch b = {w->batch[d], w->batch_index[d] * index_bytes, w->batch_small[d] * bytes,
-                          wins_batch_big(w, d) * bytes};
-    cpu_window_batch *last = r->n_batch ? &all[r->n_batch - 1] : NULL;
-    r->count *= b.n;
-    if (b.n == 1) continue;
-    if (last && last->index == b.index * b.n && last->small == b.small * b.n && last->big == b.big * b.n) {
-      b.n *= last->n;
-      *last = b;
+const ir_op *cpu_window_body(const ir_computation *c) {
+  const ir_op *body = ir_root(c);
+  if (c->n_params != 2 || body->n_operands != 2 || !window_commutes((ir_opcode)body->opcode)) return NULL;
+  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
+  bool both = (a == c->params[0] && b == c->params[1]) || (a == c->params[1] && b == c->params[0]);
+  base_dtype t = (base_dtype)body->type->dtype;
+  for (uint32_t i = 0; i < 2; i++)
+    if (!ir_is_scalar(c->params[i]->type) || c->params[i]->type->dtype != t) return NULL;
+  return both && ir_is_scalar(body->type) ? body : NULL;
+}
+
+static const char *window_converted(const cpu_window *w, base_pool *pool, const void *in, const void *init,
+                                    char *scratch, void *first) {
+  base_convert(w->type, first, w->array_type, init, 1);
+  if (!w->converted) return in;
+  cpu_gemm_convert(pool, w->type, scratch, w->array_type, in, w->in_count);
+  return scratch;
+}
+
+static int window_run(const cpu_routine_run *r,
+                      void (*fn)(const cpu_window *, base_pool *, const char *, const char *, char *)) {
+  const cpu_window *w = r->data;
+  base_pool *pool = r->run->exe->pool;
+  char first[16] __attribute__((aligned(16))), *scratch = r->scratch;
+  const char *in = window_converted(w, pool, r->in[0], r->in[1], scratch, first);
+  char *out = w->converted ? scratch + w->out_at : r->out[0];
+  fn(w, pool, in, first, out);
+  if (w->converted) cpu_gemm_convert(pool, w->array_type, r->out[0], w->type, out, w->out_count);
+  return 0;
+}
+
+static int window_by_rows(const cpu_routine_run *r) {
+  return window_run(r, cpu_window_rows);
+}
+
+static int window_by_scan(const cpu_routine_run *r) {
+  return window_run(r, cpu_window_scan);
+}
+
+/* Neighbouring dimensions without windows become one. */
+static bool window_collapse(cpu_window *w, const ir_window *window, const ir_type *in, const ir_type *out,
+                            base_arena *arena) {
+  ir_window *own = base_arena_zalloc(arena, sizeof *own + window->n * sizeof own->v[0]);
+  bool before = false;
+  if (!own) return false;
+  for (uint32_t d = 0; d < window->n; d++) {
+    bool trivial = cpu_window_is_trivial(&window->v[d], in->dims[d], out->dims[d]);
+    if (trivial && before) {
+      w->in_size[own->n - 1] *= in->dims[d];
+      w->out_size[own->n - 1] *= out->dims[d];
       continue;
     }
-    all[r->n_batch++] = b;
+    before = trivial;
+    w->in_size[own->n] = in->dims[d];
+    w->out_size[own->n] = out->dims[d];
+    own->v[own->n++] = window->v[d];
   }
-  r->batch = all;
+  w->window = own;
   return true;
 }
 
-static bool wins_take_index(cpu_windows *r, base_arena *arena, const interp_windows *w, int64_t bytes) {
-  cpu_window_index *all = BASE_ARRAY(arena, cpu_window_index, (size_t)w->n_index + 1);
-  if (!all) return false;
-  for (uint32_t i = 0; i < w->n_index; i++)
-    all[i] = (cpu_window_index){w->limit[w->index_dim[i]], w->big_stride[w->index_dim[i]] * bytes};
-  r->n_index = w->n_index;
-  r->index = all;
-  return true;
+static void window_measure(cpu_window *w) {
+  uint32_t rank = w->window->n;
+  interp_strides(rank, w->in_size, w->in_stride);
+  interp_strides(rank, w->out_size, w->out_stride);
+  w->last = rank - 1;
+  w->lanes = w->rows = 1;
+  if (rank > 1 && cpu_window_is_trivial(&w->window->v[rank - 1], w->in_size[rank - 1], w->out_size[rank - 1]))
+    w->lanes = w->in_size[w->last--];
+  for (uint32_t d = 0; d < w->last; d++) w->rows *= w->out_size[d];
 }
 
-static bool wins_take_dims(cpu_windows *r, base_arena *arena, const interp_windows *w, int64_t bytes) {
-  cpu_move_dim *all = BASE_ARRAY(arena, cpu_move_dim, (size_t)w->n_window + 1);
-  if (!all) return false;
-  for (uint32_t d = 0; d < w->n_window; d++)
-    all[d] = (cpu_move_dim){w->window[d], w->window_small[d] * bytes, w->window_big[d] * bytes};
-  r->n_dims = w->n_window;
-  r->dims = all;
-  return true;
+/* Narrow floats go through f32, as the interpreter has them do; in maxima that changes nothing. */
+static bool window_types(cpu_window *w, const ir_op *body, const ir_type *in) {
+  base_dtype t = w->array_type = (base_dtype)in->dtype;
+  w->converted = base_dtype_is_float(t) && base_dtype_bytes(t) < 4;
+  w->type = w->converted ? XLAC_F32 : t;
+  w->bytes = base_dtype_bytes(w->type);
+  w->opcode = (ir_opcode)body->opcode;
+  bool sums = w->opcode == IR_OP_ADD || w->opcode == IR_OP_MULTIPLY;
+  w->ordered = sums && (base_dtype_is_float(t) || base_dtype_is_complex(t));
+  return interp_loop_binary(w->opcode, w->type, &w->combine);
 }
 
-bool cpu_windows_make(cpu_windows *r, base_arena *arena, const interp_window_dims *a, const ir_type *indices,
-                      const ir_type *big, const int64_t *slices, const ir_type *small) {
-  interp_windows w;
-  interp_value shape = {.kind = INTERP_ARRAY, .dtype = indices->dtype, .rank = indices->rank};
-  int64_t bytes = (int64_t)base_dtype_bytes(big->dtype), index_bytes = (int64_t)base_dtype_bytes(indices->dtype);
-  shape.dims = (int64_t *)(uintptr_t)indices->dims; /* only read */
-  shape.count = indices->count;
-  interp_windows_make(&w, a, &shape, big->rank, big->dims, slices, small->rank, small->dims, false);
-  *r = (cpu_windows){.dtype = indices->dtype, .count = 1, .component = w.index_stride * index_bytes, .disjoint = true};
-  for (uint32_t i = 0; i < w.n_index; i++) r->disjoint = r->disjoint && slices[w.index_dim[i]] == 1;
-  if (!wins_take_batch(r, arena, &w, index_bytes, bytes) || !wins_take_index(r, arena, &w, bytes) ||
-      !wins_take_dims(r, arena, &w, bytes))
-    return false;
-  if (!wins_any(&w)) r->count = 0;
-  return true;
-}
-
-void cpu_window_walk_begin(cpu_window_walk *x, const cpu_windows *w, int64_t first) {
-  x->w = w;
-  x->index = x->small = x->big = 0;
-  for (uint32_t d = w->n_batch; d-- > 0;) {
-    const cpu_window_batch *b = &w->batch[d];
-    x->at[d] = first % b->n;
-    first /= b->n;
-    x->index += x->at[d] * b->index;
-    x->small += x->at[d] * b->small;
-    x->big += x->at[d] * b->big;
+int cpu_prepare_reduce_window(cpu_prepare_run *x) {
+  const ir_op *op = x->op, *body = op->n_operands == 2 ? cpu_window_body(op->called[0]) : NULL;
+  const ir_window *window = ir_get_window(op);
+  const ir_type *in = ir_operand_type(op, 0);
+  if (!body || !window || in->rank == 0 || window->n != in->rank || !ir_is_tensor(op->type)) return 0;
+  if (in->dtype != body->type->dtype || op->type->dtype != in->dtype || ir_operand_type(op, 1)->dtype != in->dtype)
+    return 0;
+  cpu_window *w = BASE_NEW(x->arena, cpu_window);
+  if (!w) return base_oom(x->err, "windows");
+  for (uint32_t d = 0; d < in->rank; d++)
+    if (interp_window_count(&window->v[d], in->dims[d]) != op->type->dims[d]) return 0;
+  if (!window_types(w, body, in)) return 0;
+  if (!window_collapse(w, window, in, op->type, x->arena)) return base_oom(x->err, "windows");
+  window_measure(w);
+  w->in_count = in->count;
+  w->out_count = op->type->count;
+  if (w->converted) {
+    w->out_at = (in->count * 4 + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
+    x->out->scratch_bytes = w->out_at + op->type->count * 4;
   }
-}
-
-void cpu_window_walk_next(cpu_window_walk *x, int64_t n) {
-  for (uint32_t d = x->w->n_batch; d-- > 0; n = 1) {
-    const cpu_window_batch *b = &x->w->batch[d];
-    x->index += n * b->index;
-    x->small += n * b->small;
-    x->big += n * b->big;
-    if ((x->at[d] += n) < b->n) return;
-    x->index -= b->n * b->index;
-    x->small -= b->n * b->small;
-    x->big -= b->n * b->big;
-    x->at[d] = 0;
-  }
+  bool scan = cpu_window_is_scan(w);
+  x->out->name = scan ? "scan" : "windows";
+  x->out->work = (uint64_t)op->type->count * 4;
+  for (uint32_t d = 0; d < window->n && !scan; d++) x->out->work *= (uint64_t)window->v[d].size;
+  x->out->data = w;
+  x->code = scan ? window_by_scan : window_by_rows;
+  return 0;
 }

@@ -1,55 +1,38 @@
-/* The windows of gather and scatter, with all that depends on shapes alone found beforehand: for each index vector a
- * place in a big array and one in a small one. */
+/* reduce-window and select-and-scatter whose computations are one op each. */
 #ifndef XLAC_CPU_WINDOW_H
 #define XLAC_CPU_WINDOW_H
 
-#include "../interp/windows.h"
-#include "move.h"
+#include "../interp/loops.h"
+#include "../interp/placement.h"
+#include "routine.h"
 
-/* Bytes from one window to the next along a dimension of the indices. */
-typedef struct cpu_window_batch {
-  int64_t n, index, small, big;
-} cpu_window_batch;
+/* A reduce-window: the array as outer dimensions, the last dimension that is not trivial, and lanes behind that. A
+ * dimension is trivial where each window is one element and each element has one. */
+typedef struct cpu_window {
+  const ir_window *window;
+  uint32_t last; /* the last dimension with windows */
+  int64_t in_size[IR_MAX_RANK], out_size[IR_MAX_RANK], in_stride[IR_MAX_RANK], out_stride[IR_MAX_RANK];
+  int64_t lanes, rows; /* behind `last`; combinations of output indexes before it */
+  base_dtype type;     /* results are combined in */
+  size_t bytes;
+  ir_opcode opcode;
+  interp_loop combine;
+  bool ordered; /* results depend on the order: that of the interpreter is kept */
+  /* Where the arrays have another type: how many elements, and where their copies are in scratch memory. */
+  bool converted;
+  base_dtype array_type;
+  int64_t in_count, out_count, out_at;
+} cpu_window;
 
-/* A component of the index vector: its highest value in range, and what a step means in the big array. */
-typedef struct cpu_window_index {
-  int64_t limit, stride;
-} cpu_window_index;
+bool cpu_window_is_trivial(const ir_window_dim *w, int64_t in, int64_t out);
+/* The op of a computation that combines its two parameters, in either order, by one commutative op; or NULL. */
+const ir_op *cpu_window_body(const ir_computation *c);
 
-typedef struct cpu_windows {
-  uint8_t dtype; /* of the indices */
-  int64_t count; /* of windows; 0 where nothing can be in range */
-  uint32_t n_batch, n_index;
-  int64_t component; /* bytes between components */
-  const cpu_window_batch *batch;
-  const cpu_window_index *index;
-  bool disjoint;   /* windows at different places share no element */
-  uint32_t n_dims; /* of a window, merged; strides in bytes: `to` in the small array, `from` in the big one */
-  const cpu_move_dim *dims;
-} cpu_windows;
+/* window_rows.c: any windows. in, out: of the type `type`; init: one element of it. */
+void cpu_window_rows(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out);
 
-/* As interp_windows_make; types in place of values. false when out of memory. */
-bool cpu_windows_make(cpu_windows *w, base_arena *arena, const interp_window_dims *a, const ir_type *indices,
-                      const ir_type *big, const int64_t *slices, const ir_type *small);
-
-/* Where the walk is: windows in the order of the indices. */
-typedef struct cpu_window_walk {
-  const cpu_windows *w;
-  int64_t at[IR_MAX_RANK], index, small, big; /* bytes, without what the index says */
-} cpu_window_walk;
-void cpu_window_walk_begin(cpu_window_walk *x, const cpu_windows *w, int64_t first);
-/* Up to the end of the innermost batch dimension: how many windows follow with the same steps. */
-static inline int64_t cpu_window_walk_line(const cpu_window_walk *x) {
-  return x->w->n_batch ? x->w->batch[x->w->n_batch - 1].n - x->at[x->w->n_batch - 1] : 1;
-}
-/* n windows further, at most to the end of the line. */
-void cpu_window_walk_next(cpu_window_walk *x, int64_t n);
-
-static inline int64_t cpu_window_load(base_dtype t, const char *p) {
-  int32_t small;
-  if (t != XLAC_S32) return interp_index(t, p);
-  memcpy(&small, p, sizeof small);
-  return small;
-}
+/* window_scan.c: windows that reach from one end of the last dimension to the present element. */
+bool cpu_window_is_scan(const cpu_window *w);
+void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out);
 
 #endif

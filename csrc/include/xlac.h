@@ -484,6 +484,8 @@ typedef struct xlac_compile_options {
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
   bool no_blas, no_fusion, no_passes; /* to find out who is to blame for a difference */
   xlac_runtime *runtime;              /* NULL: one of its own */
+  uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
+  const uint32_t *donate;
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -496,6 +498,7 @@ typedef struct xlac_executable_info {
   uint32_t n_interpreted;                  /* steps that are one op by the interpreter */
   const char *interpreted;                 /* why the interpreter runs the whole program; NULL: it does not. Static */
   const char *blas;                        /* what the library says of itself, or "" */
+  uint32_t n_donations;                    /* arguments that may be given away: xlac_executable_donation */
   uint32_t n_arguments, n_results;         /* leaves (arrays and tokens) of all parameters and of the result */
   uint64_t work; /* elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs */
   double seconds[XLAC_COMPILE_STAGES];
@@ -508,9 +511,21 @@ void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NUL
 /* As xlac_interpret. */
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err);
+/* An argument that may be given away: its memory can then be that of a result of its size, which is the same pointer.
+ */
+typedef struct xlac_donation {
+  uint32_t argument, result; /* leaves, counted over all parameters and over the result; result is UINT32_MAX where none
+                                takes the argument's memory */
+  bool must;                 /* the module says must-alias */
+  bool in_place;             /* the result is computed over the argument; else it is copied there at the end */
+} xlac_donation;
+/* Number `index`; false past the end. */
+bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
+
 /* The same on bare memory, without allocating anything: a pointer for each leaf of the parameters, depth first, and for
  * each leaf of the result, which are written. All is row-major and dense. Results are aligned to their elements and
- * overlap neither each other nor an argument. Fails on programs that the interpreter runs whole (info.interpreted). */
+ * overlap neither each other nor an argument, but that the result of a donation may be the memory of its argument.
+ * Fails on programs that the interpreter runs whole (info.interpreted). */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
@@ -525,6 +540,16 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
+ * version and a checksum. Custom calls are kept by name only. */
+int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
+/* The other way round. Refuses, with the code BAD_EXECUTABLE, what is cut short, damaged, or of another format;
+ * whatever passes is verified like any program. Of the options threads, blas_path and runtime count; threads 0: as
+ * serialized. */
+int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
+                         xlac_error *err);
+/* Why ops are in one kernel or not, a line an op; freed with xlac_free. n may be NULL. */
+int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 /* The plan as JSON: programs, their buffers and steps with what they cost (docs/executor.md); freed with xlac_free. n
  * may be NULL. */
 int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);

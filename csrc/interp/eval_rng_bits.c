@@ -1,21 +1,9 @@
 /* rng-bit-generator: the bits XLA's CPU backend gives, and the state it returns. "default" is philox there. */
-#include "counter_rng.h"
-#include "interp.h"
+#include "random_bits.h"
 
 enum { BITS_CHUNK = 4096 };
 
-/* Where element i of the data comes from; words are the generator's 32-bit outputs. */
-typedef struct bits_source {
-  uint64_t key;
-  rng_counter counter;
-  unsigned bits; /* of an element */
-  /* Threefry pairs the elements 2h and 2h+1 along one dimension: the first even one, else the largest. A block makes
-   * one such pair. Strides count elements below the pairing dimension; half is the pairing dimension's size in blocks.
-   */
-  int64_t inner, size, half;
-} bits_source;
-
-static void bits_store(void *p, base_dtype type, unsigned bits, uint64_t v) {
+void interp_bits_store(void *p, base_dtype type, unsigned bits, uint64_t v) {
   if (bits < 8) {
     v &= (1u << bits) - 1;
     if (base_dtype_is_signed(type) && v >> (bits - 1)) v |= ~0ull << bits;
@@ -23,7 +11,7 @@ static void bits_store(void *p, base_dtype type, unsigned bits, uint64_t v) {
   memcpy(p, &v, base_dtype_bytes(type));
 }
 
-static uint64_t bits_philox_at(const bits_source *s, int64_t i) {
+static uint64_t bits_philox_at(const interp_bits *s, int64_t i) {
   uint32_t words[4];
   uint64_t u = (uint64_t)i;
   if (s->bits == 64) {
@@ -34,7 +22,7 @@ static uint64_t bits_philox_at(const bits_source *s, int64_t i) {
   return words[u % 4];
 }
 
-static uint64_t bits_threefry_at(const bits_source *s, int64_t i) {
+static uint64_t bits_threefry_at(const interp_bits *s, int64_t i) {
   uint32_t words[2];
   if (s->bits == 64) {
     rng_threefry(s->key, s->counter.low + (uint64_t)i, words);
@@ -47,7 +35,7 @@ static uint64_t bits_threefry_at(const bits_source *s, int64_t i) {
 }
 
 /* Chooses the dimension along which threefry pairs elements. */
-static void bits_pairing(bits_source *s, const ir_type *t) {
+static void bits_pairing(interp_bits *s, const ir_type *t) {
   assert(ir_is_tensor(t));
   uint32_t at = t->rank;
   for (uint32_t d = 0; d < t->rank && at == t->rank; d++)
@@ -61,14 +49,14 @@ static void bits_pairing(bits_source *s, const ir_type *t) {
 }
 
 /* Blocks used for t; what the counter advances by. */
-static uint64_t bits_blocks(const bits_source *s, bool philox, const ir_type *t) {
+static uint64_t bits_blocks(const interp_bits *s, bool philox, const ir_type *t) {
   uint64_t n = (uint64_t)t->count;
   if (philox) return s->bits == 64 ? n / 2 + n % 2 : n / 4 + (n % 4 != 0);
   if (s->bits == 64 || s->size == 0) return n;
   return n / (uint64_t)s->size * (uint64_t)s->half;
 }
 
-static int bits_fill(interp_ctx *ctx, const bits_source *s, bool philox, interp_value *out) {
+static int bits_fill(interp_ctx *ctx, const interp_bits *s, bool philox, interp_value *out) {
   size_t bytes = base_dtype_bytes(out->dtype);
   assert(s->bits <= bytes * 8);
   char *p = out->data;
@@ -77,7 +65,7 @@ static int bits_fill(interp_ctx *ctx, const bits_source *s, bool philox, interp_
     TRY(interp_tick(ctx, (uint64_t)(end - at) * 16));
     for (int64_t i = at; i < end; i++) {
       uint64_t v = philox ? bits_philox_at(s, i) : bits_threefry_at(s, i);
-      bits_store(p + (size_t)i * bytes, out->dtype, s->bits, v);
+      interp_bits_store(p + (size_t)i * bytes, out->dtype, s->bits, v);
     }
   }
   return 0;
@@ -94,14 +82,6 @@ static interp_value *bits_new_state(interp_ctx *ctx, const interp_value *state, 
   return out;
 }
 
-/* Philox's counter is (counter, key) with two words of state, (word 1, word 2) with three. */
-static rng_counter bits_counter(const interp_value *state, bool philox) {
-  uint64_t words[3] = {0, 0, 0};
-  memcpy(words, state->data, sizeof *words * (state->count < 3 ? 2 : 3));
-  rng_counter c = {words[1], philox ? (state->count < 3 ? words[0] : words[2]) : 0};
-  return c;
-}
-
 static int bits_check(interp_ctx *ctx, const ir_op *op, const interp_value *state, const ir_type *t) {
   if (state->kind != INTERP_ARRAY || state->dtype != XLAC_U64 || state->count < 2)
     return interp_fail(ctx, op, XLAC_E_EVAL, "the generator's state must be u64[2] or u64[3]");
@@ -114,16 +94,23 @@ static int bits_check(interp_ctx *ctx, const ir_op *op, const interp_value *stat
   return 0;
 }
 
+/* Philox's counter is (counter, key) with two words of state, (word 1, word 2) with three. */
+void interp_bits_prepare(interp_bits *s, const ir_type *t, const uint64_t *state, int64_t n_state, bool philox) {
+  assert(n_state >= 2);
+  uint64_t last = n_state < 3 ? state[0] : state[2];
+  *s = (interp_bits){.key = state[0], .counter = {state[1], philox ? last : 0}, .bits = base_dtype_of(t->dtype)->bits};
+  bits_pairing(s, t);
+  s->blocks = bits_blocks(s, philox, t);
+}
+
 int interp_eval_rng_bit_generator(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *state = operands[0];
   TRY(bits_check(ctx, op, state, op->type));
   const ir_type *t = op->type->elements[1];
   bool philox = strcmp(ir_get_str(op, IR_ATTR_ALGORITHM), "rng_three_fry") != 0;
-  bits_source source = {.counter = bits_counter(state, philox), .bits = base_dtype_of(t->dtype)->bits};
-  memcpy(&source.key, state->data, sizeof source.key);
-  bits_pairing(&source, t);
-
-  rng_counter next = rng_advance(source.counter, bits_blocks(&source, philox, t));
+  interp_bits source;
+  interp_bits_prepare(&source, t, state->data, state->count, philox);
+  rng_counter next = rng_advance(source.counter, source.blocks);
   interp_value *pair[2] = {bits_new_state(ctx, state, philox, next), interp_array(ctx, t->dtype, t->rank, t->dims)};
   int status = pair[0] && pair[1] ? bits_fill(ctx, &source, philox, pair[1]) : base_oom(ctx->err, "random bits");
   if (status == 0 && !(*out = interp_tuple(ctx, 2, pair))) status = base_oom(ctx->err, "random bits");

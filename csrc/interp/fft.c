@@ -16,8 +16,8 @@ struct fft_plan {
   fft_plan *inner;
 };
 
-/* exp(-2 pi i k / n), 0 <= k < n: the angle is brought into [0, pi/4] exactly, so every root is good to an ulp. */
-static cplx fft_root(int64_t k, int64_t n) {
+/* The angle is brought into [0, pi/4] exactly, so every root is good to an ulp. */
+cplx fft_root(int64_t k, int64_t n) {
   assert(k >= 0 && k < n);
   unsigned __int128 eighths = (unsigned __int128)k * 8;
   unsigned octant = (unsigned)(eighths / (uint64_t)n);

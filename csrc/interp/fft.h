@@ -9,6 +9,8 @@
 typedef struct fft_plan fft_plan;
 XLAC_MUST_USE int fft_plan_create(fft_plan **out, int64_t n, base_alloc alloc, xlac_error *err);
 void fft_plan_destroy(fft_plan *p); /* NULL is fine */
+/* exp(-2 pi i k / n), 0 <= k < n. */
+cplx fft_root(int64_t k, int64_t n);
 /* How many numbers of scratch a run needs. */
 size_t fft_scratch(const fft_plan *p);
 /* Transforms the n numbers at x in place: sum over j of x[j] exp(-2 pi i j k / n), with +2 pi i when inverse; unscaled.

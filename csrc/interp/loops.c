@@ -8,32 +8,46 @@ static bool is_narrow(base_dtype t) {
   return base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
 }
 
-/* The widest loops that the CPU has instructions for; the bits are the same. */
-static interp_loop_fn *const *float_table(base_dtype t) {
-  bool wide = t == XLAC_F64;
+/* The widest instructions that the CPU has; the bits are the same. */
+typedef enum loops_isa { LOOPS_PLAIN, LOOPS_AVX2, LOOPS_AVX512 } loops_isa;
+static loops_isa best_isa(void) {
 #if defined(__x86_64__)
-  if (!wide && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    return interp_loops_f32_avx512;
-  if (__builtin_cpu_supports("avx2")) return wide ? interp_loops_f64_avx2 : interp_loops_f32_avx2;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl"))
+    return LOOPS_AVX512;
+  if (__builtin_cpu_supports("avx2")) return LOOPS_AVX2;
 #endif
-  return wide ? interp_loops_f64 : interp_loops_f32;
+  return LOOPS_PLAIN;
+}
+
+#define LOOPS_OF(type) {interp_loops_##type, interp_loops_##type##_avx2, interp_loops_##type##_avx512}
+/* By log2 of the size. */
+static interp_loop_fn *const *signed_table(int size) {
+  interp_loop_fn *const *tables[4][3] = {LOOPS_OF(s8), LOOPS_OF(s16), LOOPS_OF(s32), LOOPS_OF(s64)};
+  return tables[size][best_isa()];
+}
+static interp_loop_fn *const *unsigned_table(int size) {
+  interp_loop_fn *const *tables[4][3] = {LOOPS_OF(u8), LOOPS_OF(u16), LOOPS_OF(u32), LOOPS_OF(u64)};
+  return tables[size][best_isa()];
+}
+static interp_loop_fn *const *float_table(base_dtype t) {
+  interp_loop_fn *const *wide[3] = {interp_loops_f64, interp_loops_f64_avx2, interp_loops_f64_avx2};
+  interp_loop_fn *const *tables[3] = LOOPS_OF(f32);
+  return (t == XLAC_F64 ? wide : tables)[best_isa()];
 }
 
 /* The table of the type that t computes in. */
 static interp_loop_fn *const *expression_table(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
   switch ((base_dtype_kind)info->kind) {
-    case BASE_KIND_PRED:
-      return interp_loops_pred;
-    case BASE_KIND_SINT: {
-      interp_loop_fn *const *tables[] = {interp_loops_s8, interp_loops_s16, interp_loops_s32, interp_loops_s64};
-      return tables[__builtin_ctz(info->bytes)];
+    case BASE_KIND_PRED: {
+      interp_loop_fn *const *tables[3] = LOOPS_OF(pred);
+      return tables[best_isa()];
     }
-    case BASE_KIND_UINT: {
-      interp_loop_fn *const *tables[] = {interp_loops_u8, interp_loops_u16, interp_loops_u32, interp_loops_u64};
-      return tables[__builtin_ctz(info->bytes)];
-    }
+    case BASE_KIND_SINT:
+      return signed_table(__builtin_ctz(info->bytes));
+    case BASE_KIND_UINT:
+      return unsigned_table(__builtin_ctz(info->bytes));
     case BASE_KIND_FLOAT:
       return float_table(t);
     case BASE_KIND_COMPLEX:

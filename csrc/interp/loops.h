@@ -30,6 +30,12 @@ extern interp_loop_table interp_loops_f32, interp_loops_f64, interp_loops_f32_av
 extern interp_loop_table interp_loops_f32_avx512;
 extern interp_loop_table interp_loops_s8, interp_loops_s16, interp_loops_s32, interp_loops_s64;
 extern interp_loop_table interp_loops_u8, interp_loops_u16, interp_loops_u32, interp_loops_u64;
+extern interp_loop_table interp_loops_s8_avx2, interp_loops_s16_avx2, interp_loops_s32_avx2, interp_loops_s64_avx2;
+extern interp_loop_table interp_loops_u8_avx2, interp_loops_u16_avx2, interp_loops_u32_avx2, interp_loops_u64_avx2;
+extern interp_loop_table interp_loops_s8_avx512, interp_loops_s16_avx512, interp_loops_s32_avx512;
+extern interp_loop_table interp_loops_s64_avx512, interp_loops_u8_avx512, interp_loops_u16_avx512;
+extern interp_loop_table interp_loops_u32_avx512, interp_loops_u64_avx512;
+extern interp_loop_table interp_loops_pred_avx2, interp_loops_pred_avx512;
 extern interp_loop_table interp_loops_pred, interp_loops_c64, interp_loops_c128;
 
 /* loops_compare.c: NULL for what the verifier refuses. `total` is TOTALORDER. */

@@ -2,8 +2,7 @@
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx512
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))), \
-                             apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")

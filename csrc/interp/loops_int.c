@@ -1,5 +1,8 @@
 /* The elementwise loops of integers and preds. Types narrower than a byte run as s8 and u8, and interp_loop_run cuts
- * results to their width. */
+ * results to their width. For the plain instruction set, and again for wider ones. */
+#ifndef LOOPS_SUFFIX
+#define LOOPS_SUFFIX(name) name
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC optimize("O3")
@@ -23,8 +26,8 @@
 #define U uint8_t
 #define S int8_t
 #define W uint32_t
-#define LOOP(code) s8_##code
-#define LOOPS interp_loops_s8
+#define LOOP(code) LOOPS_SUFFIX(s8_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_s8)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -33,8 +36,8 @@
 #define T int16_t
 #define U uint16_t
 #define S int16_t
-#define LOOP(code) s16_##code
-#define LOOPS interp_loops_s16
+#define LOOP(code) LOOPS_SUFFIX(s16_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_s16)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -43,8 +46,8 @@
 #define T int32_t
 #define U uint32_t
 #define S int32_t
-#define LOOP(code) s32_##code
-#define LOOPS interp_loops_s32
+#define LOOP(code) LOOPS_SUFFIX(s32_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_s32)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -55,8 +58,8 @@
 #define U uint64_t
 #define S int64_t
 #define W uint64_t
-#define LOOP(code) s64_##code
-#define LOOPS interp_loops_s64
+#define LOOP(code) LOOPS_SUFFIX(s64_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_s64)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -72,8 +75,8 @@
 #define U uint8_t
 #define S int8_t
 #define W uint32_t
-#define LOOP(code) u8_##code
-#define LOOPS interp_loops_u8
+#define LOOP(code) LOOPS_SUFFIX(u8_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_u8)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -82,8 +85,8 @@
 #define T uint16_t
 #define U uint16_t
 #define S int16_t
-#define LOOP(code) u16_##code
-#define LOOPS interp_loops_u16
+#define LOOP(code) LOOPS_SUFFIX(u16_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_u16)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -92,8 +95,8 @@
 #define T uint32_t
 #define U uint32_t
 #define S int32_t
-#define LOOP(code) u32_##code
-#define LOOPS interp_loops_u32
+#define LOOP(code) LOOPS_SUFFIX(u32_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_u32)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -104,8 +107,8 @@
 #define U uint64_t
 #define S int64_t
 #define W uint64_t
-#define LOOP(code) u64_##code
-#define LOOPS interp_loops_u64
+#define LOOP(code) LOOPS_SUFFIX(u64_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_u64)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -120,13 +123,14 @@
 #define ON_PRED(...) , (__VA_ARGS__)
 
 #define T uint8_t
-#define LOOP(code) pred_##code
-#define LOOPS interp_loops_pred
+#define LOOP(code) LOOPS_SUFFIX(pred_##code)
+#define LOOPS LOOPS_SUFFIX(interp_loops_pred)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 
 #undef ZEXT
 #undef SEXT
+#undef LOOPS_SUFFIX
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif

@@ -20,6 +20,7 @@ typedef struct native_run {
   base_pool *pool;
   _Atomic(native_block *) blocks;
   atomic_flag failed; /* by whom the message is written */
+  bool stopped;       /* the function has been told to */
   char message[400];
 } native_run;
 
@@ -74,9 +75,10 @@ static void native_free_blocks(native_run *r) {
 }
 
 static bool native_interrupted(xlac_ffi_frame *frame) {
-  const native_run *r = frame->inside;
+  native_run *r = frame->inside;
   const interp_options *o = &r->ctx->options;
-  return o->interrupted && o->interrupted(o->interrupt_ctx);
+  r->stopped = r->stopped || (o->interrupted && o->interrupted(o->interrupt_ctx));
+  return r->stopped;
 }
 
 /* --- layouts --- */
@@ -156,6 +158,7 @@ static void native_set_data(const native_op *n, xlac_ffi_buffer *all, const void
 
 static int native_failed(const native_op *n, native_run *r) {
   const ir_op *op = n->op;
+  if (r->stopped) return base_fail(r->ctx->err, XLAC_E_INTERRUPTED, "the run was interrupted");
   const char *why = r->message[0] ? r->message : "it gave no reason";
   return base_fail_at(r->ctx->err, XLAC_E_EVAL, op->line, op->col, op->name->s, "custom call %s failed: %s", n->target,
                       why);

@@ -29,6 +29,7 @@ int64_t interp_window_count(const ir_window_dim *w, int64_t n) {
 
 int64_t interp_window_element(const ir_window_dim *w, int64_t n, int64_t p) {
   p -= w->padding_low;
+  if (w->base_dilation == 1) return p >= 0 && p < n ? p : -1; /* divisions are what this costs */
   if (p < 0 || p % w->base_dilation != 0) return -1;
   p /= w->base_dilation;
   return p < n ? p : -1;

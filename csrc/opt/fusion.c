@@ -3,11 +3,13 @@
 #include "fusion.h"
 
 #include "../interp/loops.h"
+#include "arg_reduce.h"
 
 enum {
   FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
-  FUSION_MAX_RANK = 12
+  FUSION_MAX_RANK = 12,
+  FUSION_TURNING = 512 /* elements of a transposition that is worth a step */
 };
 
 bool fusion_moves_index(const ir_op *op) {
@@ -23,8 +25,21 @@ static bool fusion_is_scalar_constant(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT && op->u.literal && !op->u.literal->elided && op->type->count == 1;
 }
 
+/* Rows become columns: element by element every load would be from another cache line, and often another page. Going
+ * through the array in tiles costs a fraction of that, though it is a step of its own. */
+static bool fusion_is_turning(const ir_op *op) {
+  if (op->opcode != IR_OP_TRANSPOSE || op->type->count < FUSION_TURNING) return false;
+  const ir_type *from = ir_operand_type(op, 0);
+  const ir_ints *order = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  uint32_t to_last = op->type->rank, from_last = from->rank;
+  while (to_last > 0 && op->type->dims[to_last - 1] == 1) to_last--;
+  while (from_last > 0 && from->dims[from_last - 1] == 1) from_last--;
+  return to_last > 0 && order->v[to_last - 1] != (int64_t)from_last - 1;
+}
+
 bool fusion_is_candidate(const ir_op *op) {
   interp_loop l;
+  if (fusion_is_turning(op)) return false;
   if (!fusion_is_static(op->type) || op->n_control_preds || op->opcode == IR_OP_COPY) return false;
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (!fusion_is_static(ir_operand_type(op, i))) return false;
@@ -86,6 +101,12 @@ static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
   return f->role[use->user->id] == FUSION_NO || (use->user->opcode == IR_OP_REDUCE && use->slot != 0);
 }
 
+/* Whether the user wants the value at all. */
+static bool fusion_reads(const fusion_plan *f, const ir_use *use) {
+  opt_arg_reduction a;
+  return !(f->skips_places && use->slot == 1 && opt_arg_reduction_of(use->user, &a) && a.counts);
+}
+
 static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
   const ir_op *user = use->user;
   uint8_t role = f->role[user->id];
@@ -102,7 +123,7 @@ static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_u
   IR_FOR_USES(use, op) {
     const ir_op *user = use->user;
     u->n++;
-    u->outside = u->outside || fusion_is_outside(f, use);
+    u->outside = u->outside || (fusion_is_outside(f, use) && fusion_reads(f, use));
     if (u->why) continue;
     u->why = fusion_user_objects(f, use, uses);
     ir_op *root = f->root[user->id];

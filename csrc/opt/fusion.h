@@ -15,11 +15,12 @@ typedef enum fusion_role {
 
 /* All by op id of the module; entries of other computations' ops are zero. */
 typedef struct fusion_plan {
-  uint8_t *role;    /* fusion_role */
-  bool *needed;     /* CHEAP: some op outside kernels uses it too, so that it has a buffer */
-  ir_op **root;     /* INNER: the root; ROOT: itself */
-  const char **why; /* ROOT: why the value is in memory; static */
-  uint32_t *size;   /* ROOT: ops in its kernel */
+  uint8_t *role;     /* fusion_role */
+  bool *needed;      /* CHEAP: some op outside kernels uses it too, so that it has a buffer */
+  ir_op **root;      /* INNER: the root; ROOT: itself */
+  const char **why;  /* ROOT: why the value is in memory; static */
+  uint32_t *size;    /* ROOT: ops in its kernel */
+  bool skips_places; /* nobody reads the places of an argmax that only count (opt/arg_reduce.h) */
 } fusion_plan;
 
 /* An elementwise op with a loop, or one that only moves indexes, on static arrays. */

@@ -147,6 +147,17 @@ static int build_kernel(plan_build *x, const ir_op *op) {
   return x->failed ? build_no_memory(x) : plan_add_step(x, s);
 }
 
+static bool build_is_whole(base_dtype t) {
+  return t != XLAC_PRED && base_dtype_of(t)->bits >= 8;
+}
+
+/* Elements of types that use all bits of their bytes, as many of as many bytes. */
+static bool build_keeps_bytes(const ir_type *from, const ir_type *to) {
+  if (!ir_is_tensor(from) || !ir_is_tensor(to) || from->count != to->count) return false;
+  base_dtype a = (base_dtype)from->dtype, b = (base_dtype)to->dtype;
+  return build_is_whole(a) && build_is_whole(b) && base_dtype_bytes(a) == base_dtype_bytes(b);
+}
+
 /* Ops that are nothing but another view of what is there. A barrier gives the value it gets, and row-major memory does
  * not know of reshapes. */
 static bool build_is_view(const ir_op *op) {
@@ -155,6 +166,8 @@ static bool build_is_view(const ir_op *op) {
     case IR_OP_OPT_BARRIER:
     case IR_OP_DOMAIN:
       return op->n_operands == 1;
+    case IR_OP_BITCAST_CONVERT:
+      return build_keeps_bytes(ir_operand_type(op, 0), op->type);
     default:
       return false;
   }
@@ -203,7 +216,7 @@ static int build_op(plan_build *x, const ir_op *op) {
   return build_routine(x, op);
 }
 
-/* --- arguments and results --- */
+/* --- arguments --- */
 
 /* Leaves are numbered over all parameters. */
 static void build_arguments(plan_build *x, const ir_computation *c) {
@@ -214,64 +227,6 @@ static void build_arguments(plan_build *x, const ir_computation *c) {
     x->values[c->params[i]->id] = (plan_leaves){at, x->leaves.n - at};
   }
   x->p->n_arguments = number;
-}
-
-/* The state of a loop: where the step that makes the next value of leaf i is the last to read this one, and may write
- * over it, it does. */
-static bool build_stays(const plan_build *x, uint32_t leaf, uint32_t b) {
-  const plan_buffer *made = &x->buffers.items[b];
-  if (!x->body || leaf >= x->p->n_arguments) return false;
-  uint32_t argument = x->leaves.items[leaf]; /* arguments' leaves come first, and their buffers are their numbers */
-  if (argument == b) return true;
-  if (made->place != PLAN_FRAME || made->first == UINT32_MAX || x->buffers.items[argument].last != made->first)
-    return false;
-  return plan_may_overwrite(&x->steps.items[made->first], x->buffers.items, argument, b);
-}
-
-static int build_copy_result(plan_build *x, const ir_op *root, uint32_t b, uint32_t number) {
-  plan_buffer r = {.place = PLAN_RESULT,
-                   .number = number,
-                   .type = x->buffers.items[b].type,
-                   .op = root,
-                   .bytes = x->buffers.items[b].bytes};
-  uint32_t *in = plan_ids(x, 1), *out = plan_ids(x, 1), id = plan_new_buffer(x, r);
-  if (x->failed) return build_no_memory(x);
-  in[0] = b;
-  out[0] = id;
-  return plan_add_step(
-      x, (plan_step){.kind = PLAN_COPY, .op = root, .n_in = 1, .n_out = 1, .in = in, .out = out, .frame = UINT32_MAX});
-}
-
-/* A buffer of the frame becomes result memory itself, once; else it is copied there. Copies read arguments, so which
- * leaves of a loop's state stay is decided after them. */
-static int build_results(plan_build *x, const ir_computation *c) {
-  plan_leaves root = x->values[ir_root(c)->id];
-  x->p->n_results = root.n;
-  bool *stays = base_arena_zalloc(x->arena, (size_t)root.n + 1);
-  if (!stays) return build_no_memory(x);
-  for (uint32_t i = 0; i < root.n; i++) {
-    uint32_t b = x->leaves.items[root.at + i];
-    bool unchanged = x->body && i < x->p->n_arguments && x->leaves.items[i] == b;
-    if (unchanged || x->buffers.items[b].bytes == 0) {
-      stays[i] = unchanged;
-      continue;
-    }
-    if (x->buffers.items[b].place != PLAN_FRAME || x->buffers.items[b].number == UINT32_MAX) {
-      TRY(build_copy_result(x, ir_root(c), b, i));
-      continue;
-    }
-    x->buffers.items[b].number = UINT32_MAX; /* taken: a second result of the same value is a copy */
-  }
-  for (uint32_t i = 0; i < root.n; i++) {
-    plan_buffer *b = &x->buffers.items[x->leaves.items[root.at + i]];
-    if (b->place != PLAN_FRAME || b->number != UINT32_MAX || b->bytes == 0) continue;
-    stays[i] = build_stays(x, i, x->leaves.items[root.at + i]);
-    b->place = stays[i] ? PLAN_ARGUMENT : PLAN_RESULT;
-    b->number = i;
-    if (stays[i]) ((plan_step *)&x->steps.items[b->first])->in_place = x->steps.items[b->first].kind == PLAN_EVAL;
-  }
-  x->p->stays = stays;
-  return 0;
 }
 
 /* --- whole computations --- */
@@ -298,6 +253,34 @@ static const char *build_obstacle(const plan_build *x, const ir_computation *c) 
   return NULL;
 }
 
+enum { BUILD_FEW = 64 /* elements of what may be computed early */ };
+
+/* Small values that follow from arguments and constants through ops that do nothing else. */
+static bool build_is_early(const ir_op *op, const uint8_t *early) {
+  bool name = op->opcode == IR_OP_GET_TUPLE_ELEMENT || op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CONSTANT;
+  bool small = ir_is_tensor(op->type) && op->type->count <= BUILD_FEW;
+  if (op->n_control_preds || !(name || (small && (op->opcode == IR_OP_RESHAPE || fusion_is_candidate(op)))))
+    return false;
+  for (uint32_t k = 0; k < op->n_operands; k++)
+    if (!early[ir_operand(op, k)->id]) return false;
+  return true;
+}
+
+/* Those first, so that kernels of many elements follow one another and can be grouped. `early`: by op id, zero. */
+static void build_order(uint32_t n, ir_op **order, uint8_t *early, base_arena *scratch) {
+  ir_op **rest = BASE_ARRAY(scratch, ir_op *, (size_t)n + 1);
+  uint32_t front = 0, back = 0;
+  if (!rest) return; /* a wish */
+  for (uint32_t i = 0; i < n; i++) {
+    early[order[i]->id] = build_is_early(order[i], early);
+    if (early[order[i]->id])
+      order[front++] = order[i];
+    else
+      rest[back++] = order[i];
+  }
+  memcpy(order + front, rest, back * sizeof *rest);
+}
+
 static int build_steps(plan_build *x, const ir_computation *c) {
   uint32_t n = 0, kept = 0;
   base_arena scratch;
@@ -312,6 +295,9 @@ static int build_steps(plan_build *x, const ir_computation *c) {
         needed[ir_operand(order[i], k)->id] = 1;
     for (uint32_t i = 0; i < n; i++)
       if (needed[order[i]->id]) order[kept++] = order[i];
+    memset(needed, 0, (size_t)c->module->n_ids + 1);
+    if (!x->options->no_fusion) build_order(kept, order, needed, &scratch);
+    x->fusion.skips_places = x->options->prepare != NULL;
     if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
@@ -357,8 +343,9 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   int status = 0;
   if (!x.p->interpreted) {
     build_arguments(&x, c);
+    if (x.depth == 1) plan_find_donations(&x);
     status = x.failed ? build_no_memory(&x) : build_steps(&x, c);
-    if (status == 0) status = build_results(&x, c);
+    if (status == 0) status = plan_build_results(&x, c);
     if (status == 0) status = x.failed ? build_no_memory(&x) : build_finish(&x);
   }
   BASE_VEC_FREE(x.alloc, &x.buffers);

@@ -46,6 +46,12 @@ const uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t ext
 XLAC_MUST_USE int plan_add_step(plan_build *x, plan_step s);
 XLAC_MUST_USE int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out);
 
+/* --- donation.c: who of the entry's arguments gives its memory to which result --- */
+void plan_find_donations(plan_build *x);
+
+/* --- results.c: where results lie, and the copies that takes --- */
+XLAC_MUST_USE int plan_build_results(plan_build *x, const ir_computation *c);
+
 /* --- nested.c: loops, branches, calls. *done is false for other ops, and where a callee can't be planned. --- */
 XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);
 

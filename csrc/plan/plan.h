@@ -75,6 +75,12 @@ typedef struct plan_step {
   const void *code; /* what the backend has made of the kernel */
 } plan_step;
 
+/* An argument of the entry that the caller may give away: then its memory is result `result`'s. */
+typedef struct plan_donation {
+  uint32_t argument, result; /* leaves; result is UINT32_MAX where no result has its size */
+  bool must, in_place;       /* in_place: the result is computed over it; else it is copied there at the end */
+} plan_donation;
+
 struct plan_program {
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
@@ -85,10 +91,13 @@ struct plan_program {
   const uint32_t *interface; /* buffers that are arguments or results */
   const plan_step *steps;
   const fusion_plan *fusion; /* what was decided for the computation's ops; NULL: nothing */
-  const bool *stays;         /* of a loop's body, by result: it is argument of that number, changed in place */
-  int64_t frame_bytes;       /* the table of n_buffers pointers first, then the buffers */
-  const void *code;          /* what the backend has made of the steps */
-  int64_t peak_bytes;        /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+  uint32_t n_donations;
+  const plan_donation *donations; /* of the entry, by argument */
+  const uint32_t *over; /* of the entry, by result: the argument whose memory it may be given, or UINT32_MAX */
+  const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
+  int64_t frame_bytes;  /* the table of n_buffers pointers first, then the buffers */
+  const void *code;     /* what the backend has made of the steps */
+  int64_t peak_bytes;   /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {

@@ -228,9 +228,10 @@ PyObject *py_from_value(py_state *st, xlac_value *v) {
 /* --- in --- */
 
 /* np.asarray(object, dtype), or np.from_dlpack(object) of what speaks nothing else; dtype may be NULL. */
-static PyObject *as_array(PyObject *object, PyObject *descr) {
-  bool dlpack = PyObject_HasAttrString(object, "__dlpack__") && !PyObject_HasAttrString(object, "__array__") &&
-                !PyObject_CheckBuffer(object);
+static PyObject *as_array(void **numpy, PyObject *object, PyObject *descr) {
+  bool dlpack = !PyObject_CheckBuffer(object) && !PyObject_HasAttrString(object, "__array__") &&
+                PyObject_HasAttrString(object, "__dlpack__");
+  if (!dlpack && descr == NULL) return PyArray_FROM_O(object);
   PyObject *module = PyImport_ImportModule("numpy");
   PyObject *array = NULL;
   if (module && dlpack)
@@ -243,13 +244,13 @@ static PyObject *as_array(PyObject *object, PyObject *descr) {
 
 /* Whether the object brings an element type of its own. */
 static bool has_own_dtype(PyObject *object) {
-  return PyObject_HasAttrString(object, "__array__") || PyObject_HasAttrString(object, "__dlpack__") ||
-         PyObject_HasAttrString(object, "__array_interface__") || PyObject_CheckBuffer(object);
+  return PyObject_CheckBuffer(object) || PyObject_HasAttrString(object, "__array__") ||
+         PyObject_HasAttrString(object, "__dlpack__") || PyObject_HasAttrString(object, "__array_interface__");
 }
 
 /* Bare numbers take the type asked for, but 2.5 is no integer: NumPy would cut it. */
 static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
-  PyObject *plain = as_array(object, NULL);
+  PyObject *plain = as_array(numpy, object, NULL);
   if (plain == NULL || !PyArray_Check(plain)) return plain;
   const char *kind = xlac_dtype_kind(dtype);
   bool to_integer = strcmp(kind, "sint") == 0 || strcmp(kind, "uint") == 0 || strcmp(kind, "pred") == 0;
@@ -260,7 +261,7 @@ static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, 
   }
   Py_DECREF(plain);
   PyObject *descr = py_descr(st, dtype);
-  PyObject *array = descr ? as_array(object, descr) : NULL;
+  PyObject *array = descr ? as_array(numpy, object, descr) : NULL;
   Py_XDECREF(descr);
   return array;
 }
@@ -269,7 +270,7 @@ static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, 
 static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
   if (PyArray_Check(object)) return Py_NewRef(object);
   if (dtype && !has_own_dtype(object)) return array_of_numbers(st, numpy, object, dtype);
-  return as_array(object, NULL);
+  return as_array(numpy, object, NULL);
 }
 
 /* The exception that is set, which no longer is. */

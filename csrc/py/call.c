@@ -24,18 +24,20 @@ static int call_option(py_call *call, PyObject *name, PyObject *value) {
 }
 
 static int call_named(const py_executable *self, PyObject *name, PyObject *value, PyObject **room) {
-  for (uint32_t i = 0; i < self->n_params; i++) {
-    PyObject *one = PyTuple_GET_ITEM(self->names, i);
-    if (one != name && PyUnicode_Compare(one, name) != 0) continue;
-    if (room[i]) {
-      PyErr_Format(PyExc_TypeError, "argument %U is given twice", name);
-      return -1;
-    }
-    room[i] = value;
-    return 0;
+  PyObject *number = PyDict_GetItemWithError(self->numbers, name);
+  if (number == NULL && PyErr_Occurred()) return -1;
+  if (number == NULL || number == Py_None) {
+    PyErr_Format(PyExc_TypeError, "the program has %s parameter %R; its parameters are %R",
+                 number ? "more than one" : "no", name, self->names);
+    return -1;
   }
-  PyErr_Format(PyExc_TypeError, "the program has no parameter %R; its parameters are %R", name, self->names);
-  return -1;
+  long i = PyLong_AsLong(number);
+  if (room[i]) {
+    PyErr_Format(PyExc_TypeError, "argument %U is given twice", name);
+    return -1;
+  }
+  room[i] = value;
+  return 0;
 }
 
 int py_call_parse(const py_executable *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **room,

@@ -62,9 +62,17 @@ static bool out_overlap(const void *a, size_t n, const void *b, size_t m) {
   return n && m && x < y + m && y < x + n;
 }
 
+/* Whether argument k is to be read while result i is written: not where it is the one that the program lets result i
+ * be computed over, and is given as it is. */
+static bool out_is_read(const py_executable *self, uint32_t i, void *result, uint32_t k, void *argument) {
+  const py_leaf *in = &self->leaves[k], *out = &self->leaves[self->n_arguments + i];
+  if (self->over[i] == k && result == argument && in->bytes == out->bytes) return false;
+  return out_overlap(result, out->bytes, argument, in->bytes);
+}
+
 int py_out_separate(const py_executable *self, py_state *st, PyObject *const *arrays, void *const *arguments,
                     void **results, void **blocks) {
-  const py_leaf *in = self->leaves, *out = self->leaves + self->n_arguments;
+  const py_leaf *out = self->leaves + self->n_arguments;
   for (uint32_t i = 0; i < self->n_results; i++) {
     if (arrays[i] == NULL) continue;
     for (uint32_t k = 0; k < i; k++)
@@ -73,8 +81,7 @@ int py_out_separate(const py_executable *self, py_state *st, PyObject *const *ar
         return -1;
       }
     bool read = false;
-    for (uint32_t k = 0; k < self->n_arguments && !read; k++)
-      read = out_overlap(results[i], out[i].bytes, arguments[k], in[k].bytes);
+    for (uint32_t k = 0; k < self->n_arguments && !read; k++) read = out_is_read(self, i, results[i], k, arguments[k]);
     if (!read) continue;
     if ((blocks[i] = xlac_runtime_take(st->runtime, out[i].bytes)) == NULL) return PyErr_NoMemory(), -1;
     results[i] = blocks[i];

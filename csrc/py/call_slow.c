@@ -1,9 +1,17 @@
 /* Calls by values. */
 #include "executable.h"
 
+typedef struct slow_run {
+  const xlac_executable *exe;
+  char **json; /* NULL: without a profile */
+  size_t *n;
+} slow_run;
+
 static int slow_start(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                       xlac_value **out, xlac_error *err) {
-  return xlac_executable_run(what, options, n, values, out, err);
+  const slow_run *r = what;
+  if (r->json) return xlac_executable_profile(r->exe, options, n, values, out, r->json, r->n, err);
+  return xlac_executable_run(r->exe, options, n, values, out, err);
 }
 
 static int slow_arguments(py_state *st, const py_executable *self, const py_call *call, PyObject *keep,
@@ -25,7 +33,7 @@ static int slow_arguments(py_state *st, const py_executable *self, const py_call
   return 0;
 }
 
-PyObject *py_call_values(py_executable *self, const py_call *call) {
+static PyObject *slow_call(py_executable *self, const py_call *call, slow_run *what) {
   py_state *st = py_state_of((PyObject *)self);
   PyObject *result = NULL, *keep = PyList_New(0);
   xlac_value **values = PyMem_Calloc(call->n + 1u, sizeof *values);
@@ -34,9 +42,19 @@ PyObject *py_call_values(py_executable *self, const py_call *call) {
   if (values == NULL || keep == NULL)
     PyErr_NoMemory();
   else if (slow_arguments(st, self, call, keep, values) == 0)
-    result = py_run_values(&run, &options, slow_start, self->exe, call->n, values);
+    result = py_run_values(&run, &options, slow_start, what, call->n, values);
   for (uint32_t i = 0; values && i < call->n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
   Py_XDECREF(keep);
   return result && call->out ? py_out_copy(self, call->out, result) : result;
+}
+
+PyObject *py_call_values(py_executable *self, const py_call *call) {
+  slow_run what = {self->exe, NULL, NULL};
+  return slow_call(self, call, &what);
+}
+
+PyObject *py_call_profiled(py_executable *self, const py_call *call, char **json, size_t *n) {
+  slow_run what = {self->exe, json, n};
+  return slow_call(self, call, &what);
 }

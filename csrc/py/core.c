@@ -14,6 +14,7 @@ static PyMethodDef core_functions[] = {
      "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None) -> array or tuple"},
     {"compile", PY_KEYWORDS(py_compile),
      "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True) -> Executable"},
+    {"load", PY_KEYWORDS(py_load), "load(bytes, *, threads=0, blas=None, use_blas=True) -> Executable"},
     {"trim", PY_KEYWORDS(py_trim), "trim(keep=0) -> bytes given back to the system"},
     {"memory_stats", py_memory_stats, METH_NOARGS, "What is in use and kept of the memory of results and calls"},
     {"memory_limit", py_memory_limit, METH_O, "memory_limit(bytes): the most that is kept for the next calls"},
@@ -72,6 +73,7 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   for (int i = 0; i < PY_NAMES; i++) Py_VISIT(st->names[i]);
   Py_VISIT(st->errors);
   Py_VISIT(st->custom_calls);
+  Py_VISIT(st->native_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_VISIT(st->descrs[i]);
   return 0;
 }
@@ -89,6 +91,7 @@ static int core_clear(PyObject *core) {
   for (int i = 0; i < PY_NAMES; i++) Py_CLEAR(st->names[i]);
   Py_CLEAR(st->errors);
   Py_CLEAR(st->custom_calls);
+  Py_CLEAR(st->native_calls);
   for (int i = 0; i < PY_MAX_DTYPES; i++) Py_CLEAR(st->descrs[i]);
   return 0;
 }

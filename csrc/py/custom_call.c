@@ -1,4 +1,5 @@
-/* Custom calls written in Python: arrays in, arrays out, called by the interpreter. */
+/* Custom calls registered in Python. Functions of Python get arrays and give arrays; native code is handed on. */
+#include "../include/xlac_ffi.h"
 #include "run.h"
 
 #include <string.h>
@@ -9,16 +10,100 @@ struct py_custom_call {
   char target[64]; /* for messages */
 };
 
+/* --- native code --- */
+
+static const char native_name[] = "xlac.native", native_registry_name[] = "xlac.registry";
+
+typedef struct py_native {
+  xlac_ffi_target target;
+  PyObject *keep; /* what it was registered as */
+} py_native;
+
+static void forget_native(PyObject *capsule) {
+  py_native *n = PyCapsule_GetPointer(capsule, native_name);
+  Py_XDECREF(n->keep);
+  PyMem_Free(n);
+}
+
+static PyObject *make_native(unsigned long long address, unsigned long long user, PyObject *keep) {
+  py_native *n = PyMem_Calloc(1, sizeof *n);
+  if (n == NULL) return PyErr_NoMemory();
+  uintptr_t at = (uintptr_t)address, with = (uintptr_t)user;
+  n->target.struct_size = sizeof n->target;
+  n->target.version = XLAC_FFI_VERSION;
+  memcpy(&n->target.run, &at, sizeof at);
+  memcpy(&n->target.user, &with, sizeof with);
+  PyObject *capsule = PyCapsule_New(n, native_name, forget_native);
+  if (capsule == NULL)
+    PyMem_Free(n);
+  else
+    n->keep = Py_NewRef(keep);
+  return capsule;
+}
+
+static int add_native(PyObject *capsule, xlac_registry *registry, const char *target, py_state *st) {
+  const py_native *n = PyCapsule_GetPointer(capsule, native_name);
+  xlac_error err = {.code = 0};
+  if (n == NULL) return -1;
+  return xlac_registry_add_native(registry, target, &n->target, &err) == 0 ? 0 : (py_raise(st, &err, PY_ANY), -1);
+}
+
+/* The registry holds what it calls: the dictionary's values, in a list that is the capsule's context. */
+static void forget_registry(PyObject *capsule) {
+  xlac_registry_destroy(PyCapsule_GetPointer(capsule, native_registry_name));
+  Py_XDECREF((PyObject *)PyCapsule_GetContext(capsule));
+}
+
+static PyObject *make_registry(py_state *st) {
+  PyObject *name, *value, *values = PyDict_Values(st->custom_calls), *capsule = NULL;
+  xlac_registry *registry = NULL;
+  xlac_error err = {.code = 0};
+  Py_ssize_t at = 0;
+  if (values == NULL) return NULL;
+  if (xlac_registry_create(&registry, &err) != 0) {
+    Py_DECREF(values);
+    return py_raise(st, &err, PY_ANY);
+  }
+  int status = 0;
+  while (status == 0 && PyDict_Next(st->custom_calls, &at, &name, &value)) {
+    const char *target = PyUnicode_AsUTF8(name);
+    status = target ? add_native(value, registry, target, st) : -1;
+  }
+  if (status == 0) capsule = PyCapsule_New(registry, native_registry_name, forget_registry);
+  if (capsule == NULL || PyCapsule_SetContext(capsule, values) < 0) {
+    if (capsule == NULL) xlac_registry_destroy(registry);
+    Py_DECREF(values);
+    Py_CLEAR(capsule);
+  }
+  return capsule;
+}
+
+static bool all_native(PyObject *functions) {
+  PyObject *name, *value;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(functions, &at, &name, &value))
+    if (!PyCapsule_IsValid(value, native_name)) return false;
+  return true;
+}
+
+static int put_call(py_state *st, PyObject *name, PyObject *value) {
+  Py_CLEAR(st->native_calls); /* runs that use it hold it */
+  if (value != Py_None) return PyDict_SetItem(st->custom_calls, name, value);
+  return PyDict_Contains(st->custom_calls, name) == 1 ? PyDict_DelItem(st->custom_calls, name) : 0;
+}
+
 PyObject *py_register_custom_call(PyObject *core, PyObject *args) {
   py_state *st = PyModule_GetState(core);
   PyObject *name, *function;
-  if (!PyArg_ParseTuple(args, "UO:register_custom_call", &name, &function)) return NULL;
-  if (function != Py_None && !PyCallable_Check(function))
+  unsigned long long address = 0, user = 0;
+  if (!PyArg_ParseTuple(args, "UO|KK:register_custom_call", &name, &function, &address, &user)) return NULL;
+  if (address == 0 && function != Py_None && !PyCallable_Check(function))
     return PyErr_Format(PyExc_TypeError, "a custom call must be a function or None, found %.100s",
                         Py_TYPE(function)->tp_name);
-  int status = function != Py_None                            ? PyDict_SetItem(st->custom_calls, name, function)
-               : PyDict_Contains(st->custom_calls, name) == 1 ? PyDict_DelItem(st->custom_calls, name)
-                                                              : 0;
+  PyObject *value = address ? make_native(address, user, function) : Py_NewRef(function);
+  if (value == NULL) return NULL;
+  int status = put_call(st, name, value);
+  Py_DECREF(value);
   if (status < 0) return NULL;
   Py_RETURN_NONE;
 }
@@ -151,31 +236,48 @@ static int add_calls(py_run *run, PyObject *functions, xlac_registry *registry, 
     call->run = run;
     call->function = Py_NewRef(function);
     PyOS_snprintf(call->target, sizeof call->target, "%s", target);
-    if (xlac_registry_add(registry, target, call_python, call, &err) != 0) return py_raise(run->st, &err, PY_ANY), -1;
+    if (PyCapsule_IsValid(function, native_name)) {
+      if (add_native(function, registry, target, run->st) < 0) return -1;
+    } else if (xlac_registry_add(registry, target, call_python, call, &err) != 0) {
+      return py_raise(run->st, &err, PY_ANY), -1;
+    }
   }
   return 0;
 }
 
-xlac_registry *py_custom_calls_begin(py_run *run, py_custom_call **calls) {
-  xlac_registry *registry = NULL;
-  xlac_error err = {.code = 0};
-  *calls = NULL;
-  if (PyDict_Size(run->st->custom_calls) == 0) return NULL;
+/* A registry of this run's own, for functions of Python that belong to it. */
+static int begin_own(py_run *run, py_custom_calls *out) {
   PyObject *functions = PyDict_Copy(run->st->custom_calls); /* what is registered meanwhile is for later runs */
-  if (functions == NULL) return NULL;
-  if (xlac_registry_create(&registry, &err) != 0) {
+  xlac_error err = {.code = 0};
+  int status = -1;
+  if (functions == NULL) return -1;
+  if (xlac_registry_create(&out->registry, &err) != 0)
     py_raise(run->st, &err, PY_ANY);
-  } else if ((*calls = PyMem_Calloc((size_t)PyDict_GET_SIZE(functions) + 1, sizeof **calls)) == NULL) {
+  else if ((out->calls = PyMem_Calloc((size_t)PyDict_GET_SIZE(functions) + 1, sizeof *out->calls)) == NULL)
     PyErr_NoMemory();
-  } else {
-    (void)add_calls(run, functions, registry, *calls);
-  }
+  else
+    status = add_calls(run, functions, out->registry, out->calls);
   Py_DECREF(functions);
-  return registry;
+  if (status < 0) py_custom_calls_end(out);
+  return status;
 }
 
-void py_custom_calls_end(xlac_registry *registry, py_custom_call *calls) {
-  xlac_registry_destroy(registry);
-  for (py_custom_call *call = calls; call && call->function; call++) Py_DECREF(call->function);
-  PyMem_Free(calls);
+int py_custom_calls_begin(py_run *run, py_custom_calls *out) {
+  py_state *st = run->st;
+  *out = (py_custom_calls){.registry = NULL};
+  if (PyDict_GET_SIZE(st->custom_calls) == 0) return 0;
+  if (st->native_calls == NULL) {
+    if (!all_native(st->custom_calls)) return begin_own(run, out);
+    if ((st->native_calls = make_registry(st)) == NULL) return -1;
+  }
+  out->shared = Py_NewRef(st->native_calls);
+  out->registry = PyCapsule_GetPointer(out->shared, native_registry_name);
+  return out->registry ? 0 : -1;
+}
+
+void py_custom_calls_end(py_custom_calls *calls) {
+  if (calls->shared == NULL) xlac_registry_destroy(calls->registry);
+  for (py_custom_call *call = calls->calls; call && call->function; call++) Py_DECREF(call->function);
+  PyMem_Free(calls->calls);
+  Py_XDECREF(calls->shared);
 }

@@ -13,67 +13,14 @@ static void executable_dealloc(PyObject *object) {
   for (uint32_t i = 0; self->leaves && i < self->n_arguments + self->n_results; i++) Py_XDECREF(self->leaves[i].descr);
   PyMem_Free(self->leaves);
   PyMem_Free(self->nodes);
+  PyMem_Free(self->over);
   PyMem_Free(self->dims);
   Py_XDECREF(self->names);
+  Py_XDECREF(self->numbers);
   xlac_executable_destroy(self->exe);
   type->tp_free(object);
   Py_DECREF(type);
 }
-
-static PyObject *executable_plan(PyObject *object, PyObject *unused) {
-  (void)unused;
-  char *text = NULL;
-  size_t n = 0;
-  xlac_error err = {.code = 0};
-  if (xlac_executable_plan(((py_executable *)object)->exe, &text, &n, &err) != 0)
-    return py_raise(py_state_of(object), &err, PY_ANY);
-  return py_text(text, (Py_ssize_t)n);
-}
-
-static PyObject *executable_memory(PyObject *object, void *unused) {
-  (void)unused;
-  xlac_executable_info info;
-  xlac_executable_get(((py_executable *)object)->exe, &info);
-  return Py_BuildValue("{sLsLsLsLsL}", "frame_bytes", (long long)info.frame_bytes, "peak_bytes",
-                       (long long)info.peak_bytes, "argument_bytes", (long long)info.argument_bytes, "result_bytes",
-                       (long long)info.result_bytes, "constant_bytes", (long long)info.constant_bytes);
-}
-
-static PyObject *executable_timings(PyObject *object, void *unused) {
-  (void)unused;
-  xlac_executable_info info;
-  xlac_executable_get(((py_executable *)object)->exe, &info);
-  return Py_BuildValue("{sdsdsd}", "copy", info.seconds[XLAC_COMPILE_COPY], "passes", info.seconds[XLAC_COMPILE_PASSES],
-                       "plan", info.seconds[XLAC_COMPILE_PLAN]);
-}
-
-static PyObject *executable_steps(PyObject *object, void *unused) {
-  (void)unused;
-  xlac_executable_info info;
-  xlac_executable_get(((py_executable *)object)->exe, &info);
-  return Py_BuildValue("{sIsIsIsIszss}", "all", info.n_steps, "kernels", info.n_kernels, "routines", info.n_routines,
-                       "interpreted", info.n_interpreted, "why_interpreted", info.interpreted, "blas", info.blas);
-}
-
-static PyObject *executable_repr(PyObject *object) {
-  xlac_executable_info info;
-  xlac_executable_get(((py_executable *)object)->exe, &info);
-  if (info.interpreted) return PyUnicode_FromFormat("<xlac.Executable: interpreted, since %s>", info.interpreted);
-  return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u dots, %u interpreted>", info.n_steps,
-                              info.n_kernels, info.n_routines, info.n_interpreted);
-}
-
-static PyMethodDef executable_methods[] = {
-    {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyGetSetDef executable_getset[] = {
-    {"memory", executable_memory, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
-    {"timings", executable_timings, NULL, "Seconds of compilation, by stage", NULL},
-    {"steps", executable_steps, NULL, "Counts of steps by kind, and the BLAS in use", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
 
 static PyMemberDef executable_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(py_executable, call), READONLY, NULL},
@@ -83,10 +30,10 @@ static PyMemberDef executable_members[] = {
 static PyType_Slot executable_slots[] = {
     {Py_tp_dealloc, (void *)executable_dealloc},
     {Py_tp_call, (void *)PyVectorcall_Call},
-    {Py_tp_repr, (void *)executable_repr},
-    {Py_tp_methods, executable_methods},
+    {Py_tp_repr, (void *)py_executable_repr},
+    {Py_tp_methods, py_executable_methods},
     {Py_tp_members, executable_members},
-    {Py_tp_getset, executable_getset},
+    {Py_tp_getset, py_executable_getset},
     {Py_tp_doc, "A compiled program: call it with arrays. Made by xlac.compile."},
     {0, NULL},
 };
@@ -161,8 +108,53 @@ static int executable_allocate(py_executable *self) {
   self->leaves = PyMem_Calloc(count.nodes + 1, sizeof *self->leaves);
   self->nodes = PyMem_Calloc(count.nodes + 1, sizeof *self->nodes);
   self->dims = PyMem_Calloc(count.dims + 1, sizeof *self->dims);
+  self->over = PyMem_Malloc((count.nodes + 1) * sizeof *self->over);
   self->names = PyTuple_New(self->n_params);
-  return self->leaves && self->nodes && self->dims && self->names ? 0 : (PyErr_NoMemory(), -1);
+  self->numbers = PyDict_New();
+  return self->leaves && self->nodes && self->over && self->dims && self->names && self->numbers
+             ? 0
+             : (PyErr_NoMemory(), -1);
+}
+
+/* The length of "x.12" without ".12"; the whole where there is none. */
+static Py_ssize_t executable_short_name(PyObject *name) {
+  Py_ssize_t n = PyUnicode_GET_LENGTH(name), at = n;
+  while (at > 0 && Py_UNICODE_ISDECIMAL(PyUnicode_READ_CHAR(name, at - 1))) at--;
+  return at > 1 && at < n && PyUnicode_READ_CHAR(name, at - 1) == '.' ? at - 1 : n;
+}
+
+/* numbers[name] = i, or None where another one has that name. */
+static int executable_number_name(PyObject *numbers, PyObject *name, uint32_t i) {
+  int known = name ? PyDict_Contains(numbers, name) : -1;
+  PyObject *number = known > 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
+  int status = known >= 0 && number ? PyDict_SetItem(numbers, name, number) : -1;
+  Py_XDECREF(number);
+  return status;
+}
+
+/* Full names first, so that none is hidden by the short form of another. */
+static int executable_number_names(py_executable *self) {
+  PyObject *shortened = PyDict_New();
+  int status = shortened ? 0 : -1;
+  for (uint32_t i = 0; i < self->n_params && status == 0; i++) {
+    PyObject *name = PyTuple_GET_ITEM(self->names, i);
+    Py_ssize_t n = executable_short_name(name);
+    status = executable_number_name(self->numbers, name, i);
+    if (status < 0 || n == PyUnicode_GET_LENGTH(name)) continue;
+    PyObject *part = PyUnicode_Substring(name, 0, n);
+    status = executable_number_name(shortened, part, i);
+    Py_XDECREF(part);
+  }
+  if (status == 0) status = PyDict_Merge(self->numbers, shortened, 0);
+  Py_XDECREF(shortened);
+  return status;
+}
+
+static void executable_note_donations(py_executable *self) {
+  xlac_donation d;
+  for (uint32_t i = 0; i < self->n_results; i++) self->over[i] = UINT32_MAX;
+  for (uint32_t i = 0; xlac_executable_donation(self->exe, i, &d); i++)
+    if (d.result != UINT32_MAX) self->over[d.result] = d.argument;
 }
 
 static int executable_describe(py_state *st, py_executable *self) {
@@ -181,10 +173,12 @@ static int executable_describe(py_state *st, py_executable *self) {
     PyUnicode_InternInPlace(&name);
     PyTuple_SET_ITEM(self->names, i, name);
   }
+  if (executable_number_names(self) < 0) return -1;
   self->n_arguments = f.leaf;
   self->result_node = f.node;
   executable_fill_type(&f, xlac_executable_result(self->exe));
   self->n_results = f.leaf - self->n_arguments;
+  executable_note_donations(self);
   return 0;
 }
 
@@ -201,18 +195,40 @@ static PyObject *executable_wrap(py_state *st, xlac_executable *exe) {
   return (PyObject *)self;
 }
 
+/* Numbers of parameters. NULL with an error set; freed by PyMem_Free. */
+static uint32_t *executable_donated(PyObject *donate, uint32_t *n) {
+  PyObject *all = PySequence_Fast(donate, "donate must be a sequence of parameter numbers");
+  if (all == NULL) return NULL;
+  *n = (uint32_t)PySequence_Fast_GET_SIZE(all);
+  uint32_t *numbers = PyMem_Malloc((*n + 1u) * sizeof *numbers);
+  if (numbers == NULL) PyErr_NoMemory();
+  for (uint32_t i = 0; numbers && i < *n; i++) {
+    unsigned long v = PyLong_AsUnsignedLong(PySequence_Fast_GET_ITEM(all, i));
+    if (v > UINT32_MAX && !PyErr_Occurred()) PyErr_SetString(PyExc_OverflowError, "no such parameter number");
+    numbers[i] = (uint32_t)v;
+    if (!PyErr_Occurred()) continue;
+    PyMem_Free(numbers);
+    numbers = NULL;
+  }
+  Py_DECREF(all);
+  return numbers;
+}
+
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", NULL};
+  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", NULL};
   py_state *st = PyModule_GetState(core);
-  PyObject *module;
+  PyObject *module, *donate = NULL;
+  uint32_t *donated = NULL;
   xlac_compile_options options = {.threads = 0};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   unsigned int threads = 0;
   int blas = 1, fuse = 1, passes = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$Izppp:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppO:compile", names, st->module_type, &module, &threads,
+                                   &options.blas_path, &blas, &fuse, &passes, &donate))
     return NULL;
+  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) return NULL;
+  options.donate = donated;
   options.threads = threads;
   options.no_blas = !blas;
   options.no_fusion = !fuse;
@@ -221,6 +237,27 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_compile(((py_module *)module)->m, &options, &exe, &err);
   PyEval_RestoreThread(thread);
+  PyMem_Free(donated);
+  return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
+}
+
+PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"bytes", "threads", "blas", "use_blas", NULL};
+  py_state *st = PyModule_GetState(core);
+  xlac_compile_options options = {.runtime = st->runtime};
+  xlac_error err = {.code = 0};
+  xlac_executable *exe = NULL;
+  Py_buffer bytes;
+  unsigned int threads = 0;
+  int blas = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$Izp:load", names, &bytes, &threads, &options.blas_path, &blas))
+    return NULL;
+  options.no_blas = !blas;
+  options.threads = threads;
+  PyThreadState *thread = PyEval_SaveThread();
+  int status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err);
+  PyEval_RestoreThread(thread);
+  PyBuffer_Release(&bytes);
   return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
 }
 

@@ -24,10 +24,12 @@ typedef struct py_executable {
   py_leaf *leaves; /* of the arguments, then of the results */
   int32_t *nodes;  /* of the parameters, one after another, then of the result */
   uint32_t result_node;
+  uint32_t *over; /* by result leaf: the argument leaf whose memory it may be given, or UINT32_MAX */
   npy_intp *dims;
-  PyObject *names; /* of the parameters */
-  bool planned;    /* calls go by leaves; else by values */
-  bool quick;      /* over so soon that the GIL is kept */
+  PyObject *names;   /* of the parameters */
+  PyObject *numbers; /* {name: number}, also without the ".1" that tells equal names apart; None: several have it */
+  bool planned;      /* calls go by leaves; else by values */
+  bool quick;        /* over so soon that the GIL is kept */
 } py_executable;
 
 /* One call as Python asked for it. */
@@ -59,6 +61,13 @@ PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result
 /* --- call_slow.c --- */
 /* By values: whatever the arguments are, and with the interpreter's errors. */
 PyObject *py_call_values(py_executable *self, const py_call *call);
+/* The same with times by step: *json is freed with xlac_free. */
+PyObject *py_call_profiled(py_executable *self, const py_call *call, char **json, size_t *n);
+
+/* --- inspect.c --- */
+extern PyMethodDef py_executable_methods[];
+extern PyGetSetDef py_executable_getset[];
+PyObject *py_executable_repr(PyObject *self);
 
 /* --- result.c --- */
 /* An array for a result, on memory of the runtime's where it is large. */

@@ -103,20 +103,16 @@ static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
 int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                  xlac_value **values, xlac_value **result) {
   xlac_error err = {.code = 0};
-  py_custom_call *calls = NULL;
-  xlac_registry *registry = py_custom_calls_begin(run, &calls);
-  if (PyErr_Occurred()) {
-    py_custom_calls_end(registry, calls);
-    return -1;
-  }
+  py_custom_calls calls;
+  if (py_custom_calls_begin(run, &calls) < 0) return -1;
   options->interrupted = py_run_poll;
   options->interrupt_ctx = run;
-  options->registry = registry;
+  options->registry = calls.registry;
   run->started = run->polled = py_run_now();
   py_run_leave(run);
   int status = start(what, options, n, values, result, &err);
   py_run_enter(run);
-  py_custom_calls_end(registry, calls);
+  py_custom_calls_end(&calls);
   return status == 0 ? 0 : (py_run_raise(run, &err), -1);
 }
 

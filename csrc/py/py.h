@@ -31,7 +31,8 @@ typedef struct py_state {
   PyTypeObject *module_type, *computation_type, *instruction_type, *executable_type, *block_type;
   PyObject *errors;                /* the module xlac.errors */
   PyObject *descrs[PY_MAX_DTYPES]; /* NumPy dtypes by element type, made when first needed */
-  PyObject *custom_calls;          /* {target: function} */
+  PyObject *custom_calls;          /* {target: function, or capsule with native code} */
+  PyObject *native_calls;          /* capsule: a registry of custom_calls while all of them are native; or NULL */
   void **numpy;                    /* NumPy's C API table, fetched when first needed */
   xlac_runtime *runtime;           /* of all executables */
   /* buffers */
@@ -114,6 +115,7 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_new_module(PyObject *core, PyObject *name);
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_memory_stats(PyObject *core, PyObject *unused);
 PyObject *py_memory_limit(PyObject *core, PyObject *bytes);

@@ -37,10 +37,15 @@ PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_f
 /* Raises the run's error; what a custom call raised becomes its cause. Gives NULL. */
 PyObject *py_run_raise(py_run *run, const xlac_error *err);
 
-/* The custom calls registered in Python, as a registry for one run; NULL when there are none, or with an exception set.
- * *calls, from PyMem_Malloc, must live as long as the registry. Both are given back by py_custom_calls_end. */
+/* The custom calls registered in Python, as a registry for one run. Where they are all native code, runs share one. */
 typedef struct py_custom_call py_custom_call;
-xlac_registry *py_custom_calls_begin(py_run *run, py_custom_call **calls);
-void py_custom_calls_end(xlac_registry *registry, py_custom_call *calls);
+typedef struct py_custom_calls {
+  xlac_registry *registry; /* NULL: there are none */
+  py_custom_call *calls;   /* of this run */
+  PyObject *shared;        /* who owns the registry, or NULL */
+} py_custom_calls;
+/* -1 with an exception. */
+int py_custom_calls_begin(py_run *run, py_custom_calls *out);
+void py_custom_calls_end(py_custom_calls *calls);
 
 #endif

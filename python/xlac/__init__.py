@@ -15,8 +15,8 @@ from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseEr
 __version__ = _core.version()
 
 __all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "Error", "Executable", "Instruction",
-           "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "donate",
-           "from_dlpack", "interpret", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
+           "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "donate",
+           "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
            "set_memory_limit", "stats", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
@@ -71,15 +71,49 @@ def _openblas():
     return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
 
 
-def compile(module, *, threads=None, blas=None, fuse=True, passes=True):
-    """Compiles a program for this machine's CPUs: an Executable, to be called with arrays like `interpret`.
+def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=()):
+    """Compiles a program (a Module, or text that `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
+    `interpret`.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
     the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
-    system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame."""
+    system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame.
+
+    `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
+    `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
+    arguments are never changed."""
+    if isinstance(module, (str, bytes)):
+        module = parse(module)
+    if isinstance(donate, int):
+        donate = (donate,)
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
-    return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes)
+    return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
+                         donate=tuple(donate))
+
+
+def load(source, *, threads=None, blas=None):
+    """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
+    found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
+    takes those it was compiled with; `blas` is as in compile."""
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        with open(_os.fspath(source), "rb") as file:
+            source = file.read()
+    path = _openblas() if blas is None else blas or None
+    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False)
+
+
+def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
+    """Runs every op of a program by two ways and returns the first op, in the order of the program, whose values differ by more than
+    atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
+
+    `program` is a Module or its text, `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
+    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", or a dict of options of
+    `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
+    another order."""
+    from .difference import diff as find
+
+    return find(program, *arrays, a=a, b=b, rtol=rtol, atol=atol, seed=seed)
 
 
 def trim(keep=0):
@@ -123,10 +157,21 @@ def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, in
     return results
 
 
-def register_custom_call(target, function):
-    """Lets `interpret` run custom-calls of that target: `function` is called with the operands as arrays (tuples for tuples,
-    None for tokens) and returns what the op's type says. None takes the registration back."""
-    _core.register_custom_call(target, function)
+def register_custom_call(target, function, *, user=0):
+    """Gives custom-calls of that target an implementation, for interpreted and for compiled programs, from the next run on.
+
+    A function of Python is called with the operands as arrays (tuples for tuples, None for tokens) and returns what the op's
+    type says. A function in native code, `int f(xlac_ffi_frame *)` of xlac_ffi.h, is called directly, without the GIL: give
+    a function pointer of cffi (`ffi.addressof(lib, "f")`) or ctypes, a cfunc of Numba, a capsule named "xlac_ffi", or an
+    address; what it is given as is kept alive. It finds `user`, an address too, in its frame. It must be thread-safe.
+
+    None takes the registration back. Registered names come before the built-in ones. Thread-safe."""
+    address = None
+    if function is not None:
+        from .custom_calls import address_of
+
+        address = address_of(function)
+    _core.register_custom_call(target, function, address or 0, user)
 
 
 def passes():

@@ -214,6 +214,18 @@ def run(args):
         print(values.as_text(result, whole=args.print_literals))
 
 
+def diff(args):
+    from .difference import diff as find
+
+    module = opened(args, args.file)
+    arguments = gather_arguments(args, module.entry.parameters, args.seed)
+    found = find(module, *arguments, a=args.a, b=args.b, rtol=args.rel_error_bound, atol=args.abs_error_bound)
+    if found:
+        print(found)
+        raise Failure
+    print(f"{args.program.path}: no op differs between {args.a} and {args.b}")
+
+
 def draw(args):
     module = opened(args, args.file)
     if args.format == "dot" or (args.format is None and str(args.output).endswith((".dot", ".gv"))):
@@ -303,6 +315,22 @@ def add_run(commands):
     p.set_defaults(command=run)
 
 
+def add_diff(commands):
+    ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes) or blasless"
+    p = commands.add_parser("diff", help="find the first op that two executors disagree on", description="""Runs every op of a
+        program by two ways, and shows the first one whose values differ: where, by how much, and from what inputs.""")
+    p.add_argument("file", help="the program; - is standard input")
+    p.add_argument("a", nargs="?", default="interpreter", metavar="A", help=f"{ways}; default: interpreter")
+    p.add_argument("b", nargs="?", default="compiled", metavar="B", help="the same; default: compiled")
+    add_read_flags(p)
+    p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run")
+    flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
+    flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs")
+    flag(p, "--rel-error-bound", type=float, default=1e-5, help="relative difference allowed (default 1e-5)")
+    flag(p, "--abs-error-bound", type=float, default=1e-6, help="absolute difference allowed (default 1e-6)")
+    p.set_defaults(command=diff)
+
+
 def add_opt(commands):
     p = commands.add_parser("opt", help="run passes", description="Runs a pipeline of passes and prints the program.")
     p.add_argument("file", nargs="?", help="HLO text; - is standard input")
@@ -349,6 +377,7 @@ def make_parser():
     parser.add_argument("--version", action="version", version=f"xlac {_core.version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_run(commands)
+    add_diff(commands)
     add_opt(commands)
     add_simple(commands)
     return parser

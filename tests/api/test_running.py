@@ -1,4 +1,5 @@
 """Values, the interpreter, custom calls, passes, threads."""
+import ctypes
 import threading
 
 import pytest
@@ -198,4 +199,40 @@ def test_editing_a_running_module_fails_and_reading_does_not(x, api):
     thread.join()
     assert statuses == [-402]
     x.check(lib.xlac_module_set_name(m, b"other", x.err))
+    lib.xlac_module_destroy(m)
+
+
+def test_native_custom_calls(api, x):
+    """xlac_ffi.h by hand: a target of version 1, and targets that are none."""
+    ffi, lib = api
+    seen = []
+
+    class Target(ctypes.Structure):
+        _fields_ = [("struct_size", ctypes.c_uint32), ("version", ctypes.c_uint32), ("run", ctypes.c_void_p), ("user", ctypes.c_void_p),
+                    ("shape_hook", ctypes.c_void_p), ("sharding_hook", ctypes.c_void_p)]
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint32))
+    def fill(frame):
+        seen.append(frame[1])
+        return len(seen) - 1
+
+    def add(**fields):
+        target = Target(**{"struct_size": ctypes.sizeof(Target), "version": 1, "run": ctypes.cast(fill, ctypes.c_void_p).value, **fields})
+        return lib.xlac_registry_add_native(registry[0], b"triple", ffi.cast("struct xlac_ffi_target *", ctypes.addressof(target)), x.err)
+
+    registry, m = ffi.new("xlac_registry **"), x.parse(CALL)
+    x.check(lib.xlac_registry_create(registry, x.err))
+    for wrong in ({"struct_size": 4}, {"version": 0}, {"run": None}):
+        x.fails(add(**wrong), 503)
+    x.fails(lib.xlac_registry_add_native(registry[0], b"triple", ffi.NULL, x.err), 503)
+    x.check(add())
+    arg = x.array("f32", [3], ffi.new("float[]", [1, 2, 3]))
+    options = ffi.new("xlac_interpret_options *", {"registry": registry[0]})
+    status, result = run(x, m, [arg], options)
+    x.check(status)
+    assert x.floats(result) == [0, 0, 0] and seen == [1]
+    assert "no reason" in x.fails(run(x, m, [arg], options)[0], 400)
+    for v in (result, arg):
+        lib.xlac_value_release(v)
+    lib.xlac_registry_destroy(registry[0])
     lib.xlac_module_destroy(m)

@@ -71,6 +71,20 @@ def test_parameters_by_name(two):
         two(X, X, seed="no number")
 
 
+def test_names_of_parameters():
+    exe = xlac.compile(xlac.parse("""func.func @main(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {
+  %0 = stablehlo.subtract %x, %y : tensor<f32>
+  return %0 : tensor<f32>
+}"""))
+    assert exe(y=np.float32(1), x=np.float32(3)) == 2
+    exe = xlac.compile(xlac.parse("HloModule m\nENTRY e {\n  a.1 = f32[] parameter(0)\n  b.1 = f32[] parameter(1)\n  b.2 = f32[] parameter(2)\n"
+                                  "  s = f32[] subtract(a.1, b.1)\n  ROOT r = f32[] subtract(s, b.2)\n}"))
+    one = np.float32(1)
+    assert exe(a=3 * one, **{"b.1": one, "b.2": one}) == 1
+    with pytest.raises(TypeError, match="more than one"):
+        exe(a=one, b=one)
+
+
 def test_tuples_of_arrays_in_and_out():
     exe = executable("""
   p = (f32[3,4], (s32[], f32[3,4])) parameter(0)

@@ -45,6 +45,20 @@ LONG_DOT = """ENTRY e {
 }"""
 
 
+LONG_SORT = """less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY e {
+  x = f32[] parameter(0)
+  i = f32[30000000] iota(), iota_dimension=0
+  b = f32[30000000] broadcast(x), dimensions={}
+  m = f32[30000000] multiply(i, b)
+  t = f32[30000000] sine(m)
+  s = f32[30000000] sort(t), dimensions={0}, to_apply=less
+  ROOT r = f32[1] slice(s), slice={[0:1]}
+}"""
+
+
 class Alarm(Exception):
     pass
 
@@ -54,7 +68,7 @@ def ring(signum, frame):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT], ids=["kernel", "loop", "dot"])
+@pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT], ids=["kernel", "loop", "dot", "sort"])
 def test_a_signal_stops_a_run(text, threads):
     exe = xlac.compile(xlac.parse("HloModule m\n" + text), threads=threads)
     live, x, delay = xlac.memory_stats()["live"], np.float32(0.5), 0.15

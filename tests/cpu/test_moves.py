@@ -64,6 +64,16 @@ def test_big_transposes(t, dims):
                   f"  ROOT r = {shape(t, dims[::-1])} transpose(x), dimensions={braces(range(len(dims))[::-1])}"), x, routine="tiles")
 
 
+@pytest.mark.parametrize("dims,order,steps", [((40, 50), (1, 0), 3), ((4, 5), (1, 0), 1), ((6, 7, 30), (1, 0, 2), 1), ((6, 70, 30, 1), (3, 0, 2, 1), 3)])
+def test_rows_that_become_columns_are_turned_in_memory(dims, order, steps):
+    x, out = np.random.default_rng(1).normal(size=dims).astype(np.float32), [dims[d] for d in order]
+    text = program(f"  x = {shape('f32', dims)} parameter(0)", f"  c = {shape('f32', dims)} cosine(x)",
+                   f"  y = {shape('f32', out)} transpose(c), dimensions={braces(order)}", f"  ROOT r = {shape('f32', out)} multiply(y, y)")
+    check(text, x, eval_ok=True)
+    exe = xlac.compile(xlac.parse(text))
+    assert exe.steps["all"] == steps, exe.plan()
+
+
 @pytest.mark.parametrize("t", TYPES)
 def test_slices_reversals_broadcasts_and_copies(t):
     x = numbers(np.random.default_rng(2), t, (6, 5, 4))

@@ -36,3 +36,17 @@ def test_a_long_polynomial(both):
                   f"  v{i + 1} = f32[3000] add(m{i}, b{i})"]
     got, want, _ = both("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n  ROOT r = f32[3000] tanh(v80)\n}", np.linspace(-1, 1, 3000, dtype=np.float32))
     assert same_numbers(got, want)
+
+
+@pytest.mark.parametrize("t", ["s32", "u32"])
+def test_integers_with_a_number(both, t):
+    x = np.random.default_rng(0).integers(0, 2**32, 3000).astype(np.uint32).view({"s32": np.int32, "u32": np.uint32}[t])
+    lines, results = [f"  x = {t}[3000] parameter(0)", f"  y = {t}[3000] not(x)"], []
+    ops = ["add", "multiply", "subtract", "and", "or", "xor", "shift-left", "shift-right-logical", "shift-right-arithmetic"]
+    for i, (op, number, order) in enumerate(itertools.product(ops, [0, 7, 31, 32, 33, 2**31 - 1], [0, 1])):
+        lines += [f"  k{i} = {t}[] constant({number})", f"  b{i} = {t}[3000] broadcast(k{i}), dimensions={{}}",
+                  f"  q{i} = {t}[3000] {op}({f'y, b{i}' if order == 0 else f'b{i}, y'})"]
+        results.append(f"q{i}")
+    lines.append(f"  ROOT r = ({', '.join([f'{t}[3000]'] * len(results))}) tuple({', '.join(results)})")
+    got, want, _ = both("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}", x)
+    assert same_numbers(got, want)

@@ -199,6 +199,17 @@ def test_convolutions_of_mixed_types(types):
     run_conv("", NHWC, 2, 33, 40, (9, 8), WINDOWS[0], types=types)
 
 
+@pytest.mark.parametrize("window", [[one(3, low=1, high=2, base=2), one(3, low=2, high=1, base=2)], [one(5, low=3, high=3, base=3), one(2, base=2, dilate=3, low=4, high=1)],
+                                    [one(1, base=2), one(1, base=4, high=2)], [one(2, base=4, low=-2, high=6), one(3, base=2, reverse=True, stride=2)],
+                                    [one(4, base=3, low=5, high=-3, reverse=True), one(3, 1, 1, 1)], [one(3, base=2, dilate=2, low=2, high=2), one(3, low=1, high=1)]],
+                         ids=window_text)
+@pytest.mark.parametrize("t", ["f32", "s32", "bf16", "s8"])
+def test_holes_in_the_input_cost_nothing(t, window):
+    for labels in (NHWC, NCHW):
+        run_conv(t, labels, 3, 7, 33, (9, 13), window)
+        run_conv(t, labels, 2, 8, 12, (9, 13), window, groups=2)
+
+
 def test_an_input_mostly_of_holes_is_not_copied():
     run_conv("f32", "b0f_0io->b0f", 1, 1, 1, (50,), [one(2, stride=100000, base=100000)], fallback=1)
 
@@ -209,3 +220,16 @@ def test_borders_take_no_part_where_weights_are_infinite():
     kernel = draw("f32", k, 2)
     kernel[0, 0, 0, 3] = np.inf
     check(text, "f32", draw("f32", x, 1), kernel)
+
+
+THIN = [((3, 700), (700, 1600), (), (), (1,), (0,)), ((1, 900), (900, 1500), (), (), (1,), (0,)), ((700, 5), (1600, 700), (), (), (0,), (1,)),
+        ((2000, 131), (131, 8), (), (), (1,), (0,)), ((2000, 131), (8, 131), (), (), (1,), (1,)), ((100, 3), (3, 900), (), (), (1,), (0,)),
+        ((90,), (700,), (), (), (), ()), ((5, 2, 130), (5, 130, 300), (0,), (0,), (2,), (1,)), ((5, 7, 130), (5, 300, 130), (0,), (0,), (2,), (2,))]
+
+
+@pytest.mark.parametrize("blas", [None, False])
+@pytest.mark.parametrize("dot", THIN, ids=str)
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16"])
+def test_products_with_few_rows_or_terms(t, dot, blas):
+    sa, sb, *dims = dot
+    run_dot(t, t, t, sa, sb, *dims, blas=blas)

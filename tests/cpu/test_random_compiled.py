@@ -1,12 +1,17 @@
 """Random programs: compiled, fused or not, the interpreter's bits."""
+import os
+
 import numpy as np
 import pytest
 
 import xlac
 
-from .conftest import leaves, same_numbers
+from . import random_modules
+from .conftest import leaves, same_bits, same_numbers
 
 programs = pytest.importorskip("programs")
+pytest.importorskip("hypothesis")
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st  # noqa: E402
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -16,3 +21,23 @@ def test_random_programs(seed):
     want = leaves(xlac.interpret(module, *args))
     for options in ({}, {"fuse": False}, {"passes": False}, {"blas": False}):
         assert same_numbers(leaves(xlac.compile(module, **options)(*args)), want), options
+
+
+def check(seed):
+    module = random_modules.Module(seed)
+    parsed = xlac.parse(module.text)
+    want = leaves(xlac.interpret(parsed, *module.args))
+    first = None
+    for options in ({"threads": 1}, {"threads": 3}, {"fuse": False}, {"passes": False}):
+        got = leaves(xlac.compile(parsed, **options)(*module.args))
+        first = first or got
+        assert same_numbers(got, want), (options, module.text)
+        assert "threads" not in options or same_bits(got, first), module.text
+
+
+# XLAC_RANDOM_MODULES=10000 for the long run.
+@settings(max_examples=int(os.environ.get("XLAC_RANDOM_MODULES", 200)), deadline=None, derandomize=True, database=None,
+          suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(st.integers(0, 2**40))
+def test_random_modules_of_arrays(seed):
+    check(seed)

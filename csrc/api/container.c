@@ -1,0 +1,119 @@
+/* Executables as bytes. What is kept is the program after the passes, as text, and how to plan it: planning is a matter
+ * of microseconds, and everything that a reader checks in a program is checked again. So bytes that somebody has forged
+ * can't do more than any program can; the checksum is against accidents.
+ *
+ *   8 magic, 4 format, 4 flags, 4 threads, 4 zero, 16 version of xlac, 8 size of the text, the text, 8 checksum
+ *
+ * Numbers are little-endian. */
+#include "../base/str.h"
+#include "../cpu/executable.h"
+#include "api.h"
+
+enum {
+  CONTAINER_FORMAT = 1,
+  CONTAINER_HEAD = 48,
+  CONTAINER_TAIL = 8,
+  CONTAINER_NO_BLAS = 1,
+  CONTAINER_NO_FUSION = 2,
+  CONTAINER_FLAGS = 3
+};
+
+/* A byte that is no text, and line ends of both kinds, which careless copying changes. */
+static const unsigned char container_magic[8] = {0x89, 'X', 'L', 'A', 'C', '\r', '\n', 0x1a};
+
+static void container_put(unsigned char *at, uint64_t v, int bytes) {
+  for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(v >> (8 * i));
+}
+
+static uint64_t container_get(const unsigned char *at, int bytes) {
+  uint64_t v = 0;
+  for (int i = 0; i < bytes; i++) v |= (uint64_t)at[i] << (8 * i);
+  return v;
+}
+
+/* Each step is one to one in the state and in the word, so one changed word always shows. */
+static uint64_t container_sum(const unsigned char *p, size_t n) {
+  uint64_t h = 0x9e3779b97f4a7c15u ^ n;
+  for (size_t i = 0; i < n; i += 8) {
+    h = (h ^ container_get(p + i, n - i < 8 ? (int)(n - i) : 8)) * 0xff51afd7ed558ccdu;
+    h = h << 29 | h >> 35;
+  }
+  return h ^ h >> 32;
+}
+
+int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
+  const xlac_print_options plain = {.mode = XLAC_PRINT_DEFAULT};
+  char *text = NULL;
+  size_t length = 0, all = 0;
+  TRY(xlac_module_print(xlac_executable_module(exe), &plain, &text, &length, err));
+  unsigned char *out =
+      base_add(length, CONTAINER_HEAD + CONTAINER_TAIL, &all) ? base_malloc(base_alloc_libc, all) : NULL;
+  if (!out) {
+    xlac_free(text);
+    return base_oom(err, "a serialized executable");
+  }
+  xlac_compile_options options = api_executable_options(exe);
+  memset(out, 0, CONTAINER_HEAD);
+  memcpy(out, container_magic, sizeof container_magic);
+  container_put(out + 8, CONTAINER_FORMAT, 4);
+  container_put(out + 12, (options.no_blas ? CONTAINER_NO_BLAS : 0) | (options.no_fusion ? CONTAINER_NO_FUSION : 0), 4);
+  container_put(out + 16, options.threads, 4);
+  strncpy((char *)out + 24, xlac_version(), 15);
+  container_put(out + 40, length, 8);
+  memcpy(out + CONTAINER_HEAD, text, length);
+  container_put(out + CONTAINER_HEAD + length, container_sum(out, CONTAINER_HEAD + length), 8);
+  xlac_free(text);
+  *bytes = (char *)out;
+  *n = all;
+  return 0;
+}
+
+/* What to do is the same whatever is wrong. */
+static int container_refuse(xlac_error *err, int status) {
+  return base_hint(err, status, "compile the program again, and serialize it with this version of xlac");
+}
+
+static int container_check(const unsigned char *p, size_t n, xlac_error *err) {
+  if (n < sizeof container_magic || memcmp(p, container_magic, sizeof container_magic) != 0)
+    return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE,
+                                           "these bytes are no serialized executable: they don't begin like one"));
+  if (n < CONTAINER_HEAD + CONTAINER_TAIL)
+    return container_refuse(
+        err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "the serialized executable is cut short after %zu bytes", n));
+  uint64_t format = container_get(p + 8, 4), length = container_get(p + 40, 8);
+  if (format != CONTAINER_FORMAT)
+    return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE,
+                                           "the executable was serialized in format %llu; this version reads format %d",
+                                           (unsigned long long)format, (int)CONTAINER_FORMAT));
+  if (length != n - CONTAINER_HEAD - CONTAINER_TAIL)
+    return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE,
+                                           "the serialized executable has %zu bytes, its head says %llu: it is cut "
+                                           "short, or something follows it",
+                                           n, (unsigned long long)length + CONTAINER_HEAD + CONTAINER_TAIL));
+  if (container_sum(p, n - CONTAINER_TAIL) != container_get(p + n - CONTAINER_TAIL, 8))
+    return container_refuse(
+        err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "the serialized executable is damaged: its checksum is wrong"));
+  if (container_get(p + 12, 4) & ~(uint64_t)CONTAINER_FLAGS || container_get(p + 20, 4))
+    return container_refuse(
+        err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "the serialized executable has options that are unknown here"));
+  return 0;
+}
+
+int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
+                         xlac_error *err) {
+  const unsigned char *p = bytes;
+  xlac_compile_options own = {.threads = 0};
+  xlac_module *m = NULL;
+  TRY(container_check(p, n, err));
+  if (options) own = *options;
+  uint64_t flags = container_get(p + 12, 4);
+  if (!own.threads) own.threads = (uint32_t)container_get(p + 16, 4);
+  own.no_blas |= (flags & CONTAINER_NO_BLAS) != 0;
+  own.no_fusion |= (flags & CONTAINER_NO_FUSION) != 0;
+  own.no_passes = true; /* they have been run */
+  const xlac_parse_options hlo = {.format = XLAC_FORMAT_HLO};
+  TRY(xlac_module_parse(&m, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
+  int status = xlac_compile(m, &own, out, err);
+  xlac_module_destroy(m);
+  return status;
+}

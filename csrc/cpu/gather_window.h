@@ -1,0 +1,55 @@
+/* The windows of gather and scatter, with all that depends on shapes alone found beforehand: for each index vector a
+ * place in a big array and one in a small one. */
+#ifndef XLAC_CPU_GATHER_WINDOW_H
+#define XLAC_CPU_GATHER_WINDOW_H
+
+#include "../interp/windows.h"
+#include "move.h"
+
+/* Bytes from one window to the next along a dimension of the indices. */
+typedef struct cpu_window_batch {
+  int64_t n, index, small, big;
+} cpu_window_batch;
+
+/* A component of the index vector: its highest value in range, and what a step means in the big array. */
+typedef struct cpu_window_index {
+  int64_t limit, stride;
+} cpu_window_index;
+
+typedef struct cpu_windows {
+  uint8_t dtype; /* of the indices */
+  int64_t count; /* of windows; 0 where nothing can be in range */
+  uint32_t n_batch, n_index;
+  int64_t component; /* bytes between components */
+  const cpu_window_batch *batch;
+  const cpu_window_index *index;
+  bool disjoint;   /* windows at different places share no element */
+  uint32_t n_dims; /* of a window, merged; strides in bytes: `to` in the small array, `from` in the big one */
+  const cpu_move_dim *dims;
+} cpu_windows;
+
+/* As interp_windows_make; types in place of values. false when out of memory. */
+bool cpu_windows_make(cpu_windows *w, base_arena *arena, const interp_window_dims *a, const ir_type *indices,
+                      const ir_type *big, const int64_t *slices, const ir_type *small);
+
+/* Where the walk is: windows in the order of the indices. */
+typedef struct cpu_window_walk {
+  const cpu_windows *w;
+  int64_t at[IR_MAX_RANK], index, small, big; /* bytes, without what the index says */
+} cpu_window_walk;
+void cpu_window_walk_begin(cpu_window_walk *x, const cpu_windows *w, int64_t first);
+/* Up to the end of the innermost batch dimension: how many windows follow with the same steps. */
+static inline int64_t cpu_window_walk_line(const cpu_window_walk *x) {
+  return x->w->n_batch ? x->w->batch[x->w->n_batch - 1].n - x->at[x->w->n_batch - 1] : 1;
+}
+/* n windows further, at most to the end of the line. */
+void cpu_window_walk_next(cpu_window_walk *x, int64_t n);
+
+static inline int64_t cpu_window_load(base_dtype t, const char *p) {
+  int32_t small;
+  if (t != XLAC_S32) return interp_index(t, p);
+  memcpy(&small, p, sizeof small);
+  return small;
+}
+
+#endif

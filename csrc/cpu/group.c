@@ -1,0 +1,187 @@
+/* Finding groups: which kernels can go row by row together. */
+#include "group_inside.h"
+
+enum {
+  GROUP_MAX_STEPS = 16,
+  GROUP_MIN_ROWS = 16,
+  GROUP_MIN_BYTES = 64 << 10, /* of memory that the group goes through: below, it is in the cache anyway */
+  GROUP_LANES = 1024,
+  GROUP_TILE = 192 << 10 /* bytes that a tile of rows should go through */
+};
+
+/* The rows of a kernel: the first `whole` dimensions count `before` of them, and dimension `whole` each `parts` more.
+ */
+typedef struct rows_cut {
+  uint32_t whole;
+  int64_t parts;
+} rows_cut;
+
+static bool rows_cut_of(const kernel *k, int64_t rows, rows_cut *cut) {
+  int64_t before = 1;
+  uint32_t d = 0;
+  while (d < k->rank && rows % (before * k->extents[d]) == 0 && before < rows) before *= k->extents[d++];
+  cut->whole = d;
+  cut->parts = rows / before;
+  if (before == rows) return true;
+  return d < k->rank && rows % before == 0 && k->extents[d] % cut->parts == 0;
+}
+
+/* Whether what the index reads in a row is in the same row of the buffer of `elements`. */
+static bool rows_is_aligned(const kernel *k, const kernel_index *index, int64_t elements, int64_t rows) {
+  rows_cut cut = {0, 1};
+  if (elements % rows || !rows_cut_of(k, rows, &cut)) return false;
+  int64_t row = elements / rows, stride = row, low = index->offset, high = index->offset;
+  for (uint32_t d = cut.whole; d < k->rank; d++) {
+    int64_t n = d == cut.whole ? k->extents[d] / cut.parts : k->extents[d], reach = (n - 1) * index->strides[d];
+    low += reach < 0 ? reach : 0;
+    high += reach > 0 ? reach : 0;
+  }
+  if (low < 0 || high >= row) return false;
+  if (cut.parts > 1) {
+    if (index->strides[cut.whole] * (k->extents[cut.whole] / cut.parts) != row) return false;
+    stride *= cut.parts;
+  }
+  for (uint32_t d = cut.whole; d-- > 0;) {
+    if (k->extents[d] != 1 && index->strides[d] != stride) return false;
+    stride *= k->extents[d];
+  }
+  return true;
+}
+
+static bool rows_kernel_fits(const plan_step *s, int64_t rows) {
+  const kernel *k = s->kernel;
+  rows_cut cut;
+  if (s->kind != PLAN_KERNEL || k->n_stores != 1 || k->count == 0 || k->count % rows || kernel_pieces(k) != 1)
+    return false;
+  if (k->reduction) return k->reduction->reduced > 0 && k->reduction->outer % rows == 0;
+  return k->stores[0].index.offset == 0 && kernel_is_dense(k, &k->stores[0].index) && rows_cut_of(k, rows, &cut);
+}
+
+static int64_t rows_elements(const plan_buffer *b) {
+  return b->type ? b->type->count : 0;
+}
+
+/* All loads of the step from the memory of `buffer` are of the same row. */
+static bool rows_reads_rows(const plan_program *p, const plan_step *s, uint32_t buffer, int64_t rows) {
+  const kernel *k = s->kernel;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_LOAD || s->in[v->buffer] != buffer) continue;
+    if (!rows_is_aligned(k, v->index, rows_elements(&p->buffers[buffer]), rows)) return false;
+  }
+  return true;
+}
+
+static bool rows_overlap(const plan_buffer *a, const plan_buffer *b) {
+  if (a->place != b->place) return false;
+  if (a->place != PLAN_FRAME) return a->number == b->number && a->place != PLAN_CONSTANT;
+  return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+static bool rows_same_memory(const plan_buffer *a, const plan_buffer *b) {
+  return a->bytes == b->bytes && (a->place != PLAN_FRAME || a->offset == b->offset);
+}
+
+/* A buffer that `writer` of the group writes and one that `reader` (before or after it) reads: either no memory of
+ * theirs is shared, or the same rows of it, each read within its own row. */
+static bool rows_is_safe(const plan_program *p, uint32_t written, const plan_step *reader, uint32_t read,
+                         int64_t rows) {
+  const plan_buffer *a = &p->buffers[written], *b = &p->buffers[read];
+  if (!rows_overlap(a, b)) return true;
+  return rows_same_memory(a, b) && rows_reads_rows(p, reader, read, rows);
+}
+
+static bool rows_steps_agree(const plan_program *p, const plan_step *a, const plan_step *b, int64_t rows) {
+  for (uint32_t i = 0; i < a->n_in; i++)
+    if (!rows_is_safe(p, b->out[0], a, a->in[i], rows)) return false;
+  for (uint32_t i = 0; i < b->n_in; i++)
+    if (!rows_is_safe(p, a->out[0], b, b->in[i], rows)) return false;
+  const plan_buffer *x = &p->buffers[a->out[0]], *y = &p->buffers[b->out[0]];
+  return !rows_overlap(x, y) || rows_same_memory(x, y);
+}
+
+/* Step `last` can join the steps from `first` on; itself it may write over what it reads. */
+static bool rows_joins(const plan_program *p, uint32_t first, uint32_t last, int64_t rows) {
+  const plan_step *s = &p->steps[last];
+  if (s->kind != PLAN_KERNEL || !rows_kernel_fits(s, rows)) return false;
+  for (uint32_t i = 0; i < s->n_in; i++)
+    if (!rows_is_safe(p, s->out[0], s, s->in[i], rows)) return false;
+  for (uint32_t i = first; i < last; i++)
+    if (!rows_steps_agree(p, &p->steps[i], s, rows)) return false;
+  return true;
+}
+
+/* The rows are those of the first reduction. */
+static int64_t rows_rows(const plan_program *p, uint32_t first) {
+  for (uint32_t i = first; i < p->n_steps && i < first + GROUP_MAX_STEPS && p->steps[i].kind == PLAN_KERNEL; i++) {
+    const kernel_reduction *r = p->steps[i].kernel->reduction;
+    if (r) return r->outer;
+  }
+  return 0;
+}
+
+static bool rows_is_seen(const plan_program *p, uint32_t first, uint32_t last, uint32_t buffer) {
+  for (uint32_t i = first; i < last; i++) {
+    const plan_step *s = &p->steps[i];
+    if (s->out[0] == buffer) return true;
+    for (uint32_t j = 0; j < s->n_in; j++)
+      if (s->in[j] == buffer) return true;
+  }
+  return false;
+}
+
+/* Bytes of a row of all that the group reads and writes row by row. */
+static int64_t rows_row_bytes(const plan_program *p, uint32_t first, uint32_t n, int64_t rows) {
+  int64_t bytes = 0;
+  for (uint32_t i = first; i < first + n; i++) {
+    const plan_step *s = &p->steps[i];
+    for (uint32_t j = 0; j < s->n_in; j++)
+      if (!rows_is_seen(p, first, i, s->in[j]) && rows_reads_rows(p, s, s->in[j], rows))
+        bytes += p->buffers[s->in[j]].bytes / rows;
+    bytes += p->buffers[s->out[0]].bytes / rows;
+  }
+  return bytes;
+}
+
+/* Values of the group that nobody reads after it. */
+static void rows_find_inner(const plan_program *p, cpu_group *g) {
+  for (uint32_t i = 0; i < g->n; i++) {
+    const plan_buffer *b = &p->buffers[p->steps[g->first + i].out[0]];
+    bool inner = b->place == PLAN_FRAME && b->last < g->first + g->n && b->first == g->first + i;
+    g->room[i] = inner ? ((b->bytes / g->rows * g->tile) + 63) & ~(int64_t)63 : 0;
+    g->scratch += g->room[i];
+  }
+}
+
+static uint32_t rows_count(const plan_program *p, uint32_t first, int64_t rows) {
+  uint32_t n = 0;
+  if (rows < GROUP_MIN_ROWS) return 0;
+  while (n < GROUP_MAX_STEPS && first + n < p->n_steps && rows_joins(p, first, first + n, rows)) n++;
+  return n;
+}
+
+/* By the rows of a reduction; without one each element is a row. */
+int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out, xlac_error *err) {
+  const kernel *k = p->steps[first].kernel;
+  int64_t rows = rows_rows(p, first);
+  uint32_t n = rows_count(p, first, rows);
+  *out = NULL;
+  if (n < 2) n = rows_count(p, first, rows = k->reduction ? 0 : k->count);
+  if (n < 2) return 0;
+  int64_t row = rows_row_bytes(p, first, n, rows);
+  if (row * rows < GROUP_MIN_BYTES || row > GROUP_TILE || row == 0) return 0;
+  cpu_group *g = base_arena_zalloc(arena, sizeof *g + n * sizeof *g->room);
+  if (!g) return base_oom(err, "a group of kernels");
+  g->first = first;
+  g->n = n;
+  g->rows = rows;
+  g->tile = GROUP_TILE / row < rows / 4 ? GROUP_TILE / row : rows / 4;
+  if (g->tile > GROUP_LANES) g->tile = g->tile / GROUP_LANES * GROUP_LANES;
+  rows_find_inner(p, g);
+  *out = g;
+  return 0;
+}
+
+uint32_t cpu_group_steps(const cpu_group *g) {
+  return g->n;
+}

@@ -1,0 +1,49 @@
+/* Running groups: tile by tile of rows, the tiles on the pool's threads. */
+#include "group_inside.h"
+
+typedef struct grp_run {
+  const cpu_group *g;
+  const plan_program *p;
+  void *const *pointers;
+} grp_run;
+
+/* Where row 0 of the buffer would be: for values without one, such that the rows of this tile are in the scratch
+ * memory. */
+static void *grp_pointer(const grp_run *x, uint32_t buffer, int64_t row, char *scratch) {
+  for (uint32_t i = 0; i < x->g->n; i++) {
+    if (x->p->steps[x->g->first + i].out[0] == buffer && x->g->room[i])
+      return (void *)((uintptr_t)scratch - (uintptr_t)(x->p->buffers[buffer].bytes / x->g->rows * row));
+    scratch += x->g->room[i];
+  }
+  return x->pointers[buffer];
+}
+
+static void grp_step(const grp_run *x, const plan_step *s, int64_t from, int64_t to, char *scratch) {
+  const void *few[16], **in = few;
+  void *out = grp_pointer(x, s->out[0], from, scratch);
+  if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
+  for (uint32_t i = 0; i < s->n_in; i++) in[i] = grp_pointer(x, s->in[i], from, scratch);
+  cpu_vm_run_rows(s->code, x->g->rows, from, to, in, &out);
+}
+
+static void grp_rows(void *ctx, size_t begin, size_t end) {
+  const grp_run *x = ctx;
+  char *scratch = __builtin_alloca_with_align((size_t)x->g->scratch + 64, 512);
+  for (int64_t row = (int64_t)begin; row < (int64_t)end; row += x->g->tile) {
+    int64_t to = row + x->g->tile < (int64_t)end ? row + x->g->tile : (int64_t)end;
+    for (uint32_t i = 0; i < x->g->n; i++) grp_step(x, &x->p->steps[x->g->first + i], row, to, scratch);
+  }
+}
+
+int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers) {
+  grp_run x = {g, p, pointers};
+  uint64_t work = 1;
+  if (run->stop.asked) base_pool_heed(run->exe->pool, &run->stop);
+  base_parallel_for(run->exe->pool, (size_t)g->rows, (size_t)g->tile, grp_rows, &x);
+  if (run->stop.asked) base_pool_heed(run->exe->pool, NULL);
+  if (run->stop.stopped)
+    return interp_place_error(&run->ctx, p->steps[g->first].op,
+                              base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+  for (uint32_t i = 0; i < g->n; i++) work += (uint64_t)p->steps[g->first + i].kernel->count / 16;
+  return interp_tick(&run->ctx, work);
+}

@@ -1,0 +1,102 @@
+/* Cumulative sums, products, maxima: each result is the one before and one element more. From the far end backwards the
+ * same; sums of floats are then those of the reversed array. */
+#include "window.h"
+
+enum { SCAN_LANES = 256, SCAN_FEW = 8, SCAN_GRAIN = 1 << 14 };
+
+bool cpu_window_is_scan(const cpu_window *w) {
+  const ir_window_dim *d = &w->window->v[w->last];
+  int64_t n = w->in_size[w->last], all = d->size - 1;
+  for (uint32_t i = 0; i < w->last; i++)
+    if (!cpu_window_is_trivial(&w->window->v[i], w->in_size[i], w->out_size[i])) return false;
+  bool forward = d->padding_low == all && d->padding_high == 0,
+       backward = d->padding_low == 0 && d->padding_high == all;
+  return d->stride == 1 && d->window_dilation == 1 && d->base_dilation == 1 && d->size >= n && n > 1 &&
+         (forward || backward);
+}
+
+/* n elements, `step` apart in both arrays. */
+typedef void scan_fn(int64_t n, int64_t step, const void *in, const void *init, void *out);
+
+#define SCAN(name, T, NEXT)                                                                \
+  static void name(int64_t n, int64_t step, const void *in, const void *init, void *out) { \
+    const T *x = in;                                                                       \
+    T *r = out, a = *(const T *)init;                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                      \
+      T v = x[i * step];                                                                   \
+      r[i * step] = a = NEXT;                                                              \
+    }                                                                                      \
+  }
+SCAN(scan_add_f32, float, a + v)
+SCAN(scan_add_f64, double, a + v)
+SCAN(scan_add_u32, uint32_t, a + v)
+SCAN(scan_add_u64, uint64_t, a + v)
+SCAN(scan_multiply_f32, float, a *v)
+SCAN(scan_multiply_f64, double, a *v)
+
+static scan_fn *scan_of(ir_opcode o, base_dtype t) {
+  bool add = o == IR_OP_ADD;
+  if (!add && o != IR_OP_MULTIPLY) return NULL;
+  switch (t) {
+    case XLAC_F32:
+      return add ? scan_add_f32 : scan_multiply_f32;
+    case XLAC_F64:
+      return add ? scan_add_f64 : scan_multiply_f64;
+    case XLAC_S32:
+    case XLAC_U32:
+      return add ? scan_add_u32 : NULL;
+    case XLAC_S64:
+    case XLAC_U64:
+      return add ? scan_add_u64 : NULL;
+    default:
+      return NULL;
+  }
+}
+
+typedef struct window_scan_run {
+  const cpu_window *w;
+  const char *in, *init;
+  char *out;
+  scan_fn *fn;    /* NULL: by `lanes` at a time */
+  int64_t blocks; /* of lanes, in each row */
+} window_scan_run;
+
+static void scan_lanes(const window_scan_run *r, const char *in, char *out, int64_t lanes, int64_t step, int64_t n) {
+  const cpu_window *w = r->w;
+  char init[SCAN_LANES * 16] __attribute__((aligned(64)));
+  const char *before = init;
+  for (int64_t i = 0; i < lanes; i++) memcpy(init + (size_t)i * w->bytes, r->init, w->bytes);
+  for (int64_t i = 0; i < n; i++, in += step, out += step) {
+    const void *both[2] = {before, in};
+    interp_loop_run(&w->combine, lanes, both, out);
+    before = out;
+  }
+}
+
+static void scan_units(void *ctx, size_t begin, size_t end) {
+  const window_scan_run *r = ctx;
+  const cpu_window *w = r->w;
+  int64_t n = w->in_size[w->last], bytes = (int64_t)w->bytes, step = w->lanes;
+  int64_t wide = (w->lanes + r->blocks - 1) / r->blocks;
+  bool backward = w->window->v[w->last].padding_high > 0;
+  for (size_t i = begin; i < end; i++) {
+    int64_t row = (int64_t)i / r->blocks, lane = (int64_t)i % r->blocks * wide;
+    int64_t lanes = w->lanes - lane < wide ? w->lanes - lane : wide;
+    int64_t at = (row * n * w->lanes + lane + (backward ? (n - 1) * step : 0)) * bytes, by = backward ? -step : step;
+    if (lanes <= 0) continue;
+    if (r->fn)
+      r->fn(n, by, r->in + at, r->init, r->out + at);
+    else
+      scan_lanes(r, r->in + at, r->out + at, lanes, by * bytes, n);
+  }
+}
+
+void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
+  window_scan_run r = {.w = w, .in = in, .init = init, .out = out};
+  int64_t n = w->in_size[w->last];
+  if (w->lanes < SCAN_FEW) r.fn = scan_of(w->opcode, w->type);
+  r.blocks = r.fn ? w->lanes : (w->lanes + SCAN_LANES - 1) / SCAN_LANES;
+  if (r.blocks == 0) return;
+  int64_t work = n * (w->lanes / r.blocks + 1);
+  base_parallel_for(pool, (size_t)(w->rows * r.blocks), (size_t)(SCAN_GRAIN / work + 1), scan_units, &r);
+}

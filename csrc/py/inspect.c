@@ -1,0 +1,160 @@
+/* What an executable says of itself. What can be counted from the plan is counted in Python (xlac.report). */
+#include "executable.h"
+
+PY_DELEGATE(executable_explain, "xlac.report", "explain")
+PY_DELEGATE(executable_profile, "xlac.report", "profile")
+PY_DELEGATE(executable_run_async, "xlac.future", "run_async")
+
+static PyObject *executable_cost(PyObject *object, void *unused) {
+  (void)unused;
+  return py_delegate("xlac.report", "cost", object, NULL, NULL);
+}
+
+static PyObject *executable_memory(PyObject *object, void *unused) {
+  (void)unused;
+  return py_delegate("xlac.report", "memory", object, NULL, NULL);
+}
+
+static PyObject *executable_timings(PyObject *object, void *unused) {
+  (void)unused;
+  return py_delegate("xlac.report", "timings", object, NULL, NULL);
+}
+
+static PyObject *executable_passes(PyObject *object, void *unused) {
+  (void)unused;
+  const char *name = NULL;
+  double seconds = 0;
+  PyObject *list = PyList_New(0);
+  for (uint32_t i = 0; list && xlac_executable_pass(((py_executable *)object)->exe, i, &name, &seconds); i++) {
+    PyObject *pair = Py_BuildValue("sd", name, seconds);
+    if (pair == NULL || PyList_Append(list, pair) < 0) Py_CLEAR(list);
+    Py_XDECREF(pair);
+  }
+  return list;
+}
+
+typedef int executable_text_fn(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+
+static PyObject *executable_text(PyObject *object, executable_text_fn *fn) {
+  char *text = NULL;
+  size_t n = 0;
+  xlac_error err = {.code = 0};
+  if (fn(((py_executable *)object)->exe, &text, &n, &err) != 0) return py_raise(py_state_of(object), &err, PY_ANY);
+  return py_text(text, (Py_ssize_t)n);
+}
+
+static PyObject *executable_report(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_report);
+}
+
+static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_fusion);
+}
+
+static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
+  (void)unused;
+  char *bytes = NULL;
+  size_t n = 0;
+  xlac_error err = {.code = 0};
+  if (xlac_executable_serialize(((py_executable *)object)->exe, &bytes, &n, &err) != 0)
+    return py_raise(py_state_of(object), &err, PY_ANY);
+  PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
+  xlac_free(bytes);
+  return result;
+}
+
+static PyObject *executable_run_profile(PyObject *object, PyObject *args, PyObject *kwargs) {
+  py_executable *self = (py_executable *)object;
+  py_call call = {.args = PySequence_Fast_ITEMS(args), .n = (uint32_t)PyTuple_GET_SIZE(args)};
+  char *text = NULL;
+  size_t n = 0;
+  if (kwargs && PyDict_GET_SIZE(kwargs))
+    return PyErr_Format(PyExc_TypeError, "profile takes the program's arguments by position, and nothing else");
+  PyObject *result = py_call_profiled(self, &call, &text, &n);
+  PyObject *times = result ? py_text(text, (Py_ssize_t)n) : NULL;
+  PyObject *both = times ? PyTuple_Pack(2, result, times) : NULL;
+  Py_XDECREF(result);
+  Py_XDECREF(times);
+  return both;
+}
+
+static PyObject *executable_plan(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_plan);
+}
+
+static PyObject *executable_sizes(PyObject *object, void *unused) {
+  (void)unused;
+  xlac_executable_info info;
+  xlac_executable_get(((py_executable *)object)->exe, &info);
+  return Py_BuildValue("{sLsLsLsLsL}", "frame_bytes", (long long)info.frame_bytes, "peak_bytes",
+                       (long long)info.peak_bytes, "argument_bytes", (long long)info.argument_bytes, "result_bytes",
+                       (long long)info.result_bytes, "constant_bytes", (long long)info.constant_bytes);
+}
+
+static PyObject *executable_stages(PyObject *object, void *unused) {
+  (void)unused;
+  xlac_executable_info info;
+  xlac_executable_get(((py_executable *)object)->exe, &info);
+  return Py_BuildValue("{sdsdsd}", "copy", info.seconds[XLAC_COMPILE_COPY], "passes", info.seconds[XLAC_COMPILE_PASSES],
+                       "plan", info.seconds[XLAC_COMPILE_PLAN]);
+}
+
+static PyObject *executable_steps(PyObject *object, void *unused) {
+  (void)unused;
+  xlac_executable_info info;
+  xlac_executable_get(((py_executable *)object)->exe, &info);
+  return Py_BuildValue("{sIsIsIsIszss}", "all", info.n_steps, "kernels", info.n_kernels, "routines", info.n_routines,
+                       "interpreted", info.n_interpreted, "why_interpreted", info.interpreted, "blas", info.blas);
+}
+
+PyObject *py_executable_repr(PyObject *object) {
+  xlac_executable_info info;
+  xlac_executable_get(((py_executable *)object)->exe, &info);
+  if (info.interpreted) return PyUnicode_FromFormat("<xlac.Executable: interpreted, since %s>", info.interpreted);
+  return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u routines, %u interpreted>",
+                              info.n_steps, info.n_kernels, info.n_routines, info.n_interpreted);
+}
+
+PyMethodDef py_executable_methods[] = {
+    {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
+    {"explain", PY_KEYWORDS(executable_explain), "explain(topic): \"fusion\", \"schedule\" or \"memory\""},
+    {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
+    {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
+    {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
+    {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
+    {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
+    {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},
+    {NULL, NULL, 0, NULL},
+};
+
+/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool} each. */
+static PyObject *executable_donations(PyObject *self, void *unused) {
+  xlac_donation d;
+  PyObject *list = PyList_New(0);
+  (void)unused;
+  for (uint32_t i = 0; list && xlac_executable_donation(((py_executable *)self)->exe, i, &d); i++) {
+    PyObject *result = d.result == UINT32_MAX ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(d.result);
+    PyObject *item = Py_BuildValue("{sIsNsOsO}", "argument", d.argument, "result", result, "must",
+                                   d.must ? Py_True : Py_False, "in_place", d.in_place ? Py_True : Py_False);
+    if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+PyGetSetDef py_executable_getset[] = {
+    {"cost", executable_cost, NULL, "Flops, elementary functions and bytes of a call, in all and by op", NULL},
+    {"memory", executable_memory, NULL, "Bytes: frame, peak, arguments, results, constants; and the plan of the frame",
+     NULL},
+    {"timings", executable_timings, NULL, "Seconds of compilation, by stage and pass", NULL},
+    {"donations", executable_donations, NULL,
+     "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
+    {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
+    {"_stages", executable_stages, NULL, "Seconds by stage", NULL},
+    {"_passes", executable_passes, NULL, "Seconds by pass, in order", NULL},
+    {"steps", executable_steps, NULL, "Counts of steps by kind, and the BLAS in use", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};

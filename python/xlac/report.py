@@ -1,0 +1,315 @@
+"""What an executable says of itself: cost, memory, timings, explanations and profiles. All of it is counted from the plan, which
+the core gives as JSON."""
+import json
+
+from .errors import Error
+
+BAD_ARGUMENT = 503
+UNITS = ("", "k", "M", "G", "T", "P")
+
+
+def short(number):
+    """1234567 as "1.23M"."""
+    number, unit = float(number), 0
+    while abs(number) >= 1000 and unit < len(UNITS) - 1:
+        number, unit = number / 1000, unit + 1
+    return f"{number:.3g}{UNITS[unit]}"
+
+
+def seconds_text(seconds):
+    for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def table(head, rows, right=()):
+    """Lines of text in columns; `right` are the numbers of those with numbers."""
+    cells = [[str(c) for c in row] for row in [head, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    lines = ["  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip() for row in cells]
+    return "\n".join(lines)
+
+
+def escape(text):
+    return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def html_table(head, rows, right=()):
+    cell = lambda tag, i, c: f'<{tag} style="text-align:{"right" if i in right else "left"}">{escape(c)}</{tag}>'  # noqa: E731
+    line = lambda tag, row: "<tr>" + "".join(cell(tag, i, c) for i, c in enumerate(row)) + "</tr>"  # noqa: E731
+    return f"<table>{line('th', head)}{''.join(line('td', row) for row in rows)}</table>"
+
+
+class Report(str):
+    """Text that also looks well in a notebook."""
+
+    def __repr__(self):
+        return str(self)
+
+    def _repr_html_(self):
+        return f"<pre>{escape(self)}</pre>"
+
+
+def programs_of(executable):
+    return json.loads(executable._report())["programs"]
+
+
+# --- cost ---
+
+class Cost(dict):
+    """Sums over one call: "flops" (an elementwise op is one an element, a product two), "transcendentals" (elementary functions, not
+    counted as flops), "bytes_read" and "bytes_written" by steps. What a loop's condition and body do counts once, since nobody knows
+    how often it turns: `loops` names those. Of a branch the dearest counts. `by_op` has a row for each op, those inside kernels
+    too, and `by_step` one for each step."""
+
+    HEAD = ("op", "opcode", "computation", "flops", "transcendentals", "read", "written")
+
+    def __init__(self, programs):
+        self.by_step, self.by_op, self.loops = [], [], []
+        super().__init__(flops=0, transcendentals=0, bytes_read=0, bytes_written=0)
+        self.programs, self.totals = programs, {}
+        if programs:
+            self.update(zip(self, self.total(0)))
+            for program in programs:
+                self.list_steps(program)
+
+    def total(self, number):
+        """(flops, transcendentals, read, written) of one run of a program; programs don't call each other in circles."""
+        if number in self.totals:
+            return self.totals[number]
+        sums = [0, 0, 0, 0]
+        for step in self.programs[number]["steps"]:
+            own = (step["flops"], step["transcendentals"], step["read"], step["written"])
+            inner = [self.total(n) for n in step.get("nested", ())]
+            if step["kind"] == "conditional" and inner:
+                inner = [max(inner)]
+            sums = [a + b + sum(one[i] for one in inner) for i, (a, b) in enumerate(zip(sums, own))]
+        self.totals[number] = tuple(sums)
+        return self.totals[number]
+
+    def list_steps(self, program):
+        for step in program["steps"]:
+            own = {"computation": program["name"], "op": step["op"], "opcode": step["opcode"], "by": step["by"], "flops": step["flops"],
+                   "transcendentals": step["transcendentals"], "bytes_read": step["read"], "bytes_written": step["written"]}
+            self.by_step.append(own)
+            if step["kind"] == "while":
+                self.loops.append(step["op"])
+            inside = step.get("ops") or [{"name": step["op"], "opcode": step["opcode"], "flops": step["flops"],
+                                          "transcendentals": step["transcendentals"]}]
+            for op in inside:
+                root = op["name"] == step["op"]
+                self.by_op.append({**own, "op": op["name"], "opcode": op["opcode"], "flops": op["flops"],
+                                   "transcendentals": op["transcendentals"], "step": step["op"], "bytes_read": step["read"] if root else 0,
+                                   "bytes_written": step["written"] if root else 0})
+
+    def rows(self, limit=20):
+        dearest = sorted(self.by_op, key=lambda r: -(r["flops"] + 10 * r["transcendentals"] + r["bytes_read"] + r["bytes_written"]))
+        rows = [(r["op"], r["opcode"], r["computation"], short(r["flops"]), short(r["transcendentals"]), short(r["bytes_read"]),
+                 short(r["bytes_written"])) for r in dearest[:limit]]
+        return [("total", "", "", *(short(self[k]) for k in ("flops", "transcendentals", "bytes_read", "bytes_written"))), *rows]
+
+    def __repr__(self):
+        return table(self.HEAD, self.rows(), right=(3, 4, 5, 6))
+
+    def _repr_html_(self):
+        return html_table(self.HEAD, self.rows(), right=(3, 4, 5, 6))
+
+
+def cost(executable):
+    return Cost(programs_of(executable))
+
+
+# --- memory ---
+
+class Memory(dict):
+    """Bytes that a call needs, known before anything runs: "frame_bytes" (the one block it takes), "peak_bytes" (what of it is in use
+    at most), "argument_bytes", "result_bytes", "constant_bytes".
+
+    `buffers` are those in the frame of the entry: place, size, the steps they live from and to, their op. `live` is the number of
+    bytes in use by step, `peak_step` the step with most; `by_op` sums what is alive there. `svg()` draws places over steps."""
+
+    HEAD = ("op", "type", "bytes", "offset", "steps")
+
+    def __init__(self, sizes, programs):
+        super().__init__(sizes)
+        program = programs[0]
+        self.steps = [s["op"] for s in program["steps"]]
+        self.buffers = [b for b in program["buffers"] if b["place"] == "frame" and "first" in b]
+        self.all_buffers, self.frame_programs = program["buffers"], programs
+
+    @property
+    def live(self):
+        change = [0] * (len(self.steps) + 1)
+        for offset, size, first, last in self.blocks():
+            change[first] += size
+            change[last + 1] -= size
+        out, now = [], 0
+        for c in change[:-1]:
+            now += c
+            out.append(now)
+        return out
+
+    def blocks(self):
+        """(offset, bytes, first, last) of each piece of the frame: values that take each other's place are one."""
+        pieces = sorted((b["offset"], b["first"], b["last"], b["bytes"]) for b in self.buffers)
+        merged = []
+        for offset, first, last, size in pieces:
+            if merged and merged[-1][0] == offset and merged[-1][3] == first and merged[-1][1] == size:
+                merged[-1][3] = last
+                merged[-1][4] = first  # in place: both are this one block at the step
+            else:
+                merged.append([offset, size, first, last, None])
+        return [tuple(m[:4]) for m in merged]
+
+    @property
+    def peak_step(self):
+        live = self.live
+        return max(range(len(live)), key=live.__getitem__) if live else None
+
+    @property
+    def by_op(self):
+        step = self.peak_step
+        sizes = {}
+        for b in self.buffers if step is not None else ():
+            if b["first"] <= step <= b["last"]:
+                name = b.get("op", "") if "type" in b else b.get("op", "") + " (scratch)"
+                sizes[name] = max(sizes.get(name, 0), b["bytes"]) if b["first"] == step else sizes.get(name, 0) + b["bytes"]
+        return dict(sorted(sizes.items(), key=lambda item: -item[1]))
+
+    def rows(self):
+        largest = sorted(self.buffers, key=lambda b: -b["bytes"])
+        return [(b.get("op", ""), b.get("type", "scratch"), b["bytes"], b["offset"], f"{b['first']}-{b['last']}") for b in largest[:30]]
+
+    def __str__(self):
+        head = ", ".join(f"{k.removesuffix('_bytes')} {short(v)}B" for k, v in self.items())
+        peak = f"\npeak at step {self.peak_step} ({self.steps[self.peak_step]})" if self.live else ""
+        return f"{head}{peak}\n" + (table(self.HEAD, self.rows(), right=(2, 3)) if self.buffers else "no buffers in the frame")
+
+    def svg(self, width=900, height=420):
+        """The frame as a picture: steps from left to right, bytes from bottom to top, a box for each buffer."""
+        from .memory_svg import draw
+
+        return draw(self, width, height)
+
+    def _repr_html_(self):
+        return self.svg() + html_table(self.HEAD, self.rows(), right=(2, 3))
+
+    _repr_svg_ = svg
+
+
+def memory(executable):
+    return Memory(executable._sizes, programs_of(executable))
+
+
+# --- timings ---
+
+class Timings(dict):
+    """Seconds of compilation: "copy" (and translation), "passes", "plan"; `by_pass` has those of each pass, in order."""
+
+    def __init__(self, stages, by_pass):
+        super().__init__(stages)
+        self.by_pass = by_pass
+
+    def __str__(self):
+        rows = [(name, seconds_text(s)) for name, s in self.items()] + [(f"  {name}", seconds_text(s)) for name, s in self.by_pass]
+        return table(("stage", "time"), rows, right=(1,))
+
+    def _repr_html_(self):
+        return f"<pre>{escape(self)}</pre>"
+
+
+def timings(executable):
+    return Timings(executable._stages, executable._passes)
+
+
+# --- explanations ---
+
+def explain_schedule(programs):
+    lines = []
+    for program in programs:
+        if program["why_interpreted"]:
+            lines.append(f"{program['name']}: run whole by the interpreter, since {program['why_interpreted']}")
+            continue
+        lines.append(f"{program['name']}: {len(program['steps'])} steps")
+        for i, step in enumerate(program["steps"]):
+            ops = f" of {len(step['ops'])} ops" if len(step.get("ops", ())) > 1 else ""
+            calls = "".join(f", runs {programs[n]['name']}" for n in step.get("nested", ()))
+            work = f"{short(step['flops'] + step['transcendentals'])} ops, {short(step['read'] + step['written'])}B"
+            lines.append(f"  {i}: {step['opcode']} {step['op']}: {step['by']}{ops}, {work}{calls}")
+    return "\n".join(lines)
+
+
+def explain(executable, topic="schedule"):
+    """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "schedule" (the steps in
+    their order, by what each is run, and what it costs), "memory" (what lives where, from which step to which)."""
+    if topic == "fusion":
+        return Report(executable._fusion())
+    if topic == "schedule":
+        return Report(explain_schedule(programs_of(executable)))
+    if topic == "memory":
+        return Report(str(memory(executable)))
+    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, schedule and memory")
+
+
+# --- profiles ---
+
+class Profile:
+    """Times of one call by step. `result` is what the call gave; `seconds` the whole; `steps` has a dict for each step that was run,
+    the dearest first. Small kernels inside loops run as one list of instructions: their time is the loop's. A Chrome trace is for
+    chrome://tracing or Perfetto."""
+
+    HEAD = ("step", "by", "computation", "times", "time", "share", "Gop/s", "GB/s")
+
+    def __init__(self, result, found, programs):
+        self.result, self.seconds, self.cut = result, found["ns"] * 1e-9, found["cut"]
+        self.events = [(*self.names(programs, p, s), depth, start * 1e-9, ns * 1e-9) for p, s, depth, start, ns in found["events"]]
+        self.steps = [self.row(programs, *one) for one in found["steps"]]
+        self.steps.sort(key=lambda row: -row["seconds"])
+
+    @staticmethod
+    def names(programs, program, step):
+        row = programs[program]["steps"][step]
+        return row["op"], row["by"], programs[program]["name"]
+
+    def row(self, programs, program, step, times, ns):
+        op, by, computation = self.names(programs, program, step)
+        s = programs[program]["steps"][step]
+        return {"op": op, "opcode": s["opcode"], "by": by, "computation": computation, "times": times, "seconds": ns * 1e-9,
+                "flops": times * (s["flops"] + s["transcendentals"]), "bytes": times * (s["read"] + s["written"]),
+                "nested": bool(s.get("nested"))}
+
+    def rows(self, limit=30):
+        rate = lambda n, row: f"{n / row['seconds'] * 1e-9:.3g}" if n and row["seconds"] else ""  # noqa: E731
+        return [(f"{r['opcode']} {r['op']}", r["by"], r["computation"], r["times"], seconds_text(r["seconds"]),
+                 f"{100 * r['seconds'] / self.seconds:.1f}%", rate(r["flops"], r), rate(r["bytes"], r)) for r in self.steps[:limit]]
+
+    def __repr__(self):
+        return f"{seconds_text(self.seconds)} in all\n" + table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7))
+
+    def chrome_trace(self):
+        """The Chrome trace, as a str of JSON."""
+        events = [{"name": op, "cat": by, "ph": "X", "ts": round(start * 1e6, 3), "dur": round(seconds * 1e6, 3), "pid": 1, "tid": 1,
+                   "args": {"computation": computation}} for op, by, computation, depth, start, seconds in self.events]
+        return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
+
+    def save(self, path):
+        """Writes the Chrome trace (.json), or the picture (.svg)."""
+        text = self.svg() if str(path).endswith(".svg") else self.chrome_trace()
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+
+    def svg(self, width=900):
+        """The steps over time, those of loops and calls above them."""
+        from .memory_svg import draw_profile
+
+        return draw_profile(self, width)
+
+    def _repr_html_(self):
+        return self.svg() + html_table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7))
+
+
+def profile(executable, *args, **kwargs):
+    """Runs the program once with a clock at every step: a Profile."""
+    result, found = executable._profile(*args, **kwargs)
+    return Profile(result, json.loads(found), programs_of(executable))
