@@ -193,6 +193,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
 
 typedef struct gemm_run {
   const cpu_gemm *g;
+  base_pool *pool;
   const char *a, *b;
   char *c, *packed;
   int64_t batch, batches, panel, n_panels; /* what is packed */
@@ -290,7 +291,7 @@ static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) 
     cpu_gemm_pack_a(g, &block, padded, a);
     gemm_tiles(r, t, p, count, a, sums);
     p += count;
-  } while (p < g->k.count);
+  } while (p < g->k.count && !base_pool_stopping(r->pool));
   gemm_store(r, t, sums);
 }
 
@@ -316,22 +317,22 @@ static void gemm_tasks(void *ctx, size_t begin, size_t end) {
 }
 
 /* What one filling of the scratch memory serves. */
-static void gemm_chunk(gemm_run *r, base_pool *pool) {
+static void gemm_chunk(gemm_run *r) {
   const cpu_gemm *g = r->g;
   int64_t work = g->rows * g->columns * (g->k.count + 1), from = r->panel * gemm_width(g);
   int64_t columns = r->n_panels * gemm_width(g);
   if (columns > g->n.count - from) columns = g->n.count - from;
   r->across = (columns + g->columns - 1) / g->columns;
   r->down = (g->m.count + g->rows - 1) / g->rows;
-  base_parallel_for(pool, (size_t)(r->batches * r->n_panels), (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1),
+  base_parallel_for(r->pool, (size_t)(r->batches * r->n_panels), (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1),
                     gemm_pack_panels, r);
-  base_parallel_for(pool, (size_t)(r->batches * r->across * r->down), (size_t)(GEMM_GRAIN_WORK / work + 1), gemm_tasks,
-                    r);
+  base_parallel_for(r->pool, (size_t)(r->batches * r->across * r->down), (size_t)(GEMM_GRAIN_WORK / work + 1),
+                    gemm_tasks, r);
 }
 
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
   c = (char *)c + g->c_at * (int64_t)base_dtype_bytes((base_dtype)g->c_type);
-  gemm_run r = {.g = g, .a = a, .b = b, .c = c, .packed = scratch};
+  gemm_run r = {.g = g, .pool = pool, .a = a, .b = b, .c = c, .packed = scratch};
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return;
   if (g->small) {
     cpu_gemm_run_small(g, a, b, c);
@@ -347,6 +348,6 @@ void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void 
     for (r.panel = 0; r.panel < g->panels; r.panel += panels) {
       r.batches = g->batch.count - r.batch < batches ? g->batch.count - r.batch : batches;
       r.n_panels = g->panels - r.panel < panels ? g->panels - r.panel : panels;
-      gemm_chunk(&r, pool);
+      gemm_chunk(&r);
     }
 }

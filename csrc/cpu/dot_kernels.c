@@ -141,10 +141,18 @@ typedef uint64_t tile_8u64 __attribute__((vector_size(64)));
 #define GEMM_SPREAD(p) ((tile_16u32)_mm512_set1_epi32((int)TILE_READ(tile_u32, p)))
 #include "dot_kernel.h"
 #undef GEMM_TARGET
+#define GEMM_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vnni")))
+#define GEMM_MADD(s, x, y) ((tile_16u32)_mm512_dpwssd_epi32((__m512i)(s), (__m512i)(x), (__m512i)(y)))
+#define GEMM_NAME tile_pairs_vnni
+#define GEMM_VEC tile_16u32
+#define GEMM_SUM uint32_t
+#define GEMM_SPREAD(p) ((tile_16u32)_mm512_set1_epi32((int)TILE_READ(tile_u32, p)))
+#include "dot_kernel.h"
+#undef GEMM_TARGET
 #undef GEMM_EACH
 #endif
 
-enum { TILE_KINDS = 5, TILE_LEVELS = 3 };
+enum { TILE_KINDS = 5, TILE_LEVELS = 4 };
 
 static const cpu_gemm_kernel tile_table[TILE_LEVELS][TILE_KINDS] = {
     {{tile_f32_any, 4, 8}, {tile_f64_any, 4, 4}, {tile_s32_any, 4, 8}, {tile_s64_any, 4, 4}, {tile_pairs_any, 4, 8}},
@@ -159,13 +167,18 @@ static const cpu_gemm_kernel tile_table[TILE_LEVELS][TILE_KINDS] = {
      {tile_s32_avx512, 12, 32},
      {tile_s64_avx512, 12, 16},
      {tile_pairs_avx512, 12, 32}},
+    {{tile_f32_avx512, 12, 32},
+     {tile_f64_avx512, 12, 16},
+     {tile_s32_avx512, 12, 32},
+     {tile_s64_avx512, 12, 16},
+     {tile_pairs_vnni, 12, 32}},
 #endif
 };
 
 static int tile_level(void) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-    return 2;
+    return __builtin_cpu_supports("avx512vnni") ? 3 : 2;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
 #endif
   return 0;

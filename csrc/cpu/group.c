@@ -6,7 +6,7 @@ enum {
   GROUP_MIN_ROWS = 16,
   GROUP_MIN_BYTES = 64 << 10, /* of memory that the group goes through: below, it is in the cache anyway */
   GROUP_LANES = 1024,
-  GROUP_TILE = 192 << 10 /* bytes that a tile of rows should go through */
+  GROUP_TILE = 64 << 10 /* bytes that a tile of rows should go through */
 };
 
 /* The rows of a kernel: the first `whole` dimensions count `before` of them, and dimension `whole` each `parts` more.

@@ -121,6 +121,7 @@ int cpu_prepare_reduce_window(cpu_prepare_run *x) {
   x->out->work = (uint64_t)op->type->count * 4;
   for (uint32_t d = 0; d < window->n && !scan; d++) x->out->work *= (uint64_t)window->v[d].size;
   x->out->data = w;
+  x->out->stoppable = true;
   x->code = scan ? window_by_scan : window_by_rows;
   return 0;
 }

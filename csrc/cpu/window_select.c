@@ -285,6 +285,7 @@ int cpu_prepare_select_and_scatter(cpu_prepare_run *x) {
   x->out->name = "select-and-scatter";
   x->out->work = (uint64_t)source->count * 8 + (uint64_t)in->count;
   x->out->data = s;
+  x->out->stoppable = true;
   x->code = select_run_all;
   return 0;
 }

@@ -199,9 +199,13 @@ static int native_run_frame(const native_op *n, const interp_native *native, nat
 
 int native_call(interp_ctx *ctx, const native_op *n, const interp_native *native, base_pool *pool,
                 const void *const *in, void *const *out, void *scratch) {
-  native_run r = {.ctx = ctx, .pool = pool, .failed = ATOMIC_FLAG_INIT};
+  native_run r; /* the message's bytes are not worth clearing: a call costs little more than a frame */
   uint32_t count = n->n_operands + n->n_results;
   xlac_ffi_buffer few[NATIVE_FEW], *all = few;
+  r.ctx = ctx, r.pool = pool;
+  r.stopped = false;
+  r.message[0] = 0;
+  atomic_flag_clear(&r.failed);
   atomic_init(&r.blocks, NULL);
   if (n->bad_attrs) {
     int status = base_fail_at(ctx->err, XLAC_E_EVAL, n->op->line, n->op->col, n->op->name->s,

@@ -279,6 +279,21 @@ static void build_order(uint32_t n, ir_op **order, uint8_t *early, base_arena *s
       rest[back++] = order[i];
   }
   memcpy(order + front, rest, back * sizeof *rest);
+  for (uint32_t i = 0; i < n; i++) early[order[i]->id] = 0;
+}
+
+/* The ops that the root needs, in order. Marks are zero before and after. */
+static uint32_t build_needed(uint8_t *marks, const ir_computation *c, uint32_t n, ir_op **order) {
+  uint32_t kept = 0;
+  marks[ir_root(c)->id] = 1;
+  for (uint32_t i = n; i-- > 0;)
+    for (uint32_t k = 0; marks[order[i]->id] && k < order[i]->n_operands; k++) marks[ir_operand(order[i], k)->id] = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    bool needed = marks[order[i]->id];
+    marks[order[i]->id] = 0;
+    if (needed) order[kept++] = order[i];
+  }
+  return kept;
 }
 
 static int build_steps(plan_build *x, const ir_computation *c) {
@@ -286,19 +301,12 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   base_arena scratch;
   base_arena_init(&scratch, x->alloc);
   ir_op **order = ir_post_order(c, &scratch, &n);
-  uint8_t *needed = base_arena_zalloc(&scratch, (size_t)c->module->n_ids + 1);
-  int status = order && needed ? 0 : build_no_memory(x);
-  if (status == 0) {
-    needed[ir_root(c)->id] = 1;
-    for (uint32_t i = n; i-- > 0;)
-      for (uint32_t k = 0; needed[order[i]->id] && k < order[i]->n_operands; k++)
-        needed[ir_operand(order[i], k)->id] = 1;
-    for (uint32_t i = 0; i < n; i++)
-      if (needed[order[i]->id]) order[kept++] = order[i];
-    memset(needed, 0, (size_t)c->module->n_ids + 1);
-    if (!x->options->no_fusion) build_order(kept, order, needed, &scratch);
+  int status = order ? 0 : build_no_memory(x);
+  if (status == 0) kept = build_needed(x->marks, c, n, order);
+  if (status == 0 && !x->options->no_fusion) {
     x->fusion.skips_places = x->options->prepare != NULL;
-    if (!x->options->no_fusion) fusion_decide(&x->fusion, c, kept, order);
+    build_order(kept, order, x->marks, &scratch);
+    fusion_decide(&x->fusion, c, kept, order);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
   base_arena_free(&scratch);
@@ -361,7 +369,8 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   assert(m->form == IR_FORM_HLO && m->entry);
   x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
   x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
-  if (!x.values || !x.made || !fusion_make(&x.fusion, m, arena)) return base_oom(err, "a plan");
+  x.marks = base_arena_zalloc(arena, (size_t)m->n_ids + 1);
+  if (!x.values || !x.made || !x.marks || !fusion_make(&x.fusion, m, arena)) return base_oom(err, "a plan");
   if (!options->no_fusion && !(x.explained = base_arena_memdup(arena, &x.fusion, sizeof x.fusion)))
     return base_oom(err, "a plan");
   TRY(opt_facts_make(&facts, m, err));

@@ -26,6 +26,7 @@ typedef struct plan_build {
   plan_steps steps;
   plan_leaf_ids leaves; /* buffers; those of the arguments come first */
   plan_leaves *values;  /* by op id */
+  uint8_t *marks;       /* by op id; all zero between uses */
   fusion_plan fusion;
   const fusion_plan *explained; /* the same, in the arena */
   const opt_facts *facts;

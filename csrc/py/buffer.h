@@ -44,8 +44,6 @@ void py_buffer_releasebuffer(PyObject *self, Py_buffer *view);
 /* A buffer on the array's memory; a copy where xlac can't read it as it lies, but not with PY_COPY_NEVER. NULL with an
  * exception. */
 xlac_buffer *py_buffer_of_array(py_state *st, PyObject *array, py_copy copy);
-/* A second buffer on b's memory, which counts as a view of b. NULL with an exception. */
-xlac_buffer *py_buffer_alias(py_state *st, xlac_buffer *b);
 
 /* --- dlpack_out.c, dlpack_in.c, dlpack_exchange.c --- */
 PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);

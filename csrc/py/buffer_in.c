@@ -125,31 +125,6 @@ xlac_buffer *py_buffer_of_array(py_state *st, PyObject *array, py_copy copy) {
   return b;
 }
 
-/* --- other buffers --- */
-
-static void alias_release(void *ctx) {
-  xlac_buffer_close(ctx);
-}
-
-xlac_buffer *py_buffer_alias(py_state *st, xlac_buffer *b) {
-  xlac_buffer_info info;
-  xlac_buffer *alias = NULL;
-  xlac_error err = {.code = 0};
-  if (xlac_buffer_open(b, &err) != 0) {
-    py_raise(st, &err, PY_ANY);
-    return NULL;
-  }
-  xlac_buffer_get(b, &info);
-  xlac_layout layout = {info.dtype, info.rank, info.dims, info.strides, info.readonly};
-  xlac_memory memory = {info.data, alias_release, b};
-  if (xlac_buffer_wrap(&alias, st->counters, &layout, &memory, &err) != 0) {
-    xlac_buffer_close(b);
-    py_raise(st, &err, PY_ANY);
-    return NULL;
-  }
-  return alias;
-}
-
 /* --- anything --- */
 
 /* np.asarray(object, dtype). *fresh: nobody else has the array, so that its making was a copy. */

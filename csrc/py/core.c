@@ -22,12 +22,23 @@ static PyMethodDef core_functions[] = {
      "run_parallel(module, args, programs, infeed, replicas, partitions, seed=0) -> (results, outfeeds)"},
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
      "run_pipeline(module, pipeline, after=None, verify_each=False) -> Module"},
-    {"asarray", PY_KEYWORDS(py_asarray), "asarray(x, /, dtype=None) -> Buffer"},
+    {"asarray", PY_KEYWORDS(py_asarray),
+     "asarray(x, /, dtype=None) -> Buffer: of a Buffer, an array (NumPy's, or any that speaks DLPack), a list or a "
+     "number; without "
+     "a copy where it can be. dtype is NumPy's or the name of an element type ('bf16'). Raises TypeError for what is "
+     "no array."},
     {"from_dlpack", (PyCFunction)(void (*)(void))py_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
-     "from_dlpack(x, /, *, device=None, copy=None) -> Buffer"},
-    {"donate", py_donate, METH_O, "donate(x) -> Donation"},
-    {"stats", py_stats, METH_NOARGS, "Counts of arrays and bytes that came in and went out"},
-    {"reset_stats", py_reset_stats, METH_NOARGS, "Sets the counts of events to 0"},
+     "from_dlpack(x, /, *, device=None, copy=None) -> Buffer: of an object with __dlpack__. copy=None copies only "
+     "where it must, "
+     "False never (BufferError with the reason), True always; device='cpu' asks the producer of an array elsewhere for "
+     "a copy."},
+    {"donate", py_donate, METH_O,
+     "donate(x) -> Donation: marks a Buffer, an ndarray, or what from_dlpack takes, as an argument to be given away"},
+    {"stats", py_stats, METH_NOARGS,
+     "stats() -> dict: arrays and bytes that came in and went out, copied or not, since reset_stats(), and what is "
+     "alive"},
+    {"reset_stats", py_reset_stats, METH_NOARGS,
+     "reset_stats(): sets the counts of stats() to 0, but those of what is alive"},
     {"pass_table", py_pass_table, METH_NOARGS, "The passes: {name: {'doc': ..., 'options': {name: doc}}}"},
     {"register_custom_call", py_register_custom_call, METH_VARARGS, "register_custom_call(target, function or None)"},
     {"opcode_table", py_opcode_table, METH_NOARGS, "The rows of the op table, as dicts"},

@@ -61,11 +61,20 @@ static xlac_buffer *from_method(py_state *st, PyObject *object, py_copy copy, bo
   return b;
 }
 
-/* Another of our own buffers: a view, or a copy. */
+/* Says so; NULL. */
+static xlac_buffer *from_deleted(py_state *st, xlac_buffer *b) {
+  xlac_error err = {.code = 0};
+  if (xlac_buffer_open(b, &err) == 0) return xlac_buffer_close(b), xlac_buffer_retain(b); /* given back meanwhile */
+  py_raise(st, &err, PY_ANY);
+  return NULL;
+}
+
+/* Another of our own: a second object for the same buffer, so that a donation of one is seen by both; or a copy. */
 static xlac_buffer *from_buffer(py_state *st, xlac_buffer *b, py_copy copy) {
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
-  xlac_buffer *out = copy == PY_COPY_ALWAYS ? py_buffer_copied(st, b) : py_buffer_alias(st, b);
+  if (info.deleted) return from_deleted(st, b);
+  xlac_buffer *out = copy == PY_COPY_ALWAYS ? py_buffer_copied(st, b) : xlac_buffer_retain(b);
   if (out) py_count_in(st, info.bytes, copy == PY_COPY_ALWAYS);
   if (out) xlac_counters_add(st->counters, XLAC_COUNT_DLPACK_IMPORTS, 1);
   return out;

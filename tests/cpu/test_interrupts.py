@@ -44,7 +44,12 @@ LONG_DOT = """ENTRY e {
   ROOT d = f32[6000,6000] dot(c, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }"""
 
-
+LONG_CONVOLUTION = """ENTRY e {
+  x = f32[] parameter(0)
+  a = f32[8,128,128,256] broadcast(x), dimensions={}
+  k = f32[7,7,256,256] broadcast(x), dimensions={}
+  ROOT c = f32[8,128,128,256] convolution(a, k), window={size=7x7 pad=3_3x3_3}, dim_labels=b01f_01io->b01f
+}"""
 LONG_SORT = """less { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT r = pred[] compare(a, b), direction=LT }
@@ -68,7 +73,8 @@ def ring(signum, frame):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT], ids=["kernel", "loop", "dot", "sort"])
+@pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT, LONG_CONVOLUTION],
+                         ids=["kernel", "loop", "dot", "sort", "convolution"])
 def test_a_signal_stops_a_run(text, threads):
     exe = xlac.compile(xlac.parse("HloModule m\n" + text), threads=threads)
     live, x, delay = xlac.memory_stats()["live"], np.float32(0.5), 0.15

@@ -138,7 +138,7 @@ def test_buffer_protocol_refuses_what_it_has_not():
 
 def test_views_keep_the_memory_and_stop_a_deletion():
     b = xlac.asarray(np.arange(5.0))
-    for make in (b.numpy, lambda: memoryview(b), lambda: np.asarray(b)[1:3], lambda: xlac.from_dlpack(b), lambda: np.from_dlpack(b)):
+    for make in (b.numpy, lambda: memoryview(b), lambda: np.asarray(b)[1:3], lambda: np.from_dlpack(b)):
         view = make()
         with pytest.raises(xlac.DonationError, match="view") as caught:
             b.delete()
@@ -151,6 +151,14 @@ def test_views_keep_the_memory_and_stop_a_deletion():
                 lambda: np.from_dlpack(b), lambda: xlac.from_dlpack(b), lambda: xlac.from_dlpack(b, copy=True)):
         with pytest.raises(xlac.DonationError, match=r"f64\[5\], is gone: it was deleted by delete\(\)"):
             use()
+
+
+def test_a_second_object_for_a_buffer_sees_its_deletion():
+    b = xlac.asarray(np.arange(5.0))
+    again = xlac.from_dlpack(b)
+    assert again is not b and again.unsafe_pointer() == b.unsafe_pointer()
+    again.delete()
+    assert b.is_deleted and again.is_deleted
 
 
 def test_an_array_outlives_its_buffer():
