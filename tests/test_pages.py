@@ -76,6 +76,12 @@ def test_getting_started_runs(tmp_path, monkeypatch):
     assert done.stdout in page.read_text()
 
 
+def test_arrays_page_runs():
+    namespace = {}
+    for block in blocks(ROOT / "docs/arrays.md", "python"):
+        run_python(block, namespace)
+
+
 def test_the_readmes_first_commands():
     first, second = blocks(ROOT / "README.md", "sh")[:2]
     assert first.strip() == "pip install . && xlac demo" and second.strip() == 'pip install ".[test]" && pytest'

@@ -79,6 +79,12 @@ static inline bool api_op_live(const ir_op *op) {
 XLAC_MUST_USE int api_check_live(const ir_op *op, xlac_error *err);
 XLAC_MUST_USE int api_check_live_computation(const ir_computation *c, xlac_error *err);
 
+/* Bytes of a dense array; fails for what is none, and beyond 2^63 bytes. value.c */
+XLAC_MUST_USE int api_array_bytes(uint32_t dtype, uint32_t rank, const int64_t *dims, size_t *bytes, xlac_error *err);
+
+/* Borrowed; may be NULL. buffer.c */
+xlac_counters *api_buffer_counters(const xlac_buffer *b);
+
 /* The interpreter's side of a run's options, which may be NULL. interpret.c */
 interp_options api_run_options(const xlac_interpret_options *options);
 /* buffer_donor of a module that nobody else sees, or that is locked. alias.c */

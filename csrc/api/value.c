@@ -1,7 +1,7 @@
 /* Values: arrays, tuples and tokens as the interpreter has them, made and read by callers. */
 #include "api.h"
 
-static int check_array(uint32_t dtype, uint32_t rank, const int64_t *dims, size_t *bytes, xlac_error *err) {
+int api_array_bytes(uint32_t dtype, uint32_t rank, const int64_t *dims, size_t *bytes, xlac_error *err) {
   if (dtype == BASE_DTYPE_INVALID || dtype >= BASE_DTYPE_COUNT)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "element type number %u is unknown", dtype);
   if (rank > IR_MAX_RANK) return base_fail(err, XLAC_E_TOO_LARGE, "rank %u is over %d", rank, IR_MAX_RANK);
@@ -21,7 +21,7 @@ static int check_array(uint32_t dtype, uint32_t rank, const int64_t *dims, size_
 int xlac_value_lend(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
                     void (*release)(void *ctx), void *ctx, xlac_error *err) {
   size_t bytes;
-  TRY(check_array(dtype, rank, dims, &bytes, err));
+  TRY(api_array_bytes(dtype, rank, dims, &bytes, err));
   if (data == NULL && bytes) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the array has %zu bytes but no data", bytes);
   void *memory = (void *)(uintptr_t)data; /* lent values are never written */
   interp_value *v = interp_lend(base_alloc_libc, (base_dtype)dtype, rank, dims, memory, release, ctx);
@@ -38,7 +38,7 @@ static interp_ctx maker_context(xlac_error *err) {
 int xlac_value_copy(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
                     xlac_error *err) {
   size_t bytes;
-  TRY(check_array(dtype, rank, dims, &bytes, err));
+  TRY(api_array_bytes(dtype, rank, dims, &bytes, err));
   interp_ctx ctx = maker_context(err);
   interp_value *v = interp_array(&ctx, (base_dtype)dtype, rank, dims);
   if (v == NULL) return base_oom(err, "making an array");

@@ -576,6 +576,105 @@ typedef struct xlac_program {
 int xlac_run_parallel(xlac_module *m, const xlac_interpret_options *options, int64_t replicas, int64_t partitions,
                       const xlac_program *programs, xlac_value **results, xlac_value **outfeeds, xlac_error *err);
 
+/* --- counters: what is alive, and what happened where arrays come in and go out --- */
+
+/* A set of counts. Reference counted; thread-safe. Where a function takes one, NULL counts nothing. */
+typedef struct xlac_counters xlac_counters;
+
+/* The names that xlac_counter_name gives are these in lower case, without the prefix. */
+typedef enum xlac_counter {
+  XLAC_COUNT_LIVE_BUFFERS, /* not deleted, with the next their bytes */
+  XLAC_COUNT_LIVE_BYTES,
+  XLAC_COUNT_LIVE_VIEWS, /* of buffers */
+  XLAC_COUNT_ARRAYS_IN,  /* taken where they lie, and their bytes */
+  XLAC_COUNT_BYTES_IN,
+  XLAC_COUNT_COPIES_IN, /* arrays that had to be copied on the way in, and their bytes */
+  XLAC_COUNT_BYTES_COPIED_IN,
+  XLAC_COUNT_ARRAYS_OUT, /* views handed out, and their bytes */
+  XLAC_COUNT_BYTES_OUT,
+  XLAC_COUNT_COPIES_OUT,
+  XLAC_COUNT_BYTES_COPIED_OUT,
+  XLAC_COUNT_DLPACK_IMPORTS,
+  XLAC_COUNT_DLPACK_EXPORTS,
+  XLAC_COUNT_TAKEN, /* buffers whose memory was taken (donated), and their bytes */
+  XLAC_COUNT_BYTES_TAKEN,
+  XLAC_COUNTERS
+} xlac_counter;
+
+int xlac_counters_create(xlac_counters **out, xlac_error *err);
+xlac_counters *xlac_counters_retain(xlac_counters *c);
+void xlac_counters_release(xlac_counters *c); /* NULL is fine */
+void xlac_counters_add(xlac_counters *c, uint32_t counter, int64_t n);
+int64_t xlac_counters_get(const xlac_counters *c, uint32_t counter);
+/* Sets all to 0 but those of what is alive. */
+void xlac_counters_reset(xlac_counters *c);
+/* "live_buffers"; NULL past the end. Static. */
+const char *xlac_counter_name(uint32_t counter);
+
+/* --- buffers: arrays in memory, with strides, that may be lent, shared and given away --- */
+
+/* Its shape never changes; its memory may be taken once. Reference counted, released with xlac_buffer_release.
+ * Thread-safe: all functions, from any thread. */
+typedef struct xlac_buffer xlac_buffer;
+
+/* Memory and who is told when it is needed no more: release(ctx), from any thread; NULL: nobody. */
+typedef struct xlac_memory {
+  void *data; /* of the element of index 0 */
+  void (*release)(void *ctx);
+  void *ctx;
+} xlac_memory;
+
+typedef struct xlac_layout {
+  uint32_t dtype, rank;
+  const int64_t *dims;
+  const int64_t *strides; /* in bytes, may be 0 or negative; NULL: row-major and dense */
+  bool readonly;          /* nobody may write through this buffer */
+} xlac_layout;
+
+typedef struct xlac_buffer_info {
+  uint32_t dtype, rank;
+  const int64_t *dims;
+  /* Never NULL but for rank 0. Those of dimensions of 1, or of an empty array, are as if it were dense. */
+  const int64_t *strides;
+  const int64_t *steps; /* the strides in elements; NULL where they are no whole numbers */
+  void *data;           /* NULL once deleted, and where an empty array has none */
+  int64_t count;
+  size_t bytes; /* count elements; a strided array lies in more */
+  bool dense;   /* row-major without gaps */
+  bool aligned; /* data and strides are multiples of the element's natural alignment */
+  bool readonly, deleted;
+  uint32_t views;
+} xlac_buffer_info;
+
+/* A dense one, aligned to 64 bytes, with memory of the runtime's; the contents are undefined. */
+int xlac_buffer_create(xlac_buffer **out, xlac_runtime *rt, xlac_counters *counters, uint32_t dtype, uint32_t rank,
+                       const int64_t *dims, xlac_error *err);
+/* One on memory of another owner, who keeps it on failure. Fails where strides lead out of the address space. */
+int xlac_buffer_wrap(xlac_buffer **out, xlac_counters *counters, const xlac_layout *layout, const xlac_memory *memory,
+                     xlac_error *err);
+/* A dense copy of what b holds. Large ones are made by the runtime's threads. */
+int xlac_buffer_copy(xlac_buffer **out, xlac_runtime *rt, xlac_buffer *b, xlac_error *err);
+/* The same into memory of the caller's: info.bytes of them, that don't overlap with b's. rt may be NULL: one thread. */
+int xlac_buffer_copy_to(xlac_buffer *b, xlac_runtime *rt, void *to, xlac_error *err);
+xlac_buffer *xlac_buffer_retain(xlac_buffer *b);
+void xlac_buffer_release(xlac_buffer *b); /* NULL is fine */
+/* Borrowed pointers live as long as b; data is sure to stay only while a view is open. */
+void xlac_buffer_get(xlac_buffer *b, xlac_buffer_info *out);
+/* Opens a view: until it is closed the memory stays where it is, and b alive. Fails with the code BUFFER_DELETED. */
+int xlac_buffer_open(xlac_buffer *b, xlac_error *err);
+void xlac_buffer_close(xlac_buffer *b);
+/* Takes b's memory, which is the caller's from now on, to write to and to release; b counts as deleted. Of several
+ * threads one succeeds. Fails with the codes BUFFER_DELETED, BUFFER_VIEWED (while views are open) and BUFFER_READONLY.
+ */
+int xlac_buffer_take(xlac_buffer *b, xlac_memory *out, xlac_error *err);
+/* Undoes a take: for the taker, who has not written to it. */
+void xlac_buffer_give_back(xlac_buffer *b);
+/* For the taker, once: where that was ("step.py:12"), for the errors of later uses. Copied; may be lost for want of
+ * memory. */
+void xlac_buffer_taken_by(xlac_buffer *b, const char *where);
+/* Releases the memory now. Fails as taking does, but read-only ones can be deleted too. */
+int xlac_buffer_delete(xlac_buffer *b, xlac_error *err);
+
 #ifdef __GNUC__
 #pragma GCC visibility pop
 #endif

@@ -81,8 +81,7 @@ static uint32_t integer_dtype(bool is_signed, size_t bytes) {
   return xlac_dtype_from_text(names[is_signed][bytes]);
 }
 
-/* 0 for types xlac has not. */
-static uint32_t dtype_of(PyArray_Descr *descr) {
+uint32_t py_dtype_of(PyArray_Descr *descr) {
   switch (descr->type_num) {
     case NPY_BOOL:
       return xlac_dtype_from_text("pred");
@@ -338,7 +337,7 @@ static bool stands_in(py_state *st, PyArrayObject *array, uint32_t expected) {
 
 static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, const char *what, PyObject *keep,
                       xlac_value **out) {
-  uint32_t dtype = dtype_of(PyArray_DESCR(array));
+  uint32_t dtype = py_dtype_of(PyArray_DESCR(array));
   if (dtype != expected && stands_in(st, array, expected)) dtype = expected;
   if (dtype == 0) {
     raise_dtype(st, array, what, expected ? xlac_dtype_text(expected) : NULL);

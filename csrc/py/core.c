@@ -22,6 +22,23 @@ static PyMethodDef core_functions[] = {
      "run_parallel(module, args, programs, infeed, replicas, partitions, seed=0) -> (results, outfeeds)"},
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
      "run_pipeline(module, pipeline, after=None, verify_each=False) -> Module"},
+    {"asarray", PY_KEYWORDS(py_asarray),
+     "asarray(x, /, dtype=None) -> Buffer: of a Buffer, an array (NumPy's, or any that speaks DLPack), a list or a "
+     "number; without "
+     "a copy where it can be. dtype is NumPy's or the name of an element type ('bf16'). Raises TypeError for what is "
+     "no array."},
+    {"from_dlpack", (PyCFunction)(void (*)(void))py_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack(x, /, *, device=None, copy=None) -> Buffer: of an object with __dlpack__. copy=None copies only "
+     "where it must, "
+     "False never (BufferError with the reason), True always; device='cpu' asks the producer of an array elsewhere for "
+     "a copy."},
+    {"donate", py_donate, METH_O,
+     "donate(x) -> Donation: marks a Buffer, an ndarray, or what from_dlpack takes, as an argument to be given away"},
+    {"stats", py_stats, METH_NOARGS,
+     "stats() -> dict: arrays and bytes that came in and went out, copied or not, since reset_stats(), and what is "
+     "alive"},
+    {"reset_stats", py_reset_stats, METH_NOARGS,
+     "reset_stats(): sets the counts of stats() to 0, but those of what is alive"},
     {"pass_table", py_pass_table, METH_NOARGS, "The passes: {name: {'doc': ..., 'options': {name: doc}}}"},
     {"register_custom_call", py_register_custom_call, METH_VARARGS, "register_custom_call(target, function or None)"},
     {"opcode_table", py_opcode_table, METH_NOARGS, "The rows of the op table, as dicts"},
@@ -50,6 +67,7 @@ static int core_exec(PyObject *core) {
   if (st->block_type == NULL) return -1;
   xlac_error err = {.code = 0};
   if (xlac_runtime_create(&st->runtime, &err) != 0) return py_raise(st, &err, PY_ANY), -1;
+  if (py_buffers_start(core) < 0) return -1;
   return add_type(core, &py_instruction_spec, &st->instruction_type);
 }
 
@@ -60,6 +78,10 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->instruction_type);
   Py_VISIT(st->executable_type);
   Py_VISIT(st->block_type);
+  Py_VISIT(st->buffer_type);
+  Py_VISIT(st->view_type);
+  Py_VISIT(st->donation_type);
+  for (int i = 0; i < PY_NAMES; i++) Py_VISIT(st->names[i]);
   Py_VISIT(st->errors);
   Py_VISIT(st->custom_calls);
   Py_VISIT(st->native_calls);
@@ -74,6 +96,10 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->instruction_type);
   Py_CLEAR(st->executable_type);
   Py_CLEAR(st->block_type);
+  Py_CLEAR(st->buffer_type);
+  Py_CLEAR(st->view_type);
+  Py_CLEAR(st->donation_type);
+  for (int i = 0; i < PY_NAMES; i++) Py_CLEAR(st->names[i]);
   Py_CLEAR(st->errors);
   Py_CLEAR(st->custom_calls);
   Py_CLEAR(st->native_calls);
@@ -86,6 +112,8 @@ static void core_free(void *core) {
   core_clear(core);
   xlac_runtime_destroy(st->runtime);
   st->runtime = NULL;
+  xlac_counters_release(st->counters);
+  st->counters = NULL;
 }
 
 static PyModuleDef_Slot core_slots[] = {

@@ -15,5 +15,7 @@
 /* --- arrays.c --- */
 /* Fetched once; NULL with an exception set where NumPy is none that xlac can use. */
 void **py_numpy(py_state *st);
+/* The element type of a dtype, whatever its byte order; 0 for types xlac has not. */
+uint32_t py_dtype_of(PyArray_Descr *descr);
 
 #endif

@@ -10,6 +10,23 @@
 
 #define PY_MAX_DTYPES 64
 
+/* Python objects that are made once: names to look up, and what __dlpack__ is called with. */
+typedef enum py_name {
+  PY_NAME_DLPACK,
+  PY_NAME_EXCHANGE,
+  PY_NAME_ARRAY,
+  PY_NAME_MAX_VERSION, /* the keywords of __dlpack__, in the order of py_buffer_dlpack */
+  PY_NAME_COPY,
+  PY_NAME_DL_DEVICE,
+  PY_NAME_STREAM,
+  PY_KEYWORDS_VERSION, /* tuples of keywords */
+  PY_KEYWORDS_COPY,
+  PY_KEYWORDS_DEVICE,
+  PY_DL_VERSION, /* (1, 3) */
+  PY_DL_CPU,     /* (1, 0) */
+  PY_NAMES
+} py_name;
+
 typedef struct py_state {
   PyTypeObject *module_type, *computation_type, *instruction_type, *executable_type, *block_type;
   PyObject *errors;                /* the module xlac.errors */
@@ -18,6 +35,11 @@ typedef struct py_state {
   PyObject *native_calls;          /* capsule: a registry of custom_calls while all of them are native; or NULL */
   void **numpy;                    /* NumPy's C API table, fetched when first needed */
   xlac_runtime *runtime;           /* of all executables */
+  /* buffers */
+  PyTypeObject *buffer_type, *view_type, *donation_type;
+  xlac_counters *counters;
+  PyObject *names[PY_NAMES];                               /* and other constants, by py_name */
+  uint8_t dl_codes[PY_MAX_DTYPES], dl_bits[PY_MAX_DTYPES]; /* DLPack's type of an element type; 0 bits: none */
 } py_state;
 
 typedef struct py_module {
@@ -75,6 +97,16 @@ PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObje
     return py_delegate(file, name, self, args, kwargs);                       \
   }
 #define PY_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function)), METH_VARARGS | METH_KEYWORDS
+
+/* --- buffer*.c, dlpack*.c --- */
+extern PyType_Spec py_buffer_spec, py_view_spec, py_donation_spec;
+/* Types, counters and constants of buffers, into the state. */
+int py_buffers_start(PyObject *core);
+PyObject *py_asarray(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_from_dlpack(PyObject *core, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+PyObject *py_donate(PyObject *core, PyObject *object);
+PyObject *py_stats(PyObject *core, PyObject *unused);
+PyObject *py_reset_stats(PyObject *core, PyObject *unused);
 
 extern PyType_Spec py_module_spec, py_computation_spec, py_instruction_spec, py_executable_spec, py_block_spec;
 

@@ -8,14 +8,16 @@ import functools as _functools
 import os as _os
 
 from . import _core
-from ._core import Computation, Executable, Instruction, Module
+from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
+                    stats)
 from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
 __version__ = _core.version()
 
-__all__ = ["Builder", "Computation", "DeviceError", "DonationError", "Error", "Executable", "Instruction", "Module", "Opcode",
-           "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "interpret", "load", "parse", "passes",
-           "memory_stats", "register_custom_call", "run_parallel", "set_memory_limit", "trim"]
+__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "Error", "Executable", "Instruction",
+           "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "donate",
+           "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
+           "set_memory_limit", "stats", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
@@ -170,19 +172,6 @@ def register_custom_call(target, function, *, user=0):
 
         address = address_of(function)
     _core.register_custom_call(target, function, address or 0, user)
-
-
-def asarray(x, dtype=None):
-    """`x` as a C-contiguous NumPy array in native byte order, without a copy where it is one. `dtype` may be an element type's
-    name ("bf16")."""
-    import numpy
-
-    if isinstance(dtype, str) and dtype in {row["name"] for row in _core.dtype_table()}:
-        dtype = _core.numpy_dtype(dtype)
-    array = numpy.asarray(x, dtype=dtype)
-    if array.flags.c_contiguous and array.dtype.isnative:
-        return array
-    return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def passes():

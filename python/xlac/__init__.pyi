@@ -2,12 +2,17 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
+from ._core import Buffer as Buffer
 from ._core import Computation as Computation
+from ._core import Donation as Donation
 from ._core import Executable as Executable
 from ._core import Instruction as Instruction
 from ._core import Module as Module
+from ._core import asarray as asarray
+from ._core import donate as donate
+from ._core import from_dlpack as from_dlpack
+from ._core import reset_stats as reset_stats
+from ._core import stats as stats
 from .builder import Builder as Builder
 from .errors import DeviceError as DeviceError
 from .errors import DonationError as DonationError
@@ -38,6 +43,5 @@ def set_memory_limit(bytes: int) -> None: ...
 def run_parallel(module: Module, args: Iterable[Iterable[Any]], *, replicas: int | None = None, partitions: int = 1,
                  programs: Iterable[Any] | None = None, infeed: Iterable[Iterable[Any]] | None = None,
                  outfeed: list[tuple[Any, ...]] | None = None, seed: int = 0) -> list[Any]: ...
-def asarray(x: Any, dtype: Any = None) -> np.ndarray: ...
 def passes() -> dict[str, dict[str, Any]]: ...
 def register_custom_call(target: str, function: Callable[..., Any] | int | Any | None, *, user: int = 0) -> None: ...

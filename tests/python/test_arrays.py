@@ -170,13 +170,6 @@ def test_constants_give_arrays():
     assert c.dtype == ml_dtypes.bfloat16 and c.astype(float).tolist() == [[1, 2], [3, 4]]
 
 
-def test_asarray():
-    a = xlac.asarray([1, 2, 3], "bf16")
-    assert a.dtype == ml_dtypes.bfloat16
-    assert xlac.asarray(X) is X and xlac.asarray(X.T).flags.c_contiguous and xlac.asarray(X.astype(">f4")).dtype == "<f4"
-    assert xlac.asarray(np.float32(1)).shape == ()
-
-
 def test_ctrl_c_stops_a_run():
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()

@@ -28,7 +28,7 @@ def test_functions_and_types():
     assert stub == {name for name in dir(_core) if is_public(name)}
 
 
-@pytest.mark.parametrize("cls", [_core.Module, _core.Computation, _core.Instruction])
+@pytest.mark.parametrize("cls", [_core.Module, _core.Computation, _core.Instruction, _core.Buffer, _core.Donation])
 def test_members(cls):
     node = next(n for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.ClassDef) and n.name == cls.__name__)
     assert {n for n in names_of(node.body) if is_public(n)} == {n for n in vars(cls) if is_public(n)}

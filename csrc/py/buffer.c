@@ -1,0 +1,239 @@
+/* xlac.Buffer: what it says of itself. */
+#include "buffer.h"
+
+#include <structmember.h>
+
+enum { BUFFER_COPY_LONG = 256 << 10 }; /* bytes: copies from here on are made without the GIL */
+
+PyObject *py_wrap_buffer(py_state *st, xlac_buffer *b) {
+  py_buffer *self = PyObject_New(py_buffer, st->buffer_type);
+  if (self == NULL) {
+    xlac_buffer_release(b);
+    return NULL;
+  }
+  self->b = b;
+  self->weakrefs = NULL;
+  return (PyObject *)self;
+}
+
+/* The memory may be another library's, whose release may run Python: an exception on its way is not its business. */
+static void buffer_dealloc(PyObject *object) {
+  py_buffer *self = (py_buffer *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject *kind, *value, *traceback;
+  PyErr_Fetch(&kind, &value, &traceback);
+  if (self->weakrefs) PyObject_ClearWeakRefs(object);
+  xlac_buffer_release(self->b);
+  PyErr_Restore(kind, value, traceback);
+  PyObject_Free(object);
+  Py_DECREF(type);
+}
+
+/* --- helpers that other files share --- */
+
+py_copy py_copy_of(PyObject *object) {
+  if (object == NULL || object == Py_None) return PY_COPY_IF_NEEDED;
+  if (object == Py_False) return PY_COPY_NEVER;
+  if (object == Py_True) return PY_COPY_ALWAYS;
+  PyErr_Format(PyExc_TypeError, "copy is None, True or False, not %R", object);
+  return PY_COPY_WRONG;
+}
+
+PyObject *py_raise_buffer_error(const xlac_error *err) {
+  if (err->hint[0]) return PyErr_Format(PyExc_BufferError, "%s; %s", err->message, err->hint);
+  return PyErr_Format(PyExc_BufferError, "%s", err->message);
+}
+
+xlac_buffer *py_buffer_copied(py_state *st, xlac_buffer *b) {
+  xlac_buffer_info info;
+  xlac_buffer *copy = NULL;
+  xlac_error err = {.code = 0};
+  int status = 0;
+  xlac_buffer_get(b, &info);
+  if (info.bytes < BUFFER_COPY_LONG) {
+    status = xlac_buffer_copy(&copy, st->runtime, b, &err);
+  } else {
+    Py_BEGIN_ALLOW_THREADS;
+    status = xlac_buffer_copy(&copy, st->runtime, b, &err);
+    Py_END_ALLOW_THREADS;
+  }
+  if (status) py_raise(st, &err, PY_ANY);
+  return status ? NULL : copy;
+}
+
+void py_count_in(py_state *st, size_t bytes, bool copied) {
+  xlac_counters_add(st->counters, copied ? XLAC_COUNT_COPIES_IN : XLAC_COUNT_ARRAYS_IN, 1);
+  xlac_counters_add(st->counters, copied ? XLAC_COUNT_BYTES_COPIED_IN : XLAC_COUNT_BYTES_IN, (int64_t)bytes);
+}
+
+void py_count_out(py_state *st, size_t bytes, bool copied) {
+  xlac_counters_add(st->counters, copied ? XLAC_COUNT_COPIES_OUT : XLAC_COUNT_ARRAYS_OUT, 1);
+  xlac_counters_add(st->counters, copied ? XLAC_COUNT_BYTES_COPIED_OUT : XLAC_COUNT_BYTES_OUT, (int64_t)bytes);
+}
+
+/* --- attributes --- */
+
+static xlac_buffer_info buffer_info_of(PyObject *self) {
+  xlac_buffer_info info;
+  xlac_buffer_get(((py_buffer *)self)->b, &info);
+  return info;
+}
+
+static PyObject *buffer_ints(uint32_t n, const int64_t *values) {
+  PyObject *tuple = PyTuple_New(n);
+  for (uint32_t i = 0; tuple && i < n; i++) {
+    PyObject *one = PyLong_FromLongLong(values[i]);
+    if (one == NULL)
+      Py_CLEAR(tuple);
+    else
+      PyTuple_SET_ITEM(tuple, i, one);
+  }
+  return tuple;
+}
+
+static PyObject *buffer_shape(PyObject *self, void *unused) {
+  (void)unused;
+  xlac_buffer_info info = buffer_info_of(self);
+  return buffer_ints(info.rank, info.dims);
+}
+
+static PyObject *buffer_strides_of(PyObject *self, void *unused) {
+  (void)unused;
+  xlac_buffer_info info = buffer_info_of(self);
+  return buffer_ints(info.rank, info.strides);
+}
+
+static PyObject *buffer_dtype(PyObject *self, void *unused) {
+  (void)unused;
+  return py_descr(py_state_of(self), buffer_info_of(self).dtype);
+}
+
+static PyObject *buffer_ndim(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromUnsignedLong(buffer_info_of(self).rank);
+}
+
+static PyObject *buffer_size(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromLongLong(buffer_info_of(self).count);
+}
+
+static PyObject *buffer_nbytes(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromSize_t(buffer_info_of(self).bytes);
+}
+
+static PyObject *buffer_device(PyObject *self, void *unused) {
+  (void)self, (void)unused;
+  return PyUnicode_InternFromString("cpu");
+}
+
+static PyObject *buffer_is_deleted(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(buffer_info_of(self).deleted);
+}
+
+static PyObject *buffer_readonly(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(buffer_info_of(self).readonly);
+}
+
+static Py_ssize_t buffer_length(PyObject *self) {
+  xlac_buffer_info info = buffer_info_of(self);
+  if (info.rank) return (Py_ssize_t)info.dims[0];
+  PyErr_SetString(PyExc_TypeError, "a buffer of rank 0 has no length");
+  return -1;
+}
+
+/* "Buffer(f32[2,3])", and what is special about it. */
+static PyObject *buffer_repr(PyObject *self) {
+  xlac_buffer_info info = buffer_info_of(self);
+  PyObject *dims = PyList_New(0), *comma = PyUnicode_FromString(","), *joined = NULL;
+  for (uint32_t d = 0; dims && d < info.rank; d++) {
+    PyObject *one = PyUnicode_FromFormat("%lld", (long long)info.dims[d]);
+    if (one == NULL || PyList_Append(dims, one) < 0) Py_CLEAR(dims);
+    Py_XDECREF(one);
+  }
+  if (dims && comma) joined = PyUnicode_Join(comma, dims);
+  PyObject *text = joined ? PyUnicode_FromFormat("Buffer(%s[%U]%s%s)", xlac_dtype_text(info.dtype), joined,
+                                                 info.readonly ? ", read-only" : "", info.deleted ? ", deleted" : "")
+                          : NULL;
+  Py_XDECREF(dims);
+  Py_XDECREF(comma);
+  Py_XDECREF(joined);
+  return text;
+}
+
+/* --- methods --- */
+
+static PyObject *buffer_pointer(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_buffer *b = ((py_buffer *)self)->b;
+  xlac_buffer_info info;
+  xlac_error err = {.code = 0};
+  if (xlac_buffer_open(b, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  xlac_buffer_get(b, &info);
+  xlac_buffer_close(b);
+  return PyLong_FromVoidPtr(info.data);
+}
+
+static PyObject *buffer_delete(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_buffer *b = ((py_buffer *)self)->b;
+  xlac_error err = {.code = 0};
+  if (xlac_buffer_delete(b, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  xlac_buffer_taken_by(b, "it was deleted by delete()");
+  Py_RETURN_NONE;
+}
+
+static PyGetSetDef buffer_getset[] = {
+    {"shape", buffer_shape, NULL, "The dimensions.", NULL},
+    {"strides", buffer_strides_of, NULL, "Bytes from one element to the next, in each dimension.", NULL},
+    {"dtype", buffer_dtype, NULL, "The NumPy dtype.", NULL},
+    {"ndim", buffer_ndim, NULL, "How many dimensions.", NULL},
+    {"size", buffer_size, NULL, "How many elements.", NULL},
+    {"nbytes", buffer_nbytes, NULL, "Bytes of the elements.", NULL},
+    {"device", buffer_device, NULL, "'cpu'.", NULL},
+    {"is_deleted", buffer_is_deleted, NULL, "Whether the memory was donated or deleted.", NULL},
+    {"readonly", buffer_readonly, NULL, "Whether nobody may write through this buffer, nor donate it.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef buffer_methods[] = {
+    {"numpy", py_buffer_numpy, METH_NOARGS, "numpy() -> ndarray: a view"},
+    {"unsafe_pointer", buffer_pointer, METH_NOARGS, "unsafe_pointer() -> int: the first element's address, now"},
+    {"delete", buffer_delete, METH_NOARGS, "delete(): gives the memory back now"},
+    {"__array__", PY_KEYWORDS(py_buffer_array), "__array__(dtype=None, copy=None) -> ndarray"},
+    {"__dlpack__", (PyCFunction)(void (*)(void))py_buffer_dlpack, METH_FASTCALL | METH_KEYWORDS,
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule"},
+    {"__dlpack_device__", py_buffer_dlpack_device, METH_NOARGS, "__dlpack_device__() -> (1, 0): a CPU"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef buffer_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(py_buffer, weakrefs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot buffer_slots[] = {
+    {Py_tp_dealloc, (void *)buffer_dealloc},
+    {Py_tp_repr, (void *)buffer_repr},
+    {Py_tp_getset, buffer_getset},
+    {Py_tp_methods, buffer_methods},
+    {Py_tp_members, buffer_members},
+    {Py_sq_length, (void *)buffer_length},
+    {Py_bf_getbuffer, (void *)py_buffer_getbuffer},
+    {Py_bf_releasebuffer, (void *)py_buffer_releasebuffer},
+    {Py_tp_doc,
+     "An array in memory that can be exchanged without a copy and donated. Made by xlac.asarray and "
+     "xlac.from_dlpack."},
+    {0, NULL},
+};
+
+/* Not immutable yet: the exchange table has to become an attribute first. */
+PyType_Spec py_buffer_spec = {
+    .name = "xlac._core.Buffer",
+    .basicsize = sizeof(py_buffer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = buffer_slots,
+};

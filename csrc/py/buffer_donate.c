@@ -1,0 +1,72 @@
+/* xlac.donate(x): the mark of an argument whose memory a call may use for its results. */
+#include "buffer.h"
+
+#include <structmember.h>
+
+static int donation_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(((py_donation *)self)->value);
+  return 0;
+}
+
+static int donation_clear(PyObject *self) {
+  Py_CLEAR(((py_donation *)self)->value);
+  return 0;
+}
+
+static void donation_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  (void)donation_clear(self);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyObject *donation_repr(PyObject *self) {
+  return PyUnicode_FromFormat("donate(%R)", ((py_donation *)self)->value);
+}
+
+static PyMemberDef donation_members[] = {
+    {"value", T_OBJECT_EX, offsetof(py_donation, value), READONLY, "The Buffer or ndarray to give away."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot donation_slots[] = {
+    {Py_tp_dealloc, (void *)donation_dealloc},
+    {Py_tp_traverse, (void *)donation_traverse},
+    {Py_tp_clear, (void *)donation_clear},
+    {Py_tp_repr, (void *)donation_repr},
+    {Py_tp_members, donation_members},
+    {Py_tp_doc, "An argument to be given away. Made by xlac.donate."},
+    {0, NULL},
+};
+
+PyType_Spec py_donation_spec = {
+    .name = "xlac._core.Donation",
+    .basicsize = sizeof(py_donation),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = donation_slots,
+};
+
+/* A Buffer or an array as it is, anything else as a Buffer. A new reference. */
+static PyObject *donation_value(py_state *st, PyObject *object) {
+  void **numpy = py_numpy(st);
+  if (numpy == NULL) return NULL;
+  if (py_is_buffer(st, object) || PyArray_Check(object)) return Py_NewRef(object);
+  xlac_buffer *b = py_buffer_from_dlpack(st, object, PY_COPY_IF_NEEDED, false);
+  return b ? py_wrap_buffer(st, b) : NULL;
+}
+
+PyObject *py_donate(PyObject *core, PyObject *object) {
+  py_state *st = PyModule_GetState(core);
+  if (Py_IS_TYPE(object, st->donation_type)) return Py_NewRef(object);
+  PyObject *value = donation_value(st, object);
+  py_donation *self = value ? PyObject_GC_New(py_donation, st->donation_type) : NULL;
+  if (self == NULL) {
+    Py_XDECREF(value);
+    return NULL;
+  }
+  self->value = value;
+  PyObject_GC_Track((PyObject *)self);
+  return (PyObject *)self;
+}

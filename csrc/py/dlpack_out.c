@@ -1,0 +1,199 @@
+/* Buffers for others, by DLPack. Who takes a tensor of ours needs no GIL to give it back. */
+#include "dlpack.h"
+
+/* One allocation: the tensor, and what it views. Dims and steps are the buffer's own. */
+typedef struct dl_handed {
+  union {
+    dl_legacy legacy;
+    dl_versioned versioned;
+  } tensor;
+  xlac_buffer *b;
+} dl_handed;
+
+static void handed_delete(dl_handed *handed) {
+  xlac_buffer_close(handed->b);
+  PyMem_RawFree(handed);
+}
+
+static void handed_delete_legacy(dl_legacy *self) {
+  handed_delete((dl_handed *)self->ctx);
+}
+
+static void handed_delete_versioned(dl_versioned *self) {
+  handed_delete((dl_handed *)self->ctx);
+}
+
+void dl_describe(const xlac_buffer_info *info, dl_type type, dl_tensor *out) {
+  *out = (dl_tensor){.data = info->count ? info->data : NULL,
+                     .device = DL_CPU,
+                     .rank = (int32_t)info->rank,
+                     .type = type,
+                     .dims = (int64_t *)(uintptr_t)info->dims,
+                     .steps = info->rank ? (int64_t *)(uintptr_t)info->steps : NULL};
+}
+
+void *dl_hand_out(xlac_buffer *b, dl_type type, const dl_version *version, uint64_t flags, xlac_error *err) {
+  xlac_buffer_info info;
+  if (xlac_buffer_open(b, err) != 0) return NULL;
+  dl_handed *handed = PyMem_RawMalloc(sizeof *handed);
+  if (handed == NULL) {
+    xlac_buffer_close(b);
+    if (err) *err = (xlac_error){.code = 600, .message = "out of memory exporting a buffer"};
+    return NULL;
+  }
+  xlac_buffer_get(b, &info);
+  handed->b = b;
+  if (version) {
+    handed->tensor.versioned =
+        (dl_versioned){.version = *version, .ctx = handed, .deleter = handed_delete_versioned, .flags = flags};
+    dl_describe(&info, type, &handed->tensor.versioned.tensor);
+  } else {
+    handed->tensor.legacy = (dl_legacy){.ctx = handed, .deleter = handed_delete_legacy};
+    dl_describe(&info, type, &handed->tensor.legacy.tensor);
+  }
+  return &handed->tensor;
+}
+
+/* --- what needs a copy --- */
+
+/* Why b can't go out as it is; NULL: it can. */
+static const char *export_obstacle(const xlac_buffer_info *info, dl_type type, const dl_wish *wish) {
+  if (info->steps == NULL) return "its strides are no whole numbers of elements";
+  if (info->readonly && !wish->versioned) return "it is read-only, which DLPack before 1.0 can't say";
+  if (type.bits < 8 && (!wish->versioned || wish->minor < DL_MINOR_OF_PADDED))
+    return "its elements have a byte each, and DLPack before 1.1 knows only packed ones";
+  return NULL;
+}
+
+static bool export_packs(dl_type type, const dl_wish *wish) {
+  return type.bits < 8 && (!wish->versioned || wish->minor < DL_MINOR_OF_PADDED);
+}
+
+static void *export_copy(py_state *st, xlac_buffer *b, dl_type type, const dl_wish *wish, xlac_error *err) {
+  xlac_buffer_info info;
+  xlac_buffer *copy = py_buffer_copied(st, b);
+  if (copy == NULL) return NULL;
+  xlac_buffer_get(copy, &info);
+  bool packs = export_packs(type, wish);
+  if (packs) dl_narrow_pack(type.bits, info.data, info.count);
+  uint64_t flags = DL_COPIED | (type.bits < 8 && !packs ? DL_PADDED : 0);
+  dl_version version = {DL_MAJOR, wish->minor};
+  void *tensor = dl_hand_out(copy, type, wish->versioned ? &version : NULL, flags, err);
+  xlac_buffer_release(copy); /* the tensor's view keeps it */
+  if (tensor) py_count_out(st, info.bytes, true);
+  return tensor;
+}
+
+static void *export_view(py_state *st, xlac_buffer *b, const xlac_buffer_info *info, dl_type type, const dl_wish *wish,
+                         xlac_error *err) {
+  uint64_t flags = (info->readonly ? DL_READ_ONLY : 0) | (type.bits < 8 ? DL_PADDED : 0);
+  dl_version version = {DL_MAJOR, wish->minor};
+  void *tensor = dl_hand_out(b, type, wish->versioned ? &version : NULL, flags, err);
+  if (tensor) py_count_out(st, info->bytes, false);
+  return tensor;
+}
+
+void *dl_export(py_state *st, xlac_buffer *b, const dl_wish *wish) {
+  xlac_buffer_info info;
+  xlac_error err;
+  err.code = 0;
+  xlac_buffer_get(b, &info);
+  dl_type type = dl_type_out(st, info.dtype);
+  if (type.bits == 0)
+    return PyErr_Format(PyExc_BufferError, "DLPack has no type for %s", xlac_dtype_text(info.dtype)), NULL;
+  const char *obstacle = export_obstacle(&info, type, wish);
+  if (obstacle && wish->copy == PY_COPY_NEVER && !info.deleted)
+    return PyErr_Format(PyExc_BufferError, "the buffer can't be exported without a copy: %s", obstacle), NULL;
+  void *tensor = obstacle || wish->copy == PY_COPY_ALWAYS ? export_copy(st, b, type, wish, &err)
+                                                          : export_view(st, b, &info, type, wish, &err);
+  if (tensor == NULL && !PyErr_Occurred()) py_raise(st, &err, PY_ANY);
+  if (tensor) xlac_counters_add(st->counters, XLAC_COUNT_DLPACK_EXPORTS, 1);
+  return tensor;
+}
+
+/* --- __dlpack__ --- */
+
+static void capsule_release_legacy(PyObject *capsule) {
+  if (!PyCapsule_IsValid(capsule, DL_LEGACY_NAME)) return; /* somebody took the tensor */
+  dl_legacy *m = PyCapsule_GetPointer(capsule, DL_LEGACY_NAME);
+  m->deleter(m);
+}
+
+static void capsule_release_versioned(PyObject *capsule) {
+  if (!PyCapsule_IsValid(capsule, DL_VERSIONED_NAME)) return;
+  dl_versioned *m = PyCapsule_GetPointer(capsule, DL_VERSIONED_NAME);
+  m->deleter(m);
+}
+
+/* A pair of ints, as max_version and dl_device are. */
+static int export_pair(PyObject *object, const char *what, long *first, long *second) {
+  if (PyTuple_Check(object) && PyTuple_GET_SIZE(object) == 2) {
+    *first = PyLong_AsLong(PyTuple_GET_ITEM(object, 0));
+    *second = PyErr_Occurred() ? 0 : PyLong_AsLong(PyTuple_GET_ITEM(object, 1));
+    return PyErr_Occurred() ? -1 : 0;
+  }
+  PyErr_Format(PyExc_TypeError, "%s is a tuple of two integers or None, not %R", what, object);
+  return -1;
+}
+
+static int export_version(PyObject *object, dl_wish *wish) {
+  long major = 0, minor = 0;
+  if (object == Py_None) return 0;
+  if (export_pair(object, "max_version", &major, &minor) < 0) return -1;
+  wish->versioned = major >= DL_MAJOR;
+  wish->minor = major > DL_MAJOR || minor > DL_MINOR ? DL_MINOR : minor < 0 ? 0 : (uint32_t)minor;
+  return 0;
+}
+
+static int export_device(PyObject *object) {
+  long type = 0, number = 0;
+  if (object == Py_None) return 0;
+  if (export_pair(object, "dl_device", &type, &number) < 0) return -1;
+  if (type == DL_CPU && number == 0) return 0;
+  PyErr_Format(PyExc_BufferError, "the buffer is on the CPU, and can't be exported to device (%ld, %ld)", type, number);
+  return -1;
+}
+
+static int export_keyword(py_state *st, PyObject *name, PyObject *value, dl_wish *wish) {
+  PyObject *const *names = st->names;
+  int which = PY_NAME_MAX_VERSION;
+  while (which <= PY_NAME_STREAM && names[which] != name) which++;
+  if (which > PY_NAME_STREAM)
+    for (which = PY_NAME_MAX_VERSION; which <= PY_NAME_STREAM; which++)
+      if (PyUnicode_Compare(names[which], name) == 0) break;
+  switch (which) {
+    case PY_NAME_MAX_VERSION:
+      return export_version(value, wish);
+    case PY_NAME_COPY:
+      wish->copy = py_copy_of(value);
+      return wish->copy == PY_COPY_WRONG ? -1 : 0;
+    case PY_NAME_DL_DEVICE:
+      return export_device(value);
+    case PY_NAME_STREAM:
+      if (value == Py_None) return 0;
+      PyErr_SetString(PyExc_BufferError, "stream must be None for arrays on the CPU");
+      return -1;
+    default:
+      PyErr_Format(PyExc_TypeError, "__dlpack__() got an unexpected keyword argument '%U'", name);
+      return -1;
+  }
+}
+
+PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+  py_state *st = py_state_of(self);
+  dl_wish wish = {.copy = PY_COPY_IF_NEEDED};
+  if (n) return PyErr_SetString(PyExc_TypeError, "__dlpack__() takes keyword arguments only"), NULL;
+  for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
+    if (export_keyword(st, PyTuple_GET_ITEM(kwnames, i), args[i], &wish) < 0) return NULL;
+  void *tensor = dl_export(st, ((py_buffer *)self)->b, &wish);
+  if (tensor == NULL) return NULL;
+  PyObject *capsule = wish.versioned ? PyCapsule_New(tensor, DL_VERSIONED_NAME, capsule_release_versioned)
+                                     : PyCapsule_New(tensor, DL_LEGACY_NAME, capsule_release_legacy);
+  if (capsule == NULL) handed_delete((dl_handed *)tensor);
+  return capsule;
+}
+
+PyObject *py_buffer_dlpack_device(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return Py_NewRef(py_state_of(self)->names[PY_DL_CPU]);
+}
