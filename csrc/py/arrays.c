@@ -1,6 +1,6 @@
 /* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are lent,
  * others copied by NumPy. Out: arrays own the value's memory through a capsule. */
-#include "numpy.h"
+#include "buffer.h"
 
 #include <string.h>
 
@@ -410,6 +410,7 @@ int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *
                 xlac_value **out) {
   xlac_type_info info;
   xlac_type_get(t, &info);
+  if (Py_IS_TYPE(object, st->donation_type)) object = ((py_donation *)object)->value; /* values are lent */
   if (info.kind == XLAC_TYPE_TENSOR) return array_to_value(st, object, info.dtype, what, keep, out);
   if (info.kind == XLAC_TYPE_TOKEN && object == Py_None) return none_to_token(st, out);
   if (info.kind == XLAC_TYPE_TUPLE && (PyTuple_Check(object) || PyList_Check(object)))

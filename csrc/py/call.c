@@ -1,5 +1,6 @@
 /* Calls of an executable. Arrays that are what the program wants go to it as they lie, and results are written where
  * the caller gets them: a call allocates nothing else. All other arguments are converted first. */
+#include "buffer.h"
 #include "executable.h"
 
 enum { CALL_FEW = 24 };
@@ -85,6 +86,8 @@ typedef struct call_state {
   void **numpy;
   void **arguments, **results;
   call_kept kept;
+  py_gifts gifts;
+  bool started;
 } call_state;
 
 /* The array's memory if it is just what the leaf wants. */
@@ -135,6 +138,11 @@ static int call_argument(call_state *s, uint32_t param, PyObject *object, bool i
   int32_t kind = s->self->nodes[(*node)++];
   if (kind == PY_NODE_ARRAY) {
     uint32_t i = (*leaf)++;
+    if (Py_IS_TYPE(object, s->st->donation_type)) {
+      object = ((py_donation *)object)->value;
+      int status = py_give(s->self, s->st, &s->gifts, i, param, object, &s->arguments[i]);
+      if (status <= 0) return status;
+    }
     s->arguments[i] = call_lent(&s->self->leaves[i], object, s->numpy);
     if (s->arguments[i]) return 0;
     return inside ? 1 : call_convert(s, i, param, object);
@@ -204,6 +212,7 @@ static int call_run(call_state *s, py_call *call) {
 static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
   const py_executable *self = s->self;
   if (call->out && py_out_take(self, call->out, arrays) < 0) return -1;
+  if (s->gifts.n && py_gifts_results(self, s->st, &s->gifts, arrays) < 0) return -1;
   for (uint32_t i = 0; i < self->n_results; i++) {
     const py_leaf *leaf = &self->leaves[self->n_arguments + i];
     if (arrays[i] == NULL && leaf->descr && (arrays[i] = py_result_array(s->st, leaf)) == NULL) return -1;
@@ -216,10 +225,11 @@ static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   const py_executable *self = s->self;
   void **blocks = NULL;
   int status = call_results(s, call, arrays);
-  if (status == 0 && call->out) {
+  if (status == 0 && (call->out || s->gifts.n)) {
     blocks = PyMem_Calloc(self->n_results + 1u, sizeof *blocks);
     status = blocks ? py_out_separate(self, s->st, arrays, s->arguments, s->results, blocks) : (PyErr_NoMemory(), -1);
   }
+  s->started = status == 0;
   if (status == 0) status = call_run(s, call);
   if (blocks) py_out_finish(self, arrays, blocks, status == 0);
   PyMem_Free(blocks);
@@ -237,6 +247,7 @@ static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room)
   int status = call_arguments(&s, call);
   PyObject *result = NULL;
   if (status == 0) result = call_into(&s, call, arrays);
+  py_gifts_end(&s.gifts, s.started);
   call_forget(&s.kept);
   return status > 0 ? py_call_values(self, call) : result;
 }

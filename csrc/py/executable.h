@@ -58,6 +58,27 @@ void py_out_finish(const py_executable *self, PyObject *const *arrays, void **bl
 /* Fills `arrays` from a result that was made without them, and puts them in its place. Steals `result`. */
 PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result);
 
+/* --- call_give.c: arguments marked with xlac.donate --- */
+typedef struct py_given {
+  uint32_t result; /* the leaf that gets the memory */
+  void *data;
+  PyObject *base;     /* who owns the memory from now on */
+  xlac_buffer *taken; /* or NULL: it was an ndarray's */
+} py_given;
+typedef struct py_gifts {
+  py_given *v;
+  uint32_t n;
+} py_gifts;
+/* Takes the memory of `value`, an ndarray or a Buffer. 1 where it is lent instead (a warning has been given), -1 with
+ * an exception. */
+int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
+            void **data);
+/* Arrays on that memory, for results that have none yet. -1 with an exception. */
+int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g, PyObject **arrays);
+/* started: the run may have written to the memory. Where it has not, Buffers get theirs back. The arrays made above
+ * must be gone then. */
+void py_gifts_end(py_gifts *g, bool started);
+
 /* --- call_slow.c --- */
 /* By values: whatever the arguments are, and with the interpreter's errors. */
 PyObject *py_call_values(py_executable *self, const py_call *call);

@@ -10,11 +10,11 @@ import os as _os
 from . import _core
 from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
                     stats)
-from .errors import DeviceError, DonationError, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
+from .errors import DeviceError, DonationError, DonationWarning, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
 __version__ = _core.version()
 
-__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "Error", "Executable", "Instruction",
+__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Instruction",
            "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "donate",
            "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
            "set_memory_limit", "stats", "trim"]

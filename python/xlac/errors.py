@@ -24,6 +24,10 @@ class VerifyError(Error):
     """The program breaks a rule of the IR."""
 
 
+class DonationWarning(UserWarning):
+    """An argument was to be given away and could only be lent; `warnings.simplefilter("error", ...)` makes it an error."""
+
+
 class DonationError(Error):
     """A donated buffer can't be used as asked."""
 
