@@ -7,6 +7,7 @@
 #include "base/decimal.c"
 #include "base/dtype.c"
 #include "base/float.c"
+#include "base/isa.c"
 #include "base/map.c"
 #include "base/math_complex.c"
 #include "base/math_f64.c"

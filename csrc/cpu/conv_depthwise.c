@@ -1,6 +1,7 @@
 /* Depthwise convolution: no product of matrices, since every output feature sees one input feature. Rows of neighbours
  * in memory, features or positions, are multiplied by the kernel's row or by one of its elements and added up, window
  * element by window element, as the interpreter does: to its bits. */
+#include "../base/isa.h"
 #include "conv.h"
 
 #include "../interp/placement.h"
@@ -125,7 +126,7 @@ DEPTHWISE_POSITIONS(dwconv_positions_f64_avx2, double, DEPTHWISE_AVX2)
 
 static dwconv_fn *dwconv_fn_of(base_dtype t, bool by_features) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) {
+  if (base_isa_best() >= BASE_ISA_AVX2) {
     if (t == XLAC_F32) return by_features ? dwconv_features_f32_avx2 : dwconv_positions_f32_avx2;
     if (t == XLAC_F64) return by_features ? dwconv_features_f64_avx2 : dwconv_positions_f64_avx2;
   }

@@ -1,4 +1,5 @@
 /* The tiles of all types, for plain x86-64 (or any other CPU), AVX2 with FMA, and AVX-512. */
+#include "../base/isa.h"
 #include "dot_gemm.h"
 
 #if defined(__x86_64__)
@@ -176,12 +177,7 @@ static const cpu_gemm_kernel tile_table[TILE_LEVELS][TILE_KINDS] = {
 };
 
 static int tile_level(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-    return __builtin_cpu_supports("avx512vnni") ? 3 : 2;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
-#endif
-  return 0;
+  return (int)base_isa_best();
 }
 
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs) {

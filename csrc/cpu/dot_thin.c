@@ -1,6 +1,7 @@
 /* Products with few rows, or with few terms in each sum: B is read once, as it lies. Packing it would cost as much as
  * the product. Sums are over k in order where B's rows are read, by lanes of k (folded by halves) where its columns
  * are. */
+#include "../base/isa.h"
 #include "dot_gemm.h"
 
 #if defined(__x86_64__)
@@ -160,7 +161,7 @@ static thin_fn *thin_fn_of(base_dtype b, bool by_columns) {
   static thin_fn *const avx2[3][2] = {{thin_rows_f32_avx2, thin_columns_f32_avx2},
                                       {thin_rows_f64_avx2, thin_columns_f64_avx2},
                                       {thin_rows_bf16_avx2, thin_columns_bf16_avx2}};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2[row][by_columns];
+  if (base_isa_best() >= BASE_ISA_AVX2) return avx2[row][by_columns];
 #endif
   return plain[row][by_columns];
 }

@@ -1,4 +1,5 @@
 /* Plans of transforms of lines side by side, and the choice of code for this machine. */
+#include "../base/isa.h"
 #include "fft_lanes.h"
 
 typedef float fft32_vector __attribute__((vector_size(32), aligned(4), may_alias));
@@ -64,9 +65,8 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 
 fft_lanes_fn *fft_lanes_choose(bool is_double) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return is_double ? fft64_lines_avx512 : fft32_lines_avx512;
-  if (__builtin_cpu_supports("avx2")) return is_double ? fft64_lines_avx2 : fft32_lines_avx2;
+  if (base_isa_best() >= BASE_ISA_AVX512) return is_double ? fft64_lines_avx512 : fft32_lines_avx512;
+  if (base_isa_best() >= BASE_ISA_AVX2) return is_double ? fft64_lines_avx2 : fft32_lines_avx2;
 #endif
   return is_double ? fft64_lines_plain : fft32_lines_plain;
 }

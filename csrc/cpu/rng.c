@@ -1,6 +1,7 @@
 /* rng-bit-generator: some blocks of the counter at a time, lane by lane, on all threads. The bits are the
  * interpreter's.
  */
+#include "../base/isa.h"
 #include "../interp/random_bits.h"
 #include "routine.h"
 
@@ -89,7 +90,7 @@ __attribute__((target("avx2"))) static void rng_threefry_avx2(uint64_t key, rng_
 
 static rng_lanes_fn *rng_choose(bool philox) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return philox ? rng_philox_avx2 : rng_threefry_avx2;
+  if (base_isa_best() >= BASE_ISA_AVX2) return philox ? rng_philox_avx2 : rng_threefry_avx2;
 #endif
   return philox ? rng_philox_plain : rng_threefry_plain;
 }

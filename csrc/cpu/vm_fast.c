@@ -1,15 +1,11 @@
 /* Which ops of a kernel run by faster loops. */
+#include "../base/isa.h"
 #include "vm_fast.h"
 
 typedef enum fast_isa { FAST_NONE, FAST_AVX2, FAST_AVX512 } fast_isa;
 static fast_isa fast_best(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl"))
-    return FAST_AVX512;
-  if (__builtin_cpu_supports("avx2")) return FAST_AVX2;
-#endif
-  return FAST_NONE;
+  base_isa isa = base_isa_best();
+  return isa >= BASE_ISA_AVX512 ? FAST_AVX512 : isa == BASE_ISA_AVX2 ? FAST_AVX2 : FAST_NONE;
 }
 
 static const vm_fast_table *fast_table(base_dtype t) {

@@ -2,6 +2,7 @@
  * and the source element is added to the result there. Dimensions without windows are independent and go to threads;
  * within one index of those, sources are added in their order. Choices are made for many windows at a time: for lanes
  * behind the windows, or, where there are none, for neighbours along the last dimension. */
+#include "../base/isa.h"
 #include "window.h"
 
 enum { SELECT_LANES = 64, SELECT_MAX_ROWS = 64, SELECT_GRAIN = 1 << 14 };
@@ -79,7 +80,7 @@ static bool select_bind(select_routine *s, base_dtype t, select_choice c) {
   s->add = adds[row];
 #if defined(__x86_64__)
   static select_fn *const avx2[SELECT_CHOICES] = SELECT_ROW(f32_avx2);
-  if (t == XLAC_F32 && __builtin_cpu_supports("avx2")) s->fn = avx2[c];
+  if (t == XLAC_F32 && base_isa_best() >= BASE_ISA_AVX2) s->fn = avx2[c];
 #endif
   return true;
 }

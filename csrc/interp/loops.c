@@ -1,5 +1,6 @@
 /* Finds the loop of an op, and runs loops: narrow floats by way of f32, integers narrower than a byte cut to their
  * width. */
+#include "../base/isa.h"
 #include "loops.h"
 
 #define STAGE 512 /* lanes widened at a time; the buffers stay in the first-level cache */
@@ -9,15 +10,9 @@ static bool is_narrow(base_dtype t) {
 }
 
 /* The widest instructions that the CPU has; the bits are the same. */
-typedef enum loops_isa { LOOPS_PLAIN, LOOPS_AVX2, LOOPS_AVX512 } loops_isa;
-static loops_isa best_isa(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl"))
-    return LOOPS_AVX512;
-  if (__builtin_cpu_supports("avx2")) return LOOPS_AVX2;
-#endif
-  return LOOPS_PLAIN;
+static base_isa best_isa(void) {
+  base_isa isa = base_isa_best();
+  return isa > BASE_ISA_AVX512 ? BASE_ISA_AVX512 : isa;
 }
 
 #define LOOPS_OF(type) {interp_loops_##type, interp_loops_##type##_avx2, interp_loops_##type##_avx512}

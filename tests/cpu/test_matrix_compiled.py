@@ -1,4 +1,5 @@
-"""Every opcode on every element type that the verifier allows: compiled, for 1, 2 and 7 threads, the interpreter's values."""
+"""Every opcode on every element type that the verifier allows: compiled, for 1, 2 and 7 threads and at each level of vector
+instructions, the interpreter's values."""
 import numpy as np
 import pytest
 
@@ -31,8 +32,9 @@ def interpreted(module, args):
         return None, error
 
 
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512", "best"])
 @pytest.mark.parametrize("t", matrix_programs.TYPES)
-def test_every_allowed_combination(t):
+def test_every_allowed_combination(t, isa, monkeypatch):
     checked = 0
     for opcode in OPCODES:
         for program in matrix_programs.programs(opcode, t):
@@ -42,7 +44,9 @@ def test_every_allowed_combination(t):
                 module = matrix.read(text, opcode)
             except xlac.Error:
                 continue
+            monkeypatch.delenv("XLAC_MAX_ISA", raising=False)
             want, error = interpreted(module, args)
+            monkeypatch.setenv("XLAC_MAX_ISA", isa)
             for passes in (False, True):
                 compiled = [xlac.compile(module, threads=n, passes=passes) for n in (1, 2, 7)]
                 if error is not None:

@@ -37,6 +37,18 @@ def check(seed):
         assert "threads" not in options or same_bits(got, first), module.text
 
 
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+def test_each_level_of_instructions_gives_the_same(isa, monkeypatch):
+    for seed in range(60):
+        module = random_modules.Module(seed)
+        parsed = xlac.parse(module.text)
+        monkeypatch.delenv("XLAC_MAX_ISA", raising=False)
+        best, interpreted = leaves(xlac.compile(parsed)(*module.args)), leaves(xlac.interpret(parsed, *module.args))
+        monkeypatch.setenv("XLAC_MAX_ISA", isa)
+        assert same_numbers(leaves(xlac.compile(parsed)(*module.args)), best), module.text
+        assert same_numbers(leaves(xlac.interpret(parsed, *module.args)), interpreted), module.text
+
+
 # XLAC_RANDOM_MODULES=10000 for the long run.
 @settings(max_examples=int(os.environ.get("XLAC_RANDOM_MODULES", 200)), deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck), phases=[Phase.generate])

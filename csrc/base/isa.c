@@ -1,0 +1,24 @@
+#include "isa.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static base_isa isa_of_cpu(void) {
+#if defined(__x86_64__)
+  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512) return __builtin_cpu_supports("avx512vnni") ? BASE_ISA_AVX512_VNNI : BASE_ISA_AVX512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return BASE_ISA_AVX2;
+#endif
+  return BASE_ISA_PORTABLE;
+}
+
+base_isa base_isa_best(void) {
+  static const char *const names[] = {"portable", "avx2", "avx512", "avx512_vnni"};
+  const char *most = getenv("XLAC_MAX_ISA");
+  base_isa best = isa_of_cpu();
+  for (int i = 0; most && i < (int)best; i++)
+    if (strcmp(most, names[i]) == 0) return (base_isa)i;
+  return best;
+}
