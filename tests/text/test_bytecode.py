@@ -11,7 +11,7 @@ import pytest
 import xlac
 
 CORPUS = pathlib.Path(__file__).parents[1] / "fuzz" / "corpus"
-DATA = pathlib.Path(os.environ.get("XLAC_CONFORMANCE", "/work/shared/conformance")) / "stablehlo"
+DATA = pathlib.Path(os.environ.get("XLAC_CONFORMANCE") or pathlib.Path(__file__).resolve().parents[3] / "shared" / "conformance") / "stablehlo"
 ARTIFACTS = sorted(CORPUS.glob("*.bc")) + sorted((DATA / "vhlo").glob("stablehlo*.bc"))
 
 
