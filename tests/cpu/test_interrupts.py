@@ -90,7 +90,7 @@ def test_a_signal_stops_a_run(text, threads):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert spent < delay + 1.0  # 0.1 on an idle machine
+    assert spent < delay + 3.0  # 0.1 on an idle machine
     assert xlac.memory_stats()["live"] == live
 
 
