@@ -68,12 +68,65 @@ static ir_op *hs_transpose_broadcast(hs_run *s, ir_op *op, const ir_op *from, co
   return hs_make_dims(s, op, IR_OP_BROADCAST, ir_operand(from, 0), n, moved);
 }
 
+/* The factors that two shapes of as many elements have in common, in order: dimension i of each is the product of those
+ * factors f with in_a[f] == i (in_b). false where their dimensions don't divide one another. */
+typedef struct hs_factors {
+  uint32_t n, in_a[IR_MAX_RANK], in_b[IR_MAX_RANK];
+  int64_t v[IR_MAX_RANK];
+} hs_factors;
+static bool hs_factor(const ir_type *a, const ir_type *b, hs_factors *f) {
+  int64_t left_a = 1, left_b = 1;
+  uint32_t i = 0, j = 0;
+  f->n = 0;
+  if (a->count == 0) return false;
+  for (;;) {
+    while (left_a == 1 && i < a->rank) left_a = a->dims[i++];
+    while (left_b == 1 && j < b->rank) left_b = b->dims[j++];
+    if (left_a == 1 || left_b == 1) return left_a == left_b;
+    int64_t v = left_a < left_b ? left_a : left_b;
+    if (f->n == IR_MAX_RANK || left_a % v || left_b % v) return false;
+    f->in_a[f->n] = i - 1;
+    f->in_b[f->n] = j - 1;
+    f->v[f->n++] = v;
+    left_a /= v;
+    left_b /= v;
+  }
+}
+
+/* transpose(reshape(transpose(x))) is reshape(transpose(reshape(x))): x is cut as finely as the shapes between ask. */
+static ir_op *hs_transpose_twice(hs_run *s, const ir_op *op, const ir_op *reshape, const int64_t *outer) {
+  ir_op *inner = ir_operand(reshape, 0), *x = inner->opcode == IR_OP_TRANSPOSE ? ir_operand(inner, 0) : NULL;
+  hs_factors f;
+  uint32_t n = 0, place[IR_MAX_RANK], at = 0;
+  int64_t fine[IR_MAX_RANK], dims[IR_MAX_RANK], permutation[IR_MAX_RANK];
+  if (!x || !hlo_is_plain(x->type) || !hs_factor(inner->type, reshape->type, &f)) return NULL;
+  const int64_t *first = hs_dims_of(inner, &n);
+  for (uint32_t d = 0; d < x->type->rank; d++)
+    for (uint32_t k = 0; k < f.n; k++)
+      if (first[f.in_a[k]] == d) place[k] = at, fine[at++] = f.v[k];
+  at = 0;
+  for (uint32_t o = 0; o < op->type->rank; o++)
+    for (uint32_t k = 0; k < f.n; k++)
+      if (f.in_b[k] == outer[o]) permutation[at] = place[k], dims[at++] = f.v[k];
+  assert(at == f.n);
+  bool stays = true;
+  for (uint32_t k = 0; k < f.n; k++) stays = stays && permutation[k] == k;
+  if (stays) return hs_reshape_of(s, op, x);
+  ir_op *cut =
+      hlo_make(&s->x, IR_OP_RESHAPE, ir_tensor_default(s->x.m, (base_dtype)op->type->dtype, f.n, fine, NULL), 1, &x);
+  ir_op *turned = hlo_make(&s->x, IR_OP_TRANSPOSE,
+                           ir_tensor_default(s->x.m, (base_dtype)op->type->dtype, f.n, dims, NULL), 1, &cut);
+  if (turned && !ir_set_ints(turned, IR_ATTR_DIMENSIONS, f.n, permutation)) s->x.failed = true;
+  return hlo_make(&s->x, IR_OP_RESHAPE, op->type, 1, &turned);
+}
+
 static ir_op *hs_transpose(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   uint32_t n = 0;
   const int64_t *permutation = hs_dims_of(op, &n);
   if (hs_keeps_memory(from->type, n, permutation)) return hs_reshape_of(s, op, from);
   if (from->opcode == IR_OP_BROADCAST) return hs_transpose_broadcast(s, op, from, permutation);
+  if (from->opcode == IR_OP_RESHAPE) return hs_transpose_twice(s, op, from, permutation);
   if (from->opcode != IR_OP_TRANSPOSE) return hs_transpose_of_dot(s, op);
   const int64_t *inner = hs_dims_of(from, &n);
   int64_t composed[IR_MAX_RANK];
