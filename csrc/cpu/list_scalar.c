@@ -57,13 +57,16 @@ LISTS_SELECT(1, uint8_t)
 LISTS_SELECT(4, uint32_t)
 LISTS_SELECT(8, uint64_t)
 
+/* So many bytes of any elements, aligned as those are. */
+typedef uint32_t lists_4 __attribute__((aligned(1), may_alias));
+typedef uint64_t lists_8 __attribute__((aligned(1), may_alias));
 #define LISTS_COPY(bytes, T)                           \
   static void lists_copy_##bytes(const list_inst *i) { \
     *(T *)i->out = *(const T *)i->in[0];               \
   }
 LISTS_COPY(1, uint8_t)
-LISTS_COPY(4, uint32_t)
-LISTS_COPY(8, uint64_t)
+LISTS_COPY(4, lists_4)
+LISTS_COPY(8, lists_8)
 static void lists_copy_any(const list_inst *i) {
   memmove(i->out, i->in[0], (size_t)i->n);
 }

@@ -31,7 +31,7 @@ static bool vm_is_cyclic(const kernel *k, const kernel_index *x) {
  * need not end where rows do. */
 static bool vm_is_of_cycles(const kernel *k) {
   uint32_t cyclic = 0;
-  if (k->reduction || k->rank < 2 || k->extents[k->rank - 1] > VM_MAX_CYCLE) return false;
+  if (k->reduction || k->rank < 2 || k->count == 0 || k->extents[k->rank - 1] > VM_MAX_CYCLE) return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;

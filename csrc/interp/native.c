@@ -61,7 +61,7 @@ static const int64_t *native_minor_to_major(native_maker *x, const ir_type *t, c
     if (l->minor_to_major[d] < 0 || l->minor_to_major[d] >= t->rank) return order;
     *moved = *moved || (t->count > 1 && l->minor_to_major[d] != order[d]);
   }
-  memcpy(order, l->minor_to_major, t->rank * sizeof *order);
+  if (t->rank) memcpy(order, l->minor_to_major, t->rank * sizeof *order);
   return order;
 }
 
