@@ -9,6 +9,7 @@ enum {
   VM_MAX_SCALAR = 64,     /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
   VM_MAX_CYCLE = 512,     /* rows that are short enough to be repeated in a register */
+  VM_CYCLE_VALUES = 24,   /* in a kernel with such: registers are on the stack, and longer then */
   VM_GRAIN_WORK = 1 << 16 /* element operations that a thread should have */
 };
 
@@ -31,7 +32,9 @@ static bool vm_is_cyclic(const kernel *k, const kernel_index *x) {
  * need not end where rows do. */
 static bool vm_is_of_cycles(const kernel *k) {
   uint32_t cyclic = 0;
-  if (k->reduction || k->rank < 2 || k->count == 0 || k->extents[k->rank - 1] > VM_MAX_CYCLE) return false;
+  if (k->reduction || k->rank < 2 || k->count == 0 || k->n_values > VM_CYCLE_VALUES ||
+      k->extents[k->rank - 1] > VM_MAX_CYCLE)
+    return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;
