@@ -119,18 +119,8 @@ static const ir_op *scat_body(const ir_op *op, bool *overwrites) {
 static bool scat_windows(cpu_prepare_run *x, scat_data *s) {
   const ir_op *op = x->op;
   const ir_type *big = op->type, *updates = ir_operand_type(op, 2);
-  interp_window_dims a = {ir_get_ints(op, IR_ATTR_UPDATE_WINDOW_DIMS),
-                          ir_get_ints(op, IR_ATTR_INSERTED_WINDOW_DIMS),
-                          ir_get_ints(op, IR_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS),
-                          ir_get_ints(op, IR_ATTR_INPUT_BATCHING_DIMS),
-                          ir_get_ints(op, IR_ATTR_SCATTER_INDICES_BATCHING_DIMS),
-                          ir_get_int(op, IR_ATTR_INDEX_VECTOR_DIM, 0)};
   int64_t slices[IR_MAX_RANK];
-  uint32_t at = 0;
-  for (uint32_t d = 0; d < big->rank; d++) {
-    bool single = interp_position(a.collapsed, d) >= 0 || interp_position(a.big_batch, d) >= 0;
-    slices[d] = single ? 1 : updates->dims[a.window->v[at++]];
-  }
+  interp_window_dims a = interp_scatter_dims(op, big->rank, updates->dims, slices);
   return cpu_windows_make(&s->w, x->arena, &a, ir_operand_type(op, 1), big, slices, updates);
 }
 

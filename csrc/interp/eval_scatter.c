@@ -9,19 +9,8 @@ static int scatter_row(void *self, int64_t big, int64_t big_stride, int64_t smal
 
 static void scatter_windows(const ir_op *op, const interp_value *x, const interp_value *indices,
                             const interp_value *updates, interp_windows *w) {
-  interp_window_dims a = {ir_get_ints(op, IR_ATTR_UPDATE_WINDOW_DIMS),
-                          ir_get_ints(op, IR_ATTR_INSERTED_WINDOW_DIMS),
-                          ir_get_ints(op, IR_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS),
-                          ir_get_ints(op, IR_ATTR_INPUT_BATCHING_DIMS),
-                          ir_get_ints(op, IR_ATTR_SCATTER_INDICES_BATCHING_DIMS),
-                          ir_get_int(op, IR_ATTR_INDEX_VECTOR_DIM, 0)};
   int64_t slices[IR_MAX_RANK];
-  uint32_t at = 0;
-  for (uint32_t d = 0; d < x->rank; d++) {
-    bool single = interp_position(a.collapsed, d) >= 0 || interp_position(a.big_batch, d) >= 0;
-    assert(single || at < a.window->n);
-    slices[d] = single ? 1 : updates->dims[a.window->v[at++]];
-  }
+  interp_window_dims a = interp_scatter_dims(op, x->rank, updates->dims, slices);
   interp_windows_make(w, &a, indices, x->rank, x->dims, slices, updates->rank, updates->dims, false);
 }
 

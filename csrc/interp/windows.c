@@ -152,3 +152,19 @@ int interp_windows_each(interp_ctx *ctx, interp_windows *w, interp_row_fn *row, 
   interp_scratch_free(ctx, starts);
   return status;
 }
+
+interp_window_dims interp_scatter_dims(const ir_op *op, uint32_t rank, const int64_t *updates, int64_t *slices) {
+  interp_window_dims a = {ir_get_ints(op, IR_ATTR_UPDATE_WINDOW_DIMS),
+                          ir_get_ints(op, IR_ATTR_INSERTED_WINDOW_DIMS),
+                          ir_get_ints(op, IR_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS),
+                          ir_get_ints(op, IR_ATTR_INPUT_BATCHING_DIMS),
+                          ir_get_ints(op, IR_ATTR_SCATTER_INDICES_BATCHING_DIMS),
+                          ir_get_int(op, IR_ATTR_INDEX_VECTOR_DIM, 0)};
+  uint32_t at = 0;
+  for (uint32_t d = 0; d < rank; d++) {
+    bool single = interp_position(a.collapsed, d) >= 0 || interp_position(a.big_batch, d) >= 0;
+    assert(single || at < a.window->n);
+    slices[d] = single ? 1 : updates[a.window->v[at++]];
+  }
+  return a;
+}

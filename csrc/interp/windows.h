@@ -40,4 +40,7 @@ typedef int interp_row_fn(void *self, int64_t big, int64_t big_stride, int64_t s
 /* Calls `row` for every row of every window in range, in the order of the indices and then of the window. */
 XLAC_MUST_USE int interp_windows_each(interp_ctx *ctx, interp_windows *w, interp_row_fn *row, void *self);
 
+/* A scatter's, and the extents of a window in each of the operand's `rank` dimensions; updates: the update's. */
+interp_window_dims interp_scatter_dims(const ir_op *op, uint32_t rank, const int64_t *updates, int64_t *slices);
+
 #endif

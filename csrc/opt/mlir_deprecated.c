@@ -83,19 +83,6 @@ static int deprecated_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
-static void deprecated_sum_body(opt_rewriter *rw, ir_op *reduce, const ir_type *scalar) {
-  opt_rewriter at = *rw;
-  ir_computation *c = opt_region(rw, reduce, 0);
-  if (!c) return;
-  ir_value a = opt_region_argument(rw, c, scalar), b = opt_region_argument(rw, c, scalar);
-  opt_at_end(rw, c, at.origin);
-  ir_value sum = opt_binary(rw, IR_OP_ADD, a, b);
-  opt_set_results(rw, c, 1, &sum);
-  rw->into = at.into;
-  rw->before = at.before;
-  rw->origin = at.origin;
-}
-
 /* An op that no table has any more, and so is an unregistered one: an all_reduce that adds. */
 static int deprecated_cross_replica_sum(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_mattr *groups = ir_mattr_of(op, "replica_groups");
@@ -105,7 +92,7 @@ static int deprecated_cross_replica_sum(opt_rewriter *rw, ir_op *op, bool *chang
   ir_op *reduce = opt_make_n(rw, IR_OP_ALL_REDUCE, 1, op->types, 1, &x, 1);
   ir_value v = {reduce, 0};
   opt_set(rw, v, "replica_groups", groups);
-  if (reduce) deprecated_sum_body(rw, reduce, opt_tensor(rw, (base_dtype)op->type->dtype, 0, NULL));
+  if (reduce) opt_make_reducer(rw, reduce, IR_OP_ADD, opt_tensor(rw, (base_dtype)op->type->dtype, 0, NULL));
   if (!rw->failed) opt_replace_one(rw, op, v);
   *changed = true;
   return 0;

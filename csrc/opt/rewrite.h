@@ -138,6 +138,8 @@ ir_value opt_broadcast_in_dim(opt_rewriter *rw, ir_value a, const ir_type *type,
 ir_value opt_concatenate(opt_rewriter *rw, uint32_t n, const ir_value *parts, int64_t dim, const ir_type *type);
 ir_value opt_slice(opt_rewriter *rw, ir_value a, const int64_t *starts, const int64_t *limits, const int64_t *strides);
 ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation);
+/* The body of a reduction: one op of `opcode` on two scalars. The cursor stays where it is. */
+void opt_make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const ir_type *scalar);
 /* A reduction with one op of `opcode` in its body, over the dims given; init is a scalar. */
 ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value init, uint32_t n, const int64_t *dims);
 /* --- rewrite_shape.c: shapes found at run time --- */

@@ -141,8 +141,7 @@ ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation)
   return v;
 }
 
-/* The body of a reduction: one op on two scalars. */
-static void make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const ir_type *scalar) {
+void opt_make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const ir_type *scalar) {
   opt_rewriter at = *rw;
   ir_computation *body = opt_region(rw, reduce, 0);
   if (!body) return;
@@ -173,7 +172,7 @@ ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value ini
   ir_op *op = opt_make_n(rw, IR_OP_REDUCE, 1, &type, 2, both, 1);
   ir_value v = {op, 0};
   opt_set(rw, v, "dimensions", ir_m_i64s(rw->m, n, dims));
-  if (op) make_reducer(rw, op, opcode, opt_type(init));
+  if (op) opt_make_reducer(rw, op, opcode, opt_type(init));
   return v;
 }
 

@@ -31,16 +31,6 @@ static uint32_t give_result_of(const py_executable *self, uint32_t leaf) {
   return UINT32_MAX;
 }
 
-static const char *give_array_obstacle(const py_leaf *leaf, PyArrayObject *a) {
-  PyArray_Descr *d = PyArray_DESCR(a);
-  if (d->type_num != leaf->descr->type_num || !PyArray_ISNBO(d->byteorder)) return "its dtype is another one";
-  bool same = PyArray_NDIM(a) == leaf->rank;
-  for (int i = 0; same && i < leaf->rank; i++) same = PyArray_DIMS(a)[i] == leaf->dims[i];
-  if (!same) return "its shape is another one";
-  if (!PyArray_ISWRITEABLE(a)) return "it is read-only";
-  return PyArray_ISCARRAY(a) ? NULL : "it is not contiguous and aligned";
-}
-
 static const char *give_buffer_obstacle(const py_leaf *leaf, const xlac_buffer_info *info) {
   xlac_type_info type;
   xlac_type_get(leaf->type, &type);
@@ -63,7 +53,7 @@ static py_given *give_new(py_gifts *g) {
 
 static int give_array(const py_executable *self, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
                       void **data) {
-  const char *why = give_array_obstacle(&self->leaves[leaf], (PyArrayObject *)value);
+  const char *why = py_array_obstacle(&self->leaves[leaf], (PyArrayObject *)value);
   if (why) return give_warn(self, param, why);
   py_given *given = give_new(g);
   if (given == NULL) return -1;

@@ -18,21 +18,24 @@ static int out_refuse(out_walk *w, const char *why) {
   return -1;
 }
 
+const char *py_array_obstacle(const py_leaf *leaf, PyArrayObject *a) {
+  PyArray_Descr *d = PyArray_DESCR(a);
+  if (d->type_num != leaf->descr->type_num || !PyArray_ISNBO(d->byteorder)) return "its dtype is another one";
+  bool same = PyArray_NDIM(a) == leaf->rank;
+  for (int i = 0; same && i < leaf->rank; i++) same = PyArray_DIMS(a)[i] == leaf->dims[i];
+  if (!same) return "its shape is another one";
+  if (!PyArray_ISWRITEABLE(a)) return "it is read-only";
+  return PyArray_ISCARRAY(a) ? NULL : "it is not contiguous and aligned";
+}
+
 static int out_array(out_walk *w, PyObject *object) {
   void **numpy = py_numpy(w->st);
   const py_leaf *leaf = &w->self->leaves[w->self->n_arguments + w->leaf];
   if (numpy == NULL) return -1;
   if (leaf->descr == NULL || object == Py_None) return w->leaf++, 0;
   if (!PyArray_Check(object)) return out_refuse(w, "it is no NumPy array");
-  PyArrayObject *a = (PyArrayObject *)object;
-  PyArray_Descr *d = PyArray_DESCR(a);
-  if (d->type_num != leaf->descr->type_num || !PyArray_ISNBO(d->byteorder))
-    return out_refuse(w, "its dtype is another one");
-  bool same = PyArray_NDIM(a) == leaf->rank;
-  for (int i = 0; same && i < leaf->rank; i++) same = PyArray_DIMS(a)[i] == leaf->dims[i];
-  if (!same) return out_refuse(w, "its shape is another one");
-  if (!PyArray_ISWRITEABLE(a)) return out_refuse(w, "it is read-only");
-  if (!PyArray_ISCARRAY(a)) return out_refuse(w, "it is not contiguous and aligned");
+  const char *why = py_array_obstacle(leaf, (PyArrayObject *)object);
+  if (why) return out_refuse(w, why);
   w->arrays[w->leaf++] = Py_NewRef(object);
   return 0;
 }

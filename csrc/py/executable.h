@@ -47,6 +47,8 @@ int py_call_parse(const py_executable *self, PyObject *const *args, Py_ssize_t n
                   py_call *call);
 
 /* --- call_out.c: the arrays that are given as out= --- */
+/* Why the leaf's values can't be written where the array lies; NULL where they can. */
+const char *py_array_obstacle(const py_leaf *leaf, PyArrayObject *a);
 /* Checks that `out` has the structure of the result and takes its arrays apart: *arrays, new references, NULL where
  * there is None. */
 int py_out_take(const py_executable *self, PyObject *out, PyObject **arrays);
