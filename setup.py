@@ -12,7 +12,8 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
-FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "kernel", "plan", "cpu", "api", "py")
+FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "async", "shard", "cluster", "kernel", "plan", "cpu", "api",
+           "py")
 HEADERS = ("xlac.h", "xlac_ffi.h")
 
 
