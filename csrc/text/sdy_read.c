@@ -347,8 +347,17 @@ static base_slice sdy_angle_text(const mlir_reader *r) {
   return (base_slice){0};
 }
 
+/* The whole attribute where only its body is asked for: "#sdy.sharding<...>". */
+static int sdy_read_whole(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
+  const char *at = r->lx.p;
+  TRY(mlir_read_attr(r, out));
+  if ((*out)->kind == IR_M_SDY && (*out)->sub == kind) return 0;
+  return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected an attribute #sdy.%s", sdy_kind_name(kind));
+}
+
 /* Shardings are said thousands of times. */
 int sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
+  if (*r->lx.p == '#') return sdy_read_whole(r, kind, out);
   if ((kind != SDY_SHARDING && kind != SDY_SHARDINGS) || *r->lx.p != '<') return sdy_read_new(r, kind, out);
   mlir_memo_kind memo = kind == SDY_SHARDING ? MLIR_MEMO_SDY_SHARDING : MLIR_MEMO_SDY_SHARDINGS;
   base_slice seen = sdy_angle_text(r);
