@@ -5,6 +5,7 @@ void shard_maker_init(shard_maker *b, ir_module *m, bool conservative) {
   memset(b, 0, sizeof *b);
   b->m = m;
   b->conservative = conservative;
+  b->into = &m->arena;
   base_arena_init(&b->arena, m->alloc);
 }
 
@@ -126,7 +127,7 @@ static sdy_ints maker_of_kind(shard_maker *b, shard_kind kind, bool blocked) {
   for (uint32_t i = 0; i < b->factors.n; i++)
     list.n += blocked ? b->factors.items[i].blocked : b->factors.items[i].kind == kind;
   if (list.n == 0) return list;
-  int64_t *v = BASE_ARRAY(&b->m->arena, int64_t, list.n);
+  int64_t *v = BASE_ARRAY(b->into, int64_t, list.n);
   if (!v) {
     b->failed = true;
     return (sdy_ints){0, NULL};
@@ -141,9 +142,9 @@ static sdy_ints maker_of_kind(shard_maker *b, shard_kind kind, bool blocked) {
 /* The links as lists by slot: a counting sort, which keeps their order. */
 static const sdy_tensor_map *maker_maps(shard_maker *b) {
   uint32_t slots = b->used.n;
-  sdy_tensor_map *maps = BASE_ARRAY(&b->m->arena, sdy_tensor_map, b->n_tensors ? b->n_tensors : 1);
-  sdy_ints *dims = BASE_ARRAY(&b->m->arena, sdy_ints, slots ? slots : 1);
-  int64_t *factors = BASE_ARRAY(&b->m->arena, int64_t, b->links.n ? b->links.n : 1);
+  sdy_tensor_map *maps = BASE_ARRAY(b->into, sdy_tensor_map, b->n_tensors ? b->n_tensors : 1);
+  sdy_ints *dims = BASE_ARRAY(b->into, sdy_ints, slots ? slots : 1);
+  int64_t *factors = BASE_ARRAY(b->into, int64_t, b->links.n ? b->links.n : 1);
   if (!maps || !dims || !factors) return NULL;
   uint32_t at = 0;
   for (uint32_t s = 0; s < slots; s++) {
@@ -163,9 +164,9 @@ static const sdy_tensor_map *maker_maps(shard_maker *b) {
 
 static int maker_build(shard_maker *b, uint32_t n_operands, const sdy_rule **out, xlac_error *err) {
   maker_fill(b);
-  sdy_rule *rule = b->failed ? NULL : BASE_NEW(&b->m->arena, sdy_rule);
+  sdy_rule *rule = b->failed ? NULL : BASE_NEW(b->into, sdy_rule);
   const sdy_tensor_map *maps = rule ? maker_maps(b) : NULL;
-  int64_t *sizes = maps ? BASE_ARRAY(&b->m->arena, int64_t, b->factors.n ? b->factors.n : 1) : NULL;
+  int64_t *sizes = maps ? BASE_ARRAY(b->into, int64_t, b->factors.n ? b->factors.n : 1) : NULL;
   if (!sizes) return base_oom(err, "a sharding rule");
   for (uint32_t i = 0; i < b->factors.n; i++) sizes[i] = b->factors.items[i].size;
   *rule = (sdy_rule){.sizes = {b->factors.n, sizes},

@@ -32,6 +32,7 @@ typedef struct shard_maker {
   bool conservative; /* leave out what could give shards that do not divide */
   bool failed;       /* out of memory */
   base_arena arena;  /* for lists of an op's attributes */
+  base_arena *into;  /* where rules are made: the module's arena unless set otherwise */
   const ir_op *op;
   uint32_t n_tensors;
   shard_factors factors;
