@@ -76,6 +76,8 @@ const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sd
 void explicit_find_common(explicit_op *x);
 void explicit_heuristic(explicit_op *x);
 shard_kind explicit_kind(const sdy_rule *rule, uint32_t factor);
+/* The axes that all tensors with the factor have; false: they have different ones. */
+bool explicit_same(const explicit_op *x, uint32_t factor, shard_axes *out);
 /* Gives all tensors the common axes; true for a tensor that is changed by it, in `updated`. */
 void explicit_apply(explicit_op *x, bool *updated);
 /* Reshards before and after the op. */

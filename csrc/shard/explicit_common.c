@@ -15,7 +15,7 @@ shard_kind explicit_kind(const sdy_rule *rule, uint32_t factor) {
 }
 
 /* The axes that all tensors with the factor have; false: they have different ones. */
-static bool common_same(const explicit_op *x, uint32_t factor, shard_axes *out) {
+bool explicit_same(const explicit_op *x, uint32_t factor, shard_axes *out) {
   bool seen = false;
   *out = (shard_axes){0, NULL};
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
@@ -34,7 +34,7 @@ static bool common_compatible(explicit_op *x) {
   for (uint32_t f = 0; f < x->rule->sizes.n; f++) {
     shard_axes axes = {0, NULL};
     x->common[f] = axes;
-    if (!common_same(x, f, &axes)) return false;
+    if (!explicit_same(x, f, &axes)) return false;
     if (explicit_kind(x->rule, f) == SHARD_REPLICATION) {
       if (axes.n) return false;
       continue;
@@ -184,8 +184,28 @@ static bool common_moves(const explicit_op *x, const sdy_sharding *s) {
   return mesh->n_ids && memcmp(mesh->ids, x->mesh->ids, mesh->n_ids * sizeof *mesh->ids) != 0;
 }
 
+/* No axis twice: the two sides of an op that are each fine may not go together. */
+static bool common_is_valid(const explicit_op *x, const sdy_sharding *s) {
+  shard_axes seen = {0, NULL};
+  for (uint32_t d = 0; d < s->n_dims + 2; d++) {
+    sdy_axes list = d < s->n_dims ? s->dims[d].axes : d == s->n_dims ? s->replicated : s->unreduced;
+    shard_axes axes = shard_axes_from(x->p.pool, list, x->mesh);
+    if (explicit_overlaps(axes, seen)) return false;
+    seen = explicit_join(x->p.pool, seen, axes);
+  }
+  return true;
+}
+
 static const sdy_sharding *common_made(explicit_op *x, uint32_t t) {
   const sdy_sharding *s = shard_unproject(&x->p, t, x->like);
+  if (s && !common_is_valid(x, s)) {
+    const ir_mlir_info *info = ir_opcode_info(x->op->opcode)->mlir;
+    explicit_fail(x->pass, base_fail_at(x->pass->err, XLAC_E_VERIFY_SHARDING, x->op->line, x->op->col,
+                                        info ? info->name : "",
+                                        "resharding the op's operands and results to one of their shardings would give a "
+                                        "duplicate axis ref: one axis on two dimensions"));
+    return NULL;
+  }
   const sdy_sharding *kept = s ? sdy_sharding_make(x->pass->rw.m, s) : NULL;
   if (!kept) explicit_fail(x->pass, base_oom(x->pass->err, "explicit reshards"));
   return kept;

@@ -140,6 +140,12 @@ static bool explicit_choose_mesh(explicit_op *x, uint32_t n) {
       like = s;
     }
   }
+  if (common && !like->mesh_name) {
+    int status = base_fail_at(x->pass->err, XLAC_E_VERIFY_SHARDING, x->op->line, x->op->col, "",
+                              "a sharding with its mesh written in place can't be resharded: expected @mesh");
+    explicit_fail(x->pass, base_hint(x->pass->err, status, "run sdy-lift-inlined-meshes first"));
+    return false;
+  }
   if (!common || sdy_mesh_is_maximal(common)) return false;
   uint32_t most = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -191,10 +197,13 @@ static shard_axes explicit_reduced(explicit_op *x, const sdy_sharding *first) {
   if (!x->common && !explicit_is_unreduced(first)) return all;
   for (uint32_t i = 0; i < x->rule->reduction.n; i++) {
     uint32_t f = (uint32_t)x->rule->reduction.v[i];
-    const shard_part *part = NULL;
-    for (uint32_t t = 0; t < x->p.n_tensors && !part; t++) part = shard_part_of(&x->p.tensors[t], f);
-    if (x->common) all = explicit_join(x->p.pool, all, x->common[f]);
-    else if (part) all = explicit_join(x->p.pool, all, part->axes);
+    shard_axes axes = {0, NULL};
+    if (x->common) axes = x->common[f];
+    else if (!explicit_same(x, f, &axes))
+      explicit_fail(x->pass, base_fail_at(x->pass->err, XLAC_E_VERIFY_SHARDING, x->op->line, x->op->col, "",
+                                          "the result has unreduced axes, but the operands are sharded in different "
+                                          "ways along a dimension that is reduced"));
+    all = explicit_join(x->p.pool, all, axes);
   }
   return all;
 }
