@@ -230,22 +230,51 @@ static int drive_rules(shard_driver *d, xlac_error *err) {
   return 0;
 }
 
+static int drive_notes(shard_driver *d, xlac_error *err) {
+  if (!d->trace) return 0;
+  if (d->trace->failed) return base_oom(err, "propagation's notes");
+  if (d->options.debug_origins) TRY(shard_trace_write_origins(d->trace, &d->state, err));
+  if (d->options.debug_edges) TRY(shard_trace_write_edges(d->trace, &d->state, d->main, err));
+  return 0;
+}
+
+static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
+  if (d->trace) {
+    d->trace->with_origins = d->options.debug_origins;
+    d->trace->step = shard_trace_first_step(m);
+    shard_trace_begin(d->trace, &d->state);
+  }
+  if (d->options.by_user) shard_by_user_priority(d, drive_levels);
+  else drive_levels(d);
+  TRY(d->status);
+  TRY(shard_state_store(&d->state, err));
+  TRY(drive_rules(d, err));
+  return drive_notes(d, err);
+}
+
 int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err) {
+  if (!options->debug_origins && !options->debug_edges)
+    return shard_propagate_traced(m, options, NULL, NULL, NULL, err);
+  shard_trace trace;
+  shard_trace_init(&trace, m->alloc);
+  int status = shard_propagate_traced(m, options, &trace, NULL, NULL, err);
+  shard_trace_free(&trace);
+  return status;
+}
+
+int shard_propagate_traced(ir_module *m, const shard_options *options, shard_trace *trace, shard_done_fn *done,
+                           void *ctx, xlac_error *err) {
   shard_driver d;
   memset(&d, 0, sizeof d);
+  d.trace = trace;
   TRY(drive_check(m, err));
   TRY(drive_main(m, &d.main, err));
   TRY(opt_rewriter_init(&d.rw, m, err));
   shard_maker_init(&d.maker, m, options->conservative);
   shard_pool_init(&d.pool, m->alloc);
   int status = drive_begin(&d, m, options, err);
-  if (status == 0) {
-    if (options->by_user) shard_by_user_priority(&d, drive_levels);
-    else drive_levels(&d);
-    status = d.status;
-  }
-  if (status == 0) status = shard_state_store(&d.state, err);
-  if (status == 0) status = drive_rules(&d, err);
+  if (status == 0) status = drive_schedule(&d, m, err);
+  if (status == 0 && done) status = done(ctx, trace, &d.state, d.main, err);
   if (d.state.m) shard_state_free(&d.state);
   shard_pool_free(&d.pool);
   shard_maker_free(&d.maker);
