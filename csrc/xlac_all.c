@@ -74,6 +74,7 @@
 #include "ir/verify_words.c"
 #include "interp/apply.c"
 #include "interp/arrays.c"
+#include "interp/async_order.c"
 #include "interp/collective_group.c"
 #include "interp/collective_many.c"
 #include "interp/combine.c"
