@@ -439,6 +439,7 @@
 #include "cpu/vm_fast.c"
 #include "cpu/vm_fast_avx2.c"
 #include "cpu/vm_fast_avx512.c"
+#include "cpu/vm_fold.c"
 #include "cpu/vm_reduce.c"
 #include "cpu/window.c"
 #include "cpu/window_rows.c"
