@@ -227,6 +227,11 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
 }
 
+bool cpu_vm_is_divisible(const cpu_vm *vm) {
+  if (vm->scalar) return false;
+  return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
+}
+
 void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
                      void *const *out) {
   int64_t row = vm->k->count / rows;
