@@ -1,0 +1,13 @@
+/* Making data flow edges, which several passes do. */
+#ifndef XLAC_SHARD_EDGES_H
+#define XLAC_SHARD_EDGES_H
+
+#include "common.h"
+
+/* An sdy.data_flow_edge for every edge that op owns: of its results, and of a manual or named computation's arguments.
+ */
+XLAC_MUST_USE int shard_add_edges(opt_rewriter *rw, ir_op *op);
+/* What op's edges hold as op's own shardings; the edges stay. */
+XLAC_MUST_USE int shard_sink_edges(opt_rewriter *rw, ir_op *op);
+
+#endif
