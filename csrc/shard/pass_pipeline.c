@@ -1,5 +1,5 @@
 /* The pipelines of Shardy, as passes that run others. Source: the order of its passes in its answers and descriptions. */
-#include "../opt/pass.h"
+#include "../opt/rewrite.h"
 
 opt_pass_fn shard_pass_import, shard_pass_propagation, shard_pass_export;
 
@@ -24,9 +24,20 @@ typedef struct pipeline_export_options {
   bool keep_rules, for_partitioning, collectives, even, no_gather_scatter;
 } pipeline_export_options;
 
+/* Reshards that nobody needs any more. */
+static int pipeline_drop_dead(ir_module *m, xlac_error *err) {
+  opt_rewriter rw;
+  TRY(opt_rewriter_init(&rw, m, err));
+  int status = opt_rewrite(&rw, 0, NULL);
+  opt_rewriter_free(&rw);
+  return status;
+}
+
 static int pipeline_partition(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
-  if (!o->collectives)
-    return pipeline_run(m, "func.func(sdy-insert-explicit-reshards)", err);
+  if (!o->collectives) {
+    TRY(pipeline_run(m, "func.func(sdy-insert-explicit-reshards)", err));
+    return pipeline_drop_dead(m, err);
+  }
   TRY(pipeline_run(m,
                    "func.func(sdy-insert-explicit-reshards{enable-full-version=true})",
                    err));
