@@ -390,6 +390,7 @@
 #include "shard/common_funcs.c"
 #include "shard/common_map.c"
 #include "shard/common_values.c"
+#include "shard/explain.c"
 #include "shard/explicit_axes.c"
 #include "shard/explicit_candidates.c"
 #include "shard/explicit_common.c"
