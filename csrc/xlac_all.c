@@ -444,6 +444,7 @@
 #include "shard/state_groups.c"
 #include "shard/state_set.c"
 #include "shard/trace.c"
+#include "shard/trace_sink.c"
 #include "shard/trace_write.c"
 #include "kernel/kernel.c"
 #include "kernel/lower.c"

@@ -64,10 +64,19 @@ int shard_sink_edges(opt_rewriter *rw, ir_op *op) {
   return exp_sink_results(rw, op);
 }
 
+typedef struct exp_sink {
+  opt_rewriter rw;
+  bool origins, edges;
+} exp_sink;
+
 /* Ops come before the edges they own. */
 static int exp_sink_op(void *ctx, ir_op *op) {
-  opt_rewriter *rw = ctx;
-  if (sdy_is_flow_op(op)) return shard_sink_edges(rw, op);
+  exp_sink *x = ctx;
+  opt_rewriter *rw = &x->rw;
+  if (sdy_is_flow_op(op)) {
+    TRY(shard_sink_edges(rw, op));
+    return shard_sink_notes(rw, op, x->origins, x->edges);
+  }
   if (op->opcode != IR_OP_SDY_DATA_FLOW_EDGE) return 0;
   opt_replace_one(rw, op, opt_operand(op, 0));
   TRY(opt_rewriter_status(rw));
@@ -75,10 +84,10 @@ static int exp_sink_op(void *ctx, ir_op *op) {
 }
 
 int shard_sink_data_flow_edges(ir_module *m, const opt_args *args, xlac_error *err) {
-  (void)args;
-  opt_rewriter rw;
-  TRY(opt_rewriter_init(&rw, m, err));
-  int status = shc_walk_module(m, false, exp_sink_op, &rw);
-  opt_rewriter_free(&rw);
+  exp_sink x = {.origins = opt_get(args, "sink-debug-sharding-origins"),
+                .edges = opt_get(args, "sink-debug-propagation-edge-sharding")};
+  TRY(opt_rewriter_init(&x.rw, m, err));
+  int status = shc_walk_module(m, false, exp_sink_op, &x);
+  opt_rewriter_free(&x.rw);
   return status;
 }

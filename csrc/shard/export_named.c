@@ -2,9 +2,11 @@
  * Requires: nothing. Preserves: what the program computes. */
 #include "edges.h"
 
+BASE_VEC(exp_named_ops, ir_op *);
 typedef struct exp_named {
   opt_rewriter rw;
   shc_names names;
+  exp_named_ops ops; /* inner ones first */
 } exp_named;
 
 static int exp_named_oom(exp_named *x) {
@@ -63,10 +65,15 @@ static bool exp_call_attrs(ir_module *m, ir_op *call, const ir_op *op, const bas
   return ok && (!out || sdy_set_list(call, out));
 }
 
-static int exp_named_op(void *ctx, ir_op *op) {
+/* They are listed before any of them goes: with it go the edges after it. */
+static int exp_named_list(void *ctx, ir_op *op) {
   exp_named *x = ctx;
-  const base_istr *name;
   if (op->opcode != IR_OP_SDY_NAMED_COMPUTATION) return 0;
+  return BASE_VEC_PUSH(x->rw.m->alloc, &x->ops, op) ? 0 : exp_named_oom(x);
+}
+
+static int exp_named_op(exp_named *x, ir_op *op) {
+  const base_istr *name;
   TRY(shard_sink_edges(&x->rw, op));
   TRY(exp_make_function(x, op, &name));
   ir_value *operands = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)op->n_operands + 1);
@@ -86,7 +93,9 @@ int shard_export_named(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   exp_named x = {.rw = {.m = m}};
   TRY(opt_rewriter_init(&x.rw, m, err));
-  int status = shc_names_init(&x.names, m) ? shc_walk_module(m, true, exp_named_op, &x) : exp_named_oom(&x);
+  int status = shc_names_init(&x.names, m) ? shc_walk_module(m, true, exp_named_list, &x) : exp_named_oom(&x);
+  for (uint32_t i = 0; i < x.ops.n && status == 0; i++) status = exp_named_op(&x, x.ops.items[i]);
+  BASE_VEC_FREE(m->alloc, &x.ops);
   shc_names_free(&x.names);
   opt_rewriter_free(&x.rw);
   return status;

@@ -3,6 +3,7 @@
  * the value, and all uses go through it. In a chain of constraints, later uses of what the first one constrains go
  * through the last. Requires: nothing. Preserves: what the program computes. */
 #include "common.h"
+#include "edges.h"
 #include "rule.h"
 
 static bool imp_is_constraint(const ir_op *op) {
@@ -167,10 +168,14 @@ static int imp_constraints_op(void *ctx, ir_op *op) {
 }
 
 int shard_apply_constraints(ir_module *m, const opt_args *args, xlac_error *err) {
-  (void)args;
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
-  int status = shc_walk_module(m, true, imp_constraints_op, &rw);
+  uint32_t n = m->n_ids;
+  bool notes = opt_get(args, "debug-propagation-edge-sharding");
+  uint8_t *marked = base_arena_zalloc(&rw.arena, (size_t)n + 1); /* ops with a rule */
+  IR_FOR_COMPUTATIONS(c, m) IR_FOR_OPS(op, c) if (marked) marked[op->id] = ir_mattr_of(op, "sdy.sharding_rule") != NULL;
+  int status = marked ? shc_walk_module(m, true, imp_constraints_op, &rw) : base_oom(err, "applied constraints");
+  if (status == 0 && notes) status = shard_note_constraints(m, marked, n, err);
   opt_rewriter_free(&rw);
   return status;
 }

@@ -26,10 +26,9 @@ typedef struct pipeline_export_options {
 
 static int pipeline_partition(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
   if (!o->collectives)
-    return pipeline_run(m, "func.func(sdy-insert-explicit-reshards),sdy-canonicalize-collectives", err);
+    return pipeline_run(m, "func.func(sdy-insert-explicit-reshards)", err);
   TRY(pipeline_run(m,
-                   "func.func(sdy-insert-explicit-reshards{enable-full-version=true}),sdy-canonicalize-reshards,"
-                   "func.func(sdy-reshard-to-collectives),sdy-canonicalize-collectives",
+                   "func.func(sdy-insert-explicit-reshards{enable-full-version=true})",
                    err));
   return o->no_gather_scatter ? pipeline_run(m, "func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)", err) : 0;
 }

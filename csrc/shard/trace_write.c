@@ -12,7 +12,6 @@ static int write_order(const void *x, const void *y) {
   uint32_t i = a->op ? a->op->id : 0, j = b->op ? b->op->id : 0;
   if ((!a->op) != (!b->op)) return a->op ? -1 : 1;
   if (i != j) return i < j ? -1 : 1;
-  if (!a->op && a->op_index != b->op_index) return a->op_index < b->op_index ? -1 : 1;
   int axis = strcmp(a->axis.name->s, b->axis.name->s);
   if (axis) return axis;
   if (a->axis.pre != b->axis.pre) return a->axis.pre < b->axis.pre ? -1 : 1;
@@ -28,8 +27,9 @@ static int write_by_step(const void *x, const void *y) {
   return write_order(x, y);
 }
 
+/* Shardy writes what it did for any of a function's results on the first one. */
 static bool write_same_op(const shard_record *a, const shard_record *b) {
-  return a->op == b->op && (a->op || a->op_index == b->op_index);
+  return a->op == b->op;
 }
 
 static bool write_same_edge(const shard_record *a, const shard_record *b) {
@@ -98,7 +98,7 @@ int shard_trace_write_edges(const shard_trace *t, const shard_state *s, ir_compu
     const shard_record *first = v[i];
     const ir_mattr *value = write_edges(s, &arena, v + i, j - i);
     ok = value && (first->op ? ir_m_set(first->op, "sdy.propagation_edges", value)
-                             : write_set_result(main, first->op_index, "sdy.propagation_edges", value));
+                             : write_set_result(main, 0, "sdy.propagation_edges", value));
   }
   base_arena_free(&arena);
   return ok ? 0 : base_oom(err, "propagation's notes");
