@@ -1,4 +1,5 @@
-/* The pipelines of Shardy, as passes that run others. Source: the order of its passes in its answers and descriptions. */
+/* The pipelines of Shardy, as passes that run others. Source: the order of its passes in its answers and descriptions.
+ */
 #include "../opt/pass.h"
 
 opt_pass_fn shard_pass_import, shard_pass_propagation, shard_pass_export;
@@ -25,12 +26,15 @@ typedef struct pipeline_export_options {
 } pipeline_export_options;
 
 static int pipeline_partition(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
-  if (!o->collectives)
-    return pipeline_run(m, "func.func(sdy-insert-explicit-reshards)", err);
   TRY(pipeline_run(m,
-                   "func.func(sdy-insert-explicit-reshards{enable-full-version=true})",
+                   o->collectives ? "func.func(sdy-insert-explicit-reshards{enable-full-version=true})"
+                                  : "func.func(sdy-insert-explicit-reshards)",
                    err));
-  return o->no_gather_scatter ? pipeline_run(m, "func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)", err) : 0;
+  if (o->collectives)
+    TRY(pipeline_run(m, "canonicalize{enable-patterns=sdy-reshard},func.func(sdy-reshard-to-collectives)", err));
+  TRY(pipeline_run(m, "canonicalize{enable-patterns=sdy-collective}", err));
+  bool keep = !o->collectives || !o->no_gather_scatter;
+  return keep ? 0 : pipeline_run(m, "func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)", err);
 }
 
 static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
@@ -38,8 +42,8 @@ static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_
   if (!o->for_partitioning)
     TRY(pipeline_run(m, "sdy-remove-sharding-groups,func.func(sdy-sharding-constraint-to-reshard)", err));
   if (o->even)
-    TRY(pipeline_run(
-        m, "sdy-update-non-divisible-input-output-shardings,sdy-remove-sub-axes-in-input-output-shardings", err));
+    TRY(pipeline_run(m, "sdy-update-non-divisible-input-output-shardings,sdy-remove-sub-axes-in-input-output-shardings",
+                     err));
   TRY(pipeline_run(m, "sdy-close-shardings", err));
   if (!o->for_partitioning) TRY(pipeline_partition(m, o, err));
   return o->keep_rules ? 0 : pipeline_run(m, "func.func(sdy-drop-sharding-rules)", err);
@@ -57,7 +61,8 @@ int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
 int shard_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) {
   bool dedup = opt_get(args, "dedup-functions-fully");
   TRY(pipeline_import(m, dedup, err));
-  if (dedup) TRY(pipeline_run(m, "sdy-add-func-data-flow-edges", err));
+  if (dedup)
+    TRY(pipeline_run(m, "sdy-add-func-data-flow-edges", err));
   else
     TRY(pipeline_run(m,
                      "sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
