@@ -552,5 +552,6 @@
 #include "api/probes.c"
 #include "api/registry.c"
 #include "api/runtime.c"
+#include "api/sharding.c"
 #include "api/type.c"
 #include "api/value.c"
