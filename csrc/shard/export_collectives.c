@@ -94,6 +94,16 @@ static bool exc_same_name(const sdy_sharding *a, const sdy_sharding *b) {
   return sdy_name_equal(a->mesh_name, b->mesh_name) && sdy_mesh_equal(a->mesh, b->mesh);
 }
 
+/* Reshards from one mesh to another may stay, where neither of the shardings is fully replicated or unknown. */
+static int exc_stay(exc_pass *p, ir_op *op, const sdy_sharding *from, const sdy_sharding *to) {
+  if (from && !exc_is_replicated(to)) {
+    const sdy_mesh *mesh = sdy_mesh_of(p->rw.m, from), *other = sdy_mesh_of(p->rw.m, to);
+    if (mesh && other && !exc_same_name(from, to) && !exc_same_devices(mesh, other)) return 0;
+  }
+  return opt_rewrite_fail(&p->rw, op, XLAC_E_LEGALIZE,
+                          "no collectives lead from one of these shardings to the other: their ranks or meshes differ");
+}
+
 static int exc_reshard(exc_pass *p, ir_op *op) {
   ir_module *m = p->rw.m;
   const sdy_sharding *to = sdy_get((ir_value){op, 0});
@@ -103,14 +113,15 @@ static int exc_reshard(exc_pass *p, ir_op *op) {
   if (!from) from = sdy_sharding_empty(m, to, sdy_rank(opt_type(v)), false);
   if (from && exc_is_replicated(to) && !exc_is_replicated(from)) to = sdy_sharding_empty(m, from, from->n_dims, false);
   if (!from || !to) return base_oom(p->rw.err, "collectives of a reshard");
-  if (from->n_dims != to->n_dims) return 0;
+  if (from->n_dims != to->n_dims) return exc_stay(p, op, shown, sdy_get((ir_value){op, 0}));
   if (exc_is_replicated(to) && exc_is_replicated(from)) {
     opt_replace_one(&p->rw, op, opt_operand(op, 0));
     return opt_rewriter_status(&p->rw);
   }
   const sdy_mesh *mesh = sdy_mesh_of(m, from), *other = sdy_mesh_of(m, to);
   bool same = exc_same_name(from, to);
-  if (!mesh || !other || (!same && !exc_same_devices(mesh, other))) return 0;
+  if (!mesh || !other || (!same && !exc_same_devices(mesh, other)))
+    return exc_stay(p, op, shown, sdy_get((ir_value){op, 0}));
   base_arena_free(&p->arena);
   base_arena_init(&p->arena, m->alloc);
   rtc x = {.rw = &p->rw,

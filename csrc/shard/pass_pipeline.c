@@ -62,15 +62,6 @@ int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
   return pipeline_export(m, &o, err);
 }
 
-/* Edges of calls that the program brought along are wrong once the calls are no calls any more. */
-static int pipeline_check_edges(ir_module *m, xlac_error *err) {
-  IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c)
-    if (op->opcode == IR_OP_SDY_FUNC_DATA_FLOW_EDGE) return stablehlo_verify(m, err);
-  }
-  return 0;
-}
-
 int shard_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) {
   bool dedup = opt_get(args, "dedup-functions-fully");
   TRY(pipeline_import(m, dedup, err));
@@ -81,7 +72,6 @@ int shard_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) 
                      "sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
                      "sdy-apply-sharding-constraints,sdy-sharding-group-import",
                      err));
-  TRY(pipeline_check_edges(m, err));
   TRY(pipeline_run(m, "sdy-pre-order-funcs,sdy-user-priority-propagate{keep-sharding-rules=true}", err));
   TRY(pipeline_run(m,
                    dedup ? "sdy-propagate-to-func-results,func.func(sdy-sink-func-data-flow-edges)"
