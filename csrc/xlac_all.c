@@ -430,6 +430,7 @@
 #include "cpu/vm_fast_avx512.c"
 #include "cpu/vm_fold.c"
 #include "cpu/vm_reduce.c"
+#include "cpu/vm_wide.c"
 #include "cpu/window.c"
 #include "cpu/window_rows.c"
 #include "cpu/window_scan.c"

@@ -1,6 +1,6 @@
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 from ._core import Buffer as Buffer
 from ._core import Computation as Computation
@@ -32,7 +32,7 @@ def interpret(module: Module, *arrays: Any, seed: int = 0, replica: int = 0, par
               progress: Callable[[float], object] | None = None,
               probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None) -> Any: ...
 def compile(module: Module, *, threads: int | None = None, blas: str | bool | None = None, fuse: bool = True,
-            passes: bool = True) -> Executable: ...
+            passes: bool = True, donate: int | Sequence[int] = (), numerics: Literal["strict", "fast"] = "strict") -> Executable: ...
 def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, threads: int | None = None,
          blas: str | bool | None = None) -> Executable: ...
 def diff(program: Module | str | bytes, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",

@@ -246,7 +246,8 @@ def explain(executable, topic="schedule"):
     if topic == "fusion":
         return Report(executable._fusion())
     if topic == "schedule":
-        return Report(explain_schedule(programs_of(executable)))
+        head = "fast numerics\n" if executable.numerics == "fast" else ""
+        return Report(head + explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
     raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, schedule and memory")
