@@ -5,6 +5,7 @@
 #include "../base/map.h"
 #include "../cpu/executable.h"
 #include "../cpu/profile.h"
+#include "../opt/for_hlo.h"
 #include "../opt/pass.h"
 #include "api.h"
 
@@ -56,16 +57,24 @@ static void compile_name_parameters(const ir_computation *from, ir_module *to) {
   base_map_free(&names);
 }
 
-/* A copy in HLO form, verified; MLIR form becomes what it means. */
-static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
+/* MLIR form becomes what it means; CHLO's ops that are others with a broadcast, those. */
+static int compile_translate(ir_module *m, ir_module **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
+  ir_module *expanded = NULL;
+  TRY(opt_expand_for_executor(m, &expanded, err));
+  int status = stablehlo_to_hlo(out, expanded ? expanded : m, &executable, err);
+  if (expanded) ir_module_destroy(expanded);
+  if (status == 0) compile_name_parameters(m->entry, *out);
+  return status;
+}
+
+/* A copy in HLO form, verified. */
+static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
   const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
   int status = api_check_whole(m->ir, err);
   if (status == 0)
-    status =
-        m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
-  if (status == 0 && m->ir->form == IR_FORM_MLIR) compile_name_parameters(m->ir->entry, *out);
+    status = m->ir->form == IR_FORM_MLIR ? compile_translate(m->ir, out, err) : ir_module_clone(out, m->ir, err);
   TRY(api_done(m, status));
   status = api_add_donors(*out, options, err);
   if (status == 0) status = ir_verify(*out, &lenient, err);
@@ -73,11 +82,14 @@ static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_
   return status;
 }
 
-/* The passes know the types of HLO; quantised ones are StableHLO's. */
+/* The passes know the types of HLO, all sizes known or bounded; quantised ones are StableHLO's. CHLO's functions are
+ * ops like any that go element by element. */
 static bool compile_is_hlo(const ir_module *ir) {
   IR_FOR_COMPUTATIONS(c, ir)
-  IR_FOR_OPS(op, c)
-  if (op->type->quant || ir_opcode_has(op->opcode, IR_MLIR_ONLY)) return false;
+  IR_FOR_OPS(op, c) {
+    bool plain = ir_opcode_has(op->opcode, IR_ELEMENTWISE) && ir_is_tensor(op->type) && !op->type->has_dynamic;
+    if (op->type->quant || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
+  }
   return true;
 }
 
