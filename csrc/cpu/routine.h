@@ -42,7 +42,7 @@ cpu_prepare_fn cpu_prepare_reduce_window, cpu_prepare_select_and_scatter; /* win
 cpu_prepare_fn cpu_prepare_custom_call;
 cpu_prepare_fn cpu_prepare_dot;
 cpu_prepare_fn cpu_prepare_fft;
-cpu_prepare_fn cpu_prepare_rng_bit_generator;
+cpu_prepare_fn cpu_prepare_rng_bit_generator, cpu_prepare_rng;
 cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;
 cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy, cpu_prepare_bitcast_convert; /* rearrange.c */
 cpu_prepare_fn cpu_prepare_concatenate, cpu_prepare_pad, cpu_prepare_gather, cpu_prepare_scatter, cpu_prepare_sort;
