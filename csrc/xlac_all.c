@@ -313,6 +313,7 @@
 #include "opt/hlo_simplify_dot.c"
 #include "opt/hlo_simplify_math.c"
 #include "opt/hlo_simplify_move.c"
+#include "opt/hlo_simplify_window.c"
 #include "opt/inline_calls.c"
 #include "opt/mlir_canonicalize_dynamism.c"
 #include "opt/mlir_chlo.c"

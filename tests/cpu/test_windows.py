@@ -164,3 +164,18 @@ def test_one_window_for_all_places(op, t, shape):
     assert np.isnan(got.flat[x.size // 2 // (shape[2] * shape[3])].astype(np.float32))
     exe = xlac.compile(xlac.parse(text))
     assert ": runs," in exe.explain("schedule")
+
+
+@pytest.mark.parametrize("op,value,gone", (("add", "0", True), ("maximum", "-2", True), ("minimum", "2", True), ("add", "-0", False), ("add", "1", False),
+                                           ("multiply", "1", False), ("maximum", "-3", False)))
+def test_padding_that_changes_nothing_is_the_windows_own(op, value, gone):
+    """The gradient of an average pooling is one."""
+    window = [one(1), one(2, 1, 0, 0), one(3, 2, 1, 0)]
+    text = pooling(op, "f32", (3, 13, 20), window)
+    text = text.replace("  x = f32[3,13,20]{2,1,0} parameter(0)", "  x = f32[3,13,20] parameter(0)").replace(
+        "  x = f32[3,13,20] parameter(0)", f"  small = f32[3,6,9] parameter(0)\n  v = f32[] constant({value})\n"
+        "  x = f32[3,13,20] pad(small, v), padding=0_0x1_1_1x0_3_1")
+    assert "pad(small" in text
+    check(text, draw("f32", (3, 6, 9)))
+    plan = xlac.compile(xlac.parse(text)).explain("schedule")
+    assert (" pad " not in plan) == gone, plan
