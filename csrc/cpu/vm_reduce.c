@@ -67,7 +67,7 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, int64_t piece, int6
     memcpy(r->partial + (size_t)(piece * red->outer * red->inner + at) * bytes, acc, (size_t)n * bytes);
     return;
   }
-  char *to = (char *)r->out[0] + (size_t)at * base_dtype_bytes(t);
+  char *to = (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)at * base_dtype_bytes(t);
   vmr_combine(r, n, acc, b->values[red->init]);
   if (t == r->vm->sum)
     memcpy(to, acc, (size_t)n * bytes);
@@ -177,7 +177,7 @@ static void vmr_nothing(const vmr_run *r) {
   VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
   size_t bytes = base_dtype_bytes((base_dtype)r->vm->k->values[red->init].dtype);
   for (int64_t i = 0; i < red->outer * red->inner; i++)
-    memcpy((char *)r->out[0] + (size_t)i * bytes, b.values[red->init], bytes);
+    memcpy((char *)r->out[r->vm->k->stores[0].buffer] + (size_t)i * bytes, b.values[red->init], bytes);
 }
 
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {

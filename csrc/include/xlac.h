@@ -558,6 +558,27 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
 int xlac_executable_check(const xlac_executable *exe, xlac_error *err);
 /* The plan, a line a step; freed with xlac_free. n may be NULL. */
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+/* All kernels of the plan in the text form below, each after a comment with its step; freed with xlac_free. n may be
+ * NULL. */
+int xlac_executable_kernels(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+
+/* --- kernels alone: what a fusion becomes, as text (docs/executor.md) --- */
+
+/* Reads a kernel of n bytes, verifies it, and gives its text as the library writes it; freed with xlac_free. out_n may
+ * be NULL. Errors have line and column. */
+int xlac_kernel_text(const char *text, size_t n, char **out, size_t *out_n, xlac_error *err);
+/* Memory of a kernel's run: arrays by number, their sizes in bytes. Outputs overlap neither each other nor an input. */
+typedef struct xlac_kernel_call {
+  uint32_t n_in, n_out;
+  const void *const *in;
+  const int64_t *in_bytes;
+  void *const *out;
+  const int64_t *out_bytes;
+  uint32_t threads; /* up to 1: the caller's alone */
+  bool reference;   /* one iteration after another, instead of the vector VM */
+} xlac_kernel_call;
+/* Reads, verifies and runs a kernel. What would read or write outside of an array is refused with BAD_ARGUMENT. */
+int xlac_kernel_run(const char *text, size_t n, const xlac_kernel_call *call, xlac_error *err);
 
 /* What one participant of a parallel run does. */
 typedef struct xlac_program {

@@ -17,6 +17,7 @@ static void executable_dealloc(PyObject *object) {
   PyMem_Free(self->dims);
   Py_XDECREF(self->names);
   Py_XDECREF(self->numbers);
+  Py_XDECREF(self->kept);
   xlac_executable_destroy(self->exe);
   type->tp_free(object);
   Py_DECREF(type);
