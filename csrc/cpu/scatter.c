@@ -1,5 +1,6 @@
-/* scatter into one array by a computation that is one op, or gives the update. Windows that don't fit are skipped, and
- * updates of one place happen in the order of the indices: threads share the array between them, not the indices. */
+/* scatter into one array by a computation that is one op, or gives the update; others are for scatter_body.c. Windows
+ * that don't fit are skipped, and updates of one place happen in the order of the indices: threads share the array
+ * between them, not the indices. */
 #include "routine.h"
 #include "scatter.h"
 
@@ -131,11 +132,11 @@ static bool scat_is_plain(const ir_op *op) {
 
 int cpu_prepare_scatter(cpu_prepare_run *x) {
   bool overwrites = false;
-  if (!scat_is_plain(x->op)) return 0;
+  if (!scat_is_plain(x->op)) return cpu_prepare_scatter_body(x);
   const ir_op *body = scat_body(x->op, &overwrites);
   scat_data *s = BASE_NEW(x->arena, scat_data);
   if (!s) return base_oom(x->err, "a scatter");
-  if (!overwrites && (!body || !interp_loop_of(body, &s->loop))) return 0;
+  if (!overwrites && (!body || !interp_loop_of(body, &s->loop))) return cpu_prepare_scatter_body(x);
   s->bytes = (int64_t)base_dtype_bytes(x->op->type->dtype);
   s->whole = x->op->type->count * s->bytes;
   s->updates = ir_operand_type(x->op, 2)->count;

@@ -1,6 +1,6 @@
 /* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is
  * dense, or in registers that are filled once where they are the same at every iteration. */
-#include "vm_inside.h"
+#include "vm_fold.h"
 
 enum {
   VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
@@ -117,6 +117,7 @@ static void vm_choose_sum(cpu_vm *vm) {
   bool found = interp_loop_binary((ir_opcode)k->reduction->body->opcode, (base_dtype)vm->sum, &vm->combine);
   assert(found);
   (void)found;
+  vm->fold = vm_fold_of((ir_opcode)k->reduction->body->opcode, (base_dtype)vm->sum);
 }
 
 static void vm_choose_lanes(cpu_vm *vm) {

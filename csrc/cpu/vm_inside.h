@@ -32,6 +32,8 @@ typedef struct vm_inst {
   interp_loop loop; /* of ops */
 } vm_inst;
 
+struct vm_fold;
+
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
@@ -41,6 +43,7 @@ struct cpu_vm {
   size_t reg_bytes;    /* of one register */
   interp_loop combine; /* reductions, in type `sum` */
   uint8_t sum;
+  const struct vm_fold *fold; /* reductions of many lanes to few; NULL: by `combine` */
   vm_inst insts[];
 };
 

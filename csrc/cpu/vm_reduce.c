@@ -2,7 +2,7 @@
  * end; where many results lie side by side, lanes are results. Long ranges for few results are cut into pieces whose
  * partial results are combined in order. All of this depends on the extents alone, so the bits are the same for any
  * number of threads. */
-#include "vm_inside.h"
+#include "vm_fold.h"
 
 typedef struct vmr_run {
   const cpu_vm *vm;
@@ -82,6 +82,27 @@ static bool vmr_stops(const vmr_run *r, int64_t *until) {
   return base_pool_stopping(r->pool);
 }
 
+/* n lanes of a block into acc. */
+static void vmr_into(const vmr_run *r, int64_t n, const void *value, char *acc, int64_t *valid) {
+  base_dtype t = (base_dtype)r->vm->k->values[r->vm->k->stores[0].value].dtype;
+  char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
+  if (t != r->vm->sum) base_convert((base_dtype)r->vm->sum, wide, t, value, (size_t)n);
+  r->vm->fold->some(n, t == r->vm->sum ? value : wide, acc, valid);
+}
+
+/* vmr_row where there is a fold. */
+static void vmr_folded_row(const vmr_run *r, const vm_block *b, int64_t from, int64_t to, int64_t o, int64_t piece) {
+  char acc[VM_FOLD_BYTES] __attribute__((aligned(64)));
+  int64_t valid = 0, n = 0, until = VMR_PATIENCE;
+  for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
+    n = vm_next_block(r->vm, at, to);
+    vm_compute(b, at, n);
+    vmr_into(r, n, b->values[r->vm->k->stores[0].value], acc, &valid);
+  }
+  r->vm->fold->last(valid, acc);
+  vmr_deliver(r, b, piece, o, 1, acc);
+}
+
 /* One result (or part of it) from a run of iterations. */
 static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
@@ -89,6 +110,10 @@ static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
   int64_t o = unit / r->pieces, piece = unit % r->pieces, valid = 0, n = 0;
   int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
   if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
+  if (r->vm->fold) {
+    vmr_folded_row(r, b, from, to, o, piece);
+    return;
+  }
   int64_t until = VMR_PATIENCE;
   for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, to);

@@ -433,6 +433,14 @@ uint32_t xlac_probes_count(xlac_probes *p);
 /* Number i: *id lives as long as p, *value is the caller's. */
 int xlac_probes_get(xlac_probes *p, uint32_t i, const char **id, xlac_value **value, xlac_error *err);
 
+/* When the interpreter runs what an async start wraps. Anything from the start to its done is allowed, and no result
+ * but that of random ops depends on it: for testing. */
+typedef enum xlac_async_order {
+  XLAC_ASYNC_EAGER,   /* at the start */
+  XLAC_ASYNC_LAZY,    /* at the done */
+  XLAC_ASYNC_SHUFFLED /* somewhere between, drawn from async_seed */
+} xlac_async_order;
+
 typedef struct xlac_interpret_options {
   bool (*interrupted)(
       void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
@@ -442,7 +450,9 @@ typedef struct xlac_interpret_options {
   int64_t replica, partition;
   xlac_probes *probes; /* where probes put what they see; NULL: nowhere */
   const char
-      *blas_path; /* of the OpenBLAS that JAX's custom calls for linear algebra run with; NULL: the usual names */
+      *blas_path;       /* of the OpenBLAS that JAX's custom calls for linear algebra run with; NULL: the usual names */
+  uint32_t async_order; /* an xlac_async_order; runs of several participants are eager */
+  uint64_t async_seed;
 } xlac_interpret_options;
 
 /* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that

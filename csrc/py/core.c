@@ -11,7 +11,7 @@ static PyMethodDef core_functions[] = {
      "parse(text, format='hlo', allow_unregistered=False, documented_forms=False, max_depth=0) -> Module"},
     {"new_module", py_new_module, METH_O, "new_module(name) -> Module: an empty one, to build in"},
     {"interpret", PY_KEYWORDS(py_interpret),
-     "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None) -> array or tuple"},
+     "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, async_order='eager') -> array or tuple"},
     {"compile", PY_KEYWORDS(py_compile),
      "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True) -> Executable"},
     {"load", PY_KEYWORDS(py_load), "load(bytes, *, threads=0, blas=None, use_blas=True) -> Executable"},

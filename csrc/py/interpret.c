@@ -204,18 +204,35 @@ static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32
   return result;
 }
 
+/* "eager", "lazy", or the seed of a shuffled order. */
+static int read_async_order(PyObject *order, xlac_interpret_options *options) {
+  if (PyLong_Check(order)) {
+    options->async_order = XLAC_ASYNC_SHUFFLED;
+    options->async_seed = PyLong_AsUnsignedLongLongMask(order);
+    return PyErr_Occurred() ? -1 : 0;
+  }
+  if (!PyUnicode_Check(order)) return PyErr_SetString(PyExc_TypeError, "async_order is a string or a number"), -1;
+  bool lazy = PyUnicode_CompareWithASCIIString(order, "lazy") == 0;
+  options->async_order = lazy ? XLAC_ASYNC_LAZY : XLAC_ASYNC_EAGER;
+  if (lazy || PyUnicode_CompareWithASCIIString(order, "eager") == 0) return 0;
+  PyErr_Format(PyExc_ValueError, "async_order is \"eager\", \"lazy\" or the seed of a shuffled order, not %R", order);
+  return -1;
+}
+
 static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress, PyObject **probes) {
-  static char *names[] = {"seed", "replica", "partition", "progress", "probes", "blas", NULL};
+  static char *names[] = {"seed", "replica", "partition", "progress", "probes", "blas", "async_order", NULL};
   unsigned long long seed = 0;
   long long replica = 0, partition = 0;
   PyObject *none = PyTuple_New(0);
   if (none == NULL) return -1;
-  int ok = PyArg_ParseTupleAndKeywords(none, kwargs, "|$KLLOOz:interpret", names, &seed, &replica, &partition, progress,
-                                       probes, &options->blas_path);
+  PyObject *order = NULL;
+  int ok = PyArg_ParseTupleAndKeywords(none, kwargs, "|$KLLOOzO:interpret", names, &seed, &replica, &partition,
+                                       progress, probes, &options->blas_path, &order);
   Py_DECREF(none);
   options->seed = seed;
   options->replica = replica;
   options->partition = partition;
+  if (ok && order && read_async_order(order, options) < 0) return -1;
   return ok ? 0 : -1;
 }
 

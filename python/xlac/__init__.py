@@ -41,7 +41,7 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
                        documented_forms=documented_forms)
 
 
-def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None):
+def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager"):
     """Runs the entry computation in the reference interpreter and returns its result: a NumPy array, or a tuple of results.
 
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
@@ -49,14 +49,18 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
 
     `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
     reached, also when the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of
-    lines probe_id,type,path."""
-    blas = _openblas()
+    lines probe_id,type,path.
+
+    `async_order` is when the computations of async starts run, all on this thread: "eager" at their starts, "lazy" at their
+    dones, a number at steps between that are drawn from it. Results are the same, but for random ops."""
+    options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _openblas(),
+               "async_order": async_order}
     if probes is None or isinstance(probes, list):
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes, blas=blas)
+        return _core.interpret(module, *arrays, probes=probes, **options)
     from .probes import save
     seen = []
     try:
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen, blas=blas)
+        return _core.interpret(module, *arrays, probes=seen, **options)
     finally:
         save(probes, seen)
 
