@@ -3,8 +3,6 @@
 #include "list.h"
 #include "routine.h"
 
-enum { EXECUTABLE_LANE_WORK = 1 << 14 };
-
 bool cpu_program_needs_interpreter(const plan_program *p) {
   if (p->interpreted) return true;
   for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -16,16 +14,16 @@ bool cpu_program_needs_interpreter(const plan_program *p) {
   return false;
 }
 
-static int executable_ready_start(cpu_executable *exe, plan_step *s, xlac_error *err) {
+static int executable_ready_start(cpu_executable *exe, const cpu_options *options, plan_step *s, xlac_error *err) {
   const cpu_start *start = NULL;
-  if (!exe->lane) TRY(cpu_runtime_lane(exe->runtime, "async", 1, &exe->lane, err));
-  TRY(cpu_start_make(exe, s, &exe->arena, &start, err));
+  TRY(cpu_start_make(exe, options, s, &start, err));
   s->code = start;
   return 0;
 }
 
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
-static int executable_ready(cpu_executable *exe, const plan_program *p, bool body, xlac_error *err) {
+static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
+                            xlac_error *err) {
   const cpu_list *list = NULL;
   if (p->code || p->interpreted) return 0;
   for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -36,8 +34,8 @@ static int executable_ready(cpu_executable *exe, const plan_program *p, bool bod
       s->code = vm;
     }
     for (uint32_t j = 0; j < s->n_nested; j++)
-      TRY(executable_ready(exe, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
-    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, s, err));
+      TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
+    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, options, s, err));
   }
   TRY(cpu_list_make(p, body, &exe->arena, &list, err));
   ((plan_program *)(uintptr_t)p)->code = list;
@@ -103,7 +101,7 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   plan.prepare = cpu_prepare;
   plan.prepare_ctx = &prepare;
   TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
-  TRY(executable_ready(exe, exe->program, false, err));
+  TRY(executable_ready(exe, options, exe->program, false, err));
   exe->needs_interpreter = cpu_program_needs_interpreter(exe->program);
   exe->work = cpu_program_work(exe->program);
   return executable_list_arguments(exe, err);
@@ -116,7 +114,7 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
     ir_module_destroy(m);
     return base_oom(err, "an executable");
   }
-  *exe = (cpu_executable){.m = m, .alloc = alloc, .lane_work = EXECUTABLE_LANE_WORK};
+  *exe = (cpu_executable){.m = m, .alloc = alloc};
   base_arena_init(&exe->arena, alloc);
   int status = executable_build(exe, options, err);
   if (status) {

@@ -13,6 +13,9 @@ typedef struct cpu_options {
   const char *blas_path; /* NULL: the usual names */
   plan_options plan;
   cpu_runtime *runtime; /* NULL: one of its own */
+  uint32_t n_lanes;
+  const xlac_lane *lanes;
+  uint64_t async_work;
 } cpu_options;
 
 typedef struct cpu_executable cpu_executable;

@@ -5,6 +5,12 @@
 #include "../base/lane.h"
 #include "profile.h"
 
+typedef struct cpu_lane {
+  const char *thread; /* of execution; "": of any that has no lane of its own */
+  uint32_t threads;
+  base_lane *lane;
+} cpu_lane;
+
 struct cpu_executable {
   ir_module *m;
   base_alloc alloc;
@@ -13,8 +19,8 @@ struct cpu_executable {
   cpu_blas *blas;
   cpu_runtime *runtime;
   base_pool *pool; /* the runtime's */
-  base_lane *lane;
-  uint64_t lane_work; /* what is less is not worth a task */
+  uint32_t n_lanes, next_lane;
+  cpu_lane *lanes; /* NULL: the program has no async starts */
   bool needs_interpreter;
   uint64_t work;
   const ir_type **argument_types; /* by leaf of the parameters */

@@ -489,6 +489,12 @@ void xlac_runtime_give(void *block); /* from any thread; NULL is fine */
 /* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
 typedef struct xlac_executable xlac_executable;
 
+/* A lane: threads for async operations. */
+typedef struct xlac_lane {
+  const char *thread; /* the execution thread whose starts it runs; "": those of all threads that have no lane */
+  uint32_t threads;   /* of its own; 0: none, so that what is started is run by whoever waits for it */
+} xlac_lane;
+
 typedef struct xlac_compile_options {
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
@@ -496,6 +502,9 @@ typedef struct xlac_compile_options {
   xlac_runtime *runtime;              /* NULL: one of its own */
   uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
   const uint32_t *donate;
+  uint32_t n_lanes; /* several lanes for "" are taken in turn; without any, there is one of one thread */
+  const xlac_lane *lanes;
+  uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };

@@ -82,6 +82,11 @@ int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g,
  * must be gone then. */
 void py_gifts_end(py_gifts *g, bool started);
 
+/* --- lanes.c --- */
+/* Fills options->lanes from a tuple of (name, threads), which must live as long; -1 with an exception. */
+int py_lanes_take(PyObject *pairs, xlac_compile_options *options);
+void py_lanes_forget(xlac_compile_options *options);
+
 /* --- call_slow.c --- */
 /* By values: whatever the arguments are, and with the interpreter's errors. */
 PyObject *py_call_values(py_executable *self, const py_call *call);
