@@ -82,12 +82,13 @@ static void scat_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Everybody reads all indices, so parts are few; which they are changes no bit. Where a window is some element and the
+/* Everybody reads all indices, so parts are few, and as many as threads where windows are short; which they are changes
+ * no bit. Where a window is some element and the
  * array is in the cache, passing over the updates of others costs as much as doing them. */
 static int64_t scat_parts(const scat_data *s, const base_pool *pool) {
   int64_t threads = base_pool_size(pool), each = s->updates * s->bytes / s->w.count;
   if (!s->w.disjoint || s->updates < 1 << 16 || threads == 1) return 1;
-  if (each >= 256) return interp_min(4 * threads, 64);
+  if (each >= 256) return interp_min(each >= 1 << 13 ? 4 * threads : threads, 64);
   return s->whole >= 1 << 24 ? interp_min(threads, 8) : 1;
 }
 

@@ -7,6 +7,7 @@ enum {
   SCATB_ROW = 16, /* shorter rows are updated one by one */
   SCATB_PARTS = 16,
   SCATB_LONG = 1 << 14, /* updates that are shared between threads */
+  SCATB_MANY = 16,      /* element operations of a window that make up for passing over those of others */
   SCATB_POLL = 1 << 14
 };
 
@@ -172,11 +173,11 @@ static void scatb_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Which parts there are changes no bit. */
+/* Everybody reads all indices, so there are parts only where a window is some work; which they are changes no bit. */
 static int64_t scatb_parts(const scatb_data *s, const base_pool *pool) {
-  int64_t threads = base_pool_size(pool);
-  if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1) return 1;
-  return interp_min(2 * threads, SCATB_PARTS);
+  int64_t threads = base_pool_size(pool), each = s->updates / s->w.count * (s->body->n_ops + 1);
+  if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1 || each < SCATB_MANY) return 1;
+  return interp_min(threads, SCATB_PARTS);
 }
 
 static int scatb_run(const cpu_routine_run *r) {
