@@ -15,11 +15,26 @@ static int drive_check_type(const ir_op *op, const ir_type *t, xlac_error *err) 
                       "Shardy propagation only supports ranked tensors with a static shape");
 }
 
+/* An edge's input is a result of an op with data flow, or an argument of a named or manual computation. */
+static int drive_check_edge(const ir_op *op, xlac_error *err) {
+  const ir_op *input = op->operands[0].op, *owner = input->parent->owner;
+  bool argument = input->opcode == IR_OP_PARAMETER && owner &&
+                  (owner->opcode == IR_OP_SDY_NAMED_COMPUTATION || owner->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
+  if (argument || shard_is_flow(input)) return 0;
+  return base_hint(err,
+                   base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "sdy.data_flow_edge",
+                                "the edge's input owns no data flow: expected a result of a while, case, barrier, named "
+                                "or manual computation, or an argument of one of the latter two"),
+                   "leave edges to sdy-add-data-flow-edges");
+}
+
 static int drive_check(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c)
-    for (uint32_t i = 0; i < op->n_results && op->opcode != IR_OP_PARAMETER; i++)
-      TRY(drive_check_type(op, op->types[i], err));
+    IR_FOR_OPS(op, c) {
+      if (op->opcode == IR_OP_PARAMETER) continue;
+      if (op->opcode == IR_OP_SDY_DATA_FLOW_EDGE) TRY(drive_check_edge(op, err));
+      for (uint32_t i = 0; i < op->n_results; i++) TRY(drive_check_type(op, op->types[i], err));
+    }
   }
   return 0;
 }

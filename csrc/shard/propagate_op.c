@@ -14,8 +14,16 @@ typedef struct visit_tensors {
   bool quiet;  /* nobody is told: before and after the rounds */
 } visit_tensors;
 
+static void visit_fail_in_place(shard_driver *d, const ir_op *op) {
+  int status = base_fail_at(d->err, XLAC_E_VERIFY_SHARDING, op ? op->line : d->main->line, op ? op->col : d->main->col,
+                            op && ir_opcode_info(op->opcode)->mlir ? ir_opcode_info(op->opcode)->mlir->name : "",
+                            "a sharding with its mesh written in place can't be propagated: expected @mesh");
+  shard_driver_fail(d, base_hint(d->err, status, "run sdy-lift-inlined-meshes first"));
+}
+
 /* The mesh that all shardings name; NULL where they disagree, or there is none. */
-static const sdy_mesh *visit_mesh(shard_state *s, visit_tensors *t) {
+static const sdy_mesh *visit_mesh(shard_driver *d, const ir_op *op, visit_tensors *t) {
+  shard_state *s = &d->state;
   t->like = NULL;
   t->mesh = NULL;
   for (uint32_t i = 0; i < t->n; i++) {
@@ -30,6 +38,10 @@ static const sdy_mesh *visit_mesh(shard_state *s, visit_tensors *t) {
     } else if (!sdy_mesh_is_empty(mesh) && !sdy_mesh_equal(mesh, t->mesh)) {
       return NULL;
     }
+  }
+  if (t->like && !t->like->mesh_name) {
+    visit_fail_in_place(d, op);
+    return NULL;
   }
   return t->mesh && !sdy_mesh_is_maximal(t->mesh) ? t->mesh : NULL;
 }
@@ -166,7 +178,7 @@ static void visit_op(shard_driver *d, ir_op *op) {
               use ? shard_slot_of(&d->state, use->op, use->index) : shard_slot_of(&d->state, op, i - op->n_operands));
     any = any || t.shardings[i];
   }
-  if (!any || !visit_mesh(&d->state, &t)) return;
+  if (!any || !visit_mesh(d, op, &t)) return;
   uint8_t *directions = shard_pool_alloc(&d->pool, rule->sizes.n + 1);
   if (!directions) return;
   for (uint32_t f = 0; f < rule->sizes.n; f++)
@@ -177,7 +189,7 @@ static void visit_op(shard_driver *d, ir_op *op) {
 /* --- edges, barriers, results: tensors that are all alike --- */
 
 static void visit_identity(shard_driver *d, ir_op *op, visit_tensors *t, const ir_type *type, shard_direction way) {
-  if (!visit_mesh(&d->state, t)) return;
+  if (!visit_mesh(d, op, t)) return;
   const sdy_rule *rule = op ? d->rules[op->id] : NULL;
   if (!rule) shard_driver_fail(d, shard_rule_identity(&d->maker, type, t->n_operands, &rule, d->err));
   if (op) d->rules[op->id] = rule; /* has_rule stays 0: it is not the op's own */

@@ -74,6 +74,20 @@ static ir_value groups_value(const groups_member *member) {
   return (ir_value){use->op, use->index};
 }
 
+/* Its sharding: an argument's of a manual computation as the inside sees it. */
+static const sdy_sharding *groups_sharding(opt_rewriter *rw, shard_pool *pool, const groups_member *member) {
+  ir_value v = groups_value(member);
+  const ir_op *owner = v.op->opcode == IR_OP_PARAMETER ? v.op->parent->owner : NULL;
+  const sdy_shardings *list = owner ? sdy_of(ir_mattr_of(owner, "in_shardings"), SDY_SHARDINGS) : NULL;
+  if (!list) return sdy_get(v);
+  const sdy_names *manual = sdy_of(ir_mattr_of(owner, "manual_axes"), SDY_MANUAL_AXES);
+  uint64_t i = (uint64_t)v.op->u.number;
+  if (i >= list->n) return NULL;
+  const sdy_sharding *inside = manual ? shard_manual_inside(pool, list->v[i], manual) : list->v[i];
+  if (!inside) rw->failed = true;
+  return inside;
+}
+
 static bool groups_says_nothing(const sdy_sharding *s) {
   if (!s) return true;
   for (uint32_t d = 0; d < s->n_dims; d++)
@@ -82,12 +96,13 @@ static bool groups_says_nothing(const sdy_sharding *s) {
 }
 
 /* The first sharding that says something; *differ: another says something else. */
-static const sdy_sharding *groups_common(const groups_member *list, uint32_t n, bool *differ) {
+static const sdy_sharding *groups_common(opt_rewriter *rw, shard_pool *pool, const groups_member *list, uint32_t n,
+                                         bool *differ) {
   const sdy_sharding *common = NULL;
   *differ = false;
-  if (n == 1) return sdy_get(groups_value(&list[0]));
+  if (n == 1) return groups_sharding(rw, pool, &list[0]);
   for (uint32_t i = 0; i < n && !*differ; i++) {
-    const sdy_sharding *s = sdy_get(groups_value(&list[i]));
+    const sdy_sharding *s = groups_sharding(rw, pool, &list[i]);
     if (groups_says_nothing(s)) continue;
     if (!common) common = s;
     else if (!sdy_sharding_equal(s, common)) *differ = true;
@@ -117,9 +132,11 @@ static bool groups_open(opt_rewriter *rw, ir_op *op, const sdy_sharding *like) {
   return !rw->failed;
 }
 
-static int groups_join_one(opt_rewriter *rw, const groups_member *list, uint32_t n) {
+static int groups_join_one(opt_rewriter *rw, shard_pool *pool, const groups_member *list, uint32_t n) {
   bool differ = false;
-  const sdy_sharding *common = groups_common(list, n, &differ);
+  shard_pool_empty(pool);
+  const sdy_sharding *common = groups_common(rw, pool, list, n, &differ);
+  if (rw->failed) return base_oom(rw->err, "sharding groups");
   for (uint32_t i = 0; i < n && common; i++) {
     bool ok = differ ? groups_open(rw, list[i].op, common) : sdy_set(groups_value(&list[i]), common);
     if (!ok) return base_oom(rw->err, "sharding groups");
@@ -130,13 +147,16 @@ static int groups_join_one(opt_rewriter *rw, const groups_member *list, uint32_t
 int shard_groups_join(ir_module *m, xlac_error *err) {
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
+  shard_pool pool;
+  shard_pool_init(&pool, m->alloc);
   uint32_t n = 0;
   groups_member *list = groups_list(m, &rw.arena, &n);
   int status = list ? 0 : base_oom(err, "sharding groups");
   for (uint32_t from = 0, to = 0; from < n && status == 0; from = to) {
     to = groups_end(list, n, from);
-    status = groups_join_one(&rw, list + from, to - from);
+    status = groups_join_one(&rw, &pool, list + from, to - from);
   }
+  shard_pool_free(&pool);
   opt_rewriter_free(&rw);
   return status;
 }

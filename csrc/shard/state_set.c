@@ -142,6 +142,28 @@ static bool state_changed(const shard_state *s, uint32_t first, uint32_t n) {
   return false;
 }
 
+/* What flows back from outside must not have put an axis in front of a manual one. */
+static int state_check_manual(const shard_state *s, const ir_op *op, xlac_error *err) {
+  const sdy_names *manual = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
+  for (uint32_t r = 0; manual && r < op->n_results; r++) {
+    const sdy_sharding *now = s->slots[shard_slot_of(s, op, r)].now;
+    for (uint32_t d = 0; now && d < now->n_dims; d++) {
+      sdy_axes axes = now->dims[d].axes;
+      uint32_t n = state_first_free(axes, manual);
+      while (n < axes.n && !state_is_manual(axes.v[n].name, manual)) n++;
+      if (n == axes.n) continue;
+      return base_hint(err,
+                       base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "sdy.manual_computation",
+                                    "result sharding at index %u must have all manual axes come before free axes in "
+                                    "its dimension sharding at index %u. Saw manual axis \"%s\" after a free one",
+                                    r, d, axes.v[n].name->s),
+                       "propagation through manual computations needs their data flow edges: run "
+                       "sdy-add-data-flow-edges first");
+    }
+  }
+  return 0;
+}
+
 static bool state_store_computation(shard_state *s, ir_computation *c, shard_pool *pool) {
   bool args = c->owner && c->n_params &&
               (c->owner->opcode == IR_OP_SDY_NAMED_COMPUTATION || c->owner->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
@@ -160,6 +182,10 @@ static bool state_store_computation(shard_state *s, ir_computation *c, shard_poo
 }
 
 int shard_state_store(shard_state *s, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, s->m) {
+    IR_FOR_OPS(op, c)
+    if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION && op->id < s->n_ids) TRY(state_check_manual(s, op, err));
+  }
   shard_pool pool;
   shard_pool_init(&pool, s->m->alloc);
   bool ok = true;
