@@ -495,6 +495,7 @@
 #include "cpu/vm_fast_avx512.c"
 #include "cpu/vm_fold.c"
 #include "cpu/vm_reduce.c"
+#include "cpu/vm_wide.c"
 #include "cpu/window.c"
 #include "cpu/window_body.c"
 #include "cpu/window_rows.c"
