@@ -21,9 +21,12 @@ static bool order_is_placed_first(const ir_op *op) {
   return op->opcode == IR_OP_PARAMETER;
 }
 
+static bool order_is_start(const ir_op *op) {
+  return plan_is_async(op) && ir_opcode_has(op->opcode, IR_ASYNC_START);
+}
+
 static int order_class(const ir_op *op) {
-  if (op->opcode == IR_OP_ASYNC_START) return 0;
-  return op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE ? 2 : 1;
+  return !plan_is_async(op) ? 1 : order_is_start(op) ? 0 : 2;
 }
 
 static bool order_before(const order_run *r, const ir_op *a, const ir_op *b) {
@@ -95,7 +98,7 @@ static void order_place(order_run *r, ir_op **out) {
 
 static bool order_is_async(uint32_t n, ir_op *const *order) {
   for (uint32_t i = 0; i < n; i++)
-    if (order[i]->opcode == IR_OP_ASYNC_START) return true;
+    if (order_is_start(order[i])) return true;
   return false;
 }
 
