@@ -100,7 +100,7 @@ static void report_kernel(base_text *out, const plan_step *s) {
   }
   if (k->reduction) {
     if (!first) BASE_PUT(out, ", ");
-    report_op(out, s->op, plan_op_cost(s->op));
+    report_op(out, s->op, opt_op_cost(s->op));
   }
   base_putf(out, "], \"iterations\": %lld", (long long)k->count);
 }
