@@ -38,6 +38,7 @@ XLAC_MUST_USE int cpu_execute(const cpu_executable *exe, const interp_options *o
 /* Of a program that is ready: the same, and whether some step is evaluated by the interpreter. */
 uint64_t cpu_program_work(const plan_program *p);
 bool cpu_program_needs_interpreter(const plan_program *p);
+bool cpu_start_needs_interpreter(const plan_step *s);
 struct cpu_profile;
 /* cpu_execute with times by step, in a profile that has begun. */
 XLAC_MUST_USE int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
