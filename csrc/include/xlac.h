@@ -375,6 +375,17 @@ typedef struct xlac_pipeline_options {
  * changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
 
+/* What the time model of async chains takes for granted; 0 for what is usual. */
+typedef struct xlac_async_model {
+  double gigaflops, memory_gigabytes, link_gigabytes; /* a second; link: of copies and collectives */
+} xlac_async_model;
+
+/* The module's async chains in the order its ops have, with what is waited for by the model, as JSON, freed with
+ * xlac_free: {"scheduled": bool, "computations": [{"name", "ops", "makespan", "work", "exposed", "chains": [{"op",
+ * "lane", "line", "updates", "start", "done", "length", "issued", "begins", "ends", "reached", "exposed", "needs",
+ * "ready", "behind", "reader", "read"}]}]}; times are nanoseconds. docs/async.md. model may be NULL. */
+int xlac_module_explain_async(xlac_module *m, const xlac_async_model *model, char **json, size_t *n, xlac_error *err);
+
 /* --- values --- */
 
 typedef enum xlac_value_kind { XLAC_VALUE_ARRAY, XLAC_VALUE_TUPLE, XLAC_VALUE_TOKEN } xlac_value_kind;
