@@ -242,7 +242,7 @@ static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
     b->values[i] = vm_load(b, i, at, n);
     return;
   }
-  if (inst->to_output) to = (char *)b->out[0] + (k->stores[0].index.offset + at) * bytes;
+  if (inst->to_output) to = (char *)b->out[k->stores[0].buffer] + (k->stores[0].index.offset + at) * bytes;
   b->values[i] = to;
   vm_make_lanes(b, i, at, n, inst->widens ? narrow : to);
   if (inst->widens) vm_widen(&k->values[i], narrow, n, to);

@@ -93,6 +93,7 @@ void vm_fill(size_t bytes, const void *from, int64_t n, char *to);
 
 /* --- vm_reduce.c --- */
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
+bool vm_reduce_is_divisible(const cpu_vm *vm);
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
                     void *const *out);
 

@@ -72,7 +72,7 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, int64_t piece, int6
     memcpy(r->partial + (size_t)(piece * red->outer * red->inner + at) * bytes, acc, (size_t)n * bytes);
     return;
   }
-  char *to = (char *)r->out[0] + (size_t)at * base_dtype_bytes(t);
+  char *to = (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)at * base_dtype_bytes(t);
   vmr_combine(r, n, acc, b->values[red->init]);
   if (t == r->vm->sum)
     memcpy(to, acc, (size_t)n * bytes);
@@ -208,28 +208,43 @@ static void vmr_nothing(const vmr_run *r) {
   base_dtype t = (base_dtype)r->vm->k->values[red->init].dtype;
   size_t bytes = base_dtype_bytes(t);
   for (int64_t i = 0; i < red->outer * red->inner; i++)
-    base_convert(t, (char *)r->out[0] + (size_t)i * bytes, (base_dtype)r->vm->insts[red->init].lane,
-                 b.values[red->init], 1);
+    base_convert(t, (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)i * bytes,
+                 (base_dtype)r->vm->insts[red->init].lane, b.values[red->init], 1);
+}
+
+/* How the work is cut: into units of one piece of some results, of which so many make a range. */
+static int64_t vmr_cut(vmr_run *r, int64_t *grain) {
+  const cpu_vm *vm = r->vm;
+  const kernel_reduction *red = vm->k->reduction;
+  r->pieces = kernel_pieces(vm->k);
+  r->piece = (red->reduced + r->pieces - 1) / r->pieces;
+  r->pieces = (red->reduced + r->piece - 1) / r->piece; /* none is empty */
+  r->blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
+  int64_t each = r->piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
+  *grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
+  return red->outer * r->pieces * r->blocks;
+}
+
+bool vm_reduce_is_divisible(const cpu_vm *vm) {
+  vmr_run r = {.vm = vm};
+  int64_t grain = 0;
+  return vm->k->reduction->reduced > 0 && vmr_cut(&r, &grain) > grain;
 }
 
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
   const kernel_reduction *red = vm->k->reduction;
-  vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch, .pieces = kernel_pieces(vm->k)};
-  assert(vm->lanes <= VMR_LANES && (r.pieces == 1 || scratch));
+  vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch};
+  assert(vm->lanes <= VMR_LANES && (kernel_pieces(vm->k) == 1 || scratch));
   if (red->reduced == 0) {
     vmr_nothing(&r);
     return;
   }
-  r.piece = (red->reduced + r.pieces - 1) / r.pieces;
-  r.pieces = (red->reduced + r.piece - 1) / r.piece; /* none is empty */
-  r.blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
-  int64_t units = red->outer * r.pieces * r.blocks, each = r.piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
-  int64_t grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
+  int64_t grain = 0, units = vmr_cut(&r, &grain);
   if (units <= grain)
     vmr_units(&r, 0, (size_t)units);
   else
     base_parallel_for(pool, (size_t)units, (size_t)grain, vmr_units, &r);
-  if (r.pieces > 1) vmr_pieces(&r);
+  if (r.pieces > 1 && !base_pool_is_partial(pool)) vmr_pieces(&r);
 }
 
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
