@@ -356,6 +356,7 @@
 #include "opt/mlir_symbols.c"
 #include "opt/mlir_wrap.c"
 #include "opt/pipeline.c"
+#include "opt/quantised_expander.c"
 #include "opt/rewrite.c"
 #include "opt/rewrite_greedy.c"
 #include "opt/rewrite_inline.c"

@@ -6,6 +6,7 @@
 #include "../cpu/executable.h"
 #include "../cpu/profile.h"
 #include "../opt/pass.h"
+#include "../opt/quantised_expander.h"
 #include "api.h"
 
 enum { COMPILE_MAX_PASSES = 32 };
@@ -68,6 +69,7 @@ static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_
   if (status == 0 && m->ir->form == IR_FORM_MLIR) compile_name_parameters(m->ir->entry, *out);
   TRY(api_done(m, status));
   status = api_add_donors(*out, options, err);
+  if (status == 0) status = opt_expand_quantised(*out, err);
   if (status == 0) status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
   return status;
