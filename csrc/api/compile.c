@@ -7,6 +7,7 @@
 #include "../cpu/profile.h"
 #include "../opt/for_hlo.h"
 #include "../opt/pass.h"
+#include "../opt/quantised_expander.h"
 #include "api.h"
 
 enum { COMPILE_MAX_PASSES = 32 };
@@ -77,6 +78,7 @@ static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_
     status = m->ir->form == IR_FORM_MLIR ? compile_translate(m->ir, out, err) : ir_module_clone(out, m->ir, err);
   TRY(api_done(m, status));
   status = api_add_donors(*out, options, err);
+  if (status == 0) status = opt_expand_quantised(*out, err);
   if (status == 0) status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
   return status;

@@ -200,6 +200,12 @@ static int build_op(plan_build *x, const ir_op *op) {
     case IR_OP_GET_TUPLE_ELEMENT:
       x->values[op->id] = build_element(x, op);
       return 0;
+    case IR_OP_AFTER_ALL: /* a token is nothing: no bytes that are always there */
+      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT, .data = ""});
+      return x->failed ? build_no_memory(x) : 0;
+    case IR_OP_ADD_DEPENDENCY:
+      x->values[op->id] = x->values[ir_operand(op, 0)->id];
+      return 0;
     case IR_OP_CONSTANT:
       x->values[op->id].at = x->leaves.n;
       build_constant_leaves(x, op, op->u.literal);
