@@ -372,6 +372,7 @@
 #include "plan/check.c"
 #include "plan/cost.c"
 #include "plan/donation.c"
+#include "plan/donation_explain.c"
 #include "plan/dot.c"
 #include "plan/explain.c"
 #include "plan/nested.c"

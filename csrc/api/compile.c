@@ -15,6 +15,7 @@ struct xlac_executable {
   xlac_module view; /* of the compiled module */
   double seconds[XLAC_COMPILE_STAGES];
   xlac_compile_options options; /* that shape the plan; no pointers */
+  xlac_counters *counters;      /* or NULL */
   double pass_began;
   uint32_t n_passes;
   struct {
@@ -103,6 +104,15 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
   return status ? status : ir_verify(ir, &lenient, err);
 }
 
+static void compile_count(void *ctx, const cpu_tally *t) {
+  xlac_counters_add(ctx, XLAC_COUNT_COPIES_PLAN, t->copies);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PLAN, t->bytes);
+  xlac_counters_add(ctx, XLAC_COUNT_COPIES_PROTECTION, t->protecting);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PROTECTION, t->protecting_bytes);
+  xlac_counters_add(ctx, XLAC_COUNT_REUSED, t->reused);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_REUSED, t->reused_bytes);
+}
+
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
   ir_module *ir = NULL;
   double start = compile_now();
@@ -118,6 +128,9 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   cpu.no_blas = options->no_blas;
   cpu.plan.no_fusion = options->no_fusion;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
+  exe->counters = xlac_counters_retain(options->counters);
+  if (exe->counters) cpu.count = compile_count;
+  cpu.count_ctx = exe->counters;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
   exe->options =
       (xlac_compile_options){.threads = options->threads, .no_blas = options->no_blas, .no_fusion = options->no_fusion};
@@ -133,6 +146,7 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_execu
   if (!exe) return base_oom(err, "an executable");
   int status = compile_module(exe, m, options ? options : &usual, err);
   if (status) {
+    xlac_counters_release(exe->counters);
     free(exe);
     return status;
   }
@@ -158,6 +172,7 @@ void xlac_executable_destroy(xlac_executable *exe) {
   if (!exe) return;
   pthread_mutex_destroy(&exe->view.lock);
   cpu_executable_free(exe->cpu);
+  xlac_counters_release(exe->counters);
   free(exe);
 }
 

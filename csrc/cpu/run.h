@@ -14,12 +14,16 @@ struct cpu_executable {
   base_pool *pool; /* the runtime's */
   bool needs_interpreter;
   uint64_t work;
+  void (*count)(void *ctx, const cpu_tally *tally);
+  void *count_ctx;
   const ir_type **argument_types; /* by leaf of the parameters */
 };
 
 /* One call. */
 typedef struct cpu_run {
   const cpu_executable *exe;
+  void *const *arguments, *const *results; /* of the entry */
+  cpu_tally tally;
   interp_ctx ctx;       /* for interpreted steps, errors and interrupts */
   cpu_profile *profile; /* or NULL */
   base_stop stop;       /* asked inside long steps; asked is NULL where nobody can interrupt */

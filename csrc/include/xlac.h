@@ -486,6 +486,7 @@ typedef struct xlac_compile_options {
   xlac_runtime *runtime;              /* NULL: one of its own */
   uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
   const uint32_t *donate;
+  struct xlac_counters *counters; /* of what calls copy and reuse, kept by the executable; NULL: nobody counts */
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -521,6 +522,10 @@ typedef struct xlac_donation {
 } xlac_donation;
 /* Number `index`; false past the end. */
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
+/* What becomes of donation `index`, or why nothing does: "live later: s reads it after ...". With UINT32_MAX, a line
+ * for each argument that is or could be given away. Freed with xlac_free; n may be NULL. Fails past the end. */
+int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index, char **text, size_t *n,
+                                     xlac_error *err);
 
 /* The same on bare memory, without allocating anything: a pointer for each leaf of the parameters, depth first, and for
  * each leaf of the result, which are written. All is row-major and dense. Results are aligned to their elements and
@@ -598,6 +603,12 @@ typedef enum xlac_counter {
   XLAC_COUNT_DLPACK_EXPORTS,
   XLAC_COUNT_TAKEN, /* buffers whose memory was taken (donated), and their bytes */
   XLAC_COUNT_BYTES_TAKEN,
+  XLAC_COUNT_COPIES_PLAN, /* by compiled programs, because the plan says so; of more than 32 KB, and their bytes */
+  XLAC_COUNT_BYTES_COPIED_PLAN,
+  XLAC_COUNT_COPIES_PROTECTION, /* of arguments that a program would change, had they not been lent only */
+  XLAC_COUNT_BYTES_COPIED_PROTECTION,
+  XLAC_COUNT_REUSED, /* results in the memory of arguments */
+  XLAC_COUNT_BYTES_REUSED,
   XLAC_COUNTERS
 } xlac_counter;
 

@@ -44,11 +44,26 @@ static bool donation_is_known(const donation_run *r, uint32_t argument) {
   return false;
 }
 
+/* Of an argument without a result. */
+static void donation_say_why(const donation_run *r, plan_donation *d) {
+  int64_t bytes = r->x->buffers.items[d->argument].bytes;
+  d->why = PLAN_DONATION_NO_RESULT;
+  for (uint32_t i = 0; i < r->n_results; i++) {
+    if (r->over[i] == UINT32_MAX || !ir_is_tensor(r->results[i]) || ir_type_bytes(r->results[i]) != bytes) continue;
+    d->why = PLAN_DONATION_TAKEN;
+    d->rival = r->over[i];
+    return;
+  }
+}
+
 static void donation_add(donation_run *r, uint32_t argument, uint32_t result, bool must) {
   if (argument == UINT32_MAX || donation_is_known(r, argument)) return;
   if (result != UINT32_MAX && r->over[result] != UINT32_MAX) result = UINT32_MAX;
   if (result != UINT32_MAX) r->over[result] = argument;
-  r->all[r->n++] = (plan_donation){.argument = argument, .result = result, .must = must};
+  plan_donation d = {.argument = argument, .result = result, .must = must, .rival = UINT32_MAX};
+  d.parameter = r->x->buffers.items[argument].op;
+  if (result == UINT32_MAX) donation_say_why(r, &d);
+  r->all[r->n++] = d;
 }
 
 /* The first result of the donor's size that is nobody's, of the same type if there is one. */

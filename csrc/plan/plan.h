@@ -75,10 +75,23 @@ typedef struct plan_step {
   const void *code; /* what the backend has made of the kernel */
 } plan_step;
 
+/* Why no result is computed over an argument that may be given away. */
+typedef enum plan_donation_why {
+  PLAN_DONATION_USED,      /* one is */
+  PLAN_DONATION_NO_RESULT, /* no result has its size */
+  PLAN_DONATION_TAKEN,     /* those that have it go to other arguments */
+  PLAN_DONATION_LATER,     /* `reader` reads it after `made` has computed the result: that is copied there at the end */
+  PLAN_DONATION_ELSEWHERE, /* `made` reads other elements of it than it writes: the same */
+  PLAN_DONATION_OTHER      /* the result is no new value, but an argument, a constant or another result: the same */
+} plan_donation_why;
+
 /* An argument of the entry that the caller may give away: then its memory is result `result`'s. */
 typedef struct plan_donation {
-  uint32_t argument, result; /* leaves; result is UINT32_MAX where no result has its size */
+  uint32_t argument, result; /* leaves; result is UINT32_MAX where it has none */
   bool must, in_place;       /* in_place: the result is computed over it; else it is copied there at the end */
+  uint8_t why;               /* plan_donation_why */
+  const ir_op *parameter, *made, *reader; /* NULL where there is none */
+  uint32_t rival;                         /* TAKEN: the argument that got the result */
 } plan_donation;
 
 struct plan_program {
@@ -113,6 +126,12 @@ XLAC_MUST_USE int plan_make(const ir_module *m, const plan_options *options, bas
 void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
+
+/* A line for each argument that may be given away: which result takes its memory, or why none does; and for each that
+ * could be. donation_explain.c */
+void plan_explain_donations(base_text *out, const plan_program *p);
+/* One of them by its number: "result 0 is computed over it". */
+void plan_put_donation(base_text *out, const plan_program *p, const plan_donation *d);
 
 /* Whether nothing of p, or of the programs its steps run, writes over what is still to be read: INTERNAL, with step and
  * buffers, where it does. check.c */

@@ -18,6 +18,13 @@ static int call_option(py_call *call, PyObject *name, PyObject *value) {
     call->options.partition = PyLong_AsLongLong(value);
   } else if (PyUnicode_CompareWithASCIIString(name, "progress") == 0) {
     call->progress = value == Py_None ? NULL : value;
+  } else if (PyUnicode_CompareWithASCIIString(name, "donate") == 0) {
+    call->required = value != Py_None;
+    if (call->required && (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "require") != 0))
+      PyErr_Format(PyExc_ValueError,
+                   "donate is \"require\" or None, not %R; single arguments are marked by "
+                   "xlac.donate(x)",
+                   value);
   } else {
     return 0;
   }
@@ -87,6 +94,7 @@ typedef struct call_state {
   void **arguments, **results;
   call_kept kept;
   py_gifts gifts;
+  const py_call *call;
   bool started;
 } call_state;
 
@@ -140,6 +148,8 @@ static int call_argument(call_state *s, uint32_t param, PyObject *object, bool i
     uint32_t i = (*leaf)++;
     if (Py_IS_TYPE(object, s->st->donation_type)) {
       object = ((py_donation *)object)->value;
+      if (!s->gifts.checked && py_gifts_check(s->self, s->st, s->call) < 0) return -1;
+      s->gifts.checked = true;
       int status = py_give(s->self, s->st, &s->gifts, i, param, object, &s->arguments[i]);
       if (status <= 0) return status;
     }
@@ -242,12 +252,14 @@ static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room)
   call_state s = {.self = self, .st = py_state_of((PyObject *)self), .arguments = room};
   PyObject **arrays = (PyObject **)(room + self->n_arguments + self->n_results);
   s.results = room + self->n_arguments;
+  s.call = call;
+  s.gifts.required = call->required || self->required;
   s.numpy = s.st->numpy;
   for (uint32_t i = 0; i < self->n_results; i++) arrays[i] = NULL;
   int status = call_arguments(&s, call);
   PyObject *result = NULL;
   if (status == 0) result = call_into(&s, call, arrays);
-  py_gifts_end(&s.gifts, s.started);
+  py_gifts_end(self, &s.gifts, s.started);
   call_forget(&s.kept);
   return status > 0 ? py_call_values(self, call) : result;
 }
@@ -255,7 +267,9 @@ static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room)
 static PyObject *call_any(py_executable *self, py_call *call) {
   void *few[CALL_FEW], **room = few;
   size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;
-  if (!self->planned || call->n != self->n_params) return py_call_values(self, call);
+  if (call->n != self->n_params) return py_call_values(self, call);
+  if (!self->planned)
+    return py_give_nothing(self, py_state_of((PyObject *)self), call) < 0 ? NULL : py_call_values(self, call);
   if (n > CALL_FEW && (room = PyMem_Malloc(n * sizeof *room)) == NULL) return PyErr_NoMemory();
   PyObject *result = call_by_leaves(self, call, room);
   if (room != few) PyMem_Free(room);

@@ -214,8 +214,28 @@ static uint32_t *executable_donated(PyObject *donate, uint32_t *n) {
   return numbers;
 }
 
+/* Raises for the first donation without effect. */
+static int executable_require(py_state *st, xlac_executable *exe) {
+  xlac_donation d;
+  xlac_executable_info info;
+  xlac_error err = {.code = PY_DONATION_UNUSABLE};
+  xlac_executable_get(exe, &info);
+  if (info.interpreted)
+    PyOS_snprintf(err.message, sizeof err.message,
+                  "nothing can be given away: the interpreter runs the program whole, since %.300s", info.interpreted);
+  for (uint32_t i = 0; !info.interpreted && err.message[0] == 0 && xlac_executable_donation(exe, i, &d); i++) {
+    char *text = NULL;
+    if (d.in_place || xlac_executable_explain_donation(exe, i, &text, NULL, NULL) != 0) continue;
+    PyOS_snprintf(err.message, sizeof err.message, "argument %u can't be given away: %.500s", d.argument, text);
+    xlac_free(text);
+  }
+  if (err.message[0] == 0) return 0;
+  py_raise(st, &err, PY_ANY);
+  return -1;
+}
+
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", NULL};
+  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", "require", NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *module, *donate = NULL;
   uint32_t *donated = NULL;
@@ -223,9 +243,9 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   unsigned int threads = 0;
-  int blas = 1, fuse = 1, passes = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppO:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes, &donate))
+  int blas = 1, fuse = 1, passes = 1, require = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOp:compile", names, st->module_type, &module, &threads,
+                                   &options.blas_path, &blas, &fuse, &passes, &donate, &require))
     return NULL;
   if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) return NULL;
   options.donate = donated;
@@ -234,17 +254,25 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   options.no_fusion = !fuse;
   options.no_passes = !passes;
   options.runtime = st->runtime;
+  options.counters = st->counters;
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_compile(((py_module *)module)->m, &options, &exe, &err);
   PyEval_RestoreThread(thread);
   PyMem_Free(donated);
-  return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
+  if (status) return py_raise(st, &err, PY_ANY);
+  if (require && executable_require(st, exe) < 0) {
+    xlac_executable_destroy(exe);
+    return NULL;
+  }
+  PyObject *object = executable_wrap(st, exe);
+  if (object) ((py_executable *)object)->required = require;
+  return object;
 }
 
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"bytes", "threads", "blas", "use_blas", NULL};
   py_state *st = PyModule_GetState(core);
-  xlac_compile_options options = {.runtime = st->runtime};
+  xlac_compile_options options = {.runtime = st->runtime, .counters = st->counters};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   Py_buffer bytes;

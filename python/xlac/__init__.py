@@ -81,15 +81,19 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
 
     `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
     `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
-    arguments are never changed."""
+    arguments are never changed. `donate="require"`, or "require" among the numbers, makes it a DonationError when a result is not
+    computed over an argument that may be given away, here and in every call; `explain("donation")` says why."""
     if isinstance(module, (str, bytes)):
         module = parse(module)
-    if isinstance(donate, int):
+    if isinstance(donate, (int, str)):
         donate = (donate,)
+    donate = tuple(donate)
+    require = "require" in donate
+    donate = tuple(d for d in donate if d != "require")
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
-                         donate=tuple(donate))
+                         donate=donate, require=require)
 
 
 def load(source, *, threads=None, blas=None):

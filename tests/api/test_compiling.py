@@ -140,6 +140,11 @@ def test_an_argument_that_is_given_away(x):
     assert x.lib.xlac_executable_donation(exe, 0, d) and (d.argument, d.result, d.must, d.in_place) == (0, 0, False, True)
     assert x.lib.xlac_executable_donation(exe, 1, d) and (d.argument, d.result, d.in_place) == (1, 2**32 - 1, False)
     assert not x.lib.xlac_executable_donation(exe, 2, d)
+    out, n = x.ffi.new("char **"), x.ffi.new("size_t *")
+    for index, part in ((0, "result 0 is computed over it"), (1, "no output of that size"), (2**32 - 1, "argument 0, x, f32[2]: result 0")):
+        x.check(x.lib.xlac_executable_explain_donation(exe, index, out, n, x.err))
+        assert n[0] == len(x.text(out[0])) and part in x.take(out[0])
+    x.fails(x.lib.xlac_executable_explain_donation(exe, 2, out, n, x.err), 503)
     x.check(x.lib.xlac_executable_check(exe, x.err))
     given, lent = x.ffi.new("float[]", [1, 2]), x.ffi.new("float[]", [3, 4, 5])
     x.check(x.lib.xlac_executable_call(exe, x.ffi.NULL, x.ffi.new("void *[]", [given, lent]), x.ffi.new("void *[]", [given]), x.err))
