@@ -45,6 +45,8 @@ static void call_count(cpu_run *run) {
     t->reused++;
     t->reused_bytes += p->buffers[d->argument].bytes; /* arguments' buffers come first */
   }
+  t->reused += p->spare_bytes ? p->n_spares : 0;
+  t->reused_bytes += p->spare_bytes;
   if (t->copies | t->protecting | t->reused) run->exe->count(run->exe->count_ctx, t);
 }
 

@@ -14,8 +14,17 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
-    if (b->place == PLAN_FRAME) pointers[i] = frame + b->offset;
+    if (b->place == PLAN_FRAME) pointers[i] = b->offset < PLAN_SPARE_STEP ? frame + b->offset : NULL;
     if (b->place == PLAN_CONSTANT) pointers[i] = (void *)(uintptr_t)b->data;
+  }
+}
+
+/* Temporaries that lie in arguments which are given away. */
+static void run_bind_spares(const plan_program *p, void *const *arguments, void **pointers) {
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    const plan_buffer *b = &p->buffers[i];
+    uint32_t spare = b->place == PLAN_FRAME ? plan_spare_argument(p, b->offset) : UINT32_MAX;
+    if (spare != UINT32_MAX) pointers[i] = (char *)arguments[spare] + b->offset % PLAN_SPARE_STEP;
   }
 }
 
@@ -176,6 +185,7 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   assert(!p->interpreted);
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
+  if (p->n_spares) run_bind_spares(p, arguments, pointers);
   if (!run->profile) return cpu_list_run(run, p, pointers);
   for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
   return 0;

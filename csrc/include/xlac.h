@@ -533,6 +533,20 @@ int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index,
  * Fails on programs that the interpreter runs whole (info.interpreted). */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err);
+/* An argument array as it lies. */
+typedef struct xlac_argument {
+  void *data;             /* of the element of index 0 */
+  const int64_t *strides; /* in bytes, as many as the leaf has dimensions; NULL: row-major and dense */
+  bool given;             /* the caller needs what is in it no more, and gives it to no result: temporaries lie there */
+} xlac_argument;
+/* xlac_executable_call with such arguments. What has strides is read where it lies, by a plan for that layout which is
+ * made at first sight; where that can't be (after eight layouts, inside tuples, pred and types narrower than a byte,
+ * elements at several indexes), it is copied, and the executable's counters count that. */
+int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_options *options,
+                            const xlac_argument *arguments, void *const *results, xlac_error *err);
+/* How many bytes of argument `leaf` a call would use for temporaries if it were given away: 0 where a result takes it,
+ * or none lies there. */
+int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
 xlac_module *xlac_executable_module(xlac_executable *exe);
 /* Type and name of a parameter, borrowed; NULL past the end. */

@@ -73,7 +73,7 @@ static void give_no_result(const py_executable *self, uint32_t leaf, char *why, 
 static bool give_obstacle(const py_executable *self, void **numpy, uint32_t leaf, PyObject *value, char *why,
                           size_t size) {
   const char *obstacle = NULL;
-  if (give_result_of(self, leaf) == UINT32_MAX) {
+  if (give_result_of(self, leaf) == UINT32_MAX && xlac_executable_spare(self->exe, leaf) == 0) {
     give_no_result(self, leaf, why, size);
     return true;
   }
@@ -153,12 +153,13 @@ static int give_buffer(const py_executable *self, py_state *st, py_gifts *g, uin
 }
 
 int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
-            void **data) {
+            void **data, bool *spare) {
   void **numpy = py_numpy(st);
   char why[512];
   if (numpy == NULL) return -1;
   if (self->leaves[leaf].descr == NULL) return 1;
   bool is_array = PyArray_Check(value);
+  *spare = give_result_of(self, leaf) == UINT32_MAX;
   xlac_buffer_info info = {.deleted = false};
   if (!is_array) xlac_buffer_get(((py_buffer *)value)->b, &info);
   if (!info.deleted && give_obstacle(self, numpy, leaf, value, why, sizeof why))
@@ -171,6 +172,7 @@ int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g,
   void **numpy = py_numpy(st);
   if (numpy == NULL) return -1;
   for (uint32_t i = 0; i < g->n; i++) {
+    if (g->v[i].result == UINT32_MAX) continue;
     const py_leaf *leaf = &self->leaves[self->n_arguments + g->v[i].result];
     PyObject **array = &arrays[g->v[i].result];
     if (*array) continue; /* out= has one for it */

@@ -70,7 +70,7 @@ PyObject *py_gifts_list(const py_executable *self, py_state *st, const py_call *
 
 /* --- call_give.c: arguments marked with xlac.donate --- */
 typedef struct py_given {
-  uint32_t result; /* the leaf that gets the memory */
+  uint32_t result; /* the leaf that gets the memory; UINT32_MAX: temporaries */
   void *data;
   PyObject *base;     /* who owns the memory from now on */
   xlac_buffer *taken; /* or NULL: it was an ndarray's */
@@ -81,10 +81,10 @@ typedef struct py_gifts {
   uint32_t n;
   bool checked, required; /* required: what can't be given away is an error */
 } py_gifts;
-/* Takes the memory of `value`, an ndarray or a Buffer. 1 where it is lent instead (a warning has been given), -1 with
- * an exception. */
+/* Takes the memory of `value`, an ndarray or a Buffer; *spare: for temporaries, as no result takes it. 1 where it is
+ * lent instead (a warning has been given), -1 with an exception. */
 int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
-            void **data);
+            void **data, bool *spare);
 /* For programs that the interpreter runs whole: nothing can be given to them. */
 int py_give_nothing(const py_executable *self, py_state *st, const py_call *call);
 /* (leaf, parameter, why it can't be given away, or None). rival: the leaf in the same memory, or UINT32_MAX. */
