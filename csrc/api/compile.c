@@ -120,6 +120,7 @@ static cpu_options compile_cpu_options(const xlac_executable *exe) {
   cpu_options cpu = {.alloc = base_alloc_libc, .threads = exe->options.threads, .blas_path = exe->blas_path};
   cpu.no_blas = exe->options.no_blas;
   cpu.plan.no_fusion = exe->options.no_fusion;
+  cpu.fast = exe->options.numerics == XLAC_NUMERICS_FAST;
   if (exe->counters) cpu.count = compile_count;
   cpu.count_ctx = exe->counters;
   return cpu;
@@ -138,6 +139,9 @@ int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_opt
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
   ir_module *ir = NULL;
   double start = compile_now();
+  if ((unsigned)options->numerics > XLAC_NUMERICS_FAST)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)",
+                     (int)options->numerics);
   TRY(compile_copy(m, options, &ir, err));
   double copied = compile_now();
   int status = compile_run_passes(exe, ir, options, err);
@@ -147,10 +151,15 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   }
   double passed = compile_now();
   exe->counters = xlac_counters_retain(options->counters);
-  exe->options =
-      (xlac_compile_options){.threads = options->threads, .no_blas = options->no_blas, .no_fusion = options->no_fusion};
+  exe->options = (xlac_compile_options){.threads = options->threads,
+                                        .no_blas = options->no_blas,
+                                        .no_fusion = options->no_fusion,
+                                        .numerics = options->numerics};
   if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
   cpu_options cpu = compile_cpu_options(exe);
+  cpu.n_lanes = options->n_lanes;
+  cpu.lanes = options->lanes;
+  cpu.async_work = options->async_work;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
@@ -256,6 +265,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
                                 .n_arguments = p->n_arguments,
                                 .n_results = p->n_results,
                                 .n_donations = p->n_donations,
+                                .numerics = exe->options.numerics,
                                 .work = cpu_executable_work(exe->cpu),
                                 .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);

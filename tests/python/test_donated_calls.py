@@ -142,7 +142,7 @@ def test_one_of_many_threads_gets_it(exe):
 
 
 def test_values_take_donations_as_lent():
-    m = xlac.parse("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  a = ((f32[4]), f32[4]) negate-start(x)\n  ROOT r = f32[4] negate-done(a)\n}")
+    m = xlac.parse("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  n = s32[] constant(4)\n  d = f32[<=4] set-dimension-size(x, n), dimensions={0}\n  ROOT r = f32[<=4] negate(d)\n}")
     x = np.ones(4, np.float32)
     with pytest.warns(xlac.DonationWarning, match="the interpreter runs this program whole"):
         np.testing.assert_array_equal(xlac.compile(m)(xlac.donate(x)), -np.ones(4))
