@@ -9,6 +9,7 @@
 #include "../opt/pass.h"
 #include "../opt/quantised_expander.h"
 #include "api.h"
+#include "variant.h"
 
 enum { COMPILE_MAX_PASSES = 32 };
 
@@ -17,6 +18,9 @@ struct xlac_executable {
   xlac_module view; /* of the compiled module */
   double seconds[XLAC_COMPILE_STAGES];
   xlac_compile_options options; /* that shape the plan; no pointers */
+  xlac_counters *counters;      /* or NULL */
+  api_variants *variants;
+  char *blas_path; /* or NULL */
   double pass_began;
   uint32_t n_passes;
   struct {
@@ -117,6 +121,35 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
   return status ? status : ir_verify(ir, &lenient, err);
 }
 
+static void compile_count(void *ctx, const cpu_tally *t) {
+  xlac_counters_add(ctx, XLAC_COUNT_COPIES_PLAN, t->copies);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PLAN, t->bytes);
+  xlac_counters_add(ctx, XLAC_COUNT_COPIES_PROTECTION, t->protecting);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PROTECTION, t->protecting_bytes);
+  xlac_counters_add(ctx, XLAC_COUNT_REUSED, t->reused);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_REUSED, t->reused_bytes);
+}
+
+static cpu_options compile_cpu_options(const xlac_executable *exe) {
+  cpu_options cpu = {.alloc = base_alloc_libc, .threads = exe->options.threads, .blas_path = exe->blas_path};
+  cpu.no_blas = exe->options.no_blas;
+  cpu.plan.no_fusion = exe->options.no_fusion;
+  cpu.fast = exe->options.numerics == XLAC_NUMERICS_FAST;
+  if (exe->counters) cpu.count = compile_count;
+  cpu.count_ctx = exe->counters;
+  return cpu;
+}
+
+int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan, cpu_executable **out,
+                        xlac_error *err) {
+  cpu_options cpu = compile_cpu_options(exe);
+  bool no_fusion = cpu.plan.no_fusion;
+  cpu.plan = *plan;
+  cpu.plan.no_fusion = no_fusion;
+  cpu.runtime = cpu_executable_runtime(exe->cpu);
+  return cpu_compile(out, m, &cpu, err);
+}
+
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
   ir_module *ir = NULL;
   double start = compile_now();
@@ -131,19 +164,18 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
     return status;
   }
   double passed = compile_now();
-  cpu_options cpu = {.alloc = base_alloc_libc, .threads = options->threads, .blas_path = options->blas_path};
-  cpu.no_blas = options->no_blas;
-  cpu.plan.no_fusion = options->no_fusion;
-  cpu.n_lanes = options->n_lanes;
-  cpu.lanes = options->lanes;
-  cpu.async_work = options->async_work;
-  cpu.fast = options->numerics == XLAC_NUMERICS_FAST;
-  cpu.runtime = (cpu_runtime *)(void *)options->runtime;
-  TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
+  exe->counters = xlac_counters_retain(options->counters);
   exe->options = (xlac_compile_options){.threads = options->threads,
                                         .no_blas = options->no_blas,
                                         .no_fusion = options->no_fusion,
                                         .numerics = options->numerics};
+  if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
+  cpu_options cpu = compile_cpu_options(exe);
+  cpu.n_lanes = options->n_lanes;
+  cpu.lanes = options->lanes;
+  cpu.async_work = options->async_work;
+  cpu.runtime = (cpu_runtime *)(void *)options->runtime;
+  TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
   exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;
@@ -154,8 +186,12 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_execu
   const xlac_compile_options usual = {.threads = 0};
   xlac_executable *exe = calloc(1, sizeof *exe);
   if (!exe) return base_oom(err, "an executable");
-  int status = compile_module(exe, m, options ? options : &usual, err);
+  int status = api_variants_create(&exe->variants, err);
+  if (status == 0) status = compile_module(exe, m, options ? options : &usual, err);
   if (status) {
+    api_variants_free(exe->variants);
+    xlac_counters_release(exe->counters);
+    free(exe->blas_path);
     free(exe);
     return status;
   }
@@ -169,6 +205,14 @@ const cpu_executable *api_executable_cpu(const xlac_executable *exe) {
   return exe->cpu;
 }
 
+xlac_counters *api_executable_counters(const xlac_executable *exe) {
+  return exe->counters;
+}
+
+api_variants *api_executable_variants(const xlac_executable *exe) {
+  return exe->variants;
+}
+
 xlac_compile_options api_executable_options(const xlac_executable *exe) {
   return exe->options;
 }
@@ -180,7 +224,10 @@ xlac_module *xlac_executable_module(xlac_executable *exe) {
 void xlac_executable_destroy(xlac_executable *exe) {
   if (!exe) return;
   pthread_mutex_destroy(&exe->view.lock);
+  api_variants_free(exe->variants);
   cpu_executable_free(exe->cpu);
+  xlac_counters_release(exe->counters);
+  free(exe->blas_path);
   free(exe);
 }
 

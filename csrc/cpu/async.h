@@ -10,7 +10,7 @@
 /* What compilation makes of a start. */
 typedef struct cpu_start {
   base_lane *lane;
-  uint32_t number; /* of the lane, among those of the executable */
+  uint32_t number;        /* of the lane, among those of the executable */
   bool at_once;           /* by whoever starts it: small, or dependent on what was done before */
   bool needs_interpreter; /* some step is evaluated by it */
   const int64_t *bytes;   /* of a copy, by leaf; else NULL */

@@ -110,6 +110,8 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   TRY(executable_ready(exe, options, exe->program, false, err));
   exe->needs_interpreter = cpu_program_needs_interpreter(exe->program);
   exe->work = cpu_program_work(exe->program);
+  exe->count = options->count;
+  exe->count_ctx = options->count_ctx;
   return executable_list_arguments(exe, err);
 }
 

@@ -6,6 +6,13 @@
 #include "runtime.h"
 #include "vm.h"
 
+/* What a call has copied. Copies of at most 32 KB don't count. */
+typedef struct cpu_tally {
+  int64_t copies, bytes;                /* because the plan says so */
+  int64_t protecting, protecting_bytes; /* of arguments that the program would change, and that are only lent */
+  int64_t reused, reused_bytes;         /* results in the memory of arguments */
+} cpu_tally;
+
 typedef struct cpu_options {
   base_alloc alloc;
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
@@ -13,7 +20,9 @@ typedef struct cpu_options {
   const char *blas_path; /* NULL: the usual names */
   bool fast;             /* numerics: kernels may contract, approximate and keep narrow floats wide */
   plan_options plan;
-  cpu_runtime *runtime; /* NULL: one of its own */
+  cpu_runtime *runtime;                             /* NULL: one of its own */
+  void (*count)(void *ctx, const cpu_tally *tally); /* told after each run, on its thread; NULL: nobody */
+  void *count_ctx;
   uint32_t n_lanes;
   const xlac_lane *lanes;
   uint64_t async_work;

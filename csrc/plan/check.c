@@ -35,12 +35,29 @@ static bool proof_in_frame(const plan_buffer *b) {
   return b->place == PLAN_FRAME && b->first != UINT32_MAX && b->bytes > 0;
 }
 
+/* Within the frame, behind its table; or within an argument that is given away and that nobody reads any more. */
+static int proof_place(const proof_run *x, uint32_t id) {
+  const plan_buffer *b = &x->p->buffers[id];
+  uint32_t spare = plan_spare_argument(x->p, b->offset);
+  int64_t table = (int64_t)x->p->n_buffers * (int64_t)sizeof(void *);
+  if (spare == UINT32_MAX) {
+    if (b->offset >= table && b->offset + b->bytes <= x->p->frame_bytes) return 0;
+    return proof_fail(x, b->first, "writes outside of the frame", id, id);
+  }
+  const plan_buffer *old = &x->p->buffers[spare];
+  if (b->offset % PLAN_SPARE_STEP + b->bytes > old->bytes || !b->type)
+    return proof_fail(x, b->first, "writes outside of an argument that is given away", id, spare);
+  if (old->last == UINT32_MAX || old->last < b->first) return 0;
+  bool passes_on = old->last == b->first && b->offset % PLAN_SPARE_STEP == 0;
+  if (passes_on && plan_may_overwrite(&x->p->steps[b->first], x->p->buffers, spare, id)) return 0;
+  return proof_fail(x, b->first, "writes over an argument that is still read", spare, id);
+}
+
 static int proof_frame(proof_run *x) {
   for (uint32_t i = 0; i < x->n; i++) {
     const plan_buffer *b = &x->p->buffers[x->by_first[i]];
     uint32_t kept = 0;
-    if (b->offset < (int64_t)x->p->n_buffers * (int64_t)sizeof(void *) || b->offset + b->bytes > x->p->frame_bytes)
-      return proof_fail(x, b->first, "writes outside of the frame", x->by_first[i], x->by_first[i]);
+    TRY(proof_place(x, x->by_first[i]));
     for (uint32_t k = 0; k < x->n_alive; k++) {
       if (x->p->buffers[x->alive[k]].last < b->first) continue;
       TRY(proof_pair(x, x->alive[k], x->by_first[i]));

@@ -105,10 +105,23 @@ static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *lat
   }
 }
 
-static void results_note_donations(const plan_build *x, const uint32_t *later) {
+/* Why the result is copied to the argument's memory at the end, before those copies are steps. */
+static void results_say_why(const plan_build *x, plan_donation *d, uint32_t made) {
+  const plan_buffer *b = &x->buffers.items[made], *from = &x->buffers.items[x->leaves.items[d->argument]];
+  bool computed = b->place == PLAN_FRAME && b->number != UINT32_MAX && b->first != UINT32_MAX;
+  d->why = PLAN_DONATION_OTHER;
+  if (!computed || from->last == UINT32_MAX || from->last < b->first) return;
+  d->why = from->last > b->first ? PLAN_DONATION_LATER : PLAN_DONATION_ELSEWHERE;
+  d->made = b->op;
+  d->reader = x->steps.items[from->last].op;
+}
+
+static void results_note_donations(const plan_build *x, uint32_t at, const uint32_t *later) {
   for (uint32_t i = 0; i < x->p->n_donations; i++) {
     plan_donation *d = (plan_donation *)(uintptr_t)&x->p->donations[i];
-    d->in_place = d->result != UINT32_MAX && later[d->result] == UINT32_MAX;
+    if (d->result == UINT32_MAX) continue;
+    d->in_place = later[d->result] == UINT32_MAX;
+    if (!d->in_place) results_say_why(x, d, x->leaves.items[at + d->result]);
   }
 }
 
@@ -120,9 +133,9 @@ int plan_build_results(plan_build *x, const ir_computation *c) {
   if (!stays || !later) return results_no_memory(x);
   TRY(results_first(x, ir_root(c), root.at, stays, later));
   results_place(x, root.at, stays, later);
+  results_note_donations(x, root.at, later);
   for (uint32_t i = 0; i < root.n; i++)
     if (later[i] != UINT32_MAX) TRY(results_copy_out(x, ir_root(c), later[i], i));
-  results_note_donations(x, later);
   x->p->stays = stays;
   return 0;
 }

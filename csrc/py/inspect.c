@@ -55,6 +55,21 @@ static PyObject *executable_check(PyObject *object, PyObject *unused) {
   return py_raise(py_state_of(object), &err, PY_ANY);
 }
 
+static PyObject *executable_donation_text(PyObject *object, PyObject *unused) {
+  char *text = NULL;
+  size_t n = 0;
+  xlac_error err = {.code = 0};
+  (void)unused;
+  if (xlac_executable_explain_donation(((py_executable *)object)->exe, UINT32_MAX, &text, &n, &err) != 0)
+    return py_raise(py_state_of(object), &err, PY_ANY);
+  return py_text(text, (Py_ssize_t)n);
+}
+
+static PyObject *executable_gifts(PyObject *object, PyObject *args) {
+  py_call call = {.args = PySequence_Fast_ITEMS(args), .n = (uint32_t)PyTuple_GET_SIZE(args)};
+  return py_gifts_list((py_executable *)object, py_state_of(object), &call);
+}
+
 static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_fusion);
@@ -141,19 +156,21 @@ PyObject *py_executable_repr(PyObject *object) {
 
 PyMethodDef py_executable_methods[] = {
     {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
-    {"explain", PY_KEYWORDS(executable_explain), "explain(topic): \"fusion\", \"kernels\", \"schedule\" or \"memory\""},
+    {"explain", PY_KEYWORDS(executable_explain),
+     "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"memory\" or \"donation\""},
     {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
     {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
     {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
     {"_check", executable_check, METH_NOARGS, "Proves that no step writes over what is still to be read"},
     {"_kernels", executable_kernels, METH_NOARGS, "All kernels as text"},
+    {"_donations", executable_donation_text, METH_NOARGS, "What becomes of arguments that are given away"},
+    {"_gifts", executable_gifts, METH_VARARGS, "(leaf, parameter, obstacle or None) of each argument that is marked"},
     {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},
     {NULL, NULL, 0, NULL},
 };
 
-/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool} each. */
 static PyObject *executable_numerics_name(PyObject *self, void *unused) {
   xlac_executable_info info;
   (void)unused;
@@ -161,14 +178,18 @@ static PyObject *executable_numerics_name(PyObject *self, void *unused) {
   return PyUnicode_FromString(info.numerics == XLAC_NUMERICS_FAST ? "fast" : "strict");
 }
 
+/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool, 'why': text} each. */
 static PyObject *executable_donations(PyObject *self, void *unused) {
   xlac_donation d;
   PyObject *list = PyList_New(0);
   (void)unused;
   for (uint32_t i = 0; list && xlac_executable_donation(((py_executable *)self)->exe, i, &d); i++) {
     PyObject *result = d.result == UINT32_MAX ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(d.result);
-    PyObject *item = Py_BuildValue("{sIsNsOsO}", "argument", d.argument, "result", result, "must",
-                                   d.must ? Py_True : Py_False, "in_place", d.in_place ? Py_True : Py_False);
+    char *why = NULL;
+    (void)xlac_executable_explain_donation(((py_executable *)self)->exe, i, &why, NULL, NULL);
+    PyObject *item =
+        Py_BuildValue("{sIsNsOsOsN}", "argument", d.argument, "result", result, "must", d.must ? Py_True : Py_False,
+                      "in_place", d.in_place ? Py_True : Py_False, "why", py_text(why, -1));
     if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
     Py_XDECREF(item);
   }
