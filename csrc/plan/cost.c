@@ -31,6 +31,6 @@ plan_cost plan_step_cost(const plan_program *p, const plan_step *s) {
   } else if (s->kind == PLAN_ROUTINE || s->kind == PLAN_EVAL) {
     c = opt_op_cost(s->op);
   }
-  if (s->n_nested == 0) cost_bytes(p, s, &c);
+  if (s->n_nested == 0 && s->kind != PLAN_DONE) cost_bytes(p, s, &c);
   return c;
 }
