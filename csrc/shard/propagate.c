@@ -108,6 +108,7 @@ static uint32_t drive_readers(const shard_driver *d, uint32_t slot, const ir_op 
 }
 
 static bool drive_unused(const shard_driver *d, const ir_op *op) {
+  if (op->uses && !drive_is_gone(d, op->uses->user)) return false; /* nearly always */
   for (uint32_t r = 0; r < op->n_results; r++)
     if (drive_readers(d, shard_slot_of(&d->state, op, r), NULL)) return false;
   return true;
