@@ -36,7 +36,7 @@ static int executable_ready(cpu_executable *exe, const cpu_options *options, con
     plan_step *s = (plan_step *)(uintptr_t)&p->steps[i];
     if (s->kind == PLAN_KERNEL) {
       cpu_vm *vm = NULL;
-      TRY(cpu_vm_make(s->kernel, &exe->arena, &vm, err));
+      TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
       s->code = vm;
     }
     for (uint32_t j = 0; j < s->n_nested; j++)
@@ -120,7 +120,7 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
     ir_module_destroy(m);
     return base_oom(err, "an executable");
   }
-  *exe = (cpu_executable){.m = m, .alloc = alloc};
+  *exe = (cpu_executable){.m = m, .alloc = alloc, .fast = options->fast};
   base_arena_init(&exe->arena, alloc);
   int status = executable_build(exe, options, err);
   if (status) {

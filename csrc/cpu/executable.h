@@ -11,6 +11,7 @@ typedef struct cpu_options {
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   bool no_blas;          /* no library for products */
   const char *blas_path; /* NULL: the usual names */
+  bool fast;             /* numerics: kernels may contract, approximate and keep narrow floats wide */
   plan_options plan;
   cpu_runtime *runtime; /* NULL: one of its own */
   uint32_t n_lanes;

@@ -130,7 +130,18 @@ static void bred_blocks(void *ctx, size_t begin, size_t end) {
 
 /* --- one after another --- */
 
-static void bred_result(const bred_work *w, const cpu_body_one *one, int64_t result) {
+/* The elements that the computation reads; `reads` has room for all. */
+static uint32_t bred_reads(const bred_work *w, const cpu_body_one *one, cpu_body_read *reads) {
+  const bred_data *x = w->x;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->body->values[x->n + i].read)
+      reads[n++] = (cpu_body_read){x->bytes[i], w->r->in[i], x->bytes[i], cpu_body_slot(one, x->n + i)};
+  return n;
+}
+
+static void bred_result(const bred_work *w, const cpu_body_one *one, uint32_t n_reads, const cpu_body_read *reads,
+                        int64_t result) {
   const bred_data *x = w->x;
   int64_t from = bred_place(x->n_kept, x->kept, x->kept_stride, result);
   for (uint32_t i = 0; i < x->n; i++) cpu_body_copy(x->bytes[i], cpu_body_slot(one, i), w->r->in[x->n + i]);
@@ -141,8 +152,7 @@ static void bred_result(const bred_work *w, const cpu_body_one *one, int64_t res
     int64_t row = interp_min(BRED_POLL, inner - s % inner);
     if (base_pool_stopping(w->r->run->exe->pool)) return;
     for (int64_t k = 0; k < row; k++, at += stride) {
-      for (uint32_t i = 0; i < x->n; i++)
-        cpu_body_copy(x->bytes[i], cpu_body_slot(one, x->n + i), (const char *)w->r->in[i] + at * x->bytes[i]);
+      cpu_body_fetch(n_reads, reads, at);
       cpu_body_one_run(one);
       cpu_body_one_feed(one);
     }
@@ -155,8 +165,11 @@ static void bred_result(const bred_work *w, const cpu_body_one *one, int64_t res
 static void bred_results(void *ctx, size_t begin, size_t end) {
   const bred_work *w = ctx;
   cpu_body_one one;
-  cpu_body_one_begin(&one, w->x->body, cpu_share_memory(&w->x->share, w->r->scratch, begin));
-  for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) bred_result(w, &one, i);
+  char *memory = cpu_share_memory(&w->x->share, w->r->scratch, begin);
+  cpu_body_read *reads = (cpu_body_read *)(void *)(memory + w->x->body->one_bytes);
+  cpu_body_one_begin(&one, w->x->body, memory);
+  uint32_t n = bred_reads(w, &one, reads);
+  for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) bred_result(w, &one, n, reads, i);
 }
 
 static int bred_run(const cpu_routine_run *r) {
@@ -230,11 +243,11 @@ static int bred_prepare(cpu_prepare_run *x, bred_data *data) {
   bred_shape(data, ir_operand_type(x->op, 0), ir_get_ints(x->op, IR_ATTR_DIMENSIONS));
   if (bred_is_special(data->body, data->steps)) return 0;
   int64_t each = interp_max(1, data->steps) * (data->body->n_ops + 1);
+  int64_t one = (int64_t)(data->body->one_bytes + data->n * sizeof(cpu_body_read));
   data->lanes =
       interp_clamp((data->results / CPU_SHARES + 15) & ~(int64_t)15, 16, interp_min(BRED_LANES, data->body->lanes));
   if (data->results <= BRED_FEW)
-    x->out->scratch_bytes =
-        cpu_share_make(&data->share, data->results, BRED_WORK / each, (int64_t)data->body->one_bytes);
+    x->out->scratch_bytes = cpu_share_make(&data->share, data->results, BRED_WORK / each, one);
   else
     x->out->scratch_bytes = cpu_share_make(&data->share, (data->results + data->lanes - 1) / data->lanes,
                                            BRED_WORK / (each * data->lanes), bred_memory_make(data, NULL, &m));

@@ -15,6 +15,7 @@ struct cpu_executable {
   ir_module *m;
   base_alloc alloc;
   base_arena arena; /* program, kernels */
+  bool fast;        /* numerics */
   plan_program *program;
   cpu_blas *blas;
   cpu_runtime *runtime;

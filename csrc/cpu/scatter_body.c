@@ -7,6 +7,7 @@ enum {
   SCATB_ROW = 16, /* shorter rows are updated one by one */
   SCATB_PARTS = 16,
   SCATB_LONG = 1 << 14, /* updates that are shared between threads */
+  SCATB_MANY = 16,      /* element operations of a window that make up for passing over those of others */
   SCATB_POLL = 1 << 14
 };
 
@@ -27,11 +28,19 @@ typedef struct scatb_work {
   int64_t share; /* elements of the array for each part */
 } scatb_work;
 
+/* Where an operand's elements come from and go to, one at a time. */
+typedef struct scatb_array {
+  size_t bytes;
+  char *array, *old_slot, *new_slot;
+  const char *updates, *result;
+} scatb_array;
+
 /* What a part works with. */
 typedef struct scatb_part {
   const scatb_data *s;
   const cpu_routine_run *r;
   cpu_body_one one;
+  scatb_array *arrays;
   cpu_body_lanes lanes;
   void **fresh;
   const void **in;
@@ -49,16 +58,15 @@ static inline bool scatb_offset(const scatb_data *s, const char *index, int64_t 
   return true;
 }
 
-static void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
-  const scatb_data *s = p->s;
-  for (uint32_t i = 0; i < s->n; i++) {
-    const char *update = (const char *)p->r->in[s->n + 1 + i] + small * s->bytes[i];
-    cpu_body_copy(s->bytes[i], cpu_body_slot(&p->one, i), (const char *)p->r->out[i] + big * s->bytes[i]);
-    cpu_body_copy(s->bytes[i], cpu_body_slot(&p->one, s->n + i), update);
+static inline void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
+  const scatb_array *end = p->arrays + p->s->n;
+  for (const scatb_array *a = p->arrays; a < end; a++) {
+    cpu_body_copy(a->bytes, a->old_slot, a->array + big * (int64_t)a->bytes);
+    cpu_body_copy(a->bytes, a->new_slot, a->updates + small * (int64_t)a->bytes);
   }
   cpu_body_one_run(&p->one);
-  for (uint32_t i = 0; i < s->n; i++)
-    cpu_body_copy(s->bytes[i], (char *)p->r->out[i] + big * s->bytes[i], cpu_body_result(&p->one, i));
+  for (const scatb_array *a = p->arrays; a < end; a++)
+    cpu_body_copy(a->bytes, a->array + big * (int64_t)a->bytes, a->result);
 }
 
 static void scatb_lanes(scatb_part *p, int64_t big, int64_t small, int64_t n) {
@@ -83,15 +91,11 @@ static void scatb_row(scatb_part *p, int64_t big, int64_t small, const cpu_move_
   for (int64_t i = 0; i < row->n; i++) scatb_one(p, big + i * row->from, small + i * row->to);
 }
 
-/* One window: rows of the innermost of its dimensions. */
-static void scatb_window(scatb_part *p, int64_t big, int64_t small) {
+/* A window of several dimensions: rows of the innermost of them. */
+static void scatb_box(scatb_part *p, int64_t big, int64_t small) {
   int64_t at[IR_MAX_RANK] = {0};
   const cpu_move_dim *dims = p->s->w.dims;
-  uint32_t outer = p->s->w.n_dims ? p->s->w.n_dims - 1 : 0;
-  if (p->s->w.n_dims == 0) {
-    scatb_one(p, big, small);
-    return;
-  }
+  uint32_t outer = p->s->w.n_dims - 1;
   for (;;) {
     scatb_row(p, big, small, &dims[outer]);
     uint32_t d = outer;
@@ -105,6 +109,15 @@ static void scatb_window(scatb_part *p, int64_t big, int64_t small) {
     }
     if (d == 0) return;
   }
+}
+
+static inline void scatb_window(scatb_part *p, int64_t big, int64_t small) {
+  if (p->s->w.n_dims > 1)
+    scatb_box(p, big, small);
+  else if (p->s->w.n_dims == 1)
+    scatb_row(p, big, small, p->s->w.dims);
+  else
+    scatb_one(p, big, small);
 }
 
 static void scatb_line(scatb_part *p, const char *index, int64_t big, int64_t small, int64_t n) {
@@ -121,6 +134,7 @@ static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   int64_t used = 0, lists = (int64_t)(s->n * sizeof(void *));
   char *one = cpu_share_take(&memory, &used, (int64_t)s->body->one_bytes);
   char *lanes = cpu_share_take(&memory, &used, (int64_t)s->body->lanes_bytes);
+  p->arrays = cpu_share_take(&memory, &used, (int64_t)(s->n * sizeof *p->arrays));
   p->fresh = cpu_share_take(&memory, &used, lists);
   p->in = cpu_share_take(&memory, &used, 2 * lists);
   for (uint32_t i = 0; i < s->n; i++) {
@@ -130,6 +144,13 @@ static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   if (!memory) return used;
   cpu_body_one_begin(&p->one, s->body, one);
   cpu_body_lanes_begin(&p->lanes, s->body, lanes);
+  for (uint32_t i = 0; i < s->n; i++)
+    p->arrays[i] = (scatb_array){.bytes = s->bytes[i],
+                                 .array = p->r->out[i],
+                                 .updates = p->r->in[s->n + 1 + i],
+                                 .old_slot = cpu_body_slot(&p->one, i),
+                                 .new_slot = cpu_body_slot(&p->one, s->n + i),
+                                 .result = cpu_body_result(&p->one, i)};
   return used;
 }
 
@@ -152,11 +173,11 @@ static void scatb_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Which parts there are changes no bit. */
+/* Everybody reads all indices, so there are parts only where a window is some work; which they are changes no bit. */
 static int64_t scatb_parts(const scatb_data *s, const base_pool *pool) {
-  int64_t threads = base_pool_size(pool);
-  if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1) return 1;
-  return interp_min(2 * threads, SCATB_PARTS);
+  int64_t threads = base_pool_size(pool), each = s->updates / s->w.count * (s->body->n_ops + 1);
+  if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1 || each < SCATB_MANY) return 1;
+  return interp_min(threads, SCATB_PARTS);
 }
 
 static int scatb_run(const cpu_routine_run *r) {

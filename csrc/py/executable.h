@@ -28,6 +28,7 @@ typedef struct py_executable {
   npy_intp *dims;
   PyObject *names;   /* of the parameters */
   PyObject *numbers; /* {name: number}, also without the ".1" that tells equal names apart; None: several have it */
+  PyObject *kept;    /* a dict of xlac.report's, or NULL: what the executable said of itself once */
   bool planned;      /* calls go by leaves; else by values */
   bool quick;        /* over so soon that the GIL is kept */
 } py_executable;
