@@ -78,7 +78,8 @@ static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
   if (c->cut == CPU_CUT_STEP) return task_run_share(run, p, t->pointers, part, parts);
   if (c->cut == CPU_CUT_NOT) return cpu_run_bound(run, p, t->pointers);
   uint64_t n = ((const cpu_list *)p->code)->n_parts;
-  return cpu_list_run_parts(run, p, t->pointers, (uint32_t)(n * part / parts), (uint32_t)(n * (part + 1) / parts));
+  return cpu_list_run_parts(run, p, t->pointers, (uint32_t)((n * part + parts - 1) / parts),
+                            (uint32_t)((n * (part + 1) + parts - 1) / parts));
 }
 
 static void task_run_posted(base_task *base, uint32_t part) {

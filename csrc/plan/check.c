@@ -25,11 +25,21 @@ static bool proof_overlap(const plan_buffer *a, const plan_buffer *b) {
   return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
+/* Between a start and its done nobody reads buffer b, over which the start writes. */
+static int proof_unread(const proof_run *x, uint32_t b, uint32_t start, uint32_t done) {
+  for (uint32_t s = start + 1; s < done; s++)
+    for (uint32_t i = 0; i < x->p->steps[s].n_in; i++)
+      if (x->p->steps[s].in[i] == b) return proof_fail(x, s, "reads what is being written over", b, b);
+  return 0;
+}
+
 /* b is written at b->first, in memory that a has. */
 static int proof_pair(const proof_run *x, uint32_t a, uint32_t b) {
   const plan_buffer *old = &x->p->buffers[a], *now = &x->p->buffers[b];
   if (!proof_overlap(old, now) || old->last < now->first) return 0;
-  bool passes_on = old->last == now->first && old->first < now->first && old->offset == now->offset;
+  uint32_t end = plan_end_of(&x->p->steps[now->first], now->first);
+  bool passes_on = old->last == end && old->first < now->first && old->offset == now->offset;
+  if (passes_on && end != now->first) TRY(proof_unread(x, a, now->first, end));
   if (passes_on && plan_may_overwrite(&x->p->steps[now->first], x->p->buffers, a, b)) return 0;
   return proof_fail(x, now->first, "writes what is still needed", a, b);
 }
@@ -85,7 +95,9 @@ static int proof_over(const proof_run *x, uint32_t r, uint32_t argument) {
   if (now->first == UINT32_MAX || old->last == UINT32_MAX || old->last < now->first) return 0;
   const plan_step *step = &x->p->steps[now->first];
   if (step->kind == PLAN_COPY && step->in[0] == argument) return 0; /* of itself to itself */
-  if (old->last == now->first && plan_may_overwrite(step, x->p->buffers, argument, r)) return 0;
+  uint32_t end = plan_end_of(step, now->first);
+  if (end != now->first) TRY(proof_unread(x, argument, now->first, end));
+  if (old->last == end && plan_may_overwrite(step, x->p->buffers, argument, r)) return 0;
   return proof_fail(x, now->first, "writes over an argument that is still read", argument, r);
 }
 

@@ -72,6 +72,9 @@ typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_
 typedef struct plan_chain {
   uint32_t start, done, updates;
   const char *thread; /* the execution thread's name */
+  /* By result leaf, the operand leaf that it may be written over: nobody else reads that before the done. UINT32_MAX:
+   * none; NULL: no result has any. */
+  const uint32_t *over;
   bool here;          /* to be run by whoever starts it: what it does depends on what was done before */
 } plan_chain;
 
@@ -144,6 +147,10 @@ XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
  * element. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
+/* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. */
+static inline uint32_t plan_end_of(const plan_step *s, uint32_t step) {
+  return s->kind == PLAN_START ? s->chain->done : step;
+}
 enum { PLAN_ALIGN = 64, PLAN_TASK_BYTES = 1536 /* the backend's, at the beginning of a start's frame */ };
 
 #endif

@@ -19,11 +19,16 @@ class Pair:
     def __init__(self, op, done_op, lane, computation):
         self.op, self.done_op, self.lane, self.computation = op, done_op, lane, computation
         self.start = self.begin = self.end = self.done = self.released = self.ready = 0.0
-        self.busy, self.at_once, self.helped = 0.0, False, False
+        self.busy, self.at_once = 0.0, False
 
     @property
     def exposed(self):
         return self.busy if self.at_once else self.released - self.done
+
+    @property
+    def helped(self):
+        """Whether the work had not begun when the done was reached, so that who waited did it."""
+        return not self.at_once and self.begin >= self.done
 
     @property
     def hidden(self):
@@ -96,7 +101,6 @@ class Timeline:
                 pair.begin, pair.end, pair.busy = e.begin, e.end, e.end - e.begin
         elif e.kind == "done":
             pair.done_op, pair.done, pair.released = e.op, e.begin, e.end
-            pair.helped = not pair.at_once and pair.begin >= e.begin and pair.lane == MAIN
 
     def _ready(self, start):
         """When the last step that made an operand of the start was over."""
