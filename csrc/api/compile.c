@@ -316,13 +316,14 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
   return api_give_text(&t, json, n, err);
 }
 
-int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
-                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret_options *options, bool lanes,
+                                uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
+                                xlac_error *err) {
   interp_options inner = api_run_options(options);
   interp_value *result = NULL;
   cpu_profile profile;
   base_text t;
-  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), err));
+  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), lanes, err));
   base_text_init(&t, base_alloc_libc);
   int status =
       cpu_execute_profiled(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, &profile, err);
@@ -337,6 +338,20 @@ int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_opt
   else
     interp_release(result);
   return status;
+}
+
+int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  return compile_run_profiled(exe, options, false, n_args, args, out, json, n, err);
+}
+
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  return compile_run_profiled(exe, options, true, n_args, args, out, json, n, err);
+}
+
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out) {
+  return cpu_executable_lane(exe->cpu, index, out);
 }
 
 int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {

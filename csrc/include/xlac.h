@@ -597,6 +597,11 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The same while async operations run on their lanes: what went on when, and where. */
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* Lane number `index`, borrowed; false past the end. Programs without async operations have none. */
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out);
 /* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
  * version and a checksum. Custom calls are kept by name only. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);

@@ -369,6 +369,8 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   int status = 0;
   if (!x.p->interpreted) {
     build_arguments(&x, c);
+    x.p->over = x.over;
+    x.over = NULL;
     if (x.depth == 1) plan_find_donations(&x);
     status = x.failed ? build_no_memory(&x) : build_steps(&x, c);
     if (status == 0) status = plan_build_results(&x, c);

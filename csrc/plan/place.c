@@ -108,6 +108,8 @@ static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, 
       return in == out && seen == 1;
     case PLAN_ROUTINE:
       return in == out && in < 64 && seen == 1 && (s->routine->in_place >> in & 1);
+    case PLAN_START:
+      return s->chain->over && s->chain->over[out] == in && seen == 1;
     case PLAN_EVAL:
       return place_updates(s->op) && s->n_out == 1 && in == 0 && seen == 1;
     default:
@@ -142,14 +144,14 @@ static int64_t place_room(const place_run *x, uint32_t buffer) {
   return whole ? b->bytes & ~(int64_t)(PLAN_ALIGN - 1) : place_round(b->bytes);
 }
 
-/* A dying operand whose place output number `out` can have. Only kernels write one over any operand. */
+/* A dying operand whose place output number `out` can have. Only kernels and starts write one over any operand. */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   const plan_step *s = &x->p->steps[step];
-  bool any = s->kind == PLAN_KERNEL;
+  bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
     bool has_place = from->place == PLAN_FRAME || place_is_spare(x, s->in[i]);
-    if (!has_place || from->last != step || x->given[s->in[i]] || !from->type) continue;
+    if (!has_place || from->last != plan_end_of(s, step) || x->given[s->in[i]] || !from->type) continue;
     if (!place_may_overwrite(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
     x->buffers[s->out[out]].offset = from->offset;
     x->given[s->in[i]] = 1;

@@ -72,6 +72,9 @@ typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_
 typedef struct plan_chain {
   uint32_t start, done, updates;
   const char *thread; /* the execution thread's name */
+  /* By result leaf, the operand leaf that it may be written over: nobody else reads that before the done. UINT32_MAX:
+   * none; NULL: no result has any. */
+  const uint32_t *over;
   bool here;          /* to be run by whoever starts it: what it does depends on what was done before */
 } plan_chain;
 
@@ -188,6 +191,10 @@ enum {
 static inline uint32_t plan_spare_argument(const plan_program *p, int64_t offset) {
   int64_t k = offset / PLAN_SPARE_STEP - 1;
   return k < 0 || k >= (int64_t)p->n_spares ? UINT32_MAX : p->spares[k];
+}
+/* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. */
+static inline uint32_t plan_end_of(const plan_step *s, uint32_t step) {
+  return s->kind == PLAN_START ? s->chain->done : step;
 }
 
 #endif

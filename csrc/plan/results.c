@@ -83,7 +83,8 @@ static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t
   uint32_t from = x->leaves.items[argument], last = x->buffers.items[from].last; /* arguments' leaves come first */
   if (b->first == UINT32_MAX) return false;
   if (last == UINT32_MAX || last < b->first) return !x->body;
-  return last == b->first && plan_may_overwrite(&x->steps.items[b->first], x->buffers.items, from, made);
+  const plan_step *s = &x->steps.items[b->first];
+  return last == plan_end_of(s, b->first) && plan_may_overwrite(s, x->buffers.items, from, made);
 }
 
 /* The rest of the buffers taken: over the argument, or in memory of the result's own. */
