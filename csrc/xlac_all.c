@@ -379,6 +379,7 @@
 #include "opt/mlir_wrap.c"
 #include "opt/op_cost.c"
 #include "opt/pipeline.c"
+#include "opt/reassociate.c"
 #include "opt/rewrite.c"
 #include "opt/rewrite_greedy.c"
 #include "opt/rewrite_inline.c"
