@@ -382,6 +382,7 @@
 #include "opt/op_cost.c"
 #include "opt/pipeline.c"
 #include "opt/quantised_expander.c"
+#include "opt/reassociate.c"
 #include "opt/rewrite.c"
 #include "opt/rewrite_greedy.c"
 #include "opt/rewrite_inline.c"

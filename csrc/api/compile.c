@@ -29,10 +29,14 @@ struct xlac_executable {
   } passes[COMPILE_MAX_PASSES];
 };
 
-/* Before a program is planned. Each of these keeps the bits of every result. */
-static const char compile_passes[] =
-    "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1},"
-    "algebraic-simplification,while-loop-invariant-code-motion,cse,dce";
+/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
+#define COMPILE_PASSES(more)                                                                               \
+  "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1}," \
+  "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
+static const char *const compile_passes[] = {
+    [XLAC_NUMERICS_STRICT] = COMPILE_PASSES(""),
+    [XLAC_NUMERICS_FAST] = COMPILE_PASSES("reassociate,algebraic-simplification,"),
+};
 
 static double compile_now(void) {
   struct timespec t;
@@ -116,7 +120,8 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
   const opt_pipeline_options count = {.after = compile_count_pass, .ctx = exe};
   if (options->no_passes || !compile_is_hlo(ir)) return 0;
   exe->pass_began = compile_now();
-  int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, &count, err);
+  const char *passes = compile_passes[options->numerics];
+  int status = opt_run_pipeline(ir, passes, strlen(passes), &count, err);
   const ir_verify_options lenient = {.xla_compat = true};
   return status ? status : ir_verify(ir, &lenient, err);
 }
