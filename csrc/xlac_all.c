@@ -482,6 +482,7 @@
 #include "cpu/map.c"
 #include "cpu/move.c"
 #include "cpu/natives.c"
+#include "cpu/next_after.c"
 #include "cpu/numbers.c"
 #include "cpu/pad.c"
 #include "cpu/profile.c"

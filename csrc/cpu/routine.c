@@ -16,6 +16,7 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_BROADCAST] = cpu_prepare_rearrange,
     [IR_OP_COPY] = cpu_prepare_copy,
     [IR_OP_BITCAST] = cpu_prepare_bitcast,
+    [IR_OP_NEXT_AFTER] = cpu_prepare_next_after,
     [IR_OP_REPLICA_ID] = cpu_prepare_number,
     [IR_OP_PARTITION_ID] = cpu_prepare_number,
     [IR_OP_GET_DIMENSION_SIZE] = cpu_prepare_number,
