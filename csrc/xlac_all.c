@@ -488,6 +488,7 @@
 #include "cpu/profile.c"
 #include "cpu/rearrange.c"
 #include "cpu/reduce_body.c"
+#include "cpu/reduce_few.c"
 #include "cpu/rng.c"
 #include "cpu/routine.c"
 #include "cpu/run.c"
