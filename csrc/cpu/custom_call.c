@@ -26,7 +26,7 @@ static int custom_call_run(const cpu_routine_run *r) {
 
 int cpu_prepare_custom_call(cpu_prepare_run *x) {
   const char *target = ir_get_str(x->op, IR_ATTR_CUSTOM_CALL_TARGET);
-  if (interp_is_builtin_call(target)) return 0;
+  if (interp_is_builtin_call(target)) return cpu_prepare_builtin_call(x);
   custom_call_data *d = BASE_NEW(x->arena, custom_call_data);
   if (!d) return base_oom(x->err, "a custom call");
   TRY(native_prepare(x->op, x->arena, &d->op, x->err));

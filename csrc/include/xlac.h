@@ -519,6 +519,7 @@ typedef struct xlac_compile_options {
   xlac_runtime *runtime;              /* NULL: one of its own */
   uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
   const uint32_t *donate;
+  struct xlac_counters *counters; /* of what calls copy and reuse, kept by the executable; NULL: nobody counts */
   uint32_t n_lanes; /* several lanes for "" are taken in turn; without any, there is one of one thread */
   const xlac_lane *lanes;
   uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
@@ -559,6 +560,10 @@ typedef struct xlac_donation {
 } xlac_donation;
 /* Number `index`; false past the end. */
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
+/* What becomes of donation `index`, or why nothing does: "live later: s reads it after ...". With UINT32_MAX, a line
+ * for each argument that is or could be given away. Freed with xlac_free; n may be NULL. Fails past the end. */
+int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index, char **text, size_t *n,
+                                     xlac_error *err);
 
 /* The same on bare memory, without allocating anything: a pointer for each leaf of the parameters, depth first, and for
  * each leaf of the result, which are written. All is row-major and dense. Results are aligned to their elements and
@@ -566,6 +571,20 @@ bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_d
  * Fails on programs that the interpreter runs whole (info.interpreted). */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err);
+/* An argument array as it lies. */
+typedef struct xlac_argument {
+  void *data;             /* of the element of index 0 */
+  const int64_t *strides; /* in bytes, as many as the leaf has dimensions; NULL: row-major and dense */
+  bool given;             /* the caller needs what is in it no more, and gives it to no result: temporaries lie there */
+} xlac_argument;
+/* xlac_executable_call with such arguments. What has strides is read where it lies, by a plan for that layout which is
+ * made at first sight; where that can't be (after eight layouts, inside tuples, pred and types narrower than a byte,
+ * elements at several indexes), it is copied, and the executable's counters count that. */
+int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_options *options,
+                            const xlac_argument *arguments, void *const *results, xlac_error *err);
+/* How many bytes of argument `leaf` a call would use for temporaries if it were given away: 0 where a result takes it,
+ * or none lies there. */
+int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
 xlac_module *xlac_executable_module(xlac_executable *exe);
 /* Type and name of a parameter, borrowed; NULL past the end. */
@@ -578,6 +597,11 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The same while async operations run on their lanes: what went on when, and where. */
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* Lane number `index`, borrowed; false past the end. Programs without async operations have none. */
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out);
 /* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
  * version and a checksum. Custom calls are kept by name only. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
@@ -657,6 +681,12 @@ typedef enum xlac_counter {
   XLAC_COUNT_DLPACK_EXPORTS,
   XLAC_COUNT_TAKEN, /* buffers whose memory was taken (donated), and their bytes */
   XLAC_COUNT_BYTES_TAKEN,
+  XLAC_COUNT_COPIES_PLAN, /* by compiled programs, because the plan says so; of more than 32 KB, and their bytes */
+  XLAC_COUNT_BYTES_COPIED_PLAN,
+  XLAC_COUNT_COPIES_PROTECTION, /* of arguments that a program would change, had they not been lent only */
+  XLAC_COUNT_BYTES_COPIED_PROTECTION,
+  XLAC_COUNT_REUSED, /* results in the memory of arguments */
+  XLAC_COUNT_BYTES_REUSED,
   XLAC_COUNTERS
 } xlac_counter;
 

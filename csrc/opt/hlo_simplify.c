@@ -42,7 +42,7 @@ static bool hs_may(const hs_run *s, const ir_op *op) {
 }
 
 static void hs_rules(hs_rule **by_opcode) {
-  const hs_row *const tables[] = {hs_math_rules, hs_move_rules, hs_dot_rules};
+  const hs_row *const tables[] = {hs_math_rules, hs_move_rules, hs_dot_rules, hs_window_rules};
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
     for (const hs_row *r = tables[t]; r->opcode != IR_OP_INVALID; r++) {
       assert(!by_opcode[r->opcode]);

@@ -19,7 +19,7 @@ typedef struct hs_row {
   hs_rule *rule;
 } hs_row;
 
-extern const hs_row hs_math_rules[], hs_move_rules[], hs_dot_rules[];
+extern const hs_row hs_math_rules[], hs_move_rules[], hs_dot_rules[], hs_window_rules[];
 
 /* --- hlo_simplify.c --- */
 /* `with`, when it is of op's type. */

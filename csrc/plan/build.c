@@ -200,6 +200,12 @@ static int build_op(plan_build *x, const ir_op *op) {
     case IR_OP_GET_TUPLE_ELEMENT:
       x->values[op->id] = build_element(x, op);
       return 0;
+    case IR_OP_AFTER_ALL: /* a token is nothing: no bytes that are always there */
+      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT, .data = ""});
+      return x->failed ? build_no_memory(x) : 0;
+    case IR_OP_ADD_DEPENDENCY:
+      x->values[op->id] = x->values[ir_operand(op, 0)->id];
+      return 0;
     case IR_OP_CONSTANT:
       x->values[op->id].at = x->leaves.n;
       build_constant_leaves(x, op, op->u.literal);
@@ -363,6 +369,8 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   int status = 0;
   if (!x.p->interpreted) {
     build_arguments(&x, c);
+    x.p->over = x.over;
+    x.over = NULL;
     if (x.depth == 1) plan_find_donations(&x);
     status = x.failed ? build_no_memory(&x) : build_steps(&x, c);
     if (status == 0) status = plan_build_results(&x, c);

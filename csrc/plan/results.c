@@ -83,7 +83,8 @@ static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t
   uint32_t from = x->leaves.items[argument], last = x->buffers.items[from].last; /* arguments' leaves come first */
   if (b->first == UINT32_MAX) return false;
   if (last == UINT32_MAX || last < b->first) return !x->body;
-  return last == b->first && plan_may_overwrite(&x->steps.items[b->first], x->buffers.items, from, made);
+  const plan_step *s = &x->steps.items[b->first];
+  return last == plan_end_of(s, b->first) && plan_may_overwrite(s, x->buffers.items, from, made);
 }
 
 /* The rest of the buffers taken: over the argument, or in memory of the result's own. */
@@ -105,10 +106,23 @@ static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *lat
   }
 }
 
-static void results_note_donations(const plan_build *x, const uint32_t *later) {
+/* Why the result is copied to the argument's memory at the end, before those copies are steps. */
+static void results_say_why(const plan_build *x, plan_donation *d, uint32_t made) {
+  const plan_buffer *b = &x->buffers.items[made], *from = &x->buffers.items[x->leaves.items[d->argument]];
+  bool computed = b->place == PLAN_FRAME && b->number != UINT32_MAX && b->first != UINT32_MAX;
+  d->why = PLAN_DONATION_OTHER;
+  if (!computed || from->last == UINT32_MAX || from->last < b->first) return;
+  d->why = from->last > b->first ? PLAN_DONATION_LATER : PLAN_DONATION_ELSEWHERE;
+  d->made = b->op;
+  d->reader = x->steps.items[from->last].op;
+}
+
+static void results_note_donations(const plan_build *x, uint32_t at, const uint32_t *later) {
   for (uint32_t i = 0; i < x->p->n_donations; i++) {
     plan_donation *d = (plan_donation *)(uintptr_t)&x->p->donations[i];
-    d->in_place = d->result != UINT32_MAX && later[d->result] == UINT32_MAX;
+    if (d->result == UINT32_MAX) continue;
+    d->in_place = later[d->result] == UINT32_MAX;
+    if (!d->in_place) results_say_why(x, d, x->leaves.items[at + d->result]);
   }
 }
 
@@ -120,9 +134,9 @@ int plan_build_results(plan_build *x, const ir_computation *c) {
   if (!stays || !later) return results_no_memory(x);
   TRY(results_first(x, ir_root(c), root.at, stays, later));
   results_place(x, root.at, stays, later);
+  results_note_donations(x, root.at, later);
   for (uint32_t i = 0; i < root.n; i++)
     if (later[i] != UINT32_MAX) TRY(results_copy_out(x, ir_root(c), later[i], i));
-  results_note_donations(x, later);
   x->p->stays = stays;
   return 0;
 }

@@ -63,6 +63,7 @@ static inline py_state *py_state_of(PyObject *self) {
 }
 
 /* --- errors.c --- */
+enum { PY_DONATION_UNUSABLE = 507, PY_DONATION_TWICE = 508 };
 /* Which class an error has when its code does not say. */
 typedef enum py_stage { PY_ANY, PY_PARSING, PY_VERIFYING } py_stage;
 /* Sets the Python exception for err; returns NULL. */

@@ -61,7 +61,8 @@ typedef struct shard_part {
   uint32_t factor; /* SHARD_ABSENT: a dimension's axes overflowed before it, and it does not count */
   bool closed;     /* takes no more axes */
   bool minor_most; /* in its dimension */
-  shard_axes axes;
+  bool grown;      /* it had `was` before */
+  shard_axes axes, was;
   shard_axes overflow; /* axes that no factor of the dimension can take, after `axes` */
 } shard_part;
 typedef struct shard_tensor {
@@ -89,6 +90,9 @@ shard_axes shard_axes_from(shard_pool *pool, sdy_axes from, const sdy_mesh *mesh
 sdy_axes shard_axes_to(shard_pool *pool, shard_axes from, const sdy_mesh *mesh);
 static inline const sdy_tensor_map *shard_map_of(const sdy_rule *rule, uint32_t tensor) {
   return tensor < rule->n_operands ? &rule->operands[tensor] : &rule->results[tensor - rule->n_operands];
+}
+static inline shard_axes shard_part_before(const shard_part *part) {
+  return part->grown ? part->was : part->axes;
 }
 /* The tensor's part of that factor, or NULL. */
 static inline shard_part *shard_part_of(const shard_tensor *t, uint32_t factor) {

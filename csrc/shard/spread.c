@@ -104,6 +104,8 @@ bool shard_fits_within(const shard_tensor *t, const shard_part *part, int64_t be
 
 bool shard_expand(shard_part *part, shard_axes axes) {
   if (shard_axes_prefix(part->axes, axes) != SHARD_STRICT_PREFIX) return false;
+  if (!part->grown) part->was = part->axes;
+  part->grown = true;
   part->axes = axes;
   return true;
 }

@@ -143,3 +143,27 @@ def test_tuples_are_donated_by_leaf():
             "s = f32[8] add(a, c)\nn = s32[4] negate(b)\nROOT r = (s32[4], f32[8]) tuple(n, s)\n}\n")
     exe = xlac.compile(text, donate=(0,))
     assert [(d["argument"], d["result"]) for d in exe.donations] == [(0, 1), (1, 0), (2, None)]
+
+
+SUM = "sum {\na = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT c = f32[] add(a, b)\n}\n"
+
+
+def test_a_group_of_kernels_does_not_write_over_rows_that_it_reads_later():
+    body = ("v = f32[512,256] reverse(x), dimensions={0}\nt = f32[512,256] exponential(v)\nz = f32[] constant(0)\n"
+            "s = f32[512] reduce(t, z), dimensions={1}, to_apply=sum\nb = f32[512,256] broadcast(s), dimensions={0}\nROOT r = f32[512,256] divide(t, b)")
+    exe = xlac.compile(program(body, "f32[512,256]").replace("ENTRY", SUM + "ENTRY"), donate=(0,))
+    exe._check()
+    x = np.random.default_rng(1).standard_normal((512, 256)).astype(np.float32)
+    want = exe(x)
+    np.testing.assert_array_equal(exe(x, out=x), want)
+
+
+def test_a_group_works_in_place():
+    body = ("t = f32[512,256] exponential(x)\nz = f32[] constant(0)\n"
+            "s = f32[512] reduce(t, z), dimensions={1}, to_apply=sum\nb = f32[512,256] broadcast(s), dimensions={0}\nROOT r = f32[512,256] divide(t, b)")
+    exe = xlac.compile(program(body, "f32[512,256]").replace("ENTRY", SUM + "ENTRY"), donate=(0,))
+    x = np.random.default_rng(1).standard_normal((512, 256)).astype(np.float32)
+    want = exe(x)
+    xlac.reset_stats()
+    assert exe(x, out=x) is x and xlac.stats()["bytes_copied_plan"] == 0
+    np.testing.assert_array_equal(x, want)
