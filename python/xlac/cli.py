@@ -235,6 +235,20 @@ def draw(args):
     write(page(module), args.output)
 
 
+def explain(args):
+    module = opened(args, args.file)
+    if args.passes:
+        module = module.run(args.passes)
+    if args.topic == "async":
+        model = {name: getattr(args, name) for name in ("gigaflops", "memory_gigabytes", "link_gigabytes")}
+        text = module.explain("async", **model)
+    else:
+        from . import compile
+
+        text = compile(module).explain(args.topic)
+    write(f"{text}\n", args.output)
+
+
 def demo(args):
     from .demo import main as show
 
@@ -331,6 +345,21 @@ def add_diff(commands):
     p.set_defaults(command=diff)
 
 
+def add_explain(commands):
+    p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
+        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule and memory: what the
+        compiled program is made of.""")
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory"))
+    p.add_argument("file", help="the program; - is standard input")
+    add_read_flags(p)
+    flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
+    for name, what in (("--gigaflops", "operations"), ("--memory-gigabytes", "bytes that ops read and write"),
+                       ("--link-gigabytes", "bytes that copies and collectives move")):
+        flag(p, name, type=float, default=0, help=f"async's model: billions of {what} a second")
+    add_output(p, "the output file; - is standard output")
+    p.set_defaults(command=explain)
+
+
 def add_opt(commands):
     p = commands.add_parser("opt", help="run passes", description="Runs a pipeline of passes and prints the program.")
     p.add_argument("file", nargs="?", help="HLO text; - is standard input")
@@ -379,6 +408,7 @@ def make_parser():
     add_run(commands)
     add_diff(commands)
     add_opt(commands)
+    add_explain(commands)
     add_simple(commands)
     return parser
 
