@@ -276,6 +276,13 @@ static void compile_count_steps(const plan_program *p, xlac_executable_info *inf
   }
 }
 
+/* Depth is that of a type, which is bounded. */
+static int64_t compile_result_bytes(const ir_type *t) {
+  int64_t bytes = ir_is_tensor(t) ? ir_type_bytes(t) : 0;
+  for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) bytes += compile_result_bytes(t->elements[i]);
+  return bytes;
+}
+
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) {
   const plan_program *p = cpu_executable_program(exe->cpu);
   *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
@@ -291,9 +298,9 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
-    if (b->place == PLAN_RESULT) out->result_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
+  if (!p->interpreted) out->result_bytes = compile_result_bytes(ir_root(cpu_executable_module(exe->cpu)->entry)->type);
   compile_count_steps(p, out);
 }
 

@@ -175,6 +175,36 @@ static int proof_results(const proof_run *x) {
   return 0;
 }
 
+/* Values in the memory of one result follow one another. */
+static int proof_chain(const proof_run *x, uint32_t a, uint32_t b) {
+  const plan_buffer *old = &x->p->buffers[a], *now = &x->p->buffers[b];
+  if (old->first > now->first) return proof_chain(x, b, a);
+  if (old->last < now->first || !old->bytes || !now->bytes) return 0;
+  bool passes_on = old->last == now->first && old->first < now->first;
+  if (passes_on && plan_may_overwrite(&x->p->steps[now->first], x->p->buffers, a, b)) return 0;
+  return proof_fail(x, now->first, "writes over a value in a result's memory that is still needed", a, b);
+}
+
+/* Those of one result are few. */
+static int proof_chains(const proof_run *x, base_arena *scratch) {
+  const plan_program *p = x->p;
+  uint32_t *next = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_interface + 1);
+  uint32_t *head = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_results + 1);
+  if (!next || !head) return base_oom(x->err, "the proof of a plan");
+  for (uint32_t i = 0; i < p->n_results; i++) head[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < p->n_interface; i++) {
+    const plan_buffer *b = &p->buffers[p->interface[i]];
+    if (b->place != PLAN_RESULT) continue;
+    if (b->number >= p->n_results)
+      return proof_fail(x, b->first, "has no such result", p->interface[i], p->interface[i]);
+    for (uint32_t k = head[b->number]; k != UINT32_MAX; k = next[k])
+      TRY(proof_chain(x, p->interface[k], p->interface[i]));
+    next[i] = head[b->number];
+    head[b->number] = i;
+  }
+  return 0;
+}
+
 /* Counting sort of the frame's buffers by the step that writes them. */
 static bool proof_sort(proof_run *x, base_arena *scratch) {
   const plan_program *p = x->p;
@@ -199,6 +229,7 @@ static int proof_program(const plan_program *p, base_alloc alloc, xlac_error *er
   if (status == 0) status = proof_order(&x);
   if (status == 0) status = proof_frame(&x);
   if (status == 0) status = proof_results(&x);
+  if (status == 0) status = proof_chains(&x, &scratch);
   base_arena_free(&scratch);
   return status;
 }

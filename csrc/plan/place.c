@@ -94,6 +94,21 @@ static bool place_updates(const ir_op *op) {
   return op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
 }
 
+/* Whether each program that gets the buffer may compute its result `out` over it, and has it under no other name. */
+static bool place_passes_on(const plan_step *s, uint32_t buffer, uint32_t out) {
+  uint32_t first = s->kind == PLAN_CONDITIONAL;
+  if (first && s->in[0] == buffer) return false;
+  for (uint32_t n = 0; n < s->n_nested; n++) {
+    const plan_program *p = s->nested[n];
+    uint32_t times = 0, at = 0;
+    for (uint32_t i = 0; i < p->n_arguments; i++)
+      if (s->in[first + i] == buffer) times++, at = i;
+    if (times > 1 || (times && (!p->over || p->over[out] != at))) return false;
+    first += p->n_arguments;
+  }
+  return true;
+}
+
 /* Whether output number `out` may lie over input number `in`, which is `seen` times among the inputs. */
 static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out,
                                 uint32_t seen) {
@@ -110,6 +125,9 @@ static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, 
       return in == out && in < 64 && seen == 1 && (s->routine->in_place >> in & 1);
     case PLAN_START:
       return s->chain->over && s->chain->over[out] == in && seen == 1;
+    case PLAN_CALL:
+    case PLAN_CONDITIONAL:
+      return place_passes_on(s, s->in[in], out);
     case PLAN_EVAL:
       return place_updates(s->op) && s->n_out == 1 && in == 0 && seen == 1;
     default:
@@ -144,10 +162,11 @@ static int64_t place_room(const place_run *x, uint32_t buffer) {
   return whole ? b->bytes & ~(int64_t)(PLAN_ALIGN - 1) : place_round(b->bytes);
 }
 
-/* A dying operand whose place output number `out` can have. Only kernels and starts write one over any operand. */
+/* A dying operand whose place output number `out` can have: that of its number, but for kernels, starts, calls and
+ * branches. */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   const plan_step *s = &x->p->steps[step];
-  bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START;
+  bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START || s->kind == PLAN_CALL || s->kind == PLAN_CONDITIONAL;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
     bool has_place = from->place == PLAN_FRAME || place_is_spare(x, s->in[i]);
