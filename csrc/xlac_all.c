@@ -392,6 +392,7 @@
 #include "plan/donation.c"
 #include "plan/dot.c"
 #include "plan/explain.c"
+#include "plan/lend.c"
 #include "plan/nested.c"
 #include "plan/place.c"
 #include "plan/put.c"

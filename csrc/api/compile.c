@@ -73,11 +73,13 @@ static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_
   return status;
 }
 
-/* The passes know the types of HLO; quantised ones are StableHLO's. */
+/* The passes know the types of HLO; quantised ones are StableHLO's. Elementwise ops that HLO lacks are to them what any
+ * other op without a rule is. */
 static bool compile_is_hlo(const ir_module *ir) {
   IR_FOR_COMPUTATIONS(c, ir)
   IR_FOR_OPS(op, c)
-  if (op->type->quant || ir_opcode_has(op->opcode, IR_MLIR_ONLY)) return false;
+  if (op->type->quant || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !ir_opcode_has(op->opcode, IR_ELEMENTWISE)))
+    return false;
   return true;
 }
 
@@ -214,6 +216,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
+    if (b->lent) continue;
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
     if (b->place == PLAN_RESULT) out->result_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;

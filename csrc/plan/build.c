@@ -324,11 +324,12 @@ static int build_finish(plan_build *x) {
   p->steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
   uint32_t *interface = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_buffers + 1);
   if (!buffers || !p->steps || !interface) return build_no_memory(x);
-  for (uint32_t i = 0; i < p->n_buffers; i++)
-    if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
   p->interface = interface;
   p->buffers = buffers;
-  return plan_place_buffers(p, buffers, x->alloc, x->err);
+  TRY(plan_place_buffers(p, buffers, x->alloc, x->err));
+  for (uint32_t i = 0; i < p->n_buffers; i++)
+    if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
+  return 0;
 }
 
 /* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,

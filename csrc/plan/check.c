@@ -97,6 +97,27 @@ static int proof_results(const proof_run *x) {
   return 0;
 }
 
+/* What lies in the memory of a result, or of an argument that is changed in place: one after another, the result last.
+ * `last`: the last of them so far, by result and by argument. */
+static int proof_lent(const proof_run *x, uint32_t *last) {
+  for (uint32_t i = 0; i < x->p->n_interface; i++) {
+    uint32_t id = x->p->interface[i];
+    const plan_buffer *b = &x->p->buffers[id];
+    uint32_t *at = &last[b->number + (b->place == PLAN_ARGUMENT ? x->p->n_results : 0)], before = *at;
+    if (b->first == UINT32_MAX) continue;
+    *at = id;
+    if (before == UINT32_MAX) continue;
+    const plan_buffer *old = &x->p->buffers[before];
+    bool fits = old->lent && old->first < b->first && old->last <= b->first && b->bytes > 0;
+    bool over = fits && old->last == b->first && !plan_may_overwrite(&x->p->steps[b->first], x->p->buffers, before, id);
+    if (!fits || over) return proof_fail(x, b->first, "writes what is still needed", before, id);
+  }
+  for (uint32_t i = 0; i < x->p->n_results + x->p->n_arguments; i++)
+    if (last[i] != UINT32_MAX && x->p->buffers[last[i]].lent)
+      return proof_fail(x, x->p->buffers[last[i]].first, "leaves another value in a result", last[i], last[i]);
+  return 0;
+}
+
 /* Counting sort of the frame's buffers by the step that writes them. */
 static bool proof_sort(proof_run *x, base_arena *scratch) {
   const plan_program *p = x->p;
@@ -119,6 +140,10 @@ static int proof_program(const plan_program *p, base_alloc alloc, xlac_error *er
   int status = proof_sort(&x, &scratch) ? proof_order(&x) : base_oom(err, "the proof of a plan");
   if (status == 0) status = proof_frame(&x);
   if (status == 0) status = proof_results(&x);
+  uint32_t *last = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_results + p->n_arguments + 1);
+  if (status == 0 && !last) status = base_oom(err, "the proof of a plan");
+  for (uint32_t i = 0; status == 0 && i < p->n_results + p->n_arguments; i++) last[i] = UINT32_MAX;
+  if (status == 0) status = proof_lent(&x, last);
   base_arena_free(&scratch);
   return status;
 }

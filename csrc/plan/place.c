@@ -1,6 +1,6 @@
 /* Places in the frame: step by step, freed places are given again to what fits best, and results take the place of
  * operands that die where the step allows it. */
-#include "plan.h"
+#include "lend.h"
 
 typedef struct place_gap {
   int64_t offset, bytes;
@@ -16,7 +16,8 @@ typedef struct place_run {
   int64_t top, live, peak;
   uint32_t *ends, *next; /* by step, the first buffer that dies there; by buffer, the next such */
   uint8_t *given;        /* by buffer: its place has passed on */
-  uint32_t *seen;        /* by buffer: how often it is among the present step's inputs */
+  plan_lenders lenders;
+  uint32_t *seen; /* by buffer: how often it is among the present step's inputs */
 } place_run;
 
 static int64_t place_round(int64_t bytes) {
@@ -124,8 +125,10 @@ static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   bool any = s->kind == PLAN_KERNEL;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
-    if (from->place != PLAN_FRAME || from->last != step || x->given[s->in[i]] || !from->type) continue;
+    bool elsewhere = x->lenders.of[s->in[i]] != UINT32_MAX;
+    if ((from->place != PLAN_FRAME && !elsewhere) || from->last != step || x->given[s->in[i]] || !from->type) continue;
     if (!place_may_overwrite(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
+    if (elsewhere && !plan_pass_on(&x->lenders, x->p, x->buffers, s->in[i], s->out[out])) continue;
     x->buffers[s->out[out]].offset = from->offset;
     x->given[s->in[i]] = 1;
     ((plan_step *)(uintptr_t)s)->in_place = s->kind == PLAN_EVAL;
@@ -141,13 +144,14 @@ static bool place_step(place_run *x, uint32_t step) {
     uint32_t b = i < s->n_out ? s->out[i] : s->frame;
     if (b == UINT32_MAX || x->buffers[b].place != PLAN_FRAME || x->buffers[b].first != step) continue;
     if (i < s->n_out && place_reuse(x, step, i)) continue;
+    if (plan_lend(&x->lenders, x->p, x->buffers, b)) continue;
     x->buffers[b].offset = place_take(x, place_round(x->buffers[b].bytes));
     x->live += x->buffers[b].bytes;
   }
   for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]] = 0;
   if (x->live > x->peak) x->peak = x->live;
   for (uint32_t b = x->ends[step]; b != UINT32_MAX; b = x->next[b]) {
-    if (x->given[b]) continue;
+    if (x->given[b] || x->buffers[b].lent) continue;
     x->live -= x->buffers[b].bytes;
     if (!place_give(x, x->buffers[b].offset, place_round(x->buffers[b].bytes))) return false;
   }
@@ -173,7 +177,7 @@ int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, 
   x.next = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_buffers + 1);
   x.given = base_arena_zalloc(&scratch, (size_t)p->n_buffers + 1);
   x.seen = base_arena_zalloc(&scratch, ((size_t)p->n_buffers + 1) * sizeof *x.seen);
-  bool ok = x.ends && x.next && x.given && x.seen;
+  bool ok = x.ends && x.next && x.given && x.seen && plan_find_lenders(&x.lenders, p, buffers, &scratch);
   x.top = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
   if (ok) place_list_ends(&x);
   for (uint32_t s = 0; ok && s < p->n_steps; s++) ok = place_step(&x, s);

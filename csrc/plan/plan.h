@@ -18,6 +18,7 @@ typedef enum plan_place {
 
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
+  bool lent;     /* no argument or result, but a value that lies in the memory of one while that is free (lend.c) */
   int64_t bytes, offset;
   uint32_t number;
   const void *data;
