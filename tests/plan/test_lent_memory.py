@@ -55,16 +55,16 @@ def test_a_loops_state_is_changed_in_place():
     assert exe.memory["frame_bytes"] < 3.5 * X.nbytes, exe.plan()
 
 
-def chain(names, module="HloModule m"):
+def chain(n, module="HloModule m"):
     lines, last = [], "x"
-    for i in range(6):
+    for i in range(n):
         lines.append(f"  r{i} = f32[4096] reverse({last}), dimensions={{0}}\n  q{i} = f32[4096] add(r{i}, {last})")
         last = f"q{i}"
     return f"{module}\nENTRY e {{\n  x = f32[4096] parameter(0)\n" + "\n".join(lines) + f"\n  ROOT y = f32[4096] multiply({last}, x)\n}}"
 
 
 def test_values_lie_in_the_result_until_it_is_written():
-    exe = same(chain(6), X)
+    exe = same(chain(7), X)
     lent = [b for b in exe.memory.all_buffers if b.get("lent")]
     assert lent and {b["place"] for b in lent} == {"result"}
     assert exe.memory["result_bytes"] == X.nbytes and exe.memory["argument_bytes"] == X.nbytes
@@ -72,7 +72,7 @@ def test_values_lie_in_the_result_until_it_is_written():
 
 
 def test_a_result_that_may_lie_in_an_argument_lends_nothing():
-    exe = same(chain(6, "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }"), X)
+    exe = same(chain(7, "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }"), X)
     assert not any(b.get("lent") for b in exe.memory.all_buffers)
     want = exe(X)
     given = X.copy()
