@@ -394,6 +394,8 @@
 #include "plan/explain.c"
 #include "plan/lend.c"
 #include "plan/nested.c"
+#include "plan/order.c"
+#include "plan/pack.c"
 #include "plan/place.c"
 #include "plan/put.c"
 #include "plan/report.c"

@@ -2,6 +2,8 @@
  * the interpreter's evaluator for the rest. */
 #include "build.h"
 
+#include "order.h"
+
 static int build_no_memory(const plan_build *x) {
   return base_oom(x->err, "a plan");
 }
@@ -310,6 +312,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
     x->fusion.skips_places = x->options->prepare != NULL;
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
+    status = plan_order_ops(x->p, &x->fusion, kept, order, x->numbers, &scratch, x->err);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
   base_arena_free(&scratch);
@@ -374,7 +377,9 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
   x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
   x.marks = base_arena_zalloc(arena, (size_t)m->n_ids + 1);
-  if (!x.values || !x.made || !x.marks || !fusion_make(&x.fusion, m, arena)) return base_oom(err, "a plan");
+  x.numbers = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.numbers);
+  if (!x.values || !x.made || !x.marks || !x.numbers || !fusion_make(&x.fusion, m, arena))
+    return base_oom(err, "a plan");
   if (!options->no_fusion && !(x.explained = base_arena_memdup(arena, &x.fusion, sizeof x.fusion)))
     return base_oom(err, "a plan");
   TRY(opt_facts_make(&facts, m, err));

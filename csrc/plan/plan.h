@@ -97,6 +97,9 @@ typedef struct plan_donation {
   bool must, in_place;       /* in_place: the result is computed over it; else it is copied there at the end */
 } plan_donation;
 
+/* The orders that steps may be in (order.c). */
+enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
+
 struct plan_program {
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
@@ -113,7 +116,9 @@ struct plan_program {
   const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
   int64_t frame_bytes;  /* the table of n_buffers pointers first, then the buffers */
   const void *code;     /* what the backend has made of the steps */
-  int64_t peak_bytes;   /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+  uint8_t order;        /* of the steps */
+  int64_t order_peaks[PLAN_ORDERS]; /* bytes that were expected of each order; 0: it was not weighed */
+  int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {

@@ -128,6 +128,14 @@ static void report_step(base_text *out, const plan_list *list, const plan_progra
   BASE_PUT(out, "}");
 }
 
+static void report_order(base_text *out, const plan_program *p) {
+  static const char *const orders[] = {"program", "list", "depth"};
+  base_putf(out, ", \"order\": \"%s\", \"order_peaks\": {", orders[p->order]);
+  for (uint32_t i = 0; i < PLAN_ORDERS && (i == 0 || p->order_peaks[i]); i++)
+    base_putf(out, "%s\"%s\": %lld", i ? ", " : "", orders[i], (long long)p->order_peaks[i]);
+  BASE_PUT(out, "}");
+}
+
 static void report_program(base_text *out, const plan_list *list, const plan_program *p) {
   BASE_PUT(out, "{");
   report_name(out, "name", p->computation->name);
@@ -137,6 +145,7 @@ static void report_program(base_text *out, const plan_list *list, const plan_pro
     plan_put_json_string(out, p->why, strlen(p->why));
   else
     BASE_PUT(out, "null");
+  report_order(out, p);
   BASE_PUT(out, ", \"buffers\": [");
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     if (i) BASE_PUT(out, ",\n ");
