@@ -378,6 +378,7 @@
 #include "opt/while_loop_invariant_code_motion.c"
 #include "opt/while_loop_simplifier.c"
 #include "opt/while_state.c"
+#include "opt/while_trips.c"
 #include "kernel/eval.c"
 #include "kernel/kernel.c"
 #include "kernel/lower.c"

@@ -25,7 +25,8 @@ struct xlac_executable {
 
 /* Before a program is planned. Each of these keeps the bits of every result. */
 static const char compile_passes[] =
-    "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1},"
+    "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 "
+    "max-work=1},"
     "algebraic-simplification,while-loop-invariant-code-motion,cse,dce";
 
 static double compile_now(void) {
