@@ -30,8 +30,9 @@ struct xlac_executable {
 };
 
 /* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
-#define COMPILE_PASSES(more)                                                                               \
-  "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1}," \
+#define COMPILE_PASSES(more)                                                                                \
+  "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 " \
+  "max-work=1},"                                                                                            \
   "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
 static const char *const compile_passes[] = {
     [XLAC_NUMERICS_STRICT] = COMPILE_PASSES(""),
@@ -297,6 +298,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
+    if (b->lent) continue;
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
