@@ -102,12 +102,14 @@ static void visit_spread(shard_driver *d, ir_op *op, visit_tensors *t, const sdy
     shard_driver_fail(d, base_oom(d->err, "propagation"));
     return;
   }
+  p.watch = d->trace && d->trace->with_conflicts;
   if (d->strategy == SHARD_BASIC) shard_spread_basic(&p, directions, conservative);
   else shard_spread_aggressive(&p, directions, conservative, elementwise);
   if (d->pool.failed) shard_driver_fail(d, base_oom(d->err, "propagation"));
   bool any = false;
   for (uint32_t i = 0; i < t->n && d->status == 0; i++)
     if (p.updated[i] && visit_update(d, t, &p, i)) any = true;
+  if (p.n_clashes) shard_trace_clashes(d->trace, &d->state, &p, op, t->slots, d->level, d->user_priority);
   if (any && d->trace)
     shard_trace_note(d->trace, &d->state, &p, op, t->result, t->slots, d->level, d->user_priority, d->strategy);
 }

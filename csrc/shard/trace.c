@@ -213,3 +213,33 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
     trace_add_origin(t, copy);
   }
 }
+
+static bool trace_knows(const shard_trace *t, uint32_t last, const shard_conflict *c) {
+  for (uint32_t i = last; i; i = t->conflicts.items[i - 1].earlier) {
+    const shard_conflict *old = &t->conflicts.items[i - 1];
+    if (old->factor == c->factor && old->tensor == c->tensor && sdy_axis_equal(old->axis, c->axis)) return true;
+  }
+  return false;
+}
+
+void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op,
+                         const uint32_t *slots, int level, int64_t user_priority) {
+  for (uint32_t i = 0; op && i < p->n_clashes; i++) {
+    const shard_clash *clash = &p->clashes[i];
+    uint64_t last = 0;
+    (void)base_map_get(&t->last_conflict, op->id, &last);
+    shard_conflict c = {.op = op,
+                        .axis = trace_axis(p->mesh, clash->axis),
+                        .against = trace_axis(p->mesh, clash->against),
+                        .factor = clash->factor,
+                        .tensor = clash->tensor,
+                        .slot = shard_home(s, slots[clash->tensor]),
+                        .reason = clash->reason,
+                        .level = level,
+                        .user_priority = user_priority,
+                        .earlier = (uint32_t)last};
+    if (trace_knows(t, (uint32_t)last, &c)) continue;
+    if (!BASE_VEC_PUSH(t->alloc, &t->conflicts, c) || !base_map_set(&t->last_conflict, op->id, t->conflicts.n))
+      t->failed = true;
+  }
+}

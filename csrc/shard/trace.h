@@ -74,6 +74,9 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
                       const uint32_t *slots, int level, int64_t user_priority, uint8_t strategy);
 /* The first origin of the slot's axis; where it has been split or merged, one of an axis that it is part of. NULL: none. */
 const shard_origin *shard_trace_origin(const shard_trace *t, uint32_t slot, sdy_axis axis);
+/* Notes what was in the way. */
+void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op,
+                         const uint32_t *slots, int level, int64_t user_priority);
 /* What arguments, results, constraints and manual computations say before propagation. */
 void shard_trace_begin(shard_trace *t, shard_state *s);
 /* sdy.propagation_edges and sdy.sharding_origins on the module. */

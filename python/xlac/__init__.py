@@ -218,4 +218,8 @@ def __getattr__(name):
         from .opcode import Opcode
 
         return Opcode
+    if name == "sharding":
+        import importlib
+
+        return importlib.import_module(".sharding", __name__)
     raise AttributeError(f"module 'xlac' has no attribute {name!r}")

@@ -157,6 +157,22 @@ def opt(args):
     write_module(args, result)
 
 
+def shard(args):
+    from . import sharding
+
+    result = sharding.propagate(opened(args, args.file))
+    for question in args.explain:
+        value, colon, dim = question.rpartition(":")
+        if not colon or not dim.isdigit():
+            raise Error(f"--explain {question} names no dimension", 503, hint='such as --explain %arg0:1 or --explain "line 12:0"')
+        print(result.trace.explain(value, int(dim)))
+    if args.reshards:
+        for reshard in result.trace.reshards:
+            print(reshard)
+    if not args.explain and not args.reshards:
+        write_module(args, result.module)
+
+
 def gather_arguments(args, parameters, seed):
     from . import values
 
@@ -373,6 +389,17 @@ def add_opt(commands):
     p.set_defaults(command=opt)
 
 
+def add_shard(commands):
+    p = commands.add_parser("shard", help="propagate shardings", description="Propagates the shardings of a StableHLO program.")
+    p.add_argument("file", help="StableHLO text; - is standard input")
+    flag(p, "--explain", action="append", default=[], metavar="VALUE:DIM",
+         help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
+    flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
+    add_read_flags(p)
+    add_print_flags(p)
+    p.set_defaults(command=shard)
+
+
 def add_simple(commands):
     p = commands.add_parser("verify", help="check programs", description="Parses and verifies HLO programs.")
     p.add_argument("files", nargs="+", metavar="file", help="HLO text; - is standard input")
@@ -409,6 +436,7 @@ def make_parser():
     add_diff(commands)
     add_opt(commands)
     add_explain(commands)
+    add_shard(commands)
     add_simple(commands)
     return parser
 
