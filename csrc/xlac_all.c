@@ -580,6 +580,7 @@
 #include "api/donate.c"
 #include "api/edit.c"
 #include "api/import.c"
+#include "api/input.c"
 #include "api/interpret.c"
 #include "api/kernel.c"
 #include "api/library.c"

@@ -530,7 +530,7 @@ typedef struct xlac_compile_options {
   uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
   const uint32_t *donate;
   struct xlac_counters *counters; /* of what calls copy and reuse, kept by the executable; NULL: nobody counts */
-  uint32_t n_lanes; /* several lanes for "" are taken in turn; without any, there is one of one thread */
+  uint32_t n_lanes;               /* several lanes for "" are taken in turn; without any, there is one of one thread */
   const xlac_lane *lanes;
   uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
   xlac_numerics numerics;
@@ -553,8 +553,8 @@ typedef struct xlac_executable_info {
   xlac_numerics numerics;
 } xlac_executable_info;
 
-/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; sums and products of
- * floats are associated in another order, and XLAC_NUMERICS_FAST allows more. options may be NULL. */
+/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; sums and products
+ * of floats are associated in another order, and XLAC_NUMERICS_FAST allows more. options may be NULL. */
 int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
 void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
 /* As xlac_interpret. */
@@ -773,6 +773,28 @@ void xlac_buffer_give_back(xlac_buffer *b);
 void xlac_buffer_taken_by(xlac_buffer *b, const char *where);
 /* Releases the memory now. Fails as taking does, but read-only ones can be deleted too. */
 int xlac_buffer_delete(xlac_buffer *b, xlac_error *err);
+
+/* --- calls on buffers --- */
+
+/* The arguments of one call, a buffer for each leaf of the parameters: lent, or given away (XLA: ExecutionInput). It
+ * belongs to one thread at a time, and refers to the executable. Destroy with xlac_input_destroy, which also undoes
+ * what was not run: what is lent is let go, and what was given away is its buffer's again. */
+typedef struct xlac_input xlac_input;
+
+/* Fails on programs that the interpreter runs whole. */
+int xlac_input_create(xlac_input **out, const xlac_executable *exe, xlac_error *err);
+void xlac_input_destroy(xlac_input *in); /* NULL is fine */
+/* b's memory is read by the run and stays as it is; until then a view of it is open. Any strides will do. */
+int xlac_input_lend(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err);
+/* b's memory is taken now (of several threads one succeeds: xlac_buffer_take has the codes). In the run it becomes that
+ * of the result that the program says (xlac_executable_donation), else room for temporaries; then it is released. Fails
+ * with DONATION_UNUSABLE where b is not dense and aligned. */
+int xlac_input_donate(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err);
+/* Runs the program and fills results, one for each leaf of the result (NULL for tokens), the caller's. Then `in` is as
+ * new. When it fails before the program runs, what was given away is its buffer's again; when the program fails, it is
+ * gone. Thread-safe: any thread may run any input. */
+int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *options, xlac_input *in,
+                              xlac_buffer **results, xlac_error *err);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop
