@@ -4,7 +4,8 @@
 
 static int sharding_form(const xlac_module *m, xlac_error *err) {
   if (m->ir->form == IR_FORM_MLIR) return 0;
-  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "shardings are propagated in StableHLO, this is an HLO module"),
+  return base_hint(err,
+                   base_fail(err, XLAC_E_BAD_ARGUMENT, "shardings are propagated in StableHLO, this is an HLO module"),
                    "xlac_module_to_stablehlo makes one of it");
 }
 

@@ -9,7 +9,7 @@ typedef struct tell {
   ir_module *m;
   base_text *out;
   const shard_state *s; /* or NULL: values have the shardings the module says */
-  uint32_t *places; /* by slot: 1 + its place in "values" */
+  uint32_t *places;     /* by slot: 1 + its place in "values" */
   uint32_t n_values;
   bool first;
 } tell;
@@ -19,8 +19,10 @@ static void tell_string(base_text *o, const char *s, size_t n) {
   for (size_t i = 0; i < n; i++) {
     unsigned char c = (unsigned char)s[i];
     if (c == '"' || c == '\\') base_putc(o, '\\');
-    if (c < 32) base_putf(o, "\\u%04x", c);
-    else base_putc(o, (char)c);
+    if (c < 32)
+      base_putf(o, "\\u%04x", c);
+    else
+      base_putc(o, (char)c);
   }
   base_putc(o, '"');
 }
@@ -46,8 +48,10 @@ static void tell_source(base_text *o, const ir_mattr *loc) {
       base_text_free(&text);
       return;
     }
-    if (l->kind == IR_LOC_FUSED) loc = l->parts && l->parts->n ? l->parts->v[0] : NULL;
-    else loc = l->child;
+    if (l->kind == IR_LOC_FUSED)
+      loc = l->parts && l->parts->n ? l->parts->v[0] : NULL;
+    else
+      loc = l->child;
   }
   BASE_PUT(o, "null");
 }
@@ -105,13 +109,17 @@ static void tell_axis(base_text *o, sdy_axis a) {
 
 static void tell_place(tell *e, uint32_t slot) {
   uint32_t place = slot == SHARD_NO_SLOT || slot >= e->s->n_values ? 0 : e->places[slot];
-  if (place) base_putf(e->out, "%u", place - 1);
-  else BASE_PUT(e->out, "null");
+  if (place)
+    base_putf(e->out, "%u", place - 1);
+  else
+    BASE_PUT(e->out, "null");
 }
 
 static void tell_factor(base_text *o, uint32_t factor) {
-  if (factor < 18) base_putf(o, "\"%c\"", 'i' + (int)factor);
-  else base_putf(o, "\"z_%u\"", factor - 17);
+  if (factor < 18)
+    base_putf(o, "\"%c\"", 'i' + (int)factor);
+  else
+    base_putf(o, "\"z_%u\"", factor - 17);
 }
 
 static void tell_op(tell *e, const ir_op *op) {
@@ -165,9 +173,9 @@ static void tell_origins(tell *e, const shard_trace *t) {
 }
 
 static void tell_conflicts(tell *e, const shard_trace *t) {
-  static const char *const reasons[] = {
-      "another dimension has it",      "it is kept free there",    "it is still to be added up there",
-      "the dimension is closed there", "its size does not divide", "tensors have different axes there"};
+  static const char *const reasons[] = {"another dimension has it",         "it is kept free there",
+                                        "it is still to be added up there", "the dimension is closed there",
+                                        "its size does not divide",         "tensors have different axes there"};
   BASE_PUT(e->out, "],\n \"conflicts\": [");
   e->first = true;
   for (uint32_t i = 0; i < t->conflicts.n; i++) {
@@ -189,8 +197,7 @@ static void tell_conflicts(tell *e, const shard_trace *t) {
   BASE_PUT(e->out, "]}\n");
 }
 
-static int tell_done(void *ctx, const shard_trace *trace, const shard_state *s, ir_computation *main,
-                        xlac_error *err) {
+static int tell_done(void *ctx, const shard_trace *trace, const shard_state *s, ir_computation *main, xlac_error *err) {
   (void)main;
   tell e = {.m = s->m, .out = ctx, .s = s};
   e.places = base_arena_zalloc((base_arena *)(uintptr_t)&s->arena, ((size_t)s->n_slots + 1) * sizeof *e.places);
@@ -222,8 +229,10 @@ static bool tell_moves_data(const ir_op *op) {
     case IR_OP_SDY_ALL_TO_ALL:
     case IR_OP_SDY_COLLECTIVE_PERMUTE:
     case IR_OP_SDY_ALL_REDUCE:
-    case IR_OP_SDY_REDUCE_SCATTER: return true;
-    default: return false;
+    case IR_OP_SDY_REDUCE_SCATTER:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -243,12 +252,18 @@ static int64_t tell_moves_bytes(const ir_module *m, const ir_op *op, const sdy_s
   const sdy_axes *axes = sdy_of(ir_mattr_of(op, "reduction_axes"), SDY_AXES);
   int64_t k = axes && mesh ? sdy_axes_size(*axes, mesh) : before > after ? before / after : after / before;
   switch (op->opcode) {
-    case IR_OP_SDY_ALL_SLICE: return 0;
-    case IR_OP_SDY_COLLECTIVE_PERMUTE: return larger;
-    case IR_OP_SDY_ALL_REDUCE: return k > 1 ? 2 * (larger / k) * (k - 1) : 0;
-    case IR_OP_SDY_ALL_TO_ALL: return larger / 2;
-    case IR_OP_SDY_RESHARD: return before > after && k > 1 ? (larger / k) * (k - 1) : before == after ? larger : 0;
-    default: return k > 1 ? (larger / k) * (k - 1) : larger;
+    case IR_OP_SDY_ALL_SLICE:
+      return 0;
+    case IR_OP_SDY_COLLECTIVE_PERMUTE:
+      return larger;
+    case IR_OP_SDY_ALL_REDUCE:
+      return k > 1 ? 2 * (larger / k) * (k - 1) : 0;
+    case IR_OP_SDY_ALL_TO_ALL:
+      return larger / 2;
+    case IR_OP_SDY_RESHARD:
+      return before > after && k > 1 ? (larger / k) * (k - 1) : before == after ? larger : 0;
+    default:
+      return k > 1 ? (larger / k) * (k - 1) : larger;
   }
 }
 

@@ -151,7 +151,8 @@ static bool spread_against(shard_axes list, shard_axis a, shard_reason reason, s
 }
 
 /* Whether the tensor is in the way of a, and why. */
-static bool spread_blames(const spread_cut *c, const shard_tensor *t, shard_axis a, int64_t before, shard_clash *clash) {
+static bool spread_blames(const spread_cut *c, const shard_tensor *t, shard_axis a, int64_t before,
+                          shard_clash *clash) {
   shard_axis left = a;
   clash->against = a;
   for (uint32_t i = 0; i < t->n_parts; i++) {
@@ -242,8 +243,7 @@ static int spread_order(const void *x, const void *y) {
 
 static void spread_ranks(const shard_projection *p, const shard_axes *axes, bool elementwise, spread_rank *ranks) {
   uint32_t n = p->rule->sizes.n;
-  for (uint32_t f = 0; f < n; f++)
-    ranks[f] = (spread_rank){-1, elementwise ? shard_axes_size(axes[f]) : 0, -1, f};
+  for (uint32_t f = 0; f < n; f++) ranks[f] = (spread_rank){-1, elementwise ? shard_axes_size(axes[f]) : 0, -1, f};
   for (uint32_t t = 0; t < p->n_tensors; t++) {
     const shard_tensor *tensor = &p->tensors[t];
     int64_t size = 1;

@@ -38,7 +38,8 @@ static void trace_add_origin(shard_trace *t, shard_origin o) {
   for (uint32_t i = (uint32_t)first; i; i = t->origins.items[i - 1].next)
     if (sdy_axis_equal(t->origins.items[i - 1].axis, o.axis)) return;
   o.next = (uint32_t)first;
-  if (!BASE_VEC_PUSH(t->alloc, &t->origins, o) || !base_map_set(&t->first_origin, o.slot, t->origins.n)) t->failed = true;
+  if (!BASE_VEC_PUSH(t->alloc, &t->origins, o) || !base_map_set(&t->first_origin, o.slot, t->origins.n))
+    t->failed = true;
 }
 
 const shard_origin *shard_trace_origin(const shard_trace *t, uint32_t slot, sdy_axis axis) {

@@ -20,7 +20,7 @@ def answer(text, pipeline, unregistered):
     """The printed module, or None where xlac refuses."""
     try:
         module = xlac.parse(text, allow_unregistered=unregistered)
-        return (module.run(pipeline) if pipeline else module).to_text().rstrip("\n")
+        return (module.run(pipeline, verify_each=True) if pipeline else module).to_text().rstrip("\n")
     except xlac.Error:
         return None
 
