@@ -9,8 +9,6 @@ import threading
 from concurrent.futures import CancelledError
 
 from . import _core
-
-from . import _core
 from .errors import DonationError
 
 __all__ = ["CancelledError", "Future", "run_async"]
