@@ -3,6 +3,8 @@
 #include "move.h"
 #include "routine.h"
 
+enum { REARRANGE_MUCH = 1 << 16 /* elements, that parts of an async operation share */ };
+
 typedef struct rearrange_data {
   cpu_move move;
   int64_t from; /* byte of the operand where index 0 of the result lies */
@@ -83,6 +85,7 @@ int cpu_prepare_rearrange(cpu_prepare_run *x) {
   x->out->data = data;
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
+  x->out->divisible = x->out->work >= REARRANGE_MUCH;
   x->code = rearrange_run;
   return 0;
 }
@@ -104,6 +107,7 @@ int cpu_prepare_copy(cpu_prepare_run *x) {
   x->out->in_place = 1;
   x->out->work = (uint64_t)bytes / 4;
   x->out->stoppable = true;
+  x->out->divisible = x->out->work >= REARRANGE_MUCH;
   x->code = rearrange_copy_run;
   return x->out->data ? 0 : base_oom(x->err, "a copy");
 }

@@ -3,6 +3,7 @@
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_CONVOLUTION] = cpu_prepare_convolution,
     [IR_OP_FFT] = cpu_prepare_fft,
+    [IR_OP_RNG] = cpu_prepare_rng,
     [IR_OP_RNG_BIT_GENERATOR] = cpu_prepare_rng_bit_generator,
     [IR_OP_CHOLESKY] = cpu_prepare_cholesky,
     [IR_OP_TRIANGULAR_SOLVE] = cpu_prepare_triangular_solve,

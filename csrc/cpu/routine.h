@@ -43,7 +43,7 @@ cpu_prepare_fn cpu_prepare_window_body, cpu_prepare_select_body;          /* wha
 cpu_prepare_fn cpu_prepare_custom_call;
 cpu_prepare_fn cpu_prepare_dot;
 cpu_prepare_fn cpu_prepare_fft;
-cpu_prepare_fn cpu_prepare_rng_bit_generator;
+cpu_prepare_fn cpu_prepare_rng_bit_generator, cpu_prepare_rng;
 cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;
 cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy; /* rearrange.c */
 cpu_prepare_fn cpu_prepare_bitcast, cpu_prepare_bitcast_convert;

@@ -11,6 +11,7 @@ typedef struct visit_tensors {
   const sdy_names *manual;
   const sdy_sharding *outer;
   bool inward; /* the target is an argument */
+  uint32_t result; /* of a function, that it is about */
   bool quiet;  /* nobody is told: before and after the rounds */
 } visit_tensors;
 
@@ -94,18 +95,23 @@ static bool visit_update(shard_driver *d, const visit_tensors *t, const shard_pr
   return true;
 }
 
-static void visit_spread(shard_driver *d, visit_tensors *t, const sdy_rule *rule, const uint8_t *directions,
+static void visit_spread(shard_driver *d, ir_op *op, visit_tensors *t, const sdy_rule *rule, const uint8_t *directions,
                          bool conservative, bool elementwise) {
   shard_projection p;
   if (!shard_project(&p, &d->pool, rule, t->mesh, t->shardings, false)) {
     shard_driver_fail(d, base_oom(d->err, "propagation"));
     return;
   }
+  p.watch = d->trace && d->trace->with_conflicts;
   if (d->strategy == SHARD_BASIC) shard_spread_basic(&p, directions, conservative);
   else shard_spread_aggressive(&p, directions, conservative, elementwise);
   if (d->pool.failed) shard_driver_fail(d, base_oom(d->err, "propagation"));
+  bool any = false;
   for (uint32_t i = 0; i < t->n && d->status == 0; i++)
-    if (p.updated[i]) (void)visit_update(d, t, &p, i);
+    if (p.updated[i] && visit_update(d, t, &p, i)) any = true;
+  if (p.n_clashes) shard_trace_clashes(d->trace, &d->state, &p, op, t->slots, d->level, d->user_priority);
+  if (any && d->trace)
+    shard_trace_note(d->trace, &d->state, &p, op, t->result, t->slots, d->level, d->user_priority, d->strategy);
 }
 
 /* --- the tensors of an op --- */
@@ -144,7 +150,7 @@ static void visit_with_rule(shard_driver *d, ir_op *op, visit_tensors *t, const 
   if (d->seen[op->id] >= visit_latest(d, t) && d->seen_how[op->id] == how) return;
   uint64_t before = d->state.tick;
   d->current = op;
-  visit_spread(d, t, rule, directions, conservative, shard_is_elementwise(op));
+  visit_spread(d, op, t, rule, directions, conservative, shard_is_elementwise(op));
   d->current = NULL;
   bool in_vain = before == d->state.tick;
   d->seen[op->id] = in_vain ? before : 0;
@@ -197,7 +203,7 @@ static void visit_identity(shard_driver *d, ir_op *op, visit_tensors *t, const i
   if (!directions) return;
   memset(directions, way, rule->sizes.n);
   if (op) visit_with_rule(d, op, t, rule, directions, false);
-  else visit_spread(d, t, rule, directions, false, false);
+  else visit_spread(d, NULL, t, rule, directions, false, false);
 }
 
 static bool visit_is_static(const ir_type *type) {
@@ -313,7 +319,7 @@ void shard_visit_results(shard_driver *d, ir_computation *main) {
   for (uint32_t i = 0; first != SHARD_NO_SLOT && i < main->n_results && d->status == 0; i++) {
     const ir_type *type = main->results[i].op->types[main->results[i].index];
     shard_pool_empty(&d->pool);
-    visit_tensors t = {.quiet = true};
+    visit_tensors t = {.quiet = true, .result = i};
     if (!visit_is_static(type) || !visit_room(d, &t, 1, 2)) continue;
     visit_set(d, &t, 0, visit_returned(&d->state, main, i));
     visit_set(d, &t, 1, first + i);
