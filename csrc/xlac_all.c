@@ -519,6 +519,7 @@
 #include "cpu/dynamic_slice.c"
 #include "cpu/eval.c"
 #include "cpu/executable.c"
+#include "cpu/factor.c"
 #include "cpu/fft.c"
 #include "cpu/fft_lanes.c"
 #include "cpu/gather.c"
