@@ -137,7 +137,7 @@ static int exc_reshard(exc_pass *p, ir_op *op) {
 }
 
 static int exc_op(void *ctx, ir_op *op) {
-  return op->opcode == IR_OP_SDY_RESHARD && shc_is_static(op->type) ? exc_reshard(ctx, op) : 0;
+  return op->opcode == IR_OP_SDY_RESHARD ? exc_reshard(ctx, op) : 0;
 }
 
 int shard_reshard_to_collectives(ir_module *m, const opt_args *args, xlac_error *err) {

@@ -251,6 +251,20 @@ def draw(args):
     write(page(module), args.output)
 
 
+def explain(args):
+    module = opened(args, args.file)
+    if args.passes:
+        module = module.run(args.passes)
+    if args.topic == "async":
+        model = {name: getattr(args, name) for name in ("gigaflops", "memory_gigabytes", "link_gigabytes")}
+        text = module.explain("async", **model)
+    else:
+        from . import compile
+
+        text = compile(module).explain(args.topic)
+    write(f"{text}\n", args.output)
+
+
 def demo(args):
     from .demo import main as show
 
@@ -332,7 +346,7 @@ def add_run(commands):
 
 
 def add_diff(commands):
-    ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes) or blasless"
+    ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes), blasless or fast (numerics)"
     p = commands.add_parser("diff", help="find the first op that two executors disagree on", description="""Runs every op of a
         program by two ways, and shows the first one whose values differ: where, by how much, and from what inputs.""")
     p.add_argument("file", help="the program; - is standard input")
@@ -345,6 +359,21 @@ def add_diff(commands):
     flag(p, "--rel-error-bound", type=float, default=1e-5, help="relative difference allowed (default 1e-5)")
     flag(p, "--abs-error-bound", type=float, default=1e-6, help="absolute difference allowed (default 1e-6)")
     p.set_defaults(command=diff)
+
+
+def add_explain(commands):
+    p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
+        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule and memory: what the
+        compiled program is made of.""")
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory"))
+    p.add_argument("file", help="the program; - is standard input")
+    add_read_flags(p)
+    flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
+    for name, what in (("--gigaflops", "operations"), ("--memory-gigabytes", "bytes that ops read and write"),
+                       ("--link-gigabytes", "bytes that copies and collectives move")):
+        flag(p, name, type=float, default=0, help=f"async's model: billions of {what} a second")
+    add_output(p, "the output file; - is standard output")
+    p.set_defaults(command=explain)
 
 
 def add_opt(commands):
@@ -406,6 +435,7 @@ def make_parser():
     add_run(commands)
     add_diff(commands)
     add_opt(commands)
+    add_explain(commands)
     add_shard(commands)
     add_simple(commands)
     return parser
