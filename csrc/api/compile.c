@@ -5,7 +5,9 @@
 #include "../base/map.h"
 #include "../cpu/executable.h"
 #include "../cpu/profile.h"
+#include "../opt/for_hlo.h"
 #include "../opt/pass.h"
+#include "../opt/quantised_expander.h"
 #include "api.h"
 #include "variant.h"
 
@@ -27,10 +29,15 @@ struct xlac_executable {
   } passes[COMPILE_MAX_PASSES];
 };
 
-/* Before a program is planned. Each of these keeps the bits of every result. */
-static const char compile_passes[] =
-    "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1},"
-    "algebraic-simplification,while-loop-invariant-code-motion,cse,dce";
+/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
+#define COMPILE_PASSES(more)                                                                                \
+  "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 " \
+  "max-work=1},"                                                                                            \
+  "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
+static const char *const compile_passes[] = {
+    [XLAC_NUMERICS_STRICT] = COMPILE_PASSES(""),
+    [XLAC_NUMERICS_FAST] = COMPILE_PASSES("reassociate,algebraic-simplification,"),
+};
 
 static double compile_now(void) {
   struct timespec t;
@@ -60,28 +67,40 @@ static void compile_name_parameters(const ir_computation *from, ir_module *to) {
   base_map_free(&names);
 }
 
-/* A copy in HLO form, verified; MLIR form becomes what it means. */
-static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
+/* MLIR form becomes what it means; CHLO's ops that are others with a broadcast, those. */
+static int compile_translate(ir_module *m, ir_module **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
+  ir_module *expanded = NULL;
+  TRY(opt_expand_for_executor(m, &expanded, err));
+  int status = stablehlo_to_hlo(out, expanded ? expanded : m, &executable, err);
+  if (expanded) ir_module_destroy(expanded);
+  if (status == 0) compile_name_parameters(m->entry, *out);
+  return status;
+}
+
+/* A copy in HLO form, verified. */
+static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
   const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
   int status = api_check_whole(m->ir, err);
   if (status == 0)
-    status =
-        m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
-  if (status == 0 && m->ir->form == IR_FORM_MLIR) compile_name_parameters(m->ir->entry, *out);
+    status = m->ir->form == IR_FORM_MLIR ? compile_translate(m->ir, out, err) : ir_module_clone(out, m->ir, err);
   TRY(api_done(m, status));
   status = api_add_donors(*out, options, err);
+  if (status == 0) status = opt_expand_quantised(*out, err);
   if (status == 0) status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
   return status;
 }
 
-/* The passes know the types of HLO; quantised ones are StableHLO's. */
+/* The passes know the types of HLO, all sizes known or bounded; quantised ones are StableHLO's. CHLO's functions are
+ * ops like any that go element by element. */
 static bool compile_is_hlo(const ir_module *ir) {
   IR_FOR_COMPUTATIONS(c, ir)
-  IR_FOR_OPS(op, c)
-  if (op->type->quant || ir_opcode_has(op->opcode, IR_MLIR_ONLY)) return false;
+  IR_FOR_OPS(op, c) {
+    bool plain = ir_opcode_has(op->opcode, IR_ELEMENTWISE) && ir_is_tensor(op->type) && !op->type->has_dynamic;
+    if (op->type->quant || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
+  }
   return true;
 }
 
@@ -102,7 +121,8 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
   const opt_pipeline_options count = {.after = compile_count_pass, .ctx = exe};
   if (options->no_passes || !compile_is_hlo(ir)) return 0;
   exe->pass_began = compile_now();
-  int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, &count, err);
+  const char *passes = compile_passes[options->numerics];
+  int status = opt_run_pipeline(ir, passes, strlen(passes), &count, err);
   const ir_verify_options lenient = {.xla_compat = true};
   return status ? status : ir_verify(ir, &lenient, err);
 }
@@ -278,6 +298,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
+    if (b->lent) continue;
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
@@ -309,13 +330,14 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
   return api_give_text(&t, json, n, err);
 }
 
-int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
-                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret_options *options, bool lanes,
+                                uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
+                                xlac_error *err) {
   interp_options inner = api_run_options(options);
   interp_value *result = NULL;
   cpu_profile profile;
   base_text t;
-  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), err));
+  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), lanes, err));
   base_text_init(&t, base_alloc_libc);
   int status =
       cpu_execute_profiled(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, &profile, err);
@@ -330,6 +352,20 @@ int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_opt
   else
     interp_release(result);
   return status;
+}
+
+int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  return compile_run_profiled(exe, options, false, n_args, args, out, json, n, err);
+}
+
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  return compile_run_profiled(exe, options, true, n_args, args, out, json, n, err);
+}
+
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out) {
+  return cpu_executable_lane(exe->cpu, index, out);
 }
 
 int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {

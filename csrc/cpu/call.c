@@ -130,6 +130,7 @@ static void call_begin_light(cpu_run *run, const interp_options *options, xlac_e
   memset(&run->ctx, 0, sizeof run->ctx);
   run->ctx.options = call_options(run->exe, options);
   run->ctx.err = err;
+  interp_seed(&run->ctx);
 }
 
 static int call_profiled(const cpu_executable *exe, const interp_options *options, void *const *arguments,

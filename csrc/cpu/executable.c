@@ -152,6 +152,12 @@ const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
   return exe->blas;
 }
 
+bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out) {
+  if (index >= exe->n_lanes) return false;
+  *out = (xlac_lane){.thread = exe->lanes[index].thread, .threads = exe->lanes[index].threads};
+  return true;
+}
+
 cpu_runtime *cpu_executable_runtime(const cpu_executable *exe) {
   return exe->runtime;
 }

@@ -36,6 +36,8 @@ void cpu_executable_free(cpu_executable *exe); /* when no call is going on */
 const ir_module *cpu_executable_module(const cpu_executable *exe);
 const plan_program *cpu_executable_program(const cpu_executable *exe);
 const cpu_blas *cpu_executable_blas(const cpu_executable *exe);
+/* Number `index` of its lanes; false past the end, and for programs without async starts. */
+bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out);
 cpu_runtime *cpu_executable_runtime(const cpu_executable *exe);
 /* Elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs. */
 uint64_t cpu_executable_work(const cpu_executable *exe);

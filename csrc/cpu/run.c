@@ -144,7 +144,7 @@ static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, voi
     case PLAN_CALL:
       return run_call(run, s, pointers, 0, 0);
     case PLAN_START:
-      return cpu_async_start(run, s, pointers);
+      return cpu_async_start(run, p, s, pointers);
     case PLAN_UPDATE:
       return cpu_async_update(run, p, s, pointers);
     case PLAN_DONE:
@@ -169,11 +169,11 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
 }
 
 static int run_profiled(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  double start = cpu_profile_now(run->profile);
-  run->profile->depth++;
+  cpu_event e = {.start = cpu_profile_now(run->profile), .depth = run->depth++, .lane = run->lane};
   int status = run_step_or_stop(run, p, s, pointers);
-  run->profile->depth--;
-  cpu_profile_add(run->profile, p, (uint32_t)(s - p->steps), start);
+  run->depth--;
+  e.serial = s->chain ? cpu_async_serial(p, s, pointers) : 0;
+  cpu_profile_add(run->profile, p, s, e);
   return status;
 }
 

@@ -37,6 +37,7 @@ struct cpu_run {
   cpu_tally tally;
   interp_ctx ctx;         /* for interpreted steps, errors and interrupts */
   cpu_profile *profile;   /* or NULL */
+  uint32_t depth, lane;   /* for the profile: of steps in steps; where it runs */
   base_stop stop;         /* asked inside long steps; asked is NULL where nobody can interrupt */
   struct cpu_task *tasks; /* started and not done, the last first */
   cpu_run *parent;        /* of a task's run: that which started it */

@@ -374,6 +374,16 @@ typedef struct xlac_pipeline_options {
  * before anything runs, and m is verified first, as leniently as XLA. A pass that fails leaves m valid but maybe
  * changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
+/* Propagates shardings as the pass sdy-user-priority-propagate does, in place, and says how in *text, *n bytes of JSON and
+ * a terminating 0, freed with xlac_free: the values with their shardings, each step that brought an axis to a value
+ * (from which value, through which op and factor), where axes were written down first, and which axes were in each
+ * other's way. The module must be one of StableHLO that the import passes have seen (sdy-import-pipeline); it is
+ * verified. Fields: docs/sharding.md. Source: the Shardy dialect. */
+int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_error *err);
+/* Every op of the dialect sdy in the module that moves or adds up data between devices, as JSON: the op, the shardings
+ * before and after, the bytes that a device sends at least, and the line of the program it comes from. Freed with
+ * xlac_free. The module is not changed, but nobody may read it meanwhile. */
+int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err);
 
 /* What the time model of async chains takes for granted; 0 for what is usual. */
 typedef struct xlac_async_model {
@@ -597,6 +607,11 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The same while async operations run on their lanes: what went on when, and where. */
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* Lane number `index`, borrowed; false past the end. Programs without async operations have none. */
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out);
 /* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
  * version and a checksum. Custom calls are kept by name only. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);

@@ -18,6 +18,7 @@ typedef enum plan_place {
 
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
+  bool lent;     /* no argument or result, but a value that lies in the memory of one while that is free (lend.c) */
   int64_t bytes, offset;
   uint32_t number;
   const void *data;
@@ -72,7 +73,10 @@ typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_
 typedef struct plan_chain {
   uint32_t start, done, updates;
   const char *thread; /* the execution thread's name */
-  bool here;          /* to be run by whoever starts it: what it does depends on what was done before */
+  /* By result leaf, the operand leaf that it may be written over: nobody else reads that before the done. UINT32_MAX:
+   * none; NULL: no result has any. */
+  const uint32_t *over;
+  bool here; /* to be run by whoever starts it: what it does depends on what was done before */
 } plan_chain;
 
 typedef struct plan_program plan_program;
@@ -109,6 +113,9 @@ typedef struct plan_donation {
   uint32_t rival;                         /* TAKEN: the argument that got the result */
 } plan_donation;
 
+/* The orders that steps may be in (order.c). */
+enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
+
 struct plan_program {
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
@@ -125,10 +132,12 @@ struct plan_program {
   const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
   uint32_t n_spares;    /* of the entry: arguments that are given away, and that no result lies in */
   const uint32_t *spares;
-  int64_t spare_bytes; /* the most of their memory that is in use at a time */
-  int64_t frame_bytes; /* the table of n_buffers pointers first, then the buffers */
-  const void *code;    /* what the backend has made of the steps */
-  int64_t peak_bytes;  /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+  int64_t spare_bytes;              /* the most of their memory that is in use at a time */
+  int64_t frame_bytes;              /* the table of n_buffers pointers first, then the buffers */
+  const void *code;                 /* what the backend has made of the steps */
+  uint8_t order;                    /* of the steps */
+  int64_t order_peaks[PLAN_ORDERS]; /* bytes that were expected of each order; 0: it was not weighed */
+  int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {
@@ -188,6 +197,10 @@ enum {
 static inline uint32_t plan_spare_argument(const plan_program *p, int64_t offset) {
   int64_t k = offset / PLAN_SPARE_STEP - 1;
   return k < 0 || k >= (int64_t)p->n_spares ? UINT32_MAX : p->spares[k];
+}
+/* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. */
+static inline uint32_t plan_end_of(const plan_step *s, uint32_t step) {
+  return s->kind == PLAN_START ? s->chain->done : step;
 }
 
 #endif

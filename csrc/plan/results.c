@@ -84,8 +84,9 @@ static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t
   const plan_buffer *b = &x->buffers.items[made];
   uint32_t from = x->leaves.items[argument], last = x->buffers.items[from].last; /* arguments' leaves come first */
   if (b->first == UINT32_MAX) return false;
-  if (last == UINT32_MAX || last < b->first) return !x->body;
-  return last == b->first && plan_may_overwrite(&x->steps.items[b->first], x->buffers.items, from, made);
+  if (last == UINT32_MAX || last < b->first) return true;
+  const plan_step *s = &x->steps.items[b->first];
+  return last == plan_end_of(s, b->first) && plan_may_overwrite(s, x->buffers.items, from, made);
 }
 
 /* A value of the frame that dies where `made` is computed, and that may be under it: it can lie in result memory, too,
@@ -109,6 +110,7 @@ static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32
     s->in_place = s->kind == PLAN_EVAL;
     x->buffers.items[under].place = PLAN_RESULT;
     x->buffers.items[under].number = i;
+    x->buffers.items[under].lent = true;
   }
 }
 
@@ -196,8 +198,7 @@ static int results_let_over(plan_build *x, uint32_t at) {
   }
   for (uint32_t i = 0; i < x->p->n_results; i++) {
     const plan_buffer *b = results_buffer(x, at + i);
-    if (b->place == PLAN_RESULT && b->number == i && b->bytes > 0)
-      over[i] = results_find_dead(x, over, made[i]);
+    if (b->place == PLAN_RESULT && b->number == i && b->bytes > 0) over[i] = results_find_dead(x, over, made[i]);
   }
   x->p->over = over;
   return 0;

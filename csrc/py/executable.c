@@ -18,6 +18,7 @@ static void executable_dealloc(PyObject *object) {
   Py_XDECREF(self->names);
   Py_XDECREF(self->numbers);
   Py_XDECREF(self->kept);
+  Py_XDECREF(self->recorded);
   xlac_executable_destroy(self->exe);
   type->tp_free(object);
   Py_DECREF(type);

@@ -30,6 +30,8 @@ typedef struct py_executable {
   PyObject *numbers; /* {name: number}, also without the ".1" that tells equal names apart; None: several have it */
   PyObject *kept;    /* a dict of xlac.report's, or NULL: what the executable said of itself once */
   bool planned;      /* calls go by leaves; else by values */
+  bool recording, was_planned; /* calls leave timelines; whether they went by leaves before */
+  PyObject *recorded;          /* the last one's, or NULL */
   bool quick;        /* over so soon that the GIL is kept */
   bool required;     /* donations that can't be used are errors in every call */
 } py_executable;
@@ -106,7 +108,15 @@ void py_lanes_forget(xlac_compile_options *options);
 /* By values: whatever the arguments are, and with the interpreter's errors. */
 PyObject *py_call_values(py_executable *self, const py_call *call);
 /* The same with times by step: *json is freed with xlac_free. */
-PyObject *py_call_profiled(py_executable *self, const py_call *call, char **json, size_t *n);
+PyObject *py_call_profiled(py_executable *self, const py_call *call, bool lanes, char **json, size_t *n);
+
+/* --- timeline.c --- */
+PyObject *py_executable_lanes(PyObject *object, void *unused);
+PyObject *py_executable_run_timeline(PyObject *object, PyObject *args, PyObject *kwargs);
+PyObject *py_executable_record(PyObject *object, PyObject *arg);
+PyObject *py_executable_recorded(PyObject *object, void *unused);
+/* A call whose timeline is kept. */
+PyObject *py_call_recorded(py_executable *self, const py_call *call);
 
 /* --- inspect.c --- */
 extern PyMethodDef py_executable_methods[];

@@ -3,6 +3,7 @@
 
 PY_DELEGATE(executable_explain, "xlac.report", "explain")
 PY_DELEGATE(executable_profile, "xlac.report", "profile")
+PY_DELEGATE(executable_timeline, "xlac.timeline", "timeline")
 PY_DELEGATE(executable_run_async, "xlac.future", "run_async")
 
 static PyObject *executable_cost(PyObject *object, void *unused) {
@@ -99,7 +100,7 @@ static PyObject *executable_run_profile(PyObject *object, PyObject *args, PyObje
   size_t n = 0;
   if (kwargs && PyDict_GET_SIZE(kwargs))
     return PyErr_Format(PyExc_TypeError, "profile takes the program's arguments by position, and nothing else");
-  PyObject *result = py_call_profiled(self, &call, &text, &n);
+  PyObject *result = py_call_profiled(self, &call, false, &text, &n);
   PyObject *times = result ? py_text(text, (Py_ssize_t)n) : NULL;
   PyObject *both = times ? PyTuple_Pack(2, result, times) : NULL;
   Py_XDECREF(result);
@@ -159,6 +160,8 @@ PyMethodDef py_executable_methods[] = {
     {"explain", PY_KEYWORDS(executable_explain),
      "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"memory\" or \"donation\""},
     {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
+    {"timeline", PY_KEYWORDS(executable_timeline), "What went on when, and on which lane: a Timeline"},
+    {"record_timeline", py_executable_record, METH_O, "Whether calls from now on are recorded, for timeline()"},
     {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
     {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
     {"_check", executable_check, METH_NOARGS, "Proves that no step writes over what is still to be read"},
@@ -167,6 +170,7 @@ PyMethodDef py_executable_methods[] = {
     {"_gifts", executable_gifts, METH_VARARGS, "(leaf, parameter, obstacle or None) of each argument that is marked"},
     {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
+    {"_timeline", PY_KEYWORDS(py_executable_run_timeline), "(result, events as JSON)"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},
     {NULL, NULL, 0, NULL},
 };
@@ -204,6 +208,8 @@ PyGetSetDef py_executable_getset[] = {
     {"donations", executable_donations, NULL,
      "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
     {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
+    {"_lanes", py_executable_lanes, NULL, "Execution threads that have lanes, and the lanes' threads", NULL},
+    {"_recorded", py_executable_recorded, NULL, "The last recorded call's events as JSON, or None", NULL},
     {"_kept", executable_kept, NULL, "A dict for what is worked out once", NULL},
     {"_stages", executable_stages, NULL, "Seconds by stage", NULL},
     {"_passes", executable_passes, NULL, "Seconds by pass, in order", NULL},

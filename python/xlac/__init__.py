@@ -14,7 +14,7 @@ from .errors import DeviceError, DonationError, DonationWarning, Error, OutOfMem
 
 __version__ = _core.version()
 
-__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Instruction",
+__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Future", "Instruction",
            "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "donate",
            "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
            "set_memory_limit", "stats", "trim"]
@@ -205,13 +205,21 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder and Opcode are made when first asked for, to keep the import short."""
+    """Builder, Future and Opcode are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
         return Builder
+    if name == "Future":
+        from .future import Future
+
+        return Future
     if name == "Opcode":
         from .opcode import Opcode
 
         return Opcode
+    if name == "sharding":
+        import importlib
+
+        return importlib.import_module(".sharding", __name__)
     raise AttributeError(f"module 'xlac' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """The C extension. The package xlac has the public names."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from .future import Future
 from typing import Any, Literal, TypedDict, final
 
 import numpy as np
