@@ -75,7 +75,7 @@ typedef struct plan_chain {
   /* By result leaf, the operand leaf that it may be written over: nobody else reads that before the done. UINT32_MAX:
    * none; NULL: no result has any. */
   const uint32_t *over;
-  bool here;          /* to be run by whoever starts it: what it does depends on what was done before */
+  bool here; /* to be run by whoever starts it: what it does depends on what was done before */
 } plan_chain;
 
 typedef struct plan_program plan_program;

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .attributes import Attributes
 from .report import Cost, Memory, Profile, Report, Timings
+from .timeline import Timeline
 
 _Shape = tuple[int | None, ...] | list[Any] | None
 _Dtype = str | list[Any]
