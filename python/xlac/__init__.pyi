@@ -21,6 +21,7 @@ from .errors import OutOfMemoryError as OutOfMemoryError
 from .errors import ParseError as ParseError
 from .errors import ShardingError as ShardingError
 from .errors import VerifyError as VerifyError
+from .future import Future as Future
 from .opcode import Opcode as Opcode
 
 __version__: str
