@@ -135,6 +135,9 @@ void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
 
+/* OUT_OF_MEMORY for a call of p, with what it takes and its largest values. oom.c */
+int plan_out_of_memory(const plan_program *p, xlac_error *err);
+
 /* Whether nothing of p, or of the programs its steps run, writes over what is still to be read: INTERNAL, with step and
  * buffers, where it does. check.c */
 XLAC_MUST_USE int plan_check(const plan_program *p, base_alloc alloc, xlac_error *err);
