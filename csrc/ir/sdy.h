@@ -107,18 +107,18 @@ typedef struct sdy_edges { /* propagation_edges */
 /* --- as MLIR attributes: kind IR_M_SDY, `sub` one of these, v.sdy the struct --- */
 typedef enum sdy_kind {
   SDY_NONE,
-  SDY_MESH,         /* sdy_mesh */
-  SDY_SHARDING,     /* sdy_sharding */
-  SDY_SHARDINGS,    /* sdy_shardings */
-  SDY_RULE,         /* sdy_rule */
-  SDY_AXIS,         /* sdy_axis */
-  SDY_AXES,         /* sdy_axes */
-  SDY_AXIS_LISTS,   /* sdy_axis_lists */
-  SDY_PARAM,        /* sdy_param */
-  SDY_PARAMS,       /* sdy_params */
-  SDY_MANUAL_AXES,  /* sdy_names */
-  SDY_EDGES,        /* sdy_edges */
-  SDY_DIM,          /* sdy_dim */
+  SDY_MESH,        /* sdy_mesh */
+  SDY_SHARDING,    /* sdy_sharding */
+  SDY_SHARDINGS,   /* sdy_shardings */
+  SDY_RULE,        /* sdy_rule */
+  SDY_AXIS,        /* sdy_axis */
+  SDY_AXES,        /* sdy_axes */
+  SDY_AXIS_LISTS,  /* sdy_axis_lists */
+  SDY_PARAM,       /* sdy_param */
+  SDY_PARAMS,      /* sdy_params */
+  SDY_MANUAL_AXES, /* sdy_names */
+  SDY_EDGES,       /* sdy_edges */
+  SDY_DIM,         /* sdy_dim */
   SDY_KINDS
 } sdy_kind;
 /* "mesh", "sharding", "sharding_per_value", ...: what stands after #sdy. */
@@ -156,8 +156,8 @@ bool sdy_axes_equal(sdy_axes a, sdy_axes b);
 bool sdy_dim_equal(const sdy_dim *a, const sdy_dim *b);
 bool sdy_mesh_equal(const sdy_mesh *a, const sdy_mesh *b);
 bool sdy_sharding_equal(const sdy_sharding *a, const sdy_sharding *b);
-/* The same axes on every dimension, the same unreduced ones, and the same mesh, or no axes at all in either; whether
- * dimensions are open, priorities and replicated axes do not matter. NULL is a sharding without axes. */
+/* The same axes on every dimension and the same mesh, or no axes on any dimension in either; whether dimensions are open,
+ * priorities, replicated and unreduced axes do not matter. NULL is a sharding without axes. */
 bool sdy_sharding_equivalent(const sdy_sharding *a, const sdy_sharding *b);
 /* No dimension has axes, nor are any unreduced; NULL too. */
 bool sdy_sharding_is_replicated(const sdy_sharding *s);
@@ -171,6 +171,9 @@ static inline bool sdy_mesh_is_empty(const sdy_mesh *mesh) {
 }
 /* The axis's place in the mesh, or -1. */
 int sdy_mesh_find(const sdy_mesh *mesh, const base_istr *name);
+/* What is wrong with a mesh in itself, in words, into fault; false: nothing. sdy_check.c */
+bool sdy_mesh_is_broken(const sdy_mesh *mesh, char *fault, size_t size);
+bool sdy_edges_are_broken(const sdy_edges *edges, char *fault, size_t size);
 /* The number of devices; saturates at INT64_MAX. */
 int64_t sdy_mesh_size(const sdy_mesh *mesh);
 /* The mesh that @name is in the module, or NULL; the sharding's own, or that of its name. Linear in the module's
@@ -213,7 +216,7 @@ void sdy_axes_sort(sdy_axis *v, uint32_t n, const sdy_mesh *mesh);
 uint32_t sdy_axes_sort_and_merge(sdy_axis *v, uint32_t n, const sdy_mesh *mesh);
 
 /* --- shardings of values: sdy_value.c. What is attached to the value itself; what flows along edges (arguments of
- * regions, values that have an sdy.data_flow_edge) is shard/flow.h's. --- */
+ * regions, values that have an sdy.data_flow_edge) comes after. --- */
 /* Any op of the dialect. */
 bool sdy_is_op(const ir_op *op);
 /* all_gather, all_slice, all_to_all, collective_permute, all_reduce, reduce_scatter, sharded_to_unreduced,
@@ -233,6 +236,49 @@ XLAC_MUST_USE bool sdy_set_result(ir_computation *f, uint32_t i, const sdy_shard
 /* The list of an op's results: "sdy.sharding", or out_shardings of a manual or named computation; or NULL. */
 const sdy_shardings *sdy_get_list(const ir_op *op);
 XLAC_MUST_USE bool sdy_set_list(ir_op *op, const sdy_shardings *list); /* NULL removes it */
-uint32_t sdy_rank(const ir_type *type); /* of a tensor; 0 of anything else */
+uint32_t sdy_rank(const ir_type *type);                                /* of a tensor; 0 of anything else */
+
+/* --- data flow: sdy_flow.c. An edge is a set of values that must be sharded alike: sources (operands of the op, and
+ * what its regions return) flow to targets (its results and its regions' arguments). One target owns the edge. --- */
+/* while, case, optimization_barrier, manual_computation, named_computation. */
+bool sdy_is_flow_op(const ir_op *op);
+/* The owner of the edge that has `target`; false where it is the target of none. */
+bool sdy_owner(ir_value target, ir_value *owner);
+/* Its sources, one after the other; they are what regions return where region is not NULL. */
+typedef struct sdy_source {
+  ir_value v;
+  ir_computation *region; /* v is region->results[slot]; else op's operand `slot` */
+  ir_op *op;
+  uint32_t slot;
+} sdy_source;
+uint32_t sdy_n_sources(ir_value owner);
+sdy_source sdy_source_at(ir_value owner, uint32_t i);
+/* The owner of the edge that has operand `slot` of op, or slot `slot` of what a region of it returns, as a source. */
+bool sdy_owner_of_operand(const ir_op *op, uint32_t slot, ir_value *owner);
+bool sdy_owner_of_returned(const ir_computation *region, uint32_t slot, ir_value *owner);
+/* The targets but the owner: at most two. */
+uint32_t sdy_other_targets(ir_value owner, ir_value out[2]);
+/* The sdy.data_flow_edge whose input is the owner, or NULL. Linear in the uses of the owner's op. */
+ir_op *sdy_edge_op(ir_value owner);
+/* What the op says of an owner of its own edges: of results their list, of a manual or named computation's arguments
+ * in_shardings; the manual axes are left out for arguments, and are there for results. Setting gives other owners open
+ * shardings where there was no list. */
+const sdy_sharding *sdy_get_owner(ir_module *m, ir_value owner);
+XLAC_MUST_USE bool sdy_set_owner(ir_value owner, const sdy_sharding *s);
+/* The sharding of a value as all see it: that of its edge, of the owner of its edge, or its own. NULL: none. */
+const sdy_sharding *sdy_shown(ir_module *m, ir_value v);
+XLAC_MUST_USE bool sdy_show(ir_value v, const sdy_sharding *s); /* sets that; nothing where there is no place for it */
+/* How often a value is used, returns included: 0, 1, or 2 for more. */
+uint32_t sdy_uses_up_to_2(ir_value v);
+/* Without its manual (or, `manual`, without its free) axes. The same where there are none to take. */
+const sdy_sharding *sdy_without_axes(ir_module *m, const sdy_sharding *s, const sdy_names *axes, bool manual);
+/* What `outer` says of manual axes with what `free` says of all others. */
+const sdy_sharding *sdy_with_free_axes(ir_module *m, const sdy_sharding *outer, const sdy_sharding *free,
+                                       const sdy_names *axes);
+bool sdy_is_manual_axis(const sdy_names *axes, const base_istr *name);
+/* The axes of a that are not in b, split where b has parts of them; into v, of room for a.n + b.n. How many. */
+uint32_t sdy_axes_minus(sdy_axes a, sdy_axes b, const sdy_mesh *mesh, sdy_axis *v);
+/* An axis after others, merged with the last where they meet; v has room for n + 1. How many there are then. */
+uint32_t sdy_axes_append(sdy_axis *v, uint32_t n, sdy_axis a, const sdy_mesh *mesh);
 
 #endif

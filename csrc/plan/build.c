@@ -202,6 +202,12 @@ static int build_op(plan_build *x, const ir_op *op) {
     case IR_OP_GET_TUPLE_ELEMENT:
       x->values[op->id] = build_element(x, op);
       return 0;
+    case IR_OP_AFTER_ALL: /* a token is nothing: no bytes that are always there */
+      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT, .data = ""});
+      return x->failed ? build_no_memory(x) : 0;
+    case IR_OP_ADD_DEPENDENCY:
+      x->values[op->id] = x->values[ir_operand(op, 0)->id];
+      return 0;
     case IR_OP_CONSTANT:
       x->values[op->id].at = x->leaves.n;
       build_constant_leaves(x, op, op->u.literal);
@@ -246,7 +252,7 @@ static bool build_type_is_plain(const ir_type *t) {
 /* Why the interpreter must run the whole computation, or NULL. */
 static const char *build_obstacle(const plan_build *x, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
-    if (opt_op_facts(x->facts, op) & OPT_EFFECT) return "it has side effects";
+    if ((opt_op_facts(x->facts, op) & OPT_EFFECT) && op->opcode != IR_OP_ASYNC_START) return "it has side effects";
     if (!build_type_is_plain(op->type)) return "a shape or type is known only when it runs";
     if (plan_is_async(op)) continue;
     if (ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_DONE) ||
@@ -286,10 +292,19 @@ static void build_order(uint32_t n, ir_op **order, uint8_t *early, base_arena *s
   for (uint32_t i = 0; i < n; i++) early[order[i]->id] = 0;
 }
 
-/* The ops that the root needs, in order. Marks are zero before and after. */
-static uint32_t build_needed(uint8_t *marks, const ir_computation *c, uint32_t n, ir_op **order) {
+/* What must happen whoever needs its result: obstacles but for async chains. */
+static bool build_is_effect(const plan_build *x, const ir_op *op) {
+  const ir_op *start = op->opcode == IR_OP_ASYNC_DONE ? ir_async_start_of(op) : NULL;
+  return start && (opt_op_facts(x->facts, start) & OPT_EFFECT);
+}
+
+/* The ops that the root or the world needs, in order. Marks are zero before and after. */
+static uint32_t build_needed(const plan_build *x, const ir_computation *c, uint32_t n, ir_op **order) {
   uint32_t kept = 0;
+  uint8_t *marks = x->marks;
   marks[ir_root(c)->id] = 1;
+  for (uint32_t i = 0; i < n; i++)
+    if (build_is_effect(x, order[i])) marks[order[i]->id] = 1;
   for (uint32_t i = n; i-- > 0;)
     for (uint32_t k = 0; marks[order[i]->id] && k < order[i]->n_operands; k++) marks[ir_operand(order[i], k)->id] = 1;
   for (uint32_t i = 0; i < n; i++) {
@@ -306,7 +321,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   base_arena_init(&scratch, x->alloc);
   ir_op **order = ir_post_order(c, &scratch, &n);
   int status = order ? 0 : build_no_memory(x);
-  if (status == 0) kept = build_needed(x->marks, c, n, order);
+  if (status == 0) kept = build_needed(x, c, n, order);
   if (status == 0 && !plan_order_async(x, c, kept, order, &scratch)) status = build_no_memory(x);
   if (status == 0 && !x->options->no_fusion) {
     x->fusion.skips_places = x->options->prepare != NULL;
@@ -358,6 +373,8 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   int status = 0;
   if (!x.p->interpreted) {
     build_arguments(&x, c);
+    x.p->over = x.over;
+    x.over = NULL;
     if (x.depth == 1) plan_find_donations(&x);
     status = x.failed ? build_no_memory(&x) : build_steps(&x, c);
     if (status == 0) status = plan_build_results(&x, c);

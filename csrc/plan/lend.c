@@ -14,16 +14,33 @@ static void lend_add(plan_lenders *l, plan_lender new) {
   if (l->n < LEND_MAX) l->n++;
 }
 
+/* By result: the first value that is written to its memory, or UINT32_MAX. */
+static uint32_t *lend_find_first(const plan_program *p, const plan_buffer *buffers, base_arena *scratch) {
+  uint32_t *first = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_results + 1);
+  for (uint32_t i = 0; first && i < p->n_results; i++) first[i] = UINT32_MAX;
+  for (uint32_t i = 0; first && i < p->n_buffers; i++) {
+    const plan_buffer *b = &buffers[i];
+    if (b->place != PLAN_RESULT || b->first == UINT32_MAX) continue;
+    uint32_t *at = &first[b->number];
+    if (*at == UINT32_MAX || b->first < buffers[*at].first) *at = i;
+  }
+  return first;
+}
+
 bool plan_find_lenders(plan_lenders *l, const plan_program *p, const plan_buffer *buffers, base_arena *scratch) {
+  uint32_t *first = lend_find_first(p, buffers, scratch);
   *l = (plan_lenders){.items = BASE_ARRAY(scratch, plan_lender, LEND_MAX), .of = NULL};
   l->of = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_buffers + 1);
-  if (!l->items || !l->of) return false;
+  if (!l->items || !l->of || !first) return false;
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &buffers[i];
     bool stays = b->place == PLAN_ARGUMENT,
          given = b->place == PLAN_RESULT && p->over && p->over[b->number] != UINT32_MAX;
-    if ((!stays && b->place != PLAN_RESULT) || b->first == UINT32_MAX || b->bytes < LEND_LEAST || given) continue;
-    plan_lender new = {.place = b->place, .number = b->number, .bytes = b->bytes, .result = i, .until = b->first};
+    if ((!stays && b->place != PLAN_RESULT) || b->first == UINT32_MAX || b->bytes < LEND_LEAST || given || b->lent)
+      continue;
+    plan_lender new = {
+        .place = b->place, .number = b->number, .bytes = b->bytes, .result = stays ? i : first[b->number]};
+    new.until = buffers[new.result].first;
     new.busy = stays ? buffers[b->number].last : UINT32_MAX; /* arguments' buffers are their numbers */
     lend_add(l, new);
   }

@@ -285,7 +285,8 @@ void sdy_print_bare(base_text *o, sdy_kind kind, const void *what) {
 /* MLIR puts the name inside the brackets where the body does not begin with one. */
 void sdy_print_attr(base_text *o, const ir_mattr *a) {
   sdy_kind kind = (sdy_kind)a->sub;
-  bool angle = kind == SDY_MESH || kind == SDY_SHARDING || kind == SDY_SHARDINGS || kind == SDY_RULE || kind == SDY_EDGES;
+  bool angle =
+      kind == SDY_MESH || kind == SDY_SHARDING || kind == SDY_SHARDINGS || kind == SDY_RULE || kind == SDY_EDGES;
   base_puts(o, angle ? "#sdy." : "#sdy<");
   base_puts(o, sdy_kind_name(kind));
   sdy_print_bare(o, kind, a->v.sdy);

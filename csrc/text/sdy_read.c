@@ -29,10 +29,10 @@ int sdy_read_axis(mlir_reader *r, sdy_axis *out) {
   TRY(mlir_read_int(r, &out->size));
   /* Sizes of 0 or less would mean the whole axis here; the verifier refuses 1 too. */
   if (out->size < 1 || out->pre < 1)
-    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE,
-                     out->pre < 1 ? "sub-axis pre-size must be at least 1: %lld"
-                                  : "sub-axis sizes must be greater than 1: %lld",
-                     (long long)(out->pre < 1 ? out->pre : out->size));
+    return mlir_fail(
+        r, at, XLAC_E_BAD_ATTRIBUTE,
+        out->pre < 1 ? "sub-axis pre-size must be at least 1: %lld" : "sub-axis sizes must be greater than 1: %lld",
+        (long long)(out->pre < 1 ? out->pre : out->size));
   return 0;
 }
 
@@ -80,6 +80,8 @@ static bool sdy_is_iota(const sdy_mesh *mesh) {
 }
 
 static int sdy_read_mesh(mlir_reader *r, sdy_mesh *out) {
+  const char *at = r->lx.p;
+  char fault[200];
   *out = (sdy_mesh){0};
   TRY(mlir_want(r, "<"));
   TRY(sdy_read_mesh_axes(r, out));
@@ -94,7 +96,9 @@ static int sdy_read_mesh(mlir_reader *r, sdy_mesh *out) {
     if (!out->ids) return mlir_no_memory(r);
     if (sdy_is_iota(out)) out->n_ids = 0;
   }
-  return mlir_want(r, ">");
+  TRY(mlir_want(r, ">"));
+  bool broken = sdy_mesh_is_broken(out, fault, sizeof fault);
+  return broken ? mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%s", fault) : 0;
 }
 
 /* --- dimensions --- */
@@ -321,11 +325,18 @@ static int sdy_read_struct(mlir_reader *r, sdy_kind kind, void *to) {
   return mlir_expected(r, "an attribute of the dialect sdy");
 }
 
-static const size_t sdy_struct_sizes[SDY_KINDS] = {
-    [SDY_MESH] = sizeof(sdy_mesh),           [SDY_SHARDING] = sizeof(sdy_sharding), [SDY_SHARDINGS] = sizeof(sdy_shardings),
-    [SDY_RULE] = sizeof(sdy_rule),           [SDY_AXIS] = sizeof(sdy_axis),         [SDY_AXES] = sizeof(sdy_axes),
-    [SDY_AXIS_LISTS] = sizeof(sdy_axis_lists), [SDY_PARAM] = sizeof(sdy_param),     [SDY_PARAMS] = sizeof(sdy_params),
-    [SDY_MANUAL_AXES] = sizeof(sdy_names),   [SDY_EDGES] = sizeof(sdy_edges),       [SDY_DIM] = sizeof(sdy_dim)};
+static const size_t sdy_struct_sizes[SDY_KINDS] = {[SDY_MESH] = sizeof(sdy_mesh),
+                                                   [SDY_SHARDING] = sizeof(sdy_sharding),
+                                                   [SDY_SHARDINGS] = sizeof(sdy_shardings),
+                                                   [SDY_RULE] = sizeof(sdy_rule),
+                                                   [SDY_AXIS] = sizeof(sdy_axis),
+                                                   [SDY_AXES] = sizeof(sdy_axes),
+                                                   [SDY_AXIS_LISTS] = sizeof(sdy_axis_lists),
+                                                   [SDY_PARAM] = sizeof(sdy_param),
+                                                   [SDY_PARAMS] = sizeof(sdy_params),
+                                                   [SDY_MANUAL_AXES] = sizeof(sdy_names),
+                                                   [SDY_EDGES] = sizeof(sdy_edges),
+                                                   [SDY_DIM] = sizeof(sdy_dim)};
 
 static int sdy_read_new(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   assert(kind > SDY_NONE && kind < SDY_KINDS);

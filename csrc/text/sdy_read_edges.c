@@ -54,6 +54,8 @@ static int sdy_read_step(mlir_reader *r, sdy_step *out) {
 }
 
 int sdy_read_edges(mlir_reader *r, sdy_edges *out) {
+  const char *at = r->lx.p;
+  char fault[200];
   sdy_step *v = NULL;
   uint32_t n = 0;
   TRY(mlir_want(r, "<"));
@@ -66,5 +68,7 @@ int sdy_read_edges(mlir_reader *r, sdy_edges *out) {
     TRY(mlir_want(r, "]"));
   }
   *out = (sdy_edges){n, v};
-  return mlir_want(r, ">");
+  TRY(mlir_want(r, ">"));
+  bool broken = sdy_edges_are_broken(out, fault, sizeof fault);
+  return broken ? mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%s", fault) : 0;
 }

@@ -12,8 +12,8 @@ static int sdy_read_factor(mlir_reader *r, base_slice *w, int64_t *out) {
     if (e == digits)
       return mlir_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "expecting integer after 'z_'. Received: '%.*s'", (int)w->n, p);
     if (*digits == '0')
-      return mlir_fail(r, p, XLAC_E_BAD_ATTRIBUTE,
-                       "expecting positive integer without leading zeros. Received: '%.*s'", (int)(e - digits), digits);
+      return mlir_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "expecting positive integer without leading zeros. Received: '%.*s'",
+                       (int)(e - digits), digits);
     if (!base_parse_i64(digits, e, out) || *out > INT64_MAX - SDY_FACTOR_Z)
       return mlir_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "expecting symbol index <=2^63-1. Received: '%.*s'",
                        (int)(e - digits), digits);

@@ -270,19 +270,31 @@ def explain_schedule(programs):
     return "\n".join(lines)
 
 
-def explain(executable, topic="schedule"):
+def explain_donation(executable, args):
+    """What the plan says; with arguments, also what becomes of those that are marked in a call with them."""
+    lines = executable._donations()
+    for leaf, parameter, why in executable._gifts(*args):
+        lines += f"in this call, argument {leaf} (of parameter {parameter}) is {'given away' if why is None else 'lent: ' + why}\n"
+    return lines
+
+
+def explain(executable, topic="schedule", *args):
     """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "kernels" (what each
     kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is run, and what it
-    costs), "memory" (what lives where, from which step to which)."""
+    costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
+    given away, or why none does; with arguments, also why xlac.donate has no effect on one of them)."""
+    if topic == "donation":
+        return Report(explain_donation(executable, args))
     if topic == "fusion":
         return Report(executable._fusion())
     if topic == "kernels":
         return Report(executable._kernels())
     if topic == "schedule":
-        return Report(explain_schedule(programs_of(executable)))
+        head = "fast numerics\n" if executable.numerics == "fast" else ""
+        return Report(head + explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
-    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, kernels, schedule and memory")
+    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, kernels, schedule, memory and donation")
 
 
 # --- profiles ---

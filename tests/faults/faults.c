@@ -3,7 +3,7 @@
  *
  *   faults interpret FILE.hlo ...         a run of the interpreter
  *   faults compile FILE.hlo ...           passes and plan, then calls of what was compiled
- *   faults PIPELINE FILE.mlir ...         passes on MLIR form
+ *   faults PIPELINE FILE ...              passes on the program, StableHLO or HLO
  *
  * Arguments are ones. Printed is the number of requests of each kind. */
 #include <stdio.h>
@@ -148,14 +148,24 @@ static void compile_and_call(const char *path) {
   }
 }
 
+static int read_program(ir_module **m, base_alloc alloc, xlac_error *err) {
+  mlir_parse_options mlir = {.alloc = alloc, .allow_unregistered = true};
+  text_parse_options hlo = {.alloc = alloc};
+  if (text_n > 9 && memcmp(text, "HloModule", 9) == 0) {
+    TRY(text_parse_hlo(m, text, text_n, &hlo, err));
+    return ir_verify(*m, NULL, err);
+  }
+  TRY(text_parse_mlir(m, text, text_n, &mlir, err));
+  return stablehlo_verify(*m, err);
+}
+
 static void run_passes(const char *pipeline, const char *path) {
   for (long n = 0;; n++) {
     faulty f = {faulty_never, 0};
-    mlir_parse_options options = {.alloc = {faulty_call, &f}, .allow_unregistered = true};
     opt_pipeline_options each = {.verify_each = true};
     ir_module *m = NULL;
     xlac_error err = {0};
-    if (text_parse_mlir(&m, text, text_n, &options, &err) || stablehlo_verify(m, &err)) fail(path, n, "unread", &err);
+    if (read_program(&m, (base_alloc){faulty_call, &f}, &err)) fail(path, n, "unread", &err);
     f.left = n;
     int status = opt_run_pipeline(m, pipeline, strlen(pipeline), &each, &err);
     ir_module_destroy(m);

@@ -20,6 +20,7 @@ def load(path):
 
 
 quant = load(TESTS / "opt" / "test_mlir_passes_quant.py")
+random_async = load(TESTS / "async" / "random_async.py")
 PIPELINES = [quant.MATH, quant.APART, f"{quant.APART},{quant.TOGETHER}", "inline", "symbol-dce"]
 
 
@@ -39,19 +40,20 @@ def faults(tmp_path_factory):
 
 
 def run(faults, *args):
+    """The numbers of requests, a list for each program."""
     done = subprocess.run([str(faults), *map(str, args)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    return [int(n) for n in done.stdout.split()[1:]]
+    return [[int(n) for n in line.split()[1:]] for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=[p.stem for p in PROGRAMS])
 def test_every_allocation_of_a_run_may_fail(path, faults):
-    assert run(faults, "interpret", path)[0] > 3
+    assert run(faults, "interpret", path)[0][0] > 3
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=[p.stem for p in PROGRAMS])
 def test_every_allocation_of_a_compilation_and_of_a_call_may_fail(path, faults):
-    compiled, called = run(faults, "compile", path)
+    ((compiled, called),) = run(faults, "compile", path)
     assert compiled > 20 and called >= 1
 
 
@@ -66,4 +68,16 @@ def program(tmp_path_factory):
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_every_allocation_of_a_pass_may_fail(pipeline, program, faults):
-    assert run(faults, pipeline, program)[0] > 3
+    assert run(faults, pipeline, program)[0][0] > 3
+
+
+ASYNC = ["async-wrap{thread=lane updates=1},latency-hiding-scheduler,async-unwrap", "convert-async-to-sync{all=true},async-wrap{thread=x}",
+         "convert-async-pairs,latency-hiding-scheduler{memory-percent=100},convert-async-to-sync"]
+
+
+@pytest.mark.parametrize("pipeline", ASYNC)
+def test_every_allocation_of_async_passes_may_fail(pipeline, faults, tmp_path):
+    programs = [tmp_path / f"{seed}.hlo" for seed in (3, 8)]
+    for seed, path in zip((3, 8), programs):
+        path.write_text(random_async.Program(seed).overlapped)
+    assert all(n > 3 for (n,) in run(faults, pipeline, *programs))
