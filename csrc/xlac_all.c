@@ -488,6 +488,7 @@
 #include "plan/explain.c"
 #include "plan/lend.c"
 #include "plan/nested.c"
+#include "plan/oom.c"
 #include "plan/order.c"
 #include "plan/pack.c"
 #include "plan/place.c"

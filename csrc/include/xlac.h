@@ -601,6 +601,9 @@ xlac_module *xlac_executable_module(xlac_executable *exe);
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
 const xlac_type *xlac_executable_result(const xlac_executable *exe);
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);
+/* Fills err with what a call takes, and its largest values, for a caller who has no memory for the results. Returns
+ * OUT_OF_MEMORY's negative code. */
+int xlac_executable_out_of_memory(const xlac_executable *exe, xlac_error *err);
 /* Pass number `index` of those that were run before planning, and the seconds it took; false past the end. *name is
  * static. */
 bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds);
