@@ -117,6 +117,9 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   cpu_options cpu = {.alloc = base_alloc_libc, .threads = options->threads, .blas_path = options->blas_path};
   cpu.no_blas = options->no_blas;
   cpu.plan.no_fusion = options->no_fusion;
+  cpu.n_lanes = options->n_lanes;
+  cpu.lanes = options->lanes;
+  cpu.async_work = options->async_work;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
   exe->options =

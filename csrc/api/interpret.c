@@ -31,6 +31,8 @@ interp_options api_run_options(const xlac_interpret_options *options) {
   inner.probes = (interp_probes *)options->probes;
   inner.replica = options->replica;
   inner.partition = options->partition;
+  inner.async_order = (uint8_t)options->async_order;
+  inner.async_seed = options->async_seed;
   return inner;
 }
 
@@ -62,6 +64,8 @@ static int run_mlir(xlac_module *m, const xlac_interpret_options *options, uint3
 
 int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err) {
+  if (options && options->async_order > XLAC_ASYNC_SHUFFLED)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no async order %u", options->async_order);
   if (xlac_module_is_mlir(m)) return run_mlir(m, options, n_args, args, out, err);
   TRY(begin_run(m, err));
   int status = run_checked(m->ir, options, n_args, args, out, err);

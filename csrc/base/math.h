@@ -1,19 +1,33 @@
 /* The elementary functions, each written once, as type-generic names over float, double and complex: what the
- * expressions in ops.def use. f32: math_f32.h, vectorising. f64: libm where that is within 1 ulp, else math_f64.c.
- * Complex: math_complex.h. */
+ * expressions in ops.def use. f32: math_f32.h, vectorising. f64: math_f64_wide.h, vectorising; libm where that is
+ * within 1 ulp; else math_f64.c. Complex: math_complex.h.
+ *
+ * Some have a twin with fused multiply-add, of the same bits. Names mean the plain one; in loops for CPUs that have the
+ * instruction MATH_FUSED is redefined to mean the twin. */
 #ifndef XLAC_BASE_MATH_H
 #define XLAC_BASE_MATH_H
 
+#include "math_dd.h"
 #include "math_f32.h"
+
+#define MD(name) math_##name##_f64
+#define MD_REST(a, b, p) math_dd_rest(a, b, p)
+#include "math_f64_wide.h"
+#undef MD
+#undef MD_REST
+/* The same, to be inlined into functions for CPUs with fused multiply-add. */
+#define MD(name) math_##name##_f64_fma
+#define MD_REST(a, b, p) __builtin_fma(a, b, -(p))
+#include "math_f64_wide.h"
+#undef MD
+#undef MD_REST
 
 /* math_f64.c */
 double math_sinh_f64(double x);
 double math_cosh_f64(double x);
-double math_tanh_f64(double x);
 double math_asinh_f64(double x);
 double math_acosh_f64(double x);
 double math_atanh_f64(double x);
-double math_logistic_f64(double x);
 double math_cbrt_f64(double x);
 double math_rsqrt_f64(double x);
 double math_erf_f64(double x);
@@ -64,10 +78,10 @@ MATH_INLINE double math_round_f64(double x) {
   MATH_INLINE double math_##name##_f64(double x) { \
     return name(x);                                \
   }
-MATH_FROM_LIBM(exp)
 MATH_FROM_LIBM(expm1)
-MATH_FROM_LIBM(log)
 MATH_FROM_LIBM(log1p)
+#define math_expm1_f64_fma math_expm1_f64
+#define math_log1p_f64_fma math_log1p_f64
 MATH_FROM_LIBM(sin)
 MATH_FROM_LIBM(cos)
 MATH_FROM_LIBM(tan)
@@ -128,6 +142,13 @@ MATH_INLINE math_c64 math_conj_c64(math_c64 x) {
 /* --- the type-generic names --- */
 
 #define MATH_REAL(name, x) _Generic((x), float: math_##name##_f32, double: math_##name##_f64)
+#define MATH_FUSED(name) math_##name
+#define MATH_TWIN(name, x)            \
+  _Generic((x),                       \
+      float: MATH_FUSED(name##_f32),  \
+      double: MATH_FUSED(name##_f64), \
+      math_c64: math_##name##_c64,    \
+      math_c128: math_##name##_c128)
 #define MATH_CPLX(name, x) _Generic((x), math_c64: math_##name##_c64, math_c128: math_##name##_c128)
 #define MATH_ANY(name, x)          \
   _Generic((x),                    \
@@ -135,10 +156,10 @@ MATH_INLINE math_c64 math_conj_c64(math_c64 x) {
       double: math_##name##_f64,   \
       math_c64: math_##name##_c64, \
       math_c128: math_##name##_c128)
-#define math_exp(x) MATH_ANY(exp, x)(x)
-#define math_expm1(x) MATH_ANY(expm1, x)(x)
-#define math_log(x) MATH_ANY(log, x)(x)
-#define math_log1p(x) MATH_ANY(log1p, x)(x)
+#define math_exp(x) MATH_TWIN(exp, x)(x)
+#define math_expm1(x) MATH_TWIN(expm1, x)(x)
+#define math_log(x) MATH_TWIN(log, x)(x)
+#define math_log1p(x) MATH_TWIN(log1p, x)(x)
 #define math_sqrt(x) MATH_ANY(sqrt, x)(x)
 #define math_rsqrt(x) MATH_ANY(rsqrt, x)(x)
 #define math_sin(x) MATH_ANY(sin, x)(x)
@@ -149,11 +170,11 @@ MATH_INLINE math_c64 math_conj_c64(math_c64 x) {
 #define math_atan(x) MATH_ANY(atan, x)(x)
 #define math_sinh(x) MATH_ANY(sinh, x)(x)
 #define math_cosh(x) MATH_ANY(cosh, x)(x)
-#define math_tanh(x) MATH_ANY(tanh, x)(x)
+#define math_tanh(x) MATH_TWIN(tanh, x)(x)
 #define math_asinh(x) MATH_ANY(asinh, x)(x)
 #define math_acosh(x) MATH_ANY(acosh, x)(x)
 #define math_atanh(x) MATH_ANY(atanh, x)(x)
-#define math_logistic(x) MATH_ANY(logistic, x)(x)
+#define math_logistic(x) MATH_TWIN(logistic, x)(x)
 #define math_sign(x) MATH_ANY(sign, x)(x)
 #define math_atan2(y, x) MATH_ANY(atan2, y)(y, x)
 #define math_pow(x, y) MATH_ANY(pow, x)(x, y)

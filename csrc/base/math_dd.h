@@ -17,16 +17,20 @@ static inline math_dd math_dd_sum(double a, double b) {
   double s = a + b, t = s - a;
   return (math_dd){s, (a - (s - t)) + (b - t)};
 }
-/* a * b exactly, for factors and products away from overflow and underflow. */
-static inline math_dd math_dd_product(double a, double b) {
+/* What a * b has beyond p, its rounded value, exactly: for factors and products away from overflow and underflow. */
+static inline double math_dd_rest(double a, double b, double p) {
 #ifdef __FP_FAST_FMA
-  double p = a * b;
-  return (math_dd){p, __builtin_fma(a, b, -p)};
+  return __builtin_fma(a, b, -p);
 #else
-  double p = a * b, ta = a * 134217729.0, tb = b * 134217729.0; /* 2^27 + 1 splits 53 bits into 26 and 27 */
+  double ta = a * 134217729.0, tb = b * 134217729.0; /* 2^27 + 1 splits 53 bits into 26 and 27 */
   double ah = ta - (ta - a), al = a - ah, bh = tb - (tb - b), bl = b - bh;
-  return (math_dd){p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
+  return ((ah * bh - p) + ah * bl + al * bh) + al * bl;
 #endif
+}
+/* a * b exactly, likewise. */
+static inline math_dd math_dd_product(double a, double b) {
+  double p = a * b;
+  return (math_dd){p, math_dd_rest(a, b, p)};
 }
 static inline math_dd math_dd_add(math_dd a, math_dd b) {
   math_dd s = math_dd_sum(a.hi, b.hi), t = math_dd_sum(a.lo, b.lo);

@@ -1,6 +1,7 @@
-/* Elementary functions of f32, computed in f64: within 0.51 ulp or so, without branches or calls, so that loops over
- * them vectorise. Polynomials are interpolated at Chebyshev nodes; the error quoted is relative. Where f64 libm is
- * named, its result is rounded once. Thread-safe: pure functions of their arguments in round-to-nearest mode. */
+/* Elementary functions of f32: exp, expm1, log, log1p, tanh and logistic in f32 (math_f32_fma.h), within 0.9 ulp; the
+ * others in f64, within 0.51 ulp or so. No branches or calls, so that loops over them vectorise. Polynomials are
+ * interpolated at Chebyshev nodes; the error quoted is relative. Where f64 libm is named, its result is rounded once.
+ * Thread-safe: pure functions of their arguments in round-to-nearest mode. */
 #ifndef XLAC_BASE_MATH_F32_H
 #define XLAC_BASE_MATH_F32_H
 
@@ -63,21 +64,30 @@ MATH_INLINE double math_log_narrow(double x) {
   return e * MATH_LN2 + s * p;
 }
 
-MATH_INLINE float math_exp_f32(float x) {
-  return (float)math_exp_narrow(math_bound(x, -110, 90));
+/* a * b + c rounded once, without an instruction for it: the sum rounded to odd in f64 rounds to f32 as the exact one
+ * does. */
+MATH_INLINE float math_fma_plain(float a, float b, float c) {
+  double p = (double)a * b, s = p + c, t = s - p, rest = (p - (s - t)) + (c - t);
+  uint64_t bits = base_f64_bits(s), inwards = (bits ^ base_f64_bits(rest)) >> 63;
+  uint64_t step = __builtin_fabs(rest) > 0 ? ~bits & 1 : 0;
+  return (float)base_f64_of(bits + step - 2 * (step & inwards));
 }
-MATH_INLINE float math_expm1_f32(float x) {
-  return x == 0 ? x : (float)math_expm1_narrow(math_bound(x, -110, 90));
-}
-MATH_INLINE float math_log_f32(float x) {
-  double v = math_log_narrow(x);
-  v = x > 0 ? v : x == 0 ? -INFINITY : NAN;
-  return x == INFINITY ? x : (float)v;
-}
-MATH_INLINE float math_tanh_f32(float x) {
-  double e = math_expm1_narrow(math_bound(2 * __builtin_fabs((double)x), 0, 40));
-  return __builtin_copysignf((float)(e / (e + 2)), x);
-}
+#ifdef __FP_FAST_FMAF
+#define MF_FMA(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define MF_FMA(a, b, c) math_fma_plain(a, b, c)
+#endif
+#define MF(name) math_##name##_f32
+#include "math_f32_fma.h"
+#undef MF
+#undef MF_FMA
+/* The same, to be inlined into functions for CPUs with fused multiply-add. */
+#define MF(name) math_##name##_f32_fma
+#define MF_FMA(a, b, c) __builtin_fmaf(a, b, c)
+#include "math_f32_fma.h"
+#undef MF
+#undef MF_FMA
+
 MATH_INLINE float math_sinh_f32(float x) {
   double e = math_expm1_narrow(math_bound(__builtin_fabs((double)x), 0, 100));
   return __builtin_copysignf((float)(0.5 * (e + e / (e + 1))), x);
@@ -85,9 +95,6 @@ MATH_INLINE float math_sinh_f32(float x) {
 MATH_INLINE float math_cosh_f32(float x) {
   double e = math_exp_narrow(math_bound(__builtin_fabs((double)x), 0, 100));
   return (float)(0.5 * (e + 1 / e));
-}
-MATH_INLINE float math_logistic_f32(float x) {
-  return (float)(1 / (1 + math_exp_narrow(math_bound(-(double)x, -100, 150))));
 }
 MATH_INLINE float math_sqrt_f32(float x) {
   return __builtin_sqrtf(x);
@@ -116,42 +123,72 @@ MATH_INLINE double math_quadrants_f32(double x, double *quadrant) {
   return sum;
 }
 
-/* sin(pi/2 * t) and cos(pi/2 * t) for |t| <= 1/2, errors 2^-37 and 2^-43. */
-MATH_INLINE double math_sin_quarter(double t) {
-  double y = t * 0x1.921fb54442d18p+0, z = y * y, p = 0x1.6cb5f9ee3566cp-19;
+/* The same for |x| < 2^27, in radians: pi/2 in three parts, of which the first two have 26 bits. */
+enum { MATH_NEAR_BITS = 0x4D000000 }; /* 2^27 */
+MATH_INLINE double math_reduced_f32(double x, double *quadrant) {
+  double k = x * 0x1.45f306dc9c883p-1 + MATH_ROUND_F64, n = k - MATH_ROUND_F64;
+  *quadrant = k;
+  return ((x - n * 0x1.921fb5p+0) - n * 0x1.110b46p-26) - n * 0x1.1a62633145c07p-54;
+}
+
+/* sin(y) and cos(y) for |y| <= pi/4, errors 2^-37 and 2^-43. */
+MATH_INLINE double math_sin_narrow(double y) {
+  double z = y * y, p = 0x1.6cb5f9ee3566cp-19;
   p = p * z - 0x1.a00ee23c4a17fp-13;
   p = p * z + 0x1.11110743b51a1p-7;
   p = p * z - 0x1.555555493bbafp-3;
   p = p * z + 0x1.fffffffff6700p-1;
   return p * y;
 }
-MATH_INLINE double math_cos_quarter(double t) {
-  double y = t * 0x1.921fb54442d18p+0, z = y * y, p = -0x1.23c4b4e82f460p-22;
+MATH_INLINE double math_cos_narrow(double y) {
+  double z = y * y, p = -0x1.23c4b4e82f460p-22;
   p = p * z + 0x1.a00e90b2c819fp-16;
   p = p * z - 0x1.6c16b2c8b6da2p-10;
   p = p * z + 0x1.5555554464fffp-5;
   p = p * z - 0x1.ffffffffe351bp-2;
   return p * z + 0x1.ffffffffffe08p-1;
 }
-/* sin of x quarter turns on; infinities and NaN give NaN. */
-MATH_INLINE double math_sin_turned(float x, uint64_t turn) {
-  double v = x - x == 0 ? (double)x : 0, q, t = math_quadrants_f32(v, &q);
-  uint64_t k = base_f64_bits(q) + turn;
-  double r = k & 1 ? math_cos_quarter(t) : math_sin_quarter(t);
-  r = base_f64_of(base_f64_bits(r) ^ (k & 2) << 62);
-  return x - x == 0 ? r : NAN;
+/* sin of y + (pi/2) q, q in the low bits. */
+MATH_INLINE double math_sin_turned(double y, uint64_t q) {
+  double r = q & 1 ? math_cos_narrow(y) : math_sin_narrow(y);
+  return base_f64_of(base_f64_bits(r) ^ (q & 2) << 62);
+}
+MATH_INLINE double math_tan_turned(double y, double quadrant) {
+  double s = math_sin_narrow(y), c = math_cos_narrow(y);
+  return base_f64_bits(quadrant) & 1 ? -c / s : s / c;
+}
+/* sin, cos and tan for |x| < 2^27: most loops over f32 need no more (interp/loops_turn.h). */
+MATH_INLINE float math_sin_near_f32(float x) {
+  double q, y = math_reduced_f32(x, &q);
+  return x == 0 ? x : (float)math_sin_turned(y, base_f64_bits(q));
+}
+MATH_INLINE float math_cos_near_f32(float x) {
+  double q, y = math_reduced_f32(x, &q);
+  return (float)math_sin_turned(y, base_f64_bits(q) + 1);
+}
+MATH_INLINE float math_tan_near_f32(float x) {
+  double q, y = math_reduced_f32(x, &q);
+  return x == 0 ? x : (float)math_tan_turned(y, q);
+}
+/* Anywhere; infinities and NaN give NaN. */
+MATH_INLINE double math_anywhere_f32(float x, double *quadrant) {
+  bool near = __builtin_fabsf(x) < 0x1p27f;
+  double v = x - x == 0 ? (double)x : 0, far, q, y = math_reduced_f32(near ? v : 0, quadrant);
+  far = math_quadrants_f32(v, &q) * 0x1.921fb54442d18p+0;
+  *quadrant = near ? *quadrant : q;
+  return x - x == 0 ? (near ? y : far) : (double)NAN;
 }
 MATH_INLINE float math_sin_f32(float x) {
-  return x == 0 ? x : (float)math_sin_turned(x, 0);
+  double q, y = math_anywhere_f32(x, &q);
+  return x == 0 ? x : (float)math_sin_turned(y, base_f64_bits(q));
 }
 MATH_INLINE float math_cos_f32(float x) {
-  return (float)math_sin_turned(x, 1);
+  double q, y = math_anywhere_f32(x, &q);
+  return (float)math_sin_turned(y, base_f64_bits(q) + 1);
 }
 MATH_INLINE float math_tan_f32(float x) {
-  double v = x - x == 0 ? (double)x : 0, q, t = math_quadrants_f32(v, &q);
-  double s = math_sin_quarter(t), c = math_cos_quarter(t);
-  double r = base_f64_bits(q) & 1 ? -c / s : s / c;
-  return x == 0 ? x : x - x == 0 ? (float)r : (float)NAN;
+  double q, y = math_anywhere_f32(x, &q);
+  return x == 0 ? x : (float)math_tan_turned(y, q);
 }
 
 /* Up to 1 an odd polynomial, error 2^-40; beyond 1 - exp(-x^2) times one of 1 / (1 + x/2), whose error 2^-31 is of
@@ -236,9 +273,6 @@ MATH_INLINE float math_round_f32(float x) {
   return __builtin_copysignf(a - r >= 0.5f ? r + 1 : r, x);
 }
 
-MATH_INLINE float math_log1p_f32(float x) {
-  return (float)log1p((double)x);
-}
 MATH_INLINE float math_asin_f32(float x) {
   return (float)asin((double)x);
 }
@@ -263,8 +297,16 @@ MATH_INLINE float math_cbrt_f32(float x) {
 MATH_INLINE float math_atan2_f32(float y, float x) {
   return (float)atan2((double)y, (double)x);
 }
+/* e^(y log |x|) with pow's rules for what is no number, zero or negative. */
 MATH_INLINE float math_pow_f32(float x, float y) {
-  return (float)pow((double)x, (double)y);
+  float a = __builtin_fabsf(x), half = 0.5f * y;
+  double l = math_log_narrow(a), p = (a == 0 ? -INFINITY : a == INFINITY ? INFINITY : l) * y;
+  float r = (float)math_exp_narrow(math_bound(p, -110, 90));
+  bool whole = math_rint_f32(y) == y, odd = whole && math_rint_f32(half) != half;
+  r = odd ? __builtin_copysignf(r, x) : r;
+  r = x < 0 && !whole && a != INFINITY ? NAN : r;
+  r = x != x ? x : y != y ? y : r;
+  return y == 0 || x == 1 || (a == 1 && half - half != 0 && y == y) ? 1 : r;
 }
 MATH_INLINE float math_fmod_f32(float x, float y) {
   return fmodf(x, y);

@@ -78,25 +78,6 @@ double math_cosh_f64(double x) {
   return 0.5 * math_dd_add(e, math_dd_div((math_dd){1, 0}, e)).hi;
 }
 
-double math_tanh_f64(double x) {
-  double a = __builtin_fabs(x);
-  if (!(a >= 0x1p-28)) return x;
-  if (a > 22) return __builtin_copysign(1, x);
-  math_dd e = expm1_dd((math_dd){2 * a, 0});
-  return __builtin_copysign(math_dd_div(e, math_dd_add_f64(e, 2)).hi, x);
-}
-
-double math_logistic_f64(double x) {
-  int k;
-  if (x != x) return x;
-  if (x > 50) return 1;
-  if (x < -800) return 0;
-  math_dd e = exp_dd((math_dd){x, 0}, &k);
-  if (k < -60) return __builtin_ldexp(e.hi, k); /* the 1 in e / (1 + e) makes no difference */
-  e = math_dd_scale(e, __builtin_ldexp(1, k));
-  return math_dd_div(e, math_dd_add_f64(e, 1)).hi;
-}
-
 double math_asinh_f64(double x) {
   double a = __builtin_fabs(x);
   if (!(a >= 0x1p-27) || a == INFINITY) return x;

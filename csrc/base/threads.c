@@ -91,7 +91,8 @@ static void run_ranges_of_caller(pool_job *job) {
 }
 
 static void run_inline(pool_job *job) {
-  for (size_t i = 0; i < job->count && !asked_to_stop(job); ++i) run_range(job, i);
+  for (size_t i = atomic_load_explicit(&job->next, memory_order_relaxed); i < job->count && !asked_to_stop(job); ++i)
+    run_range(job, i);
 }
 
 /* Under the lock: the first job with ranges left. */
@@ -156,16 +157,22 @@ static void start_workers(base_pool *p, size_t wanted) {
   atomic_store(&p->started, n);
 }
 
+/* Before anybody works on it. */
+static size_t left_of(const pool_job *job) {
+  return job->count - atomic_load_explicit(&job->next, memory_order_relaxed);
+}
+
 static void post_job(base_pool *p, pool_job *job) {
+  size_t others = left_of(job) - 1;
   pthread_mutex_lock(&p->lock);
   assert(!p->stopping);
-  start_workers(p, job->count - 1);
+  start_workers(p, others);
   pool_job **last = &p->jobs;
   while (*last) last = &(*last)->after;
   *last = job;
   atomic_fetch_add(&p->posted, 1);
-  if (job->count - 1 < atomic_load(&p->started)) {
-    for (size_t i = 1; i < job->count; ++i) pthread_cond_signal(&p->work);
+  if (others < atomic_load(&p->started)) {
+    for (size_t i = 0; i < others; ++i) pthread_cond_signal(&p->work);
   } else {
     pthread_cond_broadcast(&p->work);
   }
@@ -281,6 +288,19 @@ bool base_pool_stopping(base_pool *p) {
   return pthread_getspecific(p->inside) == p->threads ? is_stopped(stop) : ask(stop);
 }
 
+bool base_pool_is_partial(base_pool *p) {
+  const base_stop *stop = p ? pthread_getspecific(p->stop) : NULL;
+  return stop && stop->parts && stop->part + 1 < stop->parts;
+}
+
+/* The ranges of the caller's share. */
+static void take_share(pool_job *job) {
+  const base_stop *stop = job->stop;
+  uint64_t count = job->count;
+  atomic_init(&job->next, (size_t)(count * stop->part / stop->parts));
+  job->count = (size_t)(count * (stop->part + 1) / stop->parts);
+}
+
 void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
                        void *ctx) {
   assert(fn);
@@ -290,7 +310,8 @@ void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ct
   bool nested = p && pthread_getspecific(p->inside);
   if (p && !nested) job.stop = pthread_getspecific(p->stop);
   if (job.stop && is_stopped(job.stop)) return;
-  if (!p || p->size == 1 || job.count == 1 || nested) {
+  if (job.stop && job.stop->parts) take_share(&job);
+  if (!p || p->size == 1 || left_of(&job) <= 1 || nested) {
     run_inline(&job);
     return;
   }

@@ -27,17 +27,22 @@ uint32_t base_pool_started(const base_pool *p);
 void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
                        void *ctx);
 
-/* A wish to stop. `asked` is called between ranges, on the thread that called base_parallel_for; once it has said true,
- * ranges that have not begun are left out, here and in all later calls under the same wish. */
+/* A wish to stop, or to do only a part. `asked` is called between ranges, on the thread that called base_parallel_for;
+ * once it has said true, ranges that have not begun are left out, here and in all later calls under the same wish.
+ * Where `parts` is not 0, base_parallel_for runs only its share number `part` of the ranges: all shares together are
+ * the whole. */
 typedef struct base_stop {
   bool (*asked)(void *ctx);
   void *ctx;
   atomic_bool stopped;
+  uint32_t part, parts;
 } base_stop;
 /* Until it is called with NULL, base_parallel_for on p by this thread heeds `stop`. What is stopped has left its work
  * half done: only for those who can bear that. */
 void base_pool_heed(base_pool *p, base_stop *stop);
 /* For long ranges to ask, in between: whether what they do is not wanted any more. Any thread; p may be NULL. */
 bool base_pool_stopping(base_pool *p);
+/* Whether this thread runs a part that is not the last: what takes the results of all parts is left to that. */
+bool base_pool_is_partial(base_pool *p);
 
 #endif

@@ -44,18 +44,40 @@ static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, vo
   return 0;
 }
 
-int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+static int eval_wrapped(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers) {
+  interp_value *result = NULL;
+  uint32_t at = 0;
+  int status = interp_call(&run->ctx, s->op->called[0], s->op->n_operands, operands, &result);
+  if (status) return interp_place_error(&run->ctx, s->op, status);
+  eval_unwrap(result, s->out, pointers, &at);
+  assert(at == s->n_out);
+  interp_release(result);
+  return 0;
+}
+
+typedef int eval_fn(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers);
+
+/* Operands as values, for fn. */
+static int eval_with(cpu_run *run, const plan_step *s, void *const *pointers, eval_fn *fn) {
   interp_value *few[16], **operands = few;
   uint32_t n = s->op->n_operands, at = 0, made = 0;
-  (void)p;
-  if (!interp_table[s->op->opcode])
-    return interp_fail(&run->ctx, s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op->opcode));
   if (n > 16 && !(operands = base_malloc(run->exe->alloc, n * sizeof *operands)))
     return base_oom(run->ctx.err, "an op's operands");
   while (made < n && (operands[made] = eval_wrap(&run->ctx, ir_operand_type(s->op, made), s->in, pointers, &at)))
     made++;
-  int status = made == n ? eval_op(run, s, operands, pointers) : base_oom(run->ctx.err, "an op's operands");
+  int status = made == n ? fn(run, s, operands, pointers) : base_oom(run->ctx.err, "an op's operands");
   for (uint32_t i = 0; i < made; i++) interp_release(operands[i]);
   if (operands != few) base_free(run->exe->alloc, operands);
   return status;
+}
+
+int cpu_run_eval_wrapped(cpu_run *run, const plan_step *s, void *const *pointers) {
+  return eval_with(run, s, pointers, eval_wrapped);
+}
+
+int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  (void)p;
+  if (!interp_table[s->op->opcode])
+    return interp_fail(&run->ctx, s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op->opcode));
+  return eval_with(run, s, pointers, eval_op);
 }

@@ -1,19 +1,29 @@
 /* Executables: what compilation leaves. */
+#include "async.h"
 #include "list.h"
 #include "routine.h"
 
-static bool executable_needs_interpreter(const plan_program *p) {
+bool cpu_program_needs_interpreter(const plan_program *p) {
   if (p->interpreted) return true;
   for (uint32_t i = 0; i < p->n_steps; i++) {
+    if (p->steps[i].kind == PLAN_START && !p->steps[i].n_nested) return true;
     if (p->steps[i].kind == PLAN_EVAL || (p->steps[i].routine && p->steps[i].routine->calls)) return true;
     for (uint32_t j = 0; j < p->steps[i].n_nested; j++)
-      if (executable_needs_interpreter(p->steps[i].nested[j])) return true;
+      if (cpu_program_needs_interpreter(p->steps[i].nested[j])) return true;
   }
   return false;
 }
 
+static int executable_ready_start(cpu_executable *exe, const cpu_options *options, plan_step *s, xlac_error *err) {
+  const cpu_start *start = NULL;
+  TRY(cpu_start_make(exe, options, s, &start, err));
+  s->code = start;
+  return 0;
+}
+
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
-static int executable_ready(cpu_executable *exe, const plan_program *p, bool body, xlac_error *err) {
+static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
+                            xlac_error *err) {
   const cpu_list *list = NULL;
   if (p->code || p->interpreted) return 0;
   for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -24,7 +34,8 @@ static int executable_ready(cpu_executable *exe, const plan_program *p, bool bod
       s->code = vm;
     }
     for (uint32_t j = 0; j < s->n_nested; j++)
-      TRY(executable_ready(exe, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
+      TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
+    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, options, s, err));
   }
   TRY(cpu_list_make(p, body, &exe->arena, &list, err));
   ((plan_program *)(uintptr_t)p)->code = list;
@@ -35,23 +46,22 @@ static uint64_t executable_add(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static uint64_t executable_work(const plan_program *p);
-
 /* Of loops nobody knows how often they turn, and of custom calls nobody knows what they do. */
 static uint64_t executable_step_work(const plan_program *p, const plan_step *s) {
   uint64_t work = 1;
+  if (s->kind == PLAN_START && !s->n_nested) return UINT64_MAX;
   if (s->kind == PLAN_WHILE || s->op->opcode == IR_OP_CUSTOM_CALL) return UINT64_MAX;
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count * s->kernel->n_values + 1;
   if (s->kind == PLAN_ROUTINE) return s->routine->calls ? UINT64_MAX : executable_add(s->routine->work, 1);
   if (s->kind == PLAN_EVAL && s->op->n_called) return UINT64_MAX;
   for (uint32_t i = 0; i < s->n_in; i++) work += (uint64_t)p->buffers[s->in[i]].bytes;
   for (uint32_t i = 0; i < s->n_out; i++) work += (uint64_t)p->buffers[s->out[i]].bytes;
-  for (uint32_t i = 0; i < s->n_nested; i++) work = executable_add(work, executable_work(s->nested[i]));
+  for (uint32_t i = 0; i < s->n_nested; i++) work = executable_add(work, cpu_program_work(s->nested[i]));
   return work;
 }
 
 /* Depth is bounded by the plan's. */
-static uint64_t executable_work(const plan_program *p) {
+uint64_t cpu_program_work(const plan_program *p) {
   uint64_t work = 0;
   if (p->interpreted) return UINT64_MAX;
   for (uint32_t i = 0; i < p->n_steps && work < UINT64_MAX; i++)
@@ -91,9 +101,9 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   plan.prepare = cpu_prepare;
   plan.prepare_ctx = &prepare;
   TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
-  TRY(executable_ready(exe, exe->program, false, err));
-  exe->needs_interpreter = executable_needs_interpreter(exe->program);
-  exe->work = executable_work(exe->program);
+  TRY(executable_ready(exe, options, exe->program, false, err));
+  exe->needs_interpreter = cpu_program_needs_interpreter(exe->program);
+  exe->work = cpu_program_work(exe->program);
   return executable_list_arguments(exe, err);
 }
 

@@ -13,6 +13,9 @@ typedef struct cpu_options {
   const char *blas_path; /* NULL: the usual names */
   plan_options plan;
   cpu_runtime *runtime; /* NULL: one of its own */
+  uint32_t n_lanes;
+  const xlac_lane *lanes;
+  uint64_t async_work;
 } cpu_options;
 
 typedef struct cpu_executable cpu_executable;
@@ -31,6 +34,9 @@ uint64_t cpu_executable_work(const cpu_executable *exe);
  * *out is a new reference. */
 XLAC_MUST_USE int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
                               interp_value *const *args, interp_value **out, xlac_error *err);
+/* Of a program that is ready: the same, and whether some step is evaluated by the interpreter. */
+uint64_t cpu_program_work(const plan_program *p);
+bool cpu_program_needs_interpreter(const plan_program *p);
 struct cpu_profile;
 /* cpu_execute with times by step, in a profile that has begun. */
 XLAC_MUST_USE int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,

@@ -59,6 +59,9 @@ XLAC_MUST_USE int cpu_list_make(const plan_program *p, bool body, base_arena *ar
 /* --- list_run.c --- */
 /* p, which is no loop's body, once, on its buffers. */
 XLAC_MUST_USE int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers);
+/* Of its parts those from `first` on and before `last`. */
+XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first,
+                                     uint32_t last);
 /* The loop s from the state at now[i] on, its next value alternately at next[i]. *swapped: the last value is at next.
  */
 XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,

@@ -1,5 +1,6 @@
 /* Runs lists. Where leaves of a loop's state have two places in turn, there are two bindings: of odd and of even trips.
  */
+#include "async.h"
 #include "list.h"
 
 enum {
@@ -27,10 +28,14 @@ static int listr_step(cpu_run *run, const plan_program *p, const list_part *part
 /* --- once --- */
 
 int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
+  return cpu_list_run_parts(run, p, pointers, 0, ((const cpu_list *)p->code)->n_parts);
+}
+
+int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first, uint32_t last) {
   const cpu_list *l = p->code;
   assert(l->n_once == 0 && l->kept_bytes == 0);
   char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
-  for (uint32_t i = 0; i < l->n_parts; i++) {
+  for (uint32_t i = first; i < last; i++) {
     const list_part *part = &l->parts[i];
     for (uint32_t j = 0; j < part->n; j++) {
       list_inst inst;
@@ -142,6 +147,7 @@ int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *
   }
   for (uint32_t i = 0; i < x.body_list->n_once; i++) x.bindings[0].body_insts[i].fn(&x.bindings[0].body_insts[i]);
   int status = listr_trips(&x, &odd);
+  if (status && run->tasks) cpu_async_abandon(run);
   base_free(run->exe->alloc, own);
   *swapped = odd != 0;
   return status;

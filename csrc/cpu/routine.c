@@ -21,8 +21,9 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_GATHER] = cpu_prepare_gather,
     [IR_OP_SCATTER] = cpu_prepare_scatter,
     [IR_OP_SORT] = cpu_prepare_sort,
+    [IR_OP_MAP] = cpu_prepare_map,
     [IR_OP_TOPK] = cpu_prepare_topk,
-    [IR_OP_REDUCE] = cpu_prepare_arg_reduce,
+    [IR_OP_REDUCE] = cpu_prepare_reduce,
     [IR_OP_DYNAMIC_SLICE] = cpu_prepare_dynamic_slice,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };

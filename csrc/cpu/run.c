@@ -1,4 +1,5 @@
 /* Steps one after another, and the ones that have programs of their own. */
+#include "async.h"
 #include "list.h"
 
 enum { RUN_LONG = 1 << 16 }; /* elements */
@@ -104,6 +105,12 @@ static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, voi
       return run_conditional(run, p, s, pointers);
     case PLAN_CALL:
       return run_call(run, s, pointers, 0, 0);
+    case PLAN_START:
+      return cpu_async_start(run, s, pointers);
+    case PLAN_UPDATE:
+      return cpu_async_update(run, p, s, pointers);
+    case PLAN_DONE:
+      return cpu_async_done(run, p, s, pointers);
   }
   return 0;
 }
@@ -137,9 +144,20 @@ static uint64_t run_work(const plan_step *s) {
   return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
 }
 
+static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers) {
+  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
+  return 0;
+}
+
 int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   TRY(run->profile ? run_profiled(run, p, s, pointers) : run_step_or_stop(run, p, s, pointers));
   return interp_tick(&run->ctx, run_work(s));
+}
+
+int cpu_run_bound(cpu_run *run, const plan_program *p, void *const *pointers) {
+  int status = run->profile ? run_steps(run, p, pointers) : cpu_list_run(run, p, pointers);
+  if (status && run->tasks) cpu_async_abandon(run);
+  return status;
 }
 
 int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results, char *frame) {
@@ -147,7 +165,5 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   assert(!p->interpreted);
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
-  if (!run->profile) return cpu_list_run(run, p, pointers);
-  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
-  return 0;
+  return cpu_run_bound(run, p, pointers);
 }

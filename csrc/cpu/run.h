@@ -2,7 +2,14 @@
 #ifndef XLAC_CPU_RUN_H
 #define XLAC_CPU_RUN_H
 
+#include "../base/lane.h"
 #include "profile.h"
+
+typedef struct cpu_lane {
+  const char *thread; /* of execution; "": of any that has no lane of its own */
+  uint32_t threads;
+  base_lane *lane;
+} cpu_lane;
 
 struct cpu_executable {
   ir_module *m;
@@ -12,24 +19,32 @@ struct cpu_executable {
   cpu_blas *blas;
   cpu_runtime *runtime;
   base_pool *pool; /* the runtime's */
+  uint32_t n_lanes, next_lane;
+  cpu_lane *lanes; /* NULL: the program has no async starts */
   bool needs_interpreter;
   uint64_t work;
   const ir_type **argument_types; /* by leaf of the parameters */
 };
 
 /* One call. */
-typedef struct cpu_run {
+typedef struct cpu_run cpu_run;
+struct cpu_run {
   const cpu_executable *exe;
-  interp_ctx ctx;       /* for interpreted steps, errors and interrupts */
-  cpu_profile *profile; /* or NULL */
-  base_stop stop;       /* asked inside long steps; asked is NULL where nobody can interrupt */
-} cpu_run;
+  interp_ctx ctx;         /* for interpreted steps, errors and interrupts */
+  cpu_profile *profile;   /* or NULL */
+  base_stop stop;         /* asked inside long steps; asked is NULL where nobody can interrupt */
+  struct cpu_task *tasks; /* started and not done, the last first */
+  cpu_run *parent;        /* of a task's run: that which started it */
+  atomic_bool cancelled;  /* what it has started shall stop */
+};
 
 /* --- run.c --- */
 /* arguments and results: a pointer a leaf. frame: program->frame_bytes, aligned to PLAN_ALIGN. */
 XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
                                   char *frame);
 
+/* The same, on pointers that are bound. */
+XLAC_MUST_USE int cpu_run_bound(cpu_run *run, const plan_program *p, void *const *pointers);
 /* A step by itself, and its share of what is counted between looks at interruptions. */
 XLAC_MUST_USE int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
 /* Pointers to the buffers of a program in the table `pointers`: to those in its frame, and to its interface. */
@@ -39,7 +54,8 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 /* --- routine.c --- */
 XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);
 
-/* --- eval.c: a step that is one op by the interpreter --- */
+/* --- eval.c: a step that is one op by the interpreter, or by it what an async start wraps --- */
 XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+XLAC_MUST_USE int cpu_run_eval_wrapped(cpu_run *run, const plan_step *s, void *const *pointers);
 
 #endif

@@ -9,11 +9,18 @@ typedef struct runtime_pool {
   base_pool *pool;
 } runtime_pool;
 
+typedef struct runtime_lane {
+  struct runtime_lane *next;
+  base_lane *lane;
+  char name[];
+} runtime_lane;
+
 struct cpu_runtime {
   base_alloc alloc;
   atomic_uint refs;
   base_recycler *memory;
   runtime_pool *_Atomic pools;
+  runtime_lane *_Atomic lanes;
   atomic_uint cpus; /* 0: not counted yet */
 };
 
@@ -37,6 +44,16 @@ cpu_runtime *cpu_runtime_retain(cpu_runtime *rt) {
   return rt;
 }
 
+static void runtime_free_lanes(cpu_runtime *rt) {
+  runtime_lane *l = atomic_load(&rt->lanes);
+  while (l) {
+    runtime_lane *next = l->next;
+    base_lane_destroy(l->lane);
+    base_free(rt->alloc, l);
+    l = next;
+  }
+}
+
 void cpu_runtime_release(cpu_runtime *rt) {
   if (!rt || atomic_fetch_sub_explicit(&rt->refs, 1, memory_order_acq_rel) != 1) return;
   runtime_pool *p = atomic_load(&rt->pools);
@@ -46,6 +63,7 @@ void cpu_runtime_release(cpu_runtime *rt) {
     base_free(rt->alloc, p);
     p = next;
   }
+  runtime_free_lanes(rt);
   base_recycler_release(rt->memory);
   base_free(rt->alloc, rt);
 }
@@ -86,8 +104,31 @@ int cpu_runtime_pool(cpu_runtime *rt, uint32_t threads, base_pool **out, xlac_er
   return 0;
 }
 
+int cpu_runtime_lane(cpu_runtime *rt, const char *name, uint32_t threads, base_lane **out, xlac_error *err) {
+  runtime_lane *own = atomic_load(&rt->lanes);
+  while (own && (base_lane_size(own->lane) != threads || strcmp(own->name, name) != 0)) own = own->next;
+  if (own) {
+    *out = own->lane;
+    return 0;
+  }
+  size_t bytes = strlen(name) + 1;
+  if (!(own = base_malloc(rt->alloc, sizeof *own + bytes))) return base_oom(err, "a lane");
+  memcpy(own->name, name, bytes);
+  int status = base_lane_create(&own->lane, threads, rt->alloc, err);
+  if (status) {
+    base_free(rt->alloc, own);
+    return status;
+  }
+  own->next = atomic_load(&rt->lanes);
+  while (!atomic_compare_exchange_weak(&rt->lanes, &own->next, own)) {
+  }
+  *out = own->lane;
+  return 0;
+}
+
 uint32_t cpu_runtime_threads(const cpu_runtime *rt) {
   uint32_t n = 0;
   for (runtime_pool *p = atomic_load(&rt->pools); p; p = p->next) n += base_pool_started(p->pool);
+  for (runtime_lane *l = atomic_load(&rt->lanes); l; l = l->next) n += base_lane_started(l->lane);
   return n;
 }

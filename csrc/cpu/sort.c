@@ -1,9 +1,10 @@
-/* sort by comparators that are keys. Many rows: threads share the rows. Few long ones: each is cut into parts that are
- * sorted and then merged, piece by piece. The order of equal elements stays, so nothing depends on how that is cut. */
+/* sort by comparators that are keys; others are for sort_body.c. Many rows: threads share the rows. Few long ones: each
+ * is cut into parts that are sorted and then merged, piece by piece. The order of equal elements stays, so nothing
+ * depends on how that is cut. */
 #include "sort.h"
 
 #include "../interp/sort_keys.h"
-#include "routine.h"
+#include "sort_body.h"
 
 enum { SORT_LONG = 1 << 17, SORT_SLOTS = 16, SORT_PART = 1 << 15, SORT_RANGE = 1 << 15, SORT_PART_MOST = 1 << 22 };
 
@@ -11,7 +12,9 @@ typedef struct sort_data {
   const cpu_sort_kind *kind;
   uint32_t n, n_keys;
   cpu_sort_key keys[CPU_SORT_KEYS];
-  bool may_fail;                      /* where a NaN is met, the interpreter sorts */
+  bool may_fail;                      /* where a NaN is met, `by` sorts */
+  bool by_body;                       /* there are no keys */
+  cpu_sort_body by;                   /* by the comparator itself */
   int64_t length, rows, inner, grain; /* inner: elements from one of a row to the next */
   const uint8_t *bytes;               /* of each operand's elements */
 } sort_data;
@@ -153,7 +156,10 @@ static bool sort_meets_nan(const sort_data *x, const cpu_routine_run *r) {
 static int sort_run_step(const cpu_routine_run *r) {
   const sort_data *x = r->data;
   base_pool *pool = r->run->exe->pool;
-  if (x->may_fail && sort_meets_nan(x, r)) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+  if (x->by_body || (x->may_fail && sort_meets_nan(x, r))) {
+    cpu_sort_body_run(&x->by, r);
+    return 0;
+  }
   sort_work w = {.x = x, .r = r};
   if (x->rows == 0 || x->length == 0) return 0;
   if (x->length < SORT_LONG) {
@@ -189,7 +195,7 @@ static bool sort_is_plain(const ir_op *op, sort_data *data) {
   data->rows = data->length ? t->count / data->length : 0;
   data->n = op->n_operands;
   data->n_keys = cpu_sort_keys_of(c, data->keys);
-  return data->n_keys > 0 && data->length <= UINT32_MAX;
+  return data->length < UINT32_MAX && ir_is_scalar(ir_root(c)->type) && ir_root(c)->type->dtype == XLAC_PRED;
 }
 
 static void sort_choose(sort_data *x, plan_routine *out) {
@@ -205,7 +211,18 @@ static void sort_choose(sort_data *x, plan_routine *out) {
     slots = (x->rows + x->grain - 1) / x->grain;
   }
   out->scratch_bytes = slots * 2 * x->length * (int64_t)x->kind->bytes;
-  out->calls = x->may_fail;
+}
+
+/* Where the comparator is needed: *known is false if it can't be run. */
+static int sort_prepare_body(cpu_prepare_run *x, sort_data *data, bool *known) {
+  TRY(cpu_body_make(x->op->called[0], x->arena, &data->by.body, x->err));
+  *known = data->by.body != NULL;
+  if (!*known) return 0;
+  data->by.n = data->n;
+  data->by.bytes = data->bytes;
+  int64_t bytes = cpu_sort_body_make(&data->by, data->length, data->rows, data->inner);
+  if (bytes > x->out->scratch_bytes) x->out->scratch_bytes = bytes;
+  return 0;
 }
 
 int cpu_prepare_sort(cpu_prepare_run *x) {
@@ -215,8 +232,12 @@ int cpu_prepare_sort(cpu_prepare_run *x) {
   if (!sort_is_plain(x->op, data)) return 0;
   for (uint32_t i = 0; i < data->n; i++) bytes[i] = (uint8_t)base_dtype_bytes(ir_operand_type(x->op, i)->dtype);
   data->bytes = bytes;
-  sort_choose(data, x->out);
-  x->out->name = "radix";
+  bool known = true;
+  data->by_body = data->n_keys == 0;
+  if (!data->by_body) sort_choose(data, x->out);
+  if (data->by_body || data->may_fail) TRY(sort_prepare_body(x, data, &known));
+  if (!known) return 0;
+  x->out->name = data->by_body ? "merge-sort" : "radix";
   x->out->data = data;
   x->out->work = (uint64_t)(data->rows * data->length) * 16;
   x->out->stoppable = true;

@@ -1,6 +1,6 @@
 /* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is
  * dense, or in registers that are filled once where they are the same at every iteration. */
-#include "vm_inside.h"
+#include "vm_fold.h"
 
 enum {
   VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
@@ -117,6 +117,7 @@ static void vm_choose_sum(cpu_vm *vm) {
   bool found = interp_loop_binary((ir_opcode)k->reduction->body->opcode, (base_dtype)vm->sum, &vm->combine);
   assert(found);
   (void)found;
+  vm->fold = vm_fold_of((ir_opcode)k->reduction->body->opcode, (base_dtype)vm->sum);
 }
 
 static void vm_choose_lanes(cpu_vm *vm) {
@@ -142,7 +143,7 @@ static bool vm_is_scalar(const kernel *k) {
 }
 
 int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, xlac_error *err) {
-  assert(k->n_values > 0 && k->n_stores == 1);
+  assert(k->n_values > 0 && k->n_stores > 0 && (k->n_stores == 1 || !k->reduction));
   cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
   base_arena scratch;
   base_arena_init(&scratch, arena->alloc);
@@ -174,18 +175,21 @@ typedef struct vm_map {
   void *const *out;
 } vm_map;
 
+static void vm_store(const vm_block *b, const kernel_store *s, int64_t at, int64_t n) {
+  size_t bytes = base_dtype_bytes((base_dtype)b->vm->k->values[s->value].dtype);
+  if (b->vm->insts[s->value].to_output) return;
+  memcpy((char *)b->out[s->buffer] + (s->index.offset + at) * (int64_t)bytes, b->values[s->value], (size_t)n * bytes);
+}
+
 static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
-  const kernel_store *store = &vm->k->stores[0];
   int64_t last = (int64_t)end, n = last - (int64_t)begin;
-  size_t bytes = base_dtype_bytes((base_dtype)vm->k->values[store->value].dtype);
   VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
   for (int64_t at = (int64_t)begin; at < last; at += n) {
     n = vm_next_block(vm, at, last);
     vm_compute(&b, at, n);
-    if (vm->insts[store->value].to_output) continue;
-    memcpy((char *)m->out[0] + (store->index.offset + at) * (int64_t)bytes, b.values[store->value], (size_t)n * bytes);
+    for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, &vm->k->stores[i], at, n);
   }
 }
 
@@ -194,7 +198,6 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
   const kernel *k = vm->k;
   const void *values[VM_MAX_SCALAR];
   char regs[VM_MAX_SCALAR][16] __attribute__((aligned(16)));
-  const kernel_store *store = &k->stores[0];
   assert(k->n_values <= VM_MAX_SCALAR);
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
@@ -209,8 +212,11 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
           v->kind == KERNEL_CONSTANT ? v->data : (const char *)in[v->buffer] + v->index->offset * (int64_t)bytes;
     }
   }
-  size_t bytes = base_dtype_bytes((base_dtype)k->values[store->value].dtype);
-  memmove((char *)out[0] + store->index.offset * (int64_t)bytes, values[store->value], bytes);
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    size_t bytes = base_dtype_bytes((base_dtype)k->values[s->value].dtype);
+    memmove((char *)out[s->buffer] + s->index.offset * (int64_t)bytes, values[s->value], bytes);
+  }
 }
 
 void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
@@ -224,6 +230,11 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     vm_map_range(&m, 0, (size_t)count);
   else
     base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
+}
+
+bool cpu_vm_is_divisible(const cpu_vm *vm) {
+  if (vm->scalar) return false;
+  return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
 }
 
 void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,

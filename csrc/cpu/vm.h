@@ -13,6 +13,8 @@ XLAC_MUST_USE int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, 
 /* All iterations, on the pool's threads where there are enough (NULL: on the caller's). scratch:
  * kernel_scratch_bytes(k), or NULL for 0. Thread-safe; the results are the same for any pool. */
 void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
+/* Whether several threads or parts of a base_stop can share it. */
+bool cpu_vm_is_divisible(const cpu_vm *vm);
 /* Rows begin..end, of `rows` into which the iterations are cut, on the caller's thread. `rows` divides them, and the
  * outer ones of a reduction, whose kernel_pieces is 1. */
 void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,

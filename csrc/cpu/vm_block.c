@@ -193,7 +193,7 @@ static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
     b->values[i] = b->regs + inst->reg * b->vm->reg_bytes;
     return;
   }
-  char *to = inst->to_output ? (char *)b->out[0] + (k->stores[0].index.offset + at) * (int64_t)bytes
+  char *to = inst->to_output ? (char *)b->out[k->stores[0].buffer] + (k->stores[0].index.offset + at) * (int64_t)bytes
                              : b->regs + inst->reg * b->vm->reg_bytes;
   b->values[i] = to;
   if (v->kind == KERNEL_LOAD) {

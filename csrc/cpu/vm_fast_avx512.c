@@ -1,17 +1,10 @@
-/* The loops of vm_fast_loops.h and vm_fast_loops_int.h for CPUs with AVX-512. */
+/* The loops of vm_fast_loops.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX-512. */
 #include "../base/math.h"
 #include "vm_fast.h"
+#include "vm_fold.h"
 
 #if defined(__x86_64__)
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"
-#pragma STDC FP_CONTRACT OFF
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC optimize("O3", "no-math-errno", "no-trapping-math", "fp-contract=off")
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")
-#endif
+#include "../base/isa_avx512_begin.h"
 
 #define T float
 #define FAST(name) vm_fast_f32_avx512_##name
@@ -24,9 +17,19 @@
 #define FAST(name) vm_fast_int_avx512_##name
 #include "vm_fast_loops_int.h"
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#define T float
+#define U uint32_t
+#define INF 0x7F800000
+#define FOLD(name) vm_fold_f32_avx512_##name
+#define FOLD_TABLE vm_fold_f32_avx512
+#include "vm_fold_loops.h"
+
+#define T double
+#define U uint64_t
+#define INF 0x7FF0000000000000
+#define FOLD(name) vm_fold_f64_avx512_##name
+#define FOLD_TABLE vm_fold_f64_avx512
+#include "vm_fold_loops.h"
+
+#include "../base/isa_end.h"
 #endif

@@ -32,6 +32,8 @@ typedef struct vm_inst {
   interp_loop loop; /* of ops */
 } vm_inst;
 
+struct vm_fold;
+
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
@@ -41,6 +43,7 @@ struct cpu_vm {
   size_t reg_bytes;    /* of one register */
   interp_loop combine; /* reductions, in type `sum` */
   uint8_t sum;
+  const struct vm_fold *fold; /* reductions of many lanes to few; NULL: by `combine` */
   vm_inst insts[];
 };
 
@@ -80,6 +83,7 @@ void vm_fill(size_t bytes, const void *from, int64_t n, char *to);
 
 /* --- vm_reduce.c --- */
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
+bool vm_reduce_is_divisible(const cpu_vm *vm);
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
                     void *const *out);
 

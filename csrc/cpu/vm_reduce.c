@@ -2,7 +2,7 @@
  * end; where many results lie side by side, lanes are results. Long ranges for few results are cut into pieces whose
  * partial results are combined in order. All of this depends on the extents alone, so the bits are the same for any
  * number of threads. */
-#include "vm_inside.h"
+#include "vm_fold.h"
 
 typedef struct vmr_run {
   const cpu_vm *vm;
@@ -67,7 +67,7 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, int64_t piece, int6
     memcpy(r->partial + (size_t)(piece * red->outer * red->inner + at) * bytes, acc, (size_t)n * bytes);
     return;
   }
-  char *to = (char *)r->out[0] + (size_t)at * base_dtype_bytes(t);
+  char *to = (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)at * base_dtype_bytes(t);
   vmr_combine(r, n, acc, b->values[red->init]);
   if (t == r->vm->sum)
     memcpy(to, acc, (size_t)n * bytes);
@@ -82,6 +82,27 @@ static bool vmr_stops(const vmr_run *r, int64_t *until) {
   return base_pool_stopping(r->pool);
 }
 
+/* n lanes of a block into acc. */
+static void vmr_into(const vmr_run *r, int64_t n, const void *value, char *acc, int64_t *valid) {
+  base_dtype t = (base_dtype)r->vm->k->values[r->vm->k->stores[0].value].dtype;
+  char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
+  if (t != r->vm->sum) base_convert((base_dtype)r->vm->sum, wide, t, value, (size_t)n);
+  r->vm->fold->some(n, t == r->vm->sum ? value : wide, acc, valid);
+}
+
+/* vmr_row where there is a fold. */
+static void vmr_folded_row(const vmr_run *r, const vm_block *b, int64_t from, int64_t to, int64_t o, int64_t piece) {
+  char acc[VM_FOLD_BYTES] __attribute__((aligned(64)));
+  int64_t valid = 0, n = 0, until = VMR_PATIENCE;
+  for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
+    n = vm_next_block(r->vm, at, to);
+    vm_compute(b, at, n);
+    vmr_into(r, n, b->values[r->vm->k->stores[0].value], acc, &valid);
+  }
+  r->vm->fold->last(valid, acc);
+  vmr_deliver(r, b, piece, o, 1, acc);
+}
+
 /* One result (or part of it) from a run of iterations. */
 static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
@@ -89,6 +110,10 @@ static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
   int64_t o = unit / r->pieces, piece = unit % r->pieces, valid = 0, n = 0;
   int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
   if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
+  if (r->vm->fold) {
+    vmr_folded_row(r, b, from, to, o, piece);
+    return;
+  }
   int64_t until = VMR_PATIENCE;
   for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, to);
@@ -177,27 +202,42 @@ static void vmr_nothing(const vmr_run *r) {
   VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
   size_t bytes = base_dtype_bytes((base_dtype)r->vm->k->values[red->init].dtype);
   for (int64_t i = 0; i < red->outer * red->inner; i++)
-    memcpy((char *)r->out[0] + (size_t)i * bytes, b.values[red->init], bytes);
+    memcpy((char *)r->out[r->vm->k->stores[0].buffer] + (size_t)i * bytes, b.values[red->init], bytes);
+}
+
+/* How the work is cut: into units of one piece of some results, of which so many make a range. */
+static int64_t vmr_cut(vmr_run *r, int64_t *grain) {
+  const cpu_vm *vm = r->vm;
+  const kernel_reduction *red = vm->k->reduction;
+  r->pieces = kernel_pieces(vm->k);
+  r->piece = (red->reduced + r->pieces - 1) / r->pieces;
+  r->pieces = (red->reduced + r->piece - 1) / r->piece; /* none is empty */
+  r->blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
+  int64_t each = r->piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
+  *grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
+  return red->outer * r->pieces * r->blocks;
+}
+
+bool vm_reduce_is_divisible(const cpu_vm *vm) {
+  vmr_run r = {.vm = vm};
+  int64_t grain = 0;
+  return vm->k->reduction->reduced > 0 && vmr_cut(&r, &grain) > grain;
 }
 
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
   const kernel_reduction *red = vm->k->reduction;
-  vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch, .pieces = kernel_pieces(vm->k)};
-  assert(vm->lanes <= VMR_LANES && (r.pieces == 1 || scratch));
+  vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch};
+  assert(vm->lanes <= VMR_LANES && (kernel_pieces(vm->k) == 1 || scratch));
   if (red->reduced == 0) {
     vmr_nothing(&r);
     return;
   }
-  r.piece = (red->reduced + r.pieces - 1) / r.pieces;
-  r.pieces = (red->reduced + r.piece - 1) / r.piece; /* none is empty */
-  r.blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
-  int64_t units = red->outer * r.pieces * r.blocks, each = r.piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
-  int64_t grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
+  int64_t grain = 0, units = vmr_cut(&r, &grain);
   if (units <= grain)
     vmr_units(&r, 0, (size_t)units);
   else
     base_parallel_for(pool, (size_t)units, (size_t)grain, vmr_units, &r);
-  if (r.pieces > 1) vmr_pieces(&r);
+  if (r.pieces > 1 && !base_pool_is_partial(pool)) vmr_pieces(&r);
 }
 
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,

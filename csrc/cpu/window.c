@@ -96,7 +96,7 @@ static bool window_types(cpu_window *w, const ir_op *body, const ir_type *in) {
   return interp_loop_binary(w->opcode, w->type, &w->combine);
 }
 
-int cpu_prepare_reduce_window(cpu_prepare_run *x) {
+static int window_prepare(cpu_prepare_run *x) {
   const ir_op *op = x->op, *body = op->n_operands == 2 ? cpu_window_body(op->called[0]) : NULL;
   const ir_window *window = ir_get_window(op);
   const ir_type *in = ir_operand_type(op, 0);
@@ -124,4 +124,9 @@ int cpu_prepare_reduce_window(cpu_prepare_run *x) {
   x->out->stoppable = true;
   x->code = scan ? window_by_scan : window_by_rows;
   return 0;
+}
+
+int cpu_prepare_reduce_window(cpu_prepare_run *x) {
+  TRY(window_prepare(x));
+  return x->code ? 0 : cpu_prepare_window_body(x);
 }

@@ -433,6 +433,14 @@ uint32_t xlac_probes_count(xlac_probes *p);
 /* Number i: *id lives as long as p, *value is the caller's. */
 int xlac_probes_get(xlac_probes *p, uint32_t i, const char **id, xlac_value **value, xlac_error *err);
 
+/* When the interpreter runs what an async start wraps. Anything from the start to its done is allowed, and no result
+ * but that of random ops depends on it: for testing. */
+typedef enum xlac_async_order {
+  XLAC_ASYNC_EAGER,   /* at the start */
+  XLAC_ASYNC_LAZY,    /* at the done */
+  XLAC_ASYNC_SHUFFLED /* somewhere between, drawn from async_seed */
+} xlac_async_order;
+
 typedef struct xlac_interpret_options {
   bool (*interrupted)(
       void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
@@ -442,7 +450,9 @@ typedef struct xlac_interpret_options {
   int64_t replica, partition;
   xlac_probes *probes; /* where probes put what they see; NULL: nowhere */
   const char
-      *blas_path; /* of the OpenBLAS that JAX's custom calls for linear algebra run with; NULL: the usual names */
+      *blas_path;       /* of the OpenBLAS that JAX's custom calls for linear algebra run with; NULL: the usual names */
+  uint32_t async_order; /* an xlac_async_order; runs of several participants are eager */
+  uint64_t async_seed;
 } xlac_interpret_options;
 
 /* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that
@@ -479,6 +489,12 @@ void xlac_runtime_give(void *block); /* from any thread; NULL is fine */
 /* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
 typedef struct xlac_executable xlac_executable;
 
+/* A lane: threads for async operations. */
+typedef struct xlac_lane {
+  const char *thread; /* the execution thread whose starts it runs; "": those of all threads that have no lane */
+  uint32_t threads;   /* of its own; 0: none, so that what is started is run by whoever waits for it */
+} xlac_lane;
+
 typedef struct xlac_compile_options {
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
@@ -486,6 +502,9 @@ typedef struct xlac_compile_options {
   xlac_runtime *runtime;              /* NULL: one of its own */
   uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
   const uint32_t *donate;
+  uint32_t n_lanes; /* several lanes for "" are taken in turn; without any, there is one of one thread */
+  const xlac_lane *lanes;
+  uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -558,6 +577,27 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
 int xlac_executable_check(const xlac_executable *exe, xlac_error *err);
 /* The plan, a line a step; freed with xlac_free. n may be NULL. */
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+/* All kernels of the plan in the text form below, each after a comment with its step; freed with xlac_free. n may be
+ * NULL. */
+int xlac_executable_kernels(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+
+/* --- kernels alone: what a fusion becomes, as text (docs/executor.md) --- */
+
+/* Reads a kernel of n bytes, verifies it, and gives its text as the library writes it; freed with xlac_free. out_n may
+ * be NULL. Errors have line and column. */
+int xlac_kernel_text(const char *text, size_t n, char **out, size_t *out_n, xlac_error *err);
+/* Memory of a kernel's run: arrays by number, their sizes in bytes. Outputs overlap neither each other nor an input. */
+typedef struct xlac_kernel_call {
+  uint32_t n_in, n_out;
+  const void *const *in;
+  const int64_t *in_bytes;
+  void *const *out;
+  const int64_t *out_bytes;
+  uint32_t threads; /* up to 1: the caller's alone */
+  bool reference;   /* one iteration after another, instead of the vector VM */
+} xlac_kernel_call;
+/* Reads, verifies and runs a kernel. What would read or write outside of an array is refused with BAD_ARGUMENT. */
+int xlac_kernel_run(const char *text, size_t n, const xlac_kernel_call *call, xlac_error *err);
 
 /* What one participant of a parallel run does. */
 typedef struct xlac_program {

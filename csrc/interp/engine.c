@@ -2,6 +2,7 @@
  * their depth is limited. */
 #include <stdio.h>
 
+#include "async_order.h"
 #include "heap.h"
 #include "plan.h"
 #include "quant.h"
@@ -81,13 +82,14 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
 static int engine_steps(interp_ctx *ctx, const interp_plan *p, interp_value **slots, interp_value **operands) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const interp_step *s = &p->steps[i];
+    if (ctx->n_pending) TRY(interp_async_run(ctx, i));
     TRY(engine_step(ctx, s, slots, i, operands));
     for (uint32_t k = 0; k < s->n_dead; k++) {
       interp_release(slots[s->dead[k]]);
       slots[s->dead[k]] = NULL;
     }
   }
-  return 0;
+  return interp_async_run(ctx, UINT32_MAX);
 }
 
 static int engine_frame(interp_ctx *ctx, const interp_plan *p, interp_value **out) {
@@ -95,7 +97,11 @@ static int engine_frame(interp_ctx *ctx, const interp_plan *p, interp_value **ou
   interp_value **slots = base_malloc(ctx->options.alloc, n * sizeof *slots);
   if (!slots) return base_oom(ctx->err, "the values of a computation");
   memset(slots, 0, n * sizeof *slots);
+  uint32_t outer = ctx->outer_pending;
+  ctx->outer_pending = ctx->n_pending;
   int status = engine_steps(ctx, p, slots, slots + p->n_steps);
+  interp_async_drop(ctx);
+  ctx->outer_pending = outer;
   if (!status) {
     *out = slots[p->root];
     slots[p->root] = NULL;
@@ -186,6 +192,8 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
 }
 
 void interp_end(interp_ctx *ctx) {
+  assert(ctx->n_pending == 0);
+  base_free(ctx->options.alloc, ctx->pending);
   interp_heap_close(ctx->heap);
   base_arena_free(&ctx->arena);
 }

@@ -1,6 +1,6 @@
-/* Async ops run in order on one thread: start evaluates at once, done hands the result over. Also copy-start and
- * copy-done. */
-#include "interp.h"
+/* Async ops on one thread: start evaluates at once, or leaves that to a later step (async_order.h); done hands the
+ * result over. Also copy-start and copy-done. */
+#include "async_order.h"
 
 /* Contexts are opaque words that nobody looks into: zeros. */
 static int async_contexts(interp_ctx *ctx, const ir_type *t, uint32_t from, interp_value **elements) {
@@ -33,12 +33,17 @@ int interp_eval_async_start(interp_ctx *ctx, const ir_op *op, interp_value *cons
   const ir_computation *wrapped = ir_async_wrapped(op);
   if (!wrapped) return interp_fail(ctx, op, XLAC_E_EVAL, "async-start wraps no computation");
   interp_value *result = NULL, *inputs = NULL;
-  TRY(interp_call(ctx, wrapped, op->n_operands, operands, &result));
+  uint32_t at = 0;
+  bool later = interp_async_waits(ctx, op, &at);
+  if (!later) TRY(interp_call(ctx, wrapped, op->n_operands, operands, &result));
   int status = 0;
-  if (!(inputs = interp_tuple(ctx, op->n_operands, operands))) status = base_oom(ctx->err, "an async op's operands");
+  if (later && !(result = interp_token(ctx))) status = base_oom(ctx->err, "an async op's result");
+  if (status == 0 && !(inputs = interp_tuple(ctx, op->n_operands, operands)))
+    status = base_oom(ctx->err, "an async op's operands");
   if (status == 0) status = interp_async_tuple(ctx, op, inputs, result, out);
   interp_release(inputs);
   interp_release(result);
+  if (status == 0 && later) status = interp_async_leave(ctx, op, at, *out);
   return status;
 }
 

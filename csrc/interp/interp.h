@@ -54,6 +54,13 @@ uint32_t interp_probes_count(interp_probes *p);
 /* Number i, borrowed. id is terminated. */
 interp_value *interp_probes_get(interp_probes *p, uint32_t i, const char **id);
 
+/* When the computation of an async start runs: its result is read at the done, and anything between is allowed. */
+typedef enum interp_async_order {
+  INTERP_ASYNC_EAGER,   /* at the start */
+  INTERP_ASYNC_LAZY,    /* at the done, the newest chain first where several wait */
+  INTERP_ASYNC_SHUFFLED /* at a step drawn from async_seed, from the start to the done */
+} interp_async_order;
+
 typedef struct interp_options {
   base_alloc alloc;
   /* Polled at least every ~50 ms of work; true stops the run with INTERRUPTED. May be NULL. */
@@ -64,6 +71,8 @@ typedef struct interp_options {
   void *natives_ctx;
   uint64_t seed; /* of rng and rng-get-and-update-state */
   int64_t replica, partition;
+  uint8_t async_order; /* an interp_async_order; runs with a hub are eager */
+  uint64_t async_seed;
   interp_probes *probes;  /* NULL: probes pass their operand on, no more */
   struct interp_hub *hub; /* where the participants of a parallel run meet (hub.h); else NULL */
 } interp_options;
@@ -75,7 +84,9 @@ typedef struct interp_ctx {
   uint32_t depth; /* of nested computations; limited */
   uint64_t ticks; /* work since the last poll */
   uint64_t rng_state[2];
-  void *lanes; /* async: pending results by start op */
+  struct interp_pending *pending;                 /* async starts whose computations have not run: async_order.c */
+  uint32_t n_pending, pending_cap, outer_pending; /* outer_pending: those of the present frame's callers */
+  uint64_t n_starts;                              /* async starts so far */
   /* The rest is the engine's. */
   struct interp_plan **plans; /* by computation id, made when first called */
   uint32_t *slot_of;          /* by op id, in its computation's plan */

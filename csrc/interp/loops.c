@@ -26,9 +26,13 @@ static interp_loop_fn *const *unsigned_table(int size) {
   return tables[size][best_isa()];
 }
 static interp_loop_fn *const *float_table(base_dtype t) {
-  interp_loop_fn *const *wide[3] = {interp_loops_f64, interp_loops_f64_avx2, interp_loops_f64_avx2};
-  interp_loop_fn *const *tables[3] = LOOPS_OF(f32);
+  interp_loop_fn *const *wide[3] = LOOPS_OF(f64), *const * tables[3] = LOOPS_OF(f32);
   return (t == XLAC_F64 ? wide : tables)[best_isa()];
+}
+static interp_loop_fn *turn_loop(unsigned opcode, base_dtype t) {
+  interp_loop_fn *const *tables[3] = LOOPS_OF(turn);
+  int which = opcode == IR_OP_SINE ? 0 : opcode == IR_OP_COSINE ? 1 : opcode == IR_OP_TAN ? 2 : -1;
+  return t == XLAC_F32 && which >= 0 ? tables[best_isa()][which] : NULL;
 }
 
 /* The table of the type that t computes in. */
@@ -78,7 +82,8 @@ static interp_loop_fn *loop_fn_of(const ir_op *op, interp_loop *l) {
   }
   if (is_narrow(t)) l->work = XLAC_F32;
   l->wraps = base_dtype_is_integer(t) && l->bits < 8;
-  interp_loop_fn *fn = interp_part_loop(op->opcode, l->work ? (base_dtype)l->work : t);
+  interp_loop_fn *fn = turn_loop(op->opcode, l->work ? (base_dtype)l->work : t);
+  if (!fn) fn = interp_part_loop(op->opcode, l->work ? (base_dtype)l->work : t);
   return fn ? fn : expression_table(t)[op->opcode];
 }
 

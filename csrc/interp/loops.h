@@ -27,7 +27,7 @@ void interp_loop_run(const interp_loop *l, int64_t n, const void *const *in, voi
 /* The loops of ops.def's expressions by opcode, NULL where a row has none for the type. */
 typedef interp_loop_fn *const interp_loop_table[IR_OP_COUNT];
 extern interp_loop_table interp_loops_f32, interp_loops_f64, interp_loops_f32_avx2, interp_loops_f64_avx2;
-extern interp_loop_table interp_loops_f32_avx512;
+extern interp_loop_table interp_loops_f32_avx512, interp_loops_f64_avx512;
 extern interp_loop_table interp_loops_s8, interp_loops_s16, interp_loops_s32, interp_loops_s64;
 extern interp_loop_table interp_loops_u8, interp_loops_u16, interp_loops_u32, interp_loops_u64;
 extern interp_loop_table interp_loops_s8_avx2, interp_loops_s16_avx2, interp_loops_s32_avx2, interp_loops_s64_avx2;
@@ -37,6 +37,9 @@ extern interp_loop_table interp_loops_s64_avx512, interp_loops_u8_avx512, interp
 extern interp_loop_table interp_loops_u32_avx512, interp_loops_u64_avx512;
 extern interp_loop_table interp_loops_pred_avx2, interp_loops_pred_avx512;
 extern interp_loop_table interp_loops_pred, interp_loops_c64, interp_loops_c128;
+
+/* sin, cos and tan of f32 (loops_turn.h) */
+extern interp_loop_fn *const interp_loops_turn[3], *const interp_loops_turn_avx2[3], *const interp_loops_turn_avx512[3];
 
 /* loops_compare.c: NULL for what the verifier refuses. `total` is TOTALORDER. */
 interp_loop_fn *interp_compare_loop(base_dtype t, const char *direction, bool total);

@@ -1,5 +1,5 @@
-/* The elementwise loops of f32 and f64, for the plain instruction set and again (loops_float_avx2.c) for AVX2. The bits
- * are the same: nothing is contracted or reordered. */
+/* The elementwise loops of f32 and f64, for the plain instruction set and again (loops_float_avx2.c,
+ * loops_float_avx512.c, with LOOPS_FUSED) for wider ones. The bits are the same: nothing is contracted or reordered. */
 #ifndef LOOPS_SUFFIX
 #define LOOPS_SUFFIX(name) name
 #endif
@@ -18,20 +18,28 @@
 #undef ON_FLOAT
 #define ON_FLOAT(...) , (__VA_ARGS__)
 
+#ifdef LOOPS_FUSED
+#undef MATH_FUSED
+#define MATH_FUSED(name) math_##name##_fma
+#endif
+
 #define T float
 #define LOOP(code) LOOPS_SUFFIX(f32_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_f32)
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"
+#include "loops_turn.h"
 
-#ifndef LOOPS_ONLY_F32
 #define T double
 #define LOOP(code) LOOPS_SUFFIX(f64_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_f64)
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"
-#endif
 
+#ifdef LOOPS_FUSED
+#undef MATH_FUSED
+#define MATH_FUSED(name) math_##name
+#endif
 #undef LOOPS_SUFFIX
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options

@@ -1,19 +1,13 @@
 /* loops_float.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks. */
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx2
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
+#define LOOPS_FUSED
+#include "../base/isa_avx2_begin.h"
 #include "loops_float.c"
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "../base/isa_end.h"
+#undef LOOPS_FUSED
 #else
 #include "loops.h"
 interp_loop_table interp_loops_f32_avx2 = {NULL}, interp_loops_f64_avx2 = {NULL};
+interp_loop_fn *const interp_loops_turn_avx2[3] = {NULL};
 #endif

@@ -1,21 +1,13 @@
-/* loops_float.c's f32 for CPUs with AVX-512; f64 gains nothing from it. Elsewhere an empty table, which nobody asks. */
+/* loops_float.c for CPUs with AVX-512. Elsewhere empty tables, which nobody asks. */
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx512
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")
-#endif
-#define LOOPS_ONLY_F32
+#define LOOPS_FUSED
+#include "../base/isa_avx512_begin.h"
 #include "loops_float.c"
-#undef LOOPS_ONLY_F32
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "../base/isa_end.h"
+#undef LOOPS_FUSED
 #else
 #include "loops.h"
-interp_loop_table interp_loops_f32_avx512 = {NULL};
+interp_loop_table interp_loops_f32_avx512 = {NULL}, interp_loops_f64_avx512 = {NULL};
+interp_loop_fn *const interp_loops_turn_avx512[3] = {NULL};
 #endif

@@ -1,18 +1,9 @@
 /* loops_int.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks. */
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx2
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
+#include "../base/isa_avx2_begin.h"
 #include "loops_int.c"
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "../base/isa_end.h"
 #else
 #include "loops.h"
 interp_loop_table interp_loops_s8_avx2 = {NULL}, interp_loops_s16_avx2 = {NULL}, interp_loops_s32_avx2 = {NULL},

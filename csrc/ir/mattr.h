@@ -26,8 +26,9 @@ typedef enum ir_mattr_kind {
   IR_M_ENUM,   /* #stablehlo<precision HIGHEST> and the bare words of pretty forms: name "precision", str "HIGHEST" */
   IR_M_STRUCT, /* #stablehlo.gather<offset_dims = [0], ...>: name "gather", fields in v.dict in ODS order as far as
                   written; see ir_mattr_structs in mattr_table.c */
-  IR_M_OPAQUE, /* any other dialect's attribute: str is the whole text after '#', e.g. sdy.sharding<@m, [{}]> */
-  IR_M_LOC     /* a location: v.loc */
+  IR_M_OPAQUE, /* any other dialect's attribute: str is the whole text after '#', e.g. mhlo.sharding<...> */
+  IR_M_LOC,    /* a location: v.loc */
+  IR_M_SDY     /* #sdy.sharding<@m, [{}]> and all others of that dialect: v.sdy; sdy.h */
 } ir_mattr_kind;
 
 typedef struct ir_mattrs {
@@ -64,6 +65,7 @@ struct ir_mattr {
   uint8_t kind; /* ir_mattr_kind */
   bool splat;
   bool hex;            /* FLOAT: the text gave bits (0x7FC00000) */
+  uint8_t sub;         /* SDY: sdy_kind */
   const char *dialect; /* ENUM and STRUCT: "stablehlo" or "chlo", constant */
   const char *name;    /* ENUM and STRUCT: constant, from mattr_table.c */
   const base_istr *str;
@@ -83,6 +85,7 @@ struct ir_mattr {
     const ir_mdict *dict;
     const ir_literal *literal;
     const ir_mloc *loc;
+    const void *sdy; /* the struct of that kind in sdy.h */
   } v;
 };
 

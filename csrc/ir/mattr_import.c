@@ -1,5 +1,5 @@
 /* Equality, hash and copies of MLIR attributes. */
-#include "ir.h"
+#include "sdy.h"
 
 static bool mattr_same_string(const base_istr *a, const base_istr *b) {
   if (a == b) return true;
@@ -52,6 +52,8 @@ static bool mattr_same_value(const ir_mattr *a, const ir_mattr *b) {
       return mattr_same_literal(a->v.literal, b->v.literal);
     case IR_M_LOC:
       return mattr_same_loc(a->v.loc, b->v.loc);
+    case IR_M_SDY:
+      return a->sub == b->sub && sdy_equal((sdy_kind)a->sub, a->v.sdy, b->v.sdy);
     case IR_M_UNIT:
     case IR_M_STRING:
     case IR_M_TYPE:
@@ -136,6 +138,8 @@ static bool mattr_import_value(ir_module *m, ir_mattr *a) {
       return !a->v.literal || (a->v.literal = ir_literal_import(m, a->v.literal));
     case IR_M_LOC:
       return mattr_import_loc(m, a);
+    case IR_M_SDY:
+      return (a->v.sdy = sdy_import(m, (sdy_kind)a->sub, a->v.sdy)) != NULL;
     case IR_M_UNIT:
     case IR_M_BOOL:
     case IR_M_INTEGER:

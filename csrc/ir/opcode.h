@@ -81,7 +81,8 @@ typedef enum ir_mattr_constraint {
   IR_MC_GROUPS,         /* IR_M_DENSE of i64, rank 2, or IR_M_STRUCT "replica_group_mesh_axes" */
   IR_MC_LAYOUTS,        /* IR_M_ARRAY of IR_M_DENSE of index, rank 1 */
   IR_MC_TILINGS,        /* IR_M_ARRAY of such arrays */
-  IR_MC_ALIASES         /* IR_M_ARRAY of IR_M_STRUCT "output_operand_alias" */
+  IR_MC_ALIASES,        /* IR_M_ARRAY of IR_M_STRUCT "output_operand_alias" */
+  IR_MC_SDY             /* IR_M_SDY of the kind named `sub` */
 } ir_mattr_constraint;
 
 typedef struct ir_mattr_spec {
@@ -96,6 +97,7 @@ typedef struct ir_mattr_spec {
  * means that the op has the generic form only. It is a list of items with a blank between: %0 %1     operand of that
  * number                 %*    all operands, with commas $name     an inherent attribute, bare: 3, [0, 1], HIGHEST, @f,
  * "s"; those of the form are left out of {}
+ *   x=$name   the same after "x=", without blanks
  *   {}        the dictionary of all other attributes, if any
  *   [name x y ] the items between only where the attribute is there (and expected once the first item is seen)
  *   :fn       ": (operand types) -> result type(s)"   :out ": result types"   :ops->out ": operand types -> result

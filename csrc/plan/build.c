@@ -14,9 +14,9 @@ uint32_t plan_new_buffer(plan_build *x, plan_buffer b) {
   return x->failed ? 0 : x->buffers.n - 1;
 }
 
-static void build_leaves_of(plan_build *x, const ir_op *op, const ir_type *t, plan_buffer like, uint32_t *number) {
+void plan_add_leaves(plan_build *x, const ir_op *op, const ir_type *t, plan_buffer like, uint32_t *number) {
   if (ir_is_tuple(t)) {
-    for (uint32_t i = 0; i < t->n_elements; i++) build_leaves_of(x, op, t->elements[i], like, number);
+    for (uint32_t i = 0; i < t->n_elements; i++) plan_add_leaves(x, op, t->elements[i], like, number);
     return;
   }
   like.type = t;
@@ -29,7 +29,7 @@ static void build_leaves_of(plan_build *x, const ir_op *op, const ir_type *t, pl
 
 plan_leaves plan_new_leaves(plan_build *x, const ir_op *op, plan_buffer like) {
   uint32_t number = 0, at = x->leaves.n;
-  build_leaves_of(x, op, op->type, like, &number);
+  plan_add_leaves(x, op, op->type, like, &number);
   return (plan_leaves){at, x->leaves.n - at};
 }
 
@@ -210,9 +210,10 @@ static int build_op(plan_build *x, const ir_op *op) {
   }
   if (role == FUSION_INNER || (role == FUSION_CHEAP && !x->fusion.needed[op->id])) return 0;
   if (build_is_kernel(x, op)) return build_kernel(x, op);
-  bool nested = false;
-  TRY(plan_build_nested(x, op, &nested));
-  if (nested) return 0;
+  bool known = false;
+  TRY(plan_build_nested(x, op, &known));
+  if (!known) TRY(plan_build_async(x, op, &known));
+  if (known) return 0;
   return build_routine(x, op);
 }
 
@@ -223,7 +224,7 @@ static void build_arguments(plan_build *x, const ir_computation *c) {
   uint32_t number = 0;
   for (uint32_t i = 0; i < c->n_params; i++) {
     uint32_t at = x->leaves.n;
-    build_leaves_of(x, c->params[i], c->params[i]->type, (plan_buffer){.place = PLAN_ARGUMENT}, &number);
+    plan_add_leaves(x, c->params[i], c->params[i]->type, (plan_buffer){.place = PLAN_ARGUMENT}, &number);
     x->values[c->params[i]->id] = (plan_leaves){at, x->leaves.n - at};
   }
   x->p->n_arguments = number;
@@ -245,6 +246,7 @@ static const char *build_obstacle(const plan_build *x, const ir_computation *c) 
   IR_FOR_OPS(op, c) {
     if (opt_op_facts(x->facts, op) & OPT_EFFECT) return "it has side effects";
     if (!build_type_is_plain(op->type)) return "a shape or type is known only when it runs";
+    if (plan_is_async(op)) continue;
     if (ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_DONE) ||
         ir_opcode_has(op->opcode, IR_ASYNC_UPDATE))
       return "it has async operations";
@@ -303,6 +305,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   ir_op **order = ir_post_order(c, &scratch, &n);
   int status = order ? 0 : build_no_memory(x);
   if (status == 0) kept = build_needed(x->marks, c, n, order);
+  if (status == 0 && !plan_order_async(x, c, kept, order, &scratch)) status = build_no_memory(x);
   if (status == 0 && !x->options->no_fusion) {
     x->fusion.skips_places = x->options->prepare != NULL;
     build_order(kept, order, x->marks, &scratch);

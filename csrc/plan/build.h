@@ -40,6 +40,8 @@ typedef struct plan_build {
 /* --- build.c --- */
 uint32_t plan_new_buffer(plan_build *x, plan_buffer b);
 plan_leaves plan_new_leaves(plan_build *x, const ir_op *op, plan_buffer like);
+/* The same for a type, appended to x->leaves and numbered from *number on. */
+void plan_add_leaves(plan_build *x, const ir_op *op, const ir_type *t, plan_buffer like, uint32_t *number);
 uint32_t *plan_ids(plan_build *x, uint32_t n);
 const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t first, uint32_t *n);
 /* New buffers for op's leaves, with room for `extra` more ids after them. */
@@ -55,5 +57,14 @@ XLAC_MUST_USE int plan_build_results(plan_build *x, const ir_computation *c);
 
 /* --- nested.c: loops, branches, calls. *done is false for other ops, and where a callee can't be planned. --- */
 XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);
+
+/* --- async.c: async starts, updates and dones. *done is false for other ops. --- */
+XLAC_MUST_USE int plan_build_async(plan_build *x, const ir_op *op, bool *done);
+/* Whether that knows op. */
+bool plan_is_async(const ir_op *op);
+
+/* --- async_order.c: puts the n ops of `order`, each after its operands, into the order they are to run in, where c has
+ * async starts. false when out of memory. --- */
+bool plan_order_async(const plan_build *x, const ir_computation *c, uint32_t n, ir_op **order, base_arena *scratch);
 
 #endif

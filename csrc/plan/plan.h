@@ -33,7 +33,11 @@ typedef enum plan_step_kind {
   PLAN_COPY,        /* in[0] to out[0] */
   PLAN_WHILE,       /* nested: condition, body; in: initial state, out: state, then scratch for the next state */
   PLAN_CONDITIONAL, /* nested: branches; in: selector, then all branches' operands */
-  PLAN_CALL         /* nested: the callee */
+  PLAN_CALL,        /* nested: the callee */
+  PLAN_START,       /* begins what goes on until its chain's done; in: operands, out: results, nested: the program, or
+                       none where the interpreter evaluates what the op wraps */
+  PLAN_UPDATE,      /* lets its chain go on by one part */
+  PLAN_DONE         /* waits; in: all that its start reads and writes */
 } plan_step_kind;
 
 /* dot.c: the matrix product that op is, on the operands as they lie. false where it is none, or its types differ.
@@ -55,11 +59,21 @@ typedef struct plan_routine {
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
   bool stoppable; /* it may be cut short between pieces of base_parallel_for, and then leaves anything in its results */
+  bool divisible; /* all of its work is one base_parallel_for, whose ranges may be run by several calls
+                     (base_stop.parts); stoppable, too */
   bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
 } plan_routine;
 /* Makes the routine for op. *known is false where the backend has none: then the interpreter evaluates the op. */
 typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known,
                             xlac_error *err);
+
+/* What starts at step `start` is over at step `done`. Between the two it may at any time read the start's inputs, and
+ * read and write its outputs and its frame. */
+typedef struct plan_chain {
+  uint32_t start, done, updates;
+  const char *thread; /* the execution thread's name */
+  bool here;          /* to be run by whoever starts it: what it does depends on what was done before */
+} plan_chain;
 
 typedef struct plan_program plan_program;
 typedef struct plan_step {
@@ -72,7 +86,8 @@ typedef struct plan_step {
   const plan_routine *routine;
   uint32_t n_nested, frame; /* frame: the buffer of the nested programs' frames */
   const plan_program *const *nested;
-  const void *code; /* what the backend has made of the kernel */
+  const plan_chain *chain; /* START, UPDATE, DONE */
+  const void *code;        /* what the backend has made of the kernel, or of the start */
 } plan_step;
 
 /* An argument of the entry that the caller may give away: then its memory is result `result`'s. */
@@ -124,6 +139,6 @@ XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
  * element. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
-enum { PLAN_ALIGN = 64 };
+enum { PLAN_ALIGN = 64, PLAN_TASK_BYTES = 1536 /* the backend's, at the beginning of a start's frame */ };
 
 #endif

@@ -100,13 +100,14 @@ static void report_kernel(base_text *out, const plan_step *s) {
   }
   if (k->reduction) {
     if (!first) BASE_PUT(out, ", ");
-    report_op(out, s->op, plan_op_cost(s->op));
+    report_op(out, s->op, opt_op_cost(s->op));
   }
   base_putf(out, "], \"iterations\": %lld", (long long)k->count);
 }
 
 static void report_step(base_text *out, const plan_list *list, const plan_program *p, const plan_step *s) {
-  static const char *const kinds[] = {"kernel", "routine", "eval", "copy", "while", "conditional", "call"};
+  static const char *const kinds[] = {"kernel",      "routine", "eval",  "copy",   "while",
+                                      "conditional", "call",    "start", "update", "done"};
   plan_cost c = plan_step_cost(p, s);
   base_putf(out, "{\"kind\": \"%s\", \"by\": \"%s\", ", kinds[s->kind],
             s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind]);

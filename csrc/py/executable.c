@@ -17,6 +17,7 @@ static void executable_dealloc(PyObject *object) {
   PyMem_Free(self->dims);
   Py_XDECREF(self->names);
   Py_XDECREF(self->numbers);
+  Py_XDECREF(self->kept);
   xlac_executable_destroy(self->exe);
   type->tp_free(object);
   Py_DECREF(type);
@@ -215,19 +216,25 @@ static uint32_t *executable_donated(PyObject *donate, uint32_t *n) {
 }
 
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", NULL};
+  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", "lanes", "async_work", NULL};
   py_state *st = PyModule_GetState(core);
-  PyObject *module, *donate = NULL;
+  PyObject *module, *donate = NULL, *lanes = NULL;
   uint32_t *donated = NULL;
   xlac_compile_options options = {.threads = 0};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   unsigned int threads = 0;
+  unsigned long long async_work = 0;
   int blas = 1, fuse = 1, passes = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppO:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes, &donate))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOK:compile", names, st->module_type, &module, &threads,
+                                   &options.blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work))
     return NULL;
-  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) return NULL;
+  if (py_lanes_take(lanes, &options) < 0) return NULL;
+  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) {
+    py_lanes_forget(&options);
+    return NULL;
+  }
+  options.async_work = async_work;
   options.donate = donated;
   options.threads = threads;
   options.no_blas = !blas;
@@ -238,26 +245,36 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   int status = xlac_compile(((py_module *)module)->m, &options, &exe, &err);
   PyEval_RestoreThread(thread);
   PyMem_Free(donated);
+  py_lanes_forget(&options);
   return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
 }
 
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"bytes", "threads", "blas", "use_blas", NULL};
+  static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", NULL};
   py_state *st = PyModule_GetState(core);
   xlac_compile_options options = {.runtime = st->runtime};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   Py_buffer bytes;
+  PyObject *lanes = NULL;
   unsigned int threads = 0;
+  unsigned long long async_work = 0;
   int blas = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$Izp:load", names, &bytes, &threads, &options.blas_path, &blas))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOK:load", names, &bytes, &threads, &options.blas_path, &blas,
+                                   &lanes, &async_work))
     return NULL;
+  if (py_lanes_take(lanes, &options) < 0) {
+    PyBuffer_Release(&bytes);
+    return NULL;
+  }
+  options.async_work = async_work;
   options.no_blas = !blas;
   options.threads = threads;
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err);
   PyEval_RestoreThread(thread);
   PyBuffer_Release(&bytes);
+  py_lanes_forget(&options);
   return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
 }
 

@@ -28,6 +28,7 @@ typedef struct py_executable {
   npy_intp *dims;
   PyObject *names;   /* of the parameters */
   PyObject *numbers; /* {name: number}, also without the ".1" that tells equal names apart; None: several have it */
+  PyObject *kept;    /* a dict of xlac.report's, or NULL: what the executable said of itself once */
   bool planned;      /* calls go by leaves; else by values */
   bool quick;        /* over so soon that the GIL is kept */
 } py_executable;
@@ -80,6 +81,11 @@ int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g,
 /* started: the run may have written to the memory. Where it has not, Buffers get theirs back. The arrays made above
  * must be gone then. */
 void py_gifts_end(py_gifts *g, bool started);
+
+/* --- lanes.c --- */
+/* Fills options->lanes from a tuple of (name, threads), which must live as long; -1 with an exception. */
+int py_lanes_take(PyObject *pairs, xlac_compile_options *options);
+void py_lanes_forget(xlac_compile_options *options);
 
 /* --- call_slow.c --- */
 /* By values: whatever the arguments are, and with the interpreter's errors. */

@@ -60,6 +60,11 @@ static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
   return executable_text(object, xlac_executable_fusion);
 }
 
+static PyObject *executable_kernels(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_kernels);
+}
+
 static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
   (void)unused;
   char *bytes = NULL;
@@ -101,6 +106,14 @@ static PyObject *executable_sizes(PyObject *object, void *unused) {
                        (long long)info.result_bytes, "constant_bytes", (long long)info.constant_bytes);
 }
 
+/* An executable never changes, so neither does what it says of itself. */
+static PyObject *executable_kept(PyObject *object, void *unused) {
+  py_executable *self = (py_executable *)object;
+  (void)unused;
+  if (self->kept == NULL) self->kept = PyDict_New();
+  return Py_XNewRef(self->kept);
+}
+
 static PyObject *executable_stages(PyObject *object, void *unused) {
   (void)unused;
   xlac_executable_info info;
@@ -127,11 +140,12 @@ PyObject *py_executable_repr(PyObject *object) {
 
 PyMethodDef py_executable_methods[] = {
     {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
-    {"explain", PY_KEYWORDS(executable_explain), "explain(topic): \"fusion\", \"schedule\" or \"memory\""},
+    {"explain", PY_KEYWORDS(executable_explain), "explain(topic): \"fusion\", \"kernels\", \"schedule\" or \"memory\""},
     {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
     {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
     {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
     {"_check", executable_check, METH_NOARGS, "Proves that no step writes over what is still to be read"},
+    {"_kernels", executable_kernels, METH_NOARGS, "All kernels as text"},
     {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},
@@ -161,6 +175,7 @@ PyGetSetDef py_executable_getset[] = {
     {"donations", executable_donations, NULL,
      "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
     {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
+    {"_kept", executable_kept, NULL, "A dict for what is worked out once", NULL},
     {"_stages", executable_stages, NULL, "Seconds by stage", NULL},
     {"_passes", executable_passes, NULL, "Seconds by pass, in order", NULL},
     {"steps", executable_steps, NULL, "Counts of steps by kind, and the BLAS in use", NULL},

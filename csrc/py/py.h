@@ -126,6 +126,8 @@ PyObject *py_register_custom_call(PyObject *core, PyObject *args);
 PyObject *py_opcode_table(PyObject *core, PyObject *unused);
 PyObject *py_dtype_table(PyObject *core, PyObject *unused);
 PyObject *py_error_table(PyObject *core, PyObject *unused);
+PyObject *py_kernel_text(PyObject *core, PyObject *source);
+PyObject *py_kernel_run(PyObject *core, PyObject *args);
 PyObject *py_attr_kind(PyObject *core, PyObject *name);
 PyObject *py_numpy_dtype(PyObject *core, PyObject *name);
 

@@ -1,5 +1,6 @@
 /* The verifier of MLIR form: structure first, then every op in text order. */
 #include "verify.h"
+#include "verify_sdy.h"
 
 static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *functions, base_arena *arena,
                          xlac_error *err) {
@@ -26,7 +27,7 @@ static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *a
   if (!c->owner) TRY(sv_verify_ops(m, c, functions, arena, err));
   IR_FOR_COMPUTATIONS(c, m)
   if (c->kind == IR_FUNCTION) TRY(sv_check_interface(c, err));
-  return 0;
+  return sdyv_verify(m, arena, err);
 }
 
 int stablehlo_verify(ir_module *m, xlac_error *err) {

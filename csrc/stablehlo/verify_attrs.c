@@ -1,4 +1,5 @@
 /* Inherent attributes: there, of their kind, within their range; and reading lists of integers. */
+#include "../ir/sdy.h"
 #include "verify.h"
 
 static bool sv_is_int_of(const ir_mattr *a, base_dtype dtype) {
@@ -64,6 +65,8 @@ static bool sv_attr_satisfies(const ir_mattr *a, const ir_mattr_spec *spec) {
       return sv_is_dense_of(a, XLAC_S64) || (a->kind == IR_M_STRUCT && strcmp(a->name, "replica_group_mesh_axes") == 0);
     case IR_MC_ALIASES:
       return sv_is_array_of(a, IR_M_STRUCT, "output_operand_alias");
+    case IR_MC_SDY:
+      return a->kind == IR_M_SDY && strcmp(sdy_kind_name((sdy_kind)a->sub), spec->sub) == 0;
   }
   return true;
 }

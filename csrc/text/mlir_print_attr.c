@@ -1,5 +1,6 @@
 /* Attributes. Their nesting is bounded by what readers accept. */
 #include "mlir_print.h"
+#include "sdy_print.h"
 
 static bool mprint_is_i64(const ir_type *t) {
   return t->kind == IR_TYPE_ELEMENT && t->dtype == XLAC_S64 && !t->quant && !t->text;
@@ -186,6 +187,9 @@ static void mprint_attr_in(mprint *p, const ir_mattr *a, bool in_list) {
       if (!a->hex) base_putc(o, '#');
       base_put(o, a->str->s, a->str->n);
       return;
+    case IR_M_SDY:
+      sdy_print_attr(o, a);
+      return;
     case IR_M_LOC:
       BASE_PUT(o, "loc(");
       mprint_loc_body(p, a);
@@ -221,6 +225,9 @@ void mprint_attr_bare(mprint *p, const ir_mattr *a) {
       return;
     case IR_M_STRUCT:
       mprint_struct(p, a);
+      return;
+    case IR_M_SDY:
+      sdy_print_bare(o, (sdy_kind)a->sub, a->v.sdy);
       return;
     default:
       mprint_attr(p, a);

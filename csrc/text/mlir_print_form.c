@@ -1,4 +1,5 @@
 /* Pretty forms, as the FORM strings of the op table spell them. */
+#include "lexer.h"
 #include "mlir_print.h"
 
 /* The next item of a form: a run of characters other than blanks. False at the end. */
@@ -16,11 +17,23 @@ static bool mprint_key_is(const base_slice *item, const base_istr *key) {
   return item->n == key->n + 1 && memcmp(item->p + 1, key->s, key->n) == 0;
 }
 
+/* "word=$name" */
+static const char *mprint_keyed(const base_slice *item) {
+  const char *dollar = text_is(*item->p, TEXT_ALPHA) ? memchr(item->p, '$', item->n) : NULL;
+  return dollar ? dollar + 1 : NULL;
+}
+
+static bool mprint_keyed_is(const base_slice *item, const base_istr *key) {
+  const char *name = mprint_keyed(item);
+  return name && (size_t)(item->p + item->n - name) == key->n && memcmp(name, key->s, key->n) == 0;
+}
+
 /* Whether the form itself prints the attribute. */
 static bool mprint_form_takes(const char *form, const base_istr *key) {
   base_slice item;
   while (mprint_next(&form, &item)) {
     if ((item.p[0] == '$' || item.p[0] == '&') && mprint_key_is(&item, key)) return true;
+    if (mprint_keyed_is(&item, key)) return true;
     if (item.p[0] != '<' || item.n < 4) continue;
     for (const char *const *a = mprint_directive_attrs(item.p, item.n); a && *a; a++)
       if (strcmp(*a, key->s) == 0) return true;
@@ -200,6 +213,13 @@ void mprint_form(mprint *p, const ir_op *op, const char *form) {
     }
     if (c != ',' && !tight) base_putc(p->out, ' ');
     tight = false;
+    const char *keyed = mprint_keyed(&item);
+    if (keyed) {
+      const ir_mattr *a = mprint_named(op, keyed, item.n - (size_t)(keyed - item.p));
+      base_put(p->out, item.p, (size_t)(keyed - 1 - item.p));
+      if (a) mprint_attr_bare(p, a);
+      continue;
+    }
     const ir_mattr *v = c == '$' || c == '&' ? mprint_named(op, item.p + 1, item.n - 1) : NULL;
     if (c == '%')
       mprint_operand_item(p, op, &item);

@@ -1,5 +1,4 @@
-/* Ops of other dialects: their properties, and the pretty forms of sdy's, check's and interpreter's. Source: the
- * assembly formats of sdy. */
+/* Ops of other dialects: their properties, and the pretty forms of check's and interpreter's. */
 #include "mlir_foreign.h"
 #include "mlir_known.h"
 #include "mlir_print.h"
@@ -13,53 +12,8 @@ bool mprint_is_property(const ir_op *op, const base_istr *key) {
   const base_istr *name = op->u.name;
   const mlir_foreign *row = mlir_foreign_find(name->s);
   if (row) return mlir_foreign_is_property(row, key);
-  bool known = mprint_dialect_is(name, "sdy.") || mprint_dialect_is(name, "interpreter.");
+  bool known = mprint_dialect_is(name, "interpreter.");
   return op->properties || (known && !strchr(key->s, '.'));
-}
-
-static void mprint_known_rest(mprint *p, const ir_op *op, const char *a, const char *b) {
-  bool some = false;
-  for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
-    const ir_mentry *e = &op->mlir->v[i];
-    if (strcmp(e->key->s, a) == 0 || strcmp(e->key->s, b) == 0) continue;
-    base_puts(p->out, some ? ", " : " {");
-    some = true;
-    mprint_entry(p, e);
-  }
-  if (some) base_putc(p->out, '}');
-}
-
-/* The text of an opaque attribute after the name that its place implies; NULL when it has another. */
-static const char *mprint_stripped(const ir_mattr *a, const char *name) {
-  if (!a || a->kind != IR_M_OPAQUE || strncmp(a->str->s, name, strlen(name)) != 0) return NULL;
-  const char *rest = a->str->s + strlen(name);
-  return *rest == '<' ? rest : NULL;
-}
-
-static bool mprint_sdy_mesh(mprint *p, const ir_op *op) {
-  const ir_mattr *name = ir_mattr_of(op, "sym_name");
-  const char *mesh = mprint_stripped(ir_mattr_of(op, "mesh"), "sdy.mesh");
-  if (!mesh || !name || !name->str || op->n_operands || op->n_results) return false;
-  BASE_PUT(p->out, "sdy.mesh ");
-  mprint_symbol(p->out, name->str->s, name->str->n);
-  BASE_PUT(p->out, " = ");
-  base_puts(p->out, mesh);
-  mprint_known_rest(p, op, "sym_name", "mesh");
-  return true;
-}
-
-static bool mprint_sdy_constraint(mprint *p, const ir_op *op) {
-  const char *sharding = mprint_stripped(ir_mattr_of(op, "sharding"), "sdy.sharding");
-  if (!sharding || op->n_operands != 1 || op->n_results != 1) return false;
-  if (!mprint_same_type(ir_operand_type(op, 0), op->type)) return false;
-  BASE_PUT(p->out, "sdy.sharding_constraint ");
-  mprint_operands(p, op, 0, 1);
-  base_putc(p->out, ' ');
-  base_puts(p->out, sharding);
-  mprint_known_rest(p, op, "sharding", "sharding");
-  BASE_PUT(p->out, " : ");
-  mprint_type(p->out, op->type);
-  return true;
 }
 
 /* Whether the op is what its form can say: as many operands and results, of types that go together, and the attributes
@@ -88,9 +42,6 @@ static bool mprint_by_form(mprint *p, const ir_op *op) {
 
 bool mprint_known(mprint *p, const ir_op *op) {
   if (op->opcode != IR_OP_UNREGISTERED) return false;
-  const char *name = op->u.name->s;
   if (op->n_called) return mprint_foreign(p, op);
-  if (strcmp(name, "sdy.mesh") == 0) return mprint_sdy_mesh(p, op);
-  if (strcmp(name, "sdy.sharding_constraint") == 0) return mprint_sdy_constraint(p, op);
   return mprint_foreign(p, op) || mprint_by_form(p, op);
 }

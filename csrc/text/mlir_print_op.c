@@ -110,8 +110,9 @@ static void mprint_generic_return(mprint *p, const ir_computation *c, const char
   BASE_PUT(p->out, ") -> ()");
 }
 
-static void mprint_func_return(mprint *p, const ir_computation *c) {
-  base_puts(p->out, p->in_func ? "return" : "func.return");
+/* func's and sdy's: attributes first. */
+static void mprint_func_return(mprint *p, const ir_computation *c, const char *name) {
+  base_puts(p->out, name);
   mprint_return_dict(p, c);
   if (c->n_results == 0) return;
   base_putc(p->out, ' ');
@@ -142,8 +143,10 @@ static void mprint_return(mprint *p, const ir_computation *c) {
   if (mprint_is_silent_return(p, c)) return;
   mprint_spaces(p);
   if (!p->generic && strcmp(name, "func.return") == 0)
-    mprint_func_return(p, c);
-  else if (!p->generic && (strcmp(name, "stablehlo.return") == 0 || strcmp(name, "sdy.return") == 0 || yields))
+    mprint_func_return(p, c, p->in_func ? "return" : "func.return");
+  else if (!p->generic && strcmp(name, "sdy.return") == 0)
+    mprint_func_return(p, c, name);
+  else if (!p->generic && (strcmp(name, "stablehlo.return") == 0 || yields))
     mprint_plain_return(p, c, name);
   else
     mprint_generic_return(p, c, name);

@@ -40,7 +40,9 @@ typedef enum mlir_memo_kind {
   MLIR_MEMO_CONV,  /* dimension numbers */
   MLIR_MEMO_DENSE, /* "<1.0> : tensor<f32>" */
   MLIR_MEMO_DICT,  /* by its entries */
-  MLIR_MEMO_DOT
+  MLIR_MEMO_DOT,
+  MLIR_MEMO_SDY_SHARDING, /* "<...>" */
+  MLIR_MEMO_SDY_SHARDINGS
 } mlir_memo_kind;
 typedef struct mlir_memo {
   base_slice text; /* in the reader's text */
@@ -271,6 +273,8 @@ XLAC_MUST_USE int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *
 /* --- mlir_read_region.c --- */
 /* "{ ... }" with optional entry block label, appended to r->regions. */
 XLAC_MUST_USE int mlir_read_region(mlir_reader *r, bool isolated);
+/* "%a: type {attributes} loc(...)": an argument of c. */
+XLAC_MUST_USE int mlir_read_arg(mlir_reader *r, ir_computation *c, bool attributes);
 /* The same, of a region whose arguments have been made already. */
 XLAC_MUST_USE int mlir_read_region_body(mlir_reader *r, ir_computation *c);
 ir_computation *mlir_new_region(mlir_reader *r);

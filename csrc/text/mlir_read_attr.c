@@ -1,5 +1,6 @@
 /* MLIR attributes. */
 #include "mlir_read.h"
+#include "sdy_read.h"
 
 static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->entries.n;
@@ -327,6 +328,13 @@ static int mlir_read_dialect_enum(mlir_reader *r, base_slice dialect, const char
   return mlir_want(r, ">");
 }
 
+/* "#sdy<manual_axes{"x"}>": cursor at '<'. */
+static int mlir_read_sdy_in_brackets(mlir_reader *r, const char *at, const ir_mattr **out) {
+  TRY(mlir_want(r, "<"));
+  TRY(sdy_read_named(r, at, mlir_word(r), out));
+  return mlir_want(r, ">");
+}
+
 static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
   const char *at = r->lx.p;
   r->lx.p++;
@@ -334,14 +342,20 @@ static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
   const char *dot = memchr(w.p, '.', w.n);
   base_slice dialect = {w.p, dot ? (size_t)(dot - w.p) : w.n};
   bool ours = base_slice_is(dialect, "stablehlo") || base_slice_is(dialect, "chlo");
+  bool sdy = base_slice_is(dialect, "sdy");
   if (!dot) {
     mlir_skip_word(r, w);
     if (*r->lx.p != '<') return mlir_read_attr_alias(r, at, w, out);
     if (ours) return mlir_read_dialect_enum(r, dialect, at, out);
+    if (sdy) return mlir_read_sdy_in_brackets(r, at, out);
     r->lx.p = at;
     return mlir_read_opaque(r, at, out);
   }
   base_slice name = {dot + 1, w.n - dialect.n - 1};
+  if (sdy) {
+    r->lx.p = dot + 1;
+    return sdy_read_named(r, at, name, out);
+  }
   const ir_struct_info *s = ours ? ir_struct_find(dialect.p, dialect.n, name.p, name.n) : NULL;
   const ir_enum_info *e = ours && !s ? ir_enum_find(dialect.p, dialect.n, name.p, name.n) : NULL;
   if (!s && !e) return mlir_read_opaque(r, at, out);

@@ -1,4 +1,5 @@
 /* What is checked of every op while it is made: counts, inherent attributes, types of uses. */
+#include "../ir/sdy.h"
 #include "mlir_read.h"
 
 static bool mlir_count_fits(int8_t wanted, uint32_t n) {
@@ -109,6 +110,8 @@ static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) 
       return mlir_list_of(a, IR_M_ARRAY);
     case IR_MC_ALIASES:
       return mlir_list_of_named(a, IR_M_STRUCT, "output_operand_alias");
+    case IR_MC_SDY:
+      return a->kind == IR_M_SDY && strcmp(sdy_kind_name((sdy_kind)a->sub), spec->sub) == 0;
   }
   return false;
 }
@@ -137,7 +140,8 @@ static const char *mlir_constraint_text(const ir_mattr_spec *spec) {
       [IR_MC_GROUPS] = "replica groups attribute",
       [IR_MC_LAYOUTS] = "Array of layout (1D tensor of index type) attributes",
       [IR_MC_TILINGS] = "Array of tiling attributes",
-      [IR_MC_ALIASES] = "Aliasing attribute for outputs and operands of CustomCall"};
+      [IR_MC_ALIASES] = "Aliasing attribute for outputs and operands of CustomCall",
+      [IR_MC_SDY] = "attribute of the dialect sdy"};
   return texts[spec->constraint];
 }
 

@@ -1,6 +1,7 @@
 /* The pretty syntax of ops, following the form string of the op's row. */
 #include "mlir_known.h"
 #include "mlir_read.h"
+#include "sdy_read.h"
 
 /* --- types after the colon --- */
 
@@ -232,6 +233,8 @@ static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr
       if (*r->lx.p == '#') return mlir_read_attr(r, out);
       return mlir_read_enum(r, info, out);
     }
+    case IR_MC_SDY:
+      return sdy_read_bare(r, sdy_kind_find(spec->sub, strlen(spec->sub)), out);
     default:
       return mlir_read_attr(r, out);
   }
@@ -302,6 +305,13 @@ static int mlir_read_word_item(mlir_reader *r, base_slice item) {
   return mlir_want(r, word);
 }
 
+/* "word=$name" */
+static int mlir_read_keyed_item(mlir_reader *r, mlir_op_state *s, base_slice item, const char *dollar) {
+  TRY(mlir_read_word_item(r, (base_slice){item.p, (size_t)(dollar - item.p) - 1}));
+  TRY(mlir_want(r, "="));
+  return mlir_read_attr_item(r, s, (base_slice){dollar + 1, item.n - (size_t)(dollar + 1 - item.p)});
+}
+
 static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
   if (item.p[0] == '%') {
     TRY(item.p[1] == '*' ? mlir_read_all_operands(r) : mlir_read_operand(r));
@@ -320,13 +330,20 @@ static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
   if (base_slice_is(item, "<[>")) return mlir_want(r, "[");
   if (base_slice_is(item, "<]>")) return mlir_want(r, "]");
   if (item.p[0] == '<') return mlir_read_custom(r, s, (base_slice){item.p + 1, item.n - 2});
+  const char *dollar = memchr(item.p, '$', item.n);
+  if (dollar) return mlir_read_keyed_item(r, s, item, dollar);
   return mlir_read_word_item(r, item);
 }
 
 /* Past an optional group, "[name , ...]": its items only when its first token is here. */
 static int mlir_read_optional(mlir_reader *r, mlir_op_state *s, const char **form) {
   base_slice first = mlir_next_item(form);
+  const char *equals = memchr(first.p, '=', first.n);
   bool here = first.n == 1 && *r->lx.p == *first.p;
+  if (equals) {
+    base_slice word = {first.p, (size_t)(equals - first.p)}, found = mlir_word(r);
+    here = found.n == word.n && memcmp(found.p, word.p, word.n) == 0;
+  }
   if (here) TRY(mlir_read_item(r, s, first));
   for (;;) {
     base_slice item = mlir_next_item(form);

@@ -29,7 +29,7 @@ static int mlir_read_arg_name(mlir_reader *r, const base_istr **name) {
 }
 
 /* "%a: type {attributes} loc(...)" */
-static int mlir_read_arg(mlir_reader *r, ir_computation *c, bool attributes) {
+int mlir_read_arg(mlir_reader *r, ir_computation *c, bool attributes) {
   const base_istr *name;
   const ir_type *type;
   const char *at = r->lx.p;

@@ -132,7 +132,9 @@ static int mlir_end_computation(mlir_reader *r, mlir_op_state *s, ir_computation
   return 0;
 }
 
+/* func's and sdy's have their attributes first, the others' after what is returned. */
 static int mlir_read_pretty_return(mlir_reader *r, mlir_op_state *s) {
+  if (*r->lx.p == '{') TRY(mlir_read_entries(r));
   if (*r->lx.p == '%') {
     do TRY(mlir_read_operand(r));
     while (mlir_eat(r, ","));

@@ -158,7 +158,8 @@ static int read_arguments(text_reader *r, text_draft *d) {
   if (d->attrs.opcode == IR_OP_CONSTANT) return read_constant(r, d);
   TRY(text_read_operands(r, d->c));
   d->n_operands = r->ops.n - d->first_operand;
-  return d->attrs.opcode == IR_OP_CONDITIONAL ? look_at_selector(r, d) : 0;
+  bool follows = d->attrs.sugar == TEXT_SUGAR_UPDATE || d->attrs.sugar == TEXT_SUGAR_DONE; /* takes the start */
+  return d->attrs.opcode == IR_OP_CONDITIONAL && !follows ? look_at_selector(r, d) : 0;
 }
 
 /* --- defaults that the text may leave out --- */

@@ -41,7 +41,7 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
                        documented_forms=documented_forms)
 
 
-def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None):
+def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager"):
     """Runs the entry computation in the reference interpreter and returns its result: a NumPy array, or a tuple of results.
 
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
@@ -49,14 +49,18 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
 
     `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
     reached, also when the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of
-    lines probe_id,type,path."""
-    blas = _openblas()
+    lines probe_id,type,path.
+
+    `async_order` is when the computations of async starts run, all on this thread: "eager" at their starts, "lazy" at their
+    dones, a number at steps between that are drawn from it. Results are the same, but for random ops."""
+    options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _openblas(),
+               "async_order": async_order}
     if probes is None or isinstance(probes, list):
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=probes, blas=blas)
+        return _core.interpret(module, *arrays, probes=probes, **options)
     from .probes import save
     seen = []
     try:
-        return _core.interpret(module, *arrays, seed=seed, replica=replica, partition=partition, progress=progress, probes=seen, blas=blas)
+        return _core.interpret(module, *arrays, probes=seen, **options)
     finally:
         save(probes, seen)
 
@@ -71,7 +75,7 @@ def _openblas():
     return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
 
 
-def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=()):
+def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), lanes=None, async_work=0):
     """Compiles a program (a Module, or text that `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
     `interpret`.
 
@@ -81,7 +85,11 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
 
     `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
     `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
-    arguments are never changed."""
+    arguments are never changed.
+
+    `lanes` are the threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own,
+    beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
+    whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
     if isinstance(module, (str, bytes)):
         module = parse(module)
     if isinstance(donate, int):
@@ -89,18 +97,26 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
-                         donate=tuple(donate))
+                         donate=tuple(donate), lanes=_lanes(lanes), async_work=async_work)
 
 
-def load(source, *, threads=None, blas=None):
+def _lanes(lanes):
+    """(execution thread, its threads) for each lane; "" stands for all threads that are not named."""
+    if lanes is None:
+        return ()
+    return (("", 1),) * lanes if isinstance(lanes, int) else tuple(lanes.items())
+
+
+def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
     """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
     found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
-    takes those it was compiled with; `blas` is as in compile."""
+    takes those it was compiled with; `blas`, `lanes` and `async_work` are as in compile."""
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
     path = _openblas() if blas is None else blas or None
-    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False)
+    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False, lanes=_lanes(lanes),
+                      async_work=async_work)
 
 
 def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):

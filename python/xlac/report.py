@@ -1,5 +1,6 @@
 """What an executable says of itself: cost, memory, timings, explanations and profiles. All of it is counted from the plan, which
 the core gives as JSON."""
+import functools
 import json
 
 from .errors import Error
@@ -51,6 +52,20 @@ class Report(str):
         return f"<pre>{escape(self)}</pre>"
 
 
+def once(name):
+    """Decorates a function of an executable, which never changes: the same object each time."""
+    def decorate(function):
+        @functools.wraps(function)
+        def kept(executable):
+            known = executable._kept
+            if name not in known:
+                known[name] = function(executable)
+            return known[name]
+        return kept
+    return decorate
+
+
+@once("programs")
 def programs_of(executable):
     return json.loads(executable._report())["programs"]
 
@@ -116,6 +131,7 @@ class Cost(dict):
         return html_table(self.HEAD, self.rows(), right=(3, 4, 5, 6))
 
 
+@once("cost")
 def cost(executable):
     return Cost(programs_of(executable))
 
@@ -138,7 +154,7 @@ class Memory(dict):
         self.buffers = [b for b in program["buffers"] if b["place"] == "frame" and "first" in b]
         self.all_buffers, self.frame_programs = program["buffers"], programs
 
-    @property
+    @functools.cached_property
     def live(self):
         change = [0] * (len(self.steps) + 1)
         for offset, size, first, last in self.blocks():
@@ -162,12 +178,12 @@ class Memory(dict):
                 merged.append([offset, size, first, last, None])
         return [tuple(m[:4]) for m in merged]
 
-    @property
+    @functools.cached_property
     def peak_step(self):
         live = self.live
         return max(range(len(live)), key=live.__getitem__) if live else None
 
-    @property
+    @functools.cached_property
     def by_op(self):
         step = self.peak_step
         sizes = {}
@@ -198,6 +214,7 @@ class Memory(dict):
     _repr_svg_ = svg
 
 
+@once("memory")
 def memory(executable):
     return Memory(executable._sizes, programs_of(executable))
 
@@ -241,15 +258,18 @@ def explain_schedule(programs):
 
 
 def explain(executable, topic="schedule"):
-    """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "schedule" (the steps in
-    their order, by what each is run, and what it costs), "memory" (what lives where, from which step to which)."""
+    """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "kernels" (what each
+    kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is run, and what it
+    costs), "memory" (what lives where, from which step to which)."""
     if topic == "fusion":
         return Report(executable._fusion())
+    if topic == "kernels":
+        return Report(executable._kernels())
     if topic == "schedule":
         return Report(explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
-    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, schedule and memory")
+    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, kernels, schedule and memory")
 
 
 # --- profiles ---

@@ -118,6 +118,9 @@ def test_reports(x):
     x.check(x.lib.xlac_executable_fusion(exe, out, n, x.err))
     assert "z" in x.text(out[0])
     x.lib.xlac_free(out[0])
+    x.check(x.lib.xlac_executable_kernels(exe, out, n, x.err))
+    assert "kernel [" in x.text(out[0])
+    x.lib.xlac_free(out[0])
     argument, value = x.array("f32", [2], x.ffi.new("float[]", [0, 0.5])), x.ffi.new("xlac_value **")
     x.check(x.lib.xlac_executable_profile(exe, x.ffi.NULL, 1, x.ffi.new("xlac_value *[]", [argument]), value, out, n, x.err))
     times = json.loads(x.text(out[0]))
@@ -149,3 +152,24 @@ def test_an_argument_that_is_given_away(x):
     donate[1] = 2
     x.fails(x.lib.xlac_compile(m, options, out, x.err), 503)
     x.lib.xlac_module_destroy(m)
+
+
+def test_a_kernel_alone(x):
+    text = b"kernel [2] from 1 input\nv0 = f32[] load in0[1 + -1*i0]\nv1 = f32[] negate(v0)\nstore out0[0 + 1*i0] v1\n"
+    out, n = x.ffi.new("char **"), x.ffi.new("size_t *")
+    x.check(x.lib.xlac_kernel_text(text, len(text), out, n, x.err))
+    assert x.text(out[0]).encode() == text and n[0] == len(text)
+    x.lib.xlac_free(out[0])
+    x.fails(x.lib.xlac_kernel_text(text, len(text) - 4, out, n, x.err), 100)
+    assert (x.err.line, x.err.col) == (4, 21)
+    source, result, sizes = x.ffi.new("float[]", [1, 2]), x.ffi.new("float[2]"), x.ffi.new("int64_t[]", [8])
+    inputs, outputs = x.ffi.new("void *[]", [source]), x.ffi.new("void *[]", [result])
+    for reference in (False, True):
+        for threads in (0, 2):
+            result[0] = result[1] = 0
+            call = x.ffi.new("xlac_kernel_call *", {"n_in": 1, "n_out": 1, "in": inputs, "in_bytes": sizes, "out": outputs,
+                                                    "out_bytes": sizes, "threads": threads, "reference": reference})
+            x.check(x.lib.xlac_kernel_run(text, len(text), call, x.err))
+            assert list(result) == [-2, -1]
+    call.n_in = 0
+    x.fails(x.lib.xlac_kernel_run(text, len(text), call, x.err), 500)

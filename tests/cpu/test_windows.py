@@ -102,7 +102,7 @@ def test_nan_wins_in_maxima():
 
 def test_other_bodies_are_the_interpreters():
     text = pooling("add", "f32", (6, 8), [one(2), one(3)]).replace("ROOT c = f32[] add(a, b)", "t = f32[] multiply(a, b)\n  ROOT c = f32[] add(a, t)")
-    check(text, draw("f32", (6, 8)), interpreted=1)
+    check(text, draw("f32", (6, 8)))
 
 
 def choosing(direction, t, shape, window, init="0", add="add"):
@@ -144,6 +144,6 @@ def test_select_and_scatter(t, direction, shape, window):
 
 def test_other_choices_are_the_interpreters():
     source, text = choosing("NE", "f32", (6, 6), [one(2, 2), one(2, 2)])
-    check(text, draw("f32", (6, 6)), draw("f32", source), interpreted=1)
+    check(text, draw("f32", (6, 6)), draw("f32", source))
     source, text = choosing("GE", "f32", (6, 6), [one(2, 2), one(2, 2)], add="multiply")
-    check(text, draw("f32", (6, 6)), draw("f32", source), interpreted=1)
+    check(text, draw("f32", (6, 6)), draw("f32", source))

@@ -1,0 +1,255 @@
+#include "lane.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* All of a task but `idle` changes under its lane's lock. Setting `idle` is the last thing a thread does to a task,
+ * since its memory may be gone a moment later. */
+
+enum { LANE_MAX_THREADS = 256, LANE_SPINS = 300 };
+enum { LANE_TASK_RESTS, LANE_TASK_QUEUED, LANE_TASK_RUNS };
+
+struct base_lane {
+  base_alloc alloc;
+  uint32_t size, limit;    /* limit: of threads, less than size once the system refused one */
+  _Atomic int64_t process; /* whose threads these are; negative while that process sets the lane up again after fork */
+  pthread_mutex_t lock;
+  pthread_cond_t work, finished;
+  base_task *first, *last;
+  uint32_t asleep, waiting; /* threads of the lane, and of those who wait for tasks */
+  _Atomic uint32_t started;
+  bool stopping;
+  pthread_t threads[];
+};
+
+static void lane_set_up(base_lane *l) {
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_mutex_init(&l->lock, NULL);
+  pthread_cond_init(&l->work, NULL);
+  pthread_cond_init(&l->finished, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  l->first = l->last = NULL;
+  l->asleep = l->waiting = 0;
+  l->limit = l->size;
+  l->stopping = false;
+  atomic_store(&l->started, 0);
+}
+
+static bool lane_is_ours(const base_lane *l) {
+  return atomic_load(&l->process) == (int64_t)getpid();
+}
+
+/* One thread of a forked child sets the lane up again, the others wait for it. */
+static void lane_enter_process(base_lane *l) {
+  int64_t me = (int64_t)getpid(), seen = atomic_load(&l->process);
+  while (seen != me) {
+    if (seen == -me) {
+      sched_yield();
+      seen = atomic_load(&l->process);
+    } else if (atomic_compare_exchange_weak(&l->process, &seen, -me)) {
+      lane_set_up(l);
+      atomic_store(&l->process, me);
+      return;
+    }
+  }
+}
+
+/* --- under the lock --- */
+
+static void lane_unlink(base_lane *l, base_task *t) {
+  *(t->before ? &t->before->after : &l->first) = t->after;
+  *(t->after ? &t->after->before : &l->last) = t->before;
+  t->before = t->after = NULL;
+}
+
+static void lane_append(base_lane *l, base_task *t) {
+  t->before = l->last;
+  t->after = NULL;
+  *(l->last ? &l->last->after : &l->first) = t;
+  l->last = t;
+  t->state = LANE_TASK_QUEUED;
+}
+
+/* Its parts one after another. The last touch of t sets it idle. */
+static void lane_run(base_lane *l, base_task *t) {
+  t->state = LANE_TASK_RUNS;
+  while (t->run_parts < t->posted) {
+    uint32_t part = t->run_parts;
+    pthread_mutex_unlock(&l->lock);
+    t->run(t, part);
+    pthread_mutex_lock(&l->lock);
+    t->run_parts++;
+  }
+  t->state = LANE_TASK_RESTS;
+  atomic_store_explicit(&t->idle, true, memory_order_release);
+  if (l->waiting) pthread_cond_broadcast(&l->finished);
+}
+
+static void *lane_main(void *arg) {
+  base_lane *l = arg;
+#ifdef __linux__
+  prctl(PR_SET_NAME, "xlac-lane", 0, 0, 0);
+#endif
+  pthread_mutex_lock(&l->lock);
+  while (!l->stopping) {
+    base_task *t = l->first;
+    if (t) {
+      lane_unlink(l, t);
+      lane_run(l, t);
+      continue;
+    }
+    l->asleep++;
+    pthread_cond_wait(&l->work, &l->lock);
+    l->asleep--;
+  }
+  pthread_mutex_unlock(&l->lock);
+  return NULL;
+}
+
+/* One more, if none is free. They take no signals: those are for the threads of whoever uses the library. */
+static void lane_start_thread(base_lane *l) {
+  uint32_t n = atomic_load(&l->started);
+  if (n >= l->limit) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (pthread_create(&l->threads[n], NULL, lane_main, l) == 0)
+    atomic_store(&l->started, n + 1);
+  else
+    l->limit = n;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* --- lanes --- */
+
+int base_lane_create(base_lane **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
+  if (threads > LANE_MAX_THREADS)
+    return base_fail(err, XLAC_E_TOO_LARGE, "a lane of %u threads was asked for; at most %d are allowed",
+                     (unsigned)threads, (int)LANE_MAX_THREADS);
+  base_lane *l = base_malloc(alloc, sizeof *l + threads * sizeof *l->threads);
+  if (!l) return base_oom(err, "a lane");
+  memset(l, 0, sizeof *l);
+  l->alloc = alloc;
+  l->size = threads;
+  lane_set_up(l);
+  atomic_store(&l->process, (int64_t)getpid());
+  *out = l;
+  return 0;
+}
+
+void base_lane_destroy(base_lane *l) {
+  if (!l) return;
+  if (lane_is_ours(l)) {
+    pthread_mutex_lock(&l->lock);
+    assert(!l->first && !l->waiting);
+    l->stopping = true;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    uint32_t n = atomic_load(&l->started);
+    for (uint32_t i = 0; i < n; i++) pthread_join(l->threads[i], NULL);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->work);
+    pthread_cond_destroy(&l->finished);
+  }
+  base_free(l->alloc, l);
+}
+
+uint32_t base_lane_size(const base_lane *l) {
+  return l->size;
+}
+
+uint32_t base_lane_started(const base_lane *l) {
+  return lane_is_ours(l) ? atomic_load(&l->started) : 0;
+}
+
+/* --- tasks --- */
+
+void base_task_init(base_task *t, base_lane *lane, void (*run)(base_task *t, uint32_t part)) {
+  *t = (base_task){.run = run, .lane = lane};
+  atomic_init(&t->idle, true);
+}
+
+void base_task_post(base_task *t) {
+  base_lane *l = t->lane;
+  lane_enter_process(l);
+  pthread_mutex_lock(&l->lock);
+  assert(!l->stopping);
+  t->posted++;
+  atomic_store_explicit(&t->idle, false, memory_order_relaxed);
+  if (t->state == LANE_TASK_RESTS) {
+    lane_append(l, t);
+    if (l->asleep)
+      pthread_cond_signal(&l->work);
+    else
+      lane_start_thread(l);
+  }
+  pthread_mutex_unlock(&l->lock);
+}
+
+bool base_task_help(base_task *t) {
+  base_lane *l = t->lane;
+  if (base_task_is_idle(t)) return true;
+  pthread_mutex_lock(&l->lock);
+  if (t->state == LANE_TASK_QUEUED) {
+    lane_unlink(l, t);
+    lane_run(l, t);
+  }
+  bool idle = t->state == LANE_TASK_RESTS;
+  pthread_mutex_unlock(&l->lock);
+  return idle;
+}
+
+static struct timespec lane_deadline(double seconds) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  int64_t nanoseconds = t.tv_nsec + (int64_t)(seconds * 1e9);
+  t.tv_sec += (time_t)(nanoseconds / 1000000000);
+  t.tv_nsec = (long)(nanoseconds % 1000000000);
+  return t;
+}
+
+static void lane_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+bool base_task_wait(base_task *t, double seconds) {
+  base_lane *l = t->lane;
+  for (int i = 0; i < LANE_SPINS && !base_task_is_idle(t); i++) lane_pause();
+  if (base_task_is_idle(t)) return true;
+  struct timespec deadline = lane_deadline(seconds);
+  int status = 0;
+  pthread_mutex_lock(&l->lock);
+  l->waiting++;
+  while (!base_task_is_idle(t) && status == 0) status = pthread_cond_timedwait(&l->finished, &l->lock, &deadline);
+  l->waiting--;
+  pthread_mutex_unlock(&l->lock);
+  return base_task_is_idle(t);
+}
+
+void base_task_cancel(base_task *t) {
+  base_lane *l = t->lane;
+  if (base_task_is_idle(t)) return;
+  pthread_mutex_lock(&l->lock);
+  if (t->state == LANE_TASK_QUEUED) {
+    lane_unlink(l, t);
+    t->state = LANE_TASK_RESTS;
+    atomic_store_explicit(&t->idle, true, memory_order_relaxed);
+  }
+  t->posted = t->run_parts + (t->state == LANE_TASK_RUNS);
+  l->waiting++;
+  while (t->state != LANE_TASK_RESTS) pthread_cond_wait(&l->finished, &l->lock);
+  l->waiting--;
+  pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,122 @@
+/* No include guard: elementary functions of f32 in f32 with fused multiply-adds, without branches or calls, so that
+ * loops over them vectorise. The includer defines MF(name), a function's name, and MF_FMA(a, b, c), which is a * b + c
+ * rounded once: an instruction where there is one, else arithmetic that gives the same bits. Where a result would lose
+ * more than a tenth of a unit to an earlier rounding, values are pairs whose sum is meant. Errors are quoted in units
+ * in the last place, over all of f32. Pure functions in round-to-nearest mode. */
+
+/* e^v = 2^k (h + l), h the rounded sum, for |v| <= 104. */
+typedef struct MF(exp_parts) {
+  float h, l;
+  int32_t k;
+} MF(exp_parts);
+MATH_INLINE MF(exp_parts) MF(exp_reduced)(float v) {
+  float t = MF_FMA(v, 0x1.715476p+0f, 0x1.8p23f), n = t - 0x1.8p23f;
+  float whole = MF_FMA(n, -0x1.62e4p-1f, v); /* exact: 16 bits of ln 2 */
+  float r = MF_FMA(n, -0x1.7f7d1cp-20f, whole), low = MF_FMA(n, -0x1.7f7d1cp-20f, whole - r);
+  float q = 0x1.6d65fcp-10f;
+  q = MF_FMA(q, r, 0x1.123ab6p-7f);
+  q = MF_FMA(q, r, 0x1.5554d2p-5f);
+  q = MF_FMA(q, r, 0x1.55549p-3f);
+  q = MF_FMA(q, r, 0.5f);
+  float one = 1 + r, rest = MF_FMA(r * r, q, ((1 - one) + r) + low);
+  float h = one + rest;
+  return (MF(exp_parts)){h, (one - h) + rest, (int32_t)(base_f32_bits(t) - 0x4B400000)};
+}
+/* 2^k for k in -126..127. */
+MATH_INLINE float MF(power_of_two)(int32_t k) {
+  return base_f32_of((uint32_t)(k + 127) << 23);
+}
+/* v 2^k with one rounding, k in -252..254. */
+MATH_INLINE float MF(scaled)(float v, int32_t k) {
+  int32_t half = k >> 1;
+  return v * MF(power_of_two)(half) * MF(power_of_two)(k - half);
+}
+MATH_INLINE float MF(bound)(float v, float lo, float hi) {
+  v = v < lo ? lo : v;
+  return v > hi ? hi : v;
+}
+
+MATH_INLINE float MF(exp)(float x) {
+  MF(exp_parts) e = MF(exp_reduced)(MF(bound)(x, -104, 89));
+  return MF(scaled)(e.h, e.k);
+}
+
+/* Half of it, so that 2^128 is in range. */
+MATH_INLINE float MF(expm1)(float x) {
+  float v = MF(bound)(x, -20, 89), t = MF_FMA(v, 0x1.715476p+0f, 0x1.8p23f), n = t - 0x1.8p23f;
+  float whole = MF_FMA(n, -0x1.62e4p-1f, v), r = MF_FMA(n, -0x1.7f7d1cp-20f, whole);
+  float low = MF_FMA(n, -0x1.7f7d1cp-20f, whole - r), q = 0x1.a241c6p-13f;
+  q = MF_FMA(q, r, 0x1.6d4beep-10f);
+  q = MF_FMA(q, r, 0x1.111004p-7f);
+  q = MF_FMA(q, r, 0x1.5554e8p-5f);
+  q = MF_FMA(q, r, 0x1.555556p-3f);
+  q = MF_FMA(q, r, 0.5f);
+  float s = MF(power_of_two)((int32_t)(base_f32_bits(t) - 0x4B400000) - 1), a = s - 0.5f, b = s * r, h = a + b;
+  float rest = ((a - h) + b) + ((s - a) - 0.5f), result = 2 * (h + (rest + s * MF_FMA(r * r, q, low)));
+  return __builtin_fabsf(x) < 0x1p-25f ? x : result;
+}
+
+/* log of 2^k (1 + f) (1 + c): f in [-0.3, 0.42], c tiny. */
+MATH_INLINE float MF(log_parts)(float k, float f, float c) {
+  float p = -0x1.38cddcp-4f, z = f * f;
+  p = MF_FMA(p, f, 0x1.055fcap-3f);
+  p = MF_FMA(p, f, -0x1.0d81fcp-3f);
+  p = MF_FMA(p, f, 0x1.22d904p-3f);
+  p = MF_FMA(p, f, -0x1.54728cp-3f);
+  p = MF_FMA(p, f, 0x1.99a01ep-3f);
+  p = MF_FMA(p, f, -0x1.000226p-2f);
+  p = MF_FMA(p, f, 0x1.555554p-2f);
+  float big = k * 0x1.62e4p-1f, h = big + f, l = (big - h) + f;
+  return h + (MF_FMA(k, 0x1.7f7d1cp-20f, c) + MF_FMA(z, MF_FMA(p, f, -0.5f), l));
+}
+/* x > 0 and normal: 2^k (1 + f). */
+MATH_INLINE float MF(log_reduced)(float x, int32_t *k) {
+  uint32_t t = base_f32_bits(x) - 0x3F3504F3;
+  *k = (int32_t)t >> 23;
+  return base_f32_of((t & 0x7FFFFF) + 0x3F3504F3) - 1;
+}
+MATH_INLINE float MF(log)(float x) {
+  int32_t k;
+  bool small = x < 0x1p-126f;
+  float f = MF(log_reduced)(small ? x * 0x1p23f : x, &k);
+  float v = MF(log_parts)((float)(small ? k - 23 : k), f, 0);
+  v = x > 0 ? v : x == 0 ? -INFINITY : NAN;
+  return x == INFINITY ? x : v;
+}
+MATH_INLINE float MF(log1p)(float x) {
+  int32_t k;
+  float u = 1 + x, c = x < 1 ? x - (u - 1) : 1 - (u - x); /* 1 + x = u + c */
+  float f = MF(log_reduced)(u, &k);
+  c *= MF(power_of_two)(k < 64 ? -k : -64);
+  f = k == 0 ? x : f;
+  c = k == 0 ? 0 : c * MF_FMA(-f, MF_FMA(-f, 1 - f, 1), 1); /* c / (1 + f) */
+  float v = MF(log_parts)((float)k, f, c);
+  v = x > -1 ? v : x == -1 ? -INFINITY : NAN;
+  return x == INFINITY || __builtin_fabsf(x) < 0x1p-25f ? x : v;
+}
+
+/* (n + nl) / (d + dl). */
+MATH_INLINE float MF(quotient)(float n, float nl, float d, float dl) {
+  float inverse = 1 / d, q = n * inverse;
+  return MF_FMA(MF_FMA(-q, d, n) + MF_FMA(-q, dl, nl), inverse, q);
+}
+
+/* (1 - z) / (1 + z), z = e^-2|x|. Near 0 an odd polynomial. */
+MATH_INLINE float MF(tanh)(float x) {
+  float a = __builtin_fabsf(x), square = x * x, p = 0x1.33181ep-6f;
+  MF(exp_parts) e = MF(exp_reduced)(MF(bound)(-2 * a, -20, 0));
+  float s = MF(power_of_two)(e.k), z = s * e.h, low = s * e.l, n = 1 - z, d = 1 + z;
+  float far = MF(quotient)(n, ((1 - n) - z) - low, d, ((1 - d) + z) + low);
+  p = MF_FMA(p, square, -0x1.b6c7p-5f);
+  p = MF_FMA(p, square, 0x1.1105fp-3f);
+  p = MF_FMA(p, square, -0x1.55553ep-2f);
+  float near = MF_FMA(a * square, p, a);
+  return __builtin_copysignf(a < 0.4f ? near : far, x);
+}
+
+/* 1 / (1 + z) or z / (1 + z), z = e^-|x|. */
+MATH_INLINE float MF(logistic)(float x) {
+  MF(exp_parts) e = MF(exp_reduced)(MF(bound)(-__builtin_fabsf(x), -104, 0));
+  float z = MF(scaled)(e.h, e.k), low = MF(scaled)(e.l, e.k), d = 1 + z;
+  return MF(quotient)(x < 0 ? z : 1, x < 0 ? low : 0, d, ((1 - d) + z) + low);
+}

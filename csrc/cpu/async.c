@@ -1,0 +1,182 @@
+#include "async.h"
+
+#include "list.h"
+
+#define ASYNC_POLL_SECONDS 0.02
+
+static bool task_is_cancelled(const cpu_run *run) {
+  for (; run; run = run->parent)
+    if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) return true;
+  return false;
+}
+
+/* --- the task's side: any thread --- */
+
+typedef struct task_run {
+  cpu_run run;
+  const cpu_task *task;
+} task_run;
+
+/* Whoever waits for a task may run it, and then is asked as before. */
+static bool task_asked(void *ctx) {
+  const task_run *x = ctx;
+  const interp_options *outer = &x->task->parent->ctx.options;
+  if (task_is_cancelled(x->task->parent)) return true;
+  return pthread_equal(pthread_self(), x->task->owner) && outer->interrupted &&
+         outer->interrupted(outer->interrupt_ctx);
+}
+
+static int task_begin(task_run *x, cpu_task *t) {
+  const cpu_start *c = t->start->code;
+  cpu_run *run = &x->run;
+  x->task = t;
+  *run = (cpu_run){.exe = t->parent->exe, .parent = t->parent, .stop = {.asked = task_asked, .ctx = x}};
+  interp_options options = t->parent->ctx.options;
+  options.interrupted = task_asked;
+  options.interrupt_ctx = x;
+  if (c->needs_interpreter) return interp_begin(&run->ctx, run->exe->m, &options, &t->err);
+  run->ctx.options = options;
+  run->ctx.err = &t->err;
+  return 0;
+}
+
+/* Only share number `part` of the ranges of a step. */
+static int task_run_share(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t part, uint32_t parts) {
+  run->stop.part = part;
+  run->stop.parts = parts;
+  base_pool_heed(run->exe->pool, &run->stop);
+  int status = cpu_run_bound(run, p, pointers);
+  base_pool_heed(run->exe->pool, NULL);
+  if (status || !run->stop.stopped) return status;
+  return base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted");
+}
+
+static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
+  const plan_step *s = t->start;
+  const cpu_start *c = s->code;
+  uint32_t parts = s->chain->updates + 1;
+  if (!s->n_nested) return cpu_run_eval_wrapped(run, s, t->pointers);
+  const plan_program *p = s->nested[0];
+  if (c->cut == CPU_CUT_STEP) return task_run_share(run, p, t->pointers, part, parts);
+  if (c->cut == CPU_CUT_NOT) return cpu_run_bound(run, p, t->pointers);
+  uint64_t n = ((const cpu_list *)p->code)->n_parts;
+  return cpu_list_run_parts(run, p, t->pointers, (uint32_t)(n * part / parts), (uint32_t)(n * (part + 1) / parts));
+}
+
+static void task_run_posted(base_task *base, uint32_t part) {
+  cpu_task *t = (cpu_task *)base;
+  task_run x;
+  if (t->status) return;
+  t->status = task_begin(&x, t);
+  if (t->status) return;
+  t->status = task_run_part(&x.run, t, part);
+  assert(!x.run.tasks);
+  if (((const cpu_start *)t->start->code)->needs_interpreter) interp_end(&x.run.ctx);
+}
+
+/* --- the side of who starts it --- */
+
+static void task_bind(cpu_task *t, const plan_step *s, void *const *pointers) {
+  if (!s->n_nested) {
+    t->pointers = pointers;
+    return;
+  }
+  const plan_program *p = s->nested[0];
+  char *frame = (char *)t + PLAN_TASK_BYTES;
+  void **own = (void **)(void *)frame;
+  cpu_bind_frame(p, frame, own);
+  for (uint32_t i = 0; i < p->n_interface; i++) {
+    const plan_buffer *b = &p->buffers[p->interface[i]];
+    own[p->interface[i]] = pointers[(b->place == PLAN_ARGUMENT ? s->in : s->out)[b->number]];
+  }
+  t->pointers = own;
+}
+
+static void task_link(cpu_run *run, cpu_task *t) {
+  t->before = NULL;
+  t->after = run->tasks;
+  if (t->after) t->after->before = t;
+  run->tasks = t;
+}
+
+static void task_unlink(cpu_run *run, cpu_task *t) {
+  *(t->before ? &t->before->after : &run->tasks) = t->after;
+  if (t->after) t->after->before = t->before;
+}
+
+/* An error waits for the done, but for a wish to stop. */
+static int task_at_once(cpu_run *run, cpu_task *t) {
+  xlac_error *outer = run->ctx.err;
+  run->ctx.err = &t->err;
+  t->status = t->start->n_nested ? cpu_run_bound(run, t->start->nested[0], t->pointers)
+                                 : cpu_run_eval_wrapped(run, t->start, t->pointers);
+  run->ctx.err = outer;
+  if (t->status != -XLAC_E_INTERRUPTED) return 0;
+  if (outer) *outer = t->err;
+  return t->status;
+}
+
+int cpu_async_start(cpu_run *run, const plan_step *s, void *const *pointers) {
+  const cpu_start *c = s->code;
+  cpu_task *t = pointers[s->frame];
+  t->start = s;
+  t->status = 0;
+  t->err.code = 0;
+  t->err.op[0] = t->err.hint[0] = 0;
+  t->posted = !c->at_once && !run->profile;
+  task_bind(t, s, pointers);
+  if (!t->posted) return task_at_once(run, t);
+  t->parent = run;
+  t->owner = pthread_self();
+  task_link(run, t);
+  base_task_init(&t->base, c->lane, task_run_posted);
+  base_task_post(&t->base);
+  return 0;
+}
+
+static cpu_task *task_of(const plan_program *p, const plan_step *s, void *const *pointers) {
+  return pointers[p->steps[s->chain->start].frame];
+}
+
+int cpu_async_update(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  cpu_task *t = task_of(p, s, pointers);
+  const cpu_start *c = t->start->code;
+  (void)run;
+  if (t->posted && c->cut != CPU_CUT_NOT) base_task_post(&t->base);
+  return 0;
+}
+
+static int task_interrupted(cpu_run *run, const plan_step *s) {
+  return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+}
+
+static int task_wait(cpu_run *run, const plan_step *s, cpu_task *t) {
+  const interp_options *options = &run->ctx.options;
+  while (!base_task_help(&t->base) && !base_task_wait(&t->base, ASYNC_POLL_SECONDS))
+    if (options->interrupted && options->interrupted(options->interrupt_ctx)) return task_interrupted(run, s);
+  task_unlink(run, t);
+  return 0;
+}
+
+/* The place is that of the op that failed; the message says whose work it was. */
+static int task_fail(cpu_run *run, const plan_step *s, const cpu_task *t) {
+  xlac_error *err = run->ctx.err;
+  if (!err) return t->status;
+  *err = t->err;
+  size_t n = strlen(err->message);
+  snprintf(err->message + n, sizeof err->message - n, " (started by %s, awaited by %s)", t->start->op->name->s,
+           s->op->name->s);
+  return t->status;
+}
+
+int cpu_async_done(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  cpu_task *t = task_of(p, s, pointers);
+  if (t->posted) TRY(task_wait(run, s, t));
+  return t->status ? task_fail(run, s, t) : 0;
+}
+
+void cpu_async_abandon(cpu_run *run) {
+  atomic_store_explicit(&run->cancelled, true, memory_order_relaxed);
+  for (cpu_task *t = run->tasks; t; t = t->after) base_task_cancel(&t->base);
+  run->tasks = NULL;
+}

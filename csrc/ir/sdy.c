@@ -1,0 +1,299 @@
+/* Making and copying the attributes of the sdy dialect. One copier serves both: within a module names stay, into
+ * another they are interned anew. */
+#include "sdy.h"
+
+typedef struct sdy_copier {
+  ir_module *m;
+  bool names; /* intern the names anew */
+  bool failed;
+} sdy_copier;
+
+static void *sdy_copy_bytes(sdy_copier *c, const void *from, size_t n, size_t size) {
+  if (!n) return NULL;
+  void *to = base_arena_array(&c->m->arena, n, size);
+  if (!to) {
+    c->failed = true;
+    return NULL;
+  }
+  return memcpy(to, from, n * size);
+}
+#define SDY_COPY(c, p, n) sdy_copy_bytes((c), (p), (n), sizeof *(p))
+
+static const base_istr *sdy_copy_name(sdy_copier *c, const base_istr *name) {
+  if (!name || !c->names) return name;
+  const base_istr *to = ir_intern(c->m, name->s, name->n);
+  if (!to) c->failed = true;
+  return to;
+}
+
+static sdy_axes sdy_copy_axes(sdy_copier *c, sdy_axes from) {
+  sdy_axis *v = SDY_COPY(c, from.v, from.n);
+  for (uint32_t i = 0; v && c->names && i < from.n; i++) v[i].name = sdy_copy_name(c, v[i].name);
+  return (sdy_axes){v ? from.n : 0, v};
+}
+
+static sdy_ints sdy_copy_ints(sdy_copier *c, sdy_ints from) {
+  int64_t *v = SDY_COPY(c, from.v, from.n);
+  return (sdy_ints){v ? from.n : 0, v};
+}
+
+static void *sdy_copy_mesh(sdy_copier *c, const sdy_mesh *from) {
+  sdy_mesh *to = SDY_COPY(c, from, 1);
+  if (!to) return NULL;
+  sdy_mesh_axis *axes = SDY_COPY(c, from->axes, from->n_axes);
+  for (uint32_t i = 0; axes && i < from->n_axes; i++) axes[i].name = sdy_copy_name(c, axes[i].name);
+  to->axes = axes;
+  to->ids = SDY_COPY(c, from->ids, from->n_ids);
+  return to;
+}
+
+static sdy_dim sdy_copy_dim(sdy_copier *c, const sdy_dim *from) {
+  sdy_dim to = *from;
+  to.axes = sdy_copy_axes(c, from->axes);
+  return to;
+}
+
+static void *sdy_copy_sharding(sdy_copier *c, const sdy_sharding *from) {
+  sdy_sharding *to = SDY_COPY(c, from, 1);
+  sdy_dim *dims = SDY_COPY(c, from->dims, from->n_dims);
+  if (c->failed) return NULL;
+  for (uint32_t i = 0; i < from->n_dims; i++) dims[i] = sdy_copy_dim(c, &from->dims[i]);
+  to->dims = dims;
+  to->mesh_name = sdy_copy_name(c, from->mesh_name);
+  to->mesh = from->mesh ? sdy_copy_mesh(c, from->mesh) : NULL;
+  to->replicated = sdy_copy_axes(c, from->replicated);
+  to->unreduced = sdy_copy_axes(c, from->unreduced);
+  return to;
+}
+
+/* Shardings that are m's already are shared, not copied. */
+static void *sdy_copy_shardings(sdy_copier *c, const sdy_shardings *from) {
+  sdy_shardings *to = SDY_COPY(c, from, 1);
+  const sdy_sharding **v = SDY_COPY(c, from->v, from->n);
+  if (c->failed) return NULL;
+  for (uint32_t i = 0; c->names && i < from->n; i++) v[i] = sdy_copy_sharding(c, from->v[i]);
+  to->v = v;
+  return to;
+}
+
+static const sdy_tensor_map *sdy_copy_maps(sdy_copier *c, uint32_t n, const sdy_tensor_map *from) {
+  sdy_tensor_map *to = SDY_COPY(c, from, n);
+  for (uint32_t i = 0; to && i < n; i++) {
+    sdy_ints *dims = SDY_COPY(c, from[i].dims, from[i].n_dims);
+    for (uint32_t d = 0; dims && d < from[i].n_dims; d++) dims[d] = sdy_copy_ints(c, from[i].dims[d]);
+    to[i].dims = dims;
+  }
+  return to;
+}
+
+static void *sdy_copy_rule(sdy_copier *c, const sdy_rule *from) {
+  sdy_rule *to = SDY_COPY(c, from, 1);
+  if (!to) return NULL;
+  to->sizes = sdy_copy_ints(c, from->sizes);
+  to->operands = sdy_copy_maps(c, from->n_operands, from->operands);
+  to->results = sdy_copy_maps(c, from->n_results, from->results);
+  to->reduction = sdy_copy_ints(c, from->reduction);
+  to->need_replication = sdy_copy_ints(c, from->need_replication);
+  to->permutation = sdy_copy_ints(c, from->permutation);
+  to->blocked = sdy_copy_ints(c, from->blocked);
+  return to;
+}
+
+static void *sdy_copy_axis_lists(sdy_copier *c, const sdy_axis_lists *from) {
+  sdy_axis_lists *to = SDY_COPY(c, from, 1);
+  sdy_axes *v = SDY_COPY(c, from->v, from->n);
+  if (c->failed) return NULL;
+  for (uint32_t i = 0; i < from->n; i++) v[i] = sdy_copy_axes(c, from->v[i]);
+  to->v = v;
+  return to;
+}
+
+static void *sdy_copy_params(sdy_copier *c, const sdy_params *from) {
+  sdy_params *to = SDY_COPY(c, from, 1);
+  sdy_param *v = SDY_COPY(c, from->v, from->n);
+  if (c->failed) return NULL;
+  for (uint32_t i = 0; i < from->n; i++) v[i].axes = sdy_copy_axes(c, from->v[i].axes);
+  to->v = v;
+  return to;
+}
+
+static void *sdy_copy_names(sdy_copier *c, const sdy_names *from) {
+  sdy_names *to = SDY_COPY(c, from, 1);
+  const base_istr **v = SDY_COPY(c, from->v, from->n);
+  if (c->failed) return NULL;
+  for (uint32_t i = 0; i < from->n; i++) v[i] = sdy_copy_name(c, from->v[i]);
+  to->v = v;
+  return to;
+}
+
+static const sdy_edge *sdy_copy_step(sdy_copier *c, const sdy_step *from) {
+  sdy_edge *to = SDY_COPY(c, from->edges, from->n);
+  for (uint32_t i = 0; to && i < from->n; i++) {
+    to[i].axis.name = sdy_copy_name(c, to[i].axis.name);
+    to[i].to = SDY_COPY(c, to[i].to, to[i].n);
+  }
+  return to;
+}
+
+static void *sdy_copy_edges(sdy_copier *c, const sdy_edges *from) {
+  sdy_edges *to = SDY_COPY(c, from, 1);
+  sdy_step *v = SDY_COPY(c, from->v, from->n);
+  if (c->failed) return NULL;
+  for (uint32_t i = 0; i < from->n; i++) v[i].edges = sdy_copy_step(c, &from->v[i]);
+  to->v = v;
+  return to;
+}
+
+static void *sdy_copy_axis(sdy_copier *c, const sdy_axis *from) {
+  sdy_axis *to = SDY_COPY(c, from, 1);
+  if (to) to->name = sdy_copy_name(c, from->name);
+  return to;
+}
+
+static void *sdy_copy_list(sdy_copier *c, const sdy_axes *from) {
+  sdy_axes *to = SDY_COPY(c, from, 1);
+  if (to) *to = sdy_copy_axes(c, *from);
+  return to;
+}
+
+static void *sdy_copy_param(sdy_copier *c, const sdy_param *from) {
+  sdy_param *to = SDY_COPY(c, from, 1);
+  if (to) to->axes = sdy_copy_axes(c, from->axes);
+  return to;
+}
+
+static void *sdy_copy_one_dim(sdy_copier *c, const sdy_dim *from) {
+  sdy_dim *to = SDY_COPY(c, from, 1);
+  if (to) *to = sdy_copy_dim(c, from);
+  return to;
+}
+
+static void *sdy_copy(sdy_copier *c, sdy_kind kind, const void *from) {
+  switch (kind) {
+    case SDY_MESH:
+      return sdy_copy_mesh(c, from);
+    case SDY_SHARDING:
+      return sdy_copy_sharding(c, from);
+    case SDY_SHARDINGS:
+      return sdy_copy_shardings(c, from);
+    case SDY_RULE:
+      return sdy_copy_rule(c, from);
+    case SDY_AXIS:
+      return sdy_copy_axis(c, from);
+    case SDY_AXES:
+      return sdy_copy_list(c, from);
+    case SDY_AXIS_LISTS:
+      return sdy_copy_axis_lists(c, from);
+    case SDY_PARAM:
+      return sdy_copy_param(c, from);
+    case SDY_PARAMS:
+      return sdy_copy_params(c, from);
+    case SDY_MANUAL_AXES:
+      return sdy_copy_names(c, from);
+    case SDY_EDGES:
+      return sdy_copy_edges(c, from);
+    case SDY_DIM:
+      return sdy_copy_one_dim(c, from);
+    case SDY_NONE:
+    case SDY_KINDS:
+      break;
+  }
+  return NULL;
+}
+
+const void *sdy_import(ir_module *m, sdy_kind kind, const void *what) {
+  sdy_copier c = {m, true, false};
+  void *to = sdy_copy(&c, kind, what);
+  return c.failed ? NULL : to;
+}
+
+static const void *sdy_make(ir_module *m, sdy_kind kind, const void *what) {
+  sdy_copier c = {m, false, false};
+  void *to = sdy_copy(&c, kind, what);
+  return c.failed ? NULL : to;
+}
+
+const sdy_mesh *sdy_mesh_make(ir_module *m, const sdy_mesh *from) {
+  return sdy_make(m, SDY_MESH, from);
+}
+
+const sdy_sharding *sdy_sharding_make(ir_module *m, const sdy_sharding *from) {
+  return sdy_make(m, SDY_SHARDING, from);
+}
+
+const sdy_shardings *sdy_shardings_make(ir_module *m, uint32_t n, const sdy_sharding *const *v) {
+  return sdy_make(m, SDY_SHARDINGS, &(sdy_shardings){n, v});
+}
+
+const sdy_rule *sdy_rule_make(ir_module *m, const sdy_rule *from) {
+  return sdy_make(m, SDY_RULE, from);
+}
+
+bool sdy_axes_make(ir_module *m, sdy_axes from, sdy_axes *to) {
+  sdy_copier c = {m, false, false};
+  *to = sdy_copy_axes(&c, from);
+  return !c.failed;
+}
+
+const sdy_axis_lists *sdy_axis_lists_make(ir_module *m, uint32_t n, const sdy_axes *v) {
+  return sdy_make(m, SDY_AXIS_LISTS, &(sdy_axis_lists){n, v});
+}
+
+const sdy_params *sdy_params_make(ir_module *m, uint32_t n, const sdy_param *v) {
+  return sdy_make(m, SDY_PARAMS, &(sdy_params){n, v});
+}
+
+const sdy_names *sdy_names_make(ir_module *m, uint32_t n, const base_istr *const *v) {
+  return sdy_make(m, SDY_MANUAL_AXES, &(sdy_names){n, v});
+}
+
+const sdy_edges *sdy_edges_make(ir_module *m, uint32_t n, const sdy_step *v) {
+  return sdy_make(m, SDY_EDGES, &(sdy_edges){n, v});
+}
+
+const sdy_sharding *sdy_sharding_empty(ir_module *m, const sdy_sharding *like, uint32_t rank, bool open) {
+  sdy_sharding *s = BASE_NEW(&m->arena, sdy_sharding);
+  sdy_dim *dims = rank ? BASE_ARRAY(&m->arena, sdy_dim, rank) : NULL;
+  if (!s || (rank && !dims)) return NULL;
+  for (uint32_t i = 0; i < rank; i++) dims[i] = (sdy_dim){.open = open, .priority = -1};
+  s->mesh_name = like->mesh_name;
+  s->mesh = like->mesh;
+  s->n_dims = rank;
+  s->dims = dims;
+  return s;
+}
+
+/* --- kinds --- */
+
+static const char *const sdy_kind_names[SDY_KINDS] = {[SDY_MESH] = "mesh",
+                                                      [SDY_SHARDING] = "sharding",
+                                                      [SDY_SHARDINGS] = "sharding_per_value",
+                                                      [SDY_RULE] = "op_sharding_rule",
+                                                      [SDY_AXIS] = "axis_ref",
+                                                      [SDY_AXES] = "axis_ref_list",
+                                                      [SDY_AXIS_LISTS] = "list_of_axis_ref_lists",
+                                                      [SDY_PARAM] = "all_to_all_param",
+                                                      [SDY_PARAMS] = "all_to_all_param_list",
+                                                      [SDY_MANUAL_AXES] = "manual_axes",
+                                                      [SDY_EDGES] = "propagation_edges",
+                                                      [SDY_DIM] = "dimension_sharding"};
+
+const char *sdy_kind_name(sdy_kind kind) {
+  assert(kind > SDY_NONE && kind < SDY_KINDS);
+  return sdy_kind_names[kind];
+}
+
+sdy_kind sdy_kind_find(const char *name, size_t n) {
+  for (unsigned k = SDY_NONE + 1; k < SDY_KINDS; k++)
+    if (base_slice_is((base_slice){name, n}, sdy_kind_names[k])) return (sdy_kind)k;
+  return SDY_NONE;
+}
+
+const ir_mattr *sdy_attr(ir_module *m, sdy_kind kind, const void *what) {
+  ir_mattr *a = what ? BASE_NEW(&m->arena, ir_mattr) : NULL;
+  if (!a) return NULL;
+  a->kind = IR_M_SDY;
+  a->sub = (uint8_t)kind;
+  a->v.sdy = what;
+  return a;
+}

@@ -1,0 +1,191 @@
+/* Meshes, and the algebra of axes and sub-axes. A sub-axis (pre)size is the span from pre to pre * size of the axis's
+ * full size, in the sense of divisors: spans meet where one's end is the other's pre. */
+#include "sdy.h"
+
+/* --- meshes --- */
+
+int sdy_mesh_find(const sdy_mesh *mesh, const base_istr *name) {
+  for (uint32_t i = 0; i < mesh->n_axes; i++)
+    if (sdy_name_equal(mesh->axes[i].name, name)) return (int)i;
+  return -1;
+}
+
+static int64_t sdy_saturated(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return base_mul_i64(a, b, &product) ? product : INT64_MAX;
+}
+
+int64_t sdy_mesh_size(const sdy_mesh *mesh) {
+  int64_t size = 1;
+  for (uint32_t i = 0; i < mesh->n_axes; i++) size = sdy_saturated(size, mesh->axes[i].size);
+  return size;
+}
+
+ir_op *sdy_mesh_op(const ir_module *m, const base_istr *name) {
+  for (const ir_computation *c = m->first; c; c = c->next) {
+    if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
+    const ir_mattr *symbol = ir_mattr_of(c->first, "sym_name");
+    if (symbol && sdy_name_equal(symbol->str, name)) return c->first;
+  }
+  return NULL;
+}
+
+const sdy_mesh *sdy_mesh_named(const ir_module *m, const base_istr *name) {
+  const ir_op *op = sdy_mesh_op(m, name);
+  return op ? sdy_of(ir_mattr_of(op, "mesh"), SDY_MESH) : NULL;
+}
+
+const sdy_mesh *sdy_mesh_of(const ir_module *m, const sdy_sharding *s) {
+  return s->mesh_name ? sdy_mesh_named(m, s->mesh_name) : s->mesh;
+}
+
+/* --- axes --- */
+
+int64_t sdy_axis_size(sdy_axis a, const sdy_mesh *mesh) {
+  if (a.size) return a.size;
+  int i = sdy_mesh_find(mesh, a.name);
+  return i < 0 ? 1 : mesh->axes[i].size;
+}
+
+int64_t sdy_axis_end(sdy_axis a, const sdy_mesh *mesh) {
+  return a.size ? sdy_saturated(a.pre, a.size) : sdy_axis_size(a, mesh);
+}
+
+sdy_axis sdy_axis_span(const base_istr *name, int64_t pre, int64_t end, const sdy_mesh *mesh) {
+  int i = sdy_mesh_find(mesh, name);
+  if (pre == 1 && i >= 0 && mesh->axes[i].size == end) return (sdy_axis){.name = name};
+  return (sdy_axis){name, pre, end / pre};
+}
+
+int64_t sdy_axes_size(sdy_axes a, const sdy_mesh *mesh) {
+  int64_t size = 1;
+  for (uint32_t i = 0; i < a.n; i++) size = sdy_saturated(size, sdy_axis_size(a.v[i], mesh));
+  return size;
+}
+
+static int sdy_compare_i64(int64_t a, int64_t b) {
+  return (a > b) - (a < b);
+}
+
+int sdy_axis_compare(sdy_axis a, sdy_axis b, const sdy_mesh *mesh) {
+  if (!sdy_name_equal(a.name, b.name)) {
+    int i = sdy_mesh_find(mesh, a.name), k = sdy_mesh_find(mesh, b.name);
+    return sdy_compare_i64(i < 0 ? INT64_MAX : i, k < 0 ? INT64_MAX : k);
+  }
+  int c = sdy_compare_i64(sdy_axis_pre(a), sdy_axis_pre(b));
+  return c ? c : sdy_compare_i64(a.size ? a.size : INT64_MAX, b.size ? b.size : INT64_MAX);
+}
+
+bool sdy_axis_overlaps(sdy_axis a, sdy_axis b) {
+  if (!sdy_name_equal(a.name, b.name)) return false;
+  if (!a.size || !b.size) return true;
+  return a.pre < sdy_saturated(b.pre, b.size) && b.pre < sdy_saturated(a.pre, a.size);
+}
+
+bool sdy_axis_contains(sdy_axis a, sdy_axis b) {
+  if (!sdy_name_equal(a.name, b.name)) return false;
+  if (!a.size) return true;
+  return b.size && a.pre <= b.pre && sdy_saturated(a.pre, a.size) >= sdy_saturated(b.pre, b.size);
+}
+
+bool sdy_axis_prefix_of(sdy_axis a, sdy_axis b) {
+  return sdy_axis_contains(b, a) && sdy_axis_pre(a) == sdy_axis_pre(b);
+}
+
+/* Where two spans of one axis begin and end. */
+typedef struct sdy_spans {
+  int64_t first, second; /* the smaller and the larger pre */
+  int64_t end, last;     /* the smaller and the larger end */
+} sdy_spans;
+
+static sdy_spans sdy_spans_of(sdy_axis a, sdy_axis b) {
+  int64_t x = sdy_saturated(a.pre, a.size), y = sdy_saturated(b.pre, b.size);
+  sdy_spans s = {a.pre, b.pre, x, y};
+  if (a.pre > b.pre) s.first = b.pre, s.second = a.pre;
+  if (x > y) s.end = y, s.last = x;
+  return s;
+}
+
+bool sdy_axis_coexists(sdy_axis a, sdy_axis b) {
+  if (!a.size || !b.size || !sdy_name_equal(a.name, b.name)) return true;
+  sdy_spans s = sdy_spans_of(a, b);
+  if (s.end <= s.second) return s.second % s.end == 0;
+  return s.end % s.second == 0 && s.second % s.first == 0 && s.last % s.end == 0;
+}
+
+bool sdy_axis_overlap(sdy_axis a, sdy_axis b, sdy_axis *out) {
+  if (!sdy_name_equal(a.name, b.name)) return false;
+  *out = a.size ? a : b;
+  if (!a.size || !b.size) return true;
+  sdy_spans s = sdy_spans_of(a, b);
+  if (s.end <= s.second || !sdy_axis_coexists(a, b)) return false;
+  *out = (sdy_axis){a.name, s.second, s.end / s.second};
+  return true;
+}
+
+bool sdy_axis_before(sdy_axis a, sdy_axis b, sdy_axis *out) {
+  *out = a;
+  if (!sdy_axis_coexists(a, b)) return false;
+  if (!sdy_axis_overlaps(a, b)) return true;
+  int64_t pre = sdy_axis_pre(a), until = sdy_axis_pre(b);
+  if (pre >= until) return false;
+  *out = (sdy_axis){a.name, pre, until / pre};
+  return true;
+}
+
+bool sdy_axis_after(sdy_axis a, sdy_axis b, const sdy_mesh *mesh, sdy_axis *out) {
+  *out = a;
+  if (!sdy_axis_coexists(a, b)) return false;
+  if (!sdy_axis_overlaps(a, b)) return true;
+  int64_t end = sdy_axis_end(a, mesh), from = sdy_axis_end(b, mesh);
+  if (end <= from) return false;
+  *out = (sdy_axis){a.name, from, end / from};
+  return true;
+}
+
+bool sdy_axis_can_merge(sdy_axis a, sdy_axis b) {
+  return a.size && b.size && sdy_name_equal(a.name, b.name) && sdy_saturated(a.pre, a.size) == b.pre;
+}
+
+sdy_axis sdy_axis_merge(sdy_axis a, sdy_axis b, const sdy_mesh *mesh) {
+  assert(sdy_axis_can_merge(a, b));
+  return sdy_axis_span(a.name, a.pre, sdy_saturated(b.pre, b.size), mesh);
+}
+
+/* --- lists --- */
+
+bool sdy_axes_overlap(sdy_axes a, sdy_axis b) {
+  for (uint32_t i = 0; i < a.n; i++)
+    if (sdy_axis_overlaps(a.v[i], b)) return true;
+  return false;
+}
+
+bool sdy_axes_prefix_of(sdy_axes a, sdy_axes b) {
+  if (a.n > b.n) return false;
+  for (uint32_t i = 0; i < a.n; i++) {
+    if (sdy_axis_equal(a.v[i], b.v[i])) continue;
+    return i + 1 == a.n && sdy_axis_prefix_of(a.v[i], b.v[i]);
+  }
+  return true;
+}
+
+void sdy_axes_sort(sdy_axis *v, uint32_t n, const sdy_mesh *mesh) {
+  for (uint32_t i = 1; i < n; i++) { /* lists are short */
+    sdy_axis a = v[i];
+    uint32_t k = i;
+    for (; k && sdy_axis_compare(a, v[k - 1], mesh) < 0; k--) v[k] = v[k - 1];
+    v[k] = a;
+  }
+}
+
+uint32_t sdy_axes_sort_and_merge(sdy_axis *v, uint32_t n, const sdy_mesh *mesh) {
+  sdy_axes_sort(v, n, mesh);
+  uint32_t to = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (to && sdy_axis_can_merge(v[to - 1], v[i]))
+      v[to - 1] = sdy_axis_merge(v[to - 1], v[i], mesh);
+    else
+      v[to++] = v[i];
+  }
+  return to;
+}

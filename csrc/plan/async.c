@@ -1,0 +1,101 @@
+/* Async chains. A start has a program of its own, whose task and frame lie in a buffer of the start's. The done reads
+ * all that the start reads and writes, so that operands live and stay as they are until then, and nobody else gets the
+ * memory of the results or of the frame; the results are the done's value where they lie. */
+#include "build.h"
+
+static bool chain_is_generic(ir_opcode code) {
+  return code == IR_OP_ASYNC_START || code == IR_OP_ASYNC_UPDATE || code == IR_OP_ASYNC_DONE;
+}
+
+/* The value of a start or update is that of its results; behind the leaves stands the number of the start's step. */
+static uint32_t chain_start_step(const plan_build *x, const ir_op *op) {
+  plan_leaves of = x->values[ir_operand(op, 0)->id];
+  return x->leaves.items[of.at + of.n];
+}
+
+static plan_leaves chain_results(plan_build *x, const ir_op *op, uint32_t step) {
+  uint32_t number = 0, at = x->leaves.n;
+  plan_add_leaves(x, op, op->type->elements[1], (plan_buffer){.place = PLAN_FRAME}, &number);
+  uint32_t n = x->leaves.n - at;
+  x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, step);
+  return (plan_leaves){at, n};
+}
+
+static plan_chain *chain_new(plan_build *x, const ir_op *op) {
+  plan_chain *chain = BASE_NEW(x->arena, plan_chain);
+  const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD);
+  x->failed = x->failed || !chain;
+  if (!chain) return NULL;
+  *chain = (plan_chain){.start = x->steps.n, .done = UINT32_MAX, .thread = *thread ? thread : "main"};
+  unsigned facts = opt_op_facts(x->facts, op);
+  chain->here = (facts & (OPT_EFFECT | OPT_RANDOM)) != 0;
+  return chain;
+}
+
+/* The program of what op wraps, or NULL where the interpreter evaluates that whole. */
+static int chain_program(plan_build *x, const ir_op *op, plan_step *s) {
+  plan_program *p = NULL;
+  TRY(plan_build_program(x, op->called[0], false, &p));
+  if (p->interpreted) return 0;
+  const plan_program **nested = BASE_ARRAY(x->arena, const plan_program *, 1);
+  if (!nested) return base_oom(x->err, "a plan");
+  nested[0] = p;
+  s->nested = nested;
+  s->n_nested = 1;
+  return 0;
+}
+
+static int chain_start(plan_build *x, const ir_op *op) {
+  plan_step s = {.kind = PLAN_START, .op = op, .frame = UINT32_MAX};
+  TRY(chain_program(x, op, &s));
+  s.chain = chain_new(x, op);
+  s.in = plan_operand_buffers(x, op, 0, &s.n_in);
+  plan_leaves made = chain_results(x, op, x->steps.n);
+  x->values[op->id] = made;
+  uint32_t *out = plan_ids(x, made.n);
+  for (uint32_t i = 0; out && !x->failed && i < made.n; i++) out[i] = x->leaves.items[made.at + i];
+  s.out = out;
+  s.n_out = made.n;
+  int64_t bytes = PLAN_TASK_BYTES + (s.n_nested ? s.nested[0]->frame_bytes : 0);
+  s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = bytes, .op = op});
+  return x->failed ? base_oom(x->err, "a plan") : plan_add_step(x, s);
+}
+
+static int chain_update(plan_build *x, const ir_op *op) {
+  plan_chain *chain = (plan_chain *)(uintptr_t)x->steps.items[chain_start_step(x, op)].chain;
+  x->values[op->id] = x->values[ir_operand(op, 0)->id];
+  chain->updates++;
+  return plan_add_step(x, (plan_step){.kind = PLAN_UPDATE, .op = op, .chain = chain, .frame = UINT32_MAX});
+}
+
+static int chain_done(plan_build *x, const ir_op *op) {
+  uint32_t step = chain_start_step(x, op);
+  plan_step start = x->steps.items[step], s = {.kind = PLAN_DONE, .op = op, .chain = start.chain, .frame = UINT32_MAX};
+  uint32_t *in = plan_ids(x, start.n_in + start.n_out + 1);
+  if (!in) return base_oom(x->err, "a plan");
+  for (uint32_t i = 0; i < start.n_in; i++) in[s.n_in++] = start.in[i];
+  for (uint32_t i = 0; i < start.n_out; i++) in[s.n_in++] = start.out[i];
+  in[s.n_in++] = start.frame;
+  s.in = in;
+  ((plan_chain *)(uintptr_t)start.chain)->done = x->steps.n;
+  x->values[op->id] = x->values[ir_operand(op, 0)->id];
+  return plan_add_step(x, s);
+}
+
+int plan_build_async(plan_build *x, const ir_op *op, bool *done) {
+  *done = chain_is_generic(op->opcode);
+  switch (op->opcode) {
+    case IR_OP_ASYNC_START:
+      return chain_start(x, op);
+    case IR_OP_ASYNC_UPDATE:
+      return chain_update(x, op);
+    case IR_OP_ASYNC_DONE:
+      return chain_done(x, op);
+    default:
+      return 0;
+  }
+}
+
+bool plan_is_async(const ir_op *op) {
+  return chain_is_generic(op->opcode);
+}

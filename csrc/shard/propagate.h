@@ -1,0 +1,64 @@
+/* Propagation: the four passes are one driver with four schedules. */
+#ifndef XLAC_SHARD_PROPAGATE_H
+#define XLAC_SHARD_PROPAGATE_H
+
+#include "../opt/rewrite.h"
+#include "state.h"
+
+typedef enum shard_strategy { SHARD_BASIC, SHARD_AGGRESSIVE, SHARD_BASIC_THEN_AGGRESSIVE } shard_strategy;
+
+typedef struct shard_options {
+  uint8_t strategy;     /* shard_strategy */
+  bool by_op;           /* op priorities */
+  bool by_user;         /* user priorities */
+  bool keep_rules;      /* leave the rules that were made on the ops */
+  bool conservative;    /* no sub-axes, and no rules along dimensions that are cut up */
+} shard_options;
+
+enum { SHARD_LEVELS = 5 };
+
+/* A driver at work. */
+typedef struct shard_driver {
+  shard_state state;
+  shard_maker maker;
+  shard_pool pool;
+  opt_rewriter rw;
+  shard_options options;
+  xlac_error *err;
+  int status;
+  /* Now: */
+  uint8_t strategy; /* SHARD_BASIC or SHARD_AGGRESSIVE */
+  int level;        /* op priority, 0 to SHARD_LEVELS - 1; the last one: everything goes */
+  int64_t user_priority;
+  const ir_op *current; /* the op that is looked at: it is not put on the list again */
+  /* Ops to look at: a stack, and who is on it (by op id). */
+  ir_op **pending;
+  uint32_t n_pending, pending_cap;
+  uint8_t *marks;
+  uint8_t *gone;          /* by op id: removed */
+  const sdy_rule **rules; /* by op id */
+  uint8_t *has_rule;      /* by op id: 1 looked for, 2 the op carries it itself */
+  uint64_t *seen;         /* by op id: the tick after which nothing of the op has changed since it was done in vain */
+  uint32_t *seen_how;     /* with which directions and strategy */
+  ir_computation *main;
+  uint32_t depth;         /* of calls, while readers are looked for */
+} shard_driver;
+
+/* Runs a schedule on the module. Errors: shapes that are not static, tuples, several functions and no @main. */
+XLAC_MUST_USE int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err);
+
+/* --- between the driver's files --- */
+/* Looks at one op: propagate_op.c. */
+void shard_visit(shard_driver *d, ir_op *op);
+/* Between what the main function returns and its results' own shardings. */
+void shard_visit_results(shard_driver *d, ir_computation *main);
+/* Puts all on the list that reads or makes the value of the slot: propagate_notify.c. */
+void shard_notify(shard_driver *d, uint32_t slot);
+void shard_push(shard_driver *d, ir_op *op);
+/* Which way an op's factor goes at the driver's level: propagate_level.c. */
+shard_direction shard_level_direction(const shard_driver *d, const ir_op *op, const sdy_rule *rule, uint32_t factor);
+/* User priorities: propagate_user.c. runs `once` for each. */
+void shard_by_user_priority(shard_driver *d, void (*once)(shard_driver *d));
+void shard_driver_fail(shard_driver *d, int status);
+
+#endif

@@ -1,0 +1,210 @@
+/* The maker of rules. */
+#include "rule.h"
+
+void shard_maker_init(shard_maker *b, ir_module *m, bool conservative) {
+  memset(b, 0, sizeof *b);
+  b->m = m;
+  b->conservative = conservative;
+  b->into = &m->arena;
+  base_arena_init(&b->arena, m->alloc);
+}
+
+void shard_maker_free(shard_maker *b) {
+  BASE_VEC_FREE(b->m->alloc, &b->factors);
+  BASE_VEC_FREE(b->m->alloc, &b->links);
+  BASE_VEC_FREE(b->m->alloc, &b->firsts);
+  BASE_VEC_FREE(b->m->alloc, &b->used);
+  base_arena_free(&b->arena);
+}
+
+uint32_t shard_rank(const ir_type *t) {
+  return t->kind == IR_TYPE_TENSOR ? t->rank : 0;
+}
+
+int64_t shard_dim(const ir_type *t, int64_t dim) {
+  return dim >= 0 && dim < (int64_t)shard_rank(t) ? t->dims[dim] : 1;
+}
+
+const ir_type *shard_tensor_type(const shard_maker *b, uint32_t tensor) {
+  uint32_t n = b->op->n_operands;
+  return tensor < n ? ir_operand_type(b->op, tensor) : b->op->types[tensor - n];
+}
+
+const int64_t *shard_ints(shard_maker *b, const char *key, uint32_t *n) {
+  return ir_m_ints(ir_mattr_of(b->op, key), &b->arena, n);
+}
+
+const int64_t *shard_field_ints(shard_maker *b, const ir_mattr *a, const char *key, uint32_t *n) {
+  return ir_m_ints(a ? ir_m_field(a, key) : NULL, &b->arena, n);
+}
+
+int64_t shard_field_int(const ir_mattr *a, const char *key) {
+  const ir_mattr *field = a ? ir_m_field(a, key) : NULL;
+  return field && field->kind == IR_M_INTEGER ? field->v.i : 0;
+}
+
+bool shard_has(const int64_t *v, uint32_t n, int64_t x) {
+  for (uint32_t i = 0; i < n; i++)
+    if (v[i] == x) return true;
+  return false;
+}
+
+/* The tensors' slots, without factors. */
+static void maker_slots(shard_maker *b, uint32_t n_tensors, const ir_type *like) {
+  b->n_tensors = n_tensors;
+  b->factors.n = b->links.n = b->firsts.n = b->used.n = 0;
+  uint32_t slots = 0;
+  for (uint32_t t = 0; t <= n_tensors; t++) {
+    if (!BASE_VEC_PUSH(b->m->alloc, &b->firsts, slots)) b->failed = true;
+    if (t < n_tensors) slots += shard_rank(like ? like : shard_tensor_type(b, t));
+  }
+  for (uint32_t i = 0; i < slots && !b->failed; i++)
+    if (!BASE_VEC_PUSH(b->m->alloc, &b->used, 0)) b->failed = true;
+}
+
+uint32_t shard_new_factor(shard_maker *b, int64_t size, shard_kind kind, bool blocked) {
+  shard_factor f = {size, (uint8_t)kind, blocked};
+  if (!BASE_VEC_PUSH(b->m->alloc, &b->factors, f)) b->failed = true;
+  return b->factors.n - 1;
+}
+
+static void maker_link(shard_maker *b, uint32_t slot, uint32_t factor) {
+  shard_link link = {slot, factor};
+  if (!BASE_VEC_PUSH(b->m->alloc, &b->links, link)) b->failed = true;
+  b->used.items[slot]++;
+}
+
+void shard_map(shard_maker *b, uint32_t tensor, int64_t dim, uint32_t factor) {
+  if (dim < 0 || b->failed) return;
+  uint32_t slot = b->firsts.items[tensor] + (uint32_t)dim;
+  if (slot >= b->firsts.items[tensor + 1]) return;
+  if (b->factors.items[factor].size == 1 && b->used.items[slot]) return;
+  maker_link(b, slot, factor);
+}
+
+static void maker_range(shard_maker *b, uint32_t from, uint32_t to, int64_t dim, uint32_t factor) {
+  for (uint32_t t = from; t < to && !b->failed; t++) {
+    uint32_t first = b->firsts.items[t], end = b->firsts.items[t + 1];
+    if ((uint64_t)first + (uint64_t)dim < end) maker_link(b, first + (uint32_t)dim, factor);
+  }
+}
+
+void shard_all(shard_maker *b, int64_t dim, int64_t size, shard_kind kind, bool blocked) {
+  maker_range(b, 0, b->n_tensors, dim, shard_new_factor(b, size, kind, blocked));
+}
+
+void shard_all_operands(shard_maker *b, int64_t dim, int64_t size, shard_kind kind) {
+  maker_range(b, 0, b->op->n_operands, dim, shard_new_factor(b, size, kind, false));
+}
+
+void shard_all_results(shard_maker *b, int64_t dim, int64_t size, shard_kind kind) {
+  maker_range(b, b->op->n_operands, b->n_tensors, dim, shard_new_factor(b, size, kind, false));
+}
+
+void shard_one(shard_maker *b, int64_t in, int64_t out, int64_t size, shard_kind kind, bool blocked) {
+  uint32_t f = shard_new_factor(b, size, kind, blocked);
+  shard_map(b, 0, in, f);
+  shard_map(b, b->op->n_operands, out, f);
+}
+
+void shard_two(shard_maker *b, int64_t lhs, int64_t rhs, int64_t out, int64_t size, shard_kind kind) {
+  uint32_t f = shard_new_factor(b, size, kind, false);
+  shard_map(b, 0, lhs, f);
+  shard_map(b, 1, rhs, f);
+  shard_map(b, b->op->n_operands, out, f);
+}
+
+/* Every dimension has a factor in the end: those that got none have one of size 1 each. */
+static void maker_fill(shard_maker *b) {
+  uint32_t slots = b->used.n;
+  for (uint32_t s = 0; s < slots && !b->failed; s++)
+    if (b->used.items[s] == 0) maker_link(b, s, shard_new_factor(b, 1, SHARD_PASS, false));
+}
+
+/* The factors of a kind (or the blocked ones), ascending. */
+static sdy_ints maker_of_kind(shard_maker *b, shard_kind kind, bool blocked) {
+  sdy_ints list = {0, NULL};
+  for (uint32_t i = 0; i < b->factors.n; i++)
+    list.n += blocked ? b->factors.items[i].blocked : b->factors.items[i].kind == kind;
+  if (list.n == 0) return list;
+  int64_t *v = BASE_ARRAY(b->into, int64_t, list.n);
+  if (!v) {
+    b->failed = true;
+    return (sdy_ints){0, NULL};
+  }
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < b->factors.n; i++)
+    if (blocked ? b->factors.items[i].blocked : b->factors.items[i].kind == kind) v[n++] = i;
+  list.v = v;
+  return list;
+}
+
+/* The links as lists by slot: a counting sort, which keeps their order. */
+static const sdy_tensor_map *maker_maps(shard_maker *b) {
+  uint32_t slots = b->used.n;
+  sdy_tensor_map *maps = BASE_ARRAY(b->into, sdy_tensor_map, b->n_tensors ? b->n_tensors : 1);
+  sdy_ints *dims = BASE_ARRAY(b->into, sdy_ints, slots ? slots : 1);
+  int64_t *factors = BASE_ARRAY(b->into, int64_t, b->links.n ? b->links.n : 1);
+  if (!maps || !dims || !factors) return NULL;
+  uint32_t at = 0;
+  for (uint32_t s = 0; s < slots; s++) {
+    dims[s] = (sdy_ints){0, factors + at};
+    at += b->used.items[s];
+  }
+  for (uint32_t i = 0; i < b->links.n; i++) {
+    sdy_ints *d = &dims[b->links.items[i].slot];
+    factors[(d->v - factors) + d->n++] = b->links.items[i].factor;
+  }
+  for (uint32_t t = 0; t < b->n_tensors; t++) {
+    uint32_t first = b->firsts.items[t];
+    maps[t] = (sdy_tensor_map){b->firsts.items[t + 1] - first, dims + first};
+  }
+  return maps;
+}
+
+static int maker_build(shard_maker *b, uint32_t n_operands, const sdy_rule **out, xlac_error *err) {
+  maker_fill(b);
+  sdy_rule *rule = b->failed ? NULL : BASE_NEW(b->into, sdy_rule);
+  const sdy_tensor_map *maps = rule ? maker_maps(b) : NULL;
+  int64_t *sizes = maps ? BASE_ARRAY(b->into, int64_t, b->factors.n ? b->factors.n : 1) : NULL;
+  if (!sizes) return base_oom(err, "a sharding rule");
+  for (uint32_t i = 0; i < b->factors.n; i++) sizes[i] = b->factors.items[i].size;
+  *rule = (sdy_rule){.sizes = {b->factors.n, sizes},
+                     .n_operands = n_operands,
+                     .n_results = b->n_tensors - n_operands,
+                     .operands = maps,
+                     .results = maps + n_operands,
+                     .reduction = maker_of_kind(b, SHARD_REDUCTION, false),
+                     .need_replication = maker_of_kind(b, SHARD_REPLICATION, false),
+                     .permutation = maker_of_kind(b, SHARD_PERMUTATION, false),
+                     .blocked = maker_of_kind(b, SHARD_PASS, true)};
+  if (b->failed) return base_oom(err, "a sharding rule");
+  *out = rule;
+  return 0;
+}
+
+extern shard_rule_fn *const shard_rule_table[IR_OP_COUNT];
+
+int shard_rule_make(shard_maker *b, const ir_op *op, const sdy_rule **out, xlac_error *err) {
+  *out = NULL;
+  shard_rule_fn *fn = shard_rule_table[op->opcode];
+  if (!fn && ir_opcode_has(op->opcode, IR_ELEMENTWISE)) {
+    const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
+    if (info && strncmp(info->name, "stablehlo.", 10) == 0) fn = shard_rule_pointwise;
+  }
+  if (!fn || op->n_results == 0) return 0;
+  b->op = op;
+  b->failed = false;
+  maker_slots(b, op->n_operands + op->n_results, NULL);
+  if (b->failed) return base_oom(err, "a sharding rule");
+  if (!fn(b)) return b->failed ? base_oom(err, "a sharding rule") : 0;
+  return maker_build(b, op->n_operands, out, err);
+}
+
+int shard_rule_identity(shard_maker *b, const ir_type *type, uint32_t n, const sdy_rule **out, xlac_error *err) {
+  b->failed = false;
+  maker_slots(b, n + 1, type);
+  if (b->failed) return base_oom(err, "a sharding rule");
+  for (uint32_t d = 0; d < shard_rank(type); d++) shard_all(b, d, type->dims[d], SHARD_PASS, false);
+  return maker_build(b, n, out, err);
+}

@@ -1,0 +1,137 @@
+/* Rules of contractions and solvers. */
+#include "rule.h"
+
+bool shard_rule_dot(shard_maker *b) {
+  const ir_type *lhs = shard_tensor_type(b, 0), *rhs = shard_tensor_type(b, 1);
+  bool rows = shard_rank(lhs) == 2, columns = shard_rank(rhs) == 2;
+  if (rows) shard_two(b, 0, SHARD_NO_DIM, 0, shard_dim(lhs, 0), SHARD_PASS);
+  if (columns) shard_two(b, SHARD_NO_DIM, 1, rows ? 1 : 0, shard_dim(rhs, 1), SHARD_PASS);
+  shard_two(b, rows ? 1 : 0, 0, SHARD_NO_DIM, shard_dim(rhs, 0), SHARD_REDUCTION);
+  return true;
+}
+
+typedef struct dots_dims {
+  const int64_t *lhs, *rhs;
+  uint32_t n;
+} dots_dims;
+
+static dots_dims dots_read(shard_maker *b, const ir_mattr *a, const char *lhs, const char *rhs) {
+  uint32_t n = 0, m = 0;
+  dots_dims d = {shard_field_ints(b, a, lhs, &n), shard_field_ints(b, a, rhs, &m), 0};
+  d.n = n < m ? n : m;
+  return d;
+}
+
+bool shard_rule_dot_general(shard_maker *b) {
+  const ir_mattr *a = ir_mattr_of(b->op, "dot_dimension_numbers");
+  dots_dims batch = dots_read(b, a, "lhs_batching_dimensions", "rhs_batching_dimensions");
+  dots_dims inner = dots_read(b, a, "lhs_contracting_dimensions", "rhs_contracting_dimensions");
+  const ir_type *lhs = shard_tensor_type(b, 0), *rhs = shard_tensor_type(b, 1);
+  int64_t out = 0;
+  for (uint32_t i = 0; i < batch.n; i++)
+    shard_two(b, batch.lhs[i], batch.rhs[i], out++, shard_dim(lhs, batch.lhs[i]), SHARD_PASS);
+  for (uint32_t d = 0; d < shard_rank(lhs); d++)
+    if (!shard_has(inner.lhs, inner.n, d) && !shard_has(batch.lhs, batch.n, d))
+      shard_two(b, d, SHARD_NO_DIM, out++, lhs->dims[d], SHARD_PASS);
+  for (uint32_t d = 0; d < shard_rank(rhs); d++)
+    if (!shard_has(inner.rhs, inner.n, d) && !shard_has(batch.rhs, batch.n, d))
+      shard_two(b, SHARD_NO_DIM, d, out++, rhs->dims[d], SHARD_PASS);
+  for (uint32_t i = 0; i < inner.n; i++)
+    shard_two(b, inner.lhs[i], inner.rhs[i], SHARD_NO_DIM, shard_dim(lhs, inner.lhs[i]), SHARD_REDUCTION);
+  return true;
+}
+
+bool shard_rule_cholesky(shard_maker *b) {
+  const ir_type *t = shard_tensor_type(b, 0);
+  for (uint32_t d = 0; d < shard_rank(t); d++)
+    shard_all(b, d, t->dims[d], d + 2 < shard_rank(t) ? SHARD_PASS : SHARD_REPLICATION, false);
+  return true;
+}
+
+bool shard_rule_triangular_solve(shard_maker *b) {
+  const ir_type *a = shard_tensor_type(b, 0), *rhs = shard_tensor_type(b, 1);
+  int64_t rank = shard_rank(a);
+  if (rank < 2) return false;
+  for (int64_t d = 0; d < rank - 2; d++) shard_all(b, d, a->dims[d], SHARD_PASS, false);
+  const char *word = ir_m_get_str(b->op, "transpose_a");
+  bool transposed = strcmp(word, "TRANSPOSE") == 0 || strcmp(word, "ADJOINT") == 0;
+  bool left = ir_m_get_bool(b->op, "left_side");
+  int64_t rows = rank - 2, columns = rank - 1;
+  /* a's free and contracting dimensions; x's dimension that is contracted, and the other one. */
+  int64_t own = transposed == left ? columns : rows, inner = transposed == left ? rows : columns;
+  if (left) {
+    shard_two(b, own, rows, SHARD_NO_DIM, shard_dim(a, own), SHARD_REPLICATION);
+    shard_two(b, SHARD_NO_DIM, columns, columns, shard_dim(rhs, columns), SHARD_REPLICATION);
+    shard_two(b, inner, SHARD_NO_DIM, rows, shard_dim(a, inner), SHARD_REPLICATION);
+  } else {
+    shard_two(b, SHARD_NO_DIM, rows, rows, shard_dim(rhs, rows), SHARD_REPLICATION);
+    shard_two(b, own, columns, SHARD_NO_DIM, shard_dim(a, own), SHARD_REPLICATION);
+    shard_two(b, inner, SHARD_NO_DIM, columns, shard_dim(a, inner), SHARD_REPLICATION);
+  }
+  return true;
+}
+
+bool shard_rule_fft(shard_maker *b) {
+  const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
+  uint32_t n = 0, rank = shard_rank(in);
+  (void)shard_ints(b, "fft_length", &n);
+  for (uint32_t d = 0; d < rank; d++) {
+    bool last = d + 1 == rank;
+    bool batch = n <= rank && d < rank - n;
+    shard_all(b, d, in->dims[d], batch ? SHARD_PASS : SHARD_REPLICATION,
+              last && !batch && in->dims[d] != shard_dim(out, d));
+  }
+  return true;
+}
+
+bool shard_rule_batch_norm_inference(shard_maker *b) {
+  const ir_type *t = shard_tensor_type(b, 0);
+  int64_t feature = ir_m_get_int(b->op, "feature_index", 0);
+  for (uint32_t d = 0; d < shard_rank(t); d++) {
+    uint32_t f = shard_new_factor(b, t->dims[d], SHARD_PASS, false);
+    shard_map(b, 0, d, f);
+    for (uint32_t i = 1; i < b->op->n_operands && d == feature; i++) shard_map(b, i, 0, f);
+    shard_map(b, b->op->n_operands, d, f);
+  }
+  return true;
+}
+
+bool shard_rule_rng_bit_generator(shard_maker *b) {
+  if (b->op->n_results != 2) return false;
+  const ir_type *state = shard_tensor_type(b, 0), *out = shard_result_type(b, 1);
+  for (uint32_t d = 0; d < shard_rank(state); d++) shard_one(b, d, d, state->dims[d], SHARD_REPLICATION, true);
+  for (uint32_t d = 0; d < shard_rank(out); d++)
+    shard_map(b, b->op->n_operands + 1, d, shard_new_factor(b, out->dims[d], SHARD_PASS, false));
+  return true;
+}
+
+/* --- collectives of StableHLO: the dimension they change has a factor on either side --- */
+
+static void dots_sides(shard_maker *b, int64_t dim) {
+  shard_all_operands(b, dim, shard_dim(shard_tensor_type(b, 0), dim), SHARD_REPLICATION);
+  shard_all_results(b, dim, shard_dim(shard_result_type(b, 0), dim), SHARD_REPLICATION);
+}
+
+static bool dots_collective(shard_maker *b, int64_t one, int64_t other) {
+  if (b->op->n_operands == 0) return false;
+  const ir_type *t = shard_tensor_type(b, 0);
+  for (uint32_t d = 0; d < shard_rank(t); d++)
+    if (d != one && d != other) shard_all(b, d, t->dims[d], SHARD_PASS, false);
+  dots_sides(b, one);
+  if (other != one) dots_sides(b, other);
+  return true;
+}
+
+bool shard_rule_all_gather(shard_maker *b) {
+  int64_t dim = ir_m_get_int(b->op, "all_gather_dim", 0);
+  return dots_collective(b, dim, dim);
+}
+
+bool shard_rule_reduce_scatter(shard_maker *b) {
+  int64_t dim = ir_m_get_int(b->op, "scatter_dimension", 0);
+  return dots_collective(b, dim, dim);
+}
+
+bool shard_rule_all_to_all(shard_maker *b) {
+  return dots_collective(b, ir_m_get_int(b->op, "split_dimension", 0), ir_m_get_int(b->op, "concat_dimension", 0));
+}

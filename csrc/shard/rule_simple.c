@@ -1,0 +1,161 @@
+/* Rules that go dimension by dimension. */
+#include "rule.h"
+
+bool shard_rule_pointwise(shard_maker *b) {
+  const ir_type *t = shard_result_type(b, 0);
+  if (t->kind != IR_TYPE_TENSOR) return false;
+  for (uint32_t d = 0; d < t->rank; d++) shard_all(b, d, t->dims[d], SHARD_PASS, false);
+  return true;
+}
+
+/* Scalars among the operands stand for all elements: select's pred, clamp's bounds. */
+bool shard_rule_like_result(shard_maker *b) {
+  return shard_rule_pointwise(b);
+}
+
+/* One factor a dimension of the two shapes; dimensions that differ get `kind`. */
+static void simple_pairs(shard_maker *b, const ir_type *in, const ir_type *out, shard_kind kind, bool blocked) {
+  for (uint32_t d = 0; d < shard_rank(in); d++) {
+    bool same = in->dims[d] == shard_dim(out, d);
+    shard_all(b, d, in->dims[d], same ? SHARD_PASS : kind, !same && blocked);
+  }
+}
+
+bool shard_rule_dynamic_slice(shard_maker *b) {
+  simple_pairs(b, shard_tensor_type(b, 0), shard_result_type(b, 0), SHARD_REPLICATION, true);
+  return true;
+}
+
+bool shard_rule_pad(shard_maker *b) {
+  simple_pairs(b, shard_tensor_type(b, 0), shard_result_type(b, 0), SHARD_PERMUTATION, b->conservative);
+  return true;
+}
+
+bool shard_rule_slice(shard_maker *b) {
+  return shard_rule_pad(b);
+}
+
+static bool simple_is_constant(const ir_op *op) {
+  return op->opcode == IR_OP_CONSTANT || op->opcode == IR_OP_SDY_CONSTANT;
+}
+
+/* The update is replicated along a dimension it fills in part, the rest can stay sharded. */
+bool shard_rule_dynamic_update_slice(shard_maker *b) {
+  const ir_type *in = shard_tensor_type(b, 0), *update = shard_tensor_type(b, 1);
+  bool fixed = true;
+  for (uint32_t i = 2; i < b->op->n_operands; i++) fixed = fixed && simple_is_constant(ir_operand(b->op, i));
+  for (uint32_t d = 0; d < shard_rank(in); d++) {
+    if (in->dims[d] == shard_dim(update, d)) {
+      shard_all(b, d, in->dims[d], SHARD_PASS, false);
+      continue;
+    }
+    shard_one(b, d, d, in->dims[d], SHARD_PASS, false);
+    shard_map(b, 1, d, shard_new_factor(b, shard_dim(update, d), fixed ? SHARD_PASS : SHARD_REPLICATION, false));
+  }
+  return true;
+}
+
+bool shard_rule_broadcast(shard_maker *b) {
+  const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
+  uint32_t n = 0;
+  const int64_t *dims = shard_ints(b, "broadcast_dimensions", &n);
+  for (uint32_t d = 0; d < shard_rank(out); d++) {
+    int64_t from = SHARD_NO_DIM;
+    for (uint32_t i = 0; i < n; i++)
+      if (dims[i] == d) from = i;
+    if (from != SHARD_NO_DIM && shard_dim(in, from) == 1 && out->dims[d] != 1) {
+      shard_one(b, from, SHARD_NO_DIM, 1, SHARD_PASS, false);
+      from = SHARD_NO_DIM;
+    }
+    shard_one(b, from, d, out->dims[d], SHARD_PASS, false);
+  }
+  return true;
+}
+
+bool shard_rule_transpose(shard_maker *b) {
+  uint32_t n = 0;
+  const int64_t *permutation = shard_ints(b, "permutation", &n);
+  for (uint32_t d = 0; d < n; d++)
+    shard_one(b, permutation[d], d, shard_dim(shard_tensor_type(b, 0), permutation[d]), SHARD_PASS, false);
+  return true;
+}
+
+bool shard_rule_reverse(shard_maker *b) {
+  const ir_type *t = shard_result_type(b, 0);
+  uint32_t n = 0;
+  const int64_t *dims = shard_ints(b, "dimensions", &n);
+  for (uint32_t d = 0; d < shard_rank(t); d++)
+    shard_all(b, d, t->dims[d], shard_has(dims, n, d) ? SHARD_PERMUTATION : SHARD_PASS, false);
+  return true;
+}
+
+static bool simple_is_slice(const ir_op *op) {
+  return op->opcode == IR_OP_SLICE;
+}
+
+/* Pieces that all come from slices, or from one array some of which is sliced: a shift, not a gathering. */
+static bool simple_is_shift(const ir_op *op) {
+  bool all = true, any = false, same = true;
+  ir_value first = {NULL, 0};
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_use *use = &op->operands[i];
+    bool sliced = simple_is_slice(use->op);
+    all = all && sliced;
+    any = any || sliced;
+    ir_value from = sliced ? (ir_value){use->op->operands[0].op, use->op->operands[0].index}
+                           : (ir_value){use->op, use->index};
+    if (i == 0) first = from;
+    same = same && from.op == first.op && from.index == first.index;
+  }
+  return all || (same && any);
+}
+
+bool shard_rule_concatenate(shard_maker *b) {
+  const ir_type *t = shard_result_type(b, 0);
+  int64_t dim = ir_m_get_int(b->op, "dimension", 0);
+  for (uint32_t d = 0; d < shard_rank(t); d++) {
+    if (d != dim) shard_all(b, d, t->dims[d], SHARD_PASS, false);
+    else if (!b->conservative)
+      shard_all(b, d, t->dims[d], simple_is_shift(b->op) ? SHARD_PERMUTATION : SHARD_REPLICATION, false);
+  }
+  return true;
+}
+
+bool shard_rule_sort(shard_maker *b) {
+  if (b->op->n_operands == 0) return false;
+  const ir_type *t = shard_tensor_type(b, 0);
+  int64_t dim = ir_m_get_int(b->op, "dimension", -1);
+  bool blocked = true;
+  for (uint32_t d = 0; d < shard_rank(t); d++) blocked = blocked && (d == dim || t->dims[d] == 1);
+  for (uint32_t d = 0; d < shard_rank(t); d++)
+    shard_all(b, d, t->dims[d], d == dim ? SHARD_REPLICATION : SHARD_PASS, d == dim && blocked);
+  return true;
+}
+
+bool shard_rule_bitcast_convert(shard_maker *b) {
+  const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
+  const ir_type *shape = shard_rank(in) < shard_rank(out) ? in : out;
+  for (uint32_t d = 0; d < shard_rank(shape); d++) shard_all(b, d, shape->dims[d], SHARD_PASS, false);
+  int64_t last_in = (int64_t)shard_rank(in) - 1, last_out = (int64_t)shard_rank(out) - 1;
+  if (last_in < last_out)
+    shard_one(b, SHARD_NO_DIM, last_out, shard_dim(out, last_out), SHARD_REPLICATION, false);
+  else if (last_in > last_out)
+    shard_one(b, last_in, SHARD_NO_DIM, shard_dim(in, last_in), SHARD_REPLICATION, false);
+  return true;
+}
+
+bool shard_rule_reduce(shard_maker *b) {
+  uint32_t inputs = b->op->n_operands / 2, n = 0;
+  if (inputs == 0) return false;
+  const ir_type *in = shard_tensor_type(b, 0);
+  const int64_t *dims = shard_ints(b, "dimensions", &n);
+  int64_t to = 0;
+  for (uint32_t d = 0; d < shard_rank(in); d++) {
+    bool reduced = shard_has(dims, n, d);
+    uint32_t f = shard_new_factor(b, in->dims[d], reduced ? SHARD_REDUCTION : SHARD_PASS, false);
+    for (uint32_t t = 0; t < inputs; t++) shard_map(b, t, d, f);
+    for (uint32_t t = 0; t < inputs && !reduced; t++) shard_map(b, b->op->n_operands + t, to, f);
+    to += !reduced;
+  }
+  return true;
+}

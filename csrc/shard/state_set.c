@@ -1,0 +1,195 @@
+/* Changing the table, and writing it back into the module. */
+#include "state.h"
+
+const sdy_mesh *shard_state_mesh(shard_state *s, const sdy_sharding *of) {
+  if (!of->mesh_name) return of->mesh;
+  for (uint32_t i = 0; i < s->meshes.n; i++)
+    if (s->meshes.items[i].name == of->mesh_name) return s->meshes.items[i].mesh;
+  shard_mesh_entry e = {of->mesh_name, sdy_mesh_named(s->m, of->mesh_name)};
+  if (!BASE_VEC_PUSH(s->m->alloc, &s->meshes, e)) return NULL;
+  return e.mesh;
+}
+
+static void state_put(shard_state *s, uint32_t slot, const sdy_sharding *to) {
+  s->slots[slot].now = to;
+  s->slots[slot].changed = true;
+  s->slots[slot].when = ++s->tick;
+}
+
+/* Values whose shardings are in one list of their op: all have one as soon as one of them has. */
+static bool state_open_rest(shard_state *s, const ir_op *const *ops, uint32_t n, bool params,
+                            const sdy_sharding *like) {
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t slot = params ? shard_slot_of(s, ops[i], 0) : shard_slot_of(s, ops[0], i);
+    if (s->slots[slot].now) continue;
+    const sdy_sharding *open = sdy_sharding_empty(s->m, like, sdy_rank(ops[params ? i : 0]->types[params ? 0 : i]), true);
+    if (!open) return false;
+    state_put(s, slot, open);
+  }
+  return true;
+}
+
+bool shard_state_set(shard_state *s, uint32_t slot, const sdy_sharding *to) {
+  slot = shard_home(s, slot);
+  if (slot == SHARD_NO_SLOT) return true;
+  const sdy_sharding *kept = sdy_sharding_make(s->m, to);
+  if (!kept) return false;
+  bool had = s->slots[slot].now != NULL;
+  state_put(s, slot, kept);
+  const ir_op *op = s->slots[slot].value.op;
+  if (had || !op) return true;
+  if (op->opcode != IR_OP_PARAMETER) return op->n_results < 2 || state_open_rest(s, &op, op->n_results, false, kept);
+  if (op->parent->kind != IR_REGION) return true;
+  const ir_op *const *params = (const ir_op *const *)op->parent->params;
+  return state_open_rest(s, params, op->parent->n_params, true, kept);
+}
+
+/* --- manual computations --- */
+
+static bool state_is_manual(const base_istr *name, const sdy_names *manual) {
+  for (uint32_t i = 0; i < manual->n; i++)
+    if (manual->v[i] == name || sdy_name_equal(manual->v[i], name)) return true;
+  return false;
+}
+
+static uint32_t state_first_free(sdy_axes axes, const sdy_names *manual) {
+  uint32_t i = 0;
+  while (i < axes.n && state_is_manual(axes.v[i].name, manual)) i++;
+  return i;
+}
+
+static sdy_axes state_free_axes(shard_pool *pool, sdy_axes axes, const sdy_names *manual) {
+  sdy_axis *v = axes.n ? shard_pool_alloc(pool, axes.n * sizeof *v) : NULL;
+  sdy_axes out = {0, v};
+  for (uint32_t i = 0; v && i < axes.n; i++)
+    if (!state_is_manual(axes.v[i].name, manual)) v[out.n++] = axes.v[i];
+  return out;
+}
+
+static sdy_sharding *state_copy(shard_pool *pool, const sdy_sharding *of, sdy_dim **dims) {
+  sdy_sharding *s = shard_pool_alloc(pool, sizeof *s);
+  *dims = shard_pool_alloc(pool, (of->n_dims ? of->n_dims : 1) * sizeof **dims);
+  if (!s || !*dims) return NULL;
+  *s = *of;
+  if (of->n_dims) memcpy(*dims, of->dims, of->n_dims * sizeof **dims);
+  s->dims = *dims;
+  return s;
+}
+
+const sdy_sharding *shard_manual_inside(shard_pool *pool, const sdy_sharding *outer, const sdy_names *manual) {
+  if (manual->n == 0) return outer;
+  sdy_dim *dims = NULL;
+  sdy_sharding *s = state_copy(pool, outer, &dims);
+  if (!s) return NULL;
+  for (uint32_t d = 0; d < s->n_dims; d++) {
+    uint32_t skip = state_first_free(dims[d].axes, manual);
+    dims[d].axes = (sdy_axes){dims[d].axes.n - skip, dims[d].axes.v + skip};
+  }
+  s->replicated = state_free_axes(pool, outer->replicated, manual);
+  s->unreduced = state_free_axes(pool, outer->unreduced, manual);
+  return s;
+}
+
+const sdy_sharding *shard_manual_outside(shard_pool *pool, const sdy_sharding *outer, const sdy_sharding *inner,
+                                         const sdy_names *manual) {
+  sdy_dim *dims = NULL;
+  sdy_sharding *s = state_copy(pool, inner, &dims);
+  if (!s) return NULL;
+  for (uint32_t d = 0; d < s->n_dims && d < outer->n_dims; d++) {
+    uint32_t own = state_first_free(outer->dims[d].axes, manual), n = own + inner->dims[d].axes.n;
+    sdy_axis *v = shard_pool_alloc(pool, (n ? n : 1) * sizeof *v);
+    if (!v) return NULL;
+    for (uint32_t i = 0; i < n; i++) v[i] = i < own ? outer->dims[d].axes.v[i] : inner->dims[d].axes.v[i - own];
+    dims[d].axes = (sdy_axes){n, v};
+  }
+  s->replicated = outer->replicated;
+  s->unreduced = outer->unreduced;
+  return s;
+}
+
+/* --- back into the module --- */
+
+/* The arguments' list of a named or manual computation. */
+static bool state_store_arguments(shard_state *s, const ir_computation *c, shard_pool *pool) {
+  ir_op *owner = c->owner;
+  const sdy_names *manual = sdy_of(ir_mattr_of(owner, "manual_axes"), SDY_MANUAL_AXES);
+  const sdy_shardings *old = sdy_of(ir_mattr_of(owner, "in_shardings"), SDY_SHARDINGS);
+  const sdy_sharding **list = shard_pool_alloc(pool, ((size_t)c->n_params + 1) * sizeof *list);
+  if (!list) return false;
+  for (uint32_t i = 0; i < c->n_params; i++) {
+    list[i] = s->slots[shard_slot_of(s, c->params[i], 0)].now;
+    if (manual && old && i < old->n) list[i] = shard_manual_outside(pool, old->v[i], list[i], manual);
+    if (!list[i]) return false;
+  }
+  const sdy_shardings *made = sdy_shardings_make(s->m, c->n_params, list);
+  return made && ir_m_set(owner, "in_shardings", sdy_attr(s->m, SDY_SHARDINGS, made));
+}
+
+/* An op's results at once. */
+static bool state_store_results(shard_state *s, ir_op *op, shard_pool *pool) {
+  uint32_t first = shard_slot_of(s, op, 0);
+  if (op->n_results == 1) return sdy_set((ir_value){op, 0}, s->slots[first].now);
+  const sdy_sharding **list = shard_pool_alloc(pool, op->n_results * sizeof *list);
+  if (!list) return false;
+  for (uint32_t i = 0; i < op->n_results; i++) list[i] = s->slots[first + i].now;
+  const sdy_shardings *made = sdy_shardings_make(s->m, op->n_results, list);
+  return made && sdy_set_list(op, made);
+}
+
+static bool state_changed(const shard_state *s, uint32_t first, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (s->slots[first + i].changed) return true;
+  return false;
+}
+
+/* What flows back from outside must not have put an axis in front of a manual one. */
+static int state_check_manual(const shard_state *s, const ir_op *op, xlac_error *err) {
+  const sdy_names *manual = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
+  for (uint32_t r = 0; manual && r < op->n_results; r++) {
+    const sdy_sharding *now = s->slots[shard_slot_of(s, op, r)].now;
+    for (uint32_t d = 0; now && d < now->n_dims; d++) {
+      sdy_axes axes = now->dims[d].axes;
+      uint32_t n = state_first_free(axes, manual);
+      while (n < axes.n && !state_is_manual(axes.v[n].name, manual)) n++;
+      if (n == axes.n) continue;
+      return base_hint(err,
+                       base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "sdy.manual_computation",
+                                    "result sharding at index %u must have all manual axes come before free axes in "
+                                    "its dimension sharding at index %u. Saw manual axis \"%s\" after a free one",
+                                    r, d, axes.v[n].name->s),
+                       "propagation through manual computations needs their data flow edges: run "
+                       "sdy-add-data-flow-edges first");
+    }
+  }
+  return 0;
+}
+
+static bool state_store_computation(shard_state *s, ir_computation *c, shard_pool *pool) {
+  bool args = c->owner && c->n_params &&
+              (c->owner->opcode == IR_OP_SDY_NAMED_COMPUTATION || c->owner->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
+  bool args_changed = false;
+  IR_FOR_OPS(op, c) {
+    if (op->id >= s->n_ids || !state_changed(s, shard_slot_of(s, op, 0), op->n_results)) continue;
+    if (args && op->opcode == IR_OP_PARAMETER) args_changed = true;
+    else if (!state_store_results(s, op, pool)) return false;
+    shard_pool_empty(pool);
+  }
+  if (args_changed && !state_store_arguments(s, c, pool)) return false;
+  uint32_t first = s->first_result[c->id];
+  for (uint32_t i = 0; first != SHARD_NO_SLOT && i < c->n_results; i++)
+    if (s->slots[first + i].changed && !sdy_set_result(c, i, s->slots[first + i].now)) return false;
+  return true;
+}
+
+int shard_state_store(shard_state *s, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, s->m) {
+    IR_FOR_OPS(op, c)
+    if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION && op->id < s->n_ids) TRY(state_check_manual(s, op, err));
+  }
+  shard_pool pool;
+  shard_pool_init(&pool, s->m->alloc);
+  bool ok = true;
+  IR_FOR_COMPUTATIONS(c, s->m) ok = ok && state_store_computation(s, c, &pool);
+  shard_pool_free(&pool);
+  return ok ? 0 : base_oom(err, "propagation");
+}
