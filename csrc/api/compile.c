@@ -106,6 +106,9 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
   ir_module *ir = NULL;
   double start = compile_now();
+  if ((unsigned)options->numerics > XLAC_NUMERICS_FAST)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)",
+                     (int)options->numerics);
   TRY(compile_copy(m, options, &ir, err));
   double copied = compile_now();
   int status = compile_run_passes(exe, ir, options, err);
@@ -120,10 +123,13 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   cpu.n_lanes = options->n_lanes;
   cpu.lanes = options->lanes;
   cpu.async_work = options->async_work;
+  cpu.fast = options->numerics == XLAC_NUMERICS_FAST;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
-  exe->options =
-      (xlac_compile_options){.threads = options->threads, .no_blas = options->no_blas, .no_fusion = options->no_fusion};
+  exe->options = (xlac_compile_options){.threads = options->threads,
+                                        .no_blas = options->no_blas,
+                                        .no_fusion = options->no_fusion,
+                                        .numerics = options->numerics};
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
   exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;
@@ -212,6 +218,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
                                 .n_arguments = p->n_arguments,
                                 .n_results = p->n_results,
                                 .n_donations = p->n_donations,
+                                .numerics = exe->options.numerics,
                                 .work = cpu_executable_work(exe->cpu),
                                 .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);

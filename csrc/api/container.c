@@ -15,7 +15,8 @@ enum {
   CONTAINER_TAIL = 8,
   CONTAINER_NO_BLAS = 1,
   CONTAINER_NO_FUSION = 2,
-  CONTAINER_FLAGS = 3
+  CONTAINER_FAST = 4, /* numerics */
+  CONTAINER_FLAGS = 7
 };
 
 /* A byte that is no text, and line ends of both kinds, which careless copying changes. */
@@ -56,7 +57,10 @@ int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xla
   memset(out, 0, CONTAINER_HEAD);
   memcpy(out, container_magic, sizeof container_magic);
   container_put(out + 8, CONTAINER_FORMAT, 4);
-  container_put(out + 12, (options.no_blas ? CONTAINER_NO_BLAS : 0) | (options.no_fusion ? CONTAINER_NO_FUSION : 0), 4);
+  container_put(out + 12,
+                (options.no_blas ? CONTAINER_NO_BLAS : 0) | (options.no_fusion ? CONTAINER_NO_FUSION : 0) |
+                    (options.numerics == XLAC_NUMERICS_FAST ? CONTAINER_FAST : 0),
+                4);
   container_put(out + 16, options.threads, 4);
   strncpy((char *)out + 24, xlac_version(), 15);
   container_put(out + 40, length, 8);
@@ -110,6 +114,7 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   if (!own.threads) own.threads = (uint32_t)container_get(p + 16, 4);
   own.no_blas |= (flags & CONTAINER_NO_BLAS) != 0;
   own.no_fusion |= (flags & CONTAINER_NO_FUSION) != 0;
+  own.numerics = flags & CONTAINER_FAST ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
   own.no_passes = true; /* they have been run */
   const xlac_parse_options hlo = {.format = XLAC_FORMAT_HLO};
   TRY(xlac_module_parse(&m, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));

@@ -24,7 +24,7 @@ static int kernel_run_vm(const kernel *k, base_arena *arena, const xlac_kernel_c
   cpu_vm *vm = NULL;
   base_pool *pool = NULL;
   TRY(kernel_check_memory(k, call->in_bytes, call->n_out, call->out_bytes, err));
-  TRY(cpu_vm_make(k, arena, &vm, err));
+  TRY(cpu_vm_make(k, false, arena, &vm, err));
   void *scratch = base_arena_aligned(arena, (size_t)kernel_scratch_bytes(k) + 1, 64);
   if (!scratch) return base_oom(err, "a kernel's scratch memory");
   if (call->threads > 1) TRY(base_pool_create(&pool, call->threads, base_alloc_libc, err));

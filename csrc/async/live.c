@@ -1,6 +1,6 @@
-/* How much memory values take in an order of ops: each from the op that makes it to the last that reads it, also through
- * ops that only pass values on. A start holds its operands until its done, and has memory for its outputs, which the
- * done gives. What loops, branches and callees need inside is the same in any order and not counted. */
+/* How much memory values take in an order of ops: each from the op that makes it to the last that reads it, also
+ * through ops that only pass values on. A start holds its operands until its done, and has memory for its outputs,
+ * which the done gives. What loops, branches and callees need inside is the same in any order and not counted. */
 #include "model.h"
 
 static bool async_passes_on(const ir_op *op) {

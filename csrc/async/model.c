@@ -124,7 +124,8 @@ static bool async_set_lane(async_costs *c, async_chain *chain) {
 static double async_chain_length(const async_costs *c, const async_chain *chain) {
   if (chain->lane >= ASYNC_THREADS) return async_work_time(c, chain->work);
   double bytes = (double)ir_type_bytes(chain->done->type);
-  for (uint32_t i = 0; i < chain->start->n_operands; i++) bytes += (double)ir_type_bytes(ir_operand_type(chain->start, i));
+  for (uint32_t i = 0; i < chain->start->n_operands; i++)
+    bytes += (double)ir_type_bytes(ir_operand_type(chain->start, i));
   return async_transfer_time(c, bytes);
 }
 
@@ -155,18 +156,30 @@ int async_find_chains(async_costs *c, ir_computation *of) {
   return 0;
 }
 
+typedef struct async_lane {
+  double free_at;
+  uint32_t last; /* 1 + the number of its last chain */
+} async_lane;
+
+static void async_issue(async_costs *c, async_chain *chain, async_lane *lane, double t) {
+  chain->issued = t;
+  chain->behind = lane->free_at > t ? lane->last : 0;
+  chain->begins = lane->free_at > t ? lane->free_at : t;
+  chain->ends = lane->free_at = chain->begins + chain->length;
+  lane->last = (uint32_t)(chain - c->chains) + 1;
+}
+
 bool async_simulate(async_costs *c, ir_op *const *order, uint32_t n, async_times *out) {
-  double t = 0, *free_at = base_malloc(c->e->m->alloc, c->n_lanes * sizeof *free_at);
-  if (!free_at) return false;
-  for (uint32_t i = 0; i < c->n_lanes; i++) free_at[i] = 0;
+  async_lane *lanes = base_malloc(c->e->m->alloc, c->n_lanes * sizeof *lanes);
+  if (!lanes) return false;
+  memset(lanes, 0, c->n_lanes * sizeof *lanes);
   *out = (async_times){0};
+  double t = 0;
   for (uint32_t i = 0; i < n; i++) {
     async_chain *chain = async_chain_of(c, order[i]);
     t += async_op_time(c, order[i]);
     if (chain && order[i] == chain->start) {
-      chain->issued = t;
-      chain->begins = t > free_at[chain->lane] ? t : free_at[chain->lane];
-      chain->ends = free_at[chain->lane] = chain->begins + chain->length;
+      async_issue(c, chain, &lanes[chain->lane], t);
       out->work += chain->length;
     } else if (chain && order[i] == chain->done) {
       chain->reached = t;
@@ -176,6 +189,6 @@ bool async_simulate(async_costs *c, ir_op *const *order, uint32_t n, async_times
     }
   }
   out->makespan = t;
-  base_free(c->e->m->alloc, free_at);
+  base_free(c->e->m->alloc, lanes);
   return true;
 }

@@ -23,7 +23,8 @@ typedef struct async_chain {
   ir_op *start, *done;
   const ir_op *work; /* what it runs: the wrapped root, or the start of a pair */
   uint32_t lane, n_updates;
-  double length; /* of the work */
+  uint32_t behind; /* 1 + number of the chain that its lane is busy with when it is issued; 0: none */
+  double length;   /* of the work */
   /* In the order looked at last. */
   double issued, begins, ends, reached, exposed; /* reached: when the done would like the result */
 } async_chain;

@@ -6,8 +6,8 @@
  * order they had. At the end dones move down to their first readers, which costs nothing by the model and forgives its
  * errors. An order that needs more memory than allowed is tried again with less, and given up in the end.
  *
- * n log n: every op enters each queue once. Deterministic: ties go by the order there was. Requires: nothing. Preserves:
- * all but the schedule; ops with effects keep their order among themselves. */
+ * n log n: every op enters each queue once. Deterministic: ties go by the order there was. Requires: nothing.
+ * Preserves: all but the schedule; ops with effects keep their order among themselves. */
 #include "model.h"
 #include "queue.h"
 
@@ -224,8 +224,8 @@ typedef struct lhs_sink {
   lhs_run *r;
   ir_op **out;
   uint32_t n;
-  uint8_t *held;       /* by node: a done that waits for its first reader */
-  uint32_t *next;      /* by node: the done of its lane that was held after it */
+  uint8_t *held;         /* by node: a done that waits for its first reader */
+  uint32_t *next;        /* by node: the done of its lane that was held after it */
   uint32_t *head, *tail; /* by lane; UINT32_MAX: none */
   uint32_t *flying;
 } lhs_sink;

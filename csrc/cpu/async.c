@@ -51,11 +51,21 @@ static int task_run_share(cpu_run *run, const plan_program *p, void *const *poin
   return base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted");
 }
 
+/* A start without a program. */
+static int task_run_op(cpu_run *run, const cpu_task *t) {
+  const plan_step *s = t->start;
+  const cpu_start *c = s->code;
+  if (!c->bytes) return cpu_run_eval_start(run, s, t->pointers);
+  for (uint32_t i = 0; i < s->n_out; i++)
+    if (c->bytes[i]) memcpy(t->pointers[s->out[i]], t->pointers[s->in[i]], (size_t)c->bytes[i]);
+  return 0;
+}
+
 static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
   const plan_step *s = t->start;
   const cpu_start *c = s->code;
   uint32_t parts = s->chain->updates + 1;
-  if (!s->n_nested) return cpu_run_eval_wrapped(run, s, t->pointers);
+  if (!s->n_nested) return task_run_op(run, t);
   const plan_program *p = s->nested[0];
   if (c->cut == CPU_CUT_STEP) return task_run_share(run, p, t->pointers, part, parts);
   if (c->cut == CPU_CUT_NOT) return cpu_run_bound(run, p, t->pointers);
@@ -109,7 +119,7 @@ static int task_at_once(cpu_run *run, cpu_task *t) {
   xlac_error *outer = run->ctx.err;
   run->ctx.err = &t->err;
   t->status = t->start->n_nested ? cpu_run_bound(run, t->start->nested[0], t->pointers)
-                                 : cpu_run_eval_wrapped(run, t->start, t->pointers);
+                                 : task_run_op(run, t);
   run->ctx.err = outer;
   if (t->status != -XLAC_E_INTERRUPTED) return 0;
   if (outer) *outer = t->err;

@@ -13,6 +13,7 @@ typedef struct cpu_start {
   uint32_t number; /* of the lane, among those of the executable */
   bool at_once;           /* by whoever starts it: small, or dependent on what was done before */
   bool needs_interpreter; /* some step is evaluated by it */
+  const int64_t *bytes;   /* of a copy, by leaf; else NULL */
   uint8_t cut;            /* how updates share the work: cpu_cut */
 } cpu_start;
 typedef enum cpu_cut {
@@ -36,9 +37,9 @@ typedef struct cpu_task {
 } cpu_task;
 _Static_assert(sizeof(cpu_task) <= PLAN_TASK_BYTES, "a task does not fit into its frame");
 
-/* async_make.c: of step s, whose nested program is ready. Opens lanes as they are needed. */
-XLAC_MUST_USE int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_step *s,
-                                 const cpu_start **out, xlac_error *err);
+/* async_make.c: of step s of p, whose nested program is ready. Opens lanes as they are needed. */
+XLAC_MUST_USE int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_program *p,
+                                 const plan_step *s, const cpu_start **out, xlac_error *err);
 
 XLAC_MUST_USE int cpu_async_start(cpu_run *run, const plan_step *s, void *const *pointers);
 XLAC_MUST_USE int cpu_async_update(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);

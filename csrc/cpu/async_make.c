@@ -63,18 +63,39 @@ static int start_lane_open(cpu_executable *exe, cpu_lane *l, xlac_error *err) {
   return l->lane ? 0 : cpu_runtime_lane(exe->runtime, l->thread[0] ? l->thread : number, l->threads, &l->lane, err);
 }
 
-int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_step *s, const cpu_start **out,
-                   xlac_error *err) {
+static uint64_t start_bytes(const plan_program *p, const plan_step *s) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < s->n_in; i++) sum += (uint64_t)p->buffers[s->in[i]].bytes;
+  return sum;
+}
+
+static uint64_t start_work(const plan_program *p, const plan_step *s) {
+  if (s->n_nested) return cpu_program_work(s->nested[0]);
+  return s->op->opcode == IR_OP_ASYNC_START ? UINT64_MAX : start_bytes(p, s);
+}
+
+static int start_note_bytes(cpu_executable *exe, const plan_program *p, const plan_step *s, cpu_start *c,
+                            xlac_error *err) {
+  int64_t *bytes = BASE_ARRAY(&exe->arena, int64_t, (size_t)s->n_in + 1);
+  if (!bytes) return base_oom(err, "an async start");
+  for (uint32_t i = 0; i < s->n_in; i++) bytes[i] = p->buffers[s->in[i]].bytes;
+  c->bytes = bytes;
+  return 0;
+}
+
+int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_program *p, const plan_step *s,
+                   const cpu_start **out, xlac_error *err) {
   cpu_start *c = BASE_NEW(&exe->arena, cpu_start);
   if (!c) return base_oom(err, "an async start");
-  uint64_t work = s->n_nested ? cpu_program_work(s->nested[0]) : UINT64_MAX;
+  uint64_t work = start_work(p, s);
   uint64_t enough = options->async_work ? options->async_work : START_ENOUGH;
   if (!exe->lanes) TRY(start_open_lanes(exe, options, err));
   cpu_lane *lane = start_lane(exe, s->chain->thread);
   TRY(start_lane_open(exe, lane, err));
   c->lane = lane->lane;
   c->number = (uint32_t)(lane - exe->lanes);
-  c->needs_interpreter = !s->n_nested || cpu_program_needs_interpreter(s->nested[0]);
+  c->needs_interpreter = cpu_start_needs_interpreter(s);
+  if (s->op->opcode == IR_OP_COPY_START) TRY(start_note_bytes(exe, p, s, c, err));
   c->at_once = s->chain->here || work < enough;
   c->cut = (uint8_t)start_cut(s);
   *out = c;

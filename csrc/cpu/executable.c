@@ -3,10 +3,15 @@
 #include "list.h"
 #include "routine.h"
 
+bool cpu_start_needs_interpreter(const plan_step *s) {
+  if (s->n_nested) return cpu_program_needs_interpreter(s->nested[0]);
+  return s->op->opcode != IR_OP_COPY_START;
+}
+
 bool cpu_program_needs_interpreter(const plan_program *p) {
   if (p->interpreted) return true;
   for (uint32_t i = 0; i < p->n_steps; i++) {
-    if (p->steps[i].kind == PLAN_START && !p->steps[i].n_nested) return true;
+    if (p->steps[i].kind == PLAN_START && cpu_start_needs_interpreter(&p->steps[i])) return true;
     if (p->steps[i].kind == PLAN_EVAL || (p->steps[i].routine && p->steps[i].routine->calls)) return true;
     for (uint32_t j = 0; j < p->steps[i].n_nested; j++)
       if (cpu_program_needs_interpreter(p->steps[i].nested[j])) return true;
@@ -14,9 +19,10 @@ bool cpu_program_needs_interpreter(const plan_program *p) {
   return false;
 }
 
-static int executable_ready_start(cpu_executable *exe, const cpu_options *options, plan_step *s, xlac_error *err) {
+static int executable_ready_start(cpu_executable *exe, const cpu_options *options, const plan_program *p,
+                                  plan_step *s, xlac_error *err) {
   const cpu_start *start = NULL;
-  TRY(cpu_start_make(exe, options, s, &start, err));
+  TRY(cpu_start_make(exe, options, p, s, &start, err));
   s->code = start;
   return 0;
 }
@@ -30,12 +36,12 @@ static int executable_ready(cpu_executable *exe, const cpu_options *options, con
     plan_step *s = (plan_step *)(uintptr_t)&p->steps[i];
     if (s->kind == PLAN_KERNEL) {
       cpu_vm *vm = NULL;
-      TRY(cpu_vm_make(s->kernel, &exe->arena, &vm, err));
+      TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
       s->code = vm;
     }
     for (uint32_t j = 0; j < s->n_nested; j++)
       TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
-    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, options, s, err));
+    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, options, p, s, err));
   }
   TRY(cpu_list_make(p, body, &exe->arena, &list, err));
   ((plan_program *)(uintptr_t)p)->code = list;
@@ -49,7 +55,7 @@ static uint64_t executable_add(uint64_t a, uint64_t b) {
 /* Of loops nobody knows how often they turn, and of custom calls nobody knows what they do. */
 static uint64_t executable_step_work(const plan_program *p, const plan_step *s) {
   uint64_t work = 1;
-  if (s->kind == PLAN_START && !s->n_nested) return UINT64_MAX;
+  if (s->kind == PLAN_START && s->op->opcode == IR_OP_ASYNC_START && !s->n_nested) return UINT64_MAX;
   if (s->kind == PLAN_WHILE || s->op->opcode == IR_OP_CUSTOM_CALL) return UINT64_MAX;
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count * s->kernel->n_values + 1;
   if (s->kind == PLAN_ROUTINE) return s->routine->calls ? UINT64_MAX : executable_add(s->routine->work, 1);
@@ -114,7 +120,7 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
     ir_module_destroy(m);
     return base_oom(err, "an executable");
   }
-  *exe = (cpu_executable){.m = m, .alloc = alloc};
+  *exe = (cpu_executable){.m = m, .alloc = alloc, .fast = options->fast};
   base_arena_init(&exe->arena, alloc);
   int status = executable_build(exe, options, err);
   if (status) {

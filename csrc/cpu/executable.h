@@ -11,6 +11,7 @@ typedef struct cpu_options {
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   bool no_blas;          /* no library for products */
   const char *blas_path; /* NULL: the usual names */
+  bool fast;             /* numerics: kernels may contract, approximate and keep narrow floats wide */
   plan_options plan;
   cpu_runtime *runtime; /* NULL: one of its own */
   uint32_t n_lanes;
@@ -37,6 +38,7 @@ XLAC_MUST_USE int cpu_execute(const cpu_executable *exe, const interp_options *o
 /* Of a program that is ready: the same, and whether some step is evaluated by the interpreter. */
 uint64_t cpu_program_work(const plan_program *p);
 bool cpu_program_needs_interpreter(const plan_program *p);
+bool cpu_start_needs_interpreter(const plan_step *s);
 struct cpu_profile;
 /* cpu_execute with times by step, in a profile that has begun. */
 XLAC_MUST_USE int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,

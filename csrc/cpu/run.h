@@ -15,6 +15,7 @@ struct cpu_executable {
   ir_module *m;
   base_alloc alloc;
   base_arena arena; /* program, kernels */
+  bool fast;        /* numerics */
   plan_program *program;
   cpu_blas *blas;
   cpu_runtime *runtime;
@@ -54,8 +55,8 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 /* --- routine.c --- */
 XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);
 
-/* --- eval.c: a step that is one op by the interpreter, or by it what an async start wraps --- */
+/* --- eval.c: a step that is one op by the interpreter, or by it the work of an async start --- */
 XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
-XLAC_MUST_USE int cpu_run_eval_wrapped(cpu_run *run, const plan_step *s, void *const *pointers);
+XLAC_MUST_USE int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers);
 
 #endif

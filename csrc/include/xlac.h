@@ -375,6 +375,17 @@ typedef struct xlac_pipeline_options {
  * changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
 
+/* What the time model of async chains takes for granted; 0 for what is usual. */
+typedef struct xlac_async_model {
+  double gigaflops, memory_gigabytes, link_gigabytes; /* a second; link: of copies and collectives */
+} xlac_async_model;
+
+/* The module's async chains in the order its ops have, with what is waited for by the model, as JSON, freed with
+ * xlac_free: {"scheduled": bool, "computations": [{"name", "ops", "makespan", "work", "exposed", "chains": [{"op",
+ * "lane", "line", "updates", "start", "done", "length", "issued", "begins", "ends", "reached", "exposed", "needs",
+ * "ready", "behind", "reader", "read"}]}]}; times are nanoseconds. docs/async.md. model may be NULL. */
+int xlac_module_explain_async(xlac_module *m, const xlac_async_model *model, char **json, size_t *n, xlac_error *err);
+
 /* --- values --- */
 
 typedef enum xlac_value_kind { XLAC_VALUE_ARRAY, XLAC_VALUE_TUPLE, XLAC_VALUE_TOKEN } xlac_value_kind;
@@ -494,6 +505,12 @@ typedef struct xlac_lane {
   const char *thread; /* the execution thread whose starts it runs; "": those of all threads that have no lane */
   uint32_t threads;   /* of its own; 0: none, so that what is started is run by whoever waits for it */
 } xlac_lane;
+/* What a compiled program may do to floats (docs/numerics.md). */
+typedef enum xlac_numerics {
+  XLAC_NUMERICS_STRICT, /* elementwise work has the interpreter's bits */
+  XLAC_NUMERICS_FAST    /* operations may be contracted and reassociated, functions are off by some units in the last
+                           place, narrow floats are not rounded between the ops of a kernel; NaN and infinities stay */
+} xlac_numerics;
 
 typedef struct xlac_compile_options {
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
@@ -505,6 +522,7 @@ typedef struct xlac_compile_options {
   uint32_t n_lanes; /* several lanes for "" are taken in turn; without any, there is one of one thread */
   const xlac_lane *lanes;
   uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
+  xlac_numerics numerics;
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -521,10 +539,11 @@ typedef struct xlac_executable_info {
   uint32_t n_arguments, n_results;         /* leaves (arrays and tokens) of all parameters and of the result */
   uint64_t work; /* elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs */
   double seconds[XLAC_COMPILE_STAGES];
+  xlac_numerics numerics;
 } xlac_executable_info;
 
-/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; the products of
- * dots are summed in another order. options may be NULL. */
+/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; sums and products of
+ * floats are associated in another order, and XLAC_NUMERICS_FAST allows more. options may be NULL. */
 int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
 void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
 /* As xlac_interpret. */
@@ -564,7 +583,7 @@ int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_opt
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
 /* The other way round. Refuses, with the code BAD_EXECUTABLE, what is cut short, damaged, or of another format;
  * whatever passes is verified like any program. Of the options threads, blas_path and runtime count; threads 0: as
- * serialized. */
+ * serialized. numerics stay what they were. */
 int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
                          xlac_error *err);
 /* Why ops are in one kernel or not, a line an op; freed with xlac_free. n may be NULL. */

@@ -3,8 +3,36 @@
  * memory of the results or of the frame; the results are the done's value where they lie. */
 #include "build.h"
 
-static bool chain_is_generic(ir_opcode code) {
-  return code == IR_OP_ASYNC_START || code == IR_OP_ASYNC_UPDATE || code == IR_OP_ASYNC_DONE;
+bool plan_is_async(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_ASYNC_START:
+    case IR_OP_ASYNC_UPDATE:
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_COPY_START:
+    case IR_OP_COPY_DONE:
+    case IR_OP_ALL_REDUCE_START:
+    case IR_OP_ALL_REDUCE_DONE:
+    case IR_OP_ALL_GATHER_START:
+    case IR_OP_ALL_GATHER_DONE:
+    case IR_OP_COLLECTIVE_PERMUTE_START:
+    case IR_OP_COLLECTIVE_PERMUTE_DONE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+const ir_type *plan_async_result(const ir_op *start) {
+  if (start->opcode == IR_OP_ALL_REDUCE_START) return start->type;
+  return start->type->elements[start->opcode == IR_OP_COPY_START ? 0 : 1];
+}
+
+/* Pairs with opcodes of their own name no thread. */
+static const char *chain_thread(const ir_op *start) {
+  if (start->opcode == IR_OP_COPY_START) return "copy";
+  if (start->opcode != IR_OP_ASYNC_START) return "collective";
+  const char *thread = ir_get_str(start, IR_ATTR_ASYNC_THREAD);
+  return *thread ? thread : "main";
 }
 
 /* The value of a start or update is that of its results; behind the leaves stands the number of the start's step. */
@@ -15,7 +43,7 @@ static uint32_t chain_start_step(const plan_build *x, const ir_op *op) {
 
 static plan_leaves chain_results(plan_build *x, const ir_op *op, uint32_t step) {
   uint32_t number = 0, at = x->leaves.n;
-  plan_add_leaves(x, op, op->type->elements[1], (plan_buffer){.place = PLAN_FRAME}, &number);
+  plan_add_leaves(x, op, plan_async_result(op), (plan_buffer){.place = PLAN_FRAME}, &number);
   uint32_t n = x->leaves.n - at;
   x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, step);
   return (plan_leaves){at, n};
@@ -23,18 +51,18 @@ static plan_leaves chain_results(plan_build *x, const ir_op *op, uint32_t step) 
 
 static plan_chain *chain_new(plan_build *x, const ir_op *op) {
   plan_chain *chain = BASE_NEW(x->arena, plan_chain);
-  const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD);
   x->failed = x->failed || !chain;
   if (!chain) return NULL;
-  *chain = (plan_chain){.start = x->steps.n, .done = UINT32_MAX, .thread = *thread ? thread : "main"};
+  *chain = (plan_chain){.start = x->steps.n, .done = UINT32_MAX, .thread = chain_thread(op)};
   unsigned facts = opt_op_facts(x->facts, op);
   chain->here = (facts & (OPT_EFFECT | OPT_RANDOM)) != 0;
   return chain;
 }
 
-/* The program of what op wraps, or NULL where the interpreter evaluates that whole. */
+/* The program of what op wraps; none where the interpreter evaluates that whole. */
 static int chain_program(plan_build *x, const ir_op *op, plan_step *s) {
   plan_program *p = NULL;
+  if (op->opcode != IR_OP_ASYNC_START) return 0;
   TRY(plan_build_program(x, op->called[0], false, &p));
   if (p->interpreted) return 0;
   const plan_program **nested = BASE_ARRAY(x->arena, const plan_program *, 1);
@@ -83,19 +111,8 @@ static int chain_done(plan_build *x, const ir_op *op) {
 }
 
 int plan_build_async(plan_build *x, const ir_op *op, bool *done) {
-  *done = chain_is_generic(op->opcode);
-  switch (op->opcode) {
-    case IR_OP_ASYNC_START:
-      return chain_start(x, op);
-    case IR_OP_ASYNC_UPDATE:
-      return chain_update(x, op);
-    case IR_OP_ASYNC_DONE:
-      return chain_done(x, op);
-    default:
-      return 0;
-  }
-}
-
-bool plan_is_async(const ir_op *op) {
-  return chain_is_generic(op->opcode);
+  *done = plan_is_async(op);
+  if (!*done) return 0;
+  if (ir_opcode_has(op->opcode, IR_ASYNC_START)) return chain_start(x, op);
+  return op->opcode == IR_OP_ASYNC_UPDATE ? chain_update(x, op) : chain_done(x, op);
 }

@@ -244,7 +244,7 @@ static bool build_type_is_plain(const ir_type *t) {
 /* Why the interpreter must run the whole computation, or NULL. */
 static const char *build_obstacle(const plan_build *x, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
-    if (opt_op_facts(x->facts, op) & OPT_EFFECT) return "it has side effects";
+    if ((opt_op_facts(x->facts, op) & OPT_EFFECT) && op->opcode != IR_OP_ASYNC_START) return "it has side effects";
     if (!build_type_is_plain(op->type)) return "a shape or type is known only when it runs";
     if (plan_is_async(op)) continue;
     if (ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_DONE) ||
@@ -284,10 +284,19 @@ static void build_order(uint32_t n, ir_op **order, uint8_t *early, base_arena *s
   for (uint32_t i = 0; i < n; i++) early[order[i]->id] = 0;
 }
 
-/* The ops that the root needs, in order. Marks are zero before and after. */
-static uint32_t build_needed(uint8_t *marks, const ir_computation *c, uint32_t n, ir_op **order) {
+/* What must happen whoever needs its result: obstacles but for async chains. */
+static bool build_is_effect(const plan_build *x, const ir_op *op) {
+  const ir_op *start = op->opcode == IR_OP_ASYNC_DONE ? ir_async_start_of(op) : NULL;
+  return start && (opt_op_facts(x->facts, start) & OPT_EFFECT);
+}
+
+/* The ops that the root or the world needs, in order. Marks are zero before and after. */
+static uint32_t build_needed(const plan_build *x, const ir_computation *c, uint32_t n, ir_op **order) {
   uint32_t kept = 0;
+  uint8_t *marks = x->marks;
   marks[ir_root(c)->id] = 1;
+  for (uint32_t i = 0; i < n; i++)
+    if (build_is_effect(x, order[i])) marks[order[i]->id] = 1;
   for (uint32_t i = n; i-- > 0;)
     for (uint32_t k = 0; marks[order[i]->id] && k < order[i]->n_operands; k++) marks[ir_operand(order[i], k)->id] = 1;
   for (uint32_t i = 0; i < n; i++) {
@@ -304,7 +313,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   base_arena_init(&scratch, x->alloc);
   ir_op **order = ir_post_order(c, &scratch, &n);
   int status = order ? 0 : build_no_memory(x);
-  if (status == 0) kept = build_needed(x->marks, c, n, order);
+  if (status == 0) kept = build_needed(x, c, n, order);
   if (status == 0 && !plan_order_async(x, c, kept, order, &scratch)) status = build_no_memory(x);
   if (status == 0 && !x->options->no_fusion) {
     x->fusion.skips_places = x->options->prepare != NULL;

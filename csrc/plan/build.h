@@ -60,8 +60,6 @@ XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);
 
 /* --- async.c: async starts, updates and dones. *done is false for other ops. --- */
 XLAC_MUST_USE int plan_build_async(plan_build *x, const ir_op *op, bool *done);
-/* Whether that knows op. */
-bool plan_is_async(const ir_op *op);
 
 /* --- async_order.c: puts the n ops of `order`, each after its operands, into the order they are to run in, where c has
  * async starts. false when out of memory. --- */

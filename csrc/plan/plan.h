@@ -35,7 +35,7 @@ typedef enum plan_step_kind {
   PLAN_CONDITIONAL, /* nested: branches; in: selector, then all branches' operands */
   PLAN_CALL,        /* nested: the callee */
   PLAN_START,       /* begins what goes on until its chain's done; in: operands, out: results, nested: the program, or
-                       none where the interpreter evaluates what the op wraps */
+                       none where the op is no generic start or its program is the interpreter's */
   PLAN_UPDATE,      /* lets its chain go on by one part */
   PLAN_DONE         /* waits; in: all that its start reads and writes */
 } plan_step_kind;
@@ -132,6 +132,11 @@ XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xla
 /* Whether nothing of p, or of the programs its steps run, writes over what is still to be read: INTERNAL, with step and
  * buffers, where it does. check.c */
 XLAC_MUST_USE int plan_check(const plan_program *p, base_alloc alloc, xlac_error *err);
+
+/* async.c: whether op is of a chain that plans know: any generic one, and pairs of copies and collectives. */
+bool plan_is_async(const ir_op *op);
+/* The type of what such a start's done gives. */
+const ir_type *plan_async_result(const ir_op *start);
 
 /* --- inside --- */
 /* place.c: offsets of all buffers in the frame. */

@@ -30,23 +30,9 @@ bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out)
 
 /* --- JSON --- */
 
-void plan_put_json_string(base_text *out, const char *s, size_t n) {
-  base_putc(out, '"');
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c == '"' || c == '\\')
-      base_putf(out, "\\%c", c);
-    else if (c < 0x20)
-      base_putf(out, "\\u%04x", c);
-    else
-      base_putc(out, (char)c);
-  }
-  base_putc(out, '"');
-}
-
 static void report_name(base_text *out, const char *key, const base_istr *s) {
   base_putf(out, "\"%s\": ", key);
-  plan_put_json_string(out, s->s, s->n);
+  base_put_json(out, s->s, s->n);
 }
 
 static void report_ids(base_text *out, const char *key, uint32_t n, const uint32_t *ids) {
@@ -70,7 +56,7 @@ static void report_buffer(base_text *out, const plan_buffer *b) {
   if (b->type) {
     BASE_PUT(out, ", \"type\": ");
     ir_type_text(b->type, type, sizeof type);
-    plan_put_json_string(out, type, strlen(type));
+    base_put_json(out, type, strlen(type));
   }
   if (b->op) {
     BASE_PUT(out, ", ");
@@ -133,7 +119,7 @@ static void report_program(base_text *out, const plan_list *list, const plan_pro
   base_putf(out, ", \"frame_bytes\": %lld, \"peak_bytes\": %lld, \"why_interpreted\": ", (long long)p->frame_bytes,
             (long long)p->peak_bytes);
   if (p->interpreted)
-    plan_put_json_string(out, p->why, strlen(p->why));
+    base_put_json(out, p->why, strlen(p->why));
   else
     BASE_PUT(out, "null");
   BASE_PUT(out, ", \"buffers\": [");

@@ -215,8 +215,16 @@ static uint32_t *executable_donated(PyObject *donate, uint32_t *n) {
   return numbers;
 }
 
+static bool executable_numerics(const char *text, xlac_numerics *out) {
+  *out = strcmp(text, "fast") == 0 ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
+  if (*out == XLAC_NUMERICS_FAST || strcmp(text, "strict") == 0) return true;
+  PyErr_Format(PyExc_ValueError, "numerics must be 'strict' or 'fast', not '%.100s'", text);
+  return false;
+}
+
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", "lanes", "async_work", NULL};
+  static char *names[] = {"module", "threads", "blas",       "use_blas", "fuse", "passes",
+                          "donate", "lanes",   "async_work", "numerics", NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *module, *donate = NULL, *lanes = NULL;
   uint32_t *donated = NULL;
@@ -225,10 +233,12 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   xlac_executable *exe = NULL;
   unsigned int threads = 0;
   unsigned long long async_work = 0;
+  const char *numerics = "strict";
   int blas = 1, fuse = 1, passes = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOK:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKs:compile", names, st->module_type, &module, &threads,
+                                   &options.blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics))
     return NULL;
+  if (!executable_numerics(numerics, &options.numerics)) return NULL;
   if (py_lanes_take(lanes, &options) < 0) return NULL;
   if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) {
     py_lanes_forget(&options);

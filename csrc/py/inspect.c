@@ -134,8 +134,9 @@ PyObject *py_executable_repr(PyObject *object) {
   xlac_executable_info info;
   xlac_executable_get(((py_executable *)object)->exe, &info);
   if (info.interpreted) return PyUnicode_FromFormat("<xlac.Executable: interpreted, since %s>", info.interpreted);
-  return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u routines, %u interpreted>",
-                              info.n_steps, info.n_kernels, info.n_routines, info.n_interpreted);
+  return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u routines, %u interpreted%s>",
+                              info.n_steps, info.n_kernels, info.n_routines, info.n_interpreted,
+                              info.numerics == XLAC_NUMERICS_FAST ? ", fast numerics" : "");
 }
 
 PyMethodDef py_executable_methods[] = {
@@ -153,6 +154,13 @@ PyMethodDef py_executable_methods[] = {
 };
 
 /* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool} each. */
+static PyObject *executable_numerics_name(PyObject *self, void *unused) {
+  xlac_executable_info info;
+  (void)unused;
+  xlac_executable_get(((py_executable *)self)->exe, &info);
+  return PyUnicode_FromString(info.numerics == XLAC_NUMERICS_FAST ? "fast" : "strict");
+}
+
 static PyObject *executable_donations(PyObject *self, void *unused) {
   xlac_donation d;
   PyObject *list = PyList_New(0);
@@ -178,6 +186,7 @@ PyGetSetDef py_executable_getset[] = {
     {"_kept", executable_kept, NULL, "A dict for what is worked out once", NULL},
     {"_stages", executable_stages, NULL, "Seconds by stage", NULL},
     {"_passes", executable_passes, NULL, "Seconds by pass, in order", NULL},
+    {"numerics", executable_numerics_name, NULL, "\"strict\" or \"fast\"", NULL},
     {"steps", executable_steps, NULL, "Counts of steps by kind, and the BLAS in use", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -409,6 +409,19 @@ static PyObject *module_repr(PyObject *self) {
                               (unsigned long long)s.n_computations, (unsigned long long)s.n_ops);
 }
 
+static PyObject *module_async_report(PyObject *self, PyObject *args) {
+  xlac_async_model model = {0};
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+  if (!PyArg_ParseTuple(args, "ddd:_async_report", &model.gigaflops, &model.memory_gigabytes, &model.link_gigabytes))
+    return NULL;
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_explain_async(handle(self), &model, &text, &n, &err);
+  Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+PY_DELEGATE(module_explain, "xlac.module", "explain")
 PY_DELEGATE(module_walk, "xlac.module", "walk")
 PY_DELEGATE(module_run, "xlac.module", "run")
 PY_DELEGATE(module_to_dot, "xlac.draw", "dot")
@@ -431,6 +444,8 @@ static PyMethodDef module_methods[] = {
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
+    {"explain", PY_KEYWORDS(module_explain), "explain(topic): \"async\""},
+    {"_async_report", module_async_report, METH_VARARGS, "Async chains as JSON"},
     {"fingerprint", module_fingerprint, METH_NOARGS,
      "Hex digits that depend on the program, not on names and metadata"},
     {"find", module_find, METH_O, "The instruction of that name, or None"},

@@ -75,13 +75,18 @@ def _openblas():
     return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
 
 
-def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), lanes=None, async_work=0):
+def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
+            async_work=0):
     """Compiles a program (a Module, or text that `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
     `interpret`.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
     the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
     system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame.
+
+    `numerics` is "strict" (elementwise work has the interpreter's bits) or "fast": operations may be contracted and reassociated, elementary
+    functions are off by some ulp, and narrow floats are not rounded between the ops of a kernel; NaN and infinities stay
+    (docs/numerics.md).
 
     `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
     `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
@@ -97,7 +102,7 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
-                         donate=tuple(donate), lanes=_lanes(lanes), async_work=async_work)
+                         donate=tuple(donate), numerics=numerics, lanes=_lanes(lanes), async_work=async_work)
 
 
 def _lanes(lanes):
@@ -124,7 +129,7 @@ def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, 
     atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
 
     `program` is a Module or its text, `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
-    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", or a dict of options of
+    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of options of
     `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
     another order."""
     from .difference import diff as find

@@ -1,6 +1,6 @@
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 from ._core import Buffer as Buffer
 from ._core import Computation as Computation
@@ -33,8 +33,8 @@ def interpret(module: Module, *arrays: Any, seed: int = 0, replica: int = 0, par
               probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None,
               async_order: str | int = "eager") -> Any: ...
 def compile(module: Module, *, threads: int | None = None, blas: str | bool | None = None, fuse: bool = True,
-            passes: bool = True, donate: int | Iterable[int] = (), lanes: int | dict[str, int] | None = None,
-            async_work: int = 0) -> Executable: ...
+            passes: bool = True, donate: int | Iterable[int] = (), numerics: Literal["strict", "fast"] = "strict",
+            lanes: int | dict[str, int] | None = None, async_work: int = 0) -> Executable: ...
 def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, threads: int | None = None,
          blas: str | bool | None = None, lanes: int | dict[str, int] | None = None, async_work: int = 0) -> Executable: ...
 def diff(program: Module | str | bytes, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",

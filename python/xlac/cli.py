@@ -316,7 +316,7 @@ def add_run(commands):
 
 
 def add_diff(commands):
-    ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes) or blasless"
+    ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes), blasless or fast (numerics)"
     p = commands.add_parser("diff", help="find the first op that two executors disagree on", description="""Runs every op of a
         program by two ways, and shows the first one whose values differ: where, by how much, and from what inputs.""")
     p.add_argument("file", help="the program; - is standard input")

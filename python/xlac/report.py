@@ -266,7 +266,8 @@ def explain(executable, topic="schedule"):
     if topic == "kernels":
         return Report(executable._kernels())
     if topic == "schedule":
-        return Report(explain_schedule(programs_of(executable)))
+        head = "fast numerics\n" if executable.numerics == "fast" else ""
+        return Report(head + explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
     raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, kernels, schedule and memory")
