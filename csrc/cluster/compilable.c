@@ -68,7 +68,9 @@ static bool tf_has_kernel(const tf_node *n, int kernels) {
   for (uint32_t i = 0; i < n->op->n_on[kernels]; i++) {
     const tf_constraint *c = &n->op->on[kernels][i];
     base_slice name = {c->attr->s, c->attr->n};
-    if (!tf_types_allowed(tf_attr_or_default(n->op, n->def->attrs, name), c->allowed)) return false;
+    bool end = n->role == TF_ROLE_ARG || n->role == TF_ROLE_RETVAL; /* of a function: it has a type but no attributes */
+    if (end && !(tf_type_bit(tf_base_type(n->types[0])) & c->allowed)) return false;
+    if (!end && !tf_types_allowed(tf_attr_or_default(n->op, n->def->attrs, name), c->allowed)) return false;
   }
   return true;
 }

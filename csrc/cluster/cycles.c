@@ -254,10 +254,9 @@ int tf_cycles_path(tf_cycles *c, uint32_t from, uint32_t to, uint32_t *path, uin
   }
   uint32_t length = 1;
   for (uint32_t at = to; parent[to] != UINT32_MAX && at != from; at = parent[at]) length++;
-  if (parent[to] != UINT32_MAX && length <= room) {
-    *n = length;
+  if (parent[to] != UINT32_MAX) *n = length;
+  if (*n > 0 && length <= room)
     for (uint32_t at = to, i = length; i > 0; at = parent[at]) path[--i] = at;
-  }
   base_free(c->alloc, parent);
   return fine ? 0 : base_oom(err, "looking for a path");
 }

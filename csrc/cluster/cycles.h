@@ -38,8 +38,8 @@ void tf_cycles_remove(tf_cycles *c, uint32_t from, uint32_t to);
 /* Makes one vertex of the two ends of an edge; *survivor is it. *done is false where another path leads from one to the
  * other: nothing is contracted then. */
 XLAC_MUST_USE int tf_cycles_contract(tf_cycles *c, uint32_t from, uint32_t to, bool *done, uint32_t *survivor, xlac_error *err);
-/* A path from `from` to `to` of at most `room` vertices, both ends too, not by the edge between them; 0 where there is
- * none. */
+/* The shortest path from `from` to `to` but for the edge between them: *n vertices with both ends, 0 where there is none.
+ * Written to `path` where it has room. */
 XLAC_MUST_USE int tf_cycles_path(tf_cycles *c, uint32_t from, uint32_t to, uint32_t *path, uint32_t room, uint32_t *n,
                                  xlac_error *err);
 /* All vertices by decreasing rank; out has room for all. Returns how many. */

@@ -30,7 +30,8 @@ static int tf_decluster_in_order(tf_pass *p, uint32_t *order, uint8_t *constant,
   TRY(tf_reverse_post_order(&p->graph, order, &n, err));
   for (uint32_t i = 0; i < n; i++) {
     uint32_t id = order[i];
-    if (p->result[id] && constant[id] && !tf_has_neighbour(p, id) && !tf_must_stay(p, id)) p->result[id] = NULL;
+    if (!p->result[id] || !constant[id] || p->graph.nodes.items[id].role == TF_ROLE_CONST) continue;
+    if (!tf_has_neighbour(p, id) && !tf_must_stay(p, id)) p->result[id] = NULL;
   }
   for (uint32_t i = 0; i < n; i++) {
     uint32_t id = order[i];

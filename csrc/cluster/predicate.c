@@ -78,17 +78,17 @@ static bool tf_pred_same(const tf_pred *a, const tf_pred *b, const tf_pred *cons
   return same && (a->n == 0 || memcmp(a->operands, operands, a->n * sizeof *operands) == 0);
 }
 
-static const tf_pred *tf_pred_intern(tf_pred_factory *f, tf_pred what, const tf_pred *const *operands) {
-  uint64_t hash = tf_pred_hash(&what, operands), first = 0;
+static const tf_pred *tf_pred_intern(tf_pred_factory *f, const tf_pred *what, const tf_pred *const *operands) {
+  uint64_t hash = tf_pred_hash(what, operands), first = 0;
   (void)base_map_get(&f->interned, hash, &first);
   for (const tf_pred_link *l = (const tf_pred_link *)(uintptr_t)first; l; l = l->next)
-    if (tf_pred_same(l->pred, &what, operands)) return l->pred;
-  tf_pred *p = base_arena_alloc(f->arena, sizeof *p + what.n * sizeof *operands);
+    if (tf_pred_same(l->pred, what, operands)) return l->pred;
+  tf_pred *p = base_arena_alloc(f->arena, sizeof *p + what->n * sizeof *operands);
   tf_pred_link *link = BASE_NEW(f->arena, tf_pred_link);
   if (!p || !link) return f->failed = true, NULL;
-  *p = what;
+  *p = *what;
   p->id = f->next_id++;
-  if (what.n) memcpy(p->operands, operands, what.n * sizeof *operands);
+  if (what->n) memcpy(p->operands, operands, what->n * sizeof *operands);
   *link = (tf_pred_link){p, (tf_pred_link *)(uintptr_t)first};
   if (!base_map_set(&f->interned, hash, base_key(link))) return f->failed = true, NULL;
   return p;
@@ -96,12 +96,12 @@ static const tf_pred *tf_pred_intern(tf_pred_factory *f, tf_pred what, const tf_
 
 const tf_pred *tf_pred_symbol(tf_pred_factory *f, const base_istr *node, int32_t output, bool must_be_true, int32_t value) {
   tf_pred p = {.kind = TF_PRED_SYMBOL, .must_be_true = must_be_true, .output = output, .value = value, .name = node};
-  return tf_pred_intern(f, p, NULL);
+  return tf_pred_intern(f, &p, NULL);
 }
 
 const tf_pred *tf_pred_recurrence(tf_pred_factory *f, const tf_pred *start, const tf_pred *step, const base_istr *frames) {
   const tf_pred *operands[] = {start, step};
-  return tf_pred_intern(f, (tf_pred){.kind = TF_PRED_RECURRENCE, .n = 2, .value = -1, .name = frames}, operands);
+  return tf_pred_intern(f, &(tf_pred){.kind = TF_PRED_RECURRENCE, .n = 2, .value = -1, .name = frames}, operands);
 }
 
 static int tf_compare_pred_ids(const void *a, const void *b) {
@@ -111,7 +111,7 @@ static int tf_compare_pred_ids(const void *a, const void *b) {
 
 static const tf_pred *tf_pred_interned_list(tf_pred_factory *f, tf_pred_kind kind, tf_pred_list *list) {
   if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, tf_compare_pred_ids);
-  return tf_pred_intern(f, (tf_pred){.kind = kind, .n = list->n, .value = -1}, list->items);
+  return tf_pred_intern(f, &(tf_pred){.kind = kind, .n = list->n, .value = -1}, list->items);
 }
 
 /* --- negation --- */
@@ -144,7 +144,7 @@ const tf_pred *tf_pred_not(tf_pred_factory *f, const tf_pred *p) {
   else if (!deep && p->kind == TF_PRED_NOT)
     result = p->operands[0];
   else
-    result = tf_pred_intern(f, (tf_pred){.kind = TF_PRED_NOT, .n = 1, .value = -1}, &p);
+    result = tf_pred_intern(f, &(tf_pred){.kind = TF_PRED_NOT, .n = 1, .value = -1}, &p);
   f->depth--;
   ((tf_pred *)(uintptr_t)p)->negated = result;
   return result;

@@ -110,12 +110,22 @@ static int tf_put_packed(tf_text_writer *w, const tf_field_info *info, proto_fie
 
 static int tf_put_message(tf_text_writer *w, tf_message message, proto_message m);
 
+/* An entry of a map has its key written out even where it is the default, which the bytes may leave out. */
+static void tf_put_missing_key(tf_text_writer *w, tf_message entry, proto_message m) {
+  const tf_field_info *key = tf_schema_by_number(entry, 1);
+  for (uint32_t i = m.first; i < m.first + m.n; i++)
+    if (w->s.fields.items[i].number == 1) return;
+  tf_put_indent(w);
+  base_putf(w->out, "key: %s\n", key->kind == TF_FIELD_STRING ? "\"\"" : "0");
+}
+
 static int tf_put_sub_message(tf_text_writer *w, const tf_field_info *info, proto_field f) {
   proto_message sub;
   TRY(proto_open_field(&w->s, f, &sub));
   tf_put_indent(w);
   base_putf(w->out, "%s {\n", info->name);
   w->indent++;
+  if (info->kind == TF_FIELD_MAP) tf_put_missing_key(w, info->message, sub);
   TRY(tf_put_message(w, info->message, sub));
   w->indent--;
   tf_put_indent(w);
