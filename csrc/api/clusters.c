@@ -55,8 +55,8 @@ static bool graph_is_text(const void *bytes, size_t n, xlac_graph_format format)
   return format == XLAC_GRAPH_TEXT || (format == XLAC_GRAPH_AUTO && tf_graph_def_is_text(bytes, n));
 }
 
-int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format, const xlac_cluster_flags *flags,
-                       xlac_error *err) {
+int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format,
+                       const xlac_cluster_flags *flags, xlac_error *err) {
   tf_flags inner = inner_cluster_flags(flags);
   TRY(check_graph_format(format, err));
   xlac_clusters *c = base_malloc(base_alloc_libc, sizeof *c);
@@ -138,7 +138,8 @@ int xlac_clusters_unsafe_pairs(const xlac_clusters *c, uint32_t **pairs, size_t 
 static int find_named(const xlac_clusters *c, const char *name, uint32_t *out, xlac_error *err) {
   *out = tf_find_node(&c->pass, name);
   if (*out != TF_NO_EDGE) return 0;
-  return base_hint(err, base_fail(err, XLAC_E_UNKNOWN_NAME, "the graph has no node '%.200s'", name), "names are case sensitive");
+  return base_hint(err, base_fail(err, XLAC_E_UNKNOWN_NAME, "the graph has no node '%.200s'", name),
+                   "names are case sensitive");
 }
 
 static int give_or_free(base_text *t, int status, char **text, size_t *n, xlac_error *err) {
@@ -183,8 +184,8 @@ int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char *
   return status;
 }
 
-int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out, size_t *n_out,
-                       xlac_error *err) {
+int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,
+                       size_t *n_out, xlac_error *err) {
   base_text wire;
   int status = 0;
   TRY(check_graph_format(from, err));

@@ -7,6 +7,7 @@
  * Numbers are little-endian. */
 #include "../base/str.h"
 #include "../cpu/executable.h"
+#include "../text/text.h"
 #include "api.h"
 
 enum {
@@ -116,8 +117,10 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   own.no_fusion |= (flags & CONTAINER_NO_FUSION) != 0;
   own.numerics = flags & CONTAINER_FAST ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
   own.no_passes = true; /* they have been run */
-  const xlac_parse_options hlo = {.format = XLAC_FORMAT_HLO};
-  TRY(xlac_module_parse(&m, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
+  const text_parse_options hlo = {.alloc = base_alloc_libc, .documented_forms = true, .chlo = true};
+  ir_module *ir = NULL;
+  TRY(text_parse_hlo(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
+  TRY(api_wrap(&m, ir, err));
   int status = xlac_compile(m, &own, out, err);
   xlac_module_destroy(m);
   return status;

@@ -16,21 +16,15 @@ const tf_category tf_categories[] = {
      "EluGrad Selu SeluGrad Select SelectV2 Transpose ConjugateTranspose _UnaryOpsComposition "
      "CollectiveReduceV2 CollectiveAssignGroupV2 PlaceholderWithDefault PreventGradient StopGradient "
      "Snapshot _EagerConst"},
-    {"RED",
-     "All Any Min Max Mean Prod Sum"},
-    {"PWRED",
-     "ArgMax ArgMin DiagPart Softmax SparseSoftmaxCrossEntropyWithLogits LogSoftmax"},
-    {"REDUCEWINDOW",
-     "ArgMax ArgMin DiagPart Softmax SparseSoftmaxCrossEntropyWithLogits LogSoftmax"},
-    {"REDUCEWINDOWPW",
-     "BiasAddGrad LRN LRNGrad"},
+    {"RED", "All Any Min Max Mean Prod Sum"},
+    {"PWRED", "ArgMax ArgMin DiagPart Softmax SparseSoftmaxCrossEntropyWithLogits LogSoftmax"},
+    {"REDUCEWINDOW", "ArgMax ArgMin DiagPart Softmax SparseSoftmaxCrossEntropyWithLogits LogSoftmax"},
+    {"REDUCEWINDOWPW", "BiasAddGrad LRN LRNGrad"},
     {"BN",
      "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx FusedBatchNormGrad "
      "FusedBatchNormGradV2 FusedBatchNormGradV3"},
-    {"Conv",
-     "_FusedConv2D"},
-    {"SORT",
-     "TopKV2"},
+    {"Conv", "_FusedConv2D"},
+    {"SORT", "TopKV2"},
     {"MISC",
      "ApproxTopK BroadcastTo ExpandDims Fill NoOp Range Rank Reshape Shape ShapeN Size Squeeze Transpose "
      "ZerosLike OnesLike BiasAdd BroadcastArgs BroadcastGradientArgs OneHot Concat ConcatV2 ConcatOffset "
@@ -84,9 +78,11 @@ int tf_allow_list_check(const char *list, xlac_error *err) {
     const tf_op_row *row = tf_op_row_find(name);
     if (row && (row->flags & TF_OP_XLA)) continue;
     return base_hint(err,
-                     base_fail(err, XLAC_E_BAD_ARGUMENT, "the operation '%.*s' in ops_to_cluster was not found among those XLA compiles",
+                     base_fail(err, XLAC_E_BAD_ARGUMENT,
+                               "the operation '%.*s' in ops_to_cluster was not found among those XLA compiles",
                                (int)(name.n < 80 ? name.n : 80), name.p),
-                     "names are case sensitive; categories are FUSIBLE, PW, RED, PWRED, REDUCEWINDOW, REDUCEWINDOWPW, BN, Conv, SORT, MISC");
+                     "names are case sensitive; categories are FUSIBLE, PW, RED, PWRED, REDUCEWINDOW, REDUCEWINDOWPW, "
+                     "BN, Conv, SORT, MISC");
   }
   return 0;
 }

@@ -6,10 +6,10 @@ static tf_call_kind tf_kind_of(const tf_node *n) {
     const char *op;
     tf_call_kind kind;
   } rows[] = {
-      {"PartitionedCall", TF_CALL_DIRECT}, {"StatefulPartitionedCall", TF_CALL_DIRECT},
+      {"PartitionedCall", TF_CALL_DIRECT},  {"StatefulPartitionedCall", TF_CALL_DIRECT},
       {"SymbolicGradient", TF_CALL_DIRECT}, {"While", TF_CALL_WHILE},
-      {"StatelessWhile", TF_CALL_WHILE},   {"If", TF_CALL_IF},
-      {"StatelessIf", TF_CALL_IF},         {"Case", TF_CALL_CASE},
+      {"StatelessWhile", TF_CALL_WHILE},    {"If", TF_CALL_IF},
+      {"StatelessIf", TF_CALL_IF},          {"Case", TF_CALL_CASE},
       {"StatelessCase", TF_CALL_CASE},
   };
   if (!n->op) return TF_CALL_NONE;

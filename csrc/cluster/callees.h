@@ -16,7 +16,8 @@ typedef struct tf_callee {
 typedef struct tf_callees {
   tf_call_kind kind;
   uint32_t n;
-  tf_callee list[TF_MOST_CALLEES]; /* WHILE: cond, body; IF: then, else; CASE: the branches; more than fit are unknown */
+  tf_callee
+      list[TF_MOST_CALLEES]; /* WHILE: cond, body; IF: then, else; CASE: the branches; more than fit are unknown */
   bool cut;
 } tf_callees;
 

@@ -56,7 +56,8 @@ static int tf_check_candidate(tf_pass *p, uint32_t id, tf_verdict *v, xlac_error
   return 0;
 }
 
-/* The Identity that keeps a loop's condition alive in its body: compiled with the loop's condition it would make a cycle. */
+/* The Identity that keeps a loop's condition alive in its body: compiled with the loop's condition it would make a
+ * cycle. */
 static bool tf_is_loop_identity(const tf_graph *g, const tf_node *n) {
   int32_t output = 0;
   if (n->role != TF_ROLE_IDENTITY || n->n_inputs != 1) return false;
@@ -65,7 +66,8 @@ static bool tf_is_loop_identity(const tf_graph *g, const tf_node *n) {
   int32_t unused = 0;
   if (g->nodes.items[tf_producer(g, sw, 1, &unused)].role != TF_ROLE_LOOP_COND) return false;
   TF_EACH_OUT(g, n, e)
-  if (g->edges.items[e].src_output == TF_CONTROL && g->nodes.items[g->edges.items[e].dst].role == TF_ROLE_CONST) return true;
+  if (g->edges.items[e].src_output == TF_CONTROL && g->nodes.items[g->edges.items[e].dst].role == TF_ROLE_CONST)
+    return true;
   return false;
 }
 
@@ -78,8 +80,9 @@ int tf_find_candidates(tf_pass *p, xlac_error *err) {
   int64_t fuel = p->flags.clustering_fuel;
   TRY(tf_allow_list_check(p->flags.ops_to_cluster, err));
   if (p->flags.cluster_exclude_ops[0] != 0 && strcmp(p->flags.cluster_exclude_ops, "Where") != 0)
-    return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "cluster_exclude_ops is '%.60s'", p->flags.cluster_exclude_ops),
-                     "TensorFlow can exclude Where only");
+    return base_hint(
+        err, base_fail(err, XLAC_E_BAD_ARGUMENT, "cluster_exclude_ops is '%.60s'", p->flags.cluster_exclude_ops),
+        "TensorFlow can exclude Where only");
   TRY(tf_must_be_constant(&p->bodies, &p->graph, NULL, NULL, p->must_be_constant, err));
   for (uint32_t id = 0; id < p->graph.nodes.n; id++) {
     const tf_node *n = &p->graph.nodes.items[id];

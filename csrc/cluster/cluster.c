@@ -41,7 +41,8 @@ static int64_t tf_effective_level(const tf_pass *p) {
 static int tf_find_devices(tf_pass *p, xlac_error *err) {
   for (uint32_t i = 0; i < p->graph.nodes.n; i++) {
     p->device_of[i] = TF_NO_DEVICE;
-    if (tf_is_op(&p->graph.nodes.items[i])) TRY(tf_find_device(p, p->graph.nodes.items[i].device, &p->device_of[i], err));
+    if (tf_is_op(&p->graph.nodes.items[i]))
+      TRY(tf_find_device(p, p->graph.nodes.items[i].device, &p->device_of[i], err));
   }
   return 0;
 }
@@ -60,8 +61,8 @@ static int tf_make_room(tf_pass *p, xlac_error *err) {
   p->clusters = base_malloc(alloc, n * sizeof *p->clusters);
   p->result = base_malloc(alloc, n * sizeof *p->result);
   p->scopes = base_malloc(alloc, n * sizeof *p->scopes);
-  bool all = p->frames && p->must_be_constant && p->candidate && p->verdicts && p->device_of && p->cluster_of && p->next_node &&
-             p->taint && p->clusters && p->result && p->scopes;
+  bool all = p->frames && p->must_be_constant && p->candidate && p->verdicts && p->device_of && p->cluster_of &&
+             p->next_node && p->taint && p->clusters && p->result && p->scopes;
   if (!all) return base_oom(err, "clustering");
   memset(p->candidate, 0, n);
   memset(p->verdicts, 0, n * sizeof *p->verdicts);
@@ -120,7 +121,8 @@ void tf_pass_free(tf_pass *p) {
   if (p->has_deadness) tf_deadness_free(&p->deadness, alloc);
   BASE_VEC_FREE(alloc, &p->devices);
   BASE_VEC_FREE(alloc, &p->unsafe);
-  void *lists[] = {p->frames,    p->must_be_constant, p->candidate, p->verdicts, p->device_of, p->cluster_of,
-                   p->next_node, p->taint,            p->clusters,  (void *)p->result, (void *)p->scopes};
+  void *lists[] = {p->frames,    p->must_be_constant, p->candidate,     p->verdicts,
+                   p->device_of, p->cluster_of,       p->next_node,     p->taint,
+                   p->clusters,  (void *)p->result,   (void *)p->scopes};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) base_free(alloc, lists[i]);
 }

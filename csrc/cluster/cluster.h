@@ -1,5 +1,5 @@
-/* Auto-clustering: which nodes of a TensorFlow graph XLA would compile together. The result owns what decided it, so that
- * it can be asked why. Sources: seed 002, TensorFlow 2.21's MarkForCompilationPass as measured. */
+/* Auto-clustering: which nodes of a TensorFlow graph XLA would compile together. The result owns what decided it, so
+ * that it can be asked why. Sources: seed 002, TensorFlow 2.21's MarkForCompilationPass as measured. */
 #ifndef XLAC_CLUSTER_CLUSTER_H
 #define XLAC_CLUSTER_CLUSTER_H
 

@@ -17,8 +17,13 @@ static bool tf_is_one_of(const tf_node *n, const char *const *names) {
 }
 
 static bool tf_is_stateful_rng(const tf_node *n) {
-  static const char *const names[] = {"RandomUniform", "RandomShuffle",    "RandomUniformInt", "RandomStandardNormal",
-                                      "TruncatedNormal", "Multinomial", NULL};
+  static const char *const names[] = {"RandomUniform",
+                                      "RandomShuffle",
+                                      "RandomUniformInt",
+                                      "RandomStandardNormal",
+                                      "TruncatedNormal",
+                                      "Multinomial",
+                                      NULL};
   return tf_is_one_of(n, names);
 }
 
@@ -28,7 +33,8 @@ static bool tf_is_inaccurate(const tf_node *n) {
 }
 
 static bool tf_is_slow(const tf_node *n) {
-  static const char *const names[] = {"SelfAdjointEigV2", "Svd", "Qr", "MatrixInverse", "MatrixSolve", "ResizeBilinearGrad", NULL};
+  static const char *const names[] = {"SelfAdjointEigV2",   "Svd", "Qr", "MatrixInverse", "MatrixSolve",
+                                      "ResizeBilinearGrad", NULL};
   return tf_is_one_of(n, names);
 }
 
@@ -105,14 +111,16 @@ static tf_refusal tf_check_filter(const tf_compile_filter *f, const tf_node *n, 
   const tf_device_registration *d = f->device;
   if (!d->cluster_stateful_rng_ops && tf_is_stateful_rng(n)) return TF_REFUSED_STATEFUL_RNG;
   if (!d->cluster_control_trigger && n->role == TF_ROLE_CONTROL_TRIGGER) return TF_REFUSED_CONTROL_TRIGGER;
-  if (!d->elide_assert_and_checknumerics && (tf_node_is(n, "Assert") || tf_node_is(n, "CheckNumerics"))) return TF_REFUSED_ASSERT;
+  if (!d->elide_assert_and_checknumerics && (tf_node_is(n, "Assert") || tf_node_is(n, "CheckNumerics")))
+    return TF_REFUSED_ASSERT;
   if (tf_node_is(n, "CollectiveReduceV2")) return TF_REFUSED_COLLECTIVE_REDUCE;
   if (f->exclude_where && tf_node_is(n, "Where")) return TF_REFUSED_WHERE;
   if (tf_node_is(n, "Unique")) return TF_REFUSED_UNIQUE;
   if (!d->cluster_variant_ops && tf_has_type(n, TF_VARIANT)) return TF_REFUSED_VARIANT;
   if (!d->cluster_stack_ops && tf_is_stack_op(n)) return TF_REFUSED_STACK;
   if (!d->cluster_tensor_array_ops && tf_is_tensor_array_op(n)) return TF_REFUSED_TENSOR_ARRAY;
-  if (!d->cluster_resource_variable_ops_unsafely && depth > 1 && tf_takes_resource(n)) return TF_REFUSED_RESOURCE_IN_FUNCTION;
+  if (!d->cluster_resource_variable_ops_unsafely && depth > 1 && tf_takes_resource(n))
+    return TF_REFUSED_RESOURCE_IN_FUNCTION;
   if (!d->cluster_inaccurate_ops && tf_is_inaccurate(n)) return TF_REFUSED_INACCURATE;
   if (!d->cluster_slow_ops && tf_is_slow(n)) return TF_REFUSED_SLOW;
   return TF_REFUSED_NONE;
@@ -138,7 +146,9 @@ static int tf_check_body_nodes(tf_check *c, const tf_graph *body, uint32_t depth
     TRY(tf_check_node(c, body, &body->nodes.items[i], depth, &below, &inner));
     if (below > *height) *height = below;
     if (inner.why == TF_REFUSED_NONE) continue;
-    *out = (tf_verdict){.why = TF_REFUSED_CALLEE, .inside = body->nodes.items[i].name, .op = body->nodes.items[i].op->name,
+    *out = (tf_verdict){.why = TF_REFUSED_CALLEE,
+                        .inside = body->nodes.items[i].name,
+                        .op = body->nodes.items[i].op->name,
                         .inside_why = inner.why};
     if (inner.inside) *out = inner;
     out->why = TF_REFUSED_CALLEE;
@@ -148,7 +158,8 @@ static int tf_check_body_nodes(tf_check *c, const tf_graph *body, uint32_t depth
 }
 
 static int tf_verdict_of_body(tf_check *c, const tf_callee *callee, tf_body_verdict **out) {
-  uint64_t key = tf_call_key(callee->function, callee->attrs) ^ base_key(c->filter->device) * 0x9E3779B97F4A7C15u, at = 0;
+  uint64_t key = tf_call_key(callee->function, callee->attrs) ^ base_key(c->filter->device) * 0x9E3779B97F4A7C15u,
+           at = 0;
   if (base_map_get(&c->bodies->verdicts, key, &at)) {
     *out = (tf_body_verdict *)(uintptr_t)at;
     return 0;
@@ -185,8 +196,10 @@ static int tf_check_callee(tf_check *c, const tf_callee *callee, uint32_t depth,
 }
 
 static int tf_check_callees(tf_check *c, const tf_callees *callees, uint32_t depth, uint32_t *height, tf_verdict *out) {
-  static const uint8_t reasons[] = {[TF_CALL_DIRECT] = TF_REFUSED_CALLEE, [TF_CALL_WHILE] = TF_REFUSED_WHILE_BODY,
-                                    [TF_CALL_IF] = TF_REFUSED_IF_BRANCH, [TF_CALL_CASE] = TF_REFUSED_CASE_BRANCH};
+  static const uint8_t reasons[] = {[TF_CALL_DIRECT] = TF_REFUSED_CALLEE,
+                                    [TF_CALL_WHILE] = TF_REFUSED_WHILE_BODY,
+                                    [TF_CALL_IF] = TF_REFUSED_IF_BRANCH,
+                                    [TF_CALL_CASE] = TF_REFUSED_CASE_BRANCH};
   if (callees->cut) out->why = TF_REFUSED_UNKNOWN_FUNCTION;
   for (uint32_t i = 0; i < callees->n && out->why == TF_REFUSED_NONE; i++) {
     uint32_t below = 0;

@@ -165,8 +165,8 @@ static int tf_run_constness(tf_constness *c) {
   return status;
 }
 
-int tf_must_be_constant(tf_bodies *b, const tf_graph *g, bool (*keep)(const void *ctx, const tf_edge *e), const void *ctx,
-                        uint8_t *marks, xlac_error *err) {
+int tf_must_be_constant(tf_bodies *b, const tf_graph *g, bool (*keep)(const void *ctx, const tf_edge *e),
+                        const void *ctx, uint8_t *marks, xlac_error *err) {
   tf_constness c = {.bodies = b, .g = g, .keep = keep, .ctx = ctx, .marks = marks, .err = err};
   return tf_run_constness(&c);
 }

@@ -108,10 +108,10 @@ static bool tf_is_scalar_const(const tf_node *n) {
 }
 
 static bool tf_is_integer(unsigned type) {
-  static const tf_type_set integers = (tf_type_set)1 << TF_INT32 | (tf_type_set)1 << TF_UINT8 | (tf_type_set)1 << TF_INT16 |
-                                      (tf_type_set)1 << TF_INT8 | (tf_type_set)1 << TF_INT64 | (tf_type_set)1 << TF_UINT16 |
-                                      (tf_type_set)1 << TF_UINT32 | (tf_type_set)1 << TF_UINT64 | (tf_type_set)1 << TF_INT4 |
-                                      (tf_type_set)1 << TF_UINT4;
+  static const tf_type_set integers =
+      (tf_type_set)1 << TF_INT32 | (tf_type_set)1 << TF_UINT8 | (tf_type_set)1 << TF_INT16 | (tf_type_set)1 << TF_INT8 |
+      (tf_type_set)1 << TF_INT64 | (tf_type_set)1 << TF_UINT16 | (tf_type_set)1 << TF_UINT32 |
+      (tf_type_set)1 << TF_UINT64 | (tf_type_set)1 << TF_INT4 | (tf_type_set)1 << TF_UINT4;
   return (tf_type_bit(type) & integers) != 0;
 }
 

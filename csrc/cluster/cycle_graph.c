@@ -1,5 +1,5 @@
-/* The graph in which clusters must not make cycles: the nodes, and one more vertex for each loop's frame, which takes the
- * place of its Enters for what goes in and of its Exits for what comes out. */
+/* The graph in which clusters must not make cycles: the nodes, and one more vertex for each loop's frame, which takes
+ * the place of its Enters for what goes in and of its Exits for what comes out. */
 #include "pass.h"
 
 typedef struct tf_lift {
@@ -30,8 +30,8 @@ static int tf_lift_edge(tf_lift *l, const tf_edge *e, bool *gave_up) {
   if (!cycle) return 0;
   *gave_up = enter || exit;
   if (*gave_up) return 0;
-  return base_fail(l->err, XLAC_E_BAD_ARGUMENT, "the edge from '%.100s' to '%.100s' closes a cycle outside of any loop", src->name->s,
-                   dst->name->s);
+  return base_fail(l->err, XLAC_E_BAD_ARGUMENT, "the edge from '%.100s' to '%.100s' closes a cycle outside of any loop",
+                   src->name->s, dst->name->s);
 }
 
 int tf_build_cycles(tf_pass *p, xlac_error *err) {

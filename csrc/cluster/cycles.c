@@ -121,8 +121,8 @@ static void tf_clear_visited(tf_cycles *c, const tf_vertex_ids *list) {
   for (uint32_t i = 0; i < list->n; i++) c->v.items[list->items[i]].visited = false;
 }
 
-/* Visits from n on, along edges, vertices on the near side of rank `bound`, into `list`; *met where the vertex of that rank
- * itself is reached. Visited marks stay. */
+/* Visits from n on, along edges, vertices on the near side of rank `bound`, into `list`; *met where the vertex of that
+ * rank itself is reached. Visited marks stay. */
 static bool tf_search(tf_cycles *c, uint32_t n, uint32_t bound, bool forward, tf_vertex_ids *list, bool *met) {
   list->n = c->stack.n = 0;
   *met = false;
@@ -234,7 +234,8 @@ int tf_cycles_contract(tf_cycles *c, uint32_t from, uint32_t to, bool *done, uin
   return tf_move_edges(c, swap ? from : to, *survivor, err);
 }
 
-int tf_cycles_path(tf_cycles *c, uint32_t from, uint32_t to, uint32_t *path, uint32_t room, uint32_t *n, xlac_error *err) {
+int tf_cycles_path(tf_cycles *c, uint32_t from, uint32_t to, uint32_t *path, uint32_t room, uint32_t *n,
+                   xlac_error *err) {
   uint32_t *parent = base_malloc(c->alloc, c->v.n * sizeof *parent);
   *n = 0;
   if (!parent) return base_oom(err, "looking for a path");

@@ -1,6 +1,6 @@
-/* Deadness analysis: an abstract interpretation of switches and merges, producers first. A loop's merge is a symbol on the
- * first visit; on the second, what comes back along the loop shows whether it is a recurrence. Loops are tried first with
- * one symbol for all merges of a frame, and, where that does not work out, again with one each. */
+/* Deadness analysis: an abstract interpretation of switches and merges, producers first. A loop's merge is a symbol on
+ * the first visit; on the second, what comes back along the loop shows whether it is a recurrence. Loops are tried
+ * first with one symbol for all merges of a frame, and, where that does not work out, again with one each. */
 #include "deadness.h"
 
 BASE_VEC(tf_pred_inputs, const tf_pred *);
@@ -62,8 +62,9 @@ static int tf_collect_inputs(tf_dead *s, const tf_node *n, tf_which which) {
     if (which == TF_DATA_ONLY && e->dst_input == TF_CONTROL) continue;
     const tf_pred *p = tf_pred_of(s, e);
     if (!p)
-      return base_fail(s->err, XLAC_E_BAD_ARGUMENT, "node '%.120s' is visited before its input '%.120s': the graph has a cycle",
-                       n->name->s, s->g->nodes.items[e->src].name->s);
+      return base_fail(s->err, XLAC_E_BAD_ARGUMENT,
+                       "node '%.120s' is visited before its input '%.120s': the graph has a cycle", n->name->s,
+                       s->g->nodes.items[e->src].name->s);
     if (!BASE_VEC_PUSH(s->g->alloc, &s->inputs, p)) return tf_dead_oom(s);
   }
   return 0;
@@ -144,7 +145,8 @@ static int tf_find_back_edge(tf_dead *s, const tf_node *n, uint32_t *out) {
     if (s->g->nodes.items[s->g->edges.items[e].src].role != TF_ROLE_NEXT_ITERATION) continue;
     if (*out != TF_NO_EDGE)
       return base_fail(s->err, XLAC_E_BAD_ARGUMENT,
-                       "Multiple NextIteration inputs to merge node '%.120s': a Merge can have at most one", n->name->s);
+                       "Multiple NextIteration inputs to merge node '%.120s': a Merge can have at most one",
+                       n->name->s);
     *out = e;
   }
   return 0;
@@ -281,7 +283,9 @@ static int tf_count_loops(tf_dead_order *o) {
 }
 
 static int tf_make_ready(tf_dead_order *o, uint32_t id) {
-  tf_node_ids *list = tf_is_root(o->s, id, TF_ROLE_ENTER) ? &o->enters : tf_is_root(o->s, id, TF_ROLE_EXIT) ? &o->exits : NULL;
+  tf_node_ids *list = tf_is_root(o->s, id, TF_ROLE_ENTER)  ? &o->enters
+                      : tf_is_root(o->s, id, TF_ROLE_EXIT) ? &o->exits
+                                                           : NULL;
   if (list) return BASE_VEC_PUSH(o->s->g->alloc, list, id) ? 0 : tf_dead_oom(o->s);
   o->s->order[o->s->n_order++] = id;
   return 0;
@@ -424,7 +428,8 @@ static int tf_visit_frames_in_order(tf_dead *s) {
 static int tf_check_reached(const tf_dead *s) {
   for (uint32_t i = TF_SINK + 1; i < s->g->nodes.n; i++)
     if (!s->g->nodes.items[i].removed && !s->frames[i].reached)
-      return base_fail(s->err, XLAC_E_BAD_ARGUMENT, "node '%.120s' can't be reached from the source", s->g->nodes.items[i].name->s);
+      return base_fail(s->err, XLAC_E_BAD_ARGUMENT, "node '%.120s' can't be reached from the source",
+                       s->g->nodes.items[i].name->s);
   return 0;
 }
 

@@ -37,18 +37,22 @@ static void tf_put_decider(const tf_pass *p, uint32_t id, const tf_verdict *v, b
 static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
   const tf_cluster *c = tf_cluster_of(p, id);
   if (!c) {
-    base_puts(out, p->gave_up ? "it is a candidate, but a loop of the graph would close a cycle, so that nothing is clustered"
-                              : "it is a candidate, but nothing was clustered");
+    base_puts(out, p->gave_up
+                       ? "it is a candidate, but a loop of the graph would close a cycle, so that nothing is clustered"
+                       : "it is a candidate, but nothing was clustered");
   } else if (!tf_should_compile(p, c->forced, tf_chosen_device(c->devices))) {
     BASE_PUT(out, "it is a candidate, but clustering is not enabled for the device of its cluster");
   } else if (c->effective < p->flags.min_cluster_size && !c->functional && !c->forced) {
-    base_putf(out,
-              "it is a candidate, but its cluster has %u nodes, of which %u count (Const and Identity do not): fewer than "
-              "min_cluster_size, %lld",
-              c->size, c->effective, (long long)p->flags.min_cluster_size);
+    base_putf(
+        out,
+        "it is a candidate, but its cluster has %u nodes, of which %u count (Const and Identity do not): fewer than "
+        "min_cluster_size, %lld",
+        c->size, c->effective, (long long)p->flags.min_cluster_size);
   } else {
-    BASE_PUT(out, "it was in a cluster and has left it: a Fill all of whose users are outside, a value that the cluster would be "
-                  "compiled anew for, or a Shape, Rank or Size of something outside");
+    BASE_PUT(
+        out,
+        "it was in a cluster and has left it: a Fill all of whose users are outside, a value that the cluster would be "
+        "compiled anew for, or a Shape, Rank or Size of something outside");
   }
 }
 
@@ -78,7 +82,8 @@ static void tf_put_devices(const tf_pass *p, const tf_cluster *c, base_text *out
 static int tf_put_cycle(tf_pass *p, const tf_cluster *from, const tf_cluster *to, base_text *out, xlac_error *err) {
   uint32_t n = 0, room = p->cycles.v.n;
   uint32_t *path = base_malloc(p->graph.alloc, ((size_t)room + 1) * sizeof *path);
-  int status = path ? tf_cycles_path(&p->cycles, from->vertex, to->vertex, path, room, &n, err) : base_oom(err, "explaining");
+  int status =
+      path ? tf_cycles_path(&p->cycles, from->vertex, to->vertex, path, room, &n, err) : base_oom(err, "explaining");
   if (n > 0) BASE_PUT(out, ": ");
   for (uint32_t i = 0; i < n && status == 0; i++) {
     if (i) BASE_PUT(out, " -> ");
@@ -112,7 +117,8 @@ static void tf_put_resource_pair(tf_pass *p, const tf_cluster *from, const tf_cl
   tf_put_node(p, before, out);
 }
 
-static int tf_put_facts(tf_pass *p, const tf_cluster *from, const tf_cluster *to, tf_obstacle why, base_text *out, xlac_error *err) {
+static int tf_put_facts(tf_pass *p, const tf_cluster *from, const tf_cluster *to, tf_obstacle why, base_text *out,
+                        xlac_error *err) {
   switch (why) {
     case TF_OBSTACLE_DEADNESS:
       BASE_PUT(out, ": ");
@@ -185,8 +191,8 @@ void tf_put_op_list(base_text *out) {
   for (uint32_t i = 0; i < n; i++) {
     if (!(rows[i].flags & TF_OP_XLA)) continue;
     bool same = strcmp(rows[i].types[1], "=") == 0;
-    base_putf(out, "%s\t%s\t%s\t%s\t%s\t", rows[i].name, rows[i].types[0], rows[i].types[same ? 0 : 1], rows[i].const_args,
-              uses[rows[i].resource]);
+    base_putf(out, "%s\t%s\t%s\t%s\t%s\t", rows[i].name, rows[i].types[0], rows[i].types[same ? 0 : 1],
+              rows[i].const_args, uses[rows[i].resource]);
     const char *between = "";
     for (const tf_category *c = tf_categories; c->name; c++) {
       if (!tf_allow_list_has(c->name, rows[i].name)) continue;

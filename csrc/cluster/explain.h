@@ -10,8 +10,8 @@ uint32_t tf_find_node(const tf_pass *p, const char *name);
 XLAC_MUST_USE int tf_explain_node(tf_pass *p, uint32_t node, base_text *out, xlac_error *err);
 /* Appends why two nodes are not in one cluster, or that they are. */
 XLAC_MUST_USE int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_error *err);
-/* Appends the ops XLA compiles, one a line: name, element types on CPUs and on GPUs, inputs that must be constants, use of
- * resources, categories. */
+/* Appends the ops XLA compiles, one a line: name, element types on CPUs and on GPUs, inputs that must be constants, use
+ * of resources, categories. */
 void tf_put_op_list(base_text *out);
 
 #endif

@@ -9,8 +9,9 @@ typedef struct tf_frame_walk {
 } tf_frame_walk;
 
 static int tf_frame_fail(const tf_frame_walk *w, const tf_node *n, const char *what) {
-  return base_hint(w->err, base_fail(w->err, XLAC_E_BAD_ARGUMENT, "Invalid loop structure: node '%.120s' (op %.60s): %s", n->name->s,
-                                     n->op->name->s, what),
+  return base_hint(w->err,
+                   base_fail(w->err, XLAC_E_BAD_ARGUMENT, "Invalid loop structure: node '%.120s' (op %.60s): %s",
+                             n->name->s, n->op->name->s, what),
                    "every value that enters a loop needs an Enter, every value that leaves it an Exit");
 }
 
@@ -74,10 +75,11 @@ static int tf_check_frames(const tf_frame_walk *w) {
       status = base_oom(w->err, "finding loops");
     }
     if (n->role != TF_ROLE_LOOP_COND || status != 0) continue;
-    if (base_map_get(&conds, base_key(f->frame), &other) && !tf_counts_loops(n) && !tf_counts_loops(&w->g->nodes.items[other]))
+    if (base_map_get(&conds, base_key(f->frame), &other) && !tf_counts_loops(n) &&
+        !tf_counts_loops(&w->g->nodes.items[other]))
       status = base_fail(w->err, XLAC_E_BAD_ARGUMENT,
-                         "Invalid loop structure: Loop \"%.80s\" has more than one LoopCond node: '%.80s' and '%.80s'", f->frame->s,
-                         n->name->s, w->g->nodes.items[other].name->s);
+                         "Invalid loop structure: Loop \"%.80s\" has more than one LoopCond node: '%.80s' and '%.80s'",
+                         f->frame->s, n->name->s, w->g->nodes.items[other].name->s);
     else if (!base_map_set(&conds, base_key(f->frame), i))
       status = base_oom(w->err, "finding loops");
   }

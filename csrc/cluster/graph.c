@@ -96,8 +96,10 @@ void tf_graph_remove_edge(tf_graph *g, uint32_t edge) {
 int tf_graph_connect_ends(tf_graph *g, xlac_error *err) {
   for (uint32_t i = 0; i < g->nodes.n; i++) {
     if (g->nodes.items[i].removed) continue;
-    if (i != TF_SOURCE && g->nodes.items[i].n_in == 0) TRY(tf_graph_add_edge(g, TF_SOURCE, TF_CONTROL, i, TF_CONTROL, err));
-    if (i != TF_SINK && g->nodes.items[i].n_out == 0) TRY(tf_graph_add_edge(g, i, TF_CONTROL, TF_SINK, TF_CONTROL, err));
+    if (i != TF_SOURCE && g->nodes.items[i].n_in == 0)
+      TRY(tf_graph_add_edge(g, TF_SOURCE, TF_CONTROL, i, TF_CONTROL, err));
+    if (i != TF_SINK && g->nodes.items[i].n_out == 0)
+      TRY(tf_graph_add_edge(g, i, TF_CONTROL, TF_SINK, TF_CONTROL, err));
   }
   return 0;
 }
@@ -166,8 +168,7 @@ static bool tf_enter_node(tf_order_state *s, uint32_t node) {
   const tf_node *n = &s->g->nodes.items[node];
   uint32_t from = s->pending.n;
   s->seen[node] = 1;
-  if (n->role != TF_ROLE_NEXT_ITERATION)
-    TF_EACH_OUT(s->g, n, e) {
+  if (n->role != TF_ROLE_NEXT_ITERATION) TF_EACH_OUT(s->g, n, e) {
       uint32_t dst = s->g->edges.items[e].dst;
       if (!s->seen[dst] && !BASE_VEC_PUSH(s->g->alloc, &s->pending, (uint64_t)s->rank[dst] << 32 | dst)) return false;
     }

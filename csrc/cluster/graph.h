@@ -56,11 +56,11 @@ typedef struct tf_graph {
   tf_edge_list edges;
 } tf_graph;
 
-/* Imports all of g's nodes; assigned devices are the requested ones, else default_device. Errors name the node: unknown ops,
- * missing or surplus inputs, types that can't be found, names twice, cycles outside loops. */
+/* Imports all of g's nodes; assigned devices are the requested ones, else default_device. Errors name the node: unknown
+ * ops, missing or surplus inputs, types that can't be found, names twice, cycles outside loops. */
 XLAC_MUST_USE int tf_graph_import(tf_graph *out, tf_graph_def *g, const base_istr *default_device, xlac_error *err);
-/* Imports the body of a function: its arguments are nodes of op _Arg, its results of op _Retval. `call` has the values of
- * attributes that the body leaves open. */
+/* Imports the body of a function: its arguments are nodes of op _Arg, its results of op _Retval. `call` has the values
+ * of attributes that the body leaves open. */
 XLAC_MUST_USE int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const tf_function *fn, tf_attrs call,
                                            xlac_error *err);
 /* A graph of source, sink and the edge between them. */
@@ -98,9 +98,7 @@ uint32_t tf_producer(const tf_graph *g, const tf_node *n, int32_t i, int32_t *ou
  * names breaking ties. `order` has room for every node; *n are reached. */
 XLAC_MUST_USE int tf_reverse_post_order(const tf_graph *g, uint32_t *order, uint32_t *n, xlac_error *err);
 
-#define TF_EACH_IN(g, node, e) \
-  for (uint32_t e = (node)->first_in; e != TF_NO_EDGE; e = (g)->edges.items[e].next_in)
-#define TF_EACH_OUT(g, node, e) \
-  for (uint32_t e = (node)->first_out; e != TF_NO_EDGE; e = (g)->edges.items[e].next_out)
+#define TF_EACH_IN(g, node, e) for (uint32_t e = (node)->first_in; e != TF_NO_EDGE; e = (g)->edges.items[e].next_in)
+#define TF_EACH_OUT(g, node, e) for (uint32_t e = (node)->first_out; e != TF_NO_EDGE; e = (g)->edges.items[e].next_out)
 
 #endif

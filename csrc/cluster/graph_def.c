@@ -92,7 +92,8 @@ static int tf_read_attr_entry(tf_def_reader *r, proto_field f, uint32_t from) {
     if (part.number == 1 && part.wire == 2) key = part.bytes;
     if (part.number == 2 && part.wire == 2) a.value = part.bytes;
   }
-  if (at != entry.p + entry.n) return proto_fail(&r->s, f.p, XLAC_E_BAD_PROTO, "an attribute is malformed or cut short");
+  if (at != entry.p + entry.n)
+    return proto_fail(&r->s, f.p, XLAC_E_BAD_PROTO, "an attribute is malformed or cut short");
   a.key = tf_intern(r, key);
   if (!a.key) return proto_no_memory(&r->s);
   for (uint32_t i = from; i < r->attrs.n; i++) {
@@ -273,8 +274,8 @@ void tf_graph_def_free(tf_graph_def *g) {
   base_free(alloc, g);
 }
 
-/* A message begins with the tag of a field of GraphDef and rarely is printable throughout; text never has a byte below a
- * tab. */
+/* A message begins with the tag of a field of GraphDef and rarely is printable throughout; text never has a byte below
+ * a tab. */
 bool tf_graph_def_is_text(const void *bytes, size_t n) {
   const uint8_t *p = bytes;
   for (size_t i = 0; i < n && i < 4096; i++)

@@ -31,7 +31,8 @@ int tf_write_clustered(const tf_pass *p, base_text *out, xlac_error *err) {
   const base_istr **by_place = base_malloc(p->graph.alloc, (def->n_nodes + (size_t)1) * sizeof *by_place);
   if (!by_place) return base_oom(err, "writing a graph");
   memset(by_place, 0, (def->n_nodes + (size_t)1) * sizeof *by_place);
-  for (uint32_t i = TF_SINK + 1; i < p->graph.nodes.n; i++) by_place[p->graph.nodes.items[i].def - def->nodes] = p->result[i];
+  for (uint32_t i = TF_SINK + 1; i < p->graph.nodes.n; i++)
+    by_place[p->graph.nodes.items[i].def - def->nodes] = p->result[i];
   const char *at = def->bytes, *end = def->bytes + def->n_bytes, *from = at;
   uint32_t place = 0;
   for (tf_raw_field f; tf_raw_next(&at, end, &f); from = at) {

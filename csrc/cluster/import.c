@@ -1,5 +1,6 @@
-/* GraphDef to graph, in TensorFlow's order: nodes as soon as their inputs are there, the first in the GraphDef first; the
- * edges of loops that go back come last. Source: common_runtime/graph_constructor.cc's behaviour, reference notes. */
+/* GraphDef to graph, in TensorFlow's order: nodes as soon as their inputs are there, the first in the GraphDef first;
+ * the edges of loops that go back come last. Source: common_runtime/graph_constructor.cc's behaviour, reference notes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,16 +16,17 @@ typedef struct tf_importer {
   tf_graph *g;
   tf_graph_def *def;
   const base_istr *default_device;
-  base_map by_name;         /* interned name -> place in the GraphDef */
+  base_map by_name;          /* interned name -> place in the GraphDef */
   uint32_t *users, *user_at; /* users[user_at[i] .. user_at[i + 1]]: who waits for node i, once for each input */
-  int64_t *waiting;         /* inputs still missing */
-  uint32_t *id;             /* of each node; 0 as long as it has none */
-  uint32_t *heap, n_heap;   /* ready nodes */
+  int64_t *waiting;          /* inputs still missing */
+  uint32_t *id;              /* of each node; 0 as long as it has none */
+  uint32_t *heap, n_heap;    /* ready nodes */
   tf_back_edges back;
   xlac_error *err;
 } tf_importer;
 
-static int tf_node_fail(tf_importer *im, const tf_node_def *n, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
+static int tf_node_fail(tf_importer *im, const tf_node_def *n, base_code code, const char *format, ...)
+    BASE_PRINTF(4, 5);
 static int tf_node_fail(tf_importer *im, const tf_node_def *n, base_code code, const char *format, ...) {
   char what[256];
   va_list args;
@@ -136,16 +138,17 @@ static uint32_t tf_heap_pop(tf_importer *im) {
 
 /* --- creating --- */
 
-static int tf_check_input(tf_importer *im, const tf_node_def *n, uint32_t src, int32_t output, uint32_t dst, int32_t input) {
+static int tf_check_input(tf_importer *im, const tf_node_def *n, uint32_t src, int32_t output, uint32_t dst,
+                          int32_t input) {
   const tf_node *from = &im->g->nodes.items[src], *to = &im->g->nodes.items[dst];
   if (output < 0 || (uint32_t)output >= from->n_outputs)
-    return tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "input %d is output %d of '%.80s', which has %u outputs", input, output,
-                        from->name->s, from->n_outputs);
+    return tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "input %d is output %d of '%.80s', which has %u outputs", input,
+                        output, from->name->s, from->n_outputs);
   unsigned has = tf_output_type(from, (uint32_t)output), wants = tf_input_type(to, (uint32_t)input);
   bool fits = wants >= TF_REF ? has == wants : tf_base_type(has) == wants;
   if (fits) return 0;
-  return tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "input %d expects %s, but '%.80s' gives %s", input, tf_type_word(wants),
-                      from->name->s, tf_type_word(has));
+  return tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "input %d expects %s, but '%.80s' gives %s", input,
+                      tf_type_word(wants), from->name->s, tf_type_word(has));
 }
 
 static int tf_connect_data(tf_importer *im, const tf_node_def *n, uint32_t id) {
@@ -193,8 +196,13 @@ static int tf_connect_control(tf_importer *im, const tf_node_def *n, uint32_t id
 
 static int tf_create_node(tf_importer *im, uint32_t place) {
   const tf_node_def *n = &im->def->nodes[place];
-  tf_node node = {.def = n, .name = n->name, .role = (uint8_t)tf_role_of(n->op), .first_in = TF_NO_EDGE,
-                  .last_in = TF_NO_EDGE, .first_out = TF_NO_EDGE, .last_out = TF_NO_EDGE};
+  tf_node node = {.def = n,
+                  .name = n->name,
+                  .role = (uint8_t)tf_role_of(n->op),
+                  .first_in = TF_NO_EDGE,
+                  .last_in = TF_NO_EDGE,
+                  .first_out = TF_NO_EDGE,
+                  .last_out = TF_NO_EDGE};
   node.device = n->device ? n->device : im->default_device;
   TRY(tf_op_def_of(im->def, n->op, &node.op, im->err));
   if (!node.op)
@@ -221,8 +229,10 @@ static int tf_create_nodes(tf_importer *im) {
   for (; im->n_heap > 0; done++) TRY(tf_create_node(im, tf_heap_pop(im)));
   for (uint32_t i = 0; i < im->def->n_nodes && done < im->def->n_nodes; i++)
     if (im->id[i] == 0)
-      return base_hint(im->err, tf_node_fail(im, &im->def->nodes[i], XLAC_E_BAD_ARGUMENT, "the node is part of a cycle or depends on one"),
-                       "only a NextIteration that feeds a Merge may go back");
+      return base_hint(
+          im->err,
+          tf_node_fail(im, &im->def->nodes[i], XLAC_E_BAD_ARGUMENT, "the node is part of a cycle or depends on one"),
+          "only a NextIteration that feeds a Merge may go back");
   for (uint32_t i = 0; i < im->back.n; i++) {
     const tf_back_edge *b = &im->back.items[i];
     TRY(tf_check_input(im, im->g->nodes.items[b->dst].def, im->id[b->src_def], b->output, b->dst, b->input));

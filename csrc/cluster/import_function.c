@@ -67,7 +67,8 @@ static int tf_arg_type(tf_body *b, const tf_arg_def *a, unsigned *type) {
     if (!tf_attr_type(value, type)) *type = 0;
   }
   if (*type != 0) return 0;
-  return tf_body_fail(b, "_Arg", "the type of argument '%.*s' is unknown", (int)(a->name.n < 60 ? a->name.n : 60), a->name.p);
+  return tf_body_fail(b, "_Arg", "the type of argument '%.*s' is unknown", (int)(a->name.n < 60 ? a->name.n : 60),
+                      a->name.p);
 }
 
 /* A node that stands for an argument (one output) or a result (one input). */
@@ -80,7 +81,11 @@ static int tf_body_end(tf_body *b, const char *op, base_slice name, unsigned typ
   bool arg = op[1] == 'A';
   *types = (uint8_t)type;
   *def = (tf_node_def){.name = key, .op = op_name};
-  tf_node node = {.def = def, .name = key, .types = types, .n_inputs = !arg, .n_outputs = arg,
+  tf_node node = {.def = def,
+                  .name = key,
+                  .types = types,
+                  .n_inputs = !arg,
+                  .n_outputs = arg,
                   .role = arg ? TF_ROLE_ARG : TF_ROLE_RETVAL};
   TRY(tf_op_def_of(b->def, op_name, &node.op, b->err));
   return tf_body_add(b, &node, arg ? key : NULL, id);

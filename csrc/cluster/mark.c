@@ -17,8 +17,8 @@ static bool tf_is_worth_it(const tf_pass *p, const tf_cluster *c) {
   return c->effective >= p->flags.min_cluster_size || c->functional || c->forced;
 }
 
-/* A number for the graph as it stands: names stay the same for the same graph. Not TensorFlow's number, which depends on
- * how it serialises. */
+/* A number for the graph as it stands: names stay the same for the same graph. Not TensorFlow's number, which depends
+ * on how it serialises. */
 static uint64_t tf_fingerprint(const tf_graph_def *def) {
   uint64_t hash = 0xCBF29CE484222325u;
   for (size_t i = 0; i < def->n_bytes; i++) hash = (hash ^ (uint8_t)def->bytes[i]) * 0x100000001B3u;

@@ -4,10 +4,11 @@
 enum { TF_MOST_VALUES = 1 << 20 };
 
 static int tf_no_attr(const tf_node *node, base_slice attr, xlac_error *err) {
-  return base_hint(err,
-                   base_fail(err, XLAC_E_BAD_ATTRIBUTE, "node '%.120s' (op %.60s): attribute '%.*s' is missing or of another kind",
-                             node->name->s, node->op->name->s, (int)(attr.n < 60 ? attr.n : 60), attr.p),
-                   "the op's definition derives the types of its inputs and outputs from it");
+  return base_hint(
+      err,
+      base_fail(err, XLAC_E_BAD_ATTRIBUTE, "node '%.120s' (op %.60s): attribute '%.*s' is missing or of another kind",
+                node->name->s, node->op->name->s, (int)(attr.n < 60 ? attr.n : 60), attr.p),
+      "the op's definition derives the types of its inputs and outputs from it");
 }
 
 static int tf_arg_count(const tf_node *node, tf_attrs attrs, const tf_arg_def *a, int64_t *count, xlac_error *err) {
@@ -48,7 +49,8 @@ static int tf_push_arg(tf_graph *g, const tf_node *node, tf_attrs attrs, const t
 static int tf_push_args(tf_graph *g, tf_node *node, tf_attrs attrs, tf_bytes *types, xlac_error *err) {
   for (uint32_t i = 0; i < node->op->n_inputs; i++) TRY(tf_push_arg(g, node, attrs, &node->op->inputs[i], types, err));
   node->n_inputs = types->n;
-  for (uint32_t i = 0; i < node->op->n_outputs; i++) TRY(tf_push_arg(g, node, attrs, &node->op->outputs[i], types, err));
+  for (uint32_t i = 0; i < node->op->n_outputs; i++)
+    TRY(tf_push_arg(g, node, attrs, &node->op->outputs[i], types, err));
   node->n_outputs = types->n - node->n_inputs;
   return 0;
 }

@@ -141,7 +141,8 @@ static int tf_read_attr_defs(tf_graph_def *g, const char *text, tf_op_def *op, x
   return 0;
 }
 
-static int tf_read_constraints(tf_graph_def *g, const char *text, const tf_constraint **out, uint32_t *n, xlac_error *err) {
+static int tf_read_constraints(tf_graph_def *g, const char *text, const tf_constraint **out, uint32_t *n,
+                               xlac_error *err) {
   *n = tf_count_words(text);
   tf_constraint *list = BASE_ARRAY(&g->arena, tf_constraint, *n + 1);
   if (!list) return base_oom(err, "reading a graph");
@@ -186,8 +187,8 @@ static tf_arg_def tf_arg_of_message(base_slice message) {
   return arg;
 }
 
-static int tf_read_arg_messages(tf_graph_def *g, base_slice message, uint32_t number, const tf_arg_def **out, uint32_t *n,
-                                xlac_error *err) {
+static int tf_read_arg_messages(tf_graph_def *g, base_slice message, uint32_t number, const tf_arg_def **out,
+                                uint32_t *n, xlac_error *err) {
   const char *at = message.p, *end = message.p + message.n;
   *n = 0;
   for (tf_raw_field f; tf_raw_next(&at, end, &f);) *n += f.number == number && f.wire == 2;

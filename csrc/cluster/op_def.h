@@ -29,7 +29,12 @@ typedef enum tf_op_flag {
   TF_OP_OPEN = 32 /* a function whose body needs attributes of the call */
 } tf_op_flag;
 
-typedef enum tf_resource_use { TF_RESOURCE_NONE, TF_RESOURCE_READ, TF_RESOURCE_WRITE, TF_RESOURCE_READ_WRITE } tf_resource_use;
+typedef enum tf_resource_use {
+  TF_RESOURCE_NONE,
+  TF_RESOURCE_READ,
+  TF_RESOURCE_WRITE,
+  TF_RESOURCE_READ_WRITE
+} tf_resource_use;
 
 typedef struct tf_constraint {
   const base_istr *attr;

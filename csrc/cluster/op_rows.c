@@ -5,7 +5,8 @@
 #define HOST TF_OP_HOST
 #define METADATA TF_OP_METADATA
 #define XLA_ONLY TF_OP_XLA_ONLY
-#define TF_OP(name, inputs, outputs, attrs, flags) {name, inputs, outputs, attrs, {NULL, NULL}, NULL, flags, TF_RESOURCE_NONE},
+#define TF_OP(name, inputs, outputs, attrs, flags) \
+  {name, inputs, outputs, attrs, {NULL, NULL}, NULL, flags, TF_RESOURCE_NONE},
 #define TF_XLA_OP(name, inputs, outputs, attrs, flags, cpu, gpu, const_args, resource) \
   {name, inputs, outputs, attrs, {cpu, gpu}, const_args, (flags) | TF_OP_XLA, TF_RESOURCE_##resource},
 static const tf_op_row tf_all_op_rows[] = {

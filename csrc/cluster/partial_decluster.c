@@ -1,5 +1,5 @@
-/* PartiallyDeclusterPass: nodes at a cluster's border that would make it compile again for each value they give, and ops
- * that only look at the shape of what comes from outside, leave the cluster. */
+/* PartiallyDeclusterPass: nodes at a cluster's border that would make it compile again for each value they give, and
+ * ops that only look at the shape of what comes from outside, leave the cluster. */
 #include "pass.h"
 
 static bool tf_same_cluster(const void *ctx, const tf_edge *e) {
@@ -16,7 +16,8 @@ static bool tf_has_neighbour(const tf_pass *p, uint32_t id) {
 /* Whether nothing but compiled code can run it. */
 static bool tf_must_stay(const tf_pass *p, uint32_t id) {
   const tf_node *n = &p->graph.nodes.items[id];
-  const tf_device_registration *r = p->device_of[id] == TF_NO_DEVICE ? NULL : p->devices.items[p->device_of[id]].registration;
+  const tf_device_registration *r =
+      p->device_of[id] == TF_NO_DEVICE ? NULL : p->devices.items[p->device_of[id]].registration;
   return (r && r->policy == TF_ALWAYS) || !(n->op->flags & TF_OP_HOST);
 }
 

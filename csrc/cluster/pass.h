@@ -52,8 +52,8 @@ typedef struct tf_compile_filter {
   bool exclude_where;
 } tf_compile_filter;
 /* Whether XLA can compile a node of g: verdict->why. */
-XLAC_MUST_USE int tf_check_compilable(tf_bodies *b, const tf_compile_filter *filter, const tf_graph *g, const tf_node *n,
-                                      tf_verdict *verdict, xlac_error *err);
+XLAC_MUST_USE int tf_check_compilable(tf_bodies *b, const tf_compile_filter *filter, const tf_graph *g,
+                                      const tf_node *n, tf_verdict *verdict, xlac_error *err);
 bool tf_is_stack_op(const tf_node *n);
 bool tf_is_tensor_array_op(const tf_node *n);
 /* While, StatelessWhile, If, StatelessIf. */
@@ -116,9 +116,9 @@ typedef struct tf_pass {
   const base_istr **scopes; /* from tf_scope_stages; NULL for the node's own */
   const base_istr **result; /* the name of the cluster a node is marked with, or NULL */
   uint32_t n_candidates;
-  bool one_device;  /* all candidates on one device, resources too: never a conflict */
-  bool has_loops;   /* v1 loops */
-  bool gave_up;     /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
+  bool one_device; /* all candidates on one device, resources too: never a conflict */
+  bool has_loops;  /* v1 loops */
+  bool gave_up;    /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
   bool has_deadness;
   bool already_clustered; /* some node says so: nothing is done */
 } tf_pass;

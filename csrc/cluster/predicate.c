@@ -94,12 +94,14 @@ static const tf_pred *tf_pred_intern(tf_pred_factory *f, const tf_pred *what, co
   return p;
 }
 
-const tf_pred *tf_pred_symbol(tf_pred_factory *f, const base_istr *node, int32_t output, bool must_be_true, int32_t value) {
+const tf_pred *tf_pred_symbol(tf_pred_factory *f, const base_istr *node, int32_t output, bool must_be_true,
+                              int32_t value) {
   tf_pred p = {.kind = TF_PRED_SYMBOL, .must_be_true = must_be_true, .output = output, .value = value, .name = node};
   return tf_pred_intern(f, &p, NULL);
 }
 
-const tf_pred *tf_pred_recurrence(tf_pred_factory *f, const tf_pred *start, const tf_pred *step, const base_istr *frames) {
+const tf_pred *tf_pred_recurrence(tf_pred_factory *f, const tf_pred *start, const tf_pred *step,
+                                  const base_istr *frames) {
   const tf_pred *operands[] = {start, step};
   return tf_pred_intern(f, &(tf_pred){.kind = TF_PRED_RECURRENCE, .n = 2, .value = -1, .name = frames}, operands);
 }
@@ -153,8 +155,8 @@ const tf_pred *tf_pred_not(tf_pred_factory *f, const tf_pred *p) {
 /* --- conjunctions and disjunctions --- */
 
 /* Operands once each, those of the same kind taken apart. `seen` has the taken apart ones too. */
-static bool tf_pred_flatten(tf_pred_factory *f, const tf_pred *const *operands, uint32_t n, tf_pred_kind kind, tf_pred_set *seen,
-                            tf_pred_list *out) {
+static bool tf_pred_flatten(tf_pred_factory *f, const tf_pred *const *operands, uint32_t n, tf_pred_kind kind,
+                            tf_pred_set *seen, tf_pred_list *out) {
   for (uint32_t i = 0; i < n; i++) {
     const tf_pred *op = operands[i];
     if (!tf_set_add(seen, op)) continue;
@@ -233,7 +235,8 @@ static bool tf_pred_common(tf_pred_factory *f, const tf_pred_list *ops, tf_pred_
 }
 
 /* (A & B) | (A & C) is A & (B | C), and the other way round. */
-static const tf_pred *tf_pred_factor(tf_pred_factory *f, const tf_pred_list *ops, const tf_pred_set *common, bool is_and) {
+static const tf_pred *tf_pred_factor(tf_pred_factory *f, const tf_pred_list *ops, const tf_pred_set *common,
+                                     bool is_and) {
   tf_pred_list parts = {.n = 0}, rest = {.n = 0};
   bool fine = true;
   for (uint32_t i = 0; i < ops->n && fine; i++) {

@@ -11,13 +11,13 @@ typedef enum tf_pred_kind { TF_PRED_AND, TF_PRED_OR, TF_PRED_NOT, TF_PRED_RECURR
 
 typedef struct tf_pred tf_pred;
 struct tf_pred {
-  uint8_t kind;          /* tf_pred_kind */
-  bool must_be_true;     /* SYMBOL: alive and true, not just alive */
-  uint32_t id;           /* by creation */
-  uint32_t n;            /* operands: RECURRENCE has start and step */
-  int32_t output;        /* SYMBOL: of the node */
-  int32_t value;         /* SYMBOL: the value it must have; -1 for none */
-  const base_istr *name; /* SYMBOL: the node; RECURRENCE: the frames from within, joined by ';' */
+  uint8_t kind;                   /* tf_pred_kind */
+  bool must_be_true;              /* SYMBOL: alive and true, not just alive */
+  uint32_t id;                    /* by creation */
+  uint32_t n;                     /* operands: RECURRENCE has start and step */
+  int32_t output;                 /* SYMBOL: of the node */
+  int32_t value;                  /* SYMBOL: the value it must have; -1 for none */
+  const base_istr *name;          /* SYMBOL: the node; RECURRENCE: the frames from within, joined by ';' */
   const tf_pred *negated, *alone; /* remembered: its negation, the conjunction of it alone */
   const tf_pred *operands[];
 };
@@ -36,8 +36,10 @@ void tf_pred_free(tf_pred_factory *f);
 const tf_pred *tf_pred_and(tf_pred_factory *f, const tf_pred *const *operands, uint32_t n);
 const tf_pred *tf_pred_or(tf_pred_factory *f, const tf_pred *const *operands, uint32_t n);
 const tf_pred *tf_pred_not(tf_pred_factory *f, const tf_pred *p);
-const tf_pred *tf_pred_symbol(tf_pred_factory *f, const base_istr *node, int32_t output, bool must_be_true, int32_t value);
-const tf_pred *tf_pred_recurrence(tf_pred_factory *f, const tf_pred *start, const tf_pred *step, const base_istr *frames);
+const tf_pred *tf_pred_symbol(tf_pred_factory *f, const base_istr *node, int32_t output, bool must_be_true,
+                              int32_t value);
+const tf_pred *tf_pred_recurrence(tf_pred_factory *f, const tf_pred *start, const tf_pred *step,
+                                  const base_istr *frames);
 static inline const tf_pred *tf_pred_true(tf_pred_factory *f) {
   return tf_pred_and(f, NULL, 0);
 }

@@ -1,10 +1,11 @@
 /* Whether two clusters may be one as far as resources go.
  *
- * TensorFlow keeps all unsafe pairs, of which a training graph has a number that grows with its square. Here a cluster knows
- * of each of its nodes whether a write of the cluster reaches it (tainted) and whether it reaches a read (sensitive). An
- * unsafe path between two clusters that runs through others would close a cycle and is refused for that; one that runs
- * within the two crosses an edge from a tainted node to a sensitive one. Each node changes its marks once, so all merges
- * together take time linear in the edges. Paths through loops leave the cycle graph, so graphs with v1 loops have pairs. */
+ * TensorFlow keeps all unsafe pairs, of which a training graph has a number that grows with its square. Here a cluster
+ * knows of each of its nodes whether a write of the cluster reaches it (tainted) and whether it reaches a read
+ * (sensitive). An unsafe path between two clusters that runs through others would close a cycle and is refused for
+ * that; one that runs within the two crosses an edge from a tainted node to a sensitive one. Each node changes its
+ * marks once, so all merges together take time linear in the edges. Paths through loops leave the cycle graph, so
+ * graphs with v1 loops have pairs. */
 #include "resources.h"
 
 enum { TF_TAINTED = 1, TF_SENSITIVE = 2 };
@@ -14,7 +15,8 @@ static uint64_t tf_pair_key(uint32_t before, uint32_t after) {
 }
 
 static bool tf_is_ignored(const tf_pass *p, uint32_t id) {
-  const tf_device_registration *r = p->device_of[id] == TF_NO_DEVICE ? NULL : p->devices.items[p->device_of[id]].registration;
+  const tf_device_registration *r =
+      p->device_of[id] == TF_NO_DEVICE ? NULL : p->devices.items[p->device_of[id]].registration;
   return !r || r->cluster_resource_variable_ops_unsafely;
 }
 
@@ -65,16 +67,14 @@ bool tf_resources_conflict(tf_pass *p, const tf_cluster *from, const tf_cluster 
   const tf_graph *g = &p->graph;
   if (from->size <= to->size) {
     for (uint32_t a = from->first; a != TF_NO_EDGE; a = p->next_node[a])
-      if (p->taint[a] & TF_TAINTED)
-        TF_EACH_OUT(g, &g->nodes.items[a], e) {
+      if (p->taint[a] & TF_TAINTED) TF_EACH_OUT(g, &g->nodes.items[a], e) {
           uint32_t b = g->edges.items[e].dst;
           if ((p->taint[b] & TF_SENSITIVE) && tf_in_cluster(p, b, to)) return true;
         }
     return false;
   }
   for (uint32_t b = to->first; b != TF_NO_EDGE; b = p->next_node[b])
-    if (p->taint[b] & TF_SENSITIVE)
-      TF_EACH_IN(g, &g->nodes.items[b], e) {
+    if (p->taint[b] & TF_SENSITIVE) TF_EACH_IN(g, &g->nodes.items[b], e) {
         uint32_t a = g->edges.items[e].src;
         if ((p->taint[a] & TF_TAINTED) && tf_in_cluster(p, a, from)) return true;
       }

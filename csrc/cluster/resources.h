@@ -1,6 +1,6 @@
-/* Which ops on resources may not be in one cluster: a cluster reads all its variables first and writes them last, so a read
- * after a write, or anything but a write after a read-and-write, would see the wrong value.
- * Source: compiler/jit/resource_operation_safety_analysis.cc's behaviour, reference notes section 9. */
+/* Which ops on resources may not be in one cluster: a cluster reads all its variables first and writes them last, so a
+ * read after a write, or anything but a write after a read-and-write, would see the wrong value. Source:
+ * compiler/jit/resource_operation_safety_analysis.cc's behaviour, reference notes section 9. */
 #ifndef XLAC_CLUSTER_RESOURCES_H
 #define XLAC_CLUSTER_RESOURCES_H
 

@@ -1,5 +1,5 @@
-/* ClusterScopingPass: what feeds a Stage and what an Unstage feeds get scopes of their own, so that stages of a pipeline,
- * which are meant to run at the same time, do not become one cluster. */
+/* ClusterScopingPass: what feeds a Stage and what an Unstage feeds get scopes of their own, so that stages of a
+ * pipeline, which are meant to run at the same time, do not become one cluster. */
 #include <stdio.h>
 
 #include "pass.h"

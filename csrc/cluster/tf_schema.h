@@ -52,8 +52,8 @@ const char *tf_full_type_name(int64_t number);
 
 /* Reads the text of `message` and appends its bytes. Errors have line and column. */
 XLAC_MUST_USE int tf_text_to_wire(base_text *out, tf_message message, const char *text, size_t n, xlac_error *err);
-/* Appends the text of the n bytes of `message`: two spaces a level, maps sorted by key, as TensorFlow writes it. Fields of
- * unknown numbers are left out. */
+/* Appends the text of the n bytes of `message`: two spaces a level, maps sorted by key, as TensorFlow writes it. Fields
+ * of unknown numbers are left out. */
 XLAC_MUST_USE int tf_wire_to_text(base_text *out, tf_message message, const void *bytes, size_t n, xlac_error *err);
 
 #endif

@@ -60,13 +60,17 @@ static base_slice tf_take_word(tf_text_reader *r) {
 /* --- strings --- */
 
 static int tf_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : 99;
 }
 
 /* Up to `most` digits of a base. */
 static unsigned tf_take_digits(tf_text_reader *r, int base, int most) {
   unsigned v = 0;
-  for (; most > 0 && r->p < r->end && tf_digit(*r->p) < base; most--) v = v * (unsigned)base + (unsigned)tf_digit(*r->p++);
+  for (; most > 0 && r->p < r->end && tf_digit(*r->p) < base; most--)
+    v = v * (unsigned)base + (unsigned)tf_digit(*r->p++);
   return v;
 }
 
@@ -147,12 +151,16 @@ static int tf_take_integer(tf_text_reader *r, bool is_signed, unsigned bits, uin
   }
   const char *digits = r->p;
   for (; r->p < r->end && tf_digit(*r->p) < (int)base; r->p++)
-    if (__builtin_mul_overflow(v, (uint64_t)base, &v) || __builtin_add_overflow(v, (uint64_t)tf_digit(*r->p), &v)) break;
+    if (__builtin_mul_overflow(v, (uint64_t)base, &v) || __builtin_add_overflow(v, (uint64_t)tf_digit(*r->p), &v))
+      break;
   bool whole = r->p > digits && (r->p == r->end || !tf_is_word(*r->p)) && (r->p == r->end || *r->p != '.');
-  uint64_t most = is_signed ? ((uint64_t)1 << (bits - 1)) - !negative : bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+  uint64_t most = is_signed    ? ((uint64_t)1 << (bits - 1)) - !negative
+                  : bits == 64 ? UINT64_MAX
+                               : ((uint64_t)1 << bits) - 1;
   r->p = whole ? r->p : from;
   if (!whole) return tf_text_fail(r, "expected a whole number");
-  if (v > most || (negative && !is_signed)) return tf_text_fail(r, "the number does not fit its field of %u bits", bits);
+  if (v > most || (negative && !is_signed))
+    return tf_text_fail(r, "the number does not fit its field of %u bits", bits);
   *out = negative ? 0 - v : v;
   return 0;
 }
@@ -182,8 +190,10 @@ static int tf_take_float(tf_text_reader *r, double *out) {
 
 static int tf_take_bool(tf_text_reader *r, uint64_t *out) {
   base_slice word = tf_take_word(r);
-  *out = base_slice_is(word, "true") || base_slice_is(word, "True") || base_slice_is(word, "t") || base_slice_is(word, "1");
-  if (*out || base_slice_is(word, "false") || base_slice_is(word, "False") || base_slice_is(word, "f") || base_slice_is(word, "0"))
+  *out = base_slice_is(word, "true") || base_slice_is(word, "True") || base_slice_is(word, "t") ||
+         base_slice_is(word, "1");
+  if (*out || base_slice_is(word, "false") || base_slice_is(word, "False") || base_slice_is(word, "f") ||
+      base_slice_is(word, "0"))
     return 0;
   return tf_text_fail(r, "expected true or false, found '%.*s'", (int)(word.n < 40 ? word.n : 40), word.p);
 }
@@ -193,7 +203,8 @@ static int tf_take_enum(tf_text_reader *r, const tf_field_info *f, uint64_t *out
   if (r->p < r->end && (tf_digit(*r->p) < 10 || *r->p == '-')) return tf_take_integer(r, true, 32, out);
   base_slice word = tf_take_word(r);
   int v = f->kind == TF_FIELD_TYPE ? tf_type_of_enum(word) : tf_full_type_of_name(word);
-  if (v < 0) return tf_text_fail(r, "'%.*s' is no value of field '%s'", (int)(word.n < 40 ? word.n : 40), word.p, f->name);
+  if (v < 0)
+    return tf_text_fail(r, "'%.*s' is no value of field '%s'", (int)(word.n < 40 ? word.n : 40), word.p, f->name);
   *out = (uint64_t)v;
   return 0;
 }

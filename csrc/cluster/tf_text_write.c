@@ -19,8 +19,13 @@ static void tf_put_indent(tf_text_writer *w) {
 static void tf_put_quoted(base_text *out, const uint8_t *p, size_t n) {
   base_putc(out, '"');
   for (size_t i = 0; i < n; i++) {
-    const char *escaped = p[i] == '\n' ? "\\n" : p[i] == '\r' ? "\\r" : p[i] == '\t' ? "\\t" : p[i] == '"' ? "\\\""
-                          : p[i] == '\'' ? "\\'" : p[i] == '\\' ? "\\\\" : NULL;
+    const char *escaped = p[i] == '\n'   ? "\\n"
+                          : p[i] == '\r' ? "\\r"
+                          : p[i] == '\t' ? "\\t"
+                          : p[i] == '"'  ? "\\\""
+                          : p[i] == '\'' ? "\\'"
+                          : p[i] == '\\' ? "\\\\"
+                                         : NULL;
     if (escaped)
       base_puts(out, escaped);
     else if (p[i] < 0x20 || p[i] >= 0x7F)
@@ -206,8 +211,7 @@ static int tf_put_message(tf_text_writer *w, tf_message message, proto_message m
 
 int tf_wire_to_text(base_text *out, tf_message message, const void *bytes, size_t n, xlac_error *err) {
   const uint8_t *p = bytes;
-  tf_text_writer w = {
-      .s = {.base = p, .end = p + n, .alloc = out->alloc, .max_depth = 100, .err = err}, .out = out};
+  tf_text_writer w = {.s = {.base = p, .end = p + n, .alloc = out->alloc, .max_depth = 100, .err = err}, .out = out};
   proto_message m;
   int status = proto_open(&w.s, p, n, &m);
   if (status == 0) status = tf_put_message(&w, message, m);

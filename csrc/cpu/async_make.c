@@ -21,7 +21,7 @@ static bool start_is_divisible(const plan_program *p) {
 }
 
 static cpu_cut start_cut(const plan_step *s) {
-  if (!s->n_nested || !s->chain->updates) return CPU_CUT_NOT;
+  if (!s->n_nested || !s->chain->updates || s->chain->over) return CPU_CUT_NOT; /* a part may be begun twice */
   const plan_program *p = s->nested[0];
   if (start_is_divisible(p)) return CPU_CUT_STEP;
   return ((const cpu_list *)p->code)->n_parts > 1 && !start_has_starts(p) ? CPU_CUT_LIST : CPU_CUT_NOT;

@@ -110,6 +110,8 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   TRY(executable_ready(exe, options, exe->program, false, err));
   exe->needs_interpreter = cpu_program_needs_interpreter(exe->program);
   exe->work = cpu_program_work(exe->program);
+  exe->count = options->count;
+  exe->count_ctx = options->count_ctx;
   return executable_list_arguments(exe, err);
 }
 
@@ -148,6 +150,12 @@ const plan_program *cpu_executable_program(const cpu_executable *exe) {
 }
 const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
   return exe->blas;
+}
+
+bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out) {
+  if (index >= exe->n_lanes) return false;
+  *out = (xlac_lane){.thread = exe->lanes[index].thread, .threads = exe->lanes[index].threads};
+  return true;
 }
 
 cpu_runtime *cpu_executable_runtime(const cpu_executable *exe) {

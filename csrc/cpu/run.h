@@ -24,6 +24,8 @@ struct cpu_executable {
   cpu_lane *lanes; /* NULL: the program has no async starts */
   bool needs_interpreter;
   uint64_t work;
+  void (*count)(void *ctx, const cpu_tally *tally);
+  void *count_ctx;
   const ir_type **argument_types; /* by leaf of the parameters */
 };
 
@@ -31,8 +33,11 @@ struct cpu_executable {
 typedef struct cpu_run cpu_run;
 struct cpu_run {
   const cpu_executable *exe;
+  void *const *arguments, *const *results; /* of the entry; NULL in the run of a task */
+  cpu_tally tally;
   interp_ctx ctx;         /* for interpreted steps, errors and interrupts */
   cpu_profile *profile;   /* or NULL */
+  uint32_t depth, lane;   /* for the profile: of steps in steps; where it runs */
   base_stop stop;         /* asked inside long steps; asked is NULL where nobody can interrupt */
   struct cpu_task *tasks; /* started and not done, the last first */
   cpu_run *parent;        /* of a task's run: that which started it */

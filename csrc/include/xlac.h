@@ -374,6 +374,16 @@ typedef struct xlac_pipeline_options {
  * before anything runs, and m is verified first, as leniently as XLA. A pass that fails leaves m valid but maybe
  * changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
+/* Propagates shardings as the pass sdy-user-priority-propagate does, in place, and says how in *text, *n bytes of JSON
+ * and a terminating 0, freed with xlac_free: the values with their shardings, each step that brought an axis to a value
+ * (from which value, through which op and factor), where axes were written down first, and which axes were in each
+ * other's way. The module must be one of StableHLO that the import passes have seen (sdy-import-pipeline); it is
+ * verified. Fields: docs/sharding.md. Source: the Shardy dialect. */
+int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_error *err);
+/* Every op of the dialect sdy in the module that moves or adds up data between devices, as JSON: the op, the shardings
+ * before and after, the bytes that a device sends at least, and the line of the program it comes from. Freed with
+ * xlac_free. The module is not changed, but nobody may read it meanwhile. */
+int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err);
 
 /* What the time model of async chains takes for granted; 0 for what is usual. */
 typedef struct xlac_async_model {
@@ -519,7 +529,8 @@ typedef struct xlac_compile_options {
   xlac_runtime *runtime;              /* NULL: one of its own */
   uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
   const uint32_t *donate;
-  uint32_t n_lanes; /* several lanes for "" are taken in turn; without any, there is one of one thread */
+  struct xlac_counters *counters; /* of what calls copy and reuse, kept by the executable; NULL: nobody counts */
+  uint32_t n_lanes;               /* several lanes for "" are taken in turn; without any, there is one of one thread */
   const xlac_lane *lanes;
   uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
   xlac_numerics numerics;
@@ -542,8 +553,8 @@ typedef struct xlac_executable_info {
   xlac_numerics numerics;
 } xlac_executable_info;
 
-/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; sums and products of
- * floats are associated in another order, and XLAC_NUMERICS_FAST allows more. options may be NULL. */
+/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; sums and products
+ * of floats are associated in another order, and XLAC_NUMERICS_FAST allows more. options may be NULL. */
 int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
 void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
 /* As xlac_interpret. */
@@ -559,6 +570,10 @@ typedef struct xlac_donation {
 } xlac_donation;
 /* Number `index`; false past the end. */
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
+/* What becomes of donation `index`, or why nothing does: "live later: s reads it after ...". With UINT32_MAX, a line
+ * for each argument that is or could be given away. Freed with xlac_free; n may be NULL. Fails past the end. */
+int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index, char **text, size_t *n,
+                                     xlac_error *err);
 
 /* The same on bare memory, without allocating anything: a pointer for each leaf of the parameters, depth first, and for
  * each leaf of the result, which are written. All is row-major and dense. Results are aligned to their elements and
@@ -566,6 +581,20 @@ bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_d
  * Fails on programs that the interpreter runs whole (info.interpreted). */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err);
+/* An argument array as it lies. */
+typedef struct xlac_argument {
+  void *data;             /* of the element of index 0 */
+  const int64_t *strides; /* in bytes, as many as the leaf has dimensions; NULL: row-major and dense */
+  bool given;             /* the caller needs what is in it no more, and gives it to no result: temporaries lie there */
+} xlac_argument;
+/* xlac_executable_call with such arguments. What has strides is read where it lies, by a plan for that layout which is
+ * made at first sight; where that can't be (after eight layouts, inside tuples, pred and types narrower than a byte,
+ * elements at several indexes), it is copied, and the executable's counters count that. */
+int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_options *options,
+                            const xlac_argument *arguments, void *const *results, xlac_error *err);
+/* How many bytes of argument `leaf` a call would use for temporaries if it were given away: 0 where a result takes it,
+ * or none lies there. */
+int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
 xlac_module *xlac_executable_module(xlac_executable *exe);
 /* Type and name of a parameter, borrowed; NULL past the end. */
@@ -578,6 +607,11 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The same while async operations run on their lanes: what went on when, and where. */
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* Lane number `index`, borrowed; false past the end. Programs without async operations have none. */
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out);
 /* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
  * version and a checksum. Custom calls are kept by name only. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
@@ -657,6 +691,12 @@ typedef enum xlac_counter {
   XLAC_COUNT_DLPACK_EXPORTS,
   XLAC_COUNT_TAKEN, /* buffers whose memory was taken (donated), and their bytes */
   XLAC_COUNT_BYTES_TAKEN,
+  XLAC_COUNT_COPIES_PLAN, /* by compiled programs, because the plan says so; of more than 32 KB, and their bytes */
+  XLAC_COUNT_BYTES_COPIED_PLAN,
+  XLAC_COUNT_COPIES_PROTECTION, /* of arguments that a program would change, had they not been lent only */
+  XLAC_COUNT_BYTES_COPIED_PROTECTION,
+  XLAC_COUNT_REUSED, /* results in the memory of arguments */
+  XLAC_COUNT_BYTES_REUSED,
   XLAC_COUNTERS
 } xlac_counter;
 
@@ -746,13 +786,13 @@ typedef enum xlac_graph_format {
 /* TensorFlow's flags (tf_xla_...) and session options under their names. Initialise with xlac_cluster_flags_init. */
 typedef struct xlac_cluster_flags {
   int64_t min_cluster_size, max_cluster_size;
-  int64_t clustering_fuel;             /* candidates to accept at most */
+  int64_t clustering_fuel;               /* candidates to accept at most */
   int64_t auto_jit, auto_jit_single_gpu; /* 0: unset, the session's level counts */
-  int64_t global_jit_level;            /* the session's: -1 off, 0 default (off), 1, 2 */
-  const char *ops_to_cluster;          /* names of ops and categories with commas between; "": any */
-  const char *cluster_exclude_ops;     /* "" or "Where" */
-  const char *session_name;            /* begins the clusters' names; "": "cluster" */
-  const char *default_device;          /* of nodes that ask for none */
+  int64_t global_jit_level;              /* the session's: -1 off, 0 default (off), 1, 2 */
+  const char *ops_to_cluster;            /* names of ops and categories with commas between; "": any */
+  const char *cluster_exclude_ops;       /* "" or "Where" */
+  const char *session_name;              /* begins the clusters' names; "": "cluster" */
+  const char *default_device;            /* of nodes that ask for none */
   bool cpu_global_jit, session_cpu_global_jit, deterministic_cluster_names;
   bool disable_deadness_safety_checks_for_debugging, disable_resource_variable_safety_checks_for_debugging;
   bool cluster_scoping;     /* run ClusterScopingPass before */
@@ -771,7 +811,7 @@ typedef struct xlac_clustered_node {
   bool candidate;
 } xlac_clustered_node;
 typedef struct xlac_graph_edge {
-  uint32_t src, dst;            /* nodes by number */
+  uint32_t src, dst;             /* nodes by number */
   int32_t src_output, dst_input; /* -1 for control edges */
 } xlac_graph_edge;
 
@@ -785,8 +825,8 @@ bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_
 bool xlac_clusters_edge(const xlac_clusters *c, uint32_t number, xlac_graph_edge *out);
 /* When a node is alive, as a formula over switches: "#true", "*p:0". The text is the caller's: xlac_free. */
 int xlac_clusters_deadness(const xlac_clusters *c, uint32_t number, char **text, size_t *n, xlac_error *err);
-/* Ordered pairs of nodes whose uses of resources may not be in one cluster, on any device: *pairs (xlac_free) has 2 * *n
- * numbers of nodes. */
+/* Ordered pairs of nodes whose uses of resources may not be in one cluster, on any device: *pairs (xlac_free) has 2 *
+ * *n numbers of nodes. */
 int xlac_clusters_unsafe_pairs(const xlac_clusters *c, uint32_t **pairs, size_t *n, xlac_error *err);
 /* Why the node of that name is in its cluster or in none; why two nodes are not in one. The text is the caller's. */
 int xlac_clusters_why(xlac_clusters *c, const char *node, char **text, size_t *n, xlac_error *err);
@@ -794,11 +834,32 @@ int xlac_clusters_why_not(xlac_clusters *c, const char *a, const char *b, char *
 /* The graph with the clusters' marks (_XlaCluster, _XlaAlreadyClustered). The bytes are the caller's: xlac_free. */
 int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err);
 /* A GraphDef's text as a message, or the other way round. */
-int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out, size_t *n_out,
-                       xlac_error *err);
-/* The ops XLA compiles, one a line with tabs between: name, element types on CPUs, on GPUs, inputs that must be constants,
- * use of resources, categories. The text is the caller's. */
+int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,
+                       size_t *n_out, xlac_error *err);
+/* The ops XLA compiles, one a line with tabs between: name, element types on CPUs, on GPUs, inputs that must be
+ * constants, use of resources, categories. The text is the caller's. */
 int xlac_cluster_op_list(char **text, size_t *n, xlac_error *err);
+/* --- calls on buffers --- */
+
+/* The arguments of one call, a buffer for each leaf of the parameters: lent, or given away (XLA: ExecutionInput). It
+ * belongs to one thread at a time, and refers to the executable. Destroy with xlac_input_destroy, which also undoes
+ * what was not run: what is lent is let go, and what was given away is its buffer's again. */
+typedef struct xlac_input xlac_input;
+
+/* Fails on programs that the interpreter runs whole. */
+int xlac_input_create(xlac_input **out, const xlac_executable *exe, xlac_error *err);
+void xlac_input_destroy(xlac_input *in); /* NULL is fine */
+/* b's memory is read by the run and stays as it is; until then a view of it is open. Any strides will do. */
+int xlac_input_lend(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err);
+/* b's memory is taken now (of several threads one succeeds: xlac_buffer_take has the codes). In the run it becomes that
+ * of the result that the program says (xlac_executable_donation), else room for temporaries; then it is released. Fails
+ * with DONATION_UNUSABLE where b is not dense and aligned. */
+int xlac_input_donate(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err);
+/* Runs the program and fills results, one for each leaf of the result (NULL for tokens), the caller's. Then `in` is as
+ * new. When it fails before the program runs, what was given away is its buffer's again; when the program fails, it is
+ * gone. Thread-safe: any thread may run any input. */
+int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *options, xlac_input *in,
+                              xlac_buffer **results, xlac_error *err);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -25,8 +25,9 @@ static PyObject *text_or_none(const char *s) {
 
 /* (name, op, device, cluster, candidate, deadness, scope) */
 static PyObject *node_tuple(const xlac_clustered_node *n) {
-  return Py_BuildValue("(NNNNNKN)", text_or_none(n->name), text_or_none(n->op), text_or_none(n->device), text_or_none(n->cluster),
-                       PyBool_FromLong(n->candidate), (unsigned long long)n->deadness, text_or_none(n->scope));
+  return Py_BuildValue("(NNNNNKN)", text_or_none(n->name), text_or_none(n->op), text_or_none(n->device),
+                       text_or_none(n->cluster), PyBool_FromLong(n->candidate), (unsigned long long)n->deadness,
+                       text_or_none(n->scope));
 }
 
 static PyObject *clusters_nodes(PyObject *self, PyObject *unused) {
@@ -83,7 +84,8 @@ static PyObject *clusters_unsafe_pairs(PyObject *self, PyObject *unused) {
   xlac_error err = {.code = 0};
   uint32_t *pairs = NULL;
   size_t n = 0;
-  if (xlac_clusters_unsafe_pairs(clusters_of(self), &pairs, &n, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  if (xlac_clusters_unsafe_pairs(clusters_of(self), &pairs, &n, &err) != 0)
+    return py_raise(py_state_of(self), &err, PY_ANY);
   PyObject *list = PyList_New((Py_ssize_t)n);
   for (size_t i = 0; list && i < n; i++) {
     PyObject *item = Py_BuildValue("(II)", pairs[2 * i], pairs[2 * i + 1]);
@@ -130,8 +132,10 @@ static PyMethodDef clusters_methods[] = {
     {"assignment", clusters_assignment, METH_NOARGS, "{node: cluster} of the nodes that are in one"},
     {"edges", clusters_edges, METH_NOARGS, "[(src, src_output, dst, dst_input)], by number; -1 for control"},
     {"deadness", clusters_deadness, METH_O, "deadness(number): when the node is alive, as a formula"},
-    {"unsafe_pairs", clusters_unsafe_pairs, METH_NOARGS, "[(before, after)]: resource ops that may not share a cluster"},
-    {"why", clusters_why, METH_VARARGS, "why(node, other=None): why it is in its cluster or in none; why not with the other"},
+    {"unsafe_pairs", clusters_unsafe_pairs, METH_NOARGS,
+     "[(before, after)]: resource ops that may not share a cluster"},
+    {"why", clusters_why, METH_VARARGS,
+     "why(node, other=None): why it is in its cluster or in none; why not with the other"},
     {"write", clusters_write, METH_O, "write(text): the GraphDef with the clusters' marks, as bytes or as text"},
     {NULL, NULL, 0, NULL},
 };
@@ -159,7 +163,8 @@ static int format_number(const char *name, xlac_graph_format *out) {
   return -1;
 }
 
-static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac_graph_format format, const xlac_cluster_flags *flags) {
+static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac_graph_format format,
+                             const xlac_cluster_flags *flags) {
   xlac_error err = {.code = 0};
   xlac_clusters *c = NULL;
   int status;
@@ -175,10 +180,26 @@ static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac
 }
 
 PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"graph", "format", "min_cluster_size", "max_cluster_size", "clustering_fuel", "auto_jit", "auto_jit_single_gpu",
-                          "global_jit_level", "ops_to_cluster", "cluster_exclude_ops", "session_name", "default_device", "cpu_global_jit",
-                          "session_cpu_global_jit", "deterministic_cluster_names", "disable_deadness_safety_checks_for_debugging",
-                          "disable_resource_variable_safety_checks_for_debugging", "cluster_scoping", "partially_decluster", NULL};
+  static char *names[] = {"graph",
+                          "format",
+                          "min_cluster_size",
+                          "max_cluster_size",
+                          "clustering_fuel",
+                          "auto_jit",
+                          "auto_jit_single_gpu",
+                          "global_jit_level",
+                          "ops_to_cluster",
+                          "cluster_exclude_ops",
+                          "session_name",
+                          "default_device",
+                          "cpu_global_jit",
+                          "session_cpu_global_jit",
+                          "deterministic_cluster_names",
+                          "disable_deadness_safety_checks_for_debugging",
+                          "disable_resource_variable_safety_checks_for_debugging",
+                          "cluster_scoping",
+                          "partially_decluster",
+                          NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *object, *holder;
   const char *format = "auto", *bytes;
@@ -189,9 +210,9 @@ PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
   long long min = f.min_cluster_size, max = f.max_cluster_size, fuel = f.clustering_fuel, jit = 0, single = 0,
             level = f.global_jit_level;
   int b[7] = {f.cpu_global_jit};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sLLLLLLssssppppppp:cluster", names, &object, &format, &min, &max, &fuel, &jit,
-                                   &single, &level, &f.ops_to_cluster, &f.cluster_exclude_ops, &f.session_name, &f.default_device,
-                                   &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6]))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sLLLLLLssssppppppp:cluster", names, &object, &format, &min, &max,
+                                   &fuel, &jit, &single, &level, &f.ops_to_cluster, &f.cluster_exclude_ops,
+                                   &f.session_name, &f.default_device, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6]))
     return NULL;
   if (format_number(format, &number) < 0 || py_source(object, &holder, &bytes, &n) < 0) return NULL;
   f.min_cluster_size = min;

@@ -63,6 +63,7 @@ static inline py_state *py_state_of(PyObject *self) {
 }
 
 /* --- errors.c --- */
+enum { PY_BUFFER_DELETED = 504, PY_DONATION_UNUSABLE = 507, PY_DONATION_TWICE = 508 };
 /* Which class an error has when its code does not say. */
 typedef enum py_stage { PY_ANY, PY_PARSING, PY_VERIFYING } py_stage;
 /* Sets the Python exception for err; returns NULL. */
@@ -105,10 +106,12 @@ int py_buffers_start(PyObject *core);
 PyObject *py_asarray(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_from_dlpack(PyObject *core, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *py_donate(PyObject *core, PyObject *object);
+PyObject *py_move_donation(PyObject *core, PyObject *args);
 PyObject *py_stats(PyObject *core, PyObject *unused);
 PyObject *py_reset_stats(PyObject *core, PyObject *unused);
 
-extern PyType_Spec py_module_spec, py_computation_spec, py_instruction_spec, py_executable_spec, py_block_spec, py_clusters_spec;
+extern PyType_Spec py_module_spec, py_computation_spec, py_instruction_spec, py_executable_spec, py_block_spec,
+    py_clusters_spec;
 
 /* --- functions of _core --- */
 PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs);

@@ -80,11 +80,26 @@ ir_value explicit_reshard(explicit_pass *e, ir_value v, const sdy_sharding *to) 
   return explicit_make(e, IR_OP_SDY_RESHARD, v, "sharding", to);
 }
 
+static bool explicit_names(const sdy_sharding *s, sdy_axis axis) {
+  for (uint32_t d = 0; d < s->n_dims; d++)
+    if (sdy_axes_overlap(s->dims[d].axes, axis)) return true;
+  return sdy_axes_overlap(s->replicated, axis);
+}
+
 ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const sdy_sharding *out) {
+  for (uint32_t i = 0; i < axes.n; i++) {
+    if (!explicit_names(out, axes.v[i])) continue;
+    explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, v.op->line, v.op->col, "sdy.all_reduce",
+                                  "reduction axis \"%s\" overlaps with operand dimension sharding or replicated axes",
+                                  axes.v[i].name->s));
+    return v;
+  }
   ir_value made = explicit_make(e, IR_OP_SDY_ALL_REDUCE, v, "out_sharding", out);
   sdy_axes *kept = BASE_NEW(&e->rw.m->arena, sdy_axes);
-  if (!kept || !sdy_axes_make(e->rw.m, axes, kept)) explicit_fail(e, base_oom(e->err, "explicit reshards"));
-  else if (made.op != v.op) opt_set(&e->rw, made, "reduction_axes", sdy_attr(e->rw.m, SDY_AXES, kept));
+  if (!kept || !sdy_axes_make(e->rw.m, axes, kept))
+    explicit_fail(e, base_oom(e->err, "explicit reshards"));
+  else if (made.op != v.op)
+    opt_set(&e->rw, made, "reduction_axes", sdy_attr(e->rw.m, SDY_AXES, kept));
   return made;
 }
 

@@ -18,7 +18,9 @@ static int propagate_strategy(base_slice word, shard_options *o, xlac_error *err
 
 static shard_options propagate_options(const opt_args *args) {
   return (shard_options){.keep_rules = opt_get(args, "keep-sharding-rules"),
-                         .conservative = opt_get(args, "conservative-propagation")};
+                         .conservative = opt_get(args, "conservative-propagation"),
+                         .debug_origins = opt_get(args, "debug-sharding-origins"),
+                         .debug_edges = opt_get(args, "debug-propagation-edge-sharding")};
 }
 
 int shard_pass_basic(ir_module *m, const opt_args *args, xlac_error *err) {

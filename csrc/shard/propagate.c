@@ -21,11 +21,12 @@ static int drive_check_edge(const ir_op *op, xlac_error *err) {
   bool argument = input->opcode == IR_OP_PARAMETER && owner &&
                   (owner->opcode == IR_OP_SDY_NAMED_COMPUTATION || owner->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
   if (argument || shard_is_flow(input)) return 0;
-  return base_hint(err,
-                   base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "sdy.data_flow_edge",
-                                "the edge's input owns no data flow: expected a result of a while, case, barrier, named "
-                                "or manual computation, or an argument of one of the latter two"),
-                   "leave edges to sdy-add-data-flow-edges");
+  return base_hint(
+      err,
+      base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "sdy.data_flow_edge",
+                   "the edge's input owns no data flow: expected a result of a while, case, barrier, named "
+                   "or manual computation, or an argument of one of the latter two"),
+      "leave edges to sdy-add-data-flow-edges");
 }
 
 static int drive_check(const ir_module *m, xlac_error *err) {
@@ -50,8 +51,7 @@ static int drive_main(const ir_module *m, ir_computation **main, xlac_error *err
     if (n > 1) second = second ? second : c;
   }
   if (n == 1 || (n > 1 && strcmp((*main)->name->s, "main") == 0)) return 0;
-  if (n == 0)
-    return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there is no function to propagate shardings through");
+  if (n == 0) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there is no function to propagate shardings through");
   return base_hint(err,
                    base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, second->line, second->col, "func.func",
                                 "of several functions none is called main: can't tell whose results are the program's"),
@@ -87,14 +87,30 @@ static void drive_seed(shard_driver *d) {
 
 /* --- ops that nobody needs go, as in every pass of that driver --- */
 
-static bool drive_unused(const shard_driver *d, const ir_op *op) {
+static bool drive_is_gone(const shard_driver *d, const ir_op *op) {
+  return op->id < d->state.n_ids && d->gone[op->id];
+}
+
+/* Who reads a value still: up to two readers besides `dead` are told apart. */
+static uint32_t drive_readers(const shard_driver *d, uint32_t slot, const ir_op *dead) {
   const shard_state *s = &d->state;
-  for (uint32_t r = 0; r < op->n_results; r++) {
-    uint32_t slot = shard_slot_of(s, op, r);
-    if (s->return_first[slot + 1] != s->return_first[slot]) return false;
-    for (uint32_t i = s->use_first[slot]; i < s->use_first[slot + 1]; i++)
-      if (s->uses[i]->op == op) return false;
+  const ir_op *other = NULL;
+  uint32_t n = 0;
+  for (uint32_t i = s->return_first[slot]; i < s->return_first[slot + 1] && n < 2; i++)
+    n += !(s->returns[i].c->owner && drive_is_gone(d, s->returns[i].c->owner));
+  for (uint32_t i = s->use_first[slot]; i < s->use_first[slot + 1] && n < 2; i++) {
+    const ir_op *user = s->uses[i]->user;
+    if (s->uses[i]->op != s->slots[slot].value.op || user == dead || user == other || drive_is_gone(d, user)) continue;
+    other = user;
+    n++;
   }
+  return n;
+}
+
+static bool drive_unused(const shard_driver *d, const ir_op *op) {
+  if (op->uses && !drive_is_gone(d, op->uses->user)) return false; /* nearly always */
+  for (uint32_t r = 0; r < op->n_results; r++)
+    if (drive_readers(d, shard_slot_of(&d->state, op, r), NULL)) return false;
   return true;
 }
 
@@ -113,38 +129,33 @@ static bool drive_dead(const shard_driver *d, const ir_op *op) {
     case IR_OP_SDY_ALL_REDUCE:
     case IR_OP_SDY_REDUCE_SCATTER:
     case IR_OP_SDY_SHARDED_TO_UNREDUCED:
-    case IR_OP_SDY_REPLICATED_TO_UNREDUCED: return false;
-    default: return drive_unused(d, op) && opt_is_pure(op);
+    case IR_OP_SDY_REPLICATED_TO_UNREDUCED:
+      return false;
+    default:
+      return drive_unused(d, op) && opt_is_pure(op);
   }
 }
 
 /* The op that makes an operand of a dead op is looked at again if at most one other op reads it. */
-static void drive_push_maker(shard_driver *d, const ir_op *dead, const ir_use *operand) {
-  const shard_state *s = &d->state;
-  if (operand->op->opcode == IR_OP_PARAMETER) return;
-  uint32_t slot = shard_slot_of(s, operand->op, operand->index);
-  uint32_t others = s->return_first[slot + 1] - s->return_first[slot];
-  const ir_op *other = NULL;
-  for (uint32_t i = s->use_first[slot]; i < s->use_first[slot + 1] && others < 2; i++) {
-    const ir_use *use = s->uses[i];
-    if (use->op != operand->op || use->user == dead || use->user == other) continue;
-    other = use->user;
-    others++;
-  }
-  if (others < 2) shard_push(d, operand->op);
+static void drive_push_maker(shard_driver *d, const ir_op *dead, ir_op *maker, uint32_t index) {
+  if (maker->opcode == IR_OP_PARAMETER || drive_is_gone(d, maker)) return;
+  if (drive_readers(d, shard_slot_of(&d->state, maker, index), dead) < 2) shard_push(d, maker);
 }
 
+/* An op goes with its regions: the last of them first, and in each the last op first. */
 static void drive_forget(shard_driver *d, ir_op *op) {
-  d->gone[op->id] = 1;
-  for (uint32_t i = 0; i < op->n_called; i++) {
-    if (op->called[i]->owner != op) continue;
-    IR_FOR_OPS(inner, op->called[i])
-    if (inner->id < d->state.n_ids) drive_forget(d, inner);
+  for (uint32_t i = op->n_called; i-- > 0;) {
+    ir_computation *c = op->called[i];
+    if (c->owner != op) continue;
+    for (uint32_t r = 0; r < c->n_results; r++) drive_push_maker(d, NULL, c->results[r].op, c->results[r].index);
+    for (ir_op *inner = c->last; inner; inner = inner->prev)
+      if (inner->id < d->state.n_ids) drive_forget(d, inner);
   }
+  for (uint32_t i = 0; i < op->n_operands; i++) drive_push_maker(d, op, op->operands[i].op, op->operands[i].index);
+  d->gone[op->id] = 1;
 }
 
 static void drive_erase(shard_driver *d, ir_op *op) {
-  for (uint32_t i = 0; i < op->n_operands; i++) drive_push_maker(d, op, &op->operands[i]);
   drive_forget(d, op);
   opt_erase(&d->rw, op);
   if (d->rw.failed) shard_driver_fail(d, base_oom(d->err, "propagation"));
@@ -157,8 +168,10 @@ static void drive_run(shard_driver *d) {
     ir_op *op = d->pending[--d->n_pending];
     d->marks[op->id] = 0;
     if (d->gone[op->id]) continue;
-    if (drive_dead(d, op)) drive_erase(d, op);
-    else shard_visit(d, op);
+    if (drive_dead(d, op))
+      drive_erase(d, op);
+    else
+      shard_visit(d, op);
   }
   shard_visit_results(d, d->main);
 }
@@ -222,22 +235,53 @@ static int drive_rules(shard_driver *d, xlac_error *err) {
   return 0;
 }
 
+static int drive_notes(shard_driver *d, xlac_error *err) {
+  if (!d->trace) return 0;
+  if (d->trace->failed) return base_oom(err, "propagation's notes");
+  if (d->options.debug_origins) TRY(shard_trace_write_origins(d->trace, &d->state, err));
+  if (d->options.debug_edges) TRY(shard_trace_write_edges(d->trace, &d->state, d->main, err));
+  return 0;
+}
+
+static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
+  if (d->trace) {
+    d->trace->with_origins = d->options.debug_origins;
+    d->trace->step = shard_trace_first_step(m);
+    shard_trace_begin(d->trace, &d->state);
+  }
+  if (d->options.by_user)
+    shard_by_user_priority(d, drive_levels);
+  else
+    drive_levels(d);
+  TRY(d->status);
+  TRY(shard_state_store(&d->state, err));
+  TRY(drive_rules(d, err));
+  return drive_notes(d, err);
+}
+
 int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err) {
+  if (!options->debug_origins && !options->debug_edges)
+    return shard_propagate_traced(m, options, NULL, NULL, NULL, err);
+  shard_trace trace;
+  shard_trace_init(&trace, m->alloc);
+  int status = shard_propagate_traced(m, options, &trace, NULL, NULL, err);
+  shard_trace_free(&trace);
+  return status;
+}
+
+int shard_propagate_traced(ir_module *m, const shard_options *options, shard_trace *trace, shard_done_fn *done,
+                           void *ctx, xlac_error *err) {
   shard_driver d;
   memset(&d, 0, sizeof d);
+  d.trace = trace;
   TRY(drive_check(m, err));
   TRY(drive_main(m, &d.main, err));
   TRY(opt_rewriter_init(&d.rw, m, err));
   shard_maker_init(&d.maker, m, options->conservative);
   shard_pool_init(&d.pool, m->alloc);
   int status = drive_begin(&d, m, options, err);
-  if (status == 0) {
-    if (options->by_user) shard_by_user_priority(&d, drive_levels);
-    else drive_levels(&d);
-    status = d.status;
-  }
-  if (status == 0) status = shard_state_store(&d.state, err);
-  if (status == 0) status = drive_rules(&d, err);
+  if (status == 0) status = drive_schedule(&d, m, err);
+  if (status == 0 && done) status = done(ctx, trace, &d.state, d.main, err);
   if (d.state.m) shard_state_free(&d.state);
   shard_pool_free(&d.pool);
   shard_maker_free(&d.maker);

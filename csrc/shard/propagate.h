@@ -4,15 +4,18 @@
 
 #include "../opt/rewrite.h"
 #include "state.h"
+#include "trace.h"
 
 typedef enum shard_strategy { SHARD_BASIC, SHARD_AGGRESSIVE, SHARD_BASIC_THEN_AGGRESSIVE } shard_strategy;
 
 typedef struct shard_options {
-  uint8_t strategy;     /* shard_strategy */
-  bool by_op;           /* op priorities */
-  bool by_user;         /* user priorities */
-  bool keep_rules;      /* leave the rules that were made on the ops */
-  bool conservative;    /* no sub-axes, and no rules along dimensions that are cut up */
+  uint8_t strategy;   /* shard_strategy */
+  bool by_op;         /* op priorities */
+  bool by_user;       /* user priorities */
+  bool keep_rules;    /* leave the rules that were made on the ops */
+  bool conservative;  /* no sub-axes, and no rules along dimensions that are cut up */
+  bool debug_origins; /* write down where every axis comes from */
+  bool debug_edges;   /* and by which op and operand it came */
 } shard_options;
 
 enum { SHARD_LEVELS = 5 };
@@ -41,11 +44,17 @@ typedef struct shard_driver {
   uint64_t *seen;         /* by op id: the tick after which nothing of the op has changed since it was done in vain */
   uint32_t *seen_how;     /* with which directions and strategy */
   ir_computation *main;
-  uint32_t depth;         /* of calls, while readers are looked for */
+  shard_trace *trace; /* or NULL */
+  uint32_t depth;     /* of calls, while readers are looked for */
 } shard_driver;
 
 /* Runs a schedule on the module. Errors: shapes that are not static, tuples, several functions and no @main. */
 XLAC_MUST_USE int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err);
+/* The same, with notes: `done` is called with them at the end, while the table of values is there. */
+typedef int shard_done_fn(void *ctx, const shard_trace *trace, const shard_state *s, ir_computation *main,
+                          xlac_error *err);
+XLAC_MUST_USE int shard_propagate_traced(ir_module *m, const shard_options *options, shard_trace *trace,
+                                         shard_done_fn *done, void *ctx, xlac_error *err);
 
 /* --- between the driver's files --- */
 /* Looks at one op: propagate_op.c. */

@@ -1,5 +1,6 @@
 /* Attributes and locations to bytecode: VHLO's for ops, MLIR's own for the module, keys and locations. */
 #include "bytecode_write.h"
+#include "sdy_print.h"
 
 #include <stdlib.h>
 
@@ -353,10 +354,22 @@ static int bc_add_opaque(bc_writer *w, const base_istr *s, uint32_t *out) {
   return bc_add_foreign(w, &w->attrs, text, (size_t)s->n + 1, out);
 }
 
+/* By its text, as every reader of the dialect takes it. */
+static int bc_add_sdy(bc_writer *w, const ir_mattr *a, uint32_t *out) {
+  base_text text;
+  base_text_init(&text, w->m->alloc);
+  sdy_print_attr(&text, a);
+  char *copy = text.failed ? NULL : base_arena_strndup(&w->scratch, text.s, text.n);
+  size_t n = text.n;
+  base_text_free(&text);
+  return copy ? bc_add_foreign(w, &w->attrs, copy, n, out) : bc_write_memory(w);
+}
+
 int bc_add_attr(bc_writer *w, bool builtin, const ir_mattr *a, uint32_t *out) {
   size_t from = w->marks.n;
   if (a->kind == IR_M_LOC) return bc_add_loc(w, a, out);
   if (a->kind == IR_M_OPAQUE) return bc_add_opaque(w, a->str, out);
+  if (a->kind == IR_M_SDY) return bc_add_sdy(w, a, out);
   if (a->kind == IR_M_ENUM) return bc_add_enum(w, a->name, a->str->s, out);
   builtin = builtin || bc_is_builtin_only(a);
   TRY(bc_write_deeper(w));

@@ -14,7 +14,7 @@ from .errors import DeviceError, DonationError, DonationWarning, Error, OutOfMem
 
 __version__ = _core.version()
 
-__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Instruction",
+__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Future", "Instruction",
            "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "donate",
            "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
            "set_memory_limit", "stats", "trim"]
@@ -90,19 +90,23 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
 
     `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
     `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
-    arguments are never changed.
+    arguments are never changed. `donate="require"`, or "require" among the numbers, makes it a DonationError when a result is not
+    computed over an argument that may be given away, here and in every call; `explain("donation")` says why.
 
     `lanes` are the threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own,
     beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
     whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
     if isinstance(module, (str, bytes)):
         module = parse(module)
-    if isinstance(donate, int):
+    if isinstance(donate, (int, str)):
         donate = (donate,)
+    donate = tuple(donate)
+    require = "require" in donate
+    donate = tuple(d for d in donate if d != "require")
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
-                         donate=tuple(donate), numerics=numerics, lanes=_lanes(lanes), async_work=async_work)
+                         donate=donate, require=require, numerics=numerics, lanes=_lanes(lanes), async_work=async_work)
 
 
 def _lanes(lanes):
@@ -201,13 +205,21 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder and Opcode are made when first asked for, to keep the import short."""
+    """Builder, Future and Opcode are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
         return Builder
+    if name == "Future":
+        from .future import Future
+
+        return Future
     if name == "Opcode":
         from .opcode import Opcode
 
         return Opcode
+    if name == "sharding":
+        import importlib
+
+        return importlib.import_module(".sharding", __name__)
     raise AttributeError(f"module 'xlac' has no attribute {name!r}")

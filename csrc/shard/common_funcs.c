@@ -1,0 +1,219 @@
+/* Functions: their order, copies, names and the shardings of their signatures. */
+#include <stdio.h>
+
+#include "common.h"
+
+/* --- order --- */
+
+typedef struct shc_order {
+  const opt_symbols *symbols;
+  uint8_t *seen; /* by computation id */
+  ir_computation **list;
+  uint32_t n;
+  /* The functions on the way from the first one, each with the next of its calls to follow. */
+  ir_computation ***callees;
+  uint32_t *n_callees, *next;
+  ir_computation **stack;
+  uint32_t depth;
+  base_arena *arena;
+  bool failed;
+} shc_order;
+
+static void shc_collect(shc_order *o, const ir_computation *c, ir_computation **to, uint32_t *n) {
+  IR_FOR_OPS(op, c) {
+    ir_computation *callee = op->opcode == IR_OP_CALL ? opt_callee(o->symbols, op) : NULL;
+    if (callee && !callee->declaration) {
+      if (to) to[*n] = callee;
+      ++*n;
+    }
+    for (uint32_t i = 0; i < op->n_called; i++)
+      if (op->called[i]->owner == op) shc_collect(o, op->called[i], to, n);
+  }
+}
+
+static void shc_visit(shc_order *o, ir_computation *c) {
+  if (o->seen[c->id] || c->declaration || o->failed) return;
+  uint32_t n = 0, k = 0;
+  shc_collect(o, c, NULL, &n);
+  ir_computation **list = BASE_ARRAY(o->arena, ir_computation *, (size_t)n + 1);
+  o->failed = !list;
+  if (o->failed) return;
+  shc_collect(o, c, list, &k);
+  o->seen[c->id] = 1;
+  o->stack[o->depth] = c;
+  o->callees[o->depth] = list;
+  o->n_callees[o->depth] = n;
+  o->next[o->depth++] = 0;
+}
+
+/* Depth first; a function comes when all that it calls has come. */
+static void shc_follow(shc_order *o, ir_computation *from) {
+  shc_visit(o, from);
+  while (o->depth && !o->failed) {
+    uint32_t top = o->depth - 1;
+    if (o->next[top] < o->n_callees[top]) {
+      shc_visit(o, o->callees[top][o->next[top]++]);
+      continue;
+    }
+    o->list[o->n++] = o->stack[top];
+    o->depth--;
+  }
+}
+
+ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, bool callers_first, base_arena *arena,
+                               uint32_t *n) {
+  size_t most = (size_t)m->n_computations + 1;
+  shc_order o = {.symbols = symbols, .arena = arena};
+  o.seen = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
+  o.list = BASE_ARRAY(arena, ir_computation *, most);
+  o.stack = BASE_ARRAY(arena, ir_computation *, most);
+  o.callees = BASE_ARRAY(arena, ir_computation **, most);
+  o.n_callees = BASE_ARRAY(arena, uint32_t, most);
+  o.next = BASE_ARRAY(arena, uint32_t, most);
+  if (!o.seen || !o.list || !o.stack || !o.callees || !o.n_callees || !o.next) return NULL;
+  IR_FOR_COMPUTATIONS(c, m)
+  if (c->kind == IR_FUNCTION && !c->owner) shc_follow(&o, c);
+  for (uint32_t i = 0; callers_first && i < o.n / 2; i++) {
+    ir_computation *c = o.list[i];
+    o.list[i] = o.list[o.n - 1 - i];
+    o.list[o.n - 1 - i] = c;
+  }
+  *n = o.n;
+  return o.failed ? NULL : o.list;
+}
+
+ir_computation *shc_main(const ir_module *m, bool only) {
+  ir_computation *first = NULL, *named = NULL;
+  uint32_t n = 0;
+  IR_FOR_COMPUTATIONS(c, m) {
+    if (c->kind != IR_FUNCTION || c->owner) continue;
+    if (!n++) first = c;
+    if (strcmp(c->name->s, "main") == 0) named = c;
+  }
+  return only && n == 1 ? first : named;
+}
+
+/* --- places, copies --- */
+
+void shc_move(ir_computation *c, ir_computation *before) {
+  ir_module *m = c->module;
+  if (before == c || c->next == before) return;
+  *(c->prev ? &c->prev->next : &m->first) = c->next;
+  *(c->next ? &c->next->prev : &m->last) = c->prev;
+  c->next = before;
+  c->prev = before ? before->prev : m->last;
+  *(c->prev ? &c->prev->next : &m->first) = c;
+  *(before ? &before->prev : &m->last) = c;
+  m->verified = IR_UNVERIFIED;
+}
+
+ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, const base_istr *name) {
+  ir_module *m = rw->m;
+  ir_computation *to = name ? ir_computation_new(m, name->s, name->n) : NULL;
+  ir_value *args = BASE_ARRAY(&rw->arena, ir_value, (size_t)f->n_params + 1);
+  ir_value *results = BASE_ARRAY(&rw->arena, ir_value, (size_t)f->n_results + 1);
+  if (!to || !args || !results) return NULL;
+  to->kind = IR_FUNCTION;
+  to->mlir = f->mlir;
+  to->result_mlir = f->result_mlir;
+  to->loc = f->loc;
+  to->return_loc = f->return_loc;
+  to->return_mlir = f->return_mlir;
+  to->return_name = f->return_name;
+  to->line = f->line;
+  to->col = f->col;
+  for (uint32_t i = 0; i < f->n_params; i++) {
+    opt_at_end(rw, to, f->params[i]);
+    args[i] = opt_region_argument(rw, to, f->params[i]->type);
+    if (!args[i].op) return NULL;
+    args[i].op->mlir = f->params[i]->mlir;
+  }
+  opt_at_end(rw, to, NULL);
+  opt_inline(rw, f, args, results);
+  opt_set_results(rw, to, f->n_results, results);
+  return rw->failed ? NULL : to;
+}
+
+bool shc_set_function(ir_computation *f, const char *key, const ir_mattr *value) {
+  const ir_mdict *d = ir_mdict_with(f->module, f->mlir, key, value);
+  if (d) f->mlir = d;
+  f->module->verified = IR_UNVERIFIED;
+  return d != NULL;
+}
+
+/* --- names --- */
+
+bool shc_names_init(shc_names *s, ir_module *m) {
+  s->m = m;
+  s->next = 0;
+  base_map_init(&s->taken, m->alloc);
+  IR_FOR_COMPUTATIONS(c, m) {
+    const ir_mattr *symbol = c->kind == IR_SYMBOL && c->first ? ir_mattr_of(c->first, "sym_name") : NULL;
+    const base_istr *name = symbol ? symbol->str : c->name;
+    if (!c->owner && !base_map_set(&s->taken, base_key(name), 1)) return false;
+  }
+  return true;
+}
+
+void shc_names_free(shc_names *s) {
+  base_map_free(&s->taken);
+}
+
+const base_istr *shc_fresh(shc_names *s, const char *stem, size_t n) {
+  uint64_t taken;
+  const base_istr *name = ir_intern(s->m, stem, n);
+  while (name && base_map_get(&s->taken, base_key(name), &taken)) {
+    base_text text;
+    base_text_init(&text, s->m->alloc);
+    base_put(&text, stem, n);
+    base_putc(&text, '_');
+    base_put_u64(&text, s->next++);
+    name = text.failed ? NULL : ir_intern(s->m, text.s, text.n);
+    base_text_free(&text);
+  }
+  return name && base_map_set(&s->taken, base_key(name), 1) ? name : NULL;
+}
+
+const base_istr *shc_original_name(const ir_computation *f) {
+  const ir_mattr *a = ir_mdict_get(f->mlir, "sdy.original_func_name");
+  return a && a->kind == IR_M_STRING ? a->str : f->name;
+}
+
+/* --- shardings of signatures --- */
+
+static const sdy_sharding *shc_signature_sharding(const ir_computation *f, bool results, uint32_t i) {
+  return results ? sdy_get_result(f, i) : sdy_get((ir_value){f->params[i], 0});
+}
+
+static bool shc_signature_shardings(const ir_computation *f, bool results, const sdy_shardings **out) {
+  ir_module *m = f->module;
+  uint32_t n = results ? f->n_results : f->n_params;
+  const sdy_sharding *like = NULL;
+  *out = NULL;
+  for (uint32_t i = 0; i < n && !like; i++) {
+    const sdy_sharding *s = shc_signature_sharding(f, results, i);
+    const sdy_mesh *mesh = s ? sdy_mesh_of(m, s) : NULL;
+    if (mesh && !sdy_mesh_is_maximal(mesh)) like = s;
+  }
+  if (!like) return true;
+  const sdy_sharding **v = BASE_ARRAY(&m->arena, const sdy_sharding *, n);
+  sdy_shardings *list = BASE_NEW(&m->arena, sdy_shardings);
+  for (uint32_t i = 0; v && i < n; i++) {
+    const ir_type *type = results ? f->results[i].op->types[f->results[i].index] : f->params[i]->type;
+    v[i] = shc_signature_sharding(f, results, i);
+    if (!v[i]) v[i] = sdy_sharding_empty(m, like, sdy_rank(type), true);
+    if (!v[i]) return false;
+  }
+  if (!v || !list) return false;
+  *list = (sdy_shardings){n, v};
+  *out = list;
+  return true;
+}
+
+bool shc_argument_shardings(const ir_computation *f, const sdy_shardings **out) {
+  return shc_signature_shardings(f, false, out);
+}
+
+bool shc_result_shardings(const ir_computation *f, const sdy_shardings **out) {
+  return shc_signature_shardings(f, true, out);
+}

@@ -1,0 +1,100 @@
+/* Every sharding of a module through one function. */
+#include "common.h"
+
+typedef struct shc_mapper {
+  ir_module *m;
+  shc_map_fn *fn;
+  void *ctx;
+  base_map done; /* a sharding or list of them, to what became of it */
+  bool failed;
+} shc_mapper;
+
+static const sdy_sharding *shc_map_one(shc_mapper *p, const sdy_sharding *s) {
+  const sdy_sharding *to = base_map_ptr(&p->done, s);
+  if (to) return to;
+  to = p->fn(p->ctx, s);
+  if (!to || !base_map_set(&p->done, base_key(s), base_key(to))) p->failed = true;
+  return to;
+}
+
+static const sdy_shardings *shc_map_list(shc_mapper *p, const sdy_shardings *list) {
+  const sdy_shardings *known = base_map_ptr(&p->done, list);
+  if (known) return known;
+  const sdy_sharding **v = NULL;
+  for (uint32_t i = 0; i < list->n && !p->failed; i++) {
+    const sdy_sharding *to = shc_map_one(p, list->v[i]);
+    if (to == list->v[i]) continue;
+    if (!v) v = base_arena_memdup(&p->m->arena, list->v, list->n * sizeof *v);
+    if (v) v[i] = to;
+    p->failed = p->failed || !v;
+  }
+  sdy_shardings *to = v ? BASE_NEW(&p->m->arena, sdy_shardings) : NULL;
+  if (to) *to = (sdy_shardings){list->n, v};
+  if ((v && !to) || !base_map_set(&p->done, base_key(list), base_key(v ? to : list))) p->failed = true;
+  return v ? to : list;
+}
+
+/* The attribute with its sharding or shardings mapped; itself where none changes. */
+static const ir_mattr *shc_map_attr(shc_mapper *p, const ir_mattr *a) {
+  const void *to = a->v.sdy;
+  if (a->sub == SDY_SHARDING) to = shc_map_one(p, a->v.sdy);
+  if (a->sub == SDY_SHARDINGS) to = shc_map_list(p, a->v.sdy);
+  if (to == a->v.sdy || p->failed) return a;
+  const ir_mattr *made = sdy_attr(p->m, (sdy_kind)a->sub, to);
+  p->failed = !made;
+  return made;
+}
+
+/* The dictionary, changed where a sharding is. Keys stay, so the order does. */
+static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d) {
+  ir_mdict *to = NULL;
+  for (uint32_t i = 0; d && i < d->n && !p->failed; i++) {
+    if (d->v[i].value->kind != IR_M_SDY) continue;
+    const ir_mattr *a = shc_map_attr(p, d->v[i].value);
+    if (a == d->v[i].value || p->failed) continue;
+    if (!to) to = base_arena_memdup(&p->m->arena, d, sizeof *d + d->n * sizeof *d->v);
+    p->failed = !to;
+    if (to) to->v[i].value = a;
+  }
+  return to ? to : d;
+}
+
+static void shc_map_signature(shc_mapper *p, ir_computation *f) {
+  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = shc_map_dict(p, f->params[i]->mlir);
+  const ir_mdict **results = NULL;
+  for (uint32_t i = 0; f->result_mlir && i < f->n_results && !p->failed; i++) {
+    const ir_mdict *d = shc_map_dict(p, f->result_mlir[i]);
+    if (d == f->result_mlir[i]) continue;
+    if (!results) results = base_arena_memdup(&p->m->arena, f->result_mlir, f->n_results * sizeof *results);
+    p->failed = !results;
+    if (results) results[i] = d;
+  }
+  if (results) f->result_mlir = results;
+}
+
+static int shc_map_op(void *ctx, ir_op *op) {
+  shc_mapper *p = ctx;
+  op->mlir = shc_map_dict(p, op->mlir);
+  return p->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
+}
+
+static int shc_map_module(ir_module *m, bool ops, shc_map_fn *fn, void *ctx, xlac_error *err) {
+  shc_mapper p = {.m = m, .fn = fn, .ctx = ctx};
+  base_map_init(&p.done, m->alloc);
+  IR_FOR_COMPUTATIONS(c, m) {
+    if (c->kind != IR_FUNCTION || c->owner || p.failed) continue;
+    shc_map_signature(&p, c);
+    if (ops && shc_walk(c, false, shc_map_op, &p) != 0) p.failed = true;
+  }
+  base_map_free(&p.done);
+  m->verified = IR_UNVERIFIED;
+  return p.failed ? base_oom(err, "the shardings of a module") : 0;
+}
+
+int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
+  return shc_map_module(m, true, fn, ctx, err);
+}
+
+int shc_map_signatures(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
+  return shc_map_module(m, false, fn, ctx, err);
+}
