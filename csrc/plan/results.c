@@ -154,24 +154,23 @@ static void results_note_donations(const plan_build *x, uint32_t at, const uint3
   }
 }
 
-static bool results_is_given(const plan_build *x, const uint32_t *over, uint32_t argument) {
-  for (uint32_t i = 0; i < x->p->n_results; i++)
-    if (over[i] == argument) return true;
-  return false;
+static bool results_may_lie(const plan_build *x, const bool *taken, uint32_t argument, uint32_t made) {
+  const plan_buffer *from = &x->buffers.items[x->leaves.items[argument]], *b = &x->buffers.items[made];
+  if (taken[argument] || from->bytes != b->bytes || !ir_is_tensor(from->type) || !ir_same_bare(from->type, b->type))
+    return false;
+  return results_may_go_over(x, argument, made);
 }
 
-/* An argument of result i's type that nobody needs any more when result i is computed; the one that the step reads
- * then, if there is one. */
-static uint32_t results_find_dead(const plan_build *x, const uint32_t *over, uint32_t made) {
-  const plan_buffer *b = &x->buffers.items[made];
-  uint32_t found = UINT32_MAX;
-  for (uint32_t k = x->p->n_arguments; k-- > 0;) {
-    const plan_buffer *from = &x->buffers.items[x->leaves.items[k]];
-    if (from->bytes != b->bytes || !ir_is_tensor(from->type) || !ir_same_bare(from->type, b->type)) continue;
-    if (results_is_given(x, over, k) || !results_may_go_over(x, k, made)) continue;
-    if (found == UINT32_MAX || from->last == b->first) found = k;
+/* An argument of result i's type that nobody needs any more when `made`, the first value in its memory, is computed:
+ * one that is read then, or that of the same number. */
+static uint32_t results_find_dead(const plan_build *x, const bool *taken, uint32_t i, uint32_t made) {
+  const plan_step *s = &x->steps.items[x->buffers.items[made].first];
+  for (uint32_t k = 0; k < s->n_in; k++) {
+    const plan_buffer *from = &x->buffers.items[s->in[k]];
+    bool argument = from->place == PLAN_ARGUMENT && from->first == UINT32_MAX;
+    if (argument && results_may_lie(x, taken, from->number, made)) return from->number;
   }
-  return found;
+  return i < x->p->n_arguments && results_may_lie(x, taken, i, made) ? i : UINT32_MAX;
 }
 
 /* By result: the first value that lies in its memory. */
@@ -188,17 +187,21 @@ static void results_find_made(const plan_build *x, uint32_t *made) {
  * program is the same whether that is done or not. */
 static int results_let_over(plan_build *x, uint32_t at) {
   uint32_t *over = plan_ids(x, x->p->n_results), *made = plan_ids(x, x->p->n_results);
-  if (x->failed) return results_no_memory(x);
+  bool *taken = base_arena_zalloc(x->arena, (size_t)x->p->n_arguments + 1);
+  if (x->failed || !taken) return results_no_memory(x);
   results_find_made(x, made);
   for (uint32_t i = 0; i < x->p->n_results; i++) over[i] = UINT32_MAX;
   for (uint32_t i = 0; i < x->p->n_results; i++) { /* those that are handed through */
     const plan_buffer *b = results_buffer(x, at + i);
-    bool whole = b->place == PLAN_ARGUMENT && b->bytes > 0;
-    if (whole && !results_is_given(x, over, b->number)) over[i] = b->number;
+    if (b->place != PLAN_ARGUMENT || b->bytes == 0 || taken[b->number]) continue;
+    over[i] = b->number;
+    taken[b->number] = true;
   }
   for (uint32_t i = 0; i < x->p->n_results; i++) {
     const plan_buffer *b = results_buffer(x, at + i);
-    if (b->place == PLAN_RESULT && b->number == i && b->bytes > 0) over[i] = results_find_dead(x, over, made[i]);
+    if (b->place != PLAN_RESULT || b->number != i || b->bytes == 0) continue;
+    over[i] = results_find_dead(x, taken, i, made[i]);
+    if (over[i] != UINT32_MAX) taken[over[i]] = true;
   }
   x->p->over = over;
   return 0;

@@ -1,4 +1,6 @@
 /* Before anything is given away: no memory may be given twice, or be given and lent, in one call. */
+#include <stdlib.h>
+
 #include "buffer.h"
 #include "executable.h"
 
@@ -10,6 +12,11 @@ typedef struct once_leaf {
   uintptr_t low, high; /* its memory; equal where that is not known or empty */
 } once_leaf;
 
+typedef struct once_span {
+  uintptr_t low;
+  uint32_t leaf;
+} once_span;
+
 typedef struct once_walk {
   const py_executable *self;
   py_state *st;
@@ -17,8 +24,8 @@ typedef struct once_walk {
   uint32_t node, leaf;
 } once_walk;
 
-static void once_span(once_leaf *l, const void *data, int rank, const npy_intp *dims, const npy_intp *strides,
-                      npy_intp size) {
+static void once_measure(once_leaf *l, const void *data, int rank, const npy_intp *dims, const npy_intp *strides,
+                         npy_intp size) {
   l->low = l->high = (uintptr_t)data;
   for (int d = 0; d < rank; d++) {
     if (dims[d] == 0) {
@@ -35,14 +42,14 @@ static void once_memory(once_walk *w, once_leaf *l) {
   void **numpy = w->st->numpy;
   if (numpy && PyArray_Check(l->value)) {
     PyArrayObject *a = (PyArrayObject *)l->value;
-    once_span(l, PyArray_DATA(a), PyArray_NDIM(a), PyArray_DIMS(a), PyArray_STRIDES(a),
-              (npy_intp)xlac_dtype_bytes(py_dtype_of(PyArray_DESCR(a))));
+    once_measure(l, PyArray_DATA(a), PyArray_NDIM(a), PyArray_DIMS(a), PyArray_STRIDES(a),
+                 (npy_intp)xlac_dtype_bytes(py_dtype_of(PyArray_DESCR(a))));
   } else if (py_is_buffer(w->st, l->value)) {
     xlac_buffer_info info;
     xlac_buffer_get(((py_buffer *)l->value)->b, &info);
     if (info.data)
-      once_span(l, info.data, (int)info.rank, (const npy_intp *)info.dims, (const npy_intp *)info.strides,
-                (npy_intp)xlac_dtype_bytes(info.dtype));
+      once_measure(l, info.data, (int)info.rank, (const npy_intp *)info.dims, (const npy_intp *)info.strides,
+                   (npy_intp)xlac_dtype_bytes(info.dtype));
   }
 }
 
@@ -85,19 +92,35 @@ static void once_raise(const once_walk *w, uint32_t i, uint32_t k) {
   py_raise(w->st, &err, PY_ANY);
 }
 
+static int once_order(const void *a, const void *b) {
+  uintptr_t x = ((const once_span *)a)->low, y = ((const once_span *)b)->low;
+  return (x > y) - (x < y);
+}
+
+/* By address: an array meets an earlier one if it begins before the end of the one that reaches furthest. */
+static int once_sweep(const once_walk *w, once_span *spans) {
+  uint32_t n = 0, all = 0, given = UINT32_MAX;
+  for (uint32_t i = 0; i < w->leaf; i++)
+    if (w->leaves[i].low < w->leaves[i].high) spans[n++] = (once_span){w->leaves[i].low, i};
+  qsort(spans, n, sizeof *spans, once_order);
+  for (uint32_t i = 0; i < n; i++) {
+    const once_leaf *l = &w->leaves[spans[i].leaf];
+    uint32_t rival = l->given && i > 0 ? all : given;
+    if (rival != UINT32_MAX && l->low < w->leaves[rival].high) return once_raise(w, spans[i].leaf, rival), -1;
+    if (i == 0 || l->high > w->leaves[all].high) all = spans[i].leaf;
+    if (l->given && (given == UINT32_MAX || l->high > w->leaves[given].high)) given = spans[i].leaf;
+  }
+  return 0;
+}
+
 int py_gifts_check(const py_executable *self, py_state *st, const py_call *call) {
   once_walk w = {.self = self, .st = st};
-  int status = 0;
   if (py_numpy(st) == NULL) return -1;
-  if ((w.leaves = PyMem_Calloc(self->n_arguments + 1u, sizeof *w.leaves)) == NULL) return PyErr_NoMemory(), -1;
+  size_t each = sizeof *w.leaves + sizeof(once_span);
+  if ((w.leaves = PyMem_Calloc(self->n_arguments + 1u, each)) == NULL) return PyErr_NoMemory(), -1;
   bool fits = call->n == self->n_params;
   for (uint32_t i = 0; fits && i < call->n; i++) fits = once_argument(&w, i, call->args[i]);
-  for (uint32_t i = 0; fits && status == 0 && i < w.leaf; i++) {
-    uint32_t rival = w.leaves[i].given ? once_rival(&w, i) : UINT32_MAX;
-    if (rival == UINT32_MAX) continue;
-    once_raise(&w, i, rival);
-    status = -1;
-  }
+  int status = fits ? once_sweep(&w, (once_span *)(void *)(w.leaves + self->n_arguments + 1)) : 0;
   PyMem_Free(w.leaves);
   return status;
 }

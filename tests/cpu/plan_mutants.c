@@ -59,10 +59,14 @@ static void make(world *w) {
   w->buffers[last].place = PLAN_RESULT;
   w->buffers[last].bytes = w->buffers[0].bytes;
   w->over[0] = w->buffers[0].last == UINT32_MAX || w->buffers[0].last < STEPS - 1 ? 0 : UINT32_MAX;
-  for (uint32_t b = 0; b < ARGUMENTS; b++) w->interface[b] = b;
-  w->interface[ARGUMENTS] = last;
   w->p = (plan_program){.computation = &c, .n_arguments = ARGUMENTS, .n_results = 1, .n_buffers = ARGUMENTS + STEPS, .n_steps = STEPS,
-                        .buffers = w->buffers, .n_interface = ARGUMENTS + 1, .interface = w->interface, .steps = w->steps, .over = w->over};
+                        .buffers = w->buffers, .interface = w->interface, .steps = w->steps, .over = w->over};
+}
+
+/* Of a plan that has its places: values may lie in result memory, too. */
+static void list_interface(world *w) {
+  for (uint32_t b = 0; b < ARGUMENTS + STEPS; b++)
+    if (w->buffers[b].place != PLAN_FRAME) w->interface[w->p.n_interface++] = b;
 }
 
 /* Where a buffer begins in a memory that holds arguments, then the result, then the frame. */
@@ -117,6 +121,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < rounds; i++) {
     make(&w);
     if (plan_place_buffers(&w.p, w.buffers, base_alloc_libc, &err) != 0) return 1;
+    list_interface(&w);
     if (!runs_right(&w) || !accepted(&w)) return fprintf(stderr, "plan %d is wrong as placed\n", i), 1;
     for (int k = 0; k < 8; k++) {
       world changed = w;
