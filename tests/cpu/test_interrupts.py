@@ -107,6 +107,20 @@ LONG_BATCH = """ENTRY e {
   m = f32[40,900,900] add(d, l)
   ROOT r = f32[1,1,1] slice(m), slice={[0:1], [0:1], [0:1]}
 }"""
+LONG_FACTOR = """ENTRY e {
+  x = f32[] parameter(0)
+  i = f32[6000,6000]{0,1} iota(), iota_dimension=0
+  j = f32[6000,6000]{0,1} iota(), iota_dimension=1
+  q = pred[6000,6000]{0,1} compare(i, j), direction=EQ
+  b = f32[6000,6000]{0,1} broadcast(x), dimensions={}
+  z = f32[6000,6000]{0,1} subtract(b, b)
+  a = f32[6000,6000]{0,1} select(q, b, z)
+  c = (f32[6000,6000]{0,1}, s32[6000]{0}, s32[]) custom-call(a), custom_call_target="lapack_sgetrf_ffi", operand_layout_constraints={f32[6000,6000]{0,1}}, api_version=API_VERSION_TYPED_FFI, backend_config={}, output_to_operand_aliasing={{0}: (0, {})}
+  m = f32[6000,6000]{0,1} get-tuple-element(c), index=0
+  d = (f32[6000,6000]{0,1}, s32[]) custom-call(m), custom_call_target="lapack_spotrf_ffi", operand_layout_constraints={f32[6000,6000]{0,1}}, api_version=API_VERSION_TYPED_FFI, backend_config={uplo = 76 : ui8}, output_to_operand_aliasing={{0}: (0, {})}
+  f = f32[6000,6000]{0,1} get-tuple-element(d), index=0
+  ROOT r = f32[1,1] slice(f), slice={[0:1], [0:1]}
+}"""
 
 
 class Alarm(Exception):
@@ -119,9 +133,9 @@ def ring(signum, frame):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT, LONG_CONVOLUTION, LONG_SORT_BY_BODY, LONG_REDUCE, LONG_SCATTER,
-                                  LONG_WINDOWS, LONG_BATCH],
+                                  LONG_WINDOWS, LONG_BATCH, LONG_FACTOR],
                          ids=["kernel", "loop", "dot", "sort", "convolution", "sort-by-body", "reduce-by-body", "scatter-by-body", "windows-by-body",
-                              "batch"])
+                              "batch", "factor"])
 def test_a_signal_stops_a_run(text, threads):
     exe = xlac.compile(xlac.parse("HloModule m\n" + text), threads=threads)
     live, x, delay = xlac.memory_stats()["live"], np.float32(0.5), 0.15
