@@ -1,5 +1,5 @@
-/* What ops cost, by the shapes alone. Counted as XLA counts: an elementwise op is one operation an element; the elementary
- * functions are counted apart; a product is a multiplication and an addition; moves are none. */
+/* What ops cost, by the shapes alone. Counted as XLA counts: an elementwise op is one operation an element; the
+ * elementary functions are counted apart; a product is a multiplication and an addition; moves are none. */
 #ifndef XLAC_OPT_OP_COST_H
 #define XLAC_OPT_OP_COST_H
 

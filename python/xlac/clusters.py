@@ -152,8 +152,9 @@ class Clusters:
             row = rows.setdefault(level[k], [])
             place[k] = (20 + 110 * len(row), 20 + 56 * level[k])
             row.append(k)
+        dashed = " stroke-dasharray='3'"
         lines = [f"<line x1='{place[a][0] + 50}' y1='{place[a][1] + 28}' x2='{place[b][0] + 50}' y2='{place[b][1]}' stroke='#999'"
-                 f"{' stroke-dasharray=\"3\"' if into < 0 else ''}/>" for a, _, b, into in edges if a > 1 and b > 1]
+                 f"{dashed if into < 0 else ''}/>" for a, _, b, into in edges if a > 1 and b > 1]
         boxes = [f"<g><title>{html.escape(label(nodes[k]))}</title><rect x='{x}' y='{y}' width='100' height='28' rx='3' stroke='#666' "
                  f"fill='{colour.get(nodes[k][3], 'white')}'/><text x='{x + 50}' y='{y + 18}' font-size='10' text-anchor='middle'>"
                  f"{html.escape(nodes[k][0].rsplit('/', 1)[-1][:16])}</text></g>" for k, (x, y) in place.items()]

@@ -236,3 +236,18 @@ def test_native_custom_calls(api, x):
         lib.xlac_value_release(v)
     lib.xlac_registry_destroy(registry[0])
     lib.xlac_module_destroy(m)
+
+
+def test_orders_of_async_computations(x):
+    m = x.parse("HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  st = ((f32[2]), f32[2]) negate-start(x)\n"
+                "  u = ((f32[2]), f32[2]) negate-update(st)\n  ROOT d = f32[2] negate-done(u)\n}\n")
+    arg = x.array("f32", [2], x.ffi.new("float[]", [1, 2]))
+    for order in (x.lib.XLAC_ASYNC_EAGER, x.lib.XLAC_ASYNC_LAZY, x.lib.XLAC_ASYNC_SHUFFLED):
+        for seed in range(4):
+            status, out = run(x, m, [arg], x.ffi.new("xlac_interpret_options *", {"async_order": order, "async_seed": seed}))
+            x.check(status)
+            assert x.floats(out) == [-1, -2]
+            x.lib.xlac_value_release(out)
+    x.fails(run(x, m, [arg], x.ffi.new("xlac_interpret_options *", {"async_order": 3}))[0], 503)
+    x.lib.xlac_value_release(arg)
+    x.lib.xlac_module_destroy(m)
