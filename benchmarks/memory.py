@@ -4,8 +4,8 @@
 
 A process makes its arguments, imports its engine, notes how much memory it has, then compiles the program from text and calls it a few
 times, holding one result at a time. Printed is what the peak is above that note, in MB, least of the rounds: of compiling alone, and of all;
-`planned` is what xlac's plan says that a call needs beside arguments and constants (frame and results). A `+` marks programs
-where xlac's peak is above XLA's."""
+`planned` is what the plans of both say that a call needs beside arguments and constants (frame and results; XLA counts no copies of arguments,
+code, or scratch memory of its libraries). A `+` marks programs where xlac's peak is above XLA's."""
 import argparse
 import ctypes
 import gc
@@ -62,6 +62,9 @@ def measure(engine, name):
     row = {"compile": compiled, "all": status("VmHWM") - before}
     if engine == "xlac":
         row["planned"] = (exe.memory["frame_bytes"] + exe.memory["result_bytes"]) / 1048576
+    else:
+        stats = exe.get_compiled_memory_stats()
+        row["planned"] = (stats.temp_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes) / 1048576
     return row
 
 
@@ -99,7 +102,7 @@ def main():
         if a["all"] > b["all"]:
             above.append(name)
         print(f"{name:20s} compile {a['compile']:7.1f} MB, XLA {b['compile']:7.1f}   all {a['all']:7.1f} MB, XLA {b['all']:7.1f}"
-              f"   planned {a['planned']:7.1f} {'+' if name in above else ''}", flush=True)
+              f"   planned {a['planned']:7.1f} MB, XLA {b['planned']:7.1f} {'+' if name in above else ''}", flush=True)
     print(f"{len(above)} of {len(rows)} programs above XLA: {', '.join(above) or 'none'}")
     if options.json:
         with open(options.json, "w") as file:

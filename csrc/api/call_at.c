@@ -1,5 +1,6 @@
 /* Calls with arguments as they lie. */
 #include "api.h"
+#include "leaf.h"
 #include "variant.h"
 
 typedef struct at_run {
@@ -21,10 +22,15 @@ static const ir_type *at_type(const ir_type *t, uint32_t *leaf) {
   return NULL;
 }
 
-static const ir_type *at_leaf_type(const ir_module *m, uint32_t leaf) {
+const ir_type *api_argument_type(const xlac_executable *exe, uint32_t leaf) {
+  const ir_computation *entry = cpu_executable_module(api_executable_cpu(exe))->entry;
   const ir_type *t = NULL;
-  for (uint32_t i = 0; i < m->entry->n_params && !t; i++) t = at_type(m->entry->params[i]->type, &leaf);
+  for (uint32_t i = 0; i < entry->n_params && !t; i++) t = at_type(entry->params[i]->type, &leaf);
   return t;
+}
+
+const ir_type *api_result_type(const xlac_executable *exe, uint32_t leaf) {
+  return at_type(ir_root(cpu_executable_module(api_executable_cpu(exe))->entry)->type, &leaf);
 }
 
 static int at_pack(at_run *x, uint32_t i, const ir_type *t, xlac_error *err) {
@@ -54,13 +60,12 @@ static void *at_lowest(const xlac_argument *a, const ir_type *t) {
 }
 
 static int at_call(at_run *x, const xlac_interpret_options *options, void *const *results, xlac_error *err) {
-  const ir_module *m = cpu_executable_module(api_executable_cpu(x->exe));
   const cpu_executable *cpu = api_variant_of(x->exe, x->arguments, x->packed);
   interp_options inner = api_run_options(options);
   for (uint32_t i = 0; i < x->n; i++) {
     x->pointers[i] = x->arguments[i].data;
     if (!x->arguments[i].strides) continue;
-    const ir_type *t = at_leaf_type(m, i);
+    const ir_type *t = api_argument_type(x->exe, i);
     if (x->packed[i])
       TRY(at_pack(x, i, t, err));
     else

@@ -29,10 +29,15 @@ struct xlac_executable {
   } passes[COMPILE_MAX_PASSES];
 };
 
-/* Before a program is planned. Each of these keeps the bits of every result. */
-static const char compile_passes[] =
-    "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1},"
-    "algebraic-simplification,while-loop-invariant-code-motion,cse,dce";
+/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
+#define COMPILE_PASSES(more)                                                                                \
+  "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 " \
+  "max-work=1},"                                                                                            \
+  "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
+static const char *const compile_passes[] = {
+    [XLAC_NUMERICS_STRICT] = COMPILE_PASSES(""),
+    [XLAC_NUMERICS_FAST] = COMPILE_PASSES("reassociate,algebraic-simplification,"),
+};
 
 static double compile_now(void) {
   struct timespec t;
@@ -116,7 +121,8 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
   const opt_pipeline_options count = {.after = compile_count_pass, .ctx = exe};
   if (options->no_passes || !compile_is_hlo(ir)) return 0;
   exe->pass_began = compile_now();
-  int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, &count, err);
+  const char *passes = compile_passes[options->numerics];
+  int status = opt_run_pipeline(ir, passes, strlen(passes), &count, err);
   const ir_verify_options lenient = {.xla_compat = true};
   return status ? status : ir_verify(ir, &lenient, err);
 }
@@ -271,6 +277,13 @@ static void compile_count_steps(const plan_program *p, xlac_executable_info *inf
   }
 }
 
+/* Depth is that of a type, which is bounded. */
+static int64_t compile_result_bytes(const ir_type *t) {
+  int64_t bytes = ir_is_tensor(t) ? ir_type_bytes(t) : 0;
+  for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) bytes += compile_result_bytes(t->elements[i]);
+  return bytes;
+}
+
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) {
   const plan_program *p = cpu_executable_program(exe->cpu);
   *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
@@ -285,11 +298,16 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
+    if (b->lent) continue;
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
-    if (b->place == PLAN_RESULT) out->result_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
+  if (!p->interpreted) out->result_bytes = compile_result_bytes(ir_root(cpu_executable_module(exe->cpu)->entry)->type);
   compile_count_steps(p, out);
+}
+
+int xlac_executable_out_of_memory(const xlac_executable *exe, xlac_error *err) {
+  return plan_out_of_memory(cpu_executable_program(exe->cpu), err);
 }
 
 bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds) {

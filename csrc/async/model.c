@@ -83,7 +83,7 @@ double async_op_time(const async_costs *c, const ir_op *op) {
 static bool async_thread_lane(async_costs *c, const base_istr *name, uint32_t *lane) {
   uint64_t known = 0;
   if (base_map_get(&c->thread_of, base_key(name), &known)) return *lane = (uint32_t)known, true;
-  if (c->n_lanes == c->lane_cap || !c->threads) {
+  if (c->n_lanes - ASYNC_THREADS == c->lane_cap) {
     uint32_t cap = c->lane_cap ? c->lane_cap * 2 : 16;
     const base_istr **grown = base_realloc(c->e->m->alloc, c->threads, cap * sizeof *grown);
     if (!grown) return false;
@@ -149,6 +149,8 @@ static bool async_add_chain(async_costs *c, ir_op *start, ir_op *done) {
 
 int async_find_chains(async_costs *c, ir_computation *of) {
   c->n_chains = 0;
+  if (c->n_lanes > ASYNC_THREADS) base_map_clear(&c->thread_of);
+  c->n_lanes = ASYNC_THREADS;
   IR_FOR_OPS(op, of) {
     ir_op *start = ir_opcode_has(op->opcode, IR_ASYNC_DONE) ? async_start_of_done(op) : NULL;
     if (start && !async_add_chain(c, start, op)) return async_oom(c->e);

@@ -158,7 +158,7 @@ static int64_t rows_row_bytes(const plan_program *p, uint32_t first, uint32_t n,
 static void rows_find_inner(const plan_program *p, cpu_group *g) {
   for (uint32_t i = 0; i < g->n; i++) {
     const plan_buffer *b = &p->buffers[p->steps[g->first + i].out[0]];
-    bool inner = b->place == PLAN_FRAME && b->last < g->first + g->n && b->first == g->first + i;
+    bool inner = (b->place == PLAN_FRAME || b->lent) && b->last < g->first + g->n && b->first == g->first + i;
     g->room[i] = inner ? ((b->bytes / g->rows * g->tile) + 63) & ~(int64_t)63 : 0;
     g->scratch += g->room[i];
   }

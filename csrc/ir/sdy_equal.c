@@ -51,10 +51,15 @@ bool sdy_sharding_is_replicated(const sdy_sharding *s) {
   return s->unreduced.n == 0;
 }
 
+static bool sdy_dims_are_whole(const sdy_sharding *s) {
+  for (uint32_t i = 0; s && i < s->n_dims; i++)
+    if (s->dims[i].axes.n) return false;
+  return true;
+}
+
 bool sdy_sharding_equivalent(const sdy_sharding *a, const sdy_sharding *b) {
-  if (sdy_sharding_is_replicated(a) || sdy_sharding_is_replicated(b))
-    return sdy_sharding_is_replicated(a) && sdy_sharding_is_replicated(b);
-  if (a->n_dims != b->n_dims || !sdy_same_mesh(a, b) || !sdy_axes_equal(a->unreduced, b->unreduced)) return false;
+  if (sdy_dims_are_whole(a)) return sdy_dims_are_whole(b);
+  if (!b || a->n_dims != b->n_dims || !sdy_same_mesh(a, b)) return false;
   for (uint32_t i = 0; i < a->n_dims; i++)
     if (!sdy_axes_equal(a->dims[i].axes, b->dims[i].axes)) return false;
   return true;

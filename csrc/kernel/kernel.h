@@ -60,7 +60,7 @@ typedef struct kernel {
   int64_t extents[KERNEL_MAX_RANK], count; /* count: of iterations */
   uint32_t n_values, n_inputs, n_stores;
   const kernel_value *values; /* a value comes after those it uses */
-  kernel_store stores[KERNEL_MAX_STORES];
+  kernel_store *stores;
   const kernel_reduction *reduction; /* of the value of store 0; or NULL */
 } kernel;
 

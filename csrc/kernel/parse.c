@@ -326,7 +326,8 @@ int kernel_parse(kernel **out, ir_module **ops, base_arena *arena, const char *t
   kread_run x = {.arena = arena, .alloc = arena->alloc, .err = err, .k = BASE_NEW(arena, kernel)};
   base_text_init(&x.hlo, x.alloc);
   *ops = NULL;
-  int status = x.k ? kread_all(&x, ops, text, n) : kread_no_memory(&x);
+  if (x.k) x.k->stores = base_arena_zalloc(arena, KERNEL_MAX_STORES * sizeof *x.k->stores);
+  int status = x.k && x.k->stores ? kread_all(&x, ops, text, n) : kread_no_memory(&x);
   base_text_free(&x.hlo);
   BASE_VEC_FREE(x.alloc, &x.values);
   *out = x.k;

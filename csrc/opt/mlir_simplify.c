@@ -103,7 +103,7 @@ void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to) {
 
 /* --- the passes --- */
 
-enum { SIMPLIFY_MAX_PATTERNS = 160 };
+enum { SIMPLIFY_MAX_PATTERNS = 192 };
 
 static uint32_t simplify_add(opt_pattern *all, uint32_t n, const opt_pattern *more) {
   for (; more->fn; more++) {
@@ -124,6 +124,10 @@ static int simplify_run(ir_module *m, const opt_folder *folder, bool simplify, b
     n = simplify_add(all, n, opt_movement_patterns);
     n = simplify_add(all, n, opt_region_patterns);
     n = simplify_add(all, n, opt_dynamic_patterns);
+    n = simplify_add(all, n, opt_sdy_collective_patterns);
+    n = simplify_add(all, n, opt_sdy_reuse_patterns);
+    n = simplify_add(all, n, opt_sdy_reshard_patterns);
+    n = simplify_add(all, n, opt_sdy_computation_patterns);
   }
   TRY(opt_rewriter_init(&rw, m, err));
   rw.folder = folder;
@@ -154,8 +158,25 @@ int opt_target_independent(ir_module *m, const opt_args *args, xlac_error *err) 
   return simplify_run(m, &folder, true, true, err);
 }
 
+/* Only the patterns that a label of Shardy's names. */
+static int simplify_labelled(ir_module *m, base_slice label, xlac_error *err) {
+  bool reshards = base_slice_is(label, "sdy-reshard");
+  opt_rewriter rw;
+  if (!reshards && !base_slice_is(label, "sdy-collective"))
+    return base_fail(err, XLAC_E_BAD_PIPELINE,
+                     "canonicalize has no patterns called \"%.*s\": sdy-reshard, sdy-collective",
+                     label.n < 80 ? (int)label.n : 80, label.p);
+  TRY(opt_rewriter_init(&rw, m, err));
+  const opt_pattern *patterns = reshards ? opt_sdy_reshard_patterns : opt_sdy_collective_patterns;
+  uint32_t n = 0;
+  while (patterns[n].fn) n++;
+  int status = opt_rewrite(&rw, n, patterns);
+  opt_rewriter_free(&rw);
+  return status;
+}
+
 int opt_canonicalize(ir_module *m, const opt_args *args, xlac_error *err) {
-  (void)args;
   opt_folder folder = {.max_elements = 1};
-  return simplify_run(m, &folder, true, false, err);
+  base_slice label = opt_get_text(args, "enable-patterns");
+  return label.n ? simplify_labelled(m, label, err) : simplify_run(m, &folder, true, false, err);
 }

@@ -8,6 +8,9 @@
 /* The patterns of one file, ended by a NULL fn. */
 extern const opt_pattern opt_math_patterns[], opt_shape_patterns[], opt_movement_patterns[], opt_region_patterns[],
     opt_dynamic_patterns[], opt_fold_patterns[];
+/* Shardy's: on collectives, on one reshard after another, on reshards that repeat others, on computations. */
+extern const opt_pattern opt_sdy_collective_patterns[], opt_sdy_reshard_patterns[], opt_sdy_reuse_patterns[],
+    opt_sdy_computation_patterns[];
 
 /* --- mlir_simplify.c --- */
 /* op's one result becomes v, where the types are the same. */

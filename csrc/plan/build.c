@@ -2,6 +2,8 @@
  * the interpreter's evaluator for the rest. */
 #include "build.h"
 
+#include "order.h"
+
 static int build_no_memory(const plan_build *x) {
   return base_oom(x->err, "a plan");
 }
@@ -325,6 +327,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
     x->fusion.skips_places = x->options->prepare != NULL;
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
+    status = plan_order_ops(x->p, &x->fusion, kept, order, x->numbers, &scratch, x->err);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
   base_arena_free(&scratch);
@@ -339,11 +342,12 @@ static int build_finish(plan_build *x) {
   p->steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
   uint32_t *interface = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_buffers + 1);
   if (!buffers || !p->steps || !interface) return build_no_memory(x);
-  for (uint32_t i = 0; i < p->n_buffers; i++)
-    if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
   p->interface = interface;
   p->buffers = buffers;
-  return plan_place_buffers(p, buffers, x->alloc, x->err);
+  TRY(plan_place_buffers(p, buffers, x->alloc, x->err));
+  for (uint32_t i = 0; i < p->n_buffers; i++)
+    if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
+  return 0;
 }
 
 /* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,
@@ -390,7 +394,9 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
   x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
   x.marks = base_arena_zalloc(arena, (size_t)m->n_ids + 1);
-  if (!x.values || !x.made || !x.marks || !fusion_make(&x.fusion, m, arena)) return base_oom(err, "a plan");
+  x.numbers = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.numbers);
+  if (!x.values || !x.made || !x.marks || !x.numbers || !fusion_make(&x.fusion, m, arena))
+    return base_oom(err, "a plan");
   if (!options->no_fusion && !(x.explained = base_arena_memdup(arena, &x.fusion, sizeof x.fusion)))
     return base_oom(err, "a plan");
   TRY(opt_facts_make(&facts, m, err));

@@ -27,6 +27,7 @@ typedef struct plan_build {
   plan_leaf_ids leaves; /* buffers; those of the arguments come first */
   plan_leaves *values;  /* by op id */
   uint8_t *marks;       /* by op id; all zero between uses */
+  uint32_t *numbers;    /* the same */
   fusion_plan fusion;
   const fusion_plan *explained; /* the same, in the arena */
   const opt_facts *facts;

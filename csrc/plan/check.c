@@ -175,6 +175,40 @@ static int proof_results(const proof_run *x) {
   return 0;
 }
 
+/* Values in the memory of one result, or of one argument that is changed in place, follow one another. */
+static int proof_follow(const proof_run *x, uint32_t a, uint32_t b) {
+  const plan_buffer *old = &x->p->buffers[a], *now = &x->p->buffers[b];
+  if (old->first > now->first) return proof_follow(x, b, a);
+  if (!old->bytes || !now->bytes) return 0;
+  if (!old->lent && now->lent) return proof_fail(x, now->first, "writes over a result", a, b);
+  if (old->last < now->first) return 0;
+  bool passes_on = old->last == now->first && old->first < now->first;
+  if (passes_on && plan_may_overwrite(&x->p->steps[now->first], x->p->buffers, a, b)) return 0;
+  return proof_fail(x, now->first, "writes over a value in a result's memory that is still needed", a, b);
+}
+
+/* Those of one memory are few. */
+static int proof_lent(const proof_run *x, base_arena *scratch) {
+  const plan_program *p = x->p;
+  uint32_t *next = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_interface + 1);
+  uint32_t *head = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_results + p->n_arguments + 1);
+  if (!next || !head) return base_oom(x->err, "the proof of a plan");
+  for (uint32_t i = 0; i < p->n_results + p->n_arguments; i++) head[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < p->n_interface; i++) {
+    uint32_t id = p->interface[i];
+    const plan_buffer *b = &p->buffers[id];
+    bool result = b->place == PLAN_RESULT;
+    if (b->first == UINT32_MAX) continue;
+    if (b->number >= (result ? p->n_results : p->n_arguments))
+      return proof_fail(x, b->first, "has no such result", id, id);
+    uint32_t *at = &head[b->number + (result ? 0 : p->n_results)];
+    for (uint32_t k = *at; k != UINT32_MAX; k = next[k]) TRY(proof_follow(x, p->interface[k], id));
+    next[i] = *at;
+    *at = i;
+  }
+  return 0;
+}
+
 /* Counting sort of the frame's buffers by the step that writes them. */
 static bool proof_sort(proof_run *x, base_arena *scratch) {
   const plan_program *p = x->p;
@@ -199,6 +233,7 @@ static int proof_program(const plan_program *p, base_alloc alloc, xlac_error *er
   if (status == 0) status = proof_order(&x);
   if (status == 0) status = proof_frame(&x);
   if (status == 0) status = proof_results(&x);
+  if (status == 0) status = proof_lent(&x, &scratch);
   base_arena_free(&scratch);
   return status;
 }

@@ -1,6 +1,13 @@
 /* Places in the frame: step by step, freed places are given again to what fits best, and results take the place of
  * operands that die where the step allows it. */
-#include "plan.h"
+#include "lend.h"
+#include "pack.h"
+
+enum {
+  PLACE_HOLES = 32,        /* the frame's part that may be holes */
+  PLACE_LEAST = 256 << 10, /* bytes of a frame whose holes matter */
+  PLACE_MAX_BLOCKS = 2048  /* that are packed all at once */
+};
 
 typedef struct place_gap {
   int64_t offset, bytes;
@@ -16,8 +23,10 @@ typedef struct place_run {
   int64_t top, live, peak;
   uint32_t *ends, *next;  /* by step, the first buffer that dies there; by buffer, the next such */
   uint8_t *given;         /* by buffer: its place has passed on */
+  uint32_t *after;        /* by buffer: whose place it has, or UINT32_MAX */
   const uint32_t *spares; /* by number: the argument's buffer, which is that of its leaf */
-  uint32_t *seen;         /* by buffer: how often it is among the present step's inputs */
+  plan_lenders lenders;
+  uint32_t *seen; /* by buffer: how often it is among the present step's inputs */
 } place_run;
 
 static int64_t place_round(int64_t bytes) {
@@ -94,6 +103,21 @@ static bool place_updates(const ir_op *op) {
   return op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
 }
 
+/* Whether each program that gets the buffer may compute its result `out` over it, and has it under no other name. */
+static bool place_passes_on(const plan_step *s, uint32_t buffer, uint32_t out) {
+  uint32_t first = s->kind == PLAN_CONDITIONAL;
+  if (first && s->in[0] == buffer) return false;
+  for (uint32_t n = 0; n < s->n_nested; n++) {
+    const plan_program *p = s->nested[n];
+    uint32_t times = 0, at = 0;
+    for (uint32_t i = 0; i < p->n_arguments; i++)
+      if (s->in[first + i] == buffer) times++, at = i;
+    if (times > 1 || (times && (!p->over || p->over[out] != at))) return false;
+    first += p->n_arguments;
+  }
+  return true;
+}
+
 /* Whether output number `out` may lie over input number `in`, which is `seen` times among the inputs. */
 static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out,
                                 uint32_t seen) {
@@ -110,6 +134,9 @@ static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, 
       return in == out && in < 64 && seen == 1 && (s->routine->in_place >> in & 1);
     case PLAN_START:
       return s->chain->over && s->chain->over[out] == in && seen == 1;
+    case PLAN_CALL:
+    case PLAN_CONDITIONAL:
+      return place_passes_on(s, s->in[in], out);
     case PLAN_EVAL:
       return place_updates(s->op) && s->n_out == 1 && in == 0 && seen == 1;
     default:
@@ -144,16 +171,20 @@ static int64_t place_room(const place_run *x, uint32_t buffer) {
   return whole ? b->bytes & ~(int64_t)(PLAN_ALIGN - 1) : place_round(b->bytes);
 }
 
-/* A dying operand whose place output number `out` can have. Only kernels and starts write one over any operand. */
+/* A dying operand whose place output number `out` can have: that of its number, but for kernels, starts, calls and
+ * branches. */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   const plan_step *s = &x->p->steps[step];
-  bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START;
+  bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START || s->kind == PLAN_CALL || s->kind == PLAN_CONDITIONAL;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
-    bool has_place = from->place == PLAN_FRAME || place_is_spare(x, s->in[i]);
+    bool elsewhere = x->lenders.of[s->in[i]] != UINT32_MAX;
+    bool has_place = from->place == PLAN_FRAME || elsewhere || place_is_spare(x, s->in[i]);
     if (!has_place || from->last != plan_end_of(s, step) || x->given[s->in[i]] || !from->type) continue;
     if (!place_may_overwrite(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
+    if (elsewhere && !plan_pass_on(&x->lenders, x->p, x->buffers, s->in[i], s->out[out])) continue;
     x->buffers[s->out[out]].offset = from->offset;
+    x->after[s->out[out]] = s->in[i];
     x->given[s->in[i]] = 1;
     ((plan_step *)(uintptr_t)s)->in_place = s->kind == PLAN_EVAL;
     return true;
@@ -168,13 +199,14 @@ static bool place_step(place_run *x, uint32_t step) {
     uint32_t b = i < s->n_out ? s->out[i] : s->frame;
     if (b == UINT32_MAX || x->buffers[b].place != PLAN_FRAME || x->buffers[b].first != step) continue;
     if (i < s->n_out && place_reuse(x, step, i)) continue;
+    if (plan_lend(&x->lenders, x->p, x->buffers, b)) continue;
     x->buffers[b].offset = place_take(x, place_round(x->buffers[b].bytes), x->buffers[b].type != NULL);
     if (x->buffers[b].offset < PLAN_SPARE_STEP) x->live += x->buffers[b].bytes;
   }
   for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]] = 0;
   if (x->live > x->peak) x->peak = x->live;
   for (uint32_t b = x->ends[step]; b != UINT32_MAX; b = x->next[b]) {
-    if (x->given[b]) continue;
+    if (x->given[b] || x->buffers[b].lent) continue;
     if (x->buffers[b].offset < PLAN_SPARE_STEP) x->live -= x->buffers[b].bytes;
     if (!place_give(x, x->buffers[b].offset, place_room(x, b))) return false;
   }
@@ -219,20 +251,59 @@ static int64_t place_spare_bytes(const place_run *x) {
   return all;
 }
 
+/* Buffers that have each other's place are one block. */
+static uint32_t place_blocks(const place_run *x, plan_block *blocks, uint32_t *block) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < x->p->n_buffers; i++) {
+    const plan_buffer *b = &x->buffers[i];
+    block[i] = UINT32_MAX;
+    if (b->place != PLAN_FRAME || b->first == UINT32_MAX || b->offset >= PLAN_SPARE_STEP) continue;
+    if (x->after[i] != UINT32_MAX && block[x->after[i]] != UINT32_MAX) {
+      block[i] = block[x->after[i]];
+      if (b->last > blocks[block[i]].last) blocks[block[i]].last = b->last;
+      continue;
+    }
+    blocks[n] = (plan_block){.bytes = place_round(b->bytes), .first = b->first, .last = b->last, .number = n};
+    block[i] = n++;
+  }
+  return n;
+}
+
+/* All places anew, where that makes the frame smaller. false when out of memory. */
+static bool place_pack(place_run *x, int64_t begin, base_arena *scratch) {
+  plan_block *blocks = BASE_ARRAY(scratch, plan_block, (size_t)x->p->n_buffers + 1);
+  uint32_t *block = BASE_ARRAY(scratch, uint32_t, (size_t)x->p->n_buffers + 1);
+  if (!blocks || !block) return false;
+  uint32_t n = place_blocks(x, blocks, block);
+  if (n > PLACE_MAX_BLOCKS) return true;
+  int64_t top = plan_pack(blocks, n, begin, scratch);
+  if (top < 0) return false;
+  if (top >= x->top) return true;
+  for (uint32_t i = 0; i < x->p->n_buffers; i++)
+    if (block[i] != UINT32_MAX) x->buffers[i].offset = blocks[block[i]].offset;
+  x->top = top;
+  return true;
+}
+
 int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
   place_run x = {.p = p, .buffers = buffers, .alloc = alloc};
   base_arena scratch;
   base_arena_init(&scratch, alloc);
   x.ends = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_steps + 1);
   x.next = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_buffers + 1);
+  x.after = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_buffers + 1);
   x.given = base_arena_zalloc(&scratch, (size_t)p->n_buffers + 1);
   x.seen = base_arena_zalloc(&scratch, ((size_t)p->n_buffers + 1) * sizeof *x.seen);
-  bool ok = x.ends && x.next && x.given && x.seen;
-  x.top = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
+  bool ok = x.ends && x.next && x.after && x.given && x.seen && plan_find_lenders(&x.lenders, p, buffers, &scratch);
+  int64_t begin = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
+  x.top = begin;
   x.spares = p->spares; /* the buffers of arguments have the numbers of their leaves */
   if (ok) ok = place_begin_spares(&x);
   if (ok) place_list_ends(&x);
+  if (ok) memset(x.after, 0xFF, (size_t)p->n_buffers * sizeof *x.after);
   for (uint32_t s = 0; ok && s < p->n_steps; s++) ok = place_step(&x, s);
+  if (ok && x.top - begin > x.peak + x.peak / PLACE_HOLES && x.peak >= PLACE_LEAST)
+    ok = place_pack(&x, begin, &scratch);
   p->frame_bytes = x.top;
   p->peak_bytes = x.peak;
   p->spare_bytes = place_spare_bytes(&x);

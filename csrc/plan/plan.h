@@ -18,6 +18,7 @@ typedef enum plan_place {
 
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
+  bool lent;     /* no argument or result, but a value that lies in the memory of one while that is free (lend.c) */
   int64_t bytes, offset;
   uint32_t number;
   const void *data;
@@ -112,6 +113,9 @@ typedef struct plan_donation {
   uint32_t rival;                         /* TAKEN: the argument that got the result */
 } plan_donation;
 
+/* The orders that steps may be in (order.c). */
+enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
+
 struct plan_program {
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
@@ -128,10 +132,12 @@ struct plan_program {
   const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
   uint32_t n_spares;    /* of the entry: arguments that are given away, and that no result lies in */
   const uint32_t *spares;
-  int64_t spare_bytes; /* the most of their memory that is in use at a time */
-  int64_t frame_bytes; /* the table of n_buffers pointers first, then the buffers */
-  const void *code;    /* what the backend has made of the steps */
-  int64_t peak_bytes;  /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+  int64_t spare_bytes;              /* the most of their memory that is in use at a time */
+  int64_t frame_bytes;              /* the table of n_buffers pointers first, then the buffers */
+  const void *code;                 /* what the backend has made of the steps */
+  uint8_t order;                    /* of the steps */
+  int64_t order_peaks[PLAN_ORDERS]; /* bytes that were expected of each order; 0: it was not weighed */
+  int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {
@@ -153,6 +159,8 @@ void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
 
+/* OUT_OF_MEMORY for a call of p, with what it takes and its largest values. oom.c */
+int plan_out_of_memory(const plan_program *p, xlac_error *err);
 /* A line for each argument that may be given away: which result takes its memory, or why none does; and for each that
  * could be. donation_explain.c */
 void plan_explain_donations(base_text *out, const plan_program *p);

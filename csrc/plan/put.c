@@ -4,7 +4,7 @@
 static void put_buffer(base_text *out, const plan_buffer *b) {
   char type[80];
   static const char *const places[] = {"frame", "argument", "result", "constant"};
-  base_putf(out, " %s", places[b->place]);
+  base_putf(out, " %s%s", b->lent ? "in " : "", places[b->place]);
   if (b->place == PLAN_FRAME && b->offset < PLAN_SPARE_STEP) base_putf(out, "+%lld", (long long)b->offset);
   if (b->place == PLAN_FRAME && b->offset >= PLAN_SPARE_STEP)
     base_putf(out, " spare %lld+%lld", (long long)(b->offset / PLAN_SPARE_STEP) - 1,

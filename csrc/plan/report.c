@@ -51,6 +51,7 @@ static void report_buffer(base_text *out, const plan_buffer *b) {
   base_putf(out, "{\"place\": \"%s\", \"bytes\": %lld", places[b->place], (long long)b->bytes);
   if (b->place == PLAN_FRAME) base_putf(out, ", \"offset\": %lld", (long long)b->offset);
   if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT) base_putf(out, ", \"number\": %u", b->number);
+  if (b->lent) BASE_PUT(out, ", \"lent\": true");
   if (b->first != UINT32_MAX) base_putf(out, ", \"first\": %u", b->first);
   if (b->last != UINT32_MAX) base_putf(out, ", \"last\": %u", b->last);
   if (b->type) {
@@ -113,6 +114,14 @@ static void report_step(base_text *out, const plan_list *list, const plan_progra
   BASE_PUT(out, "}");
 }
 
+static void report_order(base_text *out, const plan_program *p) {
+  static const char *const orders[] = {"program", "list", "depth"};
+  base_putf(out, ", \"order\": \"%s\", \"order_peaks\": {", orders[p->order]);
+  for (uint32_t i = 0; i < PLAN_ORDERS && (i == 0 || p->order_peaks[i]); i++)
+    base_putf(out, "%s\"%s\": %lld", i ? ", " : "", orders[i], (long long)p->order_peaks[i]);
+  BASE_PUT(out, "}");
+}
+
 static void report_program(base_text *out, const plan_list *list, const plan_program *p) {
   BASE_PUT(out, "{");
   report_name(out, "name", p->computation->name);
@@ -122,6 +131,7 @@ static void report_program(base_text *out, const plan_list *list, const plan_pro
     base_put_json(out, p->why, strlen(p->why));
   else
     BASE_PUT(out, "null");
+  report_order(out, p);
   BASE_PUT(out, ", \"buffers\": [");
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     if (i) BASE_PUT(out, ",\n ");

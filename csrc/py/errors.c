@@ -7,7 +7,6 @@
 typedef enum py_code {
   PY_INTERRUPTED = 402,
   PY_BAD_ARGUMENT = 503,
-  PY_BUFFER_DELETED = 504,
   PY_OUT_OF_MEMORY = 600
 } py_code;
 

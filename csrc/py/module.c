@@ -188,6 +188,28 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
   Py_RETURN_NONE;
 }
 
+static PyObject *module_json(PyObject *self, int (*fn)(xlac_module *, char **, size_t *, xlac_error *)) {
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+  Py_BEGIN_ALLOW_THREADS status = fn(handle(self), &text, &n, &err);
+  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
+  xlac_free(text);
+  return result;
+}
+
+static PyObject *module_explain_sharding(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return module_json(self, xlac_module_explain_sharding);
+}
+
+static PyObject *module_reshards(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return module_json(self, xlac_module_reshards);
+}
+
 static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
   (void)unused;
   uint64_t value = 0;
@@ -446,6 +468,11 @@ static PyMethodDef module_methods[] = {
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
     {"explain", PY_KEYWORDS(module_explain), "explain(topic): \"async\""},
     {"_async_report", module_async_report, METH_VARARGS, "Async chains as JSON"},
+    {"_explain_sharding", module_explain_sharding, METH_NOARGS,
+     "_explain_sharding() -> str\n\nPropagates shardings in place and says how, as JSON: what xlac.sharding.propagate "
+     "reads."},
+    {"_reshards", module_reshards, METH_NOARGS,
+     "_reshards() -> str\n\nWhat moves data between devices, as JSON: what xlac.sharding.propagate reads."},
     {"fingerprint", module_fingerprint, METH_NOARGS,
      "Hex digits that depend on the program, not on names and metadata"},
     {"find", module_find, METH_O, "The instruction of that name, or None"},

@@ -67,6 +67,10 @@ typedef int shc_op_fn(void *ctx, ir_op *op);
 XLAC_MUST_USE int shc_walk(ir_computation *c, bool after, shc_op_fn *fn, void *ctx);
 /* Of all functions; those that fn adds at the end of the module too. */
 XLAC_MUST_USE int shc_walk_module(ir_module *m, bool after, shc_op_fn *fn, void *ctx);
+/* Whether the module has such an op anywhere. */
+bool shc_has(const ir_module *m, ir_opcode opcode);
+/* For passes that may turn what a program brought along into something wrong. */
+XLAC_MUST_USE int shc_verify(ir_module *m, xlac_error *err);
 /* How often each value is used by operands and results of regions: returns of inner regions too. */
 typedef struct shc_uses {
   const uint32_t *first; /* by op id: where its results begin in `count` */

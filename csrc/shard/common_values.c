@@ -1,4 +1,5 @@
 /* Values: replacing uses, counting them, and walks over ops. */
+#include "../stablehlo/stablehlo.h"
 #include "common.h"
 
 static bool shc_same_value(ir_value a, ir_value b) {
@@ -125,4 +126,16 @@ bool shc_uses_make(shc_uses *u, const ir_module *m, base_arena *arena) {
     for (uint32_t i = 0; i < c->n_results; i++) ++*shc_uses_of(u, c->results[i]);
   }
   return true;
+}
+
+bool shc_has(const ir_module *m, ir_opcode opcode) {
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (op->opcode == opcode) return true;
+  return false;
+}
+
+int shc_verify(ir_module *m, xlac_error *err) {
+  m->verified = false;
+  return stablehlo_verify(m, err);
 }

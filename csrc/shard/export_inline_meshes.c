@@ -1,5 +1,6 @@
 /* sdy-inline-meshes: shardings hold their meshes, and no mesh has a name any more.
- * Requires: nothing. Preserves: all else. */
+ * Requires: nothing else that names meshes; replica groups would be left without theirs, which is an error. Preserves:
+ * all else. */
 #include "common.h"
 
 static const sdy_sharding *exp_inline_map(void *ctx, const sdy_sharding *s) {
@@ -23,5 +24,5 @@ int shard_inline_meshes(ir_module *m, const opt_args *args, xlac_error *err) {
     ir_computation_remove(c);
   }
   if (!m->entry) m->entry = m->first;
-  return 0;
+  return shc_verify(m, err);
 }

@@ -46,9 +46,11 @@ static int imp_edges_op(void *ctx, ir_op *op) {
 
 int shard_add_data_flow_edges(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
+  bool had_edges = shc_has(m, IR_OP_SDY_DATA_FLOW_EDGE); /* then some may have two now */
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
   int status = shc_walk_module(m, true, imp_edges_op, &rw);
   opt_rewriter_free(&rw);
-  return status;
+  TRY(status);
+  return had_edges ? shc_verify(m, err) : 0;
 }

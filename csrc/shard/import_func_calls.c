@@ -128,6 +128,7 @@ static int imp_edges_of_named(void *ctx, ir_op *op) {
 
 int shard_import_func_calls(ir_module *m, const opt_args *args, xlac_error *err) {
   imp_inline x = {.rw = {.m = m}};
+  bool had_edges = shc_has(m, IR_OP_SDY_DATA_FLOW_EDGE);
   TRY(opt_rewriter_init(&x.rw, m, err));
   int status = opt_symbols_make(&x.symbols, m, err);
   if (status == 0) {
@@ -139,5 +140,7 @@ int shard_import_func_calls(ir_module *m, const opt_args *args, xlac_error *err)
     opt_symbols_free(&x.symbols);
   }
   opt_rewriter_free(&x.rw);
-  return status;
+  TRY(status);
+  bool changed = shc_has(m, IR_OP_SDY_FUNC_DATA_FLOW_EDGE) || had_edges; /* of calls that are none any more */
+  return changed ? shc_verify(m, err) : 0;
 }

@@ -36,6 +36,7 @@ static int imp_call_edges(void *ctx, ir_op *op) {
 
 int shard_add_func_data_flow_edges(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
+  bool had_edges = shc_has(m, IR_OP_SDY_FUNC_DATA_FLOW_EDGE); /* then some may have two now */
   opt_rewriter rw;
   const ir_computation *entry = shc_main(m, true);
   if (!entry)
@@ -46,5 +47,6 @@ int shard_add_func_data_flow_edges(ir_module *m, const opt_args *args, xlac_erro
   int status = shc_walk_module(m, true, imp_call_edges, &rw);
   if (status == 0) status = opt_rewriter_status(&rw);
   opt_rewriter_free(&rw);
-  return status;
+  TRY(status);
+  return had_edges ? shc_verify(m, err) : 0;
 }

@@ -1,5 +1,6 @@
-/* The pipelines of Shardy, as passes that run others. Source: the order of its passes in its answers and descriptions. */
-#include "../opt/rewrite.h"
+/* The pipelines of Shardy, as passes that run others. Source: the order of its passes in its answers and descriptions.
+ */
+#include "../opt/pass.h"
 #include "../stablehlo/stablehlo.h"
 
 opt_pass_fn shard_pass_import, shard_pass_propagation, shard_pass_export;
@@ -27,24 +28,16 @@ typedef struct pipeline_export_options {
   bool keep_rules, for_partitioning, collectives, even, no_gather_scatter;
 } pipeline_export_options;
 
-/* Reshards that nobody needs any more. */
-static int pipeline_drop_dead(ir_module *m, xlac_error *err) {
-  opt_rewriter rw;
-  TRY(opt_rewriter_init(&rw, m, err));
-  int status = opt_rewrite(&rw, 0, NULL);
-  opt_rewriter_free(&rw);
-  return status;
-}
-
 static int pipeline_partition(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
-  if (!o->collectives) {
-    TRY(pipeline_run(m, "func.func(sdy-insert-explicit-reshards)", err));
-    return pipeline_drop_dead(m, err);
-  }
   TRY(pipeline_run(m,
-                   "func.func(sdy-insert-explicit-reshards{enable-full-version=true})",
+                   o->collectives ? "func.func(sdy-insert-explicit-reshards{enable-full-version=true})"
+                                  : "func.func(sdy-insert-explicit-reshards)",
                    err));
-  return o->no_gather_scatter ? pipeline_run(m, "func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)", err) : 0;
+  if (o->collectives)
+    TRY(pipeline_run(m, "canonicalize{enable-patterns=sdy-reshard},func.func(sdy-reshard-to-collectives)", err));
+  TRY(pipeline_run(m, "canonicalize{enable-patterns=sdy-collective}", err));
+  bool keep = !o->collectives || !o->no_gather_scatter;
+  return keep ? 0 : pipeline_run(m, "func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)", err);
 }
 
 static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
@@ -52,8 +45,8 @@ static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_
   if (!o->for_partitioning)
     TRY(pipeline_run(m, "sdy-remove-sharding-groups,func.func(sdy-sharding-constraint-to-reshard)", err));
   if (o->even)
-    TRY(pipeline_run(
-        m, "sdy-update-non-divisible-input-output-shardings,sdy-remove-sub-axes-in-input-output-shardings", err));
+    TRY(pipeline_run(m, "sdy-update-non-divisible-input-output-shardings,sdy-remove-sub-axes-in-input-output-shardings",
+                     err));
   TRY(pipeline_run(m, "sdy-close-shardings", err));
   TRY(stablehlo_verify(m, err)); /* collectives of the program itself may not fit the shardings they have now */
   if (!o->for_partitioning) TRY(pipeline_partition(m, o, err));
@@ -69,25 +62,16 @@ int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
   return pipeline_export(m, &o, err);
 }
 
-/* Edges of calls that the program brought along are wrong once the calls are no calls any more. */
-static int pipeline_check_edges(ir_module *m, xlac_error *err) {
-  IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c)
-    if (op->opcode == IR_OP_SDY_FUNC_DATA_FLOW_EDGE) return stablehlo_verify(m, err);
-  }
-  return 0;
-}
-
 int shard_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) {
   bool dedup = opt_get(args, "dedup-functions-fully");
   TRY(pipeline_import(m, dedup, err));
-  if (dedup) TRY(pipeline_run(m, "sdy-add-func-data-flow-edges", err));
+  if (dedup)
+    TRY(pipeline_run(m, "sdy-add-func-data-flow-edges", err));
   else
     TRY(pipeline_run(m,
                      "sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
                      "sdy-apply-sharding-constraints,sdy-sharding-group-import",
                      err));
-  TRY(pipeline_check_edges(m, err));
   TRY(pipeline_run(m, "sdy-pre-order-funcs,sdy-user-priority-propagate{keep-sharding-rules=true}", err));
   TRY(pipeline_run(m,
                    dedup ? "sdy-propagate-to-func-results,func.func(sdy-sink-func-data-flow-edges)"

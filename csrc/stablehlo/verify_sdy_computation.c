@@ -30,6 +30,11 @@ static int sdyv_check_local(sdyv *v, const char *kind, uint32_t value, const sdy
                             const ir_type *local, const sdy_names *axes) {
   const sdy_mesh *mesh = sdyv_mesh(v, s);
   if (!ir_is_tensor(global)) return 0;
+  ir_type expected = *global;
+  int64_t *dims = BASE_ARRAY(v->arena, int64_t, (size_t)global->rank + 1);
+  if (!dims) return base_oom(v->err, "a local shape");
+  memcpy(dims, global->dims, global->rank * sizeof *dims);
+  expected.dims = dims;
   bool same = ir_is_tensor(local) && local->rank == global->rank && sv_same_element(global, local);
   for (uint32_t d = 0; d < global->rank && d < s->n_dims; d++) {
     int64_t size = sv_dim(global, d), parts = sdyv_manual_size(s->dims[d].axes, axes, mesh);
@@ -40,13 +45,14 @@ static int sdyv_check_local(sdyv *v, const char *kind, uint32_t value, const sdy
     if (size % parts != 0)
       return sdyv_fail(v, "%s dimension size %lld is not divisible by the manual axes size %lld", kind, (long long)size,
                        (long long)parts);
-    same = same && sv_dim(local, d) == size / parts;
+    dims[d] = size / parts;
+    same = same && sv_dim(local, d) == dims[d];
   }
   if (same) return 0;
   return sdyv_fail(v,
-                   "%s shape, corresponding sharding, and region %s shape at index %u must match. The whole is %s; the "
-                   "manual axes' parts of it; actual local shape %s",
-                   kind, kind, value, SV_SHOW(global), SV_SHOW(local));
+                   "%s shape, corresponding sharding, and region %s shape at index %u must match. Expected local shape "
+                   "'%s', actual local shape '%s'",
+                   kind, kind, value, SV_SHOW(&expected), SV_SHOW(local));
 }
 
 /* The operands (results) with their shardings and what the region takes (returns). */

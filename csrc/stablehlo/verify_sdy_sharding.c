@@ -173,8 +173,8 @@ static int sdyv_check_against_type(const sdyv *v, sdyv_where where, const sdy_sh
     if (sdyv_says_nothing(s)) return 0;
     return sdyv_fail_in(v, where,
                         "non-shaped tensors can only have a sharding with rank 0 and no replicated or unreduced axes. "
-                        "type: %s, sharding of rank %u",
-                        SV_SHOW(type), s->n_dims);
+                        "type: '%s', sharding on @%s of rank %u with %u replicated and %u unreduced axes",
+                        SV_SHOW(type), s->mesh_name ? s->mesh_name->s : "", s->n_dims, s->replicated.n, s->unreduced.n);
   }
   if (!ir_is_tensor(shaped))
     return sdyv_fail_in(v, where, "only ranked tensors can have a sharding. type: %s", SV_SHOW(type));

@@ -24,7 +24,7 @@ static bool mprint_float_attr(base_text *o, const ir_mattr *a) {
   size_t from = o->n;
   bool dtype = a->type && a->type->kind == IR_TYPE_ELEMENT && base_dtype_is_float(a->type->dtype);
   if (dtype)
-    mprint_float(o, a->type->dtype, a->bits, a->v.f);
+    mprint_float(o, a->type->dtype, a->bits, base_load_f64((base_dtype)a->type->dtype, &a->bits));
   else
     mprint_f64(o, a->v.f);
   return o->n > from + 1 && o->s[from + 1] == 'x';

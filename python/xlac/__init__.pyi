@@ -14,6 +14,8 @@ from ._core import from_dlpack as from_dlpack
 from ._core import reset_stats as reset_stats
 from ._core import stats as stats
 from .builder import Builder as Builder
+from .clusters import Clusters as Clusters
+from .clusters import cluster as cluster
 from .errors import DeviceError as DeviceError
 from .errors import DonationError as DonationError
 from .errors import Error as Error

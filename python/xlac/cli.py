@@ -157,6 +157,55 @@ def opt(args):
     write_module(args, result)
 
 
+def shard(args):
+    from . import sharding
+
+    result = sharding.propagate(opened(args, args.file))
+    for question in args.explain:
+        value, colon, dim = question.rpartition(":")
+        if not colon or not dim.isdigit():
+            raise Error(f"--explain {question} names no dimension", 503, hint='such as --explain %arg0:1 or --explain "line 12:0"')
+        print(result.trace.explain(value, int(dim)))
+    if args.reshards:
+        for reshard in result.trace.reshards:
+            print(reshard)
+    if not args.explain and not args.reshards:
+        write_module(args, result.module)
+
+
+def cluster(args):
+    from .clusters import cluster as run
+
+    if args.list_ops:
+        return print(_core.cluster_op_list(), end="")
+    if args.file is None:
+        raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")
+    with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
+        data = file.read()
+    result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
+    for node in args.explain:
+        print(result.why(node))
+    for pair in args.why_not:
+        print(result.why_not(*pair))
+    if args.output:
+        text = args.output.endswith((".pbtxt", ".txt"))
+        with open(args.output, "wb") as file:
+            file.write(result.to_dot().encode() if args.output.endswith(".dot") else result.to_text().encode() if text else result.to_graphdef())
+    if not (args.explain or args.why_not or args.output):
+        print(repr(result)[6:-1])
+        for name, nodes in result.clusters.items():
+            print(f"{name}: {len(nodes)} nodes: {', '.join(nodes[:6])}{', ...' if len(nodes) > 6 else ''}")
+
+
+def cluster_flag(text):
+    """min_cluster_size=2, also with TensorFlow's tf_xla_ before it."""
+    name, equals, value = text.partition("=")
+    name = name.removeprefix("--").removeprefix("tf_xla_")
+    if not equals or value.lower() == "true":
+        return name, True
+    return name, False if value.lower() == "false" else int(value) if value.lstrip("-").isdigit() else value
+
+
 def gather_arguments(args, parameters, seed):
     from . import values
 
@@ -233,6 +282,20 @@ def draw(args):
     from .draw import page
 
     write(page(module), args.output)
+
+
+def explain(args):
+    module = opened(args, args.file)
+    if args.passes:
+        module = module.run(args.passes)
+    if args.topic == "async":
+        model = {name: getattr(args, name) for name in ("gigaflops", "memory_gigabytes", "link_gigabytes")}
+        text = module.explain("async", **model)
+    else:
+        from . import compile
+
+        text = compile(module).explain(args.topic)
+    write(f"{text}\n", args.output)
 
 
 def demo(args):
@@ -331,6 +394,21 @@ def add_diff(commands):
     p.set_defaults(command=diff)
 
 
+def add_explain(commands):
+    p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
+        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule and memory: what the
+        compiled program is made of.""")
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory"))
+    p.add_argument("file", help="the program; - is standard input")
+    add_read_flags(p)
+    flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
+    for name, what in (("--gigaflops", "operations"), ("--memory-gigabytes", "bytes that ops read and write"),
+                       ("--link-gigabytes", "bytes that copies and collectives move")):
+        flag(p, name, type=float, default=0, help=f"async's model: billions of {what} a second")
+    add_output(p, "the output file; - is standard output")
+    p.set_defaults(command=explain)
+
+
 def add_opt(commands):
     p = commands.add_parser("opt", help="run passes", description="Runs a pipeline of passes and prints the program.")
     p.add_argument("file", nargs="?", help="HLO text; - is standard input")
@@ -342,6 +420,30 @@ def add_opt(commands):
     add_read_flags(p)
     add_print_flags(p)
     p.set_defaults(command=opt)
+
+
+def add_shard(commands):
+    p = commands.add_parser("shard", help="propagate shardings", description="Propagates the shardings of a StableHLO program.")
+    p.add_argument("file", help="StableHLO text; - is standard input")
+    flag(p, "--explain", action="append", default=[], metavar="VALUE:DIM",
+         help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
+    flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
+    add_read_flags(p)
+    add_print_flags(p)
+    p.set_defaults(command=shard)
+
+
+def add_cluster(commands):
+    p = commands.add_parser("cluster", help="cluster a TensorFlow graph",
+                            description="Says which nodes of a GraphDef TensorFlow would compile together with XLA.")
+    p.add_argument("file", nargs="?", help="a GraphDef, binary or text; - is standard input")
+    flag(p, "--format", choices=("auto", "proto", "text"), default="auto", help="of the file (default: auto)")
+    flag(p, "--flag", action="append", default=[], metavar="NAME=VALUE", help="a flag of xlac.cluster, such as min_cluster_size=2")
+    flag(p, "--explain", action="append", default=[], metavar="NODE", help="say why the node is in its cluster, or in none")
+    flag(p, "--why-not", nargs=2, action="append", default=[], metavar=("A", "B"), help="say why two nodes are not in one cluster")
+    flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
+    add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
+    p.set_defaults(command=cluster)
 
 
 def add_simple(commands):
@@ -379,6 +481,9 @@ def make_parser():
     add_run(commands)
     add_diff(commands)
     add_opt(commands)
+    add_explain(commands)
+    add_shard(commands)
+    add_cluster(commands)
     add_simple(commands)
     return parser
 

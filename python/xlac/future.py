@@ -4,10 +4,12 @@ import atexit
 import concurrent.futures
 import os
 import queue
+import sys
 import threading
 from concurrent.futures import CancelledError
 
 from . import _core
+from .errors import DonationError
 
 __all__ = ["CancelledError", "Future", "run_async"]
 
@@ -189,10 +191,42 @@ def worker_of_this_process():
     return worker
 
 
+def taken(value, where):
+    """Donated buffers are given away when the run is asked for, not when it begins."""
+    if isinstance(value, _core.Donation):
+        return _core._move_donation(value, where)
+    if isinstance(value, (tuple, list)):
+        return type(value)(taken(v, where) for v in value) if any_donated(value) else value
+    return value
+
+
+def any_donated(values):
+    return any(isinstance(v, _core.Donation) or (isinstance(v, (tuple, list)) and any_donated(v)) for v in values)
+
+
+def any_pending(values):
+    return any(isinstance(v, (Future, Donated)) or (isinstance(v, (tuple, list)) and any_pending(v)) for v in values)
+
+
+def check_donations(executable, args):
+    """Raises before anything is given away where memory is donated twice, or donated and lent."""
+    for leaf, parameter, why in executable._gifts(*args):
+        if why is not None and why.startswith("duplicate"):
+            raise DonationError(f"argument {parameter} can't be given away: {why}", 508)
+
+
 def run_async(executable, *args, **kwargs):
     """Like a call, but returns a Future at once. Runs begin in the order they were asked for, one at a time, each with all the threads of
     its executable. Arguments are kept alive, and must not be changed before the run is over; a Future among them (also inside of tuples)
-    stands for its result, which need not be there yet."""
+    stands for its result, which need not be there yet. What is marked by xlac.donate is given away at once; where that can't be done,
+    the run warns."""
+    if any_donated(args) or any_donated(kwargs.values()):
+        caller = sys._getframe(1)
+        where = f"it was donated to a run at {caller.f_code.co_filename}:{caller.f_lineno}"
+        if not any_pending(args):  # the memory of what is not there yet is looked at by the run
+            check_donations(executable, args)
+        args = tuple(taken(a, where) for a in args)
+        kwargs = {name: taken(a, where) for name, a in kwargs.items()}
     future = Future()
     worker_of_this_process().tasks.put((future, executable, args, kwargs))
     return future

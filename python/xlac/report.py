@@ -242,13 +242,26 @@ def timings(executable):
 
 # --- explanations ---
 
+ORDERS = {"program": "the program's order", "list": "a list schedule (of what can come next, that after which least is alive)",
+          "depth": "depth first (an operand at a time, with all it needs)"}
+
+
+def order_text(program):
+    """The order of the steps, and why it was taken."""
+    peaks, order = program["order_peaks"], program["order"]
+    if len(peaks) < 2:
+        return f"in {ORDERS[order]}: at most {short(peaks.get('program', 0))}B are alive, too little to look for another"
+    others = ", ".join(f"{ORDERS[name].split(' (')[0]} {short(peak)}B" for name, peak in peaks.items() if name != order)
+    return f"in {ORDERS[order]}, of which at most {short(peaks[order])}B should be alive at a time; {others}"
+
+
 def explain_schedule(programs):
     lines = []
     for program in programs:
         if program["why_interpreted"]:
             lines.append(f"{program['name']}: run whole by the interpreter, since {program['why_interpreted']}")
             continue
-        lines.append(f"{program['name']}: {len(program['steps'])} steps")
+        lines.append(f"{program['name']}: {len(program['steps'])} steps {order_text(program)}")
         for i, step in enumerate(program["steps"]):
             ops = f" of {len(step['ops'])} ops" if len(step.get("ops", ())) > 1 else ""
             calls = "".join(f", runs {programs[n]['name']}" for n in step.get("nested", ()))

@@ -1,6 +1,8 @@
 """Compiled programs through the C interface."""
 import json
 
+import pytest
+
 CHAIN = """HloModule m
 ENTRY e {
   x = f32[2] parameter(0)
@@ -118,6 +120,8 @@ def test_reports(x):
     x.check(x.lib.xlac_executable_fusion(exe, out, n, x.err))
     assert "z" in x.text(out[0])
     x.lib.xlac_free(out[0])
+    x.fails(x.lib.xlac_executable_out_of_memory(exe, x.err), 600)
+    assert "takes 16 bytes for results" in x.text(x.err.message)
     x.check(x.lib.xlac_executable_kernels(exe, out, n, x.err))
     assert "kernel [" in x.text(out[0])
     x.lib.xlac_free(out[0])
@@ -216,3 +220,81 @@ def test_a_kernel_alone(x):
             assert list(result) == [-2, -1]
     call.n_in = 0
     x.fails(x.lib.xlac_kernel_run(text, len(text), call, x.err), 500)
+
+
+@pytest.fixture
+def rt(x):
+    from test_c_buffers import Buffers
+
+    b = Buffers(x)
+    yield b
+    assert (b.count("live_buffers"), b.count("live_bytes"), b.count("live_views")) == (0, 0, 0)
+    x.lib.xlac_counters_release(b.counters)
+    x.lib.xlac_runtime_destroy(b.rt)
+
+
+def filled(rt, values):
+    b = rt.create("f32", [len(values)])
+    rt.ffi.cast("float *", rt.info(b).data)[0:len(values)] = values
+    return b
+
+
+def test_inputs_are_lent_or_given(x, rt):
+    """As LocalClient::RunAsync with ExecutionInput: a leaf that is owned is updated in place, others are protected."""
+    lib, ffi = x.lib, x.ffi
+    text = ("HloModule m, input_output_alias={ {1}: (0, {}) }\nENTRY e {\n  x = f32[3] parameter(0)\n  y = f32[3] parameter(1)\n  s = f32[3] add(x, y)\n"
+            "  n = f32[3] negate(y)\n  ROOT r = (f32[3], f32[3]) tuple(n, s)\n}\n")
+    exe = compiled(x, text, ffi.new("xlac_compile_options *", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
+    out, results = ffi.new("xlac_input **"), ffi.new("xlac_buffer *[2]")
+    x.check(lib.xlac_input_create(out, exe, x.err))
+    given, lent, short = filled(rt, [1, 2, 3]), filled(rt, [10, 20, 30]), filled(rt, [1])
+    x.fails(lib.xlac_input_lend(out[0], 2, lent, x.err), 503)
+    x.fails(lib.xlac_input_lend(out[0], 0, short, x.err), 502)
+    x.check(lib.xlac_input_lend(out[0], 1, lent, x.err))
+    x.fails(lib.xlac_input_lend(out[0], 1, lent, x.err), 503)
+    x.fails(lib.xlac_executable_run_input(exe, ffi.NULL, out[0], results, x.err), 500)
+    where = rt.info(given).data
+    for donate in (False, True):
+        x.check(lib.xlac_input_lend(out[0], 1, lent, x.err))
+        if donate:
+            x.fails(lib.xlac_input_donate(out[0], 0, lent, x.err), 505)  # it is lent already
+        x.check((lib.xlac_input_donate if donate else lib.xlac_input_lend)(out[0], 0, given, x.err))
+        assert rt.info(given).deleted == donate
+        x.check(lib.xlac_executable_run_input(exe, ffi.NULL, out[0], results, x.err))
+        same = rt.info(results[1]).data == where
+        assert same == donate and rt.info(given).deleted == donate and not rt.info(lent).deleted
+        assert list(ffi.cast("float *", rt.info(results[0]).data)[0:3]) == [-10, -20, -30]
+        assert list(ffi.cast("float *", rt.info(results[1]).data)[0:3]) == [11, 22, 33]
+        for r in results:
+            lib.xlac_buffer_release(r)
+    assert rt.count("reused") == 1
+    message = x.fails(lib.xlac_input_lend(out[0], 0, given, x.err), 504)
+    assert "donated to a run" in message
+    # what is not run is given back
+    x.check(lib.xlac_input_donate(out[0], 1, lent, x.err))
+    assert rt.info(lent).deleted
+    lib.xlac_input_destroy(out[0])
+    lib.xlac_input_destroy(ffi.NULL)
+    assert not rt.info(lent).deleted
+    for b in (given, lent, short):
+        lib.xlac_buffer_release(b)
+    lib.xlac_executable_destroy(exe)
+
+
+def test_inputs_with_strides(x, rt):
+    import numpy as np
+
+    exe = compiled(x, "HloModule m, buffer_donor={ (0, {}) }\nENTRY e {\n  x = f32[2,3] parameter(0)\n  ROOT r = f32[2,3] negate(x)\n}\n",
+                   x.ffi.new("xlac_compile_options *", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
+    out, result = x.ffi.new("xlac_input **"), x.ffi.new("xlac_buffer *[1]")
+    array = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    b = rt.wrap(array, "f32")
+    x.check(x.lib.xlac_input_create(out, exe, x.err))
+    x.fails(x.lib.xlac_input_donate(out[0], 0, b, x.err), 507)
+    x.check(x.lib.xlac_input_lend(out[0], 0, b, x.err))
+    x.check(x.lib.xlac_executable_run_input(exe, x.ffi.NULL, out[0], result, x.err))
+    assert rt.bytes(result[0]) == (-array).tobytes() and rt.count("bytes_copied_in") == 0
+    x.lib.xlac_buffer_release(result[0])
+    x.lib.xlac_buffer_release(b)
+    x.lib.xlac_input_destroy(out[0])
+    x.lib.xlac_executable_destroy(exe)

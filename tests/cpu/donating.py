@@ -20,12 +20,46 @@ def owned(array):
     return xlac.from_dlpack(array.copy(), copy=True) if array.dtype.kind != "V" else xlac.asarray(array.copy())
 
 
+class Rows:
+    """A random program on larger matrices whose kernels are run row by row in groups, in place, in branches and by updates of parts."""
+
+    T, V = "f32[256,80]", "f32[256]"
+    HELPERS = ("largest {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] maximum(a, b)\n}\n"
+               f"left {{\n  p = {T} parameter(0)\n  n = {T} negate(p)\n  ROOT m = {T} add(n, p)\n}}\n"
+               f"right {{\n  p = {T} parameter(0)\n  ROOT r = {T} reverse(p), dimensions={{0}}\n}}\n"
+               f"keep {{\n  ROOT p = {T} parameter(0)\n}}\n")
+
+    def __init__(self, seed):
+        r, rng = random.Random(seed), np.random.default_rng(seed)
+        n = r.randint(1, 3)
+        self.args = [rng.integers(-4, 5, (256, 80)).astype(np.float32) for _ in range(n)] + [np.int32(r.randrange(-1, 4))]
+        lines = [f"p{i} = {self.T} parameter({i})" for i in range(n)] + [f"k = s32[] parameter({n})", "z = f32[] constant(-1000)"]
+        pool = [f"p{i}" for i in range(n)]
+        for i in range(r.randint(2, 9)):
+            a, b = r.choice(pool), r.choice(pool)
+            kind = r.choice(["negate", "add", "maximum", "reverse", "reduce", "branch", "update", "add"])
+            text = {"negate": f"negate({a})", "add": f"add({a}, {b})", "maximum": f"maximum({a}, {b})",
+                    "reverse": f"reverse({a}), dimensions={{{r.choice([0, 1])}}}",
+                    "reduce": f"broadcast(m{i}), dimensions={{0}}",
+                    "branch": f"conditional(k, {a}, {b}, {a}), branch_computations={{left, right, keep}}",
+                    "update": f"dynamic-update-slice({a}, part{i}, k, k)"}[kind]
+            if kind == "reduce":
+                lines.append(f"m{i} = {self.V} reduce({a}, z), dimensions={{1}}, to_apply=largest")
+            if kind == "update":
+                lines.append(f"part{i} = f32[3,2] slice({b}), slice={{[0:3], [2:4]}}")
+            lines.append(f"v{i} = {self.T} {text}")
+            pool.append(f"v{i}")
+        results = [pool[-1], *r.sample(pool, min(len(pool), r.randint(0, 3)))]
+        lines.append(f"ROOT r = ({', '.join([self.T] * len(results))}) tuple({', '.join(results)})")
+        self.text = f"HloModule m\n{self.HELPERS}ENTRY e {{\n  " + "\n  ".join(lines) + "\n}"
+
+
 class Case:
     """A random module with a header of random aliases and donors that XLA's rules allow."""
 
     def __init__(self, seed):
         self.r = random.Random(seed)
-        self.module = random_modules.Module(seed)
+        self.module = Rows(seed) if seed % 3 == 2 else random_modules.Module(seed)
         self.args = [np.asarray(a) for a in self.module.args]
         root = re.search(r"ROOT \S+ = \((.*)\) tuple\(", self.module.text.split("ENTRY")[1]).group(1)
         self.results = re.findall(r"(\w+)\[([\d,]*)\]", root)

@@ -102,3 +102,13 @@ def test_markers_are_copies(target):
 
 def test_allocated_memory_is_zero():
     agree('HloModule m\nENTRY e {\n ROOT t = f32[5,7] custom-call(), custom_call_target="AllocateBuffer"\n}')
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "f16", "bf16"])
+def test_next_after(t):
+    text = f"func.func @main(%x: tensor<9001xf32>, %y: tensor<9001xf32>) -> tensor<9001x{t}> {{\n" + "".join(
+        f" %{v}t = stablehlo.convert %{v} : (tensor<9001xf32>) -> tensor<9001x{t}>\n" for v in "xy") + (
+        f" %r = chlo.next_after %xt, %yt : tensor<9001x{t}>, tensor<9001x{t}> -> tensor<9001x{t}>\n return %r : tensor<9001x{t}>\n}}")
+    x, y = (rng.standard_normal(9001).astype(np.float32) for _ in "xy")
+    x[:4], y[:4] = [0, np.inf, 1, -1], [-1, 0, 1, np.inf]
+    agree(text, x, y)

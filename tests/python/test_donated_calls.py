@@ -149,3 +149,23 @@ def test_values_take_donations_as_lent():
     with pytest.raises(xlac.DonationError, match="interpreter"):
         xlac.compile(m, donate=(0, "require"))
     np.testing.assert_array_equal(x, 1)
+
+
+def test_async_runs_take_what_is_donated_at_once(exe):
+    b = xlac.from_dlpack(np.zeros(1000, np.float32), copy=True)
+    where = b.unsafe_pointer()
+    future = exe.run_async(xlac.donate(b), ONES)
+    line = inspect.currentframe().f_lineno - 1
+    assert b.is_deleted
+    with pytest.raises(xlac.DonationError, match=f"donated to a run at .*:{line}"):
+        b.numpy()
+    with pytest.raises(xlac.DonationError):
+        exe.run_async(xlac.donate(b), ONES)
+    r = future.result()
+    assert pointer(r) == where and r.all()
+    c = xlac.from_dlpack(np.zeros(1000, np.float32), copy=True)
+    with pytest.raises(xlac.DonationError, match="duplicate"):
+        exe.run_async(xlac.donate(c), c)
+    assert not c.is_deleted
+    x = np.zeros(1000, np.float32)
+    assert pointer(exe.run_async(xlac.donate(x), ONES).result()) == pointer(x)
