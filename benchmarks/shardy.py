@@ -197,7 +197,7 @@ def main():
                     seconds, outputs[side] = run()
                     times.setdefault(side, []).append(1e3 * seconds)
             if options.check:
-                same = str(outputs["xlac"]).strip() == outputs["jaxlib"].operation.get_asm().strip()
+                same = outputs["xlac"].to_text().strip() == outputs["jaxlib"].operation.get_asm().strip()
                 print(f"{name} {ops}: outputs are {'the same' if same else 'DIFFERENT'}")
             median = {side: statistics.median(t) for side, t in times.items()}
             ratios.append(median["jaxlib"] / median["xlac"])

@@ -95,6 +95,8 @@ XLAC_MUST_USE int api_add_donors(ir_module *ir, const xlac_compile_options *opti
 const struct cpu_executable *api_executable_cpu(const xlac_executable *exe);
 /* The options that shape the plan of an executable. compile.c */
 xlac_compile_options api_executable_options(const xlac_executable *exe);
+/* Borrowed; may be NULL. compile.c */
+xlac_counters *api_executable_counters(const xlac_executable *exe);
 /* The interpreter's side of a registry; NULL for NULL. */
 const interp_registry *api_registry(const xlac_registry *r);
 

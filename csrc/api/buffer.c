@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "api.h"
+#include "leaf.h"
 
 /* In the state, above the number of views. */
 #define BUFFER_DELETED_BIT ((uint64_t)1 << 63)
@@ -171,6 +172,11 @@ void xlac_buffer_get(xlac_buffer *b, xlac_buffer_info *out) {
                             .readonly = b->readonly,
                             .deleted = deleted,
                             .views = (uint32_t)state};
+}
+
+void api_buffer_own(xlac_buffer *b, const xlac_memory *memory) {
+  b->memory.release = memory->release;
+  b->memory.ctx = memory->ctx;
 }
 
 xlac_counters *api_buffer_counters(const xlac_buffer *b) {

@@ -5,8 +5,11 @@
 #include "../base/map.h"
 #include "../cpu/executable.h"
 #include "../cpu/profile.h"
+#include "../opt/for_hlo.h"
 #include "../opt/pass.h"
+#include "../opt/quantised_expander.h"
 #include "api.h"
+#include "variant.h"
 
 enum { COMPILE_MAX_PASSES = 32 };
 
@@ -15,6 +18,9 @@ struct xlac_executable {
   xlac_module view; /* of the compiled module */
   double seconds[XLAC_COMPILE_STAGES];
   xlac_compile_options options; /* that shape the plan; no pointers */
+  xlac_counters *counters;      /* or NULL */
+  api_variants *variants;
+  char *blas_path; /* or NULL */
   double pass_began;
   uint32_t n_passes;
   struct {
@@ -23,10 +29,15 @@ struct xlac_executable {
   } passes[COMPILE_MAX_PASSES];
 };
 
-/* Before a program is planned. Each of these keeps the bits of every result. */
-static const char compile_passes[] =
-    "inline-calls,batch-norm-expander,while-loop-simplifier,constant-folding{max-elements=4096 max-work=1},"
-    "algebraic-simplification,while-loop-invariant-code-motion,cse,dce";
+/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
+#define COMPILE_PASSES(more)                                                                                \
+  "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 " \
+  "max-work=1},"                                                                                            \
+  "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
+static const char *const compile_passes[] = {
+    [XLAC_NUMERICS_STRICT] = COMPILE_PASSES(""),
+    [XLAC_NUMERICS_FAST] = COMPILE_PASSES("reassociate,algebraic-simplification,"),
+};
 
 static double compile_now(void) {
   struct timespec t;
@@ -56,28 +67,40 @@ static void compile_name_parameters(const ir_computation *from, ir_module *to) {
   base_map_free(&names);
 }
 
-/* A copy in HLO form, verified; MLIR form becomes what it means. */
-static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
+/* MLIR form becomes what it means; CHLO's ops that are others with a broadcast, those. */
+static int compile_translate(ir_module *m, ir_module **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
+  ir_module *expanded = NULL;
+  TRY(opt_expand_for_executor(m, &expanded, err));
+  int status = stablehlo_to_hlo(out, expanded ? expanded : m, &executable, err);
+  if (expanded) ir_module_destroy(expanded);
+  if (status == 0) compile_name_parameters(m->entry, *out);
+  return status;
+}
+
+/* A copy in HLO form, verified. */
+static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
   const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
   int status = api_check_whole(m->ir, err);
   if (status == 0)
-    status =
-        m->ir->form == IR_FORM_MLIR ? stablehlo_to_hlo(out, m->ir, &executable, err) : ir_module_clone(out, m->ir, err);
-  if (status == 0 && m->ir->form == IR_FORM_MLIR) compile_name_parameters(m->ir->entry, *out);
+    status = m->ir->form == IR_FORM_MLIR ? compile_translate(m->ir, out, err) : ir_module_clone(out, m->ir, err);
   TRY(api_done(m, status));
   status = api_add_donors(*out, options, err);
+  if (status == 0) status = opt_expand_quantised(*out, err);
   if (status == 0) status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
   return status;
 }
 
-/* The passes know the types of HLO; quantised ones are StableHLO's. */
+/* The passes know the types of HLO, all sizes known or bounded; quantised ones are StableHLO's. CHLO's functions are
+ * ops like any that go element by element. */
 static bool compile_is_hlo(const ir_module *ir) {
   IR_FOR_COMPUTATIONS(c, ir)
-  IR_FOR_OPS(op, c)
-  if (op->type->quant || ir_opcode_has(op->opcode, IR_MLIR_ONLY)) return false;
+  IR_FOR_OPS(op, c) {
+    bool plain = ir_opcode_has(op->opcode, IR_ELEMENTWISE) && ir_is_tensor(op->type) && !op->type->has_dynamic;
+    if (op->type->quant || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
+  }
   return true;
 }
 
@@ -98,14 +121,47 @@ static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_co
   const opt_pipeline_options count = {.after = compile_count_pass, .ctx = exe};
   if (options->no_passes || !compile_is_hlo(ir)) return 0;
   exe->pass_began = compile_now();
-  int status = opt_run_pipeline(ir, compile_passes, sizeof compile_passes - 1, &count, err);
+  const char *passes = compile_passes[options->numerics];
+  int status = opt_run_pipeline(ir, passes, strlen(passes), &count, err);
   const ir_verify_options lenient = {.xla_compat = true};
   return status ? status : ir_verify(ir, &lenient, err);
+}
+
+static void compile_count(void *ctx, const cpu_tally *t) {
+  xlac_counters_add(ctx, XLAC_COUNT_COPIES_PLAN, t->copies);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PLAN, t->bytes);
+  xlac_counters_add(ctx, XLAC_COUNT_COPIES_PROTECTION, t->protecting);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PROTECTION, t->protecting_bytes);
+  xlac_counters_add(ctx, XLAC_COUNT_REUSED, t->reused);
+  xlac_counters_add(ctx, XLAC_COUNT_BYTES_REUSED, t->reused_bytes);
+}
+
+static cpu_options compile_cpu_options(const xlac_executable *exe) {
+  cpu_options cpu = {.alloc = base_alloc_libc, .threads = exe->options.threads, .blas_path = exe->blas_path};
+  cpu.no_blas = exe->options.no_blas;
+  cpu.plan.no_fusion = exe->options.no_fusion;
+  cpu.fast = exe->options.numerics == XLAC_NUMERICS_FAST;
+  if (exe->counters) cpu.count = compile_count;
+  cpu.count_ctx = exe->counters;
+  return cpu;
+}
+
+int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan, cpu_executable **out,
+                        xlac_error *err) {
+  cpu_options cpu = compile_cpu_options(exe);
+  bool no_fusion = cpu.plan.no_fusion;
+  cpu.plan = *plan;
+  cpu.plan.no_fusion = no_fusion;
+  cpu.runtime = cpu_executable_runtime(exe->cpu);
+  return cpu_compile(out, m, &cpu, err);
 }
 
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
   ir_module *ir = NULL;
   double start = compile_now();
+  if ((unsigned)options->numerics > XLAC_NUMERICS_FAST)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)",
+                     (int)options->numerics);
   TRY(compile_copy(m, options, &ir, err));
   double copied = compile_now();
   int status = compile_run_passes(exe, ir, options, err);
@@ -114,13 +170,18 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
     return status;
   }
   double passed = compile_now();
-  cpu_options cpu = {.alloc = base_alloc_libc, .threads = options->threads, .blas_path = options->blas_path};
-  cpu.no_blas = options->no_blas;
-  cpu.plan.no_fusion = options->no_fusion;
+  exe->counters = xlac_counters_retain(options->counters);
+  exe->options = (xlac_compile_options){.threads = options->threads,
+                                        .no_blas = options->no_blas,
+                                        .no_fusion = options->no_fusion,
+                                        .numerics = options->numerics};
+  if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
+  cpu_options cpu = compile_cpu_options(exe);
+  cpu.n_lanes = options->n_lanes;
+  cpu.lanes = options->lanes;
+  cpu.async_work = options->async_work;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
-  exe->options =
-      (xlac_compile_options){.threads = options->threads, .no_blas = options->no_blas, .no_fusion = options->no_fusion};
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
   exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;
@@ -131,8 +192,12 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_execu
   const xlac_compile_options usual = {.threads = 0};
   xlac_executable *exe = calloc(1, sizeof *exe);
   if (!exe) return base_oom(err, "an executable");
-  int status = compile_module(exe, m, options ? options : &usual, err);
+  int status = api_variants_create(&exe->variants, err);
+  if (status == 0) status = compile_module(exe, m, options ? options : &usual, err);
   if (status) {
+    api_variants_free(exe->variants);
+    xlac_counters_release(exe->counters);
+    free(exe->blas_path);
     free(exe);
     return status;
   }
@@ -146,6 +211,14 @@ const cpu_executable *api_executable_cpu(const xlac_executable *exe) {
   return exe->cpu;
 }
 
+xlac_counters *api_executable_counters(const xlac_executable *exe) {
+  return exe->counters;
+}
+
+api_variants *api_executable_variants(const xlac_executable *exe) {
+  return exe->variants;
+}
+
 xlac_compile_options api_executable_options(const xlac_executable *exe) {
   return exe->options;
 }
@@ -157,7 +230,10 @@ xlac_module *xlac_executable_module(xlac_executable *exe) {
 void xlac_executable_destroy(xlac_executable *exe) {
   if (!exe) return;
   pthread_mutex_destroy(&exe->view.lock);
+  api_variants_free(exe->variants);
   cpu_executable_free(exe->cpu);
+  xlac_counters_release(exe->counters);
+  free(exe->blas_path);
   free(exe);
 }
 
@@ -201,6 +277,13 @@ static void compile_count_steps(const plan_program *p, xlac_executable_info *inf
   }
 }
 
+/* Depth is that of a type, which is bounded. */
+static int64_t compile_result_bytes(const ir_type *t) {
+  int64_t bytes = ir_is_tensor(t) ? ir_type_bytes(t) : 0;
+  for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) bytes += compile_result_bytes(t->elements[i]);
+  return bytes;
+}
+
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) {
   const plan_program *p = cpu_executable_program(exe->cpu);
   *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
@@ -209,15 +292,17 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
                                 .n_arguments = p->n_arguments,
                                 .n_results = p->n_results,
                                 .n_donations = p->n_donations,
+                                .numerics = exe->options.numerics,
                                 .work = cpu_executable_work(exe->cpu),
                                 .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
+    if (b->lent) continue;
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
-    if (b->place == PLAN_RESULT) out->result_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
+  if (!p->interpreted) out->result_bytes = compile_result_bytes(ir_root(cpu_executable_module(exe->cpu)->entry)->type);
   compile_count_steps(p, out);
 }
 
@@ -245,13 +330,14 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
   return api_give_text(&t, json, n, err);
 }
 
-int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
-                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret_options *options, bool lanes,
+                                uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
+                                xlac_error *err) {
   interp_options inner = api_run_options(options);
   interp_value *result = NULL;
   cpu_profile profile;
   base_text t;
-  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), err));
+  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), lanes, err));
   base_text_init(&t, base_alloc_libc);
   int status =
       cpu_execute_profiled(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, &profile, err);
@@ -266,6 +352,20 @@ int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_opt
   else
     interp_release(result);
   return status;
+}
+
+int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                            xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  return compile_run_profiled(exe, options, false, n_args, args, out, json, n, err);
+}
+
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  return compile_run_profiled(exe, options, true, n_args, args, out, json, n, err);
+}
+
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out) {
+  return cpu_executable_lane(exe->cpu, index, out);
 }
 
 int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {

@@ -7,6 +7,7 @@
  * Numbers are little-endian. */
 #include "../base/str.h"
 #include "../cpu/executable.h"
+#include "../text/text.h"
 #include "api.h"
 
 enum {
@@ -15,7 +16,8 @@ enum {
   CONTAINER_TAIL = 8,
   CONTAINER_NO_BLAS = 1,
   CONTAINER_NO_FUSION = 2,
-  CONTAINER_FLAGS = 3
+  CONTAINER_FAST = 4, /* numerics */
+  CONTAINER_FLAGS = 7
 };
 
 /* A byte that is no text, and line ends of both kinds, which careless copying changes. */
@@ -56,7 +58,10 @@ int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xla
   memset(out, 0, CONTAINER_HEAD);
   memcpy(out, container_magic, sizeof container_magic);
   container_put(out + 8, CONTAINER_FORMAT, 4);
-  container_put(out + 12, (options.no_blas ? CONTAINER_NO_BLAS : 0) | (options.no_fusion ? CONTAINER_NO_FUSION : 0), 4);
+  container_put(out + 12,
+                (options.no_blas ? CONTAINER_NO_BLAS : 0) | (options.no_fusion ? CONTAINER_NO_FUSION : 0) |
+                    (options.numerics == XLAC_NUMERICS_FAST ? CONTAINER_FAST : 0),
+                4);
   container_put(out + 16, options.threads, 4);
   strncpy((char *)out + 24, xlac_version(), 15);
   container_put(out + 40, length, 8);
@@ -110,9 +115,12 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   if (!own.threads) own.threads = (uint32_t)container_get(p + 16, 4);
   own.no_blas |= (flags & CONTAINER_NO_BLAS) != 0;
   own.no_fusion |= (flags & CONTAINER_NO_FUSION) != 0;
+  own.numerics = flags & CONTAINER_FAST ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
   own.no_passes = true; /* they have been run */
-  const xlac_parse_options hlo = {.format = XLAC_FORMAT_HLO};
-  TRY(xlac_module_parse(&m, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
+  const text_parse_options hlo = {.alloc = base_alloc_libc, .documented_forms = true, .chlo = true};
+  ir_module *ir = NULL;
+  TRY(text_parse_hlo(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
+  TRY(api_wrap(&m, ir, err));
   int status = xlac_compile(m, &own, out, err);
   xlac_module_destroy(m);
   return status;

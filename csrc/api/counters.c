@@ -28,6 +28,12 @@ static const struct {
     [XLAC_COUNT_DLPACK_EXPORTS] = {"dlpack_exports", false},
     [XLAC_COUNT_TAKEN] = {"taken", false},
     [XLAC_COUNT_BYTES_TAKEN] = {"bytes_taken", false},
+    [XLAC_COUNT_COPIES_PLAN] = {"copies_plan", false},
+    [XLAC_COUNT_BYTES_COPIED_PLAN] = {"bytes_copied_plan", false},
+    [XLAC_COUNT_COPIES_PROTECTION] = {"copies_protection", false},
+    [XLAC_COUNT_BYTES_COPIED_PROTECTION] = {"bytes_copied_protection", false},
+    [XLAC_COUNT_REUSED] = {"reused", false},
+    [XLAC_COUNT_BYTES_REUSED] = {"bytes_reused", false},
 };
 _Static_assert(sizeof counter_rows / sizeof *counter_rows == XLAC_COUNTERS, "every counter has a row");
 

@@ -46,6 +46,20 @@ int xlac_executable_check(const xlac_executable *exe, xlac_error *err) {
   return plan_check(cpu_executable_program(api_executable_cpu(exe)), base_alloc_libc, err);
 }
 
+int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index, char **text, size_t *n,
+                                     xlac_error *err) {
+  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  base_text t;
+  if (index != UINT32_MAX && index >= p->n_donations)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "donation %u is asked for; there are %u", index, p->n_donations);
+  base_text_init(&t, base_alloc_libc);
+  if (index == UINT32_MAX)
+    plan_explain_donations(&t, p);
+  else
+    plan_put_donation(&t, p, &p->donations[index]);
+  return api_give_text(&t, text, n, err);
+}
+
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out) {
   const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
   if (index >= p->n_donations) return false;

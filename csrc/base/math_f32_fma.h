@@ -120,3 +120,27 @@ MATH_INLINE float MF(logistic)(float x) {
   float z = MF(scaled)(e.h, e.k), low = MF(scaled)(e.l, e.k), d = 1 + z;
   return MF(quotient)(x < 0 ? z : 1, x < 0 ? low : 0, d, ((1 - d) + z) + low);
 }
+
+/* Up to 1 an odd polynomial; beyond 1 - e^p, p a polynomial whose error is of 0.16. */
+MATH_INLINE float MF(erf)(float x) {
+  float a = __builtin_fabsf(x), b = a < 4 ? a : 4, z = a * a, p = -0x1.1f5a36p-19f, q = -0x1.6bd974p-16f;
+  p = MF_FMA(p, z, 0x1.69473p-14f);
+  p = MF_FMA(p, z, -0x1.a988ep-11f);
+  p = MF_FMA(p, z, 0x1.5481dcp-8f);
+  p = MF_FMA(p, z, -0x1.b8043cp-6f);
+  p = MF_FMA(p, z, 0x1.ce2d74p-4f);
+  p = MF_FMA(p, z, -0x1.812740p-2f);
+  p = MF_FMA(p, z, 0x1.06eba8p-3f);
+  float near = MF_FMA(p, a, a);
+  q = MF_FMA(q, b, 0x1.cec866p-12f);
+  q = MF_FMA(q, b, -0x1.138ddcp-8f);
+  q = MF_FMA(q, b, 0x1.9d0404p-6f);
+  q = MF_FMA(q, b, -0x1.bc1594p-4f);
+  q = MF_FMA(q, b, -0x1.443556p-1f);
+  q = MF_FMA(q, b, -0x1.212c12p+0f);
+  q = MF_FMA(q, b, 0x1.8a7e3ap-13f);
+  MF(exp_parts) e = MF(exp_reduced)(q);
+  float s = MF(power_of_two)(e.k), c = s * e.h, far = 1 - c;
+  far += ((1 - far) - c) - s * e.l;
+  return x != x ? x : __builtin_copysignf(a < 1 ? near : far, x);
+}

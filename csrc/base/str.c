@@ -193,3 +193,17 @@ char *base_text_cstr(base_text *t) {
   t->s[t->n] = 0;
   return t->s;
 }
+
+void base_put_json(base_text *t, const char *s, size_t n) {
+  base_putc(t, '"');
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c == '"' || c == '\\')
+      base_putf(t, "\\%c", c);
+    else if (c < 0x20)
+      base_putf(t, "\\u%04x", c);
+    else
+      base_putc(t, (char)c);
+  }
+  base_putc(t, '"');
+}

@@ -73,6 +73,8 @@ static inline void base_puts(base_text *t, const char *s) {
 void base_put_i64(base_text *t, int64_t v);
 void base_put_u64(base_text *t, uint64_t v);
 void base_putf(base_text *t, const char *format, ...) BASE_PRINTF(2, 3);
+/* A JSON string: quoted, with escapes. */
+void base_put_json(base_text *t, const char *s, size_t n);
 /* Terminates and returns the text, or NULL when a write failed; the buffer still owns it. */
 char *base_text_cstr(base_text *t);
 

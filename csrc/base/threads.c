@@ -296,9 +296,9 @@ bool base_pool_is_partial(base_pool *p) {
 /* The ranges of the caller's share. */
 static void take_share(pool_job *job) {
   const base_stop *stop = job->stop;
-  uint64_t count = job->count;
-  atomic_init(&job->next, (size_t)(count * stop->part / stop->parts));
-  job->count = (size_t)(count * (stop->part + 1) / stop->parts);
+  uint64_t count = job->count, parts = stop->parts; /* the first parts have the more */
+  atomic_init(&job->next, (size_t)((count * stop->part + parts - 1) / parts));
+  job->count = (size_t)((count * (stop->part + 1) + parts - 1) / parts);
 }
 
 void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),

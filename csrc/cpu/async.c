@@ -17,12 +17,17 @@ typedef struct task_run {
   const cpu_task *task;
 } task_run;
 
-/* Whoever waits for a task may run it, and then is asked as before. */
+/* Whoever waits for a task may run it. */
+static bool task_is_helped(const cpu_task *t) {
+  return pthread_equal(pthread_self(), t->owner);
+}
+
+/* Then it is asked as before. */
 static bool task_asked(void *ctx) {
   const task_run *x = ctx;
   const interp_options *outer = &x->task->parent->ctx.options;
   if (task_is_cancelled(x->task->parent)) return true;
-  return pthread_equal(pthread_self(), x->task->owner) && outer->interrupted &&
+  return task_is_helped(x->task) && outer->interrupted &&
          outer->interrupted(outer->interrupt_ctx);
 }
 
@@ -31,6 +36,9 @@ static int task_begin(task_run *x, cpu_task *t) {
   cpu_run *run = &x->run;
   x->task = t;
   *run = (cpu_run){.exe = t->parent->exe, .parent = t->parent, .stop = {.asked = task_asked, .ctx = x}};
+  run->profile = t->parent->profile;
+  run->lane = task_is_helped(t) ? t->parent->lane : c->number + 1;
+  run->depth = 1;
   interp_options options = t->parent->ctx.options;
   options.interrupted = task_asked;
   options.interrupt_ctx = x;
@@ -51,16 +59,27 @@ static int task_run_share(cpu_run *run, const plan_program *p, void *const *poin
   return base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted");
 }
 
+/* A start without a program. */
+static int task_run_op(cpu_run *run, const cpu_task *t) {
+  const plan_step *s = t->start;
+  const cpu_start *c = s->code;
+  if (!c->bytes) return cpu_run_eval_start(run, s, t->pointers);
+  for (uint32_t i = 0; i < s->n_out; i++)
+    if (c->bytes[i]) memcpy(t->pointers[s->out[i]], t->pointers[s->in[i]], (size_t)c->bytes[i]);
+  return 0;
+}
+
 static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
   const plan_step *s = t->start;
   const cpu_start *c = s->code;
   uint32_t parts = s->chain->updates + 1;
-  if (!s->n_nested) return cpu_run_eval_wrapped(run, s, t->pointers);
+  if (!s->n_nested) return task_run_op(run, t);
   const plan_program *p = s->nested[0];
   if (c->cut == CPU_CUT_STEP) return task_run_share(run, p, t->pointers, part, parts);
   if (c->cut == CPU_CUT_NOT) return cpu_run_bound(run, p, t->pointers);
   uint64_t n = ((const cpu_list *)p->code)->n_parts;
-  return cpu_list_run_parts(run, p, t->pointers, (uint32_t)(n * part / parts), (uint32_t)(n * (part + 1) / parts));
+  return cpu_list_run_parts(run, p, t->pointers, (uint32_t)((n * part + parts - 1) / parts),
+                            (uint32_t)((n * (part + 1) + parts - 1) / parts));
 }
 
 static void task_run_posted(base_task *base, uint32_t part) {
@@ -69,7 +88,10 @@ static void task_run_posted(base_task *base, uint32_t part) {
   if (t->status) return;
   t->status = task_begin(&x, t);
   if (t->status) return;
+  cpu_event e = {.serial = t->serial, .lane = x.run.lane, .task = true};
+  if (x.run.profile) e.start = cpu_profile_now(x.run.profile);
   t->status = task_run_part(&x.run, t, part);
+  if (x.run.profile) cpu_profile_add(x.run.profile, t->program, t->start, e);
   assert(!x.run.tasks);
   if (((const cpu_start *)t->start->code)->needs_interpreter) interp_end(&x.run.ctx);
 }
@@ -109,21 +131,23 @@ static int task_at_once(cpu_run *run, cpu_task *t) {
   xlac_error *outer = run->ctx.err;
   run->ctx.err = &t->err;
   t->status = t->start->n_nested ? cpu_run_bound(run, t->start->nested[0], t->pointers)
-                                 : cpu_run_eval_wrapped(run, t->start, t->pointers);
+                                 : task_run_op(run, t);
   run->ctx.err = outer;
   if (t->status != -XLAC_E_INTERRUPTED) return 0;
   if (outer) *outer = t->err;
   return t->status;
 }
 
-int cpu_async_start(cpu_run *run, const plan_step *s, void *const *pointers) {
+int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   const cpu_start *c = s->code;
   cpu_task *t = pointers[s->frame];
   t->start = s;
   t->status = 0;
   t->err.code = 0;
   t->err.op[0] = t->err.hint[0] = 0;
-  t->posted = !c->at_once && !run->profile;
+  t->program = p;
+  t->serial = run->profile ? cpu_profile_serial(run->profile) : 0;
+  t->posted = !c->at_once && !(run->profile && !run->profile->lanes);
   task_bind(t, s, pointers);
   if (!t->posted) return task_at_once(run, t);
   t->parent = run;
@@ -136,6 +160,10 @@ int cpu_async_start(cpu_run *run, const plan_step *s, void *const *pointers) {
 
 static cpu_task *task_of(const plan_program *p, const plan_step *s, void *const *pointers) {
   return pointers[p->steps[s->chain->start].frame];
+}
+
+uint32_t cpu_async_serial(const plan_program *p, const plan_step *s, void *const *pointers) {
+  return task_of(p, s, pointers)->serial;
 }
 
 int cpu_async_update(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {

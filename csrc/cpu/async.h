@@ -10,8 +10,10 @@
 /* What compilation makes of a start. */
 typedef struct cpu_start {
   base_lane *lane;
+  uint32_t number;        /* of the lane, among those of the executable */
   bool at_once;           /* by whoever starts it: small, or dependent on what was done before */
   bool needs_interpreter; /* some step is evaluated by it */
+  const int64_t *bytes;   /* of a copy, by leaf; else NULL */
   uint8_t cut;            /* how updates share the work: cpu_cut */
 } cpu_start;
 typedef enum cpu_cut {
@@ -29,19 +31,23 @@ typedef struct cpu_task {
   cpu_run *parent; /* who started it, and waits for it */
   pthread_t owner; /* the parent's thread */
   struct cpu_task *before, *after; /* of the parent's */
+  const plan_program *program; /* that has the start */
+  uint32_t serial;
   bool posted;
   int status;
   xlac_error err;
 } cpu_task;
 _Static_assert(sizeof(cpu_task) <= PLAN_TASK_BYTES, "a task does not fit into its frame");
 
-/* async_make.c: of step s of a program whose nested program is ready. */
-XLAC_MUST_USE int cpu_start_make(const cpu_executable *exe, const plan_step *s, base_arena *arena,
-                                 const cpu_start **out, xlac_error *err);
+/* async_make.c: of step s of p, whose nested program is ready. Opens lanes as they are needed. */
+XLAC_MUST_USE int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_program *p,
+                                 const plan_step *s, const cpu_start **out, xlac_error *err);
 
-XLAC_MUST_USE int cpu_async_start(cpu_run *run, const plan_step *s, void *const *pointers);
+XLAC_MUST_USE int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
 XLAC_MUST_USE int cpu_async_update(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
 XLAC_MUST_USE int cpu_async_done(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+/* Of the chain of s, in the present run's profile. */
+uint32_t cpu_async_serial(const plan_program *p, const plan_step *s, void *const *pointers);
 /* The run has failed: nothing that it started goes on after this. */
 void cpu_async_abandon(cpu_run *run);
 

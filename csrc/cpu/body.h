@@ -65,6 +65,14 @@ static inline char *cpu_body_result(const cpu_body_one *x, uint32_t j) {
   return cpu_body_slot(x, x->body->outs[j]);
 }
 
+/* Elements of an array on their way into a slot. */
+typedef struct cpu_body_read {
+  size_t bytes;
+  const char *from;
+  int64_t step; /* bytes from an element to the next */
+  char *slot;
+} cpu_body_read;
+
 /* The results become the first parameters of the next run. */
 void cpu_body_one_feed(const cpu_body_one *x);
 
@@ -80,6 +88,12 @@ static inline void cpu_body_copy(size_t bytes, void *to, const void *from) {
     memcpy(to, from, 2);
   else
     memcpy(to, from, 16);
+}
+
+/* Element `at` of each. */
+static inline void cpu_body_fetch(uint32_t n, const cpu_body_read *reads, int64_t at) {
+  for (const cpu_body_read *r = reads, *end = reads + n; r < end; r++)
+    cpu_body_copy(r->bytes, r->slot, r->from + at * r->step);
 }
 
 #endif

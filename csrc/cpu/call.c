@@ -35,6 +35,21 @@ static interp_value *call_new_value(cpu_run *run, const ir_type *t) {
   return v;
 }
 
+/* Results in the memory of arguments, and all that was copied. */
+static void call_count(cpu_run *run) {
+  const plan_program *p = run->exe->program;
+  cpu_tally *t = &run->tally;
+  for (uint32_t i = 0; i < p->n_donations; i++) {
+    const plan_donation *d = &p->donations[i];
+    if (d->result == UINT32_MAX || run->results[d->result] != run->arguments[d->argument]) continue;
+    t->reused++;
+    t->reused_bytes += p->buffers[d->argument].bytes; /* arguments' buffers come first */
+  }
+  t->reused += p->spare_bytes ? p->n_spares : 0;
+  t->reused_bytes += p->spare_bytes;
+  if (t->copies | t->protecting | t->reused) run->exe->count(run->exe->count_ctx, t);
+}
+
 static int call_in_frame(cpu_run *run, void *const *arguments, void *const *results) {
   const plan_program *p = run->exe->program;
   char *frame = base_recycler_take(cpu_runtime_memory(run->exe->runtime), (size_t)p->frame_bytes);
@@ -42,8 +57,11 @@ static int call_in_frame(cpu_run *run, void *const *arguments, void *const *resu
 #if !defined(NDEBUG) || defined(XLAC_POISON)
   memset(frame, 0xA5, (size_t)p->frame_bytes); /* who reads what nobody wrote shall not find zeros */
 #endif
+  run->arguments = arguments;
+  run->results = results;
   int status = cpu_run_program(run, p, arguments, results, frame);
   base_recycler_give(frame);
+  if (run->exe->count) call_count(run);
   return status;
 }
 
@@ -112,6 +130,7 @@ static void call_begin_light(cpu_run *run, const interp_options *options, xlac_e
   memset(&run->ctx, 0, sizeof run->ctx);
   run->ctx.options = call_options(run->exe, options);
   run->ctx.err = err;
+  interp_seed(&run->ctx);
 }
 
 static int call_profiled(const cpu_executable *exe, const interp_options *options, void *const *arguments,

@@ -16,8 +16,10 @@ static int custom_call_run(const cpu_routine_run *r) {
   void *ctx = NULL;
   const interp_native *what = &d->builtin;
   if (options->registry) {
-    if (interp_registry_find(options->registry, d->op.target, &ctx, &native))
-      return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+    /* What is registered may not bear to be cut short: only what is built in heeds a wish to stop. */
+    bool other = interp_registry_find(options->registry, d->op.target, &ctx, &native) != NULL;
+    if (other || native.run) base_pool_heed(r->run->exe->pool, NULL);
+    if (other) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
     if (native.run) what = &native;
   }
   if (!what->run) return cpu_run_eval(r->run, NULL, r->step, r->pointers); /* which says what is missing */
@@ -26,7 +28,7 @@ static int custom_call_run(const cpu_routine_run *r) {
 
 int cpu_prepare_custom_call(cpu_prepare_run *x) {
   const char *target = ir_get_str(x->op, IR_ATTR_CUSTOM_CALL_TARGET);
-  if (interp_is_builtin_call(target)) return 0;
+  if (interp_is_builtin_call(target)) return cpu_prepare_builtin_call(x);
   custom_call_data *d = BASE_NEW(x->arena, custom_call_data);
   if (!d) return base_oom(x->err, "a custom call");
   TRY(native_prepare(x->op, x->arena, &d->op, x->err));
@@ -36,6 +38,7 @@ int cpu_prepare_custom_call(cpu_prepare_run *x) {
   x->out->data = d;
   x->out->scratch_bytes = d->op.scratch_bytes;
   x->out->in_place = native_in_place(&d->op);
+  x->out->stoppable = d->builtin.run != NULL;
   x->out->work = UINT64_MAX; /* nobody knows; what is registered may want to run without locks */
   x->code = custom_call_run;
   return 0;

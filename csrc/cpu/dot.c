@@ -107,6 +107,7 @@ int cpu_prepare_dot(cpu_prepare_run *x) {
   TRY(dot_prepare_own(x, blas));
   if (!blas || x->code) return 0;
   x->out->name = "gemm";
+  x->out->divisible = true;
   x->out->work = (uint64_t)(dot.batch * dot.m * dot.n * dot.k) / 4;
   x->out->data = base_arena_memdup(x->arena, &dot, sizeof dot);
   x->code = dot_by_blas;

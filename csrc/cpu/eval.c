@@ -44,11 +44,18 @@ static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, vo
   return 0;
 }
 
-static int eval_wrapped(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers) {
-  interp_value *result = NULL;
+/* What the done of s gives. */
+static int eval_started(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers) {
+  const ir_op *op = s->op;
+  interp_value *all = NULL, *result = NULL;
   uint32_t at = 0;
-  int status = interp_call(&run->ctx, s->op->called[0], s->op->n_operands, operands, &result);
-  if (status) return interp_place_error(&run->ctx, s->op, status);
+  int status = op->opcode == IR_OP_ASYNC_START
+                   ? interp_call(&run->ctx, op->called[0], op->n_operands, operands, &all)
+                   : interp_table[op->opcode](&run->ctx, op, operands, &all);
+  if (status) return interp_place_error(&run->ctx, op, status);
+  bool whole = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ALL_REDUCE_START;
+  result = interp_retain(whole ? all : all->elements[op->opcode == IR_OP_COPY_START ? 0 : 1]);
+  interp_release(all);
   eval_unwrap(result, s->out, pointers, &at);
   assert(at == s->n_out);
   interp_release(result);
@@ -71,8 +78,8 @@ static int eval_with(cpu_run *run, const plan_step *s, void *const *pointers, ev
   return status;
 }
 
-int cpu_run_eval_wrapped(cpu_run *run, const plan_step *s, void *const *pointers) {
-  return eval_with(run, s, pointers, eval_wrapped);
+int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers) {
+  return eval_with(run, s, pointers, eval_started);
 }
 
 int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {

@@ -3,12 +3,15 @@
 #include "list.h"
 #include "routine.h"
 
-enum { EXECUTABLE_LANE_WORK = 1 << 14 };
+bool cpu_start_needs_interpreter(const plan_step *s) {
+  if (s->n_nested) return cpu_program_needs_interpreter(s->nested[0]);
+  return s->op->opcode != IR_OP_COPY_START;
+}
 
 bool cpu_program_needs_interpreter(const plan_program *p) {
   if (p->interpreted) return true;
   for (uint32_t i = 0; i < p->n_steps; i++) {
-    if (p->steps[i].kind == PLAN_START && !p->steps[i].n_nested) return true;
+    if (p->steps[i].kind == PLAN_START && cpu_start_needs_interpreter(&p->steps[i])) return true;
     if (p->steps[i].kind == PLAN_EVAL || (p->steps[i].routine && p->steps[i].routine->calls)) return true;
     for (uint32_t j = 0; j < p->steps[i].n_nested; j++)
       if (cpu_program_needs_interpreter(p->steps[i].nested[j])) return true;
@@ -16,28 +19,29 @@ bool cpu_program_needs_interpreter(const plan_program *p) {
   return false;
 }
 
-static int executable_ready_start(cpu_executable *exe, plan_step *s, xlac_error *err) {
+static int executable_ready_start(cpu_executable *exe, const cpu_options *options, const plan_program *p,
+                                  plan_step *s, xlac_error *err) {
   const cpu_start *start = NULL;
-  if (!exe->lane) TRY(cpu_runtime_lane(exe->runtime, "async", 1, &exe->lane, err));
-  TRY(cpu_start_make(exe, s, &exe->arena, &start, err));
+  TRY(cpu_start_make(exe, options, p, s, &start, err));
   s->code = start;
   return 0;
 }
 
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
-static int executable_ready(cpu_executable *exe, const plan_program *p, bool body, xlac_error *err) {
+static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
+                            xlac_error *err) {
   const cpu_list *list = NULL;
   if (p->code || p->interpreted) return 0;
   for (uint32_t i = 0; i < p->n_steps; i++) {
     plan_step *s = (plan_step *)(uintptr_t)&p->steps[i];
     if (s->kind == PLAN_KERNEL) {
       cpu_vm *vm = NULL;
-      TRY(cpu_vm_make(s->kernel, &exe->arena, &vm, err));
+      TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
       s->code = vm;
     }
     for (uint32_t j = 0; j < s->n_nested; j++)
-      TRY(executable_ready(exe, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
-    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, s, err));
+      TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
+    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, options, p, s, err));
   }
   TRY(cpu_list_make(p, body, &exe->arena, &list, err));
   ((plan_program *)(uintptr_t)p)->code = list;
@@ -51,7 +55,7 @@ static uint64_t executable_add(uint64_t a, uint64_t b) {
 /* Of loops nobody knows how often they turn, and of custom calls nobody knows what they do. */
 static uint64_t executable_step_work(const plan_program *p, const plan_step *s) {
   uint64_t work = 1;
-  if (s->kind == PLAN_START && !s->n_nested) return UINT64_MAX;
+  if (s->kind == PLAN_START && s->op->opcode == IR_OP_ASYNC_START && !s->n_nested) return UINT64_MAX;
   if (s->kind == PLAN_WHILE || s->op->opcode == IR_OP_CUSTOM_CALL) return UINT64_MAX;
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count * s->kernel->n_values + 1;
   if (s->kind == PLAN_ROUTINE) return s->routine->calls ? UINT64_MAX : executable_add(s->routine->work, 1);
@@ -103,9 +107,11 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   plan.prepare = cpu_prepare;
   plan.prepare_ctx = &prepare;
   TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
-  TRY(executable_ready(exe, exe->program, false, err));
+  TRY(executable_ready(exe, options, exe->program, false, err));
   exe->needs_interpreter = cpu_program_needs_interpreter(exe->program);
   exe->work = cpu_program_work(exe->program);
+  exe->count = options->count;
+  exe->count_ctx = options->count_ctx;
   return executable_list_arguments(exe, err);
 }
 
@@ -116,7 +122,7 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
     ir_module_destroy(m);
     return base_oom(err, "an executable");
   }
-  *exe = (cpu_executable){.m = m, .alloc = alloc, .lane_work = EXECUTABLE_LANE_WORK};
+  *exe = (cpu_executable){.m = m, .alloc = alloc, .fast = options->fast};
   base_arena_init(&exe->arena, alloc);
   int status = executable_build(exe, options, err);
   if (status) {
@@ -144,6 +150,12 @@ const plan_program *cpu_executable_program(const cpu_executable *exe) {
 }
 const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
   return exe->blas;
+}
+
+bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out) {
+  if (index >= exe->n_lanes) return false;
+  *out = (xlac_lane){.thread = exe->lanes[index].thread, .threads = exe->lanes[index].threads};
+  return true;
 }
 
 cpu_runtime *cpu_executable_runtime(const cpu_executable *exe) {

@@ -6,13 +6,26 @@
 #include "runtime.h"
 #include "vm.h"
 
+/* What a call has copied. Copies of at most 32 KB don't count. */
+typedef struct cpu_tally {
+  int64_t copies, bytes;                /* because the plan says so */
+  int64_t protecting, protecting_bytes; /* of arguments that the program would change, and that are only lent */
+  int64_t reused, reused_bytes;         /* results in the memory of arguments */
+} cpu_tally;
+
 typedef struct cpu_options {
   base_alloc alloc;
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   bool no_blas;          /* no library for products */
   const char *blas_path; /* NULL: the usual names */
+  bool fast;             /* numerics: kernels may contract, approximate and keep narrow floats wide */
   plan_options plan;
-  cpu_runtime *runtime; /* NULL: one of its own */
+  cpu_runtime *runtime;                             /* NULL: one of its own */
+  void (*count)(void *ctx, const cpu_tally *tally); /* told after each run, on its thread; NULL: nobody */
+  void *count_ctx;
+  uint32_t n_lanes;
+  const xlac_lane *lanes;
+  uint64_t async_work;
 } cpu_options;
 
 typedef struct cpu_executable cpu_executable;
@@ -23,6 +36,8 @@ void cpu_executable_free(cpu_executable *exe); /* when no call is going on */
 const ir_module *cpu_executable_module(const cpu_executable *exe);
 const plan_program *cpu_executable_program(const cpu_executable *exe);
 const cpu_blas *cpu_executable_blas(const cpu_executable *exe);
+/* Number `index` of its lanes; false past the end, and for programs without async starts. */
+bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out);
 cpu_runtime *cpu_executable_runtime(const cpu_executable *exe);
 /* Elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs. */
 uint64_t cpu_executable_work(const cpu_executable *exe);
@@ -34,6 +49,7 @@ XLAC_MUST_USE int cpu_execute(const cpu_executable *exe, const interp_options *o
 /* Of a program that is ready: the same, and whether some step is evaluated by the interpreter. */
 uint64_t cpu_program_work(const plan_program *p);
 bool cpu_program_needs_interpreter(const plan_program *p);
+bool cpu_start_needs_interpreter(const plan_step *s);
 struct cpu_profile;
 /* cpu_execute with times by step, in a profile that has begun. */
 XLAC_MUST_USE int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,

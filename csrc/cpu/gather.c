@@ -27,7 +27,7 @@ static inline int64_t gather_offset(const gather_data *g, const char *index) {
 
 static void gather_line(const gather_data *g, const char *index, const char *big, char *small, int64_t n) {
   for (int64_t i = 0; i < n; i++)
-    cpu_move_run(&g->move, NULL, small + i * g->line.small,
+    cpu_move_few(&g->move, NULL, small + i * g->line.small,
                  big + i * g->line.big + gather_offset(g, index + i * g->line.index));
 }
 
@@ -53,21 +53,22 @@ typedef struct gather_16 {
   GATHER_LINE(gather_##I##_8, I, uint64_t) \
   GATHER_LINE(gather_##I##_16, I, gather_16)
 GATHER_LINES(int32_t)
+GATHER_LINES(uint32_t)
 GATHER_LINES(int64_t)
 #undef GATHER_LINES
 #undef GATHER_LINE
 
+#define GATHER_SIZES(I) {gather_##I##_1, gather_##I##_2, gather_##I##_4, gather_##I##_8, gather_##I##_16}
 static gather_line_fn *gather_line_of(const gather_data *g) {
-  static gather_line_fn *const of_s32[] = {gather_int32_t_1, gather_int32_t_2, gather_int32_t_4, gather_int32_t_8,
-                                           gather_int32_t_16};
-  static gather_line_fn *const of_s64[] = {gather_int64_t_1, gather_int64_t_2, gather_int64_t_4, gather_int64_t_8,
-                                           gather_int64_t_16};
-  bool plain = g->w.n_index == 1 && (g->w.dtype == XLAC_S32 || g->w.dtype == XLAC_S64);
-  if (!plain || g->move.kind != CPU_MOVE_BLOCK) return gather_line;
-  for (uint32_t i = 0; i < 5; i++)
-    if (g->move.block == 1 << i) return g->w.dtype == XLAC_S32 ? of_s32[i] : of_s64[i];
+  static gather_line_fn *const lines[3][5] = {GATHER_SIZES(int32_t), GATHER_SIZES(uint32_t), GATHER_SIZES(int64_t)};
+  static const base_dtype types[3] = {XLAC_S32, XLAC_U32, XLAC_S64};
+  if (g->w.n_index != 1 || g->move.kind != CPU_MOVE_BLOCK) return gather_line;
+  for (uint32_t t = 0; t < 3; t++)
+    for (uint32_t i = 0; i < 5; i++)
+      if (g->w.dtype == types[t] && g->move.block == 1 << i) return lines[t][i];
   return gather_line;
 }
+#undef GATHER_SIZES
 
 typedef struct gather_work {
   const gather_data *g;

@@ -47,9 +47,10 @@ void cpu_window_walk_next(cpu_window_walk *x, int64_t n);
 
 static inline int64_t cpu_window_load(base_dtype t, const char *p) {
   int32_t small;
-  if (t != XLAC_S32) return interp_index(t, p);
-  memcpy(&small, p, sizeof small);
-  return small;
+  uint32_t natural;
+  if (t == XLAC_S32) return memcpy(&small, p, sizeof small), small;
+  if (t == XLAC_U32) return memcpy(&natural, p, sizeof natural), natural;
+  return interp_index(t, p);
 }
 
 #endif

@@ -72,14 +72,25 @@ static bool rows_reads_rows(const plan_program *p, const plan_step *s, uint32_t 
   return true;
 }
 
-static bool rows_overlap(const plan_buffer *a, const plan_buffer *b) {
-  if (a->place != b->place) return false;
+/* An argument may be given away, and then is the memory of a result or of what lies in its spare room. */
+static bool rows_may_be_over(const plan_program *p, const plan_buffer *a, const plan_buffer *b) {
+  if (b->place != PLAN_ARGUMENT) return false;
+  if (a->place == PLAN_RESULT) return p->over && p->over[a->number] == b->number;
+  return a->place == PLAN_FRAME && plan_spare_argument(p, a->offset) == b->number;
+}
+
+static bool rows_overlap(const plan_program *p, const plan_buffer *a, const plan_buffer *b) {
+  if (a->place != b->place) return rows_may_be_over(p, a, b) || rows_may_be_over(p, b, a);
   if (a->place != PLAN_FRAME) return a->number == b->number && a->place != PLAN_CONSTANT;
   return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
+/* Of two that overlap. Spare room is entered at its beginning or not at all. */
 static bool rows_same_memory(const plan_buffer *a, const plan_buffer *b) {
-  return a->bytes == b->bytes && (a->place != PLAN_FRAME || a->offset == b->offset);
+  if (a->bytes != b->bytes) return false;
+  if (a->place == b->place) return a->place != PLAN_FRAME || a->offset == b->offset;
+  const plan_buffer *frame = a->place == PLAN_FRAME ? a : b;
+  return frame->place != PLAN_FRAME || frame->offset % PLAN_SPARE_STEP == 0;
 }
 
 /* A buffer that `writer` of the group writes and one that `reader` (before or after it) reads: either no memory of
@@ -87,7 +98,7 @@ static bool rows_same_memory(const plan_buffer *a, const plan_buffer *b) {
 static bool rows_is_safe(const plan_program *p, uint32_t written, const plan_step *reader, uint32_t read,
                          int64_t rows) {
   const plan_buffer *a = &p->buffers[written], *b = &p->buffers[read];
-  if (!rows_overlap(a, b)) return true;
+  if (!rows_overlap(p, a, b)) return true;
   return rows_same_memory(a, b) && rows_reads_rows(p, reader, read, rows);
 }
 
@@ -97,7 +108,7 @@ static bool rows_steps_agree(const plan_program *p, const plan_step *a, const pl
   for (uint32_t i = 0; i < b->n_in; i++)
     if (!rows_is_safe(p, a->out[0], b, b->in[i], rows)) return false;
   const plan_buffer *x = &p->buffers[a->out[0]], *y = &p->buffers[b->out[0]];
-  return !rows_overlap(x, y) || rows_same_memory(x, y);
+  return !rows_overlap(p, x, y) || rows_same_memory(x, y);
 }
 
 /* Step `last` can join the steps from `first` on; itself it may write over what it reads. */
@@ -147,7 +158,7 @@ static int64_t rows_row_bytes(const plan_program *p, uint32_t first, uint32_t n,
 static void rows_find_inner(const plan_program *p, cpu_group *g) {
   for (uint32_t i = 0; i < g->n; i++) {
     const plan_buffer *b = &p->buffers[p->steps[g->first + i].out[0]];
-    bool inner = b->place == PLAN_FRAME && b->last < g->first + g->n && b->first == g->first + i;
+    bool inner = (b->place == PLAN_FRAME || b->lent) && b->last < g->first + g->n && b->first == g->first + i;
     g->room[i] = inner ? ((b->bytes / g->rows * g->tile) + 63) & ~(int64_t)63 : 0;
     g->scratch += g->room[i];
   }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "factor.h"
 #include "lapack_table.h"
 
 enum { LAPACK_MAX_ARGS = 20, LAPACK_PIECE_WORK = 1 << 18 };
@@ -423,12 +424,29 @@ static int lapack_check_counts(const lapack_job *j) {
   return 0;
 }
 
-/* user is the interp_native: inside are the routine's row and its function. The target's name has the type. */
-static int lapack_run(xlac_ffi_frame *frame) {
-  const interp_native *native = frame->user;
+/* Large matrices one after another, each by all threads. */
+static int lapack_run_large(lapack_job *j, cpu_factor *f) {
+  bool cholesky = strcmp(j->routine->name, "potrf") == 0;
+  for (int64_t item = 0; item < j->batch; item++) {
+    char *a = (char *)j->slots[0]->data + item * j->items[0];
+    const char *operand = (const char *)j->frame->operands[0].data + item * j->items[0];
+    int32_t *pivots = cholesky ? NULL : (int32_t *)j->slots[1]->data + item * lapack_min(j->m, j->n);
+    if (a != operand) memcpy(a, operand, (size_t)j->items[0]);
+    int32_t info =
+        cholesky ? cpu_factor_cholesky(f, j->letters['U'], j->n, a) : cpu_factor_lu(f, j->m, j->n, a, pivots);
+    if (f->stopped) return j->frame->fail(j->frame, "it was to stop");
+    memcpy((char *)j->frame->results[j->routine->info].data + item * 4, &info, sizeof info);
+  }
+  return 0;
+}
+
+/* fn: the routine, for matrices that are not large; blas: NULL where there is no other way. */
+static int lapack_run_by(xlac_ffi_frame *frame, const lapack_routine *routine, cpu_blas_fortran_fn *fn,
+                         const cpu_blas *blas) {
   const char type = frame->target[7]; /* after "lapack_" */
-  lapack_job j = {.frame = frame, .routine = native->inside[0]};
-  memcpy(&j.fn, &native->inside[1], sizeof j.fn);
+  lapack_job j = {.frame = frame, .routine = routine};
+  cpu_factor factor;
+  memcpy(&j.fn, &fn, sizeof j.fn);
   j.is_complex = type == 'c' || type == 'z';
   j.is_double = type == 'd' || type == 'z';
   j.element = (size_t)(j.is_double ? 8 : 4) * (j.is_complex ? 2 : 1);
@@ -440,11 +458,30 @@ static int lapack_run(xlac_ffi_frame *frame) {
     return lapack_misfit(&j, "result", j.routine->info);
   bool empty = j.m == 0 || j.n == 0 || j.batch == 0;
   if (!empty && !lapack_sizes_fit(&j)) return frame->fail(frame, "its sizes don't fit LAPACK's %s", j.routine->name);
-  if (!empty) TRY(lapack_ask_sizes(&j));
   int64_t least = lapack_min(j.m, j.n), each = j.m * j.n / 2 * (least ? least : 1) + 64;
+  if (blas && !empty && least >= CPU_FACTOR_LEAST && cpu_factor_begin(&factor, blas, frame, type))
+    return lapack_run_large(&j, &factor);
+  if (!empty) TRY(lapack_ask_sizes(&j));
   uint64_t grain = each < LAPACK_PIECE_WORK ? (uint64_t)(LAPACK_PIECE_WORK / each) : 1;
   if (j.batch) frame->parallel_for(frame, (uint64_t)j.batch, grain, lapack_items, &j);
   return 0;
+}
+
+/* user is the interp_native: inside are the routine's row and its function. The target's name has the type. */
+static int lapack_run(xlac_ffi_frame *frame) {
+  const interp_native *native = frame->user;
+  cpu_blas_fortran_fn *fn = NULL;
+  memcpy(&fn, &native->inside[1], sizeof fn);
+  return lapack_run_by(frame, native->inside[0], fn, NULL);
+}
+
+/* The same for routines that have another way for large matrices: inside is the library, which knows the function. */
+static int lapack_run_factor(xlac_ffi_frame *frame) {
+  const interp_native *native = frame->user;
+  const lapack_routine *routine = native->inside[0];
+  char name[16] = {frame->target[7]};
+  memcpy(name + 1, routine->name, strlen(routine->name) + 1);
+  return lapack_run_by(frame, routine, cpu_blas_find(native->inside[1], name), native->inside[1]);
 }
 
 /* "lapack_" type routine "_ffi" */
@@ -462,6 +499,10 @@ bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) 
     if (!fn) return false;
     *out = (interp_native){.run = lapack_run, .user = out, .inside = {r, NULL}};
     memcpy(&out->inside[1], &fn, sizeof fn);
+    if (strcmp(r->name, "potrf") == 0 || strcmp(r->name, "getrf") == 0) {
+      out->run = lapack_run_factor;
+      out->inside[1] = b;
+    }
     return true;
   }
   return false;

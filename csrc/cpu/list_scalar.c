@@ -1,4 +1,5 @@
 /* Ops on one lane, without a loop around. Each has the bits of op's loop. */
+#include "../base/math.h"
 #include "list.h"
 
 #define LISTS_UNARY(name, T, expr)               \
@@ -43,6 +44,14 @@ LISTS_BITS(s64, int64_t)
 LISTS_BITS(u64, uint64_t)
 LISTS_BINARY(divide_f32, float, float, x / y)
 LISTS_BINARY(divide_f64, double, double, x / y)
+LISTS_BINARY(max_f32, float, float, math_max_f32(x, y))
+LISTS_BINARY(min_f32, float, float, math_min_f32(x, y))
+LISTS_BINARY(max_f64, double, double, math_max_f64(x, y))
+LISTS_BINARY(min_f64, double, double, math_min_f64(x, y))
+LISTS_UNARY(abs_f32, float, math_abs_f32(x))
+LISTS_UNARY(abs_f64, double, math_abs_f64(x))
+LISTS_UNARY(negate_f32, float, -x)
+LISTS_UNARY(negate_f64, double, -x)
 LISTS_BINARY(and_pred, uint8_t, uint8_t, x &y)
 LISTS_BINARY(or_pred, uint8_t, uint8_t, x | y)
 LISTS_BINARY(xor_pred, uint8_t, uint8_t, x ^ y)
@@ -107,17 +116,20 @@ typedef struct lists_row {
    lists_##name##_f64}
 #define LISTS_INTS(name, pred) \
   {pred, lists_##name##_s32, lists_##name##_u32, lists_##name##_s64, lists_##name##_u64, NULL, NULL}
+#define LISTS_FLOATS(name) {NULL, NULL, NULL, NULL, NULL, lists_##name##_f32, lists_##name##_f64}
 static const lists_row lists_rows[] = {
     {IR_OP_ADD, LISTS_ALL(add)},
     {IR_OP_SUBTRACT, LISTS_ALL(subtract)},
     {IR_OP_MULTIPLY, LISTS_ALL(multiply)},
-    {IR_OP_DIVIDE, {NULL, NULL, NULL, NULL, NULL, lists_divide_f32, lists_divide_f64}},
+    {IR_OP_DIVIDE, LISTS_FLOATS(divide)},
+    {IR_OP_ABS, LISTS_FLOATS(abs)},
+    {IR_OP_NEGATE, LISTS_FLOATS(negate)},
     {IR_OP_AND, LISTS_INTS(and, lists_and_pred)},
     {IR_OP_OR, LISTS_INTS(or, lists_or_pred)},
     {IR_OP_XOR, LISTS_INTS(xor, lists_xor_pred)},
     {IR_OP_NOT, LISTS_INTS(not, lists_not_pred)},
-    {IR_OP_MAXIMUM, LISTS_INTS(max, NULL)},
-    {IR_OP_MINIMUM, LISTS_INTS(min, NULL)},
+    {IR_OP_MAXIMUM, LISTS_ALL(max)},
+    {IR_OP_MINIMUM, LISTS_ALL(min)},
 };
 static list_fn *const lists_compare[6][LISTS_TYPES] = {LISTS_ALL(eq), LISTS_ALL(ne), LISTS_ALL(ge),
                                                        LISTS_ALL(gt), LISTS_ALL(le), LISTS_ALL(lt)};

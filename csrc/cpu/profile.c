@@ -12,8 +12,9 @@ double cpu_profile_now(const cpu_profile *x) {
   return profile_clock() - x->start;
 }
 
-int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, xlac_error *err) {
-  *x = (cpu_profile){.alloc = alloc};
+int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, bool lanes, xlac_error *err) {
+  *x = (cpu_profile){.alloc = alloc, .lanes = lanes};
+  pthread_mutex_init(&x->lock, NULL);
   size_t steps = 0;
   bool ok = plan_list_programs(alloc, p, &x->programs);
   x->first = ok ? base_malloc(alloc, x->programs.n * sizeof *x->first) : NULL;
@@ -34,6 +35,7 @@ int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, x
 }
 
 void cpu_profile_end(cpu_profile *x) {
+  pthread_mutex_destroy(&x->lock);
   BASE_VEC_FREE(x->alloc, &x->programs);
   base_free(x->alloc, x->first);
   base_free(x->alloc, x->seconds);
@@ -57,13 +59,32 @@ static bool profile_room(cpu_profile *x) {
   return true;
 }
 
-void cpu_profile_add(cpu_profile *x, const plan_program *p, uint32_t step, double start) {
-  uint32_t program = profile_program(x, p), at = x->first[program] + step;
-  double seconds = cpu_profile_now(x) - start;
-  x->seconds[at] += seconds;
-  x->times[at]++;
+void cpu_profile_add(cpu_profile *x, const plan_program *p, const plan_step *s, cpu_event e) {
+  e.seconds = cpu_profile_now(x) - e.start;
+  pthread_mutex_lock(&x->lock);
+  e.program = profile_program(x, p);
+  e.step = (uint32_t)(s - p->steps);
+  uint32_t at = x->first[e.program] + e.step;
+  if (!e.task) {
+    x->seconds[at] += e.seconds;
+    x->times[at]++;
+  }
   x->cut = x->cut || !profile_room(x);
-  if (!x->cut) x->events[x->n_events++] = (cpu_event){program, step, x->depth, start, seconds};
+  if (!x->cut) x->events[x->n_events++] = e;
+  pthread_mutex_unlock(&x->lock);
+}
+
+uint32_t cpu_profile_serial(cpu_profile *x) {
+  pthread_mutex_lock(&x->lock);
+  uint32_t serial = ++x->serials;
+  pthread_mutex_unlock(&x->lock);
+  return serial;
+}
+
+static void profile_put_event(const cpu_profile *x, const cpu_event *e, base_text *out) {
+  base_putf(out, "[%u, %u, %u, %.0f, %.0f", e->program, e->step, e->depth, 1e9 * e->start, 1e9 * e->seconds);
+  if (x->lanes) base_putf(out, ", %u, %u, %d", e->lane, e->serial, e->task);
+  BASE_PUT(out, "]");
 }
 
 void cpu_profile_put(const cpu_profile *x, base_text *out) {
@@ -79,9 +100,8 @@ void cpu_profile_put(const cpu_profile *x, base_text *out) {
     }
   BASE_PUT(out, "], \"events\": [");
   for (uint32_t i = 0; i < x->n_events; i++) {
-    const cpu_event *e = &x->events[i];
-    base_putf(out, "%s[%u, %u, %u, %.0f, %.0f]", i ? ",\n" : "", e->program, e->step, e->depth, 1e9 * e->start,
-              1e9 * e->seconds);
+    if (i) BASE_PUT(out, ",\n");
+    profile_put_event(x, &x->events[i], out);
   }
   BASE_PUT(out, "]}");
 }

@@ -2,6 +2,8 @@
 #ifndef XLAC_CPU_PROFILE_H
 #define XLAC_CPU_PROFILE_H
 
+#include <pthread.h>
+
 #include "../plan/report.h"
 #include "executable.h"
 
@@ -9,10 +11,14 @@ enum { CPU_PROFILE_EVENTS = 1 << 18 };
 
 typedef struct cpu_event {
   uint32_t program, step, depth;
+  uint32_t lane;   /* 0: who called; else 1 + the number of the executable's lane */
+  uint32_t serial; /* tells the starts, tasks and dones of a run apart; 0: none of these */
+  bool task;       /* what the start did on its lane, or a part of it */
   double start, seconds;
 } cpu_event;
 
-/* Of the run that it is given to; one thread. */
+/* Of the run that it is given to. With `lanes`, async work goes on beside it and is written down, too; without, it is
+ * run where it is started, so that all times are of one thread. */
 typedef struct cpu_profile {
   base_alloc alloc;
   plan_list programs;
@@ -20,19 +26,25 @@ typedef struct cpu_profile {
   double *seconds; /* by step of all programs */
   uint64_t *times; /* run so often */
   cpu_event *events;
-  uint32_t n_events, cap_events, last, depth;
+  uint32_t n_events, cap_events, last;
+  bool lanes;
+  pthread_mutex_t lock; /* of all that changes */
+  uint32_t serials;
   bool cut; /* there were more events than are kept */
   double start;
 } cpu_profile;
 
-XLAC_MUST_USE int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, xlac_error *err);
+XLAC_MUST_USE int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, bool lanes,
+                                    xlac_error *err);
 void cpu_profile_end(cpu_profile *x);
 /* Seconds since the beginning. */
 double cpu_profile_now(const cpu_profile *x);
-/* Step number `step` of p has run from `start` until now. */
-void cpu_profile_add(cpu_profile *x, const plan_program *p, uint32_t step, double start);
+/* The step of p has run from e.start until now; the rest of e is filled but for program, step and seconds. */
+void cpu_profile_add(cpu_profile *x, const plan_program *p, const plan_step *s, cpu_event e);
+uint32_t cpu_profile_serial(cpu_profile *x); /* a new one */
 /* In nanoseconds: {"ns", "cut", "steps": [[program, step, times, ns], ...],
- * "events": [[program, step, depth, start, ns], ...]} */
+ * "events": [[program, step, depth, start, ns], ...]}; with lanes, events also have lane, serial and whether it is the
+ * task (1) or the step itself (0). */
 void cpu_profile_put(const cpu_profile *x, base_text *out);
 
 #endif

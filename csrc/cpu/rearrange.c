@@ -1,7 +1,9 @@
 /* Ops that give each element of the operand another place, the same at every run: transpose, reverse, slice, broadcast,
- * copy, and bitcast-convert between types of whole bytes. */
+ * and copy. */
 #include "move.h"
 #include "routine.h"
+
+enum { REARRANGE_MUCH = 1 << 16 /* elements, that parts of an async operation share */ };
 
 typedef struct rearrange_data {
   cpu_move move;
@@ -83,6 +85,7 @@ int cpu_prepare_rearrange(cpu_prepare_run *x) {
   x->out->data = data;
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
+  x->out->divisible = x->out->work >= REARRANGE_MUCH;
   x->code = rearrange_run;
   return 0;
 }
@@ -104,17 +107,7 @@ int cpu_prepare_copy(cpu_prepare_run *x) {
   x->out->in_place = 1;
   x->out->work = (uint64_t)bytes / 4;
   x->out->stoppable = true;
+  x->out->divisible = x->out->work >= REARRANGE_MUCH;
   x->code = rearrange_copy_run;
   return x->out->data ? 0 : base_oom(x->err, "a copy");
-}
-
-static bool rearrange_fills_bytes(base_dtype t) {
-  return t != XLAC_PRED && base_dtype_of(t)->bits == 8 * base_dtype_bytes(t);
-}
-
-int cpu_prepare_bitcast_convert(cpu_prepare_run *x) {
-  const ir_type *t = x->op->type, *operand = ir_operand_type(x->op, 0);
-  if (!ir_is_tensor(t) || !ir_is_tensor(operand)) return 0;
-  if (!rearrange_fills_bytes(t->dtype) || !rearrange_fills_bytes(operand->dtype)) return 0;
-  return cpu_prepare_copy(x);
 }

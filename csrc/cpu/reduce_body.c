@@ -1,25 +1,15 @@
 /* reduce by any computation on scalars, of any number of arrays: each result combines its elements in ascending order,
  * as the interpreter has it, so that nothing depends on threads. Results are lanes; few results of many elements are
- * computed one element after another. */
-#include "body_share.h"
+ * for reduce_few.c. */
+#include "reduce_body.h"
 
 enum {
   BRED_LANES = 256,
   BRED_ROWS = 16,      /* steps that are brought together at a time */
   BRED_FEW = 6,        /* fewer results are no lanes */
   BRED_WORK = 1 << 14, /* element operations a thread should have */
-  BRED_POLL = 1 << 16, /* elements between two looks at whether to stop */
   BRED_LONG = 4096     /* the interpreter cuts longer reductions by one associative op into parts */
 };
-
-typedef struct bred_data {
-  const cpu_body *body;
-  uint32_t n, n_kept, n_reduced;
-  const uint8_t *bytes; /* of each operand's elements */
-  int64_t kept[IR_MAX_RANK], kept_stride[IR_MAX_RANK], reduced[IR_MAX_RANK], reduced_stride[IR_MAX_RANK];
-  int64_t results, steps, lanes; /* lanes at a time */
-  cpu_share share;               /* of blocks of lanes, or of results */
-} bred_data;
 
 /* What a range of blocks works with. */
 typedef struct bred_memory {
@@ -28,12 +18,7 @@ typedef struct bred_memory {
   void **acc, **next, **tile, **in;
 } bred_memory;
 
-typedef struct bred_work {
-  const bred_data *x;
-  const cpu_routine_run *r;
-} bred_work;
-
-static int64_t bred_memory_make(const bred_data *x, char *memory, bred_memory *m) {
+static int64_t bred_memory_make(const cpu_reduction *x, char *memory, bred_memory *m) {
   int64_t used = 0, lists = (int64_t)(x->n * sizeof(void *));
   m->body = cpu_share_take(&memory, &used, (int64_t)x->body->lanes_bytes);
   m->at = cpu_share_take(&memory, &used, x->lanes * (int64_t)sizeof *m->at);
@@ -54,12 +39,6 @@ static int64_t bred_memory_make(const bred_data *x, char *memory, bred_memory *m
 }
 
 /* --- where elements are --- */
-
-static int64_t bred_place(uint32_t rank, const int64_t *dims, const int64_t *strides, int64_t i) {
-  int64_t at = 0;
-  for (uint32_t d = rank; d-- > 0; i /= dims[d]) at += i % dims[d] * strides[d];
-  return at;
-}
 
 #define BRED_GATHER(T)                \
   for (int64_t l = 0; l < lanes; l++) \
@@ -90,15 +69,15 @@ static void bred_swap(bred_memory *m) {
   m->next = swap;
 }
 
-static void bred_block(const bred_work *w, bred_memory *m, cpu_body_lanes *lanes, int64_t first, int64_t n) {
-  const bred_data *x = w->x;
-  for (int64_t l = 0; l < n; l++) m->at[l] = bred_place(x->n_kept, x->kept, x->kept_stride, first + l);
+static void bred_block(const cpu_reduce_work *w, bred_memory *m, cpu_body_lanes *lanes, int64_t first, int64_t n) {
+  const cpu_reduction *x = w->x;
+  for (int64_t l = 0; l < n; l++) m->at[l] = cpu_reduce_place(x->n_kept, x->kept, x->kept_stride, first + l);
   bool together = m->at[n - 1] - m->at[0] == n - 1;
   for (uint32_t i = 0; i < x->n; i++) vm_fill(x->bytes[i], w->r->in[x->n + i], n, m->acc[i]);
   for (int64_t s = 0; s < x->steps; s += BRED_ROWS) {
     int64_t rows = interp_min(BRED_ROWS, x->steps - s), step[BRED_ROWS];
     if (base_pool_stopping(w->r->run->exe->pool)) return;
-    for (int64_t t = 0; t < rows; t++) step[t] = bred_place(x->n_reduced, x->reduced, x->reduced_stride, s + t);
+    for (int64_t t = 0; t < rows; t++) step[t] = cpu_reduce_place(x->n_reduced, x->reduced, x->reduced_stride, s + t);
     for (uint32_t i = 0; i < x->n && !together; i++)
       if (x->body->values[x->n + i].read) bred_gather(x->bytes[i], m->tile[i], w->r->in[i], m->at, n, step, rows);
     for (int64_t t = 0; t < rows; t++) {
@@ -116,8 +95,8 @@ static void bred_block(const bred_work *w, bred_memory *m, cpu_body_lanes *lanes
 }
 
 static void bred_blocks(void *ctx, size_t begin, size_t end) {
-  const bred_work *w = ctx;
-  const bred_data *x = w->x;
+  const cpu_reduce_work *w = ctx;
+  const cpu_reduction *x = w->x;
   bred_memory m;
   cpu_body_lanes lanes;
   (void)bred_memory_make(x, cpu_share_memory(&x->share, w->r->scratch, begin), &m);
@@ -128,48 +107,17 @@ static void bred_blocks(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* --- one after another --- */
-
-static void bred_result(const bred_work *w, const cpu_body_one *one, int64_t result) {
-  const bred_data *x = w->x;
-  int64_t from = bred_place(x->n_kept, x->kept, x->kept_stride, result);
-  for (uint32_t i = 0; i < x->n; i++) cpu_body_copy(x->bytes[i], cpu_body_slot(one, i), w->r->in[x->n + i]);
-  int64_t inner = x->n_reduced ? x->reduced[x->n_reduced - 1] : 1,
-          stride = x->n_reduced ? x->reduced_stride[x->n_reduced - 1] : 0;
-  for (int64_t s = 0; s < x->steps;) {
-    int64_t at = from + bred_place(x->n_reduced, x->reduced, x->reduced_stride, s);
-    int64_t row = interp_min(BRED_POLL, inner - s % inner);
-    if (base_pool_stopping(w->r->run->exe->pool)) return;
-    for (int64_t k = 0; k < row; k++, at += stride) {
-      for (uint32_t i = 0; i < x->n; i++)
-        cpu_body_copy(x->bytes[i], cpu_body_slot(one, x->n + i), (const char *)w->r->in[i] + at * x->bytes[i]);
-      cpu_body_one_run(one);
-      cpu_body_one_feed(one);
-    }
-    s += row;
-  }
-  for (uint32_t i = 0; i < x->n; i++)
-    cpu_body_copy(x->bytes[i], (char *)w->r->out[i] + result * x->bytes[i], cpu_body_slot(one, i));
-}
-
-static void bred_results(void *ctx, size_t begin, size_t end) {
-  const bred_work *w = ctx;
-  cpu_body_one one;
-  cpu_body_one_begin(&one, w->x->body, cpu_share_memory(&w->x->share, w->r->scratch, begin));
-  for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) bred_result(w, &one, i);
-}
-
 static int bred_run(const cpu_routine_run *r) {
-  const bred_data *x = r->data;
-  bred_work w = {x, r};
+  const cpu_reduction *x = r->data;
+  cpu_reduce_work w = {x, r};
   if (x->results == 0) return 0;
-  cpu_share_run(&x->share, r->run->exe->pool, x->results <= BRED_FEW ? bred_results : bred_blocks, &w);
+  cpu_share_run(&x->share, r->run->exe->pool, x->results <= BRED_FEW ? cpu_reduce_few : bred_blocks, &w);
   return 0;
 }
 
 /* --- preparing --- */
 
-static void bred_shape(bred_data *x, const ir_type *t, const ir_ints *dims) {
+static void bred_shape(cpu_reduction *x, const ir_type *t, const ir_ints *dims) {
   int64_t strides[IR_MAX_RANK];
   interp_strides(t->rank, t->dims, strides);
   x->results = x->steps = 1;
@@ -221,7 +169,7 @@ static bool bred_is_special(const cpu_body *b, int64_t steps) {
   }
 }
 
-static int bred_prepare(cpu_prepare_run *x, bred_data *data) {
+static int bred_prepare(cpu_prepare_run *x, cpu_reduction *data) {
   uint8_t *bytes = BASE_ARRAY(x->arena, uint8_t, (size_t)data->n + 1);
   bred_memory m;
   if (!bytes) return base_oom(x->err, "a reduction");
@@ -233,8 +181,7 @@ static int bred_prepare(cpu_prepare_run *x, bred_data *data) {
   data->lanes =
       interp_clamp((data->results / CPU_SHARES + 15) & ~(int64_t)15, 16, interp_min(BRED_LANES, data->body->lanes));
   if (data->results <= BRED_FEW)
-    x->out->scratch_bytes =
-        cpu_share_make(&data->share, data->results, BRED_WORK / each, (int64_t)data->body->one_bytes);
+    x->out->scratch_bytes = cpu_share_make(&data->share, data->results, BRED_WORK / each, cpu_reduce_few_bytes(data));
   else
     x->out->scratch_bytes = cpu_share_make(&data->share, (data->results + data->lanes - 1) / data->lanes,
                                            BRED_WORK / (each * data->lanes), bred_memory_make(data, NULL, &m));
@@ -252,7 +199,7 @@ int cpu_prepare_reduce(cpu_prepare_run *x) {
   if (x->code || x->op->n_called != 1) return 0;
   TRY(cpu_body_make(x->op->called[0], x->arena, &body, x->err));
   if (!body || !bred_types(x->op, body, x->op->n_operands / 2)) return 0;
-  bred_data *data = BASE_NEW(x->arena, bred_data);
+  cpu_reduction *data = BASE_NEW(x->arena, cpu_reduction);
   if (!data) return base_oom(x->err, "a reduction");
   data->body = body;
   data->n = x->op->n_operands / 2;

@@ -1,15 +1,10 @@
 /* rng-bit-generator: some blocks of the counter at a time, lane by lane, on all threads. The bits are the
  * interpreter's.
  */
+#include "rng.h"
+
 #include "../base/isa.h"
 #include "../interp/random_bits.h"
-#include "routine.h"
-
-enum { RNG_LANES = 64, RNG_GRAIN = 1 << 13 };
-
-typedef uint32_t rng_lanes[4][RNG_LANES];
-/* Words of the blocks from number `from` on. */
-typedef void rng_lanes_fn(uint64_t key, rng_counter from, uint32_t *words);
 
 typedef struct rng_plan {
   const ir_type *type; /* of the data */
@@ -88,7 +83,7 @@ __attribute__((target("avx2"))) static void rng_threefry_avx2(uint64_t key, rng_
 }
 #endif
 
-static rng_lanes_fn *rng_choose(bool philox) {
+rng_lanes_fn *cpu_rng_lanes(bool philox) {
 #if defined(__x86_64__)
   if (base_isa_best() >= BASE_ISA_AVX2) return philox ? rng_philox_avx2 : rng_threefry_avx2;
 #endif
@@ -208,7 +203,7 @@ int cpu_prepare_rng_bit_generator(cpu_prepare_run *x) {
   if (kind == BASE_KIND_PRED || kind == BASE_KIND_COMPLEX) return 0;
   rng_plan p = {.type = data, .dtype = data->dtype, .bytes = base_dtype_bytes(data->dtype), .n_state = state->count};
   p.philox = strcmp(ir_get_str(x->op, IR_ATTR_ALGORITHM), "rng_three_fry") != 0;
-  p.lanes = rng_choose(p.philox);
+  p.lanes = cpu_rng_lanes(p.philox);
   x->out->name = p.philox ? "philox" : "threefry";
   x->out->work = (uint64_t)data->count * 4;
   x->out->in_place = 1;

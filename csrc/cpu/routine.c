@@ -3,6 +3,7 @@
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_CONVOLUTION] = cpu_prepare_convolution,
     [IR_OP_FFT] = cpu_prepare_fft,
+    [IR_OP_RNG] = cpu_prepare_rng,
     [IR_OP_RNG_BIT_GENERATOR] = cpu_prepare_rng_bit_generator,
     [IR_OP_CHOLESKY] = cpu_prepare_cholesky,
     [IR_OP_TRIANGULAR_SOLVE] = cpu_prepare_triangular_solve,
@@ -15,6 +16,11 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_SLICE] = cpu_prepare_rearrange,
     [IR_OP_BROADCAST] = cpu_prepare_rearrange,
     [IR_OP_COPY] = cpu_prepare_copy,
+    [IR_OP_BITCAST] = cpu_prepare_bitcast,
+    [IR_OP_NEXT_AFTER] = cpu_prepare_next_after,
+    [IR_OP_REPLICA_ID] = cpu_prepare_number,
+    [IR_OP_PARTITION_ID] = cpu_prepare_number,
+    [IR_OP_GET_DIMENSION_SIZE] = cpu_prepare_number,
     [IR_OP_BITCAST_CONVERT] = cpu_prepare_bitcast_convert,
     [IR_OP_CONCATENATE] = cpu_prepare_concatenate,
     [IR_OP_PAD] = cpu_prepare_pad,
@@ -36,7 +42,7 @@ typedef struct routine_code {
 /* Whatever is left undone, the routine does nothing with it but move it or compute with it: no index, size or address
  * comes from what an earlier base_parallel_for of the same step has made, except inside a later one. */
 static bool routine_is_stoppable(const ir_op *op) {
-  return op->opcode != IR_OP_CUSTOM_CALL && op->opcode != IR_OP_CHOLESKY && op->opcode != IR_OP_TRIANGULAR_SOLVE;
+  return op->opcode != IR_OP_CUSTOM_CALL; /* whose file says */
 }
 
 int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err) {

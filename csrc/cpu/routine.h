@@ -39,18 +39,27 @@ extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
 /* --- one for each file of routines --- */
 cpu_prepare_fn cpu_prepare_convolution;
 cpu_prepare_fn cpu_prepare_reduce_window, cpu_prepare_select_and_scatter; /* window*.c */
+cpu_prepare_fn cpu_prepare_window_body, cpu_prepare_select_body;          /* what those leave to them */
 cpu_prepare_fn cpu_prepare_custom_call;
 cpu_prepare_fn cpu_prepare_dot;
 cpu_prepare_fn cpu_prepare_fft;
-cpu_prepare_fn cpu_prepare_rng_bit_generator;
+cpu_prepare_fn cpu_prepare_rng_bit_generator, cpu_prepare_rng;
 cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;
-cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy, cpu_prepare_bitcast_convert; /* rearrange.c */
+cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy; /* rearrange.c */
+cpu_prepare_fn cpu_prepare_bitcast, cpu_prepare_bitcast_convert;
+cpu_prepare_fn cpu_prepare_number;       /* numbers.c */
+cpu_prepare_fn cpu_prepare_next_after;
+cpu_prepare_fn cpu_prepare_builtin_call; /* what cpu_prepare_custom_call leaves to it */
 cpu_prepare_fn cpu_prepare_concatenate, cpu_prepare_pad, cpu_prepare_gather, cpu_prepare_scatter, cpu_prepare_sort;
 cpu_prepare_fn cpu_prepare_scatter_body; /* what cpu_prepare_scatter leaves to it */
 cpu_prepare_fn cpu_prepare_map, cpu_prepare_topk;
+cpu_prepare_fn cpu_prepare_topk_call;  /* topk.c: the custom call TopK */
 cpu_prepare_fn cpu_prepare_arg_reduce; /* never says no to what opt_arg_reduction_of knows: fusion counts on it */
 cpu_prepare_fn cpu_prepare_reduce;     /* reduce_body.c: that, or by any computation */
 cpu_prepare_fn cpu_prepare_dynamic_slice, cpu_prepare_dynamic_update_slice; /* dynamic_slice.c */
+
+/* Whether something is registered for this run under the name of the step's custom call. builtin_call.c */
+bool cpu_builtin_is_registered(const cpu_routine_run *r);
 
 /* plan_prepare_fn: ctx is a cpu_prepare_options. */
 int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err);

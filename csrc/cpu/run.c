@@ -2,7 +2,7 @@
 #include "async.h"
 #include "list.h"
 
-enum { RUN_LONG = 1 << 16 }; /* elements */
+enum { RUN_LONG = 1 << 16 /* elements */, RUN_SMALL = 32 << 10 /* bytes */ };
 
 void cpu_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers) {
   for (uint32_t i = 0; i < p->n_interface; i++) {
@@ -15,8 +15,17 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
-    if (b->place == PLAN_FRAME) pointers[i] = frame + b->offset;
+    if (b->place == PLAN_FRAME) pointers[i] = b->offset < PLAN_SPARE_STEP ? frame + b->offset : NULL;
     if (b->place == PLAN_CONSTANT) pointers[i] = (void *)(uintptr_t)b->data;
+  }
+}
+
+/* Temporaries that lie in arguments which are given away. */
+static void run_bind_spares(const plan_program *p, void *const *arguments, void **pointers) {
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    const plan_buffer *b = &p->buffers[i];
+    uint32_t spare = b->place == PLAN_FRAME ? plan_spare_argument(p, b->offset) : UINT32_MAX;
+    if (spare != UINT32_MAX) pointers[i] = (char *)arguments[spare] + b->offset % PLAN_SPARE_STEP;
   }
 }
 
@@ -30,8 +39,35 @@ static int run_kernel_step(cpu_run *run, const plan_step *s, void *const *pointe
   return 0;
 }
 
-static void run_copy_leaf(void *to, const void *from, int64_t bytes) {
-  if (to != from && bytes) memcpy(to, from, (size_t)bytes);
+/* Whether `from` is an argument that a result may be computed over, and that the caller has not given away. */
+static bool run_is_protected(const cpu_run *run, const void *from) {
+  const plan_program *p = run->exe->program;
+  for (uint32_t i = 0; run->arguments && i < p->n_donations; i++) {
+    const plan_donation *d = &p->donations[i];
+    if (run->arguments[d->argument] == from) return d->result == UINT32_MAX || run->results[d->result] != from;
+  }
+  return false;
+}
+
+static void run_count_copy(cpu_run *run, const void *from, int64_t bytes) {
+  if (bytes <= RUN_SMALL) return; /* those may be instructions of a list, which counts nothing */
+  bool protects = run_is_protected(run, from);
+  *(protects ? &run->tally.protecting : &run->tally.copies) += 1;
+  *(protects ? &run->tally.protecting_bytes : &run->tally.bytes) += bytes;
+}
+
+static void run_copy_leaf(cpu_run *run, void *to, const void *from, int64_t bytes) {
+  if (to == from || bytes == 0) return;
+  memcpy(to, from, (size_t)bytes);
+  run_count_copy(run, from, bytes);
+}
+
+/* Steps that change a part of their operand copy it first where the result has memory of its own. */
+static void run_count_update(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  if (s->op->opcode != IR_OP_DYNAMIC_UPDATE_SLICE && s->op->opcode != IR_OP_SCATTER) return;
+  for (uint32_t i = 0; i < s->n_out; i++)
+    if (pointers[s->in[i]] != pointers[s->out[i]] && p->buffers[s->in[i]].bytes)
+      run_count_copy(run, pointers[s->in[i]], p->buffers[s->in[i]].bytes);
 }
 
 /* The programs of a step lie one after another in its frame: a loop uses two at a time. */
@@ -50,13 +86,13 @@ static int run_while(cpu_run *run, const plan_program *p, const plan_step *s, vo
   for (uint32_t i = 0; i < n; i++) {
     now[i] = pointers[s->out[i]];
     next[i] = s->nested[1]->stays[i] ? now[i] : pointers[s->out[scratch++]];
-    run_copy_leaf(now[i], pointers[s->in[i]], p->buffers[s->in[i]].bytes);
+    run_copy_leaf(run, now[i], pointers[s->in[i]], p->buffers[s->in[i]].bytes);
   }
   bool swapped = false;
   int status =
       cpu_loop_run(run, s, run_nested_frame(s, pointers, 0), run_nested_frame(s, pointers, 1), now, next, &swapped);
   for (uint32_t i = 0; i < n && status == 0 && swapped; i++)
-    run_copy_leaf(now[i], next[i], p->buffers[s->out[i]].bytes);
+    run_copy_leaf(run, now[i], next[i], p->buffers[s->out[i]].bytes);
   if (now != few) base_free(run->exe->alloc, now);
   return status;
 }
@@ -93,11 +129,13 @@ static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, voi
     case PLAN_KERNEL:
       return run_kernel_step(run, s, pointers);
     case PLAN_ROUTINE:
+      run_count_update(run, p, s, pointers);
       return cpu_run_routine(run, s, pointers);
     case PLAN_EVAL:
+      run_count_update(run, p, s, pointers);
       return cpu_run_eval(run, p, s, pointers);
     case PLAN_COPY:
-      run_copy_leaf(pointers[s->out[0]], pointers[s->in[0]], p->buffers[s->in[0]].bytes);
+      run_copy_leaf(run, pointers[s->out[0]], pointers[s->in[0]], p->buffers[s->in[0]].bytes);
       return 0;
     case PLAN_WHILE:
       return run_while(run, p, s, pointers);
@@ -106,7 +144,7 @@ static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, voi
     case PLAN_CALL:
       return run_call(run, s, pointers, 0, 0);
     case PLAN_START:
-      return cpu_async_start(run, s, pointers);
+      return cpu_async_start(run, p, s, pointers);
     case PLAN_UPDATE:
       return cpu_async_update(run, p, s, pointers);
     case PLAN_DONE:
@@ -131,11 +169,11 @@ static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step
 }
 
 static int run_profiled(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  double start = cpu_profile_now(run->profile);
-  run->profile->depth++;
+  cpu_event e = {.start = cpu_profile_now(run->profile), .depth = run->depth++, .lane = run->lane};
   int status = run_step_or_stop(run, p, s, pointers);
-  run->profile->depth--;
-  cpu_profile_add(run->profile, p, (uint32_t)(s - p->steps), start);
+  run->depth--;
+  e.serial = s->chain ? cpu_async_serial(p, s, pointers) : 0;
+  cpu_profile_add(run->profile, p, s, e);
   return status;
 }
 
@@ -165,5 +203,6 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   assert(!p->interpreted);
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
+  if (p->n_spares) run_bind_spares(p, arguments, pointers);
   return cpu_run_bound(run, p, pointers);
 }

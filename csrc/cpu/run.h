@@ -5,18 +5,27 @@
 #include "../base/lane.h"
 #include "profile.h"
 
+typedef struct cpu_lane {
+  const char *thread; /* of execution; "": of any that has no lane of its own */
+  uint32_t threads;
+  base_lane *lane;
+} cpu_lane;
+
 struct cpu_executable {
   ir_module *m;
   base_alloc alloc;
   base_arena arena; /* program, kernels */
+  bool fast;        /* numerics */
   plan_program *program;
   cpu_blas *blas;
   cpu_runtime *runtime;
   base_pool *pool; /* the runtime's */
-  base_lane *lane;
-  uint64_t lane_work; /* what is less is not worth a task */
+  uint32_t n_lanes, next_lane;
+  cpu_lane *lanes; /* NULL: the program has no async starts */
   bool needs_interpreter;
   uint64_t work;
+  void (*count)(void *ctx, const cpu_tally *tally);
+  void *count_ctx;
   const ir_type **argument_types; /* by leaf of the parameters */
 };
 
@@ -24,8 +33,11 @@ struct cpu_executable {
 typedef struct cpu_run cpu_run;
 struct cpu_run {
   const cpu_executable *exe;
+  void *const *arguments, *const *results; /* of the entry; NULL in the run of a task */
+  cpu_tally tally;
   interp_ctx ctx;         /* for interpreted steps, errors and interrupts */
   cpu_profile *profile;   /* or NULL */
+  uint32_t depth, lane;   /* for the profile: of steps in steps; where it runs */
   base_stop stop;         /* asked inside long steps; asked is NULL where nobody can interrupt */
   struct cpu_task *tasks; /* started and not done, the last first */
   cpu_run *parent;        /* of a task's run: that which started it */
@@ -48,8 +60,8 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 /* --- routine.c --- */
 XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);
 
-/* --- eval.c: a step that is one op by the interpreter, or by it what an async start wraps --- */
+/* --- eval.c: a step that is one op by the interpreter, or by it the work of an async start --- */
 XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
-XLAC_MUST_USE int cpu_run_eval_wrapped(cpu_run *run, const plan_step *s, void *const *pointers);
+XLAC_MUST_USE int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers);
 
 #endif

@@ -15,15 +15,13 @@ static inline bool scat_offset(const scat_data *s, const char *index, int64_t *o
   return true;
 }
 
-/* One window: rows of the innermost of its dimensions. */
-static void scat_window(const scat_data *s, char *big, const char *small) {
+/* A window of several dimensions: rows of the innermost of them. */
+static void scat_box(const scat_data *s, char *big, const char *small) {
   int64_t at[IR_MAX_RANK] = {0};
   const cpu_move_dim *dims = s->w.dims;
-  uint32_t outer = s->w.n_dims ? s->w.n_dims - 1 : 0;
-  int64_t n = s->w.n_dims ? dims[outer].n : 1, to = s->w.n_dims ? dims[outer].from : s->bytes,
-          from = s->w.n_dims ? dims[outer].to : s->bytes;
+  uint32_t outer = s->w.n_dims - 1;
   for (;;) {
-    s->row(s, big, to, small, from, n);
+    s->row(s, big, dims[outer].from, small, dims[outer].to, dims[outer].n);
     uint32_t d = outer;
     for (; d > 0; d--) {
       big += dims[d - 1].from;
@@ -35,6 +33,16 @@ static void scat_window(const scat_data *s, char *big, const char *small) {
     }
     if (d == 0) return;
   }
+}
+
+static inline void scat_window(const scat_data *s, char *big, const char *small) {
+  const cpu_move_dim *dims = s->w.dims;
+  if (s->w.n_dims > 1)
+    scat_box(s, big, small);
+  else if (s->w.n_dims == 1)
+    s->row(s, big, dims->from, small, dims->to, dims->n);
+  else
+    s->row(s, big, s->bytes, small, s->bytes, 1);
 }
 
 void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *index, char *big, const char *small,
@@ -74,12 +82,13 @@ static void scat_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Everybody reads all indices, so parts are few; which they are changes no bit. Where a window is some element and the
+/* Everybody reads all indices, so parts are few, and as many as threads where windows are short; which they are changes
+ * no bit. Where a window is some element and the
  * array is in the cache, passing over the updates of others costs as much as doing them. */
 static int64_t scat_parts(const scat_data *s, const base_pool *pool) {
   int64_t threads = base_pool_size(pool), each = s->updates * s->bytes / s->w.count;
   if (!s->w.disjoint || s->updates < 1 << 16 || threads == 1) return 1;
-  if (each >= 256) return interp_min(4 * threads, 64);
+  if (each >= 256) return interp_min(each >= 1 << 13 ? 4 * threads : threads, 64);
   return s->whole >= 1 << 24 ? interp_min(threads, 8) : 1;
 }
 

@@ -1,5 +1,6 @@
 /* scatter into any number of arrays by any computation on scalars, in the order of the indices: one update after
- * another, or the rows of a window as lanes. Threads share the arrays, not the indices. Offsets are in elements. */
+ * another, or many at once: the rows of a window, or single elements that are all different. Threads share the arrays,
+ * not the indices. Offsets are in elements. */
 #include "body_share.h"
 #include "gather_window.h"
 
@@ -7,7 +8,11 @@ enum {
   SCATB_ROW = 16, /* shorter rows are updated one by one */
   SCATB_PARTS = 16,
   SCATB_LONG = 1 << 14, /* updates that are shared between threads */
-  SCATB_POLL = 1 << 14
+  SCATB_MANY = 16,      /* element operations of a window that make up for passing over those of others */
+  SCATB_POLL = 1 << 14,
+  SCATB_POINTS = 64, /* single elements at a time */
+  SCATB_GOOD = 8,    /* fewer are updated one by one */
+  SCATB_MARK_BITS = 12
 };
 
 typedef struct scatb_data {
@@ -18,6 +23,7 @@ typedef struct scatb_data {
   const uint8_t *bytes; /* of each operand's elements */
   int64_t count, updates;
   bool lanes;        /* rows are long and lie together */
+  bool points;       /* windows are single elements, in ascending order of the updates */
   int64_t part_room; /* scratch bytes of a part */
 } scatb_data;
 
@@ -27,14 +33,27 @@ typedef struct scatb_work {
   int64_t share; /* elements of the array for each part */
 } scatb_work;
 
+/* Where an operand's elements come from and go to, one at a time. */
+typedef struct scatb_array {
+  size_t bytes;
+  char *array, *old_slot, *new_slot;
+  const char *updates, *result;
+} scatb_array;
+
 /* What a part works with. */
 typedef struct scatb_part {
   const scatb_data *s;
   const cpu_routine_run *r;
   cpu_body_one one;
+  scatb_array *arrays;
   cpu_body_lanes lanes;
-  void **fresh;
+  void **fresh, **old, **update; /* update: of points that do not lie together */
   const void **in;
+  /* Points that wait: where they are in the arrays and in the updates, and marks, by a hash of the place, of the round
+   * in which it was met last: what was met in this one may be the same place. */
+  uint32_t n_points, round;
+  int64_t *at, *from;
+  uint32_t *marks;
   int64_t low, high; /* windows that begin elsewhere are somebody else's */
 } scatb_part;
 
@@ -49,16 +68,15 @@ static inline bool scatb_offset(const scatb_data *s, const char *index, int64_t 
   return true;
 }
 
-static void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
-  const scatb_data *s = p->s;
-  for (uint32_t i = 0; i < s->n; i++) {
-    const char *update = (const char *)p->r->in[s->n + 1 + i] + small * s->bytes[i];
-    cpu_body_copy(s->bytes[i], cpu_body_slot(&p->one, i), (const char *)p->r->out[i] + big * s->bytes[i]);
-    cpu_body_copy(s->bytes[i], cpu_body_slot(&p->one, s->n + i), update);
+static inline void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
+  const scatb_array *end = p->arrays + p->s->n;
+  for (const scatb_array *a = p->arrays; a < end; a++) {
+    cpu_body_copy(a->bytes, a->old_slot, a->array + big * (int64_t)a->bytes);
+    cpu_body_copy(a->bytes, a->new_slot, a->updates + small * (int64_t)a->bytes);
   }
   cpu_body_one_run(&p->one);
-  for (uint32_t i = 0; i < s->n; i++)
-    cpu_body_copy(s->bytes[i], (char *)p->r->out[i] + big * s->bytes[i], cpu_body_result(&p->one, i));
+  for (const scatb_array *a = p->arrays; a < end; a++)
+    cpu_body_copy(a->bytes, a->array + big * (int64_t)a->bytes, a->result);
 }
 
 static void scatb_lanes(scatb_part *p, int64_t big, int64_t small, int64_t n) {
@@ -83,15 +101,11 @@ static void scatb_row(scatb_part *p, int64_t big, int64_t small, const cpu_move_
   for (int64_t i = 0; i < row->n; i++) scatb_one(p, big + i * row->from, small + i * row->to);
 }
 
-/* One window: rows of the innermost of its dimensions. */
-static void scatb_window(scatb_part *p, int64_t big, int64_t small) {
+/* A window of several dimensions: rows of the innermost of them. */
+static void scatb_box(scatb_part *p, int64_t big, int64_t small) {
   int64_t at[IR_MAX_RANK] = {0};
   const cpu_move_dim *dims = p->s->w.dims;
-  uint32_t outer = p->s->w.n_dims ? p->s->w.n_dims - 1 : 0;
-  if (p->s->w.n_dims == 0) {
-    scatb_one(p, big, small);
-    return;
-  }
+  uint32_t outer = p->s->w.n_dims - 1;
   for (;;) {
     scatb_row(p, big, small, &dims[outer]);
     uint32_t d = outer;
@@ -107,9 +121,96 @@ static void scatb_window(scatb_part *p, int64_t big, int64_t small) {
   }
 }
 
+static inline void scatb_window(scatb_part *p, int64_t big, int64_t small) {
+  if (p->s->w.n_dims > 1)
+    scatb_box(p, big, small);
+  else if (p->s->w.n_dims == 1)
+    scatb_row(p, big, small, p->s->w.dims);
+  else
+    scatb_one(p, big, small);
+}
+
+/* n elements picked out, or put back. */
+#define SCATB_MOVES(T)                                                              \
+  static void scatb_pick_##T(T *to, const T *from, const int64_t *at, uint32_t n) { \
+    for (uint32_t i = 0; i < n; i++) to[i] = from[at[i]];                           \
+  }                                                                                 \
+  static void scatb_put_##T(T *to, const T *from, const int64_t *at, uint32_t n) {  \
+    for (uint32_t i = 0; i < n; i++) to[at[i]] = from[i];                           \
+  }
+SCATB_MOVES(uint32_t)
+SCATB_MOVES(uint64_t)
+
+static void scatb_pick(size_t bytes, void *to, const void *from, const int64_t *at, uint32_t n) {
+  if (bytes == 4)
+    scatb_pick_uint32_t(to, from, at, n);
+  else if (bytes == 8)
+    scatb_pick_uint64_t(to, from, at, n);
+  else
+    for (uint32_t i = 0; i < n; i++)
+      cpu_body_copy(bytes, (char *)to + i * bytes, (const char *)from + at[i] * (int64_t)bytes);
+}
+
+static void scatb_put(size_t bytes, void *to, const void *from, const int64_t *at, uint32_t n) {
+  if (bytes == 4)
+    scatb_put_uint32_t(to, from, at, n);
+  else if (bytes == 8)
+    scatb_put_uint64_t(to, from, at, n);
+  else
+    for (uint32_t i = 0; i < n; i++)
+      cpu_body_copy(bytes, (char *)to + at[i] * (int64_t)bytes, (const char *)from + i * bytes);
+}
+
+/* Updates the points that wait. */
+static void scatb_flush(scatb_part *p) {
+  const scatb_data *s = p->s;
+  uint32_t n = p->n_points;
+  p->n_points = 0;
+  if (++p->round == 0) memset(p->marks, 0, sizeof *p->marks << SCATB_MARK_BITS);
+  if (p->round == 0) p->round = 1;
+  if (n < SCATB_GOOD) {
+    for (uint32_t i = 0; i < n; i++) scatb_one(p, p->at[i], p->from[i]);
+    return;
+  }
+  bool together = p->from[n - 1] - p->from[0] == n - 1; /* they ascend */
+  for (uint32_t i = 0; i < s->n; i++) {
+    const char *updates = p->r->in[s->n + 1 + i];
+    p->in[i] = p->old[i];
+    p->in[s->n + i] = together ? updates + p->from[0] * s->bytes[i] : p->update[i];
+    if (s->body->values[i].read) scatb_pick(s->bytes[i], p->old[i], p->r->out[i], p->at, n);
+    if (!together && s->body->values[s->n + i].read) scatb_pick(s->bytes[i], p->update[i], updates, p->from, n);
+  }
+  cpu_body_lanes_run(&p->lanes, n, p->in, p->fresh);
+  for (uint32_t i = 0; i < s->n; i++) scatb_put(s->bytes[i], p->r->out[i], p->fresh[i], p->at, n);
+}
+
+static inline void scatb_point(scatb_part *p, int64_t big, int64_t small) {
+  uint32_t *mark = &p->marks[(uint64_t)big * 0x9e3779b97f4a7c15u >> (64 - SCATB_MARK_BITS)];
+  if (*mark == p->round || p->n_points == SCATB_POINTS) scatb_flush(p);
+  *mark = p->round;
+  p->at[p->n_points] = big;
+  p->from[p->n_points++] = small;
+}
+
+/* Windows of one element. */
+static void scatb_points(scatb_part *p, const char *index, int64_t big, int64_t small, int64_t n) {
+  const scatb_data *s = p->s;
+  int64_t offset = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!scatb_offset(s, index + i * s->line.index, &offset)) continue;
+    int64_t to = big + offset + i * s->line.big;
+    if (to >= p->low && to < p->high) scatb_point(p, to, small + i * s->line.small);
+  }
+  scatb_flush(p);
+}
+
 static void scatb_line(scatb_part *p, const char *index, int64_t big, int64_t small, int64_t n) {
   const scatb_data *s = p->s;
   int64_t offset = 0;
+  if (s->points) {
+    scatb_points(p, index, big, small, n);
+    return;
+  }
   for (int64_t i = 0; i < n; i++) {
     if (!scatb_offset(s, index + i * s->line.index, &offset)) continue;
     int64_t to = big + offset + i * s->line.big;
@@ -121,15 +222,35 @@ static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   int64_t used = 0, lists = (int64_t)(s->n * sizeof(void *));
   char *one = cpu_share_take(&memory, &used, (int64_t)s->body->one_bytes);
   char *lanes = cpu_share_take(&memory, &used, (int64_t)s->body->lanes_bytes);
+  p->arrays = cpu_share_take(&memory, &used, (int64_t)(s->n * sizeof *p->arrays));
   p->fresh = cpu_share_take(&memory, &used, lists);
   p->in = cpu_share_take(&memory, &used, 2 * lists);
+  p->old = cpu_share_take(&memory, &used, lists);
+  p->update = cpu_share_take(&memory, &used, lists);
+  p->at = cpu_share_take(&memory, &used, SCATB_POINTS * (int64_t)sizeof *p->at);
+  p->from = cpu_share_take(&memory, &used, SCATB_POINTS * (int64_t)sizeof *p->from);
+  p->marks = cpu_share_take(&memory, &used, s->points ? (int64_t)sizeof *p->marks << SCATB_MARK_BITS : 0);
   for (uint32_t i = 0; i < s->n; i++) {
     void *fresh = cpu_share_take(&memory, &used, (int64_t)s->body->lanes * s->bytes[i]);
-    if (memory) p->fresh[i] = fresh;
+    void *old = cpu_share_take(&memory, &used, SCATB_POINTS * (int64_t)s->bytes[i]);
+    void *update = cpu_share_take(&memory, &used, SCATB_POINTS * (int64_t)s->bytes[i]);
+    if (!memory) continue;
+    p->fresh[i] = fresh;
+    p->old[i] = old;
+    p->update[i] = update;
   }
   if (!memory) return used;
+  p->round = 1;
+  if (s->points) memset(p->marks, 0, sizeof *p->marks << SCATB_MARK_BITS);
   cpu_body_one_begin(&p->one, s->body, one);
   cpu_body_lanes_begin(&p->lanes, s->body, lanes);
+  for (uint32_t i = 0; i < s->n; i++)
+    p->arrays[i] = (scatb_array){.bytes = s->bytes[i],
+                                 .array = p->r->out[i],
+                                 .updates = p->r->in[s->n + 1 + i],
+                                 .old_slot = cpu_body_slot(&p->one, i),
+                                 .new_slot = cpu_body_slot(&p->one, s->n + i),
+                                 .result = cpu_body_result(&p->one, i)};
   return used;
 }
 
@@ -152,11 +273,11 @@ static void scatb_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Which parts there are changes no bit. */
+/* Everybody reads all indices, so there are parts only where a window is some work; which they are changes no bit. */
 static int64_t scatb_parts(const scatb_data *s, const base_pool *pool) {
-  int64_t threads = base_pool_size(pool);
-  if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1) return 1;
-  return interp_min(2 * threads, SCATB_PARTS);
+  int64_t threads = base_pool_size(pool), each = s->updates / s->w.count * (s->body->n_ops + 1);
+  if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1 || each < SCATB_MANY) return 1;
+  return interp_min(threads, SCATB_PARTS);
 }
 
 static int scatb_run(const cpu_routine_run *r) {
@@ -191,6 +312,7 @@ static bool scatb_windows(cpu_prepare_run *x, scatb_data *s) {
   if (!cpu_windows_make(&s->w, x->arena, &a, ir_operand_type(op, s->n), &big, slices, &updates)) return false;
   if (s->w.n_batch) s->line = s->w.batch[s->w.n_batch - 1];
   const cpu_move_dim *row = s->w.n_dims ? &s->w.dims[s->w.n_dims - 1] : NULL;
+  s->points = s->w.n_dims == 0 && s->w.n_batch > 0 && s->line.small > 0 && s->updates >= SCATB_GOOD;
   s->lanes = row && row->n >= SCATB_ROW && row->to == 1 && row->from == 1;
   return true;
 }

@@ -9,6 +9,7 @@ typedef struct cpu_sort_body {
   uint32_t n;
   const uint8_t *bytes;        /* of each operand's elements */
   int64_t length, rows, inner; /* inner: elements from one of a row to the next */
+  int64_t record;              /* bytes of what is sorted: a place, and the elements that the comparator reads */
   int64_t piece;               /* outputs of a merge that are made as one, in rows of few elements and in long ones */
   cpu_share share;             /* of rows */
 } cpu_sort_body;

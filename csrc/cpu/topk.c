@@ -106,14 +106,14 @@ static int topk_run(const cpu_routine_run *r) {
   return 0;
 }
 
-int cpu_prepare_topk(cpu_prepare_run *x) {
+/* The k largest (or smallest) of each row of op's operand; op gives values and places. */
+static int topk_prepare(cpu_prepare_run *x, int64_t k, bool largest) {
   const ir_op *op = x->op;
   const ir_type *t = ir_operand_type(op, 0);
-  if (!ir_is_tuple(op->type) || op->type->n_elements != 2 || t->rank == 0 || !interp_sort_keyable(t->dtype)) return 0;
   const ir_type *values = op->type->elements[0], *places = op->type->elements[1];
-  int64_t n = t->dims[t->rank - 1], k = interp_min(ir_get_int(op, IR_ATTR_K, 0), n);
+  int64_t n = t->dims[t->rank - 1];
   if (values->dtype != t->dtype || !base_dtype_is_integer(places->dtype) || values->dims[t->rank - 1] != k) return 0;
-  topk_data data = {.dtype = t->dtype, .place = places->dtype, .largest = ir_get_bool(op, IR_ATTR_LARGEST, true)};
+  topk_data data = {.dtype = t->dtype, .place = places->dtype, .largest = largest};
   data.n = n;
   data.k = k;
   data.rows = n ? t->count / n : 0;
@@ -126,4 +126,43 @@ int cpu_prepare_topk(cpu_prepare_run *x) {
   x->out->stoppable = true;
   x->code = topk_run;
   return x->out->data ? 0 : base_oom(x->err, "a top-k");
+}
+
+static bool topk_is_plain(const ir_op *op) {
+  const ir_type *t = ir_operand_type(op, 0);
+  return ir_is_tuple(op->type) && op->type->n_elements == 2 && ir_is_tensor(t) && t->rank > 0 &&
+         interp_sort_keyable(t->dtype);
+}
+
+int cpu_prepare_topk(cpu_prepare_run *x) {
+  if (!topk_is_plain(x->op)) return 0;
+  const ir_type *t = ir_operand_type(x->op, 0);
+  int64_t k = interp_min(ir_get_int(x->op, IR_ATTR_K, 0), t->dims[t->rank - 1]);
+  return topk_prepare(x, k, ir_get_bool(x->op, IR_ATTR_LARGEST, true));
+}
+
+/* --- the custom call of that name, unless something is registered under it --- */
+
+static bool topk_call_fits(const ir_op *op) {
+  if (op->n_operands != 1 || !topk_is_plain(op)) return false;
+  const ir_type *t = ir_operand_type(op, 0), *values = op->type->elements[0], *places = op->type->elements[1];
+  if (!ir_is_tensor(values) || !ir_is_tensor(places) || values->rank != t->rank || places->rank != t->rank)
+    return false;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    bool fits = d + 1 < t->rank ? values->dims[d] == t->dims[d] : values->dims[d] <= t->dims[d];
+    if (!fits || values->dims[d] != places->dims[d]) return false;
+  }
+  return true;
+}
+
+static int topk_call_run(const cpu_routine_run *r) {
+  return cpu_builtin_is_registered(r) ? cpu_run_eval(r->run, NULL, r->step, r->pointers) : topk_run(r);
+}
+
+int cpu_prepare_topk_call(cpu_prepare_run *x) {
+  if (!topk_call_fits(x->op)) return 0;
+  const ir_type *t = ir_operand_type(x->op, 0);
+  TRY(topk_prepare(x, x->op->type->elements[0]->dims[t->rank - 1], true));
+  if (x->code) x->code = topk_call_run;
+  return 0;
 }

@@ -4,7 +4,6 @@
 
 enum {
   VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
-  VM_MAX_LANES = 1024,
   VM_MIN_LANES = 16,
   VM_MAX_SCALAR = 64,     /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
@@ -54,6 +53,13 @@ static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
   return !vm->rows || stride > 1 || stride < 0 ? VM_REGISTER : stride == 1 ? VM_ROW : VM_ONE;
 }
 
+static void vm_choose_loops(cpu_vm *vm) {
+  for (uint32_t i = 0; i < vm->k->n_values; i++) {
+    vm->insts[i].lane = vm->k->values[i].dtype;
+    if (vm->k->values[i].kind == KERNEL_OP) (void)interp_loop_of(vm->k->values[i].op, &vm->insts[i].loop);
+  }
+}
+
 static void vm_choose_places(cpu_vm *vm) {
   const kernel *k = vm->k;
   vm->cycle = vm_is_of_cycles(k) ? k->extents[k->rank - 1] : 0;
@@ -63,16 +69,17 @@ static void vm_choose_places(cpu_vm *vm) {
     vm->insts[i].place = vm_place_of(vm, v);
     vm->insts[i].n_in = v->n_in;
     memcpy(vm->insts[i].in, v->in, sizeof v->in);
-    if (v->kind == KERNEL_OP) (void)interp_loop_of(v->op, &vm->insts[i].loop);
   }
   uint32_t last = k->n_values - 1;
   bool direct = !k->reduction && k->n_stores == 1 && k->stores[0].value == last && vm->insts[last].place == VM_REGISTER;
-  vm->insts[last].to_output = direct && kernel_is_dense(k, &k->stores[0].index);
+  vm->insts[last].to_output =
+      direct && kernel_is_dense(k, &k->stores[0].index) && vm->insts[last].lane == k->values[last].dtype;
 }
 
 static bool vm_needs_register(const vm_inst *inst) {
-  if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0;
-  if (inst->place == VM_ONE) return !inst->number;
+  if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0 || inst->widens;
+  if (inst->place == VM_ONE) return !inst->number || inst->widens;
+  if (inst->place == VM_MEMORY || inst->place == VM_ROW) return inst->widens;
   return inst->place == VM_CYCLE || (inst->place == VM_REGISTER && !inst->to_output);
 }
 
@@ -123,7 +130,7 @@ static void vm_choose_sum(cpu_vm *vm) {
 static void vm_choose_lanes(cpu_vm *vm) {
   size_t widest = 1, regs = vm->n_regs ? vm->n_regs : 1;
   for (uint32_t i = 0; i < vm->k->n_values; i++) {
-    size_t bytes = base_dtype_bytes((base_dtype)vm->k->values[i].dtype);
+    size_t bytes = base_dtype_bytes((base_dtype)vm->insts[i].lane);
     if (bytes > widest) widest = bytes;
   }
   size_t lanes = VM_SCRATCH / (regs * widest) & ~(size_t)63;
@@ -142,17 +149,20 @@ static bool vm_is_scalar(const kernel *k) {
   return true;
 }
 
-int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, xlac_error *err) {
-  assert(k->n_values > 0 && k->n_stores == 1);
+int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err) {
+  assert(k->n_values > 0 && k->n_stores > 0 && (k->n_stores == 1 || !k->reduction));
   cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
   base_arena scratch;
   base_arena_init(&scratch, arena->alloc);
   bool ok = vm != NULL;
   if (ok) {
     vm->k = k;
+    vm->fast = fast;
     vm->scalar = vm_is_scalar(k);
+    vm_choose_loops(vm);
+    ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
     vm_choose_places(vm);
-    ok = vm_choose_fast(vm, &scratch) && vm_choose_registers(vm, &scratch);
+    ok = ok && vm_choose_fast(vm, &scratch) && vm_choose_registers(vm, &scratch);
   }
   base_arena_free(&scratch);
   if (!ok) return base_oom(err, "a kernel");
@@ -175,18 +185,26 @@ typedef struct vm_map {
   void *const *out;
 } vm_map;
 
+static void vm_store(const vm_block *b, const kernel_store *s, int64_t at, int64_t n) {
+  base_dtype t = (base_dtype)b->vm->k->values[s->value].dtype, lane = (base_dtype)b->vm->insts[s->value].lane;
+  int64_t bytes = (int64_t)base_dtype_bytes(t);
+  if (b->vm->insts[s->value].to_output) return;
+  char *to = (char *)b->out[s->buffer] + (s->index.offset + at) * bytes;
+  if (t == lane)
+    memcpy(to, b->values[s->value], (size_t)(n * bytes));
+  else
+    base_convert(t, to, lane, b->values[s->value], (size_t)n);
+}
+
 static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
-  const kernel_store *store = &vm->k->stores[0];
   int64_t last = (int64_t)end, n = last - (int64_t)begin;
-  size_t bytes = base_dtype_bytes((base_dtype)vm->k->values[store->value].dtype);
   VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
   for (int64_t at = (int64_t)begin; at < last; at += n) {
     n = vm_next_block(vm, at, last);
     vm_compute(&b, at, n);
-    if (vm->insts[store->value].to_output) continue;
-    memcpy((char *)m->out[0] + (store->index.offset + at) * (int64_t)bytes, b.values[store->value], (size_t)n * bytes);
+    for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, &vm->k->stores[i], at, n);
   }
 }
 
@@ -195,7 +213,6 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
   const kernel *k = vm->k;
   const void *values[VM_MAX_SCALAR];
   char regs[VM_MAX_SCALAR][16] __attribute__((aligned(16)));
-  const kernel_store *store = &k->stores[0];
   assert(k->n_values <= VM_MAX_SCALAR);
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
@@ -210,8 +227,11 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
           v->kind == KERNEL_CONSTANT ? v->data : (const char *)in[v->buffer] + v->index->offset * (int64_t)bytes;
     }
   }
-  size_t bytes = base_dtype_bytes((base_dtype)k->values[store->value].dtype);
-  memmove((char *)out[0] + store->index.offset * (int64_t)bytes, values[store->value], bytes);
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    size_t bytes = base_dtype_bytes((base_dtype)k->values[s->value].dtype);
+    memmove((char *)out[s->buffer] + s->index.offset * (int64_t)bytes, values[s->value], bytes);
+  }
 }
 
 void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {

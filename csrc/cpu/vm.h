@@ -8,8 +8,8 @@
 
 typedef struct cpu_vm cpu_vm;
 
-/* Makes k ready to run; in `arena`. */
-XLAC_MUST_USE int cpu_vm_make(const kernel *k, base_arena *arena, cpu_vm **out, xlac_error *err);
+/* Makes k ready to run; in `arena`. fast: the numerics of that name. */
+XLAC_MUST_USE int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err);
 /* All iterations, on the pool's threads where there are enough (NULL: on the caller's). scratch:
  * kernel_scratch_bytes(k), or NULL for 0. Thread-safe; the results are the same for any pool. */
 void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);

@@ -122,15 +122,26 @@ void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
   }
 }
 
+/* What was loaded or computed in v's type, in the type of lanes. */
+static void vm_widen(const kernel_value *v, const void *from, int64_t n, void *to) {
+  base_convert(XLAC_F32, to, (base_dtype)v->dtype, from, (size_t)n);
+}
+
 /* One lane of a splat. `to` has room for it where it must be computed. */
 static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
   const kernel_value *v = &b->vm->k->values[i];
-  if (v->kind == KERNEL_CONSTANT) return v->data;
+  const vm_inst *inst = &b->vm->insts[i];
+  const void *in[3] = {NULL, NULL, NULL}, *from = v->data;
+  char narrow[16] __attribute__((aligned(16)));
   if (v->kind == KERNEL_LOAD)
-    return (const char *)b->in[v->buffer] + v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
-  const void *in[3] = {NULL, NULL, NULL};
-  for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
-  interp_loop_run(&b->vm->insts[i].loop, 1, in, to);
+    from = (const char *)b->in[v->buffer] + v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  if (v->kind == KERNEL_OP) {
+    for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
+    interp_loop_run(inst->wide ? inst->wide : &inst->loop, 1, in, inst->widens ? narrow : to);
+    from = inst->widens ? narrow : to;
+  }
+  if (!inst->widens) return from;
+  vm_widen(v, from, 1, to);
   return to;
 }
 
@@ -138,9 +149,11 @@ static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
 static void vm_fill_cycle(const vm_block *b, uint32_t i, int64_t n) {
   const kernel *k = b->vm->k;
   const kernel_value *v = &k->values[i];
-  int64_t row = b->vm->cycle, bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype), filled = row;
-  char *to = b->regs + b->vm->insts[i].reg * b->vm->reg_bytes;
-  vm_gather(k, v, b->in[v->buffer], 0, row, to);
+  int64_t row = b->vm->cycle, bytes = (int64_t)base_dtype_bytes((base_dtype)b->vm->insts[i].lane), filled = row;
+  char *to = b->regs + b->vm->insts[i].reg * b->vm->reg_bytes, narrow[VM_MAX_LANES * 2];
+  bool widens = b->vm->insts[i].widens;
+  vm_gather(k, v, b->in[v->buffer], 0, row, widens ? narrow : to);
+  if (widens) vm_widen(v, narrow, row, to);
   for (int64_t wanted = n + row; filled < wanted; filled *= 2)
     memcpy(to + filled * bytes, to, (size_t)((filled < wanted - filled ? filled : wanted - filled) * bytes));
 }
@@ -155,7 +168,7 @@ void vm_fill_splats(const vm_block *b, int64_t n) {
     char lane[16] __attribute__((aligned(16)));
     b->values[i] = vm_splat_lane(b, i, inst->number ? to : lane);
     if (inst->number) continue;
-    vm_fill(base_dtype_bytes((base_dtype)k->values[i].dtype), b->values[i], n, to);
+    vm_fill(base_dtype_bytes((base_dtype)inst->lane), b->values[i], n, to);
     b->values[i] = to;
   }
 }
@@ -176,26 +189,31 @@ static const char *vm_memory(const vm_block *b, const kernel_value *v, int64_t a
   return (const char *)b->in[v->buffer] + offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
 }
 
-static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+/* A load that needs no gathering. */
+static const void *vm_load(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+  const kernel_value *v = &b->vm->k->values[i];
+  const vm_inst *inst = &b->vm->insts[i];
+  const void *from = vm_memory(b, v, at);
+  char *to = b->regs + inst->reg * b->vm->reg_bytes, lane[16] __attribute__((aligned(16)));
+  if (inst->place != VM_ONE) {
+    if (!inst->widens) return from;
+    vm_widen(v, from, n, to);
+    return to;
+  }
+  if (inst->widens) {
+    vm_widen(v, from, 1, inst->number ? (void *)to : lane);
+    from = inst->number ? (const void *)to : lane;
+  }
+  if (inst->number) return from;
+  vm_fill(base_dtype_bytes((base_dtype)inst->lane), from, n, to);
+  return to;
+}
+
+/* An op, a gathered load or a counting up, in the value's own type where it widens. */
+static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to) {
   const kernel *k = b->vm->k;
   const kernel_value *v = &k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
-  if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
-  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
-  if (inst->place == VM_CYCLE) {
-    b->values[i] = b->regs + inst->reg * b->vm->reg_bytes + (size_t)(at % b->vm->cycle) * bytes;
-    return;
-  }
-  if (inst->place == VM_MEMORY || inst->place == VM_ROW || inst->place == VM_ONE) {
-    b->values[i] = vm_memory(b, v, at);
-    if (inst->place != VM_ONE || inst->number) return;
-    vm_fill(bytes, b->values[i], n, b->regs + inst->reg * b->vm->reg_bytes);
-    b->values[i] = b->regs + inst->reg * b->vm->reg_bytes;
-    return;
-  }
-  char *to = inst->to_output ? (char *)b->out[0] + (k->stores[0].index.offset + at) * (int64_t)bytes
-                             : b->regs + inst->reg * b->vm->reg_bytes;
-  b->values[i] = to;
   if (v->kind == KERNEL_LOAD) {
     vm_gather(k, v, b->in[v->buffer], at, n, to);
   } else if (v->kind == KERNEL_COUNT_UP) {
@@ -206,8 +224,28 @@ static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
     if (inst->fast)
       inst->fast(n, in, to);
     else
-      interp_loop_run(&inst->loop, n, in, to);
+      interp_loop_run(inst->wide ? inst->wide : &inst->loop, n, in, to);
   }
+}
+
+static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+  const kernel *k = b->vm->k;
+  const vm_inst *inst = &b->vm->insts[i];
+  if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)inst->lane);
+  char *to = b->regs + inst->reg * b->vm->reg_bytes, narrow[VM_MAX_LANES * 2] __attribute__((aligned(64)));
+  if (inst->place == VM_CYCLE) {
+    b->values[i] = to + at % b->vm->cycle * bytes;
+    return;
+  }
+  if (inst->place != VM_REGISTER) {
+    b->values[i] = vm_load(b, i, at, n);
+    return;
+  }
+  if (inst->to_output) to = (char *)b->out[k->stores[0].buffer] + (k->stores[0].index.offset + at) * bytes;
+  b->values[i] = to;
+  vm_make_lanes(b, i, at, n, inst->widens ? narrow : to);
+  if (inst->widens) vm_widen(&k->values[i], narrow, n, to);
 }
 
 void vm_compute(const vm_block *b, int64_t at, int64_t n) {

@@ -2,31 +2,46 @@
 #include "../base/isa.h"
 #include "vm_fast.h"
 
-typedef enum fast_isa { FAST_NONE, FAST_AVX2, FAST_AVX512 } fast_isa;
-static fast_isa fast_best(void) {
-  base_isa isa = base_isa_best();
-  return isa >= BASE_ISA_AVX512 ? FAST_AVX512 : isa == BASE_ISA_AVX2 ? FAST_AVX2 : FAST_NONE;
-}
-
-static const vm_fast_table *fast_table(base_dtype t) {
-  fast_isa isa = fast_best();
-  if (isa == FAST_NONE || (t != XLAC_F32 && t != XLAC_F64)) return NULL;
 #if defined(__x86_64__)
-  if (t == XLAC_F64) return isa == FAST_AVX512 ? &vm_fast_f64_avx512_table : &vm_fast_f64_avx2_table;
-  return isa == FAST_AVX512 ? &vm_fast_f32_avx512_table : &vm_fast_f32_avx2_table;
-#else
-  return NULL;
+/* By numerics, whether it is AVX-512, whether it is f64. */
+static const vm_fast_table *const fast_tables[2][2][2] = {
+    {{&vm_fast_f32_avx2_table, &vm_fast_f64_avx2_table}, {&vm_fast_f32_avx512_table, &vm_fast_f64_avx512_table}},
+    {{&vm_loose_f32_avx2_table, &vm_loose_f64_avx2_table}, {&vm_loose_f32_avx512_table, &vm_loose_f64_avx512_table}}};
+static vm_fast_fn *const *const fast_ones[2][2] = {{vm_loose_one_f32_avx2, vm_loose_one_f64_avx2},
+                                                   {vm_loose_one_f32_avx512, vm_loose_one_f64_avx512}};
+static vm_fast_fn *const *const fast_ints[2] = {vm_fast_int_avx2_table, vm_fast_int_avx512_table};
 #endif
+
+static const vm_fast_table *fast_table(const cpu_vm *vm, base_dtype t) {
+#if defined(__x86_64__)
+  base_isa isa = base_isa_best();
+  if (isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64))
+    return fast_tables[vm->fast][isa >= BASE_ISA_AVX512][t == XLAC_F64];
+#endif
+  (void)vm, (void)t;
+  return NULL;
 }
 
 static vm_fast_fn *const *fast_int_table(base_dtype t) {
-  fast_isa isa = fast_best();
-  if (isa == FAST_NONE || (t != XLAC_S32 && t != XLAC_U32)) return NULL;
 #if defined(__x86_64__)
-  return isa == FAST_AVX512 ? vm_fast_int_avx512_table : vm_fast_int_avx2_table;
-#else
-  return NULL;
+  base_isa isa = base_isa_best();
+  if (isa >= BASE_ISA_AVX2 && (t == XLAC_S32 || t == XLAC_U32)) return fast_ints[isa >= BASE_ISA_AVX512];
 #endif
+  (void)t;
+  return NULL;
+}
+
+/* A function of one value, in fast numerics. */
+static vm_fast_fn *fast_one(unsigned opcode, base_dtype t) {
+  static const uint16_t opcodes[VM_FAST_ONE] = {IR_OP_EXP,  IR_OP_LOG,    IR_OP_TANH, IR_OP_LOGISTIC,
+                                                IR_OP_SINE, IR_OP_COSINE, IR_OP_RSQRT};
+#if defined(__x86_64__)
+  base_isa isa = base_isa_best();
+  for (int i = 0; i < VM_FAST_ONE && isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64); i++)
+    if (opcodes[i] == opcode) return fast_ones[isa >= BASE_ISA_AVX512][t == XLAC_F64][i];
+#endif
+  (void)opcodes, (void)opcode, (void)t;
+  return NULL;
 }
 
 static int fast_int_number(unsigned opcode, bool swapped) {
@@ -140,10 +155,12 @@ bool vm_choose_fast(cpu_vm *vm, base_arena *scratch) {
   if (k->reduction) uses[k->reduction->init]++;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
-    if (v->kind != KERNEL_OP || v->n_in != 2 || vm->insts[i].place != VM_REGISTER) continue;
-    const vm_fast_table *table = fast_table((base_dtype)v->dtype);
-    vm_fast_fn *const *ints = fast_int_table((base_dtype)v->dtype);
-    if ((!table && !ints) || k->values[v->in[0]].dtype != v->dtype) continue;
+    base_dtype lane = (base_dtype)vm->insts[i].lane;
+    if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens) continue;
+    if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op->opcode, lane);
+    const vm_fast_table *table = fast_table(vm, lane);
+    vm_fast_fn *const *ints = fast_int_table(lane);
+    if (v->n_in != 2 || (!table && !ints) || vm->insts[v->in[0]].lane != lane) continue;
     if (table) fast_three(vm, i, table, uses);
     if (!vm->insts[i].fast) fast_two(vm, i, table, ints);
   }

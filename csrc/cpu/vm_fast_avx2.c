@@ -1,4 +1,4 @@
-/* The loops of vm_fast_loops.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX2. */
+/* The loops of vm_fast_loops.h, vm_loose_math.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX2. */
 #include "../base/math.h"
 #include "vm_fast.h"
 #include "vm_fold.h"
@@ -13,6 +13,25 @@
 #define T double
 #define FAST(name) vm_fast_f64_avx2_##name
 #include "vm_fast_loops.h"
+
+#define T float
+#define FAST(name) vm_loose_f32_avx2_##name
+#define FAST_LOOSE(a, b, c) __builtin_fmaf(a, b, c)
+#define FAST_TINY 0x1p-126f
+#define FAST_HUGE 0x1.fffffep127f
+#include "vm_fast_loops.h"
+
+#define T double
+#define FAST(name) vm_loose_f64_avx2_##name
+#define FAST_LOOSE(a, b, c) __builtin_fma(a, b, c)
+#define FAST_TINY 0x1p-1022
+#define FAST_HUGE 0x1.fffffffffffffp1023
+#include "vm_fast_loops.h"
+
+#define LOOSE(name) vm_loose_avx2_##name
+#define LOOSE_TABLE_F32 vm_loose_one_f32_avx2
+#define LOOSE_TABLE_F64 vm_loose_one_f64_avx2
+#include "vm_loose_math.h"
 
 #define FAST(name) vm_fast_int_avx2_##name
 #include "vm_fast_loops_int.h"

@@ -1,6 +1,7 @@
 /* No include guard: loops over lanes of which some operands are one number, and loops of two ops at once, for one type.
  * The includer defines T and FAST(name), a function's name; the pragmas around keep what the interpreter's loops keep:
- * nothing is contracted or reordered. */
+ * nothing is contracted or reordered. For fast numerics it defines FAST_LOOSE(a, b, c) too, a * b + c rounded once, and
+ * FAST_TINY and FAST_HUGE, the smallest and largest normal numbers. */
 #if defined(__clang__)
 #define FAST_LANES _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -20,7 +21,20 @@ FAST_TWO(add, x + y)
 FAST_TWO(multiply, x *y)
 FAST_TWO(subtract, x - y)
 FAST_TWO(from, y - x)
+#if defined(FAST_LOOSE)
+/* By the reciprocal, where that is a normal number: then infinities, zeros and NaN are those of the division. */
+static void FAST(divide)(int64_t n, const void *const *in, void *out) {
+  const T *a = in[0], y = *(const T *)in[1], by = 1 / y;
+  T *r = out, size = by < 0 ? -by : by;
+  if (!(size >= FAST_TINY && size <= FAST_HUGE)) {
+    FAST_LANES for (int64_t i = 0; i < n; i++) r[i] = a[i] / y;
+    return;
+  }
+  FAST_LANES for (int64_t i = 0; i < n; i++) r[i] = a[i] * by;
+}
+#else
 FAST_TWO(divide, x / y)
+#endif
 FAST_TWO(into, y / x)
 FAST_TWO(maximum, math_max(x, y))
 FAST_TWO(minimum, math_min(x, y))
@@ -47,7 +61,14 @@ FAST_TWO(minimum_of, math_min(y, x))
   FAST_KINDS(name##_subtract, first, t - z) \
   FAST_KINDS(name##_from, first, z - t)
 FAST_SECONDS(add, x + y)
+#if defined(FAST_LOOSE)
+FAST_KINDS(multiply_add, x, FAST_LOOSE(t, y, z))
+FAST_KINDS(multiply_multiply, x *y, t *z)
+FAST_KINDS(multiply_subtract, x, FAST_LOOSE(t, y, -z))
+FAST_KINDS(multiply_from, x, FAST_LOOSE(-t, y, z))
+#else
 FAST_SECONDS(multiply, x *y)
+#endif
 FAST_SECONDS(subtract, x - y)
 FAST_SECONDS(from, y - x)
 
@@ -70,5 +91,8 @@ const vm_fast_table FAST(table) = {{FAST(add), FAST(multiply), FAST(subtract), F
 #undef FAST_SECONDS
 #undef FAST_NAMES
 #undef FAST_ROW
+#undef FAST_LOOSE
+#undef FAST_TINY
+#undef FAST_HUGE
 #undef FAST
 #undef T

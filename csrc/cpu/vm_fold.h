@@ -11,9 +11,12 @@ enum { VM_FOLD_BYTES = 128, VM_FOLD_OPS = 4 /* add, multiply, maximum, minimum *
 typedef void vm_fold_fn(int64_t n, const void *x, void *acc, int64_t *valid);
 /* `valid` lanes become one, in lane 0: halves are combined until one is left. */
 typedef void vm_fold_last_fn(int64_t valid, void *acc);
+/* Rows of n elements, one after the other, each with the initial value to one element of out. */
+typedef void vm_fold_many_fn(int64_t rows, int64_t n, const void *x, const void *init, void *out);
 typedef struct vm_fold {
   vm_fold_fn *some;
   vm_fold_last_fn *last;
+  vm_fold_many_fn *many;
 } vm_fold;
 
 extern const vm_fold vm_fold_f32_plain[VM_FOLD_OPS], vm_fold_f64_plain[VM_FOLD_OPS];

@@ -6,42 +6,79 @@ typedef U FOLD(bits) __attribute__((vector_size(64), aligned(8), may_alias));
 enum { FOLD(half) = 64 / sizeof(T), FOLD(lanes) = 128 / sizeof(T) };
 
 /* Lanes of a block into those of what came before, and those into one. */
-#define FOLD_REST(name, op)                                                        \
-  static void FOLD(name##_into)(int64_t n, const T *x, T *acc, int64_t *valid) {   \
-    for (int64_t j = 0; j < n; j++) acc[j] = j < *valid ? op(acc[j], x[j]) : x[j]; \
-    if (n > *valid) *valid = n;                                                    \
-  }                                                                                \
-  static void FOLD(name##_last)(int64_t valid, void *lanes) {                      \
-    T *acc = lanes;                                                                \
-    for (int64_t low = 0; valid > 1; valid = low) {                                \
-      low = (valid + 1) / 2;                                                       \
-      for (int64_t j = 0; j < valid - low; j++) acc[j] = op(acc[j], acc[low + j]); \
-    }                                                                              \
+#define FOLD_REST(name, op)                                                                                         \
+  static void FOLD(name##_into)(int64_t n, const T *x, T *acc, int64_t *valid) {                                    \
+    int64_t both = n < *valid ? n : *valid;                                                                         \
+    for (int64_t j = 0; j < both; j++) acc[j] = op(acc[j], x[j]);                                                   \
+    if (n <= *valid) return;                                                                                        \
+    memcpy(acc + both, x + both, (size_t)(n - both) * sizeof *acc);                                                 \
+    *valid = n;                                                                                                     \
+  }                                                                                                                 \
+  static void FOLD(name##_last)(int64_t valid, void *lanes) {                                                       \
+    T *acc = lanes;                                                                                                 \
+    if (valid == FOLD(lanes)) {                                                                                     \
+      for (int j = 0; j < FOLD(half); j++) acc[j] = op(acc[j], acc[FOLD(half) + j]);                                \
+      for (int j = 0; j < FOLD(half) / 2; j++) acc[j] = op(acc[j], acc[FOLD(half) / 2 + j]);                        \
+      for (int j = 0; j < FOLD(half) / 4; j++) acc[j] = op(acc[j], acc[FOLD(half) / 4 + j]);                        \
+      valid = FOLD(half) / 4;                                                                                       \
+    }                                                                                                               \
+    for (int64_t low = 0; valid > 1; valid = low) {                                                                 \
+      low = (valid + 1) / 2;                                                                                        \
+      for (int64_t j = 0; j < valid - low; j++) acc[j] = op(acc[j], acc[low + j]);                                  \
+    }                                                                                                               \
+  }                                                                                                                 \
+  /* The first lanes of a run, of n elements in all. */                                                             \
+  __attribute__((always_inline)) static inline void FOLD(name##_end)(int64_t n, const T *x, const T *first, T *acc, \
+                                                                     int64_t *valid) {                              \
+    T part[FOLD(lanes)] __attribute__((aligned(64)));                                                               \
+    int64_t given = FOLD(lanes), done = n - n % FOLD(lanes);                                                        \
+    if (*valid == 0) {                                                                                              \
+      memcpy(acc, first, sizeof part);                                                                              \
+      FOLD(name##_into)(n - done, x + done, acc, &given);                                                           \
+      *valid = given;                                                                                               \
+    } else {                                                                                                        \
+      memcpy(part, first, sizeof part);                                                                             \
+      FOLD(name##_into)(n - done, x + done, part, &given);                                                          \
+      FOLD(name##_into)(FOLD(lanes), part, acc, valid);                                                             \
+    }                                                                                                               \
   }
 
-/* Sums and products. */
-#define FOLD_SUM(name, op, OP)                                                       \
-  FOLD_REST(name, op)                                                                \
-  static void FOLD(name)(int64_t n, const void *in, void *acc, int64_t *valid) {     \
-    const T *x = in;                                                                 \
-    T part[FOLD(lanes)] __attribute__((aligned(64)));                                \
-    int64_t i = FOLD(lanes), given = FOLD(lanes);                                    \
-    if (n >= FOLD(lanes)) {                                                          \
-      FOLD(vec) a = *(const FOLD(vec) *)x, b = *(const FOLD(vec) *)(x + FOLD(half)); \
-      for (; i + FOLD(lanes) <= n; i += FOLD(lanes)) {                               \
-        a = a OP * (const FOLD(vec) *)(x + i);                                       \
-        b = b OP * (const FOLD(vec) *)(x + i + FOLD(half));                          \
-      }                                                                              \
-      *(FOLD(vec) *)part = a, *(FOLD(vec) *)(part + FOLD(half)) = b;                 \
-      FOLD(name##_into)(n - i, x + i, part, &given);                                 \
-      x = part, n = FOLD(lanes);                                                     \
-    }                                                                                \
-    FOLD(name##_into)(n, x, acc, valid);                                             \
+/* Sums and products. */                                                           \
+#define FOLD_SUM(name, op, OP)                                                     \
+  FOLD_REST(name, op)                                                              \
+  static void FOLD(name)(int64_t n, const void *in, void *acc, int64_t *valid) {   \
+    const T *x = in;                                                               \
+    T first[FOLD(lanes)] __attribute__((aligned(64)));                             \
+    if (n < FOLD(lanes)) {                                                         \
+      FOLD(name##_into)(n, x, acc, valid);                                         \
+      return;                                                                      \
+    }                                                                              \
+    FOLD(vec) a = *(const FOLD(vec) *)x, b = *(const FOLD(vec) *)(x + FOLD(half)); \
+    for (int64_t i = FOLD(lanes); i + FOLD(lanes) <= n; i += FOLD(lanes)) {        \
+      a = a OP * (const FOLD(vec) *)(x + i);                                       \
+      b = b OP * (const FOLD(vec) *)(x + i + FOLD(half));                          \
+    }                                                                              \
+    *(FOLD(vec) *)first = a, *(FOLD(vec) *)(first + FOLD(half)) = b;               \
+    FOLD(name##_end)(n, x, first, acc, valid);                                     \
   }
 #define FOLD_ADD(x, y) ((x) + (y))
 #define FOLD_MULTIPLY(x, y) ((x) * (y))
+/* Rows one after the other, each with the initial value to one. */
+#define FOLD_MANY(name, op)                                                                             \
+  static void FOLD(name##_many)(int64_t rows, int64_t n, const void *in, const void *init, void *out) { \
+    T first = *(const T *)init, *to = out;                                                              \
+    for (int64_t row = 0; row < rows; row++) {                                                          \
+      T acc[FOLD(lanes)] __attribute__((aligned(64)));                                                  \
+      int64_t valid = 0;                                                                                \
+      FOLD(name)(n, (const T *)in + row * n, acc, &valid);                                              \
+      FOLD(name##_last)(valid, acc);                                                                    \
+      to[row] = valid ? op(acc[0], first) : first;                                                      \
+    }                                                                                                   \
+  }
 FOLD_SUM(add, FOLD_ADD, +)
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
+FOLD_MANY(add, FOLD_ADD)
+FOLD_MANY(multiply, FOLD_MULTIPLY)
 
 /* Extremes as by math_max and math_min: NaN where there is one, and -0 below 0. The largest of the sizes shows a NaN;
  * where the result is zero, the bits of all together show whether both zeros were there. */
@@ -59,7 +96,7 @@ typedef struct FOLD(extreme) {
     e->all = e->all BITS bits;                                                                              \
     e->size = (size & larger) | (e->size & ~larger);                                                        \
   }                                                                                                         \
-  static void FOLD(name##_end)(const FOLD(extreme) * e, T * to) {                                           \
+  static void FOLD(name##_settle)(const FOLD(extreme) * e, T * to) {                                        \
     U sign = ~((U) - 1 >> 1);                                                                               \
     for (int j = 0; j < FOLD(half); j++) {                                                                  \
       U zero = e->all[j] & sign, nan = e->size[j];                                                          \
@@ -71,32 +108,34 @@ typedef struct FOLD(extreme) {
   }                                                                                                         \
   static void FOLD(name)(int64_t n, const void *in, void *acc, int64_t *valid) {                            \
     const T *x = in;                                                                                        \
-    T part[FOLD(lanes)] __attribute__((aligned(64)));                                                       \
-    int64_t i = FOLD(lanes), given = FOLD(lanes);                                                           \
-    if (n >= FOLD(lanes)) {                                                                                 \
-      FOLD(bits) sizes = {0};                                                                               \
-      FOLD(extreme) a = {*(const FOLD(vec) *)x, *(const FOLD(bits) *)x, sizes}, b = a;                      \
-      b.best = *(const FOLD(vec) *)(x + FOLD(half)), b.all = *(const FOLD(bits) *)(x + FOLD(half));         \
-      a.size = a.all & ((U) - 1 >> 1), b.size = b.all & ((U) - 1 >> 1);                                     \
-      for (; i + FOLD(lanes) <= n; i += FOLD(lanes)) {                                                      \
-        FOLD(name##_one)(&a, x + i);                                                                        \
-        FOLD(name##_one)(&b, x + i + FOLD(half));                                                           \
-      }                                                                                                     \
-      FOLD(name##_end)(&a, part);                                                                           \
-      FOLD(name##_end)(&b, part + FOLD(half));                                                              \
-      FOLD(name##_into)(n - i, x + i, part, &given);                                                        \
-      x = part, n = FOLD(lanes);                                                                            \
+    T first[FOLD(lanes)] __attribute__((aligned(64)));                                                      \
+    if (n < FOLD(lanes)) {                                                                                  \
+      FOLD(name##_into)(n, x, acc, valid);                                                                  \
+      return;                                                                                               \
     }                                                                                                       \
-    FOLD(name##_into)(n, x, acc, valid);                                                                    \
+    FOLD(bits) sizes = {0};                                                                                 \
+    FOLD(extreme) a = {*(const FOLD(vec) *)x, *(const FOLD(bits) *)x, sizes}, b = a;                        \
+    b.best = *(const FOLD(vec) *)(x + FOLD(half)), b.all = *(const FOLD(bits) *)(x + FOLD(half));           \
+    a.size = a.all & ((U) - 1 >> 1), b.size = b.all & ((U) - 1 >> 1);                                       \
+    for (int64_t i = FOLD(lanes); i + FOLD(lanes) <= n; i += FOLD(lanes)) {                                 \
+      FOLD(name##_one)(&a, x + i);                                                                          \
+      FOLD(name##_one)(&b, x + i + FOLD(half));                                                             \
+    }                                                                                                       \
+    FOLD(name##_settle)(&a, first);                                                                         \
+    FOLD(name##_settle)(&b, first + FOLD(half));                                                            \
+    FOLD(name##_end)(n, x, first, acc, valid);                                                              \
   }
 FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
+FOLD_MANY(maximum, math_max)
+FOLD_MANY(minimum, math_min)
 
-const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {{FOLD(add), FOLD(add_last)},
-                                         {FOLD(multiply), FOLD(multiply_last)},
-                                         {FOLD(maximum), FOLD(maximum_last)},
-                                         {FOLD(minimum), FOLD(minimum_last)}};
+#define FOLD_ENTRY(name) {FOLD(name), FOLD(name##_last), FOLD(name##_many)}
+const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {FOLD_ENTRY(add), FOLD_ENTRY(multiply), FOLD_ENTRY(maximum),
+                                         FOLD_ENTRY(minimum)};
 
+#undef FOLD_ENTRY
+#undef FOLD_MANY
 #undef FOLD_REST
 #undef FOLD_SUM
 #undef FOLD_ADD

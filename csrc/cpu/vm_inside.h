@@ -4,7 +4,10 @@
 
 #include "vm.h"
 
-enum { VM_MAX_SCRATCH = 192 * 1024 /* bytes of registers, on the stack */ };
+enum {
+  VM_MAX_SCRATCH = 192 * 1024, /* bytes of registers, on the stack */
+  VM_MAX_LANES = 1024
+};
 
 /* Where a value's lanes are. */
 typedef enum vm_place {
@@ -26,10 +29,13 @@ typedef struct vm_inst {
   bool number;    /* a splat of which one lane is enough */
   uint8_t n_in;
   uint8_t numbers; /* bit j: one lane of operand j is enough */
+  uint8_t lane;    /* type of the lanes: the value's, or F32 for narrow floats that are kept wide (vm_wide.c) */
+  bool widens;     /* loaded or computed in the value's type, and widened then */
   uint32_t in[3];  /* the values that are read when it is computed: the kernel's, or those of two ops at once */
   uint32_t reg;
-  vm_fast_fn *fast; /* of ops, or NULL */
-  interp_loop loop; /* of ops */
+  vm_fast_fn *fast;        /* of ops, or NULL */
+  interp_loop loop;        /* of ops */
+  const interp_loop *wide; /* of ops on wide lanes; or NULL */
 } vm_inst;
 
 struct vm_fold;
@@ -37,6 +43,7 @@ struct vm_fold;
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
+  bool fast;           /* numerics */
   bool scalar;         /* one iteration, of loads, constants and ops: no blocks are needed */
   bool rows;           /* no block crosses the end of a row (of the innermost dimension) */
   int64_t cycle;       /* length of the rows of VM_CYCLE; 0: there are none */
@@ -68,6 +75,9 @@ typedef struct vm_block {
 
 /* --- vm_fast.c: after places are chosen, before registers. false when out of memory. --- */
 bool vm_choose_fast(cpu_vm *vm, base_arena *scratch);
+
+/* --- vm_wide.c: before places are chosen. false when out of memory. --- */
+bool vm_choose_wide(cpu_vm *vm, base_arena *arena);
 
 /* --- vm_block.c --- */
 void vm_fill_splats(const vm_block *b, int64_t n);

@@ -16,6 +16,11 @@ typedef struct vmr_run {
 
 enum { VMR_LANES = 1024, VMR_PATIENCE = 16 };
 
+/* The type of the lanes that are reduced. */
+static base_dtype vmr_lane(const cpu_vm *vm) {
+  return (base_dtype)vm->insts[vm->k->stores[0].value].lane;
+}
+
 static size_t vmr_bytes(const cpu_vm *vm) {
   return base_dtype_bytes((base_dtype)vm->sum);
 }
@@ -23,7 +28,7 @@ static size_t vmr_bytes(const cpu_vm *vm) {
 /* acc = combine(acc, value) over n lanes, the value's being of the kernel's type. */
 static void vmr_combine(const vmr_run *r, int64_t n, char *acc, const void *value) {
   const cpu_vm *vm = r->vm;
-  base_dtype t = (base_dtype)vm->k->values[vm->k->stores[0].value].dtype;
+  base_dtype t = vmr_lane(vm);
   char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
   const void *in[2] = {acc, value};
   if (t != vm->sum) {
@@ -35,7 +40,7 @@ static void vmr_combine(const vmr_run *r, int64_t n, char *acc, const void *valu
 
 static void vmr_first(const vmr_run *r, int64_t n, char *acc, const void *value) {
   const cpu_vm *vm = r->vm;
-  base_dtype t = (base_dtype)vm->k->values[vm->k->stores[0].value].dtype;
+  base_dtype t = vmr_lane(vm);
   if (t == vm->sum)
     memcpy(acc, value, (size_t)n * vmr_bytes(vm));
   else
@@ -67,7 +72,7 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, int64_t piece, int6
     memcpy(r->partial + (size_t)(piece * red->outer * red->inner + at) * bytes, acc, (size_t)n * bytes);
     return;
   }
-  char *to = (char *)r->out[0] + (size_t)at * base_dtype_bytes(t);
+  char *to = (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)at * base_dtype_bytes(t);
   vmr_combine(r, n, acc, b->values[red->init]);
   if (t == r->vm->sum)
     memcpy(to, acc, (size_t)n * bytes);
@@ -84,7 +89,7 @@ static bool vmr_stops(const vmr_run *r, int64_t *until) {
 
 /* n lanes of a block into acc. */
 static void vmr_into(const vmr_run *r, int64_t n, const void *value, char *acc, int64_t *valid) {
-  base_dtype t = (base_dtype)r->vm->k->values[r->vm->k->stores[0].value].dtype;
+  base_dtype t = vmr_lane(r->vm);
   char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
   if (t != r->vm->sum) base_convert((base_dtype)r->vm->sum, wide, t, value, (size_t)n);
   r->vm->fold->some(n, t == r->vm->sum ? value : wide, acc, valid);
@@ -120,7 +125,7 @@ static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
     vm_compute(b, at, n);
     const char *value = b->values[r->vm->k->stores[0].value];
     int64_t both = n < valid ? n : valid;
-    base_dtype t = (base_dtype)r->vm->k->values[r->vm->k->stores[0].value].dtype;
+    base_dtype t = vmr_lane(r->vm);
     size_t bytes = base_dtype_bytes(t);
     if (n == to - from && t == r->vm->sum) { /* one block is the whole run */
       vmr_fold(r, n, acc, value);
@@ -200,9 +205,11 @@ static void vmr_pieces(vmr_run *r) {
 static void vmr_nothing(const vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
   VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
-  size_t bytes = base_dtype_bytes((base_dtype)r->vm->k->values[red->init].dtype);
+  base_dtype t = (base_dtype)r->vm->k->values[red->init].dtype;
+  size_t bytes = base_dtype_bytes(t);
   for (int64_t i = 0; i < red->outer * red->inner; i++)
-    memcpy((char *)r->out[0] + (size_t)i * bytes, b.values[red->init], bytes);
+    base_convert(t, (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)i * bytes,
+                 (base_dtype)r->vm->insts[red->init].lane, b.values[red->init], 1);
 }
 
 /* How the work is cut: into units of one piece of some results, of which so many make a range. */

@@ -47,30 +47,49 @@ static int window_by_rows(const cpu_routine_run *r) {
   return window_run(r, cpu_window_rows);
 }
 
+static int window_by_runs(const cpu_routine_run *r) {
+  return window_run(r, cpu_window_runs);
+}
+
 static int window_by_scan(const cpu_routine_run *r) {
   return window_run(r, cpu_window_scan);
 }
 
-/* Neighbouring dimensions without windows become one. */
+/* One window for all of the dimension. */
+static bool window_is_full(const ir_window_dim *d, int64_t in, int64_t out) {
+  return d->size == in && out == 1 && !d->padding_low && d->base_dilation == 1 && d->window_dilation == 1;
+}
+
+/* Neighbouring dimensions without windows become one, and so do neighbouring ones with one window each. */
 static bool window_collapse(cpu_window *w, const ir_window *window, const ir_type *in, const ir_type *out,
                             base_arena *arena) {
   ir_window *own = base_arena_zalloc(arena, sizeof *own + window->n * sizeof own->v[0]);
-  bool before = false;
+  bool before = false, full_before = false;
   if (!own) return false;
   for (uint32_t d = 0; d < window->n; d++) {
     bool trivial = cpu_window_is_trivial(&window->v[d], in->dims[d], out->dims[d]);
-    if (trivial && before) {
+    bool full = !trivial && window_is_full(&window->v[d], in->dims[d], out->dims[d]);
+    if ((trivial && before) || (full && full_before)) {
       w->in_size[own->n - 1] *= in->dims[d];
       w->out_size[own->n - 1] *= out->dims[d];
+      if (full) own->v[own->n - 1].size *= in->dims[d];
       continue;
     }
     before = trivial;
+    full_before = full;
     w->in_size[own->n] = in->dims[d];
     w->out_size[own->n] = out->dims[d];
     own->v[own->n++] = window->v[d];
   }
   w->window = own;
   return true;
+}
+
+/* One window for each run of the array. */
+static bool window_is_of_runs(const cpu_window *w) {
+  uint32_t d = w->last;
+  if (w->lanes != 1 || d > 1 || !window_is_full(&w->window->v[d], w->in_size[d], w->out_size[d])) return false;
+  return d == 0 || cpu_window_is_trivial(&w->window->v[0], w->in_size[0], w->out_size[0]);
 }
 
 static void window_measure(cpu_window *w) {
@@ -96,7 +115,7 @@ static bool window_types(cpu_window *w, const ir_op *body, const ir_type *in) {
   return interp_loop_binary(w->opcode, w->type, &w->combine);
 }
 
-int cpu_prepare_reduce_window(cpu_prepare_run *x) {
+static int window_prepare(cpu_prepare_run *x) {
   const ir_op *op = x->op, *body = op->n_operands == 2 ? cpu_window_body(op->called[0]) : NULL;
   const ir_window *window = ir_get_window(op);
   const ir_type *in = ir_operand_type(op, 0);
@@ -117,11 +136,17 @@ int cpu_prepare_reduce_window(cpu_prepare_run *x) {
     x->out->scratch_bytes = w->out_at + op->type->count * 4;
   }
   bool scan = cpu_window_is_scan(w);
-  x->out->name = scan ? "scan" : "windows";
+  w->fold = window_is_of_runs(w) ? vm_fold_of(w->opcode, w->type) : NULL;
+  x->out->name = scan ? "scan" : w->fold ? "runs" : "windows";
   x->out->work = (uint64_t)op->type->count * 4;
   for (uint32_t d = 0; d < window->n && !scan; d++) x->out->work *= (uint64_t)window->v[d].size;
   x->out->data = w;
   x->out->stoppable = true;
-  x->code = scan ? window_by_scan : window_by_rows;
+  x->code = scan ? window_by_scan : w->fold ? window_by_runs : window_by_rows;
   return 0;
+}
+
+int cpu_prepare_reduce_window(cpu_prepare_run *x) {
+  TRY(window_prepare(x));
+  return x->code ? 0 : cpu_prepare_window_body(x);
 }

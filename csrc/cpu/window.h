@@ -5,6 +5,7 @@
 #include "../interp/loops.h"
 #include "../interp/placement.h"
 #include "routine.h"
+#include "vm_fold.h"
 
 /* A reduce-window: the array as outer dimensions, the last dimension that is not trivial, and lanes behind that. A
  * dimension is trivial where each window is one element and each element has one. */
@@ -17,7 +18,8 @@ typedef struct cpu_window {
   size_t bytes;
   ir_opcode opcode;
   interp_loop combine;
-  bool ordered; /* results depend on the order: that of the interpreter is kept */
+  const vm_fold *fold; /* where each run of the array has one window; or NULL */
+  bool ordered;        /* results depend on the order: that of the interpreter is kept */
   /* Where the arrays have another type: how many elements, and where their copies are in scratch memory. */
   bool converted;
   base_dtype array_type;
@@ -30,6 +32,9 @@ const ir_op *cpu_window_body(const ir_computation *c);
 
 /* window_rows.c: any windows. in, out: of the type `type`; init: one element of it. */
 void cpu_window_rows(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out);
+
+/* window_runs.c: one window for each run of the array, where there is a fold. Sums are associated as reductions are. */
+void cpu_window_runs(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out);
 
 /* window_scan.c: windows that reach from one end of the last dimension to the present element. */
 bool cpu_window_is_scan(const cpu_window *w);

@@ -84,11 +84,36 @@ static void rows_pick(size_t bytes, int64_t n, const char *from, int64_t step, c
   }
 }
 
+/* acc[i * step] with x[i * x_step], one element each. */
+typedef void rows_spread_fn(int64_t n, char *acc, int64_t step, const char *x, int64_t x_step);
+#define ROWS_SPREAD(name, T, NEXT)                                                      \
+  static void name(int64_t n, char *acc, int64_t step, const char *x, int64_t x_step) { \
+    T *to = (T *)(void *)acc;                                                           \
+    const T *from = (const T *)(const void *)x;                                         \
+    for (int64_t i = 0; i < n; i++) {                                                   \
+      T a = to[i * step], b = from[i * x_step];                                         \
+      to[i * step] = NEXT;                                                              \
+    }                                                                                   \
+  }
+ROWS_SPREAD(rows_spread_add_f32, float, a + b)
+ROWS_SPREAD(rows_spread_add_f64, double, a + b)
+ROWS_SPREAD(rows_spread_add_u32, uint32_t, a + b)
+
+static rows_spread_fn *rows_spread_of(const cpu_window *w) {
+  if (w->opcode != IR_OP_ADD) return NULL;
+  return w->type == XLAC_F32   ? rows_spread_add_f32
+         : w->type == XLAC_F64 ? rows_spread_add_f64
+         : w->type == XLAC_S32 ? rows_spread_add_u32
+                               : NULL;
+}
+
 /* acc[i * step] with x[i * x_step], i < n; a position is `lanes` elements. */
 static void rows_positions(const cpu_window *w, int64_t n, char *acc, int64_t step, const char *x, int64_t x_step) {
   int64_t bytes = (int64_t)w->bytes, most = ROWS_GATHER / bytes;
   if (step == 1 && x_step == 1) {
     rows_combine(w, n * w->lanes, acc, x);
+  } else if (w->lanes == 1 && step != 1 && rows_spread_of(w)) {
+    rows_spread_of(w)(n, acc, step, x, x_step);
   } else if (w->lanes > 1 || step != 1) {
     for (int64_t i = 0; i < n; i++)
       rows_combine(w, w->lanes, acc + i * step * w->lanes * bytes, x + i * x_step * w->lanes * bytes);

@@ -3,6 +3,9 @@
  * within one index of those, sources are added in their order. Choices are made for many windows at a time: for lanes
  * behind the windows, or, where there are none, for neighbours along the last dimension. */
 #include "../base/isa.h"
+#include "../base/narrow_float.h"
+#include "dot_gemm.h"
+#include "move.h"
 #include "window.h"
 
 enum { SELECT_LANES = 64, SELECT_MAX_ROWS = 64, SELECT_GRAIN = 1 << 14 };
@@ -22,7 +25,8 @@ typedef struct select_routine {
   int64_t outer, lanes, blocks, width;                                         /* lanes in blocks of width */
   int64_t in_each, source_each, rows; /* elements of an outer index; rows of sources in one */
   int64_t count;                      /* of the result */
-  size_t bytes;
+  size_t bytes, own_bytes;            /* of an element while it is chosen; of source and result */
+  base_dtype type;                    /* of the arrays; narrow floats are chosen as f32 */
   select_fn *fn;
   select_add_fn *add;
 } select_routine;
@@ -57,6 +61,21 @@ typedef struct select_routine {
     for (int64_t i = 0; i < n; i++)                                                   \
       if (places[i] >= 0) to[places[i]] += x[i];                                      \
   }
+/* Each sum is rounded. */
+#define SELECT_ADD_NARROW(name, type)                                                                           \
+  static void name(int64_t n, const int64_t *places, const void *source, void *out) {                           \
+    const uint16_t *x = source;                                                                                 \
+    uint16_t *to = out;                                                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                                           \
+      if (places[i] < 0) continue;                                                                              \
+      uint16_t *at = &to[places[i]];                                                                            \
+      *at = (uint16_t)base_narrow_encode(type, base_narrow_decode(type, *at) + base_narrow_decode(type, x[i])); \
+    }                                                                                                           \
+  }
+static const base_narrow select_bf16 = {7, 127, 15, 0x7F7F, 0x7F80, 0x7FC0, true, true},
+                         select_f16 = {10, 15, 15, 0x7BFF, 0x7C00, 0x7E00, true, true};
+SELECT_ADD_NARROW(select_add_bf16, select_bf16)
+SELECT_ADD_NARROW(select_add_f16, select_f16)
 SELECT_ALL(f32, float, int32_t, )
 SELECT_ALL(f64, double, int64_t, )
 SELECT_ALL(s32, int32_t, int32_t, )
@@ -74,13 +93,17 @@ static bool select_bind(select_routine *s, base_dtype t, select_choice c) {
   static select_fn *const table[4][SELECT_CHOICES] = {SELECT_ROW(f32), SELECT_ROW(f64), SELECT_ROW(s32),
                                                       SELECT_ROW(s64)};
   static select_add_fn *const adds[4] = {select_add_f32, select_add_f64, select_add_u32, select_add_u64};
-  int row = t == XLAC_F32 ? 0 : t == XLAC_F64 ? 1 : t == XLAC_S32 ? 2 : t == XLAC_S64 ? 3 : -1;
+  bool narrow = t == XLAC_BF16 || t == XLAC_F16;
+  int row = t == XLAC_F32 || narrow ? 0 : t == XLAC_F64 ? 1 : t == XLAC_S32 ? 2 : t == XLAC_S64 ? 3 : -1;
   if (row < 0 || c == SELECT_CHOICES) return false;
   s->fn = table[row][c];
-  s->add = adds[row];
+  s->add = t == XLAC_BF16 ? select_add_bf16 : t == XLAC_F16 ? select_add_f16 : adds[row];
+  s->type = t;
+  s->own_bytes = base_dtype_bytes(t);
+  s->bytes = narrow ? sizeof(float) : s->own_bytes;
 #if defined(__x86_64__)
   static select_fn *const avx2[SELECT_CHOICES] = SELECT_ROW(f32_avx2);
-  if (t == XLAC_F32 && base_isa_best() >= BASE_ISA_AVX2) s->fn = avx2[c];
+  if (row == 0 && base_isa_best() >= BASE_ISA_AVX2) s->fn = avx2[c];
 #endif
   return true;
 }
@@ -171,33 +194,21 @@ static void select_some(const select_routine *s, const select_rows *rows, const 
   s->add(n, places, source, out);
 }
 
-static void select_fill(size_t bytes, char *to, int64_t n, const char *init) {
-  uint32_t narrow = 0;
-  uint64_t wide = 0;
-  if (bytes == 4) {
-    memcpy(&narrow, init, sizeof narrow);
-    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
-  } else {
-    memcpy(&wide, init, sizeof wide);
-    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * sizeof wide, &wide, sizeof wide);
-  }
-}
-
 /* An outer index, with one block of lanes. */
 static void select_unit(const select_run *r, int64_t outer, int64_t lane, int64_t lanes) {
   const select_routine *s = r->s;
-  int64_t bytes = (int64_t)s->bytes, at = outer * s->in_each + lane, n = s->out_size[s->last];
-  const char *source = r->source + (outer * s->source_each + lane) * bytes;
+  int64_t own = (int64_t)s->own_bytes, at = outer * s->in_each + lane, n = s->out_size[s->last];
+  const char *source = r->source + (outer * s->source_each + lane) * own;
   for (int64_t i = 0; i < s->in_each / s->lanes; i++)
-    select_fill(s->bytes, r->out + (at + i * s->lanes) * bytes, lanes, r->init);
+    cpu_move_fill(NULL, s->own_bytes, r->out + (at + i * s->lanes) * own, lanes, r->init);
   for (int64_t row = 0; row < s->rows; row++) {
     select_rows rows;
     int64_t step = s->lanes > 1 ? 1 : SELECT_LANES;
     select_find_rows(s, row, &rows);
     for (int64_t o = 0; o < n; o += step) {
       int64_t high = n - o < step ? n : o + step;
-      select_some(s, &rows, r->x + at * bytes, o, high, s->lanes > 1 ? lanes : high - o,
-                  source + (row * n + o) * s->lanes * bytes, r->out + at * bytes);
+      select_some(s, &rows, r->x + at * (int64_t)s->bytes, o, high, s->lanes > 1 ? lanes : high - o,
+                  source + (row * n + o) * s->lanes * own, r->out + at * own);
     }
   }
 }
@@ -215,6 +226,10 @@ static int select_run_all(const cpu_routine_run *r) {
   const select_routine *s = r->data;
   select_run run = {s, r->in[0], r->in[1], r->in[2], r->out[0]};
   if (s->count == 0) return 0;
+  if (s->own_bytes < s->bytes) {
+    cpu_gemm_convert(r->run->exe->pool, XLAC_F32, r->scratch, s->type, r->in[0], s->count);
+    run.x = r->scratch;
+  }
   int64_t work = s->in_each / s->blocks + 1;
   base_parallel_for(r->run->exe->pool, (size_t)(s->outer * s->blocks), (size_t)(SELECT_GRAIN / work + 1), select_units,
                     &run);
@@ -268,7 +283,7 @@ static bool select_measure(select_routine *s, const ir_type *x, const ir_type *s
   return s->window->v[s->last].size < INT32_MAX / SELECT_MAX_ROWS;
 }
 
-int cpu_prepare_select_and_scatter(cpu_prepare_run *x) {
+static int select_prepare(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   const ir_type *in = ir_operand_type(op, 0), *source = ir_operand_type(op, 1);
   const ir_window *window = ir_get_window(op);
@@ -281,12 +296,18 @@ int cpu_prepare_select_and_scatter(cpu_prepare_run *x) {
     if (source->dims[d] > interp_window_count(&window->v[d], in->dims[d])) return 0;
   select_routine *s = BASE_NEW(x->arena, select_routine);
   if (!s) return base_oom(x->err, "select-and-scatter");
-  *s = (select_routine){.window = window, .bytes = base_dtype_bytes(t)};
+  s->window = window;
   if (!select_bind(s, t, select_choice_of(op->called[0], t)) || !select_measure(s, in, source)) return 0;
+  if (s->own_bytes < s->bytes) x->out->scratch_bytes = in->count * (int64_t)s->bytes;
   x->out->name = "select-and-scatter";
   x->out->work = (uint64_t)source->count * 8 + (uint64_t)in->count;
   x->out->data = s;
   x->out->stoppable = true;
   x->code = select_run_all;
   return 0;
+}
+
+int cpu_prepare_select_and_scatter(cpu_prepare_run *x) {
+  TRY(select_prepare(x));
+  return x->code ? 0 : cpu_prepare_select_body(x);
 }

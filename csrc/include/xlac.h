@@ -374,6 +374,27 @@ typedef struct xlac_pipeline_options {
  * before anything runs, and m is verified first, as leniently as XLA. A pass that fails leaves m valid but maybe
  * changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
+/* Propagates shardings as the pass sdy-user-priority-propagate does, in place, and says how in *text, *n bytes of JSON and
+ * a terminating 0, freed with xlac_free: the values with their shardings, each step that brought an axis to a value
+ * (from which value, through which op and factor), where axes were written down first, and which axes were in each
+ * other's way. The module must be one of StableHLO that the import passes have seen (sdy-import-pipeline); it is
+ * verified. Fields: docs/sharding.md. Source: the Shardy dialect. */
+int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_error *err);
+/* Every op of the dialect sdy in the module that moves or adds up data between devices, as JSON: the op, the shardings
+ * before and after, the bytes that a device sends at least, and the line of the program it comes from. Freed with
+ * xlac_free. The module is not changed, but nobody may read it meanwhile. */
+int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err);
+
+/* What the time model of async chains takes for granted; 0 for what is usual. */
+typedef struct xlac_async_model {
+  double gigaflops, memory_gigabytes, link_gigabytes; /* a second; link: of copies and collectives */
+} xlac_async_model;
+
+/* The module's async chains in the order its ops have, with what is waited for by the model, as JSON, freed with
+ * xlac_free: {"scheduled": bool, "computations": [{"name", "ops", "makespan", "work", "exposed", "chains": [{"op",
+ * "lane", "line", "updates", "start", "done", "length", "issued", "begins", "ends", "reached", "exposed", "needs",
+ * "ready", "behind", "reader", "read"}]}]}; times are nanoseconds. docs/async.md. model may be NULL. */
+int xlac_module_explain_async(xlac_module *m, const xlac_async_model *model, char **json, size_t *n, xlac_error *err);
 
 /* --- values --- */
 
@@ -489,6 +510,18 @@ void xlac_runtime_give(void *block); /* from any thread; NULL is fine */
 /* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
 typedef struct xlac_executable xlac_executable;
 
+/* A lane: threads for async operations. */
+typedef struct xlac_lane {
+  const char *thread; /* the execution thread whose starts it runs; "": those of all threads that have no lane */
+  uint32_t threads;   /* of its own; 0: none, so that what is started is run by whoever waits for it */
+} xlac_lane;
+/* What a compiled program may do to floats (docs/numerics.md). */
+typedef enum xlac_numerics {
+  XLAC_NUMERICS_STRICT, /* elementwise work has the interpreter's bits */
+  XLAC_NUMERICS_FAST    /* operations may be contracted and reassociated, functions are off by some units in the last
+                           place, narrow floats are not rounded between the ops of a kernel; NaN and infinities stay */
+} xlac_numerics;
+
 typedef struct xlac_compile_options {
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
@@ -496,6 +529,11 @@ typedef struct xlac_compile_options {
   xlac_runtime *runtime;              /* NULL: one of its own */
   uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
   const uint32_t *donate;
+  struct xlac_counters *counters; /* of what calls copy and reuse, kept by the executable; NULL: nobody counts */
+  uint32_t n_lanes;               /* several lanes for "" are taken in turn; without any, there is one of one thread */
+  const xlac_lane *lanes;
+  uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
+  xlac_numerics numerics;
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -512,10 +550,11 @@ typedef struct xlac_executable_info {
   uint32_t n_arguments, n_results;         /* leaves (arrays and tokens) of all parameters and of the result */
   uint64_t work; /* elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs */
   double seconds[XLAC_COMPILE_STAGES];
+  xlac_numerics numerics;
 } xlac_executable_info;
 
-/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; the products of
- * dots are summed in another order. options may be NULL. */
+/* Compiles a copy of m, which is verified as leniently as XLA. Results are those of xlac_interpret; sums and products
+ * of floats are associated in another order, and XLAC_NUMERICS_FAST allows more. options may be NULL. */
 int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
 void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
 /* As xlac_interpret. */
@@ -531,6 +570,10 @@ typedef struct xlac_donation {
 } xlac_donation;
 /* Number `index`; false past the end. */
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
+/* What becomes of donation `index`, or why nothing does: "live later: s reads it after ...". With UINT32_MAX, a line
+ * for each argument that is or could be given away. Freed with xlac_free; n may be NULL. Fails past the end. */
+int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index, char **text, size_t *n,
+                                     xlac_error *err);
 
 /* The same on bare memory, without allocating anything: a pointer for each leaf of the parameters, depth first, and for
  * each leaf of the result, which are written. All is row-major and dense. Results are aligned to their elements and
@@ -538,6 +581,20 @@ bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_d
  * Fails on programs that the interpreter runs whole (info.interpreted). */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err);
+/* An argument array as it lies. */
+typedef struct xlac_argument {
+  void *data;             /* of the element of index 0 */
+  const int64_t *strides; /* in bytes, as many as the leaf has dimensions; NULL: row-major and dense */
+  bool given;             /* the caller needs what is in it no more, and gives it to no result: temporaries lie there */
+} xlac_argument;
+/* xlac_executable_call with such arguments. What has strides is read where it lies, by a plan for that layout which is
+ * made at first sight; where that can't be (after eight layouts, inside tuples, pred and types narrower than a byte,
+ * elements at several indexes), it is copied, and the executable's counters count that. */
+int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_options *options,
+                            const xlac_argument *arguments, void *const *results, xlac_error *err);
+/* How many bytes of argument `leaf` a call would use for temporaries if it were given away: 0 where a result takes it,
+ * or none lies there. */
+int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
 xlac_module *xlac_executable_module(xlac_executable *exe);
 /* Type and name of a parameter, borrowed; NULL past the end. */
@@ -550,12 +607,17 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The same while async operations run on their lanes: what went on when, and where. */
+int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* Lane number `index`, borrowed; false past the end. Programs without async operations have none. */
+bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out);
 /* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
  * version and a checksum. Custom calls are kept by name only. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
 /* The other way round. Refuses, with the code BAD_EXECUTABLE, what is cut short, damaged, or of another format;
  * whatever passes is verified like any program. Of the options threads, blas_path and runtime count; threads 0: as
- * serialized. */
+ * serialized. numerics stay what they were. */
 int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
                          xlac_error *err);
 /* Why ops are in one kernel or not, a line an op; freed with xlac_free. n may be NULL. */
@@ -568,6 +630,27 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
 int xlac_executable_check(const xlac_executable *exe, xlac_error *err);
 /* The plan, a line a step; freed with xlac_free. n may be NULL. */
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+/* All kernels of the plan in the text form below, each after a comment with its step; freed with xlac_free. n may be
+ * NULL. */
+int xlac_executable_kernels(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+
+/* --- kernels alone: what a fusion becomes, as text (docs/executor.md) --- */
+
+/* Reads a kernel of n bytes, verifies it, and gives its text as the library writes it; freed with xlac_free. out_n may
+ * be NULL. Errors have line and column. */
+int xlac_kernel_text(const char *text, size_t n, char **out, size_t *out_n, xlac_error *err);
+/* Memory of a kernel's run: arrays by number, their sizes in bytes. Outputs overlap neither each other nor an input. */
+typedef struct xlac_kernel_call {
+  uint32_t n_in, n_out;
+  const void *const *in;
+  const int64_t *in_bytes;
+  void *const *out;
+  const int64_t *out_bytes;
+  uint32_t threads; /* up to 1: the caller's alone */
+  bool reference;   /* one iteration after another, instead of the vector VM */
+} xlac_kernel_call;
+/* Reads, verifies and runs a kernel. What would read or write outside of an array is refused with BAD_ARGUMENT. */
+int xlac_kernel_run(const char *text, size_t n, const xlac_kernel_call *call, xlac_error *err);
 
 /* What one participant of a parallel run does. */
 typedef struct xlac_program {
@@ -608,6 +691,12 @@ typedef enum xlac_counter {
   XLAC_COUNT_DLPACK_EXPORTS,
   XLAC_COUNT_TAKEN, /* buffers whose memory was taken (donated), and their bytes */
   XLAC_COUNT_BYTES_TAKEN,
+  XLAC_COUNT_COPIES_PLAN, /* by compiled programs, because the plan says so; of more than 32 KB, and their bytes */
+  XLAC_COUNT_BYTES_COPIED_PLAN,
+  XLAC_COUNT_COPIES_PROTECTION, /* of arguments that a program would change, had they not been lent only */
+  XLAC_COUNT_BYTES_COPIED_PROTECTION,
+  XLAC_COUNT_REUSED, /* results in the memory of arguments */
+  XLAC_COUNT_BYTES_REUSED,
   XLAC_COUNTERS
 } xlac_counter;
 
@@ -684,6 +773,28 @@ void xlac_buffer_give_back(xlac_buffer *b);
 void xlac_buffer_taken_by(xlac_buffer *b, const char *where);
 /* Releases the memory now. Fails as taking does, but read-only ones can be deleted too. */
 int xlac_buffer_delete(xlac_buffer *b, xlac_error *err);
+
+/* --- calls on buffers --- */
+
+/* The arguments of one call, a buffer for each leaf of the parameters: lent, or given away (XLA: ExecutionInput). It
+ * belongs to one thread at a time, and refers to the executable. Destroy with xlac_input_destroy, which also undoes
+ * what was not run: what is lent is let go, and what was given away is its buffer's again. */
+typedef struct xlac_input xlac_input;
+
+/* Fails on programs that the interpreter runs whole. */
+int xlac_input_create(xlac_input **out, const xlac_executable *exe, xlac_error *err);
+void xlac_input_destroy(xlac_input *in); /* NULL is fine */
+/* b's memory is read by the run and stays as it is; until then a view of it is open. Any strides will do. */
+int xlac_input_lend(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err);
+/* b's memory is taken now (of several threads one succeeds: xlac_buffer_take has the codes). In the run it becomes that
+ * of the result that the program says (xlac_executable_donation), else room for temporaries; then it is released. Fails
+ * with DONATION_UNUSABLE where b is not dense and aligned. */
+int xlac_input_donate(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err);
+/* Runs the program and fills results, one for each leaf of the result (NULL for tokens), the caller's. Then `in` is as
+ * new. When it fails before the program runs, what was given away is its buffer's again; when the program fails, it is
+ * gone. Thread-safe: any thread may run any input. */
+int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *options, xlac_input *in,
+                              xlac_buffer **results, xlac_error *err);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -175,12 +175,17 @@ static bool module_has_effects(const ir_module *m) {
   return false;
 }
 
+void interp_seed(interp_ctx *ctx) {
+  ctx->rng_state[0] = 0x7012395 + ctx->options.seed; /* seed 0: the state XLA starts from */
+  ctx->rng_state[1] = 0;
+}
+
 int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *options, xlac_error *err) {
   memset(ctx, 0, sizeof *ctx);
   ctx->options = *options;
   if (!ctx->options.alloc.fn) ctx->options.alloc = base_alloc_libc;
   ctx->err = err;
-  ctx->rng_state[0] = 0x7012395 + options->seed; /* seed 0: the state XLA starts from */
+  interp_seed(ctx);
   ctx->has_effects = module_has_effects(m);
   base_arena_init(&ctx->arena, ctx->options.alloc);
   ctx->plans = base_arena_zalloc(&ctx->arena, (size_t)m->n_computation_ids * sizeof *ctx->plans);

@@ -1,4 +1,5 @@
 /* CHLO's ops that are no plain loop: next_after, constants, and the ops that broadcast their operands as NumPy does. */
+#include "next_after.h"
 #include "shadow.h"
 
 /* --- next_after --- */
@@ -31,6 +32,12 @@ static void next_after_element(base_dtype t, const char *x, const char *y, char 
   memcpy(to, &b, bytes);
 }
 
+void interp_next_after(base_dtype t, int64_t n, const void *x, const void *y, void *to) {
+  int64_t bytes = (int64_t)base_dtype_bytes(t);
+  for (int64_t i = 0; i < n; i++)
+    next_after_element(t, (const char *)x + i * bytes, (const char *)y + i * bytes, (char *)to + i * bytes);
+}
+
 int interp_eval_next_after(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0], *y = operands[1];
   base_dtype t = (base_dtype)x->dtype;
@@ -38,10 +45,7 @@ int interp_eval_next_after(interp_ctx *ctx, const ir_op *op, interp_value *const
     return interp_fail(ctx, op, XLAC_E_EVAL, "next_after needs floats of one type and size");
   interp_value *r = interp_array(ctx, t, x->rank, x->dims);
   if (!r) return interp_failed(ctx);
-  int64_t bytes = (int64_t)base_dtype_bytes(t);
-  for (int64_t i = 0; i < x->count; i++)
-    next_after_element(t, (const char *)x->data + i * bytes, (const char *)y->data + i * bytes,
-                       (char *)r->data + i * bytes);
+  interp_next_after(t, x->count, x->data, y->data, r->data);
   return interp_deliver(interp_tick(ctx, (uint64_t)x->count), r, out);
 }
 

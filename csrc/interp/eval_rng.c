@@ -3,83 +3,10 @@
  * XLA leaves the numbers of these two ops open. xlac's are Philox4x32-10 blocks with the run's seed as key and one
  * 128-bit counter per run, which rng-get-and-update-state also reads and advances. So a run's numbers follow from its
  * seed alone. */
-#include <math.h>
-
-#include "counter_rng.h"
 #include "interp.h"
+#include "rng_stream.h"
 
 enum { RNG_CHUNK = 2048 };
-
-typedef struct rng_stream {
-  uint64_t key;
-  rng_counter counter;
-  uint32_t words[4];
-  unsigned left; /* unused words of the present block */
-} rng_stream;
-
-static uint32_t rng_next32(rng_stream *s) {
-  assert(s->left <= 4);
-  if (s->left == 0) {
-    rng_philox(s->key, s->counter, s->words);
-    s->counter = rng_advance(s->counter, 1);
-    s->left = 4;
-  }
-  return s->words[4 - s->left--];
-}
-
-static uint64_t rng_next64(rng_stream *s) {
-  uint64_t low = rng_next32(s);
-  return low | (uint64_t)rng_next32(s) << 32;
-}
-
-/* Uniform in [0, 1), a multiple of 2^-53. */
-static double rng_unit(rng_stream *s) {
-  return (double)(rng_next64(s) >> 11) * 0x1p-53;
-}
-
-/* Box-Muller; one draw in two is thrown away so that element i depends on nothing but the stream's position. */
-static double rng_gauss(rng_stream *s) {
-  double u = 1.0 - rng_unit(s), angle = 6.283185307179586 * rng_unit(s);
-  return sqrt(-2.0 * log(u)) * cos(angle);
-}
-
-/* low + (high - low) * u in the element's type, never high itself. Rounding may reach high: then draw again, a few
- * times. */
-static void rng_uniform_float(rng_stream *s, base_dtype type, double low, double high, void *p) {
-  double v = low;
-  for (int attempt = 0; attempt < 64; attempt++) {
-    base_store_f64(type, p, low + (high - low) * rng_unit(s));
-    v = base_load_f64(type, p);
-    if (!(v >= high)) return;
-  }
-  base_store_f64(type, p, low);
-}
-
-/* Uniform in [low, high) without bias to speak of: the high half of a 64 x 64 bit product. */
-static void rng_uniform_int(rng_stream *s, base_dtype type, int64_t low, int64_t high, void *p) {
-  uint64_t range = (uint64_t)high - (uint64_t)low;
-  uint64_t offset = (uint64_t)((unsigned __int128)rng_next64(s) * range >> 64);
-  base_store_i64(type, p, (int64_t)((uint64_t)low + offset));
-}
-
-static void rng_uniform_pred(rng_stream *s, bool low, bool high, void *p) {
-  bool v = low == high ? low : (rng_next32(s) & 1) != 0;
-  memcpy(p, &v, 1);
-}
-
-static void rng_element(rng_stream *s, bool normal, const interp_value *a, const interp_value *b, void *p) {
-  base_dtype type = a->dtype;
-  assert(a->count == 1 && b->count == 1 && b->dtype == type);
-  if (normal) {
-    base_store_f64(type, p, base_load_f64(type, a->data) + base_load_f64(type, b->data) * rng_gauss(s));
-  } else if (base_dtype_is_float(type)) {
-    rng_uniform_float(s, type, base_load_f64(type, a->data), base_load_f64(type, b->data), p);
-  } else if (type == XLAC_PRED) {
-    rng_uniform_pred(s, base_load_i64(type, a->data) != 0, base_load_i64(type, b->data) != 0, p);
-  } else {
-    rng_uniform_int(s, type, base_load_i64(type, a->data), base_load_i64(type, b->data), p);
-  }
-}
 
 static int rng_check(interp_ctx *ctx, const ir_op *op, bool normal, interp_value *const *operands) {
   if (op->n_operands != 2 || operands[0]->kind != INTERP_ARRAY || operands[1]->kind != INTERP_ARRAY ||
@@ -100,10 +27,11 @@ int interp_eval_rng(interp_ctx *ctx, const ir_op *op, interp_value *const *opera
   if (!v) return base_oom(ctx->err, "random numbers");
   rng_stream stream = {.key = ctx->options.seed, .counter = {ctx->rng_state[0], ctx->rng_state[1]}};
   size_t bytes = base_dtype_bytes(v->dtype);
+  rng_bounds bounds = rng_bounds_of((base_dtype)v->dtype, normal, operands[0]->data, operands[1]->data);
   int status = 0;
   for (int64_t i = 0; i < v->count && status == 0; i++) {
     if (i % RNG_CHUNK == 0) status = interp_tick(ctx, RNG_CHUNK * 16);
-    rng_element(&stream, normal, operands[0], operands[1], (char *)v->data + (size_t)i * bytes);
+    rng_element(&stream, &bounds, (char *)v->data + (size_t)i * bytes);
   }
   ctx->rng_state[0] = stream.counter.low, ctx->rng_state[1] = stream.counter.high;
   if (status != 0) return interp_release(v), status;

@@ -130,6 +130,8 @@ XLAC_MUST_USE int interp_call_move(interp_ctx *ctx, const ir_computation *c, uin
                                    interp_value **out);
 /* A context for calling computations of a verified module outside a run (constant folding). err is kept. engine.c */
 XLAC_MUST_USE int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *options, xlac_error *err);
+/* The counter of random numbers as it is when a run begins: of the seed in its options. */
+void interp_seed(interp_ctx *ctx);
 void interp_end(interp_ctx *ctx);
 /* Operand k with a new reference if the present op may overwrite its data and give it as the result (nobody else reads
  * it, now or later), else NULL. An evaluator asks before it makes its result and before any nested call. engine.c */

@@ -144,6 +144,8 @@ static inline const char *ir_opcode_text(unsigned opcode) {
 }
 /* The opcode of this name ("async-start", not the sugar), or IR_OP_INVALID. */
 ir_opcode ir_opcode_from_text(const char *s, size_t n);
+/* Also of CHLO's elementwise functions, which HLO has no ops for. */
+ir_opcode ir_opcode_from_text_or_chlo(const char *s, size_t n);
 /* The opcode of this MLIR name ("stablehlo.add", "chlo.top_k", "func.call"), or IR_OP_INVALID. */
 ir_opcode ir_opcode_from_mlir(const char *s, size_t n);
 /* The inherent attribute of this name, or NULL. */

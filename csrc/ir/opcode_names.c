@@ -31,6 +31,12 @@ ir_opcode ir_opcode_from_text(const char *s, size_t n) {
   return opcode && !ir_opcode_has(opcode, IR_MLIR_ONLY) ? (ir_opcode)opcode : IR_OP_INVALID;
 }
 
+ir_opcode ir_opcode_from_text_or_chlo(const char *s, size_t n) {
+  uint32_t opcode = find_word(opcode_words, IR_OP_COUNT, s, n);
+  bool known = opcode && (!ir_opcode_has(opcode, IR_MLIR_ONLY) || ir_opcode_has(opcode, IR_ELEMENTWISE));
+  return known ? (ir_opcode)opcode : IR_OP_INVALID;
+}
+
 ir_attr_key ir_attr_from_text(const char *s, size_t n) {
   return (ir_attr_key)find_word(attr_words, IR_ATTR_COUNT, s, n);
 }

@@ -45,8 +45,11 @@ static int check_consumer(const ir_op *op, xlac_error *err) {
                                     n),
                      n ? "wait once and use the done's result" : "add the op that waits for it");
   if (consumes(user->opcode, op->opcode)) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "is used by %s (%s); only its %s may use it", user->name->s,
-                        ir_opcode_text(user->opcode), is_generic(op->opcode) ? "async-update or async-done" : "done");
+  return base_hint(
+      err,
+      ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "is used by %s (%s); only its %s may use it", user->name->s,
+                     ir_opcode_text(user->opcode), is_generic(op->opcode) ? "async-update or async-done" : "done"),
+      "use the done's result instead: what a start holds is being worked on");
 }
 
 static int check_producer(const ir_op *op, xlac_error *err) {
@@ -54,9 +57,12 @@ static int check_producer(const ir_op *op, xlac_error *err) {
   const ir_op *operand = ir_operand(op, 0);
   if (may_be_carried(ir_opcode_info(op->opcode)->start) && !ir_opcode_has(operand->opcode, IR_ASYNC_START)) return 0;
   if (consumes(op->opcode, operand->opcode)) return 0;
-  return ir_verify_fail(
-      op, XLAC_E_VERIFY_ASYNC, err, "waits for %s (%s); expected %s", operand->name->s, ir_opcode_text(operand->opcode),
-      is_generic(op->opcode) ? "an async-start or async-update" : ir_opcode_text(ir_opcode_info(op->opcode)->start));
+  const char *wanted =
+      is_generic(op->opcode) ? "an async-start or async-update" : ir_opcode_text(ir_opcode_info(op->opcode)->start);
+  return base_hint(err,
+                   ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "waits for %s (%s); expected %s", operand->name->s,
+                                  ir_opcode_text(operand->opcode), wanted),
+                   "a chain is a start, updates and one done of the same kind, in one computation");
 }
 
 int ir_verify_async_op(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
@@ -73,24 +79,32 @@ int ir_verify_async_op(const ir_op *op, const ir_verify_options *options, xlac_e
 static int check_form(const ir_op *op, xlac_error *err) {
   const ir_type *t = op->type;
   if (ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0])) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "has type %s; expected ((operands...), outputs, contexts...)",
-                        IR_SHOW(t));
+  return base_hint(err,
+                   ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                                  "has type %s; expected ((operands...), outputs, contexts...)", IR_SHOW(t)),
+                   "one operand f32[8] and one output f32[8] give ((f32[8]), f32[8])");
 }
 
 static int check_operands_element(const ir_op *op, const ir_computation *c, xlac_error *err) {
   assert(ir_is_tuple(op->type) && op->type->n_elements >= 2);
   const ir_type *held = op->type->elements[0];
   if (held->n_elements != c->n_params || held->n_elements != op->n_operands)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
-                          "has %u operands, its type holds %u in element 0, and %s takes %u; all must be the same",
-                          op->n_operands, held->n_elements, c->name->s, c->n_params);
+    return base_hint(
+        err,
+        ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                       "has %u operands, its type holds %u in element 0, and %s takes %u; all must be the same",
+                       op->n_operands, held->n_elements, c->name->s, c->n_params),
+        "element 0 of a start's type is the tuple of its operands' types");
   for (uint32_t i = 0; i < held->n_elements; i++)
     if (!ir_same_bare(held->elements[i], ir_param_type(c, i)) ||
         !ir_same_bare(held->elements[i], ir_operand_type(op, i)))
-      return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
-                            "operand %u is %s, element {0,%u} of its type is %s and the parameter of %s is %s", i,
-                            IR_SHOW(ir_operand_type(op, i)), i, IR_SHOW(held->elements[i]), c->name->s,
-                            IR_SHOW(ir_param_type(c, i)));
+      return base_hint(
+          err,
+          ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                         "operand %u is %s, element {0,%u} of its type is %s and the parameter of %s is %s", i,
+                         IR_SHOW(ir_operand_type(op, i)), i, IR_SHOW(held->elements[i]), c->name->s,
+                         IR_SHOW(ir_param_type(c, i))),
+          "all three are the same type");
   return 0;
 }
 
@@ -144,8 +158,10 @@ static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir
   }
   if (options->xla_compat) return 0;
   if (root->opcode == IR_OP_PARAMETER)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which does nothing: its root is a parameter",
-                          c->name->s);
+    return base_hint(err,
+                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
+                                    "wraps %s, which does nothing: its root is a parameter", c->name->s),
+                     "use the operand itself, or verify with xla_compat");
   const char *own = own_start(root->opcode);
   if (!own) return 0;
   return base_hint(err,
@@ -158,8 +174,10 @@ static int check_thread(const ir_op *op, const ir_computation *c, xlac_error *er
   const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD);
   const char *own = c->execution_thread ? c->execution_thread->s : "main";
   if (strcmp(*thread ? thread : "main", own) == 0) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "runs on thread \"%s\" but %s is for thread \"%s\"",
-                        *thread ? thread : "main", c->name->s, own);
+  return base_hint(err,
+                   ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "runs on thread \"%s\" but %s is for thread \"%s\"",
+                                  *thread ? thread : "main", c->name->s, own),
+                   "async_execution_thread and the computation's execution_thread are the same");
 }
 
 IR_VERIFY(async_start) {
@@ -167,8 +185,11 @@ IR_VERIFY(async_start) {
   TRY(check_form(op, err));
   TRY(check_operands_element(op, c, err));
   if (!ir_same_bare(op->type->elements[1], ir_result_type(c)))
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "has outputs %s in element 1 of its type; %s gives %s",
-                          IR_SHOW(op->type->elements[1]), c->name->s, IR_SHOW(ir_result_type(c)));
+    return base_hint(
+        err,
+        ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "has outputs %s in element 1 of its type; %s gives %s",
+                       IR_SHOW(op->type->elements[1]), c->name->s, IR_SHOW(ir_result_type(c))),
+        "element 1 of a start's type is what the wrapped computation gives");
   TRY(check_wrapped_body(op, c, options, err));
   TRY(ir_verify_aliasing(op, op->type, options, err));
   return options->xla_compat ? 0 : check_thread(op, c, err);
@@ -177,14 +198,20 @@ IR_VERIFY(async_start) {
 /* Updates and dones repeat nothing of the start but may name its computation and thread. */
 static int check_repeats(const ir_op *op, xlac_error *err) {
   const ir_op *start = ir_async_start_of(op);
-  if (!start) return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "belongs to no async-start");
+  if (!start)
+    return base_hint(err, ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "belongs to no async-start"),
+                     "its operand is an async-start, or an update that leads to one");
   if (op->n_called && op->called[0] && op->called[0] != start->called[0])
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names computation %s; its start %s wraps %s",
-                          op->called[0]->name->s, start->name->s, start->called[0]->name->s);
+    return base_hint(err,
+                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names computation %s; its start %s wraps %s",
+                                    op->called[0]->name->s, start->name->s, start->called[0]->name->s),
+                     "leave calls= out: the start says it");
   const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD), *started = ir_get_str(start, IR_ATTR_ASYNC_THREAD);
   if (*thread && strcmp(thread, *started ? started : "main") != 0)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names thread \"%s\"; its start %s runs on \"%s\"", thread,
-                          start->name->s, *started ? started : "main");
+    return base_hint(err,
+                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "names thread \"%s\"; its start %s runs on \"%s\"",
+                                    thread, start->name->s, *started ? started : "main"),
+                     "leave async_execution_thread out: the start says it");
   return 0;
 }
 

@@ -8,9 +8,11 @@ static int note_chain(const ir_op *op, base_map *starts, xlac_error *err) {
   assert(op->opcode == IR_OP_ASYNC_START && op->n_called == 1);
   const ir_op *other = base_map_ptr(starts, op->called[0]);
   if (other)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
-                          "wraps %s, which %s wraps too; a computation belongs to one chain", op->called[0]->name->s,
-                          other->name->s);
+    return base_hint(
+        err,
+        ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "wraps %s, which %s wraps too; a computation belongs to one chain",
+                       op->called[0]->name->s, other->name->s),
+        "give each chain a copy of the computation");
   return base_map_set(starts, base_key(op->called[0]), base_key(op)) ? 0 : base_oom(err, "a table of async chains");
 }
 
@@ -32,13 +34,17 @@ static int check_transfer(const ir_op *op, const base_map *starts, xlac_error *e
   unsigned done = ir_opcode_info(op->opcode)->done;
   uint32_t n = ir_use_count(op);
   if (n != 1)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "needs exactly one consumer, its %s; found %u",
-                          ir_opcode_text(done), n);
+    return base_hint(err,
+                     ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "needs exactly one consumer, its %s; found %u",
+                                    ir_opcode_text(done), n),
+                     n ? "wait once and use the done's result" : "add the op that waits for it");
   const ir_op *user = op->uses->user;
   if (user->opcode == done || user->opcode == IR_OP_TUPLE) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
-                        "is used by %s (%s); expected %s, or a tuple that carries it there", user->name->s,
-                        ir_opcode_text(user->opcode), ir_opcode_text(done));
+  return base_hint(
+      err,
+      ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err, "is used by %s (%s); expected %s, or a tuple that carries it there",
+                     user->name->s, ir_opcode_text(user->opcode), ir_opcode_text(done)),
+      "use the done's result instead");
 }
 
 static bool same_attr(const ir_op *a, const ir_op *b, ir_attr_key key) {

@@ -2,18 +2,22 @@
  * kernel, and every backend consumes kernels. A kernel is plain data in its owner's arena, immutable once made; any
  * number of threads may read it.
  *
- *   kernel f32[4,3] from in0 f32, in1 f32
- *   v0 f32 = load in0 [0 + 3*i0 + 1*i1]
- *   v1 f32 = load in1 [0 + 1*i1]
- *   v2 f32 = add v0, v1
- *   store out0 [0 + 3*i0 + 1*i1] v2
+ *   kernel [4,3] from 2 inputs
+ *   v0 = f32[] load in0[0 + 3*i0 + 1*i1]
+ *   v1 = f32[] load in1[0 + 1*i1]
+ *   v2 = f32[] add(v0, v1)
+ *   v3 = f32[] constant(0)
+ *   reduce v2 by add from v3 over [4,(3),1]
+ *   store out0[0 + 1*i0] v2
+ *
+ * The lines of constants and ops are HLO's, on scalars. `index[...]` is the index itself as a number.
  */
 #ifndef XLAC_KERNEL_KERNEL_H
 #define XLAC_KERNEL_KERNEL_H
 
 #include "../interp/loops.h"
 
-enum { KERNEL_MAX_RANK = 12, KERNEL_MAX_STORES = 8 };
+enum { KERNEL_MAX_RANK = 12, KERNEL_MAX_STORES = 8, KERNEL_MAX_VALUES = 1 << 14 };
 
 typedef enum kernel_kind {
   KERNEL_LOAD,     /* an element of an input */
@@ -56,7 +60,7 @@ typedef struct kernel {
   int64_t extents[KERNEL_MAX_RANK], count; /* count: of iterations */
   uint32_t n_values, n_inputs, n_stores;
   const kernel_value *values; /* a value comes after those it uses */
-  kernel_store stores[KERNEL_MAX_STORES];
+  kernel_store *stores;
   const kernel_reduction *reduction; /* of the value of store 0; or NULL */
 } kernel;
 
@@ -71,9 +75,28 @@ bool kernel_is_constant(const kernel *k, const kernel_index *index);
  * on the extents alone. Where it is more than 1, a run needs room for that many partial results of every output. */
 int64_t kernel_pieces(const kernel *k);
 int64_t kernel_scratch_bytes(const kernel *k);
-/* The text above. false when out of memory. */
+/* The least and the most that the index comes to over all iterations; false where that is no int64_t, or where there
+ * are none. */
+bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most);
+
+/* put.c: the text above. false when out of memory. */
 void kernel_put(base_text *out, const kernel *k);
-/* What must hold of every kernel, whatever made it; an error names the value. */
+/* parse.c: reads it back, into `arena`, verified. The ops are those of a new module, *ops, which must outlive the
+ * kernel. Errors have line and column. */
+XLAC_MUST_USE int kernel_parse(kernel **out, ir_module **ops, base_arena *arena, const char *text, size_t n,
+                               xlac_error *err);
+/* verify.c: what must hold of every kernel, whatever made it; an error names the value. */
 XLAC_MUST_USE int kernel_verify(const kernel *k, xlac_error *err);
+/* The same, and where the fault is: in which value or store. */
+typedef enum kernel_part { KERNEL_SPACE, KERNEL_VALUE, KERNEL_STORE, KERNEL_REDUCTION } kernel_part;
+XLAC_MUST_USE int kernel_find_fault(const kernel *k, kernel_part *part, uint32_t *number, xlac_error *err);
+/* eval.c: all iterations one after another, each op by the interpreter's loop on one lane: slow, and the reference for
+ * backends. A reduction combines in the order of the iterations (narrow floats in f32). in_bytes and out_bytes are the
+ * sizes of the arrays: what would be outside of one is an error. */
+XLAC_MUST_USE int kernel_eval(const kernel *k, base_alloc alloc, const void *const *in, const int64_t *in_bytes,
+                              void *const *out, const int64_t *out_bytes, xlac_error *err);
+/* The same check alone: n_out is the number of outputs that there are. */
+XLAC_MUST_USE int kernel_check_memory(const kernel *k, const int64_t *in_bytes, uint32_t n_out,
+                                      const int64_t *out_bytes, xlac_error *err);
 
 #endif

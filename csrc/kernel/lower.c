@@ -21,7 +21,7 @@ BASE_VEC(lower_inputs, const ir_op *);
 
 typedef struct lower_run {
   const fusion_plan *f;
-  base_arena *arena;
+  base_arena *arena, *scratch; /* of the kernel; of what is needed while it is made */
   base_alloc alloc;
   const ir_op *root;
   uint32_t rank; /* of the iteration before it is collapsed */
@@ -38,9 +38,9 @@ static int lower_no_memory(const lower_run *x) {
 }
 
 static lower_map *lower_new_map(lower_run *x, uint32_t n) {
-  lower_map *m = BASE_NEW(x->arena, lower_map);
+  lower_map *m = BASE_NEW(x->scratch, lower_map);
   size_t size = ((size_t)n * x->rank + n + 1) * sizeof(int64_t);
-  if (!m || !(m->offset = base_arena_zalloc(x->arena, size))) return NULL;
+  if (!m || !(m->offset = base_arena_zalloc(x->scratch, size))) return NULL;
   m->n = n;
   m->coef = m->offset + n;
   return m;
@@ -177,7 +177,7 @@ static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint
 
 /* All indexes of the kernel, of which some values share none. */
 static int lower_collapse(lower_run *x, kernel *k) {
-  kernel_index **indexes = BASE_ARRAY(x->arena, kernel_index *, (size_t)x->values.n + 1);
+  kernel_index **indexes = BASE_ARRAY(x->scratch, kernel_index *, (size_t)x->values.n + 1);
   uint32_t n = 0;
   if (!indexes) return lower_no_memory(x);
   for (uint32_t i = 0; i < x->values.n; i++)
@@ -273,12 +273,16 @@ static int lower_reduction_kernel(lower_run *x, const ir_op *body, kernel *k, co
 
 int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const ir_op ***inputs,
                  xlac_error *err) {
-  lower_run x = {.f = f, .arena = arena, .alloc = arena->alloc, .root = root, .err = err};
+  base_arena scratch;
+  lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .root = root, .err = err};
   const ir_op *body = fusion_reduction(root);
   kernel *k = BASE_NEW(arena, kernel);
-  int status = !k     ? lower_no_memory(&x)
-               : body ? lower_reduction_kernel(&x, body, k, inputs)
-                      : lower_map_kernel(&x, k, inputs);
+  base_arena_init(&scratch, arena->alloc);
+  if (k) k->stores = BASE_NEW(arena, kernel_store);
+  int status = !k || !k->stores ? lower_no_memory(&x)
+               : body           ? lower_reduction_kernel(&x, body, k, inputs)
+                                : lower_map_kernel(&x, k, inputs);
+  base_arena_free(&scratch);
   BASE_VEC_FREE(x.alloc, &x.done);
   BASE_VEC_FREE(x.alloc, &x.values);
   BASE_VEC_FREE(x.alloc, &x.inputs);

@@ -1,7 +1,7 @@
 /* batch-norm-expander: batch normalisations become elementwise ops and sums, in f64 as the reference interpreter
  * computes them, so that inference has its bits; results round once.
- * Requires: nothing. Leaves those whose types are not plain. Preserves: side effects, async chains, control edges, the
- * schedule. */
+ * Requires: nothing. Leaves those whose types are not plain, and those that async starts wrap, which may hold one op only.
+ * Preserves: side effects, async chains, control edges, the schedule. */
 #include "effects.h"
 #include "hlo_make.h"
 #include "pass.h"
@@ -129,15 +129,26 @@ static bool norm_is_one(const ir_op *op) {
          op->opcode == IR_OP_BATCH_NORM_GRAD;
 }
 
+/* By computation id. NULL when out of memory. */
+static uint8_t *norm_wrapped(const ir_module *m, base_arena *arena) {
+  uint8_t *wrapped = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (wrapped && op->opcode == IR_OP_ASYNC_START && op->n_called) wrapped[op->called[0]->id] = 1;
+  return wrapped;
+}
+
 int opt_batch_norm_expander(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   norm_make b = {.op = NULL};
   opt_facts facts;
   bool ok = true;
   TRY(opt_facts_make(&facts, m, err));
+  const uint8_t *wrapped = norm_wrapped(m, &facts.arena);
+  ok = wrapped != NULL;
   for (uint32_t i = 0; i < facts.n_order && ok; i++) {
     IR_FOR_OPS_SAFE(op, facts.order[i]) {
-      if (!ok || !norm_is_one(op) || !norm_may_expand(&facts, op)) continue;
+      if (!ok || wrapped[op->parent->id] || !norm_is_one(op) || !norm_may_expand(&facts, op)) continue;
       ok = norm_prepare(&b, m, op);
       ir_op *with = ok ? norm_expand(&b) : NULL;
       ok = ok && !b.x.failed && with && opt_replace(op, with);

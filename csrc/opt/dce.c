@@ -26,6 +26,8 @@ static void dce_mark_computation(dce_run *d, const ir_computation *c) {
     const ir_op *op = d->pending[--d->n];
     for (uint32_t i = 0; i < op->n_operands; i++) dce_mark(d, op->operands[i].op);
     for (uint32_t i = 0; i < op->n_control_preds; i++) dce_mark(d, op->control_preds[i]);
+    if (!ir_opcode_has(op->opcode, IR_ASYNC_START) && !ir_opcode_has(op->opcode, IR_ASYNC_UPDATE)) continue;
+    IR_FOR_USES(use, op) dce_mark(d, use->user); /* what is started is waited for */
   }
 }
 

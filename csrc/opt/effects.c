@@ -102,6 +102,7 @@ uint8_t *opt_reachable(const ir_module *m, const uint8_t *roots, uint32_t n_root
     bool is_root = c == m->entry || (roots && c->id < n_roots && !roots[c->id]);
     if (is_root) seen[c->id] = 1, stack[n++] = c;
   }
+  if (n == m->n_computations) return seen;
   while (n) {
     const ir_computation *c = stack[--n];
     IR_FOR_OPS(op, c) {

@@ -57,12 +57,19 @@ static bool flat_is_caller(const ir_op *op) {
   }
 }
 
+/* An async start wraps one op and nothing beside it, so there is no place to take that op's tuples apart. */
+static void flat_keep_wrapped(flat_run *r, const ir_op *start) {
+  IR_FOR_OPS(op, start->called[0])
+  for (uint32_t i = 0; i < op->n_called; i++) r->rigid[flat_set(r, op->called[i]->id)] = 1;
+}
+
 static void flat_find_rigid(flat_run *r) {
   for (uint32_t i = 0; i < r->m->n_computation_ids; i++) r->set_of[i] = i;
   r->rigid[r->m->entry->id] = 1;
   IR_FOR_COMPUTATIONS(c, r->m) {
     if (c->owner) r->rigid[flat_set(r, c->id)] = 1;
     IR_FOR_OPS(op, c) {
+      if (op->opcode == IR_OP_ASYNC_START && op->n_called) flat_keep_wrapped(r, op);
       for (uint32_t i = 0; i < op->n_called; i++) {
         flat_join(r, op->called[0]->id, op->called[i]->id);
         if (!flat_is_caller(op)) r->rigid[flat_set(r, op->called[i]->id)] = 1;

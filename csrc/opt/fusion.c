@@ -65,6 +65,13 @@ const ir_op *fusion_reduction(const ir_op *op) {
   return params && same && ir_operand_type(op, 1)->dtype == t->dtype && interp_loop_of(body, &l) ? body : NULL;
 }
 
+static bool fusion_has_chains(const ir_module *m) {
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (ir_opcode_has(op->opcode, IR_ASYNC_DONE)) return true;
+  return false;
+}
+
 bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   size_t n = (size_t)m->n_ids + 1;
   f->role = base_arena_zalloc(arena, n);
@@ -72,7 +79,9 @@ bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   f->root = base_arena_zalloc(arena, n * sizeof *f->root);
   f->why = base_arena_zalloc(arena, n * sizeof *f->why);
   f->size = base_arena_zalloc(arena, n * sizeof *f->size);
-  return f->role && f->needed && f->root && f->why && f->size;
+  bool chains = fusion_has_chains(m);
+  f->waits = chains ? base_arena_zalloc(arena, n * sizeof *f->waits) : NULL;
+  return f->role && f->needed && f->root && f->why && f->size && (f->waits || !chains);
 }
 
 static bool fusion_expands(const ir_op *op) {
@@ -155,6 +164,8 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   }
   if (!u.why && u.root && f->size[u.root->id] >= FUSION_MAX_OPS) u.why = "the kernel is full";
   if (!u.why && !u.root) u.why = "nobody reads it";
+  if (!u.why && f->waits && f->waits[u.root->id] != f->waits[op->id])
+    u.why = "an async operation is waited for in between";
   f->role[op->id] = u.why ? FUSION_ROOT : FUSION_INNER;
   f->why[op->id] = u.why;
   if (!u.why) f->root[op->id] = u.root;
@@ -169,6 +180,10 @@ void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *c
     f->size[order[i]->id] = 0;
     f->needed[order[i]->id] = false;
     f->root[order[i]->id] = NULL;
+  }
+  for (uint32_t i = 0, waits = 0; f->waits && i < n; i++) {
+    f->waits[order[i]->id] = waits;
+    waits += ir_opcode_has(order[i]->opcode, IR_ASYNC_DONE);
   }
   for (uint32_t i = n; i-- > 0;) fusion_decide_op(f, order[i]);
 }

@@ -20,6 +20,7 @@ typedef struct fusion_plan {
   ir_op **root;      /* INNER: the root; ROOT: itself */
   const char **why;  /* ROOT: why the value is in memory; static */
   uint32_t *size;    /* ROOT: ops in its kernel */
+  uint32_t *waits;   /* how many async operations are waited for before the op; NULL: the module has none */
   bool skips_places; /* nobody reads the places of an argmax that only count (opt/arg_reduce.h) */
 } fusion_plan;
 

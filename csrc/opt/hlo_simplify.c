@@ -41,9 +41,8 @@ static bool hs_may(const hs_run *s, const ir_op *op) {
   return (opt_op_facts(&s->facts, op) & (OPT_EFFECT | OPT_RANDOM | OPT_ASYNC)) == 0;
 }
 
-static void hs_rules(hs_rule **by_opcode) {
-  const hs_row *const tables[] = {hs_math_rules, hs_move_rules, hs_dot_rules};
-  for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+static void hs_rules(hs_rule **by_opcode, size_t n, const hs_row *const *tables) {
+  for (size_t t = 0; t < n; t++)
     for (const hs_row *r = tables[t]; r->opcode != IR_OP_INVALID; r++) {
       assert(!by_opcode[r->opcode]);
       by_opcode[r->opcode] = r->rule;
@@ -75,13 +74,24 @@ static void hs_computation(hs_run *s, hs_rule *const *rules, const ir_computatio
   base_arena_free(&scratch);
 }
 
-int opt_algebraic_simplification(ir_module *m, const opt_args *args, xlac_error *err) {
-  (void)args;
+static int hs_sweep(ir_module *m, const char *pass, size_t n, const hs_row *const *tables, xlac_error *err) {
   hs_run s = {.x = {.m = m}};
   hs_rule *rules[IR_OP_COUNT] = {NULL};
   TRY(opt_facts_make(&s.facts, m, err));
-  hs_rules(rules);
+  hs_rules(rules, n, tables);
   IR_FOR_COMPUTATIONS(c, m) hs_computation(&s, rules, c);
   opt_facts_free(&s.facts);
-  return s.x.failed ? base_oom(err, "algebraic-simplification") : 0;
+  return s.x.failed ? base_oom(err, pass) : 0;
+}
+
+int opt_algebraic_simplification(ir_module *m, const opt_args *args, xlac_error *err) {
+  static const hs_row *const tables[] = {hs_math_rules, hs_move_rules, hs_dot_rules, hs_window_rules};
+  (void)args;
+  return hs_sweep(m, "algebraic-simplification", sizeof tables / sizeof *tables, tables, err);
+}
+
+int opt_reassociate(ir_module *m, const opt_args *args, xlac_error *err) {
+  static const hs_row *const tables[] = {hs_loose_rules};
+  (void)args;
+  return hs_sweep(m, "reassociate", 1, tables, err);
 }

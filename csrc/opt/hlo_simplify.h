@@ -19,7 +19,8 @@ typedef struct hs_row {
   hs_rule *rule;
 } hs_row;
 
-extern const hs_row hs_math_rules[], hs_move_rules[], hs_dot_rules[];
+extern const hs_row hs_math_rules[], hs_move_rules[], hs_dot_rules[], hs_window_rules[];
+extern const hs_row hs_loose_rules[]; /* reassociate.c: these do change bits */
 
 /* --- hlo_simplify.c --- */
 /* `with`, when it is of op's type. */

@@ -164,6 +164,7 @@ static int inline_all(inline_run *r) {
 }
 
 int opt_inline_calls(ir_module *m, const opt_args *args, xlac_error *err) {
+  if (m->n_computations == 1) return 0;
   inline_run r = {.m = m, .fusions = opt_get(args, "fusions") != 0, .max_ops = opt_get(args, "max-ops"), .err = err};
   base_arena_init(&r.arena, m->alloc);
   base_map_init(&r.map, m->alloc);

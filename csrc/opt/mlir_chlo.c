@@ -37,6 +37,18 @@ static int chlo_without_hlo(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* Ops that only broadcast their operands, and constants. */
+bool opt_chlo_is_exact(const ir_op *op) {
+  if (!ir_opcode_has(op->opcode, IR_MLIR_ONLY) || ir_opcode_has(op->opcode, IR_ELEMENTWISE)) return false;
+  for (uint32_t i = 0; i < CHLO_PATTERNS; i++)
+    if (chlo_patterns[i].opcode == op->opcode) return true;
+  return false;
+}
+
+static int chlo_exactly(opt_rewriter *rw, ir_op *op, bool *changed) {
+  return opt_chlo_is_exact(op) ? chlo_without_hlo(rw, op, changed) : 0;
+}
+
 /* The first op in text order that should have gone. */
 static int chlo_check(const opt_rewriter *rw, opt_chlo_set set) {
   IR_FOR_COMPUTATIONS(c, rw->m) {
@@ -52,11 +64,12 @@ static int chlo_check(const opt_rewriter *rw, opt_chlo_set set) {
 }
 
 int opt_legalize_chlo(ir_module *m, opt_chlo_set set, xlac_error *err) {
-  static const opt_pattern native[] = {{IR_OP_INVALID, chlo_without_hlo}};
+  static const opt_pattern native[] = {{IR_OP_INVALID, chlo_without_hlo}}, exact[] = {{IR_OP_INVALID, chlo_exactly}};
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
-  int status = set == OPT_CHLO_ALL ? opt_rewrite(&rw, CHLO_PATTERNS, chlo_patterns) : opt_rewrite(&rw, 1, native);
-  if (status == 0) status = chlo_check(&rw, set);
+  int status = set == OPT_CHLO_ALL ? opt_rewrite(&rw, CHLO_PATTERNS, chlo_patterns)
+                                   : opt_rewrite(&rw, 1, set == OPT_CHLO_EXACT ? exact : native);
+  if (status == 0 && set != OPT_CHLO_EXACT) status = chlo_check(&rw, set);
   opt_rewriter_free(&rw);
   return status;
 }

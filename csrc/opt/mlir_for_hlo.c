@@ -1,5 +1,7 @@
 /* The passes that come before the translation to HLO. */
 #include "for_hlo.h"
+
+#include "../stablehlo/stablehlo.h"
 #include "mlir_chlo.h"
 #include "mlir_deprecated.h"
 
@@ -48,4 +50,19 @@ int opt_expand_for_hlo(ir_module *m, xlac_error *err) {
   const opt_pass_info *pass = opt_pass_find(canonicalize, n, IR_FORM_MLIR);
   if (pass && beyond_has(m, BEYOND_DYNAMIC)) TRY(opt_run_pipeline(m, canonicalize, n, NULL, err));
   return 0;
+}
+
+int opt_expand_for_executor(ir_module *m, ir_module **out, xlac_error *err) {
+  bool any = false;
+  *out = NULL;
+  if (m->form != IR_FORM_MLIR) return 0;
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) any = any || opt_chlo_is_exact(op);
+  }
+  xlac_error ignored = {.code = 0};
+  if (!any || stablehlo_verify(m, &ignored)) return 0; /* what is wrong is said of what it is translated to */
+  TRY(ir_module_clone(out, m, err));
+  int status = opt_legalize_chlo(*out, OPT_CHLO_EXACT, err);
+  if (status) ir_module_destroy(*out);
+  return status;
 }

@@ -1,9 +1,11 @@
-/* while-loop-simplifier: constants that a loop carries round go into its body; elements that pass through unchanged are
- * read where they come from; elements that nothing needs go.
- * Requires: nothing; sees loops whose state is a tuple that is read by element. Preserves: side effects, control edges,
- * shardings (loops with any of these stay as they are). */
+/* while-loop-simplifier: loops that are known to turn never are their first state, those that turn once a call of their
+ * body (which inline-calls takes apart); constants that a loop carries round go into its body; elements that pass
+ * through unchanged are read where they come from; elements that nothing needs go. Requires: nothing; sees loops whose
+ * state is a tuple that is read by element. Preserves: side effects, control edges, shardings (loops with any of these
+ * stay as they are). */
 #include "pass.h"
 #include "while_state.h"
+#include "while_trips.h"
 
 typedef struct simpler_loop {
   hlo_maker x;
@@ -168,8 +170,35 @@ static void loop_drop_unneeded(simpler_loop *s, while_state *w) {
   base_arena_free(&scratch);
 }
 
+static ir_op *loop_call_body(simpler_loop *s, ir_op *loop) {
+  const base_istr *name = ir_fresh_name(s->x.m, "call");
+  ir_op *call = name ? ir_op_new(loop->parent, IR_OP_CALL, loop->type, name, 1, 1) : NULL;
+  const ir_attr *metadata = ir_attr_find(loop, IR_ATTR_METADATA);
+  s->failed = s->failed || !call;
+  if (!call) return NULL;
+  call->called[0] = loop->called[1];
+  ir_set_operand(call, 0, (ir_value){ir_operand(loop, 0), 0});
+  ir_op_move(call, loop);
+  s->failed = s->failed || (metadata && !ir_attr_set(call, *metadata));
+  return call;
+}
+
+/* Whether the loop is gone. */
+static bool loop_take_apart(simpler_loop *s, ir_op *loop) {
+  ir_op *first = ir_operand(loop, 0);
+  if (opt_in_edge(&s->facts, loop) || ir_attr_find(loop, IR_ATTR_SHARDING) || first->type != loop->type) return false;
+  if (ir_root(loop->called[1])->type != loop->type || loop->called[1]->params[0]->type != loop->type) return false;
+  int trips = while_known_trips(loop, &s->facts);
+  if (trips < 0) return false;
+  ir_op *instead = trips ? loop_call_body(s, loop) : first;
+  if (!instead || !opt_replace(loop, instead)) return s->failed = true;
+  opt_remove(loop);
+  return true;
+}
+
 static void loop_simplify(simpler_loop *s, ir_op *op) {
   while_state w;
+  if (loop_take_apart(s, op)) return;
   if (!while_open(&w, op, &s->facts, s->callers) || !w.init || opt_in_edge(&s->facts, w.init)) return;
   for (uint32_t i = 0; i < w.n && !s->failed; i++) {
     if (!while_is_invariant(&w, i)) continue;

@@ -2,7 +2,7 @@
 
 uint32_t *while_count_callers(const ir_module *m, base_arena *arena) {
   uint32_t *callers = base_arena_zalloc(arena, ((size_t)m->n_computation_ids + 1) * sizeof *callers);
-  if (!callers) return NULL;
+  if (!callers || m->n_computations == 1) return callers;
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
       for (uint32_t i = 0; i < op->n_called; i++) callers[op->called[i]->id]++;
@@ -14,9 +14,10 @@ uint32_t *while_count_callers(const ir_module *m, base_arena *arena) {
 ir_op **while_list(const ir_module *m, opt_facts *facts, uint32_t *n) {
   uint32_t count = 0;
   *n = 0;
-  for (uint32_t i = 0; i < facts->n_order; i++) IR_FOR_OPS(op, facts->order[i]) count += op->opcode == IR_OP_WHILE;
+  for (uint32_t i = 0; i < facts->n_order && m->n_computations > 1; i++)
+    IR_FOR_OPS(op, facts->order[i]) count += op->opcode == IR_OP_WHILE;
   ir_op **all = BASE_ARRAY(&facts->arena, ir_op *, (size_t)count + 1);
-  for (uint32_t i = 0; all && i < facts->n_order && !m->config.is_scheduled; i++) {
+  for (uint32_t i = 0; all && count && i < facts->n_order && !m->config.is_scheduled; i++) {
     IR_FOR_OPS(op, facts->order[i]) {
       if (op->opcode == IR_OP_WHILE) all[(*n)++] = op;
     }

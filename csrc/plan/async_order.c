@@ -21,9 +21,12 @@ static bool order_is_placed_first(const ir_op *op) {
   return op->opcode == IR_OP_PARAMETER;
 }
 
+static bool order_is_start(const ir_op *op) {
+  return plan_is_async(op) && ir_opcode_has(op->opcode, IR_ASYNC_START);
+}
+
 static int order_class(const ir_op *op) {
-  if (op->opcode == IR_OP_ASYNC_START) return 0;
-  return op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE ? 2 : 1;
+  return !plan_is_async(op) ? 1 : order_is_start(op) ? 0 : 2;
 }
 
 static bool order_before(const order_run *r, const ir_op *a, const ir_op *b) {
@@ -51,7 +54,9 @@ static ir_op *order_pop(order_run *r) {
   return top;
 }
 
+/* Marks are of those that are to be placed: control edges go to others as well. */
 static void order_edge(order_run *r, const ir_op *from, const ir_op *to) {
+  if (!r->x->marks[from->id] || !r->x->marks[to->id]) return;
   uint32_t a = order_position(r, from), b = order_position(r, to);
   r->user[r->n_edges] = b;
   r->next[r->n_edges] = r->first[a];
@@ -67,10 +72,8 @@ static void order_edges(order_run *r) {
   const ir_op *kept = NULL;
   for (uint32_t i = 0; i < r->n; i++) {
     const ir_op *op = r->order[i];
-    for (uint32_t k = 0; k < op->n_operands; k++)
-      if (!order_is_placed_first(ir_operand(op, k))) order_edge(r, ir_operand(op, k), op);
-    for (uint32_t k = 0; k < op->n_control_preds; k++)
-      if (!order_is_placed_first(op->control_preds[k])) order_edge(r, op->control_preds[k], op);
+    for (uint32_t k = 0; k < op->n_operands; k++) order_edge(r, ir_operand(op, k), op);
+    for (uint32_t k = 0; k < op->n_control_preds; k++) order_edge(r, op->control_preds[k], op);
     if (!order_is_kept(r, op)) continue;
     if (kept) order_edge(r, kept, op);
     kept = op;
@@ -95,7 +98,7 @@ static void order_place(order_run *r, ir_op **out) {
 
 static bool order_is_async(uint32_t n, ir_op *const *order) {
   for (uint32_t i = 0; i < n; i++)
-    if (order[i]->opcode == IR_OP_ASYNC_START) return true;
+    if (order_is_start(order[i])) return true;
   return false;
 }
 
@@ -111,9 +114,13 @@ static bool order_by_classes(const plan_build *x, uint32_t n, ir_op **order, bas
   r.ready = BASE_ARRAY(scratch, ir_op *, n);
   ir_op **out = BASE_ARRAY(scratch, ir_op *, n);
   if (!r.left || !r.first || !r.next || !r.user || !r.ready || !out) return false;
-  for (uint32_t i = 0; i < n; i++)
-    if (!order_is_placed_first(order[i])) x->values[order[i]->id].at = i;
+  for (uint32_t i = 0; i < n; i++) {
+    if (order_is_placed_first(order[i])) continue;
+    x->values[order[i]->id].at = i;
+    x->marks[order[i]->id] = 1;
+  }
   order_edges(&r);
+  for (uint32_t i = 0; i < n; i++) x->marks[order[i]->id] = 0;
   order_place(&r, out);
   return true;
 }

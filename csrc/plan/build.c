@@ -2,6 +2,8 @@
  * the interpreter's evaluator for the rest. */
 #include "build.h"
 
+#include "order.h"
+
 static int build_no_memory(const plan_build *x) {
   return base_oom(x->err, "a plan");
 }
@@ -200,6 +202,12 @@ static int build_op(plan_build *x, const ir_op *op) {
     case IR_OP_GET_TUPLE_ELEMENT:
       x->values[op->id] = build_element(x, op);
       return 0;
+    case IR_OP_AFTER_ALL: /* a token is nothing: no bytes that are always there */
+      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT, .data = ""});
+      return x->failed ? build_no_memory(x) : 0;
+    case IR_OP_ADD_DEPENDENCY:
+      x->values[op->id] = x->values[ir_operand(op, 0)->id];
+      return 0;
     case IR_OP_CONSTANT:
       x->values[op->id].at = x->leaves.n;
       build_constant_leaves(x, op, op->u.literal);
@@ -244,7 +252,7 @@ static bool build_type_is_plain(const ir_type *t) {
 /* Why the interpreter must run the whole computation, or NULL. */
 static const char *build_obstacle(const plan_build *x, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
-    if (opt_op_facts(x->facts, op) & OPT_EFFECT) return "it has side effects";
+    if ((opt_op_facts(x->facts, op) & OPT_EFFECT) && op->opcode != IR_OP_ASYNC_START) return "it has side effects";
     if (!build_type_is_plain(op->type)) return "a shape or type is known only when it runs";
     if (plan_is_async(op)) continue;
     if (ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_DONE) ||
@@ -284,10 +292,19 @@ static void build_order(uint32_t n, ir_op **order, uint8_t *early, base_arena *s
   for (uint32_t i = 0; i < n; i++) early[order[i]->id] = 0;
 }
 
-/* The ops that the root needs, in order. Marks are zero before and after. */
-static uint32_t build_needed(uint8_t *marks, const ir_computation *c, uint32_t n, ir_op **order) {
+/* What must happen whoever needs its result: obstacles but for async chains. */
+static bool build_is_effect(const plan_build *x, const ir_op *op) {
+  const ir_op *start = op->opcode == IR_OP_ASYNC_DONE ? ir_async_start_of(op) : NULL;
+  return start && (opt_op_facts(x->facts, start) & OPT_EFFECT);
+}
+
+/* The ops that the root or the world needs, in order. Marks are zero before and after. */
+static uint32_t build_needed(const plan_build *x, const ir_computation *c, uint32_t n, ir_op **order) {
   uint32_t kept = 0;
+  uint8_t *marks = x->marks;
   marks[ir_root(c)->id] = 1;
+  for (uint32_t i = 0; i < n; i++)
+    if (build_is_effect(x, order[i])) marks[order[i]->id] = 1;
   for (uint32_t i = n; i-- > 0;)
     for (uint32_t k = 0; marks[order[i]->id] && k < order[i]->n_operands; k++) marks[ir_operand(order[i], k)->id] = 1;
   for (uint32_t i = 0; i < n; i++) {
@@ -304,12 +321,13 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   base_arena_init(&scratch, x->alloc);
   ir_op **order = ir_post_order(c, &scratch, &n);
   int status = order ? 0 : build_no_memory(x);
-  if (status == 0) kept = build_needed(x->marks, c, n, order);
+  if (status == 0) kept = build_needed(x, c, n, order);
   if (status == 0 && !plan_order_async(x, c, kept, order, &scratch)) status = build_no_memory(x);
   if (status == 0 && !x->options->no_fusion) {
     x->fusion.skips_places = x->options->prepare != NULL;
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
+    status = plan_order_ops(x->p, &x->fusion, kept, order, x->numbers, &scratch, x->err);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
   base_arena_free(&scratch);
@@ -324,11 +342,12 @@ static int build_finish(plan_build *x) {
   p->steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
   uint32_t *interface = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_buffers + 1);
   if (!buffers || !p->steps || !interface) return build_no_memory(x);
-  for (uint32_t i = 0; i < p->n_buffers; i++)
-    if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
   p->interface = interface;
   p->buffers = buffers;
-  return plan_place_buffers(p, buffers, x->alloc, x->err);
+  TRY(plan_place_buffers(p, buffers, x->alloc, x->err));
+  for (uint32_t i = 0; i < p->n_buffers; i++)
+    if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
+  return 0;
 }
 
 /* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,
@@ -354,6 +373,8 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   int status = 0;
   if (!x.p->interpreted) {
     build_arguments(&x, c);
+    x.p->over = x.over;
+    x.over = NULL;
     if (x.depth == 1) plan_find_donations(&x);
     status = x.failed ? build_no_memory(&x) : build_steps(&x, c);
     if (status == 0) status = plan_build_results(&x, c);
@@ -373,7 +394,9 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
   x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
   x.marks = base_arena_zalloc(arena, (size_t)m->n_ids + 1);
-  if (!x.values || !x.made || !x.marks || !fusion_make(&x.fusion, m, arena)) return base_oom(err, "a plan");
+  x.numbers = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.numbers);
+  if (!x.values || !x.made || !x.marks || !x.numbers || !fusion_make(&x.fusion, m, arena))
+    return base_oom(err, "a plan");
   if (!options->no_fusion && !(x.explained = base_arena_memdup(arena, &x.fusion, sizeof x.fusion)))
     return base_oom(err, "a plan");
   TRY(opt_facts_make(&facts, m, err));

@@ -27,11 +27,13 @@ typedef struct plan_build {
   plan_leaf_ids leaves; /* buffers; those of the arguments come first */
   plan_leaves *values;  /* by op id */
   uint8_t *marks;       /* by op id; all zero between uses */
+  uint32_t *numbers;    /* the same */
   fusion_plan fusion;
   const fusion_plan *explained; /* the same, in the arena */
   const opt_facts *facts;
-  plan_program **made; /* by computation id: its program, its program as a loop's body */
-  bool body;           /* of a loop: results are the next arguments */
+  plan_program **made;  /* by computation id: its program, its program as a loop's body */
+  bool body;            /* of a loop: results are the next arguments */
+  const uint32_t *over; /* for the program to be built next: what becomes its own `over`; NULL otherwise */
   uint32_t depth;
   bool failed; /* out of memory */
   xlac_error *err;
@@ -60,8 +62,6 @@ XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);
 
 /* --- async.c: async starts, updates and dones. *done is false for other ops. --- */
 XLAC_MUST_USE int plan_build_async(plan_build *x, const ir_op *op, bool *done);
-/* Whether that knows op. */
-bool plan_is_async(const ir_op *op);
 
 /* --- async_order.c: puts the n ops of `order`, each after its operands, into the order they are to run in, where c has
  * async starts. false when out of memory. --- */

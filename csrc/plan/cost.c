@@ -1,127 +1,9 @@
 #include "cost.h"
 
-static bool cost_is_transcendental(ir_opcode code) {
-  switch (code) {
-    case IR_OP_ACOS:
-    case IR_OP_ACOSH:
-    case IR_OP_ASIN:
-    case IR_OP_ASINH:
-    case IR_OP_ATAN:
-    case IR_OP_ATAN2:
-    case IR_OP_ATANH:
-    case IR_OP_CBRT:
-    case IR_OP_COSINE:
-    case IR_OP_COSH:
-    case IR_OP_ERF:
-    case IR_OP_EXP:
-    case IR_OP_EXPM1:
-    case IR_OP_LOG:
-    case IR_OP_LOG1P:
-    case IR_OP_LOGISTIC:
-    case IR_OP_POWER:
-    case IR_OP_RSQRT:
-    case IR_OP_SINE:
-    case IR_OP_SINH:
-    case IR_OP_SQRT:
-    case IR_OP_TAN:
-    case IR_OP_TANH:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/* Ops that take an operation for each element of the result. */
-static bool cost_is_arithmetic(ir_opcode code) {
-  switch (code) {
-    case IR_OP_CONVERT:
-    case IR_OP_BITCAST_CONVERT:
-    case IR_OP_COPY:
-    case IR_OP_REAL:
-    case IR_OP_IMAG:
-    case IR_OP_COMPLEX:
-      return false;
-    default:
-      return ir_opcode_has(code, IR_ELEMENTWISE);
-  }
-}
-
-static double cost_elements(const ir_type *t) {
-  double n = 1;
-  if (!ir_is_tensor(t)) return 0;
-  for (uint32_t d = 0; d < t->rank; d++) n *= (double)t->dims[d];
-  return n;
-}
-
-static plan_cost cost_elementwise(ir_opcode code, double elements) {
-  plan_cost c = {0};
-  if (cost_is_transcendental(code))
-    c.transcendentals = elements;
-  else if (cost_is_arithmetic(code))
-    c.flops = elements;
-  return c;
-}
-
-static double cost_product(const ir_op *op) {
-  const ir_type *left = ir_operand_type(op, 0);
-  const ir_ints *dims = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
-  double depth = 1;
-  for (uint32_t i = 0; i < dims->n; i++) depth *= (double)left->dims[dims->v[i]];
-  return 2 * cost_elements(op->type) * depth;
-}
-
-static double cost_convolution(const ir_op *op) {
-  const ir_conv_dims *dims = ir_get_conv_dims(op);
-  const ir_type *kernel_type = ir_operand_type(op, 1);
-  double features = dims ? (double)kernel_type->dims[dims->kernel_output_feature] : 0;
-  return features > 0 ? 2 * cost_elements(op->type) * cost_elements(kernel_type) / features : 0;
-}
-
-/* A body of one operation or more, applied so many times. */
-static plan_cost cost_applied(const ir_computation *c, double times) {
-  plan_cost sum = {0};
-  IR_FOR_OPS(op, c) {
-    plan_cost one = cost_elementwise(op->opcode, times);
-    sum.flops += one.flops;
-    sum.transcendentals += one.transcendentals;
-  }
-  return sum;
-}
-
-static double cost_window(const ir_op *op) {
-  const ir_window *w = ir_get_window(op);
-  double n = 1;
-  for (uint32_t i = 0; w && i < w->n; i++) n *= (double)w->v[i].size;
-  return n;
-}
-
-plan_cost plan_op_cost(const ir_op *op) {
-  plan_cost c = {0};
-  double result = cost_elements(op->type), first = op->n_operands ? cost_elements(ir_operand_type(op, 0)) : 0;
-  switch (op->opcode) {
-    case IR_OP_DOT:
-      c.flops = cost_product(op);
-      return c;
-    case IR_OP_CONVOLUTION:
-      c.flops = cost_convolution(op);
-      return c;
-    case IR_OP_REDUCE:
-      return op->n_called ? cost_applied(op->called[0], first) : c;
-    case IR_OP_REDUCE_WINDOW:
-      return op->n_called ? cost_applied(op->called[0], result * cost_window(op)) : c;
-    case IR_OP_MAP:
-      return op->n_called ? cost_applied(op->called[0], result) : c;
-    case IR_OP_SCATTER:
-      return op->n_called ? cost_applied(op->called[0], cost_elements(ir_operand_type(op, op->n_operands - 1))) : c;
-    default:
-      return cost_elementwise(op->opcode, result);
-  }
-}
-
 plan_cost plan_value_cost(const kernel *k, uint32_t i) {
   plan_cost none = {0};
   const kernel_value *v = &k->values[i];
-  return v->kind == KERNEL_OP ? cost_elementwise(v->op->opcode, (double)k->count) : none;
+  return v->kind == KERNEL_OP ? opt_elementwise_cost(v->op->opcode, (double)k->count) : none;
 }
 
 static void cost_add(plan_cost *sum, plan_cost c) {
@@ -145,9 +27,9 @@ plan_cost plan_step_cost(const plan_program *p, const plan_step *s) {
   if (s->kind == PLAN_KERNEL) {
     for (uint32_t i = 0; i < s->kernel->n_values; i++) cost_add(&c, plan_value_cost(s->kernel, i));
     if (s->kernel->reduction)
-      cost_add(&c, cost_elementwise(s->kernel->reduction->body->opcode, (double)s->kernel->count));
+      cost_add(&c, opt_elementwise_cost(s->kernel->reduction->body->opcode, (double)s->kernel->count));
   } else if (s->kind == PLAN_ROUTINE || s->kind == PLAN_EVAL) {
-    c = plan_op_cost(s->op);
+    c = opt_op_cost(s->op);
   }
   if (s->n_nested == 0 && s->kind != PLAN_DONE) cost_bytes(p, s, &c);
   return c;

@@ -1,17 +1,12 @@
-/* What steps cost, by the shapes alone. Counted as XLA counts: an elementwise op is one operation an element; the
- * elementary functions are counted apart; a product is a multiplication and an addition; moves are none. */
+/* What steps cost, by the shapes alone: opt/op_cost.h. */
 #ifndef XLAC_PLAN_COST_H
 #define XLAC_PLAN_COST_H
 
+#include "../opt/op_cost.h"
 #include "plan.h"
 
-typedef struct plan_cost {
-  double flops, transcendentals;
-  double read, written; /* bytes of buffers */
-} plan_cost;
+typedef opt_cost plan_cost;
 
-/* Of one op on its whole operands; read and written stay 0. A loop, branch or call costs nothing itself. */
-plan_cost plan_op_cost(const ir_op *op);
 /* Of value i of a kernel: an op on all of its iterations. */
 plan_cost plan_value_cost(const kernel *k, uint32_t i);
 /* Of what a step does itself, not of its nested programs. */

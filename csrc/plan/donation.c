@@ -44,11 +44,26 @@ static bool donation_is_known(const donation_run *r, uint32_t argument) {
   return false;
 }
 
+/* Of an argument without a result. */
+static void donation_say_why(const donation_run *r, plan_donation *d) {
+  int64_t bytes = r->x->buffers.items[d->argument].bytes;
+  d->why = PLAN_DONATION_NO_RESULT;
+  for (uint32_t i = 0; i < r->n_results; i++) {
+    if (r->over[i] == UINT32_MAX || !ir_is_tensor(r->results[i]) || ir_type_bytes(r->results[i]) != bytes) continue;
+    d->why = PLAN_DONATION_TAKEN;
+    d->rival = r->over[i];
+    return;
+  }
+}
+
 static void donation_add(donation_run *r, uint32_t argument, uint32_t result, bool must) {
   if (argument == UINT32_MAX || donation_is_known(r, argument)) return;
   if (result != UINT32_MAX && r->over[result] != UINT32_MAX) result = UINT32_MAX;
   if (result != UINT32_MAX) r->over[result] = argument;
-  r->all[r->n++] = (plan_donation){.argument = argument, .result = result, .must = must};
+  plan_donation d = {.argument = argument, .result = result, .must = must, .rival = UINT32_MAX};
+  d.parameter = r->x->buffers.items[argument].op;
+  if (result == UINT32_MAX) donation_say_why(r, &d);
+  r->all[r->n++] = d;
 }
 
 /* The first result of the donor's size that is nobody's, of the same type if there is one. */
@@ -64,6 +79,16 @@ static uint32_t donation_find(const donation_run *r, uint32_t argument) {
   return fits;
 }
 
+/* As another plan has it, but for arguments that lie otherwise here. */
+static void donation_repeat(donation_run *r, const plan_options *options) {
+  for (uint32_t i = 0; i < options->n_donations; i++) {
+    const plan_donation *d = &options->donations[i];
+    const ir_type *t = d->result == UINT32_MAX ? NULL : r->results[d->result];
+    if (t && ir_is_tensor(t) && ir_type_bytes(t) == r->x->buffers.items[d->argument].bytes)
+      donation_add(r, d->argument, d->result, d->must);
+  }
+}
+
 static void donation_all(donation_run *r, const ir_config *config) {
   for (uint32_t i = 0; i < config->n_aliases; i++) {
     const ir_alias *a = &config->aliases[i];
@@ -76,12 +101,32 @@ static void donation_all(donation_run *r, const ir_config *config) {
   }
 }
 
+/* Arguments that are given away in every call, and lie under no result. */
+static void donation_list_spares(const donation_run *r, const bool *given) {
+  const plan_build *x = r->x;
+  plan_program *p = x->p;
+  uint32_t *spares = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_arguments + 1);
+  if (!spares) return; /* a wish */
+  for (uint32_t i = 0; i < p->n_arguments; i++) {
+    bool is_free = given[i] && x->buffers.items[i].bytes >= PLAN_ALIGN;
+    for (uint32_t k = 0; k < r->n_results && is_free && r->over; k++) is_free = r->over[k] != i;
+    if (is_free) spares[p->n_spares++] = i;
+  }
+  p->spares = spares;
+}
+
 void plan_find_donations(plan_build *x) {
   const ir_config *config = &x->m->config;
   const ir_computation *entry = x->m->entry;
   donation_run r = {.entry = entry, .x = x, .n_results = ir_type_leaves(ir_root(entry)->type)};
-  if (config->n_aliases + config->n_donors == 0 || x->failed) return;
-  r.all = BASE_ARRAY(x->arena, plan_donation, (size_t)config->n_aliases + config->n_donors);
+  const plan_options *options = x->options;
+  size_t most = options->has_donations ? options->n_donations : (size_t)config->n_aliases + config->n_donors;
+  if (x->failed) return;
+  if (most == 0) {
+    if (options->given) donation_list_spares(&r, options->given);
+    return;
+  }
+  r.all = BASE_ARRAY(x->arena, plan_donation, most);
   r.over = BASE_ARRAY(x->arena, uint32_t, (size_t)r.n_results + 1);
   r.results = BASE_ARRAY(x->arena, const ir_type *, (size_t)r.n_results + 1);
   if (!r.all || !r.over || !r.results) {
@@ -91,8 +136,12 @@ void plan_find_donations(plan_build *x) {
   uint32_t n = 0;
   donation_collect(ir_root(entry)->type, r.results, &n);
   for (uint32_t i = 0; i < n; i++) r.over[i] = UINT32_MAX;
-  donation_all(&r, config);
+  if (options->has_donations)
+    donation_repeat(&r, options);
+  else
+    donation_all(&r, config);
   x->p->n_donations = r.n;
   x->p->donations = r.all;
   x->p->over = r.over;
+  if (options->given) donation_list_spares(&r, options->given);
 }

@@ -1,6 +1,13 @@
 /* Places in the frame: step by step, freed places are given again to what fits best, and results take the place of
  * operands that die where the step allows it. */
-#include "plan.h"
+#include "lend.h"
+#include "pack.h"
+
+enum {
+  PLACE_HOLES = 32,        /* the frame's part that may be holes */
+  PLACE_LEAST = 256 << 10, /* bytes of a frame whose holes matter */
+  PLACE_MAX_BLOCKS = 2048  /* that are packed all at once */
+};
 
 typedef struct place_gap {
   int64_t offset, bytes;
@@ -14,38 +21,50 @@ typedef struct place_run {
   base_alloc alloc;
   place_gaps gaps; /* by offset; none touches another */
   int64_t top, live, peak;
-  uint32_t *ends, *next; /* by step, the first buffer that dies there; by buffer, the next such */
-  uint8_t *given;        /* by buffer: its place has passed on */
-  uint32_t *seen;        /* by buffer: how often it is among the present step's inputs */
+  uint32_t *ends, *next;  /* by step, the first buffer that dies there; by buffer, the next such */
+  uint8_t *given;         /* by buffer: its place has passed on */
+  uint32_t *after;        /* by buffer: whose place it has, or UINT32_MAX */
+  const uint32_t *spares; /* by number: the argument's buffer, which is that of its leaf */
+  plan_lenders lenders;
+  uint32_t *seen; /* by buffer: how often it is among the present step's inputs */
 } place_run;
 
 static int64_t place_round(int64_t bytes) {
   return (bytes + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
 }
 
-static int64_t place_take(place_run *x, int64_t bytes) {
-  uint32_t best = UINT32_MAX;
-  for (uint32_t i = 0; i < x->gaps.n; i++)
-    if (x->gaps.items[i].bytes >= bytes && (best == UINT32_MAX || x->gaps.items[i].bytes < x->gaps.items[best].bytes))
-      best = i;
-  if (best == UINT32_MAX) {
-    place_gap *end = x->gaps.n ? &x->gaps.items[x->gaps.n - 1] : NULL;
-    if (end && end->offset + end->bytes == x->top) { /* grow the gap at the end */
-      x->gaps.n--;
-      x->top = end->offset + bytes;
-      return end->offset;
-    }
-    x->top += bytes;
-    return x->top - bytes;
+static void place_drop_gap(place_run *x, uint32_t i) {
+  memmove(x->gaps.items + i, x->gaps.items + i + 1, (x->gaps.n - i - 1) * sizeof *x->gaps.items);
+  x->gaps.n--;
+}
+
+/* At the end of the frame; the gap there grows. */
+static int64_t place_append(place_run *x, int64_t bytes) {
+  uint32_t n = x->gaps.n;
+  while (n > 0 && x->gaps.items[n - 1].offset >= PLAN_SPARE_STEP) n--;
+  const place_gap end = n ? x->gaps.items[n - 1] : (place_gap){0, 0};
+  if (n && end.offset + end.bytes == x->top) {
+    place_drop_gap(x, n - 1);
+    x->top = end.offset;
   }
+  x->top += bytes;
+  return x->top - bytes;
+}
+
+/* spare: memory of arguments will do, which is aligned to PLAN_SPARE_ALIGN only. */
+static int64_t place_take(place_run *x, int64_t bytes, bool spare) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < x->gaps.n; i++) {
+    const place_gap *g = &x->gaps.items[i];
+    if (g->bytes < bytes || (!spare && g->offset >= PLAN_SPARE_STEP)) continue;
+    if (best == UINT32_MAX || g->bytes < x->gaps.items[best].bytes) best = i;
+  }
+  if (best == UINT32_MAX) return place_append(x, bytes);
   place_gap *g = &x->gaps.items[best];
   int64_t offset = g->offset;
   g->offset += bytes;
   g->bytes -= bytes;
-  if (g->bytes == 0) {
-    memmove(g, g + 1, (x->gaps.n - best - 1) * sizeof *g);
-    x->gaps.n--;
-  }
+  if (g->bytes == 0) place_drop_gap(x, best);
   return offset;
 }
 
@@ -84,6 +103,21 @@ static bool place_updates(const ir_op *op) {
   return op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
 }
 
+/* Whether each program that gets the buffer may compute its result `out` over it, and has it under no other name. */
+static bool place_passes_on(const plan_step *s, uint32_t buffer, uint32_t out) {
+  uint32_t first = s->kind == PLAN_CONDITIONAL;
+  if (first && s->in[0] == buffer) return false;
+  for (uint32_t n = 0; n < s->n_nested; n++) {
+    const plan_program *p = s->nested[n];
+    uint32_t times = 0, at = 0;
+    for (uint32_t i = 0; i < p->n_arguments; i++)
+      if (s->in[first + i] == buffer) times++, at = i;
+    if (times > 1 || (times && (!p->over || p->over[out] != at))) return false;
+    first += p->n_arguments;
+  }
+  return true;
+}
+
 /* Whether output number `out` may lie over input number `in`, which is `seen` times among the inputs. */
 static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out,
                                 uint32_t seen) {
@@ -98,6 +132,11 @@ static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, 
       return in == out && seen == 1;
     case PLAN_ROUTINE:
       return in == out && in < 64 && seen == 1 && (s->routine->in_place >> in & 1);
+    case PLAN_START:
+      return s->chain->over && s->chain->over[out] == in && seen == 1;
+    case PLAN_CALL:
+    case PLAN_CONDITIONAL:
+      return place_passes_on(s, s->in[in], out);
     case PLAN_EVAL:
       return place_updates(s->op) && s->n_out == 1 && in == 0 && seen == 1;
     default:
@@ -118,15 +157,34 @@ bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t
   return false;
 }
 
-/* A dying operand whose place output number `out` can have. Only kernels write one over any operand. */
+static bool place_is_spare(const place_run *x, uint32_t buffer) {
+  for (uint32_t i = 0; i < x->p->n_spares; i++)
+    if (x->spares[i] == buffer) return true;
+  return false;
+}
+
+/* What the buffer has of its place. Spare room ends where the argument does. */
+static int64_t place_room(const place_run *x, uint32_t buffer) {
+  const plan_buffer *b = &x->buffers[buffer];
+  uint32_t spare = plan_spare_argument(x->p, b->offset);
+  bool whole = spare != UINT32_MAX && b->offset % PLAN_SPARE_STEP == 0 && b->bytes == x->buffers[spare].bytes;
+  return whole ? b->bytes & ~(int64_t)(PLAN_ALIGN - 1) : place_round(b->bytes);
+}
+
+/* A dying operand whose place output number `out` can have: that of its number, but for kernels, starts, calls and
+ * branches. */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   const plan_step *s = &x->p->steps[step];
-  bool any = s->kind == PLAN_KERNEL;
+  bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START || s->kind == PLAN_CALL || s->kind == PLAN_CONDITIONAL;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
-    if (from->place != PLAN_FRAME || from->last != step || x->given[s->in[i]] || !from->type) continue;
+    bool elsewhere = x->lenders.of[s->in[i]] != UINT32_MAX;
+    bool has_place = from->place == PLAN_FRAME || elsewhere || place_is_spare(x, s->in[i]);
+    if (!has_place || from->last != plan_end_of(s, step) || x->given[s->in[i]] || !from->type) continue;
     if (!place_may_overwrite(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
+    if (elsewhere && !plan_pass_on(&x->lenders, x->p, x->buffers, s->in[i], s->out[out])) continue;
     x->buffers[s->out[out]].offset = from->offset;
+    x->after[s->out[out]] = s->in[i];
     x->given[s->in[i]] = 1;
     ((plan_step *)(uintptr_t)s)->in_place = s->kind == PLAN_EVAL;
     return true;
@@ -141,15 +199,16 @@ static bool place_step(place_run *x, uint32_t step) {
     uint32_t b = i < s->n_out ? s->out[i] : s->frame;
     if (b == UINT32_MAX || x->buffers[b].place != PLAN_FRAME || x->buffers[b].first != step) continue;
     if (i < s->n_out && place_reuse(x, step, i)) continue;
-    x->buffers[b].offset = place_take(x, place_round(x->buffers[b].bytes));
-    x->live += x->buffers[b].bytes;
+    if (plan_lend(&x->lenders, x->p, x->buffers, b)) continue;
+    x->buffers[b].offset = place_take(x, place_round(x->buffers[b].bytes), x->buffers[b].type != NULL);
+    if (x->buffers[b].offset < PLAN_SPARE_STEP) x->live += x->buffers[b].bytes;
   }
   for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]] = 0;
   if (x->live > x->peak) x->peak = x->live;
   for (uint32_t b = x->ends[step]; b != UINT32_MAX; b = x->next[b]) {
-    if (x->given[b]) continue;
-    x->live -= x->buffers[b].bytes;
-    if (!place_give(x, x->buffers[b].offset, place_round(x->buffers[b].bytes))) return false;
+    if (x->given[b] || x->buffers[b].lent) continue;
+    if (x->buffers[b].offset < PLAN_SPARE_STEP) x->live -= x->buffers[b].bytes;
+    if (!place_give(x, x->buffers[b].offset, place_room(x, b))) return false;
   }
   return true;
 }
@@ -158,11 +217,72 @@ static bool place_step(place_run *x, uint32_t step) {
 static void place_list_ends(place_run *x) {
   for (uint32_t s = 0; s < x->p->n_steps; s++) x->ends[s] = UINT32_MAX;
   for (uint32_t b = 0; b < x->p->n_buffers; b++) {
-    if (x->buffers[b].place != PLAN_FRAME || x->buffers[b].first == UINT32_MAX) continue;
+    bool made = x->buffers[b].place == PLAN_FRAME && x->buffers[b].first != UINT32_MAX;
+    if (!made && !(place_is_spare(x, b) && x->buffers[b].last != UINT32_MAX)) continue;
     assert(x->buffers[b].last < x->p->n_steps);
     x->next[b] = x->ends[x->buffers[b].last];
     x->ends[x->buffers[b].last] = b;
   }
+}
+
+/* Arguments that nobody reads are room from the start. */
+static bool place_begin_spares(place_run *x) {
+  bool ok = true;
+  for (uint32_t k = 0; k < x->p->n_spares && ok; k++) {
+    plan_buffer *b = &x->buffers[x->spares[k]];
+    b->offset = (k + 1) * PLAN_SPARE_STEP;
+    if (b->last == UINT32_MAX) ok = place_give(x, b->offset, place_room(x, x->spares[k]));
+  }
+  return ok;
+}
+
+static int64_t place_spare_bytes(const place_run *x) {
+  int64_t all = 0;
+  for (uint32_t k = 0; k < x->p->n_spares; k++) {
+    int64_t most = 0;
+    for (uint32_t b = 0; b < x->p->n_buffers; b++) {
+      const plan_buffer *in = &x->buffers[b];
+      bool here = in->place == PLAN_FRAME && in->first != UINT32_MAX && in->offset / PLAN_SPARE_STEP == k + 1;
+      int64_t end = here ? in->offset % PLAN_SPARE_STEP + in->bytes : 0;
+      if (end > most) most = end;
+    }
+    all += most;
+  }
+  return all;
+}
+
+/* Buffers that have each other's place are one block. */
+static uint32_t place_blocks(const place_run *x, plan_block *blocks, uint32_t *block) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < x->p->n_buffers; i++) {
+    const plan_buffer *b = &x->buffers[i];
+    block[i] = UINT32_MAX;
+    if (b->place != PLAN_FRAME || b->first == UINT32_MAX || b->offset >= PLAN_SPARE_STEP) continue;
+    if (x->after[i] != UINT32_MAX && block[x->after[i]] != UINT32_MAX) {
+      block[i] = block[x->after[i]];
+      if (b->last > blocks[block[i]].last) blocks[block[i]].last = b->last;
+      continue;
+    }
+    blocks[n] = (plan_block){.bytes = place_round(b->bytes), .first = b->first, .last = b->last, .number = n};
+    block[i] = n++;
+  }
+  return n;
+}
+
+/* All places anew, where that makes the frame smaller. false when out of memory. */
+static bool place_pack(place_run *x, int64_t begin, base_arena *scratch) {
+  plan_block *blocks = BASE_ARRAY(scratch, plan_block, (size_t)x->p->n_buffers + 1);
+  uint32_t *block = BASE_ARRAY(scratch, uint32_t, (size_t)x->p->n_buffers + 1);
+  if (!blocks || !block) return false;
+  uint32_t n = place_blocks(x, blocks, block);
+  if (n > PLACE_MAX_BLOCKS) return true;
+  int64_t top = plan_pack(blocks, n, begin, scratch);
+  if (top < 0) return false;
+  if (top >= x->top) return true;
+  for (uint32_t i = 0; i < x->p->n_buffers; i++)
+    if (block[i] != UINT32_MAX) x->buffers[i].offset = blocks[block[i]].offset;
+  x->top = top;
+  return true;
 }
 
 int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
@@ -171,14 +291,22 @@ int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, 
   base_arena_init(&scratch, alloc);
   x.ends = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_steps + 1);
   x.next = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_buffers + 1);
+  x.after = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_buffers + 1);
   x.given = base_arena_zalloc(&scratch, (size_t)p->n_buffers + 1);
   x.seen = base_arena_zalloc(&scratch, ((size_t)p->n_buffers + 1) * sizeof *x.seen);
-  bool ok = x.ends && x.next && x.given && x.seen;
-  x.top = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
+  bool ok = x.ends && x.next && x.after && x.given && x.seen && plan_find_lenders(&x.lenders, p, buffers, &scratch);
+  int64_t begin = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
+  x.top = begin;
+  x.spares = p->spares; /* the buffers of arguments have the numbers of their leaves */
+  if (ok) ok = place_begin_spares(&x);
   if (ok) place_list_ends(&x);
+  if (ok) memset(x.after, 0xFF, (size_t)p->n_buffers * sizeof *x.after);
   for (uint32_t s = 0; ok && s < p->n_steps; s++) ok = place_step(&x, s);
+  if (ok && x.top - begin > x.peak + x.peak / PLACE_HOLES && x.peak >= PLACE_LEAST)
+    ok = place_pack(&x, begin, &scratch);
   p->frame_bytes = x.top;
   p->peak_bytes = x.peak;
+  p->spare_bytes = place_spare_bytes(&x);
   BASE_VEC_FREE(alloc, &x.gaps);
   base_arena_free(&scratch);
   return ok ? 0 : base_oom(err, "a plan");

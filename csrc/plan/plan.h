@@ -18,6 +18,7 @@ typedef enum plan_place {
 
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
+  bool lent;     /* no argument or result, but a value that lies in the memory of one while that is free (lend.c) */
   int64_t bytes, offset;
   uint32_t number;
   const void *data;
@@ -35,7 +36,7 @@ typedef enum plan_step_kind {
   PLAN_CONDITIONAL, /* nested: branches; in: selector, then all branches' operands */
   PLAN_CALL,        /* nested: the callee */
   PLAN_START,       /* begins what goes on until its chain's done; in: operands, out: results, nested: the program, or
-                       none where the interpreter evaluates what the op wraps */
+                       none where the op is no generic start or its program is the interpreter's */
   PLAN_UPDATE,      /* lets its chain go on by one part */
   PLAN_DONE         /* waits; in: all that its start reads and writes */
 } plan_step_kind;
@@ -72,7 +73,10 @@ typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_
 typedef struct plan_chain {
   uint32_t start, done, updates;
   const char *thread; /* the execution thread's name */
-  bool here;          /* to be run by whoever starts it: what it does depends on what was done before */
+  /* By result leaf, the operand leaf that it may be written over: nobody else reads that before the done. UINT32_MAX:
+   * none; NULL: no result has any. */
+  const uint32_t *over;
+  bool here; /* to be run by whoever starts it: what it does depends on what was done before */
 } plan_chain;
 
 typedef struct plan_program plan_program;
@@ -90,11 +94,27 @@ typedef struct plan_step {
   const void *code;        /* what the backend has made of the kernel, or of the start */
 } plan_step;
 
+/* Why no result is computed over an argument that may be given away. */
+typedef enum plan_donation_why {
+  PLAN_DONATION_USED,      /* one is */
+  PLAN_DONATION_NO_RESULT, /* no result has its size */
+  PLAN_DONATION_TAKEN,     /* those that have it go to other arguments */
+  PLAN_DONATION_LATER,     /* `reader` reads it after `made` has computed the result: that is copied there at the end */
+  PLAN_DONATION_ELSEWHERE, /* `made` reads other elements of it than it writes: the same */
+  PLAN_DONATION_OTHER      /* the result is no new value, but an argument, a constant or another result: the same */
+} plan_donation_why;
+
 /* An argument of the entry that the caller may give away: then its memory is result `result`'s. */
 typedef struct plan_donation {
-  uint32_t argument, result; /* leaves; result is UINT32_MAX where no result has its size */
+  uint32_t argument, result; /* leaves; result is UINT32_MAX where it has none */
   bool must, in_place;       /* in_place: the result is computed over it; else it is copied there at the end */
+  uint8_t why;               /* plan_donation_why */
+  const ir_op *parameter, *made, *reader; /* NULL where there is none */
+  uint32_t rival;                         /* TAKEN: the argument that got the result */
 } plan_donation;
+
+/* The orders that steps may be in (order.c). */
+enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
 
 struct plan_program {
   const ir_computation *computation;
@@ -110,15 +130,25 @@ struct plan_program {
   const plan_donation *donations; /* of the entry, by argument */
   const uint32_t *over; /* of the entry, by result: the argument whose memory it may be given, or UINT32_MAX */
   const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
-  int64_t frame_bytes;  /* the table of n_buffers pointers first, then the buffers */
-  const void *code;     /* what the backend has made of the steps */
-  int64_t peak_bytes;   /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
+  uint32_t n_spares;    /* of the entry: arguments that are given away, and that no result lies in */
+  const uint32_t *spares;
+  int64_t spare_bytes;              /* the most of their memory that is in use at a time */
+  int64_t frame_bytes;              /* the table of n_buffers pointers first, then the buffers */
+  const void *code;                 /* what the backend has made of the steps */
+  uint8_t order;                    /* of the steps */
+  int64_t order_peaks[PLAN_ORDERS]; /* bytes that were expected of each order; 0: it was not weighed */
+  int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {
   plan_prepare_fn *prepare; /* NULL: no routines */
   void *prepare_ctx;
   bool no_fusion; /* every op is a step of its own (for tests, and to find the op that differs) */
+  /* Instead of what the module's header says: who is given to which result, as in another plan's donations. */
+  bool has_donations;
+  uint32_t n_donations;
+  const plan_donation *donations;
+  const bool *given; /* by leaf of the arguments: given away in every call, and no result's: temporaries lie there */
 } plan_options;
 
 /* The program of the module's entry, with those of all it calls, in `arena`. m is verified and in HLO form. */
@@ -129,9 +159,26 @@ void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
 
+/* A line for each argument that may be given away: which result takes its memory, or why none does; and for each that
+ * could be. donation_explain.c */
+void plan_explain_donations(base_text *out, const plan_program *p);
+/* One of them by its number: "result 0 is computed over it". */
+void plan_put_donation(base_text *out, const plan_program *p, const plan_donation *d);
+
+/* strided.c: whether a program can read an array of type t where it lies, with these strides in elements; and its
+ * making: the parameter becomes dense memory that begins at the array's lowest address, and the array is computed from
+ * it. The module is to be verified again. */
+bool plan_is_strided(const ir_type *t, const int64_t *steps);
+XLAC_MUST_USE int plan_lay_out(ir_module *m, ir_op *parameter, const int64_t *steps, xlac_error *err);
+
 /* Whether nothing of p, or of the programs its steps run, writes over what is still to be read: INTERNAL, with step and
  * buffers, where it does. check.c */
 XLAC_MUST_USE int plan_check(const plan_program *p, base_alloc alloc, xlac_error *err);
+
+/* async.c: whether op is of a chain that plans know: any generic one, and pairs of copies and collectives. */
+bool plan_is_async(const ir_op *op);
+/* The type of what such a start's done gives. */
+const ir_type *plan_async_result(const ir_op *start);
 
 /* --- inside --- */
 /* place.c: offsets of all buffers in the frame. */
@@ -139,6 +186,21 @@ XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
  * element. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
-enum { PLAN_ALIGN = 64, PLAN_TASK_BYTES = 1536 /* the backend's, at the beginning of a start's frame */ };
+enum {
+  PLAN_ALIGN = 64,
+  PLAN_SPARE_ALIGN = 16,
+  PLAN_TASK_BYTES = 1536 /* the backend's, at the beginning of a start's frame */
+};
+/* Offsets from here on are no offsets in the frame: spare number k of the program begins at (k + 1) times this. */
+#define PLAN_SPARE_STEP ((int64_t)1 << 44)
+/* The argument in whose memory the offset is, or UINT32_MAX. */
+static inline uint32_t plan_spare_argument(const plan_program *p, int64_t offset) {
+  int64_t k = offset / PLAN_SPARE_STEP - 1;
+  return k < 0 || k >= (int64_t)p->n_spares ? UINT32_MAX : p->spares[k];
+}
+/* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. */
+static inline uint32_t plan_end_of(const plan_step *s, uint32_t step) {
+  return s->kind == PLAN_START ? s->chain->done : step;
+}
 
 #endif

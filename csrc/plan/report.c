@@ -30,23 +30,9 @@ bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out)
 
 /* --- JSON --- */
 
-void plan_put_json_string(base_text *out, const char *s, size_t n) {
-  base_putc(out, '"');
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c == '"' || c == '\\')
-      base_putf(out, "\\%c", c);
-    else if (c < 0x20)
-      base_putf(out, "\\u%04x", c);
-    else
-      base_putc(out, (char)c);
-  }
-  base_putc(out, '"');
-}
-
 static void report_name(base_text *out, const char *key, const base_istr *s) {
   base_putf(out, "\"%s\": ", key);
-  plan_put_json_string(out, s->s, s->n);
+  base_put_json(out, s->s, s->n);
 }
 
 static void report_ids(base_text *out, const char *key, uint32_t n, const uint32_t *ids) {
@@ -65,12 +51,13 @@ static void report_buffer(base_text *out, const plan_buffer *b) {
   base_putf(out, "{\"place\": \"%s\", \"bytes\": %lld", places[b->place], (long long)b->bytes);
   if (b->place == PLAN_FRAME) base_putf(out, ", \"offset\": %lld", (long long)b->offset);
   if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT) base_putf(out, ", \"number\": %u", b->number);
+  if (b->lent) BASE_PUT(out, ", \"lent\": true");
   if (b->first != UINT32_MAX) base_putf(out, ", \"first\": %u", b->first);
   if (b->last != UINT32_MAX) base_putf(out, ", \"last\": %u", b->last);
   if (b->type) {
     BASE_PUT(out, ", \"type\": ");
     ir_type_text(b->type, type, sizeof type);
-    plan_put_json_string(out, type, strlen(type));
+    base_put_json(out, type, strlen(type));
   }
   if (b->op) {
     BASE_PUT(out, ", ");
@@ -100,7 +87,7 @@ static void report_kernel(base_text *out, const plan_step *s) {
   }
   if (k->reduction) {
     if (!first) BASE_PUT(out, ", ");
-    report_op(out, s->op, plan_op_cost(s->op));
+    report_op(out, s->op, opt_op_cost(s->op));
   }
   base_putf(out, "], \"iterations\": %lld", (long long)k->count);
 }
@@ -127,15 +114,24 @@ static void report_step(base_text *out, const plan_list *list, const plan_progra
   BASE_PUT(out, "}");
 }
 
+static void report_order(base_text *out, const plan_program *p) {
+  static const char *const orders[] = {"program", "list", "depth"};
+  base_putf(out, ", \"order\": \"%s\", \"order_peaks\": {", orders[p->order]);
+  for (uint32_t i = 0; i < PLAN_ORDERS && (i == 0 || p->order_peaks[i]); i++)
+    base_putf(out, "%s\"%s\": %lld", i ? ", " : "", orders[i], (long long)p->order_peaks[i]);
+  BASE_PUT(out, "}");
+}
+
 static void report_program(base_text *out, const plan_list *list, const plan_program *p) {
   BASE_PUT(out, "{");
   report_name(out, "name", p->computation->name);
   base_putf(out, ", \"frame_bytes\": %lld, \"peak_bytes\": %lld, \"why_interpreted\": ", (long long)p->frame_bytes,
             (long long)p->peak_bytes);
   if (p->interpreted)
-    plan_put_json_string(out, p->why, strlen(p->why));
+    base_put_json(out, p->why, strlen(p->why));
   else
     BASE_PUT(out, "null");
+  report_order(out, p);
   BASE_PUT(out, ", \"buffers\": [");
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     if (i) BASE_PUT(out, ",\n ");

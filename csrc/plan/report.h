@@ -18,7 +18,5 @@ uint32_t plan_list_find(const plan_list *list, const plan_program *p);
 /* {"programs": [{"name", "buffers": [...], "steps": [...]}, ...]}; the first is the entry's. false when out of memory.
  */
 bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p);
-/* A JSON string. */
-void plan_put_json_string(base_text *out, const char *s, size_t n);
 
 #endif

@@ -4,6 +4,8 @@
  * nobody reads arguments any more. */
 #include "build.h"
 
+#define RESULTS_KEPT (UINT32_MAX - 1) /* the number of a buffer that is copied to a result at the end */
+
 static int results_no_memory(const plan_build *x) {
   return base_oom(x->err, "a plan");
 }
@@ -48,7 +50,7 @@ static int results_put_aside(plan_build *x, const ir_op *root, uint32_t *from) {
   if (b->place != PLAN_ARGUMENT) return 0;
   for (uint32_t i = 0; i < x->p->n_results; i++)
     if (x->p->over[i] == b->number)
-      return results_copy(x, root, *from, (plan_buffer){.place = PLAN_FRAME, .number = 0}, from);
+      return results_copy(x, root, *from, (plan_buffer){.place = PLAN_FRAME, .number = RESULTS_KEPT}, from);
   return 0;
 }
 
@@ -82,8 +84,34 @@ static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t
   const plan_buffer *b = &x->buffers.items[made];
   uint32_t from = x->leaves.items[argument], last = x->buffers.items[from].last; /* arguments' leaves come first */
   if (b->first == UINT32_MAX) return false;
-  if (last == UINT32_MAX || last < b->first) return !x->body;
-  return last == b->first && plan_may_overwrite(&x->steps.items[b->first], x->buffers.items, from, made);
+  if (last == UINT32_MAX || last < b->first) return true;
+  const plan_step *s = &x->steps.items[b->first];
+  return last == plan_end_of(s, b->first) && plan_may_overwrite(s, x->buffers.items, from, made);
+}
+
+/* A value of the frame that dies where `made` is computed, and that may be under it: it can lie in result memory, too,
+ * and over the argument that gives it. UINT32_MAX where there is none. */
+static uint32_t results_find_under(const plan_build *x, uint32_t over, uint32_t made) {
+  uint32_t at = x->buffers.items[made].first;
+  const plan_step *s = &x->steps.items[at];
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    const plan_buffer *b = &x->buffers.items[s->in[i]];
+    bool is_free = b->place == PLAN_FRAME && b->number < RESULTS_KEPT && b->type && b->first != UINT32_MAX;
+    if (!is_free || b->last != at || !plan_may_overwrite(s, x->buffers.items, s->in[i], made)) continue;
+    if (over == UINT32_MAX || results_may_go_over(x, over, s->in[i])) return s->in[i];
+  }
+  return UINT32_MAX;
+}
+
+/* Result i is computed in its own memory from the first of a chain of values, each written over the one before. */
+static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32_t made) {
+  for (uint32_t under; (under = results_find_under(x, over, made)) != UINT32_MAX; made = under) {
+    plan_step *s = (plan_step *)&x->steps.items[x->buffers.items[made].first];
+    s->in_place = s->kind == PLAN_EVAL;
+    x->buffers.items[under].place = PLAN_RESULT;
+    x->buffers.items[under].number = i;
+    x->buffers.items[under].lent = true;
+  }
 }
 
 /* The rest of the buffers taken: over the argument, or in memory of the result's own. */
@@ -95,21 +123,85 @@ static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *lat
     bool goes_over = over != UINT32_MAX && results_may_go_over(x, over, x->leaves.items[at + i]);
     if (results_has_alias(x, i) && !goes_over) {
       later[i] = x->leaves.items[at + i];
-      b->number = 0;
+      b->number = RESULTS_KEPT;
       continue;
     }
     stays[i] = x->body && goes_over;
     b->place = stays[i] ? PLAN_ARGUMENT : PLAN_RESULT;
     b->number = i;
+    if (!x->body) results_place_chain(x, i, results_has_alias(x, i) ? over : UINT32_MAX, x->leaves.items[at + i]);
     if (stays[i]) ((plan_step *)&x->steps.items[b->first])->in_place = x->steps.items[b->first].kind == PLAN_EVAL;
   }
 }
 
-static void results_note_donations(const plan_build *x, const uint32_t *later) {
+/* Why the result is copied to the argument's memory at the end, before those copies are steps. */
+static void results_say_why(const plan_build *x, plan_donation *d, uint32_t made) {
+  const plan_buffer *b = &x->buffers.items[made], *from = &x->buffers.items[x->leaves.items[d->argument]];
+  bool computed = b->place == PLAN_FRAME && b->number != UINT32_MAX && b->first != UINT32_MAX;
+  d->why = PLAN_DONATION_OTHER;
+  if (!computed || from->last == UINT32_MAX || from->last < b->first) return;
+  d->why = from->last > b->first ? PLAN_DONATION_LATER : PLAN_DONATION_ELSEWHERE;
+  d->made = b->op;
+  d->reader = x->steps.items[from->last].op;
+}
+
+static void results_note_donations(const plan_build *x, uint32_t at, const uint32_t *later) {
   for (uint32_t i = 0; i < x->p->n_donations; i++) {
     plan_donation *d = (plan_donation *)(uintptr_t)&x->p->donations[i];
-    d->in_place = d->result != UINT32_MAX && later[d->result] == UINT32_MAX;
+    if (d->result == UINT32_MAX) continue;
+    d->in_place = later[d->result] == UINT32_MAX;
+    if (!d->in_place) results_say_why(x, d, x->leaves.items[at + d->result]);
   }
+}
+
+static bool results_is_given(const plan_build *x, const uint32_t *over, uint32_t argument) {
+  for (uint32_t i = 0; i < x->p->n_results; i++)
+    if (over[i] == argument) return true;
+  return false;
+}
+
+/* An argument of result i's type that nobody needs any more when result i is computed; the one that the step reads
+ * then, if there is one. */
+static uint32_t results_find_dead(const plan_build *x, const uint32_t *over, uint32_t made) {
+  const plan_buffer *b = &x->buffers.items[made];
+  uint32_t found = UINT32_MAX;
+  for (uint32_t k = x->p->n_arguments; k-- > 0;) {
+    const plan_buffer *from = &x->buffers.items[x->leaves.items[k]];
+    if (from->bytes != b->bytes || !ir_is_tensor(from->type) || !ir_same_bare(from->type, b->type)) continue;
+    if (results_is_given(x, over, k) || !results_may_go_over(x, k, made)) continue;
+    if (found == UINT32_MAX || from->last == b->first) found = k;
+  }
+  return found;
+}
+
+/* By result: the first value that lies in its memory. */
+static void results_find_made(const plan_build *x, uint32_t *made) {
+  for (uint32_t i = 0; i < x->p->n_results; i++) made[i] = UINT32_MAX;
+  for (uint32_t b = 0; b < x->buffers.n; b++) {
+    const plan_buffer *v = &x->buffers.items[b];
+    if (v->place != PLAN_RESULT) continue;
+    if (made[v->number] == UINT32_MAX || v->first < x->buffers.items[made[v->number]].first) made[v->number] = b;
+  }
+}
+
+/* Of a branch or a function: which results may lie where arguments do, so that who calls it can pass memory on. The
+ * program is the same whether that is done or not. */
+static int results_let_over(plan_build *x, uint32_t at) {
+  uint32_t *over = plan_ids(x, x->p->n_results), *made = plan_ids(x, x->p->n_results);
+  if (x->failed) return results_no_memory(x);
+  results_find_made(x, made);
+  for (uint32_t i = 0; i < x->p->n_results; i++) over[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < x->p->n_results; i++) { /* those that are handed through */
+    const plan_buffer *b = results_buffer(x, at + i);
+    bool whole = b->place == PLAN_ARGUMENT && b->bytes > 0;
+    if (whole && !results_is_given(x, over, b->number)) over[i] = b->number;
+  }
+  for (uint32_t i = 0; i < x->p->n_results; i++) {
+    const plan_buffer *b = results_buffer(x, at + i);
+    if (b->place == PLAN_RESULT && b->number == i && b->bytes > 0) over[i] = results_find_dead(x, over, made[i]);
+  }
+  x->p->over = over;
+  return 0;
 }
 
 int plan_build_results(plan_build *x, const ir_computation *c) {
@@ -120,9 +212,10 @@ int plan_build_results(plan_build *x, const ir_computation *c) {
   if (!stays || !later) return results_no_memory(x);
   TRY(results_first(x, ir_root(c), root.at, stays, later));
   results_place(x, root.at, stays, later);
+  results_note_donations(x, root.at, later);
   for (uint32_t i = 0; i < root.n; i++)
     if (later[i] != UINT32_MAX) TRY(results_copy_out(x, ir_root(c), later[i], i));
-  results_note_donations(x, later);
+  if (x->depth > 1 && !x->body) TRY(results_let_over(x, root.at));
   x->p->stays = stays;
   return 0;
 }

@@ -305,11 +305,16 @@ static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
 }
 
 /* The same array if xlac can read it where it is, else a copy. Steals. */
-static PyArrayObject *make_plain(void **numpy, PyArrayObject *array) {
+static PyArrayObject *make_plain(py_state *st, void **numpy, PyArrayObject *array) {
   PyArray_Descr *descr = PyArray_DESCR(array);
   if (PyArray_ISCARRAY_RO(array) && PyArray_ISNBO(descr->byteorder)) return array;
   PyArray_Descr *native = PyArray_DescrNewByteorder(descr, NPY_NATIVE);
   PyObject *copy = native ? PyArray_FromArray(array, native, NPY_ARRAY_CARRAY_RO) : NULL;
+  if (copy) {
+    xlac_counters_add(st->counters, XLAC_COUNT_COPIES_IN, 1);
+    xlac_counters_add(st->counters, XLAC_COUNT_BYTES_COPIED_IN,
+                      PyArray_SIZE(array) * (npy_intp)xlac_dtype_bytes(py_dtype_of(descr)));
+  }
   Py_DECREF(array);
   return (PyArrayObject *)copy;
 }
@@ -358,7 +363,7 @@ static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const 
   void **numpy = py_numpy(st);
   PyArrayObject *array = numpy ? (PyArrayObject *)array_of(st, numpy, object, dtype) : NULL;
   if (numpy && array == NULL) raise_not_array(st, what, dtype);
-  if (array) array = make_plain(numpy, array);
+  if (array) array = make_plain(st, numpy, array);
   if (array == NULL) return -1;
   int status = lend_array(st, array, dtype, what, keep, out);
   Py_DECREF(array);

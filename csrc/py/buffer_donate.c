@@ -57,6 +57,33 @@ static PyObject *donation_value(py_state *st, PyObject *object) {
   return b ? py_wrap_buffer(st, b) : NULL;
 }
 
+/* The same memory as a Buffer of its own, while the given one is gone: for runs that begin later. What can't be taken
+ * comes back as it is, for the run to say so. */
+PyObject *py_move_donation(PyObject *core, PyObject *args) {
+  py_state *st = PyModule_GetState(core);
+  PyObject *mark = NULL;
+  const char *where = NULL;
+  xlac_memory memory;
+  xlac_error err = {.code = 0};
+  if (!PyArg_ParseTuple(args, "O!s:move_donation", st->donation_type, &mark, &where)) return NULL;
+  PyObject *value = ((py_donation *)mark)->value;
+  if (!py_is_buffer(st, value)) return Py_NewRef(mark);
+  xlac_buffer *b = ((py_buffer *)value)->b, *moved = NULL;
+  if (xlac_buffer_take(b, &memory, &err) != 0)
+    return err.code == PY_BUFFER_DELETED ? py_raise(st, &err, PY_ANY) : Py_NewRef(mark);
+  xlac_buffer_info info;
+  xlac_buffer_get(b, &info);
+  xlac_layout layout = {.dtype = info.dtype, .rank = info.rank, .dims = info.dims, .strides = info.strides};
+  if (xlac_buffer_wrap(&moved, st->counters, &layout, &memory, &err) != 0) {
+    xlac_buffer_give_back(b);
+    return py_raise(st, &err, PY_ANY);
+  }
+  xlac_buffer_taken_by(b, where);
+  PyObject *object = py_wrap_buffer(st, moved), *again = object ? py_donate(core, object) : NULL;
+  Py_XDECREF(object);
+  return again;
+}
+
 PyObject *py_donate(PyObject *core, PyObject *object) {
   py_state *st = PyModule_GetState(core);
   if (Py_IS_TYPE(object, st->donation_type)) return Py_NewRef(object);

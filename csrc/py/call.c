@@ -18,6 +18,13 @@ static int call_option(py_call *call, PyObject *name, PyObject *value) {
     call->options.partition = PyLong_AsLongLong(value);
   } else if (PyUnicode_CompareWithASCIIString(name, "progress") == 0) {
     call->progress = value == Py_None ? NULL : value;
+  } else if (PyUnicode_CompareWithASCIIString(name, "donate") == 0) {
+    call->required = value != Py_None;
+    if (call->required && (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "require") != 0))
+      PyErr_Format(PyExc_ValueError,
+                   "donate is \"require\" or None, not %R; single arguments are marked by "
+                   "xlac.donate(x)",
+                   value);
   } else {
     return 0;
   }
@@ -87,6 +94,9 @@ typedef struct call_state {
   void **arguments, **results;
   call_kept kept;
   py_gifts gifts;
+  const py_call *call;
+  xlac_argument *at;    /* where some argument has strides, or is given away for temporaries; else NULL */
+  xlac_buffer **opened; /* by leaf: Buffers that are lent, or NULL */
   bool started;
 } call_state;
 
@@ -101,6 +111,54 @@ static void *call_lent(const py_leaf *leaf, PyObject *object, void **numpy) {
   for (int i = 0; i < leaf->rank; i++)
     if (dims[i] != leaf->dims[i]) return NULL;
   return PyArray_DATA(a);
+}
+
+static bool call_matches(const py_leaf *leaf, int rank, const npy_intp *dims) {
+  bool same = rank == leaf->rank;
+  for (int i = 0; i < rank && same; i++) same = dims[i] == leaf->dims[i];
+  return same;
+}
+
+static int call_place(call_state *s, uint32_t leaf, const npy_intp *strides, bool given) {
+  _Static_assert(sizeof(npy_intp) == sizeof(int64_t), "strides are taken as they are");
+  if (s->at == NULL && (s->at = PyMem_Calloc(s->self->n_arguments, sizeof *s->at)) == NULL) return PyErr_NoMemory(), -1;
+  s->at[leaf].strides = (const int64_t *)strides;
+  s->at[leaf].given = given;
+  return 0;
+}
+
+/* An array with strides, which is read where it lies. 1 where it must be converted. Who also writes arrays of the
+ * caller's has it simpler with a copy. */
+static int call_strided(call_state *s, uint32_t leaf, PyObject *object) {
+  const py_leaf *want = &s->self->leaves[leaf];
+  void **numpy = s->numpy;
+  if (!PyArray_Check(object) || want->descr == NULL || s->call->out) return 1;
+  PyArrayObject *a = (PyArrayObject *)object;
+  PyArray_Descr *d = PyArray_DESCR(a);
+  if (d->type_num != want->descr->type_num || !PyArray_ISNBO(d->byteorder) || !PyArray_ISALIGNED(a)) return 1;
+  if (!call_matches(want, PyArray_NDIM(a), PyArray_DIMS(a)) || PyArray_SIZE(a) == 0) return 1;
+  s->arguments[leaf] = PyArray_DATA(a);
+  return call_place(s, leaf, PyArray_STRIDES(a), false);
+}
+
+/* A Buffer, which is lent until the call is over. 1 where it must be converted. */
+static int call_buffer(call_state *s, uint32_t leaf, PyObject *object) {
+  const py_leaf *want = &s->self->leaves[leaf];
+  xlac_buffer *b = ((py_buffer *)object)->b;
+  xlac_buffer_info info;
+  xlac_type_info type;
+  xlac_error err = {.code = 0};
+  if (want->descr == NULL) return 1;
+  if (s->opened == NULL && (s->opened = PyMem_Calloc(s->self->n_arguments, sizeof *s->opened)) == NULL)
+    return PyErr_NoMemory(), -1;
+  if (xlac_buffer_open(b, &err) != 0) return py_raise(s->st, &err, PY_ANY), -1;
+  s->opened[leaf] = b;
+  xlac_buffer_get(b, &info);
+  xlac_type_get(want->type, &type);
+  if (info.dtype != type.dtype || !call_matches(want, (int)info.rank, (const npy_intp *)info.dims)) return 1;
+  if (!info.aligned || (!info.dense && s->call->out)) return 1;
+  s->arguments[leaf] = info.data;
+  return info.dense ? 0 : call_place(s, leaf, (const npy_intp *)info.strides, false);
 }
 
 static bool call_fits(const py_leaf *leaf, const xlac_value *v) {
@@ -140,12 +198,17 @@ static int call_argument(call_state *s, uint32_t param, PyObject *object, bool i
     uint32_t i = (*leaf)++;
     if (Py_IS_TYPE(object, s->st->donation_type)) {
       object = ((py_donation *)object)->value;
-      int status = py_give(s->self, s->st, &s->gifts, i, param, object, &s->arguments[i]);
+      if (!s->gifts.checked && py_gifts_check(s->self, s->st, s->call) < 0) return -1;
+      s->gifts.checked = true;
+      bool spare = false;
+      int status = py_give(s->self, s->st, &s->gifts, i, param, object, &s->arguments[i], &spare);
+      if (status == 0 && spare) status = call_place(s, i, NULL, true);
       if (status <= 0) return status;
     }
     s->arguments[i] = call_lent(&s->self->leaves[i], object, s->numpy);
     if (s->arguments[i]) return 0;
-    return inside ? 1 : call_convert(s, i, param, object);
+    int status = py_is_buffer(s->st, object) ? call_buffer(s, i, object) : call_strided(s, i, object);
+    return status != 1 ? status : inside ? 1 : call_convert(s, i, param, object);
   }
   if (kind == PY_NODE_TOKEN) {
     s->arguments[(*leaf)++] = NULL;
@@ -185,25 +248,32 @@ static void call_forget(call_kept *kept) {
 typedef struct call_start {
   const py_executable *self;
   void **arguments, **results;
+  xlac_argument *at;
 } call_start;
+
+static int call_execute(const call_start *s, const xlac_interpret_options *options, xlac_error *err) {
+  if (s->at == NULL) return xlac_executable_call(s->self->exe, options, s->arguments, s->results, err);
+  for (uint32_t i = 0; i < s->self->n_arguments; i++) s->at[i].data = s->arguments[i];
+  return xlac_executable_call_at(s->self->exe, options, s->at, s->results, err);
+}
 
 static int call_start_run(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                           xlac_value **out, xlac_error *err) {
   const call_start *s = what;
   (void)n, (void)values, (void)out;
-  return xlac_executable_call(s->self->exe, options, s->arguments, s->results, err);
+  return call_execute(s, options, err);
 }
 
 /* Without the GIL where it may last. */
 static int call_run(call_state *s, py_call *call) {
+  call_start start = {s->self, s->arguments, s->results, s->at};
   if (s->self->quick && call->progress == NULL) {
     xlac_error err;
     err.code = 0;
     err.op[0] = 0;
-    if (xlac_executable_call(s->self->exe, &call->options, s->arguments, s->results, &err) == 0) return 0;
+    if (call_execute(&start, &call->options, &err) == 0) return 0;
     return py_raise(s->st, &err, PY_ANY), -1;
   }
-  call_start start = {s->self, s->arguments, s->results};
   py_run run = {.st = s->st, .m = xlac_executable_module(s->self->exe), .progress = call->progress};
   return py_run_start(&run, &call->options, call_start_run, &start, 0, NULL, NULL);
 }
@@ -242,12 +312,18 @@ static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room)
   call_state s = {.self = self, .st = py_state_of((PyObject *)self), .arguments = room};
   PyObject **arrays = (PyObject **)(room + self->n_arguments + self->n_results);
   s.results = room + self->n_arguments;
+  s.call = call;
+  s.gifts.required = call->required || self->required;
   s.numpy = s.st->numpy;
   for (uint32_t i = 0; i < self->n_results; i++) arrays[i] = NULL;
   int status = call_arguments(&s, call);
   PyObject *result = NULL;
   if (status == 0) result = call_into(&s, call, arrays);
-  py_gifts_end(&s.gifts, s.started);
+  py_gifts_end(self, &s.gifts, s.started);
+  for (uint32_t i = 0; s.opened && i < self->n_arguments; i++)
+    if (s.opened[i]) xlac_buffer_close(s.opened[i]);
+  PyMem_Free(s.opened);
+  PyMem_Free(s.at);
   call_forget(&s.kept);
   return status > 0 ? py_call_values(self, call) : result;
 }
@@ -255,7 +331,9 @@ static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room)
 static PyObject *call_any(py_executable *self, py_call *call) {
   void *few[CALL_FEW], **room = few;
   size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;
-  if (!self->planned || call->n != self->n_params) return py_call_values(self, call);
+  if (call->n != self->n_params) return py_call_values(self, call);
+  if (!self->planned)
+    return py_give_nothing(self, py_state_of((PyObject *)self), call) < 0 ? NULL : py_call_values(self, call);
   if (n > CALL_FEW && (room = PyMem_Malloc(n * sizeof *room)) == NULL) return PyErr_NoMemory();
   PyObject *result = call_by_leaves(self, call, room);
   if (room != few) PyMem_Free(room);

@@ -12,16 +12,20 @@ static void give_release(PyObject *capsule) {
   PyMem_Free(m);
 }
 
-/* 1, or -1 where warnings are errors. */
-static int give_warn(const py_executable *self, uint32_t param, const char *why) {
-  PyObject *module = PyImport_ImportModule("xlac.errors");
-  PyObject *category = module ? PyObject_GetAttrString(module, "DonationWarning") : NULL;
+/* Lent instead: 1, or -1 where that is an error. */
+static int give_warn(const py_executable *self, py_state *st, bool required, uint32_t param, const char *why) {
+  PyObject *name = PyTuple_GET_ITEM(self->names, param);
+  if (required) {
+    xlac_error err = {.code = PY_DONATION_UNUSABLE};
+    PyOS_snprintf(err.message, sizeof err.message, "argument %u (%.100s) can't be given away: %.400s", param,
+                  PyUnicode_AsUTF8(name), why);
+    return py_raise(st, &err, PY_ANY), -1;
+  }
+  PyObject *category = PyObject_GetAttrString(st->errors, "DonationWarning");
   int status = -1;
   if (category)
-    status = PyErr_WarnFormat(category, 1, "argument %u (%U) is lent, not given away: %s", param,
-                              PyTuple_GET_ITEM(self->names, param), why);
+    status = PyErr_WarnFormat(category, 1, "argument %u (%U) is lent, not given away: %s", param, name, why);
   Py_XDECREF(category);
-  Py_XDECREF(module);
   return status < 0 ? -1 : 1;
 }
 
@@ -34,13 +38,77 @@ static uint32_t give_result_of(const py_executable *self, uint32_t leaf) {
 static const char *give_buffer_obstacle(const py_leaf *leaf, const xlac_buffer_info *info) {
   xlac_type_info type;
   xlac_type_get(leaf->type, &type);
+  if (info->deleted) return "it was donated or deleted";
   if (info->dtype != type.dtype) return "its dtype is another one";
   bool same = (int)info->rank == leaf->rank;
   for (uint32_t i = 0; same && i < info->rank; i++) same = info->dims[i] == leaf->dims[i];
   if (!same) return "its shape is another one";
   if (info->readonly) return "it is read-only";
   if (info->views) return "views of it are alive";
-  return info->dense && info->aligned ? NULL : "it is not contiguous and aligned";
+  return info->dense && info->aligned ? NULL : "layout: it is not contiguous and aligned";
+}
+
+/* The number of the donation of that leaf, or UINT32_MAX. */
+static uint32_t give_donation(const py_executable *self, uint32_t leaf, xlac_donation *d) {
+  for (uint32_t i = 0; xlac_executable_donation(self->exe, i, d); i++)
+    if (d->argument == leaf) return i;
+  return UINT32_MAX;
+}
+
+/* What the program does with the argument's memory, where it gives it to no result. */
+static void give_no_result(const py_executable *self, uint32_t leaf, char *why, size_t size) {
+  xlac_donation d;
+  char *text = NULL;
+  uint32_t i = give_donation(self, leaf, &d);
+  if (i != UINT32_MAX && xlac_executable_explain_donation(self->exe, i, &text, NULL, NULL) == 0)
+    PyOS_snprintf(why, size, "%s", text);
+  else
+    PyOS_snprintf(why, size,
+                  "no result takes its memory: the program neither aliases nor donates it; "
+                  "compile(donate=...) adds it");
+  xlac_free(text);
+}
+
+/* Why the value can't be given away as that leaf: false where it can. */
+static bool give_obstacle(const py_executable *self, void **numpy, uint32_t leaf, PyObject *value, char *why,
+                          size_t size) {
+  const char *obstacle = NULL;
+  if (give_result_of(self, leaf) == UINT32_MAX && xlac_executable_spare(self->exe, leaf) == 0) {
+    give_no_result(self, leaf, why, size);
+    return true;
+  }
+  if (PyArray_Check(value)) {
+    obstacle = py_array_obstacle(&self->leaves[leaf], (PyArrayObject *)value);
+  } else {
+    xlac_buffer_info info;
+    xlac_buffer_get(((py_buffer *)value)->b, &info);
+    obstacle = give_buffer_obstacle(&self->leaves[leaf], &info);
+  }
+  if (obstacle) PyOS_snprintf(why, size, "%s", obstacle);
+  return obstacle != NULL;
+}
+
+PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, uint32_t param, PyObject *value,
+                      uint32_t rival) {
+  void **numpy = py_numpy(st);
+  char why[512];
+  if (numpy == NULL) return NULL;
+  if (rival != UINT32_MAX)
+    PyOS_snprintf(why, sizeof why, "duplicate: argument %u lies in the same memory", rival);
+  else if (self->leaves[leaf].descr == NULL)
+    PyOS_snprintf(why, sizeof why, "it is a token");
+  else if (!give_obstacle(self, numpy, leaf, value, why, sizeof why))
+    return Py_BuildValue("(IIO)", leaf, param, Py_None);
+  return Py_BuildValue("(IIs)", leaf, param, why);
+}
+
+int py_give_nothing(const py_executable *self, py_state *st, const py_call *call) {
+  for (uint32_t i = 0; i < call->n; i++) {
+    if (!Py_IS_TYPE(call->args[i], st->donation_type)) continue;
+    if (give_warn(self, st, call->required || self->required, i, "the interpreter runs this program whole") < 0)
+      return -1;
+  }
+  return 0;
 }
 
 static py_given *give_new(py_gifts *g) {
@@ -53,10 +121,9 @@ static py_given *give_new(py_gifts *g) {
 
 static int give_array(const py_executable *self, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
                       void **data) {
-  const char *why = py_array_obstacle(&self->leaves[leaf], (PyArrayObject *)value);
-  if (why) return give_warn(self, param, why);
   py_given *given = give_new(g);
   if (given == NULL) return -1;
+  given->param = param;
   given->result = give_result_of(self, leaf);
   given->base = Py_NewRef(value);
   *data = given->data = PyArray_DATA((PyArrayObject *)value);
@@ -65,11 +132,7 @@ static int give_array(const py_executable *self, py_gifts *g, uint32_t leaf, uin
 
 static int give_buffer(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param,
                        xlac_buffer *b, void **data) {
-  xlac_buffer_info info;
   xlac_error err = {.code = 0};
-  xlac_buffer_get(b, &info);
-  const char *why = info.deleted ? NULL : give_buffer_obstacle(&self->leaves[leaf], &info);
-  if (why) return give_warn(self, param, why);
   py_given *given = give_new(g);
   xlac_memory *memory = given ? PyMem_Malloc(sizeof *memory) : NULL;
   if (memory == NULL) return PyErr_NoMemory(), -1;
@@ -77,6 +140,7 @@ static int give_buffer(const py_executable *self, py_state *st, py_gifts *g, uin
     PyMem_Free(memory);
     return py_raise(st, &err, PY_ANY), -1;
   }
+  given->param = param;
   given->taken = xlac_buffer_retain(b);
   given->result = give_result_of(self, leaf);
   given->base = PyCapsule_New(memory, give_memory, give_release);
@@ -89,15 +153,18 @@ static int give_buffer(const py_executable *self, py_state *st, py_gifts *g, uin
 }
 
 int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
-            void **data) {
+            void **data, bool *spare) {
   void **numpy = py_numpy(st);
+  char why[512];
   if (numpy == NULL) return -1;
   if (self->leaves[leaf].descr == NULL) return 1;
-  if (give_result_of(self, leaf) == UINT32_MAX)
-    return give_warn(
-        self, param,
-        "no result takes its memory; Executable.donations lists those that do, compile(donate=...) adds more");
-  if (PyArray_Check(value)) return give_array(self, g, leaf, param, value, data);
+  bool is_array = PyArray_Check(value);
+  *spare = give_result_of(self, leaf) == UINT32_MAX;
+  xlac_buffer_info info = {.deleted = false};
+  if (!is_array) xlac_buffer_get(((py_buffer *)value)->b, &info);
+  if (!info.deleted && give_obstacle(self, numpy, leaf, value, why, sizeof why))
+    return give_warn(self, st, g->required, param, why);
+  if (is_array) return give_array(self, g, leaf, param, value, data);
   return give_buffer(self, st, g, leaf, param, ((py_buffer *)value)->b, data);
 }
 
@@ -105,6 +172,7 @@ int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g,
   void **numpy = py_numpy(st);
   if (numpy == NULL) return -1;
   for (uint32_t i = 0; i < g->n; i++) {
+    if (g->v[i].result == UINT32_MAX) continue;
     const py_leaf *leaf = &self->leaves[self->n_arguments + g->v[i].result];
     PyObject **array = &arrays[g->v[i].result];
     if (*array) continue; /* out= has one for it */
@@ -116,7 +184,32 @@ int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g,
   return 0;
 }
 
-void py_gifts_end(py_gifts *g, bool started) {
+/* Where the program that is running now stands: "step.py:12". */
+static void give_place(char *text, size_t size) {
+  PyFrameObject *frame = PyEval_GetFrame();
+  PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
+  const char *file = code ? PyUnicode_AsUTF8(code->co_filename) : NULL;
+  if (file)
+    PyOS_snprintf(text, size, " at %.300s:%d", file, PyFrame_GetLineNumber(frame));
+  else
+    text[0] = 0;
+  if (PyErr_Occurred()) PyErr_Clear();
+  Py_XDECREF(code);
+}
+
+static void give_note(const py_executable *self, const py_given *given) {
+  PyObject *kind, *value, *traceback;
+  char place[400], text[600];
+  PyErr_Fetch(&kind, &value, &traceback);
+  give_place(place, sizeof place);
+  const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(self->names, given->param));
+  PyOS_snprintf(text, sizeof text, "it was donated to %.60s as argument %u (%.60s)%s",
+                xlac_module_name(xlac_executable_module(self->exe)), given->param, name ? name : "?", place);
+  xlac_buffer_taken_by(given->taken, text);
+  PyErr_Restore(kind, value, traceback);
+}
+
+void py_gifts_end(const py_executable *self, py_gifts *g, bool started) {
   for (uint32_t i = 0; i < g->n; i++) {
     py_given *given = &g->v[i];
     if (given->taken && !started) {
@@ -126,11 +219,11 @@ void py_gifts_end(py_gifts *g, bool started) {
       }
       xlac_buffer_give_back(given->taken);
     } else if (given->taken) {
-      xlac_buffer_taken_by(given->taken, "a call it was donated to");
+      give_note(self, given);
     }
     xlac_buffer_release(given->taken);
     Py_XDECREF(given->base);
   }
   PyMem_Free(g->v);
-  *g = (py_gifts){NULL, 0};
+  *g = (py_gifts){.v = NULL};
 }

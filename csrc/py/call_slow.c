@@ -4,12 +4,14 @@
 typedef struct slow_run {
   const xlac_executable *exe;
   char **json; /* NULL: without a profile */
+  bool lanes;  /* a timeline instead */
   size_t *n;
 } slow_run;
 
 static int slow_start(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                       xlac_value **out, xlac_error *err) {
   const slow_run *r = what;
+  if (r->json && r->lanes) return xlac_executable_timeline(r->exe, options, n, values, out, r->json, r->n, err);
   if (r->json) return xlac_executable_profile(r->exe, options, n, values, out, r->json, r->n, err);
   return xlac_executable_run(r->exe, options, n, values, out, err);
 }
@@ -50,11 +52,12 @@ static PyObject *slow_call(py_executable *self, const py_call *call, slow_run *w
 }
 
 PyObject *py_call_values(py_executable *self, const py_call *call) {
-  slow_run what = {self->exe, NULL, NULL};
+  slow_run what = {.exe = self->exe};
+  if (self->recording) return py_call_recorded(self, call);
   return slow_call(self, call, &what);
 }
 
-PyObject *py_call_profiled(py_executable *self, const py_call *call, char **json, size_t *n) {
-  slow_run what = {self->exe, json, n};
+PyObject *py_call_profiled(py_executable *self, const py_call *call, bool lanes, char **json, size_t *n) {
+  slow_run what = {.exe = self->exe, .json = json, .n = n, .lanes = lanes};
   return slow_call(self, call, &what);
 }

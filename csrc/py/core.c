@@ -11,7 +11,8 @@ static PyMethodDef core_functions[] = {
      "parse(text, format='hlo', allow_unregistered=False, documented_forms=False, max_depth=0) -> Module"},
     {"new_module", py_new_module, METH_O, "new_module(name) -> Module: an empty one, to build in"},
     {"interpret", PY_KEYWORDS(py_interpret),
-     "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, async_order='eager') -> array or tuple"},
+     "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, async_order='eager') -> array or "
+     "tuple"},
     {"compile", PY_KEYWORDS(py_compile),
      "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True) -> Executable"},
     {"load", PY_KEYWORDS(py_load), "load(bytes, *, threads=0, blas=None, use_blas=True) -> Executable"},
@@ -32,6 +33,8 @@ static PyMethodDef core_functions[] = {
      "where it must, "
      "False never (BufferError with the reason), True always; device='cpu' asks the producer of an array elsewhere for "
      "a copy."},
+    {"_move_donation", py_move_donation, METH_VARARGS,
+     "A mark around a new Buffer with the memory; the old one is gone"},
     {"donate", py_donate, METH_O,
      "donate(x) -> Donation: marks a Buffer, an ndarray, or what from_dlpack takes, as an argument to be given away"},
     {"stats", py_stats, METH_NOARGS,
@@ -44,6 +47,9 @@ static PyMethodDef core_functions[] = {
     {"opcode_table", py_opcode_table, METH_NOARGS, "The rows of the op table, as dicts"},
     {"dtype_table", py_dtype_table, METH_NOARGS, "The element types, as dicts"},
     {"error_table", py_error_table, METH_NOARGS, "The error codes: {number: (name, title)}"},
+    {"kernel_text", py_kernel_text, METH_O, "kernel_text(text) -> str: the kernel, verified, as the library writes it"},
+    {"kernel_run", py_kernel_run, METH_VARARGS,
+     "kernel_run(text, inputs, outputs, threads, reference): runs a kernel on buffers of bytes"},
     {"attr_kind", py_attr_kind, METH_O, "The kind of the attribute of that name, or None"},
     {"numpy_dtype", py_numpy_dtype, METH_O, "The NumPy dtype of an element type's name"},
     {"version", core_version, METH_NOARGS, "The version of the library"},

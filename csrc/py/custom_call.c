@@ -203,26 +203,21 @@ static int call_function(const py_custom_call *call, const xlac_op *op, uint32_t
   return status;
 }
 
-/* What went wrong is kept as the cause of the error that the run ends with. */
-static void keep_error(py_run *run, xlac_error *err) {
-  PyErr_Fetch(&run->error[0], &run->error[1], &run->error[2]);
-  PyErr_NormalizeException(&run->error[0], &run->error[1], &run->error[2]);
-  PyObject *text = run->error[1] ? PyObject_Str(run->error[1]) : NULL;
-  const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
-  const char *kind = run->error[1] ? Py_TYPE(run->error[1])->tp_name : "an error";
-  PyOS_snprintf(err->message, sizeof err->message, "%.100s%s%.400s", kind, s && *s ? ": " : "", s ? s : "");
-  Py_XDECREF(text);
-  PyErr_Clear();
-}
-
 static int call_python(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_value *const *operands,
                        uint32_t n_results, void *const *results, xlac_error *err) {
   const py_custom_call *call = ctx;
   (void)n_results; /* the op's type says the same */
-  py_run_enter(call->run);
+  xlac_op_info info;
+  if (!py_run_visit(call->run)) {
+    PyOS_snprintf(err->message, sizeof err->message, "no memory for a thread of Python");
+    return -1;
+  }
   int status = call_function(call, op, n_operands, operands, results);
-  if (status != 0) keep_error(call->run, err);
-  py_run_leave(call->run);
+  if (status != 0) {
+    xlac_op_get(call->run->m, (xlac_op *)(uintptr_t)op, &info);
+    py_run_keep_error(call->run, info.name, err);
+  }
+  py_run_unvisit(call->run);
   return status;
 }
 

@@ -7,8 +7,6 @@
 typedef enum py_code {
   PY_INTERRUPTED = 402,
   PY_BAD_ARGUMENT = 503,
-  PY_BUFFER_DELETED = 504,
-  PY_BUFFER_READONLY = 506,
   PY_OUT_OF_MEMORY = 600
 } py_code;
 
@@ -16,7 +14,7 @@ static const char *class_name(int32_t code, py_stage stage) {
   if (code == PY_OUT_OF_MEMORY) return "OutOfMemoryError";
   if (stage == PY_PARSING && code != PY_BAD_ARGUMENT) return "ParseError";
   if (stage == PY_VERIFYING) return "VerifyError";
-  if (code >= PY_BUFFER_DELETED && code <= PY_BUFFER_READONLY) return "DonationError";
+  if (code >= PY_BUFFER_DELETED && code <= PY_DONATION_TWICE) return "DonationError";
   if (code >= 100 && code < 200) return "ParseError";
   if (code >= 200 && code < 400) return "VerifyError";
   return "Error";

@@ -17,6 +17,8 @@ static void executable_dealloc(PyObject *object) {
   PyMem_Free(self->dims);
   Py_XDECREF(self->names);
   Py_XDECREF(self->numbers);
+  Py_XDECREF(self->kept);
+  Py_XDECREF(self->recorded);
   xlac_executable_destroy(self->exe);
   type->tp_free(object);
   Py_DECREF(type);
@@ -214,50 +216,105 @@ static uint32_t *executable_donated(PyObject *donate, uint32_t *n) {
   return numbers;
 }
 
+/* Raises for the first donation without effect. */
+static int executable_require(py_state *st, xlac_executable *exe) {
+  xlac_donation d;
+  xlac_executable_info info;
+  xlac_error err = {.code = PY_DONATION_UNUSABLE};
+  xlac_executable_get(exe, &info);
+  if (info.interpreted)
+    PyOS_snprintf(err.message, sizeof err.message,
+                  "nothing can be given away: the interpreter runs the program whole, since %.300s", info.interpreted);
+  for (uint32_t i = 0; !info.interpreted && err.message[0] == 0 && xlac_executable_donation(exe, i, &d); i++) {
+    char *text = NULL;
+    if (d.in_place || xlac_executable_explain_donation(exe, i, &text, NULL, NULL) != 0) continue;
+    PyOS_snprintf(err.message, sizeof err.message, "argument %u can't be given away: %.500s", d.argument, text);
+    xlac_free(text);
+  }
+  if (err.message[0] == 0) return 0;
+  py_raise(st, &err, PY_ANY);
+  return -1;
+}
+
+static bool executable_numerics(const char *text, xlac_numerics *out) {
+  *out = strcmp(text, "fast") == 0 ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
+  if (*out == XLAC_NUMERICS_FAST || strcmp(text, "strict") == 0) return true;
+  PyErr_Format(PyExc_ValueError, "numerics must be 'strict' or 'fast', not '%.100s'", text);
+  return false;
+}
+
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas", "use_blas", "fuse", "passes", "donate", NULL};
+  static char *names[] = {"module", "threads", "blas",       "use_blas", "fuse",    "passes",
+                          "donate", "lanes",   "async_work", "numerics", "require", NULL};
   py_state *st = PyModule_GetState(core);
-  PyObject *module, *donate = NULL;
+  PyObject *module, *donate = NULL, *lanes = NULL;
   uint32_t *donated = NULL;
   xlac_compile_options options = {.threads = 0};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   unsigned int threads = 0;
-  int blas = 1, fuse = 1, passes = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppO:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes, &donate))
+  unsigned long long async_work = 0;
+  const char *numerics = "strict";
+  int blas = 1, fuse = 1, passes = 1, require = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKsp:compile", names, st->module_type, &module, &threads,
+                                   &options.blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics,
+                                   &require))
     return NULL;
-  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) return NULL;
+  if (!executable_numerics(numerics, &options.numerics)) return NULL;
+  if (py_lanes_take(lanes, &options) < 0) return NULL;
+  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) {
+    py_lanes_forget(&options);
+    return NULL;
+  }
+  options.async_work = async_work;
   options.donate = donated;
   options.threads = threads;
   options.no_blas = !blas;
   options.no_fusion = !fuse;
   options.no_passes = !passes;
   options.runtime = st->runtime;
+  options.counters = st->counters;
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_compile(((py_module *)module)->m, &options, &exe, &err);
   PyEval_RestoreThread(thread);
   PyMem_Free(donated);
-  return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
+  py_lanes_forget(&options);
+  if (status) return py_raise(st, &err, PY_ANY);
+  if (require && executable_require(st, exe) < 0) {
+    xlac_executable_destroy(exe);
+    return NULL;
+  }
+  PyObject *object = executable_wrap(st, exe);
+  if (object) ((py_executable *)object)->required = require;
+  return object;
 }
 
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"bytes", "threads", "blas", "use_blas", NULL};
+  static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", NULL};
   py_state *st = PyModule_GetState(core);
-  xlac_compile_options options = {.runtime = st->runtime};
+  xlac_compile_options options = {.runtime = st->runtime, .counters = st->counters};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   Py_buffer bytes;
+  PyObject *lanes = NULL;
   unsigned int threads = 0;
+  unsigned long long async_work = 0;
   int blas = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$Izp:load", names, &bytes, &threads, &options.blas_path, &blas))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOK:load", names, &bytes, &threads, &options.blas_path, &blas,
+                                   &lanes, &async_work))
     return NULL;
+  if (py_lanes_take(lanes, &options) < 0) {
+    PyBuffer_Release(&bytes);
+    return NULL;
+  }
+  options.async_work = async_work;
   options.no_blas = !blas;
   options.threads = threads;
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err);
   PyEval_RestoreThread(thread);
   PyBuffer_Release(&bytes);
+  py_lanes_forget(&options);
   return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
 }
 

@@ -28,8 +28,12 @@ typedef struct py_executable {
   npy_intp *dims;
   PyObject *names;   /* of the parameters */
   PyObject *numbers; /* {name: number}, also without the ".1" that tells equal names apart; None: several have it */
+  PyObject *kept;    /* a dict of xlac.report's, or NULL: what the executable said of itself once */
   bool planned;      /* calls go by leaves; else by values */
+  bool recording, was_planned; /* calls leave timelines; whether they went by leaves before */
+  PyObject *recorded;          /* the last one's, or NULL */
   bool quick;        /* over so soon that the GIL is kept */
+  bool required;     /* donations that can't be used are errors in every call */
 } py_executable;
 
 /* One call as Python asked for it. */
@@ -37,6 +41,7 @@ typedef struct py_call {
   PyObject *const *args; /* borrowed */
   uint32_t n;
   PyObject *out, *progress; /* or NULL */
+  bool required;            /* donate="require" */
   xlac_interpret_options options;
 } py_call;
 
@@ -60,32 +65,58 @@ void py_out_finish(const py_executable *self, PyObject *const *arrays, void **bl
 /* Fills `arrays` from a result that was made without them, and puts them in its place. Steals `result`. */
 PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result);
 
+/* --- call_once.c --- */
+/* Raises where memory that is donated is donated or lent once more in the same call. */
+int py_gifts_check(const py_executable *self, py_state *st, const py_call *call);
+/* What py_gift_row says of each argument that is marked. */
+PyObject *py_gifts_list(const py_executable *self, py_state *st, const py_call *call);
+
 /* --- call_give.c: arguments marked with xlac.donate --- */
 typedef struct py_given {
-  uint32_t result; /* the leaf that gets the memory */
+  uint32_t result; /* the leaf that gets the memory; UINT32_MAX: temporaries */
   void *data;
   PyObject *base;     /* who owns the memory from now on */
   xlac_buffer *taken; /* or NULL: it was an ndarray's */
+  uint32_t param;
 } py_given;
 typedef struct py_gifts {
   py_given *v;
   uint32_t n;
+  bool checked, required; /* required: what can't be given away is an error */
 } py_gifts;
-/* Takes the memory of `value`, an ndarray or a Buffer. 1 where it is lent instead (a warning has been given), -1 with
- * an exception. */
+/* Takes the memory of `value`, an ndarray or a Buffer; *spare: for temporaries, as no result takes it. 1 where it is
+ * lent instead (a warning has been given), -1 with an exception. */
 int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
-            void **data);
+            void **data, bool *spare);
+/* For programs that the interpreter runs whole: nothing can be given to them. */
+int py_give_nothing(const py_executable *self, py_state *st, const py_call *call);
+/* (leaf, parameter, why it can't be given away, or None). rival: the leaf in the same memory, or UINT32_MAX. */
+PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, uint32_t param, PyObject *value,
+                      uint32_t rival);
 /* Arrays on that memory, for results that have none yet. -1 with an exception. */
 int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g, PyObject **arrays);
 /* started: the run may have written to the memory. Where it has not, Buffers get theirs back. The arrays made above
  * must be gone then. */
-void py_gifts_end(py_gifts *g, bool started);
+void py_gifts_end(const py_executable *self, py_gifts *g, bool started);
+
+/* --- lanes.c --- */
+/* Fills options->lanes from a tuple of (name, threads), which must live as long; -1 with an exception. */
+int py_lanes_take(PyObject *pairs, xlac_compile_options *options);
+void py_lanes_forget(xlac_compile_options *options);
 
 /* --- call_slow.c --- */
 /* By values: whatever the arguments are, and with the interpreter's errors. */
 PyObject *py_call_values(py_executable *self, const py_call *call);
 /* The same with times by step: *json is freed with xlac_free. */
-PyObject *py_call_profiled(py_executable *self, const py_call *call, char **json, size_t *n);
+PyObject *py_call_profiled(py_executable *self, const py_call *call, bool lanes, char **json, size_t *n);
+
+/* --- timeline.c --- */
+PyObject *py_executable_lanes(PyObject *object, void *unused);
+PyObject *py_executable_run_timeline(PyObject *object, PyObject *args, PyObject *kwargs);
+PyObject *py_executable_record(PyObject *object, PyObject *arg);
+PyObject *py_executable_recorded(PyObject *object, void *unused);
+/* A call whose timeline is kept. */
+PyObject *py_call_recorded(py_executable *self, const py_call *call);
 
 /* --- inspect.c --- */
 extern PyMethodDef py_executable_methods[];

@@ -3,6 +3,7 @@
 
 PY_DELEGATE(executable_explain, "xlac.report", "explain")
 PY_DELEGATE(executable_profile, "xlac.report", "profile")
+PY_DELEGATE(executable_timeline, "xlac.timeline", "timeline")
 PY_DELEGATE(executable_run_async, "xlac.future", "run_async")
 
 static PyObject *executable_cost(PyObject *object, void *unused) {
@@ -55,9 +56,29 @@ static PyObject *executable_check(PyObject *object, PyObject *unused) {
   return py_raise(py_state_of(object), &err, PY_ANY);
 }
 
+static PyObject *executable_donation_text(PyObject *object, PyObject *unused) {
+  char *text = NULL;
+  size_t n = 0;
+  xlac_error err = {.code = 0};
+  (void)unused;
+  if (xlac_executable_explain_donation(((py_executable *)object)->exe, UINT32_MAX, &text, &n, &err) != 0)
+    return py_raise(py_state_of(object), &err, PY_ANY);
+  return py_text(text, (Py_ssize_t)n);
+}
+
+static PyObject *executable_gifts(PyObject *object, PyObject *args) {
+  py_call call = {.args = PySequence_Fast_ITEMS(args), .n = (uint32_t)PyTuple_GET_SIZE(args)};
+  return py_gifts_list((py_executable *)object, py_state_of(object), &call);
+}
+
 static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_fusion);
+}
+
+static PyObject *executable_kernels(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_kernels);
 }
 
 static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
@@ -79,7 +100,7 @@ static PyObject *executable_run_profile(PyObject *object, PyObject *args, PyObje
   size_t n = 0;
   if (kwargs && PyDict_GET_SIZE(kwargs))
     return PyErr_Format(PyExc_TypeError, "profile takes the program's arguments by position, and nothing else");
-  PyObject *result = py_call_profiled(self, &call, &text, &n);
+  PyObject *result = py_call_profiled(self, &call, false, &text, &n);
   PyObject *times = result ? py_text(text, (Py_ssize_t)n) : NULL;
   PyObject *both = times ? PyTuple_Pack(2, result, times) : NULL;
   Py_XDECREF(result);
@@ -99,6 +120,14 @@ static PyObject *executable_sizes(PyObject *object, void *unused) {
   return Py_BuildValue("{sLsLsLsLsL}", "frame_bytes", (long long)info.frame_bytes, "peak_bytes",
                        (long long)info.peak_bytes, "argument_bytes", (long long)info.argument_bytes, "result_bytes",
                        (long long)info.result_bytes, "constant_bytes", (long long)info.constant_bytes);
+}
+
+/* An executable never changes, so neither does what it says of itself. */
+static PyObject *executable_kept(PyObject *object, void *unused) {
+  py_executable *self = (py_executable *)object;
+  (void)unused;
+  if (self->kept == NULL) self->kept = PyDict_New();
+  return Py_XNewRef(self->kept);
 }
 
 static PyObject *executable_stages(PyObject *object, void *unused) {
@@ -121,32 +150,50 @@ PyObject *py_executable_repr(PyObject *object) {
   xlac_executable_info info;
   xlac_executable_get(((py_executable *)object)->exe, &info);
   if (info.interpreted) return PyUnicode_FromFormat("<xlac.Executable: interpreted, since %s>", info.interpreted);
-  return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u routines, %u interpreted>",
-                              info.n_steps, info.n_kernels, info.n_routines, info.n_interpreted);
+  return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u routines, %u interpreted%s>",
+                              info.n_steps, info.n_kernels, info.n_routines, info.n_interpreted,
+                              info.numerics == XLAC_NUMERICS_FAST ? ", fast numerics" : "");
 }
 
 PyMethodDef py_executable_methods[] = {
     {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
-    {"explain", PY_KEYWORDS(executable_explain), "explain(topic): \"fusion\", \"schedule\" or \"memory\""},
+    {"explain", PY_KEYWORDS(executable_explain),
+     "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"memory\" or \"donation\""},
     {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
+    {"timeline", PY_KEYWORDS(executable_timeline), "What went on when, and on which lane: a Timeline"},
+    {"record_timeline", py_executable_record, METH_O, "Whether calls from now on are recorded, for timeline()"},
     {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
     {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
     {"_check", executable_check, METH_NOARGS, "Proves that no step writes over what is still to be read"},
+    {"_kernels", executable_kernels, METH_NOARGS, "All kernels as text"},
+    {"_donations", executable_donation_text, METH_NOARGS, "What becomes of arguments that are given away"},
+    {"_gifts", executable_gifts, METH_VARARGS, "(leaf, parameter, obstacle or None) of each argument that is marked"},
     {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
+    {"_timeline", PY_KEYWORDS(py_executable_run_timeline), "(result, events as JSON)"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},
     {NULL, NULL, 0, NULL},
 };
 
-/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool} each. */
+static PyObject *executable_numerics_name(PyObject *self, void *unused) {
+  xlac_executable_info info;
+  (void)unused;
+  xlac_executable_get(((py_executable *)self)->exe, &info);
+  return PyUnicode_FromString(info.numerics == XLAC_NUMERICS_FAST ? "fast" : "strict");
+}
+
+/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool, 'why': text} each. */
 static PyObject *executable_donations(PyObject *self, void *unused) {
   xlac_donation d;
   PyObject *list = PyList_New(0);
   (void)unused;
   for (uint32_t i = 0; list && xlac_executable_donation(((py_executable *)self)->exe, i, &d); i++) {
     PyObject *result = d.result == UINT32_MAX ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(d.result);
-    PyObject *item = Py_BuildValue("{sIsNsOsO}", "argument", d.argument, "result", result, "must",
-                                   d.must ? Py_True : Py_False, "in_place", d.in_place ? Py_True : Py_False);
+    char *why = NULL;
+    (void)xlac_executable_explain_donation(((py_executable *)self)->exe, i, &why, NULL, NULL);
+    PyObject *item =
+        Py_BuildValue("{sIsNsOsOsN}", "argument", d.argument, "result", result, "must", d.must ? Py_True : Py_False,
+                      "in_place", d.in_place ? Py_True : Py_False, "why", py_text(why, -1));
     if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
     Py_XDECREF(item);
   }
@@ -161,8 +208,12 @@ PyGetSetDef py_executable_getset[] = {
     {"donations", executable_donations, NULL,
      "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
     {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
+    {"_lanes", py_executable_lanes, NULL, "Execution threads that have lanes, and the lanes' threads", NULL},
+    {"_recorded", py_executable_recorded, NULL, "The last recorded call's events as JSON, or None", NULL},
+    {"_kept", executable_kept, NULL, "A dict for what is worked out once", NULL},
     {"_stages", executable_stages, NULL, "Seconds by stage", NULL},
     {"_passes", executable_passes, NULL, "Seconds by pass, in order", NULL},
+    {"numerics", executable_numerics_name, NULL, "\"strict\" or \"fast\"", NULL},
     {"steps", executable_steps, NULL, "Counts of steps by kind, and the BLAS in use", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

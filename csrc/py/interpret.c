@@ -58,26 +58,82 @@ static int convert_arguments(py_state *st, py_module *module, PyObject *args, Py
   return 0;
 }
 
-/* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. */
-PyObject *py_run_raise(py_run *run, const xlac_error *err) {
-  PyObject *type = run->error[0], *value = run->error[1], *traceback = run->error[2];
-  bool is_cause = value && PyErr_GivenExceptionMatches(type, PyExc_Exception);
-  if (value && !is_cause) {
-    PyErr_Restore(type, value, traceback);
-    return NULL;
+/* --- threads that work for a run --- */
+
+static bool run_is_here(const py_run *run) {
+  return run->caller == PyThread_get_thread_ident();
+}
+
+bool py_run_visit(py_run *run) {
+  if (run_is_here(run)) {
+    py_run_enter(run);
+    return true;
   }
-  py_raise(run->st, err, PY_ANY);
-  if (is_cause) {
-    if (traceback) PyException_SetTraceback(value, traceback);
-    PyObject *outer_type, *outer, *outer_traceback;
-    PyErr_Fetch(&outer_type, &outer, &outer_traceback);
-    PyErr_NormalizeException(&outer_type, &outer, &outer_traceback);
-    PyException_SetCause(outer, Py_NewRef(value));
-    PyErr_Restore(outer_type, outer, outer_traceback);
+  PyThreadState *own = PyThreadState_New(run->interpreter);
+  if (own) PyEval_RestoreThread(own);
+  return own != NULL;
+}
+
+void py_run_unvisit(py_run *run) {
+  if (run_is_here(run)) {
+    py_run_leave(run);
+    return;
   }
+  PyThreadState_Clear(PyThreadState_Get());
+  PyThreadState_DeleteCurrent();
+}
+
+/* --- errors --- */
+
+void py_run_keep_error(py_run *run, const char *op, xlac_error *err) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (value && traceback) PyException_SetTraceback(value, traceback);
+  PyObject *text = value ? PyObject_Str(value) : NULL;
+  const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
+  const char *kind = value ? Py_TYPE(value)->tp_name : "an error";
+  PyOS_snprintf(err->message, sizeof err->message, "%.100s%s%.400s", kind, s && *s ? ": " : "", s ? s : "");
+  Py_XDECREF(text);
+  PyErr_Clear();
+  PyObject *pair = value ? Py_BuildValue("(sO)", op, value) : NULL;
+  if (pair && run->errors == NULL) run->errors = PyList_New(0);
+  if (pair && run->errors) (void)PyList_Append(run->errors, pair);
+  PyErr_Clear(); /* without memory the error has no cause */
+  Py_XDECREF(pair);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(traceback);
+}
+
+/* The exception of the op that err names. A new reference, or NULL. */
+static PyObject *run_cause(py_run *run, const xlac_error *err) {
+  PyObject *found = NULL;
+  for (Py_ssize_t i = 0; run->errors && i < PyList_GET_SIZE(run->errors) && found == NULL; i++) {
+    PyObject *pair = PyList_GET_ITEM(run->errors, i);
+    const char *op = PyUnicode_AsUTF8(PyTuple_GET_ITEM(pair, 0));
+    if (op && strncmp(op, err->op, sizeof err->op - 1) == 0) found = Py_NewRef(PyTuple_GET_ITEM(pair, 1));
+  }
+  Py_CLEAR(run->errors);
+  return found;
+}
+
+/* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. */
+PyObject *py_run_raise(py_run *run, const xlac_error *err) {
+  PyObject *value = run_cause(run, err);
+  if (value && !PyErr_GivenExceptionMatches(value, PyExc_Exception)) {
+    PyErr_SetObject((PyObject *)Py_TYPE(value), value);
+    Py_DECREF(value);
+    return NULL;
+  }
+  py_raise(run->st, err, PY_ANY);
+  if (value) {
+    PyObject *outer_type, *outer, *outer_traceback;
+    PyErr_Fetch(&outer_type, &outer, &outer_traceback);
+    PyErr_NormalizeException(&outer_type, &outer, &outer_traceback);
+    PyException_SetCause(outer, value);
+    PyErr_Restore(outer_type, outer, outer_traceback);
+  }
   return NULL;
 }
 
@@ -109,11 +165,15 @@ int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *star
   options->interrupt_ctx = run;
   options->registry = calls.registry;
   run->started = run->polled = py_run_now();
+  run->caller = PyThread_get_thread_ident();
+  run->interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
   py_run_leave(run);
   int status = start(what, options, n, values, result, &err);
   py_run_enter(run);
   py_custom_calls_end(&calls);
-  return status == 0 ? 0 : (py_run_raise(run, &err), -1);
+  if (status != 0) return py_run_raise(run, &err), -1;
+  Py_CLEAR(run->errors);
+  return 0;
 }
 
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,

@@ -188,6 +188,28 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
   Py_RETURN_NONE;
 }
 
+static PyObject *module_json(PyObject *self, int (*fn)(xlac_module *, char **, size_t *, xlac_error *)) {
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+  Py_BEGIN_ALLOW_THREADS status = fn(handle(self), &text, &n, &err);
+  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
+  xlac_free(text);
+  return result;
+}
+
+static PyObject *module_explain_sharding(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return module_json(self, xlac_module_explain_sharding);
+}
+
+static PyObject *module_reshards(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return module_json(self, xlac_module_reshards);
+}
+
 static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
   (void)unused;
   uint64_t value = 0;
@@ -409,6 +431,19 @@ static PyObject *module_repr(PyObject *self) {
                               (unsigned long long)s.n_computations, (unsigned long long)s.n_ops);
 }
 
+static PyObject *module_async_report(PyObject *self, PyObject *args) {
+  xlac_async_model model = {0};
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+  if (!PyArg_ParseTuple(args, "ddd:_async_report", &model.gigaflops, &model.memory_gigabytes, &model.link_gigabytes))
+    return NULL;
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_explain_async(handle(self), &model, &text, &n, &err);
+  Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+PY_DELEGATE(module_explain, "xlac.module", "explain")
 PY_DELEGATE(module_walk, "xlac.module", "walk")
 PY_DELEGATE(module_run, "xlac.module", "run")
 PY_DELEGATE(module_to_dot, "xlac.draw", "dot")
@@ -431,6 +466,13 @@ static PyMethodDef module_methods[] = {
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
     {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
+    {"explain", PY_KEYWORDS(module_explain), "explain(topic): \"async\""},
+    {"_async_report", module_async_report, METH_VARARGS, "Async chains as JSON"},
+    {"_explain_sharding", module_explain_sharding, METH_NOARGS,
+     "_explain_sharding() -> str\n\nPropagates shardings in place and says how, as JSON: what xlac.sharding.propagate "
+     "reads."},
+    {"_reshards", module_reshards, METH_NOARGS,
+     "_reshards() -> str\n\nWhat moves data between devices, as JSON: what xlac.sharding.propagate reads."},
     {"fingerprint", module_fingerprint, METH_NOARGS,
      "Hex digits that depend on the program, not on names and metadata"},
     {"find", module_find, METH_O, "The instruction of that name, or None"},

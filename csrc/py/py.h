@@ -63,6 +63,7 @@ static inline py_state *py_state_of(PyObject *self) {
 }
 
 /* --- errors.c --- */
+enum { PY_BUFFER_DELETED = 504, PY_DONATION_UNUSABLE = 507, PY_DONATION_TWICE = 508 };
 /* Which class an error has when its code does not say. */
 typedef enum py_stage { PY_ANY, PY_PARSING, PY_VERIFYING } py_stage;
 /* Sets the Python exception for err; returns NULL. */
@@ -105,6 +106,7 @@ int py_buffers_start(PyObject *core);
 PyObject *py_asarray(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_from_dlpack(PyObject *core, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *py_donate(PyObject *core, PyObject *object);
+PyObject *py_move_donation(PyObject *core, PyObject *args);
 PyObject *py_stats(PyObject *core, PyObject *unused);
 PyObject *py_reset_stats(PyObject *core, PyObject *unused);
 
@@ -126,6 +128,8 @@ PyObject *py_register_custom_call(PyObject *core, PyObject *args);
 PyObject *py_opcode_table(PyObject *core, PyObject *unused);
 PyObject *py_dtype_table(PyObject *core, PyObject *unused);
 PyObject *py_error_table(PyObject *core, PyObject *unused);
+PyObject *py_kernel_text(PyObject *core, PyObject *source);
+PyObject *py_kernel_run(PyObject *core, PyObject *args);
 PyObject *py_attr_kind(PyObject *core, PyObject *name);
 PyObject *py_numpy_dtype(PyObject *core, PyObject *name);
 

@@ -9,9 +9,11 @@ typedef struct py_run {
   py_state *st;
   xlac_module *m;        /* that runs, borrowed */
   PyThreadState *thread; /* of the caller, while the GIL is released */
+  unsigned long caller;  /* the caller's thread */
+  PyInterpreterState *interpreter;
   PyObject *progress;    /* called with the seconds run so far, or NULL */
   double started, polled;
-  PyObject *error[3]; /* what a custom call raised: type, value, traceback; or NULLs */
+  PyObject *errors; /* what custom calls raised: pairs of an op's name and an exception; or NULL */
 } py_run;
 
 static inline void py_run_enter(py_run *run) {
@@ -20,6 +22,9 @@ static inline void py_run_enter(py_run *run) {
 static inline void py_run_leave(py_run *run) {
   run->thread = PyEval_SaveThread();
 }
+/* The same from any thread that works for the run. false, having done nothing, when out of memory. */
+bool py_run_visit(py_run *run);
+void py_run_unvisit(py_run *run);
 
 /* Seconds on a clock that only goes forward. */
 double py_run_now(void);
@@ -34,7 +39,9 @@ int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *star
 /* The same; the result as NumPy arrays. */
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                         xlac_value **values);
-/* Raises the run's error; what a custom call raised becomes its cause. Gives NULL. */
+/* Keeps the exception that the custom call `op` has raised for py_run_raise, and says it in err. */
+void py_run_keep_error(py_run *run, const char *op, xlac_error *err);
+/* Raises the run's error; what the custom call that it names raised becomes its cause. Gives NULL. */
 PyObject *py_run_raise(py_run *run, const xlac_error *err);
 
 /* The custom calls registered in Python, as a registry for one run. Where they are all native code, runs share one. */

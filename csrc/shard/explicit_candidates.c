@@ -16,10 +16,14 @@ typedef struct pick_bag {
 
 static int pick_kind_rank(shard_kind kind) {
   switch (kind) {
-    case SHARD_PASS: return 3;
-    case SHARD_REDUCTION: return 2;
-    case SHARD_PERMUTATION: return 1;
-    default: return 0;
+    case SHARD_PASS:
+      return 3;
+    case SHARD_REDUCTION:
+      return 2;
+    case SHARD_PERMUTATION:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -138,8 +142,10 @@ void explicit_heuristic(explicit_op *x) {
     if (shard_axes_size(best.axes) == x->rule->sizes.v[best.factor])
       for (uint32_t f = 0; f < n; f++) bag.waits[(size_t)f * n + best.factor] = 0;
     for (uint32_t i = 0; i < bag.n;) {
-      if (pick_update(x, &bag.v[i], &best)) i++;
-      else bag.v[i] = bag.v[--bag.n];
+      if (pick_update(x, &bag.v[i], &best))
+        i++;
+      else
+        bag.v[i] = bag.v[--bag.n];
     }
   }
 }

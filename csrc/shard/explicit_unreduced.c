@@ -7,8 +7,8 @@ static shard_axes unreduced_of(explicit_pass *e, const sdy_sharding *s, const sd
 
 static void unreduced_fail_meshes(explicit_pass *e, const explicit_use *u) {
   const ir_op *op = u->op;
-  explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, op ? op->line : u->c->line, op ? op->col : u->c->col, "",
-                                "a value with unreduced axes is used with a sharding on another mesh"));
+  explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, op ? op->line : u->c->line, op ? op->col : u->c->col,
+                                "", "a value with unreduced axes is used with a sharding on another mesh"));
 }
 
 static const sdy_sharding *unreduced_replace(explicit_pass *e, const sdy_sharding *s, sdy_axes axes) {
@@ -142,9 +142,9 @@ const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sd
   p.more = explicit_minus(&e->pool, after, before);
   if (p.more.n == 0) return NULL;
   if (explicit_minus(&e->pool, before, after).n) {
-    explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, u.op ? u.op->line : u.c->line,
-                                  u.op ? u.op->col : u.c->col, "",
-                                  "both the value and its use have unreduced axes that the other does not have"));
+    explicit_fail(
+        e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, u.op ? u.op->line : u.c->line, u.op ? u.op->col : u.c->col, "",
+                        "both the value and its use have unreduced axes that the other does not have"));
     return NULL;
   }
   p.dims = shard_pool_alloc(&e->pool, (in->n_dims + 1) * sizeof *p.dims);

@@ -96,8 +96,10 @@ ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const 
   }
   ir_value made = explicit_make(e, IR_OP_SDY_ALL_REDUCE, v, "out_sharding", out);
   sdy_axes *kept = BASE_NEW(&e->rw.m->arena, sdy_axes);
-  if (!kept || !sdy_axes_make(e->rw.m, axes, kept)) explicit_fail(e, base_oom(e->err, "explicit reshards"));
-  else if (made.op != v.op) opt_set(&e->rw, made, "reduction_axes", sdy_attr(e->rw.m, SDY_AXES, kept));
+  if (!kept || !sdy_axes_make(e->rw.m, axes, kept))
+    explicit_fail(e, base_oom(e->err, "explicit reshards"));
+  else if (made.op != v.op)
+    opt_set(&e->rw, made, "reduction_axes", sdy_attr(e->rw.m, SDY_AXES, kept));
   return made;
 }
 

@@ -2,6 +2,7 @@
  * before get it by a reshard.
  * Requires: nothing. Preserves: all else. */
 #include "common.h"
+#include "explicit.h"
 
 typedef struct exp_calls {
   opt_rewriter rw;
@@ -27,7 +28,7 @@ static int exp_call_reshards(exp_calls *x, ir_op *op, const sdy_shardings *list)
   for (uint32_t i = 0; i < op->n_results && i < list->n; i++) {
     ir_value v = {op, i};
     const sdy_sharding *had = sdy_get(v);
-    if (sdy_sharding_equivalent(list->v[i], had)) continue;
+    if (explicit_equivalent(list->v[i], had)) continue;
     const sdy_sharding *to = had ? had : sdy_sharding_empty(rw->m, list->v[i], list->v[i]->n_dims, false);
     rw->before = i ? op->next : after; /* each right after the call, so the last comes first */
     ir_value reshard = opt_make(rw, IR_OP_SDY_RESHARD, opt_type(v), 1, &v);

@@ -97,7 +97,8 @@ static void explicit_reduce_operands(explicit_pass *e, ir_op *op) {
     if (!sdy_axes_equal(s ? s->unreduced : none, first ? first->unreduced : none))
       explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "",
                                     "results of one op must have the same unreduced axes: result %u has others than "
-                                    "result 0", i));
+                                    "result 0",
+                                    i));
   }
   if (!any || e->status) return;
   if (op->n_results == 0) {
@@ -198,7 +199,8 @@ static shard_axes explicit_reduced(explicit_op *x, const sdy_sharding *first) {
   for (uint32_t i = 0; i < x->rule->reduction.n; i++) {
     uint32_t f = (uint32_t)x->rule->reduction.v[i];
     shard_axes axes = {0, NULL};
-    if (x->common) axes = x->common[f];
+    if (x->common)
+      axes = x->common[f];
     else if (!explicit_same(x, f, &axes))
       explicit_fail(x->pass, base_fail_at(x->pass->err, XLAC_E_VERIFY_SHARDING, x->op->line, x->op->col, "",
                                           "the result has unreduced axes, but the operands are sharded in different "

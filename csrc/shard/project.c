@@ -263,6 +263,22 @@ bool shard_project(shard_projection *p, shard_pool *pool, const sdy_rule *rule, 
   return true;
 }
 
+void shard_clash_note(shard_projection *p, shard_clash clash) {
+  for (uint32_t i = 0; i < p->n_clashes; i++) {
+    const shard_clash *c = &p->clashes[i];
+    if (c->factor == clash.factor && c->tensor == clash.tensor && shard_axis_same(c->axis, clash.axis)) return;
+  }
+  if (p->n_clashes == p->clash_cap) {
+    uint32_t cap = p->clash_cap ? 2 * p->clash_cap : 8;
+    shard_clash *more = shard_pool_alloc(p->pool, cap * sizeof *more);
+    if (!more) return;
+    if (p->n_clashes) memcpy(more, p->clashes, p->n_clashes * sizeof *more);
+    p->clashes = more;
+    p->clash_cap = cap;
+  }
+  p->clashes[p->n_clashes++] = clash;
+}
+
 /* --- and back --- */
 
 /* A dimension's axes: those of its factors one after the other, up to the first that is not sharded as far as it goes:

@@ -70,6 +70,12 @@ typedef struct shard_tensor {
   shard_part *parts; /* by dimension, major to minor */
   shard_axes replicated, unreduced;
 } shard_tensor;
+/* An axis that could not go on along a factor, and why: what stands against it in a tensor. */
+typedef struct shard_clash {
+  uint32_t factor, tensor;
+  uint8_t reason; /* shard_reason, trace.h */
+  shard_axis axis, against;
+} shard_clash;
 typedef struct shard_projection {
   shard_pool *pool;
   const sdy_mesh *mesh;
@@ -77,6 +83,9 @@ typedef struct shard_projection {
   uint32_t n_tensors, n_operands;
   shard_tensor *tensors; /* operands, then results */
   bool *updated;         /* tensors that the strategy has changed */
+  bool watch;            /* take note of clashes */
+  uint32_t n_clashes, clash_cap;
+  shard_clash *clashes;
 } shard_projection;
 
 /* The shardings may be NULL; they are on `mesh`. closed_if_missing: a tensor without one can't be sharded. false when
@@ -103,10 +112,13 @@ static inline shard_part *shard_part_of(const shard_tensor *t, uint32_t factor) 
 /* A list with room for n, in the pool, and a list's last axis merged with or followed by another. */
 shard_axis *shard_axes_room(shard_pool *pool, uint32_t n);
 
+/* Takes note of a clash; when memory has run out, of none. */
+void shard_clash_note(shard_projection *p, shard_clash clash);
+
 /* --- strategies: change parts, set `updated` --- */
 typedef enum shard_direction { SHARD_NONE, SHARD_FORWARD, SHARD_BACKWARD, SHARD_BOTH } shard_direction;
 /* Axes that all tensors which have the factor can agree on, major first, whatever else stands against them. */
-shard_axes shard_agree(const shard_projection *p, uint32_t factor, shard_direction direction);
+shard_axes shard_agree(shard_projection *p, uint32_t factor, shard_direction direction);
 /* Spreads only what conflicts with nothing. directions: one a factor. */
 void shard_spread_basic(shard_projection *p, const uint8_t *directions, bool conservative);
 /* Settles conflicts: the larger tensor's axes win. */

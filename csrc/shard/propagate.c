@@ -21,11 +21,12 @@ static int drive_check_edge(const ir_op *op, xlac_error *err) {
   bool argument = input->opcode == IR_OP_PARAMETER && owner &&
                   (owner->opcode == IR_OP_SDY_NAMED_COMPUTATION || owner->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
   if (argument || shard_is_flow(input)) return 0;
-  return base_hint(err,
-                   base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "sdy.data_flow_edge",
-                                "the edge's input owns no data flow: expected a result of a while, case, barrier, named "
-                                "or manual computation, or an argument of one of the latter two"),
-                   "leave edges to sdy-add-data-flow-edges");
+  return base_hint(
+      err,
+      base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, "sdy.data_flow_edge",
+                   "the edge's input owns no data flow: expected a result of a while, case, barrier, named "
+                   "or manual computation, or an argument of one of the latter two"),
+      "leave edges to sdy-add-data-flow-edges");
 }
 
 static int drive_check(const ir_module *m, xlac_error *err) {
@@ -50,8 +51,7 @@ static int drive_main(const ir_module *m, ir_computation **main, xlac_error *err
     if (n > 1) second = second ? second : c;
   }
   if (n == 1 || (n > 1 && strcmp((*main)->name->s, "main") == 0)) return 0;
-  if (n == 0)
-    return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there is no function to propagate shardings through");
+  if (n == 0) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there is no function to propagate shardings through");
   return base_hint(err,
                    base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, second->line, second->col, "func.func",
                                 "of several functions none is called main: can't tell whose results are the program's"),
@@ -129,8 +129,10 @@ static bool drive_dead(const shard_driver *d, const ir_op *op) {
     case IR_OP_SDY_ALL_REDUCE:
     case IR_OP_SDY_REDUCE_SCATTER:
     case IR_OP_SDY_SHARDED_TO_UNREDUCED:
-    case IR_OP_SDY_REPLICATED_TO_UNREDUCED: return false;
-    default: return drive_unused(d, op) && opt_is_pure(op);
+    case IR_OP_SDY_REPLICATED_TO_UNREDUCED:
+      return false;
+    default:
+      return drive_unused(d, op) && opt_is_pure(op);
   }
 }
 
@@ -166,8 +168,10 @@ static void drive_run(shard_driver *d) {
     ir_op *op = d->pending[--d->n_pending];
     d->marks[op->id] = 0;
     if (d->gone[op->id]) continue;
-    if (drive_dead(d, op)) drive_erase(d, op);
-    else shard_visit(d, op);
+    if (drive_dead(d, op))
+      drive_erase(d, op);
+    else
+      shard_visit(d, op);
   }
   shard_visit_results(d, d->main);
 }
@@ -245,8 +249,10 @@ static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
     d->trace->step = shard_trace_first_step(m);
     shard_trace_begin(d->trace, &d->state);
   }
-  if (d->options.by_user) shard_by_user_priority(d, drive_levels);
-  else drive_levels(d);
+  if (d->options.by_user)
+    shard_by_user_priority(d, drive_levels);
+  else
+    drive_levels(d);
   TRY(d->status);
   TRY(shard_state_store(&d->state, err));
   TRY(drive_rules(d, err));

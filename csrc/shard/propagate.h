@@ -9,13 +9,13 @@
 typedef enum shard_strategy { SHARD_BASIC, SHARD_AGGRESSIVE, SHARD_BASIC_THEN_AGGRESSIVE } shard_strategy;
 
 typedef struct shard_options {
-  uint8_t strategy;     /* shard_strategy */
-  bool by_op;           /* op priorities */
-  bool by_user;         /* user priorities */
-  bool keep_rules;      /* leave the rules that were made on the ops */
-  bool conservative;    /* no sub-axes, and no rules along dimensions that are cut up */
-  bool debug_origins;   /* write down where every axis comes from */
-  bool debug_edges;     /* and by which op and operand it came */
+  uint8_t strategy;   /* shard_strategy */
+  bool by_op;         /* op priorities */
+  bool by_user;       /* user priorities */
+  bool keep_rules;    /* leave the rules that were made on the ops */
+  bool conservative;  /* no sub-axes, and no rules along dimensions that are cut up */
+  bool debug_origins; /* write down where every axis comes from */
+  bool debug_edges;   /* and by which op and operand it came */
 } shard_options;
 
 enum { SHARD_LEVELS = 5 };
@@ -44,8 +44,8 @@ typedef struct shard_driver {
   uint64_t *seen;         /* by op id: the tick after which nothing of the op has changed since it was done in vain */
   uint32_t *seen_how;     /* with which directions and strategy */
   ir_computation *main;
-  shard_trace *trace;     /* or NULL */
-  uint32_t depth;         /* of calls, while readers are looked for */
+  shard_trace *trace; /* or NULL */
+  uint32_t depth;     /* of calls, while readers are looked for */
 } shard_driver;
 
 /* Runs a schedule on the module. Errors: shapes that are not static, tuples, several functions and no @main. */

@@ -1,6 +1,6 @@
-/* Op priorities: at level 0 only ops that pass shardings on as they are, and whose operands nobody else reads; then with
- * other readers; then all ops, but along factors that need no communication; then everything, except from a broadcast's
- * operand to its result; then everything. Source: Shardy's description of the pass. */
+/* Op priorities: at level 0 only ops that pass shardings on as they are, and whose operands nobody else reads; then
+ * with other readers; then all ops, but along factors that need no communication; then everything, except from a
+ * broadcast's operand to its result; then everything. Source: Shardy's description of the pass. */
 #include "propagate.h"
 
 static bool level_single_use(const shard_state *s, const ir_op *op) {
@@ -25,10 +25,13 @@ static shard_direction level_pass_through(const ir_op *op) {
     case IR_OP_RESHAPE:
     case IR_OP_TRANSPOSE:
     case IR_OP_SDY_DATA_FLOW_EDGE:
-    case IR_OP_SDY_FUNC_DATA_FLOW_EDGE: return SHARD_BOTH;
+    case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
+      return SHARD_BOTH;
     case IR_OP_DYNAMIC_SLICE:
-    case IR_OP_DYNAMIC_UPDATE_SLICE: return SHARD_FORWARD;
-    default: return shard_is_elementwise(op) || level_is_offload(op) ? SHARD_BOTH : SHARD_NONE;
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
+      return SHARD_FORWARD;
+    default:
+      return shard_is_elementwise(op) || level_is_offload(op) ? SHARD_BOTH : SHARD_NONE;
   }
 }
 

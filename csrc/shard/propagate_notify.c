@@ -70,8 +70,8 @@ static void notify_use(shard_driver *d, const ir_use *use) {
 static void notify_readers(shard_driver *d, uint32_t slot) {
   const shard_state *s = &d->state;
   if (d->depth >= NOTIFY_MAX_CALLS) {
-    shard_driver_fail(d, base_fail(d->err, XLAC_E_TOO_DEEP, "calls are nested more than %d deep, or recursive",
-                                   NOTIFY_MAX_CALLS));
+    shard_driver_fail(
+        d, base_fail(d->err, XLAC_E_TOO_DEEP, "calls are nested more than %d deep, or recursive", NOTIFY_MAX_CALLS));
     return;
   }
   d->depth++;
@@ -93,7 +93,9 @@ void shard_notify(shard_driver *d, uint32_t slot) {
       }
     }
   }
-  if (op->opcode != IR_OP_PARAMETER) notify_op(d, op);
-  else if (op->parent->owner) notify_op(d, op->parent->owner);
+  if (op->opcode != IR_OP_PARAMETER)
+    notify_op(d, op);
+  else if (op->parent->owner)
+    notify_op(d, op->parent->owner);
   notify_readers(d, slot);
 }

@@ -3,16 +3,16 @@
 
 typedef struct visit_tensors {
   uint32_t n_operands, n;
-  uint32_t *slots;               /* operands, then results */
+  uint32_t *slots;                /* operands, then results */
   const sdy_sharding **shardings; /* as the rule sees them */
-  const sdy_sharding *like;      /* one that names the common mesh */
+  const sdy_sharding *like;       /* one that names the common mesh */
   const sdy_mesh *mesh;
   /* A manual computation's edge: the target's sharding is seen from the other side. */
   const sdy_names *manual;
   const sdy_sharding *outer;
-  bool inward; /* the target is an argument */
+  bool inward;     /* the target is an argument */
   uint32_t result; /* of a function, that it is about */
-  bool quiet;  /* nobody is told: before and after the rounds */
+  bool quiet;      /* nobody is told: before and after the rounds */
 } visit_tensors;
 
 static void visit_fail_in_place(shard_driver *d, const ir_op *op) {
@@ -102,12 +102,16 @@ static void visit_spread(shard_driver *d, ir_op *op, visit_tensors *t, const sdy
     shard_driver_fail(d, base_oom(d->err, "propagation"));
     return;
   }
-  if (d->strategy == SHARD_BASIC) shard_spread_basic(&p, directions, conservative);
-  else shard_spread_aggressive(&p, directions, conservative, elementwise);
+  p.watch = d->trace && d->trace->with_conflicts;
+  if (d->strategy == SHARD_BASIC)
+    shard_spread_basic(&p, directions, conservative);
+  else
+    shard_spread_aggressive(&p, directions, conservative, elementwise);
   if (d->pool.failed) shard_driver_fail(d, base_oom(d->err, "propagation"));
   bool any = false;
   for (uint32_t i = 0; i < t->n && d->status == 0; i++)
     if (p.updated[i] && visit_update(d, t, &p, i)) any = true;
+  if (p.n_clashes) shard_trace_clashes(d->trace, &d->state, &p, op, t->slots, d->level, d->user_priority);
   if (any && d->trace)
     shard_trace_note(d->trace, &d->state, &p, op, t->result, t->slots, d->level, d->user_priority, d->strategy);
 }
@@ -200,8 +204,10 @@ static void visit_identity(shard_driver *d, ir_op *op, visit_tensors *t, const i
   uint8_t *directions = rule ? shard_pool_alloc(&d->pool, rule->sizes.n + 1) : NULL;
   if (!directions) return;
   memset(directions, way, rule->sizes.n);
-  if (op) visit_with_rule(d, op, t, rule, directions, false);
-  else visit_spread(d, NULL, t, rule, directions, false, false);
+  if (op)
+    visit_with_rule(d, op, t, rule, directions, false);
+  else
+    visit_spread(d, NULL, t, rule, directions, false, false);
 }
 
 static bool visit_is_static(const ir_type *type) {
@@ -247,17 +253,18 @@ static void visit_sources(shard_driver *d, visit_tensors *t, const ir_op *flow, 
 
 static void visit_manual(shard_driver *d, visit_tensors *t, const ir_op *flow, uint32_t i, bool argument) {
   const sdy_names *manual = sdy_of(ir_mattr_of(flow, "manual_axes"), SDY_MANUAL_AXES);
-  const sdy_shardings *list =
-      sdy_of(ir_mattr_of(flow, argument ? "in_shardings" : "out_shardings"), SDY_SHARDINGS);
+  const sdy_shardings *list = sdy_of(ir_mattr_of(flow, argument ? "in_shardings" : "out_shardings"), SDY_SHARDINGS);
   const sdy_sharding *own = t->shardings[t->n_operands];
   if (!manual || !list || i >= list->n || !own) return;
   t->manual = manual;
   t->outer = list->v[i];
   t->inward = argument;
-  const sdy_sharding *seen = argument ? shard_manual_outside(&d->pool, t->outer, own, manual)
-                                      : shard_manual_inside(&d->pool, own, manual);
-  if (!seen) shard_driver_fail(d, base_oom(d->err, "propagation"));
-  else t->shardings[t->n_operands] = seen;
+  const sdy_sharding *seen =
+      argument ? shard_manual_outside(&d->pool, t->outer, own, manual) : shard_manual_inside(&d->pool, own, manual);
+  if (!seen)
+    shard_driver_fail(d, base_oom(d->err, "propagation"));
+  else
+    t->shardings[t->n_operands] = seen;
 }
 
 static void visit_edge(shard_driver *d, ir_op *op) {
@@ -304,11 +311,19 @@ static void visit_func_edge(shard_driver *d, ir_op *op) {
 void shard_visit(shard_driver *d, ir_op *op) {
   shard_pool_empty(&d->pool);
   switch (op->opcode) {
-    case IR_OP_SDY_PROPAGATION_BARRIER: visit_barrier(d, op); break;
-    case IR_OP_SDY_DATA_FLOW_EDGE: visit_edge(d, op); break;
-    case IR_OP_SDY_FUNC_DATA_FLOW_EDGE: visit_func_edge(d, op); break;
-    case IR_OP_PARAMETER: break;
-    default: visit_op(d, op);
+    case IR_OP_SDY_PROPAGATION_BARRIER:
+      visit_barrier(d, op);
+      break;
+    case IR_OP_SDY_DATA_FLOW_EDGE:
+      visit_edge(d, op);
+      break;
+    case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
+      visit_func_edge(d, op);
+      break;
+    case IR_OP_PARAMETER:
+      break;
+    default:
+      visit_op(d, op);
   }
 }
 

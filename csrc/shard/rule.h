@@ -84,10 +84,10 @@ typedef bool shard_rule_fn(shard_maker *b);
 shard_rule_fn shard_rule_pointwise, shard_rule_all_gather, shard_rule_all_to_all, shard_rule_batch_norm_inference,
     shard_rule_bitcast_convert, shard_rule_broadcast, shard_rule_cholesky, shard_rule_concatenate,
     shard_rule_convolution, shard_rule_custom_call, shard_rule_dot, shard_rule_dot_general, shard_rule_dynamic_slice,
-    shard_rule_dynamic_update_slice, shard_rule_fft, shard_rule_gather, shard_rule_like_result,
-    shard_rule_pad, shard_rule_reduce, shard_rule_reduce_scatter, shard_rule_reduce_window, shard_rule_reshape,
-    shard_rule_reverse, shard_rule_rng_bit_generator, shard_rule_scatter, shard_rule_select_and_scatter,
-    shard_rule_slice, shard_rule_sort, shard_rule_transpose, shard_rule_triangular_solve;
+    shard_rule_dynamic_update_slice, shard_rule_fft, shard_rule_gather, shard_rule_like_result, shard_rule_pad,
+    shard_rule_reduce, shard_rule_reduce_scatter, shard_rule_reduce_window, shard_rule_reshape, shard_rule_reverse,
+    shard_rule_rng_bit_generator, shard_rule_scatter, shard_rule_select_and_scatter, shard_rule_slice, shard_rule_sort,
+    shard_rule_transpose, shard_rule_triangular_solve;
 /* The op in a scatter's body that combines old and new, the same for all its inputs; IR_OP_INVALID where it is not one
  * that an all-reduce can do. */
 ir_opcode shard_scatter_reduction(const ir_op *scatter);

@@ -12,7 +12,7 @@ typedef struct shgather_shape {
 } shgather_shape;
 
 static void shgather_add(shard_maker *b, const shgather_shape *g, int64_t input, int64_t indices, int64_t slices,
-                       int64_t size, shard_kind kind, bool blocked) {
+                         int64_t size, shard_kind kind, bool blocked) {
   uint32_t f = shard_new_factor(b, size, kind, blocked);
   if (!g->scatter) {
     shard_map(b, 0, input, f);
@@ -33,7 +33,8 @@ static void shgather_offset(shard_maker *b, const shgather_shape *g, int64_t inp
   if (whole == part) {
     shgather_add(b, g, input, SHARD_NO_DIM, slices, whole, SHARD_PASS, false);
   } else if (g->scatter || part == 1) {
-    shgather_add(b, g, input, SHARD_NO_DIM, SHARD_NO_DIM, whole, g->scatter ? SHARD_REPLICATION : SHARD_REDUCTION, false);
+    shgather_add(b, g, input, SHARD_NO_DIM, SHARD_NO_DIM, whole, g->scatter ? SHARD_REPLICATION : SHARD_REDUCTION,
+                 false);
     shgather_add(b, g, SHARD_NO_DIM, SHARD_NO_DIM, slices, part, SHARD_REPLICATION, false);
   } else {
     shgather_add(b, g, input, SHARD_NO_DIM, slices, whole, SHARD_REPLICATION, true);
@@ -68,16 +69,16 @@ static void shgather_factors(shard_maker *b, const shgather_shape *g) {
     shgather_add(b, g, g->collapsed[i], SHARD_NO_DIM, SHARD_NO_DIM, size, kind, false);
   }
   if (g->vector_dim < shard_rank(g->indices))
-    shgather_add(b, g, SHARD_NO_DIM, g->vector_dim, SHARD_NO_DIM, shard_dim(g->indices, g->vector_dim), SHARD_REPLICATION,
-               false);
+    shgather_add(b, g, SHARD_NO_DIM, g->vector_dim, SHARD_NO_DIM, shard_dim(g->indices, g->vector_dim),
+                 SHARD_REPLICATION, false);
 }
 
 bool shard_rule_gather(shard_maker *b) {
   const ir_mattr *dims = ir_mattr_of(b->op, "dimension_numbers");
   shgather_shape g = {.input = shard_tensor_type(b, 0),
-                    .slices = shard_result_type(b, 0),
-                    .indices = shard_tensor_type(b, 1),
-                    .vector_dim = shard_field_int(dims, "index_vector_dim")};
+                      .slices = shard_result_type(b, 0),
+                      .indices = shard_tensor_type(b, 1),
+                      .vector_dim = shard_field_int(dims, "index_vector_dim")};
   g.offset = shard_field_ints(b, dims, "offset_dims", &g.n_offset);
   g.collapsed = shard_field_ints(b, dims, "collapsed_slice_dims", &g.n_collapsed);
   g.batching = shard_field_ints(b, dims, "operand_batching_dims", &g.n_batching);
@@ -91,11 +92,11 @@ bool shard_rule_scatter(shard_maker *b) {
   if (n == 0 || b->op->n_results < n) return false;
   const ir_mattr *dims = ir_mattr_of(b->op, "scatter_dimension_numbers");
   shgather_shape g = {.scatter = true,
-                    .n_inputs = n,
-                    .input = shard_tensor_type(b, 0),
-                    .indices = shard_tensor_type(b, n),
-                    .slices = shard_tensor_type(b, n + 1),
-                    .vector_dim = shard_field_int(dims, "index_vector_dim")};
+                      .n_inputs = n,
+                      .input = shard_tensor_type(b, 0),
+                      .indices = shard_tensor_type(b, n),
+                      .slices = shard_tensor_type(b, n + 1),
+                      .vector_dim = shard_field_int(dims, "index_vector_dim")};
   g.offset = shard_field_ints(b, dims, "update_window_dims", &g.n_offset);
   g.collapsed = shard_field_ints(b, dims, "inserted_window_dims", &g.n_collapsed);
   g.batching = shard_field_ints(b, dims, "input_batching_dims", &g.n_batching);
@@ -109,10 +110,13 @@ static bool shgather_combines(const ir_op *op, const ir_type *t) {
     case IR_OP_ADD:
     case IR_OP_MULTIPLY:
     case IR_OP_MAXIMUM:
-    case IR_OP_MINIMUM: return true;
+    case IR_OP_MINIMUM:
+      return true;
     case IR_OP_AND:
-    case IR_OP_OR: return t->kind == IR_TYPE_TENSOR && t->dtype == XLAC_PRED;
-    default: return false;
+    case IR_OP_OR:
+      return t->kind == IR_TYPE_TENSOR && t->dtype == XLAC_PRED;
+    default:
+      return false;
   }
 }
 

@@ -102,8 +102,8 @@ static bool simple_is_shift(const ir_op *op) {
     bool sliced = simple_is_slice(use->op);
     all = all && sliced;
     any = any || sliced;
-    ir_value from = sliced ? (ir_value){use->op->operands[0].op, use->op->operands[0].index}
-                           : (ir_value){use->op, use->index};
+    ir_value from =
+        sliced ? (ir_value){use->op->operands[0].op, use->op->operands[0].index} : (ir_value){use->op, use->index};
     if (i == 0) first = from;
     same = same && from.op == first.op && from.index == first.index;
   }
@@ -114,7 +114,8 @@ bool shard_rule_concatenate(shard_maker *b) {
   const ir_type *t = shard_result_type(b, 0);
   int64_t dim = ir_m_get_int(b->op, "dimension", 0);
   for (uint32_t d = 0; d < shard_rank(t); d++) {
-    if (d != dim) shard_all(b, d, t->dims[d], SHARD_PASS, false);
+    if (d != dim)
+      shard_all(b, d, t->dims[d], SHARD_PASS, false);
     else if (!b->conservative)
       shard_all(b, d, t->dims[d], simple_is_shift(b->op) ? SHARD_PERMUTATION : SHARD_REPLICATION, false);
   }

@@ -48,10 +48,13 @@ static bool table_same_shape(const ir_type *a, const ir_type *b) {
 
 bool shard_is_elementwise(const ir_op *op) {
   switch (op->opcode) {
-    case IR_OP_BITCAST_CONVERT: return table_same_shape(ir_operand_type(op, 0), op->type);
+    case IR_OP_BITCAST_CONVERT:
+      return table_same_shape(ir_operand_type(op, 0), op->type);
     case IR_OP_SDY_PROPAGATION_BARRIER:
     case IR_OP_SDY_SHARDING_CONSTRAINT:
-    case IR_OP_SDY_RESHARD: return true;
-    default: return ir_opcode_has(op->opcode, IR_ELEMENTWISE);
+    case IR_OP_SDY_RESHARD:
+      return true;
+    default:
+      return ir_opcode_has(op->opcode, IR_ELEMENTWISE);
   }
 }

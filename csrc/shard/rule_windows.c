@@ -43,8 +43,10 @@ typedef struct windows_spatial {
 static void windows_factor(shard_maker *b, windows_spatial *s, int64_t size, bool within) {
   if (size > s->left) size = s->left;
   if (size <= 1) return;
-  if (within) shard_two(b, s->lhs, s->rhs, SHARD_NO_DIM, size, SHARD_REDUCTION);
-  else shard_two(b, s->lhs, SHARD_NO_DIM, s->out, size, SHARD_PERMUTATION);
+  if (within)
+    shard_two(b, s->lhs, s->rhs, SHARD_NO_DIM, size, SHARD_REDUCTION);
+  else
+    shard_two(b, s->lhs, SHARD_NO_DIM, s->out, size, SHARD_PERMUTATION);
   s->left /= size;
 }
 
@@ -65,12 +67,14 @@ static void windows_spatial_dims(shard_maker *b, const ir_mattr *dims) {
 bool shard_rule_convolution(shard_maker *b) {
   const ir_mattr *dims = ir_mattr_of(b->op, "dimension_numbers");
   const ir_type *rhs = shard_tensor_type(b, 1), *out = shard_result_type(b, 0);
-  int64_t batch = shard_field_int(dims, "input_batch_dimension"), feature = shard_field_int(dims, "input_feature_dimension");
+  int64_t batch = shard_field_int(dims, "input_batch_dimension"),
+          feature = shard_field_int(dims, "input_feature_dimension");
   int64_t kernel_in = shard_field_int(dims, "kernel_input_feature_dimension");
   int64_t kernel_out = shard_field_int(dims, "kernel_output_feature_dimension");
   int64_t out_batch = shard_field_int(dims, "output_batch_dimension");
   int64_t out_feature = shard_field_int(dims, "output_feature_dimension");
-  int64_t batches = ir_m_get_int(b->op, "batch_group_count", 1), features = ir_m_get_int(b->op, "feature_group_count", 1);
+  int64_t batches = ir_m_get_int(b->op, "batch_group_count", 1),
+          features = ir_m_get_int(b->op, "feature_group_count", 1);
   if (batches > 1) shard_two(b, batch, kernel_out, out_feature, batches, SHARD_PASS);
   shard_two(b, batch, SHARD_NO_DIM, out_batch, shard_dim(out, out_batch), SHARD_PASS);
   if (!b->conservative) windows_spatial_dims(b, dims);

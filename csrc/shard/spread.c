@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "project.h"
+#include "trace.h"
 
 /* --- agreement --- */
 
@@ -38,7 +39,24 @@ static void spread_join(spread_fold *f, shard_axes more) {
     for (; i < more.n; i++) f->room[f->n++] = more.v[i];
 }
 
-shard_axes shard_agree(const shard_projection *p, uint32_t factor, shard_direction direction) {
+/* The first axis that two tensors do not agree on. */
+static void spread_note_disagreement(shard_projection *p, uint32_t factor, shard_axes agreed) {
+  shard_clash clash = {.factor = factor, .tensor = UINT32_MAX, .reason = SHARD_DISAGREE};
+  for (uint32_t t = 0; t < p->n_tensors; t++) {
+    const shard_part *part = shard_part_of(&p->tensors[t], factor);
+    if (!part || part->axes.n <= agreed.n) continue;
+    if (clash.tensor == UINT32_MAX) {
+      clash.tensor = t;
+      clash.against = part->axes.v[agreed.n];
+    } else if (!shard_axis_same(part->axes.v[agreed.n], clash.against)) {
+      clash.axis = part->axes.v[agreed.n];
+      shard_clash_note(p, clash);
+      return;
+    }
+  }
+}
+
+shard_axes shard_agree(shard_projection *p, uint32_t factor, shard_direction direction) {
   shard_axes none = {0, NULL};
   if (direction == SHARD_NONE) return none;
   uint32_t most = 0;
@@ -57,6 +75,7 @@ shard_axes shard_agree(const shard_projection *p, uint32_t factor, shard_directi
     const shard_part *part = shard_part_of(&p->tensors[back ? (i + k) % n : i], factor);
     if (part) spread_join(&f, part->axes);
   }
+  if (p->watch) spread_note_disagreement(p, factor, (shard_axes){f.n, f.room});
   return (shard_axes){f.n, f.room};
 }
 
@@ -112,7 +131,7 @@ bool shard_expand(shard_part *part, shard_axes axes) {
 
 /* Cuts a list where an axis does not fit whole; `fits` narrows it. */
 typedef struct spread_cut {
-  const shard_projection *p;
+  shard_projection *p;
   const shard_tensor *t;
   const shard_part *part;
   uint32_t factor;
@@ -120,11 +139,52 @@ typedef struct spread_cut {
 } spread_cut;
 typedef bool spread_fits(const spread_cut *c, shard_axis *a, int64_t before);
 
+/* Which of the axes a is kept from, and why; false: none of these. */
+static bool spread_against(shard_axes list, shard_axis a, shard_reason reason, shard_clash *clash) {
+  for (uint32_t i = 0; i < list.n; i++) {
+    if (!shard_axis_overlaps(list.v[i], a)) continue;
+    clash->against = list.v[i];
+    clash->reason = (uint8_t)reason;
+    return true;
+  }
+  return false;
+}
+
+/* Whether the tensor is in the way of a, and why. */
+static bool spread_blames(const spread_cut *c, const shard_tensor *t, shard_axis a, int64_t before,
+                          shard_clash *clash) {
+  shard_axis left = a;
+  clash->against = a;
+  for (uint32_t i = 0; i < t->n_parts; i++) {
+    if (t->parts[i].factor == c->factor) continue;
+    if (spread_against(t->parts[i].axes, a, SHARD_OTHER_FACTOR, clash)) return true;
+    if (spread_against(t->parts[i].overflow, a, SHARD_OTHER_FACTOR, clash)) return true;
+  }
+  const shard_part *part = shard_part_of(t, c->factor);
+  if (!part) return false;
+  if (spread_against(t->replicated, a, SHARD_REPLICATED, clash)) return true;
+  if (spread_against(t->unreduced, a, SHARD_UNREDUCED, clash)) return true;
+  if (shard_fits_within(t, part, before, c->size, &left) && shard_axis_same(left, a)) return false;
+  clash->reason = part->closed ? SHARD_CLOSED : SHARD_INDIVISIBLE;
+  return true;
+}
+
+static void spread_note(const spread_cut *c, shard_axis a, int64_t before) {
+  for (uint32_t i = 0; i < c->p->n_tensors; i++) {
+    shard_clash clash = {.factor = c->factor, .tensor = i, .axis = a};
+    if (c->t && c->t != &c->p->tensors[i]) continue;
+    if (!spread_blames(c, &c->p->tensors[i], a, before, &clash)) continue;
+    shard_clash_note(c->p, clash);
+    return;
+  }
+}
+
 static shard_axes spread_truncate(const spread_cut *c, shard_axes axes, spread_fits *fits, bool conservative) {
   int64_t before = 1;
   for (uint32_t i = 0; i < axes.n; i++) {
     shard_axis a = axes.v[i];
     bool some = fits(c, &a, before);
+    if (c->p->watch && !(some && shard_axis_same(a, axes.v[i]))) spread_note(c, axes.v[i], before);
     if (!some || (conservative && !(a.pre == 1 && a.size == c->p->mesh->axes[a.axis].size)))
       return (shard_axes){i, axes.v};
     if (!shard_axis_same(a, axes.v[i])) {
@@ -183,8 +243,7 @@ static int spread_order(const void *x, const void *y) {
 
 static void spread_ranks(const shard_projection *p, const shard_axes *axes, bool elementwise, spread_rank *ranks) {
   uint32_t n = p->rule->sizes.n;
-  for (uint32_t f = 0; f < n; f++)
-    ranks[f] = (spread_rank){-1, elementwise ? shard_axes_size(axes[f]) : 0, -1, f};
+  for (uint32_t f = 0; f < n; f++) ranks[f] = (spread_rank){-1, elementwise ? shard_axes_size(axes[f]) : 0, -1, f};
   for (uint32_t t = 0; t < p->n_tensors; t++) {
     const shard_tensor *tensor = &p->tensors[t];
     int64_t size = 1;

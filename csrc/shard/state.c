@@ -7,8 +7,10 @@ bool shard_is_flow(const ir_op *op) {
     case IR_OP_CONDITIONAL:
     case IR_OP_OPT_BARRIER:
     case IR_OP_SDY_NAMED_COMPUTATION:
-    case IR_OP_SDY_MANUAL_COMPUTATION: return true;
-    default: return false;
+    case IR_OP_SDY_MANUAL_COMPUTATION:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -8,12 +8,12 @@
 
 typedef struct shard_slot {
   const sdy_sharding *now; /* or NULL */
-  uint32_t home;           /* the slot that holds the sharding of this value: its own, that of the data flow edge it is a
-                              target of, or SHARD_NO_SLOT: it can't have one */
-  uint32_t group;          /* 1 + its sharding group; 0: none */
-  ir_value value;          /* op NULL: result `value.index` of a function */
-  bool changed;            /* `now` is not what the module says */
-  uint64_t when;           /* the tick of the last change */
+  uint32_t home;  /* the slot that holds the sharding of this value: its own, that of the data flow edge it is a
+                     target of, or SHARD_NO_SLOT: it can't have one */
+  uint32_t group; /* 1 + its sharding group; 0: none */
+  ir_value value; /* op NULL: result `value.index` of a function */
+  bool changed;   /* `now` is not what the module says */
+  uint64_t when;  /* the tick of the last change */
 } shard_slot;
 
 typedef struct shard_return {
@@ -43,15 +43,15 @@ typedef struct shard_state {
   base_arena arena;
   uint32_t n_ids, n_slots, n_values; /* slots: values first, then functions' results */
   shard_slot *slots;
-  uint32_t *first_slot;      /* by op id: of its result 0 */
-  uint32_t *first_result;    /* by computation id: of function result 0, or SHARD_NO_SLOT */
-  uint32_t *use_first;       /* by slot, n_values + 1: into `uses`, in the order in which MLIR would have them */
+  uint32_t *first_slot;   /* by op id: of its result 0 */
+  uint32_t *first_result; /* by computation id: of function result 0, or SHARD_NO_SLOT */
+  uint32_t *use_first;    /* by slot, n_values + 1: into `uses`, in the order in which MLIR would have them */
   const ir_use **uses;
-  uint32_t *return_first;    /* by slot, n_values + 1: into `returns` */
+  uint32_t *return_first; /* by slot, n_values + 1: into `returns` */
   shard_return *returns;
-  ir_op **edge;              /* by slot: the data flow edge that reads this value and nobody else does, or NULL */
-  shard_callers *callers;    /* by computation id */
-  base_map functions;        /* name to ir_computation */
+  ir_op **edge;           /* by slot: the data flow edge that reads this value and nobody else does, or NULL */
+  shard_callers *callers; /* by computation id */
+  base_map functions;     /* name to ir_computation */
   uint32_t n_groups;
   shard_group *groups;
   shard_meshes meshes;

@@ -54,11 +54,11 @@ int shard_state_groups(shard_state *s, xlac_error *err) {
       const ir_use *use = &list[i].op->operands[0];
       uint32_t slot = shard_slot_of(s, use->op, use->index);
       if (s->slots[slot].group && s->slots[slot].group != s->n_groups)
-        return base_hint(err,
-                         base_fail_at(err, XLAC_E_VERIFY_SHARDING, list[i].op->line, list[i].op->col,
-                                      "sdy.sharding_group", "the value is in two sharding groups, one of them %llu",
-                                      (unsigned long long)list[i].id),
-                         "run sdy-sharding-group-import first: it joins groups that share a value");
+        return base_hint(
+            err,
+            base_fail_at(err, XLAC_E_VERIFY_SHARDING, list[i].op->line, list[i].op->col, "sdy.sharding_group",
+                         "the value is in two sharding groups, one of them %llu", (unsigned long long)list[i].id),
+            "run sdy-sharding-group-import first: it joins groups that share a value");
       s->slots[slot].group = s->n_groups;
       g->members[g->n++] = slot;
     }
@@ -104,8 +104,10 @@ static const sdy_sharding *groups_common(opt_rewriter *rw, shard_pool *pool, con
   for (uint32_t i = 0; i < n && !*differ; i++) {
     const sdy_sharding *s = groups_sharding(rw, pool, &list[i]);
     if (groups_says_nothing(s)) continue;
-    if (!common) common = s;
-    else if (!sdy_sharding_equal(s, common)) *differ = true;
+    if (!common)
+      common = s;
+    else if (!sdy_sharding_equal(s, common))
+      *differ = true;
   }
   return common;
 }
@@ -113,7 +115,8 @@ static const sdy_sharding *groups_common(opt_rewriter *rw, shard_pool *pool, con
 /* An open constraint after the member, which all others then read; the group holds it. */
 static bool groups_open(opt_rewriter *rw, ir_op *op, const sdy_sharding *like) {
   ir_value v = {op->operands[0].op, op->operands[0].index};
-  if (v.op->opcode == IR_OP_PARAMETER) opt_at_start(rw, v.op->parent);
+  if (v.op->opcode == IR_OP_PARAMETER)
+    opt_at_start(rw, v.op->parent);
   else {
     rw->into = v.op->parent;
     rw->before = v.op->next;

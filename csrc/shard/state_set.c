@@ -22,7 +22,8 @@ static bool state_open_rest(shard_state *s, const ir_op *const *ops, uint32_t n,
   for (uint32_t i = 0; i < n; i++) {
     uint32_t slot = params ? shard_slot_of(s, ops[i], 0) : shard_slot_of(s, ops[0], i);
     if (s->slots[slot].now) continue;
-    const sdy_sharding *open = sdy_sharding_empty(s->m, like, sdy_rank(ops[params ? i : 0]->types[params ? 0 : i]), true);
+    const sdy_sharding *open =
+        sdy_sharding_empty(s->m, like, sdy_rank(ops[params ? i : 0]->types[params ? 0 : i]), true);
     if (!open) return false;
     state_put(s, slot, open);
   }
@@ -170,8 +171,10 @@ static bool state_store_computation(shard_state *s, ir_computation *c, shard_poo
   bool args_changed = false;
   IR_FOR_OPS(op, c) {
     if (op->id >= s->n_ids || !state_changed(s, shard_slot_of(s, op, 0), op->n_results)) continue;
-    if (args && op->opcode == IR_OP_PARAMETER) args_changed = true;
-    else if (!state_store_results(s, op, pool)) return false;
+    if (args && op->opcode == IR_OP_PARAMETER)
+      args_changed = true;
+    else if (!state_store_results(s, op, pool))
+      return false;
     shard_pool_empty(pool);
   }
   if (args_changed && !state_store_arguments(s, c, pool)) return false;

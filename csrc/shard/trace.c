@@ -38,7 +38,8 @@ static void trace_add_origin(shard_trace *t, shard_origin o) {
   for (uint32_t i = (uint32_t)first; i; i = t->origins.items[i - 1].next)
     if (sdy_axis_equal(t->origins.items[i - 1].axis, o.axis)) return;
   o.next = (uint32_t)first;
-  if (!BASE_VEC_PUSH(t->alloc, &t->origins, o) || !base_map_set(&t->first_origin, o.slot, t->origins.n)) t->failed = true;
+  if (!BASE_VEC_PUSH(t->alloc, &t->origins, o) || !base_map_set(&t->first_origin, o.slot, t->origins.n))
+    t->failed = true;
 }
 
 const shard_origin *shard_trace_origin(const shard_trace *t, uint32_t slot, sdy_axis axis) {
@@ -211,5 +212,35 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
     copy.slot = r->to_slot;
     copy.axis = r->axis;
     trace_add_origin(t, copy);
+  }
+}
+
+static bool trace_knows(const shard_trace *t, uint32_t last, const shard_conflict *c) {
+  for (uint32_t i = last; i; i = t->conflicts.items[i - 1].earlier) {
+    const shard_conflict *old = &t->conflicts.items[i - 1];
+    if (old->factor == c->factor && old->tensor == c->tensor && sdy_axis_equal(old->axis, c->axis)) return true;
+  }
+  return false;
+}
+
+void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op,
+                         const uint32_t *slots, int level, int64_t user_priority) {
+  for (uint32_t i = 0; op && i < p->n_clashes; i++) {
+    const shard_clash *clash = &p->clashes[i];
+    uint64_t last = 0;
+    (void)base_map_get(&t->last_conflict, op->id, &last);
+    shard_conflict c = {.op = op,
+                        .axis = trace_axis(p->mesh, clash->axis),
+                        .against = trace_axis(p->mesh, clash->against),
+                        .factor = clash->factor,
+                        .tensor = clash->tensor,
+                        .slot = shard_home(s, slots[clash->tensor]),
+                        .reason = clash->reason,
+                        .level = level,
+                        .user_priority = user_priority,
+                        .earlier = (uint32_t)last};
+    if (trace_knows(t, (uint32_t)last, &c)) continue;
+    if (!BASE_VEC_PUSH(t->alloc, &t->conflicts, c) || !base_map_set(&t->last_conflict, op->id, t->conflicts.n))
+      t->failed = true;
   }
 }

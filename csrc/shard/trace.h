@@ -44,7 +44,13 @@ typedef struct shard_conflict {
 BASE_VEC(shard_conflicts, shard_conflict);
 
 /* Where a value's axis was written down first. */
-typedef enum shard_source { SHARD_FROM_INPUT, SHARD_FROM_OUTPUT, SHARD_FROM_CONSTRAINT, SHARD_FROM_MANUAL_INPUT, SHARD_FROM_MANUAL_OUTPUT } shard_source;
+typedef enum shard_source {
+  SHARD_FROM_INPUT,
+  SHARD_FROM_OUTPUT,
+  SHARD_FROM_CONSTRAINT,
+  SHARD_FROM_MANUAL_INPUT,
+  SHARD_FROM_MANUAL_OUTPUT
+} shard_source;
 typedef struct shard_origin {
   uint32_t slot;
   sdy_axis axis;
@@ -72,12 +78,17 @@ void shard_trace_free(shard_trace *t);
 /* Notes what has become of a projection. op NULL: between result `op_index` of the function and what it returns. */
 void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op, uint32_t op_index,
                       const uint32_t *slots, int level, int64_t user_priority, uint8_t strategy);
-/* The first origin of the slot's axis; where it has been split or merged, one of an axis that it is part of. NULL: none. */
+/* The first origin of the slot's axis; where it has been split or merged, one of an axis that it is part of. NULL:
+ * none. */
 const shard_origin *shard_trace_origin(const shard_trace *t, uint32_t slot, sdy_axis axis);
+/* Notes what was in the way. */
+void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op,
+                         const uint32_t *slots, int level, int64_t user_priority);
 /* What arguments, results, constraints and manual computations say before propagation. */
 void shard_trace_begin(shard_trace *t, shard_state *s);
 /* sdy.propagation_edges and sdy.sharding_origins on the module. */
-XLAC_MUST_USE int shard_trace_write_edges(const shard_trace *t, const shard_state *s, ir_computation *main, xlac_error *err);
+XLAC_MUST_USE int shard_trace_write_edges(const shard_trace *t, const shard_state *s, ir_computation *main,
+                                          xlac_error *err);
 XLAC_MUST_USE int shard_trace_write_origins(const shard_trace *t, const shard_state *s, xlac_error *err);
 /* The step after the last one that the module's edges mention. */
 uint32_t shard_trace_first_step(const ir_module *m);

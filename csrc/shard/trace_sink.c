@@ -1,4 +1,5 @@
-/* Notes on data flow edges go to the ops that own the edges, and constraints that were applied before propagation note it.
+/* Notes on data flow edges go to the ops that own the edges, and constraints that were applied before propagation note
+ * it.
  */
 #include "edges.h"
 #include "trace.h"

@@ -114,11 +114,16 @@ static size_t write_axis(char *buf, size_t size, sdy_axis a) {
 
 static size_t write_origin(char *buf, size_t size, const shard_origin *o) {
   int n = 0;
-  if (o->source == SHARD_FROM_CONSTRAINT) n = snprintf(buf, size, "constraint_%u", o->id);
-  else if (o->source == SHARD_FROM_INPUT) n = snprintf(buf, size, "input: %u", o->index);
-  else if (o->source == SHARD_FROM_OUTPUT) n = snprintf(buf, size, "output: %u", o->index);
-  else if (o->source == SHARD_FROM_MANUAL_INPUT) n = snprintf(buf, size, "mc_%u_input: %u", o->id, o->index);
-  else n = snprintf(buf, size, "mc_%u_output: %u", o->id, o->index);
+  if (o->source == SHARD_FROM_CONSTRAINT)
+    n = snprintf(buf, size, "constraint_%u", o->id);
+  else if (o->source == SHARD_FROM_INPUT)
+    n = snprintf(buf, size, "input: %u", o->index);
+  else if (o->source == SHARD_FROM_OUTPUT)
+    n = snprintf(buf, size, "output: %u", o->index);
+  else if (o->source == SHARD_FROM_MANUAL_INPUT)
+    n = snprintf(buf, size, "mc_%u_input: %u", o->id, o->index);
+  else
+    n = snprintf(buf, size, "mc_%u_output: %u", o->id, o->index);
   return n < 0 ? 0 : (size_t)n;
 }
 

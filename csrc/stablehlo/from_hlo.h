@@ -119,6 +119,10 @@ XLAC_MUST_USE int from_hlo_argument_facts(from_hlo *t, const ir_computation *fro
 XLAC_MUST_USE int from_hlo_result_facts(from_hlo *t, const ir_computation *from, ir_computation *made);
 XLAC_MUST_USE int from_hlo_module_facts(from_hlo *t, ir_computation *entry);
 
+/* --- from_hlo_control.c --- */
+/* A call of what x->op calls, by `attr`. */
+XLAC_MUST_USE int from_hlo_call_op(from_hlo_op *x, ir_opcode opcode, const char *attr, ir_op **out);
+
 /* --- rules of single ops --- */
 XLAC_MUST_USE int from_hlo_one(from_hlo_op *x);
 typedef int from_hlo_fn(from_hlo_op *x);

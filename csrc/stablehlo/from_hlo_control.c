@@ -1,4 +1,4 @@
-/* While, conditional, barriers, calls, fusions, and the async ops that wrap a computation. */
+/* While, conditional, barriers, calls, fusions. */
 #include "../text/mlir.h"
 #include "from_hlo.h"
 
@@ -76,7 +76,7 @@ static int from_hlo_flat_operands(from_hlo_op *x, from_hlo_values *out) {
 }
 
 /* An op that calls a function, named by the attribute. */
-static int from_hlo_call_op(from_hlo_op *x, ir_opcode opcode, const char *attr, ir_op **made) {
+int from_hlo_call_op(from_hlo_op *x, ir_opcode opcode, const char *attr, ir_op **made) {
   from_hlo_values operands = {0};
   ir_computation *callee;
   TRY(from_hlo_function(x->t, x->op->called[0], &callee));
@@ -141,76 +141,4 @@ int from_hlo_fusion(from_hlo_op *x) {
   TRY(from_hlo_call_op(x, IR_OP_CALL, "callee", &made));
   TRY(from_hlo_put(x, made, "mhlo.fusion_kind", ir_m_string(x->t->to, kind, strlen(kind))));
   return from_hlo_done(x, made);
-}
-
-/* --- async --- */
-
-/* (operands, outcome, contexts...) of an async start whose outcome is x->result. */
-static int from_hlo_bundle(from_hlo_op *x, const from_hlo_tree *operands) {
-  const ir_type *type = x->op->type;
-  const from_hlo_tree **parts = BASE_ARRAY(&x->t->to->arena, const from_hlo_tree *, type->n_elements + 1u);
-  if (!parts) return from_hlo_no_memory(x->t);
-  parts[0] = operands;
-  parts[1] = x->result;
-  for (uint32_t i = 2; i < type->n_elements; i++)
-    if (!(parts[i] = from_hlo_of_context(x->t, type->elements[i]))) return from_hlo_no_memory(x->t);
-  x->result = from_hlo_of_parts(x->t, type->n_elements, parts);
-  return x->result ? 0 : from_hlo_no_memory(x->t);
-}
-
-/* StableHLO's futures are for collectives alone; anything else runs where it starts. */
-int from_hlo_async_start(from_hlo_op *x) {
-  ir_op *made;
-  const from_hlo_tree *operands = from_hlo_of_parts(x->t, x->op->n_operands, x->operands);
-  if (!operands) return from_hlo_no_memory(x->t);
-  x->type = x->op->type->elements[1];
-  TRY(from_hlo_call_op(x, IR_OP_CALL, "callee", &made));
-  TRY(from_hlo_done(x, made));
-  return from_hlo_bundle(x, operands);
-}
-
-int from_hlo_async_done(from_hlo_op *x) {
-  return from_hlo_part(x, x->operands[0], 1, &x->result);
-}
-
-/* (destination, source, context) */
-int from_hlo_copy_start(from_hlo_op *x) {
-  x->result = x->operands[0];
-  return from_hlo_bundle(x, x->operands[0]);
-}
-
-int from_hlo_copy_done(from_hlo_op *x) {
-  return from_hlo_part(x, x->operands[0], 0, &x->result);
-}
-
-int from_hlo_collective_start(from_hlo_op *x) {
-  ir_value *operands;
-  ir_op *made;
-  bool reduce = x->op->opcode == IR_OP_ALL_REDUCE_START;
-  ir_opcode opcode = reduce                                    ? IR_OP_ALL_REDUCE
-                     : x->op->opcode == IR_OP_ALL_GATHER_START ? IR_OP_ALL_GATHER
-                                                               : IR_OP_COLLECTIVE_PERMUTE;
-  const from_hlo_tree *first =
-      x->op->n_operands == 1 ? x->operands[0] : from_hlo_of_parts(x->t, x->op->n_operands, x->operands);
-  bool bundled = !reduce && ir_is_tuple(x->op->type);
-  if (!first) return from_hlo_no_memory(x->t);
-  if (bundled) x->type = x->op->type->elements[1];
-  if (opcode == IR_OP_COLLECTIVE_PERMUTE) {
-    TRY(from_hlo_each(x));
-    return bundled ? from_hlo_bundle(x, first) : 0;
-  }
-  TRY(from_hlo_operands(x, &operands));
-  TRY(from_hlo_make(x, opcode, x->op->n_operands, operands, x->op->n_called, &made));
-  TRY(from_hlo_attrs(x, made));
-  for (uint32_t i = 0; i < x->op->n_called; i++) TRY(from_hlo_region(x->t, x->op->called[i], made, i));
-  TRY(from_hlo_done(x, made));
-  return bundled ? from_hlo_bundle(x, first) : 0;
-}
-
-/* Where the start gives its outcome alone, so does the end. */
-int from_hlo_collective_done(from_hlo_op *x) {
-  const ir_type *start = ir_operand(x->op, 0)->type;
-  if (ir_is_tuple(start) && start->bare != x->op->type->bare) return from_hlo_part(x, x->operands[0], 1, &x->result);
-  x->result = x->operands[0];
-  return 0;
 }

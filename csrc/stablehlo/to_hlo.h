@@ -98,6 +98,6 @@ typedef int to_hlo_fn(to_hlo_op *x);
 to_hlo_fn to_hlo_constant, to_hlo_dynamic_reshape, to_hlo_broadcast_in_dim, to_hlo_legacy_broadcast, to_hlo_legacy_dot,
     to_hlo_reduce_window, to_hlo_select_and_scatter, to_hlo_convolution, to_hlo_pad, to_hlo_slice_op, to_hlo_barrier,
     to_hlo_custom_call, to_hlo_all_reduce, to_hlo_all_to_all, to_hlo_permute, to_hlo_infeed, to_hlo_outfeed,
-    to_hlo_send, to_hlo_recv, to_hlo_run_parallel;
+    to_hlo_send, to_hlo_recv, to_hlo_run_parallel, to_hlo_async_start, to_hlo_async_done;
 
 #endif

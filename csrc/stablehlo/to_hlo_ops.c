@@ -106,25 +106,6 @@ static int call(to_hlo_op *x, const char *attr) {
   return to_hlo_results(x, made);
 }
 
-/* The operation runs where it starts: HLO's async ops are for later passes. */
-static int async_start(to_hlo_op *x) {
-  ir_computation *c;
-  TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
-  ir_op *made = to_hlo_emit(x, IR_OP_CALL, to_hlo_result_type(x), x->op->n_operands, x->operands, 1);
-  if (!made) return to_hlo_no_memory(x->t);
-  made->called[0] = c;
-  x->results[0] = made;
-  return 0;
-}
-
-static int async_done(to_hlo_op *x) {
-  if (x->op->n_results == 1) {
-    x->results[0] = x->operands[0];
-    return 0;
-  }
-  return to_hlo_results(x, x->operands[0]);
-}
-
 static int token(to_hlo_op *x) {
   return to_hlo_results(
       x, to_hlo_emit(x, IR_OP_AFTER_ALL, to_hlo_type(x->t, x->op->type), x->op->n_operands, x->operands, 0));
@@ -187,8 +168,8 @@ static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_TUPLE] = tuple,
     [IR_OP_AFTER_ALL] = token,
     [IR_OP_CREATE_TOKEN] = token,
-    [IR_OP_ASYNC_START] = async_start,
-    [IR_OP_ASYNC_DONE] = async_done,
+    [IR_OP_ASYNC_START] = to_hlo_async_start,
+    [IR_OP_ASYNC_DONE] = to_hlo_async_done,
     [IR_OP_ALL_REDUCE] = to_hlo_all_reduce,
     [IR_OP_REDUCE_SCATTER] = to_hlo_all_reduce,
     [IR_OP_COLLECTIVE_REDUCE] = to_hlo_all_reduce,

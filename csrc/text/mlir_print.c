@@ -292,3 +292,22 @@ int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options
   if (status == 0) mprint_op(&p, op);
   return mprint_end(&p, status, err);
 }
+
+int text_name_mlir_values(const ir_module *m, text_name_fn *fn, void *ctx, xlac_error *err) {
+  base_text name;
+  base_text_init(&name, m->alloc);
+  mprint p = mprint_begin(&name, NULL, m->alloc);
+  int status = mprint_name_values(&p, m, NULL, err);
+  for (const ir_computation *c = m->first; c && status == 0; c = c->next) {
+    for (ir_op *op = c->first; op && status == 0; op = op->next) {
+      for (uint32_t i = 0; i < op->n_results && status == 0; i++) {
+        name.n = 0;
+        mprint_value(&p, (ir_value){op, i});
+        if (!name.failed) status = fn(ctx, (ir_value){op, i}, name.s, name.n, err);
+      }
+    }
+  }
+  status = mprint_end(&p, status, err);
+  base_text_free(&name);
+  return status;
+}

@@ -3,11 +3,15 @@
  * prints sugar that reads back as another program (operands swapped or repeated, constants lost). */
 #include "print.h"
 
-/* Wrapped ops whose sugar reads back as something else, or not at all. */
+/* Wrapped ops whose sugar reads back as something else, or not at all: copy-start is an opcode of its own. */
 static bool has_sugar_name(const ir_op *root) {
   switch (root->opcode) {
     case IR_OP_PARAMETER:
     case IR_OP_CONSTANT:
+    case IR_OP_COPY:
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_ALL_GATHER:
+    case IR_OP_COLLECTIVE_PERMUTE:
     case IR_OP_SEND:
     case IR_OP_RECV:
     case IR_OP_ASYNC_START:

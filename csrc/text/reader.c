@@ -11,6 +11,7 @@ int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char 
   *r = (text_reader){.alloc = alloc, .m = m, .err = err, .max_depth = DEFAULT_DEPTH};
   if (options && options->max_depth) r->max_depth = options->max_depth;
   r->documented = options && options->documented_forms;
+  r->chlo = options && options->chlo;
   r->budget = n > (SIZE_MAX - MIN_BUDGET) / 8 ? SIZE_MAX : n * 8 + MIN_BUDGET;
   base_arena_init(&r->scratch, alloc);
   base_text_init(&r->bytes, alloc);

@@ -11,6 +11,7 @@ typedef struct text_parse_options {
    * {}: 0 }, flat async shapes (f32[64], f32[32], s32[]), attributes repeated on updates and dones, atan, shuffle,
    * collective-reduce. */
   bool documented_forms;
+  bool chlo; /* CHLO's elementwise functions by their names, as compiled programs have them */
 } text_parse_options;
 
 /* Reads a whole module. The text need not be terminated and may hold any bytes. No verification. Time is linear in n;

@@ -14,7 +14,7 @@ from .errors import DeviceError, DonationError, DonationWarning, Error, OutOfMem
 
 __version__ = _core.version()
 
-__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Instruction",
+__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Future", "Instruction",
            "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "donate",
            "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
            "set_memory_limit", "stats", "trim"]
@@ -75,7 +75,8 @@ def _openblas():
     return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
 
 
-def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=()):
+def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
+            async_work=0):
     """Compiles a program (a Module, or text that `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
     `interpret`.
 
@@ -83,28 +84,48 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
     the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
     system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame.
 
+    `numerics` is "strict" (elementwise work has the interpreter's bits) or "fast": operations may be contracted and reassociated, elementary
+    functions are off by some ulp, and narrow floats are not rounded between the ops of a kernel; NaN and infinities stay
+    (docs/numerics.md).
+
     `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
     `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
-    arguments are never changed."""
+    arguments are never changed. `donate="require"`, or "require" among the numbers, makes it a DonationError when a result is not
+    computed over an argument that may be given away, here and in every call; `explain("donation")` says why.
+
+    `lanes` are the threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own,
+    beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
+    whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
     if isinstance(module, (str, bytes)):
         module = parse(module)
-    if isinstance(donate, int):
+    if isinstance(donate, (int, str)):
         donate = (donate,)
+    donate = tuple(donate)
+    require = "require" in donate
+    donate = tuple(d for d in donate if d != "require")
     use_blas = blas is not False
     path = _openblas() if blas is None else blas or None
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
-                         donate=tuple(donate))
+                         donate=donate, require=require, numerics=numerics, lanes=_lanes(lanes), async_work=async_work)
 
 
-def load(source, *, threads=None, blas=None):
+def _lanes(lanes):
+    """(execution thread, its threads) for each lane; "" stands for all threads that are not named."""
+    if lanes is None:
+        return ()
+    return (("", 1),) * lanes if isinstance(lanes, int) else tuple(lanes.items())
+
+
+def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
     """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
     found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
-    takes those it was compiled with; `blas` is as in compile."""
+    takes those it was compiled with; `blas`, `lanes` and `async_work` are as in compile."""
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
     path = _openblas() if blas is None else blas or None
-    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False)
+    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False, lanes=_lanes(lanes),
+                      async_work=async_work)
 
 
 def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
@@ -112,7 +133,7 @@ def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, 
     atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
 
     `program` is a Module or its text, `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
-    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", or a dict of options of
+    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of options of
     `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
     another order."""
     from .difference import diff as find
@@ -184,13 +205,21 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder and Opcode are made when first asked for, to keep the import short."""
+    """Builder, Future and Opcode are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
         return Builder
+    if name == "Future":
+        from .future import Future
+
+        return Future
     if name == "Opcode":
         from .opcode import Opcode
 
         return Opcode
+    if name == "sharding":
+        import importlib
+
+        return importlib.import_module(".sharding", __name__)
     raise AttributeError(f"module 'xlac' has no attribute {name!r}")

@@ -157,6 +157,22 @@ def opt(args):
     write_module(args, result)
 
 
+def shard(args):
+    from . import sharding
+
+    result = sharding.propagate(opened(args, args.file))
+    for question in args.explain:
+        value, colon, dim = question.rpartition(":")
+        if not colon or not dim.isdigit():
+            raise Error(f"--explain {question} names no dimension", 503, hint='such as --explain %arg0:1 or --explain "line 12:0"')
+        print(result.trace.explain(value, int(dim)))
+    if args.reshards:
+        for reshard in result.trace.reshards:
+            print(reshard)
+    if not args.explain and not args.reshards:
+        write_module(args, result.module)
+
+
 def gather_arguments(args, parameters, seed):
     from . import values
 
@@ -233,6 +249,20 @@ def draw(args):
     from .draw import page
 
     write(page(module), args.output)
+
+
+def explain(args):
+    module = opened(args, args.file)
+    if args.passes:
+        module = module.run(args.passes)
+    if args.topic == "async":
+        model = {name: getattr(args, name) for name in ("gigaflops", "memory_gigabytes", "link_gigabytes")}
+        text = module.explain("async", **model)
+    else:
+        from . import compile
+
+        text = compile(module).explain(args.topic)
+    write(f"{text}\n", args.output)
 
 
 def demo(args):
@@ -316,7 +346,7 @@ def add_run(commands):
 
 
 def add_diff(commands):
-    ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes) or blasless"
+    ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes), blasless or fast (numerics)"
     p = commands.add_parser("diff", help="find the first op that two executors disagree on", description="""Runs every op of a
         program by two ways, and shows the first one whose values differ: where, by how much, and from what inputs.""")
     p.add_argument("file", help="the program; - is standard input")
@@ -331,6 +361,21 @@ def add_diff(commands):
     p.set_defaults(command=diff)
 
 
+def add_explain(commands):
+    p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
+        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule and memory: what the
+        compiled program is made of.""")
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory"))
+    p.add_argument("file", help="the program; - is standard input")
+    add_read_flags(p)
+    flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
+    for name, what in (("--gigaflops", "operations"), ("--memory-gigabytes", "bytes that ops read and write"),
+                       ("--link-gigabytes", "bytes that copies and collectives move")):
+        flag(p, name, type=float, default=0, help=f"async's model: billions of {what} a second")
+    add_output(p, "the output file; - is standard output")
+    p.set_defaults(command=explain)
+
+
 def add_opt(commands):
     p = commands.add_parser("opt", help="run passes", description="Runs a pipeline of passes and prints the program.")
     p.add_argument("file", nargs="?", help="HLO text; - is standard input")
@@ -342,6 +387,17 @@ def add_opt(commands):
     add_read_flags(p)
     add_print_flags(p)
     p.set_defaults(command=opt)
+
+
+def add_shard(commands):
+    p = commands.add_parser("shard", help="propagate shardings", description="Propagates the shardings of a StableHLO program.")
+    p.add_argument("file", help="StableHLO text; - is standard input")
+    flag(p, "--explain", action="append", default=[], metavar="VALUE:DIM",
+         help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
+    flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
+    add_read_flags(p)
+    add_print_flags(p)
+    p.set_defaults(command=shard)
 
 
 def add_simple(commands):
@@ -379,6 +435,8 @@ def make_parser():
     add_run(commands)
     add_diff(commands)
     add_opt(commands)
+    add_explain(commands)
+    add_shard(commands)
     add_simple(commands)
     return parser
 

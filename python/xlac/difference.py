@@ -16,13 +16,13 @@ class Way:
     def __init__(self, spec):
         if isinstance(spec, dict):
             self.name, self.options = "compiled" + "".join(f" {k}={v}" for k, v in sorted(spec.items())), spec
-        elif spec in ("interpreter", "compiled", "unfused", "unoptimised", "blasless"):
+        elif spec in ("interpreter", "compiled", "unfused", "unoptimised", "blasless", "fast"):
             self.name = spec
             self.options = {"interpreter": None, "compiled": {}, "unfused": {"fuse": False}, "unoptimised": {"passes": False},
-                            "blasless": {"blas": False}}[spec]
+                            "blasless": {"blas": False}, "fast": {"numerics": "fast"}}[spec]
         else:
             raise Error(f"{spec!r} is no way to run a program", BAD_ARGUMENT,
-                        hint="ways are interpreter, compiled, unfused, unoptimised, blasless, or a dict of options for xlac.compile")
+                        hint="ways are interpreter, compiled, unfused, unoptimised, blasless, fast, or a dict of options for xlac.compile")
 
     def run(self, module, args):
         from . import compile, interpret
@@ -305,7 +305,7 @@ def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, 
     differ by more than atol + rtol * |value|, or None. Loops are followed trip by trip, branches and calls entered.
 
     `program` is a Module (or its text), `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
-    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", or a dict of options of
+    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of options of
     xlac.compile. With bounds of 0 they must agree to the bit, as
     they do but for sums and products of floats, which are associated in another order."""
     module, lines = prepared(program)

@@ -61,3 +61,26 @@ def draw_profile(profile, width):
                          f"{op} ({by}) in {computation}: {seconds_text(seconds)}"))
     parts += [text(MARGIN, height - 12, "0"), text(width - MARGIN, height - 12, seconds_text(profile.seconds), "end")]
     return frame(width, height, parts, "profile")
+
+
+ROW = 22
+
+
+def draw_timeline(timeline, width):
+    """Lanes below one another, each as deep as its steps lie in steps; what was waited for has a red frame."""
+    deep = [1 + max((e.depth for e in timeline.events if e.lane == i), default=0) for i in range(len(timeline.lanes))]
+    wide, total, tops, y = width - 2 * MARGIN, timeline.seconds or 1, [], 30
+    parts = [text(MARGIN, 16, f"{seconds_text(timeline.seconds)} in all, {seconds_text(timeline.exposed)} waited for async work, "
+                              f"{seconds_text(timeline.hidden)} of it hidden")]
+    for name, rows in zip(timeline.lanes, deep):
+        tops.append(y)
+        parts.append(text(4, y + ROW / 2 + 4, name[:7]))
+        y += ROW * rows + 8
+    for e in sorted(timeline.events, key=lambda e: e.begin - e.end)[:MOST]:
+        x, w, top = MARGIN + wide * e.begin / total, wide * (e.end - e.begin) / total, tops[e.lane] + ROW * e.depth
+        title = f"{e.op} ({e.by if not e.task else 'its work'}) in {e.computation}: {seconds_text(e.end - e.begin)}"
+        parts.append(box(x, top, w, ROW - 2, e.op, title))
+        if e.kind == "done" and w >= 1:
+            parts.append(f'<rect x="{x:.1f}" y="{top:.1f}" width="{w:.2f}" height="{ROW - 2}" fill="none" stroke="#c00" stroke-width="2"/>')
+    parts += [text(MARGIN, y + 12, "0"), text(width - MARGIN, y + 12, seconds_text(timeline.seconds), "end")]
+    return frame(width, y + 20, parts, "timeline")

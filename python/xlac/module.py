@@ -36,3 +36,15 @@ def add(computation, opcode, *operands, type=None, name=None, **attributes):
     keys = [(name_of(keyword), value) for keyword, value in attributes.items() if value is not None]
     texts = [(key, to_text(key, value)) for key, value in keys]
     return computation._create(getattr(opcode, "value", opcode), list(operands), texts, type, name)
+
+
+def explain(module, topic="async", **options):
+    """What can be said of a program before it runs: "async", its chains of async ops, what each of them hides and what is waited
+    for, by a model of time with the keyword arguments gigaflops, memory_gigabytes and link_gigabytes (docs/async.md)."""
+    from .errors import Error
+
+    if topic == "async":
+        from .async_report import explain as explain_async
+
+        return explain_async(module, **options)
+    raise Error(f"explain knows no {topic!r}", 503, hint="the topic of modules is async; executables have others")

@@ -1,5 +1,6 @@
 """What an executable says of itself: cost, memory, timings, explanations and profiles. All of it is counted from the plan, which
 the core gives as JSON."""
+import functools
 import json
 
 from .errors import Error
@@ -51,6 +52,20 @@ class Report(str):
         return f"<pre>{escape(self)}</pre>"
 
 
+def once(name):
+    """Decorates a function of an executable, which never changes: the same object each time."""
+    def decorate(function):
+        @functools.wraps(function)
+        def kept(executable):
+            known = executable._kept
+            if name not in known:
+                known[name] = function(executable)
+            return known[name]
+        return kept
+    return decorate
+
+
+@once("programs")
 def programs_of(executable):
     return json.loads(executable._report())["programs"]
 
@@ -116,6 +131,7 @@ class Cost(dict):
         return html_table(self.HEAD, self.rows(), right=(3, 4, 5, 6))
 
 
+@once("cost")
 def cost(executable):
     return Cost(programs_of(executable))
 
@@ -138,7 +154,7 @@ class Memory(dict):
         self.buffers = [b for b in program["buffers"] if b["place"] == "frame" and "first" in b]
         self.all_buffers, self.frame_programs = program["buffers"], programs
 
-    @property
+    @functools.cached_property
     def live(self):
         change = [0] * (len(self.steps) + 1)
         for offset, size, first, last in self.blocks():
@@ -162,12 +178,12 @@ class Memory(dict):
                 merged.append([offset, size, first, last, None])
         return [tuple(m[:4]) for m in merged]
 
-    @property
+    @functools.cached_property
     def peak_step(self):
         live = self.live
         return max(range(len(live)), key=live.__getitem__) if live else None
 
-    @property
+    @functools.cached_property
     def by_op(self):
         step = self.peak_step
         sizes = {}
@@ -198,6 +214,7 @@ class Memory(dict):
     _repr_svg_ = svg
 
 
+@once("memory")
 def memory(executable):
     return Memory(executable._sizes, programs_of(executable))
 
@@ -225,13 +242,26 @@ def timings(executable):
 
 # --- explanations ---
 
+ORDERS = {"program": "the program's order", "list": "a list schedule (of what can come next, that after which least is alive)",
+          "depth": "depth first (an operand at a time, with all it needs)"}
+
+
+def order_text(program):
+    """The order of the steps, and why it was taken."""
+    peaks, order = program["order_peaks"], program["order"]
+    if len(peaks) < 2:
+        return f"in {ORDERS[order]}: at most {short(peaks.get('program', 0))}B are alive, too little to look for another"
+    others = ", ".join(f"{ORDERS[name].split(' (')[0]} {short(peak)}B" for name, peak in peaks.items() if name != order)
+    return f"in {ORDERS[order]}, of which at most {short(peaks[order])}B should be alive at a time; {others}"
+
+
 def explain_schedule(programs):
     lines = []
     for program in programs:
         if program["why_interpreted"]:
             lines.append(f"{program['name']}: run whole by the interpreter, since {program['why_interpreted']}")
             continue
-        lines.append(f"{program['name']}: {len(program['steps'])} steps")
+        lines.append(f"{program['name']}: {len(program['steps'])} steps {order_text(program)}")
         for i, step in enumerate(program["steps"]):
             ops = f" of {len(step['ops'])} ops" if len(step.get("ops", ())) > 1 else ""
             calls = "".join(f", runs {programs[n]['name']}" for n in step.get("nested", ()))
@@ -240,16 +270,31 @@ def explain_schedule(programs):
     return "\n".join(lines)
 
 
-def explain(executable, topic="schedule"):
-    """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "schedule" (the steps in
-    their order, by what each is run, and what it costs), "memory" (what lives where, from which step to which)."""
+def explain_donation(executable, args):
+    """What the plan says; with arguments, also what becomes of those that are marked in a call with them."""
+    lines = executable._donations()
+    for leaf, parameter, why in executable._gifts(*args):
+        lines += f"in this call, argument {leaf} (of parameter {parameter}) is {'given away' if why is None else 'lent: ' + why}\n"
+    return lines
+
+
+def explain(executable, topic="schedule", *args):
+    """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "kernels" (what each
+    kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is run, and what it
+    costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
+    given away, or why none does; with arguments, also why xlac.donate has no effect on one of them)."""
+    if topic == "donation":
+        return Report(explain_donation(executable, args))
     if topic == "fusion":
         return Report(executable._fusion())
+    if topic == "kernels":
+        return Report(executable._kernels())
     if topic == "schedule":
-        return Report(explain_schedule(programs_of(executable)))
+        head = "fast numerics\n" if executable.numerics == "fast" else ""
+        return Report(head + explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
-    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, schedule and memory")
+    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, kernels, schedule, memory and donation")
 
 
 # --- profiles ---

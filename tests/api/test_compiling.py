@@ -1,6 +1,8 @@
 """Compiled programs through the C interface."""
 import json
 
+import pytest
+
 CHAIN = """HloModule m
 ENTRY e {
   x = f32[2] parameter(0)
@@ -118,6 +120,9 @@ def test_reports(x):
     x.check(x.lib.xlac_executable_fusion(exe, out, n, x.err))
     assert "z" in x.text(out[0])
     x.lib.xlac_free(out[0])
+    x.check(x.lib.xlac_executable_kernels(exe, out, n, x.err))
+    assert "kernel [" in x.text(out[0])
+    x.lib.xlac_free(out[0])
     argument, value = x.array("f32", [2], x.ffi.new("float[]", [0, 0.5])), x.ffi.new("xlac_value **")
     x.check(x.lib.xlac_executable_profile(exe, x.ffi.NULL, 1, x.ffi.new("xlac_value *[]", [argument]), value, out, n, x.err))
     times = json.loads(x.text(out[0]))
@@ -140,6 +145,11 @@ def test_an_argument_that_is_given_away(x):
     assert x.lib.xlac_executable_donation(exe, 0, d) and (d.argument, d.result, d.must, d.in_place) == (0, 0, False, True)
     assert x.lib.xlac_executable_donation(exe, 1, d) and (d.argument, d.result, d.in_place) == (1, 2**32 - 1, False)
     assert not x.lib.xlac_executable_donation(exe, 2, d)
+    out, n = x.ffi.new("char **"), x.ffi.new("size_t *")
+    for index, part in ((0, "result 0 is computed over it"), (1, "no output of that size"), (2**32 - 1, "argument 0, x, f32[2]: result 0")):
+        x.check(x.lib.xlac_executable_explain_donation(exe, index, out, n, x.err))
+        assert n[0] == len(x.text(out[0])) and part in x.take(out[0])
+    x.fails(x.lib.xlac_executable_explain_donation(exe, 2, out, n, x.err), 503)
     x.check(x.lib.xlac_executable_check(exe, x.err))
     given, lent = x.ffi.new("float[]", [1, 2]), x.ffi.new("float[]", [3, 4, 5])
     x.check(x.lib.xlac_executable_call(exe, x.ffi.NULL, x.ffi.new("void *[]", [given, lent]), x.ffi.new("void *[]", [given]), x.err))
@@ -149,3 +159,140 @@ def test_an_argument_that_is_given_away(x):
     donate[1] = 2
     x.fails(x.lib.xlac_compile(m, options, out, x.err), 503)
     x.lib.xlac_module_destroy(m)
+
+
+def test_arguments_as_they_lie(x):
+    text = "HloModule m\nENTRY e {\n  x = f32[3,2] parameter(0)\n  ROOT r = f32[3,2] add(x, x)\n}\n"
+    exe, ffi = compiled(x, text), x.ffi
+    data, out = ffi.new("float[]", [1, 2, 3, 4, 5, 6]), ffi.new("float[6]")
+    arguments, results = ffi.new("xlac_argument[1]"), ffi.new("void *[]", [out])
+    for strides, first, want in ([4, 12], 0, [2, 8, 4, 10, 6, 12]), ([-8, -4], 5, [12, 10, 8, 6, 4, 2]), ([0, 4], 0, [2, 4, 2, 4, 2, 4]), \
+            ([4, 4], 0, [2, 4, 4, 6, 6, 8]):
+        steps = ffi.new("int64_t[]", strides)
+        arguments[0] = {"data": data + first, "strides": steps, "given": False}
+        x.check(x.lib.xlac_executable_call_at(exe, ffi.NULL, arguments, results, x.err))
+        assert list(out) == want
+    arguments[0] = {"data": data, "strides": ffi.NULL, "given": True}
+    x.check(x.lib.xlac_executable_call_at(exe, ffi.NULL, arguments, results, x.err))
+    assert list(out) == [2, 4, 6, 8, 10, 12] and list(data) == [1, 2, 3, 4, 5, 6]
+    assert x.lib.xlac_executable_spare(exe, 0) == x.lib.xlac_executable_spare(exe, 9) == 0
+    x.lib.xlac_executable_destroy(exe)
+    dynamic = compiled(x, "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  n = s32[] constant(4)\n  d = f32[<=4] set-dimension-size(x, n), dimensions={0}\n  ROOT r = f32[<=4] negate(d)\n}")
+    x.fails(x.lib.xlac_executable_call_at(dynamic, ffi.NULL, arguments, results, x.err), 503)
+    x.lib.xlac_executable_destroy(dynamic)
+
+
+def test_temporaries_in_what_is_given_away(x):
+    less = "less {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = pred[] compare(a, b), direction=LT\n}\n"
+    text = ("HloModule m, buffer_donor={ (0, {}) }\n" + less + "ENTRY e {\n  x = f32[64] parameter(0)\n  v = f32[64] sort(x), dimensions={0}, to_apply=less\n"
+            "  q = f32[64] reverse(v), dimensions={0}\n  w = f32[64] sort(q), dimensions={0}, to_apply=less\n  ROOT r = f32[2] slice(w), slice={[3:5]}\n}\n")
+    exe, ffi = compiled(x, text), x.ffi
+    assert x.lib.xlac_executable_spare(exe, 0) == 256
+    block = ffi.new("char[]", 512)
+    at = ffi.cast("float *", (int(ffi.cast("uintptr_t", block)) + 63) // 64 * 64)
+    before = [float(i * 37 % 64) for i in range(64)]
+    at[0:64] = before
+    out = ffi.new("float[2]")
+    arguments = ffi.new("xlac_argument[]", [{"data": at, "given": True}])
+    x.check(x.lib.xlac_executable_call_at(exe, ffi.NULL, arguments, ffi.new("void *[]", [out]), x.err))
+    assert list(out) == [3, 4] and list(at[0:64]) != before
+    x.lib.xlac_executable_destroy(exe)
+
+
+def test_a_kernel_alone(x):
+    text = b"kernel [2] from 1 input\nv0 = f32[] load in0[1 + -1*i0]\nv1 = f32[] negate(v0)\nstore out0[0 + 1*i0] v1\n"
+    out, n = x.ffi.new("char **"), x.ffi.new("size_t *")
+    x.check(x.lib.xlac_kernel_text(text, len(text), out, n, x.err))
+    assert x.text(out[0]).encode() == text and n[0] == len(text)
+    x.lib.xlac_free(out[0])
+    x.fails(x.lib.xlac_kernel_text(text, len(text) - 4, out, n, x.err), 100)
+    assert (x.err.line, x.err.col) == (4, 21)
+    source, result, sizes = x.ffi.new("float[]", [1, 2]), x.ffi.new("float[2]"), x.ffi.new("int64_t[]", [8])
+    inputs, outputs = x.ffi.new("void *[]", [source]), x.ffi.new("void *[]", [result])
+    for reference in (False, True):
+        for threads in (0, 2):
+            result[0] = result[1] = 0
+            call = x.ffi.new("xlac_kernel_call *", {"n_in": 1, "n_out": 1, "in": inputs, "in_bytes": sizes, "out": outputs,
+                                                    "out_bytes": sizes, "threads": threads, "reference": reference})
+            x.check(x.lib.xlac_kernel_run(text, len(text), call, x.err))
+            assert list(result) == [-2, -1]
+    call.n_in = 0
+    x.fails(x.lib.xlac_kernel_run(text, len(text), call, x.err), 500)
+
+
+@pytest.fixture
+def rt(x):
+    from test_c_buffers import Buffers
+
+    b = Buffers(x)
+    yield b
+    assert (b.count("live_buffers"), b.count("live_bytes"), b.count("live_views")) == (0, 0, 0)
+    x.lib.xlac_counters_release(b.counters)
+    x.lib.xlac_runtime_destroy(b.rt)
+
+
+def filled(rt, values):
+    b = rt.create("f32", [len(values)])
+    rt.ffi.cast("float *", rt.info(b).data)[0:len(values)] = values
+    return b
+
+
+def test_inputs_are_lent_or_given(x, rt):
+    """As LocalClient::RunAsync with ExecutionInput: a leaf that is owned is updated in place, others are protected."""
+    lib, ffi = x.lib, x.ffi
+    text = ("HloModule m, input_output_alias={ {1}: (0, {}) }\nENTRY e {\n  x = f32[3] parameter(0)\n  y = f32[3] parameter(1)\n  s = f32[3] add(x, y)\n"
+            "  n = f32[3] negate(y)\n  ROOT r = (f32[3], f32[3]) tuple(n, s)\n}\n")
+    exe = compiled(x, text, ffi.new("xlac_compile_options *", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
+    out, results = ffi.new("xlac_input **"), ffi.new("xlac_buffer *[2]")
+    x.check(lib.xlac_input_create(out, exe, x.err))
+    given, lent, short = filled(rt, [1, 2, 3]), filled(rt, [10, 20, 30]), filled(rt, [1])
+    x.fails(lib.xlac_input_lend(out[0], 2, lent, x.err), 503)
+    x.fails(lib.xlac_input_lend(out[0], 0, short, x.err), 502)
+    x.check(lib.xlac_input_lend(out[0], 1, lent, x.err))
+    x.fails(lib.xlac_input_lend(out[0], 1, lent, x.err), 503)
+    x.fails(lib.xlac_executable_run_input(exe, ffi.NULL, out[0], results, x.err), 500)
+    where = rt.info(given).data
+    for donate in (False, True):
+        x.check(lib.xlac_input_lend(out[0], 1, lent, x.err))
+        if donate:
+            x.fails(lib.xlac_input_donate(out[0], 0, lent, x.err), 505)  # it is lent already
+        x.check((lib.xlac_input_donate if donate else lib.xlac_input_lend)(out[0], 0, given, x.err))
+        assert rt.info(given).deleted == donate
+        x.check(lib.xlac_executable_run_input(exe, ffi.NULL, out[0], results, x.err))
+        same = rt.info(results[1]).data == where
+        assert same == donate and rt.info(given).deleted == donate and not rt.info(lent).deleted
+        assert list(ffi.cast("float *", rt.info(results[0]).data)[0:3]) == [-10, -20, -30]
+        assert list(ffi.cast("float *", rt.info(results[1]).data)[0:3]) == [11, 22, 33]
+        for r in results:
+            lib.xlac_buffer_release(r)
+    assert rt.count("reused") == 1
+    message = x.fails(lib.xlac_input_lend(out[0], 0, given, x.err), 504)
+    assert "donated to a run" in message
+    # what is not run is given back
+    x.check(lib.xlac_input_donate(out[0], 1, lent, x.err))
+    assert rt.info(lent).deleted
+    lib.xlac_input_destroy(out[0])
+    lib.xlac_input_destroy(ffi.NULL)
+    assert not rt.info(lent).deleted
+    for b in (given, lent, short):
+        lib.xlac_buffer_release(b)
+    lib.xlac_executable_destroy(exe)
+
+
+def test_inputs_with_strides(x, rt):
+    import numpy as np
+
+    exe = compiled(x, "HloModule m, buffer_donor={ (0, {}) }\nENTRY e {\n  x = f32[2,3] parameter(0)\n  ROOT r = f32[2,3] negate(x)\n}\n",
+                   x.ffi.new("xlac_compile_options *", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
+    out, result = x.ffi.new("xlac_input **"), x.ffi.new("xlac_buffer *[1]")
+    array = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    b = rt.wrap(array, "f32")
+    x.check(x.lib.xlac_input_create(out, exe, x.err))
+    x.fails(x.lib.xlac_input_donate(out[0], 0, b, x.err), 507)
+    x.check(x.lib.xlac_input_lend(out[0], 0, b, x.err))
+    x.check(x.lib.xlac_executable_run_input(exe, x.ffi.NULL, out[0], result, x.err))
+    assert rt.bytes(result[0]) == (-array).tobytes() and rt.count("bytes_copied_in") == 0
+    x.lib.xlac_buffer_release(result[0])
+    x.lib.xlac_buffer_release(b)
+    x.lib.xlac_input_destroy(out[0])
+    x.lib.xlac_executable_destroy(exe)

@@ -53,6 +53,25 @@ def test_artifacts_come_back(x):
     x.lib.xlac_module_destroy(module)
 
 
+SHARDED = b"""sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"a", ?}]>}) -> tensor<4xf32> {
+  %0 = stablehlo.tanh %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+def test_propagation_says_how(x):
+    module, text, n = parse(x, SHARDED), x.ffi.new("char **"), x.ffi.new("size_t *")
+    assert x.lib.xlac_module_explain_sharding(module, text, n, x.err) == 0
+    assert b"stablehlo.tanh" in bytes(x.ffi.buffer(text[0], n[0]))
+    x.lib.xlac_free(text[0])
+    assert x.lib.xlac_module_reshards(module, text, n, x.err) == 0
+    assert b"reshards" in bytes(x.ffi.buffer(text[0], n[0]))
+    x.lib.xlac_free(text[0])
+    x.lib.xlac_module_destroy(module)
+
+
 def test_participants_meet(x):
     module = parse(x, ALL_REDUCE)
     programs, results = x.ffi.new("xlac_program[2]"), x.ffi.new("xlac_value *[2]")

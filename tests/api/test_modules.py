@@ -1,4 +1,6 @@
 """Modules, computations, types and ops: reading."""
+import json
+
 import pytest
 
 PROGRAM = """HloModule demo, input_output_alias={ {0}: (0, {}, may-alias) }, buffer_donor={ (1, {}) }, frontend_attributes={a="b"}
@@ -221,3 +223,38 @@ def test_serialized_modules(x, m):
     x.fails(x.lib.xlac_module_parse(back, out[0], n[0] // 2, options, x.err), x.err.code or 100)
     x.lib.xlac_free(out[0])
     x.fails(x.lib.xlac_module_serialize(m, 7, out, n, x.err), 503)
+
+
+ASYNC = b"""HloModule m, is_scheduled=true
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  st = (f32[64,64], f32[64,64], u32[]) copy-start(x)
+  y = f32[64,64] sine(x)
+  d = f32[64,64] copy-done(st)
+  ROOT r = f32[64,64] add(y, d)
+}
+"""
+
+
+def test_async_chains_are_explained(x):
+    out, text, n = (x.ffi.new(t) for t in ("xlac_module **", "char **", "size_t *"))
+    x.check(x.lib.xlac_module_parse(out, ASYNC, len(ASYNC), x.ffi.NULL, x.err))
+    model, found = x.ffi.new("xlac_async_model *"), []
+    for link in (0, 0.5):
+        model.link_gigabytes = link
+        x.check(x.lib.xlac_module_explain_async(out[0], model if link else x.ffi.NULL, text, n, x.err))
+        found.append(json.loads(x.ffi.buffer(text[0], n[0])[:]))
+        x.lib.xlac_free(text[0])
+    slow, fast = (f["computations"][0]["chains"][0] for f in found[::-1])
+    assert found[0]["scheduled"] and fast["start"] == "st" and fast["reader"] == "r" and slow["exposed"] > fast["exposed"]
+    x.lib.xlac_module_destroy(out[0])
+    mlir = b"func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+    options = x.ffi.new("xlac_parse_options *", {"format": x.lib.XLAC_FORMAT_MLIR})
+    x.check(x.lib.xlac_module_parse(out, mlir, len(mlir), options, x.err))
+    x.check(x.lib.xlac_module_explain_async(out[0], x.ffi.NULL, text, n, x.err))
+    assert json.loads(x.ffi.buffer(text[0], n[0])[:])["computations"] == []
+    x.lib.xlac_free(text[0])
+    x.lib.xlac_module_destroy(out[0])
+    x.check(x.lib.xlac_module_create(out, b"empty", x.err))
+    x.fails(x.lib.xlac_module_explain_async(out[0], x.ffi.NULL, text, n, x.err), x.err.code)
+    x.lib.xlac_module_destroy(out[0])

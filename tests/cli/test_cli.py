@@ -246,6 +246,13 @@ def test_draw(files):
     assert "</html>" in (files / "add.html").read_text() and (files / "add.dot").read_text().startswith("digraph")
 
 
+def test_explain(files):
+    assert "no async ops" in good("explain", "async", files / "add.hlo")
+    assert "hidden" in good("explain", "async", files / "add.hlo", "--passes=async-wrap", "--link-gigabytes=5")
+    assert "steps" in good("explain", "schedule", files / "add.hlo")
+    assert "unknown pass" in bad("explain", "async", files / "add.hlo", "--passes=nope")
+
+
 def test_ops_and_errors():
     assert len(good("ops").splitlines()) == len(xlac._core.opcode_table())
     assert "lhs_contracting_dims: ints" in good("ops", "dot") and "no op 'nope'" in bad("ops", "nope")

@@ -1,5 +1,8 @@
 """The programs of conformance/stablehlo/exec and conformance/hlo, compiled: the interpreter's results, bit for bit but where
 sums are made in another order."""
+import re
+import warnings
+
 import numpy as np
 import pytest
 
@@ -43,3 +46,47 @@ def test_hlo(case):
     sums = any(word in case["input"] for word in SUMS)
     for a, e in zip(results, expected):
         compare(np.asarray(a), e, sums, DIFFERENCES["ulp"].get(case["name"], 2))
+
+
+def random_argument(text, rng):
+    """Small numbers of the type; a tuple of those for a tuple."""
+    if text.startswith("("):
+        parts, depth, part = [], 0, ""
+        for c in text[1:-1]:
+            depth += (c in "([{") - (c in ")]}")
+            if c == "," and depth == 0:
+                parts.append(part)
+                part = ""
+            else:
+                part += c
+        return tuple(random_argument(p.strip(), rng) for p in [*parts, part])
+    dtype, dims = re.match(r"(\w+)\[([\d,]*)\]", text).groups()
+    return np.asarray(rng.integers(1, 4, [int(d) for d in dims.split(",") if d])).astype({"f32": "f4", "s32": "i4"}[dtype])
+
+
+def marked(argument):
+    return tuple(marked(a) for a in argument) if isinstance(argument, tuple) else xlac.donate(argument)
+
+
+@pytest.mark.parametrize("case", cases(DATA, lambda r: r["category"] == "alias" and r["kind"] == "roundtrip" and "custom" not in r["input"], "alias"))
+def test_aliases_compiled(case):
+    """Lent, arguments are untouched; given away, each lies where the result does that has its memory."""
+    module = xlac.parse(case["input"])
+    rng = np.random.default_rng(1)
+    args = [random_argument(p.type, rng) for p in module.entry.parameters]
+    kept = [a.copy() for a in flatten(tuple(args))]
+    want = [np.array(a) for a in flatten(xlac.interpret(module, *args))]
+    exe = proved(xlac.compile(module))
+    for a, w in zip(flatten(exe(*args)), want):
+        np.testing.assert_array_equal(a, w)
+    for a, k in zip(flatten(tuple(args)), kept):
+        np.testing.assert_array_equal(a, k)
+    where = [a.__array_interface__["data"][0] for a in flatten(tuple(args))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", xlac.DonationWarning)
+        results = flatten(exe(*(marked(a) for a in args)))
+    for a, w in zip(results, want):
+        np.testing.assert_array_equal(a, w)
+    for d in exe.donations:
+        if d["result"] is not None:
+            assert results[d["result"]].__array_interface__["data"][0] == where[d["argument"]]

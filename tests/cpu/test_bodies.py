@@ -276,3 +276,72 @@ def test_map(name, shape):
     dims = ",".join(map(str, range(len(shape))))
     text = scalar_body(BODIES[name]) + f"ENTRY e {{\n x = f32{s} parameter(0)\n y = f32{s} parameter(1)\n ROOT m = f32{s} map(x, y), dimensions={{{dims}}}, to_apply=b\n}}"
     agree(text, F(shape).astype(np.float32), F(shape).astype(np.float32))
+
+
+# --- reduce-window ---
+
+WINDOWS = {
+    "overlap": ((9, 30), (5, 14), "size=3x4 stride=2x2 pad=1_1x0_0"),
+    "dilated": ((8, 20), (6, 20), "size=2x3 stride=1x1 pad=0_0x2_2 rhs_dilate=2x2"),
+    "holes": ((5, 7), (9, 11), "size=2x3 stride=1x1 pad=1_0x0_0 lhs_dilate=2x2"),
+    "many": ((3, 40, 50, 4), (3, 20, 25, 4), "size=1x2x3x1 stride=1x2x2x1 pad=0_0x0_0x1_1x0_0"),
+    "all": ((6, 7), (1, 1), "size=6x7"),
+    "none": ((0, 4), (0, 2), "size=1x2 stride=1x2"),
+}
+
+
+def window_text(head, call, name, t="f32"):
+    shape, out, window = WINDOWS[name]
+    return head + call.replace("[IN]", str(list(shape))).replace("[OUT]", str(list(out))).replace("WINDOW", window), shape
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("name", ["fma", "select", "crossed", "first", "constant"])
+def test_reduce_window(name, window):
+    text, shape = window_text(scalar_body(BODIES[name]), "ENTRY e {\n x = f32[IN] parameter(0)\n i = f32[] constant(0.25)\n"
+                              " ROOT r = f32[OUT] reduce-window(x, i), window={WINDOW}, to_apply=b\n}", window)
+    agree(text, F(shape).astype(np.float32))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_reduce_window_of_several(window, monkeypatch):
+    head = LAST[:LAST.index("ENTRY")]
+    text, shape = window_text(head, "ENTRY e {\n x = f32[IN] parameter(0)\n y = s64[IN] parameter(1)\n i = f32[] constant(-inf)\n j = s64[] constant(-1)\n"
+                              " ROOT r = (f32[OUT], s64[OUT]) reduce-window(x, y, i, j), window={WINDOW}, to_apply=b\n}", window)
+    x = np.round(F(shape) * 2).astype(np.float32)
+    agree(text, x, np.arange(x.size).reshape(shape), monkeypatch=monkeypatch if window == "holes" else None)
+
+
+# --- select-and-scatter ---
+
+SELECT = """HloModule m
+s {
+ p = T[] parameter(0)
+ q = T[] parameter(1)
+ ROOT r = pred[] compare(p, q), direction=DIRECTION
+}
+b {
+ a = T[] parameter(0)
+ b = T[] parameter(1)
+ BODY
+}
+ENTRY e {
+ x = T[IN] parameter(0)
+ y = T[OUT] parameter(1)
+ i = T[] constant(0)
+ ROOT r = T[IN] select-and-scatter(x, y, i), window={WINDOW}, select=s, scatter=b
+}"""
+ADD = "ROOT r = T[] add(a, b)"
+
+
+@pytest.mark.parametrize("window", ["overlap", "many", "all", "none"])
+@pytest.mark.parametrize("t, direction, body", [
+    ("f32", "GE", "m = T[] multiply(a, b)\n ROOT r = T[] subtract(b, m)"), ("f32", "NE", ADD), ("f32", "GT", "ROOT r = T[] copy(b)"),
+    ("bf16", "GE", ADD), ("f16", "LT", ADD), ("bf16", "EQ", ADD), ("s8", "GE", ADD), ("f64", "LE", "ROOT r = T[] maximum(a, b)"), ("u16", "GT", ADD)])
+def test_select_and_scatter(t, direction, body, window, monkeypatch):
+    dtype = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "s8": np.int8, "u16": np.uint16}.get(t)
+    dtype = dtype or pytest.importorskip("ml_dtypes").bfloat16
+    text, shape = window_text("", SELECT.replace("BODY", body).replace("T[", t + "[").replace("DIRECTION", direction), window)
+    out = WINDOWS[window][1]
+    x = np.abs(np.round(F(shape) * 3)) if t == "u16" else np.round(F(shape) * 3)
+    agree(text, x.astype(dtype), np.abs(F(out) * 9).astype(dtype), monkeypatch=monkeypatch if window == "overlap" else None)

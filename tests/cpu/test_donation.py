@@ -143,3 +143,108 @@ def test_tuples_are_donated_by_leaf():
             "s = f32[8] add(a, c)\nn = s32[4] negate(b)\nROOT r = (s32[4], f32[8]) tuple(n, s)\n}\n")
     exe = xlac.compile(text, donate=(0,))
     assert [(d["argument"], d["result"]) for d in exe.donations] == [(0, 1), (1, 0), (2, None)]
+
+
+SUM = "sum {\na = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT c = f32[] add(a, b)\n}\n"
+
+
+def test_a_group_of_kernels_does_not_write_over_rows_that_it_reads_later():
+    body = ("v = f32[512,256] reverse(x), dimensions={0}\nt = f32[512,256] exponential(v)\nz = f32[] constant(0)\n"
+            "s = f32[512] reduce(t, z), dimensions={1}, to_apply=sum\nb = f32[512,256] broadcast(s), dimensions={0}\nROOT r = f32[512,256] divide(t, b)")
+    exe = xlac.compile(program(body, "f32[512,256]").replace("ENTRY", SUM + "ENTRY"), donate=(0,))
+    exe._check()
+    x = np.random.default_rng(1).standard_normal((512, 256)).astype(np.float32)
+    want = exe(x)
+    np.testing.assert_array_equal(exe(x, out=x), want)
+
+
+def test_a_group_works_in_place():
+    body = ("t = f32[512,256] exponential(x)\nz = f32[] constant(0)\n"
+            "s = f32[512] reduce(t, z), dimensions={1}, to_apply=sum\nb = f32[512,256] broadcast(s), dimensions={0}\nROOT r = f32[512,256] divide(t, b)")
+    exe = xlac.compile(program(body, "f32[512,256]").replace("ENTRY", SUM + "ENTRY"), donate=(0,))
+    x = np.random.default_rng(1).standard_normal((512, 256)).astype(np.float32)
+    want = exe(x)
+    xlac.reset_stats()
+    assert exe(x, out=x) is x and xlac.stats()["bytes_copied_plan"] == 0
+    np.testing.assert_array_equal(x, want)
+
+
+BIG = "f32[100000]"
+BRANCHES = f"""update {{
+  p = ({BIG}, f32[3], s32[]) parameter(0)
+  a = {BIG} get-tuple-element(p), index=0
+  u = f32[3] get-tuple-element(p), index=1
+  i = s32[] get-tuple-element(p), index=2
+  ROOT d = {BIG} dynamic-update-slice(a, u, i)
+}}
+keep {{
+  p = ({BIG}, f32[3], s32[]) parameter(0)
+  ROOT a = {BIG} get-tuple-element(p), index=0
+}}
+double {{
+  p = ({BIG}, f32[3], s32[]) parameter(0)
+  a = {BIG} get-tuple-element(p), index=0
+  ROOT s = {BIG} add(a, a)
+}}
+"""
+ARGUMENTS = "f32[100000];f32[3];s32[];s32[]"
+SWITCH = (f"t = ({BIG}, f32[3], s32[]) tuple(x, y, z)\n"
+          f"{{root}}c = {BIG} conditional(u, t, t, t), branch_computations={{{{update, keep, double}}}}\n")
+
+
+def in_place(body, more, args, donate=(0,)):
+    """The result with the first argument given away: over it, and nothing of size copied."""
+    exe = xlac.compile(program(body, ARGUMENTS).replace("ENTRY", more + "ENTRY"), donate=donate)
+    exe._check()
+    want = xlac.interpret(xlac.parse(program(body, ARGUMENTS).replace("ENTRY", more + "ENTRY")), *args)
+    kept = args[0].copy()
+    np.testing.assert_array_equal(exe(*args), want)
+    np.testing.assert_array_equal(args[0], kept)
+    xlac.reset_stats()
+    r = exe(xlac.donate(args[0]), *args[1:])
+    np.testing.assert_array_equal(r, want)
+    assert r.__array_interface__["data"] == args[0].__array_interface__["data"]
+    stats = xlac.stats()
+    assert stats["bytes_copied_plan"] == stats["bytes_copied_protection"] == 0, exe.plan()
+    return exe
+
+
+def switch_args(branch):
+    return [np.arange(100000, dtype=np.float32), np.array([-1, -2, -3], np.float32), np.int32(77), np.int32(branch)]
+
+
+@pytest.mark.parametrize("branch", [0, 1, 2])
+def test_branches_update_in_place(branch):
+    in_place(SWITCH.format(root="ROOT "), BRANCHES, switch_args(branch))
+
+
+@pytest.mark.parametrize("branch", [0, 1, 2])
+def test_branches_inside_loops_and_after_other_steps_update_in_place(branch):
+    loop = (f"body {{\ns = (s32[], {BIG}, f32[3], s32[], s32[]) parameter(0)\nj = s32[] get-tuple-element(s), index=0\n"
+            f"x = {BIG} get-tuple-element(s), index=1\ny = f32[3] get-tuple-element(s), index=2\nz = s32[] get-tuple-element(s), index=3\n"
+            "u = s32[] get-tuple-element(s), index=4\nk = s32[] constant(1)\nn = s32[] add(j, k)\n"
+            + SWITCH.format(root="") + f"ROOT r = (s32[], {BIG}, f32[3], s32[], s32[]) tuple(n, c, y, z, u)\n}}\n"
+            f"condition {{\ns = (s32[], {BIG}, f32[3], s32[], s32[]) parameter(0)\nj = s32[] get-tuple-element(s), index=0\nl = s32[] constant(3)\n"
+            "ROOT q = pred[] compare(j, l), direction=LT\n}\n")
+    body = (f"zero = s32[] constant(0)\nnx = {BIG} negate(x)\ni = (s32[], {BIG}, f32[3], s32[], s32[]) tuple(zero, nx, y, z, u)\n"
+            f"w = (s32[], {BIG}, f32[3], s32[], s32[]) while(i), condition=condition, body=body\nROOT r = {BIG} get-tuple-element(w), index=1")
+    in_place(body, BRANCHES + loop, switch_args(branch))
+
+
+def test_scatter_and_calls_update_in_place():
+    more = "set {\na = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT c = f32[] add(a, b)\n}\n"
+    body = ("w = s32[1] reshape(z)\nb = s32[3] broadcast(w), dimensions={0}\no = s32[3] iota(), iota_dimension=0\nn = s32[3] add(b, o)\n" if False else
+            "b = s32[3] broadcast(z), dimensions={}\no = s32[3] iota(), iota_dimension=0\nn = s32[3] add(b, o)\n")
+    body += (f"s = {BIG} scatter(x, n, y), update_window_dims={{}}, inserted_window_dims={{0}}, scatter_dims_to_operand_dims={{0}}, "
+             f"index_vector_dim=1, to_apply=set\nROOT r = {BIG} negate(s)")
+    in_place(body, more, switch_args(0))
+
+
+def test_a_branch_that_needs_the_argument_later_copies():
+    more = BRANCHES.replace("ROOT s = f32[100000] add(a, a)", "v = f32[100000] reverse(a), dimensions={0}\nROOT s = f32[100000] subtract(v, a)")
+    exe = xlac.compile(program(SWITCH.format(root="ROOT "), ARGUMENTS).replace("ENTRY", more + "ENTRY"), donate=(0,))
+    exe._check()
+    for branch in range(3):
+        args = switch_args(branch)
+        want = exe(*args)
+        np.testing.assert_array_equal(exe(xlac.donate(args[0]), *args[1:]), want)

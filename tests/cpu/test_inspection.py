@@ -205,3 +205,10 @@ def test_every_flipped_bit_is_noticed():
         bad[i // 8] ^= 1 << i % 8
         with pytest.raises(xlac.Error):
             xlac.load(bad)
+
+
+def test_what_an_executable_says_of_itself_is_worked_out_once():
+    exe = xlac.compile(xlac.parse("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] sine(x)\n}"))
+    other = xlac.compile(xlac.parse("HloModule m\nENTRY e {\n  x = f32[5] parameter(0)\n  ROOT y = f32[5] sine(x)\n}"))
+    assert exe.memory is exe.memory and exe.cost is exe.cost and exe.memory.live is exe.memory.live
+    assert exe.memory is not other.memory and exe.memory["argument_bytes"] == 16 and other.memory["argument_bytes"] == 20

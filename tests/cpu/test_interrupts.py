@@ -63,6 +63,65 @@ ENTRY e {
   ROOT r = f32[1] slice(s), slice={[0:1]}
 }"""
 
+# Computations of several ops, in each op that calls one on 30 million elements.
+WAVES = """  i = f32[30000000] iota(), iota_dimension=0
+  b = f32[30000000] broadcast(x), dimensions={}
+  m = f32[30000000] multiply(i, b)
+  t = f32[30000000] sine(m)
+"""
+BODY = """body { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  h = f32[] constant(0.5)
+  c = f32[] power(a, h)
+  d = f32[] tanh(c)
+  ROOT r = f32[] subtract(d, b) }
+"""
+LONG_SORT_BY_BODY = LONG_SORT.replace("ROOT r = pred[] compare(a, b)", "c = f32[] abs(a)\n  d = f32[] abs(b)\n  ROOT r = pred[] compare(c, d)", 1)
+LONG_REDUCE = BODY + "ENTRY e {\n  x = f32[] parameter(0)\n" + WAVES + "  ROOT r = f32[] reduce(t, x), dimensions={0}, to_apply=body\n}"
+LONG_SCATTER = BODY + """ENTRY e {
+  x = f32[] parameter(0)
+""" + WAVES + """  j = s32[30000000,1] iota(), iota_dimension=0
+  k = s32[] constant(1000)
+  l = s32[30000000,1] broadcast(k), dimensions={}
+  n = s32[30000000,1] remainder(j, l)
+  o = f32[1000] broadcast(x), dimensions={}
+  ROOT r = f32[1000] scatter(o, n, t), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=body
+}"""
+LONG_WINDOWS = BODY + "ENTRY e {\n  x = f32[] parameter(0)\n" + WAVES + """  w = f32[29999901] reduce-window(t, x), window={size=100}, to_apply=body
+  ROOT r = f32[1] slice(w), slice={[0:1]}
+}"""
+LONG_BATCH = """ENTRY e {
+  x = f32[] parameter(0)
+  i = f32[40,900,900] iota(), iota_dimension=1
+  j = f32[40,900,900] iota(), iota_dimension=2
+  q = pred[40,900,900] compare(i, j), direction=EQ
+  b = f32[40,900,900] broadcast(x), dimensions={}
+  z = f32[40,900,900] subtract(b, b)
+  a = f32[40,900,900] select(q, b, z)
+  c = f32[40,900,900] cholesky(a), lower=true
+  d = f32[40,900,900] triangular-solve(c, b), left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE
+  f = f32[40,900,900] cholesky(c), lower=true
+  g = f32[40,900,900] cholesky(f), lower=true
+  k = f32[40,900,900] cholesky(g), lower=true
+  l = f32[40,900,900] cholesky(k), lower=true
+  m = f32[40,900,900] add(d, l)
+  ROOT r = f32[1,1,1] slice(m), slice={[0:1], [0:1], [0:1]}
+}"""
+LONG_FACTOR = """ENTRY e {
+  x = f32[] parameter(0)
+  i = f32[6000,6000]{0,1} iota(), iota_dimension=0
+  j = f32[6000,6000]{0,1} iota(), iota_dimension=1
+  q = pred[6000,6000]{0,1} compare(i, j), direction=EQ
+  b = f32[6000,6000]{0,1} broadcast(x), dimensions={}
+  z = f32[6000,6000]{0,1} subtract(b, b)
+  a = f32[6000,6000]{0,1} select(q, b, z)
+  c = (f32[6000,6000]{0,1}, s32[6000]{0}, s32[]) custom-call(a), custom_call_target="lapack_sgetrf_ffi", operand_layout_constraints={f32[6000,6000]{0,1}}, api_version=API_VERSION_TYPED_FFI, backend_config={}, output_to_operand_aliasing={{0}: (0, {})}
+  m = f32[6000,6000]{0,1} get-tuple-element(c), index=0
+  d = (f32[6000,6000]{0,1}, s32[]) custom-call(m), custom_call_target="lapack_spotrf_ffi", operand_layout_constraints={f32[6000,6000]{0,1}}, api_version=API_VERSION_TYPED_FFI, backend_config={uplo = 76 : ui8}, output_to_operand_aliasing={{0}: (0, {})}
+  f = f32[6000,6000]{0,1} get-tuple-element(d), index=0
+  ROOT r = f32[1,1] slice(f), slice={[0:1], [0:1]}
+}"""
+
 
 class Alarm(Exception):
     pass
@@ -73,8 +132,10 @@ def ring(signum, frame):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT, LONG_CONVOLUTION],
-                         ids=["kernel", "loop", "dot", "sort", "convolution"])
+@pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT, LONG_CONVOLUTION, LONG_SORT_BY_BODY, LONG_REDUCE, LONG_SCATTER,
+                                  LONG_WINDOWS, LONG_BATCH, LONG_FACTOR],
+                         ids=["kernel", "loop", "dot", "sort", "convolution", "sort-by-body", "reduce-by-body", "scatter-by-body", "windows-by-body",
+                              "batch", "factor"])
 def test_a_signal_stops_a_run(text, threads):
     exe = xlac.compile(xlac.parse("HloModule m\n" + text), threads=threads)
     live, x, delay = xlac.memory_stats()["live"], np.float32(0.5), 0.15

@@ -277,3 +277,42 @@ def test_other_types_are_the_interpreter_s():
     text = "HloModule m\nENTRY e { a = f16[5,5] parameter(0)\n ROOT r = f16[5,5] cholesky(a), lower=true }"
     module = xlac.parse(text)
     assert same_bits([xlac.compile(module)(x)], [xlac.interpret(module, x)])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [384, 500])
+def test_large_factorisations_go_by_panels(n, dtype):
+    """The same bits for any number of threads and interpreted, and as near as LAPACK's."""
+    x = matrix(dtype, (2, n, n))
+    square, eps = positive(x), np.finfo(dtype).eps
+    for upper in (False, True):
+        low = same_everywhere(lambda a, upper=upper: jnp.linalg.cholesky(a, upper=upper), square)[0]
+        got = adjoint(low) @ low if upper else low @ adjoint(low)
+        assert np.abs(got - square).max() < 20 * eps * np.abs(square).max()
+    lu, _, permutation = same_everywhere(lax.lu, x)
+    got = (np.tril(lu, -1) + np.eye(n)) @ np.triu(lu)
+    want = np.stack([x[i][permutation[i]] for i in range(2)])
+    assert np.abs(got - want).max() < 200 * eps * np.abs(x).max() * np.sqrt(n)
+
+
+def same_everywhere(function, x):
+    module = xlac.parse(str(jax.jit(function).lower(x).compiler_ir("stablehlo")), format="mlir")
+    want = leaves(xlac.interpret(module, x))
+    for threads in (1, 2, 7):
+        assert same_bits(leaves(xlac.compile(module, threads=threads)(x)), want)
+    return want
+
+
+@pytest.mark.parametrize("shape", [(600, 400), (400, 600)])
+def test_large_factorisations_of_rectangles(shape):
+    x = matrix("f8", shape)
+    lu, _, permutation = same_everywhere(lax.lu, x)
+    least = min(shape)
+    low = np.tril(lu[:, :least], -1) + np.eye(shape[0], least)
+    assert np.allclose(low @ np.triu(lu[:least]), x[permutation])
+
+
+def test_a_large_matrix_that_is_not_definite_or_singular():
+    assert np.all(np.isnan(np.diag(same_everywhere(jnp.linalg.cholesky, -np.eye(500))[0])))
+    lu, _, _ = same_everywhere(lax.lu, np.ones((500, 500)))
+    assert np.array_equal(np.abs(lu[1:, 1:]), np.zeros((499, 499)))

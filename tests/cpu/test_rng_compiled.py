@@ -1,4 +1,5 @@
 """rng-bit-generator compiled: the interpreter's bits, for every type, shape and number of threads."""
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -63,3 +64,49 @@ ENTRY e { s = u64[2] parameter(0)
     state = np.array([1, 2], "u8")
     assert same_bits(leaves(xlac.compile(module)(state)), leaves(xlac.interpret(module, state)))
     assert state.tolist() == [1, 2]
+
+
+DTYPES = {"pred": "?", "s4": ml_dtypes.int4, "s8": "i1", "s32": "i4", "s64": "i8", "u8": "u1", "u32": "u4", "u64": "u8", "f8e5m2": ml_dtypes.float8_e5m2,
+          "bf16": ml_dtypes.bfloat16, "f16": "f2", "f32": "f4", "f64": "f8"}
+RNG = """HloModule m
+ENTRY e {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  first = {t}[{n}] rng(a, b), distribution=rng_{kind}
+  second = {t}[{n}] rng(a, b), distribution=rng_{kind}
+  zero = f64[] constant(0)
+  one = f64[] constant(1)
+  third = f64[3] rng(zero, one), distribution=rng_uniform
+  ROOT r = ({t}[{n}], {t}[{n}], f64[3]) tuple(first, second, third)
+}}"""
+
+
+@pytest.mark.parametrize("t", "pred s4 s8 s32 s64 u8 u32 u64 f8e5m2 bf16 f16 f32 f64".split())
+@pytest.mark.parametrize("kind", ("uniform", "normal"))
+def test_rng_has_the_interpreters_numbers(t, kind):
+    if kind == "normal" and t[0] not in "fb":
+        return
+    bounds = {"pred": (False, True), "s4": (-5, 7), "u8": (3, 200), "u32": (0, 2**32 - 1), "u64": (7, 2**64 - 1)}.get(t, (-3, 5))
+    for n, seed in ((1, 0), (3, 5), (257, 1), (40_001, 2)):
+        module = xlac.parse(RNG.format(t=t, n=n, kind=kind))
+        arrays = [np.array(v).astype(np.dtype(DTYPES[t])) for v in bounds]
+        want = leaves(xlac.interpret(module, *arrays, seed=seed))
+        for threads in (1, 2, 7):
+            exe = xlac.compile(module, threads=threads)
+            assert same_bits(leaves(exe(*arrays, seed=seed)), want), (t, kind, n)
+            assert exe.steps["interpreted"] == 0 and exe.steps["routines"] == 3
+
+
+def test_rng_draws_again_where_a_number_rounds_to_its_upper_bound():
+    """Between neighbours every other number does."""
+    module = xlac.parse(RNG.format(t="f32", n=30_000, kind="uniform"))
+    low = np.float32(1)
+    arrays = [low, np.nextafter(low, np.float32(2))]
+    want = leaves(xlac.interpret(module, *arrays))
+    got = leaves(xlac.compile(module)(*arrays))
+    assert same_bits(got, want) and (got[0] == low).all()
+
+
+def test_rng_between_equal_preds_takes_no_bits():
+    module = xlac.parse(RNG.format(t="pred", n=100, kind="uniform"))
+    assert same_bits(leaves(xlac.compile(module)(True, True)), leaves(xlac.interpret(module, True, True)))

@@ -139,3 +139,25 @@ def test_special_values(opcode, x, want, type_name):
     np.testing.assert_array_equal(got, want)
     known = ~np.isnan(want)
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("opcode", list(FUNCTIONS) + list(BINARY))
+def test_every_level_of_vector_instructions_gives_the_same_bits(opcode, type_name, monkeypatch):
+    dtype = TYPES[type_name]
+    x = np.concatenate([samples(dtype, 700, seed=1), np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype)])
+    arrays = [x, np.roll(x, 7)][:2 if opcode in BINARY else 1]
+    runs = []
+    for level in ("portable", "avx2", "avx512"):
+        monkeypatch.setenv("XLAC_MAX_ISA", level)
+        r = run(opcode, type_name, *arrays)
+        runs.append(np.where(np.isnan(r), dtype(np.nan), r).tobytes())
+    assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("opcode", ("sine", "cosine", "tan"))
+def test_an_angle_has_one_sine_whoever_its_neighbours_are(opcode):
+    x = samples(np.float32, 2000, seed=4)
+    near, far = x[abs(x) < 1e6][:512], x[abs(x) > 1e9][:512]
+    mixed = np.stack([near, np.resize(far, near.size)], 1).reshape(-1)
+    assert run(opcode, "f32", near).tobytes() == np.ascontiguousarray(run(opcode, "f32", mixed)[::2]).tobytes()

@@ -1,4 +1,4 @@
-"""Every allocation of a pass on MLIR form may fail: an error, nothing leaked, nothing broken."""
+"""Every allocation of a pass on MLIR form, or on async ops, may fail: an error, nothing leaked, nothing broken."""
 import pathlib
 import shutil
 import subprocess
@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-sys.path.insert(0, __file__.rsplit("/", 1)[0])
+sys.path[:0] = [__file__.rsplit("/", 1)[0], str(pathlib.Path(__file__).resolve().parents[1] / "async")]
+import random_async  # noqa: E402
 import test_mlir_passes_quant as quant  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
@@ -20,7 +21,7 @@ def faults(tmp_path_factory):
     if not compiler:
         pytest.skip("no C compiler")
     target = tmp_path_factory.mktemp("faults") / "faults"
-    folders = ("base", "ir", "text", "interp", "stablehlo", "opt")
+    folders = ("base", "ir", "text", "interp", "stablehlo", "opt", "async", "shard")
     sources = [str(p) for folder in folders for p in sorted((CSRC / folder).glob("*.c"))]
     flags = ["-std=gnu11", "-O0", "-g", "-ffp-contract=off", "-fno-strict-aliasing"]
     for sanitize in (["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"], []):
@@ -45,3 +46,17 @@ def test_every_allocation_may_fail(pipeline, program, faults):
     done = subprocess.run([str(faults), pipeline, str(program)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout.split()[-1]) > 3
+
+
+ASYNC = ["async-wrap{thread=lane updates=1},latency-hiding-scheduler,async-unwrap", "convert-async-to-sync{all=true},async-wrap{thread=x}",
+         "convert-async-pairs,latency-hiding-scheduler{memory-percent=100},convert-async-to-sync"]
+
+
+@pytest.mark.parametrize("pipeline", ASYNC)
+def test_every_allocation_of_async_passes_may_fail(pipeline, faults, tmp_path):
+    programs = [tmp_path / f"{seed}.hlo" for seed in (3, 8)]
+    for seed, path in zip((3, 8), programs):
+        path.write_text(random_async.Program(seed).overlapped)
+    done = subprocess.run([str(faults), pipeline, *map(str, programs)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert all(int(n) > 3 for n in done.stdout.split())

@@ -126,3 +126,74 @@ def test_nested_loops():
     text = check(loop("(s32[], f32[4], f32[4])", "z = s32[] constant(0)\ni = (s32[], f32[4], f32[4]) tuple(z, x, x)", body, STOP,
                       "ROOT o = f32[4] get-tuple-element(w), index=1", more=inner), "while-loop-invariant-code-motion,while-loop-simplifier")
     assert "cosine" in section(text, "ENTRY") and "cosine" not in section(text, "body") and "cosine" not in section(text, "inner_body")
+
+
+TIMES = ("(s32[], f32[4], f32[4])", "z = s32[] constant({first})\ny = f32[4] sine(x)\ni = (s32[], f32[4], f32[4]) tuple(z, x, y)",
+         COUNT + "q = f32[4] multiply(a1, a2) => n, q, a1")
+
+
+@pytest.mark.parametrize(("first", "stop", "loops", "calls"), [(5, STOP, 0, 0), (9, STOP, 0, 0), (4, STOP, 0, 1), (3, STOP, 1, 0), (0, STOP, 1, 0),
+    (4, "l = s32[] constant(-5)\nm = s32[] negate(l)\nd = f32[] convert(a0)\ne = f32[] convert(m)\nROOT c = pred[] compare(d, e), direction=LT", 0, 1),
+    (4, "l = f32[1] slice(a1), slice={[0:1]}\nm = f32[] reshape(l)\nf = f32[] convert(a0)\nROOT c = pred[] compare(f, m), direction=LT", 1, 0),
+    (4, "ROOT c = pred[] constant(false)", 0, 0)])
+def test_loops_that_turn_once_or_never(first, stop, loops, calls):
+    state, init, body = TIMES
+    text = check(loop(state, init.format(first=first), body, stop, "g = f32[4] get-tuple-element(w), index=1\n"
+                      "h = f32[4] get-tuple-element(w), index=2\nROOT o = f32[4] add(g, h)"), "while-loop-simplifier")
+    entry = section(text, "ENTRY")
+    assert (entry.count(" while("), entry.count(" call(")) == (loops, calls)
+    taken = check(loop(state, init.format(first=first), body, stop, "ROOT o = f32[4] get-tuple-element(w), index=1"), "while-loop-simplifier,inline-calls")
+    assert taken.count(" while(") == loops and " call(" not in taken
+
+
+def test_a_loop_that_is_the_result_is_taken_apart():
+    state, init, body = TIMES
+    for first in (4, 5):
+        check(loop(state, init.format(first=first), body, STOP, "").replace(f"w = {state} while", f"ROOT w = {state} while"), "while-loop-simplifier")
+
+
+def test_a_loop_with_effects_or_random_numbers_in_its_condition_stays():
+    state, init, body = TIMES
+    stop = ("u = f32[] constant(0)\nv = f32[] constant(1)\nr = f32[] rng(u, v), distribution=rng_uniform\nl = s32[] constant(4)\n"
+            "ROOT c = pred[] compare(a0, l), direction=LT")
+    module = xlac.parse(loop(state, init.format(first=4), body, stop, "ROOT o = f32[4] get-tuple-element(w), index=1"))
+    assert " while(" in module.run("while-loop-simplifier").to_text()
+
+
+def test_effects_of_a_loop_that_turns_once_stay():
+    state = "(s32[], f32[4])"
+    text = loop(state, "z = s32[] constant(4)\ni = (s32[], f32[4]) tuple(z, x)",
+                COUNT + 'q = f32[4] custom-call(a1), custom_call_target="f", custom_call_has_side_effect=true => n, a1', STOP,
+                "ROOT o = f32[4] get-tuple-element(w), index=1")
+    assert "custom-call" in section(xlac.parse(text).run("while-loop-simplifier,inline-calls,dce").to_text(), "ENTRY")
+
+
+def test_a_loop_in_a_loop_is_taken_apart():
+    state, init, body = TIMES
+    inner = loop(state, init.format(first=4), body, STOP, "ROOT o = f32[4] get-tuple-element(w), index=1")
+    inner = inner.replace("ENTRY e {", "callee {").replace("HloModule m", "")
+    text = "HloModule m\n" + inner + """
+again {
+  t = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  x = f32[4] get-tuple-element(t), index=1
+  k = s32[] constant(1)
+  n = s32[] add(i, k)
+  y = f32[4] call(x), to_apply=callee
+  ROOT r = (s32[], f32[4]) tuple(n, y)
+}
+more {
+  t = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  k = s32[] constant(3)
+  ROOT r = pred[] compare(i, k), direction=LT
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  z = s32[] constant(0)
+  i = (s32[], f32[4]) tuple(z, x)
+  w = (s32[], f32[4]) while(i), condition=more, body=again
+  ROOT o = f32[4] get-tuple-element(w), index=1
+}
+"""
+    assert check(text, "inline-calls,while-loop-simplifier,inline-calls").count(" while(") == 1

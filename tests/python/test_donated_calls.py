@@ -1,5 +1,6 @@
 """Calls with xlac.donate: the result is where the argument was; what can't be given away is lent, and a warning says why."""
 import gc
+import inspect
 import threading
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_a_buffer_with_views_is_lent(exe):
 
 
 def test_an_argument_without_a_result(exe):
-    with pytest.warns(xlac.DonationWarning, match="no result takes its memory"):
+    with pytest.warns(xlac.DonationWarning, match="no result takes its memory: the program neither aliases nor donates it"):
         exe(ONES, xlac.donate(ONES.copy()))
 
 
@@ -102,11 +103,26 @@ def test_the_warning_as_an_error_leaves_everything(exe):
 
 def test_the_same_memory_given_and_lent(exe):
     x = np.arange(1000, dtype=np.float32)
-    np.testing.assert_array_equal(exe(xlac.donate(x), x), np.arange(1000, dtype=np.float32) * 2)
     b = xlac.from_dlpack(np.zeros(1000, np.float32), copy=True)
-    with pytest.raises(xlac.DonationError):
-        exe(xlac.donate(b), b)
+    both = xlac.compile(TEXT, donate=(0, 1))
+    for program, args in ((exe, (xlac.donate(x), x)), (exe, (xlac.donate(x[:]), x)), (exe, (xlac.donate(b), b)),
+                          (both, (x, xlac.donate(x))), (both, (xlac.donate(b), xlac.donate(b)))):
+        with pytest.raises(xlac.DonationError, match=r"duplicate: argument 0 \(x\) .* argument 1 \(y\)") as caught:
+            program(*args)
+        assert caught.value.code == 508
     assert not b.is_deleted
+    np.testing.assert_array_equal(x, np.arange(1000))
+    np.testing.assert_array_equal(exe(b, x), x)  # still usable
+
+
+def test_use_after_donation_names_the_place(exe):
+    b = xlac.from_dlpack(np.zeros(1000, np.float32), copy=True)
+    exe(xlac.donate(b), ONES)
+    line = inspect.currentframe().f_lineno - 1
+    for use in (lambda: exe(b, ONES), b.numpy, lambda: exe(xlac.donate(b), ONES)):
+        with pytest.raises(xlac.DonationError) as caught:
+            use()
+        assert f"donated to m as argument 0 (x) at {__file__}:{line}" in caught.value.message
 
 
 def test_one_of_many_threads_gets_it(exe):
@@ -126,7 +142,30 @@ def test_one_of_many_threads_gets_it(exe):
 
 
 def test_values_take_donations_as_lent():
-    m = xlac.parse("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  a = ((f32[4]), f32[4]) negate-start(x)\n  ROOT r = f32[4] negate-done(a)\n}")
+    m = xlac.parse("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  n = s32[] constant(4)\n  d = f32[<=4] set-dimension-size(x, n), dimensions={0}\n  ROOT r = f32[<=4] negate(d)\n}")
     x = np.ones(4, np.float32)
-    np.testing.assert_array_equal(xlac.compile(m)(xlac.donate(x)), -np.ones(4))
+    with pytest.warns(xlac.DonationWarning, match="the interpreter runs this program whole"):
+        np.testing.assert_array_equal(xlac.compile(m)(xlac.donate(x)), -np.ones(4))
+    with pytest.raises(xlac.DonationError, match="interpreter"):
+        xlac.compile(m, donate=(0, "require"))
     np.testing.assert_array_equal(x, 1)
+
+
+def test_async_runs_take_what_is_donated_at_once(exe):
+    b = xlac.from_dlpack(np.zeros(1000, np.float32), copy=True)
+    where = b.unsafe_pointer()
+    future = exe.run_async(xlac.donate(b), ONES)
+    line = inspect.currentframe().f_lineno - 1
+    assert b.is_deleted
+    with pytest.raises(xlac.DonationError, match=f"donated to a run at .*:{line}"):
+        b.numpy()
+    with pytest.raises(xlac.DonationError):
+        exe.run_async(xlac.donate(b), ONES)
+    r = future.result()
+    assert pointer(r) == where and r.all()
+    c = xlac.from_dlpack(np.zeros(1000, np.float32), copy=True)
+    with pytest.raises(xlac.DonationError, match="duplicate"):
+        exe.run_async(xlac.donate(c), c)
+    assert not c.is_deleted
+    x = np.zeros(1000, np.float32)
+    assert pointer(exe.run_async(xlac.donate(x), ONES).result()) == pointer(x)

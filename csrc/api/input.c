@@ -1,0 +1,177 @@
+/* The arguments of one call as buffers, each lent or given away. */
+#include "../cpu/executable.h"
+#include "api.h"
+#include "leaf.h"
+
+typedef struct input_leaf {
+  xlac_buffer *buffer; /* a reference; NULL: not given yet */
+  bool given;
+  xlac_memory memory; /* of what is given away */
+} input_leaf;
+
+struct xlac_input {
+  const xlac_executable *exe;
+  uint32_t n;
+  input_leaf leaves[];
+};
+
+int xlac_input_create(xlac_input **out, const xlac_executable *exe, xlac_error *err) {
+  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  if (p->interpreted)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);
+  size_t size = sizeof(xlac_input) + p->n_arguments * sizeof(input_leaf);
+  xlac_input *in = base_malloc(base_alloc_libc, size);
+  if (!in) return base_oom(err, "the arguments of a call");
+  memset(in, 0, size);
+  in->exe = exe;
+  in->n = p->n_arguments;
+  *out = in;
+  return 0;
+}
+
+static void input_drop(input_leaf *l) {
+  if (!l->buffer) return;
+  if (l->given)
+    xlac_buffer_give_back(l->buffer);
+  else
+    xlac_buffer_close(l->buffer);
+  xlac_buffer_release(l->buffer);
+  *l = (input_leaf){NULL, false, {NULL, NULL, NULL}};
+}
+
+void xlac_input_destroy(xlac_input *in) {
+  if (!in) return;
+  for (uint32_t i = 0; i < in->n; i++) input_drop(&in->leaves[i]);
+  base_free(base_alloc_libc, in);
+}
+
+/* The leaf's type, where b is such an array and the leaf is free. */
+static int input_check(const xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err) {
+  const ir_type *t = leaf < in->n ? api_argument_type(in->exe, leaf) : NULL;
+  xlac_buffer_info info;
+  if (!t) return base_fail(err, XLAC_E_BAD_ARGUMENT, "argument %u is given; the program has %u", leaf, in->n);
+  if (in->leaves[leaf].buffer) return base_fail(err, XLAC_E_BAD_ARGUMENT, "argument %u is given twice", leaf);
+  xlac_buffer_get(b, &info);
+  if (!ir_is_tensor(t) || info.dtype != t->dtype)
+    return base_fail(err, XLAC_E_ARGUMENT_TYPE, "argument %u has elements of type %s, which are not the parameter's",
+                     leaf, xlac_dtype_text(info.dtype));
+  bool same = info.rank == t->rank;
+  for (uint32_t d = 0; d < t->rank && same; d++) same = info.dims[d] == t->dims[d];
+  if (!same) return base_fail(err, XLAC_E_ARGUMENT_SHAPE, "argument %u has not the parameter's dimensions", leaf);
+  return 0;
+}
+
+int xlac_input_lend(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err) {
+  TRY(input_check(in, leaf, b, err));
+  TRY(xlac_buffer_open(b, err));
+  in->leaves[leaf].buffer = xlac_buffer_retain(b);
+  return 0;
+}
+
+int xlac_input_donate(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err) {
+  xlac_buffer_info info;
+  TRY(input_check(in, leaf, b, err));
+  xlac_buffer_get(b, &info);
+  if (!info.deleted && !(info.dense && info.aligned))
+    return base_fail(err, XLAC_E_DONATION_UNUSABLE,
+                     "argument %u can't be given away: layout: it is not contiguous and aligned", leaf);
+  TRY(xlac_buffer_take(b, &in->leaves[leaf].memory, err));
+  in->leaves[leaf].buffer = xlac_buffer_retain(b);
+  in->leaves[leaf].given = true;
+  return 0;
+}
+
+/* --- running --- */
+
+typedef struct input_run {
+  xlac_input *in;
+  const plan_program *p;
+  xlac_argument *arguments;
+  void **results;
+  xlac_buffer **buffers; /* of the results */
+} input_run;
+
+/* A buffer for result i: on the memory of an argument that is given to it, which it then owns, or a new one. */
+static int input_result(input_run *x, uint32_t i, xlac_error *err) {
+  const ir_type *t = api_result_type(x->in->exe, i);
+  uint32_t from = x->p->over ? x->p->over[i] : UINT32_MAX;
+  xlac_counters *counters = api_executable_counters(x->in->exe);
+  xlac_buffer_info info;
+  if (!ir_is_tensor(t)) return 0;
+  if (from != UINT32_MAX && x->in->leaves[from].given) {
+    xlac_layout layout = {.dtype = t->dtype, .rank = t->rank, .dims = t->dims};
+    const xlac_memory borrowed = {x->in->leaves[from].memory.data, NULL, NULL};
+    TRY(xlac_buffer_wrap(&x->buffers[i], counters, &layout, &borrowed, err));
+  } else {
+    xlac_runtime *rt = (xlac_runtime *)(void *)cpu_executable_runtime(api_executable_cpu(x->in->exe));
+    TRY(xlac_buffer_create(&x->buffers[i], rt, counters, t->dtype, t->rank, t->dims, err));
+  }
+  xlac_buffer_get(x->buffers[i], &info);
+  x->results[i] = info.data;
+  return 0;
+}
+
+static int input_prepare(input_run *x, xlac_error *err) {
+  for (uint32_t i = 0; i < x->in->n; i++) {
+    const input_leaf *l = &x->in->leaves[i];
+    xlac_buffer_info info;
+    if (!l->buffer && ir_is_tensor(api_argument_type(x->in->exe, i)))
+      return base_fail(err, XLAC_E_ARGUMENT_COUNT, "argument %u is missing", i);
+    if (!l->buffer) continue;
+    xlac_buffer_get(l->buffer, &info);
+    if (l->given)
+      x->arguments[i] = (xlac_argument){l->memory.data, NULL, true};
+    else
+      x->arguments[i] = (xlac_argument){info.data, info.dense && info.aligned ? NULL : info.strides, false};
+  }
+  for (uint32_t i = 0; i < x->p->n_results; i++) TRY(input_result(x, i, err));
+  return 0;
+}
+
+/* The run has begun: results own what was given to them, and the rest is released. */
+static void input_settle(input_run *x) {
+  for (uint32_t i = 0; i < x->p->n_results; i++) {
+    uint32_t from = x->p->over ? x->p->over[i] : UINT32_MAX;
+    if (!x->buffers[i] || from == UINT32_MAX || !x->in->leaves[from].given) continue;
+    api_buffer_own(x->buffers[i], &x->in->leaves[from].memory);
+    x->in->leaves[from].memory.release = NULL;
+  }
+  for (uint32_t i = 0; i < x->in->n; i++) {
+    input_leaf *l = &x->in->leaves[i];
+    if (!l->given) continue;
+    if (l->memory.release) l->memory.release(l->memory.ctx);
+    xlac_buffer_taken_by(l->buffer, "it was donated to a run");
+    xlac_buffer_release(l->buffer);
+    *l = (input_leaf){NULL, false, {NULL, NULL, NULL}};
+  }
+}
+
+static int input_run_all(input_run *x, const xlac_interpret_options *options, xlac_error *err) {
+  TRY(input_prepare(x, err));
+  int status = xlac_executable_call_at(x->in->exe, options, x->arguments, x->results, err);
+  input_settle(x);
+  return status;
+}
+
+int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *options, xlac_input *in,
+                              xlac_buffer **results, xlac_error *err) {
+  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  input_run x = {.in = in, .p = p};
+  if (in->exe != exe) return base_fail(err, XLAC_E_BAD_ARGUMENT, "these arguments were made for another program");
+  size_t n = in->n * sizeof *x.arguments + p->n_results * (sizeof *x.results + sizeof *x.buffers);
+  x.arguments = base_malloc(base_alloc_libc, n + 1);
+  if (!x.arguments) return base_oom(err, "a call");
+  memset(x.arguments, 0, n + 1);
+  x.results = (void **)(void *)(x.arguments + in->n);
+  x.buffers = (xlac_buffer **)(void *)(x.results + p->n_results);
+  int status = input_run_all(&x, options, err);
+  for (uint32_t i = 0; i < p->n_results; i++) {
+    if (status == 0)
+      results[i] = x.buffers[i];
+    else
+      xlac_buffer_release(x.buffers[i]);
+  }
+  for (uint32_t i = 0; i < in->n; i++) input_drop(&in->leaves[i]);
+  base_free(base_alloc_libc, x.arguments);
+  return status;
+}

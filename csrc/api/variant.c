@@ -1,0 +1,202 @@
+/* Plans of one program for arguments that lie otherwise, or whose memory is free: made at first sight, and kept. */
+#include "variant.h"
+
+#include "../cpu/executable.h"
+#include "../opt/pass.h"
+#include "api.h"
+
+enum { VARIANT_MAX = 8 };
+
+/* What tells variants apart: for each leaf whether it is dense (0), given away (1), or has strides (2), which follow,
+ * in elements. */
+BASE_VEC(variant_key, int64_t);
+
+typedef struct variant_plan {
+  variant_key key;
+  cpu_executable *cpu; /* NULL: it can't be made */
+} variant_plan;
+
+struct api_variants {
+  pthread_mutex_t lock;
+  uint32_t n;
+  variant_plan v[VARIANT_MAX];
+};
+
+int api_variants_create(api_variants **out, xlac_error *err) {
+  api_variants *all = base_malloc(base_alloc_libc, sizeof *all);
+  if (!all) return base_oom(err, "an executable");
+  memset(all, 0, sizeof *all);
+  pthread_mutex_init(&all->lock, NULL);
+  *out = all;
+  return 0;
+}
+
+void api_variants_free(api_variants *all) {
+  if (!all) return;
+  for (uint32_t i = 0; i < all->n; i++) {
+    cpu_executable_free(all->v[i].cpu);
+    BASE_VEC_FREE(base_alloc_libc, &all->v[i].key);
+  }
+  pthread_mutex_destroy(&all->lock);
+  base_free(base_alloc_libc, all);
+}
+
+/* --- what a call asks for --- */
+
+/* The parameter that is leaf `leaf` as a whole, or NULL. */
+static ir_op *variant_parameter(const ir_module *m, uint32_t leaf) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < m->entry->n_params && at <= leaf; i++) {
+    ir_op *p = m->entry->params[i];
+    if (at == leaf && ir_is_tensor(p->type)) return p;
+    at += ir_type_leaves(p->type);
+  }
+  return NULL;
+}
+
+/* The strides in elements; false where they are none, or can't be planned for. */
+static bool variant_steps(const ir_module *m, uint32_t leaf, const int64_t *strides, int64_t *steps) {
+  const ir_op *p = variant_parameter(m, leaf);
+  if (!p) return false;
+  int64_t size = base_dtype_bytes((base_dtype)p->type->dtype);
+  for (uint32_t d = 0; d < p->type->rank; d++) {
+    if (strides[d] % size) return false;
+    steps[d] = strides[d] / size;
+  }
+  return plan_is_strided(p->type, steps);
+}
+
+static bool variant_is_spare(const plan_program *p, uint32_t leaf) {
+  for (uint32_t i = 0; i < p->n_donations; i++)
+    if (p->donations[i].argument == leaf) return p->donations[i].result == UINT32_MAX;
+  return false;
+}
+
+/* packed[i] is set for arguments that must be copied. False when out of memory. */
+static bool variant_key_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed, variant_key *key,
+                           bool *plain) {
+  const cpu_executable *cpu = api_executable_cpu(exe);
+  const plan_program *p = cpu_executable_program(cpu);
+  const ir_module *m = cpu_executable_module(cpu);
+  bool ok = true;
+  *plain = true;
+  for (uint32_t i = 0; i < p->n_arguments && ok; i++) {
+    const xlac_argument *a = &arguments[i];
+    int64_t steps[IR_MAX_RANK];
+    bool strided = a->strides && variant_steps(m, i, a->strides, steps);
+    bool spare = a->given && !a->strides && (uintptr_t)a->data % PLAN_SPARE_ALIGN == 0 && variant_is_spare(p, i);
+    packed[i] = a->strides && !strided;
+    *plain = *plain && !strided && !spare;
+    ok = BASE_VEC_PUSH(base_alloc_libc, key, strided ? 2 : spare);
+    for (uint32_t d = 0; ok && strided && d < variant_parameter(m, i)->type->rank; d++)
+      ok = BASE_VEC_PUSH(base_alloc_libc, key, steps[d]);
+  }
+  return ok;
+}
+
+/* --- making --- */
+
+/* Lays out the parameters of m as the key says. given: by leaf; keeps: donations that still hold. */
+static int variant_lay_out(const plan_program *p, ir_module *m, const variant_key *key, bool *given,
+                           plan_donation *keeps, uint32_t *n_keeps, xlac_error *err) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < p->n_arguments; i++) {
+    int64_t kind = key->items[at++];
+    given[i] = kind == 1;
+    for (uint32_t k = 0; k < p->n_donations && kind == 0; k++)
+      if (p->donations[k].argument == i) keeps[(*n_keeps)++] = p->donations[k];
+    if (kind != 2) continue;
+    ir_op *parameter = variant_parameter(m, i);
+    uint32_t rank = parameter->type->rank;
+    TRY(plan_lay_out(m, parameter, &key->items[at], err));
+    at += rank;
+  }
+  return 0;
+}
+
+static int variant_module(const xlac_executable *exe, const variant_key *key, bool *given, plan_donation *keeps,
+                          uint32_t *n_keeps, ir_module **out, xlac_error *err) {
+  static const char passes[] = "algebraic-simplification,cse,dce";
+  const cpu_executable *cpu = api_executable_cpu(exe);
+  const ir_verify_options lenient = {.xla_compat = true};
+  ir_module *m = NULL;
+  TRY(ir_module_clone(&m, cpu_executable_module(cpu), err));
+  m->config.is_scheduled = false;
+  m->config.n_aliases = m->config.n_donors = 0;
+  m->config.has_entry_layout = false;
+  int status = variant_lay_out(cpu_executable_program(cpu), m, key, given, keeps, n_keeps, err);
+  if (status == 0) status = ir_verify(m, &lenient, err);
+  if (status == 0 && !api_executable_options(exe).no_fusion)
+    status = opt_run_pipeline(m, passes, sizeof passes - 1, NULL, err);
+  if (status) {
+    ir_module_destroy(m);
+    return status;
+  }
+  *out = m;
+  return 0;
+}
+
+static int variant_make(const xlac_executable *exe, const variant_key *key, cpu_executable **out, xlac_error *err) {
+  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  bool *given = base_malloc(base_alloc_libc, p->n_arguments + 1u);
+  plan_donation *keeps = base_malloc(base_alloc_libc, (p->n_donations + 1u) * sizeof *keeps);
+  ir_module *m = NULL;
+  uint32_t n_keeps = 0;
+  int status = given && keeps ? variant_module(exe, key, given, keeps, &n_keeps, &m, err) : base_oom(err, "a plan");
+  if (status == 0) {
+    plan_options plan = {.has_donations = true, .n_donations = n_keeps, .donations = keeps, .given = given};
+    status = api_compile_variant(exe, m, &plan, out, err);
+  }
+  base_free(base_alloc_libc, given);
+  base_free(base_alloc_libc, keeps);
+  return status;
+}
+
+static bool variant_same(const variant_key *a, const variant_key *b) {
+  return a->n == b->n && memcmp(a->items, b->items, a->n * sizeof *a->items) == 0;
+}
+
+/* The plan for the key, which it takes; NULL where there is none. */
+static const cpu_executable *variant_get(const xlac_executable *exe, variant_key *key) {
+  api_variants *all = api_executable_variants(exe);
+  const cpu_executable *found = NULL;
+  uint32_t i = 0;
+  pthread_mutex_lock(&all->lock);
+  while (i < all->n && !variant_same(&all->v[i].key, key)) i++;
+  if (i == all->n && i < VARIANT_MAX) {
+    xlac_error unused;
+    variant_plan made = {.key = *key};
+    *key = (variant_key){NULL, 0, 0};
+    if (variant_make(exe, &made.key, &made.cpu, &unused) != 0) made.cpu = NULL;
+    all->v[all->n++] = made;
+  }
+  if (i < all->n) found = all->v[i].cpu;
+  pthread_mutex_unlock(&all->lock);
+  BASE_VEC_FREE(base_alloc_libc, key);
+  return found;
+}
+
+const cpu_executable *api_variant_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed) {
+  variant_key key = {NULL, 0, 0};
+  const cpu_executable *own = api_executable_cpu(exe), *found = NULL;
+  const plan_program *p = cpu_executable_program(own);
+  bool plain = true;
+  if (!variant_key_of(exe, arguments, packed, &key, &plain) || plain) {
+    BASE_VEC_FREE(base_alloc_libc, &key);
+    found = own;
+  } else {
+    found = variant_get(exe, &key);
+  }
+  for (uint32_t i = 0; i < p->n_arguments && (!found || found == own); i++) packed[i] = arguments[i].strides != NULL;
+  return found ? found : own;
+}
+
+int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf) {
+  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  variant_key key = {NULL, 0, 0};
+  bool ok = !p->interpreted && variant_is_spare(p, leaf);
+  for (uint32_t i = 0; i < p->n_arguments && ok; i++) ok = BASE_VEC_PUSH(base_alloc_libc, &key, i == leaf);
+  const cpu_executable *found = ok ? variant_get(exe, &key) : NULL;
+  if (!ok) BASE_VEC_FREE(base_alloc_libc, &key);
+  return found ? cpu_executable_program(found)->spare_bytes : 0;
+}

@@ -1,0 +1,176 @@
+/* async-wrap, async-unwrap, async-collective-creator, convert-async-pairs: chains made of ops and ops of chains.
+ * Require: nothing. Preserve: control edges, the schedule, shardings, metadata. */
+#include "async.h"
+
+/* --- async-wrap --- */
+
+typedef struct wrap_pass {
+  async_how how;
+  base_slice ops; /* empty: all that may be */
+  int64_t min_bytes;
+} wrap_pass;
+
+static int64_t async_bytes_touched(const ir_op *op) {
+  int64_t sum = ir_type_bytes(op->type);
+  for (uint32_t i = 0; i < op->n_operands; i++)
+    if (!base_add_i64(sum, ir_type_bytes(ir_operand_type(op, i)), &sum)) return INT64_MAX;
+  return sum;
+}
+
+/* Without a list only what may run at any time is wrapped. */
+static bool async_wants_wrap(const async_edit *e, const ir_op *op, const wrap_pass *p) {
+  bool able = async_own_start(op->opcode) ? async_may_pair(op) : async_may_wrap(op);
+  if (!able || async_bytes_touched(op) < p->min_bytes) return false;
+  if (p->ops.n) return async_list_has(p->ops, ir_opcode_text(op->opcode));
+  return !(opt_op_facts(&e->facts, op) & (OPT_EFFECT | OPT_RANDOM));
+}
+
+static int async_wrap_in(async_edit *e, ir_computation *c, void *ctx) {
+  const wrap_pass *p = ctx;
+  async_how how = p->how;
+  if (!how.thread) how.thread = c->execution_thread;
+  IR_FOR_OPS_SAFE(op, c) {
+    if (op->id >= e->facts.n_ids || !async_wants_wrap(e, op, p)) continue;
+    bool own = async_own_start(op->opcode) != IR_OP_INVALID;
+    if (!(own ? async_pair_op(e, op) : async_wrap_op(e, op, &how))) return async_oom(e);
+  }
+  return 0;
+}
+
+int async_wrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
+  wrap_pass p = {.ops = opt_get_text(args, "ops"), .min_bytes = opt_get(args, "min-bytes")};
+  base_slice thread = opt_get_text(args, "thread");
+  p.how.updates = (uint32_t)opt_get(args, "updates");
+  TRY(async_check_opcodes(p.ops, "async-wrap", err));
+  if (thread.n && !base_slice_is(thread, "main") && !(p.how.thread = ir_intern(m, thread.p, thread.n)))
+    return base_oom(err, "async-wrap");
+  async_edit e;
+  TRY(async_edit_begin(&e, m, err));
+  int status = async_each(&e, async_wrap_in, &p);
+  async_edit_end(&e);
+  return status;
+}
+
+/* --- async-unwrap --- */
+
+static int async_unwrap_in(async_edit *e, ir_computation *c, void *ctx) {
+  (void)ctx;
+  IR_FOR_OPS_SAFE(op, c) {
+    bool found = false;
+    if (!ir_opcode_has(op->opcode, IR_ASYNC_DONE) || op->id >= e->facts.n_ids) continue;
+    if (!async_unwrap(e, op, &found) && found) return async_oom(e);
+  }
+  return 0;
+}
+
+int async_unwrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
+  (void)args;
+  async_edit e;
+  TRY(async_edit_begin(&e, m, err));
+  int status = async_each(&e, async_unwrap_in, NULL);
+  async_edit_end(&e);
+  return status;
+}
+
+/* --- async-collective-creator --- */
+
+typedef struct creator_pass {
+  base_slice ops;
+  int64_t min_bytes, all_reduce_min_bytes, all_gather_min_bytes;
+  bool generic;
+} creator_pass;
+
+static bool async_is_creatable(unsigned opcode) {
+  switch (opcode) {
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_ALL_GATHER:
+    case IR_OP_COLLECTIVE_PERMUTE:
+    case IR_OP_COLLECTIVE_BROADCAST:
+    case IR_OP_ALL_TO_ALL:
+    case IR_OP_REDUCE_SCATTER:
+    case IR_OP_RAGGED_ALL_TO_ALL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bool async_wants_create(const ir_op *op, const creator_pass *p) {
+  int64_t bytes = ir_type_bytes(op->type);
+  if (!async_is_creatable(op->opcode) || bytes < p->min_bytes) return false;
+  if (op->opcode == IR_OP_ALL_REDUCE && bytes < p->all_reduce_min_bytes) return false;
+  if (op->opcode == IR_OP_ALL_GATHER && bytes < p->all_gather_min_bytes) return false;
+  return p->ops.n == 0 || async_list_has(p->ops, ir_opcode_text(op->opcode));
+}
+
+static int async_create_in(async_edit *e, ir_computation *c, void *ctx) {
+  const creator_pass *p = ctx;
+  IR_FOR_OPS_SAFE(op, c) {
+    if (op->id >= e->facts.n_ids || !async_wants_create(op, p)) continue;
+    bool pair = async_own_start(op->opcode) && !p->generic;
+    async_how how = {.thread = c->execution_thread, .alias_first = false};
+    how.alias_first = op->opcode == IR_OP_ALL_REDUCE && op->n_operands == 1;
+    if (!(pair ? async_pair_op(e, op) : async_wrap_op(e, op, &how))) return async_oom(e);
+  }
+  return 0;
+}
+
+int async_collective_creator_pass(ir_module *m, const opt_args *args, xlac_error *err) {
+  creator_pass p = {.ops = opt_get_text(args, "ops"),
+                    .min_bytes = opt_get(args, "min-bytes"),
+                    .all_reduce_min_bytes = opt_get(args, "all-reduce-min-bytes"),
+                    .all_gather_min_bytes = opt_get(args, "all-gather-min-bytes"),
+                    .generic = opt_get(args, "generic") != 0};
+  TRY(async_check_opcodes(p.ops, "async-collective-creator", err));
+  async_edit e;
+  TRY(async_edit_begin(&e, m, err));
+  int status = async_each(&e, async_create_in, &p);
+  async_edit_end(&e);
+  return status;
+}
+
+/* --- convert-async-pairs --- */
+
+/* Whether the generic chain does nothing but one op of a kind that has its own pair. */
+static bool async_is_pairable(const ir_op *done) {
+  const ir_op *start = ir_async_start_of(done);
+  const ir_op *root = start && start->n_called == 1 ? ir_root(start->called[0]) : NULL;
+  return root && async_own_start(root->opcode) && async_may_pair(root) &&
+         start->called[0]->n_ops == root->n_operands + 1;
+}
+
+static int async_to_pair(async_edit *e, ir_op *done) {
+  bool found = false;
+  if (!async_is_pairable(done)) return 0;
+  ir_op *op = async_unwrap(e, done, &found);
+  return op && async_pair_op(e, op) ? 0 : async_oom(e);
+}
+
+static int async_to_generic(async_edit *e, ir_op *done) {
+  bool found = false;
+  async_how how = {.thread = done->parent->execution_thread};
+  ir_op *op = async_unwrap(e, done, &found);
+  if (!found) return 0;
+  how.alias_first = op && op->opcode == IR_OP_ALL_REDUCE && op->n_operands == 1;
+  return op && async_wrap_op(e, op, &how) ? 0 : async_oom(e);
+}
+
+static int async_convert_in(async_edit *e, ir_computation *c, void *ctx) {
+  const bool *generic = ctx;
+  IR_FOR_OPS_SAFE(op, c) {
+    if (op->id >= e->facts.n_ids || !ir_opcode_has(op->opcode, IR_ASYNC_DONE)) continue;
+    bool is_generic = op->opcode == IR_OP_ASYNC_DONE;
+    if (is_generic == *generic) continue;
+    TRY(*generic ? async_to_generic(e, op) : async_to_pair(e, op));
+  }
+  return 0;
+}
+
+int async_convert_pass(ir_module *m, const opt_args *args, xlac_error *err) {
+  async_edit e;
+  bool generic = opt_get(args, "generic") != 0;
+  TRY(async_edit_begin(&e, m, err));
+  int status = async_each(&e, async_convert_in, &generic);
+  async_edit_end(&e);
+  return status;
+}

@@ -1,0 +1,37 @@
+/* Windows that are all of the last dimensions: global pooling where features come before places. */
+#include "window.h"
+
+enum { WRUNS_BLOCK = 1024, WRUNS_GRAIN = 1 << 15 };
+
+typedef struct wruns_run {
+  const cpu_window *w;
+  const char *in, *init;
+  char *out;
+} wruns_run;
+
+static void wruns_range(void *ctx, size_t begin, size_t end) {
+  const wruns_run *r = ctx;
+  const cpu_window *w = r->w;
+  int64_t length = w->in_size[w->last], bytes = (int64_t)w->bytes;
+  if (length <= WRUNS_BLOCK) {
+    w->fold->many((int64_t)(end - begin), length, r->in + (int64_t)begin * length * bytes, r->init,
+                  r->out + (int64_t)begin * bytes);
+    return;
+  }
+  for (size_t row = begin; row < end; row++) {
+    char lanes[VM_FOLD_BYTES] __attribute__((aligned(64)));
+    const char *x = r->in + (int64_t)row * length * bytes;
+    int64_t valid = 0, used = 1;
+    for (int64_t i = 0; i < length; i += WRUNS_BLOCK)
+      w->fold->some(length - i < WRUNS_BLOCK ? length - i : WRUNS_BLOCK, x + i * bytes, lanes, &valid);
+    w->fold->last(valid, lanes);
+    w->fold->some(1, r->init, lanes, &used);
+    memcpy(r->out + (int64_t)row * bytes, lanes, w->bytes);
+  }
+}
+
+void cpu_window_runs(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
+  wruns_run r = {w, in, init, out};
+  int64_t length = w->in_size[w->last] + 16;
+  base_parallel_for(pool, (size_t)w->rows, (size_t)(WRUNS_GRAIN / length + 1), wruns_range, &r);
+}

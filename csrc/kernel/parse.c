@@ -1,0 +1,338 @@
+/* The text of kernels. Its lines of constants and ops are HLO, so the whole is rewritten, line by line, as an HLO
+ * computation whose parameters are the loads: the HLO reader and verifier know all ops and types, and lines and columns
+ * are still those of the kernel's text. */
+#include "../base/number.h"
+#include "../text/text.h"
+#include "kernel.h"
+
+typedef struct kread_value {
+  uint32_t line;
+  uint8_t kind; /* LOAD, COUNT_UP; OP: what HLO says, an op or a constant */
+  uint8_t n_in; /* of an op that HLO has no text for, whose line is a parameter too */
+  ir_opcode foreign;
+  uint32_t in[3];
+  uint32_t buffer; /* LOAD */
+  kernel_index *index;
+} kread_value;
+BASE_VEC(kread_values, kread_value);
+
+typedef struct kread_run {
+  base_arena *arena;
+  base_alloc alloc;
+  const char *p, *end, *line_at; /* of the present line */
+  uint32_t line, n_params, stores[KERNEL_MAX_STORES], reduce_line;
+  bool begun;
+  kernel *k;
+  kernel_reduction *reduction;
+  uint32_t reduced; /* the value that is */
+  kread_values values;
+  base_text hlo;
+  xlac_error *err;
+} kread_run;
+
+static int kread_fail(const kread_run *x, const char *what) {
+  return base_fail_at(x->err, XLAC_E_SYNTAX, x->line, (uint32_t)(x->p - x->line_at) + 1, "", "%s", what);
+}
+
+static int kread_no_memory(const kread_run *x) {
+  return base_oom(x->err, "the text of a kernel");
+}
+
+static void kread_blanks(kread_run *x) {
+  while (x->p < x->end && (*x->p == ' ' || *x->p == '\t' || *x->p == '\r')) x->p++;
+}
+
+static bool kread_takes(kread_run *x, const char *word) {
+  size_t n = strlen(word);
+  kread_blanks(x);
+  if ((size_t)(x->end - x->p) < n || memcmp(x->p, word, n) != 0) return false;
+  x->p += n;
+  return true;
+}
+
+static int kread_expect(kread_run *x, const char *word) {
+  if (kread_takes(x, word)) return 0;
+  return base_fail_at(x->err, XLAC_E_SYNTAX, x->line, (uint32_t)(x->p - x->line_at) + 1, "",
+                      "expected \"%s\" in a kernel", word);
+}
+
+static int kread_number(kread_run *x, int64_t least, int64_t most, int64_t *out) {
+  kread_blanks(x);
+  const char *after = base_parse_i64(x->p, x->end, out);
+  if (!after) return kread_fail(x, "expected a number in a kernel");
+  if (*out < least || *out > most) return kread_fail(x, "a kernel's number is out of range");
+  x->p = after;
+  return 0;
+}
+
+static int kread_small(kread_run *x, int64_t most, uint32_t *out) {
+  int64_t v = 0;
+  TRY(kread_number(x, 0, most, &v));
+  *out = (uint32_t)v;
+  return 0;
+}
+
+static int kread_line_ends(kread_run *x) {
+  kread_blanks(x);
+  return x->p == x->end ? 0 : kread_fail(x, "a kernel's line goes on where it should end");
+}
+
+/* [3 + 2*i0 + -1*i2] */
+static int kread_index(kread_run *x, kernel_index *index) {
+  TRY(kread_expect(x, "["));
+  TRY(kread_number(x, INT64_MIN, INT64_MAX, &index->offset));
+  while (kread_takes(x, "+")) {
+    int64_t stride = 0;
+    uint32_t d = 0;
+    TRY(kread_number(x, INT64_MIN, INT64_MAX, &stride));
+    TRY(kread_expect(x, "*"));
+    TRY(kread_expect(x, "i"));
+    TRY(kread_small(x, INT32_MAX, &d));
+    if (d >= x->k->rank) return kread_fail(x, "the kernel has no such dimension");
+    if (!base_add_i64(index->strides[d], stride, &index->strides[d])) return kread_fail(x, "a stride overflows");
+  }
+  return kread_expect(x, "]");
+}
+
+static int kread_header(kread_run *x) {
+  kernel *k = x->k;
+  TRY(kread_expect(x, "kernel"));
+  TRY(kread_expect(x, "["));
+  k->count = 1;
+  while (!kread_takes(x, "]")) {
+    if (k->rank == KERNEL_MAX_RANK) return kread_fail(x, "a kernel has at most 12 dimensions");
+    if (k->rank) TRY(kread_expect(x, ","));
+    TRY(kread_number(x, 0, INT64_MAX, &k->extents[k->rank]));
+    if (!base_mul_i64(k->count, k->extents[k->rank++], &k->count)) return kread_fail(x, "the iterations are too many");
+  }
+  TRY(kread_expect(x, "from"));
+  TRY(kread_small(x, 1 << 20, &k->n_inputs));
+  TRY(kread_expect(x, k->n_inputs == 1 ? "input" : "inputs"));
+  x->begun = true;
+  BASE_PUT(&x->hlo, "HloModule kernel ENTRY e {");
+  return kread_line_ends(x);
+}
+
+/* chlo.erf_inv(v1) */
+static int kread_foreign(kread_run *x, kread_value *v) {
+  kread_blanks(x);
+  const char *name = x->p, *end = memchr(name, '(', (size_t)(x->end - name));
+  if (!end || !memchr(name, '.', (size_t)(end - name))) return 0; /* HLO's opcodes have no dots */
+  v->foreign = ir_opcode_from_mlir(name, (size_t)(end - name));
+  if (v->foreign == IR_OP_INVALID) return kread_fail(x, "unknown opcode");
+  x->p = end + 1;
+  while (!kread_takes(x, ")")) {
+    if (v->n_in == 3) return kread_fail(x, "a kernel's op has at most 3 operands");
+    if (v->n_in) TRY(kread_expect(x, ","));
+    TRY(kread_expect(x, "v"));
+    TRY(kread_small(x, UINT32_MAX, &v->in[v->n_in]));
+    if (v->in[v->n_in++] >= x->values.n) return kread_fail(x, "values are used after they are made");
+  }
+  return kread_line_ends(x);
+}
+
+static int kread_place(kread_run *x, kread_value *v) {
+  v->index = BASE_NEW(x->arena, kernel_index);
+  if (!v->index) return kread_no_memory(x);
+  TRY(kread_index(x, v->index));
+  return kread_line_ends(x);
+}
+
+/* Loads and indexes become parameters, the rest stands as it is. */
+static int kread_value_line(kread_run *x) {
+  kread_value v = {.line = x->line, .kind = KERNEL_OP};
+  const char *line = x->p, *type = NULL;
+  uint32_t number = 0;
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &number));
+  if (number != x->values.n || number >= KERNEL_MAX_VALUES)
+    return kread_fail(x, "values are v0, v1, ... in this order");
+  TRY(kread_expect(x, "="));
+  kread_blanks(x);
+  for (type = x->p; x->p < x->end && *x->p != '[' && *x->p != ' ';) x->p++;
+  base_slice dtype = {type, (size_t)(x->p - type)};
+  TRY(kread_expect(x, "[]"));
+  if (kread_takes(x, "load in")) {
+    v.kind = KERNEL_LOAD;
+    TRY(kread_small(x, UINT32_MAX, &v.buffer));
+  } else if (kread_takes(x, "index")) {
+    v.kind = KERNEL_COUNT_UP;
+  }
+  TRY(v.kind == KERNEL_OP ? kread_foreign(x, &v) : kread_place(x, &v));
+  if (v.kind == KERNEL_OP && v.foreign == IR_OP_INVALID)
+    base_put(&x->hlo, line, (size_t)(x->end - line));
+  else
+    base_putf(&x->hlo, "v%u = %.*s[] parameter(%u)", number, (int)dtype.n, dtype.p, x->n_params++);
+  return BASE_VEC_PUSH(x->alloc, &x->values, v) ? 0 : kread_no_memory(x);
+}
+
+/* reduce v2 by add from v3 over [4,(3),1]: of the combination an op is made, as of any other line. */
+static int kread_reduce_line(kread_run *x) {
+  kernel_reduction *r = BASE_NEW(x->arena, kernel_reduction);
+  const char *name = NULL;
+  if (!r) return kread_no_memory(x);
+  if (x->reduction) return kread_fail(x, "a kernel has one reduction");
+  x->reduction = r;
+  x->reduce_line = x->line;
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &x->reduced));
+  TRY(kread_expect(x, "by"));
+  kread_blanks(x);
+  for (name = x->p; x->p < x->end && ((*x->p >= 'a' && *x->p <= 'z') || *x->p == '-');) x->p++;
+  base_slice opcode = {name, (size_t)(x->p - name)};
+  TRY(kread_expect(x, "from"));
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &r->init));
+  if (x->reduced >= x->values.n || r->init >= x->values.n) return kread_fail(x, "a reduction's values stand before it");
+  TRY(kread_expect(x, "over"));
+  TRY(kread_expect(x, "["));
+  TRY(kread_number(x, 0, INT64_MAX, &r->outer));
+  TRY(kread_expect(x, ","));
+  TRY(kread_expect(x, "("));
+  TRY(kread_number(x, 0, INT64_MAX, &r->reduced));
+  TRY(kread_expect(x, ")"));
+  TRY(kread_expect(x, ","));
+  TRY(kread_number(x, 0, INT64_MAX, &r->inner));
+  TRY(kread_expect(x, "]"));
+  base_putf(&x->hlo, "reduction = %.*s(v%u, v%u)", (int)opcode.n, opcode.p, x->reduced, r->init);
+  return kread_line_ends(x);
+}
+
+static int kread_store_line(kread_run *x) {
+  kernel *k = x->k;
+  if (k->n_stores == KERNEL_MAX_STORES) return kread_fail(x, "a kernel has at most 8 stores");
+  kernel_store *s = &k->stores[k->n_stores];
+  x->stores[k->n_stores++] = x->line;
+  TRY(kread_expect(x, "out"));
+  TRY(kread_small(x, UINT32_MAX, &s->buffer));
+  TRY(kread_index(x, &s->index));
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &s->value));
+  return kread_line_ends(x);
+}
+
+static int kread_line(kread_run *x) {
+  kread_blanks(x);
+  if (x->p == x->end || kread_takes(x, "//")) return 0;
+  if (!x->begun) return kread_header(x);
+  if (kread_takes(x, "reduce ")) return kread_reduce_line(x);
+  if (kread_takes(x, "store ")) return kread_store_line(x);
+  return *x->p == 'v' ? kread_value_line(x) : kread_fail(x, "expected a value, \"reduce\" or \"store\" in a kernel");
+}
+
+/* The reduction's op has the type of its value, which its own line of HLO leaves out. */
+static int kread_lines(kread_run *x, const char *text, size_t n) {
+  const char *all_end = text + n;
+  for (const char *at = text; at < all_end || x->line == 0;) {
+    const char *newline = memchr(at, '\n', (size_t)(all_end - at));
+    x->line++;
+    x->p = x->line_at = at;
+    x->end = newline ? newline : all_end;
+    TRY(kread_line(x));
+    BASE_PUT(&x->hlo, "\n");
+    at = newline ? newline + 1 : all_end;
+  }
+  x->p = x->line_at = x->end;
+  if (!x->begun) return kread_fail(x, "expected \"kernel\"");
+  if (x->k->n_stores == 0) return kread_fail(x, "a kernel stores something");
+  BASE_PUT(&x->hlo, "}\n");
+  return x->hlo.failed ? kread_no_memory(x) : 0;
+}
+
+static int kread_make_foreign(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v) {
+  const kread_value *read = &x->values.items[i];
+  ir_op *op = ir_op_new(ops[i]->parent, read->foreign, ops[i]->type, ops[i]->name, read->n_in, 0);
+  if (!op) return kread_no_memory(x);
+  for (uint32_t j = 0; j < read->n_in; j++) ir_set_operand(op, j, (ir_value){ops[read->in[j]], 0});
+  v->op = op;
+  v->n_in = read->n_in;
+  memcpy(v->in, read->in, sizeof v->in);
+  return 0;
+}
+
+static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v) {
+  const kread_value *read = &x->values.items[i];
+  const ir_op *op = ops[i];
+  x->line = read->line;
+  x->p = x->line_at;
+  if (op->line != read->line || !ir_is_tensor(op->type) || op->type->rank || op->n_operands > 3 || op->n_called)
+    return kread_fail(x, "a kernel's values are scalars, one on a line");
+  *v = (kernel_value){.kind = read->kind, .dtype = op->type->dtype, .buffer = read->buffer, .index = read->index};
+  if (read->kind != KERNEL_OP) return 0;
+  if (read->foreign != IR_OP_INVALID) return kread_make_foreign(x, ops, i, v);
+  if (op->opcode == IR_OP_CONSTANT) {
+    v->kind = KERNEL_CONSTANT;
+    v->data = op->u.literal && !op->u.literal->elided ? op->u.literal->data : NULL;
+    return 0;
+  }
+  v->op = op;
+  v->n_in = (uint8_t)op->n_operands;
+  for (uint32_t j = 0; j < op->n_operands; j++) {
+    int64_t number = -1;
+    const base_istr *name = ir_operand(op, j)->name;
+    if (!base_parse_i64(name->s + 1, name->s + name->n, &number)) return kread_fail(x, "no operand of that name");
+    v->in[j] = (uint32_t)number;
+  }
+  return 0;
+}
+
+static int kread_take_ops(kread_run *x, const ir_module *m) {
+  uint32_t n = x->values.n + (x->reduction != NULL), found = 0;
+  kernel_value *values = BASE_ARRAY(x->arena, kernel_value, (size_t)n + 1);
+  ir_op **ops = BASE_ARRAY(x->arena, ir_op *, (size_t)n + 1);
+  if (!values || !ops) return kread_no_memory(x);
+  IR_FOR_OPS(op, m->entry) {
+    if (found < n) ops[found] = op;
+    found++;
+  }
+  for (uint32_t i = 0; i < x->values.n && i < found; i++) TRY(kread_take_op(x, ops, i, &values[i]));
+  if (found != n || m->entry->next || m->entry->prev) return kread_fail(x, "a kernel has one value on a line");
+  if (x->reduction) x->reduction->body = ops[n - 1];
+  x->k->n_values = x->values.n;
+  x->k->values = values;
+  x->k->reduction = x->reduction;
+  return 0;
+}
+
+/* The fault's line, where HLO has no word on it. */
+static int kread_verify(kread_run *x) {
+  kernel_part part = KERNEL_SPACE;
+  uint32_t number = 0;
+  for (uint32_t i = 0; x->reduction && i < x->k->n_stores; i++) {
+    x->line = x->stores[i];
+    if (x->k->stores[i].value != x->reduced) return kread_fail(x, "what is reduced is stored, and nothing else");
+  }
+  int status = kernel_find_fault(x->k, &part, &number, x->err);
+  if (status && x->err) {
+    x->err->line = part == KERNEL_VALUE       ? x->values.items[number].line
+                   : part == KERNEL_STORE     ? x->stores[number]
+                   : part == KERNEL_REDUCTION ? x->reduce_line
+                                              : 1;
+    x->err->col = 1;
+  }
+  return status;
+}
+
+static int kread_all(kread_run *x, ir_module **ops, const char *text, size_t n) {
+  const text_parse_options options = {.alloc = x->alloc};
+  TRY(kread_lines(x, text, n));
+  TRY(text_parse_hlo(ops, x->hlo.s, x->hlo.n, &options, x->err));
+  TRY(ir_verify(*ops, NULL, x->err));
+  TRY(kread_take_ops(x, *ops));
+  return kread_verify(x);
+}
+
+int kernel_parse(kernel **out, ir_module **ops, base_arena *arena, const char *text, size_t n, xlac_error *err) {
+  kread_run x = {.arena = arena, .alloc = arena->alloc, .err = err, .k = BASE_NEW(arena, kernel)};
+  base_text_init(&x.hlo, x.alloc);
+  *ops = NULL;
+  if (x.k) x.k->stores = base_arena_zalloc(arena, KERNEL_MAX_STORES * sizeof *x.k->stores);
+  int status = x.k && x.k->stores ? kread_all(&x, ops, text, n) : kread_no_memory(&x);
+  base_text_free(&x.hlo);
+  BASE_VEC_FREE(x.alloc, &x.values);
+  *out = x.k;
+  if (status == 0) return 0;
+  ir_module_destroy(*ops);
+  *ops = NULL;
+  return status;
+}

@@ -1,0 +1,69 @@
+/* Kernels as text. */
+#include "../text/text.h"
+#include "kernel.h"
+
+static void kput_index(base_text *out, const kernel *k, const kernel_index *index) {
+  base_putf(out, "[%lld", (long long)index->offset);
+  for (uint32_t d = 0; d < k->rank; d++)
+    if (index->strides[d]) base_putf(out, " + %lld*i%u", (long long)index->strides[d], d);
+  BASE_PUT(out, "]");
+}
+
+static void kput_constant(base_text *out, const kernel_value *v) {
+  const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = v->dtype, .count = 1};
+  const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)v->data};
+  BASE_PUT(out, "constant(");
+  text_put_literal(out, &literal, false);
+  BASE_PUT(out, ")");
+}
+
+/* What the op has beside its operands, but for what it is never run by. */
+static void kput_attributes(base_text *out, const ir_op *op) {
+  for (const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs; spec && spec->key; spec++) {
+    const ir_attr *a = ir_attr_find(op, (ir_attr_key)spec->key);
+    if (!a) continue;
+    base_putf(out, ", %s=", ir_attr_table[spec->key].text);
+    text_put_attr_value(out, op, a);
+  }
+}
+
+static void kput_value(base_text *out, const kernel *k, uint32_t i) {
+  const kernel_value *v = &k->values[i];
+  base_putf(out, "v%u = %s[] ", i, base_dtype_table[v->dtype].text);
+  switch ((kernel_kind)v->kind) {
+    case KERNEL_LOAD:
+      base_putf(out, "load in%u", v->buffer);
+      kput_index(out, k, v->index);
+      break;
+    case KERNEL_COUNT_UP:
+      BASE_PUT(out, "index");
+      kput_index(out, k, v->index);
+      break;
+    case KERNEL_CONSTANT:
+      kput_constant(out, v);
+      break;
+    case KERNEL_OP:
+      base_putf(out, "%s(", ir_opcode_text(v->op->opcode));
+      for (uint32_t j = 0; j < v->n_in; j++) base_putf(out, "%sv%u", j ? ", " : "", v->in[j]);
+      BASE_PUT(out, ")");
+      kput_attributes(out, v->op);
+      break;
+  }
+  BASE_PUT(out, "\n");
+}
+
+void kernel_put(base_text *out, const kernel *k) {
+  BASE_PUT(out, "kernel [");
+  for (uint32_t d = 0; d < k->rank; d++) base_putf(out, "%s%lld", d ? "," : "", (long long)k->extents[d]);
+  base_putf(out, "] from %u input%s\n", k->n_inputs, k->n_inputs == 1 ? "" : "s");
+  for (uint32_t i = 0; i < k->n_values; i++) kput_value(out, k, i);
+  if (k->reduction)
+    base_putf(out, "reduce v%u by %s from v%u over [%lld,(%lld),%lld]\n", k->stores[0].value,
+              ir_opcode_text(k->reduction->body->opcode), k->reduction->init, (long long)k->reduction->outer,
+              (long long)k->reduction->reduced, (long long)k->reduction->inner);
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    base_putf(out, "store out%u", k->stores[i].buffer);
+    kput_index(out, k, &k->stores[i].index);
+    base_putf(out, " v%u\n", k->stores[i].value);
+  }
+}

@@ -1,0 +1,407 @@
+/* Three orders are weighed, and the first of those with the least peak is taken: the program's own; a list schedule,
+ * which of all ops that could come next takes the one after which least is alive; and depth first, an operand at a time
+ * with all it needs, those first that need most beyond what they leave. Weighed are units, ops whose values go to
+ * memory; everything else is computed within them or is a name. */
+#include "order.h"
+
+#include <stdlib.h>
+
+enum { LOW_SMALL = 256 << 10 /* bytes: a peak that is not worth a thought */ };
+
+typedef struct low_run {
+  base_arena *scratch;
+  const fusion_plan *f;
+  const ir_computation *c;
+  uint32_t n, n_units, n_edges;
+  ir_op **ops;
+  uint32_t *unit;         /* by op id: the unit's number plus one */
+  const ir_op **of;       /* by unit: its op */
+  int64_t *bytes;         /* what it leaves in the frame: nothing for results */
+  bool *over;             /* a kernel, which may write over an operand of its size */
+  uint32_t *first, *in;   /* operands of unit u: in[first[u]] .. in[first[u + 1]] */
+  uint32_t *users, *left; /* number of units that read it, all and those still to come */
+  bool failed;
+} low_run;
+
+static int64_t low_type_bytes(const ir_type *t) {
+  int64_t bytes = 0;
+  if (!ir_is_tuple(t)) return ir_is_tensor(t) ? ir_type_bytes(t) : 0;
+  for (uint32_t i = 0; i < t->n_elements; i++) bytes += low_type_bytes(t->elements[i]);
+  return bytes;
+}
+
+static bool low_is_name(const ir_op *op) {
+  return op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_OPT_BARRIER || op->opcode == IR_OP_DOMAIN ||
+         op->opcode == IR_OP_GET_TUPLE_ELEMENT;
+}
+
+static bool low_is_unit(const low_run *x, const ir_op *op) {
+  uint8_t role = x->f->role[op->id];
+  if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CONSTANT || low_is_name(op)) return false;
+  return role == FUSION_NO || role == FUSION_ROOT || (role == FUSION_CHEAP && x->f->needed[op->id]);
+}
+
+/* The op in whose memory the value is, or NULL: an argument's, a constant's, or nobody's. */
+static const ir_op *low_owner(const low_run *x, const ir_op *op) {
+  while (!x->unit[op->id]) {
+    uint8_t role = x->f->role[op->id];
+    if (op->opcode == IR_OP_GET_TUPLE_ELEMENT && ir_operand(op, 0)->opcode == IR_OP_TUPLE)
+      op = ir_operand(ir_operand(op, 0), (uint32_t)ir_get_int(op, IR_ATTR_INDEX, 0));
+    else if (low_is_name(op) || (role == FUSION_CHEAP && op->opcode == IR_OP_BROADCAST))
+      op = ir_operand(op, 0);
+    else
+      return NULL;
+  }
+  return op;
+}
+
+static void *low_zeros(low_run *x, size_t n, size_t size) {
+  void *p = base_arena_zalloc(x->scratch, (n + 2) * size);
+  x->failed = x->failed || !p;
+  return p;
+}
+
+static void low_number_units(low_run *x) {
+  for (uint32_t i = 0; i < x->n; i++)
+    if (low_is_unit(x, x->ops[i])) x->unit[x->ops[i]->id] = ++x->n_units;
+  x->of = low_zeros(x, x->n_units, sizeof *x->of);
+  x->bytes = low_zeros(x, x->n_units, sizeof *x->bytes);
+  x->over = low_zeros(x, x->n_units, sizeof *x->over);
+  x->first = low_zeros(x, x->n_units, sizeof *x->first);
+  x->users = low_zeros(x, x->n_units, sizeof *x->users);
+  x->left = low_zeros(x, x->n_units, sizeof *x->left);
+  for (uint32_t i = 0; !x->failed && i < x->n; i++) {
+    uint32_t u = x->unit[x->ops[i]->id];
+    if (!u) continue;
+    x->of[u - 1] = x->ops[i];
+    if (x->ops[i]->opcode != IR_OP_TUPLE) x->bytes[u - 1] = low_type_bytes(x->ops[i]->type);
+    x->over[u - 1] = x->f->role[x->ops[i]->id] == FUSION_ROOT && x->ops[i]->opcode != IR_OP_REDUCE;
+  }
+}
+
+/* The unit that computes op, or 0. */
+static uint32_t low_computer(const low_run *x, const ir_op *op) {
+  bool inner = x->f->role[op->id] == FUSION_INNER;
+  return x->unit[inner ? x->f->root[op->id]->id : op->id];
+}
+
+/* Calls do(x, reader, read) for pairs of units, some of them several times. */
+static void low_each_edge(low_run *x, void (*take)(low_run *x, uint32_t reader, uint32_t read)) {
+  for (uint32_t i = 0; i < x->n; i++) {
+    const ir_op *op = x->ops[i];
+    uint32_t reader = low_computer(x, op);
+    for (uint32_t k = 0; reader && k < op->n_operands; k++) {
+      const ir_op *owner = low_owner(x, ir_operand(op, k));
+      if (owner && x->unit[owner->id] != reader) take(x, reader - 1, x->unit[owner->id] - 1);
+    }
+  }
+}
+
+static void low_count_edge(low_run *x, uint32_t reader, uint32_t read) {
+  (void)read;
+  x->first[reader + 1]++;
+  x->n_edges++;
+}
+
+static void low_put_edge(low_run *x, uint32_t reader, uint32_t read) {
+  x->in[x->first[reader] + x->left[reader]++] = read;
+}
+
+/* Each operand once. */
+static void low_unique_edges(low_run *x) {
+  uint32_t *seen = low_zeros(x, x->n_units, sizeof *seen), to = 0, from = 0;
+  for (uint32_t u = 0; !x->failed && u < x->n_units; u++) {
+    uint32_t end = x->first[u + 1];
+    x->first[u] = to;
+    for (; from < end; from++) {
+      uint32_t read = x->in[from];
+      if (seen[read] == u + 1) continue;
+      seen[read] = u + 1;
+      x->in[to++] = read;
+      x->users[read]++;
+    }
+  }
+  if (!x->failed) x->first[x->n_units] = to;
+}
+
+static void low_find_edges(low_run *x) {
+  if (x->failed) return;
+  low_each_edge(x, low_count_edge);
+  for (uint32_t u = 0; u < x->n_units; u++) x->first[u + 1] += x->first[u];
+  x->in = low_zeros(x, x->n_edges, sizeof *x->in);
+  if (x->failed) return;
+  low_each_edge(x, low_put_edge);
+  low_unique_edges(x);
+}
+
+/* Results lie in memory of the caller, to the end. */
+static void low_mark_results(low_run *x) {
+  const ir_op *root = low_owner(x, ir_root(x->c));
+  if (!root) return;
+  x->bytes[x->unit[root->id] - 1] = 0;
+  for (uint32_t i = 0; root->opcode == IR_OP_TUPLE && i < root->n_operands; i++) {
+    const ir_op *owner = low_owner(x, ir_operand(root, i));
+    if (owner) x->bytes[x->unit[owner->id] - 1] = 0;
+  }
+}
+
+/* --- weighing --- */
+
+/* What is read for the last time by u: all of it, and whether the result may take the place of some. */
+static int64_t low_freed(const low_run *x, uint32_t u, bool *over) {
+  int64_t freed = 0;
+  *over = false;
+  for (uint32_t i = x->first[u]; i < x->first[u + 1]; i++) {
+    if (x->left[x->in[i]] != 1) continue;
+    freed += x->bytes[x->in[i]];
+    *over = *over || (x->over[u] && x->bytes[x->in[i]] == x->bytes[u]);
+  }
+  return freed;
+}
+
+static int64_t low_peak(low_run *x, const uint32_t *order) {
+  int64_t live = 0, peak = 0;
+  memcpy(x->left, x->users, x->n_units * sizeof *x->left);
+  for (uint32_t i = 0; i < x->n_units; i++) {
+    uint32_t u = order[i];
+    bool over = false;
+    int64_t freed = low_freed(x, u, &over), most = live + (over ? 0 : x->bytes[u]);
+    if (most > peak) peak = most;
+    live += x->bytes[u] - freed;
+    for (uint32_t k = x->first[u]; k < x->first[u + 1]; k++) x->left[x->in[k]]--;
+  }
+  return peak;
+}
+
+/* --- the list schedule --- */
+
+typedef struct low_entry {
+  int64_t grows; /* what is alive, by doing it next */
+  uint32_t unit;
+} low_entry;
+BASE_VEC(low_heap, low_entry);
+
+static bool low_before(low_entry a, low_entry b) {
+  return a.grows != b.grows ? a.grows < b.grows : a.unit < b.unit;
+}
+
+static bool low_push(base_alloc alloc, low_heap *h, low_entry e) {
+  if (!BASE_VEC_PUSH(alloc, h, e)) return false;
+  uint32_t at = h->n - 1;
+  for (; at > 0 && low_before(e, h->items[(at - 1) / 2]); at = (at - 1) / 2) h->items[at] = h->items[(at - 1) / 2];
+  h->items[at] = e;
+  return true;
+}
+
+static low_entry low_pop(low_heap *h) {
+  low_entry top = h->items[0], last = h->items[--h->n];
+  uint32_t at = 0;
+  for (uint32_t child = 1; child < h->n; child = 2 * at + 1) {
+    if (child + 1 < h->n && low_before(h->items[child + 1], h->items[child])) child++;
+    if (!low_before(h->items[child], last)) break;
+    h->items[at] = h->items[child];
+    at = child;
+  }
+  if (h->n) h->items[at] = last;
+  return top;
+}
+
+typedef struct low_list {
+  low_run *x;
+  low_heap ready;
+  uint32_t *waits;       /* by unit: operands that are not there yet; UINT32_MAX: it is done */
+  uint32_t *readers;     /* by unit: exclusive or of those to come, so that the last one is known */
+  uint32_t *at, *out_of; /* users of unit u: out_of[at[u]] .. out_of[at[u + 1]] */
+} low_list;
+
+static bool low_offer(low_list *l, uint32_t u) {
+  bool over = false;
+  low_entry e = {l->x->bytes[u] - low_freed(l->x, u, &over), u};
+  return low_push(l->x->scratch->alloc, &l->ready, e);
+}
+
+/* Who is the only one left to read an operand frees it: a better choice than before. */
+static bool low_do(low_list *l, uint32_t u) {
+  low_run *x = l->x;
+  l->waits[u] = UINT32_MAX;
+  for (uint32_t k = x->first[u]; k < x->first[u + 1]; k++) {
+    uint32_t read = x->in[k];
+    l->readers[read] ^= u;
+    if (--x->left[read] == 1 && l->waits[l->readers[read]] == 0 && !low_offer(l, l->readers[read])) return false;
+  }
+  for (uint32_t k = l->at[u]; k < l->at[u + 1]; k++)
+    if (--l->waits[l->out_of[k]] == 0 && !low_offer(l, l->out_of[k])) return false;
+  return true;
+}
+
+static bool low_list_init(low_list *l) {
+  low_run *x = l->x;
+  l->waits = low_zeros(x, x->n_units, sizeof *l->waits);
+  l->readers = low_zeros(x, x->n_units, sizeof *l->readers);
+  l->at = low_zeros(x, x->n_units, sizeof *l->at);
+  l->out_of = low_zeros(x, x->n_edges, sizeof *l->out_of);
+  if (x->failed) return false;
+  for (uint32_t u = 0; u < x->n_units; u++) l->at[u + 1] = l->at[u] + x->users[u];
+  for (uint32_t u = 0; u < x->n_units; u++) {
+    l->waits[u] = x->first[u + 1] - x->first[u];
+    for (uint32_t k = x->first[u]; k < x->first[u + 1]; k++) {
+      l->readers[x->in[k]] ^= u;
+      l->out_of[l->at[x->in[k]] + --x->left[x->in[k]]] = u;
+    }
+  }
+  memcpy(x->left, x->users, x->n_units * sizeof *x->left);
+  return true;
+}
+
+static bool low_by_list(low_run *x, uint32_t *order) {
+  low_list l = {.x = x};
+  uint32_t n = 0;
+  memcpy(x->left, x->users, x->n_units * sizeof *x->left);
+  bool ok = low_list_init(&l);
+  for (uint32_t u = 0; ok && u < x->n_units; u++)
+    if (l.waits[u] == 0) ok = low_offer(&l, u);
+  while (ok && l.ready.n) {
+    low_entry e = low_pop(&l.ready);
+    if (l.waits[e.unit] == UINT32_MAX) continue; /* it was a better choice since, and is done */
+    order[n++] = e.unit;
+    ok = low_do(&l, e.unit);
+  }
+  BASE_VEC_FREE(x->scratch->alloc, &l.ready);
+  assert(!ok || n == x->n_units);
+  return ok;
+}
+
+/* --- depth first --- */
+
+typedef struct low_need {
+  int64_t need, leaves; /* bytes: at most on the way to it, and of itself */
+  uint32_t unit;
+} low_need;
+
+static int low_compare(const void *a, const void *b) {
+  const low_need *l = a, *r = b;
+  int64_t x = l->need - l->leaves, y = r->need - r->leaves;
+  if (x != y) return x > y ? -1 : 1;
+  return l->unit < r->unit ? -1 : l->unit > r->unit;
+}
+
+/* Sorts the operands of all units, those first that need most beyond what they leave. As if it were a tree. */
+static bool low_sort_operands(low_run *x) {
+  int64_t *need = low_zeros(x, x->n_units, sizeof *need);
+  uint32_t most = 0;
+  for (uint32_t u = 0; u < x->n_units; u++)
+    if (x->first[u + 1] - x->first[u] > most) most = x->first[u + 1] - x->first[u];
+  low_need *few = low_zeros(x, most, sizeof *few);
+  for (uint32_t u = 0; !x->failed && u < x->n_units; u++) {
+    uint32_t n = x->first[u + 1] - x->first[u], *in = x->in + x->first[u];
+    int64_t there = 0;
+    for (uint32_t k = 0; k < n; k++) few[k] = (low_need){need[in[k]], x->bytes[in[k]], in[k]};
+    qsort(few, n, sizeof *few, low_compare);
+    for (uint32_t k = 0; k < n; k++) {
+      in[k] = few[k].unit;
+      if (there + few[k].need > need[u]) need[u] = there + few[k].need;
+      there += few[k].leaves;
+    }
+    if (there + x->bytes[u] > need[u]) need[u] = there + x->bytes[u];
+  }
+  return !x->failed;
+}
+
+/* `left` is the next operand to go to; a unit that is done has UINT32_MAX. */
+static bool low_by_depth(low_run *x, uint32_t *order) {
+  uint32_t *stack = low_zeros(x, x->n_units, sizeof *stack), n = 0;
+  if (x->failed || !low_sort_operands(x)) return false;
+  for (uint32_t u = 0; u < x->n_units; u++) x->left[u] = x->first[u];
+  for (uint32_t last = x->n_units; last-- > 0;) {
+    uint32_t top = 0;
+    if (x->users[last] || x->left[last] == UINT32_MAX) continue; /* from those that nobody reads */
+    stack[top++] = last;
+    while (top) {
+      uint32_t u = stack[top - 1];
+      if (x->left[u] == x->first[u + 1]) {
+        x->left[u] = UINT32_MAX;
+        order[n++] = u;
+        top--;
+        continue;
+      }
+      uint32_t next = x->in[x->left[u]++];
+      if (x->left[next] != UINT32_MAX) stack[top++] = next;
+    }
+  }
+  assert(n == x->n_units);
+  return true;
+}
+
+/* --- from units back to ops --- */
+
+/* start, after all it needs that does not stand yet. `unit` is the next operand to go to; UINT32_MAX: it stands. */
+static uint32_t low_put_op(low_run *x, ir_op *start, ir_op **stack, ir_op **out, uint32_t n) {
+  uint32_t top = 0;
+  if (x->unit[start->id] != UINT32_MAX) stack[top++] = start;
+  while (top) {
+    ir_op *op = stack[top - 1];
+    if (x->unit[op->id] == op->n_operands) {
+      x->unit[op->id] = UINT32_MAX;
+      out[n++] = op;
+      top--;
+      continue;
+    }
+    ir_op *next = ir_operand(op, x->unit[op->id]++);
+    if (x->unit[next->id] != UINT32_MAX) stack[top++] = next;
+  }
+  return n;
+}
+
+/* Names, and what is computed inside, stand before the first unit that needs them, or at the end. */
+static bool low_emit(low_run *x, const uint32_t *order) {
+  ir_op **out = low_zeros(x, x->n, sizeof *out), **stack = low_zeros(x, x->n, sizeof *stack);
+  uint32_t n = 0;
+  if (x->failed) return false;
+  for (uint32_t i = 0; i < x->n; i++) x->unit[x->ops[i]->id] = 0;
+  for (uint32_t i = 0; i < x->n_units; i++) n = low_put_op(x, (ir_op *)(uintptr_t)x->of[order[i]], stack, out, n);
+  for (uint32_t i = 0; i < x->n; i++) n = low_put_op(x, x->ops[i], stack, out, n);
+  assert(n == x->n);
+  memcpy(x->ops, out, n * sizeof *out);
+  return true;
+}
+
+static bool low_is_free(const low_run *x) {
+  for (uint32_t i = 0; i < x->n; i++) {
+    const ir_op *op = x->ops[i];
+    if (op->n_control_preds || ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_DONE) ||
+        ir_opcode_has(op->opcode, IR_ASYNC_UPDATE) || ir_is_token(op->type))
+      return false;
+  }
+  return true;
+}
+
+static bool low_choose(low_run *x, plan_program *p) {
+  uint32_t *orders[PLAN_ORDERS];
+  for (uint32_t i = 0; i < PLAN_ORDERS; i++) orders[i] = low_zeros(x, x->n_units, sizeof *orders[i]);
+  if (x->failed) return false;
+  for (uint32_t u = 0; u < x->n_units; u++) orders[PLAN_ORDER_PROGRAM][u] = u;
+  p->order_peaks[PLAN_ORDER_PROGRAM] = low_peak(x, orders[PLAN_ORDER_PROGRAM]);
+  if (p->order_peaks[PLAN_ORDER_PROGRAM] <= LOW_SMALL) return true;
+  if (!low_by_list(x, orders[PLAN_ORDER_LIST]) || !low_by_depth(x, orders[PLAN_ORDER_DEPTH])) return false;
+  for (uint32_t i = 1; i < PLAN_ORDERS; i++) {
+    p->order_peaks[i] = low_peak(x, orders[i]);
+    int64_t best = p->order_peaks[p->order];
+    if (p->order_peaks[i] < best - best / 32) p->order = (uint8_t)i; /* less would not be worth other neighbours */
+  }
+  return p->order == PLAN_ORDER_PROGRAM || low_emit(x, orders[p->order]);
+}
+
+int plan_order_ops(plan_program *p, const fusion_plan *f, uint32_t n, ir_op **ops, uint32_t *by_id, base_arena *scratch,
+                   xlac_error *err) {
+  low_run x = {.scratch = scratch, .f = f, .c = p->computation, .n = n, .ops = ops, .unit = by_id};
+  bool ok = true;
+  if (!low_is_free(&x)) return 0;
+  low_number_units(&x);
+  if (x.n_units > 2) {
+    low_find_edges(&x);
+    if (!x.failed) low_mark_results(&x);
+    ok = !x.failed && low_choose(&x, p);
+  }
+  for (uint32_t i = 0; i < n; i++) by_id[ops[i]->id] = 0;
+  return ok ? 0 : base_oom(err, "a plan");
+}

@@ -1,0 +1,31 @@
+/* lanes= of xlac.compile and xlac.load. */
+#include "executable.h"
+
+static int lane_take(PyObject *pair, xlac_lane *lane) {
+  unsigned int threads = 0;
+  if (!PyArg_ParseTuple(pair, "sI;lanes must be pairs of a name and a number of threads", &lane->thread, &threads))
+    return -1;
+  lane->threads = threads;
+  return 0;
+}
+
+int py_lanes_take(PyObject *pairs, xlac_compile_options *options) {
+  Py_ssize_t n = pairs && pairs != Py_None ? PyTuple_Size(pairs) : 0;
+  if (n <= 0) return n < 0 ? -1 : 0;
+  xlac_lane *lanes = PyMem_Calloc((size_t)n, sizeof *lanes);
+  if (lanes == NULL) return PyErr_NoMemory(), -1;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    if (lane_take(PyTuple_GET_ITEM(pairs, i), &lanes[i]) == 0) continue;
+    PyMem_Free(lanes);
+    return -1;
+  }
+  options->lanes = lanes;
+  options->n_lanes = (uint32_t)n;
+  return 0;
+}
+
+void py_lanes_forget(xlac_compile_options *options) {
+  PyMem_Free((void *)(uintptr_t)options->lanes);
+  options->lanes = NULL;
+  options->n_lanes = 0;
+}

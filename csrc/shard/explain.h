@@ -1,0 +1,18 @@
+/* Propagation that says what it does, and what it leaves to move: as JSON, for people's tools. */
+#ifndef XLAC_SHARD_EXPLAIN_H
+#define XLAC_SHARD_EXPLAIN_H
+
+#include "../ir/ir.h"
+
+/* Propagates by user priorities, keeping the rules, and appends
+ * {"values": [{"name", "opcode", "line", "col", "index", "source", "sharding"}],
+ *  "steps": [{"to", "dim", "axis", "from", "op", "opcode", "line", "factor", "step", "level", "priority", "strategy"}],
+ *  "origins": [{"value", "axis", "origin"}],
+ *  "conflicts": [{"op", "opcode", "line", "factor", "axis", "against", "value", "reason", "level", "priority"}]}
+ * `to`, `from` and `value` are places in "values"; names are those of the module as it is printed now. */
+XLAC_MUST_USE int shard_explain(ir_module *m, base_text *out, xlac_error *err);
+/* {"values": as above, "reshards": [{"name", "opcode", "line", "col", "of", "source", "from", "to", "bytes"}]}: every
+ * op that moves or adds up data between devices; bytes are those a device sends, at least. */
+XLAC_MUST_USE int shard_list_reshards(ir_module *m, base_text *out, xlac_error *err);
+
+#endif

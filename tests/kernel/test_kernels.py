@@ -1,0 +1,285 @@
+"""The text of kernels: read, verified, printed; and the vector VM beside the plain evaluation, on kernels alone."""
+import importlib.util
+import json
+import os
+import pathlib
+import random
+
+import numpy as np
+import pytest
+
+import xlac
+from xlac import kernels
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ.get("XLAC_PROGRAMS", ROOT.parent / "shared" / "bench" / "programs"))
+RANDOM_KERNELS = int(os.environ.get("XLAC_RANDOM_KERNELS", 300))
+
+
+def both(text, *arrays, threads=1):
+    """The VM's results and the reference's."""
+    one = lambda **k: kernels.run(text, *arrays, **k)  # noqa: E731
+    got, want = one(threads=threads), one(reference=True)
+    return (got, want) if isinstance(got, tuple) else ((got,), (want,))
+
+
+def same(text, *arrays, threads=1, close=0.0):
+    got, want = both(text, *arrays, threads=threads)
+    for g, w in zip(got, want):
+        if close:
+            np.testing.assert_allclose(np.asarray(g, np.float64), np.asarray(w, np.float64), rtol=close, atol=close)
+        else:
+            assert g.tobytes() == w.tobytes(), text
+    return want
+
+
+# --- text ---
+
+def test_the_text_of_a_kernel_is_what_it_was_read_from():
+    text = """kernel [4,3] from 2 inputs
+v0 = f32[] load in0[11 + -3*i0 + -1*i1]
+v1 = bf16[] load in1[0 + 1*i1]
+v2 = f32[] convert(v1)
+v3 = s64[] index[7 + 2*i0]
+v4 = f32[] convert(v3)
+v5 = f32[] constant(-0)
+v6 = pred[] compare(v0, v2), direction=GE
+v7 = f32[] select(v6, v4, v5)
+v8 = f32[] reduce-precision(v7), exponent_bits=5, mantissa_bits=10
+v9 = c64[] constant((1, -2.5))
+store out1[0 + 3*i0 + 1*i1] v8
+"""
+    assert kernels.normal(text) == text
+    loose = "// a comment\n\n" + text.replace(" + ", "+").replace("= f32[]", "=   f32[]")
+    assert kernels.normal(loose) == text
+
+
+def assert_fixed_point(executable):
+    found = kernels.of(executable)
+    for text in found:
+        once = kernels.normal(text)
+        assert kernels.normal(once) == once and "\n".join(text.splitlines()[1:]).strip() == once.strip()
+    return len(found)
+
+
+def test_kernels_of_random_modules_read_back():
+    spec = importlib.util.spec_from_file_location("array_modules", ROOT / "tests" / "cpu" / "random_modules.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert sum(assert_fixed_point(xlac.compile(xlac.parse(made.Module(seed).text))) for seed in range(40)) > 60
+
+
+def test_kernels_of_all_benchmark_programs_read_back():
+    if not PROGRAMS.is_dir():
+        pytest.skip("no benchmark programs")
+    total = 0
+    for path in sorted(PROGRAMS.glob("*.json")):
+        text = path.with_name(path.name.replace(".json", ".stablehlo.mlir"))
+        if json.loads(path.read_text()).get("n_devices", 1) == 1 and text.stat().st_size < 500_000:
+            total += assert_fixed_point(xlac.compile(xlac.parse(text.read_text())))
+    assert total > 300
+
+
+GOOD = """kernel [2,3] from 1 input
+v0 = f32[] load in0[0 + 3*i0 + 1*i1]
+v1 = f32[] constant(1)
+v2 = f32[] add(v0, v1)
+store out0[0 + 3*i0 + 1*i1] v2
+"""
+SUM = GOOD.replace("store out0[0 + 3*i0 + 1*i1] v2", "reduce v2 by add from v1 over [2,(3),1]\nstore out0[0 + 1*i0] v2")
+
+
+@pytest.mark.parametrize(("good", "old", "new", "line", "says"), [
+    (GOOD, GOOD, "", 1, 'expected "kernel"'),
+    (GOOD, "[2,3]", "[2,-3]", 1, "out of range"),
+    (GOOD, "[2,3]", "[9223372036854775807,3]", 1, "too many"),
+    (GOOD, "[2,3]", "[1,1,1,1,1,1,1,1,1,1,1,2,3]", 1, "12 dimensions"),
+    (GOOD, "1 input", "1 output", 1, 'expected "input"'),
+    (GOOD, "v1 = ", "v7 = ", 3, "in this order"),
+    (GOOD, "in0", "in1", 2, "input 1 of 1"),
+    (GOOD, "[0 + 3*i0 + 1*i1]\nv1", "[0 + 3*i2]\nv1", 2, "no such dimension"),
+    (GOOD, "[0 + 3*i0 + 1*i1]\nv1", "[-1 + 3*i0 + 1*i1]\nv1", 2, "before the array"),
+    (GOOD, "[0 + 3*i0 + 1*i1]\nv1", "[0 + 9223372036854775807*i0 + 1*i1]\nv1", 2, "overflows"),
+    (GOOD, "[0 + 3*i0 + 1*i1]\nv1", "[0 + 3*i0 + 1*i1] more\nv1", 2, "should end"),
+    (GOOD, "f32[] load", "f31[] load", 2, "f31"),
+    (GOOD, "f32[] load", "f32[2] load", 2, ""),
+    (GOOD, "f32[] load", "bf16[] load", 4, ""),
+    (GOOD, "constant(1)", "constant(x)", 3, ""),
+    (GOOD, "constant(1)", "constant({...})", 3, ""),
+    (GOOD, "add(v0, v1)", "add(v0, v3)", 4, "v3"),
+    (GOOD, "add(v0, v1)", "add(v0)", 4, ""),
+    (GOOD, "add(v0, v1)", "frobnicate(v0, v1)", 4, "frobnicate"),
+    (GOOD, "add(v0, v1)", "rng(v0, v1), distribution=rng_uniform", 4, "no elementwise op"),
+    (GOOD, "add(v0, v1)", "add(v0, v1) v9 = f32[] negate(v0)", 4, "one value on a line"),
+    (GOOD, "add(v0, v1)", "add(v0, v1) } x { y = f32[] constant(2)", 4, "one value on a line"),
+    (GOOD, "[0 + 3*i0 + 1*i1] v2", "[0 + 1*i0 + 2*i1] v2", 5, "in order"),
+    (GOOD, "[0 + 3*i0 + 1*i1] v2", "[0 + 3*i0 + 1*i1] v3", 5, "no value"),
+    (GOOD, "store out0[0 + 3*i0 + 1*i1] v2\n", "", 4, "stores something"),
+    (GOOD, "v2\n", "v2\nstore out0[0 + 3*i0 + 1*i1] v1\n", 6, "one output"),
+    (GOOD, "v2\n", "v2\nload x\n", 6, 'expected a value, "reduce" or "store"'),
+    (SUM, "[2,(3),1]", "[2,(2),1]", 5, "does not cover"),
+    (SUM, "by add", "by divided", 5, "divided"),
+    (SUM, "by add", "by compare", 5, ""),
+    (SUM, "from v1", "from v0", 5, "not one f32"),
+    (SUM, "from v1", "from v9", 5, "before it"),
+    (SUM, "[0 + 1*i0] v2", "[0 + 1*i1] v2", 6, "in order"),
+    (SUM, "[0 + 1*i0] v2", "[0 + 1*i0] v0", 6, "what is reduced"),
+])
+def test_what_is_no_kernel_is_refused_with_its_line(good, old, new, line, says):
+    assert old in good
+    with pytest.raises(xlac.Error) as caught:
+        kernels.normal(good.replace(old, new, 1))
+    assert says in str(caught.value)
+    assert caught.value.line == line, str(caught.value)
+
+
+def test_any_damage_is_an_error_or_a_kernel():
+    draw = random.Random(3)
+    for _ in range(500):
+        text = list(SUM if draw.randrange(2) else GOOD)
+        for _ in range(draw.randrange(1, 4)):
+            at = draw.randrange(len(text))
+            text[at:at + draw.randrange(3)] = draw.choice(["", "9", "-", "[", "]", "v0", "\n", "{", "}", "/*", "f32[]", "(", ","])
+        try:
+            kernels.normal("".join(text))
+        except xlac.Error:
+            pass
+
+
+def test_memory_that_is_too_small_is_refused():
+    for arrays, says in [([np.ones(5, np.float32)], "element 5 of in0"), ([], "1 input"), ([np.ones(6, np.float32)] * 2, "inputs, not 2")]:
+        with pytest.raises(xlac.Error, match=says):
+            kernels.run(GOOD, *arrays)
+        with pytest.raises(xlac.Error, match=says):
+            kernels.run(GOOD, *arrays, reference=True)
+    with pytest.raises(xlac.Error, match="room|reaches"):
+        xlac._core.kernel_run(GOOD, [np.ones(6, np.float32)], [np.ones(5, np.float32).view(np.uint8)], 1, False)
+    with pytest.raises(xlac.Error, match="room"):
+        xlac._core.kernel_run(SUM, [np.ones(6, np.float32)], [np.ones(1, np.float32).view(np.uint8)], 1, True)
+
+
+# --- values ---
+
+X = np.random.default_rng(0).standard_normal(4096).astype(np.float32)
+
+
+def test_a_known_result():
+    (want,) = same(SUM, np.arange(6, dtype=np.float32))
+    assert want.tolist() == [1 + 3 + 3, 1 + 12 + 3]
+
+
+@pytest.mark.parametrize("index", ["0 + 64*i0 + 1*i1", "63 + 64*i0 + -1*i1", "0 + 1*i0 + 64*i1", "5", "3 + 1*i1", "2 + 1*i0", "0 + 128*i0 + 2*i1",
+                                   "4095 + -64*i0 + -1*i1", "0 + 3*i0", "17 + 5*i0 + 3*i1"])
+@pytest.mark.parametrize("extents", [(24, 64), (3, 5), (1, 1), (0, 7), (64, 1), (7, 200)])
+def test_every_form_of_index(index, extents):
+    if not extents[1] <= 64 and "64*i0" in index or "128*i0" in index and extents[0] > 24:
+        pytest.skip("beyond the array")
+    rows, columns = extents
+    text = f"""kernel [{rows},{columns}] from 1 input
+v0 = f32[] load in0[{index}]
+v1 = s32[] index[{index}]
+v2 = f32[] convert(v1)
+v3 = f32[] subtract(v0, v2)
+store out0[0 + {columns}*i0 + 1*i1] v3
+"""
+    same(text, np.concatenate([X] * 4))
+
+
+@pytest.mark.parametrize("op", ["add", "multiply", "maximum", "minimum"])
+@pytest.mark.parametrize("shape", [(1, 1000, 1), (1, 70000, 1), (7, 33, 1), (2, 40, 300), (1, 5, 2000), (3, 0, 4), (0, 3, 2), (1, 40000, 3)])
+@pytest.mark.parametrize("dtype", ["f32", "s32", "bf16", "f64"])
+def test_reductions(op, shape, dtype):
+    outer, reduced, inner = shape
+    text = f"""kernel [{outer},{reduced},{inner}] from 1 input
+v0 = {dtype}[] load in0[0 + {reduced * inner}*i0 + {inner}*i1 + 1*i2]
+v1 = {dtype}[] constant(1)
+v2 = {dtype}[] multiply(v0, v1)
+reduce v2 by {op} from v1 over [{outer},({reduced}),{inner}]
+store out0[0 + {inner}*i0 + 1*i2] v2
+"""
+    n = max(1, outer * reduced * inner)
+    kind = xlac._core.numpy_dtype(dtype)
+    data = (1 + 1e-4 * np.resize(X, n)).astype(kind) if dtype != "s32" else np.resize(X * 50, n).astype(np.int32)
+    exact = dtype == "s32" or op in ("maximum", "minimum")
+    if op == "add" and dtype == "bf16":
+        data = (0.01 * np.resize(X, n)).astype(kind)
+    for threads in (1, 3):
+        same(text, data, threads=threads, close=0 if exact else {"f32": 2e-3, "f64": 1e-10, "bf16": 4e-2}[dtype])
+
+
+def test_several_outputs():
+    text = """kernel [300,70] from 1 input
+v0 = f32[] load in0[0 + 70*i0 + 1*i1]
+v1 = f32[] sine(v0)
+v2 = f32[] cosine(v0)
+v3 = pred[] compare(v1, v2), direction=LT
+store out0[0 + 70*i0 + 1*i1] v1
+store out2[0 + 70*i0 + 1*i1] v3
+store out1[5 + 70*i0 + 1*i1] v2
+"""
+    got = same(text, np.resize(X, 21000), threads=2)
+    assert [g.dtype.kind for g in got] == ["f", "f", "b"] and got[1].size == 21005 and not got[1][:5].any()
+    same("kernel [] from 1 input\nv0 = f32[] load in0[3]\nv1 = f32[] negate(v0)\nstore out0[0] v0\nstore out1[2] v1\n", X)
+
+
+UNARY = {"f32": ["negate", "abs", "exponential", "tanh", "floor", "sign", "logistic"], "f64": ["negate", "sine", "sqrt", "round-nearest-even"],
+         "s32": ["negate", "abs", "not", "popcnt", "sign"], "u8": ["not", "popcnt", "count-leading-zeros"], "bf16": ["negate", "tanh", "abs"]}
+BINARY = {"f32": ["add", "multiply", "divide", "maximum", "power", "atan2"], "f64": ["add", "subtract", "remainder"],
+          "s32": ["add", "multiply", "divide", "and", "shift-left", "minimum"], "u8": ["add", "xor", "shift-right-logical", "divide"],
+          "bf16": ["add", "multiply", "maximum"]}
+
+
+def random_kernel(draw):
+    """(text, arrays): affine loads of all kinds, ops of few types, one or more stores or a reduction."""
+    rank = draw.randrange(4)
+    extents = [draw.choice([1, 2, 3, 5, 17, 64, 90]) for _ in range(rank)]
+    dense = [int(np.prod(extents[d + 1:])) for d in range(rank)]
+    n_inputs, lines, types, arrays = draw.randrange(1, 4), [], [], []
+    kinds = [draw.choice(list(UNARY)) for _ in range(n_inputs)]
+
+    def index(least_zero=True):
+        strides = draw.choice([dense, [draw.randrange(-3, 4) for _ in range(rank)], [s if draw.randrange(2) else 0 for s in dense]])
+        low = sum(min(0, s * (e - 1)) for s, e in zip(strides, extents))
+        offset = -low + draw.randrange(3) if least_zero else draw.randrange(-5, 6)
+        high = offset + sum(max(0, s * (e - 1)) for s, e in zip(strides, extents))
+        return f"[{offset}" + "".join(f" + {s}*i{d}" for d, s in enumerate(strides) if s) + "]", high
+
+    sizes = [1] * n_inputs
+    for _ in range(draw.randrange(1, 14)):
+        i, what = len(types), draw.randrange(5)
+        if what == 0 or i == 0:
+            which = draw.randrange(n_inputs)
+            where, high = index()
+            sizes[which] = max(sizes[which], high + 1)
+            types.append(kinds[which])
+            lines.append(f"v{i} = {kinds[which]}[] load in{which}{where}")
+        elif what == 1:
+            types.append(draw.choice(["s32", "f32"]))
+            lines.append(f"v{i} = {types[-1]}[] " + (f"index{index(False)[0]}" if draw.randrange(2) else f"constant({draw.randrange(9)})"))
+        else:
+            a = draw.randrange(i)
+            fits = [b for b in range(i) if types[b] == types[a]]
+            if what == 2:
+                lines.append(f"v{i} = {types[a]}[] {draw.choice(UNARY[types[a]])}(v{a})")
+                types.append(types[a])
+            elif what == 3:
+                lines.append(f"v{i} = {types[a]}[] {draw.choice(BINARY[types[a]])}(v{a}, v{draw.choice(fits)})")
+                types.append(types[a])
+            else:
+                types.append(draw.choice(list(UNARY)))
+                lines.append(f"v{i} = {types[-1]}[] convert(v{a})")
+    whole = "[0" + "".join(f" + {s}*i{d}" for d, s in enumerate(dense)) + "]"
+    stored = {len(types) - 1, *(draw.randrange(len(types)) for _ in range(draw.randrange(3)))}
+    lines += [f"store out{n}{whole} v{v}" for n, v in enumerate(sorted(stored))]
+    for kind, size in zip(kinds, sizes):
+        base = np.resize(X, size + 1)[1:] * 3
+        arrays.append((np.abs(base) * 20 if kind == "u8" else base * 9 if kind == "s32" else base).astype(xlac._core.numpy_dtype(kind)))
+    head = f"kernel [{','.join(map(str, extents))}] from {n_inputs} input{'' if n_inputs == 1 else 's'}\n"
+    return head + "\n".join(lines) + "\n", arrays
+
+
+def test_random_kernels():
+    for seed in range(RANDOM_KERNELS):
+        text, arrays = random_kernel(random.Random(seed))
+        assert kernels.normal(kernels.normal(text)) == kernels.normal(text)
+        same(text, *arrays, threads=1 + seed % 2)
