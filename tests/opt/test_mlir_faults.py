@@ -1,4 +1,6 @@
 """Every allocation of a pass on MLIR form, or on async ops, may fail: an error, nothing leaked, nothing broken."""
+import json
+import lzma
 import pathlib
 import shutil
 import subprocess
@@ -60,3 +62,20 @@ def test_every_allocation_of_async_passes_may_fail(pipeline, faults, tmp_path):
     done = subprocess.run([str(faults), pipeline, *map(str, programs)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert all(int(n) > 3 for n in done.stdout.split())
+
+
+SHARDINGS = ["sdy-propagation-pipeline,func.func(sdy-insert-explicit-reshards{enable-full-version=true}),func.func(sdy-reshard-to-collectives)",
+             "sdy-add-data-flow-edges,sdy-aggressive-propagate{debug-sharding-origins=true},func.func(sdy-sink-data-flow-edges)"]
+
+
+@pytest.mark.parametrize("pipeline", SHARDINGS)
+def test_every_allocation_of_propagation_may_fail(pipeline, faults, tmp_path):
+    rows = [json.loads(line) for line in lzma.open(HERE.parent / "shard/jax_programs.jsonl.xz", "rt")]
+    programs = []
+    for row in rows:
+        if row["name"] in ("mlp_step", "scan_grad", "shard_map"):
+            programs.append(tmp_path / f"{row['name']}.mlir")
+            programs[-1].write_text(row["input"])
+    done = subprocess.run([str(faults), pipeline, *map(str, programs)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout.split()[-1]) > 3
