@@ -306,6 +306,10 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   compile_count_steps(p, out);
 }
 
+int xlac_executable_out_of_memory(const xlac_executable *exe, xlac_error *err) {
+  return plan_out_of_memory(cpu_executable_program(exe->cpu), err);
+}
+
 bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds) {
   if (index >= exe->n_passes) return false;
   *name = exe->passes[index].name;

@@ -27,8 +27,7 @@ static bool task_asked(void *ctx) {
   const task_run *x = ctx;
   const interp_options *outer = &x->task->parent->ctx.options;
   if (task_is_cancelled(x->task->parent)) return true;
-  return task_is_helped(x->task) && outer->interrupted &&
-         outer->interrupted(outer->interrupt_ctx);
+  return task_is_helped(x->task) && outer->interrupted && outer->interrupted(outer->interrupt_ctx);
 }
 
 static int task_begin(task_run *x, cpu_task *t) {
@@ -130,8 +129,7 @@ static void task_unlink(cpu_run *run, cpu_task *t) {
 static int task_at_once(cpu_run *run, cpu_task *t) {
   xlac_error *outer = run->ctx.err;
   run->ctx.err = &t->err;
-  t->status = t->start->n_nested ? cpu_run_bound(run, t->start->nested[0], t->pointers)
-                                 : task_run_op(run, t);
+  t->status = t->start->n_nested ? cpu_run_bound(run, t->start->nested[0], t->pointers) : task_run_op(run, t);
   run->ctx.err = outer;
   if (t->status != -XLAC_E_INTERRUPTED) return 0;
   if (outer) *outer = t->err;

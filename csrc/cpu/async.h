@@ -31,7 +31,7 @@ typedef struct cpu_task {
   cpu_run *parent; /* who started it, and waits for it */
   pthread_t owner; /* the parent's thread */
   struct cpu_task *before, *after; /* of the parent's */
-  const plan_program *program; /* that has the start */
+  const plan_program *program;     /* that has the start */
   uint32_t serial;
   bool posted;
   int status;

@@ -53,7 +53,7 @@ static void call_count(cpu_run *run) {
 static int call_in_frame(cpu_run *run, void *const *arguments, void *const *results) {
   const plan_program *p = run->exe->program;
   char *frame = base_recycler_take(cpu_runtime_memory(run->exe->runtime), (size_t)p->frame_bytes);
-  if (!frame) return base_oom(run->ctx.err, "a call's memory");
+  if (!frame) return plan_out_of_memory(p, run->ctx.err);
 #if !defined(NDEBUG) || defined(XLAC_POISON)
   memset(frame, 0xA5, (size_t)p->frame_bytes); /* who reads what nobody wrote shall not find zeros */
 #endif
@@ -174,7 +174,7 @@ static int call_planned(const cpu_executable *exe, const interp_options *options
   cpu_run maker = {.exe = exe};
   call_begin_light(&maker, options, err);
   interp_value *result = call_new_value(&maker, ir_root(exe->m->entry)->type);
-  if (!result) return base_oom(err, "a call's results");
+  if (!result) return plan_out_of_memory(exe->program, err);
   int status = call_values(exe, options, n, args, result, profile, err);
   if (status) {
     interp_release(result);

@@ -49,9 +49,8 @@ static int eval_started(cpu_run *run, const plan_step *s, interp_value **operand
   const ir_op *op = s->op;
   interp_value *all = NULL, *result = NULL;
   uint32_t at = 0;
-  int status = op->opcode == IR_OP_ASYNC_START
-                   ? interp_call(&run->ctx, op->called[0], op->n_operands, operands, &all)
-                   : interp_table[op->opcode](&run->ctx, op, operands, &all);
+  int status = op->opcode == IR_OP_ASYNC_START ? interp_call(&run->ctx, op->called[0], op->n_operands, operands, &all)
+                                               : interp_table[op->opcode](&run->ctx, op, operands, &all);
   if (status) return interp_place_error(&run->ctx, op, status);
   bool whole = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ALL_REDUCE_START;
   result = interp_retain(whole ? all : all->elements[op->opcode == IR_OP_COPY_START ? 0 : 1]);

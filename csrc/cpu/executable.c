@@ -19,8 +19,8 @@ bool cpu_program_needs_interpreter(const plan_program *p) {
   return false;
 }
 
-static int executable_ready_start(cpu_executable *exe, const cpu_options *options, const plan_program *p,
-                                  plan_step *s, xlac_error *err) {
+static int executable_ready_start(cpu_executable *exe, const cpu_options *options, const plan_program *p, plan_step *s,
+                                  xlac_error *err) {
   const cpu_start *start = NULL;
   TRY(cpu_start_make(exe, options, p, s, &start, err));
   s->code = start;

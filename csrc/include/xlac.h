@@ -374,8 +374,8 @@ typedef struct xlac_pipeline_options {
  * before anything runs, and m is verified first, as leniently as XLA. A pass that fails leaves m valid but maybe
  * changed: clone it to keep the old one. */
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err);
-/* Propagates shardings as the pass sdy-user-priority-propagate does, in place, and says how in *text, *n bytes of JSON and
- * a terminating 0, freed with xlac_free: the values with their shardings, each step that brought an axis to a value
+/* Propagates shardings as the pass sdy-user-priority-propagate does, in place, and says how in *text, *n bytes of JSON
+ * and a terminating 0, freed with xlac_free: the values with their shardings, each step that brought an axis to a value
  * (from which value, through which op and factor), where axes were written down first, and which axes were in each
  * other's way. The module must be one of StableHLO that the import passes have seen (sdy-import-pipeline); it is
  * verified. Fields: docs/sharding.md. Source: the Shardy dialect. */
@@ -601,6 +601,9 @@ xlac_module *xlac_executable_module(xlac_executable *exe);
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
 const xlac_type *xlac_executable_result(const xlac_executable *exe);
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);
+/* Fills err with what a call takes, and its largest values, for a caller who has no memory for the results. Returns
+ * OUT_OF_MEMORY's negative code. */
+int xlac_executable_out_of_memory(const xlac_executable *exe, xlac_error *err);
 /* Pass number `index` of those that were run before planning, and the seconds it took; false past the end. *name is
  * static. */
 bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds);
@@ -774,6 +777,71 @@ void xlac_buffer_taken_by(xlac_buffer *b, const char *where);
 /* Releases the memory now. Fails as taking does, but read-only ones can be deleted too. */
 int xlac_buffer_delete(xlac_buffer *b, xlac_error *err);
 
+/* --- auto-clustering of TensorFlow graphs: which nodes XLA would compile together --- */
+
+/* How the bytes of a graph are written. */
+typedef enum xlac_graph_format {
+  XLAC_GRAPH_AUTO = 0,  /* text where the bytes look like text, else a message */
+  XLAC_GRAPH_PROTO = 1, /* a serialized GraphDef */
+  XLAC_GRAPH_TEXT = 2   /* its text (.pbtxt) */
+} xlac_graph_format;
+
+/* TensorFlow's flags (tf_xla_...) and session options under their names. Initialise with xlac_cluster_flags_init. */
+typedef struct xlac_cluster_flags {
+  int64_t min_cluster_size, max_cluster_size;
+  int64_t clustering_fuel;               /* candidates to accept at most */
+  int64_t auto_jit, auto_jit_single_gpu; /* 0: unset, the session's level counts */
+  int64_t global_jit_level;              /* the session's: -1 off, 0 default (off), 1, 2 */
+  const char *ops_to_cluster;            /* names of ops and categories with commas between; "": any */
+  const char *cluster_exclude_ops;       /* "" or "Where" */
+  const char *session_name;              /* begins the clusters' names; "": "cluster" */
+  const char *default_device;            /* of nodes that ask for none */
+  bool cpu_global_jit, session_cpu_global_jit, deterministic_cluster_names;
+  bool disable_deadness_safety_checks_for_debugging, disable_resource_variable_safety_checks_for_debugging;
+  bool cluster_scoping;     /* run ClusterScopingPass before */
+  bool partially_decluster; /* run PartiallyDeclusterPass after */
+} xlac_cluster_flags;
+/* TensorFlow's defaults, but with clustering on: level 1 and cpu_global_jit. */
+void xlac_cluster_flags_init(xlac_cluster_flags *flags);
+
+/* A clustered graph. Destroy with xlac_clusters_destroy. Thread-compatible: one thread at a time. */
+typedef struct xlac_clusters xlac_clusters;
+typedef struct xlac_clustered_node {
+  const char *name, *op, *device; /* borrowed from the clusters; device may be NULL */
+  const char *cluster;            /* NULL: in none */
+  const char *scope;              /* given by ClusterScopingPass; NULL for none */
+  uint64_t deadness;              /* equal numbers: alive at the same times; 0 where that was not looked at */
+  bool candidate;
+} xlac_clustered_node;
+typedef struct xlac_graph_edge {
+  uint32_t src, dst;             /* nodes by number */
+  int32_t src_output, dst_input; /* -1 for control edges */
+} xlac_graph_edge;
+
+/* Reads the n bytes of a GraphDef and clusters it as TensorFlow 2.21 does. flags may be NULL. Errors name the node. */
+int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format,
+                       const xlac_cluster_flags *flags, xlac_error *err);
+void xlac_clusters_destroy(xlac_clusters *c);
+/* Nodes by number, in TensorFlow's order: 0 is the source, 1 the sink. false past the end. */
+bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_node *out);
+/* Edges by number. false past the end. */
+bool xlac_clusters_edge(const xlac_clusters *c, uint32_t number, xlac_graph_edge *out);
+/* When a node is alive, as a formula over switches: "#true", "*p:0". The text is the caller's: xlac_free. */
+int xlac_clusters_deadness(const xlac_clusters *c, uint32_t number, char **text, size_t *n, xlac_error *err);
+/* Ordered pairs of nodes whose uses of resources may not be in one cluster, on any device: *pairs (xlac_free) has 2 *
+ * *n numbers of nodes. */
+int xlac_clusters_unsafe_pairs(const xlac_clusters *c, uint32_t **pairs, size_t *n, xlac_error *err);
+/* Why the node of that name is in its cluster or in none; why two nodes are not in one. The text is the caller's. */
+int xlac_clusters_why(xlac_clusters *c, const char *node, char **text, size_t *n, xlac_error *err);
+int xlac_clusters_why_not(xlac_clusters *c, const char *a, const char *b, char **text, size_t *n, xlac_error *err);
+/* The graph with the clusters' marks (_XlaCluster, _XlaAlreadyClustered). The bytes are the caller's: xlac_free. */
+int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err);
+/* A GraphDef's text as a message, or the other way round. */
+int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,
+                       size_t *n_out, xlac_error *err);
+/* The ops XLA compiles, one a line with tabs between: name, element types on CPUs, on GPUs, inputs that must be
+ * constants, use of resources, categories. The text is the caller's. */
+int xlac_cluster_op_list(char **text, size_t *n, xlac_error *err);
 /* --- calls on buffers --- */
 
 /* The arguments of one call, a buffer for each leaf of the parameters: lent, or given away (XLA: ExecutionInput). It

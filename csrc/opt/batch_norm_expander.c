@@ -1,7 +1,7 @@
 /* batch-norm-expander: batch normalisations become elementwise ops and sums, in f64 as the reference interpreter
  * computes them, so that inference has its bits; results round once.
- * Requires: nothing. Leaves those whose types are not plain, and those that async starts wrap, which may hold one op only.
- * Preserves: side effects, async chains, control edges, the schedule. */
+ * Requires: nothing. Leaves those whose types are not plain, and those that async starts wrap, which may hold one op
+ * only. Preserves: side effects, async chains, control edges, the schedule. */
 #include "effects.h"
 #include "hlo_make.h"
 #include "pass.h"

@@ -156,7 +156,7 @@ int opt_while_loop_invariant_code_motion(ir_module *m, const opt_args *args, xla
   r.failed = !loops || !r.callers;
   for (uint32_t i = 0; i < n && !r.failed; i++) {
     while_state w;
-    if (!while_open(&w, loops[i], &r.facts, r.callers) || !w.init) continue;
+    if (!while_open(&w, loops[i], &r.facts, r.callers) || !w.init || opt_in_edge(&r.facts, w.init)) continue;
     base_arena_init(&r.scratch, m->alloc);
     r.failed = !motion_in(&r, &w);
     base_arena_free(&r.scratch);

@@ -159,6 +159,8 @@ void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
 
+/* OUT_OF_MEMORY for a call of p, with what it takes and its largest values. oom.c */
+int plan_out_of_memory(const plan_program *p, xlac_error *err);
 /* A line for each argument that may be given away: which result takes its memory, or why none does; and for each that
  * could be. donation_explain.c */
 void plan_explain_donations(base_text *out, const plan_program *p);

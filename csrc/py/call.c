@@ -278,6 +278,15 @@ static int call_run(call_state *s, py_call *call) {
   return py_run_start(&run, &call->options, call_start_run, &start, 0, NULL, NULL);
 }
 
+/* An array for a result can't be made: where memory is what is missing, the error says for what. */
+static int call_no_memory(const py_executable *self, py_state *st) {
+  xlac_error err = {.code = 0};
+  if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return -1;
+  PyErr_Clear();
+  (void)xlac_executable_out_of_memory(self->exe, &err);
+  return py_raise(st, &err, PY_ANY), -1;
+}
+
 /* Arrays for the results: those of `out`, new ones for the rest. */
 static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
   const py_executable *self = s->self;
@@ -285,7 +294,8 @@ static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
   if (s->gifts.n && py_gifts_results(self, s->st, &s->gifts, arrays) < 0) return -1;
   for (uint32_t i = 0; i < self->n_results; i++) {
     const py_leaf *leaf = &self->leaves[self->n_arguments + i];
-    if (arrays[i] == NULL && leaf->descr && (arrays[i] = py_result_array(s->st, leaf)) == NULL) return -1;
+    if (arrays[i] == NULL && leaf->descr && (arrays[i] = py_result_array(s->st, leaf)) == NULL)
+      return call_no_memory(self, s->st);
     s->results[i] = arrays[i] ? PyArray_DATA((PyArrayObject *)arrays[i]) : NULL;
   }
   return 0;

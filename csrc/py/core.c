@@ -52,6 +52,10 @@ static PyMethodDef core_functions[] = {
      "kernel_run(text, inputs, outputs, threads, reference): runs a kernel on buffers of bytes"},
     {"attr_kind", py_attr_kind, METH_O, "The kind of the attribute of that name, or None"},
     {"numpy_dtype", py_numpy_dtype, METH_O, "The NumPy dtype of an element type's name"},
+    {"cluster", PY_KEYWORDS(py_cluster), "cluster(graph, *, format='auto', **flags) -> ClusteredGraph"},
+    {"graph_convert", py_graph_convert, METH_VARARGS,
+     "graph_convert(graph, from, to): a GraphDef's text as bytes or the other way"},
+    {"cluster_op_list", py_cluster_op_list, METH_NOARGS, "The ops XLA compiles, one a line, with tabs"},
     {"version", core_version, METH_NOARGS, "The version of the library"},
     {NULL, NULL, 0, NULL},
 };
@@ -71,6 +75,7 @@ static int core_exec(PyObject *core) {
   if (add_type(core, &py_executable_spec, &st->executable_type) < 0) return -1;
   st->block_type = (PyTypeObject *)PyType_FromModuleAndSpec(core, &py_block_spec, NULL);
   if (st->block_type == NULL) return -1;
+  if (add_type(core, &py_clusters_spec, &st->clusters_type) < 0) return -1;
   xlac_error err = {.code = 0};
   if (xlac_runtime_create(&st->runtime, &err) != 0) return py_raise(st, &err, PY_ANY), -1;
   if (py_buffers_start(core) < 0) return -1;
@@ -84,6 +89,7 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->instruction_type);
   Py_VISIT(st->executable_type);
   Py_VISIT(st->block_type);
+  Py_VISIT(st->clusters_type);
   Py_VISIT(st->buffer_type);
   Py_VISIT(st->view_type);
   Py_VISIT(st->donation_type);
@@ -102,6 +108,7 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->instruction_type);
   Py_CLEAR(st->executable_type);
   Py_CLEAR(st->block_type);
+  Py_CLEAR(st->clusters_type);
   Py_CLEAR(st->buffer_type);
   Py_CLEAR(st->view_type);
   Py_CLEAR(st->donation_type);

@@ -32,8 +32,8 @@ typedef struct py_executable {
   bool planned;      /* calls go by leaves; else by values */
   bool recording, was_planned; /* calls leave timelines; whether they went by leaves before */
   PyObject *recorded;          /* the last one's, or NULL */
-  bool quick;        /* over so soon that the GIL is kept */
-  bool required;     /* donations that can't be used are errors in every call */
+  bool quick;                  /* over so soon that the GIL is kept */
+  bool required;               /* donations that can't be used are errors in every call */
 } py_executable;
 
 /* One call as Python asked for it. */

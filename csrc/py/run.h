@@ -11,7 +11,7 @@ typedef struct py_run {
   PyThreadState *thread; /* of the caller, while the GIL is released */
   unsigned long caller;  /* the caller's thread */
   PyInterpreterState *interpreter;
-  PyObject *progress;    /* called with the seconds run so far, or NULL */
+  PyObject *progress; /* called with the seconds run so far, or NULL */
   double started, polled;
   PyObject *errors; /* what custom calls raised: pairs of an op's name and an exception; or NULL */
 } py_run;

@@ -10,14 +10,15 @@ import os as _os
 from . import _core
 from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
                     stats)
+from .clusters import Clusters, cluster
 from .errors import DeviceError, DonationError, DonationWarning, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
 __version__ = _core.version()
 
-__all__ = ["Buffer", "Builder", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error", "Executable", "Future", "Instruction",
-           "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError", "asarray", "compile", "diff", "donate",
-           "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes", "register_custom_call", "reset_stats", "run_parallel",
-           "set_memory_limit", "stats", "trim"]
+__all__ = ["Buffer", "Builder", "Clusters", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
+           "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError",
+           "asarray", "cluster", "compile", "diff", "donate", "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes",
+           "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 

@@ -14,6 +14,8 @@ from ._core import from_dlpack as from_dlpack
 from ._core import reset_stats as reset_stats
 from ._core import stats as stats
 from .builder import Builder as Builder
+from .clusters import Clusters as Clusters
+from .clusters import cluster as cluster
 from .errors import DeviceError as DeviceError
 from .errors import DonationError as DonationError
 from .errors import Error as Error
@@ -21,6 +23,7 @@ from .errors import OutOfMemoryError as OutOfMemoryError
 from .errors import ParseError as ParseError
 from .errors import ShardingError as ShardingError
 from .errors import VerifyError as VerifyError
+from .future import Future as Future
 from .opcode import Opcode as Opcode
 
 __version__: str

@@ -173,6 +173,39 @@ def shard(args):
         write_module(args, result.module)
 
 
+def cluster(args):
+    from .clusters import cluster as run
+
+    if args.list_ops:
+        return print(_core.cluster_op_list(), end="")
+    if args.file is None:
+        raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")
+    with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
+        data = file.read()
+    result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
+    for node in args.explain:
+        print(result.why(node))
+    for pair in args.why_not:
+        print(result.why_not(*pair))
+    if args.output:
+        text = args.output.endswith((".pbtxt", ".txt"))
+        with open(args.output, "wb") as file:
+            file.write(result.to_dot().encode() if args.output.endswith(".dot") else result.to_text().encode() if text else result.to_graphdef())
+    if not (args.explain or args.why_not or args.output):
+        print(repr(result)[6:-1])
+        for name, nodes in result.clusters.items():
+            print(f"{name}: {len(nodes)} nodes: {', '.join(nodes[:6])}{', ...' if len(nodes) > 6 else ''}")
+
+
+def cluster_flag(text):
+    """min_cluster_size=2, also with TensorFlow's tf_xla_ before it."""
+    name, equals, value = text.partition("=")
+    name = name.removeprefix("--").removeprefix("tf_xla_")
+    if not equals or value.lower() == "true":
+        return name, True
+    return name, False if value.lower() == "false" else int(value) if value.lstrip("-").isdigit() else value
+
+
 def gather_arguments(args, parameters, seed):
     from . import values
 
@@ -400,6 +433,19 @@ def add_shard(commands):
     p.set_defaults(command=shard)
 
 
+def add_cluster(commands):
+    p = commands.add_parser("cluster", help="cluster a TensorFlow graph",
+                            description="Says which nodes of a GraphDef TensorFlow would compile together with XLA.")
+    p.add_argument("file", nargs="?", help="a GraphDef, binary or text; - is standard input")
+    flag(p, "--format", choices=("auto", "proto", "text"), default="auto", help="of the file (default: auto)")
+    flag(p, "--flag", action="append", default=[], metavar="NAME=VALUE", help="a flag of xlac.cluster, such as min_cluster_size=2")
+    flag(p, "--explain", action="append", default=[], metavar="NODE", help="say why the node is in its cluster, or in none")
+    flag(p, "--why-not", nargs=2, action="append", default=[], metavar=("A", "B"), help="say why two nodes are not in one cluster")
+    flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
+    add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
+    p.set_defaults(command=cluster)
+
+
 def add_simple(commands):
     p = commands.add_parser("verify", help="check programs", description="Parses and verifies HLO programs.")
     p.add_argument("files", nargs="+", metavar="file", help="HLO text; - is standard input")
@@ -437,6 +483,7 @@ def make_parser():
     add_opt(commands)
     add_explain(commands)
     add_shard(commands)
+    add_cluster(commands)
     add_simple(commands)
     return parser
 

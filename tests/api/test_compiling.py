@@ -120,6 +120,8 @@ def test_reports(x):
     x.check(x.lib.xlac_executable_fusion(exe, out, n, x.err))
     assert "z" in x.text(out[0])
     x.lib.xlac_free(out[0])
+    x.fails(x.lib.xlac_executable_out_of_memory(exe, x.err), 600)
+    assert "takes 16 bytes for results" in x.text(x.err.message)
     x.check(x.lib.xlac_executable_kernels(exe, out, n, x.err))
     assert "kernel [" in x.text(out[0])
     x.lib.xlac_free(out[0])

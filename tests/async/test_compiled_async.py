@@ -75,3 +75,9 @@ def check(seed):
 def test_random(first):
     for seed in range(first, first + CHUNK):
         check(seed)
+
+
+@pytest.mark.parametrize("seed", [3, 4335])
+def test_seeds_that_once_failed(seed):
+    """Control edges of parameters and to what is not needed; a loop's initial tuple that is in a control edge."""
+    check(seed)

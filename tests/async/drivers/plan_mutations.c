@@ -2,22 +2,23 @@
  * as it is. Exits 0 when all are right. Compiled with the whole core. */
 #include "xlac_all.c"
 
-static const char text[] = "HloModule m, is_scheduled=true\n"
-                           "less { a = f32[] parameter(0)\n"
-                           "  b = f32[] parameter(1)\n"
-                           "  ROOT c = pred[] compare(a, b), direction=LT }\n"
-                           "wrapped { a = f32[64] parameter(0)\n"
-                           "  b = f32[64] parameter(1)\n"
-                           "  ROOT c = f32[64] add(a, b) }\n"
-                           "ENTRY e { x = f32[64] parameter(0)\n"
-                           "  y = f32[64] sort(x), dimensions={0}, to_apply=less\n"
-                           "  z = f32[64] reverse(x), dimensions={0}\n"
-                           "  s = ((f32[64], f32[64]), f32[64], u32[]) async-start(y, z), calls=wrapped\n"
-                           "  u = ((f32[64], f32[64]), f32[64], u32[]) async-update(s)\n"
-                           "  v = f32[64] reverse(x), dimensions={0}\n"
-                           "  w = f32[64] sort(v), dimensions={0}, to_apply=less\n"
-                           "  d = f32[64] async-done(u)\n"
-                           "  ROOT t = f32[] dot(d, w), lhs_contracting_dims={0}, rhs_contracting_dims={0} }\n";
+static const char text[] =
+    "HloModule m, is_scheduled=true\n"
+    "less { a = f32[] parameter(0)\n"
+    "  b = f32[] parameter(1)\n"
+    "  ROOT c = pred[] compare(a, b), direction=LT }\n"
+    "wrapped { a = f32[64] parameter(0)\n"
+    "  b = f32[64] parameter(1)\n"
+    "  ROOT c = f32[64] add(a, b) }\n"
+    "ENTRY e { x = f32[64] parameter(0)\n"
+    "  y = f32[64] sort(x), dimensions={0}, to_apply=less\n"
+    "  z = f32[64] reverse(x), dimensions={0}\n"
+    "  s = ((f32[64], f32[64]), f32[64], u32[]) async-start(y, z), calls=wrapped\n"
+    "  u = ((f32[64], f32[64]), f32[64], u32[]) async-update(s)\n"
+    "  v = f32[64] reverse(x), dimensions={0}\n"
+    "  w = f32[64] sort(v), dimensions={0}, to_apply=less\n"
+    "  d = f32[64] async-done(u)\n"
+    "  ROOT t = f32[] dot(d, w), lhs_contracting_dims={0}, rhs_contracting_dims={0} }\n";
 
 typedef struct mutation_site {
   plan_program *p;
@@ -76,17 +77,10 @@ static void mutate_done(mutation_site *m) {
 }
 
 typedef void mutate_fn(mutation_site *m);
-static mutate_fn *const mutations[] = {NULL,
-                                       mutate_operand,
-                                       mutate_second_operand,
-                                       mutate_result,
-                                       mutate_frame,
-                                       mutate_room,
-                                       mutate_place_on_operand,
-                                       mutate_place_on_result,
-                                       mutate_place_on_task,
-                                       mutate_reader,
-                                       mutate_done};
+static mutate_fn *const mutations[] = {
+    NULL,        mutate_operand,          mutate_second_operand,  mutate_result,        mutate_frame,
+    mutate_room, mutate_place_on_operand, mutate_place_on_result, mutate_place_on_task, mutate_reader,
+    mutate_done};
 
 static bool mutation_site_of(const plan_program *p, mutation_site *m) {
   *m = (mutation_site){(plan_program *)(uintptr_t)p, (plan_buffer *)(uintptr_t)p->buffers, NULL};

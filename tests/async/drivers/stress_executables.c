@@ -1,6 +1,6 @@
-/* Whole executables with async work under many callers, for ThreadSanitizer: the program of the first argument, on lanes
- * as the second says, called by several threads at once; some calls are interrupted, some executables are destroyed
- * right after. Prints sums of the results' bytes; exits 0 when all calls give the same. */
+/* Whole executables with async work under many callers, for ThreadSanitizer: the program of the first argument, on
+ * lanes as the second says, called by several threads at once; some calls are interrupted, some executables are
+ * destroyed right after. Prints sums of the results' bytes; exits 0 when all calls give the same. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -99,7 +99,8 @@ static bool run_all(const xlac_executable *exe, uint64_t *sum) {
 
 /* 0, or 1 with a line that says what is wrong. */
 static int check(const char *path, xlac_runtime *rt) {
-  static const xlac_lane two[] = {{"", 1}, {"lane", 2}}, none[] = {{"", 0}}, four[] = {{"", 1}, {"", 1}, {"", 1}, {"", 1}};
+  static const xlac_lane two[] = {{"", 1}, {"lane", 2}}, none[] = {{"", 0}},
+                         four[] = {{"", 1}, {"", 1}, {"", 1}, {"", 1}};
   static const xlac_lane *const lanes[] = {two, none, four};
   static const uint32_t n_lanes[] = {2, 1, 4};
   uint64_t sums[3] = {0};
@@ -110,8 +111,8 @@ static int check(const char *path, xlac_runtime *rt) {
   bool ok = text && xlac_module_parse(&m, text, n, NULL, &err) == 0;
   for (int i = 0; ok && i < 3; i++) {
     xlac_executable *exe = NULL;
-    const xlac_compile_options options = {.threads = 2, .no_blas = true, .runtime = rt, .lanes = lanes[i],
-                                          .n_lanes = n_lanes[i], .async_work = 1};
+    const xlac_compile_options options = {
+        .threads = 2, .no_blas = true, .runtime = rt, .lanes = lanes[i], .n_lanes = n_lanes[i], .async_work = 1};
     ok = xlac_compile(m, &options, &exe, &err) == 0 && run_all(exe, &sums[i]) && sums[i] == sums[0];
     xlac_executable_destroy(exe);
   }

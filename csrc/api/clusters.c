@@ -1,0 +1,208 @@
+/* Clustered TensorFlow graphs. */
+#include "../cluster/cluster.h"
+#include "../cluster/explain.h"
+#include "../cluster/graph_write.h"
+#include "../cluster/resources.h"
+#include "../cluster/tf_schema.h"
+#include "api.h"
+
+struct xlac_clusters {
+  tf_graph_def *def;
+  tf_pass pass;
+};
+
+void xlac_cluster_flags_init(xlac_cluster_flags *f) {
+  tf_flags d = tf_flags_default();
+  *f = (xlac_cluster_flags){.min_cluster_size = d.min_cluster_size,
+                            .max_cluster_size = d.max_cluster_size,
+                            .clustering_fuel = d.clustering_fuel,
+                            .global_jit_level = d.global_jit_level,
+                            .ops_to_cluster = d.ops_to_cluster,
+                            .cluster_exclude_ops = d.cluster_exclude_ops,
+                            .session_name = d.session_name,
+                            .default_device = d.default_device,
+                            .cpu_global_jit = d.cpu_global_jit};
+}
+
+static tf_flags inner_cluster_flags(const xlac_cluster_flags *f) {
+  if (!f) return tf_flags_default();
+  return (tf_flags){
+      .min_cluster_size = f->min_cluster_size,
+      .max_cluster_size = f->max_cluster_size,
+      .clustering_fuel = f->clustering_fuel,
+      .auto_jit = f->auto_jit,
+      .auto_jit_single_gpu = f->auto_jit_single_gpu,
+      .global_jit_level = f->global_jit_level,
+      .ops_to_cluster = f->ops_to_cluster ? f->ops_to_cluster : "",
+      .cluster_exclude_ops = f->cluster_exclude_ops ? f->cluster_exclude_ops : "",
+      .session_name = f->session_name ? f->session_name : "",
+      .default_device = f->default_device ? f->default_device : "",
+      .cpu_global_jit = f->cpu_global_jit,
+      .session_cpu_global_jit = f->session_cpu_global_jit,
+      .deterministic_cluster_names = f->deterministic_cluster_names,
+      .disable_deadness_safety_checks_for_debugging = f->disable_deadness_safety_checks_for_debugging,
+      .disable_resource_variable_safety_checks_for_debugging = f->disable_resource_variable_safety_checks_for_debugging,
+      .cluster_scoping = f->cluster_scoping,
+  };
+}
+
+static int check_graph_format(xlac_graph_format format, xlac_error *err) {
+  if ((unsigned)format <= XLAC_GRAPH_TEXT) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%d is no format of graphs", (int)format);
+}
+
+static bool graph_is_text(const void *bytes, size_t n, xlac_graph_format format) {
+  return format == XLAC_GRAPH_TEXT || (format == XLAC_GRAPH_AUTO && tf_graph_def_is_text(bytes, n));
+}
+
+int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format,
+                       const xlac_cluster_flags *flags, xlac_error *err) {
+  tf_flags inner = inner_cluster_flags(flags);
+  TRY(check_graph_format(format, err));
+  xlac_clusters *c = base_malloc(base_alloc_libc, sizeof *c);
+  if (!c) return base_oom(err, "clustering");
+  int status = tf_graph_def_read(&c->def, base_alloc_libc, bytes, n, graph_is_text(bytes, n, format), err);
+  if (status != 0) {
+    base_free(base_alloc_libc, c);
+    return status;
+  }
+  status = tf_cluster_graph(&c->pass, c->def, &inner, err);
+  if (status == 0 && flags && flags->partially_decluster) status = tf_partially_decluster(&c->pass, err);
+  if (status != 0) {
+    xlac_clusters_destroy(c);
+    return status;
+  }
+  *out = c;
+  return 0;
+}
+
+void xlac_clusters_destroy(xlac_clusters *c) {
+  if (!c) return;
+  tf_pass_free(&c->pass);
+  tf_graph_def_free(c->def);
+  base_free(base_alloc_libc, c);
+}
+
+static const char *text_or_null(const base_istr *s) {
+  return s ? s->s : NULL;
+}
+
+bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_node *out) {
+  const tf_pass *p = &c->pass;
+  if (number >= p->graph.nodes.n) return false;
+  const tf_node *n = &p->graph.nodes.items[number];
+  *out = (xlac_clustered_node){.name = n->name->s,
+                               .op = n->op ? n->op->name->s : "",
+                               .device = text_or_null(n->device),
+                               .cluster = text_or_null(p->result[number]),
+                               .scope = text_or_null(p->scopes[number]),
+                               .candidate = p->candidate[number] != 0};
+  if (p->has_deadness && p->deadness.control[number]) out->deadness = (uint64_t)p->deadness.control[number]->id + 1;
+  return true;
+}
+
+bool xlac_clusters_edge(const xlac_clusters *c, uint32_t number, xlac_graph_edge *out) {
+  const tf_graph *g = &c->pass.graph;
+  if (number >= g->edges.n) return false;
+  const tf_edge *e = &g->edges.items[number];
+  *out = (xlac_graph_edge){e->src, e->dst, e->src_output, e->dst_input};
+  return true;
+}
+
+int xlac_clusters_deadness(const xlac_clusters *c, uint32_t number, char **text, size_t *n, xlac_error *err) {
+  const tf_pass *p = &c->pass;
+  base_text t;
+  if (number >= p->graph.nodes.n) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the graph has no node %u", number);
+  base_text_init(&t, base_alloc_libc);
+  if (p->has_deadness && p->deadness.control[number]) tf_put_pred(&t, p->deadness.control[number]);
+  return api_give_text(&t, text, n, err);
+}
+
+int xlac_clusters_unsafe_pairs(const xlac_clusters *c, uint32_t **pairs, size_t *n, xlac_error *err) {
+  tf_unsafe_list list = {.n = 0};
+  int status = tf_find_unsafe_pairs(&c->pass.graph, NULL, &list, err);
+  uint32_t *numbers = status == 0 ? base_malloc(base_alloc_libc, ((size_t)list.n * 2 + 1) * sizeof *numbers) : NULL;
+  if (status == 0 && !numbers) status = base_oom(err, "listing pairs");
+  for (uint32_t i = 0; i < list.n && status == 0; i++) {
+    numbers[2 * (size_t)i] = list.items[i].before;
+    numbers[2 * (size_t)i + 1] = list.items[i].after;
+  }
+  if (status == 0) {
+    *pairs = numbers;
+    *n = list.n;
+  }
+  BASE_VEC_FREE(c->pass.graph.alloc, &list);
+  return status;
+}
+
+static int find_named(const xlac_clusters *c, const char *name, uint32_t *out, xlac_error *err) {
+  *out = tf_find_node(&c->pass, name);
+  if (*out != TF_NO_EDGE) return 0;
+  return base_hint(err, base_fail(err, XLAC_E_UNKNOWN_NAME, "the graph has no node '%.200s'", name),
+                   "names are case sensitive");
+}
+
+static int give_or_free(base_text *t, int status, char **text, size_t *n, xlac_error *err) {
+  if (status == 0) return api_give_text(t, text, n, err);
+  base_text_free(t);
+  return status;
+}
+
+int xlac_clusters_why(xlac_clusters *c, const char *node, char **text, size_t *n, xlac_error *err) {
+  uint32_t id = 0;
+  base_text t;
+  TRY(find_named(c, node, &id, err));
+  base_text_init(&t, base_alloc_libc);
+  return give_or_free(&t, tf_explain_node(&c->pass, id, &t, err), text, n, err);
+}
+
+int xlac_clusters_why_not(xlac_clusters *c, const char *a, const char *b, char **text, size_t *n, xlac_error *err) {
+  uint32_t first = 0, second = 0;
+  base_text t;
+  TRY(find_named(c, a, &first, err));
+  TRY(find_named(c, b, &second, err));
+  base_text_init(&t, base_alloc_libc);
+  return give_or_free(&t, tf_explain_pair(&c->pass, first, second, &t, err), text, n, err);
+}
+
+static int give_graph(base_text *wire, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err) {
+  base_text t;
+  if (format != XLAC_GRAPH_TEXT) return api_give_text(wire, bytes, n, err);
+  base_text_init(&t, base_alloc_libc);
+  int status = tf_wire_to_text(&t, TF_MSG_GRAPH_DEF, wire->s ? wire->s : "", wire->n, err);
+  base_text_free(wire);
+  return give_or_free(&t, status, bytes, n, err);
+}
+
+int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err) {
+  base_text wire;
+  TRY(check_graph_format(format, err));
+  base_text_init(&wire, base_alloc_libc);
+  int status = tf_write_clustered(&c->pass, &wire, err);
+  if (status == 0) return give_graph(&wire, format, bytes, n, err);
+  base_text_free(&wire);
+  return status;
+}
+
+int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,
+                       size_t *n_out, xlac_error *err) {
+  base_text wire;
+  int status = 0;
+  TRY(check_graph_format(from, err));
+  TRY(check_graph_format(to, err));
+  base_text_init(&wire, base_alloc_libc);
+  if (graph_is_text(bytes, n, from))
+    status = tf_text_to_wire(&wire, TF_MSG_GRAPH_DEF, bytes, n, err);
+  else
+    base_put(&wire, bytes, n);
+  if (status == 0) return give_graph(&wire, to, out, n_out, err);
+  base_text_free(&wire);
+  return status;
+}
+
+int xlac_cluster_op_list(char **text, size_t *n, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  tf_put_op_list(&t);
+  return api_give_text(&t, text, n, err);
+}

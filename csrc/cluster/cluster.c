@@ -1,0 +1,128 @@
+/* The pass as a whole: import, candidates, contraction, marks. */
+#include "cluster.h"
+
+#include "resources.h"
+
+tf_flags tf_flags_default(void) {
+  return (tf_flags){.min_cluster_size = 4,
+                    .max_cluster_size = INT32_MAX,
+                    .clustering_fuel = INT64_MAX,
+                    .ops_to_cluster = "",
+                    .cluster_exclude_ops = "",
+                    .session_name = "",
+                    .default_device = "/job:localhost/replica:0/task:0/device:CPU:0",
+                    .global_jit_level = 1,
+                    .cpu_global_jit = true};
+}
+
+static bool tf_is_clustered_already(const tf_graph *g) {
+  for (uint32_t i = TF_SINK + 1; i < g->nodes.n; i++) {
+    const tf_node *n = &g->nodes.items[i];
+    if (tf_attr_has(n->def->attrs, "_XlaAlreadyClustered")) return true;
+    if (tf_node_is(n, "TPUExecute") || tf_node_is(n, "TPUExecuteAndUpdateVariables")) return true;
+  }
+  return false;
+}
+
+/* Whether exactly one GPU is in use. */
+static bool tf_has_single_gpu(const tf_pass *p) {
+  uint32_t gpus = 0;
+  for (uint32_t i = 0; i < p->devices.n; i++) gpus += base_slice_is(p->devices.items[i].type, "GPU");
+  return gpus == 1;
+}
+
+static int64_t tf_effective_level(const tf_pass *p) {
+  int64_t session = p->flags.global_jit_level == 0 ? -1 : p->flags.global_jit_level;
+  int64_t general = p->flags.auto_jit ? p->flags.auto_jit : session;
+  int64_t single = p->flags.auto_jit_single_gpu ? p->flags.auto_jit_single_gpu : session;
+  return general != single && tf_has_single_gpu(p) ? single : general;
+}
+
+static int tf_find_devices(tf_pass *p, xlac_error *err) {
+  for (uint32_t i = 0; i < p->graph.nodes.n; i++) {
+    p->device_of[i] = TF_NO_DEVICE;
+    if (tf_is_op(&p->graph.nodes.items[i]))
+      TRY(tf_find_device(p, p->graph.nodes.items[i].device, &p->device_of[i], err));
+  }
+  return 0;
+}
+
+static int tf_make_room(tf_pass *p, xlac_error *err) {
+  size_t n = p->graph.nodes.n;
+  base_alloc alloc = p->graph.alloc;
+  p->frames = base_malloc(alloc, n * sizeof *p->frames);
+  p->must_be_constant = base_malloc(alloc, n);
+  p->candidate = base_malloc(alloc, n);
+  p->verdicts = base_malloc(alloc, n * sizeof *p->verdicts);
+  p->device_of = base_malloc(alloc, n * sizeof *p->device_of);
+  p->cluster_of = base_malloc(alloc, n * sizeof *p->cluster_of);
+  p->next_node = base_malloc(alloc, n * sizeof *p->next_node);
+  p->taint = base_malloc(alloc, n);
+  p->clusters = base_malloc(alloc, n * sizeof *p->clusters);
+  p->result = base_malloc(alloc, n * sizeof *p->result);
+  p->scopes = base_malloc(alloc, n * sizeof *p->scopes);
+  bool all = p->frames && p->must_be_constant && p->candidate && p->verdicts && p->device_of && p->cluster_of &&
+             p->next_node && p->taint && p->clusters && p->result && p->scopes;
+  if (!all) return base_oom(err, "clustering");
+  memset(p->candidate, 0, n);
+  memset(p->verdicts, 0, n * sizeof *p->verdicts);
+  memset(p->result, 0, n * sizeof *p->result);
+  memset(p->scopes, 0, n * sizeof *p->scopes);
+  for (size_t i = 0; i < n; i++) p->cluster_of[i] = p->next_node[i] = TF_NO_EDGE;
+  return 0;
+}
+
+static int tf_contract_graph(tf_pass *p, xlac_error *err) {
+  if (!p->flags.disable_deadness_safety_checks_for_debugging) {
+    p->has_deadness = true;
+    TRY(tf_find_deadness(&p->deadness, &p->graph, p->frames, err));
+  }
+  TRY(tf_build_cycles(p, err));
+  if (p->gave_up) return 0;
+  TRY(tf_build_clusters(p, err));
+  TRY(tf_prepare_resources(p, err));
+  TRY(tf_contract_all(p, err));
+  return tf_mark_clusters(p, err);
+}
+
+static int tf_run_pass(tf_pass *p, xlac_error *err) {
+  TRY(tf_make_room(p, err));
+  TRY(tf_find_devices(p, err));
+  p->jit_level = tf_effective_level(p);
+  for (uint32_t i = 0; i < p->graph.nodes.n; i++) p->has_loops |= p->graph.nodes.items[i].role == TF_ROLE_ENTER;
+  if (p->flags.cluster_scoping && p->jit_level > 0) TRY(tf_scope_stages(p, err));
+  p->already_clustered = tf_is_clustered_already(&p->graph);
+  if (p->already_clustered) return 0;
+  TRY(tf_find_candidates(p, err));
+  if (p->n_candidates == 0) return 0;
+  TRY(tf_find_frames(&p->graph, p->frames, err));
+  return tf_contract_graph(p, err);
+}
+
+int tf_cluster_graph(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err) {
+  *out = (tf_pass){.def = def, .flags = *flags};
+  tf_bodies_init(&out->bodies, def);
+  tf_cycles_init(&out->cycles, def->arena.alloc);
+  base_map_init(&out->unsafe_set, def->arena.alloc);
+  out->cpu = tf_device_table[0];
+  out->cpu.policy = flags->cpu_global_jit ? TF_IF_ENABLED_GLOBALLY : TF_IF_EXPLICITLY_REQUESTED;
+  const base_istr *device = base_intern(&def->strings, flags->default_device, strlen(flags->default_device));
+  if (!device) return base_oom(err, "clustering");
+  TRY(tf_graph_import(&out->graph, def, device, err));
+  return tf_run_pass(out, err);
+}
+
+void tf_pass_free(tf_pass *p) {
+  base_alloc alloc = p->def->arena.alloc;
+  tf_graph_free(&p->graph);
+  tf_bodies_free(&p->bodies);
+  tf_cycles_free(&p->cycles);
+  base_map_free(&p->unsafe_set);
+  if (p->has_deadness) tf_deadness_free(&p->deadness, alloc);
+  BASE_VEC_FREE(alloc, &p->devices);
+  BASE_VEC_FREE(alloc, &p->unsafe);
+  void *lists[] = {p->frames,    p->must_be_constant, p->candidate,     p->verdicts,
+                   p->device_of, p->cluster_of,       p->next_node,     p->taint,
+                   p->clusters,  (void *)p->result,   (void *)p->scopes};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) base_free(alloc, lists[i]);
+}

@@ -1,0 +1,15 @@
+/* Auto-clustering: which nodes of a TensorFlow graph XLA would compile together. The result owns what decided it, so
+ * that it can be asked why. Sources: seed 002, TensorFlow 2.21's MarkForCompilationPass as measured. */
+#ifndef XLAC_CLUSTER_CLUSTER_H
+#define XLAC_CLUSTER_CLUSTER_H
+
+#include "pass.h"
+
+/* TensorFlow's defaults, but for a session at level 1 with tf_xla_cpu_global_jit: who clusters wants clusters. */
+tf_flags tf_flags_default(void);
+
+/* Imports def, which must outlive the result, and clusters it. Freed by tf_pass_free, also after a failure. */
+XLAC_MUST_USE int tf_cluster_graph(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err);
+void tf_pass_free(tf_pass *p);
+
+#endif

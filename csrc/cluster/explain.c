@@ -1,0 +1,204 @@
+/* Explanations, worked out when asked for: nothing is recorded while clustering. */
+#include "explain.h"
+
+#include "allow_list.h"
+#include "resources.h"
+
+uint32_t tf_find_node(const tf_pass *p, const char *name) {
+  const base_istr *known = base_intern_find(&p->def->strings, name, strlen(name));
+  for (uint32_t i = 0; known && i < p->graph.nodes.n; i++)
+    if (p->graph.nodes.items[i].name == known && !p->graph.nodes.items[i].removed) return i;
+  return TF_NO_EDGE;
+}
+
+static void tf_put_node(const tf_pass *p, uint32_t id, base_text *out) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  base_putf(out, "'%s'", n->name->s);
+  if (n->op) base_putf(out, " (%s)", n->op->name->s);
+}
+
+/* --- one node --- */
+
+static void tf_put_decider(const tf_pass *p, uint32_t id, const tf_verdict *v, base_text *out) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  if (v->inside)
+    base_putf(out, "; it is '%s' (%s): %s", v->inside->s, v->op->s, tf_refusal_text((tf_refusal)v->inside_why));
+  if (v->why == TF_REFUSED_UNKNOWN_DEVICE || v->why == TF_REFUSED_NOT_ENABLED)
+    base_putf(out, ": device %s", n->device ? n->device->s : "not assigned");
+  if (v->why == TF_REFUSED_NOT_ENABLED) base_putf(out, ", jit level %lld", (long long)p->jit_level);
+  if (v->why == TF_REFUSED_NOT_LISTED) base_putf(out, ": '%s'", p->flags.ops_to_cluster);
+  if (v->why == TF_REFUSED_FUEL) base_putf(out, ": %lld", (long long)p->flags.clustering_fuel);
+  if (v->why != TF_REFUSED_NO_KERNEL) return;
+  BASE_PUT(out, ":");
+  for (uint32_t i = 0; i < n->n_inputs + n->n_outputs; i++)
+    base_putf(out, "%s%s", i == n->n_inputs ? " -> " : " ", tf_type_word(n->types[i]));
+}
+
+static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
+  const tf_cluster *c = tf_cluster_of(p, id);
+  if (!c) {
+    base_puts(out, p->gave_up
+                       ? "it is a candidate, but a loop of the graph would close a cycle, so that nothing is clustered"
+                       : "it is a candidate, but nothing was clustered");
+  } else if (!tf_should_compile(p, c->forced, tf_chosen_device(c->devices))) {
+    BASE_PUT(out, "it is a candidate, but clustering is not enabled for the device of its cluster");
+  } else if (c->effective < p->flags.min_cluster_size && !c->functional && !c->forced) {
+    base_putf(
+        out,
+        "it is a candidate, but its cluster has %u nodes, of which %u count (Const and Identity do not): fewer than "
+        "min_cluster_size, %lld",
+        c->size, c->effective, (long long)p->flags.min_cluster_size);
+  } else {
+    BASE_PUT(
+        out,
+        "it was in a cluster and has left it: a Fill all of whose users are outside, a value that the cluster would be "
+        "compiled anew for, or a Shape, Rank or Size of something outside");
+  }
+}
+
+int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
+  const tf_verdict *v = &p->verdicts[id];
+  tf_put_node(p, id, out);
+  BASE_PUT(out, ": ");
+  if (p->already_clustered)
+    BASE_PUT(out, "the graph has been clustered before: a node has attribute _XlaAlreadyClustered, or is a TPUExecute");
+  else if (p->result[id])
+    base_putf(out, "it is in %s, with %u nodes", p->result[id]->s, tf_cluster_of(p, id)->size);
+  else if (p->candidate[id])
+    tf_put_small(p, id, out);
+  else
+    base_putf(out, "it is no candidate, since %s", tf_refusal_text((tf_refusal)v->why));
+  if (!p->already_clustered && !p->candidate[id]) tf_put_decider(p, id, v, out);
+  return out->failed ? base_oom(err, "explaining a cluster") : 0;
+}
+
+/* --- two nodes --- */
+
+static void tf_put_devices(const tf_pass *p, const tf_cluster *c, base_text *out) {
+  uint32_t device = tf_chosen_device(c->devices);
+  base_puts(out, device == TF_NO_DEVICE ? "no device" : p->devices.items[device].name->s);
+}
+
+static int tf_put_cycle(tf_pass *p, const tf_cluster *from, const tf_cluster *to, base_text *out, xlac_error *err) {
+  uint32_t n = 0, room = p->cycles.v.n;
+  uint32_t *path = base_malloc(p->graph.alloc, ((size_t)room + 1) * sizeof *path);
+  int status =
+      path ? tf_cycles_path(&p->cycles, from->vertex, to->vertex, path, room, &n, err) : base_oom(err, "explaining");
+  if (n > 0) BASE_PUT(out, ": ");
+  for (uint32_t i = 0; i < n && status == 0; i++) {
+    if (i) BASE_PUT(out, " -> ");
+    if (i == 8 && n > 12) {
+      base_putf(out, "(%u more) -> ", n - 10);
+      i = n - 2;
+    }
+    if (path[i] < p->graph.nodes.n)
+      tf_put_node(p, path[i], out);
+    else
+      BASE_PUT(out, "a loop");
+  }
+  base_free(p->graph.alloc, path);
+  return status;
+}
+
+static void tf_put_resource_pair(tf_pass *p, const tf_cluster *from, const tf_cluster *to, base_text *out) {
+  uint32_t before = TF_NO_EDGE, after = TF_NO_EDGE;
+  for (uint32_t a = from->first; a != TF_NO_EDGE; a = p->next_node[a]) {
+    tf_resource_use use = tf_resource_use_of(&p->graph.nodes.items[a]);
+    if (use == TF_RESOURCE_WRITE || use == TF_RESOURCE_READ_WRITE) before = a;
+  }
+  for (uint32_t b = to->first; b != TF_NO_EDGE && after == TF_NO_EDGE; b = p->next_node[b]) {
+    tf_resource_use use = tf_resource_use_of(&p->graph.nodes.items[b]);
+    if (use == TF_RESOURCE_READ || use == TF_RESOURCE_READ_WRITE) after = b;
+  }
+  if (before == TF_NO_EDGE || after == TF_NO_EDGE) return;
+  BASE_PUT(out, ": a cluster reads all variables first and writes them last, but ");
+  tf_put_node(p, after, out);
+  BASE_PUT(out, " comes after ");
+  tf_put_node(p, before, out);
+}
+
+static int tf_put_facts(tf_pass *p, const tf_cluster *from, const tf_cluster *to, tf_obstacle why, base_text *out,
+                        xlac_error *err) {
+  switch (why) {
+    case TF_OBSTACLE_DEADNESS:
+      BASE_PUT(out, ": ");
+      tf_put_pred(out, from->deadness);
+      BASE_PUT(out, " and ");
+      tf_put_pred(out, to->deadness);
+      return 0;
+    case TF_OBSTACLE_DEVICE:
+    case TF_OBSTACLE_NEIGHBOUR_DEVICE:
+      BASE_PUT(out, ": ");
+      tf_put_devices(p, from, out);
+      BASE_PUT(out, " and ");
+      tf_put_devices(p, to, out);
+      return 0;
+    case TF_OBSTACLE_SCOPE:
+      base_putf(out, ": '%s' and '%s'", from->scope->s, to->scope->s);
+      return 0;
+    case TF_OBSTACLE_SIZE:
+      base_putf(out, ": %u and %u, at most %lld", from->size, to->size, (long long)p->flags.max_cluster_size);
+      return 0;
+    case TF_OBSTACLE_RESOURCE:
+      tf_put_resource_pair(p, from, to, out);
+      return 0;
+    case TF_OBSTACLE_CYCLE:
+      return tf_put_cycle(p, from, to, out, err);
+    default:
+      return 0;
+  }
+}
+
+static int tf_put_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, base_text *out, xlac_error *err) {
+  tf_obstacle why = TF_OBSTACLE_NONE;
+  bool ahead = tf_cycles_has(&p->cycles, from->vertex, to->vertex);
+  if (!ahead && tf_cycles_has(&p->cycles, to->vertex, from->vertex)) {
+    tf_cluster *swap = from;
+    from = to;
+    to = swap;
+    ahead = true;
+  }
+  TRY(tf_find_obstacle(p, from, to, &why, err));
+  if (!ahead && why == TF_OBSTACLE_NONE) {
+    BASE_PUT(out, "no edge leads from one cluster to the other, and only neighbours become one");
+    return 0;
+  }
+  base_puts(out, tf_obstacle_text(why));
+  return tf_put_facts(p, from, to, why, out, err);
+}
+
+int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_error *err) {
+  tf_cluster *from = tf_cluster_of(p, a), *to = tf_cluster_of(p, b);
+  uint32_t refused = !p->candidate[a] ? a : b;
+  if (!p->candidate[a] || !p->candidate[b] || !from || !to) return tf_explain_node(p, refused, out, err);
+  tf_put_node(p, a, out);
+  BASE_PUT(out, " and ");
+  tf_put_node(p, b, out);
+  BASE_PUT(out, ": ");
+  if (from == to)
+    base_putf(out, "they are in one cluster, of %u nodes", from->size);
+  else
+    TRY(tf_put_obstacle(p, from, to, out, err));
+  return out->failed ? base_oom(err, "explaining a cluster") : 0;
+}
+
+/* --- the table --- */
+
+void tf_put_op_list(base_text *out) {
+  static const char *const uses[] = {"-", "read", "write", "read-write"};
+  uint32_t n = 0;
+  const tf_op_row *rows = tf_op_rows(&n);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!(rows[i].flags & TF_OP_XLA)) continue;
+    bool same = strcmp(rows[i].types[1], "=") == 0;
+    base_putf(out, "%s\t%s\t%s\t%s\t%s\t", rows[i].name, rows[i].types[0], rows[i].types[same ? 0 : 1],
+              rows[i].const_args, uses[rows[i].resource]);
+    const char *between = "";
+    for (const tf_category *c = tf_categories; c->name; c++) {
+      if (!tf_allow_list_has(c->name, rows[i].name)) continue;
+      base_putf(out, "%s%s", between, c->name);
+      between = ",";
+    }
+    base_putc(out, '\n');
+  }
+}

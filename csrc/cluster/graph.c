@@ -1,0 +1,214 @@
+/* Nodes, edges, and the order to visit them in. */
+#include "graph.h"
+
+#include <stdlib.h>
+
+tf_role tf_role_of(const base_istr *op) {
+  static const struct {
+    const char *op;
+    tf_role role;
+  } rows[] = {
+      {"Switch", TF_ROLE_SWITCH},
+      {"RefSwitch", TF_ROLE_SWITCH},
+      {"_SwitchN", TF_ROLE_SWITCH_N},
+      {"Merge", TF_ROLE_MERGE},
+      {"RefMerge", TF_ROLE_MERGE},
+      {"_XlaMerge", TF_ROLE_MERGE},
+      {"Enter", TF_ROLE_ENTER},
+      {"RefEnter", TF_ROLE_ENTER},
+      {"Exit", TF_ROLE_EXIT},
+      {"RefExit", TF_ROLE_EXIT},
+      {"NextIteration", TF_ROLE_NEXT_ITERATION},
+      {"RefNextIteration", TF_ROLE_NEXT_ITERATION},
+      {"LoopCond", TF_ROLE_LOOP_COND},
+      {"ControlTrigger", TF_ROLE_CONTROL_TRIGGER},
+      {"_Recv", TF_ROLE_RECV},
+      {"_HostRecv", TF_ROLE_RECV},
+      {"Const", TF_ROLE_CONST},
+      {"HostConst", TF_ROLE_CONST},
+      {"Identity", TF_ROLE_IDENTITY},
+      {"RefIdentity", TF_ROLE_IDENTITY},
+      {"_Arg", TF_ROLE_ARG},
+      {"_DeviceArg", TF_ROLE_ARG},
+      {"_Retval", TF_ROLE_RETVAL},
+      {"_DeviceRetval", TF_ROLE_RETVAL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(op->s, rows[i].op) == 0) return rows[i].role;
+  return TF_ROLE_OTHER;
+}
+
+void tf_graph_free(tf_graph *g) {
+  BASE_VEC_FREE(g->alloc, &g->nodes);
+  BASE_VEC_FREE(g->alloc, &g->edges);
+}
+
+int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, uint32_t dst, int32_t input, xlac_error *err) {
+  tf_edge e = {src, dst, output, input, TF_NO_EDGE, TF_NO_EDGE, false};
+  uint32_t id = g->edges.n;
+  tf_node *from = &g->nodes.items[src], *to = &g->nodes.items[dst];
+  if (!BASE_VEC_PUSH(g->alloc, &g->edges, e)) return base_oom(err, "building a graph");
+  if (from->n_out++ == 0)
+    from->first_out = id;
+  else
+    g->edges.items[from->last_out].next_out = id;
+  from->last_out = id;
+  if (to->n_in++ == 0)
+    to->first_in = id;
+  else
+    g->edges.items[to->last_in].next_in = id;
+  to->last_in = id;
+  return 0;
+}
+
+static void tf_unlink_out(tf_graph *g, tf_node *n, uint32_t edge) {
+  uint32_t before = TF_NO_EDGE;
+  for (uint32_t e = n->first_out; e != edge; e = g->edges.items[e].next_out) before = e;
+  uint32_t after = g->edges.items[edge].next_out;
+  if (before == TF_NO_EDGE)
+    n->first_out = after;
+  else
+    g->edges.items[before].next_out = after;
+  if (n->last_out == edge) n->last_out = before;
+  n->n_out--;
+}
+
+static void tf_unlink_in(tf_graph *g, tf_node *n, uint32_t edge) {
+  uint32_t before = TF_NO_EDGE;
+  for (uint32_t e = n->first_in; e != edge; e = g->edges.items[e].next_in) before = e;
+  uint32_t after = g->edges.items[edge].next_in;
+  if (before == TF_NO_EDGE)
+    n->first_in = after;
+  else
+    g->edges.items[before].next_in = after;
+  if (n->last_in == edge) n->last_in = before;
+  n->n_in--;
+}
+
+void tf_graph_remove_edge(tf_graph *g, uint32_t edge) {
+  tf_edge *e = &g->edges.items[edge];
+  assert(!e->removed);
+  tf_unlink_out(g, &g->nodes.items[e->src], edge);
+  tf_unlink_in(g, &g->nodes.items[e->dst], edge);
+  e->removed = true;
+}
+
+int tf_graph_connect_ends(tf_graph *g, xlac_error *err) {
+  for (uint32_t i = 0; i < g->nodes.n; i++) {
+    if (g->nodes.items[i].removed) continue;
+    if (i != TF_SOURCE && g->nodes.items[i].n_in == 0)
+      TRY(tf_graph_add_edge(g, TF_SOURCE, TF_CONTROL, i, TF_CONTROL, err));
+    if (i != TF_SINK && g->nodes.items[i].n_out == 0)
+      TRY(tf_graph_add_edge(g, i, TF_CONTROL, TF_SINK, TF_CONTROL, err));
+  }
+  return 0;
+}
+
+bool tf_has_type(const tf_node *n, unsigned type) {
+  for (uint32_t i = 0; i < n->n_inputs + n->n_outputs; i++)
+    if (tf_base_type(n->types[i]) == type) return true;
+  return false;
+}
+
+uint32_t tf_producer(const tf_graph *g, const tf_node *n, int32_t i, int32_t *output) {
+  TF_EACH_IN(g, n, e) {
+    if (g->edges.items[e].dst_input != i) continue;
+    *output = g->edges.items[e].src_output;
+    return g->edges.items[e].src;
+  }
+  *output = 0;
+  return TF_SOURCE;
+}
+
+/* --- order: depth first from the source, consumers in the order of their names --- */
+
+typedef struct tf_order_frame {
+  uint32_t node, next, end; /* consumers still to visit, in the list */
+} tf_order_frame;
+BASE_VEC(tf_order_frames, tf_order_frame);
+BASE_VEC(tf_pending, uint64_t);
+
+typedef struct tf_order_state {
+  const tf_graph *g;
+  tf_order_frames stack;
+  tf_pending pending; /* a node's rank above its id */
+  uint8_t *seen;
+  uint32_t *rank; /* of each node, by name */
+} tf_order_state;
+
+typedef struct tf_named {
+  const base_istr *name;
+  uint32_t id;
+} tf_named;
+
+static int tf_compare_names(const void *a, const void *b) {
+  const base_istr *x = ((const tf_named *)a)->name, *y = ((const tf_named *)b)->name;
+  uint32_t n = x->n < y->n ? x->n : y->n;
+  int order = memcmp(x->s, y->s, n);
+  return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+static bool tf_rank_names(const tf_graph *g, uint32_t *rank) {
+  tf_named *named = base_malloc(g->alloc, g->nodes.n * sizeof *named);
+  if (!named) return false;
+  for (uint32_t i = 0; i < g->nodes.n; i++) named[i] = (tf_named){g->nodes.items[i].name, i};
+  qsort(named, g->nodes.n, sizeof *named, tf_compare_names);
+  for (uint32_t i = 0; i < g->nodes.n; i++) rank[named[i].id] = i;
+  base_free(g->alloc, named);
+  return true;
+}
+
+static int tf_compare_pending(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Lists the consumers of a node that are not seen yet, in order of their names. */
+static bool tf_enter_node(tf_order_state *s, uint32_t node) {
+  const tf_node *n = &s->g->nodes.items[node];
+  uint32_t from = s->pending.n;
+  s->seen[node] = 1;
+  if (n->role != TF_ROLE_NEXT_ITERATION) TF_EACH_OUT(s->g, n, e) {
+      uint32_t dst = s->g->edges.items[e].dst;
+      if (!s->seen[dst] && !BASE_VEC_PUSH(s->g->alloc, &s->pending, (uint64_t)s->rank[dst] << 32 | dst)) return false;
+    }
+  if (s->pending.n - from > 1)
+    qsort(s->pending.items + from, s->pending.n - from, sizeof(uint64_t), tf_compare_pending);
+  tf_order_frame f = {node, from, s->pending.n};
+  return BASE_VEC_PUSH(s->g->alloc, &s->stack, f);
+}
+
+static bool tf_walk(tf_order_state *s, uint32_t *order, uint32_t *n) {
+  if (!tf_enter_node(s, TF_SOURCE)) return false;
+  uint32_t at = s->g->nodes.n;
+  while (s->stack.n > 0) {
+    tf_order_frame *f = &s->stack.items[s->stack.n - 1];
+    if (f->next < f->end) {
+      uint32_t node = (uint32_t)s->pending.items[f->next++];
+      if (!s->seen[node] && !tf_enter_node(s, node)) return false;
+      continue;
+    }
+    order[--at] = f->node;
+    s->stack.n--;
+    s->pending.n = s->stack.n ? s->stack.items[s->stack.n - 1].end : 0;
+  }
+  *n = s->g->nodes.n - at;
+  memmove(order, order + at, *n * sizeof *order);
+  return true;
+}
+
+int tf_reverse_post_order(const tf_graph *g, uint32_t *order, uint32_t *n, xlac_error *err) {
+  tf_order_state s = {.g = g};
+  s.seen = base_malloc(g->alloc, g->nodes.n);
+  s.rank = base_malloc(g->alloc, g->nodes.n * sizeof *s.rank);
+  bool fine = s.seen && s.rank && tf_rank_names(g, s.rank);
+  if (fine) {
+    memset(s.seen, 0, g->nodes.n);
+    fine = tf_walk(&s, order, n);
+  }
+  BASE_VEC_FREE(g->alloc, &s.stack);
+  BASE_VEC_FREE(g->alloc, &s.pending);
+  base_free(g->alloc, s.seen);
+  base_free(g->alloc, s.rank);
+  return fine ? 0 : base_oom(err, "ordering a graph");
+}

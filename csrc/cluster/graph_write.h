@@ -1,0 +1,10 @@
+/* Graphs back to GraphDefs: the nodes as read, with the marks of clustering. */
+#ifndef XLAC_CLUSTER_GRAPH_WRITE_H
+#define XLAC_CLUSTER_GRAPH_WRITE_H
+
+#include "cluster.h"
+
+/* Appends the bytes of the GraphDef, its nodes with _XlaCluster and _XlaAlreadyClustered where they are marked. */
+XLAC_MUST_USE int tf_write_clustered(const tf_pass *p, base_text *out, xlac_error *err);
+
+#endif

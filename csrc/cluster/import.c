@@ -1,0 +1,292 @@
+/* GraphDef to graph, in TensorFlow's order: nodes as soon as their inputs are there, the first in the GraphDef first;
+ * the edges of loops that go back come last. Source: common_runtime/graph_constructor.cc's behaviour, reference notes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "graph.h"
+
+typedef struct tf_back_edge {
+  uint32_t src_def, dst; /* a node of the GraphDef, an id */
+  int32_t output, input;
+} tf_back_edge;
+BASE_VEC(tf_back_edges, tf_back_edge);
+
+typedef struct tf_importer {
+  tf_graph *g;
+  tf_graph_def *def;
+  const base_istr *default_device;
+  base_map by_name;          /* interned name -> place in the GraphDef */
+  uint32_t *users, *user_at; /* users[user_at[i] .. user_at[i + 1]]: who waits for node i, once for each input */
+  int64_t *waiting;          /* inputs still missing */
+  uint32_t *id;              /* of each node; 0 as long as it has none */
+  uint32_t *heap, n_heap;    /* ready nodes */
+  tf_back_edges back;
+  xlac_error *err;
+} tf_importer;
+
+static int tf_node_fail(tf_importer *im, const tf_node_def *n, base_code code, const char *format, ...)
+    BASE_PRINTF(4, 5);
+static int tf_node_fail(tf_importer *im, const tf_node_def *n, base_code code, const char *format, ...) {
+  char what[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  return base_fail(im->err, code, "node '%.120s' (op %.60s): %s", n->name->s, n->op->s, what);
+}
+
+/* --- names --- */
+
+static bool tf_name_char(char c, bool first) {
+  bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+  return plain || (!first && (c == '-' || c == '/' || c == '\\' || c == '>'));
+}
+
+static bool tf_name_valid(const base_istr *name) {
+  for (uint32_t i = 0; i < name->n; i++)
+    if (!tf_name_char(name->s[i], i == 0 || name->s[i - 1] == '>')) return false;
+  return name->n > 0 && name->s[name->n - 1] != '>';
+}
+
+static int tf_index_names(tf_importer *im) {
+  for (uint32_t i = 0; i < im->def->n_nodes; i++) {
+    const tf_node_def *n = &im->def->nodes[i];
+    uint64_t other = 0;
+    if (!tf_name_valid(n->name))
+      return tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "the node's name contains invalid characters");
+    if (base_map_get(&im->by_name, base_key(n->name), &other))
+      return base_hint(im->err, tf_node_fail(im, n, XLAC_E_DUPLICATE_NAME, "another node has the same name"),
+                       "rename one of the two; the other has op %s", im->def->nodes[other].op->s);
+    if (!base_map_set(&im->by_name, base_key(n->name), i)) return base_oom(im->err, "importing a graph");
+  }
+  return 0;
+}
+
+static int tf_find_def(tf_importer *im, const tf_node_def *n, const tf_input *in, uint32_t *out) {
+  uint64_t at = 0;
+  if (!base_map_get(&im->by_name, base_key(in->node), &at))
+    return tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s' is no node of the graph", in->node->s);
+  *out = (uint32_t)at;
+  return 0;
+}
+
+/* --- who waits for whom --- */
+
+static bool tf_is_back_input(const tf_importer *im, const tf_node_def *n, uint32_t from) {
+  return tf_role_of(n->op) == TF_ROLE_MERGE && tf_role_of(im->def->nodes[from].op) == TF_ROLE_NEXT_ITERATION;
+}
+
+static int tf_count_users(tf_importer *im) {
+  for (uint32_t i = 0; i < im->def->n_nodes; i++) {
+    const tf_node_def *n = &im->def->nodes[i];
+    bool loop = false;
+    for (uint32_t k = 0; k < n->n_inputs; k++) {
+      uint32_t from = 0;
+      TRY(tf_find_def(im, n, &n->inputs[k], &from));
+      im->user_at[from + 1]++;
+      loop = loop || tf_is_back_input(im, n, from);
+    }
+    im->waiting[i] = loop ? (int64_t)(n->n_inputs - n->n_data) + 1 : (int64_t)n->n_inputs;
+  }
+  for (uint32_t i = 0; i < im->def->n_nodes; i++) im->user_at[i + 1] += im->user_at[i];
+  return 0;
+}
+
+static int tf_list_users(tf_importer *im) {
+  uint32_t total = im->user_at[im->def->n_nodes];
+  uint32_t *at = base_malloc(im->g->alloc, (im->def->n_nodes + (size_t)1) * sizeof *at);
+  im->users = base_malloc(im->g->alloc, ((size_t)total + 1) * sizeof *im->users);
+  if (!at || !im->users) {
+    base_free(im->g->alloc, at);
+    return base_oom(im->err, "importing a graph");
+  }
+  memcpy(at, im->user_at, im->def->n_nodes * sizeof *at);
+  for (uint32_t i = 0; i < im->def->n_nodes; i++) {
+    const tf_node_def *n = &im->def->nodes[i];
+    for (uint32_t k = 0; k < n->n_inputs; k++) {
+      uint64_t from = 0;
+      (void)base_map_get(&im->by_name, base_key(n->inputs[k].node), &from);
+      im->users[at[from]++] = i;
+    }
+  }
+  base_free(im->g->alloc, at);
+  return 0;
+}
+
+/* --- the ready nodes: a heap, the smallest place on top --- */
+
+static void tf_heap_push(tf_importer *im, uint32_t v) {
+  uint32_t at = im->n_heap++;
+  for (; at > 0 && im->heap[(at - 1) / 2] > v; at = (at - 1) / 2) im->heap[at] = im->heap[(at - 1) / 2];
+  im->heap[at] = v;
+}
+
+static uint32_t tf_heap_pop(tf_importer *im) {
+  uint32_t top = im->heap[0], v = im->heap[--im->n_heap], at = 0;
+  for (;;) {
+    uint32_t child = 2 * at + 1;
+    if (child >= im->n_heap) break;
+    if (child + 1 < im->n_heap && im->heap[child + 1] < im->heap[child]) child++;
+    if (im->heap[child] >= v) break;
+    im->heap[at] = im->heap[child];
+    at = child;
+  }
+  if (im->n_heap) im->heap[at] = v;
+  return top;
+}
+
+/* --- creating --- */
+
+static int tf_check_input(tf_importer *im, const tf_node_def *n, uint32_t src, int32_t output, uint32_t dst,
+                          int32_t input) {
+  const tf_node *from = &im->g->nodes.items[src], *to = &im->g->nodes.items[dst];
+  if (output < 0 || (uint32_t)output >= from->n_outputs)
+    return tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "input %d is output %d of '%.80s', which has %u outputs", input,
+                        output, from->name->s, from->n_outputs);
+  unsigned has = tf_output_type(from, (uint32_t)output), wants = tf_input_type(to, (uint32_t)input);
+  bool fits = wants >= TF_REF ? has == wants : tf_base_type(has) == wants;
+  if (fits) return 0;
+  return tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "input %d expects %s, but '%.80s' gives %s", input,
+                      tf_type_word(wants), from->name->s, tf_type_word(has));
+}
+
+static int tf_connect_data(tf_importer *im, const tf_node_def *n, uint32_t id) {
+  for (uint32_t k = 0; k < n->n_data; k++) {
+    uint32_t from = 0;
+    TRY(tf_find_def(im, n, &n->inputs[k], &from));
+    if (im->id[from] == 0) {
+      tf_back_edge b = {from, id, n->inputs[k].output, (int32_t)k};
+      if (!BASE_VEC_PUSH(im->g->alloc, &im->back, b)) return base_oom(im->err, "importing a graph");
+      continue;
+    }
+    TRY(tf_check_input(im, n, im->id[from], n->inputs[k].output, id, (int32_t)k));
+    TRY(tf_graph_add_edge(im->g, im->id[from], n->inputs[k].output, id, (int32_t)k, im->err));
+  }
+  return 0;
+}
+
+static int tf_compare_control(const void *a, const void *b) {
+  const base_istr *x = *(const base_istr *const *)a, *y = *(const base_istr *const *)b;
+  uint32_t n = x->n < y->n ? x->n : y->n;
+  int order = memcmp(x->s, y->s, n);
+  return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+/* By name, each once. */
+static int tf_connect_control(tf_importer *im, const tf_node_def *n, uint32_t id) {
+  uint32_t count = n->n_inputs - n->n_data;
+  const base_istr **names = base_malloc(im->g->alloc, (count + (size_t)1) * sizeof *names);
+  if (!names) return base_oom(im->err, "importing a graph");
+  for (uint32_t k = 0; k < count; k++) names[k] = n->inputs[n->n_data + k].node;
+  if (count > 1) qsort(names, count, sizeof *names, tf_compare_control);
+  int status = 0;
+  for (uint32_t k = 0; k < count && status == 0; k++) {
+    uint64_t from = 0;
+    if (k > 0 && names[k] == names[k - 1]) continue;
+    (void)base_map_get(&im->by_name, base_key(names[k]), &from);
+    if (im->id[from] == 0)
+      status = tf_node_fail(im, n, XLAC_E_BAD_ARGUMENT, "its control input '%.80s' is part of a cycle", names[k]->s);
+    else
+      status = tf_graph_add_edge(im->g, im->id[from], TF_CONTROL, id, TF_CONTROL, im->err);
+  }
+  base_free(im->g->alloc, names);
+  return status;
+}
+
+static int tf_create_node(tf_importer *im, uint32_t place) {
+  const tf_node_def *n = &im->def->nodes[place];
+  tf_node node = {.def = n,
+                  .name = n->name,
+                  .role = (uint8_t)tf_role_of(n->op),
+                  .first_in = TF_NO_EDGE,
+                  .last_in = TF_NO_EDGE,
+                  .first_out = TF_NO_EDGE,
+                  .last_out = TF_NO_EDGE};
+  node.device = n->device ? n->device : im->default_device;
+  TRY(tf_op_def_of(im->def, n->op, &node.op, im->err));
+  if (!node.op)
+    return base_hint(im->err, tf_node_fail(im, n, XLAC_E_UNKNOWN_OPCODE, "the op is unknown"),
+                     "it is neither an op of TensorFlow 2.21 nor a function of the graph's library");
+  TRY(tf_node_types(im->g, &node, n->attrs, im->err));
+  if (node.n_inputs != n->n_data)
+    return tf_node_fail(im, n, XLAC_E_ARGUMENT_COUNT, "the op takes %u inputs here, the node has %u", node.n_inputs,
+                        n->n_data);
+  uint32_t id = im->g->nodes.n;
+  if (!BASE_VEC_PUSH(im->g->alloc, &im->g->nodes, node)) return base_oom(im->err, "importing a graph");
+  im->id[place] = id;
+  TRY(tf_connect_data(im, n, id));
+  TRY(tf_connect_control(im, n, id));
+  for (uint32_t k = im->user_at[place]; k < im->user_at[place + 1]; k++)
+    if (--im->waiting[im->users[k]] == 0) tf_heap_push(im, im->users[k]);
+  return 0;
+}
+
+static int tf_create_nodes(tf_importer *im) {
+  uint32_t done = 0;
+  for (uint32_t i = 0; i < im->def->n_nodes; i++)
+    if (im->waiting[i] == 0) tf_heap_push(im, i);
+  for (; im->n_heap > 0; done++) TRY(tf_create_node(im, tf_heap_pop(im)));
+  for (uint32_t i = 0; i < im->def->n_nodes && done < im->def->n_nodes; i++)
+    if (im->id[i] == 0)
+      return base_hint(
+          im->err,
+          tf_node_fail(im, &im->def->nodes[i], XLAC_E_BAD_ARGUMENT, "the node is part of a cycle or depends on one"),
+          "only a NextIteration that feeds a Merge may go back");
+  for (uint32_t i = 0; i < im->back.n; i++) {
+    const tf_back_edge *b = &im->back.items[i];
+    TRY(tf_check_input(im, im->g->nodes.items[b->dst].def, im->id[b->src_def], b->output, b->dst, b->input));
+    TRY(tf_graph_add_edge(im->g, im->id[b->src_def], b->output, b->dst, b->input, im->err));
+  }
+  return 0;
+}
+
+/* --- the whole --- */
+
+static int tf_add_end(tf_graph *g, const char *name, xlac_error *err) {
+  tf_node n = {.first_in = TF_NO_EDGE, .last_in = TF_NO_EDGE, .first_out = TF_NO_EDGE, .last_out = TF_NO_EDGE};
+  n.name = base_intern(&g->def->strings, name, strlen(name));
+  return n.name && BASE_VEC_PUSH(g->alloc, &g->nodes, n) ? 0 : base_oom(err, "building a graph");
+}
+
+int tf_graph_begin(tf_graph *g, tf_graph_def *def, xlac_error *err) {
+  *g = (tf_graph){.def = def, .alloc = def->arena.alloc};
+  TRY(tf_add_end(g, "_SOURCE", err));
+  TRY(tf_add_end(g, "_SINK", err));
+  return tf_graph_add_edge(g, TF_SOURCE, TF_CONTROL, TF_SINK, TF_CONTROL, err);
+}
+
+static int tf_import(tf_importer *im) {
+  size_t n = im->def->n_nodes;
+  base_alloc alloc = im->g->alloc;
+  im->user_at = base_malloc(alloc, (n + 1) * sizeof *im->user_at);
+  im->waiting = base_malloc(alloc, (n + 1) * sizeof *im->waiting);
+  im->id = base_malloc(alloc, (n + 1) * sizeof *im->id);
+  im->heap = base_malloc(alloc, (n + 1) * sizeof *im->heap);
+  if (!im->user_at || !im->waiting || !im->id || !im->heap) return base_oom(im->err, "importing a graph");
+  memset(im->user_at, 0, (n + 1) * sizeof *im->user_at);
+  memset(im->id, 0, (n + 1) * sizeof *im->id);
+  TRY(tf_index_names(im));
+  TRY(tf_count_users(im));
+  TRY(tf_list_users(im));
+  TRY(tf_create_nodes(im));
+  return tf_graph_connect_ends(im->g, im->err);
+}
+
+int tf_graph_import(tf_graph *out, tf_graph_def *g, const base_istr *default_device, xlac_error *err) {
+  int status = tf_graph_begin(out, g, err);
+  if (status == 0) {
+    tf_importer im = {.g = out, .def = g, .default_device = default_device, .err = err};
+    base_map_init(&im.by_name, out->alloc);
+    status = tf_import(&im);
+    base_map_free(&im.by_name);
+    base_free(out->alloc, im.users);
+    base_free(out->alloc, im.user_at);
+    base_free(out->alloc, im.waiting);
+    base_free(out->alloc, im.id);
+    base_free(out->alloc, im.heap);
+    BASE_VEC_FREE(out->alloc, &im.back);
+  }
+  if (status != 0) tf_graph_free(out);
+  return status;
+}

@@ -1,0 +1,260 @@
+/* The Python type ClusteredGraph, on which python/xlac/clusters.py builds, and conversions of GraphDefs. */
+#include "py.h"
+
+#include <string.h>
+
+typedef struct py_clusters {
+  PyObject_HEAD xlac_clusters *c;
+} py_clusters;
+
+static xlac_clusters *clusters_of(PyObject *self) {
+  return ((py_clusters *)self)->c;
+}
+
+static void clusters_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  xlac_clusters_destroy(clusters_of(self));
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+static PyObject *text_or_none(const char *s) {
+  if (s == NULL) Py_RETURN_NONE;
+  return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "surrogateescape");
+}
+
+/* (name, op, device, cluster, candidate, deadness, scope) */
+static PyObject *node_tuple(const xlac_clustered_node *n) {
+  return Py_BuildValue("(NNNNNKN)", text_or_none(n->name), text_or_none(n->op), text_or_none(n->device),
+                       text_or_none(n->cluster), PyBool_FromLong(n->candidate), (unsigned long long)n->deadness,
+                       text_or_none(n->scope));
+}
+
+static PyObject *clusters_nodes(PyObject *self, PyObject *unused) {
+  (void)unused;
+  PyObject *list = PyList_New(0);
+  xlac_clustered_node n;
+  for (uint32_t i = 0; list && xlac_clusters_node(clusters_of(self), i, &n); i++) {
+    PyObject *item = node_tuple(&n);
+    if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+static PyObject *clusters_assignment(PyObject *self, PyObject *unused) {
+  (void)unused;
+  PyObject *dict = PyDict_New();
+  xlac_clustered_node n;
+  for (uint32_t i = 0; dict && xlac_clusters_node(clusters_of(self), i, &n); i++) {
+    if (n.cluster == NULL) continue;
+    PyObject *name = text_or_none(n.name), *cluster = text_or_none(n.cluster);
+    if (name == NULL || cluster == NULL || PyDict_SetItem(dict, name, cluster) < 0) Py_CLEAR(dict);
+    Py_XDECREF(name);
+    Py_XDECREF(cluster);
+  }
+  return dict;
+}
+
+static PyObject *clusters_edges(PyObject *self, PyObject *unused) {
+  (void)unused;
+  PyObject *list = PyList_New(0);
+  xlac_graph_edge e;
+  for (uint32_t i = 0; list && xlac_clusters_edge(clusters_of(self), i, &e); i++) {
+    PyObject *item = Py_BuildValue("(IiIi)", e.src, e.src_output, e.dst, e.dst_input);
+    if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+static PyObject *clusters_deadness(PyObject *self, PyObject *number) {
+  unsigned long i = PyLong_AsUnsignedLong(number);
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  if (i == (unsigned long)-1 && PyErr_Occurred()) return NULL;
+  if (xlac_clusters_deadness(clusters_of(self), i > UINT32_MAX ? UINT32_MAX : (uint32_t)i, &text, &n, &err) != 0)
+    return py_raise(py_state_of(self), &err, PY_ANY);
+  return py_text(text, (Py_ssize_t)n);
+}
+
+static PyObject *clusters_unsafe_pairs(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_error err = {.code = 0};
+  uint32_t *pairs = NULL;
+  size_t n = 0;
+  if (xlac_clusters_unsafe_pairs(clusters_of(self), &pairs, &n, &err) != 0)
+    return py_raise(py_state_of(self), &err, PY_ANY);
+  PyObject *list = PyList_New((Py_ssize_t)n);
+  for (size_t i = 0; list && i < n; i++) {
+    PyObject *item = Py_BuildValue("(II)", pairs[2 * i], pairs[2 * i + 1]);
+    if (item == NULL)
+      Py_CLEAR(list);
+    else
+      PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+  }
+  xlac_free(pairs);
+  return list;
+}
+
+static PyObject *clusters_why(PyObject *self, PyObject *args) {
+  const char *a, *b = NULL;
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  if (!PyArg_ParseTuple(args, "s|z:why", &a, &b)) return NULL;
+  int status = b ? xlac_clusters_why_not(clusters_of(self), a, b, &text, &n, &err)
+                 : xlac_clusters_why(clusters_of(self), a, &text, &n, &err);
+  return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+static PyObject *give_bytes(char *bytes, size_t n, bool text) {
+  PyObject *object = text ? NULL : PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
+  if (text) return py_text(bytes, (Py_ssize_t)n);
+  xlac_free(bytes);
+  return object;
+}
+
+static PyObject *clusters_write(PyObject *self, PyObject *as_text) {
+  int text = PyObject_IsTrue(as_text);
+  xlac_error err = {.code = 0};
+  char *bytes = NULL;
+  size_t n = 0;
+  if (text < 0) return NULL;
+  if (xlac_clusters_write(clusters_of(self), text ? XLAC_GRAPH_TEXT : XLAC_GRAPH_PROTO, &bytes, &n, &err) != 0)
+    return py_raise(py_state_of(self), &err, PY_ANY);
+  return give_bytes(bytes, n, text != 0);
+}
+
+static PyMethodDef clusters_methods[] = {
+    {"nodes", clusters_nodes, METH_NOARGS, "[(name, op, device, cluster, candidate, deadness, scope)], by number"},
+    {"assignment", clusters_assignment, METH_NOARGS, "{node: cluster} of the nodes that are in one"},
+    {"edges", clusters_edges, METH_NOARGS, "[(src, src_output, dst, dst_input)], by number; -1 for control"},
+    {"deadness", clusters_deadness, METH_O, "deadness(number): when the node is alive, as a formula"},
+    {"unsafe_pairs", clusters_unsafe_pairs, METH_NOARGS,
+     "[(before, after)]: resource ops that may not share a cluster"},
+    {"why", clusters_why, METH_VARARGS,
+     "why(node, other=None): why it is in its cluster or in none; why not with the other"},
+    {"write", clusters_write, METH_O, "write(text): the GraphDef with the clusters' marks, as bytes or as text"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot clusters_slots[] = {
+    {Py_tp_dealloc, clusters_dealloc},
+    {Py_tp_methods, clusters_methods},
+    {Py_tp_doc, "A clustered GraphDef. Use it through xlac.cluster."},
+    {0, NULL},
+};
+
+PyType_Spec py_clusters_spec = {
+    .name = "xlac._core.ClusteredGraph",
+    .basicsize = sizeof(py_clusters),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = clusters_slots,
+};
+
+/* --- functions --- */
+
+static int format_number(const char *name, xlac_graph_format *out) {
+  *out = strcmp(name, "text") == 0 ? XLAC_GRAPH_TEXT : strcmp(name, "proto") == 0 ? XLAC_GRAPH_PROTO : XLAC_GRAPH_AUTO;
+  if (*out != XLAC_GRAPH_AUTO || strcmp(name, "auto") == 0) return 0;
+  PyErr_Format(PyExc_ValueError, "format %.60s is unknown: there are auto, proto and text", name);
+  return -1;
+}
+
+static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac_graph_format format,
+                             const xlac_cluster_flags *flags) {
+  xlac_error err = {.code = 0};
+  xlac_clusters *c = NULL;
+  int status;
+  Py_BEGIN_ALLOW_THREADS status = xlac_cluster_graph(&c, bytes, (size_t)n, format, flags, &err);
+  Py_END_ALLOW_THREADS if (status != 0) return py_raise(st, &err, PY_ANY);
+  py_clusters *self = PyObject_New(py_clusters, st->clusters_type);
+  if (self == NULL) {
+    xlac_clusters_destroy(c);
+    return NULL;
+  }
+  self->c = c;
+  return (PyObject *)self;
+}
+
+PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"graph",
+                          "format",
+                          "min_cluster_size",
+                          "max_cluster_size",
+                          "clustering_fuel",
+                          "auto_jit",
+                          "auto_jit_single_gpu",
+                          "global_jit_level",
+                          "ops_to_cluster",
+                          "cluster_exclude_ops",
+                          "session_name",
+                          "default_device",
+                          "cpu_global_jit",
+                          "session_cpu_global_jit",
+                          "deterministic_cluster_names",
+                          "disable_deadness_safety_checks_for_debugging",
+                          "disable_resource_variable_safety_checks_for_debugging",
+                          "cluster_scoping",
+                          "partially_decluster",
+                          NULL};
+  py_state *st = PyModule_GetState(core);
+  PyObject *object, *holder;
+  const char *format = "auto", *bytes;
+  Py_ssize_t n;
+  xlac_cluster_flags f;
+  xlac_graph_format number;
+  xlac_cluster_flags_init(&f);
+  long long min = f.min_cluster_size, max = f.max_cluster_size, fuel = f.clustering_fuel, jit = 0, single = 0,
+            level = f.global_jit_level;
+  int b[7] = {f.cpu_global_jit};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sLLLLLLssssppppppp:cluster", names, &object, &format, &min, &max,
+                                   &fuel, &jit, &single, &level, &f.ops_to_cluster, &f.cluster_exclude_ops,
+                                   &f.session_name, &f.default_device, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6]))
+    return NULL;
+  if (format_number(format, &number) < 0 || py_source(object, &holder, &bytes, &n) < 0) return NULL;
+  f.min_cluster_size = min;
+  f.max_cluster_size = max;
+  f.clustering_fuel = fuel;
+  f.auto_jit = jit;
+  f.auto_jit_single_gpu = single;
+  f.global_jit_level = level;
+  f.cpu_global_jit = b[0];
+  f.session_cpu_global_jit = b[1];
+  f.deterministic_cluster_names = b[2];
+  f.disable_deadness_safety_checks_for_debugging = b[3];
+  f.disable_resource_variable_safety_checks_for_debugging = b[4];
+  f.cluster_scoping = b[5];
+  f.partially_decluster = b[6];
+  PyObject *result = run_cluster(st, bytes, n, number, &f);
+  Py_DECREF(holder);
+  return result;
+}
+
+PyObject *py_graph_convert(PyObject *core, PyObject *args) {
+  PyObject *object, *holder;
+  const char *from, *to, *bytes;
+  xlac_graph_format from_number, to_number;
+  xlac_error err = {.code = 0};
+  Py_ssize_t n;
+  char *out = NULL;
+  size_t n_out = 0;
+  if (!PyArg_ParseTuple(args, "Oss:graph_convert", &object, &from, &to)) return NULL;
+  if (format_number(from, &from_number) < 0 || format_number(to, &to_number) < 0) return NULL;
+  if (py_source(object, &holder, &bytes, &n) < 0) return NULL;
+  int status = xlac_graph_convert(bytes, (size_t)n, from_number, to_number, &out, &n_out, &err);
+  Py_DECREF(holder);
+  if (status != 0) return py_raise(PyModule_GetState(core), &err, PY_PARSING);
+  return give_bytes(out, n_out, to_number == XLAC_GRAPH_TEXT);
+}
+
+PyObject *py_cluster_op_list(PyObject *core, PyObject *unused) {
+  (void)unused;
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  if (xlac_cluster_op_list(&text, &n, &err) != 0) return py_raise(PyModule_GetState(core), &err, PY_ANY);
+  return py_text(text, (Py_ssize_t)n);
+}

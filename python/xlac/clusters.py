@@ -1,0 +1,178 @@
+"""Auto-clustering of TensorFlow graphs: which nodes XLA would compile together, decided as TensorFlow 2.21 decides it."""
+import os
+
+from . import _core
+
+__all__ = ["Clusters", "cluster"]
+
+COLOURS = ("#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462", "#b3de69", "#fccde5", "#bc80bd", "#ccebc5", "#ffed6f")
+MAX_DRAWN = 400  # nodes in the picture of a notebook
+
+
+def cluster(graphdef, *, format="auto", **flags):
+    """Clusters a GraphDef: its bytes, its text (.pbtxt), the path of a file with either, or any object with SerializeToString.
+
+    Flags have TensorFlow's names without `tf_xla_`: min_cluster_size (4), max_cluster_size, clustering_fuel, ops_to_cluster ("" or names
+    of ops and categories, such as "FUSIBLE" or "PW,MatMul"), cluster_exclude_ops, auto_jit and auto_jit_single_gpu (0: unset),
+    cpu_global_jit (True here), deterministic_cluster_names, disable_deadness_safety_checks_for_debugging,
+    disable_resource_variable_safety_checks_for_debugging; and those of a session: global_jit_level (1 here; -1 off), session_name,
+    session_cpu_global_jit. `default_device` is that of nodes that ask for none. `cluster_scoping` runs ClusterScopingPass before,
+    `partially_decluster` PartiallyDeclusterPass after.
+
+    Raises Error, which names the node, for graphs that are malformed. TensorFlow need not be installed."""
+    data = read_graph(graphdef)
+    return Clusters(_core.cluster(data, format=format, **flags), data, format, flags)
+
+
+def read_graph(graphdef):
+    if hasattr(graphdef, "SerializeToString"):
+        return graphdef.SerializeToString()
+    if isinstance(graphdef, os.PathLike):
+        with open(graphdef, "rb") as file:
+            return file.read()
+    return graphdef
+
+
+class Clusters:
+    """A clustered graph. Not for several threads at a time."""
+
+    def __init__(self, graph, data, format, flags):
+        self._graph, self._data, self._format, self._flags = graph, data, format, flags
+        self._assignment = None
+
+    @property
+    def assignment(self):
+        """{node: cluster} of the nodes that are in one."""
+        if self._assignment is None:
+            self._assignment = self._graph.assignment()
+        return self._assignment
+
+    @property
+    def clusters(self):
+        """{cluster: its nodes}, in TensorFlow's order of nodes."""
+        found = {}
+        for node, name in self.assignment.items():
+            found.setdefault(name, []).append(node)
+        return found
+
+    @property
+    def nodes(self):
+        """The nodes' names by their number in TensorFlow: 0 is the source, 1 the sink."""
+        return [n[0] for n in self._graph.nodes()]
+
+    @property
+    def candidates(self):
+        """The nodes that XLA can compile and that all filters let pass."""
+        return [n[0] for n in self._graph.nodes() if n[4]]
+
+    @property
+    def edges(self):
+        """(source, its output, destination, its input) by number; -1 stands for control."""
+        return self._graph.edges()
+
+    @property
+    def scopes(self):
+        """{node: scope} as ClusterScopingPass gave them."""
+        return {n[0]: n[6] for n in self._graph.nodes() if n[6]}
+
+    @property
+    def unsafe_pairs(self):
+        """(before, after): ops on resources that may not be in one cluster, on any device."""
+        names = self.nodes
+        return [(names[a], names[b]) for a, b in self._graph.unsafe_pairs()]
+
+    def deadness(self, node):
+        """When a node is alive, as a formula over the switches that decide: "#true", "*p:0". Empty where that was not looked at."""
+        return self._graph.deadness(self.nodes.index(node))
+
+    def why(self, node):
+        """Why the node is in its cluster, or in none: the first filter that refused it, with what decided."""
+        return self._graph.why(node)
+
+    def why_not(self, a, b):
+        """Why two nodes are not in one cluster: when they are alive, their devices and scopes, the size, resources, or the path that
+        would close a cycle."""
+        return self._graph.why(a, b)
+
+    def what_if(self, **flags):
+        """{node: (cluster here, cluster there)} of the nodes whose cluster would be another with these flags changed. Clusters are the
+        same where they hold the same nodes, whatever their names."""
+        there = cluster(self._data, format=self._format, **{**self._flags, **flags})
+        mine, other = self._by_content(), there._by_content()
+        return {n: (self.assignment.get(n), there.assignment.get(n)) for n in sorted(set(mine) | set(other)) if mine.get(n) != other.get(n)}
+
+    def _by_content(self):
+        return {node: frozenset(nodes) for nodes in self.clusters.values() for node in nodes}
+
+    def to_graphdef(self):
+        """The graph's bytes, its nodes marked as TensorFlow marks them: _XlaCluster, _XlaAlreadyClustered."""
+        return self._graph.write(False)
+
+    def to_text(self):
+        """The same as text."""
+        return self._graph.write(True)
+
+    def to_dot(self):
+        """The graph for Graphviz, clusters as boxes."""
+        nodes, lines = self._graph.nodes(), ["digraph clusters {", "  rankdir=TB; node [shape=box, style=filled, fillcolor=white];"]
+        for i, (name, members) in enumerate(self.clusters.items()):
+            inside = set(members)
+            lines.append(f"  subgraph \"cluster_{i}\" {{ label={quoted(name)}; style=filled; color=\"{COLOURS[i % len(COLOURS)]}\";")
+            lines += [f"    n{k} [label={quoted(label(n))}];" for k, n in enumerate(nodes) if n[0] in inside]
+            lines.append("  }")
+        lines += [f"  n{k} [label={quoted(label(n))}];" for k, n in enumerate(nodes) if k > 1 and n[3] is None]
+        for src, _, dst, into in self.edges:
+            if src > 1 and dst > 1:
+                lines.append(f"  n{src} -> n{dst}{' [style=dashed]' if into < 0 else ''};")
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def __repr__(self):
+        return f"<xlac.Clusters: {len(self.clusters)} clusters of {len(self.assignment)} nodes, of {len(self.nodes) - 2} in all>"
+
+    def _repr_html_(self):
+        """A table of the clusters, and a picture where the graph is small enough to look at."""
+        import html
+
+        rows = "".join(f"<tr><td style='background:{COLOURS[i % len(COLOURS)]}'>{html.escape(name)}</td><td>{len(members)}</td>"
+                       f"<td style='text-align:left'>{html.escape(', '.join(members[:8]))}{' …' if len(members) > 8 else ''}</td></tr>"
+                       for i, (name, members) in enumerate(self.clusters.items()))
+        table = f"<table><tr><th>cluster</th><th>nodes</th><th></th></tr>{rows}</table>"
+        return f"<div>{html.escape(repr(self))}{table}{self._picture()}</div>"
+
+    def _picture(self):
+        """Nodes in rows by how far they are from the inputs, in the colours of their clusters."""
+        import html
+
+        nodes, edges = self._graph.nodes(), self.edges
+        if len(nodes) > MAX_DRAWN:
+            return ""
+        colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(self.clusters)}
+        level, place, rows = levels(len(nodes), edges), {}, {}
+        for k in range(2, len(nodes)):
+            row = rows.setdefault(level[k], [])
+            place[k] = (20 + 110 * len(row), 20 + 56 * level[k])
+            row.append(k)
+        lines = [f"<line x1='{place[a][0] + 50}' y1='{place[a][1] + 28}' x2='{place[b][0] + 50}' y2='{place[b][1]}' stroke='#999'"
+                 f"{' stroke-dasharray=\"3\"' if into < 0 else ''}/>" for a, _, b, into in edges if a > 1 and b > 1]
+        boxes = [f"<g><title>{html.escape(label(nodes[k]))}</title><rect x='{x}' y='{y}' width='100' height='28' rx='3' stroke='#666' "
+                 f"fill='{colour.get(nodes[k][3], 'white')}'/><text x='{x + 50}' y='{y + 18}' font-size='10' text-anchor='middle'>"
+                 f"{html.escape(nodes[k][0].rsplit('/', 1)[-1][:16])}</text></g>" for k, (x, y) in place.items()]
+        width, height = 40 + 110 * max(map(len, rows.values()), default=0), 80 + 56 * max(rows, default=0)
+        return (f"<div style='overflow:auto;max-height:600px'><svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}'>"
+                f"{''.join(lines)}{''.join(boxes)}</svg></div>")
+
+
+def levels(n, edges):
+    """By node, the longest way from an input; edges that go back to an earlier node do not count."""
+    level = [0] * n
+    for src, _, dst, _ in sorted((e for e in edges if 1 < e[0] < e[2]), key=lambda e: e[0]):
+        level[dst] = max(level[dst], level[src] + 1)
+    return level
+
+
+def label(node):
+    return f"{node[0]}\n{node[1]}"
+
+
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

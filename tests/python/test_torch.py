@@ -1,0 +1,98 @@
+"""Tensors of PyTorch (CPU), both ways, by pointer; and what happens when one side dies first."""
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import xlac  # noqa: E402
+
+TYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
+
+
+@pytest.fixture(scope="module")
+def increment():
+    return xlac.compile("HloModule m\nENTRY e {\n  x = f32[40,50] parameter(0)\n  k = f32[] constant(1)\n  b = f32[40,50] broadcast(k), dimensions={}\n"
+                        "  ROOT r = f32[40,50] add(x, b)\n}", donate=0)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("view", [lambda t: t, lambda t: t.T, lambda t: t[::2, 1:3], lambda t: t[0, 0], lambda t: t[:0]],
+                         ids=["whole", "transposed", "window", "scalar", "empty"])
+def test_there_and_back(dtype, view):
+    t = view(torch.arange(20).reshape(4, 5).to(getattr(torch, dtype)))
+    b = xlac.from_dlpack(t)
+    assert b.shape == tuple(t.shape) and (t.numel() == 0 or b.unsafe_pointer() == t.data_ptr())
+    assert t.numel() < 2 or b.strides == tuple(s * t.element_size() for s in t.stride())
+    back = torch.from_dlpack(b)
+    assert back.dtype == t.dtype and torch.equal(back, t)
+    assert t.numel() == 0 or back.data_ptr() == t.data_ptr()
+
+
+def test_a_tensor_is_read_where_it_lies(increment):
+    t = torch.randn(50, 40).T
+    xlac.reset_stats()
+    r = increment(xlac.from_dlpack(t))
+    assert xlac.stats()["bytes_copied_in"] == 0
+    np.testing.assert_array_equal(r, t.numpy() + 1)
+    np.testing.assert_array_equal(increment(t), t.numpy() + 1)
+
+
+def test_a_result_is_a_tensor_of_the_same_memory(increment):
+    r = increment(np.zeros((40, 50), np.float32))
+    t = torch.from_dlpack(r)
+    assert t.data_ptr() == r.ctypes.data
+    del r
+    gc.collect()
+    assert (t == 1).all()
+
+
+def test_donating_a_surrendered_tensor(increment):
+    t = torch.zeros(40, 50)
+    where = t.data_ptr()
+    mark = xlac.donate(xlac.from_dlpack(t))
+    r = increment(mark)
+    assert r.ctypes.data == where and mark.value.is_deleted and (t == 1).all()
+    t2 = torch.zeros(40, 50)
+    assert increment(xlac.donate(t2)).ctypes.data == t2.data_ptr()
+
+
+def test_no_donation_while_a_tensor_looks_on(increment):
+    b = xlac.from_dlpack(np.zeros((40, 50), np.float32), copy=True)
+    t = torch.from_dlpack(b)
+    with pytest.warns(xlac.DonationWarning, match="views of it are alive"):
+        increment(xlac.donate(b))
+    assert not b.is_deleted and (t == 0).all()
+    del t
+    gc.collect()
+    increment(xlac.donate(b))
+    assert b.is_deleted
+
+
+def test_whoever_dies_first():
+    def there(i):
+        t = torch.full((1000,), float(i))
+        b = xlac.from_dlpack(t)
+        del t
+        return b.numpy()[0] == i, torch.from_dlpack(b)
+
+    results = []
+
+    def run(k):
+        for i in range(50):
+            ok, t = there(i)
+            results.append(ok and float(t.sum()) == 1000.0 * i)
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert len(results) == 400 and all(results)
+    b = xlac.from_dlpack(np.arange(10.0), copy=True)
+    tensors = [torch.from_dlpack(b) for _ in range(5)]
+    del b
+    gc.collect()
+    thread = threading.Thread(target=tensors.clear)
+    assert all(float(t.sum()) == 45 for t in tensors)
+    thread.start()
+    thread.join()
