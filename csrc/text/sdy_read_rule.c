@@ -1,4 +1,6 @@
 /* Op sharding rules: ([i, kj], [])->([i]) {i=2, j=4, k=2} reduction={k} blocked_propagation={j}, custom */
+#include <stdio.h>
+
 #include "sdy_read.h"
 
 enum { SDY_FACTOR_Z = 'z' - 'i' };
