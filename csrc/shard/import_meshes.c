@@ -97,13 +97,14 @@ static const ir_mattr *imp_mesh_words(ir_module *m, const sdy_mesh *mesh) {
     const base_istr *name = mesh->axes[i].name;
     const ir_mentry entries[] = {{ir_intern(m, "name", 4), ir_m_string(m, name->s, name->n)},
                                  {ir_intern(m, "size", 4), ir_m_i64(m, mesh->axes[i].size)}};
+    if (!entries[0].key || !entries[1].key || !entries[0].value || !entries[1].value) return NULL;
     axes[i] = ir_m_dict(m, ir_mdict_make(m, 2, entries));
-    if (!axes[i] || !entries[0].value || !entries[1].value) return NULL;
+    if (!axes[i]) return NULL;
   }
   int64_t n = mesh->n_ids;
   const ir_mentry entries[] = {{ir_intern(m, "axes", 4), ir_m_array(m, mesh->n_axes, axes)},
                                {ir_intern(m, "device_ids", 10), n ? ir_m_dense_i64(m, 1, &n, mesh->ids) : NULL}};
-  if (!entries[0].value || (n && !entries[1].value)) return NULL;
+  if (!entries[0].key || !entries[1].key || !entries[0].value || (n && !entries[1].value)) return NULL;
   return ir_m_dict(m, ir_mdict_make(m, n ? 2 : 1, entries));
 }
 

@@ -75,7 +75,7 @@ shard_axes shard_agree(shard_projection *p, uint32_t factor, shard_direction dir
     const shard_part *part = shard_part_of(&p->tensors[back ? (i + k) % n : i], factor);
     if (part) spread_join(&f, part->axes);
   }
-  if (p->watch) spread_note_disagreement(p, factor, (shard_axes){f.n, f.room});
+  if (p->watch && f.n < most) spread_note_disagreement(p, factor, (shard_axes){f.n, f.room});
   return (shard_axes){f.n, f.room};
 }
 

@@ -204,6 +204,7 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
       at += map->dims[d].n;
     }
   }
+  if (!t->with_origins) return; /* they follow from the steps */
   for (uint32_t i = begin; i < t->records.n; i++) {
     const shard_record *r = &t->records.items[i];
     const shard_origin *o = shard_trace_origin(t, r->from_slot, r->axis);

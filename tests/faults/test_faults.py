@@ -1,6 +1,8 @@
 """Every allocation of a run, of a pass, of a compilation and of a call may fail: an error, nothing leaked, nothing broken (under the
 address sanitizer where there is one)."""
 import importlib.util
+import json
+import lzma
 import pathlib
 import shutil
 import subprocess
@@ -80,4 +82,19 @@ def test_every_allocation_of_async_passes_may_fail(pipeline, faults, tmp_path):
     programs = [tmp_path / f"{seed}.hlo" for seed in (3, 8)]
     for seed, path in zip((3, 8), programs):
         path.write_text(random_async.Program(seed).overlapped)
+    assert all(n > 3 for (n,) in run(faults, pipeline, *programs))
+
+
+SHARDINGS = ["sdy-propagation-pipeline,func.func(sdy-insert-explicit-reshards{enable-full-version=true}),func.func(sdy-reshard-to-collectives)",
+             "sdy-add-data-flow-edges,sdy-aggressive-propagate{debug-sharding-origins=true},func.func(sdy-sink-data-flow-edges)"]
+
+
+@pytest.mark.parametrize("pipeline", SHARDINGS)
+def test_every_allocation_of_propagation_may_fail(pipeline, faults, tmp_path):
+    programs = []
+    for line in lzma.open(TESTS / "shard" / "jax_programs.jsonl.xz", "rt"):
+        row = json.loads(line)
+        if row["name"] in ("mlp_step", "scan_grad", "shard_map"):
+            programs.append(tmp_path / f"{row['name']}.mlir")
+            programs[-1].write_text(row["input"])
     assert all(n > 3 for (n,) in run(faults, pipeline, *programs))
