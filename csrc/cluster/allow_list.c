@@ -41,6 +41,10 @@ static bool tf_words_have(const char *words, const char *word) {
   return false;
 }
 
+bool tf_category_has_op(const tf_category *category, const char *op) {
+  return tf_words_have(category->ops, op);
+}
+
 static bool tf_category_has(base_slice name, const char *op) {
   bool all = base_slice_is(name, "FUSIBLE");
   for (const tf_category *c = tf_categories; c->name; c++)

@@ -9,6 +9,7 @@ typedef struct tf_category {
 } tf_category;
 /* Ended by a NULL name. */
 extern const tf_category tf_categories[];
+bool tf_category_has_op(const tf_category *category, const char *op);
 
 /* Whether `op` is in a list such as "MatMul,PW" or "FUSIBLE"; an empty list has every op. */
 bool tf_allow_list_has(const char *list, const char *op);

@@ -195,7 +195,7 @@ void tf_put_op_list(base_text *out) {
               rows[i].const_args, uses[rows[i].resource]);
     const char *between = "";
     for (const tf_category *c = tf_categories; c->name; c++) {
-      if (!tf_allow_list_has(c->name, rows[i].name)) continue;
+      if (!tf_category_has_op(c, rows[i].name)) continue;
       base_putf(out, "%s%s", between, c->name);
       between = ",";
     }

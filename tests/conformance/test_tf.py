@@ -3,7 +3,7 @@ import base64
 import json
 
 import pytest
-from conftest import cases, data_dir
+from .conftest import cases, data_dir
 
 import xlac
 from xlac import _core
@@ -51,8 +51,9 @@ def test_clusters_are_tensorflows(case):
     nodes = c._graph.nodes()
     mine = [nodes[i][5] for i, _, _ in case["deadness"]]
     assert 0 in mine or same_classes(mine, [text for _, _, text in case["deadness"]])
-    whole = xlac.cluster(data, **flags_of(case, min_cluster_size=0))
-    assert partition(whole.assignment) == sorted(map(sorted, case["min0"]["partition"]))
+    if case["min0"]["partition"] is not None:  # not recorded where fuel is short
+        whole = xlac.cluster(data, **flags_of(case, min_cluster_size=0))
+        assert partition(whole.assignment) == sorted(map(sorted, case["min0"]["partition"]))
     smaller = xlac.cluster(data, **flags_of(case, partially_decluster=True))
     assert partition(smaller.assignment) == sorted(map(sorted, case["after_partial_decluster"].values()))
 
