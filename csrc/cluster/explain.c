@@ -24,7 +24,7 @@ static void tf_put_decider(const tf_pass *p, uint32_t id, const tf_verdict *v, b
   if (v->inside)
     base_putf(out, "; it is '%s' (%s): %s", v->inside->s, v->op->s, tf_refusal_text((tf_refusal)v->inside_why));
   if (v->why == TF_REFUSED_UNKNOWN_DEVICE || v->why == TF_REFUSED_NOT_ENABLED)
-    base_putf(out, ": device %s", n->device ? n->device->s : "not assigned");
+    base_putf(out, ": %s", n->device ? n->device->s : "none is assigned");
   if (v->why == TF_REFUSED_NOT_ENABLED) base_putf(out, ", jit level %lld", (long long)p->jit_level);
   if (v->why == TF_REFUSED_NOT_LISTED) base_putf(out, ": '%s'", p->flags.ops_to_cluster);
   if (v->why == TF_REFUSED_FUEL) base_putf(out, ": %lld", (long long)p->flags.clustering_fuel);

@@ -24,14 +24,14 @@ def node(name, op, *inputs, device=None, **attrs):
     return "node { " + " ".join(lines + [attr(k, v) for k, v in attrs.items()]) + " }\n"
 
 
-def function(name, inputs, outputs, *nodes, rets):
+def function(name, inputs, outputs, *nodes, rets, **attrs):
     """inputs and outputs: {argument: type}; nodes as node() gives them; rets: {output: "node:argument:0"}."""
     def args(kind, names):
         return " ".join(f'{kind} {{ name: "{n}" type: {t} }}' for n, t in names.items())
     body = "".join(n.replace("node {", "node_def {", 1) for n in nodes)
     ret = " ".join(f'ret {{ key: "{k}" value: "{v}" }}' for k, v in rets.items())
     return (f'library {{ function {{ signature {{ name: "{name}" {args("input_arg", inputs)} {args("output_arg", outputs)} }} {body} '
-            f"{ret} }} }}\n")
+            f"{ret} {' '.join(attr(k, v) for k, v in attrs.items())} }} }}\n")
 
 
 def placeholder(name, type="DT_FLOAT", **more):

@@ -46,8 +46,7 @@ def test_the_marked_graph_clusters_no_more():
 REFUSALS = {
     "_XlaCompile is false": chain(1) + unary("n", "r0", _XlaCompile=False),
     "function it calls is false": chain(1) + function(
-        "F", {"a": "DT_FLOAT"}, {"o": "DT_FLOAT"}, unary("t", "a"), rets={"o": "t:activations:0"}).replace(
-        "} }\n", '} attr { key: "_XlaCompile" value { b: false } } }\n'.replace("} attr", "attr", 1), 1) + node("n", "F", "r0"),
+        "F", {"a": "DT_FLOAT"}, {"o": "DT_FLOAT"}, unary("t", "a"), rets={"o": "t:activations:0"}, _XlaCompile=False) + node("n", "F", "r0"),
     "no XLA device": chain(1) + unary("n", "r0", device="TPU:0"),
     "argument or a result": node("n", "_Arg", T="DT_FLOAT", index=0) + unary("r", "n"),
     "_scoped_allocator": chain(1) + unary("n", "r0", _scoped_allocator=1),
