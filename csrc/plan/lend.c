@@ -3,7 +3,11 @@
  * frame. A result that may be given the memory of the entry's argument lends nothing, since that is still read. */
 #include "lend.h"
 
-enum { LEND_MAX = 64, LEND_LEAST = 64 /* bytes */ };
+enum {
+  LEND_MAX = 64,
+  LEND_LEAST = 64, /* bytes */
+  LEND_PART = 8    /* of the memory that a value must fill: small ones would only keep kernels from going in groups */
+};
 
 static void lend_add(plan_lenders *l, plan_lender new) {
   uint32_t at = l->n;
@@ -69,7 +73,8 @@ bool plan_lend(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uin
   if (buffers[b].bytes < LEND_LEAST) return false;
   for (uint32_t k = l->n; k-- > 0;) { /* the least that is enough */
     const plan_lender *from = &l->items[k];
-    if (from->bytes < buffers[b].bytes || (from->busy != UINT32_MAX && from->busy >= buffers[b].first)) continue;
+    if (from->bytes < buffers[b].bytes || from->bytes / LEND_PART > buffers[b].bytes) continue;
+    if (from->busy != UINT32_MAX && from->busy >= buffers[b].first) continue;
     if (!lend_ends_in_time(from, p, buffers, b)) continue;
     lend_give(l, k, buffers, b);
     return true;
