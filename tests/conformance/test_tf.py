@@ -54,8 +54,9 @@ def test_clusters_are_tensorflows(case):
     if case["min0"]["partition"] is not None:  # not recorded where fuel is short
         whole = xlac.cluster(data, **flags_of(case, min_cluster_size=0))
         assert partition(whole.assignment) == sorted(map(sorted, case["min0"]["partition"]))
-    smaller = xlac.cluster(data, **flags_of(case, partially_decluster=True))
-    assert partition(smaller.assignment) == sorted(map(sorted, case["after_partial_decluster"].values()))
+    if case["after_partial_decluster"] is not None:
+        smaller = xlac.cluster(data, **flags_of(case, partially_decluster=True))
+        assert partition(smaller.assignment) == sorted(map(sorted, case["after_partial_decluster"].values()))
 
 
 @pytest.mark.parametrize("case", cases("tf/cases.jsonl.xz", lambda c: c["graphdef_text"], "tf"))
