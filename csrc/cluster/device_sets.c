@@ -43,8 +43,8 @@ static bool tf_join_one(uint32_t a, uint32_t b, uint32_t *out) {
 }
 
 bool tf_join_devices(tf_device_set a, tf_device_set b, tf_device_set *out) {
-  bool fits = tf_join_one(a.gpu, b.gpu, &out->gpu) & tf_join_one(a.cpu, b.cpu, &out->cpu) &
-              tf_join_one(a.other, b.other, &out->other);
+  bool gpus = tf_join_one(a.gpu, b.gpu, &out->gpu), cpus = tf_join_one(a.cpu, b.cpu, &out->cpu);
+  bool fits = tf_join_one(a.other, b.other, &out->other) && gpus && cpus;
   bool mixed = out->other != TF_NO_DEVICE && (out->gpu != TF_NO_DEVICE || out->cpu != TF_NO_DEVICE);
   return fits && !mixed;
 }

@@ -1,5 +1,7 @@
 #include "async.h"
 
+#include <stdio.h>
+
 #include "list.h"
 
 #define ASYNC_POLL_SECONDS 0.02

@@ -1,5 +1,8 @@
 /* What is to be known of a start before it runs: where, and in which parts. */
 #include "async.h"
+
+#include <stdio.h>
+
 #include "list.h"
 #include "vm_inside.h"
 

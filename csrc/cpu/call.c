@@ -135,7 +135,8 @@ static void call_begin_light(cpu_run *run, const interp_options *options, xlac_e
 
 static int call_profiled(const cpu_executable *exe, const interp_options *options, void *const *arguments,
                          void *const *results, cpu_profile *profile, xlac_error *err) {
-  cpu_run run = {.exe = exe, .profile = profile, .stop = {options->interrupted, options->interrupt_ctx, false}};
+  cpu_run run = {
+      .exe = exe, .profile = profile, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
   assert(!exe->program->interpreted);
   if (!exe->needs_interpreter) {
     call_begin_light(&run, options, err);

@@ -47,7 +47,7 @@ cpu_prepare_fn cpu_prepare_rng_bit_generator, cpu_prepare_rng;
 cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;
 cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy; /* rearrange.c */
 cpu_prepare_fn cpu_prepare_bitcast, cpu_prepare_bitcast_convert;
-cpu_prepare_fn cpu_prepare_number;       /* numbers.c */
+cpu_prepare_fn cpu_prepare_number; /* numbers.c */
 cpu_prepare_fn cpu_prepare_next_after;
 cpu_prepare_fn cpu_prepare_builtin_call; /* what cpu_prepare_custom_call leaves to it */
 cpu_prepare_fn cpu_prepare_concatenate, cpu_prepare_pad, cpu_prepare_gather, cpu_prepare_scatter, cpu_prepare_sort;

@@ -156,8 +156,8 @@ bool sdy_axes_equal(sdy_axes a, sdy_axes b);
 bool sdy_dim_equal(const sdy_dim *a, const sdy_dim *b);
 bool sdy_mesh_equal(const sdy_mesh *a, const sdy_mesh *b);
 bool sdy_sharding_equal(const sdy_sharding *a, const sdy_sharding *b);
-/* The same axes on every dimension and the same mesh, or no axes on any dimension in either; whether dimensions are open,
- * priorities, replicated and unreduced axes do not matter. NULL is a sharding without axes. */
+/* The same axes on every dimension and the same mesh, or no axes on any dimension in either; whether dimensions are
+ * open, priorities, replicated and unreduced axes do not matter. NULL is a sharding without axes. */
 bool sdy_sharding_equivalent(const sdy_sharding *a, const sdy_sharding *b);
 /* No dimension has axes, nor are any unreduced; NULL too. */
 bool sdy_sharding_is_replicated(const sdy_sharding *s);

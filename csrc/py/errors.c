@@ -4,11 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-typedef enum py_code {
-  PY_INTERRUPTED = 402,
-  PY_BAD_ARGUMENT = 503,
-  PY_OUT_OF_MEMORY = 600
-} py_code;
+typedef enum py_code { PY_INTERRUPTED = 402, PY_BAD_ARGUMENT = 503, PY_OUT_OF_MEMORY = 600 } py_code;
 
 static const char *class_name(int32_t code, py_stage stage) {
   if (code == PY_OUT_OF_MEMORY) return "OutOfMemoryError";

@@ -27,10 +27,6 @@ static void tell_string(base_text *o, const char *s, size_t n) {
   base_putc(o, '"');
 }
 
-static void tell_text(base_text *o, const char *s) {
-  tell_string(o, s, strlen(s));
-}
-
 static void tell_next(tell *e) {
   if (!e->first) BASE_PUT(e->out, ",\n  ");
   e->first = false;

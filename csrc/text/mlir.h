@@ -31,7 +31,8 @@ XLAC_MUST_USE int text_print_mlir(base_text *out, const ir_module *m, const mlir
                                   xlac_error *err);
 XLAC_MUST_USE int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options *options,
                                      xlac_error *err);
-/* Calls fn with the name, "%3#1", that printing the module gives each value of its computations, as long as it returns 0.
+/* Calls fn with the name, "%3#1", that printing the module gives each value of its computations, as long as it returns
+ * 0.
  */
 typedef int text_name_fn(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err);
 XLAC_MUST_USE int text_name_mlir_values(const ir_module *m, text_name_fn *fn, void *ctx, xlac_error *err);

@@ -1,5 +1,5 @@
-/* Random plans, placed by the planner, then broken: whatever makes a step read what another one has written over must be
- * found by plan_check. Truth is a run on tags. Says "plans broken found", or aborts. */
+/* Random plans, placed by the planner, then broken: whatever makes a step read what another one has written over must
+ * be found by plan_check. Truth is a run on tags. Says "plans broken found", or aborts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,8 @@ static void make(world *w) {
   c.name = some_op()->name;
   memset(w, 0, sizeof *w);
   for (uint32_t b = 0; b < ARGUMENTS + STEPS; b++) {
-    w->buffers[b] = (plan_buffer){.bytes = UNIT * (1 + pick(2)), .type = &type, .op = some_op(), .first = UINT32_MAX, .last = UINT32_MAX};
+    w->buffers[b] = (plan_buffer){
+        .bytes = UNIT * (1 + pick(2)), .type = &type, .op = some_op(), .first = UINT32_MAX, .last = UINT32_MAX};
     if (b < ARGUMENTS) w->buffers[b].place = PLAN_ARGUMENT, w->buffers[b].number = b;
   }
   for (uint32_t s = 0; s < STEPS; s++) {
@@ -52,15 +53,28 @@ static void make(world *w) {
     w->out[s][0] = made;
     w->buffers[made].first = w->buffers[made].last = s;
     w->routines[s].in_place = pick(2);
-    w->steps[s] = (plan_step){.kind = PLAN_ROUTINE, .op = some_op(), .n_in = n, .n_out = 1, .in = w->in[s], .out = w->out[s],
-                              .routine = &w->routines[s], .frame = UINT32_MAX};
+    w->steps[s] = (plan_step){.kind = PLAN_ROUTINE,
+                              .op = some_op(),
+                              .n_in = n,
+                              .n_out = 1,
+                              .in = w->in[s],
+                              .out = w->out[s],
+                              .routine = &w->routines[s],
+                              .frame = UINT32_MAX};
   }
   uint32_t last = ARGUMENTS + STEPS - 1;
   w->buffers[last].place = PLAN_RESULT;
   w->buffers[last].bytes = w->buffers[0].bytes;
   w->over[0] = w->buffers[0].last == UINT32_MAX || w->buffers[0].last < STEPS - 1 ? 0 : UINT32_MAX;
-  w->p = (plan_program){.computation = &c, .n_arguments = ARGUMENTS, .n_results = 1, .n_buffers = ARGUMENTS + STEPS, .n_steps = STEPS,
-                        .buffers = w->buffers, .interface = w->interface, .steps = w->steps, .over = w->over};
+  w->p = (plan_program){.computation = &c,
+                        .n_arguments = ARGUMENTS,
+                        .n_results = 1,
+                        .n_buffers = ARGUMENTS + STEPS,
+                        .n_steps = STEPS,
+                        .buffers = w->buffers,
+                        .interface = w->interface,
+                        .steps = w->steps,
+                        .over = w->over};
 }
 
 /* Of a plan that has its places: values may lie in result memory, too. */

@@ -1,5 +1,5 @@
-/* Fuzzes the dialect sdy: the reader of its attributes and ops, and on what it takes the printer (what is printed reads back as the
- * same), the verifier and the pipelines. Drivers as in fuzz_reader.c. */
+/* Fuzzes the dialect sdy: the reader of its attributes and ops, and on what it takes the printer (what is printed reads
+ * back as the same), the verifier and the pipelines. Drivers as in fuzz_reader.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char *const pipelines[] = {
     "sdy-propagation-pipeline",
     "sdy-import-pipeline,sdy-aggressive-propagate,sdy-export-pipeline{enable-insert-explicit-collectives=true}",
-    "func.func(sdy-insert-explicit-reshards{enable-full-version=true}),func.func(sdy-reshard-to-collectives),canonicalize",
+    "func.func(sdy-insert-explicit-reshards{enable-full-version=true}),func.func(sdy-reshard-to-collectives),"
+    "canonicalize",
     "sdy-lift-inlined-meshes,sdy-manual-axes-cleanup,sdy-close-shardings,sdy-inline-meshes",
     "sdy-flatten-call-graph,sdy-import-func-calls,sdy-export-named-computations,sdy-unflatten-call-graph",
 };
@@ -44,7 +45,8 @@ static void print_twice(const ir_module *m) {
   ir_module *again = take(once.s, once.n, &err);
   if (!again) report("what is printed does not read back", &err);
   print(&twice, again);
-  if (once.n != twice.n || memcmp(once.s, twice.s, once.n) != 0) report("what is printed reads back as something else", &err);
+  if (once.n != twice.n || memcmp(once.s, twice.s, once.n) != 0)
+    report("what is printed reads back as something else", &err);
   base_text_free(&once);
   base_text_free(&twice);
   ir_module_destroy(again);
@@ -74,13 +76,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifdef FUZZ_MAIN
-#define FUZZ_WORDS                                                                                                       \
-  "{", "}", "(", ")", "[", "]", "<", ">", ",", "=", ":", "->", "?", "p0", "%0", "%arg0", "@mesh", "\"x\"", "\"y\"",      \
-      "\"x\":(1)2", "{\"x\", ?}", "[{}, {}]", "#sdy.sharding<@mesh, [{\"x\"}, {}]>", "replicated={\"x\"}",               \
-      "unreduced={\"y\"}", "mesh<[\"x\"=2]>", "device_ids=[1, 0]", "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>",       \
-      "#sdy.op_sharding_rule<([i, jk])->([i, jk]) {i=8, j=2, k=4}>", "reduction={k}", "blocked_propagation={i}", "custom", \
-      "sdy.reshard", "sdy.sharding_constraint", "sdy.all_gather [{\"x\"}, {}]", "sdy.all_to_all [{\"x\"}: 0->1]",        \
-      "out_sharding=", "in_shardings=", "out_shardings=", "manual_axes={\"x\"}", "sdy.data_flow_edge", "sdy.return",      \
-      "sdy.named_computation<\"f\">", "sdy.propagation_barrier", "allowed_direction=NONE", "group_id=1", "64x16", "0", "8", "-1"
+#define FUZZ_WORDS                                                                                                  \
+  "{", "}", "(", ")", "[", "]", "<", ">", ",", "=", ":", "->", "?", "p0", "%0", "%arg0", "@mesh", "\"x\"", "\"y\"", \
+      "\"x\":(1)2", "{\"x\", ?}", "[{}, {}]", "#sdy.sharding<@mesh, [{\"x\"}, {}]>", "replicated={\"x\"}",          \
+      "unreduced={\"y\"}", "mesh<[\"x\"=2]>", "device_ids=[1, 0]", "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>",  \
+      "#sdy.op_sharding_rule<([i, jk])->([i, jk]) {i=8, j=2, k=4}>", "reduction={k}", "blocked_propagation={i}",    \
+      "custom", "sdy.reshard", "sdy.sharding_constraint", "sdy.all_gather [{\"x\"}, {}]",                           \
+      "sdy.all_to_all [{\"x\"}: 0->1]", "out_sharding=", "in_shardings=", "out_shardings=", "manual_axes={\"x\"}",  \
+      "sdy.data_flow_edge", "sdy.return", "sdy.named_computation<\"f\">", "sdy.propagation_barrier",                \
+      "allowed_direction=NONE", "group_id=1", "64x16", "0", "8", "-1"
 #include "driver.h"
 #endif
