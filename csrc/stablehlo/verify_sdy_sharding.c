@@ -237,7 +237,7 @@ static bool sdyv_lists_overlap(sdy_axes a, sdy_axes b) {
 }
 
 int sdyv_check_unreduced(sdyv *v, const sdy_sharding *from, const sdy_sharding *to, int introduced, int removed) {
-  sdy_axes a = from ? from->unreduced : (sdy_axes){0}, b = to ? to->unreduced : (sdy_axes){0}, more, less;
+  sdy_axes a = from ? from->unreduced : (sdy_axes){0}, b = to ? to->unreduced : (sdy_axes){0}, more = {0}, less = {0};
   const sdy_mesh *x = from ? sdyv_mesh(v, from) : NULL, *y = to ? sdyv_mesh(v, to) : NULL, *mesh = x ? x : y;
   if ((a.n == 0 && b.n == 0) || !mesh || (x && y && !sdy_mesh_equal(x, y))) return 0;
   TRY(sdyv_minus(v, b, a, mesh, &more));
