@@ -118,8 +118,8 @@ static int tf_put_message(tf_text_writer *w, tf_message message, proto_message m
 /* An entry of a map has its key written out even where it is the default, which the bytes may leave out. */
 static void tf_put_missing_key(tf_text_writer *w, tf_message entry, proto_message m) {
   const tf_field_info *key = tf_schema_by_number(entry, 1);
-  for (uint32_t i = m.first; i < m.first + m.n; i++)
-    if (w->s.fields.items[i].number == 1) return;
+  proto_field unused;
+  if (proto_find(&w->s, m, 1, key->kind == TF_FIELD_STRING ? PROTO_LENGTH : tf_wire_of(key), &unused)) return;
   tf_put_indent(w);
   base_putf(w->out, "key: %s\n", key->kind == TF_FIELD_STRING ? "\"\"" : "0");
 }
