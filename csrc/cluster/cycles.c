@@ -43,7 +43,7 @@ static bool tf_vertex_rehash(base_alloc alloc, tf_vertex_set *s, uint32_t size) 
 static bool tf_vertex_insert(base_alloc alloc, tf_vertex_set *s, uint32_t v, bool *added) {
   *added = tf_vertex_place(s, v) == s->n;
   if (!*added) return true;
-  if (!base_vec_grow(alloc, (void **)&s->items, &s->cap, sizeof v, (size_t)s->n + 1)) return false;
+  if (!BASE_VEC_RESERVE(alloc, s, (size_t)s->n + 1)) return false;
   s->items[s->n++] = v;
   if (s->n_slots ? s->n * 2 > s->n_slots : s->n > TF_SET_HASHED) {
     if (!tf_vertex_rehash(alloc, s, s->n_slots ? s->n_slots * 2 : 64)) return s->n--, false;

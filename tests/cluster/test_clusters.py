@@ -204,6 +204,12 @@ def test_many_nodes():
     assert len(xlac.cluster(chain(20000)).assignment) == 20000
 
 
+def test_one_node_that_feeds_many_and_many_that_feed_one():
+    fans = "".join(unary(f"f{i}", "a") for i in range(200))
+    text = placeholder("x") + unary("a", "x") + fans + node("all", "AddN", *(f"f{i}" for i in range(200)), T="DT_FLOAT", N=200)
+    assert contents(text) == [sorted(["a", "all", *(f"f{i}" for i in range(200))])]
+
+
 def test_list_of_ops():
     rows = dict(line.split("\t", 1) for line in _core.cluster_op_list().splitlines())
     assert len(rows) == 489 and rows["MatMul"].startswith("T:") and rows["Softmax"].endswith("PWRED,REDUCEWINDOW")
