@@ -5,6 +5,7 @@
 #include "../base/map.h"
 
 enum {
+  BODYM_MAX_CALLS = 512,  /* in all: they double with each level */
   BODYM_MAX_DEPTH = 32,   /* calls within calls */
   BODYM_MAX_VALUES = 512, /* calls of calls double with each level; memory to run one is on the stack */
   BODYM_LANE_BYTES = 1 << 15,
@@ -25,6 +26,7 @@ typedef struct bodym_make {
   base_arena scratch;
   bodym_values values;
   bool flat; /* so far; false: not for us */
+  uint32_t calls;
 } bodym_make;
 
 /* Values by op, for as long as its computation is gone through. */
@@ -187,7 +189,7 @@ static int bodym_op(bodym_make *x, const ir_op *op, const bodym_leaves *args, co
 static int bodym_computation(bodym_make *x, const ir_computation *c, const bodym_leaves *args, uint32_t depth,
                              bodym_leaves *out) {
   uint32_t n = 0;
-  if (depth > BODYM_MAX_DEPTH) return bodym_refuse(x);
+  if (depth > BODYM_MAX_DEPTH || x->calls++ > BODYM_MAX_CALLS) return bodym_refuse(x);
   ir_op **order = ir_post_order(c, &x->scratch, &n);
   if (!order) return bodym_no_memory();
   if (n > BODYM_MAX_VALUES) return bodym_refuse(x);

@@ -31,6 +31,12 @@ static inline void cpu_share_run(const cpu_share *s, base_pool *pool, void (*fn)
     base_parallel_for(pool, (size_t)s->units, (size_t)s->grain, fn, ctx);
 }
 
+/* a * b, or much. */
+static inline int64_t cpu_share_work(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return base_mul_i64(a, b, &product) && product < (int64_t)1 << 60 ? product : (int64_t)1 << 60;
+}
+
 /* Memory handed out piece by piece, each aligned. With `at` NULL it only counts. */
 static inline void *cpu_share_take(char **at, int64_t *used, int64_t bytes) {
   char *p = *at ? *at + *used : NULL;

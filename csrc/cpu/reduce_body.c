@@ -177,17 +177,18 @@ static int bred_prepare(cpu_prepare_run *x, cpu_reduction *data) {
   data->bytes = bytes;
   bred_shape(data, ir_operand_type(x->op, 0), ir_get_ints(x->op, IR_ATTR_DIMENSIONS));
   if (bred_is_special(data->body, data->steps)) return 0;
-  int64_t each = interp_max(1, data->steps) * (data->body->n_ops + 1);
+  int64_t each = cpu_share_work(interp_max(1, data->steps), data->body->n_ops + 1);
   data->lanes =
       interp_clamp((data->results / CPU_SHARES + 15) & ~(int64_t)15, 16, interp_min(BRED_LANES, data->body->lanes));
   if (data->results <= BRED_FEW)
     x->out->scratch_bytes = cpu_share_make(&data->share, data->results, BRED_WORK / each, cpu_reduce_few_bytes(data));
   else
-    x->out->scratch_bytes = cpu_share_make(&data->share, (data->results + data->lanes - 1) / data->lanes,
-                                           BRED_WORK / (each * data->lanes), bred_memory_make(data, NULL, &m));
+    x->out->scratch_bytes =
+        cpu_share_make(&data->share, (data->results + data->lanes - 1) / data->lanes,
+                       BRED_WORK / cpu_share_work(each, data->lanes), bred_memory_make(data, NULL, &m));
   x->out->name = "reduce";
   x->out->data = data;
-  x->out->work = (uint64_t)(data->results * each);
+  x->out->work = (uint64_t)cpu_share_work(data->results, each);
   x->out->stoppable = true;
   x->code = bred_run;
   return 0;

@@ -164,12 +164,12 @@ int cpu_prepare_select_body(cpu_prepare_run *x) {
   data->select = select;
   data->scatter = scatter;
   data->bytes = base_dtype_bytes(x->op->type->dtype);
-  for (uint32_t d = 0; d < data->window->n; d++) work *= data->window->v[d].size;
-  x->out->scratch_bytes = cpu_share_make(&data->share, outer, BSEL_WORK / (work * (data->out_count + 1)),
+  for (uint32_t d = 0; d < data->window->n; d++) work = cpu_share_work(work, data->window->v[d].size);
+  x->out->scratch_bytes = cpu_share_make(&data->share, outer, BSEL_WORK / cpu_share_work(work, data->out_count + 1),
                                          (int64_t)(select->one_bytes + scatter->one_bytes));
   x->out->name = "select-and-scatter";
   x->out->data = data;
-  x->out->work = (uint64_t)(ir_operand_type(x->op, 1)->count * work);
+  x->out->work = (uint64_t)cpu_share_work(ir_operand_type(x->op, 1)->count, work);
   x->out->stoppable = true;
   x->code = bsel_run;
   return 0;

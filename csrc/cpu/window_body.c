@@ -138,14 +138,14 @@ static int bwin_run(const cpu_routine_run *r) {
 /* A rank-0 operand has no window. */
 static const ir_window bwin_none = {.n = 0};
 
+/* How many parts interp_parts makes; the first is as large as any. */
 static int64_t bwin_count_parts(bwin_data *x) {
   interp_parts p;
-  int64_t n = 0;
-  for (bool more = interp_parts_begin(&p, x->rank, x->out_size, BWIN_LANES); more; more = interp_parts_next(&p)) {
-    n++;
-    x->lanes = interp_max(x->lanes, p.lanes);
-  }
-  return n;
+  int64_t n = 1;
+  if (!interp_parts_begin(&p, x->rank, x->out_size, BWIN_LANES)) return 0;
+  x->lanes = p.lanes;
+  for (uint32_t d = 0; d < p.split; d++) n *= x->out_size[d];
+  return p.split < x->rank ? n * ((x->out_size[p.split] + p.piece - 1) / p.piece) : n;
 }
 
 /* Whether operands, parameters and results all have the types of the arrays, and windows are as many as results. */
@@ -183,12 +183,13 @@ static int bwin_prepare(cpu_prepare_run *x, bwin_data *data) {
   data->in_size = in->dims;
   data->out_size = out->dims;
   int64_t parts = bwin_count_parts(data);
-  for (uint32_t d = 0; d < data->window->n; d++) work *= data->window->v[d].size;
-  x->out->scratch_bytes = cpu_share_make(&data->share, parts, BWIN_WORK / interp_max(1, data->lanes * work),
-                                         bwin_memory_make(data, NULL, &m));
+  for (uint32_t d = 0; d < data->window->n; d++) work = cpu_share_work(work, data->window->v[d].size);
+  x->out->scratch_bytes =
+      cpu_share_make(&data->share, parts, BWIN_WORK / interp_max(1, cpu_share_work(data->lanes, work)),
+                     bwin_memory_make(data, NULL, &m));
   x->out->name = "windows";
   x->out->data = data;
-  x->out->work = (uint64_t)(out->count * work);
+  x->out->work = (uint64_t)cpu_share_work(out->count, work);
   x->out->stoppable = true;
   x->code = bwin_run;
   return 0;

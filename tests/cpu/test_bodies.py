@@ -345,3 +345,17 @@ def test_select_and_scatter(t, direction, body, window, monkeypatch):
     out = WINDOWS[window][1]
     x = np.abs(np.round(F(shape) * 3)) if t == "u16" else np.round(F(shape) * 3)
     agree(text, x.astype(dtype), np.abs(F(out) * 9).astype(dtype), monkeypatch=monkeypatch if window == "overlap" else None)
+
+
+def test_calls_that_double_are_not_followed_for_ever():
+    names = ["call0 {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] copy(a)\n}"]
+    for k in range(1, 30):
+        names.append(f"call{k} {{\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] call(a, b), to_apply=call{k - 1}\n"
+                     f" ROOT r = f32[] call(c, b), to_apply=call{k - 1}\n}}")
+    tail = "ENTRY e {\n x = f32[8] parameter(0)\n i = f32[] constant(0)\n ROOT r = f32[] reduce(x, i), dimensions={0}, to_apply=call29\n}"
+    xlac.compile(xlac.parse("HloModule m\n" + "\n".join(names) + "\n" + tail), passes=False)
+
+
+def test_windows_of_more_results_than_there_is_memory_for_compile_at_once():
+    xlac.compile(xlac.parse(scalar_body(BODIES["fma"]) + "ENTRY e {\n x = f32[1099511627776] parameter(0)\n i = f32[] constant(0)\n"
+                            " r = f32[1099511627775] reduce-window(x, i), window={size=2}, to_apply=b\n ROOT s = f32[1] slice(r), slice={[0:1]}\n}"))
