@@ -84,7 +84,7 @@ static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t
   const plan_buffer *b = &x->buffers.items[made];
   uint32_t from = x->leaves.items[argument], last = x->buffers.items[from].last; /* arguments' leaves come first */
   if (b->first == UINT32_MAX) return false;
-  if (last == UINT32_MAX || last < b->first) return true;
+  if (last == UINT32_MAX || last < b->first) return !x->body;
   const plan_step *s = &x->steps.items[b->first];
   return last == plan_end_of(s, b->first) && plan_may_overwrite(s, x->buffers.items, from, made);
 }

@@ -37,6 +37,12 @@ def check(seed):
         assert "threads" not in options or same_bits(got, first), module.text
 
 
+@pytest.mark.parametrize("seed", [3871, 31732, 32397, 32675, 33409, 34101, 35516])
+def test_loops_whose_parts_of_the_state_are_one_value_at_first(seed):
+    """Found by a long run: such a part must not be written while another still reads what it was."""
+    check(seed)
+
+
 @pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
 def test_each_level_of_instructions_gives_the_same(isa, monkeypatch):
     for seed in range(60):
