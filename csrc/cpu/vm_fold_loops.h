@@ -1,8 +1,8 @@
 /* No include guard: the folds of one type (vm_fold.h). The includer defines T, U, an unsigned integer of T's size, INF,
  * the bits of infinity, and FOLD(name), a function's name. Vectors are of 64 bytes whatever the instruction set, two at
  * a time. */
-typedef T FOLD(vec) __attribute__((vector_size(64), aligned(8), may_alias));
-typedef U FOLD(bits) __attribute__((vector_size(64), aligned(8), may_alias));
+typedef T FOLD(vec) __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
+typedef U FOLD(bits) __attribute__((vector_size(64), aligned(sizeof(U)), may_alias));
 enum { FOLD(half) = 64 / sizeof(T), FOLD(lanes) = 128 / sizeof(T) };
 
 /* Lanes of a block into those of what came before, and those into one. */
