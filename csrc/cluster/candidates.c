@@ -2,27 +2,26 @@
 #include "allow_list.h"
 #include "pass.h"
 
-tf_attrs tf_callee_attrs(const tf_pass *p, const tf_node *n) {
-  (void)p;
+tf_attrs tf_callee_attrs(const tf_node *n) {
   return n->op && n->op->function ? n->op->function->attrs : (tf_attrs){0, NULL};
 }
 
 /* The node's own attribute wins over its callee's. */
-static bool tf_find_bool(const tf_pass *p, const tf_node *n, const char *key, bool *value, bool *on_callee) {
+static bool tf_find_bool(const tf_node *n, const char *key, bool *value, bool *on_callee) {
   *on_callee = false;
   if (tf_attr_bool(tf_attr_find(n->def->attrs, key), value)) return true;
   *on_callee = true;
-  return tf_attr_bool(tf_attr_find(tf_callee_attrs(p, n), key), value);
+  return tf_attr_bool(tf_attr_find(tf_callee_attrs(n), key), value);
 }
 
-static bool tf_is_set(const tf_pass *p, const tf_node *n, const char *key) {
-  return tf_attr_is_true(n->def->attrs, key) || tf_attr_is_true(tf_callee_attrs(p, n), key);
+static bool tf_is_set(const tf_node *n, const char *key) {
+  return tf_attr_is_true(n->def->attrs, key) || tf_attr_is_true(tf_callee_attrs(n), key);
 }
 
 bool tf_is_forced(const tf_pass *p, const tf_node *n) {
   bool value = false, on_callee = false;
-  if (tf_find_bool(p, n, "_XlaCompile", &value, &on_callee) && value) return true;
-  return p->jit_level > 0 && tf_is_set(p, n, "_XlaMustCompile");
+  if (tf_find_bool(n, "_XlaCompile", &value, &on_callee) && value) return true;
+  return p->jit_level > 0 && tf_is_set(n, "_XlaMustCompile");
 }
 
 bool tf_should_compile(const tf_pass *p, bool forced, uint32_t device) {
@@ -39,7 +38,7 @@ static int tf_check_candidate(tf_pass *p, uint32_t id, tf_verdict *v, xlac_error
   v->why = TF_REFUSED_NOT_AN_OP;
   if (!tf_is_op(n)) return 0;
   v->why = TF_REFUSED_XLA_COMPILE_FALSE;
-  if (tf_find_bool(p, n, "_XlaCompile", &value, &on_callee) && !value) {
+  if (tf_find_bool(n, "_XlaCompile", &value, &on_callee) && !value) {
     if (on_callee) v->why = TF_REFUSED_FUNCTION_XLA_COMPILE_FALSE;
     return 0;
   }

@@ -79,7 +79,7 @@ static int tf_contract_graph(tf_pass *p, xlac_error *err) {
   }
   TRY(tf_build_cycles(p, err));
   if (p->gave_up) return 0;
-  TRY(tf_build_clusters(p, err));
+  tf_build_clusters(p);
   TRY(tf_prepare_resources(p, err));
   TRY(tf_contract_all(p, err));
   return tf_mark_clusters(p, err);

@@ -41,7 +41,7 @@ int tf_build_cycles(tf_pass *p, xlac_error *err) {
   base_map_init(&l.frames, p->graph.alloc);
   for (uint32_t i = 0; i < p->graph.nodes.n && status == 0; i++) status = tf_cycles_add(&p->cycles, &vertex, err);
   for (uint32_t i = 0; i < p->graph.edges.n && status == 0 && !p->gave_up; i++)
-    if (!p->graph.edges.items[i].removed) status = tf_lift_edge(&l, &p->graph.edges.items[i], &p->gave_up);
+    status = tf_lift_edge(&l, &p->graph.edges.items[i], &p->gave_up);
   base_map_free(&l.frames);
   return status;
 }

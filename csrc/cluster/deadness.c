@@ -427,7 +427,7 @@ static int tf_visit_frames_in_order(tf_dead *s) {
 
 static int tf_check_reached(const tf_dead *s) {
   for (uint32_t i = TF_SINK + 1; i < s->g->nodes.n; i++)
-    if (!s->g->nodes.items[i].removed && !s->frames[i].reached)
+    if (!s->frames[i].reached)
       return base_fail(s->err, XLAC_E_BAD_ARGUMENT, "node '%.120s' can't be reached from the source",
                        s->g->nodes.items[i].name->s);
   return 0;

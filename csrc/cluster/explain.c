@@ -7,7 +7,7 @@
 uint32_t tf_find_node(const tf_pass *p, const char *name) {
   const base_istr *known = base_intern_find(&p->def->strings, name, strlen(name));
   for (uint32_t i = 0; known && i < p->graph.nodes.n; i++)
-    if (p->graph.nodes.items[i].name == known && !p->graph.nodes.items[i].removed) return i;
+    if (p->graph.nodes.items[i].name == known) return i;
   return TF_NO_EDGE;
 }
 

@@ -66,7 +66,7 @@ static int tf_check_frames(const tf_frame_walk *w) {
   for (uint32_t i = TF_SINK + 1; i < w->g->nodes.n && status == 0; i++) {
     const tf_node *n = &w->g->nodes.items[i];
     const tf_frame_info *f = &w->info[i];
-    if (!f->frame || n->removed) continue;
+    if (!f->frame) continue;
     const base_istr *around = f->parent == TF_SOURCE ? NULL : w->info[f->parent].frame;
     uint64_t other = 0;
     if (base_map_get(&parents, base_key(f->frame), &other)) {

@@ -44,7 +44,7 @@ void tf_graph_free(tf_graph *g) {
 }
 
 int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, uint32_t dst, int32_t input, xlac_error *err) {
-  tf_edge e = {src, dst, output, input, TF_NO_EDGE, TF_NO_EDGE, false};
+  tf_edge e = {src, dst, output, input, TF_NO_EDGE, TF_NO_EDGE};
   uint32_t id = g->edges.n;
   tf_node *from = &g->nodes.items[src], *to = &g->nodes.items[dst];
   if (!BASE_VEC_PUSH(g->alloc, &g->edges, e)) return base_oom(err, "building a graph");
@@ -61,41 +61,8 @@ int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, uint32_t dst, i
   return 0;
 }
 
-static void tf_unlink_out(tf_graph *g, tf_node *n, uint32_t edge) {
-  uint32_t before = TF_NO_EDGE;
-  for (uint32_t e = n->first_out; e != edge; e = g->edges.items[e].next_out) before = e;
-  uint32_t after = g->edges.items[edge].next_out;
-  if (before == TF_NO_EDGE)
-    n->first_out = after;
-  else
-    g->edges.items[before].next_out = after;
-  if (n->last_out == edge) n->last_out = before;
-  n->n_out--;
-}
-
-static void tf_unlink_in(tf_graph *g, tf_node *n, uint32_t edge) {
-  uint32_t before = TF_NO_EDGE;
-  for (uint32_t e = n->first_in; e != edge; e = g->edges.items[e].next_in) before = e;
-  uint32_t after = g->edges.items[edge].next_in;
-  if (before == TF_NO_EDGE)
-    n->first_in = after;
-  else
-    g->edges.items[before].next_in = after;
-  if (n->last_in == edge) n->last_in = before;
-  n->n_in--;
-}
-
-void tf_graph_remove_edge(tf_graph *g, uint32_t edge) {
-  tf_edge *e = &g->edges.items[edge];
-  assert(!e->removed);
-  tf_unlink_out(g, &g->nodes.items[e->src], edge);
-  tf_unlink_in(g, &g->nodes.items[e->dst], edge);
-  e->removed = true;
-}
-
 int tf_graph_connect_ends(tf_graph *g, xlac_error *err) {
   for (uint32_t i = 0; i < g->nodes.n; i++) {
-    if (g->nodes.items[i].removed) continue;
     if (i != TF_SOURCE && g->nodes.items[i].n_in == 0)
       TRY(tf_graph_add_edge(g, TF_SOURCE, TF_CONTROL, i, TF_CONTROL, err));
     if (i != TF_SINK && g->nodes.items[i].n_out == 0)

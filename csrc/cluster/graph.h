@@ -29,7 +29,6 @@ typedef struct tf_edge {
   uint32_t src, dst;
   int32_t src_output, dst_input; /* TF_CONTROL both, or neither */
   uint32_t next_in, next_out;    /* the next edge into dst, out of src; TF_NO_EDGE at the end */
-  bool removed;
 } tf_edge;
 #define TF_NO_EDGE UINT32_MAX
 
@@ -43,7 +42,6 @@ typedef struct tf_node {
   uint32_t first_in, last_in, n_in; /* edges, control too */
   uint32_t first_out, last_out, n_out;
   uint8_t role; /* tf_role */
-  bool removed;
 } tf_node;
 
 BASE_VEC(tf_node_list, tf_node);
@@ -69,7 +67,6 @@ void tf_graph_free(tf_graph *g);
 /* Fails when out of memory. */
 XLAC_MUST_USE int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, uint32_t dst, int32_t input,
                                     xlac_error *err);
-void tf_graph_remove_edge(tf_graph *g, uint32_t edge);
 /* Nodes without incoming edges get one from the source, nodes without outgoing ones one to the sink. */
 XLAC_MUST_USE int tf_graph_connect_ends(tf_graph *g, xlac_error *err);
 

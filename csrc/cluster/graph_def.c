@@ -6,14 +6,12 @@
 #include "op_def.h"
 #include "tf_schema.h"
 
-BASE_VEC(tf_input_list, tf_input);
 BASE_VEC(tf_attr_list, tf_attr);
 
 typedef struct tf_def_reader {
   tf_graph_def *g;
   proto_source s;
-  tf_input_list inputs; /* of the node being read */
-  tf_attr_list attrs;
+  tf_attr_list attrs; /* of the node being read */
 } tf_def_reader;
 
 static const base_istr *tf_intern(tf_def_reader *r, base_slice s) {
@@ -82,7 +80,7 @@ static int tf_read_inputs(tf_def_reader *r, proto_message m, tf_node_def *node) 
 
 /* --- attributes: a map, so a later entry replaces an earlier one of its key --- */
 
-static int tf_read_attr_entry(tf_def_reader *r, proto_field f, uint32_t from) {
+static int tf_read_attr_entry(tf_def_reader *r, proto_field f) {
   base_slice entry = {(const char *)f.p, (size_t)f.value};
   tf_raw_field part;
   tf_attr a = {.value = {(const char *)f.p, 0}};
@@ -96,7 +94,7 @@ static int tf_read_attr_entry(tf_def_reader *r, proto_field f, uint32_t from) {
     return proto_fail(&r->s, f.p, XLAC_E_BAD_PROTO, "an attribute is malformed or cut short");
   a.key = tf_intern(r, key);
   if (!a.key) return proto_no_memory(&r->s);
-  for (uint32_t i = from; i < r->attrs.n; i++) {
+  for (uint32_t i = 0; i < r->attrs.n; i++) {
     if (r->attrs.items[i].key != a.key) continue;
     r->attrs.items[i] = a;
     return 0;
@@ -108,7 +106,7 @@ static int tf_read_attr_map(tf_def_reader *r, proto_message m, uint32_t number, 
   uint32_t at = m.first;
   proto_field f;
   r->attrs.n = 0;
-  while (proto_next(&r->s, m, number, PROTO_LENGTH, &at, &f)) TRY(tf_read_attr_entry(r, f, 0));
+  while (proto_next(&r->s, m, number, PROTO_LENGTH, &at, &f)) TRY(tf_read_attr_entry(r, f));
   tf_attr *list = BASE_ARRAY(&r->g->arena, tf_attr, r->attrs.n + 1);
   if (!list) return proto_no_memory(&r->s);
   if (r->attrs.n) memcpy(list, r->attrs.items, r->attrs.n * sizeof *list);
@@ -253,7 +251,6 @@ int tf_graph_def_read(tf_graph_def **out, base_alloc alloc, const void *bytes, s
     tf_def_reader r = {.g = g, .s = {.base = p, .end = p + g->n_bytes, .alloc = alloc, .max_depth = 100, .err = err}};
     status = tf_read_graph(&r);
     proto_source_close(&r.s);
-    BASE_VEC_FREE(alloc, &r.inputs);
     BASE_VEC_FREE(alloc, &r.attrs);
   }
   if (status != 0) {

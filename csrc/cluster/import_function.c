@@ -121,7 +121,7 @@ static int tf_body_nodes(tf_body *b) {
 /* --- edges --- */
 
 /* Where the outputs of argument `name` begin among the node's. */
-static bool tf_output_of_argument(tf_body *b, const tf_node *n, const base_istr *name, int32_t *out) {
+static bool tf_output_of_argument(const tf_node *n, const base_istr *name, int32_t *out) {
   int64_t at = 0;
   for (uint32_t i = 0; i < n->op->n_outputs; i++) {
     const tf_arg_def *a = &n->op->outputs[i];
@@ -136,7 +136,6 @@ static bool tf_output_of_argument(tf_body *b, const tf_node *n, const base_istr 
       return false;
     at += count;
   }
-  (void)b;
   return false;
 }
 
@@ -148,7 +147,7 @@ static int tf_body_connect(tf_body *b, const tf_input *in, uint32_t dst, int32_t
   const tf_node *from = &b->g->nodes.items[src];
   int32_t output = in->output;
   if (input == TF_CONTROL) return tf_graph_add_edge(b->g, (uint32_t)src, TF_CONTROL, dst, TF_CONTROL, b->err);
-  if (in->argument && !tf_output_of_argument(b, from, in->argument, &output))
+  if (in->argument && !tf_output_of_argument(from, in->argument, &output))
     return tf_body_fail(b, user, "'%.80s' has no output '%.80s'", in->node->s, in->argument->s);
   if (output < 0 || (uint32_t)output >= from->n_outputs)
     return tf_body_fail(b, user, "'%.80s' has no output %d", in->node->s, output);

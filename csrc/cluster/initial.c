@@ -46,10 +46,9 @@ static void tf_begin_cluster(tf_pass *p, uint32_t id) {
   };
 }
 
-int tf_build_clusters(tf_pass *p, xlac_error *err) {
+void tf_build_clusters(tf_pass *p) {
   uint32_t device = TF_NO_DEVICE;
   p->one_device = true;
-  (void)err;
   for (uint32_t id = 0; id < p->graph.nodes.n; id++) {
     p->cluster_of[id] = TF_NO_EDGE;
     if (!p->candidate[id]) continue;
@@ -57,5 +56,4 @@ int tf_build_clusters(tf_pass *p, xlac_error *err) {
     if (device == TF_NO_DEVICE) device = p->device_of[id];
     p->one_device = p->one_device && p->device_of[id] == device;
   }
-  return 0;
 }

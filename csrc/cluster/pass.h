@@ -130,13 +130,13 @@ bool tf_should_compile(const tf_pass *p, bool forced, uint32_t device);
 /* _XlaCompile or, unless clustering is off, _XlaMustCompile of the node or of the function it calls. */
 bool tf_is_forced(const tf_pass *p, const tf_node *n);
 /* Attributes of the function that has the node's op for its name; n is 0 where there is none. */
-tf_attrs tf_callee_attrs(const tf_pass *p, const tf_node *n);
+tf_attrs tf_callee_attrs(const tf_node *n);
 
 /* cycle_graph.c: a vertex for each node and each loop's frame; sets gave_up. */
 XLAC_MUST_USE int tf_build_cycles(tf_pass *p, xlac_error *err);
 
 /* initial.c: a cluster of each candidate. */
-XLAC_MUST_USE int tf_build_clusters(tf_pass *p, xlac_error *err);
+void tf_build_clusters(tf_pass *p);
 /* The cluster of a node, or NULL. */
 tf_cluster *tf_cluster_of(tf_pass *p, uint32_t node);
 
@@ -168,7 +168,7 @@ XLAC_MUST_USE int tf_resources_merged(tf_pass *p, const tf_cluster *from, const 
 /* mark.c: names for the clusters that are large enough. */
 XLAC_MUST_USE int tf_mark_clusters(tf_pass *p, xlac_error *err);
 
-/* partial_decluster.c: unmarks or copies nodes at the borders of clusters, changing the graph and result. */
+/* partial_decluster.c: unmarks nodes at the borders of clusters. */
 XLAC_MUST_USE int tf_partially_decluster(tf_pass *p, xlac_error *err);
 
 /* scoping.c: ClusterScopingPass. */

@@ -213,10 +213,6 @@ static const void *sdy_make(ir_module *m, sdy_kind kind, const void *what) {
   return c.failed ? NULL : to;
 }
 
-const sdy_mesh *sdy_mesh_make(ir_module *m, const sdy_mesh *from) {
-  return sdy_make(m, SDY_MESH, from);
-}
-
 const sdy_sharding *sdy_sharding_make(ir_module *m, const sdy_sharding *from) {
   return sdy_make(m, SDY_SHARDING, from);
 }

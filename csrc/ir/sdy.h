@@ -136,7 +136,6 @@ const ir_mattr *sdy_attr(ir_module *m, sdy_kind kind, const void *what);
 
 /* --- makers: sdy.c. Copies in m's arena of structs that may lie anywhere, lists and all; names must be m's. NULL when
  * out of memory. --- */
-const sdy_mesh *sdy_mesh_make(ir_module *m, const sdy_mesh *from);
 const sdy_sharding *sdy_sharding_make(ir_module *m, const sdy_sharding *from);
 const sdy_shardings *sdy_shardings_make(ir_module *m, uint32_t n, const sdy_sharding *const *v);
 const sdy_rule *sdy_rule_make(ir_module *m, const sdy_rule *from);
@@ -209,8 +208,6 @@ bool sdy_axis_after(sdy_axis a, sdy_axis b, const sdy_mesh *mesh, sdy_axis *out)
 bool sdy_axis_can_merge(sdy_axis a, sdy_axis b); /* both sub-axes */
 sdy_axis sdy_axis_merge(sdy_axis a, sdy_axis b, const sdy_mesh *mesh);
 bool sdy_axes_overlap(sdy_axes a, sdy_axis b);
-/* a's axes are b's first ones, but that the last of them may be only the major part of b's. */
-bool sdy_axes_prefix_of(sdy_axes a, sdy_axes b);
 /* In the order of the mesh, in place; merged where one begins where another ends: how many are left. */
 void sdy_axes_sort(sdy_axis *v, uint32_t n, const sdy_mesh *mesh);
 uint32_t sdy_axes_sort_and_merge(sdy_axis *v, uint32_t n, const sdy_mesh *mesh);
@@ -244,20 +241,6 @@ uint32_t sdy_rank(const ir_type *type);                                /* of a t
 bool sdy_is_flow_op(const ir_op *op);
 /* The owner of the edge that has `target`; false where it is the target of none. */
 bool sdy_owner(ir_value target, ir_value *owner);
-/* Its sources, one after the other; they are what regions return where region is not NULL. */
-typedef struct sdy_source {
-  ir_value v;
-  ir_computation *region; /* v is region->results[slot]; else op's operand `slot` */
-  ir_op *op;
-  uint32_t slot;
-} sdy_source;
-uint32_t sdy_n_sources(ir_value owner);
-sdy_source sdy_source_at(ir_value owner, uint32_t i);
-/* The owner of the edge that has operand `slot` of op, or slot `slot` of what a region of it returns, as a source. */
-bool sdy_owner_of_operand(const ir_op *op, uint32_t slot, ir_value *owner);
-bool sdy_owner_of_returned(const ir_computation *region, uint32_t slot, ir_value *owner);
-/* The targets but the owner: at most two. */
-uint32_t sdy_other_targets(ir_value owner, ir_value out[2]);
 /* The sdy.data_flow_edge whose input is the owner, or NULL. Linear in the uses of the owner's op. */
 ir_op *sdy_edge_op(ir_value owner);
 /* What the op says of an owner of its own edges: of results their list, of a manual or named computation's arguments

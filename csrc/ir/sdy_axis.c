@@ -160,15 +160,6 @@ bool sdy_axes_overlap(sdy_axes a, sdy_axis b) {
   return false;
 }
 
-bool sdy_axes_prefix_of(sdy_axes a, sdy_axes b) {
-  if (a.n > b.n) return false;
-  for (uint32_t i = 0; i < a.n; i++) {
-    if (sdy_axis_equal(a.v[i], b.v[i])) continue;
-    return i + 1 == a.n && sdy_axis_prefix_of(a.v[i], b.v[i]);
-  }
-  return true;
-}
-
 void sdy_axes_sort(sdy_axis *v, uint32_t n, const sdy_mesh *mesh) {
   for (uint32_t i = 1; i < n; i++) { /* lists are short */
     sdy_axis a = v[i];

@@ -34,52 +34,6 @@ bool sdy_owner(ir_value target, ir_value *owner) {
   return around->opcode == IR_OP_WHILE && sdy_result_owner(around, (uint32_t)op->u.number, owner);
 }
 
-/* --- sources --- */
-
-static sdy_source sdy_operand_source(ir_op *op, uint32_t slot) {
-  ir_value v = {op->operands[slot].op, op->operands[slot].index};
-  return (sdy_source){.v = v, .op = op, .slot = slot};
-}
-
-static sdy_source sdy_returned_source(ir_computation *c, uint32_t slot) {
-  return (sdy_source){.v = c->results[slot], .region = c, .slot = slot};
-}
-
-uint32_t sdy_n_sources(ir_value owner) {
-  if (owner.op->opcode == IR_OP_WHILE) return 2;
-  return owner.op->opcode == IR_OP_CONDITIONAL ? owner.op->n_called : 1;
-}
-
-sdy_source sdy_source_at(ir_value owner, uint32_t i) {
-  ir_op *op = owner.op;
-  if (op->opcode == IR_OP_PARAMETER) return sdy_operand_source(op->parent->owner, (uint32_t)op->u.number);
-  if (op->opcode == IR_OP_CONDITIONAL) return sdy_returned_source(op->called[i], owner.index);
-  if (op->opcode == IR_OP_OPT_BARRIER || (op->opcode == IR_OP_WHILE && i == 0))
-    return sdy_operand_source(op, owner.index);
-  return sdy_returned_source(op->called[op->opcode == IR_OP_WHILE ? 1 : 0], owner.index);
-}
-
-bool sdy_owner_of_operand(const ir_op *op, uint32_t slot, ir_value *owner) {
-  if (!sdy_is_flow_op(op) || op->opcode == IR_OP_CONDITIONAL) return false;
-  if (!sdy_is_computation(op)) return sdy_result_owner(op, slot, owner);
-  if (slot >= op->called[0]->n_params) return false;
-  *owner = (ir_value){op->called[0]->params[slot], 0};
-  return true;
-}
-
-bool sdy_owner_of_returned(const ir_computation *region, uint32_t slot, ir_value *owner) {
-  const ir_op *op = region->owner;
-  if (!op || !sdy_is_flow_op(op)) return false;
-  if (op->opcode == IR_OP_WHILE && region != op->called[1]) return false;
-  return sdy_result_owner(op, slot, owner);
-}
-
-uint32_t sdy_other_targets(ir_value owner, ir_value out[2]) {
-  if (owner.op->opcode != IR_OP_WHILE) return 0;
-  for (uint32_t i = 0; i < 2; i++) out[i] = (ir_value){owner.op->called[i]->params[owner.index], 0};
-  return 2;
-}
-
 /* --- edges --- */
 
 /* By its own region; what inner regions return of it is not seen. */

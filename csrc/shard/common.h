@@ -11,8 +11,6 @@ typedef const sdy_sharding *shc_map_fn(void *ctx, const sdy_sharding *s);
 /* In the order of the text: arguments of a function, its results, its ops with their regions. A sharding that several
  * have is asked for once. */
 XLAC_MUST_USE int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err);
-/* Only those of functions' arguments and results. */
-XLAC_MUST_USE int shc_map_signatures(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err);
 
 /* --- common_funcs.c: functions --- */
 /* Callees after callers (`callers_first`) or before them, as MLIR orders the nodes of its call graph. In the arena;
@@ -56,9 +54,6 @@ static inline bool shc_is_static(const ir_type *t) {
 }
 /* How often a value is used, by regions that return it too; no more than `most`. */
 uint32_t shc_count_uses(const opt_rewriter *rw, ir_value v, uint32_t most);
-/* An op like op, with other opcode: operands, types and attributes are the same, and its regions become the new op's.
- * op stays, without regions. */
-ir_op *shc_become(opt_rewriter *rw, ir_op *op, ir_opcode opcode);
 /* Ops in the order of the text, with those of their regions: calls fn for each. `after`: inner ones first. Stops at a
  * negative status; SHC_SKIP leaves out the op's regions. fn may remove the op it is called with (then SHC_SKIP), and
  * add others. */
@@ -71,14 +66,5 @@ XLAC_MUST_USE int shc_walk_module(ir_module *m, bool after, shc_op_fn *fn, void 
 bool shc_has(const ir_module *m, ir_opcode opcode);
 /* For passes that may turn what a program brought along into something wrong. */
 XLAC_MUST_USE int shc_verify(ir_module *m, xlac_error *err);
-/* How often each value is used by operands and results of regions: returns of inner regions too. */
-typedef struct shc_uses {
-  const uint32_t *first; /* by op id: where its results begin in `count` */
-  uint32_t *count;
-} shc_uses;
-XLAC_MUST_USE bool shc_uses_make(shc_uses *u, const ir_module *m, base_arena *arena);
-static inline uint32_t *shc_uses_of(const shc_uses *u, ir_value v) {
-  return &u->count[u->first[v.op->id] + v.index];
-}
 
 #endif

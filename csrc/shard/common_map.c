@@ -78,23 +78,15 @@ static int shc_map_op(void *ctx, ir_op *op) {
   return p->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
-static int shc_map_module(ir_module *m, bool ops, shc_map_fn *fn, void *ctx, xlac_error *err) {
+int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
   shc_mapper p = {.m = m, .fn = fn, .ctx = ctx};
   base_map_init(&p.done, m->alloc);
   IR_FOR_COMPUTATIONS(c, m) {
     if (c->kind != IR_FUNCTION || c->owner || p.failed) continue;
     shc_map_signature(&p, c);
-    if (ops && shc_walk(c, false, shc_map_op, &p) != 0) p.failed = true;
+    if (shc_walk(c, false, shc_map_op, &p) != 0) p.failed = true;
   }
   base_map_free(&p.done);
   m->verified = IR_UNVERIFIED;
   return p.failed ? base_oom(err, "the shardings of a module") : 0;
-}
-
-int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
-  return shc_map_module(m, true, fn, ctx, err);
-}
-
-int shc_map_signatures(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
-  return shc_map_module(m, false, fn, ctx, err);
 }

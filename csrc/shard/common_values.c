@@ -51,24 +51,6 @@ void shc_at_value(opt_rewriter *rw, ir_value v) {
   rw->origin = v.op;
 }
 
-ir_op *shc_become(opt_rewriter *rw, ir_op *op, ir_opcode opcode) {
-  ir_value few[8], *operands = op->n_operands <= 8 ? few : BASE_ARRAY(&rw->arena, ir_value, op->n_operands);
-  rw->failed = rw->failed || !operands;
-  if (rw->failed) return NULL;
-  for (uint32_t i = 0; i < op->n_operands; i++) operands[i] = opt_operand(op, i);
-  opt_at(rw, op);
-  ir_op *to = opt_make_n(rw, opcode, op->n_results, op->types, op->n_operands, operands, op->n_called);
-  if (!to) return NULL;
-  to->mlir = op->mlir;
-  to->name = op->name;
-  for (uint32_t i = 0; i < op->n_called; i++) {
-    to->called[i] = op->called[i];
-    to->called[i]->owner = to;
-  }
-  op->n_called = 0;
-  return to;
-}
-
 static uint32_t shc_count_returned(const ir_computation *c, ir_value v) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < c->n_results; i++) n += shc_same_value(c->results[i], v);
@@ -106,26 +88,6 @@ int shc_walk_module(ir_module *m, bool after, shc_op_fn *fn, void *ctx) {
   IR_FOR_COMPUTATIONS(c, m)
   if (c->kind == IR_FUNCTION && !c->owner) TRY(shc_walk(c, after, fn, ctx));
   return 0;
-}
-
-bool shc_uses_make(shc_uses *u, const ir_module *m, base_arena *arena) {
-  uint32_t *first = BASE_ARRAY(arena, uint32_t, (size_t)m->n_ids + 1);
-  uint32_t n = 0;
-  if (!first) return false;
-  IR_FOR_COMPUTATIONS(c, m)
-  IR_FOR_OPS(op, c) {
-    first[op->id] = n;
-    n += op->n_results;
-  }
-  u->first = first;
-  u->count = base_arena_zalloc(arena, ((size_t)n + 1) * sizeof *u->count);
-  if (!u->count) return false;
-  IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c)
-    for (uint32_t i = 0; i < op->n_operands; i++) ++*shc_uses_of(u, opt_operand(op, i));
-    for (uint32_t i = 0; i < c->n_results; i++) ++*shc_uses_of(u, c->results[i]);
-  }
-  return true;
 }
 
 bool shc_has(const ir_module *m, ir_opcode opcode) {

@@ -122,17 +122,9 @@ static bool drive_dead(const shard_driver *d, const ir_op *op) {
     case IR_OP_SDY_SHARDING_GROUP:
     case IR_OP_SDY_DATA_FLOW_EDGE:
     case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
-    case IR_OP_SDY_ALL_GATHER:
-    case IR_OP_SDY_ALL_SLICE:
-    case IR_OP_SDY_ALL_TO_ALL:
-    case IR_OP_SDY_COLLECTIVE_PERMUTE:
-    case IR_OP_SDY_ALL_REDUCE:
-    case IR_OP_SDY_REDUCE_SCATTER:
-    case IR_OP_SDY_SHARDED_TO_UNREDUCED:
-    case IR_OP_SDY_REPLICATED_TO_UNREDUCED:
       return false;
     default:
-      return drive_unused(d, op) && opt_is_pure(op);
+      return !sdy_is_collective(op) && drive_unused(d, op) && opt_is_pure(op);
   }
 }
 

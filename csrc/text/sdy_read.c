@@ -211,7 +211,7 @@ static int sdy_read_sharding(mlir_reader *r, sdy_sharding *out) {
 }
 
 /* "[<...>, <...>]" */
-static int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
+int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
   const sdy_sharding **v = NULL;
   uint32_t n = 0;
   TRY(mlir_want(r, "["));

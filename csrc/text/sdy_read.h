@@ -14,6 +14,8 @@ XLAC_MUST_USE int sdy_read_named(mlir_reader *r, const char *at, base_slice name
 /* "{"x", "y":(1)2}" */
 XLAC_MUST_USE int sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out);
 XLAC_MUST_USE int sdy_read_axis(mlir_reader *r, sdy_axis *out);
+/* "[<@mesh, [{"x"}]>, <@mesh, []>]" */
+XLAC_MUST_USE int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out);
 /* Room for one more at items[n] of a list in the module's arena, which doubles. */
 XLAC_MUST_USE int sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size);
 #define SDY_MORE(r, items, n) sdy_more((r), (void **)&(items), (n), sizeof *(items))

@@ -40,19 +40,9 @@ int sdy_read_reduction(mlir_reader *r) {
 static int sdy_read_stripped(mlir_reader *r, const char *word) {
   TRY(mlir_want_word(r, word));
   TRY(mlir_want(r, "="));
-  const sdy_sharding **v = NULL;
-  uint32_t n = 0;
-  TRY(mlir_want(r, "["));
-  if (!mlir_eat(r, "]")) {
-    do {
-      const ir_mattr *a;
-      TRY(SDY_MORE(r, v, n));
-      TRY(sdy_read_bare(r, SDY_SHARDING, &a));
-      v[n++] = a->v.sdy;
-    } while (mlir_eat(r, ","));
-    TRY(mlir_want(r, "]"));
-  }
-  return mlir_add_attr(r, word, sdy_attr(r->m, SDY_SHARDINGS, sdy_shardings_make(r->m, n, v)));
+  sdy_shardings list;
+  TRY(sdy_read_sharding_list(r, &list));
+  return mlir_add_attr(r, word, sdy_attr(r->m, SDY_SHARDINGS, sdy_shardings_make(r->m, list.n, list.v)));
 }
 
 /* "(%arg1: t, %arg2: t) {...}": arguments in front of the block, from where outer values are not seen. */
