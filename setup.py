@@ -12,8 +12,8 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
-FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "async", "shard", "cluster", "kernel", "plan", "cpu", "api",
-           "py")
+FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "async", "shard", "cluster", "lower", "kernel", "plan", "cpu",
+           "session", "api", "py")
 HEADERS = ("xlac.h", "xlac_ffi.h")
 
 

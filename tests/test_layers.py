@@ -3,8 +3,8 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-LAYERS = ["include", "base", "ir", "interp", "text", "stablehlo", "opt", "async", "shard", "cluster", "kernel", "plan", "cpu",
-          "api", "py"]
+LAYERS = ["include", "base", "ir", "interp", "text", "stablehlo", "opt", "async", "shard", "cluster", "lower", "kernel",
+          "plan", "cpu", "session", "api", "py"]
 RANK = {name: i for i, name in enumerate(LAYERS)}
 
 
