@@ -434,6 +434,7 @@
 #include "shard/export_permutation.c"
 #include "shard/export_reshard.c"
 #include "shard/export_reverse.c"
+#include "shard/export_single_device.c"
 #include "shard/export_sub_axes.c"
 #include "shard/export_unflatten.c"
 #include "shard/export_unreduced.c"
