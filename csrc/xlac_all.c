@@ -354,6 +354,7 @@
 #include "opt/mlir_evaluate.c"
 #include "opt/mlir_folder.c"
 #include "opt/mlir_for_hlo.c"
+#include "opt/mlir_hoist.c"
 #include "opt/mlir_index_select.c"
 #include "opt/mlir_inline.c"
 #include "opt/mlir_quant_arith.c"

@@ -237,8 +237,8 @@ int shard_explicit_batching(ir_module *m, const opt_args *args, xlac_error *err)
   (void)args;
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
-  int status = opt_rewrite(&rw, 2, patterns);
-  if (status == 0) status = opt_merge_same(&rw, true); /* as Shardy's driver does with constants on its way */
+  int status = opt_hoist_constants(&rw);
+  if (status == 0) status = opt_rewrite(&rw, 2, patterns);
   opt_rewriter_free(&rw);
   return status;
 }

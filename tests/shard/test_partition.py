@@ -199,3 +199,46 @@ def test_slices():
 def test_mesh_in_place():
     text = reverse([4], '"a"=2', '[{"a"}]').replace("@mesh, [", 'mesh<["a"=2]>, [')
     fails(text, "sdy-resolve-permutation-factors", 3, "in place")
+
+
+# --- what patterns do on the way ---
+
+CONSTANTS = MESH + """func.func @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.negate %a : tensor<4xf32>
+  %c = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %1 = sdy.named_computation<"f">(%0) (%b: tensor<4xf32>) {
+    %2 = stablehlo.abs %b : tensor<4xf32>
+    %d = stablehlo.constant dense<1.0> : tensor<4xf32>
+    %3 = stablehlo.add %2, %d : tensor<4xf32>
+    sdy.return %3 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  %e = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %4 = stablehlo.add %1, %e : tensor<4xf32>
+  return %4, %c : tensor<4xf32>, tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize("passes", ["cse", "canonicalize", "canonicalize{enable-patterns=sdy-collective}"])
+def test_constants_stay_in_their_computation(passes):
+    assert run(CONSTANTS, passes).count("stablehlo.constant") == 2
+
+
+def test_constants_come_first():
+    lines = run(CONSTANTS, "canonicalize{enable-patterns=sdy-collective}").split("\n")
+    assert "constant" in lines[3] and "negate" in lines[4]
+
+
+def test_axes_of_one_device_need_no_collective():
+    text = run("""sdy.mesh @mesh = <["a"=2, "one"=1]>
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = sdy.reshard %a <@mesh, [{"a", "one"}]> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}""", "sdy-reshard-to-collectives")
+    assert 'sdy.all_slice [{"a"}]' in text and "reshard" not in text
+
+
+def test_export_options():
+    text = run(MESH + """func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}""", "sdy-export-pipeline{inline-meshes=true dump-sharding-origins=true dump-propagation-edges=true}")
+    assert 'mesh<["a"=2, "b"=2]>' in text and "@mesh" not in text
