@@ -42,8 +42,51 @@ static tf_flags inner_cluster_flags(const xlac_cluster_flags *f) {
       .deterministic_cluster_names = f->deterministic_cluster_names,
       .disable_deadness_safety_checks_for_debugging = f->disable_deadness_safety_checks_for_debugging,
       .disable_resource_variable_safety_checks_for_debugging = f->disable_resource_variable_safety_checks_for_debugging,
+      .clone_constants = f->clone_constants,
       .cluster_scoping = f->cluster_scoping,
   };
+}
+
+static int copy_registration(tf_graph_def *def, const xlac_device_registration *d, tf_device_registration *out,
+                             xlac_error *err) {
+  if (!d->type || !d->compilation_device || (unsigned)d->autoclustering_policy > XLAC_CLUSTER_ALWAYS)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT,
+                     "the registration of device '%.60s' needs a type, a compilation device and a known policy",
+                     d->type ? d->type : "");
+  const base_istr *type = base_intern(&def->strings, d->type, strlen(d->type));
+  const base_istr *compiles = base_intern(&def->strings, d->compilation_device, strlen(d->compilation_device));
+  if (!type || !compiles) return base_oom(err, "registering a device");
+  *out = (tf_device_registration){
+      .type = type->s,
+      .compilation_device = compiles->s,
+      .policy = (uint8_t)d->autoclustering_policy,
+      .cluster_resource_variable_ops_unsafely = d->cluster_resource_variable_ops_unsafely,
+      .cluster_stack_ops = d->cluster_stack_ops,
+      .cluster_tensor_array_ops = d->cluster_tensor_array_ops,
+      .cluster_stateful_rng_ops = d->cluster_stateful_rng_ops,
+      .cluster_control_trigger = d->cluster_control_trigger,
+      .elide_assert_and_checknumerics = d->elide_assert_and_checknumerics,
+      .cluster_variant_ops = d->cluster_variant_ops,
+      .cluster_slow_ops = d->cluster_slow_ops,
+      .cluster_inaccurate_ops = d->cluster_inaccurate_ops,
+  };
+  if (tf_compilation_kernels(out) >= 0) return 0;
+  return base_hint(err,
+                   base_fail(err, XLAC_E_BAD_ARGUMENT, "device '%.60s': compilation device '%.60s' is unknown", d->type,
+                             d->compilation_device),
+                   "there are XLA_CPU_JIT and XLA_GPU_JIT");
+}
+
+/* The registrations, in the graph's memory, which lives as long as what was decided by them. */
+static int copy_registrations(tf_graph_def *def, const xlac_cluster_flags *f, tf_flags *inner, xlac_error *err) {
+  if (!f || f->n_devices == 0) return 0;
+  tf_device_registration *list =
+      f->n_devices < 10000 ? BASE_ARRAY(&def->arena, tf_device_registration, f->n_devices + 1) : NULL;
+  if (!list) return base_oom(err, "registering devices");
+  for (size_t i = 0; i < f->n_devices; i++) TRY(copy_registration(def, &f->devices[i], &list[i], err));
+  list[f->n_devices] = (tf_device_registration){.type = NULL};
+  inner->devices = list;
+  return 0;
 }
 
 static int check_graph_format(xlac_graph_format format, xlac_error *err) {
@@ -63,6 +106,12 @@ int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_gr
   if (!c) return base_oom(err, "clustering");
   int status = tf_graph_def_read(&c->def, base_alloc_libc, bytes, n, graph_is_text(bytes, n, format), err);
   if (status != 0) {
+    base_free(base_alloc_libc, c);
+    return status;
+  }
+  status = copy_registrations(c->def, flags, &inner, err);
+  if (status != 0) {
+    tf_graph_def_free(c->def);
     base_free(base_alloc_libc, c);
     return status;
   }
@@ -174,14 +223,26 @@ static int give_graph(base_text *wire, xlac_graph_format format, char **bytes, s
   return give_or_free(&t, status, bytes, n, err);
 }
 
-int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err) {
+typedef int graph_writer(const tf_pass *p, base_text *out, xlac_error *err);
+
+static int write_clusters(const xlac_clusters *c, graph_writer *writer, xlac_graph_format format, char **bytes,
+                          size_t *n, xlac_error *err) {
   base_text wire;
   TRY(check_graph_format(format, err));
   base_text_init(&wire, base_alloc_libc);
-  int status = tf_write_clustered(&c->pass, &wire, err);
+  int status = writer(&c->pass, &wire, err);
   if (status == 0) return give_graph(&wire, format, bytes, n, err);
   base_text_free(&wire);
   return status;
+}
+
+int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err) {
+  return write_clusters(c, tf_write_clustered, format, bytes, n, err);
+}
+
+int xlac_clusters_write_annotated(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                  xlac_error *err) {
+  return write_clusters(c, tf_write_annotated, format, bytes, n, err);
 }
 
 int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,

@@ -85,10 +85,20 @@ static int tf_contract_graph(tf_pass *p, xlac_error *err) {
   return tf_mark_clusters(p, err);
 }
 
+/* All devices of the graph, which the level depends on. */
+static int tf_find_level(tf_pass *p, xlac_error *err) {
+  uint32_t unused;
+  for (uint32_t i = TF_SINK + 1; i < p->graph.nodes.n; i++)
+    TRY(tf_find_device(p, p->graph.nodes.items[i].device, &unused, err));
+  p->jit_level = tf_effective_level(p);
+  return 0;
+}
+
 static int tf_run_pass(tf_pass *p, xlac_error *err) {
+  TRY(tf_find_level(p, err));
+  if (p->flags.clone_constants && p->jit_level > 0) TRY(tf_clone_constants(&p->graph, err));
   TRY(tf_make_room(p, err));
   TRY(tf_find_devices(p, err));
-  p->jit_level = tf_effective_level(p);
   for (uint32_t i = 0; i < p->graph.nodes.n; i++) p->has_loops |= p->graph.nodes.items[i].role == TF_ROLE_ENTER;
   if (p->flags.cluster_scoping && p->jit_level > 0) TRY(tf_scope_stages(p, err));
   p->already_clustered = tf_is_clustered_already(&p->graph);
