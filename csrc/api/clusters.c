@@ -44,6 +44,7 @@ static tf_flags inner_cluster_flags(const xlac_cluster_flags *f) {
       .disable_resource_variable_safety_checks_for_debugging = f->disable_resource_variable_safety_checks_for_debugging,
       .clone_constants = f->clone_constants,
       .cluster_scoping = f->cluster_scoping,
+      .partially_decluster = f->partially_decluster,
   };
 }
 
@@ -116,7 +117,6 @@ int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_gr
     return status;
   }
   status = tf_cluster_graph(&c->pass, c->def, &inner, err);
-  if (status == 0 && flags && flags->partially_decluster) status = tf_partially_decluster(&c->pass, err);
   if (status != 0) {
     xlac_clusters_destroy(c);
     return status;
@@ -136,6 +136,11 @@ static const char *text_or_null(const base_istr *s) {
   return s ? s->s : NULL;
 }
 
+/* NULL where it was not looked at. */
+static const tf_pred *tf_deadness_of(const tf_pass *p, uint32_t id) {
+  return p->has_deadness && id < p->n_clustered ? p->deadness.control[id] : NULL;
+}
+
 bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_node *out) {
   const tf_pass *p = &c->pass;
   if (number >= p->graph.nodes.n) return false;
@@ -146,7 +151,8 @@ bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_
                                .cluster = text_or_null(p->result[number]),
                                .scope = text_or_null(p->scopes[number]),
                                .candidate = p->candidate[number] != 0};
-  if (p->has_deadness && p->deadness.control[number]) out->deadness = (uint64_t)p->deadness.control[number]->id + 1;
+  const tf_pred *alive = tf_deadness_of(p, number);
+  if (alive) out->deadness = (uint64_t)alive->id + 1;
   return true;
 }
 
@@ -163,7 +169,8 @@ int xlac_clusters_deadness(const xlac_clusters *c, uint32_t number, char **text,
   base_text t;
   if (number >= p->graph.nodes.n) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the graph has no node %u", number);
   base_text_init(&t, base_alloc_libc);
-  if (p->has_deadness && p->deadness.control[number]) tf_put_pred(&t, p->deadness.control[number]);
+  const tf_pred *alive = tf_deadness_of(p, number);
+  if (alive) tf_put_pred(&t, alive);
   return api_give_text(&t, text, n, err);
 }
 

@@ -20,6 +20,7 @@ typedef struct tf_flags {
   bool disable_resource_variable_safety_checks_for_debugging;
   bool clone_constants;                  /* run CloneConstantsForBetterClusteringPass first */
   bool cluster_scoping;                  /* run ClusterScopingPass before the pass */
+  bool partially_decluster;              /* run PartiallyDeclusterPass after it */
   const tf_device_registration *devices; /* more devices, before the table; ended by a NULL type; may be NULL */
 } tf_flags;
 

@@ -86,6 +86,8 @@ XLAC_MUST_USE int tf_clone_constants(tf_graph *g, xlac_error *err);
 
 /* Types of a node's inputs and outputs from its op's arguments and its attributes (types.c). */
 XLAC_MUST_USE int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err);
+/* How many values an argument of a node's op stands for; the node's types are known. */
+int64_t tf_arg_values(const tf_node *n, const tf_arg_def *a);
 /* The role of an op by its name. */
 tf_role tf_role_of(const base_istr *op);
 

@@ -19,6 +19,7 @@ static void tf_put_attr(base_text *out, const char *key, const base_istr *text) 
 static int tf_put_marked(const tf_pass *p, uint32_t id, const base_istr *const *names, base_text *out,
                          xlac_error *err) {
   const tf_node_def *n = p->graph.nodes.items[id].def;
+  if (p->left[id] == TF_LEFT_NOTHING) return 0;
   size_t node = proto_begin(out, 1);
   if (p->graph.edited || names)
     TRY(tf_graph_put_node(&p->graph, id, names, out, err));

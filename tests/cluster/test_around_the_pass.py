@@ -1,4 +1,5 @@
 """What runs round the pass: cloned constants, registered devices, dumps."""
+import base64
 import json
 import lzma
 import pathlib
@@ -9,25 +10,31 @@ from graphs import const, node, placeholder, unary
 
 import xlac
 
-CLONED = pathlib.Path(__file__).with_name("clone_constants.jsonl.xz")
-
-
-def cases():
-    with lzma.open(CLONED, "rt") as file:
+def cases(name):
+    with lzma.open(pathlib.Path(__file__).with_name(name), "rt") as file:
         return [json.loads(line) for line in file]
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda c: c["name"])
+@pytest.mark.parametrize("case", cases("clone_constants.jsonl.xz"), ids=lambda c: c["name"])
 def test_constants_are_cloned_as_tensorflow_clones_them(case):
     """Nodes, clusters and edges after TensorFlow 2.21's CloneConstantsForBetterClusteringPass and MarkForCompilationPass."""
-    import base64
-
     c = xlac.cluster(base64.b64decode(case["graphdef_pb_b64"]), min_cluster_size=1, global_jit_level=2, clone_constants=True)
     assert c.nodes[2:] == case["nodes"]
     assert c.assignment == case["clusters"]
     assert [list(e) for e in c.edges] == case["edges"]
     again = xlac.cluster(c.to_graphdef().replace(b"_XlaAlreadyClustered", b"_XlaAlreadyClusterex"), min_cluster_size=1)
     assert sorted(again.nodes) == sorted(c.nodes) and len(again.edges) == len(c.edges)
+
+
+@pytest.mark.parametrize("case", cases("declustered.jsonl.xz"), ids=lambda c: c["name"])
+def test_values_wanted_in_host_memory_are_computed_outside(case):
+    """Nodes and clusters after TensorFlow 2.21's MarkForCompilationPass and PartiallyDeclusterPass, on CPUs and GPUs."""
+    c = xlac.cluster(base64.b64decode(case["graphdef_pb_b64"]), min_cluster_size=1, global_jit_level=2, partially_decluster=True)
+    assert c.assignment == case["clusters"]
+    again = xlac.cluster(c.to_graphdef().replace(b"_XlaAlreadyClustered", b"_XlaAlreadyClusterex"))
+    assert sorted(again.nodes[2:]) == [n for n in case["nodes"] if n not in ("_SOURCE", "_SINK")]
+    copy = next(n for n in case["nodes"] if n.endswith("/declustered"))
+    assert "copy outside" in c.why(copy)
 
 
 def tpu_graph():
