@@ -484,6 +484,8 @@
 #include "cluster/deadness.c"
 #include "cluster/device.c"
 #include "cluster/device_sets.c"
+#include "cluster/encapsulate.c"
+#include "cluster/encapsulate_write.c"
 #include "cluster/explain.c"
 #include "cluster/frames.c"
 #include "cluster/functions.c"

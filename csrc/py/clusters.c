@@ -116,14 +116,16 @@ static PyObject *give_bytes(char *bytes, size_t n, bool text) {
   return object;
 }
 
-static PyObject *clusters_write(PyObject *self, PyObject *as_text) {
-  int text = PyObject_IsTrue(as_text);
+static PyObject *clusters_write(PyObject *self, PyObject *args) {
+  int text = 0, encapsulated = 0;
   xlac_error err = {.code = 0};
   char *bytes = NULL;
   size_t n = 0;
-  if (text < 0) return NULL;
-  if (xlac_clusters_write(clusters_of(self), text ? XLAC_GRAPH_TEXT : XLAC_GRAPH_PROTO, &bytes, &n, &err) != 0)
-    return py_raise(py_state_of(self), &err, PY_ANY);
+  if (!PyArg_ParseTuple(args, "p|p:write", &text, &encapsulated)) return NULL;
+  xlac_graph_format format = text ? XLAC_GRAPH_TEXT : XLAC_GRAPH_PROTO;
+  int status = encapsulated ? xlac_clusters_write_encapsulated(clusters_of(self), format, &bytes, &n, &err)
+                            : xlac_clusters_write(clusters_of(self), format, &bytes, &n, &err);
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   return give_bytes(bytes, n, text != 0);
 }
 
@@ -136,7 +138,8 @@ static PyMethodDef clusters_methods[] = {
      "[(before, after)]: resource ops that may not share a cluster"},
     {"why", clusters_why, METH_VARARGS,
      "why(node, other=None): why it is in its cluster or in none; why not with the other"},
-    {"write", clusters_write, METH_O, "write(text): the GraphDef with the clusters' marks, as bytes or as text"},
+    {"write", clusters_write, METH_VARARGS,
+     "write(text, encapsulated=False): the GraphDef with the clusters' marks, or with functions in their place"},
     {NULL, NULL, 0, NULL},
 };
 

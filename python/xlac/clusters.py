@@ -104,13 +104,15 @@ class Clusters:
     def _by_content(self):
         return {node: frozenset(nodes) for nodes in self.clusters.values() for node in nodes}
 
-    def to_graphdef(self):
-        """The graph's bytes, its nodes marked as TensorFlow marks them: _XlaCluster, _XlaAlreadyClustered."""
-        return self._graph.write(False)
+    def to_graphdef(self, *, encapsulated=False):
+        """The graph's bytes, its nodes marked as TensorFlow marks them: _XlaCluster, _XlaAlreadyClustered. `encapsulated`: each cluster
+        as a function of the library instead, and a node that calls it (_XlaCompiledKernel, _XlaNumConstantArgs, _XlaNumResourceArgs),
+        whose arguments are those that must be constants, others, resources."""
+        return self._graph.write(False, encapsulated)
 
-    def to_text(self):
+    def to_text(self, *, encapsulated=False):
         """The same as text."""
-        return self._graph.write(True)
+        return self._graph.write(True, encapsulated)
 
     def to_dot(self):
         """The graph for Graphviz, clusters as boxes."""
