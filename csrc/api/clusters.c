@@ -1,5 +1,6 @@
 /* Clustered TensorFlow graphs. */
 #include "../cluster/cluster.h"
+#include "../cluster/encapsulate.h"
 #include "../cluster/explain.h"
 #include "../cluster/graph_write.h"
 #include "../cluster/resources.h"
@@ -250,6 +251,17 @@ int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char *
 int xlac_clusters_write_annotated(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
                                   xlac_error *err) {
   return write_clusters(c, tf_write_annotated, format, bytes, n, err);
+}
+
+int xlac_clusters_write_encapsulated(xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                     xlac_error *err) {
+  base_text wire;
+  TRY(check_graph_format(format, err));
+  base_text_init(&wire, base_alloc_libc);
+  int status = tf_write_encapsulated(&c->pass, &wire, err);
+  if (status == 0) return give_graph(&wire, format, bytes, n, err);
+  base_text_free(&wire);
+  return status;
 }
 
 int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,

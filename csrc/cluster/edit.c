@@ -41,7 +41,7 @@ static const base_istr *tf_written_name(const tf_graph *g, uint32_t id, const ba
   return names ? names[id] : g->nodes.items[id].name;
 }
 
-static void tf_put_input(const tf_graph *g, const tf_edge *e, const base_istr *const *names, base_text *out) {
+static void tf_put_edge_input(const tf_graph *g, const tf_edge *e, const base_istr *const *names, base_text *out) {
   base_text text = {.alloc = g->alloc};
   const base_istr *name = tf_written_name(g, e->src, names);
   if (e->dst_input == TF_CONTROL) base_putc(&text, '^');
@@ -59,10 +59,10 @@ static int tf_put_inputs(const tf_graph *g, const tf_node *n, const base_istr *c
   for (uint32_t i = 0; i < n->n_inputs; i++) data[i] = TF_NO_EDGE;
   TF_EACH_IN(g, n, e) if (g->edges.items[e].dst_input >= 0) data[g->edges.items[e].dst_input] = e;
   for (uint32_t i = 0; i < n->n_inputs; i++)
-    if (data[i] != TF_NO_EDGE) tf_put_input(g, &g->edges.items[data[i]], names, out);
+    if (data[i] != TF_NO_EDGE) tf_put_edge_input(g, &g->edges.items[data[i]], names, out);
   TF_EACH_IN(g, n, e) {
     const tf_edge *edge = &g->edges.items[e];
-    if (edge->dst_input == TF_CONTROL && edge->src != TF_SOURCE) tf_put_input(g, edge, names, out);
+    if (edge->dst_input == TF_CONTROL && edge->src != TF_SOURCE) tf_put_edge_input(g, edge, names, out);
   }
   base_free(g->alloc, data);
   return 0;

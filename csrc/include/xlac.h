@@ -859,6 +859,10 @@ int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char *
 /* The same with nodes named by their cluster ("cluster_0/a", "varhandle/v", "unclustered/x"), for viewers of graphs. */
 int xlac_clusters_write_annotated(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
                                   xlac_error *err);
+/* The graph with each cluster as a function of its library, and a node that calls it: _XlaCompiledKernel,
+ * _XlaNumConstantArgs, _XlaNumResourceArgs. Arguments are those that must be constants, others, resources. */
+int xlac_clusters_write_encapsulated(xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                     xlac_error *err);
 /* A GraphDef's text as a message, or the other way round. */
 int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,
                        size_t *n_out, xlac_error *err);

@@ -117,14 +117,17 @@ static PyObject *give_bytes(char *bytes, size_t n, bool text) {
 }
 
 static PyObject *clusters_write(PyObject *self, PyObject *args) {
-  int text, annotated = 0;
+  int text;
+  const char *how = "marked";
   xlac_error err = {.code = 0};
   char *bytes = NULL;
   size_t n = 0;
-  if (!PyArg_ParseTuple(args, "p|p:write", &text, &annotated)) return NULL;
+  if (!PyArg_ParseTuple(args, "p|s:write", &text, &how)) return NULL;
   xlac_graph_format format = text ? XLAC_GRAPH_TEXT : XLAC_GRAPH_PROTO;
-  int status = annotated ? xlac_clusters_write_annotated(clusters_of(self), format, &bytes, &n, &err)
-                         : xlac_clusters_write(clusters_of(self), format, &bytes, &n, &err);
+  int status =
+      strcmp(how, "annotated") == 0      ? xlac_clusters_write_annotated(clusters_of(self), format, &bytes, &n, &err)
+      : strcmp(how, "encapsulated") == 0 ? xlac_clusters_write_encapsulated(clusters_of(self), format, &bytes, &n, &err)
+                                         : xlac_clusters_write(clusters_of(self), format, &bytes, &n, &err);
   return status == 0 ? give_bytes(bytes, n, text != 0) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
@@ -138,8 +141,9 @@ static PyMethodDef clusters_methods[] = {
     {"why", clusters_why, METH_VARARGS,
      "why(node, other=None): why it is in its cluster or in none; why not with the other"},
     {"write", clusters_write, METH_VARARGS,
-     "write(text, annotated=False): the GraphDef with the clusters' marks, as bytes or as text; nodes named by "
-     "cluster"},
+     "write(text, how='marked'): the GraphDef as bytes or as text: with the clusters' marks, with nodes named by "
+     "cluster\n"
+     "('annotated'), or with functions in the clusters' place ('encapsulated')"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -107,13 +107,15 @@ class Clusters:
     def _by_content(self):
         return {node: frozenset(nodes) for nodes in self.clusters.values() for node in nodes}
 
-    def to_graphdef(self):
-        """The graph's bytes, its nodes marked as TensorFlow marks them: _XlaCluster, _XlaAlreadyClustered."""
-        return self._graph.write(False)
+    def to_graphdef(self, *, encapsulated=False):
+        """The graph's bytes, its nodes marked as TensorFlow marks them: _XlaCluster, _XlaAlreadyClustered. `encapsulated`: each cluster
+        as a function of the library instead, and a node that calls it (_XlaCompiledKernel, _XlaNumConstantArgs, _XlaNumResourceArgs),
+        whose arguments are those that must be constants, others, resources."""
+        return self._graph.write(False, "encapsulated" if encapsulated else "marked")
 
-    def to_text(self):
+    def to_text(self, *, encapsulated=False):
         """The same as text."""
-        return self._graph.write(True)
+        return self._graph.write(True, "encapsulated" if encapsulated else "marked")
 
     def dump(self, directory):
         """Writes what `tf_xla_clustering_debug` makes TensorFlow dump, as text: before_mark_for_compilation.pbtxt,
@@ -122,7 +124,7 @@ class Clusters:
         the paths."""
         before = _core.graph_convert(self._data, self._format, "text")
         files = {"before_mark_for_compilation.pbtxt": before, "mark_for_compilation.pbtxt": self.to_text(),
-                 "mark_for_compilation_annotated.pbtxt": self._graph.write(True, True)}
+                 "mark_for_compilation_annotated.pbtxt": self._graph.write(True, "annotated")}
         picture = self.svg()
         files["clusters.svg" if picture else "clusters.dot"] = picture or self.to_dot()
         os.makedirs(directory, exist_ok=True)

@@ -44,8 +44,10 @@ def test_a_graph_is_clustered(x):
     assert b"would change places" in given(x, lib.xlac_clusters_why_not, c, b"w", b"r")
     assert given(x, lib.xlac_clusters_write, c, lib.XLAC_GRAPH_TEXT).count(b'"_XlaCluster"') == 2
     assert b'"cluster_0/b"' in given(x, lib.xlac_clusters_write_annotated, c, lib.XLAC_GRAPH_TEXT)
+    assert b'"_XlaCompiledKernel"' in given(x, lib.xlac_clusters_write_encapsulated, c, lib.XLAC_GRAPH_TEXT)
     text, size = ffi.new("char **"), ffi.new("size_t *")
     x.fails(lib.xlac_clusters_write_annotated(c, 9, text, size, x.err), 503)
+    x.fails(lib.xlac_clusters_write_encapsulated(c, 9, text, size, x.err), 503)
     x.fails(lib.xlac_clusters_why(c, b"nobody", text, size, x.err), 102)
     x.fails(lib.xlac_clusters_write(c, 9, text, size, x.err), 503)
     x.fails(lib.xlac_clusters_deadness(c, 99, text, size, x.err), 503)
