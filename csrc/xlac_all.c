@@ -577,6 +577,7 @@
 #include "cpu/conv_pad.c"
 #include "cpu/custom_call.c"
 #include "cpu/dot.c"
+#include "cpu/dot_few.c"
 #include "cpu/dot_gemm.c"
 #include "cpu/dot_kernels.c"
 #include "cpu/dot_pack.c"
