@@ -112,7 +112,7 @@ static int tf_run_pass(tf_pass *p, xlac_error *err) {
   return tf_contract_graph(p, err);
 }
 
-int tf_cluster_graph(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err) {
+int tf_cluster_import(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err) {
   *out = (tf_pass){.def = def, .flags = *flags};
   tf_bodies_init(&out->bodies, def);
   tf_cycles_init(&out->cycles, def->arena.alloc);
@@ -121,9 +121,12 @@ int tf_cluster_graph(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xla
   out->cpu.policy = flags->cpu_global_jit ? TF_IF_ENABLED_GLOBALLY : TF_IF_EXPLICITLY_REQUESTED;
   const base_istr *device = base_intern(&def->strings, flags->default_device, strlen(flags->default_device));
   if (!device) return base_oom(err, "clustering");
-  TRY(tf_graph_import(&out->graph, def, device, err));
-  TRY(tf_run_pass(out, err));
-  return flags->partially_decluster ? tf_partially_decluster(out, err) : 0;
+  return tf_graph_import(&out->graph, def, device, err);
+}
+
+int tf_cluster_run(tf_pass *p, xlac_error *err) {
+  TRY(tf_run_pass(p, err));
+  return p->flags.partially_decluster ? tf_partially_decluster(p, err) : 0;
 }
 
 void tf_pass_free(tf_pass *p) {

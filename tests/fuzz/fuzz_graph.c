@@ -56,7 +56,8 @@ static void cluster(tf_graph_def *def, bool scoping) {
   tf_unsafe_list pairs = {.n = 0};
   flags.min_cluster_size = 1;
   flags.cluster_scoping = scoping;
-  int status = tf_cluster_graph(&p, def, &flags, &err);
+  int status = tf_cluster_import(&p, def, &flags, &err);
+  if (status == 0) status = tf_cluster_run(&p, &err);
   if (status != 0 && (err.code != -status || !err.message[0])) report("an error without code or message", &err);
   if (status == 0) {
     explain(&p);
