@@ -82,11 +82,12 @@ static void tf_put_entry(base_text *out, const char *key, uint32_t field, int64_
   proto_end(out, entry);
 }
 
-/* A node as it was read, but with other inputs. */
+/* A node as it was read, but with other inputs; copies have names of their own. */
 static void tf_put_all_but_inputs(base_text *out, const tf_node_def *n) {
+  proto_put_bytes(out, 1, n->name->s, n->name->n);
   const char *at = n->bytes.p, *end = n->bytes.p + n->bytes.n, *from = at;
   for (tf_raw_field f; at && tf_raw_next(&at, end, &f); from = at)
-    if (f.number != 3) base_put(out, from, (size_t)(at - from));
+    if (f.number != 1 && f.number != 3) base_put(out, from, (size_t)(at - from));
 }
 
 static void tf_put_input(base_text *out, const char *format, const char *name, int64_t number) {
@@ -133,6 +134,7 @@ static int tf_put_outer_node(tf_encapsulator *w, uint32_t id, uint32_t *seen) {
   const tf_node *n = &g->nodes.items[id];
   tf_value_id *inputs = BASE_ARRAY(&w->arena, tf_value_id, n->n_inputs + (size_t)1);
   if (!inputs) return tf_encapsulate_oom(w);
+  if (w->p->left[id] == TF_LEFT_NOTHING) return 0;
   TF_EACH_IN(g, n, k) {
     const tf_edge *e = &g->edges.items[k];
     if (e->dst_input != TF_CONTROL) inputs[e->dst_input] = (tf_value_id){e->src, e->src_output};
