@@ -151,7 +151,7 @@ int tfs_check_dims(tfs_call *c, uint32_t rank, const int64_t *dims) {
 
 /* --- for messages --- */
 
-static void tfs_put_element(base_text *t, const interp_value *v, int64_t i) {
+static void tfs_show_element(base_text *t, const interp_value *v, int64_t i) {
   const char *p = (const char *)v->data + (size_t)i * base_dtype_bytes((base_dtype)v->dtype);
   if (base_dtype_is_float((base_dtype)v->dtype))
     base_putf(t, "%g", base_load_f64((base_dtype)v->dtype, p));
@@ -168,7 +168,7 @@ void tfs_put_summary(base_text *t, const tfs_value *v, int64_t most) {
   for (int64_t i = 0; i < n && i < most; i++) {
     if (i) base_putc(t, ' ');
     if (a)
-      tfs_put_element(t, a, i);
+      tfs_show_element(t, a, i);
     else
       base_put(t, v->object->strings[i].p, v->object->strings[i].n);
   }
