@@ -30,8 +30,9 @@ struct tfl_build {
   opt_rewriter rw;
   tf_bodies *bodies;
   tfl_resource_list resources;
-  base_map rows; /* interned name of an op -> its row */
-  ir_op place;   /* has the location of what is made */
+  uint32_t n_nodes; /* of functions' bodies, which count each time they are called */
+  base_map rows;    /* interned name of an op -> its row */
+  ir_op place;      /* has the location of what is made */
   xlac_error *err;
 };
 
