@@ -239,7 +239,7 @@ static void bodym_measure(cpu_body *b) {
   b->lanes_bytes = bodym_round(b->n_values * sizeof(char *));
   for (uint32_t i = b->n_params; i < b->n_values; i++)
     b->lanes_bytes += bodym_round((size_t)b->lanes * b->values[i].bytes);
-  b->one_bytes = bodym_round((size_t)b->n_values * CPU_BODY_SLOT) + bodym_round(b->n_ops * sizeof(list_inst));
+  b->one_bytes = bodym_round((size_t)b->n_values * CPU_BODY_SLOT) + bodym_round((b->n_ops + 1) * sizeof(list_inst));
 }
 
 static cpu_body *bodym_finish(bodym_make *x, const ir_computation *c, const bodym_leaves *outs, base_arena *arena) {

@@ -75,10 +75,12 @@ void cpu_body_one_begin(cpu_body_one *x, const cpu_body *b, char *memory) {
     if (!v->n_in) continue;
     list_inst *inst = &x->insts[n++];
     *inst = (list_inst){.n = 1, .data = &v->loop, .out = cpu_body_slot(x, i)};
-    inst->fn = v->one ? v->one : v->loop.work || v->loop.wraps ? bodyr_one_loop : bodyr_one_simple;
-    for (uint32_t k = 0; k < v->n_in; k++) inst->in[k] = cpu_body_slot(x, v->in[k]);
+    inst->code = v->one;
+    inst->fn = v->loop.work || v->loop.wraps ? bodyr_one_loop : bodyr_one_simple;
+    for (uint32_t k = 0; k < 3; k++) inst->in[k] = cpu_body_slot(x, v->in[k < v->n_in ? k : 0]);
   }
   assert(n == b->n_ops);
+  x->insts[n] = (list_inst){.code = LIST_END};
 }
 
 void cpu_body_one_feed(const cpu_body_one *x) {

@@ -786,6 +786,23 @@ typedef enum xlac_graph_format {
   XLAC_GRAPH_TEXT = 2   /* its text (.pbtxt) */
 } xlac_graph_format;
 
+/* When nodes on a device are clustered (XlaOpRegistry::AutoclusteringPolicy). */
+typedef enum xlac_autoclustering_policy {
+  XLAC_CLUSTER_IF_ENABLED_GLOBALLY = 0,
+  XLAC_CLUSTER_IF_EXPLICITLY_REQUESTED = 1,
+  XLAC_CLUSTER_ALWAYS = 2
+} xlac_autoclustering_policy;
+
+/* How XLA compiles for a type of devices (XlaOpRegistry::DeviceRegistration). */
+typedef struct xlac_device_registration {
+  const char *type;               /* "TPU": the part of devices' names before the number */
+  const char *compilation_device; /* "XLA_CPU_JIT" or "XLA_GPU_JIT": whose kernels count */
+  xlac_autoclustering_policy autoclustering_policy;
+  bool cluster_resource_variable_ops_unsafely, cluster_stack_ops, cluster_tensor_array_ops, cluster_stateful_rng_ops;
+  bool cluster_control_trigger, elide_assert_and_checknumerics, cluster_variant_ops, cluster_slow_ops;
+  bool cluster_inaccurate_ops;
+} xlac_device_registration;
+
 /* TensorFlow's flags (tf_xla_...) and session options under their names. Initialise with xlac_cluster_flags_init. */
 typedef struct xlac_cluster_flags {
   int64_t min_cluster_size, max_cluster_size;
@@ -798,8 +815,11 @@ typedef struct xlac_cluster_flags {
   const char *default_device;            /* of nodes that ask for none */
   bool cpu_global_jit, session_cpu_global_jit, deterministic_cluster_names;
   bool disable_deadness_safety_checks_for_debugging, disable_resource_variable_safety_checks_for_debugging;
-  bool cluster_scoping;     /* run ClusterScopingPass before */
-  bool partially_decluster; /* run PartiallyDeclusterPass after */
+  bool clone_constants;                    /* run CloneConstantsForBetterClusteringPass first */
+  bool cluster_scoping;                    /* run ClusterScopingPass before */
+  bool partially_decluster;                /* run PartiallyDeclusterPass after */
+  const xlac_device_registration *devices; /* n_devices of them; they win over TensorFlow's own of the same type */
+  size_t n_devices;
 } xlac_cluster_flags;
 /* TensorFlow's defaults, but with clustering on: level 1 and cpu_global_jit. */
 void xlac_cluster_flags_init(xlac_cluster_flags *flags);
@@ -836,6 +856,13 @@ int xlac_clusters_why(xlac_clusters *c, const char *node, char **text, size_t *n
 int xlac_clusters_why_not(xlac_clusters *c, const char *a, const char *b, char **text, size_t *n, xlac_error *err);
 /* The graph with the clusters' marks (_XlaCluster, _XlaAlreadyClustered). The bytes are the caller's: xlac_free. */
 int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err);
+/* The same with nodes named by their cluster ("cluster_0/a", "varhandle/v", "unclustered/x"), for viewers of graphs. */
+int xlac_clusters_write_annotated(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                  xlac_error *err);
+/* The graph with each cluster as a function of its library, and a node that calls it: _XlaCompiledKernel,
+ * _XlaNumConstantArgs, _XlaNumResourceArgs. Arguments are those that must be constants, others, resources. */
+int xlac_clusters_write_encapsulated(xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                     xlac_error *err);
 /* A GraphDef's text as a message, or the other way round. */
 int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,
                        size_t *n_out, xlac_error *err);

@@ -118,6 +118,8 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
   to->result_mlir = f->result_mlir;
   to->loc = f->loc;
   to->return_loc = f->return_loc;
+  to->return_line = f->return_line;
+  to->return_col = f->return_col;
   to->return_mlir = f->return_mlir;
   to->return_name = f->return_name;
   to->line = f->line;
