@@ -1,4 +1,4 @@
-/* Ops that move the elements of images and of sequences: resizing, mirrored padding, blocks, reversed sequences. */
+/* Resizing of images. */
 #include "windows.h"
 
 /* --- resizing: NHWC --- */
@@ -123,77 +123,5 @@ int tfl_row_resize_gradient(tfl_op *x) {
   TRY(images_axes(x, size, g->dims + 1, axes));
   ir_value v = images_back(x, images_back(x, tfl_cast(x, tfl_in(x, 0), XLAC_F32), 1, &axes[0]), 2, &axes[1]);
   tfl_out(x, 0, tfl_cast(x, v, tfl_out_dtype(x, 0)));
-  return x->status;
-}
-
-/* --- mirrored padding --- */
-
-static int images_mirror(tfl_op *x, const int64_t **pads, uint32_t rank, int64_t *edge) {
-  uint32_t n = 0;
-  TRY(tfl_ints(x, 1, pads, &n));
-  *edge = tfl_attr_is(x, "mode", "REFLECT") ? 1 : 0;
-  if (n != 2 * rank) return tfl_fail(x, "%u paddings for a value of rank %u", n, rank);
-  return x->status;
-}
-
-static ir_value images_turned(tfl_op *x, ir_value v, uint32_t d, int64_t from, int64_t to) {
-  int64_t dim = d;
-  return tfl_reverse(x, tfl_slice(x, v, d, from, to), 1, &dim);
-}
-
-int tfl_row_mirror_pad(tfl_op *x) {
-  const ir_type *t = tfl_in_type(x, 0);
-  const int64_t *pads = NULL;
-  int64_t edge = 0;
-  TRY(images_mirror(x, &pads, t->rank, &edge));
-  ir_value v = tfl_in(x, 0);
-  for (uint32_t d = 0; d < t->rank && !x->status; d++) {
-    int64_t low = pads[2 * d], high = pads[2 * d + 1], size = t->dims[d];
-    if (low < 0 || high < 0 || low > size - edge || high > size - edge)
-      return tfl_fail(x, "paddings %lld and %lld of dimension %u, which has %lld", (long long)low, (long long)high, d,
-                      (long long)size);
-    ir_value parts[3];
-    uint32_t n = 0;
-    if (low) parts[n++] = images_turned(x, v, d, edge, edge + low);
-    parts[n++] = v;
-    if (high) parts[n++] = images_turned(x, v, d, size - edge - high, size - edge);
-    if (n > 1) v = tfl_concat(x, n, parts, d);
-  }
-  tfl_out(x, 0, v);
-  return x->status;
-}
-
-/* What was mirrored is added where it came from. */
-static ir_value images_fold_back(tfl_op *x, ir_value v, uint32_t d, int64_t low, int64_t high, int64_t edge) {
-  int64_t size = opt_type(v)->dims[d] - low - high, before[TFL_MOST_DIMS] = {0}, after[TFL_MOST_DIMS] = {0};
-  ir_value r = tfl_slice(x, v, d, low, low + size), zero = tfl_scalar(x, (base_dtype)opt_type(v)->dtype, 0);
-  if (low) {
-    before[d] = edge;
-    after[d] = size - edge - low;
-    r = opt_binary(x->rw, IR_OP_ADD, r, tfl_pad(x, images_turned(x, v, d, 0, low), zero, before, after, NULL));
-  }
-  if (high) {
-    before[d] = size - edge - high;
-    after[d] = edge;
-    r = opt_binary(x->rw, IR_OP_ADD, r,
-                   tfl_pad(x, images_turned(x, v, d, low + size, low + size + high), zero, before, after, NULL));
-  }
-  return r;
-}
-
-int tfl_row_mirror_pad_gradient(tfl_op *x) {
-  const ir_type *t = tfl_in_type(x, 0);
-  const int64_t *pads = NULL;
-  int64_t edge = 0;
-  TRY(images_mirror(x, &pads, t->rank, &edge));
-  ir_value v = tfl_in(x, 0);
-  for (uint32_t d = t->rank; d-- > 0 && v.op && !x->status;) {
-    int64_t low = pads[2 * d], high = pads[2 * d + 1], most = (t->dims[d] - low - high) - edge;
-    if (low < 0 || high < 0 || low > most || high > most)
-      return tfl_fail(x, "paddings %lld and %lld in a gradient of %lld", (long long)low, (long long)high,
-                      (long long)t->dims[d]);
-    v = images_fold_back(x, v, d, low, high, edge);
-  }
-  tfl_out(x, 0, v);
   return x->status;
 }

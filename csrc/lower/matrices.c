@@ -1,4 +1,4 @@
-/* Matrices, Fourier transforms, complex numbers. */
+/* Matrices, Fourier transforms. */
 #include "windows.h"
 
 static ir_value matrices_nothing(void) {
@@ -157,45 +157,5 @@ int tfl_row_inverse_real_fft(tfl_op *x) {
   uint32_t n = (uint32_t)x->row->arg;
   base_dtype dtype = matrices_real_of((base_dtype)tfl_in_type(x, 0)->dtype);
   tfl_out(x, 0, matrices_fft(x, matrices_fit(x, tfl_in(x, 0), n, half), "IRFFT", dtype, length, length[n - 1]));
-  return x->status;
-}
-
-/* --- complex numbers --- */
-
-int tfl_row_complex(tfl_op *x) {
-  ir_value a = tfl_in(x, 0), b = tfl_in(x, 1);
-  tfl_broadcast_pair(x, &a, &b);
-  if (!a.op || !b.op) return x->status;
-  ir_value both[] = {a, b};
-  const ir_type *t = opt_with_dtype(x->rw, opt_type(a), matrices_complex_of((base_dtype)opt_type(a)->dtype));
-  tfl_out(x, 0, opt_make(x->rw, IR_OP_COMPLEX, t, 2, both));
-  return x->status;
-}
-
-static ir_value matrices_part(tfl_op *x, ir_opcode opcode, ir_value v) {
-  if (!v.op) return v;
-  return opt_make(x->rw, opcode, opt_with_dtype(x->rw, opt_type(v), matrices_real_of((base_dtype)opt_type(v)->dtype)),
-                  1, &v);
-}
-
-/* arg is the opcode; ATAN2 makes the angle. */
-int tfl_row_complex_part(tfl_op *x) {
-  ir_value v = tfl_in(x, 0);
-  if (x->row->arg == IR_OP_ATAN2)
-    v = opt_binary(x->rw, IR_OP_ATAN2, matrices_part(x, IR_OP_IMAG, v), matrices_part(x, IR_OP_REAL, v));
-  else
-    v = matrices_part(x, (ir_opcode)x->row->arg, v);
-  tfl_out(x, 0, v);
-  return x->status;
-}
-
-int tfl_row_conj(tfl_op *x) {
-  ir_value v = tfl_in(x, 0);
-  if (v.op && base_dtype_is_complex((base_dtype)opt_type(v)->dtype)) {
-    ir_value both[] = {matrices_part(x, IR_OP_REAL, v),
-                       opt_unary(x->rw, IR_OP_NEGATE, matrices_part(x, IR_OP_IMAG, v))};
-    v = opt_make(x->rw, IR_OP_COMPLEX, opt_type(v), 2, both);
-  }
-  tfl_out(x, 0, v);
   return x->status;
 }
