@@ -48,7 +48,7 @@ def unary(r):
             r.op(op, number(t, low=0.1, high=4.0), label=label(t))
         r.op(op, special(np.float32), label="special")
     for op, low, high in (("Asin", -1, 1), ("Acos", -1, 1), ("Atanh", -0.9, 0.9), ("Acosh", 1, 3), ("Tan", -1, 1), ("Erfinv", -0.9, 0.9),
-                          ("Ndtri", 0.1, 0.9), ("Erf", -3, 3), ("Erfc", -3, 3), ("BesselI0e", -3, 3), ("BesselI1e", -3, 3)):
+                          ("Ndtri", 0.1, 0.9), ("Erf", -3, 3), ("Erfc", -3, 3), ("BesselI1e", -3, 3)):
         for t in FLOATS:
             r.op(op, number(t, low=low, high=high), label=label(t))
     for op in "Erf Erfc Erfinv Tan Asin Acos Acosh Atanh".split():
@@ -57,7 +57,6 @@ def unary(r):
         for t in FLOATS:
             r.op(op, (number(t) * 3).astype(t), label=label(t))
         r.op(op, special(np.float32), label="special")
-    r.op("Round", number(np.int32), label="int32")
     for op in "IsNan IsInf IsFinite".split():
         for t in FLOATS:
             r.op(op, special(t), label=label(t))
@@ -102,11 +101,10 @@ def binary(r):
     for op in "DivNoNan MulNoNan Xlogy Xdivy Xlog1py".split():
         r.op(op, zeros, np.array([0, 0, INF, 0, 0, NAN], np.float32), label="zeros")
         r.op(op, np.zeros(6, np.float32), zeros, label="zero")
-    for op in "Xlogy Xdivy Xlog1py Atan2 NextAfter Igamma Igammac Polygamma Zeta".split():
+    for op in "Xlogy Xdivy Xlog1py Atan2 NextAfter Polygamma Zeta".split():
         for t in (np.float32, np.float64):
             r.op(op, number(t, low=1.1, high=3).round() if op == "Polygamma" else number(t, low=1.1, high=3), number(t, low=0.2, high=3), label=label(t))
     r.op("Atan2", special(np.float32), special(np.float32)[::-1].copy(), label="special")
-    r.op("Betainc", number(np.float32, low=0.5, high=3), number(np.float32, low=0.5, high=3), number(np.float32, low=0.1, high=0.9))
     for t in FLOATS:
         r.op("Pow", number(t, low=0.2, high=2), number(t), label=label(t))
         for op in "FloorDiv FloorMod Mod TruncateMod".split():
@@ -255,6 +253,8 @@ def shapes(r):
     r.op("BroadcastGradientArgs", known([2, 1, 5]), known([4, 5]))
     r.op("BroadcastGradientArgs", known([]), known([4, 5]))
     r.op("BroadcastGradientArgs", known([1, 1]), known([1]))
+    r.op("BroadcastGradientArgs", known([1, 2]), known([1, 2]))
+    r.op("BroadcastGradientArgs", known([1, 2]), known([1, 1]))
     r.op("Fill", known([2, 3]), np.array(7, np.float32))
     r.op("Fill", known([], np.int64), np.array(7, np.int32))
     r.op("Range", known(2), known(11), known(3))
@@ -301,7 +301,6 @@ def pieces(r):
     r.op("ReverseV2", x, known([0, -1]))
     r.op("ReverseV2", x, known([]))
     r.op("Reverse", x, known([True, False, True], bool))
-    r.op("ReverseSequence", number(np.float32, (3, 5)), np.array([2, 5, 1], np.int32), seq_dim=1, batch_dim=0)
     r.op("Roll", x, known([1, -2]), known([0, 2]))
     r.op("Roll", x, np.array(7, np.int32), known(1), label="unknown")
 
@@ -386,6 +385,44 @@ def control(r):
     r.graph("While/slices", tf.function(slices), [number(np.float32, (4, 3))])
 
 
+def variables(r):
+    """Variables: an input each, and what the graph leaves in them."""
+    x = number(np.float32, (3,))
+    start = {"v": np.array([1, 2, 3], np.float32)}
+
+    def step(v, x):
+        return tf.function(lambda: (v.assign_add(x), v * 2)[1])()
+
+    def swap(v, x):
+        old = v.read_value()
+        with tf.control_dependencies([old]):
+            return v.assign(x) - old
+
+    def loop(v, x):
+        @tf.function
+        def run(x):
+            for _ in tf.range(3):
+                v.assign(v * 2 + x)
+            return v.read_value() + 1
+        return run(x)
+
+    def branch(v, x):
+        @tf.function
+        def run(x):
+            if tf.reduce_sum(x) > 100:
+                v.assign(x)
+            elif tf.reduce_sum(v) > 0:
+                v.assign_sub(x * 2)
+            return tf.identity(v)
+        return run(x)
+
+    def reads_in_loop(v, x):
+        return tf.function(lambda x: tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a + v), (0, x)))(x)
+
+    for name, build in (("add", step), ("swap", swap), ("loop", loop), ("branch", branch), ("reads", reads_in_loop)):
+        r.variables(f"variable/{name}", build, [x], start)
+
+
 def record(r):
-    for part in (unary, activations, binary, other_elementwise, reductions, products, shapes, pieces, chains, control):
+    for part in (unary, activations, binary, other_elementwise, reductions, products, shapes, pieces, chains, control, variables):
         part(r)

@@ -43,6 +43,11 @@ def known(value, dtype=np.int32):
     return Known(value, dtype)
 
 
+def pruned(graph, keep):
+    """The part of a graph that a run of these nodes runs: initialisers are no part of it."""
+    return v1.graph_util.extract_sub_graph(graph, sorted(keep)).SerializeToString()
+
+
 class Recorder:
     def __init__(self):
         self.cases, self.skipped = {}, []
@@ -63,6 +68,24 @@ class Recorder:
                 outputs = session.run(found, dict(zip(feeds, inputs)))
             self.put(name, g.as_graph_def().SerializeToString(), {f"in{i}": a for i, a in enumerate(inputs)}, [t.name for t in found],
                      outputs, **more)
+
+    def variables(self, name, build, inputs, start):
+        """build(variables..., placeholders...); start has each variable's first value. The outputs are followed by the variables' last
+        values, in order."""
+        with v1.Graph().as_default() as g:
+            feeds = [v1.placeholder(tf.as_dtype(a.dtype), a.shape, name=f"in{i}") for i, a in enumerate(inputs)]
+            vs = [tf.Variable(value, name=key, use_resource=True) for key, value in start.items()]
+            found = build(*vs, *feeds)
+            found = list(found) if isinstance(found, (list, tuple)) else [found]
+            with v1.Session() as session:
+                session.run(v1.global_variables_initializer())
+                outputs = session.run(found, dict(zip(feeds, inputs)))
+                last = session.run(vs)
+            handles = [v.handle.op.name for v in vs]
+        arrays = {f"in{i}": a for i, a in enumerate(inputs)}
+        fetched = {t.op.name for t in found}
+        self.put(name, pruned(g.as_graph_def(), fetched), arrays, [t.name for t in found], outputs + list(last),
+                 variables=dict(zip(handles, [packed(v) for v in start.values()])))
 
     def op(self, op, *args, label="", fetch=None, tolerance=None, **attrs):
         """One op by its raw name; arguments are arrays (placeholders), Known or lists of these."""
