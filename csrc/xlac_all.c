@@ -331,6 +331,7 @@
 #include "opt/formula.c"
 #include "opt/formula_table.c"
 #include "opt/fusion.c"
+#include "opt/fusion_merge.c"
 #include "opt/hlo_make.c"
 #include "opt/hlo_simplify.c"
 #include "opt/hlo_simplify_dot.c"
