@@ -917,6 +917,27 @@ int xlac_step_run(xlac_step *step, const xlac_interpret_options *options, xlac_v
                   xlac_value **results, xlac_error *err);
 /* What was run, compiled, and fallen back and why, as JSON: by cluster and node. The text is the caller's. */
 int xlac_step_report(xlac_step *step, char **json, size_t *n, xlac_error *err);
+/* An input of a graph that is lowered: of a node without inputs of its own that has one output (a Placeholder, a
+ * VarHandleOp). */
+typedef struct xlac_graph_input {
+  const char *tensor; /* "x" or "x:0" */
+  uint32_t dtype, rank;
+  const int64_t *dims;
+  const void *data; /* row-major, where the value is known when the graph is lowered; else NULL */
+  bool variable;    /* the handle of a variable, of whose value dtype and dims are */
+  bool unset;       /* a variable that has no value yet: dtype and dims are not looked at */
+} xlac_graph_input;
+/* The part of a GraphDef that computes the fetches ("y", "y:1") and writes variables, as StableHLO: a module whose main
+ * takes the inputs that it uses and that have no data, and gives the fetches, then the variables' new values. *report
+ * says which is which, as JSON with the lists "parameters", "results" and "updates" of tensors' names; the caller's, as
+ * *out is. Shapes are static; what a shape depends on must be known (constants, shapes, inputs with data): the error
+ * has the code LOWER and names the node. Thread-safe. Source: TensorFlow 2.21's ops. */
+int xlac_graph_lower(xlac_module **out, const void *bytes, size_t n, xlac_graph_format format, uint32_t n_inputs,
+                     const xlac_graph_input *inputs, uint32_t n_fetches, const char *const *fetches, char **report,
+                     size_t *n_report, xlac_error *err);
+/* Whether the TensorFlow op of that name can be lowered. */
+bool xlac_graph_has_lowering(const char *op);
+
 /* --- calls on buffers --- */
 
 /* The arguments of one call, a buffer for each leaf of the parameters: lent, or given away (XLA: ExecutionInput). It

@@ -151,6 +151,8 @@ static int build_node(tfl_build *b, tfl_frame *f, uint32_t id) {
               .err = b->err};
   if (node->role == TF_ROLE_ARG) return build_arg(&x, id);
   if (node->role == TF_ROLE_RETVAL) return build_retval(&x, id);
+  if (f->depth > 0 && ++b->n_nodes > TFL_MOST_NODES)
+    return tfl_fail(&x, "with all calls of functions written out there are more than %d nodes", TFL_MOST_NODES);
   x.row = build_row(b, node);
   if (!x.row)
     return base_hint(b->err, tfl_fail(&x, "there is no lowering of this op"),

@@ -7,6 +7,7 @@
 
 enum {
   TFL_MOST_DEPTH = 50, /* of calls of functions, as TensorFlow has it */
+  TFL_MOST_NODES = 1 << 18,
   TFL_MOST_FOLDED_OPS = 20000,
   TFL_SMALL = 1024 /* elements: known data of this size is written as a constant where it is used */
 };
@@ -29,8 +30,9 @@ struct tfl_build {
   opt_rewriter rw;
   tf_bodies *bodies;
   tfl_resource_list resources;
-  base_map rows; /* interned name of an op -> its row */
-  ir_op place;   /* has the location of what is made */
+  uint32_t n_nodes; /* of functions' bodies, which count each time they are called */
+  base_map rows;    /* interned name of an op -> its row */
+  ir_op place;      /* has the location of what is made */
   xlac_error *err;
 };
 

@@ -136,6 +136,8 @@ PyObject *py_attr_kind(PyObject *core, PyObject *name);
 PyObject *py_numpy_dtype(PyObject *core, PyObject *name);
 PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_graph_convert(PyObject *core, PyObject *args);
+PyObject *py_lower_graph(PyObject *core, PyObject *args);
+PyObject *py_has_lowering(PyObject *core, PyObject *op);
 PyObject *py_cluster_op_list(PyObject *core, PyObject *unused);
 
 #endif
