@@ -716,6 +716,7 @@
 #include "api/probes.c"
 #include "api/registry.c"
 #include "api/runtime.c"
+#include "api/session.c"
 #include "api/sharding.c"
 #include "api/type.c"
 #include "api/value.c"

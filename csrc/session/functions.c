@@ -71,21 +71,37 @@ static int tfs_choose(tfs_call *c, const tf_callees *callees, uint32_t *out) {
   return 0;
 }
 
+/* The functions that the node calls, found once. */
+static int tfs_callees_of(tfs_call *c, const tf_callees **out) {
+  tf_callees *found = c->unit->callees;
+  if (!found) {
+    if (!(found = base_malloc(c->alloc, sizeof *found))) return tfs_oom(c);
+    int status = tf_find_callees(&tfs_context_of(c->run)->session->pass->bodies, c->node, found, c->err);
+    if (status) {
+      base_free(c->alloc, found);
+      return status;
+    }
+    c->unit->callees = found;
+  }
+  *out = found;
+  return 0;
+}
+
 int tfs_run_functions(tfs_call *c) {
-  tf_callees callees;
+  const tf_callees *callees = NULL;
   uint32_t chosen = 0;
-  TRY(tf_find_callees(&tfs_context_of(c->run)->session->pass->bodies, c->node, &callees, c->err));
+  TRY(tfs_callees_of(c, &callees));
   if (tf_node_is(c->node, "SymbolicGradient"))
     return tfs_fail(c, XLAC_E_LOWER, "gradients of functions are not computed here; TensorFlow 2 writes them out");
-  switch (callees.kind) {
+  switch (callees->kind) {
     case TF_CALL_WHILE:
-      return tfs_run_while(c, &callees);
+      return tfs_run_while(c, callees);
     case TF_CALL_IF:
     case TF_CALL_CASE:
-      TRY(tfs_choose(c, &callees, &chosen));
-      return tfs_call_body(c, &callees.list[chosen], c->n_in - 1, c->in + 1, c->n_out, c->out);
+      TRY(tfs_choose(c, callees, &chosen));
+      return tfs_call_body(c, &callees->list[chosen], c->n_in - 1, c->in + 1, c->n_out, c->out);
     case TF_CALL_DIRECT:
-      return tfs_call_body(c, &callees.list[0], c->n_in, c->in, c->n_out, c->out);
+      return tfs_call_body(c, &callees->list[0], c->n_in, c->in, c->n_out, c->out);
     case TF_CALL_NONE:
       break;
   }

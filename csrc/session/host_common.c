@@ -144,14 +144,15 @@ int tfs_check_dims(tfs_call *c, uint32_t rank, const int64_t *dims) {
   int64_t count = 1;
   for (uint32_t d = 0; d < rank; d++) {
     if (dims[d] < 0) return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "size %lld is negative", (long long)dims[d]);
-    if (dims[d] && !base_mul_i64(count, dims[d], &count)) return tfs_fail(c, XLAC_E_TOO_LARGE, "the shape is too large");
+    if (dims[d] && !base_mul_i64(count, dims[d], &count))
+      return tfs_fail(c, XLAC_E_TOO_LARGE, "the shape is too large");
   }
   return 0;
 }
 
 /* --- for messages --- */
 
-static void tfs_show_element(base_text *t, const interp_value *v, int64_t i) {
+static void tfs_put_one(base_text *t, const interp_value *v, int64_t i) {
   const char *p = (const char *)v->data + (size_t)i * base_dtype_bytes((base_dtype)v->dtype);
   if (base_dtype_is_float((base_dtype)v->dtype))
     base_putf(t, "%g", base_load_f64((base_dtype)v->dtype, p));
@@ -168,7 +169,7 @@ void tfs_put_summary(base_text *t, const tfs_value *v, int64_t most) {
   for (int64_t i = 0; i < n && i < most; i++) {
     if (i) base_putc(t, ' ');
     if (a)
-      tfs_show_element(t, a, i);
+      tfs_put_one(t, a, i);
     else
       base_put(t, v->object->strings[i].p, v->object->strings[i].n);
   }

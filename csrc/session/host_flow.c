@@ -163,7 +163,9 @@ int tfs_host_check_numerics(tfs_call *c) {
   }
   if (nan || inf)
     return tfs_fail(c, XLAC_E_CHECK, "%.*s : Tensor had %s values", (int)(message.n < 200 ? message.n : 200), message.p,
-                    nan && inf ? "Inf and NaN" : nan ? "NaN" : "Inf");
+                    nan && inf ? "Inf and NaN"
+                    : nan      ? "NaN"
+                               : "Inf");
   return tfs_move(c, 0, 0);
 }
 

@@ -2,7 +2,7 @@
 #include "../lower/tensor.h"
 #include "run.h"
 
-int tfs_host_variable(tfs_call *c) {
+static int tfs_name_variable(tfs_call *c) {
   tfs_session *s = tfs_context_of(c->run)->session;
   base_slice shared = tfs_attr_str(c, "shared_name"), container = tfs_attr_str(c, "container");
   unsigned type = 0;
@@ -19,7 +19,14 @@ int tfs_host_variable(tfs_call *c) {
   if (!key) return tfs_oom(c);
   TRY(tfs_find_variable(s, key, type, &v, c->err));
   v->refs++;
-  return tfs_give_object(c, 0, v);
+  c->unit->constant = tfs_of_object(v);
+  return 0;
+}
+
+int tfs_host_variable(tfs_call *c) {
+  if (c->unit->constant.kind == TFS_NONE) TRY(tfs_name_variable(c));
+  c->out[0] = tfs_keep(c->unit->constant);
+  return 0;
 }
 
 int tfs_host_read(tfs_call *c) {
@@ -33,10 +40,7 @@ int tfs_host_read(tfs_call *c) {
 
 /* The value is held, unless it is the caller's memory. */
 static int tfs_store(tfs_call *c, tfs_object *v, interp_value *value) {
-  base_dtype wants = tfl_dtype_of(v->tf_type);
-  if (wants != BASE_DTYPE_INVALID && wants != value->dtype)
-    return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "variable '%.100s' has elements of type %s, not %s", v->name->s,
-                    base_dtype_of(wants)->text, base_dtype_of((base_dtype)value->dtype)->text);
+  TRY(tfs_check_variable(v, value, c->err));
   interp_value *kept = tfs_is_lent(value) ? tfs_copy_tensor(c->alloc, value) : interp_retain(value);
   if (!kept) return tfs_oom(c);
   return tfs_set_variable(tfs_context_of(c->run)->session, v, kept, c->err);

@@ -14,8 +14,7 @@ int tfs_set_element_shape(tfs_call *c, tfs_object *o, uint32_t i) {
 
 /* Sizes that are unknown get those of `other`. */
 static int tfs_merge_dims(tfs_call *c, bool *known, uint32_t *rank, int64_t *dims, uint32_t n, const int64_t *other) {
-  if (*known && *rank != n)
-    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "an element has %u dimensions, not %u", n, *rank);
+  if (*known && *rank != n) return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "an element has %u dimensions, not %u", n, *rank);
   for (uint32_t d = 0; d < n; d++) {
     if (!*known || dims[d] < 0)
       dims[d] = other[d];
@@ -91,8 +90,7 @@ int tfs_resize(tfs_call *c, tfs_object *o, int64_t n) {
 int tfs_element(tfs_call *c, const tfs_object *o, int64_t i, int32_t shape_input, interp_value **out) {
   uint32_t rank = 0;
   int64_t dims[IR_MAX_RANK];
-  if (i < 0 || i >= o->n)
-    return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n);
+  if (i < 0 || i >= o->n) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n);
   if (o->items[i]) {
     *out = interp_retain(o->items[i]);
     return 0;
@@ -106,8 +104,7 @@ int tfs_element(tfs_call *c, const tfs_object *o, int64_t i, int32_t shape_input
 }
 
 int tfs_put_element(tfs_call *c, tfs_object *o, int64_t i, interp_value *v) {
-  if (i < 0 || i >= o->n)
-    return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n);
+  if (i < 0 || i >= o->n) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n);
   if (o->dtype != BASE_DTYPE_INVALID && o->dtype != v->dtype)
     return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "the list's elements are %s, not %s",
                     base_dtype_of((base_dtype)o->dtype)->text, base_dtype_of((base_dtype)v->dtype)->text);

@@ -4,7 +4,8 @@
 
 #include "run.h"
 
-/* The element shape of o becomes what input i says: a list of sizes, -1 for unknown ones; one -1 for an unknown rank. */
+/* The element shape of o becomes what input i says: a list of sizes, -1 for unknown ones; one -1 for an unknown rank.
+ */
 XLAC_MUST_USE int tfs_set_element_shape(tfs_call *c, tfs_object *o, uint32_t i);
 /* The sizes of an element: what the list says, what input i says (-1: none), what its elements have. */
 XLAC_MUST_USE int tfs_element_dims(tfs_call *c, const tfs_object *o, int32_t i, uint32_t *rank, int64_t *dims);

@@ -315,6 +315,7 @@ void tfs_program_free(tfs_program *p) {
     if (u->cut) tf_part_free(&u->part);
     tfs_drop(&u->constant);
     base_free(alloc, u->random);
+    base_free(alloc, u->callees);
     base_free(alloc, u->why);
   }
   base_arena_free(&p->arena);
@@ -374,8 +375,7 @@ int tfs_body_program(tfs_session *s, const tf_callee *callee, tfs_program **out,
   }
   TRY(tf_body_of(&s->pass->bodies, callee->function, callee->attrs, &g, err));
   if (!g)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the body of function '%.100s' is malformed",
-                     callee->function->name->s);
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the body of function '%.100s' is malformed", callee->function->name->s);
   tfs_program *p = NULL;
   TRY(tfs_build_body(s, g, &p, err));
   p->next = s->bodies;

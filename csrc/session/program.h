@@ -58,21 +58,22 @@ struct tfs_unit {
   bool is_cluster;
   bool constant_enter; /* Enter: its value is there in all iterations */
   const tfs_host_op *host;
-  uint32_t number;  /* ARG, RESULT */
+  uint32_t number; /* ARG, RESULT */
   uint32_t n_in, n_out, n_control_in;
   uint32_t first_edge, n_edges; /* in program->edges, those of output 0 first, control last */
   uint32_t frame, child_frame;  /* it lies in; an Enter opens */
   uint32_t local, slot;         /* its place and its inputs' among those of the frame */
   /* COMPUTE */
   tf_part part;
-  bool cut; /* part is filled */
-  uint8_t *stateful_in;
+  bool cut;               /* part is filled */
   tfs_compiled *compiled; /* by signature */
   tfs_program *nodes;     /* the cluster node by node, once that was needed */
   bool megamorphic;
   char *why; /* it can't be compiled, ever */
+  /* CALL */
+  tf_callees *callees; /* once they were looked for */
   /* HOST */
-  tfs_value constant; /* of a Const */
+  tfs_value constant; /* of a Const; the handle of a variable */
   struct tfs_random *random;
   tfs_unit_stats stats;
 };

@@ -10,8 +10,8 @@ static void tfs_put_unit(base_text *t, const tfs_unit *u) {
   base_putf(t, ", \"kind\": \"%s\", \"op\": ", u->is_cluster ? "cluster" : kinds[u->kind]);
   base_put_json(t, op, strlen(op));
   base_putf(t, ", \"nodes\": %u, \"runs\": %llu, \"dead\": %llu, \"seconds\": %.6f",
-            u->cut ? u->part.graph.nodes.n - 2 - u->part.n_inputs - u->part.n_outputs : 1,
-            (unsigned long long)s->runs, (unsigned long long)s->dead, s->run_seconds);
+            u->cut ? u->part.graph.nodes.n - 2 - u->part.n_inputs - u->part.n_outputs : 1, (unsigned long long)s->runs,
+            (unsigned long long)s->dead, s->run_seconds);
   if (u->kind == TFS_UNIT_COMPUTE) {
     base_putf(t, ", \"compiles\": %llu, \"hits\": %llu, \"compiled_runs\": %llu, \"fallen_back\": %llu",
               (unsigned long long)s->compiles, (unsigned long long)s->hits, (unsigned long long)s->compiled_runs,

@@ -16,7 +16,7 @@ struct tfs_iteration {
   tfs_iteration *next;
   tfs_frame *children;
   uint64_t number;
-  uint64_t outstanding; /* units that are ready, frames opened here that are not done */
+  uint64_t outstanding;  /* units that are ready, frames opened here that are not done */
   uint32_t *wait, *dead; /* by local place: arrivals to come, dead ones so far */
   uint8_t *state;
   tfs_value *slots;
@@ -32,8 +32,8 @@ BASE_VEC(tfs_unit_ids, uint32_t);
 struct tfs_frame {
   uint32_t number; /* of the static frame */
   uint32_t pending_enters;
-  tfs_iteration *parent; /* NULL for the outermost */
-  tfs_frame *sibling;    /* the next that this iteration has opened */
+  tfs_iteration *parent;     /* NULL for the outermost */
+  tfs_frame *sibling;        /* the next that this iteration has opened */
   tfs_frame *before, *after; /* of all */
   tfs_iteration *first, *last;
   tfs_constants constants; /* of Enters that hold for all iterations */

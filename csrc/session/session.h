@@ -44,6 +44,8 @@ void tfs_session_free(tfs_session *s); /* when its steps are gone */
 /* The variable of that name, made where there is none; borrowed. */
 XLAC_MUST_USE int tfs_find_variable(tfs_session *s, const base_istr *name, unsigned tf_type, tfs_object **out,
                                     xlac_error *err);
+/* Fails unless the variable may hold arrays like value. */
+XLAC_MUST_USE int tfs_check_variable(const tfs_object *variable, const interp_value *value, xlac_error *err);
 /* Takes value, which may be NULL. The old one is noted while a call is going on. */
 XLAC_MUST_USE int tfs_set_variable(tfs_session *s, tfs_object *variable, interp_value *value, xlac_error *err);
 XLAC_MUST_USE int tfs_save_random(tfs_session *s, struct tfs_random *random, xlac_error *err);

@@ -148,8 +148,7 @@ static int tfs_copy_live_nodes(tfs_pruner *p) {
 /* Where a value comes from in the pruned graph. */
 static tf_value_id tfs_new_value(const tfs_pruner *p, uint32_t node, int32_t output) {
   uint64_t feed = 0;
-  if (base_map_get(&p->feed_of, tfs_key_of(node, output), &feed))
-    return (tf_value_id){TF_SINK + 1 + (uint32_t)feed, 0};
+  if (base_map_get(&p->feed_of, tfs_key_of(node, output), &feed)) return (tf_value_id){TF_SINK + 1 + (uint32_t)feed, 0};
   return (tf_value_id){p->new_id[node], output};
 }
 
@@ -312,7 +311,7 @@ static int tfs_give_result(const tfs_step *step, uint32_t i, tfs_value *v, inter
   if (!t)
     return base_fail(err, XLAC_E_ARGUMENT_TYPE, "fetch '%.200s' is no tensor of numbers, which an array could hold",
                      step->fetch_names[i]);
-  if (v->kind == TFS_TENSOR && interp_is_unique(t)) {
+  if (v->kind == TFS_TENSOR && tfs_is_sole(t)) {
     *out = t;
     v->kind = TFS_NONE;
     return 0;

@@ -25,11 +25,19 @@ struct tfs_compiled {
   interp_value **known; /* by output: values that don't depend on inputs */
 };
 
-static void tfs_compiled_drop(tfs_compiled *e, base_alloc alloc) {
+/* All but the signature. */
+static void tfs_compiled_clear(tfs_compiled *e, base_alloc alloc) {
   for (uint32_t i = 0; e->known && i < e->low.n_outputs; i++) interp_release(e->known[i]);
   base_free(alloc, e->known);
   cpu_executable_free(e->exe);
   if (e->lowered) tfl_lowered_free(&e->low);
+  e->known = NULL;
+  e->exe = NULL;
+  e->lowered = false;
+}
+
+static void tfs_compiled_drop(tfs_compiled *e, base_alloc alloc) {
+  tfs_compiled_clear(e, alloc);
   base_free(alloc, e->signature);
   base_free(alloc, e);
 }
@@ -140,7 +148,7 @@ static int tfs_keep_known(tfs_call *c, tfs_compiled *e) {
   e->known = base_malloc(c->alloc, (e->low.n_outputs + (size_t)1) * sizeof *e->known);
   if (!e->known) return tfs_oom(c);
   memset(e->known, 0, (e->low.n_outputs + (size_t)1) * sizeof *e->known);
-  e->n_results = e->low.n_updates;
+  e->n_results = 0;
   for (uint32_t i = 0; i < e->low.n_outputs; i++) {
     const tfl_output *o = &e->low.outputs[i];
     if (o->result >= 0 && (uint32_t)o->result >= e->n_results) e->n_results = (uint32_t)o->result + 1;
@@ -180,6 +188,7 @@ static int tfs_compile_unit(tfs_call *c, tfs_compiled *e) {
   c->unit->stats.compile_seconds += (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
   c->unit->stats.compiles += status == 0;
   e->ready = status == 0;
+  if (status) tfs_compiled_clear(e, c->alloc);
   return status;
 }
 
@@ -269,8 +278,7 @@ int tfs_run_compute(tfs_call *c) {
   c->unit->stats.hits += e->ready;
   if (!e->ready && !e->failed && tfs_wants_compiling(s, c->unit, e)) {
     status = tfs_compile_unit(c, e);
-    if (status && status != -XLAC_E_LOWER) return status;
-    if (status && !c->unit->is_cluster) return status;
+    if (status && (!c->unit->is_cluster || status == -XLAC_E_OUT_OF_MEMORY)) return status;
     if (status) tfs_note_why(c, e);
   }
   return e->ready ? tfs_run_compiled(c, e) : tfs_run_by_nodes(c);

@@ -46,6 +46,11 @@ interp_value *tfs_copy_tensor(base_alloc alloc, const interp_value *v) {
   return copy;
 }
 
+bool tfs_is_sole(const interp_value *v) {
+  if (tfs_is_lent(v) || atomic_load_explicit(&v->refs, memory_order_acquire) != 1) return false;
+  return !v->base || atomic_load_explicit(&v->base->refs, memory_order_acquire) == 1;
+}
+
 interp_value *tfs_reshaped(base_alloc alloc, interp_value *v, uint32_t rank, const int64_t *dims) {
   interp_ctx ctx = {.options = {.alloc = alloc}};
   return interp_view(&ctx, v, (base_dtype)v->dtype, rank, dims);

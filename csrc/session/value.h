@@ -2,6 +2,7 @@
 #ifndef XLAC_SESSION_VALUE_H
 #define XLAC_SESSION_VALUE_H
 
+#include "../base/recycle.h"
 #include "../base/str.h"
 #include "../interp/interp.h"
 
@@ -34,9 +35,9 @@ typedef struct tfs_object {
   /* LIST, ARRAY, STACK */
   interp_value **items; /* entries may be NULL: not written */
   uint32_t n, cap;
-  int64_t limit;    /* most elements; -1 for any number */
-  bool grows;       /* ARRAY: dynamic_size */
-  bool rank_known;  /* of an element */
+  int64_t limit;   /* most elements; -1 for any number */
+  bool grows;      /* ARRAY: dynamic_size */
+  bool rank_known; /* of an element */
   /* STRINGS; LIST, ARRAY: of an element, -1 where unknown */
   uint32_t rank;
   int64_t dims[IR_MAX_RANK];
@@ -78,15 +79,19 @@ bool tfs_object_reserve(tfs_object *o, uint32_t n);
 interp_value *tfs_new_tensor(base_alloc alloc, base_dtype dtype, uint32_t rank, const int64_t *dims);
 interp_value *tfs_new_scalar(base_alloc alloc, base_dtype dtype, const void *data);
 interp_value *tfs_copy_tensor(base_alloc alloc, const interp_value *v);
-/* Whether the memory belongs to a caller, who may change it. */
+/* Whether the memory belongs to a caller, who may change it; the executor's blocks don't. */
 static inline bool tfs_is_lent(const interp_value *v) {
-  return (v->base ? v->base : v)->lent;
+  const interp_value *owner = v->base ? v->base : v;
+  return owner->lent && owner->release != base_recycler_give;
 }
+/* Whether who asks holds all of it: it may be given away, or changed. */
+bool tfs_is_sole(const interp_value *v);
 /* The same elements under other sizes; shares v's memory. */
 interp_value *tfs_reshaped(base_alloc alloc, interp_value *v, uint32_t rank, const int64_t *dims);
 /* The value of element i of an array of integers or of booleans. */
 static inline int64_t tfs_int_at(const interp_value *v, int64_t i) {
-  return base_load_i64((base_dtype)v->dtype, (const char *)v->data + (size_t)i * base_dtype_bytes((base_dtype)v->dtype));
+  return base_load_i64((base_dtype)v->dtype,
+                       (const char *)v->data + (size_t)i * base_dtype_bytes((base_dtype)v->dtype));
 }
 
 #endif

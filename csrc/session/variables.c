@@ -1,4 +1,5 @@
 /* Variables, and what a call that fails puts back. */
+#include "../lower/tensor.h"
 #include "random.h"
 #include "run.h"
 
@@ -6,6 +7,7 @@ int tfs_find_variable(tfs_session *s, const base_istr *name, unsigned tf_type, t
   uint64_t at = 0;
   if (base_map_get(&s->variable_of, base_key(name), &at)) {
     *out = s->variables.items[at];
+    if ((*out)->tf_type == 0) (*out)->tf_type = tf_base_type(tf_type);
     return 0;
   }
   tfs_object *v = tfs_object_new(s->alloc, TFS_VARIABLE);
@@ -18,6 +20,13 @@ int tfs_find_variable(tfs_session *s, const base_istr *name, unsigned tf_type, t
     return base_oom(err, "making a variable");
   *out = v;
   return 0;
+}
+
+int tfs_check_variable(const tfs_object *v, const interp_value *value, xlac_error *err) {
+  base_dtype wants = tfl_dtype_of(v->tf_type);
+  if (wants == BASE_DTYPE_INVALID || wants == value->dtype) return 0;
+  return base_fail(err, XLAC_E_ARGUMENT_TYPE, "variable '%.100s' has elements of type %s, not %s", v->name->s,
+                   base_dtype_of(wants)->text, base_dtype_of((base_dtype)value->dtype)->text);
 }
 
 int tfs_set_variable(tfs_session *s, tfs_object *v, interp_value *value, xlac_error *err) {
