@@ -64,9 +64,9 @@ def tile_colour(place, parts):
 
 
 def grid(parts):
-    """Where dimensions go: the last one across, the one before down, the one before that across again, around them."""
-    across = [d for d in range(len(parts)) if (len(parts) - 1 - d) % 2 == 0]
-    return [d for d in range(len(parts)) if d not in across], across
+    """Where the dimensions that are cut go: the last one across, the one before down, the one before that across again, around them."""
+    cut = [d for d in range(len(parts)) if parts[d] > 1]
+    return cut[-2::-2][::-1], cut[-1::-2][::-1]
 
 
 def offset(place, parts, dims, size, gap):
@@ -90,30 +90,28 @@ def sharding_picture(sharding, shape=None):
         raise ValueError(f"a mesh of {sharding.mesh.size} devices is too large to be drawn")
     parts = sharding.parts()
     held = holders(sharding) if sharding.mesh.axes else {(0,) * len(parts): sharding.mesh.devices}
-    hues, down_across = colours(sharding.mesh), grid(parts)
-    down, across = down_across
+    hues, (down, across) = colours(sharding.mesh), grid(parts)
     if math.prod(parts) > MOST_TILES:
         raise ValueError(f"{math.prod(parts)} tiles are too many to be drawn")
     most = max((len(" ".join(map(str, d))) for d in held.values()), default=1)
     w, h, gap = max(34.0, min(150.0, 12 + most * CHAR)), 30.0, 6.0
     local = sharding.shard_shape(shape) if shape else None
-    head = []
+    head, top = [], 14 + (len(sharding.dims) + 1 + bool(sharding.replicated) + bool(sharding.unreduced)) * LINE
     for d, dim in enumerate(sharding.dims):
         size = f"{shape[d]} = {parts[d]} x {local[d]}" if shape else f"{parts[d]} parts"
         fill, edge = hues[dim.axes[0].name] if dim.axes else ("#ffffff", "#9ca3af")
         words = f"dimension {d}: {size}  {axes_text(dim)}"
         head += [box(10, 8 + d * LINE, 10, 12, fill, edge), text(26, 18 + d * LINE, words)]
-    for word, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)):
-        if axes:
-            head.append(text(26, 18 + len(head) // 2 * LINE, f"{word}: {' '.join(a.name for a in axes)}"))
-    top = 14 + (len(sharding.dims) + 1) * LINE
+    rest = [(word, axes) for word, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)) if axes]
+    for i, (word, axes) in enumerate(rest, len(sharding.dims)):
+        head.append(text(26, 18 + i * LINE, f"{word}: {' '.join(a.name for a in axes)}"))
     body = [text(10, top - 8, f"{sharding.mesh}".removeprefix("mesh"), "#6b7280")]
     for place, devices in sorted(held.items()):
         x, y = 10 + offset(place, parts, across, w, gap), top + offset(place, parts, down, h, gap)
         title = f"tile {list(place)}: devices {', '.join(map(str, devices))}"
         body.append(f"<g><title>{html.escape(title)}</title>" + box(x, y, w - 2, h - 2, tile_colour(place, parts), "#6b7280") +
                     text(x + 5, y + 18, devices_text(devices, int((w - 10) / CHAR))) + "</g>")
-    width = max(20 + extent(parts, across, w, gap), 60 + CHAR * max([len(str(sharding.mesh)), *(60 for _ in [0])]))
+    width = max(20 + extent(parts, across, w, gap), 60 + CHAR * max(60, len(str(sharding.mesh))))
     return svg(width, top + extent(parts, down, h, gap) + 14, head + body)
 
 
