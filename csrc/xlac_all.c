@@ -409,6 +409,7 @@
 #include "async/schedule.c"
 #include "async/to_sync.c"
 #include "async/unwrap.c"
+#include "shard/annotate.c"
 #include "shard/collectives_list.c"
 #include "shard/collectives_move.c"
 #include "shard/collectives_permute.c"
