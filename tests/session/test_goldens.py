@@ -30,3 +30,28 @@ def test_graph_is_clustered(name):
     clusters = xlac.cluster(case["graph"])
     marked = [node for node, cluster in clusters.assignment.items() if cluster]
     assert len(marked) > 10 or case["form"] == "function" or "v1" in name
+
+
+def run(case, **options):
+    """(executable of a step, largest difference from TensorFlow's numbers) over all steps, relative to what is large."""
+    session = xlac.cluster(case["graph"], min_cluster_size=2).session(**options)
+    start = case["initial"]["feeds"]
+    session.executable(list(start), [], [case["initial"]["target"]])(*(goldens.make(f, 0) for f in start.values()))
+    step, worst = session.executable(list(case["feeds"]), case["fetches"]), 0.0
+    for number, expected in enumerate(case["steps"]):
+        values = step(*(goldens.make(f, number) for f in case["feeds"].values()))
+        for value, wanted in zip(values, expected):
+            got, wanted = np.ravel(value).astype(np.float64), np.asarray(wanted, np.float64)
+            assert got.shape == wanted.shape
+            worst = max(worst, float(np.max(np.abs(got - wanted) / (1 + np.abs(wanted)), initial=0)))
+    return step, worst
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_twenty_steps_give_tensorflows_numbers(name):
+    step, worst = run(CASES[name])
+    assert worst < 1e-4
+    stats = step.stats
+    assert stats["runs"] == 20 and stats["failures"] == 0
+    assert all(not unit["why"] for unit in stats["units"] + stats["inside"] if unit["kind"] == "cluster"), step.explain()
+    assert sum(unit["compiled_runs"] for unit in stats["units"] + stats["inside"] if unit["kind"] == "cluster") >= 20
