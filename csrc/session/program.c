@@ -1,5 +1,5 @@
 /* Makes programs of graphs. */
-#include "session.h"
+#include "../cluster/cluster.h"
 #include "run.h"
 
 typedef struct tfs_wire {
@@ -319,6 +319,28 @@ void tfs_program_free(tfs_program *p) {
     base_free(alloc, u->why);
   }
   base_arena_free(&p->arena);
+  if (p->pass) tf_pass_free(p->pass);
+  base_free(alloc, p->pass);
+}
+
+int tfs_number_clusters(const tf_pass *pass, uint32_t *group_of, uint32_t *n_groups, const base_istr **names,
+                        xlac_error *err) {
+  base_map groups;
+  bool fine = true;
+  *n_groups = 0;
+  base_map_init(&groups, pass->graph.alloc);
+  for (uint32_t i = 0; i < pass->graph.nodes.n && fine; i++) {
+    const base_istr *name = pass->result[i];
+    uint64_t group = TF_NO_EDGE;
+    if (name && !base_map_get(&groups, base_key(name), &group)) {
+      group = (*n_groups)++;
+      names[group] = name;
+      fine = base_map_set(&groups, base_key(name), group);
+    }
+    group_of[i] = (uint32_t)group;
+  }
+  base_map_free(&groups);
+  return fine ? 0 : base_oom(err, "preparing a graph");
 }
 
 /* --- bodies of functions, clusters node by node --- */
@@ -348,22 +370,44 @@ static int tfs_mark_needed(const tf_graph *g, uint8_t *live, xlac_error *err) {
   return 0;
 }
 
-static int tfs_build_body(tfs_session *s, const tf_graph *g, tfs_program **out, xlac_error *err) {
-  uint8_t *live = base_malloc(s->alloc, g->nodes.n);
+/* A program of g; where pass is there, it has clustered g and is the program's then. */
+static int tfs_build_body(tfs_session *s, const tf_graph *g, tf_pass *pass, tfs_program **out, xlac_error *err) {
+  size_t n = g->nodes.n;
+  uint32_t n_groups = 0, *group_of = base_malloc(s->alloc, n * sizeof *group_of);
+  const base_istr **names = base_malloc(s->alloc, n * sizeof *names);
+  uint8_t *live = base_malloc(s->alloc, n);
   tfs_program *p = base_malloc(s->alloc, sizeof *p);
-  int status = live && p ? tfs_mark_needed(g, live, err) : base_oom(err, "preparing a function");
-  if (status == 0 && (status = tfs_program_build(p, s, g, live, NULL, 0, NULL, err)) != 0) tfs_program_free(p);
+  int status = group_of && names && live && p ? tfs_mark_needed(g, live, err) : base_oom(err, "preparing a function");
+  if (status == 0 && pass) status = tfs_number_clusters(pass, group_of, &n_groups, names, err);
+  if (status == 0) {
+    status = tfs_program_build(p, s, g, live, pass ? group_of : NULL, n_groups, names, err);
+    if (status != 0) tfs_program_free(p);
+  }
+  base_free(s->alloc, group_of);
+  base_free(s->alloc, (void *)names);
   base_free(s->alloc, live);
   if (status != 0) {
     base_free(s->alloc, p);
     return status;
   }
+  p->pass = pass;
   *out = p;
   return 0;
 }
 
+static int tfs_cluster_body(tfs_session *s, const tf_callee *callee, tfs_program **out, xlac_error *err) {
+  tf_pass *pass = base_malloc(s->alloc, sizeof *pass);
+  if (!pass) return base_oom(err, "preparing a function");
+  int status = tf_cluster_function(pass, s->pass, callee->function, callee->attrs, err);
+  if (status == 0) status = tfs_build_body(s, &pass->graph, pass, out, err);
+  if (status != 0) {
+    tf_pass_free(pass);
+    base_free(s->alloc, pass);
+  }
+  return status;
+}
+
 int tfs_body_program(tfs_session *s, const tf_callee *callee, tfs_program **out, xlac_error *err) {
-  const tf_graph *g = NULL;
   uint64_t known = 0;
   if (!callee->function)
     return base_fail(err, XLAC_E_UNKNOWN_NAME, "function '%.*s' is not in the library",
@@ -373,11 +417,8 @@ int tfs_body_program(tfs_session *s, const tf_callee *callee, tfs_program **out,
     *out = (tfs_program *)(uintptr_t)known;
     return 0;
   }
-  TRY(tf_body_of(&s->pass->bodies, callee->function, callee->attrs, &g, err));
-  if (!g)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the body of function '%.100s' is malformed", callee->function->name->s);
   tfs_program *p = NULL;
-  TRY(tfs_build_body(s, g, &p, err));
+  TRY(tfs_cluster_body(s, callee, &p, err));
   p->next = s->bodies;
   s->bodies = p;
   if (!base_map_set(&s->body_of, key, base_key(p))) return base_oom(err, "preparing a function");
@@ -386,7 +427,7 @@ int tfs_body_program(tfs_session *s, const tf_callee *callee, tfs_program **out,
 }
 
 int tfs_unit_nodes(tfs_session *s, tfs_unit *unit, tfs_program **out, xlac_error *err) {
-  if (!unit->nodes) TRY(tfs_build_body(s, &unit->part.graph, &unit->nodes, err));
+  if (!unit->nodes) TRY(tfs_build_body(s, &unit->part.graph, NULL, &unit->nodes, err));
   *out = unit->nodes;
   return 0;
 }

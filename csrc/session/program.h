@@ -94,6 +94,7 @@ struct tfs_program {
   tfs_static_frame *frames;
   uint32_t n_units, n_edges, n_frames, n_args, n_results, widest; /* widest: most inputs or outputs of a unit */
   bool has_loops;
+  tf_pass *pass;     /* of a function's body: what clustered it; or NULL */
   tfs_program *next; /* of the session's list of bodies */
 };
 
@@ -103,6 +104,9 @@ XLAC_MUST_USE int tfs_program_build(tfs_program *out, tfs_session *session, cons
                                     const uint32_t *group_of, uint32_t n_groups, const base_istr *const *names,
                                     xlac_error *err);
 void tfs_program_free(tfs_program *p);
+/* Numbers the clusters of a pass's graph: group_of and names have room for its nodes. */
+XLAC_MUST_USE int tfs_number_clusters(const tf_pass *pass, uint32_t *group_of, uint32_t *n_groups,
+                                      const base_istr **names, xlac_error *err);
 /* The body of a function, built when first asked for. */
 XLAC_MUST_USE int tfs_body_program(tfs_session *session, const tf_callee *callee, tfs_program **out, xlac_error *err);
 /* A cluster node by node. */

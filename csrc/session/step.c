@@ -26,7 +26,7 @@ typedef struct tfs_pruner {
   base_map feed_of; /* a value -> which feed */
   uint8_t *live;
   uint32_t *stack, n_stack;
-  uint32_t *new_id, *group_of, n_groups;
+  uint32_t *new_id, *group_of, *old_group_of, n_groups;
   const base_istr **names;
   xlac_error *err;
 } tfs_pruner;
@@ -122,27 +122,16 @@ static int tfs_add_end(tfs_pruner *p, const tf_value_id *v, bool arg) {
 }
 
 static int tfs_copy_live_nodes(tfs_pruner *p) {
-  base_map groups;
-  int status = 0;
-  base_map_init(&groups, p->g->alloc);
-  for (uint32_t i = TF_SINK + 1; i < p->g->nodes.n && status == 0; i++) {
+  for (uint32_t i = TF_SINK + 1; i < p->g->nodes.n; i++) {
     if (!p->live[i]) continue;
     tf_node copy = p->g->nodes.items[i];
-    const base_istr *name = p->step->session->pass->result[i];
-    uint64_t group = TF_NO_EDGE;
     copy.first_in = copy.last_in = copy.first_out = copy.last_out = TF_NO_EDGE;
     copy.n_in = copy.n_out = 0;
     p->new_id[i] = p->step->graph.nodes.n;
-    if (!BASE_VEC_PUSH(p->g->alloc, &p->step->graph.nodes, copy)) status = tfs_step_oom(p->err);
-    if (name && !base_map_get(&groups, base_key(name), &group)) {
-      group = p->n_groups++;
-      p->names[group] = name;
-      if (!base_map_set(&groups, base_key(name), group)) status = tfs_step_oom(p->err);
-    }
-    p->group_of[p->new_id[i]] = (uint32_t)group;
+    p->group_of[p->new_id[i]] = p->old_group_of[i];
+    if (!BASE_VEC_PUSH(p->g->alloc, &p->step->graph.nodes, copy)) return tfs_step_oom(p->err);
   }
-  base_map_free(&groups);
-  return status;
+  return 0;
 }
 
 /* Where a value comes from in the pruned graph. */
@@ -172,6 +161,7 @@ static int tfs_prune(tfs_pruner *p) {
   tfs_step *s = p->step;
   TRY(tf_graph_begin(&s->graph, p->g->def, p->err));
   for (uint32_t i = 0; i < s->n_feeds; i++) TRY(tfs_add_end(p, &s->feeds[i], true));
+  TRY(tfs_number_clusters(s->session->pass, p->old_group_of, &p->n_groups, p->names, p->err));
   TRY(tfs_copy_live_nodes(p));
   for (uint32_t i = 0; i < s->n_fetches; i++) TRY(tfs_add_end(p, &s->fetches[i], false));
   TRY(tfs_copy_live_edges(p));
@@ -234,9 +224,10 @@ static int tfs_step_rooms(tfs_pruner *p) {
   p->stack = base_malloc(p->g->alloc, n * sizeof *p->stack);
   p->new_id = base_malloc(p->g->alloc, n * sizeof *p->new_id);
   p->group_of = base_malloc(p->g->alloc, all * sizeof *p->group_of);
+  p->old_group_of = base_malloc(p->g->alloc, n * sizeof *p->old_group_of);
   p->names = base_malloc(p->g->alloc, n * sizeof *p->names);
   if (!s->feeds || !s->fetches || !s->feed_infos || !s->fetch_names || !p->live || !p->stack || !p->new_id ||
-      !p->group_of || !p->names)
+      !p->group_of || !p->old_group_of || !p->names)
     return tfs_step_oom(p->err);
   memset(p->live, 0, n);
   memset(p->group_of, 0xFF, all * sizeof *p->group_of);
@@ -254,7 +245,7 @@ int tfs_step_create(tfs_step **out, tfs_session *s, uint32_t n_feeds, const char
   int status = tfs_step_rooms(&p);
   if (status == 0) status = tfs_resolve(&p, feeds, fetches, n_targets, targets);
   base_map_free(&p.feed_of);
-  void *lists[] = {p.live, p.stack, p.new_id, p.group_of, (void *)p.names};
+  void *lists[] = {p.live, p.stack, p.new_id, p.group_of, p.old_group_of, (void *)p.names};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) base_free(s->alloc, lists[i]);
   if (status) {
     tfs_step_free(step);
