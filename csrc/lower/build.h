@@ -7,7 +7,7 @@
 
 enum {
   TFL_MOST_DEPTH = 50, /* of calls of functions, as TensorFlow has it */
-  TFL_MOST_NODES = 1 << 18,
+  TFL_MOST_NODES = 1 << 17,
   TFL_MOST_FOLDED_OPS = 20000,
   TFL_SMALL = 1024 /* elements: known data of this size is written as a constant where it is used */
 };
