@@ -133,6 +133,10 @@ void xlac_clusters_destroy(xlac_clusters *c) {
   base_free(base_alloc_libc, c);
 }
 
+struct tf_pass *api_clusters_pass(xlac_clusters *c) {
+  return &c->pass;
+}
+
 static const char *text_or_null(const base_istr *s) {
   return s ? s->s : NULL;
 }

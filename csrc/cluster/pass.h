@@ -85,6 +85,8 @@ typedef struct tf_cluster {
   bool resources; /* some node uses one */
 } tf_cluster;
 
+typedef struct tf_pass tf_pass;
+
 typedef struct tf_device_entry {
   const base_istr *name;
   const tf_device_registration *registration; /* NULL where XLA does not know the type */
@@ -100,7 +102,7 @@ typedef enum tf_left {
   TF_LEFT_NOTHING   /* all its users are outside and take its copy: it is gone from the graph */
 } tf_left;
 
-typedef struct tf_pass {
+struct tf_pass {
   tf_graph_def *def;
   tf_graph graph;
   tf_flags flags;
@@ -131,7 +133,7 @@ typedef struct tf_pass {
   bool gave_up;         /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
   bool has_deadness;
   bool already_clustered; /* some node says so: nothing is done */
-} tf_pass;
+};
 
 /* candidates.c: fills verdicts and candidate. */
 XLAC_MUST_USE int tf_find_candidates(tf_pass *p, xlac_error *err);

@@ -1,5 +1,5 @@
 /* The Python type ClusteredGraph, on which python/xlac/clusters.py builds, and conversions of GraphDefs. */
-#include "py.h"
+#include "clusters.h"
 
 #include <string.h>
 
@@ -9,6 +9,10 @@ typedef struct py_clusters {
 
 static xlac_clusters *clusters_of(PyObject *self) {
   return ((py_clusters *)self)->c;
+}
+
+xlac_clusters *py_clusters_handle(PyObject *clusters) {
+  return clusters_of(clusters);
 }
 
 static void clusters_dealloc(PyObject *self) {
@@ -144,6 +148,7 @@ static PyMethodDef clusters_methods[] = {
      "write(text, how='marked'): the GraphDef as bytes or as text: with the clusters' marks, with nodes named by "
      "cluster\n"
      "('annotated'), or with functions in the clusters' place ('encapsulated')"},
+    {"session", PY_KEYWORDS(py_clusters_session), "session(**options): a GraphSession"},
     {NULL, NULL, 0, NULL},
 };
 
