@@ -15,6 +15,7 @@ enum { ASIDE_POLL_NS = 10 * 1000 * 1000, ASIDE_MOST = 64 /* threads */ };
 
 /* Of the C++ ABI: atexit for functions that take something. */
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *library);
+extern void *__dso_handle __attribute__((visibility("hidden")));
 
 typedef struct aside_place {
   pthread_mutex_t lock;
@@ -152,7 +153,7 @@ static void aside_abandon(aside_place *p, aside_item **items, uint32_t n) {
     if (items[i]->over)
       aside_free(items[i]);
     else
-      (void)__cxa_atexit(aside_park, items[i], NULL);
+      (void)__cxa_atexit(aside_park, items[i], &__dso_handle);
   }
   pthread_mutex_unlock(&p->lock);
 }
