@@ -41,10 +41,10 @@ def run(case, options, **flags):
     """(executable of a step, for each fetch the largest difference from TensorFlow's numbers over all steps)."""
     session = xlac.cluster(case["graph"], **{"min_cluster_size": 2, **flags}).session(**options)
     start = case["initial"]["feeds"]
-    session.executable(list(start), [], [case["initial"]["target"]])(*(goldens.make(f, 0) for f in start.values()))
+    session.executable(list(start), [], [case["initial"]["target"]])(*(recorded.make(f, 0) for f in start.values()))
     step, worst = session.executable(list(case["feeds"]), case["fetches"]), dict.fromkeys(case["fetches"], 0.0)
     for number, expected in enumerate(case["steps"]):
-        values = step(*(goldens.make(f, number) for f in case["feeds"].values()))
+        values = step(*(recorded.make(f, number) for f in case["feeds"].values()))
         for name, value, wanted in zip(case["fetches"], values, expected):
             got, wanted = np.ravel(value).astype(np.float64), np.asarray(wanted, np.float64)
             assert got.shape == wanted.shape
