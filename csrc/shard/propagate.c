@@ -230,6 +230,7 @@ static int drive_rules(shard_driver *d, xlac_error *err) {
 static int drive_notes(shard_driver *d, xlac_error *err) {
   if (!d->trace) return 0;
   if (d->trace->failed) return base_oom(err, "propagation's notes");
+  if (d->options.debug_edges && !shard_trace_expand(d->trace)) return base_oom(err, "propagation's notes");
   if (d->options.debug_origins) TRY(shard_trace_write_origins(d->trace, &d->state, err));
   if (d->options.debug_edges) TRY(shard_trace_write_edges(d->trace, &d->state, d->main, err));
   return 0;
@@ -238,7 +239,7 @@ static int drive_notes(shard_driver *d, xlac_error *err) {
 static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
   if (d->trace) {
     d->trace->with_origins = d->options.debug_origins;
-    d->trace->step = shard_trace_first_step(m);
+    d->trace->step = d->options.debug_edges ? shard_trace_first_step(m) : 0;
     shard_trace_begin(d->trace, &d->state);
   }
   if (d->options.by_user)
