@@ -6,7 +6,7 @@ Programs: stacks of perceptron layers, transformer blocks, loops around blocks, 
 asked for, with shardings on their arguments. Times are of the process, on one thread. Each round runs both sides in turn on modules that are parsed already; minimum and median
 over the rounds are printed in milliseconds, and the ratio of the medians; then how time grows (the exponent of the number of ops, between the
 smallest and the largest program) and the memory that reading and running the program takes (the most that is resident at a time, beyond what the
-process had before, each in a process of its own). At the end the geometric means. --check compares the printed outputs byte for byte. What notes
+process had before; and of the whole process, which is one of its own). At the end the geometric means. --check compares the printed outputs byte for byte. What notes
 for explanations cost: explain_cost.c. Needs jax for the other side."""
 import argparse
 import ctypes
@@ -190,7 +190,7 @@ def resident(key):
 
 
 def memory_here(side, name, ops, pipeline):
-    """The kilobytes that one side needs for one program, in this process."""
+    """Prints the kilobytes that one side needs for one program, and all that this process has had."""
     run = {"xlac": ours, "jaxlib": theirs}[side]
     small = perceptron(10)
     run(small, pipeline)()  # what is loaded and allocated once
@@ -201,13 +201,13 @@ def memory_here(side, name, ops, pipeline):
         file.write("5")  # the peak begins anew
     before = resident("VmRSS")
     result = run(text, pipeline)()
-    print(resident("VmHWM") - before, len(result))
+    print(resident("VmHWM") - before, resident("VmHWM"), len(result))
 
 
 def memory(side, name, ops, pipeline):
     child = subprocess.run([sys.executable, __file__, "--memory-of", side, "--only", name, "--ops", str(ops), "--pipeline", pipeline],
                            capture_output=True, text=True, check=True)
-    return int(child.stdout.split()[0])
+    return [int(n) for n in child.stdout.split()[:2]]
 
 
 def growth(points):
@@ -249,10 +249,12 @@ def main():
                 points[side].append((text.count(" = "), seconds))
             if not options.no_memory:
                 room = {side: memory(side, name, ops, options.pipeline) for side in sides}
-                smaller.append(room["jaxlib"] / max(1, room["xlac"]))
-                print(f"{'':19}memory  " + "  ".join(f"{s} {kb:9} kB" for s, kb in room.items()) + f"  ratio {smaller[-1]:6.1f}", flush=True)
+                smaller.append((room["jaxlib"][0] / max(1, room["xlac"][0]), room["jaxlib"][1] / room["xlac"][1]))
+                print(f"{'':19}memory  " + "  ".join(f"{s} {more} kB of {total} kB" for s, (more, total) in room.items()) +
+                      "  ratios {:.1f} and {:.1f}".format(*smaller[-1]), flush=True)
         print(f"{name:12} grows as the number of ops to the power of " + ", ".join(f"{growth(p):.2f} ({s})" for s, p in points.items()))
-    print(f"geometric means: {mean(ratios):.1f} times faster" + (f", {mean(smaller):.1f} times less memory" if smaller else ""))
+    print(f"geometric means: {mean(ratios):.1f} times faster" + (", {:.1f} times less memory for the program, {:.1f} of the whole process".format(
+        *map(mean, zip(*smaller))) if smaller else ""))
 
 
 def mean(values):
