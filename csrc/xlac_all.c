@@ -490,6 +490,7 @@
 #include "shard/spread.c"
 #include "shard/state.c"
 #include "shard/state_groups.c"
+#include "shard/state_keep.c"
 #include "shard/state_set.c"
 #include "shard/trace.c"
 #include "shard/trace_sink.c"
