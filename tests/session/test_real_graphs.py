@@ -1,11 +1,11 @@
 """Graphs of real models against TensorFlow's numbers, recorded by make_goldens.py."""
-import goldens
+import recorded
 import numpy as np
 import pytest
 
 import xlac
 
-CASES = {case["name"]: case for case in goldens.load()}
+CASES = {case["name"]: case for case in recorded.load()}
 
 
 def test_both_forms_and_every_kind_of_model_are_there():
@@ -18,8 +18,8 @@ def test_both_forms_and_every_kind_of_model_are_there():
 
 def test_feeds_are_the_same_everywhere():
     """The formulas must give what TensorFlow was fed: two numbers of each kind, as recorded."""
-    normal = goldens.make({"kind": "normal", "shape": [2], "seed": 3, "scale": 2.0, "offset": 1.0}, 1)
-    whole = goldens.make({"kind": "int", "shape": [3], "seed": 3, "low": 0, "high": 100, "dtype": "int32"}, 1)
+    normal = recorded.make({"kind": "normal", "shape": [2], "seed": 3, "scale": 2.0, "offset": 1.0}, 1)
+    whole = recorded.make({"kind": "int", "shape": [3], "seed": 3, "low": 0, "high": 100, "dtype": "int32"}, 1)
     np.testing.assert_allclose(normal, [-0.3772735297679901, -0.1769818663597107], rtol=1e-6)
     assert whole.tolist() == [5, 97, 64]
 
@@ -41,10 +41,10 @@ def run(case, options, **flags):
     """(executable of a step, for each fetch the largest difference from TensorFlow's numbers over all steps)."""
     session = xlac.cluster(case["graph"], **{"min_cluster_size": 2, **flags}).session(**options)
     start = case["initial"]["feeds"]
-    session.executable(list(start), [], [case["initial"]["target"]])(*(goldens.make(f, 0) for f in start.values()))
+    session.executable(list(start), [], [case["initial"]["target"]])(*(recorded.make(f, 0) for f in start.values()))
     step, worst = session.executable(list(case["feeds"]), case["fetches"]), dict.fromkeys(case["fetches"], 0.0)
     for number, expected in enumerate(case["steps"]):
-        values = step(*(goldens.make(f, number) for f in case["feeds"].values()))
+        values = step(*(recorded.make(f, number) for f in case["feeds"].values()))
         for name, value, wanted in zip(case["fetches"], values, expected):
             got, wanted = np.ravel(value).astype(np.float64), np.asarray(wanted, np.float64)
             assert got.shape == wanted.shape
