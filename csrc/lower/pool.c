@@ -8,12 +8,31 @@ typedef struct pool_plan {
   tfl_window w;
 } pool_plan;
 
+/* In a row's arg, beside the number of spatial dimensions: sizes and strides are the last two inputs. */
+enum { POOL_BY_INPUT = 16 };
+
+/* A number for each dimension of the image, by attribute or by input. */
+static int pool_sizes(tfl_op *x, const char *name, uint32_t from_end, const tfl_layout *l, int64_t *out) {
+  const int64_t *v = NULL;
+  uint32_t n = 0;
+  if (x->row->arg < POOL_BY_INPUT) return tfl_spatial_attr(x, name, l, out);
+  if (x->n_in < 3) return tfl_fail(x, "input '%s' is missing", name);
+  TRY(tfl_ints(x, x->n_in - from_end, &v, &n));
+  if (n != l->n + 2 || v[l->batch] != 1 || v[l->feature] != 1)
+    return tfl_fail(x, "%s has not a number for each dimension, 1 for batch and features", name);
+  for (uint32_t i = 0; i < l->n; i++) {
+    out[i] = v[l->spatial[i]];
+    if (out[i] < 1 || out[i] > INT32_MAX) return tfl_fail(x, "%s has %lld", name, (long long)out[i]);
+  }
+  return 0;
+}
+
 static int pool_plan_of(tfl_op *x, const ir_type *image, pool_plan *p) {
-  uint32_t n = (uint32_t)x->row->arg;
+  uint32_t n = (uint32_t)x->row->arg % POOL_BY_INPUT;
   int64_t sizes[TFL_MOST_SPATIAL], strides[TFL_MOST_SPATIAL];
   TRY(tfl_layout_of(x, n, image, &p->l));
-  TRY(tfl_spatial_attr(x, "ksize", &p->l, sizes));
-  TRY(tfl_spatial_attr(x, "strides", &p->l, strides));
+  TRY(pool_sizes(x, "ksize", 2, &p->l, sizes));
+  TRY(pool_sizes(x, "strides", 1, &p->l, strides));
   for (uint32_t i = 0; i < n; i++)
     p->spans[i] = (tfl_span){.in = image->dims[p->l.spatial[i]], .size = sizes[i], .stride = strides[i], .dilation = 1};
   TRY(tfl_pad_spans(x, &p->l, p->spans));

@@ -286,19 +286,21 @@ static bool control_graph_writes(tfl_op *x, const tf_callee *callee, uint32_t de
   return false;
 }
 
-/* Whether the body passes argument i on as result i. */
-static bool control_is_invariant(const tf_graph *g, uint32_t i) {
+/* Marks the results that are the argument of the same number, as it is. */
+static int control_find_invariants(tfl_op *x, const tf_graph *g, bool *invariant) {
+  uint32_t *numbers = NULL;
+  x->status = tfl_number_ends(g, x->arena, &numbers, x->err);
+  TRY(x->status);
   for (uint32_t id = 0; id < g->nodes.n; id++) {
-    const tf_node *n = &g->nodes.items[id];
-    if (n->role != TF_ROLE_RETVAL || tfl_end_number(g, id) != i) continue;
-    uint32_t at = id;
+    if (g->nodes.items[id].role != TF_ROLE_RETVAL || numbers[id] >= x->n_in) continue;
+    uint32_t at = id, steps = 0;
     do {
       int32_t output = 0;
       at = tf_producer(g, &g->nodes.items[at], 0, &output);
-    } while (g->nodes.items[at].role == TF_ROLE_IDENTITY);
-    return g->nodes.items[at].role == TF_ROLE_ARG && tfl_end_number(g, at) == i;
+    } while (g->nodes.items[at].role == TF_ROLE_IDENTITY && ++steps < g->nodes.n);
+    invariant[numbers[id]] = g->nodes.items[at].role == TF_ROLE_ARG && numbers[at] == numbers[id];
   }
-  return false;
+  return 0;
 }
 
 typedef struct control_loop {
@@ -327,10 +329,13 @@ static int control_loop_state(tfl_op *x, control_loop *l) {
   const tf_callee *callee = &l->callees->list[1];
   if (callee->function) x->status = tf_body_of(x->b->bodies, callee->function, callee->attrs, &body, x->err);
   TRY(x->status);
+  bool *invariant = base_arena_zalloc(x->arena, (size_t)x->n_in + 1);
+  if (!invariant) return x->status = base_oom(x->err, "lowering");
+  if (body) TRY(control_find_invariants(x, body, invariant));
   for (uint32_t i = 0; i < l->n_values; i++) {
     bool is_input = i < x->n_in;
     l->init[i] = is_input ? *x->in[i] : x->b->resources.items[i - x->n_in]->value;
-    l->carried[i] = is_input ? body && !control_is_invariant(body, i) : writes && control_has_handle(x, i - x->n_in);
+    l->carried[i] = is_input ? !invariant[i] : writes && control_has_handle(x, i - x->n_in);
     if (l->carried[i]) l->n_leaves += control_count(&l->init[i]);
   }
   return 0;

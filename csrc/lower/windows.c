@@ -101,3 +101,30 @@ int tfl_attr_strings(tfl_op *x, const char *name, const base_slice **v, uint32_t
   *v = list;
   return x->status;
 }
+
+/* Field 4 of the list: packed, or one by one. */
+static uint32_t windows_floats(base_slice list, float *out) {
+  uint32_t n = 0;
+  const char *at = list.p;
+  for (tf_raw_field f; tf_raw_next(&at, list.p + list.n, &f);) {
+    if (f.number != 4) continue;
+    uint32_t bits = (uint32_t)f.value, many = f.wire == 2 ? (uint32_t)(f.bytes.n / 4) : f.wire == 5;
+    if (out && f.wire == 2) memcpy(out + n, f.bytes.p, (size_t)many * 4);
+    if (out && f.wire == 5) memcpy(out + n, &bits, 4);
+    n += many;
+  }
+  return n;
+}
+
+int tfl_attr_floats(tfl_op *x, base_slice value, const float **v, uint32_t *n) {
+  tf_raw_field f;
+  *v = NULL;
+  *n = 0;
+  if (!value.p || !tf_raw_find(value, 1, &f) || f.wire != 2) return x->status;
+  *n = windows_floats(f.bytes, NULL);
+  float *list = BASE_ARRAY(x->arena, float, (size_t)*n + 1);
+  if (!list) return x->status = base_oom(x->err, "lowering");
+  windows_floats(f.bytes, list);
+  *v = list;
+  return x->status;
+}

@@ -57,7 +57,8 @@ typedef struct tfl_conv {
 } tfl_conv;
 ir_value tfl_convolution(tfl_op *x, ir_value lhs, ir_value rhs, const tfl_conv *c);
 
-/* A list of strings. */
+/* A list of numbers, the AttrValue `value`; a list of strings. */
+XLAC_MUST_USE int tfl_attr_floats(tfl_op *x, base_slice value, const float **v, uint32_t *n);
 XLAC_MUST_USE int tfl_attr_strings(tfl_op *x, const char *name, const base_slice **v, uint32_t *n);
 
 /* --- indexed.c --- */

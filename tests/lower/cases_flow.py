@@ -382,6 +382,10 @@ def control(r):
         rows = tf.shape(x)[0]
         return tf.while_loop(lambda i, a: i < rows, lambda i, a: (i + 1, a + x[i]), (0, tf.zeros_like(x[0])))
 
+    def columns(x):
+        return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + x[1:3, i] + x[-i, 0:2]), (0, tf.zeros_like(x[0, :2])))
+
+    r.graph("While/columns", tf.function(columns), [number(np.float32, (4, 3))])
     r.graph("While/slices", tf.function(slices), [number(np.float32, (4, 3))])
 
 

@@ -3,7 +3,7 @@ record.py: `python tests/lower/record.py nn.jsonl.xz cases_nn`."""
 import ml_dtypes
 import numpy as np
 import tensorflow as tf
-from record import dtype_name, known
+from record import known, packed
 
 RNG = np.random.default_rng(2)
 HALF, BRAIN, F32, F64 = np.float16, ml_dtypes.bfloat16, np.float32, np.float64
@@ -42,8 +42,37 @@ def convolutions(r):
         if d == 1:
             r.op("Conv2DBackpropInput", known(x.shape), w, real(*y), label=name, **attrs)
             r.op("Conv2DBackpropFilter", x, known(w.shape), real(*y), label=name, **attrs)
+    for fused in (["BiasAdd"], ["BiasAdd", "Relu"], ["BiasAdd", "Elu"], ["BiasAdd", "Relu6"], ["BiasAdd", "Tanh"], ["BiasAdd", "LeakyRelu"]):
+        r.graph("_FusedConv2D/" + "".join(fused), fused_convolution(*fused), [real(1, 5, 6, 4), real(3, 2, 4, 6), real(6)])
     depthwise(r)
     more_convolutions(r)
+
+
+def fused_convolution(*fused):
+    """_FusedConv2D, which only Grappler makes."""
+    from tensorflow.core.framework import attr_value_pb2, node_def_pb2
+
+    def build(x, w, b):
+        node = node_def_pb2.NodeDef(name="y", op="_FusedConv2D", input=["in0", "in1", "in2"])
+        node.attr["T"].type = 1
+        node.attr["TArgs"].list.type.append(1)
+        node.attr["num_args"].i = 1
+        node.attr["strides"].list.i.extend([1, 1, 1, 1])
+        node.attr["padding"].s = b"SAME"
+        node.attr["fused_ops"].CopyFrom(attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(s=[f.encode() for f in fused])))
+        return tf.import_graph_def(graph_of(node), {"in0": x, "in1": w, "in2": b}, ["y:0"], name="")
+
+    def graph_of(node):
+        from tensorflow.core.framework import graph_pb2
+
+        feeds = []
+        for i in range(3):
+            feed = node_def_pb2.NodeDef(name=f"in{i}", op="Placeholder")
+            feed.attr["dtype"].type = 1
+            feeds.append(feed)
+        return graph_pb2.GraphDef(node=[*feeds, node])
+
+    return build
 
 
 def depthwise(r):
@@ -257,6 +286,8 @@ def matrices(r):
     for n in (6, 7):
         r.op("RFFT", real(2, 7), known([n]), label=str(n), tolerance=1e-4)
         r.op("IRFFT", z(2, 4), known([n]), label=str(n), tolerance=1e-4)
+    r.op("IRFFT2D", z(2, 4, 4), known([4, 6]), tolerance=1e-4)
+    r.op("IRFFT3D", z(3, 4, 4), known([3, 4, 6]), tolerance=1e-4)
     r.op("RFFT2D", real(2, 4, 6), known([4, 6]), tolerance=1e-4)
     r.op("RFFT3D", real(4, 4, 6), known([4, 4, 6]), tolerance=1e-4)
 
@@ -278,6 +309,7 @@ def random_numbers(r):
     s = np.array([11, 12], np.int32)
     r.op("StatelessRandomGetKeyCounter", s)
     r.op("StatelessRandomGetKeyCounterAlg", s)
+    r.op("StatelessRandomGetAlg")
     key, counter = np.array([(7 << 32) + 9], np.uint64), np.array([(1 << 64) - 2, 5], np.uint64)
     for t in (tf.float32, tf.float64):
         r.op("StatelessRandomUniformV2", known([9]), key, counter, known(1), label=t.name, dtype=t)
@@ -307,11 +339,8 @@ def on_variables(r, op, variables, *inputs, name, **attrs):
         graph = g.as_graph_def()
     for node in [n for n in graph.node if n.op == "AssignVariableOp"]:
         graph.node.remove(node)
-    types = {f"v{i}": f"{dtype_name(v.dtype)}[{','.join(map(str, v.shape))}]" for i, v in enumerate(variables)}
-    from record import packed
-
-    r.put(name, graph.SerializeToString(), {f"in{k}": i for k, i in enumerate(inputs) if not hasattr(i, "value")}, [o.name for o in outputs], values,
-          variables=types, initial={f"v{i}": packed(v) for i, v in enumerate(variables)})
+    r.put(name, graph.SerializeToString(), {f"in{k}": i for k, i in enumerate(inputs) if not hasattr(i, "value")}, [o.name for o in outputs],
+          values + values[-len(variables):], variables={f"v{i}": packed(v) for i, v in enumerate(variables)})
 
 
 def variables(r):
@@ -405,7 +434,11 @@ def lists(r):
         flow = raw.TensorArrayScatterV3(handle=h, indices=[3, 0, 2], value=x[:3], flow_in=flow)
         read = raw.TensorArrayReadV3(handle=h, index=3, flow_in=flow, dtype=tf.float32)
         some = raw.TensorArrayGatherV3(handle=h, indices=[1, 0, 2], flow_in=flow, dtype=tf.float32)
-        return [read, some, raw.TensorArraySizeV3(handle=h, flow_in=flow)]
+        size = raw.TensorArraySizeV3(handle=h, flow_in=flow)
+        with tf.control_dependencies([read, some, size]):
+            closed = raw.TensorArrayCloseV3(handle=h)
+        with tf.control_dependencies([closed]):
+            return [tf.identity(v) for v in (read, some, size)]
 
     def stacks(x, y):
         h = raw.StackV2(max_size=3, elem_type=tf.float32)
@@ -415,7 +448,9 @@ def lists(r):
         with tf.control_dependencies([b]):
             one = raw.StackPopV2(handle=h, elem_type=tf.float32)
         with tf.control_dependencies([one]):
-            return [one, raw.StackPopV2(handle=h, elem_type=tf.float32)]
+            other = raw.StackPopV2(handle=h, elem_type=tf.float32)
+        with tf.control_dependencies([raw.StackCloseV2(handle=h, name="closed")]):
+            return [one, other]
 
     r.graph("TensorList", items, [x, y])
     r.graph("TensorList/grown", grown, [y])
@@ -425,6 +460,39 @@ def lists(r):
     r.graph("TensorList/loop", carried, [x])
 
 
+def small(r):
+    x, attrs = spread(2, 7, 6, 3), {"padding": "SAME"}
+    ksize, strides = known([1, 3, 2, 1]), known([1, 2, 1, 1])
+    r.op("MaxPoolV2", x, ksize, strides, **attrs)
+    y = np.asarray(tf.raw_ops.MaxPoolV2(input=x, ksize=ksize.value, strides=strides.value, **attrs))
+    r.op("MaxPoolGradV2", x, y, real(*y.shape), ksize, strides, **attrs)
+    for low, high in ((-6.0, 6.0), (0.5, 3.0), (-4.0, -1.0), (-1.0, 10.0)):
+        for more in ({}, {"num_bits": 4, "narrow_range": True}):
+            name, v = f"{low}/{len(more)}", real(4, 3, low=-8, high=8)
+            ends = np.float32(low), np.float32(high)
+            each = np.array([low, low - 1, low], F32), np.array([high, high, high + 2], F32)
+            r.op("FakeQuantWithMinMaxArgs", v, label=name, min=low, max=high, **more)
+            r.op("FakeQuantWithMinMaxArgsGradient", real(4, 3), v, label=name, min=low, max=high, **more)
+            r.op("FakeQuantWithMinMaxVars", v, *ends, label=name, **more)
+            r.op("FakeQuantWithMinMaxVarsGradient", real(4, 3), v, *ends, label=name, **more)
+            r.op("FakeQuantWithMinMaxVarsPerChannel", v, *each, label=name, **more)
+            r.op("FakeQuantWithMinMaxVarsPerChannelGradient", real(4, 3), v, *each, label=name, **more)
+    r.op("FakeQuantWithMinMaxVars", real(3), np.float32(0), np.float32(0), label="nothing")
+    line = np.sort(below(9, 2, 6), 1)
+    for op in ("LowerBound", "UpperBound"):
+        r.op(op, line, below(11, 2, 4, low=-1))
+        r.op(op, line.astype(F32), real(2, 5, low=-1, high=10), label="float", out_type=tf.int64)
+    r.op("Bucketize", real(3, 4), boundaries=[-1.0, 0.0, 1.5])
+    r.op("InTopKV2", spread(4, 6), below(6, 4), known(3))
+    r.op("SparseToDense", np.array([[0, 1], [2, 3]], np.int32), known([3, 4]), real(2), np.float32(7))
+    r.op("SparseToDense", np.array([1, 3], np.int64), known([5], np.int64), np.float32(2), np.float32(0), label="scalar")
+    r.op("ToBool", real(2, 2))
+    r.op("ToBool", np.float32(0), label="zero")
+    r.op("DataFormatVecPermute", below(9, 4), src_format="NHWC", dst_format="NCHW")
+    r.op("DataFormatVecPermute", below(9, 4, 2), label="pairs", src_format="NCHW", dst_format="NHWC")
+    r.op("DataFormatDimMap", np.array([0, 1, 2, 3, -1, -3], np.int32), src_format="NHWC", dst_format="NCHW")
+
+
 def record(r):
-    for part in (convolutions, pooling, normalisation, losses, images, indices, diagonals, matrices, random_numbers, variables, lists):
+    for part in (convolutions, pooling, normalisation, losses, images, indices, diagonals, matrices, random_numbers, variables, lists, small):
         part(r)
