@@ -881,9 +881,9 @@ int xlac_cluster_op_list(char **text, size_t *n, xlac_error *err);
 
 /* --- running clustered graphs: clusters compiled, the rest node by node --- */
 
-/* The variables of a clustered graph, and what its steps share. Functions of a session and of its steps lock it: any
- * thread, one at a time. The clusters must outlive it, and not be asked anything while a step runs. Destroy with
- * xlac_session_destroy, after its steps. */
+/* The variables of a clustered graph, and what its steps share. Functions of sessions and of their steps lock the
+ * clusters: any thread, one at a time. The clusters must outlive it, and not be asked anything while a step runs.
+ * Destroy with xlac_session_destroy, after its steps. */
 typedef struct xlac_session xlac_session;
 /* One way to run the graph: from some feeds to some fetches. */
 typedef struct xlac_step xlac_step;

@@ -4,6 +4,13 @@
 #include "clusters.h"
 #include "run.h"
 
+/* Whatever locks the session runs without the GIL: a step that runs holds the lock and asks for the GIL. */
+#define UNLOCKED(statement)           \
+  do {                                \
+    Py_BEGIN_ALLOW_THREADS statement; \
+    Py_END_ALLOW_THREADS              \
+  } while (0)
+
 typedef struct py_session {
   PyObject_HEAD xlac_session *s;
   PyObject *clusters;
@@ -21,7 +28,7 @@ static xlac_session *session_of(PyObject *self) {
 
 static void session_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
-  xlac_session_destroy(session_of(self));
+  UNLOCKED(xlac_session_destroy(session_of(self)));
   Py_XDECREF(((py_session *)self)->clusters);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -29,7 +36,7 @@ static void session_dealloc(PyObject *self) {
 
 static void step_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
-  xlac_step_destroy(((py_step *)self)->step);
+  UNLOCKED(xlac_step_destroy(((py_step *)self)->step));
   Py_XDECREF(((py_step *)self)->session);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -58,7 +65,9 @@ PyObject *py_clusters_session(PyObject *clusters, PyObject *args, PyObject *kwar
   if (self == NULL) return NULL;
   self->s = NULL;
   self->clusters = Py_NewRef(clusters);
-  if (xlac_session_create(&self->s, py_clusters_handle(clusters), &options, &err) != 0) {
+  int status = 0;
+  UNLOCKED(status = xlac_session_create(&self->s, py_clusters_handle(clusters), &options, &err));
+  if (status != 0) {
     Py_DECREF(self);
     return py_raise(st, &err, PY_ANY);
   }
@@ -69,11 +78,14 @@ PyObject *py_clusters_session(PyObject *clusters, PyObject *args, PyObject *kwar
 static PyObject *session_names(PyObject *self, PyObject *unused) {
   (void)unused;
   PyObject *list = PyList_New(0);
-  uint32_t n = xlac_session_variable_count(session_of(self));
+  uint32_t n = 0;
+  UNLOCKED(n = xlac_session_variable_count(session_of(self)));
   for (uint32_t i = 0; list && i < n; i++) {
     const char *name = NULL;
     xlac_error err = {.code = 0};
-    if (xlac_session_variable(session_of(self), i, &name, NULL, &err) != 0) break; /* never: none goes */
+    int status = 0;
+    UNLOCKED(status = xlac_session_variable(session_of(self), i, &name, NULL, &err));
+    if (status != 0) break; /* never: none goes */
     PyObject *text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
     if (text == NULL || PyList_Append(list, text) < 0) Py_CLEAR(list);
     Py_XDECREF(text);
@@ -87,9 +99,11 @@ static PyObject *session_get(PyObject *self, PyObject *number) {
   const char *name = NULL;
   xlac_value *value = NULL;
   xlac_error err = {.code = 0};
+  int status = 0;
   if (i == (unsigned long)-1 && PyErr_Occurred()) return NULL;
-  if (xlac_session_variable(session_of(self), i > UINT32_MAX ? UINT32_MAX : (uint32_t)i, &name, &value, &err) != 0)
-    return py_raise(py_state_of(self), &err, PY_ANY);
+  uint32_t k = i > UINT32_MAX ? UINT32_MAX : (uint32_t)i;
+  UNLOCKED(status = xlac_session_variable(session_of(self), k, &name, &value, &err));
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   return value ? py_from_value(py_state_of(self), value) : Py_NewRef(Py_None);
 }
 
@@ -101,7 +115,7 @@ static PyObject *session_set(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "sO:set", &name, &object) || (keep = PyList_New(0)) == NULL) return NULL;
   int status = py_to_any_value(py_state_of(self), object, keep, &value);
   if (status == 0) {
-    status = xlac_session_set_variable(session_of(self), name, value, &err);
+    UNLOCKED(status = xlac_session_set_variable(session_of(self), name, value, &err));
     xlac_value_release(value);
     if (status != 0) py_raise(py_state_of(self), &err, PY_ANY);
   }
@@ -134,8 +148,9 @@ static int step_fill(py_step *self, PyObject *feeds, PyObject *fetches, PyObject
   self->n_feeds = (uint32_t)PyTuple_GET_SIZE(feeds);
   self->n_fetches = (uint32_t)PyTuple_GET_SIZE(fetches);
   if (lists[2]) {
-    status = xlac_step_create(&self->step, self->session->s, self->n_feeds, lists[0], self->n_fetches, lists[1],
-                              (uint32_t)PyTuple_GET_SIZE(targets), lists[2], &err);
+    uint32_t n_targets = (uint32_t)PyTuple_GET_SIZE(targets);
+    UNLOCKED(status = xlac_step_create(&self->step, self->session->s, self->n_feeds, lists[0], self->n_fetches,
+                                       lists[1], n_targets, lists[2], &err));
     if (status != 0) py_raise(py_state_of((PyObject *)self), &err, PY_ANY);
   }
   for (int i = 0; i < 3; i++) PyMem_Free((void *)lists[i]);
