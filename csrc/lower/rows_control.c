@@ -137,6 +137,39 @@ static int control_branch(tfl_op *x, control_branches *c, uint32_t i) {
   return 0;
 }
 
+static int control_zeros(tfl_op *x, const tfl_value *like, tfl_value *out) {
+  *out = *like;
+  out->input = -1;
+  if (like->kind == TFL_TENSOR) {
+    size_t size = (size_t)like->type->count * base_dtype_bytes((base_dtype)like->type->dtype);
+    out->v = (ir_value){NULL, 0};
+    out->constant = NULL;
+    out->fixed = true;
+    out->data = base_arena_zalloc(x->arena, size + 1);
+    return out->data ? 0 : (x->status = base_oom(x->err, "lowering"));
+  }
+  tfl_value *parts = BASE_ARRAY(x->arena, tfl_value, (size_t)like->n_parts + 1);
+  if (!parts) return x->status = base_oom(x->err, "lowering");
+  for (uint32_t i = 0; i < like->n_parts && like->kind == TFL_LIST; i++) {
+    parts[i] = like->parts[i];
+    if (parts[i].kind == TFL_TENSOR) TRY(control_zeros(x, &like->parts[i], &parts[i]));
+  }
+  out->parts = parts;
+  return 0;
+}
+
+/* A branch that does not compute an output of the other ones (FakeParam) gives zeros for it. */
+static int control_fill(tfl_op *x, control_branches *c) {
+  for (uint32_t v = 0; v < x->n_out; v++) {
+    const tfl_value *real = NULL;
+    for (uint32_t i = 0; i < c->n && !real; i++)
+      if (c->values[i][v].kind != TFL_NONE) real = &c->values[i][v];
+    for (uint32_t i = 0; real && i < c->n; i++)
+      if (c->values[i][v].kind == TFL_NONE && c->values[i][v].input < 0) TRY(control_zeros(x, real, &c->values[i][v]));
+  }
+  return 0;
+}
+
 /* Which values are results of the op, and how many tensors these are. */
 static int control_compare(tfl_op *x, control_branches *c, uint32_t *n_leaves) {
   *n_leaves = 0;
@@ -196,6 +229,7 @@ static int control_branches_of(tfl_op *x, const tf_callees *callees, ir_opcode o
   ir_op *op = NULL;
   TRY(control_prepare(x, &c));
   for (uint32_t i = 0; i < c.n; i++) TRY(control_branch(x, &c, i));
+  TRY(control_fill(x, &c));
   TRY(control_compare(x, &c, &n));
   TRY(control_op(x, &c, opcode, chooser, n, &op));
   return control_give(x, &c, op, n);

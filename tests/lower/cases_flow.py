@@ -167,6 +167,8 @@ def other_elementwise(r):
     for op in "Snapshot StopGradient PreventGradient".split():
         r.op(op, number(np.float32))
     r.op("CheckNumerics", number(np.float32), message="bad")
+    r.op("DeviceIndex", device_names=["GPU", "CPU"])
+    r.op("DeviceIndex", device_names=["TPU", "GPU"])
     r.op("EnsureShape", number(np.float32), shape=[2, None])
 
 
@@ -360,6 +362,15 @@ def control(r):
             r.graph(f"{label}/{p}", tf.function(cond), [np.array(p), x])
     for k in (0, 1, 2, 7, -3):
         r.graph(f"Case/{k}", tf.function(lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 7])), [np.array(k, np.int32), x])
+
+    def gradient(p, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.cond(p, lambda: tf.tanh(x) * x, lambda: tf.reduce_sum(tf.exp(x[:2]) * x[1:]) * x)
+        return tape.gradient(y, x)
+
+    for p in (True, False):
+        r.graph(f"If/gradient/{p}", tf.function(gradient, jit_compile=True, input_signature=[tf.TensorSpec([], tf.bool), tf.TensorSpec([None], tf.float32)]), [np.array(p), x])
 
     def powers(n, x):
         return tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * x + tf.reshape(tf.range(3.0), tf.shape(x))), (0, x))
