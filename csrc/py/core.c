@@ -79,6 +79,8 @@ static int core_exec(PyObject *core) {
   st->block_type = (PyTypeObject *)PyType_FromModuleAndSpec(core, &py_block_spec, NULL);
   if (st->block_type == NULL) return -1;
   if (add_type(core, &py_clusters_spec, &st->clusters_type) < 0) return -1;
+  if (add_type(core, &py_session_spec, &st->session_type) < 0) return -1;
+  if (add_type(core, &py_step_spec, &st->step_type) < 0) return -1;
   xlac_error err = {.code = 0};
   if (xlac_runtime_create(&st->runtime, &err) != 0) return py_raise(st, &err, PY_ANY), -1;
   if (py_buffers_start(core) < 0) return -1;
@@ -93,6 +95,8 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->executable_type);
   Py_VISIT(st->block_type);
   Py_VISIT(st->clusters_type);
+  Py_VISIT(st->session_type);
+  Py_VISIT(st->step_type);
   Py_VISIT(st->buffer_type);
   Py_VISIT(st->view_type);
   Py_VISIT(st->donation_type);
@@ -112,6 +116,8 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->executable_type);
   Py_CLEAR(st->block_type);
   Py_CLEAR(st->clusters_type);
+  Py_CLEAR(st->session_type);
+  Py_CLEAR(st->step_type);
   Py_CLEAR(st->buffer_type);
   Py_CLEAR(st->view_type);
   Py_CLEAR(st->donation_type);
