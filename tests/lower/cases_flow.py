@@ -268,6 +268,7 @@ def shapes(r):
     for axis in (-1, 0, 1):
         r.op("OneHot", np.array([[0, 2], [-1, 5]], np.int32), known(3), np.array(2, np.float32), np.array(-1, np.float32), axis=axis)
     r.op("OneHot", np.array([0, 2, 1], np.uint8), known(3), np.array(1, np.int32), np.array(0, np.int32))
+    r.op("OneHot", np.array([3, 255], np.uint8), known(300), np.array(1, np.float32), np.array(0, np.float32), label="deep")
     r.op("Tile", number(np.float32, (2, 3)), known([2, 1]))
     r.op("Tile", number(np.float32, (2, 3)), known([3, 2], np.int64))
     r.op("Tile", number(np.float32, (2, 3)), known([0, 2]), label="empty")
