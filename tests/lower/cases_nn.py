@@ -42,7 +42,7 @@ def convolutions(r):
         if d == 1:
             r.op("Conv2DBackpropInput", known(x.shape), w, real(*y), label=name, **attrs)
             r.op("Conv2DBackpropFilter", x, known(w.shape), real(*y), label=name, **attrs)
-    for fused in (["BiasAdd"], ["BiasAdd", "Relu"], ["BiasAdd", "Elu"], ["BiasAdd", "Relu6"], ["BiasAdd", "Tanh"], ["BiasAdd", "LeakyRelu"]):
+    for fused in (["BiasAdd"], ["BiasAdd", "Relu"], ["BiasAdd", "Elu"], ["BiasAdd", "Relu6"], ["BiasAdd", "LeakyRelu"]):
         r.graph("_FusedConv2D/" + "".join(fused), fused_convolution(*fused), [real(1, 5, 6, 4), real(3, 2, 4, 6), real(6)])
     depthwise(r)
     more_convolutions(r)

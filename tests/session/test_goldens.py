@@ -30,3 +30,26 @@ def test_graph_is_clustered(name):
     clusters = xlac.cluster(case["graph"])
     marked = [node for node, cluster in clusters.assignment.items() if cluster]
     assert len(marked) > 10 or case["form"] == "function" or "v1" in name
+
+
+def executable(case, **flags):
+    """The graph's step, after the initialiser has run; and the shapes' feeds of each step."""
+    clusters, initial = xlac.cluster(case["graph"], **flags), case["initial"]
+    start = [goldens.make(formula, 0) for formula in initial["feeds"].values()]
+    clusters.executable(list(initial["feeds"]), [], [initial["target"]])(*start)
+    return clusters.executable(list(case["feeds"]), case["fetches"])
+
+
+def feeds(case, step):
+    return [goldens.make(formula, step) for formula in case["feeds"].values()]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_twenty_steps_give_tensorflows_numbers(name):
+    """Losses, results, and two sums of each variable, which steps change."""
+    case = CASES[name]
+    step = executable(case)
+    for number, expected in enumerate(case["steps"]):
+        found = step(*feeds(case, number))
+        for fetch, want, values in zip(case["fetches"], expected, found):
+            np.testing.assert_allclose(np.ravel(values), want, rtol=1e-4, atol=1e-4, err_msg=f"step {number}, {fetch}")
