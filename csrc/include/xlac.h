@@ -842,6 +842,11 @@ typedef struct xlac_graph_edge {
 int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format,
                        const xlac_cluster_flags *flags, xlac_error *err);
 void xlac_clusters_destroy(xlac_clusters *c);
+/* What reading the bytes, making the graph and the passes took. */
+typedef struct xlac_cluster_times {
+  double read_seconds, import_seconds, cluster_seconds;
+} xlac_cluster_times;
+void xlac_clusters_times(const xlac_clusters *c, xlac_cluster_times *out);
 /* Nodes by number, in TensorFlow's order: 0 is the source, 1 the sink. false past the end. */
 bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_node *out);
 /* Edges by number. false past the end. */

@@ -135,7 +135,15 @@ static PyObject *clusters_write(PyObject *self, PyObject *args) {
   return status == 0 ? give_bytes(bytes, n, text != 0) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+static PyObject *clusters_times(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_cluster_times t;
+  xlac_clusters_times(clusters_of(self), &t);
+  return Py_BuildValue("{sdsdsd}", "read", t.read_seconds, "import", t.import_seconds, "cluster", t.cluster_seconds);
+}
+
 static PyMethodDef clusters_methods[] = {
+    {"times", clusters_times, METH_NOARGS, "{\"read\", \"import\", \"cluster\"}: seconds"},
     {"nodes", clusters_nodes, METH_NOARGS, "[(name, op, device, cluster, candidate, deadness, scope)], by number"},
     {"assignment", clusters_assignment, METH_NOARGS, "{node: cluster} of the nodes that are in one"},
     {"edges", clusters_edges, METH_NOARGS, "[(src, src_output, dst, dst_input)], by number; -1 for control"},

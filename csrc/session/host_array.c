@@ -56,7 +56,7 @@ int tfs_host_array_new(tfs_call *c) {
 
 static int tfs_write_array(tfs_call *c, tfs_object *o, int64_t i, interp_value *v) {
   if (i >= o->n && o->grows) TRY(tfs_resize(c, o, i + 1));
-  return tfs_put_element(c, o, i, v);
+  return o->sums ? tfs_add_to_element(c, o, i, v) : tfs_put_element(c, o, i, v);
 }
 
 int tfs_host_array_write(tfs_call *c) {
@@ -112,4 +112,30 @@ int tfs_host_array_scatter(tfs_call *c) {
     if (status) return status;
   }
   return tfs_give_flow(c, 0);
+}
+
+/* The array of gradients of an array, one for each source; made when first asked for. */
+int tfs_host_array_gradient(tfs_call *c) {
+  tfs_object *o = NULL, *g = NULL;
+  base_slice source = tfs_attr_str(c, "source");
+  TRY(tfs_object_in(c, 0, TFS_ARRAY, &o));
+  for (g = o->gradients; g; g = g->other)
+    if (g->source.n == source.n && memcmp(g->source.p, source.p, source.n) == 0) break;
+  if (!g) {
+    if (!(g = tfs_copy_list(o))) return tfs_oom(c);
+    int status = (g->like = tfs_copy_list(o)) ? 0 : tfs_oom(c);
+    if (status == 0) status = tfs_resize(c, g, 0);
+    if (status == 0) status = tfs_resize(c, g, o->n);
+    if (status) {
+      tfs_object_drop(g);
+      return status;
+    }
+    g->sums = true;
+    g->source = source;
+    g->other = o->gradients;
+    o->gradients = g;
+  }
+  g->refs++;
+  TRY(tfs_give_object(c, 0, g));
+  return tfs_give_flow(c, 1);
 }

@@ -156,25 +156,6 @@ int tfs_host_list_zeros(tfs_call *c) {
   return tfs_give_object(c, 0, o);
 }
 
-static int tfs_add_element_of(tfs_call *c, tfs_object *o, uint32_t i, const interp_value *by) {
-  interp_value *old = o->items[i];
-  if (!by) return 0;
-  base_dtype type = (base_dtype)by->dtype;
-  if (!old) return tfs_put_element(c, o, i, (interp_value *)(uintptr_t)by);
-  if (old->dtype != by->dtype || old->count != by->count || !base_dtype_is_float(type))
-    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "element %u has other shapes or types in the lists", i);
-  interp_value *sum = tfs_new_tensor(c->alloc, type, old->rank, old->dims);
-  if (!sum) return tfs_oom(c);
-  size_t size = base_dtype_bytes(type);
-  for (int64_t k = 0; k < sum->count; k++)
-    base_store_f64(type, (char *)sum->data + (size_t)k * size,
-                   base_load_f64(type, (char *)old->data + (size_t)k * size) +
-                       base_load_f64(type, (char *)by->data + (size_t)k * size));
-  interp_release(old);
-  o->items[i] = sum;
-  return 0;
-}
-
 int tfs_host_list_sum(tfs_call *c) {
   tfs_object *o = NULL, *other = NULL;
   TRY(tfs_own_list(c, &o));
@@ -182,7 +163,7 @@ int tfs_host_list_sum(tfs_call *c) {
   for (uint32_t k = 1; k < c->n_in && status == 0; k++) {
     status = tfs_object_in(c, k, TFS_LIST, &other);
     if (status == 0 && other->n != o->n) status = tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "lists of different lengths");
-    for (uint32_t i = 0; status == 0 && i < o->n; i++) status = tfs_add_element_of(c, o, i, other->items[i]);
+    for (uint32_t i = 0; status == 0 && i < o->n; i++) status = tfs_add_to_element(c, o, i, other->items[i]);
   }
   return tfs_give_list(c, o, status);
 }

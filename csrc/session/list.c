@@ -51,7 +51,7 @@ int tfs_element_dims(tfs_call *c, const tfs_object *o, int32_t i, uint32_t *rank
   return all ? 0 : tfs_fail(c, XLAC_E_EVAL, "the shape of an element that was never written is not known");
 }
 
-static tfs_object *tfs_copy_list(const tfs_object *o) {
+tfs_object *tfs_copy_list(const tfs_object *o) {
   tfs_object *copy = tfs_object_new(o->alloc, (tfs_object_kind)o->kind);
   if (!copy) return NULL;
   copy->dtype = o->dtype;
@@ -96,7 +96,9 @@ int tfs_element(tfs_call *c, const tfs_object *o, int64_t i, int32_t shape_input
     return 0;
   }
   if (o->dtype == BASE_DTYPE_INVALID) return tfs_fail(c, XLAC_E_EVAL, "element %lld was never written", (long long)i);
-  TRY(tfs_element_dims(c, o, shape_input, &rank, dims));
+  const interp_value *like = o->like && i < o->like->n ? o->like->items[i] : NULL;
+  if (like && (rank = like->rank) > 0) memcpy(dims, like->dims, rank * sizeof *dims);
+  if (!like) TRY(tfs_element_dims(c, o, shape_input, &rank, dims));
   TRY(tfs_check_dims(c, rank, dims));
   *out = tfs_new_tensor(c->alloc, (base_dtype)o->dtype, rank, dims);
   if (*out && (*out)->count) memset((*out)->data, 0, interp_bytes(*out));
@@ -112,6 +114,26 @@ int tfs_put_element(tfs_call *c, tfs_object *o, int64_t i, interp_value *v) {
   if (!kept) return tfs_oom(c);
   interp_release(o->items[i]);
   o->items[i] = kept;
+  return 0;
+}
+
+int tfs_add_to_element(tfs_call *c, tfs_object *o, int64_t i, const interp_value *by) {
+  if (!by) return 0;
+  if (i < 0 || i >= o->n) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n);
+  interp_value *old = o->items[i];
+  base_dtype type = (base_dtype)by->dtype;
+  if (!old) return tfs_put_element(c, o, i, (interp_value *)(uintptr_t)by);
+  if (old->dtype != by->dtype || old->count != by->count || !base_dtype_is_float(type))
+    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "element %lld has other shapes or types in the lists", (long long)i);
+  interp_value *sum = tfs_new_tensor(c->alloc, type, old->rank, old->dims);
+  if (!sum) return tfs_oom(c);
+  size_t size = base_dtype_bytes(type);
+  for (int64_t k = 0; k < sum->count; k++)
+    base_store_f64(type, (char *)sum->data + (size_t)k * size,
+                   base_load_f64(type, (char *)old->data + (size_t)k * size) +
+                       base_load_f64(type, (char *)by->data + (size_t)k * size));
+  interp_release(old);
+  o->items[i] = sum;
   return 0;
 }
 

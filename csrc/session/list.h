@@ -17,6 +17,10 @@ XLAC_MUST_USE int tfs_resize(tfs_call *c, tfs_object *o, int64_t n);
 XLAC_MUST_USE int tfs_element(tfs_call *c, const tfs_object *o, int64_t i, int32_t shape_input, interp_value **out);
 /* Puts v, held by the list, unless it is the caller's memory: then a copy. Checks its type. */
 XLAC_MUST_USE int tfs_put_element(tfs_call *c, tfs_object *o, int64_t i, interp_value *v);
+/* Adds by, which may be NULL, to element i. */
+XLAC_MUST_USE int tfs_add_to_element(tfs_call *c, tfs_object *o, int64_t i, const interp_value *by);
+/* A list of the same elements; NULL when out of memory. */
+tfs_object *tfs_copy_list(const tfs_object *o);
 /* Elements of a list behind each other, along a new first dimension: those of `indices`, or all where it is NULL. */
 XLAC_MUST_USE int tfs_stack_elements(tfs_call *c, const tfs_object *o, const interp_value *indices, int32_t shape_input,
                                      interp_value **out);

@@ -9,8 +9,14 @@ tfs_object *tfs_object_new(base_alloc alloc, tfs_object_kind kind) {
   return o;
 }
 
+/* Gradients of gradients nest as deep as a program has them: a few levels. */
 void tfs_object_drop(tfs_object *o) {
   if (!o || --o->refs > 0) return;
+  for (tfs_object *g = o->gradients, *other = NULL; g; g = other) {
+    other = g->other;
+    tfs_object_drop(g);
+  }
+  tfs_object_drop(o->like);
   for (uint32_t i = 0; i < o->n; i++) interp_release(o->items[i]);
   interp_release(o->value);
   base_free(o->alloc, o->items);

@@ -22,7 +22,8 @@ typedef enum tfs_object_kind {
 } tfs_object_kind;
 
 /* Reference counted, within the lock of its session. */
-typedef struct tfs_object {
+typedef struct tfs_object tfs_object;
+struct tfs_object {
   uint32_t refs;
   uint8_t kind;  /* tfs_object_kind */
   uint8_t dtype; /* a base_dtype: of elements; INVALID where nothing says it */
@@ -35,15 +36,19 @@ typedef struct tfs_object {
   /* LIST, ARRAY, STACK */
   interp_value **items; /* entries may be NULL: not written */
   uint32_t n, cap;
-  int64_t limit;   /* most elements; -1 for any number */
-  bool grows;      /* ARRAY: dynamic_size */
-  bool rank_known; /* of an element */
+  int64_t limit;                 /* most elements; -1 for any number */
+  bool grows;                    /* ARRAY: dynamic_size */
+  bool rank_known;               /* of an element */
+  bool sums;                     /* ARRAY of gradients: what is written twice is added */
+  base_slice source;             /* ARRAY of gradients: whose */
+  tfs_object *gradients, *other; /* ARRAY: of it, held; the next of the same array */
+  tfs_object *like;              /* ARRAY of gradients: elements of the shapes that its own have; held */
   /* STRINGS; LIST, ARRAY: of an element, -1 where unknown */
   uint32_t rank;
   int64_t dims[IR_MAX_RANK];
   base_slice *strings; /* one block with their bytes */
   int64_t n_strings;
-} tfs_object;
+};
 
 typedef struct tfs_value {
   uint8_t kind; /* tfs_kind */

@@ -101,20 +101,10 @@ static bool exp_is_sharding(const ir_mentry *e) {
   return strcmp(e->key->s, "sdy.sharding") == 0;
 }
 
-static void exp_drop_meshes(ir_module *m) {
-  for (ir_computation *c = m->first, *next = NULL; c; c = next) {
-    next = c->next;
-    if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
-    if (m->entry == c) m->entry = NULL;
-    ir_computation_remove(c);
-  }
-  if (!m->entry) m->entry = m->first;
-}
-
 /* Verifies at the end: an op of the dialect that is left names a mesh that is gone. */
 int shard_drop_sharding_and_mesh(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   TRY(exp_drop_all(m, true, exp_is_sharding, err));
-  exp_drop_meshes(m);
+  shc_drop_meshes(m);
   return shc_verify(m, err);
 }

@@ -16,7 +16,7 @@ typedef struct permrev {
   uint32_t n_axes; /* that shard reversed dimensions */
   sdy_axis *axes;
   bool uneven;
-  bool padded[IR_MAX_RANK]; /* dimensions that get padding, */
+  bool padded[IR_MAX_RANK];  /* dimensions that get padding, */
   int64_t dims[IR_MAX_RANK]; /* and the sizes they have then */
   uint32_t n_manual;
   const base_istr **manual; /* axes of those, in the order of the mesh */
@@ -215,7 +215,8 @@ static const ir_type *permrev_local_type(permrev *x) {
   for (uint32_t d = 0; d < x->type->rank; d++) {
     dims[d] = x->dims[d];
     for (uint32_t i = 0; i < x->s->dims[d].axes.n; i++)
-      if (permrev_is_manual(x, x->s->dims[d].axes.v[i].name)) dims[d] /= sdy_axis_size(x->s->dims[d].axes.v[i], x->mesh);
+      if (permrev_is_manual(x, x->s->dims[d].axes.v[i].name))
+        dims[d] /= sdy_axis_size(x->s->dims[d].axes.v[i], x->mesh);
   }
   return opt_tensor(&x->p->e.rw, (base_dtype)x->type->dtype, x->type->rank, dims);
 }

@@ -1,8 +1,8 @@
-/* sdy-explicit-gather-scatter-batching: where the indices of a gather or scatter say "row i of dimension 0 for place i",
- * which is what indexing by an iota lowers to, dimension 0 becomes a batching dimension, along which all can be sharded
- * without communication.
- * Requires: nothing. Preserves: what the program computes. Source: Shardy's answers; which index computations count as
- * the place itself is decided here, and stricter where Shardy's would change a result. */
+/* sdy-explicit-gather-scatter-batching: where the indices of a gather or scatter say "row i of dimension 0 for place
+ * i", which is what indexing by an iota lowers to, dimension 0 becomes a batching dimension, along which all can be
+ * sharded without communication. Requires: nothing. Preserves: what the program computes. Source: Shardy's answers;
+ * which index computations count as the place itself is decided here, and stricter where Shardy's would change a
+ * result. */
 #include "../opt/mlir_simplify.h"
 #include "common.h"
 #include "rule.h"
@@ -74,8 +74,7 @@ static ir_value shbatch_broadcast_source(opt_rewriter *rw, ir_value v, int64_t n
   uint32_t n_dims = 0;
   const ir_type *t = opt_type(opt_operand(v.op, 0));
   const int64_t *dims = opt_ints(rw, v.op, "broadcast_dimensions", &n_dims);
-  return dims && n_dims && dims[0] == 0 && shc_is_static(t) && t->rank && t->dims[0] == n ? opt_operand(v.op, 0)
-                                                                                          : none;
+  return dims && n_dims && dims[0] == 0 && shc_is_static(t) && t->rank && t->dims[0] == n ? opt_operand(v.op, 0) : none;
 }
 
 enum { SHBATCH_STEPS = 64 };
@@ -238,8 +237,8 @@ int shard_explicit_batching(ir_module *m, const opt_args *args, xlac_error *err)
   (void)args;
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
-  int status = opt_rewrite(&rw, 2, patterns);
-  if (status == 0) status = opt_merge_same(&rw, true); /* as Shardy's driver does with constants on its way */
+  int status = opt_hoist_constants(&rw);
+  if (status == 0) status = opt_rewrite(&rw, 2, patterns);
   opt_rewriter_free(&rw);
   return status;
 }

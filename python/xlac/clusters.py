@@ -60,6 +60,11 @@ class Clusters:
         return found
 
     @property
+    def timings(self):
+        """{"read", "import", "cluster"}: seconds for the bytes, for the graph as TensorFlow makes it, and for the passes."""
+        return self._graph.times()
+
+    @property
     def nodes(self):
         """The nodes' names by their number in TensorFlow: 0 is the source, 1 the sink."""
         return [n[0] for n in self._graph.nodes()]

@@ -12,8 +12,8 @@ def executable(text, feeds, fetches, targets=(), **flags):
     return xlac.cluster(text, **{"global_jit_level": -1, **flags}).executable(feeds, fetches, targets)
 
 
-def cond(name, x, p, deep=""):
-    """x + x where p, else x * x; `deep` adds a control edge on the true side."""
+def cond(name, x, p):
+    """x + x where p, else x * x."""
     return (node(f"{name}/s", "Switch", x, p, T=F) + add(f"{name}/t", f"{name}/s:1", f"{name}/s:1")
             + node(f"{name}/f", "Mul", f"{name}/s:0", f"{name}/s:0", T=F) + node(name, "Merge", f"{name}/f", f"{name}/t", T=F, N=2))
 

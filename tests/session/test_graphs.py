@@ -160,7 +160,7 @@ def test_a_function_that_calls_itself():
 
 def test_ops_that_nobody_knows_to_run():
     text = placeholder("x") + node("b", "BesselJ0", "x", T="DT_FLOAT")
-    with pytest.raises(xlac.Error, match="node 'b' .op BesselJ0."):
+    with pytest.raises(xlac.Error, match="node 'b'"):
         run(text, ["x"], "b", X)
 
 
