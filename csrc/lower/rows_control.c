@@ -137,6 +137,39 @@ static int control_branch(tfl_op *x, control_branches *c, uint32_t i) {
   return 0;
 }
 
+static int control_zeros(tfl_op *x, const tfl_value *like, tfl_value *out) {
+  *out = *like;
+  out->input = -1;
+  if (like->kind == TFL_TENSOR) {
+    size_t size = (size_t)like->type->count * base_dtype_bytes((base_dtype)like->type->dtype);
+    out->v = (ir_value){NULL, 0};
+    out->constant = NULL;
+    out->fixed = true;
+    out->data = base_arena_zalloc(x->arena, size + 1);
+    return out->data ? 0 : (x->status = base_oom(x->err, "lowering"));
+  }
+  tfl_value *parts = BASE_ARRAY(x->arena, tfl_value, (size_t)like->n_parts + 1);
+  if (!parts) return x->status = base_oom(x->err, "lowering");
+  for (uint32_t i = 0; i < like->n_parts && like->kind == TFL_LIST; i++) {
+    parts[i] = like->parts[i];
+    if (parts[i].kind == TFL_TENSOR) TRY(control_zeros(x, &like->parts[i], &parts[i]));
+  }
+  out->parts = parts;
+  return 0;
+}
+
+/* A branch that does not compute an output of the other ones (FakeParam) gives zeros for it. */
+static int control_fill(tfl_op *x, control_branches *c) {
+  for (uint32_t v = 0; v < x->n_out; v++) {
+    const tfl_value *real = NULL;
+    for (uint32_t i = 0; i < c->n && !real; i++)
+      if (c->values[i][v].kind != TFL_NONE) real = &c->values[i][v];
+    for (uint32_t i = 0; real && i < c->n; i++)
+      if (c->values[i][v].kind == TFL_NONE && c->values[i][v].input < 0) TRY(control_zeros(x, real, &c->values[i][v]));
+  }
+  return 0;
+}
+
 /* Which values are results of the op, and how many tensors these are. */
 static int control_compare(tfl_op *x, control_branches *c, uint32_t *n_leaves) {
   *n_leaves = 0;
@@ -196,6 +229,7 @@ static int control_branches_of(tfl_op *x, const tf_callees *callees, ir_opcode o
   ir_op *op = NULL;
   TRY(control_prepare(x, &c));
   for (uint32_t i = 0; i < c.n; i++) TRY(control_branch(x, &c, i));
+  TRY(control_fill(x, &c));
   TRY(control_compare(x, &c, &n));
   TRY(control_op(x, &c, opcode, chooser, n, &op));
   return control_give(x, &c, op, n);
@@ -286,19 +320,21 @@ static bool control_graph_writes(tfl_op *x, const tf_callee *callee, uint32_t de
   return false;
 }
 
-/* Whether the body passes argument i on as result i. */
-static bool control_is_invariant(const tf_graph *g, uint32_t i) {
+/* Marks the results that are the argument of the same number, as it is. */
+static int control_find_invariants(tfl_op *x, const tf_graph *g, bool *invariant) {
+  uint32_t *numbers = NULL;
+  x->status = tfl_number_ends(g, x->arena, &numbers, x->err);
+  TRY(x->status);
   for (uint32_t id = 0; id < g->nodes.n; id++) {
-    const tf_node *n = &g->nodes.items[id];
-    if (n->role != TF_ROLE_RETVAL || tfl_end_number(g, id) != i) continue;
-    uint32_t at = id;
+    if (g->nodes.items[id].role != TF_ROLE_RETVAL || numbers[id] >= x->n_in) continue;
+    uint32_t at = id, steps = 0;
     do {
       int32_t output = 0;
       at = tf_producer(g, &g->nodes.items[at], 0, &output);
-    } while (g->nodes.items[at].role == TF_ROLE_IDENTITY);
-    return g->nodes.items[at].role == TF_ROLE_ARG && tfl_end_number(g, at) == i;
+    } while (g->nodes.items[at].role == TF_ROLE_IDENTITY && ++steps < g->nodes.n);
+    invariant[numbers[id]] = g->nodes.items[at].role == TF_ROLE_ARG && numbers[at] == numbers[id];
   }
-  return false;
+  return 0;
 }
 
 typedef struct control_loop {
@@ -327,10 +363,13 @@ static int control_loop_state(tfl_op *x, control_loop *l) {
   const tf_callee *callee = &l->callees->list[1];
   if (callee->function) x->status = tf_body_of(x->b->bodies, callee->function, callee->attrs, &body, x->err);
   TRY(x->status);
+  bool *invariant = base_arena_zalloc(x->arena, (size_t)x->n_in + 1);
+  if (!invariant) return x->status = base_oom(x->err, "lowering");
+  if (body) TRY(control_find_invariants(x, body, invariant));
   for (uint32_t i = 0; i < l->n_values; i++) {
     bool is_input = i < x->n_in;
     l->init[i] = is_input ? *x->in[i] : x->b->resources.items[i - x->n_in]->value;
-    l->carried[i] = is_input ? body && !control_is_invariant(body, i) : writes && control_has_handle(x, i - x->n_in);
+    l->carried[i] = is_input ? !invariant[i] : writes && control_has_handle(x, i - x->n_in);
     if (l->carried[i]) l->n_leaves += control_count(&l->init[i]);
   }
   return 0;

@@ -27,12 +27,11 @@ static bool strided_bit(int64_t mask, uint32_t i) {
   return i < 63 && (mask >> i & 1) != 0;
 }
 
-/* Whether element i of input k, a vector, is known: through Pack, whose scalars may be known one by one. */
+/* Element i of input k, of which `all` has all elements where they are known. */
 static bool strided_element(tfl_op *x, uint32_t k, const int64_t *all, uint32_t i, int64_t *v) {
-  if (all) *v = all[i];
-  (void)x;
-  (void)k;
-  return all != NULL;
+  if (!all) return tfl_element(x, k, i, v);
+  *v = all[i];
+  return true;
 }
 
 static int64_t strided_clamp(int64_t v, int64_t size, int64_t low, int64_t high) {

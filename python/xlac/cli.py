@@ -177,7 +177,9 @@ def cluster(args):
     from .clusters import cluster as run
 
     if args.list_ops:
-        return print(_core.cluster_op_list(), end="")
+        for line in _core.cluster_op_list().splitlines():
+            print(line, "lowered" if _core.has_lowering(line.partition("\t")[0]) else "", sep="\t")
+        return
     if args.file is None:
         raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")
     with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:

@@ -167,6 +167,8 @@ def other_elementwise(r):
     for op in "Snapshot StopGradient PreventGradient".split():
         r.op(op, number(np.float32))
     r.op("CheckNumerics", number(np.float32), message="bad")
+    r.op("DeviceIndex", device_names=["GPU", "CPU"])
+    r.op("DeviceIndex", device_names=["TPU", "GPU"])
     r.op("EnsureShape", number(np.float32), shape=[2, None])
 
 
@@ -361,6 +363,15 @@ def control(r):
     for k in (0, 1, 2, 7, -3):
         r.graph(f"Case/{k}", tf.function(lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 7])), [np.array(k, np.int32), x])
 
+    def gradient(p, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.cond(p, lambda: tf.tanh(x) * x, lambda: tf.reduce_sum(tf.exp(x[:2]) * x[1:]) * x)
+        return tape.gradient(y, x)
+
+    for p in (True, False):
+        r.graph(f"If/gradient/{p}", tf.function(gradient, jit_compile=True, input_signature=[tf.TensorSpec([], tf.bool), tf.TensorSpec([None], tf.float32)]), [np.array(p), x])
+
     def powers(n, x):
         return tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * x + tf.reshape(tf.range(3.0), tf.shape(x))), (0, x))
 
@@ -382,6 +393,10 @@ def control(r):
         rows = tf.shape(x)[0]
         return tf.while_loop(lambda i, a: i < rows, lambda i, a: (i + 1, a + x[i]), (0, tf.zeros_like(x[0])))
 
+    def columns(x):
+        return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + x[1:3, i] + x[-i, 0:2]), (0, tf.zeros_like(x[0, :2])))
+
+    r.graph("While/columns", tf.function(columns), [number(np.float32, (4, 3))])
     r.graph("While/slices", tf.function(slices), [number(np.float32, (4, 3))])
 
 
