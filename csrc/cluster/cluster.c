@@ -142,8 +142,12 @@ int tf_cluster_import(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xl
   return tf_graph_import(&out->graph, def, device, err);
 }
 
-int tf_cluster_import_function(tf_pass *out, const tf_pass *caller, const tf_function *fn, tf_attrs call,
-                               xlac_error *err) {
+int tf_cluster_run(tf_pass *p, xlac_error *err) {
+  TRY(tf_run_pass(p, err));
+  return p->flags.partially_decluster ? tf_partially_decluster(p, err) : 0;
+}
+
+int tf_cluster_function(tf_pass *out, const tf_pass *caller, const tf_function *fn, tf_attrs call, xlac_error *err) {
   const base_istr *device = NULL;
   tf_flags flags = caller->flags;
   flags.session_name = fn->name->s;
@@ -151,12 +155,7 @@ int tf_cluster_import_function(tf_pass *out, const tf_pass *caller, const tf_fun
   TRY(tf_graph_import_function(&out->graph, caller->def, fn, call, err));
   for (uint32_t i = TF_SINK + 1; i < out->graph.nodes.n; i++)
     if (!out->graph.nodes.items[i].device) out->graph.nodes.items[i].device = device;
-  return 0;
-}
-
-int tf_cluster_run(tf_pass *p, xlac_error *err) {
-  TRY(tf_run_pass(p, err));
-  return p->flags.partially_decluster ? tf_partially_decluster(p, err) : 0;
+  return tf_cluster_run(out, err);
 }
 
 void tf_pass_free(tf_pass *p) {

@@ -384,6 +384,10 @@ int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_er
  * before and after, the bytes that a device sends at least, and the line of the program it comes from. Freed with
  * xlac_free. The module is not changed, but nobody may read it meanwhile. */
 int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err);
+/* Writes a sharding ("#sdy.sharding<@mesh, [{\"x\"}, {?}]>"; "" for none) down on a value of a StableHLO module, in place: on
+ * an argument ("%arg0", named as in the module's text), on a result of the main function ("result 0"), or in a constraint
+ * that all readers of another value get. Verified afterwards; an error may leave the module changed. */
+int xlac_module_annotate(xlac_module *m, const char *value, const char *sharding, xlac_error *err);
 
 /* What the time model of async chains takes for granted; 0 for what is usual. */
 typedef struct xlac_async_model {

@@ -398,8 +398,7 @@ static int tfs_build_body(tfs_session *s, const tf_graph *g, tf_pass *pass, tfs_
 static int tfs_cluster_body(tfs_session *s, const tf_callee *callee, tfs_program **out, xlac_error *err) {
   tf_pass *pass = base_malloc(s->alloc, sizeof *pass);
   if (!pass) return base_oom(err, "preparing a function");
-  int status = tf_cluster_import_function(pass, s->pass, callee->function, callee->attrs, err);
-  if (status == 0) status = tf_cluster_run(pass, err);
+  int status = tf_cluster_function(pass, s->pass, callee->function, callee->attrs, err);
   if (status == 0) status = tfs_build_body(s, &pass->graph, pass, out, err);
   if (status != 0) {
     tf_pass_free(pass);

@@ -166,10 +166,14 @@ def shard(args):
         if not colon or not dim.isdigit():
             raise Error(f"--explain {question} names no dimension", 503, hint='such as --explain %arg0:1 or --explain "line 12:0"')
         print(result.trace.explain(value, int(dim)))
-    if args.reshards:
-        for reshard in result.trace.reshards:
-            print(reshard)
-    if not args.explain and not args.reshards:
+        print(result.trace.picture(value))
+    for reshard in result.trace.reshards if args.reshards or args.remedies else ():
+        print(reshard)
+        if args.remedies:
+            print(f"  removed by {result.trace.remedy(reshard) or 'no single annotation that was tried'}")
+    if args.svg:
+        write(result.to_svg(), args.svg)
+    if not (args.explain or args.reshards or args.remedies or args.svg):
         write_module(args, result.module)
 
 
@@ -432,6 +436,8 @@ def add_shard(commands):
     flag(p, "--explain", action="append", default=[], metavar="VALUE:DIM",
          help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
     flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
+    flag(p, "--remedies", action="store_true", help="with each the single annotation that would remove it, found by trying")
+    flag(p, "--svg", metavar="FILE", help="draw the program with its collectives, coloured by axis; - is standard output")
     add_read_flags(p)
     add_print_flags(p)
     p.set_defaults(command=shard)
