@@ -81,9 +81,10 @@ static int session_get_variable(const tfs_session *s, uint32_t number, const cha
   if (number >= s->variables.n)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "there are %u variables, none has number %u", s->variables.n, number);
   const tfs_object *v = s->variables.items[number];
+  *name = v->name->s;
+  if (!value) return 0;
   interp_value *copy = v->value ? tfs_copy_tensor(s->alloc, v->value) : NULL;
   if (v->value && !copy) return base_oom(err, "a variable's value");
-  *name = v->name->s;
   *value = api_value_out(copy);
   return 0;
 }

@@ -65,27 +65,32 @@ PyObject *py_clusters_session(PyObject *clusters, PyObject *args, PyObject *kwar
   return (PyObject *)self;
 }
 
-/* {name: array, or None for one without a value} */
-static PyObject *session_variables(PyObject *self, PyObject *unused) {
+/* Names in the order in which steps met them. */
+static PyObject *session_names(PyObject *self, PyObject *unused) {
   (void)unused;
-  py_state *st = py_state_of(self);
-  PyObject *dict = PyDict_New();
+  PyObject *list = PyList_New(0);
   uint32_t n = xlac_session_variable_count(session_of(self));
-  for (uint32_t i = 0; dict && i < n; i++) {
+  for (uint32_t i = 0; list && i < n; i++) {
     const char *name = NULL;
-    xlac_value *value = NULL;
     xlac_error err = {.code = 0};
-    if (xlac_session_variable(session_of(self), i, &name, &value, &err) != 0) {
-      Py_DECREF(dict);
-      return py_raise(st, &err, PY_ANY);
-    }
-    PyObject *array = value ? py_from_value(st, value) : Py_NewRef(Py_None);
-    PyObject *key = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
-    if (array == NULL || key == NULL || PyDict_SetItem(dict, key, array) < 0) Py_CLEAR(dict);
-    Py_XDECREF(array);
-    Py_XDECREF(key);
+    if (xlac_session_variable(session_of(self), i, &name, NULL, &err) != 0) break; /* never: none goes */
+    PyObject *text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
+    if (text == NULL || PyList_Append(list, text) < 0) Py_CLEAR(list);
+    Py_XDECREF(text);
   }
-  return dict;
+  return list;
+}
+
+/* The value of variable number i; None where it has none. */
+static PyObject *session_get(PyObject *self, PyObject *number) {
+  unsigned long i = PyLong_AsUnsignedLong(number);
+  const char *name = NULL;
+  xlac_value *value = NULL;
+  xlac_error err = {.code = 0};
+  if (i == (unsigned long)-1 && PyErr_Occurred()) return NULL;
+  if (xlac_session_variable(session_of(self), i > UINT32_MAX ? UINT32_MAX : (uint32_t)i, &name, &value, &err) != 0)
+    return py_raise(py_state_of(self), &err, PY_ANY);
+  return value ? py_from_value(py_state_of(self), value) : Py_NewRef(Py_None);
 }
 
 static PyObject *session_set(PyObject *self, PyObject *args) {
@@ -225,7 +230,8 @@ static PyObject *step_report(PyObject *self, PyObject *unused) {
 /* --- types --- */
 
 static PyMethodDef session_methods[] = {
-    {"variables", session_variables, METH_NOARGS, "{name: array, or None where a variable has no value}, copies"},
+    {"names", session_names, METH_NOARGS, "the names of the variables, by number"},
+    {"get", session_get, METH_O, "get(number): a copy of a variable's value; None where it has none"},
     {"set", session_set, METH_VARARGS, "set(name, array): a variable's value, copied"},
     {"step", session_step, METH_VARARGS, "step(feeds, fetches, targets): tuples of names to a GraphStep"},
     {NULL, NULL, 0, NULL},
