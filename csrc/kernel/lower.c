@@ -12,12 +12,13 @@ typedef struct lower_map {
 typedef struct lower_entry {
   const ir_op *op;
   const lower_map *map;
-  uint32_t value;
+  uint32_t value; /* good for the iterations in which it is defined */
 } lower_entry;
 
 BASE_VEC(lower_entries, lower_entry);
 BASE_VEC(lower_values, kernel_value);
 BASE_VEC(lower_inputs, const ir_op *);
+BASE_VEC(lower_boxes, kernel_box *);
 
 typedef struct lower_run {
   const fusion_plan *f;
@@ -26,7 +27,10 @@ typedef struct lower_run {
   const ir_op *root;
   uint32_t rank; /* of the iteration before it is collapsed */
   uint32_t place[KERNEL_MAX_RANK];
-  const ir_type *space; /* whose dimensions are iterated */
+  const ir_type *space;  /* whose dimensions are iterated */
+  kernel *k;             /* so far: rank and extents */
+  const kernel_box *box; /* the iterations that are wanted; NULL: all */
+  lower_boxes boxes;     /* of all values, each once */
   lower_entries done;
   lower_values values;
   lower_inputs inputs;
@@ -60,12 +64,25 @@ static void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower
   for (uint32_t k = 0; k < x->rank; k++) m->coef[to * x->rank + k] = step * of->coef[from * x->rank + k];
 }
 
+/* Dimension d of m is dimensions from to to - 1 of `of`, which op has, as one. */
+static void lower_join(const lower_run *x, lower_map *m, uint32_t d, const lower_map *of, const ir_op *op,
+                       uint32_t from, uint32_t to) {
+  int64_t stride = 1;
+  for (uint32_t j = to; j-- > from;) {
+    m->offset[d] += stride * of->offset[j];
+    for (uint32_t k = 0; k < x->rank; k++) m->coef[d * x->rank + k] += stride * of->coef[j * x->rank + k];
+    stride *= op->type->dims[j];
+  }
+}
+
 /* The map of op's operand, given that of op, which moves indexes. */
 static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const lower_map *map) {
   const ir_type *t = ir_operand_type(op, 0);
   lower_map *m = lower_new_map(x, t->rank);
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   const ir_attr *slice = ir_attr_find(op, IR_ATTR_SLICE);
+  uint32_t from[IR_MAX_RANK], to[IR_MAX_RANK];
+  if (op->opcode == IR_OP_RESHAPE) (void)fusion_reshape_groups(op, from, to);
   for (uint32_t d = 0; m && d < t->rank; d++) {
     bool reversed = false;
     switch (op->opcode) {
@@ -74,6 +91,9 @@ static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const l
         break;
       case IR_OP_TRANSPOSE:
         lower_set(x, m, (uint32_t)dims->v[d], map, d, 0, 1);
+        break;
+      case IR_OP_RESHAPE:
+        lower_join(x, m, d, map, op, from[d], to[d]);
         break;
       case IR_OP_SLICE:
         lower_set(x, m, d, map, d, slice->v.slice->v[d].start, slice->v.slice->v[d].stride);
@@ -107,6 +127,7 @@ static bool lower_same_map(const lower_run *x, const lower_map *a, const lower_m
 static bool lower_find(const lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   for (uint32_t i = x->done.n; i-- > 0;) {
     if (x->done.items[i].op != op || !lower_same_map(x, x->done.items[i].map, map)) continue;
+    if (!kernel_box_has(x->k, x->values.items[x->done.items[i].value].box, x->box)) continue;
     *value = x->done.items[i].value;
     return true;
   }
@@ -120,10 +141,20 @@ static int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const 
   return 0;
 }
 
+/* The number of the input that is op. */
+static int lower_input(lower_run *x, const ir_op *op, uint32_t *number) {
+  for (*number = 0; *number < x->inputs.n; ++*number)
+    if (x->inputs.items[*number] == op) return 0;
+  return BASE_VEC_PUSH(x->alloc, &x->inputs, op) ? 0 : lower_no_memory(x);
+}
+
 static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, op->type, map)};
-  while (v.buffer < x->inputs.n && x->inputs.items[v.buffer] != op) v.buffer++;
-  if (!v.index || (v.buffer == x->inputs.n && !BASE_VEC_PUSH(x->alloc, &x->inputs, op))) return lower_no_memory(x);
+  int64_t least = 0, most = 0;
+  if (!v.index) return lower_no_memory(x);
+  TRY(lower_input(x, op, &v.buffer));
+  bool everywhere = kernel_load_reach(x->k, &v, &least, &most) && least >= 0 && most < op->type->count;
+  if (!everywhere) v.box = x->box;
   return lower_add(x, op, map, &v, value);
 }
 
@@ -139,6 +170,12 @@ static int lower_iota(lower_run *x, const ir_op *op, const lower_map *map, uint3
 
 static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
 
+/* Of a value made of the n in v->in: where all of them are. */
+static void lower_set_box(const lower_run *x, kernel_value *v) {
+  for (uint32_t i = 0; i < v->n_in; i++)
+    if (x->values.items[v->in[i]].box) v->box = x->box;
+}
+
 static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .op = op};
   assert(op->n_operands <= 3);
@@ -149,7 +186,147 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
     if (!m) return lower_no_memory(x);
     TRY(lower_value(x, ir_operand(op, i), m, &v.in[i]));
   }
+  lower_set_box(x, &v);
   return lower_add(x, op, map, &v, value);
+}
+
+/* From what is in memory, at a place that is computed. */
+static int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  const ir_op *from = ir_operand(op, 0);
+  kernel_value v = {
+      .kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, from->type, map), .box = x->box};
+  kernel_base *bases = BASE_ARRAY(x->arena, kernel_base, 3);
+  const lower_map *scalar = lower_new_map(x, 0);
+  int64_t stride = 1;
+  if (!v.index || !bases || !scalar) return lower_no_memory(x);
+  TRY(lower_input(x, from, &v.buffer));
+  for (uint32_t d = from->type->rank; d-- > 0; stride *= from->type->dims[d]) {
+    int64_t last = from->type->dims[d] - op->type->dims[d];
+    if (last == 0) continue;
+    assert(v.n_in < 3);
+    bases[v.n_in] = (kernel_base){stride, last};
+    TRY(lower_value(x, ir_operand(op, d + 1), scalar, &v.in[v.n_in++]));
+  }
+  v.bases = bases;
+  return lower_add(x, op, map, &v, value);
+}
+
+/* --- edges --- */
+
+static kernel_box *lower_new_box(lower_run *x) {
+  kernel_box *b = BASE_NEW(x->arena, kernel_box);
+  if (!b || !BASE_VEC_PUSH(x->alloc, &x->boxes, b)) return NULL;
+  for (uint32_t k = 0; k < x->rank; k++) {
+    b->from[k] = x->box ? x->box->from[k] : 0;
+    b->to[k] = x->box ? x->box->to[k] : x->k->extents[k];
+  }
+  return b;
+}
+
+static int64_t lower_floor(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* Narrows b to the iterations for which dimension d of the map is 0..n-1. At most one dimension of the kernel moves it.
+ * false where none is left. */
+static bool lower_narrow(const lower_run *x, const lower_map *m, uint32_t d, int64_t n, kernel_box *b) {
+  for (uint32_t k = 0; k < x->rank; k++) {
+    int64_t c = m->coef[d * x->rank + k], off = m->offset[d];
+    if (c == 0 || x->k->extents[k] == 1) continue;
+    int64_t low = c > 0 ? -off : off - (n - 1), high = c > 0 ? n - 1 - off : off, step = c > 0 ? c : -c;
+    int64_t from = -lower_floor(-low, step), to = lower_floor(high, step) + 1;
+    if (b->from[k] < from) b->from[k] = from;
+    if (b->to[k] > to) b->to[k] = to;
+    return b->from[k] < b->to[k];
+  }
+  return m->offset[d] >= 0 && m->offset[d] < n;
+}
+
+/* The wanted iterations for which the map is in an array of type t; *some: there are any, *all: they are all. */
+static int lower_inside_of(lower_run *x, const ir_type *t, const lower_map *m, kernel_box **out, bool *some,
+                           bool *all) {
+  kernel_box *b = *out = lower_new_box(x);
+  if (!b) return lower_no_memory(x);
+  *some = t->count > 0;
+  for (uint32_t d = 0; *some && d < t->rank; d++) *some = lower_narrow(x, m, d, t->dims[d], b);
+  *all = *some && kernel_box_has(x->k, b, x->box);
+  if (*some) return 0;
+  x->boxes.n--; /* it is none */
+  return 0;
+}
+
+/* `operand` where it is wanted in b. */
+static int lower_in_box(lower_run *x, const ir_op *operand, const lower_map *m, const kernel_box *b, uint32_t *value) {
+  const kernel_box *outside = x->box;
+  x->box = b;
+  int status = lower_value(x, operand, m, value);
+  x->box = outside;
+  return status;
+}
+
+/* `inside` in b, `outside` elsewhere in `domain` (NULL: in all that is wanted). */
+static int lower_pick(lower_run *x, const ir_op *op, const kernel_box *b, uint32_t inside, uint32_t outside,
+                      const kernel_box *domain, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_PICK, .dtype = op->type->dtype, .n_in = 2, .in = {inside, outside}, .pick = b};
+  bool all = !x->values.items[inside].box && !x->values.items[outside].box;
+  v.box = all ? NULL : domain ? domain : x->box;
+  *value = x->values.n;
+  return BASE_VEC_PUSH(x->alloc, &x->values, v) ? 0 : lower_no_memory(x);
+}
+
+static int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t value) {
+  lower_entry e = {op, map, value};
+  return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
+}
+
+static int lower_pad(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  const ir_op *from = ir_operand(op, 0);
+  const ir_padding *padding = ir_attr_find(op, IR_ATTR_PADDING)->v.padding;
+  lower_map *m = lower_new_map(x, from->type->rank), *scalar = lower_new_map(x, 0);
+  kernel_box *b = NULL;
+  uint32_t inside = 0, outside = 0;
+  bool some = false, all = false;
+  if (!m || !scalar) return lower_no_memory(x);
+  for (uint32_t d = 0; d < m->n; d++) lower_set(x, m, d, map, d, -padding->v[d].low, 1);
+  TRY(lower_inside_of(x, from->type, m, &b, &some, &all));
+  if (some) TRY(lower_in_box(x, from, m, all ? x->box : b, &inside));
+  if (!all) TRY(lower_value(x, ir_operand(op, 1), scalar, &outside));
+  *value = all ? inside : outside;
+  if (some && !all) TRY(lower_pick(x, op, b, inside, outside, NULL, value));
+  return lower_note(x, op, map, *value);
+}
+
+/* From the last operand that is wanted to the first, each picked over those after it. */
+static int lower_concatenate(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  uint32_t along = (uint32_t)ir_get_ints(op, IR_ATTR_DIMENSIONS)->v[0];
+  int64_t start = op->type->dims[along];
+  const kernel_box *after = NULL; /* where *value is */
+  for (uint32_t i = op->n_operands; i-- > 0;) {
+    const ir_op *from = ir_operand(op, i);
+    lower_map *m = lower_new_map(x, from->type->rank);
+    kernel_box *b = NULL, *both = NULL;
+    uint32_t inside = 0;
+    bool some = false, all = false;
+    if (!m) return lower_no_memory(x);
+    start -= from->type->dims[along];
+    for (uint32_t d = 0; d < m->n; d++) lower_set(x, m, d, map, d, d == along ? -start : 0, 1);
+    TRY(lower_inside_of(x, from->type, m, &b, &some, &all));
+    if (!some) continue;
+    TRY(lower_in_box(x, from, m, all ? x->box : b, &inside));
+    if (after) {
+      if (!(both = lower_new_box(x))) return lower_no_memory(x);
+      for (uint32_t k = 0; k < x->rank; k++) {
+        both->from[k] = b->from[k] < after->from[k] ? b->from[k] : after->from[k];
+        both->to[k] = b->to[k] > after->to[k] ? b->to[k] : after->to[k];
+      }
+      bool whole = kernel_box_has(x->k, both, x->box);
+      TRY(lower_pick(x, op, b, inside, *value, whole ? NULL : both, value));
+    } else {
+      *value = inside;
+    }
+    after = both ? both : b;
+  }
+  return lower_note(x, op, map, *value);
 }
 
 /* Values of other roots are computed with the kernel's own, but sums, which are known when it is over. */
@@ -170,12 +347,14 @@ static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint
     kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype, .data = op->u.literal->data};
     return lower_add(x, op, map, &v, value);
   }
+  if (op->opcode == IR_OP_PAD) return lower_pad(x, op, map, value);
+  if (op->opcode == IR_OP_CONCATENATE) return lower_concatenate(x, op, map, value);
+  if (op->opcode == IR_OP_DYNAMIC_SLICE) return lower_dynamic_slice(x, op, map, value);
   if (!fusion_moves_index(op)) return lower_elementwise(x, op, map, value);
   const lower_map *m = lower_operand_map(x, op, map);
   if (!m) return lower_no_memory(x);
   TRY(lower_value(x, ir_operand(op, 0), m, value));
-  lower_entry e = {op, map, *value};
-  return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
+  return lower_note(x, op, map, *value);
 }
 
 /* All indexes of the kernel, of which some values share none. */
@@ -186,15 +365,13 @@ static int lower_collapse(lower_run *x, kernel *k) {
   for (uint32_t i = 0; i < x->values.n; i++)
     if (x->values.items[i].index) indexes[n++] = (kernel_index *)(uintptr_t)x->values.items[i].index;
   for (uint32_t i = 0; i < k->n_stores; i++) indexes[n++] = &k->stores[i].index;
-  kernel_collapse(k, n, indexes, 0, NULL);
+  kernel_collapse(k, n, indexes, x->boxes.n, x->boxes.items);
   return 0;
 }
 
 static int lower_finish(lower_run *x, kernel *k, const ir_op ***inputs) {
   const ir_type *t = x->space;
-  k->rank = t->rank;
   k->count = t->count;
-  for (uint32_t d = 0; d < t->rank; d++) k->extents[x->place[d]] = t->dims[d];
   k->n_values = x->values.n;
   k->n_inputs = x->inputs.n;
   k->values = base_arena_memdup(x->arena, x->values.items, x->values.n * sizeof *x->values.items);
@@ -276,6 +453,9 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op
     lower_order_reduction(x, reduced, r);
     k->reduction = r;
   }
+  x->k = k;
+  k->rank = x->rank;
+  for (uint32_t d = 0; d < x->rank; d++) k->extents[x->place[d]] = x->space->dims[d];
   const lower_map *map = lower_start(x);
   if (!map) return lower_no_memory(x);
   for (const ir_op *op = first; op; op = x->f->next[op->id]) TRY(lower_root(x, op, k, map, reduced));
@@ -296,6 +476,7 @@ int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, ker
   BASE_VEC_FREE(x.alloc, &x.done);
   BASE_VEC_FREE(x.alloc, &x.values);
   BASE_VEC_FREE(x.alloc, &x.inputs);
+  BASE_VEC_FREE(x.alloc, &x.boxes);
   *out = k;
   return status;
 }

@@ -9,13 +9,10 @@ enum {
   FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
   FUSION_MAX_RANK = 12,
-  FUSION_TURNING = 512 /* elements of a transposition that is worth a step */
+  FUSION_MAX_EDGES = 8, /* picks in one kernel */
+  FUSION_EDGES = 1024,  /* elements: fewer are copied faster than picked */
+  FUSION_TURNING = 512  /* elements of a transposition that is worth a step */
 };
-
-bool fusion_moves_index(const ir_op *op) {
-  return op->opcode == IR_OP_BROADCAST || op->opcode == IR_OP_SLICE || op->opcode == IR_OP_REVERSE ||
-         op->opcode == IR_OP_TRANSPOSE;
-}
 
 static bool fusion_is_static(const ir_type *t) {
   return ir_is_tensor(t) && !t->has_dynamic && t->rank <= FUSION_MAX_RANK && !t->quant;
@@ -79,13 +76,15 @@ bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   f->root = base_arena_zalloc(arena, n * sizeof *f->root);
   f->why = base_arena_zalloc(arena, n * sizeof *f->why);
   f->size = base_arena_zalloc(arena, n * sizeof *f->size);
+  f->edges = base_arena_zalloc(arena, n);
+  f->spread = base_arena_zalloc(arena, n * sizeof *f->spread);
   f->first = base_arena_zalloc(arena, n * sizeof *f->first);
   f->next = base_arena_zalloc(arena, n * sizeof *f->next);
   f->turn = base_arena_zalloc(arena, n * sizeof *f->turn);
   f->one = base_arena_zalloc(arena, n * sizeof *f->one);
   bool chains = fusion_has_chains(m);
   f->waits = chains ? base_arena_zalloc(arena, n * sizeof *f->waits) : NULL;
-  bool stores = f->first && f->next && f->turn && f->one;
+  bool stores = f->edges && f->spread && f->first && f->next && f->turn && f->one;
   return f->role && f->needed && f->root && f->why && f->size && stores && (f->waits || !chains);
 }
 
@@ -119,16 +118,18 @@ static bool fusion_is_simple(ir_opcode opcode) {
   }
 }
 
-/* Whether the value is in memory whatever becomes of its users. */
+/* Whether the value is in memory whatever becomes of its users, if several kernels read it. */
 static bool fusion_stays_in_memory(const ir_op *op) {
-  return fusion_reduction(op) != NULL || (!fusion_is_candidate(op) && op->opcode != IR_OP_RESHAPE);
+  while (op->opcode == IR_OP_RESHAPE) op = ir_operand(op, 0);
+  return fusion_reduction(op) != NULL || !fusion_is_candidate(op);
 }
 
-/* One simple op on one array that is in memory, and on what cheap ops spread: to compute it anew reads no more than to
- * read it would, and nobody has to write it. */
+/* A part of an array that is in memory, or one simple op on one array that is in memory, and on what cheap ops spread:
+ * to compute it anew reads no more than to read it would, and nobody has to write it. */
 static bool fusion_is_light(const ir_op *op) {
   const ir_op *array = NULL;
   uint32_t weight = 0;
+  if (op->opcode == IR_OP_SLICE) return fusion_stays_in_memory(ir_operand(op, 0));
   if (!fusion_is_simple((ir_opcode)op->opcode)) return false;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_op *from = ir_operand(op, i);
@@ -148,7 +149,9 @@ typedef struct fusion_users {
 } fusion_users;
 
 static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
-  return f->role[use->user->id] == FUSION_NO || (use->user->opcode == IR_OP_REDUCE && use->slot != 0);
+  const ir_op *user = use->user;
+  if (user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0) return true; /* where it is read is computed */
+  return f->role[user->id] == FUSION_NO || (user->opcode == IR_OP_REDUCE && use->slot != 0);
 }
 
 /* Whether the user wants the value at all. */
@@ -162,7 +165,10 @@ static const char fusion_several[] = "several kernels read it";
 static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
   const ir_op *user = use->user;
   uint8_t role = f->role[user->id];
+  if (f->role[user->id] != FUSION_NO && user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0)
+    return "it is read at a place that is computed";
   if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
+
   if (fusion_expands(user)) return "a broadcast would compute it many times";
   if (fusion_moves_index(user) && n_users > 1) return "it is read at several indexes";
   if (role == FUSION_CHEAP) return fusion_several;
@@ -184,6 +190,41 @@ static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_u
   }
   for (uint32_t i = 0; i < op->parent->n_results; i++)
     if (op->parent->results[i].op == op) u->why = "it is a result", u->outside = true;
+}
+
+/* Whether some operand will surely be computed in the kernel: then it is worth being one. */
+static bool fusion_brings_work(const ir_op *op) {
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_op *from = ir_operand(op, i);
+    bool once = from->uses && !from->uses->next && op->parent == from->parent;
+    for (uint32_t k = 0; k < op->parent->n_results; k++) once = once && op->parent->results[k].op != from;
+    if (once && from->type->rank && fusion_is_candidate(from) && !fusion_moves_index(from) &&
+        from->opcode != IR_OP_IOTA && from->opcode != IR_OP_CONSTANT && !from->n_control_preds)
+      return true;
+  }
+  return false;
+}
+
+/* Why an op with edges is in no kernel, that of `root` if there is one. */
+static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, const ir_op *root) {
+  IR_FOR_USES(use, op)
+  if (root && (f->spread[use->user->id] || fusion_splits(use->user)))
+    return "its edges are not those of a dimension of the kernel";
+  if (op->type->count < FUSION_EDGES) return "it has too few elements for edges in a kernel";
+  uint32_t edges = (root ? f->edges[root->id] : 0) + (op->opcode == IR_OP_PAD ? 1 : op->n_operands - 1);
+  return edges > FUSION_MAX_EDGES ? "the kernel has edges enough" : NULL;
+}
+
+/* What would be a kernel by itself, and better is none: its operands are in memory then. true where that is so. */
+static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op *root) {
+  if (!fusion_is_soft(op)) return false;
+  const char *edges = fusion_has_edges(op) ? fusion_edges_object(f, op, *why ? NULL : root) : NULL;
+  bool works = *why && fusion_has_edges(op) && !edges && fusion_brings_work(op);
+  if (!edges && (!*why || works)) return false;
+  f->role[op->id] = FUSION_NO;
+  f->root[op->id] = NULL;
+  f->why[op->id] = edges ? edges : *why;
+  return true;
 }
 
 static void fusion_decide_op(fusion_plan *f, ir_op *op) {
@@ -209,9 +250,14 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   if (!u.why && !u.root) u.why = "nobody reads it";
   if (!u.why && f->waits && f->waits[u.root->id] != f->waits[op->id])
     u.why = "an async operation is waited for in between";
+  if (fusion_stays_soft(f, op, &u.why, u.root)) return;
   f->role[op->id] = u.why ? FUSION_ROOT : FUSION_INNER;
   f->why[op->id] = u.why;
   if (!u.why) f->root[op->id] = u.root;
+  if (fusion_has_edges(op))
+    f->edges[f->root[op->id]->id] += op->opcode == IR_OP_PAD ? 1 : (uint8_t)(op->n_operands - 1);
+  IR_FOR_USES(use, op)
+  if (!u.why && (f->spread[use->user->id] || fusion_splits(use->user))) f->spread[op->id] = true;
   f->size[f->root[op->id]->id]++;
 }
 
@@ -244,6 +290,8 @@ void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *c
     f->role[order[i]->id] = FUSION_NO;
     f->size[order[i]->id] = 0;
     f->needed[order[i]->id] = false;
+    f->spread[order[i]->id] = false;
+    f->edges[order[i]->id] = 0;
     f->root[order[i]->id] = NULL;
     fusion_keep_apart(f, order[i]);
   }
