@@ -511,6 +511,7 @@
 #include "kernel/eval.c"
 #include "kernel/kernel.c"
 #include "kernel/lower.c"
+#include "kernel/lower_edges.c"
 #include "kernel/parse.c"
 #include "kernel/put.c"
 #include "kernel/verify.c"

@@ -1,47 +1,13 @@
 /* Walks from a root to its producers with a map: which element of a producer an iteration needs, as an affine function
  * of the iteration for each of the producer's dimensions. Moves of indexes change the map and vanish; at values in
  * memory the map becomes the index of a load. */
-#include "lower.h"
+#include "lower_inside.h"
 
-/* An op's index as functions of the iteration: dimension d is offset[d] + sum over k of coef[d * rank + k] * i_k. */
-typedef struct lower_map {
-  uint32_t n; /* dimensions of the op */
-  int64_t *offset, *coef;
-} lower_map;
-
-typedef struct lower_entry {
-  const ir_op *op;
-  const lower_map *map;
-  uint32_t value; /* good for the iterations in which it is defined */
-} lower_entry;
-
-BASE_VEC(lower_entries, lower_entry);
-BASE_VEC(lower_values, kernel_value);
-BASE_VEC(lower_inputs, const ir_op *);
-BASE_VEC(lower_boxes, kernel_box *);
-
-typedef struct lower_run {
-  const fusion_plan *f;
-  base_arena *arena, *scratch; /* of the kernel; of what is needed while it is made */
-  base_alloc alloc;
-  const ir_op *root;
-  uint32_t rank; /* of the iteration before it is collapsed */
-  uint32_t place[KERNEL_MAX_RANK];
-  const ir_type *space;  /* whose dimensions are iterated */
-  kernel *k;             /* so far: rank and extents */
-  const kernel_box *box; /* the iterations that are wanted; NULL: all */
-  lower_boxes boxes;     /* of all values, each once */
-  lower_entries done;
-  lower_values values;
-  lower_inputs inputs;
-  xlac_error *err;
-} lower_run;
-
-static int lower_no_memory(const lower_run *x) {
+int lower_no_memory(const lower_run *x) {
   return base_oom(x->err, "a kernel");
 }
 
-static lower_map *lower_new_map(lower_run *x, uint32_t n) {
+lower_map *lower_new_map(lower_run *x, uint32_t n) {
   lower_map *m = BASE_NEW(x->scratch, lower_map);
   size_t size = ((size_t)n * x->rank + n + 1) * sizeof(int64_t);
   if (!m || !(m->offset = base_arena_zalloc(x->scratch, size))) return NULL;
@@ -58,8 +24,8 @@ static const lower_map *lower_start(lower_run *x) {
 }
 
 /* Dimension `to` of m is step * (dimension `from` of of) + start. */
-static void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *of, uint32_t from, int64_t start,
-                      int64_t step) {
+void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *of, uint32_t from, int64_t start,
+               int64_t step) {
   m->offset[to] = start + step * of->offset[from];
   for (uint32_t k = 0; k < x->rank; k++) m->coef[to * x->rank + k] = step * of->coef[from * x->rank + k];
 }
@@ -108,7 +74,7 @@ static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const l
 }
 
 /* The map as an index into row-major memory of type t. */
-static kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map) {
+kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map) {
   kernel_index *index = BASE_NEW(x->arena, kernel_index);
   int64_t stride = 1;
   for (uint32_t d = t->rank; index && d-- > 0;) {
@@ -134,15 +100,20 @@ static bool lower_find(const lower_run *x, const ir_op *op, const lower_map *map
   return false;
 }
 
-static int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v, uint32_t *value) {
+int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v, uint32_t *value) {
   *value = x->values.n;
   lower_entry e = {op, map, *value};
   if (!BASE_VEC_PUSH(x->alloc, &x->values, *v) || !BASE_VEC_PUSH(x->alloc, &x->done, e)) return lower_no_memory(x);
   return 0;
 }
 
+int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t value) {
+  lower_entry e = {op, map, value};
+  return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
+}
+
 /* The number of the input that is op. */
-static int lower_input(lower_run *x, const ir_op *op, uint32_t *number) {
+int lower_input(lower_run *x, const ir_op *op, uint32_t *number) {
   for (*number = 0; *number < x->inputs.n; ++*number)
     if (x->inputs.items[*number] == op) return 0;
   return BASE_VEC_PUSH(x->alloc, &x->inputs, op) ? 0 : lower_no_memory(x);
@@ -168,12 +139,27 @@ static int lower_iota(lower_run *x, const ir_op *op, const lower_map *map, uint3
   return lower_add(x, op, map, &v, value);
 }
 
-static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
-
 /* Of a value made of the n in v->in: where all of them are. */
 static void lower_set_box(const lower_run *x, kernel_value *v) {
   for (uint32_t i = 0; i < v->n_in; i++)
     if (x->values.items[v->in[i]].box) v->box = x->box;
+}
+
+static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_SCAN, .dtype = op->type->dtype, .n_in = 2};
+  kernel_index *index = BASE_NEW(x->arena, kernel_index);
+  const lower_map *scalar = lower_new_map(x, 0);
+  uint32_t along = 0;
+  bool back = false;
+  if (!index || !scalar) return lower_no_memory(x);
+  v.op = fusion_scan(op, &along, &back);
+  index->offset = back ? op->type->dims[along] - 1 : 0;
+  index->strides[x->place[along]] = back ? -1 : 1;
+  v.index = index;
+  TRY(lower_value(x, ir_operand(op, 0), map, &v.in[0]));
+  TRY(lower_value(x, ir_operand(op, 1), scalar, &v.in[1]));
+  assert(!x->box);
+  return lower_add(x, op, map, &v, value);
 }
 
 static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
@@ -190,145 +176,6 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
   return lower_add(x, op, map, &v, value);
 }
 
-/* From what is in memory, at a place that is computed. */
-static int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
-  const ir_op *from = ir_operand(op, 0);
-  kernel_value v = {
-      .kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, from->type, map), .box = x->box};
-  kernel_base *bases = BASE_ARRAY(x->arena, kernel_base, 3);
-  const lower_map *scalar = lower_new_map(x, 0);
-  int64_t stride = 1;
-  if (!v.index || !bases || !scalar) return lower_no_memory(x);
-  TRY(lower_input(x, from, &v.buffer));
-  for (uint32_t d = from->type->rank; d-- > 0; stride *= from->type->dims[d]) {
-    int64_t last = from->type->dims[d] - op->type->dims[d];
-    if (last == 0) continue;
-    assert(v.n_in < 3);
-    bases[v.n_in] = (kernel_base){stride, last};
-    TRY(lower_value(x, ir_operand(op, d + 1), scalar, &v.in[v.n_in++]));
-  }
-  v.bases = bases;
-  return lower_add(x, op, map, &v, value);
-}
-
-/* --- edges --- */
-
-static kernel_box *lower_new_box(lower_run *x) {
-  kernel_box *b = BASE_NEW(x->arena, kernel_box);
-  if (!b || !BASE_VEC_PUSH(x->alloc, &x->boxes, b)) return NULL;
-  for (uint32_t k = 0; k < x->rank; k++) {
-    b->from[k] = x->box ? x->box->from[k] : 0;
-    b->to[k] = x->box ? x->box->to[k] : x->k->extents[k];
-  }
-  return b;
-}
-
-static int64_t lower_floor(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-/* Narrows b to the iterations for which dimension d of the map is 0..n-1. At most one dimension of the kernel moves it.
- * false where none is left. */
-static bool lower_narrow(const lower_run *x, const lower_map *m, uint32_t d, int64_t n, kernel_box *b) {
-  for (uint32_t k = 0; k < x->rank; k++) {
-    int64_t c = m->coef[d * x->rank + k], off = m->offset[d];
-    if (c == 0 || x->k->extents[k] == 1) continue;
-    int64_t low = c > 0 ? -off : off - (n - 1), high = c > 0 ? n - 1 - off : off, step = c > 0 ? c : -c;
-    int64_t from = -lower_floor(-low, step), to = lower_floor(high, step) + 1;
-    if (b->from[k] < from) b->from[k] = from;
-    if (b->to[k] > to) b->to[k] = to;
-    return b->from[k] < b->to[k];
-  }
-  return m->offset[d] >= 0 && m->offset[d] < n;
-}
-
-/* The wanted iterations for which the map is in an array of type t; *some: there are any, *all: they are all. */
-static int lower_inside_of(lower_run *x, const ir_type *t, const lower_map *m, kernel_box **out, bool *some,
-                           bool *all) {
-  kernel_box *b = *out = lower_new_box(x);
-  if (!b) return lower_no_memory(x);
-  *some = t->count > 0;
-  for (uint32_t d = 0; *some && d < t->rank; d++) *some = lower_narrow(x, m, d, t->dims[d], b);
-  *all = *some && kernel_box_has(x->k, b, x->box);
-  if (*some) return 0;
-  x->boxes.n--; /* it is none */
-  return 0;
-}
-
-/* `operand` where it is wanted in b. */
-static int lower_in_box(lower_run *x, const ir_op *operand, const lower_map *m, const kernel_box *b, uint32_t *value) {
-  const kernel_box *outside = x->box;
-  x->box = b;
-  int status = lower_value(x, operand, m, value);
-  x->box = outside;
-  return status;
-}
-
-/* `inside` in b, `outside` elsewhere in `domain` (NULL: in all that is wanted). */
-static int lower_pick(lower_run *x, const ir_op *op, const kernel_box *b, uint32_t inside, uint32_t outside,
-                      const kernel_box *domain, uint32_t *value) {
-  kernel_value v = {.kind = KERNEL_PICK, .dtype = op->type->dtype, .n_in = 2, .in = {inside, outside}, .pick = b};
-  bool all = !x->values.items[inside].box && !x->values.items[outside].box;
-  v.box = all ? NULL : domain ? domain : x->box;
-  *value = x->values.n;
-  return BASE_VEC_PUSH(x->alloc, &x->values, v) ? 0 : lower_no_memory(x);
-}
-
-static int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t value) {
-  lower_entry e = {op, map, value};
-  return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
-}
-
-static int lower_pad(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
-  const ir_op *from = ir_operand(op, 0);
-  const ir_padding *padding = ir_attr_find(op, IR_ATTR_PADDING)->v.padding;
-  lower_map *m = lower_new_map(x, from->type->rank), *scalar = lower_new_map(x, 0);
-  kernel_box *b = NULL;
-  uint32_t inside = 0, outside = 0;
-  bool some = false, all = false;
-  if (!m || !scalar) return lower_no_memory(x);
-  for (uint32_t d = 0; d < m->n; d++) lower_set(x, m, d, map, d, -padding->v[d].low, 1);
-  TRY(lower_inside_of(x, from->type, m, &b, &some, &all));
-  if (some) TRY(lower_in_box(x, from, m, all ? x->box : b, &inside));
-  if (!all) TRY(lower_value(x, ir_operand(op, 1), scalar, &outside));
-  *value = all ? inside : outside;
-  if (some && !all) TRY(lower_pick(x, op, b, inside, outside, NULL, value));
-  return lower_note(x, op, map, *value);
-}
-
-/* From the last operand that is wanted to the first, each picked over those after it. */
-static int lower_concatenate(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
-  uint32_t along = (uint32_t)ir_get_ints(op, IR_ATTR_DIMENSIONS)->v[0];
-  int64_t start = op->type->dims[along];
-  const kernel_box *after = NULL; /* where *value is */
-  for (uint32_t i = op->n_operands; i-- > 0;) {
-    const ir_op *from = ir_operand(op, i);
-    lower_map *m = lower_new_map(x, from->type->rank);
-    kernel_box *b = NULL, *both = NULL;
-    uint32_t inside = 0;
-    bool some = false, all = false;
-    if (!m) return lower_no_memory(x);
-    start -= from->type->dims[along];
-    for (uint32_t d = 0; d < m->n; d++) lower_set(x, m, d, map, d, d == along ? -start : 0, 1);
-    TRY(lower_inside_of(x, from->type, m, &b, &some, &all));
-    if (!some) continue;
-    TRY(lower_in_box(x, from, m, all ? x->box : b, &inside));
-    if (after) {
-      if (!(both = lower_new_box(x))) return lower_no_memory(x);
-      for (uint32_t k = 0; k < x->rank; k++) {
-        both->from[k] = b->from[k] < after->from[k] ? b->from[k] : after->from[k];
-        both->to[k] = b->to[k] > after->to[k] ? b->to[k] : after->to[k];
-      }
-      bool whole = kernel_box_has(x->k, both, x->box);
-      TRY(lower_pick(x, op, b, inside, *value, whole ? NULL : both, value));
-    } else {
-      *value = inside;
-    }
-    after = both ? both : b;
-  }
-  return lower_note(x, op, map, *value);
-}
-
 /* Values of other roots are computed with the kernel's own, but sums, which are known when it is over. */
 static bool lower_is_inside(const lower_run *x, const ir_op *op) {
   if (op == x->root) return true;
@@ -339,7 +186,7 @@ static bool lower_is_inside(const lower_run *x, const ir_op *op) {
 }
 
 /* Depth is at most the number of ops of a fusion, which fusion bounds. */
-static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   if (lower_find(x, op, map, value)) return 0;
   if (!lower_is_inside(x, op)) return lower_load(x, op, map, value);
   if (op->opcode == IR_OP_IOTA) return lower_iota(x, op, map, value);
@@ -347,6 +194,7 @@ static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint
     kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype, .data = op->u.literal->data};
     return lower_add(x, op, map, &v, value);
   }
+  if (op->opcode == IR_OP_REDUCE_WINDOW) return lower_scan(x, op, map, value);
   if (op->opcode == IR_OP_PAD) return lower_pad(x, op, map, value);
   if (op->opcode == IR_OP_CONCATENATE) return lower_concatenate(x, op, map, value);
   if (op->opcode == IR_OP_DYNAMIC_SLICE) return lower_dynamic_slice(x, op, map, value);

@@ -1,6 +1,6 @@
 /* Producers join the kernel of the only root that uses them. Users come before producers here, so that each op is
  * decided once, from what its users have become. */
-#include "fusion.h"
+#include "fusion_inside.h"
 
 #include "../interp/loops.h"
 #include "arg_reduce.h"
@@ -9,9 +9,12 @@ enum {
   FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
   FUSION_MAX_RANK = 12,
-  FUSION_MAX_EDGES = 8, /* picks in one kernel */
-  FUSION_EDGES = 1024,  /* elements: fewer are copied faster than picked */
-  FUSION_TURNING = 512  /* elements of a transposition that is worth a step */
+  FUSION_MAX_CARRY = 2048, /* results that a scan carries along; as kernel.h has it */
+  FUSION_ROWS = 8,         /* of a scan: fewer are ... */
+  FUSION_ALONE = 1 << 16,  /* ... for one thread alone, and fused only up to so many elements */
+  FUSION_MAX_EDGES = 8,    /* picks in one kernel */
+  FUSION_EDGES = 1024,     /* elements: fewer are copied faster than picked */
+  FUSION_TURNING = 512     /* elements of a transposition that is worth a step */
 };
 
 static bool fusion_is_static(const ir_type *t) {
@@ -36,11 +39,14 @@ static bool fusion_is_turning(const ir_op *op) {
 
 bool fusion_is_candidate(const ir_op *op) {
   interp_loop l;
+  uint32_t along = 0;
+  bool back = false;
   if (fusion_is_turning(op)) return false;
   if (!fusion_is_static(op->type) || op->n_control_preds || op->opcode == IR_OP_COPY) return false;
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (!fusion_is_static(ir_operand_type(op, i))) return false;
   if (fusion_moves_index(op) || op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op)) return true;
+  if (op->opcode == IR_OP_REDUCE_WINDOW) return fusion_scan(op, &along, &back) != NULL;
   return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && interp_loop_of(op, &l);
 }
 
@@ -50,8 +56,12 @@ static bool fusion_combines(ir_opcode opcode) {
 }
 
 const ir_op *fusion_reduction(const ir_op *op) {
+  return op->opcode == IR_OP_REDUCE ? fusion_combiner(op) : NULL;
+}
+
+const ir_op *fusion_combiner(const ir_op *op) {
   interp_loop l;
-  if (op->opcode != IR_OP_REDUCE || op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
+  if (op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
   const ir_type *t = ir_operand_type(op, 0);
   const ir_op *body = ir_root(op->called[0]);
   if (!fusion_is_static(t) || !fusion_is_static(op->type) || body->n_operands != 2 || !fusion_combines(body->opcode))
@@ -77,6 +87,8 @@ bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   f->why = base_arena_zalloc(arena, n * sizeof *f->why);
   f->size = base_arena_zalloc(arena, n * sizeof *f->size);
   f->edges = base_arena_zalloc(arena, n);
+  f->scans = base_arena_zalloc(arena, n);
+  f->plain = base_arena_zalloc(arena, n * sizeof *f->plain);
   f->spread = base_arena_zalloc(arena, n * sizeof *f->spread);
   f->first = base_arena_zalloc(arena, n * sizeof *f->first);
   f->next = base_arena_zalloc(arena, n * sizeof *f->next);
@@ -84,7 +96,7 @@ bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   f->one = base_arena_zalloc(arena, n * sizeof *f->one);
   bool chains = fusion_has_chains(m);
   f->waits = chains ? base_arena_zalloc(arena, n * sizeof *f->waits) : NULL;
-  bool stores = f->edges && f->spread && f->first && f->next && f->turn && f->one;
+  bool stores = f->scans && f->plain && f->edges && f->spread && f->first && f->next && f->turn && f->one;
   return f->role && f->needed && f->root && f->why && f->size && stores && (f->waits || !chains);
 }
 
@@ -215,15 +227,52 @@ static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, co
   return edges > FUSION_MAX_EDGES ? "the kernel has edges enough" : NULL;
 }
 
+/* Those of a scan's results that follow one another, and those side by side. */
+static void fusion_measure_scan(const ir_type *t, uint32_t along, int64_t *outer, int64_t *inner) {
+  *outer = *inner = 1;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (d < along) *outer *= t->dims[d];
+    if (d > along) *inner *= t->dims[d];
+  }
+}
+
+/* Why a scan is in no kernel, that of `root` if there is one; *code says which scans the kernel then has. */
+static const char *fusion_scan_objects(const fusion_plan *f, const ir_op *op, const ir_op *root, uint8_t *code) {
+  uint32_t along = 0;
+  bool back = false;
+  int64_t outer = 1, inner = 1;
+  (void)fusion_scan(op, &along, &back);
+  *code = (uint8_t)(2 * along + back + 1);
+  fusion_measure_scan(op->type, along, &outer, &inner);
+  if (inner > FUSION_MAX_CARRY) return "a kernel can't carry so many results along";
+  if (outer < FUSION_ROWS && op->type->count > FUSION_ALONE) return "its rows are too few to be shared among threads";
+  if (!root) return NULL;
+  if (fusion_reduction(root)) return "a kernel that sums up has no scans";
+  if (f->scans[root->id] && f->scans[root->id] != *code) return "the kernel has scans along another way";
+  if (op->type->count != root->type->count || op->type->rank != root->type->rank)
+    return "it is not of the kernel's shape";
+  IR_FOR_USES(use, op)
+  if (!f->plain[use->user->id] || fusion_moves_index(use->user))
+    return "its elements are not those of the kernel in their order";
+  return NULL;
+}
+
 /* What would be a kernel by itself, and better is none: its operands are in memory then. true where that is so. */
 static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op *root) {
   if (!fusion_is_soft(op)) return false;
-  const char *edges = fusion_has_edges(op) ? fusion_edges_object(f, op, *why ? NULL : root) : NULL;
-  bool works = *why && fusion_has_edges(op) && !edges && fusion_brings_work(op);
-  if (!edges && (!*why || works)) return false;
+  uint8_t scan = 0;
+  const ir_op *kernel = *why ? NULL : root;
+  const char *not = fusion_has_edges(op)                ? fusion_edges_object(f, op, kernel)
+                    : op->opcode == IR_OP_REDUCE_WINDOW ? fusion_scan_objects(f, op, kernel, &scan)
+                                                        : NULL;
+  bool can_end = fusion_has_edges(op) || scan;
+  if (!not&&(!*why || (can_end && fusion_brings_work(op)))) {
+    if (scan) f->scans[kernel ? kernel->id : op->id] = scan;
+    return false;
+  }
   f->role[op->id] = FUSION_NO;
   f->root[op->id] = NULL;
-  f->why[op->id] = edges ? edges : *why;
+  f->why[op->id] = not ? not : *why;
   return true;
 }
 
@@ -256,6 +305,9 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   if (!u.why) f->root[op->id] = u.root;
   if (fusion_has_edges(op))
     f->edges[f->root[op->id]->id] += op->opcode == IR_OP_PAD ? 1 : (uint8_t)(op->n_operands - 1);
+  f->plain[op->id] = true;
+  IR_FOR_USES(use, op)
+  if (!u.why && (!f->plain[use->user->id] || fusion_moves_index(use->user))) f->plain[op->id] = false;
   IR_FOR_USES(use, op)
   if (!u.why && (f->spread[use->user->id] || fusion_splits(use->user))) f->spread[op->id] = true;
   f->size[f->root[op->id]->id]++;
@@ -291,7 +343,8 @@ void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *c
     f->size[order[i]->id] = 0;
     f->needed[order[i]->id] = false;
     f->spread[order[i]->id] = false;
-    f->edges[order[i]->id] = 0;
+    f->edges[order[i]->id] = f->scans[order[i]->id] = 0;
+    f->plain[order[i]->id] = false;
     f->root[order[i]->id] = NULL;
     fusion_keep_apart(f, order[i]);
   }

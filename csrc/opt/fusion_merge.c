@@ -114,6 +114,7 @@ static fuse_pass fuse_pass_of(const fuse_run *x, ir_op *root) {
     p.dims = ir_get_ints(root, IR_ATTR_DIMENSIONS);
   }
   bool moves = fusion_moves_index(root) || root->opcode == IR_OP_IOTA;
+  moves = moves || x->f->scans[root->id];
   p.first = moves || p.space->count < FUSE_LEAST ? NULL : root;
   return p;
 }

@@ -1,6 +1,6 @@
 /* Ops that compute nothing, but read their operands at other indexes: in a kernel they are part of a load's index, or
  * of the box of iterations in which a value is there. */
-#include "fusion.h"
+#include "fusion_inside.h"
 
 enum { MOVES_PLACES = 3 /* dimensions in which a dynamic slice may begin elsewhere: what a load has room for */ };
 
@@ -82,6 +82,33 @@ bool fusion_moves_index(const ir_op *op) {
   }
 }
 
+static bool moves_no_window(const ir_window_dim *d) {
+  return d->size == 1 && d->stride == 1 && d->padding_low == 0 && d->padding_high == 0 && d->base_dilation == 1;
+}
+
+/* The windows of dimension d begin at its first element and end at the result's, or begin there and end at the last. */
+static bool moves_all_before(const ir_window_dim *d, int64_t n, bool *back) {
+  *back = d->padding_low == 0;
+  bool one_sided = *back ? d->padding_high == d->size - 1 : d->padding_low == d->size - 1 && d->padding_high == 0;
+  return n > 1 && d->size >= n && one_sided && d->stride == 1 && d->window_dilation == 1 && d->base_dilation == 1;
+}
+
+const ir_op *fusion_scan(const ir_op *op, uint32_t *along, bool *back) {
+  const ir_window *w = op->opcode == IR_OP_REDUCE_WINDOW ? ir_get_window(op) : NULL;
+  const ir_type *t = w ? ir_operand_type(op, 0) : NULL;
+  const ir_op *body = w ? fusion_combiner(op) : NULL;
+  uint32_t scans = 0;
+  if (!body || w->n != t->rank || op->type->count != t->count) return NULL;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (moves_no_window(&w->v[d])) continue;
+    if (!moves_all_before(&w->v[d], t->dims[d], back)) return NULL;
+    *along = d;
+    scans++;
+  }
+  return scans == 1 ? body : NULL;
+}
+
 bool fusion_is_soft(const ir_op *op) {
+  if (op->opcode == IR_OP_REDUCE_WINDOW) return true;
   return op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_DYNAMIC_SLICE || fusion_has_edges(op);
 }
