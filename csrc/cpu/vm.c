@@ -3,7 +3,8 @@
 #include "vm_fold.h"
 
 enum {
-  VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
+  VM_SCRATCH =
+      16 * 1024, /* bytes of registers to aim at: half of a first-level cache, through which memory goes, too */
   VM_MIN_LANES = 16,
   VM_MAX_SCALAR = 64,     /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
@@ -13,7 +14,7 @@ enum {
 };
 
 static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
-  if (v->kind == KERNEL_COUNT_UP || v->kind == KERNEL_PICK) return false;
+  if (v->kind == KERNEL_COUNT_UP || v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN) return false;
   if (v->kind == KERNEL_LOAD && (v->box || !kernel_is_constant(vm->k, v->index))) return false;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (vm->insts[v->in[j]].place != VM_SPLAT) return false;
@@ -36,7 +37,7 @@ static bool vm_is_of_cycles(const kernel *k) {
     return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
-    if (v->kind == KERNEL_PICK || v->box || (v->kind == KERNEL_LOAD && v->n_in)) return false;
+    if (v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN || v->box || (v->kind == KERNEL_LOAD && v->n_in)) return false;
     if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;
     if (!vm_is_cyclic(k, v->index)) return false;
     cyclic++;
@@ -190,7 +191,7 @@ static void vm_choose_lanes(cpu_vm *vm) {
 static bool vm_is_scalar(const kernel *k) {
   if (k->count != 1 || k->reduction || k->n_values > VM_MAX_SCALAR) return false;
   for (uint32_t i = 0; i < k->n_values; i++)
-    if (k->values[i].kind == KERNEL_COUNT_UP) return false;
+    if (k->values[i].kind == KERNEL_COUNT_UP || k->values[i].kind == KERNEL_SCAN) return false;
   return true;
 }
 
@@ -205,6 +206,7 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     vm->fast = fast;
     vm->scalar = vm_is_scalar(k);
     vm_choose_loops(vm);
+    vm_choose_scans(vm);
     ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
     vm_choose_places(vm);
     ok = ok && vm_choose_fast(vm, &scratch) && (!k->reduction || vm_choose_sums(vm, arena));
@@ -286,6 +288,8 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)
     vm_reduce(vm, pool, in, out, scratch);
+  else if (vm->scanning)
+    vm_scan_run(vm, pool, in, out);
   else if (count <= grain)
     vm_map_range(&m, 0, (size_t)count);
   else
@@ -294,6 +298,7 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
 
 bool cpu_vm_is_divisible(const cpu_vm *vm) {
   if (vm->scalar) return false;
+  if (vm->scanning) return vm_scan_is_divisible(vm);
   return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
 }
 
