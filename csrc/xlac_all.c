@@ -296,6 +296,7 @@
 #include "stablehlo/to_hlo_ops.c"
 #include "stablehlo/to_hlo_parallel.c"
 #include "stablehlo/to_hlo_shapes.c"
+#include "stablehlo/to_hlo_topk.c"
 #include "stablehlo/verify.c"
 #include "stablehlo/verify_attrs.c"
 #include "stablehlo/verify_control.c"
