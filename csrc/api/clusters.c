@@ -1,4 +1,6 @@
 /* Clustered TensorFlow graphs. */
+#include <time.h>
+
 #include "../cluster/cluster.h"
 #include "../cluster/encapsulate.h"
 #include "../cluster/explain.h"
@@ -10,6 +12,8 @@
 struct xlac_clusters {
   tf_graph_def *def;
   tf_pass pass;
+  xlac_cluster_times times;
+  pthread_mutex_t lock; /* of its sessions, which make strings and bodies of functions in its memory */
 };
 
 void xlac_cluster_flags_init(xlac_cluster_flags *f) {
@@ -100,24 +104,34 @@ static bool graph_is_text(const void *bytes, size_t n, xlac_graph_format format)
   return format == XLAC_GRAPH_TEXT || (format == XLAC_GRAPH_AUTO && tf_graph_def_is_text(bytes, n));
 }
 
+static double cluster_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int cluster_read_graph(xlac_clusters *c, tf_flags *inner, const xlac_cluster_flags *flags, xlac_error *err) {
+  TRY(copy_registrations(c->def, flags, inner, err));
+  double start = cluster_now();
+  int status = tf_cluster_import(&c->pass, c->def, inner, err);
+  c->times.import_seconds = cluster_now() - start;
+  if (status == 0) status = tf_cluster_run(&c->pass, err);
+  c->times.cluster_seconds = cluster_now() - start - c->times.import_seconds;
+  return status;
+}
+
 int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format,
                        const xlac_cluster_flags *flags, xlac_error *err) {
   tf_flags inner = inner_cluster_flags(flags);
   TRY(check_graph_format(format, err));
   xlac_clusters *c = base_malloc(base_alloc_libc, sizeof *c);
   if (!c) return base_oom(err, "clustering");
+  *c = (xlac_clusters){.def = NULL};
+  pthread_mutex_init(&c->lock, NULL);
+  double start = cluster_now();
   int status = tf_graph_def_read(&c->def, base_alloc_libc, bytes, n, graph_is_text(bytes, n, format), err);
-  if (status != 0) {
-    base_free(base_alloc_libc, c);
-    return status;
-  }
-  status = copy_registrations(c->def, flags, &inner, err);
-  if (status != 0) {
-    tf_graph_def_free(c->def);
-    base_free(base_alloc_libc, c);
-    return status;
-  }
-  status = tf_cluster_graph(&c->pass, c->def, &inner, err);
+  c->times.read_seconds = cluster_now() - start;
+  if (status == 0) status = cluster_read_graph(c, &inner, flags, err);
   if (status != 0) {
     xlac_clusters_destroy(c);
     return status;
@@ -128,13 +142,26 @@ int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_gr
 
 void xlac_clusters_destroy(xlac_clusters *c) {
   if (!c) return;
-  tf_pass_free(&c->pass);
-  tf_graph_def_free(c->def);
+  if (c->pass.def) tf_pass_free(&c->pass);
+  if (c->def) tf_graph_def_free(c->def);
+  pthread_mutex_destroy(&c->lock);
   base_free(base_alloc_libc, c);
+}
+
+struct tf_pass *api_clusters_pass(xlac_clusters *c) {
+  return &c->pass;
+}
+
+pthread_mutex_t *api_clusters_lock(xlac_clusters *c) {
+  return &c->lock;
 }
 
 static const char *text_or_null(const base_istr *s) {
   return s ? s->s : NULL;
+}
+
+void xlac_clusters_times(const xlac_clusters *c, xlac_cluster_times *out) {
+  *out = c->times;
 }
 
 /* NULL where it was not looked at. */

@@ -112,18 +112,50 @@ static int tf_run_pass(tf_pass *p, xlac_error *err) {
   return tf_contract_graph(p, err);
 }
 
-int tf_cluster_graph(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err) {
+/* Texts of the flags are kept, for who clusters more of the graph later. */
+static int tf_keep_flags(tf_pass *p, const base_istr **device, xlac_error *err) {
+  const char **texts[] = {&p->flags.ops_to_cluster, &p->flags.cluster_exclude_ops, &p->flags.session_name,
+                          &p->flags.default_device};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const base_istr *kept = base_intern(&p->def->strings, *texts[i], strlen(*texts[i]));
+    if (!kept) return base_oom(err, "clustering");
+    *texts[i] = kept->s;
+    *device = kept;
+  }
+  return 0;
+}
+
+static int tf_begin_pass(tf_pass *out, tf_graph_def *def, const tf_flags *flags, const base_istr **device,
+                         xlac_error *err) {
   *out = (tf_pass){.def = def, .flags = *flags};
   tf_bodies_init(&out->bodies, def);
   tf_cycles_init(&out->cycles, def->arena.alloc);
   base_map_init(&out->unsafe_set, def->arena.alloc);
   out->cpu = tf_device_table[0];
   out->cpu.policy = flags->cpu_global_jit ? TF_IF_ENABLED_GLOBALLY : TF_IF_EXPLICITLY_REQUESTED;
-  const base_istr *device = base_intern(&def->strings, flags->default_device, strlen(flags->default_device));
-  if (!device) return base_oom(err, "clustering");
-  TRY(tf_graph_import(&out->graph, def, device, err));
-  TRY(tf_run_pass(out, err));
-  return flags->partially_decluster ? tf_partially_decluster(out, err) : 0;
+  return tf_keep_flags(out, device, err);
+}
+
+int tf_cluster_import(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err) {
+  const base_istr *device = NULL;
+  TRY(tf_begin_pass(out, def, flags, &device, err));
+  return tf_graph_import(&out->graph, def, device, err);
+}
+
+int tf_cluster_run(tf_pass *p, xlac_error *err) {
+  TRY(tf_run_pass(p, err));
+  return p->flags.partially_decluster ? tf_partially_decluster(p, err) : 0;
+}
+
+int tf_cluster_function(tf_pass *out, const tf_pass *caller, const tf_function *fn, tf_attrs call, xlac_error *err) {
+  const base_istr *device = NULL;
+  tf_flags flags = caller->flags;
+  flags.session_name = fn->name->s;
+  TRY(tf_begin_pass(out, caller->def, &flags, &device, err));
+  TRY(tf_graph_import_function(&out->graph, caller->def, fn, call, err));
+  for (uint32_t i = TF_SINK + 1; i < out->graph.nodes.n; i++)
+    if (!out->graph.nodes.items[i].device) out->graph.nodes.items[i].device = device;
+  return tf_cluster_run(out, err);
 }
 
 void tf_pass_free(tf_pass *p) {

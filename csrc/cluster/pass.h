@@ -85,6 +85,8 @@ typedef struct tf_cluster {
   bool resources; /* some node uses one */
 } tf_cluster;
 
+typedef struct tf_pass tf_pass;
+
 typedef struct tf_device_entry {
   const base_istr *name;
   const tf_device_registration *registration; /* NULL where XLA does not know the type */
@@ -100,7 +102,7 @@ typedef enum tf_left {
   TF_LEFT_NOTHING   /* all its users are outside and take its copy: it is gone from the graph */
 } tf_left;
 
-typedef struct tf_pass {
+struct tf_pass {
   tf_graph_def *def;
   tf_graph graph;
   tf_flags flags;
@@ -131,7 +133,7 @@ typedef struct tf_pass {
   bool gave_up;         /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
   bool has_deadness;
   bool already_clustered; /* some node says so: nothing is done */
-} tf_pass;
+};
 
 /* candidates.c: fills verdicts and candidate. */
 XLAC_MUST_USE int tf_find_candidates(tf_pass *p, xlac_error *err);
@@ -180,7 +182,8 @@ XLAC_MUST_USE int tf_mark_clusters(tf_pass *p, xlac_error *err);
 
 /* decluster_host.c: copies nodes; order has room for twice the nodes. */
 XLAC_MUST_USE int tf_decluster_for_host(tf_pass *p, uint32_t *order, xlac_error *err);
-/* partial_decluster.c: unmarks or copies nodes at the borders of clusters. */
+/* partial_decluster.c: unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
+ * for the copies, is set. */
 XLAC_MUST_USE int tf_partially_decluster(tf_pass *p, xlac_error *err);
 
 /* scoping.c: ClusterScopingPass. */

@@ -23,6 +23,7 @@ struct cpu_blas {
   blas_dgemm_fn *dgemm;
   const char *prefix; /* of all its names */
   const char *config;
+  char path[];
 };
 
 static void *blas_symbol(void *library, const char *prefix, const char *name) {
@@ -61,20 +62,27 @@ static bool blas_try(cpu_blas *b, const char *path) {
   return false;
 }
 
-int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
-  static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",
-                                      "libopenblas.dylib"};
-  cpu_blas *b = base_malloc(alloc, sizeof *b);
+/* NULL where there is no such library. */
+static int blas_open_one(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
+  size_t n = strlen(path) + 1;
+  cpu_blas *b = base_malloc(alloc, sizeof *b + n);
   *out = NULL;
   if (!b) return base_oom(err, "BLAS");
   *b = (cpu_blas){.config = ""};
-  bool found = path && blas_try(b, path);
-  for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) found = blas_try(b, names[i]);
-  if (!found) {
+  memcpy(b->path, path, n);
+  if (blas_try(b, path))
+    *out = b;
+  else
     base_free(alloc, b);
-    return 0;
-  }
-  *out = b;
+  return 0;
+}
+
+int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
+  static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",
+                                      "libopenblas.dylib"};
+  *out = NULL;
+  if (path) TRY(blas_open_one(out, path, alloc, err));
+  for (size_t i = 0; !*out && i < sizeof names / sizeof *names; i++) TRY(blas_open_one(out, names[i], alloc, err));
   return 0;
 }
 
@@ -94,6 +102,10 @@ cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name) {
   void *symbol = blas_symbol(b->library, b->prefix, full);
   memcpy(&fn, &symbol, sizeof symbol);
   return fn;
+}
+
+const char *cpu_blas_library(const cpu_blas *b) {
+  return b->path;
 }
 
 const char *cpu_blas_describe(const cpu_blas *b) {

@@ -19,6 +19,8 @@ typedef struct cpu_body_value {
   const void *constant; /* one element, or NULL */
   const ir_op *op;      /* of ops, but for selects that stand for branches */
   uint32_t one;         /* of ops: the instruction for one lane */
+  uint32_t takes;       /* the value whose op that instruction does as well, or UINT32_MAX */
+  bool taken;           /* it has no instruction of its own */
   interp_loop loop;     /* of ops */
 } cpu_body_value;
 

@@ -72,14 +72,19 @@ static int build_mark(const tfl_build *b, const tf_graph *g, uint8_t *needed) {
   return fine ? 0 : base_oom(b->err, "lowering");
 }
 
-uint32_t tfl_end_number(const tf_graph *g, uint32_t id) {
-  const tf_node *n = &g->nodes.items[id];
-  int64_t number = 0;
-  uint32_t before = 0;
-  if (tf_attr_int(tf_attr_find(n->def->attrs, "index"), &number) && number >= 0 && number < UINT32_MAX)
-    return (uint32_t)number;
-  for (uint32_t k = 0; k < id; k++) before += g->nodes.items[k].role == n->role;
-  return before;
+int tfl_number_ends(const tf_graph *g, base_arena *arena, uint32_t **numbers, xlac_error *err) {
+  uint32_t args = 0, rets = 0;
+  *numbers = BASE_ARRAY(arena, uint32_t, (size_t)g->nodes.n + 1);
+  if (!*numbers) return base_oom(err, "lowering");
+  for (uint32_t id = 0; id < g->nodes.n; id++) {
+    const tf_node *n = &g->nodes.items[id];
+    int64_t number = 0;
+    (*numbers)[id] = n->role == TF_ROLE_ARG ? args++ : n->role == TF_ROLE_RETVAL ? rets++ : 0;
+    if ((n->role == TF_ROLE_ARG || n->role == TF_ROLE_RETVAL) &&
+        tf_attr_int(tf_attr_find(n->def->attrs, "index"), &number) && number >= 0 && number < UINT32_MAX)
+      (*numbers)[id] = (uint32_t)number;
+  }
+  return 0;
 }
 
 /* --- one node --- */
@@ -103,21 +108,6 @@ static int build_inputs(tfl_op *x) {
   return 0;
 }
 
-static int build_arg(tfl_op *x, uint32_t id) {
-  uint32_t number = tfl_end_number(x->frame->graph, id);
-  if (number >= x->frame->n_args) return tfl_fail(x, "argument %u of %u does not exist", number, x->frame->n_args);
-  x->out[0] = x->frame->args[number];
-  return 0;
-}
-
-static int build_retval(tfl_op *x, uint32_t id) {
-  uint32_t number = tfl_end_number(x->frame->graph, id);
-  TRY(build_inputs(x));
-  if (number >= x->frame->n_rets) return tfl_fail(x, "result %u of %u does not exist", number, x->frame->n_rets);
-  if (x->n_in == 1) x->frame->rets[number] = *x->in[0];
-  return 0;
-}
-
 /* What a row said its outputs are fits what the node's types say. */
 static int build_check_outputs(tfl_op *x) {
   for (uint32_t i = 0; i < x->n_out; i++) {
@@ -127,6 +117,21 @@ static int build_check_outputs(tfl_op *x) {
       return tfl_fail(x, "output %u has elements of %s, the node's are of %s", i,
                       base_dtype_of((base_dtype)v->type->dtype)->text, base_dtype_of(expected)->text);
   }
+  return 0;
+}
+
+static int build_arg(tfl_op *x, uint32_t id) {
+  uint32_t number = x->frame->numbers[id];
+  if (number >= x->frame->n_args) return tfl_fail(x, "argument %u of %u does not exist", number, x->frame->n_args);
+  x->out[0] = x->frame->args[number];
+  return build_check_outputs(x);
+}
+
+static int build_retval(tfl_op *x, uint32_t id) {
+  uint32_t number = x->frame->numbers[id];
+  TRY(build_inputs(x));
+  if (number >= x->frame->n_rets) return tfl_fail(x, "result %u of %u does not exist", number, x->frame->n_rets);
+  if (x->n_in == 1) x->frame->rets[number] = *x->in[0];
   return 0;
 }
 
@@ -151,6 +156,8 @@ static int build_node(tfl_build *b, tfl_frame *f, uint32_t id) {
               .err = b->err};
   if (node->role == TF_ROLE_ARG) return build_arg(&x, id);
   if (node->role == TF_ROLE_RETVAL) return build_retval(&x, id);
+  if (f->depth > 0 && ++b->n_nodes > TFL_MOST_NODES)
+    return tfl_fail(&x, "with all calls of functions written out there are more than %d nodes", TFL_MOST_NODES);
   x.row = build_row(b, node);
   if (!x.row)
     return base_hint(b->err, tfl_fail(&x, "there is no lowering of this op"),
@@ -169,6 +176,7 @@ static int build_node(tfl_build *b, tfl_frame *f, uint32_t id) {
 
 static int build_values(tfl_build *b, tfl_frame *f) {
   uint32_t n = 0;
+  TRY(tfl_number_ends(f->graph, &b->out->arena, &f->numbers, b->err));
   f->first = BASE_ARRAY(&b->out->arena, uint32_t, (size_t)f->graph->nodes.n + 1);
   if (!f->first) return base_oom(b->err, "lowering");
   for (uint32_t id = 0; id < f->graph->nodes.n; id++) {

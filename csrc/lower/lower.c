@@ -35,7 +35,7 @@ static int lower_resource(tfl_build *b, uint32_t i, const tfl_input *in, tfl_val
   return 0;
 }
 
-static int lower_input(tfl_build *b, uint32_t i, const tfl_input *in, tfl_value *v) {
+static int lower_one_input(tfl_build *b, uint32_t i, const tfl_input *in, tfl_value *v) {
   const ir_type *type = NULL;
   *v = (tfl_value){.kind = TFL_NONE, .input = (int32_t)i};
   if (in->resource) return lower_resource(b, i, in, v);
@@ -152,23 +152,24 @@ static void lower_drop_parameters(tfl_build *b) {
 
 /* --- all of it --- */
 
-static uint32_t lower_count_rets(const tf_graph *g) {
-  uint32_t n = 0;
+static int lower_count_rets(tfl_build *b, const tf_graph *g) {
+  uint32_t *numbers = NULL;
+  TRY(tfl_number_ends(g, &b->out->arena, &numbers, b->err));
   for (uint32_t id = 0; id < g->nodes.n; id++)
-    if (g->nodes.items[id].role == TF_ROLE_RETVAL && tfl_end_number(g, id) >= n) n = tfl_end_number(g, id) + 1;
-  return n;
+    if (g->nodes.items[id].role == TF_ROLE_RETVAL && numbers[id] >= b->out->n_outputs)
+      b->out->n_outputs = numbers[id] + 1;
+  if (b->out->n_outputs <= g->nodes.n) return 0;
+  return base_fail(b->err, XLAC_E_LOWER, "a result has the number %u, there are fewer nodes", b->out->n_outputs - 1);
 }
 
 static int lower_all(tfl_build *b, const tf_graph *graph, uint32_t n_inputs, const tfl_input *inputs) {
   tfl_lowered *out = b->out;
-  out->n_outputs = lower_count_rets(graph);
-  if (out->n_outputs > graph->nodes.n)
-    return base_fail(b->err, XLAC_E_LOWER, "a result has the number %u, there are fewer nodes", out->n_outputs - 1);
+  TRY(lower_count_rets(b, graph));
   out->params = BASE_ARRAY(&out->arena, uint32_t, (size_t)n_inputs + 1);
   tfl_value *args = BASE_ARRAY(&out->arena, tfl_value, (size_t)n_inputs + 1);
   tfl_value *rets = BASE_ARRAY(&out->arena, tfl_value, (size_t)out->n_outputs + 1);
   if (!out->params || !args || !rets) return base_oom(b->err, "lowering");
-  for (uint32_t i = 0; i < n_inputs; i++) TRY(lower_input(b, i, &inputs[i], &args[i]));
+  for (uint32_t i = 0; i < n_inputs; i++) TRY(lower_one_input(b, i, &inputs[i], &args[i]));
   opt_at_end(&b->rw, b->rw.m->entry, NULL);
   TRY(tfl_lower_graph(b, graph, NULL, 0, n_inputs, args, out->n_outputs, rets));
   b->rw.origin = NULL;

@@ -88,6 +88,8 @@ XLAC_MUST_USE int tfl_int(tfl_op *x, uint32_t i, int64_t *v);
 XLAC_MUST_USE int tfl_number(tfl_op *x, uint32_t i, double *v);
 /* Like tfl_ints, but a failure to know them is no error: false. */
 bool tfl_try_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n);
+/* Element i of the vector that input k is, where it is known though the vector may not be: one of Pack's scalars. */
+bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v);
 /* An axis in -rank..rank-1 to 0..rank-1. */
 XLAC_MUST_USE int tfl_axis(tfl_op *x, int64_t axis, uint32_t rank, uint32_t *out);
 /* The resource that input i is a handle of; NULL after a failure. */

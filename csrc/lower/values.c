@@ -8,6 +8,7 @@ int tfl_fail(tfl_op *x, const char *format, ...) {
   char what[400];
   va_list args;
   if (x->status) return x->status;
+  if (x->rw->failed) return x->status = base_oom(x->err, "lowering"); /* what seems wrong is only missing */
   va_start(args, format);
   vsnprintf(what, sizeof what, format, args);
   va_end(args);
@@ -126,6 +127,23 @@ int tfl_number(tfl_op *x, uint32_t i, double *v) {
     return tfl_fail(x, "input %u has %lld elements, expected 1", i, (long long)tfl_in_type(x, i)->count);
   *v = base_load_f64((base_dtype)tfl_in_type(x, i)->dtype, data);
   return 0;
+}
+
+bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v) {
+  const tf_graph *g = x->frame->graph;
+  const void *data = NULL;
+  int32_t output = 0;
+  const tf_node *from = &g->nodes.items[tf_producer(g, x->node, (int32_t)k, &output)];
+  for (int steps = 0; from->role == TF_ROLE_IDENTITY && steps < 16; steps++)
+    from = &g->nodes.items[tf_producer(g, from, 0, &output)];
+  if (!tf_is_op(from) || !tf_node_is(from, "Pack") || i >= from->n_inputs) return false;
+  uint32_t src = tf_producer(g, from, (int32_t)i, &output);
+  if (src == TF_SOURCE || (uint32_t)output >= g->nodes.items[src].n_outputs) return false;
+  tfl_value *one = &x->frame->values[x->frame->first[src] + (uint32_t)output];
+  if (one->kind != TFL_TENSOR || one->type->count != 1) return false;
+  if (!x->status) x->status = tfl_evaluate(x->b, one, &data);
+  if (data) *v = base_load_i64((base_dtype)one->type->dtype, data);
+  return data != NULL;
 }
 
 int tfl_axis(tfl_op *x, int64_t axis, uint32_t rank, uint32_t *out) {

@@ -114,8 +114,8 @@ static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32
   }
 }
 
-/* The evaluator must know where its operand is the result's memory, which it is only if it reads that argument: one that
- * is dead by then lends its memory to any step. */
+/* The evaluator must know where its operand is the result's memory, which it is only if it reads that argument: one
+ * that is dead by then lends its memory to any step. */
 static void results_mark_in_place(plan_build *x, uint32_t argument, uint32_t step) {
   plan_step *s = &x->steps.items[step];
   s->in_place = s->kind == PLAN_EVAL && s->n_in > 0 && s->in[0] == argument;

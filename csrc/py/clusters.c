@@ -1,5 +1,5 @@
 /* The Python type ClusteredGraph, on which python/xlac/clusters.py builds, and conversions of GraphDefs. */
-#include "py.h"
+#include "clusters.h"
 
 #include <string.h>
 
@@ -9,6 +9,10 @@ typedef struct py_clusters {
 
 static xlac_clusters *clusters_of(PyObject *self) {
   return ((py_clusters *)self)->c;
+}
+
+xlac_clusters *py_clusters_handle(PyObject *clusters) {
+  return clusters_of(clusters);
 }
 
 static void clusters_dealloc(PyObject *self) {
@@ -131,7 +135,15 @@ static PyObject *clusters_write(PyObject *self, PyObject *args) {
   return status == 0 ? give_bytes(bytes, n, text != 0) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+static PyObject *clusters_times(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_cluster_times t;
+  xlac_clusters_times(clusters_of(self), &t);
+  return Py_BuildValue("{sdsdsd}", "read", t.read_seconds, "import", t.import_seconds, "cluster", t.cluster_seconds);
+}
+
 static PyMethodDef clusters_methods[] = {
+    {"times", clusters_times, METH_NOARGS, "{\"read\", \"import\", \"cluster\"}: seconds"},
     {"nodes", clusters_nodes, METH_NOARGS, "[(name, op, device, cluster, candidate, deadness, scope)], by number"},
     {"assignment", clusters_assignment, METH_NOARGS, "{node: cluster} of the nodes that are in one"},
     {"edges", clusters_edges, METH_NOARGS, "[(src, src_output, dst, dst_input)], by number; -1 for control"},
@@ -144,6 +156,7 @@ static PyMethodDef clusters_methods[] = {
      "write(text, how='marked'): the GraphDef as bytes or as text: with the clusters' marks, with nodes named by "
      "cluster\n"
      "('annotated'), or with functions in the clusters' place ('encapsulated')"},
+    {"session", PY_KEYWORDS(py_clusters_session), "session(**options): a GraphSession"},
     {NULL, NULL, 0, NULL},
 };
 

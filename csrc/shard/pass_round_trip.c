@@ -47,3 +47,25 @@ int shard_pass_stablehlo_import(ir_module *m, const opt_args *args, xlac_error *
   TRY(rt_run(m, "xla-sdy-import-shardings", err));
   return rt_import_pipeline(m, true, false, err);
 }
+
+int shard_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error *err) {
+  TRY(rt_run(m, opt_get(args, "keep-meshes-inlined") ? "canonicalize" : "canonicalize,sdy-lift-inlined-meshes", err));
+  return rt_run(m,
+                "xla-sdy-round-trip-dedup-meshes,xla-sdy-round-trip-export-ops,xla-sdy-round-trip-shard-map-export,"
+                "xla-sdy-round-trip-export-shardy-attrs,xla-sdy-stablehlo-export-shardings",
+                err);
+}
+
+int shard_pass_stablehlo_export(ir_module *m, const opt_args *args, xlac_error *err) {
+  bool keep = opt_get(args, "keep-hlo-sharding-constraints");
+  TRY(rt_run(m,
+             keep ? "xla-sdy-export-ops{keep-hlo-sharding-constraints=true},"
+                    "xla-sdy-stablehlo-round-trip-shard-map-export{create-hlo-sharding-constraints=true},symbol-dce"
+                  : "xla-sdy-export-ops,xla-sdy-stablehlo-round-trip-shard-map-export,symbol-dce",
+             err));
+  return rt_run(m,
+                opt_get(args, "add-missing-sharding-to-control-flow")
+                    ? "xla-sdy-stablehlo-export-shardings{add-missing-sharding-to-control-flow=true}"
+                    : "xla-sdy-stablehlo-export-shardings",
+                err);
+}

@@ -42,6 +42,7 @@ class Clusters:
     def __init__(self, graph, data, format, flags):
         self._graph, self._data, self._format, self._flags = graph, data, format, flags
         self._assignment = None
+        self._session = None
 
     @property
     def assignment(self):
@@ -57,6 +58,11 @@ class Clusters:
         for node, name in self.assignment.items():
             found.setdefault(name, []).append(node)
         return found
+
+    @property
+    def timings(self):
+        """{"read", "import", "cluster"}: seconds for the bytes, for the graph as TensorFlow makes it, and for the passes."""
+        return self._graph.times()
 
     @property
     def nodes(self):
@@ -133,6 +139,27 @@ class Clusters:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         return paths
+
+    def session(self, *, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
+        """A Session: variables of its own, and executables that share them.
+
+        `lazy` is TensorFlow's policy: a cluster is compiled when it runs for the first time, and for another signature (shapes, types,
+        values of inputs that must be constants) at its second run; a cluster of more than 10 compilations with under 50 runs each
+        runs node by node from then on. Without it, each signature is compiled when it is first seen. `always_defer` never
+        compiles clusters. `seed` is for random ops that have none (0: drawn from the system). `threads`, `blas` and `numerics` are
+        those of xlac.compile."""
+        from .sessions import Session
+
+        return Session(self._graph, threads, blas, numerics, lazy, always_defer, seed)
+
+    def executable(self, feeds=(), fetches=(), targets=()):
+        """Runs the graph: a callable that takes arrays for `feeds` and gives those of `fetches`, after the nodes `targets` have run too.
+
+        Names are "node" or "node:output". Clusters run compiled, other nodes one by one. `fetches` as a string gives one array, else
+        a tuple. All executables of a graph share its variables, which keep their values between calls; session() has others."""
+        if self._session is None:
+            self._session = self.session()
+        return self._session.executable(feeds, fetches, targets)
 
     def to_dot(self):
         """The graph for Graphviz, clusters as boxes."""

@@ -36,6 +36,9 @@ def test_a_graph_is_clustered(x):
     assert rows["a"][1:3] == ("cluster_0", True) and rows["a"][1] == rows["b"][1] and not rows["x"][2]
     assert rows["a"][3] == rows["b"][3] != rows["x"][3]
     assert given(x, lib.xlac_clusters_deadness, c, rows["a"][0]) == b"*p:0"
+    times = ffi.new("xlac_cluster_times *")
+    lib.xlac_clusters_times(c, times)
+    assert min(times.read_seconds, times.import_seconds, times.cluster_seconds) > 0
     pairs, n = ffi.new("uint32_t **"), ffi.new("size_t *")
     x.check(lib.xlac_clusters_unsafe_pairs(c, pairs, n, x.err))
     assert [pairs[0][i] for i in range(2 * n[0])] == [rows["w"][0], rows["r"][0]]

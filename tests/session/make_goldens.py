@@ -1,9 +1,9 @@
 """Writes graphs.jsonl.xz: graphs of real models and the numbers TensorFlow gives for them. Needs tensorflow (2.21 made
-the committed file): python tests/session/make_goldens.py [NAME...]; tests/session/goldens.py reads the file.
+the committed file): python tests/session/make_goldens.py [NAME...]; tests/session/recorded.py reads the file.
 
 Each line is one graph: `graph` (the GraphDef's bytes, as latin-1), `initial` (feeds of the initial values and the node
 that assigns them), `feeds` for a step, `fetches`, and `steps`: for each step the fetches' values as flat lists. Feeds
-are given by formulas (goldens.make), not by numbers. The two forms users have: `graph`, all in one graph as in
+are given by formulas (recorded.make), not by numbers. The two forms users have: `graph`, all in one graph as in
 TensorFlow 1, and `function`, where a step is a tf.function: a library and a call."""
 import json
 import lzma
@@ -16,8 +16,8 @@ os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", CUDA_VISI
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-import goldens  # noqa: E402
-import models  # noqa: E402
+import recorded  # noqa: E402
+import tf_models  # noqa: E402
 import optimizers  # noqa: E402
 
 v1 = tf.compat.v1
@@ -125,9 +125,9 @@ def run(case):
     config = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     steps = []
     with v1.Session(graph=graph, config=config) as session:
-        session.run("init", {k: goldens.make(f, 0) for k, f in variables.feeds.items()})
+        session.run("init", {k: recorded.make(f, 0) for k, f in variables.feeds.items()})
         for step in range(STEPS):
-            feeds = {f"{k}:0": goldens.make(f, step) for k, f in case["feeds"].items()}
+            feeds = {f"{k}:0": recorded.make(f, step) for k, f in case["feeds"].items()}
             values = session.run(names, feeds)
             assert all(np.all(np.isfinite(v)) for v in values.values()), case["name"]
             steps.append([[float(f"{x:.7g}") for x in np.ravel(values[n])] for n in names])
@@ -157,19 +157,21 @@ def cases():
     mlp = {"x": real(6, 10), "labels": below(5, 6)}
     smooth = {"x": real(6, 8), "target": real(6, 3)}
     series = {"x": real(3, 6, 5), "labels": below(4, 3)}
-    for name, optimizer in optimizers.ALL.items():
-        yield f"mlp_{name}", models.mlp, mlp, optimizer, ["graph"] if name != "adam" else ["graph", "function"]
-    yield "mlp_smooth_sgd", models.mlp_smooth, smooth, optimizers.ALL["sgd"], ["function"]
-    yield "cnn_momentum", models.cnn, {"x": IMAGES, "labels": LABELS}, optimizers.ALL["momentum"], ["graph", "function"]
-    yield "cnn_infer", models.cnn_infer, {"x": IMAGES}, None, ["graph"]
-    yield "resnet20_momentum", models.resnet20, {"x": real(4, 8, 8, 3), "labels": below(5, 4)}, optimizers.ALL["momentum"], ["graph"]
-    yield "lstm_unrolled_adam", models.lstm_unrolled, series, optimizers.ALL["adam"], ["graph"]
-    yield "lstm_carried", models.lstm_carried, {"x": series["x"]}, None, ["graph", "function", "graph v1"]
-    yield "lstm_array_sgd", models.lstm_loop, series, optimizers.ALL["sgd"], ["graph", "function", "graph v1"]
-    yield "bert_adam", models.bert_train, {**BERT, **MASKED}, optimizers.ALL["adam"], ["graph", "function"]
-    yield "bert_infer", models.bert_infer, BERT, None, ["graph", "function"]
-    yield "gpt_infer", models.gpt_infer, {"ids": below(20, 2, 8)}, None, ["graph", "function"]
-    yield "gpt_decode", models.gpt_decode, {"word": below(20, 2), "at": {"dtype": "int32", "kind": "step", "shape": []}}, None, ["graph"]
+    for name, optimizer in list(optimizers.ALL.items()):
+        if name == "slow_momentum":
+            continue
+        yield f"mlp_{name}", tf_models.mlp, mlp, optimizer, ["graph"] if name != "adam" else ["graph", "function"]
+    yield "mlp_smooth_sgd", tf_models.mlp_smooth, smooth, optimizers.ALL["sgd"], ["function"]
+    yield "cnn_momentum", tf_models.cnn, {"x": IMAGES, "labels": LABELS}, optimizers.ALL["momentum"], ["graph", "function"]
+    yield "cnn_infer", tf_models.cnn_infer, {"x": IMAGES}, None, ["graph"]
+    yield "resnet20_momentum", tf_models.resnet20, {"x": real(16, 8, 8, 3), "labels": below(5, 16)}, optimizers.ALL["slow_momentum"], ["graph"]
+    yield "lstm_unrolled_adam", tf_models.lstm_unrolled, series, optimizers.ALL["adam"], ["graph"]
+    yield "lstm_carried", tf_models.lstm_carried, {"x": series["x"]}, None, ["graph", "function", "graph v1"]
+    yield "lstm_array_sgd", tf_models.lstm_loop, series, optimizers.ALL["sgd"], ["graph", "function", "graph v1"]
+    yield "bert_adam", tf_models.bert_train, {**BERT, **MASKED}, optimizers.ALL["adam"], ["graph", "function"]
+    yield "bert_infer", tf_models.bert_infer, BERT, None, ["graph", "function"]
+    yield "gpt_infer", tf_models.gpt_infer, {"ids": below(20, 2, 8)}, None, ["graph", "function"]
+    yield "gpt_decode", tf_models.gpt_decode, {"word": below(20, 2), "at": {"dtype": "int32", "kind": "step", "shape": []}}, None, ["graph"]
 
 
 def main(only):
