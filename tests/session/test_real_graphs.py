@@ -32,19 +32,14 @@ def test_graph_is_clustered(name):
     assert len(marked) > 10 or case["form"] == "function" or "v1" in name
 
 
-# Sums over variables drift where rounding decides: attention's biases of keys have a gradient of zero but for rounding, which Adam scales up;
-# a relu's input near zero changes its sign.
-LOOSE = {"bert_adam": 1e-3, "resnet20_momentum": 1e-3}
-
-
 def run(case, options, **flags):
     """(executable of a step, for each fetch the largest difference from TensorFlow's numbers over all steps)."""
     session = xlac.cluster(case["graph"], **{"min_cluster_size": 2, **flags}).session(**options)
     start = case["initial"]["feeds"]
-    session.executable(list(start), [], [case["initial"]["target"]])(*(goldens.make(f, 0) for f in start.values()))
+    session.executable(list(start), [], [case["initial"]["target"]])(*(recorded.make(f, 0) for f in start.values()))
     step, worst = session.executable(list(case["feeds"]), case["fetches"]), dict.fromkeys(case["fetches"], 0.0)
     for number, expected in enumerate(case["steps"]):
-        values = step(*(goldens.make(f, number) for f in case["feeds"].values()))
+        values = step(*(recorded.make(f, number) for f in case["feeds"].values()))
         for name, value, wanted in zip(case["fetches"], values, expected):
             got, wanted = np.ravel(value).astype(np.float64), np.asarray(wanted, np.float64)
             assert got.shape == wanted.shape
@@ -59,8 +54,7 @@ def compiled_runs(stats):
 @pytest.mark.parametrize("name", CASES)
 def test_twenty_steps_give_tensorflows_numbers(name):
     step, worst = run(CASES[name], {})
-    sums = worst.pop("checksum:0", 0)
-    assert max(worst.values()) < 1e-4 and sums < LOOSE.get(name, 1e-4), worst
+    assert max(worst.values()) < 1e-4, worst
     stats = step.stats
     assert stats["runs"] == 20 and stats["failures"] == 0 == stats["fallen_back"], step.explain()
     assert compiled_runs(stats) >= 20
