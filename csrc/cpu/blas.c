@@ -7,6 +7,7 @@ enum {
   BLAS_PLAIN = 111,
   BLAS_TRANSPOSED = 112,
   BLAS_PIECE_ROWS = 96,      /* rows of C that a piece has at least */
+  BLAS_PIECE_COLUMNS = 256,  /* and columns, where all rows are one piece */
   BLAS_PIECE_WORK = 1 << 21, /* and products */
   BLAS_CALL_WORK = 1 << 29   /* and at most in one call of the library, which nobody can interrupt */
 };
@@ -22,6 +23,7 @@ struct cpu_blas {
   blas_dgemm_fn *dgemm;
   const char *prefix; /* of all its names */
   const char *config;
+  char path[];
 };
 
 static void *blas_symbol(void *library, const char *prefix, const char *name) {
@@ -60,20 +62,27 @@ static bool blas_try(cpu_blas *b, const char *path) {
   return false;
 }
 
-int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
-  static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",
-                                      "libopenblas.dylib"};
-  cpu_blas *b = base_malloc(alloc, sizeof *b);
+/* NULL where there is no such library. */
+static int blas_open_one(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
+  size_t n = strlen(path) + 1;
+  cpu_blas *b = base_malloc(alloc, sizeof *b + n);
   *out = NULL;
   if (!b) return base_oom(err, "BLAS");
   *b = (cpu_blas){.config = ""};
-  bool found = path && blas_try(b, path);
-  for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) found = blas_try(b, names[i]);
-  if (!found) {
+  memcpy(b->path, path, n);
+  if (blas_try(b, path))
+    *out = b;
+  else
     base_free(alloc, b);
-    return 0;
-  }
-  *out = b;
+  return 0;
+}
+
+int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
+  static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",
+                                      "libopenblas.dylib"};
+  *out = NULL;
+  if (path) TRY(blas_open_one(out, path, alloc, err));
+  for (size_t i = 0; !*out && i < sizeof names / sizeof *names; i++) TRY(blas_open_one(out, names[i], alloc, err));
   return 0;
 }
 
@@ -95,6 +104,10 @@ cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name) {
   return fn;
 }
 
+const char *cpu_blas_library(const cpu_blas *b) {
+  return b->path;
+}
+
 const char *cpu_blas_describe(const cpu_blas *b) {
   return b ? b->config : "";
 }
@@ -104,7 +117,7 @@ typedef struct blas_run {
   const plan_dot *dot;
   const char *a, *right;
   char *c;
-  int64_t rows, pieces; /* rows of C in a piece, pieces in a batch */
+  int64_t rows, columns, across, pieces; /* of C in a piece; pieces beside each other, and in a batch */
   base_pool *pool;
 } blas_run;
 
@@ -125,28 +138,46 @@ static void blas_part(const blas_run *r, int64_t batch, int64_t from, int64_t to
                 (const float *)(const void *)b, (int)d->ldb, 0, (float *)(void *)c, ldc);
 }
 
-static void blas_rows(const blas_run *r, int64_t batch, int64_t from, int64_t to) {
-  int64_t n = r->dot->n, column = (to - from) * r->dot->k, columns = column ? BLAS_CALL_WORK / column + 1 : n;
+static void blas_piece(const blas_run *r, int64_t batch, int64_t from, int64_t to, int64_t left, int64_t right) {
+  int64_t column = (to - from) * r->dot->k, columns = column ? BLAS_CALL_WORK / column + 1 : right - left;
   columns = (columns + 255) & ~(int64_t)255; /* depends on sizes alone, as all cuts do */
-  for (int64_t at = 0; at < n && !(at && base_pool_stopping(r->pool)); at += columns)
-    blas_part(r, batch, from, to, at, at + columns < n ? at + columns : n);
+  for (int64_t at = left; at < right && !(at > left && base_pool_stopping(r->pool)); at += columns)
+    blas_part(r, batch, from, to, at, at + columns < right ? at + columns : right);
+}
+
+static int64_t blas_min(int64_t a, int64_t b) {
+  return a < b ? a : b;
 }
 
 static void blas_pieces(void *ctx, size_t begin, size_t end) {
   const blas_run *r = ctx;
   for (size_t i = begin; i < end; i++) {
-    int64_t batch = (int64_t)i / r->pieces, from = (int64_t)i % r->pieces * r->rows, to = from + r->rows;
-    blas_rows(r, batch, from, to < r->dot->m ? to : r->dot->m);
+    int64_t piece = (int64_t)i % r->pieces, from = piece / r->across * r->rows, left = piece % r->across * r->columns;
+    blas_piece(r, (int64_t)i / r->pieces, from, blas_min(from + r->rows, r->dot->m), left,
+               blas_min(left + r->columns, r->dot->n));
   }
 }
 
-void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c) {
-  blas_run r = {.b = b, .pool = pool, .dot = dot, .a = a, .right = right, .c = c, .rows = dot->m};
-  int64_t row_work = dot->n * dot->k, rows = row_work > 0 ? BLAS_PIECE_WORK / row_work + 1 : dot->m;
+/* By rows; where these are too few, by columns. */
+static void blas_cut(blas_run *r) {
+  const plan_dot *d = r->dot;
+  int64_t row_work = d->n * d->k, rows = row_work > 0 ? BLAS_PIECE_WORK / row_work + 1 : d->m;
   if (rows < BLAS_PIECE_ROWS) rows = BLAS_PIECE_ROWS;
-  if (rows < dot->m) r.rows = rows;
-  r.pieces = (dot->m + r.rows - 1) / r.rows;
-  int64_t each = dot->m * row_work / r.pieces + 1;
+  r->rows = blas_min(rows, d->m);
+  r->columns = d->n;
+  int64_t down = (d->m + r->rows - 1) / r->rows;
+  if (down == 1) {
+    int64_t columns = BLAS_PIECE_WORK / (d->m * d->k + 1) / 64 * 64 + 64;
+    r->columns = columns < BLAS_PIECE_COLUMNS ? BLAS_PIECE_COLUMNS : columns;
+  }
+  r->across = (d->n + r->columns - 1) / r->columns;
+  r->pieces = down * r->across;
+}
+
+void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c) {
+  blas_run r = {.b = b, .pool = pool, .dot = dot, .a = a, .right = right, .c = c};
+  blas_cut(&r);
+  int64_t each = dot->m * dot->n * dot->k / r.pieces + 1;
   size_t grain = each < BLAS_PIECE_WORK ? (size_t)(BLAS_PIECE_WORK / each + 1) : 1;
   base_parallel_for(pool, (size_t)(dot->batch * r.pieces), grain, blas_pieces, &r);
 }

@@ -16,6 +16,8 @@ void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const
 /* The function of that name in Fortran's convention ("dpotrf": the library's dpotrf_), or NULL. */
 typedef void cpu_blas_fortran_fn(void);
 cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name);
+/* What dlopen knows the library by. */
+const char *cpu_blas_library(const cpu_blas *b);
 /* "scipy-openblas 0.3.30 ..." or "". */
 const char *cpu_blas_describe(const cpu_blas *b);
 

@@ -239,7 +239,39 @@ static void bodym_measure(cpu_body *b) {
   b->lanes_bytes = bodym_round(b->n_values * sizeof(char *));
   for (uint32_t i = b->n_params; i < b->n_values; i++)
     b->lanes_bytes += bodym_round((size_t)b->lanes * b->values[i].bytes);
-  b->one_bytes = bodym_round((size_t)b->n_values * CPU_BODY_SLOT) + bodym_round(b->n_ops * sizeof(list_inst));
+  b->one_bytes = bodym_round((size_t)b->n_values * CPU_BODY_SLOT) + bodym_round((b->n_ops + 1) * sizeof(list_inst));
+}
+
+/* On one lane an op takes over the one before, where nobody else wants the result of that. */
+static void bodym_pair(const cpu_body *b, cpu_body_value *values, const uint8_t *uses) {
+  uint32_t last = UINT32_MAX;
+  for (uint32_t i = b->n_params; i < b->n_values; i++) {
+    cpu_body_value *v = &values[i], *before = last != UINT32_MAX ? &values[last] : NULL;
+    if (!v->n_in) continue;
+    uint32_t one = last;
+    last = i;
+    if (!before || v->n_in != 2 || before->n_in != 2 || before->takes != UINT32_MAX || uses[one] != 1) continue;
+    if (v->in[0] != one && v->in[1] != one) continue;
+    uint32_t both = cpu_list_pair(before->one, v->one, v->in[1] == one);
+    if (both == LIST_CALL) continue;
+    v->one = both;
+    v->takes = one;
+    before->taken = true;
+  }
+}
+
+/* What runs on one lane. false when out of memory. */
+static bool bodym_instructions(bodym_make *x, cpu_body *b, cpu_body_value *values) {
+  uint8_t *uses = BASE_ARRAY(&x->scratch, uint8_t, (size_t)b->n_values + 1);
+  if (!uses) return false;
+  for (uint32_t i = 0; i < b->n_values; i++) {
+    values[i].takes = UINT32_MAX;
+    for (uint32_t k = 0; k < values[i].n_in; k++)
+      if (uses[values[i].in[k]] < 2) uses[values[i].in[k]]++;
+  }
+  for (uint32_t j = 0; j < b->n_outs; j++) uses[b->outs[j]] = 2;
+  bodym_pair(b, values, uses);
+  return true;
 }
 
 static cpu_body *bodym_finish(bodym_make *x, const ir_computation *c, const bodym_leaves *outs, base_arena *arena) {
@@ -249,10 +281,12 @@ static cpu_body *bodym_finish(bodym_make *x, const ir_computation *c, const body
   b->n_params = c->n_params;
   b->n_outs = outs->n;
   b->n_values = x->values.n;
-  b->values = base_arena_memdup(arena, x->values.items, x->values.n * sizeof *x->values.items);
+  cpu_body_value *values = base_arena_memdup(arena, x->values.items, x->values.n * sizeof *x->values.items);
+  b->values = values;
   b->outs = base_arena_memdup(arena, outs->v, outs->n * sizeof *outs->v);
-  if (!b->values || !b->outs) return NULL;
-  for (uint32_t i = 0; i < b->n_values; i++) b->n_ops += b->values[i].n_in > 0;
+  if (!values || !b->outs) return NULL;
+  for (uint32_t i = 0; i < b->n_values; i++) b->n_ops += values[i].n_in > 0;
+  if (!bodym_instructions(x, b, values)) return NULL;
   for (uint32_t j = 0; j < b->n_outs; j++) b->passes = b->passes || b->outs[j] < b->n_params;
   b->single = bodym_single(b);
   bodym_measure(b);

@@ -18,7 +18,9 @@ typedef struct cpu_body_value {
   uint32_t in[3];
   const void *constant; /* one element, or NULL */
   const ir_op *op;      /* of ops, but for selects that stand for branches */
-  list_fn *one;         /* of ops: for one lane */
+  uint32_t one;         /* of ops: the instruction for one lane */
+  uint32_t takes;       /* the value whose op that instruction does as well, or UINT32_MAX */
+  bool taken;           /* it has no instruction of its own */
   interp_loop loop;     /* of ops */
 } cpu_body_value;
 
@@ -56,7 +58,7 @@ typedef struct cpu_body_one {
 } cpu_body_one;
 void cpu_body_one_begin(cpu_body_one *x, const cpu_body *b, char *memory);
 static inline void cpu_body_one_run(const cpu_body_one *x) {
-  for (const list_inst *i = x->insts, *end = i + x->body->n_ops; i < end; i++) i->fn(i);
+  cpu_list_insts(x->insts);
 }
 static inline char *cpu_body_slot(const cpu_body_one *x, uint32_t value) {
   return x->slots + (size_t)value * CPU_BODY_SLOT;

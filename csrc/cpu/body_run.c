@@ -64,6 +64,17 @@ static void bodyr_one_simple(const list_inst *i) {
   l->fn(l, 1, i->in, i->out);
 }
 
+static list_inst bodyr_instruction(const cpu_body_one *x, uint32_t i) {
+  const cpu_body_value *v = &x->body->values[i], *before = v->takes != UINT32_MAX ? &x->body->values[v->takes] : NULL;
+  list_inst inst = {.code = v->one, .n = 1, .data = &v->loop, .out = cpu_body_slot(x, i)};
+  inst.fn = v->loop.work || v->loop.wraps ? bodyr_one_loop : bodyr_one_simple;
+  for (uint32_t k = 0; k < 3; k++) inst.in[k] = cpu_body_slot(x, v->in[k < v->n_in ? k : 0]);
+  if (!before) return inst;
+  inst.in[2] = inst.in[v->in[0] == v->takes];
+  for (uint32_t k = 0; k < 2; k++) inst.in[k] = cpu_body_slot(x, before->in[k]);
+  return inst;
+}
+
 void cpu_body_one_begin(cpu_body_one *x, const cpu_body *b, char *memory) {
   uint32_t n = 0;
   *x = (cpu_body_one){b, memory, NULL};
@@ -72,13 +83,10 @@ void cpu_body_one_begin(cpu_body_one *x, const cpu_body *b, char *memory) {
   for (uint32_t i = b->n_params; i < b->n_values; i++) {
     const cpu_body_value *v = &b->values[i];
     if (v->constant) cpu_body_copy(v->bytes, cpu_body_slot(x, i), v->constant);
-    if (!v->n_in) continue;
-    list_inst *inst = &x->insts[n++];
-    *inst = (list_inst){.n = 1, .data = &v->loop, .out = cpu_body_slot(x, i)};
-    inst->fn = v->one ? v->one : v->loop.work || v->loop.wraps ? bodyr_one_loop : bodyr_one_simple;
-    for (uint32_t k = 0; k < v->n_in; k++) inst->in[k] = cpu_body_slot(x, v->in[k]);
+    if (v->n_in && !v->taken) x->insts[n++] = bodyr_instruction(x, i);
   }
-  assert(n == b->n_ops);
+  assert(n <= b->n_ops);
+  x->insts[n] = (list_inst){.code = LIST_END};
 }
 
 void cpu_body_one_feed(const cpu_body_one *x) {

@@ -1,9 +1,15 @@
 /* Matrix products: by BLAS where the operands are matrices of f32 or f64 as they lie, else by our own. */
+#include "dot_few.h"
 #include "dot_gemm.h"
 #include "routine.h"
 
 static int dot_by_blas(const cpu_routine_run *r) {
   cpu_blas_dot(r->run->exe->blas, r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
+  return 0;
+}
+
+static int dot_by_few(const cpu_routine_run *r) {
+  cpu_few_run(r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
   return 0;
 }
 
@@ -101,15 +107,20 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   return 0;
 }
 
-int cpu_prepare_dot(cpu_prepare_run *x) {
-  plan_dot dot = {.dtype = 0};
-  bool blas = x->options->blas && plan_dot_of(x->op, &dot);
-  TRY(dot_prepare_own(x, blas));
-  if (!blas || x->code) return 0;
+/* As a product of matrices where they lie. */
+static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool few) {
   x->out->name = "gemm";
   x->out->divisible = true;
-  x->out->work = (uint64_t)(dot.batch * dot.m * dot.n * dot.k) / 4;
-  x->out->data = base_arena_memdup(x->arena, &dot, sizeof dot);
-  x->code = dot_by_blas;
+  x->out->work = (uint64_t)(dot->batch * dot->m * dot->n * dot->k) / 4;
+  x->out->data = few ? (const void *)cpu_few_make(dot, x->arena) : base_arena_memdup(x->arena, dot, sizeof *dot);
+  x->code = few ? dot_by_few : dot_by_blas;
   return x->out->data ? 0 : base_oom(x->err, "a product");
+}
+
+int cpu_prepare_dot(cpu_prepare_run *x) {
+  plan_dot dot = {.dtype = 0};
+  bool matrices = plan_dot_of(x->op, &dot), blas = x->options->blas && matrices;
+  if (matrices && cpu_few_is_better(&dot)) return dot_prepare_matrices(x, &dot, true);
+  TRY(dot_prepare_own(x, blas));
+  return blas && !x->code ? dot_prepare_matrices(x, &dot, false) : 0;
 }

@@ -53,4 +53,37 @@ static inline int64_t cpu_window_load(base_dtype t, const char *p) {
   return interp_index(t, p);
 }
 
+/* Where the window with this index begins in the big array, after what the walk says; false where it does not fit. */
+static inline bool cpu_window_offset(const cpu_windows *w, const char *index, int64_t *offset) {
+  int64_t sum = 0;
+  if (w->n_index == 1 && w->dtype == XLAC_S32) {
+    int32_t v = 0;
+    memcpy(&v, index, sizeof v);
+    *offset = v * w->index->stride;
+    return v >= 0 && v <= w->index->limit;
+  }
+  for (uint32_t i = 0; i < w->n_index; i++) {
+    int64_t v = cpu_window_load((base_dtype)w->dtype, index + i * w->component);
+    if (v < 0 || v > w->index[i].limit) return false;
+    sum += v * w->index[i].stride;
+  }
+  *offset = sum;
+  return true;
+}
+
+/* From a row of a window (along the innermost dimension) to the next: at[] counts the other dimensions, from zeros on.
+ * false where that was the last. */
+static inline bool cpu_window_next_row(const cpu_windows *w, int64_t *at, int64_t *big, int64_t *small) {
+  for (uint32_t d = w->n_dims - 1; d > 0; d--) {
+    const cpu_move_dim *dim = &w->dims[d - 1];
+    *big += dim->from;
+    *small += dim->to;
+    if (++at[d - 1] < dim->n) return true;
+    *big -= dim->from * at[d - 1];
+    *small -= dim->to * at[d - 1];
+    at[d - 1] = 0;
+  }
+  return false;
+}
+
 #endif

@@ -1,191 +1,20 @@
-/* LAPACK's routines as native custom calls. What they share, batches, scratch memory, checks, is here; what tells them
- * apart is in lapack_table.h. Matrices come column-major, as LAPACK has them and as JAX's layouts ask for. */
+/* LAPACK's routines as native custom calls. What they share, batches and scratch memory, is here; what tells them
+ * apart is in lapack_rows.h. Matrices come column-major, as LAPACK has them and as JAX's layouts ask for. */
 #include "lapack.h"
 
 #include <math.h>
+#include <stdlib.h>
 
+#include "aside.h"
 #include "factor.h"
-#include "lapack_table.h"
+#include "lapack_inside.h"
+#include "lapack_rows.h"
 
-enum { LAPACK_MAX_ARGS = 20, LAPACK_PIECE_WORK = 1 << 18 };
-
-/* Fortran passes pointers, and after them the lengths of the character arguments. All routines are called as one with
- * the most arguments: surplus ones are not looked at. */
-typedef void lapack_fn(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
-                       void *, void *, void *, void *, void *, void *, void *, void *);
-
-typedef struct lapack_job {
-  xlac_ffi_frame *frame;
-  const lapack_routine *routine;
-  lapack_fn *fn;
-  bool is_complex, is_double;
-  int64_t batch, m, n, k;
-  int32_t low, high;
-  char letters[128]; /* by letter of args: the character of an attribute */
-  size_t element;    /* bytes */
-  const xlac_ffi_buffer *slots[LAPACK_SLOTS];
-  int64_t items[LAPACK_SLOTS]; /* bytes of one item */
-  int32_t ld[LAPACK_SLOTS];
-  int32_t lwork, lrwork, liwork;
-  bool failed; /* out of memory */
-} lapack_job;
-
-/* One thread's memory. */
-typedef struct lapack_work {
-  char *work, *rwork, *iwork, *bwork, *copy, *left, *right;
-} lapack_work;
-
-/* --- checks --- */
-
-/* Dimensions from the fastest on: rows, columns, then the batch's from the last to the first. Those of extent 1 may be
- * anywhere. */
-static bool lapack_is_column_major(const xlac_ffi_buffer *b) {
-  int64_t last = (int64_t)b->rank - 1, at = 0;
-  if (b->rank < 2 || b->count <= 1) return true;
-  for (uint32_t i = 0; i < b->rank; i++) {
-    int64_t d = b->minor_to_major[i], expected = 0;
-    if (b->dims[d] == 1) continue;
-    do {
-      expected = at == 0 ? last - 1 : at == 1 ? last : last - at;
-      at++;
-    } while (b->dims[expected] == 1);
-    if (d != expected) return false;
-  }
-  return true;
-}
-
-static int64_t lapack_min(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-/* Rows and columns of a slot's item; columns are 1 for vectors. */
-static void lapack_shape_of(const lapack_job *j, char shape, int64_t *rows, int64_t *columns) {
-  int64_t least = lapack_min(j->m, j->n), order = j->letters['S'] == 'L' ? j->m : j->n;
-  *columns = 1;
-  switch (shape) {
-    case 'M':
-    case 'Q':
-      *rows = j->m, *columns = j->n;
-      return;
-    case 'u':
-      *rows = j->m, *columns = j->letters['J'] == 'S' ? least : j->m;
-      return;
-    case 'v':
-      *rows = j->letters['J'] == 'S' ? least : j->n, *columns = j->n;
-      return;
-    case 's':
-      *rows = *columns = order;
-      return;
-    case 'q':
-      *rows = j->letters['X'] == 'L' ? j->m : j->n, *columns = j->k;
-      return;
-    default:
-      *rows = shape == 'x' ? least : shape == 'm' ? j->m : shape == 'n' ? j->n : shape == 'k' ? j->k : 1;
-      if (shape == 'e') *rows = j->n > 0 ? j->n - 1 : 0;
-  }
-}
-
-static uint32_t lapack_dtype_of(const lapack_job *j, char type) {
-  if (type == 'i') return XLAC_FFI_S32;
-  bool complex_ = type == 'c' || (type == 't' && j->is_complex);
-  if (complex_) return j->is_double ? XLAC_FFI_C128 : XLAC_FFI_C64;
-  return j->is_double ? XLAC_FFI_F64 : XLAC_FFI_F32;
-}
-
-/* Whether b is a batch of arrays of that shape and type. ormqr takes matrices with columns to spare. */
-static bool lapack_fits(const lapack_job *j, const lapack_slot *s, const xlac_ffi_buffer *b) {
-  int64_t rows = 0, columns = 0;
-  bool matrix = strchr("MQuvsq", s->shape) != NULL;
-  uint32_t rank = j->slots[j->routine->main]->rank - 2 + (matrix ? 2 : s->shape != '1');
-  lapack_shape_of(j, s->shape, &rows, &columns);
-  if (b->dtype != lapack_dtype_of(j, s->type) || b->rank != rank) return false;
-  for (uint32_t d = 0; d + 2 < j->slots[j->routine->main]->rank; d++)
-    if (b->dims[d] != j->slots[j->routine->main]->dims[d]) return false;
-  if (j->letters['J'] == 'N' && (s->shape == 'u' || s->shape == 'v')) return true; /* not looked at */
-  if (!matrix) return s->shape == '1' || b->dims[rank - 1] == rows;
-  if (b->dims[rank - 2] != rows || (s->shape == 'q' ? b->dims[rank - 1] < columns : b->dims[rank - 1] != columns))
-    return false;
-  return lapack_is_column_major(b);
-}
-
-static int lapack_misfit(const lapack_job *j, const char *what, int number) {
-  return j->frame->fail(j->frame, "%s %d is not what LAPACK's %s takes here: shape, type or column-major layout", what,
-                        number, j->routine->name);
-}
-
-static int lapack_check_slot(lapack_job *j, int i) {
-  const lapack_slot *s = &j->routine->slots[i];
-  const xlac_ffi_frame *f = j->frame;
-  if (s->operand >= 0 && !lapack_fits(j, s, &f->operands[s->operand])) return lapack_misfit(j, "operand", s->operand);
-  if (s->result >= 0 && !lapack_fits(j, s, &f->results[s->result])) return lapack_misfit(j, "result", s->result);
-  j->slots[i] = s->result >= 0 ? &f->results[s->result] : &f->operands[s->operand];
-  const xlac_ffi_buffer *b = j->slots[i];
-  j->items[i] = j->batch ? (int64_t)b->bytes / j->batch : 0;
-  int64_t ld = b->rank >= 2 ? b->dims[b->rank - 2] : 1;
-  j->ld[i] = ld > 0 ? (int32_t)ld : 1;
-  return 0;
-}
-
-/* What the routines themselves would refuse, by printing. */
-static bool lapack_sizes_fit(const lapack_job *j) {
-  const char *name = j->routine->name;
-  if (strcmp(name + 2, "gqr") == 0) return j->n <= j->m && j->k <= j->n;
-  if (strcmp(name + 2, "mqr") == 0) return j->k <= (j->letters['X'] == 'L' ? j->m : j->n);
-  if (strcmp(name, "gehrd") == 0) return j->low >= 1 && j->low <= j->high && j->high <= j->n;
-  return true;
-}
-
-static int lapack_read_sizes(lapack_job *j) {
-  const lapack_slot *s = &j->routine->slots[j->routine->main];
-  const xlac_ffi_buffer *a = &j->frame->operands[s->operand];
-  if (a->rank < 2) return lapack_misfit(j, "operand", s->operand);
-  j->slots[j->routine->main] = a;
-  j->m = a->dims[a->rank - 2], j->n = a->dims[a->rank - 1], j->batch = 1;
-  for (uint32_t d = 0; d + 2 < a->rank; d++) j->batch *= a->dims[d];
-  if (strchr(j->routine->args, 'k')) {
-    const xlac_ffi_buffer *tau = &j->frame->operands[1];
-    j->k = tau->rank ? tau->dims[tau->rank - 1] : 0;
-  }
-  if (j->m > INT32_MAX || j->n > INT32_MAX || j->k > INT32_MAX)
-    return j->frame->fail(j->frame, "LAPACK's sizes have 32 bits");
-  if (s->shape == 'Q' && j->m != j->n) return lapack_misfit(j, "operand", s->operand);
-  return 0;
-}
-
-static int lapack_read_letter(lapack_job *j, char letter, const char *name, const char *allowed) {
-  const xlac_ffi_attr *a = xlac_ffi_find(j->frame, name);
-  if (!a || a->kind != XLAC_FFI_INT || a->i <= 0 || a->i > 127 || !strchr(allowed, (int)a->i))
-    return j->frame->fail(j->frame, "its attribute %s must be one of the characters %s", name, allowed);
-  j->letters[(unsigned char)letter] = (char)a->i;
-  return 0;
-}
-
-static int lapack_read_attrs(lapack_job *j) {
-  static const struct {
-    char letter;
-    const char *name, *allowed;
-  } known[] = {{'U', "uplo", "LU"}, {'J', "mode", "NVAS"},   {'L', "compute_left", "NV"}, {'V', "compute_right", "NV"},
-               {'S', "side", "LR"}, {'T', "trans_x", "NTC"}, {'D', "diag", "NU"},         {'O', "sort", "N"}};
-  const char *args = j->routine->args;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strchr(args, known[i].letter)) TRY(lapack_read_letter(j, known[i].letter, known[i].name, known[i].allowed));
-  const xlac_ffi_attr *left = xlac_ffi_find(j->frame, "left"), *transpose = xlac_ffi_find(j->frame, "transpose");
-  const xlac_ffi_attr *low = xlac_ffi_find(j->frame, "low"), *high = xlac_ffi_find(j->frame, "high");
-  if (strchr(args, 'X')) {
-    if (!left || !transpose) return j->frame->fail(j->frame, "it needs the attributes left and transpose");
-    j->letters['X'] = left->i ? 'L' : 'R';
-    j->letters['Y'] = !transpose->i ? 'N' : j->is_complex ? 'C' : 'T';
-  }
-  if (strchr(args, 'h')) {
-    if (!low || !high) return j->frame->fail(j->frame, "it needs the attributes low and high");
-    j->low = (int32_t)low->i, j->high = (int32_t)high->i;
-  }
-  bool vectors =
-      strncmp(j->routine->name, "ges", 3) == 0 && j->routine->name[3] != 0 && strchr("dv", j->routine->name[3]);
-  if (j->letters['J'] && strchr(vectors ? "V" : "AS", j->letters['J']))
-    return j->frame->fail(j->frame, "its mode %c is none of %s", j->letters['J'], j->routine->name);
-  return 0;
-}
+enum {
+  LAPACK_PIECE_WORK = 1 << 18,
+  LAPACK_LONG = 1 << 24, /* work of an item that may take some ten milliseconds */
+  LAPACK_TALL = 64       /* times as many rows: a panel takes long */
+};
 
 /* --- calls --- */
 
@@ -236,6 +65,7 @@ static void *lapack_memory(const lapack_work *w, char letter) {
 
 static void *lapack_slot_data(const lapack_job *j, const lapack_work *w, int slot, int64_t item) {
   if (j->routine->slots[slot].copied) return w->copy;
+  if (w->slots[slot]) return w->slots[slot];
   return (char *)j->slots[slot]->data + item * j->items[slot];
 }
 
@@ -284,8 +114,13 @@ static int lapack_ask_sizes(lapack_job *j) {
   double work[2] = {0, 0}, rwork[2] = {0, 0}, iwork[2] = {0, 0}, other[8] = {0};
   int32_t info = 0;
   if (!strchr(args, 'l')) return 0;
-  lapack_work w = {(char *)work,  (char *)rwork, (char *)iwork, (char *)other,
-                   (char *)other, (char *)other, (char *)other};
+  lapack_work w = {.work = (char *)work,
+                   .rwork = (char *)rwork,
+                   .iwork = (char *)iwork,
+                   .bwork = (char *)other,
+                   .copy = (char *)other,
+                   .left = (char *)other,
+                   .right = (char *)other};
   j->lwork = j->lrwork = j->liwork = -1;
   lapack_call(j, &w, 0, &info);
   double need = lapack_size_in(j, work), real = strchr(args, 'R') ? lapack_size_in(j, rwork) : 0;
@@ -307,8 +142,9 @@ static int64_t lapack_real_work(const lapack_job *j) {
   return a > b ? a : b;
 }
 
-static bool lapack_take_work(const lapack_job *j, lapack_work *w) {
-  size_t part = j->is_double ? 8 : 4, sizes[7] = {0};
+/* Bytes of each part of the work, and in all. */
+static size_t lapack_work_bytes(const lapack_job *j, size_t sizes[7]) {
+  size_t part = j->is_double ? 8 : 4, total = 0;
   int64_t least = lapack_min(j->m, j->n), copied = 0, vectors = strchr(j->routine->args, 'p') ? j->n * j->n : 0;
   for (int i = 0; i < LAPACK_SLOTS; i++)
     if (j->routine->slots[i].copied) copied = j->items[i];
@@ -318,16 +154,23 @@ static bool lapack_take_work(const lapack_job *j, lapack_work *w) {
   sizes[3] = (size_t)j->n * 4;
   sizes[4] = (size_t)copied;
   sizes[5] = sizes[6] = (size_t)vectors * part;
-  size_t total = 0;
-  for (int i = 0; i < 7; i++) total += (sizes[i] + 64) & ~(size_t)63;
-  char *p = j->frame->allocate(j->frame, total),
-       **places[7] = {&w->work, &w->rwork, &w->iwork, &w->bwork, &w->copy, &w->left, &w->right};
-  if (!p) return false;
+  for (int i = 0; i < 7; i++) total += sizes[i] = (sizes[i] + 64) & ~(size_t)63;
+  return total;
+}
+
+static void lapack_place_work(lapack_work *w, char *p, const size_t sizes[7]) {
+  char **places[7] = {&w->work, &w->rwork, &w->iwork, &w->bwork, &w->copy, &w->left, &w->right};
   for (int i = 0; i < 7; i++) {
     *places[i] = p;
-    p += (sizes[i] + 64) & ~(size_t)63;
+    p += sizes[i];
   }
-  return true;
+}
+
+static bool lapack_take_work(const lapack_job *j, lapack_work *w) {
+  size_t sizes[7];
+  char *p = j->frame->allocate(j->frame, lapack_work_bytes(j, sizes));
+  if (p) lapack_place_work(w, p, sizes);
+  return p != NULL;
 }
 
 /* --- eigenvectors of real matrices --- */
@@ -383,30 +226,39 @@ static bool lapack_is_finite(const lapack_job *j, const char *a) {
 
 /* --- batches --- */
 
-static void lapack_item(lapack_job *j, const lapack_work *w, int64_t item) {
-  int32_t info = 0;
-  bool run = true;
+/* Operands to where the routine will change them; zeros where it may leave something out. */
+static void lapack_fill(const lapack_job *j, const lapack_work *w, int64_t item) {
   for (int i = 0; i < LAPACK_SLOTS && j->slots[i]; i++) {
     const lapack_slot *s = &j->routine->slots[i];
-    char *result = s->result >= 0 ? (char *)j->slots[i]->data + item * j->items[i] : w->copy;
+    char *to = lapack_slot_data(j, w, i, item);
     const char *operand =
         s->operand >= 0 ? (const char *)j->frame->operands[s->operand].data + item * j->items[i] : NULL;
-    if (s->operand >= 0 && (s->result >= 0 || s->copied) && result != operand)
-      memcpy(result, operand, (size_t)j->items[i]);
-    if (s->operand < 0) memset(result, 0, (size_t)j->items[i]); /* what a mode leaves out */
+    if (s->operand >= 0 && to != operand) memcpy(to, operand, (size_t)j->items[i]);
+    if (s->operand < 0) memset(to, 0, (size_t)j->items[i]);
   }
-  if (strcmp(j->routine->name, "geev") == 0) run = lapack_is_finite(j, w->copy);
-  if (!run)
-    info = -4;
-  else if (j->items[j->routine->main])
-    lapack_call(j, w, item, &info);
-  if (run && strchr(j->routine->args, 'p')) lapack_unpack(j, w, item);
+}
+
+/* Reads and writes nothing but w's memory and the item's arrays. */
+static int32_t lapack_compute(lapack_job *j, const lapack_work *w, int64_t item) {
+  int32_t info = 0;
+  if (strcmp(j->routine->name, "geev") == 0 && !lapack_is_finite(j, w->copy)) return -4;
+  if (j->items[j->routine->main]) lapack_call(j, w, item, &info);
+  if (strchr(j->routine->args, 'p')) lapack_unpack(j, w, item);
+  return info;
+}
+
+static void lapack_put_info(const lapack_job *j, int64_t item, int32_t info) {
   if (j->routine->info >= 0) memcpy((char *)j->frame->results[j->routine->info].data + item * 4, &info, sizeof info);
+}
+
+static void lapack_item(lapack_job *j, const lapack_work *w, int64_t item) {
+  lapack_fill(j, w, item);
+  lapack_put_info(j, item, lapack_compute(j, w, item));
 }
 
 static void lapack_items(void *ctx, uint64_t begin, uint64_t end) {
   lapack_job *j = ctx;
-  lapack_work w = {NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+  lapack_work w = {.work = NULL};
   if (!lapack_take_work(j, &w)) {
     (void)j->frame->fail(j->frame, "out of memory for LAPACK's work");
     return;
@@ -414,13 +266,67 @@ static void lapack_items(void *ctx, uint64_t begin, uint64_t end) {
   for (uint64_t i = begin; i < end; i++) lapack_item(j, &w, (int64_t)i);
 }
 
-static int lapack_check_counts(const lapack_job *j) {
-  const xlac_ffi_frame *f = j->frame;
-  const lapack_routine *r = j->routine;
-  if (f->n_operands != r->n_operands || f->n_results != r->n_results)
-    return j->frame->fail(j->frame, "it takes %d operands and gives %d results, not %u and %u", r->n_operands,
-                          r->n_results, f->n_operands, f->n_results);
-  if (r->info >= 0 && f->results[r->info].dtype != XLAC_FFI_S32) return lapack_misfit(j, "result", r->info);
+/* --- items that take long: on threads of their own, so that the caller may leave --- */
+
+typedef struct lapack_apart {
+  lapack_job job;
+  lapack_work work;
+  int32_t info;
+} lapack_apart;
+
+/* All that an item needs, in one block. */
+static void *lapack_apart_begin(void *ctx, uint64_t i) {
+  const lapack_job *j = ctx;
+  size_t sizes[7], total = sizeof(lapack_apart) + 64 + lapack_work_bytes(j, sizes);
+  for (int s = 0; s < LAPACK_SLOTS && j->slots[s]; s++)
+    if (!j->routine->slots[s].copied) total += ((size_t)j->items[s] + 63) & ~(size_t)63;
+  lapack_apart *a = malloc(total);
+  if (!a) return NULL;
+  *a = (lapack_apart){.job = *j};
+  char *p = (char *)(((uintptr_t)(a + 1) + 63) & ~(uintptr_t)63);
+  for (int s = 0; s < LAPACK_SLOTS && j->slots[s]; s++) {
+    if (j->routine->slots[s].copied) continue;
+    a->work.slots[s] = p;
+    p += ((size_t)j->items[s] + 63) & ~(size_t)63;
+  }
+  lapack_place_work(&a->work, p, sizes);
+  lapack_fill(j, &a->work, (int64_t)i);
+  return a;
+}
+
+static void lapack_apart_run(void *memory) {
+  lapack_apart *a = memory;
+  a->info = lapack_compute(&a->job, &a->work, 0);
+}
+
+static void lapack_apart_end(void *ctx, uint64_t i, void *memory) {
+  const lapack_job *j = ctx;
+  const lapack_apart *a = memory;
+  for (int s = 0; s < LAPACK_SLOTS && j->slots[s]; s++)
+    if (j->routine->slots[s].result >= 0)
+      memcpy((char *)j->slots[s]->data + (int64_t)i * j->items[s], a->work.slots[s], (size_t)j->items[s]);
+  lapack_put_info(j, (int64_t)i, a->info);
+}
+
+static bool lapack_apart_stops(void *ctx) {
+  const lapack_job *j = ctx;
+  return j->frame->interrupted(j->frame);
+}
+
+/* What there is no memory or thread for is done here, where nobody can interrupt it. */
+static int lapack_run_apart(lapack_job *j, const cpu_blas *blas) {
+  bool left = false;
+  cpu_aside a = {.n = (uint64_t)j->batch,
+                 .threads = j->frame->n_threads,
+                 .library = cpu_blas_library(blas),
+                 .begin = lapack_apart_begin,
+                 .run = lapack_apart_run,
+                 .end = lapack_apart_end,
+                 .stops = lapack_apart_stops,
+                 .ctx = j};
+  uint64_t done = cpu_aside_run(&a, &left);
+  if (left) return j->frame->fail(j->frame, "it was to stop");
+  if (done < a.n) lapack_items(j, done, a.n);
   return 0;
 }
 
@@ -440,48 +346,36 @@ static int lapack_run_large(lapack_job *j, cpu_factor *f) {
   return 0;
 }
 
-/* fn: the routine, for matrices that are not large; blas: NULL where there is no other way. */
-static int lapack_run_by(xlac_ffi_frame *frame, const lapack_routine *routine, cpu_blas_fortran_fn *fn,
-                         const cpu_blas *blas) {
+/* Those that have another way for large matrices. */
+static bool lapack_is_factor(const lapack_routine *r) {
+  return strcmp(r->name, "potrf") == 0 || strcmp(r->name, "getrf") == 0;
+}
+
+/* user is the interp_native: inside are the routine's row, its function and the library. The target's name has the
+ * type. */
+static int lapack_run(xlac_ffi_frame *frame) {
+  const interp_native *native = frame->user;
+  const lapack_routine *routine = native->inside[0];
+  const cpu_blas *blas = native->inside[2];
   const char type = frame->target[7]; /* after "lapack_" */
   lapack_job j = {.frame = frame, .routine = routine};
   cpu_factor factor;
-  memcpy(&j.fn, &fn, sizeof j.fn);
+  memcpy(&j.fn, &native->inside[1], sizeof j.fn);
   j.is_complex = type == 'c' || type == 'z';
   j.is_double = type == 'd' || type == 'z';
   j.element = (size_t)(j.is_double ? 8 : 4) * (j.is_complex ? 2 : 1);
-  TRY(lapack_check_counts(&j));
-  TRY(lapack_read_attrs(&j));
-  TRY(lapack_read_sizes(&j));
-  for (int i = 0; i < LAPACK_SLOTS && j.routine->slots[i].shape; i++) TRY(lapack_check_slot(&j, i));
-  if (j.routine->info >= 0 && frame->results[j.routine->info].count != j.batch)
-    return lapack_misfit(&j, "result", j.routine->info);
-  bool empty = j.m == 0 || j.n == 0 || j.batch == 0;
-  if (!empty && !lapack_sizes_fit(&j)) return frame->fail(frame, "its sizes don't fit LAPACK's %s", j.routine->name);
+  bool empty = false;
+  TRY(lapack_check(&j, &empty));
+  if (empty && !j.batch) return 0;
   int64_t least = lapack_min(j.m, j.n), each = j.m * j.n / 2 * (least ? least : 1) + 64;
-  if (blas && !empty && least >= CPU_FACTOR_LEAST && cpu_factor_begin(&factor, blas, frame, type))
+  if (lapack_is_factor(routine) && !empty && least >= CPU_FACTOR_LEAST && j.m / LAPACK_TALL <= j.n &&
+      cpu_factor_begin(&factor, blas, frame, type))
     return lapack_run_large(&j, &factor);
   if (!empty) TRY(lapack_ask_sizes(&j));
+  if (!empty && each >= LAPACK_LONG) return lapack_run_apart(&j, blas);
   uint64_t grain = each < LAPACK_PIECE_WORK ? (uint64_t)(LAPACK_PIECE_WORK / each) : 1;
-  if (j.batch) frame->parallel_for(frame, (uint64_t)j.batch, grain, lapack_items, &j);
+  frame->parallel_for(frame, (uint64_t)j.batch, grain, lapack_items, &j);
   return 0;
-}
-
-/* user is the interp_native: inside are the routine's row and its function. The target's name has the type. */
-static int lapack_run(xlac_ffi_frame *frame) {
-  const interp_native *native = frame->user;
-  cpu_blas_fortran_fn *fn = NULL;
-  memcpy(&fn, &native->inside[1], sizeof fn);
-  return lapack_run_by(frame, native->inside[0], fn, NULL);
-}
-
-/* The same for routines that have another way for large matrices: inside is the library, which knows the function. */
-static int lapack_run_factor(xlac_ffi_frame *frame) {
-  const interp_native *native = frame->user;
-  const lapack_routine *routine = native->inside[0];
-  char name[16] = {frame->target[7]};
-  memcpy(name + 1, routine->name, strlen(routine->name) + 1);
-  return lapack_run_by(frame, routine, cpu_blas_find(native->inside[1], name), native->inside[1]);
 }
 
 /* "lapack_" type routine "_ffi" */
@@ -497,12 +391,8 @@ bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) 
     if (!suits || !(real || is_complex) || strcmp(r->name, name + 1) != 0) continue;
     cpu_blas_fortran_fn *fn = cpu_blas_find(b, name);
     if (!fn) return false;
-    *out = (interp_native){.run = lapack_run, .user = out, .inside = {r, NULL}};
+    *out = (interp_native){.run = lapack_run, .user = out, .inside = {r, NULL, b}};
     memcpy(&out->inside[1], &fn, sizeof fn);
-    if (strcmp(r->name, "potrf") == 0 || strcmp(r->name, "getrf") == 0) {
-      out->run = lapack_run_factor;
-      out->inside[1] = b;
-    }
     return true;
   }
   return false;

@@ -2,6 +2,8 @@
  * transpose, so upper is lower, left is right, and nothing is moved. */
 #include <math.h>
 
+#include "factor.h"
+#include "move.h"
 #include "routine.h"
 
 enum { LINALG_PIECE_WORK = 1 << 18, LINALG_LEAST_SIDES = 32 };
@@ -89,8 +91,47 @@ static void linalg_factor_items(void *ctx, size_t begin, size_t end) {
   }
 }
 
+typedef struct linalg_range {
+  void (*fn)(void *ctx, uint64_t begin, uint64_t end);
+  void *ctx;
+} linalg_range;
+
+static void linalg_range_run(void *ctx, size_t begin, size_t end) {
+  const linalg_range *x = ctx;
+  x->fn(x->ctx, begin, end);
+}
+
+static void linalg_parallel_for(xlac_ffi_frame *frame, uint64_t n, uint64_t grain,
+                                void (*fn)(void *ctx, uint64_t begin, uint64_t end), void *ctx) {
+  linalg_range x = {fn, ctx};
+  base_parallel_for(frame->inside, (size_t)n, (size_t)grain, linalg_range_run, &x);
+}
+
+static bool linalg_interrupted(xlac_ffi_frame *frame) {
+  return base_pool_stopping(frame->inside);
+}
+
+/* Large ones, each by all threads, with a look at whether to stop between panels. */
+static int linalg_factor_large(const cpu_routine_run *r, cpu_factor *f) {
+  const linalg_plan *p = r->data;
+  size_t size = (size_t)(p->n * p->n) * p->bytes;
+  for (int64_t i = 0; i < p->batch && !f->stopped; i++) {
+    char *a = (char *)r->out[0] + (size_t)i * size;
+    cpu_move_bytes(r->run->exe->pool, a, (const char *)r->in[0] + (size_t)i * size, (int64_t)size);
+    int32_t info = cpu_factor_cholesky(f, p->uplo, p->n, a);
+    if (!f->stopped) linalg_finish_factor(p, a, info == 0);
+  }
+  return 0;
+}
+
 static int linalg_factor(const cpu_routine_run *r) {
   const linalg_plan *p = r->data;
+  const cpu_blas *blas = r->run->exe->blas;
+  char type = p->dtype == XLAC_F32 ? 's' : p->dtype == XLAC_F64 ? 'd' : p->dtype == XLAC_C64 ? 'c' : 'z';
+  cpu_factor f;
+  xlac_ffi_frame frame = {
+      .inside = r->run->exe->pool, .parallel_for = linalg_parallel_for, .interrupted = linalg_interrupted};
+  if (p->n >= CPU_FACTOR_LEAST && cpu_factor_begin(&f, blas, &frame, type)) return linalg_factor_large(r, &f);
   linalg_run run = {.p = p, .a = r->in[0], .out = r->out[0]};
   base_parallel_for(r->run->exe->pool, (size_t)p->batch, linalg_grain(p->n * p->n * p->n / 3), linalg_factor_items,
                     &run);

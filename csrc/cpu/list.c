@@ -18,7 +18,9 @@ typedef struct list_make {
   bool body;
   list_codes once, codes;
   list_parts parts;
-  uint32_t first; /* instruction of the present part */
+  uint32_t first;                /* instruction of the present part */
+  uint32_t last;                 /* the value whose op is the latest instruction */
+  uint8_t uses[LIST_MAX_VALUES]; /* of the present kernel's values: how often they are read, at most 2 */
   uint32_t kept, scratch, scratch_most;
   uint64_t work;
 } list_make;
@@ -35,8 +37,21 @@ static void list_run_simple(const list_inst *i) {
 static void list_run_gather(const list_inst *i) {
   vm_gather(i->of, i->data, i->in[0], 0, i->n, i->out);
 }
+/* in: the buffer, then the values that its place depends on. */
+static void list_run_load_at(const list_inst *i) {
+  const kernel_value *v = i->data;
+  const char *from = vm_input(i->of, v, i->in[0], i->in + 1);
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  if (i->of->rank)
+    vm_gather(i->of, v, from, 0, i->n, i->out);
+  else
+    memcpy(i->out, from + v->index->offset * (int64_t)bytes, bytes);
+}
 static void list_run_index(const list_inst *i) {
   vm_count_up(i->of, i->data, 0, i->n, i->out);
+}
+static void list_run_copy(const list_inst *i) {
+  memmove(i->out, i->in[0], (size_t)i->n);
 }
 static void list_run_fill(const list_inst *i) {
   const kernel_value *v = i->data;
@@ -77,6 +92,19 @@ static bool list_keep(list_make *x, const kernel *k, const kernel_value *v, list
   return BASE_VEC_PUSH(x->alloc, &x->once, c);
 }
 
+static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v, const list_cell *where,
+                         list_cell *out) {
+  const kernel *k = s->kernel;
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_load_at}, .n_in = (uint8_t)(1 + v->n_in)};
+  c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[v->buffer]};
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    c.in[1 + j] = where[v->in[j]];
+    if (where[v->in[j]].area == LIST_FIXED) c.inst.in[1 + j] = k->values[v->in[j]].data;
+  }
+  c.out = *out = list_new_scratch(x, k->count, v);
+  return list_emit(x, c);
+}
+
 static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, list_cell *out) {
   const kernel *k = s->kernel;
   bool same = kernel_is_constant(k, v->index), here = k->count == 1 || (!same && kernel_is_dense(k, v->index));
@@ -89,39 +117,71 @@ static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, l
   return list_emit(x, c);
 }
 
+/* The latest instruction takes over what c does with its result, where nobody else wants that. */
+static bool list_join(list_make *x, const kernel_value *v, const list_code *c) {
+  list_code *before = x->codes.n > x->first ? &x->codes.items[x->codes.n - 1] : NULL;
+  if (!before || v->n_in != 2 || v->in[0] == v->in[1] || x->last == UINT32_MAX || x->uses[x->last] != 1) return false;
+  bool right = v->in[1] == x->last;
+  if (!right && v->in[0] != x->last) return false;
+  uint32_t code = cpu_list_pair(before->inst.code, c->inst.code, right);
+  if (code == LIST_CALL) return false;
+  before->inst.code = code;
+  before->inst.in[2] = c->inst.in[!right];
+  before->in[2] = c->in[!right];
+  before->n_in = 3;
+  before->out = c->out;
+  return true;
+}
+
 static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cell *where, list_cell *out) {
   const kernel *k = s->kernel;
   const kernel_value *v = &k->values[i];
   const interp_loop *l = &((const cpu_vm *)s->code)->insts[i].loop;
   list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
-  list_fn *scalar = k->count == 1 ? cpu_list_scalar(v->op, l) : NULL;
-  c.inst.fn = scalar ? scalar : l->work || l->wraps ? list_run_lanes : list_run_simple;
+  c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;
+  if (k->count == 1) c.inst.code = cpu_list_scalar(v->op, l);
   for (uint32_t j = 0; j < v->n_in; j++) {
     c.in[j] = where[v->in[j]];
     if (c.in[j].area == LIST_FIXED) c.inst.in[j] = k->values[v->in[j]].data;
   }
   c.out = *out;
-  return list_emit(x, c);
+  bool joined = list_join(x, v, &c);
+  x->last = joined ? UINT32_MAX : i;
+  return joined || list_emit(x, c);
+}
+
+/* The store of the last value, which is computed where it is stored; NULL: none is, since another store's value lies in
+ * an input, which may be the same memory. */
+static const kernel_store *list_direct(const kernel *k) {
+  const kernel_store *direct = NULL;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    uint8_t kind = k->values[s->value].kind;
+    if (kind == KERNEL_LOAD) return NULL;
+    if (kind == KERNEL_OP && s->value + 1 == k->n_values) direct = s;
+  }
+  return direct;
 }
 
 static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *where) {
   const kernel *k = s->kernel;
   const kernel_value *v = &k->values[i];
-  const kernel_store *store = &k->stores[0];
+  const kernel_store *store = list_direct(k);
   switch ((kernel_kind)v->kind) {
     case KERNEL_LOAD:
-      return list_load(x, s, v, &where[i]);
+      return v->n_in ? list_load_at(x, s, v, where, &where[i]) : list_load(x, s, v, &where[i]);
     case KERNEL_CONSTANT:
       where[i].area = LIST_FIXED;
       return k->count == 1 || list_keep(x, k, v, &where[i]);
     case KERNEL_COUNT_UP:
       return list_keep(x, k, v, &where[i]);
+    case KERNEL_PICK: /* of no small kernel */
     case KERNEL_OP:
       break;
   }
-  if (store->value == i && i + 1 == k->n_values)
+  if (store && store->value == i)
     where[i] = (list_cell){.area = LIST_BUFFER,
-                           .at = s->out[0],
+                           .at = s->out[store->buffer],
                            .offset = store->index.offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype)};
   else
     where[i] = list_new_scratch(x, k->count, v);
@@ -129,25 +189,45 @@ static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *
 }
 
 static bool list_copy(list_make *x, const list_cell *from, const void *fixed, list_cell to, int64_t bytes) {
-  list_code c = {.inst = {.fn = cpu_list_copy(bytes), .n = bytes, .in = {fixed, NULL, NULL}}, .n_in = 1, .out = to};
+  list_code c = {.inst = {.code = cpu_list_copy(bytes), .fn = list_run_copy, .n = bytes}, .n_in = 1, .out = to};
+  c.inst.in[0] = fixed;
   c.in[0] = *from;
+  x->last = UINT32_MAX;
   return list_emit(x, c);
+}
+
+static bool list_store(list_make *x, const plan_step *s, const kernel_store *store, const list_cell *where) {
+  const kernel_value *v = &s->kernel->values[store->value];
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  list_cell to = {.area = LIST_BUFFER, .at = s->out[store->buffer], .offset = store->index.offset * bytes};
+  return list_copy(x, &where[store->value], v->data, to, s->kernel->count * bytes);
+}
+
+/* What is stored counts twice, so that nobody takes its place; places of loads are uses, too. */
+static void list_count_uses(list_make *x, const kernel *k) {
+  memset(x->uses, 0, sizeof x->uses);
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    for (uint32_t j = 0; (v->kind == KERNEL_OP || v->kind == KERNEL_LOAD) && j < v->n_in; j++)
+      if (x->uses[v->in[j]] < 2) x->uses[v->in[j]]++;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) x->uses[k->stores[i].value] = 2;
 }
 
 static bool list_kernel(list_make *x, const plan_step *s) {
   const kernel *k = s->kernel;
-  const kernel_store *store = &k->stores[0];
+  const kernel_store *direct = list_direct(k);
   list_cell where[LIST_MAX_VALUES];
   memset(where, 0, sizeof where);
   x->scratch = 0;
+  x->last = UINT32_MAX;
+  list_count_uses(x, k);
   x->work += (uint64_t)k->count / 16 + 1;
   for (uint32_t i = 0; i < k->n_values; i++)
     if (!list_value(x, s, i, where)) return false;
-  const kernel_value *v = &k->values[store->value];
-  if (v->kind == KERNEL_OP && store->value + 1 == k->n_values) return true;
-  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
-  list_cell to = {.area = LIST_BUFFER, .at = s->out[0], .offset = store->index.offset * bytes};
-  return list_copy(x, &where[store->value], v->data, to, k->count * bytes);
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (&k->stores[i] != direct && !list_store(x, s, &k->stores[i], where)) return false;
+  return true;
 }
 
 /* Kernels whose values all fit into little memory. */
@@ -155,7 +235,10 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
   if (s->kind != PLAN_KERNEL) return false;
   const kernel *k = s->kernel;
   if (k->reduction || k->count < 1 || k->count > LIST_MAX_LANES || k->n_values > LIST_MAX_VALUES) return false;
-  if (!kernel_is_dense(k, &k->stores[0].index) || k->n_stores != 1) return false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (!kernel_is_dense(k, &k->stores[i].index)) return false;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (k->values[i].kind == KERNEL_PICK || (k->values[i].kind == KERNEL_LOAD && k->values[i].n_in > 2)) return false;
   uint64_t bytes = 0, kept = x->kept;
   for (uint32_t i = 0; i < k->n_values; i++) {
     uint32_t room = list_room(k->count, &k->values[i]);
@@ -168,6 +251,7 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
 }
 
 static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
+  if (x->codes.n > x->first && !list_emit(x, (list_code){.inst = {.code = LIST_END}})) return false;
   list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s, .group = g};
   x->first = x->codes.n;
   return (part.n == 0 && !s && !g) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
@@ -192,6 +276,7 @@ static bool list_program(list_make *x, const plan_program *p, base_arena *arena)
 
 /* Instructions run once come first; the parts' numbers move accordingly. */
 static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
+  if (x->once.n && !BASE_VEC_PUSH(x->alloc, &x->once, (list_code){.inst = {.code = LIST_END}})) return false;
   uint32_t once = x->once.n, all = once + x->codes.n;
   list_code *codes = BASE_ARRAY(arena, list_code, (size_t)all + 1);
   list_part *parts = base_arena_memdup(arena, x->parts.items, x->parts.n * sizeof *parts);

@@ -5,14 +5,24 @@
 
 #include "group.h"
 
+/* Codes of instructions; those from LIST_OTHERS on are ops on one lane (list_scalar.c). */
+enum {
+  LIST_CALL,  /* fn */
+  LIST_END,   /* of a list */
+  LIST_TEST,  /* the end where the pred in[0] is false, else `data` is next */
+  LIST_AGAIN, /* a trip is over, `data` is next */
+  LIST_OTHERS
+};
+
 typedef struct list_inst list_inst;
 typedef void list_fn(const list_inst *i);
 struct list_inst {
+  uint32_t code;
   list_fn *fn;
-  const void *in[3];
+  const void *in[3]; /* where there are fewer, the first again */
   void *out;
   int64_t n;        /* lanes; of copies bytes */
-  const void *data; /* interp_loop, or kernel_value */
+  const void *data; /* interp_loop, or kernel_value, or the next instruction */
   const kernel *of; /* gathers and indexes */
 };
 
@@ -67,9 +77,22 @@ XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *
 XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,
                                void *const *now, void *const *next, bool *swapped);
 
-/* --- list_scalar.c: a function for op on one lane that is faster than op's loop, or NULL --- */
-list_fn *cpu_list_scalar(const ir_op *op, const interp_loop *l);
+/* --- list_scalar.c --- */
+/* Runs instructions from *at on, at most `trips` trips (0: there are none). true: *at is what ended it; false: *at is
+ * where to go on. */
+bool cpu_list_go(const list_inst **at, uint64_t trips);
+/* Up to the end. */
+static inline void cpu_list_insts(const list_inst *i) {
+  (void)cpu_list_go(&i, 0);
+}
+/* The instruction for op on one lane, or LIST_CALL. */
+uint32_t cpu_list_scalar(const ir_op *op, const interp_loop *l);
 /* Copies of so many bytes. */
-list_fn *cpu_list_copy(int64_t bytes);
+uint32_t cpu_list_copy(int64_t bytes);
+/* LIST_TEST on the comparison's result in one; LIST_CALL where `compare` is none. */
+uint32_t cpu_list_test(uint32_t compare);
+/* Two ops of two operands in one, the second with the first's result on its left or its right, and the other operand in
+ * in[2]; LIST_CALL where there is none. */
+uint32_t cpu_list_pair(uint32_t first, uint32_t second, bool right);
 
 #endif

@@ -5,6 +5,7 @@
 
 enum {
   LISTR_POLL = 1 << 16, /* work between looks at interruptions */
+  LISTR_SOME = 32,      /* instructions bound at a time outside of loops */
   LISTR_FEW = 4096      /* bytes on the stack of a loop; what needs more is allocated once a loop */
 };
 
@@ -17,6 +18,7 @@ static void listr_bind(const list_code *c, list_inst *to, void *const *pointers,
   *to = c->inst;
   for (uint32_t j = 0; j < c->n_in; j++)
     if (c->in[j].area != LIST_FIXED) to->in[j] = listr_address(&c->in[j], pointers, kept, scratch);
+  for (uint32_t j = c->n_in; j < 3; j++) to->in[j] = to->in[0];
   to->out = listr_address(&c->out, pointers, kept, scratch);
 }
 
@@ -31,17 +33,23 @@ int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
   return cpu_list_run_parts(run, p, pointers, 0, ((const cpu_list *)p->code)->n_parts);
 }
 
+static void listr_once(const list_code *codes, uint32_t n, void *const *pointers, char *scratch) {
+  list_inst insts[LISTR_SOME + 1];
+  for (uint32_t at = 0; at < n; at += LISTR_SOME) {
+    uint32_t some = n - at < LISTR_SOME ? n - at : LISTR_SOME;
+    for (uint32_t j = 0; j < some; j++) listr_bind(&codes[at + j], &insts[j], pointers, NULL, scratch);
+    insts[some].code = LIST_END;
+    cpu_list_insts(insts);
+  }
+}
+
 int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first, uint32_t last) {
   const cpu_list *l = p->code;
   assert(l->n_once == 0 && l->kept_bytes == 0);
   char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
   for (uint32_t i = first; i < last; i++) {
     const list_part *part = &l->parts[i];
-    for (uint32_t j = 0; j < part->n; j++) {
-      list_inst inst;
-      listr_bind(&l->codes[part->first + j], &inst, pointers, NULL, scratch);
-      inst.fn(&inst);
-    }
+    listr_once(&l->codes[part->first], part->n, pointers, scratch);
     TRY(interp_tick(&run->ctx, part->n));
     TRY(listr_step(run, p, part, pointers));
   }
@@ -83,16 +91,45 @@ static int listr_parts(listr_loop *x, const plan_program *p, const cpu_list *l, 
                        void *const *pointers) {
   for (uint32_t k = 0; k < l->n_parts; k++) {
     const list_part *part = &l->parts[k];
-    const list_inst *i = insts + part->first, *end = i + part->n;
-    for (; i < end; i++) i->fn(i);
+    if (part->n) cpu_list_insts(insts + part->first);
     TRY(listr_step(x->run, p, part, pointers));
   }
+  return 0;
+}
+
+/* Nothing but instructions. */
+static bool listr_is_plain(const cpu_list *l) {
+  return l->n_parts == 1 && l->parts[0].n > 0 && !l->parts[0].step && !l->parts[0].group;
+}
+
+/* The ends of condition and body lead on. */
+static void listr_chain(listr_loop *x, uint32_t which) {
+  listr_binding *b = &x->bindings[which];
+  list_inst *test = b->condition_insts + x->condition_list->n_codes - 1;
+  list_inst *again = b->body_insts + x->body_list->n_codes - 1;
+  assert(test->code == LIST_END && again->code == LIST_END);
+  *test = (list_inst){.code = LIST_TEST, .in = {&x->go_on, NULL, NULL}, .data = b->body_insts + x->body_list->n_once};
+  *again = (list_inst){.code = LIST_AGAIN, .data = x->bindings[x->swaps ? !which : which].condition_insts};
+  if (x->condition_list->n_codes < 2 || test[-1].out != &x->go_on) return;
+  uint32_t both = cpu_list_test(test[-1].code);
+  if (both == LIST_CALL) return;
+  test[-1].code = both;
+  test[-1].data = test->data;
+}
+
+/* A loop that is one list, without a look at anything between trips. */
+static int listr_plain(listr_loop *x, uint64_t poll, uint64_t work, uint32_t *odd) {
+  const list_inst *at = x->bindings[0].condition_insts, *other = x->bindings[1].condition_insts;
+  for (uint32_t i = 0; i <= x->swaps; i++) listr_chain(x, i);
+  while (!cpu_list_go(&at, poll)) TRY(interp_tick(&x->run->ctx, poll * work));
+  *odd = x->swaps && at >= other && at < other + x->condition_list->n_codes;
   return 0;
 }
 
 static int listr_trips(listr_loop *x, uint32_t *odd) {
   uint64_t work = x->condition_list->work + x->body_list->work;
   uint64_t poll = work < LISTR_POLL ? LISTR_POLL / work : 1, left = poll;
+  if (listr_is_plain(x->condition_list) && listr_is_plain(x->body_list)) return listr_plain(x, poll, work, odd);
   for (;;) {
     const listr_binding *b = &x->bindings[*odd];
     TRY(listr_parts(x, x->condition, x->condition_list, b->condition_insts, b->condition));
@@ -145,7 +182,7 @@ int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *
     listr_layout(&x, memory + kept + scratch + i * each, &x.bindings[i]);
     listr_bind_loop(&x, i, condition_frame, body_frame, i ? next : now, i ? now : next);
   }
-  for (uint32_t i = 0; i < x.body_list->n_once; i++) x.bindings[0].body_insts[i].fn(&x.bindings[0].body_insts[i]);
+  if (x.body_list->n_once) cpu_list_insts(x.bindings[0].body_insts);
   int status = listr_trips(&x, &odd);
   if (status && run->tasks) cpu_async_abandon(run);
   base_free(run->exe->alloc, own);

@@ -4,35 +4,12 @@
 #include "routine.h"
 #include "scatter.h"
 
-static inline bool scat_offset(const scat_data *s, const char *index, int64_t *offset) {
-  int64_t sum = 0;
-  for (uint32_t i = 0; i < s->w.n_index; i++) {
-    int64_t v = cpu_window_load(s->w.dtype, index + i * s->w.component);
-    if (v < 0 || v > s->w.index[i].limit) return false;
-    sum += v * s->w.index[i].stride;
-  }
-  *offset = sum;
-  return true;
-}
-
 /* A window of several dimensions: rows of the innermost of them. */
 static void scat_box(const scat_data *s, char *big, const char *small) {
-  int64_t at[IR_MAX_RANK] = {0};
-  const cpu_move_dim *dims = s->w.dims;
-  uint32_t outer = s->w.n_dims - 1;
-  for (;;) {
-    s->row(s, big, dims[outer].from, small, dims[outer].to, dims[outer].n);
-    uint32_t d = outer;
-    for (; d > 0; d--) {
-      big += dims[d - 1].from;
-      small += dims[d - 1].to;
-      if (++at[d - 1] < dims[d - 1].n) break;
-      big -= dims[d - 1].from * at[d - 1];
-      small -= dims[d - 1].to * at[d - 1];
-      at[d - 1] = 0;
-    }
-    if (d == 0) return;
-  }
+  int64_t at[IR_MAX_RANK] = {0}, to = 0, from = 0;
+  const cpu_move_dim *row = &s->w.dims[s->w.n_dims - 1];
+  do s->row(s, big + to, row->from, small + from, row->to, row->n);
+  while (cpu_window_next_row(&s->w, at, &to, &from));
 }
 
 static inline void scat_window(const scat_data *s, char *big, const char *small) {
@@ -49,7 +26,7 @@ void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *ind
                       int64_t n) {
   int64_t offset;
   for (int64_t i = 0; i < n; i++) {
-    if (!scat_offset(s, index + i * s->line.index, &offset)) continue;
+    if (!cpu_window_offset(&s->w, index + i * s->line.index, &offset)) continue;
     char *to = big + offset + i * s->line.big;
     if (to < part->low || to >= part->high) continue;
     scat_window(s, to, small + i * s->line.small);

@@ -10,9 +10,9 @@ enum {
   SCATB_LONG = 1 << 14, /* updates that are shared between threads */
   SCATB_MANY = 16,      /* element operations of a window that make up for passing over those of others */
   SCATB_POLL = 1 << 14,
-  SCATB_POINTS = 64, /* single elements at a time */
-  SCATB_GOOD = 8,    /* fewer are updated one by one */
-  SCATB_MARK_BITS = 12
+  SCATB_POINTS = 128, /* single elements at a time */
+  SCATB_GOOD = 8,     /* fewer are updated one by one */
+  SCATB_MARK_BITS = 13
 };
 
 typedef struct scatb_data {
@@ -36,6 +36,7 @@ typedef struct scatb_work {
 /* Where an operand's elements come from and go to, one at a time. */
 typedef struct scatb_array {
   size_t bytes;
+  bool reads; /* the update */
   char *array, *old_slot, *new_slot;
   const char *updates, *result;
 } scatb_array;
@@ -51,28 +52,16 @@ typedef struct scatb_part {
   const void **in;
   /* Points that wait: where they are in the arrays and in the updates, and marks, by a hash of the place, of the round
    * in which it was met last: what was met in this one may be the same place. */
-  uint32_t n_points, round;
+  uint16_t round, *marks;
   int64_t *at, *from;
-  uint32_t *marks;
   int64_t low, high; /* windows that begin elsewhere are somebody else's */
 } scatb_part;
-
-static inline bool scatb_offset(const scatb_data *s, const char *index, int64_t *offset) {
-  int64_t sum = 0;
-  for (uint32_t i = 0; i < s->w.n_index; i++) {
-    int64_t v = cpu_window_load(s->w.dtype, index + i * s->w.component);
-    if (v < 0 || v > s->w.index[i].limit) return false;
-    sum += v * s->w.index[i].stride;
-  }
-  *offset = sum;
-  return true;
-}
 
 static inline void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
   const scatb_array *end = p->arrays + p->s->n;
   for (const scatb_array *a = p->arrays; a < end; a++) {
     cpu_body_copy(a->bytes, a->old_slot, a->array + big * (int64_t)a->bytes);
-    cpu_body_copy(a->bytes, a->new_slot, a->updates + small * (int64_t)a->bytes);
+    if (a->reads) cpu_body_copy(a->bytes, a->new_slot, a->updates + small * (int64_t)a->bytes);
   }
   cpu_body_one_run(&p->one);
   for (const scatb_array *a = p->arrays; a < end; a++)
@@ -104,21 +93,8 @@ static void scatb_row(scatb_part *p, int64_t big, int64_t small, const cpu_move_
 /* A window of several dimensions: rows of the innermost of them. */
 static void scatb_box(scatb_part *p, int64_t big, int64_t small) {
   int64_t at[IR_MAX_RANK] = {0};
-  const cpu_move_dim *dims = p->s->w.dims;
-  uint32_t outer = p->s->w.n_dims - 1;
-  for (;;) {
-    scatb_row(p, big, small, &dims[outer]);
-    uint32_t d = outer;
-    for (; d > 0; d--) {
-      big += dims[d - 1].from;
-      small += dims[d - 1].to;
-      if (++at[d - 1] < dims[d - 1].n) break;
-      big -= dims[d - 1].from * at[d - 1];
-      small -= dims[d - 1].to * at[d - 1];
-      at[d - 1] = 0;
-    }
-    if (d == 0) return;
-  }
+  do scatb_row(p, big, small, &p->s->w.dims[p->s->w.n_dims - 1]);
+  while (cpu_window_next_row(&p->s->w, at, &big, &small));
 }
 
 static inline void scatb_window(scatb_part *p, int64_t big, int64_t small) {
@@ -161,11 +137,9 @@ static void scatb_put(size_t bytes, void *to, const void *from, const int64_t *a
       cpu_body_copy(bytes, (char *)to + at[i] * (int64_t)bytes, (const char *)from + i * bytes);
 }
 
-/* Updates the points that wait. */
-static void scatb_flush(scatb_part *p) {
+/* Updates the n points that wait. */
+static void scatb_flush(scatb_part *p, uint32_t n) {
   const scatb_data *s = p->s;
-  uint32_t n = p->n_points;
-  p->n_points = 0;
   if (++p->round == 0) memset(p->marks, 0, sizeof *p->marks << SCATB_MARK_BITS);
   if (p->round == 0) p->round = 1;
   if (n < SCATB_GOOD) {
@@ -184,24 +158,29 @@ static void scatb_flush(scatb_part *p) {
   for (uint32_t i = 0; i < s->n; i++) scatb_put(s->bytes[i], p->r->out[i], p->fresh[i], p->at, n);
 }
 
-static inline void scatb_point(scatb_part *p, int64_t big, int64_t small) {
-  uint32_t *mark = &p->marks[(uint64_t)big * 0x9e3779b97f4a7c15u >> (64 - SCATB_MARK_BITS)];
-  if (*mark == p->round || p->n_points == SCATB_POINTS) scatb_flush(p);
-  *mark = p->round;
-  p->at[p->n_points] = big;
-  p->from[p->n_points++] = small;
-}
-
 /* Windows of one element. */
 static void scatb_points(scatb_part *p, const char *index, int64_t big, int64_t small, int64_t n) {
   const scatb_data *s = p->s;
-  int64_t offset = 0;
+  const cpu_window_batch line = s->line;
+  const uint64_t extent = (uint64_t)(p->high - p->low);
+  int64_t *const at = p->at, *const from = p->from, offset = 0;
+  uint16_t *const marks = p->marks, round = p->round;
+  uint32_t waiting = 0;
   for (int64_t i = 0; i < n; i++) {
-    if (!scatb_offset(s, index + i * s->line.index, &offset)) continue;
-    int64_t to = big + offset + i * s->line.big;
-    if (to >= p->low && to < p->high) scatb_point(p, to, small + i * s->line.small);
+    if (!cpu_window_offset(&s->w, index + i * line.index, &offset)) continue;
+    int64_t to = big + offset + i * line.big;
+    if ((uint64_t)(to - p->low) >= extent) continue;
+    uint16_t *mark = &marks[(uint64_t)to * 0x9e3779b97f4a7c15u >> (64 - SCATB_MARK_BITS)];
+    if (*mark == round || waiting == SCATB_POINTS) {
+      scatb_flush(p, waiting);
+      round = p->round;
+      waiting = 0;
+    }
+    *mark = round;
+    at[waiting] = to;
+    from[waiting++] = small + i * line.small;
   }
-  scatb_flush(p);
+  scatb_flush(p, waiting);
 }
 
 static void scatb_line(scatb_part *p, const char *index, int64_t big, int64_t small, int64_t n) {
@@ -212,7 +191,7 @@ static void scatb_line(scatb_part *p, const char *index, int64_t big, int64_t sm
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    if (!scatb_offset(s, index + i * s->line.index, &offset)) continue;
+    if (!cpu_window_offset(&s->w, index + i * s->line.index, &offset)) continue;
     int64_t to = big + offset + i * s->line.big;
     if (to >= p->low && to < p->high) scatb_window(p, to, small + i * s->line.small);
   }
@@ -246,6 +225,7 @@ static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   cpu_body_lanes_begin(&p->lanes, s->body, lanes);
   for (uint32_t i = 0; i < s->n; i++)
     p->arrays[i] = (scatb_array){.bytes = s->bytes[i],
+                                 .reads = s->body->values[s->n + i].read,
                                  .array = p->r->out[i],
                                  .updates = p->r->in[s->n + 1 + i],
                                  .old_slot = cpu_body_slot(&p->one, i),

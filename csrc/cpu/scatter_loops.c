@@ -22,6 +22,12 @@ static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const 
 }
 
 /* Common ops straight in C: the interpreter's bits, without its calls. Integers wrap. */
+static bool scat_is_dense(const scat_data *s, const scat_part *part, const char *big, int64_t index) {
+  const cpu_window_batch *l = &s->line;
+  return l->index == index && l->small == s->bytes && l->big == 0 && s->w.index[0].stride == s->bytes &&
+         part->low <= big && part->high - big >= s->whole;
+}
+
 #define SCAT_ROW(name, T, expression)                                                                      \
   static void name(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride, \
                    int64_t n) {                                                                            \
@@ -41,7 +47,8 @@ static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const 
       *a = expression;                                                                                     \
     }                                                                                                      \
   }
-/* Single elements by single indices of type I. */
+/* Single elements by single indices of type I, in the whole array from one dense list to another: a loop of its own,
+ * since strides and bounds would cost as much as the update. */
 #define SCAT_LINE(name, I, T, expression)                                                                      \
   static void name(const scat_data *s, const scat_part *part, const char *index, char *big, const char *small, \
                    int64_t n) {                                                                                \
@@ -49,6 +56,17 @@ static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const 
     const int64_t limit = s->w.index[0].limit, stride = s->w.index[0].stride;                                  \
     const char *low = part->low;                                                                               \
     const uint64_t extent = (uint64_t)(part->high - low);                                                      \
+    if (scat_is_dense(s, part, big, sizeof(I))) {                                                              \
+      const I *at = (const I *)(const void *)index;                                                            \
+      for (int64_t i = 0; i < n; i++) {                                                                        \
+        if ((uint64_t)(int64_t)at[i] > (uint64_t)limit) continue;                                              \
+        T *to = (T *)(void *)big + at[i];                                                                      \
+        const T x = ((const T *)(const void *)small)[i], old = *to;                                            \
+        (void)old;                                                                                             \
+        *to = expression;                                                                                      \
+      }                                                                                                        \
+      return;                                                                                                  \
+    }                                                                                                          \
     for (int64_t i = 0; i < n; i++) {                                                                          \
       I v;                                                                                                     \
       memcpy(&v, index + i * step.index, sizeof v);                                                            \

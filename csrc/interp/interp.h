@@ -41,7 +41,7 @@ typedef struct interp_registry interp_registry;
 typedef struct interp_native {
   xlac_ffi_fn *run;
   void *user;
-  const void *inside[2]; /* of the built-in ones */
+  const void *inside[3]; /* of the built-in ones */
 } interp_native;
 /* Built-in natives that the interpreter's user brings. Fills *out, or gives false. Thread-safe. */
 typedef bool interp_find_native_fn(void *ctx, const char *target, interp_native *out);

@@ -77,7 +77,8 @@ static void native_free_blocks(native_run *r) {
 static bool native_interrupted(xlac_ffi_frame *frame) {
   native_run *r = frame->inside;
   const interp_options *o = &r->ctx->options;
-  r->stopped = r->stopped || (o->interrupted && o->interrupted(o->interrupt_ctx));
+  /* A wish to stop is said once: maybe it was to the pool, while arrays were brought into their layouts. */
+  r->stopped = r->stopped || base_pool_stopping(r->pool) || (o->interrupted && o->interrupted(o->interrupt_ctx));
   return r->stopped;
 }
 

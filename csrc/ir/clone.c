@@ -148,6 +148,8 @@ static bool clone_function_facts(ir_computation *c, const ir_computation *from) 
   c->mlir = ir_mdict_import(m, from->mlir);
   c->loc = ir_mattr_import(m, from->loc);
   c->return_loc = ir_mattr_import(m, from->return_loc);
+  c->return_line = from->return_line;
+  c->return_col = from->return_col;
   c->return_mlir = ir_mdict_import(m, from->return_mlir);
   if (from->return_name && !(c->return_name = ir_intern(m, from->return_name->s, from->return_name->n))) return false;
   if (from->function_type && !(c->function_type = ir_type_import(m, from->function_type))) return false;

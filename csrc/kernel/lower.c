@@ -152,10 +152,13 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
   return lower_add(x, op, map, &v, value);
 }
 
+/* Values of other roots are computed with the kernel's own, but sums, which are known when it is over. */
 static bool lower_is_inside(const lower_run *x, const ir_op *op) {
   if (op == x->root) return true;
   uint8_t role = x->f->role[op->id];
-  return role == FUSION_CHEAP || (role == FUSION_INNER && x->f->root[op->id] == x->root);
+  if (role == FUSION_CHEAP) return true;
+  return (role == FUSION_INNER || (role == FUSION_ROOT && op->opcode != IR_OP_REDUCE)) &&
+         x->f->first[x->f->root[op->id]->id] == x->f->first[x->root->id];
 }
 
 /* Depth is at most the number of ops of a fusion, which fusion bounds. */
@@ -177,23 +180,21 @@ static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint
 
 /* All indexes of the kernel, of which some values share none. */
 static int lower_collapse(lower_run *x, kernel *k) {
-  kernel_index **indexes = BASE_ARRAY(x->scratch, kernel_index *, (size_t)x->values.n + 1);
+  kernel_index **indexes = BASE_ARRAY(x->scratch, kernel_index *, (size_t)x->values.n + k->n_stores);
   uint32_t n = 0;
   if (!indexes) return lower_no_memory(x);
   for (uint32_t i = 0; i < x->values.n; i++)
     if (x->values.items[i].index) indexes[n++] = (kernel_index *)(uintptr_t)x->values.items[i].index;
-  indexes[n++] = &k->stores[0].index;
-  kernel_collapse(k, n, indexes);
+  for (uint32_t i = 0; i < k->n_stores; i++) indexes[n++] = &k->stores[i].index;
+  kernel_collapse(k, n, indexes, 0, NULL);
   return 0;
 }
 
-static int lower_finish(lower_run *x, uint32_t value, kernel *k, const ir_op ***inputs) {
+static int lower_finish(lower_run *x, kernel *k, const ir_op ***inputs) {
   const ir_type *t = x->space;
   k->rank = t->rank;
   k->count = t->count;
   for (uint32_t d = 0; d < t->rank; d++) k->extents[x->place[d]] = t->dims[d];
-  k->n_stores = 1;
-  k->stores[0].value = value;
   k->n_values = x->values.n;
   k->n_inputs = x->inputs.n;
   k->values = base_arena_memdup(x->arena, x->values.items, x->values.n * sizeof *x->values.items);
@@ -203,16 +204,17 @@ static int lower_finish(lower_run *x, uint32_t value, kernel *k, const ir_op ***
 }
 
 /* Row-major over the iterations that `keep` marks; 0 along the others. */
-static void lower_store(const lower_run *x, kernel *k, const bool *reduced) {
+static void lower_add_store(const lower_run *x, kernel *k, kernel_store s, const bool *reduced) {
   int64_t stride = 1;
+  s.buffer = k->n_stores;
   for (uint32_t d = x->space->rank; d-- > 0;) {
-    if (reduced[d]) continue;
-    k->stores[0].index.strides[x->place[d]] = stride;
+    if (reduced[d] && s.body) continue;
+    s.index.strides[x->place[d]] = stride;
     stride *= x->space->dims[d];
   }
+  assert(k->n_stores < KERNEL_MAX_STORES);
+  k->stores[k->n_stores++] = s;
 }
-
-enum { LOWER_SHORT = 64 /* elements that are too few to reduce side by side */ };
 
 /* Outer, reduced, inner dimensions. Inner ones are those that lie innermost in memory where they are kept; and all kept
  * ones where little is reduced, so that lanes are elements of the result. */
@@ -223,7 +225,7 @@ static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_redu
   for (uint32_t d = 0; d < rank; d++)
     if (reduced[d]) r->reduced *= t->dims[d];
   while (inner_from > 0 && !reduced[inner_from - 1]) inner_from--;
-  bool all = r->reduced < LOWER_SHORT;
+  bool all = r->reduced < FUSION_SHORT;
   for (uint32_t d = 0; d < rank; d++) {
     if (reduced[d] || (all || d >= inner_from)) continue;
     x->place[d] = next++;
@@ -238,50 +240,58 @@ static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_redu
   }
 }
 
-static int lower_map_kernel(lower_run *x, kernel *k, const ir_op ***inputs) {
-  bool reduced[KERNEL_MAX_RANK] = {false};
-  uint32_t value = 0;
-  x->space = x->root->type;
-  x->rank = x->space->rank;
-  for (uint32_t d = 0; d < x->rank; d++) x->place[d] = d;
-  const lower_map *map = lower_start(x);
-  if (!map) return lower_no_memory(x);
-  TRY(lower_value(x, x->root, map, &value));
-  lower_store(x, k, reduced);
-  return lower_finish(x, value, k, inputs);
+/* What the root stores: its value at every iteration, or the combination of its operand's. */
+static int lower_root(lower_run *x, const ir_op *root, kernel *k, const lower_map *map, const bool *reduced) {
+  kernel_store s = {.body = fusion_reduction(root)};
+  x->root = root;
+  if (s.body) {
+    const lower_map *scalar = lower_new_map(x, 0);
+    if (!scalar) return lower_no_memory(x);
+    TRY(lower_value(x, ir_operand(root, 1), scalar, &s.init));
+  }
+  TRY(lower_value(x, s.body ? ir_operand(root, 0) : root, map, &s.value));
+  lower_add_store(x, k, s, reduced);
+  return 0;
 }
 
-static int lower_reduction_kernel(lower_run *x, const ir_op *body, kernel *k, const ir_op ***inputs) {
-  const ir_ints *dims = ir_get_ints(x->root, IR_ATTR_DIMENSIONS);
+/* The root that says over what the kernel iterates: one that reduces, if any does. */
+static const ir_op *lower_shaper(const lower_run *x, const ir_op *first) {
+  for (const ir_op *op = first; op; op = x->f->next[op->id])
+    if (fusion_reduction(op)) return op;
+  return first;
+}
+
+static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op ***inputs) {
   bool reduced[KERNEL_MAX_RANK] = {false};
-  uint32_t value = 0;
-  kernel_reduction *r = BASE_NEW(x->arena, kernel_reduction);
-  x->space = ir_operand_type(x->root, 0);
+  const ir_op *shaper = lower_shaper(x, first);
+  bool reduces = fusion_reduction(shaper) != NULL;
+  const ir_ints *dims = reduces ? ir_get_ints(shaper, IR_ATTR_DIMENSIONS) : NULL;
+  x->space = reduces ? ir_operand_type(shaper, 0) : shaper->type;
   x->rank = x->space->rank;
-  if (!r) return lower_no_memory(x);
-  for (uint32_t i = 0; i < dims->n; i++) reduced[dims->v[i]] = true;
-  lower_order_reduction(x, reduced, r);
-  const lower_map *map = lower_start(x), *scalar = lower_new_map(x, 0);
-  if (!map || !scalar) return lower_no_memory(x);
-  r->body = body;
-  TRY(lower_value(x, ir_operand(x->root, 1), scalar, &r->init));
-  TRY(lower_value(x, ir_operand(x->root, 0), map, &value));
-  k->reduction = r;
-  lower_store(x, k, reduced);
-  return lower_finish(x, value, k, inputs);
+  for (uint32_t d = 0; d < x->rank; d++) x->place[d] = d;
+  if (reduces) {
+    kernel_reduction *r = BASE_NEW(x->arena, kernel_reduction);
+    if (!r) return lower_no_memory(x);
+    for (uint32_t i = 0; i < dims->n; i++) reduced[dims->v[i]] = true;
+    lower_order_reduction(x, reduced, r);
+    k->reduction = r;
+  }
+  const lower_map *map = lower_start(x);
+  if (!map) return lower_no_memory(x);
+  for (const ir_op *op = first; op; op = x->f->next[op->id]) TRY(lower_root(x, op, k, map, reduced));
+  return lower_finish(x, k, inputs);
 }
 
 int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const ir_op ***inputs,
                  xlac_error *err) {
   base_arena scratch;
-  lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .root = root, .err = err};
-  const ir_op *body = fusion_reduction(root);
+  lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .err = err};
+  uint32_t stores = 0;
   kernel *k = BASE_NEW(arena, kernel);
   base_arena_init(&scratch, arena->alloc);
-  if (k) k->stores = BASE_NEW(arena, kernel_store);
-  int status = !k || !k->stores ? lower_no_memory(&x)
-               : body           ? lower_reduction_kernel(&x, body, k, inputs)
-                                : lower_map_kernel(&x, k, inputs);
+  for (const ir_op *op = root; op; op = f->next[op->id]) stores++;
+  if (k) k->stores = BASE_ARRAY(arena, kernel_store, stores);
+  int status = !k || !k->stores ? lower_no_memory(&x) : lower_kernel(&x, root, k, inputs);
   base_arena_free(&scratch);
   BASE_VEC_FREE(x.alloc, &x.done);
   BASE_VEC_FREE(x.alloc, &x.values);

@@ -79,9 +79,14 @@ bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   f->root = base_arena_zalloc(arena, n * sizeof *f->root);
   f->why = base_arena_zalloc(arena, n * sizeof *f->why);
   f->size = base_arena_zalloc(arena, n * sizeof *f->size);
+  f->first = base_arena_zalloc(arena, n * sizeof *f->first);
+  f->next = base_arena_zalloc(arena, n * sizeof *f->next);
+  f->turn = base_arena_zalloc(arena, n * sizeof *f->turn);
+  f->one = base_arena_zalloc(arena, n * sizeof *f->one);
   bool chains = fusion_has_chains(m);
   f->waits = chains ? base_arena_zalloc(arena, n * sizeof *f->waits) : NULL;
-  return f->role && f->needed && f->root && f->why && f->size && (f->waits || !chains);
+  bool stores = f->first && f->next && f->turn && f->one;
+  return f->role && f->needed && f->root && f->why && f->size && stores && (f->waits || !chains);
 }
 
 static bool fusion_expands(const ir_op *op) {
@@ -96,6 +101,42 @@ static bool fusion_is_cheap(const ir_op *op, uint32_t *weight) {
     ++*weight;
   }
   return *weight > 1 ? *weight < FUSION_MAX_CHEAP : op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op);
+}
+
+static bool fusion_is_simple(ir_opcode opcode) {
+  switch (opcode) {
+    case IR_OP_ADD:
+    case IR_OP_SUBTRACT:
+    case IR_OP_MULTIPLY:
+    case IR_OP_MAXIMUM:
+    case IR_OP_MINIMUM:
+    case IR_OP_NEGATE:
+    case IR_OP_ABS:
+    case IR_OP_CONVERT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Whether the value is in memory whatever becomes of its users. */
+static bool fusion_stays_in_memory(const ir_op *op) {
+  return fusion_reduction(op) != NULL || (!fusion_is_candidate(op) && op->opcode != IR_OP_RESHAPE);
+}
+
+/* One simple op on one array that is in memory, and on what cheap ops spread: to compute it anew reads no more than to
+ * read it would, and nobody has to write it. */
+static bool fusion_is_light(const ir_op *op) {
+  const ir_op *array = NULL;
+  uint32_t weight = 0;
+  if (!fusion_is_simple((ir_opcode)op->opcode)) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_op *from = ir_operand(op, i);
+    if (fusion_is_cheap(from, &weight)) continue;
+    if ((array && array != from) || !fusion_stays_in_memory(from)) return false;
+    array = from;
+  }
+  return array && base_dtype_bytes((base_dtype)array->type->dtype) <= base_dtype_bytes((base_dtype)op->type->dtype);
 }
 
 /* What the users of an op say: the root that all of them belong to, or why the op must be in memory. */
@@ -116,13 +157,15 @@ static bool fusion_reads(const fusion_plan *f, const ir_use *use) {
   return !(f->skips_places && use->slot == 1 && opt_arg_reduction_of(use->user, &a) && a.counts);
 }
 
+static const char fusion_several[] = "several kernels read it";
+
 static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
   const ir_op *user = use->user;
   uint8_t role = f->role[user->id];
   if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
   if (fusion_expands(user)) return "a broadcast would compute it many times";
   if (fusion_moves_index(user) && n_users > 1) return "it is read at several indexes";
-  if (role == FUSION_CHEAP) return "several kernels read it";
+  if (role == FUSION_CHEAP) return fusion_several;
   return NULL;
 }
 
@@ -136,7 +179,7 @@ static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_u
     if (u->why) continue;
     u->why = fusion_user_objects(f, use, uses);
     ir_op *root = f->root[user->id];
-    if (!u->why && u->root && u->root != root) u->why = "several kernels read it";
+    if (!u->why && u->root && u->root != root) u->why = fusion_several;
     u->root = root;
   }
   for (uint32_t i = 0; i < op->parent->n_results; i++)
@@ -156,7 +199,7 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   if (!fusion_is_candidate(op)) return;
   fusion_look_at_users(f, op, &u);
   f->root[op->id] = op;
-  if (fusion_is_cheap(op, &weight)) {
+  if (fusion_is_cheap(op, &weight) || (u.why == fusion_several && !u.outside && fusion_is_light(op))) {
     f->role[op->id] = FUSION_CHEAP;
     f->needed[op->id] = u.outside;
     f->why[op->id] = u.why;
@@ -172,6 +215,28 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   f->size[f->root[op->id]->id]++;
 }
 
+/* A kernel for each root. */
+static void fusion_keep_apart(fusion_plan *f, ir_op *op) {
+  f->first[op->id] = f->turn[op->id] = op;
+  f->next[op->id] = NULL;
+  f->one[op->id] = NULL;
+}
+
+bool fusion_reduces_in_order(const ir_op *op) {
+  const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  const ir_type *t = ir_operand_type(op, 0);
+  bool reduced[FUSION_MAX_RANK] = {false};
+  int64_t count = 1;
+  uint32_t changes = 0;
+  for (uint32_t i = 0; dims && i < dims->n; i++) {
+    reduced[dims->v[i]] = true;
+    count *= t->dims[dims->v[i]];
+  }
+  for (uint32_t d = 0; d < t->rank; d++) changes += reduced[d] != (d > 0 && reduced[d - 1]);
+  bool outer = t->rank > 0 && !reduced[0]; /* few are reduced side by side, the kept ones innermost */
+  return changes <= 2 && !(outer && count < FUSION_SHORT);
+}
+
 void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *const *order) {
   assert(n <= c->n_ops);
   (void)c;
@@ -180,6 +245,7 @@ void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *c
     f->size[order[i]->id] = 0;
     f->needed[order[i]->id] = false;
     f->root[order[i]->id] = NULL;
+    fusion_keep_apart(f, order[i]);
   }
   for (uint32_t i = 0, waits = 0; f->waits && i < n; i++) {
     f->waits[order[i]->id] = waits;

@@ -1,6 +1,6 @@
 /* Which ops become one kernel. Fusion does not change the module: it says for every op of a computation whether a
  * kernel ends at it (a root), whether it is computed inside the kernel of its one root, or inside every kernel that
- * uses it, and why it got a buffer of its own. */
+ * uses it, why it got a buffer of its own, and which roots share a kernel. */
 #ifndef XLAC_OPT_FUSION_H
 #define XLAC_OPT_FUSION_H
 
@@ -10,7 +10,8 @@ typedef enum fusion_role {
   FUSION_NO,    /* no kernel computes it */
   FUSION_ROOT,  /* the end of a kernel: its value goes to memory */
   FUSION_INNER, /* inside the kernel of fusion.root alone */
-  FUSION_CHEAP /* inside every kernel that uses it: broadcasts, iotas, scalars; it may be a root as well (see needed) */
+  FUSION_CHEAP  /* inside every kernel that uses it: broadcasts, iotas, scalars, one simple op on what is in memory; it
+                   may be a root as well (see needed) */
 } fusion_role;
 
 /* All by op id of the module; entries of other computations' ops are zero. */
@@ -20,6 +21,10 @@ typedef struct fusion_plan {
   ir_op **root;      /* INNER: the root; ROOT: itself */
   const char **why;  /* ROOT: why the value is in memory; static */
   uint32_t *size;    /* ROOT: ops in its kernel */
+  ir_op **first;     /* ROOT: the root whose kernel stores it, and which is listed first of those; itself as a rule */
+  ir_op **next;      /* ROOT: the next that the kernel stores, or NULL */
+  ir_op **turn;      /* ROOT that is first: the op among them where the kernel stands in the order */
+  const char **one;  /* ROOT: why it is stored by a kernel that stores others too, or why by no such; or NULL; static */
   uint32_t *waits;   /* how many async operations are waited for before the op; NULL: the module has none */
   bool skips_places; /* nobody reads the places of an argmax that only count (opt/arg_reduce.h) */
 } fusion_plan;
@@ -34,5 +39,14 @@ const ir_op *fusion_reduction(const ir_op *op);
  * Linear in the operands. */
 XLAC_MUST_USE bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena);
 void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *const *order);
+/* fusion_merge.c: after fusion_decide, makes one kernel of several that iterate over the same elements and read the
+ * same memory, or each other's values, where the order of steps allows it. `order` is that of the steps; numbers: by op
+ * id, zeros, and zeros again after. false when out of memory. */
+XLAC_MUST_USE bool fusion_merge(fusion_plan *f, uint32_t n, ir_op *const *order, uint32_t *numbers,
+                                base_arena *scratch);
+/* Whether the dimensions of what op (a reduction) reduces, in their order, are kept ones, reduced ones, kept ones, so
+ * that a kernel can go through it in that order. */
+bool fusion_reduces_in_order(const ir_op *op);
+enum { FUSION_SHORT = 64 /* elements that are too few to reduce side by side */ };
 
 #endif

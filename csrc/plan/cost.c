@@ -26,8 +26,9 @@ plan_cost plan_step_cost(const plan_program *p, const plan_step *s) {
   plan_cost c = {0};
   if (s->kind == PLAN_KERNEL) {
     for (uint32_t i = 0; i < s->kernel->n_values; i++) cost_add(&c, plan_value_cost(s->kernel, i));
-    if (s->kernel->reduction)
-      cost_add(&c, opt_elementwise_cost(s->kernel->reduction->body->opcode, (double)s->kernel->count));
+    for (uint32_t i = 0; i < s->kernel->n_stores; i++)
+      if (s->kernel->stores[i].body)
+        cost_add(&c, opt_elementwise_cost(s->kernel->stores[i].body->opcode, (double)s->kernel->count));
   } else if (s->kind == PLAN_ROUTINE || s->kind == PLAN_EVAL) {
     c = opt_op_cost(s->op);
   }

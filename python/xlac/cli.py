@@ -183,7 +183,9 @@ def cluster(args):
     from .clusters import cluster as run
 
     if args.list_ops:
-        return print(_core.cluster_op_list(), end="")
+        for line in _core.cluster_op_list().splitlines():
+            print(line, "lowered" if _core.has_lowering(line.partition("\t")[0]) else "", sep="\t")
+        return
     if args.file is None:
         raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")
     with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
@@ -197,7 +199,9 @@ def cluster(args):
         text = args.output.endswith((".pbtxt", ".txt"))
         with open(args.output, "wb") as file:
             file.write(result.to_dot().encode() if args.output.endswith(".dot") else result.to_text().encode() if text else result.to_graphdef())
-    if not (args.explain or args.why_not or args.output):
+    if args.dump:
+        print("\n".join(result.dump(args.dump)))
+    if not (args.explain or args.why_not or args.output or args.dump):
         print(repr(result)[6:-1])
         for name, nodes in result.clusters.items():
             print(f"{name}: {len(nodes)} nodes: {', '.join(nodes[:6])}{', ...' if len(nodes) > 6 else ''}")
@@ -450,6 +454,7 @@ def add_cluster(commands):
     flag(p, "--flag", action="append", default=[], metavar="NAME=VALUE", help="a flag of xlac.cluster, such as min_cluster_size=2")
     flag(p, "--explain", action="append", default=[], metavar="NODE", help="say why the node is in its cluster, or in none")
     flag(p, "--why-not", nargs=2, action="append", default=[], metavar=("A", "B"), help="say why two nodes are not in one cluster")
+    flag(p, "--dump", metavar="DIR", help="write the graph before and after, annotated, and its picture")
     flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
     add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
     p.set_defaults(command=cluster)

@@ -123,6 +123,28 @@ LONG_FACTOR = """ENTRY e {
 }"""
 
 
+def apart(target, n, attributes, results, batch=""):
+    """A call of LAPACK that takes seconds and is one piece of work to xlac."""
+    whole, vector, info = f"f64[{n},{n}]{{0,1}}", f"f64[{n}]{{0}}", "s32[]"
+    if batch:
+        whole, vector, info = f"f64[{batch},{n},{n}]{{1,2,0}}", f"f64[{batch},{n}]{{1,0}}", f"s32[{batch}]{{0}}"
+    types = ", ".join([whole, vector] + [info] * (results - 2))
+    return f"""ENTRY e {{
+  x = f64[] parameter(0)
+  b = {whole} broadcast(x), dimensions={{}}
+  i = {whole} iota(), iota_dimension={len(batch)}
+  s = {whole} sine(i)
+  a = {whole} add(b, s)
+  c = ({types}) custom-call(a), custom_call_target="{target}", operand_layout_constraints={{{whole}}}, api_version=API_VERSION_TYPED_FFI, backend_config={{{attributes}}}, output_to_operand_aliasing={{{{0}}: (0, {{}})}}
+  ROOT r = {vector} get-tuple-element(c), index=1
+}}"""
+
+
+LONG_QR = apart("lapack_dgeqrf_ffi", 2500, "", 2)
+LONG_EIGEN = apart("lapack_dsyevd_ffi", 1500, "mode = 86 : ui8, uplo = 76 : ui8", 3)
+LONG_EIGENS = apart("lapack_dsyevd_ffi", 1200, "mode = 86 : ui8, uplo = 76 : ui8", 3, batch="3")
+
+
 class Alarm(Exception):
     pass
 
@@ -133,12 +155,12 @@ def ring(signum, frame):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT, LONG_CONVOLUTION, LONG_SORT_BY_BODY, LONG_REDUCE, LONG_SCATTER,
-                                  LONG_WINDOWS, LONG_BATCH, LONG_FACTOR],
+                                  LONG_WINDOWS, LONG_BATCH, LONG_FACTOR, LONG_QR, LONG_EIGEN, LONG_EIGENS],
                          ids=["kernel", "loop", "dot", "sort", "convolution", "sort-by-body", "reduce-by-body", "scatter-by-body", "windows-by-body",
-                              "batch", "factor"])
+                              "batch", "factor", "qr", "eigen", "eigens"])
 def test_a_signal_stops_a_run(text, threads):
     exe = xlac.compile(xlac.parse("HloModule m\n" + text), threads=threads)
-    live, x, delay = xlac.memory_stats()["live"], np.float32(0.5), 0.15
+    live, x, delay = xlac.memory_stats()["live"], (np.float64 if "lapack_d" in text else np.float32)(0.5), 0.15
     before = signal.signal(signal.SIGALRM, ring)
     try:
         signal.setitimer(signal.ITIMER_REAL, delay)
@@ -192,3 +214,21 @@ def test_the_interpreter_may_end_while_a_daemon_runs():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_process_may_end_while_a_call_that_was_left_goes_on():
+    code = f"""if True:
+        import signal, numpy as np, xlac
+        class Alarm(Exception): pass
+        def ring(signum, frame): raise Alarm
+        signal.signal(signal.SIGALRM, ring)
+        exe = xlac.compile(xlac.parse({('HloModule m' + chr(10) + LONG_EIGEN)!r}), threads=2)
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        try:
+            exe(np.float64(0.5))
+        except Alarm:
+            pass
+    """
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr

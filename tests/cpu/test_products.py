@@ -233,3 +233,23 @@ THIN = [((3, 700), (700, 1600), (), (), (1,), (0,)), ((1, 900), (900, 1500), (),
 def test_products_with_few_rows_or_terms(t, dot, blas):
     sa, sb, *dims = dot
     run_dot(t, t, t, sa, sb, *dims, blas=blas)
+
+
+FEW = [((32, 300), (300, 1024), (), (), (1,), (0,)), ((4, 16), (16, 64), (), (), (1,), (0,)), ((300, 15), (300, 97), (), (), (0,), (0,)),
+       ((23, 530), (530, 131), (), (), (1,), (0,)), ((64, 257), (257, 333), (), (), (1,), (0,)), ((3, 13, 65), (3, 65, 200), (0,), (0,), (2,), (1,)),
+       ((40, 64), (700, 64), (), (), (1,), (1,))]
+
+
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("t", ["f32", "f64"])
+def test_products_of_some_rows(t, isa, monkeypatch):
+    """Too few rows to pack B, too many to be as fast as memory is."""
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    for sa, sb, *dims in FEW:
+        run_dot(t, t, t, sa, sb, *dims)
+
+
+def test_nan_and_infinity_of_some_rows_stay_where_they_belong():
+    x, y = draw("f32", (21, 33), 1), draw("f32", (33, 75), 2)
+    x[3, 7], y[8, 5], y[9, 6] = np.nan, np.inf, -np.inf
+    check(dot_text("f32", "f32", "f32", (21, 33), (33, 75), (), (), (1,), (0,)), "f32", x, y)

@@ -1,0 +1,25 @@
+/* What the two files of random numbers share. */
+#ifndef XLAC_LOWER_RANDOM_H
+#define XLAC_LOWER_RANDOM_H
+
+#include "windows.h"
+
+typedef struct tfl_random {
+  uint32_t rank;
+  const int64_t *dims;
+  int64_t n;
+  base_dtype dtype;
+} tfl_random;
+/* What is asked for: input 0 is the shape. */
+XLAC_MUST_USE int tfl_random_of(tfl_op *x, tfl_random *p);
+/* Where the numbers begin, three u64: key, counter (low, high); from the seed (arg 0), or key, counter and algorithm.
+ */
+ir_value tfl_random_state(tfl_op *x);
+/* Words of 32 bits (f64: of 64, the first word of a pair being the high one) as numbers in [0, 1). */
+ir_value tfl_random_unit(tfl_op *x, ir_value words, base_dtype dtype);
+/* Pairs of those, of f32 or f64, as pairs of normal numbers. */
+ir_value tfl_random_box_muller(tfl_op *x, ir_value units, base_dtype dtype, int64_t pairs);
+/* Output 0 are the elements of flat, in the type and shape that were asked for. Returns x->status. */
+int tfl_random_give(tfl_op *x, const tfl_random *p, ir_value flat);
+
+#endif
