@@ -44,6 +44,13 @@ static size_t rt_unescape(const char *s, size_t n, char *out) {
   return k;
 }
 
+/* At op, or (NULL) of the module itself. */
+static int rt_front_fail(opt_rewriter *rw, const ir_op *op, const char *key, const char *what, const char *detail) {
+  static const char format[] = "the frontend attribute %s is no %s%.200s";
+  if (op) return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE, format, key, what, detail);
+  return base_fail(rw->err, XLAC_E_VERIFY_ATTRIBUTE, format, key, what, detail);
+}
+
 int rt_front_read(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const char *key, const ir_mattr **out) {
   const base_istr *text = rt_front(d, key);
   xlac_error inner = {0};
@@ -53,8 +60,7 @@ int rt_front_read(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const ch
   if (!plain) return base_oom(rw->err, "a frontend attribute");
   size_t n = rt_unescape(text->s, text->n, plain);
   if (text_parse_mlir_attr(rw->m, plain, n, out, &inner) == 0) return 0;
-  return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE, "the frontend attribute %s is no attribute of MLIR: %.200s",
-                          key, inner.message);
+  return rt_front_fail(rw, op, key, "attribute of MLIR: ", inner.message);
 }
 
 int rt_front_read_sdy(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const char *key, sdy_kind kind,
@@ -65,8 +71,7 @@ int rt_front_read_sdy(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, cons
   if (!a) return 0;
   *out = sdy_of(a, kind);
   if (*out) return 0;
-  return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE, "the frontend attribute %s is no #sdy.%s", key,
-                          sdy_kind_name(kind));
+  return rt_front_fail(rw, op, key, "#sdy.", sdy_kind_name(kind));
 }
 
 bool rt_is_callback(const ir_op *op) {

@@ -100,7 +100,9 @@ static void rt_put_devices(base_text *o, const sdy_mesh *mesh, const rt_pieces *
   if (mesh->n_ids == 0) {
     BASE_PUT(o, "<=[");
     rt_put_i64s(o, sizes, p->n);
-    BASE_PUT(o, "]T(");
+    base_putc(o, ']');
+    if (p->n == 1) return;
+    BASE_PUT(o, "T(");
     rt_put_i64s(o, order, p->n);
     base_putc(o, ')');
     return;

@@ -171,9 +171,11 @@ def shard(args):
         print(reshard)
         if args.remedies:
             print(f"  removed by {result.trace.remedy(reshard) or 'no single annotation that was tried'}")
+    for suspicion in result.trace.suspicions if args.warnings else ():
+        print(suspicion)
     if args.svg:
         write(result.to_svg(), args.svg)
-    if not (args.explain or args.reshards or args.remedies or args.svg):
+    if not (args.explain or args.reshards or args.remedies or args.svg or args.warnings):
         write_module(args, result.module)
 
 
@@ -465,6 +467,7 @@ def add_shard(commands):
          help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
     flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
     flag(p, "--remedies", action="store_true", help="with each the single annotation that would remove it, found by trying")
+    flag(p, "--warnings", action="store_true", help="print what of the shardings is seldom meant")
     flag(p, "--svg", metavar="FILE", help="draw the program with its collectives, coloured by axis; - is standard output")
     add_read_flags(p)
     add_print_flags(p)

@@ -7,6 +7,7 @@ import re
 from .errors import Error
 from .mesh import Mesh, Sharding
 from .remedies import Remedy, Trials
+from .suspicions import Search, Suspicion
 
 BEFORE = ("builtin.module(sdy-import-pipeline,sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
           "sdy-apply-sharding-constraints,sdy-sharding-group-import,sdy-pre-order-funcs)")
@@ -233,6 +234,12 @@ class Trace:
         """Single annotations that make reshards vanish: a list of Remedy. Those that save bytes sent come first, before them those that
         do not make devices hold more of the arguments. Each was tried: the program was propagated again with it."""
         return Trials(self).run()
+
+    @functools.cached_property
+    def suspicions(self):
+        """What of the shardings is seldom meant: uneven cuts, axes along which nothing is sharded, large arguments annotated to be whole,
+        constraints at once overruled, data gathered only to be cut up again. A list of Suspicion."""
+        return Search(self).run()
 
     def remedy(self, reshard):
         """The best annotation (see `remedies`) that makes this reshard vanish, or None where none that was tried does."""

@@ -40,6 +40,24 @@ def test_values_by_line(result):
         result.trace.explain("%nobody", 0)
 
 
+def test_what_is_seldom_meant():
+    text = """sdy.mesh @mesh = <["data"=4, "model"=2, "idle"=2]>
+func.func @main(%x: tensor<9x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>}, %w: tensor<1024x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) -> tensor<8x16xf32> {
+  %y = stablehlo.constant dense<1.0> : tensor<8x16xf32>
+  %0 = sdy.sharding_constraint %y <@mesh, [{"data"}, {}]> : tensor<8x16xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x16xf32>
+  %2 = sdy.sharding_constraint %1 <@mesh, [{}, {}]> : tensor<8x16xf32>
+  %3 = sdy.sharding_constraint %2 <@mesh, [{"data"}, {}]> : tensor<8x16xf32>
+  return %3 : tensor<8x16xf32>
+}
+"""
+    found = xlac.sharding.propagate(xlac.parse(text)).trace.suspicions
+    assert {s.kind for s in found} == {"uneven", "size-one", "whole", "idle-axis", "overruled", "there-and-back"}, list(map(str, found))
+    (uneven,) = [s for s in found if s.kind == "uneven"]
+    assert uneven.value == "%arg0" and "hold 3 each, 25 % of it padding" in str(uneven)
+    assert not xlac.sharding.propagate(xlac.parse(TEXT)).trace.suspicions
+
+
 def test_what_nothing_came_to_says_so(result):
     why = result.trace.explain("%arg0", 1)
     assert not why.steps
@@ -111,5 +129,7 @@ def test_the_command_line(tmp_path, capsys):
     assert "on 0" in out
     assert not cli.main(["shard", str(path), "--remedies", "--svg", str(tmp_path / "m.svg")])
     assert "removed by" in capsys.readouterr().out and "</svg>" in (tmp_path / "m.svg").read_text()
+    assert not cli.main(["shard", str(path), "--warnings"])
+    assert capsys.readouterr().out == ""
     assert not cli.main(["shard", str(path)])
     assert 'sdy.sharding_per_value<[<@mesh, [{"data"}, {"model"}]>]>' in capsys.readouterr().out
