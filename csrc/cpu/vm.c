@@ -122,6 +122,26 @@ static bool vm_is_kept(const vm_inst *inst) {
   return inst->place == VM_SPLAT || inst->place == VM_CYCLE;
 }
 
+/* Where rows of products are summed up, and nobody else needs the products, they are computed by the fold. */
+static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    const kernel_value *v = &k->values[s->value];
+    vm_inst *inst = &vm->insts[s->value];
+    vm_sum *sum = &vm->sums[i];
+    bool product = s->body && sum->fold && v->kind == KERNEL_OP && v->op->opcode == IR_OP_MULTIPLY;
+    if (!product || uses[s->value] != 1 || inst->place != VM_REGISTER || inst->widens || k->reduction->inner != 1)
+      continue;
+    if (vm->insts[v->in[0]].lane != sum->type || vm->insts[v->in[1]].lane != sum->type || inst->lane != sum->type)
+      continue;
+    sum->products = vm->fast ? sum->fold->loose : sum->fold->products;
+    if (!sum->products) continue;
+    memcpy(sum->in, v->in, sizeof sum->in);
+    inst->place = VM_INSIDE;
+  }
+}
+
 /* A register is free again after the last use of what is in it; splats and cycles keep theirs. */
 static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   const kernel *k = vm->k;
@@ -134,6 +154,8 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
     for (uint32_t j = 0; j < vm->insts[i].n_in; j++) last[vm->insts[i].in[j]] = i;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) last[k->stores[i].value] = UINT32_MAX;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
+    if (vm->sums[i].products) last[vm->sums[i].in[0]] = last[vm->sums[i].in[1]] = UINT32_MAX;
   for (uint32_t i = k->n_values; i-- > 0;) { /* what is picked from may be seen where it is */
     const kernel_value *v = &k->values[i];
     for (uint32_t j = 0; v->kind == KERNEL_PICK && j < v->n_in; j++)
@@ -157,7 +179,7 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
 /* Narrow floats are summed in f32 and rounded once. false when out of memory. */
 static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
   const kernel *k = vm->k;
-  vm->sums = BASE_ARRAY(arena, vm_sum, k->n_stores);
+  vm->sums = base_arena_zalloc(arena, k->n_stores * sizeof *vm->sums);
   for (uint32_t i = 0; vm->sums && i < k->n_stores; i++) {
     if (!k->stores[i].body) continue;
     base_dtype t = (base_dtype)k->values[k->stores[i].value].dtype;
@@ -195,6 +217,27 @@ static bool vm_is_scalar(const kernel *k) {
   return true;
 }
 
+/* How often each value is needed. */
+static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
+  uint32_t *uses = base_arena_zalloc(scratch, ((size_t)k->n_values + 1) * sizeof *uses);
+  for (uint32_t i = 0; uses && i < k->n_values; i++)
+    for (uint32_t j = 0; j < k->values[i].n_in; j++) uses[k->values[i].in[j]]++;
+  for (uint32_t i = 0; uses && i < k->n_stores; i++) {
+    uses[k->stores[i].value]++;
+    if (k->stores[i].body) uses[k->stores[i].init]++;
+  }
+  return uses;
+}
+
+/* false when out of memory. */
+static bool vm_choose_loops_of_two(cpu_vm *vm, base_arena *scratch) {
+  uint32_t *uses = vm_count_uses(vm->k, scratch);
+  if (!uses) return false;
+  if (vm->k->reduction) vm_choose_products(vm, uses);
+  vm_choose_fast(vm, uses);
+  return true;
+}
+
 int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err) {
   assert(k->n_values > 0 && k->n_stores > 0);
   cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
@@ -209,7 +252,7 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     vm_choose_scans(vm);
     ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
     vm_choose_places(vm);
-    ok = ok && vm_choose_fast(vm, &scratch) && (!k->reduction || vm_choose_sums(vm, arena));
+    ok = ok && (!k->reduction || vm_choose_sums(vm, arena)) && vm_choose_loops_of_two(vm, &scratch);
     vm_choose_outputs(vm);
     ok = ok && vm_choose_registers(vm, &scratch);
   }

@@ -46,6 +46,8 @@ typedef struct vm_sum {
   interp_loop combine; /* in type `type` */
   uint8_t type;
   const struct vm_fold *fold; /* of many lanes to few; NULL: by `combine` */
+  void (*products)(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);
+  uint32_t in[2]; /* products: of these values, instead of what is stored; else NULL */
 } vm_sum;
 
 struct cpu_vm {
@@ -84,8 +86,8 @@ typedef struct vm_block {
   if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
   vm_fill_splats(&name, (n_))
 
-/* --- vm_fast.c: after places are chosen, before registers. false when out of memory. --- */
-bool vm_choose_fast(cpu_vm *vm, base_arena *scratch);
+/* --- vm_fast.c: after places are chosen, before registers. uses: by value, how often it is needed --- */
+void vm_choose_fast(cpu_vm *vm, const uint32_t *uses);
 
 /* --- vm_wide.c: before places are chosen. false when out of memory. --- */
 bool vm_choose_wide(cpu_vm *vm, base_arena *arena);

@@ -113,7 +113,7 @@ int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t val
 }
 
 /* The number of the input that is op. */
-int lower_input(lower_run *x, const ir_op *op, uint32_t *number) {
+int lower_number_input(lower_run *x, const ir_op *op, uint32_t *number) {
   for (*number = 0; *number < x->inputs.n; ++*number)
     if (x->inputs.items[*number] == op) return 0;
   return BASE_VEC_PUSH(x->alloc, &x->inputs, op) ? 0 : lower_no_memory(x);
@@ -123,7 +123,7 @@ static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint3
   kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, op->type, map)};
   int64_t least = 0, most = 0;
   if (!v.index) return lower_no_memory(x);
-  TRY(lower_input(x, op, &v.buffer));
+  TRY(lower_number_input(x, op, &v.buffer));
   bool everywhere = kernel_load_reach(x->k, &v, &least, &most) && least >= 0 && most < op->type->count;
   if (!everywhere) v.box = x->box;
   return lower_add(x, op, map, &v, value);

@@ -11,7 +11,7 @@ int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uin
   const lower_map *scalar = lower_new_map(x, 0);
   int64_t stride = 1;
   if (!v.index || !bases || !scalar) return lower_no_memory(x);
-  TRY(lower_input(x, from, &v.buffer));
+  TRY(lower_number_input(x, from, &v.buffer));
   for (uint32_t d = from->type->rank; d-- > 0; stride *= from->type->dims[d]) {
     int64_t last = from->type->dims[d] - op->type->dims[d];
     if (last == 0) continue;
@@ -113,11 +113,12 @@ int lower_concatenate(lower_run *x, const ir_op *op, const lower_map *map, uint3
     uint32_t inside = 0;
     bool some = false, all = false;
     if (!m) return lower_no_memory(x);
+    bool last_chance = i == 0 && !after; /* nothing is iterated over */
     start -= from->type->dims[along];
     for (uint32_t d = 0; d < m->n; d++) lower_set(x, m, d, map, d, d == along ? -start : 0, 1);
     TRY(lower_inside_of(x, from->type, m, &b, &some, &all));
-    if (!some) continue;
-    TRY(lower_in_box(x, from, m, all ? x->box : b, &inside));
+    if (!some && !last_chance) continue;
+    TRY(lower_in_box(x, from, m, all || last_chance ? x->box : b, &inside));
     if (after) {
       if (!(both = lower_new_box(x))) return lower_no_memory(x);
       for (uint32_t k = 0; k < x->rank; k++) {

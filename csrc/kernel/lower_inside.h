@@ -48,7 +48,7 @@ void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *o
 /* The map as an index into row-major memory of type t. */
 kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map);
 /* The number of the input that is op. */
-XLAC_MUST_USE int lower_input(lower_run *x, const ir_op *op, uint32_t *number);
+XLAC_MUST_USE int lower_number_input(lower_run *x, const ir_op *op, uint32_t *number);
 /* Adds v, which is op's; and notes that a value that is there is. */
 XLAC_MUST_USE int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v,
                             uint32_t *value);

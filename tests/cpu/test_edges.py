@@ -271,3 +271,27 @@ ENTRY e {{
     exe = xlac.compile(parsed)
     exe._check()
     assert np.array_equal(exe(*args), xlac.interpret(parsed, *args)) and " up to 19" in str(exe.explain("kernels"))
+
+
+def test_edges_of_what_is_empty():
+    for body in ("""
+  x = s32[3000] parameter(0)
+  y = s32[3000] multiply(x, x)
+  c = s32[6000] concatenate(y, x), dimensions={0}
+  s = s32[0] slice(c), slice={[5000:5000]}
+  ROOT q = s32[0] negate(s)""", """
+  x = s32[3000] parameter(0)
+  z = s32[] constant(1)
+  y = s32[3000] multiply(x, x)
+  c = s32[3100] pad(y, z), padding=50_50
+  s = s32[0] slice(c), slice={[7:7]}
+  ROOT q = s32[0] negate(s)""", """
+  x = s32[0,40] parameter(0)
+  y = s32[0,40] multiply(x, x)
+  z = s32[] constant(1)
+  c = s32[50,40] pad(y, z), padding=20_30x0_0
+  ROOT q = s32[50,40] negate(c)"""):
+        parsed = xlac.parse(f"HloModule m\n{SUM}\nENTRY e {{{body}\n}}")
+        arg = np.zeros((0, 40) if "s32[0,40]" in body else 3000, np.int32)
+        for options in ({}, {"passes": False}):
+            assert same_bits(leaves(xlac.compile(parsed, **options)(arg)), leaves(xlac.interpret(parsed, arg)))
