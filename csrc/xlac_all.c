@@ -578,6 +578,7 @@
 #include "cpu/numbers.c"
 #include "cpu/pad.c"
 #include "cpu/profile.c"
+#include "cpu/ragged_dot.c"
 #include "cpu/rearrange.c"
 #include "cpu/reduce_body.c"
 #include "cpu/reduce_few.c"
