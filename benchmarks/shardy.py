@@ -1,14 +1,20 @@
 """Sharding propagation beside Shardy's own (the one in jaxlib) on the same programs, in one run.
 
-  python benchmarks/shardy.py [--rounds 5] [--pipeline sdy-propagation-pipeline] [--ops 100 1000 5000 20000] [--check]
+  python benchmarks/shardy.py [--rounds 5] [--pipeline sdy-propagation-pipeline] [--ops 100 1000 5000 20000] [--check] [--no-memory]
 
 Programs: stacks of perceptron layers, transformer blocks, loops around blocks, and long elementwise chains, of about the number of ops
-asked for, with shardings on their arguments. Each round runs both sides in turn on modules that are parsed already; minimum and median
-over the rounds are printed in milliseconds, and the ratio of the medians; at the end the geometric mean of the ratios. --check compares
-the printed outputs byte for byte. Needs jax for the other side."""
+asked for, with shardings on their arguments. Times are of the process, on one thread. Each round runs both sides in turn on modules that are parsed already; minimum and median
+over the rounds are printed in milliseconds, and the ratio of the medians; then how time grows (the exponent of the number of ops, between the
+smallest and the largest program) and the memory that reading and running the program takes (the most that is resident at a time, beyond what the
+process had before; and of the whole process, which is one of its own). At the end the geometric means. --check compares the printed outputs byte for byte. What notes
+for explanations cost: explain_cost.c. Needs jax for the other side."""
 import argparse
+import ctypes
+import gc
 import math
 import statistics
+import subprocess
+import sys
 import time
 
 MESH = 'sdy.mesh @mesh = <["data"=4, "model"=2]>\n'
@@ -153,9 +159,9 @@ def ours(text, pipeline):
     module = xlac.parse(text)
 
     def run():
-        start = time.perf_counter()
+        start = time.process_time()
         out = module.run(pipeline)
-        return time.perf_counter() - start, out
+        return time.process_time() - start, out
 
     return run
 
@@ -171,11 +177,42 @@ def theirs(text, pipeline):
         with context:
             module = ir.Module.parse(text)
             passes = passmanager.PassManager.parse(pipeline)
-            start = time.perf_counter()
+            start = time.process_time()
             passes.run(module.operation)
-            return time.perf_counter() - start, module
+            return time.process_time() - start, module
 
     return run
+
+
+def resident(key):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(key))
+
+
+def memory_here(side, name, ops, pipeline):
+    """Prints the kilobytes that one side needs for one program, and all that this process has had."""
+    run = {"xlac": ours, "jaxlib": theirs}[side]
+    small = perceptron(10)
+    run(small, pipeline)()  # what is loaded and allocated once
+    text = PROGRAMS[name](ops)
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what the process had before and gave back is not to be used again unseen
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak begins anew
+    before = resident("VmRSS")
+    result = run(text, pipeline)()
+    print(resident("VmHWM") - before, resident("VmHWM"), len(result))
+
+
+def memory(side, name, ops, pipeline):
+    child = subprocess.run([sys.executable, __file__, "--memory-of", side, "--only", name, "--ops", str(ops), "--pipeline", pipeline],
+                           capture_output=True, text=True, check=True)
+    return [int(n) for n in child.stdout.split()[:2]]
+
+
+def growth(points):
+    (few, fast), (many, slow) = points[0], points[-1]
+    return math.log(slow / fast) / math.log(many / few) if many > few else float("nan")
 
 
 def main():
@@ -185,9 +222,14 @@ def main():
     parser.add_argument("--pipeline", default="sdy-propagation-pipeline")
     parser.add_argument("--only", nargs="*", default=list(PROGRAMS))
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    pipeline, ratios = f"builtin.module({options.pipeline})", []
+    pipeline, ratios, smaller = f"builtin.module({options.pipeline})", [], []
+    if options.memory_of:
+        return memory_here(options.memory_of, options.only[0], options.ops[0], pipeline)
     for name in options.only:
+        points = {"xlac": [], "jaxlib": []}
         for ops in options.ops:
             text = PROGRAMS[name](ops)
             sides = {"xlac": ours(text, pipeline), "jaxlib": theirs(text, pipeline)}
@@ -203,7 +245,20 @@ def main():
             ratios.append(median["jaxlib"] / median["xlac"])
             print(f"{name:12} {text.count(' = '):6} ops  " + "  ".join(f"{s} {min(t):9.3f} / {median[s]:9.3f} ms" for s, t in times.items()) +
                   f"  ratio {ratios[-1]:6.1f}", flush=True)
-    print(f"geometric mean of the ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.1f}")
+            for side, seconds in median.items():
+                points[side].append((text.count(" = "), seconds))
+            if not options.no_memory:
+                room = {side: memory(side, name, ops, options.pipeline) for side in sides}
+                smaller.append((room["jaxlib"][0] / max(1, room["xlac"][0]), room["jaxlib"][1] / room["xlac"][1]))
+                print(f"{'':19}memory  " + "  ".join(f"{s} {more} kB of {total} kB" for s, (more, total) in room.items()) +
+                      "  ratios {:.1f} and {:.1f}".format(*smaller[-1]), flush=True)
+        print(f"{name:12} grows as the number of ops to the power of " + ", ".join(f"{growth(p):.2f} ({s})" for s, p in points.items()))
+    print(f"geometric means: {mean(ratios):.1f} times faster" + (", {:.1f} times less memory for the program, {:.1f} of the whole process".format(
+        *map(mean, zip(*smaller))) if smaller else ""))
+
+
+def mean(values):
+    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 /* Clustered TensorFlow graphs. */
+#include <time.h>
+
 #include "../cluster/cluster.h"
+#include "../cluster/encapsulate.h"
 #include "../cluster/explain.h"
 #include "../cluster/graph_write.h"
 #include "../cluster/resources.h"
@@ -9,6 +12,8 @@
 struct xlac_clusters {
   tf_graph_def *def;
   tf_pass pass;
+  xlac_cluster_times times;
+  pthread_mutex_t lock; /* of its sessions, which make strings and bodies of functions in its memory */
 };
 
 void xlac_cluster_flags_init(xlac_cluster_flags *f) {
@@ -42,8 +47,52 @@ static tf_flags inner_cluster_flags(const xlac_cluster_flags *f) {
       .deterministic_cluster_names = f->deterministic_cluster_names,
       .disable_deadness_safety_checks_for_debugging = f->disable_deadness_safety_checks_for_debugging,
       .disable_resource_variable_safety_checks_for_debugging = f->disable_resource_variable_safety_checks_for_debugging,
+      .clone_constants = f->clone_constants,
       .cluster_scoping = f->cluster_scoping,
+      .partially_decluster = f->partially_decluster,
   };
+}
+
+static int copy_registration(tf_graph_def *def, const xlac_device_registration *d, tf_device_registration *out,
+                             xlac_error *err) {
+  if (!d->type || !d->compilation_device || (unsigned)d->autoclustering_policy > XLAC_CLUSTER_ALWAYS)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT,
+                     "the registration of device '%.60s' needs a type, a compilation device and a known policy",
+                     d->type ? d->type : "");
+  const base_istr *type = base_intern(&def->strings, d->type, strlen(d->type));
+  const base_istr *compiles = base_intern(&def->strings, d->compilation_device, strlen(d->compilation_device));
+  if (!type || !compiles) return base_oom(err, "registering a device");
+  *out = (tf_device_registration){
+      .type = type->s,
+      .compilation_device = compiles->s,
+      .policy = (uint8_t)d->autoclustering_policy,
+      .cluster_resource_variable_ops_unsafely = d->cluster_resource_variable_ops_unsafely,
+      .cluster_stack_ops = d->cluster_stack_ops,
+      .cluster_tensor_array_ops = d->cluster_tensor_array_ops,
+      .cluster_stateful_rng_ops = d->cluster_stateful_rng_ops,
+      .cluster_control_trigger = d->cluster_control_trigger,
+      .elide_assert_and_checknumerics = d->elide_assert_and_checknumerics,
+      .cluster_variant_ops = d->cluster_variant_ops,
+      .cluster_slow_ops = d->cluster_slow_ops,
+      .cluster_inaccurate_ops = d->cluster_inaccurate_ops,
+  };
+  if (tf_compilation_kernels(out) >= 0) return 0;
+  return base_hint(err,
+                   base_fail(err, XLAC_E_BAD_ARGUMENT, "device '%.60s': compilation device '%.60s' is unknown", d->type,
+                             d->compilation_device),
+                   "there are XLA_CPU_JIT and XLA_GPU_JIT");
+}
+
+/* The registrations, in the graph's memory, which lives as long as what was decided by them. */
+static int copy_registrations(tf_graph_def *def, const xlac_cluster_flags *f, tf_flags *inner, xlac_error *err) {
+  if (!f || f->n_devices == 0) return 0;
+  tf_device_registration *list =
+      f->n_devices < 10000 ? BASE_ARRAY(&def->arena, tf_device_registration, f->n_devices + 1) : NULL;
+  if (!list) return base_oom(err, "registering devices");
+  for (size_t i = 0; i < f->n_devices; i++) TRY(copy_registration(def, &f->devices[i], &list[i], err));
+  list[f->n_devices] = (tf_device_registration){.type = NULL};
+  inner->devices = list;
+  return 0;
 }
 
 static int check_graph_format(xlac_graph_format format, xlac_error *err) {
@@ -55,19 +104,34 @@ static bool graph_is_text(const void *bytes, size_t n, xlac_graph_format format)
   return format == XLAC_GRAPH_TEXT || (format == XLAC_GRAPH_AUTO && tf_graph_def_is_text(bytes, n));
 }
 
+static double cluster_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int cluster_read_graph(xlac_clusters *c, tf_flags *inner, const xlac_cluster_flags *flags, xlac_error *err) {
+  TRY(copy_registrations(c->def, flags, inner, err));
+  double start = cluster_now();
+  int status = tf_cluster_import(&c->pass, c->def, inner, err);
+  c->times.import_seconds = cluster_now() - start;
+  if (status == 0) status = tf_cluster_run(&c->pass, err);
+  c->times.cluster_seconds = cluster_now() - start - c->times.import_seconds;
+  return status;
+}
+
 int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format,
                        const xlac_cluster_flags *flags, xlac_error *err) {
   tf_flags inner = inner_cluster_flags(flags);
   TRY(check_graph_format(format, err));
   xlac_clusters *c = base_malloc(base_alloc_libc, sizeof *c);
   if (!c) return base_oom(err, "clustering");
+  *c = (xlac_clusters){.def = NULL};
+  pthread_mutex_init(&c->lock, NULL);
+  double start = cluster_now();
   int status = tf_graph_def_read(&c->def, base_alloc_libc, bytes, n, graph_is_text(bytes, n, format), err);
-  if (status != 0) {
-    base_free(base_alloc_libc, c);
-    return status;
-  }
-  status = tf_cluster_graph(&c->pass, c->def, &inner, err);
-  if (status == 0 && flags && flags->partially_decluster) status = tf_partially_decluster(&c->pass, err);
+  c->times.read_seconds = cluster_now() - start;
+  if (status == 0) status = cluster_read_graph(c, &inner, flags, err);
   if (status != 0) {
     xlac_clusters_destroy(c);
     return status;
@@ -78,13 +142,31 @@ int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_gr
 
 void xlac_clusters_destroy(xlac_clusters *c) {
   if (!c) return;
-  tf_pass_free(&c->pass);
-  tf_graph_def_free(c->def);
+  if (c->pass.def) tf_pass_free(&c->pass);
+  if (c->def) tf_graph_def_free(c->def);
+  pthread_mutex_destroy(&c->lock);
   base_free(base_alloc_libc, c);
+}
+
+struct tf_pass *api_clusters_pass(xlac_clusters *c) {
+  return &c->pass;
+}
+
+pthread_mutex_t *api_clusters_lock(xlac_clusters *c) {
+  return &c->lock;
 }
 
 static const char *text_or_null(const base_istr *s) {
   return s ? s->s : NULL;
+}
+
+void xlac_clusters_times(const xlac_clusters *c, xlac_cluster_times *out) {
+  *out = c->times;
+}
+
+/* NULL where it was not looked at. */
+static const tf_pred *tf_deadness_of(const tf_pass *p, uint32_t id) {
+  return p->has_deadness && id < p->n_clustered ? p->deadness.control[id] : NULL;
 }
 
 bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_node *out) {
@@ -97,7 +179,8 @@ bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_
                                .cluster = text_or_null(p->result[number]),
                                .scope = text_or_null(p->scopes[number]),
                                .candidate = p->candidate[number] != 0};
-  if (p->has_deadness && p->deadness.control[number]) out->deadness = (uint64_t)p->deadness.control[number]->id + 1;
+  const tf_pred *alive = tf_deadness_of(p, number);
+  if (alive) out->deadness = (uint64_t)alive->id + 1;
   return true;
 }
 
@@ -114,7 +197,8 @@ int xlac_clusters_deadness(const xlac_clusters *c, uint32_t number, char **text,
   base_text t;
   if (number >= p->graph.nodes.n) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the graph has no node %u", number);
   base_text_init(&t, base_alloc_libc);
-  if (p->has_deadness && p->deadness.control[number]) tf_put_pred(&t, p->deadness.control[number]);
+  const tf_pred *alive = tf_deadness_of(p, number);
+  if (alive) tf_put_pred(&t, alive);
   return api_give_text(&t, text, n, err);
 }
 
@@ -174,11 +258,34 @@ static int give_graph(base_text *wire, xlac_graph_format format, char **bytes, s
   return give_or_free(&t, status, bytes, n, err);
 }
 
-int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err) {
+typedef int graph_writer(const tf_pass *p, base_text *out, xlac_error *err);
+
+static int write_clusters(const xlac_clusters *c, graph_writer *writer, xlac_graph_format format, char **bytes,
+                          size_t *n, xlac_error *err) {
   base_text wire;
   TRY(check_graph_format(format, err));
   base_text_init(&wire, base_alloc_libc);
-  int status = tf_write_clustered(&c->pass, &wire, err);
+  int status = writer(&c->pass, &wire, err);
+  if (status == 0) return give_graph(&wire, format, bytes, n, err);
+  base_text_free(&wire);
+  return status;
+}
+
+int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err) {
+  return write_clusters(c, tf_write_clustered, format, bytes, n, err);
+}
+
+int xlac_clusters_write_annotated(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                  xlac_error *err) {
+  return write_clusters(c, tf_write_annotated, format, bytes, n, err);
+}
+
+int xlac_clusters_write_encapsulated(xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                     xlac_error *err) {
+  base_text wire;
+  TRY(check_graph_format(format, err));
+  base_text_init(&wire, base_alloc_libc);
+  int status = tf_write_encapsulated(&c->pass, &wire, err);
   if (status == 0) return give_graph(&wire, format, bytes, n, err);
   base_text_free(&wire);
   return status;

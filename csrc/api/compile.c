@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../base/map.h"
 #include "../cpu/executable.h"
+#include "../cpu/prepare.h"
 #include "../cpu/profile.h"
-#include "../opt/for_hlo.h"
-#include "../opt/pass.h"
 #include "../opt/quantised_expander.h"
 #include "api.h"
 #include "variant.h"
@@ -29,53 +27,10 @@ struct xlac_executable {
   } passes[COMPILE_MAX_PASSES];
 };
 
-/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
-#define COMPILE_PASSES(more)                                                                                \
-  "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 " \
-  "max-work=1},"                                                                                            \
-  "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
-static const char *const compile_passes[] = {
-    [XLAC_NUMERICS_STRICT] = COMPILE_PASSES(""),
-    [XLAC_NUMERICS_FAST] = COMPILE_PASSES("reassociate,algebraic-simplification,"),
-};
-
 static double compile_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Parameters are called as in the source, which translation has lost, but where an op of the copy has that name. A name
- * is only a name: there is no harm in giving up. */
-static void compile_name_parameters(const ir_computation *from, ir_module *to) {
-  base_map names;
-  uint64_t owner = 0;
-  if (from->n_params != to->entry->n_params) return;
-  base_map_init(&names, base_alloc_libc);
-  for (uint32_t i = 0; i < from->n_params; i++) {
-    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
-    if (!s || base_map_get(&names, base_key(s), &owner)) continue;
-    if (!base_map_set(&names, base_key(s), (uint64_t)i + 1)) break;
-  }
-  IR_FOR_COMPUTATIONS(c, to)
-  IR_FOR_OPS(op, c)
-  if (base_map_get(&names, base_key(op->name), &owner)) (void)base_map_set(&names, base_key(op->name), 0);
-  for (uint32_t i = 0; i < from->n_params; i++) {
-    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
-    if (s && base_map_get(&names, base_key(s), &owner) && owner == (uint64_t)i + 1) to->entry->params[i]->name = s;
-  }
-  base_map_free(&names);
-}
-
-/* MLIR form becomes what it means; CHLO's ops that are others with a broadcast, those. */
-static int compile_translate(ir_module *m, ir_module **out, xlac_error *err) {
-  const stablehlo_to_hlo_options executable = {.executable = true};
-  ir_module *expanded = NULL;
-  TRY(opt_expand_for_executor(m, &expanded, err));
-  int status = stablehlo_to_hlo(out, expanded ? expanded : m, &executable, err);
-  if (expanded) ir_module_destroy(expanded);
-  if (status == 0) compile_name_parameters(m->entry, *out);
-  return status;
 }
 
 /* A copy in HLO form, verified. */
@@ -83,25 +38,13 @@ static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_
   const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
   int status = api_check_whole(m->ir, err);
-  if (status == 0)
-    status = m->ir->form == IR_FORM_MLIR ? compile_translate(m->ir, out, err) : ir_module_clone(out, m->ir, err);
+  if (status == 0) status = cpu_copy_for_compiling(m->ir, out, err);
   TRY(api_done(m, status));
   status = api_add_donors(*out, options, err);
   if (status == 0) status = opt_expand_quantised(*out, err);
   if (status == 0) status = ir_verify(*out, &lenient, err);
   if (status) ir_module_destroy(*out);
   return status;
-}
-
-/* The passes know the types of HLO, all sizes known or bounded; quantised ones are StableHLO's. CHLO's functions are
- * ops like any that go element by element. */
-static bool compile_is_hlo(const ir_module *ir) {
-  IR_FOR_COMPUTATIONS(c, ir)
-  IR_FOR_OPS(op, c) {
-    bool plain = ir_opcode_has(op->opcode, IR_ELEMENTWISE) && ir_is_tensor(op->type) && !op->type->has_dynamic;
-    if (op->type->quant || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
-  }
-  return true;
 }
 
 static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_module *m, xlac_error *err) {
@@ -119,12 +62,9 @@ static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_mo
 static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_compile_options *options,
                               xlac_error *err) {
   const opt_pipeline_options count = {.after = compile_count_pass, .ctx = exe};
-  if (options->no_passes || !compile_is_hlo(ir)) return 0;
+  if (options->no_passes) return 0;
   exe->pass_began = compile_now();
-  const char *passes = compile_passes[options->numerics];
-  int status = opt_run_pipeline(ir, passes, strlen(passes), &count, err);
-  const ir_verify_options lenient = {.xla_compat = true};
-  return status ? status : ir_verify(ir, &lenient, err);
+  return cpu_run_passes(ir, options->numerics == XLAC_NUMERICS_FAST, &count, err);
 }
 
 static void compile_count(void *ctx, const cpu_tally *t) {

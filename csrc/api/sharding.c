@@ -31,3 +31,12 @@ int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err
   base_text_free(&t);
   return api_done(m, status);
 }
+
+int xlac_module_annotate(xlac_module *m, const char *value, const char *sharding, xlac_error *err) {
+  if (value == NULL || sharding == NULL)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "value and sharding must not be NULL");
+  TRY(api_lock_edit(m, err));
+  int status = sharding_form(m, err);
+  if (status == 0) status = shard_annotate(m->ir, value, sharding, err);
+  return api_done(m, status);
+}

@@ -48,8 +48,9 @@ static int tf_find_devices(tf_pass *p, xlac_error *err) {
 }
 
 static int tf_make_room(tf_pass *p, xlac_error *err) {
-  size_t n = p->graph.nodes.n;
+  size_t n = (size_t)p->graph.nodes.n << p->flags.partially_decluster; /* room for the copies it makes */
   base_alloc alloc = p->graph.alloc;
+  p->n_clustered = p->graph.nodes.n;
   p->frames = base_malloc(alloc, n * sizeof *p->frames);
   p->must_be_constant = base_malloc(alloc, n);
   p->candidate = base_malloc(alloc, n);
@@ -61,10 +62,12 @@ static int tf_make_room(tf_pass *p, xlac_error *err) {
   p->clusters = base_malloc(alloc, n * sizeof *p->clusters);
   p->result = base_malloc(alloc, n * sizeof *p->result);
   p->scopes = base_malloc(alloc, n * sizeof *p->scopes);
+  p->left = base_malloc(alloc, n);
   bool all = p->frames && p->must_be_constant && p->candidate && p->verdicts && p->device_of && p->cluster_of &&
-             p->next_node && p->taint && p->clusters && p->result && p->scopes;
+             p->next_node && p->taint && p->clusters && p->result && p->scopes && p->left;
   if (!all) return base_oom(err, "clustering");
   memset(p->candidate, 0, n);
+  memset(p->left, 0, n);
   memset(p->verdicts, 0, n * sizeof *p->verdicts);
   memset(p->result, 0, n * sizeof *p->result);
   memset(p->scopes, 0, n * sizeof *p->scopes);
@@ -85,10 +88,20 @@ static int tf_contract_graph(tf_pass *p, xlac_error *err) {
   return tf_mark_clusters(p, err);
 }
 
+/* All devices of the graph, which the level depends on. */
+static int tf_find_level(tf_pass *p, xlac_error *err) {
+  uint32_t unused;
+  for (uint32_t i = TF_SINK + 1; i < p->graph.nodes.n; i++)
+    TRY(tf_find_device(p, p->graph.nodes.items[i].device, &unused, err));
+  p->jit_level = tf_effective_level(p);
+  return 0;
+}
+
 static int tf_run_pass(tf_pass *p, xlac_error *err) {
+  TRY(tf_find_level(p, err));
+  if (p->flags.clone_constants && p->jit_level > 0) TRY(tf_clone_constants(&p->graph, err));
   TRY(tf_make_room(p, err));
   TRY(tf_find_devices(p, err));
-  p->jit_level = tf_effective_level(p);
   for (uint32_t i = 0; i < p->graph.nodes.n; i++) p->has_loops |= p->graph.nodes.items[i].role == TF_ROLE_ENTER;
   if (p->flags.cluster_scoping && p->jit_level > 0) TRY(tf_scope_stages(p, err));
   p->already_clustered = tf_is_clustered_already(&p->graph);
@@ -99,17 +112,50 @@ static int tf_run_pass(tf_pass *p, xlac_error *err) {
   return tf_contract_graph(p, err);
 }
 
-int tf_cluster_graph(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err) {
+/* Texts of the flags are kept, for who clusters more of the graph later. */
+static int tf_keep_flags(tf_pass *p, const base_istr **device, xlac_error *err) {
+  const char **texts[] = {&p->flags.ops_to_cluster, &p->flags.cluster_exclude_ops, &p->flags.session_name,
+                          &p->flags.default_device};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const base_istr *kept = base_intern(&p->def->strings, *texts[i], strlen(*texts[i]));
+    if (!kept) return base_oom(err, "clustering");
+    *texts[i] = kept->s;
+    *device = kept;
+  }
+  return 0;
+}
+
+static int tf_begin_pass(tf_pass *out, tf_graph_def *def, const tf_flags *flags, const base_istr **device,
+                         xlac_error *err) {
   *out = (tf_pass){.def = def, .flags = *flags};
   tf_bodies_init(&out->bodies, def);
   tf_cycles_init(&out->cycles, def->arena.alloc);
   base_map_init(&out->unsafe_set, def->arena.alloc);
   out->cpu = tf_device_table[0];
   out->cpu.policy = flags->cpu_global_jit ? TF_IF_ENABLED_GLOBALLY : TF_IF_EXPLICITLY_REQUESTED;
-  const base_istr *device = base_intern(&def->strings, flags->default_device, strlen(flags->default_device));
-  if (!device) return base_oom(err, "clustering");
-  TRY(tf_graph_import(&out->graph, def, device, err));
-  return tf_run_pass(out, err);
+  return tf_keep_flags(out, device, err);
+}
+
+int tf_cluster_import(tf_pass *out, tf_graph_def *def, const tf_flags *flags, xlac_error *err) {
+  const base_istr *device = NULL;
+  TRY(tf_begin_pass(out, def, flags, &device, err));
+  return tf_graph_import(&out->graph, def, device, err);
+}
+
+int tf_cluster_run(tf_pass *p, xlac_error *err) {
+  TRY(tf_run_pass(p, err));
+  return p->flags.partially_decluster ? tf_partially_decluster(p, err) : 0;
+}
+
+int tf_cluster_function(tf_pass *out, const tf_pass *caller, const tf_function *fn, tf_attrs call, xlac_error *err) {
+  const base_istr *device = NULL;
+  tf_flags flags = caller->flags;
+  flags.session_name = fn->name->s;
+  TRY(tf_begin_pass(out, caller->def, &flags, &device, err));
+  TRY(tf_graph_import_function(&out->graph, caller->def, fn, call, err));
+  for (uint32_t i = TF_SINK + 1; i < out->graph.nodes.n; i++)
+    if (!out->graph.nodes.items[i].device) out->graph.nodes.items[i].device = device;
+  return tf_cluster_run(out, err);
 }
 
 void tf_pass_free(tf_pass *p) {
@@ -121,8 +167,8 @@ void tf_pass_free(tf_pass *p) {
   if (p->has_deadness) tf_deadness_free(&p->deadness, alloc);
   BASE_VEC_FREE(alloc, &p->devices);
   BASE_VEC_FREE(alloc, &p->unsafe);
-  void *lists[] = {p->frames,    p->must_be_constant, p->candidate,     p->verdicts,
-                   p->device_of, p->cluster_of,       p->next_node,     p->taint,
-                   p->clusters,  (void *)p->result,   (void *)p->scopes};
+  void *lists[] = {p->frames,    p->must_be_constant, p->candidate,      p->verdicts,
+                   p->device_of, p->cluster_of,       p->next_node,      p->taint,
+                   p->clusters,  (void *)p->result,   (void *)p->scopes, p->left};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) base_free(alloc, lists[i]);
 }

@@ -49,11 +49,7 @@ static void tf_mark_const_args(const tf_node *n, tf_input_marks *m) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < n->op->n_inputs; i++) {
     const tf_arg_def *a = &n->op->inputs[i];
-    int64_t count = 1;
-    if (a->type_list_attr.n > 0)
-      count = tf_attr_count_types(tf_attr_or_default(n->op, n->def->attrs, a->type_list_attr));
-    else if (a->number_attr.n > 0)
-      (void)tf_attr_int(tf_attr_or_default(n->op, n->def->attrs, a->number_attr), &count);
+    int64_t count = tf_arg_values(n, a);
     bool marked = tf_word_in(n->op->const_args, a->name);
     for (int64_t k = 0; k < count; k++, at++)
       if (marked) tf_mark_input(m, at);

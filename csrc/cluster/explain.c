@@ -34,6 +34,14 @@ static void tf_put_decider(const tf_pass *p, uint32_t id, const tf_verdict *v, b
     base_putf(out, "%s%s", i == n->n_inputs ? " -> " : " ", tf_type_word(n->types[i]));
 }
 
+static const char *const tf_left_text[] = {
+    [TF_LEFT_NOT] = "it is a Fill all of whose users are outside",
+    [TF_LEFT_CONSTANT] =
+        "the cluster would be compiled anew for each of its values, and nothing in the cluster feeds it",
+    [TF_LEFT_SHAPE] = "it looks at the shape of something outside",
+    [TF_LEFT_NOTHING] = "all its users are outside and take the copy that wants no way over the device",
+};
+
 static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
   const tf_cluster *c = tf_cluster_of(p, id);
   if (!c) {
@@ -49,10 +57,8 @@ static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
         "min_cluster_size, %lld",
         c->size, c->effective, (long long)p->flags.min_cluster_size);
   } else {
-    BASE_PUT(
-        out,
-        "it was in a cluster and has left it: a Fill all of whose users are outside, a value that the cluster would be "
-        "compiled anew for, or a Shape, Rank or Size of something outside");
+    BASE_PUT(out, "it was in a cluster and has left it: ");
+    base_puts(out, tf_left_text[p->left[id]]);
   }
 }
 
@@ -60,6 +66,10 @@ int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
   const tf_verdict *v = &p->verdicts[id];
   tf_put_node(p, id, out);
   BASE_PUT(out, ": ");
+  if (id >= p->n_clustered) {
+    BASE_PUT(out, "it is a copy outside the cluster, for users outside that want the value in the host's memory");
+    return out->failed ? base_oom(err, "explaining a cluster") : 0;
+  }
   if (p->already_clustered)
     BASE_PUT(out, "the graph has been clustered before: a node has attribute _XlaAlreadyClustered, or is a TPUExecute");
   else if (p->result[id])

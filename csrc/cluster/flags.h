@@ -18,7 +18,9 @@ typedef struct tf_flags {
   bool deterministic_cluster_names;
   bool disable_deadness_safety_checks_for_debugging;
   bool disable_resource_variable_safety_checks_for_debugging;
-  bool cluster_scoping;                  /* run ClusterScopingPass first */
+  bool clone_constants;                  /* run CloneConstantsForBetterClusteringPass first */
+  bool cluster_scoping;                  /* run ClusterScopingPass before the pass */
+  bool partially_decluster;              /* run PartiallyDeclusterPass after it */
   const tf_device_registration *devices; /* more devices, before the table; ended by a NULL type; may be NULL */
 } tf_flags;
 

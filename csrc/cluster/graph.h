@@ -52,6 +52,7 @@ typedef struct tf_graph {
   base_alloc alloc;
   tf_node_list nodes;
   tf_edge_list edges;
+  bool edited; /* nodes and edges are no longer what def says */
 } tf_graph;
 
 /* Imports all of g's nodes; assigned devices are the requested ones, else default_device. Errors name the node: unknown
@@ -70,8 +71,23 @@ XLAC_MUST_USE int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, u
 /* Nodes without incoming edges get one from the source, nodes without outgoing ones one to the sink. */
 XLAC_MUST_USE int tf_graph_connect_ends(tf_graph *g, xlac_error *err);
 
+/* --- edit.c --- */
+
+/* A node like node `id` under another name, without edges, as the last one. */
+XLAC_MUST_USE int tf_graph_copy_node(tf_graph *g, uint32_t id, const base_istr *name, uint32_t *out, xlac_error *err);
+/* Takes out those of the first n edges that are marked; the others keep their order and are numbered anew. */
+XLAC_MUST_USE int tf_graph_drop_edges(tf_graph *g, const uint8_t *gone, uint32_t n, xlac_error *err);
+/* Appends the fields of a NodeDef with the inputs the node now has. names[id] are the nodes' names; NULL: their own. */
+XLAC_MUST_USE int tf_graph_put_node(const tf_graph *g, uint32_t id, const base_istr *const *names, base_text *out,
+                                    xlac_error *err);
+
+/* --- clone_constants.c: CloneConstantsForBetterClusteringPass --- */
+XLAC_MUST_USE int tf_clone_constants(tf_graph *g, xlac_error *err);
+
 /* Types of a node's inputs and outputs from its op's arguments and its attributes (types.c). */
 XLAC_MUST_USE int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err);
+/* How many values an argument of a node's op stands for; the node's types are known. */
+int64_t tf_arg_values(const tf_node *n, const tf_arg_def *a);
 /* The role of an op by its name. */
 tf_role tf_role_of(const base_istr *op);
 

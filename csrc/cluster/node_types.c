@@ -65,3 +65,10 @@ int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err) {
   BASE_VEC_FREE(g->alloc, &types);
   return status;
 }
+
+int64_t tf_arg_values(const tf_node *n, const tf_arg_def *a) {
+  int64_t count = 1;
+  if (a->type_list_attr.n > 0) return tf_attr_count_types(tf_attr_or_default(n->op, n->def->attrs, a->type_list_attr));
+  if (a->number_attr.n > 0) (void)tf_attr_int(tf_attr_or_default(n->op, n->def->attrs, a->number_attr), &count);
+  return count;
+}

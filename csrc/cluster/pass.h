@@ -85,6 +85,8 @@ typedef struct tf_cluster {
   bool resources; /* some node uses one */
 } tf_cluster;
 
+typedef struct tf_pass tf_pass;
+
 typedef struct tf_device_entry {
   const base_istr *name;
   const tf_device_registration *registration; /* NULL where XLA does not know the type */
@@ -92,7 +94,15 @@ typedef struct tf_device_entry {
 } tf_device_entry;
 BASE_VEC(tf_device_entries, tf_device_entry);
 
-typedef struct tf_pass {
+/* Why a node is no longer in the cluster it was in. */
+typedef enum tf_left {
+  TF_LEFT_NOT,
+  TF_LEFT_CONSTANT, /* the cluster would be compiled anew for each of its values */
+  TF_LEFT_SHAPE,    /* it looks at the shape of something outside */
+  TF_LEFT_NOTHING   /* all its users are outside and take its copy: it is gone from the graph */
+} tf_left;
+
+struct tf_pass {
   tf_graph_def *def;
   tf_graph graph;
   tf_flags flags;
@@ -114,14 +124,16 @@ typedef struct tf_pass {
   tf_unsafe_list unsafe; /* pairs, where loops make the quick way impossible */
   base_map unsafe_set;
   const base_istr **scopes; /* from tf_scope_stages; NULL for the node's own */
+  uint8_t *left;            /* tf_left */
   const base_istr **result; /* the name of the cluster a node is marked with, or NULL */
   uint32_t n_candidates;
-  bool one_device; /* all candidates on one device, resources too: never a conflict */
-  bool has_loops;  /* v1 loops */
-  bool gave_up;    /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
+  uint32_t n_clustered; /* nodes when clusters were made; later ones are copies that PartiallyDeclusterPass made */
+  bool one_device;      /* all candidates on one device, resources too: never a conflict */
+  bool has_loops;       /* v1 loops */
+  bool gave_up;         /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
   bool has_deadness;
   bool already_clustered; /* some node says so: nothing is done */
-} tf_pass;
+};
 
 /* candidates.c: fills verdicts and candidate. */
 XLAC_MUST_USE int tf_find_candidates(tf_pass *p, xlac_error *err);
@@ -168,7 +180,10 @@ XLAC_MUST_USE int tf_resources_merged(tf_pass *p, const tf_cluster *from, const 
 /* mark.c: names for the clusters that are large enough. */
 XLAC_MUST_USE int tf_mark_clusters(tf_pass *p, xlac_error *err);
 
-/* partial_decluster.c: unmarks nodes at the borders of clusters. */
+/* decluster_host.c: copies nodes; order has room for twice the nodes. */
+XLAC_MUST_USE int tf_decluster_for_host(tf_pass *p, uint32_t *order, xlac_error *err);
+/* partial_decluster.c: unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
+ * for the copies, is set. */
 XLAC_MUST_USE int tf_partially_decluster(tf_pass *p, xlac_error *err);
 
 /* scoping.c: ClusterScopingPass. */

@@ -51,10 +51,13 @@ static bool rows_is_aligned(const kernel *k, const kernel_index *index, int64_t 
 static bool rows_kernel_fits(const plan_step *s, int64_t rows) {
   const kernel *k = s->kernel;
   rows_cut cut;
-  if (s->kind != PLAN_KERNEL || k->n_stores != 1 || k->count == 0 || k->count % rows || kernel_pieces(k) != 1)
-    return false;
+  if (s->kind != PLAN_KERNEL || k->count == 0 || k->count % rows || kernel_pieces(k) != 1) return false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (!k->stores[i].body && (k->stores[i].index.offset || !kernel_is_dense(k, &k->stores[i].index))) return false;
+  kernel_scans scans;
+  if (kernel_find_scans(k, &scans)) return false;
   if (k->reduction) return k->reduction->reduced > 0 && k->reduction->outer % rows == 0;
-  return k->stores[0].index.offset == 0 && kernel_is_dense(k, &k->stores[0].index) && rows_cut_of(k, rows, &cut);
+  return rows_cut_of(k, rows, &cut);
 }
 
 static int64_t rows_elements(const plan_buffer *b) {
@@ -67,7 +70,7 @@ static bool rows_reads_rows(const plan_program *p, const plan_step *s, uint32_t 
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind != KERNEL_LOAD || s->in[v->buffer] != buffer) continue;
-    if (!rows_is_aligned(k, v->index, rows_elements(&p->buffers[buffer]), rows)) return false;
+    if (v->n_in || !rows_is_aligned(k, v->index, rows_elements(&p->buffers[buffer]), rows)) return false;
   }
   return true;
 }
@@ -102,21 +105,30 @@ static bool rows_is_safe(const plan_program *p, uint32_t written, const plan_ste
   return rows_same_memory(a, b) && rows_reads_rows(p, reader, read, rows);
 }
 
+/* What `reader` reads and `writer` writes, of which one comes before the other or both are one step. */
+static bool rows_agree(const plan_program *p, const plan_step *writer, const plan_step *reader, int64_t rows) {
+  for (uint32_t i = 0; i < reader->n_in; i++)
+    for (uint32_t j = 0; j < writer->n_out; j++)
+      if (!rows_is_safe(p, writer->out[j], reader, reader->in[i], rows)) return false;
+  return true;
+}
+
 static bool rows_steps_agree(const plan_program *p, const plan_step *a, const plan_step *b, int64_t rows) {
-  for (uint32_t i = 0; i < a->n_in; i++)
-    if (!rows_is_safe(p, b->out[0], a, a->in[i], rows)) return false;
-  for (uint32_t i = 0; i < b->n_in; i++)
-    if (!rows_is_safe(p, a->out[0], b, b->in[i], rows)) return false;
-  const plan_buffer *x = &p->buffers[a->out[0]], *y = &p->buffers[b->out[0]];
-  return !rows_overlap(p, x, y) || rows_same_memory(x, y);
+  if (!rows_agree(p, b, a, rows) || !rows_agree(p, a, b, rows)) return false;
+  for (uint32_t i = 0; i < a->n_out; i++) {
+    for (uint32_t j = 0; j < b->n_out; j++) {
+      const plan_buffer *x = &p->buffers[a->out[i]], *y = &p->buffers[b->out[j]];
+      if (rows_overlap(p, x, y) && !rows_same_memory(x, y)) return false;
+    }
+  }
+  return true;
 }
 
 /* Step `last` can join the steps from `first` on; itself it may write over what it reads. */
 static bool rows_joins(const plan_program *p, uint32_t first, uint32_t last, int64_t rows) {
   const plan_step *s = &p->steps[last];
   if (s->kind != PLAN_KERNEL || !rows_kernel_fits(s, rows)) return false;
-  for (uint32_t i = 0; i < s->n_in; i++)
-    if (!rows_is_safe(p, s->out[0], s, s->in[i], rows)) return false;
+  if (!rows_agree(p, s, s, rows)) return false;
   for (uint32_t i = first; i < last; i++)
     if (!rows_steps_agree(p, &p->steps[i], s, rows)) return false;
   return true;
@@ -134,7 +146,8 @@ static int64_t rows_rows(const plan_program *p, uint32_t first) {
 static bool rows_is_seen(const plan_program *p, uint32_t first, uint32_t last, uint32_t buffer) {
   for (uint32_t i = first; i < last; i++) {
     const plan_step *s = &p->steps[i];
-    if (s->out[0] == buffer) return true;
+    for (uint32_t j = 0; j < s->n_out; j++)
+      if (s->out[j] == buffer) return true;
     for (uint32_t j = 0; j < s->n_in; j++)
       if (s->in[j] == buffer) return true;
   }
@@ -149,19 +162,29 @@ static int64_t rows_row_bytes(const plan_program *p, uint32_t first, uint32_t n,
     for (uint32_t j = 0; j < s->n_in; j++)
       if (!rows_is_seen(p, first, i, s->in[j]) && rows_reads_rows(p, s, s->in[j], rows))
         bytes += p->buffers[s->in[j]].bytes / rows;
-    bytes += p->buffers[s->out[0]].bytes / rows;
+    for (uint32_t j = 0; j < s->n_out; j++) bytes += p->buffers[s->out[j]].bytes / rows;
   }
   return bytes;
 }
 
 /* Values of the group that nobody reads after it. */
 static void rows_find_inner(const plan_program *p, cpu_group *g) {
+  int64_t *room = g->room;
   for (uint32_t i = 0; i < g->n; i++) {
-    const plan_buffer *b = &p->buffers[p->steps[g->first + i].out[0]];
-    bool inner = (b->place == PLAN_FRAME || b->lent) && b->last < g->first + g->n && b->first == g->first + i;
-    g->room[i] = inner ? ((b->bytes / g->rows * g->tile) + 63) & ~(int64_t)63 : 0;
-    g->scratch += g->room[i];
+    const plan_step *s = &p->steps[g->first + i];
+    for (uint32_t j = 0; j < s->n_out; j++, room++) {
+      const plan_buffer *b = &p->buffers[s->out[j]];
+      bool inner = (b->place == PLAN_FRAME || b->lent) && b->last < g->first + g->n && b->first == g->first + i;
+      *room = inner ? ((b->bytes / g->rows * g->tile) + 63) & ~(int64_t)63 : 0;
+      g->scratch += *room;
+    }
   }
+}
+
+static uint32_t rows_outputs(const plan_program *p, uint32_t first, uint32_t n) {
+  uint32_t outputs = 0;
+  for (uint32_t i = first; i < first + n; i++) outputs += p->steps[i].n_out;
+  return outputs;
 }
 
 static uint32_t rows_count(const plan_program *p, uint32_t first, int64_t rows) {
@@ -194,7 +217,7 @@ int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, con
   if (n < 2) return 0;
   int64_t row = rows_row_bytes(p, first, n, rows);
   if (row * rows < GROUP_MIN_BYTES || row > GROUP_TILE || row == 0) return 0;
-  cpu_group *g = base_arena_zalloc(arena, sizeof *g + n * sizeof *g->room);
+  cpu_group *g = base_arena_zalloc(arena, sizeof *g + rows_outputs(p, first, n) * sizeof *g->room);
   if (!g) return base_oom(err, "a group of kernels");
   g->first = first;
   g->n = n;

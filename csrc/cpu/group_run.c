@@ -10,20 +10,25 @@ typedef struct grp_run {
 /* Where row 0 of the buffer would be: for values without one, such that the rows of this tile are in the scratch
  * memory. */
 static void *grp_pointer(const grp_run *x, uint32_t buffer, int64_t row, char *scratch) {
+  const int64_t *room = x->g->room;
   for (uint32_t i = 0; i < x->g->n; i++) {
-    if (x->p->steps[x->g->first + i].out[0] == buffer && x->g->room[i])
-      return (void *)((uintptr_t)scratch - (uintptr_t)(x->p->buffers[buffer].bytes / x->g->rows * row));
-    scratch += x->g->room[i];
+    const plan_step *s = &x->p->steps[x->g->first + i];
+    for (uint32_t j = 0; j < s->n_out; j++, room++) {
+      if (s->out[j] == buffer && *room)
+        return (void *)((uintptr_t)scratch - (uintptr_t)(x->p->buffers[buffer].bytes / x->g->rows * row));
+      scratch += *room;
+    }
   }
   return x->pointers[buffer];
 }
 
 static void grp_step(const grp_run *x, const plan_step *s, int64_t from, int64_t to, char *scratch) {
   const void *few[16], **in = few;
-  void *out = grp_pointer(x, s->out[0], from, scratch);
+  void *out[KERNEL_MAX_STORES];
+  for (uint32_t i = 0; i < s->n_out; i++) out[i] = grp_pointer(x, s->out[i], from, scratch);
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = grp_pointer(x, s->in[i], from, scratch);
-  cpu_vm_run_rows(s->code, x->g->rows, from, to, in, &out);
+  cpu_vm_run_rows(s->code, x->g->rows, from, to, in, out);
 }
 
 static void grp_rows(void *ctx, size_t begin, size_t end) {

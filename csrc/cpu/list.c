@@ -37,6 +37,16 @@ static void list_run_simple(const list_inst *i) {
 static void list_run_gather(const list_inst *i) {
   vm_gather(i->of, i->data, i->in[0], 0, i->n, i->out);
 }
+/* in: the buffer, then the values that its place depends on. */
+static void list_run_load_at(const list_inst *i) {
+  const kernel_value *v = i->data;
+  const char *from = vm_input(i->of, v, i->in[0], i->in + 1);
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  if (i->of->rank)
+    vm_gather(i->of, v, from, 0, i->n, i->out);
+  else
+    memcpy(i->out, from + v->index->offset * (int64_t)bytes, bytes);
+}
 static void list_run_index(const list_inst *i) {
   vm_count_up(i->of, i->data, 0, i->n, i->out);
 }
@@ -80,6 +90,19 @@ static bool list_keep(list_make *x, const kernel *k, const kernel_value *v, list
   c.out = *out = (list_cell){.area = LIST_KEPT, .at = x->kept};
   x->kept += list_room(k->count, v);
   return BASE_VEC_PUSH(x->alloc, &x->once, c);
+}
+
+static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v, const list_cell *where,
+                         list_cell *out) {
+  const kernel *k = s->kernel;
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_load_at}, .n_in = (uint8_t)(1 + v->n_in)};
+  c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[v->buffer]};
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    c.in[1 + j] = where[v->in[j]];
+    if (where[v->in[j]].area == LIST_FIXED) c.inst.in[1 + j] = k->values[v->in[j]].data;
+  }
+  c.out = *out = list_new_scratch(x, k->count, v);
+  return list_emit(x, c);
 }
 
 static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, list_cell *out) {
@@ -127,24 +150,39 @@ static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cel
   return joined || list_emit(x, c);
 }
 
+/* The store of the last value, which is computed where it is stored; NULL: none is, since another store's value lies in
+ * an input, which may be the same memory. */
+static const kernel_store *list_direct(const kernel *k) {
+  const kernel_store *direct = NULL;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    uint8_t kind = k->values[s->value].kind;
+    if (kind == KERNEL_LOAD) return NULL;
+    if (kind == KERNEL_OP && s->value + 1 == k->n_values) direct = s;
+  }
+  return direct;
+}
+
 static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *where) {
   const kernel *k = s->kernel;
   const kernel_value *v = &k->values[i];
-  const kernel_store *store = &k->stores[0];
+  const kernel_store *store = list_direct(k);
   switch ((kernel_kind)v->kind) {
     case KERNEL_LOAD:
-      return list_load(x, s, v, &where[i]);
+      return v->n_in ? list_load_at(x, s, v, where, &where[i]) : list_load(x, s, v, &where[i]);
     case KERNEL_CONSTANT:
       where[i].area = LIST_FIXED;
       return k->count == 1 || list_keep(x, k, v, &where[i]);
     case KERNEL_COUNT_UP:
       return list_keep(x, k, v, &where[i]);
+    case KERNEL_PICK: /* of no small kernel */
+    case KERNEL_SCAN:
     case KERNEL_OP:
       break;
   }
-  if (store->value == i && i + 1 == k->n_values)
+  if (store && store->value == i)
     where[i] = (list_cell){.area = LIST_BUFFER,
-                           .at = s->out[0],
+                           .at = s->out[store->buffer],
                            .offset = store->index.offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype)};
   else
     where[i] = list_new_scratch(x, k->count, v);
@@ -159,17 +197,27 @@ static bool list_copy(list_make *x, const list_cell *from, const void *fixed, li
   return list_emit(x, c);
 }
 
+static bool list_store(list_make *x, const plan_step *s, const kernel_store *store, const list_cell *where) {
+  const kernel_value *v = &s->kernel->values[store->value];
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  list_cell to = {.area = LIST_BUFFER, .at = s->out[store->buffer], .offset = store->index.offset * bytes};
+  return list_copy(x, &where[store->value], v->data, to, s->kernel->count * bytes);
+}
+
+/* What is stored counts twice, so that nobody takes its place; places of loads are uses, too. */
 static void list_count_uses(list_make *x, const kernel *k) {
   memset(x->uses, 0, sizeof x->uses);
-  for (uint32_t i = 0; i < k->n_values; i++)
-    for (uint32_t j = 0; k->values[i].kind == KERNEL_OP && j < k->values[i].n_in; j++)
-      if (x->uses[k->values[i].in[j]] < 2) x->uses[k->values[i].in[j]]++;
-  x->uses[k->stores[0].value] = 2;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    for (uint32_t j = 0; (v->kind == KERNEL_OP || v->kind == KERNEL_LOAD) && j < v->n_in; j++)
+      if (x->uses[v->in[j]] < 2) x->uses[v->in[j]]++;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) x->uses[k->stores[i].value] = 2;
 }
 
 static bool list_kernel(list_make *x, const plan_step *s) {
   const kernel *k = s->kernel;
-  const kernel_store *store = &k->stores[0];
+  const kernel_store *direct = list_direct(k);
   list_cell where[LIST_MAX_VALUES];
   memset(where, 0, sizeof where);
   x->scratch = 0;
@@ -178,11 +226,9 @@ static bool list_kernel(list_make *x, const plan_step *s) {
   x->work += (uint64_t)k->count / 16 + 1;
   for (uint32_t i = 0; i < k->n_values; i++)
     if (!list_value(x, s, i, where)) return false;
-  const kernel_value *v = &k->values[store->value];
-  if (v->kind == KERNEL_OP && store->value + 1 == k->n_values) return true;
-  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
-  list_cell to = {.area = LIST_BUFFER, .at = s->out[0], .offset = store->index.offset * bytes};
-  return list_copy(x, &where[store->value], v->data, to, k->count * bytes);
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (&k->stores[i] != direct && !list_store(x, s, &k->stores[i], where)) return false;
+  return true;
 }
 
 /* Kernels whose values all fit into little memory. */
@@ -190,7 +236,12 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
   if (s->kind != PLAN_KERNEL) return false;
   const kernel *k = s->kernel;
   if (k->reduction || k->count < 1 || k->count > LIST_MAX_LANES || k->n_values > LIST_MAX_VALUES) return false;
-  if (!kernel_is_dense(k, &k->stores[0].index) || k->n_stores != 1) return false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (!kernel_is_dense(k, &k->stores[i].index)) return false;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (k->values[i].kind == KERNEL_PICK || k->values[i].kind == KERNEL_SCAN ||
+        (k->values[i].kind == KERNEL_LOAD && k->values[i].n_in > 2))
+      return false;
   uint64_t bytes = 0, kept = x->kept;
   for (uint32_t i = 0; i < k->n_values; i++) {
     uint32_t room = list_room(k->count, &k->values[i]);

@@ -3,7 +3,8 @@
 #include "vm_fold.h"
 
 enum {
-  VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
+  VM_SCRATCH =
+      16 * 1024, /* bytes of registers to aim at: half of a first-level cache, through which memory goes, too */
   VM_MIN_LANES = 16,
   VM_MAX_SCALAR = 64,     /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
@@ -13,8 +14,8 @@ enum {
 };
 
 static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
-  if (v->kind != KERNEL_OP)
-    return v->kind == KERNEL_CONSTANT || (v->kind == KERNEL_LOAD && kernel_is_constant(vm->k, v->index));
+  if (v->kind == KERNEL_COUNT_UP || v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN) return false;
+  if (v->kind == KERNEL_LOAD && (v->box || !kernel_is_constant(vm->k, v->index))) return false;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (vm->insts[v->in[j]].place != VM_SPLAT) return false;
   return true;
@@ -36,6 +37,7 @@ static bool vm_is_of_cycles(const kernel *k) {
     return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
+    if (v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN || v->box || (v->kind == KERNEL_LOAD && v->n_in)) return false;
     if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;
     if (!vm_is_cyclic(k, v->index)) return false;
     cyclic++;
@@ -56,6 +58,8 @@ static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
 static void vm_choose_loops(cpu_vm *vm) {
   for (uint32_t i = 0; i < vm->k->n_values; i++) {
     vm->insts[i].lane = vm->k->values[i].dtype;
+    vm->insts[i].edged = vm->k->values[i].box != NULL;
+    vm->edges = vm->edges || vm->insts[i].edged || vm->k->values[i].kind == KERNEL_PICK;
     if (vm->k->values[i].kind == KERNEL_OP) (void)interp_loop_of(vm->k->values[i].op, &vm->insts[i].loop);
   }
 }
@@ -70,16 +74,46 @@ static void vm_choose_places(cpu_vm *vm) {
     vm->insts[i].n_in = v->n_in;
     memcpy(vm->insts[i].in, v->in, sizeof v->in);
   }
-  uint32_t last = k->n_values - 1;
-  bool direct = !k->reduction && k->n_stores == 1 && k->stores[0].value == last && vm->insts[last].place == VM_REGISTER;
-  vm->insts[last].to_output =
-      direct && kernel_is_dense(k, &k->stores[0].index) && vm->insts[last].lane == k->values[last].dtype;
+}
+
+/* What may be seen where an input lies. */
+static bool vm_may_be_memory(const cpu_vm *vm, uint32_t v) {
+  uint8_t kind = vm->k->values[v].kind;
+  return (kind == KERNEL_LOAD && vm->insts[v].place != VM_SPLAT) || kind == KERNEL_PICK;
+}
+
+/* Whether a value after v reads inputs where they lie: an output may be the memory of one. */
+static bool vm_reads_memory_after(const cpu_vm *vm, uint32_t v) {
+  for (uint32_t i = v + 1; i < vm->k->n_values; i++) {
+    const vm_inst *inst = &vm->insts[i];
+    if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;
+    if (vm->k->values[i].kind == KERNEL_LOAD) return true;
+    for (uint32_t j = 0; j < inst->n_in; j++)
+      if (vm_may_be_memory(vm, inst->in[j])) return true;
+  }
+  for (uint32_t i = 0; i < vm->k->n_stores; i++)
+    if (vm_may_be_memory(vm, vm->k->stores[i].value)) return true;
+  return false;
+}
+
+/* Values that are stored where every iteration has an element are computed there. */
+static void vm_choose_outputs(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    vm_inst *inst = &vm->insts[s->value];
+    if (s->body || inst->place != VM_REGISTER || k->values[s->value].kind == KERNEL_PICK || inst->to_output ||
+        !kernel_is_dense(k, &s->index))
+      continue;
+    if (inst->lane != k->values[s->value].dtype || vm_reads_memory_after(vm, s->value)) continue;
+    inst->to_output = (uint8_t)(i + 1);
+  }
 }
 
 static bool vm_needs_register(const vm_inst *inst) {
   if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0 || inst->widens;
   if (inst->place == VM_ONE) return !inst->number || inst->widens;
-  if (inst->place == VM_MEMORY || inst->place == VM_ROW) return inst->widens;
+  if (inst->place == VM_MEMORY || inst->place == VM_ROW) return inst->widens || inst->edged;
   return inst->place == VM_CYCLE || (inst->place == VM_REGISTER && !inst->to_output);
 }
 
@@ -100,6 +134,11 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
     for (uint32_t j = 0; j < vm->insts[i].n_in; j++) last[vm->insts[i].in[j]] = i;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) last[k->stores[i].value] = UINT32_MAX;
+  for (uint32_t i = k->n_values; i-- > 0;) { /* what is picked from may be seen where it is */
+    const kernel_value *v = &k->values[i];
+    for (uint32_t j = 0; v->kind == KERNEL_PICK && j < v->n_in; j++)
+      if (last[v->in[j]] < last[i]) last[v->in[j]] = last[i];
+  }
   for (uint32_t i = 0; i < k->n_values; i++) {
     vm_inst *inst = &vm->insts[i];
     if (inst->place == VM_INSIDE) continue;
@@ -115,16 +154,23 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   return true;
 }
 
-/* Narrow floats are summed in f32 and rounded once. */
-static void vm_choose_sum(cpu_vm *vm) {
+/* Narrow floats are summed in f32 and rounded once. false when out of memory. */
+static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
   const kernel *k = vm->k;
-  base_dtype t = (base_dtype)k->values[k->stores[0].value].dtype;
-  bool narrow = base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
-  vm->sum = (uint8_t)(narrow ? XLAC_F32 : t);
-  bool found = interp_loop_binary((ir_opcode)k->reduction->body->opcode, (base_dtype)vm->sum, &vm->combine);
-  assert(found);
-  (void)found;
-  vm->fold = vm_fold_of((ir_opcode)k->reduction->body->opcode, (base_dtype)vm->sum);
+  vm->sums = BASE_ARRAY(arena, vm_sum, k->n_stores);
+  for (uint32_t i = 0; vm->sums && i < k->n_stores; i++) {
+    if (!k->stores[i].body) continue;
+    base_dtype t = (base_dtype)k->values[k->stores[i].value].dtype;
+    bool narrow = base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
+    ir_opcode op = (ir_opcode)k->stores[i].body->opcode;
+    vm_sum *sum = &vm->sums[i];
+    sum->type = (uint8_t)(narrow ? XLAC_F32 : t);
+    bool found = interp_loop_binary(op, (base_dtype)sum->type, &sum->combine);
+    assert(found);
+    (void)found;
+    sum->fold = vm_fold_of(op, (base_dtype)sum->type);
+  }
+  return vm->sums != NULL;
 }
 
 static void vm_choose_lanes(cpu_vm *vm) {
@@ -145,12 +191,12 @@ static void vm_choose_lanes(cpu_vm *vm) {
 static bool vm_is_scalar(const kernel *k) {
   if (k->count != 1 || k->reduction || k->n_values > VM_MAX_SCALAR) return false;
   for (uint32_t i = 0; i < k->n_values; i++)
-    if (k->values[i].kind == KERNEL_COUNT_UP) return false;
+    if (k->values[i].kind == KERNEL_COUNT_UP || k->values[i].kind == KERNEL_SCAN) return false;
   return true;
 }
 
 int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err) {
-  assert(k->n_values > 0 && k->n_stores > 0 && (k->n_stores == 1 || !k->reduction));
+  assert(k->n_values > 0 && k->n_stores > 0);
   cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
   base_arena scratch;
   base_arena_init(&scratch, arena->alloc);
@@ -160,14 +206,16 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     vm->fast = fast;
     vm->scalar = vm_is_scalar(k);
     vm_choose_loops(vm);
+    vm_choose_scans(vm);
     ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
     vm_choose_places(vm);
-    ok = ok && vm_choose_fast(vm, &scratch) && vm_choose_registers(vm, &scratch);
+    ok = ok && vm_choose_fast(vm, &scratch) && (!k->reduction || vm_choose_sums(vm, arena));
+    vm_choose_outputs(vm);
+    ok = ok && vm_choose_registers(vm, &scratch);
   }
   base_arena_free(&scratch);
   if (!ok) return base_oom(err, "a kernel");
   vm_choose_lanes(vm);
-  if (k->reduction) vm_choose_sum(vm);
   *out = vm;
   return 0;
 }
@@ -185,14 +233,15 @@ typedef struct vm_map {
   void *const *out;
 } vm_map;
 
-static void vm_store(const vm_block *b, const kernel_store *s, int64_t at, int64_t n) {
+void vm_store(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+  const kernel_store *s = &b->vm->k->stores[i];
   base_dtype t = (base_dtype)b->vm->k->values[s->value].dtype, lane = (base_dtype)b->vm->insts[s->value].lane;
   int64_t bytes = (int64_t)base_dtype_bytes(t);
-  if (b->vm->insts[s->value].to_output) return;
+  if (b->vm->insts[s->value].to_output == i + 1) return;
   char *to = (char *)b->out[s->buffer] + (s->index.offset + at) * bytes;
-  if (t == lane)
+  if (t == lane && to != b->values[s->value])
     memcpy(to, b->values[s->value], (size_t)(n * bytes));
-  else
+  else if (t != lane)
     base_convert(t, to, lane, b->values[s->value], (size_t)n);
 }
 
@@ -204,7 +253,7 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
   for (int64_t at = (int64_t)begin; at < last; at += n) {
     n = vm_next_block(vm, at, last);
     vm_compute(&b, at, n);
-    for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, &vm->k->stores[i], at, n);
+    for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, i, at, n);
   }
 }
 
@@ -217,15 +266,13 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
-    if (v->kind == KERNEL_OP) {
-      const void *args[3] = {NULL, NULL, NULL};
-      for (uint32_t j = 0; j < v->n_in; j++) args[j] = values[v->in[j]];
-      interp_loop_run(&vm->insts[i].loop, 1, args, regs[i]);
-      values[i] = regs[i];
-    } else {
-      values[i] =
-          v->kind == KERNEL_CONSTANT ? v->data : (const char *)in[v->buffer] + v->index->offset * (int64_t)bytes;
-    }
+    const void *args[3] = {NULL, NULL, NULL};
+    for (uint32_t j = 0; j < v->n_in; j++) args[j] = values[v->in[j]];
+    if (v->kind == KERNEL_OP) interp_loop_run(&vm->insts[i].loop, 1, args, regs[i]);
+    values[i] = v->kind == KERNEL_OP         ? regs[i]
+                : v->kind == KERNEL_CONSTANT ? v->data
+                : v->kind == KERNEL_PICK     ? args[0]
+                                             : vm_input(k, v, in[v->buffer], args) + v->index->offset * (int64_t)bytes;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
@@ -241,6 +288,8 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)
     vm_reduce(vm, pool, in, out, scratch);
+  else if (vm->scanning)
+    vm_scan_run(vm, pool, in, out);
   else if (count <= grain)
     vm_map_range(&m, 0, (size_t)count);
   else
@@ -249,6 +298,7 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
 
 bool cpu_vm_is_divisible(const cpu_vm *vm) {
   if (vm->scalar) return false;
+  if (vm->scanning) return vm_scan_is_divisible(vm);
   return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
 }
 

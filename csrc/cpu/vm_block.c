@@ -59,6 +59,20 @@ static void vm_carry(const kernel *k, int64_t *index) {
   }
 }
 
+/* Of a run from `index` on along the innermost dimension, n long, the part that is in the box. */
+static bool vm_run_in_box(const kernel *k, const kernel_box *b, const int64_t *index, int64_t n, int64_t *from,
+                          int64_t *to) {
+  uint32_t inner = k->rank - 1;
+  *from = 0;
+  *to = n;
+  if (!b) return true;
+  for (uint32_t d = 0; d < inner; d++)
+    if (index[d] < b->from[d] || index[d] >= b->to[d]) return false;
+  if (b->from[inner] > index[inner]) *from = b->from[inner] - index[inner];
+  if (b->to[inner] - index[inner] < n) *to = b->to[inner] - index[inner];
+  return *from < *to;
+}
+
 void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK];
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
@@ -66,9 +80,11 @@ void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t
   assert(k->rank > 0);
   vm_locate(k, at, index);
   while (n > 0) {
-    int64_t run = k->extents[inner] - index[inner];
+    int64_t run = k->extents[inner] - index[inner], first = 0, end = 0, stride = v->index->strides[inner];
     if (run > n) run = n;
-    vm_copy_run(bytes, run, from + vm_offset(k, v->index, index) * (int64_t)bytes, v->index->strides[inner], to);
+    if (vm_run_in_box(k, v->box, index, run, &first, &end))
+      vm_copy_run(bytes, end - first, from + (vm_offset(k, v->index, index) + first * stride) * (int64_t)bytes, stride,
+                  to + first * (int64_t)bytes);
     to += run * (int64_t)bytes;
     n -= run;
     index[inner] += run;
@@ -133,10 +149,11 @@ static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
   const vm_inst *inst = &b->vm->insts[i];
   const void *in[3] = {NULL, NULL, NULL}, *from = v->data;
   char narrow[16] __attribute__((aligned(16)));
+  for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
   if (v->kind == KERNEL_LOAD)
-    from = (const char *)b->in[v->buffer] + v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+    from = vm_input(b->vm->k, v, b->in[v->buffer], in) +
+           v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
   if (v->kind == KERNEL_OP) {
-    for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
     interp_loop_run(inst->wide ? inst->wide : &inst->loop, 1, in, inst->widens ? narrow : to);
     from = inst->widens ? narrow : to;
   }
@@ -180,24 +197,47 @@ int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end) {
   return n < left ? n : left;
 }
 
-static const char *vm_memory(const vm_block *b, const kernel_value *v, int64_t at) {
-  int64_t index[KERNEL_MAX_RANK] = {0}, offset = v->index->offset + at;
-  if (b->vm->rows) {
-    vm_locate(b->vm->k, at, index);
-    offset = vm_offset(b->vm->k, v->index, index);
+/* A block's iterations; first and last are their indexes, where rows or edges matter. */
+typedef struct vm_span {
+  int64_t at, n, first[KERNEL_MAX_RANK], last[KERNEL_MAX_RANK];
+} vm_span;
+
+/* How much of a block is in a box. */
+typedef enum vm_side { VM_OUT, VM_PART, VM_IN } vm_side;
+
+/* Iterations go through all of a dimension where they go on in one before it. */
+static vm_side vm_side_of(const kernel *k, const kernel_box *b, const vm_span *s) {
+  vm_side side = VM_IN;
+  bool goes_on = false;
+  for (uint32_t d = 0; b && d < k->rank; d++) {
+    int64_t from = goes_on ? 0 : s->first[d], to = goes_on ? k->extents[d] : s->last[d] + 1;
+    if (to <= b->from[d] || from >= b->to[d]) return VM_OUT;
+    if (from < b->from[d] || to > b->to[d]) side = VM_PART;
+    goes_on = goes_on || s->first[d] != s->last[d];
   }
-  return (const char *)b->in[v->buffer] + offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  return side;
+}
+
+static const char *vm_begin(const vm_block *b, const kernel_value *v) {
+  const void *in[3] = {NULL, NULL, NULL};
+  for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
+  return vm_input(b->vm->k, v, b->in[v->buffer], in);
+}
+
+static const char *vm_memory(const vm_block *b, const kernel_value *v, const vm_span *s) {
+  int64_t offset = b->vm->rows ? vm_offset(b->vm->k, v->index, s->first) : v->index->offset + s->at;
+  return vm_begin(b, v) + offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
 }
 
 /* A load that needs no gathering. */
-static const void *vm_load(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+static const void *vm_load(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel_value *v = &b->vm->k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
-  const void *from = vm_memory(b, v, at);
+  const void *from = vm_memory(b, v, s);
   char *to = b->regs + inst->reg * b->vm->reg_bytes, lane[16] __attribute__((aligned(16)));
   if (inst->place != VM_ONE) {
     if (!inst->widens) return from;
-    vm_widen(v, from, n, to);
+    vm_widen(v, from, s->n, to);
     return to;
   }
   if (inst->widens) {
@@ -205,7 +245,38 @@ static const void *vm_load(const vm_block *b, uint32_t i, int64_t at, int64_t n)
     from = inst->number ? (const void *)to : lane;
   }
   if (inst->number) return from;
-  vm_fill(base_dtype_bytes((base_dtype)inst->lane), from, n, to);
+  vm_fill(base_dtype_bytes((base_dtype)inst->lane), from, s->n, to);
+  return to;
+}
+
+/* A block that is partly in the box picked for: run by run. */
+static void vm_mix(const vm_block *b, uint32_t i, const vm_span *s, char *to) {
+  const kernel *k = b->vm->k;
+  const kernel_value *v = &k->values[i];
+  size_t bytes = base_dtype_bytes((base_dtype)b->vm->insts[i].lane);
+  const char *in = b->values[v->in[0]];
+  int64_t index[KERNEL_MAX_RANK], n = s->n;
+  memcpy(index, s->first, sizeof index);
+  memcpy(to, b->values[v->in[1]], (size_t)n * bytes);
+  while (n > 0) {
+    int64_t run = k->extents[k->rank - 1] - index[k->rank - 1], from = 0, end = 0;
+    if (run > n) run = n;
+    if (vm_run_in_box(k, v->pick, index, run, &from, &end))
+      memcpy(to + (size_t)from * bytes, in + (size_t)from * bytes, (size_t)(end - from) * bytes);
+    to += (size_t)run * bytes;
+    in += (size_t)run * bytes;
+    n -= run;
+    index[k->rank - 1] += run;
+    vm_carry(k, index);
+  }
+}
+
+/* A pick is what it picks from, seen where that is, unless the block has some of both. */
+static const void *vm_pick(const vm_block *b, uint32_t i, const vm_span *s, char *to) {
+  const kernel_value *v = &b->vm->k->values[i];
+  vm_side side = vm_side_of(b->vm->k, v->pick, s);
+  if (side != VM_PART) return b->values[v->in[side == VM_IN ? 0 : 1]];
+  vm_mix(b, i, s, to);
   return to;
 }
 
@@ -215,7 +286,9 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
   const kernel_value *v = &k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
   if (v->kind == KERNEL_LOAD) {
-    vm_gather(k, v, b->in[v->buffer], at, n, to);
+    vm_gather(k, v, vm_begin(b, v), at, n, to);
+  } else if (v->kind == KERNEL_SCAN) {
+    vm_scan(b, i, at, n, to);
   } else if (v->kind == KERNEL_COUNT_UP) {
     vm_count_up(k, v, at, n, to);
   } else {
@@ -228,27 +301,42 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
   }
 }
 
-static void vm_value(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+static void vm_value(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel *k = b->vm->k;
   const vm_inst *inst = &b->vm->insts[i];
   if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)inst->lane);
   char *to = b->regs + inst->reg * b->vm->reg_bytes, narrow[VM_MAX_LANES * 2] __attribute__((aligned(64)));
   if (inst->place == VM_CYCLE) {
-    b->values[i] = to + at % b->vm->cycle * bytes;
+    b->values[i] = to + s->at % b->vm->cycle * bytes;
     return;
   }
-  if (inst->place != VM_REGISTER) {
-    b->values[i] = vm_load(b, i, at, n);
-    return;
-  }
-  if (inst->to_output) to = (char *)b->out[k->stores[0].buffer] + (k->stores[0].index.offset + at) * bytes;
+  vm_side side = inst->edged ? vm_side_of(k, k->values[i].box, s) : VM_IN;
   b->values[i] = to;
-  vm_make_lanes(b, i, at, n, inst->widens ? narrow : to);
-  if (inst->widens) vm_widen(&k->values[i], narrow, n, to);
+  if (side == VM_OUT) return; /* nobody needs it */
+  if (k->values[i].kind == KERNEL_PICK) {
+    b->values[i] = vm_pick(b, i, s, to);
+    return;
+  }
+  if (inst->place == VM_ONE || (inst->place != VM_REGISTER && side == VM_IN)) {
+    b->values[i] = vm_load(b, i, s);
+    return;
+  }
+  if (inst->to_output) {
+    const kernel_store *store = &k->stores[inst->to_output - 1];
+    to = (char *)b->out[store->buffer] + (store->index.offset + s->at) * bytes;
+    b->values[i] = to;
+  }
+  vm_make_lanes(b, i, s->at, s->n, inst->widens ? narrow : to);
+  if (inst->widens) vm_widen(&k->values[i], narrow, s->n, to);
 }
 
 void vm_compute(const vm_block *b, int64_t at, int64_t n) {
+  vm_span s;
   assert(n > 0 && n <= b->vm->lanes);
-  for (uint32_t i = 0; i < b->vm->k->n_values; i++) vm_value(b, i, at, n);
+  s.at = at;
+  s.n = n;
+  if (b->vm->rows || b->vm->edges) vm_locate(b->vm->k, at, s.first);
+  if (b->vm->edges) vm_locate(b->vm->k, at + n - 1, s.last);
+  for (uint32_t i = 0; i < b->vm->k->n_values; i++) vm_value(b, i, &s);
 }

@@ -142,7 +142,8 @@ static void fast_find_numbers(cpu_vm *vm) {
       if (!(inst->numbers >> j & 1)) vm->insts[inst->in[j]].number = false;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) vm->insts[k->stores[i].value].number = false;
-  if (k->reduction) vm->insts[k->reduction->init].number = false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (k->stores[i].body) vm->insts[k->stores[i].init].number = false;
 }
 
 bool vm_choose_fast(cpu_vm *vm, base_arena *scratch) {
@@ -152,7 +153,8 @@ bool vm_choose_fast(cpu_vm *vm, base_arena *scratch) {
   for (uint32_t i = 0; i < k->n_values; i++)
     for (uint32_t j = 0; j < k->values[i].n_in; j++) uses[k->values[i].in[j]]++;
   for (uint32_t i = 0; i < k->n_stores; i++) uses[k->stores[i].value]++;
-  if (k->reduction) uses[k->reduction->init]++;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (k->stores[i].body) uses[k->stores[i].init]++;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     base_dtype lane = (base_dtype)vm->insts[i].lane;

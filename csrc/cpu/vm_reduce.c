@@ -1,83 +1,122 @@
-/* Reductions. Where one element of the result comes from a long run, lanes are partial results that are folded at the
- * end; where many results lie side by side, lanes are results. Long ranges for few results are cut into pieces whose
- * partial results are combined in order. All of this depends on the extents alone, so the bits are the same for any
- * number of threads. */
+/* Reductions, several at once, and beside them stores of every iteration's value. Where one element of a result comes
+ * from a long run, lanes are partial results that are folded at the end; where many results lie side by side, lanes are
+ * results. Long ranges for few results are cut into pieces whose partial results are combined in order. All of this
+ * depends on the extents alone, so the bits are the same for any number of threads, and whatever else the kernel
+ * stores. */
 #include "vm_fold.h"
 
 typedef struct vmr_run {
   const cpu_vm *vm;
   const void *const *in;
   void *const *out;
-  char *partial;         /* [pieces][outer * inner] in the type of sums, or NULL */
+  char *partial;         /* of each reducing store: [pieces][outer * inner] in the type of sums; or NULL */
   int64_t pieces, piece; /* reduced indexes in a piece */
   int64_t blocks;        /* of inner lanes */
   base_pool *pool;
 } vmr_run;
 
+/* What a store has combined so far. */
+typedef struct vmr_acc {
+  const kernel_store *store;
+  const vm_sum *sum;
+  base_dtype value, lane; /* the types of the stored value and of its lanes */
+  size_t bytes;           /* of a lane in the type of sums */
+  char *lanes, *partial;
+  int64_t valid;
+} vmr_acc;
+
+typedef struct vmr_accs {
+  uint32_t n;
+  vmr_acc of[KERNEL_MAX_STORES];
+} vmr_accs;
+
 enum { VMR_LANES = 1024, VMR_PATIENCE = 16 };
 
-/* The type of the lanes that are reduced. */
-static base_dtype vmr_lane(const cpu_vm *vm) {
-  return (base_dtype)vm->insts[vm->k->stores[0].value].lane;
-}
-
-static size_t vmr_bytes(const cpu_vm *vm) {
-  return base_dtype_bytes((base_dtype)vm->sum);
-}
-
-/* acc = combine(acc, value) over n lanes, the value's being of the kernel's type. */
-static void vmr_combine(const vmr_run *r, int64_t n, char *acc, const void *value) {
-  const cpu_vm *vm = r->vm;
-  base_dtype t = vmr_lane(vm);
-  char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
-  const void *in[2] = {acc, value};
-  if (t != vm->sum) {
-    base_convert((base_dtype)vm->sum, wide, t, value, (size_t)n);
-    in[1] = wide;
+/* Those of r, without room for lanes. */
+static void vmr_list(const vmr_run *r, vmr_accs *all) {
+  const kernel *k = r->vm->k;
+  char *partial = r->partial;
+  all->n = 0;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    if (!s->body) continue;
+    const vm_sum *sum = &r->vm->sums[i];
+    all->of[all->n++] = (vmr_acc){.store = s,
+                                  .sum = sum,
+                                  .value = (base_dtype)k->values[s->value].dtype,
+                                  .lane = (base_dtype)r->vm->insts[s->value].lane,
+                                  .bytes = base_dtype_bytes((base_dtype)sum->type),
+                                  .partial = partial};
+    if (partial) partial += kernel_partial_bytes(k, s);
   }
-  interp_loop_run(&vm->combine, n, in, acc);
 }
 
-static void vmr_first(const vmr_run *r, int64_t n, char *acc, const void *value) {
-  const cpu_vm *vm = r->vm;
-  base_dtype t = vmr_lane(vm);
-  if (t == vm->sum)
-    memcpy(acc, value, (size_t)n * vmr_bytes(vm));
-  else
-    base_convert((base_dtype)vm->sum, acc, t, value, (size_t)n);
+/* Bytes of lanes that an accumulator may need. */
+static size_t vmr_acc_bytes(const vmr_run *r, const vmr_acc *a) {
+  size_t bytes = (size_t)r->vm->lanes * a->bytes;
+  return ((bytes < VM_FOLD_BYTES ? VM_FOLD_BYTES : bytes) + 63) & ~(size_t)63;
+}
+
+static size_t vmr_accs_bytes(const vmr_run *r, const vmr_accs *all) {
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < all->n; i++) bytes += vmr_acc_bytes(r, &all->of[i]);
+  return bytes;
+}
+
+static void vmr_give_lanes(const vmr_run *r, vmr_accs *all, char *memory) {
+  for (uint32_t i = 0; i < all->n; i++) {
+    all->of[i].lanes = memory;
+    memory += vmr_acc_bytes(r, &all->of[i]);
+  }
+}
+
+/* n lanes of the value in the type of sums: as they are, or in `wide`. */
+static const void *vmr_widen(const vmr_acc *a, int64_t n, const void *value, char *wide) {
+  if (a->lane == a->sum->type) return value;
+  base_convert((base_dtype)a->sum->type, wide, a->lane, value, (size_t)n);
+  return wide;
+}
+
+/* acc = combine(acc, value) over n lanes, the value's being of the type of lanes. */
+static void vmr_combine(const vmr_acc *a, int64_t n, char *acc, const void *value) {
+  char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
+  const void *in[2] = {acc, vmr_widen(a, n, value, wide)};
+  interp_loop_run(&a->sum->combine, n, in, acc);
+}
+
+static void vmr_first(const vmr_acc *a, int64_t n, char *acc, const void *value) {
+  const void *wide = vmr_widen(a, n, value, acc);
+  if (wide != acc) memcpy(acc, wide, (size_t)n * a->bytes);
 }
 
 /* Partial results in `valid` lanes of `from` become one, in lane 0 of acc: halves are combined until one is left. */
-static void vmr_fold(const vmr_run *r, int64_t valid, char *acc, const char *from) {
-  size_t bytes = vmr_bytes(r->vm);
+static void vmr_fold(const vmr_acc *a, int64_t valid, char *acc, const char *from) {
   while (valid > 1) {
     int64_t low = (valid + 1) / 2;
-    const void *in[2] = {from, from + (size_t)low * bytes};
-    interp_loop_run(&r->vm->combine, valid - low, in, acc);
+    const void *in[2] = {from, from + (size_t)low * a->bytes};
+    interp_loop_run(&a->sum->combine, valid - low, in, acc);
     if (from != acc && valid - low < low)
-      memcpy(acc + (size_t)(low - 1) * bytes, from + (size_t)(low - 1) * bytes, bytes);
+      memcpy(acc + (size_t)(low - 1) * a->bytes, from + (size_t)(low - 1) * a->bytes, a->bytes);
     from = acc;
     valid = low;
   }
-  if (from != acc) memcpy(acc, from, bytes);
+  if (from != acc) memcpy(acc, from, a->bytes);
 }
 
 /* n results in the type of sums: with the initial value they are the output, else they are partial. */
-static void vmr_deliver(const vmr_run *r, const vm_block *b, int64_t piece, int64_t at, int64_t n, char *acc) {
-  const kernel *k = r->vm->k;
-  const kernel_reduction *red = k->reduction;
-  size_t bytes = vmr_bytes(r->vm);
-  base_dtype t = (base_dtype)k->values[k->stores[0].value].dtype;
+static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t piece, int64_t at, int64_t n,
+                        char *acc) {
+  const kernel_reduction *red = r->vm->k->reduction;
   if (r->pieces > 1) {
-    memcpy(r->partial + (size_t)(piece * red->outer * red->inner + at) * bytes, acc, (size_t)n * bytes);
+    memcpy(a->partial + (size_t)(piece * red->outer * red->inner + at) * a->bytes, acc, (size_t)n * a->bytes);
     return;
   }
-  char *to = (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)at * base_dtype_bytes(t);
-  vmr_combine(r, n, acc, b->values[red->init]);
-  if (t == r->vm->sum)
-    memcpy(to, acc, (size_t)n * bytes);
+  char *to = (char *)r->out[a->store->buffer] + (size_t)at * base_dtype_bytes(a->value);
+  vmr_combine(a, n, acc, b->values[a->store->init]);
+  if (a->value == a->sum->type)
+    memcpy(to, acc, (size_t)n * a->bytes);
   else
-    base_convert(t, to, (base_dtype)r->vm->sum, acc, (size_t)n);
+    base_convert(a->value, to, (base_dtype)a->sum->type, acc, (size_t)n);
 }
 
 /* Asked at every block; looks at every so many whether the run is to stop. */
@@ -87,82 +126,81 @@ static bool vmr_stops(const vmr_run *r, int64_t *until) {
   return base_pool_stopping(r->pool);
 }
 
-/* n lanes of a block into acc. */
-static void vmr_into(const vmr_run *r, int64_t n, const void *value, char *acc, int64_t *valid) {
-  base_dtype t = vmr_lane(r->vm);
-  char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
-  if (t != r->vm->sum) base_convert((base_dtype)r->vm->sum, wide, t, value, (size_t)n);
-  r->vm->fold->some(n, t == r->vm->sum ? value : wide, acc, valid);
+/* Iterations at..at+n, and what each of them stores. */
+static void vmr_compute(const vm_block *b, int64_t at, int64_t n) {
+  vm_compute(b, at, n);
+  for (uint32_t i = 0; i < b->vm->k->n_stores; i++)
+    if (!b->vm->k->stores[i].body) vm_store(b, i, at, n);
 }
 
-/* vmr_row where there is a fold. */
-static void vmr_folded_row(const vmr_run *r, const vm_block *b, int64_t from, int64_t to, int64_t o, int64_t piece) {
-  char acc[VM_FOLD_BYTES] __attribute__((aligned(64)));
-  int64_t valid = 0, n = 0, until = VMR_PATIENCE;
-  for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
-    n = vm_next_block(r->vm, at, to);
-    vm_compute(b, at, n);
-    vmr_into(r, n, b->values[r->vm->k->stores[0].value], acc, &valid);
-  }
-  r->vm->fold->last(valid, acc);
-  vmr_deliver(r, b, piece, o, 1, acc);
-}
-
-/* One result (or part of it) from a run of iterations. */
-static void vmr_row(const vmr_run *r, const vm_block *b, int64_t unit) {
-  const kernel_reduction *red = r->vm->k->reduction;
-  char acc[VMR_LANES * 16] __attribute__((aligned(64)));
-  int64_t o = unit / r->pieces, piece = unit % r->pieces, valid = 0, n = 0;
-  int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
-  if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
-  if (r->vm->fold) {
-    vmr_folded_row(r, b, from, to, o, piece);
+/* A block of a row. all: it is the whole row. */
+static void vmr_take(vmr_acc *a, int64_t n, const char *value, bool all) {
+  if (a->sum->fold) {
+    char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
+    a->sum->fold->some(n, vmr_widen(a, n, value, wide), a->lanes, &a->valid);
     return;
   }
-  int64_t until = VMR_PATIENCE;
+  if (all && a->lane == a->sum->type) {
+    vmr_fold(a, n, a->lanes, value);
+    a->valid = 1;
+    return;
+  }
+  int64_t both = n < a->valid ? n : a->valid;
+  size_t bytes = base_dtype_bytes(a->lane);
+  if (both) vmr_combine(a, both, a->lanes, value);
+  if (n > a->valid) {
+    vmr_first(a, n - a->valid, a->lanes + (size_t)a->valid * a->bytes, value + (size_t)a->valid * bytes);
+    a->valid = n;
+  }
+}
+
+/* One result (or part of it) of each store from a run of iterations. */
+static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  int64_t o = unit / r->pieces, piece = unit % r->pieces, n = 0, until = VMR_PATIENCE;
+  int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
+  if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
+  for (uint32_t i = 0; i < all->n; i++) all->of[i].valid = 0;
   for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, to);
-    vm_compute(b, at, n);
-    const char *value = b->values[r->vm->k->stores[0].value];
-    int64_t both = n < valid ? n : valid;
-    base_dtype t = vmr_lane(r->vm);
-    size_t bytes = base_dtype_bytes(t);
-    if (n == to - from && t == r->vm->sum) { /* one block is the whole run */
-      vmr_fold(r, n, acc, value);
-      vmr_deliver(r, b, piece, o, 1, acc);
-      return;
-    }
-    if (both) vmr_combine(r, both, acc, value);
-    if (n > valid) vmr_first(r, n - valid, acc + (size_t)valid * vmr_bytes(r->vm), value + (size_t)valid * bytes);
-    if (n > valid) valid = n;
+    vmr_compute(b, at, n);
+    for (uint32_t i = 0; i < all->n; i++) vmr_take(&all->of[i], n, b->values[all->of[i].store->value], n == to - from);
   }
-  vmr_fold(r, valid, acc, acc);
-  vmr_deliver(r, b, piece, o, 1, acc);
+  for (uint32_t i = 0; i < all->n; i++) {
+    vmr_acc *a = &all->of[i];
+    if (a->sum->fold)
+      a->sum->fold->last(a->valid, a->lanes);
+    else
+      vmr_fold(a, a->valid, a->lanes, a->lanes);
+    vmr_deliver(r, b, a, piece, o, 1, a->lanes);
+  }
 }
 
 /* Results side by side. */
-static void vmr_columns(const vmr_run *r, const vm_block *b, int64_t unit) {
+static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
-  char acc[VMR_LANES * 16] __attribute__((aligned(64)));
   int64_t block = unit % r->blocks, piece = unit / r->blocks % r->pieces, o = unit / r->blocks / r->pieces;
   int64_t lane = block * r->vm->lanes, n = red->inner - lane < r->vm->lanes ? red->inner - lane : r->vm->lanes;
   int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
   int64_t until = VMR_PATIENCE;
   for (int64_t i = from; i < to && !vmr_stops(r, &until); i++) {
-    int64_t start = (o * red->reduced + i) * red->inner + lane, done = 0;
-    while (done < n) {
-      int64_t m = vm_next_block(r->vm, start + done, start + n);
-      char *part = acc + (size_t)done * vmr_bytes(r->vm);
-      vm_compute(b, start + done, m);
-      const void *value = b->values[r->vm->k->stores[0].value];
-      if (i == from)
-        vmr_first(r, m, part, value);
-      else
-        vmr_combine(r, m, part, value);
-      done += m;
+    int64_t start = (o * red->reduced + i) * red->inner + lane, m = 0;
+    for (int64_t done = 0; done < n; done += m) {
+      m = vm_next_block(r->vm, start + done, start + n);
+      vmr_compute(b, start + done, m);
+      for (uint32_t j = 0; j < all->n; j++) {
+        const vmr_acc *a = &all->of[j];
+        char *part = a->lanes + (size_t)done * a->bytes;
+        const void *value = b->values[a->store->value];
+        if (i == from)
+          vmr_first(a, m, part, value);
+        else
+          vmr_combine(a, m, part, value);
+      }
     }
   }
-  vmr_deliver(r, b, piece, o * red->inner + lane, n, acc);
+  for (uint32_t j = 0; j < all->n; j++)
+    vmr_deliver(r, b, &all->of[j], piece, o * red->inner + lane, n, all->of[j].lanes);
 }
 
 /* The most lanes that a block will have. */
@@ -174,12 +212,15 @@ static int64_t vmr_lanes(const vmr_run *r) {
 
 static void vmr_units(void *ctx, size_t begin, size_t end) {
   const vmr_run *r = ctx;
+  vmr_accs all;
   VM_BLOCK(b, r->vm, r->in, r->out, vmr_lanes(r));
+  vmr_list(r, &all);
+  vmr_give_lanes(r, &all, __builtin_alloca_with_align(vmr_accs_bytes(r, &all), 512));
   for (size_t unit = begin; unit < end; unit++) {
     if (r->vm->k->reduction->inner == 1)
-      vmr_row(r, &b, (int64_t)unit);
+      vmr_row(r, &b, &all, (int64_t)unit);
     else
-      vmr_columns(r, &b, (int64_t)unit);
+      vmr_columns(r, &b, &all, (int64_t)unit);
   }
 }
 
@@ -187,29 +228,37 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
 static void vmr_pieces(vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
   int64_t n = red->outer * red->inner, pieces = r->pieces;
-  size_t bytes = vmr_bytes(r->vm);
+  vmr_accs all;
   VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
+  vmr_list(r, &all);
   r->pieces = 1;
-  for (int64_t at = 0; at < n; at += r->vm->lanes) {
-    int64_t m = n - at < r->vm->lanes ? n - at : r->vm->lanes;
-    char *acc = r->partial + (size_t)at * bytes;
-    for (int64_t i = 1; i < pieces; i++) {
-      const void *in[2] = {acc, r->partial + (size_t)(i * n + at) * bytes};
-      interp_loop_run(&r->vm->combine, m, in, acc);
+  for (uint32_t j = 0; j < all.n; j++) {
+    const vmr_acc *a = &all.of[j];
+    for (int64_t at = 0; at < n; at += r->vm->lanes) {
+      int64_t m = n - at < r->vm->lanes ? n - at : r->vm->lanes;
+      char *acc = a->partial + (size_t)at * a->bytes;
+      for (int64_t i = 1; i < pieces; i++) {
+        const void *in[2] = {acc, a->partial + (size_t)(i * n + at) * a->bytes};
+        interp_loop_run(&a->sum->combine, m, in, acc);
+      }
+      vmr_deliver(r, &b, a, 0, at, m, acc);
     }
-    vmr_deliver(r, &b, 0, at, m, acc);
   }
 }
 
 /* Nothing to combine: all results are the initial value. */
 static void vmr_nothing(const vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
+  vmr_accs all;
   VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
-  base_dtype t = (base_dtype)r->vm->k->values[red->init].dtype;
-  size_t bytes = base_dtype_bytes(t);
-  for (int64_t i = 0; i < red->outer * red->inner; i++)
-    base_convert(t, (char *)r->out[r->vm->k->stores[0].buffer] + (size_t)i * bytes,
-                 (base_dtype)r->vm->insts[red->init].lane, b.values[red->init], 1);
+  vmr_list(r, &all);
+  for (uint32_t j = 0; j < all.n; j++) {
+    const vmr_acc *a = &all.of[j];
+    char *to = r->out[a->store->buffer];
+    for (int64_t i = 0; i < red->outer * red->inner; i++)
+      base_convert(a->value, to + (size_t)i * base_dtype_bytes(a->value), (base_dtype)r->vm->insts[a->store->init].lane,
+                   b.values[a->store->init], 1);
+  }
 }
 
 /* How the work is cut: into units of one piece of some results, of which so many make a range. */

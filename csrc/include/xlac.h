@@ -384,6 +384,10 @@ int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_er
  * before and after, the bytes that a device sends at least, and the line of the program it comes from. Freed with
  * xlac_free. The module is not changed, but nobody may read it meanwhile. */
 int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err);
+/* Writes a sharding ("#sdy.sharding<@mesh, [{\"x\"}, {?}]>"; "" for none) down on a value of a StableHLO module, in place: on
+ * an argument ("%arg0", named as in the module's text), on a result of the main function ("result 0"), or in a constraint
+ * that all readers of another value get. Verified afterwards; an error may leave the module changed. */
+int xlac_module_annotate(xlac_module *m, const char *value, const char *sharding, xlac_error *err);
 
 /* What the time model of async chains takes for granted; 0 for what is usual. */
 typedef struct xlac_async_model {
@@ -786,6 +790,23 @@ typedef enum xlac_graph_format {
   XLAC_GRAPH_TEXT = 2   /* its text (.pbtxt) */
 } xlac_graph_format;
 
+/* When nodes on a device are clustered (XlaOpRegistry::AutoclusteringPolicy). */
+typedef enum xlac_autoclustering_policy {
+  XLAC_CLUSTER_IF_ENABLED_GLOBALLY = 0,
+  XLAC_CLUSTER_IF_EXPLICITLY_REQUESTED = 1,
+  XLAC_CLUSTER_ALWAYS = 2
+} xlac_autoclustering_policy;
+
+/* How XLA compiles for a type of devices (XlaOpRegistry::DeviceRegistration). */
+typedef struct xlac_device_registration {
+  const char *type;               /* "TPU": the part of devices' names before the number */
+  const char *compilation_device; /* "XLA_CPU_JIT" or "XLA_GPU_JIT": whose kernels count */
+  xlac_autoclustering_policy autoclustering_policy;
+  bool cluster_resource_variable_ops_unsafely, cluster_stack_ops, cluster_tensor_array_ops, cluster_stateful_rng_ops;
+  bool cluster_control_trigger, elide_assert_and_checknumerics, cluster_variant_ops, cluster_slow_ops;
+  bool cluster_inaccurate_ops;
+} xlac_device_registration;
+
 /* TensorFlow's flags (tf_xla_...) and session options under their names. Initialise with xlac_cluster_flags_init. */
 typedef struct xlac_cluster_flags {
   int64_t min_cluster_size, max_cluster_size;
@@ -798,8 +819,11 @@ typedef struct xlac_cluster_flags {
   const char *default_device;            /* of nodes that ask for none */
   bool cpu_global_jit, session_cpu_global_jit, deterministic_cluster_names;
   bool disable_deadness_safety_checks_for_debugging, disable_resource_variable_safety_checks_for_debugging;
-  bool cluster_scoping;     /* run ClusterScopingPass before */
-  bool partially_decluster; /* run PartiallyDeclusterPass after */
+  bool clone_constants;                    /* run CloneConstantsForBetterClusteringPass first */
+  bool cluster_scoping;                    /* run ClusterScopingPass before */
+  bool partially_decluster;                /* run PartiallyDeclusterPass after */
+  const xlac_device_registration *devices; /* n_devices of them; they win over TensorFlow's own of the same type */
+  size_t n_devices;
 } xlac_cluster_flags;
 /* TensorFlow's defaults, but with clustering on: level 1 and cpu_global_jit. */
 void xlac_cluster_flags_init(xlac_cluster_flags *flags);
@@ -822,6 +846,11 @@ typedef struct xlac_graph_edge {
 int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_graph_format format,
                        const xlac_cluster_flags *flags, xlac_error *err);
 void xlac_clusters_destroy(xlac_clusters *c);
+/* What reading the bytes, making the graph and the passes took. */
+typedef struct xlac_cluster_times {
+  double read_seconds, import_seconds, cluster_seconds;
+} xlac_cluster_times;
+void xlac_clusters_times(const xlac_clusters *c, xlac_cluster_times *out);
 /* Nodes by number, in TensorFlow's order: 0 is the source, 1 the sink. false past the end. */
 bool xlac_clusters_node(const xlac_clusters *c, uint32_t number, xlac_clustered_node *out);
 /* Edges by number. false past the end. */
@@ -836,12 +865,88 @@ int xlac_clusters_why(xlac_clusters *c, const char *node, char **text, size_t *n
 int xlac_clusters_why_not(xlac_clusters *c, const char *a, const char *b, char **text, size_t *n, xlac_error *err);
 /* The graph with the clusters' marks (_XlaCluster, _XlaAlreadyClustered). The bytes are the caller's: xlac_free. */
 int xlac_clusters_write(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n, xlac_error *err);
+/* The same with nodes named by their cluster ("cluster_0/a", "varhandle/v", "unclustered/x"), for viewers of graphs. */
+int xlac_clusters_write_annotated(const xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                  xlac_error *err);
+/* The graph with each cluster as a function of its library, and a node that calls it: _XlaCompiledKernel,
+ * _XlaNumConstantArgs, _XlaNumResourceArgs. Arguments are those that must be constants, others, resources. */
+int xlac_clusters_write_encapsulated(xlac_clusters *c, xlac_graph_format format, char **bytes, size_t *n,
+                                     xlac_error *err);
 /* A GraphDef's text as a message, or the other way round. */
 int xlac_graph_convert(const void *bytes, size_t n, xlac_graph_format from, xlac_graph_format to, char **out,
                        size_t *n_out, xlac_error *err);
 /* The ops XLA compiles, one a line with tabs between: name, element types on CPUs, on GPUs, inputs that must be
  * constants, use of resources, categories. The text is the caller's. */
 int xlac_cluster_op_list(char **text, size_t *n, xlac_error *err);
+
+/* --- running clustered graphs: clusters compiled, the rest node by node --- */
+
+/* The variables of a clustered graph, and what its steps share. Functions of sessions and of their steps lock the
+ * clusters: any thread, one at a time. The clusters must outlive it, and not be asked anything while a step runs.
+ * Destroy with xlac_session_destroy, after its steps. */
+typedef struct xlac_session xlac_session;
+/* One way to run the graph: from some feeds to some fetches. */
+typedef struct xlac_step xlac_step;
+
+typedef struct xlac_session_options {
+  uint32_t threads;      /* 0: as many as there are CPUs to use */
+  const char *blas_path; /* of an OpenBLAS; NULL: the usual names */
+  bool no_blas;
+  xlac_numerics numerics;
+  xlac_runtime *runtime; /* NULL: one of its own */
+  bool compile_at_once;  /* clusters are compiled for each signature when it is first seen. Else by TensorFlow's lazy
+                            policy: the first run, then a signature's second; never again once 10 compilations have
+                            had less than 50 runs each. Until then, and then, a cluster runs node by node */
+  bool always_defer;     /* clusters are never compiled */
+  uint64_t seed;         /* of random ops without seeds; 0: from the system */
+} xlac_session_options;
+
+/* options may be NULL. */
+int xlac_session_create(xlac_session **out, xlac_clusters *c, const xlac_session_options *options, xlac_error *err);
+void xlac_session_destroy(xlac_session *s);
+/* Variable number `number`, in the order in which steps met them: *name lives as long as the clusters, *value is the
+ * caller's copy, NULL where it has none; value may be NULL. Fails with the code BAD_ARGUMENT past the end. */
+int xlac_session_variable(xlac_session *s, uint32_t number, const char **name, xlac_value **value, xlac_error *err);
+uint32_t xlac_session_variable_count(xlac_session *s);
+/* Sets a variable to a copy of `value`; makes it where no step has met it yet. */
+int xlac_session_set_variable(xlac_session *s, const char *name, const xlac_value *value, xlac_error *err);
+
+/* Prunes the graph to what the fetches and targets need. Feeds and fetches are "node" or "node:output", targets are
+ * nodes that shall run, whatever they give. Errors name what is not there. */
+int xlac_step_create(xlac_step **out, xlac_session *s, uint32_t n_feeds, const char *const *feeds, uint32_t n_fetches,
+                     const char *const *fetches, uint32_t n_targets, const char *const *targets, xlac_error *err);
+void xlac_step_destroy(xlac_step *step);
+/* What feed number `index` takes; false past the end. */
+bool xlac_step_feed(const xlac_step *step, uint32_t index, const char **name, uint32_t *dtype);
+/* One call. args: borrowed, one for each feed, arrays of its element type, dense; they are not copied unless a variable
+ * or a fetch would be one. results: one for each fetch, the caller's. When it fails (errors name the node), or is
+ * interrupted, variables and random generators are as they were. options may be NULL; of them, interrupted, registry
+ * and seed count. */
+int xlac_step_run(xlac_step *step, const xlac_interpret_options *options, xlac_value *const *args,
+                  xlac_value **results, xlac_error *err);
+/* What was run, compiled, and fallen back and why, as JSON: by cluster and node. The text is the caller's. */
+int xlac_step_report(xlac_step *step, char **json, size_t *n, xlac_error *err);
+/* An input of a graph that is lowered: of a node without inputs of its own that has one output (a Placeholder, a
+ * VarHandleOp). */
+typedef struct xlac_graph_input {
+  const char *tensor; /* "x" or "x:0" */
+  uint32_t dtype, rank;
+  const int64_t *dims;
+  const void *data; /* row-major, where the value is known when the graph is lowered; else NULL */
+  bool variable;    /* the handle of a variable, of whose value dtype and dims are */
+  bool unset;       /* a variable that has no value yet: dtype and dims are not looked at */
+} xlac_graph_input;
+/* The part of a GraphDef that computes the fetches ("y", "y:1") and writes variables, as StableHLO: a module whose main
+ * takes the inputs that it uses and that have no data, and gives the fetches, then the variables' new values. *report
+ * says which is which, as JSON with the lists "parameters", "results" and "updates" of tensors' names; the caller's, as
+ * *out is. Shapes are static; what a shape depends on must be known (constants, shapes, inputs with data): the error
+ * has the code LOWER and names the node. Thread-safe. Source: TensorFlow 2.21's ops. */
+int xlac_graph_lower(xlac_module **out, const void *bytes, size_t n, xlac_graph_format format, uint32_t n_inputs,
+                     const xlac_graph_input *inputs, uint32_t n_fetches, const char *const *fetches, char **report,
+                     size_t *n_report, xlac_error *err);
+/* Whether the TensorFlow op of that name can be lowered. */
+bool xlac_graph_has_lowering(const char *op);
+
 /* --- calls on buffers --- */
 
 /* The arguments of one call, a buffer for each leaf of the parameters: lent, or given away (XLA: ExecutionInput). It

@@ -1,5 +1,5 @@
 /* Copies of ops and of whole modules. */
-#include "ir.h"
+#include "import_memo.h"
 
 static bool clone_attrs(ir_op *to, const ir_op *from) {
   ir_module *m = to->parent->module;
@@ -20,9 +20,12 @@ static const ir_type *const *clone_types(ir_module *m, const ir_op *op) {
   return types;
 }
 
-static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module) {
+static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module, base_map *done) {
   ir_module *m = to->parent->module;
-  to->mlir = same_module ? from->mlir : ir_mdict_import(m, from->mlir);
+  if (same_module)
+    to->mlir = from->mlir;
+  else
+    to->mlir = done ? ir_mdict_import_once(m, from->mlir, done) : ir_mdict_import(m, from->mlir);
   to->properties = from->properties;
   to->loc = same_module ? from->loc : ir_mattr_import(m, from->loc);
   if (from->opcode == IR_OP_UNREGISTERED && !(to->u.name = ir_intern(m, from->u.name->s, from->u.name->n)))
@@ -30,8 +33,8 @@ static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module) {
   return (to->mlir || !from->mlir) && (to->loc || !from->loc);
 }
 
-/* The op without operands, control edges and called computations. */
-static ir_op *clone_shell(const ir_op *op, ir_computation *to) {
+/* The op without operands, control edges and called computations. `done`: attributes copied before, or NULL. */
+static ir_op *clone_shell(const ir_op *op, ir_computation *to, base_map *done) {
   ir_module *m = to->module;
   bool same_module = m == op->parent->module;
   const ir_type *const *types = clone_types(m, op);
@@ -41,7 +44,7 @@ static ir_op *clone_shell(const ir_op *op, ir_computation *to) {
   if (!c || !clone_attrs(c, op)) return NULL;
   c->line = op->line;
   c->col = op->col;
-  if (!clone_mlir(c, op, same_module)) return NULL;
+  if (!clone_mlir(c, op, same_module, done)) return NULL;
   if (op->opcode == IR_OP_PARAMETER) return ir_set_parameter(c, op->u.number) ? c : NULL;
   if (op->opcode == IR_OP_CONSTANT && op->u.literal) {
     c->u.literal = same_module ? op->u.literal : ir_literal_import(m, op->u.literal);
@@ -69,7 +72,7 @@ static bool clone_links(ir_op *c, const ir_op *op, const base_map *map) {
 }
 
 ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map) {
-  ir_op *c = clone_shell(op, to);
+  ir_op *c = clone_shell(op, to, NULL);
   return c && clone_links(c, op, map) ? c : NULL;
 }
 
@@ -145,6 +148,8 @@ static bool clone_function_facts(ir_computation *c, const ir_computation *from) 
   c->mlir = ir_mdict_import(m, from->mlir);
   c->loc = ir_mattr_import(m, from->loc);
   c->return_loc = ir_mattr_import(m, from->return_loc);
+  c->return_line = from->return_line;
+  c->return_col = from->return_col;
   c->return_mlir = ir_mdict_import(m, from->return_mlir);
   if (from->return_name && !(c->return_name = ir_intern(m, from->return_name->s, from->return_name->n))) return false;
   if (from->function_type && !(c->function_type = ir_type_import(m, from->function_type))) return false;
@@ -178,7 +183,7 @@ static bool clone_shells(ir_module *m, const ir_module *from, base_map *map) {
     ir_computation *copy = ir_computation_new(m, c->name->s, c->name->n);
     if (!copy || !clone_computation_facts(copy, c) || !base_map_set(map, base_key(c), base_key(copy))) return false;
     IR_FOR_OPS(op, c) {
-      ir_op *o = clone_shell(op, copy);
+      ir_op *o = clone_shell(op, copy, map); /* of ops and attributes: no two have one address */
       if (!o || !base_map_set(map, base_key(op), base_key(o))) return false;
     }
   }

@@ -82,8 +82,9 @@ struct ir_computation {
   const ir_dict *frontend_attributes;
   ir_computation *prev, *next; /* in the module's order: text order */
   uint32_t line, col;
-  uint8_t kind;     /* ir_computation_kind */
-  bool declaration; /* a function or region without a body */
+  uint32_t return_line, return_col; /* MLIR form: of the op that returns; 0: unknown */
+  uint8_t kind;                     /* ir_computation_kind */
+  bool declaration;                 /* a function or region without a body */
   /* MLIR form. A parameter's own attributes are in its op's `mlir`, its type in its type. */
   const ir_mdict *mlir; /* a function's attributes but for its name and type, sym_visibility included */
   const ir_mdict *const

@@ -1,4 +1,5 @@
 /* Equality, hash and copies of MLIR attributes. */
+#include "import_memo.h"
 #include "sdy.h"
 
 static bool mattr_same_string(const base_istr *a, const base_istr *b) {
@@ -107,6 +108,21 @@ const ir_mdict *ir_mdict_import(ir_module *m, const ir_mdict *d) {
     to->v[i].key = ir_intern(m, d->v[i].key->s, d->v[i].key->n);
     to->v[i].value = ir_mattr_import(m, d->v[i].value);
     if (!to->v[i].key || !to->v[i].value) return NULL;
+  }
+  return to;
+}
+
+const ir_mdict *ir_mdict_import_once(ir_module *m, const ir_mdict *d, base_map *done) {
+  if (!d) return NULL;
+  ir_mdict *to = base_arena_memdup(&m->arena, d, sizeof *d + d->n * sizeof *d->v);
+  for (uint32_t i = 0; to && i < d->n; i++) {
+    to->v[i].key = ir_intern(m, d->v[i].key->s, d->v[i].key->n);
+    to->v[i].value = base_map_ptr(done, d->v[i].value);
+    if (!to->v[i].value) {
+      to->v[i].value = ir_mattr_import(m, d->v[i].value);
+      if (!to->v[i].value || !base_map_set(done, base_key(d->v[i].value), base_key(to->v[i].value))) return NULL;
+    }
+    if (!to->v[i].key) return NULL;
   }
   return to;
 }

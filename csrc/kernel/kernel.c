@@ -1,30 +1,62 @@
 /* Kernels as data: their iterations and indexes. */
 #include "kernel.h"
 
-static bool kernel_mergeable(const kernel *k, uint32_t d, uint32_t n, kernel_index *const *indexes) {
-  for (uint32_t i = 0; i < n; i++)
-    if (indexes[i]->strides[d] != indexes[i]->strides[d + 1] * k->extents[d + 1]) return false;
+/* What goes through a kernel's dimensions. */
+typedef struct kernel_walks {
+  uint32_t n, n_boxes;
+  kernel_index *const *indexes;
+  kernel_box *const *boxes;
+} kernel_walks;
+
+static bool kernel_mergeable(const kernel *k, uint32_t d, const kernel_walks *w) {
+  for (uint32_t i = 0; i < w->n; i++)
+    if (w->indexes[i]->strides[d] != w->indexes[i]->strides[d + 1] * k->extents[d + 1]) return false;
+  for (uint32_t i = 0; i < w->n_boxes; i++)
+    if (w->boxes[i]->from[d + 1] != 0 || w->boxes[i]->to[d + 1] != k->extents[d + 1]) return false;
   return true;
 }
 
-static void kernel_drop_dim(kernel *k, uint32_t d, uint32_t n, kernel_index *const *indexes) {
+static void kernel_drop_dim(kernel *k, uint32_t d, const kernel_walks *w) {
   k->rank--;
-  for (uint32_t j = d; j < k->rank; j++) k->extents[j] = k->extents[j + 1];
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = d; j < k->rank; j++) indexes[i]->strides[j] = indexes[i]->strides[j + 1];
+  for (uint32_t j = d; j < k->rank; j++) {
+    k->extents[j] = k->extents[j + 1];
+    for (uint32_t i = 0; i < w->n; i++) w->indexes[i]->strides[j] = w->indexes[i]->strides[j + 1];
+    for (uint32_t i = 0; i < w->n_boxes; i++) {
+      w->boxes[i]->from[j] = w->boxes[i]->from[j + 1];
+      w->boxes[i]->to[j] = w->boxes[i]->to[j + 1];
+    }
+  }
 }
 
-void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes) {
+void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes, uint32_t n_boxes, kernel_box *const *boxes) {
+  const kernel_walks w = {n, n_boxes, indexes, boxes};
   if (k->count == 0) return;
   for (uint32_t d = k->rank; d-- > 0;)
-    if (k->extents[d] == 1) kernel_drop_dim(k, d, n, indexes);
+    if (k->extents[d] == 1) kernel_drop_dim(k, d, &w);
   for (uint32_t d = k->rank; d-- > 1;) {
-    if (!kernel_mergeable(k, d - 1, n, indexes)) continue;
+    if (!kernel_mergeable(k, d - 1, &w)) continue;
     int64_t inner = k->extents[d];
-    for (uint32_t i = 0; i < n; i++) indexes[i]->strides[d - 1] = indexes[i]->strides[d];
-    kernel_drop_dim(k, d, n, indexes);
-    k->extents[d - 1] *= inner;
+    k->extents[d] *= k->extents[d - 1];
+    for (uint32_t i = 0; i < n_boxes; i++) {
+      boxes[i]->from[d] = boxes[i]->from[d - 1] * inner;
+      boxes[i]->to[d] = boxes[i]->to[d - 1] * inner;
+    }
+    kernel_drop_dim(k, d - 1, &w);
   }
+}
+
+bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b) {
+  for (uint32_t d = 0; in && d < k->rank; d++) {
+    int64_t from = b ? b->from[d] : 0, to = b ? b->to[d] : k->extents[d];
+    if (from < in->from[d] || to > in->to[d]) return false;
+  }
+  return true;
+}
+
+int64_t kernel_base_at(const kernel_base *base, base_dtype t, const void *from) {
+  int64_t v = base_load_i64(t, from);
+  if (v < 0 && base_dtype_is_unsigned(t)) v = base->last; /* more than an int64_t can be */
+  return base->stride * (v < 0 ? 0 : v > base->last ? base->last : v);
 }
 
 bool kernel_is_dense(const kernel *k, const kernel_index *index) {
@@ -55,20 +87,62 @@ int64_t kernel_pieces(const kernel *k) {
   return pieces < 1 ? 1 : pieces;
 }
 
-int64_t kernel_scratch_bytes(const kernel *k) {
-  int64_t pieces = kernel_pieces(k);
-  if (pieces == 1) return 0;
+int64_t kernel_partial_bytes(const kernel *k, const kernel_store *s) {
   /* narrow floats are summed in f32 */
-  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)k->values[k->stores[0].value].dtype);
-  return pieces * k->reduction->outer * k->reduction->inner * (bytes < 4 ? 4 : bytes);
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)k->values[s->value].dtype);
+  bytes = kernel_pieces(k) * k->reduction->outer * k->reduction->inner * (bytes < 4 ? 4 : bytes);
+  return (bytes + 63) & ~(int64_t)63;
+}
+
+int64_t kernel_scratch_bytes(const kernel *k) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < k->n_stores && kernel_pieces(k) > 1; i++)
+    if (k->stores[i].body) bytes += kernel_partial_bytes(k, &k->stores[i]);
+  return bytes;
+}
+
+bool kernel_find_scans(const kernel *k, kernel_scans *s) {
+  *s = (kernel_scans){1, 1, false};
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_SCAN) continue;
+    for (uint32_t d = k->rank; d-- > 0;) {
+      s->inner = s->span;
+      s->span *= k->extents[d];
+      s->back = v->index->strides[d] < 0;
+      if (v->index->strides[d]) return true;
+    }
+    *s = (kernel_scans){1, 1, false}; /* each iteration is one by itself */
+    return true;
+  }
+  return false;
+}
+
+/* Adds stride * first to both ends, and what the way from there to `last` adds to one. */
+static bool kernel_stretch(int64_t stride, int64_t first, int64_t last, int64_t *least, int64_t *most) {
+  int64_t near = 0, far = 0, *end = stride < 0 ? least : most;
+  if (!base_mul_i64(first, stride, &near) || !base_add_i64(*least, near, least) || !base_add_i64(*most, near, most))
+    return false;
+  return base_mul_i64(last - first, stride, &far) && base_add_i64(*end, far, end);
+}
+
+static bool kernel_reach_within(const kernel *k, const kernel_index *index, const kernel_box *box, int64_t *least,
+                                int64_t *most) {
+  *least = *most = index->offset;
+  for (uint32_t d = 0; d < k->rank; d++) {
+    int64_t from = box ? box->from[d] : 0, to = box ? box->to[d] : k->extents[d];
+    if (from >= to || !kernel_stretch(index->strides[d], from, to - 1, least, most)) return false;
+  }
+  return true;
 }
 
 bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most) {
-  *least = *most = index->offset;
-  for (uint32_t d = 0; d < k->rank; d++) {
-    int64_t far = 0, *end = index->strides[d] < 0 ? least : most;
-    if (k->extents[d] == 0) return false;
-    if (!base_mul_i64(k->extents[d] - 1, index->strides[d], &far) || !base_add_i64(*end, far, end)) return false;
-  }
+  return kernel_reach_within(k, index, NULL, least, most);
+}
+
+bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most) {
+  if (!kernel_reach_within(k, v->index, v->box, least, most)) return false;
+  for (uint32_t j = 0; j < v->n_in; j++)
+    if (!kernel_stretch(v->bases[j].stride, 0, v->bases[j].last, least, most)) return false;
   return true;
 }

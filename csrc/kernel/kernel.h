@@ -7,23 +7,42 @@
  *   v1 = f32[] load in1[0 + 1*i1]
  *   v2 = f32[] add(v0, v1)
  *   v3 = f32[] constant(0)
- *   reduce v2 by add from v3 over [4,(3),1]
- *   store out0[0 + 1*i0] v2
+ *   over [4,(3),1]
+ *   store out0[0 + 3*i0 + 1*i1] v2
+ *   store out1[0 + 1*i0] v2 by add from v3
  *
- * The lines of constants and ops are HLO's, on scalars. `index[...]` is the index itself as a number.
+ * The lines of constants and ops are HLO's, on scalars. `index[...]` is the index itself as a number. Edges are boxes
+ * of iterations: a value may be there in some iterations only, and a pick takes one of two values by where it is. A
+ * load may begin at a place that is computed, `up to` the last that there is:
+ *
+ *   v0 = s32[] load in1[0]
+ *   v1 = f32[] load in0[-2 + 1*i1 + 8*v0 up to 7] where 2 <= i1 < 10
+ *   v2 = f32[] constant(0)
+ *   v3 = f32[] pick(v1, v2) if 2 <= i1 < 10
+ *
+ * A scan is the combination of all values up to an iteration's own, in their order along a dimension:
+ *
+ *   v4 = f32[] scan(v3, v2) by add along [0 + 1*i1]
  */
 #ifndef XLAC_KERNEL_KERNEL_H
 #define XLAC_KERNEL_KERNEL_H
 
 #include "../interp/loops.h"
 
-enum { KERNEL_MAX_RANK = 12, KERNEL_MAX_STORES = 8, KERNEL_MAX_VALUES = 1 << 14 };
+enum {
+  KERNEL_MAX_RANK = 12,
+  KERNEL_MAX_STORES = 8,
+  KERNEL_MAX_VALUES = 1 << 14,
+  KERNEL_MAX_CARRY = 2048 /* iterations inside of a scan's dimension: results so far that a scan keeps at a time */
+};
 
 typedef enum kernel_kind {
   KERNEL_LOAD,     /* an element of an input */
   KERNEL_COUNT_UP, /* the index itself as a number of dtype (iota) */
   KERNEL_CONSTANT,
-  KERNEL_OP /* an elementwise op on values: the loop of its row in ops.def */
+  KERNEL_PICK, /* in[0] where the iteration is in the box `pick`, in[1] elsewhere */
+  KERNEL_SCAN, /* in[1] combined with the values of in[0] from the first to this one along a dimension */
+  KERNEL_OP    /* an elementwise op on values: the loop of its row in ops.def */
 } kernel_kind;
 
 /* offset + sum of strides[d] * i_d, in elements. */
@@ -31,27 +50,42 @@ typedef struct kernel_index {
   int64_t offset, strides[KERNEL_MAX_RANK];
 } kernel_index;
 
+/* The iterations with from[d] <= i_d < to[d] in every dimension. */
+typedef struct kernel_box {
+  int64_t from[KERNEL_MAX_RANK], to[KERNEL_MAX_RANK];
+} kernel_box;
+
+/* A computed part of a load's place: stride times a value, which is clamped to 0..last. */
+typedef struct kernel_base {
+  int64_t stride, last;
+} kernel_base;
+
 typedef struct kernel_value {
   uint8_t kind, dtype, n_in;
-  uint32_t in[3];            /* OP: earlier values */
-  uint32_t buffer;           /* LOAD: number of the input */
-  const kernel_index *index; /* LOAD, COUNT_UP */
-  const void *data;          /* CONSTANT: one element */
-  const ir_op *op;           /* OP: for its attributes, and for explanations */
+  uint32_t in[3];  /* OP, PICK, SCAN: earlier values; LOAD: integers that are the same at every iteration */
+  uint32_t buffer; /* LOAD: number of the input */
+  const kernel_index
+      *index; /* LOAD, COUNT_UP; SCAN: the place in its order, with a stride of 1 or -1 along one dimension */
+  const kernel_base *bases; /* LOAD: one for each of in */
+  const kernel_box *box;    /* the iterations in which it is defined; NULL: all */
+  const kernel_box *pick;   /* PICK */
+  const void *data;         /* CONSTANT: one element */
+  const ir_op *op;          /* SCAN: combines two values; OP: for its attributes, and for explanations */
 } kernel_value;
 
 typedef struct kernel_store {
   uint32_t value;
   uint32_t buffer; /* number of the output */
   kernel_index index;
+  const ir_op *body; /* combines two values: the store reduces; NULL: each iteration has an element of its own */
+  uint32_t init;     /* where it reduces: a value that is the same at every iteration */
 } kernel_store;
 
-/* The kernel's dimensions are then outer kept ones, reduced ones, inner kept ones; each number of iterations is theirs.
- * An element of the result, at outer index o and inner index i, is at o * inner + i of the output: the combination of
- * init and of the values at all reduced indexes, in an order that depends on the extents alone. */
+/* What all stores that reduce share: the kernel's dimensions are then outer kept ones, reduced ones, inner kept ones;
+ * each number of iterations is theirs. An element of such a result, at outer index o and inner index i, is at
+ * o * inner + i of the output: the combination of init and of the values at all reduced indexes, in an order that
+ * depends on the extents alone. Other stores have an element for every iteration, reduced ones too. */
 typedef struct kernel_reduction {
-  const ir_op *body; /* the op that combines two values */
-  uint32_t init;     /* a value that is the same at every iteration */
   int64_t outer, reduced, inner;
 } kernel_reduction;
 
@@ -61,12 +95,16 @@ typedef struct kernel {
   uint32_t n_values, n_inputs, n_stores;
   const kernel_value *values; /* a value comes after those it uses */
   kernel_store *stores;
-  const kernel_reduction *reduction; /* of the value of store 0; or NULL */
+  const kernel_reduction *reduction; /* NULL: no store reduces */
 } kernel;
 
-/* Merges neighbouring dimensions that every index walks as one, and drops those of extent 1. indexes: all of the
- * kernel's, n of them, changed in place. */
-void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes);
+/* Merges neighbouring dimensions that every index and box goes through as one, and drops those of extent 1. indexes and
+ * boxes: all of the kernel's, changed in place. A box has every iteration of a dimension of extent 1. */
+void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes, uint32_t n_boxes, kernel_box *const *boxes);
+/* Whether `in`, or all of the kernel's iterations where that is NULL, has all iterations of b. */
+bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b);
+/* The clamped value of type t at `from`, times the stride. */
+int64_t kernel_base_at(const kernel_base *base, base_dtype t, const void *from);
 /* Whether the index walks memory in the order of the iteration, without gaps: element number i at offset + i. */
 bool kernel_is_dense(const kernel *k, const kernel_index *index);
 /* The same element at every iteration. */
@@ -75,9 +113,20 @@ bool kernel_is_constant(const kernel *k, const kernel_index *index);
  * on the extents alone. Where it is more than 1, a run needs room for that many partial results of every output. */
 int64_t kernel_pieces(const kernel *k);
 int64_t kernel_scratch_bytes(const kernel *k);
+/* The same of one store that reduces, rounded up to whole cache lines. */
+int64_t kernel_partial_bytes(const kernel *k, const kernel_store *s);
+/* The kernel's scans, which are all along one dimension and one way: iterations of all inside of that dimension
+ * (inner), of it and all inside (span), and whether they go from its end. false where there are none. */
+typedef struct kernel_scans {
+  int64_t inner, span;
+  bool back;
+} kernel_scans;
+bool kernel_find_scans(const kernel *k, kernel_scans *s);
 /* The least and the most that the index comes to over all iterations; false where that is no int64_t, or where there
  * are none. */
 bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most);
+/* The same of a load, over the iterations in which it is defined and all places where it may begin. */
+bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most);
 
 /* put.c: the text above. false when out of memory. */
 void kernel_put(base_text *out, const kernel *k);

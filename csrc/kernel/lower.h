@@ -5,8 +5,9 @@
 #include "../opt/fusion.h"
 #include "kernel.h"
 
-/* The kernel that ends at `root`, in `arena`; *inputs gets the ops whose values it loads, by number of input, each an
- * array of one result. Fails only when out of memory. */
+/* The kernel of `root` and of all that are stored with it (fusion_plan.next), one output each in that order, in
+ * `arena`; *inputs gets the ops whose values it loads, by number of input, each an array of one result. Fails only when
+ * out of memory. */
 XLAC_MUST_USE int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out,
                                const ir_op ***inputs, xlac_error *err);
 

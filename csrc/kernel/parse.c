@@ -7,12 +7,15 @@
 
 typedef struct kread_value {
   uint32_t line;
-  uint8_t kind; /* LOAD, COUNT_UP; OP: what HLO says, an op or a constant */
+  uint8_t kind; /* LOAD, COUNT_UP, PICK; OP: what HLO says, an op or a constant */
   uint8_t n_in; /* of an op that HLO has no text for, whose line is a parameter too */
   ir_opcode foreign;
   uint32_t in[3];
   uint32_t buffer; /* LOAD */
   kernel_index *index;
+  kernel_base *bases;
+  kernel_box *box, *pick;
+  base_slice name; /* SCAN: of the op that combines, whose line is the value's own */
 } kread_value;
 BASE_VEC(kread_values, kread_value);
 
@@ -24,7 +27,8 @@ typedef struct kread_run {
   bool begun;
   kernel *k;
   kernel_reduction *reduction;
-  uint32_t reduced; /* the value that is */
+  uint32_t n_reducing; /* stores that reduce, each of which is a line of HLO after the values' */
+  bool reduces[KERNEL_MAX_STORES];
   kread_values values;
   base_text hlo;
   xlac_error *err;
@@ -77,8 +81,18 @@ static int kread_line_ends(kread_run *x) {
   return x->p == x->end ? 0 : kread_fail(x, "a kernel's line goes on where it should end");
 }
 
+/* v3 up to 7, after its stride. v: the load, or NULL where such can't be. */
+static int kread_base(kread_run *x, int64_t stride, kread_value *v) {
+  if (!v || v->n_in == 3) return kread_fail(x, "only a load's place depends on values, and on at most 3");
+  if (!v->bases && !(v->bases = base_arena_zalloc(x->arena, 3 * sizeof *v->bases))) return kread_no_memory(x);
+  TRY(kread_small(x, UINT32_MAX, &v->in[v->n_in]));
+  TRY(kread_expect(x, "up to"));
+  v->bases[v->n_in].stride = stride;
+  return kread_number(x, 0, INT64_MAX, &v->bases[v->n_in++].last);
+}
+
 /* [3 + 2*i0 + -1*i2] */
-static int kread_index(kread_run *x, kernel_index *index) {
+static int kread_index(kread_run *x, kernel_index *index, kread_value *v) {
   TRY(kread_expect(x, "["));
   TRY(kread_number(x, INT64_MIN, INT64_MAX, &index->offset));
   while (kread_takes(x, "+")) {
@@ -86,6 +100,10 @@ static int kread_index(kread_run *x, kernel_index *index) {
     uint32_t d = 0;
     TRY(kread_number(x, INT64_MIN, INT64_MAX, &stride));
     TRY(kread_expect(x, "*"));
+    if (kread_takes(x, "v")) {
+      TRY(kread_base(x, stride, v));
+      continue;
+    }
     TRY(kread_expect(x, "i"));
     TRY(kread_small(x, INT32_MAX, &d));
     if (d >= x->k->rank) return kread_fail(x, "the kernel has no such dimension");
@@ -134,8 +152,87 @@ static int kread_foreign(kread_run *x, kread_value *v) {
 static int kread_place(kread_run *x, kread_value *v) {
   v->index = BASE_NEW(x->arena, kernel_index);
   if (!v->index) return kread_no_memory(x);
-  TRY(kread_index(x, v->index));
+  TRY(kread_index(x, v->index, v->kind == KERNEL_LOAD ? v : NULL));
   return kread_line_ends(x);
+}
+
+/* 1 <= i0 < 9, 0 <= i2 < 4 */
+static int kread_box(kread_run *x, kernel_box **out) {
+  kernel_box *b = *out = BASE_NEW(x->arena, kernel_box);
+  if (!b) return kread_no_memory(x);
+  memcpy(b->to, x->k->extents, sizeof b->to);
+  do {
+    int64_t from = 0;
+    uint32_t d = 0;
+    TRY(kread_number(x, 0, INT64_MAX, &from));
+    TRY(kread_expect(x, "<="));
+    TRY(kread_expect(x, "i"));
+    TRY(kread_small(x, INT32_MAX, &d));
+    if (d >= x->k->rank) return kread_fail(x, "the kernel has no such dimension");
+    TRY(kread_expect(x, "<"));
+    TRY(kread_number(x, 0, INT64_MAX, &b->to[d]));
+    b->from[d] = from;
+  } while (kread_takes(x, ","));
+  return kread_line_ends(x);
+}
+
+/* (v1, v2) if 2 <= i0 < 7 */
+static int kread_pick(kread_run *x, kread_value *v) {
+  v->n_in = 2;
+  TRY(kread_expect(x, "(v"));
+  TRY(kread_small(x, UINT32_MAX, &v->in[0]));
+  TRY(kread_expect(x, ","));
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &v->in[1]));
+  TRY(kread_expect(x, ")"));
+  TRY(kread_expect(x, "if "));
+  return kread_box(x, &v->pick);
+}
+
+/* (v1, v2) by add along [0 + 1*i1]: the op that combines is a line of HLO, as a store's. */
+static int kread_scan(kread_run *x, kread_value *v) {
+  const char *name = NULL;
+  v->n_in = 2;
+  TRY(kread_expect(x, "(v"));
+  TRY(kread_small(x, UINT32_MAX, &v->in[0]));
+  TRY(kread_expect(x, ","));
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &v->in[1]));
+  TRY(kread_expect(x, ")"));
+  TRY(kread_expect(x, "by"));
+  kread_blanks(x);
+  for (name = x->p; x->p < x->end && ((*x->p >= 'a' && *x->p <= 'z') || *x->p == '-');) x->p++;
+  v->name = (base_slice){name, (size_t)(x->p - name)};
+  TRY(kread_expect(x, "along"));
+  if (v->in[0] >= x->values.n || v->in[1] >= x->values.n) return kread_fail(x, "values are used after they are made");
+  return kread_place(x, v);
+}
+
+/* Where the value is defined stands at the end of its line. */
+static int kread_where(kread_run *x, kread_value *v) {
+  static const char word[] = " where ";
+  const char *line_end = x->end, *start = x->p, *at = NULL;
+  for (const char *p = start; p + sizeof word - 1 < line_end; p++)
+    if (memcmp(p, word, sizeof word - 1) == 0) at = p;
+  if (!at) return 0;
+  x->p = at + sizeof word - 1;
+  TRY(kread_box(x, &v->box));
+  x->p = start;
+  x->end = at;
+  return 0;
+}
+
+static int kread_rest(kread_run *x, kread_value *v) {
+  switch ((kernel_kind)v->kind) {
+    case KERNEL_PICK:
+      return kread_pick(x, v);
+    case KERNEL_SCAN:
+      return kread_scan(x, v);
+    case KERNEL_OP:
+      return kread_foreign(x, v);
+    default:
+      return kread_place(x, v);
+  }
 }
 
 /* Loads and indexes become parameters, the rest stands as it is. */
@@ -143,6 +240,7 @@ static int kread_value_line(kread_run *x) {
   kread_value v = {.line = x->line, .kind = KERNEL_OP};
   const char *line = x->p, *type = NULL;
   uint32_t number = 0;
+  TRY(kread_where(x, &v));
   TRY(kread_expect(x, "v"));
   TRY(kread_small(x, UINT32_MAX, &number));
   if (number != x->values.n || number >= KERNEL_MAX_VALUES)
@@ -157,34 +255,29 @@ static int kread_value_line(kread_run *x) {
     TRY(kread_small(x, UINT32_MAX, &v.buffer));
   } else if (kread_takes(x, "index")) {
     v.kind = KERNEL_COUNT_UP;
+  } else if (kread_takes(x, "pick")) {
+    v.kind = KERNEL_PICK;
+  } else if (kread_takes(x, "scan")) {
+    v.kind = KERNEL_SCAN;
   }
-  TRY(v.kind == KERNEL_OP ? kread_foreign(x, &v) : kread_place(x, &v));
-  if (v.kind == KERNEL_OP && v.foreign == IR_OP_INVALID)
+  TRY(kread_rest(x, &v));
+  if (v.kind == KERNEL_SCAN)
+    base_putf(&x->hlo, "v%u = %.*s[] %.*s(v%u, v%u)", number, (int)dtype.n, dtype.p, (int)v.name.n, v.name.p, v.in[0],
+              v.in[1]);
+  else if (v.kind == KERNEL_OP && v.foreign == IR_OP_INVALID)
     base_put(&x->hlo, line, (size_t)(x->end - line));
   else
     base_putf(&x->hlo, "v%u = %.*s[] parameter(%u)", number, (int)dtype.n, dtype.p, x->n_params++);
   return BASE_VEC_PUSH(x->alloc, &x->values, v) ? 0 : kread_no_memory(x);
 }
 
-/* reduce v2 by add from v3 over [4,(3),1]: of the combination an op is made, as of any other line. */
-static int kread_reduce_line(kread_run *x) {
+/* over [4,(3),1] */
+static int kread_over_line(kread_run *x) {
   kernel_reduction *r = BASE_NEW(x->arena, kernel_reduction);
-  const char *name = NULL;
   if (!r) return kread_no_memory(x);
-  if (x->reduction) return kread_fail(x, "a kernel has one reduction");
+  if (x->reduction) return kread_fail(x, "a kernel has one \"over\" for all its reductions");
   x->reduction = r;
   x->reduce_line = x->line;
-  TRY(kread_expect(x, "v"));
-  TRY(kread_small(x, UINT32_MAX, &x->reduced));
-  TRY(kread_expect(x, "by"));
-  kread_blanks(x);
-  for (name = x->p; x->p < x->end && ((*x->p >= 'a' && *x->p <= 'z') || *x->p == '-');) x->p++;
-  base_slice opcode = {name, (size_t)(x->p - name)};
-  TRY(kread_expect(x, "from"));
-  TRY(kread_expect(x, "v"));
-  TRY(kread_small(x, UINT32_MAX, &r->init));
-  if (x->reduced >= x->values.n || r->init >= x->values.n) return kread_fail(x, "a reduction's values stand before it");
-  TRY(kread_expect(x, "over"));
   TRY(kread_expect(x, "["));
   TRY(kread_number(x, 0, INT64_MAX, &r->outer));
   TRY(kread_expect(x, ","));
@@ -194,7 +287,21 @@ static int kread_reduce_line(kread_run *x) {
   TRY(kread_expect(x, ","));
   TRY(kread_number(x, 0, INT64_MAX, &r->inner));
   TRY(kread_expect(x, "]"));
-  base_putf(&x->hlo, "reduction = %.*s(v%u, v%u)", (int)opcode.n, opcode.p, x->reduced, r->init);
+  return kread_line_ends(x);
+}
+
+/* by add from v3: of the combination an op is made, as of any other line. */
+static int kread_combination(kread_run *x, kernel_store *s) {
+  const char *name = NULL;
+  kread_blanks(x);
+  for (name = x->p; x->p < x->end && ((*x->p >= 'a' && *x->p <= 'z') || *x->p == '-');) x->p++;
+  base_slice opcode = {name, (size_t)(x->p - name)};
+  TRY(kread_expect(x, "from"));
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &s->init));
+  if (s->value >= x->values.n || s->init >= x->values.n) return kread_fail(x, "a reduction's values stand before it");
+  x->reduces[x->k->n_stores - 1] = true;
+  base_putf(&x->hlo, "r%u = %.*s(v%u, v%u)", x->n_reducing++, (int)opcode.n, opcode.p, s->value, s->init);
   return kread_line_ends(x);
 }
 
@@ -205,22 +312,22 @@ static int kread_store_line(kread_run *x) {
   x->stores[k->n_stores++] = x->line;
   TRY(kread_expect(x, "out"));
   TRY(kread_small(x, UINT32_MAX, &s->buffer));
-  TRY(kread_index(x, &s->index));
+  TRY(kread_index(x, &s->index, NULL));
   TRY(kread_expect(x, "v"));
   TRY(kread_small(x, UINT32_MAX, &s->value));
-  return kread_line_ends(x);
+  return kread_takes(x, "by ") ? kread_combination(x, s) : kread_line_ends(x);
 }
 
 static int kread_line(kread_run *x) {
   kread_blanks(x);
   if (x->p == x->end || kread_takes(x, "//")) return 0;
   if (!x->begun) return kread_header(x);
-  if (kread_takes(x, "reduce ")) return kread_reduce_line(x);
+  if (kread_takes(x, "over ")) return kread_over_line(x);
   if (kread_takes(x, "store ")) return kread_store_line(x);
-  return *x->p == 'v' ? kread_value_line(x) : kread_fail(x, "expected a value, \"reduce\" or \"store\" in a kernel");
+  return *x->p == 'v' ? kread_value_line(x) : kread_fail(x, "expected a value, \"over\" or \"store\" in a kernel");
 }
 
-/* The reduction's op has the type of its value, which its own line of HLO leaves out. */
+/* A reduction's op has the type of its value, which its own line of HLO leaves out. */
 static int kread_lines(kread_run *x, const char *text, size_t n) {
   const char *all_end = text + n;
   for (const char *at = text; at < all_end || x->line == 0;) {
@@ -257,8 +364,19 @@ static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v)
   x->p = x->line_at;
   if (op->line != read->line || !ir_is_tensor(op->type) || op->type->rank || op->n_operands > 3 || op->n_called)
     return kread_fail(x, "a kernel's values are scalars, one on a line");
-  *v = (kernel_value){.kind = read->kind, .dtype = op->type->dtype, .buffer = read->buffer, .index = read->index};
-  if (read->kind != KERNEL_OP) return 0;
+  *v = (kernel_value){.kind = read->kind,
+                      .dtype = op->type->dtype,
+                      .buffer = read->buffer,
+                      .index = read->index,
+                      .bases = read->bases,
+                      .box = read->box,
+                      .pick = read->pick,
+                      .op = read->kind == KERNEL_SCAN ? op : NULL};
+  if (read->kind != KERNEL_OP) {
+    v->n_in = read->n_in;
+    memcpy(v->in, read->in, sizeof v->in);
+    return 0;
+  }
   if (read->foreign != IR_OP_INVALID) return kread_make_foreign(x, ops, i, v);
   if (op->opcode == IR_OP_CONSTANT) {
     v->kind = KERNEL_CONSTANT;
@@ -277,7 +395,7 @@ static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v)
 }
 
 static int kread_take_ops(kread_run *x, const ir_module *m) {
-  uint32_t n = x->values.n + (x->reduction != NULL), found = 0;
+  uint32_t n = x->values.n + x->n_reducing, found = 0, next = x->values.n;
   kernel_value *values = BASE_ARRAY(x->arena, kernel_value, (size_t)n + 1);
   ir_op **ops = BASE_ARRAY(x->arena, ir_op *, (size_t)n + 1);
   if (!values || !ops) return kread_no_memory(x);
@@ -287,7 +405,8 @@ static int kread_take_ops(kread_run *x, const ir_module *m) {
   }
   for (uint32_t i = 0; i < x->values.n && i < found; i++) TRY(kread_take_op(x, ops, i, &values[i]));
   if (found != n || m->entry->next || m->entry->prev) return kread_fail(x, "a kernel has one value on a line");
-  if (x->reduction) x->reduction->body = ops[n - 1];
+  for (uint32_t i = 0; i < x->k->n_stores; i++)
+    if (x->reduces[i]) x->k->stores[i].body = ops[next++];
   x->k->n_values = x->values.n;
   x->k->values = values;
   x->k->reduction = x->reduction;
@@ -298,10 +417,6 @@ static int kread_take_ops(kread_run *x, const ir_module *m) {
 static int kread_verify(kread_run *x) {
   kernel_part part = KERNEL_SPACE;
   uint32_t number = 0;
-  for (uint32_t i = 0; x->reduction && i < x->k->n_stores; i++) {
-    x->line = x->stores[i];
-    if (x->k->stores[i].value != x->reduced) return kread_fail(x, "what is reduced is stored, and nothing else");
-  }
   int status = kernel_find_fault(x->k, &part, &number, x->err);
   if (status && x->err) {
     x->err->line = part == KERNEL_VALUE       ? x->values.items[number].line

@@ -9,6 +9,23 @@ static void kput_index(base_text *out, const kernel *k, const kernel_index *inde
   BASE_PUT(out, "]");
 }
 
+static void kput_box(base_text *out, const kernel *k, const char *word, const kernel_box *box) {
+  for (uint32_t d = 0; box && d < k->rank; d++) {
+    if (box->from[d] == 0 && box->to[d] == k->extents[d]) continue;
+    base_putf(out, "%s%lld <= i%u < %lld", word, (long long)box->from[d], d, (long long)box->to[d]);
+    word = ", ";
+  }
+}
+
+static void kput_load(base_text *out, const kernel *k, const kernel_value *v) {
+  base_putf(out, "load in%u[%lld", v->buffer, (long long)v->index->offset);
+  for (uint32_t d = 0; d < k->rank; d++)
+    if (v->index->strides[d]) base_putf(out, " + %lld*i%u", (long long)v->index->strides[d], d);
+  for (uint32_t j = 0; j < v->n_in; j++)
+    base_putf(out, " + %lld*v%u up to %lld", (long long)v->bases[j].stride, v->in[j], (long long)v->bases[j].last);
+  BASE_PUT(out, "]");
+}
+
 static void kput_constant(base_text *out, const kernel_value *v) {
   const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = v->dtype, .count = 1};
   const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)v->data};
@@ -32,7 +49,14 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
   base_putf(out, "v%u = %s[] ", i, base_dtype_table[v->dtype].text);
   switch ((kernel_kind)v->kind) {
     case KERNEL_LOAD:
-      base_putf(out, "load in%u", v->buffer);
+      kput_load(out, k, v);
+      break;
+    case KERNEL_PICK:
+      base_putf(out, "pick(v%u, v%u)", v->in[0], v->in[1]);
+      kput_box(out, k, " if ", v->pick);
+      break;
+    case KERNEL_SCAN:
+      base_putf(out, "scan(v%u, v%u) by %s along ", v->in[0], v->in[1], ir_opcode_text(v->op->opcode));
       kput_index(out, k, v->index);
       break;
     case KERNEL_COUNT_UP:
@@ -49,6 +73,7 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
       kput_attributes(out, v->op);
       break;
   }
+  kput_box(out, k, " where ", v->box);
   BASE_PUT(out, "\n");
 }
 
@@ -58,12 +83,14 @@ void kernel_put(base_text *out, const kernel *k) {
   base_putf(out, "] from %u input%s\n", k->n_inputs, k->n_inputs == 1 ? "" : "s");
   for (uint32_t i = 0; i < k->n_values; i++) kput_value(out, k, i);
   if (k->reduction)
-    base_putf(out, "reduce v%u by %s from v%u over [%lld,(%lld),%lld]\n", k->stores[0].value,
-              ir_opcode_text(k->reduction->body->opcode), k->reduction->init, (long long)k->reduction->outer,
-              (long long)k->reduction->reduced, (long long)k->reduction->inner);
+    base_putf(out, "over [%lld,(%lld),%lld]\n", (long long)k->reduction->outer, (long long)k->reduction->reduced,
+              (long long)k->reduction->inner);
   for (uint32_t i = 0; i < k->n_stores; i++) {
     base_putf(out, "store out%u", k->stores[i].buffer);
     kput_index(out, k, &k->stores[i].index);
-    base_putf(out, " v%u\n", k->stores[i].value);
+    base_putf(out, " v%u", k->stores[i].value);
+    if (k->stores[i].body)
+      base_putf(out, " by %s from v%u", ir_opcode_text(k->stores[i].body->opcode), k->stores[i].init);
+    BASE_PUT(out, "\n");
   }
 }

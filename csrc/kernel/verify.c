@@ -5,6 +5,22 @@ static int kverify_fail(xlac_error *err, uint32_t i, const char *what) {
   return base_fail(err, XLAC_E_VERIFY, "kernel value v%u %s", i, what);
 }
 
+/* Box b is one, and not empty where the kernel has iterations. */
+static int kverify_box(const kernel *k, uint32_t i, const kernel_box *b, xlac_error *err) {
+  for (uint32_t d = 0; b && d < k->rank; d++)
+    if (b->from[d] < 0 || b->from[d] >= b->to[d] || b->to[d] > k->extents[d])
+      return kverify_fail(err, i, "has an empty box of iterations, or one that reaches beyond the kernel's");
+  return 0;
+}
+
+/* in[j] is defined wherever value i is: everywhere in `box`. */
+static int kverify_defined(const kernel *k, uint32_t i, uint32_t j, const kernel_box *box, xlac_error *err) {
+  const kernel_value *from = &k->values[k->values[i].in[j]];
+  if (kernel_box_has(k, from->box, box)) return 0;
+  return base_fail(err, XLAC_E_VERIFY, "kernel value v%u uses v%u in iterations where that is not defined", i,
+                   k->values[i].in[j]);
+}
+
 static int kverify_op(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_value *v = &k->values[i];
   interp_loop l;
@@ -14,30 +30,135 @@ static int kverify_op(const kernel *k, uint32_t i, xlac_error *err) {
     if (v->in[j] >= i || k->values[v->in[j]].dtype != l.in[j])
       return base_fail(err, XLAC_E_VERIFY, "kernel value v%u uses v%u, which is none of its type before it", i,
                        v->in[j]);
+  for (uint32_t j = 0; j < v->n_in; j++) TRY(kverify_defined(k, i, j, v->box, err));
+  return 0;
+}
+
+/* The part of v's box that is in its pick: in dimension d only what is before (-1), within (0) or after it (1). Empty
+ * parts are NULL. */
+static const kernel_box *kverify_part(const kernel *k, const kernel_value *v, uint32_t d, int side, kernel_box *part) {
+  for (uint32_t j = 0; j < k->rank; j++) {
+    part->from[j] = v->box ? v->box->from[j] : 0;
+    part->to[j] = v->box ? v->box->to[j] : k->extents[j];
+  }
+  for (uint32_t j = 0; j < k->rank; j++) {
+    if (side && j != d) continue;
+    int64_t from = side == 1 ? v->pick->to[j] : v->pick->from[j], to = side == -1 ? v->pick->from[j] : v->pick->to[j];
+    if (side != -1 && part->from[j] < from) part->from[j] = from;
+    if (side != 1 && part->to[j] > to) part->to[j] = to;
+    if (part->from[j] >= part->to[j]) return NULL;
+  }
+  return part;
+}
+
+static int kverify_pick(const kernel *k, uint32_t i, xlac_error *err) {
+  const kernel_value *v = &k->values[i];
+  kernel_box part;
+  if (v->n_in != 2 || !v->pick) return kverify_fail(err, i, "picks from what is not two values, or without a box");
+  for (uint32_t j = 0; j < 2; j++)
+    if (v->in[j] >= i || k->values[v->in[j]].dtype != v->dtype)
+      return base_fail(err, XLAC_E_VERIFY, "kernel value v%u uses v%u, which is none of its type before it", i,
+                       v->in[j]);
+  TRY(kverify_box(k, i, v->pick, err));
+  if (k->count == 0) return 0;
+  if (kverify_part(k, v, 0, 0, &part)) TRY(kverify_defined(k, i, 0, &part, err));
+  for (uint32_t d = 0; d < k->rank; d++)
+    for (int side = -1; side <= 1; side += 2)
+      if (kverify_part(k, v, d, side, &part)) TRY(kverify_defined(k, i, 1, &part, err));
+  return 0;
+}
+
+static bool kverify_is_constant(const kernel *k, uint32_t i);
+
+/* The place in a scan's order goes from 0 along one dimension. */
+static bool kverify_is_along(const kernel *k, const kernel_index *x) {
+  uint32_t dims = 0;
+  for (uint32_t d = 0; d < k->rank; d++) {
+    if (!x->strides[d]) continue;
+    dims++;
+    if (x->strides[d] != 1 && x->strides[d] != -1) return false;
+    if (x->offset != (x->strides[d] == 1 ? 0 : k->extents[d] - 1)) return false;
+  }
+  return dims == 1 || (dims == 0 && x->offset == 0);
+}
+
+static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
+  const kernel_value *v = &k->values[i];
+  base_dtype t = (base_dtype)v->dtype;
+  interp_loop l;
+  if (v->n_in != 2 || !v->op || !v->index || v->box || k->reduction)
+    return kverify_fail(err, i, "is no scan of two values in all iterations of a kernel that sums up nothing else");
+  for (uint32_t j = 0; j < 2; j++)
+    if (v->in[j] >= i || k->values[v->in[j]].dtype != v->dtype || k->values[v->in[j]].box)
+      return base_fail(err, XLAC_E_VERIFY, "kernel value v%u scans v%u, which is none of its type before it", i,
+                       v->in[j]);
+  if (!kverify_is_constant(k, v->in[1]))
+    return kverify_fail(err, i, "begins with what is not the same at every iteration");
+  if (!interp_loop_binary((ir_opcode)v->op->opcode, t, &l))
+    return kverify_fail(err, i, "combines by what is no op on two of its type");
+  if (k->count == 0) return 0;
+  if (!kverify_is_along(k, v->index))
+    return kverify_fail(err, i, "does not go along one dimension from its first place");
+  kernel_scans all;
+  (void)kernel_find_scans(k, &all);
+  if (all.inner > KERNEL_MAX_CARRY)
+    return base_fail(err, XLAC_E_VERIFY, "kernel value v%u keeps %lld results at a time, and at most %d are possible",
+                     i, (long long)all.inner, KERNEL_MAX_CARRY);
+  for (uint32_t j = 0; j < i; j++)
+    if (k->values[j].kind == KERNEL_SCAN &&
+        memcmp(k->values[j].index->strides, v->index->strides, k->rank * sizeof(int64_t)) != 0)
+      return kverify_fail(err, i, "is a scan along another way than one before it");
+  return 0;
+}
+
+/* Places are integers that are the same at every iteration. */
+static int kverify_bases(const kernel *k, uint32_t i, xlac_error *err) {
+  const kernel_value *v = &k->values[i];
+  if (v->n_in && !v->bases) return kverify_fail(err, i, "has no strides for the values that its place depends on");
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    base_dtype t = v->in[j] < i ? (base_dtype)k->values[v->in[j]].dtype : BASE_DTYPE_INVALID;
+    bool integer = t == XLAC_PRED || base_dtype_is_signed(t) || base_dtype_is_unsigned(t);
+    if (v->in[j] >= i || !integer || v->bases[j].last < 0 || !kverify_is_constant(k, v->in[j]))
+      return base_fail(err, XLAC_E_VERIFY,
+                       "kernel value v%u is loaded from a place by v%u, which is no integer before it that is the same "
+                       "at every iteration",
+                       i, v->in[j]);
+  }
   return 0;
 }
 
 /* Elements of arrays are at 0 or after it. What an array's end is, is not the kernel's to know. */
-static int kverify_index(const kernel *k, const kernel_index *index, const char *what, uint32_t i, xlac_error *err) {
-  int64_t least = 0, most = 0;
-  if (k->count == 0) return 0;
-  if (!kernel_reach(k, index, &least, &most))
-    return base_fail(err, XLAC_E_VERIFY, "%s%u has an index that overflows", what, i);
+static int kverify_reach(bool some, int64_t least, const char *what, uint32_t i, xlac_error *err) {
+  if (!some) return base_fail(err, XLAC_E_VERIFY, "%s%u has an index that overflows", what, i);
   if (least < 0)
     return base_fail(err, XLAC_E_VERIFY, "%s%u reaches element %lld, before the array", what, i, (long long)least);
   return 0;
 }
 
+static int kverify_load(const kernel *k, uint32_t i, xlac_error *err) {
+  const kernel_value *v = &k->values[i];
+  int64_t least = 0, most = 0;
+  if (v->buffer >= k->n_inputs || !v->index)
+    return base_fail(err, XLAC_E_VERIFY, "kernel value v%u loads from input %u of %u", i, v->buffer, k->n_inputs);
+  TRY(kverify_bases(k, i, err));
+  if (k->count == 0) return 0;
+  bool some = kernel_load_reach(k, v, &least, &most);
+  return kverify_reach(some, least, "kernel value v", i, err);
+}
+
 static int kverify_value(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_value *v = &k->values[i];
   int64_t least = 0, most = 0;
+  TRY(kverify_box(k, i, v->box, err));
   if (v->dtype == BASE_DTYPE_INVALID || v->dtype >= BASE_DTYPE_COUNT)
     return kverify_fail(err, i, "has no element type");
   switch ((kernel_kind)v->kind) {
     case KERNEL_LOAD:
-      if (v->buffer >= k->n_inputs || !v->index)
-        return base_fail(err, XLAC_E_VERIFY, "kernel value v%u loads from input %u of %u", i, v->buffer, k->n_inputs);
-      return kverify_index(k, v->index, "kernel value v", i, err);
+      return kverify_load(k, i, err);
+    case KERNEL_PICK:
+      return kverify_pick(k, i, err);
+    case KERNEL_SCAN:
+      return kverify_scan(k, i, err);
     case KERNEL_COUNT_UP:
       if (!v->index) return kverify_fail(err, i, "is an index of nothing");
       return k->count && !kernel_reach(k, v->index, &least, &most) ? kverify_fail(err, i, "has an index that overflows")
@@ -70,9 +191,9 @@ static bool kverify_is_constant(const kernel *k, uint32_t i) {
   assert(i < k->n_values && k->n_values <= KERNEL_MAX_VALUES);
   for (uint32_t at = 0; at <= i; at++) {
     const kernel_value *v = &k->values[at];
-    same[at] = v->kind == KERNEL_CONSTANT || (v->kind != KERNEL_OP && kernel_is_constant(k, v->index));
-    if (v->kind != KERNEL_OP) continue;
-    same[at] = true;
+    bool has_index = v->kind == KERNEL_LOAD || v->kind == KERNEL_COUNT_UP;
+    same[at] =
+        v->kind != KERNEL_PICK && v->kind != KERNEL_SCAN && !v->box && (!has_index || kernel_is_constant(k, v->index));
     for (uint32_t j = 0; j < v->n_in; j++) same[at] = same[at] && same[v->in[j]];
   }
   return same[i];
@@ -95,19 +216,25 @@ static bool kverify_reduced_index(const kernel *k, const kernel_index *index) {
 static int kverify_reduction(const kernel *k, xlac_error *err) {
   const kernel_reduction *r = k->reduction;
   int64_t count = 0;
-  interp_loop l;
+  bool some = false;
   if (r->outer < 0 || r->reduced < 0 || r->inner < 0 || !base_mul_i64(r->outer, r->reduced, &count) ||
       !base_mul_i64(count, r->inner, &count) || count != k->count || !base_mul_i64(r->outer, r->inner, &count))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction does not cover its iterations");
-  if (k->n_stores != 1 || r->init >= k->n_values)
-    return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction has one store, and begins with one of its values");
-  base_dtype t = (base_dtype)k->values[k->stores[0].value].dtype;
-  if (!r->body || !interp_loop_binary((ir_opcode)r->body->opcode, t, &l))
+  for (uint32_t i = 0; i < k->n_stores; i++) some = some || k->stores[i].body;
+  return some ? 0 : base_fail(err, XLAC_E_VERIFY, "a kernel has a reduction, and no store that reduces");
+}
+
+/* A store that reduces. */
+static int kverify_reducing(const kernel *k, const kernel_store *s, xlac_error *err) {
+  base_dtype t = (base_dtype)k->values[s->value].dtype;
+  interp_loop l;
+  if (!k->reduction) return base_fail(err, XLAC_E_VERIFY, "a kernel's store reduces, and there is no \"over\"");
+  if (!interp_loop_binary((ir_opcode)s->body->opcode, t, &l))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction combines %s by what is no op on two of them",
                      base_dtype_of(t)->text);
-  if (k->values[r->init].dtype != t || !kverify_is_constant(k, r->init))
+  if (s->init >= k->n_values || k->values[s->init].dtype != t || !kverify_is_constant(k, s->init))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction begins with v%u, which is not one %s for all iterations",
-                     r->init, base_dtype_of(t)->text);
+                     s->init, base_dtype_of(t)->text);
   return 0;
 }
 
@@ -117,12 +244,18 @@ static int kverify_store(const kernel *k, uint32_t i, xlac_error *err) {
   for (uint32_t j = 0; j < i; j++)
     if (k->stores[j].buffer == s->buffer)
       return base_fail(err, XLAC_E_VERIFY, "stores %u and %u of a kernel have one output", j, i);
-  return kverify_index(k, &s->index, "store ", i, err);
+  if (k->values[s->value].box)
+    return base_fail(err, XLAC_E_VERIFY, "store %u of a kernel has v%u, which is not defined in all iterations", i,
+                     s->value);
+  int64_t least = 0, most = 0;
+  bool some = kernel_reach(k, &s->index, &least, &most);
+  return k->count ? kverify_reach(some, least, "store ", i, err) : 0;
 }
 
 static int kverify_store_order(const kernel *k, uint32_t i, xlac_error *err) {
-  const kernel_index *index = &k->stores[i].index;
-  bool ok = k->count == 0 || (k->reduction ? kverify_reduced_index(k, index) : kernel_is_dense(k, index));
+  const kernel_store *s = &k->stores[i];
+  if (s->body) TRY(kverify_reducing(k, s, err));
+  bool ok = k->count == 0 || (s->body ? kverify_reduced_index(k, &s->index) : kernel_is_dense(k, &s->index));
   return ok ? 0 : base_fail(err, XLAC_E_VERIFY, "store %u of a kernel does not go through its output in order", i);
 }
 

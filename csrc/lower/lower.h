@@ -39,14 +39,14 @@ typedef struct tfl_lowered {
   base_arena arena;
   ir_module *module; /* main's parameters are the inputs in `params`; all its results are tensors. Owned. */
   uint32_t n_params, n_outputs, n_updates;
-  uint32_t *params;    /* inputs that main takes, in order: those with data and unset resources are none */
+  uint32_t *params; /* inputs that main takes, in order: none with data, no unset resource, nothing main doesn't use */
   tfl_output *outputs; /* by _Retval number */
   tfl_update *updates; /* variables that the graph writes */
 } tfl_lowered;
 
 /* Fails, naming the node and its op: an op without a row, a type or shape the op does not take, an input that must be
- * known but has no data, a result whose shape depends on values (XLAC_E_UNSUPPORTED: who called runs the nodes one by
- * one or on the host). The graph and bodies stay as they were; *out is freed by tfl_lowered_free, after a failure too.
+ * known but has no data, a result whose shape depends on values (all XLAC_E_LOWER: who called runs the nodes one by one
+ * or on the host). The graph and bodies stay as they were; *out is freed by tfl_lowered_free, after a failure too.
  * Thread-compatible: one call at a time for the bodies of one graph. */
 XLAC_MUST_USE int tfl_lower(tfl_lowered *out, tf_bodies *bodies, const tf_graph *graph, uint32_t n_inputs,
                             const tfl_input *inputs, xlac_error *err);

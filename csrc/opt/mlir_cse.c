@@ -67,8 +67,13 @@ static void mcse_add(mcse_run *x, ir_op *op, uint64_t hash) {
 
 static void mcse_region(mcse_run *x, ir_computation *c, bool isolated);
 
+bool opt_is_isolated(const ir_op *op) {
+  return op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_SCAN || op->opcode == IR_OP_SDY_NAMED_COMPUTATION ||
+         op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
+}
+
 static void mcse_op(mcse_run *x, ir_op *op) {
-  bool isolated = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_SCAN;
+  bool isolated = opt_is_isolated(op);
   for (uint32_t i = 0; i < op->n_called; i++)
     if (op->called[i]->owner == op) mcse_region(x, op->called[i], isolated);
   if (!mcse_may(x, op)) return;

@@ -170,7 +170,8 @@ static int simplify_labelled(ir_module *m, base_slice label, xlac_error *err) {
   const opt_pattern *patterns = reshards ? opt_sdy_reshard_patterns : opt_sdy_collective_patterns;
   uint32_t n = 0;
   while (patterns[n].fn) n++;
-  int status = opt_rewrite(&rw, n, patterns);
+  int status = opt_hoist_constants(&rw);
+  if (status == 0) status = opt_rewrite(&rw, n, patterns);
   opt_rewriter_free(&rw);
   return status;
 }

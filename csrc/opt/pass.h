@@ -29,7 +29,7 @@ typedef struct opt_pass_info {
   const char *doc;
 } opt_pass_info;
 
-enum { OPT_MAX_OPTIONS = 8 };
+enum { OPT_MAX_OPTIONS = 12 };
 
 /* A pass with a value for each of its options. */
 struct opt_args {

@@ -131,6 +131,18 @@ static int build_routine(plan_build *x, const ir_op *op) {
   return x->failed || !own ? build_no_memory(x) : plan_add_step(x, s);
 }
 
+/* A buffer for each root that the kernel stores. */
+static const uint32_t *build_kernel_outputs(plan_build *x, const ir_op *first, uint32_t n) {
+  uint32_t *ids = plan_ids(x, n), one = 0;
+  for (uint32_t i = 0; ids && i < n; i++, first = x->fusion.next[first->id]) {
+    const uint32_t *id = plan_result_buffers(x, first, 0, &one);
+    if (x->failed) return NULL;
+    assert(one == 1);
+    ids[i] = *id;
+  }
+  return ids;
+}
+
 static int build_kernel(plan_build *x, const ir_op *op) {
   kernel *k = NULL;
   const ir_op **inputs = NULL;
@@ -143,7 +155,8 @@ static int build_kernel(plan_build *x, const ir_op *op) {
     in[i] = x->leaves.items[x->values[inputs[i]->id].at];
   }
   s.in = in;
-  s.out = plan_result_buffers(x, op, 0, &s.n_out);
+  s.n_out = k->n_stores;
+  s.out = build_kernel_outputs(x, op, s.n_out);
   int64_t scratch = kernel_scratch_bytes(k);
   if (scratch) s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = scratch, .op = op});
   return x->failed ? build_no_memory(x) : plan_add_step(x, s);
@@ -189,6 +202,7 @@ static bool build_is_kernel(const plan_build *x, const ir_op *op) {
 
 static int build_op(plan_build *x, const ir_op *op) {
   uint8_t role = x->fusion.role[op->id];
+  if (role == FUSION_INNER) return 0;
   if (build_is_view(op)) {
     x->values[op->id] = x->values[ir_operand(op, 0)->id];
     return 0;
@@ -216,8 +230,11 @@ static int build_op(plan_build *x, const ir_op *op) {
     default:
       break;
   }
-  if (role == FUSION_INNER || (role == FUSION_CHEAP && !x->fusion.needed[op->id])) return 0;
-  if (build_is_kernel(x, op)) return build_kernel(x, op);
+  if (role == FUSION_CHEAP && !x->fusion.needed[op->id]) return 0;
+  if (build_is_kernel(x, op)) {
+    const ir_op *first = role == FUSION_ROOT ? x->fusion.first[op->id] : op;
+    return x->fusion.turn[first->id] == op ? build_kernel(x, first) : 0;
+  }
   bool known = false;
   TRY(plan_build_nested(x, op, &known));
   if (!known) TRY(plan_build_async(x, op, &known));
@@ -328,6 +345,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
     status = plan_order_ops(x->p, &x->fusion, kept, order, x->numbers, &scratch, x->err);
+    if (status == 0 && !fusion_merge(&x->fusion, kept, order, x->numbers, &scratch)) status = build_no_memory(x);
   }
   for (uint32_t i = 0; status == 0 && i < kept; i++) status = build_op(x, order[i]);
   base_arena_free(&scratch);

@@ -3,7 +3,7 @@
 plan_cost plan_value_cost(const kernel *k, uint32_t i) {
   plan_cost none = {0};
   const kernel_value *v = &k->values[i];
-  return v->kind == KERNEL_OP ? opt_elementwise_cost(v->op->opcode, (double)k->count) : none;
+  return v->kind == KERNEL_OP || v->kind == KERNEL_SCAN ? opt_elementwise_cost(v->op->opcode, (double)k->count) : none;
 }
 
 static void cost_add(plan_cost *sum, plan_cost c) {
@@ -26,8 +26,9 @@ plan_cost plan_step_cost(const plan_program *p, const plan_step *s) {
   plan_cost c = {0};
   if (s->kind == PLAN_KERNEL) {
     for (uint32_t i = 0; i < s->kernel->n_values; i++) cost_add(&c, plan_value_cost(s->kernel, i));
-    if (s->kernel->reduction)
-      cost_add(&c, opt_elementwise_cost(s->kernel->reduction->body->opcode, (double)s->kernel->count));
+    for (uint32_t i = 0; i < s->kernel->n_stores; i++)
+      if (s->kernel->stores[i].body)
+        cost_add(&c, opt_elementwise_cost(s->kernel->stores[i].body->opcode, (double)s->kernel->count));
   } else if (s->kind == PLAN_ROUTINE || s->kind == PLAN_EVAL) {
     c = opt_op_cost(s->op);
   }

@@ -26,9 +26,14 @@ static void explain_op(base_text *out, const fusion_plan *f, const ir_op *op) {
   switch ((fusion_role)f->role[op->id]) {
     case FUSION_NO:
       base_putf(out, "no kernel, %s", explain_no_kernel(op));
+      if (f->why[op->id]) base_putf(out, "; in none since %s", f->why[op->id]);
       break;
     case FUSION_ROOT:
       base_putf(out, "ends a kernel of %u ops, in memory since %s", f->size[op->id], f->why[op->id]);
+      if (f->first[op->id] != op)
+        base_putf(out, "; one kernel with %s, since %s", f->first[op->id]->name->s, f->one[op->id]);
+      else if (f->one[op->id])
+        base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s", f->one[op->id]);
       break;
     case FUSION_INNER:
       base_putf(out, "in the kernel that ends at %s", f->root[op->id]->name->s);

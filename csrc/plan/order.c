@@ -85,15 +85,23 @@ static uint32_t low_computer(const low_run *x, const ir_op *op) {
   return x->unit[inner ? x->f->root[op->id]->id : op->id];
 }
 
-/* Calls do(x, reader, read) for pairs of units, some of them several times. */
+/* Those that an operand of `reader` is, or is computed from inside of it. Depth is bounded by that of cheap ops. */
+static void low_each_read(low_run *x, uint32_t reader, const ir_op *op,
+                          void (*take)(low_run *x, uint32_t reader, uint32_t read)) {
+  if (x->f->role[op->id] == FUSION_CHEAP && !x->unit[op->id]) {
+    for (uint32_t k = 0; k < op->n_operands; k++) low_each_read(x, reader, ir_operand(op, k), take);
+    return;
+  }
+  const ir_op *owner = low_owner(x, op);
+  if (owner && x->unit[owner->id] != reader) take(x, reader - 1, x->unit[owner->id] - 1);
+}
+
+/* Calls take(x, reader, read) for pairs of units, some of them several times. */
 static void low_each_edge(low_run *x, void (*take)(low_run *x, uint32_t reader, uint32_t read)) {
   for (uint32_t i = 0; i < x->n; i++) {
     const ir_op *op = x->ops[i];
     uint32_t reader = low_computer(x, op);
-    for (uint32_t k = 0; reader && k < op->n_operands; k++) {
-      const ir_op *owner = low_owner(x, ir_operand(op, k));
-      if (owner && x->unit[owner->id] != reader) take(x, reader - 1, x->unit[owner->id] - 1);
-    }
+    for (uint32_t k = 0; reader && k < op->n_operands; k++) low_each_read(x, reader, ir_operand(op, k), take);
   }
 }
 

@@ -89,14 +89,29 @@ static bool place_give(place_run *x, int64_t offset, int64_t bytes) {
   return true;
 }
 
+/* What the kernel reads of input `input` for an iteration is the element of that number. Of a block of iterations all
+ * is computed before anything is stored, so that only what is stored as it was loaded must not be written over before.
+ */
 static bool place_loads_same(const kernel *k, uint32_t input) {
-  if (k->reduction) return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
-    if (v->kind == KERNEL_LOAD && v->buffer == input && (v->index->offset || !kernel_is_dense(k, v->index)))
-      return false;
+    bool same = v->kind != KERNEL_LOAD || v->buffer != input ||
+                (v->index->offset == 0 && v->n_in == 0 && kernel_is_dense(k, v->index));
+    if (!same) return false;
   }
-  return k->n_stores == 1 && k->stores[0].index.offset == 0 && kernel_is_dense(k, &k->stores[0].index);
+  for (uint32_t i = 0; k->n_stores > 1 && i < k->n_stores; i++) {
+    const kernel_value *v = &k->values[k->stores[i].value];
+    if (v->kind == KERNEL_PICK || (v->kind == KERNEL_LOAD && v->buffer == input)) return false;
+  }
+  return true;
+}
+
+static bool place_stores_same(const kernel *k, uint32_t output) {
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    if (s->buffer == output) return !s->body && s->index.offset == 0 && kernel_is_dense(k, &s->index);
+  }
+  return false;
 }
 
 static bool place_updates(const ir_op *op) {
@@ -127,7 +142,7 @@ static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, 
     case PLAN_KERNEL:
       for (uint32_t i = 0; i < s->n_in; i++)
         if (s->in[i] == s->in[in] && !place_loads_same(s->kernel, i)) return false;
-      return s->n_out == 1;
+      return place_stores_same(s->kernel, out);
     case PLAN_WHILE:
       return in == out && seen == 1;
     case PLAN_ROUTINE:

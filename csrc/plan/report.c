@@ -75,7 +75,7 @@ static void report_op(base_text *out, const ir_op *op, plan_cost c) {
 }
 
 /* The ops that a kernel computes, each with its own part of the cost. */
-static void report_kernel(base_text *out, const plan_step *s) {
+static void report_kernel(base_text *out, const plan_program *p, const plan_step *s) {
   const kernel *k = s->kernel;
   bool first = true;
   BASE_PUT(out, ", \"ops\": [");
@@ -85,9 +85,12 @@ static void report_kernel(base_text *out, const plan_step *s) {
     first = false;
     report_op(out, k->values[i].op, plan_value_cost(k, i));
   }
-  if (k->reduction) {
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    if (!k->stores[i].body) continue;
+    const ir_op *reduce = p->buffers[s->out[k->stores[i].buffer]].op;
     if (!first) BASE_PUT(out, ", ");
-    report_op(out, s->op, opt_op_cost(s->op));
+    first = false;
+    report_op(out, reduce, opt_op_cost(reduce));
   }
   base_putf(out, "], \"iterations\": %lld", (long long)k->count);
 }
@@ -105,7 +108,7 @@ static void report_step(base_text *out, const plan_list *list, const plan_progra
   if (s->frame != UINT32_MAX) base_putf(out, ", \"scratch\": %u", s->frame);
   report_cost(out, c);
   base_putf(out, ", \"read\": %.0f, \"written\": %.0f", c.read, c.written);
-  if (s->kind == PLAN_KERNEL) report_kernel(out, s);
+  if (s->kind == PLAN_KERNEL) report_kernel(out, p, s);
   if (s->n_nested) {
     BASE_PUT(out, ", \"nested\": [");
     for (uint32_t i = 0; i < s->n_nested; i++) base_putf(out, i ? ", %u" : "%u", plan_list_find(list, s->nested[i]));

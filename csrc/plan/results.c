@@ -84,7 +84,7 @@ static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t
   const plan_buffer *b = &x->buffers.items[made];
   uint32_t from = x->leaves.items[argument], last = x->buffers.items[from].last; /* arguments' leaves come first */
   if (b->first == UINT32_MAX) return false;
-  if (last == UINT32_MAX || last < b->first) return !x->body;
+  if (last == UINT32_MAX || last < b->first) return true;
   const plan_step *s = &x->steps.items[b->first];
   return last == plan_end_of(s, b->first) && plan_may_overwrite(s, x->buffers.items, from, made);
 }
@@ -114,6 +114,13 @@ static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32
   }
 }
 
+/* The evaluator must know where its operand is the result's memory, which it is only if it reads that argument: one
+ * that is dead by then lends its memory to any step. */
+static void results_mark_in_place(plan_build *x, uint32_t argument, uint32_t step) {
+  plan_step *s = &x->steps.items[step];
+  s->in_place = s->kind == PLAN_EVAL && s->n_in > 0 && s->in[0] == argument;
+}
+
 /* The rest of the buffers taken: over the argument, or in memory of the result's own. */
 static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *later) {
   for (uint32_t i = 0; i < x->p->n_results; i++) {
@@ -130,7 +137,7 @@ static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *lat
     b->place = stays[i] ? PLAN_ARGUMENT : PLAN_RESULT;
     b->number = i;
     if (!x->body) results_place_chain(x, i, results_has_alias(x, i) ? over : UINT32_MAX, x->leaves.items[at + i]);
-    if (stays[i]) ((plan_step *)&x->steps.items[b->first])->in_place = x->steps.items[b->first].kind == PLAN_EVAL;
+    if (stays[i]) results_mark_in_place(x, x->leaves.items[over], b->first);
   }
 }
 

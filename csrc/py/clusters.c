@@ -1,5 +1,5 @@
 /* The Python type ClusteredGraph, on which python/xlac/clusters.py builds, and conversions of GraphDefs. */
-#include "py.h"
+#include "clusters.h"
 
 #include <string.h>
 
@@ -9,6 +9,10 @@ typedef struct py_clusters {
 
 static xlac_clusters *clusters_of(PyObject *self) {
   return ((py_clusters *)self)->c;
+}
+
+xlac_clusters *py_clusters_handle(PyObject *clusters) {
+  return clusters_of(clusters);
 }
 
 static void clusters_dealloc(PyObject *self) {
@@ -116,18 +120,30 @@ static PyObject *give_bytes(char *bytes, size_t n, bool text) {
   return object;
 }
 
-static PyObject *clusters_write(PyObject *self, PyObject *as_text) {
-  int text = PyObject_IsTrue(as_text);
+static PyObject *clusters_write(PyObject *self, PyObject *args) {
+  int text;
+  const char *how = "marked";
   xlac_error err = {.code = 0};
   char *bytes = NULL;
   size_t n = 0;
-  if (text < 0) return NULL;
-  if (xlac_clusters_write(clusters_of(self), text ? XLAC_GRAPH_TEXT : XLAC_GRAPH_PROTO, &bytes, &n, &err) != 0)
-    return py_raise(py_state_of(self), &err, PY_ANY);
-  return give_bytes(bytes, n, text != 0);
+  if (!PyArg_ParseTuple(args, "p|s:write", &text, &how)) return NULL;
+  xlac_graph_format format = text ? XLAC_GRAPH_TEXT : XLAC_GRAPH_PROTO;
+  int status =
+      strcmp(how, "annotated") == 0      ? xlac_clusters_write_annotated(clusters_of(self), format, &bytes, &n, &err)
+      : strcmp(how, "encapsulated") == 0 ? xlac_clusters_write_encapsulated(clusters_of(self), format, &bytes, &n, &err)
+                                         : xlac_clusters_write(clusters_of(self), format, &bytes, &n, &err);
+  return status == 0 ? give_bytes(bytes, n, text != 0) : py_raise(py_state_of(self), &err, PY_ANY);
+}
+
+static PyObject *clusters_times(PyObject *self, PyObject *unused) {
+  (void)unused;
+  xlac_cluster_times t;
+  xlac_clusters_times(clusters_of(self), &t);
+  return Py_BuildValue("{sdsdsd}", "read", t.read_seconds, "import", t.import_seconds, "cluster", t.cluster_seconds);
 }
 
 static PyMethodDef clusters_methods[] = {
+    {"times", clusters_times, METH_NOARGS, "{\"read\", \"import\", \"cluster\"}: seconds"},
     {"nodes", clusters_nodes, METH_NOARGS, "[(name, op, device, cluster, candidate, deadness, scope)], by number"},
     {"assignment", clusters_assignment, METH_NOARGS, "{node: cluster} of the nodes that are in one"},
     {"edges", clusters_edges, METH_NOARGS, "[(src, src_output, dst, dst_input)], by number; -1 for control"},
@@ -136,7 +152,11 @@ static PyMethodDef clusters_methods[] = {
      "[(before, after)]: resource ops that may not share a cluster"},
     {"why", clusters_why, METH_VARARGS,
      "why(node, other=None): why it is in its cluster or in none; why not with the other"},
-    {"write", clusters_write, METH_O, "write(text): the GraphDef with the clusters' marks, as bytes or as text"},
+    {"write", clusters_write, METH_VARARGS,
+     "write(text, how='marked'): the GraphDef as bytes or as text: with the clusters' marks, with nodes named by "
+     "cluster\n"
+     "('annotated'), or with functions in the clusters' place ('encapsulated')"},
+    {"session", PY_KEYWORDS(py_clusters_session), "session(**options): a GraphSession"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -179,6 +199,92 @@ static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac
   return (PyObject *)self;
 }
 
+/* --- devices={"TPU": {"compilation_device": "XLA_CPU_JIT", ...}} --- */
+
+static int read_device_flag(xlac_device_registration *d, const char *key, PyObject *value) {
+  const struct {
+    const char *key;
+    bool *to;
+  } rows[] = {
+      {"cluster_resource_variable_ops_unsafely", &d->cluster_resource_variable_ops_unsafely},
+      {"cluster_stack_ops", &d->cluster_stack_ops},
+      {"cluster_tensor_array_ops", &d->cluster_tensor_array_ops},
+      {"cluster_stateful_rng_ops", &d->cluster_stateful_rng_ops},
+      {"cluster_control_trigger", &d->cluster_control_trigger},
+      {"elide_assert_and_checknumerics", &d->elide_assert_and_checknumerics},
+      {"cluster_variant_ops", &d->cluster_variant_ops},
+      {"cluster_slow_ops", &d->cluster_slow_ops},
+      {"cluster_inaccurate_ops", &d->cluster_inaccurate_ops},
+  };
+  int is_true = PyObject_IsTrue(value);
+  if (is_true < 0) return -1;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(rows[i].key, key) != 0) continue;
+    *rows[i].to = is_true != 0;
+    return 0;
+  }
+  PyErr_Format(PyExc_ValueError, "a device's registration has no field %.60s", key);
+  return -1;
+}
+
+static int read_policy(xlac_device_registration *d, PyObject *value) {
+  static const char *const names[] = {"if_enabled_globally", "if_explicitly_requested", "always"};
+  const char *text = PyUnicode_AsUTF8(value);
+  if (text == NULL) return -1;
+  for (int i = 0; i < 3; i++) {
+    if (strcmp(text, names[i]) != 0) continue;
+    d->autoclustering_policy = (xlac_autoclustering_policy)i;
+    return 0;
+  }
+  PyErr_Format(PyExc_ValueError,
+               "autoclustering_policy is if_enabled_globally, if_explicitly_requested or always, not %s", text);
+  return -1;
+}
+
+static int read_device(xlac_device_registration *d, PyObject *type, PyObject *fields) {
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  *d = (xlac_device_registration){.type = PyUnicode_AsUTF8(type), .compilation_device = "XLA_CPU_JIT"};
+  if (d->type == NULL) return -1;
+  if (!PyDict_Check(fields)) {
+    PyErr_Format(PyExc_TypeError, "the registration of device %s is a dict, not %s", d->type, Py_TYPE(fields)->tp_name);
+    return -1;
+  }
+  while (PyDict_Next(fields, &at, &key, &value)) {
+    const char *name = PyUnicode_AsUTF8(key);
+    if (name == NULL) return -1;
+    if (strcmp(name, "compilation_device") == 0) {
+      d->compilation_device = PyUnicode_AsUTF8(value);
+      if (d->compilation_device == NULL) return -1;
+    } else if ((strcmp(name, "autoclustering_policy") == 0 ? read_policy(d, value) : read_device_flag(d, name, value)) <
+               0)
+      return -1;
+  }
+  return 0;
+}
+
+/* Memory for the registrations (PyMem), which refer to strings of `devices`; NULL with an exception, or for none. */
+static xlac_device_registration *read_devices(PyObject *devices, size_t *n) {
+  PyObject *type, *fields;
+  Py_ssize_t at = 0;
+  *n = 0;
+  if (devices == NULL || devices == Py_None) return NULL;
+  if (!PyDict_Check(devices)) {
+    PyErr_SetString(PyExc_TypeError, "devices is a dict of device types to dicts of their registrations");
+    return NULL;
+  }
+  xlac_device_registration *list = PyMem_Calloc((size_t)PyDict_Size(devices) + 1, sizeof *list);
+  if (list == NULL) return (xlac_device_registration *)PyErr_NoMemory();
+  while (PyDict_Next(devices, &at, &type, &fields)) {
+    if (read_device(&list[*n], type, fields) < 0) {
+      PyMem_Free(list);
+      return NULL;
+    }
+    ++*n;
+  }
+  return list;
+}
+
 PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"graph",
                           "format",
@@ -199,9 +305,11 @@ PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
                           "disable_resource_variable_safety_checks_for_debugging",
                           "cluster_scoping",
                           "partially_decluster",
+                          "clone_constants",
+                          "devices",
                           NULL};
   py_state *st = PyModule_GetState(core);
-  PyObject *object, *holder;
+  PyObject *object, *holder, *devices = NULL;
   const char *format = "auto", *bytes;
   Py_ssize_t n;
   xlac_cluster_flags f;
@@ -209,12 +317,19 @@ PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
   xlac_cluster_flags_init(&f);
   long long min = f.min_cluster_size, max = f.max_cluster_size, fuel = f.clustering_fuel, jit = 0, single = 0,
             level = f.global_jit_level;
-  int b[7] = {f.cpu_global_jit};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sLLLLLLssssppppppp:cluster", names, &object, &format, &min, &max,
+  int b[8] = {f.cpu_global_jit};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sLLLLLLssssppppppppO:cluster", names, &object, &format, &min, &max,
                                    &fuel, &jit, &single, &level, &f.ops_to_cluster, &f.cluster_exclude_ops,
-                                   &f.session_name, &f.default_device, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6]))
+                                   &f.session_name, &f.default_device, &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6],
+                                   &b[7], &devices))
     return NULL;
-  if (format_number(format, &number) < 0 || py_source(object, &holder, &bytes, &n) < 0) return NULL;
+  if (format_number(format, &number) < 0) return NULL;
+  xlac_device_registration *registered = read_devices(devices, &f.n_devices);
+  if (PyErr_Occurred() || py_source(object, &holder, &bytes, &n) < 0) {
+    PyMem_Free(registered);
+    return NULL;
+  }
+  f.devices = registered;
   f.min_cluster_size = min;
   f.max_cluster_size = max;
   f.clustering_fuel = fuel;
@@ -228,7 +343,9 @@ PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
   f.disable_resource_variable_safety_checks_for_debugging = b[4];
   f.cluster_scoping = b[5];
   f.partially_decluster = b[6];
+  f.clone_constants = b[7];
   PyObject *result = run_cluster(st, bytes, n, number, &f);
+  PyMem_Free(registered);
   Py_DECREF(holder);
   return result;
 }

@@ -55,6 +55,9 @@ static PyMethodDef core_functions[] = {
     {"cluster", PY_KEYWORDS(py_cluster), "cluster(graph, *, format='auto', **flags) -> ClusteredGraph"},
     {"graph_convert", py_graph_convert, METH_VARARGS,
      "graph_convert(graph, from, to): a GraphDef's text as bytes or the other way"},
+    {"lower_graph", py_lower_graph, METH_VARARGS,
+     "lower_graph(graph, format, inputs, fetches) -> (Module, report): inputs are (tensor, dtype, dims, data, variable)"},
+    {"has_lowering", py_has_lowering, METH_O, "has_lowering(op): whether the TensorFlow op can be lowered"},
     {"cluster_op_list", py_cluster_op_list, METH_NOARGS, "The ops XLA compiles, one a line, with tabs"},
     {"version", core_version, METH_NOARGS, "The version of the library"},
     {NULL, NULL, 0, NULL},
@@ -76,6 +79,8 @@ static int core_exec(PyObject *core) {
   st->block_type = (PyTypeObject *)PyType_FromModuleAndSpec(core, &py_block_spec, NULL);
   if (st->block_type == NULL) return -1;
   if (add_type(core, &py_clusters_spec, &st->clusters_type) < 0) return -1;
+  if (add_type(core, &py_session_spec, &st->session_type) < 0) return -1;
+  if (add_type(core, &py_step_spec, &st->step_type) < 0) return -1;
   xlac_error err = {.code = 0};
   if (xlac_runtime_create(&st->runtime, &err) != 0) return py_raise(st, &err, PY_ANY), -1;
   if (py_buffers_start(core) < 0) return -1;
@@ -90,6 +95,8 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   Py_VISIT(st->executable_type);
   Py_VISIT(st->block_type);
   Py_VISIT(st->clusters_type);
+  Py_VISIT(st->session_type);
+  Py_VISIT(st->step_type);
   Py_VISIT(st->buffer_type);
   Py_VISIT(st->view_type);
   Py_VISIT(st->donation_type);
@@ -109,6 +116,8 @@ static int core_clear(PyObject *core) {
   Py_CLEAR(st->executable_type);
   Py_CLEAR(st->block_type);
   Py_CLEAR(st->clusters_type);
+  Py_CLEAR(st->session_type);
+  Py_CLEAR(st->step_type);
   Py_CLEAR(st->buffer_type);
   Py_CLEAR(st->view_type);
   Py_CLEAR(st->donation_type);

@@ -210,6 +210,16 @@ static PyObject *module_reshards(PyObject *self, PyObject *unused) {
   return module_json(self, xlac_module_reshards);
 }
 
+static PyObject *module_annotate(PyObject *self, PyObject *args) {
+  const char *value = NULL, *sharding = NULL;
+  xlac_error err = {.code = 0};
+  int status;
+  if (!PyArg_ParseTuple(args, "ss", &value, &sharding)) return NULL;
+  Py_BEGIN_ALLOW_THREADS status = xlac_module_annotate(handle(self), value, sharding, &err);
+  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  Py_RETURN_NONE;
+}
+
 static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
   (void)unused;
   uint64_t value = 0;
@@ -473,6 +483,8 @@ static PyMethodDef module_methods[] = {
      "reads."},
     {"_reshards", module_reshards, METH_NOARGS,
      "_reshards() -> str\n\nWhat moves data between devices, as JSON: what xlac.sharding.propagate reads."},
+    {"_annotate", module_annotate, METH_VARARGS,
+     "_annotate(value, sharding)\n\nWrites a sharding down in place: what xlac.sharding.annotate calls."},
     {"fingerprint", module_fingerprint, METH_NOARGS,
      "Hex digits that depend on the program, not on names and metadata"},
     {"find", module_find, METH_O, "The instruction of that name, or None"},

@@ -28,7 +28,8 @@ typedef enum py_name {
 } py_name;
 
 typedef struct py_state {
-  PyTypeObject *module_type, *computation_type, *instruction_type, *executable_type, *block_type, *clusters_type;
+  PyTypeObject *module_type, *computation_type, *instruction_type, *executable_type, *block_type, *clusters_type,
+      *session_type, *step_type;
   PyObject *errors;                /* the module xlac.errors */
   PyObject *descrs[PY_MAX_DTYPES]; /* NumPy dtypes by element type, made when first needed */
   PyObject *custom_calls;          /* {target: function, or capsule with native code} */
@@ -111,7 +112,7 @@ PyObject *py_stats(PyObject *core, PyObject *unused);
 PyObject *py_reset_stats(PyObject *core, PyObject *unused);
 
 extern PyType_Spec py_module_spec, py_computation_spec, py_instruction_spec, py_executable_spec, py_block_spec,
-    py_clusters_spec;
+    py_clusters_spec, py_session_spec, py_step_spec;
 
 /* --- functions of _core --- */
 PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs);
@@ -135,6 +136,8 @@ PyObject *py_attr_kind(PyObject *core, PyObject *name);
 PyObject *py_numpy_dtype(PyObject *core, PyObject *name);
 PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_graph_convert(PyObject *core, PyObject *args);
+PyObject *py_lower_graph(PyObject *core, PyObject *args);
+PyObject *py_has_lowering(PyObject *core, PyObject *op);
 PyObject *py_cluster_op_list(PyObject *core, PyObject *unused);
 
 #endif

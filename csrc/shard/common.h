@@ -21,6 +21,8 @@ ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, b
 ir_computation *shc_main(const ir_module *m, bool only);
 /* Moves a computation of the module's list before another one (NULL: to the end). */
 void shc_move(ir_computation *c, ir_computation *before);
+/* Removes all mesh ops. */
+void shc_drop_meshes(ir_module *m);
 /* A copy of a function, at the end of the module, with another name; its calls stay. NULL when out of memory. */
 ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, const base_istr *name);
 /* A function's attribute, changed (NULL: removed). false when out of memory. */

@@ -107,6 +107,16 @@ void shc_move(ir_computation *c, ir_computation *before) {
   m->verified = IR_UNVERIFIED;
 }
 
+void shc_drop_meshes(ir_module *m) {
+  for (ir_computation *c = m->first, *next = NULL; c; c = next) {
+    next = c->next;
+    if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
+    if (m->entry == c) m->entry = NULL;
+    ir_computation_remove(c);
+  }
+  if (!m->entry) m->entry = m->first;
+}
+
 ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, const base_istr *name) {
   ir_module *m = rw->m;
   ir_computation *to = name ? ir_computation_new(m, name->s, name->n) : NULL;
@@ -118,6 +128,8 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
   to->result_mlir = f->result_mlir;
   to->loc = f->loc;
   to->return_loc = f->return_loc;
+  to->return_line = f->return_line;
+  to->return_col = f->return_col;
   to->return_mlir = f->return_mlir;
   to->return_name = f->return_name;
   to->line = f->line;

@@ -45,11 +45,11 @@ static const ir_mattr *shc_map_attr(shc_mapper *p, const ir_mattr *a) {
   return made;
 }
 
-/* The dictionary, changed where a sharding is. Keys stay, so the order does. */
-static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d) {
+/* The dictionary, changed where a sharding is. Keys stay, so the order does. `but`: a key to leave alone, or NULL. */
+static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d, const char *but) {
   ir_mdict *to = NULL;
   for (uint32_t i = 0; d && i < d->n && !p->failed; i++) {
-    if (d->v[i].value->kind != IR_M_SDY) continue;
+    if (d->v[i].value->kind != IR_M_SDY || (but && strcmp(d->v[i].key->s, but) == 0)) continue;
     const ir_mattr *a = shc_map_attr(p, d->v[i].value);
     if (a == d->v[i].value || p->failed) continue;
     if (!to) to = base_arena_memdup(&p->m->arena, d, sizeof *d + d->n * sizeof *d->v);
@@ -60,10 +60,10 @@ static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d) {
 }
 
 static void shc_map_signature(shc_mapper *p, ir_computation *f) {
-  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = shc_map_dict(p, f->params[i]->mlir);
+  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = shc_map_dict(p, f->params[i]->mlir, NULL);
   const ir_mdict **results = NULL;
   for (uint32_t i = 0; f->result_mlir && i < f->n_results && !p->failed; i++) {
-    const ir_mdict *d = shc_map_dict(p, f->result_mlir[i]);
+    const ir_mdict *d = shc_map_dict(p, f->result_mlir[i], NULL);
     if (d == f->result_mlir[i]) continue;
     if (!results) results = base_arena_memdup(&p->m->arena, f->result_mlir, f->n_results * sizeof *results);
     p->failed = !results;
@@ -74,7 +74,9 @@ static void shc_map_signature(shc_mapper *p, ir_computation *f) {
 
 static int shc_map_op(void *ctx, ir_op *op) {
   shc_mapper *p = ctx;
-  op->mlir = shc_map_dict(p, op->mlir);
+  /* One on a computation, which has lists of its own, says nothing, and is nobody's to change. */
+  bool own = op->opcode == IR_OP_SDY_NAMED_COMPUTATION || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
+  op->mlir = shc_map_dict(p, op->mlir, own ? "sdy.sharding" : NULL);
   return p->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 

@@ -14,5 +14,9 @@ XLAC_MUST_USE int shard_explain(ir_module *m, base_text *out, xlac_error *err);
 /* {"values": as above, "reshards": [{"name", "opcode", "line", "col", "of", "source", "from", "to", "bytes"}]}: every
  * op that moves or adds up data between devices; bytes are those a device sends, at least. */
 XLAC_MUST_USE int shard_list_reshards(ir_module *m, base_text *out, xlac_error *err);
+/* Writes a sharding ("#sdy.sharding<...>"; "": none) down on the value of that name, as the module's text has it: on an
+ * argument, in a constraint (which all readers of another value get then), or ("result 0") on a result of the main
+ * function. The module is verified then. */
+XLAC_MUST_USE int shard_annotate(ir_module *m, const char *value, const char *sharding, xlac_error *err);
 
 #endif

@@ -30,6 +30,17 @@ typedef struct explicit_op {
   shard_axes *common; /* by factor: the axes all tensors get; NULL: undecided */
 } explicit_op;
 
+/* --- pass_explicit.c: for other passes that choose shardings for ops --- */
+XLAC_MUST_USE int explicit_begin(explicit_pass *e, ir_module *m, xlac_error *err);
+/* Frees it; what has gone wrong, or 0. */
+XLAC_MUST_USE int explicit_end(explicit_pass *e);
+/* The op's rule, or NULL where it has none, or one of the user's. */
+const sdy_rule *explicit_rule(explicit_pass *e, const ir_op *op);
+/* Fills x with the op's rule, shardings and projection; false: nothing to reshard, or e->status says why. barriers:
+ * look through them; most_used: of meshes that differ in the order of devices, the one that most sharded tensors are
+ * on. */
+XLAC_MUST_USE bool explicit_prepare(explicit_op *x, explicit_pass *e, ir_op *op, bool barriers, bool most_used);
+
 /* --- explicit_axes.c: lists of axes as sets. In the pool. --- */
 /* What is in a and not in b, in a's order. */
 shard_axes explicit_minus(shard_pool *pool, shard_axes a, shard_axes b);

@@ -65,6 +65,13 @@ static bool exc_is_done(const rtc *x) {
   return !x->other_order;
 }
 
+/* Axes of size 1 that nothing could place shard nothing, so they may be missing or left. */
+static bool exc_is_good(const rtc *x) {
+  int64_t size = 1;
+  for (uint32_t d = 0; d < x->rank && size == 1; d++) size = rtc_size(x, &x->in[d]) == 1 ? rtc_size(x, &x->out[d]) : 0;
+  return size == 1 && !x->other_order;
+}
+
 static int exc_insert(exc_pass *p, ir_op *op, rtc *x) {
   bool ok = exc_start(x);
   for (int round = 0; round < 2 && ok && !exc_is_done(x); round++) {
@@ -76,7 +83,7 @@ static int exc_insert(exc_pass *p, ir_op *op, rtc *x) {
     ok = !x->failed;
   }
   if (!ok) return base_oom(p->rw.err, "collectives of a reshard");
-  if (!exc_is_done(x))
+  if (!exc_is_good(x))
     return opt_rewrite_fail(&p->rw, op, XLAC_E_LEGALIZE,
                             "no collectives lead from the operand's sharding to this one: their axes' sizes share no "
                             "divisors");

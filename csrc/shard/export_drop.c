@@ -1,5 +1,6 @@
 /* Passes that take something away: sdy-drop-sharding-rules (rules that users did not write),
- * sdy-remove-sharding-groups, sdy-remove-propagation-debug-info. Require: nothing. Preserve: all else. */
+ * sdy-remove-sharding-groups, sdy-remove-propagation-debug-info, sdy-drop-sharding-and-mesh. Require: nothing; the last
+ * that no op of the dialect is left. Preserve: all else. */
 #include "common.h"
 
 /* --- attributes --- */
@@ -92,4 +93,18 @@ int shard_drop_groups(ir_module *m, const opt_args *args, xlac_error *err) {
   int status = shc_walk_module(m, true, exp_drop_group, &rw);
   opt_rewriter_free(&rw);
   return status;
+}
+
+/* --- shardings and meshes --- */
+
+static bool exp_is_sharding(const ir_mentry *e) {
+  return strcmp(e->key->s, "sdy.sharding") == 0;
+}
+
+/* Verifies at the end: an op of the dialect that is left names a mesh that is gone. */
+int shard_drop_sharding_and_mesh(ir_module *m, const opt_args *args, xlac_error *err) {
+  (void)args;
+  TRY(exp_drop_all(m, true, exp_is_sharding, err));
+  shc_drop_meshes(m);
+  return shc_verify(m, err);
 }

@@ -17,12 +17,6 @@ static const sdy_sharding *exp_inline_map(void *ctx, const sdy_sharding *s) {
 int shard_inline_meshes(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   TRY(shc_map(m, exp_inline_map, m, err));
-  for (ir_computation *c = m->first, *next = NULL; c; c = next) {
-    next = c->next;
-    if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
-    if (m->entry == c) m->entry = NULL;
-    ir_computation_remove(c);
-  }
-  if (!m->entry) m->entry = m->first;
+  shc_drop_meshes(m);
   return shc_verify(m, err);
 }

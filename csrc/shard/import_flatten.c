@@ -1,7 +1,7 @@
 /* sdy-flatten-call-graph: every function but those that are called only once is copied for each further call, with all
  * that it calls, so that shardings may differ from call to call.
  * Requires: no function calls itself, by others neither. Preserves: what the program computes. */
-#include "common.h"
+#include "round_trip.h"
 
 enum { IMP_FLATTEN_DEPTH = 256, IMP_FLATTEN_COPIES = 1 << 20 };
 
@@ -11,6 +11,7 @@ typedef struct imp_flatten {
   shc_names names;
   base_map called; /* functions that a call has been seen of */
   uint32_t depth, copies;
+  bool bodies; /* of manual computations only */
 } imp_flatten;
 
 static int imp_flatten_copy(imp_flatten *x, const ir_op *call, const ir_computation *f, const base_istr **name);
@@ -54,9 +55,11 @@ static int imp_flatten_call(void *ctx, ir_op *op) {
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
   const base_istr *name;
   uint64_t seen;
-  if (!f) return 0;
-  if (!base_map_get(&x->called, base_key(f), &seen))
-    return base_map_set(&x->called, base_key(f), 1) ? 0 : base_oom(x->rw.err, "sdy-flatten-call-graph");
+  if (!f || (x->bodies && !rt_is_body(f->name))) return 0;
+  if (!base_map_get(&x->called, base_key(f), &seen)) {
+    if (!base_map_set(&x->called, base_key(f), 1)) return base_oom(x->rw.err, "sdy-flatten-call-graph");
+    return x->bodies ? shc_walk(f, true, imp_flatten_inner, x) : 0; /* what it calls may be called by others too */
+  }
   TRY(imp_flatten_copy(x, op, f, &name));
   return imp_set_callee(x, op, name);
 }
@@ -69,9 +72,8 @@ static int imp_flatten_all(imp_flatten *x) {
   return 0;
 }
 
-int shard_flatten_call_graph(ir_module *m, const opt_args *args, xlac_error *err) {
-  (void)args;
-  imp_flatten x = {.depth = 0};
+int shard_flatten_calls(ir_module *m, bool bodies, xlac_error *err) {
+  imp_flatten x = {.depth = 0, .bodies = bodies};
   TRY(opt_rewriter_init(&x.rw, m, err));
   int status = opt_symbols_make(&x.symbols, m, err);
   if (status == 0) {
@@ -83,4 +85,9 @@ int shard_flatten_call_graph(ir_module *m, const opt_args *args, xlac_error *err
   }
   opt_rewriter_free(&x.rw);
   return status;
+}
+
+int shard_flatten_call_graph(ir_module *m, const opt_args *args, xlac_error *err) {
+  (void)args;
+  return shard_flatten_calls(m, false, err);
 }

@@ -120,7 +120,7 @@ static const sdy_sharding *explicit_past_barriers(explicit_pass *e, ir_value v) 
 
 /* The mesh that most sharded tensors are on, of those that differ only in the order of their devices; false: they
  * differ in more, or there is none. */
-static bool explicit_choose_mesh(explicit_op *x, uint32_t n) {
+static bool explicit_choose_mesh(explicit_op *x, uint32_t n, bool most_used) {
   const sdy_mesh *common = NULL;
   const sdy_sharding *like = NULL;
   for (uint32_t i = 0; i < n; i++) {
@@ -149,7 +149,7 @@ static bool explicit_choose_mesh(explicit_op *x, uint32_t n) {
   }
   if (!common || sdy_mesh_is_maximal(common)) return false;
   uint32_t most = 0;
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < n && most_used; i++) {
     if (explicit_is_replicated(x->shardings[i])) continue;
     uint32_t count = 0;
     for (uint32_t j = 0; j <= i; j++)
@@ -228,30 +228,39 @@ static void explicit_reduce_results(explicit_op *x) {
   }
 }
 
-static void explicit_ruled(explicit_pass *e, ir_op *op, bool full) {
+const sdy_rule *explicit_rule(explicit_pass *e, const ir_op *op) {
   const sdy_rule *rule = sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE);
   if (!rule) explicit_fail(e, shard_rule_make(&e->maker, op, &rule, e->err));
-  if (!rule || rule->custom || rule->n_operands != op->n_operands || rule->n_results != op->n_results) return;
-  explicit_op x = {.pass = e, .op = op, .rule = rule};
+  if (!rule || rule->custom || rule->n_operands != op->n_operands || rule->n_results != op->n_results) return NULL;
+  return rule;
+}
+
+bool explicit_prepare(explicit_op *x, explicit_pass *e, ir_op *op, bool barriers, bool most_used) {
+  *x = (explicit_op){.pass = e, .op = op, .rule = explicit_rule(e, op)};
+  if (!x->rule) return false;
   uint32_t n = op->n_operands + op->n_results;
-  x.shardings = shard_pool_alloc(&e->pool, (n + 1) * sizeof *x.shardings);
-  x.sizes = shard_pool_alloc(&e->pool, (n + 1) * sizeof *x.sizes);
-  if (!x.shardings || !x.sizes) {
+  x->shardings = shard_pool_alloc(&e->pool, (n + 1) * sizeof *x->shardings);
+  x->sizes = shard_pool_alloc(&e->pool, (n + 1) * sizeof *x->sizes);
+  if (!x->shardings || !x->sizes) {
     explicit_fail(e, base_oom(e->err, "explicit reshards"));
-    return;
+    return false;
   }
   for (uint32_t i = 0; i < n; i++) {
     bool operand = i < op->n_operands;
     ir_value v = operand ? (ir_value){op->operands[i].op, op->operands[i].index} : (ir_value){op, i - op->n_operands};
     const ir_type *t = v.op->types[v.index];
-    x.shardings[i] = explicit_past_barriers(e, v);
-    x.sizes[i] = t->kind == IR_TYPE_TENSOR && !t->has_dynamic ? t->count : 0;
+    x->shardings[i] = barriers ? explicit_past_barriers(e, v) : explicit_get(e, v);
+    x->sizes[i] = t->kind == IR_TYPE_TENSOR && !t->has_dynamic ? t->count : 0;
   }
-  if (!explicit_choose_mesh(&x, n)) return;
-  if (!shard_project(&x.p, &e->pool, rule, x.mesh, x.shardings, true)) {
-    explicit_fail(e, base_oom(e->err, "explicit reshards"));
-    return;
-  }
+  if (!explicit_choose_mesh(x, n, most_used)) return false;
+  if (shard_project(&x->p, &e->pool, x->rule, x->mesh, x->shardings, true)) return true;
+  explicit_fail(e, base_oom(e->err, "explicit reshards"));
+  return false;
+}
+
+static void explicit_ruled(explicit_pass *e, ir_op *op, bool full) {
+  explicit_op x;
+  if (!explicit_prepare(&x, e, op, true, true)) return;
   explicit_decide(&x, full);
   explicit_reduce_results(&x);
 }
@@ -311,17 +320,32 @@ static void explicit_returns(explicit_pass *e, ir_computation *c) {
   }
 }
 
+int explicit_begin(explicit_pass *e, ir_module *m, xlac_error *err) {
+  memset(e, 0, sizeof *e);
+  TRY(opt_rewriter_init(&e->rw, m, err));
+  e->err = err;
+  shard_pool_init(&e->pool, m->alloc);
+  shard_maker_init(&e->maker, m, false);
+  base_map_init(&e->functions, m->alloc);
+  base_arena_init(&e->scratch, m->alloc);
+  e->maker.into = &e->scratch;
+  return 0;
+}
+
+int explicit_end(explicit_pass *e) {
+  if (e->status == 0) e->status = opt_rewriter_status(&e->rw);
+  base_arena_free(&e->scratch);
+  base_map_free(&e->functions);
+  shard_maker_free(&e->maker);
+  shard_pool_free(&e->pool);
+  opt_rewriter_free(&e->rw);
+  return e->status;
+}
+
 int shard_pass_explicit(ir_module *m, const opt_args *args, xlac_error *err) {
   explicit_pass e;
-  memset(&e, 0, sizeof e);
-  TRY(opt_rewriter_init(&e.rw, m, err));
+  TRY(explicit_begin(&e, m, err));
   e.full = opt_get(args, "enable-full-version");
-  e.err = err;
-  shard_pool_init(&e.pool, m->alloc);
-  shard_maker_init(&e.maker, m, false);
-  base_map_init(&e.functions, m->alloc);
-  base_arena_init(&e.scratch, m->alloc);
-  e.maker.into = &e.scratch;
   IR_FOR_COMPUTATIONS(c, m) {
     if (c->kind == IR_FUNCTION && !base_map_set(&e.functions, base_key(c->name), base_key(c)))
       explicit_fail(&e, base_oom(err, "explicit reshards"));
@@ -331,11 +355,5 @@ int shard_pass_explicit(ir_module *m, const opt_args *args, xlac_error *err) {
     explicit_walk(&e, c);
     explicit_returns(&e, c);
   }
-  if (e.status == 0) e.status = opt_rewriter_status(&e.rw);
-  base_arena_free(&e.scratch);
-  base_map_free(&e.functions);
-  shard_maker_free(&e.maker);
-  shard_pool_free(&e.pool);
-  opt_rewriter_free(&e.rw);
-  return e.status;
+  return explicit_end(&e);
 }

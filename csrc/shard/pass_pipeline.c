@@ -1,5 +1,7 @@
 /* The pipelines of Shardy, as passes that run others. Source: the order of its passes in its answers and descriptions.
  */
+#include <stdio.h>
+
 #include "../opt/pass.h"
 #include "../stablehlo/stablehlo.h"
 
@@ -25,7 +27,7 @@ int shard_pass_import(ir_module *m, const opt_args *args, xlac_error *err) {
 }
 
 typedef struct pipeline_export_options {
-  bool keep_rules, for_partitioning, collectives, even, no_gather_scatter;
+  bool keep_rules, for_partitioning, collectives, even, no_gather_scatter, inline_meshes, origins, edges;
 } pipeline_export_options;
 
 static int pipeline_partition(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
@@ -40,8 +42,19 @@ static int pipeline_partition(ir_module *m, const pipeline_export_options *o, xl
   return keep ? 0 : pipeline_run(m, "func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)", err);
 }
 
+/* Edges go; what propagation noted on them goes to their ops, where it is asked for. */
+static int pipeline_sink(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
+  char text[160];
+  snprintf(
+      text, sizeof text,
+      "func.func(sdy-sink-data-flow-edges{sink-debug-sharding-origins=%s sink-debug-propagation-edge-sharding=%s})",
+      o->origins ? "true" : "false", o->edges ? "true" : "false");
+  return pipeline_run(m, text, err);
+}
+
 static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
-  TRY(pipeline_run(m, "func.func(sdy-constant-or-scalar-merger,sdy-sink-data-flow-edges)", err));
+  TRY(pipeline_run(m, "func.func(sdy-constant-or-scalar-merger)", err));
+  TRY(pipeline_sink(m, o, err));
   if (!o->for_partitioning)
     TRY(pipeline_run(m, "sdy-remove-sharding-groups,func.func(sdy-sharding-constraint-to-reshard)", err));
   if (o->even)
@@ -50,7 +63,9 @@ static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_
   TRY(pipeline_run(m, "sdy-close-shardings", err));
   TRY(stablehlo_verify(m, err)); /* collectives of the program itself may not fit the shardings they have now */
   if (!o->for_partitioning) TRY(pipeline_partition(m, o, err));
-  return o->keep_rules ? 0 : pipeline_run(m, "func.func(sdy-drop-sharding-rules)", err);
+  if (o->origins || o->edges) TRY(pipeline_run(m, "sdy-remove-propagation-debug-info", err));
+  if (!o->keep_rules) TRY(pipeline_run(m, "func.func(sdy-drop-sharding-rules)", err));
+  return o->inline_meshes && !o->for_partitioning ? pipeline_run(m, "sdy-inline-meshes", err) : 0;
 }
 
 int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
@@ -58,7 +73,10 @@ int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
                                .for_partitioning = opt_get(args, "avoid-export-for-partitioning"),
                                .collectives = opt_get(args, "enable-insert-explicit-collectives"),
                                .even = opt_get(args, "update-non-divisible-input-output-shardings"),
-                               .no_gather_scatter = opt_get(args, "remove-all-gather-reduce-scatter-for-cmv1")};
+                               .no_gather_scatter = opt_get(args, "remove-all-gather-reduce-scatter-for-cmv1"),
+                               .inline_meshes = opt_get(args, "inline-meshes"),
+                               .origins = opt_get(args, "dump-sharding-origins"),
+                               .edges = opt_get(args, "dump-propagation-edges")};
   return pipeline_export(m, &o, err);
 }
 

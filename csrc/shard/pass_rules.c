@@ -1,5 +1,6 @@
-/* sdy-populate-op-sharding-rules: every op with a rule says it. */
+/* sdy-populate-op-sharding-rules: every op with a rule says it. A rule on an op with dynamic dimensions is an error. */
 #include "../opt/pass.h"
+#include "../stablehlo/stablehlo.h"
 #include "rule.h"
 
 opt_pass_fn shard_pass_rules;
@@ -24,5 +25,6 @@ int shard_pass_rules(ir_module *m, const opt_args *args, xlac_error *err) {
     }
   }
   shard_maker_free(&maker);
-  return status;
+  m->verified = IR_UNVERIFIED;
+  return status == 0 ? stablehlo_verify(m, err) : status;
 }

@@ -202,6 +202,8 @@ int shard_state_make(shard_state *s, ir_module *m, xlac_error *err) {
   s->tick = 1;
   s->n_ids = m->n_ids;
   base_arena_init(&s->arena, m->alloc);
+  base_map_init(&s->kept, m->alloc);
+  base_map_init(&s->lists, m->alloc);
   s->first_slot = BASE_ARRAY(&s->arena, uint32_t, (size_t)m->n_ids + 1);
   s->first_result = BASE_ARRAY(&s->arena, uint32_t, (size_t)m->n_computation_ids + 1);
   s->callers = base_arena_zalloc(&s->arena, ((size_t)m->n_computation_ids + 1) * sizeof *s->callers);
@@ -227,6 +229,8 @@ int shard_state_make(shard_state *s, ir_module *m, xlac_error *err) {
 
 void shard_state_free(shard_state *s) {
   base_map_free(&s->functions);
+  base_map_free(&s->kept);
+  base_map_free(&s->lists);
   BASE_VEC_FREE(s->m->alloc, &s->meshes);
   base_arena_free(&s->arena);
 }

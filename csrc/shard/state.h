@@ -56,12 +56,19 @@ typedef struct shard_state {
   shard_group *groups;
   shard_meshes meshes;
   uint64_t tick;
+  base_map kept;  /* hash of a sharding to one in the module */
+  base_map lists; /* a sharding in the module to its attribute as the list of one result */
 } shard_state;
 
 /* Groups must have been joined (shard_groups_join) before. Errors: a group that no value can be in twice, and calls of
  * functions that are not there. */
 XLAC_MUST_USE int shard_state_make(shard_state *s, ir_module *m, xlac_error *err);
 void shard_state_free(shard_state *s);
+/* --- state_keep.c --- */
+/* The sharding in the module's arena; equal ones are one. NULL when out of memory. */
+const sdy_sharding *shard_state_keep(shard_state *s, const sdy_sharding *to);
+/* As sdy_set, of a sharding that lies in the module; the lists of ops with one result are shared. */
+XLAC_MUST_USE bool shard_state_write(shard_state *s, ir_value v, const sdy_sharding *to);
 /* Writes all changed shardings into the module. */
 XLAC_MUST_USE int shard_state_store(shard_state *s, xlac_error *err);
 /* Gives all members of a sharding group the one sharding they have; where they have several, an open constraint after

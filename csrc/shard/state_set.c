@@ -33,7 +33,7 @@ static bool state_open_rest(shard_state *s, const ir_op *const *ops, uint32_t n,
 bool shard_state_set(shard_state *s, uint32_t slot, const sdy_sharding *to) {
   slot = shard_home(s, slot);
   if (slot == SHARD_NO_SLOT) return true;
-  const sdy_sharding *kept = sdy_sharding_make(s->m, to);
+  const sdy_sharding *kept = shard_state_keep(s, to);
   if (!kept) return false;
   bool had = s->slots[slot].now != NULL;
   state_put(s, slot, kept);
@@ -129,7 +129,7 @@ static bool state_store_arguments(shard_state *s, const ir_computation *c, shard
 /* An op's results at once. */
 static bool state_store_results(shard_state *s, ir_op *op, shard_pool *pool) {
   uint32_t first = shard_slot_of(s, op, 0);
-  if (op->n_results == 1) return sdy_set((ir_value){op, 0}, s->slots[first].now);
+  if (op->n_results == 1) return shard_state_write(s, (ir_value){op, 0}, s->slots[first].now);
   const sdy_sharding **list = shard_pool_alloc(pool, op->n_results * sizeof *list);
   if (!list) return false;
   for (uint32_t i = 0; i < op->n_results; i++) list[i] = s->slots[first + i].now;

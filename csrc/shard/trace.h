@@ -21,6 +21,26 @@ typedef struct shard_record {
 } shard_record;
 BASE_VEC(shard_records, shard_record);
 
+/* While propagation runs the same is kept in little room, which is most of what notes cost: looks at ops that changed
+ * something, and under each the axes that values got. */
+typedef struct shard_look {
+  ir_op *op;
+  uint32_t op_index, n_operands, phase, step;
+} shard_look;
+BASE_VEC(shard_looks, shard_look);
+typedef struct shard_mark {
+  uint32_t look, axis; /* places in looks and axes */
+  uint32_t from, to, from_slot, to_slot, factor, dim;
+} shard_mark;
+BASE_VEC(shard_marks, shard_mark);
+typedef struct shard_phase {
+  int64_t user_priority;
+  int level;
+  uint8_t strategy;
+} shard_phase;
+BASE_VEC(shard_phases, shard_phase);
+BASE_VEC(shard_axis_list, sdy_axis); /* all different */
+
 typedef enum shard_reason {
   SHARD_OTHER_FACTOR, /* another dimension of `tensor` has the axis, or a part of it */
   SHARD_REPLICATED,   /* the tensor keeps the axis free */
@@ -66,7 +86,11 @@ typedef struct shard_trace {
   bool failed; /* out of memory */
   bool with_conflicts, with_origins;
   uint32_t step;
-  shard_records records;
+  shard_looks looks;
+  shard_marks marks;
+  shard_phases phases;
+  shard_axis_list axes;
+  shard_records records; /* of them all, after shard_trace_expand */
   shard_conflicts conflicts;
   base_map last_conflict; /* op to 1 + its last one */
   shard_origins origins;
@@ -75,6 +99,8 @@ typedef struct shard_trace {
 
 void shard_trace_init(shard_trace *t, base_alloc alloc);
 void shard_trace_free(shard_trace *t);
+/* Makes the records, in the order in which things happened. false when out of memory. */
+XLAC_MUST_USE bool shard_trace_expand(shard_trace *t);
 /* Notes what has become of a projection. op NULL: between result `op_index` of the function and what it returns. */
 void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op, uint32_t op_index,
                       const uint32_t *slots, int level, int64_t user_priority, uint8_t strategy);

@@ -17,7 +17,7 @@ __version__ = _core.version()
 
 __all__ = ["Buffer", "Builder", "Clusters", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
            "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError",
-           "asarray", "cluster", "compile", "diff", "donate", "from_dlpack", "interpret", "load", "memory_stats", "parse", "passes",
+           "asarray", "cluster", "compile", "diff", "donate", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim"]
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
@@ -206,7 +206,7 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder, Future and Opcode are made when first asked for, to keep the import short."""
+    """Builder, Future, Opcode and lower_graph are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
@@ -219,6 +219,10 @@ def __getattr__(name):
         from .opcode import Opcode
 
         return Opcode
+    if name == "lower_graph":
+        from .lowering import lower_graph
+
+        return lower_graph
     if name == "sharding":
         import importlib
 

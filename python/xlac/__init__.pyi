@@ -24,6 +24,7 @@ from .errors import ParseError as ParseError
 from .errors import ShardingError as ShardingError
 from .errors import VerifyError as VerifyError
 from .future import Future as Future
+from .lowering import lower_graph as lower_graph
 from .opcode import Opcode as Opcode
 
 __version__: str

@@ -166,10 +166,16 @@ def shard(args):
         if not colon or not dim.isdigit():
             raise Error(f"--explain {question} names no dimension", 503, hint='such as --explain %arg0:1 or --explain "line 12:0"')
         print(result.trace.explain(value, int(dim)))
-    if args.reshards:
-        for reshard in result.trace.reshards:
-            print(reshard)
-    if not args.explain and not args.reshards:
+        print(result.trace.picture(value))
+    for reshard in result.trace.reshards if args.reshards or args.remedies else ():
+        print(reshard)
+        if args.remedies:
+            print(f"  removed by {result.trace.remedy(reshard) or 'no single annotation that was tried'}")
+    for suspicion in result.trace.suspicions if args.warnings else ():
+        print(suspicion)
+    if args.svg:
+        write(result.to_svg(), args.svg)
+    if not (args.explain or args.reshards or args.remedies or args.svg or args.warnings):
         write_module(args, result.module)
 
 
@@ -177,7 +183,9 @@ def cluster(args):
     from .clusters import cluster as run
 
     if args.list_ops:
-        return print(_core.cluster_op_list(), end="")
+        for line in _core.cluster_op_list().splitlines():
+            print(line, "lowered" if _core.has_lowering(line.partition("\t")[0]) else "", sep="\t")
+        return
     if args.file is None:
         raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")
     with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
@@ -190,11 +198,41 @@ def cluster(args):
     if args.output:
         text = args.output.endswith((".pbtxt", ".txt"))
         with open(args.output, "wb") as file:
-            file.write(result.to_dot().encode() if args.output.endswith(".dot") else result.to_text().encode() if text else result.to_graphdef())
-    if not (args.explain or args.why_not or args.output):
+            file.write(result.to_dot().encode() if args.output.endswith(".dot") else
+                       result.to_text(encapsulated=args.encapsulated).encode() if text else result.to_graphdef(encapsulated=args.encapsulated))
+    if args.dump:
+        print("\n".join(result.dump(args.dump)))
+    if args.run or args.first:
+        run_graph(args, result)
+    if not (args.explain or args.why_not or args.output or args.dump or args.run or args.first):
         print(repr(result)[6:-1])
         for name, nodes in result.clusters.items():
             print(f"{name}: {len(nodes)} nodes: {', '.join(nodes[:6])}{', ...' if len(nodes) > 6 else ''}")
+
+
+def run_graph(args, clusters):
+    for node in args.first:
+        clusters.executable([], [], [node])()
+    feeds = dict(map(graph_feed, args.feed))
+    step = clusters.executable(list(feeds), args.run)
+    for name, value in zip(args.run, step(feeds)):
+        print(f"{name} {value.dtype}{list(value.shape)} {value.tolist()}")
+    print(step.explain())
+
+
+def graph_feed(text):
+    """x=FILE.npy, x=1.5, x=[[1, 2]]."""
+    import json
+
+    import numpy as np
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Error(f"--feed {text!r} is not NAME=VALUE", 503)
+    try:
+        return name, np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
+    except ValueError as error:
+        raise Error(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", 503) from None
 
 
 def cluster_flag(text):
@@ -428,6 +466,9 @@ def add_shard(commands):
     flag(p, "--explain", action="append", default=[], metavar="VALUE:DIM",
          help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
     flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
+    flag(p, "--remedies", action="store_true", help="with each the single annotation that would remove it, found by trying")
+    flag(p, "--warnings", action="store_true", help="print what of the shardings is seldom meant")
+    flag(p, "--svg", metavar="FILE", help="draw the program with its collectives, coloured by axis; - is standard output")
     add_read_flags(p)
     add_print_flags(p)
     p.set_defaults(command=shard)
@@ -441,8 +482,13 @@ def add_cluster(commands):
     flag(p, "--flag", action="append", default=[], metavar="NAME=VALUE", help="a flag of xlac.cluster, such as min_cluster_size=2")
     flag(p, "--explain", action="append", default=[], metavar="NODE", help="say why the node is in its cluster, or in none")
     flag(p, "--why-not", nargs=2, action="append", default=[], metavar=("A", "B"), help="say why two nodes are not in one cluster")
+    flag(p, "--dump", metavar="DIR", help="write the graph before and after, annotated, and its picture")
     flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
     add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
+    flag(p, "--encapsulated", action="store_true", help="write clusters as functions of the library, and nodes that call them")
+    flag(p, "--run", action="append", default=[], metavar="VALUE", help="run the graph, print this value (node or node:output) and what was compiled")
+    flag(p, "--feed", action="append", default=[], metavar="NAME=VALUE", help="a value to run with: a .npy file or JSON")
+    flag(p, "--first", action="append", default=[], metavar="NODE", help="a node to run before, such as an initialiser")
     p.set_defaults(command=cluster)
 
 

@@ -16,8 +16,11 @@ def cluster(graphdef, *, format="auto", **flags):
     of ops and categories, such as "FUSIBLE" or "PW,MatMul"), cluster_exclude_ops, auto_jit and auto_jit_single_gpu (0: unset),
     cpu_global_jit (True here), deterministic_cluster_names, disable_deadness_safety_checks_for_debugging,
     disable_resource_variable_safety_checks_for_debugging; and those of a session: global_jit_level (1 here; -1 off), session_name,
-    session_cpu_global_jit. `default_device` is that of nodes that ask for none. `cluster_scoping` runs ClusterScopingPass before,
-    `partially_decluster` PartiallyDeclusterPass after.
+    session_cpu_global_jit. `default_device` is that of nodes that ask for none. `clone_constants` runs
+    CloneConstantsForBetterClusteringPass first, `cluster_scoping` ClusterScopingPass before, `partially_decluster` PartiallyDeclusterPass
+    after. `devices` registers types of devices, or changes TensorFlow's own: {"TPU": {"compilation_device": "XLA_CPU_JIT" (or
+    "XLA_GPU_JIT"), "autoclustering_policy": "if_enabled_globally" (or "if_explicitly_requested", "always"), "cluster_stack_ops": True,
+    ...}}, with the fields of XlaOpRegistry::DeviceRegistration, False where they are left out.
 
     Raises Error, which names the node, for graphs that are malformed. TensorFlow need not be installed."""
     data = read_graph(graphdef)
@@ -39,6 +42,7 @@ class Clusters:
     def __init__(self, graph, data, format, flags):
         self._graph, self._data, self._format, self._flags = graph, data, format, flags
         self._assignment = None
+        self._session = None
 
     @property
     def assignment(self):
@@ -54,6 +58,11 @@ class Clusters:
         for node, name in self.assignment.items():
             found.setdefault(name, []).append(node)
         return found
+
+    @property
+    def timings(self):
+        """{"read", "import", "cluster"}: seconds for the bytes, for the graph as TensorFlow makes it, and for the passes."""
+        return self._graph.times()
 
     @property
     def nodes(self):
@@ -104,13 +113,53 @@ class Clusters:
     def _by_content(self):
         return {node: frozenset(nodes) for nodes in self.clusters.values() for node in nodes}
 
-    def to_graphdef(self):
-        """The graph's bytes, its nodes marked as TensorFlow marks them: _XlaCluster, _XlaAlreadyClustered."""
-        return self._graph.write(False)
+    def to_graphdef(self, *, encapsulated=False):
+        """The graph's bytes, its nodes marked as TensorFlow marks them: _XlaCluster, _XlaAlreadyClustered. `encapsulated`: each cluster
+        as a function of the library instead, and a node that calls it (_XlaCompiledKernel, _XlaNumConstantArgs, _XlaNumResourceArgs),
+        whose arguments are those that must be constants, others, resources."""
+        return self._graph.write(False, "encapsulated" if encapsulated else "marked")
 
-    def to_text(self):
+    def to_text(self, *, encapsulated=False):
         """The same as text."""
-        return self._graph.write(True)
+        return self._graph.write(True, "encapsulated" if encapsulated else "marked")
+
+    def dump(self, directory):
+        """Writes what `tf_xla_clustering_debug` makes TensorFlow dump, as text: before_mark_for_compilation.pbtxt,
+        mark_for_compilation.pbtxt and mark_for_compilation_annotated.pbtxt (nodes named by their cluster, so that viewers group them);
+        and the picture of the graph with its clusters as clusters.svg where it is small enough to look at, else clusters.dot. Returns
+        the paths."""
+        before = _core.graph_convert(self._data, self._format, "text")
+        files = {"before_mark_for_compilation.pbtxt": before, "mark_for_compilation.pbtxt": self.to_text(),
+                 "mark_for_compilation_annotated.pbtxt": self._graph.write(True, "annotated")}
+        picture = self.svg()
+        files["clusters.svg" if picture else "clusters.dot"] = picture or self.to_dot()
+        os.makedirs(directory, exist_ok=True)
+        paths = [os.path.join(directory, name) for name in files]
+        for path, text in zip(paths, files.values()):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return paths
+
+    def session(self, *, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
+        """A Session: variables of its own, and executables that share them.
+
+        `lazy` is TensorFlow's policy: a cluster is compiled when it runs for the first time, and for another signature (shapes, types,
+        values of inputs that must be constants) at its second run; a cluster of more than 10 compilations with under 50 runs each
+        runs node by node from then on. Without it, each signature is compiled when it is first seen. `always_defer` never
+        compiles clusters. `seed` is for random ops that have none (0: drawn from the system). `threads`, `blas` and `numerics` are
+        those of xlac.compile."""
+        from .sessions import Session
+
+        return Session(self._graph, threads, blas, numerics, lazy, always_defer, seed)
+
+    def executable(self, feeds=(), fetches=(), targets=()):
+        """Runs the graph: a callable that takes arrays for `feeds` and gives those of `fetches`, after the nodes `targets` have run too.
+
+        Names are "node" or "node:output". Clusters run compiled, other nodes one by one. `fetches` as a string gives one array, else
+        a tuple. All executables of a graph share its variables, which keep their values between calls; session() has others."""
+        if self._session is None:
+            self._session = self.session()
+        return self._session.executable(feeds, fetches, targets)
 
     def to_dot(self):
         """The graph for Graphviz, clusters as boxes."""
@@ -140,7 +189,12 @@ class Clusters:
         return f"<div>{html.escape(repr(self))}{table}{self._picture()}</div>"
 
     def _picture(self):
-        """Nodes in rows by how far they are from the inputs, in the colours of their clusters."""
+        picture = self.svg()
+        return picture and f"<div style='overflow:auto;max-height:600px'>{picture}</div>"
+
+    def svg(self):
+        """The graph as SVG: nodes in rows by how far they are from the inputs, in the colours of their clusters. Empty where there are
+        more nodes than anyone looks at."""
         import html
 
         nodes, edges = self._graph.nodes(), self.edges
@@ -159,8 +213,8 @@ class Clusters:
                  f"fill='{colour.get(nodes[k][3], 'white')}'/><text x='{x + 50}' y='{y + 18}' font-size='10' text-anchor='middle'>"
                  f"{html.escape(nodes[k][0].rsplit('/', 1)[-1][:16])}</text></g>" for k, (x, y) in place.items()]
         width, height = 40 + 110 * max(map(len, rows.values()), default=0), 80 + 56 * max(rows, default=0)
-        return (f"<div style='overflow:auto;max-height:600px'><svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}'>"
-                f"{''.join(lines)}{''.join(boxes)}</svg></div>")
+        return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' font-family='sans-serif'>"
+                f"{''.join(lines)}{''.join(boxes)}</svg>")
 
 
 def levels(n, edges):

@@ -6,8 +6,8 @@
     store out0[0 + 3*i0 + 1*i1] v1
 
 The first line has the iteration space; an index is in elements. Lines of constants and ops are HLO's, on scalars. A reduction is
-`reduce v1 by add from v2 over [outer,(reduced),inner]` before the store of v1; its extents multiply to the iterations, and results are
-stored row-major over those kept. Lines that begin with // are comments."""
+`store out0[...] v1 by add from v2`, after a line `over [outer,(reduced),inner]` for all of a kernel's; those extents multiply to the
+iterations, and results are stored row-major over those kept. Lines that begin with // are comments."""
 import re
 
 import numpy as np
@@ -33,11 +33,10 @@ def outputs(source):
     types = dict(re.findall(r"(?m)^(v\d+) = (\S+)\[\]", text))
     extents = [int(e) for e in re.match(r"kernel \[([\d,]*)\]", text)[1].split(",") if e]
     count = int(np.prod(extents, dtype=np.int64))
-    reduction = re.search(r"(?m)^reduce .* over \[(\d+),\(\d+\),(\d+)\]", text)
-    if reduction:
-        count = int(reduction[1]) * int(reduction[2])
-    found = {int(number): (int(offset) + count, types[value])
-             for number, offset, value in re.findall(r"(?m)^store out(\d+)\[(-?\d+).*\] (v\d+)", text)}
+    kept = re.search(r"(?m)^over \[(\d+),\(\d+\),(\d+)\]", text)
+    sums = int(kept[1]) * int(kept[2]) if kept else count
+    found = {int(number): (int(offset) + (sums if reduces else count), types[value])
+             for number, offset, value, reduces in re.findall(r"(?m)^store out(\d+)\[(-?\d+).*\] (v\d+)( by )?", text)}
     return [np.zeros(*((found[i][0], _core.numpy_dtype(found[i][1])) if i in found else (0, np.uint8))) for i in range(max(found) + 1)]
 
 

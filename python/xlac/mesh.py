@@ -182,6 +182,21 @@ class Sharding:
         """The devices that have the element at `index`."""
         return [device for device, slices in self.indices(shape).items() if all(s.start <= i < s.stop for s, i in zip(slices, index))]
 
+    def to_svg(self, shape=None):
+        """A picture of the tiles of a tensor (of `shape`), each with the devices that hold it: SVG that needs nothing else."""
+        from .sharding_svg import sharding_picture
+
+        return sharding_picture(self, shape)
+
+    def table(self, shape=None):
+        """The same as text: a line for each tile."""
+        from .sharding_svg import sharding_table
+
+        return sharding_table(self, shape)
+
+    def _repr_svg_(self):
+        return self.to_svg()
+
     def _atoms(self, axes):
         """The mesh's axes, cut wherever one of `axes` begins or ends: (name, pre_size, size)."""
         for name, whole in self.mesh.axes:

@@ -1,14 +1,20 @@
 """Propagation of shardings that can say why. `propagate` runs Shardy's pipeline; its trace answers questions about it."""
 import dataclasses
+import functools
 import json
+import re
 
 from .errors import Error
+from .mesh import Mesh, Sharding
+from .remedies import Remedy, Trials
+from .suspicions import Search, Suspicion
 
 BEFORE = ("builtin.module(sdy-import-pipeline,sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
           "sdy-apply-sharding-constraints,sdy-sharding-group-import,sdy-pre-order-funcs)")
 AFTER = ("builtin.module(sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph,symbol-dce,"
          "sdy-insert-func-call-reshards,sdy-export-pipeline)")
 COLLECTIVES = "builtin.module(func.func(sdy-insert-explicit-reshards{enable-full-version=true}),func.func(sdy-reshard-to-collectives))"
+IMPORTS = {"xla.sdy.": "xla-sdy-round-trip-import-pipeline{lift-and-dedup-meshes=true}", "mhlo.sharding": "xla-sdy-stablehlo-import-pipeline"}
 LEVELS = ("elementwise ops and the like whose operands nobody else reads", "elementwise ops and the like",
           "factors that need no communication", "everything, but broadcasts only backward", "everything")
 
@@ -68,6 +74,7 @@ class Reshard:
     source: str | None
     before: str | None
     after: str | None
+    col: int = 0
 
     def __str__(self):
         where = self.source or f"line {self.line}"
@@ -159,31 +166,138 @@ class Trace:
         lost = tuple(c for c in self.conflicts if c.value == name or c.op in makers)
         return Explanation(name, dim, row["sharding"], tuple(steps), tuple(dict.fromkeys(origins)), lost)
 
+    def sharding(self, value):
+        """The Sharding of a value (see `find`) after propagation, or None."""
+        text = self.values[self._names[self.find(value)]]["sharding"]
+        mesh = re.match(r"#sdy\.sharding<@([\w$.]+)", text or "")
+        return text and Sharding.parse(text, self.meshes.get(mesh[1]) if mesh else None)
+
+    def shape(self, value):
+        """The shape of a value (see `find`) as it is in the whole program, or None where it is no tensor of known shape."""
+        from .sharding_svg import rows_of, shape_of
+
+        name = self.find(value)
+        kind = next((shape_of(kind) for _, here, _, _, kind in rows_of(self.module.to_text()) if here == name), None)
+        return tuple(map(int, kind[0])) if kind and "?" not in kind[0] else None
+
+    def picture(self, value):
+        """Which devices have which part of a value, as text: a line for each tile."""
+        sharding = self.sharding(value)
+        if sharding is None:
+            return "  every device has all of it"
+        shape = self.shape(value)
+        return "\n".join("  " + line for line in sharding.table(shape if shape and len(shape) == len(sharding.dims) else None).splitlines())
+
+    @staticmethod
+    def _listed(module):
+        return json.loads(module._reshards())
+
+    @functools.cached_property
+    def partitioned(self):
+        """The program with the collectives that its shardings imply, as ops of sdy: what `reshards` lists."""
+        return self._program.run(COLLECTIVES)
+
+    @functools.cached_property
+    def _collectives(self):
+        return self._listed(self.partitioned)
+
     @property
     def reshards(self):
         """Every collective that the shardings imply, each with bytes and the line it comes from: a list of Reshard."""
-        rows = json.loads(self._program.run(COLLECTIVES)._reshards())["reshards"]
-        return [Reshard(r["name"], r["opcode"], r["line"], r["of"], r["bytes"], r["source"], r["from"], r["to"]) for r in rows]
+        return [Reshard(r["name"], r["opcode"], r["line"], r["of"], r["bytes"], r["source"], r["from"], r["to"], r["col"])
+                for r in self._collectives["reshards"]]
+
+    @functools.cached_property
+    def meshes(self):
+        """The program's meshes by name."""
+        return meshes(self.module)
+
+    @functools.cached_property
+    def results(self):
+        """What the main function's results were annotated with before propagation: a list of texts and None."""
+        head = next((line for line in self._before.to_text().splitlines() if "func.func" in line and "@main(" in line), "")
+        rest = head.split(" -> ", 1)[1] if " -> " in head else ""
+        rows = re.findall(r"(?:tensor<[^>]*>|!\S+)(?: \{((?:[^{}]|\{[^{}]*\})*)\})?", rest.rsplit(" {", 1)[0])
+        return [(re.search(r"#sdy\.sharding<(?:[^<>]|<[^<>]*>)*>", row) or [None])[0] for row in rows]
 
     def what_if(self, constraint):
-        """The reshards as they are and as they would be: (gone, new), two lists of Reshard. `constraint` is a function that takes a
-        copy of the text of the program before propagation and gives back the text with another annotation."""
+        """The reshards as they are and as they would be: (gone, new), two lists of Reshard. `constraint` is a dictionary of
+        annotations as `annotate` takes them, or a function that takes the text of the program before propagation and gives back
+        the text with other annotations."""
         from . import parse
 
-        other = propagate(parse(constraint(self._before.to_text())))
-        mine, theirs = self.reshards, other.trace.reshards
-        key = lambda r: (r.opcode, r.of, r.bytes, r.before, r.after)  # noqa: E731
-        return _less(mine, theirs, key), _less(theirs, mine, key)
+        other = parse(constraint(self._before.to_text())) if callable(constraint) else annotate(self._before, constraint)
+        return compare(self.reshards, propagate(other).trace.reshards)
+
+    @functools.cached_property
+    def remedies(self):
+        """Single annotations that make reshards vanish: a list of Remedy. Those that save bytes sent come first, before them those that
+        do not make devices hold more of the arguments. Each was tried: the program was propagated again with it."""
+        return Trials(self).run()
+
+    @functools.cached_property
+    def suspicions(self):
+        """What of the shardings is seldom meant: uneven cuts, axes along which nothing is sharded, large arguments annotated to be whole,
+        constraints at once overruled, data gathered only to be cut up again. A list of Suspicion."""
+        return Search(self).run()
+
+    def remedy(self, reshard):
+        """The best annotation (see `remedies`) that makes this reshard vanish, or None where none that was tried does."""
+        return next((r for r in self.remedies if any(_key(g) == _key(reshard) for g in r.gone)), None)
 
 
-def _less(some, others, key):
-    left, kept = [key(r) for r in others], []
+def _key(r):
+    return r.opcode, r.line, r.of, r.bytes, r.before, r.after
+
+
+def _less(some, others):
+    left, kept = [_key(r) for r in others], []
     for r in some:
-        if key(r) in left:
-            left.remove(key(r))
+        if _key(r) in left:
+            left.remove(_key(r))
         else:
             kept.append(r)
     return kept
+
+
+def compare(mine, theirs):
+    """(gone, new): what of the reshards is only in the first list, and only in the second."""
+    return _less(mine, theirs), _less(theirs, mine)
+
+
+def meshes(module):
+    """A module's meshes: Mesh by name."""
+    return {name: Mesh.parse(text) for name, text in re.findall(r"sdy\.mesh @([\w$.]+) = (<\[.*?\](?:, device_ids=\[.*?\])?>)", module.to_text())}
+
+
+def shardings(module):
+    """What a StableHLO module says of its values: Sharding by name, as in its text; "result 0" of the main function."""
+    known, found = meshes(module), {}
+    for v in json.loads(module._reshards())["values"]:
+        if v["sharding"]:
+            name = re.match(r"#sdy\.sharding<@([\w$.]+)", v["sharding"])
+            found[v["name"]] = Sharding.parse(v["sharding"], known.get(name[1]) if name else None)
+    return found
+
+
+def annotate(module, annotations):
+    """A copy of a StableHLO module with shardings written down: a dictionary of Sharding, or its text ("#sdy.sharding<@mesh, ...>"), or
+    None for none, by the names of values in the module's text ("%arg0", "%3#1") or "result 0". Arguments and results get it
+    themselves; of other values all readers get a constraint. Raises Error where a value can't have it."""
+    copy = module.clone()
+    for value, sharding in annotations.items():
+        copy._annotate(value, "" if sharding is None else str(sharding))
+    return copy
+
+
+def imported(module):
+    """The module in StableHLO with shardings of sdy: what JAX sends through HLO, or writes for GSPMD, is imported as XLA does."""
+    if module.form == "hlo":
+        module = module.to_stablehlo()
+    text = module.to_text()
+    if "#sdy." in text and "xla.sdy." not in text:
+        return module
+    return next((module.run(passes) for word, passes in IMPORTS.items() if word in text), module)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,10 +306,22 @@ class Propagation:
     module: object
     trace: Trace
 
+    def to_svg(self):
+        """A picture of the program with every collective that the shardings imply: dimensions in the colours of the axes that shard
+        them, what moves data between devices in red with its bytes. SVG that needs nothing else."""
+        from .sharding_svg import module_picture
+
+        return module_picture(self.trace.partitioned)
+
+    def _repr_html_(self):
+        return f'<div style="overflow:auto;max-height:85vh">{self.to_svg()}</div>'
+
 
 def propagate(module):
-    """Propagates the shardings of a StableHLO module through it, as Shardy's sdy-propagation-pipeline does, on a copy. Returns a
-    Propagation. Raises Error where shardings can't be propagated. Thread-safe on distinct modules."""
+    """Propagates the shardings of a module through it, as Shardy's sdy-propagation-pipeline does, on a copy. The module is StableHLO with
+    shardings of sdy, or a program as JAX gives it to XLA in either mode, HLO too, which is imported first. Returns a Propagation.
+    Raises Error where shardings can't be propagated. Thread-safe on distinct modules."""
+    module = imported(module)
     traced = module.run(BEFORE)
     text = traced._explain_sharding()
     program = traced.run(AFTER)

@@ -36,6 +36,9 @@ def test_a_graph_is_clustered(x):
     assert rows["a"][1:3] == ("cluster_0", True) and rows["a"][1] == rows["b"][1] and not rows["x"][2]
     assert rows["a"][3] == rows["b"][3] != rows["x"][3]
     assert given(x, lib.xlac_clusters_deadness, c, rows["a"][0]) == b"*p:0"
+    times = ffi.new("xlac_cluster_times *")
+    lib.xlac_clusters_times(c, times)
+    assert min(times.read_seconds, times.import_seconds, times.cluster_seconds) > 0
     pairs, n = ffi.new("uint32_t **"), ffi.new("size_t *")
     x.check(lib.xlac_clusters_unsafe_pairs(c, pairs, n, x.err))
     assert [pairs[0][i] for i in range(2 * n[0])] == [rows["w"][0], rows["r"][0]]
@@ -43,7 +46,11 @@ def test_a_graph_is_clustered(x):
     assert b"no kernel" in given(x, lib.xlac_clusters_why, c, b"s")
     assert b"would change places" in given(x, lib.xlac_clusters_why_not, c, b"w", b"r")
     assert given(x, lib.xlac_clusters_write, c, lib.XLAC_GRAPH_TEXT).count(b'"_XlaCluster"') == 2
+    assert b'"cluster_0/b"' in given(x, lib.xlac_clusters_write_annotated, c, lib.XLAC_GRAPH_TEXT)
+    assert b'"_XlaCompiledKernel"' in given(x, lib.xlac_clusters_write_encapsulated, c, lib.XLAC_GRAPH_TEXT)
     text, size = ffi.new("char **"), ffi.new("size_t *")
+    x.fails(lib.xlac_clusters_write_annotated(c, 9, text, size, x.err), 503)
+    x.fails(lib.xlac_clusters_write_encapsulated(c, 9, text, size, x.err), 503)
     x.fails(lib.xlac_clusters_why(c, b"nobody", text, size, x.err), 102)
     x.fails(lib.xlac_clusters_write(c, 9, text, size, x.err), 503)
     x.fails(lib.xlac_clusters_deadness(c, 99, text, size, x.err), 503)
@@ -62,3 +69,20 @@ def test_conversions_and_errors(x):
     x.fails(lib.xlac_cluster_graph(out, bad, len(bad), lib.XLAC_GRAPH_TEXT, x.ffi.NULL, x.err), 102)
     assert out[0] == x.ffi.NULL
     assert given(x, lib.xlac_cluster_op_list).count(b"\n") == 489
+
+
+def test_registered_devices(x):
+    lib, ffi = x.lib, x.ffi
+    flags, out = ffi.new("xlac_cluster_flags *"), ffi.new("xlac_clusters **")
+    lib.xlac_cluster_flags_init(flags)
+    row = ffi.new("xlac_device_registration *")
+    kind, compiles = ffi.new("char[]", b"CPU"), ffi.new("char[]", b"XLA_CPU_JIT")
+    row.type, row.compilation_device, row.autoclustering_policy = kind, compiles, lib.XLAC_CLUSTER_ALWAYS
+    flags.global_jit_level, flags.min_cluster_size, flags.devices, flags.n_devices = -1, 2, row, 1
+    x.check(lib.xlac_cluster_graph(out, GRAPH, len(GRAPH), lib.XLAC_GRAPH_AUTO, flags, x.err))
+    assert given(x, lib.xlac_clusters_write, out[0], lib.XLAC_GRAPH_TEXT).count(b'"_XlaCluster"') == 2
+    lib.xlac_clusters_destroy(out[0])
+    for broken in ("type", "compilation_device"):
+        row.type, row.compilation_device = kind, compiles
+        setattr(row, broken, ffi.NULL)
+        x.fails(lib.xlac_cluster_graph(out, GRAPH, len(GRAPH), lib.XLAC_GRAPH_AUTO, flags, x.err), 503)

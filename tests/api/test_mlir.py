@@ -69,6 +69,10 @@ def test_propagation_says_how(x):
     assert x.lib.xlac_module_reshards(module, text, n, x.err) == 0
     assert b"reshards" in bytes(x.ffi.buffer(text[0], n[0]))
     x.lib.xlac_free(text[0])
+    assert x.lib.xlac_module_annotate(module, b"result 0", b'#sdy.sharding<@m, [{"a"}]>', x.err) == 0
+    assert x.lib.xlac_module_annotate(module, b"%arg0", b"", x.err) == 0
+    assert x.lib.xlac_module_annotate(module, b"%nobody", b"", x.err) < 0
+    assert x.lib.xlac_module_annotate(module, x.ffi.NULL, b"", x.err) < 0
     x.lib.xlac_module_destroy(module)
 
 

@@ -39,7 +39,8 @@ def check(seed):
 
 @pytest.mark.parametrize("seed", [3871, 31732, 32397, 32675, 33409, 34101, 35516])
 def test_loops_whose_parts_of_the_state_are_one_value_at_first(seed):
-    """Found by a long run: such a part must not be written while another still reads what it was."""
+    """Found by a long run: an evaluated step took its operand for the memory of the part that it writes, where that was another,
+    dead one's."""
     check(seed)
 
 

@@ -56,11 +56,13 @@ static void cluster(tf_graph_def *def, bool scoping) {
   tf_unsafe_list pairs = {.n = 0};
   flags.min_cluster_size = 1;
   flags.cluster_scoping = scoping;
-  int status = tf_cluster_graph(&p, def, &flags, &err);
+  flags.clone_constants = !scoping;
+  flags.partially_decluster = true;
+  int status = tf_cluster_import(&p, def, &flags, &err);
+  if (status == 0) status = tf_cluster_run(&p, &err);
   if (status != 0 && (err.code != -status || !err.message[0])) report("an error without code or message", &err);
   if (status == 0) {
     explain(&p);
-    if (tf_partially_decluster(&p, &err) != 0) report("no declustering", &err);
     if (tf_find_unsafe_pairs(&p.graph, NULL, &pairs, &err) != 0) report("no pairs", &err);
     BASE_VEC_FREE(p.graph.alloc, &pairs);
   }

@@ -17,6 +17,10 @@ static const char *const pipelines[] = {
     "canonicalize",
     "sdy-lift-inlined-meshes,sdy-manual-axes-cleanup,sdy-close-shardings,sdy-inline-meshes",
     "sdy-flatten-call-graph,sdy-import-func-calls,sdy-export-named-computations,sdy-unflatten-call-graph",
+    "sdy-explicit-gather-scatter-batching,sdy-verify-unreduced-axes,sdy-resolve-single-device-sharding,"
+    "sdy-resolve-permutation-factors",
+    "func.func(sdy-insert-explicit-reshards{enable-full-version=true}),sdy-resolve-permutation-factors",
+    "func.func(sdy-populate-op-sharding-rules),sdy-drop-sharding-and-mesh",
 };
 
 static void report(const char *what, const xlac_error *err) {

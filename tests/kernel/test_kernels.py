@@ -1,4 +1,5 @@
 """The text of kernels: read, verified, printed; and the vector VM beside the plain evaluation, on kernels alone."""
+import contextlib
 import importlib.util
 import json
 import os
@@ -86,7 +87,7 @@ v1 = f32[] constant(1)
 v2 = f32[] add(v0, v1)
 store out0[0 + 3*i0 + 1*i1] v2
 """
-SUM = GOOD.replace("store out0[0 + 3*i0 + 1*i1] v2", "reduce v2 by add from v1 over [2,(3),1]\nstore out0[0 + 1*i0] v2")
+SUM = GOOD.replace("store out0[0 + 3*i0 + 1*i1] v2", "over [2,(3),1]\nstore out0[0 + 1*i0] v2 by add from v1")
 
 
 @pytest.mark.parametrize(("good", "old", "new", "line", "says"), [
@@ -116,14 +117,16 @@ SUM = GOOD.replace("store out0[0 + 3*i0 + 1*i1] v2", "reduce v2 by add from v1 o
     (GOOD, "[0 + 3*i0 + 1*i1] v2", "[0 + 3*i0 + 1*i1] v3", 5, "no value"),
     (GOOD, "store out0[0 + 3*i0 + 1*i1] v2\n", "", 4, "stores something"),
     (GOOD, "v2\n", "v2\nstore out0[0 + 3*i0 + 1*i1] v1\n", 6, "one output"),
-    (GOOD, "v2\n", "v2\nload x\n", 6, 'expected a value, "reduce" or "store"'),
+    (GOOD, "v2\n", "v2\nload x\n", 6, 'expected a value, "over" or "store"'),
     (SUM, "[2,(3),1]", "[2,(2),1]", 5, "does not cover"),
-    (SUM, "by add", "by divided", 5, "divided"),
-    (SUM, "by add", "by compare", 5, ""),
-    (SUM, "from v1", "from v0", 5, "not one f32"),
-    (SUM, "from v1", "from v9", 5, "before it"),
+    (SUM, "by add", "by divided", 6, "divided"),
+    (SUM, "by add", "by compare", 6, ""),
+    (SUM, "from v1", "from v0", 6, "not one f32"),
+    (SUM, "from v1", "from v9", 6, "before it"),
     (SUM, "[0 + 1*i0] v2", "[0 + 1*i1] v2", 6, "in order"),
-    (SUM, "[0 + 1*i0] v2", "[0 + 1*i0] v0", 6, "what is reduced"),
+    (SUM, "over [2,(3),1]\n", "", 5, "no \"over\""),
+    (SUM, " by add from v1", "", 5, "no store that reduces"),
+    (SUM, "over [2,(3),1]", "over [2,(3),1]\nover [2,(3),1]", 6, "one \"over\""),
 ])
 def test_what_is_no_kernel_is_refused_with_its_line(good, old, new, line, says):
     assert old in good
@@ -194,8 +197,8 @@ def test_reductions(op, shape, dtype):
 v0 = {dtype}[] load in0[0 + {reduced * inner}*i0 + {inner}*i1 + 1*i2]
 v1 = {dtype}[] constant(1)
 v2 = {dtype}[] multiply(v0, v1)
-reduce v2 by {op} from v1 over [{outer},({reduced}),{inner}]
-store out0[0 + {inner}*i0 + 1*i2] v2
+over [{outer},({reduced}),{inner}]
+store out0[0 + {inner}*i0 + 1*i2] v2 by {op} from v1
 """
     n = max(1, outer * reduced * inner)
     kind = xlac._core.numpy_dtype(dtype)
@@ -283,3 +286,151 @@ def test_random_kernels():
         text, arrays = random_kernel(random.Random(seed))
         assert kernels.normal(kernels.normal(text)) == kernels.normal(text)
         same(text, *arrays, threads=1 + seed % 2)
+
+
+@pytest.mark.parametrize("shape", [(1, 1000, 1), (1, 70000, 1), (7, 330, 1), (2, 140, 300), (1, 500, 20), (3, 0, 4), (0, 3, 2), (1, 40000, 3)])
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+def test_several_reductions_beside_outputs_of_every_iteration(shape, isa, monkeypatch):
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    outer, reduced, inner = shape
+    each, kept = f"0 + {reduced * inner}*i0 + {inner}*i1 + 1*i2", f"0 + {inner}*i0 + 1*i2"
+    text = f"""kernel [{outer},{reduced},{inner}] from 1 input
+v0 = s32[] load in0[{each}]
+v1 = s32[] constant(3)
+v2 = s32[] multiply(v0, v0)
+v3 = s64[] convert(v2)
+v4 = s64[] constant(-1)
+v5 = f32[] convert(v0)
+v6 = f32[] constant(-1000)
+over [{outer},({reduced}),{inner}]
+store out0[{kept}] v0 by add from v1
+store out1[{each}] v2
+store out2[{kept}] v3 by minimum from v4
+store out3[{kept}] v5 by maximum from v6
+store out4[{each}] v3
+store out5[{kept}] v0 by xor from v1
+"""
+    data = np.random.default_rng(5).integers(-99, 99, max(1, outer * reduced * inner)).astype(np.int32)
+    for threads in (1, 2, 7):
+        same(text, data, threads=threads)
+
+
+EDGES = """kernel [3,{n}] from 3 inputs
+v0 = s32[] load in1[0]
+v1 = f32[] load in0[-2 + 8*i0 + 1*i1 + 8*v0 up to 3] where 2 <= i1 < 10
+v2 = f32[] constant(0.5)
+v3 = f32[] pick(v1, v2) if 2 <= i1 < 10
+v4 = f32[] load in2[-4 + 4*i0] where 1 <= i0 < 3
+v5 = f32[] negate(v4) where 1 <= i0 < 3
+v6 = f32[] load in2[0 + 1*i1] where 0 <= i0 < 1, 0 <= i1 < 10
+v7 = f32[] pick(v6, v2) if 0 <= i1 < 10 where 0 <= i0 < 1
+v8 = f32[] pick(v5, v7) if 1 <= i0 < 3
+v9 = f32[] add(v3, v8)
+store out0[0 + {n}*i0 + 1*i1] v9
+store out1[0 + {n}*i0 + 1*i1] v3
+"""
+
+
+@pytest.mark.parametrize("n", [12, 100, 1500])
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+def test_edges_and_places_that_are_computed(n, isa, monkeypatch):
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    text = EDGES.format(n=n)
+    assert kernels.normal(text) == text
+    for place in (-5, 0, 2, 3, 99):
+        for threads in (1, 2, 7):
+            out, padded = same(text, X[:64], np.array([place], np.int32), X[100:120], threads=threads)
+        rows = padded.reshape(3, n)
+        at = 8 * min(max(place, 0), 3)
+        assert (rows[:, 2:10].reshape(-1) == X[at:at + 24]).all() and (rows[:, :2] == 0.5).all() and (rows[:, 10:] == 0.5).all()
+
+
+BOXED = EDGES.format(n=12)
+
+
+@pytest.mark.parametrize(("old", "new", "line", "says"), [
+    ("where 2 <= i1 < 10\nv2", "where 2 <= i1 < 13\nv2", 3, "beyond"),
+    ("where 2 <= i1 < 10\nv2", "where 5 <= i1 < 5\nv2", 3, "empty"),
+    ("where 2 <= i1 < 10\nv2", "where 2 <= i7 < 10\nv2", 3, "no such dimension"),
+    ("where 2 <= i1 < 10\nv2", "where 1 <= i1 < 10\nv2", 3, "before the array"),
+    ("where 2 <= i1 < 10\nv2", "where 3 <= i1 < 10\nv2", 5, "not defined"),
+    ("if 2 <= i1 < 10", "if 2 <= i1 < 11", 5, "not defined"),
+    ("if 1 <= i0 < 3", "if 2 <= i0 < 3", 10, "not defined"),
+    ("negate(v4) where 1 <= i0 < 3", "negate(v4)", 7, "not defined"),
+    ("8*v0 up to", "8*v2 up to", 3, "no integer"),
+    ("pick(v1, v2)", "pick(v1, v0)", 5, "none of its type"),
+    ("pick(v1, v2)", "pick(v1)", 5, 'expected ","'),
+    ("store out1[0 + 12*i0 + 1*i1] v3", "store out1[0 + 12*i0 + 1*i1] v1", 13, "not defined in all"),
+    ("store out1[0 + 12*i0 + 1*i1]", "store out1[0 + 12*i0 + 1*i1 + 1*v0 up to 2]", 13, "load's place"),
+])
+def test_wrong_edges_are_refused_with_their_line(old, new, line, says):
+    assert old in BOXED
+    with pytest.raises(xlac.Error) as caught:
+        kernels.normal(BOXED.replace(old, new, 1))
+    assert says in str(caught.value) and caught.value.line == line, str(caught.value)
+
+
+def test_loads_at_the_edge_stay_within_the_array():
+    for size, place in ((48, 3), (47, 3)):
+        with pytest.raises(xlac.Error) if size < 48 else contextlib.nullcontext():
+            kernels.run(BOXED, X[:size], np.array([place], np.int32), X[:10])
+
+
+@pytest.mark.parametrize("shape", [(1, 3000, 1), (40, 30, 1), (7, 900, 1), (3, 40, 300), (2, 5, 2000), (1, 1, 5), (5, 100, 3), (0, 4, 2)])
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s16", "f64"])
+def test_scans(shape, dtype, back, isa, monkeypatch):
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    outer, along, inner = shape
+    place = f"{along - 1} + -1*i1" if back else "0 + 1*i1"
+    text = f"""kernel [{outer},{along},{inner}] from 1 input
+v0 = {dtype}[] load in0[0 + {along * inner}*i0 + {inner}*i1 + 1*i2]
+v1 = {dtype}[] constant(3)
+v2 = {dtype}[] multiply(v0, v1)
+v3 = {dtype}[] scan(v2, v1) by add along [{place}]
+v4 = {dtype}[] scan(v0, v1) by maximum along [{place}]
+v5 = {dtype}[] subtract(v3, v4)
+v6 = {dtype}[] scan(v5, v1) by add along [{place}]
+store out0[0 + {along * inner}*i0 + {inner}*i1 + 1*i2] v5
+store out1[0 + {along * inner}*i0 + {inner}*i1 + 1*i2] v6
+"""
+    if along > 1 and outer:
+        assert kernels.normal(text) == text
+    n = max(1, outer * along * inner)
+    kind = xlac._core.numpy_dtype(dtype)
+    data = (0.1 * np.resize(X, n)).astype(kind) if dtype != "s16" else np.resize(X * 5, n).astype(np.int16)
+    for threads in (1, 2, 7):
+        same(text, data, threads=threads)
+
+
+SCAN = """kernel [4,6] from 1 input
+v0 = f32[] load in0[0 + 6*i0 + 1*i1]
+v1 = f32[] constant(1)
+v2 = f32[] scan(v0, v1) by add along [0 + 1*i1]
+v3 = f32[] scan(v2, v1) by multiply along [0 + 1*i1]
+store out0[0 + 6*i0 + 1*i1] v3
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "line", "says"), [
+    ("along [0 + 1*i1]\nv3", "along [0 + 2*i1]\nv3", 4, "one dimension"),
+    ("along [0 + 1*i1]\nv3", "along [1 + 1*i1]\nv3", 4, "first place"),
+    ("along [0 + 1*i1]\nv3", "along [0 + 1*i0 + 1*i1]\nv3", 4, "one dimension"),
+    ("along [0 + 1*i1]\nv3", "along [5 + -1*i1]\nv3", 5, "another way"),
+    ("along [0 + 1*i1]\nv3", "along [0 + 1*i0]\nv3", 5, "another way"),
+    ("scan(v0, v1)", "scan(v1, v0)", 4, "not the same at every iteration"),
+    ("scan(v0, v1)", "scan(v0, v7)", 4, "after they are made"),
+    ("by add", "by compare", 4, ""),
+    ("by add", "by frobnicate", 4, "frobnicate"),
+    ("[4,6]", "[1,6]", None, None),
+    ("store out0[0 + 6*i0 + 1*i1] v3", "over [4,(6),1]\nstore out0[0 + 1*i0] v3 by add from v1", 4, "no scan"),
+])
+def test_wrong_scans_are_refused_with_their_line(old, new, line, says):
+    assert old in SCAN
+    if line is None:
+        assert (kernels.run(SCAN.replace(old, new), np.ones(6, np.float32)) == [2, 6, 24, 120, 720, 5040]).all()
+        return
+    with pytest.raises(xlac.Error) as caught:
+        kernels.normal(SCAN.replace(old, new, 1))
+    assert says in str(caught.value) and caught.value.line == line, str(caught.value)

@@ -1,0 +1,101 @@
+/* Rows of host_memory.def for nodes. */
+#include "host_memory.h"
+
+typedef struct tf_host_row {
+  const char *op, *on[2];
+} tf_host_row;
+
+#define HOST_MEMORY(op, cpu, gpu) {op, {cpu, gpu}},
+static const tf_host_row tf_host_rows[] = {
+#include "host_memory.def"
+};
+#undef HOST_MEMORY
+
+static const tf_host_row *tf_host_row_of(const char *op) {
+  size_t from = 0, to = sizeof tf_host_rows / sizeof *tf_host_rows;
+  while (from < to) {
+    size_t middle = from + (to - from) / 2;
+    int order = strcmp(op, tf_host_rows[middle].op);
+    if (order == 0) return &tf_host_rows[middle];
+    if (order < 0)
+      to = middle;
+    else
+      from = middle + 1;
+  }
+  return NULL;
+}
+
+/* Up to the next `stop`, which is passed over. */
+static base_slice tf_host_cut(base_slice *text, char stop) {
+  const char *end = text->n ? memchr(text->p, stop, text->n) : NULL;
+  base_slice part = {text->p, end ? (size_t)(end - text->p) : text->n};
+  text->p += part.n + (end != NULL);
+  text->n -= part.n + (end != NULL);
+  return part;
+}
+
+/* "T:int32 Tidx:int32|int64" */
+static bool tf_host_fits(const tf_node *n, base_slice conditions) {
+  while (conditions.n > 0) {
+    base_slice types = tf_host_cut(&conditions, ' '), attr = tf_host_cut(&types, ':');
+    unsigned type = 0;
+    if (!tf_attr_type(tf_attr_or_default(n->op, n->def->attrs, attr), &type)) return false;
+    if (!(tf_type_set_of(types) & tf_type_bit(tf_base_type(type)))) return false;
+  }
+  return true;
+}
+
+static bool tf_host_listed(base_slice args, base_slice name) {
+  while (args.n > 0) {
+    base_slice arg = tf_host_cut(&args, ',');
+    if (arg.n == name.n && memcmp(arg.p, name.p, arg.n) == 0) return true;
+  }
+  return false;
+}
+
+static void tf_host_mark(const tf_node *n, const tf_arg_def *list, uint32_t count, base_slice args, uint8_t *host) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t values = tf_arg_values(n, &list[i]);
+    uint8_t listed = tf_host_listed(args, list[i].name);
+    for (int64_t k = 0; k < values; k++) host[at++] |= listed;
+  }
+}
+
+static bool tf_calls_function(const tf_node *n) {
+  return n->op->function || tf_node_is(n, "PartitionedCall") || tf_node_is(n, "StatefulPartitionedCall") ||
+         tf_node_is(n, "While") || tf_node_is(n, "SymbolicGradient");
+}
+
+static const char *tf_host_alternatives(const tf_node *n, base_slice device_type) {
+  bool cpu = base_slice_is(device_type, "CPU"), gpu = base_slice_is(device_type, "GPU");
+  if (tf_calls_function(n) || (cpu && !(n->op->flags & TF_OP_HOST))) return "-";
+  const tf_host_row *row = cpu || gpu ? tf_host_row_of(n->op->name->s) : NULL;
+  if (!row) return gpu ? "-" : "";
+  return row->on[gpu && strcmp(row->on[1], "=") != 0];
+}
+
+/* The arguments that the row says; *no_kernel: there is none for the node. */
+static base_slice tf_host_args(const tf_node *n, base_slice device_type, bool *no_kernel) {
+  base_slice rest = base_slice_of(tf_host_alternatives(n, device_type));
+  *no_kernel = base_slice_is(rest, "-");
+  while (rest.n > 0 && !*no_kernel) {
+    base_slice args = tf_host_cut(&rest, ';'), conditions = tf_host_cut(&args, '>');
+    if (!tf_host_fits(n, conditions)) continue;
+    *no_kernel = base_slice_is(args, "*");
+    return args;
+  }
+  return (base_slice){"", 0};
+}
+
+void tf_host_memory(const tf_node *n, base_slice device_type, uint8_t *host) {
+  bool no_kernel;
+  base_slice args = tf_host_args(n, device_type, &no_kernel);
+  bool int32s = no_kernel && !tf_attr_is_true(n->def->attrs, "_XlaMustCompile");
+  for (uint32_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
+    unsigned type = tf_base_type(n->types[i]);
+    host[i] = type == TF_STRING || type == TF_RESOURCE || (int32s && type == TF_INT32);
+  }
+  tf_host_mark(n, n->op->inputs, n->op->n_inputs, args, host);
+  tf_host_mark(n, n->op->outputs, n->op->n_outputs, args, host + n->n_inputs);
+}

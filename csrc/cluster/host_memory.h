@@ -1,0 +1,11 @@
+/* Which values of a node lie in the host's memory: MemoryTypesForNode. */
+#ifndef XLAC_CLUSTER_HOST_MEMORY_H
+#define XLAC_CLUSTER_HOST_MEMORY_H
+
+#include "graph.h"
+
+/* Sets host[i] for each input of n, then for each output, for its kernel on a device of that type. Devices but CPU and
+ * GPU have no table: only what always is in the host's memory is marked there. */
+void tf_host_memory(const tf_node *n, base_slice device_type, uint8_t *host);
+
+#endif

@@ -1,0 +1,71 @@
+/* From a program to what the executor compiles. */
+#include "prepare.h"
+
+#include "../base/map.h"
+#include "../ir/verify.h"
+#include "../opt/for_hlo.h"
+#include "../stablehlo/stablehlo.h"
+
+/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
+#define CPU_PASSES(more)                                                                                    \
+  "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 " \
+  "max-work=1},"                                                                                            \
+  "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
+static const char *const cpu_passes[] = {
+    CPU_PASSES(""),
+    CPU_PASSES("reassociate,algebraic-simplification,"),
+};
+
+/* Parameters are called as in the source, which translation has lost, but where an op of the copy has that name. A name
+ * is only a name: there is no harm in giving up. */
+static void prepare_name_parameters(const ir_computation *from, ir_module *to) {
+  base_map names;
+  uint64_t owner = 0;
+  if (from->n_params != to->entry->n_params) return;
+  base_map_init(&names, base_alloc_libc);
+  for (uint32_t i = 0; i < from->n_params; i++) {
+    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    if (!s || base_map_get(&names, base_key(s), &owner)) continue;
+    if (!base_map_set(&names, base_key(s), (uint64_t)i + 1)) break;
+  }
+  IR_FOR_COMPUTATIONS(c, to)
+  IR_FOR_OPS(op, c)
+  if (base_map_get(&names, base_key(op->name), &owner)) (void)base_map_set(&names, base_key(op->name), 0);
+  for (uint32_t i = 0; i < from->n_params; i++) {
+    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    if (s && base_map_get(&names, base_key(s), &owner) && owner == (uint64_t)i + 1) to->entry->params[i]->name = s;
+  }
+  base_map_free(&names);
+}
+
+static int prepare_translate(ir_module *m, ir_module **out, xlac_error *err) {
+  const stablehlo_to_hlo_options executable = {.executable = true};
+  ir_module *expanded = NULL;
+  TRY(opt_expand_for_executor(m, &expanded, err));
+  int status = stablehlo_to_hlo(out, expanded ? expanded : m, &executable, err);
+  if (expanded) ir_module_destroy(expanded);
+  if (status == 0) prepare_name_parameters(m->entry, *out);
+  return status;
+}
+
+int cpu_copy_for_compiling(ir_module *m, ir_module **out, xlac_error *err) {
+  return m->form == IR_FORM_MLIR ? prepare_translate(m, out, err) : ir_module_clone(out, m, err);
+}
+
+/* The passes know the types of HLO, all sizes known or bounded; quantised ones are StableHLO's. CHLO's functions are
+ * ops like any that go element by element. */
+static bool prepare_is_hlo(const ir_module *ir) {
+  IR_FOR_COMPUTATIONS(c, ir)
+  IR_FOR_OPS(op, c) {
+    bool plain = ir_opcode_has(op->opcode, IR_ELEMENTWISE) && ir_is_tensor(op->type) && !op->type->has_dynamic;
+    if (op->type->quant || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
+  }
+  return true;
+}
+
+int cpu_run_passes(ir_module *m, bool fast, const opt_pipeline_options *watch, xlac_error *err) {
+  const ir_verify_options lenient = {.xla_compat = true};
+  if (!prepare_is_hlo(m)) return 0;
+  TRY(opt_run_pipeline(m, cpu_passes[fast], strlen(cpu_passes[fast]), watch, err));
+  return ir_verify(m, &lenient, err);
+}

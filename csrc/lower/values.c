@@ -1,0 +1,234 @@
+/* Inputs and outputs of the node being lowered. */
+#include <stdio.h>
+
+#include "build.h"
+#include "tensor.h"
+
+int tfl_fail(tfl_op *x, const char *format, ...) {
+  char what[400];
+  va_list args;
+  if (x->status) return x->status;
+  if (x->rw->failed) return x->status = base_oom(x->err, "lowering"); /* what seems wrong is only missing */
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  const base_istr *fn = x->frame->function;
+  return x->status = base_fail_at(x->err, XLAC_E_LOWER, 0, 0, x->node->op->name->s, "node '%.100s'%s%.60s%s: %s",
+                                  x->node->name->s, fn ? " of function '" : "", fn ? fn->s : "", fn ? "'" : "", what);
+}
+
+/* --- inputs --- */
+
+static const char *value_kind_text(const tfl_value *v) {
+  static const char *const texts[] = {"nothing", "a tensor", "a resource", "a list of tensors"};
+  assert(v->kind < sizeof texts / sizeof *texts);
+  return texts[v->kind];
+}
+
+static bool value_must_be(tfl_op *x, uint32_t i, tfl_kind kind) {
+  const tfl_value expected = {.kind = (uint8_t)kind};
+  if (i >= x->n_in) {
+    tfl_fail(x, "it has %u inputs, needs number %u", x->n_in, i);
+    return false;
+  }
+  if (x->in[i]->kind == kind) return true;
+  tfl_fail(x, "input %u is %s, expected %s", i, value_kind_text(x->in[i]), value_kind_text(&expected));
+  return false;
+}
+
+ir_value tfl_use_value(tfl_build *b, tfl_value *v) {
+  bool as_constant = v->data && (!v->v.op || v->type->count <= TFL_SMALL);
+  assert(v->kind == TFL_TENSOR);
+  if (!as_constant) return v->v;
+  if (v->constant) {
+    ir_value c = opt_make(&b->rw, IR_OP_CONSTANT, v->type, 0, NULL);
+    opt_set(&b->rw, c, "value", v->constant);
+    return c;
+  }
+  ir_value c = opt_constant_data(&b->rw, v->type, v->data, false);
+  if (c.op) v->constant = ir_mattr_of(c.op, "value");
+  return c;
+}
+
+ir_value tfl_use(tfl_op *x, tfl_value *v) {
+  if (v->kind == TFL_TENSOR) return tfl_use_value(x->b, v);
+  tfl_fail(x, "a value is %s, expected a tensor", value_kind_text(v));
+  return (ir_value){NULL, 0};
+}
+
+ir_value tfl_in(tfl_op *x, uint32_t i) {
+  return value_must_be(x, i, TFL_TENSOR) ? tfl_use_value(x->b, x->in[i]) : (ir_value){NULL, 0};
+}
+
+const ir_type *tfl_in_type(tfl_op *x, uint32_t i) {
+  static const ir_type none = {.kind = IR_TYPE_TENSOR, .dtype = XLAC_F32, .count = 1};
+  return value_must_be(x, i, TFL_TENSOR) ? x->in[i]->type : &none;
+}
+
+tfl_resource *tfl_in_resource(tfl_op *x, uint32_t i) {
+  return value_must_be(x, i, TFL_HANDLE) ? x->b->resources.items[x->in[i]->number] : NULL;
+}
+
+/* *data NULL where it is not known. */
+static int value_data(tfl_op *x, uint32_t i, const void **data) {
+  *data = NULL;
+  if (!value_must_be(x, i, TFL_TENSOR)) return x->status;
+  return x->status = tfl_evaluate(x->b, x->in[i], data);
+}
+
+int tfl_data(tfl_op *x, uint32_t i, const void **data) {
+  TRY(value_data(x, i, data));
+  if (*data) return 0;
+  return tfl_fail(x, "input %u must be known when it is compiled: it depends on values", i);
+}
+
+static int value_ints(tfl_op *x, uint32_t i, const void *data, const int64_t **v, uint32_t *n) {
+  const ir_type *t = tfl_in_type(x, i);
+  if (t->count > INT32_MAX) return tfl_fail(x, "input %u has %lld elements", i, (long long)t->count);
+  int64_t *list = BASE_ARRAY(x->arena, int64_t, (size_t)t->count + 1);
+  if (!list) return x->status = base_oom(x->err, "lowering");
+  base_convert(XLAC_S64, list, (base_dtype)t->dtype, data, (size_t)t->count);
+  *v = list;
+  *n = (uint32_t)t->count;
+  return 0;
+}
+
+int tfl_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n) {
+  const void *data = NULL;
+  *v = NULL;
+  *n = 0;
+  TRY(tfl_data(x, i, &data));
+  if (!base_dtype_is_integer((base_dtype)tfl_in_type(x, i)->dtype))
+    return tfl_fail(x, "input %u has elements of %s, expected integers", i,
+                    base_dtype_of((base_dtype)tfl_in_type(x, i)->dtype)->text);
+  return value_ints(x, i, data, v, n);
+}
+
+bool tfl_try_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n) {
+  const void *data = NULL;
+  return value_data(x, i, &data) == 0 && data && value_ints(x, i, data, v, n) == 0;
+}
+
+int tfl_int(tfl_op *x, uint32_t i, int64_t *v) {
+  const int64_t *list = NULL;
+  uint32_t n = 0;
+  *v = 0;
+  TRY(tfl_ints(x, i, &list, &n));
+  if (n != 1) return tfl_fail(x, "input %u has %u elements, expected 1", i, n);
+  *v = list[0];
+  return 0;
+}
+
+int tfl_number(tfl_op *x, uint32_t i, double *v) {
+  const void *data = NULL;
+  *v = 0;
+  TRY(tfl_data(x, i, &data));
+  if (tfl_in_type(x, i)->count != 1)
+    return tfl_fail(x, "input %u has %lld elements, expected 1", i, (long long)tfl_in_type(x, i)->count);
+  *v = base_load_f64((base_dtype)tfl_in_type(x, i)->dtype, data);
+  return 0;
+}
+
+bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v) {
+  const tf_graph *g = x->frame->graph;
+  const void *data = NULL;
+  int32_t output = 0;
+  const tf_node *from = &g->nodes.items[tf_producer(g, x->node, (int32_t)k, &output)];
+  for (int steps = 0; from->role == TF_ROLE_IDENTITY && steps < 16; steps++)
+    from = &g->nodes.items[tf_producer(g, from, 0, &output)];
+  if (!tf_is_op(from) || !tf_node_is(from, "Pack") || i >= from->n_inputs) return false;
+  uint32_t src = tf_producer(g, from, (int32_t)i, &output);
+  if (src == TF_SOURCE || (uint32_t)output >= g->nodes.items[src].n_outputs) return false;
+  tfl_value *one = &x->frame->values[x->frame->first[src] + (uint32_t)output];
+  if (one->kind != TFL_TENSOR || one->type->count != 1) return false;
+  if (!x->status) x->status = tfl_evaluate(x->b, one, &data);
+  if (data) *v = base_load_i64((base_dtype)one->type->dtype, data);
+  return data != NULL;
+}
+
+int tfl_axis(tfl_op *x, int64_t axis, uint32_t rank, uint32_t *out) {
+  *out = 0;
+  if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+    return tfl_fail(x, "axis %lld is out of range: expected one of -%u to %d", (long long)axis, rank, (int)rank - 1);
+  *out = (uint32_t)(axis < 0 ? axis + rank : axis);
+  return 0;
+}
+
+/* --- outputs --- */
+
+base_dtype tfl_out_dtype(const tfl_op *x, uint32_t i) {
+  return i < x->n_out ? tfl_dtype_of(tf_output_type(x->node, i)) : BASE_DTYPE_INVALID;
+}
+
+tfl_value tfl_tensor(const tfl_op *x, ir_value v) {
+  return (tfl_value){.kind = TFL_TENSOR, .fixed = x->fixed, .type = opt_type(v), .v = v, .input = -1};
+}
+
+void tfl_out_value(tfl_op *x, uint32_t i, const tfl_value *v) {
+  if (i < x->n_out) x->out[i] = *v;
+}
+
+void tfl_out(tfl_op *x, uint32_t i, ir_value v) {
+  if (!v.op || x->status) return;
+  tfl_value value = tfl_tensor(x, v);
+  tfl_out_value(x, i, &value);
+}
+
+void tfl_out_same(tfl_op *x, uint32_t i, uint32_t k) {
+  if (k < x->n_in)
+    tfl_out_value(x, i, x->in[k]);
+  else
+    tfl_fail(x, "it has %u inputs, needs number %u", x->n_in, k);
+}
+
+void tfl_out_data(tfl_op *x, uint32_t i, base_dtype dtype, uint32_t rank, const int64_t *dims, const void *data) {
+  tfl_value v = {.kind = TFL_TENSOR, .fixed = true, .type = tfl_type(x, dtype, rank, dims), .input = -1};
+  if (!v.type) return;
+  size_t size = (size_t)v.type->count * base_dtype_bytes(dtype);
+  char *copy = base_arena_aligned(x->arena, size + 1, 64);
+  if (!copy) {
+    x->status = base_oom(x->err, "lowering");
+    return;
+  }
+  if (size) memcpy(copy, data, size);
+  v.data = copy;
+  tfl_out_value(x, i, &v);
+}
+
+void tfl_out_ints(tfl_op *x, uint32_t i, uint32_t rank, const int64_t *dims, const int64_t *v) {
+  base_dtype t = tfl_out_dtype(x, i);
+  size_t n = 1;
+  if (i >= x->n_out) return;
+  if (!base_dtype_is_integer(t)) t = XLAC_S64;
+  for (uint32_t d = 0; d < rank; d++) n *= (size_t)dims[d];
+  char *data = base_arena_array(x->arena, n + 1, base_dtype_bytes(t));
+  if (!data) {
+    x->status = base_oom(x->err, "lowering");
+    return;
+  }
+  base_convert(t, data, XLAC_S64, v, n);
+  tfl_out_data(x, i, t, rank, dims, data);
+}
+
+void tfl_assign_value(tfl_op *x, tfl_resource *r, const tfl_value *v) {
+  if (!r || x->status) return;
+  r->value = *v;
+  r->written = true;
+}
+
+void tfl_assign(tfl_op *x, tfl_resource *r, ir_value v) {
+  tfl_value value = tfl_tensor(x, v);
+  if (v.op) tfl_assign_value(x, r, &value);
+}
+
+tfl_resource *tfl_new_resource(tfl_op *x, uint32_t i) {
+  tfl_resource *r = BASE_NEW(x->arena, tfl_resource);
+  tfl_value handle = {.kind = TFL_HANDLE, .input = -1, .number = x->b->resources.n};
+  if (!r || !BASE_VEC_PUSH(x->arena->alloc, &x->b->resources, r)) {
+    x->status = base_oom(x->err, "lowering");
+    return NULL;
+  }
+  r->input = -1;
+  tfl_out_value(x, i, &handle);
+  return r;
+}

@@ -1,0 +1,277 @@
+/* Kernels that become one: they iterate over the same elements, and one reads what the other reads or computes, so that
+ * one pass through memory does for both. Sums are known when a pass is over, so nobody may need one within it. A merged
+ * kernel stands where the first of its parts stood, if all it reads is there by then, or where the last stood, if
+ * nobody reads it earlier; nothing else moves, and no step that is no kernel may lie between the two, lest values live
+ * longer for it. Each kernel is compared with the last few alone, so all is linear. */
+#include "fusion.h"
+
+enum {
+  FUSE_LEAST = 2048, /* iterations: fewer are no work for memory */
+  FUSE_STORES = 8,   /* of a kernel; as many as kernel.h allows */
+  FUSE_OPS = 96,
+  FUSE_READS = 12,
+  FUSE_NEAR = 6 /* kernels to compare with */
+};
+
+/* A kernel. */
+typedef struct fuse_pass {
+  ir_op *first;
+  uint32_t n_stores, n_ops, n_reads;
+  bool reduces, other_reads; /* other_reads: more than there is room for */
+  const ir_type *space;      /* iterated over */
+  const ir_ints *dims;       /* reduced; NULL: none */
+  const ir_op *reads[FUSE_READS];
+} fuse_pass;
+
+typedef struct fuse_run {
+  fusion_plan *f;
+  uint32_t n;
+  ir_op *const *order;
+  uint32_t *at;    /* by op id: its place in the order, plus one */
+  uint32_t *steps; /* by place: steps before it that are no kernels */
+  fuse_pass *pass; /* by place of a root, of those worth it */
+  fuse_pass *near[FUSE_NEAR];
+  uint32_t n_near;
+} fuse_run;
+
+static bool fuse_is_name(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_PARAMETER:
+    case IR_OP_CONSTANT:
+    case IR_OP_TUPLE:
+    case IR_OP_GET_TUPLE_ELEMENT:
+    case IR_OP_RESHAPE:
+    case IR_OP_OPT_BARRIER:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* The first root of the kernel that computes op, or NULL. */
+static ir_op *fuse_kernel_of(const fuse_run *x, const ir_op *op) {
+  uint8_t role = x->f->role[op->id];
+  return role == FUSION_ROOT || role == FUSION_INNER ? x->f->first[x->f->root[op->id]->id] : NULL;
+}
+
+/* Where in the order the value of op is computed. */
+static uint32_t fuse_place(const fuse_run *x, const ir_op *op) {
+  const ir_op *first = fuse_kernel_of(x, op);
+  return x->at[first ? x->f->turn[first->id]->id : op->id];
+}
+
+/* Whether somebody reads op before or at `place` who is in neither of the two kernels. Depth is bounded by that of
+ * cheap ops. */
+static bool fuse_is_read_by(const fuse_run *x, const ir_op *op, uint32_t place, const ir_op *a, const ir_op *b) {
+  IR_FOR_USES(use, op) {
+    const ir_op *user = use->user, *kernel = fuse_kernel_of(x, user);
+    if (!x->at[user->id]) continue;
+    if (kernel && (kernel == a || kernel == b)) continue;
+    if (x->f->role[user->id] == FUSION_CHEAP) {
+      if (x->f->needed[user->id] && x->at[user->id] <= place) return true;
+      if (fuse_is_read_by(x, user, place, a, b)) return true;
+      continue;
+    }
+    if (fuse_place(x, user) <= place) return true;
+  }
+  return false;
+}
+
+/* --- what kernels read --- */
+
+static void fuse_add_read(fuse_pass *p, const ir_op *op) {
+  for (uint32_t i = 0; i < p->n_reads; i++)
+    if (p->reads[i] == op) return;
+  if (p->n_reads == FUSE_READS)
+    p->other_reads = true;
+  else
+    p->reads[p->n_reads++] = op;
+}
+
+/* Behind cheap ops is what they are computed from. Depth is bounded by theirs. */
+static void fuse_add_source(const fuse_run *x, fuse_pass *p, const ir_op *op, const ir_op *root) {
+  uint8_t role = x->f->role[op->id];
+  if (role == FUSION_CHEAP)
+    for (uint32_t k = 0; k < op->n_operands; k++) fuse_add_source(x, p, ir_operand(op, k), root);
+  else if (!(role == FUSION_INNER && x->f->root[op->id] == root))
+    fuse_add_read(p, op);
+}
+
+static void fuse_look_at(const fuse_run *x, const ir_op *op) {
+  if (!fuse_kernel_of(x, op)) return;
+  const ir_op *root = x->f->root[op->id];
+  fuse_pass *p = &x->pass[x->at[root->id] - 1];
+  if (!p->first) return;
+  for (uint32_t k = 0; k < op->n_operands; k++) fuse_add_source(x, p, ir_operand(op, k), root);
+  if (op->opcode == IR_OP_DYNAMIC_SLICE) p->other_reads = true; /* it may be read where it was put for that alone */
+}
+
+static fuse_pass fuse_pass_of(const fuse_run *x, ir_op *root) {
+  fuse_pass p = {.n_stores = 1, .n_ops = x->f->size[root->id], .space = root->type};
+  if (fusion_reduction(root)) {
+    p.reduces = true;
+    p.space = ir_operand_type(root, 0);
+    p.dims = ir_get_ints(root, IR_ATTR_DIMENSIONS);
+  }
+  bool moves = fusion_moves_index(root) || root->opcode == IR_OP_IOTA;
+  moves = moves || x->f->scans[root->id];
+  p.first = moves || p.space->count < FUSE_LEAST ? NULL : root;
+  return p;
+}
+
+/* --- whether two can be one --- */
+
+static bool fuse_same_space(const fuse_pass *a, const fuse_pass *b) {
+  if (a->space->rank != b->space->rank) return false;
+  for (uint32_t d = 0; d < a->space->rank; d++)
+    if (a->space->dims[d] != b->space->dims[d]) return false;
+  if (!a->dims || !b->dims) return true;
+  bool same = a->dims->n == b->dims->n;
+  for (uint32_t i = 0; same && i < a->dims->n; i++) same = a->dims->v[i] == b->dims->v[i];
+  return same;
+}
+
+/* A kernel that stores every element, too, goes through them in their order. */
+static bool fuse_is_in_order(const fuse_run *x, const fuse_pass *p) {
+  for (const ir_op *op = p->first; op; op = x->f->next[op->id])
+    if (fusion_reduction(op) && !fusion_reduces_in_order(op)) return false;
+  return true;
+}
+
+static bool fuse_stores_elements(const fuse_run *x, const fuse_pass *p) {
+  for (const ir_op *op = p->first; op; op = x->f->next[op->id])
+    if (!fusion_reduction(op)) return true;
+  return false;
+}
+
+/* Whether the kernel of `root` reads `from` only where it iterates: by elementwise ops that nothing moves. */
+static bool fuse_reads_in_place(const fuse_run *x, const ir_op *from, const ir_op *root) {
+  IR_FOR_USES(use, from) {
+    const ir_op *op = use->user;
+    if (x->f->role[op->id] == FUSION_CHEAP) return false;
+    if (fuse_kernel_of(x, op) != root) continue;
+    for (uint32_t depth = 0; op != root; depth++) { /* each inner op has one reader, or several of one kind */
+      if (fusion_moves_index(op) || op->type->count != from->type->count || depth == FUSE_OPS) return false;
+      op = op->uses ? op->uses->user : root;
+    }
+    if (fusion_moves_index(root)) return false;
+  }
+  return true;
+}
+
+static bool fuse_has(const fuse_run *x, const fuse_pass *p, const ir_op *op) {
+  return x->f->role[op->id] == FUSION_ROOT && x->f->first[op->id] == p->first;
+}
+
+/* Why b, the later one, can't be in one kernel with a although it reads what a reads or computes: NULL where it can,
+ * with *why saying what they share; both NULL where they share nothing. */
+static const char *fuse_objects(const fuse_run *x, const fuse_pass *a, const fuse_pass *b, const char **why) {
+  bool values = false, memory = false;
+  *why = NULL;
+  for (uint32_t i = 0; i < b->n_reads; i++) {
+    const ir_op *read = b->reads[i];
+    if (fuse_has(x, a, read)) {
+      values = true;
+      if (fusion_reduction(read)) return "it reads what the other sums up";
+      if (!fuse_reads_in_place(x, read, b->first)) return "it reads the other's value at other indexes";
+    }
+    for (uint32_t k = 0; k < a->n_reads && !memory; k++)
+      memory = a->reads[k] == read && read->type->count >= FUSE_LEAST;
+  }
+  if (!values && !memory) return NULL;
+  *why = values ? "it reads the other's value" : "both read the same memory";
+  if (a->n_stores == FUSE_STORES || a->n_ops + b->n_ops > FUSE_OPS) return "the kernel is full";
+  bool elements = fuse_stores_elements(x, a) || !b->reduces;
+  if (elements && !(fuse_is_in_order(x, a) && fuse_is_in_order(x, b)))
+    return "the sum goes through its operand in another order";
+  uint32_t from = fuse_place(x, a->first), to = fuse_place(x, b->first);
+  if (x->f->waits && x->f->waits[a->first->id] != x->f->waits[b->first->id])
+    return "an async operation is waited for in between";
+  return x->steps[from] != x->steps[to - 1] ? "a step that is no kernel stands in between" : NULL;
+}
+
+/* b can stand where a does. */
+static bool fuse_can_rise(const fuse_run *x, const fuse_pass *a, const fuse_pass *b) {
+  uint32_t place = fuse_place(x, a->first);
+  if (b->other_reads) return false;
+  for (uint32_t i = 0; i < b->n_reads; i++)
+    if (!fuse_has(x, a, b->reads[i]) && fuse_place(x, b->reads[i]) >= place) return false;
+  return true;
+}
+
+/* a can stand where b does. */
+static bool fuse_can_sink(const fuse_run *x, const fuse_pass *a, const fuse_pass *b) {
+  uint32_t place = fuse_place(x, b->first);
+  for (const ir_op *op = a->first; op; op = x->f->next[op->id])
+    if (fuse_is_read_by(x, op, place, a->first, b->first)) return false;
+  return true;
+}
+
+static void fuse_join(fuse_run *x, fuse_pass *a, const fuse_pass *b, bool rises, const char *why) {
+  fusion_plan *f = x->f;
+  ir_op *last = a->first, *turn = f->turn[(rises ? a->first : b->first)->id];
+  while (f->next[last->id]) last = f->next[last->id];
+  f->next[last->id] = b->first;
+  f->first[b->first->id] = a->first;
+  f->turn[a->first->id] = turn;
+  f->one[b->first->id] = why;
+  a->n_stores++;
+  a->n_ops += b->n_ops;
+  a->reduces = a->reduces || b->reduces;
+  if (!a->dims) a->dims = b->dims;
+  a->other_reads = a->other_reads || b->other_reads;
+  for (uint32_t i = 0; i < b->n_reads; i++)
+    if (!fuse_has(x, a, b->reads[i])) fuse_add_read(a, b->reads[i]);
+}
+
+static bool fuse_with_near(fuse_run *x, fuse_pass *b) {
+  const char *why = NULL, *not = NULL;
+  for (uint32_t i = 0; i < x->n_near; i++) {
+    fuse_pass *a = x->near[i];
+    if (!fuse_same_space(a, b)) continue;
+    const char *no = fuse_objects(x, a, b, &why);
+    if (!no && !why) continue;
+    bool rises = !no && fuse_can_rise(x, a, b);
+    if (!no && !rises && !fuse_can_sink(x, a, b)) no = "an op in between needs one and makes what the other needs";
+    if (!no) {
+      fuse_join(x, a, b, rises, why);
+      return true;
+    }
+    not = no;
+  }
+  x->f->one[b->first->id] = not;
+  return false;
+}
+
+static void fuse_all(fuse_run *x) {
+  for (uint32_t i = 0; i < x->n; i++) {
+    fuse_pass *p = &x->pass[i];
+    if (!p->first || fuse_with_near(x, p)) continue;
+    uint32_t keep = x->n_near < FUSE_NEAR ? x->n_near++ : FUSE_NEAR - 1;
+    memmove(x->near + 1, x->near, keep * sizeof *x->near);
+    x->near[0] = p;
+  }
+}
+
+bool fusion_merge(fusion_plan *f, uint32_t n, ir_op *const *order, uint32_t *numbers, base_arena *scratch) {
+  fuse_run x = {.f = f, .n = n, .order = order, .at = numbers};
+  bool worth = false;
+  for (uint32_t i = 0, roots = 0; i < n && !worth; i++) {
+    roots += f->role[order[i]->id] == FUSION_ROOT && fuse_pass_of(&x, order[i]).first;
+    worth = roots > 1;
+  }
+  if (!worth) return true;
+  x.steps = base_arena_zalloc(scratch, ((size_t)n + 1) * sizeof *x.steps);
+  x.pass = base_arena_zalloc(scratch, (size_t)n * sizeof *x.pass);
+  if (!x.steps || !x.pass) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_op *op = order[i];
+    numbers[op->id] = i + 1;
+    x.steps[i + 1] = x.steps[i] + (f->role[op->id] == FUSION_NO && !fuse_is_name(op));
+    if (f->role[op->id] == FUSION_ROOT) x.pass[i] = fuse_pass_of(&x, order[i]);
+  }
+  for (uint32_t i = 0; i < n; i++) fuse_look_at(&x, order[i]);
+  fuse_all(&x);
+  for (uint32_t i = 0; i < n; i++) numbers[order[i]->id] = 0;
+  return true;
+}

@@ -1,0 +1,36 @@
+/* A session: what the steps of a clustered graph share. */
+#include "session.h"
+
+int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *options, xlac_error *err) {
+  base_alloc alloc = pass->graph.alloc;
+  tfs_session *s = base_malloc(alloc, sizeof *s);
+  if (!s) return base_oom(err, "making a session");
+  *s = (tfs_session){.pass = pass, .alloc = alloc, .options = *options, .call = 1};
+  base_map_init(&s->variable_of, alloc);
+  base_map_init(&s->body_of, alloc);
+  s->options.cpu.alloc = alloc;
+  if (options->cpu.runtime)
+    s->runtime = cpu_runtime_retain(options->cpu.runtime);
+  else if (cpu_runtime_create(&s->runtime, alloc, err) != 0) {
+    tfs_session_free(s);
+    return -XLAC_E_OUT_OF_MEMORY;
+  }
+  *out = s;
+  return 0;
+}
+
+void tfs_session_free(tfs_session *s) {
+  if (!s) return;
+  for (tfs_program *p = s->bodies, *next = NULL; p; p = next) {
+    next = p->next;
+    tfs_program_free(p);
+    base_free(s->alloc, p);
+  }
+  for (uint32_t i = 0; i < s->variables.n; i++) tfs_object_drop(s->variables.items[i]);
+  BASE_VEC_FREE(s->alloc, &s->variables);
+  BASE_VEC_FREE(s->alloc, &s->saved);
+  base_map_free(&s->variable_of);
+  base_map_free(&s->body_of);
+  cpu_runtime_release(s->runtime);
+  base_free(s->alloc, s);
+}

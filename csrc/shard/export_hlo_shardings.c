@@ -1,0 +1,102 @@
+/* xla-sdy-stablehlo-export-shardings: shardings of sdy become XLA's (mhlo.sharding), within the manual axes that values
+ * are marked with; meshes go, but those that groups of devices name.
+ * Requires: no manual computations, no ops of sdy that keep shardings. Preserves: all else. */
+#include "round_trip.h"
+
+typedef struct rt_export {
+  ir_module *m;
+  bool control_flow; /* loops and branches without a sharding get a replicated one */
+  base_map named;
+  base_map done; /* sharding or list, outside of manual axes, to its text */
+  bool failed;
+} rt_export;
+
+/* The dictionary with XLA's sharding instead of sdy's. */
+static const ir_mdict *rt_export_dict(rt_export *x, const ir_mdict *d) {
+  const ir_mattr *a = ir_mdict_get(d, "sdy.sharding");
+  const sdy_names *manual = sdy_of(ir_mdict_get(d, "xla.sdy.manual_axes"), SDY_MANUAL_AXES);
+  const ir_mattr *text = NULL;
+  if (manual && d) d = ir_mdict_with(x->m, d, "xla.sdy.manual_axes", NULL);
+  if (!d || !a || a->kind != IR_M_SDY || (a->sub != SDY_SHARDING && a->sub != SDY_SHARDINGS)) return d;
+  if (!manual) text = base_map_ptr(&x->done, a->v.sdy);
+  if (!text) {
+    text = a->sub == SDY_SHARDING ? rt_to_hlo(x->m, a->v.sdy, manual) : rt_list_to_hlo(x->m, a->v.sdy, manual);
+    if (!text || (!manual && !base_map_set(&x->done, base_key(a->v.sdy), base_key(text)))) return NULL;
+  }
+  d = ir_mdict_with(x->m, d, "sdy.sharding", NULL);
+  return d ? ir_mdict_with(x->m, d, "mhlo.sharding", text) : NULL;
+}
+
+static const ir_mdict *rt_export_or_fail(rt_export *x, const ir_mdict *d) {
+  if (!d) return NULL;
+  const ir_mdict *to = rt_export_dict(x, d);
+  x->failed = x->failed || !to;
+  return to ? to : d;
+}
+
+/* What StableHLO has no op for carries its attributes within. */
+static bool rt_export_inner(rt_export *x, ir_op *op) {
+  const ir_mattr *a = ir_mattr_of(op, "mhlo.sharding"), *inner = ir_mattr_of(op, "mhlo.attributes");
+  if (!a || !inner || inner->kind != IR_M_DICT || (!rt_calls(op, "mhlo.erf") && !rt_calls(op, "mhlo.topk")))
+    return true;
+  const ir_mdict *d = ir_mdict_with(x->m, inner->v.dict, "mhlo.sharding", a);
+  return d && ir_m_set(op, "mhlo.sharding", NULL) && ir_m_set(op, "mhlo.attributes", ir_m_dict(x->m, d));
+}
+
+static bool rt_is_control_flow(const ir_op *op) {
+  return op->opcode == IR_OP_WHILE || op->opcode == IR_OP_CONDITIONAL || op->opcode == IR_OP_IF;
+}
+
+static int rt_export_op(void *ctx, ir_op *op) {
+  rt_export *x = ctx;
+  op->mlir = rt_export_or_fail(x, op->mlir);
+  if (x->control_flow && rt_is_control_flow(op) && !ir_mattr_of(op, "mhlo.sharding") &&
+      !ir_m_set(op, "mhlo.sharding", ir_m_string(x->m, "{replicated}", 12)))
+    x->failed = true;
+  x->failed = x->failed || !rt_export_inner(x, op);
+  return x->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
+}
+
+static void rt_export_function(rt_export *x, ir_computation *f) {
+  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = rt_export_or_fail(x, f->params[i]->mlir);
+  for (uint32_t i = 0; f->result_mlir && i < f->n_results && !x->failed; i++) {
+    const ir_mdict *old = rt_result_dict(f, i), *d = rt_export_or_fail(x, old);
+    if (d != old && !rt_set_result_dict(f, i, d)) x->failed = true;
+  }
+  if (!x->failed && shc_walk(f, false, rt_export_op, x) != 0) x->failed = true;
+}
+
+static void rt_export_note(void *ctx, const base_istr *name) {
+  rt_export *x = ctx;
+  x->failed = x->failed || !base_map_set(&x->named, base_key(name), 1);
+}
+
+static void rt_export_meshes(rt_export *x) {
+  ir_module *m = x->m;
+  uint64_t named;
+  IR_FOR_COMPUTATIONS(c, m) IR_FOR_OPS(op, c) opt_for_symbols(op, rt_export_note, x);
+  for (ir_computation *c = m->first, *next = NULL; c; c = next) {
+    next = c->next;
+    if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
+    if (base_map_get(&x->named, base_key(ir_mattr_of(c->first, "sym_name")->str), &named)) continue;
+    if (m->entry == c) m->entry = NULL;
+    ir_computation_remove(c);
+  }
+  if (!m->entry) m->entry = m->first;
+}
+
+static int rt_export_shardings(ir_module *m, bool control_flow, xlac_error *err) {
+  rt_export x = {.m = m, .control_flow = control_flow};
+  base_map_init(&x.named, m->alloc);
+  base_map_init(&x.done, m->alloc);
+  IR_FOR_COMPUTATIONS(c, m)
+  if (c->kind == IR_FUNCTION && !c->owner && !x.failed) rt_export_function(&x, c);
+  if (!x.failed) rt_export_meshes(&x);
+  base_map_free(&x.named);
+  base_map_free(&x.done);
+  return x.failed ? base_oom(err, "xla-sdy-stablehlo-export-shardings") : shc_verify(m, err);
+}
+
+int shard_export_shardings(ir_module *m, const opt_args *args, xlac_error *err) {
+  return rt_export_shardings(m, opt_get(args, "add-missing-sharding-to-control-flow"), err);
+}

@@ -1,0 +1,139 @@
+"""Running clustered TensorFlow graphs."""
+import json
+from collections.abc import Mapping, MutableMapping
+
+import numpy as np
+
+__all__ = ["GraphExecutable", "Session", "Variables"]
+
+NUMERICS = ("strict", "fast")
+
+
+class Session:
+    """The variables of a clustered graph, and executables that share them. Any thread may call, one at a time works."""
+
+    def __init__(self, graph, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
+        from . import _openblas
+        from .errors import Error
+
+        if numerics not in NUMERICS:
+            raise Error(f"numerics is \"strict\" or \"fast\", not {numerics!r}", 503)
+        path = _openblas() if blas is None or blas is True else blas or None
+        self._session = graph.session(threads=threads or 0, blas=path, no_blas=blas is not None and not blas,
+                                      numerics=NUMERICS.index(numerics), compile_at_once=not lazy, always_defer=always_defer, seed=seed)
+        self.variables = Variables(self._session)
+
+    def executable(self, feeds=(), fetches=(), targets=()):
+        """As Clusters.executable, with this session's variables."""
+        return GraphExecutable(self, feeds, fetches, targets)
+
+
+class Variables(MutableMapping):
+    """{name: array} of a session's variables that have a value. Arrays are copies; setting one copies, too."""
+
+    def __init__(self, session):
+        self._session = session
+
+    def __getitem__(self, name):
+        names = self._session.names()
+        value = self._session.get(names.index(name)) if name in names else None
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __setitem__(self, name, value):
+        self._session.set(name, np.asarray(value))
+
+    def __delitem__(self, name):
+        raise TypeError("a variable can be set, not removed")
+
+    def __iter__(self):
+        return (name for i, name in enumerate(self._session.names()) if self._session.get(i) is not None)
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+    def __repr__(self):
+        return f"Variables({ {name: array.shape for name, array in self.items()} })"
+
+
+def names(what):
+    return (what,) if isinstance(what, str) else tuple(what)
+
+
+class GraphExecutable:
+    """One way to run a clustered graph: call it with an array for each feed, by position, or with a dict by name."""
+
+    def __init__(self, session, feeds, fetches, targets):
+        self.session = session
+        self.feeds, self.fetches, self.targets = names(feeds), names(fetches), names(targets)
+        self._one = isinstance(fetches, str)
+        self._step = session._session.step(self.feeds, self.fetches, self.targets)
+        self._dtypes = [dtype for _, dtype in self._step.feeds()]
+
+    @property
+    def variables(self):
+        """The session's variables: {name: array}."""
+        return self.session.variables
+
+    def __call__(self, *arrays):
+        """Arrays of another element type, lists and numbers are converted to the feed's. Raises Error, which names the node; variables
+        are then as they were before the call."""
+        if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+            arrays = self._by_name(arrays[0])
+        if len(arrays) != len(self.feeds):
+            raise TypeError(f"there are {len(self.feeds)} feeds ({', '.join(self.feeds)}), {len(arrays)} arrays were given")
+        result = self._step.run(tuple(np.asarray(a, d) for a, d in zip(arrays, self._dtypes)))
+        return result[0] if self._one else result
+
+    def _by_name(self, given):
+        missing, surplus = [n for n in self.feeds if n not in given], [n for n in given if n not in self.feeds]
+        if missing or surplus:
+            raise TypeError(f"missing feeds: {', '.join(missing) or 'none'}; unknown ones: {', '.join(map(str, surplus)) or 'none'}")
+        return tuple(given[n] for n in self.feeds)
+
+    @property
+    def stats(self):
+        """What happened so far: runs, failures and seconds of the whole; `units` has a dict for each cluster and each node outside of
+        clusters, `inside` for each node that ran in functions and in clusters that ran node by node; and sums over all of them:
+        clusters, compiles, hits (runs of something compiled before), compiled_runs, fallen_back, host_runs."""
+        found = json.loads(self._step.report())
+        both = found["units"] + found["inside"]
+        found["clusters"] = sum(u["kind"] == "cluster" for u in found["units"])
+        for key in ("compiles", "hits", "compiled_runs", "fallen_back"):
+            found[key] = sum(u.get(key, 0) for u in both)
+        found["host_runs"] = sum(u["runs"] for u in both if u["kind"] == "host")
+        return found
+
+    def explain(self):
+        """A line for each cluster and node: how often it ran, in what way, how long, and why it fell back."""
+        found = self.stats
+        lines = [f"{found['runs']} runs, {found['failures']} failed, {found['seconds']:.6f} s; {found['compiles']} compiled, "
+                 f"{found['compiled_runs']} compiled runs, {found['host_runs']} of the host, {found['fallen_back']} node by node"]
+        for unit in sorted(found["units"], key=lambda u: -u["seconds"]):
+            lines.append("  " + explained(unit))
+        if found["inside"]:
+            lines.append("in functions, and in clusters that ran node by node:")
+            lines += ["  " + explained(unit) for unit in sorted(found["inside"], key=lambda u: -u["seconds"])]
+        return "\n".join(lines)
+
+    def __repr__(self):
+        return f"<xlac.GraphExecutable: {', '.join(self.feeds) or 'nothing'} -> {', '.join(self.fetches + self.targets) or 'nothing'}>"
+
+
+def explained(unit):
+    what = f"{unit['name']} ({unit['nodes']} nodes)" if unit["kind"] == "cluster" else f"{unit['name']} ({unit['op']})"
+    parts = [f"{unit['kind']}, {unit['runs']} runs"]
+    if unit["dead"]:
+        parts.append(f"{unit['dead']} times dead")
+    if "compiles" in unit:
+        parts.append(f"{unit['compiles']} compiled in {unit['compile_seconds']:.6f} s for {unit['signatures']} signatures")
+        if unit["fallen_back"]:
+            parts.append(f"{unit['fallen_back']} node by node")
+        if unit["megamorphic"]:
+            parts.append("megamorphic: too many signatures for too few runs")
+        if unit["why"]:
+            parts.append(f"not compiled: {unit['why']}")
+    if unit["kind"] != "host":
+        parts.append(f"{unit['seconds']:.6f} s")
+    return f"{what}: {'; '.join(parts)}"

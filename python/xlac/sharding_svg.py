@@ -1,0 +1,226 @@
+"""Pictures of shardings as self-contained SVG: one sharding over its mesh, and a program whose dimensions are coloured by the axes that
+shard them. No JavaScript, nothing loaded from elsewhere."""
+import html
+import itertools
+import json
+import math
+import re
+
+CHAR, LINE = 6.7, 20  # of the monospace font, in pixels
+# Fill and border of an axis, in the order of the mesh; told apart by people who see fewer colours too (after Okabe and Ito).
+COLOURS = [("#cfe3f7", "#0072b2"), ("#fbdcc4", "#d55e00"), ("#cdeee2", "#009e73"), ("#f6dbeb", "#b5508a"), ("#fdf3c8", "#b59b00"),
+           ("#d9f1fb", "#2a9fd6"), ("#e4e0f4", "#6a51a3"), ("#e6e6e6", "#555555")]
+MOST_TILES, MOST_OPS, MOST_DEVICES = 4096, 3000, 1 << 16
+MOVES = ("sdy.reshard", "sdy.all_gather", "sdy.all_slice", "sdy.all_to_all", "sdy.collective_permute", "sdy.all_reduce", "sdy.reduce_scatter")
+
+
+def colours(mesh):
+    return {name: COLOURS[i % len(COLOURS)] for i, (name, _) in enumerate(mesh.axes)}
+
+
+def svg(width, height, body):
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
+            'font-family="ui-monospace,Menlo,Consolas,&quot;DejaVu Sans Mono&quot;,monospace" font-size="11">'
+            f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(body)}</svg>\n')
+
+
+def text(x, y, words, fill="#1f2937", extra=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" {extra}xml:space="preserve">{html.escape(str(words), quote=False)}</text>'
+
+
+def box(x, y, w, h, fill, edge, extra=""):
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="{fill}" stroke="{edge}" {extra}/>'
+
+
+# --- one sharding ---
+
+def axes_text(dim):
+    names = [a.name + ("" if a.size is None else f":({a.pre_size}){a.size}") for a in dim.axes]
+    return " ".join([*names, *(["?"] if dim.open else [])]) or "-"
+
+
+def holders(sharding):
+    """The devices of each tile: a dictionary from a tile's place to them, in the order of the mesh."""
+    names, found = [name for name, _ in sharding.mesh.axes], {}
+    for device, at in zip(sharding.mesh.devices, itertools.product(*(range(size) for _, size in sharding.mesh.axes))):
+        coordinates = dict(zip(names, at))
+        found.setdefault(tuple(sharding._place(coordinates, d) for d in sharding.dims), []).append(device)
+    return found
+
+
+def devices_text(devices, room):
+    words = " ".join(map(str, devices))
+    return words if len(words) <= room else words[:max(1, room - 1)] + "…"
+
+
+def tile_colour(place, parts):
+    """Of the tile: one hue, from light to dark along the tiles."""
+    total = math.prod(parts) or 1
+    n = 0
+    for at, size in zip(place, parts):
+        n = n * size + at
+    light = 94 - round(30 * n / max(1, total - 1)) if total > 1 else 94
+    return f"hsl({(210 + 300 * n // max(1, total)) % 360},60%,{light}%)"
+
+
+def grid(parts):
+    """Where the dimensions that are cut go: the last one across, the one before down, the one before that across again, around them."""
+    cut = [d for d in range(len(parts)) if parts[d] > 1]
+    return cut[-2::-2][::-1], cut[-1::-2][::-1]
+
+
+def offset(place, parts, dims, size, gap):
+    """Along one direction of the page: inner dimensions next to each other, outer ones further apart."""
+    at, step = 0.0, size
+    for depth, d in enumerate(reversed(dims)):
+        at += place[d] * step
+        step = step * parts[d] + gap * (depth + 1)
+    return at
+
+
+def extent(parts, dims, size, gap):
+    for depth, d in enumerate(reversed(dims)):
+        size = size * parts[d] + gap * (depth + 1)
+    return size
+
+
+def sharding_picture(sharding, shape=None):
+    """The tiles of a tensor, each with the devices that hold it. `shape` gives sizes to what the dimensions are cut into."""
+    if sharding.mesh.size > MOST_DEVICES:
+        raise ValueError(f"a mesh of {sharding.mesh.size} devices is too large to be drawn")
+    parts = sharding.parts()
+    held = holders(sharding) if sharding.mesh.axes else {(0,) * len(parts): sharding.mesh.devices}
+    hues, (down, across) = colours(sharding.mesh), grid(parts)
+    if math.prod(parts) > MOST_TILES:
+        raise ValueError(f"{math.prod(parts)} tiles are too many to be drawn")
+    most = max((len(" ".join(map(str, d))) for d in held.values()), default=1)
+    w, h, gap = max(34.0, min(150.0, 12 + most * CHAR)), 30.0, 6.0
+    local = sharding.shard_shape(shape) if shape else None
+    head, top = [], 14 + (len(sharding.dims) + 1 + bool(sharding.replicated) + bool(sharding.unreduced)) * LINE
+    for d, dim in enumerate(sharding.dims):
+        size = f"{shape[d]} = {parts[d]} x {local[d]}" if shape else f"{parts[d]} parts"
+        fill, edge = hues[dim.axes[0].name] if dim.axes else ("#ffffff", "#9ca3af")
+        words = f"dimension {d}: {size}  {axes_text(dim)}"
+        head += [box(10, 8 + d * LINE, 10, 12, fill, edge), text(26, 18 + d * LINE, words)]
+    rest = [(word, axes) for word, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)) if axes]
+    for i, (word, axes) in enumerate(rest, len(sharding.dims)):
+        head.append(text(26, 18 + i * LINE, f"{word}: {' '.join(a.name for a in axes)}"))
+    body = [text(10, top - 8, f"{sharding.mesh}".removeprefix("mesh"), "#6b7280")]
+    for place, devices in sorted(held.items()):
+        x, y = 10 + offset(place, parts, across, w, gap), top + offset(place, parts, down, h, gap)
+        title = f"tile {list(place)}: devices {', '.join(map(str, devices))}"
+        body.append(f"<g><title>{html.escape(title)}</title>" + box(x, y, w - 2, h - 2, tile_colour(place, parts), "#6b7280") +
+                    text(x + 5, y + 18, devices_text(devices, int((w - 10) / CHAR))) + "</g>")
+    width = max(20 + extent(parts, across, w, gap), 60 + CHAR * max(60, len(str(sharding.mesh))))
+    return svg(width, top + extent(parts, down, h, gap) + 14, head + body)
+
+
+def sharding_table(sharding, shape=None):
+    """The same as text: a line for each tile."""
+    parts = sharding.parts()
+    held = holders(sharding) if sharding.mesh.axes else {(0,) * len(parts): sharding.mesh.devices}
+    if len(held) > MOST_TILES:
+        raise ValueError(f"{len(held)} tiles are too many to be listed")
+    local, lines = sharding.shard_shape(shape) if shape else None, []
+    for place, devices in sorted(held.items()):
+        spans = [f"{p * n}:{min(size, (p + 1) * n)}" for p, n, size in zip(place, local, shape)] if shape else map(str, place)
+        lines.append(f"[{', '.join(spans)}] on {devices_text(devices, 60)}")
+    return "\n".join(lines)
+
+
+# --- a program ---
+
+OP = re.compile(r"^(\s*)(%[\w.$-]+)(?::(\d+))? = (?:\"?)([\w.]+)(.*)$")
+ARGUMENT = re.compile(r"(%[\w.$-]+): (tensor<[^>]*>)")
+TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([^>,]*)")
+
+
+def shape_of(kind):
+    found = TENSOR.match(kind)
+    return found and (found[1].split("x")[:-1], found[2])
+
+
+def result_types(rest, n):
+    """The types after the last colon of an op's text."""
+    kind = rest.rsplit(" : ", 1)[-1]
+    kind = kind.rsplit(" -> ", 1)[-1]
+    found = re.findall(r"tensor<[^>]*>", kind)
+    return found if len(found) == n else (found[-1:] * n if found else [])
+
+
+def rows_of(text_of_module):
+    """(depth, name, opcode, operands, type) of every value, in the order of the text."""
+    for line in text_of_module.splitlines():
+        if "func.func" in line:
+            for name, kind in ARGUMENT.findall(line.split(" -> ")[0]):
+                yield 0, name, "argument", [], kind
+            continue
+        found = OP.match(line)
+        if not found:
+            continue
+        depth, name, count, opcode, rest = len(found[1]) // 2 - 1, found[2], int(found[3] or 1), found[4], found[5]
+        operands = list(dict.fromkeys(re.findall(r"%[\w.$-]+(?:#\d+)?", rest)))
+        for i, kind in enumerate(result_types(rest, count) or [""] * count):
+            yield depth, name if count == 1 else f"{name}#{i}", opcode, operands if i == 0 else [], kind
+
+
+def chips(x, y, kind, dims, hues):
+    """A box for every dimension, coloured by its first axis, striped by the second; and where they end."""
+    shape, body = shape_of(kind), []
+    if not shape:
+        return text(x, y + 13, kind, "#6b7280"), x + CHAR * len(kind)
+    for i, size in enumerate(shape[0]):
+        dim = dims[i] if dims else None
+        axes = dim.axes if dim else ()
+        words = size + (f" {axes_text(dim)}" if dim and (axes or dim.open) else "")
+        w = 10 + CHAR * len(words)
+        fill, edge = hues.get(axes[0].name, ("#ffffff", "#9ca3af")) if axes else ("#ffffff", "#d1d5db")
+        body.append(box(x, y, w, LINE - 4, fill, edge, 'rx="3" '))
+        for k, axis in enumerate(axes[1:], 1):
+            body.append(box(x + 2, y + LINE - 7, w - 4, 2, hues.get(axis.name, ("", "#9ca3af"))[1], "none"))
+        body.append(text(x + 5, y + 12, words))
+        x += w + 3
+    return "".join(body) + text(x + 2, y + 12, shape[1], "#6b7280"), x + 8 + CHAR * len(shape[1])
+
+
+def legend(mesh, hues):
+    x, body = 10.0, [text(10, 18, "axes:", "#6b7280")]
+    for name, size in mesh.axes:
+        x += 42 if not body[1:] else 0
+        words = f"{name} = {size}"
+        body += [box(x, 7, 12 + CHAR * len(words), 15, *hues[name], 'rx="3" '), text(x + 6, 18, words)]
+        x += 20 + CHAR * len(words)
+    return body
+
+
+def module_picture(module, bytes_of=None):
+    """A StableHLO program, a row for each value: its dimensions in the colours of the axes that shard them, and what moves data between
+    devices in red. `bytes_of`: how many bytes each such op sends, by name."""
+    from .propagation import meshes, shardings
+
+    known, said = meshes(module), shardings(module)
+    mesh = next((m for m in known.values() if m.axes), None)
+    hues = {name: hue for m in known.values() for name, hue in colours(m).items()}
+    if bytes_of is None:
+        bytes_of = {r["name"]: r["bytes"] for r in json.loads(module._reshards())["reshards"]}
+    body, y, width = legend(mesh, hues) if mesh else [], 34.0, 200.0
+    rows = list(itertools.islice(rows_of(module.to_text()), MOST_OPS + 1))
+    for depth, name, opcode, operands, kind in rows[:MOST_OPS]:
+        x = 10 + 14 * depth
+        moves = opcode in MOVES
+        words = f"{name} = {opcode.removeprefix('stablehlo.')} {' '.join(operands)}"
+        words = words if len(words) < 58 else words[:57] + "…"
+        if moves:
+            body.append(box(4, y - 2, 6, LINE - 2, "#dc2626", "none"))
+        body.append(text(x, y + 12, words, "#b91c1c" if moves else "#1f2937"))
+        dims = said[name].dims if name in said and name.split("#")[0] == name or name in said else None
+        drawn, end = chips(max(430.0, x + CHAR * len(words) + 12), y, kind, dims, hues)
+        body.append(drawn)
+        if moves and name in bytes_of:
+            body.append(text(end + 8, y + 12, f"{bytes_of[name]} bytes", "#b91c1c"))
+            end += 16 + CHAR * (6 + len(str(bytes_of[name])))
+        width, y = max(width, end + 12), y + LINE
+    if len(rows) > MOST_OPS:
+        body.append(text(10, y + 12, f"and more: {MOST_OPS} values are drawn", "#6b7280"))
+        y += LINE
+    return svg(width, y + 8, body)

@@ -1,0 +1,93 @@
+"""What in a program's shardings is seldom meant: told before anything runs, with the line and the numbers."""
+import dataclasses
+import math
+import re
+
+from .remedies import argument_shapes, parts
+
+LARGE = 1 << 20  # bytes of an argument that every device holds whole
+
+
+@dataclasses.dataclass(frozen=True)
+class Suspicion:
+    """Something about the sharding of `value` (or of the mesh, where it is None); `kind` is one word for it."""
+    kind: str
+    value: str | None
+    line: int
+    text: str
+
+    def __str__(self):
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.text} [{self.kind}]"
+
+
+class Search:
+    """Looks through a trace. Shapes are those of arguments and of what the text says of other values."""
+
+    def __init__(self, trace):
+        from .sharding_svg import rows_of, shape_of
+
+        self.trace, before = trace, trace._before
+        self.values, self.meshes = trace._listed(before)["values"], trace.meshes
+        self.shapes, self.operand = {}, {}
+        for _, name, _, operands, kind in rows_of(before.to_text()):
+            shape = shape_of(kind)
+            if shape and "?" not in shape[0]:
+                self.shapes[name] = [int(n) for n in shape[0]]
+            self.operand[name] = operands[0] if operands else None
+        self.bytes = {name: math.prod(shape) * size for name, (shape, size) in argument_shapes(before.to_text()).items()}
+
+    def annotated(self):
+        for v in self.values:
+            if v["sharding"] and v["name"] in self.shapes:
+                dims, rest = parts(v["sharding"])
+                mesh = self.meshes.get(rest[0].removeprefix("@"))
+                if mesh and len(dims) == len(self.shapes[v["name"]]):
+                    yield v, dims, mesh
+
+    def uneven(self):
+        for v, dims, mesh in self.annotated():
+            for i, (size, d) in enumerate(zip(self.shapes[v["name"]], dims)):
+                cut = math.prod(a.size or mesh.shape[a.name] for a in d.axes)
+                if cut > 1 and size == 1:
+                    yield Suspicion("size-one", v["name"], v["line"], f"dimension {i} of {v['name']} has size 1, and is cut into {cut}: all but one device "
+                                    "hold nothing of it")
+                elif size % cut:
+                    held = -(-size // cut)
+                    yield Suspicion("uneven", v["name"], v["line"], f"dimension {i} of {v['name']}, of size {size}, is cut into {cut}: devices hold {held} "
+                                    f"each, {100 * (held * cut - size) // (held * cut)} % of it padding")
+
+    def whole(self):
+        for v, dims, mesh in self.annotated():
+            held = self.bytes.get(v["name"], 0)
+            if v["opcode"] == "argument" and held >= LARGE and not any(d.axes or d.open for d in dims) and mesh.size > 1:
+                yield Suspicion("whole", v["name"], v["line"], f"{v['name']} is annotated to be whole on every device: {held} bytes on each of {mesh.size}")
+
+    def idle(self):
+        used = {(rest[0].removeprefix("@"), name) for v in self.trace.values if v["sharding"] for dims, rest in [parts(v["sharding"])]
+                for name in re.findall(r'"([^"]+)"', " ".join(map(str, dims)) + rest[1])}
+        manual = set(re.findall(r'"([^"]+)"', " ".join(re.findall(r"manual_axes=\{([^}]*)\}", self.trace.module.to_text()))))
+        for mesh, m in self.meshes.items():
+            for name, size in m.axes:
+                if size > 1 and (mesh, name) not in used and name not in manual:
+                    yield Suspicion("idle-axis", None, 0, f"nothing is sharded along axis {name!r} of @{mesh}: groups of {size} devices all do the same")
+
+    def overruled(self):
+        by_name = {v["name"]: v for v in self.values}
+        for v in self.values:
+            inner = by_name.get(self.operand.get(v["name"]))
+            if v["opcode"] == "sdy.sharding_constraint" and inner and inner["opcode"] == v["opcode"] and inner["sharding"] != v["sharding"]:
+                yield Suspicion("overruled", v["name"], v["line"], f"the constraint on {inner['name']} is followed at once by another one, on {v['name']}: "
+                                f"{inner['sharding']}, then {v['sharding']}")
+
+    def there_and_back(self):
+        rows = self.trace.reshards
+        for first, second in zip(rows, rows[1:]):
+            if first.opcode == "sdy.all_gather" and second.of == "sdy.all_gather" and second.opcode in ("sdy.all_slice", "sdy.all_to_all") and \
+                    first.before == second.after:
+                yield Suspicion("there-and-back", first.name, first.line, f"{first.bytes} bytes are gathered after {first.of} and cut up again as they were: "
+                                f"{first.before} -> {first.after} -> {second.after}")
+
+    def run(self):
+        found = [s for find in (self.there_and_back, self.overruled, self.uneven, self.whole, self.idle) for s in find()]
+        return sorted(dict.fromkeys(found), key=lambda s: (s.line, s.kind, s.value or ""))
