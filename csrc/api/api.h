@@ -93,6 +93,7 @@ XLAC_MUST_USE int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *
 XLAC_MUST_USE int api_add_donors(ir_module *ir, const xlac_compile_options *options, xlac_error *err);
 /* clusters.c */
 struct tf_pass *api_clusters_pass(xlac_clusters *c);
+pthread_mutex_t *api_clusters_lock(xlac_clusters *c); /* of all its sessions */
 /* compile.c */
 const struct cpu_executable *api_executable_cpu(const xlac_executable *exe);
 /* The options that shape the plan of an executable. compile.c */

@@ -13,6 +13,7 @@ struct xlac_clusters {
   tf_graph_def *def;
   tf_pass pass;
   xlac_cluster_times times;
+  pthread_mutex_t lock; /* of its sessions, which make strings and bodies of functions in its memory */
 };
 
 void xlac_cluster_flags_init(xlac_cluster_flags *f) {
@@ -126,6 +127,7 @@ int xlac_cluster_graph(xlac_clusters **out, const void *bytes, size_t n, xlac_gr
   xlac_clusters *c = base_malloc(base_alloc_libc, sizeof *c);
   if (!c) return base_oom(err, "clustering");
   *c = (xlac_clusters){.def = NULL};
+  pthread_mutex_init(&c->lock, NULL);
   double start = cluster_now();
   int status = tf_graph_def_read(&c->def, base_alloc_libc, bytes, n, graph_is_text(bytes, n, format), err);
   c->times.read_seconds = cluster_now() - start;
@@ -142,11 +144,16 @@ void xlac_clusters_destroy(xlac_clusters *c) {
   if (!c) return;
   if (c->pass.def) tf_pass_free(&c->pass);
   if (c->def) tf_graph_def_free(c->def);
+  pthread_mutex_destroy(&c->lock);
   base_free(base_alloc_libc, c);
 }
 
 struct tf_pass *api_clusters_pass(xlac_clusters *c) {
   return &c->pass;
+}
+
+pthread_mutex_t *api_clusters_lock(xlac_clusters *c) {
+  return &c->lock;
 }
 
 static const char *text_or_null(const base_istr *s) {

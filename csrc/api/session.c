@@ -6,7 +6,7 @@
 #include "api.h"
 
 struct xlac_session {
-  pthread_mutex_t lock;
+  pthread_mutex_t *lock; /* the clusters' */
   tfs_session *inner;
   char *blas_path;
 };
@@ -17,13 +17,13 @@ struct xlac_step {
 };
 
 static void session_lock(xlac_session *s) {
-  int failed = pthread_mutex_lock(&s->lock);
+  int failed = pthread_mutex_lock(s->lock);
   assert(failed == 0);
   (void)failed;
 }
 
 static int session_done(xlac_session *s, int status) {
-  pthread_mutex_unlock(&s->lock);
+  pthread_mutex_unlock(s->lock);
   return status;
 }
 
@@ -52,20 +52,22 @@ int xlac_session_create(xlac_session **out, xlac_clusters *c, const xlac_session
                                .blas_path = s->blas_path,
                                .fast = options->numerics == XLAC_NUMERICS_FAST,
                                .runtime = (cpu_runtime *)(void *)options->runtime}};
-  int status = tfs_session_create(&s->inner, api_clusters_pass(c), &inner, err);
+  s->lock = api_clusters_lock(c);
+  session_lock(s);
+  int status = session_done(s, tfs_session_create(&s->inner, api_clusters_pass(c), &inner, err));
   if (status) {
     session_free(s);
     return status;
   }
-  pthread_mutex_init(&s->lock, NULL);
   *out = s;
   return 0;
 }
 
 void xlac_session_destroy(xlac_session *s) {
   if (!s) return;
+  session_lock(s);
   tfs_session_free(s->inner);
-  pthread_mutex_destroy(&s->lock);
+  (void)session_done(s, 0);
   session_free(s);
 }
 
@@ -81,9 +83,10 @@ static int session_get_variable(const tfs_session *s, uint32_t number, const cha
   if (number >= s->variables.n)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "there are %u variables, none has number %u", s->variables.n, number);
   const tfs_object *v = s->variables.items[number];
+  *name = v->name->s;
+  if (!value) return 0;
   interp_value *copy = v->value ? tfs_copy_tensor(s->alloc, v->value) : NULL;
   if (v->value && !copy) return base_oom(err, "a variable's value");
-  *name = v->name->s;
   *value = api_value_out(copy);
   return 0;
 }

@@ -46,8 +46,6 @@ typedef struct async_how {
 
 /* An op that takes no time and has nothing to wait for: a parameter, a constant, what names parts of values. */
 bool async_is_free(const ir_op *op);
-/* The start of the opcode's own kind of pair, or IR_OP_INVALID. For the plain op: COPY gives COPY_START. */
-ir_opcode async_own_start(unsigned opcode);
 /* The plain op of a start or done of that kind: COPY for COPY_DONE; or IR_OP_INVALID, also for send and recv. */
 ir_opcode async_plain_of(unsigned opcode);
 /* Whether a chain can do the op's work: strictly, where verified as XLA's documentation wants it. */

@@ -3,21 +3,6 @@
 
 #include <stdio.h>
 
-ir_opcode async_own_start(unsigned opcode) {
-  switch (opcode) {
-    case IR_OP_COPY:
-      return IR_OP_COPY_START;
-    case IR_OP_ALL_REDUCE:
-      return IR_OP_ALL_REDUCE_START;
-    case IR_OP_ALL_GATHER:
-      return IR_OP_ALL_GATHER_START;
-    case IR_OP_COLLECTIVE_PERMUTE:
-      return IR_OP_COLLECTIVE_PERMUTE_START;
-    default:
-      return IR_OP_INVALID;
-  }
-}
-
 ir_opcode async_plain_of(unsigned opcode) {
   switch (opcode) {
     case IR_OP_COPY_START:
@@ -42,13 +27,13 @@ bool async_may_wrap(const ir_op *op) {
   const uint32_t chains = IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE;
   if (async_is_free(op) || op->opcode == IR_OP_DOMAIN) return false;
   if (ir_opcode_info(op->opcode)->traits & chains) return false;
-  return async_own_start(op->opcode) == IR_OP_INVALID;
+  return ir_opcode_pair_start(op->opcode) == IR_OP_INVALID;
 }
 
 /* A copy that changes the layout is no copy-start: its two shapes must be the same. */
 bool async_may_pair(const ir_op *op) {
   if (op->opcode == IR_OP_COPY) return ir_is_tensor(op->type) && op->type == ir_operand_type(op, 0);
-  return async_own_start(op->opcode) != IR_OP_INVALID;
+  return ir_opcode_pair_start(op->opcode) != IR_OP_INVALID;
 }
 
 /* op's name with a suffix. */
@@ -251,7 +236,7 @@ static const ir_type *async_pair_type(async_edit *e, const ir_op *op) {
 }
 
 ir_op *async_pair_op(async_edit *e, ir_op *op) {
-  ir_opcode opcode = async_own_start(op->opcode);
+  ir_opcode opcode = ir_opcode_pair_start(op->opcode);
   assert(async_may_pair(op));
   ir_op *start = async_make_link(e, op, opcode, async_pair_type(e, op), "-start", op->n_operands, op->n_called);
   if (!start) return NULL;

@@ -19,7 +19,7 @@ static int64_t async_bytes_touched(const ir_op *op) {
 
 /* Without a list only what may run at any time is wrapped. */
 static bool async_wants_wrap(const async_edit *e, const ir_op *op, const wrap_pass *p) {
-  bool able = async_own_start(op->opcode) ? async_may_pair(op) : async_may_wrap(op);
+  bool able = ir_opcode_pair_start(op->opcode) ? async_may_pair(op) : async_may_wrap(op);
   if (!able || async_bytes_touched(op) < p->min_bytes) return false;
   if (p->ops.n) return async_list_has(p->ops, ir_opcode_text(op->opcode));
   return !(opt_op_facts(&e->facts, op) & (OPT_EFFECT | OPT_RANDOM));
@@ -31,7 +31,7 @@ static int async_wrap_in(async_edit *e, ir_computation *c, void *ctx) {
   if (!how.thread) how.thread = c->execution_thread;
   IR_FOR_OPS_SAFE(op, c) {
     if (op->id >= e->facts.n_ids || !async_wants_wrap(e, op, p)) continue;
-    bool own = async_own_start(op->opcode) != IR_OP_INVALID;
+    bool own = ir_opcode_pair_start(op->opcode) != IR_OP_INVALID;
     if (!(own ? async_pair_op(e, op) : async_wrap_op(e, op, &how))) return async_oom(e);
   }
   return 0;
@@ -107,7 +107,7 @@ static int async_create_in(async_edit *e, ir_computation *c, void *ctx) {
   const creator_pass *p = ctx;
   IR_FOR_OPS_SAFE(op, c) {
     if (op->id >= e->facts.n_ids || !async_wants_create(op, p)) continue;
-    bool pair = async_own_start(op->opcode) && !p->generic;
+    bool pair = ir_opcode_pair_start(op->opcode) && !p->generic;
     async_how how = {.thread = c->execution_thread, .alias_first = false};
     how.alias_first = op->opcode == IR_OP_ALL_REDUCE && op->n_operands == 1;
     if (!(pair ? async_pair_op(e, op) : async_wrap_op(e, op, &how))) return async_oom(e);
@@ -135,7 +135,7 @@ int async_collective_creator_pass(ir_module *m, const opt_args *args, xlac_error
 static bool async_is_pairable(const ir_op *done) {
   const ir_op *start = ir_async_start_of(done);
   const ir_op *root = start && start->n_called == 1 ? ir_root(start->called[0]) : NULL;
-  return root && async_own_start(root->opcode) && async_may_pair(root) &&
+  return root && ir_opcode_pair_start(root->opcode) && async_may_pair(root) &&
          start->called[0]->n_ops == root->n_operands + 1;
 }
 

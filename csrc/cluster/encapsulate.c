@@ -5,6 +5,7 @@ BASE_VEC(tf_value_ids, tf_value_id);
 
 typedef struct tf_cutter {
   tf_part *part;
+  base_arena *arena;
   const tf_graph *g;
   uint32_t n;
   const uint32_t *nodes;
@@ -87,8 +88,8 @@ static int tf_add_end_node(tf_cutter *c, tf_value_id v, bool arg) {
   base_text_free(&name);
   const char *op = arg ? "_Arg" : "_Retval";
   const base_istr *op_name = base_intern(&def->strings, op, strlen(op));
-  tf_node_def *made = BASE_NEW(&c->part->arena, tf_node_def);
-  uint8_t *type = base_arena_alloc(&c->part->arena, 1);
+  tf_node_def *made = BASE_NEW(c->arena, tf_node_def);
+  uint8_t *type = base_arena_alloc(c->arena, 1);
   if (!key || !op_name || !made || !type) return tf_cut_oom(c);
   *type = (uint8_t)tf_output_type(from, (uint32_t)v.output);
   *made = (tf_node_def){.name = key, .op = op_name};
@@ -151,7 +152,7 @@ static int tf_permute_inputs(tf_cutter *c, const uint32_t *place) {
   tf_graph *g = &c->part->graph;
   uint32_t n = c->inputs.n;
   tf_node *nodes = base_malloc(c->alloc, (n + (size_t)1) * sizeof *nodes);
-  tf_value_id *inputs = BASE_ARRAY(&c->part->arena, tf_value_id, n + (size_t)1);
+  tf_value_id *inputs = BASE_ARRAY(c->arena, tf_value_id, n + (size_t)1);
   if (!nodes || !inputs) {
     base_free(c->alloc, nodes);
     return tf_cut_oom(c);
@@ -200,7 +201,7 @@ static int tf_order_inputs(tf_cutter *c, tf_bodies *bodies) {
 
 static int tf_give_lists(tf_cutter *c) {
   tf_part *part = c->part;
-  uint32_t *outer = BASE_ARRAY(&part->arena, uint32_t, part->graph.nodes.n);
+  uint32_t *outer = BASE_ARRAY(c->arena, uint32_t, part->graph.nodes.n);
   part->n_inputs = c->inputs.n;
   part->n_outputs = c->outputs.n;
   part->n_control_in = c->control_in.n;
@@ -217,7 +218,7 @@ static int tf_give_lists(tf_cutter *c) {
                {c->control_in.items, c->control_in.n * sizeof(uint32_t), (const void **)&part->control_in},
                {c->control_out.items, c->control_out.n * sizeof(uint32_t), (const void **)&part->control_out}};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-    void *copy = base_arena_alloc(&part->arena, lists[i].bytes + 1);
+    void *copy = base_arena_alloc(c->arena, lists[i].bytes + 1);
     if (!copy) return tf_cut_oom(c);
     if (lists[i].bytes) memcpy(copy, lists[i].from, lists[i].bytes);
     *lists[i].to = copy;
@@ -241,10 +242,10 @@ static int tf_build_part(tf_cutter *c, tf_bodies *bodies) {
   return tf_order_inputs(c, bodies);
 }
 
-int tf_cut_out(tf_part *out, tf_bodies *bodies, const tf_graph *g, uint32_t n, const uint32_t *nodes, xlac_error *err) {
+int tf_cut_out(tf_part *out, base_arena *arena, tf_bodies *bodies, const tf_graph *g, uint32_t n, const uint32_t *nodes,
+               xlac_error *err) {
   *out = (tf_part){.n_inputs = 0};
-  base_arena_init(&out->arena, g->alloc);
-  tf_cutter c = {.part = out, .g = g, .n = n, .nodes = nodes, .alloc = g->alloc, .err = err};
+  tf_cutter c = {.part = out, .arena = arena, .g = g, .n = n, .nodes = nodes, .alloc = g->alloc, .err = err};
   base_map *maps[] = {&c.inner, &c.input_of, &c.output_of, &c.control_of};
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) base_map_init(maps[i], g->alloc);
   int status = tf_graph_begin(&out->graph, g->def, err);
@@ -259,5 +260,4 @@ int tf_cut_out(tf_part *out, tf_bodies *bodies, const tf_graph *g, uint32_t n, c
 
 void tf_part_free(tf_part *part) {
   if (part->graph.def) tf_graph_free(&part->graph);
-  base_arena_free(&part->arena);
 }

@@ -13,7 +13,6 @@ typedef struct tf_value_id {
 /* Like the body of a function: argument i is node TF_SINK + 1 + i, then come the nodes, then the results. */
 typedef struct tf_part {
   tf_graph graph;
-  base_arena arena;
   const uint32_t *outer;               /* by node of `graph`: the node it is a copy of; TF_NO_EDGE for ends */
   const tf_value_id *inputs, *outputs; /* by _Arg, by _Retval */
   const uint32_t *control_in;          /* nodes outside that must have run before, each once */
@@ -23,9 +22,10 @@ typedef struct tf_part {
 } tf_part;
 
 /* Cuts out the n nodes of g, which are in rising order. Values that several nodes of the part take are one input; each
- * value that a node outside takes is one output. Freed by tf_part_free, after a failure too. */
-XLAC_MUST_USE int tf_cut_out(tf_part *out, tf_bodies *bodies, const tf_graph *g, uint32_t n, const uint32_t *nodes,
-                             xlac_error *err);
+ * value that a node outside takes is one output. Lists are in the arena; the graph is freed by tf_part_free, after a
+ * failure too. */
+XLAC_MUST_USE int tf_cut_out(tf_part *out, base_arena *arena, tf_bodies *bodies, const tf_graph *g, uint32_t n,
+                             const uint32_t *nodes, xlac_error *err);
 void tf_part_free(tf_part *part);
 
 /* Appends the GraphDef where each cluster of p is a function of the library and a node that calls it, with

@@ -62,7 +62,7 @@ static int tf_list_clusters(tf_encapsulator *w) {
 static int tf_cut_clusters(tf_encapsulator *w) {
   for (uint32_t c = 0; c < w->clusters.n; c++) {
     tf_caller *k = &w->clusters.items[c];
-    TRY(tf_cut_out(&k->part, &w->p->bodies, &w->p->graph, k->n, w->nodes.items + k->first, w->err));
+    TRY(tf_cut_out(&k->part, &w->arena, &w->p->bodies, &w->p->graph, k->n, w->nodes.items + k->first, w->err));
     for (uint32_t i = 0; i < k->part.n_outputs; i++) {
       uint64_t key = (uint64_t)k->part.outputs[i].node << 32 | (uint32_t)k->part.outputs[i].output;
       if (!base_map_set(&w->output_of, key, i)) return tf_encapsulate_oom(w);

@@ -54,6 +54,8 @@ static bool rows_kernel_fits(const plan_step *s, int64_t rows) {
   if (s->kind != PLAN_KERNEL || k->count == 0 || k->count % rows || kernel_pieces(k) != 1) return false;
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (!k->stores[i].body && (k->stores[i].index.offset || !kernel_is_dense(k, &k->stores[i].index))) return false;
+  kernel_scans scans;
+  if (kernel_find_scans(k, &scans)) return false;
   if (k->reduction) return k->reduction->reduced > 0 && k->reduction->outer % rows == 0;
   return rows_cut_of(k, rows, &cut);
 }
@@ -192,12 +194,25 @@ static uint32_t rows_count(const plan_program *p, uint32_t first, int64_t rows) 
   return n;
 }
 
+/* Whether a group that begins here could go through enough memory: most steps of large programs are small, and looking
+ * at pairs of them would take longest of all compilation. */
+static bool rows_may_be_large(const plan_program *p, uint32_t first) {
+  int64_t bytes = 0;
+  for (uint32_t i = first; i < p->n_steps && i < first + GROUP_MAX_STEPS && p->steps[i].kind == PLAN_KERNEL; i++) {
+    const plan_step *s = &p->steps[i];
+    for (uint32_t j = 0; j < s->n_in; j++) bytes += p->buffers[s->in[j]].bytes;
+    if ((bytes += p->buffers[s->out[0]].bytes) >= GROUP_MIN_BYTES) return true;
+  }
+  return false;
+}
+
 /* By the rows of a reduction; without one each element is a row. */
 int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out, xlac_error *err) {
   const kernel *k = p->steps[first].kernel;
+  *out = NULL;
+  if (!rows_may_be_large(p, first)) return 0;
   int64_t rows = rows_rows(p, first);
   uint32_t n = rows_count(p, first, rows);
-  *out = NULL;
   if (n < 2) n = rows_count(p, first, rows = k->reduction ? 0 : k->count);
   if (n < 2) return 0;
   int64_t row = rows_row_bytes(p, first, n, rows);

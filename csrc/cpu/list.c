@@ -176,6 +176,7 @@ static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *
     case KERNEL_COUNT_UP:
       return list_keep(x, k, v, &where[i]);
     case KERNEL_PICK: /* of no small kernel */
+    case KERNEL_SCAN:
     case KERNEL_OP:
       break;
   }
@@ -238,7 +239,9 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (!kernel_is_dense(k, &k->stores[i].index)) return false;
   for (uint32_t i = 0; i < k->n_values; i++)
-    if (k->values[i].kind == KERNEL_PICK || (k->values[i].kind == KERNEL_LOAD && k->values[i].n_in > 2)) return false;
+    if (k->values[i].kind == KERNEL_PICK || k->values[i].kind == KERNEL_SCAN ||
+        (k->values[i].kind == KERNEL_LOAD && k->values[i].n_in > 2))
+      return false;
   uint64_t bytes = 0, kept = x->kept;
   for (uint32_t i = 0; i < k->n_values; i++) {
     uint32_t room = list_room(k->count, &k->values[i]);

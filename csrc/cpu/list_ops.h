@@ -21,6 +21,7 @@
   OP(logical_##s, T, T, (U)y < 8 * sizeof(T) ? (T)((U)x >> (U)y) : 0)
 #define LISTS_SIGNED(OP, s, T, U)                                                  \
   OP(arithmetic_##s, T, T, x >> ((U)y < 8 * sizeof(T) ? (U)y : 8 * sizeof(T) - 1)) \
+  OP(divide_##s, T, T, y == 0 ? (T) - 1 : y == -1 ? (T)(0 - (U)x) : x / y)         \
   OP(remainder_##s, T, T, y == 0 ? x : y == -1 ? 0 : x % y)                        \
   OP(abs_##s, T, T, x < 0 ? (T)(0 - (U)x) : x)
 #define LISTS_FLOAT(OP, s, T)               \
@@ -30,26 +31,28 @@
   OP(maximum_##s, T, T, math_max_##s(x, y)) \
   OP(minimum_##s, T, T, math_min_##s(x, y)) \
   OP(clamp_##s, T, T, math_min_##s(math_max_##s(y, x), z))
-#define LISTS_OPS(OP)                                       \
-  LISTS_NUMBER(OP, s32, int32_t, uint32_t)                  \
-  LISTS_NUMBER(OP, u32, uint32_t, uint32_t)                 \
-  LISTS_NUMBER(OP, s64, int64_t, uint64_t)                  \
-  LISTS_NUMBER(OP, u64, uint64_t, uint64_t)                 \
-  LISTS_NUMBER(OP, f32, float, float)                       \
-  LISTS_NUMBER(OP, f64, double, double)                     \
-  LISTS_BITS(OP, s32, int32_t, uint32_t)                    \
-  LISTS_BITS(OP, u32, uint32_t, uint32_t)                   \
-  LISTS_BITS(OP, s64, int64_t, uint64_t)                    \
-  LISTS_BITS(OP, u64, uint64_t, uint64_t)                   \
-  LISTS_SIGNED(OP, s32, int32_t, uint32_t)                  \
-  LISTS_SIGNED(OP, s64, int64_t, uint64_t)                  \
-  LISTS_FLOAT(OP, f32, float)                               \
-  LISTS_FLOAT(OP, f64, double)                              \
-  OP(remainder_u32, uint32_t, uint32_t, y == 0 ? x : x % y) \
-  OP(remainder_u64, uint64_t, uint64_t, y == 0 ? x : x % y) \
-  OP(and_pred, uint8_t, uint8_t, x &y)                      \
-  OP(or_pred, uint8_t, uint8_t, x | y)                      \
-  OP(xor_pred, uint8_t, uint8_t, x ^ y)                     \
+#define LISTS_OPS(OP)                                               \
+  LISTS_NUMBER(OP, s32, int32_t, uint32_t)                          \
+  LISTS_NUMBER(OP, u32, uint32_t, uint32_t)                         \
+  LISTS_NUMBER(OP, s64, int64_t, uint64_t)                          \
+  LISTS_NUMBER(OP, u64, uint64_t, uint64_t)                         \
+  LISTS_NUMBER(OP, f32, float, float)                               \
+  LISTS_NUMBER(OP, f64, double, double)                             \
+  LISTS_BITS(OP, s32, int32_t, uint32_t)                            \
+  LISTS_BITS(OP, u32, uint32_t, uint32_t)                           \
+  LISTS_BITS(OP, s64, int64_t, uint64_t)                            \
+  LISTS_BITS(OP, u64, uint64_t, uint64_t)                           \
+  LISTS_SIGNED(OP, s32, int32_t, uint32_t)                          \
+  LISTS_SIGNED(OP, s64, int64_t, uint64_t)                          \
+  LISTS_FLOAT(OP, f32, float)                                       \
+  LISTS_FLOAT(OP, f64, double)                                      \
+  OP(divide_u32, uint32_t, uint32_t, y == 0 ? ~(uint32_t)0 : x / y) \
+  OP(divide_u64, uint64_t, uint64_t, y == 0 ? ~(uint64_t)0 : x / y) \
+  OP(remainder_u32, uint32_t, uint32_t, y == 0 ? x : x % y)         \
+  OP(remainder_u64, uint64_t, uint64_t, y == 0 ? x : x % y)         \
+  OP(and_pred, uint8_t, uint8_t, x &y)                              \
+  OP(or_pred, uint8_t, uint8_t, x | y)                              \
+  OP(xor_pred, uint8_t, uint8_t, x ^ y)                             \
   OP(not_pred, uint8_t, uint8_t, !x)
 
 /* Comparisons: OP(name, type, expression), by type in the order of directions. */

@@ -159,7 +159,7 @@ static const lists_row lists_rows[] = {
     {IR_OP_ADD, {LISTS_INTS(add), LISTS_FLOATS(add)}},
     {IR_OP_SUBTRACT, {LISTS_INTS(subtract), LISTS_FLOATS(subtract)}},
     {IR_OP_MULTIPLY, {LISTS_INTS(multiply), LISTS_FLOATS(multiply)}},
-    {IR_OP_DIVIDE, {0, 0, 0, 0, LISTS_FLOATS(divide)}},
+    {IR_OP_DIVIDE, {LISTS_INTS(divide), LISTS_FLOATS(divide)}},
     {IR_OP_REMAINDER, {LISTS_INTS(remainder)}},
     {IR_OP_ABS, {LISTS_SIGNS(abs), LISTS_FLOATS(abs)}},
     {IR_OP_NEGATE, {LISTS_INTS(negate), LISTS_FLOATS(negate)}},

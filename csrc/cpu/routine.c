@@ -9,6 +9,7 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_TRIANGULAR_SOLVE] = cpu_prepare_triangular_solve,
     [IR_OP_CUSTOM_CALL] = cpu_prepare_custom_call,
     [IR_OP_DOT] = cpu_prepare_dot,
+    [IR_OP_RAGGED_DOT] = cpu_prepare_ragged_dot,
     [IR_OP_REDUCE_WINDOW] = cpu_prepare_reduce_window,
     [IR_OP_SELECT_AND_SCATTER] = cpu_prepare_select_and_scatter,
     [IR_OP_TRANSPOSE] = cpu_prepare_rearrange,

@@ -41,7 +41,7 @@ cpu_prepare_fn cpu_prepare_convolution;
 cpu_prepare_fn cpu_prepare_reduce_window, cpu_prepare_select_and_scatter; /* window*.c */
 cpu_prepare_fn cpu_prepare_window_body, cpu_prepare_select_body;          /* what those leave to them */
 cpu_prepare_fn cpu_prepare_custom_call;
-cpu_prepare_fn cpu_prepare_dot;
+cpu_prepare_fn cpu_prepare_dot, cpu_prepare_ragged_dot;
 cpu_prepare_fn cpu_prepare_fft;
 cpu_prepare_fn cpu_prepare_rng_bit_generator, cpu_prepare_rng;
 cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;

@@ -3,7 +3,8 @@
 #include "vm_fold.h"
 
 enum {
-  VM_SCRATCH = 32 * 1024, /* bytes of registers to aim at: the first-level cache */
+  VM_SCRATCH =
+      16 * 1024, /* bytes of registers to aim at: half of a first-level cache, through which memory goes, too */
   VM_MIN_LANES = 16,
   VM_MAX_SCALAR = 64,     /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,        /* shorter rows are gathered, several to a block */
@@ -13,7 +14,7 @@ enum {
 };
 
 static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
-  if (v->kind == KERNEL_COUNT_UP || v->kind == KERNEL_PICK) return false;
+  if (v->kind == KERNEL_COUNT_UP || v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN) return false;
   if (v->kind == KERNEL_LOAD && (v->box || !kernel_is_constant(vm->k, v->index))) return false;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (vm->insts[v->in[j]].place != VM_SPLAT) return false;
@@ -36,7 +37,7 @@ static bool vm_is_of_cycles(const kernel *k) {
     return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
-    if (v->kind == KERNEL_PICK || v->box || (v->kind == KERNEL_LOAD && v->n_in)) return false;
+    if (v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN || v->box || (v->kind == KERNEL_LOAD && v->n_in)) return false;
     if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;
     if (!vm_is_cyclic(k, v->index)) return false;
     cyclic++;
@@ -121,6 +122,26 @@ static bool vm_is_kept(const vm_inst *inst) {
   return inst->place == VM_SPLAT || inst->place == VM_CYCLE;
 }
 
+/* Where rows of products are summed up, and nobody else needs the products, they are computed by the fold. */
+static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    const kernel_value *v = &k->values[s->value];
+    vm_inst *inst = &vm->insts[s->value];
+    vm_sum *sum = &vm->sums[i];
+    bool product = s->body && sum->fold && v->kind == KERNEL_OP && v->op->opcode == IR_OP_MULTIPLY;
+    if (!product || uses[s->value] != 1 || inst->place != VM_REGISTER || inst->widens || k->reduction->inner != 1)
+      continue;
+    if (vm->insts[v->in[0]].lane != sum->type || vm->insts[v->in[1]].lane != sum->type || inst->lane != sum->type)
+      continue;
+    sum->products = vm->fast ? sum->fold->loose : sum->fold->products;
+    if (!sum->products) continue;
+    memcpy(sum->in, v->in, sizeof sum->in);
+    inst->place = VM_INSIDE;
+  }
+}
+
 /* A register is free again after the last use of what is in it; splats and cycles keep theirs. */
 static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   const kernel *k = vm->k;
@@ -133,6 +154,8 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
     for (uint32_t j = 0; j < vm->insts[i].n_in; j++) last[vm->insts[i].in[j]] = i;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) last[k->stores[i].value] = UINT32_MAX;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
+    if (vm->sums[i].products) last[vm->sums[i].in[0]] = last[vm->sums[i].in[1]] = UINT32_MAX;
   for (uint32_t i = k->n_values; i-- > 0;) { /* what is picked from may be seen where it is */
     const kernel_value *v = &k->values[i];
     for (uint32_t j = 0; v->kind == KERNEL_PICK && j < v->n_in; j++)
@@ -156,7 +179,7 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
 /* Narrow floats are summed in f32 and rounded once. false when out of memory. */
 static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
   const kernel *k = vm->k;
-  vm->sums = BASE_ARRAY(arena, vm_sum, k->n_stores);
+  vm->sums = base_arena_zalloc(arena, k->n_stores * sizeof *vm->sums);
   for (uint32_t i = 0; vm->sums && i < k->n_stores; i++) {
     if (!k->stores[i].body) continue;
     base_dtype t = (base_dtype)k->values[k->stores[i].value].dtype;
@@ -190,7 +213,28 @@ static void vm_choose_lanes(cpu_vm *vm) {
 static bool vm_is_scalar(const kernel *k) {
   if (k->count != 1 || k->reduction || k->n_values > VM_MAX_SCALAR) return false;
   for (uint32_t i = 0; i < k->n_values; i++)
-    if (k->values[i].kind == KERNEL_COUNT_UP) return false;
+    if (k->values[i].kind == KERNEL_COUNT_UP || k->values[i].kind == KERNEL_SCAN) return false;
+  return true;
+}
+
+/* How often each value is needed. */
+static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
+  uint32_t *uses = base_arena_zalloc(scratch, ((size_t)k->n_values + 1) * sizeof *uses);
+  for (uint32_t i = 0; uses && i < k->n_values; i++)
+    for (uint32_t j = 0; j < k->values[i].n_in; j++) uses[k->values[i].in[j]]++;
+  for (uint32_t i = 0; uses && i < k->n_stores; i++) {
+    uses[k->stores[i].value]++;
+    if (k->stores[i].body) uses[k->stores[i].init]++;
+  }
+  return uses;
+}
+
+/* false when out of memory. */
+static bool vm_choose_loops_of_two(cpu_vm *vm, base_arena *scratch) {
+  uint32_t *uses = vm_count_uses(vm->k, scratch);
+  if (!uses) return false;
+  if (vm->k->reduction) vm_choose_products(vm, uses);
+  vm_choose_fast(vm, uses);
   return true;
 }
 
@@ -205,9 +249,10 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     vm->fast = fast;
     vm->scalar = vm_is_scalar(k);
     vm_choose_loops(vm);
+    vm_choose_scans(vm);
     ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
     vm_choose_places(vm);
-    ok = ok && vm_choose_fast(vm, &scratch) && (!k->reduction || vm_choose_sums(vm, arena));
+    ok = ok && (!k->reduction || vm_choose_sums(vm, arena)) && vm_choose_loops_of_two(vm, &scratch);
     vm_choose_outputs(vm);
     ok = ok && vm_choose_registers(vm, &scratch);
   }
@@ -286,6 +331,8 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)
     vm_reduce(vm, pool, in, out, scratch);
+  else if (vm->scanning)
+    vm_scan_run(vm, pool, in, out);
   else if (count <= grain)
     vm_map_range(&m, 0, (size_t)count);
   else
@@ -294,6 +341,7 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
 
 bool cpu_vm_is_divisible(const cpu_vm *vm) {
   if (vm->scalar) return false;
+  if (vm->scanning) return vm_scan_is_divisible(vm);
   return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
 }
 

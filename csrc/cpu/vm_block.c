@@ -287,6 +287,8 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
   const vm_inst *inst = &b->vm->insts[i];
   if (v->kind == KERNEL_LOAD) {
     vm_gather(k, v, vm_begin(b, v), at, n, to);
+  } else if (v->kind == KERNEL_SCAN) {
+    vm_scan(b, i, at, n, to);
   } else if (v->kind == KERNEL_COUNT_UP) {
     vm_count_up(k, v, at, n, to);
   } else {

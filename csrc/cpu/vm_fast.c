@@ -144,17 +144,12 @@ static void fast_find_numbers(cpu_vm *vm) {
   for (uint32_t i = 0; i < k->n_stores; i++) vm->insts[k->stores[i].value].number = false;
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (k->stores[i].body) vm->insts[k->stores[i].init].number = false;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
+    if (vm->sums[i].products) vm->insts[vm->sums[i].in[0]].number = vm->insts[vm->sums[i].in[1]].number = false;
 }
 
-bool vm_choose_fast(cpu_vm *vm, base_arena *scratch) {
+void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
   const kernel *k = vm->k;
-  uint32_t *uses = base_arena_zalloc(scratch, ((size_t)k->n_values + 1) * sizeof *uses);
-  if (!uses) return false;
-  for (uint32_t i = 0; i < k->n_values; i++)
-    for (uint32_t j = 0; j < k->values[i].n_in; j++) uses[k->values[i].in[j]]++;
-  for (uint32_t i = 0; i < k->n_stores; i++) uses[k->stores[i].value]++;
-  for (uint32_t i = 0; i < k->n_stores; i++)
-    if (k->stores[i].body) uses[k->stores[i].init]++;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     base_dtype lane = (base_dtype)vm->insts[i].lane;
@@ -167,5 +162,4 @@ bool vm_choose_fast(cpu_vm *vm, base_arena *scratch) {
     if (!vm->insts[i].fast) fast_two(vm, i, table, ints);
   }
   fast_find_numbers(vm);
-  return true;
 }

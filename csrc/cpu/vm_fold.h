@@ -13,10 +13,13 @@ typedef void vm_fold_fn(int64_t n, const void *x, void *acc, int64_t *valid);
 typedef void vm_fold_last_fn(int64_t valid, void *acc);
 /* Rows of n elements, one after the other, each with the initial value to one element of out. */
 typedef void vm_fold_many_fn(int64_t rows, int64_t n, const void *x, const void *init, void *out);
+/* The same of the products of x[j] and y[j]; NULL for other ops than addition. */
+typedef void vm_fold_products_fn(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);
 typedef struct vm_fold {
   vm_fold_fn *some;
   vm_fold_last_fn *last;
   vm_fold_many_fn *many;
+  vm_fold_products_fn *products, *loose; /* loose: each product and its sum rounded once, where the CPU has that */
 } vm_fold;
 
 extern const vm_fold vm_fold_f32_plain[VM_FOLD_OPS], vm_fold_f64_plain[VM_FOLD_OPS];

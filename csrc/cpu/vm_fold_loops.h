@@ -75,7 +75,37 @@ enum { FOLD(half) = 64 / sizeof(T), FOLD(lanes) = 128 / sizeof(T) };
       to[row] = valid ? op(acc[0], first) : first;                                                      \
     }                                                                                                   \
   }
+/* Sums of products. The last ones, which fill no vectors, are computed before. */
+#define FOLD_PRODUCTS(name, NEXT)                                                                 \
+  static void FOLD(name)(int64_t n, const void *xs, const void *ys, void *acc, int64_t *valid) {  \
+    const T *x = xs, *y = ys;                                                                     \
+    T first[2 * FOLD(lanes)] __attribute__((aligned(64)));                                        \
+    int64_t whole = n - n % FOLD(lanes);                                                          \
+    for (int64_t i = whole; i < n; i++) first[FOLD(lanes) + i - whole] = x[i] * y[i];             \
+    if (whole == 0) {                                                                             \
+      FOLD(add_into)(n, first + FOLD(lanes), acc, valid);                                         \
+      return;                                                                                     \
+    }                                                                                             \
+    FOLD(vec) a = *(const FOLD(vec) *)x * *(const FOLD(vec) *)y;                                  \
+    FOLD(vec) b = *(const FOLD(vec) *)(x + FOLD(half)) * *(const FOLD(vec) *)(y + FOLD(half));    \
+    for (int64_t i = FOLD(lanes); i < whole; i += FOLD(lanes)) {                                  \
+      FOLD(vec) p = *(const FOLD(vec) *)(x + i), q = *(const FOLD(vec) *)(y + i);                 \
+      NEXT(a, p, q);                                                                              \
+      p = *(const FOLD(vec) *)(x + i + FOLD(half)), q = *(const FOLD(vec) *)(y + i + FOLD(half)); \
+      NEXT(b, p, q);                                                                              \
+    }                                                                                             \
+    *(FOLD(vec) *)first = a, *(FOLD(vec) *)(first + FOLD(half)) = b;                              \
+    FOLD(add_end)(FOLD(lanes) + n - whole, first, first, acc, valid);                             \
+  }
+#define FOLD_NEXT(a, p, q) a = a + p * q
 FOLD_SUM(add, FOLD_ADD, +)
+FOLD_PRODUCTS(add_products, FOLD_NEXT)
+#if defined(FOLD_FMA)
+#define FOLD_NEXT_ONCE(a, p, q) \
+  for (int j = 0; j < FOLD(half); j++) a[j] = FOLD_FMA(p[j], q[j], a[j])
+FOLD_PRODUCTS(add_loosely, FOLD_NEXT_ONCE)
+#undef FOLD_NEXT_ONCE
+#endif
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
 FOLD_MANY(add, FOLD_ADD)
 FOLD_MANY(multiply, FOLD_MULTIPLY)
@@ -130,11 +160,22 @@ FOLD_EXTREME(minimum, math_min, <, |)
 FOLD_MANY(maximum, math_max)
 FOLD_MANY(minimum, math_min)
 
-#define FOLD_ENTRY(name) {FOLD(name), FOLD(name##_last), FOLD(name##_many)}
-const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {FOLD_ENTRY(add), FOLD_ENTRY(multiply), FOLD_ENTRY(maximum),
+#if defined(FOLD_FMA)
+#define FOLD_ONCE FOLD(add_loosely)
+#else
+#define FOLD_ONCE FOLD(add_products)
+#endif
+#define FOLD_ENTRY(name) {FOLD(name), FOLD(name##_last), FOLD(name##_many), NULL, NULL}
+const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {{FOLD(add), FOLD(add_last), FOLD(add_many), FOLD(add_products), FOLD_ONCE},
+                                         FOLD_ENTRY(multiply),
+                                         FOLD_ENTRY(maximum),
                                          FOLD_ENTRY(minimum)};
 
 #undef FOLD_ENTRY
+#undef FOLD_ONCE
+#undef FOLD_FMA
+#undef FOLD_NEXT
+#undef FOLD_PRODUCTS
 #undef FOLD_MANY
 #undef FOLD_REST
 #undef FOLD_SUM

@@ -28,12 +28,12 @@ typedef struct vm_inst {
   uint8_t to_output; /* number of the store, plus one, to whose output it is written straight; 0: to a register */
   bool number;       /* a splat of which one lane is enough */
   uint8_t n_in;
-  uint8_t numbers; /* bit j: one lane of operand j is enough */
-  uint8_t lane;    /* type of the lanes: the value's, or F32 for narrow floats that are kept wide (vm_wide.c) */
-  bool edged;      /* not defined in all iterations */
-  bool widens;     /* loaded or computed in the value's type, and widened then */
-  uint32_t in[3];  /* the values that are read when it is computed: the kernel's, or those of two ops at once */
-  uint32_t reg;
+  uint8_t numbers;         /* bit j: one lane of operand j is enough */
+  uint8_t lane;            /* type of the lanes: the value's, or F32 for narrow floats that are kept wide (vm_wide.c) */
+  bool edged;              /* not defined in all iterations */
+  bool widens;             /* loaded or computed in the value's type, and widened then */
+  uint32_t in[3];          /* the values that are read when it is computed: the kernel's, or those of two ops at once */
+  uint32_t reg, carry;     /* carry: of scans, offset in what a unit carries */
   vm_fast_fn *fast;        /* of ops, or NULL */
   interp_loop loop;        /* of ops */
   const interp_loop *wide; /* of ops on wide lanes; or NULL */
@@ -46,13 +46,18 @@ typedef struct vm_sum {
   interp_loop combine; /* in type `type` */
   uint8_t type;
   const struct vm_fold *fold; /* of many lanes to few; NULL: by `combine` */
+  void (*products)(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);
+  uint32_t in[2]; /* products: of these values, instead of what is stored; else NULL */
 } vm_sum;
 
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
-  bool fast;        /* numerics */
-  bool scalar;      /* one iteration, without counting: no blocks are needed */
+  bool fast;     /* numerics */
+  bool scalar;   /* one iteration, without counting: no blocks are needed */
+  bool scanning; /* there are scans */
+  kernel_scans scans;
+  size_t carry_bytes;
   bool edges;       /* some value is edged, or a pick */
   bool rows;        /* no block crosses the end of a row (of the innermost dimension) */
   int64_t cycle;    /* length of the rows of VM_CYCLE; 0: there are none */
@@ -68,6 +73,7 @@ typedef struct vm_block {
   void *const *out;
   char *regs;
   const void **values; /* where each value's lanes are */
+  char *carry;         /* of scans: results so far */
 } vm_block;
 
 /* A block on the caller's stack: `name`, its registers splat-filled for blocks of n lanes. */
@@ -75,13 +81,13 @@ typedef struct vm_block {
   const void *name##_few[64];                                                                       \
   char name##_small[2048] __attribute__((aligned(64)));                                             \
   size_t name##_need = (vm_)->n_regs * (vm_)->reg_bytes;                                            \
-  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few};                                 \
+  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few, NULL};                           \
   if ((vm_)->k->n_values > 64) name.values = __builtin_alloca((vm_)->k->n_values * sizeof(void *)); \
   if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
   vm_fill_splats(&name, (n_))
 
-/* --- vm_fast.c: after places are chosen, before registers. false when out of memory. --- */
-bool vm_choose_fast(cpu_vm *vm, base_arena *scratch);
+/* --- vm_fast.c: after places are chosen, before registers. uses: by value, how often it is needed --- */
+void vm_choose_fast(cpu_vm *vm, const uint32_t *uses);
 
 /* --- vm_wide.c: before places are chosen. false when out of memory. --- */
 bool vm_choose_wide(cpu_vm *vm, base_arena *arena);
@@ -109,6 +115,15 @@ static inline const char *vm_input(const kernel *k, const kernel_value *v, const
 void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to);
 void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to);
 void vm_fill(size_t bytes, const void *from, int64_t n, char *to);
+
+/* --- vm_scan.c --- */
+/* The type that scans of t combine in. */
+base_dtype vm_scan_type(base_dtype t);
+void vm_choose_scans(cpu_vm *vm);
+/* Value i, a scan, for iterations at..at+n, which follow (or precede, from the end) those computed before. */
+void vm_scan(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to);
+void vm_scan_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out);
+bool vm_scan_is_divisible(const cpu_vm *vm);
 
 /* --- vm_reduce.c --- */
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);

@@ -134,7 +134,12 @@ static void vmr_compute(const vm_block *b, int64_t at, int64_t n) {
 }
 
 /* A block of a row. all: it is the whole row. */
-static void vmr_take(vmr_acc *a, int64_t n, const char *value, bool all) {
+static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
+  if (a->sum->products) {
+    a->sum->products(n, b->values[a->sum->in[0]], b->values[a->sum->in[1]], a->lanes, &a->valid);
+    return;
+  }
+  const char *value = b->values[a->store->value];
   if (a->sum->fold) {
     char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
     a->sum->fold->some(n, vmr_widen(a, n, value, wide), a->lanes, &a->valid);
@@ -164,7 +169,7 @@ static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t 
   for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, to);
     vmr_compute(b, at, n);
-    for (uint32_t i = 0; i < all->n; i++) vmr_take(&all->of[i], n, b->values[all->of[i].store->value], n == to - from);
+    for (uint32_t i = 0; i < all->n; i++) vmr_take(b, &all->of[i], n, n == to - from);
   }
   for (uint32_t i = 0; i < all->n; i++) {
     vmr_acc *a = &all->of[i];

@@ -48,7 +48,8 @@ bool vm_choose_wide(cpu_vm *vm, base_arena *arena) {
     vm_inst *inst = &vm->insts[i];
     bool narrow = wide_is_narrow(v->dtype);
     if (narrow) inst->lane = XLAC_F32;
-    bool computed = v->kind == KERNEL_PICK || (v->kind == KERNEL_OP && v->op->opcode != IR_OP_CONVERT);
+    bool computed =
+        v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN || (v->kind == KERNEL_OP && v->op->opcode != IR_OP_CONVERT);
     inst->widens = narrow && !computed;
     if (v->kind == KERNEL_OP && !wide_loop(inst, v, arena)) return false;
   }

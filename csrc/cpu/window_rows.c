@@ -6,6 +6,7 @@
 #include "../base/math.h"
 
 enum {
+  ROWS_SHORT_MOST = 256,
   ROWS_FEW = 8,           /* results of a row that are no lanes */
   ROWS_BUFFER = 32 << 10, /* bytes of combined input, and of gathered elements */
   ROWS_GATHER = 2 << 10,
@@ -24,9 +25,62 @@ typedef struct rows_walk {
   bool started;
 } rows_walk;
 
+/* to[i] from a[i] and x[i * step]: short rows of common types, for which a loop of the interpreter takes longer to
+ * begin than to run. The same bits. */
+typedef void rows_short_fn(int64_t n, char *to, const char *a, const char *x, int64_t step);
+#define ROWS_SHORT_BY(T, NEXT, s)    \
+  for (int64_t i = 0; i < n; i++) {  \
+    T a = left[i], b = right[i * s]; \
+    out[i] = NEXT;                   \
+  }
+#define ROWS_SHORT(name, T, NEXT)                                                      \
+  static void name(int64_t n, char *to, const char *a_, const char *x, int64_t step) { \
+    T *out = (T *)(void *)to;                                                          \
+    const T *left = (const T *)(const void *)a_, *right = (const T *)(const void *)x;  \
+    if (step == 1) {                                                                   \
+      ROWS_SHORT_BY(T, NEXT, 1)                                                        \
+    } else if (step == 2) {                                                            \
+      ROWS_SHORT_BY(T, NEXT, 2)                                                        \
+    } else {                                                                           \
+      ROWS_SHORT_BY(T, NEXT, step)                                                     \
+    }                                                                                  \
+  }
+ROWS_SHORT(rows_short_add_f32, float, a + b)
+ROWS_SHORT(rows_short_max_f32, float, math_max_f32(a, b))
+ROWS_SHORT(rows_short_min_f32, float, math_min_f32(a, b))
+ROWS_SHORT(rows_short_add_f64, double, a + b)
+ROWS_SHORT(rows_short_max_f64, double, math_max_f64(a, b))
+ROWS_SHORT(rows_short_add_u32, uint32_t, a + b)
+ROWS_SHORT(rows_short_max_s32, int32_t, a > b ? a : b)
+
+/* NULL where rows are long, or there is none. */
+static rows_short_fn *rows_short_of(const cpu_window *w, int64_t n) {
+  if (n > ROWS_SHORT_MOST) return NULL;
+  if (w->opcode == IR_OP_ADD)
+    return w->type == XLAC_F32   ? rows_short_add_f32
+           : w->type == XLAC_F64 ? rows_short_add_f64
+           : w->type == XLAC_S32 ? rows_short_add_u32
+                                 : NULL;
+  if (w->opcode == IR_OP_MAXIMUM)
+    return w->type == XLAC_F32   ? rows_short_max_f32
+           : w->type == XLAC_F64 ? rows_short_max_f64
+           : w->type == XLAC_S32 ? rows_short_max_s32
+                                 : NULL;
+  return w->opcode == IR_OP_MINIMUM && w->type == XLAC_F32 ? rows_short_min_f32 : NULL;
+}
+
+/* to may be a. */
+static void rows_join(const cpu_window *w, int64_t n, char *to, const char *a, const char *x) {
+  const void *in[2] = {a, x};
+  rows_short_fn *fn = rows_short_of(w, n);
+  if (fn)
+    fn(n, to, a, x, 1);
+  else
+    interp_loop_run(&w->combine, n, in, to);
+}
+
 static void rows_combine(const cpu_window *w, int64_t n, char *acc, const char *x) {
-  const void *in[2] = {acc, x};
-  interp_loop_run(&w->combine, n, in, acc);
+  rows_join(w, n, acc, acc, x);
 }
 
 /* The next row of input in the order of the window; -1 at the end. */
@@ -117,6 +171,8 @@ static void rows_positions(const cpu_window *w, int64_t n, char *acc, int64_t st
   } else if (w->lanes > 1 || step != 1) {
     for (int64_t i = 0; i < n; i++)
       rows_combine(w, w->lanes, acc + i * step * w->lanes * bytes, x + i * x_step * w->lanes * bytes);
+  } else if (rows_short_of(w, n)) {
+    rows_short_of(w, n)(n, acc, acc, x, x_step);
   } else {
     char picked[ROWS_GATHER] __attribute__((aligned(64)));
     for (int64_t i = 0; i < n; i += most) {
@@ -215,9 +271,8 @@ static void rows_part(const rows_run *r, int64_t row, int64_t low, int64_t high)
   if (from == to) return;
   for (int64_t at = 0; (at = rows_next(w, &k)) >= 0;) {
     const char *x = r->in + at * (int64_t)w->bytes + from * line;
-    const void *in[2] = {combined, x};
     if (combined)
-      interp_loop_run(&w->combine, (to - from) * w->lanes, in, buffer);
+      rows_join(w, (to - from) * w->lanes, buffer, combined, x);
     else
       first = x;
     combined = combined ? buffer : first;

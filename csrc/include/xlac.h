@@ -881,9 +881,9 @@ int xlac_cluster_op_list(char **text, size_t *n, xlac_error *err);
 
 /* --- running clustered graphs: clusters compiled, the rest node by node --- */
 
-/* The variables of a clustered graph, and what its steps share. Functions of a session and of its steps lock it: any
- * thread, one at a time. The clusters must outlive it, and not be asked anything while a step runs. Destroy with
- * xlac_session_destroy, after its steps. */
+/* The variables of a clustered graph, and what its steps share. Functions of sessions and of their steps lock the
+ * clusters: any thread, one at a time. The clusters must outlive it, and not be asked anything while a step runs.
+ * Destroy with xlac_session_destroy, after its steps. */
 typedef struct xlac_session xlac_session;
 /* One way to run the graph: from some feeds to some fetches. */
 typedef struct xlac_step xlac_step;
@@ -905,7 +905,7 @@ typedef struct xlac_session_options {
 int xlac_session_create(xlac_session **out, xlac_clusters *c, const xlac_session_options *options, xlac_error *err);
 void xlac_session_destroy(xlac_session *s);
 /* Variable number `number`, in the order in which steps met them: *name lives as long as the clusters, *value is the
- * caller's copy, NULL where it has none. Fails with the code BAD_ARGUMENT past the end. */
+ * caller's copy, NULL where it has none; value may be NULL. Fails with the code BAD_ARGUMENT past the end. */
 int xlac_session_variable(xlac_session *s, uint32_t number, const char **name, xlac_value **value, xlac_error *err);
 uint32_t xlac_session_variable_count(xlac_session *s);
 /* Sets a variable to a copy of `value`; makes it where no step has met it yet. */

@@ -240,9 +240,6 @@ void interp_body_free(interp_body *b) {
   base_free(alloc, b);
 }
 
-const ir_op *interp_body_op(const interp_body *b) {
-  return b->single;
-}
 ir_opcode interp_body_opcode(const interp_body *b) {
   return b->single ? (ir_opcode)b->single->opcode : IR_OP_INVALID;
 }

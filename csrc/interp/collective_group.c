@@ -46,10 +46,6 @@ int64_t interp_group_peer(const interp_ctx *ctx, const ir_op *op, int64_t id) {
   return group_participant(ctx, group_ids_of(op), id, ctx->options.partition);
 }
 
-int64_t interp_group_self(const interp_ctx *ctx, const ir_op *op) {
-  return group_self(ctx, group_ids_of(op));
-}
-
 /* --- the numbers of our group --- */
 
 static int64_t iota_size(const ir_groups *g) {

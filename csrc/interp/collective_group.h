@@ -15,8 +15,6 @@ typedef struct interp_group {
 XLAC_MUST_USE int interp_group_of(interp_ctx *ctx, const ir_op *op, base_arena *arena, interp_group *g);
 /* The participant that number `id` of op's pairs stands for, or -1. */
 int64_t interp_group_peer(const interp_ctx *ctx, const ir_op *op, int64_t id);
-/* Our own number in op's pairs. */
-int64_t interp_group_self(const interp_ctx *ctx, const ir_op *op);
 uint32_t interp_group_us(const interp_ctx *ctx);
 
 #endif

@@ -159,8 +159,6 @@ XLAC_MUST_USE int interp_apply(interp_ctx *ctx, interp_body *b, int64_t n, const
 /* If the body is exactly root = op(param0, param1) of the given operands in either order where commutative: its opcode;
  * for compare bodies the opcode is COMPARE. Else IR_OP_INVALID. For fast paths that give the same bits. */
 ir_opcode interp_body_opcode(const interp_body *b);
-/* That op, for its attributes (a compare's direction and type), or NULL. */
-const ir_op *interp_body_op(const interp_body *b);
 
 /* --- values: value.c --- NULL / nonzero when out of memory (err filled through ctx). */
 interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims); /* data not zeroed */

@@ -272,7 +272,6 @@ XLAC_MUST_USE bool ir_set_str(ir_op *op, ir_attr_key key, const char *s, size_t 
 const ir_ints *ir_ints_make(ir_module *m, uint32_t n, const int64_t *v);
 /* A value of any module copied into `m` (types, strings, literals and all). false when out of memory. */
 XLAC_MUST_USE bool ir_attr_import(ir_module *m, const ir_attr *from, ir_attr *to);
-const ir_sharding *ir_sharding_import(ir_module *m, const ir_sharding *s);
 const ir_dict *ir_dict_import(ir_module *m, const ir_dict *d);
 /* Structural equality, across modules too. */
 bool ir_attr_equal(const ir_attr *a, const ir_attr *b);

@@ -219,12 +219,6 @@ bool ir_attr_import(ir_module *m, const ir_attr *from, ir_attr *to) {
   return im.ok;
 }
 
-const ir_sharding *ir_sharding_import(ir_module *m, const ir_sharding *s) {
-  importer im = {m, true};
-  const ir_sharding *c = import_sharding(&im, s);
-  return im.ok ? c : NULL;
-}
-
 const ir_dict *ir_dict_import(ir_module *m, const ir_dict *d) {
   importer im = {m, true};
   const ir_dict *c = import_dict(&im, d);

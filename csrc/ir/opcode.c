@@ -56,6 +56,21 @@ const ir_attr_info ir_attr_table[IR_ATTR_COUNT] = {
 #undef ATTR
 };
 
+ir_opcode ir_opcode_pair_start(unsigned opcode) {
+  switch (opcode) {
+    case IR_OP_COPY:
+      return IR_OP_COPY_START;
+    case IR_OP_ALL_REDUCE:
+      return IR_OP_ALL_REDUCE_START;
+    case IR_OP_ALL_GATHER:
+      return IR_OP_ALL_GATHER_START;
+    case IR_OP_COLLECTIVE_PERMUTE:
+      return IR_OP_COLLECTIVE_PERMUTE_START;
+    default:
+      return IR_OP_INVALID;
+  }
+}
+
 bool ir_opcode_takes(unsigned opcode, ir_attr_key key, uint16_t *flags) {
   assert(opcode < IR_OP_COUNT);
   const ir_attr_spec *spec = ir_op_table[opcode].attrs;

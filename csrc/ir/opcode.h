@@ -142,6 +142,8 @@ static inline bool ir_opcode_has(unsigned opcode, ir_trait trait) {
 static inline const char *ir_opcode_text(unsigned opcode) {
   return ir_op_table[opcode].text;
 }
+/* The start that stands for the opcode made asynchronous, which has opcodes of its own for that, or IR_OP_INVALID. */
+ir_opcode ir_opcode_pair_start(unsigned opcode);
 /* The opcode of this name ("async-start", not the sugar), or IR_OP_INVALID. */
 ir_opcode ir_opcode_from_text(const char *s, size_t n);
 /* Also of CHLO's elementwise functions, which HLO has no ops for. */

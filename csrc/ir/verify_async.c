@@ -125,19 +125,9 @@ static bool is_group(const ir_op *op, const ir_computation *c) {
 
 /* The start of the opcode's own kind of chain, which then is the only way to make it async; or NULL. */
 static const char *own_start(unsigned opcode) {
-  switch (opcode) {
-    case IR_OP_COPY:
-      return ir_opcode_text(IR_OP_COPY_START);
-    case IR_OP_ALL_REDUCE:
-      return ir_opcode_text(IR_OP_ALL_REDUCE_START);
-    case IR_OP_ALL_GATHER:
-      return ir_opcode_text(IR_OP_ALL_GATHER_START);
-    case IR_OP_COLLECTIVE_PERMUTE:
-      return ir_opcode_text(IR_OP_COLLECTIVE_PERMUTE_START);
-    default:
-      break;
-  }
   const ir_op_info *info = ir_opcode_info(opcode);
+  ir_opcode start = ir_opcode_pair_start(opcode);
+  if (start != IR_OP_INVALID) return ir_opcode_text(start);
   return info->traits & (IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE) ? ir_opcode_text(info->start) : NULL;
 }
 

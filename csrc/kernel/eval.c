@@ -15,6 +15,8 @@ typedef struct keval_run {
     base_dtype type; /* that is summed in */
     char *sums;      /* of each result, KEVAL_BYTES each */
   } reduces[KERNEL_MAX_STORES];
+  char **carries; /* by value, of scans: the result so far at each place outside of their dimension */
+  kernel_scans scans;
   uint8_t *needed; /* by value: the first value of a reduction needs it */
 } keval_run;
 
@@ -41,6 +43,25 @@ static int64_t keval_load_at(const keval_run *x, const kernel_value *v) {
   return at;
 }
 
+/* Narrow floats are combined in f32. */
+static base_dtype keval_sum_type(uint8_t t) {
+  return base_dtype_is_float((base_dtype)t) && t != XLAC_F64 ? XLAC_F32 : (base_dtype)t;
+}
+
+static void keval_scan(keval_run *x, uint32_t i, char *to) {
+  const kernel_value *v = &x->k->values[i];
+  base_dtype t = (base_dtype)v->dtype, sum = keval_sum_type(v->dtype);
+  int64_t at = 0;
+  for (uint32_t d = 0; d < x->k->rank; d++) at = at * x->k->extents[d] + x->index[d];
+  char *carry = x->carries[i] + (at / x->scans.span * x->scans.inner + at % x->scans.inner) * KEVAL_BYTES;
+  char wide[KEVAL_BYTES] __attribute__((aligned(16)));
+  const void *args[3] = {carry, wide, NULL};
+  if (keval_at(x, v->index) == 0) base_convert(sum, carry, t, keval_of(x, v->in[1]), 1);
+  base_convert(sum, wide, t, keval_of(x, v->in[0]), 1);
+  interp_loop_run(&x->loops[i], 1, args, carry);
+  base_convert(t, to, sum, carry, 1);
+}
+
 static void keval_value(keval_run *x, uint32_t i) {
   const kernel_value *v = &x->k->values[i];
   if (!keval_is_in(x, v->box)) return;
@@ -61,6 +82,9 @@ static void keval_value(keval_run *x, uint32_t i) {
       break;
     case KERNEL_PICK:
       memcpy(to, keval_of(x, v->in[keval_is_in(x, v->pick) ? 0 : 1]), bytes);
+      break;
+    case KERNEL_SCAN:
+      keval_scan(x, i, to);
       break;
     case KERNEL_OP:
       for (uint32_t j = 0; j < v->n_in; j++) args[j] = x->values + (size_t)v->in[j] * KEVAL_BYTES;
@@ -90,6 +114,7 @@ static void keval_iterations(keval_run *x) {
   for (int64_t n = 0; n < k->count; n++) {
     int64_t rest = n;
     for (uint32_t d = k->rank; d-- > 0; rest /= k->extents[d]) x->index[d] = rest % k->extents[d];
+    for (uint32_t d = 0; x->scans.back && d < k->rank; d++) x->index[d] = k->extents[d] - 1 - x->index[d];
     for (uint32_t i = 0; i < k->n_values; i++) keval_value(x, i);
     for (uint32_t i = 0; i < k->n_stores; i++) keval_store(x, i);
   }
@@ -131,10 +156,26 @@ static bool keval_prepare_sums(keval_run *x, base_arena *scratch, bool *known) {
     const kernel_store *s = &x->k->stores[i];
     base_dtype t = (base_dtype)x->k->values[s->value].dtype;
     if (!s->body) continue;
-    x->reduces[i].type = base_dtype_is_float(t) && t != XLAC_F64 ? XLAC_F32 : t;
+    x->reduces[i].type = keval_sum_type(t);
     x->reduces[i].sums = base_arena_aligned(scratch, (size_t)keval_sums(x->k) * KEVAL_BYTES + 1, 16);
     *known = *known && interp_loop_binary((ir_opcode)s->body->opcode, x->reduces[i].type, &x->reduces[i].combine);
     if (!x->reduces[i].sums) return false;
+  }
+  return true;
+}
+
+/* false when out of memory. */
+static bool keval_prepare_scans(keval_run *x, base_arena *scratch, bool *known) {
+  const kernel *k = x->k;
+  x->carries = BASE_ARRAY(scratch, char *, k->n_values);
+  if (!x->carries) return false;
+  if (!kernel_find_scans(k, &x->scans) || k->count == 0) return true;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_SCAN) continue;
+    *known = *known && interp_loop_binary((ir_opcode)v->op->opcode, keval_sum_type(v->dtype), &x->loops[i]);
+    size_t carries = (size_t)(k->count / x->scans.span * x->scans.inner);
+    if (!(x->carries[i] = base_arena_aligned(scratch, carries * KEVAL_BYTES, 16))) return false;
   }
   return true;
 }
@@ -145,7 +186,8 @@ static int keval_prepare(keval_run *x, base_arena *scratch, xlac_error *err) {
   x->loops = BASE_ARRAY(scratch, interp_loop, k->n_values);
   x->values = base_arena_aligned(scratch, (size_t)k->n_values * KEVAL_BYTES, 16);
   x->needed = base_arena_zalloc(scratch, k->n_values);
-  if (!x->loops || !x->values || !x->needed || !keval_prepare_sums(x, scratch, &ok))
+  if (!x->loops || !x->values || !x->needed || !keval_prepare_sums(x, scratch, &ok) ||
+      !keval_prepare_scans(x, scratch, &ok))
     return base_oom(err, "a kernel's evaluation");
   for (uint32_t i = 0; i < k->n_values; i++)
     if (k->values[i].kind == KERNEL_OP) ok = ok && interp_loop_of(k->values[i].op, &x->loops[i]);

@@ -101,6 +101,23 @@ int64_t kernel_scratch_bytes(const kernel *k) {
   return bytes;
 }
 
+bool kernel_find_scans(const kernel *k, kernel_scans *s) {
+  *s = (kernel_scans){1, 1, false};
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_SCAN) continue;
+    for (uint32_t d = k->rank; d-- > 0;) {
+      s->inner = s->span;
+      s->span *= k->extents[d];
+      s->back = v->index->strides[d] < 0;
+      if (v->index->strides[d]) return true;
+    }
+    *s = (kernel_scans){1, 1, false}; /* each iteration is one by itself */
+    return true;
+  }
+  return false;
+}
+
 /* Adds stride * first to both ends, and what the way from there to `last` adds to one. */
 static bool kernel_stretch(int64_t stride, int64_t first, int64_t last, int64_t *least, int64_t *most) {
   int64_t near = 0, far = 0, *end = stride < 0 ? least : most;

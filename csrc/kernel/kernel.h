@@ -19,19 +19,29 @@
  *   v1 = f32[] load in0[-2 + 1*i1 + 8*v0 up to 7] where 2 <= i1 < 10
  *   v2 = f32[] constant(0)
  *   v3 = f32[] pick(v1, v2) if 2 <= i1 < 10
+ *
+ * A scan is the combination of all values up to an iteration's own, in their order along a dimension:
+ *
+ *   v4 = f32[] scan(v3, v2) by add along [0 + 1*i1]
  */
 #ifndef XLAC_KERNEL_KERNEL_H
 #define XLAC_KERNEL_KERNEL_H
 
 #include "../interp/loops.h"
 
-enum { KERNEL_MAX_RANK = 12, KERNEL_MAX_STORES = 8, KERNEL_MAX_VALUES = 1 << 14 };
+enum {
+  KERNEL_MAX_RANK = 12,
+  KERNEL_MAX_STORES = 8,
+  KERNEL_MAX_VALUES = 1 << 14,
+  KERNEL_MAX_CARRY = 2048 /* iterations inside of a scan's dimension: results so far that a scan keeps at a time */
+};
 
 typedef enum kernel_kind {
   KERNEL_LOAD,     /* an element of an input */
   KERNEL_COUNT_UP, /* the index itself as a number of dtype (iota) */
   KERNEL_CONSTANT,
   KERNEL_PICK, /* in[0] where the iteration is in the box `pick`, in[1] elsewhere */
+  KERNEL_SCAN, /* in[1] combined with the values of in[0] from the first to this one along a dimension */
   KERNEL_OP    /* an elementwise op on values: the loop of its row in ops.def */
 } kernel_kind;
 
@@ -52,14 +62,15 @@ typedef struct kernel_base {
 
 typedef struct kernel_value {
   uint8_t kind, dtype, n_in;
-  uint32_t in[3];            /* OP, PICK: earlier values; LOAD: integers that are the same at every iteration */
-  uint32_t buffer;           /* LOAD: number of the input */
-  const kernel_index *index; /* LOAD, COUNT_UP */
-  const kernel_base *bases;  /* LOAD: one for each of in */
-  const kernel_box *box;     /* the iterations in which it is defined; NULL: all */
-  const kernel_box *pick;    /* PICK */
-  const void *data;          /* CONSTANT: one element */
-  const ir_op *op;           /* OP: for its attributes, and for explanations */
+  uint32_t in[3];  /* OP, PICK, SCAN: earlier values; LOAD: integers that are the same at every iteration */
+  uint32_t buffer; /* LOAD: number of the input */
+  const kernel_index
+      *index; /* LOAD, COUNT_UP; SCAN: the place in its order, with a stride of 1 or -1 along one dimension */
+  const kernel_base *bases; /* LOAD: one for each of in */
+  const kernel_box *box;    /* the iterations in which it is defined; NULL: all */
+  const kernel_box *pick;   /* PICK */
+  const void *data;         /* CONSTANT: one element */
+  const ir_op *op;          /* SCAN: combines two values; OP: for its attributes, and for explanations */
 } kernel_value;
 
 typedef struct kernel_store {
@@ -104,6 +115,13 @@ int64_t kernel_pieces(const kernel *k);
 int64_t kernel_scratch_bytes(const kernel *k);
 /* The same of one store that reduces, rounded up to whole cache lines. */
 int64_t kernel_partial_bytes(const kernel *k, const kernel_store *s);
+/* The kernel's scans, which are all along one dimension and one way: iterations of all inside of that dimension
+ * (inner), of it and all inside (span), and whether they go from its end. false where there are none. */
+typedef struct kernel_scans {
+  int64_t inner, span;
+  bool back;
+} kernel_scans;
+bool kernel_find_scans(const kernel *k, kernel_scans *s);
 /* The least and the most that the index comes to over all iterations; false where that is no int64_t, or where there
  * are none. */
 bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most);

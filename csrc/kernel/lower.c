@@ -1,43 +1,13 @@
 /* Walks from a root to its producers with a map: which element of a producer an iteration needs, as an affine function
  * of the iteration for each of the producer's dimensions. Moves of indexes change the map and vanish; at values in
  * memory the map becomes the index of a load. */
-#include "lower.h"
+#include "lower_inside.h"
 
-/* An op's index as functions of the iteration: dimension d is offset[d] + sum over k of coef[d * rank + k] * i_k. */
-typedef struct lower_map {
-  uint32_t n; /* dimensions of the op */
-  int64_t *offset, *coef;
-} lower_map;
-
-typedef struct lower_entry {
-  const ir_op *op;
-  const lower_map *map;
-  uint32_t value;
-} lower_entry;
-
-BASE_VEC(lower_entries, lower_entry);
-BASE_VEC(lower_values, kernel_value);
-BASE_VEC(lower_inputs, const ir_op *);
-
-typedef struct lower_run {
-  const fusion_plan *f;
-  base_arena *arena, *scratch; /* of the kernel; of what is needed while it is made */
-  base_alloc alloc;
-  const ir_op *root;
-  uint32_t rank; /* of the iteration before it is collapsed */
-  uint32_t place[KERNEL_MAX_RANK];
-  const ir_type *space; /* whose dimensions are iterated */
-  lower_entries done;
-  lower_values values;
-  lower_inputs inputs;
-  xlac_error *err;
-} lower_run;
-
-static int lower_no_memory(const lower_run *x) {
+int lower_no_memory(const lower_run *x) {
   return base_oom(x->err, "a kernel");
 }
 
-static lower_map *lower_new_map(lower_run *x, uint32_t n) {
+lower_map *lower_new_map(lower_run *x, uint32_t n) {
   lower_map *m = BASE_NEW(x->scratch, lower_map);
   size_t size = ((size_t)n * x->rank + n + 1) * sizeof(int64_t);
   if (!m || !(m->offset = base_arena_zalloc(x->scratch, size))) return NULL;
@@ -54,10 +24,21 @@ static const lower_map *lower_start(lower_run *x) {
 }
 
 /* Dimension `to` of m is step * (dimension `from` of of) + start. */
-static void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *of, uint32_t from, int64_t start,
-                      int64_t step) {
+void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *of, uint32_t from, int64_t start,
+               int64_t step) {
   m->offset[to] = start + step * of->offset[from];
   for (uint32_t k = 0; k < x->rank; k++) m->coef[to * x->rank + k] = step * of->coef[from * x->rank + k];
+}
+
+/* Dimension d of m is dimensions from to to - 1 of `of`, which op has, as one. */
+static void lower_join(const lower_run *x, lower_map *m, uint32_t d, const lower_map *of, const ir_op *op,
+                       uint32_t from, uint32_t to) {
+  int64_t stride = 1;
+  for (uint32_t j = to; j-- > from;) {
+    m->offset[d] += stride * of->offset[j];
+    for (uint32_t k = 0; k < x->rank; k++) m->coef[d * x->rank + k] += stride * of->coef[j * x->rank + k];
+    stride *= op->type->dims[j];
+  }
 }
 
 /* The map of op's operand, given that of op, which moves indexes. */
@@ -66,6 +47,8 @@ static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const l
   lower_map *m = lower_new_map(x, t->rank);
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   const ir_attr *slice = ir_attr_find(op, IR_ATTR_SLICE);
+  uint32_t from[IR_MAX_RANK], to[IR_MAX_RANK];
+  if (op->opcode == IR_OP_RESHAPE) (void)fusion_reshape_groups(op, from, to);
   for (uint32_t d = 0; m && d < t->rank; d++) {
     bool reversed = false;
     switch (op->opcode) {
@@ -74,6 +57,9 @@ static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const l
         break;
       case IR_OP_TRANSPOSE:
         lower_set(x, m, (uint32_t)dims->v[d], map, d, 0, 1);
+        break;
+      case IR_OP_RESHAPE:
+        lower_join(x, m, d, map, op, from[d], to[d]);
         break;
       case IR_OP_SLICE:
         lower_set(x, m, d, map, d, slice->v.slice->v[d].start, slice->v.slice->v[d].stride);
@@ -88,7 +74,7 @@ static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const l
 }
 
 /* The map as an index into row-major memory of type t. */
-static kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map) {
+kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map) {
   kernel_index *index = BASE_NEW(x->arena, kernel_index);
   int64_t stride = 1;
   for (uint32_t d = t->rank; index && d-- > 0;) {
@@ -107,23 +93,39 @@ static bool lower_same_map(const lower_run *x, const lower_map *a, const lower_m
 static bool lower_find(const lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   for (uint32_t i = x->done.n; i-- > 0;) {
     if (x->done.items[i].op != op || !lower_same_map(x, x->done.items[i].map, map)) continue;
+    if (!kernel_box_has(x->k, x->values.items[x->done.items[i].value].box, x->box)) continue;
     *value = x->done.items[i].value;
     return true;
   }
   return false;
 }
 
-static int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v, uint32_t *value) {
+int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v, uint32_t *value) {
   *value = x->values.n;
   lower_entry e = {op, map, *value};
   if (!BASE_VEC_PUSH(x->alloc, &x->values, *v) || !BASE_VEC_PUSH(x->alloc, &x->done, e)) return lower_no_memory(x);
   return 0;
 }
 
+int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t value) {
+  lower_entry e = {op, map, value};
+  return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
+}
+
+/* The number of the input that is op. */
+int lower_number_input(lower_run *x, const ir_op *op, uint32_t *number) {
+  for (*number = 0; *number < x->inputs.n; ++*number)
+    if (x->inputs.items[*number] == op) return 0;
+  return BASE_VEC_PUSH(x->alloc, &x->inputs, op) ? 0 : lower_no_memory(x);
+}
+
 static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, op->type, map)};
-  while (v.buffer < x->inputs.n && x->inputs.items[v.buffer] != op) v.buffer++;
-  if (!v.index || (v.buffer == x->inputs.n && !BASE_VEC_PUSH(x->alloc, &x->inputs, op))) return lower_no_memory(x);
+  int64_t least = 0, most = 0;
+  if (!v.index) return lower_no_memory(x);
+  TRY(lower_number_input(x, op, &v.buffer));
+  bool everywhere = kernel_load_reach(x->k, &v, &least, &most) && least >= 0 && most < op->type->count;
+  if (!everywhere) v.box = x->box;
   return lower_add(x, op, map, &v, value);
 }
 
@@ -137,7 +139,28 @@ static int lower_iota(lower_run *x, const ir_op *op, const lower_map *map, uint3
   return lower_add(x, op, map, &v, value);
 }
 
-static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
+/* Of a value made of the n in v->in: where all of them are. */
+static void lower_set_box(const lower_run *x, kernel_value *v) {
+  for (uint32_t i = 0; i < v->n_in; i++)
+    if (x->values.items[v->in[i]].box) v->box = x->box;
+}
+
+static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_SCAN, .dtype = op->type->dtype, .n_in = 2};
+  kernel_index *index = BASE_NEW(x->arena, kernel_index);
+  const lower_map *scalar = lower_new_map(x, 0);
+  uint32_t along = 0;
+  bool back = false;
+  if (!index || !scalar) return lower_no_memory(x);
+  v.op = fusion_scan(op, &along, &back);
+  index->offset = back ? op->type->dims[along] - 1 : 0;
+  index->strides[x->place[along]] = back ? -1 : 1;
+  v.index = index;
+  TRY(lower_value(x, ir_operand(op, 0), map, &v.in[0]));
+  TRY(lower_value(x, ir_operand(op, 1), scalar, &v.in[1]));
+  assert(!x->box);
+  return lower_add(x, op, map, &v, value);
+}
 
 static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .op = op};
@@ -149,6 +172,7 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
     if (!m) return lower_no_memory(x);
     TRY(lower_value(x, ir_operand(op, i), m, &v.in[i]));
   }
+  lower_set_box(x, &v);
   return lower_add(x, op, map, &v, value);
 }
 
@@ -162,7 +186,7 @@ static bool lower_is_inside(const lower_run *x, const ir_op *op) {
 }
 
 /* Depth is at most the number of ops of a fusion, which fusion bounds. */
-static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   if (lower_find(x, op, map, value)) return 0;
   if (!lower_is_inside(x, op)) return lower_load(x, op, map, value);
   if (op->opcode == IR_OP_IOTA) return lower_iota(x, op, map, value);
@@ -170,12 +194,15 @@ static int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint
     kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype, .data = op->u.literal->data};
     return lower_add(x, op, map, &v, value);
   }
+  if (op->opcode == IR_OP_REDUCE_WINDOW) return lower_scan(x, op, map, value);
+  if (op->opcode == IR_OP_PAD) return lower_pad(x, op, map, value);
+  if (op->opcode == IR_OP_CONCATENATE) return lower_concatenate(x, op, map, value);
+  if (op->opcode == IR_OP_DYNAMIC_SLICE) return lower_dynamic_slice(x, op, map, value);
   if (!fusion_moves_index(op)) return lower_elementwise(x, op, map, value);
   const lower_map *m = lower_operand_map(x, op, map);
   if (!m) return lower_no_memory(x);
   TRY(lower_value(x, ir_operand(op, 0), m, value));
-  lower_entry e = {op, map, *value};
-  return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
+  return lower_note(x, op, map, *value);
 }
 
 /* All indexes of the kernel, of which some values share none. */
@@ -186,15 +213,13 @@ static int lower_collapse(lower_run *x, kernel *k) {
   for (uint32_t i = 0; i < x->values.n; i++)
     if (x->values.items[i].index) indexes[n++] = (kernel_index *)(uintptr_t)x->values.items[i].index;
   for (uint32_t i = 0; i < k->n_stores; i++) indexes[n++] = &k->stores[i].index;
-  kernel_collapse(k, n, indexes, 0, NULL);
+  kernel_collapse(k, n, indexes, x->boxes.n, x->boxes.items);
   return 0;
 }
 
 static int lower_finish(lower_run *x, kernel *k, const ir_op ***inputs) {
   const ir_type *t = x->space;
-  k->rank = t->rank;
   k->count = t->count;
-  for (uint32_t d = 0; d < t->rank; d++) k->extents[x->place[d]] = t->dims[d];
   k->n_values = x->values.n;
   k->n_inputs = x->inputs.n;
   k->values = base_arena_memdup(x->arena, x->values.items, x->values.n * sizeof *x->values.items);
@@ -276,6 +301,9 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op
     lower_order_reduction(x, reduced, r);
     k->reduction = r;
   }
+  x->k = k;
+  k->rank = x->rank;
+  for (uint32_t d = 0; d < x->rank; d++) k->extents[x->place[d]] = x->space->dims[d];
   const lower_map *map = lower_start(x);
   if (!map) return lower_no_memory(x);
   for (const ir_op *op = first; op; op = x->f->next[op->id]) TRY(lower_root(x, op, k, map, reduced));
@@ -296,6 +324,7 @@ int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, ker
   BASE_VEC_FREE(x.alloc, &x.done);
   BASE_VEC_FREE(x.alloc, &x.values);
   BASE_VEC_FREE(x.alloc, &x.inputs);
+  BASE_VEC_FREE(x.alloc, &x.boxes);
   *out = k;
   return status;
 }

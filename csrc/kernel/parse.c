@@ -15,6 +15,7 @@ typedef struct kread_value {
   kernel_index *index;
   kernel_base *bases;
   kernel_box *box, *pick;
+  base_slice name; /* SCAN: of the op that combines, whose line is the value's own */
 } kread_value;
 BASE_VEC(kread_values, kread_value);
 
@@ -188,6 +189,25 @@ static int kread_pick(kread_run *x, kread_value *v) {
   return kread_box(x, &v->pick);
 }
 
+/* (v1, v2) by add along [0 + 1*i1]: the op that combines is a line of HLO, as a store's. */
+static int kread_scan(kread_run *x, kread_value *v) {
+  const char *name = NULL;
+  v->n_in = 2;
+  TRY(kread_expect(x, "(v"));
+  TRY(kread_small(x, UINT32_MAX, &v->in[0]));
+  TRY(kread_expect(x, ","));
+  TRY(kread_expect(x, "v"));
+  TRY(kread_small(x, UINT32_MAX, &v->in[1]));
+  TRY(kread_expect(x, ")"));
+  TRY(kread_expect(x, "by"));
+  kread_blanks(x);
+  for (name = x->p; x->p < x->end && ((*x->p >= 'a' && *x->p <= 'z') || *x->p == '-');) x->p++;
+  v->name = (base_slice){name, (size_t)(x->p - name)};
+  TRY(kread_expect(x, "along"));
+  if (v->in[0] >= x->values.n || v->in[1] >= x->values.n) return kread_fail(x, "values are used after they are made");
+  return kread_place(x, v);
+}
+
 /* Where the value is defined stands at the end of its line. */
 static int kread_where(kread_run *x, kread_value *v) {
   static const char word[] = " where ";
@@ -200,6 +220,19 @@ static int kread_where(kread_run *x, kread_value *v) {
   x->p = start;
   x->end = at;
   return 0;
+}
+
+static int kread_rest(kread_run *x, kread_value *v) {
+  switch ((kernel_kind)v->kind) {
+    case KERNEL_PICK:
+      return kread_pick(x, v);
+    case KERNEL_SCAN:
+      return kread_scan(x, v);
+    case KERNEL_OP:
+      return kread_foreign(x, v);
+    default:
+      return kread_place(x, v);
+  }
 }
 
 /* Loads and indexes become parameters, the rest stands as it is. */
@@ -224,9 +257,14 @@ static int kread_value_line(kread_run *x) {
     v.kind = KERNEL_COUNT_UP;
   } else if (kread_takes(x, "pick")) {
     v.kind = KERNEL_PICK;
+  } else if (kread_takes(x, "scan")) {
+    v.kind = KERNEL_SCAN;
   }
-  TRY(v.kind == KERNEL_OP ? kread_foreign(x, &v) : v.kind == KERNEL_PICK ? kread_pick(x, &v) : kread_place(x, &v));
-  if (v.kind == KERNEL_OP && v.foreign == IR_OP_INVALID)
+  TRY(kread_rest(x, &v));
+  if (v.kind == KERNEL_SCAN)
+    base_putf(&x->hlo, "v%u = %.*s[] %.*s(v%u, v%u)", number, (int)dtype.n, dtype.p, (int)v.name.n, v.name.p, v.in[0],
+              v.in[1]);
+  else if (v.kind == KERNEL_OP && v.foreign == IR_OP_INVALID)
     base_put(&x->hlo, line, (size_t)(x->end - line));
   else
     base_putf(&x->hlo, "v%u = %.*s[] parameter(%u)", number, (int)dtype.n, dtype.p, x->n_params++);
@@ -332,7 +370,8 @@ static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v)
                       .index = read->index,
                       .bases = read->bases,
                       .box = read->box,
-                      .pick = read->pick};
+                      .pick = read->pick,
+                      .op = read->kind == KERNEL_SCAN ? op : NULL};
   if (read->kind != KERNEL_OP) {
     v->n_in = read->n_in;
     memcpy(v->in, read->in, sizeof v->in);

@@ -55,6 +55,10 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
       base_putf(out, "pick(v%u, v%u)", v->in[0], v->in[1]);
       kput_box(out, k, " if ", v->pick);
       break;
+    case KERNEL_SCAN:
+      base_putf(out, "scan(v%u, v%u) by %s along ", v->in[0], v->in[1], ir_opcode_text(v->op->opcode));
+      kput_index(out, k, v->index);
+      break;
     case KERNEL_COUNT_UP:
       BASE_PUT(out, "index");
       kput_index(out, k, v->index);

@@ -70,6 +70,47 @@ static int kverify_pick(const kernel *k, uint32_t i, xlac_error *err) {
 
 static bool kverify_is_constant(const kernel *k, uint32_t i);
 
+/* The place in a scan's order goes from 0 along one dimension. */
+static bool kverify_is_along(const kernel *k, const kernel_index *x) {
+  uint32_t dims = 0;
+  for (uint32_t d = 0; d < k->rank; d++) {
+    if (!x->strides[d]) continue;
+    dims++;
+    if (x->strides[d] != 1 && x->strides[d] != -1) return false;
+    if (x->offset != (x->strides[d] == 1 ? 0 : k->extents[d] - 1)) return false;
+  }
+  return dims == 1 || (dims == 0 && x->offset == 0);
+}
+
+static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
+  const kernel_value *v = &k->values[i];
+  base_dtype t = (base_dtype)v->dtype;
+  interp_loop l;
+  if (v->n_in != 2 || !v->op || !v->index || v->box || k->reduction)
+    return kverify_fail(err, i, "is no scan of two values in all iterations of a kernel that sums up nothing else");
+  for (uint32_t j = 0; j < 2; j++)
+    if (v->in[j] >= i || k->values[v->in[j]].dtype != v->dtype || k->values[v->in[j]].box)
+      return base_fail(err, XLAC_E_VERIFY, "kernel value v%u scans v%u, which is none of its type before it", i,
+                       v->in[j]);
+  if (!kverify_is_constant(k, v->in[1]))
+    return kverify_fail(err, i, "begins with what is not the same at every iteration");
+  if (!interp_loop_binary((ir_opcode)v->op->opcode, t, &l))
+    return kverify_fail(err, i, "combines by what is no op on two of its type");
+  if (k->count == 0) return 0;
+  if (!kverify_is_along(k, v->index))
+    return kverify_fail(err, i, "does not go along one dimension from its first place");
+  kernel_scans all;
+  (void)kernel_find_scans(k, &all);
+  if (all.inner > KERNEL_MAX_CARRY)
+    return base_fail(err, XLAC_E_VERIFY, "kernel value v%u keeps %lld results at a time, and at most %d are possible",
+                     i, (long long)all.inner, KERNEL_MAX_CARRY);
+  for (uint32_t j = 0; j < i; j++)
+    if (k->values[j].kind == KERNEL_SCAN &&
+        memcmp(k->values[j].index->strides, v->index->strides, k->rank * sizeof(int64_t)) != 0)
+      return kverify_fail(err, i, "is a scan along another way than one before it");
+  return 0;
+}
+
 /* Places are integers that are the same at every iteration. */
 static int kverify_bases(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_value *v = &k->values[i];
@@ -116,6 +157,8 @@ static int kverify_value(const kernel *k, uint32_t i, xlac_error *err) {
       return kverify_load(k, i, err);
     case KERNEL_PICK:
       return kverify_pick(k, i, err);
+    case KERNEL_SCAN:
+      return kverify_scan(k, i, err);
     case KERNEL_COUNT_UP:
       if (!v->index) return kverify_fail(err, i, "is an index of nothing");
       return k->count && !kernel_reach(k, v->index, &least, &most) ? kverify_fail(err, i, "has an index that overflows")
@@ -149,7 +192,8 @@ static bool kverify_is_constant(const kernel *k, uint32_t i) {
   for (uint32_t at = 0; at <= i; at++) {
     const kernel_value *v = &k->values[at];
     bool has_index = v->kind == KERNEL_LOAD || v->kind == KERNEL_COUNT_UP;
-    same[at] = v->kind != KERNEL_PICK && !v->box && (!has_index || kernel_is_constant(k, v->index));
+    same[at] =
+        v->kind != KERNEL_PICK && v->kind != KERNEL_SCAN && !v->box && (!has_index || kernel_is_constant(k, v->index));
     for (uint32_t j = 0; j < v->n_in; j++) same[at] = same[at] && same[v->in[j]];
   }
   return same[i];

@@ -170,3 +170,46 @@ int tfl_row_reverse_sequence(tfl_op *x) {
   tfl_out(x, 0, tfl_transpose(x, v, back));
   return x->status;
 }
+
+/* --- patches --- */
+
+/* A list with a number for each dimension, 1 for batch and depth. */
+static int blocks_window(tfl_op *x, const char *name, int64_t *out) {
+  const int64_t *v = NULL;
+  uint32_t n = 0;
+  TRY(tfl_attr_ints(x, name, &v, &n));
+  if (n != 4 || v[0] != 1 || v[3] != 1) return tfl_fail(x, "attribute '%s' is not [1, rows, columns, 1]", name);
+  for (int i = 0; i < 2; i++) {
+    out[i] = v[1 + i];
+    if (out[i] < 1 || out[i] > INT16_MAX) return tfl_fail(x, "attribute '%s' has %lld", name, (long long)out[i]);
+  }
+  return 0;
+}
+
+/* The window at each place as its depth: a strided slice for each place in the window, one after the other. */
+int tfl_row_patches(tfl_op *x) {
+  const ir_type *t = tfl_in_type(x, 0);
+  int64_t size[2], stride[2], rate[2];
+  tfl_layout l = {.n = 2, .batch = 0, .feature = 3, .spatial = {1, 2}};
+  tfl_span s[2];
+  TRY(blocks_window(x, "ksizes", size));
+  TRY(blocks_window(x, "strides", stride));
+  TRY(blocks_window(x, "rates", rate));
+  if (t->rank != 4 || size[0] * size[1] > 4096)
+    return tfl_fail(x, "patches of %lld x %lld", (long long)size[0], (long long)size[1]);
+  for (int i = 0; i < 2; i++)
+    s[i] = (tfl_span){.in = t->dims[1 + i], .size = size[i], .stride = stride[i], .dilation = rate[i]};
+  TRY(tfl_pad_spans(x, &l, s));
+  int64_t low[] = {0, s[0].low, s[1].low, 0}, high[] = {0, s[0].high, s[1].high, 0};
+  ir_value v = tfl_pad(x, tfl_in(x, 0), tfl_scalar(x, (base_dtype)t->dtype, 0), low, high, NULL);
+  ir_value *parts = BASE_ARRAY(x->arena, ir_value, (size_t)(size[0] * size[1]));
+  if (!parts) return x->status = base_oom(x->err, "lowering");
+  for (int64_t k = 0; k < size[0] * size[1]; k++) {
+    int64_t from[] = {0, k / size[1] * rate[0], k % size[1] * rate[1], 0}, steps[] = {1, stride[0], stride[1], 1};
+    int64_t to[] = {t->dims[0], from[1] + (s[0].out - 1) * stride[0] + 1, from[2] + (s[1].out - 1) * stride[1] + 1,
+                    t->dims[3]};
+    parts[k] = opt_slice(x->rw, v, from, to, steps);
+  }
+  tfl_out(x, 0, tfl_concat(x, (uint32_t)(size[0] * size[1]), parts, 3));
+  return x->status;
+}

@@ -108,21 +108,6 @@ static int build_inputs(tfl_op *x) {
   return 0;
 }
 
-static int build_arg(tfl_op *x, uint32_t id) {
-  uint32_t number = x->frame->numbers[id];
-  if (number >= x->frame->n_args) return tfl_fail(x, "argument %u of %u does not exist", number, x->frame->n_args);
-  x->out[0] = x->frame->args[number];
-  return 0;
-}
-
-static int build_retval(tfl_op *x, uint32_t id) {
-  uint32_t number = x->frame->numbers[id];
-  TRY(build_inputs(x));
-  if (number >= x->frame->n_rets) return tfl_fail(x, "result %u of %u does not exist", number, x->frame->n_rets);
-  if (x->n_in == 1) x->frame->rets[number] = *x->in[0];
-  return 0;
-}
-
 /* What a row said its outputs are fits what the node's types say. */
 static int build_check_outputs(tfl_op *x) {
   for (uint32_t i = 0; i < x->n_out; i++) {
@@ -132,6 +117,21 @@ static int build_check_outputs(tfl_op *x) {
       return tfl_fail(x, "output %u has elements of %s, the node's are of %s", i,
                       base_dtype_of((base_dtype)v->type->dtype)->text, base_dtype_of(expected)->text);
   }
+  return 0;
+}
+
+static int build_arg(tfl_op *x, uint32_t id) {
+  uint32_t number = x->frame->numbers[id];
+  if (number >= x->frame->n_args) return tfl_fail(x, "argument %u of %u does not exist", number, x->frame->n_args);
+  x->out[0] = x->frame->args[number];
+  return build_check_outputs(x);
+}
+
+static int build_retval(tfl_op *x, uint32_t id) {
+  uint32_t number = x->frame->numbers[id];
+  TRY(build_inputs(x));
+  if (number >= x->frame->n_rets) return tfl_fail(x, "result %u of %u does not exist", number, x->frame->n_rets);
+  if (x->n_in == 1) x->frame->rets[number] = *x->in[0];
   return 0;
 }
 

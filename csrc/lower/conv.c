@@ -153,6 +153,7 @@ int tfl_row_conv_kernel_gradient(tfl_op *x) {
   const int64_t *sizes = NULL;
   uint32_t n = (uint32_t)x->row->arg % TFCONV_DEPTHWISE;
   TRY(tfconv_sizes(x, 1, n + 2, &sizes));
+  if (!tfl_type(x, (base_dtype)g->dtype, n + 2, sizes)) return x->status;
   tfconv_plan p;
   TRY(tfconv_plan_of(x, image, n + 2, sizes, &p));
   TRY(tfconv_check_gradient(x, &p, g));

@@ -35,7 +35,7 @@ static int lower_resource(tfl_build *b, uint32_t i, const tfl_input *in, tfl_val
   return 0;
 }
 
-static int lower_input(tfl_build *b, uint32_t i, const tfl_input *in, tfl_value *v) {
+static int lower_one_input(tfl_build *b, uint32_t i, const tfl_input *in, tfl_value *v) {
   const ir_type *type = NULL;
   *v = (tfl_value){.kind = TFL_NONE, .input = (int32_t)i};
   if (in->resource) return lower_resource(b, i, in, v);
@@ -169,7 +169,7 @@ static int lower_all(tfl_build *b, const tf_graph *graph, uint32_t n_inputs, con
   tfl_value *args = BASE_ARRAY(&out->arena, tfl_value, (size_t)n_inputs + 1);
   tfl_value *rets = BASE_ARRAY(&out->arena, tfl_value, (size_t)out->n_outputs + 1);
   if (!out->params || !args || !rets) return base_oom(b->err, "lowering");
-  for (uint32_t i = 0; i < n_inputs; i++) TRY(lower_input(b, i, &inputs[i], &args[i]));
+  for (uint32_t i = 0; i < n_inputs; i++) TRY(lower_one_input(b, i, &inputs[i], &args[i]));
   opt_at_end(&b->rw, b->rw.m->entry, NULL);
   TRY(tfl_lower_graph(b, graph, NULL, 0, n_inputs, args, out->n_outputs, rets));
   b->rw.origin = NULL;

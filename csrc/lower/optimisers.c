@@ -25,7 +25,11 @@ static int optim_begin(tfl_op *x, uint32_t slots, uint32_t gradient, optim *o) {
 }
 
 static int optim_end(optim *o, uint32_t slots) {
-  for (uint32_t i = 0; i < slots; i++) tfl_assign(o->x, o->slot[i], o->v[i]);
+  for (uint32_t i = 0; i < slots; i++) {
+    if (o->v[i].op && o->gradient.op && opt_type(o->v[i]) != opt_type(o->gradient))
+      return tfl_fail(o->x, "a rate is no scalar of the variable's type");
+    tfl_assign(o->x, o->slot[i], o->v[i]);
+  }
   return o->x->status;
 }
 
@@ -132,6 +136,23 @@ int tfl_row_adagrad(tfl_op *x) {
                 : optim_mul(x, step, optim_rsqrt(x, o.v[1]));
   o.v[0] = optim_sub(x, o.v[0], step);
   return optim_end(&o, 2);
+}
+
+/* var, sum of gradients, sum of their squares, grad, lr, l1, l2, step */
+int tfl_row_adagrad_da(tfl_op *x) {
+  optim o;
+  TRY(optim_begin(x, 3, 3, &o));
+  ir_value rate = tfl_in(x, 4), step = tfl_in(x, 7);
+  if (!step.op || !rate.op) return x->status;
+  step = tfl_cast(x, step, (base_dtype)opt_type(rate)->dtype);
+  o.v[1] = optim_add(x, o.v[1], o.gradient);
+  o.v[2] = optim_add(x, o.v[2], optim_square(x, o.gradient));
+  ir_value size = optim_sub(x, opt_unary(x->rw, IR_OP_ABS, o.v[1]), optim_mul(x, tfl_in(x, 5), step));
+  if (!size.op) return x->status;
+  ir_value shrunk = optim_mul(x, opt_unary(x->rw, IR_OP_SIGN, o.v[1]), tfl_with(x, IR_OP_MAXIMUM, size, 0));
+  ir_value under = optim_add(x, optim_mul(x, optim_mul(x, tfl_in(x, 6), step), rate), optim_sqrt(x, o.v[2]));
+  o.v[0] = opt_unary(x->rw, IR_OP_NEGATE, optim_div(x, optim_mul(x, shrunk, rate), under));
+  return optim_end(&o, 3);
 }
 
 /* var, accum, accum_update, lr, rho, epsilon, grad */

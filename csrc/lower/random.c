@@ -43,9 +43,10 @@ static ir_value random_scramble(tfl_op *x, uint32_t seed) {
 
 enum { RANDOM_PHILOX = 1, RANDOM_AUTO = 3 };
 
-ir_value tfl_random_state(tfl_op *x) {
+ir_value tfl_random_state(tfl_op *x, const tfl_random *p) {
   int64_t alg = 0;
-  if (x->row->arg == 0) return random_scramble(x, 1);
+  if (x->row->arg == TFL_RANDOM_VARIABLE) return tfl_random_from_variable(x, p->n);
+  if (x->row->arg == TFL_RANDOM_SEED) return random_scramble(x, 1);
   if (tfl_int(x, 3, &alg) != 0) return random_nothing();
   if (alg != RANDOM_PHILOX && alg != RANDOM_AUTO)
     return tfl_fail(x, "random algorithm %lld: only Philox, 1, is lowered", (long long)alg), random_nothing();
@@ -58,7 +59,7 @@ ir_value tfl_random_state(tfl_op *x) {
 }
 
 int tfl_random_of(tfl_op *x, tfl_random *p) {
-  TRY(tfl_ints(x, 0, &p->dims, &p->rank));
+  TRY(tfl_ints(x, x->row->arg == TFL_RANDOM_VARIABLE ? 2 : 0, &p->dims, &p->rank));
   const ir_type *t = tfl_type(x, XLAC_U32, p->rank, p->dims);
   p->n = t ? t->count : 0;
   p->dtype = tfl_out_dtype(x, 0);
@@ -105,7 +106,7 @@ int tfl_row_random_real(tfl_op *x) {
   tfl_random p;
   TRY(tfl_random_of(x, &p));
   bool wide = p.dtype == XLAC_F64;
-  ir_value words = random_bits(x, tfl_random_state(x), p.n, wide);
+  ir_value words = random_bits(x, tfl_random_state(x, &p), p.n, wide);
   return tfl_random_give(x, &p, tfl_random_unit(x, wide ? random_turned(x, words) : words, p.dtype));
 }
 
@@ -134,7 +135,7 @@ static ir_value random_normals(tfl_op *x, ir_value state, base_dtype dtype, int6
 int tfl_row_random_normal(tfl_op *x) {
   tfl_random p;
   TRY(tfl_random_of(x, &p));
-  return tfl_random_give(x, &p, tfl_slice(x, random_normals(x, tfl_random_state(x), p.dtype, p.n), 0, 0, p.n));
+  return tfl_random_give(x, &p, tfl_slice(x, random_normals(x, tfl_random_state(x, &p), p.dtype, p.n), 0, 0, p.n));
 }
 
 /* --- integers --- */
@@ -147,7 +148,7 @@ static bool random_is_wide(base_dtype t) {
 int tfl_row_random_int(tfl_op *x) {
   tfl_random p;
   TRY(tfl_random_of(x, &p));
-  return tfl_random_give(x, &p, random_bits(x, tfl_random_state(x), p.n, random_is_wide(p.dtype)));
+  return tfl_random_give(x, &p, random_bits(x, tfl_random_state(x, &p), p.n, random_is_wide(p.dtype)));
 }
 
 /* From low to high: low + bits % (high - low). Inputs end with them. */
@@ -157,7 +158,7 @@ int tfl_row_random_range(tfl_op *x) {
   bool wide = random_is_wide(p.dtype);
   base_dtype bits = wide ? XLAC_U64 : XLAC_U32;
   ir_value low = tfl_cast(x, tfl_in(x, x->n_in - 2), bits), high = tfl_cast(x, tfl_in(x, x->n_in - 1), bits);
-  ir_value words = random_bits(x, tfl_random_state(x), p.n, wide);
+  ir_value words = random_bits(x, tfl_random_state(x, &p), p.n, wide);
   ir_value off = tfl_binary(x, IR_OP_REMAINDER, words, opt_binary(x->rw, IR_OP_SUBTRACT, high, low));
   return tfl_random_give(x, &p, tfl_binary(x, IR_OP_ADD, off, low));
 }

@@ -79,7 +79,7 @@ int tfl_row_random_truncated(tfl_op *x) {
   TRY(tfl_random_of(x, &p));
   if (p.dtype == XLAC_F64) return tfl_fail(x, "truncated normal numbers of f64 are not lowered");
   int64_t groups = (p.n + 3) / 4, grid[] = {groups, TRUNC_CANDIDATES}, flat = 4 * groups;
-  ir_value words = trunc_words(x, tfl_random_state(x), groups);
+  ir_value words = trunc_words(x, tfl_random_state(x, &p), groups);
   int64_t all = groups * TRUNC_CANDIDATES;
   ir_value units = tfl_random_unit(x, tfl_reshape(x, words, 1, &all), XLAC_F32);
   ir_value v = tfl_reshape(x, tfl_random_box_muller(x, units, XLAC_F32, all / 2), 2, grid);

@@ -30,6 +30,30 @@ int tfl_row_nothing(tfl_op *x) {
   return x->status;
 }
 
+/* What a branch gives in place of what only another one computes. Its attribute shape is not to be trusted: it has no
+ * value, and the op with the branches makes one. */
+int tfl_row_fake_param(tfl_op *x) {
+  return x->status;
+}
+
+/* The CPU's place in the list. */
+int tfl_row_device_index(tfl_op *x) {
+  tf_raw_field list, f = {.number = 0};
+  const char *at = NULL;
+  int32_t index = -1, n = 0;
+  base_slice value = tf_attr_find(x->node->def->attrs, "device_names");
+  if (!value.p || !tf_raw_find(value, 1, &list) || list.wire != 2)
+    return tfl_fail(x, "attribute 'device_names' is no list");
+  for (at = list.bytes.p; tf_raw_next(&at, list.bytes.p + list.bytes.n, &f);) {
+    if (f.number != 2) continue;
+    if (index < 0 && f.bytes.n == 3 && memcmp(f.bytes.p, "CPU", 3) == 0) index = n;
+    n++;
+  }
+  if (index < 0) index = n;
+  tfl_out_data(x, 0, XLAC_S32, 0, NULL, &index);
+  return x->status;
+}
+
 /* --- variables --- */
 
 static bool flow_has_value(tfl_op *x, const tfl_resource *r) {

@@ -199,8 +199,10 @@ int tfl_row_one_hot(tfl_op *x) {
     one[d] = d == at ? 1 : t->dims[n];
     dims[d] = d == at ? depth : t->dims[n++];
   }
-  ir_value where = tfl_broadcast(x, tfl_reshape(x, tfl_in(x, 0), t->rank + 1, one), t->rank + 1, dims);
-  ir_value on = tfl_compare(x, "EQ", where, tfl_iota(x, (base_dtype)t->dtype, t->rank + 1, dims, at));
+  base_dtype wide = t->dtype == XLAC_S64 ? XLAC_S64 : XLAC_S32; /* narrower ones can't count up to any depth */
+  ir_value index = tfl_cast(x, tfl_in(x, 0), wide);
+  ir_value where = tfl_broadcast(x, tfl_reshape(x, index, t->rank + 1, one), t->rank + 1, dims);
+  ir_value on = tfl_compare(x, "EQ", where, tfl_iota(x, wide, t->rank + 1, dims, at));
   tfl_out(x, 0, opt_select(x->rw, on, tfl_spread(x, tfl_in(x, 2), on), tfl_spread(x, tfl_in(x, 3), on)));
   return x->status;
 }
@@ -226,14 +228,22 @@ int tfl_row_tile(tfl_op *x) {
   return x->status;
 }
 
-/* Element i is where i stands: the sum over j of j where the permutation has i at j. */
+/* Places sorted by what stands there. */
 int tfl_row_invert_permutation(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
-  int64_t dims[2] = {t->rank ? t->dims[0] : 0, t->rank ? t->dims[0] : 0}, dim = 1, row = 1;
-  if (t->rank != 1) return tfl_fail(x, "its input has %u dimensions, expected 1", t->rank);
-  ir_value p = opt_broadcast_in_dim(x->rw, tfl_in(x, 0), tfl_type(x, (base_dtype)t->dtype, 2, dims), &row);
-  ir_value i = tfl_iota(x, (base_dtype)t->dtype, 2, dims, 0), j = tfl_iota(x, (base_dtype)t->dtype, 2, dims, 1);
-  ir_value at = opt_select(x->rw, tfl_compare(x, "EQ", p, i), j, tfl_like(x, j, 0));
-  tfl_out(x, 0, tfl_reduce(x, IR_OP_ADD, at, 0, 1, &dim));
+  if (x->status || t->rank != 1) return tfl_fail(x, "its input has %u dimensions, expected 1", t->rank);
+  ir_value both[] = {tfl_in(x, 0), tfl_iota(x, (base_dtype)t->dtype, 1, t->dims, 0)};
+  const ir_type *types[] = {t, t}, *scalar = tfl_type(x, (base_dtype)t->dtype, 0, NULL);
+  ir_op *op = opt_make_n(x->rw, IR_OP_SORT, 2, types, 2, both, 1);
+  ir_value args[4];
+  opt_set(x->rw, (ir_value){op, 0}, "dimension", ir_m_i64(x->rw->m, 0));
+  ir_computation *body = op ? opt_region(x->rw, op, 0) : NULL;
+  if (!body) return opt_rewriter_status(x->rw);
+  for (int i = 0; i < 4; i++) args[i] = opt_region_argument(x->rw, body, scalar);
+  tfl_cursor back = tfl_enter(x, body);
+  ir_value less = tfl_compare(x, "LT", args[0], args[1]);
+  opt_set_results(x->rw, body, 1, &less);
+  tfl_leave(x, back);
+  tfl_out(x, 0, (ir_value){op, 1});
   return x->status;
 }

@@ -8,6 +8,7 @@ int tfl_fail(tfl_op *x, const char *format, ...) {
   char what[400];
   va_list args;
   if (x->status) return x->status;
+  if (x->rw->failed) return x->status = base_oom(x->err, "lowering"); /* what seems wrong is only missing */
   va_start(args, format);
   vsnprintf(what, sizeof what, format, args);
   va_end(args);

@@ -64,6 +64,8 @@ int tfl_pad_spans(tfl_op *x, const tfl_layout *l, tfl_span *spans) {
   if (given) TRY(windows_explicit(x, l, spans));
   for (uint32_t i = 0; i < l->n; i++) {
     tfl_span *s = &spans[i];
+    if (s->size < 1 || s->size > INT32_MAX || s->in > INT32_MAX)
+      return tfl_fail(x, "a window of %lld over %lld elements", (long long)s->size, (long long)s->in);
     int64_t reach = (s->size - 1) * s->dilation + 1;
     if (!given) s->low = s->high = 0;
     if (same) windows_pad_same(s, reach);

@@ -25,16 +25,33 @@ typedef struct fusion_plan {
   ir_op **next;      /* ROOT: the next that the kernel stores, or NULL */
   ir_op **turn;      /* ROOT that is first: the op among them where the kernel stands in the order */
   const char **one;  /* ROOT: why it is stored by a kernel that stores others too, or why by no such; or NULL; static */
+  uint8_t *edges;    /* ROOT: values of its kernel that are picked from two */
+  uint8_t *scans;    /* ROOT: along which dimension its kernel has scans, and which way: 0 for none */
+  bool *plain;       /* ROOT, INNER: no move stands between the kernel's iterations and its elements */
+  bool *spread;      /* INNER: a dimension of it follows from several of the kernel's */
   uint32_t *waits;   /* how many async operations are waited for before the op; NULL: the module has none */
   bool skips_places; /* nobody reads the places of an argmax that only count (opt/arg_reduce.h) */
 } fusion_plan;
 
 /* An elementwise op with a loop, or one that only moves indexes, on static arrays. */
 bool fusion_is_candidate(const ir_op *op);
-/* broadcast, slice, reverse, transpose: the operand is read at another index. */
+/* The operands are read at other indexes, which a kernel can do: broadcast, slice, reverse, transpose; reshapes of
+ * which no dimension is a part of several; pads and concatenations; slices from places that are computed.
+ * fusion_moves.c */
 bool fusion_moves_index(const ir_op *op);
+/* Those that are no kernels by themselves: a view, or a routine, unless others are in the kernel. */
+bool fusion_is_soft(const ir_op *op);
+/* Pads and concatenations: a value that is there in some iterations only. */
+bool fusion_has_edges(const ir_op *op);
+/* A reshape that makes several dimensions of one. */
+bool fusion_splits(const ir_op *op);
+/* Dimension d of a reshape's operand is dimensions from[d] to to[d] - 1 of its result: false where it is not. */
+bool fusion_reshape_groups(const ir_op *op, uint32_t *from, uint32_t *to);
 /* A reduce of one array whose body is one op that a kernel can do lane by lane; that op, or NULL. */
 const ir_op *fusion_reduction(const ir_op *op);
+/* A reduce-window that gives each element combined with all before it along one dimension (back: with all after it), by
+ * an op as fusion_reduction's; that op, or NULL. */
+const ir_op *fusion_scan(const ir_op *op, uint32_t *along, bool *back);
 /* f is made for all of the module once (fusion_make), then filled for each computation, whose ops come in `order`.
  * Linear in the operands. */
 XLAC_MUST_USE bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena);

@@ -103,6 +103,7 @@ static void fuse_look_at(const fuse_run *x, const ir_op *op) {
   fuse_pass *p = &x->pass[x->at[root->id] - 1];
   if (!p->first) return;
   for (uint32_t k = 0; k < op->n_operands; k++) fuse_add_source(x, p, ir_operand(op, k), root);
+  if (op->opcode == IR_OP_DYNAMIC_SLICE) p->other_reads = true; /* it may be read where it was put for that alone */
 }
 
 static fuse_pass fuse_pass_of(const fuse_run *x, ir_op *root) {
@@ -113,6 +114,7 @@ static fuse_pass fuse_pass_of(const fuse_run *x, ir_op *root) {
     p.dims = ir_get_ints(root, IR_ATTR_DIMENSIONS);
   }
   bool moves = fusion_moves_index(root) || root->opcode == IR_OP_IOTA;
+  moves = moves || x->f->scans[root->id];
   p.first = moves || p.space->count < FUSE_LEAST ? NULL : root;
   return p;
 }

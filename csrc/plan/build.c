@@ -202,6 +202,7 @@ static bool build_is_kernel(const plan_build *x, const ir_op *op) {
 
 static int build_op(plan_build *x, const ir_op *op) {
   uint8_t role = x->fusion.role[op->id];
+  if (role == FUSION_INNER) return 0;
   if (build_is_view(op)) {
     x->values[op->id] = x->values[ir_operand(op, 0)->id];
     return 0;
@@ -229,7 +230,7 @@ static int build_op(plan_build *x, const ir_op *op) {
     default:
       break;
   }
-  if (role == FUSION_INNER || (role == FUSION_CHEAP && !x->fusion.needed[op->id])) return 0;
+  if (role == FUSION_CHEAP && !x->fusion.needed[op->id]) return 0;
   if (build_is_kernel(x, op)) {
     const ir_op *first = role == FUSION_ROOT ? x->fusion.first[op->id] : op;
     return x->fusion.turn[first->id] == op ? build_kernel(x, first) : 0;

@@ -3,7 +3,7 @@
 plan_cost plan_value_cost(const kernel *k, uint32_t i) {
   plan_cost none = {0};
   const kernel_value *v = &k->values[i];
-  return v->kind == KERNEL_OP ? opt_elementwise_cost(v->op->opcode, (double)k->count) : none;
+  return v->kind == KERNEL_OP || v->kind == KERNEL_SCAN ? opt_elementwise_cost(v->op->opcode, (double)k->count) : none;
 }
 
 static void cost_add(plan_cost *sum, plan_cost c) {

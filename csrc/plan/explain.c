@@ -26,6 +26,7 @@ static void explain_op(base_text *out, const fusion_plan *f, const ir_op *op) {
   switch ((fusion_role)f->role[op->id]) {
     case FUSION_NO:
       base_putf(out, "no kernel, %s", explain_no_kernel(op));
+      if (f->why[op->id]) base_putf(out, "; in none since %s", f->why[op->id]);
       break;
     case FUSION_ROOT:
       base_putf(out, "ends a kernel of %u ops, in memory since %s", f->size[op->id], f->why[op->id]);

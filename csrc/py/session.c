@@ -4,6 +4,13 @@
 #include "clusters.h"
 #include "run.h"
 
+/* Whatever locks the session runs without the GIL: a step that runs holds the lock and asks for the GIL. */
+#define UNLOCKED(statement)           \
+  do {                                \
+    Py_BEGIN_ALLOW_THREADS statement; \
+    Py_END_ALLOW_THREADS              \
+  } while (0)
+
 typedef struct py_session {
   PyObject_HEAD xlac_session *s;
   PyObject *clusters;
@@ -21,7 +28,7 @@ static xlac_session *session_of(PyObject *self) {
 
 static void session_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
-  xlac_session_destroy(session_of(self));
+  UNLOCKED(xlac_session_destroy(session_of(self)));
   Py_XDECREF(((py_session *)self)->clusters);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -29,7 +36,7 @@ static void session_dealloc(PyObject *self) {
 
 static void step_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
-  xlac_step_destroy(((py_step *)self)->step);
+  UNLOCKED(xlac_step_destroy(((py_step *)self)->step));
   Py_XDECREF(((py_step *)self)->session);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -58,34 +65,46 @@ PyObject *py_clusters_session(PyObject *clusters, PyObject *args, PyObject *kwar
   if (self == NULL) return NULL;
   self->s = NULL;
   self->clusters = Py_NewRef(clusters);
-  if (xlac_session_create(&self->s, py_clusters_handle(clusters), &options, &err) != 0) {
+  int status = 0;
+  UNLOCKED(status = xlac_session_create(&self->s, py_clusters_handle(clusters), &options, &err));
+  if (status != 0) {
     Py_DECREF(self);
     return py_raise(st, &err, PY_ANY);
   }
   return (PyObject *)self;
 }
 
-/* {name: array, or None for one without a value} */
-static PyObject *session_variables(PyObject *self, PyObject *unused) {
+/* Names in the order in which steps met them. */
+static PyObject *session_names(PyObject *self, PyObject *unused) {
   (void)unused;
-  py_state *st = py_state_of(self);
-  PyObject *dict = PyDict_New();
-  uint32_t n = xlac_session_variable_count(session_of(self));
-  for (uint32_t i = 0; dict && i < n; i++) {
+  PyObject *list = PyList_New(0);
+  uint32_t n = 0;
+  UNLOCKED(n = xlac_session_variable_count(session_of(self)));
+  for (uint32_t i = 0; list && i < n; i++) {
     const char *name = NULL;
-    xlac_value *value = NULL;
     xlac_error err = {.code = 0};
-    if (xlac_session_variable(session_of(self), i, &name, &value, &err) != 0) {
-      Py_DECREF(dict);
-      return py_raise(st, &err, PY_ANY);
-    }
-    PyObject *array = value ? py_from_value(st, value) : Py_NewRef(Py_None);
-    PyObject *key = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
-    if (array == NULL || key == NULL || PyDict_SetItem(dict, key, array) < 0) Py_CLEAR(dict);
-    Py_XDECREF(array);
-    Py_XDECREF(key);
+    int status = 0;
+    UNLOCKED(status = xlac_session_variable(session_of(self), i, &name, NULL, &err));
+    if (status != 0) break; /* never: none goes */
+    PyObject *text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
+    if (text == NULL || PyList_Append(list, text) < 0) Py_CLEAR(list);
+    Py_XDECREF(text);
   }
-  return dict;
+  return list;
+}
+
+/* The value of variable number i; None where it has none. */
+static PyObject *session_get(PyObject *self, PyObject *number) {
+  unsigned long i = PyLong_AsUnsignedLong(number);
+  const char *name = NULL;
+  xlac_value *value = NULL;
+  xlac_error err = {.code = 0};
+  int status = 0;
+  if (i == (unsigned long)-1 && PyErr_Occurred()) return NULL;
+  uint32_t k = i > UINT32_MAX ? UINT32_MAX : (uint32_t)i;
+  UNLOCKED(status = xlac_session_variable(session_of(self), k, &name, &value, &err));
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  return value ? py_from_value(py_state_of(self), value) : Py_NewRef(Py_None);
 }
 
 static PyObject *session_set(PyObject *self, PyObject *args) {
@@ -96,7 +115,7 @@ static PyObject *session_set(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "sO:set", &name, &object) || (keep = PyList_New(0)) == NULL) return NULL;
   int status = py_to_any_value(py_state_of(self), object, keep, &value);
   if (status == 0) {
-    status = xlac_session_set_variable(session_of(self), name, value, &err);
+    UNLOCKED(status = xlac_session_set_variable(session_of(self), name, value, &err));
     xlac_value_release(value);
     if (status != 0) py_raise(py_state_of(self), &err, PY_ANY);
   }
@@ -129,8 +148,9 @@ static int step_fill(py_step *self, PyObject *feeds, PyObject *fetches, PyObject
   self->n_feeds = (uint32_t)PyTuple_GET_SIZE(feeds);
   self->n_fetches = (uint32_t)PyTuple_GET_SIZE(fetches);
   if (lists[2]) {
-    status = xlac_step_create(&self->step, self->session->s, self->n_feeds, lists[0], self->n_fetches, lists[1],
-                              (uint32_t)PyTuple_GET_SIZE(targets), lists[2], &err);
+    uint32_t n_targets = (uint32_t)PyTuple_GET_SIZE(targets);
+    UNLOCKED(status = xlac_step_create(&self->step, self->session->s, self->n_feeds, lists[0], self->n_fetches,
+                                       lists[1], n_targets, lists[2], &err));
     if (status != 0) py_raise(py_state_of((PyObject *)self), &err, PY_ANY);
   }
   for (int i = 0; i < 3; i++) PyMem_Free((void *)lists[i]);
@@ -225,7 +245,8 @@ static PyObject *step_report(PyObject *self, PyObject *unused) {
 /* --- types --- */
 
 static PyMethodDef session_methods[] = {
-    {"variables", session_variables, METH_NOARGS, "{name: array, or None where a variable has no value}, copies"},
+    {"names", session_names, METH_NOARGS, "the names of the variables, by number"},
+    {"get", session_get, METH_O, "get(number): a copy of a variable's value; None where it has none"},
     {"set", session_set, METH_VARARGS, "set(name, array): a variable's value, copied"},
     {"step", session_step, METH_VARARGS, "step(feeds, fetches, targets): tuples of names to a GraphStep"},
     {NULL, NULL, 0, NULL},

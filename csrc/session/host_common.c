@@ -93,9 +93,16 @@ base_dtype tfs_out_dtype(const tfs_call *c, uint32_t i) {
   return i < c->n_out ? tfl_dtype_of(tf_base_type(tf_output_type(c->node, i))) : BASE_DTYPE_INVALID;
 }
 
+int tfs_index_type(tfs_call *c, uint32_t i, base_dtype *out) {
+  *out = tfs_out_dtype(c, i);
+  if (i >= c->n_out) *out = XLAC_S32; /* nobody gets it */
+  return base_dtype_is_integer(*out) ? 0 : tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "output %u is of no integer type", i);
+}
+
 int tfs_give_int(tfs_call *c, uint32_t i, int64_t v) {
-  base_dtype type = tfs_out_dtype(c, i);
-  interp_value *t = tfs_new_tensor(c->alloc, type == BASE_DTYPE_INVALID ? XLAC_S32 : type, 0, NULL);
+  base_dtype type = BASE_DTYPE_INVALID;
+  TRY(tfs_index_type(c, i, &type));
+  interp_value *t = tfs_new_tensor(c->alloc, type, 0, NULL);
   if (t) base_store_i64((base_dtype)t->dtype, t->data, v);
   return tfs_give_tensor(c, i, t);
 }

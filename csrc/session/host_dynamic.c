@@ -49,8 +49,10 @@ static uint64_t tfs_element_key(const interp_value *v, int64_t i) {
 }
 
 static int tfs_find_unique(tfs_call *c, const interp_value *v, tfs_unique *u) {
+  base_dtype type = BASE_DTYPE_INVALID;
+  TRY(tfs_index_type(c, 1, &type));
   u->counts = base_malloc(c->alloc, (size_t)(v->count + 1) * 2 * sizeof *u->counts);
-  u->index = tfs_new_tensor(c->alloc, tfs_out_dtype(c, 1), 1, v->dims);
+  u->index = tfs_new_tensor(c->alloc, type, 1, v->dims);
   if (!u->counts || !u->index) return tfs_oom(c);
   u->first = u->counts + v->count + 1;
   size_t size = base_dtype_bytes((base_dtype)u->index->dtype);
@@ -75,7 +77,8 @@ static int tfs_give_unique(tfs_call *c, const interp_value *v, tfs_unique *u) {
   TRY(tfs_give_tensor(c, 0, values));
   TRY(tfs_give_tensor(c, 1, interp_retain(u->index)));
   if (c->n_out < 3) return 0;
-  base_dtype type = tfs_out_dtype(c, 2);
+  base_dtype type = BASE_DTYPE_INVALID;
+  TRY(tfs_index_type(c, 2, &type));
   interp_value *counts = tfs_new_tensor(c->alloc, type, 1, &u->n);
   for (int64_t i = 0; counts && i < u->n; i++)
     base_store_i64(type, (char *)counts->data + (size_t)i * base_dtype_bytes(type), u->counts[i]);

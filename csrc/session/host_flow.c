@@ -107,6 +107,9 @@ int tfs_host_const(tfs_call *c) {
       TRY(tfs_read_numbers(c, message, known));
     }
   }
+  if (known->kind == TFS_TENSOR && known->tensor->dtype != tfs_out_dtype(c, 0))
+    return tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "its value is %s, not what its dtype says",
+                    base_dtype_of((base_dtype)known->tensor->dtype)->text);
   c->out[0] = tfs_keep(*known);
   return 0;
 }

@@ -132,7 +132,8 @@ int tfs_host_list_shape(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, TFS_LIST, &o));
   if (!o->rank_known) return tfs_give_int(c, 0, -1);
-  base_dtype type = tfs_out_dtype(c, 0);
+  base_dtype type = BASE_DTYPE_INVALID;
+  TRY(tfs_index_type(c, 0, &type));
   int64_t n = o->rank;
   interp_value *v = tfs_new_tensor(c->alloc, type, 1, &n);
   for (uint32_t d = 0; v && d < o->rank; d++)

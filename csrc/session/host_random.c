@@ -163,6 +163,8 @@ int tfs_host_random_int(tfs_call *c) {
   base_dtype type = tfs_out_dtype(c, 0);
   TRY(tfs_int_in(c, 1, &low));
   TRY(tfs_int_in(c, 2, &high));
+  if (type != XLAC_S32 && type != XLAC_S64)
+    return tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "its result is neither s32 nor s64");
   if (low >= high) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "maxval must be over minval");
   TRY(tfs_generator(c, &r));
   TRY(tfs_random_result(c, type, &v));

@@ -3,7 +3,8 @@
 
 static int tfs_give_dims(tfs_call *c, uint32_t k, const interp_value *v) {
   int64_t n = v->rank;
-  base_dtype type = tfs_out_dtype(c, k);
+  base_dtype type = BASE_DTYPE_INVALID;
+  TRY(tfs_index_type(c, k, &type));
   interp_value *out = tfs_new_tensor(c->alloc, type, 1, &n);
   for (uint32_t d = 0; out && d < v->rank; d++)
     base_store_i64(type, (char *)out->data + d * base_dtype_bytes(type), v->dims[d]);

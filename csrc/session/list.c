@@ -1,6 +1,8 @@
 /* Lists of tensors. */
 #include "list.h"
 
+enum { TFS_MOST_ELEMENTS = 1 << 26 };
+
 static bool tfs_says_nothing(const interp_value *v) {
   return v->rank == 0 && v->count == 1 && tfs_int_at(v, 0) == -1;
 }
@@ -80,7 +82,8 @@ int tfs_own_list(tfs_call *c, tfs_object **out) {
 }
 
 int tfs_resize(tfs_call *c, tfs_object *o, int64_t n) {
-  if (n < 0 || n > INT32_MAX) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "a list of %lld elements", (long long)n);
+  if (n < 0 || n > TFS_MOST_ELEMENTS)
+    return tfs_fail(c, XLAC_E_TOO_LARGE, "a list of %lld elements: at most %d work", (long long)n, TFS_MOST_ELEMENTS);
   while (o->n > n) interp_release(o->items[--o->n]);
   if (!tfs_object_reserve(o, (uint32_t)n - o->n)) return tfs_oom(c);
   while (o->n < n) o->items[o->n++] = NULL;
@@ -166,6 +169,7 @@ int tfs_stack_elements(tfs_call *c, const tfs_object *o, const interp_value *ind
   if (rank + 1 > IR_MAX_RANK) return tfs_fail(c, XLAC_E_TOO_LARGE, "elements of rank %u", rank);
   TRY(tfs_check_dims(c, rank + 1, dims));
   base_dtype type = o->dtype != BASE_DTYPE_INVALID ? (base_dtype)o->dtype : tfs_out_dtype(c, 0);
+  if (type == BASE_DTYPE_INVALID) return tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "the elements have no type of numbers");
   interp_value *to = tfs_new_tensor(c->alloc, type, rank + 1, dims);
   if (!to) return tfs_oom(c);
   int status = tfs_copy_rows(c, o, indices, shape_input, to);

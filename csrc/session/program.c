@@ -46,7 +46,7 @@ static uint64_t tfs_value_key(tf_value_id v) {
 static int tfs_cut_unit(tfs_builder *b, tfs_unit *u, uint32_t n, const uint32_t *nodes) {
   u->kind = TFS_UNIT_COMPUTE;
   u->cut = true;
-  TRY(tf_cut_out(&u->part, &b->session->pass->bodies, b->g, n, nodes, b->err));
+  TRY(tf_cut_out(&u->part, &b->p->arena, &b->session->pass->bodies, b->g, n, nodes, b->err));
   u->n_in = u->part.n_inputs;
   u->n_out = u->part.n_outputs;
   for (uint32_t i = 0; i < u->n_out; i++)

@@ -212,6 +212,7 @@ static int tfs_enter(tfs_run *run, uint32_t unit, const tfs_value *out, tfs_iter
 static int tfs_next(tfs_run *run, uint32_t unit, const tfs_value *out, tfs_iteration *at) {
   tfs_frame *f = at->frame;
   tfs_iteration *it = at->next;
+  if (!f->parent) return base_fail(run->ctx->err, XLAC_E_BAD_ARGUMENT, "a NextIteration outside of loops");
   if (!out) return 0;
   if (!it) {
     TRY(tfs_new_iteration(run, f, &it));

@@ -49,6 +49,8 @@ int64_t tfs_attr_int(const tfs_call *c, const char *name, int64_t otherwise);
 bool tfs_attr_bool(const tfs_call *c, const char *name);
 base_slice tfs_attr_str(const tfs_call *c, const char *name);
 base_dtype tfs_out_dtype(const tfs_call *c, uint32_t i);
+/* The same of an output that must be integers. */
+XLAC_MUST_USE int tfs_index_type(tfs_call *c, uint32_t i, base_dtype *out);
 /* Whether one value, as a condition, holds. */
 XLAC_MUST_USE int tfs_is_true(tfs_call *c, const tfs_value *v, bool *out);
 int tfs_fail(tfs_call *c, base_code code, const char *format, ...) BASE_PRINTF(3, 4);

@@ -12,28 +12,35 @@ enum {
   TFS_MEGAMORPHIC_RUNS = 50 /* for each compilation, at least */
 };
 
+typedef struct tfs_compiled_out {
+  int32_t result, input; /* as in tfl_output */
+  interp_value *known;   /* where it is neither */
+} tfs_compiled_out;
+typedef struct tfs_compiled_update {
+  uint32_t input, result;
+} tfs_compiled_update;
+
 struct tfs_compiled {
   tfs_compiled *next;
   uint64_t hash, uses;
   char *signature;
   size_t n;
   uint32_t requests;
-  bool ready, failed, lowered;
-  tfl_lowered low;
-  uint32_t n_results;
-  cpu_executable *exe;  /* NULL where nothing is left to compute */
-  interp_value **known; /* by output: values that don't depend on inputs */
+  bool ready, failed;
+  cpu_executable *exe; /* NULL where nothing is left to compute */
+  uint32_t n_params, n_outputs, n_updates;
+  uint32_t *params; /* inputs that the executable takes */
+  tfs_compiled_out *outputs;
+  tfs_compiled_update *updates;
 };
 
 /* All but the signature. */
 static void tfs_compiled_clear(tfs_compiled *e, base_alloc alloc) {
-  for (uint32_t i = 0; e->known && i < e->low.n_outputs; i++) interp_release(e->known[i]);
-  base_free(alloc, e->known);
+  for (uint32_t i = 0; e->outputs && i < e->n_outputs; i++) interp_release(e->outputs[i].known);
+  base_free(alloc, e->outputs);
   cpu_executable_free(e->exe);
-  if (e->lowered) tfl_lowered_free(&e->low);
-  e->known = NULL;
+  e->outputs = NULL;
   e->exe = NULL;
-  e->lowered = false;
 }
 
 static void tfs_compiled_drop(tfs_compiled *e, base_alloc alloc) {
@@ -144,23 +151,45 @@ static int tfs_describe_inputs(tfs_call *c, tfl_input *inputs) {
   return 0;
 }
 
-static int tfs_keep_known(tfs_call *c, tfs_compiled *e) {
-  e->known = base_malloc(c->alloc, (e->low.n_outputs + (size_t)1) * sizeof *e->known);
-  if (!e->known) return tfs_oom(c);
-  memset(e->known, 0, (e->low.n_outputs + (size_t)1) * sizeof *e->known);
-  e->n_results = 0;
-  for (uint32_t i = 0; i < e->low.n_outputs; i++) {
-    const tfl_output *o = &e->low.outputs[i];
-    if (o->result >= 0 && (uint32_t)o->result >= e->n_results) e->n_results = (uint32_t)o->result + 1;
+/* What is needed of it beside the module, in one block. */
+static int tfs_keep_lowered(tfs_call *c, tfs_compiled *e, const tfl_lowered *low) {
+  size_t outputs = (low->n_outputs + (size_t)1) * sizeof *e->outputs, updates = low->n_updates * sizeof *e->updates;
+  char *block = base_malloc(c->alloc, outputs + updates + low->n_params * sizeof *e->params);
+  if (!block) return tfs_oom(c);
+  memset(block, 0, outputs);
+  e->outputs = (tfs_compiled_out *)(void *)block;
+  e->updates = (tfs_compiled_update *)(void *)(block + outputs);
+  e->params = (uint32_t *)(void *)(block + outputs + updates);
+  e->n_params = low->n_params;
+  e->n_outputs = low->n_outputs;
+  e->n_updates = low->n_updates;
+  if (low->n_params) memcpy(e->params, low->params, low->n_params * sizeof *e->params);
+  for (uint32_t i = 0; i < low->n_updates; i++)
+    e->updates[i] = (tfs_compiled_update){low->updates[i].input, low->updates[i].result};
+  for (uint32_t i = 0; i < low->n_outputs; i++) {
+    const tfl_output *o = &low->outputs[i];
+    e->outputs[i] = (tfs_compiled_out){.result = o->result, .input = o->input};
     if (o->result >= 0 || o->input >= 0) continue;
     interp_value *v = tfs_new_tensor(c->alloc, o->shape.dtype, o->shape.rank, o->shape.dims);
     if (!v) return tfs_oom(c);
     if (v->count) memcpy(v->data, o->data, interp_bytes(v));
-    e->known[i] = v;
+    e->outputs[i].known = v;
   }
-  for (uint32_t i = 0; i < e->low.n_updates; i++)
-    if (e->low.updates[i].result >= e->n_results) e->n_results = e->low.updates[i].result + 1;
   return 0;
+}
+
+static bool tfs_computes(const tfs_compiled *e) {
+  bool any = e->n_updates > 0;
+  for (uint32_t i = 0; i < e->n_outputs; i++) any = any || e->outputs[i].result >= 0;
+  return any;
+}
+
+static int tfs_compile_lowered(tfs_call *c, tfs_compiled *e, tfl_lowered *low) {
+  TRY(tfs_keep_lowered(c, e, low));
+  if (!tfs_computes(e)) return 0;
+  ir_module *m = low->module;
+  low->module = NULL;
+  return tfs_compile_module(tfs_context_of(c->run)->session, m, &e->exe, c->err);
 }
 
 static int tfs_lower_unit(tfs_call *c, tfs_compiled *e) {
@@ -169,15 +198,13 @@ static int tfs_lower_unit(tfs_call *c, tfs_compiled *e) {
   if (!inputs) return tfs_oom(c);
   int status = tfs_describe_inputs(c, inputs);
   if (status == 0) {
-    e->lowered = true;
-    status = tfl_lower(&e->low, &s->pass->bodies, &c->unit->part.graph, c->n_in, inputs, c->err);
+    tfl_lowered low;
+    status = tfl_lower(&low, &s->pass->bodies, &c->unit->part.graph, c->n_in, inputs, c->err);
+    if (status == 0) status = tfs_compile_lowered(c, e, &low);
+    tfl_lowered_free(&low);
   }
   base_free(c->alloc, inputs);
-  if (status == 0) status = tfs_keep_known(c, e);
-  if (status || e->n_results == 0) return status;
-  ir_module *m = e->low.module;
-  e->low.module = NULL;
-  return tfs_compile_module(s, m, &e->exe, c->err);
+  return status;
 }
 
 static int tfs_compile_unit(tfs_call *c, tfs_compiled *e) {
@@ -197,11 +224,11 @@ static int tfs_compile_unit(tfs_call *c, tfs_compiled *e) {
 static int tfs_give_outputs(tfs_call *c, const tfs_compiled *e, interp_value *const *results) {
   uint32_t first = c->unit->part.graph.nodes.n - c->n_out;
   for (uint32_t i = 0; i < c->n_out; i++) {
-    const tfl_output *o = &e->low.outputs[i];
+    const tfs_compiled_out *o = &e->outputs[i];
     if (o->result >= 0) {
       c->out[i] = tfs_of_tensor(interp_retain(results[o->result]));
     } else if (o->input < 0) {
-      c->out[i] = tfs_of_tensor(interp_retain(e->known[i]));
+      c->out[i] = tfs_of_tensor(interp_retain(o->known));
     } else {
       unsigned type = tf_input_type(&c->unit->part.graph.nodes.items[first + i], 0);
       interp_value *v = NULL;
@@ -215,8 +242,8 @@ static int tfs_give_outputs(tfs_call *c, const tfs_compiled *e, interp_value *co
 
 static int tfs_give_updates(tfs_call *c, const tfs_compiled *e, interp_value *const *results) {
   tfs_session *s = tfs_context_of(c->run)->session;
-  for (uint32_t i = 0; i < e->low.n_updates; i++) {
-    const tfl_update *u = &e->low.updates[i];
+  for (uint32_t i = 0; i < e->n_updates; i++) {
+    const tfs_compiled_update *u = &e->updates[i];
     if (!tfs_is_object(&c->in[u->input], TFS_VARIABLE))
       return tfs_fail(c, XLAC_E_INTERNAL, "input %u gets a new value but is no variable", u->input);
     TRY(tfs_set_variable(s, c->in[u->input].object, interp_retain(results[u->result]), c->err));
@@ -226,13 +253,13 @@ static int tfs_give_updates(tfs_call *c, const tfs_compiled *e, interp_value *co
 
 static int tfs_run_executable(tfs_call *c, const tfs_compiled *e, interp_value **out) {
   const tfs_context *ctx = tfs_context_of(c->run);
-  interp_value **args = base_malloc(c->alloc, (e->low.n_params + (size_t)1) * sizeof *args);
+  interp_value **args = base_malloc(c->alloc, (e->n_params + (size_t)1) * sizeof *args);
   int status = args ? 0 : tfs_oom(c);
-  for (uint32_t i = 0; i < e->low.n_params && status == 0; i++) {
-    status = tfs_array_of(c, e->low.params[i], &args[i]);
+  for (uint32_t i = 0; i < e->n_params && status == 0; i++) {
+    status = tfs_array_of(c, e->params[i], &args[i]);
     if (status == 0 && !args[i]) status = tfs_fail(c, XLAC_E_EVAL, "a variable has no value yet");
   }
-  if (status == 0) status = cpu_execute(e->exe, &ctx->options, e->low.n_params, args, out, c->err);
+  if (status == 0) status = cpu_execute(e->exe, &ctx->options, e->n_params, args, out, c->err);
   base_free(c->alloc, args);
   return status;
 }

@@ -37,6 +37,7 @@ bool tfs_object_reserve(tfs_object *o, uint32_t n) {
 
 interp_value *tfs_new_tensor(base_alloc alloc, base_dtype dtype, uint32_t rank, const int64_t *dims) {
   interp_ctx ctx = {.options = {.alloc = alloc}};
+  assert(dtype != BASE_DTYPE_INVALID);
   return interp_array(&ctx, dtype, rank, dims);
 }
 

@@ -217,19 +217,10 @@ int shard_explain(ir_module *m, base_text *out, xlac_error *err) {
 
 /* --- what is left to move --- */
 
+/* What only says how to read the same data moves none. */
 static bool tell_moves_data(const ir_op *op) {
-  switch (op->opcode) {
-    case IR_OP_SDY_RESHARD:
-    case IR_OP_SDY_ALL_GATHER:
-    case IR_OP_SDY_ALL_SLICE:
-    case IR_OP_SDY_ALL_TO_ALL:
-    case IR_OP_SDY_COLLECTIVE_PERMUTE:
-    case IR_OP_SDY_ALL_REDUCE:
-    case IR_OP_SDY_REDUCE_SCATTER:
-      return true;
-    default:
-      return false;
-  }
+  bool renames = op->opcode == IR_OP_SDY_SHARDED_TO_UNREDUCED || op->opcode == IR_OP_SDY_REPLICATED_TO_UNREDUCED;
+  return op->opcode == IR_OP_SDY_RESHARD || (sdy_is_collective(op) && !renames);
 }
 
 static int64_t tell_moves_shards(const ir_module *m, const sdy_sharding *s) {

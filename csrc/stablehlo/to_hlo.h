@@ -61,6 +61,10 @@ XLAC_MUST_USE int to_hlo_encoded(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_extras(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_layouts(to_hlo_op *x, ir_op *made);
 
+/* --- to_hlo_topk.c --- */
+bool to_hlo_is_approx_topk(const ir_op *op);
+XLAC_MUST_USE int to_hlo_approx_topk(to_hlo_op *x);
+
 /* --- to_hlo_control.c --- */
 XLAC_MUST_USE int to_hlo_while(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_branches(to_hlo_op *x);

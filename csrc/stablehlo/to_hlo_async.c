@@ -16,17 +16,11 @@ static bool future_is_one_op(const ir_computation *c) {
   return true;
 }
 
-static ir_opcode future_own_start(unsigned opcode) {
-  switch (opcode) {
-    case IR_OP_ALL_REDUCE:
-      return IR_OP_ALL_REDUCE_START;
-    case IR_OP_ALL_GATHER:
-      return IR_OP_ALL_GATHER_START;
-    case IR_OP_COLLECTIVE_PERMUTE:
-      return IR_OP_COLLECTIVE_PERMUTE_START;
-    default:
-      return IR_OP_ASYNC_START;
-  }
+/* A copy that changes more than where its operand lies is no copy-start. */
+static ir_opcode future_own_start(const ir_op *root) {
+  ir_opcode own = ir_opcode_pair_start(root->opcode);
+  if (own == IR_OP_COPY_START && root->type != ir_operand_type(root, 0)) own = IR_OP_INVALID;
+  return own == IR_OP_INVALID ? IR_OP_ASYNC_START : own;
 }
 
 static const ir_type *future_start_type(to_hlo_op *x, ir_opcode start, const ir_op *root) {
@@ -38,7 +32,8 @@ static const ir_type *future_start_type(to_hlo_op *x, ir_opcode start, const ir_
   if (!operands || !word) return NULL;
   const ir_type *parts[4] = {operands, root->type, word, word};
   if (start != IR_OP_ASYNC_START && root->n_operands == 1) parts[0] = types[0];
-  uint32_t n = start == IR_OP_ASYNC_START ? 3 : start == IR_OP_COLLECTIVE_PERMUTE_START ? 4 : 2;
+  bool word_too = start == IR_OP_ASYNC_START || start == IR_OP_COPY_START;
+  uint32_t n = word_too ? 3 : start == IR_OP_COLLECTIVE_PERMUTE_START ? 4 : 2;
   return ir_tuple(m, n, parts);
 }
 
@@ -54,7 +49,7 @@ static int future_take_root(to_hlo_op *x, ir_op *start, ir_computation *c) {
 
 static int future_start_chain(to_hlo_op *x, ir_computation *c) {
   const ir_op *root = ir_root(c);
-  ir_opcode opcode = future_own_start(root->opcode);
+  ir_opcode opcode = future_own_start(root);
   const ir_type *t = future_start_type(x, opcode, root);
   uint32_t n_called = opcode == IR_OP_ASYNC_START ? 1 : root->n_called;
   ir_op *start = t ? to_hlo_emit(x, opcode, t, x->op->n_operands, x->operands, n_called) : NULL;

@@ -218,6 +218,7 @@ static int put_output_aliases(to_hlo_op *x, ir_op *made) {
 
 int to_hlo_custom_call(to_hlo_op *x) {
   if (to_hlo_is_encoded(x->op)) return to_hlo_encoded(x);
+  if (to_hlo_is_approx_topk(x->op)) return to_hlo_approx_topk(x);
   const ir_mattr *called = ir_mattr_of(x->op, "called_computations");
   uint32_t n = called ? called->v.list->n : 0;
   ir_computation **computations = BASE_ARRAY(&x->t->to->arena, ir_computation *, n + 1u);

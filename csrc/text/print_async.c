@@ -63,10 +63,6 @@ static bool is_sugar_start(const ir_op *start, const uint32_t *callers) {
   return (callers ? callers[c->id] : count_callers(c)) == 1;
 }
 
-bool text_async_is_sugar(const ir_op *start) {
-  return start->opcode == IR_OP_ASYNC_START && is_sugar_start(start, NULL);
-}
-
 /* Long chains of updates cost one step an op, because their starts are remembered. */
 const ir_op *text_async_start(text_printer *p, const ir_op *op, bool *is_sugar) {
   uint64_t known = 0;

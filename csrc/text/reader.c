@@ -114,14 +114,6 @@ int text_deeper(text_reader *r) {
   return text_fail(r, r->lx.p, XLAC_E_TOO_DEEP, "nesting is deeper than %u levels", r->max_depth);
 }
 
-int text_placed(text_reader *r, const char *at, int status) {
-  if (r->err && status && r->err->line == 0) {
-    text_where(&r->lx, at < r->lx.end ? at : r->lx.end, &r->err->line, &r->err->col);
-    if (!r->err->op[0] && r->op_name) snprintf(r->err->op, sizeof r->err->op, "%s", r->op_name->s);
-  }
-  return status;
-}
-
 /* --- the smallest readers --- */
 
 int text_want(text_reader *r, char c, const char *what) {

@@ -116,8 +116,6 @@ int text_no_memory(text_reader *r);
 /* Takes `bytes` from the budget, or fails with TOO_LARGE. */
 XLAC_MUST_USE int text_charge(text_reader *r, const char *at, size_t bytes);
 XLAC_MUST_USE int text_deeper(text_reader *r);
-/* Gives an error that another part of the library reported without a place the place `at`. Returns `status`. */
-int text_placed(text_reader *r, const char *at, int status);
 /* c, named in the error by what it is for. */
 XLAC_MUST_USE int text_want(text_reader *r, char c, const char *what);
 XLAC_MUST_USE int text_read_int(text_reader *r, int64_t *out);

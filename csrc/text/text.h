@@ -55,7 +55,5 @@ void text_put_sharding(base_text *out, const ir_sharding *s, bool metadata);
 void text_put_literal(base_text *out, const ir_literal *l, bool layouts); /* with its type first, when layouts */
 /* What stands after "key=" for this attribute of op. */
 void text_put_attr_value(base_text *out, const ir_op *op, const ir_attr *a);
-/* True when the async chain of this start prints as op-start sugar and reparses to the same module. */
-bool text_async_is_sugar(const ir_op *start);
 
 #endif

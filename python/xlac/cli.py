@@ -198,13 +198,41 @@ def cluster(args):
     if args.output:
         text = args.output.endswith((".pbtxt", ".txt"))
         with open(args.output, "wb") as file:
-            file.write(result.to_dot().encode() if args.output.endswith(".dot") else result.to_text().encode() if text else result.to_graphdef())
+            file.write(result.to_dot().encode() if args.output.endswith(".dot") else
+                       result.to_text(encapsulated=args.encapsulated).encode() if text else result.to_graphdef(encapsulated=args.encapsulated))
     if args.dump:
         print("\n".join(result.dump(args.dump)))
-    if not (args.explain or args.why_not or args.output or args.dump):
+    if args.run or args.first:
+        run_graph(args, result)
+    if not (args.explain or args.why_not or args.output or args.dump or args.run or args.first):
         print(repr(result)[6:-1])
         for name, nodes in result.clusters.items():
             print(f"{name}: {len(nodes)} nodes: {', '.join(nodes[:6])}{', ...' if len(nodes) > 6 else ''}")
+
+
+def run_graph(args, clusters):
+    for node in args.first:
+        clusters.executable([], [], [node])()
+    feeds = dict(map(graph_feed, args.feed))
+    step = clusters.executable(list(feeds), args.run)
+    for name, value in zip(args.run, step(feeds)):
+        print(f"{name} {value.dtype}{list(value.shape)} {value.tolist()}")
+    print(step.explain())
+
+
+def graph_feed(text):
+    """x=FILE.npy, x=1.5, x=[[1, 2]]."""
+    import json
+
+    import numpy as np
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Error(f"--feed {text!r} is not NAME=VALUE", 503)
+    try:
+        return name, np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
+    except ValueError as error:
+        raise Error(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", 503) from None
 
 
 def cluster_flag(text):
@@ -457,6 +485,10 @@ def add_cluster(commands):
     flag(p, "--dump", metavar="DIR", help="write the graph before and after, annotated, and its picture")
     flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
     add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
+    flag(p, "--encapsulated", action="store_true", help="write clusters as functions of the library, and nodes that call them")
+    flag(p, "--run", action="append", default=[], metavar="VALUE", help="run the graph, print this value (node or node:output) and what was compiled")
+    flag(p, "--feed", action="append", default=[], metavar="NAME=VALUE", help="a value to run with: a .npy file or JSON")
+    flag(p, "--first", action="append", default=[], metavar="NODE", help="a node to run before, such as an initialiser")
     p.set_defaults(command=cluster)
 
 

@@ -132,11 +132,11 @@ def entered(module, computation):
     if copy.entry.name == computation:
         return copy
     copy.entry = copy.computation(computation)
-    needed, todo = {copy.entry}, [copy.entry]
-    while todo:
-        called = {c for op in todo.pop() for c in op.called} - needed
+    needed, pending = {copy.entry}, [copy.entry]
+    while pending:
+        called = {c for op in pending.pop() for c in op.called} - needed
         needed |= called
-        todo += called
+        pending += called
     left = [c for c in copy.computations if c not in needed]
     while left:  # callers before callees
         used = {c for one in left for op in one for c in op.called}

@@ -34,11 +34,12 @@ class Variables(MutableMapping):
     def __init__(self, session):
         self._session = session
 
-    def _all(self):
-        return {name: array for name, array in self._session.variables().items() if array is not None}
-
     def __getitem__(self, name):
-        return self._all()[name]
+        names = self._session.names()
+        value = self._session.get(names.index(name)) if name in names else None
+        if value is None:
+            raise KeyError(name)
+        return value
 
     def __setitem__(self, name, value):
         self._session.set(name, np.asarray(value))
@@ -47,13 +48,13 @@ class Variables(MutableMapping):
         raise TypeError("a variable can be set, not removed")
 
     def __iter__(self):
-        return iter(self._all())
+        return (name for i, name in enumerate(self._session.names()) if self._session.get(i) is not None)
 
     def __len__(self):
-        return len(self._all())
+        return sum(1 for _ in self)
 
     def __repr__(self):
-        return f"Variables({ {name: array.shape for name, array in self._all().items()} })"
+        return f"Variables({ {name: array.shape for name, array in self.items()} })"
 
 
 def names(what):

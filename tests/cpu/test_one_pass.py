@@ -228,3 +228,46 @@ def test_a_simple_op_on_what_is_in_memory_is_computed_where_it_is_used():
   vb = s32[64,700] broadcast(v), dimensions={0}
   ROOT e = s32[64,700] add(d, vb)""", ints(64, 700), passes=3)
     assert "subtract d: in every kernel that uses it" in str(exe.explain("fusion"))
+
+
+PRODUCTS = """
+  x = {t}[{s}] parameter(0)
+  y = {t}[{s}] parameter(1)
+  z = {t}[] constant(0.5)
+  m = {t}[{s}] multiply(x, y)
+  ROOT a = {t}[{k}] reduce(m, z), dimensions={{1}}, to_apply=sum{t}"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("n", [64, 70, 96, 700, 5000, 70001])
+def test_sums_of_products_are_those_of_their_values(n, dtype, monkeypatch):
+    """The fold computes the products itself, and every level of instructions gets the bits of products that are stored."""
+    rows = 3 if n > 9000 else 40
+    helper = f"sum{dtype} {{ a = {dtype}[] parameter(0)\n b = {dtype}[] parameter(1)\n ROOT c = {dtype}[] add(a, b) }}\n"
+    body = PRODUCTS.format(t=dtype, s=f"{rows},{n}", k=rows)
+    both = body.replace("ROOT a", "a") + f"\n  ROOT o = ({dtype}[{rows}], {dtype}[{rows},{n}]) tuple(a, m)"
+    args = [np.random.default_rng(i).standard_normal((rows, n)).astype(xlac._core.numpy_dtype(dtype)) for i in range(2)]
+    alone, stored = (xlac.parse(f"HloModule m\n{helper}\nENTRY e {{{b}\n}}") for b in (body, both))
+    first = None
+    for isa in ("portable", "avx2", "avx512"):
+        monkeypatch.setenv("XLAC_MAX_ISA", isa)
+        for threads in (1, 2, 7):
+            got = leaves(xlac.compile(alone, threads=threads)(*args))
+            first = first or got
+            assert same_bits(got, first)
+        assert same_bits(leaves(xlac.compile(stored)(*args))[:1], first)
+    exact = np.sum(args[0].astype(np.float64) * args[1], axis=1) + 0.5
+    for numerics in ("strict", "fast"):
+        np.testing.assert_allclose(xlac.compile(alone, numerics=numerics)(*args), exact, rtol=1e-3, atol=1e-3)
+
+
+def test_fast_sums_of_products_round_once():
+    helper = "sumf32 { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+    module = xlac.parse(f"HloModule m\n{helper}\nENTRY e {{{PRODUCTS.format(t='f32', s='1,64', k=1).replace('constant(0.5)', 'constant(0)')}\n}}")
+    x = np.zeros((1, 64), np.float32)
+    x[0, 0], x[0, 32] = 1 + 2.0**-12, 1 + 2.0**-12
+    y = x.copy()
+    y[0, 0] = -1 - 2.0**-11
+    strict, fast = (float(xlac.compile(module, numerics=n)(x, y)[0]) for n in ("strict", "fast"))
+    assert strict == float(np.float32(x[0, 0] * y[0, 0]) + np.float32(x[0, 32] * y[0, 32]))
+    assert fast in (strict, float(np.float32(np.float64(x[0, 32]) ** 2 + np.float64(np.float32(x[0, 0] * y[0, 0])))))

@@ -3,13 +3,16 @@
  *
  *   faults interpret FILE.hlo ...         a run of the interpreter
  *   faults compile FILE.hlo ...           passes and plan, then calls of what was compiled
- *   faults PIPELINE FILE ...              passes on the program, StableHLO or HLO
+ *   faults lower FILE.pb ...              the last tensor of a GraphDef as StableHLO, of the shapes its placeholders
+ * say faults PIPELINE FILE ...              passes on the program, StableHLO or HLO
  *
  * Arguments are ones. Printed is the number of requests of each kind. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../csrc/cpu/executable.h"
+#include "../../csrc/lower/tensor.h"
+#include "../../csrc/lower/whole.h"
 #include "../../csrc/opt/pass.h"
 #include "../../csrc/stablehlo/stablehlo.h"
 #include "../../csrc/text/mlir.h"
@@ -175,6 +178,62 @@ static void run_passes(const char *pipeline, const char *path) {
   }
 }
 
+/* --- graphs --- */
+
+enum { MOST_GRAPH_INPUTS = 16 };
+
+/* Placeholders and variables, as they say themselves. */
+static uint32_t graph_inputs(const tf_graph *g, tfl_named *inputs, const char **fetch) {
+  uint32_t n = 0;
+  for (uint32_t id = 2; id < g->nodes.n; id++) {
+    const tf_node *node = &g->nodes.items[id];
+    if (node->n_inputs && node->n_outputs) *fetch = node->name->s;
+    bool variable = tf_node_is(node, "VarHandleOp"), known = false;
+    if ((!variable && !tf_node_is(node, "Placeholder")) || n == MOST_GRAPH_INPUTS) continue;
+    tfl_named *in = &inputs[n++];
+    *in = (tfl_named){.tensor = node->name->s, .input = {.resource = variable}};
+    unsigned type = 0;
+    base_slice shape = {"", 0};
+    (void)tf_attr_type(tf_attr_find(node->def->attrs, "dtype"), &type);
+    (void)tf_attr_shape(tf_attr_find(node->def->attrs, "shape"), &shape);
+    in->input.shape.dtype = tfl_dtype_of(type);
+    if (tfl_read_shape(shape, &known, &in->input.shape.rank, in->input.shape.dims, NULL) != 0) abort();
+  }
+  return n;
+}
+
+static int lower_graph(tf_graph_def *def, base_alloc alloc, xlac_error *err) {
+  tf_graph g;
+  tfl_named inputs[MOST_GRAPH_INPUTS];
+  const char *fetch = "";
+  ir_module *m = NULL;
+  base_text report;
+  TRY(tf_graph_import(&g, def, NULL, err));
+  base_text_init(&report, alloc);
+  uint32_t n = graph_inputs(&g, inputs, &fetch);
+  int status = tfl_lower_whole(&m, &report, &g, n, inputs, 1, &fetch, err);
+  if (m) ir_module_destroy(m);
+  base_text_free(&report);
+  tf_graph_free(&g);
+  return status;
+}
+
+static void lower(const char *path) {
+  bool through = false;
+  long n = 0;
+  for (; !through; n++) {
+    faulty f = {n, 0};
+    base_alloc alloc = {faulty_call, &f};
+    xlac_error err = {0};
+    tf_graph_def *def = NULL;
+    int status = tf_graph_def_read(&def, alloc, text, text_n, false, &err);
+    if (status == 0) status = lower_graph(def, alloc, &err);
+    tf_graph_def_free(def);
+    through = passed(path, n, status, &f, 0, &err);
+  }
+  printf("%s %ld\n", "lower", n - 1);
+}
+
 int main(int argc, char **argv) {
   for (int i = 2; i < argc; i++) {
     FILE *file = fopen(argv[i], "rb");
@@ -185,6 +244,8 @@ int main(int argc, char **argv) {
       interpret(argv[i]);
     else if (strcmp(argv[1], "compile") == 0)
       compile_and_call(argv[i]);
+    else if (strcmp(argv[1], "lower") == 0)
+      lower(argv[i]);
     else
       run_passes(argv[1], argv[i]);
   }

@@ -1,5 +1,6 @@
 """Every allocation of a run, of a pass, of a compilation and of a call may fail: an error, nothing leaked, nothing broken (under the
 address sanitizer where there is one)."""
+import base64
 import importlib.util
 import json
 import lzma
@@ -98,3 +99,18 @@ def test_every_allocation_of_propagation_may_fail(pipeline, faults, tmp_path):
             programs.append(tmp_path / f"{row['name']}.mlir")
             programs[-1].write_text(row["input"])
     assert all(n > 3 for (n,) in run(faults, pipeline, *programs))
+
+
+GRAPHS = ("chain/sizes", "If/False", "While/cond", "While/columns", "variable/branch", "Einsum/...ij,jk->...ik", "StridedSlice", "Cumsum/flags",
+          "MirrorPadGrad", "ConcatV2")
+
+
+def test_every_allocation_of_a_lowering_may_fail(faults, tmp_path):
+    paths = []
+    for line in lzma.open(TESTS / "lower" / "flow.jsonl.xz", "rt"):
+        case = json.loads(line)
+        if case["name"] in GRAPHS:
+            paths.append(tmp_path / f"{len(paths)}.pb")
+            paths[-1].write_bytes(base64.b64decode(case["graph"]))
+    assert len(paths) == len(GRAPHS)
+    assert all(n > 20 for (n,) in run(faults, "lower", *paths))

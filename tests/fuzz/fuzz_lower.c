@@ -1,10 +1,11 @@
-/* Fuzzes the lowering of TensorFlow graphs: each tensor of a graph is lowered by itself, placeholders and variables being
- * inputs. What is lowered verifies (tfl_lower does it); the rest is an error that says why. Drivers as in
+/* Fuzzes the lowering of TensorFlow graphs: each tensor of a graph is lowered by itself, placeholders and variables
+ * being inputs. What is lowered verifies (tfl_lower does it); the rest is an error that says why. Drivers as in
  * fuzz_reader.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../csrc/lower/tensor.h"
 #include "../../csrc/lower/whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,21 +21,36 @@ static void name_of(char *buf, size_t size, const tf_node *n) {
   snprintf(buf, size, "%s", n->name->s);
 }
 
-/* Placeholders and handles, of types and sizes drawn from `seed`. */
+/* Mostly what the node says itself, else drawn. */
+static tfl_shape draw_shape(const tf_node *node, uint64_t seed) {
+  xlac_error err = {0};
+  base_slice written;
+  unsigned type = 0;
+  bool known = false;
+  tfl_shape s = {.dtype = (base_dtype)(1 + (seed >> 33) % (BASE_DTYPE_COUNT - 1)), .rank = (uint32_t)(seed >> 40) % 5};
+  for (uint32_t d = 0; d < s.rank; d++) s.dims[d] = (int64_t)(seed >> (44 + 3 * d)) % 5;
+  if (seed >> 60 != 0 && tf_attr_type(tf_attr_find(node->def->attrs, "dtype"), &type) && tfl_dtype_of(type))
+    s.dtype = tfl_dtype_of(type);
+  if (seed >> 62 == 0 || !tf_attr_shape(tf_attr_find(node->def->attrs, "shape"), &written)) return s;
+  if (tfl_read_shape(written, &known, &s.rank, s.dims, &err) != 0) s.rank = 0;
+  for (uint32_t d = 0; d < s.rank; d++)
+    if (s.dims[d] < 0 || s.dims[d] > 64) s.dims[d] = (int64_t)(seed >> (44 + 3 * (d % 5))) % 5;
+  return s;
+}
+
+/* Placeholders and handles. */
 static uint32_t draw_inputs(const tf_graph *g, uint64_t seed, tfl_named *inputs, char (*names)[128]) {
-  static const int64_t data[4096] = {2, 3, 1, 1, 2, 0, 0, 1};
+  static const int64_t data[1 << 12] = {2, 3, 1, 1, 2, 0, 0, 1};
   uint32_t n = 0;
   for (uint32_t id = 2; id < g->nodes.n && n < MOST_INPUTS; id++) {
     const tf_node *node = &g->nodes.items[id];
-    if (node->n_inputs != 0 || node->n_outputs != 1) continue;
     bool handle = tf_node_is(node, "VarHandleOp");
-    if (!handle && !tf_node_is(node, "Placeholder")) continue;
-    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    tfl_input in = {.resource = handle, .unset = handle && seed >> 60 == 0};
-    base_dtype t = (base_dtype)(1 + (seed >> 33) % (BASE_DTYPE_COUNT - 1));
-    in.shape = (tfl_shape){.dtype = seed >> 62 ? XLAC_F32 : t, .rank = (uint32_t)(seed >> 40) % 5};
-    for (uint32_t d = 0; d < in.shape.rank; d++) in.shape.dims[d] = (int64_t)(seed >> (44 + 3 * d)) % 5;
-    if (!handle && (seed >> 30) % 4 == 0) in.data = data;
+    if (node->n_inputs != 0 || node->n_outputs != 1 || (!handle && !tf_node_is(node, "Placeholder"))) continue;
+    seed = (seed ^ seed >> 29) * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    tfl_input in = {.shape = draw_shape(node, seed), .resource = handle, .unset = handle && seed >> 59 == 1};
+    int64_t count = 1;
+    for (uint32_t d = 0; d < in.shape.rank; d++) count *= in.shape.dims[d] < 64 ? in.shape.dims[d] : 1 << 20;
+    if (!handle && (seed >> 30) % 4 == 0 && in.shape.rank < 4 && count < 1 << 11) in.data = data;
     name_of(names[n], sizeof names[n], node);
     inputs[n] = (tfl_named){.tensor = names[n], .input = in};
     n++;
@@ -80,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   "node { name: \"n\" op: \"Relu\" input: \"x\" attr { key: \"T\" value { type: DT_FLOAT } } }\n", "input: \"^x\"", \
       "input: \"a:1\"", "DT_RESOURCE", "DT_VARIANT", "DT_BOOL", "DT_INT32", "DT_FLOAT", "DT_HALF", "\"While\"",     \
       "\"If\"", "\"Case\"", "\"Reshape\"", "\"Sum\"", "\"MatMul\"", "\"StridedSlice\"", "\"ConcatV2\"", "\"Pack\"", \
-      "\"Einsum\"", "\"Range\"", "\"AssignVariableOp\"", "\"ReadVariableOp\"", "i: 3", "i: -1", "b: true",         \
+      "\"Einsum\"", "\"Range\"", "\"AssignVariableOp\"", "\"ReadVariableOp\"", "i: 3", "i: -1", "b: true",          \
       "int_val: -1", "int_val: 2", "dim { size: 2 }", "size: 0", "list { i: 1 i: 2 }"
 #include "driver.h"
 #endif

@@ -374,3 +374,63 @@ def test_loads_at_the_edge_stay_within_the_array():
     for size, place in ((48, 3), (47, 3)):
         with pytest.raises(xlac.Error) if size < 48 else contextlib.nullcontext():
             kernels.run(BOXED, X[:size], np.array([place], np.int32), X[:10])
+
+
+@pytest.mark.parametrize("shape", [(1, 3000, 1), (40, 30, 1), (7, 900, 1), (3, 40, 300), (2, 5, 2000), (1, 1, 5), (5, 100, 3), (0, 4, 2)])
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s16", "f64"])
+def test_scans(shape, dtype, back, isa, monkeypatch):
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    outer, along, inner = shape
+    place = f"{along - 1} + -1*i1" if back else "0 + 1*i1"
+    text = f"""kernel [{outer},{along},{inner}] from 1 input
+v0 = {dtype}[] load in0[0 + {along * inner}*i0 + {inner}*i1 + 1*i2]
+v1 = {dtype}[] constant(3)
+v2 = {dtype}[] multiply(v0, v1)
+v3 = {dtype}[] scan(v2, v1) by add along [{place}]
+v4 = {dtype}[] scan(v0, v1) by maximum along [{place}]
+v5 = {dtype}[] subtract(v3, v4)
+v6 = {dtype}[] scan(v5, v1) by add along [{place}]
+store out0[0 + {along * inner}*i0 + {inner}*i1 + 1*i2] v5
+store out1[0 + {along * inner}*i0 + {inner}*i1 + 1*i2] v6
+"""
+    if along > 1 and outer:
+        assert kernels.normal(text) == text
+    n = max(1, outer * along * inner)
+    kind = xlac._core.numpy_dtype(dtype)
+    data = (0.1 * np.resize(X, n)).astype(kind) if dtype != "s16" else np.resize(X * 5, n).astype(np.int16)
+    for threads in (1, 2, 7):
+        same(text, data, threads=threads)
+
+
+SCAN = """kernel [4,6] from 1 input
+v0 = f32[] load in0[0 + 6*i0 + 1*i1]
+v1 = f32[] constant(1)
+v2 = f32[] scan(v0, v1) by add along [0 + 1*i1]
+v3 = f32[] scan(v2, v1) by multiply along [0 + 1*i1]
+store out0[0 + 6*i0 + 1*i1] v3
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "line", "says"), [
+    ("along [0 + 1*i1]\nv3", "along [0 + 2*i1]\nv3", 4, "one dimension"),
+    ("along [0 + 1*i1]\nv3", "along [1 + 1*i1]\nv3", 4, "first place"),
+    ("along [0 + 1*i1]\nv3", "along [0 + 1*i0 + 1*i1]\nv3", 4, "one dimension"),
+    ("along [0 + 1*i1]\nv3", "along [5 + -1*i1]\nv3", 5, "another way"),
+    ("along [0 + 1*i1]\nv3", "along [0 + 1*i0]\nv3", 5, "another way"),
+    ("scan(v0, v1)", "scan(v1, v0)", 4, "not the same at every iteration"),
+    ("scan(v0, v1)", "scan(v0, v7)", 4, "after they are made"),
+    ("by add", "by compare", 4, ""),
+    ("by add", "by frobnicate", 4, "frobnicate"),
+    ("[4,6]", "[1,6]", None, None),
+    ("store out0[0 + 6*i0 + 1*i1] v3", "over [4,(6),1]\nstore out0[0 + 1*i0] v3 by add from v1", 4, "no scan"),
+])
+def test_wrong_scans_are_refused_with_their_line(old, new, line, says):
+    assert old in SCAN
+    if line is None:
+        assert (kernels.run(SCAN.replace(old, new), np.ones(6, np.float32)) == [2, 6, 24, 120, 720, 5040]).all()
+        return
+    with pytest.raises(xlac.Error) as caught:
+        kernels.normal(SCAN.replace(old, new, 1))
+    assert says in str(caught.value) and caught.value.line == line, str(caught.value)

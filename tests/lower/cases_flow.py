@@ -167,6 +167,8 @@ def other_elementwise(r):
     for op in "Snapshot StopGradient PreventGradient".split():
         r.op(op, number(np.float32))
     r.op("CheckNumerics", number(np.float32), message="bad")
+    r.op("DeviceIndex", device_names=["GPU", "CPU"])
+    r.op("DeviceIndex", device_names=["TPU", "GPU"])
     r.op("EnsureShape", number(np.float32), shape=[2, None])
 
 
@@ -266,6 +268,7 @@ def shapes(r):
     for axis in (-1, 0, 1):
         r.op("OneHot", np.array([[0, 2], [-1, 5]], np.int32), known(3), np.array(2, np.float32), np.array(-1, np.float32), axis=axis)
     r.op("OneHot", np.array([0, 2, 1], np.uint8), known(3), np.array(1, np.int32), np.array(0, np.int32))
+    r.op("OneHot", np.array([3, 255], np.uint8), known(300), np.array(1, np.float32), np.array(0, np.float32), label="deep")
     r.op("Tile", number(np.float32, (2, 3)), known([2, 1]))
     r.op("Tile", number(np.float32, (2, 3)), known([3, 2], np.int64))
     r.op("Tile", number(np.float32, (2, 3)), known([0, 2]), label="empty")
@@ -360,6 +363,15 @@ def control(r):
             r.graph(f"{label}/{p}", tf.function(cond), [np.array(p), x])
     for k in (0, 1, 2, 7, -3):
         r.graph(f"Case/{k}", tf.function(lambda i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x + 7])), [np.array(k, np.int32), x])
+
+    def gradient(p, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.cond(p, lambda: tf.tanh(x) * x, lambda: tf.reduce_sum(tf.exp(x[:2]) * x[1:]) * x)
+        return tape.gradient(y, x)
+
+    for p in (True, False):
+        r.graph(f"If/gradient/{p}", tf.function(gradient, jit_compile=True, input_signature=[tf.TensorSpec([], tf.bool), tf.TensorSpec([None], tf.float32)]), [np.array(p), x])
 
     def powers(n, x):
         return tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * x + tf.reshape(tf.range(3.0), tf.shape(x))), (0, x))

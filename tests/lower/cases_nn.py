@@ -42,7 +42,7 @@ def convolutions(r):
         if d == 1:
             r.op("Conv2DBackpropInput", known(x.shape), w, real(*y), label=name, **attrs)
             r.op("Conv2DBackpropFilter", x, known(w.shape), real(*y), label=name, **attrs)
-    for fused in (["BiasAdd"], ["BiasAdd", "Relu"], ["BiasAdd", "Elu"], ["BiasAdd", "Relu6"], ["BiasAdd", "Tanh"], ["BiasAdd", "LeakyRelu"]):
+    for fused in (["BiasAdd"], ["BiasAdd", "Relu"], ["BiasAdd", "Elu"], ["BiasAdd", "Relu6"], ["BiasAdd", "LeakyRelu"]):
         r.graph("_FusedConv2D/" + "".join(fused), fused_convolution(*fused), [real(1, 5, 6, 4), real(3, 2, 4, 6), real(6)])
     depthwise(r)
     more_convolutions(r)
@@ -200,6 +200,9 @@ def images(r):
     r.op("BatchToSpaceND", real(12, 2, 2, 3), known((2, 3)), known(((1, 0), (0, 2))))
     r.op("SpaceToBatch", real(2, 3, 4, 3), known(((0, 1), (1, 1))), block_size=2)
     r.op("BatchToSpace", real(8, 2, 3, 3), known(((0, 1), (1, 1))), block_size=2)
+    for size, stride, rate, padding in ((3, 1, 1, "SAME"), (2, 2, 2, "VALID"), (3, 2, 1, "VALID")):
+        r.op("ExtractImagePatches", real(2, 6, 7, 3), label=f"{size}{stride}{rate}", ksizes=[1, size, size - 1, 1], strides=[1, stride, 1, 1],
+             rates=[1, rate, rate, 1], padding=padding)
     r.op("ReverseSequence", real(3, 5, 2), np.array([5, 0, 3], np.int32), seq_dim=1)
     r.op("ReverseSequence", real(5, 2, 3), np.array([5, 1, 3], np.int64), label="time", seq_dim=0, batch_dim=2)
 
@@ -276,6 +279,13 @@ def matrices(r):
                 r.op("MatrixTriangularSolve", tri, real(2, 4, 3, dtype=t), label=f"{label(t)}/{lower}{adjoint}", lower=lower, adjoint=adjoint,
                      tolerance=1e-4 if t is F32 else None)
     r.op("MatrixTriangularSolve", real(4, 4) + 4 * np.eye(4, dtype=F32), real(3, 4, 2), label="batch", tolerance=1e-4)
+    for t in (F32, F64):
+        tri = real(2, 4, 4, dtype=t) + 4 * np.eye(4, dtype=t)
+        for adjoint in (False, True):
+            r.op("MatrixSolve", tri[:, ::-1].copy(), real(2, 4, 3, dtype=t), label=f"{label(t)}/{adjoint}", adjoint=adjoint,
+                 tolerance=1e-4 if t is F32 else None)
+            r.op("MatrixInverse", tri[:, ::-1].copy(), label=f"{label(t)}/{adjoint}", adjoint=adjoint, tolerance=1e-4 if t is F32 else None)
+    r.op("MatrixInverse", (real(3, 3) + 1j * real(3, 3)).astype(np.complex64), label="complex", adjoint=True, tolerance=1e-3)
     r.op("Cross", real(2, 3), real(2, 3))
     z = lambda *shape: (real(*shape) + 1j * real(*shape)).astype(np.complex64)  # noqa: E731
     for op in ("FFT", "IFFT"):
@@ -363,6 +373,9 @@ def variables(r):
     apply("ResourceApplyProximalAdagrad", 2, 0.1, 0.5, 0.25, at=5)
     apply("ResourceApplyAdagradV2", 2, 0.1, 0.01, at=4)
     apply("ResourceApplyAdadelta", 3, 0.1, 0.9, 0.01, at=6)
+    on_variables(r, lambda h, x: tf.raw_ops.ResourceApplyAdagradDA(
+        var=h[0], gradient_accumulator=h[1], gradient_squared_accumulator=h[2], grad=x[0], lr=0.1, l1=0.3, l2=0.2, global_step=np.int64(3)),
+        [real(3, 4), real(3, 4), real(3, 4, low=0.5)], real(3, 4), name="ResourceApplyAdagradDA")
     apply("ResourceApplyRMSProp", 3, 0.1, 0.9, 0.8, 0.01, at=7)
     apply("ResourceApplyCenteredRMSProp", 4, 0.1, 0.9, 0.8, 3.0, at=8)
     apply("ResourceApplyAdaMax", 3, 0.9, 0.1, 0.9, 0.99, 0.01, at=8)
@@ -377,6 +390,14 @@ def variables(r):
         apply("ResourceApplyFtrl", 3, 0.1, 0.2, 0.3, -0.5, at=3, label=f"/{flag}", multiply_linear_by_lr=flag)
         apply("ResourceApplyFtrlV2", 3, 0.1, 0.2, 0.3, 0.05, -0.6, at=3, label=f"/{flag}", multiply_linear_by_lr=flag)
     raw = tf.raw_ops
+    state = np.array([-5, 7, 1234567890123], np.int64)
+    for op, t, more in (("StatefulUniform", tf.float32, []), ("StatefulStandardNormalV2", tf.float32, []), ("StatefulTruncatedNormal", tf.float32, []),
+                        ("StatefulUniformFullInt", tf.uint64, []), ("StatefulUniformInt", tf.int32, [np.int32(3), np.int32(900)])):
+        f, kind = getattr(raw, op), {"dtype": t} if not more else {}
+        on_variables(r, lambda h, x, f=f, kind=kind, more=more: f(resource=h[0], algorithm=np.int64(1), shape=np.array([3, 5]),
+                                                                  **kind, **dict(zip(("minval", "maxval"), more))), [state], name=op)
+    on_variables(r, lambda h, x: raw.RngReadAndSkip(resource=h[0], alg=1, delta=x[0]), [state], np.uint64(9), name="RngReadAndSkip")
+    on_variables(r, lambda h, x: raw.RngSkip(resource=h[0], algorithm=np.int64(1), delta=x[0]), [state], np.int64(9), name="RngSkip")
     for op in ("Update", "Add", "Sub", "Mul", "Div", "Max", "Min"):
         f = getattr(raw, f"ResourceScatter{op}")
         on_variables(r, lambda h, x, f=f: f(resource=h[0], indices=x[0], updates=x[1]), [real(5, 2)], np.array([3, 0], np.int32),

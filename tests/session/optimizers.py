@@ -2,6 +2,8 @@
 import tensorflow as tf
 
 raw = tf.raw_ops
+# Adam's. The gradient of the keys' bias is 0 but for rounding; with less than this Adam would make steps of the noise.
+EPSILON = 1e-4
 
 
 def dense(gradient):
@@ -28,8 +30,8 @@ def sgd(v, slots, g):
     return raw.ResourceApplyGradientDescent(var=v, alpha=0.1, delta=dense(g))
 
 
-def momentum(nesterov):
-    return lambda v, s, g: raw.ResourceApplyMomentum(var=v, accum=s[0], lr=0.02, grad=dense(g), momentum=0.9,
+def momentum(nesterov, rate=0.02):
+    return lambda v, s, g: raw.ResourceApplyMomentum(var=v, accum=s[0], lr=rate, grad=dense(g), momentum=0.9,
                                                      use_nesterov=nesterov)
 
 
@@ -40,7 +42,7 @@ def adam(variables, gradients):
 
     def one(v, s, g):
         return raw.ResourceApplyAdam(var=v, m=s[0], v=s[1], beta1_power=r1, beta2_power=r2, lr=0.01, beta1=0.9,
-                                     beta2=0.999, epsilon=1e-6, grad=dense(g))
+                                     beta2=0.999, epsilon=EPSILON, grad=dense(g))
 
     done = each(one, [("m", 0.0), ("v", 0.0)])(variables, gradients)
     with tf.control_dependencies([d for d in done if d is not None]):
@@ -60,13 +62,14 @@ def keras_adam(variables, gradients):
         mean = m.read_value() + (g - m) * (1.0 - 0.9)
         var = n.read_value() + (tf.square(g) - n) * (1.0 - 0.999)
         done += [m.assign(mean, read_value=False), n.assign(var, read_value=False),
-                 v.assign_sub(mean * rate / (tf.sqrt(var) + 1e-6), read_value=False)]
+                 v.assign_sub(mean * rate / (tf.sqrt(var) + EPSILON), read_value=False)]
     return done + [step.assign_add(1.0, read_value=False)]
 
 
 ALL = {
     "sgd": each(sgd, []),
     "momentum": each(momentum(False), [("momentum", 0.0)]),
+    "slow_momentum": each(momentum(False, 0.003), [("momentum", 0.0)]),
     "nesterov": each(momentum(True), [("momentum", 0.0)]),
     "adam": adam,
     "keras_adam": keras_adam,

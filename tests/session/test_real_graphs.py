@@ -32,11 +32,6 @@ def test_graph_is_clustered(name):
     assert len(marked) > 10 or case["form"] == "function" or "v1" in name
 
 
-# Sums over variables drift where rounding decides: attention's biases of keys have a gradient of zero but for rounding, which Adam scales up;
-# a relu's input near zero changes its sign.
-LOOSE = {"bert_adam": 1e-3, "resnet20_momentum": 1e-3}
-
-
 def run(case, options, **flags):
     """(executable of a step, for each fetch the largest difference from TensorFlow's numbers over all steps)."""
     session = xlac.cluster(case["graph"], **{"min_cluster_size": 2, **flags}).session(**options)
@@ -59,8 +54,7 @@ def compiled_runs(stats):
 @pytest.mark.parametrize("name", CASES)
 def test_twenty_steps_give_tensorflows_numbers(name):
     step, worst = run(CASES[name], {})
-    sums = worst.pop("checksum:0", 0)
-    assert max(worst.values()) < 1e-4 and sums < LOOSE.get(name, 1e-4), worst
+    assert max(worst.values()) < 1e-4, worst
     stats = step.stats
     assert stats["runs"] == 20 and stats["failures"] == 0 == stats["fallen_back"], step.explain()
     assert compiled_runs(stats) >= 20

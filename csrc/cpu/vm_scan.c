@@ -1,0 +1,178 @@
+/* Scans: blocks of a unit (all that one outer index has) go one after another, and hand on the results so far, one for
+ * each iteration inside of the scanned dimension. Units are independent. Results are combined in the order of the
+ * dimension alone, narrow floats in f32, so the bits are the same however many threads there are. */
+#include "vm_inside.h"
+
+typedef struct vms_run {
+  const cpu_vm *vm;
+  const void *const *in;
+  void *const *out;
+} vms_run;
+
+base_dtype vm_scan_type(base_dtype t) {
+  return base_dtype_is_float(t) && t != XLAC_F64 ? XLAC_F32 : t;
+}
+
+void vm_choose_scans(cpu_vm *vm) {
+  vm->scanning = kernel_find_scans(vm->k, &vm->scans);
+  for (uint32_t i = 0; vm->scanning && i < vm->k->n_values; i++) {
+    const kernel_value *v = &vm->k->values[i];
+    if (v->kind != KERNEL_SCAN) continue;
+    base_dtype sum = vm_scan_type((base_dtype)v->dtype);
+    bool found = interp_loop_binary((ir_opcode)v->op->opcode, sum, &vm->insts[i].loop);
+    assert(found);
+    (void)found;
+    vm->insts[i].carry = vm->carry_bytes;
+    vm->carry_bytes += ((size_t)vm->scans.inner * base_dtype_bytes(sum) + 63) & ~(size_t)63;
+  }
+}
+
+/* --- lanes that follow one another --- */
+
+#define VMS_ROW(name, T, NEXT)                                             \
+  static void name(int64_t n, int64_t step, const void *in, void *carry) { \
+    T *r = (T *)(uintptr_t)in, a = *(T *)carry;                            \
+    for (int64_t i = 0; i < n; i++, r += step) {                           \
+      T v = *r;                                                            \
+      *r = a = NEXT;                                                       \
+    }                                                                      \
+    *(T *)carry = a;                                                       \
+  }
+VMS_ROW(vms_add_f32, float, a + v)
+VMS_ROW(vms_add_f64, double, a + v)
+VMS_ROW(vms_add_u32, uint32_t, a + v)
+VMS_ROW(vms_add_u64, uint64_t, a + v)
+VMS_ROW(vms_multiply_f32, float, a *v)
+VMS_ROW(vms_multiply_f64, double, a *v)
+
+typedef void vms_row_fn(int64_t n, int64_t step, const void *in, void *carry);
+
+static vms_row_fn *vms_row_of(unsigned opcode, base_dtype t) {
+  bool add = opcode == IR_OP_ADD;
+  if (!add && opcode != IR_OP_MULTIPLY) return NULL;
+  switch (t) {
+    case XLAC_F32:
+      return add ? vms_add_f32 : vms_multiply_f32;
+    case XLAC_F64:
+      return add ? vms_add_f64 : vms_multiply_f64;
+    case XLAC_S32:
+    case XLAC_U32:
+      return add ? vms_add_u32 : NULL;
+    case XLAC_S64:
+    case XLAC_U64:
+      return add ? vms_add_u64 : NULL;
+    default:
+      return NULL;
+  }
+}
+
+/* Each of n values at `lanes`, in the type of sums, becomes the combination of carry and all up to it, from the last
+ * where the scan goes back. */
+static void vms_row(const vm_inst *inst, unsigned opcode, base_dtype sum, bool back, int64_t n, char *lanes,
+                    char *carry) {
+  size_t bytes = base_dtype_bytes(sum);
+  vms_row_fn *fn = vms_row_of(opcode, sum);
+  if (fn) {
+    fn(n, back ? -1 : 1, back ? lanes + (size_t)(n - 1) * bytes : lanes, carry);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    char *lane = lanes + (size_t)(back ? n - 1 - i : i) * bytes;
+    const void *in[2] = {carry, lane};
+    interp_loop_run(&inst->loop, 1, in, carry);
+    memcpy(lane, carry, bytes);
+  }
+}
+
+/* The same where `inner` results are carried: lanes at..at+n of a unit, in runs that do not go beyond the last of them.
+ */
+static void vms_columns(const vm_inst *inst, base_dtype sum, const kernel_scans *s, int64_t at, int64_t n, char *lanes,
+                        char *carries) {
+  size_t bytes = base_dtype_bytes(sum);
+  for (int64_t done = 0, run = 0; done < n; done += run) {
+    int64_t first = s->back ? at + n - done - 1 : at + done, column = first % s->inner;
+    run = s->back ? column + 1 : s->inner - column;
+    if (run > n - done) run = n - done;
+    if (s->back) first -= run - 1, column -= run - 1;
+    char *carry = carries + (size_t)column * bytes, *lane = lanes + (size_t)(first - at) * bytes;
+    const void *in[2] = {carry, lane};
+    interp_loop_run(&inst->loop, run, in, carry);
+    memcpy(lane, carry, (size_t)run * bytes);
+  }
+}
+
+void vm_scan(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to) {
+  const kernel_value *v = &b->vm->k->values[i];
+  const vm_inst *inst = &b->vm->insts[i];
+  base_dtype lane = (base_dtype)inst->lane, sum = vm_scan_type((base_dtype)v->dtype);
+  const kernel_scans *s = &b->vm->scans;
+  char wide[VM_MAX_LANES * sizeof(float)] __attribute__((aligned(64))), *lanes = lane == sum ? to : wide;
+  const void *from = b->values[v->in[0]];
+  if (lane != sum)
+    base_convert(sum, lanes, lane, from, (size_t)n);
+  else if (from != lanes)
+    memcpy(lanes, from, (size_t)n * base_dtype_bytes(sum));
+  if (s->inner == 1)
+    vms_row(inst, v->op->opcode, sum, s->back, n, lanes, b->carry + inst->carry);
+  else
+    vms_columns(inst, sum, s, at % s->span, n, lanes, b->carry + inst->carry);
+  if (lane != sum) base_convert(lane, to, sum, lanes, (size_t)n);
+}
+
+/* --- units --- */
+
+static void vms_begin(const vm_block *b) {
+  const kernel *k = b->vm->k;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_SCAN) continue;
+    char first[16] __attribute__((aligned(16)));
+    base_dtype sum = vm_scan_type((base_dtype)v->dtype);
+    base_convert(sum, first, (base_dtype)b->vm->insts[v->in[1]].lane, b->values[v->in[1]], 1);
+    vm_fill(base_dtype_bytes(sum), first, b->vm->scans.inner, b->carry + b->vm->insts[i].carry);
+  }
+}
+
+/* The block that ends at `to`. */
+static int64_t vms_block_before(const cpu_vm *vm, int64_t from, int64_t to) {
+  int64_t n = to - from < vm->lanes ? to - from : vm->lanes;
+  if (!vm->rows) return n;
+  int64_t row = vm->k->extents[vm->k->rank - 1], left = (to - 1) % row + 1;
+  return n < left ? n : left;
+}
+
+static void vms_units(void *ctx, size_t begin, size_t end) {
+  const vms_run *r = ctx;
+  const cpu_vm *vm = r->vm;
+  int64_t span = vm->scans.span;
+  VM_BLOCK(b, vm, r->in, r->out, span < vm->lanes ? span : vm->lanes);
+  b.carry = __builtin_alloca_with_align(vm->carry_bytes + 64, 512);
+  for (size_t unit = begin; unit < end; unit++) {
+    int64_t from = (int64_t)unit * span, to = from + span, n = 0;
+    vms_begin(&b);
+    for (int64_t done = 0; done < span; done += n) {
+      n = vm->scans.back ? vms_block_before(vm, from, to - done) : vm_next_block(vm, from + done, to);
+      int64_t at = vm->scans.back ? to - done - n : from + done;
+      vm_compute(&b, at, n);
+      for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, i, at, n);
+    }
+  }
+}
+
+static int64_t vms_grain(const cpu_vm *vm) {
+  return (1 << 16) / (vm->scans.span * vm->k->n_values + 1) + 1;
+}
+
+bool vm_scan_is_divisible(const cpu_vm *vm) {
+  return vm->k->count && vm->k->count / vm->scans.span > vms_grain(vm);
+}
+
+void vm_scan_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out) {
+  vms_run r = {vm, in, out};
+  if (vm->k->count == 0) return;
+  int64_t units = vm->k->count / vm->scans.span, grain = vms_grain(vm);
+  if (units <= grain)
+    vms_units(&r, 0, (size_t)units);
+  else
+    base_parallel_for(pool, (size_t)units, (size_t)grain, vms_units, &r);
+}
