@@ -4,8 +4,8 @@
 
 Needs the `test` extra. The programs are those for one device in XLAC_PROGRAMS (by default ../shared/bench/programs), compiled from
 StableHLO text. Every round times both sides in turn; minimum and median over the rounds are printed with the ratios (above 1: xlac is
-faster), and last the geometric means. With --cpu it is
-the processor time of the process, all its threads, that is measured: steady where others use the machine. "off" is the largest difference of a result, relative to its mean size."""
+faster), and last the geometric means. "off" is the largest difference of a result, relative to its mean size. With --cpu it is the
+processor time of the process, all its threads, that is measured: steady where others use the machine."""
 import argparse
 import json
 import math
