@@ -32,7 +32,7 @@ static void topk_sink(interp_keyed *heap, int64_t n, int64_t i) {
   heap[i] = x;
 }
 
-static void topk_sort(interp_keyed *heap, int64_t k) {
+static void topk_in_order(interp_keyed *heap, int64_t k) {
   for (int64_t i = k - 1; i > 0; i--) {
     interp_keyed last = heap[0];
     heap[0] = heap[i];
@@ -79,7 +79,7 @@ static void topk_find(const topk_data *x, const char *from, interp_keyed *heap) 
     interp_sort_keys((base_dtype)x->dtype, from + i * bytes, n, false, x->largest, v);
     topk_block(x, heap, i, n, v);
   }
-  topk_sort(heap, x->k);
+  topk_in_order(heap, x->k);
 }
 
 static void topk_rows(void *ctx, size_t begin, size_t end) {

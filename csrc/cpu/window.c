@@ -129,6 +129,7 @@ static int window_prepare(cpu_prepare_run *x) {
   if (!window_types(w, body, in)) return 0;
   if (!window_collapse(w, window, in, op->type, x->arena)) return base_oom(x->err, "windows");
   window_measure(w);
+  w->isa = base_isa_best();
   w->in_count = in->count;
   w->out_count = op->type->count;
   if (w->converted) {

@@ -2,6 +2,7 @@
 #ifndef XLAC_CPU_WINDOW_H
 #define XLAC_CPU_WINDOW_H
 
+#include "../base/isa.h"
 #include "../interp/loops.h"
 #include "../interp/placement.h"
 #include "routine.h"
@@ -19,6 +20,7 @@ typedef struct cpu_window {
   ir_opcode opcode;
   interp_loop combine;
   const vm_fold *fold; /* where each run of the array has one window; or NULL */
+  base_isa isa;        /* of short rows */
   bool ordered;        /* results depend on the order: that of the interpreter is kept */
   /* Where the arrays have another type: how many elements, and where their copies are in scratch memory. */
   bool converted;

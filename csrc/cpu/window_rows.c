@@ -33,40 +33,48 @@ typedef void rows_short_fn(int64_t n, char *to, const char *a, const char *x, in
     T a = left[i], b = right[i * s]; \
     out[i] = NEXT;                   \
   }
-#define ROWS_SHORT(name, T, NEXT)                                                      \
-  static void name(int64_t n, char *to, const char *a_, const char *x, int64_t step) { \
-    T *out = (T *)(void *)to;                                                          \
-    const T *left = (const T *)(const void *)a_, *right = (const T *)(const void *)x;  \
-    if (step == 1) {                                                                   \
-      ROWS_SHORT_BY(T, NEXT, 1)                                                        \
-    } else if (step == 2) {                                                            \
-      ROWS_SHORT_BY(T, NEXT, 2)                                                        \
-    } else {                                                                           \
-      ROWS_SHORT_BY(T, NEXT, step)                                                     \
-    }                                                                                  \
+#define ROWS_SHORT(name, T, TARGET, NEXT)                                                     \
+  TARGET static void name(int64_t n, char *to, const char *a_, const char *x, int64_t step) { \
+    T *out = (T *)(void *)to;                                                                 \
+    const T *left = (const T *)(const void *)a_, *right = (const T *)(const void *)x;         \
+    if (step == 1) {                                                                          \
+      ROWS_SHORT_BY(T, NEXT, 1)                                                               \
+    } else if (step == 2) {                                                                   \
+      ROWS_SHORT_BY(T, NEXT, 2)                                                               \
+    } else {                                                                                  \
+      ROWS_SHORT_BY(T, NEXT, step)                                                            \
+    }                                                                                         \
   }
-ROWS_SHORT(rows_short_add_f32, float, a + b)
-ROWS_SHORT(rows_short_max_f32, float, math_max_f32(a, b))
-ROWS_SHORT(rows_short_min_f32, float, math_min_f32(a, b))
-ROWS_SHORT(rows_short_add_f64, double, a + b)
-ROWS_SHORT(rows_short_max_f64, double, math_max_f64(a, b))
-ROWS_SHORT(rows_short_add_u32, uint32_t, a + b)
-ROWS_SHORT(rows_short_max_s32, int32_t, a > b ? a : b)
+#define ROWS_SHORTS(isa, TARGET)                                                                                 \
+  ROWS_SHORT(rows_add_f32_##isa, float, TARGET, a + b)                                                           \
+  ROWS_SHORT(rows_add_f64_##isa, double, TARGET, a + b)                                                          \
+  ROWS_SHORT(rows_add_u32_##isa, uint32_t, TARGET, a + b)                                                        \
+  ROWS_SHORT(rows_max_f32_##isa, float, TARGET, math_max_f32(a, b))                                              \
+  ROWS_SHORT(rows_max_f64_##isa, double, TARGET, math_max_f64(a, b))                                             \
+  ROWS_SHORT(rows_max_s32_##isa, int32_t, TARGET, a > b ? a : b)                                                 \
+  ROWS_SHORT(rows_min_f32_##isa, float, TARGET, math_min_f32(a, b))                                              \
+  static rows_short_fn *const rows_shorts_##isa[] = {rows_add_f32_##isa, rows_add_f64_##isa, rows_add_u32_##isa, \
+                                                     rows_max_f32_##isa, rows_max_f64_##isa, rows_max_s32_##isa, \
+                                                     rows_min_f32_##isa};
+ROWS_SHORTS(any, )
+#if defined(__x86_64__)
+ROWS_SHORTS(avx2, __attribute__((target("avx2"))))
+ROWS_SHORTS(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
+static rows_short_fn *const *const rows_shorts[] = {rows_shorts_any, rows_shorts_avx2, rows_shorts_avx512,
+                                                    rows_shorts_avx512};
+#else
+static rows_short_fn *const *const rows_shorts[] = {rows_shorts_any, rows_shorts_any, rows_shorts_any, rows_shorts_any};
+#endif
 
 /* NULL where rows are long, or there is none. */
 static rows_short_fn *rows_short_of(const cpu_window *w, int64_t n) {
+  int which = -1;
   if (n > ROWS_SHORT_MOST) return NULL;
-  if (w->opcode == IR_OP_ADD)
-    return w->type == XLAC_F32   ? rows_short_add_f32
-           : w->type == XLAC_F64 ? rows_short_add_f64
-           : w->type == XLAC_S32 ? rows_short_add_u32
-                                 : NULL;
+  if (w->opcode == IR_OP_ADD) which = w->type == XLAC_F32 ? 0 : w->type == XLAC_F64 ? 1 : w->type == XLAC_S32 ? 2 : -1;
   if (w->opcode == IR_OP_MAXIMUM)
-    return w->type == XLAC_F32   ? rows_short_max_f32
-           : w->type == XLAC_F64 ? rows_short_max_f64
-           : w->type == XLAC_S32 ? rows_short_max_s32
-                                 : NULL;
-  return w->opcode == IR_OP_MINIMUM && w->type == XLAC_F32 ? rows_short_min_f32 : NULL;
+    which = w->type == XLAC_F32 ? 3 : w->type == XLAC_F64 ? 4 : w->type == XLAC_S32 ? 5 : -1;
+  if (w->opcode == IR_OP_MINIMUM) which = w->type == XLAC_F32 ? 6 : -1;
+  return which < 0 ? NULL : rows_shorts[w->isa][which];
 }
 
 /* to may be a. */

@@ -137,6 +137,7 @@ const ir_mattr *sdy_attr(ir_module *m, sdy_kind kind, const void *what);
 /* --- makers: sdy.c. Copies in m's arena of structs that may lie anywhere, lists and all; names must be m's. NULL when
  * out of memory. --- */
 const sdy_sharding *sdy_sharding_make(ir_module *m, const sdy_sharding *from);
+/* The shardings themselves are shared: they must be m's. */
 const sdy_shardings *sdy_shardings_make(ir_module *m, uint32_t n, const sdy_sharding *const *v);
 const sdy_rule *sdy_rule_make(ir_module *m, const sdy_rule *from);
 XLAC_MUST_USE bool sdy_axes_make(ir_module *m, sdy_axes from, sdy_axes *to);

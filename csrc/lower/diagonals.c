@@ -135,7 +135,9 @@ int tfl_row_set_diag(tfl_op *x) {
   TRY(diag_band(x, 2, &p));
   TRY(diag_check(x, &p));
   uint32_t n = p.high > p.low ? 2 : 1;
-  if (u->rank != t->rank - 2 + n || u->dims[u->rank - 1] != p.longest)
+  bool fits = u->rank == t->rank - 2 + n && u->dims[u->rank - 1] == p.longest && u->dtype == t->dtype;
+  for (uint32_t d = 0; fits && d + 2 < t->rank; d++) fits = u->dims[d] == t->dims[d];
+  if (!fits || (n == 2 && u->dims[u->rank - 2] != p.high - p.low + 1))
     return tfl_fail(x, "diagonals have not the shape that the matrices and k ask for");
   int32_t *place = diag_spread(x, &p);
   if (!place) return x->status;

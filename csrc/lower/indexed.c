@@ -120,7 +120,8 @@ static ir_value indexed_scatter(tfl_op *x, ir_opcode opcode, ir_value v, ir_valu
   bool fits = u->rank == lead + n && u->dtype == t->dtype;
   for (uint32_t d = 0; fits && d < lead; d++) fits = u->dims[d] == at->dims[d];
   for (uint32_t d = 0; fits && d < n; d++) fits = u->dims[lead + d] == t->dims[depth + d];
-  if (!fits) return tfl_fail(x, "updates have not the shape and type that follow from indices and target"), indexed_nothing();
+  if (!fits)
+    return tfl_fail(x, "updates have not the shape and type that follow from indices and target"), indexed_nothing();
   if (u->count == 0 || t->count == 0) return v;
   for (uint32_t d = 0; d < depth; d++) first[d] = d;
   for (uint32_t d = 0; d < n; d++) window[d] = lead + d;

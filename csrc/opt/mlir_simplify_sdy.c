@@ -294,11 +294,26 @@ static bool sdyc_is_hollow(const ir_op *op) {
   return true;
 }
 
+static bool sdyc_has_edge(const ir_op *op) {
+  IR_FOR_USES(use, op)
+  if (use->user->opcode == IR_OP_SDY_DATA_FLOW_EDGE) return true;
+  return false;
+}
+
+/* Edges hold on to arguments and results of the computation: who adds them sinks them again. */
+static bool sdyc_has_edges(const ir_op *op) {
+  const ir_computation *c = op->called[0];
+  bool any = sdyc_has_edge(op);
+  for (uint32_t i = 0; i < c->n_params && !any; i++) any = sdyc_has_edge(c->params[i]);
+  return any;
+}
+
 static int sdyc_plain_computation(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_computation *c = op->called[0];
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const sdy_shardings *out = sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS);
   bool alone = in->n == 0 && out->n == 0;
+  if (sdyc_has_edges(op)) return 0;
   if (alone && !sdyc_is_hollow(op)) return 0;
   if (!alone && sdyc_manual_size(rw, op, in, out) != 1) return 0;
   ir_value *args = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1);

@@ -19,6 +19,8 @@ ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, b
                                uint32_t *n);
 /* @main, or the only function; NULL: neither. */
 ir_computation *shc_main(const ir_module *m, bool only);
+/* The error for a module that has no such function, at its first one. */
+int shc_no_main(const ir_module *m, xlac_error *err);
 /* Moves a computation of the module's list before another one (NULL: to the end). */
 void shc_move(ir_computation *c, ir_computation *before);
 /* Removes all mesh ops. */
@@ -66,6 +68,13 @@ XLAC_MUST_USE int shc_walk(ir_computation *c, bool after, shc_op_fn *fn, void *c
 XLAC_MUST_USE int shc_walk_module(ir_module *m, bool after, shc_op_fn *fn, void *ctx);
 /* Whether the module has such an op anywhere. */
 bool shc_has(const ir_module *m, ir_opcode opcode);
+/* --- common_reshape.c --- */
+/* Whether devices that each reshape their shard have the shards of the whole reshape. The shardings divide. */
+bool shc_reshape_is_local(base_arena *arena, const sdy_mesh *mesh, uint32_t rank_in, const int64_t *in,
+                          const sdy_sharding *s_in, uint32_t rank_out, const int64_t *out, const sdy_sharding *s_out);
+/* Whether a reshape of static shapes keeps every element in its place when dimensions are padded at their ends. */
+bool shc_reshape_keeps(const ir_type *in, const int64_t *padded_in, const ir_type *out, const int64_t *padded_out);
+/* --- common_values.c again --- */
 /* For passes that may turn what a program brought along into something wrong. */
 XLAC_MUST_USE int shc_verify(ir_module *m, xlac_error *err);
 

@@ -93,6 +93,18 @@ ir_computation *shc_main(const ir_module *m, bool only) {
   return only && n == 1 ? first : named;
 }
 
+int shc_no_main(const ir_module *m, xlac_error *err) {
+  uint32_t line = 1, col = 1;
+  for (const ir_computation *c = m->last; c; c = c->prev) {
+    if (c->kind != IR_FUNCTION || c->owner) continue;
+    line = c->line ? c->line : 1;
+    col = c->col ? c->col : 1;
+  }
+  int status = base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, line, col, "func.func",
+                            "there is not one function, and none is @main: the one that runs");
+  return base_hint(err, status, "call the function that runs @main");
+}
+
 /* --- places, copies --- */
 
 void shc_move(ir_computation *c, ir_computation *before) {

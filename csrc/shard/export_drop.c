@@ -49,6 +49,7 @@ static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac
   exp_drop x = {.m = m, .drops = drops};
   IR_FOR_COMPUTATIONS(c, m)
   if (signatures && c->kind == IR_FUNCTION && !c->owner) exp_drop_signature(&x, c);
+  IR_FOR_COMPUTATIONS(c, m) c->return_mlir = exp_drop_from(&x, c->return_mlir);
   bool ok = shc_walk_module(m, false, exp_drop_op, &x) == 0 && !x.failed;
   m->verified = IR_UNVERIFIED;
   return ok ? 0 : base_oom(err, "attributes of a module");

@@ -13,8 +13,12 @@ static bool permfac_is_stablehlo(const ir_op *op) {
 /* A slice from the start of a dimension that leaves every device a part of its own. */
 static bool permfac_slice_stays(explicit_op *x, uint32_t d) {
   const ir_op *op = x->op;
-  const sdy_sharding *s = x->shardings[0];
+  const sdy_sharding *s = x->shardings[0], *result = x->shardings[op->n_operands];
   const ir_type *in = opt_type(opt_operand(op, 0)), *out = op->type;
+  static const sdy_axes none = {0, NULL};
+  if (!sdy_axes_equal(s && d < s->n_dims ? s->dims[d].axes : none,
+                      result && d < result->n_dims ? result->dims[d].axes : none))
+    return false;
   if (!s || d >= s->n_dims) return true;
   const sdy_mesh *mesh = explicit_mesh(x->pass, s);
   int64_t shards = mesh ? sdy_axes_size(s->dims[d].axes, mesh) : 1;
@@ -27,16 +31,6 @@ static bool permfac_slice_stays(explicit_op *x, uint32_t d) {
   if (!shc_is_static(in) || !shc_is_static(out)) return false;
   int64_t before = in->dims[d] / shards + (in->dims[d] % shards != 0);
   return before == out->dims[d] / shards + (out->dims[d] % shards != 0);
-}
-
-/* The verifier lets a slice have a sharding that its operand has not. */
-static bool permfac_slice_is_even(explicit_op *x) {
-  const sdy_sharding *a = x->shardings[0], *b = x->shardings[x->op->n_operands];
-  if ((!a && !b) || (a && b && sdy_sharding_equal(a, b))) return true;
-  int status = base_fail_at(x->pass->err, XLAC_E_VERIFY_SHARDING, x->op->line, x->op->col, "stablehlo.slice",
-                            "the operand and the result of a slice have different shardings: expected the same");
-  explicit_fail(x->pass, base_hint(x->pass->err, status, "run sdy-insert-explicit-reshards{enable-full-version=true}"));
-  return false;
 }
 
 /* No tensor keeps axes along the factor. */
@@ -52,7 +46,6 @@ static void permfac_clear(explicit_op *x, uint32_t factor, bool *updated) {
 static void permfac_replicate(explicit_pass *e, ir_op *op) {
   explicit_op x;
   if (!explicit_prepare(&x, e, op, false, false)) return;
-  if (op->opcode == IR_OP_SLICE && !permfac_slice_is_even(&x)) return;
   bool *updated = shard_pool_alloc(x.p.pool, x.p.n_tensors + 1), any = false;
   if (!updated) {
     explicit_fail(e, base_oom(e->err, "sdy-resolve-permutation-factors"));
@@ -68,12 +61,55 @@ static void permfac_replicate(explicit_pass *e, ir_op *op) {
   if (any) explicit_insert(&x, updated);
 }
 
+/* The sizes that shards divide. */
+static bool permfac_padded(explicit_pass *e, const ir_type *t, const sdy_sharding *s, int64_t *dims) {
+  const sdy_mesh *mesh = s && s->n_dims == t->rank ? explicit_mesh(e, s) : NULL;
+  bool grows = false;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    int64_t shards = mesh ? sdy_axes_size(s->dims[d].axes, mesh) : 1, over = t->dims[d] % shards;
+    dims[d] = over ? t->dims[d] + shards - over : t->dims[d];
+    grows = grows || over;
+  }
+  return grows;
+}
+
+/* A reshape may move elements between devices: where its shardings do not go together, or where dimensions that do not
+ * divide into their shards are padded within others. */
+static bool permfac_reshape_stays(explicit_pass *e, const ir_op *op) {
+  const ir_type *in = opt_type(opt_operand(op, 0)), *out = op->type;
+  const sdy_sharding *s = explicit_get(e, opt_operand(op, 0));
+  const sdy_sharding *to = explicit_get(e, (ir_value){(ir_op *)(uintptr_t)op, 0});
+  int64_t a[IR_MAX_RANK] = {0}, b[IR_MAX_RANK] = {0};
+  if (!shc_is_static(in) || !shc_is_static(out) || (explicit_is_replicated(s) && explicit_is_replicated(to)))
+    return true;
+  bool grows = permfac_padded(e, in, s, a);
+  grows = permfac_padded(e, out, to, b) || grows;
+  if (grows && !shc_reshape_keeps(in, a, out, b)) return false;
+  const sdy_mesh *mesh = explicit_mesh(e, s ? s : to);
+  return !mesh || shc_reshape_is_local(&e->rw.arena, mesh, in->rank, a, s, out->rank, b, to);
+}
+
+static void permfac_reshape(explicit_pass *e, ir_op *op) {
+  explicit_op x;
+  if (permfac_reshape_stays(e, op) || !explicit_prepare(&x, e, op, false, false)) return;
+  bool *updated = shard_pool_alloc(x.p.pool, x.p.n_tensors + 1);
+  if (!updated) {
+    explicit_fail(e, base_oom(e->err, "sdy-resolve-permutation-factors"));
+    return;
+  }
+  memset(updated, 0, x.p.n_tensors);
+  for (uint32_t i = 0; i < x.rule->sizes.n; i++) permfac_clear(&x, i, updated);
+  explicit_insert(&x, updated);
+}
+
 static void permfac_visit(perm_pass *p, ir_op *op, bool exchange) {
   if (!permfac_is_stablehlo(op)) return;
   explicit_pass *e = &p->e;
   shard_pool_empty(&e->pool);
   const sdy_rule *rule = explicit_rule(e, op);
-  if (!rule || rule->permutation.n == 0 || e->status) return;
+  if (!rule || e->status) return;
+  if (op->opcode == IR_OP_RESHAPE) permfac_reshape(e, op);
+  if (rule->permutation.n == 0 || e->status) return;
   if (exchange && op->opcode == IR_OP_REVERSE && perm_reverse(p, op)) return;
   if (e->status == 0) permfac_replicate(e, op);
 }

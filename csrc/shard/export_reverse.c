@@ -309,7 +309,11 @@ bool perm_reverse(perm_pass *p, ir_op *op) {
   if (!permrev_read(&x, reversed, n)) return false;
   permrev_find_manual(&x);
   if (x.n_axes == 0 || !permrev_has_mesh(&x)) return true;
-  permrev_rewrite(&x);
+  x.s = sdy_sharding_make(e->rw.m, x.s); /* it may lie in the pool */
+  if (x.s)
+    permrev_rewrite(&x);
+  else
+    e->rw.failed = true;
   if (e->status == 0 && e->rw.failed) explicit_fail(e, base_oom(e->err, "sdy-resolve-permutation-factors"));
   return true;
 }

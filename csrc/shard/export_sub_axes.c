@@ -26,8 +26,7 @@ int shard_drop_sub_axes(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   ir_computation *f = shc_main(m, true);
   bool ok = true;
-  if (!f)
-    return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there are several functions, and none is @main: the one that runs");
+  if (!f) return shc_no_main(m, err);
   for (uint32_t i = 0; i < f->n_params && ok; i++) {
     ir_value v = {f->params[i], 0};
     const sdy_sharding *s = sdy_get(v), *to = s ? exp_without_sub_axes(m, s) : NULL;

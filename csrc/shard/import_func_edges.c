@@ -39,8 +39,7 @@ int shard_add_func_data_flow_edges(ir_module *m, const opt_args *args, xlac_erro
   bool had_edges = shc_has(m, IR_OP_SDY_FUNC_DATA_FLOW_EDGE); /* then some may have two now */
   opt_rewriter rw;
   const ir_computation *entry = shc_main(m, true);
-  if (!entry)
-    return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there are several functions, and none is @main: the one that runs");
+  if (!entry) return shc_no_main(m, err);
   TRY(opt_rewriter_init(&rw, m, err));
   IR_FOR_COMPUTATIONS(c, m)
   if (c->kind == IR_FUNCTION && !c->owner && c != entry && !c->declaration) imp_func_edges(&rw, c);

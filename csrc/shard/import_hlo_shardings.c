@@ -118,7 +118,7 @@ static int rt_make_meshes(rt_import *x) {
   x->mesh_name = ok ? shc_fresh(&names, "mesh", 4) : NULL;
   shc_names_free(&names);
   ok = x->mesh && x->mesh_name && rt_make_mesh(m, x->mesh_name, x->mesh, first);
-  qsort(x->maximal.items, x->maximal.n, sizeof *x->maximal.items, rt_by_number);
+  if (x->maximal.n > 1) qsort(x->maximal.items, x->maximal.n, sizeof *x->maximal.items, rt_by_number);
   for (uint32_t i = 0; ok && i < x->maximal.n; i++) {
     const base_istr *name = rt_maximal_name(m, x->maximal.items[i]);
     sdy_mesh one = {.n_ids = 1, .ids = base_arena_memdup(&m->arena, &x->maximal.items[i], sizeof(int64_t))};

@@ -119,7 +119,10 @@ static bool state_store_arguments(shard_state *s, const ir_computation *c, shard
   if (!list) return false;
   for (uint32_t i = 0; i < c->n_params; i++) {
     list[i] = s->slots[shard_slot_of(s, c->params[i], 0)].now;
-    if (manual && old && i < old->n) list[i] = shard_manual_outside(pool, old->v[i], list[i], manual);
+    if (manual && old && i < old->n) { /* what the module holds may not lie in the pool */
+      const sdy_sharding *outside = shard_manual_outside(pool, old->v[i], list[i], manual);
+      list[i] = outside ? sdy_sharding_make(s->m, outside) : NULL;
+    }
     if (!list[i]) return false;
   }
   const sdy_shardings *made = sdy_shardings_make(s->m, c->n_params, list);

@@ -103,8 +103,15 @@ static void trace_named_ops(shard_trace *t, shard_state *s, ir_opcode opcode) {
 }
 
 void shard_trace_begin(shard_trace *t, shard_state *s) {
-  trace_named_ops(t, s, IR_OP_SDY_SHARDING_CONSTRAINT);
-  trace_named_ops(t, s, IR_OP_SDY_MANUAL_COMPUTATION);
+  bool constraints = false, manual = false;
+  IR_FOR_COMPUTATIONS(c, s->m) {
+    IR_FOR_OPS(op, c) {
+      constraints = constraints || op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT;
+      manual = manual || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
+    }
+  }
+  if (constraints) trace_named_ops(t, s, IR_OP_SDY_SHARDING_CONSTRAINT);
+  if (manual) trace_named_ops(t, s, IR_OP_SDY_MANUAL_COMPUTATION);
   IR_FOR_COMPUTATIONS(c, s->m) {
     if (c->kind != IR_FUNCTION || c->declaration) continue;
     for (uint32_t i = 0; i < c->n_params; i++) {

@@ -33,7 +33,7 @@ static int sdyv_check_local(sdyv *v, const char *kind, uint32_t value, const sdy
   ir_type expected = *global;
   int64_t *dims = BASE_ARRAY(v->arena, int64_t, (size_t)global->rank + 1);
   if (!dims) return base_oom(v->err, "a local shape");
-  memcpy(dims, global->dims, global->rank * sizeof *dims);
+  if (global->rank) memcpy(dims, global->dims, global->rank * sizeof *dims);
   expected.dims = dims;
   bool same = ir_is_tensor(local) && local->rank == global->rank && sv_same_element(global, local);
   for (uint32_t d = 0; d < global->rank && d < s->n_dims; d++) {

@@ -81,7 +81,9 @@ class Trials:
     def __init__(self, trace):
         self.trace, self.before = trace, trace._before
         self.now = trace.reshards
-        self.values = {v["name"]: v for v in trace._listed(self.before)["values"]}
+        listed = trace._listed(self.before)["values"]
+        once = collections.Counter(v["name"] for v in listed)  # regions side by side use names again
+        self.values = {v["name"]: v for v in listed if once[v["name"]] == 1}
         self.shapes = argument_shapes(self.before.to_text())
         self.meshes = trace.meshes
 

@@ -149,19 +149,27 @@ def result_types(rest, n):
 
 
 def rows_of(text_of_module):
-    """(depth, name, opcode, operands, type) of every value, in the order of the text."""
+    """[depth, name, opcode, operands, type] of every value, in the order of the text. An op with regions says its types where they end."""
+    rows, open_ops = [], []
     for line in text_of_module.splitlines():
+        words = line.strip()
+        if words.startswith("}") and open_ops:
+            waiting = open_ops.pop()
+            for row, kind in zip(waiting, result_types(words, len(waiting)) if " : " in words else ()):
+                row[4] = kind
+        found, mine = OP.match(line), []
         if "func.func" in line:
-            for name, kind in ARGUMENT.findall(line.split(" -> ")[0]):
-                yield 0, name, "argument", [], kind
-            continue
-        found = OP.match(line)
-        if not found:
-            continue
-        depth, name, count, opcode, rest = len(found[1]) // 2 - 1, found[2], int(found[3] or 1), found[4], found[5]
-        operands = list(dict.fromkeys(re.findall(r"%[\w.$-]+(?:#\d+)?", rest)))
-        for i, kind in enumerate(result_types(rest, count) or [""] * count):
-            yield depth, name if count == 1 else f"{name}#{i}", opcode, operands if i == 0 else [], kind
+            rows += [[0, name, "argument", [], kind] for name, kind in ARGUMENT.findall(line.split(" -> ")[0])]
+        elif found:
+            depth, name, count, opcode, rest = len(found[1]) // 2 - 1, found[2], int(found[3] or 1), found[4], found[5]
+            operands = list(dict.fromkeys(re.findall(r"%[\w.$-]+(?:#\d+)?", rest.split(" (%")[0])))
+            types = [] if words.endswith("{") else result_types(rest, count)
+            mine = [[depth, name if count == 1 else f"{name}#{i}", opcode, operands if i == 0 else [], kind]
+                    for i, kind in enumerate(types or [""] * count)]
+            rows += mine
+        if words.endswith("{"):
+            open_ops.append(mine)
+    return rows
 
 
 def chips(x, y, kind, dims, hues):
@@ -204,7 +212,7 @@ def module_picture(module, bytes_of=None):
     if bytes_of is None:
         bytes_of = {r["name"]: r["bytes"] for r in json.loads(module._reshards())["reshards"]}
     body, y, width = legend(mesh, hues) if mesh else [], 34.0, 200.0
-    rows = list(itertools.islice(rows_of(module.to_text()), MOST_OPS + 1))
+    rows = rows_of(module.to_text())
     for depth, name, opcode, operands, kind in rows[:MOST_OPS]:
         x = 10 + 14 * depth
         moves = opcode in MOVES

@@ -1,4 +1,5 @@
 """What in a program's shardings is seldom meant: told before anything runs, with the line and the numbers."""
+import collections
 import dataclasses
 import math
 import re
@@ -30,6 +31,8 @@ class Search:
         self.trace, before = trace, trace._before
         self.values, self.meshes = trace._listed(before)["values"], trace.meshes
         self.shapes, self.operand = {}, {}
+        once = collections.Counter(v["name"] for v in self.values)  # regions side by side use names again
+        self.values = [v for v in self.values if once[v["name"]] == 1]
         for _, name, _, operands, kind in rows_of(before.to_text()):
             shape = shape_of(kind)
             if shape and "?" not in shape[0]:

@@ -49,6 +49,31 @@ func.func @main(%a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
     assert result._repr_html_().startswith("<div")
 
 
+def test_types_of_ops_with_regions_are_those_of_their_results():
+    from xlac.sharding_svg import rows_of
+
+    text = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<4x8xf32>, %i: tensor<i32>) -> tensor<4x8xf32> {
+  %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] manual_axes={"x"} (%b: tensor<2x8xf32>) {
+    %2 = stablehlo.tanh %b : tensor<2x8xf32>
+    sdy.return %2 : tensor<2x8xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1:2 = stablehlo.while(%c = %0, %d = %i) : tensor<4x8xf32>, tensor<i32>
+    cond {
+      %p = stablehlo.compare LT, %d, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      stablehlo.return %c, %d : tensor<4x8xf32>, tensor<i32>
+    }
+  return %1#0 : tensor<4x8xf32>
+}
+"""
+    listed = rows_of(xlac.parse(text).to_text())
+    assert ["tanh", "tensor<2x8xf32>"] in [[opcode.removeprefix("stablehlo."), kind] for _, _, opcode, _, kind in listed]
+    rows = {name: kind for _, name, _, _, kind in listed}
+    assert rows["%0"] == rows["%1#0"] == rows["%arg0"] == "tensor<4x8xf32>" and rows["%1#1"] == "tensor<i32>"
+
+
 def test_the_page_is_what_the_script_writes():
     spec = importlib.util.spec_from_file_location("sharding_block", DOCS / "sharding_block.py")
     module = importlib.util.module_from_spec(spec)

@@ -1,0 +1,253 @@
+/* StableHLO ops that are not the same on a shard: those that depend on its place, and those that only some shardings
+ * leave right. */
+#include "local.h"
+
+static int locop_status(local_pass *p) {
+  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
+  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
+}
+
+static int locop_done(local_pass *p, ir_op *op, ir_value v) {
+  if (!v.op) return locop_status(p);
+  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
+  return opt_rewriter_status(&p->rw);
+}
+
+static int locop_local_result(local_pass *p, const ir_op *op, const ir_type **out) {
+  return local_type(p, op, local_result(p, op, 0), out);
+}
+
+/* --- constants, iotas --- */
+
+/* Splats are as they are, of a smaller type; of others, each device takes its part. */
+int local_constant(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const local_fact *f = local_result(p, op, 0);
+  const ir_type *type = NULL;
+  TRY(locop_local_result(p, op, &type));
+  const ir_mattr *value = ir_mattr_of(op, "value");
+  bool whole = type == f->type, splat = value->kind == IR_M_DENSE && value->splat;
+  if (!whole && value->kind != IR_M_DENSE)
+    return local_fail(p, op, "the elements of a constant that is sharded are not in the program");
+  if (!whole && splat) return locop_done(p, op, opt_constant_data(rw, type, value->v.literal->data, true));
+  ir_value v = opt_make(rw, IR_OP_CONSTANT, f->type, 0, NULL);
+  opt_set(rw, v, "value", value);
+  if (whole) return locop_done(p, op, v);
+  sdy_axes lists[IR_MAX_RANK];
+  for (uint32_t d = 0; d < type->rank; d++) lists[d] = f->s->dims[d].axes;
+  return locop_done(p, op, rw->failed ? v : local_cut(p, op, sdy_mesh_of(rw->m, f->s), lists, v, type));
+}
+
+int local_iota(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const local_fact *f = local_result(p, op, 0);
+  const ir_type *type = NULL;
+  if (local_is_whole(f)) return 0;
+  TRY(locop_local_result(p, op, &type));
+  int64_t dim = ir_m_get_int(op, "iota_dimension", 0);
+  ir_value v = opt_make(rw, IR_OP_IOTA, type, 0, NULL);
+  opt_set(rw, v, "iota_dimension", ir_m_i64(rw->m, dim));
+  sdy_axes axes = local_axes(f->s, (uint32_t)dim);
+  if (axes.n == 0) return locop_done(p, op, v);
+  ir_value offset = local_offset(p, op, sdy_mesh_of(rw->m, f->s), axes, type->dims[dim]);
+  if (!offset.op) return locop_status(p);
+  offset = opt_convert(rw, offset, (base_dtype)type->dtype);
+  return locop_done(p, op, opt_binary(rw, IR_OP_ADD, v, opt_broadcast_in_dim(rw, offset, type, NULL)));
+}
+
+/* --- slices --- */
+
+/* What is cut along a dimension must be the same before and after. */
+static int locop_same_axes(local_pass *p, const ir_op *op, const sdy_sharding *a, const sdy_sharding *b, uint32_t d) {
+  if (sdy_axes_equal(local_axes(a, d), local_axes(b, d))) return 0;
+  return local_fail(p, op,
+                    "dimension %u is sharded in different ways before and after: expected a reshard between "
+                    "(sdy-insert-explicit-reshards)",
+                    d);
+}
+
+int local_slice(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const local_fact *in = local_operand(p, op, 0), *out = local_result(p, op, 0);
+  if (local_is_whole(in) && local_is_whole(out)) return local_retype(p, op);
+  uint32_t n = 0;
+  int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {0};
+  const int64_t *from = ir_m_ints(ir_mattr_of(op, "start_indices"), &rw->arena, &n);
+  const int64_t *to = ir_m_ints(ir_mattr_of(op, "limit_indices"), &rw->arena, &n);
+  const int64_t *strides = ir_m_ints(ir_mattr_of(op, "strides"), &rw->arena, &n);
+  ir_value v = opt_operand(op, 0);
+  if (!from || !to || !strides) return base_oom(rw->err, "local ops");
+  for (uint32_t d = 0; d < n; d++) {
+    TRY(locop_same_axes(p, op, in->s, out->s, d));
+    bool sharded = local_axes(in->s, d).n != 0;
+    if (sharded && (from[d] != 0 || to[d] != in->type->dims[d] || opt_type(v)->dims[d] % strides[d] != 0))
+      return local_fail(p, op,
+                        "dimension %u is sharded, and only a part of it is taken, which needs other devices: expected "
+                        "it whole (sdy-resolve-permutation-factors)",
+                        d);
+    starts[d] = from[d];
+    limits[d] = sharded ? opt_type(v)->dims[d] : to[d];
+  }
+  return locop_done(p, op, opt_slice(rw, v, starts, limits, strides));
+}
+
+/* The sizes of a slice are those of its shard; what is cut along a dimension must be whole there. */
+int local_dynamic_slice(local_pass *p, ir_op *op) {
+  const local_fact *in = local_operand(p, op, 0), *out = local_result(p, op, 0);
+  for (uint32_t d = 0; shc_is_static(in->type) && d < in->type->rank; d++) {
+    TRY(locop_same_axes(p, op, in->s, out->s, d));
+    if (local_axes(in->s, d).n && in->type->dims[d] != out->type->dims[d])
+      return local_fail(p, op, "dimension %u is sharded, and a part of it is taken: expected it whole", d);
+  }
+  TRY(local_retype(p, op));
+  const ir_mattr *sizes = ir_m_i64s(p->rw.m, op->type->rank, op->type->dims);
+  return sizes && ir_m_set(op, "slice_sizes", sizes) ? 0 : base_oom(p->rw.err, "local ops");
+}
+
+int local_concatenate(local_pass *p, ir_op *op) {
+  const local_fact *out = local_result(p, op, 0);
+  uint32_t dim = (uint32_t)ir_m_get_int(op, "dimension", 0);
+  if (local_axes(out->s, dim).n)
+    return local_fail(p, op, "dimension %u is sharded but the concatenation is on this dimension", dim);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const local_fact *in = local_operand(p, op, i);
+    if (local_is_whole(in)) continue;
+    if (local_axes(in->s, dim).n)
+      return local_fail(p, op, "operand %u is sharded on concatenation dimension %u", i, dim);
+    for (uint32_t d = 0; d < in->s->n_dims; d++) TRY(locop_same_axes(p, op, in->s, out->s, d));
+  }
+  return local_retype(p, op);
+}
+
+/* --- windows --- */
+
+static int64_t locop_window(local_pass *p, const ir_op *op, const char *key, uint32_t at) {
+  uint32_t n = 0;
+  const int64_t *v = ir_m_ints(ir_mattr_of(op, key), &p->rw.arena, &n);
+  return v && at < n ? v[at] : -1;
+}
+
+/* reduce_window and select_and_scatter: windows of one element only, along what is sharded. */
+int local_windowed(local_pass *p, ir_op *op) {
+  const local_fact *in = local_operand(p, op, 0);
+  const sdy_mesh *mesh = in->s ? sdy_mesh_of(p->rw.m, in->s) : NULL;
+  for (uint32_t d = 0; mesh && d < in->s->n_dims; d++) {
+    if (sdy_axes_size(in->s->dims[d].axes, mesh) <= 1) continue;
+    bool padded = locop_window(p, op, "padding", 2 * d) > 0 || locop_window(p, op, "padding", 2 * d + 1) > 0;
+    bool moves = locop_window(p, op, "window_strides", d) > 1 || locop_window(p, op, "window_dimensions", d) > 1 ||
+                 locop_window(p, op, "base_dilations", d) > 1;
+    if (padded || moves)
+      return local_fail(p, op, "dimension %u is sharded but its windows reach into other shards: expected it whole", d);
+  }
+  return local_retype(p, op);
+}
+
+/* --- products --- */
+
+/* Sums over sharded dimensions are whole after an all-reduce over their axes only. */
+static int locop_summed(local_pass *p, ir_op *op, sdy_axis *axes, uint32_t n) {
+  if (n == 0) return 0;
+  const ir_use *use = op->uses;
+  const sdy_axes *reduced = use && !use->next && use->user->opcode == IR_OP_SDY_ALL_REDUCE &&
+                                    shc_count_uses(&p->rw, (ir_value){op, 0}, 2) == 1
+                                ? sdy_of(ir_mattr_of(use->user, "reduction_axes"), SDY_AXES)
+                                : NULL;
+  if (reduced && sdy_axes_equal(*reduced, (sdy_axes){n, axes})) return 0;
+  const sdy_mesh *mesh = reduced ? sdy_mesh_of(p->rw.m, sdy_get((ir_value){use->user, 0})) : NULL;
+  sdy_axis *copy = mesh ? base_arena_memdup(&p->rw.arena, axes, n * sizeof *copy) : NULL;
+  if (copy && sdy_axes_equal(*reduced, (sdy_axes){sdy_axes_sort_and_merge(copy, n, mesh), copy})) return 0;
+  return local_fail(
+      p, op,
+      "the dimensions that are summed over are sharded: expected one use, an sdy.all_reduce over the same "
+      "axes (sdy-insert-explicit-reshards)");
+}
+
+static uint32_t locop_add_axes(sdy_axis *v, uint32_t n, sdy_axes more) {
+  for (uint32_t i = 0; i < more.n; i++) {
+    bool seen = false;
+    for (uint32_t k = 0; k < n; k++) seen = seen || sdy_axis_equal(v[k], more.v[i]);
+    if (!seen) v[n++] = more.v[i];
+  }
+  return n;
+}
+
+static sdy_axis *locop_room(local_pass *p, const sdy_sharding *s) {
+  uint32_t n = 0;
+  for (uint32_t d = 0; s && d < s->n_dims; d++) n += s->dims[d].axes.n;
+  return BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)n + 1);
+}
+
+static int locop_product(local_pass *p, ir_op *op, uint32_t n_dims, const int64_t *dims) {
+  const local_fact *lhs = local_operand(p, op, 0);
+  sdy_axis *axes = locop_room(p, lhs->s);
+  uint32_t n = 0;
+  if (!axes) return base_oom(p->rw.err, "local ops");
+  for (uint32_t i = 0; i < n_dims && !local_is_whole(lhs); i++)
+    n = locop_add_axes(axes, n, local_axes(lhs->s, (uint32_t)dims[i]));
+  TRY(locop_summed(p, op, axes, n));
+  return local_retype(p, op);
+}
+
+int local_dot(local_pass *p, ir_op *op) {
+  const ir_type *t = local_operand(p, op, 0)->type;
+  int64_t last = t->kind == IR_TYPE_TENSOR && t->rank ? (int64_t)t->rank - 1 : 0;
+  return locop_product(p, op, sdy_rank(t) ? 1 : 0, &last);
+}
+
+int local_dot_general(local_pass *p, ir_op *op) {
+  uint32_t n = 0;
+  const ir_mattr *dims = ir_mattr_of(op, "dot_dimension_numbers");
+  const int64_t *v = ir_m_ints(ir_m_field(dims, "lhs_contracting_dimensions"), &p->rw.arena, &n);
+  return locop_product(p, op, v ? n : 0, v);
+}
+
+/* As many groups as a shard has. */
+static int locop_groups(local_pass *p, ir_op *op, const char *key, sdy_axes axes, const sdy_mesh *mesh) {
+  int64_t n = ir_m_get_int(op, key, 1), shards = sdy_axes_size(axes, mesh);
+  if (n <= 1 || shards == 1) return 0;
+  int64_t by = n < shards ? n : shards;
+  if (n % by) return local_fail(p, op, "%s is %lld, which %lld shards do not divide", key, (long long)n, (long long)by);
+  const ir_mattr *type = ir_mattr_of(op, key);
+  const ir_mattr *a = type ? ir_m_int(p->rw.m, type->type, n / by) : NULL;
+  return a && ir_m_set(op, key, a) ? 0 : base_oom(p->rw.err, "local ops");
+}
+
+/* A window of one element, without stride or padding. */
+static bool locop_is_pointwise(local_pass *p, const ir_op *op, uint32_t i) {
+  uint32_t n = 0;
+  const ir_mattr *dims = ir_mattr_of(op, "dimension_numbers");
+  const int64_t *kernel = ir_m_ints(ir_m_field(dims, "kernel_spatial_dimensions"), &p->rw.arena, &n);
+  const ir_type *rhs = local_operand(p, op, 1)->type;
+  return kernel && i < n && rhs->dims[kernel[i]] == 1 && locop_window(p, op, "padding", 2 * i) <= 0 &&
+         locop_window(p, op, "padding", 2 * i + 1) <= 0 && locop_window(p, op, "window_strides", i) <= 1 &&
+         locop_window(p, op, "lhs_dilation", i) <= 1;
+}
+
+int local_convolution(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const local_fact *lhs = local_operand(p, op, 0), *rhs = local_operand(p, op, 1), *out = local_result(p, op, 0);
+  if (local_is_whole(lhs) && local_is_whole(rhs) && local_is_whole(out)) return local_retype(p, op);
+  const sdy_sharding *any = lhs->s ? lhs->s : rhs->s ? rhs->s : out->s;
+  const sdy_mesh *mesh = sdy_mesh_of(rw->m, any);
+  const ir_mattr *dims = ir_mattr_of(op, "dimension_numbers");
+  sdy_axis *axes = locop_room(p, rhs->s);
+  uint32_t n = 0, n_spatial = 0;
+  if (!axes) return base_oom(rw->err, "local ops");
+  const int64_t *spatial = ir_m_ints(ir_m_field(dims, "kernel_spatial_dimensions"), &rw->arena, &n_spatial);
+  uint32_t in = (uint32_t)shard_field_int(dims, "kernel_input_feature_dimension");
+  n = locop_add_axes(axes, n, local_axes(rhs->s, in));
+  for (uint32_t i = 0; spatial && i < n_spatial; i++)
+    n = locop_add_axes(axes, n, local_axes(rhs->s, (uint32_t)spatial[i]));
+  TRY(locop_summed(p, op, axes, n));
+  const int64_t *windows = ir_m_ints(ir_m_field(dims, "input_spatial_dimensions"), &rw->arena, &n_spatial);
+  for (uint32_t i = 0; windows && i < n_spatial; i++)
+    if (sdy_axes_size(local_axes(lhs->s, (uint32_t)windows[i]), mesh) > 1 && !locop_is_pointwise(p, op, i))
+      return local_fail(p, op, "spatial dimension %u is sharded but windows reach into other shards: expected it whole",
+                        i);
+  uint32_t features = (uint32_t)shard_field_int(dims, "kernel_output_feature_dimension");
+  uint32_t batch = (uint32_t)shard_field_int(dims, "input_batch_dimension");
+  TRY(locop_groups(p, op, "feature_group_count", local_axes(rhs->s, features), mesh));
+  TRY(locop_groups(p, op, "batch_group_count", local_axes(lhs->s, batch), mesh));
+  TRY(local_retype(p, op));
+  return ir_m_set(op, "sdy.sharding", NULL) ? 0 : base_oom(rw->err, "local ops"); /* as the real pass leaves it */
+}

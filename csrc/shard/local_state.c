@@ -1,0 +1,185 @@
+/* What values were, what they become, and where a device's shard lies. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "local.h"
+
+int local_fail(local_pass *p, const ir_op *op, const char *format, ...) {
+  char text[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return opt_rewrite_fail(&p->rw, op, XLAC_E_LEGALIZE, "%s", text);
+}
+
+/* --- facts --- */
+
+static local_fact local_fact_of(local_pass *p, ir_value v) {
+  return (local_fact){opt_type(v), sdy_shown(p->rw.m, v)};
+}
+
+static bool local_note_op(local_pass *p, local_facts *facts, ir_op *op) {
+  local_fact *operands = BASE_ARRAY(&p->rw.arena, local_fact, (size_t)op->n_operands + 1);
+  local_fact *results = BASE_ARRAY(&p->rw.arena, local_fact, (size_t)op->n_results + 1);
+  if (!operands || !results) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++) operands[i] = local_fact_of(p, opt_operand(op, i));
+  for (uint32_t i = 0; i < op->n_results; i++) results[i] = local_fact_of(p, (ir_value){op, i});
+  facts[op->id] = (local_facts){operands, results};
+  return true;
+}
+
+static void local_note_channel(local_pass *p, const ir_op *op) {
+  const ir_mattr *a = ir_m_field(ir_mattr_of(op, "channel_handle"), "handle");
+  if (a && a->kind == IR_M_INTEGER && a->v.i >= p->channel && a->v.i < INT64_MAX) p->channel = a->v.i + 1;
+}
+
+int local_note_facts(local_pass *p) {
+  ir_module *m = p->rw.m;
+  p->n_ids = m->n_ids;
+  p->channel = 1;
+  local_facts *facts = BASE_ARRAY(&p->rw.arena, local_facts, (size_t)p->n_ids + 1);
+  p->facts = facts;
+  if (!facts) return base_oom(p->rw.err, "local types");
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c) {
+    if (ir_mattr_of(op, "channel_handle")) local_note_channel(p, op);
+    if (!local_note_op(p, facts, op)) return base_oom(p->rw.err, "local types");
+  }
+  return 0;
+}
+
+/* --- types --- */
+
+const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, const int64_t *dims) {
+  return like ? ir_tensor_mlir(p->rw.m, (base_dtype)like->dtype, like->quant, like->text, rank, dims, NULL, NULL, NULL)
+              : NULL;
+}
+
+int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_type **out) {
+  const ir_type *t = f->type;
+  *out = t;
+  const sdy_mesh *mesh = f->s && t->kind == IR_TYPE_TENSOR ? sdy_mesh_of(p->rw.m, f->s) : NULL;
+  if (!mesh || f->s->n_dims != t->rank) return 0;
+  int64_t dims[IR_MAX_RANK] = {0};
+  bool changed = false;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    int64_t shards = sdy_axes_size(f->s->dims[d].axes, mesh);
+    dims[d] = t->dims[d];
+    if (shards == 1) continue;
+    if (ir_dim_is_dynamic(t, d))
+      return local_fail(p, op, "dimension %u is dynamic and sharded: expected a size that is known", d);
+    if (dims[d] % shards)
+      return local_fail(p, op,
+                        "dimension %u of size %lld is cut into %lld shards, which are not even: expected a sharding "
+                        "that divides it (sdy-pad-for-divisibility pads)",
+                        d, (long long)dims[d], (long long)shards);
+    dims[d] /= shards;
+    changed = true;
+  }
+  if (!changed) return 0;
+  if (t->has_dynamic) return local_fail(p, op, "a type with dynamic dimensions can't be sharded");
+  *out = local_shape(p, t, t->rank, dims);
+  return *out ? 0 : base_oom(p->rw.err, "local types");
+}
+
+int local_retype(local_pass *p, ir_op *op) {
+  const ir_type **types = BASE_ARRAY(&p->rw.arena, const ir_type *, (size_t)op->n_results + 1);
+  bool changed = false;
+  if (!types) return base_oom(p->rw.err, "local types");
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    TRY(local_type(p, op, local_result(p, op, i), &types[i]));
+    changed = changed || types[i] != op->types[i];
+  }
+  if (changed) opt_set_types(&p->rw, op, types);
+  return opt_rewriter_status(&p->rw);
+}
+
+/* --- places --- */
+
+/* How far apart neighbours along an axis stand in the mesh. */
+static int64_t local_stride(const sdy_mesh *mesh, sdy_axis a) {
+  int at = sdy_mesh_find(mesh, a.name);
+  int64_t stride = mesh->axes[at].size / sdy_axis_end(a, mesh);
+  for (uint32_t i = (uint32_t)at + 1; i < mesh->n_axes; i++) stride *= mesh->axes[i].size;
+  return stride;
+}
+
+const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n) {
+  int64_t devices = sdy_mesh_size(mesh);
+  *n = (uint32_t)devices;
+  if (devices > LOCAL_MAX_DEVICES) {
+    (void)local_fail(p, op, "a mesh of %lld devices: there may be at most %d", (long long)devices, LOCAL_MAX_DEVICES);
+    return NULL;
+  }
+  int64_t *v = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)devices + 1);
+  if (!v) {
+    p->rw.failed = true;
+    return NULL;
+  }
+  memset(v, 0, (size_t)devices * sizeof *v);
+  for (uint32_t i = 0; i < axes.n; i++) {
+    int64_t stride = local_stride(mesh, axes.v[i]), size = sdy_axis_size(axes.v[i], mesh);
+    for (int64_t place = 0; place < devices; place++) {
+      int64_t device = mesh->n_ids ? mesh->ids[place] : place;
+      v[device] = v[device] * size + place / stride % size;
+    }
+  }
+  return v;
+}
+
+ir_value local_scalar(local_pass *p, base_dtype dtype, int64_t value) {
+  return opt_splat_int(&p->rw, opt_tensor(&p->rw, dtype, 0, NULL), value);
+}
+
+ir_value local_extreme(local_pass *p, base_dtype dtype, bool largest) {
+  const ir_type *t = opt_tensor(&p->rw, dtype, 0, NULL);
+  bool wide = dtype == XLAC_F16 || dtype == XLAC_BF16 || dtype == XLAC_F32 || dtype == XLAC_F64;
+  if (wide) return opt_splat(&p->rw, t, largest ? INFINITY : -INFINITY);
+  uint32_t bits = base_dtype_of(dtype)->bits;
+  if (base_dtype_is_signed(dtype) && base_dtype_is_integer(dtype)) {
+    int64_t most = (int64_t)(UINT64_MAX >> (65 - bits));
+    return opt_splat_int(&p->rw, t, largest ? most : -most - 1);
+  }
+  if (!base_dtype_is_unsigned(dtype)) return (ir_value){NULL, 0};
+  return opt_splat_int(&p->rw, t, largest ? (int64_t)(UINT64_MAX >> (64 - bits)) : 0);
+}
+
+ir_value local_device(local_pass *p) {
+  opt_rewriter *rw = &p->rw;
+  ir_opcode own = p->by_replica ? IR_OP_REPLICA_ID : IR_OP_PARTITION_ID;
+  ir_value id = opt_make(rw, own, opt_tensor(rw, XLAC_U32, 0, NULL), 0, NULL);
+  return opt_convert(rw, id, XLAC_S64);
+}
+
+ir_value local_look_up(local_pass *p, ir_value device, uint32_t n, const int64_t *table) {
+  static const int64_t one = 1;
+  opt_rewriter *rw = &p->rw;
+  ir_value both[] = {opt_i64s(rw, n, table), device};
+  ir_value v = opt_make(rw, IR_OP_DYNAMIC_SLICE, opt_tensor(rw, XLAC_S64, 1, &one), 2, both);
+  opt_set(rw, v, "slice_sizes", ir_m_i64s(rw->m, 1, &one));
+  return opt_reshape(rw, v, opt_tensor(rw, XLAC_S64, 0, NULL));
+}
+
+ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, int64_t size) {
+  uint32_t n = 0;
+  const int64_t *indices = local_shard_indices(p, op, mesh, axes, &n);
+  int64_t *table = indices ? BASE_ARRAY(&p->rw.arena, int64_t, (size_t)n + 1) : NULL;
+  if (!table) return (ir_value){NULL, 0};
+  for (uint32_t i = 0; i < n; i++) table[i] = indices[i] * size;
+  return local_look_up(p, local_device(p), n, table);
+}
+
+ir_value local_cut(local_pass *p, const ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v,
+                   const ir_type *type) {
+  opt_rewriter *rw = &p->rw;
+  ir_value all[IR_MAX_RANK + 1] = {v};
+  for (uint32_t d = 0; d < type->rank; d++) {
+    all[d + 1] = lists[d].n ? local_offset(p, op, mesh, lists[d], type->dims[d]) : local_scalar(p, XLAC_S64, 0);
+    if (!all[d + 1].op) return all[d + 1];
+  }
+  ir_value cut = opt_make(rw, IR_OP_DYNAMIC_SLICE, type, type->rank + 1, all);
+  opt_set(rw, cut, "slice_sizes", ir_m_i64s(rw->m, type->rank, type->dims));
+  return cut;
+}
