@@ -24,6 +24,20 @@ static inline uint64_t int_power(int64_t x, int64_t y) {
   return x == 1 || (x == -1 && y % 2 == 0) ? 1 : x == -1 ? (uint64_t)-1 : 0;
 }
 
+/* Quotient and remainder of integers of at most 32 bits by way of doubles, which CPUs divide several at a time: where x
+ * and y are below 2^32, no quotient that is no integer is so near to one that it is rounded to it, so truncating it is
+ * exact. y is not 0, and not -1. */
+#define int_quotient(x, y)                             \
+  _Generic((x),                                        \
+      int32_t: (int32_t)((double)(x) / (double)(y)),   \
+      uint32_t: (uint32_t)((double)(x) / (double)(y)), \
+      default: (x) / (y))
+#define int_remainder(x, y)                                                             \
+  _Generic((x),                                                                         \
+      int32_t: (int32_t)((uint32_t)(x) - (uint32_t)int_quotient(x, y) * (uint32_t)(y)), \
+      uint32_t: (uint32_t)((x) - int_quotient(x, y) * (y)),                             \
+      default: (x) % (y))
+
 static inline unsigned int_clz(uint64_t x, unsigned bits) {
   return x ? (unsigned)__builtin_clzll(x) - (64 - bits) : bits;
 }

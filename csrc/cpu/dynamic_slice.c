@@ -1,6 +1,7 @@
 /* dynamic-slice and dynamic-update-slice: a copy whose one side starts where the indices say, clamped so that the box
  * fits. They stand in loops, mostly with a row or an element, so little happens at a run. */
 #include "../interp/arrays.h"
+#include "list.h"
 #include "move.h"
 #include "routine.h"
 
@@ -117,4 +118,20 @@ int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
   x->out->stoppable = true;
   x->code = dyn_update_run;
   return 0;
+}
+
+bool cpu_dynamic_row_of(const plan_step *s, cpu_dynamic_row *out) {
+  const ir_op *op = s->op;
+  bool update = op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
+  if (s->kind != PLAN_ROUTINE || (!update && op->opcode != IR_OP_DYNAMIC_SLICE)) return false;
+  const dyn_data *x = s->routine->data;
+  const ir_type *whole = ir_operand_type(op, 0), *part = update ? ir_operand_type(op, 1) : op->type;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)whole->dtype);
+  if (x->n != 1 || x->indices->at || part->count == 0) return false;
+  *out = (cpu_dynamic_row){x->indices->operand, x->dtype, x->indices->limit, x->indices->stride, part->count * bytes};
+  return out->limit * out->stride + out->bytes == whole->count * bytes; /* all dimensions before are of one element */
+}
+
+int64_t cpu_dynamic_row_at(const cpu_dynamic_row *row, const void *index) {
+  return interp_clamp(dyn_load((base_dtype)row->dtype, index), 0, row->limit) * row->stride;
 }

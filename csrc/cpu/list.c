@@ -58,6 +58,23 @@ static void list_run_fill(const list_inst *i) {
   vm_fill(base_dtype_bytes((base_dtype)v->dtype), i->in[0], i->n, i->out);
 }
 
+static void list_run_slice(const list_inst *i) {
+  const cpu_dynamic_row *row = i->data;
+  const char *from = (const char *)i->in[0] + cpu_dynamic_row_at(row, i->in[1]);
+  if (row->bytes == 4)
+    memcpy(i->out, from, 4);
+  else
+    memmove(i->out, from, (size_t)row->bytes);
+}
+static void list_run_update(const list_inst *i) {
+  const cpu_dynamic_row *row = i->data;
+  char *to = (char *)i->out + cpu_dynamic_row_at(row, i->in[1]);
+  if (row->bytes == 4)
+    memcpy(to, i->in[0], 4);
+  else
+    memmove(to, i->in[0], (size_t)row->bytes);
+}
+
 static bool list_emit(list_make *x, list_code c) {
   return BASE_VEC_PUSH(x->alloc, &x->codes, c);
 }
@@ -260,7 +277,33 @@ static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) 
   return (part.n == 0 && !s && !g) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
 }
 
-static bool list_step(list_make *x, const plan_program *p, const plan_step *s) {
+static bool list_same_memory(const plan_program *p, uint32_t a, uint32_t b) {
+  const plan_buffer *x = &p->buffers[a], *y = &p->buffers[b];
+  return a == b || (x->place == y->place && x->number == y->number && x->offset == y->offset);
+}
+
+/* A row that a loop takes out of an array, or puts into one where it lies. *done is false where s is no such step. */
+static bool list_row(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena, bool *done) {
+  cpu_dynamic_row row;
+  *done = false;
+  if (s->kind != PLAN_ROUTINE || !cpu_dynamic_row_of(s, &row) || row.bytes > LIST_MAX_BYTES) return true;
+  bool update = s->op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
+  if (update && !list_same_memory(p, s->in[0], s->out[0])) return true;
+  *done = true;
+  list_code c = {.inst = {.fn = update ? list_run_update : list_run_slice}, .n_in = 2};
+  c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[update]};
+  c.in[1] = (list_cell){.area = LIST_BUFFER, .at = s->in[row.operand]};
+  c.out = (list_cell){.area = LIST_BUFFER, .at = s->out[0]};
+  c.inst.data = base_arena_memdup(arena, &row, sizeof row);
+  x->last = UINT32_MAX;
+  x->work += (uint64_t)row.bytes / 64 + 1;
+  return c.inst.data && list_emit(x, c);
+}
+
+static bool list_step(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena) {
+  bool done = false;
+  if (x->body && !list_row(x, p, s, arena, &done)) return false;
+  if (done) return true;
   if (s->kind != PLAN_COPY || p->buffers[s->in[0]].bytes > LIST_MAX_BYTES)
     return list_is_small(x, s) ? list_kernel(x, s) : list_end_part(x, s, NULL);
   list_cell from = {.area = LIST_BUFFER, .at = s->in[0]}, to = {.area = LIST_BUFFER, .at = s->out[0]};
@@ -271,7 +314,7 @@ static bool list_program(list_make *x, const plan_program *p, base_arena *arena)
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const cpu_group *g = NULL;
     if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, i, arena, &g, NULL)) return false;
-    if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i]))) return false;
+    if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i], arena))) return false;
     if (g) i += cpu_group_steps(g) - 1;
   }
   return list_end_part(x, NULL, NULL);

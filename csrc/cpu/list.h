@@ -77,6 +77,16 @@ XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *
 XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,
                                void *const *now, void *const *next, bool *swapped);
 
+/* --- dynamic_slice.c: a dynamic slice or update that is one row of memory, begun at one index --- */
+typedef struct cpu_dynamic_row {
+  uint32_t operand; /* the index */
+  uint8_t dtype;
+  int64_t limit, stride, bytes;
+} cpu_dynamic_row;
+bool cpu_dynamic_row_of(const plan_step *s, cpu_dynamic_row *out);
+/* Where the row begins, in bytes. */
+int64_t cpu_dynamic_row_at(const cpu_dynamic_row *row, const void *index);
+
 /* --- list_scalar.c --- */
 /* Runs instructions from *at on, at most `trips` trips (0: there are none). true: *at is what ended it; false: *at is
  * where to go on. */

@@ -105,3 +105,29 @@ ENTRY e {{ x = {t}[] parameter(0)
         for x, y in ((3, 3), (4, 3), (2, 9), (6, 1)):
             args = TYPES[t](x), TYPES[t](y)
             assert same_numbers(leaves(exe(*args)), leaves(xlac.interpret(module, *args))), (text, args)
+
+
+@pytest.mark.parametrize("index", ["s32", "s64", "u32"])
+@pytest.mark.parametrize("dims,box", [((7,), (1,)), ((7, 3), (1, 3)), ((7, 3), (2, 3)), ((1, 7, 3), (1, 1, 3)), ((2, 7, 3), (2, 1, 3)), ((7, 3), (1, 2))])
+def test_rows_that_a_loop_takes_and_puts(dims, box, index):
+    """At indexes that are clamped at both ends."""
+    whole, part = (f"f32[{','.join(map(str, d))}]" for d in (dims, box))
+    at = ", ".join("k" if i == int(len(dims) == 3) else "o" for i in range(len(dims)))
+    body = f"""  three = {index}[] constant(3)
+  two = {index}[] constant(2)
+  o = {index}[] constant(0)
+  n = {index}[] multiply(a2, two)
+  k = {index}[] subtract(n, three)
+  s = {part} dynamic-slice(a0, {at}), dynamic_slice_sizes={{{','.join(map(str, box))}}}
+  d = {part} add(s, s)
+  r0 = {whole} copy(a0)
+  r1 = {whole} dynamic-update-slice(a1, d, {at})
+  one = {index}[] constant(1)
+  r2 = {index}[] add(a2, one)"""
+    text = loop([whole, whole, f"{index}[]"], body.replace("  one = ", "  unit = ").replace("add(a2, one)", "add(a2, unit)"), trips=8)
+    module = xlac.parse(text)
+    x = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
+    args = x, -x, TYPES[index](0)
+    for passes in (True, False):
+        exe = xlac.compile(module, passes=passes)
+        assert same_numbers(leaves(exe(*args)), leaves(xlac.interpret(module, *args)))
