@@ -3,8 +3,9 @@
  *   gcc -std=gnu11 -O2 -DNDEBUG -Icsrc -o explain_cost benchmarks/explain_cost.c -lm -lpthread -ldl
  *   ./explain_cost program.mlir [rounds]
  *
- * Times are of the process, in milliseconds: the least, and the median of the ratios of each round. "propagation" is the pass alone;
- * "pipeline" has what sdy-propagation-pipeline does before and after it too, of which notes cost the less. */
+ * Times are of the process, in milliseconds: the least, and the median of the ratios of each round. "propagation" is
+ * the pass alone; "pipeline" has what sdy-propagation-pipeline does before and after it too, of which notes cost the
+ * less. */
 #include "../csrc/xlac_all.c"
 
 #include <stdio.h>
@@ -13,8 +14,9 @@
 static const char before_passes[] =
     "sdy-import-pipeline,sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
     "sdy-apply-sharding-constraints,sdy-sharding-group-import,sdy-pre-order-funcs";
-static const char after_passes[] = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph,"
-                                   "symbol-dce,sdy-insert-func-call-reshards,sdy-export-pipeline";
+static const char after_passes[] =
+    "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph,"
+    "symbol-dce,sdy-insert-func-call-reshards,sdy-export-pipeline";
 
 static double cost_now(void) {
   struct timespec t;

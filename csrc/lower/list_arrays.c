@@ -16,7 +16,7 @@ static int larray_start(tfl_op *x, int64_t size, bool grows, const char *shape_a
   start[1] = grows;
   r->value = (tfl_value){.kind = TFL_LIST, .input = -1, .tag = start};
   if (!known) return x->status;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(tfl_list_new(x, tfl_attr_dtype(x, dtype_attr), size, rank, dims, grows, &l));
   return tfl_list_value(x, &l, &r->value);
 }
@@ -56,7 +56,7 @@ int tfl_row_array_new(tfl_op *x) {
 /* handle, index, value, flow */
 int tfl_row_array_write(tfl_op *x) {
   tfl_resource *r = NULL;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(larray_in(x, tfl_in(x, 2), &r, &l));
   TRY(tfl_list_set(x, &l, tfl_in(x, 1), tfl_in(x, 2)));
   larray_flow(x, 0);
@@ -65,7 +65,7 @@ int tfl_row_array_write(tfl_op *x) {
 
 int tfl_row_array_read(tfl_op *x) {
   tfl_resource *r = NULL;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(larray_in(x, (ir_value){NULL, 0}, &r, &l));
   tfl_out(x, 0, tfl_list_get(x, &l, tfl_in(x, 1)));
   return x->status;
@@ -73,7 +73,7 @@ int tfl_row_array_read(tfl_op *x) {
 
 int tfl_row_array_gather(tfl_op *x) {
   tfl_resource *r = NULL;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(larray_in(x, (ir_value){NULL, 0}, &r, &l));
   tfl_out(x, 0, tfl_take(x, l.items, tfl_in(x, 1), 0, 0));
   return x->status;
@@ -82,7 +82,7 @@ int tfl_row_array_gather(tfl_op *x) {
 /* handle, indices, values, flow */
 int tfl_row_array_scatter(tfl_op *x) {
   tfl_resource *r = NULL;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   const ir_type *t = tfl_in_type(x, 2);
   if (t->rank == 0) return tfl_fail(x, "a scalar: expected one dimension or more");
   ir_value first = tfl_full(x, (base_dtype)t->dtype, t->rank - 1, t->dims + 1, 0);
@@ -103,7 +103,7 @@ int tfl_row_array_size(tfl_op *x) {
 
 int tfl_row_array_concat(tfl_op *x) {
   tfl_resource *r = NULL;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(larray_in(x, (ir_value){NULL, 0}, &r, &l));
   return tfl_list_concat(x, &l);
 }
@@ -117,7 +117,7 @@ int tfl_row_stack_new(tfl_op *x) {
 
 int tfl_row_stack_push(tfl_op *x) {
   tfl_resource *r = NULL;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(larray_in(x, tfl_in(x, 1), &r, &l));
   TRY(tfl_list_push(x, &l, tfl_in(x, 1)));
   tfl_out_same(x, 0, 1);
@@ -126,7 +126,7 @@ int tfl_row_stack_push(tfl_op *x) {
 
 int tfl_row_stack_pop(tfl_op *x) {
   tfl_resource *r = NULL;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   ir_value item = {NULL, 0};
   TRY(larray_in(x, (ir_value){NULL, 0}, &r, &l));
   TRY(tfl_list_pop(x, &l, &item));

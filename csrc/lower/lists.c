@@ -120,7 +120,7 @@ int tfl_row_list_new(tfl_op *x) {
   const int64_t *dims = NULL;
   uint32_t rank = 0;
   int64_t size = 0;
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_shape(x, 0, &dims, &rank));
   TRY(tfl_int(x, 1, &size));
   TRY(tfl_list_new(x, tfl_attr_dtype(x, "element_dtype"), size, rank, dims, x->row->arg == 1, &l));
@@ -141,7 +141,7 @@ static int list_in(tfl_op *x, tfl_list *l) {
 }
 
 int tfl_row_list_set(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   TRY(tfl_list_set(x, &l, tfl_in(x, 1), tfl_in(x, 2)));
   list_out(x, 0, &l);
@@ -149,14 +149,14 @@ int tfl_row_list_set(tfl_op *x) {
 }
 
 int tfl_row_list_get(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   tfl_out(x, 0, tfl_list_get(x, &l, tfl_in(x, 1)));
   return x->status;
 }
 
 int tfl_row_list_push(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   TRY(tfl_list_push(x, &l, tfl_in(x, 1)));
   list_out(x, 0, &l);
@@ -164,7 +164,7 @@ int tfl_row_list_push(tfl_op *x) {
 }
 
 int tfl_row_list_pop(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   ir_value item = {NULL, 0};
   TRY(list_in(x, &l));
   TRY(tfl_list_pop(x, &l, &item));
@@ -174,21 +174,21 @@ int tfl_row_list_pop(tfl_op *x) {
 }
 
 int tfl_row_list_stack(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   tfl_out(x, 0, tfl_list_all(x, &l));
   return x->status;
 }
 
 int tfl_row_list_gather(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   tfl_out(x, 0, tfl_take(x, l.items, tfl_in(x, 1), 0, 0));
   return x->status;
 }
 
 int tfl_row_list_length(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   if (l.length.op)
     tfl_out(x, 0, l.length);
@@ -198,7 +198,7 @@ int tfl_row_list_length(tfl_op *x) {
 }
 
 int tfl_row_list_element_shape(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   int64_t rank = l.rank;
   tfl_out_ints(x, 0, 1, &rank, l.dims);
@@ -219,7 +219,7 @@ int tfl_list_concat(tfl_op *x, const tfl_list *l) {
 }
 
 int tfl_row_list_concat(tfl_op *x) {
-  tfl_list l;
+  tfl_list l = {.rank = 0};
   TRY(list_in(x, &l));
   return tfl_list_concat(x, &l);
 }
