@@ -45,6 +45,24 @@ static void tf_choose_for_host(tf_host_pass *h, const uint32_t *order, uint32_t 
 
 /* --- copies --- */
 
+static const base_istr *tf_copy_name(const tf_pass *p, uint32_t id, bool make) {
+  base_text name = {.alloc = p->graph.alloc};
+  base_putf(&name, "%s/declustered", p->graph.nodes.items[id].name->s);
+  const base_istr *known = name.failed ? NULL
+                           : make      ? base_intern(&p->def->strings, name.s, name.n)
+                                       : base_intern_find(&p->def->strings, name.s, name.n);
+  base_text_free(&name);
+  return known;
+}
+
+uint32_t tf_standing_node(const tf_pass *p, uint32_t id) {
+  if (p->left[id] != TF_LEFT_NOTHING) return id;
+  const base_istr *name = tf_copy_name(p, id, false);
+  for (uint32_t i = p->n_clustered; i < p->graph.nodes.n; i++)
+    if (p->graph.nodes.items[i].name == name) return i;
+  return id;
+}
+
 static int tf_host_edge(tf_host_pass *h, uint32_t src, int32_t output, uint32_t dst, int32_t input) {
   TRY(tf_graph_add_edge(&h->p->graph, src, output, dst, input, h->err));
   return BASE_VEC_PUSH(h->p->graph.alloc, &h->gone, 0) ? 0 : base_oom(h->err, "declustering");
@@ -52,12 +70,9 @@ static int tf_host_edge(tf_host_pass *h, uint32_t src, int32_t output, uint32_t 
 
 static int tf_copy_outside(tf_host_pass *h, uint32_t id, uint32_t *out) {
   tf_pass *p = h->p;
-  base_text name = {.alloc = p->graph.alloc};
-  base_putf(&name, "%s/declustered", p->graph.nodes.items[id].name->s);
-  const base_istr *known = name.failed ? NULL : base_intern(&p->def->strings, name.s, name.n);
-  base_text_free(&name);
-  if (!known) return base_oom(h->err, "declustering");
-  TRY(tf_graph_copy_node(&p->graph, id, known, out, h->err));
+  const base_istr *name = tf_copy_name(p, id, true);
+  if (!name) return base_oom(h->err, "declustering");
+  TRY(tf_graph_copy_node(&p->graph, id, name, out, h->err));
   p->device_of[*out] = p->device_of[id];
   TF_EACH_IN(&p->graph, &p->graph.nodes.items[id], e) {
     tf_edge edge = p->graph.edges.items[e];

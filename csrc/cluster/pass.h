@@ -182,6 +182,8 @@ XLAC_MUST_USE int tf_mark_clusters(tf_pass *p, xlac_error *err);
 
 /* decluster_host.c: copies nodes; order has room for twice the nodes. */
 XLAC_MUST_USE int tf_decluster_for_host(tf_pass *p, uint32_t *order, xlac_error *err);
+/* The node itself, or the copy that took its place. */
+uint32_t tf_standing_node(const tf_pass *p, uint32_t id);
 /* partial_decluster.c: unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
  * for the copies, is set. */
 XLAC_MUST_USE int tf_partially_decluster(tf_pass *p, xlac_error *err);

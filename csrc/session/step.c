@@ -53,6 +53,7 @@ static int tfs_find_value(const tfs_session *s, const char *what, const char *na
   if (out->node == TF_NO_EDGE || out->node <= TF_SINK)
     return base_hint(err, base_fail(err, XLAC_E_UNKNOWN_NAME, "%s '%.200s': the graph has no such node", what, name),
                      "names are case sensitive");
+  out->node = tf_standing_node(s->pass, out->node);
   uint32_t n_outputs = s->pass->graph.nodes.items[out->node].n_outputs;
   if (!target && (uint32_t)output >= n_outputs)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "%s '%.200s': the node has %u outputs", what, name, n_outputs);

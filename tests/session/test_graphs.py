@@ -175,3 +175,16 @@ def test_threads_take_turns():
         c.executable(["x"], "sum", "done")
     [t.join() for t in threads]
     assert step.variables["v"] == 200
+
+
+def test_a_node_that_was_declustered_can_be_fetched():
+    """PartiallyDeclusterPass leaves a copy in place of a node all of whose users want it in the host's memory."""
+    gpu = "GPU:0"
+    text = (placeholder("x", device=gpu) + placeholder("p", "DT_INT32", device=gpu) +
+            node("n", "AddV2", "p", "p", T="DT_INT32", device=gpu) +
+            node("r", "Reshape", "x", "n", T="DT_FLOAT", Tshape="DT_INT32", device=gpu, _XlaCompile=False))
+    c = xlac.cluster(text, min_cluster_size=1, partially_decluster=True)
+    assert "n/declustered" in c.nodes and "n" not in c.assignment
+    step = c.executable(["x", "p"], ["n", "r"])
+    n, r = step(np.arange(4, dtype=np.float32), np.array([1, 1], np.int32))
+    assert n.tolist() == [2, 2] and r.tolist() == [[0, 1], [2, 3]]
