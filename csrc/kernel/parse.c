@@ -331,7 +331,7 @@ static int kread_line(kread_run *x) {
 static int kread_lines(kread_run *x, const char *text, size_t n) {
   const char *all_end = text + n;
   for (const char *at = text; at < all_end || x->line == 0;) {
-    const char *newline = memchr(at, '\n', (size_t)(all_end - at));
+    const char *newline = at < all_end ? memchr(at, '\n', (size_t)(all_end - at)) : NULL;
     x->line++;
     x->p = x->line_at = at;
     x->end = newline ? newline : all_end;

@@ -2,6 +2,8 @@
  * come from nowhere. Products and reductions may leave sums to be done (a reduction by maximum, maxima); a reshard or
  * constraint may do anything, for it says so.
  * Requires: nothing. Changes nothing. Source: Shardy's description of the pass and its answers (2026-06-24). */
+#include <stdio.h>
+
 #include "common.h"
 
 typedef struct exunr {
