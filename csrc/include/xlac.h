@@ -384,9 +384,9 @@ int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_er
  * before and after, the bytes that a device sends at least, and the line of the program it comes from. Freed with
  * xlac_free. The module is not changed, but nobody may read it meanwhile. */
 int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err);
-/* Writes a sharding ("#sdy.sharding<@mesh, [{\"x\"}, {?}]>"; "" for none) down on a value of a StableHLO module, in place: on
- * an argument ("%arg0", named as in the module's text), on a result of the main function ("result 0"), or in a constraint
- * that all readers of another value get. Verified afterwards; an error may leave the module changed. */
+/* Writes a sharding ("#sdy.sharding<@mesh, [{\"x\"}, {?}]>"; "" for none) down on a value of a StableHLO module, in
+ * place: on an argument ("%arg0", named as in the module's text), on a result of the main function ("result 0"), or in
+ * a constraint that all readers of another value get. Verified afterwards; an error may leave the module changed. */
 int xlac_module_annotate(xlac_module *m, const char *value, const char *sharding, xlac_error *err);
 
 /* What the time model of async chains takes for granted; 0 for what is usual. */
@@ -922,8 +922,8 @@ bool xlac_step_feed(const xlac_step *step, uint32_t index, const char **name, ui
  * or a fetch would be one. results: one for each fetch, the caller's. When it fails (errors name the node), or is
  * interrupted, variables and random generators are as they were. options may be NULL; of them, interrupted, registry
  * and seed count. */
-int xlac_step_run(xlac_step *step, const xlac_interpret_options *options, xlac_value *const *args,
-                  xlac_value **results, xlac_error *err);
+int xlac_step_run(xlac_step *step, const xlac_interpret_options *options, xlac_value *const *args, xlac_value **results,
+                  xlac_error *err);
 /* What was run, compiled, and fallen back and why, as JSON: by cluster and node. The text is the caller's. */
 int xlac_step_report(xlac_step *step, char **json, size_t *n, xlac_error *err);
 /* An input of a graph that is lowered: of a node without inputs of its own that has one output (a Placeholder, a

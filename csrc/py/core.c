@@ -56,7 +56,8 @@ static PyMethodDef core_functions[] = {
     {"graph_convert", py_graph_convert, METH_VARARGS,
      "graph_convert(graph, from, to): a GraphDef's text as bytes or the other way"},
     {"lower_graph", py_lower_graph, METH_VARARGS,
-     "lower_graph(graph, format, inputs, fetches) -> (Module, report): inputs are (tensor, dtype, dims, data, variable)"},
+     "lower_graph(graph, format, inputs, fetches) -> (Module, report): inputs are (tensor, dtype, dims, data, "
+     "variable)"},
     {"has_lowering", py_has_lowering, METH_O, "has_lowering(op): whether the TensorFlow op can be lowered"},
     {"cluster_op_list", py_cluster_op_list, METH_NOARGS, "The ops XLA compiles, one a line, with tabs"},
     {"version", core_version, METH_NOARGS, "The version of the library"},

@@ -51,8 +51,7 @@ typedef struct shard_driver {
 /* Runs a schedule on the module. Errors: shapes that are not static, tuples, several functions and no @main. */
 XLAC_MUST_USE int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err);
 /* The same, with notes: `done` is called with them at the end, while the table of values is there. */
-typedef int shard_done_fn(void *ctx, shard_trace *trace, const shard_state *s, ir_computation *main,
-                          xlac_error *err);
+typedef int shard_done_fn(void *ctx, shard_trace *trace, const shard_state *s, ir_computation *main, xlac_error *err);
 XLAC_MUST_USE int shard_propagate_traced(ir_module *m, const shard_options *options, shard_trace *trace,
                                          shard_done_fn *done, void *ctx, xlac_error *err);
 
