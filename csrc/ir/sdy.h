@@ -196,9 +196,8 @@ int64_t sdy_axes_size(sdy_axes a, const sdy_mesh *mesh); /* the product; saturat
 /* <0, 0, >0: the order of the mesh, then by where they begin, then where they end. Unknown names come last. */
 int sdy_axis_compare(sdy_axis a, sdy_axis b, const sdy_mesh *mesh);
 bool sdy_axis_overlaps(sdy_axis a, sdy_axis b);
-bool sdy_axis_contains(sdy_axis a, sdy_axis b);  /* b is in a, or is a */
-bool sdy_axis_prefix_of(sdy_axis a, sdy_axis b); /* a is the major part of b, or b */
-bool sdy_axis_coexists(sdy_axis a, sdy_axis b);  /* one splitting of the axis has both, as sums of its parts */
+bool sdy_axis_contains(sdy_axis a, sdy_axis b); /* b is in a, or is a */
+bool sdy_axis_coexists(sdy_axis a, sdy_axis b); /* one splitting of the axis has both, as sums of its parts */
 /* The part of a that is in b; false: none. */
 bool sdy_axis_overlap(sdy_axis a, sdy_axis b, sdy_axis *out);
 /* The part of a before (after) b, where they overlap; a itself where they do not; false: nothing is left, or they do

@@ -88,10 +88,6 @@ bool sdy_axis_contains(sdy_axis a, sdy_axis b) {
   return b.size && a.pre <= b.pre && sdy_saturated(a.pre, a.size) >= sdy_saturated(b.pre, b.size);
 }
 
-bool sdy_axis_prefix_of(sdy_axis a, sdy_axis b) {
-  return sdy_axis_contains(b, a) && sdy_axis_pre(a) == sdy_axis_pre(b);
-}
-
 /* Where two spans of one axis begin and end. */
 typedef struct sdy_spans {
   int64_t first, second; /* the smaller and the larger pre */

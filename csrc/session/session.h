@@ -72,7 +72,6 @@ XLAC_MUST_USE int tfs_step_create(tfs_step **out, tfs_session *s, uint32_t n_fee
                                   const char *const *targets, xlac_error *err);
 void tfs_step_free(tfs_step *step);
 const tfs_feed_info *tfs_step_feed(const tfs_step *step, uint32_t i); /* NULL past the end */
-uint32_t tfs_step_counts(const tfs_step *step, uint32_t *n_fetches);  /* feeds */
 /* args are borrowed, one for each feed; results, one for each fetch, are the caller's and share memory with nothing. A
  * call that fails leaves variables as they were. */
 XLAC_MUST_USE int tfs_step_run(tfs_step *step, const interp_options *options, interp_value *const *args,

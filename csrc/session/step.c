@@ -264,11 +264,6 @@ void tfs_step_free(tfs_step *step) {
   base_free(step->session->alloc, step);
 }
 
-uint32_t tfs_step_counts(const tfs_step *step, uint32_t *n_fetches) {
-  *n_fetches = step->n_fetches;
-  return step->n_feeds;
-}
-
 const tfs_feed_info *tfs_step_feed(const tfs_step *step, uint32_t i) {
   return i < step->n_feeds ? &step->feed_infos[i] : NULL;
 }
