@@ -64,6 +64,25 @@ REFUSALS = {
         "F", {"a": "DT_FLOAT"}, {"o": "DT_FLOAT"}, node("t", "BesselJ0", "a", T="DT_FLOAT"), rets={"o": "t:y:0"}) + node("n", "F", "r0"),
     "not in the library": chain(1) + node("n", "PartitionedCall", "r0", Tin={"list": "{ type: DT_FLOAT }"}, Tout={"list": "{ type: DT_FLOAT }"},
                                           f={"func": '{ name: "G" }'}),
+    "forwards a reference": node("v", "VariableV2", dtype="DT_FLOAT", shape={"shape": "{ }"}) + unary("n", "v", "Identity"),
+    "a CollectiveReduceV2": chain(1) + "".join(const(k, "DT_INT32", value="int_val: 1") for k in "abc")
+    + node("n", "CollectiveReduceV2", "r0", "a", "b", "c", T="DT_FLOAT", merge_op="Add", final_op="Id"),
+    "an op on stacks": const("k", "DT_INT32", value="int_val: 1") + node("n", "StackV2", "k", elem_type="DT_FLOAT"),
+    "an op on tensor arrays": const("k", "DT_INT32", value="int_val: 1") + node("n", "TensorArrayV3", "k", dtype="DT_FLOAT"),
+    "it takes a resource inside a function": variable("v") + function(
+        "F", {"h": "DT_RESOURCE"}, {"o": "DT_FLOAT"}, read("t", "h"), rets={"o": "t:value:0"}) + node("n", "F", "v"),
+    "it has state, and a consumer needs its value": chain(1) + node("v", "VarHandleOp", dtype="DT_INT32", shape={"shape": "{ }"})
+    + node("n", "ReadVariableOp", "v", dtype="DT_INT32") + node("s", "Reshape", "r0", "n", T="DT_FLOAT", Tshape="DT_INT32"),
+    "the Identity of a loop's condition that a Const hangs on": placeholder("x") + placeholder("p", "DT_BOOL")
+    + node("c", "LoopCond", "p") + node("w", "Switch", "x", "c", T="DT_FLOAT") + unary("n", "w:1", "Identity") + const("k", "DT_FLOAT", "^n"),
+    "a function of the loop holds a node that XLA can't compile": chain(1) + function(
+        "C", {"a": "DT_FLOAT"}, {"o": "DT_BOOL"}, const("t", "DT_BOOL", value="bool_val: true"), rets={"o": "t:output:0"}) + function(
+        "B", {"a": "DT_FLOAT"}, {"o": "DT_FLOAT"}, node("t", "BesselJ0", "a", T="DT_FLOAT"), rets={"o": "t:y:0"})
+    + node("n", "While", "r0", T={"list": "{ type: DT_FLOAT }"}, cond={"func": '{ name: "C" }'}, body={"func": '{ name: "B" }'}),
+    "a branch holds a node that XLA can't compile": chain(1) + placeholder("p", "DT_BOOL") + function(
+        "B", {"a": "DT_FLOAT"}, {"o": "DT_FLOAT"}, node("t", "BesselJ0", "a", T="DT_FLOAT"), rets={"o": "t:y:0"})
+    + node("n", "If", "p", "r0", Tcond="DT_BOOL", Tin={"list": "{ type: DT_FLOAT }"}, Tout={"list": "{ type: DT_FLOAT }"},
+           then_branch={"func": '{ name: "B" }'}, else_branch={"func": '{ name: "B" }'}),
 }
 
 
@@ -82,6 +101,18 @@ def test_each_filter_says_why(reason):
 ])
 def test_flags_that_refuse(flags, reason):
     assert reason in clusters(chain(3), **flags).why("r2")
+
+
+def test_other_ways_to_the_same_filter():
+    branch = function("B", {"a": "DT_FLOAT"}, {"o": "DT_FLOAT"}, node("t", "BesselJ0", "a", T="DT_FLOAT"), rets={"o": "t:y:0"})
+    types = {"list": "{ type: DT_FLOAT }"}
+    case = node("n", "Case", "i", "r0", Tin=types, Tout=types, branches={"list": '{ func { name: "B" } }'})
+    c = clusters(chain(1) + branch + const("i", "DT_INT32", value="int_val: 0") + case)
+    assert "a branch holds a node that XLA can't compile; it is 't' (BesselJ0)" in c.why("n")
+    where = placeholder("b", "DT_BOOL") + node("n", "Where", "b", T="DT_BOOL")
+    assert "Where is excluded" in clusters(where, cluster_exclude_ops="Where").why("n")
+    assert "n" in clusters(where).assignment
+    assert "source or sink" in clusters(chain(1)).why("_SOURCE")
 
 
 def test_functions_that_compile_are_candidates():
@@ -113,6 +144,14 @@ def test_why_not_device():
     c = clusters(placeholder("x") + unary("a", "x", device="GPU:0") + unary("b", "a", device="GPU:1"))
     assert c.assignment["a"] != c.assignment["b"]
     assert "devices that can't share a cluster" in c.why_not("a", "b") and "GPU:0 and" in c.why_not("a", "b")
+
+
+def test_why_not_a_neighbours_device():
+    """What feeds the second is on a device that it can't share a cluster with."""
+    text = (placeholder("x") + unary("p", "x", device="XLA_CPU:0") + unary("a", "x") + add("b", "a", "p"))
+    c = clusters(text)
+    assert len({c.assignment[n] for n in "pab"}) == 3
+    assert "a cluster that feeds the second is on a device of another kind" in c.why_not("a", "b")
 
 
 def test_why_not_scope():
