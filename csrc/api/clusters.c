@@ -83,6 +83,28 @@ static int copy_registration(tf_graph_def *def, const xlac_device_registration *
                    "there are XLA_CPU_JIT and XLA_GPU_JIT");
 }
 
+bool xlac_cluster_device(uint32_t index, xlac_device_registration *out) {
+  uint32_t n = 0;
+  while (tf_device_table[n].type) n++;
+  if (index >= n) return false;
+  const tf_device_registration *d = &tf_device_table[index];
+  *out = (xlac_device_registration){
+      .type = d->type,
+      .compilation_device = d->compilation_device,
+      .autoclustering_policy = (xlac_autoclustering_policy)d->policy,
+      .cluster_resource_variable_ops_unsafely = d->cluster_resource_variable_ops_unsafely,
+      .cluster_stack_ops = d->cluster_stack_ops,
+      .cluster_tensor_array_ops = d->cluster_tensor_array_ops,
+      .cluster_stateful_rng_ops = d->cluster_stateful_rng_ops,
+      .cluster_control_trigger = d->cluster_control_trigger,
+      .elide_assert_and_checknumerics = d->elide_assert_and_checknumerics,
+      .cluster_variant_ops = d->cluster_variant_ops,
+      .cluster_slow_ops = d->cluster_slow_ops,
+      .cluster_inaccurate_ops = d->cluster_inaccurate_ops,
+  };
+  return true;
+}
+
 /* The registrations, in the graph's memory, which lives as long as what was decided by them. */
 static int copy_registrations(tf_graph_def *def, const xlac_cluster_flags *f, tf_flags *inner, xlac_error *err) {
   if (!f || f->n_devices == 0) return 0;

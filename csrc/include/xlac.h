@@ -807,6 +807,9 @@ typedef struct xlac_device_registration {
   bool cluster_inaccurate_ops;
 } xlac_device_registration;
 
+/* TensorFlow's own registrations by number, with tf_xla_cpu_global_jit; false past the end. Texts are constant. */
+bool xlac_cluster_device(uint32_t index, xlac_device_registration *out);
+
 /* TensorFlow's flags (tf_xla_...) and session options under their names. Initialise with xlac_cluster_flags_init. */
 typedef struct xlac_cluster_flags {
   int64_t min_cluster_size, max_cluster_size;

@@ -201,11 +201,15 @@ static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac
 
 /* --- devices={"TPU": {"compilation_device": "XLA_CPU_JIT", ...}} --- */
 
-static int read_device_flag(xlac_device_registration *d, const char *key, PyObject *value) {
-  const struct {
-    const char *key;
-    bool *to;
-  } rows[] = {
+/* Where a registration has its flags, by name. */
+typedef struct device_flag {
+  const char *key;
+  bool *at;
+} device_flag;
+enum { DEVICE_FLAGS = 9 };
+
+static void list_device_flags(xlac_device_registration *d, device_flag rows[DEVICE_FLAGS]) {
+  const device_flag list[DEVICE_FLAGS] = {
       {"cluster_resource_variable_ops_unsafely", &d->cluster_resource_variable_ops_unsafely},
       {"cluster_stack_ops", &d->cluster_stack_ops},
       {"cluster_tensor_array_ops", &d->cluster_tensor_array_ops},
@@ -216,23 +220,30 @@ static int read_device_flag(xlac_device_registration *d, const char *key, PyObje
       {"cluster_slow_ops", &d->cluster_slow_ops},
       {"cluster_inaccurate_ops", &d->cluster_inaccurate_ops},
   };
+  memcpy(rows, list, sizeof list);
+}
+
+static int read_device_flag(xlac_device_registration *d, const char *key, PyObject *value) {
+  device_flag rows[DEVICE_FLAGS];
   int is_true = PyObject_IsTrue(value);
   if (is_true < 0) return -1;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+  list_device_flags(d, rows);
+  for (int i = 0; i < DEVICE_FLAGS; i++) {
     if (strcmp(rows[i].key, key) != 0) continue;
-    *rows[i].to = is_true != 0;
+    *rows[i].at = is_true != 0;
     return 0;
   }
   PyErr_Format(PyExc_ValueError, "a device's registration has no field %.60s", key);
   return -1;
 }
 
+static const char *const policy_names[] = {"if_enabled_globally", "if_explicitly_requested", "always"};
+
 static int read_policy(xlac_device_registration *d, PyObject *value) {
-  static const char *const names[] = {"if_enabled_globally", "if_explicitly_requested", "always"};
   const char *text = PyUnicode_AsUTF8(value);
   if (text == NULL) return -1;
   for (int i = 0; i < 3; i++) {
-    if (strcmp(text, names[i]) != 0) continue;
+    if (strcmp(text, policy_names[i]) != 0) continue;
     d->autoclustering_policy = (xlac_autoclustering_policy)i;
     return 0;
   }
@@ -374,4 +385,27 @@ PyObject *py_cluster_op_list(PyObject *core, PyObject *unused) {
   size_t n = 0;
   if (xlac_cluster_op_list(&text, &n, &err) != 0) return py_raise(PyModule_GetState(core), &err, PY_ANY);
   return py_text(text, (Py_ssize_t)n);
+}
+
+static PyObject *device_dict(xlac_device_registration *d) {
+  device_flag rows[DEVICE_FLAGS];
+  PyObject *dict = Py_BuildValue("{ssss}", "compilation_device", d->compilation_device, "autoclustering_policy",
+                                 policy_names[d->autoclustering_policy]);
+  list_device_flags(d, rows);
+  for (int i = 0; dict && i < DEVICE_FLAGS; i++)
+    if (PyDict_SetItemString(dict, rows[i].key, *rows[i].at ? Py_True : Py_False) < 0) Py_CLEAR(dict);
+  return dict;
+}
+
+PyObject *py_cluster_devices(PyObject *core, PyObject *unused) {
+  (void)core;
+  (void)unused;
+  PyObject *all = PyDict_New();
+  xlac_device_registration d;
+  for (uint32_t i = 0; all && xlac_cluster_device(i, &d); i++) {
+    PyObject *one = device_dict(&d);
+    if (one == NULL || PyDict_SetItemString(all, d.type, one) < 0) Py_CLEAR(all);
+    Py_XDECREF(one);
+  }
+  return all;
 }

@@ -60,6 +60,7 @@ static PyMethodDef core_functions[] = {
      "variable)"},
     {"has_lowering", py_has_lowering, METH_O, "has_lowering(op): whether the TensorFlow op can be lowered"},
     {"cluster_op_list", py_cluster_op_list, METH_NOARGS, "The ops XLA compiles, one a line, with tabs"},
+    {"cluster_devices", py_cluster_devices, METH_NOARGS, "{type: registration} of TensorFlow's devices"},
     {"version", core_version, METH_NOARGS, "The version of the library"},
     {NULL, NULL, 0, NULL},
 };

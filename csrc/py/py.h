@@ -139,5 +139,6 @@ PyObject *py_graph_convert(PyObject *core, PyObject *args);
 PyObject *py_lower_graph(PyObject *core, PyObject *args);
 PyObject *py_has_lowering(PyObject *core, PyObject *op);
 PyObject *py_cluster_op_list(PyObject *core, PyObject *unused);
+PyObject *py_cluster_devices(PyObject *core, PyObject *unused);
 
 #endif

@@ -185,6 +185,9 @@ def cluster(args):
     if args.list_ops:
         for line in _core.cluster_op_list().splitlines():
             print(line, "lowered" if _core.has_lowering(line.partition("\t")[0]) else "", sep="\t")
+        print("\ndevices (device.c; XlaOpRegistry of TensorFlow 2.21, with tf_xla_cpu_global_jit)")
+        for name, row in _core.cluster_devices().items():
+            print(name, row["compilation_device"], row["autoclustering_policy"], *(k for k, v in row.items() if v is True), sep="\t")
         return
     if args.file is None:
         raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")

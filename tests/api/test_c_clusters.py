@@ -82,6 +82,10 @@ def test_registered_devices(x):
     x.check(lib.xlac_cluster_graph(out, GRAPH, len(GRAPH), lib.XLAC_GRAPH_AUTO, flags, x.err))
     assert given(x, lib.xlac_clusters_write, out[0], lib.XLAC_GRAPH_TEXT).count(b'"_XlaCluster"') == 2
     lib.xlac_clusters_destroy(out[0])
+    types = []
+    while lib.xlac_cluster_device(len(types), row):
+        types.append(x.text(row.type))
+    assert types == ["CPU", "GPU", "XLA_CPU", "XLA_GPU"] and row.cluster_slow_ops and x.text(row.compilation_device) == "XLA_GPU_JIT"
     for broken in ("type", "compilation_device"):
         row.type, row.compilation_device = kind, compiles
         setattr(row, broken, ffi.NULL)

@@ -82,3 +82,9 @@ def test_ops_are_those_that_tensorflow_compiles():
         assert use == {None: "-", "Read": "read", "Write": "write", "ReadWrite": "read-write"}[kind], op
         listed = {k for k, ops in table["allowlist_table"].items() if op in ops}
         assert set(filter(None, categories.split(","))) == listed, op
+    policies = {"kIfEnabledGlobally": "if_enabled_globally", "kIfExplicitlyRequested": "if_explicitly_requested", "kAlways": "always"}
+    expected = {name: {**row, "autoclustering_policy": policies[row["autoclustering_policy"]],
+                       "compilation_device": row.pop("compilation_device_name")}
+                for name, row in table["device_registrations"].items() if row}
+    expected = {name: {key: value for key, value in row.items() if key != "compilation_device_name"} for name, row in expected.items()}
+    assert _core.cluster_devices() == expected
