@@ -62,20 +62,9 @@ static int copy_registration(tf_graph_def *def, const xlac_device_registration *
   const base_istr *type = base_intern(&def->strings, d->type, strlen(d->type));
   const base_istr *compiles = base_intern(&def->strings, d->compilation_device, strlen(d->compilation_device));
   if (!type || !compiles) return base_oom(err, "registering a device");
-  *out = (tf_device_registration){
-      .type = type->s,
-      .compilation_device = compiles->s,
-      .policy = (uint8_t)d->autoclustering_policy,
-      .cluster_resource_variable_ops_unsafely = d->cluster_resource_variable_ops_unsafely,
-      .cluster_stack_ops = d->cluster_stack_ops,
-      .cluster_tensor_array_ops = d->cluster_tensor_array_ops,
-      .cluster_stateful_rng_ops = d->cluster_stateful_rng_ops,
-      .cluster_control_trigger = d->cluster_control_trigger,
-      .elide_assert_and_checknumerics = d->elide_assert_and_checknumerics,
-      .cluster_variant_ops = d->cluster_variant_ops,
-      .cluster_slow_ops = d->cluster_slow_ops,
-      .cluster_inaccurate_ops = d->cluster_inaccurate_ops,
-  };
+  *out = *d;
+  out->type = type->s;
+  out->compilation_device = compiles->s;
   if (tf_compilation_kernels(out) >= 0) return 0;
   return base_hint(err,
                    base_fail(err, XLAC_E_BAD_ARGUMENT, "device '%.60s': compilation device '%.60s' is unknown", d->type,
@@ -87,21 +76,7 @@ bool xlac_cluster_device(uint32_t index, xlac_device_registration *out) {
   uint32_t n = 0;
   while (tf_device_table[n].type) n++;
   if (index >= n) return false;
-  const tf_device_registration *d = &tf_device_table[index];
-  *out = (xlac_device_registration){
-      .type = d->type,
-      .compilation_device = d->compilation_device,
-      .autoclustering_policy = (xlac_autoclustering_policy)d->policy,
-      .cluster_resource_variable_ops_unsafely = d->cluster_resource_variable_ops_unsafely,
-      .cluster_stack_ops = d->cluster_stack_ops,
-      .cluster_tensor_array_ops = d->cluster_tensor_array_ops,
-      .cluster_stateful_rng_ops = d->cluster_stateful_rng_ops,
-      .cluster_control_trigger = d->cluster_control_trigger,
-      .elide_assert_and_checknumerics = d->elide_assert_and_checknumerics,
-      .cluster_variant_ops = d->cluster_variant_ops,
-      .cluster_slow_ops = d->cluster_slow_ops,
-      .cluster_inaccurate_ops = d->cluster_inaccurate_ops,
-  };
+  *out = tf_device_table[index];
   return true;
 }
 

@@ -27,8 +27,8 @@ bool tf_is_forced(const tf_pass *p, const tf_node *n) {
 bool tf_should_compile(const tf_pass *p, bool forced, uint32_t device) {
   const tf_device_registration *r = p->devices.items[device].registration;
   if (!r) return false;
-  if (forced || r->policy == TF_ALWAYS) return true;
-  if (r->policy == TF_IF_ENABLED_GLOBALLY) return p->jit_level > 0;
+  if (forced || r->autoclustering_policy == XLAC_CLUSTER_ALWAYS) return true;
+  if (r->autoclustering_policy == XLAC_CLUSTER_IF_ENABLED_GLOBALLY) return p->jit_level > 0;
   return p->flags.session_cpu_global_jit && base_slice_is(p->devices.items[device].type, "CPU");
 }
 

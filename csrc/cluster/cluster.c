@@ -132,7 +132,8 @@ static int tf_begin_pass(tf_pass *out, tf_graph_def *def, const tf_flags *flags,
   tf_cycles_init(&out->cycles, def->arena.alloc);
   base_map_init(&out->unsafe_set, def->arena.alloc);
   out->cpu = tf_device_table[0];
-  out->cpu.policy = flags->cpu_global_jit ? TF_IF_ENABLED_GLOBALLY : TF_IF_EXPLICITLY_REQUESTED;
+  out->cpu.autoclustering_policy =
+      flags->cpu_global_jit ? XLAC_CLUSTER_IF_ENABLED_GLOBALLY : XLAC_CLUSTER_IF_EXPLICITLY_REQUESTED;
   return tf_keep_flags(out, device, err);
 }
 

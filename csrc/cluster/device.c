@@ -2,10 +2,10 @@
 #include "device.h"
 
 const tf_device_registration tf_device_table[] = {
-    {.type = "CPU", .compilation_device = "XLA_CPU_JIT", .policy = TF_IF_ENABLED_GLOBALLY},
-    {.type = "GPU", .compilation_device = "XLA_GPU_JIT", .policy = TF_IF_ENABLED_GLOBALLY},
-    {"XLA_CPU", "XLA_CPU_JIT", TF_ALWAYS, true, false, true, true, true, true, true, true, true},
-    {"XLA_GPU", "XLA_GPU_JIT", TF_ALWAYS, true, false, true, true, true, true, true, true, true},
+    {.type = "CPU", .compilation_device = "XLA_CPU_JIT", .autoclustering_policy = XLAC_CLUSTER_IF_ENABLED_GLOBALLY},
+    {.type = "GPU", .compilation_device = "XLA_GPU_JIT", .autoclustering_policy = XLAC_CLUSTER_IF_ENABLED_GLOBALLY},
+    {"XLA_CPU", "XLA_CPU_JIT", XLAC_CLUSTER_ALWAYS, true, false, true, true, true, true, true, true, true},
+    {"XLA_GPU", "XLA_GPU_JIT", XLAC_CLUSTER_ALWAYS, true, false, true, true, true, true, true, true, true},
     {.type = NULL},
 };
 

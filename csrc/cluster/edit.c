@@ -10,11 +10,8 @@ int tf_graph_copy_node(tf_graph *g, uint32_t id, const base_istr *name, uint32_t
   tf_node node = g->nodes.items[id];
   node.def = def;
   node.name = name;
-  node.first_in = node.last_in = node.first_out = node.last_out = TF_NO_EDGE;
-  node.n_in = node.n_out = 0;
-  *out = g->nodes.n;
   g->edited = true;
-  return BASE_VEC_PUSH(g->alloc, &g->nodes, node) ? 0 : base_oom(err, "copying a node");
+  return tf_graph_add_node(g, &node, out, err);
 }
 
 int tf_graph_drop_edges(tf_graph *g, const uint8_t *gone, uint32_t n, xlac_error *err) {

@@ -86,34 +86,13 @@ static int tf_add_end_node(tf_cutter *c, tf_value_id v, bool arg) {
   base_putf(&name, "%s_%d_%s", from->name->s, (int)v.output, arg ? "arg" : "retval");
   const base_istr *key = name.failed ? NULL : base_intern(&def->strings, name.s, name.n);
   base_text_free(&name);
-  const char *op = arg ? "_Arg" : "_Retval";
-  const base_istr *op_name = base_intern(&def->strings, op, strlen(op));
-  tf_node_def *made = BASE_NEW(c->arena, tf_node_def);
-  uint8_t *type = base_arena_alloc(c->arena, 1);
-  if (!key || !op_name || !made || !type) return tf_cut_oom(c);
-  *type = (uint8_t)tf_output_type(from, (uint32_t)v.output);
-  *made = (tf_node_def){.name = key, .op = op_name};
-  tf_node node = {.def = made,
-                  .name = key,
-                  .types = type,
-                  .n_inputs = !arg,
-                  .n_outputs = arg,
-                  .role = arg ? TF_ROLE_ARG : TF_ROLE_RETVAL,
-                  .first_in = TF_NO_EDGE,
-                  .last_in = TF_NO_EDGE,
-                  .first_out = TF_NO_EDGE,
-                  .last_out = TF_NO_EDGE};
-  TRY(tf_op_def_of(def, op_name, &node.op, c->err));
-  return BASE_VEC_PUSH(c->alloc, &c->part->graph.nodes, node) ? 0 : tf_cut_oom(c);
+  if (!key) return tf_cut_oom(c);
+  return tf_graph_add_end(&c->part->graph, c->arena, key, tf_output_type(from, (uint32_t)v.output), arg, c->err);
 }
 
 static int tf_copy_nodes(tf_cutter *c) {
-  for (uint32_t i = 0; i < c->n; i++) {
-    tf_node copy = c->g->nodes.items[c->nodes[i]];
-    copy.first_in = copy.last_in = copy.first_out = copy.last_out = TF_NO_EDGE;
-    copy.n_in = copy.n_out = 0;
-    if (!BASE_VEC_PUSH(c->alloc, &c->part->graph.nodes, copy)) return tf_cut_oom(c);
-  }
+  for (uint32_t i = 0; i < c->n; i++)
+    TRY(tf_graph_add_node(&c->part->graph, &c->g->nodes.items[c->nodes[i]], NULL, c->err));
   return 0;
 }
 

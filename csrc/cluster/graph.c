@@ -43,6 +43,27 @@ void tf_graph_free(tf_graph *g) {
   BASE_VEC_FREE(g->alloc, &g->edges);
 }
 
+int tf_graph_add_node(tf_graph *g, const tf_node *node, uint32_t *out, xlac_error *err) {
+  tf_node n = *node;
+  n.first_in = n.last_in = n.first_out = n.last_out = TF_NO_EDGE;
+  n.n_in = n.n_out = 0;
+  if (out) *out = g->nodes.n;
+  return BASE_VEC_PUSH(g->alloc, &g->nodes, n) ? 0 : base_oom(err, "building a graph");
+}
+
+int tf_graph_add_end(tf_graph *g, base_arena *arena, const base_istr *name, unsigned type, bool arg, xlac_error *err) {
+  const base_istr *op = base_intern(&g->def->strings, arg ? "_Arg" : "_Retval", arg ? 4 : 7);
+  tf_node_def *def = BASE_NEW(arena, tf_node_def);
+  uint8_t *types = base_arena_alloc(arena, 1);
+  if (!op || !def || !types) return base_oom(err, "building a graph");
+  *types = (uint8_t)type;
+  *def = (tf_node_def){.name = name, .op = op};
+  tf_node node = {.def = def, .name = name, .types = types, .n_inputs = !arg, .n_outputs = arg};
+  node.role = arg ? TF_ROLE_ARG : TF_ROLE_RETVAL;
+  TRY(tf_op_def_of(g->def, op, &node.op, err));
+  return tf_graph_add_node(g, &node, NULL, err);
+}
+
 int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, uint32_t dst, int32_t input, xlac_error *err) {
   tf_edge e = {src, dst, output, input, TF_NO_EDGE, TF_NO_EDGE};
   uint32_t id = g->edges.n;

@@ -65,6 +65,11 @@ XLAC_MUST_USE int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const
 /* A graph of source, sink and the edge between them. */
 XLAC_MUST_USE int tf_graph_begin(tf_graph *g, tf_graph_def *def, xlac_error *err);
 void tf_graph_free(tf_graph *g);
+/* Adds the node without its edges, as the last one; out (may be NULL) is its id. */
+XLAC_MUST_USE int tf_graph_add_node(tf_graph *g, const tf_node *node, uint32_t *out, xlac_error *err);
+/* Adds an _Arg that gives, or a _Retval that takes, a value of that type; what it needs is in the arena. */
+XLAC_MUST_USE int tf_graph_add_end(tf_graph *g, base_arena *arena, const base_istr *name, unsigned type, bool arg,
+                                   xlac_error *err);
 /* Fails when out of memory. */
 XLAC_MUST_USE int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, uint32_t dst, int32_t input,
                                     xlac_error *err);

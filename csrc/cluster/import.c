@@ -196,13 +196,7 @@ static int tf_connect_control(tf_importer *im, const tf_node_def *n, uint32_t id
 
 static int tf_create_node(tf_importer *im, uint32_t place) {
   const tf_node_def *n = &im->def->nodes[place];
-  tf_node node = {.def = n,
-                  .name = n->name,
-                  .role = (uint8_t)tf_role_of(n->op),
-                  .first_in = TF_NO_EDGE,
-                  .last_in = TF_NO_EDGE,
-                  .first_out = TF_NO_EDGE,
-                  .last_out = TF_NO_EDGE};
+  tf_node node = {.def = n, .name = n->name, .role = (uint8_t)tf_role_of(n->op)};
   node.device = n->device ? n->device : im->default_device;
   TRY(tf_op_def_of(im->def, n->op, &node.op, im->err));
   if (!node.op)
@@ -212,8 +206,8 @@ static int tf_create_node(tf_importer *im, uint32_t place) {
   if (node.n_inputs != n->n_data)
     return tf_node_fail(im, n, XLAC_E_ARGUMENT_COUNT, "the op takes %u inputs here, the node has %u", node.n_inputs,
                         n->n_data);
-  uint32_t id = im->g->nodes.n;
-  if (!BASE_VEC_PUSH(im->g->alloc, &im->g->nodes, node)) return base_oom(im->err, "importing a graph");
+  uint32_t id;
+  TRY(tf_graph_add_node(im->g, &node, &id, im->err));
   im->id[place] = id;
   TRY(tf_connect_data(im, n, id));
   TRY(tf_connect_control(im, n, id));
@@ -244,9 +238,8 @@ static int tf_create_nodes(tf_importer *im) {
 /* --- the whole --- */
 
 static int tf_add_end(tf_graph *g, const char *name, xlac_error *err) {
-  tf_node n = {.first_in = TF_NO_EDGE, .last_in = TF_NO_EDGE, .first_out = TF_NO_EDGE, .last_out = TF_NO_EDGE};
-  n.name = base_intern(&g->def->strings, name, strlen(name));
-  return n.name && BASE_VEC_PUSH(g->alloc, &g->nodes, n) ? 0 : base_oom(err, "building a graph");
+  tf_node n = {.name = base_intern(&g->def->strings, name, strlen(name))};
+  return n.name ? tf_graph_add_node(g, &n, NULL, err) : base_oom(err, "building a graph");
 }
 
 int tf_graph_begin(tf_graph *g, tf_graph_def *def, xlac_error *err) {

@@ -50,9 +50,7 @@ static int tf_fill_placeholders(tf_body *b, tf_attrs *attrs) {
 /* --- nodes --- */
 
 static int tf_body_add(tf_body *b, tf_node *node, const base_istr *key, uint32_t *id) {
-  node->first_in = node->last_in = node->first_out = node->last_out = TF_NO_EDGE;
-  *id = b->g->nodes.n;
-  if (!BASE_VEC_PUSH(b->g->alloc, &b->g->nodes, *node)) return base_oom(b->err, "reading a function");
+  TRY(tf_graph_add_node(b->g, node, id, b->err));
   if (key && !base_map_set(&b->ids, base_key(key), *id)) return base_oom(b->err, "reading a function");
   return 0;
 }

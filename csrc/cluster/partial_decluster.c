@@ -19,7 +19,7 @@ static bool tf_must_stay(const tf_pass *p, uint32_t id) {
   const tf_node *n = &p->graph.nodes.items[id];
   const tf_device_registration *r =
       p->device_of[id] == TF_NO_DEVICE ? NULL : p->devices.items[p->device_of[id]].registration;
-  return (r && r->policy == TF_ALWAYS) || !(n->op->flags & TF_OP_HOST);
+  return (r && r->autoclustering_policy == XLAC_CLUSTER_ALWAYS) || !(n->op->flags & TF_OP_HOST);
 }
 
 static bool tf_looks_at_shape(const tf_node *n) {

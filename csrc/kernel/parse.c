@@ -176,15 +176,20 @@ static int kread_box(kread_run *x, kernel_box **out) {
   return kread_line_ends(x);
 }
 
-/* (v1, v2) if 2 <= i0 < 7 */
-static int kread_pick(kread_run *x, kread_value *v) {
+/* (v1, v2) */
+static int kread_two_values(kread_run *x, kread_value *v) {
   v->n_in = 2;
   TRY(kread_expect(x, "(v"));
   TRY(kread_small(x, UINT32_MAX, &v->in[0]));
   TRY(kread_expect(x, ","));
   TRY(kread_expect(x, "v"));
   TRY(kread_small(x, UINT32_MAX, &v->in[1]));
-  TRY(kread_expect(x, ")"));
+  return kread_expect(x, ")");
+}
+
+/* (v1, v2) if 2 <= i0 < 7 */
+static int kread_pick(kread_run *x, kread_value *v) {
+  TRY(kread_two_values(x, v));
   TRY(kread_expect(x, "if "));
   return kread_box(x, &v->pick);
 }
@@ -192,13 +197,7 @@ static int kread_pick(kread_run *x, kread_value *v) {
 /* (v1, v2) by add along [0 + 1*i1]: the op that combines is a line of HLO, as a store's. */
 static int kread_scan(kread_run *x, kread_value *v) {
   const char *name = NULL;
-  v->n_in = 2;
-  TRY(kread_expect(x, "(v"));
-  TRY(kread_small(x, UINT32_MAX, &v->in[0]));
-  TRY(kread_expect(x, ","));
-  TRY(kread_expect(x, "v"));
-  TRY(kread_small(x, UINT32_MAX, &v->in[1]));
-  TRY(kread_expect(x, ")"));
+  TRY(kread_two_values(x, v));
   TRY(kread_expect(x, "by"));
   kread_blanks(x);
   for (name = x->p; x->p < x->end && ((*x->p >= 'a' && *x->p <= 'z') || *x->p == '-');) x->p++;

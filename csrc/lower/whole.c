@@ -64,7 +64,7 @@ static int whole_feed(tf_graph *g, const char *tensor, uint32_t number, xlac_err
 }
 
 static int whole_fetch(tf_graph *g, const char *tensor, uint32_t number, xlac_error *err) {
-  uint32_t id = 0, at = g->nodes.n;
+  uint32_t id = 0, at = 0;
   int32_t output = 0;
   TRY(whole_find(g, tensor, &id, &output, err));
   uint8_t *types = base_arena_alloc(&g->def->arena, 1);
@@ -72,17 +72,9 @@ static int whole_fetch(tf_graph *g, const char *tensor, uint32_t number, xlac_er
   tf_node_def *def = name ? whole_def(g, name, "_Retval", number) : NULL;
   if (!types || !def) return base_oom(err, "lowering");
   types[0] = (uint8_t)tf_output_type(&g->nodes.items[id], (uint32_t)output);
-  tf_node node = {.def = def,
-                  .name = name,
-                  .types = types,
-                  .n_inputs = 1,
-                  .first_in = TF_NO_EDGE,
-                  .last_in = TF_NO_EDGE,
-                  .first_out = TF_NO_EDGE,
-                  .last_out = TF_NO_EDGE,
-                  .role = TF_ROLE_RETVAL};
+  tf_node node = {.def = def, .name = name, .types = types, .n_inputs = 1, .role = TF_ROLE_RETVAL};
   TRY(tf_op_def_of(g->def, def->op, &node.op, err));
-  if (!BASE_VEC_PUSH(g->alloc, &g->nodes, node)) return base_oom(err, "lowering");
+  TRY(tf_graph_add_node(g, &node, &at, err));
   TRY(tf_graph_add_edge(g, id, output, at, 0, err));
   return 0;
 }

@@ -114,12 +114,6 @@ int tfs_host_list_pop(tfs_call *c) {
   return tfs_give_list(c, o, status);
 }
 
-int tfs_host_list_length(tfs_call *c) {
-  tfs_object *o = NULL;
-  TRY(tfs_object_in(c, 0, TFS_LIST, &o));
-  return tfs_give_int(c, 0, o->n);
-}
-
 int tfs_host_list_resize(tfs_call *c) {
   tfs_object *o = NULL;
   int64_t n = 0;

@@ -99,38 +99,16 @@ static void tfs_mark_live(tfs_pruner *p) {
 /* --- the pruned graph --- */
 
 static int tfs_add_end(tfs_pruner *p, const tf_value_id *v, bool arg) {
-  tfs_step *s = p->step;
   const tf_node *from = &p->g->nodes.items[v->node];
-  const char *op = arg ? "_Arg" : "_Retval";
-  const base_istr *op_name = base_intern(&p->g->def->strings, op, strlen(op));
-  tf_node_def *def = BASE_NEW(&s->arena, tf_node_def);
-  uint8_t *type = base_arena_alloc(&s->arena, 1);
-  if (!op_name || !def || !type) return tfs_step_oom(p->err);
-  *type = (uint8_t)tf_output_type(from, (uint32_t)v->output);
-  *def = (tf_node_def){.name = from->name, .op = op_name};
-  tf_node node = {.def = def,
-                  .name = from->name,
-                  .types = type,
-                  .n_inputs = !arg,
-                  .n_outputs = arg,
-                  .role = arg ? TF_ROLE_ARG : TF_ROLE_RETVAL,
-                  .first_in = TF_NO_EDGE,
-                  .last_in = TF_NO_EDGE,
-                  .first_out = TF_NO_EDGE,
-                  .last_out = TF_NO_EDGE};
-  TRY(tf_op_def_of(p->g->def, op_name, &node.op, p->err));
-  return BASE_VEC_PUSH(s->graph.alloc, &s->graph.nodes, node) ? 0 : tfs_step_oom(p->err);
+  unsigned type = tf_output_type(from, (uint32_t)v->output);
+  return tf_graph_add_end(&p->step->graph, &p->step->arena, from->name, type, arg, p->err);
 }
 
 static int tfs_copy_live_nodes(tfs_pruner *p) {
   for (uint32_t i = TF_SINK + 1; i < p->g->nodes.n; i++) {
     if (!p->live[i]) continue;
-    tf_node copy = p->g->nodes.items[i];
-    copy.first_in = copy.last_in = copy.first_out = copy.last_out = TF_NO_EDGE;
-    copy.n_in = copy.n_out = 0;
-    p->new_id[i] = p->step->graph.nodes.n;
+    TRY(tf_graph_add_node(&p->step->graph, &p->g->nodes.items[i], &p->new_id[i], p->err));
     p->group_of[p->new_id[i]] = p->old_group_of[i];
-    if (!BASE_VEC_PUSH(p->g->alloc, &p->step->graph.nodes, copy)) return tfs_step_oom(p->err);
   }
   return 0;
 }

@@ -27,6 +27,10 @@ void shc_move(ir_computation *c, ir_computation *before);
 void shc_drop_meshes(ir_module *m);
 /* A copy of a function, at the end of the module, with another name; its calls stay. NULL when out of memory. */
 ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, const base_istr *name);
+/* f's body becomes op's only region: f is a function no more. false when out of memory. */
+XLAC_MUST_USE bool shc_take_body(ir_op *op, ir_computation *f);
+/* op's only region becomes a function of that name at the end of the module, without attributes. */
+ir_computation *shc_give_body(ir_op *op, const base_istr *name);
 /* A function's attribute, changed (NULL: removed). false when out of memory. */
 XLAC_MUST_USE bool shc_set_function(ir_computation *f, const char *key, const ir_mattr *value);
 /* Names that symbols do not have yet: stem, else stem_0, stem_1, ... counting on. */

@@ -241,3 +241,34 @@ bool shc_argument_shardings(const ir_computation *f, const sdy_shardings **out) 
 bool shc_result_shardings(const ir_computation *f, const sdy_shardings **out) {
   return shc_signature_shardings(f, true, out);
 }
+
+/* --- bodies --- */
+
+bool shc_take_body(ir_op *op, ir_computation *f) {
+  ir_module *m = f->module;
+  f->kind = IR_REGION;
+  f->owner = op;
+  f->mlir = NULL;
+  f->result_mlir = NULL;
+  f->return_name = ir_intern(m, "sdy.return", 10);
+  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = NULL;
+  op->called[0] = f;
+  if (m->entry == f) m->entry = shc_main(m, false);
+  if (!m->entry) m->entry = m->first;
+  return f->return_name != NULL;
+}
+
+ir_computation *shc_give_body(ir_op *op, const base_istr *name) {
+  ir_computation *f = op->called[0];
+  f->kind = IR_FUNCTION;
+  f->owner = NULL;
+  f->name = name;
+  f->mlir = NULL;
+  f->return_name = NULL;
+  f->loc = op->loc;
+  f->line = op->line;
+  f->col = op->col;
+  op->n_called = 0;
+  shc_move(f, NULL);
+  return f;
+}

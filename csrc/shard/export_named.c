@@ -22,29 +22,19 @@ static void exp_drop_edge(exp_named *x, ir_value v) {
 static bool exp_function_attrs(ir_module *m, ir_computation *f, const ir_op *op) {
   const base_istr *name = ir_mattr_of(op, "name")->str;
   const ir_mattr *thread = ir_mattr_of(op, "execution_thread");
-  f->mlir = NULL;
   bool ok = shc_set_function(f, "sym_visibility", ir_m_string(m, "private", 7)) &&
             shc_set_function(f, "sdy.original_func_name", ir_m_string(m, name->s, name->n));
   return ok && (!thread || shc_set_function(f, "execution_thread", thread));
 }
 
-/* The region becomes a function at the end of the module. */
 static int exp_make_function(exp_named *x, ir_op *op, const base_istr **name) {
   ir_module *m = x->rw.m;
-  ir_computation *f = op->called[0];
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const base_istr *stem = ir_mattr_of(op, "name")->str;
   *name = shc_fresh(&x->names, stem->s, stem->n);
-  if (!*name || !exp_function_attrs(m, f, op)) return exp_named_oom(x);
-  f->kind = IR_FUNCTION;
-  f->owner = NULL;
-  f->name = *name;
-  f->return_name = NULL;
-  f->loc = op->loc;
-  f->line = op->line;
-  f->col = op->col;
-  op->n_called = 0;
-  shc_move(f, NULL);
+  if (!*name) return exp_named_oom(x);
+  ir_computation *f = shc_give_body(op, *name);
+  if (!exp_function_attrs(m, f, op)) return exp_named_oom(x);
   for (uint32_t i = 0; i < f->n_params; i++) {
     ir_value v = {f->params[i], 0};
     exp_drop_edge(x, v);

@@ -40,21 +40,9 @@ static int imp_named_attrs(imp_inline *x, ir_op *to, const ir_op *call, const im
   return ok ? 0 : imp_inline_oom(x);
 }
 
-/* The function's body becomes op's region: it is a function no more. */
 static int imp_take_body(imp_inline *x, ir_op *op, imp_callee *c) {
-  ir_module *m = x->rw.m;
-  ir_computation *f = c->f;
   c->taken = true;
-  f->kind = IR_REGION;
-  f->owner = op;
-  f->mlir = NULL;
-  f->result_mlir = NULL;
-  f->return_name = ir_intern(m, "sdy.return", 10);
-  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = NULL;
-  op->called[0] = f;
-  if (m->entry == f) m->entry = shc_main(m, false);
-  if (!m->entry) m->entry = m->first;
-  return f->return_name ? 0 : imp_inline_oom(x);
+  return shc_take_body(op, c->f) ? 0 : imp_inline_oom(x);
 }
 
 static int imp_copy_body(imp_inline *x, ir_op *op, const ir_computation *from) {

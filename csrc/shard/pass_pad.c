@@ -101,6 +101,29 @@ static const sdy_sharding *pad_gathered(pad_pass *x, const sdy_sharding *s, cons
   return dims ? to : NULL;
 }
 
+/* v, whose type was `was` before padding, with the dimensions of `which` gathered and cut back to their sizes. */
+static ir_value pad_gather_whole(pad_pass *x, ir_value v, const ir_type *was, const sdy_sharding *from,
+                                 const bool *which) {
+  opt_rewriter *rw = &x->p.rw;
+  const ir_type *t = opt_type(v);
+  sdy_axes lists[IR_MAX_RANK];
+  int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK] = {0};
+  const sdy_sharding *to = pad_gathered(x, from, which, lists);
+  bool cuts = false;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    limits[d] = which[d] ? was->dims[d] : t->dims[d];
+    strides[d] = 1;
+    cuts = cuts || limits[d] != t->dims[d];
+  }
+  ir_value made = opt_make(rw, IR_OP_SDY_ALL_GATHER, t, 1, &v);
+  opt_set(rw, made, "gathering_axes", sdy_attr(rw->m, SDY_AXIS_LISTS, sdy_axis_lists_make(rw->m, t->rank, lists)));
+  opt_set(rw, made, "out_sharding", to ? sdy_attr(rw->m, SDY_SHARDING, to) : NULL);
+  if (!cuts || rw->failed) return made;
+  made = opt_slice(rw, made, starts, limits, strides);
+  pad_give(x, made, to);
+  return made;
+}
+
 /* A dimension that is cut already would be cut elsewhere when it is padded: it is made whole first, and then cut along
  * all of its axes. */
 static int pad_gather_first(pad_pass *x, ir_op *op, const sdy_sharding *from, const bool *gather) {
@@ -109,23 +132,9 @@ static int pad_gather_first(pad_pass *x, ir_op *op, const sdy_sharding *from, co
   const ir_type *t = opt_type(v), *was = local_operand(&x->p, op, 0)->type;
   const sdy_sharding *out = sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
   const sdy_axis_lists *own = sdy_of(ir_mattr_of(op, "slicing_axes"), SDY_AXIS_LISTS);
-  sdy_axes lists[IR_MAX_RANK], slices[IR_MAX_RANK];
-  int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK] = {0};
-  const sdy_sharding *to = pad_gathered(x, from, gather, lists);
-  bool cuts = false;
-  for (uint32_t d = 0; d < t->rank; d++) {
-    slices[d] = gather[d] ? out->dims[d].axes : own->v[d];
-    limits[d] = gather[d] ? was->dims[d] : t->dims[d];
-    strides[d] = 1;
-    cuts = cuts || limits[d] != t->dims[d];
-  }
-  ir_value made = opt_make(rw, IR_OP_SDY_ALL_GATHER, t, 1, &v);
-  opt_set(rw, made, "gathering_axes", sdy_attr(rw->m, SDY_AXIS_LISTS, sdy_axis_lists_make(rw->m, t->rank, lists)));
-  opt_set(rw, made, "out_sharding", to ? sdy_attr(rw->m, SDY_SHARDING, to) : NULL);
-  if (cuts && !rw->failed) {
-    made = opt_slice(rw, made, starts, limits, strides);
-    pad_give(x, made, to);
-  }
+  sdy_axes slices[IR_MAX_RANK];
+  for (uint32_t d = 0; d < t->rank; d++) slices[d] = gather[d] ? out->dims[d].axes : own->v[d];
+  ir_value made = pad_gather_whole(x, v, was, from, gather);
   const ir_mattr *all = sdy_attr(rw->m, SDY_AXIS_LISTS, sdy_axis_lists_make(rw->m, t->rank, slices));
   if (rw->failed || !all || !ir_m_set(op, "slicing_axes", all)) return base_oom(rw->err, "padding");
   ir_set_operand(op, 0, made);
@@ -215,29 +224,16 @@ static int pad_all_to_all(pad_pass *x, ir_op *op) {
   const local_fact *f = local_operand(&x->p, op, 0);
   ir_value v = opt_operand(op, 0);
   const ir_type *t = opt_type(v), *was = f->type, *to = pad_type(x, was, out);
-  int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK] = {0};
-  sdy_axes lists[IR_MAX_RANK], again[IR_MAX_RANK];
-  bool moved[IR_MAX_RANK] = {false}, grows = false, cuts = false;
+  sdy_axes again[IR_MAX_RANK];
+  bool moved[IR_MAX_RANK] = {false}, grows = false;
   if (!to || !f->s) return base_oom(rw->err, "padding");
   for (uint32_t i = 0; i < params->n; i++) moved[params->v[i].from] = moved[params->v[i].to] = true;
   for (uint32_t d = 0; d < t->rank; d++)
     grows = grows || (moved[d] && (t->dims[d] != was->dims[d] || to->dims[d] != was->dims[d]));
   if (!grows) return pad_retype(x, op);
-  for (uint32_t d = 0; d < t->rank; d++) {
-    again[d] = moved[d] ? local_axes(out, d) : (sdy_axes){0, NULL};
-    limits[d] = moved[d] ? was->dims[d] : t->dims[d];
-    strides[d] = 1;
-    cuts = cuts || limits[d] != t->dims[d];
-  }
+  for (uint32_t d = 0; d < t->rank; d++) again[d] = moved[d] ? local_axes(out, d) : (sdy_axes){0, NULL};
   opt_at(rw, op);
-  const sdy_sharding *whole = pad_gathered(x, f->s, moved, lists);
-  ir_value made = opt_make(rw, IR_OP_SDY_ALL_GATHER, t, 1, &v);
-  opt_set(rw, made, "gathering_axes", sdy_attr(rw->m, SDY_AXIS_LISTS, sdy_axis_lists_make(rw->m, t->rank, lists)));
-  opt_set(rw, made, "out_sharding", whole ? sdy_attr(rw->m, SDY_SHARDING, whole) : NULL);
-  if (cuts && !rw->failed) {
-    made = opt_slice(rw, made, starts, limits, strides);
-    pad_give(x, made, whole);
-  }
+  ir_value made = pad_gather_whole(x, v, was, f->s, moved);
   if (!rw->failed) made = pad_slice_again(x, made, out, again);
   if (!rw->failed) opt_replace_one(rw, op, made);
   return opt_rewriter_status(rw);

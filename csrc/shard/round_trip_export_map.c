@@ -23,22 +23,11 @@ static int rt_manual_find(void *ctx, ir_op *op) {
   return BASE_VEC_PUSH(x->rw.m->alloc, &x->ops, op) ? 0 : rt_manual_oom(x);
 }
 
-/* The body becomes a function at the end of the module. */
 static ir_computation *rt_manual_function(rt_manual *x, ir_op *op, const char *stem, const char *visibility) {
   ir_module *m = x->rw.m;
-  ir_computation *f = op->called[0];
   const base_istr *name = shc_fresh(&x->names, stem, strlen(stem));
   if (!name) return NULL;
-  f->kind = IR_FUNCTION;
-  f->owner = NULL;
-  f->name = name;
-  f->mlir = NULL;
-  f->return_name = NULL;
-  f->loc = op->loc;
-  f->line = op->line;
-  f->col = op->col;
-  op->n_called = 0;
-  shc_move(f, NULL);
+  ir_computation *f = shc_give_body(op, name);
   m->verified = IR_UNVERIFIED;
   bool ok = !visibility || shc_set_function(f, "sym_visibility", ir_m_string(m, visibility, strlen(visibility)));
   return ok ? f : NULL;

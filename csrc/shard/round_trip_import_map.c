@@ -70,20 +70,9 @@ static bool rt_map_set(ir_module *m, ir_op *op, const rt_map_words *w) {
          ir_m_set(op, "manual_axes", sdy_attr(m, SDY_MANUAL_AXES, axes));
 }
 
-/* The body becomes op's region. */
 static int rt_map_take(rt_map *x, ir_op *op, ir_computation *f) {
-  ir_module *m = x->rw.m;
-  f->kind = IR_REGION;
-  f->owner = op;
-  f->mlir = NULL;
-  f->result_mlir = NULL;
-  f->return_name = ir_intern(m, "sdy.return", 10);
-  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = NULL;
-  op->called[0] = f;
-  if (m->entry == f) m->entry = shc_main(m, false);
-  if (!m->entry) m->entry = m->first;
-  m->verified = IR_UNVERIFIED;
-  return f->return_name && base_map_set(&x->taken, base_key(f), 1) ? 0 : rt_map_oom(x);
+  x->rw.m->verified = IR_UNVERIFIED;
+  return shc_take_body(op, f) && base_map_set(&x->taken, base_key(f), 1) ? 0 : rt_map_oom(x);
 }
 
 /* Its operands are those of the custom call before, its results become those of the one after. */

@@ -40,3 +40,23 @@ def both():
         assert same_bits(got, leaves(xlac.compile(module, threads=3, **options)(*args)))
         return got, leaves(xlac.interpret(module, *args)), executable
     return run
+
+
+# What reductions combine by, to stand before an entry computation.
+COMBINERS = """
+sum { a = s32[] parameter(0)
+ b = s32[] parameter(1)
+ ROOT c = s32[] add(a, b) }
+most { a = s32[] parameter(0)
+ b = s32[] parameter(1)
+ ROOT c = s32[] maximum(a, b) }
+sumf { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+sumh { a = bf16[] parameter(0)
+ b = bf16[] parameter(1)
+ ROOT c = bf16[] add(a, b) }
+mostf { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] maximum(a, b) }
+"""

@@ -2,27 +2,12 @@
 import numpy as np
 import pytest
 
-from .conftest import same_numbers
-
-HELPERS = """
-sum { a = s32[] parameter(0)
- b = s32[] parameter(1)
- ROOT c = s32[] add(a, b) }
-most { a = s32[] parameter(0)
- b = s32[] parameter(1)
- ROOT c = s32[] maximum(a, b) }
-sumf { a = f32[] parameter(0)
- b = f32[] parameter(1)
- ROOT c = f32[] add(a, b) }
-mostf { a = f32[] parameter(0)
- b = f32[] parameter(1)
- ROOT c = f32[] maximum(a, b) }
-"""
+from .conftest import COMBINERS, same_numbers
 
 
 def program(shape, body, inputs, root):
     dims = ",".join(map(str, shape))
-    return f"HloModule m\n{HELPERS}\nENTRY e {{\n{inputs.replace('SHAPE', dims)}\n{body.replace('SHAPE', dims).replace('KEPT', ','.join(map(str, shape[:-1])))}\n{root}\n}}"
+    return f"HloModule m\n{COMBINERS}\nENTRY e {{\n{inputs.replace('SHAPE', dims)}\n{body.replace('SHAPE', dims).replace('KEPT', ','.join(map(str, shape[:-1])))}\n{root}\n}}"
 
 
 NORM = """

@@ -7,26 +7,11 @@ import pytest
 import xlac
 from xlac import kernels
 
-from .conftest import leaves, same_bits, same_numbers
-
-HELPERS = """
-sum { a = s32[] parameter(0)
- b = s32[] parameter(1)
- ROOT c = s32[] add(a, b) }
-most { a = s32[] parameter(0)
- b = s32[] parameter(1)
- ROOT c = s32[] maximum(a, b) }
-sumf { a = f32[] parameter(0)
- b = f32[] parameter(1)
- ROOT c = f32[] add(a, b) }
-sumh { a = bf16[] parameter(0)
- b = bf16[] parameter(1)
- ROOT c = bf16[] add(a, b) }
-"""
+from .conftest import COMBINERS, leaves, same_bits, same_numbers
 
 
-def module(body, header="HloModule m"):
-    return xlac.parse(f"{header}\n{HELPERS}\nENTRY e {{{body}\n}}")
+def module(body, header="HloModule m", more=""):
+    return xlac.parse(f"{header}\n{COMBINERS}{more}\nENTRY e {{{body}\n}}")
 
 
 def run(body, *args, passes=1, exact=True, monkeypatch=None):
@@ -147,8 +132,8 @@ def test_and_are_computed_over_what_they_update():
     assert str(exe.explain("donation")).count("is computed over it") == 3
 
 
-def reasons(body):
-    exe = xlac.compile(module(body), passes=False)
+def reasons(body, more=""):
+    exe = xlac.compile(module(body, more=more), passes=False)
     return str(exe.explain("fusion"))
 
 
@@ -189,12 +174,7 @@ BOTH = """
 ])
 def test_why_kernels_stay_apart(body, says):
     less = "less { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT }\n"
-    global HELPERS
-    kept, HELPERS = HELPERS, HELPERS + less
-    try:
-        text = reasons(body)
-    finally:
-        HELPERS = kept
+    text = reasons(body, more=less)
     assert says in text, text
     assert "one kernel with" not in text
 
