@@ -153,7 +153,7 @@ static bool clone_function_facts(ir_computation *c, const ir_computation *from) 
   c->return_mlir = ir_mdict_import(m, from->return_mlir);
   if (from->return_name && !(c->return_name = ir_intern(m, from->return_name->s, from->return_name->n))) return false;
   if (from->function_type && !(c->function_type = ir_type_import(m, from->function_type))) return false;
-  uint32_t n = from->function_type ? from->function_type->n_elements - from->function_type->n_inputs : from->n_results;
+  uint32_t n = ir_function_results(from);
   if (from->result_mlir) {
     const ir_mdict **dicts = BASE_ARRAY(&m->arena, const ir_mdict *, n + 1);
     for (uint32_t i = 0; dicts && i < n; i++)

@@ -119,6 +119,18 @@ void ir_set_type(ir_op *op, const ir_type *t) {
   touch(op);
 }
 
+bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_mdict *attrs) {
+  uint32_t n = ir_function_results(f);
+  assert(i < n);
+  const ir_mdict **all = BASE_ARRAY(&f->module->arena, const ir_mdict *, n);
+  if (!all) return false;
+  for (uint32_t r = 0; r < n; r++) all[r] = ir_result_attrs(f, r);
+  all[i] = attrs && attrs->n ? attrs : NULL;
+  f->result_mlir = all;
+  f->module->verified = IR_UNVERIFIED;
+  return true;
+}
+
 bool ir_set_root(ir_computation *c, ir_op *op) {
   assert(op->parent == c);
   if (!c->results && !(c->results = BASE_NEW(&c->module->arena, ir_value))) return false;

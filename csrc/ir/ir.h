@@ -88,8 +88,8 @@ struct ir_computation {
   /* MLIR form. A parameter's own attributes are in its op's `mlir`, its type in its type. */
   const ir_mdict *mlir; /* a function's attributes but for its name and type, sym_visibility included */
   const ir_mdict *const
-      *result_mlir;                 /* a function's result attributes, n_results of them (each may be NULL), or NULL */
-  const ir_type *function_type;     /* a declaration's type, else NULL: it follows from params and results */
+      *result_mlir;             /* a function's result attributes, ir_function_results (each may be NULL), or NULL */
+  const ir_type *function_type; /* a declaration's type, else NULL: it follows from params and results */
   const ir_mattr *loc, *return_loc; /* of the function, of the op that returns (func.return, stablehlo.return) */
   const ir_mdict *return_mlir;      /* attributes on that op, or NULL */
   const base_istr *return_name;     /* its name where it is not the usual one (func.return in functions,
@@ -210,6 +210,22 @@ static inline uint32_t ir_use_count(const ir_op *op) {
   for (const ir_use *u = op->uses; u; u = u->next) n++;
   return n;
 }
+/* How many results a function is declared with: a declaration has no values to count. */
+static inline uint32_t ir_function_results(const ir_computation *f) {
+  return f->function_type ? f->function_type->n_elements - f->function_type->n_inputs : f->n_results;
+}
+static inline const ir_type *ir_function_result_type(const ir_computation *f, uint32_t i) {
+  assert(i < ir_function_results(f));
+  const ir_type *t = f->function_type;
+  return t ? t->elements[t->n_inputs + i] : f->results[i].op->types[f->results[i].index];
+}
+/* The attributes of result i, or NULL. */
+static inline const ir_mdict *ir_result_attrs(const ir_computation *f, uint32_t i) {
+  assert(i < ir_function_results(f));
+  return f->result_mlir ? f->result_mlir[i] : NULL;
+}
+/* false when out of memory, with nothing changed. An empty dictionary is none. */
+XLAC_MUST_USE bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_mdict *attrs);
 /* Every use of `from` (operands, control edges and computation results too) becomes a use of `to`'s result of same
  * index. */
 XLAC_MUST_USE bool ir_replace_uses(ir_op *from, ir_op *to);

@@ -88,21 +88,14 @@ bool sdy_set(ir_value v, const sdy_sharding *s) {
 /* --- results of functions --- */
 
 const sdy_sharding *sdy_get_result(const ir_computation *f, uint32_t i) {
-  if (!f->result_mlir) return NULL;
-  return sdy_of(ir_mdict_get(f->result_mlir[i], "sdy.sharding"), SDY_SHARDING);
+  return sdy_of(ir_mdict_get(ir_result_attrs(f, i), "sdy.sharding"), SDY_SHARDING);
 }
 
 bool sdy_set_result(ir_computation *f, uint32_t i, const sdy_sharding *s) {
   ir_module *m = f->module;
   const ir_mattr *a = s ? sdy_attr(m, SDY_SHARDING, s) : NULL;
-  const ir_mdict *old = f->result_mlir ? f->result_mlir[i] : NULL;
+  const ir_mdict *old = ir_result_attrs(f, i);
   if (!a && (s || !old)) return !s;
-  const ir_mdict **list = BASE_ARRAY(&m->arena, const ir_mdict *, f->n_results);
   const ir_mdict *d = ir_mdict_with(m, old, "sdy.sharding", a);
-  if (!list || !d) return false;
-  for (uint32_t k = 0; k < f->n_results; k++) list[k] = f->result_mlir ? f->result_mlir[k] : NULL;
-  list[i] = d->n ? d : NULL;
-  f->result_mlir = list;
-  m->verified = false;
-  return true;
+  return d && ir_set_result_attrs(f, i, d);
 }

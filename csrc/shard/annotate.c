@@ -33,8 +33,8 @@ static int note_on_result(ir_module *m, int64_t i, const sdy_sharding *s, xlac_e
   if (!f || i >= f->n_results)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the main function has no result %lld", (long long)i);
   if (s) return sdy_set_result(f, (uint32_t)i, s) ? 0 : base_oom(err, "a sharding");
-  const ir_mdict *d = ir_mdict_with(m, rt_result_dict(f, (uint32_t)i), "sdy.sharding", NULL);
-  return d && rt_set_result_dict(f, (uint32_t)i, d) ? 0 : base_oom(err, "a sharding");
+  const ir_mdict *d = ir_mdict_with(m, ir_result_attrs(f, (uint32_t)i), "sdy.sharding", NULL);
+  return d && ir_set_result_attrs(f, (uint32_t)i, d) ? 0 : base_oom(err, "a sharding");
 }
 
 /* All that read v read a constraint on it. */

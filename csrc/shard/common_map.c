@@ -61,15 +61,10 @@ static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d, const char
 
 static void shc_map_signature(shc_mapper *p, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = shc_map_dict(p, f->params[i]->mlir, NULL);
-  const ir_mdict **results = NULL;
-  for (uint32_t i = 0; f->result_mlir && i < f->n_results && !p->failed; i++) {
-    const ir_mdict *d = shc_map_dict(p, f->result_mlir[i], NULL);
-    if (d == f->result_mlir[i]) continue;
-    if (!results) results = base_arena_memdup(&p->m->arena, f->result_mlir, f->n_results * sizeof *results);
-    p->failed = !results;
-    if (results) results[i] = d;
+  for (uint32_t i = 0; i < ir_function_results(f) && !p->failed; i++) {
+    const ir_mdict *old = ir_result_attrs(f, i), *d = shc_map_dict(p, old, NULL);
+    if (d != old && !ir_set_result_attrs(f, i, d)) p->failed = true;
   }
-  if (results) f->result_mlir = results;
 }
 
 static int shc_map_op(void *ctx, ir_op *op) {

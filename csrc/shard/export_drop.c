@@ -38,11 +38,10 @@ static int exp_drop_op(void *ctx, ir_op *op) {
 
 static void exp_drop_signature(exp_drop *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = exp_drop_from(x, f->params[i]->mlir);
-  if (!f->result_mlir) return;
-  const ir_mdict **list = base_arena_memdup(&x->m->arena, f->result_mlir, f->n_results * sizeof *list);
-  x->failed = x->failed || !list;
-  for (uint32_t i = 0; list && i < f->n_results; i++) list[i] = exp_drop_from(x, list[i]);
-  if (list) f->result_mlir = list;
+  for (uint32_t i = 0; i < ir_function_results(f); i++) {
+    const ir_mdict *old = ir_result_attrs(f, i), *d = exp_drop_from(x, old);
+    if (d != old && !ir_set_result_attrs(f, i, d)) x->failed = true;
+  }
 }
 
 static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac_error *err) {

@@ -59,9 +59,9 @@ static int rt_export_op(void *ctx, ir_op *op) {
 
 static void rt_export_function(rt_export *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = rt_export_or_fail(x, f->params[i]->mlir);
-  for (uint32_t i = 0; f->result_mlir && i < f->n_results && !x->failed; i++) {
-    const ir_mdict *old = rt_result_dict(f, i), *d = rt_export_or_fail(x, old);
-    if (d != old && !rt_set_result_dict(f, i, d)) x->failed = true;
+  for (uint32_t i = 0; i < ir_function_results(f) && !x->failed; i++) {
+    const ir_mdict *old = ir_result_attrs(f, i), *d = rt_export_or_fail(x, old);
+    if (d != old && !ir_set_result_attrs(f, i, d)) x->failed = true;
   }
   if (!x->failed && shc_walk(f, false, rt_export_op, x) != 0) x->failed = true;
 }

@@ -79,7 +79,7 @@ static int rt_note_op(void *ctx, ir_op *op) {
 
 static int rt_note_function(rt_import *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) TRY(rt_note(x, f->params[i], f->params[i]->mlir));
-  for (uint32_t i = 0; i < f->n_results; i++) TRY(rt_note(x, f->results[i].op, rt_result_dict(f, i)));
+  for (uint32_t i = 0; i < f->n_results; i++) TRY(rt_note(x, f->results[i].op, ir_result_attrs(f, i)));
   return shc_walk(f, false, rt_note_op, x);
 }
 
@@ -224,9 +224,9 @@ static int rt_import_function(rt_import *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++)
     TRY(rt_import_value(x, f->params[i], f->params[i]->type, &f->params[i]->mlir));
   for (uint32_t i = 0; i < f->n_results; i++) {
-    const ir_mdict *old = rt_result_dict(f, i), *d = old;
+    const ir_mdict *old = ir_result_attrs(f, i), *d = old;
     TRY(rt_import_value(x, f->results[i].op, f->results[i].op->types[f->results[i].index], &d));
-    if (d != old && !rt_set_result_dict(f, i, d)) return rt_import_oom(x);
+    if (d != old && !ir_set_result_attrs(f, i, d)) return rt_import_oom(x);
   }
   return shc_walk(f, false, rt_import_op, x);
 }

@@ -28,11 +28,6 @@ bool rt_is_callback(const ir_op *op);
 bool rt_is_body(const base_istr *name);
 /* A mesh op of that name, before `before` (NULL: at the end). false when out of memory. */
 XLAC_MUST_USE bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_computation *before);
-/* A result's or argument's dictionary, changed. false when out of memory. */
-XLAC_MUST_USE bool rt_set_result_dict(ir_computation *f, uint32_t i, const ir_mdict *d);
-static inline const ir_mdict *rt_result_dict(const ir_computation *f, uint32_t i) {
-  return f->result_mlir ? f->result_mlir[i] : NULL;
-}
 /* A custom call in op's place: same operands and result types, nothing but the target. NULL when out of memory. */
 ir_op *rt_make_custom_call(opt_rewriter *rw, const char *target, uint32_t n_results, const ir_type *const *types,
                            uint32_t n, const ir_value *operands);

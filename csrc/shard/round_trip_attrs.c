@@ -97,16 +97,6 @@ bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_
          ir_m_set(op, "mesh", sdy_attr(m, SDY_MESH, mesh));
 }
 
-bool rt_set_result_dict(ir_computation *f, uint32_t i, const ir_mdict *d) {
-  const ir_mdict **all = BASE_ARRAY(&f->module->arena, const ir_mdict *, (size_t)f->n_results + 1);
-  if (!all) return false;
-  for (uint32_t r = 0; r < f->n_results; r++) all[r] = rt_result_dict(f, r);
-  all[i] = d;
-  f->result_mlir = all;
-  f->module->verified = IR_UNVERIFIED;
-  return true;
-}
-
 ir_op *rt_make_custom_call(opt_rewriter *rw, const char *target, uint32_t n_results, const ir_type *const *types,
                            uint32_t n, const ir_value *operands) {
   ir_op *op = opt_make_n(rw, IR_OP_CUSTOM_CALL, n_results, types, n, operands, 0);

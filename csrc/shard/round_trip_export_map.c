@@ -149,8 +149,8 @@ static int rt_mark_function(rt_marking *k, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_results; i++) {
     if (!sdy_get_result(f, i) && !sdy_set_result(f, i, rt_manual_closed(m, k->like, sdy_rank(opt_type(f->results[i])))))
       return rt_manual_oom(k->x);
-    const ir_mdict *d = ir_mdict_with(m, rt_result_dict(f, i), "xla.sdy.manual_axes", k->axes);
-    if (!d || !rt_set_result_dict(f, i, d)) return rt_manual_oom(k->x);
+    const ir_mdict *d = ir_mdict_with(m, ir_result_attrs(f, i), "xla.sdy.manual_axes", k->axes);
+    if (!d || !ir_set_result_attrs(f, i, d)) return rt_manual_oom(k->x);
   }
   k->depth++;
   int status = shc_walk(f, false, rt_mark_op, k);
@@ -204,8 +204,8 @@ static int rt_manual_signature(rt_manual *x, ir_computation *f, const rt_sides *
   }
   for (uint32_t i = 0; ok && i < f->n_results && i < s->out->n; i++) {
     ok = sdy_set_result(f, i, sdy_without_axes(m, s->out->v[i], s->inner, true));
-    const ir_mdict *d = ok && axes ? ir_mdict_with(m, rt_result_dict(f, i), "xla.sdy.manual_axes", axes) : NULL;
-    ok = ok && (!axes || (d && rt_set_result_dict(f, i, d)));
+    const ir_mdict *d = ok && axes ? ir_mdict_with(m, ir_result_attrs(f, i), "xla.sdy.manual_axes", axes) : NULL;
+    ok = ok && (!axes || (d && ir_set_result_attrs(f, i, d)));
   }
   return ok ? 0 : rt_manual_oom(x);
 }

@@ -148,10 +148,10 @@ static int rt_back_function(rt_back *x, ir_computation *f) {
   ir_module *m = x->rw.m;
   for (uint32_t i = 0; i < f->n_params; i++) TRY(rt_back_argument(x, f->params[i]));
   for (uint32_t i = 0; i < f->n_results; i++) {
-    const ir_mdict *d = rt_result_dict(f, i);
+    const ir_mdict *d = ir_result_attrs(f, i);
     if (!ir_mdict_get(d, "mhlo.sharding")) continue;
     d = ir_mdict_with(m, d, "mhlo.sharding", NULL);
-    if (!d || !rt_set_result_dict(f, i, d)) return rt_back_oom(x);
+    if (!d || !ir_set_result_attrs(f, i, d)) return rt_back_oom(x);
   }
   x->results.n = 0;
   TRY(shc_walk(f, true, rt_back_op, x));

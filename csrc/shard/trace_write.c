@@ -77,12 +77,8 @@ static const ir_mattr *write_edges(const shard_state *s, base_arena *a, const sh
 
 static bool write_set_result(ir_computation *c, uint32_t i, const char *key, const ir_mattr *value) {
   ir_module *m = c->module;
-  const ir_mdict **all = BASE_ARRAY(&m->arena, const ir_mdict *, c->n_results);
-  if (!all || !value) return false;
-  for (uint32_t r = 0; r < c->n_results; r++) all[r] = c->result_mlir ? c->result_mlir[r] : NULL;
-  all[i] = ir_mdict_with(m, all[i], key, value);
-  c->result_mlir = all;
-  return all[i] != NULL;
+  const ir_mdict *d = value ? ir_mdict_with(m, ir_result_attrs(c, i), key, value) : NULL;
+  return d && ir_set_result_attrs(c, i, d);
 }
 
 int shard_trace_write_edges(const shard_trace *t, const shard_state *s, ir_computation *main, xlac_error *err) {

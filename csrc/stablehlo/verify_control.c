@@ -77,19 +77,6 @@ int sv_verify_while(const sv *v) {
 
 /* --- calls --- */
 
-static uint32_t sv_function_inputs(const ir_computation *f) {
-  return f->function_type ? f->function_type->n_inputs : f->n_params;
-}
-static uint32_t sv_function_results(const ir_computation *f) {
-  return f->function_type ? f->function_type->n_elements - f->function_type->n_inputs : f->n_results;
-}
-static const ir_type *sv_function_input(const ir_computation *f, uint32_t i) {
-  return f->function_type ? f->function_type->elements[i] : sv_arg(f, i);
-}
-static const ir_type *sv_function_result(const ir_computation *f, uint32_t i) {
-  return f->function_type ? f->function_type->elements[f->function_type->n_inputs + i] : sv_returned(f, i);
-}
-
 static int sv_find_function(const sv *v, const char *attr, const char *id, const ir_computation **out) {
   const ir_mattr *a = ir_mattr_of(v->op, attr);
   *out = a ? sv_function(v, a) : NULL;
@@ -99,17 +86,17 @@ static int sv_find_function(const sv *v, const char *attr, const char *id, const
 }
 
 static int sv_check_signature(const sv *v, const ir_computation *f, const char *id) {
-  if (sv_function_inputs(f) != v->op->n_operands || sv_function_results(f) != v->op->n_results)
+  if (f->n_params != v->op->n_operands || ir_function_results(f) != v->op->n_results)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has %u operands and %u results, but @%s takes %u and gives %u",
-                        v->op->n_operands, v->op->n_results, f->name->s, sv_function_inputs(f), sv_function_results(f));
+                        v->op->n_operands, v->op->n_results, f->name->s, f->n_params, ir_function_results(f));
   for (uint32_t i = 0; i < v->op->n_operands; i++)
-    if (sv_in(v, i)->bare != sv_function_input(f, i)->bare)
+    if (sv_in(v, i)->bare != sv_arg(f, i)->bare)
       return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has operand %u of %s, but @%s takes %s", i,
-                          SV_SHOW(sv_in(v, i)), f->name->s, SV_SHOW(sv_function_input(f, i)));
+                          SV_SHOW(sv_in(v, i)), f->name->s, SV_SHOW(sv_arg(f, i)));
   for (uint32_t i = 0; v->op->types && i < v->op->n_results; i++)
-    if (sv_result(v, i)->bare != sv_function_result(f, i)->bare)
+    if (sv_result(v, i)->bare != ir_function_result_type(f, i)->bare)
       return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has result %u of %s, but @%s gives %s", i,
-                          SV_SHOW(sv_result(v, i)), f->name->s, SV_SHOW(sv_function_result(f, i)));
+                          SV_SHOW(sv_result(v, i)), f->name->s, SV_SHOW(ir_function_result_type(f, i)));
   return 0;
 }
 
@@ -117,7 +104,7 @@ int sv_infer_call(const sv *v) {
   const ir_computation *f;
   TRY(sv_find_function(v, "callee", NULL, &f));
   TRY(sv_check_signature(v, f, NULL));
-  for (uint32_t i = 0; i < v->op->n_results; i++) v->out[i] = sv_function_result(f, i);
+  for (uint32_t i = 0; i < v->op->n_results; i++) v->out[i] = ir_function_result_type(f, i);
   return 0;
 }
 

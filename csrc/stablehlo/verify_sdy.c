@@ -185,10 +185,8 @@ static int sdyv_check_signature(sdyv *v, const ir_computation *f) {
   v->f = f;
   for (uint32_t i = 0; i < f->n_params; i++)
     TRY(sdyv_check_value(v, f->params[i]->mlir, "arg ", i, f->params[i]->type));
-  const ir_type *t = f->function_type;
-  for (uint32_t i = 0; f->result_mlir && i < f->n_results; i++) {
-    const ir_type *type = f->declaration && t ? t->elements[t->n_inputs + i] : sv_returned(f, i);
-    TRY(sdyv_check_value(v, f->result_mlir[i], "result ", i, type));
+  for (uint32_t i = 0; f->result_mlir && i < ir_function_results(f); i++) {
+    TRY(sdyv_check_value(v, ir_result_attrs(f, i), "result ", i, ir_function_result_type(f, i)));
   }
   return 0;
 }

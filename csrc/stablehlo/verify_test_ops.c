@@ -13,13 +13,6 @@ static int sv_find_program(const sv *v, const ir_mattr *symbol, const ir_computa
                       named ? symbol->v.list->v[0]->str->s : "?");
 }
 
-static uint32_t sv_n_inputs(const ir_computation *c) {
-  return c->function_type ? c->function_type->n_inputs : c->n_params;
-}
-static uint32_t sv_n_outputs(const ir_computation *c) {
-  return c->function_type ? c->function_type->n_elements - c->function_type->n_inputs : c->n_results;
-}
-
 static int sv_check_replica(const sv *v, const ir_mattr *row, sv_parallel *p) {
   if (row->kind != IR_M_ARRAY || row->v.list->n != p->partitions)
     return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL,
@@ -28,8 +21,8 @@ static int sv_check_replica(const sv *v, const ir_mattr *row, sv_parallel *p) {
   for (uint32_t i = 0; i < row->v.list->n; i++) {
     const ir_computation *program;
     TRY(sv_find_program(v, row->v.list->v[i], &program));
-    p->inputs += sv_n_inputs(program);
-    p->results += sv_n_outputs(program);
+    p->inputs += program->n_params;
+    p->results += ir_function_results(program);
   }
   return 0;
 }
@@ -40,11 +33,10 @@ static int sv_check_infeed(const sv *v, const ir_mattr *infeed) {
   for (uint32_t i = 0; i < infeed->v.list->n; i++) {
     const ir_computation *source;
     TRY(sv_find_program(v, infeed->v.list->v[i], &source));
-    if (sv_n_outputs(source) != 1)
+    if (ir_function_results(source) != 1)
       return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has the infeed @%s of %u results; expected one tensor",
-                          source->name->s, sv_n_outputs(source));
-    const ir_type *t =
-        source->function_type ? source->function_type->elements[sv_n_inputs(source)] : sv_returned(source, 0);
+                          source->name->s, ir_function_results(source));
+    const ir_type *t = ir_function_result_type(source, 0);
     if (!sv_is_shaped(t))
       return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "has the infeed @%s that gives %s; expected a tensor",
                           source->name->s, SV_SHOW(t));

@@ -236,8 +236,9 @@ typedef struct bc_reader {
   unsigned container;
   base_slice producer;
   uint32_t depth, max_depth;
-  uint64_t n_claimed; /* values that regions said they have */
-  uint64_t weight;    /* of the entry being read */
+  uint64_t n_claimed;  /* values that regions said they have */
+  uint64_t n_declared; /* arguments that declarations said they have */
+  uint64_t weight;     /* of the entry being read */
   uint32_t n_strings, n_dialects, n_op_names, n_attrs, n_types, n_properties;
   base_slice *strings;
   const base_istr **interned;

@@ -31,6 +31,24 @@ static const ir_mdict *bc_dict_or_null(const ir_mattr *a) {
   return a->v.dict->n ? a->v.dict : NULL;
 }
 
+enum { BC_MAX_DECLARED = 64 }; /* arguments of declarations a byte of the file: one type may stand for many of them */
+
+/* A declaration has no block; the arguments it has in text come from its type. */
+static int bc_declare(bc_ir *ir, const bc_cursor *c, const ir_type *type, ir_computation *to) {
+  bc_reader *r = ir->r;
+  ir_module *m = r->m;
+  const base_istr *name = ir_intern(m, "arg", 3);
+  to->function_type = type;
+  r->n_declared += type->n_inputs;
+  if (r->n_declared / BC_MAX_DECLARED > (uint64_t)(r->end - r->base))
+    return BC_BAD(c, "declarations of %llu arguments in all", (unsigned long long)r->n_declared);
+  for (uint32_t i = 0; i < type->n_inputs; i++) {
+    ir_op *p = name ? ir_op_new(to, IR_OP_PARAMETER, type->elements[i], name, 0, 0) : NULL;
+    if (!p || !ir_set_parameter(p, i)) return bc_no_memory(r);
+  }
+  return 0;
+}
+
 static int bc_func_signature(bc_ir *ir, const bc_cursor *c, const bc_func *f, ir_computation *to) {
   const ir_type *type = f->type->type;
   uint32_t n_results = type->n_elements - type->n_inputs;
@@ -43,14 +61,10 @@ static int bc_func_signature(bc_ir *ir, const bc_cursor *c, const bc_func *f, ir
     for (uint32_t i = 0; i < n_results; i++) d[i] = bc_dict_or_null(f->results->v.list->v[i]);
     to->result_mlir = d;
   }
-  if (to->declaration) {
-    to->function_type = type;
-    to->n_results = n_results;
-    return has_args ? BC_BAD(c, "a declaration with attributes of arguments") : 0;
-  }
-  bool same = to->n_params == type->n_inputs && to->n_results == n_results;
+  if (to->declaration) TRY(bc_declare(ir, c, type, to));
+  bool same = to->n_params == type->n_inputs && (to->declaration || to->n_results == n_results);
   for (uint32_t i = 0; same && i < to->n_params; i++) same = to->params[i]->type == type->elements[i];
-  for (uint32_t i = 0; same && i < n_results; i++)
+  for (uint32_t i = 0; same && i < to->n_results; i++)
     same = to->results[i].op->types[to->results[i].index] == type->elements[type->n_inputs + i];
   if (!same) return BC_BAD(c, "the body of function %.60s is not of its type", f->name->str->s);
   for (uint32_t i = 0; has_args && i < to->n_params; i++) to->params[i]->mlir = bc_dict_or_null(f->args->v.list->v[i]);

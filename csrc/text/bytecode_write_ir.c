@@ -222,11 +222,7 @@ static int bc_dicts(bc_writer *w, uint32_t n, const ir_mdict *(*get)(const ir_co
 }
 
 static const ir_mdict *bc_arg_dict(const ir_computation *c, uint32_t i) {
-  return c->declaration ? NULL : c->params[i]->mlir;
-}
-
-static const ir_mdict *bc_result_dict(const ir_computation *c, uint32_t i) {
-  return c->result_mlir ? c->result_mlir[i] : NULL;
+  return c->params[i]->mlir;
 }
 
 static int bc_function_type_of(bc_writer *w, const ir_computation *c, uint32_t *out) {
@@ -255,7 +251,7 @@ static int bc_function_attrs(bc_writer *w, const ir_computation *c, bc_out_op *o
   op->discardable = rest;
   TRY(bc_dicts(w, c->n_params, bc_arg_dict, c, &op->values[0]));
   TRY(bc_function_type_of(w, c, &op->values[1]));
-  TRY(bc_dicts(w, c->n_results, bc_result_dict, c, &op->values[2]));
+  TRY(bc_dicts(w, ir_function_results(c), ir_result_attrs, c, &op->values[2]));
   TRY(bc_add_string(w, c->name->s, c->name->n, &op->values[3]));
   if (visibility) return bc_add_attr(w, false, visibility, &op->values[4]);
   return bc_add_string(w, "", 0, &op->values[4]);

@@ -20,15 +20,6 @@ static void mprint_dict_without(mprint *p, const ir_mdict *d, const char *open, 
 
 /* --- functions, pretty --- */
 
-static const ir_type *mprint_result_type(const ir_computation *c, uint32_t i) {
-  if (c->function_type) return c->function_type->elements[c->function_type->n_inputs + i];
-  return c->results[i].op->types[c->results[i].index];
-}
-
-static uint32_t mprint_n_results(const ir_computation *c) {
-  return c->function_type ? c->function_type->n_elements - c->function_type->n_inputs : c->n_results;
-}
-
 static void mprint_parameter(mprint *p, const ir_computation *c, uint32_t i) {
   const ir_op *param = c->params[i];
   if (!c->declaration) {
@@ -42,19 +33,19 @@ static void mprint_parameter(mprint *p, const ir_computation *c, uint32_t i) {
 }
 
 static const ir_mdict *mprint_result_attrs(const ir_computation *c, uint32_t i) {
-  const ir_mdict *d = c->result_mlir ? c->result_mlir[i] : NULL;
+  const ir_mdict *d = ir_result_attrs(c, i);
   return d && d->n ? d : NULL;
 }
 
 static void mprint_function_results(mprint *p, const ir_computation *c) {
-  uint32_t n = mprint_n_results(c);
+  uint32_t n = ir_function_results(c);
   if (n == 0) return;
   BASE_PUT(p->out, " -> ");
-  bool bare = n == 1 && !mprint_result_attrs(c, 0) && mprint_result_type(c, 0)->kind != IR_TYPE_FUNCTION;
+  bool bare = n == 1 && !mprint_result_attrs(c, 0) && ir_function_result_type(c, 0)->kind != IR_TYPE_FUNCTION;
   if (!bare) base_putc(p->out, '(');
   for (uint32_t i = 0; i < n; i++) {
     if (i) BASE_PUT(p->out, ", ");
-    mprint_type(p->out, mprint_result_type(c, i));
+    mprint_type(p->out, ir_function_result_type(c, i));
     if (!mprint_result_attrs(c, i)) continue;
     base_putc(p->out, ' ');
     mprint_dict(p, mprint_result_attrs(c, i));
@@ -71,13 +62,9 @@ static void mprint_pretty_function(mprint *p, const ir_computation *c) {
   }
   mprint_symbol(p->out, c->name->s, c->name->n);
   base_putc(p->out, '(');
-  uint32_t n = c->declaration && c->n_params == 0 && c->function_type ? c->function_type->n_inputs : c->n_params;
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < c->n_params; i++) {
     if (i) BASE_PUT(p->out, ", ");
-    if (c->n_params)
-      mprint_parameter(p, c, i);
-    else
-      mprint_type(p->out, c->function_type->elements[i]);
+    mprint_parameter(p, c, i);
   }
   base_putc(p->out, ')');
   mprint_function_results(p, c);
@@ -107,7 +94,7 @@ static void mprint_argument_attrs(mprint *p, const ir_computation *c) {
 
 static void mprint_result_attr_list(mprint *p, const ir_computation *c) {
   bool any = false;
-  uint32_t n = mprint_n_results(c);
+  uint32_t n = ir_function_results(c);
   for (uint32_t i = 0; i < n; i++) any = any || mprint_result_attrs(c, i);
   if (!any) return;
   BASE_PUT(p->out, ", res_attrs = [");
@@ -129,11 +116,11 @@ static void mprint_signature(mprint *p, const ir_computation *c) {
     mprint_type(p->out, c->params[i]->type);
   }
   BASE_PUT(p->out, ") -> ");
-  bool bare = c->n_results == 1 && mprint_result_type(c, 0)->kind != IR_TYPE_FUNCTION;
+  bool bare = c->n_results == 1 && ir_function_result_type(c, 0)->kind != IR_TYPE_FUNCTION;
   if (!bare) base_putc(p->out, '(');
   for (uint32_t i = 0; i < c->n_results; i++) {
     if (i) BASE_PUT(p->out, ", ");
-    mprint_type(p->out, mprint_result_type(c, i));
+    mprint_type(p->out, ir_function_result_type(c, i));
   }
   if (!bare) base_putc(p->out, ')');
 }

@@ -33,3 +33,32 @@ def test_refused_at_the_line():
         xlac.parse(MESH + 'func.func @f(%arg0: tensor<8xf32>) -> tensor<8xf32> {\n  %0 = sdy.reshard %arg0 <@mesh, [{"z"}]> : tensor<8xf32>\n'
                    "  return %0 : tensor<8xf32>\n}\n", format="mlir").verify()
     assert caught.value.line == 3
+
+
+DECLARES = MESH + """func.func private @ext(tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, i32)
+    -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>, z.w}, i32 {mhlo.sharding = "{replicated}"})
+func.func @main(%arg0: tensor<4xf32>) -> (tensor<4xf32> {a.b = 1 : i32}) {
+  return %arg0 : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("name", [n for n in xlac.passes() if n.split("-")[0] in ("sdy", "xla", "mhlo", "inline", "symbol", "canonicalize")])
+def test_declared_results_keep_their_attributes(name):
+    """A declaration has no values to count its results by, but it has attributes on them: no pass reads past either."""
+    module = xlac.parse(DECLARES, format="mlir")
+    try:
+        out = module.run(name).to_text()
+    except xlac.Error as error:
+        assert error.code and str(error)
+        return
+    if "@ext" in out:
+        assert "z.w" in out.split("@ext")[1].splitlines()[0]
+        assert xlac.parse(out, format="mlir").to_text() == out
+
+
+def test_declared_results_are_dropped_cleared_and_written():
+    module = xlac.parse(DECLARES, format="mlir")
+    assert xlac.parse(module.to_bytes(format="mlir-bytecode")).to_text() == module.to_text()
+    bare = module.run("sdy-drop-sharding-and-mesh").to_text()
+    assert "(tensor<4xf32>, i32) -> (tensor<4xf32> {z.w}, i32 {mhlo.sharding" in bare and "sdy" not in bare
