@@ -690,6 +690,7 @@
 #include "cpu/vm_fold.c"
 #include "cpu/vm_reduce.c"
 #include "cpu/vm_scan.c"
+#include "cpu/vm_stream.c"
 #include "cpu/vm_wide.c"
 #include "cpu/window.c"
 #include "cpu/window_body.c"
