@@ -51,7 +51,9 @@ static int drive_main(const ir_module *m, ir_computation **main, xlac_error *err
     if (n > 1) second = second ? second : c;
   }
   if (n == 1 || (n > 1 && strcmp((*main)->name->s, "main") == 0)) return 0;
-  if (n == 0) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there is no function to propagate shardings through");
+  if (n == 0)
+    return base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, m->first && m->first->line ? m->first->line : 1, 1, "",
+                        "there is no function to propagate shardings through");
   return base_hint(err,
                    base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, second->line, second->col, "func.func",
                                 "of several functions none is called main: can't tell whose results are the program's"),
