@@ -14,7 +14,9 @@ static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *func
 static int sv_verify_ops(ir_module *m, const ir_computation *c, const sv_functions *functions, base_arena *arena,
                          xlac_error *err) {
   IR_FOR_OPS(op, c) {
+    base_arena_mark mark = base_arena_here(arena);
     TRY(sv_verify_one(m, op, functions, arena, err));
+    base_arena_back(arena, mark);
     for (uint32_t i = 0; i < op->n_called; i++)
       if (op->called[i]->owner == op) TRY(sv_verify_ops(m, op->called[i], functions, arena, err));
   }
@@ -37,6 +39,7 @@ int stablehlo_verify(ir_module *m, xlac_error *err) {
   base_arena arena;
   base_map_init(&functions.by_name, m->alloc);
   base_arena_init(&arena, m->alloc);
+  base_arena_foresee(&arena, 1); /* a chunk that stays, since each op's check gives up what it has taken */
   int status = sv_verify_module(m, &functions, &arena, err);
   if (arena.failed) status = base_oom(err, "the check of a module");
   base_arena_free(&arena);

@@ -176,7 +176,9 @@ static int sdyv_check_value(sdyv *v, const ir_mdict *d, const char *kind, uint32
     sdyv_where where = {kind, true, false, i};
     const sdy_sharding *s = sdy_of(d->v[k].value, SDY_SHARDING);
     if (!s) return sdyv_fail_in(v, where, "should have a sharding attribute of type TensorShardingAttr");
+    base_arena_mark mark = base_arena_here(v->arena);
     TRY(sdyv_check_sharding(v, where, s, type));
+    base_arena_back(v->arena, mark);
   }
   return 0;
 }
@@ -196,8 +198,10 @@ static int sdyv_check_ops(sdyv *v, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
     if (op->opcode == IR_OP_PARAMETER) continue;
     v->op = op;
+    base_arena_mark mark = base_arena_here(v->arena);
     TRY(sdyv_check_op(v));
     TRY(sdyv_check_dict(v));
+    base_arena_back(v->arena, mark);
     const sdyv_manual *outer = v->manual;
     sdyv_manual inner = {outer, op, NULL};
     if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION) {
