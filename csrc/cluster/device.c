@@ -13,31 +13,32 @@ const tf_device_registration tf_device_table[] = {
 
 /* --- names --- */
 
-static bool tf_take(base_slice *s, const char *text) {
+static bool tf_device_take(base_slice *s, const char *text) {
   size_t n = strlen(text);
   if (s->n < n || memcmp(s->p, text, n) != 0) return false;
   *s = (base_slice){s->p + n, s->n - n};
   return true;
 }
 
-static bool tf_is_letter(char c) {
+static bool tf_device_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* A letter, then letters, digits and '_'. */
-static bool tf_take_word(base_slice *s, base_slice *out) {
+static bool tf_device_take_word(base_slice *s, base_slice *out) {
   size_t n = 0;
-  while (n < s->n && (tf_is_letter(s->p[n]) || (n > 0 && ((s->p[n] >= '0' && s->p[n] <= '9') || s->p[n] == '_')))) n++;
+  while (n < s->n && (tf_device_letter(s->p[n]) || (n > 0 && ((s->p[n] >= '0' && s->p[n] <= '9') || s->p[n] == '_'))))
+    n++;
   *out = (base_slice){s->p, n};
   *s = (base_slice){s->p + n, s->n - n};
   return n > 0;
 }
 
 /* '*' stands for any. */
-static bool tf_take_number(base_slice *s, bool *has, int32_t *out) {
+static bool tf_device_take_number(base_slice *s, bool *has, int32_t *out) {
   uint64_t v = 0;
   size_t n = 0;
-  *has = !tf_take(s, "*");
+  *has = !tf_device_take(s, "*");
   if (!*has) return true;
   while (n < s->n && s->p[n] >= '0' && s->p[n] <= '9') n++;
   if (n == 0 || base_parse_u64(s->p, s->p + n, &v) != s->p + n) return false;
@@ -46,22 +47,22 @@ static bool tf_take_number(base_slice *s, bool *has, int32_t *out) {
   return true;
 }
 
-static bool tf_take_type(base_slice *s, tf_device_name *out) {
-  out->has_type = !tf_take(s, "*");
-  if (out->has_type && !tf_take_word(s, &out->type)) return false;
+static bool tf_device_take_type(base_slice *s, tf_device_name *out) {
+  out->has_type = !tf_device_take(s, "*");
+  if (out->has_type && !tf_device_take_word(s, &out->type)) return false;
   out->has_id = false;
-  return !tf_take(s, ":") || tf_take_number(s, &out->has_id, &out->id);
+  return !tf_device_take(s, ":") || tf_device_take_number(s, &out->has_id, &out->id);
 }
 
-static bool tf_take_job(base_slice *s, tf_device_name *out) {
-  out->has_job = !tf_take(s, "*");
-  return !out->has_job || tf_take_word(s, &out->job);
+static bool tf_device_take_job(base_slice *s, tf_device_name *out) {
+  out->has_job = !tf_device_take(s, "*");
+  return !out->has_job || tf_device_take_word(s, &out->job);
 }
 
-static bool tf_take_old_type(base_slice *s, const char *type, tf_device_name *out) {
+static bool tf_device_take_old(base_slice *s, const char *type, tf_device_name *out) {
   out->has_type = true;
   out->type = base_slice_of(type);
-  return tf_take_number(s, &out->has_id, &out->id);
+  return tf_device_take_number(s, &out->has_id, &out->id);
 }
 
 bool tf_device_parse(base_slice s, tf_device_name *out) {
@@ -69,32 +70,32 @@ bool tf_device_parse(base_slice s, tf_device_name *out) {
   if (base_slice_is(s, "/")) return true;
   while (s.n > 0) {
     bool fine = false;
-    if (tf_take(&s, "/job:"))
-      fine = tf_take_job(&s, out);
-    else if (tf_take(&s, "/replica:"))
-      fine = tf_take_number(&s, &out->has_replica, &out->replica);
-    else if (tf_take(&s, "/task:"))
-      fine = tf_take_number(&s, &out->has_task, &out->task);
-    else if (tf_take(&s, "/device:"))
-      fine = tf_take_type(&s, out);
-    else if (tf_take(&s, "/cpu:") || tf_take(&s, "/CPU:"))
-      fine = tf_take_old_type(&s, "CPU", out);
-    else if (tf_take(&s, "/gpu:") || tf_take(&s, "/GPU:"))
-      fine = tf_take_old_type(&s, "GPU", out);
+    if (tf_device_take(&s, "/job:"))
+      fine = tf_device_take_job(&s, out);
+    else if (tf_device_take(&s, "/replica:"))
+      fine = tf_device_take_number(&s, &out->has_replica, &out->replica);
+    else if (tf_device_take(&s, "/task:"))
+      fine = tf_device_take_number(&s, &out->has_task, &out->task);
+    else if (tf_device_take(&s, "/device:"))
+      fine = tf_device_take_type(&s, out);
+    else if (tf_device_take(&s, "/cpu:") || tf_device_take(&s, "/CPU:"))
+      fine = tf_device_take_old(&s, "CPU", out);
+    else if (tf_device_take(&s, "/gpu:") || tf_device_take(&s, "/GPU:"))
+      fine = tf_device_take_old(&s, "GPU", out);
     if (!fine) return false;
   }
   return true;
 }
 
-static bool tf_same_slice(base_slice a, base_slice b) {
+static bool tf_device_same(base_slice a, base_slice b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 bool tf_device_is_looser(const tf_device_name *a, const tf_device_name *b) {
-  if (a->has_job && (!b->has_job || !tf_same_slice(a->job, b->job))) return false;
+  if (a->has_job && (!b->has_job || !tf_device_same(a->job, b->job))) return false;
   if (a->has_replica && (!b->has_replica || a->replica != b->replica)) return false;
   if (a->has_task && (!b->has_task || a->task != b->task)) return false;
-  if (a->has_type && (!b->has_type || !tf_same_slice(a->type, b->type))) return false;
+  if (a->has_type && (!b->has_type || !tf_device_same(a->type, b->type))) return false;
   return !a->has_id || (b->has_id && a->id == b->id);
 }
 

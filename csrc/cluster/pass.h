@@ -42,6 +42,8 @@ void tf_bodies_free(tf_bodies *b);
 const tf_function *tf_bodies_find(const tf_bodies *b, base_slice name);
 /* Its body; *out NULL where it is malformed (err untouched). */
 XLAC_MUST_USE int tf_body_of(tf_bodies *b, const tf_function *fn, tf_attrs call, const tf_graph **out, xlac_error *err);
+/* Why it is malformed: fails. */
+XLAC_MUST_USE int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs call, xlac_error *err);
 /* What a call of fn with these attributes is known by: one key for all calls where the body leaves nothing open. */
 uint64_t tf_call_key(const tf_function *fn, tf_attrs call);
 
