@@ -50,7 +50,10 @@ static int tf_fill_placeholders(tf_body *b, tf_attrs *attrs) {
 /* --- nodes --- */
 
 static int tf_body_add(tf_body *b, tf_node *node, const base_istr *key, uint32_t *id) {
+  uint64_t other = 0;
   TRY(tf_graph_add_node(b->g, node, id, b->err));
+  if (key && base_map_get(&b->ids, base_key(key), &other))
+    return tf_body_fail(b, key->s, "another node or argument has the same name");
   if (key && !base_map_set(&b->ids, base_key(key), *id)) return base_oom(b->err, "reading a function");
   return 0;
 }
@@ -149,6 +152,11 @@ static int tf_body_connect(tf_body *b, const tf_input *in, uint32_t dst, int32_t
     return tf_body_fail(b, user, "'%.80s' has no output '%.80s'", in->node->s, in->argument->s);
   if (output < 0 || (uint32_t)output >= from->n_outputs)
     return tf_body_fail(b, user, "'%.80s' has no output %d", in->node->s, output);
+  const tf_node *to = &b->g->nodes.items[dst];
+  unsigned has = tf_output_type(from, (uint32_t)output), wants = tf_input_type(to, (uint32_t)input);
+  if (to->role != TF_ROLE_RETVAL && tf_base_type(has) != tf_base_type(wants))
+    return tf_body_fail(b, user, "its input %d is %s, but '%.80s' gives %s", input, tf_type_word(wants), in->node->s,
+                        tf_type_word(has));
   return tf_graph_add_edge(b->g, (uint32_t)src, output, dst, input, b->err);
 }
 
@@ -166,6 +174,9 @@ static int tf_body_edges(tf_body *b) {
 }
 
 static int tf_body_results(tf_body *b) {
+  if (b->fn->n_rets != b->fn->signature->n_outputs)
+    return tf_body_fail(b, "_Retval", "%u of the %u results are not given", b->fn->signature->n_outputs - b->fn->n_rets,
+                        b->fn->signature->n_outputs);
   for (uint32_t i = 0; i < b->fn->n_rets; i++) {
     const tf_ret *ret = &b->fn->rets[i];
     uint32_t id = 0;

@@ -5,7 +5,7 @@
 
 enum {
   GEMM_FEW = 8,              /* columns of which B has too few */
-  GEMM_CHUNK = 16 << 20,     /* bytes of packed B that are wanted at most */
+  GEMM_CHUNK = 4 << 20,      /* bytes of packed B that are wanted at most */
   GEMM_TASKS = 24,           /* enough for some threads */
   GEMM_TASK_WORK = 1 << 20,  /* products below which a task is not cut further */
   GEMM_GRAIN_WORK = 1 << 18, /* products for which another thread is worth while */

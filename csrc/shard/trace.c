@@ -238,8 +238,8 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
   for (uint32_t i = begin; i < t->marks.n; i++) {
     const shard_mark *m = &t->marks.items[i];
     const shard_origin *o = shard_trace_origin(t, m->from_slot, t->axes.items[m->axis]);
-    if (!o || m->to_slot == SHARD_NO_SLOT) continue;
-    shard_origin copy = *o;
+    if (m->to_slot == SHARD_NO_SLOT) continue;
+    shard_origin copy = o ? *o : (shard_origin){.source = SHARD_FROM_OP};
     copy.slot = m->to_slot;
     copy.axis = t->axes.items[m->axis];
     trace_add_origin(t, copy);

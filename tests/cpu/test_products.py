@@ -183,6 +183,14 @@ def test_convolutions_of_every_type(t):
             run_conv(t, labels, 1, 2, 2, (4, 3), [one(2), one(2)])
 
 
+@pytest.mark.parametrize("t", [*TYPES])
+def test_elements_after_the_last_window_are_never_met(t):
+    for labels in (NHWC, NCHW, "f01b_i01o->01bf"):
+        run_conv(t, labels, 2, 3, 4, (8, 9), [one(3, 2), one(2, 3)])
+        run_conv(t, labels, 2, 6, 6, (8, 9), [one(3, 2), one(2, 3)], groups=3)
+        run_conv(t, labels, 2, 1, 3, (4, 5), [one(1, 3), one(1, high=-1)])
+
+
 def test_convolutions_of_other_ranks():
     run_conv("f32", "bf_io->bf", 7, 65, 40, (), [])
     run_conv("f32", "b0f_0io->b0f", 3, 5, 40, (70,), [one(4, 2, 3, 1)])
