@@ -198,7 +198,9 @@ static int drive_begin(shard_driver *d, ir_module *m, const shard_options *optio
   TRY(shard_state_make(&d->state, m, err));
   base_arena *a = &d->state.arena;
   size_t n = (size_t)d->state.n_ids + 1;
-  d->maker.into = a;
+  base_arena_foresee(&d->maker.arena, 1); /* a chunk that stays, for one rule at a time */
+  base_map_init(&d->kept_rules, m->alloc);
+  base_map_init(&d->rule_attrs, m->alloc);
   d->pending = BASE_ARRAY(a, ir_op *, n);
   d->marks = base_arena_zalloc(a, n);
   d->gone = base_arena_zalloc(a, n);
@@ -209,52 +211,6 @@ static int drive_begin(shard_driver *d, ir_module *m, const shard_options *optio
   d->pending_cap = (uint32_t)n;
   bool ok = d->pending && d->marks && d->gone && d->rules && d->has_rule && d->seen && d->seen_how;
   return ok ? 0 : base_oom(err, "propagation");
-}
-
-static uint64_t drive_hash_ints(uint64_t h, sdy_ints v) {
-  h = (h ^ v.n) * UINT64_C(0x9E3779B97F4A7C15);
-  for (uint32_t i = 0; i < v.n; i++) h = (h ^ (uint64_t)v.v[i] ^ (h >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
-  return h;
-}
-
-static uint64_t drive_hash(const sdy_rule *r) {
-  uint64_t h = drive_hash_ints(r->n_operands * UINT64_C(131) + r->n_results, r->sizes);
-  for (uint32_t t = 0; t < r->n_operands + r->n_results; t++) {
-    const sdy_tensor_map *map = shard_map_of(r, t);
-    for (uint32_t d = 0; d < map->n_dims; d++) h = drive_hash_ints(h + d, map->dims[d]);
-  }
-  h = drive_hash_ints(drive_hash_ints(h, r->reduction), r->need_replication);
-  return drive_hash_ints(drive_hash_ints(h, r->permutation), r->blocked);
-}
-
-/* The rule in the module; equal ones once: most ops have one of few. NULL when out of memory. */
-static const ir_mattr *drive_kept_rule(shard_driver *d, base_map *kept, const sdy_rule *rule) {
-  uint64_t hash = drive_hash(rule);
-  uint64_t found = 0;
-  const ir_mattr *known = base_map_get(kept, hash, &found) ? (const ir_mattr *)(uintptr_t)found : NULL;
-  if (known && sdy_equal(SDY_RULE, known->v.sdy, rule)) return known;
-  const sdy_rule *made = sdy_rule_make(d->state.m, rule);
-  const ir_mattr *a = made ? sdy_attr(d->state.m, SDY_RULE, made) : NULL;
-  return a && base_map_set(kept, hash, base_key(a)) ? a : NULL;
-}
-
-/* Rules that were made are written down if they are to be kept; else those that were there go, but custom ones. */
-static int drive_rules(shard_driver *d, base_map *kept, xlac_error *err) {
-  IR_FOR_COMPUTATIONS(c, d->state.m) {
-    IR_FOR_OPS(op, c) {
-      if (op->id >= d->state.n_ids) continue;
-      const sdy_rule *own = sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE);
-      bool ok = true;
-      if (d->options.keep_rules && !own && d->has_rule[op->id] == 1 && d->rules[op->id]) {
-        const ir_mattr *rule = drive_kept_rule(d, kept, d->rules[op->id]);
-        ok = rule && ir_m_set(op, "sdy.sharding_rule", rule);
-      } else if (!d->options.keep_rules && own && !own->custom) {
-        ok = ir_m_set(op, "sdy.sharding_rule", NULL);
-      }
-      if (!ok) return base_oom(err, "propagation");
-    }
-  }
-  return 0;
 }
 
 static int drive_notes(shard_driver *d, xlac_error *err) {
@@ -278,11 +234,8 @@ static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
     drive_levels(d);
   TRY(d->status);
   TRY(shard_state_store(&d->state, err));
-  base_map kept; /* hash of a rule to its attribute */
-  base_map_init(&kept, m->alloc);
-  int status = drive_rules(d, &kept, err);
-  base_map_free(&kept);
-  return status == 0 ? drive_notes(d, err) : status;
+  TRY(shard_store_rules(d, err));
+  return drive_notes(d, err);
 }
 
 int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err) {
@@ -307,6 +260,8 @@ int shard_propagate_traced(ir_module *m, const shard_options *options, shard_tra
   int status = drive_begin(&d, m, options, err);
   if (status == 0) status = drive_schedule(&d, m, err);
   if (status == 0 && done) status = done(ctx, trace, &d.state, d.main, err);
+  base_map_free(&d.kept_rules);
+  base_map_free(&d.rule_attrs);
   if (d.state.m) shard_state_free(&d.state);
   shard_pool_free(&d.pool);
   shard_maker_free(&d.maker);

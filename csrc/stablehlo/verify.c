@@ -15,9 +15,12 @@ typedef struct sv_walk {
 static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *functions, base_arena *arena,
                          xlac_error *err) {
   const ir_type *few[8];
+  base_arena_mark mark = base_arena_here(arena);
   sv v = {.m = m, .op = op, .arena = arena, .functions = functions, .err = err};
   v.out = op->n_results <= 8 ? few : BASE_ARRAY(arena, const ir_type *, op->n_results);
-  return v.out ? sv_verify_op(&v) : sv_oom(&v);
+  TRY(v.out ? sv_verify_op(&v) : sv_oom(&v));
+  base_arena_back(arena, mark);
+  return 0;
 }
 
 static bool sv_is_deferred(const ir_op *op) {
@@ -118,6 +121,7 @@ int stablehlo_verify(ir_module *m, xlac_error *err) {
   base_arena arena;
   base_map_init(&functions.by_name, m->alloc);
   base_arena_init(&arena, m->alloc);
+  base_arena_foresee(&arena, 1); /* a chunk that stays, since each op's check gives up what it has taken */
   int status = sv_verify_module(m, &functions, &arena, err);
   if (arena.failed) status = base_oom(err, "the check of a module");
   base_arena_free(&arena);

@@ -188,7 +188,9 @@ static int sdyv_check_value(sdyv *v, const ir_mdict *d, const char *kind, uint32
     sdyv_where where = {kind, true, false, i};
     const sdy_sharding *s = sdy_of(d->v[k].value, SDY_SHARDING);
     if (!s) return sdyv_fail_in(v, where, "should have a sharding attribute of type TensorShardingAttr");
+    base_arena_mark mark = base_arena_here(v->arena);
     TRY(sdyv_check_sharding(v, where, s, type));
+    base_arena_back(v->arena, mark);
   }
   return 0;
 }
@@ -207,8 +209,11 @@ int sdyv_check_signature(sdyv *v, const ir_computation *f) {
 int sdyv_check_own(sdyv *v, const ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER) return 0;
   v->op = op;
+  base_arena_mark mark = base_arena_here(v->arena);
   TRY(sdyv_check_dict(v));
-  return sdyv_check_itself(v);
+  TRY(sdyv_check_itself(v));
+  base_arena_back(v->arena, mark);
+  return 0;
 }
 
 const ir_op *sdyv_bound_by(const ir_op *inside, const base_istr *axis) {
