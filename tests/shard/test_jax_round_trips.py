@@ -16,7 +16,7 @@ IMPORTS = {"shardy": "xla-sdy-round-trip-import-pipeline{lift-and-dedup-meshes=t
 BEFORE = ("symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,sdy-propagate-sharding-from-func-to-call,"
           "sdy-constant-or-scalar-splitter,symbol-dce,sdy-manual-axes-cleanup")
 # what the import does besides reading strings
-TIDY = ("func.func(xla-sdy-import-constants),func.func(xla-sdy-open-while-free-vars-sharding),"
+TIDY = ("stablehlo-ext-prepare-for-hlo-export,func.func(xla-sdy-import-constants),func.func(xla-sdy-open-while-free-vars-sharding),"
         "xla-sdy-round-trip-import-pipeline{lift-and-dedup-meshes=true}")
 EXPORT = "sdy-propagation-pipeline,xla-sdy-stablehlo-export-pipeline"
 
