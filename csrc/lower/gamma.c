@@ -72,34 +72,54 @@ static void gamma_rescale(tfl_op *x, ir_value large, uint32_t n, ir_value *v) {
     v[i] = opt_select(x->rw, large, tfl_with(x, IR_OP_MULTIPLY, v[i], gamma_epsilon(v[i])), v[i]);
 }
 
-/* The continued fraction. State: go on, step, value, its derivative, numerator and denominator before and now, each
- * with its derivative. */
+/* Where the fraction starts: go on, step, where it goes on, value, its derivative, numerator and denominator before and
+ * now, each with its derivative. */
+enum { GAMMA_STATE = 13 };
+
+static void gamma_start(tfl_op *x, ir_value a, ir_value at, ir_value y, ir_value inits[GAMMA_STATE]) {
+  ir_value one = tfl_like(x, a, 1), zero = tfl_like(x, a, 0), p = GAMMA_ADD(at, one);
+  ir_value q = GAMMA_MUL(GAMMA_ADD(p, y), at), v = GAMMA_DIV(p, q);
+  const ir_value all[] = {tfl_scalar(x, XLAC_PRED, 1),
+                          tfl_scalar(x, XLAC_S32, 0),
+                          tfl_compare(x, "EQ", one, one),
+                          v,
+                          GAMMA_DIV(GAMMA_MUL(v, at), q),
+                          one,
+                          zero,
+                          at,
+                          zero,
+                          p,
+                          zero,
+                          q,
+                          opt_unary(x->rw, IR_OP_NEGATE, at)};
+  memcpy(inits, all, sizeof all);
+}
+
+/* The continued fraction. A value that is near enough stays: more steps would only add rounding. */
 static int gamma_fraction(tfl_op *x, ir_value a, ir_value at, gamma_sum *out) {
-  ir_value one = tfl_like(x, a, 1), zero = tfl_like(x, a, 0), y = GAMMA_SUB(one, a), all[12];
-  ir_value z = GAMMA_ADD(GAMMA_ADD(at, y), one), p = GAMMA_ADD(at, one), q = GAMMA_MUL(z, at), v = GAMMA_DIV(p, q);
-  ir_value q_by_a = opt_unary(x->rw, IR_OP_NEGATE, at), v_by_a = GAMMA_DIV(GAMMA_MUL(v, at), q);
-  ir_value inits[] = {
-      tfl_scalar(x, XLAC_PRED, 1), tfl_scalar(x, XLAC_S32, 0), v, v_by_a, one, zero, at, zero, p, zero, q, q_by_a};
+  ir_value y = GAMMA_SUB(tfl_like(x, a, 1), a), inits[GAMMA_STATE], all[GAMMA_STATE];
   tfl_repeat r;
-  TRY(tfl_repeat_begin(x, &r, 12, inits));
+  gamma_start(x, a, at, y, inits);
+  TRY(tfl_repeat_begin(x, &r, GAMMA_STATE, inits));
   const ir_value *s = r.state;
-  ir_value step = tfl_with(x, IR_OP_ADD, s[1], 1),
-           c = tfl_spread(x, tfl_cast(x, step, (base_dtype)opt_type(a)->dtype), a);
-  ir_value two = tfl_with(x, IR_OP_MULTIPLY, c, 2), yc = GAMMA_MUL(GAMMA_ADD(y, c), c);
-  z = GAMMA_ADD(z, two);
-  gamma_sum num = gamma_step(x, (gamma_sum){s[8], s[9]}, (gamma_sum){s[4], s[5]}, z, c, yc);
-  gamma_sum den = gamma_step(x, (gamma_sum){s[10], s[11]}, (gamma_sum){s[6], s[7]}, z, c, yc);
+  ir_value step = tfl_with(x, IR_OP_ADD, s[1], 1), zero = tfl_like(x, a, 0);
+  ir_value c = tfl_spread(x, tfl_cast(x, step, (base_dtype)opt_type(a)->dtype), a), yc = GAMMA_MUL(GAMMA_ADD(y, c), c);
+  ir_value z = GAMMA_ADD(GAMMA_ADD(tfl_with(x, IR_OP_ADD, at, 1), y), tfl_with(x, IR_OP_MULTIPLY, c, 2));
+  gamma_sum num = gamma_step(x, (gamma_sum){s[9], s[10]}, (gamma_sum){s[5], s[6]}, z, c, yc);
+  gamma_sum den = gamma_step(x, (gamma_sum){s[11], s[12]}, (gamma_sum){s[7], s[8]}, z, c, yc);
   ir_value whole = tfl_compare(x, "NE", den.v, zero);
-  v = opt_select(x->rw, whole, GAMMA_DIV(num.v, den.v), s[2]);
-  v_by_a = opt_select(x->rw, whole, GAMMA_DIV(GAMMA_SUB(num.by_a, GAMMA_MUL(v, den.by_a)), den.v), s[3]);
-  ir_value far = gamma_abs_above(x, GAMMA_DIV(GAMMA_SUB(s[2], v), v), gamma_epsilon(a));
-  if (x->row->arg >= GAMMA_DERIVATIVE) far = gamma_abs_above(x, GAMMA_SUB(v_by_a, s[3]), gamma_epsilon(a));
-  far = gamma_op(x, IR_OP_OR, far, opt_unary(x->rw, IR_OP_NOT, whole));
-  ir_value next[] = {
-      gamma_go_on(x, far, step), step, v, v_by_a, s[8], s[9], s[10], s[11], num.v, num.by_a, den.v, den.by_a};
-  gamma_rescale(x, gamma_abs_above(x, num.v, 1 / gamma_epsilon(a)), 8, next + 4);
+  ir_value v = opt_select(x->rw, whole, GAMMA_DIV(num.v, den.v), s[3]);
+  ir_value v_by_a = opt_select(x->rw, whole, GAMMA_DIV(GAMMA_SUB(num.by_a, GAMMA_MUL(v, den.by_a)), den.v), s[4]);
+  ir_value far = gamma_abs_above(x, GAMMA_DIV(GAMMA_SUB(s[3], v), v), gamma_epsilon(a));
+  if (x->row->arg >= GAMMA_DERIVATIVE) far = gamma_abs_above(x, GAMMA_SUB(v_by_a, s[4]), gamma_epsilon(a));
+  far = gamma_op(x, IR_OP_AND, s[2], gamma_op(x, IR_OP_OR, far, opt_unary(x->rw, IR_OP_NOT, whole)));
+  v = opt_select(x->rw, s[2], v, s[3]);
+  v_by_a = opt_select(x->rw, s[2], v_by_a, s[4]);
+  ir_value next[GAMMA_STATE] = {
+      gamma_go_on(x, far, step), step, far, v, v_by_a, s[9], s[10], s[11], s[12], num.v, num.by_a, den.v, den.by_a};
+  gamma_rescale(x, gamma_abs_above(x, num.v, 1 / gamma_epsilon(a)), 8, next + 5);
   tfl_repeat_end(x, &r, next, all);
-  *out = (gamma_sum){all[2], all[3]};
+  *out = (gamma_sum){all[3], all[4]};
   return x->status;
 }
 

@@ -7,16 +7,18 @@
 const tfs_host_op *tfs_host_find(const tf_node *node) {
   static const struct {
     tfs_host_op row;
-    bool variants; /* only where a variant comes in or out */
+    unsigned only; /* where not 0: only where this type comes in or out */
   } rows[] = {
-#define HOST(op, fn, arg) {{#op, fn, arg}, false},
-#define HOST_VARIANT(op, fn, arg) {{#op, fn, arg}, true},
+#define HOST(op, fn, arg) {{#op, fn, arg}, 0},
+#define HOST_VARIANT(op, fn, arg) {{#op, fn, arg}, TF_VARIANT},
+#define HOST_STRING(op, fn, arg) {{#op, fn, arg}, TF_STRING},
 #include "host.def"
 #undef HOST
 #undef HOST_VARIANT
+#undef HOST_STRING
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (tf_node_is(node, rows[i].row.op) && (!rows[i].variants || tf_has_type(node, TF_VARIANT))) return &rows[i].row;
+    if (tf_node_is(node, rows[i].row.op) && (!rows[i].only || tf_has_type(node, rows[i].only))) return &rows[i].row;
   return NULL;
 }
 
