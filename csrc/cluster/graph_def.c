@@ -223,16 +223,30 @@ static int tf_read_library(tf_def_reader *r, proto_message graph) {
 
 enum { TF_GRAPH_VERSION = 2474 }; /* TensorFlow 2.21's */
 
+/* Whether a field of numbers, packed or not, has that one. */
+static bool tf_lists_number(tf_raw_field f, uint64_t wanted) {
+  uint64_t v = 0;
+  unsigned shift = 0;
+  if (f.wire == 0) return f.value == wanted;
+  for (size_t i = 0; f.wire == 2 && i < f.bytes.n && shift < 64; i++) {
+    v |= (uint64_t)((uint8_t)f.bytes.p[i] & 0x7F) << shift;
+    shift = (uint8_t)f.bytes.p[i] & 0x80 ? shift + 7 : 0;
+    if (shift > 0) continue;
+    if (v == wanted) return true;
+    v = 0;
+  }
+  return false;
+}
+
 /* Who wrote a graph may say which readers it is not for. */
 static int tf_check_versions(tf_def_reader *r, proto_message graph) {
   base_slice versions = proto_bytes(&r->s, graph, 4);
   const char *at = versions.p, *end = versions.p + versions.n;
   for (tf_raw_field f; at && tf_raw_next(&at, end, &f);) {
-    if (f.wire != 0) continue;
-    if (f.number == 2 && (int32_t)f.value > TF_GRAPH_VERSION)
+    if (f.number == 2 && f.wire == 0 && (int32_t)f.value > TF_GRAPH_VERSION)
       return proto_fail(&r->s, r->s.base, XLAC_E_BAD_PROTO, "the graph is for version %d and later, this is %d",
                         (int)(int32_t)f.value, TF_GRAPH_VERSION);
-    if (f.number == 3 && f.value == TF_GRAPH_VERSION)
+    if (f.number == 3 && tf_lists_number(f, TF_GRAPH_VERSION))
       return proto_fail(&r->s, r->s.base, XLAC_E_BAD_PROTO, "the graph is not for version %d", TF_GRAPH_VERSION);
   }
   return 0;
