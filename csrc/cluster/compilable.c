@@ -61,7 +61,7 @@ bool tf_is_functional_control_flow(const tf_node *n) {
 
 static bool tf_types_allowed(base_slice value, tf_type_set allowed) {
   unsigned type = 0;
-  if (tf_attr_type(value, &type)) return (tf_type_bit(tf_base_type(type)) & allowed) != 0;
+  if (tf_attr_type(value, &type)) return type < TF_REF && (tf_type_bit(type) & allowed) != 0;
   const char *at = NULL;
   while (tf_attr_next_type(value, &at, &type))
     if (!(tf_type_bit(tf_base_type(type)) & allowed)) return false;

@@ -40,7 +40,7 @@ static int tf_node_fail(tf_importer *im, const tf_node_def *n, base_code code, c
 
 static bool tf_name_char(char c, bool first) {
   bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
-  return plain || (!first && (c == '-' || c == '/' || c == '\\' || c == '>'));
+  return plain || (!first && (c == '-' || c == '/' || c == '>'));
 }
 
 static bool tf_name_valid(const base_istr *name) {
@@ -65,6 +65,11 @@ static int tf_index_names(tf_importer *im) {
 
 static int tf_find_def(tf_importer *im, const tf_node_def *n, const tf_input *in, uint32_t *out) {
   uint64_t at = 0;
+  if (in->argument)
+    return base_hint(im->err,
+                     tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s:%.60s' is no node of the graph",
+                                  in->node->s, in->argument->s),
+                     "an input is a node's name, or that and ':' and the number of an output");
   if (!base_map_get(&im->by_name, base_key(in->node), &at))
     return tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s' is no node of the graph", in->node->s);
   *out = (uint32_t)at;
