@@ -600,6 +600,7 @@
 #include "lower/rows_xla_grid.c"
 #include "lower/rows_xla_regions.c"
 #include "lower/searches.c"
+#include "lower/small_rows.c"
 #include "lower/softmax.c"
 #include "lower/solve.c"
 #include "lower/tensor.c"
