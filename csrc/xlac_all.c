@@ -553,6 +553,7 @@
 #include "lower/beta.c"
 #include "lower/blocks.c"
 #include "lower/build.c"
+#include "lower/call_module.c"
 #include "lower/colours.c"
 #include "lower/control.c"
 #include "lower/conv.c"
