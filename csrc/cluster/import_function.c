@@ -1,7 +1,7 @@
 /* The body of a function as a graph: arguments, nodes, results. */
 #include <stdio.h>
 
-#include "graph.h"
+#include "frames.h"
 
 typedef struct tf_body {
   tf_graph *g;
@@ -194,6 +194,17 @@ static int tf_body_results(tf_body *b) {
   return tf_graph_connect_ends(b->g, b->err);
 }
 
+static int tf_check_body_loops(const tf_graph *g, xlac_error *err) {
+  bool loops = false;
+  for (uint32_t i = 0; i < g->nodes.n; i++)
+    loops |= g->nodes.items[i].role == TF_ROLE_ENTER || g->nodes.items[i].role == TF_ROLE_LOOP_COND;
+  if (!loops) return 0;
+  tf_frame_info *info = base_malloc(g->alloc, (size_t)g->nodes.n * sizeof *info);
+  int status = info ? tf_find_frames(g, info, err) : base_oom(err, "reading a function");
+  base_free(g->alloc, info);
+  return status;
+}
+
 int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const tf_function *fn, tf_attrs call, xlac_error *err) {
   tf_body b = {.g = out, .def = g, .fn = fn, .call = call, .err = err};
   int status = tf_graph_begin(out, g, err);
@@ -202,6 +213,7 @@ int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const tf_function *
   if (status == 0) status = tf_body_nodes(&b);
   if (status == 0) status = tf_body_edges(&b);
   if (status == 0) status = tf_body_results(&b);
+  if (status == 0) status = tf_check_body_loops(out, err);
   base_map_free(&b.ids);
   if (status != 0) tf_graph_free(out);
   return status;

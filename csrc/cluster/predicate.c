@@ -269,9 +269,7 @@ static const tf_pred *tf_pred_simplify(tf_pred_factory *f, tf_pred_list *ops, co
   if (tf_pred_cancels(f, ops, kind, all, &negations)) {
     result = is_and ? tf_pred_false(f) : tf_pred_true(f);
   } else if (!f->failed && !negations.failed && (!is_and || tf_pred_end_loops(f, ops, &negations, &changed))) {
-    if (ops->n == 1)
-      result = ops->items[0];
-    else if (tf_pred_common(f, ops, is_and ? TF_PRED_OR : TF_PRED_AND, &common))
+    if (tf_pred_common(f, ops, is_and ? TF_PRED_OR : TF_PRED_AND, &common))
       result = common.list.n ? tf_pred_factor(f, ops, &common, is_and) : tf_pred_interned_list(f, kind, ops);
   }
   tf_set_free(&negations);

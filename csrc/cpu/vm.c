@@ -1,6 +1,7 @@
 /* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is
  * dense, or in registers that are filled once where they are the same at every iteration. */
 #include "../opt/op_cost.h"
+#include "vm_chain.h"
 #include "vm_fold.h"
 
 enum {
@@ -13,7 +14,10 @@ enum {
   VM_CYCLE_VALUES = 24,       /* in a kernel with such: registers are on the stack, and longer then */
   VM_AHEAD_BYTES = 1 << 20,   /* of a load; and ... */
   VM_AHEAD_WORK = 3,          /* ... passes over each block, from which on it pays to fetch the next one meanwhile */
-  VM_STREAM_BYTES = 12 << 20, /* of a store */
+  VM_STREAM_BYTES = 12 << 20, /* of a store; and ... */
+  VM_STREAM_WORK = 2,         /* ... passes over each block: one alone writes where it reads anyway */
+  VM_CYCLE_BLOCKS = 64,       /* in a range, where rows are repeated, but ... */
+  VM_SHARES = 16,             /* ... so many ranges for threads first */
   VM_GRAIN_WORK = 1 << 16     /* element operations that a thread should have */
 };
 
@@ -80,6 +84,13 @@ static void vm_choose_places(cpu_vm *vm) {
   }
 }
 
+/* All values that an instruction reads. */
+static uint32_t vm_operands(const vm_inst *inst, uint32_t *out) {
+  if (inst->chain) return vm_chain_operands(inst->chain, out);
+  memcpy(out, inst->in, inst->n_in * sizeof *out);
+  return inst->n_in;
+}
+
 /* What may be seen where an input lies. */
 static bool vm_may_be_memory(const cpu_vm *vm, uint32_t v) {
   uint8_t kind = vm->k->values[v].kind;
@@ -92,8 +103,9 @@ static bool vm_reads_memory_after(const cpu_vm *vm, uint32_t v) {
     const vm_inst *inst = &vm->insts[i];
     if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;
     if (vm->k->values[i].kind == KERNEL_LOAD) return true;
-    for (uint32_t j = 0; j < inst->n_in; j++)
-      if (vm_may_be_memory(vm, inst->in[j])) return true;
+    uint32_t in[VM_MAX_CHAIN + 1], n = vm_operands(inst, in);
+    for (uint32_t j = 0; j < n; j++)
+      if (vm_may_be_memory(vm, in[j])) return true;
   }
   for (uint32_t i = 0; i < vm->k->n_stores; i++)
     if (vm_may_be_memory(vm, vm->k->stores[i].value)) return true;
@@ -155,7 +167,8 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   for (uint32_t i = 0; i < k->n_values; i++) {
     last[i] = i;
     if (vm->insts[i].place == VM_INSIDE) continue;
-    for (uint32_t j = 0; j < vm->insts[i].n_in; j++) last[vm->insts[i].in[j]] = i;
+    uint32_t in[VM_MAX_CHAIN + 1], n = vm_operands(&vm->insts[i], in);
+    for (uint32_t j = 0; j < n; j++) last[in[j]] = i;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) last[k->stores[i].value] = UINT32_MAX;
   for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
@@ -169,10 +182,11 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
     vm_inst *inst = &vm->insts[i];
     if (inst->place == VM_INSIDE) continue;
     if (vm_needs_register(vm, inst)) inst->reg = !vm_is_kept(inst) && n_pool ? pool[--n_pool] : vm->n_regs++;
-    for (uint32_t j = 0; j < inst->n_in; j++) {
-      uint32_t v = inst->in[j];
+    uint32_t in[VM_MAX_CHAIN + 1], n = vm_operands(inst, in);
+    for (uint32_t j = 0; j < n; j++) {
+      uint32_t v = in[j];
       bool again = false;
-      for (uint32_t l = 0; l < j; l++) again = again || inst->in[l] == v;
+      for (uint32_t l = 0; l < j; l++) again = again || in[l] == v;
       bool frees = !vm_is_kept(&vm->insts[v]) && vm_needs_register(vm, &vm->insts[v]);
       if (last[v] == i && !again && frees) pool[n_pool++] = vm->insts[v].reg;
     }
@@ -222,7 +236,8 @@ static bool vm_is_scalar(const kernel *k) {
 }
 
 /* Whether what is stored is more than a cache keeps until somebody reads it. */
-static bool vm_is_streaming(const kernel *k) {
+static bool vm_is_streaming(const cpu_vm *vm) {
+  const kernel *k = vm->k;
   int64_t bytes = 0;
   if (k->reduction) return false;
   for (uint32_t i = 0; i < k->n_stores; i++) {
@@ -242,7 +257,6 @@ static void vm_choose_ahead(cpu_vm *vm) {
   const kernel *k = vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const vm_inst *inst = &vm->insts[i];
-    if (inst->place == VM_REGISTER) vm->n_work++;
     int64_t bytes = 0;
     if (inst->place != VM_MEMORY || k->values[i].box || k->values[i].n_in) continue;
     if (!base_mul_i64(k->count, (int64_t)base_dtype_bytes((base_dtype)k->values[i].dtype), &bytes)) continue;
@@ -264,10 +278,11 @@ static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
 }
 
 /* false when out of memory. */
-static bool vm_choose_loops_of_two(cpu_vm *vm, base_arena *scratch) {
+static bool vm_choose_loops_of_more(cpu_vm *vm, base_arena *scratch, base_arena *arena) {
   uint32_t *uses = vm_count_uses(vm->k, scratch);
   if (!uses) return false;
   if (vm->k->reduction) vm_choose_products(vm, uses);
+  if (!vm_choose_chains(vm, uses, arena)) return false;
   vm_choose_fast(vm, uses);
   return true;
 }
@@ -282,12 +297,13 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     vm->k = k;
     vm->fast = fast;
     vm->scalar = vm_is_scalar(k);
-    vm->streams = vm_is_streaming(k);
     vm_choose_loops(vm);
     vm_choose_scans(vm);
     ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
     vm_choose_places(vm);
-    ok = ok && (!k->reduction || vm_choose_sums(vm, arena)) && vm_choose_loops_of_two(vm, &scratch);
+    ok = ok && (!k->reduction || vm_choose_sums(vm, arena)) && vm_choose_loops_of_more(vm, &scratch, arena);
+    for (uint32_t i = 0; i < k->n_values; i++) vm->n_work += vm->insts[i].place == VM_REGISTER;
+    vm->streams = vm_is_streaming(vm);
     vm_choose_outputs(vm);
     ok = ok && vm_choose_registers(vm, &scratch);
   }
@@ -299,8 +315,11 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
   return 0;
 }
 
+/* Ranges begin with filling registers, which takes as long as some blocks where rows are repeated in them. */
 static int64_t vm_grain(const cpu_vm *vm) {
-  int64_t grain = VM_GRAIN_WORK / vm->k->n_values;
+  int64_t grain = VM_GRAIN_WORK / vm->k->n_values, most = vm->k->count / VM_SHARES;
+  if (vm->cycle && grain < VM_CYCLE_BLOCKS * vm->lanes)
+    grain = most < VM_CYCLE_BLOCKS * vm->lanes ? (most > grain ? most : grain) : VM_CYCLE_BLOCKS * vm->lanes;
   return grain < vm->lanes ? vm->lanes : grain / vm->lanes * vm->lanes;
 }
 
@@ -393,7 +412,7 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
 
 void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
-  vm_map m = {vm, in, out, vm_may_stream(vm, in, out), NULL};
+  vm_map m = {vm, in, out, vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
   if (vm->scalar)
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)

@@ -294,7 +294,9 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
   } else {
     const void *in[3] = {NULL, NULL, NULL};
     for (uint32_t j = 0; j < inst->n_in; j++) in[j] = b->values[inst->in[j]];
-    if (inst->fast)
+    if (inst->chain)
+      vm_run_chain(b, inst->chain, n, to);
+    else if (inst->fast)
       inst->fast(n, in, to);
     else
       interp_loop_run(inst->wide ? inst->wide : &inst->loop, n, in, to);

@@ -28,15 +28,16 @@ typedef struct vm_inst {
   uint8_t to_output; /* number of the store, plus one, to whose output it is written straight; 0: to a register */
   bool number;       /* a splat of which one lane is enough */
   uint8_t n_in;
-  uint8_t numbers;         /* bit j: one lane of operand j is enough */
-  uint8_t lane;            /* type of the lanes: the value's, or F32 for narrow floats that are kept wide (vm_wide.c) */
-  bool edged;              /* not defined in all iterations */
-  bool widens;             /* loaded or computed in the value's type, and widened then */
-  uint32_t in[3];          /* the values that are read when it is computed: the kernel's, or those of two ops at once */
-  uint32_t reg, carry;     /* carry: of scans, offset in what a unit carries */
-  vm_fast_fn *fast;        /* of ops, or NULL */
-  interp_loop loop;        /* of ops */
-  const interp_loop *wide; /* of ops on wide lanes; or NULL */
+  uint8_t numbers;     /* bit j: one lane of operand j is enough */
+  uint8_t lane;        /* type of the lanes: the value's, or F32 for narrow floats that are kept wide (vm_wide.c) */
+  bool edged;          /* not defined in all iterations */
+  bool widens;         /* loaded or computed in the value's type, and widened then */
+  uint32_t in[3];      /* the values that are read when it is computed: the kernel's, or those of two ops at once */
+  uint32_t reg, carry; /* carry: of scans, offset in what a unit carries */
+  vm_fast_fn *fast;    /* of ops, or NULL */
+  const struct vm_chain *chain; /* of ops that end one; or NULL */
+  interp_loop loop;             /* of ops */
+  const interp_loop *wide;      /* of ops on wide lanes; or NULL */
 } vm_inst;
 
 struct vm_fold;
@@ -93,6 +94,15 @@ typedef struct vm_block {
 
 /* --- vm_fast.c: after places are chosen, before registers. uses: by value, how often it is needed --- */
 void vm_choose_fast(cpu_vm *vm, const uint32_t *uses);
+
+/* --- vm_chain.c: before vm_choose_fast; false when out of memory --- */
+typedef struct vm_chain vm_chain;
+bool vm_choose_chains(cpu_vm *vm, const uint32_t *uses, base_arena *arena);
+/* All values that it reads: at most VM_MAX_CHAIN + 1 (vm_chain.h). */
+uint32_t vm_chain_operands(const vm_chain *c, uint32_t *out);
+/* Whether one lane of the value, which it reads, is enough. */
+bool vm_chain_takes_number(const vm_chain *c, uint32_t value);
+void vm_run_chain(const vm_block *b, const vm_chain *c, int64_t n, void *to);
 
 /* --- vm_wide.c: before places are chosen. false when out of memory. --- */
 bool vm_choose_wide(cpu_vm *vm, base_arena *arena);

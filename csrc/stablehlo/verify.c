@@ -69,6 +69,24 @@ static int sv_verify_names(sv_walk *w, const ir_computation *c) {
   return 0;
 }
 
+/* A function that declares other types than those of what it returns has a type of its own (mlir_read_func.c). */
+static int sv_verify_return(const ir_computation *f, xlac_error *err) {
+  if (f->declaration || !f->function_type || f->return_name) return 0;
+  const uint32_t n = ir_function_results(f);
+  if (f->n_results != n)
+    return base_fail_at(err, XLAC_E_VERIFY, f->return_line, f->return_col, "func.return",
+                        "'func.return' op has %u operands, but enclosing function (@%s) returns %u", f->n_results,
+                        f->name->s, n);
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_value *v = &f->results[i];
+    if (v->op->types[v->index] != ir_function_result_type(f, i))
+      return base_fail_at(err, XLAC_E_VERIFY, f->return_line, f->return_col, "func.return",
+                          "type of return operand %u (%s) doesn't match function result type (%s) in function @%s", i,
+                          SV_SHOW(v->op->types[v->index]), SV_SHOW(ir_function_result_type(f, i)), f->name->s);
+  }
+  return 0;
+}
+
 static int sv_verify_functions(sv_walk *w) {
   IR_FOR_COMPUTATIONS(c, w->m)
   if (!c->owner && c->kind != IR_FUNCTION) TRY(sv_verify_ops(w, c));
@@ -76,6 +94,7 @@ static int sv_verify_functions(sv_walk *w) {
     if (c->owner || c->kind != IR_FUNCTION) continue;
     if (w->sdy) TRY(sdyv_check_signature(w->sdy, c));
     TRY(sv_verify_ops(w, c));
+    TRY(sv_verify_return(c, w->err));
     TRY(sv_verify_isolated(w, c));
   }
   if (!w->names_others) return 0;

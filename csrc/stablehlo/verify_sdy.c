@@ -109,7 +109,9 @@ static int sdyv_check_itself(sdyv *v) {
     case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
       return sdyv_check_one_type(v);
     default:
-      return sdy_is_collective(v->op) ? sdyv_check_one_type(v) : 0;
+      if (!sdy_is_collective(v->op)) return 0;
+      TRY(sdyv_check_one_type(v));
+      return sdyv_check_collective(v);
   }
 }
 
@@ -128,7 +130,7 @@ int sdyv_check_names(sdyv *v, const ir_op *op) {
     case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
       return sdyv_check_func_edge(v);
     default:
-      return sdy_is_collective(op) ? sdyv_check_collective(v) : 0;
+      return 0;
   }
 }
 

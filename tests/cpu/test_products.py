@@ -282,3 +282,20 @@ def test_operands_of_sums_of_products_are_not_written_over():
     x = np.random.default_rng(1).standard_normal((n, 3)).astype(np.float32)
     for got, wanted in zip(xlac.compile(m)(x), xlac.interpret(m, x)):
         np.testing.assert_allclose(got, wanted, rtol=1e-3)
+
+
+@pytest.mark.parametrize("t,k", [("f32", 150000), ("s8", 300001), ("s16", 300001), ("bf16", 150000), ("c64", 80000), ("s64", 150001), ("f64", 150000), ("f16", 150000)])
+def test_long_sums_need_little_memory(t, k):
+    dtype = TYPES[t]
+    rng = np.random.default_rng(k)
+    a, b = [(rng.integers(-3, 4, (n, k)) + (1j * rng.integers(-3, 4, (n, k)) if t == "c64" else 0)).astype(dtype) for n in (2, 3)]
+    r = {"s8": "s32", "s16": "s32", "bf16": "f32", "f16": "f32"}.get(t, t)
+    exe = xlac.compile(xlac.parse(f"""HloModule m
+ENTRY e {{
+  a = {t}[2,{k}] parameter(0)
+  b = {t}[3,{k}] parameter(1)
+  ROOT d = {r}[2,3] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
+}}"""), threads=2, blas=False)
+    wide = np.complex128 if t == "c64" else np.float64
+    np.testing.assert_array_equal(exe(a, b).astype(wide), a.astype(wide) @ b.astype(wide).T)  # integers are exact in all of them
+    assert exe.memory["frame_bytes"] < (18 << 20) + (4 * 5 * k if t == "f16" else 0)
