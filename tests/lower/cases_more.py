@@ -129,7 +129,47 @@ def decompositions(r):
     r.op("SelfAdjointEigV2", low, label="values", fetch=[0], compute_v=False)
 
 
+def small(r):
+    image = RNG.permutation(2 * 6 * 5 * 3).reshape(2, 6, 5, 3).astype(F32)
+    for padding in ("SAME", "VALID"):
+        attrs = {"ksize": [1, 3, 2, 1], "strides": [1, 2, 1, 1], "padding": padding}
+        pooled = np.asarray(tf.raw_ops.MaxPool(input=image, **attrs))
+        r.op("MaxPoolGradGrad", image, pooled, real(2, 6, 5, 3), label=padding, **attrs)
+        r.op("MaxPoolGradGradV2", image, pooled, real(2, 6, 5, 3), known(attrs["ksize"]), known(attrs["strides"]), label=padding, padding=padding)
+    image = RNG.permutation(4 * 5 * 4 * 2).reshape(1, 4, 5, 4, 2).astype(F32)
+    attrs = {"ksize": [1, 2, 3, 2, 1], "strides": [1, 2, 2, 1, 1], "padding": "SAME"}
+    r.op("MaxPool3DGradGrad", image, np.asarray(tf.raw_ops.MaxPool3D(input=image, **attrs)), real(1, 4, 5, 4, 2), **attrs)
+    for a, b in ((False, False), (True, False), (False, True)):
+        r.op("SparseMatMul", real(*((4, 3) if a else (3, 4))), real(*((5, 4) if b else (4, 5))), label=f"{a}{b}", transpose_a=a, transpose_b=b)
+    r.op("TridiagonalMatMul", real(2, 1, 5), real(2, 1, 5), real(2, 1, 5), real(2, 5, 3))
+    for t, name in ((tf.qint8, "int8"), (tf.quint8, "uint8")):
+        x = RNG.integers(0 if name == "uint8" else -128, 128, (3, 4)).astype(name)
+        for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
+
+            def build(v, t=t, mode=mode):
+                return tf.raw_ops.Dequantize(input=tf.raw_ops.Bitcast(input=v, type=t), min_range=-1.5, max_range=2.0, mode=mode)
+
+            r.graph(f"Dequantize/{name}{mode}", build, [x])
+
+
+def chain(r):
+    """_UnaryOpsComposition, which only Grappler makes."""
+    from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+    def build(x):
+        node = node_def_pb2.NodeDef(name="y", op="_UnaryOpsComposition", input=["x"])
+        node.attr["T"].type = 1
+        node.attr["op_names"].list.s.extend([b"Abs", b"Sqrt", b"Square", b"Relu6", b"Tanh"])
+        feed = node_def_pb2.NodeDef(name="x", op="Placeholder")
+        feed.attr["dtype"].type = 1
+        return tf.import_graph_def(graph_pb2.GraphDef(node=[feed, node]), {"x": x}, ["y:0"], name="")
+
+    r.graph("_UnaryOpsComposition", build, [real(3, 4)])
+
+
 def record(r):
+    small(r)
+    chain(r)
     decompositions(r)
     special(r)
     colours(r)
