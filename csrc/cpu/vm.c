@@ -418,9 +418,9 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
   }
 }
 
-void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
+void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
-  vm_map m = {vm, in, out, vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
+  vm_map m = {vm, in, out, last && vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
   if (vm->scalar)
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)

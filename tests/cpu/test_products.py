@@ -253,3 +253,18 @@ def test_nan_and_infinity_of_some_rows_stay_where_they_belong():
     x, y = draw("f32", (21, 33), 1), draw("f32", (33, 75), 2)
     x[3, 7], y[8, 5], y[9, 6] = np.nan, np.inf, -np.inf
     check(dot_text("f32", "f32", "f32", (21, 33), (33, 75), (), (), (1,), (0,)), "f32", x, y)
+
+
+@pytest.mark.parametrize("sides", [(1, 0), (0, 0), (1, 1), (0, 1)])
+def test_large_products_whoever_makes_them(sides):
+    """From some size on products are ours where the CPU has AVX-512, also where there is a library."""
+    m, n, k = 450, 513, 300
+    shapes = [(m, k) if sides[0] else (k, m), (n, k) if sides[1] else (k, n)]
+    a, b = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(shapes))
+    types = [f"tensor<{'x'.join(map(str, s))}xf32>" for s in shapes] + [f"tensor<{m}x{n}xf32>"]
+    text = (f"func.func @main(%a: {types[0]}, %b: {types[1]}) -> {types[2]} {{\n  %c = stablehlo.dot_general %a, %b, contracting_dims = "
+            f"[{sides[0]}] x [{sides[1]}] : ({types[0]}, {types[1]}) -> {types[2]}\n  return %c : {types[2]}\n}}\n")
+    want = (a if sides[0] else a.T).astype(np.float64) @ (b.T if sides[1] else b).astype(np.float64)
+    got = xlac.compile(xlac.parse(text), threads=1)(a, b)
+    assert np.abs(got - want).max() < 1e-3
+    assert got.tobytes() == xlac.compile(xlac.parse(text), threads=7)(a, b).tobytes()
