@@ -265,6 +265,14 @@ static void vm_choose_ahead(cpu_vm *vm) {
   if (vm->n_work < VM_AHEAD_WORK) vm->n_dense = 0;
 }
 
+/* false when out of memory. */
+static bool vm_choose_visits(cpu_vm *vm, base_arena *arena) {
+  vm->visits = BASE_ARRAY(arena, uint32_t, vm->k->n_values);
+  for (uint32_t i = 0; vm->visits && i < vm->k->n_values; i++)
+    if (vm->insts[i].place != VM_SPLAT && vm->insts[i].place != VM_INSIDE) vm->visits[vm->n_visits++] = i;
+  return vm->visits != NULL;
+}
+
 /* How often each value is needed. */
 static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
   uint32_t *uses = base_arena_zalloc(scratch, ((size_t)k->n_values + 1) * sizeof *uses);
@@ -305,7 +313,7 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     for (uint32_t i = 0; i < k->n_values; i++) vm->n_work += vm->insts[i].place == VM_REGISTER;
     vm->streams = vm_is_streaming(vm);
     vm_choose_outputs(vm);
-    ok = ok && vm_choose_registers(vm, &scratch);
+    ok = ok && vm_choose_registers(vm, &scratch) && vm_choose_visits(vm, arena);
   }
   base_arena_free(&scratch);
   if (!ok) return base_oom(err, "a kernel");
@@ -410,9 +418,9 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
   }
 }
 
-void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
+void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
-  vm_map m = {vm, in, out, vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
+  vm_map m = {vm, in, out, last && vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
   if (vm->scalar)
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)

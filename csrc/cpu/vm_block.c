@@ -199,7 +199,7 @@ int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end) {
 
 /* A block's iterations; first and last are their indexes, where rows or edges matter. */
 typedef struct vm_span {
-  int64_t at, n, first[KERNEL_MAX_RANK], last[KERNEL_MAX_RANK];
+  int64_t at, n, in_cycle, first[KERNEL_MAX_RANK], last[KERNEL_MAX_RANK];
 } vm_span;
 
 /* How much of a block is in a box. */
@@ -306,11 +306,10 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
 static void vm_value(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel *k = b->vm->k;
   const vm_inst *inst = &b->vm->insts[i];
-  if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)inst->lane);
   char *to = b->regs + inst->reg * b->vm->reg_bytes, narrow[VM_MAX_LANES * 2] __attribute__((aligned(64)));
   if (inst->place == VM_CYCLE) {
-    b->values[i] = to + s->at % b->vm->cycle * bytes;
+    b->values[i] = to + s->in_cycle * bytes;
     return;
   }
   vm_side side = inst->edged ? vm_side_of(k, k->values[i].box, s) : VM_IN;
@@ -347,7 +346,9 @@ void vm_compute(const vm_block *b, int64_t at, int64_t n) {
   s.n = n;
   if (b->vm->rows || b->vm->edges) vm_locate(b->vm->k, at, s.first);
   if (b->vm->edges) vm_locate(b->vm->k, at + n - 1, s.last);
-  for (uint32_t i = 0; i < b->vm->k->n_values; i++) {
+  s.in_cycle = b->vm->cycle ? at % b->vm->cycle : 0;
+  for (uint32_t j = 0; j < b->vm->n_visits; j++) {
+    uint32_t i = b->vm->visits[j];
     vm_value(b, i, &s);
     if (b->ahead && b->vm->insts[i].place == VM_REGISTER && b->ahead->at < b->ahead->bytes) vm_fetch(b->ahead);
   }

@@ -3,7 +3,12 @@
 
 #include "../base/isa.h"
 
-enum { CHAIN_MAX_KEPT = 2 /* operands in registers */ };
+enum {
+  CHAIN_MAX_KEPT = 2,  /* operands in registers */
+  CHAIN_FAR = 1 << 18, /* iterations that come from memory: several passes over a block, in which the next one is
+                          fetched, are faster than a single short chain */
+  CHAIN_MIN_FAR_LINKS = 8
+};
 
 static bool chain_is_number(const cpu_vm *vm, uint32_t value) {
   return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
@@ -75,15 +80,26 @@ static uint32_t chain_collect(const cpu_vm *vm, uint32_t last, const uint32_t *u
   return n;
 }
 
+static vm_chain_fn *chain_fn(bool is_double) {
+#if defined(__x86_64__)
+  base_isa isa = base_isa_best();
+  if (isa >= BASE_ISA_AVX512) return is_double ? vm_chain_f64_avx512_run : vm_chain_f32_avx512_run;
+  if (isa >= BASE_ISA_AVX2) return is_double ? vm_chain_f64_avx2_run : vm_chain_f32_avx2_run;
+#endif
+  (void)is_double;
+  return NULL;
+}
+
 static bool chain_make(cpu_vm *vm, uint32_t last, const uint32_t *uses, base_arena *arena) {
   uint32_t values[VM_MAX_CHAIN];
   int operands[VM_MAX_CHAIN];
   uint32_t n = chain_collect(vm, last, uses, values, operands);
-  if (n < VM_MIN_CHAIN) return true;
+  if (n < (vm->k->count >= CHAIN_FAR ? CHAIN_MIN_FAR_LINKS : VM_MIN_CHAIN)) return true;
   vm_chain *c = base_arena_zalloc(arena, sizeof *c + n * sizeof *c->of);
   if (!c) return false;
   c->n = n;
   c->is_double = vm->insts[last].lane == XLAC_F64;
+  c->run = chain_fn(c->is_double);
   c->from = vm->k->values[values[n - 1]].in[operands[n - 1]];
   for (uint32_t i = 0; i < n; i++) {
     uint32_t value = values[n - 1 - i], j = (uint32_t)operands[n - 1 - i];
@@ -97,7 +113,7 @@ static bool chain_make(cpu_vm *vm, uint32_t last, const uint32_t *uses, base_are
 }
 
 bool vm_choose_chains(cpu_vm *vm, const uint32_t *uses, base_arena *arena) {
-  if (vm->fast || vm->scalar || base_isa_best() < BASE_ISA_AVX2) return true;
+  if (vm->fast || vm->scalar || !chain_fn(false)) return true;
   for (uint32_t i = vm->k->n_values; i-- > 0;)
     if (chain_may_have(vm, i) && !chain_make(vm, i, uses, arena)) return false;
   return true;
@@ -134,11 +150,5 @@ void vm_run_chain(const vm_block *b, const vm_chain *c, int64_t n, void *to) {
       steps[i].link = chain_extreme(l->kind, c->is_double ? *(const double *)y : (double)*(const float *)y);
   }
   steps[c->n] = (vm_step){NULL, to, VM_LINK_END, false};
-#if defined(__x86_64__)
-  static vm_chain_fn *const run[2][2] = {{vm_chain_f32_avx2_run, vm_chain_f64_avx2_run},
-                                         {vm_chain_f32_avx512_run, vm_chain_f64_avx512_run}};
-  run[base_isa_best() >= BASE_ISA_AVX512][c->is_double](n, b->values[c->from], c->n + 1, steps);
-#else
-  (void)n, (void)steps;
-#endif
+  c->run(n, b->values[c->from], c->n + 1, steps);
 }

@@ -38,12 +38,6 @@ typedef struct vm_link {
   uint32_t value; /* y */
 } vm_link;
 
-struct vm_chain {
-  uint32_t from, n; /* the value that goes in; links */
-  bool is_double;
-  vm_link of[];
-};
-
 typedef void vm_step_fn(void);
 /* A link at work: code is of the type that it is called with. */
 typedef struct vm_step {
@@ -55,6 +49,13 @@ typedef struct vm_step {
 
 /* n lanes from `from`; the last step is the end. */
 typedef void vm_chain_fn(int64_t n, const void *from, uint32_t n_steps, vm_step *steps);
+struct vm_chain {
+  uint32_t from, n; /* the value that goes in; links */
+  bool is_double;
+  vm_chain_fn *run;
+  vm_link of[];
+};
+
 vm_chain_fn vm_chain_f32_avx2_run, vm_chain_f64_avx2_run, vm_chain_f32_avx512_run, vm_chain_f64_avx512_run;
 
 #endif

@@ -62,11 +62,13 @@ struct cpu_vm {
   bool streams;                              /* so much is stored that none of it should take a place in the cache */
   kernel_scans scans;
   size_t carry_bytes;
-  bool edges;       /* some value is edged, or a pick */
-  bool rows;        /* no block crosses the end of a row (of the innermost dimension) */
-  int64_t cycle;    /* length of the rows of VM_CYCLE; 0: there are none */
-  size_t reg_bytes; /* of one register */
-  vm_sum *sums;     /* by store, of kernels with reductions */
+  bool edges;        /* some value is edged, or a pick */
+  bool rows;         /* no block crosses the end of a row (of the innermost dimension) */
+  int64_t cycle;     /* length of the rows of VM_CYCLE; 0: there are none */
+  size_t reg_bytes;  /* of one register */
+  uint32_t n_visits; /* values that each block has to look at */
+  uint32_t *visits;
+  vm_sum *sums; /* by store, of kernels with reductions */
   vm_inst insts[];
 };
 

@@ -76,3 +76,17 @@ def test_over_an_operand():
     for given in (0, 1):
         copies = [np.copy(a) for a in args]
         same(xlac.compile(m, donate=(given,))(*copies), reference)
+
+
+@pytest.mark.parametrize("shape", [(3_300_001,), (3300, 1000)])
+def test_results_that_go_past_the_cache(shape):
+    ops = [("subtract", "%y", False), ("multiply", "%n", False), ("maximum", "%n", True), ("minimum", "%y", False), ("add", "%x", False)]
+    m, args = module("f32", shape, ops), arguments("f32", shape, -0.0, 7)
+    check(m, args)
+    exe = xlac.compile(m, threads=2)
+    assert exe(*args).tobytes() == xlac.compile(m, threads=1)(*args).tobytes()
+    reference = exe(*args)
+    out = np.empty(args[0].size + 3, np.float32)[3:].reshape(shape)
+    exe(*args, out=out)
+    same(out, reference)
+    same(xlac.compile(m, donate=(0,))(np.copy(args[0]), *args[1:]), reference)

@@ -299,3 +299,18 @@ ENTRY e {{
     wide = np.complex128 if t == "c64" else np.float64
     np.testing.assert_array_equal(exe(a, b).astype(wide), a.astype(wide) @ b.astype(wide).T)  # integers are exact in all of them
     assert exe.memory["frame_bytes"] < (18 << 20) + (4 * 5 * k if t == "f16" else 0)
+
+
+@pytest.mark.parametrize("sides", [(1, 0), (0, 0), (1, 1), (0, 1)])
+def test_large_products_whoever_makes_them(sides):
+    """From some size on products are ours where the CPU has AVX-512, also where there is a library."""
+    m, n, k = 450, 513, 300
+    shapes = [(m, k) if sides[0] else (k, m), (n, k) if sides[1] else (k, n)]
+    a, b = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(shapes))
+    types = [f"tensor<{'x'.join(map(str, s))}xf32>" for s in shapes] + [f"tensor<{m}x{n}xf32>"]
+    text = (f"func.func @main(%a: {types[0]}, %b: {types[1]}) -> {types[2]} {{\n  %c = stablehlo.dot_general %a, %b, contracting_dims = "
+            f"[{sides[0]}] x [{sides[1]}] : ({types[0]}, {types[1]}) -> {types[2]}\n  return %c : {types[2]}\n}}\n")
+    want = (a if sides[0] else a.T).astype(np.float64) @ (b.T if sides[1] else b).astype(np.float64)
+    got = xlac.compile(xlac.parse(text), threads=1)(a, b)
+    assert np.abs(got - want).max() < 1e-3
+    assert got.tobytes() == xlac.compile(xlac.parse(text), threads=7)(a, b).tobytes()
