@@ -33,8 +33,9 @@ static bool tf_is_inaccurate(const tf_node *n) {
 }
 
 static bool tf_is_slow(const tf_node *n) {
-  static const char *const names[] = {"SelfAdjointEigV2",   "Svd", "Qr", "MatrixInverse", "MatrixSolve",
-                                      "ResizeBilinearGrad", NULL};
+  static const char *const names[] = {
+      "SelfAdjointEigV2",    "Svd", "Qr", "MatrixInverse", "MatrixSolve", "ResizeBilinearGrad", "NonMaxSuppressionV3",
+      "NonMaxSuppressionV4", NULL};
   return tf_is_one_of(n, names);
 }
 

@@ -73,6 +73,10 @@ static int tf_find_def(tf_importer *im, const tf_node_def *n, const tf_input *in
 
 /* --- who waits for whom --- */
 
+static bool tf_is_merge(const tf_importer *im, uint32_t place) {
+  return tf_role_of(im->def->nodes[place].op) == TF_ROLE_MERGE;
+}
+
 static bool tf_is_back_input(const tf_importer *im, const tf_node_def *n, uint32_t from) {
   return tf_role_of(n->op) == TF_ROLE_MERGE && tf_role_of(im->def->nodes[from].op) == TF_ROLE_NEXT_ITERATION;
 }
@@ -85,7 +89,7 @@ static int tf_count_users(tf_importer *im) {
       uint32_t from = 0;
       TRY(tf_find_def(im, n, &n->inputs[k], &from));
       im->user_at[from + 1]++;
-      loop = loop || tf_is_back_input(im, n, from);
+      loop = loop || (k < n->n_data && tf_is_back_input(im, n, from));
     }
     im->waiting[i] = loop ? (int64_t)(n->n_inputs - n->n_data) + 1 : (int64_t)n->n_inputs;
   }
@@ -211,8 +215,9 @@ static int tf_create_node(tf_importer *im, uint32_t place) {
   im->id[place] = id;
   TRY(tf_connect_data(im, n, id));
   TRY(tf_connect_control(im, n, id));
+  bool next = node.role == TF_ROLE_NEXT_ITERATION; /* a Merge never waits for one, nor is it told, not by control */
   for (uint32_t k = im->user_at[place]; k < im->user_at[place + 1]; k++)
-    if (--im->waiting[im->users[k]] == 0) tf_heap_push(im, im->users[k]);
+    if (!(next && tf_is_merge(im, im->users[k])) && --im->waiting[im->users[k]] == 0) tf_heap_push(im, im->users[k]);
   return 0;
 }
 

@@ -5,7 +5,7 @@
 
 enum {
   GEMM_FEW = 8,                     /* columns of which B has too few */
-  GEMM_CHUNK = 16 << 20,            /* bytes of packed B that are wanted at most */
+  GEMM_CHUNK = 4 << 20,             /* bytes of packed B that are wanted at most */
   GEMM_DIRECT_ROWS = 4 * GEMM_ROWS, /* of A at most, where more of B is not packed before but where it is met */
   GEMM_PANEL_BYTES = GEMM_BLOCK_BYTES / 4 * 128, /* of a panel's part in one block of k, at most */
   GEMM_TASKS = 24,                               /* enough for some threads */

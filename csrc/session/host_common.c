@@ -55,7 +55,8 @@ int tfs_int_in(tfs_call *c, uint32_t i, int64_t *out) {
 }
 
 int tfs_object_in(tfs_call *c, uint32_t i, tfs_object_kind kind, tfs_object **out) {
-  static const char *const kinds[] = {"a variable", "strings", "a TensorList", "a TensorArray", "a stack"};
+  static const char *const kinds[] = {"a variable",    "strings", "a TensorList",
+                                      "a TensorArray", "a stack", "an optional"};
   if (i >= c->n_in || !tfs_is_object(&c->in[i], kind))
     return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "input %u is not %s", i, kinds[kind]);
   *out = c->in[i].object;

@@ -263,6 +263,27 @@ def test_nan_and_infinity_of_some_rows_stay_where_they_belong():
     check(dot_text("f32", "f32", "f32", (21, 33), (33, 75), (), (), (1,), (0,)), "f32", x, y)
 
 
+def test_operands_of_sums_of_products_are_not_written_over():
+    """What the kernel keeps for others has the size of an operand that dies there, and is made before the products are summed."""
+    n = 5000
+    m = xlac.parse(f"""func.func @main(%x: tensor<{n}x3xf32>) -> (tensor<f32>, tensor<f32>) {{
+    %c = stablehlo.constant dense<0.0> : tensor<f32>
+    %v = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (tensor<{n}x3xf32>, tensor<f32>) -> tensor<{n}xf32>
+    %i = stablehlo.iota dim = 0 : tensor<{n}xi32>
+    %p = stablehlo.convert %i : (tensor<{n}xi32>) -> tensor<{n}xf32>
+    %a = stablehlo.sine %p : tensor<{n}xf32>
+    %b = stablehlo.cosine %p : tensor<{n}xf32>
+    %va = stablehlo.multiply %v, %a : tensor<{n}xf32>
+    %vb = stablehlo.multiply %v, %b : tensor<{n}xf32>
+    %r = stablehlo.reduce(%va init: %c) applies stablehlo.add across dimensions = [0] : (tensor<{n}xf32>, tensor<f32>) -> tensor<f32>
+    %s = stablehlo.reduce(%vb init: %c) applies stablehlo.add across dimensions = [0] : (tensor<{n}xf32>, tensor<f32>) -> tensor<f32>
+    return %r, %s : tensor<f32>, tensor<f32>
+}}""")
+    x = np.random.default_rng(1).standard_normal((n, 3)).astype(np.float32)
+    for got, wanted in zip(xlac.compile(m)(x), xlac.interpret(m, x)):
+        np.testing.assert_allclose(got, wanted, rtol=1e-3)
+
+
 @pytest.mark.parametrize("t,k", [("f32", 150000), ("s8", 300001), ("s16", 300001), ("bf16", 150000), ("c64", 80000), ("s64", 150001), ("f64", 150000), ("f16", 150000)])
 def test_long_sums_need_little_memory(t, k):
     dtype = TYPES[t]
