@@ -60,5 +60,6 @@ int shard_call_reshards(ir_module *m, const opt_args *args, xlac_error *err) {
     opt_symbols_free(&x.symbols);
   }
   opt_rewriter_free(&x.rw);
-  return status;
+  /* edges of calls are at reshards now */
+  return status == 0 && shc_has(m, IR_OP_SDY_FUNC_DATA_FLOW_EDGE) ? shc_verify(m, err) : status;
 }

@@ -21,14 +21,16 @@ static bool exp_is_merged(const ir_op *op) {
 }
 
 static bool exp_same(const ir_op *a, const ir_op *b) {
-  if (a->opcode != b->opcode || a->parent != b->parent || a->type != b->type || !ir_mdict_equal(a->mlir, b->mlir))
+  bool constants = a->n_operands == 0 && b->n_operands == 0; /* StableHLO's and Shardy's are one */
+  if ((a->opcode != b->opcode && !constants) || a->parent != b->parent || a->type != b->type ||
+      !ir_mdict_equal(a->mlir, b->mlir))
     return false;
   return a->n_operands == 0 || (a->operands[0].op == b->operands[0].op && a->operands[0].index == b->operands[0].index);
 }
 
 static uint64_t exp_hash(const ir_op *op) {
-  uint64_t h =
-      ir_mdict_hash(op->mlir) + op->opcode + (uint64_t)(uintptr_t)op->parent * 31 + (uint64_t)(uintptr_t)op->type * 17;
+  uint64_t h = ir_mdict_hash(op->mlir) + op->n_operands + (uint64_t)(uintptr_t)op->parent * 31 +
+               (uint64_t)(uintptr_t)op->type * 17;
   if (op->n_operands) h += (uint64_t)op->operands[0].op->id * UINT64_C(0x9E3779B97F4A7C15);
   const ir_mattr *value = op->n_operands ? NULL : ir_mattr_of(op, "value");
   const ir_literal *l = value && value->kind == IR_M_DENSE ? value->v.literal : NULL;

@@ -380,16 +380,24 @@ static bool pad_reshape_keeps(pad_pass *x, const ir_op *op) {
   return b && shc_is_static(a) && shc_is_static(f->type) && shc_reshape_keeps(was, a->dims, f->type, b->dims);
 }
 
+/* What is beyond the data must stay beyond the result: so it does where nothing is put after the data. */
 static int pad_pad(pad_pass *x, ir_op *op) {
   const ir_type *t = opt_type(opt_operand(op, 0)), *was = local_operand(&x->p, op, 0)->type;
+  const local_fact *f = local_result(&x->p, op, 0);
+  const ir_type *to = pad_type(x, f->type, f->s);
+  uint32_t n = 0;
+  const int64_t *high = ir_m_ints(ir_mattr_of(op, "edge_padding_high"), &x->p.rw.arena, &n);
+  const int64_t *gaps = ir_m_ints(ir_mattr_of(op, "interior_padding"), &x->p.rw.arena, &n);
+  int64_t more[IR_MAX_RANK] = {0};
+  if (!to || !high || !gaps) return base_oom(x->p.rw.err, "padding");
   for (uint32_t d = 0; d < t->rank; d++) {
-    const local_fact *f = local_result(&x->p, op, 0);
-    const ir_type *to = pad_type(x, f->type, f->s);
-    if (!to) return base_oom(x->p.rw.err, "padding");
-    if (t->dims[d] - was->dims[d] == to->dims[d] - f->type->dims[d] && t->dims[d] == was->dims[d]) continue;
-    return local_fail(&x->p, op, "dimension %u does not divide into its shards before or after it is padded", d);
+    int64_t longer = t->dims[d] - was->dims[d];
+    if (longer && high[d] > 0)
+      return local_fail(&x->p, op, "dimension %u does not divide into its shards before or after it is padded", d);
+    more[d] = high[d] + (to->dims[d] - f->type->dims[d]) - longer * (gaps[d] + 1);
   }
-  return pad_retype(x, op);
+  const ir_mattr *a = ir_m_i64s(x->p.rw.m, n, more);
+  return a && ir_m_set(op, "edge_padding_high", a) ? pad_retype(x, op) : base_oom(x->p.rw.err, "padding");
 }
 
 static int pad_op(pad_pass *x, ir_op *op) {

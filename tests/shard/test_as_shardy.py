@@ -185,3 +185,24 @@ def test_an_unknown_op_may_end_a_function():
     assert f"%arg0: {T} {{sdy.sharding = #sdy.sharding<@m, [{{}}, {{}}]>}}) -> tensor<4xf32> {{\n    \"their.end\"(%arg0) {{k = 1 : i32}} : ({T}) -> ()\n" in out
     with pytest.raises(xlac.Error):
         xlac.parse(text)
+
+
+def test_constants_of_both_dialects_are_merged():
+    body = f" %0 = sdy.constant dense<1.0> : {T}\n %1 = stablehlo.constant dense<1.0> : {T}\n %2 = stablehlo.add %0, %1 : {T}\n return %2 : {T}"
+    out = ran(MESH + function(body), "func.func(sdy-constant-or-scalar-merger)")
+    assert "sdy.constant" in out and "stablehlo.constant" not in out
+
+
+def test_padding_that_cuts_the_end_off_stays_even():
+    rows = '{sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x", "y"}, {}]>]>}'
+    body = (f" %0 = stablehlo.slice %a [0:7, 0:8] {rows} : ({T}) -> tensor<7x8xf32>\n %c = stablehlo.constant dense<0.0> : tensor<f32>\n"
+            f" %1 = stablehlo.pad %0, %c, low = [1, 0], high = [-1, 0], interior = [0, 0] {rows} : (tensor<7x8xf32>, tensor<f32>) -> tensor<7x8xf32>\n"
+            ' %2 = sdy.all_gather [{"x", "y"}, {}] %1 out_sharding=<@m, [{}, {}]> : tensor<7x8xf32>\n return %2 : tensor<7x8xf32>')
+    text = MESH + function(body, f'%a: {T} {{sdy.sharding = #sdy.sharding<@m, [{{"x", "y"}}, {{}}]>}}', "tensor<7x8xf32>")
+    out = ran(text, "func.func(sdy-pad-for-divisibility)")
+    assert f"low = [1, 0], high = [-1, 0], interior = [0, 0] {rows} : ({T}, tensor<f32>) -> {T}" in out
+    with pytest.raises(xlac.Error, match="before or after it is padded"):  # the data's own end would be in the result
+        ran(text.replace("high = [-1, 0]", "high = [1, 0]").replace("(tensor<7x8xf32>, tensor<f32>) -> tensor<7x8xf32>",
+            "(tensor<7x8xf32>, tensor<f32>) -> tensor<9x8xf32>").replace("%1 out_sharding=<@m, [{}, {}]> : tensor<7x8xf32>",
+            "%1 out_sharding=<@m, [{}, {}]> : tensor<9x8xf32>").replace("return %2 : tensor<7x8xf32>", "return %2 : tensor<9x8xf32>").replace(
+            "-> tensor<7x8xf32> {", "-> tensor<9x8xf32> {"), "func.func(sdy-pad-for-divisibility)")
