@@ -112,3 +112,16 @@ def test_next_after(t):
     x, y = (rng.standard_normal(9001).astype(np.float32) for _ in "xy")
     x[:4], y[:4] = [0, np.inf, 1, -1], [-1, 0, 1, np.inf]
     agree(text, x, y)
+
+
+@pytest.mark.parametrize("t,dtype", [("complex<f32>", np.complex64), ("complex<f64>", np.complex128)])
+def test_complex_numbers_are_clamped_in_the_order_of_their_parts(t, dtype):
+    text = f"""func.func @main(%l: tensor<{t}>, %x: tensor<9001x{t}>, %h: tensor<9001x{t}>) -> tensor<9001x{t}> {{
+ %r = stablehlo.clamp %l, %x, %h : (tensor<{t}>, tensor<9001x{t}>, tensor<{t}>) -> tensor<9001x{t}>
+ return %r : tensor<9001x{t}>
+}}""".replace(f"%h: tensor<9001x{t}>", f"%h: tensor<{t}>")
+    x = (rng.integers(-3, 4, 9001) + 1j * rng.integers(-3, 4, 9001)).astype(dtype)
+    low, high = dtype(-1 + 1j), dtype(2 - 2j)
+    agree(text, low, x, high)
+    want = [min(max((v.real, v.imag), (-1, 1)), (2, -2)) for v in x]
+    np.testing.assert_array_equal(xlac.compile(xlac.parse(text))(low, x, high), [complex(*w) for w in want])
