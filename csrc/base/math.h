@@ -102,19 +102,19 @@ MATH_INLINE double math_fmod_f64(double x, double y) {
 /* --- what needs no more than arithmetic --- */
 
 /* IEEE 754's maximum and minimum: NaN if either is, -0 below 0. */
-#define MATH_EXTREMES(suffix, T, U, bits_of, of_bits)   \
-  MATH_INLINE T math_max_##suffix(T x, T y) {           \
-    T same = of_bits(bits_of(x) & bits_of(y));          \
-    T r = x == y ? same : x > y ? x : y;                \
-    return x != x ? x : r;                              \
-  }                                                     \
-  MATH_INLINE T math_min_##suffix(T x, T y) {           \
-    T same = of_bits(bits_of(x) | bits_of(y));          \
-    T r = x == y ? same : x < y ? x : y;                \
-    return x != x ? x : r;                              \
-  }                                                     \
-  MATH_INLINE T math_sign_##suffix(T x) {               \
-    return x > 0 ? 1 : x < 0 ? -1 : x;                  \
+#define MATH_EXTREMES(suffix, T, U, bits_of, of_bits) \
+  MATH_INLINE T math_max_##suffix(T x, T y) {         \
+    T same = of_bits(bits_of(x) & bits_of(y));        \
+    T r = x == y ? same : x > y ? x : y;              \
+    return x != x ? x : r;                            \
+  }                                                   \
+  MATH_INLINE T math_min_##suffix(T x, T y) {         \
+    T same = of_bits(bits_of(x) | bits_of(y));        \
+    T r = x == y ? same : x < y ? x : y;              \
+    return x != x ? x : r;                            \
+  }                                                   \
+  MATH_INLINE T math_sign_##suffix(T x) {             \
+    return x > 0 ? 1 : x < 0 ? -1 : x;                \
   }
 MATH_EXTREMES(f32, float, uint32_t, base_f32_bits, base_f32_of)
 MATH_EXTREMES(f64, double, uint64_t, base_f64_bits, base_f64_of)

@@ -16,8 +16,7 @@ typedef struct tf_cloner {
   xlac_error *err;
 } tf_cloner;
 
-/* Elements of a TensorProto by its shape; false for an unknown size. */
-static bool tf_count_elements(base_slice tensor, int64_t *count) {
+bool tf_count_elements(base_slice tensor, int64_t most, int64_t *count) {
   tf_raw_field shape, dim, size;
   *count = 1;
   if (!tf_raw_find(tensor, 2, &shape)) return true;
@@ -26,7 +25,7 @@ static bool tf_count_elements(base_slice tensor, int64_t *count) {
     if (dim.number != 2 || dim.wire != 2) continue;
     int64_t n = tf_raw_find(dim.bytes, 1, &size) ? (int64_t)size.value : 0;
     if (n < 0) return false;
-    *count = n < TF_SMALL_CONSTANT && *count < TF_SMALL_CONSTANT ? *count * n : n == 0 ? 0 : TF_SMALL_CONSTANT;
+    *count = n < most && *count < most && *count * n < most ? *count * n : n == 0 ? 0 : *count == 0 ? 0 : most;
   }
   return true;
 }
@@ -36,7 +35,7 @@ static int tf_is_small_constant(const tf_cloner *c, const tf_node *n, bool *smal
   int64_t count = 0;
   *small = false;
   if (n->role != TF_ROLE_CONST || !tf_attr_tensor(tf_attr_find(n->def->attrs, "value"), &tensor)) return 0;
-  if (!tf_count_elements(tensor, &count))
+  if (!tf_count_elements(tensor, TF_SMALL_CONSTANT, &count))
     return base_fail(c->err, XLAC_E_BAD_ATTRIBUTE, "node '%.120s': its constant has a dimension of unknown size",
                      n->name->s);
   *small = count < TF_SMALL_CONSTANT;

@@ -87,6 +87,8 @@ XLAC_MUST_USE int tf_graph_put_node(const tf_graph *g, uint32_t id, const base_i
                                     xlac_error *err);
 
 /* --- clone_constants.c: CloneConstantsForBetterClusteringPass --- */
+/* Elements of a TensorProto by its shape, `most` where it has more; false for an unknown size. */
+bool tf_count_elements(base_slice tensor, int64_t most, int64_t *count);
 XLAC_MUST_USE int tf_clone_constants(tf_graph *g, xlac_error *err);
 
 /* Types of a node's inputs and outputs from its op's arguments and its attributes (types.c). */

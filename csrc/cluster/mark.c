@@ -12,6 +12,20 @@ static bool tf_is_fill_for_others(tf_pass *p, uint32_t id, const tf_cluster *c) 
   return true;
 }
 
+enum { TF_LARGE_CONSTANT = 16384 }; /* elements */
+
+/* A large constant that somebody outside uses, too: there would be two of it. */
+static bool tf_is_large_for_others(tf_pass *p, uint32_t id, const tf_cluster *c) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  int64_t elements = 0;
+  base_slice tensor;
+  if (n->role != TF_ROLE_CONST || !tf_attr_tensor(tf_attr_find(n->def->attrs, "value"), &tensor)) return false;
+  if (!tf_count_elements(tensor, TF_LARGE_CONSTANT + 1, &elements) || elements <= TF_LARGE_CONSTANT) return false;
+  TF_EACH_OUT(&p->graph, n, e)
+  if (tf_cluster_of(p, p->graph.edges.items[e].dst) != c) return true;
+  return false;
+}
+
 static bool tf_is_worth_it(const tf_pass *p, const tf_cluster *c) {
   if (!tf_should_compile(p, c->forced, c->devices->chosen)) return false;
   return c->effective >= p->flags.min_cluster_size || c->functional || c->forced;
@@ -41,7 +55,7 @@ int tf_mark_clusters(tf_pass *p, xlac_error *err) {
   if (names) memset(names, 0, (size_t)p->graph.nodes.n * sizeof *names);
   for (uint32_t id = 0; id < p->graph.nodes.n && status == 0; id++) {
     tf_cluster *c = tf_cluster_of(p, id);
-    if (!c || !tf_is_worth_it(p, c) || tf_is_fill_for_others(p, id, c)) continue;
+    if (!c || !tf_is_worth_it(p, c) || tf_is_fill_for_others(p, id, c) || tf_is_large_for_others(p, id, c)) continue;
     const base_istr **name = &names[c - p->clusters];
     if (!*name) *name = tf_next_cluster_name(p, number++);
     if (!*name) status = base_oom(err, "clustering");

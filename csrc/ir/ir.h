@@ -158,7 +158,7 @@ struct ir_module {
   uint32_t n_computations;
   uint32_t n_ids, n_computation_ids; /* next dense ids */
   uint32_t n_control_edges;          /* in all, so that edits skip the search where there are none */
-  struct ir_mdict_memo *dicts; /* mattr.c; NULL until one is needed */
+  struct ir_mdict_memo *dicts;       /* mattr.c; NULL until one is needed */
   base_map name_counters;            /* ir_fresh_name: stem (interned pointer) to the next suffix to try */
   ir_config config;
   ir_source_tables sources;

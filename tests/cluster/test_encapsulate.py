@@ -31,6 +31,13 @@ def test_a_chain_becomes_one_call():
     assert number(text, "_XlaNumConstantArgs") == [0] == number(text, "_XlaNumResourceArgs")
 
 
+def test_results_are_in_the_order_of_the_edges_out():
+    """As TensorFlow 2.21's EncapsulateSubgraphsPass has them: c's user is made before b's other user."""
+    text = (placeholder("x") + unary("b", "x") + unary("c", "b", "Tanh") + unary("u", "c", "BesselJ0") + unary("v", "b", "BesselJ0"))
+    _, text = encapsulated(text)
+    assert inputs(text, "u") == ["cluster_0"] and inputs(text, "v") == ["cluster_0:1"]
+
+
 def test_what_comes_from_one_output_is_one_input():
     text = placeholder("x") + placeholder("y") + add("a", "x", "x") + add("b", "a", "x") + add("c", "b", "y") + node(
         "o", "Identity", "a", T="DT_FLOAT") + node("p", "Identity", "c", T="DT_FLOAT") + node("q", "Identity", "a", T="DT_FLOAT")

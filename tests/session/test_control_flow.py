@@ -93,7 +93,7 @@ def test_a_branch_within_a_loop_clustered():
 
 def functions(x, y=""):
     return (function("Twice", {"a": F}, {"o": F}, add("t", "a", "a"), rets={"o": "t:z:0"})
-            + function("Square", {"a": F}, {"o": F}, node("t", "Mul", "a", "a", T=F), rets={"o": "t:z:0"})
+            + function("Squared", {"a": F}, {"o": F}, node("t", "Mul", "a", "a", T=F), rets={"o": "t:z:0"})
             + function("Small", {"a": F}, {"o": B}, const("k", value="float_val: 100"), node("t", "Less", "a", "k:output:0", T=F), rets={"o": "t:z:0"}))
 
 
@@ -103,10 +103,10 @@ def branch(op, **attrs):
 
 @pytest.mark.parametrize("flags", [{}, {"global_jit_level": 1, "min_cluster_size": 1}])
 def test_if_and_case_and_while(flags):
-    named = {"then_branch": {"func": '{ name: "Twice" }'}, "else_branch": {"func": '{ name: "Square" }'}}
+    named = {"then_branch": {"func": '{ name: "Twice" }'}, "else_branch": {"func": '{ name: "Squared" }'}}
     exe = executable(placeholder("x") + placeholder("i", B) + branch("If", Tcond=B, **named) + functions("x"), ["i", "x"], "b", **flags)
     assert exe(True, 5.0) == 10 and exe(False, 5.0) == 25
-    both = {"branches": {"list": '{ func { name: "Twice" } func { name: "Square" } }'}}
+    both = {"branches": {"list": '{ func { name: "Twice" } func { name: "Squared" } }'}}
     exe = executable(placeholder("x") + placeholder("i", I) + branch("Case", **both) + functions("x"), ["i", "x"], "b", **flags)
     assert [float(exe(i, 5.0)) for i in (-1, 0, 1, 2)] == [25, 10, 25, 25]
     loop = node("w", "While", "x", T={"list": f"{{ type: {F} }}"}, cond={"func": '{ name: "Small" }'}, body={"func": '{ name: "Twice" }'})
