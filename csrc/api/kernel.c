@@ -28,7 +28,7 @@ static int kernel_run_vm(const kernel *k, base_arena *arena, const xlac_kernel_c
   void *scratch = base_arena_aligned(arena, (size_t)kernel_scratch_bytes(k) + 1, 64);
   if (!scratch) return base_oom(err, "a kernel's scratch memory");
   if (call->threads > 1) TRY(base_pool_create(&pool, call->threads, base_alloc_libc, err));
-  cpu_vm_run(vm, pool, call->in, call->out, scratch);
+  cpu_vm_run(vm, pool, call->in, call->out, scratch, false);
   base_pool_destroy(pool);
   return 0;
 }

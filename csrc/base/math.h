@@ -104,13 +104,13 @@ MATH_INLINE double math_fmod_f64(double x, double y) {
 /* IEEE 754's maximum and minimum: NaN if either is, -0 below 0. */
 #define MATH_EXTREMES(suffix, T, U, bits_of, of_bits)   \
   MATH_INLINE T math_max_##suffix(T x, T y) {           \
-    T zero = of_bits(bits_of(x) & bits_of(y));          \
-    T r = x > y ? x : x == y ? (x == 0 ? zero : x) : y; \
+    T same = of_bits(bits_of(x) & bits_of(y));          \
+    T r = x == y ? same : x > y ? x : y;                \
     return x != x ? x : r;                              \
   }                                                     \
   MATH_INLINE T math_min_##suffix(T x, T y) {           \
-    T zero = of_bits(bits_of(x) | bits_of(y));          \
-    T r = x < y ? x : x == y ? (x == 0 ? zero : x) : y; \
+    T same = of_bits(bits_of(x) | bits_of(y));          \
+    T r = x == y ? same : x < y ? x : y;                \
     return x != x ? x : r;                              \
   }                                                     \
   MATH_INLINE T math_sign_##suffix(T x) {               \

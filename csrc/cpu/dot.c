@@ -1,7 +1,13 @@
 /* Matrix products: by BLAS where the operands are matrices of f32 or f64 as they lie, else by our own. */
+#include "../base/isa.h"
 #include "dot_few.h"
 #include "dot_gemm.h"
 #include "routine.h"
+
+enum {
+  DOT_OWN_LEAST = 128,   /* rows, columns and terms */
+  DOT_OWN_WORK = 1 << 26 /* and products, from which on packing is worth while */
+};
 
 static int dot_by_blas(const cpu_routine_run *r) {
   cpu_blas_dot(r->run->exe->blas, r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
@@ -117,9 +123,16 @@ static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool fe
   return x->out->data ? 0 : base_oom(x->err, "a product");
 }
 
+/* With AVX-512 our tiles are as fast as the CPU is, and packing costs less than the library's where there is much to do
+ * with what is packed. */
+static bool dot_own_is_better(const plan_dot *dot) {
+  return base_isa_best() >= BASE_ISA_AVX512 && dot->m >= DOT_OWN_LEAST && dot->n >= DOT_OWN_LEAST &&
+         dot->k >= DOT_OWN_LEAST && dot->m * dot->n >= DOT_OWN_WORK / dot->k;
+}
+
 int cpu_prepare_dot(cpu_prepare_run *x) {
   plan_dot dot = {.dtype = 0};
-  bool matrices = plan_dot_of(x->op, &dot), blas = x->options->blas && matrices;
+  bool matrices = plan_dot_of(x->op, &dot), blas = x->options->blas && matrices && !dot_own_is_better(&dot);
   if (matrices && cpu_few_is_better(&dot)) return dot_prepare_matrices(x, &dot, true);
   TRY(dot_prepare_own(x, blas));
   return blas && !x->code ? dot_prepare_matrices(x, &dot, false) : 0;

@@ -70,7 +70,14 @@ typedef void pack_fn(const char *from, const int64_t *lines, int n_lines, int64_
                      int columns);
 
 enum { PACK_SHORT = 4 }; /* columns that are no run */
+enum { PACK_WIDE = 32 }; /* columns of the widest panels of 4-byte elements */
+enum { PACK_AHEAD = 8 }; /* rows of B */
 enum { PACK_STRIP = 8 }; /* elements of a line at a time, where lines are far apart in memory */
+
+/* The next line is elsewhere: the CPU does not guess where. */
+static inline void pack_fetch(const void *from, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i);
+}
 
 #define PACK_ROWS(name, S, D, VALUE)                                                                                  \
   static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
@@ -83,6 +90,7 @@ enum { PACK_STRIP = 8 }; /* elements of a line at a time, where lines are far ap
       for (int l = 0; l < n_lines; l++) {                                                                             \
         D *restrict out = (D *)(void *)(to + (size_t)l * GEMM_ROW_BYTES) + p + i;                                     \
         const S *restrict in = x + lines[l] + i * step;                                                               \
+        if (step == 1 && l + 1 < n_lines) pack_fetch(x + lines[l + 1] + i, (size_t)m * sizeof *in);                   \
         if (step == 1)                                                                                                \
           for (int64_t j = 0; j < m; j++) out[j] = VALUE(in[j]);                                                      \
         else                                                                                                          \
@@ -110,7 +118,11 @@ static int pack_run(const int64_t *lines, int c, int n) {
         for (int64_t i = 0; i < n; i++) {                                                                             \
           const S *restrict in = x + lines[first] + i * step;                                                         \
           D *restrict row = out + ((p + i) / (GROUP) * columns + first) * (GROUP) + (p + i) % (GROUP);                \
-          for (int c = 0; c < run; c++) row[c * (GROUP)] = VALUE(in[c]);                                              \
+          if (i + PACK_AHEAD < n) pack_fetch(in + PACK_AHEAD * step, (size_t)run * sizeof *in);                       \
+          if (run == PACK_WIDE)                                                                                       \
+            for (int c = 0; c < PACK_WIDE; c++) row[c * (GROUP)] = VALUE(in[c]);                                      \
+          else                                                                                                        \
+            for (int c = 0; c < run; c++) row[c * (GROUP)] = VALUE(in[c]);                                            \
         }                                                                                                             \
         continue;                                                                                                     \
       }                                                                                                               \
@@ -193,7 +205,9 @@ void cpu_gemm_pack_b(const cpu_gemm *g, const cpu_gemm_block *block, char *to) {
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type), p = 0;
   int width = g->kernel.columns / (g->is_complex ? 2 : 1);
   pack_walk w;
-  if (block->n_lines < width || (g->pairs && block->count % 2)) memset(to, 0, (size_t)g->panel_bytes);
+  int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum);
+  if (block->n_lines < width || (g->pairs && block->count % 2))
+    memset(to, 0, (size_t)(cpu_gemm_steps(g, block->count) * line));
   pack_begin(&w, &g->k, false, block->p, block->count);
   while (pack_next(&w)) {
     fn(block->from + w.offset * bytes, block->lines, block->n_lines, w.step, w.length, p, to, g->kernel.columns);

@@ -181,6 +181,21 @@ static void rows_find_inner(const plan_program *p, cpu_group *g) {
   }
 }
 
+/* What comes from memory is fetched in the passes of all steps but the first. */
+static void rows_find_read(const plan_program *p, cpu_group *g) {
+  int64_t passes = 0, bytes = 0;
+  for (uint32_t i = 1; i < g->n; i++) passes += cpu_vm_passes(p->steps[g->first + i].code, g->rows, g->tile);
+  const plan_step *s = &p->steps[g->first];
+  for (uint32_t j = 0; j < s->n_in && g->n_read < CPU_VM_MAX_AHEAD; j++) {
+    int64_t row = p->buffers[s->in[j]].bytes / g->rows;
+    if (row < 64 || !rows_reads_rows(p, s, s->in[j], g->rows)) continue;
+    g->read[g->n_read] = s->in[j];
+    g->read_bytes[g->n_read++] = row;
+    bytes = row * g->tile > bytes ? row * g->tile : bytes;
+  }
+  if (passes && g->n_read) g->ahead = (bytes / passes + 64) & ~(int64_t)63;
+}
+
 static uint32_t rows_outputs(const plan_program *p, uint32_t first, uint32_t n) {
   uint32_t outputs = 0;
   for (uint32_t i = first; i < first + n; i++) outputs += p->steps[i].n_out;
@@ -225,6 +240,7 @@ int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, con
   g->tile = GROUP_TILE / row < rows / 4 ? GROUP_TILE / row : rows / 4;
   if (g->tile > GROUP_LANES) g->tile = g->tile / GROUP_LANES * GROUP_LANES;
   rows_find_inner(p, g);
+  rows_find_read(p, g);
   *out = g;
   return 0;
 }

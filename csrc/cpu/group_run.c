@@ -22,21 +22,40 @@ static void *grp_pointer(const grp_run *x, uint32_t buffer, int64_t row, char *s
   return x->pointers[buffer];
 }
 
-static void grp_step(const grp_run *x, const plan_step *s, int64_t from, int64_t to, char *scratch) {
+static void grp_step(const grp_run *x, uint32_t number, int64_t from, int64_t to, char *scratch, cpu_vm_ahead *ahead) {
+  const plan_step *s = &x->p->steps[x->g->first + number];
   const void *few[16], **in = few;
   void *out[KERNEL_MAX_STORES];
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = grp_pointer(x, s->out[i], from, scratch);
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = grp_pointer(x, s->in[i], from, scratch);
-  cpu_vm_run_rows(s->code, x->g->rows, from, to, in, out);
+  cpu_vm_run_rows(s->code, x->g->rows, from, to, in, out, number + 1 == x->g->n && cpu_run_is_last(x->p, s),
+                  number && ahead->n ? ahead : NULL);
+}
+
+/* Rows from..to, which are read next: rows of different lengths take turns by the longest. */
+static void grp_look_ahead(const grp_run *x, int64_t from, int64_t to, cpu_vm_ahead *ahead) {
+  *ahead = (cpu_vm_ahead){.n = from < to && x->g->ahead ? x->g->n_read : 0, .step = x->g->ahead};
+  for (uint32_t i = 0; i < ahead->n; i++) {
+    int64_t row = x->g->read_bytes[i];
+    ahead->from[i] = (const char *)x->pointers[x->g->read[i]] + row * from;
+    if (row * (to - from) > ahead->bytes) ahead->bytes = row * (to - from);
+  }
+}
+
+static int64_t grp_least(int64_t a, int64_t b) {
+  return a < b ? a : b;
 }
 
 static void grp_rows(void *ctx, size_t begin, size_t end) {
   const grp_run *x = ctx;
   char *scratch = __builtin_alloca_with_align((size_t)x->g->scratch + 64, 512);
-  for (int64_t row = (int64_t)begin; row < (int64_t)end; row += x->g->tile) {
-    int64_t to = row + x->g->tile < (int64_t)end ? row + x->g->tile : (int64_t)end;
-    for (uint32_t i = 0; i < x->g->n; i++) grp_step(x, &x->p->steps[x->g->first + i], row, to, scratch);
+  int64_t last = (int64_t)end;
+  for (int64_t row = (int64_t)begin; row < last; row += x->g->tile) {
+    int64_t to = grp_least(row + x->g->tile, last);
+    cpu_vm_ahead ahead;
+    grp_look_ahead(x, to, grp_least(to + x->g->tile, last), &ahead);
+    for (uint32_t i = 0; i < x->g->n; i++) grp_step(x, i, row, to, scratch, &ahead);
   }
 }
 

@@ -6,11 +6,12 @@
 #include "../opt/for_hlo.h"
 #include "../stablehlo/stablehlo.h"
 
-/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. */
-#define CPU_PASSES(more)                                                                                    \
-  "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding{max-elements=4096 " \
-  "max-work=1},"                                                                                            \
-  "algebraic-simplification," more "while-loop-invariant-code-motion,cse,dce"
+/* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. What others fused is
+ * fused anew: here a kernel may be larger, or must be smaller. */
+#define CPU_PASSES(more)                                                                             \
+  "inline-calls{fusions=true},batch-norm-expander,while-loop-simplifier,inline-calls{fusions=true}," \
+  "constant-folding{max-elements=4096 max-work=1},algebraic-simplification," more                    \
+  "while-loop-invariant-code-motion,cse,dce"
 static const char *const cpu_passes[] = {
     CPU_PASSES(""),
     CPU_PASSES("reassociate,algebraic-simplification,"),

@@ -29,13 +29,22 @@ static void run_bind_spares(const plan_program *p, void *const *arguments, void 
   }
 }
 
-static int run_kernel_step(cpu_run *run, const plan_step *s, void *const *pointers) {
+bool cpu_run_is_last(const plan_program *p, const plan_step *s) {
+  for (uint32_t i = 0; i < s->n_out; i++) {
+    const plan_buffer *b = &p->buffers[s->out[i]];
+    if (b->place != PLAN_RESULT || b->lent || b->last != b->first) return false;
+  }
+  return true;
+}
+
+static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   const void *few[16], **in = few;
   void *out[KERNEL_MAX_STORES];
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = pointers[s->in[i]];
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = pointers[s->out[i]];
-  cpu_vm_run(s->code, run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame]);
+  cpu_vm_run(s->code, run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame],
+             cpu_run_is_last(p, s));
   return 0;
 }
 
@@ -127,7 +136,7 @@ static int run_conditional(cpu_run *run, const plan_program *p, const plan_step 
 static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   switch ((plan_step_kind)s->kind) {
     case PLAN_KERNEL:
-      return run_kernel_step(run, s, pointers);
+      return run_kernel_step(run, p, s, pointers);
     case PLAN_ROUTINE:
       run_count_update(run, p, s, pointers);
       return cpu_run_routine(run, s, pointers);

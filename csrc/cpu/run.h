@@ -51,6 +51,8 @@ XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *con
 
 /* The same, on pointers that are bound. */
 XLAC_MUST_USE int cpu_run_bound(cpu_run *run, const plan_program *p, void *const *pointers);
+/* Whether all that the step writes are results that the program does not read again. */
+bool cpu_run_is_last(const plan_program *p, const plan_step *s);
 /* A step by itself, and its share of what is counted between looks at interruptions. */
 XLAC_MUST_USE int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
 /* Pointers to the buffers of a program in the table `pointers`: to those in its frame, and to its interface. */

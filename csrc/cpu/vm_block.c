@@ -199,7 +199,7 @@ int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end) {
 
 /* A block's iterations; first and last are their indexes, where rows or edges matter. */
 typedef struct vm_span {
-  int64_t at, n, first[KERNEL_MAX_RANK], last[KERNEL_MAX_RANK];
+  int64_t at, n, in_cycle, first[KERNEL_MAX_RANK], last[KERNEL_MAX_RANK];
 } vm_span;
 
 /* How much of a block is in a box. */
@@ -294,7 +294,9 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
   } else {
     const void *in[3] = {NULL, NULL, NULL};
     for (uint32_t j = 0; j < inst->n_in; j++) in[j] = b->values[inst->in[j]];
-    if (inst->fast)
+    if (inst->chain)
+      vm_run_chain(b, inst->chain, n, to);
+    else if (inst->fast)
       inst->fast(n, in, to);
     else
       interp_loop_run(inst->wide ? inst->wide : &inst->loop, n, in, to);
@@ -304,11 +306,10 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
 static void vm_value(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel *k = b->vm->k;
   const vm_inst *inst = &b->vm->insts[i];
-  if (inst->place == VM_SPLAT || inst->place == VM_INSIDE) return;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)inst->lane);
   char *to = b->regs + inst->reg * b->vm->reg_bytes, narrow[VM_MAX_LANES * 2] __attribute__((aligned(64)));
   if (inst->place == VM_CYCLE) {
-    b->values[i] = to + s->at % b->vm->cycle * bytes;
+    b->values[i] = to + s->in_cycle * bytes;
     return;
   }
   vm_side side = inst->edged ? vm_side_of(k, k->values[i].box, s) : VM_IN;
@@ -322,13 +323,20 @@ static void vm_value(const vm_block *b, uint32_t i, const vm_span *s) {
     b->values[i] = vm_load(b, i, s);
     return;
   }
-  if (inst->to_output) {
+  if (inst->to_output && !b->streams) {
     const kernel_store *store = &k->stores[inst->to_output - 1];
     to = (char *)b->out[store->buffer] + (store->index.offset + s->at) * bytes;
     b->values[i] = to;
   }
   vm_make_lanes(b, i, s->at, s->n, inst->widens ? narrow : to);
   if (inst->widens) vm_widen(&k->values[i], narrow, s->n, to);
+}
+
+static void vm_fetch(cpu_vm_ahead *a) {
+  int64_t end = a->at + a->step < a->bytes ? a->at + a->step : a->bytes;
+  for (uint32_t i = 0; i < a->n; i++)
+    for (int64_t at = a->at; at < end; at += 64) __builtin_prefetch(a->from[i] + at);
+  a->at = end;
 }
 
 void vm_compute(const vm_block *b, int64_t at, int64_t n) {
@@ -338,5 +346,10 @@ void vm_compute(const vm_block *b, int64_t at, int64_t n) {
   s.n = n;
   if (b->vm->rows || b->vm->edges) vm_locate(b->vm->k, at, s.first);
   if (b->vm->edges) vm_locate(b->vm->k, at + n - 1, s.last);
-  for (uint32_t i = 0; i < b->vm->k->n_values; i++) vm_value(b, i, &s);
+  s.in_cycle = b->vm->cycle ? at % b->vm->cycle : 0;
+  for (uint32_t j = 0; j < b->vm->n_visits; j++) {
+    uint32_t i = b->vm->visits[j];
+    vm_value(b, i, &s);
+    if (b->ahead && b->vm->insts[i].place == VM_REGISTER && b->ahead->at < b->ahead->bytes) vm_fetch(b->ahead);
+  }
 }

@@ -1,5 +1,6 @@
 /* Which ops of a kernel run by faster loops. */
 #include "../base/isa.h"
+#include "vm_chain.h"
 #include "vm_fast.h"
 
 #if defined(__x86_64__)
@@ -114,7 +115,7 @@ static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const
     uint32_t f = v->in[j], z = v->in[1 - j];
     const kernel_value *first = &vm->k->values[f];
     if (first->kind != KERNEL_OP || first->n_in != 2 || uses[f] != 1 || vm->insts[f].place != VM_REGISTER) continue;
-    if (vm->insts[f].fast && vm->insts[f].n_in == 3) continue;
+    if ((vm->insts[f].fast && vm->insts[f].n_in == 3) || vm->insts[f].chain) continue;
     bool swapped = fast_is_number(vm, first->in[0]);
     int one = fast_number(first->op->opcode, swapped), two = fast_number(v->op->opcode, j == 1);
     if (one < 0 || one >= VM_FAST_THREE || two < 0 || two >= VM_FAST_THREE) continue;
@@ -140,6 +141,9 @@ static void fast_find_numbers(cpu_vm *vm) {
     if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;
     for (uint32_t j = 0; j < inst->n_in; j++)
       if (!(inst->numbers >> j & 1)) vm->insts[inst->in[j]].number = false;
+    uint32_t operands[VM_MAX_CHAIN + 1], n = inst->chain ? vm_chain_operands(inst->chain, operands) : 0;
+    for (uint32_t j = 0; j < n; j++)
+      if (!vm_chain_takes_number(inst->chain, operands[j])) vm->insts[operands[j]].number = false;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) vm->insts[k->stores[i].value].number = false;
   for (uint32_t i = 0; i < k->n_stores; i++)
@@ -153,7 +157,8 @@ void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     base_dtype lane = (base_dtype)vm->insts[i].lane;
-    if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens) continue;
+    if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens || vm->insts[i].chain)
+      continue;
     if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op->opcode, lane);
     const vm_fast_table *table = fast_table(vm, lane);
     vm_fast_fn *const *ints = fast_int_table(lane);

@@ -13,6 +13,7 @@ typedef struct vmr_run {
   int64_t pieces, piece; /* reduced indexes in a piece */
   int64_t blocks;        /* of inner lanes */
   base_pool *pool;
+  cpu_vm_ahead *ahead; /* or NULL */
 } vmr_run;
 
 /* What a store has combined so far. */
@@ -219,6 +220,7 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
   const vmr_run *r = ctx;
   vmr_accs all;
   VM_BLOCK(b, r->vm, r->in, r->out, vmr_lanes(r));
+  b.ahead = r->ahead;
   vmr_list(r, &all);
   vmr_give_lanes(r, &all, __builtin_alloca_with_align(vmr_accs_bytes(r, &all), 512));
   for (size_t unit = begin; unit < end; unit++) {
@@ -301,10 +303,10 @@ void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *c
   if (r.pieces > 1 && !base_pool_is_partial(pool)) vmr_pieces(&r);
 }
 
-void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
-                    void *const *out) {
+void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in, void *const *out,
+                    cpu_vm_ahead *ahead) {
   const kernel_reduction *red = vm->k->reduction;
-  vmr_run r = {.vm = vm, .in = in, .out = out, .pieces = 1, .piece = red->reduced};
+  vmr_run r = {.vm = vm, .in = in, .out = out, .pieces = 1, .piece = red->reduced, .ahead = ahead};
   assert(red->reduced > 0 && red->outer % rows == 0 && kernel_pieces(vm->k) == 1);
   r.blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
   int64_t units = red->outer / rows * r.blocks;

@@ -1,6 +1,7 @@
 /* The driver: a list of ops to look at, filled in text order, until nothing changes; once for each strategy, level and
  * user priority. Each look either changes a sharding, which only ever gets more axes, or leaves all as it is, so that
  * every run ends. */
+#include "common.h"
 #include "propagate.h"
 
 /* --- what can't be propagated through --- */
@@ -51,7 +52,9 @@ static int drive_main(const ir_module *m, ir_computation **main, xlac_error *err
     if (n > 1) second = second ? second : c;
   }
   if (n == 1 || (n > 1 && strcmp((*main)->name->s, "main") == 0)) return 0;
-  if (n == 0) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there is no function to propagate shardings through");
+  if (n == 0)
+    return base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, m->first && m->first->line ? m->first->line : 1, 1, "",
+                        "there is no function to propagate shardings through");
   return base_hint(err,
                    base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, second->line, second->col, "func.func",
                                 "of several functions none is called main: can't tell whose results are the program's"),
@@ -248,13 +251,12 @@ static int drive_schedule(shard_driver *d, ir_module *m, bool told, xlac_error *
 }
 
 int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err) {
-  if (!options->debug_origins && !options->debug_edges)
-    return shard_propagate_traced(m, options, NULL, NULL, NULL, err);
   shard_trace trace;
-  shard_trace_init(&trace, m->alloc);
-  int status = shard_propagate_traced(m, options, &trace, NULL, NULL, err);
-  shard_trace_free(&trace);
-  return status;
+  bool notes = options->debug_origins || options->debug_edges;
+  if (notes) shard_trace_init(&trace, m->alloc);
+  int status = shard_propagate_traced(m, options, notes ? &trace : NULL, NULL, NULL, err);
+  if (notes) shard_trace_free(&trace);
+  return status == 0 ? shc_verify_fitting(m, err) : status;
 }
 
 int shard_propagate_traced(ir_module *m, const shard_options *options, shard_trace *trace, shard_done_fn *done,

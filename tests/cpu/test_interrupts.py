@@ -90,6 +90,11 @@ LONG_SCATTER = BODY + """ENTRY e {
 LONG_WINDOWS = BODY + "ENTRY e {\n  x = f32[] parameter(0)\n" + WAVES + """  w = f32[29999901] reduce-window(t, x), window={size=100}, to_apply=body
   ROOT r = f32[1] slice(w), slice={[0:1]}
 }"""
+LONG_TOPK = "ENTRY e {\n  x = f32[] parameter(0)\n" + WAVES + """  y = f32[3,10000000] reshape(t)
+  k = (f32[3,1000000], s32[3,1000000]) topk(y), k=1000000, largest=true
+  v = f32[3,1000000] get-tuple-element(k), index=0
+  ROOT r = f32[1,1] slice(v), slice={[0:1], [0:1]}
+}"""
 LONG_BATCH = """ENTRY e {
   x = f32[] parameter(0)
   i = f32[40,900,900] iota(), iota_dimension=1
@@ -155,9 +160,9 @@ def ring(signum, frame):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("text", [LONG_KERNEL, LONG_LOOP, LONG_DOT, LONG_SORT, LONG_CONVOLUTION, LONG_SORT_BY_BODY, LONG_REDUCE, LONG_SCATTER,
-                                  LONG_WINDOWS, LONG_BATCH, LONG_FACTOR, LONG_QR, LONG_EIGEN, LONG_EIGENS],
+                                  LONG_WINDOWS, LONG_TOPK, LONG_BATCH, LONG_FACTOR, LONG_QR, LONG_EIGEN, LONG_EIGENS],
                          ids=["kernel", "loop", "dot", "sort", "convolution", "sort-by-body", "reduce-by-body", "scatter-by-body", "windows-by-body",
-                              "batch", "factor", "qr", "eigen", "eigens"])
+                              "topk", "batch", "factor", "qr", "eigen", "eigens"])
 def test_a_signal_stops_a_run(text, threads):
     exe = xlac.compile(xlac.parse("HloModule m\n" + text), threads=threads)
     live, x, delay = xlac.memory_stats()["live"], (np.float64 if "lapack_d" in text else np.float32)(0.5), 0.15

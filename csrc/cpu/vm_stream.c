@@ -1,0 +1,37 @@
+/* Stores past the cache: a line that is written whole need not be read first, and pushes out nothing that is still of
+ * use. */
+#include "vm_inside.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+enum { STREAM_LINE = 64 };
+
+void vm_stream(void *to, const void *from, size_t n) {
+  char *out = to;
+  const char *in = from;
+  size_t head = -(uintptr_t)out % STREAM_LINE;
+  if (head > n) head = n;
+  memcpy(out, in, head);
+  for (out += head, in += head, n -= head; n >= STREAM_LINE; n -= STREAM_LINE, out += STREAM_LINE, in += STREAM_LINE) {
+    const __m128i *x = (const __m128i *)(const void *)in;
+    __m128i a = _mm_loadu_si128(x), b = _mm_loadu_si128(x + 1), c = _mm_loadu_si128(x + 2), d = _mm_loadu_si128(x + 3);
+    __m128i *line = (__m128i *)(void *)out;
+    _mm_stream_si128(line, a);
+    _mm_stream_si128(line + 1, b);
+    _mm_stream_si128(line + 2, c);
+    _mm_stream_si128(line + 3, d);
+  }
+  memcpy(out, in, n);
+}
+
+void vm_end_stream(void) {
+  _mm_sfence();
+}
+#else
+void vm_stream(void *to, const void *from, size_t n) {
+  memcpy(to, from, n);
+}
+
+void vm_end_stream(void) {}
+#endif
