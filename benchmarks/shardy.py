@@ -6,10 +6,11 @@ Programs: stacks of perceptron layers, transformer blocks, loops around blocks, 
 asked for, with shardings on their arguments. Times are of the process, on one thread. Each round runs both sides in turn on modules that are parsed already; minimum and median
 over the rounds are printed in milliseconds, and the ratio of the medians; then how time grows (the exponent of the number of ops, between the
 smallest and the largest program) and the memory that reading and running the program takes (the most that is resident at a time, beyond what the
-process had before; and of the whole process, which is one of its own). At the end the geometric means. --check compares the printed outputs byte for byte. What notes
+process had before; and of the whole process, which is one of its own), on the module itself on both sides, and for xlac also on a copy. At the end the geometric means. --check compares the printed outputs byte for byte. What notes
 for explanations cost: explain_cost.c. Needs jax for the other side."""
 import argparse
 import ctypes
+import functools
 import gc
 import math
 import statistics
@@ -153,14 +154,14 @@ def chain(ops):
 PROGRAMS = {"perceptron": perceptron, "transformer": transformer, "loop": loop, "chain": chain}
 
 
-def ours(text, pipeline):
+def ours(text, pipeline, in_place=False):
     import xlac
 
     module = xlac.parse(text)
 
     def run():
         start = time.process_time()
-        out = module.run(pipeline)
+        out = module.run(pipeline, in_place=in_place)
         return time.process_time() - start, out
 
     return run
@@ -191,7 +192,7 @@ def resident(key):
 
 def memory_here(side, name, ops, pipeline):
     """Prints the kilobytes that one side needs for one program, and all that this process has had."""
-    run = {"xlac": ours, "jaxlib": theirs}[side]
+    run = {"xlac": functools.partial(ours, in_place=True), "copy": ours, "jaxlib": theirs}[side]
     small = perceptron(10)
     run(small, pipeline)()  # what is loaded and allocated once
     text = PROGRAMS[name](ops)
@@ -248,12 +249,12 @@ def main():
             for side, seconds in median.items():
                 points[side].append((text.count(" = "), seconds))
             if not options.no_memory:
-                room = {side: memory(side, name, ops, options.pipeline) for side in sides}
-                smaller.append((room["jaxlib"][0] / max(1, room["xlac"][0]), room["jaxlib"][1] / room["xlac"][1]))
+                room = {side: memory(side, name, ops, options.pipeline) for side in ("xlac", "copy", "jaxlib")}
+                smaller.append([room["jaxlib"][i] / max(1, room[side][i]) for side in ("xlac", "copy") for i in (0, 1)])
                 print(f"{'':19}memory  " + "  ".join(f"{s} {more} kB of {total} kB" for s, (more, total) in room.items()) +
-                      "  ratios {:.1f} and {:.1f}".format(*smaller[-1]), flush=True)
+                      "  ratios {:.1f} and {:.1f}, of a copy {:.1f} and {:.1f}".format(*smaller[-1]), flush=True)
         print(f"{name:12} grows as the number of ops to the power of " + ", ".join(f"{growth(p):.2f} ({s})" for s, p in points.items()))
-    print(f"geometric means: {mean(ratios):.1f} times faster" + (", {:.1f} times less memory for the program, {:.1f} of the whole process".format(
+    print(f"geometric means: {mean(ratios):.1f} times faster" + (", {:.1f} times less memory for the program, {:.1f} of the whole process; {:.1f} and {:.1f} on a copy".format(
         *map(mean, zip(*smaller))) if smaller else ""))
 
 

@@ -481,6 +481,7 @@
 #include "shard/propagate_level.c"
 #include "shard/propagate_notify.c"
 #include "shard/propagate_op.c"
+#include "shard/propagate_replay.c"
 #include "shard/propagate_rules.c"
 #include "shard/propagate_user.c"
 #include "shard/round_trip_attrs.c"

@@ -56,9 +56,15 @@ void base_arena_free(base_arena *a) {
   *a = (base_arena){.alloc = a->alloc};
 }
 
-/* As much as is in use already, within bounds: the arena doubles until it grows by LAST_CHUNK at a time. */
+static size_t within_bounds(size_t bytes) {
+  return bytes < FIRST_CHUNK ? FIRST_CHUNK : bytes > LAST_CHUNK ? LAST_CHUNK : bytes;
+}
+
+/* As much as is in use already, within bounds: the arena doubles until it grows by LAST_CHUNK at a time. Where its size
+ * is foreseen, what is left of that; and then a quarter at a time, since much more will not come. */
 static size_t usual_chunk(const base_arena *a) {
-  return a->used < FIRST_CHUNK ? FIRST_CHUNK : a->used > LAST_CHUNK ? LAST_CHUNK : a->used;
+  if (a->foreseen == 0) return within_bounds(a->used);
+  return within_bounds(a->used < a->foreseen ? a->foreseen - a->used : a->used / 4);
 }
 
 static char *add_chunk(base_arena *a, size_t bytes) {
@@ -94,7 +100,8 @@ static void *add_room(base_arena *a, size_t size, size_t align) {
 }
 
 void base_arena_foresee(base_arena *a, size_t bytes) {
-  size_t size = bytes < FIRST_CHUNK ? FIRST_CHUNK : bytes > LAST_CHUNK ? LAST_CHUNK : bytes;
+  size_t size = within_bounds(bytes);
+  if (!base_add(a->used, bytes, &a->foreseen)) a->foreseen = SIZE_MAX;
   char *at = (size_t)(a->end - a->at) < size ? add_chunk(a, size) : NULL;
   if (!at) return;
   a->at = at;

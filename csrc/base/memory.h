@@ -24,14 +24,16 @@ typedef struct base_arena {
   base_alloc alloc;
   base_arena_chunk *chunks;
   char *at, *end;
-  size_t used; /* bytes taken from the allocator in all */
-  bool failed; /* a request has: for those who took the NULL for an empty list */
+  size_t used;     /* bytes taken from the allocator in all */
+  size_t foreseen; /* what `used` is to come to, or 0 */
+  bool failed;     /* a request has: for those who took the NULL for an empty list */
 } base_arena;
 
 void base_arena_init(base_arena *a, base_alloc alloc);
 void base_arena_free(base_arena *a);
 void *base_arena_slow(base_arena *a, size_t size, size_t align);
-/* Makes room for about `bytes` more, where that much is foreseen. A wish: a failure shows when the room is needed. */
+/* Makes room for about `bytes` more, where that much is foreseen: at once as far as a chunk goes, then in chunks that
+ * end there, and in small ones beyond. A wish: a failure shows when the room is needed. */
 void base_arena_foresee(base_arena *a, size_t bytes);
 
 /* A place to go back to: what was allocated since is given up, and its room used again. */

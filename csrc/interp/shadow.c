@@ -29,7 +29,7 @@ static int shadow_operands(interp_ctx *ctx, interp_shadow *s, uint32_t n, interp
     uses[k].user = &s->op;
   }
   s->op.operands = uses;
-  s->op.n_operands = s->op.operand_cap = n;
+  s->op.n_operands = n;
   return 0;
 }
 

@@ -13,7 +13,7 @@ const ir_attr *ir_attr_find(const ir_op *op, ir_attr_key key) {
 
 static bool grow_attrs(ir_op *op) {
   if (op->n_attrs < op->attr_cap) return true;
-  uint16_t cap = op->attr_cap ? (uint16_t)(op->attr_cap * 2) : 4;
+  uint8_t cap = op->attr_cap ? (uint8_t)(op->attr_cap * 2) : 4;
   ir_attr *attrs = BASE_ARRAY(&op->parent->module->arena, ir_attr, cap);
   if (!attrs) return false;
   if (op->n_attrs) memcpy(attrs, op->attrs, op->n_attrs * sizeof *attrs);

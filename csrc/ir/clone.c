@@ -223,6 +223,7 @@ static bool clone_body(ir_module *m, const ir_module *from, base_map *map, ir_op
 int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err) {
   ir_module *copy = NULL;
   TRY(ir_module_create(&copy, m->name->s, m->alloc, err));
+  base_arena_foresee(&copy->arena, m->arena.used);
   base_map map;
   base_map_init(&map, m->alloc);
   copy->form = m->form;

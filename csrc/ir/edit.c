@@ -33,9 +33,10 @@ void ir_set_operand(ir_op *op, uint32_t slot, ir_value v) {
 
 /* Slots move, so the list pointers to them must follow. */
 static bool grow_operands(ir_op *op) {
-  uint32_t cap = op->operand_cap < 4 ? 4 : op->operand_cap * 2;
-  ir_use *slots = BASE_ARRAY(&op->parent->module->arena, ir_use, cap);
-  if (!slots) return false;
+  uint8_t room = 2;
+  while (room < 31 && (uint32_t)1 << room <= op->n_operands) room++;
+  ir_use *slots = BASE_ARRAY(&op->parent->module->arena, ir_use, (size_t)1 << room);
+  if (!slots || op->n_operands >= (uint32_t)1 << room) return false;
   memcpy(slots, op->operands, op->n_operands * sizeof *slots);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (!slots[i].op) continue;
@@ -43,12 +44,12 @@ static bool grow_operands(ir_op *op) {
     if (slots[i].next) slots[i].next->link = &slots[i].next;
   }
   op->operands = slots;
-  op->operand_cap = cap;
+  op->operand_room = room;
   return true;
 }
 
 bool ir_add_operand(ir_op *op, ir_value v) {
-  if (op->n_operands == op->operand_cap && !grow_operands(op)) return false;
+  if ((op->operand_room == 0 || op->n_operands == (uint32_t)1 << op->operand_room) && !grow_operands(op)) return false;
   ir_use *use = &op->operands[op->n_operands];
   *use = (ir_use){.user = op, .slot = op->n_operands};
   op->n_operands++;

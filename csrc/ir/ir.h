@@ -30,18 +30,21 @@ typedef struct ir_use {
   struct ir_use *next, **link; /* next use of op; the pointer that points here */
 } ir_use;
 
+/* Most of a module's memory is ops: small things stand together, so that there are no holes. */
 struct ir_op {
   uint16_t opcode; /* ir_opcode */
   uint16_t n_results;
   uint32_t id; /* dense, unique in the module, < module->n_ids: side tables are flat arrays */
-  uint32_t n_operands, operand_cap;
+  uint32_t n_operands, n_called, n_control_preds;
+  uint32_t line, col; /* in the text it came from, from 1; 0 none */
+  uint8_t n_attrs, attr_cap;
+  uint8_t operand_room; /* `operands` has 2 to that many slots; 0: as many as the op was made with */
+  bool properties;      /* UNREGISTERED: its attributes are properties, <{...}> in text, not discardable ones */
   ir_use *operands;
   const ir_type *type;         /* of result 0 */
   const ir_type *const *types; /* of all results; &type when there is one */
   const base_istr *name;       /* without '%'; unique in the module after ir_uniquify_names; never NULL */
   ir_attr *attrs;              /* n_attrs, any order; printers use the order of ops.def */
-  uint16_t n_attrs, attr_cap;
-  uint32_t n_called;
   ir_computation *
       *called; /* roles by opcode, see ops.def: while is {condition, body}, select-and-scatter {select, scatter} */
   union {
@@ -51,14 +54,12 @@ struct ir_op {
   } u;
   const ir_mdict *mlir; /* MLIR form: all attributes, inherent and discardable, sorted by name; NULL: none */
   const ir_mattr *loc;  /* MLIR form: its location, or NULL */
-  uint32_t n_control_preds;
   ir_op **control_preds;
   ir_use *uses; /* head of the list of uses of any result; order unspecified */
   ir_computation *parent;
   ir_op *prev, *next; /* in the computation's order: text order, or creation order */
-  uint32_t line, col; /* in the text it came from, from 1; 0 none */
-  bool properties;    /* UNREGISTERED: its attributes are properties, <{...}> in text, not discardable ones */
 };
+_Static_assert(IR_ATTR_COUNT <= UINT8_MAX / 2, "an op has no key twice, and room doubles");
 
 typedef enum ir_computation_kind {
   IR_COMPUTATION, /* HLO form */

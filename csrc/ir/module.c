@@ -110,7 +110,7 @@ ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, cons
   op->called = (ir_computation **)((char *)(op + 1) + operand_bytes);
   op->opcode = (uint16_t)opcode;
   op->n_results = (uint16_t)n_results;
-  op->n_operands = op->operand_cap = n_operands;
+  op->n_operands = n_operands;
   op->n_called = n_called;
   op->name = name;
   op->type = n_results ? types[0] : NULL;

@@ -22,7 +22,7 @@ static PyMethodDef core_functions[] = {
     {"run_parallel", PY_KEYWORDS(py_run_parallel),
      "run_parallel(module, args, programs, infeed, replicas, partitions, seed=0) -> (results, outfeeds)"},
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
-     "run_pipeline(module, pipeline, after=None, verify_each=False) -> Module"},
+     "run_pipeline(module, pipeline, after=None, verify_each=False, in_place=False) -> Module"},
     {"asarray", PY_KEYWORDS(py_asarray),
      "asarray(x, /, dtype=None) -> Buffer: of a Buffer, an array (NumPy's, or any that speaks DLPack), a list or a "
      "number; without "

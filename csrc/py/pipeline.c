@@ -37,19 +37,21 @@ static int run_unlocked(xlac_module *m, const char *text, py_after *after, bool 
 }
 
 PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "pipeline", "after", "verify_each", NULL};
+  static char *names[] = {"module", "pipeline", "after", "verify_each", "in_place", NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *module, *after = Py_None;
   const char *text;
-  int verify_each = 0;
+  int verify_each = 0, in_place = 0;
   xlac_error err = {.code = 0};
   xlac_module *copy = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!s|Op:run", names, st->module_type, &module, &text, &after,
-                                   &verify_each))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!s|Opp:run", names, st->module_type, &module, &text, &after,
+                                   &verify_each, &in_place))
     return NULL;
-  if (xlac_module_clone(&copy, ((py_module *)module)->m, &err) != 0) return py_raise(st, &err, PY_ANY);
+  xlac_module *m = ((py_module *)module)->m;
+  if (!in_place && xlac_module_clone(&copy, m, &err) != 0) return py_raise(st, &err, PY_ANY);
   py_after ctx = {.callback = after == Py_None ? NULL : after, .st = st};
-  if (run_unlocked(copy, text, &ctx, verify_each != 0, &err) == 0) return py_wrap_module(st, copy);
+  if (run_unlocked(in_place ? m : copy, text, &ctx, verify_each != 0, &err) == 0)
+    return in_place ? Py_NewRef(module) : py_wrap_module(st, copy);
   xlac_module_destroy(copy);
   return PyErr_Occurred() ? NULL : py_raise(st, &err, PY_ANY);
 }

@@ -197,7 +197,7 @@ static int tell_done(void *ctx, shard_trace *trace, const shard_state *s, ir_com
   (void)main;
   tell e = {.m = s->m, .out = ctx, .s = s};
   e.places = base_arena_zalloc((base_arena *)(uintptr_t)&s->arena, ((size_t)s->n_slots + 1) * sizeof *e.places);
-  if (!e.places || !shard_trace_expand(trace)) return base_oom(err, "an explanation");
+  if (!e.places) return base_oom(err, "an explanation");
   TRY(tell_values(&e, err));
   tell_steps(&e, trace);
   tell_origins(&e, trace);

@@ -103,7 +103,7 @@ static uint32_t drive_readers(const shard_driver *d, uint32_t slot, const ir_op 
     n += !(s->returns[i].c->owner && drive_is_gone(d, s->returns[i].c->owner));
   for (uint32_t i = s->use_first[slot]; i < s->use_first[slot + 1] && n < 2; i++) {
     const ir_op *user = s->uses[i]->user;
-    if (s->uses[i]->op != s->slots[slot].value.op || user == dead || user == other || drive_is_gone(d, user)) continue;
+    if (s->uses[i]->op != s->slots[slot].op || user == dead || user == other || drive_is_gone(d, user)) continue;
     other = user;
     n++;
   }
@@ -146,7 +146,11 @@ static void drive_forget(shard_driver *d, ir_op *op) {
     for (ir_op *inner = c->last; inner; inner = inner->prev)
       if (inner->id < d->state.n_ids) drive_forget(d, inner);
   }
-  for (uint32_t i = 0; i < op->n_operands; i++) drive_push_maker(d, op, op->operands[i].op, op->operands[i].index);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    shard_gone_use gone = {&op->operands[i], op->operands[i].op};
+    if (d->trace && !BASE_VEC_PUSH(d->trace->alloc, &d->trace->gone, gone)) d->trace->failed = true;
+    drive_push_maker(d, op, op->operands[i].op, op->operands[i].index);
+  }
   d->gone[op->id] = 1;
 }
 
@@ -156,7 +160,14 @@ static void drive_erase(shard_driver *d, ir_op *op) {
   if (d->rw.failed) shard_driver_fail(d, base_oom(d->err, "propagation"));
 }
 
+static void drive_note_phase(shard_driver *d) {
+  shard_trace *t = d->trace;
+  shard_phase phase = {d->user_priority, d->level, d->strategy, t->looks.n};
+  if (!BASE_VEC_PUSH(t->alloc, &t->phases, phase)) t->failed = true;
+}
+
 static void drive_run(shard_driver *d) {
+  if (d->trace) drive_note_phase(d);
   shard_visit_results(d, d->main);
   drive_seed(d);
   while (d->n_pending && d->status == 0) {
@@ -216,14 +227,14 @@ static int drive_begin(shard_driver *d, ir_module *m, const shard_options *optio
 static int drive_notes(shard_driver *d, xlac_error *err) {
   if (!d->trace) return 0;
   if (d->trace->failed) return base_oom(err, "propagation's notes");
-  if (d->options.debug_edges && !shard_trace_expand(d->trace)) return base_oom(err, "propagation's notes");
   if (d->options.debug_origins) TRY(shard_trace_write_origins(d->trace, &d->state, err));
   if (d->options.debug_edges) TRY(shard_trace_write_edges(d->trace, &d->state, d->main, err));
   return 0;
 }
 
-static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
+static int drive_schedule(shard_driver *d, ir_module *m, bool told, xlac_error *err) {
   if (d->trace) {
+    d->state.logs = true;
     d->trace->with_origins = d->options.debug_origins;
     d->trace->step = d->options.debug_edges ? shard_trace_first_step(m) : 0;
     shard_trace_begin(d->trace, &d->state);
@@ -232,6 +243,7 @@ static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
     shard_by_user_priority(d, drive_levels);
   else
     drive_levels(d);
+  if (d->trace && (told || d->options.debug_edges || d->options.debug_origins) && d->status == 0) shard_replay(d);
   TRY(d->status);
   TRY(shard_state_store(&d->state, err));
   TRY(shard_store_rules(d, err));
@@ -258,7 +270,7 @@ int shard_propagate_traced(ir_module *m, const shard_options *options, shard_tra
   shard_maker_init(&d.maker, m, options->conservative);
   shard_pool_init(&d.pool, m->alloc);
   int status = drive_begin(&d, m, options, err);
-  if (status == 0) status = drive_schedule(&d, m, err);
+  if (status == 0) status = drive_schedule(&d, m, done != NULL, err);
   if (status == 0 && done) status = done(ctx, trace, &d.state, d.main, err);
   base_map_free(&d.kept_rules);
   base_map_free(&d.rule_attrs);

@@ -41,12 +41,13 @@ typedef struct shard_driver {
   uint8_t *gone;          /* by op id: removed */
   const sdy_rule **rules; /* by op id; equal ones are one */
   uint8_t *has_rule;      /* by op id: 1 looked for, 2 the op carries it itself */
-  uint64_t *seen;         /* by op id: the tick after which nothing of the op has changed since it was done in vain */
+  uint32_t *seen;         /* by op id: the tick after which nothing of the op has changed since it was done in vain */
   uint32_t *seen_how;     /* with which directions and strategy */
   base_map kept_rules;    /* hash of a rule to it */
   base_map rule_attrs;    /* a rule to its attribute in the module */
   ir_computation *main;
   shard_trace *trace; /* or NULL */
+  bool replays;       /* looks are only for records: nothing changes */
   uint32_t depth;     /* of calls, while readers are looked for */
 } shard_driver;
 
@@ -62,6 +63,7 @@ XLAC_MUST_USE int shard_propagate_traced(ir_module *m, const shard_options *opti
 void shard_visit(shard_driver *d, ir_op *op);
 /* Between what the main function returns and its results' own shardings. */
 void shard_visit_results(shard_driver *d, ir_computation *main);
+void shard_visit_result(shard_driver *d, ir_computation *main, uint32_t i);
 /* Puts all on the list that reads or makes the value of the slot: propagate_notify.c. */
 void shard_notify(shard_driver *d, uint32_t slot);
 void shard_push(shard_driver *d, ir_op *op);
@@ -72,6 +74,8 @@ const sdy_rule *shard_driver_rule(shard_driver *d, const ir_op *op, const ir_typ
 XLAC_MUST_USE int shard_store_rules(shard_driver *d, xlac_error *err);
 /* Which way an op's factor goes at the driver's level: propagate_level.c. */
 shard_direction shard_level_direction(const shard_driver *d, const ir_op *op, const sdy_rule *rule, uint32_t factor);
+/* Makes the trace's records of its looks, with the module as it is before shardings are stored: propagate_replay.c. */
+void shard_replay(shard_driver *d);
 /* User priorities: propagate_user.c. runs `once` for each. */
 void shard_by_user_priority(shard_driver *d, void (*once)(shard_driver *d));
 void shard_driver_fail(shard_driver *d, int status);

@@ -49,6 +49,7 @@ static shard_direction level_union(shard_direction a, shard_direction b) {
 shard_direction shard_level_direction(const shard_driver *d, const ir_op *op, const sdy_rule *rule, uint32_t factor) {
   if (d->level >= SHARD_LEVELS - 1) return SHARD_BOTH;
   shard_direction all = level_pass_through(op);
+  if (d->level == 0 && d->replays) return all; /* else nothing would have changed */
   if (d->level == 0) return all != SHARD_NONE && level_single_use(&d->state, op) ? all : SHARD_NONE;
   if (d->level == 1) return all;
   bool passes = d->level > 2 || !rule ||

@@ -37,7 +37,7 @@ static ir_op *notify_edge(const shard_driver *d, const ir_op *op, uint32_t n, bo
   if (!shard_is_flow(op) || n >= op->n_results) return NULL;
   bool computation = op->opcode == IR_OP_SDY_NAMED_COMPUTATION || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
   if (computation && !given_back) return NULL; /* Shardy looks for the edge on the operand itself, where it never is */
-  return d->state.edge[shard_slot_of(&d->state, op, n)];
+  return shard_edge_of(&d->state, shard_slot_of(&d->state, op, n));
 }
 
 static void notify_returned(shard_driver *d, const shard_return *r) {
@@ -70,7 +70,7 @@ static void notify_use(shard_driver *d, const ir_use *use) {
 static void notify_readers(shard_driver *d, uint32_t slot) {
   const shard_state *s = &d->state;
   if (d->depth >= NOTIFY_MAX_CALLS) {
-    const ir_op *op = s->slots[slot].value.op;
+    const ir_op *op = s->slots[slot].op;
     const uint32_t line = op->line ? op->line : op->parent->line, col = op->line ? op->col : op->parent->col;
     shard_driver_fail(d, base_fail_at(d->err, XLAC_E_TOO_DEEP, line, col, op->name->s,
                                       "calls are nested more than %d deep, or recursive", NOTIFY_MAX_CALLS));
@@ -79,13 +79,13 @@ static void notify_readers(shard_driver *d, uint32_t slot) {
   d->depth++;
   for (uint32_t i = s->return_first[slot]; i < s->return_first[slot + 1]; i++) notify_returned(d, &s->returns[i]);
   for (uint32_t i = s->use_first[slot]; i < s->use_first[slot + 1]; i++)
-    if (s->uses[i]->op == s->slots[slot].value.op) notify_use(d, s->uses[i]);
+    if (s->uses[i]->op == s->slots[slot].op) notify_use(d, s->uses[i]);
   d->depth--;
 }
 
 void shard_notify(shard_driver *d, uint32_t slot) {
   shard_state *s = &d->state;
-  ir_op *op = s->slots[slot].value.op;
+  ir_op *op = s->slots[slot].op;
   if (op->opcode == IR_OP_SDY_DATA_FLOW_EDGE) {
     const ir_use *input = &op->operands[0];
     if (input->op->opcode == IR_OP_WHILE) {

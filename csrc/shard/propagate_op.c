@@ -55,7 +55,7 @@ static bool visit_is_empty(const sdy_sharding *s) {
 }
 
 static void visit_tell(shard_driver *d, const visit_tensors *t, uint32_t slot) {
-  if (!t->quiet && d->state.slots[slot].value.op) shard_notify(d, slot);
+  if (!t->quiet && d->state.slots[slot].op) shard_notify(d, slot);
 }
 
 /* The members of the value's group get the same sharding. */
@@ -89,7 +89,7 @@ static bool visit_update(shard_driver *d, const visit_tensors *t, const shard_pr
     shard_driver_fail(d, base_oom(d->err, "propagation"));
     return false;
   }
-  bool result = !d->state.slots[home].value.op;
+  bool result = !d->state.slots[home].op;
   if (!result) visit_tell(d, t, home);
   if (!result) visit_group(d, t, home, to);
   return true;
@@ -102,18 +102,22 @@ static void visit_spread(shard_driver *d, ir_op *op, visit_tensors *t, const sdy
     shard_driver_fail(d, base_oom(d->err, "propagation"));
     return;
   }
-  p.watch = d->trace && d->trace->with_conflicts;
+  p.watch = d->trace && d->trace->with_conflicts && !d->replays;
   if (d->strategy == SHARD_BASIC)
     shard_spread_basic(&p, directions, conservative);
   else
     shard_spread_aggressive(&p, directions, conservative, elementwise);
   if (d->pool.failed) shard_driver_fail(d, base_oom(d->err, "propagation"));
+  if (d->replays) {
+    shard_trace_note(d->trace, &d->state, &p, op, t->result, t->slots, d->level, d->user_priority, d->strategy);
+    return;
+  }
   bool any = false;
+  shard_look look = {op, t->result, d->state.changes.n};
   for (uint32_t i = 0; i < t->n && d->status == 0; i++)
     if (p.updated[i] && visit_update(d, t, &p, i)) any = true;
   if (p.n_clashes) shard_trace_clashes(d->trace, &d->state, &p, op, t->slots, d->level, d->user_priority);
-  if (any && d->trace)
-    shard_trace_note(d->trace, &d->state, &p, op, t->result, t->slots, d->level, d->user_priority, d->strategy);
+  if (any && d->trace && !BASE_VEC_PUSH(d->trace->alloc, &d->trace->looks, look)) d->trace->failed = true;
 }
 
 /* --- the tensors of an op --- */
@@ -134,8 +138,8 @@ static void visit_set(shard_driver *d, visit_tensors *t, uint32_t i, uint32_t sl
 }
 
 /* The latest change of any of the tensors. */
-static uint64_t visit_latest(const shard_driver *d, const visit_tensors *t) {
-  uint64_t latest = 1;
+static uint32_t visit_latest(const shard_driver *d, const visit_tensors *t) {
+  uint32_t latest = 1;
   for (uint32_t i = 0; i < t->n; i++) {
     uint32_t home = shard_home(&d->state, t->slots[i]);
     if (home != SHARD_NO_SLOT && d->state.slots[home].when > latest) latest = d->state.slots[home].when;
@@ -149,8 +153,12 @@ static void visit_with_rule(shard_driver *d, ir_op *op, visit_tensors *t, const 
   uint64_t hash = 1469598103934665603ull;
   for (uint32_t f = 0; f < rule->sizes.n; f++) hash = (hash ^ directions[f]) * 1099511628211ull;
   how = (uint32_t)(hash >> 16) * 4 + how;
+  if (d->replays) {
+    visit_spread(d, op, t, rule, directions, conservative, shard_is_elementwise(op));
+    return;
+  }
   if (d->seen[op->id] >= visit_latest(d, t) && d->seen_how[op->id] == how) return;
-  uint64_t before = d->state.tick;
+  uint32_t before = d->state.tick;
   d->current = op;
   visit_spread(d, op, t, rule, directions, conservative, shard_is_elementwise(op));
   d->current = NULL;
@@ -327,15 +335,18 @@ void shard_visit(shard_driver *d, ir_op *op) {
   }
 }
 
+void shard_visit_result(shard_driver *d, ir_computation *main, uint32_t i) {
+  const ir_type *type = main->results[i].op->types[main->results[i].index];
+  shard_pool_empty(&d->pool);
+  visit_tensors t = {.quiet = true, .result = i};
+  if (!visit_is_static(type) || !visit_room(d, &t, 1, 2)) return;
+  visit_set(d, &t, 0, visit_returned(&d->state, main, i));
+  visit_set(d, &t, 1, d->state.first_result[main->id] + i);
+  visit_identity(d, NULL, &t, type, SHARD_BOTH);
+}
+
 void shard_visit_results(shard_driver *d, ir_computation *main) {
   uint32_t first = d->state.first_result[main->id];
-  for (uint32_t i = 0; first != SHARD_NO_SLOT && i < main->n_results && d->status == 0; i++) {
-    const ir_type *type = main->results[i].op->types[main->results[i].index];
-    shard_pool_empty(&d->pool);
-    visit_tensors t = {.quiet = true, .result = i};
-    if (!visit_is_static(type) || !visit_room(d, &t, 1, 2)) continue;
-    visit_set(d, &t, 0, visit_returned(&d->state, main, i));
-    visit_set(d, &t, 1, first + i);
-    visit_identity(d, NULL, &t, type, SHARD_BOTH);
-  }
+  for (uint32_t i = 0; first != SHARD_NO_SLOT && i < main->n_results && d->status == 0; i++)
+    shard_visit_result(d, main, i);
 }

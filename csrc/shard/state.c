@@ -17,7 +17,7 @@ bool shard_is_flow(const ir_op *op) {
 bool shard_has_one_use(const shard_state *s, uint32_t slot) {
   uint32_t n = s->return_first[slot + 1] - s->return_first[slot];
   for (uint32_t i = s->use_first[slot]; i < s->use_first[slot + 1] && n < 2; i++)
-    n += s->uses[i]->op == s->slots[slot].value.op;
+    n += s->uses[i]->op == s->slots[slot].op;
   return n == 1;
 }
 
@@ -44,12 +44,12 @@ static void state_read(shard_state *s) {
     IR_FOR_OPS(op, c) {
       for (uint32_t i = 0; i < op->n_results; i++) {
         uint32_t slot = shard_slot_of(s, op, i);
-        s->slots[slot] = (shard_slot){.now = sdy_get((ir_value){op, i}), .home = slot, .value = {op, i}};
+        s->slots[slot] = (shard_slot){.now = sdy_get((ir_value){op, i}), .home = slot, .op = op, .index = i};
       }
     }
     for (uint32_t i = 0; s->first_result[c->id] != SHARD_NO_SLOT && i < c->n_results; i++) {
       uint32_t slot = s->first_result[c->id] + i;
-      s->slots[slot] = (shard_slot){.now = sdy_get_result(c, i), .home = slot, .value = {NULL, i}};
+      s->slots[slot] = (shard_slot){.now = sdy_get_result(c, i), .home = slot, .index = i};
     }
   }
 }
@@ -111,7 +111,7 @@ uint32_t shard_owner_of_param(const shard_state *s, const ir_op *param) {
 }
 
 static uint32_t state_home(const shard_state *s, uint32_t slot) {
-  const ir_op *op = s->slots[slot].value.op;
+  const ir_op *op = s->slots[slot].op;
   uint32_t owner = slot;
   if (op->opcode == IR_OP_PARAMETER) {
     if (op->parent->kind == IR_FUNCTION) return slot;
@@ -120,16 +120,19 @@ static uint32_t state_home(const shard_state *s, uint32_t slot) {
   } else if (!shard_is_flow(op)) {
     return slot;
   }
-  return s->edge[owner] ? shard_slot_of(s, s->edge[owner], 0) : owner;
+  const ir_op *edge = shard_edge_of(s, owner);
+  return edge ? shard_slot_of(s, edge, 0) : owner;
 }
 
-static void state_edges(shard_state *s) {
+static bool state_edges(shard_state *s) {
   for (uint32_t slot = 0; slot < s->n_values; slot++) {
-    const ir_op *op = s->slots[slot].value.op;
+    const ir_op *op = s->slots[slot].op;
     bool param = op->opcode == IR_OP_PARAMETER && op->parent->owner && shard_owner_of_param(s, op) == slot;
-    if (param || shard_is_flow(op)) s->edge[slot] = state_edge_user(s, slot);
+    const ir_op *edge = param || shard_is_flow(op) ? state_edge_user(s, slot) : NULL;
+    if (edge && !base_map_set(&s->edges, slot, base_key(edge))) return false;
   }
   for (uint32_t slot = 0; slot < s->n_values; slot++) s->slots[slot].home = state_home(s, slot);
+  return true;
 }
 
 /* Arguments of named and manual computations keep their shardings in a list of the op. */
@@ -202,6 +205,8 @@ int shard_state_make(shard_state *s, ir_module *m, xlac_error *err) {
   s->tick = 1;
   s->n_ids = m->n_ids;
   base_arena_init(&s->arena, m->alloc);
+  base_arena_foresee(&s->arena, 1); /* little besides the tables, which are as large as they are */
+  base_map_init(&s->edges, m->alloc);
   base_map_init(&s->kept, m->alloc);
   base_map_init(&s->lists, m->alloc);
   s->first_slot = BASE_ARRAY(&s->arena, uint32_t, (size_t)m->n_ids + 1);
@@ -213,15 +218,14 @@ int shard_state_make(shard_state *s, ir_module *m, xlac_error *err) {
   s->slots = base_arena_zalloc(&s->arena, n * sizeof *s->slots);
   s->use_first = BASE_ARRAY(&s->arena, uint32_t, n);
   s->return_first = BASE_ARRAY(&s->arena, uint32_t, n);
-  s->edge = base_arena_zalloc(&s->arena, n * sizeof *s->edge);
-  if (!s->slots || !s->use_first || !s->return_first || !s->edge) return base_oom(err, "propagation");
+  if (!s->slots || !s->use_first || !s->return_first) return base_oom(err, "propagation");
   state_read(s);
   state_uses(s);
   s->uses = BASE_ARRAY(&s->arena, const ir_use *, (size_t)s->use_first[s->n_values] + 1);
   s->returns = BASE_ARRAY(&s->arena, shard_return, (size_t)s->return_first[s->n_values] + 1);
   if (!s->uses || !s->returns) return base_oom(err, "propagation");
   state_fill_uses(s);
-  state_edges(s);
+  if (!state_edges(s)) return base_oom(err, "propagation");
   TRY(state_arguments(s, err));
   TRY(state_calls(s, err));
   return shard_state_groups(s, err);
@@ -229,8 +233,10 @@ int shard_state_make(shard_state *s, ir_module *m, xlac_error *err) {
 
 void shard_state_free(shard_state *s) {
   base_map_free(&s->functions);
+  base_map_free(&s->edges);
   base_map_free(&s->kept);
   base_map_free(&s->lists);
   BASE_VEC_FREE(s->m->alloc, &s->meshes);
+  BASE_VEC_FREE(s->m->alloc, &s->changes);
   base_arena_free(&s->arena);
 }

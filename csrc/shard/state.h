@@ -11,10 +11,18 @@ typedef struct shard_slot {
   uint32_t home;  /* the slot that holds the sharding of this value: its own, that of the data flow edge it is a
                      target of, or SHARD_NO_SLOT: it can't have one */
   uint32_t group; /* 1 + its sharding group; 0: none */
-  ir_value value; /* op NULL: result `value.index` of a function */
-  bool changed;   /* `now` is not what the module says */
-  uint64_t when;  /* the tick of the last change */
+  uint32_t index;
+  uint32_t when : 31;   /* the tick of the last change */
+  uint32_t changed : 1; /* `now` is not what the module says */
+  ir_op *op;            /* the value is its result `index`; NULL: result `index` of a function */
 } shard_slot;
+
+/* A change, for who wants to go back to it: after it the value's slot holds another sharding than this one. */
+typedef struct shard_change {
+  const sdy_sharding *was;
+  uint32_t slot;
+} shard_change;
+BASE_VEC(shard_changes, shard_change);
 
 typedef struct shard_return {
   ir_computation *c;
@@ -49,13 +57,15 @@ typedef struct shard_state {
   const ir_use **uses;
   uint32_t *return_first; /* by slot, n_values + 1: into `returns` */
   shard_return *returns;
-  ir_op **edge;           /* by slot: the data flow edge that reads this value and nobody else does, or NULL */
+  base_map edges;         /* slot to the data flow edge that reads this value and nobody else does */
   shard_callers *callers; /* by computation id */
   base_map functions;     /* name to ir_computation */
   uint32_t n_groups;
   shard_group *groups;
   shard_meshes meshes;
-  uint64_t tick;
+  uint32_t tick;
+  bool logs; /* changes are written down */
+  shard_changes changes;
   base_map kept;  /* hash of a sharding to one in the module */
   base_map lists; /* a sharding in the module to its attribute as the list of one result */
 } shard_state;
@@ -90,6 +100,10 @@ static inline const sdy_sharding *shard_now(const shard_state *s, uint32_t slot)
  * memory. */
 XLAC_MUST_USE bool shard_state_set(shard_state *s, uint32_t slot, const sdy_sharding *to);
 XLAC_MUST_USE int shard_state_groups(shard_state *s, xlac_error *err); /* fills in the groups */
+static inline ir_op *shard_edge_of(const shard_state *s, uint32_t slot) {
+  uint64_t edge = 0;
+  return base_map_get(&s->edges, slot, &edge) ? (ir_op *)(uintptr_t)edge : NULL;
+}
 const sdy_mesh *shard_state_mesh(shard_state *s, const sdy_sharding *of);
 ir_computation *shard_callee(const shard_state *s, const ir_op *call);
 /* The value is used exactly once (what functions and regions give back are uses too). */

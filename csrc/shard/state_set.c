@@ -10,10 +10,16 @@ const sdy_mesh *shard_state_mesh(shard_state *s, const sdy_sharding *of) {
   return e.mesh;
 }
 
-static void state_put(shard_state *s, uint32_t slot, const sdy_sharding *to) {
+enum { STATE_LAST_TICK = INT32_MAX };
+
+/* false: more changes than can be counted. */
+static bool state_put(shard_state *s, uint32_t slot, const sdy_sharding *to) {
+  if (s->tick >= STATE_LAST_TICK) return false;
+  if (s->logs && !BASE_VEC_PUSH(s->m->alloc, &s->changes, ((shard_change){s->slots[slot].now, slot}))) return false;
   s->slots[slot].now = to;
   s->slots[slot].changed = true;
-  s->slots[slot].when = ++s->tick;
+  s->slots[slot].when = ++s->tick & STATE_LAST_TICK;
+  return true;
 }
 
 /* Values whose shardings are in one list of their op: all have one as soon as one of them has. */
@@ -24,8 +30,7 @@ static bool state_open_rest(shard_state *s, const ir_op *const *ops, uint32_t n,
     if (s->slots[slot].now) continue;
     const sdy_sharding *open =
         sdy_sharding_empty(s->m, like, sdy_rank(ops[params ? i : 0]->types[params ? 0 : i]), true);
-    if (!open) return false;
-    state_put(s, slot, open);
+    if (!open || !state_put(s, slot, open)) return false;
   }
   return true;
 }
@@ -34,10 +39,9 @@ bool shard_state_set(shard_state *s, uint32_t slot, const sdy_sharding *to) {
   slot = shard_home(s, slot);
   if (slot == SHARD_NO_SLOT) return true;
   const sdy_sharding *kept = shard_state_keep(s, to);
-  if (!kept) return false;
   bool had = s->slots[slot].now != NULL;
-  state_put(s, slot, kept);
-  const ir_op *op = s->slots[slot].value.op;
+  if (!kept || !state_put(s, slot, kept)) return false;
+  const ir_op *op = s->slots[slot].op;
   if (had || !op) return true;
   if (op->opcode != IR_OP_PARAMETER) return op->n_results < 2 || state_open_rest(s, &op, op->n_results, false, kept);
   if (op->parent->kind != IR_REGION) return true;

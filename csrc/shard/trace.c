@@ -14,9 +14,8 @@ void shard_trace_init(shard_trace *t, base_alloc alloc) {
 void shard_trace_free(shard_trace *t) {
   BASE_VEC_FREE(t->alloc, &t->records);
   BASE_VEC_FREE(t->alloc, &t->looks);
-  BASE_VEC_FREE(t->alloc, &t->marks);
   BASE_VEC_FREE(t->alloc, &t->phases);
-  BASE_VEC_FREE(t->alloc, &t->axes);
+  BASE_VEC_FREE(t->alloc, &t->gone);
   BASE_VEC_FREE(t->alloc, &t->conflicts);
   BASE_VEC_FREE(t->alloc, &t->origins);
   base_map_free(&t->last_conflict);
@@ -142,32 +141,13 @@ typedef struct trace_note {
   const shard_state *s;
   const shard_projection *p;
   const uint32_t *slots;
-  uint32_t first; /* marks of the tensor at hand begin here */
-  shard_mark m;
+  uint32_t first; /* records of the tensor at hand begin here */
+  shard_record r;
 } trace_note;
 
 static sdy_axis trace_axis(const sdy_mesh *mesh, shard_axis a) {
   bool whole = a.pre == 1 && a.size == mesh->axes[a.axis].size;
   return (sdy_axis){mesh->axes[a.axis].name, whole ? 0 : a.pre, whole ? 0 : a.size};
-}
-
-/* The axis's place among all that were noted: few, and mostly one of the last. */
-static uint32_t trace_place(shard_trace *t, const sdy_mesh *mesh, shard_axis a) {
-  sdy_axis axis = trace_axis(mesh, a);
-  for (uint32_t i = t->axes.n; i-- > 0;) {
-    const sdy_axis *known = &t->axes.items[i];
-    if (known->name == axis.name && known->pre == axis.pre && known->size == axis.size) return i;
-  }
-  if (!BASE_VEC_PUSH(t->alloc, &t->axes, axis)) t->failed = true;
-  return t->axes.n - 1;
-}
-
-static uint32_t trace_phase(shard_trace *t, int level, int64_t user_priority, uint8_t strategy) {
-  const shard_phase *last = t->phases.n ? &t->phases.items[t->phases.n - 1] : NULL;
-  if (last && last->level == level && last->user_priority == user_priority && last->strategy == strategy)
-    return t->phases.n - 1;
-  if (!BASE_VEC_PUSH(t->alloc, &t->phases, ((shard_phase){user_priority, level, strategy}))) t->failed = true;
-  return t->phases.n - 1;
 }
 
 /* The first tensor that had these axes along the factor before. */
@@ -181,20 +161,20 @@ static bool trace_source(const shard_projection *p, uint32_t factor, shard_axes 
   return false;
 }
 
-static void trace_mark(trace_note *n, shard_axis axis) {
+static void trace_add(trace_note *n, shard_axis axis) {
   shard_trace *t = n->t;
-  n->m.axis = trace_place(t, n->p->mesh, axis);
-  for (uint32_t i = n->first; i < t->marks.n; i++)
-    if (t->marks.items[i].axis == n->m.axis) return;
-  if (!BASE_VEC_PUSH(t->alloc, &t->marks, n->m)) t->failed = true;
+  n->r.axis = trace_axis(n->p->mesh, axis);
+  for (uint32_t i = n->first; i < t->records.n; i++)
+    if (sdy_axis_equal(t->records.items[i].axis, n->r.axis)) return;
+  if (!BASE_VEC_PUSH(t->alloc, &t->records, n->r)) t->failed = true;
 }
 
 static void trace_forget(trace_note *n, shard_axis axis) {
-  shard_trace *t = n->t;
-  uint32_t gone = trace_place(t, n->p->mesh, axis);
-  for (uint32_t i = n->first; i < t->marks.n; i++) {
-    if (t->marks.items[i].axis != gone) continue;
-    t->marks.items[i] = t->marks.items[--t->marks.n];
+  shard_records *all = &n->t->records;
+  sdy_axis gone = trace_axis(n->p->mesh, axis);
+  for (uint32_t i = n->first; i < all->n; i++) {
+    if (!sdy_axis_equal(all->items[i].axis, gone)) continue;
+    all->items[i] = all->items[--all->n];
     return;
   }
 }
@@ -213,24 +193,24 @@ static void trace_dim(trace_note *n, const shard_part *parts, uint32_t n_parts) 
     }
     any = true;
     before = last;
-    if (!trace_source(n->p, part->factor, part->axes, &n->m.from)) continue;
-    n->m.factor = part->factor;
-    n->m.from_slot = shard_home(n->s, n->slots[n->m.from]);
+    if (!trace_source(n->p, part->factor, part->axes, &n->r.from)) continue;
+    n->r.factor = part->factor;
+    n->r.from_slot = shard_home(n->s, n->slots[n->r.from]);
     uint32_t old = part->was.n, k = part->axes.n;
     shard_axis at_old = old == k ? merged : old ? part->axes.v[old - 1] : last;
-    if (old && !shard_axis_same(part->was.v[old - 1], at_old)) trace_mark(n, at_old);
-    for (uint32_t a = old; a < k; a++) trace_mark(n, a + 1 == k ? merged : part->axes.v[a]);
+    if (old && !shard_axis_same(part->was.v[old - 1], at_old)) trace_add(n, at_old);
+    for (uint32_t a = old; a < k; a++) trace_add(n, a + 1 == k ? merged : part->axes.v[a]);
   }
 }
 
 static void trace_tensor(trace_note *n, uint32_t i) {
   const sdy_tensor_map *map = shard_map_of(n->p->rule, i);
   const shard_part *at = n->p->tensors[i].parts;
-  n->first = n->t->marks.n;
-  n->m.to = i;
-  n->m.to_slot = shard_home(n->s, n->slots[i]);
+  n->first = n->t->records.n;
+  n->r.to = i;
+  n->r.to_slot = shard_home(n->s, n->slots[i]);
   for (uint32_t d = 0; d < map->n_dims; d++) {
-    n->m.dim = d;
+    n->r.dim = d;
     trace_dim(n, at, map->dims[d].n);
     at += map->dims[d].n;
   }
@@ -238,48 +218,28 @@ static void trace_tensor(trace_note *n, uint32_t i) {
 
 void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op, uint32_t op_index,
                       const uint32_t *slots, int level, int64_t user_priority, uint8_t strategy) {
-  trace_note n = {.t = t, .s = s, .p = p, .slots = slots, .m = {.look = t->looks.n}};
-  uint32_t begin = t->marks.n;
+  trace_note n = {.t = t, .s = s, .p = p, .slots = slots};
+  n.r = (shard_record){.step = t->step++,
+                       .op = op,
+                       .op_index = op_index,
+                       .n_operands = p->n_operands,
+                       .level = level,
+                       .user_priority = user_priority,
+                       .strategy = strategy};
+  uint32_t begin = t->records.n;
   for (uint32_t i = 0; i < p->n_tensors; i++)
     if (p->updated[i]) trace_tensor(&n, i);
-  shard_look look = {op, op_index, p->n_operands, trace_phase(t, level, user_priority, strategy), t->step++};
-  if (t->marks.n > begin && !BASE_VEC_PUSH(t->alloc, &t->looks, look)) t->failed = true;
   if (!t->with_origins) return; /* they follow from the steps */
-  for (uint32_t i = begin; i < t->marks.n; i++) {
-    const shard_mark *m = &t->marks.items[i];
-    const shard_origin *o = shard_trace_origin(t, m->from_slot, t->axes.items[m->axis]);
-    shard_origin copy = o ? *o : (shard_origin){m->from_slot, t->axes.items[m->axis], SHARD_FROM_OP, 0, 0, 0};
-    if (!o && m->from_slot != SHARD_NO_SLOT) trace_add_origin(t, copy);
-    if (m->to_slot == SHARD_NO_SLOT) continue;
-    copy.slot = m->to_slot;
-    copy.axis = t->axes.items[m->axis];
+  for (uint32_t i = begin; i < t->records.n; i++) {
+    const shard_record *r = &t->records.items[i];
+    const shard_origin *o = shard_trace_origin(t, r->from_slot, r->axis);
+    shard_origin copy = o ? *o : (shard_origin){r->from_slot, r->axis, SHARD_FROM_OP, 0, 0, 0};
+    if (!o && r->from_slot != SHARD_NO_SLOT) trace_add_origin(t, copy);
+    if (r->to_slot == SHARD_NO_SLOT) continue;
+    copy.slot = r->to_slot;
+    copy.axis = r->axis;
     trace_add_origin(t, copy);
   }
-}
-
-bool shard_trace_expand(shard_trace *t) {
-  if (t->failed || !BASE_VEC_RESERVE(t->alloc, &t->records, (size_t)t->marks.n + 1)) return false;
-  t->records.n = 0;
-  for (uint32_t i = 0; i < t->marks.n; i++) {
-    const shard_mark *m = &t->marks.items[i];
-    const shard_look *l = &t->looks.items[m->look];
-    const shard_phase *phase = &t->phases.items[l->phase];
-    t->records.items[t->records.n++] = (shard_record){.step = l->step,
-                                                      .op = l->op,
-                                                      .op_index = l->op_index,
-                                                      .axis = t->axes.items[m->axis],
-                                                      .from = m->from,
-                                                      .to = m->to,
-                                                      .n_operands = l->n_operands,
-                                                      .from_slot = m->from_slot,
-                                                      .to_slot = m->to_slot,
-                                                      .factor = m->factor,
-                                                      .dim = m->dim,
-                                                      .level = phase->level,
-                                                      .user_priority = phase->user_priority,
-                                                      .strategy = phase->strategy};
-  }
-  return true;
 }
 
 static bool trace_knows(const shard_trace *t, uint32_t last, const shard_conflict *c) {

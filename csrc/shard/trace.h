@@ -21,25 +21,27 @@ typedef struct shard_record {
 } shard_record;
 BASE_VEC(shard_records, shard_record);
 
-/* While propagation runs the same is kept in little room, which is most of what notes cost: looks at ops that changed
- * something, and under each the axes that values got. */
+/* While propagation runs little is written down, for that is what notes cost it: which looks at ops changed something,
+ * and, by the state, what changed. Records are made of that when they are asked for: propagate_replay.c. */
 typedef struct shard_look {
-  ir_op *op;
-  uint32_t op_index, n_operands, phase, step;
+  ir_op *op;         /* or NULL, as in a record */
+  uint32_t op_index; /* as in a record */
+  uint32_t changes;  /* how many changes there were before */
 } shard_look;
 BASE_VEC(shard_looks, shard_look);
-typedef struct shard_mark {
-  uint32_t look, axis; /* places in looks and axes */
-  uint32_t from, to, from_slot, to_slot, factor, dim;
-} shard_mark;
-BASE_VEC(shard_marks, shard_mark);
 typedef struct shard_phase {
   int64_t user_priority;
   int level;
   uint8_t strategy;
+  uint32_t look; /* the first one of the phase */
 } shard_phase;
 BASE_VEC(shard_phases, shard_phase);
-BASE_VEC(shard_axis_list, sdy_axis); /* all different */
+/* An operand of an op that went on the way: what it was, for looking at the op as it was. */
+typedef struct shard_gone_use {
+  ir_use *use;
+  ir_op *op;
+} shard_gone_use;
+BASE_VEC(shard_gone_uses, shard_gone_use);
 
 typedef enum shard_reason {
   SHARD_OTHER_FACTOR, /* another dimension of `tensor` has the axis, or a part of it */
@@ -88,10 +90,9 @@ typedef struct shard_trace {
   bool with_conflicts, with_origins;
   uint32_t step;
   shard_looks looks;
-  shard_marks marks;
   shard_phases phases;
-  shard_axis_list axes;
-  shard_records records; /* of them all, after shard_trace_expand */
+  shard_gone_uses gone;
+  shard_records records; /* in the order in which things happened; made at the end, if they are wanted */
   shard_conflicts conflicts;
   base_map last_conflict; /* op to 1 + its last one */
   shard_origins origins;
@@ -100,9 +101,8 @@ typedef struct shard_trace {
 
 void shard_trace_init(shard_trace *t, base_alloc alloc);
 void shard_trace_free(shard_trace *t);
-/* Makes the records, in the order in which things happened. false when out of memory. */
-XLAC_MUST_USE bool shard_trace_expand(shard_trace *t);
-/* Notes what has become of a projection. op NULL: between result `op_index` of the function and what it returns. */
+/* Adds the records of what has become of a projection. op NULL: between result `op_index` of the function and what it
+ * returns. */
 void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op, uint32_t op_index,
                       const uint32_t *slots, int level, int64_t user_priority, uint8_t strategy);
 /* The first origin of the slot's axis; where it has been split or merged, one of an axis that it is part of. NULL:

@@ -150,7 +150,7 @@ static const ir_mattr *write_dict(const shard_trace *t, const shard_state *s, ui
 
 /* What an op calls its own shardings. */
 static void write_self(const shard_state *s, uint32_t slot, char *buf, size_t size) {
-  const ir_op *op = s->slots[slot].value.op;
+  const ir_op *op = s->slots[slot].op;
   buf[0] = 0;
   if (op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT) {
     snprintf(buf, size, "%s", ir_m_get_str(op, "sdy.sharding_origin_name"));
@@ -167,7 +167,7 @@ static void write_self(const shard_state *s, uint32_t slot, char *buf, size_t si
 }
 
 static bool write_on_op(const shard_trace *t, const shard_state *s, uint32_t slot) {
-  ir_op *op = s->slots[slot].value.op;
+  ir_op *op = s->slots[slot].op;
   char self[96];
   write_self(s, slot, self, sizeof self);
   const ir_mattr *value = write_dict(t, s, slot, self);
@@ -181,7 +181,7 @@ static bool write_on_op(const shard_trace *t, const shard_state *s, uint32_t slo
   const ir_mattr *none = empty ? ir_m_dict(s->m, empty) : NULL;
   if (!list || !none) return false;
   for (uint32_t i = 0; i < op->n_results; i++)
-    list[i] = i == s->slots[slot].value.index ? value : old && old->kind == IR_M_ARRAY ? old->v.list->v[i] : none;
+    list[i] = i == s->slots[slot].index ? value : old && old->kind == IR_M_ARRAY ? old->v.list->v[i] : none;
   const ir_mattr *array = ir_m_array(s->m, op->n_results, list);
   return array && ir_m_set(op, "sdy.sharding_origins", array);
 }
@@ -201,7 +201,7 @@ int shard_trace_write_origins(const shard_trace *t, const shard_state *s, xlac_e
   for (uint32_t slot = 0; slot < s->n_values; slot++) {
     uint64_t first = 0;
     if (!base_map_get(&t->first_origin, slot, &first)) continue;
-    const ir_op *op = s->slots[slot].value.op;
+    const ir_op *op = s->slots[slot].op;
     if (op->opcode == IR_OP_PARAMETER && op->parent->kind != IR_FUNCTION) continue;
     if (!write_on_results(t, s, slot) || !write_on_op(t, s, slot)) return base_oom(err, "propagation's notes");
   }

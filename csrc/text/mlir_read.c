@@ -391,7 +391,7 @@ int text_parse_mlir(ir_module **out, const char *text, size_t n, const mlir_pars
   if (status == 0) status = ir_module_create(&r.m, "", r.alloc, err);
   if (status == 0) {
     r.m->form = IR_FORM_MLIR;
-    base_arena_foresee(&r.m->arena, n < MLIR_LARGE_TEXT ? n * 4 : SIZE_MAX);
+    base_arena_foresee(&r.m->arena, n < MLIR_LARGE_TEXT ? n / 2 * 5 : SIZE_MAX); /* at least, of usual programs */
     status = mlir_find_aliases(&r);
   }
   if (status == 0) status = mlir_read_top(&r);

@@ -14,9 +14,8 @@ enum { MLIR_MAX_DEPTH = 256 };
 typedef struct mlir_name {
   const base_istr *name;
   ir_op *first;    /* the op of result or pack element 0 */
-  uint32_t index;  /* the result that the name's element 0 is */
-  uint32_t count;  /* of the pack; 1 usually */
-  uint32_t number; /* what the name says, where the table by number holds it */
+  uint16_t index;  /* the result that the name's element 0 is */
+  uint16_t count;  /* of the pack; 1 usually */
   uint32_t hidden; /* the entry it hides, from 1; 0 for none */
 } mlir_name;
 

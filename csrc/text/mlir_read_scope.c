@@ -37,7 +37,8 @@ static bool mlir_set_newest(mlir_reader *r, uint32_t number, const base_istr *na
 
 int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, uint32_t index, uint32_t count) {
   uint32_t number = mlir_number_of(r, name->s, name->n);
-  mlir_name n = {name, op, index, count, number, mlir_newest(r, number, name)};
+  assert(index + count <= UINT16_MAX); /* as many as an op has results */
+  mlir_name n = {name, op, (uint16_t)index, (uint16_t)count, mlir_newest(r, number, name)};
   if (n.hidden > r->isolated_at)
     return mlir_fail(r, at, XLAC_E_DUPLICATE_NAME, "redefinition of SSA value '%%%s'", name->s);
   if (!BASE_VEC_PUSH(r->alloc, &r->names, n)) return mlir_no_memory(r);
@@ -48,7 +49,7 @@ void mlir_unbind(mlir_reader *r, uint32_t mark) {
   while (r->names.n > mark) {
     mlir_name *n = &r->names.items[--r->names.n];
     /* The name is there already, so setting it can't fail. */
-    bool set = mlir_set_newest(r, n->number, n->name, n->hidden);
+    bool set = mlir_set_newest(r, mlir_number_of(r, n->name->s, n->name->n), n->name, n->hidden);
     assert(set);
     (void)set;
   }

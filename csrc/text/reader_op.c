@@ -202,7 +202,7 @@ static int attach_lists(text_reader *r, const text_draft *d, ir_op *op, uint32_t
   if (n_attrs) {
     op->attrs = base_arena_memdup(arena, r->attrs.items + d->attrs.first, n_attrs * sizeof *op->attrs);
     if (!op->attrs) return text_no_memory(r);
-    op->n_attrs = op->attr_cap = (uint16_t)n_attrs;
+    op->n_attrs = op->attr_cap = (uint8_t)n_attrs;
   }
   if (n_preds) {
     op->control_preds =

@@ -22,10 +22,12 @@ def walk(module):
         yield from computation
 
 
-def run(module, pipeline, *, after=None, verify_each=False):
+def run(module, pipeline, *, after=None, verify_each=False, in_place=False):
     """Runs the passes of a pipeline such as "dce,cse{...}" on a copy, and returns the copy. `after(name, module)` is called
-    after each pass with the state it left."""
-    return _core.run_pipeline(module, pipeline, after=after, verify_each=verify_each)
+    after each pass with the state it left. With `in_place` there is no copy, which takes half the memory: the module itself
+    is changed and returned, ops that passes take out of it are no longer part of it, and a pass that fails leaves it valid
+    but maybe changed."""
+    return _core.run_pipeline(module, pipeline, after=after, verify_each=verify_each, in_place=in_place)
 
 
 def add(computation, opcode, *operands, type=None, name=None, **attributes):

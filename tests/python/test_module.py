@@ -219,8 +219,11 @@ def test_passes(module):
     seen = []
     result = module.run("cse,dce", after=lambda name, state: seen.append((name, state.name)), verify_each=True)
     assert seen == [("cse", "demo"), ("dce", "demo")] and result is not module
+    dead = module.entry.add("negate", module.find("n"))
+    assert module.run("dce").find(dead.name) is None and dead.is_live
+    assert module.run("dce", in_place=True) is module and not dead.is_live and module.to_text() == result.to_text()
     with pytest.raises(xlac.Error, match="nope"):
-        module.run("nope")
+        module.run("nope", in_place=True)
     with pytest.raises(ZeroDivisionError):
         module.run("dce", after=lambda *_: 1 / 0)
     assert "constant-folding" in xlac.passes() and xlac.passes()["constant-folding"]["options"]
