@@ -117,7 +117,7 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   own.no_fusion |= (flags & CONTAINER_NO_FUSION) != 0;
   own.numerics = flags & CONTAINER_FAST ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
   own.no_passes = true; /* they have been run */
-  const text_parse_options hlo = {.alloc = base_alloc_libc, .documented_forms = true, .chlo = true};
+  const text_parse_options hlo = {.alloc = base_alloc_libc, .documented_forms = true, .chlo = true, .halves = true};
   ir_module *ir = NULL;
   TRY(text_parse_hlo(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
   TRY(api_wrap(&m, ir, err));

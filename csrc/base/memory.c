@@ -34,6 +34,7 @@ const base_alloc base_alloc_libc = {libc_fn, NULL};
 /* Its size is a multiple of 16, so that a chunk's first byte is as aligned as the allocator makes the chunk. */
 struct base_arena_chunk {
   _Alignas(16) base_arena_chunk *next;
+  size_t size; /* with this head */
 };
 
 void base_arena_init(base_arena *a, base_alloc alloc) {
@@ -41,13 +42,17 @@ void base_arena_init(base_arena *a, base_alloc alloc) {
   *a = (base_arena){.alloc = alloc};
 }
 
-void base_arena_free(base_arena *a) {
-  base_arena_chunk *c = a->chunks;
-  while (c) {
-    base_arena_chunk *next = c->next;
+void base_arena_drop(base_arena *a, const base_arena_chunk *until) {
+  while (a->chunks != until) {
+    base_arena_chunk *c = a->chunks;
+    a->chunks = c->next;
+    a->used -= c->size;
     base_free(a->alloc, c);
-    c = next;
   }
+}
+
+void base_arena_free(base_arena *a) {
+  base_arena_drop(a, NULL);
   *a = (base_arena){.alloc = a->alloc};
 }
 
@@ -60,6 +65,7 @@ static char *add_chunk(base_arena *a, size_t bytes) {
   base_arena_chunk *c = base_malloc(a->alloc, bytes);
   if (!c) return NULL;
   c->next = a->chunks;
+  c->size = bytes;
   a->chunks = c;
   a->used += bytes;
   return (char *)(c + 1);

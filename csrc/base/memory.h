@@ -34,6 +34,21 @@ void *base_arena_slow(base_arena *a, size_t size, size_t align);
 /* Makes room for about `bytes` more, where that much is foreseen. A wish: a failure shows when the room is needed. */
 void base_arena_foresee(base_arena *a, size_t bytes);
 
+/* A place to go back to: what was allocated since is given up, and its room used again. */
+typedef struct base_arena_mark {
+  base_arena_chunk *chunks;
+  char *at, *end;
+} base_arena_mark;
+static inline base_arena_mark base_arena_here(const base_arena *a) {
+  return (base_arena_mark){a->chunks, a->at, a->end};
+}
+void base_arena_drop(base_arena *a, const base_arena_chunk *until); /* chunks newer than that one */
+static inline void base_arena_back(base_arena *a, base_arena_mark to) {
+  if (a->chunks != to.chunks) base_arena_drop(a, to.chunks);
+  a->at = to.at;
+  a->end = to.end;
+}
+
 static inline void *base_arena_aligned(base_arena *a, size_t size, size_t align) {
   char *p = (char *)(((uintptr_t)a->at + (align - 1)) & ~(uintptr_t)(align - 1));
   if (a->at == NULL || p > a->end || size > (size_t)(a->end - p)) return base_arena_slow(a, size, align);

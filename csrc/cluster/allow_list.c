@@ -61,12 +61,29 @@ static base_slice tf_next_name(const char **list) {
 }
 
 bool tf_allow_list_has(const char *list, const char *op) {
-  if (*list == 0) return true;
+  bool any = true; /* of an empty list */
   while (*list) {
     base_slice name = tf_next_name(&list);
+    any = any && name.n == 0;
     if (base_slice_is(name, op) || tf_category_has(name, op)) return true;
   }
-  return false;
+  return any;
+}
+
+int tf_exclude_list_check(const char *list, bool *exclude_where, xlac_error *err) {
+  *exclude_where = false;
+  while (*list) {
+    base_slice name = tf_next_name(&list);
+    if (name.n == 0) continue;
+    if (!base_slice_is(name, "Where"))
+      return base_hint(
+          err,
+          base_fail(err, XLAC_E_BAD_ARGUMENT, "the operation '%.*s' in cluster_exclude_ops can't be excluded",
+                    (int)(name.n < 80 ? name.n : 80), name.p),
+          "TensorFlow can exclude Where only");
+    *exclude_where = true;
+  }
+  return 0;
 }
 
 static bool tf_is_category(base_slice name) {

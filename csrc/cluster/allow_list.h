@@ -15,5 +15,7 @@ bool tf_category_has_op(const tf_category *category, const char *op);
 bool tf_allow_list_has(const char *list, const char *op);
 /* Fails for a name that is neither a category nor an op that XLA compiles. */
 XLAC_MUST_USE int tf_allow_list_check(const char *list, xlac_error *err);
+/* cluster_exclude_ops: fails for names but Where. */
+XLAC_MUST_USE int tf_exclude_list_check(const char *list, bool *exclude_where, xlac_error *err);
 
 #endif

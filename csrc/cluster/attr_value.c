@@ -123,7 +123,7 @@ bool tf_attr_func(base_slice value, base_slice *name, base_slice *message) {
 
 /* Numbers of a packed or unpacked list. `*at` walks over the list's bytes; within a packed run it lies inside the run,
  * so the runs' ends are found again from the beginning: lists of types are short. */
-bool tf_attr_next_type(base_slice value, const char **at, unsigned *out) {
+static bool tf_attr_next_number(base_slice value, uint32_t number, const char **at, uint64_t *out) {
   base_slice list;
   if (!value.p || !tf_attr_bytes(value, 1, &list) || list.n == 0) return false;
   const char *p = list.p, *end = list.p + list.n;
@@ -131,20 +131,32 @@ bool tf_attr_next_type(base_slice value, const char **at, unsigned *out) {
   for (tf_raw_field f; p < end;) {
     const char *begin = p;
     if (!tf_raw_next(&p, end, &f)) return false;
-    if (f.number != 6 || p <= *at) continue;
-    uint64_t v = 0;
+    if (f.number != number || p <= *at) continue;
     if (f.wire == 0 && begin >= *at) {
       *at = p;
-      *out = f.value < 256 ? (unsigned)f.value : 0;
+      *out = f.value;
       return true;
     }
     const char *from = *at > f.bytes.p ? *at : f.bytes.p;
     if (f.wire != 2 || from >= f.bytes.p + f.bytes.n) continue;
-    *at = tf_raw_varint(from, f.bytes.p + f.bytes.n, &v);
-    *out = v < 256 ? (unsigned)v : 0;
+    *at = tf_raw_varint(from, f.bytes.p + f.bytes.n, out);
     return *at != NULL;
   }
   return false;
+}
+
+bool tf_attr_next_type(base_slice value, const char **at, unsigned *out) {
+  uint64_t v = 0;
+  if (!tf_attr_next_number(value, 6, at, &v)) return false;
+  *out = v < 256 ? (unsigned)v : 0;
+  return true;
+}
+
+bool tf_attr_next_int(base_slice value, const char **at, int64_t *out) {
+  uint64_t v = 0;
+  if (!tf_attr_next_number(value, 3, at, &v)) return false;
+  *out = (int64_t)v;
+  return true;
 }
 
 uint32_t tf_attr_count_types(base_slice value) {

@@ -48,7 +48,7 @@ static int tf_check_candidate(tf_pass *p, uint32_t id, tf_verdict *v, xlac_error
   if (!r) return 0;
   v->why = TF_REFUSED_NOT_ENABLED;
   if (!tf_should_compile(p, tf_is_forced(p, n), device)) return 0;
-  tf_compile_filter filter = {r, strcmp(p->flags.cluster_exclude_ops, "Where") == 0};
+  tf_compile_filter filter = {r, p->exclude_where};
   TRY(tf_check_compilable(&p->bodies, &filter, &p->graph, n, v, err));
   if (v->why != TF_REFUSED_NONE) return 0;
   if (!tf_allow_list_has(p->flags.ops_to_cluster, n->op->name->s)) v->why = TF_REFUSED_NOT_LISTED;
@@ -75,17 +75,24 @@ static bool tf_is_stateful_constant(const tf_pass *p, uint32_t id) {
   return p->must_be_constant[id] && (n->op->flags & TF_OP_STATEFUL) && !tf_is_stack_op(n) && !tf_is_tensor_array_op(n);
 }
 
+int tf_check_device(const tf_pass *p, uint32_t id, xlac_error *err) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  if (p->device_of[id] == TF_NO_DEVICE || !p->devices.items[p->device_of[id]].malformed) return 0;
+  return base_hint(
+      err,
+      base_fail(err, XLAC_E_BAD_ARGUMENT, "node '%.120s' has a malformed device '%.120s'", n->name->s, n->device->s),
+      "devices look like /job:name/replica:0/task:0/device:CPU:0, of which parts may be left out");
+}
+
 int tf_find_candidates(tf_pass *p, xlac_error *err) {
   int64_t fuel = p->flags.clustering_fuel;
   TRY(tf_allow_list_check(p->flags.ops_to_cluster, err));
-  if (p->flags.cluster_exclude_ops[0] != 0 && strcmp(p->flags.cluster_exclude_ops, "Where") != 0)
-    return base_hint(
-        err, base_fail(err, XLAC_E_BAD_ARGUMENT, "cluster_exclude_ops is '%.60s'", p->flags.cluster_exclude_ops),
-        "TensorFlow can exclude Where only");
+  TRY(tf_exclude_list_check(p->flags.cluster_exclude_ops, &p->exclude_where, err));
   TRY(tf_must_be_constant(&p->bodies, &p->graph, NULL, NULL, p->must_be_constant, err));
   for (uint32_t id = 0; id < p->graph.nodes.n; id++) {
     const tf_node *n = &p->graph.nodes.items[id];
     tf_verdict *v = &p->verdicts[id];
+    if (fuel > 0) TRY(tf_check_device(p, id, err));
     *v = (tf_verdict){.why = TF_REFUSED_NONE};
     TRY(tf_check_candidate(p, id, v, err));
     if (v->why == TF_REFUSED_NONE && tf_is_stateful_constant(p, id)) v->why = TF_REFUSED_STATEFUL_CONSTANT;

@@ -76,13 +76,13 @@ static int tf_make_room(tf_pass *p, xlac_error *err) {
 }
 
 static int tf_contract_graph(tf_pass *p, xlac_error *err) {
+  TRY(tf_build_cycles(p, err));
+  if (p->gave_up) return 0;
   if (!p->flags.disable_deadness_safety_checks_for_debugging) {
     p->has_deadness = true;
     TRY(tf_find_deadness(&p->deadness, &p->graph, p->frames, err));
   }
-  TRY(tf_build_cycles(p, err));
-  if (p->gave_up) return 0;
-  tf_build_clusters(p);
+  TRY(tf_build_clusters(p, err));
   TRY(tf_prepare_resources(p, err));
   TRY(tf_contract_all(p, err));
   return tf_mark_clusters(p, err);
@@ -131,6 +131,7 @@ static int tf_begin_pass(tf_pass *out, tf_graph_def *def, const tf_flags *flags,
   tf_bodies_init(&out->bodies, def);
   tf_cycles_init(&out->cycles, def->arena.alloc);
   base_map_init(&out->unsafe_set, def->arena.alloc);
+  base_map_init(&out->joins, def->arena.alloc);
   out->cpu = tf_device_table[0];
   out->cpu.autoclustering_policy =
       flags->cpu_global_jit ? XLAC_CLUSTER_IF_ENABLED_GLOBALLY : XLAC_CLUSTER_IF_EXPLICITLY_REQUESTED;
@@ -165,6 +166,7 @@ void tf_pass_free(tf_pass *p) {
   tf_bodies_free(&p->bodies);
   tf_cycles_free(&p->cycles);
   base_map_free(&p->unsafe_set);
+  base_map_free(&p->joins);
   if (p->has_deadness) tf_deadness_free(&p->deadness, alloc);
   BASE_VEC_FREE(alloc, &p->devices);
   BASE_VEC_FREE(alloc, &p->unsafe);

@@ -33,8 +33,9 @@ static bool tf_is_inaccurate(const tf_node *n) {
 }
 
 static bool tf_is_slow(const tf_node *n) {
-  static const char *const names[] = {"SelfAdjointEigV2",   "Svd", "Qr", "MatrixInverse", "MatrixSolve",
-                                      "ResizeBilinearGrad", NULL};
+  static const char *const names[] = {
+      "SelfAdjointEigV2",    "Svd", "Qr", "MatrixInverse", "MatrixSolve", "ResizeBilinearGrad", "NonMaxSuppressionV3",
+      "NonMaxSuppressionV4", NULL};
   return tf_is_one_of(n, names);
 }
 
@@ -60,7 +61,7 @@ bool tf_is_functional_control_flow(const tf_node *n) {
 
 static bool tf_types_allowed(base_slice value, tf_type_set allowed) {
   unsigned type = 0;
-  if (tf_attr_type(value, &type)) return (tf_type_bit(tf_base_type(type)) & allowed) != 0;
+  if (tf_attr_type(value, &type)) return type < TF_REF && (tf_type_bit(type) & allowed) != 0;
   const char *at = NULL;
   while (tf_attr_next_type(value, &at, &type))
     if (!(tf_type_bit(tf_base_type(type)) & allowed)) return false;

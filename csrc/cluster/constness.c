@@ -56,7 +56,13 @@ static void tf_mark_const_args(const tf_node *n, tf_input_marks *m) {
   }
 }
 
-/* Whether result i of a loop's body is its argument i, passed through identities or not at all. */
+/* Ops each of whose results TensorFlow takes for the input of the same number, loops included. */
+static bool tf_passes_on(const tf_node *n) {
+  return tf_node_is(n, "Identity") || tf_node_is(n, "IdentityN") || tf_node_is(n, "While") ||
+         tf_node_is(n, "StatelessWhile");
+}
+
+/* Whether result i of a loop's body is its argument i, passed on or not at all. */
 static bool tf_is_invariant(const tf_graph *body, const tf_op_def *signature, uint32_t i) {
   uint32_t seen = 0, arg = TF_SINK + 1 + i;
   if (i >= signature->n_inputs) return false;
@@ -64,8 +70,8 @@ static bool tf_is_invariant(const tf_graph *body, const tf_op_def *signature, ui
     if (body->nodes.items[id].role != TF_ROLE_RETVAL || body->nodes.items[id].op == NULL || seen++ != i) continue;
     int32_t output = 0;
     uint32_t from = tf_producer(body, &body->nodes.items[id], 0, &output);
-    for (uint32_t steps = 0; steps < body->nodes.n && body->nodes.items[from].role == TF_ROLE_IDENTITY; steps++)
-      from = tf_producer(body, &body->nodes.items[from], 0, &output);
+    for (uint32_t steps = 0; steps < body->nodes.n && tf_passes_on(&body->nodes.items[from]); steps++)
+      from = tf_producer(body, &body->nodes.items[from], output, &output);
     return from == arg;
   }
   return false;
@@ -97,9 +103,29 @@ static int tf_mark_callees(const tf_constness *c, const tf_callees *callees, tf_
   return 0;
 }
 
+/* What compiled code calls must be there and well formed, or the pass fails. */
+static int tf_check_callees_exist(const tf_constness *c, const tf_node *n, const tf_callees *callees) {
+  if (callees->n == 0)
+    return base_fail(c->err, XLAC_E_BAD_ARGUMENT, "node '%.120s' (op %.60s) has no branches", n->name->s,
+                     n->op->name->s);
+  for (uint32_t i = 0; i < callees->n; i++) {
+    const tf_callee *f = &callees->list[i];
+    const tf_graph *body = NULL;
+    if (!f->function)
+      return base_fail(c->err, XLAC_E_UNKNOWN_NAME,
+                       "node '%.120s' (op %.60s) calls function '%.*s', which is not defined", n->name->s,
+                       n->op->name->s, (int)(f->name.n < 80 ? f->name.n : 80), f->name.p);
+    TRY(tf_body_of(c->bodies, f->function, f->attrs, &body, c->err));
+    if (!body) return tf_body_fails(c->bodies, f->function, f->attrs, c->err);
+  }
+  return 0;
+}
+
 static int tf_mark_inputs(const tf_constness *c, const tf_node *n, tf_input_marks *m) {
   tf_callees callees;
+  if (n->op->function || tf_node_is(n, "SymbolicGradient")) return 0; /* TensorFlow does not look into these */
   TRY(tf_find_callees(c->bodies, n, &callees, c->err));
+  if (callees.kind != TF_CALL_NONE) TRY(tf_check_callees_exist(c, n, &callees));
   if (callees.kind == TF_CALL_WHILE) return tf_mark_while(c, &callees, m);
   if (callees.kind != TF_CALL_NONE) return tf_mark_callees(c, &callees, m);
   tf_mark_const_args(n, m);
@@ -112,11 +138,11 @@ static bool tf_keeps(const tf_constness *c, const tf_edge *e) {
   return !c->keep || c->keep(c->ctx, e);
 }
 
-/* Marks the producer behind a data edge; IdentityN only passes on, so the producer behind it is meant. */
+/* Marks the producer behind a data edge, and behind what only passes on. */
 static void tf_mark_producer(const tf_constness *c, const tf_edge *e) {
   for (uint32_t steps = 0; steps < c->g->nodes.n && tf_keeps(c, e); steps++) {
     const tf_node *src = &c->g->nodes.items[e->src];
-    if (!tf_node_is(src, "IdentityN")) {
+    if (!tf_passes_on(src)) {
       c->marks[e->src] = 1;
       return;
     }

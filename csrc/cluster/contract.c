@@ -13,37 +13,50 @@ const char *tf_obstacle_text(tf_obstacle o) {
 
 /* --- what stands in the way --- */
 
-static bool tf_devices_fit(const tf_cluster *a, const tf_cluster *b) {
-  tf_device_set joined;
-  if (!tf_join_devices(a->devices, b->devices, &joined)) return false;
-  uint32_t chosen = tf_chosen_device(joined);
-  return (a->resource_device == TF_NO_DEVICE || a->resource_device == chosen) &&
+static int tf_devices_fit(tf_pass *p, const tf_cluster *a, const tf_cluster *b, bool *out, xlac_error *err) {
+  const tf_device_set *joined = NULL;
+  TRY(tf_join_devices(p, a->devices, b->devices, &joined, err));
+  uint32_t chosen = joined->chosen;
+  *out = chosen != TF_NO_DEVICE && (a->resource_device == TF_NO_DEVICE || a->resource_device == chosen) &&
          (b->resource_device == TF_NO_DEVICE || b->resource_device == chosen);
+  return 0;
 }
 
 /* A cluster that feeds `to` will feed the joined one: it must be of a kind that may. */
-static bool tf_neighbours_fit(tf_pass *p, const tf_cluster *from, const tf_cluster *to) {
+static int tf_neighbours_fit(tf_pass *p, const tf_cluster *from, const tf_cluster *to, bool *fit, xlac_error *err) {
   const tf_vertex_set *in = &p->cycles.v.items[to->vertex].in;
-  for (uint32_t i = 0; i < in->n; i++) {
+  *fit = true;
+  for (uint32_t i = 0; i < in->n && *fit; i++) {
     const tf_cluster *before = tf_cluster_of(p, in->items[i]);
-    if (before && (!tf_devices_fit(from, before) || !tf_devices_fit(to, before))) return false;
+    if (!before) continue;
+    TRY(tf_devices_fit(p, from, before, fit, err));
+    if (*fit) TRY(tf_devices_fit(p, to, before, fit, err));
   }
-  return true;
+  return 0;
 }
 
-static tf_obstacle tf_obstacle_before_cycle(tf_pass *p, const tf_cluster *from, const tf_cluster *to) {
-  if (from->deadness != to->deadness) return TF_OBSTACLE_DEADNESS;
-  if (!p->one_device && !tf_devices_fit(from, to)) return TF_OBSTACLE_DEVICE;
-  if (from->scope && to->scope && from->scope != to->scope) return TF_OBSTACLE_SCOPE;
-  if ((int64_t)from->size + to->size > p->flags.max_cluster_size) return TF_OBSTACLE_SIZE;
-  if (!p->one_device && !tf_neighbours_fit(p, from, to)) return TF_OBSTACLE_NEIGHBOUR_DEVICE;
-  if (tf_resources_conflict(p, from, to)) return TF_OBSTACLE_RESOURCE;
-  return TF_OBSTACLE_NONE;
+static int tf_obstacle_before_cycle(tf_pass *p, const tf_cluster *from, const tf_cluster *to, tf_obstacle *why,
+                                    xlac_error *err) {
+  bool fit = true;
+  *why = TF_OBSTACLE_DEADNESS;
+  if (from->deadness != to->deadness) return 0;
+  *why = TF_OBSTACLE_DEVICE;
+  if (!p->one_device) TRY(tf_devices_fit(p, from, to, &fit, err));
+  if (!fit) return 0;
+  *why = TF_OBSTACLE_SCOPE;
+  if (from->scope && to->scope && from->scope != to->scope) return 0;
+  *why = TF_OBSTACLE_SIZE;
+  if ((int64_t)from->size + to->size > p->flags.max_cluster_size) return 0;
+  *why = TF_OBSTACLE_NEIGHBOUR_DEVICE;
+  if (!p->one_device) TRY(tf_neighbours_fit(p, from, to, &fit, err));
+  if (!fit) return 0;
+  *why = tf_resources_conflict(p, from, to) ? TF_OBSTACLE_RESOURCE : TF_OBSTACLE_NONE;
+  return 0;
 }
 
 int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, tf_obstacle *why, xlac_error *err) {
   uint32_t n = 0;
-  *why = tf_obstacle_before_cycle(p, from, to);
+  TRY(tf_obstacle_before_cycle(p, from, to, why, err));
   if (*why != TF_OBSTACLE_NONE) return 0;
   TRY(tf_cycles_path(&p->cycles, from->vertex, to->vertex, NULL, 0, &n, err));
   if (n > 0) *why = TF_OBSTACLE_CYCLE;
@@ -60,7 +73,6 @@ static void tf_merge_clusters(tf_pass *p, tf_cluster *from, tf_cluster *to, uint
   from->vertex = vertex;
   from->size += to->size;
   from->effective += to->effective;
-  (void)tf_join_devices(from->devices, to->devices, &from->devices);
   if (from->resource_device == TF_NO_DEVICE) from->resource_device = to->resource_device;
   if (!from->scope) from->scope = to->scope;
   from->functional |= to->functional;
@@ -70,11 +82,14 @@ static void tf_merge_clusters(tf_pass *p, tf_cluster *from, tf_cluster *to, uint
 
 static int tf_try_contract(tf_pass *p, tf_cluster *from, tf_cluster *to, bool *done, xlac_error *err) {
   uint32_t survivor = 0;
+  tf_obstacle why = TF_OBSTACLE_NONE;
   *done = false;
-  if (tf_obstacle_before_cycle(p, from, to) != TF_OBSTACLE_NONE) return 0;
+  TRY(tf_obstacle_before_cycle(p, from, to, &why, err));
+  if (why != TF_OBSTACLE_NONE) return 0;
   TRY(tf_cycles_contract(&p->cycles, from->vertex, to->vertex, done, &survivor, err));
   if (!*done) return 0;
   TRY(tf_resources_merged(p, from, to, err));
+  TRY(tf_join_devices(p, from->devices, to->devices, &from->devices, err));
   tf_merge_clusters(p, from, to, survivor);
   return 0;
 }

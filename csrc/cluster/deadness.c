@@ -121,20 +121,20 @@ static int tf_visit_switch(tf_dead *s, uint32_t id) {
   return tf_set_control(s, id, tf_pred_and(&s->d->factory, s->inputs.items, s->inputs.n));
 }
 
-/* One of several: each output alive if the number is its own, the last if it is none of the others'. */
+/* One of several: each output alive if the number is its own, the last if it is none of the others'. What follows by
+ * control is taken to be alive with the last one, as TensorFlow has it. */
 static int tf_visit_switch_n(tf_dead *s, uint32_t id) {
   const tf_node *n = &s->g->nodes.items[id];
   TRY(tf_collect_inputs(s, n, TF_DATA_AND_CONTROL));
-  const tf_pred *all = tf_pred_and(&s->d->factory, s->inputs.items, s->inputs.n);
   for (uint32_t i = 0; i + 1 < n->n_outputs; i++) {
     const tf_pred *is = tf_switch_symbol(s, n, (int32_t)i);
     TRY(tf_set_value(s, id, i, tf_and_with(s, is)));
     const tf_pred *is_not = tf_pred_not(&s->d->factory, is);
     if (!is_not || !BASE_VEC_PUSH(s->g->alloc, &s->inputs, is_not)) return tf_dead_oom(s);
   }
-  if (n->n_outputs > 0)
-    TRY(tf_set_value(s, id, n->n_outputs - 1, tf_pred_and(&s->d->factory, s->inputs.items, s->inputs.n)));
-  return tf_set_control(s, id, all);
+  const tf_pred *last = tf_pred_and(&s->d->factory, s->inputs.items, s->inputs.n);
+  if (n->n_outputs > 0) TRY(tf_set_value(s, id, n->n_outputs - 1, last));
+  return tf_set_control(s, id, last);
 }
 
 /* --- merges --- */

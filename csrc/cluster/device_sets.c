@@ -18,38 +18,91 @@ int tf_find_device(tf_pass *p, const base_istr *name, uint32_t *out, xlac_error 
     *out = i - 1;
     return 0;
   }
-  base_slice type = tf_device_type((base_slice){name->s, name->n});
-  tf_device_entry e = {.name = name, .type = type, .registration = tf_registration_of(p, type)};
+  tf_device_name parts;
+  bool fine = tf_device_parse((base_slice){name->s, name->n}, &parts);
+  tf_device_entry e = {.name = name, .type = fine ? parts.type : BASE_SLICE(""), .malformed = !fine};
+  e.registration = tf_registration_of(p, e.type);
   *out = p->devices.n;
   return BASE_VEC_PUSH(p->graph.alloc, &p->devices, e) ? 0 : base_oom(err, "clustering");
 }
 
-tf_device_set tf_device_set_of(const tf_pass *p, uint32_t device) {
-  tf_device_set s = {TF_NO_DEVICE, TF_NO_DEVICE, TF_NO_DEVICE};
-  if (device == TF_NO_DEVICE) return s;
-  base_slice type = p->devices.items[device].type;
-  if (base_slice_is(type, "GPU"))
-    s.gpu = device;
-  else if (base_slice_is(type, "CPU"))
-    s.cpu = device;
+/* --- sets --- */
+
+/* The one of two names of devices that says more; false where neither says all that the other says. */
+static bool tf_choose_stricter(const tf_pass *p, uint32_t device, uint32_t *chosen) {
+  tf_device_name a, b;
+  const base_istr *x = p->devices.items[device].name, *y = p->devices.items[*chosen].name;
+  bool fine = tf_device_parse((base_slice){x->s, x->n}, &a) && tf_device_parse((base_slice){y->s, y->n}, &b);
+  if (!fine) return false;
+  if (tf_device_is_looser(&a, &b)) return true;
+  *chosen = device;
+  return tf_device_is_looser(&b, &a);
+}
+
+/* One GPU, one CPU, one device of another type, which goes with neither. */
+static uint32_t tf_choose_device(const tf_pass *p, const tf_device_set *s) {
+  uint32_t chosen[3] = {TF_NO_DEVICE, TF_NO_DEVICE, TF_NO_DEVICE};
+  for (uint32_t i = 0; i < s->n; i++) {
+    base_slice type = p->devices.items[s->list[i]].type;
+    uint32_t *kind = &chosen[base_slice_is(type, "GPU") ? 0 : base_slice_is(type, "CPU") ? 1 : 2];
+    if (*kind == TF_NO_DEVICE)
+      *kind = s->list[i];
+    else if (!tf_choose_stricter(p, s->list[i], kind))
+      return TF_NO_DEVICE;
+  }
+  if (chosen[2] != TF_NO_DEVICE)
+    return chosen[0] == TF_NO_DEVICE && chosen[1] == TF_NO_DEVICE ? chosen[2] : TF_NO_DEVICE;
+  return chosen[0] != TF_NO_DEVICE ? chosen[0] : chosen[1];
+}
+
+static tf_device_set *tf_new_set(tf_pass *p, size_t room, xlac_error *err) {
+  tf_device_set *s = base_arena_zalloc(&p->def->arena, sizeof *s + room * sizeof *s->list);
+  if (s)
+    s->number = p->n_sets++;
   else
-    s.other = device;
+    (void)base_oom(err, "clustering");
   return s;
 }
 
-static bool tf_join_one(uint32_t a, uint32_t b, uint32_t *out) {
-  *out = a == TF_NO_DEVICE ? b : a;
-  return a == TF_NO_DEVICE || b == TF_NO_DEVICE || a == b;
+int tf_device_set_of(tf_pass *p, uint32_t device, const tf_device_set **out, xlac_error *err) {
+  tf_device_entry *e = &p->devices.items[device];
+  if (!e->alone) {
+    tf_device_set *s = tf_new_set(p, 1, err);
+    if (!s) return -XLAC_E_OUT_OF_MEMORY;
+    s->list[s->n++] = s->chosen = device;
+    e->rank = p->n_ranks++;
+    e->alone = s;
+  }
+  *out = e->alone;
+  return 0;
 }
 
-bool tf_join_devices(tf_device_set a, tf_device_set b, tf_device_set *out) {
-  bool gpus = tf_join_one(a.gpu, b.gpu, &out->gpu), cpus = tf_join_one(a.cpu, b.cpu, &out->cpu);
-  bool fits = tf_join_one(a.other, b.other, &out->other) && gpus && cpus;
-  bool mixed = out->other != TF_NO_DEVICE && (out->gpu != TF_NO_DEVICE || out->cpu != TF_NO_DEVICE);
-  return fits && !mixed;
+static int tf_make_join(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
+                        xlac_error *err) {
+  tf_device_set *s = tf_new_set(p, (size_t)a->n + b->n, err);
+  if (!s) return -XLAC_E_OUT_OF_MEMORY;
+  for (uint32_t i = 0, k = 0; i < a->n || k < b->n;) {
+    uint32_t x = i < a->n ? p->devices.items[a->list[i]].rank : UINT32_MAX;
+    uint32_t y = k < b->n ? p->devices.items[b->list[k]].rank : UINT32_MAX;
+    s->list[s->n++] = x <= y ? a->list[i] : b->list[k];
+    i += x <= y;
+    k += y <= x;
+  }
+  s->chosen = tf_choose_device(p, s);
+  *out = s->n == a->n ? a : s->n == b->n ? b : s;
+  return 0;
 }
 
-uint32_t tf_chosen_device(tf_device_set s) {
-  if (s.gpu != TF_NO_DEVICE) return s.gpu;
-  return s.other != TF_NO_DEVICE ? s.other : s.cpu;
+int tf_join_devices(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
+                    xlac_error *err) {
+  uint64_t known = 0;
+  *out = a;
+  if (a == b) return 0;
+  uint64_t key = a->number < b->number ? (uint64_t)a->number << 32 | b->number : (uint64_t)b->number << 32 | a->number;
+  if (base_map_get(&p->joins, key, &known)) {
+    *out = (const tf_device_set *)(uintptr_t)known;
+    return 0;
+  }
+  TRY(tf_make_join(p, a, b, out, err));
+  return base_map_set(&p->joins, key, base_key(*out)) ? 0 : base_oom(err, "clustering");
 }

@@ -1,6 +1,8 @@
 /* Cuts a set of nodes out of a graph. */
 #include "encapsulate.h"
 
+#include <stdlib.h>
+
 BASE_VEC(tf_value_ids, tf_value_id);
 
 typedef struct tf_cutter {
@@ -15,7 +17,7 @@ typedef struct tf_cutter {
   base_map output_of;  /* value of g -> which output it is */
   base_map control_of; /* node of g, and side -> 1 */
   tf_value_ids inputs, outputs;
-  tf_vertex_ids control_in, control_out;
+  tf_vertex_ids crossing, control_in, control_out;
   xlac_error *err;
 } tf_cutter;
 
@@ -51,26 +53,38 @@ static int tf_note_control(tf_cutter *c, tf_vertex_ids *list, uint32_t node, uin
 
 /* --- what crosses the border --- */
 
-static int tf_note_crossing(tf_cutter *c) {
+static int tf_compare_crossing(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
+static int tf_list_crossing(tf_cutter *c) {
   uint32_t inner = 0;
   for (uint32_t i = 0; i < c->n; i++) {
     const tf_node *n = &c->g->nodes.items[c->nodes[i]];
-    TF_EACH_IN(c->g, n, k) {
-      const tf_edge *e = &c->g->edges.items[k];
-      if (tf_is_inner(c, e->src, &inner)) continue;
-      if (e->dst_input == TF_CONTROL)
-        TRY(tf_note_control(c, &c->control_in, e->src, 0));
-      else
-        TRY(tf_number_value(c, &c->input_of, &c->inputs, (tf_value_id){e->src, e->src_output}));
-    }
-    TF_EACH_OUT(c->g, n, k) {
-      const tf_edge *e = &c->g->edges.items[k];
-      if (tf_is_inner(c, e->dst, &inner)) continue;
-      if (e->dst_input == TF_CONTROL)
-        TRY(tf_note_control(c, &c->control_out, e->dst, 1));
-      else
-        TRY(tf_number_value(c, &c->output_of, &c->outputs, (tf_value_id){e->src, e->src_output}));
-    }
+    TF_EACH_IN(c->g, n, k)
+    if (!tf_is_inner(c, c->g->edges.items[k].src, &inner) && !BASE_VEC_PUSH(c->alloc, &c->crossing, k))
+      return tf_cut_oom(c);
+    TF_EACH_OUT(c->g, n, k)
+    if (!tf_is_inner(c, c->g->edges.items[k].dst, &inner) && !BASE_VEC_PUSH(c->alloc, &c->crossing, k))
+      return tf_cut_oom(c);
+  }
+  if (c->crossing.n > 1) qsort(c->crossing.items, c->crossing.n, sizeof *c->crossing.items, tf_compare_crossing);
+  return 0;
+}
+
+/* In the order of the edges, which is that of TensorFlow's arguments and results. */
+static int tf_note_crossing(tf_cutter *c) {
+  uint32_t inner = 0;
+  TRY(tf_list_crossing(c));
+  for (uint32_t i = 0; i < c->crossing.n; i++) {
+    const tf_edge *e = &c->g->edges.items[c->crossing.items[i]];
+    bool in = tf_is_inner(c, e->dst, &inner), control = e->dst_input == TF_CONTROL;
+    if (control)
+      TRY(tf_note_control(c, in ? &c->control_in : &c->control_out, in ? e->src : e->dst, !in));
+    else
+      TRY(tf_number_value(c, in ? &c->input_of : &c->output_of, in ? &c->inputs : &c->outputs,
+                          (tf_value_id){e->src, e->src_output}));
   }
   return 0;
 }
@@ -232,6 +246,7 @@ int tf_cut_out(tf_part *out, base_arena *arena, tf_bodies *bodies, const tf_grap
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) base_map_free(maps[i]);
   BASE_VEC_FREE(c.alloc, &c.inputs);
   BASE_VEC_FREE(c.alloc, &c.outputs);
+  BASE_VEC_FREE(c.alloc, &c.crossing);
   BASE_VEC_FREE(c.alloc, &c.control_in);
   BASE_VEC_FREE(c.alloc, &c.control_out);
   return status;

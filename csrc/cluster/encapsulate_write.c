@@ -245,7 +245,7 @@ static int tf_put_inner_node(tf_encapsulator *w, const tf_part *part, const base
 static void tf_put_arg_def(base_text *out, uint32_t field, const base_istr *name, unsigned type) {
   size_t arg = proto_begin(out, field);
   proto_put_str(out, 1, name);
-  proto_put_int(out, 3, type);
+  proto_put_int(out, 3, tf_base_type(type));
   proto_end(out, arg);
 }
 

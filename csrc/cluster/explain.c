@@ -48,7 +48,7 @@ static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
     base_puts(out, p->gave_up
                        ? "it is a candidate, but a loop of the graph would close a cycle, so that nothing is clustered"
                        : "it is a candidate, but nothing was clustered");
-  } else if (!tf_should_compile(p, c->forced, tf_chosen_device(c->devices))) {
+  } else if (!tf_should_compile(p, c->forced, c->devices->chosen)) {
     BASE_PUT(out, "it is a candidate, but clustering is not enabled for the device of its cluster");
   } else if (c->effective < p->flags.min_cluster_size && !c->functional && !c->forced) {
     base_putf(
@@ -85,7 +85,7 @@ int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
 /* --- two nodes --- */
 
 static void tf_put_devices(const tf_pass *p, const tf_cluster *c, base_text *out) {
-  uint32_t device = tf_chosen_device(c->devices);
+  uint32_t device = c->devices->chosen;
   base_puts(out, device == TF_NO_DEVICE ? "no device" : p->devices.items[device].name->s);
 }
 

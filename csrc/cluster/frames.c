@@ -66,7 +66,7 @@ static int tf_check_frames(const tf_frame_walk *w) {
   for (uint32_t i = TF_SINK + 1; i < w->g->nodes.n && status == 0; i++) {
     const tf_node *n = &w->g->nodes.items[i];
     const tf_frame_info *f = &w->info[i];
-    if (!f->frame) continue;
+    if (!f->reached) continue;
     const base_istr *around = f->parent == TF_SOURCE ? NULL : w->info[f->parent].frame;
     uint64_t other = 0;
     if (base_map_get(&parents, base_key(f->frame), &other)) {
@@ -79,7 +79,7 @@ static int tf_check_frames(const tf_frame_walk *w) {
         !tf_counts_loops(&w->g->nodes.items[other]))
       status = base_fail(w->err, XLAC_E_BAD_ARGUMENT,
                          "Invalid loop structure: Loop \"%.80s\" has more than one LoopCond node: '%.80s' and '%.80s'",
-                         f->frame->s, n->name->s, w->g->nodes.items[other].name->s);
+                         f->frame ? f->frame->s : "", n->name->s, w->g->nodes.items[other].name->s);
     else if (!base_map_set(&conds, base_key(f->frame), i))
       status = base_oom(w->err, "finding loops");
   }

@@ -46,6 +46,13 @@ static int tf_import_body(tf_bodies *b, const tf_function *fn, tf_attrs call, tf
   return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(err, "reading a function") : 0;
 }
 
+int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs call, xlac_error *err) {
+  tf_graph g;
+  TRY(tf_graph_import_function(&g, b->def, fn, call, err));
+  tf_graph_free(&g);
+  return 0;
+}
+
 const tf_function *tf_bodies_find(const tf_bodies *b, base_slice name) {
   const base_istr *known = base_intern_find(&b->def->strings, name.p, name.n);
   return known ? tf_find_function(b->def, known) : NULL;

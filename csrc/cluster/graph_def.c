@@ -22,7 +22,8 @@ static const base_istr *tf_intern(tf_def_reader *r, base_slice s) {
 
 static bool tf_parse_index(base_slice s, int32_t *out) {
   int64_t v = 0;
-  if (s.n == 0 || base_parse_i64(s.p, s.p + s.n, &v) != s.p + s.n || v < 0 || v > INT32_MAX) return false;
+  if (s.n == 0 || *s.p < '0' || *s.p > '9' || base_parse_i64(s.p, s.p + s.n, &v) != s.p + s.n || v < 0 || v > INT32_MAX)
+    return false;
   *out = (int32_t)v;
   return true;
 }
@@ -54,8 +55,7 @@ static int tf_parse_input(tf_def_reader *r, base_slice s, tf_input *out) {
   } else if (colon) {
     node = s;
   }
-  if (node.n == 0) return proto_fail(&r->s, r->s.base, XLAC_E_BAD_PROTO, "a node has an input without a name");
-  out->node = tf_intern(r, node);
+  out->node = tf_intern(r, node); /* an empty name is refused where the node is looked for */
   return out->node ? 0 : proto_no_memory(&r->s);
 }
 
@@ -176,6 +176,16 @@ static int tf_read_rets(tf_def_reader *r, proto_message m, tf_function *fn) {
   return 0;
 }
 
+/* A function may be there twice, but neither in two versions nor as one of TensorFlow's ops. */
+static int tf_check_function_name(tf_def_reader *r, proto_field f, const tf_function *fn) {
+  const tf_function *other = tf_find_function(r->g, fn->name);
+  const tf_op_row *row = tf_op_row_find((base_slice){fn->name->s, fn->name->n});
+  if (row && (row->flags & (TF_OP_HOST | TF_OP_XLA))) /* others are TensorFlow's tests' own */
+    return proto_fail(&r->s, f.p, XLAC_E_DUPLICATE_NAME, "function '%.120s' has the name of an op", fn->name->s);
+  if (!other || (other->bytes.n == fn->bytes.n && memcmp(other->bytes.p, fn->bytes.p, fn->bytes.n) == 0)) return 0;
+  return proto_fail(&r->s, f.p, XLAC_E_DUPLICATE_NAME, "there are two different functions '%.120s'", fn->name->s);
+}
+
 static int tf_read_function(tf_def_reader *r, proto_field f, tf_function *fn) {
   proto_message m;
   tf_op_def *signature = NULL;
@@ -191,6 +201,7 @@ static int tf_read_function(tf_def_reader *r, proto_field f, tf_function *fn) {
   TRY(tf_read_attr_map(r, m, 5, &fn->attrs));
   TRY(tf_read_rets(r, m, fn));
   proto_close(&r->s, m);
+  TRY(tf_check_function_name(r, f, fn));
   if (!base_map_set(&r->g->function_of, base_key(fn->name), base_key(fn))) return proto_no_memory(&r->s);
   return 0;
 }
@@ -211,10 +222,42 @@ static int tf_read_library(tf_def_reader *r, proto_message graph) {
 
 /* --- the whole --- */
 
+enum { TF_GRAPH_VERSION = 2474 }; /* TensorFlow 2.21's */
+
+/* Whether a field of numbers, packed or not, has that one. */
+static bool tf_lists_number(tf_raw_field f, uint64_t wanted) {
+  uint64_t v = 0;
+  unsigned shift = 0;
+  if (f.wire == 0) return f.value == wanted;
+  for (size_t i = 0; f.wire == 2 && i < f.bytes.n && shift < 64; i++) {
+    v |= (uint64_t)((uint8_t)f.bytes.p[i] & 0x7F) << shift;
+    shift = (uint8_t)f.bytes.p[i] & 0x80 ? shift + 7 : 0;
+    if (shift > 0) continue;
+    if (v == wanted) return true;
+    v = 0;
+  }
+  return false;
+}
+
+/* Who wrote a graph may say which readers it is not for. */
+static int tf_check_versions(tf_def_reader *r, proto_message graph) {
+  base_slice versions = proto_bytes(&r->s, graph, 4);
+  const char *at = versions.p, *end = versions.p + versions.n;
+  for (tf_raw_field f; at && tf_raw_next(&at, end, &f);) {
+    if (f.number == 2 && f.wire == 0 && (int32_t)f.value > TF_GRAPH_VERSION)
+      return proto_fail(&r->s, r->s.base, XLAC_E_BAD_PROTO, "the graph is for version %d and later, this is %d",
+                        (int)(int32_t)f.value, TF_GRAPH_VERSION);
+    if (f.number == 3 && tf_lists_number(f, TF_GRAPH_VERSION))
+      return proto_fail(&r->s, r->s.base, XLAC_E_BAD_PROTO, "the graph is not for version %d", TF_GRAPH_VERSION);
+  }
+  return 0;
+}
+
 static int tf_read_graph(tf_def_reader *r) {
   proto_message m;
   const uint8_t *p = (const uint8_t *)r->g->bytes;
   TRY(proto_open(&r->s, p, r->g->n_bytes, &m));
+  TRY(tf_check_versions(r, m));
   TRY(tf_read_library(r, m));
   return tf_read_nodes(r, m, 1, &r->g->nodes, &r->g->n_nodes);
 }

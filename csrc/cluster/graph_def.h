@@ -92,6 +92,7 @@ bool tf_attr_tensor(base_slice value, base_slice *out);
 bool tf_attr_shape(base_slice value, base_slice *out);
 /* A walk over a list of types, of numbers, of functions' NameAttrLists: begin with *at NULL, false at its end. */
 bool tf_attr_next_type(base_slice value, const char **at, unsigned *out);
+bool tf_attr_next_int(base_slice value, const char **at, int64_t *out);
 bool tf_attr_next_func(base_slice value, const char **at, base_slice *name);
 uint32_t tf_attr_count_types(base_slice value);
 /* true if the attribute is there and true. */

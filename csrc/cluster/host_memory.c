@@ -11,12 +11,19 @@ static const tf_host_row tf_host_rows[] = {
 };
 #undef HOST_MEMORY
 
-static const tf_host_row *tf_host_row_of(const char *op) {
-  size_t from = 0, to = sizeof tf_host_rows / sizeof *tf_host_rows;
+/* Both columns are for devices that are neither CPUs nor GPUs. */
+#define HOST_MEMORY_XLA(op, other) {op, {other, other}},
+static const tf_host_row tf_host_xla_rows[] = {
+#include "host_memory_xla.def"
+};
+#undef HOST_MEMORY_XLA
+
+static const tf_host_row *tf_host_row_of(const tf_host_row *rows, size_t n, const char *op) {
+  size_t from = 0, to = n;
   while (from < to) {
     size_t middle = from + (to - from) / 2;
-    int order = strcmp(op, tf_host_rows[middle].op);
-    if (order == 0) return &tf_host_rows[middle];
+    int order = strcmp(op, rows[middle].op);
+    if (order == 0) return &rows[middle];
     if (order < 0)
       to = middle;
     else
@@ -69,9 +76,13 @@ static bool tf_calls_function(const tf_node *n) {
 
 static const char *tf_host_alternatives(const tf_node *n, base_slice device_type) {
   bool cpu = base_slice_is(device_type, "CPU"), gpu = base_slice_is(device_type, "GPU");
-  if (tf_calls_function(n) || (cpu && !(n->op->flags & TF_OP_HOST))) return "-";
-  const tf_host_row *row = cpu || gpu ? tf_host_row_of(n->op->name->s) : NULL;
-  if (!row) return gpu ? "-" : "";
+  base_slice label;
+  bool labelled = tf_attr_string(tf_attr_find(n->def->attrs, "_kernel"), &label) && label.n > 0;
+  if (labelled || tf_calls_function(n) || (cpu && !(n->op->flags & TF_OP_HOST))) return "-";
+  const tf_host_row *row =
+      cpu || gpu ? tf_host_row_of(tf_host_rows, sizeof tf_host_rows / sizeof *tf_host_rows, n->op->name->s)
+                 : tf_host_row_of(tf_host_xla_rows, sizeof tf_host_xla_rows / sizeof *tf_host_xla_rows, n->op->name->s);
+  if (!row) return cpu ? "" : "-";
   return row->on[gpu && strcmp(row->on[1], "=") != 0];
 }
 
@@ -88,6 +99,13 @@ static base_slice tf_host_args(const tf_node *n, base_slice device_type, bool *n
   return (base_slice){"", 0};
 }
 
+/* What attributes of the node itself say: numbers of its inputs or of its outputs. */
+static void tf_host_mark_listed(const tf_node *n, const char *attr, uint8_t *host, uint32_t count) {
+  const char *at = NULL;
+  for (int64_t i; tf_attr_next_int(tf_attr_find(n->def->attrs, attr), &at, &i);)
+    if (i >= 0 && i < (int64_t)count) host[i] = 1;
+}
+
 void tf_host_memory(const tf_node *n, base_slice device_type, uint8_t *host) {
   bool no_kernel;
   base_slice args = tf_host_args(n, device_type, &no_kernel);
@@ -98,4 +116,6 @@ void tf_host_memory(const tf_node *n, base_slice device_type, uint8_t *host) {
   }
   tf_host_mark(n, n->op->inputs, n->op->n_inputs, args, host);
   tf_host_mark(n, n->op->outputs, n->op->n_outputs, args, host + n->n_inputs);
+  tf_host_mark_listed(n, "_input_hostmem", host, n->n_inputs);
+  tf_host_mark_listed(n, "_output_hostmem", host + n->n_inputs, n->n_outputs);
 }

@@ -4,8 +4,8 @@
 
 #include "graph.h"
 
-/* Sets host[i] for each input of n, then for each output, for its kernel on a device of that type. Devices but CPU and
- * GPU have no table: only what always is in the host's memory is marked there. */
+/* Sets host[i] for each input of n, then for each output, for its kernel on a device of that type, and what the node's
+ * attributes _input_hostmem and _output_hostmem say. */
 void tf_host_memory(const tf_node *n, base_slice device_type, uint8_t *host);
 
 #endif

@@ -40,7 +40,7 @@ static int tf_node_fail(tf_importer *im, const tf_node_def *n, base_code code, c
 
 static bool tf_name_char(char c, bool first) {
   bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
-  return plain || (!first && (c == '-' || c == '/' || c == '\\' || c == '>'));
+  return plain || (!first && (c == '-' || c == '/' || c == '>'));
 }
 
 static bool tf_name_valid(const base_istr *name) {
@@ -65,6 +65,11 @@ static int tf_index_names(tf_importer *im) {
 
 static int tf_find_def(tf_importer *im, const tf_node_def *n, const tf_input *in, uint32_t *out) {
   uint64_t at = 0;
+  if (in->argument)
+    return base_hint(im->err,
+                     tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s:%.60s' is no node of the graph",
+                                  in->node->s, in->argument->s),
+                     "an input is a node's name, or that and ':' and the number of an output");
   if (!base_map_get(&im->by_name, base_key(in->node), &at))
     return tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s' is no node of the graph", in->node->s);
   *out = (uint32_t)at;
@@ -72,6 +77,10 @@ static int tf_find_def(tf_importer *im, const tf_node_def *n, const tf_input *in
 }
 
 /* --- who waits for whom --- */
+
+static bool tf_is_merge(const tf_importer *im, uint32_t place) {
+  return tf_role_of(im->def->nodes[place].op) == TF_ROLE_MERGE;
+}
 
 static bool tf_is_back_input(const tf_importer *im, const tf_node_def *n, uint32_t from) {
   return tf_role_of(n->op) == TF_ROLE_MERGE && tf_role_of(im->def->nodes[from].op) == TF_ROLE_NEXT_ITERATION;
@@ -85,7 +94,7 @@ static int tf_count_users(tf_importer *im) {
       uint32_t from = 0;
       TRY(tf_find_def(im, n, &n->inputs[k], &from));
       im->user_at[from + 1]++;
-      loop = loop || tf_is_back_input(im, n, from);
+      loop = loop || (k < n->n_data && tf_is_back_input(im, n, from));
     }
     im->waiting[i] = loop ? (int64_t)(n->n_inputs - n->n_data) + 1 : (int64_t)n->n_inputs;
   }
@@ -211,8 +220,9 @@ static int tf_create_node(tf_importer *im, uint32_t place) {
   im->id[place] = id;
   TRY(tf_connect_data(im, n, id));
   TRY(tf_connect_control(im, n, id));
+  bool next = node.role == TF_ROLE_NEXT_ITERATION; /* a Merge never waits for one, nor is it told, not by control */
   for (uint32_t k = im->user_at[place]; k < im->user_at[place + 1]; k++)
-    if (--im->waiting[im->users[k]] == 0) tf_heap_push(im, im->users[k]);
+    if (!(next && tf_is_merge(im, im->users[k])) && --im->waiting[im->users[k]] == 0) tf_heap_push(im, im->users[k]);
   return 0;
 }
 

@@ -1,7 +1,7 @@
 /* The body of a function as a graph: arguments, nodes, results. */
 #include <stdio.h>
 
-#include "graph.h"
+#include "frames.h"
 
 typedef struct tf_body {
   tf_graph *g;
@@ -50,7 +50,10 @@ static int tf_fill_placeholders(tf_body *b, tf_attrs *attrs) {
 /* --- nodes --- */
 
 static int tf_body_add(tf_body *b, tf_node *node, const base_istr *key, uint32_t *id) {
+  uint64_t other = 0;
   TRY(tf_graph_add_node(b->g, node, id, b->err));
+  if (key && base_map_get(&b->ids, base_key(key), &other))
+    return tf_body_fail(b, key->s, "another node or argument has the same name");
   if (key && !base_map_set(&b->ids, base_key(key), *id)) return base_oom(b->err, "reading a function");
   return 0;
 }
@@ -149,6 +152,11 @@ static int tf_body_connect(tf_body *b, const tf_input *in, uint32_t dst, int32_t
     return tf_body_fail(b, user, "'%.80s' has no output '%.80s'", in->node->s, in->argument->s);
   if (output < 0 || (uint32_t)output >= from->n_outputs)
     return tf_body_fail(b, user, "'%.80s' has no output %d", in->node->s, output);
+  const tf_node *to = &b->g->nodes.items[dst];
+  unsigned has = tf_output_type(from, (uint32_t)output), wants = tf_input_type(to, (uint32_t)input);
+  if (to->role != TF_ROLE_RETVAL && tf_base_type(has) != tf_base_type(wants))
+    return tf_body_fail(b, user, "its input %d is %s, but '%.80s' gives %s", input, tf_type_word(wants), in->node->s,
+                        tf_type_word(has));
   return tf_graph_add_edge(b->g, (uint32_t)src, output, dst, input, b->err);
 }
 
@@ -166,6 +174,9 @@ static int tf_body_edges(tf_body *b) {
 }
 
 static int tf_body_results(tf_body *b) {
+  if (b->fn->n_rets != b->fn->signature->n_outputs)
+    return tf_body_fail(b, "_Retval", "%u of the %u results are not given", b->fn->signature->n_outputs - b->fn->n_rets,
+                        b->fn->signature->n_outputs);
   for (uint32_t i = 0; i < b->fn->n_rets; i++) {
     const tf_ret *ret = &b->fn->rets[i];
     uint32_t id = 0;
@@ -183,6 +194,17 @@ static int tf_body_results(tf_body *b) {
   return tf_graph_connect_ends(b->g, b->err);
 }
 
+static int tf_check_body_loops(const tf_graph *g, xlac_error *err) {
+  bool loops = false;
+  for (uint32_t i = 0; i < g->nodes.n; i++)
+    loops |= g->nodes.items[i].role == TF_ROLE_ENTER || g->nodes.items[i].role == TF_ROLE_LOOP_COND;
+  if (!loops) return 0;
+  tf_frame_info *info = base_malloc(g->alloc, (size_t)g->nodes.n * sizeof *info);
+  int status = info ? tf_find_frames(g, info, err) : base_oom(err, "reading a function");
+  base_free(g->alloc, info);
+  return status;
+}
+
 int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const tf_function *fn, tf_attrs call, xlac_error *err) {
   tf_body b = {.g = out, .def = g, .fn = fn, .call = call, .err = err};
   int status = tf_graph_begin(out, g, err);
@@ -191,6 +213,7 @@ int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const tf_function *
   if (status == 0) status = tf_body_nodes(&b);
   if (status == 0) status = tf_body_edges(&b);
   if (status == 0) status = tf_body_results(&b);
+  if (status == 0) status = tf_check_body_loops(out, err);
   base_map_free(&b.ids);
   if (status != 0) tf_graph_free(out);
   return status;

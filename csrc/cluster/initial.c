@@ -25,7 +25,7 @@ static bool tf_counts_nothing(const tf_node *n) {
   return n->role == TF_ROLE_IDENTITY || n->role == TF_ROLE_CONST;
 }
 
-static void tf_begin_cluster(tf_pass *p, uint32_t id) {
+static int tf_begin_cluster(tf_pass *p, uint32_t id, xlac_error *err) {
   const tf_node *n = &p->graph.nodes.items[id];
   bool resource = tf_has_type(n, TF_RESOURCE);
   p->cluster_of[id] = id;
@@ -35,7 +35,6 @@ static void tf_begin_cluster(tf_pass *p, uint32_t id) {
       .effective = !tf_counts_nothing(n),
       .vertex = id,
       .resource_device = resource ? p->device_of[id] : TF_NO_DEVICE,
-      .devices = tf_device_set_of(p, p->device_of[id]),
       .scope = tf_scope_of(p, id),
       .deadness = p->has_deadness ? p->deadness.control[id] : NULL,
       .first = id,
@@ -44,16 +43,18 @@ static void tf_begin_cluster(tf_pass *p, uint32_t id) {
       .forced = tf_is_forced(p, n),
       .resources = resource || tf_may_call_function(n),
   };
+  return tf_device_set_of(p, p->device_of[id], &p->clusters[id].devices, err);
 }
 
-void tf_build_clusters(tf_pass *p) {
+int tf_build_clusters(tf_pass *p, xlac_error *err) {
   uint32_t device = TF_NO_DEVICE;
   p->one_device = true;
   for (uint32_t id = 0; id < p->graph.nodes.n; id++) {
     p->cluster_of[id] = TF_NO_EDGE;
     if (!p->candidate[id]) continue;
-    tf_begin_cluster(p, id);
+    TRY(tf_begin_cluster(p, id, err));
     if (device == TF_NO_DEVICE) device = p->device_of[id];
     p->one_device = p->one_device && p->device_of[id] == device;
   }
+  return 0;
 }

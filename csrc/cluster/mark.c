@@ -13,7 +13,7 @@ static bool tf_is_fill_for_others(tf_pass *p, uint32_t id, const tf_cluster *c) 
 }
 
 static bool tf_is_worth_it(const tf_pass *p, const tf_cluster *c) {
-  if (!tf_should_compile(p, c->forced, tf_chosen_device(c->devices))) return false;
+  if (!tf_should_compile(p, c->forced, c->devices->chosen)) return false;
   return c->effective >= p->flags.min_cluster_size || c->functional || c->forced;
 }
 

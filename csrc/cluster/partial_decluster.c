@@ -1,5 +1,6 @@
 /* PartiallyDeclusterPass: values that users outside want in the host's memory are computed outside (decluster_host.c);
- * then nodes at a cluster's border that would make it compile again for each value they give, and ops that only look at
+ * then nodes at a cluster's border that would make it compile again for each value they give (of constants only those
+ * that wait for another device), and ops that only look at
  * the shape of what comes from outside, leave the cluster. */
 #include "pass.h"
 
@@ -22,6 +23,17 @@ static bool tf_must_stay(const tf_pass *p, uint32_t id) {
   return (r && r->autoclustering_policy == XLAC_CLUSTER_ALWAYS) || !(n->op->flags & TF_OP_HOST);
 }
 
+/* Of constants, those that wait for another device: they may be part of how loops on two devices keep in step. */
+static bool tf_is_local_const(const tf_pass *p, uint32_t id) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  if (n->role != TF_ROLE_CONST) return false;
+  TF_EACH_IN(&p->graph, n, e) {
+    uint32_t device = p->device_of[p->graph.edges.items[e].src];
+    if (device != TF_NO_DEVICE && device != p->device_of[id]) return false;
+  }
+  return true;
+}
+
 static bool tf_looks_at_shape(const tf_node *n) {
   return tf_node_is(n, "Shape") || tf_node_is(n, "Rank") || tf_node_is(n, "Size");
 }
@@ -38,7 +50,7 @@ static int tf_decluster_in_order(tf_pass *p, uint32_t *order, uint8_t *constant,
   TRY(tf_reverse_post_order(&p->graph, order, &n, err));
   for (uint32_t i = 0; i < n; i++) {
     uint32_t id = order[i];
-    if (!p->result[id] || !constant[id] || p->graph.nodes.items[id].role == TF_ROLE_CONST) continue;
+    if (!p->result[id] || !constant[id] || tf_is_local_const(p, id)) continue;
     if (!tf_has_neighbour(p, id) && !tf_must_stay(p, id)) tf_leave(p, id, TF_LEFT_CONSTANT);
   }
   for (uint32_t i = 0; i < n; i++) {

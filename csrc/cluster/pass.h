@@ -42,6 +42,8 @@ void tf_bodies_free(tf_bodies *b);
 const tf_function *tf_bodies_find(const tf_bodies *b, base_slice name);
 /* Its body; *out NULL where it is malformed (err untouched). */
 XLAC_MUST_USE int tf_body_of(tf_bodies *b, const tf_function *fn, tf_attrs call, const tf_graph **out, xlac_error *err);
+/* Why it is malformed: fails. */
+XLAC_MUST_USE int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs call, xlac_error *err);
 /* What a call of fn with these attributes is known by: one key for all calls where the body leaves nothing open. */
 uint64_t tf_call_key(const tf_function *fn, tf_attrs call);
 
@@ -67,9 +69,11 @@ XLAC_MUST_USE int tf_must_be_constant(tf_bodies *b, const tf_graph *g, bool (*ke
 
 /* --- the pass --- */
 
-/* At most one GPU, one CPU, one other device; TF_NO_DEVICE for none. Numbers are places in tf_pass.devices. */
+/* Devices of the nodes of one cluster: places in tf_pass.devices, in the order in which candidates have them first. */
 typedef struct tf_device_set {
-  uint32_t gpu, cpu, other;
+  uint32_t number;
+  uint32_t chosen; /* what a cluster of these is compiled for; TF_NO_DEVICE: they can't be in one cluster */
+  uint32_t n, list[];
 } tf_device_set;
 #define TF_NO_DEVICE UINT32_MAX
 
@@ -77,7 +81,7 @@ typedef struct tf_cluster {
   uint32_t size, effective; /* nodes; without Const and Identity */
   uint32_t vertex;          /* in the cycle graph */
   uint32_t resource_device; /* TF_NO_DEVICE where it has no resource op */
-  tf_device_set devices;
+  const tf_device_set *devices;
   const base_istr *scope; /* NULL for none */
   const tf_pred *deadness;
   uint32_t first, last; /* its nodes, linked by tf_pass.next_node */
@@ -90,7 +94,10 @@ typedef struct tf_pass tf_pass;
 typedef struct tf_device_entry {
   const base_istr *name;
   const tf_device_registration *registration; /* NULL where XLA does not know the type */
+  const tf_device_set *alone;                 /* the set of it alone; NULL as long as no candidate has it */
   base_slice type;
+  uint32_t rank; /* among those that candidates have */
+  bool malformed;
 } tf_device_entry;
 BASE_VEC(tf_device_entries, tf_device_entry);
 
@@ -109,6 +116,8 @@ struct tf_pass {
   tf_bodies bodies;
   int64_t jit_level; /* the effective one; -1 is off */
   tf_device_entries devices;
+  base_map joins; /* numbers of two sets of devices -> tf_device_set * */
+  uint32_t n_sets, n_ranks;
   tf_device_registration cpu; /* the CPU's row, its policy as the flags say */
   tf_frame_info *frames;      /* by node id, as all lists below */
   tf_deadness deadness;
@@ -130,6 +139,7 @@ struct tf_pass {
   uint32_t n_clustered; /* nodes when clusters were made; later ones are copies that PartiallyDeclusterPass made */
   bool one_device;      /* all candidates on one device, resources too: never a conflict */
   bool has_loops;       /* v1 loops */
+  bool exclude_where;   /* flags.cluster_exclude_ops says so */
   bool gave_up;         /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
   bool has_deadness;
   bool already_clustered; /* some node says so: nothing is done */
@@ -148,7 +158,7 @@ tf_attrs tf_callee_attrs(const tf_node *n);
 XLAC_MUST_USE int tf_build_cycles(tf_pass *p, xlac_error *err);
 
 /* initial.c: a cluster of each candidate. */
-void tf_build_clusters(tf_pass *p);
+XLAC_MUST_USE int tf_build_clusters(tf_pass *p, xlac_error *err);
 /* The cluster of a node, or NULL. */
 tf_cluster *tf_cluster_of(tf_pass *p, uint32_t node);
 
@@ -166,10 +176,12 @@ XLAC_MUST_USE int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to,
 
 /* device_sets.c */
 XLAC_MUST_USE int tf_find_device(tf_pass *p, const base_istr *name, uint32_t *out, xlac_error *err);
-tf_device_set tf_device_set_of(const tf_pass *p, uint32_t device);
-/* The device that a cluster of these would be compiled for; false where they can't be in one. */
-bool tf_join_devices(tf_device_set a, tf_device_set b, tf_device_set *out);
-uint32_t tf_chosen_device(tf_device_set s);
+/* The set of one device, known from here on. */
+XLAC_MUST_USE int tf_device_set_of(tf_pass *p, uint32_t device, const tf_device_set **out, xlac_error *err);
+XLAC_MUST_USE int tf_join_devices(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
+                                  xlac_error *err);
+/* candidates.c: fails where the name of a node's device is malformed. */
+XLAC_MUST_USE int tf_check_device(const tf_pass *p, uint32_t id, xlac_error *err);
 
 /* resource_order.c: whether ops on resources in the two clusters may not be in one. */
 XLAC_MUST_USE int tf_prepare_resources(tf_pass *p, xlac_error *err);

@@ -187,7 +187,8 @@ static bool tf_pred_cancels(tf_pred_factory *f, const tf_pred_list *ops, tf_pred
   return false;
 }
 
-/* {S,&,X} & ~X is S: the loop has ended, so the value is as alive as what entered it. */
+/* {S,&,X} & ~X is S: the loop has ended, so the value is as alive as what entered it. S is added as it stands, not
+ * taken apart, as in TensorFlow. */
 static bool tf_pred_end_loops(tf_pred_factory *f, tf_pred_list *ops, const tf_pred_set *negations, bool *changed) {
   tf_pred_set remove;
   tf_pred_list kept = {.n = 0};
@@ -268,9 +269,7 @@ static const tf_pred *tf_pred_simplify(tf_pred_factory *f, tf_pred_list *ops, co
   if (tf_pred_cancels(f, ops, kind, all, &negations)) {
     result = is_and ? tf_pred_false(f) : tf_pred_true(f);
   } else if (!f->failed && !negations.failed && (!is_and || tf_pred_end_loops(f, ops, &negations, &changed))) {
-    if (changed)
-      result = tf_pred_and_or(f, ops->items, ops->n, is_and);
-    else if (tf_pred_common(f, ops, is_and ? TF_PRED_OR : TF_PRED_AND, &common))
+    if (tf_pred_common(f, ops, is_and ? TF_PRED_OR : TF_PRED_AND, &common))
       result = common.list.n ? tf_pred_factor(f, ops, &common, is_and) : tf_pred_interned_list(f, kind, ops);
   }
   tf_set_free(&negations);

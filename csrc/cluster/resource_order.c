@@ -35,6 +35,7 @@ static int tf_prepare_pairs(tf_pass *p, xlac_error *err) {
 int tf_prepare_resources(tf_pass *p, xlac_error *err) {
   memset(p->taint, 0, p->graph.nodes.n);
   if (p->flags.disable_resource_variable_safety_checks_for_debugging) return 0;
+  for (uint32_t i = 0; i < p->graph.nodes.n; i++) TRY(tf_check_device(p, i, err));
   if (p->has_loops) return tf_prepare_pairs(p, err);
   for (uint32_t i = 0; i < p->graph.nodes.n; i++) {
     if (!p->candidate[i] || tf_is_ignored(p, i)) continue;

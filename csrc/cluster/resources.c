@@ -7,11 +7,8 @@ bool tf_may_call_function(const tf_node *n) {
   base_slice name, message;
   if (!tf_is_op(n)) return false;
   if (n->op->function) return true;
-  for (uint32_t i = 0; i < n->def->attrs.n; i++) {
-    const char *at = NULL;
+  for (uint32_t i = 0; i < n->def->attrs.n; i++) /* one function; TensorFlow does not look into lists, so not Case's */
     if (tf_attr_func(n->def->attrs.v[i].value, &name, &message)) return true;
-    if (tf_attr_next_func(n->def->attrs.v[i].value, &at, &name)) return true;
-  }
   return false;
 }
 

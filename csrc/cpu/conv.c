@@ -158,8 +158,9 @@ static void conv_pad_dim(const cpu_conv *c, cpu_conv_pad *p, uint32_t at, uint32
   p->out[at] = high - low;
 }
 
-/* false where sizes are too large to count. */
-static bool conv_make_pad(const ir_op *op, const cpu_conv *c, base_dtype to, bool phases, cpu_conv_pad *p) {
+/* Of an input that is not moved, only converted, the copy has all elements in their places: also those after the last
+ * window. false where sizes are too large to count. */
+static bool conv_make_pad(const ir_op *op, const cpu_conv *c, base_dtype to, bool moved, bool phases, cpu_conv_pad *p) {
   const ir_type *x = ir_operand_type(op, 0);
   const ir_conv_dims *n = ir_get_conv_dims(op);
   p->rank = x->rank;
@@ -170,7 +171,7 @@ static bool conv_make_pad(const ir_op *op, const cpu_conv *c, base_dtype to, boo
     p->in[d] = p->out[d] = x->dims[d];
     p->step[d] = 1;
   }
-  for (uint32_t d = 0; d < c->n; d++) conv_pad_dim(c, p, (uint32_t)n->input_spatial[d], d, phases);
+  for (uint32_t d = 0; moved && d < c->n; d++) conv_pad_dim(c, p, (uint32_t)n->input_spatial[d], d, phases);
   p->count = 1;
   for (uint32_t d = 0; d < x->rank; d++)
     if (!base_mul_i64(p->count, p->out[d], &p->count)) return false;
@@ -255,7 +256,7 @@ static bool conv_plan_parts(const ir_op *op, const cpu_conv *c, conv_own *own, i
   bool phases = own->n_parts > 1, moved = phases || conv_needs_pad(c);
   base_dtype to = c->in_type;
   interp_strides(ir_operand_type(op, 0)->rank, ir_operand_type(op, 0)->dims, strides);
-  if (moved && !conv_make_pad(op, c, to, phases, &own->pad)) return false;
+  if (moved && !conv_make_pad(op, c, to, moved, phases, &own->pad)) return false;
   for (uint32_t i = 0; i < own->n_parts; i++) {
     conv_part *part = &own->parts[i];
     conv_dims(op, c, moved ? own->pad.out_stride : strides, &own->pad, phases ? (int64_t)i : -1, &part->g);
@@ -266,7 +267,7 @@ static bool conv_plan_parts(const ir_op *op, const cpu_conv *c, conv_own *own, i
     if (part->g.scratch_bytes > *scratch) *scratch = part->g.scratch_bytes;
   }
   own->padded = moved || to != c->in_type;
-  return !own->padded || conv_make_pad(op, c, to, phases, &own->pad);
+  return !own->padded || conv_make_pad(op, c, to, moved, phases, &own->pad);
 }
 
 static bool conv_plan_own(const ir_op *op, const cpu_conv *c, conv_own *own, int64_t *scratch) {

@@ -4,12 +4,14 @@
 #include "../interp/matmul.h"
 
 enum {
-  GEMM_FEW = 8,              /* columns of which B has too few */
-  GEMM_CHUNK = 4 << 20,      /* bytes of packed B that are wanted at most */
-  GEMM_TASKS = 24,           /* enough for some threads */
-  GEMM_TASK_WORK = 1 << 20,  /* products below which a task is not cut further */
-  GEMM_GRAIN_WORK = 1 << 18, /* products for which another thread is worth while */
-  GEMM_GRAIN_BYTES = 1 << 16 /* and bytes of packing */
+  GEMM_FEW = 8,                     /* columns of which B has too few */
+  GEMM_CHUNK = 4 << 20,             /* bytes of packed B that are wanted at most */
+  GEMM_DIRECT_ROWS = 4 * GEMM_ROWS, /* of A at most, where more of B is not packed before but where it is met */
+  GEMM_PANEL_BYTES = GEMM_BLOCK_BYTES / 4 * 128, /* of a panel's part in one block of k, at most */
+  GEMM_TASKS = 24,                               /* enough for some threads */
+  GEMM_TASK_WORK = 1 << 20,                      /* products below which a task is not cut further */
+  GEMM_GRAIN_WORK = 1 << 18,                     /* products for which another thread is worth while */
+  GEMM_GRAIN_BYTES = 1 << 16                     /* and bytes of packing */
 };
 
 static bool gemm_count(cpu_gemm_dims *dims) {
@@ -179,14 +181,19 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
     return false;
   gemm_cut(g, work);
   g->panels = (g->n.count + width - 1) / width;
-  steps = g->pairs ? (g->k.count + 1) / 2 : g->is_complex ? 2 * g->k.count : g->k.count;
+  steps = cpu_gemm_steps(g, g->k.count);
   int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum), all = 0;
   if (!base_mul_i64(steps, line, &g->panel_bytes) || !base_mul_i64(g->panels, g->batch.count, &all)) return false;
   int64_t least = g->columns / width, most = g->panel_bytes ? GEMM_CHUNK / g->panel_bytes : all;
   g->chunk = most < least ? least : most / least * least;
   if (g->chunk > g->panels) g->chunk = g->chunk / g->panels * g->panels;
   if (g->chunk > all) g->chunk = all;
-  return base_mul_i64(g->chunk, g->panel_bytes, &g->scratch_bytes);
+  bool fits = base_mul_i64(g->chunk, g->panel_bytes, &g->scratch_bytes);
+  g->direct = g->m.count <= GEMM_DIRECT_ROWS && (!fits || g->scratch_bytes > GEMM_CHUNK);
+  if (!g->direct) return fits;
+  g->scratch_bytes = 0;
+  g->chunk = all;
+  return true;
 }
 
 /* --- running --- */
@@ -210,21 +217,27 @@ static int64_t gemm_batch_at(const cpu_gemm *g, char which, int64_t batch) {
   return at;
 }
 
+/* What a block of k takes of a panel of B, packed to `to`. */
+static void gemm_pack_part(const gemm_run *r, int64_t batch, int64_t panel, int64_t p, int64_t count, char *to) {
+  const cpu_gemm *g = r->g;
+  int64_t columns[64], width = gemm_width(g), from = panel * width;
+  int64_t n = g->n.count - from < width ? g->n.count - from : width;
+  assert(width <= 64);
+  cpu_gemm_offsets(&g->n, 'b', from, n, columns);
+  cpu_gemm_block block = {
+      .from = r->b + (g->b_at + gemm_batch_at(g, 'b', batch)) * (int64_t)base_dtype_bytes((base_dtype)g->b_type),
+      .lines = columns,
+      .n_lines = (int)n,
+      .p = p,
+      .count = count};
+  cpu_gemm_pack_b(g, &block, to);
+}
+
 static void gemm_pack_panels(void *ctx, size_t begin, size_t end) {
   const gemm_run *r = ctx;
-  const cpu_gemm *g = r->g;
-  int64_t columns[64], width = gemm_width(g), bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type);
-  assert(width <= 64);
-  for (size_t i = begin; i < end; i++) {
-    int64_t batch = r->batch + (int64_t)i / r->n_panels, panel = r->panel + (int64_t)i % r->n_panels;
-    int64_t from = panel * width, n = g->n.count - from < width ? g->n.count - from : width;
-    cpu_gemm_offsets(&g->n, 'b', from, n, columns);
-    cpu_gemm_block block = {.from = r->b + (g->b_at + gemm_batch_at(g, 'b', batch)) * bytes,
-                            .lines = columns,
-                            .n_lines = (int)n,
-                            .count = g->k.count};
-    cpu_gemm_pack_b(g, &block, r->packed + (int64_t)i * g->panel_bytes);
-  }
+  for (size_t i = begin; i < end; i++)
+    gemm_pack_part(r, r->batch + (int64_t)i / r->n_panels, r->panel + (int64_t)i % r->n_panels, 0, r->g->k.count,
+                   r->packed + (int64_t)i * r->g->panel_bytes);
 }
 
 /* A row of sums to its places in C. */
@@ -269,12 +282,13 @@ static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) 
 static void gemm_tiles(const gemm_run *r, const gemm_task *t, int64_t p, int64_t count, const char *a, char *sums) {
   const cpu_gemm *g = r->g;
   int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->sum), line = g->kernel.columns * size;
-  int64_t steps = g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;
-  int64_t before = g->pairs ? p / 2 : g->is_complex ? 2 * p : p;
-  int64_t panels = (t->columns + gemm_width(g) - 1) / gemm_width(g);
-  int64_t unit = (t->batch - r->batch) * r->n_panels + t->column / gemm_width(g) - r->panel;
+  int64_t steps = cpu_gemm_steps(g, count), panels = (t->columns + gemm_width(g) - 1) / gemm_width(g);
+  int64_t first = t->column / gemm_width(g), unit = (t->batch - r->batch) * r->n_panels + first - r->panel;
+  char part[GEMM_PANEL_BYTES] __attribute__((aligned(64)));
+  assert(cpu_gemm_steps(g, g->k_block) * line <= GEMM_PANEL_BYTES);
   for (int64_t j = 0; j < panels; j++) {
-    const char *b = r->packed + (unit + j) * g->panel_bytes + before * line;
+    const char *b = g->direct ? part : r->packed + (unit + j) * g->panel_bytes + cpu_gemm_steps(g, p) * line;
+    if (g->direct) gemm_pack_part(r, t->batch, first + j, p, count, part);
     for (int64_t i = 0; i < t->rows; i += g->kernel.rows)
       g->kernel.tile(steps, a + i * GEMM_ROW_BYTES, b, sums + i * GEMM_ROW_BYTES + j * line, p == 0);
   }
@@ -324,8 +338,9 @@ static void gemm_chunk(gemm_run *r) {
   if (columns > g->n.count - from) columns = g->n.count - from;
   r->across = (columns + g->columns - 1) / g->columns;
   r->down = (g->m.count + g->rows - 1) / g->rows;
-  base_parallel_for(r->pool, (size_t)(r->batches * r->n_panels), (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1),
-                    gemm_pack_panels, r);
+  if (!g->direct)
+    base_parallel_for(r->pool, (size_t)(r->batches * r->n_panels),
+                      (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1), gemm_pack_panels, r);
   base_parallel_for(r->pool, (size_t)(r->batches * r->across * r->down), (size_t)(GEMM_GRAIN_WORK / work + 1),
                     gemm_tasks, r);
 }

@@ -47,6 +47,7 @@ typedef struct cpu_gemm {
   int64_t k_block, columns, rows, panels; /* elements of k in a block; of C in a task; panels of B in a batch */
   int64_t panel_bytes, scratch_bytes;     /* of packed B: one panel, all that is packed at a time */
   int64_t chunk;                          /* panels packed at a time */
+  bool direct;                            /* a panel would be large: tasks pack of it what they need next */
 } cpu_gemm;
 
 /* Fills the types, once the dimensions are there: in a_type and b_type those that the operands are to be converted to
@@ -60,6 +61,11 @@ void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t 
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged);
 /* scratch: g->scratch_bytes. Deterministic for any pool. */
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch);
+
+/* Steps of the tile for `count` elements of k. */
+static inline int64_t cpu_gemm_steps(const cpu_gemm *g, int64_t count) {
+  return g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;
+}
 
 /* --- dot_small.c --- */
 bool cpu_gemm_is_small(const cpu_gemm *g);
@@ -80,7 +86,7 @@ typedef struct cpu_gemm_block {
 } cpu_gemm_block;
 /* rows x count of A, a row every GEMM_ROW_BYTES; rows up to `padded` and k up to a whole step are zeros. */
 void cpu_gemm_pack_a(const cpu_gemm *g, const cpu_gemm_block *block, int padded, char *to);
-/* A panel of B: all of k. */
+/* A panel of B, or the block's part of it. */
 void cpu_gemm_pack_b(const cpu_gemm *g, const cpu_gemm_block *block, char *to);
 /* Offsets of `n` neighbours from number `from` on, in the array that `which` names ('a', 'b', 'c'). */
 void cpu_gemm_offsets(const cpu_gemm_dims *dims, char which, int64_t from, int64_t n, int64_t *out);

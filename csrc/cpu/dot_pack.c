@@ -205,7 +205,9 @@ void cpu_gemm_pack_b(const cpu_gemm *g, const cpu_gemm_block *block, char *to) {
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type), p = 0;
   int width = g->kernel.columns / (g->is_complex ? 2 : 1);
   pack_walk w;
-  if (block->n_lines < width || (g->pairs && block->count % 2)) memset(to, 0, (size_t)g->panel_bytes);
+  int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum);
+  if (block->n_lines < width || (g->pairs && block->count % 2))
+    memset(to, 0, (size_t)(cpu_gemm_steps(g, block->count) * line));
   pack_begin(&w, &g->k, false, block->p, block->count);
   while (pack_next(&w)) {
     fn(block->from + w.offset * bytes, block->lines, block->n_lines, w.step, w.length, p, to, g->kernel.columns);

@@ -38,6 +38,7 @@ typedef struct fft_run_step {
   int64_t inner, lanes, groups, in_block, out_block; /* groups: of a block's lines */
   size_t in_bytes, out_bytes;                        /* of what blocks and lines count */
   base_alloc alloc;
+  base_pool *pool;
   atomic_bool *failed;
 } fft_run_step;
 
@@ -50,10 +51,12 @@ static void fft_groups(void *ctx, size_t begin, size_t end) {
     atomic_store(s->failed, true);
     return;
   }
+  fft_lanes_job job = *s->job;
+  job.pool = s->pool;
   for (size_t g = begin; g < end; g++) {
     int64_t block = (int64_t)g / s->groups, line = (int64_t)g % s->groups * s->lanes;
     int64_t lanes = s->inner - line < s->lanes ? s->inner - line : s->lanes;
-    s->routine->run(s->job, line, lanes, s->in + (size_t)(block * s->in_block + line * s->job->in.across) * s->in_bytes,
+    s->routine->run(&job, line, lanes, s->in + (size_t)(block * s->in_block + line * s->job->in.across) * s->in_bytes,
                     s->out + (size_t)(block * s->out_block + line * s->job->out.across) * s->out_bytes, work);
   }
   base_free(s->alloc, raw);
@@ -61,6 +64,7 @@ static void fft_groups(void *ctx, size_t begin, size_t end) {
 
 static void fft_run_lines(const cpu_routine_run *r, fft_run_step *s, int64_t outer) {
   s->alloc = r->run->exe->alloc;
+  s->pool = r->run->exe->pool;
   s->groups = (s->inner + s->lanes - 1) / s->lanes;
   int64_t work = s->job->plan->size * s->lanes * 8;
   size_t grain = work < FFT_PIECE_WORK ? (size_t)(FFT_PIECE_WORK / work) : 1;

@@ -5,9 +5,16 @@
 
 #include "../base/memory.h"
 #include "../base/status.h"
+#include "../base/threads.h"
 #include "../interp/fft.h"
 
-enum { FFT_LANES_MAX_PASSES = 64, FFT_LANES_MAX_PRIME = 31, FFT_LANES = 16, FFT_LANES_EXACT = 1 << 12 };
+enum {
+  FFT_LANES_MAX_PASSES = 64,
+  FFT_LANES_MAX_PRIME = 31,
+  FFT_LANES = 16,
+  FFT_LANES_EXACT = 1 << 12,
+  FFT_LANES_POLL = 1 << 20
+};
 
 /* One pass: m groups of `radix` elements, `stride` lines of partial results side by side. */
 typedef struct fft_lanes_pass {
@@ -71,6 +78,7 @@ typedef struct fft_lanes_job {
   const void *twiddle_re, *twiddle_im;
   int64_t lines;
   fft_lanes_place in, out;
+  base_pool *pool; /* that may be told to stop: what is written is then undefined. NULL: never */
 } fft_lanes_job;
 
 /* Transforms `lanes` lines, of which the first has number `line`; in and out point at that one, and may be the same.

@@ -3,7 +3,7 @@
 #include "../interp/sort_keys.h"
 #include "routine.h"
 
-enum { TOPK_SLOTS = 16, TOPK_BLOCK = 32, TOPK_PIECE = 1 << 15 };
+enum { TOPK_SLOTS = 16, TOPK_BLOCK = 32, TOPK_PIECE = 1 << 15, TOPK_POLL = 1 << 14 };
 
 typedef struct topk_data {
   uint8_t dtype, place; /* types of the values, of the places */
@@ -16,7 +16,13 @@ typedef struct topk_work {
   const char *from;
   char *values, *places;
   interp_keyed *heaps;
+  base_pool *pool;
 } topk_work;
+
+/* Asked for every step i, of which some thousands take a millisecond. */
+static bool topk_stops(const topk_work *w, int64_t i) {
+  return i % TOPK_POLL == 0 && base_pool_stopping(w->pool);
+}
 
 static inline bool topk_after(const interp_keyed *a, const interp_keyed *b) {
   return a->key != b->key ? a->key > b->key : a->at > b->at;
@@ -32,8 +38,8 @@ static void topk_sink(interp_keyed *heap, int64_t n, int64_t i) {
   heap[i] = x;
 }
 
-static void topk_in_order(interp_keyed *heap, int64_t k) {
-  for (int64_t i = k - 1; i > 0; i--) {
+static void topk_in_order(const topk_work *w, interp_keyed *heap) {
+  for (int64_t i = w->x->k - 1; i > 0 && !topk_stops(w, i); i--) {
     interp_keyed last = heap[0];
     heap[0] = heap[i];
     heap[i] = last;
@@ -67,19 +73,21 @@ static void topk_block(const topk_data *x, interp_keyed *heap, int64_t first, in
   }
 }
 
-static void topk_find(const topk_data *x, const char *from, interp_keyed *heap) {
+/* The heap's places are always some of the row's, also where it stops. */
+static void topk_find(const topk_work *w, const char *from, interp_keyed *heap) {
   interp_keyed v[TOPK_BLOCK];
+  const topk_data *x = w->x;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)x->dtype);
   bool plain = x->dtype == XLAC_F32;
   interp_sort_keys((base_dtype)x->dtype, from, x->k, false, x->largest, heap);
-  for (int64_t i = x->k / 2; i-- > 0;) topk_sink(heap, x->k, i);
-  for (int64_t i = x->k; i < x->n; i += TOPK_BLOCK) {
+  for (int64_t i = x->k / 2; i-- > 0 && !topk_stops(w, i);) topk_sink(heap, x->k, i);
+  for (int64_t i = x->k; i < x->n && !topk_stops(w, i - x->k); i += TOPK_BLOCK) {
     int64_t n = interp_min(TOPK_BLOCK, x->n - i);
     if (plain && n == TOPK_BLOCK && !topk_any(from + i * bytes, heap[0].key, x->largest)) continue;
     interp_sort_keys((base_dtype)x->dtype, from + i * bytes, n, false, x->largest, v);
     topk_block(x, heap, i, n, v);
   }
-  topk_in_order(heap, x->k);
+  topk_in_order(w, heap);
 }
 
 static void topk_rows(void *ctx, size_t begin, size_t end) {
@@ -90,7 +98,8 @@ static void topk_rows(void *ctx, size_t begin, size_t end) {
   int64_t place_bytes = (int64_t)base_dtype_bytes((base_dtype)x->place);
   for (int64_t row = (int64_t)begin; row < (int64_t)end; row++) {
     const char *from = w->from + row * x->n * bytes;
-    topk_find(x, from, heap);
+    topk_find(w, from, heap);
+    if (base_pool_stopping(w->pool)) return;
     for (int64_t i = 0; i < x->k; i++) {
       memcpy(w->values + (row * x->k + i) * bytes, from + heap[i].at * bytes, (size_t)bytes);
       base_store_i64((base_dtype)x->place, w->places + (row * x->k + i) * place_bytes, heap[i].at);
@@ -100,7 +109,7 @@ static void topk_rows(void *ctx, size_t begin, size_t end) {
 
 static int topk_run(const cpu_routine_run *r) {
   const topk_data *x = r->data;
-  topk_work w = {x, r->in[0], r->out[0], r->out[1], r->scratch};
+  topk_work w = {x, r->in[0], r->out[0], r->out[1], r->scratch, r->run->exe->pool};
   if (x->rows == 0 || x->k == 0) return 0;
   base_parallel_for(r->run->exe->pool, (size_t)x->rows, (size_t)x->grain, topk_rows, &w);
   return 0;

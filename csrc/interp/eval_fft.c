@@ -70,7 +70,7 @@ static int fft_job_prepare(interp_ctx *ctx, fft_job *job) {
   int64_t longest = 1;
   size_t scratch = 1;
   for (uint32_t i = 0; i < job->n_axes; i++) {
-    TRY(fft_plan_create(&job->plans[i], job->lengths[i], ctx->options.alloc, ctx->err));
+    TRY(fft_plan_create(ctx, &job->plans[i], job->lengths[i]));
     if (job->lengths[i] > longest) longest = job->lengths[i];
     if (fft_scratch(job->plans[i]) > scratch) scratch = fft_scratch(job->plans[i]);
   }
@@ -89,7 +89,7 @@ static int fft_axis(interp_ctx *ctx, const fft_job *job, uint32_t axis) {
   for (int64_t line = 0; line < job->n_spectrum / n; line++) {
     cplx *at = job->work + line / inner * n * inner + line % inner;
     for (int64_t k = 0; k < n; k++) job->line[k] = at[k * inner];
-    fft_run(job->plans[axis], job->line, job->scratch, job->inverse);
+    TRY(fft_run(ctx, job->plans[axis], job->line, job->scratch, job->inverse));
     for (int64_t k = 0; k < n; k++) at[k * inner] = job->line[k];
     TRY(interp_tick(ctx, (uint64_t)n * 32));
   }
@@ -102,7 +102,7 @@ static int fft_real_rows(interp_ctx *ctx, const fft_job *job) {
   assert(half == n / 2 + 1);
   for (int64_t row = 0; row < job->n_lengths / n; row++) {
     for (int64_t k = 0; k < n; k++) job->line[k] = cplx_of(job->reals[row * n + k], 0);
-    fft_run(job->plans[job->n_axes - 1], job->line, job->scratch, false);
+    TRY(fft_run(ctx, job->plans[job->n_axes - 1], job->line, job->scratch, false));
     memcpy(job->work + row * half, job->line, (size_t)half * sizeof(cplx));
     TRY(interp_tick(ctx, (uint64_t)n * 32));
   }
@@ -120,7 +120,7 @@ static int fft_spectrum_rows(interp_ctx *ctx, const fft_job *job) {
     for (int64_t k = half; k < n; k++) job->line[k] = cplx_conj(from[n - k]);
     job->line[0].im = 0;
     if (n % 2 == 0) job->line[n / 2].im = 0;
-    fft_run(job->plans[job->n_axes - 1], job->line, job->scratch, true);
+    TRY(fft_run(ctx, job->plans[job->n_axes - 1], job->line, job->scratch, true));
     for (int64_t k = 0; k < n; k++) job->reals[row * n + k] = job->line[k].re;
     TRY(interp_tick(ctx, (uint64_t)n * 32));
   }

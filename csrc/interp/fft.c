@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { FFT_MAX_FACTORS = 64, FFT_MAX_PRIME = 61 };
+enum { FFT_MAX_FACTORS = 64, FFT_MAX_PRIME = 61, FFT_TICK = 1 << 12 /* loops between two ticks */ };
 
 struct fft_plan {
   base_alloc alloc;
@@ -66,32 +66,40 @@ static cplx *fft_numbers(base_alloc alloc, int64_t n) {
 }
 
 /* The chirp and the transform of its conjugate, wrapped round for the cyclic convolution. */
-static int fft_make_chirp(fft_plan *p, xlac_error *err) {
+static int fft_make_chirp(interp_ctx *ctx, fft_plan *p) {
   int64_t size = 1, n = p->n;
   while (size < 2 * n - 1) size *= 2;
-  TRY(fft_plan_create(&p->inner, size, p->alloc, err));
+  TRY(fft_plan_create(ctx, &p->inner, size));
   cplx *scratch = fft_numbers(p->alloc, (int64_t)fft_scratch(p->inner));
   p->chirp = fft_numbers(p->alloc, n);
   p->kernel = fft_numbers(p->alloc, size);
-  if (!p->chirp || !p->kernel || !scratch) return base_free(p->alloc, scratch), base_oom(err, "a Fourier transform");
+  if (!p->chirp || !p->kernel || !scratch)
+    return base_free(p->alloc, scratch), base_oom(ctx->err, "a Fourier transform");
+  int status = 0;
   for (int64_t i = 0; i < size; i++) p->kernel[i] = cplx_of(0, 0);
-  for (int64_t k = 0; k < n; k++) {
+  for (int64_t k = 0; k < n && status == 0; k++) {
+    if (k % FFT_TICK == 0) status = interp_tick(ctx, FFT_TICK * 32);
     p->chirp[k] = fft_root((int64_t)((unsigned __int128)k * (uint64_t)k % (uint64_t)(2 * n)), 2 * n);
     p->kernel[k] = p->kernel[k ? size - k : 0] = cplx_conj(p->chirp[k]);
   }
-  fft_run(p->inner, p->kernel, scratch, false);
+  if (status == 0) status = fft_run(ctx, p->inner, p->kernel, scratch, false);
   base_free(p->alloc, scratch);
-  return 0;
+  return status;
 }
 
-static int fft_make_roots(fft_plan *p, xlac_error *err) {
+static int fft_make_roots(interp_ctx *ctx, fft_plan *p) {
   p->roots = fft_numbers(p->alloc, p->n);
-  if (!p->roots) return base_oom(err, "a Fourier transform");
-  for (int64_t k = 0; k < p->n; k++) p->roots[k] = fft_root(k, p->n);
+  if (!p->roots) return base_oom(ctx->err, "a Fourier transform");
+  for (int64_t k = 0; k < p->n; k++) {
+    if (k % FFT_TICK == 0) TRY(interp_tick(ctx, FFT_TICK * 32));
+    p->roots[k] = fft_root(k, p->n);
+  }
   return 0;
 }
 
-int fft_plan_create(fft_plan **out, int64_t n, base_alloc alloc, xlac_error *err) {
+int fft_plan_create(interp_ctx *ctx, fft_plan **out, int64_t n) {
+  base_alloc alloc = ctx->options.alloc;
+  xlac_error *err = ctx->err;
   assert(n >= 1);
   if (n > INT64_MAX / 64) return base_fail(err, XLAC_E_TOO_LARGE, "a Fourier transform of length %lld", (long long)n);
   fft_plan *p = base_malloc(alloc, sizeof *p);
@@ -99,7 +107,7 @@ int fft_plan_create(fft_plan **out, int64_t n, base_alloc alloc, xlac_error *err
   *p = (fft_plan){.alloc = alloc, .n = n};
   bool small = fft_factor(p);
   if (!small) p->n_factors = 0;
-  int status = small ? fft_make_roots(p, err) : fft_make_chirp(p, err);
+  int status = small ? fft_make_roots(ctx, p) : fft_make_chirp(ctx, p);
   if (status != 0) return fft_plan_destroy(p), status;
   *out = p;
   return 0;
@@ -134,11 +142,13 @@ static void fft_radix(const cplx *roots, int64_t step, uint32_t r, const cplx *a
 }
 
 /* One pass from x to y: length r * m transforms, `stride` of them side by side. */
-static void fft_pass(const fft_plan *plan, const cplx *x, cplx *y, uint32_t r, int64_t m, int64_t stride) {
+static int fft_pass(interp_ctx *ctx, const fft_plan *plan, const cplx *x, cplx *y, uint32_t r, int64_t m,
+                    int64_t stride) {
   assert(r >= 2 && r <= FFT_MAX_PRIME && (int64_t)r * m * stride == plan->n);
   cplx a[FFT_MAX_PRIME], b[FFT_MAX_PRIME];
   for (int64_t p = 0; p < m; p++) {
     for (int64_t q = 0; q < stride; q++) {
+      if ((p * stride + q) % FFT_TICK == 0) TRY(interp_tick(ctx, (uint64_t)r * FFT_TICK * 2));
       for (uint32_t j = 0; j < r; j++) a[j] = x[q + stride * (p + m * j)];
       if (r == 4) {
         fft_radix4(a, b);
@@ -151,43 +161,47 @@ static void fft_pass(const fft_plan *plan, const cplx *x, cplx *y, uint32_t r, i
       for (uint32_t k = 1; k < r; k++) y[q + stride * (r * p + k)] = cplx_mul(b[k], plan->roots[p * k * stride]);
     }
   }
+  return 0;
 }
 
-static void fft_stockham(const fft_plan *p, cplx *x, cplx *scratch) {
+static int fft_stockham(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch) {
   cplx *from = x, *to = scratch;
   int64_t rest = p->n, stride = 1;
   for (uint32_t i = 0; i < p->n_factors; i++) {
     rest /= p->factors[i];
-    fft_pass(p, from, to, p->factors[i], rest, stride);
+    TRY(fft_pass(ctx, p, from, to, p->factors[i], rest, stride));
     stride *= p->factors[i];
     cplx *swap = from;
     from = to, to = swap;
   }
   assert(rest == 1);
   if (from != x) memcpy(x, from, (size_t)p->n * sizeof *x);
+  return 0;
 }
 
-static void fft_bluestein(const fft_plan *p, cplx *x, cplx *scratch) {
+static int fft_bluestein(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch) {
   int64_t size = p->inner->n;
   assert(size >= 2 * p->n - 1 && !p->inner->inner);
   cplx *padded = scratch, *rest = scratch + size;
   for (int64_t k = 0; k < p->n; k++) padded[k] = cplx_mul(x[k], p->chirp[k]);
   for (int64_t k = p->n; k < size; k++) padded[k] = cplx_of(0, 0);
-  fft_run(p->inner, padded, rest, false);
+  TRY(fft_run(ctx, p->inner, padded, rest, false));
   for (int64_t k = 0; k < size; k++) padded[k] = cplx_mul(padded[k], p->kernel[k]);
-  fft_run(p->inner, padded, rest, true);
+  TRY(fft_run(ctx, p->inner, padded, rest, true));
   for (int64_t k = 0; k < p->n; k++) x[k] = cplx_scale(cplx_mul(padded[k], p->chirp[k]), 1.0 / (double)size);
+  return 0;
 }
 
 /* The inverse is the forward transform between two conjugations. */
-void fft_run(const fft_plan *p, cplx *x, cplx *scratch, bool inverse) {
+int fft_run(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch, bool inverse) {
   if (inverse)
     for (int64_t k = 0; k < p->n; k++) x[k] = cplx_conj(x[k]);
   if (p->inner) {
-    fft_bluestein(p, x, scratch);
+    TRY(fft_bluestein(ctx, p, x, scratch));
   } else {
-    fft_stockham(p, x, scratch);
+    TRY(fft_stockham(ctx, p, x, scratch));
   }
   if (inverse)
     for (int64_t k = 0; k < p->n; k++) x[k] = cplx_conj(x[k]);
+  return 0;
 }

@@ -12,9 +12,10 @@ static bool clone_attrs(ir_op *to, const ir_op *from) {
   return true;
 }
 
-static const ir_type *const *clone_types(ir_module *m, const ir_op *op) {
+/* `few` has room for one. What is longer stays with the copy. */
+static const ir_type *const *clone_types(ir_module *m, const ir_op *op, const ir_type **few) {
   if (m == op->parent->module) return op->types;
-  const ir_type **types = BASE_ARRAY(&m->arena, const ir_type *, op->n_results + 1u);
+  const ir_type **types = op->n_results < 2 ? few : BASE_ARRAY(&m->arena, const ir_type *, op->n_results);
   for (uint32_t i = 0; types && i < op->n_results; i++)
     if (!(types[i] = ir_type_import(m, op->types[i]))) return NULL;
   return types;
@@ -37,7 +38,7 @@ static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module, base_map 
 static ir_op *clone_shell(const ir_op *op, ir_computation *to, base_map *done) {
   ir_module *m = to->module;
   bool same_module = m == op->parent->module;
-  const ir_type *const *types = clone_types(m, op);
+  const ir_type *few = NULL, *const *types = clone_types(m, op, &few);
   const base_istr *name = same_module ? ir_fresh_name(m, op->name->s) : ir_intern(m, op->name->s, op->name->n);
   if (!types || !name) return NULL;
   ir_op *c = ir_op_new_n(to, op->opcode, op->n_results, types, name, op->n_operands, op->n_called);
@@ -58,22 +59,27 @@ static void *mapped(const base_map *map, void *p) {
   return q ? q : p;
 }
 
-/* Links the clone `c` of `op` to what `map` says its neighbours have become. */
-static bool clone_links(ir_op *c, const ir_op *op, const base_map *map) {
+/* `ops`, of a whole module's clone: what they have become, by id; else NULL, and the map knows. */
+static ir_op *mapped_op(const base_map *map, ir_op *const *ops, ir_op *op) {
+  return ops ? ops[op->id] : mapped(map, op);
+}
+
+/* Links the clone `c` of `op` to what its neighbours have become. */
+static bool clone_links(ir_op *c, const ir_op *op, const base_map *map, ir_op *const *ops) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    ir_value v = {mapped(map, op->operands[i].op), op->operands[i].index};
+    ir_value v = {mapped_op(map, ops, op->operands[i].op), op->operands[i].index};
     assert(v.op->parent->module == c->parent->module);
     ir_set_operand(c, i, v);
   }
   for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (!ir_add_control_pred(c, mapped(map, op->control_preds[i]))) return false;
+    if (!ir_add_control_pred(c, mapped_op(map, ops, op->control_preds[i]))) return false;
   for (uint32_t i = 0; i < op->n_called; i++) c->called[i] = mapped(map, op->called[i]);
   return true;
 }
 
 ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map) {
   ir_op *c = clone_shell(op, to, NULL);
-  return c && clone_links(c, op, map) ? c : NULL;
+  return c && clone_links(c, op, map, NULL) ? c : NULL;
 }
 
 /* --- modules --- */
@@ -178,34 +184,35 @@ static bool clone_computation_facts(ir_computation *c, const ir_computation *fro
 }
 
 /* All computations and op shells first, links after: order in the lists need not follow the data. */
-static bool clone_shells(ir_module *m, const ir_module *from, base_map *map) {
+static bool clone_shells(ir_module *m, const ir_module *from, base_map *map, ir_op **ops) {
   IR_FOR_COMPUTATIONS(c, from) {
     ir_computation *copy = ir_computation_new(m, c->name->s, c->name->n);
     if (!copy || !clone_computation_facts(copy, c) || !base_map_set(map, base_key(c), base_key(copy))) return false;
     IR_FOR_OPS(op, c) {
-      ir_op *o = clone_shell(op, copy, map); /* of ops and attributes: no two have one address */
-      if (!o || !base_map_set(map, base_key(op), base_key(o))) return false;
+      ops[op->id] = clone_shell(op, copy, map); /* of computations and attributes: no two have one address */
+      if (!ops[op->id]) return false;
     }
   }
   return true;
 }
 
-static bool clone_results(ir_computation *copy, const ir_computation *c, const base_map *map) {
-  copy->results = BASE_ARRAY(&copy->module->arena, ir_value, c->n_results + 1);
+static bool clone_results(ir_computation *copy, const ir_computation *c, ir_op *const *ops) {
+  copy->results = BASE_ARRAY(&copy->module->arena, ir_value, c->n_results ? c->n_results : 1);
   if (!copy->results) return false;
   for (uint32_t i = 0; i < c->n_results; i++)
-    copy->results[i] = (ir_value){mapped(map, c->results[i].op), c->results[i].index};
+    copy->results[i] = (ir_value){ops[c->results[i].op->id], c->results[i].index};
   copy->n_results = c->n_results;
-  copy->owner = c->owner ? mapped(map, c->owner) : NULL;
+  copy->owner = c->owner ? ops[c->owner->id] : NULL;
   return true;
 }
 
-static bool clone_body(ir_module *m, const ir_module *from, base_map *map) {
-  if (!clone_config(m, &from->config) || !clone_sources(m, &from->sources) || !clone_shells(m, from, map)) return false;
+static bool clone_body(ir_module *m, const ir_module *from, base_map *map, ir_op **ops) {
+  if (!ops || !clone_config(m, &from->config) || !clone_sources(m, &from->sources) || !clone_shells(m, from, map, ops))
+    return false;
   IR_FOR_COMPUTATIONS(c, from) {
-    if (!clone_results(mapped(map, c), c, map)) return false;
+    if (!clone_results(mapped(map, c), c, ops)) return false;
     IR_FOR_OPS(op, c) {
-      if (!clone_links(mapped(map, op), op, map)) return false;
+      if (!clone_links(ops[op->id], op, map, ops)) return false;
     }
   }
   if (from->entry) m->entry = mapped(map, from->entry);
@@ -222,7 +229,9 @@ int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err) {
   copy->named = m->named;
   copy->mlir = ir_mdict_import(copy, m->mlir);
   copy->loc = ir_mattr_import(copy, m->loc);
-  bool ok = (copy->mlir || !m->mlir) && (copy->loc || !m->loc) && clone_body(copy, m, &map);
+  ir_op **ops = base_malloc(m->alloc, m->n_ids * sizeof *ops);
+  bool ok = (copy->mlir || !m->mlir) && (copy->loc || !m->loc) && clone_body(copy, m, &map, ops);
+  base_free(m->alloc, ops);
   base_map_free(&map);
   if (!ok) {
     ir_module_destroy(copy);

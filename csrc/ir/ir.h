@@ -89,7 +89,9 @@ struct ir_computation {
   const ir_mdict *mlir; /* a function's attributes but for its name and type, sym_visibility included */
   const ir_mdict *const
       *result_mlir;             /* a function's result attributes, ir_function_results (each may be NULL), or NULL */
-  const ir_type *function_type; /* a declaration's type, else NULL: it follows from params and results */
+  const ir_type *function_type; /* a declaration's type, else NULL: it follows from params and results; where those
+                                   are of other types (which the verifier refuses), or the op that ends the function is
+                                   of an unknown dialect, the declared one */
   const ir_mattr *loc, *return_loc; /* of the function, of the op that returns (func.return, stablehlo.return) */
   const ir_mdict *return_mlir;      /* attributes on that op, or NULL */
   const base_istr *return_name;     /* its name where it is not the usual one (func.return in functions,
@@ -156,6 +158,7 @@ struct ir_module {
   uint32_t n_computations;
   uint32_t n_ids, n_computation_ids; /* next dense ids */
   uint32_t n_control_edges;          /* in all, so that edits skip the search where there are none */
+  struct ir_mdict_memo *dicts; /* mattr.c; NULL until one is needed */
   base_map name_counters;            /* ir_fresh_name: stem (interned pointer) to the next suffix to try */
   ir_config config;
   ir_source_tables sources;

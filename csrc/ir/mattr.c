@@ -197,16 +197,42 @@ const ir_mattr *ir_mdict_get(const ir_mdict *d, const char *key) {
   return NULL;
 }
 
-const ir_mdict *ir_mdict_with(ir_module *m, const ir_mdict *d, const char *key, const ir_mattr *value) {
+/* A dictionary that was made before of the same three. Neither it nor they ever change, so ops share it: a pass gives
+ * thousands of ops the same few attributes. */
+typedef struct ir_mdict_memo {
+  const ir_mdict *from, *to;
+  const base_istr *key;
+  const ir_mattr *value;
+} ir_mdict_memo;
+enum { MATTR_MEMOS = 128 };
+
+/* Where it is, or belongs; NULL where there is no memory to remember things. */
+static ir_mdict_memo *mattr_memo(ir_module *m, const ir_mdict *d, const base_istr *key, const ir_mattr *value) {
+  if (!m->dicts) m->dicts = base_arena_zalloc(&m->arena, MATTR_MEMOS * sizeof *m->dicts);
+  if (!m->dicts) return NULL;
+  uint64_t hash = (base_key(d) ^ base_key(key) << 1) * UINT64_C(0x9E3779B97F4A7C15);
+  hash = (hash ^ hash >> 32 ^ base_key(value)) * UINT64_C(0x9E3779B97F4A7C15);
+  return &m->dicts[(hash >> 32) % MATTR_MEMOS];
+}
+
+static const ir_mdict *mattr_make_with(ir_module *m, const ir_mdict *d, const base_istr *key, const ir_mattr *value) {
   uint32_t n = 0, old = d ? d->n : 0;
   ir_mdict *to = base_arena_alloc(&m->arena, sizeof *to + (old + 1) * sizeof *to->v);
-  const base_istr *name = ir_intern(m, key, strlen(key));
-  if (!to || !name) return NULL;
+  if (!to) return NULL;
   for (uint32_t i = 0; i < old; i++)
-    if (strcmp(d->v[i].key->s, key) != 0) to->v[n++] = d->v[i];
-  if (value) to->v[n++] = (ir_mentry){name, value};
+    if (strcmp(d->v[i].key->s, key->s) != 0) to->v[n++] = d->v[i];
+  if (value) to->v[n++] = (ir_mentry){key, value};
   to->n = n;
   qsort(to->v, n, sizeof *to->v, mattr_compare_entries);
+  return to;
+}
+
+const ir_mdict *ir_mdict_with(ir_module *m, const ir_mdict *d, const char *key, const ir_mattr *value) {
+  const base_istr *name = ir_intern(m, key, strlen(key));
+  ir_mdict_memo *memo = name ? mattr_memo(m, d, name, value) : NULL;
+  if (memo && memo->to && memo->from == d && memo->key == name && memo->value == value) return memo->to;
+  const ir_mdict *to = name ? mattr_make_with(m, d, name, value) : NULL;
+  if (to && memo) *memo = (ir_mdict_memo){d, to, name, value};
   return to;
 }
 

@@ -114,7 +114,9 @@ const ir_mdict *ir_mdict_import(ir_module *m, const ir_mdict *d) {
 
 const ir_mdict *ir_mdict_import_once(ir_module *m, const ir_mdict *d, base_map *done) {
   if (!d) return NULL;
-  ir_mdict *to = base_arena_memdup(&m->arena, d, sizeof *d + d->n * sizeof *d->v);
+  ir_mdict *to = base_map_ptr(done, d);
+  if (to) return to;
+  to = base_arena_memdup(&m->arena, d, sizeof *d + d->n * sizeof *d->v);
   for (uint32_t i = 0; to && i < d->n; i++) {
     to->v[i].key = ir_intern(m, d->v[i].key->s, d->v[i].key->n);
     to->v[i].value = base_map_ptr(done, d->v[i].value);
@@ -124,7 +126,7 @@ const ir_mdict *ir_mdict_import_once(ir_module *m, const ir_mdict *d, base_map *
     }
     if (!to->v[i].key) return NULL;
   }
-  return to;
+  return to && base_map_set(done, base_key(d), base_key(to)) ? to : NULL;
 }
 
 static bool mattr_import_loc(ir_module *m, ir_mattr *a) {

@@ -81,9 +81,27 @@ void tfl_restore_resources(tfl_op *x, const tfl_resource *saved, uint32_t n) {
 
 /* --- nodes that name functions --- */
 
+int tfl_named_callee(tfl_op *x, const char *attr, tf_callee *out) {
+  base_slice name = {attr, 0}, message = {attr, 0};
+  (void)tf_attr_func(tf_attr_find(x->node->def->attrs, attr), &name, &message);
+  *out = (tf_callee){.name = name, .function = tf_bodies_find(x->b->bodies, name)};
+  if (out->function) return 0;
+  return tfl_fail(x, "attribute '%s' names no function of the library", attr);
+}
+
+/* XlaWhile and XlaIf, which clustering does not look into. */
+static int control_xla_callees(tfl_op *x, tf_callees *callees) {
+  bool loop = tf_node_is(x->node, "XlaWhile");
+  if (!loop && !tf_node_is(x->node, "XlaIf")) return 0;
+  callees->n = 2;
+  TRY(tfl_named_callee(x, loop ? "cond" : "then_branch", &callees->list[0]));
+  return tfl_named_callee(x, loop ? "body" : "else_branch", &callees->list[1]);
+}
+
 int tfl_callees(tfl_op *x, tf_callees *callees, uint32_t least) {
   x->status = tf_find_callees(x->b->bodies, x->node, callees, x->err);
   if (x->status) return x->status;
+  if (callees->kind == TF_CALL_NONE) TRY(control_xla_callees(x, callees));
   if (callees->cut) return tfl_fail(x, "it has more than %d branches", TF_MOST_CALLEES);
   if (callees->n < least || x->n_in < 1) return tfl_fail(x, "it names %u functions", callees->n);
   return 0;

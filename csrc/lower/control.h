@@ -18,6 +18,8 @@ tfl_resource *tfl_save_resources(tfl_op *x);
 void tfl_restore_resources(tfl_op *x, const tfl_resource *saved, uint32_t n);
 /* The functions of a node, `least` at least. */
 XLAC_MUST_USE int tfl_callees(tfl_op *x, tf_callees *callees, uint32_t least);
+/* The function that an attribute names; fails where the library has none. */
+XLAC_MUST_USE int tfl_named_callee(tfl_op *x, const char *attr, tf_callee *out);
 /* A value that counts as true: a scalar that is not 0, another tensor that is not empty. */
 ir_value tfl_truth(tfl_op *x, tfl_value *v);
 

@@ -42,6 +42,7 @@ typedef struct tfl_lowered {
   uint32_t *params; /* inputs that main takes, in order: none with data, no unset resource, nothing main doesn't use */
   tfl_output *outputs; /* by _Retval number */
   tfl_update *updates; /* variables that the graph writes */
+  bool needs_data;     /* it failed because a value was not known that it needs to know */
 } tfl_lowered;
 
 /* Fails, naming the node and its op: an op without a row, a type or shape the op does not take, an input that must be

@@ -64,6 +64,55 @@ int tfl_row_max_pool_gradient(tfl_op *x) {
   return x->status;
 }
 
+/* Every `stride`th element from `at` on along the spatial dimensions: what place `at` of all windows sees. */
+static ir_value pool_see(tfl_op *x, const pool_plan *p, ir_value v, const int64_t *at) {
+  int64_t starts[TFL_MOST_DIMS], limits[TFL_MOST_DIMS], strides[TFL_MOST_DIMS];
+  if (!v.op) return v;
+  const ir_type *t = opt_type(v);
+  for (uint32_t d = 0; d < t->rank; d++) {
+    starts[d] = 0;
+    limits[d] = t->dims[d];
+    strides[d] = 1;
+  }
+  for (uint32_t i = 0; i < p->l.n; i++) {
+    uint32_t d = p->l.spatial[i];
+    starts[d] = at[i];
+    strides[d] = p->spans[i].stride;
+    limits[d] = at[i] + (p->spans[i].out - 1) * strides[d] + 1;
+  }
+  return opt_slice(x->rw, v, starts, limits, strides);
+}
+
+enum { POOL_MOST_PLACES = 4096 };
+
+/* Inputs: the image, the result, the gradient of the gradient: of each window the one where its first largest element
+ * is. */
+int tfl_row_max_pool_second_gradient(tfl_op *x) {
+  const ir_type *t = tfl_in_type(x, 0);
+  int64_t places = 1;
+  pool_plan p;
+  TRY(pool_plan_of(x, t, &p));
+  if (x->n_in < 3 || tfl_in_type(x, 2) != t) return tfl_fail(x, "the gradient has not the type of the image");
+  for (uint32_t i = 0; i < p.l.n; i++) {
+    if (p.spans[i].out < 1 || p.spans[i].size > POOL_MOST_PLACES || places > POOL_MOST_PLACES)
+      return tfl_fail(x, "no windows, or too large ones");
+    places *= p.spans[i].size;
+  }
+  base_dtype dtype = (base_dtype)t->dtype;
+  ir_value v = tfl_pad(x, tfl_in(x, 0), tfl_lowest(x, dtype), p.w.low, p.w.high, NULL), best = {NULL, 0};
+  ir_value g = tfl_pad(x, tfl_in(x, 2), tfl_scalar(x, dtype, 0), p.w.low, p.w.high, NULL), out = {NULL, 0};
+  for (int64_t k = 0; k < places && v.op && g.op; k++) {
+    int64_t at[TFL_MOST_SPATIAL], rest = k;
+    for (uint32_t i = p.l.n; i-- > 0; rest /= p.spans[i].size) at[i] = rest % p.spans[i].size;
+    ir_value seen = pool_see(x, &p, v, at), slope = pool_see(x, &p, g, at);
+    ir_value more = k ? tfl_compare(x, "GT", seen, best) : seen;
+    out = k ? opt_select(x->rw, more, slope, out) : slope;
+    best = k ? opt_select(x->rw, more, seen, best) : seen;
+  }
+  tfl_out(x, 0, out);
+  return x->status;
+}
+
 /* How many elements each window has, along one dimension. */
 static void pool_counts(const tfl_span *s, int64_t *counts) {
   for (int64_t i = 0; i < s->out; i++) {

@@ -79,6 +79,7 @@ static int value_data(tfl_op *x, uint32_t i, const void **data) {
 int tfl_data(tfl_op *x, uint32_t i, const void **data) {
   TRY(value_data(x, i, data));
   if (*data) return 0;
+  x->b->out->needs_data = true;
   return tfl_fail(x, "input %u must be known when it is compiled: it depends on values", i);
 }
 

@@ -176,8 +176,20 @@ static int simplify_labelled(ir_module *m, base_slice label, xlac_error *err) {
   return status;
 }
 
+/* What MLIR's own canonicalize does on these dialects: StableHLO has no patterns for it, Shardy's ops have theirs, and
+ * constants go to the front. stablehlo-aggressive-simplification is the pass that works on StableHLO. */
 int opt_canonicalize(ir_module *m, const opt_args *args, xlac_error *err) {
-  opt_folder folder = {.max_elements = 1};
   base_slice label = opt_get_text(args, "enable-patterns");
-  return label.n ? simplify_labelled(m, label, err) : simplify_run(m, &folder, true, false, err);
+  if (label.n) return simplify_labelled(m, label, err);
+  opt_pattern all[SIMPLIFY_MAX_PATTERNS];
+  opt_rewriter rw;
+  uint32_t n = simplify_add(all, 0, opt_sdy_collective_patterns);
+  n = simplify_add(all, n, opt_sdy_reuse_patterns);
+  n = simplify_add(all, n, opt_sdy_reshard_patterns);
+  n = simplify_add(all, n, opt_sdy_computation_patterns);
+  TRY(opt_rewriter_init(&rw, m, err));
+  int status = opt_hoist_constants(&rw);
+  if (status == 0) status = opt_rewrite(&rw, n, all);
+  opt_rewriter_free(&rw);
+  return status;
 }

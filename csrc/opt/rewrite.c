@@ -189,6 +189,9 @@ void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   }
   rewrite_results(rw, op->parent, op, values);
   for (uint32_t i = 0; i < rw->n_leaks; i++) rewrite_results(rw, rw->leaks[i], op, values);
+  bool outer = false;
+  for (uint32_t i = 0; i < op->n_results; i++) outer = outer || values[i].op->parent != op->parent;
+  if (outer) rewrite_note_leak(rw, op->parent);
   rw->m->verified = IR_UNVERIFIED;
 }
 

@@ -47,7 +47,8 @@ static void greedy_fill(opt_rewriter *rw) {
 }
 
 static int greedy_visit(opt_rewriter *rw, ir_op *op, uint32_t n, const opt_pattern *patterns, bool *changed) {
-  if (op->n_results && !opt_is_used(rw, op) && opt_is_pure(op)) {
+  bool does_something = op->n_results == 0 && op->n_called == 0 && op->opcode != IR_OP_CUSTOM_CALL;
+  if (!does_something && !opt_is_used(rw, op) && opt_is_pure(op)) {
     opt_erase(rw, op);
     return 0;
   }

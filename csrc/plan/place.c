@@ -89,6 +89,15 @@ static bool place_give(place_run *x, int64_t offset, int64_t bytes) {
   return true;
 }
 
+/* Whether an operand of v is the input itself. A sum of products reads these when the other stores have been made. */
+static bool place_reads(const kernel *k, const kernel_value *v, uint32_t input) {
+  for (uint32_t j = 0; v->kind == KERNEL_OP && j < v->n_in; j++) {
+    const kernel_value *from = &k->values[v->in[j]];
+    if (from->kind == KERNEL_PICK || (from->kind == KERNEL_LOAD && from->buffer == input)) return true;
+  }
+  return false;
+}
+
 /* What the kernel reads of input `input` for an iteration is the element of that number. Of a block of iterations all
  * is computed before anything is stored, so that only what is stored as it was loaded must not be written over before.
  */
@@ -102,6 +111,7 @@ static bool place_loads_same(const kernel *k, uint32_t input) {
   for (uint32_t i = 0; k->n_stores > 1 && i < k->n_stores; i++) {
     const kernel_value *v = &k->values[k->stores[i].value];
     if (v->kind == KERNEL_PICK || (v->kind == KERNEL_LOAD && v->buffer == input)) return false;
+    if (k->stores[i].body && place_reads(k, v, input)) return false;
   }
   return true;
 }

@@ -84,7 +84,7 @@ int tfs_host_array_read(tfs_call *c) {
 int tfs_host_count(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, (tfs_object_kind)c->unit->host->arg, &o));
-  return tfs_give_int(c, 0, o->n);
+  return tfs_give_int(c, 0, o->of_variants ? o->n_parts : o->n);
 }
 
 int tfs_host_array_gather(tfs_call *c) {

@@ -7,16 +7,18 @@
 const tfs_host_op *tfs_host_find(const tf_node *node) {
   static const struct {
     tfs_host_op row;
-    bool variants; /* only where a variant comes in or out */
+    unsigned only; /* where not 0: only where this type comes in or out */
   } rows[] = {
-#define HOST(op, fn, arg) {{#op, fn, arg}, false},
-#define HOST_VARIANT(op, fn, arg) {{#op, fn, arg}, true},
+#define HOST(op, fn, arg) {{#op, fn, arg}, 0},
+#define HOST_VARIANT(op, fn, arg) {{#op, fn, arg}, TF_VARIANT},
+#define HOST_STRING(op, fn, arg) {{#op, fn, arg}, TF_STRING},
 #include "host.def"
 #undef HOST
 #undef HOST_VARIANT
+#undef HOST_STRING
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (tf_node_is(node, rows[i].row.op) && (!rows[i].variants || tf_has_type(node, TF_VARIANT))) return &rows[i].row;
+    if (tf_node_is(node, rows[i].row.op) && (!rows[i].only || tf_has_type(node, rows[i].only))) return &rows[i].row;
   return NULL;
 }
 
@@ -55,7 +57,8 @@ int tfs_int_in(tfs_call *c, uint32_t i, int64_t *out) {
 }
 
 int tfs_object_in(tfs_call *c, uint32_t i, tfs_object_kind kind, tfs_object **out) {
-  static const char *const kinds[] = {"a variable", "strings", "a TensorList", "a TensorArray", "a stack"};
+  static const char *const kinds[] = {"a variable",    "strings", "a TensorList",
+                                      "a TensorArray", "a stack", "an optional"};
   if (i >= c->n_in || !tfs_is_object(&c->in[i], kind))
     return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "input %u is not %s", i, kinds[kind]);
   *out = c->in[i].object;

@@ -23,8 +23,14 @@ int tfs_host_list_new(tfs_call *c) {
   TRY(tfs_int_in(c, 1, &n));
   TRY(tfs_new_list(c, &o));
   int status = tfs_set_element_shape(c, o, 0);
-  if (c->unit->host->arg == 0) o->limit = n;
-  if (status == 0 && c->unit->host->arg == 1) status = tfs_resize(c, o, n);
+  bool reserved = c->unit->host->arg == 1;
+  unsigned type = 0;
+  base_slice attr = tf_attr_or_default(c->node->op, c->node->def->attrs, BASE_SLICE("element_dtype"));
+  if (!reserved) o->limit = n;
+  if (status == 0 && tf_attr_type(attr, &type) && type == TF_VARIANT)
+    status = tfs_variants_new(c, o, reserved ? n : 0);
+  else if (status == 0 && reserved)
+    status = tfs_resize(c, o, n);
   return tfs_give_list(c, o, status);
 }
 
@@ -72,6 +78,7 @@ int tfs_host_list_set(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
   int64_t i = 0;
+  if (tfs_has_variants(c, 0)) return tfs_variants_set(c);
   TRY(tfs_int_in(c, 1, &i));
   TRY(tfs_tensor_in(c, 2, &v));
   TRY(tfs_own_list(c, &o));
@@ -85,6 +92,7 @@ int tfs_host_list_get(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
   int64_t i = 0;
+  if (tfs_has_variants(c, 0)) return tfs_variants_get(c);
   TRY(tfs_object_in(c, 0, TFS_LIST, &o));
   TRY(tfs_int_in(c, 1, &i));
   TRY(tfs_element(c, o, i, c->n_in > 2 ? 2 : -1, &v));
@@ -94,6 +102,7 @@ int tfs_host_list_get(tfs_call *c) {
 int tfs_host_list_push(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
+  if (tfs_has_variants(c, 0)) return tfs_variants_push(c);
   TRY(tfs_tensor_in(c, 1, &v));
   TRY(tfs_own_list(c, &o));
   int status = o->limit >= 0 && o->n >= o->limit
@@ -106,6 +115,7 @@ int tfs_host_list_push(tfs_call *c) {
 int tfs_host_list_pop(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
+  if (tfs_has_variants(c, 0)) return tfs_variants_pop(c);
   TRY(tfs_own_list(c, &o));
   int status = o->n == 0 ? tfs_fail(c, XLAC_E_EVAL, "the list is empty")
                          : tfs_element(c, o, (int64_t)o->n - 1, c->n_in > 1 ? 1 : -1, &v);

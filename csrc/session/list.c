@@ -72,6 +72,7 @@ tfs_object *tfs_copy_list(const tfs_object *o) {
 int tfs_own_list(tfs_call *c, tfs_object **out) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, TFS_LIST, &o));
+  if (o->of_variants) return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "its list has variants, not tensors");
   if (o->refs == 1) {
     *out = o;
     c->in[0].kind = TFS_NONE;

@@ -27,4 +27,12 @@ XLAC_MUST_USE int tfs_stack_elements(tfs_call *c, const tfs_object *o, const int
 /* Row i of v, as a view. */
 interp_value *tfs_row(tfs_call *c, interp_value *v, int64_t i);
 
+/* --- host_variants.c: lists of variants --- */
+bool tfs_has_variants(const tfs_call *c, uint32_t i); /* input i is one */
+XLAC_MUST_USE int tfs_variants_new(tfs_call *c, tfs_object *o, int64_t n);
+XLAC_MUST_USE int tfs_variants_push(tfs_call *c);
+XLAC_MUST_USE int tfs_variants_pop(tfs_call *c);
+XLAC_MUST_USE int tfs_variants_set(tfs_call *c);
+XLAC_MUST_USE int tfs_variants_get(tfs_call *c);
+
 #endif

@@ -69,7 +69,8 @@ struct tfs_unit {
   tfs_compiled *compiled; /* by signature */
   tfs_program *nodes;     /* the cluster node by node, once that was needed */
   bool megamorphic;
-  char *why; /* it can't be compiled, ever */
+  bool needs_data; /* one node, of an op that TensorFlow's table has no constants for: small inputs count as known */
+  char *why;       /* it can't be compiled, ever */
   /* CALL */
   tf_callees *callees; /* once they were looked for */
   /* HOST */

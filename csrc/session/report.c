@@ -33,10 +33,31 @@ static void tfs_put_program(base_text *t, const tfs_program *p, bool *first) {
   }
 }
 
+/* Which feeds and fetches are strings, by number. */
+static void tfs_put_strings(base_text *t, const tfs_step *step) {
+  bool first = true, past = false;
+  BASE_PUT(t, "\"string_feeds\": [");
+  for (uint32_t i = 0; tfs_step_feed(step, i); i++) {
+    if (!tfs_step_feed(step, i)->strings) continue;
+    base_putf(t, first ? "%u" : ", %u", i);
+    first = false;
+  }
+  BASE_PUT(t, "], \"string_fetches\": [");
+  first = true;
+  for (uint32_t i = 0; !past; i++) {
+    if (!tfs_step_gives_strings(step, i, &past)) continue;
+    base_putf(t, first ? "%u" : ", %u", i);
+    first = false;
+  }
+  BASE_PUT(t, "], ");
+}
+
 void tfs_step_report(const tfs_step *step, base_text *out) {
   tfs_step_view v = tfs_step_look(step);
   bool first = true;
-  base_putf(out, "{\"runs\": %llu, \"failures\": %llu, \"seconds\": %.6f, \"units\": [", (unsigned long long)v.runs,
+  base_putc(out, '{');
+  tfs_put_strings(out, step);
+  base_putf(out, "\"runs\": %llu, \"failures\": %llu, \"seconds\": %.6f, \"units\": [", (unsigned long long)v.runs,
             (unsigned long long)v.failures, v.seconds);
   tfs_put_program(out, v.program, &first);
   BASE_PUT(out, "],\n\"inside\": [");

@@ -66,8 +66,10 @@ void tfs_put_summary(base_text *t, const tfs_value *v, int64_t most);
 
 #define HOST(op, fn, arg) tfs_host_fn fn;
 #define HOST_VARIANT(op, fn, arg) tfs_host_fn fn;
+#define HOST_STRING(op, fn, arg) tfs_host_fn fn;
 #include "host.def"
 #undef HOST
 #undef HOST_VARIANT
+#undef HOST_STRING
 
 #endif

@@ -56,6 +56,7 @@ void tfs_end_call(tfs_session *s, bool failed);
 typedef struct tfs_feed_info {
   const char *name;
   base_dtype dtype;
+  bool strings; /* their bytes lie along one dimension more, of u8: strings.h */
   bool rank_known;
   uint32_t rank;
   int64_t dims[IR_MAX_RANK]; /* -1: any */
@@ -72,6 +73,8 @@ XLAC_MUST_USE int tfs_step_create(tfs_step **out, tfs_session *s, uint32_t n_fee
                                   const char *const *targets, xlac_error *err);
 void tfs_step_free(tfs_step *step);
 const tfs_feed_info *tfs_step_feed(const tfs_step *step, uint32_t i); /* NULL past the end */
+/* Whether fetch i gives strings; *past says that there is none. */
+bool tfs_step_gives_strings(const tfs_step *step, uint32_t i, bool *past);
 /* args are borrowed, one for each feed; results, one for each fetch, are the caller's and share memory with nothing. A
  * call that fails leaves variables as they were. */
 XLAC_MUST_USE int tfs_step_run(tfs_step *step, const interp_options *options, interp_value *const *args,

@@ -5,6 +5,7 @@
 #include "../cluster/explain.h"
 #include "../lower/tensor.h"
 #include "run.h"
+#include "strings.h"
 
 struct tfs_step {
   tfs_session *session;
@@ -157,6 +158,8 @@ static int tfs_describe_feed(tfs_pruner *p, uint32_t i, const char *name) {
   tfs_feed_info *f = &s->feed_infos[i];
   base_slice shape;
   *f = (tfs_feed_info){.name = base_arena_strndup(&s->arena, name, strlen(name)), .dtype = tfl_dtype_of(type)};
+  f->strings = type == TF_STRING;
+  if (f->strings) f->dtype = XLAC_U8;
   if (!f->name) return tfs_step_oom(p->err);
   if (f->dtype == BASE_DTYPE_INVALID)
     return base_fail(p->err, XLAC_E_ARGUMENT_TYPE, "feed '%.200s' is a %s, which no array can hold", name,
@@ -257,9 +260,10 @@ static int tfs_check_feed(const tfs_feed_info *f, const interp_value *v, xlac_er
     return base_fail(err, XLAC_E_ARGUMENT_TYPE, "feed '%.200s' needs an array of %s, not of %s", f->name,
                      base_dtype_of(f->dtype)->text,
                      v->kind == INTERP_ARRAY ? base_dtype_of((base_dtype)v->dtype)->text : "another kind");
+  uint32_t rank = f->strings && v->rank ? v->rank - 1 : v->rank;
   if (!f->rank_known) return 0;
-  if (v->rank != f->rank)
-    return base_fail(err, XLAC_E_ARGUMENT_SHAPE, "feed '%.200s' needs rank %u, not %u", f->name, f->rank, v->rank);
+  if (rank != f->rank)
+    return base_fail(err, XLAC_E_ARGUMENT_SHAPE, "feed '%.200s' needs rank %u, not %u", f->name, f->rank, rank);
   for (uint32_t d = 0; d < f->rank; d++)
     if (f->dims[d] >= 0 && f->dims[d] != v->dims[d])
       return base_fail(err, XLAC_E_ARGUMENT_SHAPE, "feed '%.200s' needs size %lld in dimension %u, not %lld", f->name,
@@ -270,6 +274,10 @@ static int tfs_check_feed(const tfs_feed_info *f, const interp_value *v, xlac_er
 /* An array that is the caller's alone. */
 static int tfs_give_result(const tfs_step *step, uint32_t i, tfs_value *v, interp_value **out, xlac_error *err) {
   interp_value *t = v->kind == TFS_TENSOR ? v->tensor : tfs_is_object(v, TFS_VARIABLE) ? v->object->value : NULL;
+  if (tfs_is_object(v, TFS_STRINGS)) {
+    *out = tfs_strings_to_array(step->session->alloc, v->object);
+    return *out ? 0 : base_oom(err, "giving a result");
+  }
   if (v->kind == TFS_NONE)
     return base_hint(err, base_fail(err, XLAC_E_EVAL, "fetch '%.200s' has no value", step->fetch_names[i]),
                      "it lies on a branch that was not taken");
@@ -283,6 +291,26 @@ static int tfs_give_result(const tfs_step *step, uint32_t i, tfs_value *v, inter
   }
   *out = tfs_copy_tensor(step->session->alloc, t);
   return *out ? 0 : base_oom(err, "giving a result");
+}
+
+bool tfs_step_gives_strings(const tfs_step *step, uint32_t i, bool *past) {
+  *past = i >= step->n_fetches;
+  if (*past) return false;
+  const tf_node *n = &step->session->pass->graph.nodes.items[step->fetches[i].node];
+  return tf_base_type(tf_output_type(n, (uint32_t)step->fetches[i].output)) == TF_STRING;
+}
+
+/* Arrays are borrowed; strings are made of them. */
+static int tfs_give_feeds(const tfs_step *step, interp_value *const *args, tfs_value *values, xlac_error *err) {
+  for (uint32_t i = 0; i < step->n_feeds; i++) {
+    tfs_object *strings = NULL;
+    values[i] = tfs_of_tensor(args[i]);
+    if (!step->feed_infos[i].strings) continue;
+    values[i].kind = TFS_NONE;
+    TRY(tfs_strings_from_array(step->session->alloc, args[i], &strings, err));
+    values[i] = tfs_of_object(strings);
+  }
+  return 0;
 }
 
 static int tfs_run_step(tfs_step *step, const interp_options *options, const tfs_value *args, tfs_value *values,
@@ -302,16 +330,18 @@ int tfs_step_run(tfs_step *step, const interp_options *options, interp_value *co
   tfs_value *values = base_malloc(step->session->alloc, n * sizeof *values);
   if (!values) return base_oom(err, "running a step");
   memset(values, 0, n * sizeof *values);
-  for (uint32_t i = 0; i < step->n_feeds; i++) values[i] = tfs_of_tensor(args[i]);
   for (uint32_t i = 0; i < step->n_fetches; i++) results[i] = NULL;
   clock_gettime(CLOCK_MONOTONIC, &from);
   tfs_begin_call(step->session);
-  int status = tfs_run_step(step, options, values, values + step->n_feeds, results, err);
+  int status = tfs_give_feeds(step, args, values, err);
+  if (status == 0) status = tfs_run_step(step, options, values, values + step->n_feeds, results, err);
   tfs_end_call(step->session, status != 0);
   clock_gettime(CLOCK_MONOTONIC, &to);
   step->seconds += (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
   step->runs++;
   step->failures += status != 0;
+  for (uint32_t i = 0; i < step->n_feeds; i++)
+    if (values[i].kind == TFS_OBJECT) tfs_drop(&values[i]);
   for (uint32_t i = 0; i < step->n_fetches; i++) {
     tfs_drop(&values[step->n_feeds + i]);
     if (status) interp_release(results[i]);

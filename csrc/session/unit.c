@@ -9,7 +9,9 @@
 enum {
   TFS_COMPILE_THRESHOLD = 2, /* requests of one signature */
   TFS_MEGAMORPHIC_COMPILES = 10,
-  TFS_MEGAMORPHIC_RUNS = 50 /* for each compilation, at least */
+  TFS_MEGAMORPHIC_RUNS = 50, /* for each compilation, at least */
+  TFS_MOST_KNOWN = 1024,     /* elements of integers that are part of a signature */
+  TFS_MOST_KNOWN_NUMBERS = 16
 };
 
 typedef struct tfs_compiled_out {
@@ -83,6 +85,13 @@ static int tfs_array_of(tfs_call *c, uint32_t i, interp_value **out) {
   return tfs_fail(c, XLAC_E_EVAL, "variable '%.100s' has no value yet", v->object->name->s);
 }
 
+/* Its value is part of what is compiled. */
+static bool tfs_is_known(const tfs_unit *u, uint32_t i, const interp_value *v) {
+  if (i < u->part.n_constants) return true;
+  if (!u->needs_data || tfs_input_is_resource(u, i)) return false;
+  return v->count <= (base_dtype_is_integer((base_dtype)v->dtype) ? TFS_MOST_KNOWN : TFS_MOST_KNOWN_NUMBERS);
+}
+
 static void tfs_put_bytes(base_text *t, const void *p, size_t n) {
   base_put(t, p, n);
 }
@@ -95,7 +104,7 @@ static int tfs_sign(tfs_call *c, base_text *t) {
     tfs_put_bytes(t, head, sizeof head);
     if (!v) continue;
     tfs_put_bytes(t, v->dims, v->rank * sizeof *v->dims);
-    if (i < c->unit->part.n_constants) tfs_put_bytes(t, v->data, interp_bytes(v));
+    if (tfs_is_known(c->unit, i, v)) tfs_put_bytes(t, v->data, interp_bytes(v));
   }
   return t->failed ? tfs_oom(c) : 0;
 }
@@ -146,7 +155,7 @@ static int tfs_describe_inputs(tfs_call *c, tfl_input *inputs) {
     inputs[i].shape.dtype = (base_dtype)v->dtype;
     inputs[i].shape.rank = v->rank;
     if (v->rank) memcpy(inputs[i].shape.dims, v->dims, v->rank * sizeof *v->dims);
-    if (i < c->unit->part.n_constants) inputs[i].data = v->data;
+    if (tfs_is_known(c->unit, i, v)) inputs[i].data = v->data;
   }
   return 0;
 }
@@ -192,7 +201,8 @@ static int tfs_compile_lowered(tfs_call *c, tfs_compiled *e, tfl_lowered *low) {
   return tfs_compile_module(tfs_context_of(c->run)->session, m, &e->exe, c->err);
 }
 
-static int tfs_lower_unit(tfs_call *c, tfs_compiled *e) {
+/* *again: it fails because it must know more of its inputs. */
+static int tfs_lower_unit(tfs_call *c, tfs_compiled *e, bool *again) {
   tfs_session *s = tfs_context_of(c->run)->session;
   tfl_input *inputs = base_malloc(c->alloc, (c->n_in + (size_t)1) * sizeof *inputs);
   if (!inputs) return tfs_oom(c);
@@ -200,6 +210,7 @@ static int tfs_lower_unit(tfs_call *c, tfs_compiled *e) {
   if (status == 0) {
     tfl_lowered low;
     status = tfl_lower(&low, &s->pass->bodies, &c->unit->part.graph, c->n_in, inputs, c->err);
+    *again = status && low.needs_data && !c->unit->is_cluster && !c->unit->needs_data;
     if (status == 0) status = tfs_compile_lowered(c, e, &low);
     tfl_lowered_free(&low);
   }
@@ -207,10 +218,10 @@ static int tfs_lower_unit(tfs_call *c, tfs_compiled *e) {
   return status;
 }
 
-static int tfs_compile_unit(tfs_call *c, tfs_compiled *e) {
+static int tfs_compile_unit(tfs_call *c, tfs_compiled *e, bool *again) {
   struct timespec from, to;
   clock_gettime(CLOCK_MONOTONIC, &from);
-  int status = tfs_lower_unit(c, e);
+  int status = tfs_lower_unit(c, e, again);
   clock_gettime(CLOCK_MONOTONIC, &to);
   c->unit->stats.compile_seconds += (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
   c->unit->stats.compiles += status == 0;
@@ -292,7 +303,7 @@ static void tfs_note_why(tfs_call *c, tfs_compiled *e) {
   if (c->unit->why) memcpy(c->unit->why, c->err->message, n + 1);
 }
 
-int tfs_run_compute(tfs_call *c) {
+static int tfs_run_signed(tfs_call *c, bool *again) {
   tfs_session *s = tfs_context_of(c->run)->session;
   tfs_compiled *e = NULL;
   base_text t;
@@ -304,9 +315,17 @@ int tfs_run_compute(tfs_call *c) {
   e->requests++;
   c->unit->stats.hits += e->ready;
   if (!e->ready && !e->failed && tfs_wants_compiling(s, c->unit, e)) {
-    status = tfs_compile_unit(c, e);
+    status = tfs_compile_unit(c, e, again);
     if (status && (!c->unit->is_cluster || status == -XLAC_E_OUT_OF_MEMORY)) return status;
     if (status) tfs_note_why(c, e);
   }
   return e->ready ? tfs_run_compiled(c, e) : tfs_run_by_nodes(c);
+}
+
+int tfs_run_compute(tfs_call *c) {
+  bool again = false;
+  int status = tfs_run_signed(c, &again);
+  if (!again) return status;
+  c->unit->needs_data = true;
+  return tfs_run_signed(c, &again);
 }

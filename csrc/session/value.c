@@ -9,7 +9,7 @@ tfs_object *tfs_object_new(base_alloc alloc, tfs_object_kind kind) {
   return o;
 }
 
-/* Gradients of gradients nest as deep as a program has them: a few levels. */
+/* Gradients of gradients nest as deep as a program has them: a few levels; optionals TFS_MOST_NESTED. */
 void tfs_object_drop(tfs_object *o) {
   if (!o || --o->refs > 0) return;
   for (tfs_object *g = o->gradients, *other = NULL; g; g = other) {
@@ -19,6 +19,8 @@ void tfs_object_drop(tfs_object *o) {
   tfs_object_drop(o->like);
   for (uint32_t i = 0; i < o->n; i++) interp_release(o->items[i]);
   interp_release(o->value);
+  for (uint32_t i = 0; i < o->n_parts; i++) tfs_drop(&o->parts[i]);
+  base_free(o->alloc, o->parts);
   base_free(o->alloc, o->items);
   base_free(o->alloc, o->strings);
   base_free(o->alloc, o);

@@ -18,7 +18,8 @@ typedef enum tfs_object_kind {
   TFS_STRINGS,  /* a tensor of strings */
   TFS_LIST,     /* a TensorList: a value like a tensor, never changed while somebody else holds it */
   TFS_ARRAY,    /* a TensorArray: a thing that has a state */
-  TFS_STACK
+  TFS_STACK,
+  TFS_OPTIONAL /* holds values, or none */
 } tfs_object_kind;
 
 /* Reference counted, within the lock of its session. */
@@ -48,6 +49,10 @@ struct tfs_object {
   int64_t dims[IR_MAX_RANK];
   base_slice *strings; /* one block with their bytes */
   int64_t n_strings;
+  /* OPTIONAL; LIST of variants */
+  struct tfs_value *parts; /* of an optional NULL: it has none */
+  uint32_t n_parts, nested;
+  bool of_variants;
 };
 
 typedef struct tfs_value {

@@ -81,5 +81,8 @@ bool shc_reshape_keeps(const ir_type *in, const int64_t *padded_in, const ir_typ
 /* --- common_values.c again --- */
 /* For passes that may turn what a program brought along into something wrong. */
 XLAC_MUST_USE int shc_verify(ir_module *m, xlac_error *err);
+/* The same where the program has ops that must fit the shardings of their operands: collectives of Shardy, manual
+ * computations. */
+XLAC_MUST_USE int shc_verify_fitting(ir_module *m, xlac_error *err);
 
 #endif

@@ -5,7 +5,7 @@ typedef struct shc_mapper {
   ir_module *m;
   shc_map_fn *fn;
   void *ctx;
-  base_map done; /* a sharding or list of them, to what became of it */
+  base_map done; /* a sharding, a list of them, an attribute or a dictionary, to what became of it */
   bool failed;
 } shc_mapper;
 
@@ -36,18 +36,21 @@ static const sdy_shardings *shc_map_list(shc_mapper *p, const sdy_shardings *lis
 
 /* The attribute with its sharding or shardings mapped; itself where none changes. */
 static const ir_mattr *shc_map_attr(shc_mapper *p, const ir_mattr *a) {
+  const ir_mattr *known = base_map_ptr(&p->done, a);
+  if (known) return known;
   const void *to = a->v.sdy;
   if (a->sub == SDY_SHARDING) to = shc_map_one(p, a->v.sdy);
   if (a->sub == SDY_SHARDINGS) to = shc_map_list(p, a->v.sdy);
   if (to == a->v.sdy || p->failed) return a;
   const ir_mattr *made = sdy_attr(p->m, (sdy_kind)a->sub, to);
-  p->failed = !made;
+  p->failed = !made || !base_map_set(&p->done, base_key(a), base_key(made));
   return made;
 }
 
 /* The dictionary, changed where a sharding is. Keys stay, so the order does. `but`: a key to leave alone, or NULL. */
 static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d, const char *but) {
-  ir_mdict *to = NULL;
+  ir_mdict *to = d && !but ? base_map_ptr(&p->done, d) : NULL;
+  if (to) return to;
   for (uint32_t i = 0; d && i < d->n && !p->failed; i++) {
     if (d->v[i].value->kind != IR_M_SDY || (but && strcmp(d->v[i].key->s, but) == 0)) continue;
     const ir_mattr *a = shc_map_attr(p, d->v[i].value);
@@ -56,6 +59,7 @@ static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d, const char
     p->failed = !to;
     if (to) to->v[i].value = a;
   }
+  if (to && !but && !base_map_set(&p->done, base_key(d), base_key(to))) p->failed = true;
   return to ? to : d;
 }
 

@@ -101,3 +101,10 @@ int shc_verify(ir_module *m, xlac_error *err) {
   m->verified = false;
   return stablehlo_verify(m, err);
 }
+
+int shc_verify_fitting(ir_module *m, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || sdy_is_collective(op)) return shc_verify(m, err);
+  return 0;
+}

@@ -152,8 +152,8 @@ static void tell_steps(tell *e, const shard_trace *t) {
 }
 
 static void tell_origins(tell *e, const shard_trace *t) {
-  static const char *const names[] = {"argument", "result", "constraint", "manual computation's operand",
-                                      "manual computation's result"};
+  static const char *const names[] = {
+      "argument", "result", "constraint", "manual computation's operand", "manual computation's result", "op"};
   BASE_PUT(e->out, "],\n \"origins\": [");
   e->first = true;
   for (uint32_t i = 0; i < t->origins.n; i++) {

@@ -200,8 +200,10 @@ static const sdy_sharding *common_made(explicit_op *x, uint32_t t) {
   const sdy_sharding *s = shard_unproject(&x->p, t, x->like);
   if (s && !common_is_valid(x, s)) {
     const ir_mlir_info *info = ir_opcode_info(x->op->opcode)->mlir;
+    const ir_op *at = t < x->op->n_operands ? x->op->operands[t].op : x->op; /* where the reshard would be from */
+    if (!at->line) at = x->op;
     explicit_fail(x->pass,
-                  base_fail_at(x->pass->err, XLAC_E_VERIFY_SHARDING, x->op->line, x->op->col, info ? info->name : "",
+                  base_fail_at(x->pass->err, XLAC_E_VERIFY_SHARDING, at->line, at->col, info ? info->name : "",
                                "resharding the op's operands and results to one of their shardings would give a "
                                "duplicate axis ref: one axis on two dimensions"));
     return NULL;

@@ -76,7 +76,22 @@ static ir_value explicit_make(explicit_pass *e, ir_opcode opcode, ir_value v, co
   return out;
 }
 
+/* A priority of nothing is none: Shardy's verifier refuses it. */
+static bool explicit_has_bare_priority(const sdy_sharding *s, uint32_t *dim) {
+  for (*dim = 0; *dim < s->n_dims; ++*dim) {
+    const sdy_dim *d = &s->dims[*dim];
+    if (d->priority >= 0 && !d->open && d->axes.n == 0) return true;
+  }
+  return false;
+}
+
 ir_value explicit_reshard(explicit_pass *e, ir_value v, const sdy_sharding *to) {
+  uint32_t dim = 0;
+  if (to && explicit_has_bare_priority(to, &dim)) {
+    explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, v.op->line, v.op->col, "sdy.reshard",
+                                  "'sdy.reshard' op dim %u is empty and closed but has a priority", dim));
+    return v;
+  }
   return explicit_make(e, IR_OP_SDY_RESHARD, v, "sharding", to);
 }
 

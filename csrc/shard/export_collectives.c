@@ -154,5 +154,5 @@ int shard_reshard_to_collectives(ir_module *m, const opt_args *args, xlac_error 
   int status = shc_walk_module(m, false, exc_op, &p);
   base_arena_free(&p.arena);
   opt_rewriter_free(&p.rw);
-  return status;
+  return status == 0 ? shc_verify_fitting(m, err) : status;
 }

@@ -90,5 +90,5 @@ int shard_even_signatures(ir_module *m, const opt_args *args, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m)
   if (c->kind == IR_FUNCTION && !c->owner) ok = ok && exp_even_function(m, c);
   ok = ok && shc_walk_module(m, false, exp_even_op, m) == 0;
-  return ok ? 0 : base_oom(err, "sdy-update-non-divisible-input-output-shardings");
+  return ok ? shc_verify_fitting(m, err) : base_oom(err, "sdy-update-non-divisible-input-output-shardings");
 }

@@ -9,11 +9,13 @@ typedef bool exp_drops_fn(const ir_mentry *e);
 typedef struct exp_drop {
   ir_module *m;
   exp_drops_fn *drops;
+  base_map done; /* a dictionary that loses something, to what is left of it */
   bool failed;
 } exp_drop;
 
 static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
-  ir_mdict *to = NULL;
+  ir_mdict *to = d ? base_map_ptr(&x->done, d) : NULL;
+  if (to) return to->n ? to : NULL;
   for (uint32_t i = 0; d && i < d->n; i++) {
     if (!x->drops(&d->v[i])) {
       if (to) to->v[to->n++] = d->v[i];
@@ -27,6 +29,7 @@ static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
     }
     to->n = i;
   }
+  if (to && !base_map_set(&x->done, base_key(d), base_key(to))) x->failed = true;
   return to ? to->n ? to : NULL : d;
 }
 
@@ -46,10 +49,12 @@ static void exp_drop_signature(exp_drop *x, ir_computation *f) {
 
 static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac_error *err) {
   exp_drop x = {.m = m, .drops = drops};
+  base_map_init(&x.done, m->alloc);
   IR_FOR_COMPUTATIONS(c, m)
   if (signatures && c->kind == IR_FUNCTION && !c->owner) exp_drop_signature(&x, c);
   IR_FOR_COMPUTATIONS(c, m) c->return_mlir = exp_drop_from(&x, c->return_mlir);
   bool ok = shc_walk_module(m, false, exp_drop_op, &x) == 0 && !x.failed;
+  base_map_free(&x.done);
   m->verified = IR_UNVERIFIED;
   return ok ? 0 : base_oom(err, "attributes of a module");
 }

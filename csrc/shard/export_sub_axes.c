@@ -36,5 +36,5 @@ int shard_drop_sub_axes(ir_module *m, const opt_args *args, xlac_error *err) {
     const sdy_sharding *s = sdy_get_result(f, i), *to = s ? exp_without_sub_axes(m, s) : NULL;
     ok = to == s || (to && sdy_set_result(f, i, to));
   }
-  return ok ? 0 : base_oom(err, "sdy-remove-sub-axes-in-input-output-shardings");
+  return ok ? shc_verify_fitting(m, err) : base_oom(err, "sdy-remove-sub-axes-in-input-output-shardings");
 }

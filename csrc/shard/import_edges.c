@@ -26,6 +26,7 @@ static void imp_result_edges(opt_rewriter *rw, ir_op *op) {
   rw->failed = rw->failed || !values;
   if (rw->failed || op->n_results == 0) return;
   shc_at_value(rw, (ir_value){op, 0});
+  rw->origin = op;
   for (uint32_t i = 0; i < op->n_results && !rw->failed; i++) {
     values[i] = (ir_value){op, i};
     if (shc_is_static(op->types[i])) values[i] = imp_make_edge(rw, values[i], sdy_get(values[i]));

@@ -1,6 +1,7 @@
 /* The driver: a list of ops to look at, filled in text order, until nothing changes; once for each strategy, level and
  * user priority. Each look either changes a sharding, which only ever gets more axes, or leaves all as it is, so that
  * every run ends. */
+#include "common.h"
 #include "propagate.h"
 
 /* --- what can't be propagated through --- */
@@ -51,7 +52,9 @@ static int drive_main(const ir_module *m, ir_computation **main, xlac_error *err
     if (n > 1) second = second ? second : c;
   }
   if (n == 1 || (n > 1 && strcmp((*main)->name->s, "main") == 0)) return 0;
-  if (n == 0) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "there is no function to propagate shardings through");
+  if (n == 0)
+    return base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, m->first && m->first->line ? m->first->line : 1, 1, "",
+                        "there is no function to propagate shardings through");
   return base_hint(err,
                    base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, second->line, second->col, "func.func",
                                 "of several functions none is called main: can't tell whose results are the program's"),
@@ -195,7 +198,9 @@ static int drive_begin(shard_driver *d, ir_module *m, const shard_options *optio
   TRY(shard_state_make(&d->state, m, err));
   base_arena *a = &d->state.arena;
   size_t n = (size_t)d->state.n_ids + 1;
-  d->maker.into = a;
+  base_arena_foresee(&d->maker.arena, 1); /* a chunk that stays, for one rule at a time */
+  base_map_init(&d->kept_rules, m->alloc);
+  base_map_init(&d->rule_attrs, m->alloc);
   d->pending = BASE_ARRAY(a, ir_op *, n);
   d->marks = base_arena_zalloc(a, n);
   d->gone = base_arena_zalloc(a, n);
@@ -206,52 +211,6 @@ static int drive_begin(shard_driver *d, ir_module *m, const shard_options *optio
   d->pending_cap = (uint32_t)n;
   bool ok = d->pending && d->marks && d->gone && d->rules && d->has_rule && d->seen && d->seen_how;
   return ok ? 0 : base_oom(err, "propagation");
-}
-
-static uint64_t drive_hash_ints(uint64_t h, sdy_ints v) {
-  h = (h ^ v.n) * UINT64_C(0x9E3779B97F4A7C15);
-  for (uint32_t i = 0; i < v.n; i++) h = (h ^ (uint64_t)v.v[i] ^ (h >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
-  return h;
-}
-
-static uint64_t drive_hash(const sdy_rule *r) {
-  uint64_t h = drive_hash_ints(r->n_operands * UINT64_C(131) + r->n_results, r->sizes);
-  for (uint32_t t = 0; t < r->n_operands + r->n_results; t++) {
-    const sdy_tensor_map *map = shard_map_of(r, t);
-    for (uint32_t d = 0; d < map->n_dims; d++) h = drive_hash_ints(h + d, map->dims[d]);
-  }
-  h = drive_hash_ints(drive_hash_ints(h, r->reduction), r->need_replication);
-  return drive_hash_ints(drive_hash_ints(h, r->permutation), r->blocked);
-}
-
-/* The rule in the module; equal ones once: most ops have one of few. NULL when out of memory. */
-static const ir_mattr *drive_kept_rule(shard_driver *d, base_map *kept, const sdy_rule *rule) {
-  uint64_t hash = drive_hash(rule);
-  uint64_t found = 0;
-  const ir_mattr *known = base_map_get(kept, hash, &found) ? (const ir_mattr *)(uintptr_t)found : NULL;
-  if (known && sdy_equal(SDY_RULE, known->v.sdy, rule)) return known;
-  const sdy_rule *made = sdy_rule_make(d->state.m, rule);
-  const ir_mattr *a = made ? sdy_attr(d->state.m, SDY_RULE, made) : NULL;
-  return a && base_map_set(kept, hash, base_key(a)) ? a : NULL;
-}
-
-/* Rules that were made are written down if they are to be kept; else those that were there go, but custom ones. */
-static int drive_rules(shard_driver *d, base_map *kept, xlac_error *err) {
-  IR_FOR_COMPUTATIONS(c, d->state.m) {
-    IR_FOR_OPS(op, c) {
-      if (op->id >= d->state.n_ids) continue;
-      const sdy_rule *own = sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE);
-      bool ok = true;
-      if (d->options.keep_rules && !own && d->has_rule[op->id] == 1 && d->rules[op->id]) {
-        const ir_mattr *rule = drive_kept_rule(d, kept, d->rules[op->id]);
-        ok = rule && ir_m_set(op, "sdy.sharding_rule", rule);
-      } else if (!d->options.keep_rules && own && !own->custom) {
-        ok = ir_m_set(op, "sdy.sharding_rule", NULL);
-      }
-      if (!ok) return base_oom(err, "propagation");
-    }
-  }
-  return 0;
 }
 
 static int drive_notes(shard_driver *d, xlac_error *err) {
@@ -275,21 +234,17 @@ static int drive_schedule(shard_driver *d, ir_module *m, xlac_error *err) {
     drive_levels(d);
   TRY(d->status);
   TRY(shard_state_store(&d->state, err));
-  base_map kept; /* hash of a rule to its attribute */
-  base_map_init(&kept, m->alloc);
-  int status = drive_rules(d, &kept, err);
-  base_map_free(&kept);
-  return status == 0 ? drive_notes(d, err) : status;
+  TRY(shard_store_rules(d, err));
+  return drive_notes(d, err);
 }
 
 int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err) {
-  if (!options->debug_origins && !options->debug_edges)
-    return shard_propagate_traced(m, options, NULL, NULL, NULL, err);
   shard_trace trace;
-  shard_trace_init(&trace, m->alloc);
-  int status = shard_propagate_traced(m, options, &trace, NULL, NULL, err);
-  shard_trace_free(&trace);
-  return status;
+  bool notes = options->debug_origins || options->debug_edges;
+  if (notes) shard_trace_init(&trace, m->alloc);
+  int status = shard_propagate_traced(m, options, notes ? &trace : NULL, NULL, NULL, err);
+  if (notes) shard_trace_free(&trace);
+  return status == 0 ? shc_verify_fitting(m, err) : status;
 }
 
 int shard_propagate_traced(ir_module *m, const shard_options *options, shard_trace *trace, shard_done_fn *done,
@@ -305,6 +260,8 @@ int shard_propagate_traced(ir_module *m, const shard_options *options, shard_tra
   int status = drive_begin(&d, m, options, err);
   if (status == 0) status = drive_schedule(&d, m, err);
   if (status == 0 && done) status = done(ctx, trace, &d.state, d.main, err);
+  base_map_free(&d.kept_rules);
+  base_map_free(&d.rule_attrs);
   if (d.state.m) shard_state_free(&d.state);
   shard_pool_free(&d.pool);
   shard_maker_free(&d.maker);

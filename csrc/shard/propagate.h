@@ -39,10 +39,12 @@ typedef struct shard_driver {
   uint32_t n_pending, pending_cap;
   uint8_t *marks;
   uint8_t *gone;          /* by op id: removed */
-  const sdy_rule **rules; /* by op id */
+  const sdy_rule **rules; /* by op id; equal ones are one */
   uint8_t *has_rule;      /* by op id: 1 looked for, 2 the op carries it itself */
   uint64_t *seen;         /* by op id: the tick after which nothing of the op has changed since it was done in vain */
   uint32_t *seen_how;     /* with which directions and strategy */
+  base_map kept_rules;    /* hash of a rule to it */
+  base_map rule_attrs;    /* a rule to its attribute in the module */
   ir_computation *main;
   shard_trace *trace; /* or NULL */
   uint32_t depth;     /* of calls, while readers are looked for */
@@ -63,6 +65,11 @@ void shard_visit_results(shard_driver *d, ir_computation *main);
 /* Puts all on the list that reads or makes the value of the slot: propagate_notify.c. */
 void shard_notify(shard_driver *d, uint32_t slot);
 void shard_push(shard_driver *d, ir_op *op);
+/* The rule of an op, or (op NULL) of n operands and a result of that type that are all alike; NULL: none, or failed.
+ * In the module: propagate_rules.c. */
+const sdy_rule *shard_driver_rule(shard_driver *d, const ir_op *op, const ir_type *type, uint32_t n);
+/* Rules that were made are written down if they are to be kept; else those that were there go, but custom ones. */
+XLAC_MUST_USE int shard_store_rules(shard_driver *d, xlac_error *err);
 /* Which way an op's factor goes at the driver's level: propagate_level.c. */
 shard_direction shard_level_direction(const shard_driver *d, const ir_op *op, const sdy_rule *rule, uint32_t factor);
 /* User priorities: propagate_user.c. runs `once` for each. */

@@ -70,8 +70,10 @@ static void notify_use(shard_driver *d, const ir_use *use) {
 static void notify_readers(shard_driver *d, uint32_t slot) {
   const shard_state *s = &d->state;
   if (d->depth >= NOTIFY_MAX_CALLS) {
-    shard_driver_fail(
-        d, base_fail(d->err, XLAC_E_TOO_DEEP, "calls are nested more than %d deep, or recursive", NOTIFY_MAX_CALLS));
+    const ir_op *op = s->slots[slot].value.op;
+    const uint32_t line = op->line ? op->line : op->parent->line, col = op->line ? op->col : op->parent->col;
+    shard_driver_fail(d, base_fail_at(d->err, XLAC_E_TOO_DEEP, line, col, op->name->s,
+                                      "calls are nested more than %d deep, or recursive", NOTIFY_MAX_CALLS));
     return;
   }
   d->depth++;

@@ -164,7 +164,7 @@ static const sdy_rule *visit_rule(shard_driver *d, ir_op *op) {
   const ir_mattr *own = ir_mattr_of(op, "sdy.sharding_rule");
   d->rules[op->id] = own ? sdy_of(own, SDY_RULE) : NULL;
   d->has_rule[op->id] = d->rules[op->id] ? 2 : 1;
-  if (!d->rules[op->id]) shard_driver_fail(d, shard_rule_make(&d->maker, op, &d->rules[op->id], d->err));
+  if (!d->rules[op->id]) d->rules[op->id] = shard_driver_rule(d, op, NULL, 0);
   return d->rules[op->id];
 }
 
@@ -199,7 +199,7 @@ static void visit_op(shard_driver *d, ir_op *op) {
 static void visit_identity(shard_driver *d, ir_op *op, visit_tensors *t, const ir_type *type, shard_direction way) {
   if (!visit_mesh(d, op, t)) return;
   const sdy_rule *rule = op ? d->rules[op->id] : NULL;
-  if (!rule) shard_driver_fail(d, shard_rule_identity(&d->maker, type, t->n_operands, &rule, d->err));
+  if (!rule) rule = shard_driver_rule(d, NULL, type, t->n_operands);
   if (op) d->rules[op->id] = rule; /* has_rule stays 0: it is not the op's own */
   uint8_t *directions = rule ? shard_pool_alloc(&d->pool, rule->sizes.n + 1) : NULL;
   if (!directions) return;

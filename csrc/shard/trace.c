@@ -1,4 +1,5 @@
 /* Taking notes. */
+#include "common.h"
 #include "trace.h"
 
 #include <stdio.h>
@@ -78,28 +79,37 @@ static void trace_manual(shard_trace *t, const shard_state *s, const ir_op *op, 
     trace_origins_of(t, shard_home(s, shard_slot_of(s, op, i)), out->v[i], SHARD_FROM_MANUAL_OUTPUT, i, id);
 }
 
-/* Calls `each` with all ops of that opcode, and their number. Names count over the whole module. */
-static void trace_named_ops(shard_trace *t, shard_state *s, ir_opcode opcode) {
-  uint32_t id = 0;
-  IR_FOR_COMPUTATIONS(c, s->m) {
-    IR_FOR_OPS(op, c) {
-      if (op->opcode != opcode) continue;
-      char name[32];
-      bool manual = opcode == IR_OP_SDY_MANUAL_COMPUTATION;
-      int n = snprintf(name, sizeof name, manual ? "mc_%u" : "constraint_%u", id);
-      if (t->with_origins && !ir_m_set(op, "sdy.sharding_origin_name", ir_m_string(s->m, name, (size_t)n)))
-        t->failed = true;
-      if (manual) {
-        trace_manual(t, s, op, id++);
-        continue;
-      }
-      uint32_t slot = shard_slot_of(s, op, 0);
-      uint32_t input = shard_home(s, shard_slot_of(s, op->operands[0].op, op->operands[0].index));
-      trace_origins_of(t, slot, s->slots[slot].now, SHARD_FROM_CONSTRAINT, 0, id);
-      trace_origins_of(t, input, shard_now(s, input), SHARD_FROM_CONSTRAINT, 0, id);
-      id++;
-    }
+/* The ops of one opcode, numbered over the whole module in the order of the text, inner ones first. */
+typedef struct trace_naming {
+  shard_trace *t;
+  shard_state *s;
+  ir_opcode opcode;
+  uint32_t id;
+} trace_naming;
+
+static int trace_name_op(void *ctx, ir_op *op) {
+  trace_naming *x = ctx;
+  if (op->opcode != x->opcode) return 0;
+  char name[32];
+  bool manual = x->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
+  uint32_t id = x->id++;
+  int n = snprintf(name, sizeof name, manual ? "mc_%u" : "constraint_%u", id);
+  if (x->t->with_origins && !ir_m_set(op, "sdy.sharding_origin_name", ir_m_string(x->s->m, name, (size_t)n)))
+    x->t->failed = true;
+  if (manual) {
+    trace_manual(x->t, x->s, op, id);
+    return 0;
   }
+  uint32_t slot = shard_slot_of(x->s, op, 0);
+  uint32_t input = shard_home(x->s, shard_slot_of(x->s, op->operands[0].op, op->operands[0].index));
+  trace_origins_of(x->t, slot, x->s->slots[slot].now, SHARD_FROM_CONSTRAINT, 0, id);
+  trace_origins_of(x->t, input, shard_now(x->s, input), SHARD_FROM_CONSTRAINT, 0, id);
+  return 0;
+}
+
+static void trace_named_ops(shard_trace *t, shard_state *s, ir_opcode opcode) {
+  trace_naming x = {t, s, opcode, 0};
+  if (shc_walk_module(s->m, true, trace_name_op, &x) != 0) t->failed = true;
 }
 
 void shard_trace_begin(shard_trace *t, shard_state *s) {
@@ -238,8 +248,9 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
   for (uint32_t i = begin; i < t->marks.n; i++) {
     const shard_mark *m = &t->marks.items[i];
     const shard_origin *o = shard_trace_origin(t, m->from_slot, t->axes.items[m->axis]);
-    if (!o || m->to_slot == SHARD_NO_SLOT) continue;
-    shard_origin copy = *o;
+    shard_origin copy = o ? *o : (shard_origin){m->from_slot, t->axes.items[m->axis], SHARD_FROM_OP, 0, 0, 0};
+    if (!o && m->from_slot != SHARD_NO_SLOT) trace_add_origin(t, copy);
+    if (m->to_slot == SHARD_NO_SLOT) continue;
     copy.slot = m->to_slot;
     copy.axis = t->axes.items[m->axis];
     trace_add_origin(t, copy);

@@ -69,7 +69,8 @@ typedef enum shard_source {
   SHARD_FROM_OUTPUT,
   SHARD_FROM_CONSTRAINT,
   SHARD_FROM_MANUAL_INPUT,
-  SHARD_FROM_MANUAL_OUTPUT
+  SHARD_FROM_MANUAL_OUTPUT,
+  SHARD_FROM_OP /* an op said so itself: Shardy has no name for that */
 } shard_source;
 typedef struct shard_origin {
   uint32_t slot;

@@ -67,15 +67,22 @@ static bool sink_note_constraint(ir_op *op, int64_t step) {
   return made && ir_m_set(op, "sdy.propagation_edges", sdy_attr(m, SDY_EDGES, made));
 }
 
-/* `marked`: by op id, what had a rule before constraints were applied (a constraint that is applied gets one). */
+typedef struct sink_constraints {
+  int64_t step;
+  const uint8_t *marked; /* by op id, what had a rule before */
+  uint32_t n_ids;
+} sink_constraints;
+
+static int sink_constraint(void *ctx, ir_op *op) {
+  sink_constraints *x = ctx;
+  if (op->opcode != IR_OP_SDY_SHARDING_CONSTRAINT || !ir_mattr_of(op, "sdy.sharding_rule")) return 0;
+  if (op->id < x->n_ids && x->marked[op->id]) return 0;
+  return sink_note_constraint(op, x->step++) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+}
+
+/* `marked`: by op id, what had a rule before constraints were applied (a constraint that is applied gets one). Steps
+ * are in the order of the text, inner ops first. */
 int shard_note_constraints(ir_module *m, const uint8_t *marked, uint32_t n_ids, xlac_error *err) {
-  int64_t step = shard_trace_first_step(m);
-  IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c) {
-      if (op->opcode != IR_OP_SDY_SHARDING_CONSTRAINT || !ir_mattr_of(op, "sdy.sharding_rule")) continue;
-      if (op->id < n_ids && marked[op->id]) continue;
-      if (!sink_note_constraint(op, step++)) return base_oom(err, "propagation's notes");
-    }
-  }
-  return 0;
+  sink_constraints x = {shard_trace_first_step(m), marked, n_ids};
+  return shc_walk_module(m, true, sink_constraint, &x) == 0 ? 0 : base_oom(err, "propagation's notes");
 }

@@ -116,6 +116,8 @@ static size_t write_origin(char *buf, size_t size, const shard_origin *o) {
     n = snprintf(buf, size, "input: %u", o->index);
   else if (o->source == SHARD_FROM_OUTPUT)
     n = snprintf(buf, size, "output: %u", o->index);
+  else if (o->source == SHARD_FROM_OP)
+    n = snprintf(buf, size, ": 0");
   else if (o->source == SHARD_FROM_MANUAL_INPUT)
     n = snprintf(buf, size, "mc_%u_input: %u", o->id, o->index);
   else

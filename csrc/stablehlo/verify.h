@@ -106,6 +106,7 @@ typedef struct sv_functions {
 XLAC_MUST_USE int sv_check_module(ir_module *m, sv_functions *functions, xlac_error *err);
 const ir_computation *sv_function(const sv *v, const ir_mattr *symbol);
 bool sv_symbol_exists(const sv *v, const char *name);
+bool sv_is_isolated(const ir_op *op); /* its regions use nothing from outside */
 
 /* --- types: verify_types.c --- */
 #define SV_DYNAMIC IR_UNBOUNDED

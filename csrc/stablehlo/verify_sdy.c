@@ -21,7 +21,6 @@ static const sdy_sharding *sdyv_behind_barriers(const sdyv *v) {
 /* sharding_constraint and reshard */
 static int sdyv_check_reshard(sdyv *v) {
   const sdy_sharding *to = sdy_of(ir_mattr_of(v->op, "sharding"), SDY_SHARDING);
-  TRY(sdyv_check_one_type(v));
   TRY(sdyv_check_sharding(v, sdyv_at_op, to, v->op->type));
   const sdy_sharding *from = sdyv_behind_barriers(v);
   return from ? sdyv_check_unreduced(v, from, to, SDY_SUM, from->reduction) : 0;
@@ -36,7 +35,6 @@ static int sdyv_check_static(const sdyv *v) {
 static int sdyv_check_edge(sdyv *v) {
   const ir_use *in = &v->op->operands[0];
   const sdy_sharding *s = sdy_of(ir_mattr_of(v->op, "sharding"), SDY_SHARDING);
-  TRY(sdyv_check_one_type(v));
   TRY(sdyv_check_static(v));
   if (sdy_uses_up_to_2((ir_value){in->op, in->index}) != 1)
     return sdyv_fail(v, "expected input of sdy.data_flow_edge to have a single user");
@@ -49,7 +47,6 @@ static int sdyv_check_edge(sdyv *v) {
 
 static int sdyv_check_func_edge(const sdyv *v) {
   const ir_use *in = &v->op->operands[0];
-  TRY(sdyv_check_one_type(v));
   TRY(sdyv_check_static(v));
   if (sdy_uses_up_to_2((ir_value){in->op, in->index}) != 1)
     return sdyv_fail(v, "expected operand of sdy.func_data_flow_edge to have a single user");
@@ -94,10 +91,33 @@ static int sdyv_check_mesh_op(const sdyv *v) {
   return sdyv_fail(v, "redefinition of symbol named '%s'", name->s);
 }
 
-static int sdyv_check_op(sdyv *v) {
+static int sdyv_check_itself(sdyv *v) {
   switch (v->op->opcode) {
     case IR_OP_SDY_MESH:
       return sdyv_check_mesh_op(v);
+    case IR_OP_SDY_SHARDING_GROUP:
+      return sdyv_check_group(v);
+    case IR_OP_SDY_CONSTANT:
+      return sdyv_check_constant(v);
+    case IR_OP_SDY_PROPAGATION_BARRIER:
+      return sdyv_check_barrier(v);
+    case IR_OP_SDY_MANUAL_COMPUTATION:
+      return sdyv_check_bound(v);
+    case IR_OP_SDY_SHARDING_CONSTRAINT:
+    case IR_OP_SDY_RESHARD:
+    case IR_OP_SDY_DATA_FLOW_EDGE:
+    case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
+      return sdyv_check_one_type(v);
+    default:
+      if (!sdy_is_collective(v->op)) return 0;
+      TRY(sdyv_check_one_type(v));
+      return sdyv_check_collective(v);
+  }
+}
+
+int sdyv_check_names(sdyv *v, const ir_op *op) {
+  v->op = op;
+  switch (op->opcode) {
     case IR_OP_SDY_SHARDING_CONSTRAINT:
     case IR_OP_SDY_RESHARD:
       return sdyv_check_reshard(v);
@@ -105,20 +125,12 @@ static int sdyv_check_op(sdyv *v) {
       return sdyv_check_manual(v);
     case IR_OP_SDY_NAMED_COMPUTATION:
       return sdyv_check_named(v);
-    case IR_OP_SDY_SHARDING_GROUP:
-      return sdyv_check_group(v);
-    case IR_OP_SDY_CONSTANT:
-      return sdyv_check_constant(v);
     case IR_OP_SDY_DATA_FLOW_EDGE:
       return sdyv_check_edge(v);
     case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
       return sdyv_check_func_edge(v);
-    case IR_OP_SDY_PROPAGATION_BARRIER:
-      return sdyv_check_barrier(v);
     default:
-      if (!sdy_is_collective(v->op)) return 0;
-      TRY(sdyv_check_one_type(v));
-      return sdyv_check_collective(v);
+      return 0;
   }
 }
 
@@ -176,13 +188,16 @@ static int sdyv_check_value(sdyv *v, const ir_mdict *d, const char *kind, uint32
     sdyv_where where = {kind, true, false, i};
     const sdy_sharding *s = sdy_of(d->v[k].value, SDY_SHARDING);
     if (!s) return sdyv_fail_in(v, where, "should have a sharding attribute of type TensorShardingAttr");
+    base_arena_mark mark = base_arena_here(v->arena);
     TRY(sdyv_check_sharding(v, where, s, type));
+    base_arena_back(v->arena, mark);
   }
   return 0;
 }
 
-static int sdyv_check_signature(sdyv *v, const ir_computation *f) {
+int sdyv_check_signature(sdyv *v, const ir_computation *f) {
   v->f = f;
+  v->op = NULL;
   for (uint32_t i = 0; i < f->n_params; i++)
     TRY(sdyv_check_value(v, f->params[i]->mlir, "arg ", i, f->params[i]->type));
   for (uint32_t i = 0; f->result_mlir && i < ir_function_results(f); i++) {
@@ -191,25 +206,22 @@ static int sdyv_check_signature(sdyv *v, const ir_computation *f) {
   return 0;
 }
 
-/* Depth is bounded by the check of the module's structure. */
-static int sdyv_check_ops(sdyv *v, const ir_computation *c) {
-  IR_FOR_OPS(op, c) {
-    if (op->opcode == IR_OP_PARAMETER) continue;
-    v->op = op;
-    TRY(sdyv_check_op(v));
-    TRY(sdyv_check_dict(v));
-    const sdyv_manual *outer = v->manual;
-    sdyv_manual inner = {outer, op, NULL};
-    if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION) {
-      inner.axes = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
-      v->manual = &inner;
-    }
-    for (uint32_t i = 0; i < op->n_called; i++)
-      if (op->called[i]->owner == op) TRY(sdyv_check_ops(v, op->called[i]));
-    v->manual = outer;
-  }
-  v->op = NULL;
+int sdyv_check_own(sdyv *v, const ir_op *op) {
+  if (op->opcode == IR_OP_PARAMETER) return 0;
+  v->op = op;
+  base_arena_mark mark = base_arena_here(v->arena);
+  TRY(sdyv_check_dict(v));
+  TRY(sdyv_check_itself(v));
+  base_arena_back(v->arena, mark);
   return 0;
+}
+
+const ir_op *sdyv_bound_by(const ir_op *inside, const base_istr *axis) {
+  for (const ir_op *op = inside ? inside->parent->owner : NULL; op; op = op->parent->owner) {
+    if (op->opcode != IR_OP_SDY_MANUAL_COMPUTATION) continue;
+    if (sdy_is_manual_axis(sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES), axis)) return op;
+  }
+  return NULL;
 }
 
 /* The attribute's name, where the module has it. */
@@ -225,21 +237,14 @@ static bool sdyv_has_ops(const ir_module *m) {
   return false;
 }
 
-int sdyv_verify(ir_module *m, base_arena *arena, xlac_error *err) {
-  sdyv v = {.m = m,
-            .arena = arena,
-            .sharding = sdyv_key(m, "sdy.sharding"),
-            .rule = sdyv_key(m, "sdy.sharding_rule"),
-            .edges = sdyv_key(m, "sdy.propagation_edges"),
-            .result_edges = sdyv_key(m, "sdy.result_propagation_edges"),
-            .arg_edges = sdyv_key(m, "sdy.block_arg_propagation_edges"),
-            .err = err};
-  bool attributes = v.sharding || v.rule || v.edges || v.result_edges || v.arg_edges;
-  if (!attributes && !sdyv_has_ops(m)) return 0;
-  IR_FOR_COMPUTATIONS(c, m) {
-    if (c->owner) continue;
-    if (c->kind == IR_FUNCTION) TRY(sdyv_check_signature(&v, c));
-    TRY(sdyv_check_ops(&v, c));
-  }
-  return 0;
+bool sdyv_begin(sdyv *v, ir_module *m, base_arena *arena, xlac_error *err) {
+  *v = (sdyv){.m = m,
+              .arena = arena,
+              .sharding = sdyv_key(m, "sdy.sharding"),
+              .rule = sdyv_key(m, "sdy.sharding_rule"),
+              .edges = sdyv_key(m, "sdy.propagation_edges"),
+              .result_edges = sdyv_key(m, "sdy.result_propagation_edges"),
+              .arg_edges = sdyv_key(m, "sdy.block_arg_propagation_edges"),
+              .err = err};
+  return v->sharding || v->rule || v->edges || v->result_edges || v->arg_edges || sdyv_has_ops(m);
 }

@@ -5,20 +5,12 @@
 #include "../ir/sdy.h"
 #include "verify.h"
 
-/* A manual computation around what is being checked. */
-typedef struct sdyv_manual {
-  const struct sdyv_manual *outer;
-  const ir_op *op;
-  const sdy_names *axes;
-} sdyv_manual;
-
 /* The check of one module. */
 typedef struct sdyv {
   ir_module *m;
   base_arena *arena;
   const ir_op *op; /* being checked; NULL: `f`'s signature */
   const ir_computation *f;
-  const sdyv_manual *manual;
   const sdy_mesh *last; /* the mesh found last, and its name */
   const base_istr *last_name;
   const base_istr *sharding, *rule, *edges, *result_edges, *arg_edges; /* names of attributes; NULL where unused */
@@ -59,6 +51,8 @@ XLAC_MUST_USE int sdyv_check_unreduced(sdyv *v, const sdy_sharding *from, const 
 /* --- verify_sdy_rule.c, verify_sdy_edges.c, verify_sdy_computation.c, verify_sdy_collective.c --- */
 XLAC_MUST_USE int sdyv_check_rule(sdyv *v, const sdy_rule *rule);
 XLAC_MUST_USE int sdyv_check_edges(sdyv *v, const sdy_edges *edges);
+/* A manual computation within another has other axes. */
+XLAC_MUST_USE int sdyv_check_bound(const sdyv *v);
 XLAC_MUST_USE int sdyv_check_manual(sdyv *v);
 XLAC_MUST_USE int sdyv_check_named(sdyv *v);
 XLAC_MUST_USE int sdyv_check_collective(sdyv *v);
@@ -69,7 +63,14 @@ char *sdyv_axis_text(sdy_axis a, char *buf, size_t size);
 char *sdyv_axes_text(uint32_t n, const sdy_axis *a, char *buf, size_t size);
 #define SDYV_AXES(n, a) sdyv_axes_text((n), (a), (char[240]){0}, 240)
 
-/* All of it: nothing where the module has nothing of the dialect. */
-XLAC_MUST_USE int sdyv_verify(ir_module *m, base_arena *arena, xlac_error *err);
+/* False where the module has nothing of the dialect. */
+bool sdyv_begin(sdyv *v, ir_module *m, base_arena *arena, xlac_error *err);
+XLAC_MUST_USE int sdyv_check_signature(sdyv *v, const ir_computation *f);
+/* What is checked of an op where it stands: its attributes of the dialect, and what it is in itself. */
+XLAC_MUST_USE int sdyv_check_own(sdyv *v, const ir_op *op);
+/* What is checked of an op of the dialect when all else is fine: shardings and their meshes. */
+XLAC_MUST_USE int sdyv_check_names(sdyv *v, const ir_op *op);
+/* The next manual computation around `inside` (a value's op) that has the axis manual, or NULL. */
+const ir_op *sdyv_bound_by(const ir_op *inside, const base_istr *axis);
 
 #endif

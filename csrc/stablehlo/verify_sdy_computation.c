@@ -119,6 +119,19 @@ static int sdyv_operand_types(const sdyv *v, const ir_type ***out) {
   return 0;
 }
 
+int sdyv_check_bound(const sdyv *v) {
+  const ir_op *op = v->op;
+  const sdy_names *axes = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
+  for (uint32_t i = 0; i < axes->n; i++) {
+    const ir_op *by = sdyv_bound_by(op, axes->v[i]);
+    if (by)
+      return sdyv_fail(
+          v, "operates on axis \"%s\" which is already bound by a parent sdy.manual_computation op, of line %u",
+          axes->v[i]->s, by->line);
+  }
+  return 0;
+}
+
 int sdyv_check_manual(sdyv *v) {
   const ir_op *op = v->op;
   const ir_computation *c = op->called[0];
@@ -126,12 +139,6 @@ int sdyv_check_manual(sdyv *v) {
   const sdy_shardings *out = sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS);
   const sdy_names *axes = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
   const ir_type **operands, **takes, **gives;
-  for (const sdyv_manual *m = v->manual; m; m = m->outer)
-    for (uint32_t i = 0; i < axes->n; i++)
-      if (sdy_is_manual_axis(m->axes, axes->v[i]))
-        return sdyv_fail(
-            v, "operates on axis \"%s\" which is already bound by a parent sdy.manual_computation op, of line %u",
-            axes->v[i]->s, m->op->line);
   TRY(sdyv_operand_types(v, &operands));
   TRY(sdyv_region_types(v, c, &takes, &gives));
   TRY(sdyv_check_side(v, "operand", in, op->n_operands, operands, c->n_params, takes, axes));

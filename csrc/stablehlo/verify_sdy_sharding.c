@@ -140,13 +140,14 @@ static bool sdyv_says_nothing(const sdy_sharding *s) {
 }
 
 static int sdyv_check_free(const sdyv *v, sdyv_where where, sdy_axes a) {
-  for (uint32_t i = 0; i < a.n; i++)
-    for (const sdyv_manual *m = v->manual; m; m = m->outer)
-      if (sdy_is_manual_axis(m->axes, a.v[i].name))
-        return sdyv_fail_in(v, where,
-                            "operates on axis \"%s\" which is already bound by a parent sdy.manual_computation op, of "
-                            "line %u",
-                            a.v[i].name->s, m->op->line);
+  for (uint32_t i = 0; i < a.n; i++) {
+    const ir_op *by = sdyv_bound_by(v->op, a.v[i].name);
+    if (by)
+      return sdyv_fail_in(v, where,
+                          "operates on axis \"%s\" which is already bound by a parent sdy.manual_computation op, of "
+                          "line %u",
+                          a.v[i].name->s, by->line);
+  }
   return 0;
 }
 
@@ -199,7 +200,7 @@ int sdyv_check_sharding(sdyv *v, sdyv_where where, const sdy_sharding *s, const 
   TRY(sdyv_check_sorted_axes(v, where, "replicated", s->replicated, mesh, &seen));
   TRY(sdyv_check_sorted_axes(v, where, "unreduced", s->unreduced, mesh, &seen));
   TRY(sdyv_check_sub_axes(v, where, mesh, &seen));
-  return v->manual ? sdyv_check_free(v, where, (sdy_axes){seen.n, seen.v}) : 0;
+  return sdyv_check_free(v, where, (sdy_axes){seen.n, seen.v});
 }
 
 int sdyv_check_list(sdyv *v, const char *what, const sdy_shardings *list, uint32_t n, const ir_type *const *types) {

@@ -49,7 +49,7 @@ static int sv_number_ops(const ir_computation *c, sv_order *order, uint32_t dept
   return 0;
 }
 
-static bool sv_is_isolated(const ir_op *op) {
+bool sv_is_isolated(const ir_op *op) {
   const sv_rule *r = sv_rule_of(op->opcode);
   return r && (r->traits & SV_ISOLATED);
 }

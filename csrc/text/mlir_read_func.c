@@ -168,43 +168,51 @@ static int mlir_declared_type(mlir_reader *r, ir_computation *c, const ir_type *
   return c->function_type ? 0 : mlir_no_memory(r);
 }
 
-/* What a function returns must have its declared types. */
-static int mlir_check_returned(mlir_reader *r, const ir_computation *c, const char *at, const ir_type *const *types,
-                               uint32_t n) {
+/* Where a function returns something else than it declares, both are kept: the verifier says so in its turn. */
+static int mlir_check_returned(mlir_reader *r, ir_computation *c, const ir_type *const *types, uint32_t n) {
   if (c->return_name) return 0; /* another op ends the function: it has rules of its own, if any */
-  if (c->n_results != n)
-    return mlir_fail(r, at, XLAC_E_VERIFY, "'func.return' op has %u operands, but enclosing function (@%s) returns %u",
-                     c->n_results, c->name->s, n);
-  for (uint32_t i = 0; i < n; i++) {
-    const ir_value *v = &c->results[i];
-    if (v->op->types[v->index] == types[i]) continue;
-    return mlir_fail(r, at, XLAC_E_VERIFY,
-                     "type of return operand %u doesn't match function result type in function @%s", i, c->name->s);
-  }
-  return 0;
+  bool same = c->n_results == n;
+  for (uint32_t i = 0; same && i < n; i++) same = c->results[i].op->types[c->results[i].index] == types[i];
+  return same ? 0 : mlir_declared_type(r, c, types, n);
 }
 
-/* Where the last statement of a body began: the return's place. */
+/* An op that xlac does not know may end a function: the last one, where it has neither results nor regions. */
+static bool mlir_ends_unknown(mlir_reader *r, ir_computation *c) {
+  ir_op *op = c->last;
+  if (!r->allow_unregistered || !op || op->opcode != IR_OP_UNREGISTERED || op->n_results || op->n_called) return false;
+  if (mlir_foreign_find(op->u.name->s)) return false;
+  c->results = BASE_ARRAY(&r->m->arena, ir_value, op->n_operands + 1u);
+  if (!c->results) return false;
+  c->n_results = op->n_operands;
+  for (uint32_t i = 0; i < op->n_operands; i++) c->results[i] = (ir_value){op->operands[i].op, op->operands[i].index};
+  c->return_name = op->u.name;
+  c->return_mlir = op->mlir;
+  c->return_loc = op->loc;
+  c->return_line = op->line;
+  c->return_col = op->col;
+  ir_op_remove(op);
+  return true;
+}
+
 static int mlir_read_body(mlir_reader *r, ir_computation *c, const mlir_func_results *f) {
   if (*r->lx.p != '{') {
     c->declaration = true;
     c->n_results = 0;
     return mlir_declared_type(r, c, r->types.items + f->types, f->n);
   }
-  const char *last = r->lx.p;
-  TRY(mlir_enter(r, last));
+  TRY(mlir_enter(r, r->lx.p));
   TRY(mlir_want(r, "{"));
   if (*r->lx.p == '^') TRY(mlir_read_label(r, c));
   bool ended = false;
-  while (!ended && *r->lx.p != '}') {
-    last = r->lx.p;
-    TRY(mlir_read_statement(r, c, &ended));
-  }
+  while (!ended && *r->lx.p != '}') TRY(mlir_read_statement(r, c, &ended));
   if (*r->lx.p == '^') return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "a function of several blocks is not supported");
-  if (!ended) return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "function @%s ends without func.return", c->name->s);
+  bool unknown = !ended && mlir_ends_unknown(r, c);
+  if (!ended && !unknown)
+    return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "function @%s ends without func.return", c->name->s);
   TRY(mlir_want(r, "}"));
   mlir_leave(r);
-  return mlir_check_returned(r, c, last, r->types.items + f->types, f->n);
+  if (unknown) return mlir_declared_type(r, c, r->types.items + f->types, f->n);
+  return mlir_check_returned(r, c, r->types.items + f->types, f->n);
 }
 
 static int mlir_check_new_symbol(mlir_reader *r, const char *at, const base_istr *name) {
@@ -332,7 +340,7 @@ int mlir_read_generic_func(mlir_reader *r, const char *at) {
     c->declaration = false;
     TRY(mlir_declare(r, c, type->type));
   } else {
-    TRY(mlir_check_returned(r, c, at, type->type->elements + type->type->n_inputs, n_results));
+    TRY(mlir_check_returned(r, c, type->type->elements + type->type->n_inputs, n_results));
   }
   TRY(mlir_set_arg_attrs(r, c, args));
   TRY(mlir_set_result_attrs(r, c, res, n_results));

@@ -34,8 +34,12 @@ static int mlir_make_applied(mlir_reader *r, mlir_op_state *s, const char *at, i
   if (ir_is_tensor(input))
     t = ir_tensor_mlir(r->m, (base_dtype)input->dtype, input->quant, input->text, 0, NULL, NULL, NULL, r->err);
   const ir_mlir_info *info = ir_op_table[opcode].mlir;
-  if (info->operands != 2 || info->regions || info->attrs[0].name)
-    return mlir_fail(r, at, XLAC_E_SYNTAX, "'%s' is no op of two operands that a reduction could apply", info->name);
+  if (info->operands != 2 || info->regions || info->attrs[0].name || !ir_opcode_has(opcode, IR_COMMUTATIVE) ||
+      strncmp(info->name, "stablehlo.", 10) != 0)
+    return mlir_fail(r, at, XLAC_E_SYNTAX,
+                     "'%s' can't be applied: expected the inner-op to be a commutative binary-op of StableHLO, with "
+                     "zero region, producing single result; others need a reducer that is written out",
+                     info->name);
   ir_computation *c = mlir_new_region(r);
   const base_istr *a = ir_intern(r->m, "arg0", 4), *b = ir_intern(r->m, "arg1", 4), *name = ir_intern(r->m, "0", 1);
   if (!c || !t || !a || !b || !name) return mlir_no_memory(r);

@@ -12,6 +12,7 @@ int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char 
   if (options && options->max_depth) r->max_depth = options->max_depth;
   r->documented = options && options->documented_forms;
   r->chlo = options && options->chlo;
+  r->halves = options && options->halves;
   r->budget = n > (SIZE_MAX - MIN_BUDGET) / 8 ? SIZE_MAX : n * 8 + MIN_BUDGET;
   base_arena_init(&r->scratch, alloc);
   base_text_init(&r->bytes, alloc);

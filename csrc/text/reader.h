@@ -75,6 +75,7 @@ typedef struct text_reader {
   uint32_t depth, max_depth;
   bool documented; /* text_parse_options.documented_forms */
   bool chlo;       /* text_parse_options.chlo */
+  bool halves;     /* text_parse_options.halves */
   bool no_bodies;  /* computations by name only */
   bool lone;       /* the text is one instruction: undeclared operands become parameters */
   uint32_t scope, n_scopes;

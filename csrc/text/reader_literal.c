@@ -166,7 +166,7 @@ static int read_complex(text_reader *r, base_dtype t, uint8_t *to) {
   TRY(read_real(r, part, to + base_dtype_bytes(part)));
   text_skip(&r->lx);
   if (*r->lx.p != ')') return text_expected(r, XLAC_E_BAD_LITERAL, "')' after a complex number");
-  spread_nan(part, to);
+  if (!r->halves) spread_nan(part, to);
   r->lx.p++;
   return 0;
 }

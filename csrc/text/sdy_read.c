@@ -51,6 +51,13 @@ int sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out) {
   return 0;
 }
 
+/* The same with at least one axis. */
+static int sdy_read_some_axes(mlir_reader *r, sdy_axes *out) {
+  const char *at = r->lx.p + 1;
+  TRY(sdy_read_axes_in_braces(r, out));
+  return out->n ? 0 : mlir_fail(r, at, XLAC_E_SYNTAX, "expected string: the name of an axis");
+}
+
 /* --- meshes --- */
 
 static int sdy_read_mesh_axes(mlir_reader *r, sdy_mesh *out) {
@@ -170,11 +177,11 @@ static int sdy_read_other_axes(mlir_reader *r, sdy_sharding *out) {
   while (mlir_eat(r, ",")) {
     if (out->replicated.n == 0 && mlir_eat_word(r, "replicated")) {
       TRY(mlir_want(r, "="));
-      TRY(sdy_read_axes_in_braces(r, &out->replicated));
+      TRY(sdy_read_some_axes(r, &out->replicated));
     } else if (out->unreduced.n == 0 && mlir_eat_word(r, "unreduced")) {
       out->reduction = SDY_SUM;
       if (mlir_eat(r, "=")) (void)sdy_eat_reduction(r, &out->reduction);
-      TRY(sdy_read_axes_in_braces(r, &out->unreduced));
+      TRY(sdy_read_some_axes(r, &out->unreduced));
     } else {
       return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX,
                        "expected valid named axis list after comma: replicated={...} or unreduced={...}, each once");
@@ -253,7 +260,7 @@ static int sdy_read_axis_lists(mlir_reader *r, sdy_axis_lists *out) {
 
 /* "{"x"}: 0->2" */
 static int sdy_read_param(mlir_reader *r, sdy_param *out) {
-  TRY(sdy_read_axes_in_braces(r, &out->axes));
+  TRY(sdy_read_some_axes(r, &out->axes));
   TRY(mlir_want(r, ":"));
   TRY(mlir_read_int(r, &out->from));
   TRY(mlir_want(r, "->"));

@@ -12,6 +12,7 @@ typedef struct text_parse_options {
    * collective-reduce. */
   bool documented_forms;
   bool chlo; /* CHLO's elementwise functions by their names, as compiled programs have them */
+  bool halves; /* complex numbers as they stand: XLA's reader takes a real part that is a NaN for both */
 } text_parse_options;
 
 /* Reads a whole module. The text need not be terminated and may hold any bytes. No verification. Time is linear in n;

@@ -70,6 +70,10 @@ class GraphExecutable:
         self._one = isinstance(fetches, str)
         self._step = session._session.step(self.feeds, self.fetches, self.targets)
         self._dtypes = [dtype for _, dtype in self._step.feeds()]
+        report = json.loads(self._step.report())
+        for i in report["string_feeds"]:
+            self._dtypes[i] = None
+        self._strings = report["string_fetches"]
 
     @property
     def variables(self):
@@ -77,13 +81,16 @@ class GraphExecutable:
         return self.session.variables
 
     def __call__(self, *arrays):
-        """Arrays of another element type, lists and numbers are converted to the feed's. Raises Error, which names the node; variables
+        """Arrays of another element type, lists and numbers are converted to the feed's; strings are given as text or bytes, and come as
+        bytes, as NumPy has them: without zeros at their ends. Raises Error, which names the node; variables
         are then as they were before the call."""
         if len(arrays) == 1 and isinstance(arrays[0], Mapping):
             arrays = self._by_name(arrays[0])
         if len(arrays) != len(self.feeds):
             raise TypeError(f"there are {len(self.feeds)} feeds ({', '.join(self.feeds)}), {len(arrays)} arrays were given")
-        result = self._step.run(tuple(np.asarray(a, d) for a, d in zip(arrays, self._dtypes)))
+        result = self._step.run(tuple(np.asarray(a, d) if d else as_bytes(a) for a, d in zip(arrays, self._dtypes)))
+        if self._strings:
+            result = tuple(as_strings(r) if i in self._strings else r for i, r in enumerate(result))
         return result[0] if self._one else result
 
     def _by_name(self, given):
@@ -119,6 +126,23 @@ class GraphExecutable:
 
     def __repr__(self):
         return f"<xlac.GraphExecutable: {', '.join(self.feeds) or 'nothing'} -> {', '.join(self.fetches + self.targets) or 'nothing'}>"
+
+
+def as_bytes(strings):
+    """Text (as UTF-8) or bytes to u8 with one dimension more."""
+    array = np.asarray(strings)
+    if array.dtype.kind == "O":
+        array = np.array([s.encode() if isinstance(s, str) else bytes(s) for s in array.ravel()], "S").reshape(array.shape)
+    if array.dtype.kind == "U":
+        array = np.char.encode(array, "utf-8")
+    if array.dtype.kind != "S":
+        raise TypeError(f"the feed takes strings, not {array.dtype}")
+    array = np.ascontiguousarray(array, f"S{max(array.dtype.itemsize, 1)}")
+    return np.frombuffer(array.tobytes(), np.uint8).reshape(np.shape(strings) + (array.dtype.itemsize,))
+
+
+def as_strings(array):
+    return np.ascontiguousarray(array).view(f"S{array.shape[-1]}").reshape(array.shape[:-1])
 
 
 def explained(unit):

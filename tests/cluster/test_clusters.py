@@ -62,7 +62,7 @@ REFUSALS = {
     "a Unique": chain(1) + node("n", "Unique", "r0", T="DT_FLOAT"),
     "holds a node that XLA can't compile": chain(1) + function(
         "F", {"a": "DT_FLOAT"}, {"o": "DT_FLOAT"}, node("t", "BesselJ0", "a", T="DT_FLOAT"), rets={"o": "t:y:0"}) + node("n", "F", "r0"),
-    "not in the library": chain(1) + node("n", "PartitionedCall", "r0", Tin={"list": "{ type: DT_FLOAT }"}, Tout={"list": "{ type: DT_FLOAT }"},
+    "not in the library": chain(1) + node("n", "SymbolicGradient", "r0", Tin={"list": "{ type: DT_FLOAT }"}, Tout={"list": "{ type: DT_FLOAT }"},
                                           f={"func": '{ name: "G" }'}),
     "forwards a reference": node("v", "VariableV2", dtype="DT_FLOAT", shape={"shape": "{ }"}) + unary("n", "v", "Identity"),
     "a CollectiveReduceV2": chain(1) + "".join(const(k, "DT_INT32", value="int_val: 1") for k in "abc")

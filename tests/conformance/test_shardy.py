@@ -14,10 +14,9 @@ CASES, CROSS = "shardy/cases.jsonl.xz", "shardy/cross.jsonl.xz"
 DIFFERENCES = json.loads((pathlib.Path(__file__).parent / "differences_shardy.json").read_text())
 # Passes that xlac does not have: what needs them is left out (docs/design/shard.md).
 ABSENT = ["sdy-per-instruction-partitioning"]
-# Shardy's canonicalize leaves StableHLO ops alone, and where jaxlib has it, it can't inline.
 PIPELINES = ["parse_print", "rules", "rules_conservative", "import", "basic", "basic_conservative", "aggressive", "op_priority",
              "user_priority", "pre_basic", "pre_user", "full", "reshards_min", "reshards_full", "full_reshards", "full_collectives",
-             "collectives", "close", "inline_meshes"]
+             "collectives", "canonicalize", "close", "inline_meshes"]
 
 
 def passes_of(row):

@@ -184,6 +184,13 @@ def test_what_serialize_keeps():
     assert xlac.load(xlac.compile(xlac.parse(TEXT), blas=False).serialize()).steps["blas"] == ""
 
 
+@pytest.mark.parametrize("number", [complex(np.nan, 0.0), complex(np.nan, -2.5), complex(0.0, np.nan), complex(-0.0, -np.inf)])
+def test_complex_constants_keep_both_parts(number):
+    b = xlac.Builder("m")
+    exe = xlac.compile(b.build(b.broadcast(b.constant(np.complex64(number)), type="c64[2]", dimensions=[])))
+    assert exe().tobytes() == xlac.load(exe.serialize())().tobytes() == np.full(2, number, np.complex64).tobytes()
+
+
 def test_what_load_refuses(exe):
     data = exe.serialize()
     for bad, words in [(b"", "don't begin"), (b"HloModule m", "don't begin"), (data[:30], "cut short"), (data[:-1], "cut short"),

@@ -183,6 +183,14 @@ def test_convolutions_of_every_type(t):
             run_conv(t, labels, 1, 2, 2, (4, 3), [one(2), one(2)])
 
 
+@pytest.mark.parametrize("t", [*TYPES])
+def test_elements_after_the_last_window_are_never_met(t):
+    for labels in (NHWC, NCHW, "f01b_i01o->01bf"):
+        run_conv(t, labels, 2, 3, 4, (8, 9), [one(3, 2), one(2, 3)])
+        run_conv(t, labels, 2, 6, 6, (8, 9), [one(3, 2), one(2, 3)], groups=3)
+        run_conv(t, labels, 2, 1, 3, (4, 5), [one(1, 3), one(1, high=-1)])
+
+
 def test_convolutions_of_other_ranks():
     run_conv("f32", "bf_io->bf", 7, 65, 40, (), [])
     run_conv("f32", "b0f_0io->b0f", 3, 5, 40, (70,), [one(4, 2, 3, 1)])
@@ -268,3 +276,41 @@ def test_large_products_whoever_makes_them(sides):
     got = xlac.compile(xlac.parse(text), threads=1)(a, b)
     assert np.abs(got - want).max() < 1e-3
     assert got.tobytes() == xlac.compile(xlac.parse(text), threads=7)(a, b).tobytes()
+
+
+def test_operands_of_sums_of_products_are_not_written_over():
+    """What the kernel keeps for others has the size of an operand that dies there, and is made before the products are summed."""
+    n = 5000
+    m = xlac.parse(f"""func.func @main(%x: tensor<{n}x3xf32>) -> (tensor<f32>, tensor<f32>) {{
+    %c = stablehlo.constant dense<0.0> : tensor<f32>
+    %v = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (tensor<{n}x3xf32>, tensor<f32>) -> tensor<{n}xf32>
+    %i = stablehlo.iota dim = 0 : tensor<{n}xi32>
+    %p = stablehlo.convert %i : (tensor<{n}xi32>) -> tensor<{n}xf32>
+    %a = stablehlo.sine %p : tensor<{n}xf32>
+    %b = stablehlo.cosine %p : tensor<{n}xf32>
+    %va = stablehlo.multiply %v, %a : tensor<{n}xf32>
+    %vb = stablehlo.multiply %v, %b : tensor<{n}xf32>
+    %r = stablehlo.reduce(%va init: %c) applies stablehlo.add across dimensions = [0] : (tensor<{n}xf32>, tensor<f32>) -> tensor<f32>
+    %s = stablehlo.reduce(%vb init: %c) applies stablehlo.add across dimensions = [0] : (tensor<{n}xf32>, tensor<f32>) -> tensor<f32>
+    return %r, %s : tensor<f32>, tensor<f32>
+}}""")
+    x = np.random.default_rng(1).standard_normal((n, 3)).astype(np.float32)
+    for got, wanted in zip(xlac.compile(m)(x), xlac.interpret(m, x)):
+        np.testing.assert_allclose(got, wanted, rtol=1e-3)
+
+
+@pytest.mark.parametrize("t,k", [("f32", 150000), ("s8", 300001), ("s16", 300001), ("bf16", 150000), ("c64", 80000), ("s64", 150001), ("f64", 150000), ("f16", 150000)])
+def test_long_sums_need_little_memory(t, k):
+    dtype = TYPES[t]
+    rng = np.random.default_rng(k)
+    a, b = [(rng.integers(-3, 4, (n, k)) + (1j * rng.integers(-3, 4, (n, k)) if t == "c64" else 0)).astype(dtype) for n in (2, 3)]
+    r = {"s8": "s32", "s16": "s32", "bf16": "f32", "f16": "f32"}.get(t, t)
+    exe = xlac.compile(xlac.parse(f"""HloModule m
+ENTRY e {{
+  a = {t}[2,{k}] parameter(0)
+  b = {t}[3,{k}] parameter(1)
+  ROOT d = {r}[2,3] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
+}}"""), threads=2, blas=False)
+    wide = np.complex128 if t == "c64" else np.float64
+    np.testing.assert_array_equal(exe(a, b).astype(wide), a.astype(wide) @ b.astype(wide).T)  # integers are exact in all of them
+    assert exe.memory["frame_bytes"] < (18 << 20) + (4 * 5 * k if t == "f16" else 0)

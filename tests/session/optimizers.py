@@ -63,7 +63,8 @@ def keras_adam(variables, gradients):
         var = n.read_value() + (tf.square(g) - n) * (1.0 - 0.999)
         done += [m.assign(mean, read_value=False), n.assign(var, read_value=False),
                  v.assign_sub(mean * rate / (tf.sqrt(var) + EPSILON), read_value=False)]
-    return done + [step.assign_add(1.0, read_value=False)]
+    with tf.control_dependencies([rate]):  # in one graph nothing else would say that the step is read first
+        return done + [step.assign_add(1.0, read_value=False)]
 
 
 ALL = {

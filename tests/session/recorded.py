@@ -22,6 +22,6 @@ def make(formula, step):
     return (random.standard_normal(shape) * formula["scale"] + formula.get("offset", 0.0)).astype(np.float32)
 
 
-def load():
-    with lzma.open(FILE, "rt", encoding="utf-8") as lines:
+def load(path=FILE):
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
         return [{**case, "graph": case["graph"].encode("latin-1")} for case in map(json.loads, lines)]
