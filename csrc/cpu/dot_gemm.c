@@ -189,7 +189,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   if (g->chunk > g->panels) g->chunk = g->chunk / g->panels * g->panels;
   if (g->chunk > all) g->chunk = all;
   bool fits = base_mul_i64(g->chunk, g->panel_bytes, &g->scratch_bytes);
-  g->direct = g->m.count <= GEMM_DIRECT_ROWS && (!fits || g->scratch_bytes > GEMM_CHUNK);
+  g->direct = g->m.count <= GEMM_DIRECT_ROWS && (!fits || g->scratch_bytes > 4 * GEMM_CHUNK);
   if (!g->direct) return fits;
   g->scratch_bytes = 0;
   g->chunk = all;

@@ -35,7 +35,7 @@ static void grp_step(const grp_run *x, uint32_t number, int64_t from, int64_t to
 
 /* Rows from..to, which are read next: rows of different lengths take turns by the longest. */
 static void grp_look_ahead(const grp_run *x, int64_t from, int64_t to, cpu_vm_ahead *ahead) {
-  *ahead = (cpu_vm_ahead){.n = from < to && x->g->ahead ? x->g->n_read : 0, .step = x->g->ahead};
+  *ahead = (cpu_vm_ahead){.n = from < to && x->g->ahead ? x->g->n_read : 0, .step = x->g->ahead, .far = true};
   for (uint32_t i = 0; i < ahead->n; i++) {
     int64_t row = x->g->read_bytes[i];
     ahead->from[i] = (const char *)x->pointers[x->g->read[i]] + row * from;

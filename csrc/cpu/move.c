@@ -5,7 +5,7 @@
 
 #include "../interp/strided.h"
 
-enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64, MOVE_LINES = 8, MOVE_FEW = 4 };
+enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64, MOVE_LINES = 8, MOVE_FEW = 4, MOVE_NEAR = 1 << 14 };
 
 /* --- making --- */
 
@@ -57,10 +57,11 @@ static uint8_t move_draft_order(move_draft *x) {
   if (!move_is_element(x->block) || last->to != x->block || last->n < 2) return CPU_MOVE_ROWS;
   for (uint32_t i = 0; i + 1 < x->rank; i++) {
     if (x->d[i].from != x->block || x->d[i].n < 2) continue;
-    int64_t n = x->d[i].n;
+    /* few neighbours share their lines, which are read again while they are in the cache */
+    bool few = x->d[i].n < MOVE_FEW && last->from > 0 && last->n <= MOVE_NEAR / last->from;
     move_draft_last(x, i);
     move_draft_last(x, x->rank - 2);
-    return n < MOVE_FEW ? CPU_MOVE_ROWS : CPU_MOVE_TILES; /* few share a line, and are read together */
+    return few ? CPU_MOVE_ROWS : CPU_MOVE_TILES;
   }
   return CPU_MOVE_ROWS;
 }

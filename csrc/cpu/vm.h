@@ -13,6 +13,7 @@ typedef struct cpu_vm cpu_vm;
 enum { CPU_VM_MAX_AHEAD = 4 };
 typedef struct cpu_vm_ahead {
   uint32_t n;
+  bool far; /* more than goes into the first cache beside what is at work: into the second */
   const char *from[CPU_VM_MAX_AHEAD];
   int64_t at, bytes, step; /* of each, so far, in all, and at a time */
 } cpu_vm_ahead;

@@ -335,7 +335,12 @@ static void vm_value(const vm_block *b, uint32_t i, const vm_span *s) {
 static void vm_fetch(cpu_vm_ahead *a) {
   int64_t end = a->at + a->step < a->bytes ? a->at + a->step : a->bytes;
   for (uint32_t i = 0; i < a->n; i++)
-    for (int64_t at = a->at; at < end; at += 64) __builtin_prefetch(a->from[i] + at);
+    for (int64_t at = a->at; at < end; at += 64) {
+      if (a->far)
+        __builtin_prefetch(a->from[i] + at, 0, 2);
+      else
+        __builtin_prefetch(a->from[i] + at);
+    }
   a->at = end;
 }
 
