@@ -151,6 +151,7 @@ static bool clone_function_facts(ir_computation *c, const ir_computation *from) 
   ir_module *m = c->module;
   c->kind = from->kind;
   c->declaration = from->declaration;
+  c->open_end = from->open_end;
   c->mlir = ir_mdict_import(m, from->mlir);
   c->loc = ir_mattr_import(m, from->loc);
   c->return_loc = ir_mattr_import(m, from->return_loc);

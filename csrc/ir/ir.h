@@ -86,6 +86,8 @@ struct ir_computation {
   uint32_t return_line, return_col; /* MLIR form: of the op that returns; 0: unknown */
   uint8_t kind;                     /* ir_computation_kind */
   bool declaration;                 /* a function or region without a body */
+  bool open_end; /* a function whose last op is one that xlac does not know: nobody can call it, and it has no results
+                    but those of its type */
   /* MLIR form. A parameter's own attributes are in its op's `mlir`, its type in its type. */
   const ir_mdict *mlir; /* a function's attributes but for its name and type, sym_visibility included */
   const ir_mdict *const
@@ -223,12 +225,17 @@ static inline const ir_type *ir_function_result_type(const ir_computation *f, ui
   const ir_type *t = f->function_type;
   return t ? t->elements[t->n_inputs + i] : f->results[i].op->types[f->results[i].index];
 }
-/* The attributes of result i, or NULL. */
-static inline const ir_mdict *ir_result_attrs(const ir_computation *f, uint32_t i) {
-  assert(i < ir_function_results(f));
-  return f->result_mlir ? f->result_mlir[i] : NULL;
+/* Whether the op that ends the body gives something else than the function declares, or is not known: MLIR asks that of
+ * func.return only. Nobody may call such a function. */
+static inline bool ir_returns_otherwise(const ir_computation *f) {
+  return f->function_type && !f->declaration;
 }
-/* false when out of memory, with nothing changed. An empty dictionary is none. */
+/* The attributes of result i, or NULL, also where the function declares no such result. */
+static inline const ir_mdict *ir_result_attrs(const ir_computation *f, uint32_t i) {
+  return f->result_mlir && i < ir_function_results(f) ? f->result_mlir[i] : NULL;
+}
+/* false when out of memory, with nothing changed. An empty dictionary is none. Nothing is done where the function
+ * declares no such result. */
 XLAC_MUST_USE bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_mdict *attrs);
 /* Every use of `from` (operands, control edges and computation results too) becomes a use of `to`'s result of same
  * index. */

@@ -88,10 +88,12 @@ bool sdy_set(ir_value v, const sdy_sharding *s) {
 /* --- results of functions --- */
 
 const sdy_sharding *sdy_get_result(const ir_computation *f, uint32_t i) {
+  if (ir_returns_otherwise(f)) return NULL; /* it is of another type than the value */
   return sdy_of(ir_mdict_get(ir_result_attrs(f, i), "sdy.sharding"), SDY_SHARDING);
 }
 
 bool sdy_set_result(ir_computation *f, uint32_t i, const sdy_sharding *s) {
+  if (ir_returns_otherwise(f)) return true;
   ir_module *m = f->module;
   const ir_mattr *a = s ? sdy_attr(m, SDY_SHARDING, s) : NULL;
   const ir_mdict *old = ir_result_attrs(f, i);

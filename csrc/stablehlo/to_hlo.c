@@ -269,7 +269,7 @@ bool to_hlo_mentioned_once(const to_hlo *t, const base_istr *name) {
 int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
   to_hlo *t = x->t;
   const ir_computation *from = to_hlo_find(t->from, name);
-  if (!from || from->declaration)
+  if (!from || from->declaration || ir_returns_otherwise(from))
     return to_hlo_fail(t, x->op, XLAC_E_UNKNOWN_NAME, "'%s' does not reference a function with a body", name->s);
   uint64_t known;
   if (base_map_get(&t->functions, base_key(from), &known)) {
@@ -288,9 +288,9 @@ int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
 
 static int to_hlo_module(to_hlo *t) {
   const ir_computation *entry = t->from->entry;
-  if (!entry || entry->kind != IR_FUNCTION || entry->declaration)
+  if (!entry || entry->kind != IR_FUNCTION || entry->declaration || ir_returns_otherwise(entry))
     return base_hint(t->err, base_fail(t->err, XLAC_E_VERIFY_STRUCTURE, "the module has no function to enter by"),
-                     "give it a function @main with a body");
+                     "give it a function @main with a body that func.return ends");
   const base_istr *fresh = to_hlo_fresh_name(t, entry->name);
   ir_computation *c = fresh ? ir_computation_new(t->to, fresh->s, fresh->n) : NULL;
   if (!c) return to_hlo_no_memory(t);

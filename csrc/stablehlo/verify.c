@@ -71,7 +71,8 @@ static int sv_verify_names(sv_walk *w, const ir_computation *c) {
 
 /* A function that declares other types than those of what it returns has a type of its own (mlir_read_func.c). */
 static int sv_verify_return(const ir_computation *f, xlac_error *err) {
-  if (f->declaration || !f->function_type || f->return_name) return 0;
+  if (!ir_returns_otherwise(f) || f->open_end || f->return_name)
+    return 0; /* others than func.return have no such rule */
   const uint32_t n = ir_function_results(f);
   if (f->n_results != n)
     return base_fail_at(err, XLAC_E_VERIFY, f->return_line, f->return_col, "func.return",

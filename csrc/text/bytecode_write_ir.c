@@ -266,6 +266,7 @@ static int bc_mark_function(bc_writer *w, const ir_computation *c) {
   TRY(bc_add_loc(w, c->loc, &op.loc));
   for (uint32_t i = 0; i < c->n_params; i++)
     if (!c->params[i]) return bc_cant_write(w, "function %.60s lacks an argument", c->name->s);
+  if (c->open_end) return bc_cant_write(w, "function %.60s ends with an op of an unknown dialect", c->name->s);
   TRY(bc_function_attrs(w, c, &op));
   TRY(bc_mark_head(w, &op, BC_OP_REGIONS));
   bc_mark(w, BC_MARK_VARINT, 3); /* one region, isolated */

@@ -140,7 +140,7 @@ static void mprint_return(mprint *p, const ir_computation *c) {
   const char *usual = c->kind == IR_FUNCTION ? "func.return" : "stablehlo.return";
   const char *name = c->return_name ? c->return_name->s : usual;
   bool yields = strcmp(name, "shape.assuming_yield") == 0;
-  if (mprint_is_silent_return(p, c)) return;
+  if (c->open_end || mprint_is_silent_return(p, c)) return;
   mprint_spaces(p);
   if (!p->generic && strcmp(name, "func.return") == 0)
     mprint_func_return(p, c, p->in_func ? "return" : "func.return");

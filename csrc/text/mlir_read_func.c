@@ -170,28 +170,16 @@ static int mlir_declared_type(mlir_reader *r, ir_computation *c, const ir_type *
 
 /* Where a function returns something else than it declares, both are kept: the verifier says so in its turn. */
 static int mlir_check_returned(mlir_reader *r, ir_computation *c, const ir_type *const *types, uint32_t n) {
-  if (c->return_name) return 0; /* another op ends the function: it has rules of its own, if any */
-  bool same = c->n_results == n;
+  bool same = !c->open_end && c->n_results == n;
   for (uint32_t i = 0; same && i < n; i++) same = c->results[i].op->types[c->results[i].index] == types[i];
   return same ? 0 : mlir_declared_type(r, c, types, n);
 }
 
 /* An op that xlac does not know may end a function: the last one, where it has neither results nor regions. */
-static bool mlir_ends_unknown(mlir_reader *r, ir_computation *c) {
-  ir_op *op = c->last;
+static bool mlir_ends_unknown(const mlir_reader *r, const ir_computation *c) {
+  const ir_op *op = c->last;
   if (!r->allow_unregistered || !op || op->opcode != IR_OP_UNREGISTERED || op->n_results || op->n_called) return false;
-  if (mlir_foreign_find(op->u.name->s)) return false;
-  c->results = BASE_ARRAY(&r->m->arena, ir_value, op->n_operands + 1u);
-  if (!c->results) return false;
-  c->n_results = op->n_operands;
-  for (uint32_t i = 0; i < op->n_operands; i++) c->results[i] = (ir_value){op->operands[i].op, op->operands[i].index};
-  c->return_name = op->u.name;
-  c->return_mlir = op->mlir;
-  c->return_loc = op->loc;
-  c->return_line = op->line;
-  c->return_col = op->col;
-  ir_op_remove(op);
-  return true;
+  return !mlir_foreign_find(op->u.name->s);
 }
 
 static int mlir_read_body(mlir_reader *r, ir_computation *c, const mlir_func_results *f) {
@@ -206,12 +194,11 @@ static int mlir_read_body(mlir_reader *r, ir_computation *c, const mlir_func_res
   bool ended = false;
   while (!ended && *r->lx.p != '}') TRY(mlir_read_statement(r, c, &ended));
   if (*r->lx.p == '^') return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "a function of several blocks is not supported");
-  bool unknown = !ended && mlir_ends_unknown(r, c);
-  if (!ended && !unknown)
+  c->open_end = !ended && mlir_ends_unknown(r, c);
+  if (!ended && !c->open_end)
     return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "function @%s ends without func.return", c->name->s);
   TRY(mlir_want(r, "}"));
   mlir_leave(r);
-  if (unknown) return mlir_declared_type(r, c, r->types.items + f->types, f->n);
   return mlir_check_returned(r, c, r->types.items + f->types, f->n);
 }
 

@@ -62,3 +62,22 @@ def test_declared_results_are_dropped_cleared_and_written():
     assert xlac.parse(module.to_bytes(format="mlir-bytecode")).to_text() == module.to_text()
     bare = module.run("sdy-drop-sharding-and-mesh").to_text()
     assert "(tensor<4xf32>, i32) -> (tensor<4xf32> {z.w}, i32 {mhlo.sharding" in bare and "sdy" not in bare
+
+
+@pytest.mark.parametrize("end", ['"their.end"(%arg0, %arg0, %arg0) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()', '"their.end"() : () -> ()',
+                                 "stablehlo.return %arg0, %arg0 : tensor<4xf32>, tensor<4xf32>", "stablehlo.return"])
+@pytest.mark.parametrize("name", ["sdy-propagation-pipeline", "xla-sdy-import-shardings", "xla-sdy-stablehlo-export-pipeline", "canonicalize", "inline"])
+def test_ends_that_give_something_else(end, name):
+    """MLIR lets any op end a function, with other values than it declares. Attributes of results stay with what is declared;
+    nobody calls such a function or runs it."""
+    function = ("func.func{} @g(%arg0: tensor<4xf32>) -> (tensor<8x2xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{\"x\"}}, {{}}]>, a.b = 1 : i32}}) {{\n"
+                "  " + end + "\n}}\n")
+    out = xlac.parse(MESH + function.format(""), format="mlir", allow_unregistered=True).run(name).to_text()
+    assert "a.b = 1 : i32" in out and "tensor<8x2xf32>" in out and end.split("(")[0].split(" ")[0] in out
+    call = "func.func @main(%x: tensor<4xf32>) -> tensor<8x2xf32> {\n  %0 = call @g(%x) : (tensor<4xf32>) -> tensor<8x2xf32>\n  return %0 : tensor<8x2xf32>\n}\n"
+    called = xlac.parse(MESH + function.format(" private") + call, format="mlir", allow_unregistered=True)
+    with pytest.raises(xlac.Error, match="whose last op does not give what it declares"):
+        called.run(name)
+    with pytest.raises(xlac.Error, match="no function to enter by"):
+        xlac.compile(xlac.parse(function.format("").replace("@g", "@main").replace('sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>, ', ""),
+                                format="mlir", allow_unregistered=True))
