@@ -71,14 +71,18 @@ static int images_axes(tfl_op *x, const int64_t *in, const int64_t *out, images_
   return x->status;
 }
 
+int tfl_image_sizes(tfl_op *x, const int64_t **sizes) {
+  uint32_t rank = tfl_in_type(x, 0)->rank, n = 0;
+  TRY(tfl_ints(x, 1, sizes, &n));
+  return rank == 4 && n == 2 ? 0 : tfl_fail(x, "an image of rank %u and %u sizes: expected 4 and 2", rank, n);
+}
+
 /* arg: 0 bilinear, whose result is f32; 1 nearest. */
 int tfl_row_resize(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *size = NULL;
-  uint32_t n = 0;
   images_axis axes[2];
-  TRY(tfl_ints(x, 1, &size, &n));
-  if (t->rank != 4 || n != 2) return tfl_fail(x, "an image of rank %u and %u sizes: expected 4 and 2", t->rank, n);
+  TRY(tfl_image_sizes(x, &size));
   TRY(images_axes(x, t->dims + 1, size, axes));
   ir_value v = x->row->arg ? tfl_in(x, 0) : tfl_cast(x, tfl_in(x, 0), XLAC_F32);
   v = images_lerp(x, v, 2, &axes[1], x->row->arg);

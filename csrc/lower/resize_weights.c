@@ -89,10 +89,8 @@ static ir_value rw_product(tfl_op *x, ir_value v, uint32_t d, const rw_axis *a, 
 int tfl_row_resize_weights(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *size = NULL;
-  uint32_t n = 0;
   rw_axis axes[2];
-  TRY(tfl_ints(x, 1, &size, &n));
-  if (t->rank != 4 || n != 2) return tfl_fail(x, "an image of rank %u and %u sizes: expected 4 and 2", t->rank, n);
+  TRY(tfl_image_sizes(x, &size));
   ir_value v = tfl_cast(x, tfl_in(x, 0), XLAC_F32);
   for (uint32_t d = 0; d < 2; d++) {
     TRY(rw_axis_of(x, t->dims[d + 1], size[d], &axes[d]));

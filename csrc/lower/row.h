@@ -86,6 +86,8 @@ XLAC_MUST_USE int tfl_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n
 /* One integer, one number. */
 XLAC_MUST_USE int tfl_int(tfl_op *x, uint32_t i, int64_t *v);
 XLAC_MUST_USE int tfl_number(tfl_op *x, uint32_t i, double *v);
+/* Of an op on images [batch, rows, columns, channels]: the two sizes that input 1 gives. */
+XLAC_MUST_USE int tfl_image_sizes(tfl_op *x, const int64_t **sizes);
 /* Like tfl_ints, but a failure to know them is no error: false. */
 bool tfl_try_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n);
 /* Element i of the vector that input k is, where it is known though the vector may not be: one of Pack's scalars. */

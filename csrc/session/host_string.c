@@ -21,11 +21,34 @@ static int str_give(tfs_call *c, uint32_t rank, const int64_t *dims, base_text *
   return tfs_give_object(c, 0, o);
 }
 
+/* Appends string i of the result. */
+typedef void str_one_fn(tfs_call *c, const void *ctx, base_text *t, int64_t i);
+
+static int str_each(tfs_call *c, uint32_t rank, const int64_t *dims, int64_t n, str_one_fn *one, const void *ctx) {
+  base_text t;
+  size_t *ends = base_malloc(c->alloc, (size_t)(n + 1) * sizeof *ends);
+  if (!ends) return tfs_oom(c);
+  base_text_init(&t, c->alloc);
+  for (int64_t i = 0; i < n; i++) {
+    one(c, ctx, &t, i);
+    ends[i] = t.n;
+  }
+  int status = str_give(c, rank, dims, &t, ends);
+  base_text_free(&t);
+  base_free(c->alloc, ends);
+  return status;
+}
+
 /* --- each string by itself --- */
 
-typedef void str_one_fn(tfs_call *c, base_text *t, base_slice s);
+static int str_each_of_input(tfs_call *c, str_one_fn *one) {
+  tfs_object *o = NULL;
+  TRY(str_in(c, 0, &o));
+  return str_each(c, o->rank, o->dims, o->n_strings, one, o);
+}
 
-static void str_lower(tfs_call *c, base_text *t, base_slice s) {
+static void str_lower(tfs_call *c, const void *ctx, base_text *t, int64_t at) {
+  base_slice s = ((const tfs_object *)ctx)->strings[at];
   bool upper = c->unit->host->arg == 1;
   for (size_t i = 0; i < s.n; i++) {
     char ch = s.p[i];
@@ -38,37 +61,21 @@ static bool str_is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static void str_strip(tfs_call *c, base_text *t, base_slice s) {
+static void str_strip(tfs_call *c, const void *ctx, base_text *t, int64_t i) {
+  base_slice s = ((const tfs_object *)ctx)->strings[i];
   (void)c;
   while (s.n && str_is_space(s.p[s.n - 1])) s.n--;
   while (s.n && str_is_space(s.p[0])) s.p++, s.n--;
   base_put(t, s.p, s.n);
 }
 
-static int str_each(tfs_call *c, str_one_fn *one) {
-  tfs_object *o = NULL;
-  base_text t;
-  TRY(str_in(c, 0, &o));
-  size_t *ends = base_malloc(c->alloc, (size_t)(o->n_strings + 1) * sizeof *ends);
-  if (!ends) return tfs_oom(c);
-  base_text_init(&t, c->alloc);
-  for (int64_t i = 0; i < o->n_strings; i++) {
-    one(c, &t, o->strings[i]);
-    ends[i] = t.n;
-  }
-  int status = str_give(c, o->rank, o->dims, &t, ends);
-  base_text_free(&t);
-  base_free(c->alloc, ends);
-  return status;
-}
-
 /* 0: to lower case, 1: to upper case; ASCII. */
 int tfs_host_string_case(tfs_call *c) {
-  return str_each(c, str_lower);
+  return str_each_of_input(c, str_lower);
 }
 
 int tfs_host_string_strip(tfs_call *c) {
-  return str_each(c, str_strip);
+  return str_each_of_input(c, str_strip);
 }
 
 /* --- numbers --- */
@@ -120,49 +127,51 @@ int tfs_host_string_to_number(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
-/* AsString: precision, scientific, shortest, width, fill. */
-static void str_of_number(tfs_call *c, base_text *t, const interp_value *v, int64_t i) {
-  base_dtype type = (base_dtype)v->dtype;
-  const char *p = (const char *)v->data + (size_t)i * base_dtype_bytes(type);
+/* How AsString writes a number: precision, scientific, shortest, width, fill. */
+static void str_number_format(tfs_call *c, bool real, char *format, size_t size) {
   int precision = (int)tfs_attr_int(c, "precision", -1), width = (int)tfs_attr_int(c, "width", -1);
   base_slice fill = tfs_attr_str(c, "fill");
-  char format[40], number[400];
   char kind = tfs_attr_bool(c, "scientific") ? 'e' : tfs_attr_bool(c, "shortest") ? 'g' : 'f';
+  int at = snprintf(format, size, "%%%.*s", (int)(fill.n ? 1 : 0), fill.p);
+  if (width > 0 && width < 300) at += snprintf(format + at, size - (size_t)at, "%d", width);
+  if (real && precision >= 0 && precision < 60) at += snprintf(format + at, size - (size_t)at, ".%d", precision);
+  if (real)
+    snprintf(format + at, size - (size_t)at, "%c", kind);
+  else
+    snprintf(format + at, size - (size_t)at, "%s", "lld");
+}
+
+typedef struct str_numbers {
+  const interp_value *v;
+  char format[40];
+} str_numbers;
+
+static void str_of_number(tfs_call *c, const void *ctx, base_text *t, int64_t i) {
+  const str_numbers *x = ctx;
+  base_dtype type = (base_dtype)x->v->dtype;
+  const char *p = (const char *)x->v->data + (size_t)i * base_dtype_bytes(type);
+  char number[400];
+  (void)c;
   if (type == XLAC_PRED) {
     base_putf(t, "%s", *p ? "true" : "false");
     return;
   }
-  int at = snprintf(format, sizeof format, "%%%.*s", (int)(fill.n ? 1 : 0), fill.p);
-  if (width > 0 && width < 300) at += snprintf(format + at, sizeof format - (size_t)at, "%d", width);
-  if (base_dtype_is_float(type)) {
-    if (precision >= 0 && precision < 60) at += snprintf(format + at, sizeof format - (size_t)at, ".%d", precision);
-    snprintf(format + at, sizeof format - (size_t)at, "%c", kind);
-    snprintf(number, sizeof number, format, base_load_f64(type, p));
-  } else {
-    snprintf(format + at, sizeof format - (size_t)at, "%s", "lld");
-    snprintf(number, sizeof number, format, (long long)base_load_i64(type, p));
-  }
+  if (base_dtype_is_float(type))
+    snprintf(number, sizeof number, x->format, base_load_f64(type, p));
+  else
+    snprintf(number, sizeof number, x->format, (long long)base_load_i64(type, p));
   base_putf(t, "%s", number);
 }
 
 int tfs_host_string_of(tfs_call *c) {
   interp_value *v = NULL;
-  base_text t;
   TRY(tfs_tensor_in(c, 0, &v));
   base_slice fill = tfs_attr_str(c, "fill");
   if (base_dtype_is_complex((base_dtype)v->dtype) || fill.n > 1 || (fill.n == 1 && !strchr(" +-0#", fill.p[0])))
     return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "it takes real numbers, and one of ' +-0#' as fill");
-  size_t *ends = base_malloc(c->alloc, (size_t)(v->count + 1) * sizeof *ends);
-  if (!ends) return tfs_oom(c);
-  base_text_init(&t, c->alloc);
-  for (int64_t i = 0; i < v->count; i++) {
-    str_of_number(c, &t, v, i);
-    ends[i] = t.n;
-  }
-  int status = str_give(c, v->rank, v->dims, &t, ends);
-  base_text_free(&t);
-  base_free(c->alloc, ends);
-  return status;
+  str_numbers x = {.v = v};
+  str_number_format(c, base_dtype_is_float((base_dtype)v->dtype), x.format, sizeof x.format);
+  return str_each(c, v->rank, v->dims, v->count, str_of_number, &x);
 }
 
 /* --- several --- */
@@ -184,26 +193,20 @@ static base_slice str_at(const tfs_object *o, int64_t i) {
   return o->strings[o->rank ? i : 0];
 }
 
+static void str_joined(tfs_call *c, const void *separator, base_text *t, int64_t i) {
+  const base_slice *between = separator;
+  for (uint32_t k = 0; k < c->n_in; k++) {
+    base_slice s = str_at(c->in[k].object, i);
+    if (k) base_put(t, between->p, between->n);
+    base_put(t, s.p, s.n);
+  }
+}
+
 int tfs_host_string_join(tfs_call *c) {
   const tfs_object *like = NULL;
   base_slice separator = tfs_attr_str(c, "separator");
-  base_text t;
   TRY(str_common(c, &like));
-  size_t *ends = base_malloc(c->alloc, (size_t)(like->n_strings + 1) * sizeof *ends);
-  if (!ends) return tfs_oom(c);
-  base_text_init(&t, c->alloc);
-  for (int64_t i = 0; i < like->n_strings; i++) {
-    for (uint32_t k = 0; k < c->n_in; k++) {
-      base_slice s = str_at(c->in[k].object, i);
-      if (k) base_put(&t, separator.p, separator.n);
-      base_put(&t, s.p, s.n);
-    }
-    ends[i] = t.n;
-  }
-  int status = str_give(c, like->rank, like->dims, &t, ends);
-  base_text_free(&t);
-  base_free(c->alloc, ends);
-  return status;
+  return str_each(c, like->rank, like->dims, like->n_strings, str_joined, &separator);
 }
 
 /* Equal (0), NotEqual (1). */

@@ -138,8 +138,6 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
   to->kind = IR_FUNCTION;
   to->mlir = f->mlir;
   to->result_mlir = f->result_mlir;
-  to->open_end = f->open_end;
-  to->function_type = f->open_end ? f->function_type : NULL;
   to->loc = f->loc;
   to->return_loc = f->return_loc;
   to->return_line = f->return_line;

@@ -86,9 +86,7 @@ static int sv_find_function(const sv *v, const char *attr, const char *id, const
 }
 
 static int sv_check_signature(const sv *v, const ir_computation *f, const char *id) {
-  if (ir_returns_otherwise(f))
-    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id,
-                        "calls @%s, whose last op does not give what it declares; expected func.return", f->name->s);
+  TRY(sv_check_callable(v, f, id));
   if (f->n_params != v->op->n_operands || ir_function_results(f) != v->op->n_results)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "has %u operands and %u results, but @%s takes %u and gives %u",
                         v->op->n_operands, v->op->n_results, f->name->s, f->n_params, ir_function_results(f));

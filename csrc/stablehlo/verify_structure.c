@@ -122,6 +122,12 @@ const ir_computation *sv_function(const sv *v, const ir_mattr *symbol) {
   return NULL;
 }
 
+int sv_check_callable(const sv *v, const ir_computation *f, const char *id) {
+  if (!ir_returns_otherwise(f)) return 0;
+  return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id,
+                      "calls @%s, whose last op does not give what it declares; expected func.return", f->name->s);
+}
+
 bool sv_symbol_exists(const sv *v, const char *name) {
   IR_FOR_COMPUTATIONS(c, v->m) {
     if (c->owner) continue;

@@ -7,11 +7,7 @@ typedef struct sv_parallel {
 
 static int sv_find_program(const sv *v, const ir_mattr *symbol, const ir_computation **out) {
   *out = sv_function(v, symbol);
-  if (*out && ir_returns_otherwise(*out))
-    return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL,
-                        "names @%s, whose last op does not give what it declares; expected func.return",
-                        (*out)->name->s);
-  if (*out) return 0;
+  if (*out) return sv_check_callable(v, *out, NULL);
   bool named = symbol->kind == IR_M_SYMBOL && symbol->v.list->n == 1;
   return sv_fail_code(v, XLAC_E_VERIFY_CALLED, NULL, "names the function @%s, which the module does not have",
                       named ? symbol->v.list->v[0]->str->s : "?");

@@ -43,20 +43,6 @@ def both():
 
 
 # What reductions combine by, to stand before an entry computation.
-COMBINERS = """
-sum { a = s32[] parameter(0)
- b = s32[] parameter(1)
- ROOT c = s32[] add(a, b) }
-most { a = s32[] parameter(0)
- b = s32[] parameter(1)
- ROOT c = s32[] maximum(a, b) }
-sumf { a = f32[] parameter(0)
- b = f32[] parameter(1)
- ROOT c = f32[] add(a, b) }
-sumh { a = bf16[] parameter(0)
- b = bf16[] parameter(1)
- ROOT c = bf16[] add(a, b) }
-mostf { a = f32[] parameter(0)
- b = f32[] parameter(1)
- ROOT c = f32[] maximum(a, b) }
-"""
+COMBINERS = "\n" + "".join(
+    f"{name} {{ a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n ROOT c = {t}[] {op}(a, b) }}\n"
+    for name, t, op in [("sum", "s32", "add"), ("most", "s32", "maximum"), ("sumf", "f32", "add"), ("sumh", "bf16", "add"), ("mostf", "f32", "maximum")])
