@@ -1,6 +1,6 @@
 """Variations of the graphs that the pass is known by: small ones in which TensorFlow 2.21 decides in a way of its own.
 
-Each case is a graph, flags, and what TensorFlow answered: whether it refused the graph, the clusters, those of minimum size 0 and those
+Each case is a graph, flags by the names that xlac.cluster gives them, and what TensorFlow answered: whether it refused the graph, the clusters, those of minimum size 0 and those
 after PartiallyDeclusterPass, which nodes are alive at the same times, and unsafe pairs of nodes that use resources."""
 import base64
 import json
@@ -11,21 +11,10 @@ import pytest
 
 import xlac
 
-NAMES = {"auto_jit_flag": "auto_jit", "deterministic_names": "deterministic_cluster_names",
-         "disable_resource_checks": "disable_resource_variable_safety_checks_for_debugging",
-         "disable_deadness": "disable_deadness_safety_checks_for_debugging"}
-
 
 def cases():
     with lzma.open(pathlib.Path(__file__).with_name("variations.jsonl.xz"), "rt") as file:
         return [json.loads(line) for line in file]
-
-
-def flags_of(case, **more):
-    flags = {"global_jit_level": 2, **{NAMES.get(k, k): v for k, v in case["flags"].items()}}
-    if "auto_jit" in flags:
-        flags.setdefault("auto_jit_single_gpu", flags["auto_jit"])
-    return {**flags, **more}
 
 
 def partition(clusters):
@@ -37,12 +26,12 @@ def test_variations_are_decided_as_tensorflow_decides_them(case):
     graph = base64.b64decode(case["graph"])
     if case["refused"]:
         with pytest.raises(xlac.Error):
-            xlac.cluster(graph, **flags_of(case))
+            xlac.cluster(graph, **case["flags"])
         return
-    c = xlac.cluster(graph, **flags_of(case))
+    c = xlac.cluster(graph, **case["flags"])
     assert partition(c) == case["clusters"]
-    assert partition(xlac.cluster(graph, **flags_of(case, min_cluster_size=0))) == case["min0"]
-    assert partition(xlac.cluster(graph, **flags_of(case, partially_decluster=True))) == case["declustered"]
+    assert partition(xlac.cluster(graph, **{**case["flags"], "min_cluster_size": 0})) == case["min0"]
+    assert partition(xlac.cluster(graph, **case["flags"], partially_decluster=True)) == case["declustered"]
     assert [list(p) for p in c._graph.unsafe_pairs()] == case["pairs"]
     mine = [c._graph.nodes()[n][5] for n, _ in case["deadness"]]
     theirs = [label for _, label in case["deadness"]]
