@@ -1,48 +1,34 @@
-/* The driver of a fuzzer with FUZZ_MAIN: mutates the files it is given with a seeded generator until the time is up,
- * fuzz_x SEED SECONDS FILE... Define FUZZ_WORDS, a list of strings that mean something to the reader, before including
- * it after LLVMFuzzerTestOneInput. */
+/* The driver of a fuzzer with FUZZ_MAIN: fuzz_x SEED LIMIT FILE... runs the files as they are and then what a seeded
+ * generator makes of them. LIMIT is a number of such inputs (20000), a number of seconds (45s: how far that gets
+ * depends on the machine), or "default": FUZZ_RUNS inputs. Equal seeds, counts and files give the same inputs on every
+ * machine.
+ *
+ * Include it after LLVMFuzzerTestOneInput, with these defined before:
+ *   FUZZ_WORDS   a list of strings that mean something to the reader, where mutate_text is the mutation
+ *   FUZZ_MUTATE  another mutation, void (fuzz_file *buf, const fuzz_file *other, uint64_t *state)
+ *   FUZZ_TAKES   which files are wanted, bool (const fuzz_file *); all by default
+ *   FUZZ_RUNS    inputs by default: some 20 seconds of work with the sanitizers
+ *   FUZZ_DONE    prints what was counted, void (void) */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-enum { MAX_INPUT = 1 << 16, MAX_FILES = 4096 };
+#include "file.h"
+#include "random.h"
 
-typedef struct fuzz_file {
-  uint8_t *data;
-  size_t n;
-} fuzz_file;
+#ifndef FUZZ_RUNS
+#define FUZZ_RUNS 10000
+#endif
 
-static uint64_t next_random(uint64_t *state) {
-  uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
-  x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-  return x ^ (x >> 31);
-}
+enum { MAX_FILES = 4096 };
 
-static bool load_file(const char *path, fuzz_file *file) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return false;
-  file->data = malloc(MAX_INPUT);
-  file->n = file->data ? fread(file->data, 1, MAX_INPUT, f) : 0;
-  fclose(f);
-  return file->data != NULL;
-}
-
-/* Replaces [at, at + drop) by n bytes, as far as there is room. */
-static void splice(fuzz_file *buf, size_t at, size_t drop, const void *with, size_t n) {
-  if (at > buf->n) at = buf->n;
-  if (drop > buf->n - at) drop = buf->n - at;
-  if (buf->n - drop + n > MAX_INPUT) return;
-  uint8_t *copy = malloc(n + 1); /* `with` may lie in the buffer */
-  if (!copy) return;
-  if (n) memcpy(copy, with, n);
-  memmove(buf->data + at + n, buf->data + at + drop, buf->n - at - drop);
-  if (n) memcpy(buf->data + at, copy, n);
-  free(copy);
-  buf->n = buf->n - drop + n;
-}
-
+#ifndef FUZZ_MUTATE
+#define FUZZ_MUTATE mutate_text
 static const char *const words[] = {FUZZ_WORDS};
 
-static void mutate(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
+static void mutate_text(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
   size_t at = buf->n ? next_random(state) % buf->n : 0, n = next_random(state) % 40;
   const char *word = words[next_random(state) % (sizeof words / sizeof *words)];
   uint8_t byte = (uint8_t)next_random(state);
@@ -70,37 +56,90 @@ static void mutate(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
       if (next_random(state) % 8 == 0) buf->n = at;
   }
 }
+#endif
 
-static const fuzz_file *current;
-static void save_finding(void) {
-  FILE *f = current ? fopen("fuzz-finding.hlo", "wb") : NULL;
-  if (!f) return;
-  fwrite(current->data, 1, current->n, f);
+static bool load_file(const char *path, fuzz_file *file) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return false;
+  file->data = malloc(MAX_INPUT);
+  file->n = file->data ? fread(file->data, 1, MAX_INPUT, f) : 0;
   fclose(f);
+#ifdef FUZZ_TAKES
+  if (file->data && !FUZZ_TAKES(file)) {
+    free(file->data);
+    return false;
+  }
+#endif
+  return file->data != NULL;
+}
+
+/* Before each input: an abort leaves the last one there. */
+static void save_finding(const fuzz_file *input) {
+  FILE *f = fopen("fuzz-finding.hlo", "wb");
+  if (!f) return;
+  fwrite(input->data, 1, input->n, f);
+  fclose(f);
+}
+
+typedef struct fuzz_limit {
+  uint64_t runs; /* of mutated inputs */
+  time_t end;    /* or 0 */
+} fuzz_limit;
+
+static bool read_limit(const char *text, fuzz_limit *limit) {
+  char *rest = NULL;
+  *limit = (fuzz_limit){.runs = FUZZ_RUNS};
+  if (strcmp(text, "default") == 0) return true;
+  uint64_t n = strtoull(text, &rest, 10);
+  if (rest == text || (strcmp(rest, "") != 0 && strcmp(rest, "s") != 0)) return false;
+  if (*rest == 's')
+    *limit = (fuzz_limit){.runs = UINT64_MAX, .end = time(NULL) + (time_t)n};
+  else
+    limit->runs = n;
+  return true;
+}
+
+static uint64_t digest = 1; /* of all inputs so far: equal runs print equal ones */
+
+static void run_input(fuzz_file *buf, const fuzz_file *from) {
+  if (buf != from) {
+    memcpy(buf->data, from->data, from->n);
+    buf->n = from->n;
+  }
+  for (size_t i = 0; i < buf->n; i++) digest = (digest ^ buf->data[i]) * UINT64_C(0x100000001b3);
+  save_finding(buf);
+  LLVMFuzzerTestOneInput(buf->data, buf->n);
+}
+
+static void run_mutated(fuzz_file *buf, const fuzz_file *files, uint64_t n_files, uint64_t *state) {
+  const fuzz_file *from = &files[next_random(state) % n_files];
+  memcpy(buf->data, from->data, from->n);
+  buf->n = from->n;
+  for (uint64_t edits = 1 + next_random(state) % 4; edits--;)
+    FUZZ_MUTATE(buf, &files[next_random(state) % n_files], state);
+  run_input(buf, buf);
 }
 
 int main(int argc, char **argv) {
   static fuzz_file files[MAX_FILES];
-  int n_files = 0;
-  uint64_t state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, runs = 0;
-  time_t end = time(NULL) + (argc > 2 ? atoi(argv[2]) : 10);
+  uint64_t n_files = 0, runs = 0, state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+  fuzz_limit limit;
+  bool understood = argc > 2 && read_limit(argv[2], &limit);
   for (int i = 3; i < argc && n_files < MAX_FILES; i++) n_files += load_file(argv[i], &files[n_files]);
-  if (n_files == 0) return fprintf(stderr, "usage: fuzz_reader SEED SECONDS FILE...\n"), 2;
+  if (!understood || n_files == 0)
+    return fprintf(stderr, "usage: %s SEED COUNT|SECONDSs|default FILE...\n", argv[0]), 2;
   fuzz_file buf = {.data = malloc(MAX_INPUT)};
   if (!buf.data) return 2;
-  for (; runs < (uint64_t)n_files || time(NULL) < end; runs++) {
-    const fuzz_file *file = &files[runs < (uint64_t)n_files ? runs : next_random(&state) % (uint64_t)n_files];
-    memcpy(buf.data, file->data, file->n);
-    buf.n = file->n;
-    uint64_t edits = runs < (uint64_t)n_files ? 0 : 1 + next_random(&state) % 4;
-    while (edits--) mutate(&buf, &files[next_random(&state) % (uint64_t)n_files], &state);
-    current = &buf;
-    save_finding(); /* an abort keeps the last one */
-    LLVMFuzzerTestOneInput(buf.data, buf.n);
-  }
+  for (uint64_t i = 0; i < n_files; i++) run_input(&buf, &files[i]);
+  for (; runs < limit.runs && (limit.end == 0 || time(NULL) < limit.end); runs++)
+    run_mutated(&buf, files, n_files, &state);
   remove("fuzz-finding.hlo");
-  printf("%llu runs, no finding\n", (unsigned long long)runs);
-  for (int i = 0; i < n_files; i++) free(files[i].data);
+  printf("%llu files, %llu mutated inputs (digest %016llx), no finding\n", (unsigned long long)n_files,
+         (unsigned long long)runs, (unsigned long long)digest);
+#ifdef FUZZ_DONE
+  FUZZ_DONE();
+#endif
+  for (uint64_t i = 0; i < n_files; i++) free(files[i].data);
   free(buf.data);
   return 0;
 }

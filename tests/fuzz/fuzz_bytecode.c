@@ -1,5 +1,5 @@
 /* Fuzzes the reader of MLIR bytecode, and the writer on what the reader takes: what reads must write, and that must
- * read again and write the same. Drivers as in fuzz_reader.c: fuzz_bytecode SEED SECONDS FILE... */
+ * read again and write the same. Drivers as in fuzz_reader.c: fuzz_bytecode SEED LIMIT FILE... */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,46 +47,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifdef FUZZ_MAIN
-#include <time.h>
+#include "file.h"
+#include "random.h"
 
-enum { MAX_INPUT = 1 << 16, MAX_FILES = 4096 };
-
-typedef struct fuzz_file {
-  uint8_t *data;
-  size_t n;
-} fuzz_file;
-
-static uint64_t next_random(uint64_t *state) {
-  uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
-  x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-  return x ^ (x >> 31);
+/* Other fuzzers' seeds are text. */
+static bool is_bytecode(const fuzz_file *file) {
+  return text_is_bytecode(file->data, file->n);
 }
 
-static bool load_file(const char *path, fuzz_file *file) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return false;
-  file->data = malloc(MAX_INPUT);
-  file->n = file->data ? fread(file->data, 1, MAX_INPUT, f) : 0;
-  fclose(f);
-  return file->data != NULL;
-}
-
-/* Replaces [at, at + drop) by n bytes, as far as there is room. */
-static void splice(fuzz_file *buf, size_t at, size_t drop, const void *with, size_t n) {
-  if (at > buf->n) at = buf->n;
-  if (drop > buf->n - at) drop = buf->n - at;
-  if (buf->n - drop + n > MAX_INPUT) return;
-  uint8_t *copy = malloc(n + 1); /* `with` may lie in the buffer */
-  if (!copy) return;
-  if (n) memcpy(copy, with, n);
-  memmove(buf->data + at + n, buf->data + at + drop, buf->n - at - drop);
-  if (n) memcpy(buf->data + at, copy, n);
-  free(copy);
-  buf->n = buf->n - drop + n;
-}
-
-static void mutate(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
+static void mutate_bytes(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
   size_t at = buf->n ? next_random(state) % buf->n : 0, n = next_random(state) % 40;
   uint8_t byte = (uint8_t)next_random(state), bit = (uint8_t)(1 << next_random(state) % 8);
   size_t from = other->n ? next_random(state) % other->n : 0;
@@ -112,46 +81,7 @@ static void mutate(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
   }
 }
 
-static const fuzz_file *current;
-static void save_finding(void) {
-  FILE *f = current ? fopen("fuzz-finding.hlo", "wb") : NULL;
-  if (!f) return;
-  fwrite(current->data, 1, current->n, f);
-  fclose(f);
-}
-
-int main(int argc, char **argv) {
-  static fuzz_file files[MAX_FILES];
-  int n_files = 0;
-  uint64_t state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, runs = 0;
-  time_t end = time(NULL) + (argc > 2 ? atoi(argv[2]) : 10);
-  for (int i = 3; i < argc && n_files < MAX_FILES; i++) n_files += load_file(argv[i], &files[n_files]);
-  if (n_files == 0) return fprintf(stderr, "usage: fuzz_bytecode SEED SECONDS FILE...\n"), 2;
-  fuzz_file buf = {.data = malloc(MAX_INPUT)};
-  if (!buf.data) return 2;
-  int n_seeds = 0; /* other fuzzers' seeds are text */
-  for (int i = 0; i < n_files; i++) {
-    if (!text_is_bytecode(files[i].data, files[i].n)) continue;
-    fuzz_file swap = files[n_seeds];
-    files[n_seeds++] = files[i];
-    files[i] = swap;
-  }
-  int n_loaded = n_files;
-  n_files = n_seeds ? n_seeds : n_files;
-  for (; runs < (uint64_t)n_files || time(NULL) < end; runs++) {
-    const fuzz_file *file = &files[runs < (uint64_t)n_files ? runs : next_random(&state) % (uint64_t)n_files];
-    memcpy(buf.data, file->data, file->n);
-    buf.n = file->n;
-    uint64_t edits = runs < (uint64_t)n_files ? 0 : 1 + next_random(&state) % 4;
-    while (edits--) mutate(&buf, &files[next_random(&state) % (uint64_t)n_files], &state);
-    current = &buf;
-    save_finding(); /* an abort keeps the last one */
-    LLVMFuzzerTestOneInput(buf.data, buf.n);
-  }
-  remove("fuzz-finding.hlo");
-  printf("%llu runs, no finding\n", (unsigned long long)runs);
-  for (int i = 0; i < n_loaded; i++) free(files[i].data);
-  free(buf.data);
-  return 0;
-}
+#define FUZZ_TAKES is_bytecode
+#define FUZZ_MUTATE mutate_bytes
+#include "driver.h"
 #endif

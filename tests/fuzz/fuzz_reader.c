@@ -1,6 +1,6 @@
 /* Fuzzes the HLO reader, and the printer on what the reader takes: a text that parses must print, and the print must
  * parse again and print the same. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with -DFUZZ_MAIN a program of
- * its own that mutates the files it is given with a seeded generator: fuzz_reader SEED SECONDS FILE...      exits 0, or
+ * its own that mutates the files it is given with a seeded generator: fuzz_reader SEED LIMIT FILE...      exits 0, or
  * aborts on the first finding after writing it to fuzz-finding.hlo */
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * ir_verify must return; an error has a code, a message and, where the op came from text, a position; the same question
  * gets the same answer; what the strict verifier accepts the lenient one accepts; and what the lenient one accepts the
  * interpreter survives, and goes to StableHLO and back. Two drivers: libFuzzer (clang -fsanitize=fuzzer), and with
- * -DFUZZ_MAIN a program of its own: fuzz_verify SEED SECONDS FILE...      exits 0, or aborts on the first finding after
+ * -DFUZZ_MAIN a program of its own: fuzz_verify SEED LIMIT FILE...      exits 0, or aborts on the first finding after
  * writing it to fuzz-finding.hlo */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +11,13 @@
 #include "../../csrc/interp/interp.h"
 #include "../../csrc/stablehlo/stablehlo.h"
 #include "../../csrc/text/text.h"
+#include "random.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void report(const char *what, const xlac_error *err) {
   fprintf(stderr, "finding: %s: %d %u:%u %s: %s\n", what, err->code, err->line, err->col, err->op, err->message);
   abort();
-}
-
-static uint64_t next_random(uint64_t *state) {
-  uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
-  x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-  return x ^ (x >> 31);
 }
 
 /* --- what must hold --- */
@@ -186,60 +180,43 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 #ifdef FUZZ_MAIN
 #include <ctype.h>
-#include <time.h>
 
-enum { MAX_INPUT = 1 << 16, MAX_FILES = 4096, MAX_WORDS = 1 << 14 };
+#include "file.h"
+
+enum { MAX_WORDS = 1 << 14 };
 
 typedef struct fuzz_word {
   uint32_t at, n;
   char kind; /* 'n' number, 'w' word, or the character */
 } fuzz_word;
 
-typedef struct fuzz_file {
-  char *data;
-  size_t n;
-  fuzz_word *words;
-  uint32_t n_words;
-} fuzz_file;
+typedef struct fuzz_split {
+  fuzz_word words[MAX_WORDS];
+  uint32_t n;
+} fuzz_split;
 
 static bool in_word(char c) {
   return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-';
 }
 
-static void split(fuzz_file *f) {
-  f->n_words = 0;
-  for (size_t i = 0; i < f->n && f->n_words < MAX_WORDS;) {
+static void split(fuzz_split *to, const fuzz_file *f) {
+  const char *data = (const char *)f->data;
+  to->n = 0;
+  for (size_t i = 0; i < f->n && to->n < MAX_WORDS;) {
     size_t start = i;
-    char c = f->data[i++];
+    char c = data[i++];
     if (isspace((unsigned char)c)) continue;
     if (in_word(c))
-      while (i < f->n && in_word(f->data[i])) i++;
+      while (i < f->n && in_word(data[i])) i++;
     char kind = !in_word(c) ? c : isdigit((unsigned char)c) ? 'n' : 'w';
-    f->words[f->n_words++] = (fuzz_word){(uint32_t)start, (uint32_t)(i - start), kind};
+    to->words[to->n++] = (fuzz_word){(uint32_t)start, (uint32_t)(i - start), kind};
   }
 }
 
-static bool load_file(const char *path, fuzz_file *file) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return false;
-  file->data = malloc(MAX_INPUT);
-  file->words = malloc(MAX_WORDS * sizeof *file->words);
-  if (!file->data || !file->words) exit(3);
-  file->n = fread(file->data, 1, MAX_INPUT, f);
-  fclose(f);
-  split(file);
-  if (file->n > 0 && file->n < MAX_INPUT && file->n_words > 0) return true;
-  free(file->data);
-  free(file->words);
+static bool is_whole_text(const fuzz_file *file) {
+  for (size_t i = 0; i < file->n; i++)
+    if (!isspace(file->data[i])) return file->n < MAX_INPUT;
   return false;
-}
-
-static void splice(fuzz_file *buf, size_t at, size_t drop, const char *with, size_t n) {
-  if (buf->n - drop + n > MAX_INPUT) return;
-  memmove(buf->data + at + n, buf->data + at + drop, buf->n - at - drop);
-  if (n) memcpy(buf->data + at, with, n);
-  buf->n = buf->n - drop + n;
-  split(buf);
 }
 
 static const char *const numbers[] = {"0", "1",  "2",  "3",   "4",          "7",
@@ -248,18 +225,20 @@ static const char *const kinds[] = {"pred",  "s4",  "s8",  "s32",  "s64",   "u8"
                                     "bf16",  "f16", "f32", "f64",  "c64",   "c128", "f8e4m3fn", "f4e2m1fn",
                                     "token", "EQ",  "LT",  "true", "false", "kLoop"};
 
-/* A word of the kind of `w` from `from`, or `w` itself. */
-static fuzz_word like(const fuzz_file *from, fuzz_word w, uint64_t *state) {
-  for (int tries = 0; tries < 20; tries++) {
-    fuzz_word other = from->words[next_random(state) % from->n_words];
+/* A word of the kind of `w` from `from`, or none. */
+static fuzz_word like(const fuzz_split *from, fuzz_word w, uint64_t *state) {
+  for (int tries = 0; tries < 20 && from->n > 0; tries++) {
+    fuzz_word other = from->words[next_random(state) % from->n];
     if (other.kind == w.kind) return other;
   }
   return (fuzz_word){0, 0, 0};
 }
 
-static void mutate(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
-  if (buf->n_words == 0) return;
-  fuzz_word w = buf->words[next_random(state) % buf->n_words];
+static void mutate_words(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
+  static fuzz_split here, there;
+  split(&here, buf);
+  if (here.n == 0) return;
+  fuzz_word w = here.words[next_random(state) % here.n];
   const char *with = numbers[next_random(state) % (sizeof numbers / sizeof *numbers)];
   uint64_t how = next_random(state) % 10;
   if (how == 9 && w.kind != 'w' && w.kind != 'n') {
@@ -271,46 +250,19 @@ static void mutate(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
     splice(buf, w.at, w.n, with, strlen(with));
     return;
   }
-  const fuzz_file *from = how == 8 ? other : buf;
-  fuzz_word found = like(from, w, state);
-  char copy[256];
-  if (found.n == 0 || found.n > sizeof copy) return;
-  memcpy(copy, from->data + found.at, found.n);
-  splice(buf, w.at, w.n, copy, found.n);
+  if (how == 8) split(&there, other);
+  fuzz_word found = like(how == 8 ? &there : &here, w, state);
+  if (found.n == 0 || found.n > 256) return;
+  splice(buf, w.at, w.n, (how == 8 ? other : buf)->data + found.at, found.n);
 }
 
-static void save_finding(const fuzz_file *current) {
-  FILE *f = fopen("fuzz-finding.hlo", "wb");
-  if (!f) return;
-  fwrite(current->data, 1, current->n, f);
-  fclose(f);
+static void print_counts(void) {
+  printf("%llu modules accepted, %llu refused, %llu run, %llu translated\n", (unsigned long long)counts[0],
+         (unsigned long long)counts[1], (unsigned long long)counts[2], (unsigned long long)counts[3]);
 }
 
-int main(int argc, char **argv) {
-  static fuzz_file files[MAX_FILES];
-  uint64_t n_files = 0, runs = 0, state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-  time_t end = time(NULL) + (argc > 2 ? atoi(argv[2]) : 10);
-  for (int i = 3; i < argc && n_files < MAX_FILES; i++) n_files += load_file(argv[i], &files[n_files]);
-  if (n_files == 0) return fprintf(stderr, "usage: fuzz_verify SEED SECONDS FILE...\n"), 2;
-  fuzz_file buf = {.data = malloc(MAX_INPUT), .words = malloc(MAX_WORDS * sizeof *buf.words)};
-  if (!buf.data || !buf.words) return 2;
-  for (; runs < n_files || time(NULL) < end; runs++) {
-    const fuzz_file *file = &files[runs < n_files ? runs : next_random(&state) % n_files];
-    memcpy(buf.data, file->data, file->n);
-    buf.n = file->n;
-    split(&buf);
-    uint64_t edits = runs < n_files ? 0 : 1 + next_random(&state) % 3;
-    while (edits--) mutate(&buf, &files[next_random(&state) % n_files], &state);
-    save_finding(&buf); /* an abort keeps the last one */
-    LLVMFuzzerTestOneInput((const uint8_t *)buf.data, buf.n);
-  }
-  remove("fuzz-finding.hlo");
-  printf("%llu runs, %llu modules accepted, %llu refused, %llu run, %llu translated, no finding\n",
-         (unsigned long long)runs, (unsigned long long)counts[0], (unsigned long long)counts[1],
-         (unsigned long long)counts[2], (unsigned long long)counts[3]);
-  for (uint64_t i = 0; i < n_files; i++) free(files[i].data), free(files[i].words);
-  free(buf.data);
-  free(buf.words);
-  return 0;
-}
+#define FUZZ_TAKES is_whole_text
+#define FUZZ_MUTATE mutate_words
+#define FUZZ_DONE print_counts
+#include "driver.h"
 #endif
