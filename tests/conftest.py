@@ -1,5 +1,7 @@
-"""Every plan that a test makes is proved: no step writes over what is still to be read."""
+"""Every plan that a test makes is proved: no step writes over what is still to be read. And Ctrl-C reaches the tests that
+send it, however they were started."""
 import functools
+import signal
 
 import pytest
 
@@ -19,3 +21,11 @@ def proved_plans():
     _core.compile = proved
     yield
     _core.compile = compile
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_not_ignored():
+    """Background jobs (nohup, a shell's &) start with SIGINT ignored, and so would all they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -14,6 +14,7 @@ from .errors import DonationError
 __all__ = ["CancelledError", "Future", "run_async"]
 
 WORKERS = {}  # by process, since no thread survives a fork
+MOST_WAITING = 1000  # runs that have not begun; whoever asks for more waits until one does
 
 
 class Future(concurrent.futures.Future):
@@ -142,6 +143,7 @@ class Worker:
         self.tasks, self.task = queue.SimpleQueue(), None
         self.lock = threading.Lock()
         self.thread = None
+        self.room = threading.Semaphore(MOST_WAITING)
 
     def start(self):
         with self.lock:
@@ -160,8 +162,23 @@ class Worker:
             thread.start()
         return thread
 
+    def take_room(self):
+        """Waits for room in the queue, as Ctrl-C may interrupt. The worker's own thread (a callback that asks for a run) never waits
+        for itself. Whether there is room to be given back."""
+        return threading.current_thread() is not self.thread and self.room.acquire()
+
+    def post(self, future, counted, *run):
+        self.tasks.put((future, counted, *run))
+
+    def next_task(self, block):
+        """Future, executable and arguments of the task that is next, or None at the end. Without `block`, raises queue.Empty."""
+        task = self.tasks.get(block)
+        if task is not None and task[1]:
+            self.room.release()
+        return task and (task[0], *task[2:])
+
     def work(self):
-        while (task := self.tasks.get()) is not None:
+        while (task := self.next_task(True)) is not None:
             self.task = task[0]
             self.task._run(*task[1:])
             self.task = task = None
@@ -172,7 +189,7 @@ class Worker:
             return
         while True:
             try:
-                self.tasks.get_nowait()[0].cancel()
+                self.next_task(False)[0].cancel()
             except queue.Empty:
                 break
         self.tasks.put(None)
@@ -219,14 +236,27 @@ def run_async(executable, *args, **kwargs):
     """Like a call, but returns a Future at once. Runs begin in the order they were asked for, one at a time, each with all the threads of
     its executable. Arguments are kept alive, and must not be changed before the run is over; a Future among them (also inside of tuples)
     stands for its result, which need not be there yet. What is marked by xlac.donate is given away at once; where that can't be done,
-    the run warns."""
+    the run warns. At most MOST_WAITING runs wait to begin: whoever asks for another one waits until there is room."""
+    worker = worker_of_this_process()
+    counted = worker.take_room()  # before anything is given away: Ctrl-C here loses nothing
+    try:
+        args, kwargs = given_away(executable, args, kwargs)
+    except BaseException:
+        if counted:
+            worker.room.release()
+        raise
+    future = Future()
+    worker.post(future, counted, executable, args, kwargs)
+    return future
+
+
+def given_away(executable, args, kwargs):
+    """The arguments, those that are donated taken from their owners."""
     if any_donated(args) or any_donated(kwargs.values()):
-        caller = sys._getframe(1)
+        caller = sys._getframe(2)
         where = f"it was donated to a run at {caller.f_code.co_filename}:{caller.f_lineno}"
         if not any_pending(args):  # the memory of what is not there yet is looked at by the run
             check_donations(executable, args)
         args = tuple(taken(a, where) for a in args)
         kwargs = {name: taken(a, where) for name, a in kwargs.items()}
-    future = Future()
-    worker_of_this_process().tasks.put((future, executable, args, kwargs))
-    return future
+    return args, kwargs

@@ -1,6 +1,7 @@
 """Executable.run_async: futures that are waited for, awaited, cancelled, chained, donated, and left alone."""
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -131,3 +132,49 @@ def test_many_threads_ask(twice):
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert results == [4] * 40
+
+
+def waiting(endless, twice):
+    """An endless run and behind it as many as may wait."""
+    running = endless()
+    while not running.running():
+        time.sleep(0.001)
+    return running, [twice.run_async(X) for _ in range(xlac.future.MOST_WAITING)]
+
+
+def test_no_more_than_so_many_runs_wait(twice, endless, monkeypatch):
+    monkeypatch.setattr(xlac.future, "MOST_WAITING", 5)
+    monkeypatch.setattr(xlac.future, "WORKERS", {})
+    running, queued = waiting(endless, twice)
+    late = []
+    caller = threading.Thread(target=lambda: late.append(twice.run_async(X)))
+    caller.start()
+    caller.join(0.1)
+    assert caller.is_alive() and not late
+    running.cancel()
+    caller.join()
+    assert [f.result()[0] for f in queued + late] == [2] * 6
+
+
+def test_ctrl_c_while_waiting_for_room_loses_nothing(twice, endless, monkeypatch):
+    monkeypatch.setattr(xlac.future, "MOST_WAITING", 1)
+    monkeypatch.setattr(xlac.future, "WORKERS", {})
+    running, queued = waiting(endless, twice)
+    mine = xlac.asarray(X.copy())
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        twice.run_async(xlac.donate(mine))
+    assert np.asarray(mine)[0] == 1
+    running.cancel()
+    assert queued[0].result()[0] == 2 and twice.run_async(xlac.donate(mine)).result()[0] == 2
+
+
+def test_runs_asked_for_by_the_thread_that_runs_them_do_not_wait(twice, endless, monkeypatch):
+    monkeypatch.setattr(xlac.future, "MOST_WAITING", 1)
+    monkeypatch.setattr(xlac.future, "WORKERS", {})
+    first, more = endless(), []
+    first.add_done_callback(lambda _: more.extend(twice.run_async(X) for _ in range(4)))
+    first.cancel()
+    assert first.wait() and threading.current_thread() is threading.main_thread()
+    assert twice.run_async(X).result()[0] == 2 and [f.result()[0] for f in more] == [2] * 4

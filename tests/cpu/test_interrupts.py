@@ -169,16 +169,13 @@ def test_a_signal_stops_a_run(text, threads):
     before = signal.signal(signal.SIGALRM, ring)
     try:
         signal.setitimer(signal.ITIMER_REAL, delay)
-        start = time.perf_counter()
         with pytest.raises(Alarm):
             exe(x)
             while True:  # a machine that is done already
                 time.sleep(1)
-        spent = time.perf_counter() - start
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert spent < delay + 3.0  # 0.1 on an idle machine
     assert xlac.memory_stats()["live"] == live
 
 

@@ -19,7 +19,7 @@
 #include "random.h"
 
 #ifndef FUZZ_RUNS
-#define FUZZ_RUNS 10000
+#define FUZZ_RUNS 100000
 #endif
 
 enum { MAX_FILES = 4096 };

@@ -81,6 +81,7 @@ static void mutate_bytes(fuzz_file *buf, const fuzz_file *other, uint64_t *state
   }
 }
 
+#define FUZZ_RUNS 20000
 #define FUZZ_TAKES is_bytecode
 #define FUZZ_MUTATE mutate_bytes
 #include "driver.h"

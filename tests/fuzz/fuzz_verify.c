@@ -261,6 +261,7 @@ static void print_counts(void) {
          (unsigned long long)counts[1], (unsigned long long)counts[2], (unsigned long long)counts[3]);
 }
 
+#define FUZZ_RUNS 40000
 #define FUZZ_TAKES is_whole_text
 #define FUZZ_MUTATE mutate_words
 #define FUZZ_DONE print_counts

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT = os.environ.get("XLAC_FUZZ_LIMIT", "4000")
+LIMIT = os.environ.get("XLAC_FUZZ_LIMIT", "20000")
 
 
 @pytest.fixture(scope="module")

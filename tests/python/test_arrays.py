@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import time
 
 import ml_dtypes
 import numpy as np
@@ -173,10 +172,8 @@ def test_constants_give_arrays():
 def test_ctrl_c_stops_a_run():
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         xlac.interpret(xlac.parse(LOOP))
-    assert time.monotonic() - started < 20
 
 
 def test_progress_is_told_and_may_stop():
