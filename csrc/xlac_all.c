@@ -83,6 +83,7 @@
 #include "interp/apply.c"
 #include "interp/arrays.c"
 #include "interp/async_order.c"
+#include "interp/blocks.c"
 #include "interp/collective_group.c"
 #include "interp/collective_many.c"
 #include "interp/combine.c"

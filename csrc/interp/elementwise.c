@@ -1,6 +1,8 @@
 /* Evaluators of elementwise ops: one for all that have a loop, in place where an operand may be overwritten; and iota
  * and bitcast-convert. */
+#include "blocks.h"
 #include "loops.h"
+#include "strided.h"
 
 #define BLOCK (1 << 16) /* elements between looks at the clock */
 #define SPREAD 1024     /* lanes of a scalar operand made at a time */
@@ -130,40 +132,59 @@ int interp_eval_select(interp_ctx *ctx, const ir_op *op, interp_value *const *op
 
 /* --- iota --- */
 
-/* Numbers 0 ... n-1 in type t, by way of a type that holds them exactly as far as t does. */
-static interp_value *count_up(interp_ctx *ctx, base_dtype t, int64_t n) {
-  interp_value *r = interp_array(ctx, t, 1, &n);
+/* Numbers 0 ... n-1 in the type of r, by way of a type that holds them exactly as far as that does. */
+static void count_block(void *x, int64_t begin, int64_t end) {
+  const interp_value *r = x;
   int64_t block[256];
-  for (int64_t at = 0; r && at < n; at += 256) {
-    int64_t m = n - at < 256 ? n - at : 256;
+  for (int64_t at = begin; at < end; at += 256) {
+    int64_t m = end - at < 256 ? end - at : 256;
     for (int64_t i = 0; i < m; i++) block[i] = at + i;
-    base_convert(t, (char *)r->data + (size_t)at * base_dtype_bytes(t), XLAC_S64, block, (size_t)m);
+    base_convert(r->dtype, (char *)r->data + (size_t)at * base_dtype_bytes(r->dtype), XLAC_S64, block, (size_t)m);
   }
-  return r;
 }
 
-/* Each number of the sequence `inner` times, and all of that again until the result is full. */
-static int repeat_numbers(interp_ctx *ctx, const interp_value *numbers, int64_t inner, interp_value *r) {
-  size_t bytes = base_dtype_bytes((base_dtype)r->dtype);
-  char *to = r->data, *end = to + interp_bytes(r);
-  while (to < end) {
-    const char *from = numbers->data;
-    for (int64_t i = 0; i < numbers->count; i++, from += bytes) {
-      for (int64_t j = 0; j < inner; j++, to += bytes) memcpy(to, from, bytes);
-      TRY(interp_tick(ctx, (uint64_t)inner));
-    }
+static int count_up(interp_ctx *ctx, base_dtype t, int64_t n, interp_value **out) {
+  interp_value *r = interp_array(ctx, t, 1, &n);
+  if (!r) return -XLAC_E_OUT_OF_MEMORY;
+  int status = interp_in_blocks(ctx, n, count_block, r);
+  if (status)
+    interp_release(r);
+  else
+    *out = r;
+  return status;
+}
+
+/* Each number of the sequence `inner` times, and all of that again until the result is full: element i is number
+ * i / inner % count. */
+typedef struct repeated_numbers {
+  const interp_value *numbers;
+  interp_value *to;
+  int64_t inner;
+} repeated_numbers;
+
+static void repeat_block(void *ctx, int64_t begin, int64_t end) {
+  const repeated_numbers *x = ctx;
+  size_t bytes = base_dtype_bytes((base_dtype)x->to->dtype);
+  int64_t number = begin / x->inner % x->numbers->count, left = x->inner - begin % x->inner;
+  for (int64_t at = begin; at < end; left = x->inner) {
+    int64_t n = end - at < left ? end - at : left;
+    interp_fill(bytes, (char *)x->to->data + (size_t)at * bytes, n,
+                (const char *)x->numbers->data + (size_t)number * bytes);
+    at += n;
+    if (++number == x->numbers->count) number = 0;
   }
-  return 0;
 }
 
 int interp_eval_iota(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)operands;
   int64_t d = ir_get_int(op, IR_ATTR_IOTA_DIMENSION, 0), inner = 1;
   assert(d >= 0 && d < op->type->rank);
-  interp_value *numbers = count_up(ctx, (base_dtype)op->type->dtype, op->type->dims[d]), *r = NULL;
-  if (numbers) r = interp_array_for(ctx, op);
+  interp_value *numbers = NULL, *r = NULL;
+  TRY(count_up(ctx, (base_dtype)op->type->dtype, op->type->dims[d], &numbers));
+  r = interp_array_for(ctx, op);
   for (uint32_t i = (uint32_t)d + 1; i < op->type->rank; i++) inner *= op->type->dims[i];
-  int status = r ? r->count ? repeat_numbers(ctx, numbers, inner, r) : 0 : -XLAC_E_OUT_OF_MEMORY;
+  int status =
+      r ? interp_in_blocks(ctx, r->count, repeat_block, &(repeated_numbers){numbers, r, inner}) : -XLAC_E_OUT_OF_MEMORY;
   interp_release(numbers);
   if (status) {
     interp_release(r);
@@ -182,60 +203,73 @@ static unsigned cast_bits(base_dtype t) {
   return t == XLAC_PRED || bits == 6 ? 8 : bits;
 }
 
-static void pack_bits(unsigned width, const uint8_t *from, int64_t n, uint8_t *to) {
-  unsigned per_byte = 8 / width;
-  memset(to, 0, (size_t)n / per_byte + 1);
-  for (int64_t i = 0; i < n; i++) {
-    unsigned v = from[i] & ((1u << width) - 1), shift = (unsigned)(i % per_byte) * width;
-    to[i / per_byte] |= (uint8_t)(v << shift);
+/* Where the loops below read and write; they work on blocks of elements that begin at multiples of eight. */
+typedef struct cast_job {
+  const base_dtype_info *type; /* of the narrow side */
+  const uint8_t *from;
+  uint8_t *to;
+} cast_job;
+
+static void pack_bits(void *x, int64_t begin, int64_t end) {
+  const cast_job *job = x;
+  unsigned width = job->type->bits, per_byte = 8 / width;
+  assert(begin % 8 == 0);
+  for (int64_t i = begin; i < end; i++) {
+    unsigned v = job->from[i] & ((1u << width) - 1), shift = (unsigned)(i % per_byte) * width;
+    if (shift == 0) job->to[i / per_byte] = 0;
+    job->to[i / per_byte] |= (uint8_t)(v << shift);
   }
 }
 
-static void unpack_bits(const base_dtype_info *t, const uint8_t *from, int64_t n, uint8_t *to) {
-  unsigned width = t->bits, per_byte = 8 / width, sign = t->kind == BASE_KIND_SINT ? 1u << (width - 1) : 0;
-  for (int64_t i = 0; i < n; i++) {
-    unsigned v = from[i / per_byte] >> (unsigned)(i % per_byte) * width & ((1u << width) - 1);
-    to[i] = (uint8_t)((v ^ sign) - sign);
+static void unpack_bits(void *x, int64_t begin, int64_t end) {
+  const cast_job *job = x;
+  unsigned width = job->type->bits, per_byte = 8 / width;
+  unsigned sign = job->type->kind == BASE_KIND_SINT ? 1u << (width - 1) : 0;
+  for (int64_t i = begin; i < end; i++) {
+    unsigned v = job->from[i / per_byte] >> (unsigned)(i % per_byte) * width & ((1u << width) - 1);
+    job->to[i] = (uint8_t)((v ^ sign) - sign);
   }
 }
 
 /* Drops what bits of the bytes the type has no use for. */
-static void cut_bytes(base_dtype t, const uint8_t *from, int64_t n, uint8_t *to) {
-  unsigned bits = base_dtype_of(t)->bits;
-  assert(bits < 8);
-  for (int64_t i = 0; i < n; i++) to[i] = t == XLAC_PRED ? from[i] != 0 : (uint8_t)(from[i] & ((1u << bits) - 1));
+static void cut_bytes(void *x, int64_t begin, int64_t end) {
+  const cast_job *job = x;
+  unsigned mask = (1u << job->type->bits) - 1;
+  assert(job->type->bits < 8);
+  if (job->type == base_dtype_of(XLAC_PRED))
+    for (int64_t i = begin; i < end; i++) job->to[i] = job->from[i] != 0;
+  else
+    for (int64_t i = begin; i < end; i++) job->to[i] = (uint8_t)(job->from[i] & mask);
+}
+
+static int cast_from_packed(interp_ctx *ctx, const uint8_t *packed, interp_value *r) {
+  base_dtype to = (base_dtype)r->dtype;
+  cast_job job = {base_dtype_of(to), packed, r->data};
+  if (cast_bits(to) < 8) return interp_in_blocks(ctx, r->count, unpack_bits, &job);
+  if (job.type->bits < 8) return interp_in_blocks(ctx, r->count, cut_bytes, &job);
+  return interp_copy_bytes(ctx, r->data, packed, interp_bytes(r));
 }
 
 /* Through packed bits, for types narrower than a byte. */
 static int cast_packed(interp_ctx *ctx, const interp_value *v, interp_value *r) {
-  base_dtype from = (base_dtype)v->dtype, to = (base_dtype)r->dtype;
+  base_dtype from = (base_dtype)v->dtype;
   size_t bytes = (size_t)v->count * cast_bits(from) / 8 + 1;
   uint8_t *packed = base_malloc(ctx->options.alloc, bytes + 1);
   if (!packed) return base_oom(ctx->err, "bits to cast");
-  if (cast_bits(from) < 8) {
-    pack_bits(cast_bits(from), v->data, v->count, packed);
-  } else {
-    memcpy(packed, v->data, interp_bytes(v));
-  }
-  if (cast_bits(to) < 8) {
-    unpack_bits(base_dtype_of(to), packed, r->count, r->data);
-  } else if (base_dtype_of(to)->bits < 8) {
-    cut_bytes(to, packed, r->count, r->data);
-  } else {
-    memcpy(r->data, packed, interp_bytes(r));
-  }
+  cast_job job = {base_dtype_of(from), v->data, packed};
+  int status = cast_bits(from) < 8 ? interp_in_blocks(ctx, v->count, pack_bits, &job)
+                                   : interp_copy_bytes(ctx, packed, v->data, interp_bytes(v));
+  if (status == 0) status = cast_from_packed(ctx, packed, r);
   base_free(ctx->options.alloc, packed);
-  return 0;
+  return status;
 }
 
 /* The same bytes, cut to what the type has. */
-static void cast_bytes(const interp_value *v, interp_value *r) {
+static int cast_bytes(interp_ctx *ctx, const interp_value *v, interp_value *r) {
   assert(interp_bytes(v) == interp_bytes(r));
-  if (base_dtype_of((base_dtype)r->dtype)->bits < 8) {
-    cut_bytes((base_dtype)r->dtype, v->data, r->count, r->data);
-  } else {
-    memcpy(r->data, v->data, interp_bytes(v));
-  }
+  cast_job job = {base_dtype_of((base_dtype)r->dtype), v->data, r->data};
+  if (job.type->bits < 8) return interp_in_blocks(ctx, r->count, cut_bytes, &job);
+  return interp_copy_bytes(ctx, r->data, v->data, interp_bytes(v));
 }
 
 /* Data can be shown as another type where it is aligned for it and all its bits mean something. */
@@ -244,28 +278,46 @@ static bool cast_is_view(const interp_value *v, base_dtype to) {
 }
 
 /* In StableHLO a truth value is one bit: as many of them as the other type has bits. */
+typedef struct truth_job {
+  const base_dtype_info *type; /* of the other side */
+  const interp_value *from;
+  interp_value *to;
+} truth_job;
+
+static void truths_of_bits(void *x, int64_t begin, int64_t end) {
+  const truth_job *job = x;
+  for (int64_t i = begin; i < end; i++) {
+    const uint8_t *bytes = (const uint8_t *)job->from->data + (size_t)i * job->type->bytes;
+    uint8_t *truth = (uint8_t *)job->to->data + (size_t)i * job->type->bits;
+    for (unsigned b = 0; b < job->type->bits; b++) truth[b] = bytes[b / 8] >> b % 8 & 1;
+  }
+}
+
+static void bits_of_truths(void *x, int64_t begin, int64_t end) {
+  const truth_job *job = x;
+  const base_dtype_info *t = job->type;
+  for (int64_t i = begin; i < end; i++) {
+    uint8_t *bytes = (uint8_t *)job->to->data + (size_t)i * t->bytes;
+    const uint8_t *truth = (const uint8_t *)job->from->data + (size_t)i * t->bits;
+    memset(bytes, 0, t->bytes);
+    for (unsigned b = 0; b < t->bits; b++) bytes[b / 8] |= (uint8_t)((truth[b] != 0) << b % 8);
+    if (t->bits < 8 && t->kind == BASE_KIND_SINT && bytes[0] >> (t->bits - 1)) bytes[0] |= (uint8_t)(0xFFu << t->bits);
+  }
+}
+
 static int cast_truths(interp_ctx *ctx, const ir_op *op, const interp_value *v, uint32_t rank, const int64_t *dims,
                        interp_value **out) {
   base_dtype to = (base_dtype)op->type->dtype;
   interp_value *r = interp_array(ctx, to, rank, dims);
   if (!r) return -XLAC_E_OUT_OF_MEMORY;
-  const interp_value *whole = to == XLAC_PRED ? v : r;
-  const base_dtype_info *t = base_dtype_of((base_dtype)whole->dtype);
-  memset(r->data, 0, (size_t)r->count * base_dtype_bytes(to));
-  for (int64_t i = 0; i < whole->count; i++) {
-    uint8_t *bytes = (uint8_t *)whole->data + (size_t)i * t->bytes;
-    for (unsigned b = 0; b < t->bits; b++) {
-      uint8_t *truth = (uint8_t *)(to == XLAC_PRED ? r : v)->data + (size_t)i * t->bits + b;
-      if (to == XLAC_PRED)
-        *truth = bytes[b / 8] >> b % 8 & 1;
-      else
-        bytes[b / 8] |= (uint8_t)((*truth != 0) << b % 8);
-    }
-    if (to != XLAC_PRED && t->bits < 8 && t->kind == BASE_KIND_SINT && bytes[0] >> (t->bits - 1))
-      bytes[0] |= (uint8_t)(0xFFu << t->bits);
-  }
-  *out = r;
-  return interp_tick(ctx, (uint64_t)r->count);
+  truth_job job = {base_dtype_of(to == XLAC_PRED ? (base_dtype)v->dtype : to), v, r};
+  int status = to == XLAC_PRED ? interp_in_blocks(ctx, v->count, truths_of_bits, &job)
+                               : interp_in_blocks(ctx, r->count, bits_of_truths, &job);
+  if (status)
+    interp_release(r);
+  else
+    *out = r;
+  return status;
 }
 
 int interp_eval_bitcast_convert(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -290,7 +342,7 @@ int interp_eval_bitcast_convert(interp_ctx *ctx, const ir_op *op, interp_value *
   r = view ? interp_view(ctx, v, to, op->type->rank, dims) : interp_array(ctx, to, op->type->rank, dims);
   if (!r) return -XLAC_E_OUT_OF_MEMORY;
   int status = packed ? cast_packed(ctx, v, r) : 0;
-  if (!packed && !view) cast_bytes(v, r);
+  if (!packed && !view) status = cast_bytes(ctx, v, r);
   if (status) {
     interp_release(r);
     return status;

@@ -9,6 +9,7 @@
 
 #define MAX_DEPTH 250             /* of nested computations: each takes a few hundred bytes of C stack */
 #define TICKS_PER_POLL (1u << 20) /* element operations: at most some 20 ms of work */
+#define TICKS_PER_OP 32           /* what an op takes beside its elements, in element operations */
 
 int interp_fail(interp_ctx *ctx, const ir_op *op, base_code code, const char *format, ...) {
   char text[sizeof ctx->err->message];
@@ -71,7 +72,7 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
   ctx->slots = slots;
   ctx->operand_slots = s->operands;
   interp_eval_fn *eval = s->quantised ? interp_eval_quantised : interp_table[op->opcode];
-  int status = interp_tick(ctx, 1);
+  int status = interp_tick(ctx, TICKS_PER_OP);
   if (!status)
     status = eval ? eval(ctx, op, operands, &slots[own])
                   : interp_fail(ctx, op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(op->opcode));

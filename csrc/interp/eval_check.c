@@ -137,6 +137,8 @@ static const char *expect_name(const ir_op *op) {
 
 /* --- comparing --- */
 
+enum { EXPECT_TICK = 1 << 12 /* elements between looks at interruptions */ };
+
 static int expect_sides(interp_ctx *ctx, const ir_op *op, const interp_value *actual, expect_side expected,
                         const expect_rule *rule) {
   base_dtype t = (base_dtype)actual->dtype;
@@ -144,10 +146,10 @@ static int expect_sides(interp_ctx *ctx, const ir_op *op, const interp_value *ac
   const char *p = actual->data;
   expect_tally tally = {.first = -1};
   for (int64_t i = 0; i < actual->count; i++) {
+    if (i % EXPECT_TICK == 0) TRY(interp_tick(ctx, EXPECT_TICK));
     if (expect_element(t, p + (size_t)i * bytes, expected.data + (size_t)i * expected.step, rule, &tally)) continue;
     if (tally.bad++ == 0) tally.first = i;
   }
-  TRY(interp_tick(ctx, (uint64_t)actual->count));
   if (tally.bad == 0) return 0;
   char found[64], wanted[64], where[160], how[128];
   expect_show(t, p + (size_t)tally.first * bytes, found, sizeof found);

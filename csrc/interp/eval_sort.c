@@ -55,9 +55,9 @@ static int sort_by_keys(const sort_run *s, const sort_order *o, int64_t *order) 
   for (int64_t row = 0; row < s->rows && status == 0; row++) {
     int64_t at = row * s->length;
     interp_sort_keys(t, data + at * (int64_t)base_dtype_bytes(t), s->length, !o->total, o->descending, v);
-    interp_sort_keyed(v, spare, s->length);
-    for (int64_t i = 0; i < s->length; i++) order[at + i] = at + v[i].at;
-    status = interp_tick(s->ctx, (uint64_t)s->length * 16);
+    status = interp_sort_keyed(s->ctx, v, spare, s->length);
+    for (int64_t i = 0; i < s->length && status == 0; i++) order[at + i] = at + v[i].at;
+    if (status == 0) status = interp_tick(s->ctx, (uint64_t)s->length);
   }
   interp_scratch_free(s->ctx, v);
   interp_scratch_free(s->ctx, spare);

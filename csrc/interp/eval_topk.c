@@ -1,4 +1,5 @@
 /* topk: the k first elements of each row in descending (or ascending) total order, equal ones by place. */
+#include "blocks.h"
 #include "sort_keys.h"
 
 /* Whether a comes after b in the result. */
@@ -17,21 +18,55 @@ static void heap_sink(interp_keyed *heap, int64_t n, int64_t i) {
   heap[i] = x;
 }
 
-/* The k first of n keyed elements, in order, at the front of v. */
-static void keep_first(interp_keyed *v, int64_t n, int64_t k) {
-  assert(k <= n);
-  for (int64_t i = k / 2; i-- > 0;) heap_sink(v, k, i);
-  for (int64_t i = k; i < n && k > 0; i++) {
-    if (keyed_after(&v[i], &v[0])) continue;
-    v[0] = v[i];
-    heap_sink(v, k, 0);
+/* A row whose k first are sought: they lie at the front of v, as a heap until all elements have been seen. */
+typedef struct topk_row {
+  const interp_value *x;
+  const char *from;
+  int64_t k;
+  bool largest;
+  interp_keyed *v;
+} topk_row;
+
+static void topk_keys(void *ctx, int64_t begin, int64_t end) {
+  const topk_row *r = ctx;
+  interp_sort_keys(r->x->dtype, r->from + begin * (int64_t)base_dtype_bytes(r->x->dtype), end - begin, false,
+                   r->largest, r->v + begin);
+  for (int64_t i = begin; i < end; i++) r->v[i].at = i;
+}
+
+/* Elements before k are sunk from the last to the first, so that all places after them are heaps already. */
+static void topk_heap(void *ctx, int64_t begin, int64_t end) {
+  const topk_row *r = ctx;
+  for (int64_t i = begin; i < end; i++) heap_sink(r->v, r->k, r->k / 2 - 1 - i);
+}
+
+static void topk_sift(void *ctx, int64_t begin, int64_t end) {
+  const topk_row *r = ctx;
+  for (int64_t i = r->k + begin; i < r->k + end; i++) {
+    if (keyed_after(&r->v[i], &r->v[0])) continue;
+    r->v[0] = r->v[i];
+    heap_sink(r->v, r->k, 0);
   }
-  for (int64_t i = k - 1; i > 0; i--) {
-    interp_keyed last = v[0];
-    v[0] = v[i];
-    v[i] = last;
-    heap_sink(v, i, 0);
+}
+
+static void topk_order(void *ctx, int64_t begin, int64_t end) {
+  const topk_row *r = ctx;
+  for (int64_t i = r->k - 1 - begin; i > r->k - 1 - end; i--) {
+    interp_keyed last = r->v[0];
+    r->v[0] = r->v[i];
+    r->v[i] = last;
+    heap_sink(r->v, i, 0);
   }
+}
+
+/* The k first elements of the row, in order, at the front of v. */
+static int keep_first(interp_ctx *ctx, topk_row *r, int64_t n) {
+  assert(r->k <= n);
+  TRY(interp_in_blocks(ctx, n, topk_keys, r));
+  if (r->k == 0) return 0;
+  TRY(interp_in_blocks(ctx, r->k / 2, topk_heap, r));
+  TRY(interp_in_blocks(ctx, n - r->k, topk_sift, r));
+  return interp_in_blocks(ctx, r->k - 1, topk_order, r);
 }
 
 int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool largest, interp_value *values,
@@ -42,14 +77,14 @@ int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool lar
   for (int64_t row = 0; row < rows && status == 0; row++) {
     const char *from = (const char *)x->data + row * n * bytes;
     char *to = (char *)values->data + row * k * bytes;
-    interp_sort_keys(x->dtype, from, n, false, largest, v);
-    keep_first(v, n, k);
-    for (int64_t i = 0; i < k; i++) {
+    topk_row r = {x, from, k, largest, v};
+    status = keep_first(ctx, &r, n);
+    for (int64_t i = 0; i < k && status == 0; i++) {
       memcpy(to + i * bytes, from + v[i].at * bytes, (size_t)bytes);
       base_store_i64(indices->dtype, (char *)indices->data + (row * k + i) * (int64_t)base_dtype_bytes(indices->dtype),
                      v[i].at);
     }
-    status = interp_tick(ctx, (uint64_t)n * 4);
+    if (status == 0) status = interp_tick(ctx, (uint64_t)k);
   }
   interp_scratch_free(ctx, v);
   return status;

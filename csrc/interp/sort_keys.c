@@ -1,7 +1,9 @@
 /* Sort keys and a stable merge sort on them. */
 #include "sort_keys.h"
 
-enum { INSERTION = 12 };
+#include "blocks.h"
+
+enum { INSERTION = 16 };
 
 /* Sign-magnitude bits of a float to unsigned order: negatives are complemented, positives get the top bit. */
 static inline uint64_t float_key(uint64_t bits, unsigned width, bool zeros_equal) {
@@ -83,29 +85,41 @@ static void insertion_sort(interp_keyed *v, int64_t n) {
   }
 }
 
-static void merge_keyed(const interp_keyed *a, int64_t na, const interp_keyed *b, int64_t nb, interp_keyed *out) {
+/* What both sides surely have left is merged without looking at their ends, then interrupts are looked for. */
+static int merge_keyed(interp_ctx *ctx, const interp_keyed *a, int64_t na, const interp_keyed *b, int64_t nb,
+                       interp_keyed *out) {
   int64_t i = 0, j = 0;
   while (i < na && j < nb) {
-    bool right = b[j].key < a[i].key;
-    *out++ = right ? b[j] : a[i];
-    j += right;
-    i += !right;
+    int64_t some = interp_min(INTERP_BLOCK, interp_min(na - i, nb - j));
+    for (int64_t k = 0; k < some; k++) {
+      bool right = b[j].key < a[i].key;
+      *out++ = right ? b[j] : a[i];
+      j += right;
+      i += !right;
+    }
+    TRY(interp_tick(ctx, (uint64_t)some));
   }
-  memcpy(out, a + i, (size_t)(na - i) * sizeof *a);
-  memcpy(out + (na - i), b + j, (size_t)(nb - j) * sizeof *b);
+  TRY(interp_copy_bytes(ctx, out, a + i, (size_t)(na - i) * sizeof *a));
+  return interp_copy_bytes(ctx, out + (na - i), b + j, (size_t)(nb - j) * sizeof *b);
 }
 
-void interp_sort_keyed(interp_keyed *v, interp_keyed *spare, int64_t n) {
+static void sort_runs(void *v, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i += INSERTION)
+    insertion_sort((interp_keyed *)v + i, interp_min(INSERTION, end - i));
+}
+
+int interp_sort_keyed(interp_ctx *ctx, interp_keyed *v, interp_keyed *spare, int64_t n) {
+  _Static_assert(INTERP_BLOCK % INSERTION == 0, "runs end where blocks do");
   interp_keyed *from = v, *to = spare;
-  for (int64_t i = 0; i < n; i += INSERTION) insertion_sort(v + i, interp_min(INSERTION, n - i));
+  TRY(interp_in_blocks(ctx, n, sort_runs, v));
   for (int64_t width = INSERTION; width < n; width *= 2) {
     for (int64_t i = 0; i < n; i += 2 * width) {
       int64_t na = interp_min(width, n - i), nb = interp_min(width, n - i - na);
-      merge_keyed(from + i, na, from + i + na, nb, to + i);
+      TRY(merge_keyed(ctx, from + i, na, from + i + na, nb, to + i));
     }
     interp_keyed *swap = from;
     from = to;
     to = swap;
   }
-  if (from != v && n > 0) memcpy(v, from, (size_t)n * sizeof *v);
+  return from != v && n > 0 ? interp_copy_bytes(ctx, v, from, (size_t)n * sizeof *v) : 0;
 }

@@ -15,8 +15,9 @@ void interp_sort_keys(base_dtype t, const void *data, int64_t n, bool zeros_equa
 /* Whether keys can stand for comparisons of this type at all. */
 bool interp_sort_keyable(base_dtype t);
 bool interp_has_nan(base_dtype t, const void *data, int64_t n);
-/* Sorts n of them by key, stably. `spare` has room for n; the result is in `v`. */
-void interp_sort_keyed(interp_keyed *v, interp_keyed *spare, int64_t n);
+/* Sorts n of them by key, stably. `spare` has room for n; the result is in `v`. Nonzero when the run was interrupted.
+ */
+XLAC_MUST_USE int interp_sort_keyed(interp_ctx *ctx, interp_keyed *v, interp_keyed *spare, int64_t n);
 
 /* The k first elements of each row of x in descending (or ascending) total order, equal ones by place, and their
  * places.

@@ -3,6 +3,8 @@
  * dimensions, as tiles that fit in the first-level cache. */
 #include "strided.h"
 
+#include "arrays.h"
+
 #include <stdlib.h>
 
 enum { STRIDED_TILE = 16, STRIDED_SHORT = 48, STRIDED_TICK = 1 << 16 };
@@ -180,12 +182,27 @@ static bool nest_wants_tiles(strided_nest *s) {
   return true;
 }
 
-static void nest_row(const strided_nest *s, char *to, const char *from) {
-  uint32_t d = s->rank - 1;
-  interp_copy_row(s->bytes, to, s->to[d], from, s->from[d], s->dims[d]);
+/* The work that no tick has been told of, and the tick once that is worth one: rows and tiles may be any length. */
+static int nest_tick(interp_ctx *ctx, uint64_t *pending, int64_t work) {
+  *pending += (uint64_t)work;
+  if (*pending < STRIDED_TICK) return 0;
+  uint64_t all = *pending;
+  *pending = 0;
+  return interp_tick(ctx, all);
 }
 
-static void nest_tiles(const strided_nest *s, char *to, const char *from) {
+static int nest_row(interp_ctx *ctx, const strided_nest *s, uint64_t *pending, char *to, const char *from) {
+  uint32_t d = s->rank - 1;
+  int64_t bytes = (int64_t)s->bytes;
+  for (int64_t at = 0; at < s->dims[d]; at += STRIDED_TICK) {
+    int64_t n = interp_min(s->dims[d] - at, STRIDED_TICK);
+    interp_copy_row(s->bytes, to + at * s->to[d] * bytes, s->to[d], from + at * s->from[d] * bytes, s->from[d], n);
+    TRY(nest_tick(ctx, pending, n));
+  }
+  return 0;
+}
+
+static int nest_tiles(interp_ctx *ctx, const strided_nest *s, uint64_t *pending, char *to, const char *from) {
   uint32_t a = s->rank - 2, b = s->rank - 1;
   int64_t bytes = (int64_t)s->bytes;
   for (int64_t i0 = 0; i0 < s->dims[a]; i0 += STRIDED_TILE) {
@@ -195,25 +212,18 @@ static void nest_tiles(const strided_nest *s, char *to, const char *from) {
       for (int64_t i = i0; i < i1; i++)
         interp_copy_row(s->bytes, to + (i * s->to[a] + j * s->to[b]) * bytes, s->to[b],
                         from + (i * s->from[a] + j * s->from[b]) * bytes, s->from[b], n);
+      TRY(nest_tick(ctx, pending, n * (i1 - i0)));
     }
   }
+  return 0;
 }
 
 /* Walks the outer dimensions as an odometer and runs the inner part at each place. */
 static int nest_run(interp_ctx *ctx, const strided_nest *s, uint32_t outer, bool tiles, char *to, const char *from) {
   int64_t at[IR_MAX_RANK] = {0}, bytes = (int64_t)s->bytes;
-  uint64_t inner = 1, pending = 0;
-  for (uint32_t d = outer; d < s->rank; d++) inner *= (uint64_t)s->dims[d];
+  uint64_t pending = 0;
   for (;;) {
-    if (tiles)
-      nest_tiles(s, to, from);
-    else
-      nest_row(s, to, from);
-    pending += inner;
-    if (pending >= STRIDED_TICK) {
-      TRY(interp_tick(ctx, pending));
-      pending = 0;
-    }
+    TRY((tiles ? nest_tiles : nest_row)(ctx, s, &pending, to, from));
     uint32_t d = outer;
     for (; d > 0; d--) {
       to += s->to[d - 1] * bytes;

@@ -5,11 +5,17 @@
 
 enum { NEW, OPEN, DONE };
 
-/* State of one walk over a computation's ops. `state` is indexed by id - base. */
+/* Where ids are further apart than that for each op, the walk numbers the ops itself: memory and time are the
+ * computation's, not the module's. */
+enum { SPREAD = 16 };
+
+/* State of one walk over a computation's ops. `state` is indexed by id - base, or by the number that the op has. */
 typedef struct op_walk {
   const ir_computation *c;
   uint8_t *state;
   uint32_t base;
+  bool spread;
+  base_map numbers; /* where spread: op -> its number + 1 */
   ir_op **stack;
   size_t n_stack;
   ir_op **out;
@@ -17,7 +23,19 @@ typedef struct op_walk {
 } op_walk;
 
 static uint8_t *op_state(const op_walk *w, const ir_op *op) {
-  return &w->state[op->id - w->base];
+  if (!w->spread) return &w->state[op->id - w->base];
+  uint64_t number = 0;
+  bool found = base_map_get(&w->numbers, base_key(op), &number);
+  assert(found && number > 0 && number <= w->c->n_ops);
+  (void)found;
+  return &w->state[number - 1];
+}
+
+static bool number_ops(op_walk *w) {
+  uint64_t n = 0;
+  IR_FOR_OPS(op, w->c)
+  if (!base_map_set(&w->numbers, base_key(op), ++n)) return false;
+  return true;
 }
 
 static void push_op(op_walk *w, ir_op *op) {
@@ -83,15 +101,19 @@ ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
   uint32_t range;
   size_t room = survey_ops(c, &w.base, &range);
   base_alloc alloc = arena->alloc;
+  base_map_init(&w.numbers, alloc);
+  w.spread = range / SPREAD > c->n_ops;
+  if (w.spread) range = c->n_ops;
   w.out = BASE_ARRAY(arena, ir_op *, c->n_ops ? c->n_ops : 1);
   w.state = base_malloc(alloc, range);
   w.stack = base_malloc(alloc, room * sizeof *w.stack);
-  bool ok = w.out && w.state && w.stack;
+  bool ok = w.out && w.state && w.stack && (!w.spread || number_ops(&w));
   if (ok) {
     memset(w.state, NEW, range);
     walk_all(&w);
     *n = w.n_out;
   }
+  base_map_free(&w.numbers);
   base_free(alloc, w.state);
   base_free(alloc, w.stack);
   return ok ? w.out : NULL;
