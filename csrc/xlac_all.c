@@ -149,6 +149,7 @@
 #include "interp/registry.c"
 #include "interp/run.c"
 #include "interp/shadow.c"
+#include "interp/sizes.c"
 #include "interp/sort_keys.c"
 #include "interp/sort_merge.c"
 #include "interp/strided.c"

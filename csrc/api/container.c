@@ -120,6 +120,7 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   const text_parse_options hlo = {.alloc = base_alloc_libc, .documented_forms = true, .chlo = true, .halves = true};
   ir_module *ir = NULL;
   TRY(text_parse_hlo(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
+  ir->unbounded = true;
   TRY(api_wrap(&m, ir, err));
   int status = xlac_compile(m, &own, out, err);
   xlac_module_destroy(m);

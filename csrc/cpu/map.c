@@ -1,11 +1,13 @@
-/* map: a computation on scalars for each place of its arrays, in lanes. */
+/* map: a computation on scalars for each place of its arrays, in lanes. Scalars beside arrays are repeated. */
 #include "body_share.h"
 
 enum { MAPR_RANGE = 1 << 13, MAPR_POLL = 1 << 16 };
 
 typedef struct mapr_data {
   const cpu_body *body;
-  cpu_share share; /* of elements */
+  cpu_share share;       /* of elements */
+  const bool *scalars;   /* by operand: it stands for all places; NULL where none does */
+  uint32_t repeats_from; /* in a range's memory: a block of lanes of each such operand */
 } mapr_data;
 
 typedef struct mapr_work {
@@ -13,17 +15,37 @@ typedef struct mapr_work {
   const cpu_routine_run *r;
 } mapr_work;
 
+static int64_t mapr_repeat_bytes(const cpu_body *b) {
+  return ((int64_t)b->lanes * CPU_BODY_SLOT + 63) & ~INT64_C(63);
+}
+
+/* Each scalar, as often as there are lanes. */
+static void mapr_repeat(const mapr_work *w, char *memory, const void **in) {
+  const cpu_body *b = w->x->body;
+  for (uint32_t i = 0; i < b->n_params; i++) {
+    if (!w->x->scalars[i]) continue;
+    vm_fill(b->values[i].bytes, w->r->in[i], b->lanes, memory);
+    in[i] = memory;
+    memory += mapr_repeat_bytes(b);
+  }
+}
+
 static void mapr_range(void *ctx, size_t begin, size_t end) {
   const mapr_work *w = ctx;
   const cpu_body *b = w->x->body;
+  const bool *scalars = w->x->scalars;
+  int64_t block = scalars ? b->lanes : MAPR_POLL;
   const void *few[16], **in = few;
+  char *memory = cpu_share_memory(&w->x->share, w->r->scratch, begin);
   cpu_body_lanes lanes;
   if (b->n_params > 16) in = __builtin_alloca(b->n_params * sizeof *in);
-  cpu_body_lanes_begin(&lanes, b, cpu_share_memory(&w->x->share, w->r->scratch, begin));
-  for (int64_t at = (int64_t)begin; at < (int64_t)end && !base_pool_stopping(w->r->run->exe->pool); at += MAPR_POLL) {
+  cpu_body_lanes_begin(&lanes, b, memory);
+  if (scalars) mapr_repeat(w, memory + w->x->repeats_from, in);
+  for (int64_t at = (int64_t)begin; at < (int64_t)end && !base_pool_stopping(w->r->run->exe->pool); at += block) {
     void *out = (char *)w->r->out[0] + at * b->values[b->outs[0]].bytes;
-    for (uint32_t i = 0; i < b->n_params; i++) in[i] = (const char *)w->r->in[i] + at * b->values[i].bytes;
-    cpu_body_lanes_run(&lanes, interp_min(MAPR_POLL, (int64_t)end - at), in, &out);
+    for (uint32_t i = 0; i < b->n_params; i++)
+      if (!scalars || !scalars[i]) in[i] = (const char *)w->r->in[i] + at * b->values[i].bytes;
+    cpu_body_lanes_run(&lanes, interp_min(block, (int64_t)end - at), in, &out);
   }
 }
 
@@ -40,6 +62,20 @@ static bool mapr_types(const ir_op *op, const cpu_body *b) {
   return cpu_body_out_dtype(b, 0) == op->type->dtype;
 }
 
+/* Which operands are scalars beside arrays. *n says how many. */
+static int mapr_scalars(const cpu_prepare_run *x, uint32_t *n, const bool **out) {
+  const ir_op *op = x->op;
+  bool *scalars = BASE_ARRAY(x->arena, bool, (size_t)op->n_operands + 1);
+  if (!scalars) return base_oom(x->err, "a map");
+  *n = 0;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    scalars[i] = ir_operand_type(op, i)->rank != op->type->rank;
+    *n += scalars[i];
+  }
+  *out = *n ? scalars : NULL;
+  return 0;
+}
+
 int cpu_prepare_map(cpu_prepare_run *x) {
   const cpu_body *body = NULL;
   TRY(cpu_body_make(x->op->called[0], x->arena, &body, x->err));
@@ -47,7 +83,12 @@ int cpu_prepare_map(cpu_prepare_run *x) {
   mapr_data *data = BASE_NEW(x->arena, mapr_data);
   if (!data) return base_oom(x->err, "a map");
   data->body = body;
-  x->out->scratch_bytes = cpu_share_make(&data->share, x->op->type->count, MAPR_RANGE, (int64_t)body->lanes_bytes);
+  uint32_t n_scalars;
+  TRY(mapr_scalars(x, &n_scalars, &data->scalars));
+  int64_t bytes = ((int64_t)body->lanes_bytes + 63) & ~INT64_C(63);
+  data->repeats_from = (uint32_t)bytes;
+  bytes += n_scalars * mapr_repeat_bytes(body);
+  x->out->scratch_bytes = cpu_share_make(&data->share, x->op->type->count, MAPR_RANGE, bytes);
   x->out->name = "map";
   x->out->data = data;
   x->out->work = (uint64_t)x->op->type->count * (body->n_ops + 1);

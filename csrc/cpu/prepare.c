@@ -53,13 +53,13 @@ int cpu_copy_for_compiling(ir_module *m, ir_module **out, xlac_error *err) {
   return m->form == IR_FORM_MLIR ? prepare_translate(m, out, err) : ir_module_clone(out, m, err);
 }
 
-/* The passes know the types of HLO, all sizes known or bounded; quantised ones are StableHLO's. CHLO's functions are
- * ops like any that go element by element. */
+/* The passes know the types of HLO, all sizes known or bounded, in tuples too; quantised ones are StableHLO's. CHLO's
+ * functions are ops like any that go element by element. */
 static bool prepare_is_hlo(const ir_module *ir) {
   IR_FOR_COMPUTATIONS(c, ir)
   IR_FOR_OPS(op, c) {
     bool plain = ir_opcode_has(op->opcode, IR_ELEMENTWISE) && ir_is_tensor(op->type) && !op->type->has_dynamic;
-    if (op->type->quant || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
+    if (op->type->quant || ir_is_unbounded(op->type) || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
   }
   return true;
 }

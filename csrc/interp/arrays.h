@@ -2,6 +2,7 @@
 #ifndef XLAC_INTERP_ARRAYS_H
 #define XLAC_INTERP_ARRAYS_H
 
+#include "sizes.h"
 #include "strided.h"
 
 /* n items of `size` bytes each, not zeroed; NULL, with the error filled, when out of memory or on overflow. */
@@ -10,10 +11,6 @@ static inline void interp_scratch_free(interp_ctx *ctx, void *p) {
   base_free(ctx->options.alloc, p);
 }
 #define INTERP_SCRATCH(ctx, type, n) ((type *)interp_scratch((ctx), (n), sizeof(type)))
-/* What an evaluator returns after a NULL from one of the makers, which have filled the error. */
-static inline int interp_failed(const interp_ctx *ctx) {
-  return ctx->err && ctx->err->code ? -ctx->err->code : -XLAC_E_OUT_OF_MEMORY;
-}
 /* Hands r over as *out, or releases it when filling it has failed. Returns status. */
 XLAC_MUST_USE int interp_deliver(int status, interp_value *r, interp_value **out);
 

@@ -264,7 +264,7 @@ static int many_grouped(interp_ctx *ctx, const ir_op *op, base_arena *arena, con
                          ir_opcode_text(op->opcode), (long long)ctx->options.replica,
                          (long long)ctx->options.partition);
     *out = interp_zeros(ctx, t);
-    return *out ? 0 : base_oom(ctx->err, "a broadcast's result");
+    return *out ? 0 : interp_failed(ctx);
   }
   TRY(interp_hub_meet(ctx, op, g.channel, g.n, g.members, g.place, op->n_operands, operands, &meeting));
   many_job j = {ctx, op, &g, meeting, NULL};
@@ -314,7 +314,7 @@ static int many_permute(interp_ctx *ctx, const ir_op *op, base_arena *arena, con
   if (source != UINT32_MAX) {
     status = many_give(ctx, t, op->n_operands, meeting->values + source * meeting->n_values, out);
   } else if (!(*out = interp_zeros(ctx, t))) {
-    status = base_oom(ctx->err, "a permute's result");
+    status = interp_failed(ctx);
   }
   if (meeting) interp_hub_leave(ctx, meeting);
   return status;

@@ -23,7 +23,7 @@ int interp_custom_topk(interp_ctx *ctx, const ir_op *op, interp_value *const *op
   if (!topk_fits(op, operands))
     return interp_fail(ctx, op, XLAC_E_EVAL, "TopK takes [..., n] and gives ([..., k], integer [..., k]) with k <= n");
   interp_value *result = interp_zeros(ctx, op->type);
-  if (!result) return base_oom(ctx->err, "TopK");
+  if (!result) return interp_failed(ctx);
   int64_t k = result->elements[0]->dims[operands[0]->rank - 1];
   int status = interp_topk_rows(ctx, operands[0], k, true, result->elements[0], result->elements[1]);
   if (status != 0) return interp_release(result), status;

@@ -3,13 +3,10 @@
 #include "blocks.h"
 #include "loops.h"
 #include "strided.h"
+#include "sizes.h"
 
 #define BLOCK (1 << 16) /* elements between looks at the clock */
 #define SPREAD 1024     /* lanes of a scalar operand made at a time */
-
-static bool same_dims(const interp_value *a, const interp_value *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
-}
 
 /* The operand that has the result's dims: not clamp's bounds nor select's pred, which may be scalars. */
 static uint32_t full_operand(const ir_op *op) {
@@ -21,7 +18,7 @@ static interp_value *reuse_operand(interp_ctx *ctx, const interp_loop *l, interp
                                    uint32_t full) {
   for (uint32_t k = 0; k < l->n_in; k++) {
     if (base_dtype_bytes((base_dtype)l->in[k]) != base_dtype_bytes((base_dtype)l->out)) continue;
-    if (!same_dims(operands[k], operands[full])) continue;
+    if (!interp_same_dims(operands[k], operands[full])) continue;
     interp_value *v = interp_reuse(ctx, operands, k);
     if (!v) continue;
     v->dtype = l->out;
@@ -70,11 +67,9 @@ static int run_spread(interp_ctx *ctx, const interp_loop *l, interp_value *const
 static int check_operands(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t full,
                           bool *spread) {
   for (uint32_t k = 0; k < op->n_operands; k++) {
-    if (same_dims(operands[k], operands[full])) continue;
+    if (interp_same_dims(operands[k], operands[full])) continue;
     bool may_be_scalar = op->opcode == IR_OP_CLAMP ? k != 1 : op->opcode == IR_OP_SELECT && k == 0;
-    if (!may_be_scalar || operands[k]->rank != 0) {
-      return interp_fail(ctx, op, XLAC_E_EVAL, "operand %u has other run-time dimensions than operand %u", k, full);
-    }
+    if (!may_be_scalar || operands[k]->rank != 0) return interp_need_same_dims(ctx, op, operands, k, full);
     *spread = true;
   }
   return 0;
@@ -328,6 +323,7 @@ int interp_eval_bitcast_convert(interp_ctx *ctx, const ir_op *op, interp_value *
   int64_t count = 1;
   for (uint32_t i = 0; i < op->type->rank; i++) {
     dims[i] = i < v->rank ? v->dims[i] : op->type->dims[i];
+    if (dims[i] < 0) dims[i] = cast_bits(from) / cast_bits(to);
     count *= dims[i];
   }
   if ((from == XLAC_PRED) != (to == XLAC_PRED) &&

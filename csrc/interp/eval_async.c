@@ -5,7 +5,7 @@
 /* Contexts are opaque words that nobody looks into: zeros. */
 static int async_contexts(interp_ctx *ctx, const ir_type *t, uint32_t from, interp_value **elements) {
   for (uint32_t i = from; i < t->n_elements; i++)
-    if (!(elements[i] = interp_zeros(ctx, t->elements[i]))) return base_oom(ctx->err, "an async context");
+    if (!(elements[i] = interp_zeros(ctx, t->elements[i]))) return interp_failed(ctx);
   return 0;
 }
 

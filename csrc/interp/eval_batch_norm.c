@@ -1,7 +1,7 @@
 /* batch-norm-training, -inference and -grad. Sums run in f64, results round once. */
 #include <math.h>
 
-#include "interp.h"
+#include "sizes.h"
 
 /* The operand seen as [outer, features, inner]. */
 typedef struct norm_view {
@@ -24,10 +24,12 @@ static int norm_view_of(interp_ctx *ctx, const ir_op *op, interp_value *const *o
   bool grad = op->opcode == IR_OP_BATCH_NORM_GRAD;
   for (uint32_t i = 1; i < op->n_operands; i++) {
     const interp_value *v = operands[i];
-    int64_t count = grad && i == 4 ? x->count : view->features;
-    if (v->kind != INTERP_ARRAY || v->dtype != x->dtype || v->count != count)
-      return interp_fail(ctx, op, XLAC_E_EVAL, "operand %u must have type %s and %lld elements", i,
-                         base_dtype_of(x->dtype)->text, (long long)count);
+    bool like = grad && i == 4;
+    if (v->kind != INTERP_ARRAY || v->dtype != x->dtype || v->rank != (like ? x->rank : 1))
+      return interp_fail(ctx, op, XLAC_E_EVAL, "operand %u must be an array of %u dimensions of type %s", i,
+                         like ? x->rank : 1, base_dtype_of(x->dtype)->text);
+    TRY(like ? interp_need_same_dims(ctx, op, operands, i, 0)
+             : interp_need_same_size(ctx, op, operands, i, 0, 0, (uint32_t)feature));
   }
   return 0;
 }

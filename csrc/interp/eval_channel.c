@@ -1,6 +1,7 @@
 /* infeed, outfeed, send and recv. They need a peer, which only a parallel run has; alone they fail, the starts first.
  */
 #include "hub.h"
+#include "sizes.h"
 
 static int channel_no_peer(interp_ctx *ctx, const ir_op *op, const char *what, const char *hint) {
   int status = interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s %s, and the interpreter has none",
@@ -28,9 +29,7 @@ static bool channel_fits(const ir_type *t, const interp_value *v) {
     return fits;
   }
   if (!ir_is_tensor(t)) return v->kind == INTERP_TOKEN;
-  bool fits = v->kind == INTERP_ARRAY && v->dtype == t->dtype && v->rank == t->rank;
-  for (uint32_t d = 0; fits && d < t->rank; d++) fits = ir_dim_is_dynamic(t, d) || v->dims[d] == t->dims[d];
-  return fits;
+  return v->kind == INTERP_ARRAY && v->dtype == t->dtype && interp_dims_fit(t, v);
 }
 
 int interp_eval_infeed(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -97,7 +96,7 @@ int interp_eval_send(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
     return *out ? 0 : base_oom(ctx->err, "a send");
   }
   interp_value *zero = interp_zeros(ctx, op->type->elements[1]);
-  if (!zero) return base_oom(ctx->err, "a send");
+  if (!zero) return interp_failed(ctx);
   int status = interp_async_tuple(ctx, op, operands[0], zero, out);
   interp_release(zero);
   return status;
@@ -115,7 +114,7 @@ int interp_eval_recv(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   (void)operands;
   if (!ctx->options.hub) return channel_peer(ctx, op);
   *out = interp_zeros(ctx, op->type);
-  return *out ? 0 : base_oom(ctx->err, "a recv");
+  return *out ? 0 : interp_failed(ctx);
 }
 
 int interp_eval_recv_done(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -129,7 +128,7 @@ int interp_eval_recv_done(interp_ctx *ctx, const ir_op *op, interp_value *const 
   if (!ir_is_tuple(op->type) || op->type->n_elements != 2)
     return interp_fail(ctx, op, XLAC_E_EVAL, "recv-done gives a value and a token");
   if (from == -2) {
-    if (!(parts[0] = interp_zeros(ctx, op->type->elements[0]))) return base_oom(ctx->err, "a recv");
+    if (!(parts[0] = interp_zeros(ctx, op->type->elements[0]))) return interp_failed(ctx);
   } else {
     TRY(interp_hub_receive(ctx, op, ir_get_int(named, IR_ATTR_CHANNEL_ID, 0), from, channel_us(ctx), &parts[0]));
   }

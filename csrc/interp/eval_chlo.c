@@ -41,8 +41,9 @@ void interp_next_after(base_dtype t, int64_t n, const void *x, const void *y, vo
 int interp_eval_next_after(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0], *y = operands[1];
   base_dtype t = (base_dtype)x->dtype;
-  if (!base_dtype_is_float(t) || y->dtype != x->dtype || y->count != x->count)
-    return interp_fail(ctx, op, XLAC_E_EVAL, "next_after needs floats of one type and size");
+  if (!base_dtype_is_float(t) || y->dtype != x->dtype)
+    return interp_fail(ctx, op, XLAC_E_EVAL, "next_after needs floats of one type");
+  TRY(interp_need_same_dims(ctx, op, operands, 1, 0));
   interp_value *r = interp_array(ctx, t, x->rank, x->dims);
   if (!r) return interp_failed(ctx);
   interp_next_after(t, x->count, x->data, y->data, r->data);

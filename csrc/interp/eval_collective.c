@@ -120,7 +120,7 @@ int interp_eval_collective_broadcast(interp_ctx *ctx, const ir_op *op, interp_va
   TRY(collective_alone(ctx, op, &named));
   if (named) return collective_give(ctx, op->type, op->n_operands, operands, out);
   *out = interp_zeros(ctx, op->type);
-  return *out ? 0 : base_oom(ctx->err, "a broadcast's result");
+  return *out ? 0 : interp_failed(ctx);
 }
 
 /* (operands, outputs): both sides are tuples where op's type says so. */
@@ -253,7 +253,7 @@ static int permute_result(interp_ctx *ctx, const ir_op *op, const ir_type *t, in
   if (passes) return collective_give(ctx, t, op->n_operands, operands, out);
   if (in_place) return collective_give(ctx, t, 1, operands + 1, out);
   *out = interp_zeros(ctx, t);
-  return *out ? 0 : base_oom(ctx->err, "a permute's result");
+  return *out ? 0 : interp_failed(ctx);
 }
 
 int interp_eval_collective_permute(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,

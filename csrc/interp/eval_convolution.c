@@ -52,15 +52,29 @@ static void conv_locate(const void *ctx, int64_t row, int64_t p0, int64_t count,
   }
 }
 
-static const ir_window conv_no_window = {.n = 0};
+/* The op's window with the sizes of the kernel, which the type leaves open where they are dynamic. In scratch. */
+static int conv_window_of(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, conv_plan *c) {
+  const ir_window *w = ir_get_window(op);
+  ir_window *own = interp_scratch(ctx, 1, sizeof *own + c->n * sizeof *own->v);
+  if (!own) return interp_failed(ctx);
+  c->window = own;
+  own->n = c->n;
+  assert(c->n == (w ? w->n : 0));
+  for (uint32_t d = 0; d < c->n; d++) {
+    uint32_t k = (uint32_t)c->dims->kernel_spatial[d];
+    own->v[d] = w->v[d];
+    if (own->v[d].size != IR_UNBOUNDED)
+      TRY(interp_need_size(ctx, op, operands, 1, k, own->v[d].size, "the size of the window is"));
+    own->v[d].size = operands[1]->dims[k];
+    if (own->v[d].size < 1) return interp_fail(ctx, op, XLAC_E_EVAL, "the kernel has no element along dimension %u", k);
+  }
+  return 0;
+}
 
 /* Sizes and strides by role. Returns the kernel offset that reversed window dims start from. */
-static int64_t conv_measure(const ir_op *op, const interp_value *x, const interp_value *kernel, conv_plan *c) {
+static int64_t conv_measure(const interp_value *x, const interp_value *kernel, conv_plan *c) {
   int64_t in[IR_MAX_RANK], k[IR_MAX_RANK], start = 0;
-  const ir_conv_dims *n = c->dims = ir_get_conv_dims(op);
-  c->window = ir_get_window(op) ? ir_get_window(op) : &conv_no_window;
-  c->n = n->n_spatial;
-  assert(c->window->n == c->n && x->rank == c->n + 2 && kernel->rank == c->n + 2);
+  const ir_conv_dims *n = c->dims;
   interp_strides(x->rank, x->dims, in);
   interp_strides(kernel->rank, kernel->dims, k);
   for (uint32_t d = 0; d < c->n; d++) {
@@ -69,7 +83,6 @@ static int64_t conv_measure(const ir_op *op, const interp_value *x, const interp
     c->in_stride[d] = in[n->input_spatial[d]];
     c->kernel_size[d] = kernel->dims[n->kernel_spatial[d]];
     c->kernel_stride[d] = k[n->kernel_spatial[d]];
-    c->out_size[d] = interp_window_count(w, c->in_size[d]);
     if (!w->reversal) continue;
     start += (c->kernel_size[d] - 1) * c->kernel_stride[d];
     c->kernel_stride[d] = -c->kernel_stride[d];
@@ -79,12 +92,10 @@ static int64_t conv_measure(const ir_op *op, const interp_value *x, const interp
   return start;
 }
 
+/* That the groups divide what they should, and how many output positions there are. */
 static int conv_check(interp_ctx *ctx, const ir_op *op, const interp_value *x, const interp_value *kernel,
-                      const conv_plan *c, int64_t feature_groups, int64_t batch_groups) {
-  for (uint32_t d = 0; d < c->n; d++)
-    if (c->kernel_size[d] != c->window->v[d].size)
-      return interp_fail(ctx, op, XLAC_E_EVAL, "the kernel has %lld elements in window dimension %u of size %lld",
-                         (long long)c->kernel_size[d], d, (long long)c->window->v[d].size);
+                      conv_plan *c, int64_t feature_groups, int64_t batch_groups) {
+  TRY(interp_window_counts(ctx, op, c->window, c->in_size, c->out_size));
   if (x->dims[c->dims->input_feature] != c->features * feature_groups)
     return interp_fail(ctx, op, XLAC_E_EVAL, "%lld input features for a kernel of %lld in %lld groups",
                        (long long)x->dims[c->dims->input_feature], (long long)c->features, (long long)feature_groups);
@@ -180,35 +191,39 @@ static int conv_run_depthwise(interp_ctx *ctx, const conv_plan *c, const interp_
   return interp_depthwise_run(ctx, &p, x, kernel, r);
 }
 
-/* x and kernel are in the type the products are computed in, which is the result's too. */
-static int conv_eval(interp_ctx *ctx, const ir_op *op, const interp_value *x, const interp_value *kernel,
+/* x and kernel are in the type the products are computed in, which is the result's too. c has its window. */
+static int conv_eval(interp_ctx *ctx, const ir_op *op, conv_plan *c, const interp_value *x, const interp_value *kernel,
                      interp_value **result) {
-  conv_plan c = {.dims = NULL};
   int64_t feature_groups = ir_get_int(op, IR_ATTR_FEATURE_GROUP_COUNT, 1);
-  int64_t batch_groups = ir_get_int(op, IR_ATTR_BATCH_GROUP_COUNT, 1), start = conv_measure(op, x, kernel, &c);
+  int64_t batch_groups = ir_get_int(op, IR_ATTR_BATCH_GROUP_COUNT, 1), start = conv_measure(x, kernel, c);
   int64_t dims[IR_MAX_RANK];
-  c.groups = feature_groups > 1 ? feature_groups : batch_groups;
-  c.features = kernel->dims[c.dims->kernel_input_feature];
-  TRY(conv_check(ctx, op, x, kernel, &c, feature_groups, batch_groups));
-  c.batch = x->dims[c.dims->input_batch] / batch_groups;
-  c.left_step = batch_groups > 1 ? c.batch * c.batch_stride : c.features * c.feature_stride;
-  dims[c.dims->output_batch] = c.batch;
-  dims[c.dims->output_feature] = kernel->dims[c.dims->kernel_output_feature];
-  for (uint32_t d = 0; d < c.n; d++) dims[c.dims->output_spatial[d]] = c.out_size[d];
+  c->groups = feature_groups > 1 ? feature_groups : batch_groups;
+  c->features = kernel->dims[c->dims->kernel_input_feature];
+  TRY(conv_check(ctx, op, x, kernel, c, feature_groups, batch_groups));
+  c->batch = x->dims[c->dims->input_batch] / batch_groups;
+  c->left_step = batch_groups > 1 ? c->batch * c->batch_stride : c->features * c->feature_stride;
+  dims[c->dims->output_batch] = c->batch;
+  dims[c->dims->output_feature] = kernel->dims[c->dims->kernel_output_feature];
+  for (uint32_t d = 0; d < c->n; d++) dims[c->dims->output_spatial[d]] = c->out_size[d];
   interp_value *r = *result = interp_array(ctx, x->dtype, x->rank, dims);
   if (!r) return interp_failed(ctx);
   if (r->count == 0) return 0;
-  if (c.features == 1 && feature_groups > 1) return conv_run_depthwise(ctx, &c, x, kernel, r);
-  int status = conv_lists(ctx, &c, kernel, r, start);
-  if (status == 0) status = conv_run(ctx, &c, x, kernel, r);
-  interp_scratch_free(ctx, c.out_m);
+  if (c->features == 1 && feature_groups > 1) return conv_run_depthwise(ctx, c, x, kernel, r);
+  int status = conv_lists(ctx, c, kernel, r, start);
+  if (status == 0) status = conv_run(ctx, c, x, kernel, r);
+  interp_scratch_free(ctx, c->out_m);
   return status;
 }
 
 int interp_eval_convolution(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   base_dtype t = interp_product_type(operands[0]->dtype, operands[1]->dtype, op->type->dtype);
   interp_value *x = interp_as(ctx, operands[0], t), *kernel = interp_as(ctx, operands[1], t), *r = NULL;
-  int status = x && kernel ? conv_eval(ctx, op, x, kernel, &r) : interp_failed(ctx);
+  conv_plan c = {.dims = ir_get_conv_dims(op)};
+  c.n = c.dims->n_spatial;
+  assert(operands[0]->rank == c.n + 2 && operands[1]->rank == c.n + 2);
+  int status = x && kernel ? conv_window_of(ctx, op, operands, &c) : interp_failed(ctx);
+  if (status == 0) status = conv_eval(ctx, op, &c, x, kernel, &r);
+  interp_scratch_free(ctx, (ir_window *)(uintptr_t)c.window);
   interp_release(x);
   interp_release(kernel);
   if (status == 0) return interp_finish(ctx, op->type->dtype, r, out);

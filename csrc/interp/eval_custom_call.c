@@ -20,7 +20,7 @@ static int custom_identity(interp_ctx *ctx, const ir_op *op, interp_value *const
 static int custom_zeros(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)operands;
   *out = interp_zeros(ctx, op->type);
-  return *out ? 0 : base_oom(ctx->err, "a custom call's result");
+  return *out ? 0 : interp_failed(ctx);
 }
 
 typedef struct custom_builtin {
@@ -84,7 +84,7 @@ static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_cal
                              interp_value *const *operands, interp_value **out) {
   assert(fn);
   interp_value *result = interp_zeros(ctx, op->type);
-  if (!result) return base_oom(ctx->err, "a custom call's result");
+  if (!result) return interp_failed(ctx);
   uint32_t n = 0;
   custom_leaves(result, NULL, &n);
   interp_value **leaves = base_malloc(ctx->options.alloc, (size_t)n * sizeof *leaves);
@@ -149,7 +149,7 @@ static int custom_native(interp_ctx *ctx, const ir_op *op, const interp_native *
   base_arena_init(&arena, ctx->options.alloc);
   int status = native_prepare(op, &arena, &n, ctx->err);
   interp_value *result = status == 0 ? interp_zeros(ctx, op->type) : NULL;
-  if (status == 0 && !result) status = base_oom(ctx->err, "a custom call's result");
+  if (status == 0 && !result) status = interp_failed(ctx);
   if (status == 0) {
     custom_arrays a = {BASE_ARRAY(&arena, const void *, (size_t)n.n_operands + 1),
                        BASE_ARRAY(&arena, void *, (size_t)n.n_results + 1),

@@ -1,6 +1,6 @@
 /* fft: FFT, IFFT, RFFT and IRFFT over the last dimensions. Computed in f64, rounded once. */
 #include "fft.h"
-#include "interp.h"
+#include "sizes.h"
 
 enum { FFT_MAX_AXES = 8 };
 
@@ -46,16 +46,14 @@ static int fft_job_read(interp_ctx *ctx, const ir_op *op, fft_job *job) {
   return 0;
 }
 
-/* The operand's and the result's last dimensions are those that the kind of transform has. */
-static int fft_job_check(interp_ctx *ctx, const ir_op *op, const fft_job *job, const interp_value *in) {
+/* The operand's last dimensions are those that the kind of transform has. */
+static int fft_job_check(interp_ctx *ctx, const ir_op *op, const fft_job *job, interp_value *const *operands) {
+  const interp_value *in = operands[0];
   const int64_t *in_dims = job->real_in ? job->lengths : job->spectrum;
-  const int64_t *out_dims = job->real_out ? job->lengths : job->spectrum;
   bool fits = in->kind == INTERP_ARRAY && ir_is_tensor(op->type) && in->rank == op->type->rank &&
               in->rank >= job->n_axes && in->rank <= IR_MAX_RANK;
-  for (uint32_t axis = 0; fits && axis < job->n_axes; axis++) {
-    uint32_t d = in->rank - job->n_axes + axis;
-    fits = in->dims[d] == in_dims[axis] && op->type->dims[d] == out_dims[axis];
-  }
+  for (uint32_t axis = 0; fits && axis < job->n_axes; axis++)
+    TRY(interp_need_size(ctx, op, operands, 0, in->rank - job->n_axes + axis, in_dims[axis], "fft_length asks for"));
   fits = fits && (job->real_in ? base_dtype_is_float(in->dtype) : base_dtype_is_complex(in->dtype));
   fits = fits && (job->real_out ? base_dtype_is_float(op->type->dtype) : base_dtype_is_complex(op->type->dtype));
   return fits ? 0 : interp_fail(ctx, op, XLAC_E_EVAL, "fft_length and fft_type do not fit the operand's shape");
@@ -170,10 +168,12 @@ int interp_eval_fft(interp_ctx *ctx, const ir_op *op, interp_value *const *opera
   assert(op->n_operands == 1);
   fft_job job = {0};
   TRY(fft_job_read(ctx, op, &job));
-  TRY(fft_job_check(ctx, op, &job, operands[0]));
+  TRY(fft_job_check(ctx, op, &job, operands));
   const interp_value *in = operands[0];
-  int64_t dims[IR_MAX_RANK]; /* outer ones may be dynamic: the operand's present sizes */
-  for (uint32_t d = 0; d < in->rank; d++) dims[d] = d + job.n_axes < in->rank ? in->dims[d] : op->type->dims[d];
+  int64_t dims[IR_MAX_RANK];
+  const int64_t *last = job.real_out ? job.lengths : job.spectrum;
+  for (uint32_t d = 0; d < in->rank; d++)
+    dims[d] = d + job.n_axes < in->rank ? in->dims[d] : last[d + job.n_axes - in->rank];
   interp_value *v = interp_array(ctx, op->type->dtype, in->rank, dims);
   if (!v) return base_oom(ctx->err, "fft");
   int status = fft_all_items(ctx, &job, in, v);

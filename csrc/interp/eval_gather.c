@@ -44,6 +44,7 @@ int interp_eval_gather(interp_ctx *ctx, const ir_op *op, interp_value *const *op
   int64_t slices[IR_MAX_RANK], dims[IR_MAX_RANK];
   interp_windows w;
   assert(sizes->n == x->rank);
+  TRY(interp_windows_check(ctx, op, &a, operands, 0, 1));
   for (uint32_t d = 0; d < x->rank; d++) slices[d] = interp_min(sizes->v[d], x->dims[d]);
   gather_numbers(op, &a, indices, x->rank, slices, dims);
   interp_value *r = interp_array(ctx, x->dtype, op->type->rank, dims);

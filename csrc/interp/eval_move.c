@@ -1,5 +1,6 @@
 /* Ops that only move elements: broadcast, concatenate, pad, reverse, slice, transpose. Result sizes follow the
  * operands' actual sizes, which differ from the types' only where a dimension is dynamic. */
+#include "../ir/check.h"
 #include "arrays.h"
 
 int interp_eval_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -73,11 +74,10 @@ typedef struct pad_dim {
   int64_t size, first, n, at, step;
 } pad_dim;
 
-static pad_dim pad_plan(ir_padding_dim p, int64_t n) {
-  pad_dim r = {.size = 0, .first = 0, .n = 0, .at = 0, .step = 1};
+static pad_dim pad_plan(ir_padding_dim p, int64_t n, int64_t size) {
+  pad_dim r = {.size = size, .first = 0, .n = 0, .at = 0, .step = 1};
   assert(p.interior >= 0 && n >= 0);
   if (n > 1) r.step = p.interior + 1;
-  r.size = interp_max(0, p.low + p.high + n + (n > 1 ? (n - 1) * p.interior : 0));
   if (n == 0 || r.size == 0) return r;
   if (p.low < 0) r.first = -(p.low / r.step) + (-p.low % r.step != 0);
   if (r.first >= n) return r;
@@ -110,8 +110,9 @@ int interp_eval_pad(interp_ctx *ctx, const ir_op *op, interp_value *const *opera
   pad_dim plan[IR_MAX_RANK];
   assert(a && a->v.padding->n == x->rank && operands[1]->count == 1 && operands[1]->dtype == x->dtype);
   for (uint32_t d = 0; d < x->rank; d++) {
-    plan[d] = pad_plan(a->v.padding->v[d], x->dims[d]);
-    dims[d] = plan[d].size;
+    int status = ir_infer_pad_size(a->v.padding->v[d], x->dims[d], &dims[d], ctx->err);
+    if (status) return interp_place_error(ctx, op, status);
+    plan[d] = pad_plan(a->v.padding->v[d], x->dims[d], dims[d]);
   }
   TRY(interp_tick(ctx, (uint64_t)x->count));
   interp_value *r = interp_array(ctx, x->dtype, x->rank, dims);

@@ -158,10 +158,31 @@ static int ragged_groups_run(interp_ctx *ctx, const ir_op *op, const interp_dot_
   return status;
 }
 
-static int ragged_dot_run(interp_ctx *ctx, const ir_op *op, const interp_dot_plan *p, const interp_value *sizes,
+/* The sizes of the groups: one list for all, or one for each of the batches and of the dimensions before the ragged one,
+ * of as many groups as the right operand has parts for. */
+static int ragged_check(interp_ctx *ctx, const ir_op *op, const interp_dot_plan *p, interp_value *const *operands,
+                        const interp_dim_list *dims, uint32_t place) {
+  const ir_ints *group = ir_get_ints(op, IR_ATTR_RHS_GROUP_DIMS);
+  uint32_t rank = operands[2]->rank, batch = p->left_batch.n;
+  if (group->n) TRY(interp_need_same_size(ctx, op, operands, 1, (uint32_t)group->v[0], 2, rank - 1));
+  if (rank == 1) return 0;
+  if (rank != batch + place + 1)
+    return interp_fail(ctx, op, XLAC_E_EVAL, "group_sizes has %u dimensions, expected 1 or %u", rank, batch + place + 1);
+  for (uint32_t i = 0; i + 1 < rank; i++) {
+    int64_t d = i < batch ? p->left_batch.source[i] : dims->source[i - batch];
+    TRY(interp_need_same_size(ctx, op, operands, 2, i, 0, (uint32_t)d));
+  }
+  return 0;
+}
+
+static int ragged_dot_run(interp_ctx *ctx, const ir_op *op, const interp_dot_plan *p, interp_value *const *operands,
                           interp_value **out) {
+  const interp_value *sizes = operands[2];
   int64_t dims[IR_MAX_RANK], ragged = ir_get_ints(op, IR_ATTR_LHS_RAGGED_DIMS)->v[0];
   int64_t row = dim_place(&p->left_free, ragged), sum = dim_place(&p->left_contracting, ragged);
+  if (row >= 0 || sum >= 0)
+    TRY(ragged_check(ctx, op, p, operands, row >= 0 ? &p->left_free : &p->left_contracting,
+                     (uint32_t)(row >= 0 ? row : sum)));
   uint32_t lead = sum >= 0, rank = interp_dot_dims(p, dims + lead) + lead;
   if (lead) dims[0] = sizes->dims[sizes->rank - 1];
   interp_value *r = interp_array(ctx, p->dtype, rank, dims);
@@ -179,7 +200,7 @@ int interp_eval_ragged_dot(interp_ctx *ctx, const ir_op *op, interp_value *const
   assert(op->n_operands == 3 && ir_get_ints(op, IR_ATTR_LHS_RAGGED_DIMS)->n == 1 && operands[2]->rank > 0);
   base_dtype t = interp_product_type(operands[0]->dtype, operands[1]->dtype, op->type->dtype);
   int status = interp_dot_plan_begin(ctx, op, operands[0], operands[1], t, group, &p);
-  if (status == 0) status = ragged_dot_run(ctx, op, &p, operands[2], out);
+  if (status == 0) status = ragged_dot_run(ctx, op, &p, operands, out);
   interp_dot_plan_end(ctx, &p);
   return status;
 }

@@ -252,6 +252,7 @@ int interp_eval_reduce(interp_ctx *ctx, const ir_op *op, interp_value *const *op
   uint32_t n = op->n_operands / 2;
   interp_fold f;
   reduce_dims s;
+  TRY(interp_need_one_size(ctx, op, operands, 0, n));
   TRY(interp_fold_begin(ctx, op, op->called[0], n, true, &f));
   reduce_dims_make(&s, operands[0], ir_get_ints(op, IR_ATTR_DIMENSIONS));
   void **lists = interp_fold_list(ctx, 5 * n);

@@ -91,7 +91,7 @@ static int reduce_window_all(interp_ctx *ctx, const ir_op *op, interp_fold *f, i
   reduce_window_run r = {ctx, f, f->n, x, results, NULL, NULL, NULL, NULL};
   if (!window) window = &no_window;
   assert(window->n == x[0]->rank);
-  for (uint32_t d = 0; d < window->n; d++) counts[d] = interp_window_count(&window->v[d], x[0]->dims[d]);
+  TRY(interp_window_counts(ctx, op, window, x[0]->dims, counts));
   for (uint32_t i = 0; i < f->n; i++)
     if (!(results[i] = interp_array(ctx, f->acc[i], window->n, counts))) return interp_failed(ctx);
   return reduce_window_parts(&r, window, counts, init);
@@ -100,6 +100,7 @@ static int reduce_window_all(interp_ctx *ctx, const ir_op *op, interp_fold *f, i
 int interp_eval_reduce_window(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   uint32_t n = op->n_operands / 2;
   interp_fold f;
+  TRY(interp_need_one_size(ctx, op, operands, 0, n));
   TRY(interp_fold_begin(ctx, op, op->called[0], n, true, &f));
   interp_value **lists = (interp_value **)interp_fold_list(ctx, 3 * n), **init = lists, **x = lists + n;
   interp_value **results = lists + 2 * n;

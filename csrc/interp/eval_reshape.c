@@ -1,5 +1,6 @@
 /* Ops that see the same elements under other dimensions: bitcast, reshape, dynamic-reshape, and the sizes of dynamic
  * dimensions. */
+#include "../ir/check.h"
 #include "arrays.h"
 
 /* v as it would be with every dimension d at dims[d]: cut, or zeros behind what is there. */
@@ -73,6 +74,9 @@ int interp_eval_reshape(interp_ctx *ctx, const ir_op *op, interp_value *const *o
     *out = interp_view(ctx, x, x->dtype, to->rank, to->dims);
     return *out ? 0 : interp_failed(ctx);
   }
+  if (ir_is_unbounded(ir_operand_type(op, 0)))
+    return interp_fail(ctx, op, XLAC_E_EVAL, "%lld elements can't take the dimensions of %s, which has %lld",
+                       (long long)x->count, IR_SHOW(to), (long long)to->count);
   if (reshape_dynamic_dims(ir_operand_type(op, 0), x, to, dims) && interp_count(to->rank, dims) == x->count) {
     *out = interp_view(ctx, x, x->dtype, to->rank, dims);
     return *out ? 0 : interp_failed(ctx);
@@ -128,6 +132,7 @@ int interp_eval_set_dimension_size(interp_ctx *ctx, const ir_op *op, interp_valu
   interp_value *x = operands[0];
   uint32_t d = the_dimension(op, x);
   int64_t dims[IR_MAX_RANK], size = interp_element_index(operands[1], 0), bound = op->type->dims[d];
+  if (bound == IR_UNBOUNDED) bound = x->dims[d];
   if (size < 0 || size > bound)
     return interp_fail(ctx, op, XLAC_E_EVAL, "size %lld of dimension %u is not within 0 and its bound %lld",
                        (long long)size, d, (long long)bound);

@@ -87,8 +87,11 @@ static int scan_empty(scan_run *s) {
   for (uint32_t i = 0; i < s->n_outputs; i++) {
     const ir_type *t = ir_is_tuple(s->op->type) ? s->op->type->elements[i] : s->op->type;
     int64_t dims[IR_MAX_RANK];
-    for (uint32_t d = 0; d < t->rank; d++) dims[d] = t->dims[d];
-    dims[s->dim] = 0;
+    for (uint32_t d = 0; d < t->rank; d++) {
+      dims[d] = d == s->dim ? 0 : t->dims[d];
+      if (dims[d] < 0)
+        return interp_fail(s->ctx, s->op, XLAC_E_EVAL, "no step says what size dimension %u of result %u has", d, i);
+    }
     if (!(s->results[i] = interp_array(s->ctx, t->dtype, t->rank, dims))) return interp_failed(s->ctx);
   }
   return 0;

@@ -14,6 +14,16 @@ static void scatter_windows(const ir_op *op, const interp_value *x, const interp
   interp_windows_make(w, &a, indices, x->rank, x->dims, slices, updates->rank, updates->dims, false);
 }
 
+/* The operands are of one size, the updates too, and there is an update for each index. */
+static int scatter_check(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t n) {
+  int64_t slices[IR_MAX_RANK];
+  TRY(interp_need_one_size(ctx, op, operands, 0, n));
+  TRY(interp_need_one_size(ctx, op, operands, n + 1, n));
+  interp_window_dims a = interp_scatter_dims(op, operands[0]->rank, operands[n + 1]->dims, slices);
+  TRY(interp_windows_check(ctx, op, &a, operands, 0, n));
+  return interp_windows_check_small(ctx, op, &a, operands, n + 1, n);
+}
+
 static bool is_among(const interp_value *v, uint32_t n, interp_value *const *list) {
   for (uint32_t i = 0; i < n; i++)
     if (list[i] == v) return true;
@@ -58,6 +68,7 @@ static int scatter_run(interp_ctx *ctx, const ir_op *op, interp_fold *f, interp_
 int interp_eval_scatter(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   uint32_t n = op->n_operands / 2;
   interp_fold f = {.body = NULL};
+  TRY(scatter_check(ctx, op, operands, n));
   void **lists = interp_fold_list(ctx, 4 * n);
   if (!lists) return interp_failed(ctx);
   interp_value **targets = (interp_value **)lists, **x = targets + n;

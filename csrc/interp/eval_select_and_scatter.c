@@ -90,16 +90,16 @@ static int choice_parts(choice_run *r, const ir_window *window, const interp_val
 
 static const ir_window scalar_window = {.n = 0};
 
-static int select_and_scatter_run(interp_ctx *ctx, const ir_op *op, interp_fold *f, const interp_value *x,
-                                  interp_value *source, interp_value *result) {
+static int select_and_scatter_run(interp_ctx *ctx, const ir_op *op, interp_fold *f, interp_value *const *operands,
+                                  const interp_value *x, interp_value *source, interp_value *result) {
   const ir_window *window = ir_get_window(op);
+  int64_t counts[IR_MAX_RANK];
   interp_combine c;
   choice_run r = {.ctx = ctx, .x = x, .bytes = base_dtype_bytes(x->dtype)};
   if (!window) window = &scalar_window;
+  TRY(interp_window_counts(ctx, op, window, x->dims, counts));
   for (uint32_t d = 0; d < x->rank; d++)
-    if (source->dims[d] > interp_window_count(&window->v[d], x->dims[d]))
-      return interp_fail(ctx, op, XLAC_E_EVAL, "the source has %lld elements along dimension %u, more than placements",
-                         (long long)source->dims[d], d);
+    TRY(interp_need_size(ctx, op, operands, 1, d, counts[d], "the number of placements of the window is"));
   TRY(interp_body_prepare(ctx, op->called[0], &r.select));
   int status = interp_combine_begin(&c, ctx, f, interp_combine_overwrites(op->called[1]), &result->data, &source->data);
   if (status == 0) {
@@ -125,7 +125,7 @@ int interp_eval_select_and_scatter(interp_ctx *ctx, const ir_op *op, interp_valu
   if (status == 0 && !(r = interp_array(ctx, f.acc[0], x->rank, x->dims))) status = interp_failed(ctx);
   if (status == 0) {
     interp_fill(base_dtype_bytes(r->dtype), r->data, r->count, init->data);
-    status = select_and_scatter_run(ctx, op, &f, x, source, r);
+    status = select_and_scatter_run(ctx, op, &f, operands, x, source, r);
   }
   interp_release(x);
   interp_release(source);

@@ -160,6 +160,7 @@ int interp_eval_sort(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   sort_run s = {.ctx = ctx, .op = op, .n = n};
   if (c->n_params != 2 * n || !ir_is_scalar(ir_root(c)->type) || ir_root(c)->type->dtype != XLAC_PRED)
     return interp_fail(ctx, op, XLAC_E_EVAL, "%s does not compare %u pairs", c->name->s, n);
+  TRY(interp_need_one_size(ctx, op, operands, 0, n));
   if (operands[0]->rank == 0) { /* one element is sorted */
     *out = ir_is_tuple(op->type) ? interp_tuple(ctx, n, operands) : interp_retain(operands[0]);
     return *out ? 0 : interp_failed(ctx);

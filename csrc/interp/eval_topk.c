@@ -96,7 +96,10 @@ int interp_eval_topk(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   assert(ir_is_tuple(op->type) && op->type->n_elements == 2 && x->rank > 0);
   if (!interp_sort_keyable(x->dtype))
     return interp_fail(ctx, op, XLAC_E_EVAL, "%s elements have no order", base_dtype_of(x->dtype)->text);
-  int64_t n = x->dims[x->rank - 1], k = interp_min(ir_get_int(op, IR_ATTR_K, 0), n);
+  int64_t n = x->dims[x->rank - 1], k = ir_get_int(op, IR_ATTR_K, 0);
+  if (k > n)
+    return interp_fail(ctx, op, XLAC_E_EVAL, "k is %lld, but the operand's last dimension has the run-time size %lld",
+                       (long long)k, (long long)n);
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   dims[x->rank - 1] = k;
   interp_value *results[2] = {interp_array(ctx, x->dtype, x->rank, dims),

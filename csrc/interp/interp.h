@@ -93,6 +93,7 @@ typedef struct interp_ctx {
   base_arena arena;           /* the plans */
   struct interp_heap *heap;   /* of big arrays */
   bool has_effects;           /* some op of the module has side effects */
+  bool has_dynamic;           /* some op of the module has a dynamic dimension: results are checked (sizes.h) */
   uint64_t dying;             /* operands of the present op that nobody reads after it: bit i for operand i */
   interp_value **slots;       /* of the present computation's values, and which of them are the present op's operands */
   const uint32_t *operand_slots;
@@ -160,6 +161,11 @@ XLAC_MUST_USE int interp_apply(interp_ctx *ctx, interp_body *b, int64_t n, const
  * for compare bodies the opcode is COMPARE. Else IR_OP_INVALID. For fast paths that give the same bits. */
 ir_opcode interp_body_opcode(const interp_body *b);
 
+/* What an evaluator returns after a NULL from one of the makers, which have filled the error. */
+static inline int interp_failed(const interp_ctx *ctx) {
+  return ctx->err && ctx->err->code ? -ctx->err->code : -XLAC_E_OUT_OF_MEMORY;
+}
+
 /* --- values: value.c --- NULL / nonzero when out of memory (err filled through ctx). */
 interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims); /* data not zeroed */
 /* An array shaped like op's result type. */
@@ -182,7 +188,8 @@ bool interp_is_unique(const interp_value *v);
 /* The same data under other dims (consumes no reference; shares data by holding v). */
 interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims);
 
-/* A value of type t with all elements zero, tuples and tokens too. zeros.c */
+/* A value of type t with all elements zero, tuples and tokens too. NULL, with the error filled, when out of memory or
+ * where a size is not known. zeros.c */
 interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t);
 /* The result of a start op: (first, second, zeros of op's remaining element types). eval_async.c */
 XLAC_MUST_USE int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second,

@@ -1,6 +1,8 @@
 /* Window geometry. All quantities are sizes and positions of verified ops, so they stay well within 64 bits. */
 #include "placement.h"
 
+#include "../ir/check.h"
+
 static int64_t floor_div(int64_t a, int64_t b) {
   assert(b > 0);
   return a / b - (a % b < 0);
@@ -25,6 +27,15 @@ int64_t interp_window_count(const ir_window_dim *w, int64_t n) {
   int64_t padded = dilated + w->padding_low + w->padding_high, window = (w->size - 1) * w->window_dilation + 1;
   assert(w->size > 0 && w->stride > 0);
   return padded < window ? 0 : (padded - window) / w->stride + 1;
+}
+
+int interp_window_counts(interp_ctx *ctx, const ir_op *op, const ir_window *window, const int64_t *sizes,
+                         int64_t *counts) {
+  for (uint32_t d = 0; d < window->n; d++) {
+    int status = ir_infer_window_size(&window->v[d], sizes[d], &counts[d], ctx->err);
+    if (status) return interp_place_error(ctx, op, status);
+  }
+  return 0;
 }
 
 int64_t interp_window_element(const ir_window_dim *w, int64_t n, int64_t p) {

@@ -2,7 +2,7 @@
  * data. */
 #include <stdio.h>
 
-#include "interp.h"
+#include "sizes.h"
 
 /* --- arguments --- */
 
@@ -22,12 +22,7 @@ static int run_check_array(const ir_op *param, const ir_type *t, const interp_va
   if (arg->dtype != t->dtype)
     return base_hint(err, run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err),
                      "element types are never converted silently");
-  bool fits = arg->rank == t->rank;
-  for (uint32_t i = 0; fits && i < t->rank; i++) {
-    if (t->dims[i] == IR_UNBOUNDED) continue;
-    fits = ir_dim_is_dynamic(t, i) ? arg->dims[i] <= t->dims[i] : arg->dims[i] == t->dims[i];
-  }
-  return fits ? 0 : run_bad_array(param, t, arg, XLAC_E_ARGUMENT_SHAPE, err);
+  return interp_dims_fit(t, arg) ? 0 : run_bad_array(param, t, arg, XLAC_E_ARGUMENT_SHAPE, err);
 }
 
 /* Tuples nest no deeper than types do, which the IR limits. */

@@ -66,6 +66,30 @@ void interp_windows_make(interp_windows *w, const interp_window_dims *a, const i
   windows_batch_dims(w, a, indices, small_rank, small_strides);
 }
 
+int interp_windows_check(interp_ctx *ctx, const ir_op *op, const interp_window_dims *a, interp_value *const *operands,
+                         uint32_t big, uint32_t indices) {
+  uint32_t vector = (uint32_t)a->index_vector_dim;
+  if (vector < operands[indices]->rank)
+    TRY(interp_need_size(ctx, op, operands, indices, vector, a->index_map->n, "the number of indexed dimensions is"));
+  assert(a->big_batch->n == a->index_batch->n);
+  for (uint32_t i = 0; i < a->big_batch->n; i++)
+    TRY(interp_need_same_size(ctx, op, operands, big, (uint32_t)a->big_batch->v[i], indices,
+                              (uint32_t)a->index_batch->v[i]));
+  return 0;
+}
+
+int interp_windows_check_small(interp_ctx *ctx, const ir_op *op, const interp_window_dims *a,
+                               interp_value *const *operands, uint32_t small, uint32_t indices) {
+  uint32_t at = 0;
+  for (uint32_t d = 0; d < operands[small]->rank; d++) {
+    if (interp_position(a->window, d) >= 0) continue;
+    at += at == a->index_vector_dim;
+    assert(at < operands[indices]->rank);
+    TRY(interp_need_same_size(ctx, op, operands, small, d, indices, at++));
+  }
+  return 0;
+}
+
 /* The big array's offset of the window at this batch index; false when it is to be skipped. */
 static bool windows_start(const interp_windows *w, const int64_t *batch, int64_t index_at, int64_t *start) {
   *start = 0;

@@ -40,6 +40,14 @@ typedef int interp_row_fn(void *self, int64_t big, int64_t big_stride, int64_t s
 /* Calls `row` for every row of every window in range, in the order of the indices and then of the window. */
 XLAC_MUST_USE int interp_windows_each(interp_ctx *ctx, interp_windows *w, interp_row_fn *row, void *self);
 
+/* Fails unless the indices (operand `indices`) have a component for each entry of the index map, and as many batches as
+ * the big array (operand `big`). */
+XLAC_MUST_USE int interp_windows_check(interp_ctx *ctx, const ir_op *op, const interp_window_dims *a,
+                                       interp_value *const *operands, uint32_t big, uint32_t indices);
+/* Fails unless the dimensions of the small array (operand `small`) that run over no window are those of the indices. */
+XLAC_MUST_USE int interp_windows_check_small(interp_ctx *ctx, const ir_op *op, const interp_window_dims *a,
+                                             interp_value *const *operands, uint32_t small, uint32_t indices);
+
 /* A scatter's, and the extents of a window in each of the operand's `rank` dimensions; updates: the update's. */
 interp_window_dims interp_scatter_dims(const ir_op *op, uint32_t rank, const int64_t *updates, int64_t *slices);
 

@@ -1,4 +1,5 @@
 /* Zero-filled values of any type: contexts of async ops, results nobody sends to. */
+#include "../ir/check.h"
 #include "interp.h"
 
 enum { ZEROS_MAX_PARTS = 1 << 20 }; /* a short text can nest tuples so that they double at each level */
@@ -24,8 +25,12 @@ static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t 
   if (t->kind == IR_TYPE_TUPLE) return zeros_tuple(ctx, t, depth, parts);
   if (t->kind == IR_TYPE_BUFFER && t->inner) t = t->inner;
   if (t->kind != IR_TYPE_TENSOR) return interp_token(ctx);
-  for (uint32_t d = 0; d < t->rank; d++)
-    if (t->dims[d] < 0) return NULL; /* "?": nobody knows how many */
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (t->dims[d] >= 0) continue;
+    int status = interp_fail(ctx, NULL, XLAC_E_EVAL, "nothing says what size dimension %u of %s has", d, IR_SHOW(t));
+    (void)status;
+    return NULL;
+  }
   interp_value *v = interp_array(ctx, t->dtype, t->rank, t->dims);
   if (v && v->count) memset(v->data, 0, (size_t)v->count * base_dtype_bytes(v->dtype));
   return v;
@@ -33,5 +38,8 @@ static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t 
 
 interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t) {
   uint32_t parts = 0;
-  return zeros_at_depth(ctx, t, 0, &parts);
+  interp_value *v = zeros_at_depth(ctx, t, 0, &parts);
+  bool unsaid = !v && !(ctx->err && ctx->err->code);
+  if (unsaid && base_oom(ctx->err, "zeros of a type")) return NULL;
+  return v;
 }

@@ -111,4 +111,10 @@ XLAC_MUST_USE int ir_check_reducer(const char *role, const ir_computation *c, ui
 /* The accumulator's element type i of a computation that passed ir_check_reducer. */
 base_dtype ir_reducer_dtype(const ir_computation *c, uint32_t i);
 
+/* --- arithmetic on one size; an unbounded one stays unbounded. Runs ask again, with the sizes that types leave open ---
+ */
+/* XLA's window arithmetic: how many places a window has. */
+XLAC_MUST_USE int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err);
+XLAC_MUST_USE int ir_infer_pad_size(ir_padding_dim p, int64_t size, int64_t *out, xlac_error *err);
+
 #endif

@@ -218,6 +218,7 @@ static bool clone_body(ir_module *m, const ir_module *from, base_map *map, ir_op
   }
   if (from->entry) m->entry = mapped(map, from->entry);
   m->verified = from->verified;
+  m->unbounded = from->unbounded;
   return true;
 }
 

@@ -47,8 +47,6 @@ ir_element_fn ir_infer_operand_element;
 XLAC_MUST_USE int ir_infer_operands(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err);
 /* ir_higher_precision, or an error where XLA has no answer. */
 XLAC_MUST_USE int ir_infer_precision(base_dtype a, base_dtype b, base_dtype *out, xlac_error *err);
-/* XLA's window arithmetic on one dimension: how many places a window has. Unbounded stays unbounded. */
-XLAC_MUST_USE int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err);
 /* The windowed dims of t, which has as many dimensions as the window. */
 XLAC_MUST_USE int ir_infer_window(const ir_type *t, const ir_window *w, ir_dims *out, xlac_error *err);
 

@@ -74,7 +74,7 @@ static int infer_rfft(ir_module *m, const ir_type *t, const ir_ints *length, con
 static int infer_irfft(ir_module *m, const ir_type *t, const ir_ints *length, const ir_type **out, xlac_error *err) {
   assert(length->n > 0 && length->n <= t->rank);
   for (uint32_t i = 0; i + 1 < length->n; i++)
-    if (t->dims[t->rank - length->n + i] != length->v[i])
+    if (!ir_sizes_fit(t->dims[t->rank - length->n + i], length->v[i]))
       return fail_fft("IRFFT", t, t->rank - length->n + i, length->v[i], err);
   int64_t size = t->dims[t->rank - 1], last = length->v[length->n - 1];
   if ((size != 0 || last != 0) && size != IR_UNBOUNDED && size != last / 2 + 1)
@@ -102,7 +102,12 @@ int ir_infer_fft(ir_module *m, const ir_op *op, const ir_type **out, xlac_error 
   if (!base_dtype_is_complex(t->dtype))
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes complex numbers, but got %s", type, IR_SHOW(t));
   *out = t;
-  return inverse_real ? infer_irfft(m, t, length, out, err) : 0;
+  if (inverse_real) return infer_irfft(m, t, length, out, err);
+  for (uint32_t i = 0; i < length->n; i++) {
+    uint32_t dim = t->rank - length->n + i;
+    if (!ir_sizes_fit(t->dims[dim], length->v[i])) return fail_fft(type, t, dim, length->v[i], err);
+  }
+  return 0;
 }
 
 /* --- batch norm --- */

@@ -178,7 +178,7 @@ int ir_infer_dynamic_update_slice(ir_module *m, const ir_op *op, const ir_type *
 
 /* --- pad --- */
 
-static int pad_size(int64_t size, ir_padding_dim p, int64_t *out, xlac_error *err) {
+int ir_infer_pad_size(ir_padding_dim p, int64_t size, int64_t *out, xlac_error *err) {
   if (p.interior < 0)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "interior padding must not be negative, but is %lld",
                      (long long)p.interior);
@@ -211,7 +211,7 @@ int ir_infer_pad(ir_module *m, const ir_op *op, const ir_type **out, xlac_error 
   TRY(ir_infer_precision(t->dtype, value->dtype, &dtype, err));
   ir_dims d;
   ir_dims_of(&d, t);
-  for (uint32_t i = 0; i < d.rank; i++) TRY(pad_size(t->dims[i], padding->v[i], &d.size[i], err));
+  for (uint32_t i = 0; i < d.rank; i++) TRY(ir_infer_pad_size(padding->v[i], t->dims[i], &d.size[i], err));
   return ir_dims_tensor(m, dtype, &d, out, err);
 }
 

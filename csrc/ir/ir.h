@@ -166,6 +166,9 @@ struct ir_module {
   ir_config config;
   ir_source_tables sources;
   uint8_t verified; /* an ir_verified; raised by ir_verify, cleared by every edit */
+  /* HLO form: an executable's program, which may have dimensions without a bound ("?") as StableHLO has. HLO has none.
+   * Such a dimension fits any size; runs check the sizes that there are. */
+  bool unbounded;
 };
 
 #define IR_FOR_COMPUTATIONS(c, m) for (ir_computation *c = (m)->first; c; c = c->next)

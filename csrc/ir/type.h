@@ -165,6 +165,8 @@ bool ir_compatible(const ir_type *a, const ir_type *b);
 /* Compatible but for element types; or for element types where both are floats. */
 bool ir_compatible_ignoring_dtype(const ir_type *a, const ir_type *b);
 bool ir_compatible_ignoring_float(const ir_type *a, const ir_type *b);
+/* Whether some dimension of t, or of an element at any depth, has no bound ("?"). */
+bool ir_is_unbounded(const ir_type *t);
 /* Bytes of the logical value: count * bytes per element in host memory; the sum for tuples; 0 for the rest. */
 int64_t ir_type_bytes(const ir_type *t);
 /* Bytes as XLA counts them (ShapeUtil::ByteSizeOf): 4-bit types packed only when the layout says E(4). 8 per tuple

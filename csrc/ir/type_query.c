@@ -50,6 +50,15 @@ bool ir_compatible_ignoring_float(const ir_type *a, const ir_type *b) {
   return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC | IGNORE_FLOAT_DTYPE);
 }
 
+bool ir_is_unbounded(const ir_type *t) {
+  if (!t->has_dynamic) return false;
+  for (uint32_t i = 0; ir_is_tensor(t) && i < t->rank; i++)
+    if (t->dims[i] == IR_UNBOUNDED) return true;
+  for (uint32_t i = 0; i < t->n_elements; i++)
+    if (ir_is_unbounded(t->elements[i])) return true;
+  return false;
+}
+
 int64_t ir_type_bytes(const ir_type *t) {
   if (t->kind == IR_TYPE_TENSOR) return t->count * (int64_t)base_dtype_bytes(t->dtype);
   if (t->kind == IR_TYPE_BUFFER) return ir_type_bytes(t->inner);

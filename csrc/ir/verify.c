@@ -61,18 +61,9 @@ static int check_declared_type(const ir_op *op, const ir_type *inferred, const i
                         IR_SHOW(op->type), IR_SHOW(inferred));
 }
 
-static bool is_unbounded_anywhere(const ir_type *t) {
-  if (!t->has_dynamic) return false;
-  for (uint32_t i = 0; ir_is_tensor(t) && i < t->rank; i++)
-    if (t->dims[i] == IR_UNBOUNDED) return true;
-  for (uint32_t i = 0; i < t->n_elements; i++)
-    if (is_unbounded_anywhere(t->elements[i])) return true;
-  return false;
-}
-
 static int check_result_type(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_stamp(op, ir_verify_layouts(op->type, err), err));
-  if (is_unbounded_anywhere(op->type))
+  if (!m->unbounded && ir_is_unbounded(op->type))
     return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "has the type %s; HLO has bounded dimensions only",
                           IR_SHOW(op->type));
   TRY(ir_check_stamp(op, ir_check_op(op, err), err));

@@ -80,10 +80,11 @@ IR_VERIFY(stochastic_convert) {
 
 IR_VERIFY(reduce_precision) {
   int64_t exponent = ir_get_int(op, IR_ATTR_EXPONENT_BITS, 0), mantissa = ir_get_int(op, IR_ATTR_MANTISSA_BITS, -1);
-  if (exponent >= 1 && mantissa >= 0) return 0;
-  return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
-                        "has exponent_bits=%lld and mantissa_bits=%lld; expected at least 1 and at least 0",
-                        (long long)exponent, (long long)mantissa);
+  if (exponent >= 1 && exponent <= INT32_MAX && mantissa >= 0 && mantissa <= INT32_MAX) return 0;
+  return ir_verify_fail(
+      op, XLAC_E_VERIFY_ATTRIBUTE, err,
+      "has exponent_bits=%lld and mantissa_bits=%lld; expected at least 1 and at least 0, and no more than %lld",
+      (long long)exponent, (long long)mantissa, (long long)INT32_MAX);
 }
 
 /* The comparison types of an element type; the first is the default. */

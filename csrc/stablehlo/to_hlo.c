@@ -327,6 +327,7 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
   }
   /* The executable form has types and ops that HLO's rules know nothing of; StableHLO's have checked it already. */
   if (t.options.executable) t.to->verified = IR_VERIFIED;
+  if (t.options.executable) t.to->unbounded = true;
   if (t.options.executable) t.to->config.is_scheduled = true; /* effects happen in the order of the text */
   *out = t.to;
   return 0;
