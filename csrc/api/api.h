@@ -79,6 +79,15 @@ static inline bool api_op_live(const ir_op *op) {
 XLAC_MUST_USE int api_check_live(const ir_op *op, xlac_error *err);
 XLAC_MUST_USE int api_check_live_computation(const ir_computation *c, xlac_error *err);
 
+/* Fails for a text that is NULL; `what` names the argument. */
+static inline int api_check_text(const char *text, const char *what, xlac_error *err) {
+  return text ? 0 : base_fail(err, XLAC_E_BAD_ARGUMENT, "%s is NULL", what);
+}
+/* The same for each of n texts. module.c */
+XLAC_MUST_USE int api_check_texts(uint32_t n, const char *const *texts, const char *what, xlac_error *err);
+/* Fails for what HLO's text can't spell as a name. edit.c */
+XLAC_MUST_USE int api_check_name(const char *name, const char *of, xlac_error *err);
+
 /* Bytes of a dense array; fails for what is none, and beyond 2^63 bytes. value.c */
 XLAC_MUST_USE int api_array_bytes(uint32_t dtype, uint32_t rank, const int64_t *dims, size_t *bytes, xlac_error *err);
 

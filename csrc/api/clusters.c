@@ -232,6 +232,7 @@ static int give_or_free(base_text *t, int status, char **text, size_t *n, xlac_e
 int xlac_clusters_why(xlac_clusters *c, const char *node, char **text, size_t *n, xlac_error *err) {
   uint32_t id = 0;
   base_text t;
+  TRY(api_check_text(node, "the node's name", err));
   TRY(find_named(c, node, &id, err));
   base_text_init(&t, base_alloc_libc);
   return give_or_free(&t, tf_explain_node(&c->pass, id, &t, err), text, n, err);
@@ -240,6 +241,7 @@ int xlac_clusters_why(xlac_clusters *c, const char *node, char **text, size_t *n
 int xlac_clusters_why_not(xlac_clusters *c, const char *a, const char *b, char **text, size_t *n, xlac_error *err) {
   uint32_t first = 0, second = 0;
   base_text t;
+  TRY(api_check_texts(2, (const char *const[]){a, b}, "node", err));
   TRY(find_named(c, a, &first, err));
   TRY(find_named(c, b, &second, err));
   base_text_init(&t, base_alloc_libc);

@@ -198,7 +198,7 @@ int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_option
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name) {
   const ir_computation *entry = cpu_executable_module(exe->cpu)->entry;
   if (index >= entry->n_params) return NULL;
-  *name = entry->params[index]->name->s;
+  if (name) *name = entry->params[index]->name->s;
   return api_type_out(entry->params[index]->type);
 }
 

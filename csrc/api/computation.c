@@ -1,4 +1,5 @@
 /* Computations: walking, reading, making, editing. */
+#include "../ir/names.h"
 #include "api.h"
 
 xlac_computation *xlac_module_entry(xlac_module *m) {
@@ -36,7 +37,7 @@ xlac_computation *xlac_computation_next(xlac_module *m, xlac_computation *c) {
 xlac_computation *xlac_computation_find(xlac_module *m, const char *name) {
   xlac_computation *found = NULL;
   api_lock(m);
-  const base_istr *s = base_intern_find(&m->ir->strings, name, strlen(name));
+  const base_istr *s = name ? base_intern_find(&m->ir->strings, name, strlen(name)) : NULL;
   if (s) {
     IR_FOR_COMPUTATIONS(c, m->ir) {
       if (c->name == s && !found) found = api_computation_out(c);
@@ -57,7 +58,9 @@ static const base_istr *fresh_computation_name(ir_module *ir, const char *name) 
 }
 
 static int create_computation_locked(xlac_computation **out, xlac_module *m, const char *name, xlac_error *err) {
-  const base_istr *fresh = fresh_computation_name(m->ir, name);
+  TRY(api_check_text(name, "the name", err));
+  const base_istr *legal = ir_legal_name(m->ir, name, strlen(name));
+  const base_istr *fresh = legal ? fresh_computation_name(m->ir, legal->s) : NULL;
   ir_computation *c = fresh ? ir_computation_new(m->ir, fresh->s, fresh->n) : NULL;
   if (c == NULL) return base_oom(err, "making a computation");
   *out = api_computation_out(c);
@@ -113,6 +116,7 @@ const char *xlac_computation_name(xlac_module *m, xlac_computation *c) {
 
 static int rename_computation_locked(xlac_module *m, ir_computation *c, const char *name, xlac_error *err) {
   TRY(api_check_live_computation(c, err));
+  TRY(api_check_name(name, "a computation", err));
   const base_istr *s = ir_intern(m->ir, name, strlen(name));
   if (s == NULL) return base_oom(err, "renaming a computation");
   IR_FOR_COMPUTATIONS(other, m->ir) {

@@ -43,6 +43,25 @@ static uint64_t container_sum(const unsigned char *p, size_t n) {
   return h ^ h >> 32;
 }
 
+/* The options of reading what a compiled program prints. */
+static const text_parse_options container_text = {.chlo = true, .halves = true};
+
+/* What is written must be read, so it is loaded once. */
+static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xlac_error *err) {
+  const xlac_compile_options cheap = {.threads = 1, .no_blas = true};
+  xlac_executable *again = NULL;
+  xlac_error why = {0};
+  int status = text_check_hlo(xlac_executable_module(exe)->ir, &why);
+  if (status == 0) status = xlac_executable_load(bytes, n, &cheap, &again, &why);
+  xlac_executable_destroy(again);
+  if (status == 0) return 0;
+  if (why.code == XLAC_E_OUT_OF_MEMORY) return base_oom(err, "serializing");
+  return base_hint(err,
+                   base_fail_at(err, XLAC_E_BAD_EXECUTABLE, 0, 0, why.op, "the program can't be serialized: %.500s",
+                                why.message),
+                   "serialize the module instead (Module.to_bytes), and compile it where it is loaded");
+}
+
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
   const xlac_print_options plain = {.mode = XLAC_PRINT_DEFAULT};
   char *text = NULL;
@@ -68,6 +87,11 @@ int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xla
   memcpy(out + CONTAINER_HEAD, text, length);
   container_put(out + CONTAINER_HEAD + length, container_sum(out, CONTAINER_HEAD + length), 8);
   xlac_free(text);
+  int status = container_prove(exe, out, all, err);
+  if (status) {
+    base_free(base_alloc_libc, out);
+    return status;
+  }
   *bytes = (char *)out;
   *n = all;
   return 0;
@@ -117,9 +141,8 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   own.no_fusion |= (flags & CONTAINER_NO_FUSION) != 0;
   own.numerics = flags & CONTAINER_FAST ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
   own.no_passes = true; /* they have been run */
-  const text_parse_options hlo = {.alloc = base_alloc_libc, .documented_forms = true, .chlo = true, .halves = true};
   ir_module *ir = NULL;
-  TRY(text_parse_hlo(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &hlo, err));
+  TRY(text_parse_hlo(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &container_text, err));
   ir->unbounded = true;
   TRY(api_wrap(&m, ir, err));
   int status = xlac_compile(m, &own, out, err);

@@ -1,39 +1,41 @@
 /* Making and editing ops. What text says is read by the readers of HLO text; what an edit makes of the module as a
  * whole is for the verifier to judge, only what would break the data structure itself is refused here. */
+#include "../ir/names.h"
 #include "api.h"
 
 static int fail_edit(xlac_error *err, const ir_op *op, const char *what) {
   return base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s %s", op->name->s, what);
 }
 
-/* Names may hold what the text can spell: no blanks, quotes or punctuation of the grammar. */
-static bool is_name_byte(unsigned char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-}
-
-static int check_name(const char *name, xlac_error *err) {
+int api_check_name(const char *name, const char *of, xlac_error *err) {
+  TRY(api_check_text(name, "the name", err));
   size_t n = strlen(name);
-  bool fits = n > 0 && n < 65536 && !(name[0] >= '0' && name[0] <= '9') && name[0] != '-' && name[0] != '.';
-  for (size_t i = 0; fits && i < n; i++) fits = is_name_byte((unsigned char)name[i]);
-  if (fits) return 0;
-  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "'%.100s' can't be the name of an op", name),
-                   "use letters, digits, '_', '-' and '.', beginning with a letter or '_'");
+  if (n < 65536 && ir_is_name(name, n) && !ir_name_is_reserved(name, n)) return 0;
+  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "'%.100s' can't be the name of %s", name, of),
+                   "use letters, digits, '_', '-' and '.', beginning with a letter or '_'; names of types and of two "
+                   "leading underscores are XLA's own");
 }
 
 /* An empty or missing name is made from the opcode. */
 static int pick_name(ir_module *ir, const char *name, ir_opcode opcode, const base_istr **out, xlac_error *err) {
-  if (name && *name) TRY(check_name(name, err));
+  if (name && *name) TRY(api_check_name(name, "an op", err));
   *out = ir_fresh_name(ir, name && *name ? name : ir_opcode_text(opcode));
   return *out ? 0 : base_oom(err, "naming an op");
 }
 
 static int parse_type(ir_module *ir, const char *text, const ir_type **out, xlac_error *err) {
+  TRY(api_check_text(text, "the type", err));
   return text_parse_type(ir, text, strlen(text), out, err);
 }
 
 /* --- making --- */
 
 static int check_spec(const xlac_op_spec *spec, ir_opcode *opcode, xlac_error *err) {
+  TRY(api_check_text(spec->opcode, "the opcode", err));
+  for (uint32_t i = 0; i < spec->n_attrs; i++) {
+    TRY(api_check_text(spec->attrs[i].key, "an attribute's key", err));
+    TRY(api_check_text(spec->attrs[i].text, "an attribute's text", err));
+  }
   *opcode = ir_opcode_from_text(spec->opcode, strlen(spec->opcode));
   if (*opcode == IR_OP_INVALID) return base_fail(err, XLAC_E_UNKNOWN_OPCODE, "there is no op '%.64s'", spec->opcode);
   if (*opcode == IR_OP_PARAMETER || *opcode == IR_OP_CONSTANT)
@@ -204,6 +206,7 @@ static int remove_attr(ir_op *op, const char *key, xlac_error *err) {
 }
 
 static int set_attr_locked(ir_op *op, const char *key, const char *text, xlac_error *err) {
+  TRY(api_check_text(key, "the attribute's key", err));
   TRY(api_check_live(op, err));
   if (text == NULL) return remove_attr(op, key, err);
   TRY(text_parse_attr(op, key, strlen(key), text, strlen(text), err));
@@ -252,7 +255,7 @@ int xlac_op_set_type(xlac_module *m, xlac_op *op, const char *type, xlac_error *
 
 static int rename_op_locked(xlac_module *m, ir_op *op, const char *name, xlac_error *err) {
   TRY(api_check_live(op, err));
-  TRY(check_name(name, err));
+  TRY(api_check_name(name, "an op", err));
   const base_istr *s = ir_intern(m->ir, name, strlen(name));
   if (s == NULL) return base_oom(err, "renaming an op");
   IR_FOR_COMPUTATIONS(c, m->ir) {

@@ -45,7 +45,7 @@ const char *xlac_dtype_text(uint32_t dtype) {
 }
 
 uint32_t xlac_dtype_from_text(const char *text) {
-  return (uint32_t)base_dtype_from_text(text, strlen(text));
+  return text ? (uint32_t)base_dtype_from_text(text, strlen(text)) : 0;
 }
 
 uint32_t xlac_dtype_bytes(uint32_t dtype) {
@@ -71,6 +71,7 @@ uint32_t xlac_opcode_count(void) {
   return IR_OP_COUNT;
 }
 uint32_t xlac_opcode_from_text(const char *text) {
+  if (!text) return 0;
   ir_opcode opcode = ir_opcode_from_text(text, strlen(text));
   return opcode ? opcode : ir_opcode_from_mlir(text, strlen(text));
 }
@@ -150,6 +151,6 @@ bool xlac_opcode_attr(uint32_t opcode, uint32_t index, xlac_attr_info *out) {
 }
 
 const char *xlac_attr_kind(const char *text) {
-  ir_attr_key key = ir_attr_from_text(text, strlen(text));
+  ir_attr_key key = text ? ir_attr_from_text(text, strlen(text)) : IR_ATTR_NONE;
   return key == IR_ATTR_NONE ? NULL : attr_kind_names[ir_attr_table[key].kind];
 }

@@ -36,6 +36,8 @@ int xlac_graph_lower(xlac_module **out, const void *bytes, size_t n, xlac_graph_
   base_text t;
   if ((unsigned)format > XLAC_GRAPH_TEXT)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "%d is no format of graphs", (int)format);
+  for (uint32_t i = 0; i < n_inputs; i++) TRY(api_check_text(inputs[i].tensor, "an input's tensor", err));
+  TRY(api_check_texts(n_fetches, fetches, "fetch", err));
   bool text = format == XLAC_GRAPH_TEXT || (format == XLAC_GRAPH_AUTO && tf_graph_def_is_text(bytes, n));
   TRY(tf_graph_def_read(&def, base_alloc_libc, bytes, n, text, err));
   base_text_init(&t, base_alloc_libc);
@@ -47,5 +49,5 @@ int xlac_graph_lower(xlac_module **out, const void *bytes, size_t n, xlac_graph_
 }
 
 bool xlac_graph_has_lowering(const char *op) {
-  return tfl_has_op(op);
+  return op && tfl_has_op(op);
 }

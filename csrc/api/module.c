@@ -1,6 +1,7 @@
 /* Module handles: making, reading, printing, verifying, header facts. */
 #include "api.h"
 
+#include "../ir/names.h"
 #include "../opt/for_hlo.h"
 #include "../text/proto.h"
 
@@ -22,6 +23,12 @@ int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err) {
   m->ir = ir;
   m->running = 0;
   *out = m;
+  return 0;
+}
+
+int api_check_texts(uint32_t n, const char *const *texts, const char *what, xlac_error *err) {
+  for (uint32_t i = 0; i < n; i++)
+    if (!texts[i]) return base_fail(err, XLAC_E_BAD_ARGUMENT, "%s %u is NULL", what, i);
   return 0;
 }
 
@@ -107,7 +114,7 @@ static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, 
                     xlac_error *err) {
   text_parse_options hlo = {.alloc = base_alloc_libc,
                             .max_depth = options ? options->max_depth : 0,
-                            .documented_forms = options && options->documented_forms};
+                            .strict = options && options->strict};
   mlir_parse_options mlir = {.alloc = base_alloc_libc,
                              .max_depth = options ? options->max_depth : 0,
                              .allow_unregistered = options && options->allow_unregistered};
@@ -122,6 +129,10 @@ int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_
                       xlac_error *err) {
   if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_MLIR_BYTECODE))
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
+  if (options && options->max_depth > TEXT_MAX_DEPTH)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "max_depth %u is over %d", options->max_depth, (int)TEXT_MAX_DEPTH);
+  if (!text && n) return base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no text");
+  if (!text) text = "";
   ir_module *ir = NULL;
   int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
   if (format == XLAC_FORMAT_AUTO) format = format_of(text, n);
@@ -164,7 +175,14 @@ int xlac_module_to_stablehlo(xlac_module **out, xlac_module *m, xlac_error *err)
 
 int xlac_module_create(xlac_module **out, const char *name, xlac_error *err) {
   ir_module *ir = NULL;
+  TRY(api_check_text(name, "the name", err));
   TRY(ir_module_create(&ir, name, base_alloc_libc, err));
+  if (!ir_is_name(name, strlen(name))) {
+    const base_istr *legal = ir_legal_name(ir, name, strlen(name));
+    if (legal) ir->name = legal;
+    if (!legal) ir_module_destroy(ir);
+    if (!legal) return base_oom(err, "naming a module");
+  }
   return api_wrap(out, ir, err);
 }
 
@@ -217,8 +235,8 @@ static int print_mlir_part(xlac_module *m, const ir_computation *c, const ir_op 
 static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, const xlac_print_options *options,
                       char **text, size_t *n, xlac_error *err) {
   text_print_options inner;
-  if (m->ir->form == IR_FORM_MLIR) return print_mlir_part(m, c, op, options, text, n, err);
   TRY(inner_print_options(options, &inner, err));
+  if (m->ir->form == IR_FORM_MLIR) return print_mlir_part(m, c, op, options, text, n, err);
   TRY(api_check_whole(m->ir, err));
   if (op) TRY(api_check_live(op, err));
   if (c) TRY(api_check_live_computation(c, err));
@@ -252,10 +270,18 @@ static int print_translated(xlac_module *m, const xlac_print_options *options, c
   return status;
 }
 
+/* Binary formats have functions of their own. */
+static int check_print_format(const xlac_print_options *options, xlac_error *err) {
+  int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
+  if (format == XLAC_FORMAT_AUTO || format == XLAC_FORMAT_HLO || format == XLAC_FORMAT_MLIR) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is none to print in", format);
+}
+
 static int print_module(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
   int32_t own = m->ir->form == IR_FORM_MLIR ? XLAC_FORMAT_MLIR : XLAC_FORMAT_HLO;
   int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
-  bool other = (format == XLAC_FORMAT_MLIR || format == XLAC_FORMAT_HLO) && format != own;
+  TRY(check_print_format(options, err));
+  bool other = format != XLAC_FORMAT_AUTO && format != own;
   return other ? print_translated(m, options, text, n, err) : print_part(m, NULL, NULL, options, text, n, err);
 }
 
@@ -360,6 +386,7 @@ const char *xlac_module_name(xlac_module *m) {
 }
 
 static int set_name_locked(xlac_module *m, const char *name, xlac_error *err) {
+  if (m->ir->form == IR_FORM_HLO) TRY(api_check_name(name, "a module", err));
   const base_istr *s = ir_intern(m->ir, name, strlen(name));
   if (s == NULL) return base_oom(err, "naming a module");
   m->ir->name = s;
@@ -367,6 +394,7 @@ static int set_name_locked(xlac_module *m, const char *name, xlac_error *err) {
 }
 
 int xlac_module_set_name(xlac_module *m, const char *name, xlac_error *err) {
+  TRY(api_check_text(name, "the name", err));
   TRY(api_lock_edit(m, err));
   return api_done(m, set_name_locked(m, name, err));
 }

@@ -24,7 +24,7 @@ static ir_op *find_op_in(const ir_computation *c, const base_istr *name) {
 xlac_op *xlac_op_find(xlac_module *m, xlac_computation *c, const char *name) {
   ir_op *found = NULL;
   api_lock(m);
-  const base_istr *s = base_intern_find(&m->ir->strings, name, strlen(name));
+  const base_istr *s = name ? base_intern_find(&m->ir->strings, name, strlen(name)) : NULL;
   if (s && c) found = find_op_in(api_computation(c), s);
   if (s && !c) {
     IR_FOR_COMPUTATIONS(each, m->ir) {
@@ -217,6 +217,7 @@ static bool put_attr(base_text *t, const ir_op *op, const char *key) {
 
 int xlac_op_attr(xlac_module *m, xlac_op *op, const char *key, char **text, xlac_error *err) {
   base_text t;
+  TRY(api_check_text(key, "the attribute's key", err));
   base_text_init(&t, base_alloc_libc);
   api_lock(m);
   bool found = put_attr(&t, api_op(op), key);

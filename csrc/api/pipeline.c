@@ -43,6 +43,7 @@ static int call_after(void *ctx, const char *pass, uint32_t index, ir_module *m,
 }
 
 int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err) {
+  TRY(api_check_text(pipeline, "the pipeline", err));
   TRY(api_lock_edit(m, err));
   int status = api_check_whole(m->ir, err);
   after_pass after = {.module = m};

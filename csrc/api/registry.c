@@ -57,6 +57,8 @@ static int call_shim(void *ctx, const ir_op *op, uint32_t n_operands, interp_val
 }
 
 int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err) {
+  TRY(api_check_text(target, "the target", err));
+  if (!fn) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the custom call %.100s has no function", target);
   registry_shim *shim = base_malloc(base_alloc_libc, sizeof *shim);
   if (shim == NULL) return base_oom(err, "registering a custom call");
   *shim = (registry_shim){fn, ctx, r->shims};
@@ -71,6 +73,7 @@ int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn,
 
 int xlac_registry_add_native(xlac_registry *r, const char *target, const struct xlac_ffi_target *native,
                              xlac_error *err) {
+  TRY(api_check_text(target, "the target", err));
   if (native == NULL || native->struct_size < sizeof *native || native->version < 1 || native->run == NULL)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the custom call %.100s has no function, or is of an unknown version",
                      target);

@@ -115,6 +115,7 @@ static int session_set_variable(tfs_session *s, const char *name, const interp_v
 }
 
 int xlac_session_set_variable(xlac_session *s, const char *name, const xlac_value *value, xlac_error *err) {
+  TRY(api_check_text(name, "the variable's name", err));
   session_lock(s);
   return session_done(s, session_set_variable(s->inner, name, api_value(value), err));
 }
@@ -123,6 +124,9 @@ int xlac_session_set_variable(xlac_session *s, const char *name, const xlac_valu
 
 int xlac_step_create(xlac_step **out, xlac_session *s, uint32_t n_feeds, const char *const *feeds, uint32_t n_fetches,
                      const char *const *fetches, uint32_t n_targets, const char *const *targets, xlac_error *err) {
+  TRY(api_check_texts(n_feeds, feeds, "feed", err));
+  TRY(api_check_texts(n_fetches, fetches, "fetch", err));
+  TRY(api_check_texts(n_targets, targets, "target", err));
   xlac_step *step = calloc(1, sizeof *step);
   if (!step) return base_oom(err, "a step");
   step->session = s;

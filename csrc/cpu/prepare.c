@@ -2,6 +2,7 @@
 #include "prepare.h"
 
 #include "../base/map.h"
+#include "../ir/names.h"
 #include "../ir/verify.h"
 #include "../opt/for_hlo.h"
 #include "../stablehlo/stablehlo.h"
@@ -17,6 +18,12 @@ static const char *const cpu_passes[] = {
     CPU_PASSES("reassociate,algebraic-simplification,"),
 };
 
+/* NULL where HLO can't spell it: arguments that come from bytes have no names, and others may be numbers. */
+static const base_istr *prepare_name_of(const ir_op *param, ir_module *to) {
+  const base_istr *name = param->name;
+  return ir_is_name(name->s, name->n) && !ir_name_is_reserved(name->s, name->n) ? ir_intern(to, name->s, name->n) : NULL;
+}
+
 /* Parameters are called as in the source, which translation has lost, but where an op of the copy has that name. A name
  * is only a name: there is no harm in giving up. */
 static void prepare_name_parameters(const ir_computation *from, ir_module *to) {
@@ -25,7 +32,7 @@ static void prepare_name_parameters(const ir_computation *from, ir_module *to) {
   if (from->n_params != to->entry->n_params) return;
   base_map_init(&names, base_alloc_libc);
   for (uint32_t i = 0; i < from->n_params; i++) {
-    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    const base_istr *s = prepare_name_of(from->params[i], to);
     if (!s || base_map_get(&names, base_key(s), &owner)) continue;
     if (!base_map_set(&names, base_key(s), (uint64_t)i + 1)) break;
   }
@@ -33,7 +40,7 @@ static void prepare_name_parameters(const ir_computation *from, ir_module *to) {
   IR_FOR_OPS(op, c)
   if (base_map_get(&names, base_key(op->name), &owner)) (void)base_map_set(&names, base_key(op->name), 0);
   for (uint32_t i = 0; i < from->n_params; i++) {
-    const base_istr *s = ir_intern(to, from->params[i]->name->s, from->params[i]->name->n);
+    const base_istr *s = prepare_name_of(from->params[i], to);
     if (s && base_map_get(&names, base_key(s), &owner) && owner == (uint64_t)i + 1) to->entry->params[i]->name = s;
   }
   base_map_free(&names);

@@ -5,7 +5,11 @@
  * `xlac_error`, always its last argument, which may be NULL. On failure every output is left untouched.
  * Ownership: what a `create`, `parse`, `clone`, `print` or an `out` parameter hands out is the caller's, to be given
  * back to the function named at its type; every other pointer is borrowed and says how long it lives. Threads: distinct
- * handles may be used from distinct threads. What one handle allows is said at its type. */
+ * handles may be used from distinct threads. What one handle allows is said at its type.
+ * Arguments: a pointer may be NULL only where its comment says so (an array of no elements may always be). Texts and
+ * numbers that stand for something (formats, modes, orders, element types) are checked: a function that can fail does so
+ * with the code BAD_ARGUMENT for a text that is NULL or a number that is none of its enum, one that looks something up
+ * finds nothing. Handles, outputs and structs are not checked, and neither is whether a part is of that module. */
 #ifndef XLAC_H
 #define XLAC_H
 
@@ -112,10 +116,11 @@ typedef enum xlac_format {
 /* All zero is the default of each option struct. */
 typedef struct xlac_parse_options {
   int32_t format;          /* xlac_format */
-  uint32_t max_depth;      /* of nesting; 0: 256 */
+  uint32_t max_depth;      /* of nesting, up to 1024; 0: 256 */
   bool allow_unregistered; /* MLIR: keep ops of dialects that are not known */
-  bool documented_forms;   /* read also what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses:
-                              docs/xla-differences.md */
+  bool documented_forms;   /* deprecated and not looked at: documented forms are read unless `strict` */
+  bool strict;             /* HLO: refuse what XLA 0.10.2 refuses, though XLA's documentation shows it or newer XLA has
+                              it: docs/xla-differences.md */
 } xlac_parse_options;
 
 typedef enum xlac_print_mode {
@@ -165,7 +170,7 @@ typedef struct xlac_alias {
 } xlac_alias;
 
 /* Reads a whole module from n bytes of text or of a proto (any bytes, need not be terminated). Not verified. options
- * may be NULL. */
+ * may be NULL; so may text where n is 0. */
 int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
                       xlac_error *err);
 /* An empty module to build in: give it a computation with a root before anything else than editing. */
@@ -258,16 +263,21 @@ typedef enum xlac_type_kind {
   XLAC_TYPE_TOKEN,
   XLAC_TYPE_OPAQUE,
   XLAC_TYPE_BUFFER,
-  XLAC_TYPE_FUTURE
+  XLAC_TYPE_FUTURE,
+  /* The rest is in MLIR form only. */
+  XLAC_TYPE_UNRANKED, /* tensor<*xf32> */
+  XLAC_TYPE_ELEMENT,  /* a bare element type: f32, !quant.uniform<...> */
+  XLAC_TYPE_FUNCTION, /* (a, b) -> c: its elements are the inputs, then the results */
+  XLAC_TYPE_OTHER     /* index, memref<...>, !shape.shape: as xlac_type_print has it */
 } xlac_type_kind;
 
 typedef struct xlac_type_info {
   int32_t kind;        /* xlac_type_kind */
-  uint32_t dtype;      /* of tensors, else 0 */
+  uint32_t dtype;      /* of tensors, ranked or not, and element types; s64 where the text has index; else 0 */
   uint32_t rank;       /* of tensors, else 0 */
   const int64_t *dims; /* rank of them; the bound where dynamic, INT64_MIN where not bounded either */
   const bool *dynamic; /* rank of them, or NULL: none is */
-  uint32_t n_elements; /* of tuples; 1 for a buffer, whose element 0 is its tensor; else 0 */
+  uint32_t n_elements; /* of tuples, futures, functions; 1 for a buffer, whose element 0 is its tensor; else 0 */
 } xlac_type_info;
 
 void xlac_type_get(const xlac_type *t, xlac_type_info *out);
@@ -601,7 +611,7 @@ int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_opt
 int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
 xlac_module *xlac_executable_module(xlac_executable *exe);
-/* Type and name of a parameter, borrowed; NULL past the end. */
+/* Type and name of a parameter, borrowed; NULL past the end. name may be NULL. */
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name);
 const xlac_type *xlac_executable_result(const xlac_executable *exe);
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out);

@@ -91,13 +91,16 @@ int ir_check_type_set(const ir_op *op, xlac_error *err) {
                    type_set_text(set, (char[96]){0}, 96), IR_SHOW(t));
 }
 
-/* The slots of op->called that a required attribute stands for: while and select-and-scatter have two. */
-static uint32_t called_slots(const ir_op *op) {
-  uint32_t n = 0;
-  const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs;
-  for (; spec && spec->key; spec++)
-    if ((spec->flags & IR_REQUIRED) && ir_attr_table[spec->key].kind == IR_KIND_CALLED) n++;
-  return n;
+/* How many computations the op calls, by its row: those that must be given, and as many that may be. */
+static void called_bounds(unsigned opcode, uint32_t *least, uint32_t *most) {
+  bool list = opcode == IR_OP_CONDITIONAL || opcode == IR_OP_CUSTOM_CALL;
+  *least = *most = 0;
+  for (const ir_attr_spec *spec = ir_opcode_info(opcode)->attrs; spec && spec->key; spec++) {
+    if (ir_attr_table[spec->key].kind != IR_KIND_CALLED) continue;
+    *least += (spec->flags & IR_REQUIRED) != 0;
+    ++*most;
+  }
+  if (list || ir_opcode_has(opcode, IR_MLIR_ONLY)) *most = UINT32_MAX; /* regions are StableHLO's business */
 }
 
 int ir_check_attrs(const ir_op *op, xlac_error *err) {
@@ -126,10 +129,13 @@ static int check_computation(const ir_op *op, const ir_computation *c, xlac_erro
 }
 
 int ir_check_called(const ir_op *op, xlac_error *err) {
-  uint32_t need = called_slots(op);
-  if (op->n_called < need)
+  uint32_t least, most;
+  called_bounds(op->opcode, &least, &most);
+  if (op->n_called < least || op->n_called > most) {
+    uint32_t need = op->n_called < least ? least : most;
     return base_fail(err, XLAC_E_VERIFY_CALLED, "%s calls %u computation%s, but has %u", ir_opcode_text(op->opcode),
                      need, need == 1 ? "" : "s", op->n_called);
+  }
   for (uint32_t i = 0; i < op->n_called; i++) TRY(check_computation(op, op->called[i], err));
   return 0;
 }

@@ -129,23 +129,39 @@ const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
   return number == 0 && !has_number ? wanted : numbered(u, wanted, root_n, number);
 }
 
-/* Names XLA reserves: a leading "__" loses its first underscore to an 'a' unless the name is "__xla_..."; names of
- * types get an underscore. Op names of that kind are refused when read, computations' names are changed. */
-static const base_istr *allowed_name(ir_module *m, base_text *t, const base_istr *name) {
-  bool is_type = base_dtype_from_text(name->s, name->n) != BASE_DTYPE_INVALID || strcmp(name->s, "token") == 0 ||
-                 strcmp(name->s, "opaque") == 0;
-  bool internal = name->n >= 2 && memcmp(name->s, "__", 2) == 0 && strncmp(name->s, "__xla_", 6) != 0;
-  if (!is_type && !internal) return name;
-  t->n = 0;
-  base_put(t, name->s, name->n);
-  if (is_type) base_putc(t, '_');
-  if (t->failed) return NULL;
-  if (internal) t->s[0] = 'a';
-  return ir_intern(m, t->s, t->n);
+bool ir_is_name(const char *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!ir_name_takes(s[i], i == 0)) return false;
+  return n > 0;
+}
+
+static bool names_type(const char *s, size_t n) {
+  return base_dtype_from_text(s, n) != BASE_DTYPE_INVALID || (n == 5 && memcmp(s, "token", 5) == 0) ||
+         (n == 6 && memcmp(s, "opaque", 6) == 0);
+}
+
+static bool is_internal(const char *s, size_t n) {
+  return n >= 2 && memcmp(s, "__", 2) == 0 && !(n >= 6 && memcmp(s, "__xla_", 6) == 0);
+}
+
+bool ir_name_is_reserved(const char *s, size_t n) {
+  return names_type(s, n) || is_internal(s, n);
+}
+
+const base_istr *ir_legal_name(ir_module *m, const char *s, size_t n) {
+  char *text = base_malloc(m->alloc, n + 2);
+  if (!text) return NULL;
+  for (size_t i = 0; i < n; i++) text[i] = ir_name_takes(s[i], i == 0) ? s[i] : '_';
+  if (n == 0 || names_type(text, n)) text[n++] = '_';
+  if (is_internal(text, n)) text[0] = 'a';
+  const base_istr *name = ir_intern(m, text, n);
+  base_free(m->alloc, text);
+  return name;
 }
 
 static bool uniquify_computation(ir_uniquer *comps, ir_uniquer *ops, ir_computation *c) {
-  const base_istr *name = allowed_name(c->module, &comps->text, c->name);
+  bool reserved = ir_name_is_reserved(c->name->s, c->name->n); /* an op's is refused when it is read */
+  const base_istr *name = reserved ? ir_legal_name(c->module, c->name->s, c->name->n) : c->name;
   if (!name || !(c->name = ir_uniquer_take(comps, name))) return false;
   IR_FOR_OPS(op, c) {
     if (!(op->name = ir_uniquer_take(ops, op->name))) return false;

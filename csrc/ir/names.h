@@ -4,6 +4,18 @@
 
 #include "ir.h"
 
+/* What the text can spell as a name: letters, digits, '_', '-' and '.', beginning with a letter or '_'. */
+static inline bool ir_name_takes(char c, bool first) {
+  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') return true;
+  return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
+}
+bool ir_is_name(const char *s, size_t n);
+/* Names XLA keeps for itself: those of types, and what begins with "__" but not with "__xla_". */
+bool ir_name_is_reserved(const char *s, size_t n);
+/* The name for a thing that the bytes s are to call, by XLA's rule: what no name has becomes '_', "__" loses its first
+ * underscore to an 'a', names of types get an underscore. NULL when out of memory. */
+const base_istr *ir_legal_name(ir_module *m, const char *s, size_t n);
+
 /* One name space. Thread-compatible, and it touches its module (interning). */
 typedef struct ir_uniquer ir_uniquer;
 

@@ -131,19 +131,38 @@ static void put_short_layout(base_text *out, const ir_layout *l) {
   base_putc(out, '}');
 }
 
-static void put_elements(base_text *out, const ir_type *t, bool layouts) {
+static void put_elements(base_text *out, const ir_type *t, uint32_t from, uint32_t to, bool layouts) {
   base_putc(out, '(');
-  for (uint32_t i = 0; i < t->n_elements; i++) {
-    if (i) BASE_PUT(out, ", ");
+  for (uint32_t i = from; i < to; i++) {
+    if (i > from) BASE_PUT(out, ", ");
     ir_put_type(out, t->elements[i], layouts);
   }
   base_putc(out, ')');
 }
 
+/* Enough of a quantised type to tell it from another: "quant<s8:f32, 0.5:3>". */
+static void put_quant(base_text *out, const ir_quant *q) {
+  base_putf(out, "quant<%s:%s", base_dtype_of(q->storage)->text, base_dtype_of(q->expressed)->text);
+  if (q->axis != -1) base_putf(out, ":%d", q->axis);
+  for (uint32_t i = 0; i < q->n && i < 4; i++)
+    base_putf(out, ", %.17g:%lld", q->scales[i], (long long)q->zero_points[i]);
+  base_puts(out, q->n > 4 ? ", ...>" : ">");
+}
+
+static void put_element_type(base_text *out, const ir_type *t) {
+  if (t->text) {
+    base_put(out, t->text->s, t->text->n);
+  } else if (t->quant) {
+    put_quant(out, t->quant);
+  } else {
+    base_puts(out, base_dtype_of(t->dtype)->text);
+  }
+}
+
 void ir_put_type(base_text *out, const ir_type *t, bool layouts) {
-  switch (t->kind) {
+  switch ((ir_type_kind)t->kind) {
     case IR_TYPE_TENSOR:
-      base_puts(out, base_dtype_of(t->dtype)->text);
+      put_element_type(out, t);
       put_dims(out, t);
       if (layouts && t->layout && t->rank) put_short_layout(out, t->layout);
       break;
@@ -158,8 +177,25 @@ void ir_put_type(base_text *out, const ir_type *t, bool layouts) {
       ir_put_type(out, t->inner, layouts);
       base_putc(out, ')');
       break;
-    default:
-      put_elements(out, t, layouts);
+    case IR_TYPE_UNRANKED:
+      put_element_type(out, t);
+      BASE_PUT(out, "[*]");
+      break;
+    case IR_TYPE_ELEMENT:
+    case IR_TYPE_OTHER:
+      put_element_type(out, t);
+      break;
+    case IR_TYPE_FUTURE:
+      BASE_PUT(out, "future");
+      put_elements(out, t, 0, t->n_elements, layouts);
+      break;
+    case IR_TYPE_FUNCTION:
+      put_elements(out, t, 0, t->n_inputs, layouts);
+      BASE_PUT(out, " -> ");
+      put_elements(out, t, t->n_inputs, t->n_elements, layouts);
+      break;
+    case IR_TYPE_TUPLE:
+      put_elements(out, t, 0, t->n_elements, layouts);
       break;
   }
 }

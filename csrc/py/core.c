@@ -8,7 +8,7 @@ static PyObject *core_version(PyObject *core, PyObject *unused) {
 
 static PyMethodDef core_functions[] = {
     {"parse", PY_KEYWORDS(py_parse),
-     "parse(text, format='hlo', allow_unregistered=False, documented_forms=False, max_depth=0) -> Module"},
+     "parse(text, format='hlo', allow_unregistered=False, strict=False, max_depth=0) -> Module"},
     {"new_module", py_new_module, METH_O, "new_module(name) -> Module: an empty one, to build in"},
     {"interpret", PY_KEYWORDS(py_interpret),
      "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, async_order='eager') -> array or "

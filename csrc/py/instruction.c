@@ -146,15 +146,21 @@ static PyObject *shape_of(const xlac_type *t) {
   return list;
 }
 
+/* Types that have no elements give a word for their kind, or their own text. */
 static PyObject *dtype_name_of(const xlac_type *t) {
-  static const char *const others[] = {[XLAC_TYPE_TOKEN] = "token",
-                                       [XLAC_TYPE_OPAQUE] = "opaque",
-                                       [XLAC_TYPE_BUFFER] = "buffer",
-                                       [XLAC_TYPE_FUTURE] = "future"};
+  static const char *const words[] = {[XLAC_TYPE_TOKEN] = "token",
+                                      [XLAC_TYPE_OPAQUE] = "opaque",
+                                      [XLAC_TYPE_BUFFER] = "buffer",
+                                      [XLAC_TYPE_FUTURE] = "future",
+                                      [XLAC_TYPE_FUNCTION] = "function",
+                                      [XLAC_TYPE_OTHER] = NULL};
   xlac_type_info info;
   xlac_type_get(t, &info);
-  if (info.kind == XLAC_TYPE_TENSOR) return PyUnicode_FromString(xlac_dtype_text(info.dtype));
-  if (info.kind != XLAC_TYPE_TUPLE) return PyUnicode_FromString(others[info.kind]);
+  if (info.dtype) return PyUnicode_FromString(xlac_dtype_text(info.dtype));
+  if (info.kind != XLAC_TYPE_TUPLE) {
+    assert(info.kind >= 0 && info.kind <= XLAC_TYPE_OTHER);
+    return words[info.kind] ? PyUnicode_FromString(words[info.kind]) : py_text(xlac_type_print(t, false), -1);
+  }
   PyObject *list = PyList_New(info.n_elements);
   for (uint32_t i = 0; list && i < info.n_elements; i++) {
     PyObject *element = dtype_name_of(xlac_type_element(t, i));

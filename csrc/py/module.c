@@ -27,15 +27,15 @@ static xlac_module *handle(PyObject *self) {
 /* --- making --- */
 
 PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"text", "format", "allow_unregistered", "documented_forms", "max_depth", NULL};
+  static char *names[] = {"text", "format", "allow_unregistered", "strict", "max_depth", NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *object, *holder;
   const char *format = "auto", *text;
-  int allow_unregistered = 0, documented_forms = 0;
+  int allow_unregistered = 0, strict = 0;
   unsigned max_depth = 0;
   Py_ssize_t n;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered,
-                                   &documented_forms, &max_depth))
+                                   &strict, &max_depth))
     return NULL;
   int32_t number = strcmp(format, "hlo") == 0             ? XLAC_FORMAT_HLO
                    : strcmp(format, "hlo-proto") == 0     ? XLAC_FORMAT_HLO_PROTO
@@ -50,7 +50,7 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   xlac_parse_options options = {.format = number,
                                 .max_depth = max_depth,
                                 .allow_unregistered = allow_unregistered != 0,
-                                .documented_forms = documented_forms != 0};
+                                .strict = strict != 0};
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;

@@ -16,28 +16,6 @@ int to_hlo_no_memory(const to_hlo *t) {
   return base_oom(t->err, "translating to HLO");
 }
 
-/* --- types --- */
-
-static const ir_type *to_hlo_tuple_type(to_hlo *t, const ir_type *type) {
-  const ir_type **elements = BASE_ARRAY(&t->to->arena, const ir_type *, type->n_elements + 1u);
-  for (uint32_t i = 0; elements && i < type->n_elements; i++)
-    if (!(elements[i] = to_hlo_type(t, type->elements[i]))) return NULL;
-  return elements ? ir_tuple(t->to, type->n_elements, elements) : NULL;
-}
-
-const ir_type *to_hlo_type(to_hlo *t, const ir_type *type) {
-  if (ir_is_tuple(type) || type->kind == IR_TYPE_FUTURE)
-    return type->kind == IR_TYPE_FUTURE && type->n_elements == 1 ? to_hlo_type(t, type->elements[0])
-                                                                 : to_hlo_tuple_type(t, type);
-  if (!ir_is_tensor(type)) return ir_type_import(t->to, type);
-  const ir_type *plain =
-      type->quant ? ir_tensor_mlir(t->to, (base_dtype)type->dtype, type->quant, NULL, type->rank, type->dims,
-                                   type->dynamic, NULL, NULL)
-                  : ir_tensor(t->to, (base_dtype)type->dtype, type->rank, type->dims, type->dynamic, NULL, NULL);
-  const ir_layout *layout = ir_layout_default(t->to, type->rank);
-  return plain && layout ? ir_type_with_layout(t->to, plain, layout) : NULL;
-}
-
 /* --- values --- */
 
 int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results) {
@@ -109,6 +87,7 @@ static int to_hlo_params(to_hlo *t, const ir_computation *from, ir_computation *
   for (uint32_t i = 0; i < from->n_params; i++) {
     const ir_op *p = from->params[i];
     to_hlo_op x = {.t = t, .op = p, .into = into};
+    TRY(to_hlo_check_results(t, p));
     ir_op *made = to_hlo_emit(&x, IR_OP_PARAMETER, to_hlo_type(t, p->type), 0, NULL, 0);
     if (!made || !ir_set_parameter(made, i)) return to_hlo_no_memory(t);
     TRY(to_hlo_bind(t, p, &made));
@@ -120,6 +99,7 @@ static int to_hlo_statement(to_hlo *t, const ir_op *op, ir_computation *into) {
   ir_op **operands = BASE_ARRAY(&t->to->arena, ir_op *, op->n_operands + 1u);
   ir_op **results = BASE_ARRAY(&t->to->arena, ir_op *, op->n_results + 1u);
   if (!operands || !results) return to_hlo_no_memory(t);
+  TRY(to_hlo_check_results(t, op));
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_value v = {op->operands[i].op, op->operands[i].index};
     if (!(operands[i] = to_hlo_value(t, v)))

@@ -30,8 +30,6 @@ enum { TO_HLO_MAX_DEPTH = 200 };
 /* --- to_hlo.c --- */
 int to_hlo_fail(const to_hlo *t, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
 int to_hlo_no_memory(const to_hlo *t);
-/* The type with default layouts at every depth. NULL when out of memory. */
-const ir_type *to_hlo_type(to_hlo *t, const ir_type *type);
 /* A new op of `opcode` in x->into with the given operands. NULL when out of memory. */
 ir_op *to_hlo_emit(to_hlo_op *x, ir_opcode opcode, const ir_type *type, uint32_t n, ir_op *const *operands,
                    uint32_t n_called);
@@ -50,6 +48,14 @@ XLAC_MUST_USE int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results)
 /* Ends a computation: one result is the root, several become a tuple. */
 XLAC_MUST_USE int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *results, bool tuple);
 ir_op *to_hlo_value(const to_hlo *t, ir_value v);
+
+/* --- to_hlo_types.c --- */
+/* The type with default layouts at every depth. NULL when out of memory. */
+const ir_type *to_hlo_type(to_hlo *t, const ir_type *type);
+/* Fails, at `op`, for a type that HLO does not have. */
+XLAC_MUST_USE int to_hlo_check_type(const to_hlo *t, const ir_op *op, const ir_type *type);
+/* The same for all results of op (or for the parameter that it is), unless the executable form is made. */
+XLAC_MUST_USE int to_hlo_check_results(const to_hlo *t, const ir_op *op);
 
 /* --- to_hlo_chlo.c: in the strict mode --- */
 bool to_hlo_is_simple_chlo(const ir_op *op);

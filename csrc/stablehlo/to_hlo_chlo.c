@@ -21,8 +21,8 @@ static int chlo_atan(to_hlo_op *x, const ir_type *type) {
 }
 
 bool to_hlo_is_simple_chlo(const ir_op *op) {
-  bool real = ir_is_tensor(op->type) && base_dtype_is_float((base_dtype)op->type->dtype) && !op->type->quant;
-  return op->opcode == IR_OP_CHLO_TAN || op->opcode == IR_OP_SQUARE || (op->opcode == IR_OP_ATAN && real);
+  if (op->opcode == IR_OP_CHLO_TAN || op->opcode == IR_OP_SQUARE) return true;
+  return op->opcode == IR_OP_ATAN && base_dtype_is_float((base_dtype)op->type->dtype);
 }
 
 int to_hlo_simple_chlo(to_hlo_op *x) {

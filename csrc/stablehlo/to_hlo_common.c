@@ -1,6 +1,7 @@
 /* What any op or argument may carry, and the facts of the module: shardings, aliases, donors, counts, locations. */
 #include <stdlib.h>
 
+#include "../ir/names.h"
 #include "../text/mlir.h"
 #include "../text/text.h"
 #include "to_hlo.h"
@@ -265,18 +266,13 @@ int to_hlo_module_facts(to_hlo *t, const ir_computation *entry) {
 
 /* --- names --- */
 
-static bool hlo_name_takes(char c, bool first) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') return true;
-  return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
-}
-
 const base_istr *to_hlo_name(to_hlo *t, const base_istr *symbol) {
-  bool prefix = symbol->n == 0 || (!hlo_name_takes(symbol->s[0], true) && hlo_name_takes(symbol->s[0], false));
+  bool prefix = symbol->n == 0 || (!ir_name_takes(symbol->s[0], true) && ir_name_takes(symbol->s[0], false));
   char *text = BASE_ARRAY(&t->to->arena, char, symbol->n + 2);
   size_t n = 0;
   if (!text) return NULL;
   if (prefix) text[n++] = '_';
-  for (size_t i = 0; i < symbol->n; i++, n++) text[n] = hlo_name_takes(symbol->s[i], n == 0) ? symbol->s[i] : '_';
+  for (size_t i = 0; i < symbol->n; i++, n++) text[n] = ir_name_takes(symbol->s[i], n == 0) ? symbol->s[i] : '_';
   return ir_intern(t->to, text, n);
 }
 

@@ -20,7 +20,7 @@ int text_parse_bytecode(ir_module **out, const void *bytes, size_t n, const byte
   m->form = IR_FORM_MLIR;
   base_arena_foresee(&m->arena, n < SIZE_MAX / 16 ? n * 16 : SIZE_MAX);
   bc_reader r = {.m = m, .err = &own, .base = bytes, .end = (const uint8_t *)bytes + n};
-  r.max_depth = options && options->max_depth ? options->max_depth : 256;
+  r.max_depth = text_depth_limit(options ? options->max_depth : 0);
   base_arena_init(&r.scratch, alloc);
   int status = bc_read_all(&r);
   base_arena_free(&r.scratch);

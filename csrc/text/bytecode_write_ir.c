@@ -334,6 +334,13 @@ static bool bc_is_top(const ir_computation *c) {
   return !c->owner && (c->kind == IR_FUNCTION || c->kind == IR_SYMBOL);
 }
 
+/* Ops of a module that are no functions stand for symbols, as sdy.mesh does; readers look for no values there. */
+static int bc_check_symbol(bc_writer *w, const ir_op *op) {
+  const ir_mlir_info *info = ir_op_table[op->opcode].mlir;
+  bool computes = op->n_results || (info && strncmp(info->name, "stablehlo.", 10) == 0);
+  return computes ? bc_cant_write(w, "%s at the top of the module", info ? info->name : op->u.name->s) : 0;
+}
+
 int bc_write_ir(bc_writer *w) {
   uint64_t n = 0;
   TRY(bc_mark_module_head(w));
@@ -344,6 +351,7 @@ int bc_write_ir(bc_writer *w) {
   bc_mark(w, BC_MARK_VARINT, n << 1);
   IR_FOR_COMPUTATIONS(c, w->m) {
     if (!bc_is_top(c)) continue;
+    if (c->kind == IR_SYMBOL) TRY(bc_check_symbol(w, c->first));
     TRY(c->kind == IR_FUNCTION ? bc_mark_function(w, c) : bc_mark_op(w, c->first, 0));
   }
   if (w->container >= BC_LAZY_REGIONS) bc_mark(w, BC_MARK_END, 0);

@@ -2,11 +2,11 @@
 #ifndef XLAC_TEXT_MLIR_H
 #define XLAC_TEXT_MLIR_H
 
-#include "../ir/ir.h"
+#include "text.h"
 
 typedef struct mlir_parse_options {
   base_alloc alloc;
-  uint32_t max_depth;      /* of nesting; 0: 256 */
+  uint32_t max_depth;      /* of nesting: text_depth_limit */
   bool allow_unregistered; /* ops of dialects that xlac does not know; their attributes and types are always kept */
 } mlir_parse_options;
 
@@ -41,7 +41,7 @@ void text_put_mlir_attr(base_text *out, const ir_mattr *a);
 
 typedef struct bytecode_parse_options {
   base_alloc alloc;
-  uint32_t max_depth; /* 0: 256 */
+  uint32_t max_depth; /* text_depth_limit */
 } bytecode_parse_options;
 
 /* Whether the bytes begin with MLIR bytecode's magic. */

@@ -24,11 +24,12 @@ static void mprint_field(mprint *p, const ir_field_info *f, const ir_mattr *v) {
     mprint_attr_bare(p, v);
 }
 
-static void mprint_fields(mprint *p, const ir_mattr *a, const ir_struct_info *info) {
+/* `all`: those that are empty too. */
+static void mprint_fields(mprint *p, const ir_mattr *a, const ir_struct_info *info, bool all) {
   bool some = false;
   for (const ir_field_info *f = info->fields; f->name; f++) {
     const ir_mattr *v = ir_m_field(a, f->name);
-    if (!v || (!f->always && mprint_field_is_empty(v))) continue;
+    if (!v || (!all && !f->always && mprint_field_is_empty(v))) continue;
     if (some) BASE_PUT(p->out, ", ");
     some = true;
     base_puts(p->out, f->name);
@@ -157,7 +158,7 @@ void mprint_struct(mprint *p, const ir_mattr *a) {
     mprint_conv_dims(p, a);
   } else if (info) {
     if (conv) BASE_PUT(p->out, "raw ");
-    mprint_fields(p, a, info);
+    mprint_fields(p, a, info, conv);
   }
   base_putc(p->out, '>');
 }

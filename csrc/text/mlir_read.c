@@ -354,7 +354,7 @@ static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const ml
   memset(r, 0, sizeof *r);
   r->err = err;
   r->alloc = options && options->alloc.fn ? options->alloc : base_alloc_libc;
-  r->max_depth = options && options->max_depth ? options->max_depth : MLIR_MAX_DEPTH;
+  r->max_depth = text_depth_limit(options ? options->max_depth : 0);
   r->allow_unregistered = options && options->allow_unregistered;
   base_map_init(&r->by_name, r->alloc);
   base_map_init(&r->attr_aliases, r->alloc);

@@ -49,6 +49,24 @@ static int mlir_make_hex_float(mlir_reader *r, const ir_type *type, uint64_t bit
   return 0;
 }
 
+/* i8, ui3, index: what an integer may be of. */
+static bool mlir_is_integer_type(const ir_type *t) {
+  if (t->kind == IR_TYPE_ELEMENT)
+    return !t->quant && (base_dtype_is_integer((base_dtype)t->dtype) || t->dtype == XLAC_PRED);
+  if (t->kind != IR_TYPE_OTHER) return false;
+  const char *p = t->text->s;
+  if (strcmp(p, "index") == 0) return true;
+  p += *p == 's' || *p == 'u';
+  return *p == 'i' && text_is(p[1], TEXT_DIGIT);
+}
+
+static int mlir_make_int(mlir_reader *r, const char *at, const ir_type *type, int64_t v, const ir_mattr **out) {
+  if (!mlir_is_integer_type(type))
+    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "integer literal not valid for specified type");
+  *out = ir_m_int(r->m, type, v);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
 static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir_mattr **out) {
   uint64_t v = 0;
   const char *p = r->lx.p + 2;
@@ -69,8 +87,7 @@ static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir
   TRY(mlir_type_after(r, XLAC_S64, &type));
   if (type->kind == IR_TYPE_ELEMENT && base_dtype_is_float((base_dtype)type->dtype))
     return mlir_make_hex_float(r, type, v, out);
-  *out = ir_m_int(r->m, type, (int64_t)(negative ? 0 - v : v));
-  return *out ? 0 : mlir_no_memory(r);
+  return mlir_make_int(r, at, type, (int64_t)(negative ? 0 - v : v), out);
 }
 
 static bool mlir_is_float_text(const char *p) {
@@ -109,8 +126,7 @@ static int mlir_read_number(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_type_after(r, XLAC_S64, &type));
   if (type->kind == IR_TYPE_ELEMENT && base_dtype_is_float((base_dtype)type->dtype))
     return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected floating point literal");
-  *out = ir_m_int(r->m, type, v);
-  return *out ? 0 : mlir_no_memory(r);
+  return mlir_make_int(r, at, type, v, out);
 }
 
 static int mlir_read_string_attr(mlir_reader *r, const ir_mattr **out) {
@@ -208,6 +224,23 @@ static int mlir_read_enum_field(mlir_reader *r, const char *dialect, const char 
   return angle ? mlir_want(r, ">") : 0;
 }
 
+/* The axes of a mesh: MLIR prints them without their names, [<name = "x", size = 2>], and reads both. */
+static int mlir_read_mesh_axes(mlir_reader *r, const ir_mattr **out) {
+  const ir_struct_info *axis = ir_struct_find("stablehlo", 9, "mesh_axis", 9);
+  uint32_t from = r->attrs.n;
+  TRY(mlir_want(r, "["));
+  while (*r->lx.p != ']') {
+    const ir_mattr *a;
+    TRY(*r->lx.p == '<' ? mlir_read_struct(r, axis, &a) : mlir_read_attr(r, &a));
+    if (!BASE_VEC_PUSH(r->alloc, &r->attrs, a)) return mlir_no_memory(r);
+    if (!mlir_eat(r, ",")) break;
+  }
+  TRY(mlir_want(r, "]"));
+  *out = ir_m_array(r->m, r->attrs.n - from, r->attrs.items + from);
+  r->attrs.n = from;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
 static int mlir_read_field(mlir_reader *r, const ir_struct_info *s, const ir_field_info *f, const ir_mattr **out) {
   switch ((ir_field_kind)f->kind) {
     case IR_F_I64:
@@ -225,6 +258,7 @@ static int mlir_read_field(mlir_reader *r, const ir_struct_info *s, const ir_fie
     case IR_F_ENUM:
       return mlir_read_enum_field(r, s->dialect, f->enum_name, out);
     case IR_F_ANY:
+      if (*r->lx.p == '[' && strcmp(s->name, "mesh") == 0) return mlir_read_mesh_axes(r, out);
       return mlir_read_attr(r, out);
   }
   return mlir_expected(r, "a field");

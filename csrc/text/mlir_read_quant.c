@@ -13,8 +13,26 @@ typedef struct mlir_quant_parts {
   mlir_ints zeros, axes, sizes, grid;
 } mlir_quant_parts;
 
+/* The bits of a double, as the printer writes what six digits don't give: "0x41DFFFFFFFC00000". */
+static const char *mlir_hex_double(const char *p, double *out) {
+  uint64_t bits = 0;
+  const char *digits = p;
+  for (; p - digits <= 16; p++) {
+    char c = *p;
+    if (text_is(c, TEXT_DIGIT))
+      bits = bits << 4 | (uint64_t)(c - '0');
+    else if ((c | 32) >= 'a' && (c | 32) <= 'f')
+      bits = bits << 4 | (uint64_t)((c | 32) - 'a' + 10);
+    else
+      break;
+  }
+  memcpy(out, &bits, sizeof bits);
+  return p > digits && p - digits <= 16 ? p : NULL;
+}
+
 static int mlir_quant_number(mlir_reader *r, double *out) {
-  const char *e = base_parse_f64(r->lx.p, r->lx.end, out);
+  bool hex = r->lx.p[0] == '0' && (r->lx.p[1] | 32) == 'x';
+  const char *e = hex ? mlir_hex_double(r->lx.p + 2, out) : base_parse_f64(r->lx.p, r->lx.end, out);
   if (!e) return mlir_expected(r, "a number");
   r->lx.p = e;
   text_skip(&r->lx);
@@ -82,7 +100,7 @@ static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type prefix");
   unsigned bits = base_dtype_of(t)->bits;
   bool is_signed = !base_dtype_is_unsigned(t);
-  if (base_dtype_is_integer(t) && bits > 32)
+  if (bits > 32)
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type size: %u", bits);
   q->storage = (uint8_t)t;
   q->storage_min = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../base/number.h"
+#include "../ir/names.h"
 
 void text_put_ints(base_text *out, const int64_t *v, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
@@ -39,6 +40,14 @@ static void put_bool(base_text *out, bool b) {
 
 static void put_bare(base_text *out, const base_istr *s) {
   if (s) base_put(out, s->s, s->n);
+}
+
+/* A key that is no name is quoted, against XLA, which writes what nothing can read. */
+static void put_key(base_text *out, const base_istr *key) {
+  if (ir_is_name(key->s, key->n))
+    put_bare(out, key);
+  else
+    text_put_quoted(out, key);
 }
 
 static void put_name_list(base_text *out, const ir_names *names) {
@@ -220,7 +229,7 @@ void text_put_dict(base_text *out, const ir_dict *d) {
   for (uint32_t i = 0; i < d->n; i++) {
     const ir_dict_entry *e = &d->v[i];
     if (i) base_putc(out, ',');
-    put_bare(out, e->key);
+    put_key(out, e->key);
     base_putc(out, '=');
     if (e->raw || text_is_json_dict(e->value->s, e->value->n))
       put_bare(out, e->value);
@@ -238,7 +247,7 @@ static void put_statistics(base_text *out, const ir_dict *d) {
     const base_istr *value = d->v[i].value;
     double v;
     base_putc(out, ',');
-    put_bare(out, d->v[i].key);
+    put_key(out, d->v[i].key);
     base_putc(out, '=');
     if (base_parse_f64(value->s, value->s + value->n, &v) == value->s + value->n)
       text_put_double(out, v);

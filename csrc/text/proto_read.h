@@ -14,6 +14,7 @@ BASE_VEC(proto_pointers, const void *);
 typedef struct proto_reader {
   proto_source s;
   ir_module *m;
+  bool strict;                                   /* text_parse_options.strict */
   proto_message module;                          /* open for as long as the reader is */
   base_map computations;                         /* id -> ir_computation */
   base_map ops;                                  /* id -> ir_op, of the computation being read */

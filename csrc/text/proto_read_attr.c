@@ -40,7 +40,7 @@ static int read_word(proto_reader *r, proto_message in, const ir_op *op, const p
   if (!a->v.str) return a->key = IR_ATTR_NONE, 0;
   assert(words);
   for (; *words; words++)
-    if (strcmp(*words, a->v.str->s) == 0) return 0;
+    if (strlen(*words) == a->v.str->n && memcmp(*words, a->v.str->s, a->v.str->n) == 0) return 0;
   return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "'%.60s' is no value of '%s'", a->v.str->s,
                     ir_attr_table[row->key].text);
 }

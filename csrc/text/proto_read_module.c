@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "print.h"
+#include "../ir/names.h"
 #include "proto_read.h"
 #include "reader.h"
 
@@ -196,7 +197,7 @@ static int put_recovery_array(proto_reader *r, base_text *out, proto_message in,
 
 static int put_recovery_module(proto_reader *r, base_text *out, proto_message entry) {
   base_slice bytes = proto_bytes(&r->s, entry, 3);
-  text_parse_options options = {.alloc = r->s.alloc, .max_depth = r->s.max_depth / 2};
+  text_parse_options options = {.alloc = r->s.alloc, .max_depth = r->s.max_depth / 2, .strict = r->strict};
   ir_module *m = NULL;
   base_text text;
   if (bytes.n == 0) return 0;
@@ -302,6 +303,9 @@ int proto_read_module(proto_reader *r) {
   ir_config *c = &r->m->config;
   TRY(proto_read_str(r, r->module, 1, &r->m->name));
   if (!r->m->name) TRY(proto_intern(r, "", 0, &r->m->name));
+  const base_istr *given = r->m->name;
+  if (given->n && !ir_is_name(given->s, given->n)) r->m->name = ir_legal_name(r->m, given->s, given->n);
+  if (!r->m->name) return proto_no_memory(&r->s);
   c->is_scheduled = proto_count(&r->s, r->module, 7, PROTO_LENGTH) > 0;
   TRY(read_proto_tables(r));
   TRY(read_proto_computations(r));
@@ -317,7 +321,7 @@ static void open_reader(proto_reader *r, ir_module *m, const void *data, size_t 
                         xlac_error *err) {
   base_alloc alloc = m->alloc;
   uint32_t depth = options && options->max_depth ? options->max_depth : PROTO_MAX_DEPTH;
-  *r = (proto_reader){.m = m};
+  *r = (proto_reader){.m = m, .strict = options && options->strict};
   r->s = (proto_source){.base = data, .end = (const uint8_t *)data + n, .alloc = alloc, .err = err};
   r->s.max_depth = depth < IR_MAX_TYPE_DEPTH ? depth : IR_MAX_TYPE_DEPTH;
   base_map *maps[] = {&r->computations, &r->ops, &r->op_names, &r->computation_names, &r->wrapped};

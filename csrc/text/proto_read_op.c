@@ -1,6 +1,7 @@
 /* Instructions and computations from their messages. Computations and instructions are made in the order in which they
  * stand, users after what they use, and then put in the order of their ids, which is the order they were made in. */
 #include "../ir/check.h"
+#include "../ir/names.h"
 #include "proto_read.h"
 
 #include <stdlib.h>
@@ -19,19 +20,39 @@ static int op_fail(proto_reader *r, proto_message in, const ir_op *op, base_code
 static int read_opcode_of(proto_reader *r, proto_message in, ir_opcode *out) {
   base_slice text = proto_bytes(&r->s, in, 2);
   *out = ir_opcode_from_text(text.n ? text.p : "", text.n);
-  if (*out != IR_OP_INVALID) return 0;
-  return proto_fail(&r->s, proto_place(r, in), XLAC_E_UNKNOWN_OPCODE, "unknown opcode '%.*s'",
-                    (int)(text.n < 60 ? text.n : 60), text.n ? text.p : "");
+  if (*out != IR_OP_INVALID && !(r->strict && ir_opcode_has(*out, IR_NEWER))) return 0;
+  int status = proto_fail(&r->s, proto_place(r, in), XLAC_E_UNKNOWN_OPCODE, "unknown opcode '%.*s'",
+                          (int)(text.n < 60 ? text.n : 60), text.n ? text.p : "");
+  return *out ? base_hint(r->s.err, status, "newer XLA has it; it is read where strict reading is not asked for")
+              : status;
 }
 
-/* A name that no other has: XLA refuses repeated ones. */
-static int take_proto_name(proto_reader *r, proto_message in, base_map *seen, const base_istr **out) {
+enum { NAME_AS_GIVEN = 1, NAME_MADE_UP = 2 };
+
+/* What has been called by another's name, after it was made legal, gets one of its own. */
+static int make_up_name(proto_reader *r, base_map *seen, const base_istr *wanted, const base_istr **out) {
   uint64_t other;
-  TRY(proto_read_str(r, in, 1, out));
-  if (!*out) return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_PROTO, "a name is missing");
-  if (base_map_get(seen, base_key(*out), &other))
-    return proto_fail(&r->s, proto_place(r, in), XLAC_E_DUPLICATE_NAME, "the name '%s' is given twice", (*out)->s);
-  return base_map_set(seen, base_key(*out), 1) ? 0 : proto_no_memory(&r->s);
+  *out = wanted;
+  if (base_map_get(seen, base_key(wanted), &other)) *out = ir_fresh_name(r->m, wanted->s);
+  return *out && base_map_set(seen, base_key(*out), NAME_MADE_UP) ? 0 : proto_no_memory(&r->s);
+}
+
+/* A name that no other has: XLA refuses repeated ones. Names that the text can't spell are changed by XLA's rule. */
+static int take_proto_name(proto_reader *r, proto_message in, base_map *seen, const base_istr **out) {
+  const base_istr *given, *legal;
+  uint64_t other = 0;
+  TRY(proto_read_str(r, in, 1, &given));
+  if (!given) return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_PROTO, "a name is missing");
+  if (base_map_get(seen, base_key(given), &other) && other == NAME_AS_GIVEN)
+    return proto_fail(&r->s, proto_place(r, in), XLAC_E_DUPLICATE_NAME, "the name '%s' is given twice", given->s);
+  bool fits = ir_is_name(given->s, given->n) && !ir_name_is_reserved(given->s, given->n);
+  if (fits && !other) {
+    *out = given;
+    return base_map_set(seen, base_key(given), NAME_AS_GIVEN) ? 0 : proto_no_memory(&r->s);
+  }
+  if (!base_map_set(seen, base_key(given), NAME_AS_GIVEN)) return proto_no_memory(&r->s);
+  legal = fits ? given : ir_legal_name(r->m, given->s, given->n);
+  return legal ? make_up_name(r, seen, legal, out) : proto_no_memory(&r->s);
 }
 
 static int set_proto_operands(proto_reader *r, proto_message in, ir_op *op, uint32_t from) {

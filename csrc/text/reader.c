@@ -4,13 +4,12 @@
 
 #include <stdio.h>
 
-enum { DEFAULT_DEPTH = 256, MIN_BUDGET = 64 << 20, FIRST_STACK = 64 };
+enum { MIN_BUDGET = 64 << 20, FIRST_STACK = 64 };
 
 int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char *text, size_t n,
                      const text_parse_options *options, xlac_error *err) {
-  *r = (text_reader){.alloc = alloc, .m = m, .err = err, .max_depth = DEFAULT_DEPTH};
-  if (options && options->max_depth) r->max_depth = options->max_depth;
-  r->documented = options && options->documented_forms;
+  *r = (text_reader){.alloc = alloc, .m = m, .err = err, .max_depth = text_depth_limit(options ? options->max_depth : 0)};
+  r->strict = options && options->strict;
   r->chlo = options && options->chlo;
   r->halves = options && options->halves;
   r->budget = n > (SIZE_MAX - MIN_BUDGET) / 8 ? SIZE_MAX : n * 8 + MIN_BUDGET;

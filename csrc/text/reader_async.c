@@ -39,7 +39,7 @@ static bool is_start_type(const ir_type *t) {
 static int settle_start_type(text_reader *r, text_draft *d) {
   const ir_type *t = d->type;
   if (is_start_type(t)) return 0;
-  if (r->documented && t && ir_is_tuple(t) && t->n_elements > d->n_operands && d->n_operands > 0) {
+  if (!r->strict && t && ir_is_tuple(t) && t->n_elements > d->n_operands && d->n_operands > 0) {
     d->type = text_async_nested(r, t, d->n_operands);
     return d->type ? 0 : text_no_memory(r);
   }
@@ -48,7 +48,7 @@ static int settle_start_type(text_reader *r, text_draft *d) {
   int status = text_fail(r, d->opcode_at, XLAC_E_SYNTAX,
                          "an async start's shape is ((operands...), outputs, contexts...), not %s", found);
   return base_hint(r->err, status, "one operand f32[8] and one output f32[8] give ((f32[8]), f32[8])%s",
-                   r->documented ? "" : "; the flat form is read where documented forms are asked for");
+                   r->strict ? "; the flat form is read where strict reading is not asked for" : "");
 }
 
 /* --- the hidden computation --- */
@@ -189,7 +189,7 @@ static int draft_follower(text_reader *r, text_draft *d, bool update) {
   TRY(check_chain_repeats(r, d, start));
   drop_repeats(r, d);
   if (!update) return 0;
-  if (r->documented && d->type && !is_start_type(d->type) && text_async_flat_equal(d->type, operand->type))
+  if (!r->strict && d->type && !is_start_type(d->type) && text_async_flat_equal(d->type, operand->type))
     d->type = operand->type;
   TRY(settle_start_type(r, d));
   if (ir_compatible(d->type, operand->type)) return 0;

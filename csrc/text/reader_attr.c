@@ -27,7 +27,7 @@ static bool fits_conditional(const text_attr_scope *s, unsigned key) {
 static bool is_own(const text_reader *r, const text_attr_scope *s, unsigned key) {
   if (s->sugar && key == IR_ATTR_ASYNC_THREAD) return true;
   if (s->sugar == TEXT_SUGAR_START && key == IR_ATTR_OUTPUT_TO_OPERAND_ALIASING) return true;
-  if (s->sugar > TEXT_SUGAR_START && !r->documented) return false;
+  if (s->sugar > TEXT_SUGAR_START && r->strict) return false;
   if (key == IR_ATTR_RESULT_ACCURACY && ir_opcode_has(s->opcode, IR_HAS_ACCURACY)) return true;
   return ir_opcode_takes(s->opcode, (ir_attr_key)key, NULL) && fits_conditional(s, key);
 }

@@ -28,10 +28,10 @@ static int read_kind(text_reader *r, bool *must) {
 static int expect_alias(text_reader *r, const char *what) {
   int status = text_expected(r, XLAC_E_BAD_HEADER, what);
   return base_hint(r->err, status, "an alias is {output index}: (parameter, {its index}, may-alias)%s",
-                   r->documented ? "" : "; shorter forms are read where documented forms are asked for");
+                   r->strict ? "; shorter forms are read where strict reading is not asked for" : "");
 }
 
-/* {0}: (1, {}, may-alias); where documented forms are read also {0}: 1 */
+/* {0}: (1, {}, may-alias); unless reading is strict also {0}: (1) and {0}: 1 */
 static int read_header_alias(text_reader *r, ir_alias *a) {
   *a = (ir_alias){0};
   const char *at = r->lx.p;
@@ -39,7 +39,7 @@ static int read_header_alias(text_reader *r, ir_alias *a) {
   TRY(text_read_index_path(r, &a->output));
   if (!text_eat(&r->lx, ':')) return expect_alias(r, "':' after an output index");
   at = r->lx.p;
-  if (r->documented && text_is(*at, TEXT_DIGIT)) {
+  if (!r->strict && text_is(*at, TEXT_DIGIT)) {
     a->index = ir_ints_make(r->m, 0, NULL);
     return a->index ? text_read_int(r, &a->operand) : text_no_memory(r);
   }
@@ -48,7 +48,7 @@ static int read_header_alias(text_reader *r, ir_alias *a) {
   TRY(text_read_int(r, &a->operand));
   if (a->operand < 0) return text_fail(r, at, XLAC_E_BAD_HEADER, "a parameter's number is negative");
   if (!text_eat(&r->lx, ',')) {
-    if (!r->documented || *r->lx.p != ')') return expect_alias(r, "',' and the parameter's index");
+    if (r->strict || *r->lx.p != ')') return expect_alias(r, "',' and the parameter's index");
     a->index = ir_ints_make(r->m, 0, NULL);
     if (!a->index) return text_no_memory(r);
   } else {

@@ -67,7 +67,7 @@ static int unknown_opcode(text_reader *r, const base_istr *word) {
   unsigned best = 0, least = 3;
   int status = text_fail(r, r->lx.p, XLAC_E_UNKNOWN_OPCODE, "unknown opcode '%s'", word->s);
   if (ir_opcode_from_text(word->s, word->n))
-    return base_hint(r->err, status, "newer XLA has it; it is read where documented forms are asked for");
+    return base_hint(r->err, status, "newer XLA has it; it is read where strict reading is not asked for");
   for (unsigned op = 1; op < IR_OP_COUNT; op++) {
     unsigned d = edit_distance(word->s, word->n, ir_opcode_text(op), 2);
     if (d < least) {
@@ -105,7 +105,7 @@ static int read_opcode(text_reader *r, text_draft *d) {
   if (!y) return text_no_memory(r);
   text_classify(y);
   if (y->opcode == IR_OP_INVALID && r->chlo) y->opcode = (uint16_t)ir_opcode_from_text_or_chlo(y->name->s, y->name->n);
-  if (y->opcode == IR_OP_INVALID || (ir_opcode_has(y->opcode, IR_NEWER) && !r->documented))
+  if (y->opcode == IR_OP_INVALID || (ir_opcode_has(y->opcode, IR_NEWER) && r->strict))
     return unknown_opcode(r, y->name);
   if (y->sugar && !may_be_wrapped(y->opcode)) {
     int status = unknown_opcode(r, y->name);

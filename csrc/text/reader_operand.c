@@ -30,7 +30,7 @@ static int declare_operand(text_reader *r, ir_computation *c, text_symbol *y, co
 static int check_declared(text_reader *r, const ir_type *declared, const ir_op *op, const char *at) {
   if (!declared || ir_compatible(declared, op->type)) return 0;
   bool async = ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_UPDATE);
-  if (r->documented && async && text_async_flat_equal(declared, op->type)) return 0;
+  if (!r->strict && async && text_async_flat_equal(declared, op->type)) return 0;
   char want[160], got[160];
   ir_type_text(declared, want, sizeof want);
   ir_type_text(op->type, got, sizeof got);

@@ -64,7 +64,7 @@ static int read_recovery_module(text_reader *r, const base_istr **out) {
   const char *at = r->lx.p;
   const base_istr *string;
   ir_module *m = NULL;
-  text_parse_options options = {.alloc = r->alloc, .max_depth = r->max_depth / 2, .documented_forms = r->documented};
+  text_parse_options options = {.alloc = r->alloc, .max_depth = r->max_depth / 2, .strict = r->strict};
   xlac_error why = {0};
   TRY(text_read_string(r, &string));
   if (options.max_depth == 0) return text_fail(r, at, XLAC_E_TOO_DEEP, "recovery modules are nested too deeply");

@@ -190,11 +190,21 @@ static int make_dict(text_reader *r, entry_list *list, bool sorted, const ir_dic
   return 0;
 }
 
-static int read_entry(text_reader *r, ir_dict_entry *e) {
+/* A name, or a string where the key is none, and the '=' after it. */
+static int read_dict_key(text_reader *r, const base_istr **out) {
   const char *at;
   base_slice key;
+  if (*r->lx.p == '"') {
+    TRY(text_read_string(r, out));
+    return text_want(r, '=', "after a key");
+  }
   TRY(text_read_key(r, &at, &key));
-  if (!(e->key = ir_intern(r->m, key.p, key.n))) return text_no_memory(r);
+  *out = ir_intern(r->m, key.p, key.n);
+  return *out ? 0 : text_no_memory(r);
+}
+
+static int read_entry(text_reader *r, ir_dict_entry *e) {
+  TRY(read_dict_key(r, &e->key));
   e->raw = *r->lx.p == '{';
   return e->raw ? text_read_braces(r, &e->value) : text_read_string(r, &e->value);
 }
@@ -221,18 +231,17 @@ int text_read_dict(text_reader *r, const ir_dict **out) {
 
 /* Keeps the number as XLA will print it. */
 static int read_statistic(text_reader *r, ir_dict_entry *e) {
-  const char *at;
-  base_slice key;
   double v;
   char digits[40];
-  TRY(text_read_key(r, &at, &key));
+  TRY(read_dict_key(r, &e->key));
   TRY(text_read_double(r, &v));
   if (v == 0) v = 0;
   int n = snprintf(digits, sizeof digits, "%.6g", v);
   for (int i = 0; i < n; i++)
     if (digits[i] == ',') digits[i] = '.'; /* whatever the locale says */
-  *e = (ir_dict_entry){ir_intern(r->m, key.p, key.n), ir_intern(r->m, digits, (size_t)n), true};
-  return e->key && e->value ? 0 : text_no_memory(r);
+  e->value = ir_intern(r->m, digits, (size_t)n);
+  e->raw = true;
+  return e->value ? 0 : text_no_memory(r);
 }
 
 static int read_statistics_list(text_reader *r, int64_t *index, entry_list *list) {

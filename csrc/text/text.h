@@ -4,13 +4,21 @@
 
 #include "../ir/ir.h"
 
+/* The deepest nesting that readers follow, whatever they are asked for: they recurse, and so do those that walk what
+ * they have made. */
+enum { TEXT_USUAL_DEPTH = 256, TEXT_MAX_DEPTH = 1024 };
+static inline uint32_t text_depth_limit(uint32_t asked) {
+  if (asked == 0) return TEXT_USUAL_DEPTH;
+  return asked < TEXT_MAX_DEPTH ? asked : TEXT_MAX_DEPTH;
+}
+
 typedef struct text_parse_options {
   base_alloc alloc;
-  uint32_t max_depth; /* of nesting; 0: 256 */
-  /* Also read what XLA's documentation shows or newer XLA has, but XLA 0.10.2's reader refuses: input_output_alias={
+  uint32_t max_depth; /* of nesting: text_depth_limit */
+  /* Refuse what XLA's documentation shows or newer XLA has, but XLA 0.10.2's reader refuses: input_output_alias={
    * {}: 0 }, flat async shapes (f32[64], f32[32], s32[]), attributes repeated on updates and dones, atan, shuffle,
    * collective-reduce. */
-  bool documented_forms;
+  bool strict;
   bool chlo;   /* CHLO's elementwise functions by their names, as compiled programs have them */
   bool halves; /* complex numbers as they stand: XLA's reader takes a real part that is a NaN for both */
 } text_parse_options;
@@ -45,6 +53,9 @@ typedef struct text_print_options {
   uint32_t indent; /* extra levels of two blanks */
 } text_print_options;
 
+/* Fails for a module in HLO form that its text does not hold: compiled programs keep ops and types of StableHLO's that
+ * HLO has no text for, and quantised types, which print as what they are stored as. */
+XLAC_MUST_USE int text_check_hlo(const ir_module *m, xlac_error *err);
 /* Nonzero only when out of memory. */
 XLAC_MUST_USE int text_print_hlo(base_text *out, const ir_module *m, const text_print_options *options,
                                  xlac_error *err);

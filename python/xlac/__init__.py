@@ -6,6 +6,7 @@
 """
 import functools as _functools
 import os as _os
+import warnings as _warnings
 
 from . import _core
 from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
@@ -23,14 +24,15 @@ __all__ = ["Buffer", "Builder", "Clusters", "Computation", "DeviceError", "Donat
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
 
-def parse(src, *, format="auto", allow_unregistered=False, documented_forms=False):
+def parse(src, *, format="auto", allow_unregistered=False, strict=False, documented_forms=None):
     """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo", XLA's text; "hlo-proto",
     a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them;
     "mlir-bytecode", a StableHLO portable artifact; "auto" recognises
     them. `allow_unregistered` keeps MLIR ops of dialects that xlac does not know.
 
-    `documented_forms` also reads what XLA's documentation shows, or newer XLA has, but XLA 0.10.2 refuses: the short
-    input_output_alias, flat async shapes, atan, shuffle and collective-reduce.
+    HLO is read as XLA's documentation shows it, and as newer XLA has it: the short input_output_alias, flat async shapes, atan,
+    shuffle and collective-reduce. `strict` refuses what XLA 0.10.2 refuses, those too. (`documented_forms`, which asked for them, is
+    deprecated: it is `not strict`.)
 
     Raises ParseError with the line and column of what is wrong. The module is not verified yet: call verify()."""
     if isinstance(src, _os.PathLike):
@@ -38,8 +40,10 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
             src = file.read()
     if format not in FORMATS:
         raise Error(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", 503)
-    return _core.parse(src, format=format, allow_unregistered=allow_unregistered,
-                       documented_forms=documented_forms)
+    if documented_forms is not None:
+        _warnings.warn("documented_forms is deprecated: documented forms are read unless strict=True", DeprecationWarning, stacklevel=2)
+        strict = strict or not documented_forms
+    return _core.parse(src, format=format, allow_unregistered=allow_unregistered, strict=strict)
 
 
 def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager"):

@@ -31,7 +31,7 @@ __version__: str
 FORMATS: tuple[str, ...]
 
 def parse(src: str | bytes | os.PathLike[str], *, format: str = "auto", allow_unregistered: bool = False,
-          documented_forms: bool = False) -> Module: ...
+          strict: bool = False, documented_forms: bool = ...) -> Module: ...
 def interpret(module: Module, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
               progress: Callable[[float], object] | None = None,
               probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None,

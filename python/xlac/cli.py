@@ -20,9 +20,9 @@ BINARY = ("hlo-proto", "mlir-bytecode")
 class Program:
     """A file that holds a program, and the module in it."""
 
-    def __init__(self, path, format="auto", documented_forms=False):
+    def __init__(self, path, format="auto", strict=False):
         self.path = "<stdin>" if path == "-" else path
-        self.format, self.documented_forms = FORMATS[format], documented_forms
+        self.format, self.strict = FORMATS[format], strict
         self.source = b""
         if path == "-":
             self.source = sys.stdin.buffer.read()
@@ -32,7 +32,7 @@ class Program:
         self.module = None
 
     def parse(self):
-        self.module = _core.parse(self.source, format=self.format, documented_forms=self.documented_forms)
+        self.module = _core.parse(self.source, format=self.format, strict=self.strict)
         return self.module
 
 
@@ -87,7 +87,9 @@ def write(text, path):
 
 def opened(args, path):
     args.program = None
-    args.program = Program(path, args.input_format, args.documented_forms)
+    if args.documented_forms:
+        say("warning: --documented-forms is deprecated: these forms are read unless --strict is given")
+    args.program = Program(path, args.input_format, args.strict)
     return args.program.parse()
 
 
@@ -378,7 +380,8 @@ def flag(parser, name, *more, **kwargs):
 def add_read_flags(parser):
     flag(parser, "--input-format", "--from", choices=tuple(FORMATS), default="auto",
          help="of the program; stablehlo (mlir) is MLIR text, bytecode a portable artifact, hlo-proto (pb) a serialized module")
-    flag(parser, "--documented-forms", action="store_true", help="read what XLA documents but 0.10.2 refuses, too")
+    parser.add_argument("--strict", action="store_true", help="refuse what XLA 0.10.2 refuses, though XLA documents it")
+    flag(parser, "--documented-forms", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_print_flags(parser):

@@ -44,7 +44,7 @@ def there_and_back(module):
     assert xlac.parse(text, format="mlir").to_text() == text
     back = stable.to_hlo()
     back.verify(xla_compat=True)
-    again = xlac.parse(back.to_text(), format="hlo", documented_forms=True).to_stablehlo()
+    again = xlac.parse(back.to_text(), format="hlo").to_stablehlo()
     assert signature(again.to_text()) == signature(text)
     return stable
 

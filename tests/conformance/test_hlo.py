@@ -26,33 +26,33 @@ def test_print(case, mode):
     """The print equals XLA's byte for byte; where XLA's own print is wrong, ours reparses to the same module."""
     if MODES[mode] not in case:
         pytest.skip("XLA gave no print in this mode")
-    module = xlac.parse(case["input"])
+    module = xlac.parse(case["input"], strict=True)
     text = module.to_text(mode=mode)
     if case["name"] in DIFFERENCES["print"]:
-        assert xlac.parse(module.to_text()).to_text(mode=mode) == text
+        assert xlac.parse(module.to_text(), strict=True).to_text(mode=mode) == text
     else:
         assert text == case[MODES[mode]]
 
 
 @pytest.mark.parametrize("case", cases(DATA, is_roundtrip, "reparse"))
 def test_print_is_fixed_point(case):
-    once = xlac.parse(case["input"]).to_text()
-    twice = xlac.parse(once).to_text()
-    assert xlac.parse(twice).to_text() == twice
+    once = xlac.parse(case["input"], strict=True).to_text()
+    twice = xlac.parse(once, strict=True).to_text()
+    assert xlac.parse(twice, strict=True).to_text() == twice
     if not case.get("reparse_stable_modulo_frames"):
         assert twice == once
 
 
 @pytest.mark.parametrize("case", cases(DATA, lambda r: is_roundtrip(r) and r.get("verify") == "ok", "verify"))
 def test_verifier_accepts(case):
-    xlac.parse(case["input"]).verify(xla_compat=True)
+    xlac.parse(case["input"], strict=True).verify(xla_compat=True)
 
 
 @pytest.mark.parametrize("case", cases(DATA, lambda r: r["kind"] == "error", "error"))
 def test_refused(case):
     """Refused at its stage, with a position in the text and a message that says something."""
     with pytest.raises(xlac.Error) as caught:
-        module = xlac.parse(case["input"])
+        module = xlac.parse(case["input"], strict=True)
         assert case["stage"] != "parse", "the reader accepted it"
         module.verify()
     error = caught.value
@@ -101,7 +101,7 @@ def whole_pipeline(case):
 
 @pytest.mark.parametrize("case", cases(DATA, lambda r: "run" in r, "run"))
 def test_run(case):
-    module = xlac.parse(case["input"])
+    module = xlac.parse(case["input"], strict=True)
     results = flatten(xlac.interpret(module, *[unpack(a) for a in case["run"]["args"]]))
     expected = [unpack(a) for a in case["run"]["results"]]
     assert len(results) == len(expected)

@@ -58,8 +58,8 @@ static bool has_unprintable_op(const ir_module *m) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   xlac_error err = {0};
   ir_module *m = NULL;
-  bool documented = size && (data[size - 1] & 1);
-  text_parse_options options = {.documented_forms = documented};
+  bool strict = size && (data[size - 1] & 1);
+  text_parse_options options = {.strict = strict};
   int status = text_parse_hlo(&m, (const char *)data, size, &options, &err);
   if (status != 0) {
     if (err.code != -status || !err.message[0]) report("an error without code or message", &err);

@@ -49,7 +49,7 @@ def run(opcode, type_name, *arrays):
     parameters = "".join(f"  p{i} = {type_name}[{n}] parameter({i})\n" for i in range(len(arrays)))
     operands = ", ".join(f"p{i}" for i in range(len(arrays)))
     text = f"HloModule m\nENTRY e {{\n{parameters}  ROOT r = {type_name}[{n}] {opcode}({operands})\n}}\n"
-    return xlac.interpret(xlac.parse(text, documented_forms=True), *arrays)  # for atan
+    return xlac.interpret(xlac.parse(text), *arrays)  # for atan
 
 
 @pytest.fixture(autouse=True)

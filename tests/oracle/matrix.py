@@ -106,8 +106,8 @@ class Batch:
         return "\n".join(["HloModule m", *self.helpers, "ENTRY e {", *before, *self.lines, *after, "}", ""])
 
 
-def read(text, opcode):
-    m = xlac.parse(text, documented_forms=opcode in NEWER)
+def read(text):
+    m = xlac.parse(text)
     m.verify()
     return m
 
@@ -115,7 +115,7 @@ def read(text, opcode):
 def refusal(program):
     """"" when the verifier allows the program, or what it says."""
     try:
-        read(Batch([program]).closed(), program.opcode)
+        read(Batch([program]).closed())
         return ""
     except xlac.Error as e:
         return str(e)
@@ -123,7 +123,7 @@ def refusal(program):
 
 def interpret(program):
     b = Batch([program])
-    return xlac.interpret(read(b.text(), program.opcode), *b.args)[0]
+    return xlac.interpret(read(b.text()), *b.args)[0]
 
 
 # --- XLA's values ---

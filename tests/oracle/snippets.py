@@ -732,7 +732,7 @@ def _snippets():
             s('', f'parameter({n})', r)
 
     def newer():
-        """XLA 0.10.2 does not know these opcodes, nor does xlac unless asked to (documented_forms)."""
+        """XLA 0.10.2 does not know these opcodes, nor does xlac when asked to be strict."""
         s('f32[4]', 'atan(p0)')
         s('f32[4]', 'shuffle(p0), dimensions={0}, mode=rotate, shifts={1}')
         s('f32[4]', 'collective-reduce(p0), replica_groups={{0}}, to_apply=add', 'f32[4]', 'add')

@@ -27,7 +27,7 @@ def run(opcode, t, arrays, out=None, extra=None):
     extra = attributes(opcode, t) if extra is None else extra
     lines.append(f"  ROOT r = {out or result_type(opcode, t)}[{n}] {opcode}({names}){extra}")
     text = "HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
-    return xlac.interpret(xlac.parse(text, documented_forms=True), *arrays)  # for atan
+    return xlac.interpret(xlac.parse(text), *arrays)  # for atan
 
 
 def ordered(a):

@@ -32,8 +32,8 @@ def draw(dtype, dims, seed=0):
     return np.asarray(v).astype(TYPES[dtype])
 
 
-def interpret(text, *args, newer=False, **options):
-    m = xlac.parse(text, documented_forms=True) if newer else xlac.parse(text)
+def interpret(text, *args, **options):
+    m = xlac.parse(text)
     m.verify()
     return xlac.interpret(m, *args, **options)
 
@@ -395,14 +395,14 @@ def test_topk_custom_call_is_xlas(k):
 def test_shuffle_rotates():
     x = draw("f32", (2, 5))
     text = module(["f32[2,5]"], "f32[2,5] shuffle(p0), dimensions={0,1}, mode=rotate, shifts={1,-2}")
-    real_xla.same(interpret(text, x, newer=True), [np.roll(x, (-1, 2), (0, 1))])
+    real_xla.same(interpret(text, x), [np.roll(x, (-1, 2), (0, 1))])
 
 
 def test_shuffle_permutes():
     x = draw("f32", (3, 2))
     text = module(["f32[3,2]"],
                   "f32[3,2] shuffle(p0), dimensions={0}, mode=permute, indices=s32[3,1]{1,0} { {2}, {0}, {1} }")
-    real_xla.same(interpret(text, x, newer=True), [x[[2, 0, 1]]])
+    real_xla.same(interpret(text, x), [x[[2, 0, 1]]])
     text = module(["f32[3,2]"], "f32[3,2] shuffle(p0), dimensions={1,0}, mode=permute, "
                   "indices=s32[3,2,2]{2,1,0} { { {0,2}, {1,0} }, { {0,0}, {1,2} }, { {0,1}, {1,1} } }")
-    real_xla.same(interpret(text, x, newer=True), [np.array([[x[2, 0], x[0, 1]], [x[0, 0], x[2, 1]], [x[1, 0], x[1, 1]]])])
+    real_xla.same(interpret(text, x), [np.array([[x[2, 0], x[0, 1]], [x[0, 0], x[2, 1]], [x[1, 0], x[1, 1]]])])

@@ -27,7 +27,7 @@ def buffer(value, shape=()):
 @pytest.fixture(params=[(PLAIN, ALIASED, ()), (LARGE.replace(", input_output_alias={ {}: 0 }", ""), LARGE, (1000,))], ids=["scalar", "array"])
 def pair(request):
     plain, aliased, shape = request.param
-    return xlac.compile(plain), xlac.compile(xlac.parse(aliased, documented_forms=True)), shape
+    return xlac.compile(plain), xlac.compile(xlac.parse(aliased)), shape
 
 
 def test_without_alias_there_are_two_buffers(pair):
@@ -63,7 +63,7 @@ def test_with_alias_and_without_donation_the_argument_is_protected(pair):
 
 
 def test_the_short_form_is_read_on_request_and_normalised():
-    m = xlac.parse(ALIASED, documented_forms=True)
+    m = xlac.parse(ALIASED)
     assert "input_output_alias={ {}: (0, {}, may-alias) }" in m.to_text().split("\n")[0]
     assert xlac.parse(m.to_text()).to_text() == m.to_text()
     with pytest.raises(xlac.ParseError) as caught:
