@@ -1,5 +1,5 @@
 /* Attributes and types by number. Each is read when first asked for, and once. */
-#include "bytecode.h"
+#include "bytecode_sdy.h"
 
 /* A small file must not stand for a huge tree: numbers may be used again and again. */
 static const uint64_t bc_max_weight = UINT64_C(1) << 24;
@@ -61,8 +61,11 @@ static int bc_read_attr(bc_cursor *from, bc_entry *e) {
     TRY(bc_builtin_attr(&c, &e->attr));
   } else if (dialect->known == BC_VHLO) {
     TRY(bc_vhlo_attr(&c, &e->attr));
+  } else if (dialect->known == BC_SDY) {
+    TRY(bc_sdy_attr(&c, &e->attr));
   } else {
-    return BC_BAD(&c, "an attribute in the own encoding of dialect %.*s, which only builtin and vhlo may have here",
+    return BC_BAD(&c,
+                  "an attribute in the own encoding of dialect %.*s, which only builtin, vhlo and sdy may have here",
                   dialect->name.n < 60 ? (int)dialect->name.n : 60, dialect->name.p);
   }
   return bc_leave(&c, e, outer);
@@ -88,6 +91,11 @@ static int bc_read_type(bc_cursor *from, bc_entry *e) {
 
 static void bc_add_weight(bc_reader *r, uint64_t weight) {
   r->weight = r->weight > bc_max_weight ? r->weight : r->weight + weight;
+}
+
+int bc_weigh(bc_cursor *c, uint64_t parts) {
+  bc_add_weight(c->r, parts);
+  return c->r->weight <= bc_max_weight ? 0 : bc_fail(c, XLAC_E_TOO_LARGE, "an attribute or type has too many parts");
 }
 
 int bc_attr_at(bc_cursor *c, uint64_t index, const ir_mattr **out) {
