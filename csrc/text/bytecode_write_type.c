@@ -1,5 +1,6 @@
 /* Types to bytecode: VHLO's for values, MLIR's own for the attributes of the module. */
 #include "bytecode_write.h"
+#include "mlir_print.h"
 
 int bc_mark_type(bc_writer *w, bool builtin, const ir_type *t) {
   uint32_t type = 0;
@@ -42,13 +43,11 @@ static void bc_mark_builtin_scalar(bc_writer *w, base_dtype t) {
 }
 
 static int bc_mark_scalar(bc_writer *w, bool builtin, base_dtype t) {
-  bool odd = base_dtype_is_float(t) && base_dtype_of(t)->bits < 16;
   if (base_dtype_is_complex(t)) {
     const ir_type part = {.kind = IR_TYPE_ELEMENT, .dtype = (uint8_t)base_dtype_real_part(t)};
     bc_mark(w, BC_MARK_VARINT, builtin ? BC_BT_COMPLEX : BC_VT_COMPLEX);
     return bc_mark_type(w, builtin, &part);
   }
-  if (builtin && odd) return bc_cant_write(w, "an attribute of the module has type %s", base_dtype_of(t)->text);
   if (builtin) return bc_mark_builtin_scalar(w, t), 0;
   const bc_scalar *scalar = bc_scalar_by_dtype(t);
   if (!scalar) return bc_cant_write(w, "StableHLO has no type %s", base_dtype_of(t)->text);
@@ -231,7 +230,18 @@ static int bc_mark_type_body(bc_writer *w, bool builtin, const ir_type *t) {
   }
 }
 
+/* Floats of few bits have no code among MLIR's own types: they go by their names. */
+static int bc_add_narrow_float(bc_writer *w, const ir_type *t, uint32_t *out) {
+  const char *name = mprint_dtype_text((base_dtype)t->dtype);
+  size_t from = w->marks.n;
+  bc_mark_data(w, BC_MARK_TEXT, name, strlen(name), 0);
+  return bc_pool_add(w, &w->types, w->builtin, false, from, out);
+}
+
 int bc_add_type(bc_writer *w, bool builtin, const ir_type *t, uint32_t *out) {
+  base_dtype plain = t->kind == IR_TYPE_ELEMENT && !t->quant ? (base_dtype)t->dtype : BASE_DTYPE_INVALID;
+  if (builtin && plain && base_dtype_is_float(plain) && base_dtype_of(plain)->bits < 16)
+    return bc_add_narrow_float(w, t, out);
   bool foreign = t->kind == IR_TYPE_OTHER && t->text->s[0] == '!' && strcmp(t->text->s, "!shape.witness") != 0;
   size_t from = w->marks.n;
   if (foreign) return bc_add_foreign(w, &w->types, t->text->s, t->text->n, out);
