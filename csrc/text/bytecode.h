@@ -92,7 +92,9 @@ enum {
   BC_BT_UNRANKED_MEMREF_SPACE,
   BC_BT_UNRANKED,
   BC_BT_VECTOR,
-  BC_BT_VECTOR_SCALABLE
+  BC_BT_VECTOR_SCALABLE,
+  BC_BT_TF32,
+  BC_BT_NARROW /* the floats of fewer bits than 16: bytecode_tables.c */
 };
 
 /* Codes of VHLO's attributes and types. */
@@ -164,6 +166,9 @@ typedef struct bc_scalar {
 } bc_scalar;
 const bc_scalar *bc_scalar_by_code(uint64_t code);
 const bc_scalar *bc_scalar_by_dtype(unsigned dtype);
+/* Floats among MLIR's own types: the code, or 0; and the type of a code, or BASE_DTYPE_INVALID. */
+unsigned bc_float_code(base_dtype t);
+base_dtype bc_float_of(uint64_t code);
 /* The name of the enum that an attribute code stands for ("precision"), or NULL; and the code of a name, or 0. */
 const char *bc_enum_of(uint64_t code);
 uint64_t bc_enum_code(const char *name);

@@ -71,6 +71,16 @@ static int bc_read_attr(bc_cursor *from, bc_entry *e) {
   return bc_leave(&c, e, outer);
 }
 
+/* Ops of sdy have tokens as StableHLO has them: its one type. */
+static int bc_stablehlo_type(bc_cursor *c, const ir_type **out) {
+  bc_cursor at = *c;
+  uint64_t code = 0;
+  TRY(bc_varint(c, &code));
+  if (code != 0) return BC_BAD(&at, "a type of the stablehlo dialect with code %llu", (unsigned long long)code);
+  *out = ir_token(c->r->m);
+  return bc_made(c, *out);
+}
+
 static int bc_read_type(bc_cursor *from, bc_entry *e) {
   bc_cursor c;
   uint64_t outer = 0;
@@ -82,6 +92,8 @@ static int bc_read_type(bc_cursor *from, bc_entry *e) {
     TRY(bc_builtin_type(&c, &e->type));
   } else if (dialect->known == BC_VHLO) {
     TRY(bc_vhlo_type(&c, &e->type));
+  } else if (base_slice_is(dialect->name, "stablehlo")) {
+    TRY(bc_stablehlo_type(&c, &e->type));
   } else {
     return BC_BAD(&c, "a type in the own encoding of dialect %.*s, which only builtin and vhlo may have here",
                   dialect->name.n < 60 ? (int)dialect->name.n : 60, dialect->name.p);

@@ -50,6 +50,7 @@ typedef struct bc_writer {
   base_text marks;
   bc_pool dialects, op_names, strings, attrs, types, properties;
   base_map values; /* an op to the number of its first result */
+  base_map casts;  /* values of ops of sdy that others use: bytecode_write_cast.c */
   uint32_t depth;
   uint32_t builtin, vhlo; /* dialects */
   /* What is being written, for errors: the op, or where that is NULL the function. */
@@ -105,7 +106,8 @@ XLAC_MUST_USE int bc_add_sdy_properties(bc_writer *w, const ir_op *op, uint32_t 
 XLAC_MUST_USE int bc_mark_symbol_of(bc_writer *w, const base_istr *name);
 
 /* bytecode_write_cast.c: values, with casts around ops of sdy. */
-uint64_t bc_count_casts(const ir_computation *c); /* those in its own block */
+XLAC_MUST_USE int bc_find_casts(bc_writer *w);                        /* once, before the others */
+uint64_t bc_count_casts(const bc_writer *w, const ir_computation *c); /* those in its own block */
 XLAC_MUST_USE int bc_number_values(bc_writer *w, const ir_computation *c, uint64_t first);
 XLAC_MUST_USE int bc_mark_casts_before(bc_writer *w, const ir_op *op);
 XLAC_MUST_USE int bc_mark_casts_after(bc_writer *w, const ir_op *op);

@@ -124,7 +124,7 @@ static int bc_mark_op(bc_writer *w, const ir_op *op, uint64_t next);
 /* `next` is the number after those of all values that are seen from here. */
 static int bc_mark_region(bc_writer *w, const ir_computation *c, uint64_t next) {
   if (c->declaration) return bc_mark(w, BC_MARK_VARINT, 0), 0;
-  uint64_t casts = bc_count_casts(c), n = bc_value_count(c) + casts;
+  uint64_t casts = bc_count_casts(w, c), n = bc_value_count(c) + casts;
   TRY(bc_write_deeper(w));
   bc_mark(w, BC_MARK_VARINT, 1);
   bc_mark(w, BC_MARK_VARINT, n);
@@ -341,6 +341,7 @@ static bool bc_is_top(const ir_computation *c) {
 
 int bc_write_ir(bc_writer *w) {
   uint64_t n = 0;
+  TRY(bc_find_casts(w));
   TRY(bc_mark_module_head(w));
   IR_FOR_COMPUTATIONS(c, w->m) n += bc_is_top(c);
   if (w->container >= BC_LAZY_REGIONS) bc_mark(w, BC_MARK_BEGIN, 0);

@@ -96,7 +96,6 @@ void mprint_symbol(base_text *o, const char *s, size_t n);
 void mprint_spaces(mprint *p);
 
 /* --- mlir_print_type.c --- */
-const char *mprint_dtype_text(base_dtype t);
 void mprint_type(base_text *o, const ir_type *t);
 void mprint_element_type(base_text *o, const ir_type *t);
 /* With commas between. */

@@ -1,7 +1,7 @@
 /* Types in MLIR's words. */
 #include "mlir_print.h"
 
-const char *mprint_dtype_text(base_dtype t) {
+static const char *mprint_dtype_text(base_dtype t) {
   static const char *const names[BASE_DTYPE_COUNT] = {
       [XLAC_PRED] = "i1",
       [XLAC_S1] = "si1",
