@@ -29,8 +29,6 @@ typedef struct pool_job {
 struct base_pool {
   base_alloc alloc;
   uint32_t size, limit; /* limit: of workers, less than size - 1 once the system refused one */
-  pthread_key_t inside; /* in a thread that runs a range: the pool in a caller, its `threads` in a worker; else NULL */
-  pthread_key_t stop;   /* the wish to stop that a thread heeds, or NULL */
   _Atomic int64_t process; /* whose threads these are; negative while that process sets the pool up again after fork */
   pthread_mutex_t lock;
   pthread_cond_t work, idle;
@@ -65,6 +63,54 @@ static void run_range(pool_job *job, size_t i) {
 static void run_ranges(pool_job *job) {
   size_t i;
   while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->count) run_range(job, i);
+}
+
+/* What this thread is doing in pools. A thread is in several at once only where a custom call in one runs a program in
+ * another. Not a thread-specific key for each pool: a process has about a thousand of these, and programs are more. */
+enum { MAX_NESTED = 8 };
+typedef struct pool_here {
+  const base_pool *pool;
+  const void *inside; /* while a range is run: the pool in a caller, its `threads` in a worker; else NULL */
+  base_stop *stop;    /* the wish to stop that is heeded, or NULL */
+} pool_here;
+static _Thread_local pool_here heres[MAX_NESTED]; /* free where both are NULL */
+
+/* NULL where the thread does nothing in the pool. */
+static pool_here *here_in(const base_pool *p) {
+  for (int i = 0; i < MAX_NESTED; i++)
+    if (heres[i].pool == p && (heres[i].inside || heres[i].stop)) return &heres[i];
+  return NULL;
+}
+
+/* The same, or a free one; NULL where it is in too many other pools. */
+static pool_here *here_or_new(const base_pool *p) {
+  pool_here *h = here_in(p);
+  for (int i = 0; !h && i < MAX_NESTED; i++)
+    if (!heres[i].inside && !heres[i].stop) h = &heres[i];
+  if (h) h->pool = p;
+  return h;
+}
+
+static const void *inside_of(const base_pool *p) {
+  const pool_here *h = here_in(p);
+  return h ? h->inside : NULL;
+}
+
+static base_stop *stop_of(const base_pool *p) {
+  const pool_here *h = p ? here_in(p) : NULL;
+  return h ? h->stop : NULL;
+}
+
+/* false: there is no room, and the range must not be left to the pool. */
+static bool set_inside(const base_pool *p, const void *inside) {
+  pool_here *h = here_or_new(p);
+  if (h) h->inside = inside;
+  return h != NULL;
+}
+
+static void set_stop(const base_pool *p, base_stop *stop) {
+  pool_here *h = here_or_new(p);
+  if (h) h->stop = stop; /* else the thread is only not stopped */
 }
 
 static bool is_stopped(const base_stop *stop) {
@@ -116,9 +162,9 @@ static void await_work(base_pool *p) {
 static void help_job(base_pool *p, pool_job *job) {
   atomic_fetch_add(&job->active, 1);
   pthread_mutex_unlock(&p->lock);
-  pthread_setspecific(p->stop, job->stop);
+  set_stop(p, job->stop);
   run_ranges(job);
-  pthread_setspecific(p->stop, NULL);
+  set_stop(p, NULL);
   pthread_mutex_lock(&p->lock);
   if (atomic_fetch_sub(&job->active, 1) == 1) pthread_cond_broadcast(&p->idle);
 }
@@ -128,7 +174,7 @@ static void *worker_main(void *arg) {
 #ifdef __linux__
   prctl(PR_SET_NAME, "xlac-worker", 0, 0, 0);
 #endif
-  pthread_setspecific(p->inside, p->threads);
+  (void)set_inside(p, p->threads); /* a new thread is in no other pool */
   pthread_mutex_lock(&p->lock);
   for (;;) {
     pool_job *job = find_job(p);
@@ -235,12 +281,6 @@ int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_e
   p->alloc = alloc;
   p->size = size;
   p->spins = size <= cpus;
-  bool inside = pthread_key_create(&p->inside, NULL) == 0;
-  if (!inside || pthread_key_create(&p->stop, NULL) != 0) {
-    if (inside) pthread_key_delete(p->inside);
-    base_free(alloc, p);
-    return base_oom(err, "creating a thread pool: the process has no thread-specific key left");
-  }
   set_up(p);
   atomic_store(&p->process, (int64_t)getpid());
   *out = p;
@@ -263,10 +303,8 @@ static void stop_workers(base_pool *p) {
 
 void base_pool_destroy(base_pool *p) {
   if (!p) return;
-  assert(!pthread_getspecific(p->inside));
+  assert(!inside_of(p));
   if (is_ours(p)) stop_workers(p);
-  pthread_key_delete(p->inside);
-  pthread_key_delete(p->stop);
   base_free(p->alloc, p);
 }
 
@@ -279,17 +317,17 @@ uint32_t base_pool_started(const base_pool *p) {
 }
 
 void base_pool_heed(base_pool *p, base_stop *stop) {
-  pthread_setspecific(p->stop, stop);
+  set_stop(p, stop);
 }
 
 bool base_pool_stopping(base_pool *p) {
-  base_stop *stop = p ? pthread_getspecific(p->stop) : NULL;
+  base_stop *stop = stop_of(p);
   if (!stop) return false;
-  return pthread_getspecific(p->inside) == p->threads ? is_stopped(stop) : ask(stop);
+  return inside_of(p) == p->threads ? is_stopped(stop) : ask(stop);
 }
 
 bool base_pool_is_partial(base_pool *p) {
-  const base_stop *stop = p ? pthread_getspecific(p->stop) : NULL;
+  const base_stop *stop = stop_of(p);
   return stop && stop->parts && stop->part + 1 < stop->parts;
 }
 
@@ -307,18 +345,17 @@ void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ct
   if (n == 0) return;
   pool_job job = {.fn = fn, .ctx = ctx, .n = n, .length = range_length(n, grain ? grain : 1)};
   job.count = (n - 1) / job.length + 1;
-  bool nested = p && pthread_getspecific(p->inside);
-  if (p && !nested) job.stop = pthread_getspecific(p->stop);
+  bool nested = p && inside_of(p);
+  if (p && !nested) job.stop = stop_of(p);
   if (job.stop && is_stopped(job.stop)) return;
   if (job.stop && job.stop->parts) take_share(&job);
-  if (!p || p->size == 1 || left_of(&job) <= 1 || nested) {
+  if (!p || p->size == 1 || left_of(&job) <= 1 || nested || !set_inside(p, p)) {
     run_inline(&job);
     return;
   }
   enter_process(p);
   post_job(p, &job);
-  pthread_setspecific(p->inside, p);
   run_ranges_of_caller(&job);
-  pthread_setspecific(p->inside, NULL);
+  (void)set_inside(p, NULL);
   retire_job(p, &job);
 }

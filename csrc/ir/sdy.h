@@ -174,6 +174,8 @@ int sdy_mesh_find(const sdy_mesh *mesh, const base_istr *name);
 /* What is wrong with a mesh in itself, in words, into fault; false: nothing. sdy_check.c */
 bool sdy_mesh_is_broken(const sdy_mesh *mesh, char *fault, size_t size);
 bool sdy_edges_are_broken(const sdy_edges *edges, char *fault, size_t size);
+/* The order 0, 1, 2, ... is what there is without a list. */
+bool sdy_mesh_ids_are_iota(const sdy_mesh *mesh);
 /* The number of devices; saturates at INT64_MAX. */
 int64_t sdy_mesh_size(const sdy_mesh *mesh);
 /* The mesh that @name is in the module, or NULL; the sharding's own, or that of its name. Linear in the module's

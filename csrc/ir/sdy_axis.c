@@ -21,6 +21,13 @@ int64_t sdy_mesh_size(const sdy_mesh *mesh) {
   return size;
 }
 
+bool sdy_mesh_ids_are_iota(const sdy_mesh *mesh) {
+  if (mesh->n_axes == 0 || sdy_mesh_size(mesh) != mesh->n_ids) return false;
+  for (uint32_t i = 0; i < mesh->n_ids; i++)
+    if (mesh->ids[i] != i) return false;
+  return true;
+}
+
 ir_op *sdy_mesh_op(const ir_module *m, const base_istr *name) {
   for (const ir_computation *c = m->first; c; c = c->next) {
     if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;

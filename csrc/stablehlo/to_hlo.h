@@ -11,9 +11,11 @@ typedef struct to_hlo {
   stablehlo_to_hlo_options options;
   xlac_error *err;
   base_map values;
-  base_map functions; /* source computation to target computation */
-  base_map mentions;  /* a function's name to how often ops name it */
-  uint32_t depth;     /* of functions and regions being translated */
+  base_map functions;         /* source computation to target computation */
+  base_map mentions;          /* a function's name to how often ops name it */
+  uint32_t depth;             /* of functions and regions being translated */
+  const base_istr *mesh_name; /* the last mesh that was looked for, and what it is */
+  const struct sdy_mesh *mesh;
 } to_hlo;
 
 /* An op being translated: where its translation goes, and its operands there. */
@@ -60,6 +62,13 @@ XLAC_MUST_USE int to_hlo_check_results(const to_hlo *t, const ir_op *op);
 /* --- to_hlo_chlo.c: in the strict mode --- */
 bool to_hlo_is_simple_chlo(const ir_op *op);
 XLAC_MUST_USE int to_hlo_simple_chlo(to_hlo_op *x);
+
+/* --- to_hlo_sdy.c --- */
+/* Ops that are their operand; that are it on one device; whose region takes their place; and that on one device. */
+XLAC_MUST_USE int to_hlo_sdy_note(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_sdy_move(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_sdy_named(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_sdy_manual(to_hlo_op *x);
 
 /* --- to_hlo_encoded.c --- */
 bool to_hlo_is_encoded(const ir_op *op);

@@ -180,6 +180,23 @@ static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_OUTFEED] = to_hlo_outfeed,
     [IR_OP_SEND] = to_hlo_send,
     [IR_OP_RECV] = to_hlo_recv,
+    [IR_OP_SDY_CONSTANT] = to_hlo_constant,
+    [IR_OP_SDY_SHARDING_GROUP] = to_hlo_sdy_note,
+    [IR_OP_SDY_DATA_FLOW_EDGE] = to_hlo_sdy_note,
+    [IR_OP_SDY_FUNC_DATA_FLOW_EDGE] = to_hlo_sdy_note,
+    [IR_OP_SDY_PROPAGATION_BARRIER] = to_hlo_sdy_note,
+    [IR_OP_SDY_NAMED_COMPUTATION] = to_hlo_sdy_named,
+    [IR_OP_SDY_MANUAL_COMPUTATION] = to_hlo_sdy_manual,
+    [IR_OP_SDY_SHARDING_CONSTRAINT] = to_hlo_sdy_move,
+    [IR_OP_SDY_RESHARD] = to_hlo_sdy_move,
+    [IR_OP_SDY_ALL_GATHER] = to_hlo_sdy_move,
+    [IR_OP_SDY_ALL_SLICE] = to_hlo_sdy_move,
+    [IR_OP_SDY_ALL_TO_ALL] = to_hlo_sdy_move,
+    [IR_OP_SDY_COLLECTIVE_PERMUTE] = to_hlo_sdy_move,
+    [IR_OP_SDY_ALL_REDUCE] = to_hlo_sdy_move,
+    [IR_OP_SDY_REDUCE_SCATTER] = to_hlo_sdy_move,
+    [IR_OP_SDY_SHARDED_TO_UNREDUCED] = to_hlo_sdy_move,
+    [IR_OP_SDY_REPLICATED_TO_UNREDUCED] = to_hlo_sdy_move,
 };
 
 /* HLO's needs bounds, and as many sizes as dimensions. */

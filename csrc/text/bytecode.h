@@ -92,7 +92,9 @@ enum {
   BC_BT_UNRANKED_MEMREF_SPACE,
   BC_BT_UNRANKED,
   BC_BT_VECTOR,
-  BC_BT_VECTOR_SCALABLE
+  BC_BT_VECTOR_SCALABLE,
+  BC_BT_TF32,
+  BC_BT_NARROW /* the floats of fewer bits than 16: bytecode_tables.c */
 };
 
 /* Codes of VHLO's attributes and types. */
@@ -164,6 +166,9 @@ typedef struct bc_scalar {
 } bc_scalar;
 const bc_scalar *bc_scalar_by_code(uint64_t code);
 const bc_scalar *bc_scalar_by_dtype(unsigned dtype);
+/* Floats among MLIR's own types: the code, or 0; and the type of a code, or BASE_DTYPE_INVALID. */
+unsigned bc_float_code(base_dtype t);
+base_dtype bc_float_of(uint64_t code);
 /* The name of the enum that an attribute code stands for ("precision"), or NULL; and the code of a name, or 0. */
 const char *bc_enum_of(uint64_t code);
 uint64_t bc_enum_code(const char *name);
@@ -192,7 +197,7 @@ const ir_mattr_spec *bc_struct_of_field(unsigned opcode, base_slice field, const
 
 /* --- reading --- */
 
-typedef enum bc_dialect { BC_BUILTIN, BC_VHLO, BC_OTHER } bc_dialect;
+typedef enum bc_dialect { BC_BUILTIN, BC_VHLO, BC_SDY, BC_OTHER } bc_dialect;
 
 typedef struct bc_entry {
   const uint8_t *p;
@@ -213,6 +218,7 @@ typedef struct bc_op_name {
   const bc_row *row;
   uint32_t n_attrs; /* of the row */
   uint16_t opcode;
+  bool cast;             /* builtin.unrealized_conversion_cast: its results are its operands */
   const base_istr *full; /* of other dialects: "sdy.mesh" */
 } bc_op_name;
 
@@ -293,6 +299,8 @@ XLAC_MUST_USE int bc_type_at(bc_cursor *c, uint64_t index, const ir_type **out);
 XLAC_MUST_USE int bc_type(bc_cursor *c, const ir_type **out);
 XLAC_MUST_USE int bc_types(bc_cursor *c, uint32_t *n, const ir_type ***out);
 XLAC_MUST_USE int bc_ints(bc_cursor *c, uint32_t *n, int64_t **out);
+/* Counts parts of the attribute that is being read; an error where there are too many. */
+XLAC_MUST_USE int bc_weigh(bc_cursor *c, uint64_t parts);
 /* One made attribute or type, or an error where there is none. */
 XLAC_MUST_USE int bc_made(const bc_cursor *c, const void *made);
 
@@ -322,6 +330,8 @@ typedef struct bc_op_attrs {
   const ir_mdict *discardable; /* or NULL */
   bc_properties *properties;   /* where they came from, or NULL */
 } bc_op_attrs;
+/* Whether the value, as it is, is of the kind that the op's definition asks for. */
+bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a);
 XLAC_MUST_USE int bc_to_stablehlo(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, const ir_mdict **out);
 
 /* bytecode_module.c */

@@ -1,4 +1,5 @@
 /* Attributes of one op, from VHLO's form (everything written out, structs in pieces) to StableHLO's. */
+#include "../ir/sdy.h"
 #include "bytecode.h"
 
 #include <stdio.h>
@@ -86,8 +87,7 @@ static bool bc_is_i64_tensor(const ir_mattr *a) {
   return a->kind == IR_M_DENSE && !a->type->text && !a->type->quant && a->type->dtype == XLAC_S64;
 }
 
-/* Whether the value, as it is, is of the kind that StableHLO's definition asks for. */
-static bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
+bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
   switch (spec->constraint) {
     case IR_MC_I64:
       return bc_is_number_of(a, XLAC_S64);
@@ -123,6 +123,8 @@ static bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
       return bc_is_list_of(a, bc_is_tiling, NULL);
     case IR_MC_ALIASES:
       return bc_is_list_of(a, bc_is_struct, "output_operand_alias");
+    case IR_MC_SDY:
+      return a->kind == IR_M_SDY && a->sub == sdy_kind_find(spec->sub, strlen(spec->sub));
     default:
       return true;
   }

@@ -302,25 +302,22 @@ static int bc_wrapped_type(bc_cursor *c, uint64_t code, const ir_type **out) {
 }
 
 int bc_builtin_type(bc_cursor *c, const ir_type **out) {
-  static const uint8_t floats[] = {XLAC_BF16, XLAC_F16, XLAC_F32, XLAC_F64};
   bc_cursor at = *c;
   uint64_t code = 0;
   TRY(bc_varint(c, &code));
+  base_dtype dtype = bc_float_of(code);
+  if (dtype) return *out = ir_element(c->r->m, dtype, NULL), bc_made(c, *out);
   switch (code) {
     case BC_BT_INTEGER:
       return bc_integer_type(c, out);
     case BC_BT_INDEX:
       return bc_named_type(c, "index", out);
-    case BC_BT_BF16:
-    case BC_BT_F16:
-    case BC_BT_F32:
-    case BC_BT_F64:
-      *out = ir_element(c->r->m, (base_dtype)floats[code - BC_BT_BF16], NULL);
-      return bc_made(c, *out);
     case BC_BT_F80:
       return bc_named_type(c, "f80", out);
     case BC_BT_F128:
       return bc_named_type(c, "f128", out);
+    case BC_BT_TF32:
+      return bc_named_type(c, "tf32", out);
     case BC_BT_NONE:
       return bc_named_type(c, "none", out);
     case BC_BT_FUNCTION:

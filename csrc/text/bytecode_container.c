@@ -26,7 +26,8 @@ static int bc_read_strings(bc_reader *r) {
 
 static bc_dialect bc_known_dialect(base_slice name) {
   if (base_slice_is(name, "builtin")) return BC_BUILTIN;
-  return base_slice_is(name, "vhlo") ? BC_VHLO : BC_OTHER;
+  if (base_slice_is(name, "vhlo")) return BC_VHLO;
+  return base_slice_is(name, "sdy") ? BC_SDY : BC_OTHER;
 }
 
 static int bc_read_dialect(bc_cursor *c, bc_dialect_name *d) {
@@ -83,7 +84,9 @@ static int bc_read_op_name(bc_cursor *c, uint32_t dialect) {
     op->row = bc_row_by_name(op->name.p, op->name.n);
     op->opcode = op->row ? op->row->opcode : IR_OP_INVALID;
     op->n_attrs = op->row ? bc_count_words(op->row->attrs) : 0;
-  } else if (r->dialects[dialect].known == BC_OTHER) {
+  } else if (r->dialects[dialect].known == BC_BUILTIN) {
+    op->cast = base_slice_is(op->name, "unrealized_conversion_cast");
+  } else {
     TRY(bc_other_op(r, op));
   }
   r->n_op_names++;

@@ -1,5 +1,5 @@
 /* Attributes and types by number. Each is read when first asked for, and once. */
-#include "bytecode.h"
+#include "bytecode_sdy.h"
 
 /* A small file must not stand for a huge tree: numbers may be used again and again. */
 static const uint64_t bc_max_weight = UINT64_C(1) << 24;
@@ -61,11 +61,24 @@ static int bc_read_attr(bc_cursor *from, bc_entry *e) {
     TRY(bc_builtin_attr(&c, &e->attr));
   } else if (dialect->known == BC_VHLO) {
     TRY(bc_vhlo_attr(&c, &e->attr));
+  } else if (dialect->known == BC_SDY) {
+    TRY(bc_sdy_attr(&c, &e->attr));
   } else {
-    return BC_BAD(&c, "an attribute in the own encoding of dialect %.*s, which only builtin and vhlo may have here",
+    return BC_BAD(&c,
+                  "an attribute in the own encoding of dialect %.*s, which only builtin, vhlo and sdy may have here",
                   dialect->name.n < 60 ? (int)dialect->name.n : 60, dialect->name.p);
   }
   return bc_leave(&c, e, outer);
+}
+
+/* Ops of sdy have tokens as StableHLO has them: its one type. */
+static int bc_stablehlo_type(bc_cursor *c, const ir_type **out) {
+  bc_cursor at = *c;
+  uint64_t code = 0;
+  TRY(bc_varint(c, &code));
+  if (code != 0) return BC_BAD(&at, "a type of the stablehlo dialect with code %llu", (unsigned long long)code);
+  *out = ir_token(c->r->m);
+  return bc_made(c, *out);
 }
 
 static int bc_read_type(bc_cursor *from, bc_entry *e) {
@@ -79,6 +92,8 @@ static int bc_read_type(bc_cursor *from, bc_entry *e) {
     TRY(bc_builtin_type(&c, &e->type));
   } else if (dialect->known == BC_VHLO) {
     TRY(bc_vhlo_type(&c, &e->type));
+  } else if (base_slice_is(dialect->name, "stablehlo")) {
+    TRY(bc_stablehlo_type(&c, &e->type));
   } else {
     return BC_BAD(&c, "a type in the own encoding of dialect %.*s, which only builtin and vhlo may have here",
                   dialect->name.n < 60 ? (int)dialect->name.n : 60, dialect->name.p);
@@ -88,6 +103,11 @@ static int bc_read_type(bc_cursor *from, bc_entry *e) {
 
 static void bc_add_weight(bc_reader *r, uint64_t weight) {
   r->weight = r->weight > bc_max_weight ? r->weight : r->weight + weight;
+}
+
+int bc_weigh(bc_cursor *c, uint64_t parts) {
+  bc_add_weight(c->r, parts);
+  return c->r->weight <= bc_max_weight ? 0 : bc_fail(c, XLAC_E_TOO_LARGE, "an attribute or type has too many parts");
 }
 
 int bc_attr_at(bc_cursor *c, uint64_t index, const ir_mattr **out) {

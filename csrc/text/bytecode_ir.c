@@ -155,6 +155,17 @@ int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir
   return 0;
 }
 
+/* Between values of VHLO's types and of MLIR's own, which are the same here. */
+static int bc_cast(bc_ir *ir, bc_cursor *c, const bc_op *op) {
+  bool same = op->n_results == op->n_operands && op->n_regions == 0;
+  for (uint32_t i = 0; same && i < op->n_results; i++)
+    same = op->operands[i].op->types[op->operands[i].index] == op->types[i];
+  if (!same) return BC_BAD(c, "a builtin.unrealized_conversion_cast to another type");
+  if (op->n_results > ir->values.n - ir->next) return BC_BAD(c, "a region has more values than it said");
+  for (uint32_t i = 0; i < op->n_results; i++) ir->values.items[ir->next++] = op->operands[i];
+  return 0;
+}
+
 static bool bc_is_return(const bc_op *op) {
   if (op->name->row) return op->name->row->opcode == IR_OP_INVALID && strcmp(op->name->row->name, "return_v1") == 0;
   const base_istr *full = op->name->full;
@@ -186,6 +197,8 @@ static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n) 
       if (head.n_results || head.n_regions) return BC_BAD(&at, "a return with results or regions");
       TRY(bc_return(ir->r, &head, to));
       returned = true;
+    } else if (head.name->cast) {
+      TRY(bc_cast(ir, &at, &head));
     } else if (head.name->opcode == IR_OP_INVALID) {
       return BC_BAD(&at, "op %.*s can't stand here", head.name->name.n < 60 ? (int)head.name->name.n : 60,
                     head.name->name.p);

@@ -1,5 +1,6 @@
 /* The head of one op: its name, attributes, types and operands, everything but its regions. */
 #include "bytecode_ir.h"
+#include "bytecode_sdy.h"
 
 int bc_attr_dict(bc_cursor *c, const ir_mdict **out) {
   const ir_mattr *a;
@@ -54,6 +55,9 @@ static int bc_foreign_properties(bc_cursor *c, const bc_op_name *name, bc_op_att
     TRY(bc_varint(c, &index));
     if (index >= r->n_properties) return BC_BAD(c, "properties %llu of %u", (unsigned long long)index, r->n_properties);
     if (r->properties[index].data.n == 0) return 0;
+    const ir_mlir_info *info = ir_opcode_info(name->opcode)->mlir;
+    bc_cursor p = bc_cursor_on(r, r->properties[index].data);
+    if (r->dialects[name->dialect].known == BC_SDY && info) return bc_sdy_properties(&p, info, &own->discardable);
     return BC_BAD(c, "op %.80s has properties in the encoding of its own dialect, which xlac does not know",
                   name->full ? name->full->s : "builtin.module");
   }

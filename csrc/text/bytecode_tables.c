@@ -73,6 +73,34 @@ const bc_scalar *bc_scalar_by_dtype(unsigned dtype) {
   return NULL;
 }
 
+static const uint8_t bc_floats[] = {
+    [BC_BT_BF16] = XLAC_BF16,
+    [BC_BT_F16] = XLAC_F16,
+    [BC_BT_F32] = XLAC_F32,
+    [BC_BT_F64] = XLAC_F64,
+    [BC_BT_NARROW] = XLAC_F8E5M2,
+    [BC_BT_NARROW + 1] = XLAC_F8E4M3,
+    [BC_BT_NARROW + 2] = XLAC_F8E4M3FN,
+    [BC_BT_NARROW + 3] = XLAC_F8E5M2FNUZ,
+    [BC_BT_NARROW + 4] = XLAC_F8E4M3FNUZ,
+    [BC_BT_NARROW + 5] = XLAC_F8E4M3B11FNUZ,
+    [BC_BT_NARROW + 6] = XLAC_F8E3M4,
+    [BC_BT_NARROW + 7] = XLAC_F4E2M1FN,
+    [BC_BT_NARROW + 8] = XLAC_F6E2M3FN,
+    [BC_BT_NARROW + 9] = XLAC_F6E3M2FN,
+    [BC_BT_NARROW + 10] = XLAC_F8E8M0FNU,
+};
+
+unsigned bc_float_code(base_dtype t) {
+  for (unsigned code = 0; code < sizeof bc_floats; code++)
+    if (bc_floats[code] && bc_floats[code] == t) return code;
+  return 0;
+}
+
+base_dtype bc_float_of(uint64_t code) {
+  return code < sizeof bc_floats ? (base_dtype)bc_floats[code] : BASE_DTYPE_INVALID;
+}
+
 static const char *const bc_enums[BC_V_COUNT] = {
     [BC_V_COMPARISON_DIRECTION] = "comparison_direction",
     [BC_V_COMPARISON_TYPE] = "comparison_type",

@@ -318,6 +318,7 @@ static void bc_writer_open(bc_writer *w) {
   base_interner_init(&w->keys, &w->scratch);
   base_map_init(&w->known, w->alloc);
   base_map_init(&w->values, w->alloc);
+  base_map_init(&w->casts, w->alloc);
   base_text_init(&w->marks, w->alloc);
   bc_pool *pools[] = {&w->dialects, &w->op_names, &w->strings, &w->attrs, &w->types, &w->properties};
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) pools[i]->tag = (char)('a' + i);
@@ -328,6 +329,7 @@ static void bc_writer_close(bc_writer *w) {
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) BASE_VEC_FREE(w->alloc, &pools[i]->items);
   base_text_free(&w->marks);
   base_map_free(&w->values);
+  base_map_free(&w->casts);
   base_map_free(&w->known);
   base_interner_free(&w->keys);
   base_arena_free(&w->scratch);

@@ -1,6 +1,5 @@
 /* Attributes and locations to bytecode: VHLO's for ops, MLIR's own for the module, keys and locations. */
 #include "bytecode_write.h"
-#include "sdy_print.h"
 
 #include <stdlib.h>
 
@@ -179,19 +178,22 @@ static int bc_mark_dict(bc_writer *w, bool builtin, const ir_mdict *d) {
   return 0;
 }
 
+int bc_mark_symbol_of(bc_writer *w, const base_istr *name) {
+  uint32_t symbol = 0;
+  size_t from = w->marks.n;
+  bc_mark(w, BC_MARK_VARINT, BC_B_SYMBOL);
+  TRY(bc_mark_key(w, name));
+  TRY(bc_add_builtin(w, from, &symbol));
+  bc_mark(w, BC_MARK_ATTR, symbol);
+  return 0;
+}
+
 static int bc_mark_symbol(bc_writer *w, const ir_mattrs *parts) {
   bc_mark(w, BC_MARK_VARINT, parts->n > 1 ? BC_B_NESTED_SYMBOL : BC_B_SYMBOL);
   TRY(bc_mark_key(w, parts->v[0]->str));
   if (parts->n == 1) return 0;
   bc_mark(w, BC_MARK_VARINT, parts->n - 1);
-  for (uint32_t i = 1; i < parts->n; i++) {
-    size_t from = w->marks.n;
-    uint32_t part = 0;
-    bc_mark(w, BC_MARK_VARINT, BC_B_SYMBOL);
-    TRY(bc_mark_key(w, parts->v[i]->str));
-    TRY(bc_add_builtin(w, from, &part));
-    bc_mark(w, BC_MARK_ATTR, part);
-  }
+  for (uint32_t i = 1; i < parts->n; i++) TRY(bc_mark_symbol_of(w, parts->v[i]->str));
   return 0;
 }
 
@@ -352,17 +354,6 @@ static int bc_add_opaque(bc_writer *w, const base_istr *s, uint32_t *out) {
   text[0] = '#';
   memcpy(text + 1, s->s, s->n);
   return bc_add_foreign(w, &w->attrs, text, (size_t)s->n + 1, out);
-}
-
-/* By its text, as every reader of the dialect takes it. */
-static int bc_add_sdy(bc_writer *w, const ir_mattr *a, uint32_t *out) {
-  base_text text;
-  base_text_init(&text, w->m->alloc);
-  sdy_print_attr(&text, a);
-  char *copy = text.failed ? NULL : base_arena_strndup(&w->scratch, text.s, text.n);
-  size_t n = text.n;
-  base_text_free(&text);
-  return copy ? bc_add_foreign(w, &w->attrs, copy, n, out) : bc_write_memory(w);
 }
 
 int bc_add_attr(bc_writer *w, bool builtin, const ir_mattr *a, uint32_t *out) {

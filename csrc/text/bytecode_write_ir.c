@@ -1,4 +1,5 @@
 /* The IR of a module as marks: functions, ops, regions. */
+#include "../ir/sdy.h"
 #include "bytecode_write.h"
 
 enum { BC_MAX_OWN = 40 };
@@ -11,9 +12,11 @@ typedef struct bc_out_op {
   const char *names; /* of the row */
   const ir_mdict *discardable;
   bool builtin; /* its discardable attributes stay MLIR's own */
+  bool has_made;
+  uint32_t made_properties; /* of a dialect with an encoding of its own */
 } bc_out_op;
 
-static int bc_op_name_of(bc_writer *w, uint32_t dialect, bool registered, const char *s, size_t n, uint32_t *out) {
+int bc_op_name_of(bc_writer *w, uint32_t dialect, bool registered, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t string = 0;
   TRY(bc_pool_string(w, s, n, &string));
@@ -52,10 +55,14 @@ static int bc_add_properties(bc_writer *w, const bc_out_op *op, uint32_t *out) {
 static int bc_mark_head(bc_writer *w, const bc_out_op *op, unsigned mask) {
   bc_pair *pairs;
   uint32_t n, dict = 0, properties = 0;
-  bool has_properties = op->properties && op->n && w->container >= BC_PROPERTIES;
+  bool has_properties = op->has_made || (op->properties && op->n && w->container >= BC_PROPERTIES);
   TRY(bc_pairs_of(w, op, &pairs, &n));
   if (n) TRY(bc_add_dict(w, n, pairs, &dict));
-  if (has_properties) TRY(bc_add_properties(w, op, &properties));
+  if (op->has_made) {
+    properties = op->made_properties;
+  } else if (has_properties) {
+    TRY(bc_add_properties(w, op, &properties));
+  }
   bc_mark(w, BC_MARK_OP, op->name);
   bc_mark(w, BC_MARK_BYTE, mask | (n ? BC_OP_ATTRS : 0) | (has_properties ? BC_OP_PROPERTIES : 0));
   bc_mark(w, BC_MARK_ATTR, op->loc);
@@ -72,32 +79,12 @@ static uint64_t bc_value_count(const ir_computation *c) {
   return n;
 }
 
-static int bc_mark_value(bc_writer *w, const ir_op *op, uint32_t index) {
-  uint64_t v = 0;
-  if (!base_map_get(&w->values, base_key(op), &v)) return bc_cant_write(w, "a value is used before it is there");
-  bc_mark(w, BC_MARK_VARINT, v + index);
-  return 0;
-}
-
-static int bc_number_values(bc_writer *w, const ir_computation *c, uint64_t first) {
-  for (uint32_t i = 0; i < c->n_params; i++) {
-    if (!c->params[i]) return bc_cant_write(w, "a region lacks an argument");
-    if (!base_map_set(&w->values, base_key(c->params[i]), first++)) return bc_write_memory(w);
-  }
-  IR_FOR_OPS(op, c) {
-    if (op->opcode == IR_OP_PARAMETER) continue;
-    if (!base_map_set(&w->values, base_key(op), first)) return bc_write_memory(w);
-    first += op->n_results;
-  }
-  return 0;
-}
-
 static int bc_mark_args(bc_writer *w, const ir_computation *c) {
   w->op = c->owner;
   bc_mark(w, BC_MARK_VARINT, c->n_params);
   for (uint32_t i = 0; i < c->n_params; i++) {
     uint32_t type = 0, loc = 0;
-    TRY(bc_add_type(w, false, c->params[i]->type, &type));
+    TRY(bc_add_type(w, c->owner && sdy_is_op(c->owner), c->params[i]->type, &type));
     TRY(bc_add_loc(w, c->params[i]->loc, &loc));
     bc_mark(w, w->container >= BC_ELIDED_LOCATIONS ? BC_MARK_FLAGGED_TYPE : BC_MARK_TYPE, type);
     bc_mark(w, BC_MARK_ATTR, loc);
@@ -110,7 +97,7 @@ static bool bc_is_usual_return(const base_istr *name) {
   return !name || strcmp(name->s, "func.return") == 0 || strcmp(name->s, "stablehlo.return") == 0;
 }
 
-static int bc_mark_return(bc_writer *w, const ir_computation *c) {
+static int bc_mark_return(bc_writer *w, const ir_computation *c, uint64_t next) {
   bc_out_op op = {.discardable = c->return_mlir, .names = ""};
   const base_istr *name = c->return_name;
   w->op = c->owner;
@@ -121,14 +108,15 @@ static int bc_mark_return(bc_writer *w, const ir_computation *c) {
     uint32_t dialect = 0;
     if (!dot) return bc_cant_write(w, "a return by the name %.60s", name->s);
     TRY(bc_pool_dialect(w, name->s, (size_t)(dot - name->s), &dialect));
-    TRY(bc_op_name_of(w, dialect, false, dot + 1, strlen(dot + 1), &op.name));
+    bool known = c->owner && sdy_is_op(c->owner);
+    TRY(bc_op_name_of(w, dialect, known, dot + 1, strlen(dot + 1), &op.name));
     op.builtin = true;
   }
+  TRY(bc_mark_casts_of_return(w, c));
   TRY(bc_add_loc(w, c->return_loc, &op.loc));
   TRY(bc_mark_head(w, &op, c->n_results ? BC_OP_OPERANDS : 0));
   if (c->n_results) bc_mark(w, BC_MARK_VARINT, c->n_results);
-  for (uint32_t i = 0; i < c->n_results; i++) TRY(bc_mark_value(w, c->results[i].op, c->results[i].index));
-  return 0;
+  return bc_mark_returned(w, c, next);
 }
 
 static int bc_mark_op(bc_writer *w, const ir_op *op, uint64_t next);
@@ -136,19 +124,34 @@ static int bc_mark_op(bc_writer *w, const ir_op *op, uint64_t next);
 /* `next` is the number after those of all values that are seen from here. */
 static int bc_mark_region(bc_writer *w, const ir_computation *c, uint64_t next) {
   if (c->declaration) return bc_mark(w, BC_MARK_VARINT, 0), 0;
-  uint64_t n = bc_value_count(c);
+  uint64_t casts = bc_count_casts(w, c), n = bc_value_count(c) + casts;
   TRY(bc_write_deeper(w));
   bc_mark(w, BC_MARK_VARINT, 1);
   bc_mark(w, BC_MARK_VARINT, n);
-  bc_mark(w, BC_MARK_VARINT, (uint64_t)(c->n_ops - c->n_params + 1) << 1 | (c->n_params > 0));
+  bc_mark(w, BC_MARK_VARINT, ((uint64_t)(c->n_ops - c->n_params + 1) + casts) << 1 | (c->n_params > 0));
   TRY(bc_number_values(w, c, next));
   if (c->n_params) TRY(bc_mark_args(w, c));
+  TRY(bc_mark_casts_of_params(w, c));
   IR_FOR_OPS(op, c) {
     if (op->opcode != IR_OP_PARAMETER) TRY(bc_mark_op(w, op, next + n));
   }
-  TRY(bc_mark_return(w, c));
+  TRY(bc_mark_return(w, c, next + n));
   w->depth--;
   return 0;
+}
+
+/* Ops of sdy have properties; before these, their attributes stood among the others. */
+static int bc_sdy_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
+  uint32_t n = 0;
+  to->discardable = op->mlir;
+  if (w->container < BC_PROPERTIES) return 0;
+  ir_mdict *rest = base_arena_alloc(&w->scratch, sizeof *rest + (op->mlir ? op->mlir->n : 0) * sizeof *rest->v);
+  if (!rest) return bc_write_memory(w);
+  for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++)
+    if (!ir_mattr_spec_find(op->opcode, op->mlir->v[i].key->s, op->mlir->v[i].key->n)) rest->v[n++] = op->mlir->v[i];
+  rest->n = n;
+  to->discardable = rest;
+  return bc_add_sdy_properties(w, op, &to->made_properties, &to->has_made);
 }
 
 /* sdy.x and such. */
@@ -160,11 +163,11 @@ static int bc_foreign_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
     return base_hint(w->err, bc_cant_write(w, "%.80s has no form in StableHLO %s", name, w->version_text),
                      "expand it first, or choose a newer version");
   TRY(bc_pool_dialect(w, name, (size_t)(dot - name), &dialect));
-  TRY(bc_op_name_of(w, dialect, false, dot + 1, strlen(dot + 1), &to->name));
+  TRY(bc_op_name_of(w, dialect, sdy_is_op(op), dot + 1, strlen(dot + 1), &to->name));
   to->discardable = op->mlir;
   to->builtin = true;
   to->names = "";
-  return 0;
+  return sdy_is_op(op) ? bc_sdy_op(w, op, to) : 0;
 }
 
 static const bc_row *bc_row_of(bc_writer *w, const ir_op *op) {
@@ -189,17 +192,19 @@ static int bc_prepare_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
 static int bc_mark_op(bc_writer *w, const ir_op *op, uint64_t next) {
   bc_out_op head;
   w->op = op;
+  TRY(bc_mark_casts_before(w, op));
   TRY(bc_prepare_op(w, op, &head));
   unsigned mask =
       (op->n_results ? BC_OP_RESULTS : 0) | (op->n_operands ? BC_OP_OPERANDS : 0) | (op->n_called ? BC_OP_REGIONS : 0);
   TRY(bc_mark_head(w, &head, mask));
   if (op->n_results) bc_mark(w, BC_MARK_VARINT, op->n_results);
-  for (uint32_t i = 0; i < op->n_results; i++) TRY(bc_mark_type(w, false, op->types[i]));
+  for (uint32_t i = 0; i < op->n_results; i++) TRY(bc_mark_type(w, sdy_is_op(op), op->types[i]));
   if (op->n_operands) bc_mark(w, BC_MARK_VARINT, op->n_operands);
-  for (uint32_t i = 0; i < op->n_operands; i++) TRY(bc_mark_value(w, op->operands[i].op, op->operands[i].index));
+  TRY(bc_mark_operands(w, op));
   if (op->n_called) bc_mark(w, BC_MARK_VARINT, (uint64_t)op->n_called << 1);
   for (uint32_t i = 0; i < op->n_called; i++) TRY(bc_mark_region(w, op->called[i], next));
-  return 0;
+  w->op = op;
+  return bc_mark_casts_after(w, op);
 }
 
 /* --- functions --- */
@@ -343,6 +348,7 @@ static int bc_check_symbol(bc_writer *w, const ir_op *op) {
 
 int bc_write_ir(bc_writer *w) {
   uint64_t n = 0;
+  TRY(bc_find_casts(w));
   TRY(bc_mark_module_head(w));
   IR_FOR_COMPUTATIONS(c, w->m) n += bc_is_top(c);
   if (w->container >= BC_LAZY_REGIONS) bc_mark(w, BC_MARK_BEGIN, 0);

@@ -30,10 +30,9 @@ int bc_add_foreign(bc_writer *w, bc_pool *pool, const char *text, size_t n, uint
 /* --- elements --- */
 
 static void bc_mark_builtin_scalar(bc_writer *w, base_dtype t) {
-  static const uint8_t floats[BASE_DTYPE_COUNT] = {
-      [XLAC_BF16] = BC_BT_BF16, [XLAC_F16] = BC_BT_F16, [XLAC_F32] = BC_BT_F32, [XLAC_F64] = BC_BT_F64};
-  if (floats[t]) {
-    bc_mark(w, BC_MARK_VARINT, floats[t]);
+  unsigned code = bc_float_code(t);
+  if (code) {
+    bc_mark(w, BC_MARK_VARINT, code);
     return;
   }
   bool is_unsigned = base_dtype_is_unsigned(t);
@@ -42,13 +41,11 @@ static void bc_mark_builtin_scalar(bc_writer *w, base_dtype t) {
 }
 
 static int bc_mark_scalar(bc_writer *w, bool builtin, base_dtype t) {
-  bool odd = base_dtype_is_float(t) && base_dtype_of(t)->bits < 16;
   if (base_dtype_is_complex(t)) {
     const ir_type part = {.kind = IR_TYPE_ELEMENT, .dtype = (uint8_t)base_dtype_real_part(t)};
     bc_mark(w, BC_MARK_VARINT, builtin ? BC_BT_COMPLEX : BC_VT_COMPLEX);
     return bc_mark_type(w, builtin, &part);
   }
-  if (builtin && odd) return bc_cant_write(w, "an attribute of the module has type %s", base_dtype_of(t)->text);
   if (builtin) return bc_mark_builtin_scalar(w, t), 0;
   const bc_scalar *scalar = bc_scalar_by_dtype(t);
   if (!scalar) return bc_cant_write(w, "StableHLO has no type %s", base_dtype_of(t)->text);
@@ -231,13 +228,23 @@ static int bc_mark_type_body(bc_writer *w, bool builtin, const ir_type *t) {
   }
 }
 
+/* StableHLO's, as ops of sdy have it. */
+static int bc_add_own_token(bc_writer *w, uint32_t *out) {
+  uint32_t dialect = 0;
+  size_t from = w->marks.n;
+  TRY(bc_pool_dialect(w, "stablehlo", 9, &dialect));
+  bc_mark(w, BC_MARK_VARINT, 0);
+  return bc_pool_add(w, &w->types, dialect, true, from, out);
+}
+
 int bc_add_type(bc_writer *w, bool builtin, const ir_type *t, uint32_t *out) {
   bool foreign = t->kind == IR_TYPE_OTHER && t->text->s[0] == '!' && strcmp(t->text->s, "!shape.witness") != 0;
   size_t from = w->marks.n;
   if (foreign) return bc_add_foreign(w, &w->types, t->text->s, t->text->n, out);
+  if (builtin && t->kind == IR_TYPE_TOKEN) return bc_add_own_token(w, out);
   TRY(bc_write_deeper(w));
   TRY(bc_mark_type_body(w, builtin, t));
   w->depth--;
-  bool vhlo_only = t->kind == IR_TYPE_TOKEN || t->kind == IR_TYPE_FUTURE || (t->kind == IR_TYPE_ELEMENT && t->quant);
+  bool vhlo_only = t->kind == IR_TYPE_FUTURE || (t->kind == IR_TYPE_ELEMENT && t->quant);
   return bc_pool_add(w, &w->types, builtin && !vhlo_only ? w->builtin : w->vhlo, true, from, out);
 }

@@ -78,14 +78,6 @@ static int sdy_read_mesh_axes(mlir_reader *r, sdy_mesh *out) {
   return 0;
 }
 
-/* The order 0, 1, 2, ... is what there is without a list. */
-static bool sdy_is_iota(const sdy_mesh *mesh) {
-  if (mesh->n_axes == 0 || sdy_mesh_size(mesh) != mesh->n_ids) return false;
-  for (uint32_t i = 0; i < mesh->n_ids; i++)
-    if (mesh->ids[i] != i) return false;
-  return true;
-}
-
 static int sdy_read_mesh(mlir_reader *r, sdy_mesh *out) {
   const char *at = r->lx.p;
   char fault[200];
@@ -101,7 +93,7 @@ static int sdy_read_mesh(mlir_reader *r, sdy_mesh *out) {
     out->ids = base_arena_memdup(&r->m->arena, r->ints.items + from, out->n_ids * sizeof *out->ids);
     r->ints.n = from;
     if (!out->ids) return mlir_no_memory(r);
-    if (sdy_is_iota(out)) out->n_ids = 0;
+    if (sdy_mesh_ids_are_iota(out)) out->n_ids = 0;
   }
   TRY(mlir_want(r, ">"));
   bool broken = sdy_mesh_is_broken(out, fault, sizeof fault);
