@@ -6,6 +6,7 @@
 """
 import functools as _functools
 import os as _os
+import sys as _sys
 
 from . import _core
 from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
@@ -54,7 +55,7 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
 
     `async_order` is when the computations of async starts run, all on this thread: "eager" at their starts, "lazy" at their
     dones, a number at steps between that are drawn from it. Results are the same, but for random ops."""
-    options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _openblas(),
+    options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _blas_path(None),
                "async_order": async_order}
     if probes is None or isinstance(probes, list):
         return _core.interpret(module, *arrays, probes=probes, **options)
@@ -66,14 +67,54 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
         save(probes, seen)
 
 
+def _blas_path(blas):
+    """The library that `blas=` of compile and others means: None or True is that of the package scipy-openblas32, or else the core's
+    usual names; False is none."""
+    if blas is None or blas is True:
+        return _openblas()
+    return _os.fspath(blas) if blas else None
+
+
 @_functools.cache
 def _openblas():
-    """The path of the OpenBLAS that the package scipy-openblas32 brings, or None: the core then looks for the system's."""
+    """The path of the OpenBLAS in the package scipy-openblas32, or None. Importing that package takes some 50 ms, for its version, and
+    loads the library for the whole process; where its file lies is known without. The core opens it when a program needs it."""
+    for folder in _package_folders("scipy_openblas32"):
+        found = _library_in(_os.path.join(folder, "lib"))
+        if found:
+            return found
+    return _openblas_by_import()
+
+
+def _package_folders(name):
+    """Where a package is, without importing it and without importlib.util, which takes longer than compiling a program."""
+    for finder in _sys.meta_path:
+        try:
+            spec = finder.find_spec(name, None)
+        except (AttributeError, ImportError):
+            continue
+        if spec is not None:
+            return list(spec.submodule_search_locations or ())
+    return []
+
+
+def _library_in(folder):
+    try:
+        names = sorted(name for name in _os.listdir(folder) if name.startswith("libscipy_openblas"))
+    except OSError:
+        return None
+    return _os.path.join(folder, names[0]) if names else None
+
+
+def _openblas_by_import():
+    """As the package itself says, for installations of another kind."""
     try:
         import scipy_openblas32
-    except ImportError:
+
+        found = _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
+    except Exception:  # whatever is wrong with the package, it gives no library then
         return None
-    return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
+    return found if _os.path.exists(found) else None
 
 
 def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
@@ -105,7 +146,7 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
     require = "require" in donate
     donate = tuple(d for d in donate if d != "require")
     use_blas = blas is not False
-    path = _openblas() if blas is None else blas or None
+    path = _blas_path(blas)
     return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
                          donate=donate, require=require, numerics=numerics, lanes=_lanes(lanes), async_work=async_work)
 
@@ -124,7 +165,7 @@ def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
-    path = _openblas() if blas is None else blas or None
+    path = _blas_path(blas)
     return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False, lanes=_lanes(lanes),
                       async_work=async_work)
 
