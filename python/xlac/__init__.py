@@ -5,6 +5,7 @@
     result = xlac.interpret(module, x, y)
 """
 import functools as _functools
+import operator as _operator
 import os as _os
 import sys as _sys
 
@@ -12,20 +13,24 @@ from . import _core
 from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
                     stats)
 from .clusters import Clusters, cluster
-from .errors import DeviceError, DonationError, DonationWarning, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
+from .codes import Code
+from .errors import ArgumentError, DeviceError, DonationError, DonationWarning, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
 __version__ = _core.version()
 
-__all__ = ["Buffer", "Builder", "Clusters", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
+__all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
            "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError",
            "asarray", "cluster", "compile", "diff", "donate", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
-           "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim"]
+           "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
+
+_MOST_LANES = 1 << 16  # the core's own limit is lower, and says so
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, documented_forms=False):
-    """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo", XLA's text; "hlo-proto",
+    """Reads a program: `src` is its text (str or bytes), a path-like object, an open file, or a Builder; a Module is given back as it
+    is. Every function that takes a program takes these, too. Formats: "hlo", XLA's text; "hlo-proto",
     a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them;
     "mlir-bytecode", a StableHLO portable artifact; "auto" recognises
     them. `allow_unregistered` keeps MLIR ops of dialects that xlac does not know.
@@ -34,17 +39,23 @@ def parse(src, *, format="auto", allow_unregistered=False, documented_forms=Fals
     input_output_alias, flat async shapes, atan, shuffle and collective-reduce.
 
     Raises ParseError with the line and column of what is wrong. The module is not verified yet: call verify()."""
-    if isinstance(src, _os.PathLike):
-        with open(src, "rb") as file:
-            src = file.read()
+    if isinstance(src, Module):
+        return src
+    if not isinstance(src, bytes):
+        from .program import source
+
+        src = source(src)
+        if isinstance(src, Module):
+            return src
     if format not in FORMATS:
-        raise Error(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", 503)
+        raise ArgumentError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", Code.BAD_ARGUMENT)
     return _core.parse(src, format=format, allow_unregistered=allow_unregistered,
                        documented_forms=documented_forms)
 
 
 def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager"):
-    """Runs the entry computation in the reference interpreter and returns its result: a NumPy array, or a tuple of results.
+    """Runs the entry computation of a program (a Module, or what `parse` takes) in the reference interpreter and returns its result:
+    a NumPy array, or a tuple of results.
 
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
     that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run.
@@ -57,6 +68,7 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
     dones, a number at steps between that are drawn from it. Results are the same, but for random ops."""
     options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _blas_path(None),
                "async_order": async_order}
+    module = parse(module)
     if probes is None or isinstance(probes, list):
         return _core.interpret(module, *arrays, probes=probes, **options)
     from .probes import save
@@ -119,7 +131,7 @@ def _openblas_by_import():
 
 def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
             async_work=0):
-    """Compiles a program (a Module, or text that `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
+    """Compiles a program (a Module, or what `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
     `interpret`.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
@@ -138,24 +150,44 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
     `lanes` are the threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own,
     beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
     whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
-    if isinstance(module, (str, bytes)):
-        module = parse(module)
-    if isinstance(donate, (int, str)):
-        donate = (donate,)
-    donate = tuple(donate)
+    module = parse(module)
+    donate = tuple(donate) if not isinstance(donate, (int, str)) else (donate,)
     require = "require" in donate
-    donate = tuple(d for d in donate if d != "require")
-    use_blas = blas is not False
-    path = _blas_path(blas)
-    return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
-                         donate=donate, require=require, numerics=numerics, lanes=_lanes(lanes), async_work=async_work)
+    donate = tuple(_count("donate", d) for d in donate if d != "require")
+    return _core.compile(module, fuse=fuse, passes=passes, donate=donate, require=require, numerics=numerics,
+                         **_run_options(threads, blas, lanes, async_work))
+
+
+def _run_options(threads, blas, lanes, async_work):
+    """What compile and load have in common, as the core takes it."""
+    return {"threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas), "use_blas": blas is not False,
+            "lanes": _lanes(lanes), "async_work": _count("async_work", async_work, (1 << 63) - 1)}
+
+
+def _count(name, value, most=(1 << 31) - 1):
+    """A number from 0 on."""
+    try:
+        number = _operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, found {value!r}", Code.BAD_ARGUMENT) from None
+    if not 0 <= number <= most:
+        raise ArgumentError(f"{name} must be a number from 0 to {most}, found {number}", Code.BAD_ARGUMENT)
+    return number
 
 
 def _lanes(lanes):
     """(execution thread, its threads) for each lane; "" stands for all threads that are not named."""
     if lanes is None:
         return ()
-    return (("", 1),) * lanes if isinstance(lanes, int) else tuple(lanes.items())
+    if hasattr(lanes, "items"):
+        bad = [name for name in lanes if not isinstance(name, str)]
+        if bad:
+            raise ArgumentError(f"lanes are named by execution threads, which are strings; found {bad[0]!r}", Code.BAD_ARGUMENT)
+        return tuple((name, _count(f"lanes[{name!r}]", threads)) for name, threads in lanes.items())
+    if isinstance(lanes, (str, bytes)) or not hasattr(lanes, "__index__"):
+        raise ArgumentError(f"lanes must be a number or a dict, found {lanes!r}", Code.BAD_ARGUMENT,
+                            hint='such as lanes=2, or lanes={"copy": 1} for the execution thread named "copy"')
+    return (("", 1),) * _count("lanes", lanes, _MOST_LANES)
 
 
 def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
@@ -165,16 +197,22 @@ def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
-    path = _blas_path(blas)
-    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False, lanes=_lanes(lanes),
-                      async_work=async_work)
+    return _core.load(source, **_run_options(threads, blas, lanes, async_work))
+
+
+def verify(program, *, xla_compat=False):
+    """Checks a whole program (a Module, or what `parse` takes) by XLA's rules and returns it as a Module; raises VerifyError with the
+    first rule that is broken. `xla_compat` accepts what XLA accepts against its own documentation. The same as Module.verify()."""
+    module = parse(program)
+    module.verify(xla_compat=xla_compat)
+    return module
 
 
 def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
     """Runs every op of a program by two ways and returns the first op, in the order of the program, whose values differ by more than
     atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
 
-    `program` is a Module or its text, `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
+    `program` is a Module, or what `parse` takes; `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
     "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of options of
     `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
     another order."""
@@ -201,7 +239,7 @@ def set_memory_limit(bytes):
 
 
 def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, infeed=None, outfeed=None, seed=0):
-    """Runs several participants in lock step in the reference interpreter: a grid of `replicas` x `partitions`, which meet in
+    """Runs several participants of a program (a Module, or what `parse` takes) in lock step in the reference interpreter: a grid of `replicas` x `partitions`, which meet in
     collectives and send one another values. Returns the list of their results, (0, 0), (0, 1), ...
 
     `args` has one sequence of arguments for each participant (None stands for a token); `replicas` is by default as many as
@@ -210,6 +248,7 @@ def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, in
 
     When participants wait for one another for ever, the error says who waits where. Custom calls written in Python don't run
     here."""
+    module = parse(module)
     args = [tuple(one) for one in args]
     if replicas is None:
         replicas = max(1, len(args) // max(1, partitions))
@@ -247,7 +286,7 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder, Future, Opcode and lower_graph are made when first asked for, to keep the import short."""
+    """Builder, Future, Opcode, lower_graph, kernels and sharding are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
@@ -264,8 +303,8 @@ def __getattr__(name):
         from .lowering import lower_graph
 
         return lower_graph
-    if name == "sharding":
+    if name in ("kernels", "sharding"):
         import importlib
 
-        return importlib.import_module(".sharding", __name__)
+        return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module 'xlac' has no attribute {name!r}")

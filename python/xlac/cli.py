@@ -6,10 +6,10 @@ import sys
 import time
 
 from . import _core, diagnostics
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError, Error
 
 PROGRESS_AFTER = 1.0  # seconds
-BAD_PIPELINE = 700
 
 
 FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto", "pb": "hlo-proto", "mlir": "mlir",
@@ -66,7 +66,7 @@ def complain(error, program, args=None):
     """Says what is wrong and where: in the program, or in the pipeline."""
     colour = diagnostics.wants_colour(sys.stderr)
     path, source = (program.path, program.source) if program else ("xlac", b"")
-    if error.code == BAD_PIPELINE and args is not None and args.passes:
+    if error.code == Code.BAD_PIPELINE and args is not None and args.passes:
         path, source = "--passes", args.passes.encode()
     say(diagnostics.describe(error, path, source, colour))
 
@@ -124,7 +124,7 @@ def write_module(args, module):
         module = module.to_stablehlo()
     if format in BINARY:
         if args.output in (None, "-") and sys.stdout.isatty():
-            raise Error("a serialized module is no text to show on a terminal", 503, hint="give a file with -o")
+            raise ArgumentError("a serialized module is no text to show on a terminal", Code.BAD_ARGUMENT, hint="give a file with -o")
         return write(module.to_bytes(format), args.output)
     write(module.to_text(format, **print_options(args)), args.output)
 
@@ -144,7 +144,7 @@ def opt(args):
     if args.list_passes:
         return list_passes()
     if args.file is None or args.passes is None:
-        raise Error("opt needs a file and --passes", 503, hint="xlac opt --list-passes shows the passes")
+        raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
     module = opened(args, args.file)
 
     def dump(name, state):
@@ -164,7 +164,7 @@ def shard(args):
     for question in args.explain:
         value, colon, dim = question.rpartition(":")
         if not colon or not dim.isdigit():
-            raise Error(f"--explain {question} names no dimension", 503, hint='such as --explain %arg0:1 or --explain "line 12:0"')
+            raise ArgumentError(f"--explain {question} names no dimension", Code.BAD_ARGUMENT, hint='such as --explain %arg0:1 or --explain "line 12:0"')
         print(result.trace.explain(value, int(dim)))
         print(result.trace.picture(value))
     for reshard in result.trace.reshards if args.reshards or args.remedies else ():
@@ -190,7 +190,7 @@ def cluster(args):
             print(name, row["compilation_device"], row["autoclustering_policy"], *(k for k, v in row.items() if v is True), sep="\t")
         return
     if args.file is None:
-        raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")
+        raise ArgumentError("a file with a GraphDef is missing", Code.BAD_ARGUMENT, hint="xlac cluster graph.pb, or --list-ops")
     with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
         data = file.read()
     result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
@@ -231,11 +231,11 @@ def graph_feed(text):
 
     name, equals, value = text.partition("=")
     if not equals:
-        raise Error(f"--feed {text!r} is not NAME=VALUE", 503)
+        raise ArgumentError(f"--feed {text!r} is not NAME=VALUE", Code.BAD_ARGUMENT)
     try:
         return name, np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
     except ValueError as error:
-        raise Error(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", 503) from None
+        raise ArgumentError(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", Code.BAD_ARGUMENT) from None
 
 
 def cluster_flag(text):
@@ -354,14 +354,14 @@ def ops(args):
             for key, kind, required in row["attrs"] if args.name else ():
                 print(f"    {key}: {kind}{', required' if required else ''}")
     if args.name and args.name not in {row["name"] for row in _core.opcode_table()}:
-        raise Error(f"there is no op {args.name!r}", 101)
+        raise Error(f"there is no op {args.name!r}", Code.UNKNOWN_OPCODE)
 
 
 def errors(args):
     table = _core.error_table()
     wanted = args.code and int("".join(c for c in args.code if c.isdigit()) or 0)
     if args.code and wanted not in table:
-        raise Error(f"there is no error code {args.code!r}", 503)
+        raise ArgumentError(f"there is no error code {args.code!r}", Code.BAD_ARGUMENT)
     for code, (name, title) in table.items():
         if wanted in (None, code):
             print(f"XLAC-E{code:04d} {name:<20} {title}")

@@ -14,10 +14,11 @@ class Session:
 
     def __init__(self, graph, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
         from . import _blas_path
-        from .errors import Error
+        from .codes import Code
+        from .errors import ArgumentError
 
         if numerics not in NUMERICS:
-            raise Error(f"numerics is \"strict\" or \"fast\", not {numerics!r}", 503)
+            raise ArgumentError(f"numerics is \"strict\" or \"fast\", not {numerics!r}", Code.BAD_ARGUMENT)
         path = _blas_path(blas)
         self._session = graph.session(threads=threads or 0, blas=path, no_blas=blas is not None and not blas,
                                       numerics=NUMERICS.index(numerics), compile_at_once=not lazy, always_defer=always_defer, seed=seed)
