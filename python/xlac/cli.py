@@ -1,13 +1,14 @@
 """The command line: xlac COMMAND ... Exit status 0 means success, 1 that xlac refused or found a difference, 2 a wrong command
 line, 130 Ctrl-C."""
 import argparse
+import functools
 import os
 import sys
 import time
 
 from . import _core, diagnostics
 from .codes import Code
-from .errors import ArgumentError, Error
+from .errors import ArgumentError, Error, VerifyError
 
 PROGRESS_AFTER = 1.0  # seconds
 
@@ -71,6 +72,10 @@ def complain(error, program, args=None):
     say(diagnostics.describe(error, path, source, colour))
 
 
+def complain_of_file(error):
+    say(f"xlac: error: {error.filename or 'input or output'}: {error.strerror or error}")
+
+
 def write(text, path):
     """To a file, or to standard output ("-"); bytes that are no UTF-8 go out as they came in."""
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
@@ -100,6 +105,10 @@ def verify(args):
             module.verify(xla_compat=args.xla_compat)
         except Error as error:
             complain(error, args.program)
+            failed += 1
+            continue
+        except OSError as error:
+            complain_of_file(error)
             failed += 1
             continue
         stats = module.stats()
@@ -257,17 +266,49 @@ def gather_arguments(args, parameters, seed):
     return values.draw_inputs(parameters, seed)
 
 
-def run_once(args, module, seed):
+def runner(args, module):
+    """How `run` runs the program: a function of its arguments that takes seed= and progress=."""
+    from . import interpret
+
+    where = {"replica": args.replica, "partition": args.partition}
+    if args.device == "interp":
+        for option in ("threads", "numerics"):
+            if getattr(args, option) is not None:
+                raise ArgumentError(f"--{option} needs the compiler", Code.BAD_ARGUMENT, hint="leave out --device=interp")
+        return functools.partial(interpret, module, probes=args.probes, **where)
+    if args.probes is not None:
+        raise ArgumentError("--probes needs the interpreter", Code.BAD_ARGUMENT, hint="add --device=interp")
+    return functools.partial(compiled(args, module), **where)
+
+
+def compiled(args, module):
+    from . import compile
+
+    started = time.perf_counter()
+    try:
+        executable = compile(module, threads=args.threads, numerics=args.numerics or "strict")
+    except Error as error:
+        if not error.hint and not isinstance(error, VerifyError):
+            error.hint = "--device=interp runs it in the interpreter"
+        raise
+    if args.time:
+        say(f"compile: {1e3 * (time.perf_counter() - started):.3f} ms")
+    why = executable.steps["why_interpreted"]
+    if why:
+        say(f"note: the interpreter runs this program, since {why}")
+    return executable
+
+
+def run_once(args, module, execute, seed):
     from . import values
 
     arguments = gather_arguments(args, module.entry.parameters, seed)
     if args.print_literals:
         print(values.as_text(tuple(arguments), whole=True).replace("result_", "argument_"))
-    progress = Progress(f"interpreting {module.name}")
+    progress = Progress(f"running {module.name}")
     started = time.perf_counter()
     try:
-        result = _core.interpret(module, *arguments, seed=seed, replica=args.replica, partition=args.partition,
-                                 progress=progress)
+        result = execute(*arguments, seed=seed, progress=progress)
     finally:
         progress.done()
     if args.time:
@@ -295,8 +336,11 @@ def run(args):
     module = opened(args, args.file)
     if args.passes:
         module = module.run(args.passes)
+    if args.iterations < 1:
+        raise ArgumentError(f"--iterations must be 1 or more, found {args.iterations}", Code.BAD_ARGUMENT)
+    execute = runner(args, module)
     for iteration in range(args.iterations):
-        result = run_once(args, module, args.seed + iteration)
+        result = run_once(args, module, execute, args.seed + iteration)
         check_expected(args, result)
     if args.output not in (None, "-"):
         values.save(args.output.removeprefix("@"), result)
@@ -398,12 +442,16 @@ def add_output(parser, text):
 
 
 def add_run(commands):
-    p = commands.add_parser("run", help="interpret a program", description="""Runs the entry computation in the reference
-        interpreter. Inputs come from --input, one or more per program, or are drawn at random.""")
-    p.add_argument("file", help="HLO text; - is standard input")
+    p = commands.add_parser("run", help="compile and run a program", description="""Compiles the program for this machine's CPUs, or
+        interprets it, and runs its entry computation. Inputs come from --input, one or more per program, or are drawn at random.""")
+    p.add_argument("file", help="the program; - is standard input")
+    flag(p, "--device", choices=("cpu", "interp"), default="cpu", help="cpu: compile it (default); interp: the reference interpreter")
+    flag(p, "--threads", type=int, metavar="N", help="of the compiled program, at most (default: as many as there are CPUs)")
+    flag(p, "--numerics", choices=("strict", "fast"), help="of the compiled program (default: strict)")
+    flag(p, "--probes", metavar="DIR", help="where interpreter.probe puts what it sees, with --device=interp")
     add_read_flags(p)
     p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="""the next
-        arguments: a .npy or .npz file, JSON such as [[1,2],[3,4]], or a shape and numbers such as 2x2xf32=1 2 3 4""")
+        arguments: a .npy or .npz file, JSON such as [[1,2],[3,4]], or a type and numbers such as f32[2,2]=1 2 3 4 or 2x2xf32=1 2 3 4""")
     flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
     flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs and of rng")
     add_output(p, "a .npz or .npy file for the result; - prints it")
@@ -415,7 +463,7 @@ def add_run(commands):
     flag(p, "--passes", help="run these passes first")
     flag(p, "--replica", type=int, default=0, help="what replica-id gives")
     flag(p, "--partition", type=int, default=0, help="what partition-id gives")
-    flag(p, "--time", action="store_true", help="print how long the run took")
+    flag(p, "--time", action="store_true", help="print how long compiling and running took")
     p.set_defaults(command=run)
 
 
@@ -437,9 +485,9 @@ def add_diff(commands):
 
 def add_explain(commands):
     p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
-        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule and memory: what the
+        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule, memory and donation: what the
         compiled program is made of.""")
-    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory"))
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory", "donation"))
     p.add_argument("file", help="the program; - is standard input")
     add_read_flags(p)
     flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
@@ -524,7 +572,7 @@ def add_simple(commands):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(prog="xlac", description="Reads, verifies, prints, optimises and interprets XLA programs.")
+    parser = argparse.ArgumentParser(prog="xlac", description="Reads, verifies, prints, optimises, compiles and runs XLA programs.")
     parser.add_argument("--version", action="version", version=f"xlac {_core.version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_run(commands)
@@ -552,7 +600,7 @@ def attempt(args):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has left
         return 1
     except OSError as error:
-        say(f"xlac: error: {error.filename or 'input or output'}: {error.strerror or error}")
+        complain_of_file(error)
         return 1
 
 

@@ -54,7 +54,7 @@ def as_type(array, want):
     return array.view(want) if is_raw and want.itemsize == array.dtype.itemsize else array
 
 
-SHAPED = re.compile(r"((?:\d+x)*)([a-z]\w*)=(.*)", re.S)
+SHAPED = re.compile(r"(?:(?P<dims>(?:\d+x)*)(?P<type>[a-z]\w*)|(?P<hlo>[a-z]\w*)\[(?P<sizes>[\d\s,]*)\](?:\{[^}=]*\})?)=(?P<numbers>.*)", re.S)
 ALIASES = {"i1": "pred", "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64"}
 
 
@@ -76,11 +76,11 @@ def number(word):
 
 
 def from_shaped(match, what):
-    """iree-run-module's form: 2x3xf32=1 2 3 4 5 6; one number fills the array, none is zeros."""
-    dims = [int(d) for d in match[1].split("x") if d]
-    name = ALIASES.get(match[2], match[2])
-    dtype = _core.numpy_dtype(name)
-    values = parse_numbers(match[3], what) or [0]
+    """HLO's type, f32[2,3]=1 2 3 4 5 6, or iree-run-module's, 2x3xf32=...; one number fills the array, none is zeros."""
+    dims = [int(d) for d in re.findall(r"\d+", match["sizes"] if match["hlo"] else match["dims"])]
+    name = match["hlo"] or match["type"]
+    dtype = _core.numpy_dtype(ALIASES.get(name, name))
+    values = parse_numbers(match["numbers"], what) or [0]
     count = math.prod(dims)
     if len(values) not in (1, count):
         raise ArgumentError(f"{what} has {len(values)} numbers for {count} elements", Code.ARGUMENT_SHAPE)
@@ -92,7 +92,7 @@ def from_json(text, shape, dtype, what):
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        hint = "give a .npy or .npz file, JSON such as [[1,2],[3,4]], or a shape and numbers such as 2x2xf32=1 2 3 4"
+        hint = "give a .npy or .npz file, JSON such as [[1,2],[3,4]], or a type and numbers such as f32[2,2]=1 2 3 4"
         raise ArgumentError(f"{what} is neither a file nor an array: {error}", Code.BAD_ARGUMENT, hint=hint) from None
     return cast_json(value, shape, dtype, what)
 
