@@ -1,5 +1,6 @@
 """Writes the pages that come from tables: ops.md from csrc/ir/ops.def, errors.md from csrc/base/errors.def, dtypes.md from
-csrc/base/dtypes.def, passes.md from csrc/opt/passes.def; and the type stubs of what Python makes of the op table. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
+csrc/base/dtypes.def, passes.md from csrc/opt/passes.def; the type stubs of what Python makes of the op table; and codes.py, the
+error codes by name. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
 import keyword
 import pathlib
 import re
@@ -197,8 +198,18 @@ def opcode_stub():
     return "\n".join(out) + "\n"
 
 
+def codes_module():
+    """Names for the codes, for Python."""
+    out = ['"""Generated from csrc/base/errors.def by docs/generate.py."""', "", "", "class Code:",
+           '    """The stable numbers of errors: Error.code is one of them, or 0."""', ""]
+    for row in rows((ROOT / "csrc/base/errors.def").read_text(), "ERROR"):
+        name, number, title = [p.strip() for p in row.split(",", 2)]
+        out.append(f"    {name} = {int(number)}  # {strings(title)}")
+    return "\n".join(out) + "\n"
+
+
 PAGES = {"docs/ops.md": ops_page, "docs/errors.md": errors_page, "docs/dtypes.md": dtypes_page, "docs/passes.md": passes_page,
-         "python/xlac/builder.pyi": builder_stub, "python/xlac/opcode.pyi": opcode_stub}
+         "python/xlac/builder.pyi": builder_stub, "python/xlac/opcode.pyi": opcode_stub, "python/xlac/codes.py": codes_module}
 
 
 def main(check):

@@ -40,12 +40,12 @@ static int run_checked(ir_module *ir, const xlac_interpret_options *options, uin
                        xlac_value **out, xlac_error *err) {
   interp_options inner = api_run_options(options);
   interp_value *result = NULL;
-  cpu_natives *natives = NULL;
-  TRY(cpu_natives_create(&natives, options ? options->blas_path : NULL, inner.alloc, err));
-  inner.natives = cpu_natives_find;
-  inner.natives_ctx = natives;
+  cpu_blas_lazy *blas = NULL;
+  TRY(cpu_blas_lazy_create(&blas, options ? options->blas_path : NULL, inner.alloc, err));
+  inner.natives = cpu_lapack_native;
+  inner.natives_ctx = blas;
   int status = interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err);
-  cpu_natives_destroy(natives);
+  cpu_blas_lazy_destroy(blas);
   if (status == 0) *out = api_value_out(result);
   return status;
 }

@@ -54,7 +54,8 @@ static bool blas_bind(cpu_blas *b, const char *prefix) {
 }
 
 static bool blas_try(cpu_blas *b, const char *path) {
-  b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  /* It stays: loading it again, for the next program with a product, would cost more than all of compiling. */
+  b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!b->library) return false;
   if (blas_bind(b, "scipy_") || blas_bind(b, "")) return true;
   dlclose(b->library);

@@ -11,6 +11,16 @@ typedef struct cpu_blas cpu_blas;
  * here. *out is NULL when there is none: not an error. */
 XLAC_MUST_USE int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err);
 void cpu_blas_close(cpu_blas *b, base_alloc alloc);
+
+/* The same, opened by the first who needs it. Thread-safe. */
+typedef struct cpu_blas_lazy cpu_blas_lazy;
+XLAC_MUST_USE int cpu_blas_lazy_create(cpu_blas_lazy **out, const char *path, base_alloc alloc, xlac_error *err);
+void cpu_blas_lazy_destroy(cpu_blas_lazy *l); /* NULL is fine */
+/* *out is NULL where there is none, or l is NULL. Fails only when out of memory. */
+XLAC_MUST_USE int cpu_blas_lazy_get(cpu_blas_lazy *l, const cpu_blas **out, xlac_error *err);
+/* What has been opened so far, or NULL. Once it is there it stays as long as l. */
+const cpu_blas *cpu_blas_lazy_opened(cpu_blas_lazy *l);
+
 /* C = A * B for all batches. Pieces depend on the sizes only, so the bits are the same for any number of threads. */
 void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c);
 /* The function of that name in Fortran's convention ("dpotrf": the library's dpotrf_), or NULL. */

@@ -10,7 +10,7 @@ enum {
 };
 
 static int dot_by_blas(const cpu_routine_run *r) {
-  cpu_blas_dot(r->run->exe->blas, r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
+  cpu_blas_dot(cpu_executable_blas(r->run->exe), r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
   return 0;
 }
 
@@ -132,8 +132,11 @@ static bool dot_own_is_better(const plan_dot *dot) {
 
 int cpu_prepare_dot(cpu_prepare_run *x) {
   plan_dot dot = {.dtype = 0};
-  bool matrices = plan_dot_of(x->op, &dot), blas = x->options->blas && matrices && !dot_own_is_better(&dot);
+  const cpu_blas *blas = NULL;
+  bool matrices = plan_dot_of(x->op, &dot), may = x->options->blas && matrices && !dot_own_is_better(&dot);
   if (matrices && cpu_few_is_better(&dot)) return dot_prepare_matrices(x, &dot, true);
-  TRY(dot_prepare_own(x, blas));
-  return blas && !x->code ? dot_prepare_matrices(x, &dot, false) : 0;
+  TRY(dot_prepare_own(x, may));
+  if (!may || x->code) return 0;
+  TRY(cpu_blas_lazy_get(x->options->blas, &blas, x->err));
+  return blas ? dot_prepare_matrices(x, &dot, false) : dot_prepare_own(x, false);
 }

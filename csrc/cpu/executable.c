@@ -102,7 +102,7 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   else
     TRY(cpu_runtime_create(&exe->runtime, exe->alloc, err));
   TRY(cpu_runtime_pool(exe->runtime, options->threads, &exe->pool, err));
-  if (!options->no_blas) TRY(cpu_blas_open(&exe->blas, options->blas_path, exe->alloc, err));
+  if (!options->no_blas) TRY(cpu_blas_lazy_create(&exe->blas, options->blas_path, exe->alloc, err));
   prepare.blas = exe->blas;
   plan.prepare = cpu_prepare;
   plan.prepare_ctx = &prepare;
@@ -135,7 +135,7 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
 
 void cpu_executable_free(cpu_executable *exe) {
   if (!exe) return;
-  cpu_blas_close(exe->blas, exe->alloc);
+  cpu_blas_lazy_destroy(exe->blas);
   base_arena_free(&exe->arena);
   ir_module_destroy(exe->m);
   cpu_runtime_release(exe->runtime);
@@ -149,7 +149,7 @@ const plan_program *cpu_executable_program(const cpu_executable *exe) {
   return exe->program;
 }
 const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
-  return exe->blas;
+  return cpu_blas_lazy_opened(exe->blas);
 }
 
 bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out) {

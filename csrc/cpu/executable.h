@@ -35,7 +35,7 @@ XLAC_MUST_USE int cpu_compile(cpu_executable **out, ir_module *m, const cpu_opti
 void cpu_executable_free(cpu_executable *exe); /* when no call is going on */
 const ir_module *cpu_executable_module(const cpu_executable *exe);
 const plan_program *cpu_executable_program(const cpu_executable *exe);
-const cpu_blas *cpu_executable_blas(const cpu_executable *exe);
+const cpu_blas *cpu_executable_blas(const cpu_executable *exe); /* NULL: none has been needed, or there is none */
 /* Number `index` of its lanes; false past the end, and for programs without async starts. */
 bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out);
 cpu_runtime *cpu_executable_runtime(const cpu_executable *exe);

@@ -378,10 +378,14 @@ static int lapack_run(xlac_ffi_frame *frame) {
   return 0;
 }
 
+bool cpu_lapack_is_target(const char *target) {
+  return strncmp(target, "lapack_", 7) == 0;
+}
+
 /* "lapack_" type routine "_ffi" */
 bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) {
   size_t n = strlen(target);
-  if (n < 13 || n > 24 || strncmp(target, "lapack_", 7) != 0 || strcmp(target + n - 4, "_ffi") != 0) return false;
+  if (n < 13 || n > 24 || !cpu_lapack_is_target(target) || strcmp(target + n - 4, "_ffi") != 0) return false;
   char name[16] = "", type = target[7];
   memcpy(name, target + 7, n - 11);
   bool real = type == 's' || type == 'd', is_complex = type == 'c' || type == 'z';
@@ -399,5 +403,7 @@ bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) 
 }
 
 bool cpu_lapack_native(void *ctx, const char *target, interp_native *out) {
-  return cpu_lapack_find(ctx, target, out);
+  const cpu_blas *blas = NULL;
+  if (!cpu_lapack_is_target(target) || cpu_blas_lazy_get(ctx, &blas, NULL) != 0) return false;
+  return blas && cpu_lapack_find(blas, target, out);
 }

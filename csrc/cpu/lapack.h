@@ -8,12 +8,9 @@
 /* Whether target is one of them and the library has it. Then *out is filled; it must stay where it is. */
 bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out);
 
-interp_find_native_fn cpu_lapack_native; /* the same; ctx: the cpu_blas */
+/* Whether a target is one of theirs by its name: only for these is the library worth opening. */
+bool cpu_lapack_is_target(const char *target);
 
-/* Built-in natives for the interpreter, with a library that is opened when first asked for. Thread-safe. */
-typedef struct cpu_natives cpu_natives;
-XLAC_MUST_USE int cpu_natives_create(cpu_natives **out, const char *blas_path, base_alloc alloc, xlac_error *err);
-void cpu_natives_destroy(cpu_natives *n); /* NULL is fine */
-interp_find_native_fn cpu_natives_find;   /* ctx: the cpu_natives */
+interp_find_native_fn cpu_lapack_native; /* the same; ctx: the cpu_blas_lazy */
 
 #endif

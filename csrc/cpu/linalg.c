@@ -28,12 +28,16 @@ typedef struct linalg_run {
   char *out;
 } linalg_run;
 
-/* The library's function for the type, or NULL. */
-static cpu_blas_fortran_fn *linalg_find(const cpu_prepare_run *x, base_dtype t, const char *name) {
+/* *out is the library's function for the type, or NULL. */
+static int linalg_find(const cpu_prepare_run *x, base_dtype t, const char *name, cpu_blas_fortran_fn **out) {
   char full[16] = {t == XLAC_F32 ? 's' : t == XLAC_F64 ? 'd' : t == XLAC_C64 ? 'c' : t == XLAC_C128 ? 'z' : 0};
-  if (!full[0] || !x->options->blas) return NULL;
+  const cpu_blas *blas = NULL;
+  *out = NULL;
+  if (!full[0]) return 0;
   memcpy(full + 1, name, strlen(name) + 1);
-  return cpu_blas_find(x->options->blas, full);
+  TRY(cpu_blas_lazy_get(x->options->blas, &blas, x->err));
+  if (blas) *out = cpu_blas_find(blas, full);
+  return 0;
 }
 
 static bool linalg_matrix(const ir_type *t, linalg_plan *p) {
@@ -126,7 +130,7 @@ static int linalg_factor_large(const cpu_routine_run *r, cpu_factor *f) {
 
 static int linalg_factor(const cpu_routine_run *r) {
   const linalg_plan *p = r->data;
-  const cpu_blas *blas = r->run->exe->blas;
+  const cpu_blas *blas = cpu_executable_blas(r->run->exe);
   char type = p->dtype == XLAC_F32 ? 's' : p->dtype == XLAC_F64 ? 'd' : p->dtype == XLAC_C64 ? 'c' : 'z';
   cpu_factor f;
   xlac_ffi_frame frame = {
@@ -141,7 +145,8 @@ static int linalg_factor(const cpu_routine_run *r) {
 int cpu_prepare_cholesky(cpu_prepare_run *x) {
   linalg_plan p = {.side = 'L'};
   if (!linalg_matrix(x->op->type, &p) || p.rows != p.columns) return 0;
-  cpu_blas_fortran_fn *fn = linalg_find(x, p.dtype, "potrf");
+  cpu_blas_fortran_fn *fn = NULL;
+  TRY(linalg_find(x, p.dtype, "potrf", &fn));
   if (!fn) return 0;
   memcpy(&p.potrf, &fn, sizeof fn);
   p.n = p.rows;
@@ -188,7 +193,8 @@ int cpu_prepare_triangular_solve(cpu_prepare_run *x) {
   linalg_plan p = {.side = 'R'};
   const char *form = ir_get_str(x->op, IR_ATTR_TRANSPOSE_A);
   if (!linalg_matrix(x->op->type, &p) || ir_operand_type(x->op, 0)->dtype != p.dtype) return 0;
-  cpu_blas_fortran_fn *fn = linalg_find(x, p.dtype, "trsm");
+  cpu_blas_fortran_fn *fn = NULL;
+  TRY(linalg_find(x, p.dtype, "trsm", &fn));
   if (!fn) return 0;
   memcpy(&p.trsm, &fn, sizeof fn);
   bool left = ir_get_bool(x->op, IR_ATTR_LEFT_SIDE, false);

@@ -25,7 +25,7 @@ static void ragdot_group(const cpu_routine_run *r, int64_t group, int64_t from, 
   if (d->blas) {
     plan_dot dot = d->dot;
     *(d->rows ? &dot.m : &dot.k) = count;
-    cpu_blas_dot(r->run->exe->blas, &dot, r->run->exe->pool, a, b, c);
+    cpu_blas_dot(cpu_executable_blas(r->run->exe), &dot, r->run->exe->pool, a, b, c);
     return;
   }
   cpu_gemm g = d->g;
@@ -107,7 +107,9 @@ int cpu_prepare_ragged_dot(cpu_prepare_run *x) {
   ragdot_data *d = BASE_NEW(x->arena, ragdot_data);
   if (!d) return base_oom(x->err, "a product");
   if (!ragdot_of(x->op, d)) return 0;
-  if (x->options->blas && (d->dtype == XLAC_F32 || d->dtype == XLAC_F64))
+  const cpu_blas *blas = NULL;
+  if (d->dtype == XLAC_F32 || d->dtype == XLAC_F64) TRY(cpu_blas_lazy_get(x->options->blas, &blas, x->err));
+  if (blas)
     ragdot_by_blas(d);
   else if (!ragdot_by_own(d))
     return 0;

@@ -7,7 +7,7 @@
 
 /* What is the same for all ops of a program. */
 typedef struct cpu_prepare_options {
-  const cpu_blas *blas; /* NULL: none */
+  cpu_blas_lazy *blas; /* NULL: none */
 } cpu_prepare_options;
 
 typedef struct cpu_routine_run {

@@ -17,7 +17,7 @@ struct cpu_executable {
   base_arena arena; /* program, kernels */
   bool fast;        /* numerics */
   plan_program *program;
-  cpu_blas *blas;
+  cpu_blas_lazy *blas; /* NULL: none */
   cpu_runtime *runtime;
   base_pool *pool; /* the runtime's */
   uint32_t n_lanes, next_lane;

@@ -559,9 +559,9 @@ typedef struct xlac_executable_info {
   uint32_t n_steps, n_kernels, n_routines; /* routines: products, convolutions, sorts, ... */
   uint32_t n_interpreted;                  /* steps that are one op by the interpreter */
   const char *interpreted;                 /* why the interpreter runs the whole program; NULL: it does not. Static */
-  const char *blas;                        /* what the library says of itself, or "" */
-  uint32_t n_donations;                    /* arguments that may be given away: xlac_executable_donation */
-  uint32_t n_arguments, n_results;         /* leaves (arrays and tokens) of all parameters and of the result */
+  const char *blas; /* what the library that its products use says of itself; "": they need none, or there is none */
+  uint32_t n_donations;            /* arguments that may be given away: xlac_executable_donation */
+  uint32_t n_arguments, n_results; /* leaves (arrays and tokens) of all parameters and of the result */
   uint64_t work; /* elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs */
   double seconds[XLAC_COMPILE_STAGES];
   xlac_numerics numerics;

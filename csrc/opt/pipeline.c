@@ -117,40 +117,78 @@ static size_t pipeline_distance(base_slice a, const char *b) {
   return row[n];
 }
 
+enum { PIPELINE_GUESSES = 3, PIPELINE_SHORT_LIST = 12 };
+
+/* The names nearest to a wrong one, the best first, and how many there are in all. */
 typedef struct pipeline_guess {
   base_slice wrong;
-  const char *best;
-  size_t distance;
-  char list[200];
-  size_t n;
+  const char *best[PIPELINE_GUESSES];
+  size_t distance[PIPELINE_GUESSES], n_best, n;
+  const char *known[PIPELINE_SHORT_LIST]; /* all of them, where they are few */
 } pipeline_guess;
 
-static void pipeline_guess_add(pipeline_guess *g, const char *name) {
-  size_t distance = pipeline_distance(g->wrong, name), length = strlen(name);
-  if (distance < g->distance) g->best = name, g->distance = distance;
-  if (g->n + length + 3 >= sizeof g->list) return;
-  g->n += (size_t)snprintf(g->list + g->n, sizeof g->list - g->n, "%s%s", g->n ? ", " : "", name);
+/* Whether a name begins with what was written: cut short rather than mistyped. */
+static bool pipeline_begins(base_slice wrong, const char *name) {
+  return wrong.n >= 3 && strncmp(wrong.p, name, wrong.n) == 0;
 }
 
-static int pipeline_hint(pipeline_reader *r, const pipeline_guess *g, int status) {
-  if (g->best && g->distance <= g->wrong.n / 2 + 1)
-    return base_hint(r->err, status, "did you mean %s? known are: %s", g->best, g->list);
-  return base_hint(r->err, status, "known are: %s", g->n ? g->list : "none");
+static void pipeline_guess_near(pipeline_guess *g, const char *name) {
+  size_t distance = pipeline_begins(g->wrong, name) ? 1 : pipeline_distance(g->wrong, name), at = g->n_best;
+  if (distance > g->wrong.n / 3 + 1) return;
+  while (at > 0 && g->distance[at - 1] > distance) at--;
+  if (at == PIPELINE_GUESSES) return;
+  if (g->n_best < PIPELINE_GUESSES) g->n_best++;
+  for (size_t i = g->n_best - 1; i > at; i--) g->best[i] = g->best[i - 1], g->distance[i] = g->distance[i - 1];
+  g->best[at] = name;
+  g->distance[at] = distance;
+}
+
+static void pipeline_guess_add(pipeline_guess *g, const char *name) {
+  if (g->n < PIPELINE_SHORT_LIST) g->known[g->n] = name;
+  g->n++;
+  pipeline_guess_near(g, name);
+}
+
+/* "dce, cse" */
+static const char *pipeline_names(const char *const *names, size_t n, char *buf, size_t size) {
+  size_t at = 0;
+  buf[0] = 0;
+  for (size_t i = 0; i < n && at < size; i++)
+    at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? ", " : "", names[i]);
+  return buf;
+}
+
+/* what: "passes for HLO" or "options" */
+static int pipeline_hint(pipeline_reader *r, const pipeline_guess *g, const char *what, int status) {
+  char best[160], all[240], near[200] = "";
+  if (g->n_best)
+    snprintf(near, sizeof near, "did you mean %s? ", pipeline_names(g->best, g->n_best, best, sizeof best));
+  if (g->n == 0) return base_hint(r->err, status, "there are no %s", what);
+  if (g->n <= PIPELINE_SHORT_LIST)
+    return base_hint(r->err, status, "%s%s are: %s", near, what, pipeline_names(g->known, g->n, all, sizeof all));
+  return base_hint(r->err, status,
+                   "%sthere are %zu %s: `xlac opt --list-passes`, xlac.passes() and docs/passes.md list them", near,
+                   g->n, what);
 }
 
 static int pipeline_unknown_pass(pipeline_reader *r, base_slice name) {
-  pipeline_guess g = {.wrong = name, .distance = 64};
+  pipeline_guess g = {.wrong = name};
   for (const opt_pass_info *p = opt_pass_table; p->name; p++)
     if (p->form == r->form) pipeline_guess_add(&g, p->name);
+  bool other = g.n_best == 0; /* then perhaps one for the other form, which says so where it is written in full */
+  for (const opt_pass_info *p = opt_pass_table; other && p->name; p++)
+    if (p->form != r->form) pipeline_guess_near(&g, p->name);
   int n = name.n < 80 ? (int)name.n : 80;
-  return pipeline_hint(r, &g, pipeline_fail(r, name.p, "unknown pass \"%.*s\"", n, name.p));
+  return pipeline_hint(r, &g, r->form == IR_FORM_HLO ? "passes for HLO" : "passes for StableHLO",
+                       pipeline_fail(r, name.p, "unknown pass \"%.*s\"", n, name.p));
 }
 
 static int pipeline_unknown_option(pipeline_reader *r, const opt_pass_info *pass, base_slice name) {
-  pipeline_guess g = {.wrong = name, .distance = 64};
+  pipeline_guess g = {.wrong = name};
   for (const opt_option_info *o = pass->options; o->name; o++) pipeline_guess_add(&g, o->name);
   int n = name.n < 80 ? (int)name.n : 80;
-  return pipeline_hint(r, &g, pipeline_fail(r, name.p, "pass %s has no option \"%.*s\"", pass->name, n, name.p));
+  return pipeline_hint(r, &g, "options",
+                       pipeline_fail(r, name.p, "pass %s has no option \"%.*s\"", pass->name, n, name.p));
 }
 
 static bool pipeline_read_bool(base_slice text, int64_t *out) {

@@ -287,8 +287,20 @@ static PyObject *take_exception(void) {
 #endif
 }
 
+/* Whether the exception that is set is one of ours: an ArgumentError is a TypeError and a ValueError, too. */
+static bool raised_by_xlac(py_state *st) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject *own = PyObject_GetAttrString(st->errors, "Error");
+  bool ours = own && PyErr_GivenExceptionMatches(type, own);
+  Py_XDECREF(own);
+  PyErr_Restore(type, value, traceback);
+  return ours;
+}
+
 /* Says for which argument NumPy refused an object; what xlac itself raised, and what is not about the object, stays. */
 static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
+  if (raised_by_xlac(st)) return;
   if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
       !PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_BufferError))
     return;

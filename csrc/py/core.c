@@ -14,8 +14,10 @@ static PyMethodDef core_functions[] = {
      "interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, async_order='eager') -> array or "
      "tuple"},
     {"compile", PY_KEYWORDS(py_compile),
-     "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True) -> Executable"},
-    {"load", PY_KEYWORDS(py_load), "load(bytes, *, threads=0, blas=None, use_blas=True) -> Executable"},
+     "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True, donate=(), "
+     "lanes=(), async_work=0, numerics='strict', require=False) -> Executable"},
+    {"load", PY_KEYWORDS(py_load),
+     "load(bytes, *, threads=0, blas=None, use_blas=True, lanes=(), async_work=0) -> Executable"},
     {"trim", PY_KEYWORDS(py_trim), "trim(keep=0) -> bytes given back to the system"},
     {"memory_stats", py_memory_stats, METH_NOARGS, "What is in use and kept of the memory of results and calls"},
     {"memory_limit", py_memory_limit, METH_O, "memory_limit(bytes): the most that is kept for the next calls"},

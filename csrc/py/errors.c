@@ -4,12 +4,18 @@
 #include <stdarg.h>
 #include <string.h>
 
-typedef enum py_code { PY_INTERRUPTED = 402, PY_BAD_ARGUMENT = 503, PY_OUT_OF_MEMORY = 600 } py_code;
+typedef enum py_code {
+  PY_INTERRUPTED = 402,
+  PY_ARGUMENT_COUNT = 500,
+  PY_BAD_ARGUMENT = 503,
+  PY_OUT_OF_MEMORY = 600
+} py_code;
 
 static const char *class_name(int32_t code, py_stage stage) {
   if (code == PY_OUT_OF_MEMORY) return "OutOfMemoryError";
   if (stage == PY_PARSING && code != PY_BAD_ARGUMENT) return "ParseError";
   if (stage == PY_VERIFYING) return "VerifyError";
+  if (code >= PY_ARGUMENT_COUNT && code <= PY_BAD_ARGUMENT) return "ArgumentError";
   if (code >= PY_BUFFER_DELETED && code <= PY_DONATION_TWICE) return "DonationError";
   if (code >= 100 && code < 200) return "ParseError";
   if (code >= 200 && code < 400) return "VerifyError";

@@ -5,27 +5,33 @@
     result = xlac.interpret(module, x, y)
 """
 import functools as _functools
+import operator as _operator
 import os as _os
+import sys as _sys
 import warnings as _warnings
 
 from . import _core
 from ._core import (Buffer, Computation, Donation, Executable, Instruction, Module, asarray, donate, from_dlpack, reset_stats,
                     stats)
 from .clusters import Clusters, cluster
-from .errors import DeviceError, DonationError, DonationWarning, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
+from .codes import Code
+from .errors import ArgumentError, DeviceError, DonationError, DonationWarning, Error, OutOfMemoryError, ParseError, ShardingError, VerifyError
 
 __version__ = _core.version()
 
-__all__ = ["Buffer", "Builder", "Clusters", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
+__all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
            "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError",
            "asarray", "cluster", "compile", "diff", "donate", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
-           "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim"]
+           "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
+
+_MOST_LANES = 1 << 16  # the core's own limit is lower, and says so
 
 FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, strict=False, documented_forms=None):
-    """Reads a program: `src` is its text (str or bytes) or a path-like object. Formats: "hlo", XLA's text; "hlo-proto",
+    """Reads a program: `src` is its text (str or bytes), a path-like object, an open file, or a Builder; a Module is given back as it
+    is. Every function that takes a program takes these, too. Formats: "hlo", XLA's text; "hlo-proto",
     a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them;
     "mlir-bytecode", a StableHLO portable artifact; "auto" recognises
     them. `allow_unregistered` keeps MLIR ops of dialects that xlac does not know.
@@ -35,11 +41,16 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
     deprecated: it is `not strict`.)
 
     Raises ParseError with the line and column of what is wrong. The module is not verified yet: call verify()."""
-    if isinstance(src, _os.PathLike):
-        with open(src, "rb") as file:
-            src = file.read()
+    if isinstance(src, Module):
+        return src
+    if not isinstance(src, bytes):
+        from .program import source
+
+        src = source(src)
+        if isinstance(src, Module):
+            return src
     if format not in FORMATS:
-        raise Error(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", 503)
+        raise ArgumentError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}", Code.BAD_ARGUMENT)
     if documented_forms is not None:
         _warnings.warn("documented_forms is deprecated: documented forms are read unless strict=True", DeprecationWarning, stacklevel=2)
         strict = strict or not documented_forms
@@ -47,7 +58,8 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
 
 
 def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager"):
-    """Runs the entry computation in the reference interpreter and returns its result: a NumPy array, or a tuple of results.
+    """Runs the entry computation of a program (a Module, or what `parse` takes) in the reference interpreter and returns its result:
+    a NumPy array, or a tuple of results.
 
     Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
     that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run.
@@ -58,8 +70,9 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
 
     `async_order` is when the computations of async starts run, all on this thread: "eager" at their starts, "lazy" at their
     dones, a number at steps between that are drawn from it. Results are the same, but for random ops."""
-    options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _openblas(),
+    options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _blas_path(None),
                "async_order": async_order}
+    module = parse(module)
     if probes is None or isinstance(probes, list):
         return _core.interpret(module, *arrays, probes=probes, **options)
     from .probes import save
@@ -70,19 +83,59 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
         save(probes, seen)
 
 
+def _blas_path(blas):
+    """The library that `blas=` of compile and others means: None or True is that of the package scipy-openblas32, or else the core's
+    usual names; False is none."""
+    if blas is None or blas is True:
+        return _openblas()
+    return _os.fspath(blas) if blas else None
+
+
 @_functools.cache
 def _openblas():
-    """The path of the OpenBLAS that the package scipy-openblas32 brings, or None: the core then looks for the system's."""
+    """The path of the OpenBLAS in the package scipy-openblas32, or None. Importing that package takes some 50 ms, for its version, and
+    loads the library for the whole process; where its file lies is known without. The core opens it when a program needs it."""
+    for folder in _package_folders("scipy_openblas32"):
+        found = _library_in(_os.path.join(folder, "lib"))
+        if found:
+            return found
+    return _openblas_by_import()
+
+
+def _package_folders(name):
+    """Where a package is, without importing it and without importlib.util, which takes longer than compiling a program."""
+    for finder in _sys.meta_path:
+        try:
+            spec = finder.find_spec(name, None)
+        except (AttributeError, ImportError):
+            continue
+        if spec is not None:
+            return list(spec.submodule_search_locations or ())
+    return []
+
+
+def _library_in(folder):
+    try:
+        names = sorted(name for name in _os.listdir(folder) if name.startswith("libscipy_openblas"))
+    except OSError:
+        return None
+    return _os.path.join(folder, names[0]) if names else None
+
+
+def _openblas_by_import():
+    """As the package itself says, for installations of another kind."""
     try:
         import scipy_openblas32
-    except ImportError:
+
+        found = _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
+    except Exception:  # whatever is wrong with the package, it gives no library then
         return None
-    return _os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
+    return found if _os.path.exists(found) else None
 
 
 def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
             async_work=0):
-    """Compiles a program (a Module, or text that `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
+    """Compiles a program (a Module, or what `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
     `interpret`.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
@@ -101,24 +154,44 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
     `lanes` are the threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own,
     beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
     whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
-    if isinstance(module, (str, bytes)):
-        module = parse(module)
-    if isinstance(donate, (int, str)):
-        donate = (donate,)
-    donate = tuple(donate)
+    module = parse(module)
+    donate = tuple(donate) if not isinstance(donate, (int, str)) else (donate,)
     require = "require" in donate
-    donate = tuple(d for d in donate if d != "require")
-    use_blas = blas is not False
-    path = _openblas() if blas is None else blas or None
-    return _core.compile(module, threads=threads or 0, blas=path, use_blas=use_blas, fuse=fuse, passes=passes,
-                         donate=donate, require=require, numerics=numerics, lanes=_lanes(lanes), async_work=async_work)
+    donate = tuple(_count("donate", d) for d in donate if d != "require")
+    return _core.compile(module, fuse=fuse, passes=passes, donate=donate, require=require, numerics=numerics,
+                         **_run_options(threads, blas, lanes, async_work))
+
+
+def _run_options(threads, blas, lanes, async_work):
+    """What compile and load have in common, as the core takes it."""
+    return {"threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas), "use_blas": blas is not False,
+            "lanes": _lanes(lanes), "async_work": _count("async_work", async_work, (1 << 63) - 1)}
+
+
+def _count(name, value, most=(1 << 31) - 1):
+    """A number from 0 on."""
+    try:
+        number = _operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, found {value!r}", Code.BAD_ARGUMENT) from None
+    if not 0 <= number <= most:
+        raise ArgumentError(f"{name} must be a number from 0 to {most}, found {number}", Code.BAD_ARGUMENT)
+    return number
 
 
 def _lanes(lanes):
     """(execution thread, its threads) for each lane; "" stands for all threads that are not named."""
     if lanes is None:
         return ()
-    return (("", 1),) * lanes if isinstance(lanes, int) else tuple(lanes.items())
+    if hasattr(lanes, "items"):
+        bad = [name for name in lanes if not isinstance(name, str)]
+        if bad:
+            raise ArgumentError(f"lanes are named by execution threads, which are strings; found {bad[0]!r}", Code.BAD_ARGUMENT)
+        return tuple((name, _count(f"lanes[{name!r}]", threads)) for name, threads in lanes.items())
+    if isinstance(lanes, (str, bytes)) or not hasattr(lanes, "__index__"):
+        raise ArgumentError(f"lanes must be a number or a dict, found {lanes!r}", Code.BAD_ARGUMENT,
+                            hint='such as lanes=2, or lanes={"copy": 1} for the execution thread named "copy"')
+    return (("", 1),) * _count("lanes", lanes, _MOST_LANES)
 
 
 def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
@@ -128,16 +201,22 @@ def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
-    path = _openblas() if blas is None else blas or None
-    return _core.load(source, threads=threads or 0, blas=path, use_blas=blas is not False, lanes=_lanes(lanes),
-                      async_work=async_work)
+    return _core.load(source, **_run_options(threads, blas, lanes, async_work))
+
+
+def verify(program, *, xla_compat=False):
+    """Checks a whole program (a Module, or what `parse` takes) by XLA's rules and returns it as a Module; raises VerifyError with the
+    first rule that is broken. `xla_compat` accepts what XLA accepts against its own documentation. The same as Module.verify()."""
+    module = parse(program)
+    module.verify(xla_compat=xla_compat)
+    return module
 
 
 def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
     """Runs every op of a program by two ways and returns the first op, in the order of the program, whose values differ by more than
     atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
 
-    `program` is a Module or its text, `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
+    `program` is a Module, or what `parse` takes; `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
     "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of options of
     `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
     another order."""
@@ -164,7 +243,7 @@ def set_memory_limit(bytes):
 
 
 def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, infeed=None, outfeed=None, seed=0):
-    """Runs several participants in lock step in the reference interpreter: a grid of `replicas` x `partitions`, which meet in
+    """Runs several participants of a program (a Module, or what `parse` takes) in lock step in the reference interpreter: a grid of `replicas` x `partitions`, which meet in
     collectives and send one another values. Returns the list of their results, (0, 0), (0, 1), ...
 
     `args` has one sequence of arguments for each participant (None stands for a token); `replicas` is by default as many as
@@ -173,6 +252,7 @@ def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, in
 
     When participants wait for one another for ever, the error says who waits where. Custom calls written in Python don't run
     here."""
+    module = parse(module)
     args = [tuple(one) for one in args]
     if replicas is None:
         replicas = max(1, len(args) // max(1, partitions))
@@ -210,7 +290,7 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder, Future, Opcode and lower_graph are made when first asked for, to keep the import short."""
+    """Builder, Future, Opcode, lower_graph, kernels and sharding are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
@@ -227,8 +307,8 @@ def __getattr__(name):
         from .lowering import lower_graph
 
         return lower_graph
-    if name == "sharding":
+    if name in ("kernels", "sharding"):
         import importlib
 
-        return importlib.import_module(".sharding", __name__)
+        return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module 'xlac' has no attribute {name!r}")

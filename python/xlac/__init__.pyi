@@ -1,7 +1,9 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import IO, Any, Literal, SupportsIndex
 
+from . import kernels as kernels
+from . import sharding as sharding
 from ._core import Buffer as Buffer
 from ._core import Computation as Computation
 from ._core import Donation as Donation
@@ -16,8 +18,12 @@ from ._core import stats as stats
 from .builder import Builder as Builder
 from .clusters import Clusters as Clusters
 from .clusters import cluster as cluster
+from .codes import Code as Code
+from .difference import Difference
+from .errors import ArgumentError as ArgumentError
 from .errors import DeviceError as DeviceError
 from .errors import DonationError as DonationError
+from .errors import DonationWarning as DonationWarning
 from .errors import Error as Error
 from .errors import OutOfMemoryError as OutOfMemoryError
 from .errors import ParseError as ParseError
@@ -29,24 +35,28 @@ from .opcode import Opcode as Opcode
 
 __version__: str
 FORMATS: tuple[str, ...]
+_Program = Module | Builder | str | bytes | bytearray | memoryview | os.PathLike[str] | IO[str] | IO[bytes]  # only for type checkers
+_Lanes = SupportsIndex | dict[str, int] | None
+_Blas = str | os.PathLike[str] | bool | None
 
-def parse(src: str | bytes | os.PathLike[str], *, format: str = "auto", allow_unregistered: bool = False,
+def parse(src: _Program, *, format: str = "auto", allow_unregistered: bool = False,
           strict: bool = False, documented_forms: bool = ...) -> Module: ...
-def interpret(module: Module, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
+def interpret(module: _Program, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
               progress: Callable[[float], object] | None = None,
               probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None,
               async_order: str | int = "eager") -> Any: ...
-def compile(module: Module, *, threads: int | None = None, blas: str | bool | None = None, fuse: bool = True,
+def compile(module: _Program, *, threads: SupportsIndex | None = None, blas: _Blas = None, fuse: bool = True,
             passes: bool = True, donate: int | str | Iterable[int | str] = (), numerics: Literal["strict", "fast"] = "strict",
-            lanes: int | dict[str, int] | None = None, async_work: int = 0) -> Executable: ...
-def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, threads: int | None = None,
-         blas: str | bool | None = None, lanes: int | dict[str, int] | None = None, async_work: int = 0) -> Executable: ...
-def diff(program: Module | str | bytes, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
-         rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0) -> Any: ...
+            lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
+def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, threads: SupportsIndex | None = None,
+         blas: _Blas = None, lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
+def diff(program: _Program, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
+         rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0) -> Difference | None: ...
+def verify(program: _Program, *, xla_compat: bool = False) -> Module: ...
 def trim(keep: int = 0) -> int: ...
 def memory_stats() -> dict[str, int]: ...
 def set_memory_limit(bytes: int) -> None: ...
-def run_parallel(module: Module, args: Iterable[Iterable[Any]], *, replicas: int | None = None, partitions: int = 1,
+def run_parallel(module: _Program, args: Iterable[Iterable[Any]], *, replicas: int | None = None, partitions: int = 1,
                  programs: Iterable[Any] | None = None, infeed: Iterable[Iterable[Any]] | None = None,
                  outfeed: list[tuple[Any, ...]] | None = None, seed: int = 0) -> list[Any]: ...
 def passes() -> dict[str, dict[str, Any]]: ...

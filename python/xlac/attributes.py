@@ -5,9 +5,9 @@ import functools
 import numbers
 
 from . import _core
+from .codes import Code
 from .errors import Error
 
-BAD_ATTRIBUTE = 104
 
 
 @functools.cache
@@ -62,7 +62,7 @@ def name_of(keyword):
     for name in (bare, bare.replace("_", "-")):
         if _core.attr_kind(name):
             return name
-    raise Error(f"no op has an attribute {keyword!r}", BAD_ATTRIBUTE)
+    raise Error(f"no op has an attribute {keyword!r}", Code.BAD_ATTRIBUTE)
 
 
 def quoted(text):
@@ -138,11 +138,11 @@ def to_text(key, value):
     """The value of attribute `key` as HLO text, from a Python value that fits its kind, or from such text itself."""
     kind = _core.attr_kind(key)
     if kind is None:
-        raise Error(f"no op has an attribute {key!r}", BAD_ATTRIBUTE)
+        raise Error(f"no op has an attribute {key!r}", Code.BAD_ATTRIBUTE)
     if isinstance(value, str) and (kind != "string" or value.startswith('"')):
         return value
     try:
         return WRITERS[kind](value)
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise Error(f"attribute {key} of kind {kind} can't be {value!r}", BAD_ATTRIBUTE,
+        raise Error(f"attribute {key} of kind {kind} can't be {value!r}", Code.BAD_ATTRIBUTE,
                     hint="docs/getting-started.md shows how attributes are written") from None

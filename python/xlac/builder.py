@@ -6,10 +6,10 @@ from . import _core
 from .attributes import name_of, to_text
 from .dtypes import name_of as dtype_name
 from .dtypes import table, type_text
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError, Error
 from .value import Value
 
-BAD_ARGUMENT = 503
 FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}  # operands from here on are indices, of a type of their own
 DIRECTIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -100,7 +100,7 @@ class Builder:
         values = [v if isinstance(v, Value) else self._coerce(v, flat if i < first_index else ()) for i, v in enumerate(flat)]
         for value in values:
             if value.builder is not self:
-                raise Error(f"{value.name} is a value of another Builder", BAD_ARGUMENT)
+                raise ArgumentError(f"{value.name} is a value of another Builder", Code.BAD_ARGUMENT)
         texts = self._attribute_texts(opcode, values, attributes)
         instructions = [v.instruction for v in values]
         spec = type if type is None else type_of(type)
@@ -163,7 +163,7 @@ class Builder:
         """Lets (kind "may") or makes ("must") the output at that index reuse the parameter's buffer. An index is a tuple of
         steps into tuples, () for what is none; a number stands for one step."""
         if kind.removesuffix("-alias") not in ("may", "must"):
-            raise Error(f"an alias is of kind may or must, not {kind!r}", BAD_ARGUMENT)
+            raise ArgumentError(f"an alias is of kind may or must, not {kind!r}", Code.BAD_ARGUMENT)
         must = kind.removesuffix("-alias") == "must"
         self._module.set_alias(index_path(output_index), parameter, index_path(parameter_index), must)
 
@@ -209,7 +209,7 @@ class Builder:
         if like is None or hasattr(x, "dtype") or not isinstance(x, (numbers.Number, list)):
             return self.constant(x)
         if table()[like]["kind"] in ("sint", "uint") and isinstance(x, float) and not x.is_integer():
-            raise Error(f"{x!r} is no value of {like}", BAD_ARGUMENT)
+            raise ArgumentError(f"{x!r} is no value of {like}", Code.BAD_ARGUMENT)
         return self.constant(x, like)
 
     def _elementwise(self, opcode, operands, **keywords):
@@ -251,7 +251,7 @@ class Builder:
         row = next((row for row in _core.opcode_table() if row["name"] == what), None)
         is_binary = row is not None and row["arity"] == 2 and "elementwise" in row["traits"] and what != "compare"
         if not types or not (is_binary or what in DIRECTIONS):
-            raise Error(f"{what!r} is neither a computation of this module nor a binary op", 102)
+            raise Error(f"{what!r} is neither a computation of this module nor a binary op", Code.UNKNOWN_NAME)
         if (what, types[0]) not in self._made:
             sub = self.sub_builder(f"{what}_{types[0]}")
             x, y = sub.parameter(0, f"{types[0]}[]"), sub.parameter(1, f"{types[0]}[]")

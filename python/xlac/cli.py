@@ -1,15 +1,16 @@
 """The command line: xlac COMMAND ... Exit status 0 means success, 1 that xlac refused or found a difference, 2 a wrong command
 line, 130 Ctrl-C."""
 import argparse
+import functools
 import os
 import sys
 import time
 
 from . import _core, diagnostics
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError, Error, VerifyError
 
 PROGRESS_AFTER = 1.0  # seconds
-BAD_PIPELINE = 700
 
 
 FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto", "pb": "hlo-proto", "mlir": "mlir",
@@ -66,9 +67,13 @@ def complain(error, program, args=None):
     """Says what is wrong and where: in the program, or in the pipeline."""
     colour = diagnostics.wants_colour(sys.stderr)
     path, source = (program.path, program.source) if program else ("xlac", b"")
-    if error.code == BAD_PIPELINE and args is not None and args.passes:
+    if error.code == Code.BAD_PIPELINE and args is not None and args.passes:
         path, source = "--passes", args.passes.encode()
     say(diagnostics.describe(error, path, source, colour))
+
+
+def complain_of_file(error):
+    say(f"xlac: error: {error.filename or 'input or output'}: {error.strerror or error}")
 
 
 def write(text, path):
@@ -104,6 +109,10 @@ def verify(args):
             complain(error, args.program)
             failed += 1
             continue
+        except OSError as error:
+            complain_of_file(error)
+            failed += 1
+            continue
         stats = module.stats()
         if not args.quiet:
             print(f"{args.program.path}: ok: {stats['ops']} ops in {stats['computations']} computations, "
@@ -126,7 +135,7 @@ def write_module(args, module):
         module = module.to_stablehlo()
     if format in BINARY:
         if args.output in (None, "-") and sys.stdout.isatty():
-            raise Error("a serialized module is no text to show on a terminal", 503, hint="give a file with -o")
+            raise ArgumentError("a serialized module is no text to show on a terminal", Code.BAD_ARGUMENT, hint="give a file with -o")
         return write(module.to_bytes(format), args.output)
     write(module.to_text(format, **print_options(args)), args.output)
 
@@ -146,7 +155,7 @@ def opt(args):
     if args.list_passes:
         return list_passes()
     if args.file is None or args.passes is None:
-        raise Error("opt needs a file and --passes", 503, hint="xlac opt --list-passes shows the passes")
+        raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
     module = opened(args, args.file)
 
     def dump(name, state):
@@ -166,7 +175,7 @@ def shard(args):
     for question in args.explain:
         value, colon, dim = question.rpartition(":")
         if not colon or not dim.isdigit():
-            raise Error(f"--explain {question} names no dimension", 503, hint='such as --explain %arg0:1 or --explain "line 12:0"')
+            raise ArgumentError(f"--explain {question} names no dimension", Code.BAD_ARGUMENT, hint='such as --explain %arg0:1 or --explain "line 12:0"')
         print(result.trace.explain(value, int(dim)))
         print(result.trace.picture(value))
     for reshard in result.trace.reshards if args.reshards or args.remedies else ():
@@ -192,7 +201,7 @@ def cluster(args):
             print(name, row["compilation_device"], row["autoclustering_policy"], *(k for k, v in row.items() if v is True), sep="\t")
         return
     if args.file is None:
-        raise Error("a file with a GraphDef is missing", 503, hint="xlac cluster graph.pb, or --list-ops")
+        raise ArgumentError("a file with a GraphDef is missing", Code.BAD_ARGUMENT, hint="xlac cluster graph.pb, or --list-ops")
     with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
         data = file.read()
     result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
@@ -233,11 +242,11 @@ def graph_feed(text):
 
     name, equals, value = text.partition("=")
     if not equals:
-        raise Error(f"--feed {text!r} is not NAME=VALUE", 503)
+        raise ArgumentError(f"--feed {text!r} is not NAME=VALUE", Code.BAD_ARGUMENT)
     try:
         return name, np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
     except ValueError as error:
-        raise Error(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", 503) from None
+        raise ArgumentError(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", Code.BAD_ARGUMENT) from None
 
 
 def cluster_flag(text):
@@ -259,17 +268,49 @@ def gather_arguments(args, parameters, seed):
     return values.draw_inputs(parameters, seed)
 
 
-def run_once(args, module, seed):
+def runner(args, module):
+    """How `run` runs the program: a function of its arguments that takes seed= and progress=."""
+    from . import interpret
+
+    where = {"replica": args.replica, "partition": args.partition}
+    if args.device == "interp":
+        for option in ("threads", "numerics"):
+            if getattr(args, option) is not None:
+                raise ArgumentError(f"--{option} needs the compiler", Code.BAD_ARGUMENT, hint="leave out --device=interp")
+        return functools.partial(interpret, module, probes=args.probes, **where)
+    if args.probes is not None:
+        raise ArgumentError("--probes needs the interpreter", Code.BAD_ARGUMENT, hint="add --device=interp")
+    return functools.partial(compiled(args, module), **where)
+
+
+def compiled(args, module):
+    from . import compile
+
+    started = time.perf_counter()
+    try:
+        executable = compile(module, threads=args.threads, numerics=args.numerics or "strict")
+    except Error as error:
+        if not error.hint and not isinstance(error, VerifyError):
+            error.hint = "--device=interp runs it in the interpreter"
+        raise
+    if args.time:
+        say(f"compile: {1e3 * (time.perf_counter() - started):.3f} ms")
+    why = executable.steps["why_interpreted"]
+    if why:
+        say(f"note: the interpreter runs this program, since {why}")
+    return executable
+
+
+def run_once(args, module, execute, seed):
     from . import values
 
     arguments = gather_arguments(args, module.entry.parameters, seed)
     if args.print_literals:
         print(values.as_text(tuple(arguments), whole=True).replace("result_", "argument_"))
-    progress = Progress(f"interpreting {module.name}")
+    progress = Progress(f"running {module.name}")
     started = time.perf_counter()
     try:
-        result = _core.interpret(module, *arguments, seed=seed, replica=args.replica, partition=args.partition,
-                                 progress=progress)
+        result = execute(*arguments, seed=seed, progress=progress)
     finally:
         progress.done()
     if args.time:
@@ -297,8 +338,11 @@ def run(args):
     module = opened(args, args.file)
     if args.passes:
         module = module.run(args.passes)
+    if args.iterations < 1:
+        raise ArgumentError(f"--iterations must be 1 or more, found {args.iterations}", Code.BAD_ARGUMENT)
+    execute = runner(args, module)
     for iteration in range(args.iterations):
-        result = run_once(args, module, args.seed + iteration)
+        result = run_once(args, module, execute, args.seed + iteration)
         check_expected(args, result)
     if args.output not in (None, "-"):
         values.save(args.output.removeprefix("@"), result)
@@ -356,14 +400,14 @@ def ops(args):
             for key, kind, required in row["attrs"] if args.name else ():
                 print(f"    {key}: {kind}{', required' if required else ''}")
     if args.name and args.name not in {row["name"] for row in _core.opcode_table()}:
-        raise Error(f"there is no op {args.name!r}", 101)
+        raise Error(f"there is no op {args.name!r}", Code.UNKNOWN_OPCODE)
 
 
 def errors(args):
     table = _core.error_table()
     wanted = args.code and int("".join(c for c in args.code if c.isdigit()) or 0)
     if args.code and wanted not in table:
-        raise Error(f"there is no error code {args.code!r}", 503)
+        raise ArgumentError(f"there is no error code {args.code!r}", Code.BAD_ARGUMENT)
     for code, (name, title) in table.items():
         if wanted in (None, code):
             print(f"XLAC-E{code:04d} {name:<20} {title}")
@@ -401,12 +445,16 @@ def add_output(parser, text):
 
 
 def add_run(commands):
-    p = commands.add_parser("run", help="interpret a program", description="""Runs the entry computation in the reference
-        interpreter. Inputs come from --input, one or more per program, or are drawn at random.""")
-    p.add_argument("file", help="HLO text; - is standard input")
+    p = commands.add_parser("run", help="compile and run a program", description="""Compiles the program for this machine's CPUs, or
+        interprets it, and runs its entry computation. Inputs come from --input, one or more per program, or are drawn at random.""")
+    p.add_argument("file", help="the program; - is standard input")
+    flag(p, "--device", choices=("cpu", "interp"), default="cpu", help="cpu: compile it (default); interp: the reference interpreter")
+    flag(p, "--threads", type=int, metavar="N", help="of the compiled program, at most (default: as many as there are CPUs)")
+    flag(p, "--numerics", choices=("strict", "fast"), help="of the compiled program (default: strict)")
+    flag(p, "--probes", metavar="DIR", help="where interpreter.probe puts what it sees, with --device=interp")
     add_read_flags(p)
     p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="""the next
-        arguments: a .npy or .npz file, JSON such as [[1,2],[3,4]], or a shape and numbers such as 2x2xf32=1 2 3 4""")
+        arguments: a .npy or .npz file, JSON such as [[1,2],[3,4]], or a type and numbers such as f32[2,2]=1 2 3 4 or 2x2xf32=1 2 3 4""")
     flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
     flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs and of rng")
     add_output(p, "a .npz or .npy file for the result; - prints it")
@@ -418,7 +466,7 @@ def add_run(commands):
     flag(p, "--passes", help="run these passes first")
     flag(p, "--replica", type=int, default=0, help="what replica-id gives")
     flag(p, "--partition", type=int, default=0, help="what partition-id gives")
-    flag(p, "--time", action="store_true", help="print how long the run took")
+    flag(p, "--time", action="store_true", help="print how long compiling and running took")
     p.set_defaults(command=run)
 
 
@@ -440,9 +488,9 @@ def add_diff(commands):
 
 def add_explain(commands):
     p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
-        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule and memory: what the
+        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule, memory and donation: what the
         compiled program is made of.""")
-    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory"))
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory", "donation"))
     p.add_argument("file", help="the program; - is standard input")
     add_read_flags(p)
     flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
@@ -527,7 +575,7 @@ def add_simple(commands):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(prog="xlac", description="Reads, verifies, prints, optimises and interprets XLA programs.")
+    parser = argparse.ArgumentParser(prog="xlac", description="Reads, verifies, prints, optimises, compiles and runs XLA programs.")
     parser.add_argument("--version", action="version", version=f"xlac {_core.version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_run(commands)
@@ -555,7 +603,7 @@ def attempt(args):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has left
         return 1
     except OSError as error:
-        say(f"xlac: error: {error.filename or 'input or output'}: {error.strerror or error}")
+        complain_of_file(error)
         return 1
 
 

@@ -10,7 +10,7 @@ MAX_DRAWN = 400  # nodes in the picture of a notebook
 
 
 def cluster(graphdef, *, format="auto", **flags):
-    """Clusters a GraphDef: its bytes, its text (.pbtxt), the path of a file with either, or any object with SerializeToString.
+    """Clusters a GraphDef: its bytes, its text (.pbtxt), the path of a file with either, an open file, or any object with SerializeToString.
 
     Flags have TensorFlow's names without `tf_xla_`: min_cluster_size (4), max_cluster_size, clustering_fuel, ops_to_cluster ("" or names
     of ops and categories, such as "FUSIBLE" or "PW,MatMul"), cluster_exclude_ops, auto_jit and auto_jit_single_gpu (0: unset),
@@ -28,12 +28,20 @@ def cluster(graphdef, *, format="auto", **flags):
 
 
 def read_graph(graphdef):
+    """The bytes or text of a graph. A missing file is a FileNotFoundError."""
     if hasattr(graphdef, "SerializeToString"):
         return graphdef.SerializeToString()
-    if isinstance(graphdef, os.PathLike):
+    if isinstance(graphdef, os.PathLike) or (isinstance(graphdef, str) and is_path(graphdef)):
         with open(graphdef, "rb") as file:
             return file.read()
-    return graphdef
+    return graphdef.read() if callable(getattr(graphdef, "read", None)) else graphdef
+
+
+def is_path(text):
+    """Whether a string is no graph's text, which has fields, but the name of a file."""
+    if not text or len(text) > 4096 or any(c in text for c in "\n{\0"):
+        return False
+    return text.lower().endswith((".pb", ".pbtxt", ".txt", ".graphdef")) or os.path.exists(text)
 
 
 class Clusters:

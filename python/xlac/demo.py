@@ -1,4 +1,4 @@
-"""`xlac demo`: a transformer block that JAX lowered, run in the interpreter and compared with what XLA computed for it."""
+"""`xlac demo`: a transformer block that JAX lowered, compiled, run, and compared with what XLA computed for it."""
 import base64
 import importlib.resources
 import json
@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from . import interpret, parse
+from . import compile, parse
 
 NAME = "transformer_block"
 RELATIVE, ABSOLUTE = 1e-5, 1e-5
@@ -34,6 +34,12 @@ def excerpt(text, want=9):
     return [body[0]] + busy[:want] + [f"  ... {len(body) - want - 3} more lines"]
 
 
+def timed(executable, arrays):
+    started = time.perf_counter()
+    executable(*arrays)
+    return time.perf_counter() - started
+
+
 def main(out=print):
     """Shows the demo; True when the numbers are XLA's."""
     text, facts = read("hlo"), json.loads(read("json"))
@@ -46,12 +52,17 @@ def main(out=print):
     module = parse(text)
     module.verify()
     parsed = time.perf_counter()
-    result = interpret(module, *arrays.values())
+    executable = compile(module)
+    compiled = time.perf_counter()
+    result = executable(*arrays.values())
     done = time.perf_counter()
-    stats = module.stats()
+    again = min(timed(executable, arrays.values()) for _ in range(5))
+    steps, stats = executable.steps, module.stats()
     out(f"\nProgram: {module.name}, {stats['ops']} ops in {stats['computations']} computations, {len(text)} bytes of HLO")
     out("\n".join("  " + line[:110] for line in excerpt(text)))
-    out(f"\nParsed and verified in {1e3 * (parsed - started):.1f} ms, interpreted in {1e3 * (done - parsed):.1f} ms")
+    out(f"\nParsed and verified in {1e3 * (parsed - started):.1f} ms, compiled in {1e3 * (compiled - parsed):.1f} ms to {steps['kernels']} "
+        f"kernels and {steps['routines']} routines, run in {1e3 * (done - compiled):.1f} ms, "
+        f"later in {1e3 * again:.1f} ms")
     out(f"\nResult: {result.dtype}{list(result.shape)}, its first numbers beside XLA's")
     for mine, theirs in zip(result.reshape(-1)[:4], wanted.reshape(-1)[:4]):
         out(f"  {mine: .7f}   {theirs: .7f}")
@@ -60,5 +71,5 @@ def main(out=print):
     verdict = "agrees with" if same else "DIFFERS from"
     out(f"\nThe result {verdict} {facts['result']['made_by']}: largest difference {difference:.1e} of {wanted.size} numbers")
     if same:
-        out("\nNext: xlac run FILE, xlac opt FILE --passes=cse,dce, xlac --help; in a notebook, a module draws itself.")
+        out("\nNext: xlac run FILE, xlac explain schedule FILE, xlac opt FILE --passes=cse,dce, xlac --help; in a notebook, a module draws itself.")
     return same

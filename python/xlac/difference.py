@@ -2,9 +2,9 @@
 import numpy as np
 
 from . import _core
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError
 
-BAD_ARGUMENT = 503
 CALLS = ("call", "fusion")
 MAX_DEPTH = 32
 NOT_VALUES = ("parameter", "constant", "tuple", "get-tuple-element", "after-all")
@@ -21,7 +21,7 @@ class Way:
             self.options = {"interpreter": None, "compiled": {}, "unfused": {"fuse": False}, "unoptimised": {"passes": False},
                             "blasless": {"blas": False}, "fast": {"numerics": "fast"}}[spec]
         else:
-            raise Error(f"{spec!r} is no way to run a program", BAD_ARGUMENT,
+            raise ArgumentError(f"{spec!r} is no way to run a program", Code.BAD_ARGUMENT,
                         hint="ways are interpreter, compiled, unfused, unoptimised, blasless, fast, or a dict of options for xlac.compile")
 
     def run(self, module, args):
@@ -292,8 +292,9 @@ def into_loop(search, module, op, state, where, depth):
 
 def prepared(module):
     """In HLO form, without what the header says about the entry's layouts and aliases, which new results would break."""
-    if isinstance(module, (str, bytes)):
-        module = _core.parse(module, format="auto")
+    from . import parse
+
+    module = parse(module)
     if module.form == "mlir":
         module = module.to_hlo()
     module.verify(xla_compat=True)
@@ -304,7 +305,7 @@ def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, 
     """Runs every op of a program by two ways and returns a Difference for the first op, in the order of the program, whose values
     differ by more than atol + rtol * |value|, or None. Loops are followed trip by trip, branches and calls entered.
 
-    `program` is a Module (or its text), `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
+    `program` is a Module, or what `parse` takes; `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
     "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of options of
     xlac.compile. With bounds of 0 they must agree to the bit, as
     they do but for sums and products of floats, which are associated in another order."""
@@ -314,5 +315,5 @@ def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, 
 
         arrays = values.draw_inputs(module.entry.parameters, seed)
     if len(arrays) != len(module.entry.parameters):
-        raise Error(f"the program has {len(module.entry.parameters)} parameters, found {len(arrays)} arguments", 500)
+        raise ArgumentError(f"the program has {len(module.entry.parameters)} parameters, found {len(arrays)} arguments", Code.ARGUMENT_COUNT)
     return first_of(Search(a, b, rtol, atol, lines), module, module.entry, list(arrays), [], 0)

@@ -3,9 +3,9 @@ import functools
 import re
 
 from . import _core
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError
 
-ARGUMENT_TYPE = 501
 PREFIXES = (("bfloat", "bf"), ("float", "f"), ("complex", "c"), ("uint", "u"), ("int", "s"))
 
 
@@ -37,7 +37,7 @@ def name_of(dtype):
     except TypeError:
         name = None
     if name not in table():
-        raise Error(f"{dtype!r} is no element type", ARGUMENT_TYPE, hint=f"there are {', '.join(table())}")
+        raise ArgumentError(f"{dtype!r} is no element type", Code.ARGUMENT_TYPE, hint=f"there are {', '.join(table())}")
     return name
 
 

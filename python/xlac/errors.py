@@ -24,6 +24,11 @@ class VerifyError(Error):
     """The program breaks a rule of the IR."""
 
 
+class ArgumentError(Error, TypeError, ValueError):
+    """An argument is of the wrong number, element type, dimensions or kind. It is a TypeError and a ValueError, so that who expects
+    NumPy's or JAX's exceptions for it finds them."""
+
+
 class DonationWarning(UserWarning):
     """An argument was to be given away and could only be lent; `warnings.simplefilter("error", ...)` makes it an error."""
 

@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import CancelledError
 
 from . import _core
+from .codes import Code
 from .errors import DonationError
 
 __all__ = ["CancelledError", "Future", "run_async"]
@@ -229,7 +230,7 @@ def check_donations(executable, args):
     """Raises before anything is given away where memory is donated twice, or donated and lent."""
     for leaf, parameter, why in executable._gifts(*args):
         if why is not None and why.startswith("duplicate"):
-            raise DonationError(f"argument {parameter} can't be given away: {why}", 508)
+            raise DonationError(f"argument {parameter} can't be given away: {why}", Code.DONATION_TWICE)
 
 
 def run_async(executable, *args, **kwargs):

@@ -43,10 +43,11 @@ def add(computation, opcode, *operands, type=None, name=None, **attributes):
 def explain(module, topic="async", **options):
     """What can be said of a program before it runs: "async", its chains of async ops, what each of them hides and what is waited
     for, by a model of time with the keyword arguments gigaflops, memory_gigabytes and link_gigabytes (docs/async.md)."""
-    from .errors import Error
+    from .codes import Code
+    from .errors import ArgumentError
 
     if topic == "async":
         from .async_report import explain as explain_async
 
         return explain_async(module, **options)
-    raise Error(f"explain knows no {topic!r}", 503, hint="the topic of modules is async; executables have others")
+    raise ArgumentError(f"explain knows no {topic!r}", Code.BAD_ARGUMENT, hint="the topic of modules is async; executables have others")

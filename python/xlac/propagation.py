@@ -4,7 +4,8 @@ import functools
 import json
 import re
 
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError
 from .mesh import Mesh, Sharding
 from .remedies import Remedy, Trials
 from .suspicions import Search, Suspicion
@@ -132,7 +133,7 @@ class Trace:
             found = [v["name"] for v in self.values if v["line"] == line and v["opcode"] != "sdy.data_flow_edge"]
             if found:
                 return found[0]
-            raise Error(f"no value is defined in line {line}", 503, hint="a line of the program as it was read")
+            raise ArgumentError(f"no value is defined in line {line}", Code.BAD_ARGUMENT, hint="a line of the program as it was read")
         if self._program_values is None:
             rows = json.loads(self._program._reshards())["values"]
             self._program_values = {v["name"]: (v["opcode"], v["line"], v["col"], v["index"]) for v in rows}
@@ -142,7 +143,7 @@ class Trace:
                 return v["name"]
         if value in self._names:
             return value
-        raise Error(f"the program has no value {value!r}", 503, hint='values are called "%3" or "%arg0" as in the text of the module, or "line 12"')
+        raise ArgumentError(f"the program has no value {value!r}", Code.BAD_ARGUMENT, hint='values are called "%3" or "%arg0" as in the text of the module, or "line 12"')
 
     def explain(self, value, dim):
         """Why dimension `dim` of a value (see `find`) is sharded as it is. Raises Error where there is no such value or dimension."""
@@ -292,6 +293,9 @@ def annotate(module, annotations):
 
 def imported(module):
     """The module in StableHLO with shardings of sdy: what JAX sends through HLO, or writes for GSPMD, is imported as XLA does."""
+    from . import parse
+
+    module = parse(module)
     if module.form == "hlo":
         module = module.to_stablehlo()
     text = module.to_text()
@@ -318,7 +322,7 @@ class Propagation:
 
 
 def propagate(module):
-    """Propagates the shardings of a module through it, as Shardy's sdy-propagation-pipeline does, on a copy. The module is StableHLO with
+    """Propagates the shardings of a module through it, as Shardy's sdy-propagation-pipeline does, on a copy. The module (or what `parse` takes) is StableHLO with
     shardings of sdy, or a program as JAX gives it to XLA in either mode, HLO too, which is imported first. Returns a Propagation.
     Raises Error where shardings can't be propagated. Thread-safe on distinct modules."""
     module = imported(module)

@@ -3,9 +3,9 @@ the core gives as JSON."""
 import functools
 import json
 
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError
 
-BAD_ARGUMENT = 503
 UNITS = ("", "k", "M", "G", "T", "P")
 
 
@@ -294,7 +294,7 @@ def explain(executable, topic="schedule", *args):
         return Report(head + explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
-    raise Error(f"explain knows no {topic!r}", BAD_ARGUMENT, hint="topics are fusion, kernels, schedule, memory and donation")
+    raise ArgumentError(f"explain knows no {topic!r}", Code.BAD_ARGUMENT, hint="topics are fusion, kernels, schedule, memory and donation")
 
 
 # --- profiles ---

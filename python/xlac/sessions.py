@@ -13,12 +13,13 @@ class Session:
     """The variables of a clustered graph, and executables that share them. Any thread may call, one at a time works."""
 
     def __init__(self, graph, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
-        from . import _openblas
-        from .errors import Error
+        from . import _blas_path
+        from .codes import Code
+        from .errors import ArgumentError
 
         if numerics not in NUMERICS:
-            raise Error(f"numerics is \"strict\" or \"fast\", not {numerics!r}", 503)
-        path = _openblas() if blas is None or blas is True else blas or None
+            raise ArgumentError(f"numerics is \"strict\" or \"fast\", not {numerics!r}", Code.BAD_ARGUMENT)
+        path = _blas_path(blas)
         self._session = graph.session(threads=threads or 0, blas=path, no_blas=blas is not None and not blas,
                                       numerics=NUMERICS.index(numerics), compile_at_once=not lazy, always_defer=always_defer, seed=seed)
         self.variables = Variables(self._session)

@@ -3,8 +3,9 @@ import bisect
 import collections
 import json
 
-from .errors import Error
-from .report import BAD_ARGUMENT, html_table, programs_of, seconds_text, table
+from .codes import Code
+from .errors import ArgumentError
+from .report import html_table, programs_of, seconds_text, table
 
 MAIN = "main"
 
@@ -169,7 +170,7 @@ def timeline(executable, *args, **kwargs):
     takes = any(b["place"] == "argument" for b in programs[0].get("buffers", ()))
     if not args and not kwargs and (recorded or takes):
         if recorded is None:
-            raise Error("no call has been recorded", BAD_ARGUMENT,
+            raise ArgumentError("no call has been recorded", Code.BAD_ARGUMENT,
                         hint="give timeline() the program's arguments, or call record_timeline(True) before a call")
         return Timeline(None, json.loads(recorded), programs, executable._lanes)
     result, found = executable._timeline(*args, **kwargs)

@@ -2,9 +2,9 @@
 import numbers
 
 from .dtypes import table
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError
 
-BAD_ARGUMENT = 503
 
 
 def binary(opcode, swapped=False):
@@ -138,7 +138,7 @@ def slice_array(value, key):
             ranges.append((picked.start, stop, picked.step))
             dims.append(len(picked))
         else:
-            raise Error(f"{k!r} is no index of an array under construction", BAD_ARGUMENT, hint="use gather or dynamic_slice")
+            raise ArgumentError(f"{k!r} is no index of an array under construction", Code.BAD_ARGUMENT, hint="use gather or dynamic_slice")
     whole = [(0, size, 1) for size in value.shape]
     if ranges != whole:
         value = builder.op("slice", value, slice=ranges)

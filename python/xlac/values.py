@@ -8,9 +8,9 @@ import zipfile
 import numpy as np
 
 from . import _core, dtypes
-from .errors import Error
+from .codes import Code
+from .errors import ArgumentError, Error
 
-BAD_ARGUMENT, ARGUMENT_TYPE, ARGUMENT_SHAPE, IO = 503, 501, 502, 900
 
 
 def is_leaf(dtype):
@@ -41,7 +41,7 @@ def load(path):
         with loaded:
             return [loaded[name] for name in loaded.files]
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise Error(f"{path} is no .npy or .npz file that NumPy reads: {error}", IO) from None
+        raise Error(f"{path} is no .npy or .npz file that NumPy reads: {error}", Code.IO) from None
 
 
 def is_of_ml_dtypes(dtype):
@@ -54,7 +54,7 @@ def as_type(array, want):
     return array.view(want) if is_raw and want.itemsize == array.dtype.itemsize else array
 
 
-SHAPED = re.compile(r"((?:\d+x)*)([a-z]\w*)=(.*)", re.S)
+SHAPED = re.compile(r"(?:(?P<dims>(?:\d+x)*)(?P<type>[a-z]\w*)|(?P<hlo>[a-z]\w*)\[(?P<sizes>[\d\s,]*)\](?:\{[^}=]*\})?)=(?P<numbers>.*)", re.S)
 ALIASES = {"i1": "pred", "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64"}
 
 
@@ -65,7 +65,7 @@ def parse_numbers(text, what):
     try:
         return [named[w.lower()] if w.lower() in named else complex(w) if "j" in w else number(w) for w in words]
     except ValueError as error:
-        raise Error(f"{what} is malformed: {error}", BAD_ARGUMENT) from None
+        raise ArgumentError(f"{what} is malformed: {error}", Code.BAD_ARGUMENT) from None
 
 
 def number(word):
@@ -76,14 +76,14 @@ def number(word):
 
 
 def from_shaped(match, what):
-    """iree-run-module's form: 2x3xf32=1 2 3 4 5 6; one number fills the array, none is zeros."""
-    dims = [int(d) for d in match[1].split("x") if d]
-    name = ALIASES.get(match[2], match[2])
-    dtype = _core.numpy_dtype(name)
-    values = parse_numbers(match[3], what) or [0]
+    """HLO's type, f32[2,3]=1 2 3 4 5 6, or iree-run-module's, 2x3xf32=...; one number fills the array, none is zeros."""
+    dims = [int(d) for d in re.findall(r"\d+", match["sizes"] if match["hlo"] else match["dims"])]
+    name = match["hlo"] or match["type"]
+    dtype = _core.numpy_dtype(ALIASES.get(name, name))
+    values = parse_numbers(match["numbers"], what) or [0]
     count = math.prod(dims)
     if len(values) not in (1, count):
-        raise Error(f"{what} has {len(values)} numbers for {count} elements", ARGUMENT_SHAPE)
+        raise ArgumentError(f"{what} has {len(values)} numbers for {count} elements", Code.ARGUMENT_SHAPE)
     array = np.array(values).astype(dtype)
     return np.full(dims, array[0], dtype) if len(values) == 1 else array.reshape(dims)
 
@@ -92,22 +92,22 @@ def from_json(text, shape, dtype, what):
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        hint = "give a .npy or .npz file, JSON such as [[1,2],[3,4]], or a shape and numbers such as 2x2xf32=1 2 3 4"
-        raise Error(f"{what} is neither a file nor an array: {error}", BAD_ARGUMENT, hint=hint) from None
+        hint = "give a .npy or .npz file, JSON such as [[1,2],[3,4]], or a type and numbers such as f32[2,2]=1 2 3 4"
+        raise ArgumentError(f"{what} is neither a file nor an array: {error}", Code.BAD_ARGUMENT, hint=hint) from None
     return cast_json(value, shape, dtype, what)
 
 
 def cast_json(value, shape, dtype, what):
     if not is_leaf(dtype):
         if not isinstance(value, list) or len(value) != len(dtype):
-            raise Error(f"{what} is a tuple of {len(dtype)}: expected a list of as many", ARGUMENT_TYPE)
+            raise ArgumentError(f"{what} is a tuple of {len(dtype)}: expected a list of as many", Code.ARGUMENT_TYPE)
         return tuple(cast_json(v, s, d, f"{what}[{i}]") for i, (v, s, d) in enumerate(zip(value, shape, dtype)))
     if dtype == "token":
         return None
     try:
         return np.array(value).astype(_core.numpy_dtype(dtype))
     except (TypeError, ValueError) as error:
-        raise Error(f"{what} is no array of {dtype}: {error}", ARGUMENT_TYPE) from None
+        raise ArgumentError(f"{what} is no array of {dtype}: {error}", Code.ARGUMENT_TYPE) from None
 
 
 def arrays_of_input(text, parameter):
@@ -120,7 +120,7 @@ def arrays_of_input(text, parameter):
     if match:
         return [from_shaped(match, what)]
     if parameter is None:
-        raise Error(f"{what} {text!r} has no parameter to go to", 500)
+        raise ArgumentError(f"{what} {text!r} has no parameter to go to", Code.ARGUMENT_COUNT)
     return [from_json(text, parameter.shape, parameter.dtype, what)]
 
 
@@ -144,7 +144,7 @@ def draw(shape, dtype, rng):
     if row is None:
         return None  # a token
     if None in shape:
-        raise Error(f"can't draw a {dtype} array of unbounded size: give it with --input", BAD_ARGUMENT)
+        raise ArgumentError(f"can't draw a {dtype} array of unbounded size: give it with --input", Code.BAD_ARGUMENT)
     if row["kind"] == "pred":
         return rng.random(shape) < 0.5
     target = _core.numpy_dtype(dtype)
@@ -170,7 +170,7 @@ def save(path, result):
               for name, array in leaves(result) if array is not None}
     if pathlib.PurePath(path).suffix == ".npy":
         if len(arrays) != 1:
-            raise Error(f"a .npy file holds one array, the result has {len(arrays)}", BAD_ARGUMENT, hint="write a .npz file")
+            raise ArgumentError(f"a .npy file holds one array, the result has {len(arrays)}", Code.BAD_ARGUMENT, hint="write a .npz file")
         np.save(path, next(iter(arrays.values())))
     else:
         with open(path, "wb") as file:

@@ -65,6 +65,8 @@ def test_version_help_and_usage():
 def test_demo():
     out = good("demo")
     assert "agrees with XLA" in out and "ENTRY" in out and "float32[2, 16, 32]" in out
+    assert re.search(r"compiled in [\d.]+ ms to \d+ kernels and \d+ routines, run in [\d.]+ ms, later in [\d.]+ ms", out)
+    assert "interpret" not in out
 
 
 def test_verify(files):
@@ -88,6 +90,9 @@ def test_stdin(files):
 def test_missing_files_and_bad_outputs(files):
     assert "nowhere.hlo: No such file" in bad("verify", "nowhere.hlo")
     assert "Is a directory" in bad("translate", files)
+    done = run("verify", "nowhere.hlo", "add.hlo", ".", "bad.hlo", cwd=files)
+    assert done.returncode == 1 and "add.hlo: ok" in done.stdout and "bad.hlo:5:8" in done.stderr
+    assert "nowhere.hlo: No such file" in done.stderr and ".: Is a directory" in done.stderr
     assert "No such file" in bad("translate", "add.hlo", "-o", "no/where.hlo", cwd=files)
 
 
@@ -144,13 +149,14 @@ def test_opt(files):
     assert "3 ops in 1 computations -> " in out.stderr
     assert "constant-folding" in good("opt", "--list-passes") and "max-elements" in good("opt", "--list_passes")
     shown = bad("opt", files / "add.hlo", "--passes=dce,nope")
-    assert "--passes:1:5: error" in shown and "dce,nope\n" in shown and "known are" in shown
+    assert "--passes:1:5: error" in shown and "dce,nope\n" in shown and "--list-passes" in shown
     assert "opt needs" in bad("opt", files / "add.hlo")
     assert "bad.hlo:5:8" in bad("opt", "bad.hlo", "--passes=dce", cwd=files)
 
 
 @pytest.mark.parametrize("given", [["[[1,2],[3,4]]", "7"], ["2x2xf32=1 2 3 4", "i32=7"], ["2x2xf32=[[1 2][3 4]]", "s32=7"],
-                                   ["x.npy", "7"], ["@both.npz"], ["x.npy", "@n.npy"]])
+                                   ["x.npy", "7"], ["@both.npz"], ["x.npy", "@n.npy"],
+                                   ["f32[2,2]=1 2 3 4", "s32[]=7"], ["f32[2,2]{1,0}=[[1,2],[3,4]]", "i32[]=7"], ["f32[2, 2]=1,2,3,4", "s32=7"]])
 def test_inputs_of_every_kind(files, given):
     x, n = np.float32([[1, 2], [3, 4]]), np.int32(7)
     np.save(files / "x.npy", x)
@@ -193,6 +199,63 @@ def test_tuples_and_small_types_survive_files(files):
     assert "a .npy file holds one array" in bad("run", "t.hlo", "-i", "in.npz", "-o", "out.npy", cwd=files)
 
 
+DICE = """HloModule dice
+ENTRY e { low = s32[] constant(0)
+  high = s32[] constant(1000000)
+  r = s32[4] rng(low, high), distribution=rng_uniform
+  p = u32[] partition-id()
+  k = u32[] replica-id()
+  ROOT t = (s32[4], u32[], u32[]) tuple(r, p, k) }
+"""
+PROBED = """module @m {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = interpreter.probe %arg0, probe_id = "seen" : tensor<2xf32>
+    %1 = stablehlo.add %0, %0 : tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_options_of_run_do_the_same_on_both_devices(files, device):
+    (files / "dice.hlo").write_text(DICE)
+    on = ["run", "dice.hlo", f"--device={device}"]
+    out = good(*on, "--seed=3", "--replica=5", "--partition=7", cwd=files)
+    assert out == good("run", "dice.hlo", "--seed=3", "--replica=5", "--partition=7", cwd=files) != good(*on, "--seed=4", cwd=files)
+    assert "result_1 = u32[]\n7\n" in out and "result_2 = u32[]\n5\n" in out
+    good(*on, "--seed=3", "-o", "r.npz", cwd=files)
+    assert "as expected" in run(*on, "--seed=3", "--expected=r.npz", cwd=files).stderr
+    assert "mismatch" in bad(*on, "--seed=4", "--expected=r.npz", cwd=files)
+    times = run(*on, "--time", "--iterations=2", cwd=files).stderr
+    assert times.count("run: ") == 2 and times.count("compile: ") == (device == "cpu")
+    assert "result = f32[2,2]" in good("run", "add.hlo", f"--device={device}", "--passes=cse,dce", "--print-literals", cwd=files)
+
+
+def test_options_that_belong_to_one_device_say_so(files):
+    assert "--probes needs the interpreter" in bad("run", "add.hlo", "--probes=seen", cwd=files)
+    for option in ("--threads=2", "--numerics=fast"):
+        good("run", "add.hlo", option, cwd=files)
+        assert f"{option.split('=')[0]} needs the compiler" in bad("run", "add.hlo", "--device=interp", option, cwd=files)
+    assert "threads must be a number from 0" in bad("run", "add.hlo", "--threads=-1", cwd=files)
+    assert "--iterations must be 1 or more" in bad("run", "add.hlo", "--iterations=0", cwd=files)
+    assert "invalid choice" in bad("run", "add.hlo", "--device=gpu", status=2, cwd=files)
+
+
+def test_probes_are_written_by_the_interpreter(files):
+    (files / "probed.mlir").write_text(PROBED)
+    good("run", "probed.mlir", "--device=interp", "--probes=seen", "-i", "f32[2]=1 2", cwd=files)
+    assert (files / "seen" / "index.csv").read_text().startswith("seen,") and np.load(files / "seen" / "probe1.npy").tolist() == [1, 2]
+
+
+def test_what_the_interpreter_runs_after_all_is_noted(files):
+    (files / "open.hlo").write_text("HloModule m\nENTRY e {\n  x = f32[<=4] parameter(0)\n  ROOT y = f32[<=4] add(x, x)\n}\n")
+    np.save(files / "x.npy", np.float32([1, 2, 3]))
+    done = run("run", "open.hlo", "-i", "x.npy", cwd=files)
+    assert done.returncode == 0 and "[2., 4., 6.]" in done.stdout and "note: the interpreter runs this program, since" in done.stderr
+    assert "note" not in run("run", "open.hlo", "-i", "x.npy", "--device=interp", cwd=files).stderr
+
+
 def test_random_inputs_are_seeded(files):
     def result(*args):
         return good("run", "add.hlo", *args, cwd=files)
@@ -222,6 +285,10 @@ def test_every_element_type_is_drawn(files):
     (["-i", "2x2xf32=1 2 3"], "3 numbers for 4 elements"),
     (["-i", "2x2xf32=a b"], "malformed"),
     (["-i", "2x2xf31=1"], "no element type 'f31'"),
+    (["-i", "f31[2,2]=1"], "no element type 'f31'"),
+    (["-i", "f32[2,2]=1 2 3"], "3 numbers for 4 elements"),
+    (["-i", "f32[2,2=1"], "neither a file nor an array"),
+    (["--device=interp", "-i", "f32[3]=1", "-i", "0"], r"argument 0 \(x\) must be f32\[2,2\], found f32\[3\]"),
     (["-i", "[[1,2],[3]]"], "no array of f32"),
     (["-i", "1", "-i", "2", "-i", "3"], "no parameter to go to"),
     (["--passes=nope"], "--passes"),
@@ -273,12 +340,12 @@ def test_progress_on_a_terminal(files):
     process = subprocess.Popen([sys.executable, "-m", "xlac", "run", "loop.hlo"], cwd=files, stderr=slave, stdout=slave)
     os.close(slave)
     seen, deadline = b"", time.monotonic() + 60
-    while b"interpreting loop ... " not in seen and time.monotonic() < deadline:
+    while b"running loop ... " not in seen and time.monotonic() < deadline:
         seen += os.read(master, 1000)
     process.send_signal(signal.SIGINT)
     process.wait(60)
     os.close(master)
-    assert b"interpreting loop ... 1." in seen and process.returncode == 130
+    assert b"running loop ... 1." in seen and process.returncode == 130
 
 
 def test_a_closed_pipe_is_no_crash(files):

@@ -1,0 +1,17 @@
+from .mesh import Axis as Axis
+from .mesh import Dim as Dim
+from .mesh import Mesh as Mesh
+from .mesh import Sharding as Sharding
+from .propagation import Conflict as Conflict
+from .propagation import Explanation as Explanation
+from .propagation import Propagation as Propagation
+from .propagation import Remedy as Remedy
+from .propagation import Reshard as Reshard
+from .propagation import Step as Step
+from .propagation import Suspicion as Suspicion
+from .propagation import Trace as Trace
+from .propagation import annotate as annotate
+from .propagation import imported as imported
+from .propagation import meshes as meshes
+from .propagation import propagate as propagate
+from .propagation import shardings as shardings
