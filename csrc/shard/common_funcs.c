@@ -151,6 +151,8 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
     args[i] = opt_region_argument(rw, to, f->params[i]->type);
     if (!args[i].op) return NULL;
     args[i].op->mlir = f->params[i]->mlir;
+    args[i].op->line = f->params[i]->line;
+    args[i].op->col = f->params[i]->col;
   }
   opt_at_end(rw, to, NULL);
   opt_inline(rw, f, args, results);

@@ -9,7 +9,9 @@ typedef struct tell {
   ir_module *m;
   base_text *out;
   const shard_state *s; /* or NULL: values have the shardings the module says */
-  uint32_t *places;     /* by slot: 1 + its place in "values" */
+  const ir_computation *main;
+  uint32_t *places;    /* by slot: 1 + its place in "values" */
+  uint32_t *op_places; /* by op id: 1 + the place of its first result */
   uint32_t n_values;
   bool first;
 } tell;
@@ -71,29 +73,98 @@ static void tell_sharding(tell *e, const sdy_sharding *s) {
   base_text_free(&text);
 }
 
+/* Where the value is: in which function, by how many ops with regions around it, and in which named computation, which
+ * is what becomes of a call of a function. */
+static void tell_scope(tell *e, const ir_op *op) {
+  const ir_computation *c = op->parent;
+  const ir_op *named = NULL;
+  uint32_t depth = 0;
+  for (; c->owner; c = c->owner->parent, depth++)
+    if (!named && c->owner->opcode == IR_OP_SDY_NAMED_COMPUTATION) named = c->owner;
+  BASE_PUT(e->out, ", \"function\": ");
+  tell_string(e->out, c->name->s, c->name->n);
+  base_putf(e->out, ", \"main\": %s, \"depth\": %u, \"inside\": ", c == e->main ? "true" : "false", depth);
+  base_putf(e->out, "%u", named ? named->id + 1 : 0);
+}
+
+static void tell_type(tell *e, const ir_type *t) {
+  base_text text;
+  base_text_init(&text, e->out->alloc);
+  text_put_mlir_type(&text, t);
+  BASE_PUT(e->out, ", \"type\": ");
+  tell_string(e->out, text.s, text.n);
+  base_text_free(&text);
+  if (t->kind != IR_TYPE_TENSOR) return;
+  base_putf(e->out, ", \"itemsize\": %u, \"shape\": [", (unsigned)base_dtype_bytes(t->dtype));
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (d) BASE_PUT(e->out, ", ");
+    if (ir_dim_is_dynamic(t, d))
+      BASE_PUT(e->out, "null");
+    else
+      base_putf(e->out, "%lld", (long long)t->dims[d]);
+  }
+  base_putc(e->out, ']');
+}
+
+static void tell_operands(tell *e, const ir_op *op) {
+  BASE_PUT(e->out, ", \"operands\": [");
+  bool first = true;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_use *use = &op->operands[i];
+    uint32_t place = e->op_places[use->op->id];
+    if (!place) continue;
+    base_putf(e->out, "%s%u", first ? "" : ", ", place - 1 + use->index);
+    first = false;
+  }
+  base_putc(e->out, ']');
+}
+
 static int tell_value(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err) {
   tell *e = ctx;
   (void)err;
   if (v.op->opcode == IR_OP_SDY_MESH || (e->s && v.op->id >= e->s->n_ids)) return 0;
   uint32_t slot = e->s ? shard_slot_of(e->s, v.op, v.index) : 0;
   if (e->s) e->places[slot] = e->n_values + 1;
+  if (v.index == 0) e->op_places[v.op->id] = e->n_values + 1;
   e->n_values++;
   tell_next(e);
   BASE_PUT(e->out, "{\"name\": ");
   tell_string(e->out, name, n);
-  base_putf(e->out, ", \"opcode\": \"%s\", \"line\": %u, \"col\": %u, \"index\": %u, \"source\": ", tell_opcode(v.op),
-            v.op->line, v.op->col, v.index);
+  base_putf(e->out, ", \"opcode\": \"%s\", \"line\": %u, \"col\": %u, \"index\": %u, \"results\": %u, \"source\": ",
+            tell_opcode(v.op), v.op->line, v.op->col, v.index, v.op->n_results);
   tell_source(e->out, v.op->loc);
+  tell_scope(e, v.op);
+  tell_type(e, opt_type(v));
+  tell_operands(e, v.op);
+  if (e->s) base_putf(e->out, ", \"slot\": %u, \"home\": %d", slot, (int)shard_home(e->s, slot));
   BASE_PUT(e->out, ", \"sharding\": ");
   tell_sharding(e, e->s ? shard_now(e->s, slot) : sdy_get(v));
   base_putc(e->out, '}');
   return 0;
 }
 
+/* What the main function's results are annotated with. */
+static void tell_results(tell *e) {
+  const ir_computation *main = e->main = shc_main(e->m, true);
+  BASE_PUT(e->out, "{\"results\": [");
+  for (uint32_t i = 0; main && i < main->n_results; i++) {
+    if (i) BASE_PUT(e->out, ", ");
+    tell_sharding(e, sdy_get_result(main, i));
+  }
+  BASE_PUT(e->out, "],\n ");
+}
+
 static int tell_values(tell *e, xlac_error *err) {
-  BASE_PUT(e->out, "{\"values\": [");
+  size_t bytes = ((size_t)e->m->n_ids + 1) * sizeof *e->op_places;
+  e->op_places = base_malloc(e->m->alloc, bytes);
+  if (!e->op_places) return base_oom(err, "an explanation");
+  memset(e->op_places, 0, bytes);
+  tell_results(e);
+  BASE_PUT(e->out, "\"values\": [");
   e->first = true;
-  return text_name_mlir_values(e->m, tell_value, e, err);
+  int status = text_name_mlir_values(e->m, tell_value, e, err);
+  base_free(e->m->alloc, e->op_places);
+  return status;
 }
 
 static void tell_axis(base_text *o, sdy_axis a) {
@@ -257,11 +328,13 @@ static int64_t tell_moves_bytes(const ir_module *m, const ir_op *op, const sdy_s
 static int tell_moves_op(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err) {
   tell *e = ctx;
   (void)err;
+  uint32_t place = e->n_values;
+  if (v.op->opcode != IR_OP_SDY_MESH) e->n_values++;
   if (!tell_moves_data(v.op)) return 0;
   const ir_use *input = &v.op->operands[0];
   const sdy_sharding *from = sdy_get((ir_value){input->op, input->index}), *to = sdy_get(v);
   tell_next(e);
-  BASE_PUT(e->out, "{\"name\": ");
+  base_putf(e->out, "{\"value\": %u, \"name\": ", place);
   tell_string(e->out, name, n);
   base_putf(e->out, ", \"opcode\": \"%s\", \"line\": %u, \"col\": %u, \"of\": \"%s\", \"bytes\": %lld, \"source\": ",
             tell_opcode(v.op), input->op->line, input->op->col, tell_opcode(input->op),
@@ -280,6 +353,7 @@ int shard_list_reshards(ir_module *m, base_text *out, xlac_error *err) {
   TRY(tell_values(&e, err));
   BASE_PUT(out, "],\n \"reshards\": [");
   e.first = true;
+  e.n_values = 0;
   TRY(text_name_mlir_values(m, tell_moves_op, &e, err));
   BASE_PUT(out, "]}\n");
   return out->failed ? base_oom(err, "a list of reshards") : 0;

@@ -31,9 +31,9 @@ XLAC_MUST_USE int text_print_mlir(base_text *out, const ir_module *m, const mlir
                                   xlac_error *err);
 XLAC_MUST_USE int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options *options,
                                      xlac_error *err);
-/* Calls fn with the name, "%3#1", that printing the module gives each value of its computations, as long as it returns
- * 0.
- */
+/* Calls fn with the name, "%3#1", that printing the module gives each value, as long as it returns 0: in the order of
+ * the text, but for an op's results, which come before the values of its regions. Names are unique within a region and
+ * those around it: functions use them again, and so do regions side by side. */
 typedef int text_name_fn(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err);
 XLAC_MUST_USE int text_name_mlir_values(const ir_module *m, text_name_fn *fn, void *ctx, xlac_error *err);
 void text_put_mlir_type(base_text *out, const ir_type *t);

@@ -280,20 +280,44 @@ int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options
   return mprint_end(&p, status, err);
 }
 
+typedef struct mprint_naming {
+  mprint *p;
+  text_name_fn *fn;
+  void *ctx;
+  xlac_error *err;
+} mprint_naming;
+
+static int mprint_tell_op(const mprint_naming *x, ir_op *op) {
+  base_text *name = x->p->out;
+  int status = 0;
+  for (uint32_t i = 0; i < op->n_results && status == 0; i++) {
+    name->n = 0;
+    mprint_value(x->p, (ir_value){op, i});
+    if (!name->failed) status = x->fn(x->ctx, (ir_value){op, i}, name->s, name->n, x->err);
+  }
+  return status;
+}
+
+/* An op's results, then what is in its regions. Depth is bounded by the verifier. */
+static int mprint_tell_values(const mprint_naming *x, const ir_computation *c) {
+  for (uint32_t i = 0; i < c->n_params; i++)
+    if (c->params[i]) TRY(mprint_tell_op(x, c->params[i]));
+  IR_FOR_OPS(op, c) {
+    if (op->opcode != IR_OP_PARAMETER) TRY(mprint_tell_op(x, op));
+    for (uint32_t i = 0; i < op->n_called; i++)
+      if (op->called[i]->owner == op) TRY(mprint_tell_values(x, op->called[i]));
+  }
+  return 0;
+}
+
 int text_name_mlir_values(const ir_module *m, text_name_fn *fn, void *ctx, xlac_error *err) {
   base_text name;
   base_text_init(&name, m->alloc);
   mprint p = mprint_begin(&name, NULL, m->alloc);
+  mprint_naming x = {&p, fn, ctx, err};
   int status = mprint_name_values(&p, m, NULL, err);
-  for (const ir_computation *c = m->first; c && status == 0; c = c->next) {
-    for (ir_op *op = c->first; op && status == 0; op = op->next) {
-      for (uint32_t i = 0; i < op->n_results && status == 0; i++) {
-        name.n = 0;
-        mprint_value(&p, (ir_value){op, i});
-        if (!name.failed) status = fn(ctx, (ir_value){op, i}, name.s, name.n, err);
-      }
-    }
-  }
+  for (const ir_computation *c = m->first; c && status == 0; c = c->next)
+    if (!c->owner) status = mprint_tell_values(&x, c);
   status = mprint_end(&p, status, err);
   base_text_free(&name);
   return status;

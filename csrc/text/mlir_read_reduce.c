@@ -51,6 +51,7 @@ static int mlir_make_applied(mlir_reader *r, mlir_op_state *s, const char *at, i
   ir_set_operand(op, 0, (ir_value){c->params[0], 0});
   ir_set_operand(op, 1, (ir_value){c->params[1], 0});
   text_where(&r->lx, s->at, &op->line, &op->col);
+  for (uint32_t i = 0; i < 2; i++) text_where(&r->lx, s->at, &c->params[i]->line, &c->params[i]->col);
   c->results[0] = (ir_value){op, 0};
   c->n_results = 1;
   return BASE_VEC_PUSH(r->alloc, &r->regions, c) ? 0 : mlir_no_memory(r);

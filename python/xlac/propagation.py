@@ -2,12 +2,11 @@
 import dataclasses
 import functools
 import json
-import re
 
 from .codes import Code
 from .errors import ArgumentError
-from .mesh import Mesh, Sharding
 from .remedies import Remedy, Trials
+from .shard_values import Match, Values, listed, meshes, read_sharding
 from .suspicions import Search, Suspicion
 
 BEFORE = ("builtin.module(sdy-import-pipeline,sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
@@ -84,16 +83,20 @@ class Reshard:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """Where the axes of a value's dimension come from: the steps, the last one first, down to what was written down."""
+    """Where the axes of a value's dimension come from: the steps, the last one first, down to what was written down. `value` is its name
+    in the propagated program, `opcode` and `line` are those of the op that makes it in the program as it was read."""
     value: str
     dim: int
     sharding: str | None
     steps: tuple
     origins: tuple
     conflicts: tuple
+    opcode: str = ""
+    line: int = 0
 
     def __str__(self):
-        lines = [f"{self.value}:{self.dim} of {self.sharding}"]
+        made = f" ({self.opcode}{f', line {self.line}' if self.line else ''})" if self.opcode else ""
+        lines = [f"{self.value}:{self.dim}{made} of {self.sharding}"]
         lines += [f"  {s}" for s in self.steps]
         lines += [f"  {axis!r} was written down on {origin}" for axis, origin in self.origins]
         lines += [f"  lost: {c}" for c in self.conflicts]
@@ -103,83 +106,100 @@ class Explanation:
 
 
 class Trace:
-    """What a propagation did. `module` is the program right after it, before Shardy's export passes; names of values are those of
-    its text. `steps` and `conflicts` are lists in the order in which they happened."""
+    """What a propagation did. `module` is the program right after it, before Shardy's export passes. `steps` and `conflicts` are lists in
+    the order in which they happened. Names of values are those of the text of the propagated program (`Propagation.module`): "%3" in its
+    main function, "@f/%3" in @f; where a value is only in `module`, it is called "%3 of trace.module"."""
 
     def __init__(self, module, text, before, program):
         self.module, self._before, self._program = module, before, program
         data = json.loads(text)
         self.values = data["values"]
-        self._names = {v["name"]: i for i, v in enumerate(self.values)}
-        name = self._name
-        self.steps = [Step(name(s["to"]), s["dim"], s["axis"], name(s["from"]), name(s["op"]), s["opcode"], s["line"], s["factor"], s["step"],
-                           s["level"], s["priority"], s["strategy"], s.get("source")) for s in data["steps"]]
-        self.conflicts = [Conflict(name(c["op"]), c["opcode"], c["line"], c["factor"], c["axis"], c["against"], name(c["value"]), c["reason"],
-                                   c["level"], c["priority"], c.get("source")) for c in data["conflicts"]]
+        self._traced = Values(self.values, "trace.module")
+        self._names, self._homes = self._named(), {v["slot"]: i for i, v in enumerate(self.values)}
+        self._steps = [(s["to"], s["from"], s["op"], Step(self._name(s["to"]), s["dim"], s["axis"], self._name(s["from"]), self._name(s["op"]),
+                        s["opcode"], s["line"], s["factor"], s["step"], s["level"], s["priority"], s["strategy"], s.get("source")))
+                       for s in data["steps"]]
+        self._conflicts = [(c["value"], c["op"], Conflict(self._name(c["op"]), c["opcode"], c["line"], c["factor"], c["axis"], c["against"],
+                            self._name(c["value"]), c["reason"], c["level"], c["priority"], c.get("source"))) for c in data["conflicts"]]
+        self.steps, self.conflicts = [s for *_, s in self._steps], [c for *_, c in self._conflicts]
         self._origins = {}
         for o in data["origins"]:
-            self._origins.setdefault(name(o["value"]), []).append((o["axis"], o["origin"]))
-        self._program_values = None
+            self._origins.setdefault(o["value"], []).append((o["axis"], o["origin"]))
+
+    def _named(self):
+        """What each value is called. What a data flow edge holds is the sharding of the value it is after."""
+        self._known = Values(listed(self._program)["values"], "the propagated program")
+        self._match = Match(self.values, self._known.rows)
+        names = []
+        for i, v in enumerate(self.values):
+            j = self._match.to_program.get(i)
+            edge = v["opcode"] == "sdy.data_flow_edge" and v["operands"]
+            names.append(names[v["operands"][0]] if edge else f"{self._traced.name(i)} of trace.module" if j is None else self._known.name(j))
+        return names
 
     def _name(self, place):
-        return "the function's result" if place is None else self.values[place]["name"]
+        return "the function's result" if place is None else self._names[place]
+
+    def __repr__(self):
+        return (f"<xlac.sharding.Trace: {len(self._known.rows)} values, {len(self.steps)} steps, {len(self.conflicts)} conflicts, "
+                f"meshes {', '.join(f'@{name}' for name in self.meshes) or 'none'}>")
+
+    def _place(self, value):
+        """The place in `values` of what `find` finds."""
+        if value.endswith(" of trace.module"):
+            return self._traced.find(value.removesuffix(" of trace.module"))
+        words = value.split()
+        if len(words) == 2 and words[0] == "line" and words[1].isdigit() and not self._known.of_line(int(words[1])):
+            return self._traced.find(value)  # of what the program has no more
+        j = self._known.find(value)
+        if j not in self._match.to_traced:
+            row = self._known.rows[j]
+            raise ArgumentError(f"{value!r} was made after propagation: {row['opcode']} of line {row['line']}", Code.BAD_ARGUMENT,
+                        hint="ask about its operand" + (f", {self._known.name(row['operands'][0])}" if row["operands"] else ""))
+        return self._match.to_traced[j]
 
     def find(self, value):
-        """The name in `module` of a value: by that name itself, by its name in the text of the propagated program, or by the line
-        that defines it ("line 12")."""
-        words = value.split()
-        if len(words) == 2 and words[0] == "line" and words[1].isdigit():
-            line = int(words[1])
-            found = [v["name"] for v in self.values if v["line"] == line and v["opcode"] != "sdy.data_flow_edge"]
-            if found:
-                return found[0]
-            raise ArgumentError(f"no value is defined in line {line}", Code.BAD_ARGUMENT, hint="a line of the program as it was read")
-        if self._program_values is None:
-            rows = json.loads(self._program._reshards())["values"]
-            self._program_values = {v["name"]: (v["opcode"], v["line"], v["col"], v["index"]) for v in rows}
-        key = self._program_values.get(value)
-        for v in self.values:
-            if key and (v["opcode"], v["line"], v["col"], v["index"]) == key:
-                return v["name"]
-        if value in self._names:
-            return value
-        raise ArgumentError(f"the program has no value {value!r}", Code.BAD_ARGUMENT, hint='values are called "%3" or "%arg0" as in the text of the module, or "line 12"')
+        """The name of a value: by that name, by its name in the propagated program's main function or in the only function that has it,
+        or by the line that defines it in the program as it was read ("line 12", and "line 12#1" for the second result). Raises Error where
+        there is no such value or more than one."""
+        return self._names[self._place(value)]
+
+    def _home(self, place):
+        return self._homes.get(self.values[place]["home"], place)
 
     def explain(self, value, dim):
         """Why dimension `dim` of a value (see `find`) is sharded as it is. Raises Error where there is no such value or dimension."""
-        name = self.find(value)
-        row = self.values[self._names[name]]
-        steps, origins, seen, queue = [], [], set(), [(name, dim, None)]
+        place = self._place(value)
+        row, home = self.values[place], self._home(place)
+        if not 0 <= dim < len(row.get("shape", ())):
+            raise ArgumentError(f"{self._names[place]} has no dimension {dim}: it is {row['type']}", Code.BAD_ARGUMENT, hint="dimensions are counted from 0")
+        steps, origins, seen, queue = [], [], set(), [(home, dim, None)]
         while queue:
             here, d, axis = queue.pop(0)
-            mine = [s for s in self.steps if s.to == here and (axis is None or s.axis == axis) and (axis is not None or s.dim == d)]
+            mine = [s for s in self._steps if s[0] == here and (s[3].dim == d if axis is None else s[3].axis == axis)]
             if axis is not None and not mine:
                 origins += [o for o in self._origins.get(here, []) if o[0] == axis]
             for s in mine:
-                if s in seen:
-                    continue
-                seen.add(s)
-                steps.append(s)
-                queue.append((s.source, None, s.axis))
+                if s not in seen:
+                    seen.add(s)
+                    steps.append(s)
+                    queue.append((s[1], None, s[3].axis))
         if not steps:
-            origins = self._origins.get(name, [])
-        makers = {s.op for s in steps} | {name}
-        lost = tuple(c for c in self.conflicts if c.value == name or c.op in makers)
-        return Explanation(name, dim, row["sharding"], tuple(steps), tuple(dict.fromkeys(origins)), lost)
+            origins = self._origins.get(home, [])
+        makers = {s[2] for s in steps} | {place, home}
+        lost = tuple(c for value, op, c in self._conflicts if value == home or op in makers)
+        return Explanation(self._names[place], dim, row["sharding"], tuple(s[3] for s in steps), tuple(dict.fromkeys(origins)), lost,
+                           self._known.rows[self._match.to_program[place]]["opcode"] if place in self._match.to_program else row["opcode"],
+                           row["line"])
 
     def sharding(self, value):
         """The Sharding of a value (see `find`) after propagation, or None."""
-        text = self.values[self._names[self.find(value)]]["sharding"]
-        mesh = re.match(r"#sdy\.sharding<@([\w$.]+)", text or "")
-        return text and Sharding.parse(text, self.meshes.get(mesh[1]) if mesh else None)
+        return read_sharding(self.values[self._place(value)]["sharding"], self.meshes)
 
     def shape(self, value):
         """The shape of a value (see `find`) as it is in the whole program, or None where it is no tensor of known shape."""
-        from .sharding_svg import rows_of, shape_of
-
-        name = self.find(value)
-        kind = next((shape_of(kind) for _, here, _, _, kind in rows_of(self.module.to_text()) if here == name), None)
-        return tuple(map(int, kind[0])) if kind and "?" not in kind[0] else None
+        shape = self.values[self._place(value)].get("shape")
+        return None if shape is None or None in shape else tuple(shape)
 
     def picture(self, value):
         """Which devices have which part of a value, as text: a line for each tile."""
@@ -189,10 +209,6 @@ class Trace:
         shape = self.shape(value)
         return "\n".join("  " + line for line in sharding.table(shape if shape and len(shape) == len(sharding.dims) else None).splitlines())
 
-    @staticmethod
-    def _listed(module):
-        return json.loads(module._reshards())
-
     @functools.cached_property
     def partitioned(self):
         """The program with the collectives that its shardings imply, as ops of sdy: what `reshards` lists."""
@@ -200,7 +216,7 @@ class Trace:
 
     @functools.cached_property
     def _collectives(self):
-        return self._listed(self.partitioned)
+        return listed(self.partitioned)
 
     @property
     def reshards(self):
@@ -216,10 +232,7 @@ class Trace:
     @functools.cached_property
     def results(self):
         """What the main function's results were annotated with before propagation: a list of texts and None."""
-        head = next((line for line in self._before.to_text().splitlines() if "func.func" in line and "@main(" in line), "")
-        rest = head.split(" -> ", 1)[1] if " -> " in head else ""
-        rows = re.findall(r"(?:tensor<[^>]*>|!\S+)(?: \{((?:[^{}]|\{[^{}]*\})*)\})?", rest.rsplit(" {", 1)[0])
-        return [(re.search(r"#sdy\.sharding<(?:[^<>]|<[^<>]*>)*>", row) or [None])[0] for row in rows]
+        return listed(self._before)["results"]
 
     def what_if(self, constraint):
         """The reshards as they are and as they would be: (gone, new), two lists of Reshard. `constraint` is a dictionary of
@@ -266,24 +279,19 @@ def compare(mine, theirs):
     return _less(mine, theirs), _less(theirs, mine)
 
 
-def meshes(module):
-    """A module's meshes: Mesh by name."""
-    return {name: Mesh.parse(text) for name, text in re.findall(r"sdy\.mesh @([\w$.]+) = (<\[.*?\](?:, device_ids=\[.*?\])?>)", module.to_text())}
-
-
 def shardings(module):
-    """What a StableHLO module says of its values: Sharding by name, as in its text; "result 0" of the main function."""
+    """What a StableHLO module says of its values: Sharding by name, as in its text ("@f/%3" in a function but main)."""
     known, found = meshes(module), {}
-    for v in json.loads(module._reshards())["values"]:
+    values = Values(listed(module)["values"], "the module")
+    for i, v in enumerate(values.rows):
         if v["sharding"]:
-            name = re.match(r"#sdy\.sharding<@([\w$.]+)", v["sharding"])
-            found[v["name"]] = Sharding.parse(v["sharding"], known.get(name[1]) if name else None)
+            found[values.name(i)] = read_sharding(v["sharding"], known)
     return found
 
 
 def annotate(module, annotations):
     """A copy of a StableHLO module with shardings written down: a dictionary of Sharding, or its text ("#sdy.sharding<@mesh, ...>"), or
-    None for none, by the names of values in the module's text ("%arg0", "%3#1") or "result 0". Arguments and results get it
+    None for none, by the names of values in the module's text ("%arg0", "%3#1", "@f/%3" in a function but main) or "result 0". Arguments and results get it
     themselves; of other values all readers get a constraint. Raises Error where a value can't have it."""
     copy = module.clone()
     for value, sharding in annotations.items():

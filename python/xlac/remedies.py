@@ -5,6 +5,7 @@ import math
 import re
 
 from .mesh import Axis, Dim
+from .shard_values import Values, listed
 
 MOST = 300  # annotations tried
 
@@ -62,17 +63,10 @@ def parts(text):
     return dims, (found[1], found[3])
 
 
-def argument_shapes(text):
-    """Shapes and bytes of an element of the main function's arguments, by name."""
-    head = next(line for line in text.splitlines() if "func.func" in line and "@main(" in line or "func.func" in line)
-    for line in text.splitlines():
-        if "func.func" in line and "@main(" in line:
-            head = line
-    found = {}
-    for name, dims, kind in re.findall(r"(%[\w.$-]+): tensor<((?:\d+x)*)(\w+)>", head.split(" -> ")[0]):
-        bits = int(re.sub(r"\D", "", kind.split("E")[0]) or 8)
-        found[name] = ([int(n) for n in dims.split("x")[:-1]], max(1, bits // 8))
-    return found
+def argument_shapes(rows):
+    """Shapes and bytes of an element of the main function's arguments, by name; of those of known shape."""
+    return {v["name"]: (v["shape"], v["itemsize"]) for v in rows
+            if v["main"] and v["opcode"] == "argument" and None not in v.get("shape", [None])}
 
 
 class Trials:
@@ -81,10 +75,9 @@ class Trials:
     def __init__(self, trace):
         self.trace, self.before = trace, trace._before
         self.now = trace.reshards
-        listed = trace._listed(self.before)["values"]
-        once = collections.Counter(v["name"] for v in listed)  # regions side by side use names again
-        self.values = {v["name"]: v for v in listed if once[v["name"]] == 1}
-        self.shapes = argument_shapes(self.before.to_text())
+        rows = listed(self.before)["values"]
+        self.values = {name: rows[i] for name, i in Values(rows, "the program").unique()}
+        self.shapes = argument_shapes(rows)
         self.meshes = trace.meshes
 
     def shards(self, sharding):
@@ -110,7 +103,7 @@ class Trials:
                 yield name, v["sharding"], None
 
     def at_reshards(self):
-        places = {(v["line"], v["col"], v["opcode"]): v["name"] for v in reversed(self.values.values())}
+        places = {(v["line"], v["col"], v["opcode"]): name for name, v in reversed(self.values.items())}
         for r in self.now:
             name = places.get((r.line, r.col, r.of))
             if name and r.after:

@@ -2,9 +2,9 @@
 shard them. No JavaScript, nothing loaded from elsewhere."""
 import html
 import itertools
-import json
 import math
-import re
+
+from .shard_values import listed, meshes, read_sharding
 
 CHAR, LINE = 6.7, 20  # of the monospace font, in pixels
 # Fill and border of an axis, in the order of the mesh; told apart by people who see fewer colours too (after Okabe and Ito).
@@ -130,54 +130,28 @@ def sharding_table(sharding, shape=None):
 
 # --- a program ---
 
-OP = re.compile(r"^(\s*)(%[\w.$-]+)(?::(\d+))? = (?:\"?)([\w.]+)(.*)$")
-ARGUMENT = re.compile(r"(%[\w.$-]+): (tensor<[^>]*>)")
-TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([^>,]*)")
+def rows_of(values):
+    """(depth, words, value, place) of what is drawn: each value in the order of the text, but for the arguments of regions, and each
+    function but main before its values. Operands are those of the op, once."""
+    function = None
+    for i, v in enumerate(values):
+        if v["function"] != function and not v["main"]:
+            yield 0, f"@{v['function']}", None, i
+        function = v["function"]
+        if v["opcode"] != "block argument":
+            operands = dict.fromkeys(values[j]["name"] for j in v["operands"]) if v["index"] == 0 else ()
+            words = f"{v['name']} = {v['opcode'].removeprefix('stablehlo.')} {' '.join(operands)}"
+            yield v["depth"], words if len(words) < 58 else words[:57] + "…", v, i
 
 
-def shape_of(kind):
-    found = TENSOR.match(kind)
-    return found and (found[1].split("x")[:-1], found[2])
-
-
-def result_types(rest, n):
-    """The types after the last colon of an op's text."""
-    kind = rest.rsplit(" : ", 1)[-1]
-    kind = kind.rsplit(" -> ", 1)[-1]
-    found = re.findall(r"tensor<[^>]*>", kind)
-    return found if len(found) == n else (found[-1:] * n if found else [])
-
-
-def rows_of(text_of_module):
-    """[depth, name, opcode, operands, type] of every value, in the order of the text. An op with regions says its types where they end."""
-    rows, open_ops = [], []
-    for line in text_of_module.splitlines():
-        words = line.strip()
-        if words.startswith("}") and open_ops:
-            waiting = open_ops.pop()
-            for row, kind in zip(waiting, result_types(words, len(waiting)) if " : " in words else ()):
-                row[4] = kind
-        found, mine = OP.match(line), []
-        if "func.func" in line:
-            rows += [[0, name, "argument", [], kind] for name, kind in ARGUMENT.findall(line.split(" -> ")[0])]
-        elif found:
-            depth, name, count, opcode, rest = len(found[1]) // 2 - 1, found[2], int(found[3] or 1), found[4], found[5]
-            operands = list(dict.fromkeys(re.findall(r"%[\w.$-]+(?:#\d+)?", rest.split(" (%")[0])))
-            types = [] if words.endswith("{") else result_types(rest, count)
-            mine = [[depth, name if count == 1 else f"{name}#{i}", opcode, operands if i == 0 else [], kind]
-                    for i, kind in enumerate(types or [""] * count)]
-            rows += mine
-        if words.endswith("{"):
-            open_ops.append(mine)
-    return rows
-
-
-def chips(x, y, kind, dims, hues):
+def chips(x, y, value, dims, hues):
     """A box for every dimension, coloured by its first axis, striped by the second; and where they end."""
-    shape, body = shape_of(kind), []
-    if not shape:
+    kind, body = value["type"], []
+    if "shape" not in value:
         return text(x, y + 13, kind, "#6b7280"), x + CHAR * len(kind)
-    for i, size in enumerate(shape[0]):
+    element = kind.removeprefix("tensor<" + "".join(f"{'?' if n is None else n}x" for n in value["shape"])).removesuffix(">")
+    for i, n in enumerate(value["shape"]):
+        size = "?" if n is None else str(n)
         dim = dims[i] if dims else None
         axes = dim.axes if dim else ()
         words = size + (f" {axes_text(dim)}" if dim and (axes or dim.open) else "")
@@ -188,7 +162,7 @@ def chips(x, y, kind, dims, hues):
             body.append(box(x + 2, y + LINE - 7, w - 4, 2, hues.get(axis.name, ("", "#9ca3af"))[1], "none"))
         body.append(text(x + 5, y + 12, words))
         x += w + 3
-    return "".join(body) + text(x + 2, y + 12, shape[1], "#6b7280"), x + 8 + CHAR * len(shape[1])
+    return "".join(body) + text(x + 2, y + 12, element, "#6b7280"), x + 8 + CHAR * len(element)
 
 
 def legend(mesh, hues):
@@ -201,34 +175,41 @@ def legend(mesh, hues):
     return body
 
 
-def module_picture(module, bytes_of=None):
-    """A StableHLO program, a row for each value: its dimensions in the colours of the axes that shard them, and what moves data between
-    devices in red. `bytes_of`: how many bytes each such op sends, by name."""
-    from .propagation import meshes, shardings
+def row_picture(y, row, known, hues, sent):
+    """One row, and where it ends."""
+    depth, words, value, place = row
+    x = 10 + 14 * depth
+    moves, body = value["opcode"] in MOVES, []
+    if moves:
+        body.append(box(4, y - 2, 6, LINE - 2, "#dc2626", "none"))
+    body.append(text(x, y + 12, words, "#b91c1c" if moves else "#1f2937"))
+    sharding = read_sharding(value["sharding"], known)
+    drawn, end = chips(max(430.0, x + CHAR * len(words) + 12), y, value, sharding and sharding.dims, hues)
+    body.append(drawn)
+    if place in sent:
+        body.append(text(end + 8, y + 12, f"{sent[place]} bytes", "#b91c1c"))
+        end += 16 + CHAR * (6 + len(str(sent[place])))
+    return "".join(body), end
 
-    known, said = meshes(module), shardings(module)
+
+def module_picture(module):
+    """A StableHLO program, a row for each value: its dimensions in the colours of the axes that shard them, and what moves data between
+    devices in red with the bytes that each sends."""
+    known, data = meshes(module), listed(module)
     mesh = next((m for m in known.values() if m.axes), None)
     hues = {name: hue for m in known.values() for name, hue in colours(m).items()}
-    if bytes_of is None:
-        bytes_of = {r["name"]: r["bytes"] for r in json.loads(module._reshards())["reshards"]}
+    sent = {r["value"]: r["bytes"] for r in data["reshards"]}
     body, y, width = legend(mesh, hues) if mesh else [], 34.0, 200.0
-    rows = rows_of(module.to_text())
-    for depth, name, opcode, operands, kind in rows[:MOST_OPS]:
-        x = 10 + 14 * depth
-        moves = opcode in MOVES
-        words = f"{name} = {opcode.removeprefix('stablehlo.')} {' '.join(operands)}"
-        words = words if len(words) < 58 else words[:57] + "…"
-        if moves:
-            body.append(box(4, y - 2, 6, LINE - 2, "#dc2626", "none"))
-        body.append(text(x, y + 12, words, "#b91c1c" if moves else "#1f2937"))
-        dims = said[name].dims if name in said and name.split("#")[0] == name or name in said else None
-        drawn, end = chips(max(430.0, x + CHAR * len(words) + 12), y, kind, dims, hues)
+    rows = list(rows_of(data["values"]))
+    for row in rows[:MOST_OPS]:
+        if row[2] is None:
+            y += LINE / 2
+            drawn, end = text(10, y + 12, row[1], "#6b7280"), 200.0
+        else:
+            drawn, end = row_picture(y, row, known, hues, sent)
         body.append(drawn)
-        if moves and name in bytes_of:
-            body.append(text(end + 8, y + 12, f"{bytes_of[name]} bytes", "#b91c1c"))
-            end += 16 + CHAR * (6 + len(str(bytes_of[name])))
         width, y = max(width, end + 12), y + LINE
     if len(rows) > MOST_OPS:
-        body.append(text(10, y + 12, f"and more: {MOST_OPS} values are drawn", "#6b7280"))
+        body.append(text(10, y + 12, f"and {len(rows) - MOST_OPS} more: {MOST_OPS} rows are drawn", "#6b7280"))
         y += LINE
     return svg(width, y + 8, body)

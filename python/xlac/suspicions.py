@@ -1,10 +1,10 @@
 """What in a program's shardings is seldom meant: told before anything runs, with the line and the numbers."""
-import collections
 import dataclasses
 import math
 import re
 
 from .remedies import argument_shapes, parts
+from .shard_values import Values, listed
 
 LARGE = 1 << 20  # bytes of an argument that every device holds whole
 
@@ -26,45 +26,39 @@ class Search:
     """Looks through a trace. Shapes are those of arguments and of what the text says of other values."""
 
     def __init__(self, trace):
-        from .sharding_svg import rows_of, shape_of
-
-        self.trace, before = trace, trace._before
-        self.values, self.meshes = trace._listed(before)["values"], trace.meshes
-        self.shapes, self.operand = {}, {}
-        once = collections.Counter(v["name"] for v in self.values)  # regions side by side use names again
-        self.values = [v for v in self.values if once[v["name"]] == 1]
-        for _, name, _, operands, kind in rows_of(before.to_text()):
-            shape = shape_of(kind)
-            if shape and "?" not in shape[0]:
-                self.shapes[name] = [int(n) for n in shape[0]]
-            self.operand[name] = operands[0] if operands else None
-        self.bytes = {name: math.prod(shape) * size for name, (shape, size) in argument_shapes(before.to_text()).items()}
+        self.trace, self.meshes = trace, trace.meshes
+        rows = listed(trace._before)["values"]
+        values = Values(rows, "the program")
+        self.values = [(name, rows[i]) for name, i in values.unique()]
+        self.shapes = {name: v["shape"] for name, v in self.values if None not in v.get("shape", [None])}
+        self.operand = {name: values.name(v["operands"][0]) for name, v in self.values if v["operands"]}
+        self.bytes = {name: math.prod(shape) * size for name, (shape, size) in argument_shapes(rows).items()}
 
     def annotated(self):
-        for v in self.values:
-            if v["sharding"] and v["name"] in self.shapes:
+        for name, v in self.values:
+            if v["sharding"] and name in self.shapes:
                 dims, rest = parts(v["sharding"])
                 mesh = self.meshes.get(rest[0].removeprefix("@"))
-                if mesh and len(dims) == len(self.shapes[v["name"]]):
-                    yield v, dims, mesh
+                if mesh and len(dims) == len(self.shapes[name]):
+                    yield name, v, dims, mesh
 
     def uneven(self):
-        for v, dims, mesh in self.annotated():
-            for i, (size, d) in enumerate(zip(self.shapes[v["name"]], dims)):
+        for name, v, dims, mesh in self.annotated():
+            for i, (size, d) in enumerate(zip(self.shapes[name], dims)):
                 cut = math.prod(a.size or mesh.shape[a.name] for a in d.axes)
                 if cut > 1 and size == 1:
-                    yield Suspicion("size-one", v["name"], v["line"], f"dimension {i} of {v['name']} has size 1, and is cut into {cut}: all but one device "
+                    yield Suspicion("size-one", name, v["line"], f"dimension {i} of {name} has size 1, and is cut into {cut}: all but one device "
                                     "hold nothing of it")
                 elif size % cut:
                     held = -(-size // cut)
-                    yield Suspicion("uneven", v["name"], v["line"], f"dimension {i} of {v['name']}, of size {size}, is cut into {cut}: devices hold {held} "
+                    yield Suspicion("uneven", name, v["line"], f"dimension {i} of {name}, of size {size}, is cut into {cut}: devices hold {held} "
                                     f"each, {100 * (held * cut - size) // (held * cut)} % of it padding")
 
     def whole(self):
-        for v, dims, mesh in self.annotated():
-            held = self.bytes.get(v["name"], 0)
+        for name, v, dims, mesh in self.annotated():
+            held = self.bytes.get(name, 0)
             if v["opcode"] == "argument" and held >= LARGE and not any(d.axes or d.open for d in dims) and mesh.size > 1:
-                yield Suspicion("whole", v["name"], v["line"], f"{v['name']} is annotated to be whole on every device: {held} bytes on each of {mesh.size}")
+                yield Suspicion("whole", name, v["line"], f"{name} is annotated to be whole on every device: {held} bytes on each of {mesh.size}")
 
     def idle(self):
         used = {(rest[0].removeprefix("@"), name) for v in self.trace.values if v["sharding"] for dims, rest in [parts(v["sharding"])]
@@ -76,11 +70,12 @@ class Search:
                     yield Suspicion("idle-axis", None, 0, f"nothing is sharded along axis {name!r} of @{mesh}: groups of {size} devices all do the same")
 
     def overruled(self):
-        by_name = {v["name"]: v for v in self.values}
-        for v in self.values:
-            inner = by_name.get(self.operand.get(v["name"]))
+        by_name = dict(self.values)
+        for name, v in self.values:
+            within = self.operand.get(name)
+            inner = by_name.get(within)
             if v["opcode"] == "sdy.sharding_constraint" and inner and inner["opcode"] == v["opcode"] and inner["sharding"] != v["sharding"]:
-                yield Suspicion("overruled", v["name"], v["line"], f"the constraint on {inner['name']} is followed at once by another one, on {v['name']}: "
+                yield Suspicion("overruled", name, v["line"], f"the constraint on {within} is followed at once by another one, on {name}: "
                                 f"{inner['sharding']}, then {v['sharding']}")
 
     def there_and_back(self):

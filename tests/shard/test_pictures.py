@@ -50,6 +50,7 @@ func.func @main(%a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
 
 
 def test_types_of_ops_with_regions_are_those_of_their_results():
+    from xlac.shard_values import listed
     from xlac.sharding_svg import rows_of
 
     text = """sdy.mesh @mesh = <["x"=2]>
@@ -68,9 +69,9 @@ func.func @main(%a: tensor<4x8xf32>, %i: tensor<i32>) -> tensor<4x8xf32> {
   return %1#0 : tensor<4x8xf32>
 }
 """
-    listed = rows_of(xlac.parse(text).to_text())
-    assert ["tanh", "tensor<2x8xf32>"] in [[opcode.removeprefix("stablehlo."), kind] for _, _, opcode, _, kind in listed]
-    rows = {name: kind for _, name, _, _, kind in listed}
+    drawn = [(words.split(), value["name"], value["type"]) for _, words, value, _ in rows_of(listed(xlac.parse(text))["values"])]
+    assert ("tanh", "tensor<2x8xf32>") in [(words[2], kind) for words, _, kind in drawn]
+    rows = {name: kind for _, name, kind in drawn}
     assert rows["%0"] == rows["%1#0"] == rows["%arg0"] == "tensor<4x8xf32>" and rows["%1#1"] == "tensor<i32>"
 
 
