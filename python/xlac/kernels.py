@@ -43,7 +43,9 @@ def outputs(source):
 def run(source, *arrays, reference=False, threads=1):
     """Runs a kernel on arrays, whose memory is taken row-major: a flat array for each output, or that of the only one.
     `reference` evaluates one iteration after another; else the vector VM runs it on `threads` threads."""
-    results = outputs(source)
+    from . import _count
+
+    threads, results = _count("threads", threads), outputs(source)
     flat = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in arrays]
     _core.kernel_run(source, flat, [r.view(np.uint8) for r in results], threads, reference)
     return results[0] if len(results) == 1 else tuple(results)

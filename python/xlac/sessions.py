@@ -13,14 +13,14 @@ class Session:
     """The variables of a clustered graph, and executables that share them. Any thread may call, one at a time works."""
 
     def __init__(self, graph, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
-        from . import _blas_path
+        from . import _blas_path, _count
         from .codes import Code
         from .errors import ArgumentError
 
         if numerics not in NUMERICS:
             raise ArgumentError(f"numerics is \"strict\" or \"fast\", not {numerics!r}", Code.BAD_ARGUMENT)
         path = _blas_path(blas)
-        self._session = graph.session(threads=threads or 0, blas=path, no_blas=blas is not None and not blas,
+        self._session = graph.session(threads=0 if threads is None else _count("threads", threads), blas=path, no_blas=blas is not None and not blas,
                                       numerics=NUMERICS.index(numerics), compile_at_once=not lazy, always_defer=always_defer, seed=seed)
         self.variables = Variables(self._session)
 

@@ -330,7 +330,7 @@ print("fine")
     assert done.returncode == 0 and done.stdout == "fine\n", done.stderr
 
 
-@pytest.mark.parametrize("lanes,error", [({"a": 100000}, xlac.Error), ({"a": -1}, xlac.Error), ({1: 1}, TypeError), ("x", AttributeError)])
+@pytest.mark.parametrize("lanes,error", [({"a": 100000}, xlac.Error), ({"a": -1}, xlac.ArgumentError), ({1: 1}, xlac.ArgumentError), ("x", xlac.ArgumentError)])
 def test_bad_lanes(lanes, error):
     text = program("""
         s = ((f32[64]), f32[64]) sine-start(x), async_execution_thread="a"

@@ -113,6 +113,17 @@ def test_options_of_compile_and_load_are_checked(options, words):
             function()
 
 
+def test_threads_of_sessions_and_kernels_are_checked():
+    clusters = xlac.cluster('node { name: "a" op: "NoOp" }')
+    kernel = xlac.kernels.of(xlac.compile(TEXT))[0]
+    for threads in (-1, "2", 1 << 40):
+        with pytest.raises(xlac.ArgumentError, match="threads must be"):
+            clusters.session(threads=threads)
+        with pytest.raises(xlac.ArgumentError, match="threads must be"):
+            xlac.kernels.run(kernel, ONES, threads=threads)
+    assert xlac.kernels.run(kernel, ONES, threads=2).tolist() == [2, 2]
+
+
 def test_options_that_are_right_still_are():
     for options in ({"threads": np.int64(2)}, {"threads": 0}, {"lanes": 0}, {"lanes": np.int32(2)}, {"lanes": {}}, {"lanes": {"a": 0, "": 2}},
                     {"async_work": 1 << 40}, {"blas": True}):

@@ -230,11 +230,11 @@ def test_passes(module):
 
 
 def test_import_takes_little():
-    """At most 30 ms over NumPy (typically 5): the best of five, as the machine may be busy."""
+    """At most 30 ms of CPU over NumPy (typically 7): the best of five."""
     import subprocess
     import sys
 
-    code = "import numpy, time; t = time.perf_counter(); import xlac; print(time.perf_counter() - t)"
+    code = "import numpy, time; t = time.process_time(); import xlac; print(time.process_time() - t)"
     times = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
              for _ in range(5)]
     assert min(times) < 0.03
