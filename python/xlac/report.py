@@ -329,7 +329,8 @@ class Units:
         buffers, last = self.programs[program]["buffers"], step + len(steps) - 1
         made = {b for s in steps for b in s["out"]}
         read = {b for s in steps for b in s["in"]} - made
-        kept = [b for b in made if "last" not in buffers[b] or buffers[b]["last"] > last or buffers[b]["place"] != "frame"]
+        inner = {b for b in made if (buffers[b]["place"] == "frame" or buffers[b].get("lent")) and buffers[b].get("last", last + 1) <= last}
+        kept = made - inner
         return min(total, sum(buffers[b]["bytes"] for b in [*read, *kept]))
 
 
