@@ -204,6 +204,8 @@ class Memory(dict):
         peak = f"\npeak at step {self.peak_step} ({self.steps[self.peak_step]})" if self.live else ""
         return f"{head}{peak}\n" + (table(self.HEAD, self.rows(), right=(2, 3)) if self.buffers else "no buffers in the frame")
 
+    __repr__ = __str__
+
     def svg(self, width=900, height=420):
         """The frame as a picture: steps from left to right, bytes from bottom to top, a box for each buffer."""
         from .memory_svg import draw
@@ -233,6 +235,8 @@ class Timings(dict):
     def __str__(self):
         rows = [(name, seconds_text(s)) for name, s in self.items()] + [(f"  {name}", seconds_text(s)) for name, s in self.by_pass]
         return table(("stage", "time"), rows, right=(1,))
+
+    __repr__ = __str__
 
     def _repr_html_(self):
         return f"<pre>{escape(self)}</pre>"
