@@ -274,14 +274,17 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
   return api_give_text(&t, json, n, err);
 }
 
-static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret_options *options, bool lanes,
+typedef enum compile_clock { CLOCK_STEPS, CLOCK_LANES, CLOCK_NONE } compile_clock;
+
+static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret_options *options, compile_clock clock,
                                 uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
                                 xlac_error *err) {
   interp_options inner = api_run_options(options);
   interp_value *result = NULL;
   cpu_profile profile;
   base_text t;
-  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), lanes, err));
+  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), clock == CLOCK_LANES, err));
+  profile.quiet = clock == CLOCK_NONE;
   base_text_init(&t, base_alloc_libc);
   int status =
       cpu_execute_profiled(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, &profile, err);
@@ -300,12 +303,17 @@ static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret
 
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
-  return compile_run_profiled(exe, options, false, n_args, args, out, json, n, err);
+  return compile_run_profiled(exe, options, CLOCK_STEPS, n_args, args, out, json, n, err);
 }
 
 int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                              xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
-  return compile_run_profiled(exe, options, true, n_args, args, out, json, n, err);
+  return compile_run_profiled(exe, options, CLOCK_LANES, n_args, args, out, json, n, err);
+}
+
+int xlac_executable_count(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                          xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
+  return compile_run_profiled(exe, options, CLOCK_NONE, n_args, args, out, json, n, err);
 }
 
 bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out) {

@@ -93,6 +93,7 @@ static void task_run_posted(base_task *base, uint32_t part) {
   if (x.run.profile) e.start = cpu_profile_now(x.run.profile);
   t->status = task_run_part(&x.run, t, part);
   if (x.run.profile) cpu_profile_add(x.run.profile, t->program, t->start, e);
+  cpu_units_add(&t->ran, &x.run.ran);
   assert(!x.run.tasks);
   if (((const cpu_start *)t->start->code)->needs_interpreter) interp_end(&x.run.ctx);
 }
@@ -143,6 +144,7 @@ int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, voi
   cpu_task *t = pointers[s->frame];
   t->start = s;
   t->status = 0;
+  t->ran = (cpu_units){0};
   t->err.code = 0;
   t->err.op[0] = t->err.hint[0] = 0;
   t->program = p;
@@ -183,6 +185,7 @@ static int task_wait(cpu_run *run, const plan_step *s, cpu_task *t) {
   while (!base_task_help(&t->base) && !base_task_wait(&t->base, ASYNC_POLL_SECONDS))
     if (options->interrupted && options->interrupted(options->interrupt_ctx)) return task_interrupted(run, s);
   task_unlink(run, t);
+  cpu_units_add(&run->ran, &t->ran);
   return 0;
 }
 

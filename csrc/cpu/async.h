@@ -35,6 +35,7 @@ typedef struct cpu_task {
   uint32_t serial;
   bool posted;
   int status;
+  cpu_units ran;
   xlac_error err;
 } cpu_task;
 _Static_assert(sizeof(cpu_task) <= PLAN_TASK_BYTES, "a task does not fit into its frame");

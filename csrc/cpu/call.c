@@ -135,17 +135,20 @@ static void call_begin_light(cpu_run *run, const interp_options *options, xlac_e
 
 static int call_profiled(const cpu_executable *exe, const interp_options *options, void *const *arguments,
                          void *const *results, cpu_profile *profile, xlac_error *err) {
-  cpu_run run = {
-      .exe = exe, .profile = profile, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
+  cpu_run run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
+  run.profile = profile && !profile->quiet ? profile : NULL;
   assert(!exe->program->interpreted);
+  int status = 0;
   if (!exe->needs_interpreter) {
     call_begin_light(&run, options, err);
-    return call_leaves_of(&run, arguments, results);
+    status = call_leaves_of(&run, arguments, results);
+  } else {
+    interp_options own = call_options(exe, options);
+    TRY(interp_begin(&run.ctx, exe->m, &own, err));
+    status = call_leaves_of(&run, arguments, results);
+    interp_end(&run.ctx);
   }
-  interp_options own = call_options(exe, options);
-  TRY(interp_begin(&run.ctx, exe->m, &own, err));
-  int status = call_leaves_of(&run, arguments, results);
-  interp_end(&run.ctx);
+  if (profile) profile->ran = run.ran;
   return status;
 }
 

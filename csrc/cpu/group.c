@@ -248,3 +248,7 @@ int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, con
 uint32_t cpu_group_steps(const cpu_group *g) {
   return g->n;
 }
+
+uint32_t cpu_group_first(const cpu_group *g) {
+  return g->first;
+}

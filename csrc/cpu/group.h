@@ -12,6 +12,7 @@ typedef struct cpu_group cpu_group;
  * Kernels are ready. */
 XLAC_MUST_USE int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out,
                                  xlac_error *err);
+uint32_t cpu_group_first(const cpu_group *g);
 uint32_t cpu_group_steps(const cpu_group *g);
 /* pointers: to the program's buffers. */
 XLAC_MUST_USE int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers);

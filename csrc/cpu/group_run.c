@@ -62,6 +62,7 @@ static void grp_rows(void *ctx, size_t begin, size_t end) {
 int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers) {
   grp_run x = {g, p, pointers};
   uint64_t work = 1;
+  run->ran.groups++;
   if (run->stop.asked) base_pool_heed(run->exe->pool, &run->stop);
   base_parallel_for(run->exe->pool, (size_t)g->rows, (size_t)g->tile, grp_rows, &x);
   if (run->stop.asked) base_pool_heed(run->exe->pool, NULL);

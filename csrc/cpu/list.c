@@ -19,6 +19,7 @@ typedef struct list_make {
   list_codes once, codes;
   list_parts parts;
   uint32_t first;                /* instruction of the present part */
+  uint32_t at, step;             /* the first step of the present part, the present step */
   uint32_t last;                 /* the value whose op is the latest instruction */
   uint8_t uses[LIST_MAX_VALUES]; /* of the present kernel's values: how often they are read, at most 2 */
   uint32_t kept, scratch, scratch_most;
@@ -273,6 +274,9 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
 static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
   if (x->codes.n > x->first && !list_emit(x, (list_code){.inst = {.code = LIST_END}})) return false;
   list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s, .group = g};
+  part.at = x->at;
+  part.n_steps = x->step - x->at;
+  x->at = x->step + (g ? cpu_group_steps(g) : 1);
   x->first = x->codes.n;
   return (part.n == 0 && !s && !g) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
 }
@@ -313,10 +317,12 @@ static bool list_step(list_make *x, const plan_program *p, const plan_step *s, b
 static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const cpu_group *g = NULL;
+    x->step = i;
     if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, i, arena, &g, NULL)) return false;
     if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i], arena))) return false;
     if (g) i += cpu_group_steps(g) - 1;
   }
+  x->step = p->n_steps;
   return list_end_part(x, NULL, NULL);
 }
 

@@ -45,9 +45,10 @@ typedef struct list_code {
   list_cell in[3], out;
 } list_code;
 
-/* Instructions, then a step or a group of steps, if any. */
+/* Instructions, those of n_steps steps from step `at` on, then a step or a group of steps, if any. */
 typedef struct list_part {
   uint32_t first, n;
+  uint32_t at, n_steps;
   const plan_step *step;
   const cpu_group *group;
 } list_part;

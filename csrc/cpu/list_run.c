@@ -22,8 +22,20 @@ static void listr_bind(const list_code *c, list_inst *to, void *const *pointers,
   to->out = listr_address(&c->out, pointers, kept, scratch);
 }
 
+static cpu_event listr_event(const cpu_run *run) {
+  return (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth, .lane = run->lane};
+}
+
+static int listr_group(cpu_run *run, const plan_program *p, const cpu_group *g, void *const *pointers) {
+  if (!run->profile) return cpu_group_run(run, g, p, pointers);
+  cpu_event e = listr_event(run);
+  int status = cpu_group_run(run, g, p, pointers);
+  cpu_profile_add(run->profile, p, &p->steps[cpu_group_first(g)], e);
+  return status;
+}
+
 static int listr_step(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers) {
-  if (part->group) return cpu_group_run(run, part->group, p, pointers);
+  if (part->group) return listr_group(run, p, part->group, pointers);
   return part->step ? cpu_run_step(run, p, part->step, pointers) : 0;
 }
 
@@ -33,7 +45,7 @@ int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
   return cpu_list_run_parts(run, p, pointers, 0, ((const cpu_list *)p->code)->n_parts);
 }
 
-static void listr_once(const list_code *codes, uint32_t n, void *const *pointers, char *scratch) {
+static void listr_codes(const list_code *codes, uint32_t n, void *const *pointers, char *scratch) {
   list_inst insts[LISTR_SOME + 1];
   for (uint32_t at = 0; at < n; at += LISTR_SOME) {
     uint32_t some = n - at < LISTR_SOME ? n - at : LISTR_SOME;
@@ -43,13 +55,27 @@ static void listr_once(const list_code *codes, uint32_t n, void *const *pointers
   }
 }
 
+static void listr_once(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers,
+                       char *scratch) {
+  const list_code *codes = &((const cpu_list *)p->code)->codes[part->first];
+  if (part->n == 0) return;
+  run->ran.lists++;
+  if (!run->profile) {
+    listr_codes(codes, part->n, pointers, scratch);
+    return;
+  }
+  cpu_event e = listr_event(run);
+  listr_codes(codes, part->n, pointers, scratch);
+  cpu_profile_add(run->profile, p, &p->steps[part->at], e);
+}
+
 int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first, uint32_t last) {
   const cpu_list *l = p->code;
   assert(l->n_once == 0 && l->kept_bytes == 0);
   char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
   for (uint32_t i = first; i < last; i++) {
     const list_part *part = &l->parts[i];
-    listr_once(&l->codes[part->first], part->n, pointers, scratch);
+    listr_once(run, p, part, pointers, scratch);
     TRY(interp_tick(&run->ctx, part->n));
     TRY(listr_step(run, p, part, pointers));
   }
@@ -87,11 +113,23 @@ static void listr_bind_loop(listr_loop *x, uint32_t which, char *condition_frame
     listr_bind(&x->body_list->codes[i], &b->body_insts[i], b->body, x->kept, x->scratch);
 }
 
+static void listr_insts(cpu_run *run, const plan_program *p, const list_part *part, const list_inst *insts) {
+  if (part->n == 0) return;
+  run->ran.lists++;
+  if (!run->profile) {
+    cpu_list_insts(insts);
+    return;
+  }
+  cpu_event e = listr_event(run);
+  cpu_list_insts(insts);
+  cpu_profile_add(run->profile, p, &p->steps[part->at], e);
+}
+
 static int listr_parts(listr_loop *x, const plan_program *p, const cpu_list *l, const list_inst *insts,
                        void *const *pointers) {
   for (uint32_t k = 0; k < l->n_parts; k++) {
     const list_part *part = &l->parts[k];
-    if (part->n) cpu_list_insts(insts + part->first);
+    listr_insts(x->run, p, part, insts + part->first);
     TRY(listr_step(x->run, p, part, pointers));
   }
   return 0;
@@ -120,6 +158,7 @@ static void listr_chain(listr_loop *x, uint32_t which) {
 /* A loop that is one list, without a look at anything between trips. */
 static int listr_plain(listr_loop *x, uint64_t poll, uint64_t work, uint32_t *odd) {
   const list_inst *at = x->bindings[0].condition_insts, *other = x->bindings[1].condition_insts;
+  x->run->ran.loops++;
   for (uint32_t i = 0; i <= x->swaps; i++) listr_chain(x, i);
   while (!cpu_list_go(&at, poll)) TRY(interp_tick(&x->run->ctx, poll * work));
   *odd = x->swaps && at >= other && at < other + x->condition_list->n_codes;

@@ -1,4 +1,4 @@
-#include "profile.h"
+#include "list.h"
 
 #include <time.h>
 
@@ -87,9 +87,40 @@ static void profile_put_event(const cpu_profile *x, const cpu_event *e, base_tex
   BASE_PUT(out, "]");
 }
 
+static void profile_put_unit(base_text *out, bool *first, uint32_t program, uint32_t step, uint32_t n,
+                             const char *kind) {
+  base_putf(out, "%s[%u, %u, %u, \"%s\"]", *first ? "" : ", ", program, step, n, kind);
+  *first = false;
+}
+
+/* What runs as one though it is several steps, or is none by itself. */
+static void profile_put_units(const cpu_profile *x, base_text *out) {
+  bool first = true;
+  BASE_PUT(out, ", \"units\": [");
+  for (uint32_t i = 0; i < x->programs.n; i++) {
+    const cpu_list *l = x->programs.items[i]->interpreted ? NULL : x->programs.items[i]->code;
+    for (uint32_t k = 0; l && k < l->n_parts; k++) {
+      const list_part *part = &l->parts[k];
+      if (part->n_steps) profile_put_unit(out, &first, i, part->at, part->n_steps, "list");
+      if (part->group)
+        profile_put_unit(out, &first, i, cpu_group_first(part->group), cpu_group_steps(part->group), "group");
+    }
+  }
+  base_putc(out, ']');
+}
+
+static void profile_put_head(const cpu_profile *x, base_text *out) {
+  const cpu_units *r = &x->ran;
+  base_putf(out, "{\"ns\": %.0f, \"cut\": %s, \"ran\": {\"kernels\": %llu, \"groups\": %llu", 1e9 * cpu_profile_now(x),
+            x->cut ? "true" : "false", (unsigned long long)r->kernels, (unsigned long long)r->groups);
+  base_putf(out, ", \"lists\": %llu, \"loops\": %llu}", (unsigned long long)r->lists, (unsigned long long)r->loops);
+}
+
 void cpu_profile_put(const cpu_profile *x, base_text *out) {
   bool first = true;
-  base_putf(out, "{\"ns\": %.0f, \"cut\": %s, \"steps\": [", 1e9 * cpu_profile_now(x), x->cut ? "true" : "false");
+  profile_put_head(x, out);
+  profile_put_units(x, out);
+  BASE_PUT(out, ", \"steps\": [");
   for (uint32_t i = 0; i < x->programs.n; i++)
     for (uint32_t s = 0; s < x->programs.items[i]->n_steps; s++) {
       uint32_t at = x->first[i] + s;

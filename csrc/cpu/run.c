@@ -40,6 +40,7 @@ bool cpu_run_is_last(const plan_program *p, const plan_step *s) {
 static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   const void *few[16], **in = few;
   void *out[KERNEL_MAX_STORES];
+  run->ran.kernels++;
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = pointers[s->in[i]];
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = pointers[s->out[i]];
@@ -191,18 +192,13 @@ static uint64_t run_work(const plan_step *s) {
   return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
 }
 
-static int run_steps(cpu_run *run, const plan_program *p, void *const *pointers) {
-  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cpu_run_step(run, p, &p->steps[i], pointers));
-  return 0;
-}
-
 int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   TRY(run->profile ? run_profiled(run, p, s, pointers) : run_step_or_stop(run, p, s, pointers));
   return interp_tick(&run->ctx, run_work(s));
 }
 
 int cpu_run_bound(cpu_run *run, const plan_program *p, void *const *pointers) {
-  int status = run->profile ? run_steps(run, p, pointers) : cpu_list_run(run, p, pointers);
+  int status = cpu_list_run(run, p, pointers);
   if (status && run->tasks) cpu_async_abandon(run);
   return status;
 }

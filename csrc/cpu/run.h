@@ -35,6 +35,7 @@ struct cpu_run {
   const cpu_executable *exe;
   void *const *arguments, *const *results; /* of the entry; NULL in the run of a task */
   cpu_tally tally;
+  cpu_units ran;
   interp_ctx ctx;         /* for interpreted steps, errors and interrupts */
   cpu_profile *profile;   /* or NULL */
   uint32_t depth, lane;   /* for the profile: of steps in steps; where it runs */

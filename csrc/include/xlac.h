@@ -624,6 +624,9 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 /* xlac_executable_run, and the times of all steps as JSON (docs/executor.md), freed with xlac_free. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
+/* The same without a clock, as xlac_executable_run does it: of the JSON only what ran counts. */
+int xlac_executable_count(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
+                          xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);
 /* The same while async operations run on their lanes: what went on when, and where. */
 int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                              xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err);

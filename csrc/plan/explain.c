@@ -21,47 +21,106 @@ static const char *explain_no_kernel(const ir_op *op) {
   }
 }
 
-static void explain_op(base_text *out, const fusion_plan *f, const ir_op *op) {
+/* What the plan does with each value, by op id: the step that computes it, one that reads it from memory. Fusion only
+ * proposes, so what is in memory is told of the plan. */
+typedef struct explain_facts {
+  const plan_step **maker, **reader;
+} explain_facts;
+
+static void explain_find(explain_facts *x, const plan_program *p) {
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    const plan_step *s = &p->steps[i];
+    x->maker[s->op->id] = s;
+    for (uint32_t j = 0; j < s->n_out; j++)
+      if (p->buffers[s->out[j]].op) x->maker[p->buffers[s->out[j]].op->id] = s;
+    for (uint32_t j = 0; j < s->n_in; j++) {
+      const ir_op *op = p->buffers[s->in[j]].op;
+      if (op && !x->reader[op->id]) x->reader[op->id] = s;
+    }
+  }
+}
+
+static void explain_reader(base_text *out, const explain_facts *x, const ir_op *op) {
+  const plan_step *reader = x->reader[op->id];
+  if (reader)
+    base_putf(out, ", and in memory since %s %s reads it there", ir_opcode_text(reader->op->opcode),
+              reader->op->name->s);
+  else if (x->maker[op->id])
+    BASE_PUT(out, ", and in memory since it is a result");
+}
+
+static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) {
+  base_putf(out, "ends a kernel of %u ops, in memory since %s", f->size[op->id], f->why[op->id]);
+  if (f->first[op->id] != op)
+    base_putf(out, "; one kernel with %s, since %s", f->first[op->id]->name->s, f->one[op->id]);
+  else if (f->one[op->id])
+    base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s", f->one[op->id]);
+}
+
+static void explain_other(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
+  const plan_step *maker = x->maker[op->id];
+  const bool moves = f->role[op->id] == FUSION_ROOT && maker && maker->kind != PLAN_KERNEL;
+  base_putf(out, "no kernel, %s",
+            moves                                                ? "a step of its own: it moves what is in memory"
+            : op->opcode == IR_OP_CONSTANT && !x->reader[op->id] ? "a constant"
+            : f->role[op->id] == FUSION_ROOT && !maker           ? "another view of its operand"
+                                                                 : explain_no_kernel(op));
+  if (f->role[op->id] == FUSION_NO && f->why[op->id]) base_putf(out, "; in none since %s", f->why[op->id]);
+}
+
+static void explain_op(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
+  const plan_step *maker = x->maker[op->id];
   base_putf(out, "  %s %s: ", ir_opcode_text(op->opcode), op->name->s);
   switch ((fusion_role)f->role[op->id]) {
     case FUSION_NO:
-      base_putf(out, "no kernel, %s", explain_no_kernel(op));
-      if (f->why[op->id]) base_putf(out, "; in none since %s", f->why[op->id]);
+      explain_other(out, f, x, op);
       break;
     case FUSION_ROOT:
-      base_putf(out, "ends a kernel of %u ops, in memory since %s", f->size[op->id], f->why[op->id]);
-      if (f->first[op->id] != op)
-        base_putf(out, "; one kernel with %s, since %s", f->first[op->id]->name->s, f->one[op->id]);
-      else if (f->one[op->id])
-        base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s", f->one[op->id]);
+      if (maker && maker->kind == PLAN_KERNEL)
+        explain_root(out, f, op);
+      else
+        explain_other(out, f, x, op);
       break;
     case FUSION_INNER:
       base_putf(out, "in the kernel that ends at %s", f->root[op->id]->name->s);
       break;
     case FUSION_CHEAP:
-      base_putf(out, "in every kernel that uses it%s",
-                f->needed[op->id] ? ", and in memory since an op that is no kernel reads it" : "");
+      BASE_PUT(out, "in every kernel that uses it");
+      explain_reader(out, x, op);
       break;
   }
   BASE_PUT(out, "\n");
 }
 
+static bool explain_ops(base_text *out, const plan_program *p) {
+  base_alloc alloc = p->computation->module->alloc;
+  size_t n = (size_t)p->computation->module->n_ids + 1;
+  const plan_step **both = base_malloc(alloc, 2 * n * sizeof *both);
+  if (!both) return false;
+  memset(both, 0, 2 * n * sizeof *both);
+  explain_facts x = {both, both + n};
+  explain_find(&x, p);
+  IR_FOR_OPS(op, p->computation) explain_op(out, p->fusion, &x, op);
+  base_free(alloc, both);
+  return true;
+}
+
 /* Depth is bounded by the plan's. A computation that several steps share is listed once: `seen`, by id. */
-static void explain_program(base_text *out, const plan_program *p, uint8_t *seen) {
+static bool explain_program(base_text *out, const plan_program *p, uint8_t *seen) {
   const ir_computation *c = p->computation;
-  if (seen[c->id]) return;
+  if (seen[c->id]) return true;
   seen[c->id] = 1;
   base_putf(out, "%s:", c->name->s);
   if (p->interpreted) {
     base_putf(out, " interpreted, since %s\n", p->why);
-    return;
+    return true;
   }
   BASE_PUT(out, "\n");
-  if (p->fusion) {
-    IR_FOR_OPS(op, c) explain_op(out, p->fusion, op);
-  }
+  if (p->fusion && !explain_ops(out, p)) return false;
   for (uint32_t i = 0; i < p->n_steps; i++)
-    for (uint32_t j = 0; j < p->steps[i].n_nested; j++) explain_program(out, p->steps[i].nested[j], seen);
+    for (uint32_t j = 0; j < p->steps[i].n_nested; j++)
+      if (!explain_program(out, p->steps[i].nested[j], seen)) return false;
+  return true;
 }
 
 int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err) {
@@ -70,7 +129,7 @@ int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err) 
   uint8_t *seen = base_malloc(alloc, n);
   if (!seen) return base_oom(err, "an explanation");
   memset(seen, 0, n);
-  explain_program(out, p, seen);
+  bool ok = explain_program(out, p, seen);
   base_free(alloc, seen);
-  return 0;
+  return ok ? 0 : base_oom(err, "an explanation");
 }

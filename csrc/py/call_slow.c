@@ -4,15 +4,18 @@
 typedef struct slow_run {
   const xlac_executable *exe;
   char **json; /* NULL: without a profile */
-  bool lanes;  /* a timeline instead */
+  py_clock clock;
   size_t *n;
 } slow_run;
 
 static int slow_start(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                       xlac_value **out, xlac_error *err) {
   const slow_run *r = what;
-  if (r->json && r->lanes) return xlac_executable_timeline(r->exe, options, n, values, out, r->json, r->n, err);
-  if (r->json) return xlac_executable_profile(r->exe, options, n, values, out, r->json, r->n, err);
+  if (r->json && r->clock == PY_CLOCK_LANES)
+    return xlac_executable_timeline(r->exe, options, n, values, out, r->json, r->n, err);
+  if (r->json && r->clock == PY_CLOCK_STEPS)
+    return xlac_executable_profile(r->exe, options, n, values, out, r->json, r->n, err);
+  if (r->json) return xlac_executable_count(r->exe, options, n, values, out, r->json, r->n, err);
   return xlac_executable_run(r->exe, options, n, values, out, err);
 }
 
@@ -57,7 +60,7 @@ PyObject *py_call_values(py_executable *self, const py_call *call) {
   return slow_call(self, call, &what);
 }
 
-PyObject *py_call_profiled(py_executable *self, const py_call *call, bool lanes, char **json, size_t *n) {
-  slow_run what = {.exe = self->exe, .json = json, .n = n, .lanes = lanes};
+PyObject *py_call_profiled(py_executable *self, const py_call *call, py_clock clock, char **json, size_t *n) {
+  slow_run what = {.exe = self->exe, .json = json, .n = n, .clock = clock};
   return slow_call(self, call, &what);
 }

@@ -108,7 +108,9 @@ void py_lanes_forget(xlac_compile_options *options);
 /* By values: whatever the arguments are, and with the interpreter's errors. */
 PyObject *py_call_values(py_executable *self, const py_call *call);
 /* The same with times by step: *json is freed with xlac_free. */
-PyObject *py_call_profiled(py_executable *self, const py_call *call, bool lanes, char **json, size_t *n);
+/* What is told of a call: times of its steps, the same with lanes, or without a clock what ran. */
+typedef enum py_clock { PY_CLOCK_STEPS, PY_CLOCK_LANES, PY_CLOCK_NONE } py_clock;
+PyObject *py_call_profiled(py_executable *self, const py_call *call, py_clock clock, char **json, size_t *n);
 
 /* --- timeline.c --- */
 PyObject *py_executable_lanes(PyObject *object, void *unused);

@@ -93,19 +93,28 @@ static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
   return result;
 }
 
-static PyObject *executable_run_profile(PyObject *object, PyObject *args, PyObject *kwargs) {
+static PyObject *executable_run_told(PyObject *object, PyObject *args, PyObject *kwargs, py_clock clock) {
   py_executable *self = (py_executable *)object;
   py_call call = {.args = PySequence_Fast_ITEMS(args), .n = (uint32_t)PyTuple_GET_SIZE(args)};
   char *text = NULL;
   size_t n = 0;
   if (kwargs && PyDict_GET_SIZE(kwargs))
-    return PyErr_Format(PyExc_TypeError, "profile takes the program's arguments by position, and nothing else");
-  PyObject *result = py_call_profiled(self, &call, false, &text, &n);
+    return PyErr_Format(PyExc_TypeError,
+                        "profile takes the program's arguments by position, repeat and warmup, and nothing else");
+  PyObject *result = py_call_profiled(self, &call, clock, &text, &n);
   PyObject *times = result ? py_text(text, (Py_ssize_t)n) : NULL;
   PyObject *both = times ? PyTuple_Pack(2, result, times) : NULL;
   Py_XDECREF(result);
   Py_XDECREF(times);
   return both;
+}
+
+static PyObject *executable_run_profile(PyObject *object, PyObject *args, PyObject *kwargs) {
+  return executable_run_told(object, args, kwargs, PY_CLOCK_STEPS);
+}
+
+static PyObject *executable_run_count(PyObject *object, PyObject *args, PyObject *kwargs) {
+  return executable_run_told(object, args, kwargs, PY_CLOCK_NONE);
 }
 
 static PyObject *executable_plan(PyObject *object, PyObject *unused) {
@@ -159,7 +168,8 @@ PyMethodDef py_executable_methods[] = {
     {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
     {"explain", PY_KEYWORDS(executable_explain),
      "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"memory\" or \"donation\""},
-    {"profile", PY_KEYWORDS(executable_profile), "Runs once with a clock at every step: a Profile"},
+    {"profile", PY_KEYWORDS(executable_profile),
+     "profile(*arrays, repeat=1, warmup=0)\n--\n\nRuns with a clock at every step: a Profile"},
     {"timeline", PY_KEYWORDS(executable_timeline), "What went on when, and on which lane: a Timeline"},
     {"record_timeline", py_executable_record, METH_O, "Whether calls from now on are recorded, for timeline()"},
     {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
@@ -172,6 +182,7 @@ PyMethodDef py_executable_methods[] = {
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
     {"_timeline", PY_KEYWORDS(py_executable_run_timeline), "(result, events as JSON)"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},
+    {"_count", PY_KEYWORDS(executable_run_count), "(result, what a call runs as JSON)"},
     {NULL, NULL, 0, NULL},
 };
 

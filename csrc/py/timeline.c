@@ -21,7 +21,7 @@ PyObject *py_executable_run_timeline(PyObject *object, PyObject *args, PyObject 
   size_t n = 0;
   if (kwargs && PyDict_GET_SIZE(kwargs))
     return PyErr_Format(PyExc_TypeError, "timeline takes the program's arguments by position, and nothing else");
-  PyObject *result = py_call_profiled((py_executable *)object, &call, true, &text, &n);
+  PyObject *result = py_call_profiled((py_executable *)object, &call, PY_CLOCK_LANES, &text, &n);
   PyObject *times = result ? py_text(text, (Py_ssize_t)n) : NULL;
   PyObject *both = times ? PyTuple_Pack(2, result, times) : NULL;
   Py_XDECREF(result);
@@ -53,7 +53,7 @@ PyObject *py_executable_recorded(PyObject *object, void *unused) {
 PyObject *py_call_recorded(py_executable *self, const py_call *call) {
   char *json = NULL;
   size_t n = 0;
-  PyObject *result = py_call_profiled(self, call, true, &json, &n);
+  PyObject *result = py_call_profiled(self, call, PY_CLOCK_LANES, &json, &n);
   PyObject *text = result ? py_text(json, (Py_ssize_t)n) : NULL;
   if (text == NULL) Py_CLEAR(result);
   if (text) Py_XSETREF(self->recorded, text);

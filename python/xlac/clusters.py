@@ -201,13 +201,15 @@ class Clusters:
         return picture and f"<div style='overflow:auto;max-height:600px'>{picture}</div>"
 
     def svg(self):
-        """The graph as SVG: nodes in rows by how far they are from the inputs, in the colours of their clusters. Empty where there are
-        more nodes than anyone looks at."""
+        """The graph as SVG: nodes in rows by how far they are from the inputs, in the colours of their clusters. Where there are
+        more nodes than anyone looks at, it says so instead."""
         import html
 
         nodes, edges = self._graph.nodes(), self.edges
         if len(nodes) > MAX_DRAWN:
-            return ""
+            return ("<svg xmlns='http://www.w3.org/2000/svg' width='620' height='30' font-family='sans-serif'><text x='10' y='20' "
+                    f"font-size='12'>no picture: {len(nodes)} nodes, of which at most {MAX_DRAWN} are drawn; to_dot() gives all of them"
+                    "</text></svg>")
         colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(self.clusters)}
         level, place, rows = levels(len(nodes), edges), {}, {}
         for k in range(2, len(nodes)):

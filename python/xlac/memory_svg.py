@@ -55,7 +55,7 @@ def draw(memory, width, height):
 def draw_profile(profile, width):
     depth = 1 + max((e[3] for e in profile.events), default=0)
     height, wide, total = 2 * MARGIN + 26 * depth, width - 2 * MARGIN, profile.seconds or 1
-    parts = [text(MARGIN, 16, f"{seconds_text(profile.seconds)} in all" + (", only the first steps are shown" if profile.cut else ""))]
+    parts = [text(MARGIN, 16, profile.summary() + ("; only the first steps are shown" if profile.cut else ""))]
     for op, by, computation, level, start, seconds in sorted(profile.events, key=lambda e: -e[5])[:MOST]:
         parts.append(box(MARGIN + wide * start / total, MARGIN + 26 * (depth - 1 - level), wide * seconds / total, 24, op,
                          f"{op} ({by}) in {computation}: {seconds_text(seconds)}"))

@@ -1,7 +1,9 @@
 """What an executable says of itself: cost, memory, timings, explanations and profiles. All of it is counted from the plan, which
 the core gives as JSON."""
+import collections
 import functools
 import json
+import statistics
 
 from .codes import Code
 from .errors import ArgumentError
@@ -202,6 +204,8 @@ class Memory(dict):
         peak = f"\npeak at step {self.peak_step} ({self.steps[self.peak_step]})" if self.live else ""
         return f"{head}{peak}\n" + (table(self.HEAD, self.rows(), right=(2, 3)) if self.buffers else "no buffers in the frame")
 
+    __repr__ = __str__
+
     def svg(self, width=900, height=420):
         """The frame as a picture: steps from left to right, bytes from bottom to top, a box for each buffer."""
         from .memory_svg import draw
@@ -231,6 +235,8 @@ class Timings(dict):
     def __str__(self):
         rows = [(name, seconds_text(s)) for name, s in self.items()] + [(f"  {name}", seconds_text(s)) for name, s in self.by_pass]
         return table(("stage", "time"), rows, right=(1,))
+
+    __repr__ = __str__
 
     def _repr_html_(self):
         return f"<pre>{escape(self)}</pre>"
@@ -299,38 +305,86 @@ def explain(executable, topic="schedule", *args):
 
 # --- profiles ---
 
+class Units:
+    """What an executable runs at a time: a step, or several as one "group" (kernels that go tile by tile of rows together) or one "list"
+    (small kernels as instructions of threaded code)."""
+
+    def __init__(self, found, programs):
+        self.programs, self.units = programs, {(p, s): (n, kind) for p, s, n, kind in found["units"]}
+        self.first = {(p, s + i): s for (p, s), (n, _) in self.units.items() for i in range(n)}
+
+    def steps(self, program, step):
+        n, _ = self.units.get((program, step), (1, None))
+        return self.programs[program]["steps"][step:step + n]
+
+    def names(self, program, step):
+        """(name, by what it is run, computation) of the unit that begins with the step."""
+        steps, (_, kind) = self.steps(program, step), self.units.get((program, step), (1, None))
+        names = [s["op"] for s in steps]
+        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        return shown if kind is None or len(names) == 1 else f"{kind} of {shown}", kind or steps[0]["by"], self.programs[program]["name"]
+
+    def bytes(self, program, step):
+        """What goes through memory: values that only the group itself reads stay in the cache."""
+        steps = self.steps(program, step)
+        total = sum(s["read"] + s["written"] for s in steps)
+        if self.units.get((program, step), (1, None))[1] != "group":
+            return total
+        buffers, last = self.programs[program]["buffers"], step + len(steps) - 1
+        made = {b for s in steps for b in s["out"]}
+        read = {b for s in steps for b in s["in"]} - made
+        inner = {b for b in made if (buffers[b]["place"] == "frame" or buffers[b].get("lent")) and buffers[b].get("last", last + 1) <= last}
+        kept = made - inner
+        return min(total, sum(buffers[b]["bytes"] for b in [*read, *kept]))
+
+
 class Profile:
-    """Times of one call by step. `result` is what the call gave; `seconds` the whole; `steps` has a dict for each step that was run,
-    the dearest first. Small kernels inside loops run as one list of instructions: their time is the loop's. A Chrome trace is for
-    chrome://tracing or Perfetto."""
+    """Times of calls by what they run at a time: a step, a group of kernels that run tile by tile, a list of small kernels. `result` is
+    what the last call gave; `seconds` the whole (the median of `all_seconds`, one for each call), `min_seconds` the least; `steps` has a
+    dict for each step, group and list that was run, the dearest first: "seconds" a call is the median, "min_seconds" the least, "ops" are
+    its steps. A loop that is nothing but one list is timed as a whole. `ran` counts kernels, groups, lists and such loops of a call. Times
+    of the events, and of the Chrome trace (for chrome://tracing or Perfetto), are those of the call that took `seconds`."""
 
-    HEAD = ("step", "by", "computation", "times", "time", "share", "Gop/s", "GB/s")
+    HEAD = ("step", "by", "computation", "times", "time", "least", "share", "Gop/s", "GB/s")
 
-    def __init__(self, result, found, programs):
-        self.result, self.seconds, self.cut = result, found["ns"] * 1e-9, found["cut"]
-        self.events = [(*self.names(programs, p, s), depth, start * 1e-9, ns * 1e-9) for p, s, depth, start, ns in found["events"]]
-        self.steps = [self.row(programs, *one) for one in found["steps"]]
+    def __init__(self, result, calls, programs, warmup=0):
+        self.result, self.warmup = result, warmup
+        self.all_seconds = [call["ns"] * 1e-9 for call in calls]
+        self.min_seconds = min(self.all_seconds)
+        self.seconds = statistics.median_low(self.all_seconds)
+        found = calls[self.all_seconds.index(self.seconds)]
+        self.cut, self.ran, units = found["cut"], found["ran"], Units(found, programs)
+        self.events = [(*units.names(p, s), depth, start * 1e-9, ns * 1e-9) for p, s, depth, start, ns in found["events"]]
+        spent = collections.defaultdict(list)
+        for call in calls:
+            for program, step, _, ns in call["steps"]:
+                spent[program, step].append(ns * 1e-9)
+        self.steps = [self.row(units, program, step, times, spent[program, step]) for program, step, times, _ in found["steps"]]
         self.steps.sort(key=lambda row: -row["seconds"])
 
     @staticmethod
-    def names(programs, program, step):
-        row = programs[program]["steps"][step]
-        return row["op"], row["by"], programs[program]["name"]
-
-    def row(self, programs, program, step, times, ns):
-        op, by, computation = self.names(programs, program, step)
-        s = programs[program]["steps"][step]
-        return {"op": op, "opcode": s["opcode"], "by": by, "computation": computation, "times": times, "seconds": ns * 1e-9,
-                "flops": times * (s["flops"] + s["transcendentals"]), "bytes": times * (s["read"] + s["written"]),
-                "nested": bool(s.get("nested"))}
+    def row(units, program, step, times, spent):
+        op, by, computation = units.names(program, step)
+        steps = units.steps(program, step)
+        return {"op": op, "ops": [s["op"] for s in steps], "opcode": steps[0]["opcode"] if len(steps) == 1 else by, "by": by,
+                "computation": computation, "times": times, "seconds": statistics.median_low(spent), "min_seconds": min(spent),
+                "flops": times * sum(s["flops"] + s["transcendentals"] for s in steps), "bytes": times * units.bytes(program, step),
+                "nested": any(s.get("nested") for s in steps)}
 
     def rows(self, limit=30):
         rate = lambda n, row: f"{n / row['seconds'] * 1e-9:.3g}" if n and row["seconds"] else ""  # noqa: E731
-        return [(f"{r['opcode']} {r['op']}", r["by"], r["computation"], r["times"], seconds_text(r["seconds"]),
-                 f"{100 * r['seconds'] / self.seconds:.1f}%", rate(r["flops"], r), rate(r["bytes"], r)) for r in self.steps[:limit]]
+        return [(r["op"] if len(r["ops"]) > 1 else f"{r['opcode']} {r['op']}", r["by"], r["computation"], r["times"],
+                 seconds_text(r["seconds"]), seconds_text(r["min_seconds"]), f"{100 * r['seconds'] / self.seconds:.1f}%",
+                 rate(r["flops"], r), rate(r["bytes"], r)) for r in self.steps[:limit]]
+
+    def summary(self):
+        calls = len(self.all_seconds)
+        if calls > 1:
+            return f"{seconds_text(self.seconds)} in all, the median of {calls} calls; {seconds_text(self.min_seconds)} at least"
+        return f"{seconds_text(self.seconds)} in all" + ("" if self.warmup else ", of one call: a first one takes longer, see repeat and warmup")
 
     def __repr__(self):
-        return f"{seconds_text(self.seconds)} in all\n" + table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7))
+        return f"{self.summary()}\n" + table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7, 8))
 
     def chrome_trace(self):
         """The Chrome trace, as a str of JSON."""
@@ -351,10 +405,17 @@ class Profile:
         return draw_profile(self, width)
 
     def _repr_html_(self):
-        return self.svg() + html_table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7))
+        return self.svg() + html_table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7, 8))
 
 
-def profile(executable, *args, **kwargs):
-    """Runs the program once with a clock at every step: a Profile."""
-    result, found = executable._profile(*args, **kwargs)
-    return Profile(result, json.loads(found), programs_of(executable))
+def profile(executable, *args, repeat=1, warmup=0, **kwargs):
+    """Runs the program `warmup` times and then `repeat` times with a clock at every step, group of kernels and list, as a call runs them: a
+    Profile with the median and the least of those times."""
+    for name, n, least in (("repeat", repeat, 1), ("warmup", warmup, 0)):
+        if not isinstance(n, int) or n < least:
+            raise ArgumentError(f"{name} is {n!r}: expected a number of calls, at least {least}", Code.BAD_ARGUMENT)
+    calls = []
+    for _ in range(warmup + repeat):
+        result, found = executable._profile(*args, **kwargs)
+        calls.append(found)
+    return Profile(result, [json.loads(found) for found in calls[warmup:]], programs_of(executable), warmup)

@@ -5,7 +5,7 @@ import json
 
 from .codes import Code
 from .errors import ArgumentError
-from .report import html_table, programs_of, seconds_text, table
+from .report import Units, html_table, programs_of, seconds_text, table
 
 MAIN = "main"
 
@@ -56,8 +56,8 @@ class Pair:
 
 class Timeline:
     """One call's timeline. `result` is what the call gave (None where calls were recorded), `seconds` the whole, `lanes` their names,
-    `pairs` a Pair for each start and done, `exposed` the seconds that the caller waited in all. Steps run one by one while a timeline
-    is made, so the whole takes a little longer than without."""
+    `pairs` a Pair for each start and done, `exposed` the seconds that the caller waited in all. What a call runs at a time is one event: a
+    step, a group of kernels or a list of small ones."""
 
     HEAD = ("pair", "lane", "started", "work", "exposed", "hidden", "")
 
@@ -65,8 +65,8 @@ class Timeline:
         self.result, self.seconds, self.cut = result, found["ns"] * 1e-9, found["cut"]
         names = [name or "async" for name, _ in lanes]
         self.lanes = [MAIN] + [name if names.count(name) == 1 else f"{name} {i}" for i, name in enumerate(names)]
-        self.programs = programs
-        self.events = [Event(programs, row) for row in found["events"]]
+        self.programs, self.ran, self.units = programs, found["ran"], Units(found, programs)
+        self.events = [Event(self.units, row) for row in found["events"]]
         self._posted = {e.serial for e in self.events if e.task}
         self._ends = collections.defaultdict(list)
         for e in self.events:
@@ -107,7 +107,8 @@ class Timeline:
         """When the last step that made an operand of the start was over."""
         program = self.programs[start.program]
         makers = {program["buffers"][b].get("first") for b in program["steps"][start.step]["in"]}
-        ends = [self._ends[start.program, step, start.lane] for step in makers if step is not None]
+        firsts = {self.units.first.get((start.program, step), step) for step in makers if step is not None}
+        ends = [self._ends[start.program, step, start.lane] for step in firsts]
         before = [times[bisect.bisect_right(times, start.begin) - 1] for times in ends if times and times[0] <= start.begin]
         return max(before, default=0.0)
 
@@ -154,10 +155,10 @@ class Timeline:
 class Event:
     """A step, or the work of a start (`task`) on its lane."""
 
-    def __init__(self, programs, row):
+    def __init__(self, units, row):
         self.program, self.step, self.depth, begin, ns, self.lane, self.serial, task = row
-        step = programs[self.program]["steps"][self.step]
-        self.op, self.by, self.computation = step["op"], step["by"], programs[self.program]["name"]
+        self.op, self.by, self.computation = units.names(self.program, self.step)
+        step = units.programs[self.program]["steps"][self.step]
         self.begin, self.end, self.task = begin * 1e-9, (begin + ns) * 1e-9, bool(task)
         self.kind = "work" if task else step["kind"]
 

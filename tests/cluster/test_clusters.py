@@ -198,6 +198,7 @@ def test_pictures():
     assert c.to_dot().startswith("digraph") and "cluster_0" in c.to_dot()
     assert "<svg" in c._repr_html_() and "cluster_0" in c._repr_html_()
     assert repr(c) == "<xlac.Clusters: 1 clusters of 4 nodes, of 5 in all>"
+    assert "no picture: " in clusters(chain(500)).svg() and "no picture" not in c.svg()
 
 
 # --- bad input ---

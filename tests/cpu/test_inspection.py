@@ -92,7 +92,7 @@ def test_memory():
             assert apart or last < other_first or other_last < first
     svg = memory.svg()
     assert len(xml.dom.minidom.parseString(svg).getElementsByTagName("rect")) == len(memory.buffers) + 1
-    assert svg in memory._repr_html_() and "peak at step" in str(memory)
+    assert svg in memory._repr_html_() and "peak at step" in str(memory) == repr(memory)
     assert "no buffers" in str(xlac.compile(xlac.parse("HloModule m\nENTRY e { ROOT x = f32[2] parameter(0) }")).memory)
 
 

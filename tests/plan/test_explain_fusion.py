@@ -1,0 +1,72 @@
+"""What explain("fusion") says is so: what it says to be in memory is read there by the step that it names, what it says to be in a kernel
+has no buffer, what ends a kernel is stored by one."""
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+
+import xlac
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from cpu import random_modules  # noqa: E402
+from cpu.test_profile import DOT, PLAIN, SOFTMAX  # noqa: E402
+
+
+def check(text):
+    exe = xlac.compile(xlac.parse(text))
+    programs = {p["name"]: p for p in json.loads(exe._report())["programs"]}
+    program, said = None, 0
+    for line in exe.explain("fusion").splitlines():
+        if not line.startswith("  "):
+            program = programs.get(line.split(":")[0])
+            continue
+        if program is None:
+            continue
+        opcode, name, what = re.match(r"  (\S+) (.+?): (.*)", line).groups()
+        said += 1
+        check_op(program, opcode, name, what, line)
+    return said
+
+
+def check_op(program, opcode, name, what, line):
+    buffers, steps = program["buffers"], program["steps"]
+    mine = {i for i, b in enumerate(buffers) if b.get("op") == name and "type" in b}
+    writers = [s for s in steps if mine & set(s["out"])]
+    readers = [s for s in steps if mine & set(s["in"])]
+    reader = re.search(r"in memory since (\S+) (.+?) reads it there", what)
+    if what.startswith("in every kernel that uses it"):
+        if reader:
+            assert reader[2] in [s["op"] for s in readers] and reader[1] in [s["opcode"] for s in readers], line
+        elif "since it is a result" in what:
+            assert writers and not readers, line
+        else:
+            assert not readers and not writers, line
+    elif what.startswith("in the kernel that ends at"):
+        root = what.removeprefix("in the kernel that ends at ")
+        assert not readers and not writers, line
+        made = [s for s in steps if s["by"] == "kernel" and any(buffers[b].get("op") == root for b in s["out"])]
+        inside = [s for s in steps if name in [o["name"] for o in s.get("ops", ())]]  # moves are in the kernel's indexes, and not listed
+        assert len(made) == 1 and inside in ([], made), line
+    elif what.startswith("ends a kernel"):
+        assert any(s["by"] == "kernel" for s in writers), line
+    elif "a constant in memory" in what:
+        assert readers or any(b["place"] == "constant" for b in (buffers[i] for i in mine)), line
+    elif "a step of its own" in what:
+        assert any(s["by"] != "kernel" for s in writers) or opcode in ("while", "call", "conditional"), line
+
+
+@pytest.mark.parametrize("text", [SOFTMAX, DOT, PLAIN])
+def test_programs(text):
+    assert check(text)
+
+
+def test_an_init_inside_a_kernel_is_not_said_to_be_in_memory():
+    text = xlac.compile(xlac.parse(SOFTMAX)).explain("fusion")
+    assert "constant i: in every kernel that uses it\n" in text and "constant z: in every kernel that uses it\n" in text
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_modules(seed):
+    check(random_modules.Module(seed).text)
