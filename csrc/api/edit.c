@@ -279,6 +279,7 @@ static int replace_uses_locked(ir_op *op, ir_op *with, xlac_error *err) {
   TRY(api_check_live(with, err));
   if (op == with) return 0;
   if (op->parent != with->parent) return fail_edit(err, with, "is of another computation");
+  if (!op->type || !with->type) return fail_edit(err, op->type ? with : op, "gives no value");
   if (!ir_compatible(op->type, with->type)) {
     char was[120], is[120];
     return base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s,

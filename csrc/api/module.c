@@ -112,9 +112,8 @@ static int32_t format_of(const char *text, size_t n) {
 
 static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, const xlac_parse_options *options,
                     xlac_error *err) {
-  text_parse_options hlo = {.alloc = base_alloc_libc,
-                            .max_depth = options ? options->max_depth : 0,
-                            .strict = options && options->strict};
+  text_parse_options hlo = {
+      .alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0, .strict = options && options->strict};
   mlir_parse_options mlir = {.alloc = base_alloc_libc,
                              .max_depth = options ? options->max_depth : 0,
                              .allow_unregistered = options && options->allow_unregistered};

@@ -81,6 +81,9 @@ uint32_t xlac_op_users(xlac_module *m, xlac_op *handle, xlac_op **users, uint32_
   return n;
 }
 
+/* The type of ops without results. */
+static const ir_type no_results = {.kind = IR_TYPE_TUPLE, .bare = &no_results};
+
 void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
   const ir_op *op = api_op(handle);
   api_lock(m);
@@ -88,7 +91,7 @@ void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
   *out = (xlac_op_info){
       .name = op->name->s,
       .opcode = ir_opcode_text(op->opcode),
-      .type = api_type_out(op->type),
+      .type = api_type_out(op->type ? op->type : &no_results),
       .computation = live ? api_computation_out(op->parent) : NULL,
       .id = op->id,
       .n_operands = live ? op->n_operands : 0,

@@ -21,7 +21,8 @@ static const char *const cpu_passes[] = {
 /* NULL where HLO can't spell it: arguments that come from bytes have no names, and others may be numbers. */
 static const base_istr *prepare_name_of(const ir_op *param, ir_module *to) {
   const base_istr *name = param->name;
-  return ir_is_name(name->s, name->n) && !ir_name_is_reserved(name->s, name->n) ? ir_intern(to, name->s, name->n) : NULL;
+  return ir_is_name(name->s, name->n) && !ir_name_is_reserved(name->s, name->n) ? ir_intern(to, name->s, name->n)
+                                                                                : NULL;
 }
 
 /* Parameters are called as in the source, which translation has lost, but where an op of the copy has that name. A name

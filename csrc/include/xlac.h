@@ -7,9 +7,9 @@
  * back to the function named at its type; every other pointer is borrowed and says how long it lives. Threads: distinct
  * handles may be used from distinct threads. What one handle allows is said at its type.
  * Arguments: a pointer may be NULL only where its comment says so (an array of no elements may always be). Texts and
- * numbers that stand for something (formats, modes, orders, element types) are checked: a function that can fail does so
- * with the code BAD_ARGUMENT for a text that is NULL or a number that is none of its enum, one that looks something up
- * finds nothing. Handles, outputs and structs are not checked, and neither is whether a part is of that module. */
+ * numbers that stand for something (formats, modes, orders, element types) are checked: a function that can fail does
+ * so with the code BAD_ARGUMENT for a text that is NULL or a number that is none of its enum, one that looks something
+ * up finds nothing. Handles, outputs and structs are not checked, and neither is whether a part is of that module. */
 #ifndef XLAC_H
 #define XLAC_H
 
@@ -289,9 +289,9 @@ char *xlac_type_print(const xlac_type *t, bool layouts);
 /* --- ops: reading --- */
 
 typedef struct xlac_op_info {
-  const char *name;   /* without '%'; borrowed until renamed */
-  const char *opcode; /* "add"; static */
-  const xlac_type *type;
+  const char *name;              /* without '%'; borrowed until renamed */
+  const char *opcode;            /* "add"; static */
+  const xlac_type *type;         /* of the first result; an empty tuple where there is none */
   xlac_computation *computation; /* NULL once removed */
   uint32_t id;                   /* unique in the module, dense from 0 */
   uint32_t n_operands, n_users, n_called, n_control_predecessors, n_attrs;

@@ -148,12 +148,9 @@ static PyObject *shape_of(const xlac_type *t) {
 
 /* Types that have no elements give a word for their kind, or their own text. */
 static PyObject *dtype_name_of(const xlac_type *t) {
-  static const char *const words[] = {[XLAC_TYPE_TOKEN] = "token",
-                                      [XLAC_TYPE_OPAQUE] = "opaque",
-                                      [XLAC_TYPE_BUFFER] = "buffer",
-                                      [XLAC_TYPE_FUTURE] = "future",
-                                      [XLAC_TYPE_FUNCTION] = "function",
-                                      [XLAC_TYPE_OTHER] = NULL};
+  static const char *const words[] = {
+      [XLAC_TYPE_TOKEN] = "token",   [XLAC_TYPE_OPAQUE] = "opaque",     [XLAC_TYPE_BUFFER] = "buffer",
+      [XLAC_TYPE_FUTURE] = "future", [XLAC_TYPE_FUNCTION] = "function", [XLAC_TYPE_OTHER] = NULL};
   xlac_type_info info;
   xlac_type_get(t, &info);
   if (info.dtype) return PyUnicode_FromString(xlac_dtype_text(info.dtype));

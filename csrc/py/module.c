@@ -34,8 +34,8 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   int allow_unregistered = 0, strict = 0;
   unsigned max_depth = 0;
   Py_ssize_t n;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered,
-                                   &strict, &max_depth))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$sppI:parse", names, &object, &format, &allow_unregistered, &strict,
+                                   &max_depth))
     return NULL;
   int32_t number = strcmp(format, "hlo") == 0             ? XLAC_FORMAT_HLO
                    : strcmp(format, "hlo-proto") == 0     ? XLAC_FORMAT_HLO_PROTO
@@ -47,10 +47,8 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
     return py_raise_argument(st, "format '%.40s' is unknown: there are auto, hlo, hlo-proto, mlir and mlir-bytecode",
                              format);
   if (py_source(object, &holder, &text, &n) < 0) return NULL;
-  xlac_parse_options options = {.format = number,
-                                .max_depth = max_depth,
-                                .allow_unregistered = allow_unregistered != 0,
-                                .strict = strict != 0};
+  xlac_parse_options options = {
+      .format = number, .max_depth = max_depth, .allow_unregistered = allow_unregistered != 0, .strict = strict != 0};
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;

@@ -31,8 +31,9 @@ static int to_hlo_refuse_type(const to_hlo *t, const ir_op *op, const ir_type *t
 
 int to_hlo_check_type(const to_hlo *t, const ir_op *op, const ir_type *type) {
   if (type->quant)
-    return to_hlo_refuse_type(t, op, type, "run the pass stablehlo-legalize-quant-to-math first: it computes on the "
-                                           "stored integers");
+    return to_hlo_refuse_type(t, op, type,
+                              "run the pass stablehlo-legalize-quant-to-math first: it computes on the "
+                              "stored integers");
   if (type->kind >= IR_TYPE_UNRANKED || type->text)
     return to_hlo_refuse_type(t, op, type, "HLO has ranked tensors of numbers, tuples of them, and tokens");
   for (uint32_t i = 0; i < type->n_elements; i++) TRY(to_hlo_check_type(t, op, type->elements[i]));

@@ -48,8 +48,12 @@ static void mprint_quant_number(base_text *o, const ir_quant *q, uint32_t i) {
 }
 
 static void mprint_quant_storage(base_text *o, const ir_quant *q) {
-  base_putc(o, base_dtype_is_unsigned(q->storage) ? 'u' : 'i');
-  base_put_u64(o, base_dtype_of(q->storage)->bits);
+  if (base_dtype_is_float(q->storage)) { /* which the verifier refuses */
+    base_puts(o, mprint_dtype_text(q->storage));
+  } else {
+    base_putc(o, base_dtype_is_unsigned(q->storage) ? 'u' : 'i');
+    base_put_u64(o, base_dtype_of(q->storage)->bits);
+  }
   if (!q->has_range) return;
   base_putc(o, '<');
   base_put_i64(o, q->storage_min);

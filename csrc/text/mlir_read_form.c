@@ -287,7 +287,7 @@ static int mlir_read_all_operands(mlir_reader *r) {
     text_lexer back = r->lx;
     mlir_eat(r, ",");
     if (*r->lx.p == ',') return 0; /* "%a, , sizes = []": StableHLO's printer, where a list of operands is empty */
-    if (*r->lx.p != '%') { /* the comma belongs to what follows: "%a, %b, dim = 0" */
+    if (*r->lx.p != '%') {         /* the comma belongs to what follows: "%a, %b, dim = 0" */
       r->lx = back;
       return 0;
     }

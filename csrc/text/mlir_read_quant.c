@@ -100,8 +100,7 @@ static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type prefix");
   unsigned bits = base_dtype_of(t)->bits;
   bool is_signed = !base_dtype_is_unsigned(t);
-  if (bits > 32)
-    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type size: %u", bits);
+  if (bits > 32) return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type size: %u", bits);
   q->storage = (uint8_t)t;
   q->storage_min = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
   q->storage_max = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : bits < 63 ? (INT64_C(1) << bits) - 1 : INT64_MAX;

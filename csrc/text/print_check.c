@@ -1,4 +1,5 @@
-/* Whether HLO text holds all of a module: what compiled programs keep of StableHLO is shown in it, but not read back. */
+/* Whether HLO text holds all of a module: what compiled programs keep of StableHLO is shown in it, but not read back.
+ */
 #include "../ir/check.h"
 #include "text.h"
 

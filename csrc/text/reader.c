@@ -8,7 +8,8 @@ enum { MIN_BUDGET = 64 << 20, FIRST_STACK = 64 };
 
 int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char *text, size_t n,
                      const text_parse_options *options, xlac_error *err) {
-  *r = (text_reader){.alloc = alloc, .m = m, .err = err, .max_depth = text_depth_limit(options ? options->max_depth : 0)};
+  *r = (text_reader){
+      .alloc = alloc, .m = m, .err = err, .max_depth = text_depth_limit(options ? options->max_depth : 0)};
   r->strict = options && options->strict;
   r->chlo = options && options->chlo;
   r->halves = options && options->halves;

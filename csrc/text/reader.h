@@ -73,11 +73,11 @@ typedef struct text_reader {
   xlac_error *err;
   const base_istr *op_name; /* of the op being read, for errors */
   uint32_t depth, max_depth;
-  bool strict; /* text_parse_options.strict */
-  bool chlo;   /* text_parse_options.chlo */
-  bool halves; /* text_parse_options.halves */
-  bool no_bodies;  /* computations by name only */
-  bool lone;       /* the text is one instruction: undeclared operands become parameters */
+  bool strict;    /* text_parse_options.strict */
+  bool chlo;      /* text_parse_options.chlo */
+  bool halves;    /* text_parse_options.halves */
+  bool no_bodies; /* computations by name only */
+  bool lone;      /* the text is one instruction: undeclared operands become parameters */
   uint32_t scope, n_scopes;
   uint32_t level; /* open scopes */
   uint32_t stamp;

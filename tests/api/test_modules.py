@@ -48,12 +48,13 @@ def test_parse_errors_have_a_place_and_leave_the_output_alone(x):
     x.fails(x.lib.xlac_module_parse(out, deep, len(deep), options, x.err), 602)
 
 
-def test_documented_forms_are_read_on_request(x):
+def test_documented_forms_are_read_unless_reading_is_strict(x):
     text = b"HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] atan(x)\n}\n"
     out = x.ffi.new("xlac_module **")
-    options = x.ffi.new("xlac_parse_options *", {"documented_forms": True})
-    x.check(x.lib.xlac_module_parse(out, text, len(text), options, x.err))
+    x.check(x.lib.xlac_module_parse(out, text, len(text), x.ffi.NULL, x.err))
     x.lib.xlac_module_destroy(out[0])
+    options = x.ffi.new("xlac_parse_options *", {"strict": True})
+    x.fails(x.lib.xlac_module_parse(out, text, len(text), options, x.err), 101)
 
 
 def test_print_parse_print(x, m):

@@ -137,10 +137,12 @@ def test_serialized_modules(files):
     assert "error" in bad("verify", "add.hlo", "--input-format=hlo-proto", cwd=files)
 
 
-def test_documented_forms(files):
+def test_documented_forms_are_read_unless_strict(files):
     (files / "atan.hlo").write_text("HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] atan(x)\n}\n")
-    assert "documented forms" in bad("verify", "atan.hlo", cwd=files)
-    good("verify", "atan.hlo", "--documented-forms", cwd=files)
+    good("verify", "atan.hlo", cwd=files)
+    assert "strict" in bad("verify", "atan.hlo", "--strict", cwd=files)
+    old = run("verify", files / "atan.hlo", "--documented-forms")
+    assert old.returncode == 0 and "deprecated" in old.stderr
 
 
 def test_opt(files):
