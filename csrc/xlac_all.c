@@ -7,6 +7,7 @@
 #include "base/decimal.c"
 #include "base/dtype.c"
 #include "base/float.c"
+#include "base/heed.c"
 #include "base/isa.c"
 #include "base/lane.c"
 #include "base/map.c"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../base/heed.h"
 #include "../cpu/executable.h"
 #include "../cpu/prepare.h"
 #include "../cpu/profile.h"
@@ -122,6 +123,10 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   cpu.async_work = options->async_work;
   cpu.runtime = (cpu_runtime *)(void *)options->runtime;
   TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
+  if (base_heed_stopped()) { /* what there was no memory for may be missing where it is not needed */
+    cpu_executable_free(exe->cpu);
+    return base_interrupted(err);
+  }
   exe->seconds[XLAC_COMPILE_COPY] = copied - start;
   exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
   exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;

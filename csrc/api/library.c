@@ -1,4 +1,5 @@
 /* Facts about the library: version, error codes, element types, the op table. Thread-safe: constant tables only. */
+#include "../base/heed.h"
 #include <stdlib.h>
 
 #include "api.h"
@@ -153,4 +154,9 @@ bool xlac_opcode_attr(uint32_t opcode, uint32_t index, xlac_attr_info *out) {
 const char *xlac_attr_kind(const char *text) {
   ir_attr_key key = text ? ir_attr_from_text(text, strlen(text)) : IR_ATTR_NONE;
   return key == IR_ATTR_NONE ? NULL : attr_kind_names[ir_attr_table[key].kind];
+}
+
+xlac_interrupt xlac_set_interrupt(xlac_interrupt hook) {
+  base_heed before = base_heed_set((base_heed){hook.interrupted, hook.ctx});
+  return (xlac_interrupt){before.asked, before.ctx};
 }

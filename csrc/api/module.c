@@ -1,6 +1,7 @@
 /* Module handles: making, reading, printing, verifying, header facts. */
 #include "api.h"
 
+#include "../base/heed.h"
 #include "../ir/names.h"
 #include "../opt/for_hlo.h"
 #include "../text/proto.h"
@@ -15,6 +16,11 @@ int api_lock_edit(xlac_module *m, xlac_error *err) {
 
 int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err) {
   xlac_module *m = base_malloc(base_alloc_libc, sizeof *m);
+  if (base_heed_stopped()) { /* what there was no memory for may be missing where it is not needed */
+    base_free(base_alloc_libc, m);
+    ir_module_destroy(ir);
+    return base_interrupted(err);
+  }
   if (m == NULL || pthread_mutex_init(&m->lock, NULL) != 0) {
     base_free(base_alloc_libc, m);
     ir_module_destroy(ir);
@@ -53,7 +59,7 @@ int api_check_whole(const ir_module *ir, xlac_error *err) {
 
 int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
   char *s = base_text_cstr(t);
-  if (s == NULL) {
+  if (s == NULL || base_heed_stopped()) {
     base_text_free(t);
     return base_oom(err, "printing");
   }

@@ -1,5 +1,7 @@
 #include "memory.h"
 
+#include "heed.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #ifdef __linux__
@@ -23,6 +25,7 @@ static void *large_block(size_t size) {
 
 static void *libc_fn(void *ctx, void *ptr, size_t size) {
   (void)ctx;
+  if (size && base_heed_tick(1 + size / 1024)) return NULL;
   if (!ptr && size >= HUGE_PAGE) return large_block(size);
   if (size) return realloc(ptr, size);
   free(ptr);

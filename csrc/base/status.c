@@ -1,5 +1,7 @@
 #include "status.h"
 
+#include "heed.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -84,7 +86,12 @@ int base_hint(xlac_error *err, int status, const char *format, ...) {
 }
 
 int base_oom(xlac_error *err, const char *what) {
+  if (base_heed_stopped()) return base_interrupted(err);
   return base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory while %s", what);
+}
+
+int base_interrupted(xlac_error *err) {
+  return base_fail(err, XLAC_E_INTERRUPTED, "the call was interrupted");
 }
 
 const char *base_code_title(int code) {

@@ -28,6 +28,8 @@ int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, c
 int base_hint(xlac_error *err, int status, const char *format, ...) BASE_PRINTF(3, 4);
 /* Out of memory while doing `what`. */
 int base_oom(xlac_error *err, const char *what);
+/* What base_oom says, too, once the caller wished to stop (heed.h). */
+int base_interrupted(xlac_error *err);
 /* The title of `code` in errors.def, or NULL. */
 const char *base_code_title(int code);
 /* "MALFORMED_TEXT" and so on, or NULL. */

@@ -15,6 +15,7 @@ enum {
 
 typedef struct rows_run {
   const cpu_window *w;
+  base_pool *pool;
   const char *in, *init;
   char *out;
 } rows_run;
@@ -216,30 +217,44 @@ static rows_fold_fn *rows_fold_of(const cpu_window *w) {
                                : NULL;
 }
 
-static void rows_folded(const cpu_window *w, rows_fold_fn *fold, int64_t low, int64_t high, char *acc, const char *x,
+enum { ROWS_POLL = 1 << 18 /* elements between looks at whether to stop */ };
+
+/* A window may be as large as the array, so that outputs times window elements are no bounded work. */
+static bool rows_stops(const rows_run *r, int64_t work, int64_t *since) {
+  if ((*since += work) < ROWS_POLL) return false;
+  *since = 0;
+  return base_pool_stopping(r->pool);
+}
+
+static void rows_folded(const rows_run *r, rows_fold_fn *fold, int64_t low, int64_t high, char *acc, const char *x,
                         int64_t from) {
+  const cpu_window *w = r->w;
+  int64_t since = 0;
   const ir_window_dim *d = &w->window->v[w->last];
   for (int64_t o = low; o < high; o++) {
     int64_t begin = o * d->stride - d->padding_low, end = begin + d->size;
     if (begin < 0) begin = 0;
     if (end > w->in_size[w->last]) end = w->in_size[w->last];
     if (begin < end) fold(end - begin, x + (begin - from) * (int64_t)w->bytes, acc + (o - low) * (int64_t)w->bytes);
+    if (rows_stops(r, d->size, &since)) return;
   }
 }
 
 /* Outputs [low, high) of a row with a row of input, of which x holds what lies from position `from` on. */
-static void rows_along(const cpu_window *w, int64_t low, int64_t high, char *acc, const char *x, int64_t from) {
+static void rows_along(const rows_run *r, int64_t low, int64_t high, char *acc, const char *x, int64_t from) {
+  const cpu_window *w = r->w;
   const ir_window_dim *dim = &w->window->v[w->last];
-  int64_t line = w->lanes * (int64_t)w->bytes;
+  int64_t line = w->lanes * (int64_t)w->bytes, since = 0;
   rows_fold_fn *fold = rows_fold_of(w);
   if (fold) {
-    rows_folded(w, fold, low, high, acc, x, from);
+    rows_folded(r, fold, low, high, acc, x, from);
     return;
   }
   for (int64_t k = 0; k < dim->size; k++) {
     interp_placement p = interp_window_placement(dim, w->in_size[w->last], k, low, high);
     if (p.count == 0) continue;
     rows_positions(w, p.count, acc + (p.first - low) * line, p.step, x + (p.from - from) * line, p.from_step);
+    if (rows_stops(r, p.count * w->lanes, &since)) return;
   }
 }
 
@@ -250,7 +265,9 @@ static void rows_ordered(const rows_run *r, int64_t row) {
   rows_walk k;
   rows_walk_begin(w, &k, row);
   rows_fill(w, n * w->lanes, r->init, out);
-  for (int64_t at = 0; (at = rows_next(w, &k)) >= 0;) rows_along(w, 0, n, out, r->in + at * (int64_t)w->bytes, 0);
+  int64_t since = 0;
+  for (int64_t at = 0; (at = rows_next(w, &k)) >= 0 && !rows_stops(r, n * w->lanes, &since);)
+    rows_along(r, 0, n, out, r->in + at * (int64_t)w->bytes, 0);
 }
 
 /* Positions of input that outputs [low, high) reach: [*from, *to). */
@@ -277,7 +294,8 @@ static void rows_part(const rows_run *r, int64_t row, int64_t low, int64_t high)
   rows_walk_begin(w, &k, row);
   rows_fill(w, (high - low) * w->lanes, r->init, out);
   if (from == to) return;
-  for (int64_t at = 0; (at = rows_next(w, &k)) >= 0;) {
+  int64_t since = 0;
+  for (int64_t at = 0; (at = rows_next(w, &k)) >= 0 && !rows_stops(r, (to - from) * w->lanes, &since);) {
     const char *x = r->in + at * (int64_t)w->bytes + from * line;
     if (combined)
       rows_join(w, (to - from) * w->lanes, buffer, combined, x);
@@ -285,7 +303,7 @@ static void rows_part(const rows_run *r, int64_t row, int64_t low, int64_t high)
       first = x;
     combined = combined ? buffer : first;
   }
-  if (combined) rows_along(w, low, high, out, combined, from);
+  if (combined) rows_along(r, low, high, out, combined, from);
 }
 
 /* As many outputs at a time as have a reach that fits the buffer; 0: not even one has. */
@@ -300,14 +318,15 @@ static void rows_range(void *ctx, size_t begin, size_t end) {
   const rows_run *r = ctx;
   const cpu_window *w = r->w;
   int64_t n = w->out_size[w->last], step = w->ordered ? 0 : rows_step(w);
-  for (size_t row = begin; row < end; row++) {
+  int64_t since = 0;
+  for (size_t row = begin; row < end && !rows_stops(r, n * w->lanes, &since); row++) {
     if (step == 0) rows_ordered(r, (int64_t)row);
     for (int64_t at = 0; step && at < n; at += step) rows_part(r, (int64_t)row, at, n - at < step ? n : at + step);
   }
 }
 
 void cpu_window_rows(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
-  rows_run r = {w, in, init, out};
+  rows_run r = {w, pool, in, init, out};
   int64_t work = w->out_size[w->last] * w->lanes;
   if (work == 0) return;
   for (uint32_t d = 0; d <= w->last; d++) work = work < ROWS_GRAIN ? work * w->window->v[d].size : work;

@@ -63,6 +63,22 @@ int32_t xlac_error_code_at(uint32_t index);
 /* Gives back memory that a function handed out as text. NULL is fine. */
 void xlac_free(void *memory);
 
+/* --- interrupts --- */
+
+/* A way to stop calls that take long: parsing, verifying, passes, printing, translating, fingerprints, sharding
+ * propagation, clustering, lowering and compiling ask `interrupted` at least every 50 ms or so; true makes them fail
+ * with the code INTERRUPTED, and so do all further ones until the hook is set anew. Runs have a hook of their own among
+ * their options. xlac_module_run leaves the module wherever its passes were: give it a clone, or set no hook and stop
+ * between passes by its callback. */
+typedef struct xlac_interrupt {
+  bool (*interrupted)(void *ctx); /* NULL: nobody can */
+  void *ctx;
+} xlac_interrupt;
+
+/* Sets the calling thread's hook and gives the one before. It is called on that thread, while locks are held: it must
+ * not call functions on a handle that is in use. */
+xlac_interrupt xlac_set_interrupt(xlac_interrupt hook);
+
 /* --- element types: numbers from 1 to xlac_dtype_count() - 1, not stable between versions; their names are --- */
 
 uint32_t xlac_dtype_count(void);

@@ -49,7 +49,7 @@ static void topk_sift(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-static void topk_order(void *ctx, int64_t begin, int64_t end) {
+static void topk_drain(void *ctx, int64_t begin, int64_t end) {
   const topk_row *r = ctx;
   for (int64_t i = r->k - 1 - begin; i > r->k - 1 - end; i--) {
     interp_keyed last = r->v[0];
@@ -66,7 +66,7 @@ static int keep_first(interp_ctx *ctx, topk_row *r, int64_t n) {
   if (r->k == 0) return 0;
   TRY(interp_in_blocks(ctx, r->k / 2, topk_heap, r));
   TRY(interp_in_blocks(ctx, n - r->k, topk_sift, r));
-  return interp_in_blocks(ctx, r->k - 1, topk_order, r);
+  return interp_in_blocks(ctx, r->k - 1, topk_drain, r);
 }
 
 int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool largest, interp_value *values,

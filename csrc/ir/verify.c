@@ -1,6 +1,8 @@
 /* The verifier's order of business: structure, then every op in text order, then what concerns several ops. */
 #include "verify.h"
 
+#include "../base/heed.h"
+
 int ir_verify_fail(const ir_op *op, base_code code, xlac_error *err, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -103,7 +105,10 @@ int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   if (m->verified >= level) return 0;
   TRY(ir_verify_structure(m, err));
   IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c) TRY(ir_verify_op(m, op, options, err));
+    IR_FOR_OPS(op, c) {
+      TRY(ir_verify_op(m, op, options, err));
+      if (base_heed_tick(8)) return base_interrupted(err);
+    }
   }
   TRY(ir_verify_aliases(m, options, err));
   TRY(ir_verify_together(m, options, err));

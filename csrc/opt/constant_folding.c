@@ -2,6 +2,7 @@
  * Requires: nothing. Preserves: side effects, random ops, custom calls, collectives, ids, async chains, ops in control
  * edges, elided constants, the schedule. Leaves iotas and broadcasts: they say in a word what a constant would spell
  * out. */
+#include "../base/heed.h"
 #include "../interp/interp.h"
 #include "effects.h"
 #include "pass.h"
@@ -19,7 +20,7 @@ typedef struct fold_run {
 
 static bool fold_is_spent(void *ctx) {
   fold_run *f = ctx;
-  return f->polls_left-- <= 0;
+  return f->polls_left-- <= 0 || base_heed_tick(FOLD_POLL / 100);
 }
 
 /* A constant, or a broadcast of one: cheap to make, and worth looking through. */

@@ -188,8 +188,8 @@ static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac
   xlac_error err = {.code = 0};
   xlac_clusters *c = NULL;
   int status;
-  Py_BEGIN_ALLOW_THREADS status = xlac_cluster_graph(&c, bytes, (size_t)n, format, flags, &err);
-  Py_END_ALLOW_THREADS if (status != 0) return py_raise(st, &err, PY_ANY);
+  PY_WORK(status = xlac_cluster_graph(&c, bytes, (size_t)n, format, flags, &err));
+  if (status != 0) return py_raise(st, &err, PY_ANY);
   py_clusters *self = PyObject_New(py_clusters, st->clusters_type);
   if (self == NULL) {
     xlac_clusters_destroy(c);

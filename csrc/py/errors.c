@@ -27,7 +27,8 @@ static PyObject *decode(const char *s) {
 }
 
 PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
-  if (err->code == PY_INTERRUPTED && PyErr_Occurred()) return NULL; /* the signal handler's exception says it */
+  /* The signal handler's exception says it. */
+  if (err->code == PY_INTERRUPTED && (PyErr_Occurred() || PyErr_CheckSignals() != 0)) return NULL;
   PyObject *cls = PyObject_GetAttrString(st->errors, class_name(err->code, stage));
   PyObject *message = decode(err->message), *op = decode(err->op), *hint = decode(err->hint);
   PyObject *exception = NULL;

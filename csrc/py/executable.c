@@ -274,9 +274,8 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   options.no_passes = !passes;
   options.runtime = st->runtime;
   options.counters = st->counters;
-  PyThreadState *thread = PyEval_SaveThread();
-  int status = xlac_compile(((py_module *)module)->m, &options, &exe, &err);
-  PyEval_RestoreThread(thread);
+  int status;
+  PY_WORK(status = xlac_compile(((py_module *)module)->m, &options, &exe, &err));
   PyMem_Free(donated);
   py_lanes_forget(&options);
   if (status) return py_raise(st, &err, PY_ANY);

@@ -52,8 +52,8 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_parse(&m, text, (size_t)n, &options, &err);
-  Py_END_ALLOW_THREADS Py_DECREF(holder);
+  PY_WORK(status = xlac_module_parse(&m, text, (size_t)n, &options, &err));
+  Py_DECREF(holder);
   return status == 0 ? py_wrap_module(st, m) : py_raise(st, &err, PY_PARSING);
 }
 
@@ -71,9 +71,8 @@ static PyObject *module_clone(PyObject *self, PyObject *unused) {
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_clone(&m, handle(self), &err);
-  Py_END_ALLOW_THREADS return status == 0 ? py_wrap_module(py_state_of(self), m)
-                                          : py_raise(py_state_of(self), &err, PY_ANY);
+  PY_WORK(status = xlac_module_clone(&m, handle(self), &err));
+  return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
 /* --- printing and verifying --- */
@@ -124,8 +123,8 @@ static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs
   size_t n = 0;
   int status;
   if (py_print_options(py_state_of(self), args, kwargs, &options) < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_print(handle(self), &options, &text, &n, &err);
-  Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+  PY_WORK(status = xlac_module_print(handle(self), &options, &text, &n, &err));
+  return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
 typedef int module_translation(xlac_module **out, xlac_module *m, xlac_error *err);
@@ -134,9 +133,8 @@ static PyObject *module_translated(PyObject *self, module_translation *translate
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
-  Py_BEGIN_ALLOW_THREADS status = translate(&m, handle(self), &err);
-  Py_END_ALLOW_THREADS return status == 0 ? py_wrap_module(py_state_of(self), m)
-                                          : py_raise(py_state_of(self), &err, PY_VERIFYING);
+  PY_WORK(status = translate(&m, handle(self), &err));
+  return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_VERIFYING);
 }
 
 static PyObject *module_to_hlo(PyObject *self, PyObject *unused) {
@@ -166,10 +164,9 @@ static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwarg
   if (!artifact && strcmp(format, "hlo-proto") != 0)
     return py_raise_argument(py_state_of(self), "format '%.40s' is unknown: there are hlo-proto and mlir-bytecode",
                              format);
-  Py_BEGIN_ALLOW_THREADS status = artifact
-                                      ? xlac_module_write_artifact(handle(self), version, &bytes, &n, &err)
-                                      : xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err);
-  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  PY_WORK(status = artifact ? xlac_module_write_artifact(handle(self), version, &bytes, &n, &err)
+                            : xlac_module_serialize(handle(self), XLAC_FORMAT_HLO_PROTO, &bytes, &n, &err));
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
   xlac_free(bytes);
   return result;
@@ -181,8 +178,8 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$pp:verify", names, &xla_compat, &mixed_floats)) return NULL;
   xlac_verify_options options = {.xla_compat = xla_compat != 0, .mixed_floats = mixed_floats != 0};
   xlac_error err = {.code = 0};
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_verify(handle(self), &options, &err);
-  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);
+  PY_WORK(status = xlac_module_verify(handle(self), &options, &err));
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);
   Py_RETURN_NONE;
 }
 
@@ -191,8 +188,8 @@ static PyObject *module_json(PyObject *self, int (*fn)(xlac_module *, char **, s
   char *text = NULL;
   size_t n = 0;
   int status;
-  Py_BEGIN_ALLOW_THREADS status = fn(handle(self), &text, &n, &err);
-  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  PY_WORK(status = fn(handle(self), &text, &n, &err));
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
   xlac_free(text);
   return result;
@@ -213,8 +210,8 @@ static PyObject *module_annotate(PyObject *self, PyObject *args) {
   xlac_error err = {.code = 0};
   int status;
   if (!PyArg_ParseTuple(args, "ss", &value, &sharding)) return NULL;
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_annotate(handle(self), value, sharding, &err);
-  Py_END_ALLOW_THREADS if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  PY_WORK(status = xlac_module_annotate(handle(self), value, sharding, &err));
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   Py_RETURN_NONE;
 }
 
@@ -222,7 +219,9 @@ static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
   (void)unused;
   uint64_t value = 0;
   xlac_error err = {.code = 0};
-  if (xlac_module_fingerprint(handle(self), &value, &err) != 0) return py_raise(py_state_of(self), &err, PY_ANY);
+  int status;
+  PY_WORK(status = xlac_module_fingerprint(handle(self), &value, &err));
+  if (status != 0) return py_raise(py_state_of(self), &err, PY_ANY);
   char text[17];
   PyOS_snprintf(text, sizeof text, "%016llx", (unsigned long long)value);
   return PyUnicode_FromString(text);
@@ -447,8 +446,8 @@ static PyObject *module_async_report(PyObject *self, PyObject *args) {
   int status;
   if (!PyArg_ParseTuple(args, "ddd:_async_report", &model.gigaflops, &model.memory_gigabytes, &model.link_gigabytes))
     return NULL;
-  Py_BEGIN_ALLOW_THREADS status = xlac_module_explain_async(handle(self), &model, &text, &n, &err);
-  Py_END_ALLOW_THREADS return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
+  PY_WORK(status = xlac_module_explain_async(handle(self), &model, &text, &n, &err));
+  return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
 PY_DELEGATE(module_explain, "xlac.module", "explain")

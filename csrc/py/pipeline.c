@@ -3,7 +3,8 @@
 
 /* What the callback after each pass needs. */
 typedef struct py_after {
-  PyThreadState *thread;
+  py_work *work;
+  bool own;           /* nobody else has the module: a pass may be stopped in its midst */
   PyObject *callback; /* or NULL */
   py_state *st;
 } py_after;
@@ -22,17 +23,19 @@ static bool call_python(py_after *after, const char *pass, xlac_module *m) {
 /* Also the place where Ctrl-C stops a long pipeline. */
 static int after_pass(void *ctx, const char *pass, xlac_module *m) {
   py_after *after = ctx;
-  PyEval_RestoreThread(after->thread);
+  py_work_pause(after->work);
   bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_python(after, pass, m));
-  after->thread = PyEval_SaveThread();
+  py_work_resume(after->work);
   return ok ? 0 : 1;
 }
 
 static int run_unlocked(xlac_module *m, const char *text, py_after *after, bool verify_each, xlac_error *err) {
   xlac_pipeline_options options = {.after = after_pass, .ctx = after, .verify_each = verify_each};
-  after->thread = PyEval_SaveThread();
+  py_work work;
+  py_work_begin(&work, after->own);
+  after->work = &work;
   int status = xlac_module_run(m, text, &options, err);
-  PyEval_RestoreThread(after->thread);
+  py_work_end(&work);
   return status;
 }
 
@@ -48,8 +51,10 @@ PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
                                    &verify_each, &in_place))
     return NULL;
   xlac_module *m = ((py_module *)module)->m;
-  if (!in_place && xlac_module_clone(&copy, m, &err) != 0) return py_raise(st, &err, PY_ANY);
-  py_after ctx = {.callback = after == Py_None ? NULL : after, .st = st};
+  int status = 0;
+  if (!in_place) PY_WORK(status = xlac_module_clone(&copy, m, &err));
+  if (status != 0) return py_raise(st, &err, PY_ANY);
+  py_after ctx = {.callback = after == Py_None ? NULL : after, .st = st, .own = !in_place};
   if (run_unlocked(in_place ? m : copy, text, &ctx, verify_each != 0, &err) == 0)
     return in_place ? Py_NewRef(module) : py_wrap_module(st, copy);
   xlac_module_destroy(copy);

@@ -114,6 +114,30 @@ PyObject *py_reset_stats(PyObject *core, PyObject *unused);
 extern PyType_Spec py_module_spec, py_computation_spec, py_instruction_spec, py_executable_spec, py_block_spec,
     py_clusters_spec, py_session_spec, py_step_spec;
 
+/* --- long calls: work.c --- */
+
+/* A call without the GIL that Ctrl-C stops: it fails with INTERRUPTED, and py_raise raises what the handler raises. */
+typedef struct py_work {
+  PyThreadState *thread;
+  xlac_interrupt outer; /* of a call whose callback this one is in */
+  double polled;
+  bool stoppable, stopped;
+} py_work;
+
+/* `stoppable`: whether it may be stopped anywhere, with nothing lost. */
+void py_work_begin(py_work *work, bool stoppable);
+void py_work_end(py_work *work);
+/* Between them, around what needs the GIL on the same thread. */
+void py_work_pause(py_work *work);
+void py_work_resume(py_work *work);
+#define PY_WORK(statement)      \
+  do {                          \
+    py_work work;               \
+    py_work_begin(&work, true); \
+    statement;                  \
+    py_work_end(&work);         \
+  } while (0)
+
 /* --- functions of _core --- */
 PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_new_module(PyObject *core, PyObject *name);

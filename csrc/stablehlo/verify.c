@@ -1,5 +1,7 @@
 /* The verifier of MLIR form: structure first, then every op in text order, then names. */
 #include "verify.h"
+
+#include "../base/heed.h"
 #include "verify_sdy.h"
 
 /* What the check of a module holds. */
@@ -46,6 +48,7 @@ static int sv_verify_isolated(sv_walk *w, const ir_computation *c) {
 /* An op's attributes, the op, its regions. */
 static int sv_verify_with_regions(sv_walk *w, const ir_op *op) {
   bool names = op->opcode == IR_OP_CALL;
+  if (base_heed_tick(8)) return base_interrupted(w->err);
   if (w->sdy) TRY(sdyv_check_own(w->sdy, op));
   if (!names) TRY(sv_verify_one(w->m, op, w->functions, w->arena, w->err));
   w->names_others = w->names_others || names || (w->sdy && sdy_is_op(op));
