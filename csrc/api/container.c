@@ -43,10 +43,24 @@ static uint64_t container_sum(const unsigned char *p, size_t n) {
   return h ^ h >> 32;
 }
 
+/* Fails where the program's text would not say all of it. */
+static int container_has_text(const ir_module *m, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c) {
+    if (ir_opcode_has_text(op->opcode) && op->opcode != IR_OP_UNREGISTERED) continue;
+    int status = base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s,
+                              "%s stays an op of MLIR in the executable, and its attributes have no serialized form",
+                              ir_opcode_text(op->opcode));
+    return base_hint(err, status, "serialize the module, and compile it again where it is loaded");
+  }
+  return 0;
+}
+
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
   const xlac_print_options plain = {.mode = XLAC_PRINT_DEFAULT};
   char *text = NULL;
   size_t length = 0, all = 0;
+  TRY(container_has_text(cpu_executable_module(api_executable_cpu(exe)), err));
   TRY(xlac_module_print(xlac_executable_module(exe), &plain, &text, &length, err));
   unsigned char *out =
       base_add(length, CONTAINER_HEAD + CONTAINER_TAIL, &all) ? base_malloc(base_alloc_libc, all) : NULL;

@@ -83,7 +83,7 @@ int cpu_prepare_map(cpu_prepare_run *x) {
   mapr_data *data = BASE_NEW(x->arena, mapr_data);
   if (!data) return base_oom(x->err, "a map");
   data->body = body;
-  uint32_t n_scalars;
+  uint32_t n_scalars = 0;
   TRY(mapr_scalars(x, &n_scalars, &data->scalars));
   int64_t bytes = ((int64_t)body->lanes_bytes + 63) & ~INT64_C(63);
   data->repeats_from = (uint32_t)bytes;
