@@ -352,7 +352,8 @@ ENTRY e {{
         a, c = q(), q()
         n, m = self.r.randint(1, 9), self.r.randint(1, 4)
         op = self.r.choice(["add", "subtract", "multiply", "maximum", "minimum", "divide", "compare"])
-        b = q() if op in ("add", "maximum", "minimum") else a
+        several = op in ("add", "maximum", "minimum")  # StableHLO lets the others have one type only
+        b, c = (q(), c) if several else (a, a)
         short = self.r.random() < 0.5
         self.args = [self.values("i8", (m, n), -100, 100), self.values("i8", n if short else (m, n), 30 if op == "divide" else -100, 100)]
         x, y = f"tensor<{m}x{n}x{a}>", f"tensor<{n if short else f'{m}x{n}'}x{b}>"
