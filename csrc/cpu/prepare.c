@@ -67,7 +67,8 @@ static bool prepare_is_hlo(const ir_module *ir) {
   IR_FOR_COMPUTATIONS(c, ir)
   IR_FOR_OPS(op, c) {
     bool plain = ir_opcode_has(op->opcode, IR_ELEMENTWISE) && ir_is_tensor(op->type) && !op->type->has_dynamic;
-    if (op->type->quant || ir_is_unbounded(op->type) || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain)) return false;
+    if (op->type->quant || ir_is_unbounded(op->type) || (ir_opcode_has(op->opcode, IR_MLIR_ONLY) && !plain))
+      return false;
   }
   return true;
 }

@@ -121,6 +121,7 @@ int interp_eval_convert(interp_ctx *ctx, const ir_op *op, interp_value *const *o
 /* One pred for whole values, of any type, or one for each element. */
 int interp_eval_select(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   if (operands[0]->rank != 0) return eval_loop(ctx, op, operands, out);
+  TRY(interp_need_same_dims(ctx, op, operands, 2, 1));
   *out = interp_retain(operands[*(const uint8_t *)operands[0]->data ? 1 : 2]);
   return 0;
 }

@@ -1,5 +1,6 @@
 /* CHLO's ops that are no plain loop: next_after, constants, and the ops that broadcast their operands as NumPy does. */
 #include "next_after.h"
+#include "quant.h"
 #include "shadow.h"
 
 /* --- next_after --- */
@@ -102,7 +103,7 @@ int interp_eval_chlo_constant(interp_ctx *ctx, const ir_op *op, interp_value *co
 
 /* --- broadcasting --- */
 
-static ir_opcode broadcast_inner(unsigned opcode) {
+ir_opcode interp_broadcast_inner(unsigned opcode) {
   switch (opcode) {
 #define INNER(op)                 \
   case IR_OP_CHLO_BROADCAST_##op: \
@@ -178,7 +179,7 @@ static int broadcast_sizes(interp_ctx *ctx, const ir_op *op, base_arena *arena, 
 static int broadcast_run(interp_ctx *ctx, const ir_op *op, const broadcast_plan *p, interp_value *const *spread,
                          interp_value **out) {
   interp_shadow s;
-  int status = interp_shadow_begin(ctx, &s, op, broadcast_inner(op->opcode), op->n_operands, spread);
+  int status = interp_shadow_begin(ctx, &s, op, interp_broadcast_inner(op->opcode), op->n_operands, spread);
   if (!status) status = interp_shadow_result(ctx, &s, (base_dtype)op->type->dtype, p->rank, p->dims);
   if (!status && op->opcode == IR_OP_CHLO_BROADCAST_COMPARE) {
     const char *kind = ir_m_get_str(op, "compare_type");

@@ -93,8 +93,8 @@ static int64_t conv_measure(const interp_value *x, const interp_value *kernel, c
 }
 
 /* That the groups divide what they should, and how many output positions there are. */
-static int conv_check(interp_ctx *ctx, const ir_op *op, const interp_value *x, const interp_value *kernel,
-                      conv_plan *c, int64_t feature_groups, int64_t batch_groups) {
+static int conv_check(interp_ctx *ctx, const ir_op *op, const interp_value *x, const interp_value *kernel, conv_plan *c,
+                      int64_t feature_groups, int64_t batch_groups) {
   TRY(interp_window_counts(ctx, op, c->window, c->in_size, c->out_size));
   if (x->dims[c->dims->input_feature] != c->features * feature_groups)
     return interp_fail(ctx, op, XLAC_E_EVAL, "%lld input features for a kernel of %lld in %lld groups",

@@ -8,8 +8,8 @@ static int map_lanes(interp_ctx *ctx, const ir_op *op, interp_body *body, interp
   for (int64_t at = 0; at < r->count; at += MAP_LANES) {
     int64_t n = interp_min(MAP_LANES, r->count - at);
     for (uint32_t i = 0; i < op->n_operands; i++)
-      args[i] = (const char *)x[i]->data +
-                (operands[i]->rank == r->rank ? at * (int64_t)base_dtype_bytes(x[i]->dtype) : 0);
+      args[i] =
+          (const char *)x[i]->data + (operands[i]->rank == r->rank ? at * (int64_t)base_dtype_bytes(x[i]->dtype) : 0);
     void *to = (char *)r->data + at * (int64_t)base_dtype_bytes(r->dtype);
     TRY(interp_apply(ctx, body, n, args, &to));
     TRY(interp_tick(ctx, (uint64_t)n));

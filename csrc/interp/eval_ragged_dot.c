@@ -158,8 +158,8 @@ static int ragged_groups_run(interp_ctx *ctx, const ir_op *op, const interp_dot_
   return status;
 }
 
-/* The sizes of the groups: one list for all, or one for each of the batches and of the dimensions before the ragged one,
- * of as many groups as the right operand has parts for. */
+/* The sizes of the groups: one list for all, or one for each of the batches and of the dimensions before the ragged
+ * one, of as many groups as the right operand has parts for. */
 static int ragged_check(interp_ctx *ctx, const ir_op *op, const interp_dot_plan *p, interp_value *const *operands,
                         const interp_dim_list *dims, uint32_t place) {
   const ir_ints *group = ir_get_ints(op, IR_ATTR_RHS_GROUP_DIMS);
@@ -167,7 +167,8 @@ static int ragged_check(interp_ctx *ctx, const ir_op *op, const interp_dot_plan 
   if (group->n) TRY(interp_need_same_size(ctx, op, operands, 1, (uint32_t)group->v[0], 2, rank - 1));
   if (rank == 1) return 0;
   if (rank != batch + place + 1)
-    return interp_fail(ctx, op, XLAC_E_EVAL, "group_sizes has %u dimensions, expected 1 or %u", rank, batch + place + 1);
+    return interp_fail(ctx, op, XLAC_E_EVAL, "group_sizes has %u dimensions, expected 1 or %u", rank,
+                       batch + place + 1);
   for (uint32_t i = 0; i + 1 < rank; i++) {
     int64_t d = i < batch ? p->left_batch.source[i] : dims->source[i - batch];
     TRY(interp_need_same_size(ctx, op, operands, 2, i, 0, (uint32_t)d));

@@ -14,8 +14,8 @@ typedef struct interp_placement {
 
 /* The number of placements over n operand elements. */
 int64_t interp_window_count(const ir_window_dim *w, int64_t n);
-/* The numbers of placements over an array of `sizes`, which only the run knows: fails where the window's numbers are too
- * large for them, or crop more than there is. */
+/* The numbers of placements over an array of `sizes`, which only the run knows: fails where the window's numbers are
+ * too large for them, or crop more than there is. */
 XLAC_MUST_USE int interp_window_counts(interp_ctx *ctx, const ir_op *op, const ir_window *window, const int64_t *sizes,
                                        int64_t *counts);
 /* Those among output positions [low, high) where window element k meets an operand element. */

@@ -182,8 +182,10 @@ static bool quant_computes(unsigned opcode) {
     case IR_OP_COPY:
     case IR_OP_BITCAST_CONVERT:
       return false;
-    default:
-      return ir_opcode_has(opcode, IR_ELEMENTWISE);
+    default: {
+      ir_opcode inner = interp_broadcast_inner(opcode);
+      return ir_opcode_has(opcode, IR_ELEMENTWISE) || (inner != IR_OP_INVALID && quant_computes(inner));
+    }
   }
 }
 

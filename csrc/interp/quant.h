@@ -9,4 +9,7 @@
 bool interp_quant_applies(const ir_op *op);
 interp_eval_fn interp_eval_quantised;
 
+/* What a CHLO op that broadcasts its operands does with them then, or IR_OP_INVALID for other ops. eval_chlo.c */
+ir_opcode interp_broadcast_inner(unsigned opcode);
+
 #endif

@@ -73,6 +73,8 @@ static inline bool ir_ints_has(const ir_ints *l, int64_t v) {
 }
 /* The window has `rank` dimensions with positive sizes, strides and dilations. */
 XLAC_MUST_USE int ir_check_window(const ir_window *w, uint32_t rank, xlac_error *err);
+/* The same of a convolution, whose sizes are the kernel's: they may be unbounded. */
+XLAC_MUST_USE int ir_check_kernel_window(const ir_window *w, uint32_t rank, xlac_error *err);
 
 /* --- types against each other: check_types.c --- */
 /* Equal, or one of them unbounded. */
@@ -111,7 +113,8 @@ XLAC_MUST_USE int ir_check_reducer(const char *role, const ir_computation *c, ui
 /* The accumulator's element type i of a computation that passed ir_check_reducer. */
 base_dtype ir_reducer_dtype(const ir_computation *c, uint32_t i);
 
-/* --- arithmetic on one size; an unbounded one stays unbounded. Runs ask again, with the sizes that types leave open ---
+/* --- arithmetic on one size; an unbounded one stays unbounded. Runs ask again, with the sizes that types leave open
+ * ---
  */
 /* XLA's window arithmetic: how many places a window has. */
 XLAC_MUST_USE int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err);

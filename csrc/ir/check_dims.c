@@ -77,14 +77,15 @@ int ir_check_one_dim(const char *what, const ir_ints *dims, uint32_t rank, int64
   return 0;
 }
 
-int ir_check_window(const ir_window *w, uint32_t rank, xlac_error *err) {
+static int check_window(const ir_window *w, uint32_t rank, bool open, xlac_error *err) {
   uint32_t n = w ? w->n : 0;
   if (n != rank)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "the window has %u dimension%s, but %u are needed", n,
                      n == 1 ? "" : "s", rank);
   for (uint32_t i = 0; i < n; i++) {
     const ir_window_dim *d = &w->v[i];
-    const char *bad = d->size <= 0             ? "size"
+    bool sized = d->size > 0 || (open && d->size == IR_UNBOUNDED);
+    const char *bad = !sized                   ? "size"
                       : d->stride <= 0         ? "stride"
                       : d->base_dilation < 1   ? "base dilation (lhs_dilate)"
                       : d->window_dilation < 1 ? "window dilation (rhs_dilate)"
@@ -92,4 +93,12 @@ int ir_check_window(const ir_window *w, uint32_t rank, xlac_error *err) {
     if (bad) return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "window dimension %u has a %s below 1", i, bad);
   }
   return 0;
+}
+
+int ir_check_window(const ir_window *w, uint32_t rank, xlac_error *err) {
+  return check_window(w, rank, false, err);
+}
+
+int ir_check_kernel_window(const ir_window *w, uint32_t rank, xlac_error *err) {
+  return check_window(w, rank, true, err);
 }

@@ -16,7 +16,7 @@ int ir_infer_topk(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
   const ir_type *t, *elements[2];
   TRY(ir_check_tensor(op, 0, &t, err));
   int64_t k = ir_get_int(op, IR_ATTR_K, -1);
-  if (t->rank == 0 || k < 0 || k > t->dims[t->rank - 1])
+  if (t->rank == 0 || k < 0 || (t->dims[t->rank - 1] != IR_UNBOUNDED && k > t->dims[t->rank - 1]))
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
                      "k is %lld, but must be from 0 to the size of the last dimension of %s", (long long)k, IR_SHOW(t));
   ir_dims d;

@@ -84,7 +84,7 @@ int ir_infer_convolution(ir_module *m, const ir_op *op, const ir_type **out, xla
   conv_groups g = {ir_get_int(op, IR_ATTR_FEATURE_GROUP_COUNT, 1), ir_get_int(op, IR_ATTR_BATCH_GROUP_COUNT, 1)};
   const ir_window *w = ir_get_window(op);
   TRY(check_conv_groups(g, err));
-  TRY(ir_check_window(w, n->n_spatial, err));
+  TRY(ir_check_kernel_window(w, n->n_spatial, err));
   TRY(check_conv_dims(n, lhs, rhs, err));
   TRY(check_conv_sizes(n, g, lhs, rhs, err));
   if (ir_dim_is_dynamic(rhs, (uint32_t)n->kernel_output_feature))

@@ -8,9 +8,9 @@ static bool dilate(int64_t size, int64_t dilation, int64_t *out) {
 }
 
 int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err) {
-  assert(w->size > 0 && w->stride > 0 && w->base_dilation > 0 && w->window_dilation > 0);
+  assert((w->size > 0 || w->size == IR_UNBOUNDED) && w->stride > 0 && w->base_dilation > 0 && w->window_dilation > 0);
   *out = IR_UNBOUNDED;
-  if (size == IR_UNBOUNDED) return 0;
+  if (size == IR_UNBOUNDED || w->size == IR_UNBOUNDED) return 0;
   int64_t base, window;
   bool ok = dilate(size, w->base_dilation, &base) && base_add_i64(base, w->padding_low, &base) &&
             base_add_i64(base, w->padding_high, &base) && dilate(w->size, w->window_dilation, &window);

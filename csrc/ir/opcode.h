@@ -146,8 +146,11 @@ static inline const char *ir_opcode_text(unsigned opcode) {
 ir_opcode ir_opcode_pair_start(unsigned opcode);
 /* The opcode of this name ("async-start", not the sugar), or IR_OP_INVALID. */
 ir_opcode ir_opcode_from_text(const char *s, size_t n);
-/* Also of CHLO's elementwise functions, which HLO has no ops for. */
-ir_opcode ir_opcode_from_text_or_chlo(const char *s, size_t n);
+/* Whether HLO's text can hold an op: one of HLO's, or in executables one of MLIR's that has operands and nothing else.
+ */
+bool ir_opcode_has_text(unsigned opcode);
+/* Also of the MLIR ops that executables have: CHLO's functions, and dynamic ops without attributes. */
+ir_opcode ir_opcode_from_executable(const char *s, size_t n);
 /* The opcode of this MLIR name ("stablehlo.add", "chlo.top_k", "func.call"), or IR_OP_INVALID. */
 ir_opcode ir_opcode_from_mlir(const char *s, size_t n);
 /* The inherent attribute of this name, or NULL. */

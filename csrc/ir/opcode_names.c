@@ -31,10 +31,15 @@ ir_opcode ir_opcode_from_text(const char *s, size_t n) {
   return opcode && !ir_opcode_has(opcode, IR_MLIR_ONLY) ? (ir_opcode)opcode : IR_OP_INVALID;
 }
 
-ir_opcode ir_opcode_from_text_or_chlo(const char *s, size_t n) {
+bool ir_opcode_has_text(unsigned opcode) {
+  const ir_mlir_info *mlir = ir_op_table[opcode].mlir;
+  if (!ir_opcode_has(opcode, IR_MLIR_ONLY) || ir_opcode_has(opcode, IR_ELEMENTWISE)) return true;
+  return mlir && mlir->regions == 0 && !(mlir->attrs && mlir->attrs->name);
+}
+
+ir_opcode ir_opcode_from_executable(const char *s, size_t n) {
   uint32_t opcode = find_word(opcode_words, IR_OP_COUNT, s, n);
-  bool known = opcode && (!ir_opcode_has(opcode, IR_MLIR_ONLY) || ir_opcode_has(opcode, IR_ELEMENTWISE));
-  return known ? (ir_opcode)opcode : IR_OP_INVALID;
+  return opcode && ir_opcode_has_text(opcode) ? (ir_opcode)opcode : IR_OP_INVALID;
 }
 
 ir_attr_key ir_attr_from_text(const char *s, size_t n) {

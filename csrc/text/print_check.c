@@ -10,9 +10,9 @@ static bool type_has_text(const ir_type *t) {
   return true;
 }
 
-/* CHLO's functions of elements are written by their names; other ops of MLIR, and their attributes, are not. */
+/* Ops of MLIR that have no attributes are written by their names; others, and their attributes, are not. */
 static bool op_has_text(const ir_op *op) {
-  bool plain = !ir_opcode_has(op->opcode, IR_MLIR_ONLY) || ir_opcode_has(op->opcode, IR_ELEMENTWISE);
+  bool plain = ir_opcode_has_text(op->opcode) && op->opcode != IR_OP_UNREGISTERED;
   return plain && (!op->mlir || op->mlir->n == 0);
 }
 

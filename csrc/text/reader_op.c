@@ -104,7 +104,7 @@ static int read_opcode(text_reader *r, text_draft *d) {
   text_symbol *y = text_symbol_of(r, p, (size_t)(e - p));
   if (!y) return text_no_memory(r);
   text_classify(y);
-  if (y->opcode == IR_OP_INVALID && r->chlo) y->opcode = (uint16_t)ir_opcode_from_text_or_chlo(y->name->s, y->name->n);
+  if (y->opcode == IR_OP_INVALID && r->chlo) y->opcode = (uint16_t)ir_opcode_from_executable(y->name->s, y->name->n);
   if (y->opcode == IR_OP_INVALID || (ir_opcode_has(y->opcode, IR_NEWER) && r->strict))
     return unknown_opcode(r, y->name);
   if (y->sugar && !may_be_wrapped(y->opcode)) {

@@ -19,7 +19,7 @@ typedef struct text_parse_options {
    * {}: 0 }, flat async shapes (f32[64], f32[32], s32[]), attributes repeated on updates and dones, atan, shuffle,
    * collective-reduce. */
   bool strict;
-  bool chlo;   /* CHLO's elementwise functions by their names, as compiled programs have them */
+  bool chlo;   /* MLIR ops without attributes by their names, as compiled programs have them */
   bool halves; /* complex numbers as they stand: XLA's reader takes a real part that is a NaN for both */
 } text_parse_options;
 
