@@ -32,8 +32,7 @@ int cpu_prepare_custom_call(cpu_prepare_run *x) {
   custom_call_data *d = BASE_NEW(x->arena, custom_call_data);
   if (!d) return base_oom(x->err, "a custom call");
   TRY(native_prepare(x->op, x->arena, &d->op, x->err));
-  if (!x->options->blas || !cpu_lapack_find(x->options->blas, target, &d->builtin))
-    d->builtin = (interp_native){.run = NULL};
+  if (!cpu_native_find(x->options->blas, target, &d->builtin)) d->builtin = (interp_native){.run = NULL};
   x->out->name = "custom-call";
   x->out->data = d;
   x->out->scratch_bytes = d->op.scratch_bytes;

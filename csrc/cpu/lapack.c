@@ -9,6 +9,7 @@
 #include "factor.h"
 #include "lapack_inside.h"
 #include "lapack_rows.h"
+#include "own_calls.h"
 
 enum {
   LAPACK_PIECE_WORK = 1 << 18,
@@ -379,7 +380,7 @@ static int lapack_run(xlac_ffi_frame *frame) {
 }
 
 /* "lapack_" type routine "_ffi" */
-bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) {
+static bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) {
   size_t n = strlen(target);
   if (n < 13 || n > 24 || strncmp(target, "lapack_", 7) != 0 || strcmp(target + n - 4, "_ffi") != 0) return false;
   char name[16] = "", type = target[7];
@@ -398,6 +399,20 @@ bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) 
   return false;
 }
 
-bool cpu_lapack_native(void *ctx, const char *target, interp_native *out) {
-  return cpu_lapack_find(ctx, target, out);
+/* --- all that is built in --- */
+
+static const struct {
+  const char *target;
+  xlac_ffi_fn *run;
+} own_calls[] = {{"tridiagonal_solve_perturbed_ffi", cpu_own_tridiagonal},
+                 {"cpu_csr_sparse_dense_ffi", cpu_own_csr_product}};
+
+bool cpu_native_find(const cpu_blas *b, const char *target, interp_native *out) {
+  for (size_t i = 0; i < sizeof own_calls / sizeof *own_calls; i++)
+    if (strcmp(own_calls[i].target, target) == 0) return *out = (interp_native){.run = own_calls[i].run}, true;
+  return b && cpu_lapack_find(b, target, out);
+}
+
+bool cpu_native(void *ctx, const char *target, interp_native *out) {
+  return cpu_native_find(ctx, target, out);
 }

@@ -5,10 +5,11 @@
 
 #include "blas.h"
 
-/* Whether target is one of them and the library has it. Then *out is filled; it must stay where it is. */
-bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out);
+/* Whether target is built in: one of these that the library has (NULL: there is none), or one that needs no library.
+ * Then *out is filled; it must stay where it is. */
+bool cpu_native_find(const cpu_blas *b, const char *target, interp_native *out);
 
-interp_find_native_fn cpu_lapack_native; /* the same; ctx: the cpu_blas */
+interp_find_native_fn cpu_native; /* the same; ctx: the cpu_blas, or NULL */
 
 /* Built-in natives for the interpreter, with a library that is opened when first asked for. Thread-safe. */
 typedef struct cpu_natives cpu_natives;

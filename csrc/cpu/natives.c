@@ -29,10 +29,10 @@ void cpu_natives_destroy(cpu_natives *n) {
 
 bool cpu_natives_find(void *ctx, const char *target, interp_native *out) {
   cpu_natives *n = ctx;
-  if (strncmp(target, "lapack_", 7) != 0) return false;
+  if (strncmp(target, "lapack_", 7) != 0) return cpu_native_find(NULL, target, out);
   pthread_mutex_lock(&n->lock);
   if (!n->opened && cpu_blas_open(&n->blas, n->blas_path, n->alloc, NULL) != 0) n->blas = NULL;
   n->opened = true;
   pthread_mutex_unlock(&n->lock);
-  return n->blas && cpu_lapack_find(n->blas, target, out);
+  return cpu_native_find(n->blas, target, out);
 }
