@@ -114,13 +114,25 @@ def capture_files(args):
 
 # --- comparing ---
 
+def numpy_dtype(name):
+    import ml_dtypes
+    import numpy as np
+    if name == "pred":
+        return np.dtype(bool)
+    if re.fullmatch(r"[su](8|16|32|64)|f(16|32|64)|c(64|128)", name):
+        kind, bits = name[0], int(name[1:])
+        return np.dtype(f"{'i' if kind == 's' else kind}{bits // 8}")
+    return np.dtype(getattr(ml_dtypes, {"bf16": "bfloat16"}.get(name) or re.sub(r"^f", "float", re.sub(r"^(f\d)", r"\1_", name)).replace(
+        "s", "int", name[0] == "s").replace("u", "uint", name[0] == "u")))
+
+
 def arguments(module, seed):
     """Seeded arguments: normal numbers, small integers, all bits of unsigned 32-bit ones, which are keys of random numbers."""
     import numpy as np
     rng = np.random.default_rng(seed)
     made = []
     for p in module.entry.parameters:
-        dtype, shape = np.dtype(p.dtype), p.shape
+        dtype, shape = numpy_dtype(p.dtype), p.shape
         if dtype.kind == "b":
             a = rng.integers(0, 2, shape).astype(bool)
         elif dtype == np.uint32:
