@@ -1,6 +1,7 @@
 /* The whole core as one file, for who embeds it: cc -std=gnu11 -O2 app.c csrc/xlac_all.c -lm -lpthread -ldl. Every file
  * but those of py/. */
 #include "base/convert.c"
+#include "base/convert_half.c"
 #include "base/convert_narrow.c"
 #include "base/convert_native.c"
 #include "base/cpus.c"
