@@ -15,40 +15,40 @@ typedef struct tridiagonal_job {
   atomic_bool failed;
 } tridiagonal_job;
 
-#define NUMBER float
-#define REAL float
-#define NAME(x) tridiagonal_f32_##x
-#define ABS fabsf
-#define RE(v) (v)
-#define LEAST FLT_MIN
-#define EPSILON FLT_EPSILON
+#define TD_NUMBER float
+#define TD_REAL float
+#define TD_NAME(x) tridiagonal_f32_##x
+#define TD_ABS fabsf
+#define TD_RE(v) (v)
+#define TD_LEAST FLT_MIN
+#define TD_EPSILON FLT_EPSILON
 #include "tridiagonal_loops.h"
 
-#define NUMBER double
-#define REAL double
-#define NAME(x) tridiagonal_f64_##x
-#define ABS fabs
-#define RE(v) (v)
-#define LEAST DBL_MIN
-#define EPSILON DBL_EPSILON
+#define TD_NUMBER double
+#define TD_REAL double
+#define TD_NAME(x) tridiagonal_f64_##x
+#define TD_ABS fabs
+#define TD_RE(v) (v)
+#define TD_LEAST DBL_MIN
+#define TD_EPSILON DBL_EPSILON
 #include "tridiagonal_loops.h"
 
-#define NUMBER float complex
-#define REAL float
-#define NAME(x) tridiagonal_c64_##x
-#define ABS cabsf
-#define RE(v) crealf(v)
-#define LEAST FLT_MIN
-#define EPSILON FLT_EPSILON
+#define TD_NUMBER float complex
+#define TD_REAL float
+#define TD_NAME(x) tridiagonal_c64_##x
+#define TD_ABS cabsf
+#define TD_RE(v) crealf(v)
+#define TD_LEAST FLT_MIN
+#define TD_EPSILON FLT_EPSILON
 #include "tridiagonal_loops.h"
 
-#define NUMBER double complex
-#define REAL double
-#define NAME(x) tridiagonal_c128_##x
-#define ABS cabs
-#define RE(v) creal(v)
-#define LEAST DBL_MIN
-#define EPSILON DBL_EPSILON
+#define TD_NUMBER double complex
+#define TD_REAL double
+#define TD_NAME(x) tridiagonal_c128_##x
+#define TD_ABS cabs
+#define TD_RE(v) creal(v)
+#define TD_LEAST DBL_MIN
+#define TD_EPSILON DBL_EPSILON
 #include "tridiagonal_loops.h"
 
 static void tridiagonal_range(void *ctx, uint64_t begin, uint64_t end) {
