@@ -1,6 +1,7 @@
 /* The whole core as one file, for who embeds it: cc -std=gnu11 -O2 app.c csrc/xlac_all.c -lm -lpthread -ldl. Every file
  * but those of py/. */
 #include "base/convert.c"
+#include "base/convert_half.c"
 #include "base/convert_narrow.c"
 #include "base/convert_native.c"
 #include "base/cpus.c"
@@ -663,6 +664,7 @@
 #include "cpu/conv.c"
 #include "cpu/conv_depthwise.c"
 #include "cpu/conv_pad.c"
+#include "cpu/csr_product.c"
 #include "cpu/custom_call.c"
 #include "cpu/dot.c"
 #include "cpu/dot_few.c"
@@ -712,6 +714,7 @@
 #include "cpu/sort_compare.c"
 #include "cpu/sort_keyed.c"
 #include "cpu/topk.c"
+#include "cpu/tridiagonal.c"
 #include "cpu/vm.c"
 #include "cpu/vm_block.c"
 #include "cpu/vm_chain.c"

@@ -42,7 +42,7 @@ static int run_checked(ir_module *ir, const xlac_interpret_options *options, uin
   interp_value *result = NULL;
   cpu_blas_lazy *blas = NULL;
   TRY(cpu_blas_lazy_create(&blas, options ? options->blas_path : NULL, inner.alloc, err));
-  inner.natives = cpu_lapack_native;
+  inner.natives = cpu_native;
   inner.natives_ctx = blas;
   int status = interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err);
   cpu_blas_lazy_destroy(blas);

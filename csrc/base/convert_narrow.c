@@ -1,5 +1,6 @@
 #include <assert.h>
 
+#include "convert_half.h"
 #include "convert_loops.h"
 #include "narrow_float.h"
 
@@ -96,6 +97,8 @@ base_loop base_widen_loop(base_dtype t) {
 
 base_loop base_narrow_loop(base_dtype t, bool clamp) {
   assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT);
+  base_loop half = t == XLAC_F16 ? base_narrow_half() : NULL;
+  if (half) return half;
   return clamp ? loops_of[t].clamp : loops_of[t].wrap;
 }
 

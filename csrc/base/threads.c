@@ -28,7 +28,7 @@ typedef struct pool_job {
 
 struct base_pool {
   base_alloc alloc;
-  uint32_t size, limit; /* limit: of workers, less than size - 1 once the system refused one */
+  uint32_t size, limit;    /* limit: of workers, less than size - 1 once the system refused one */
   _Atomic int64_t process; /* whose threads these are; negative while that process sets the pool up again after fork */
   pthread_mutex_t lock;
   pthread_cond_t work, idle;

@@ -120,7 +120,7 @@ static int call_leaves_of(cpu_run *run, void *const *arguments, void *const *res
 static interp_options call_options(const cpu_executable *exe, const interp_options *options) {
   interp_options own = *options;
   own.alloc = exe->alloc;
-  own.natives = exe->blas ? cpu_lapack_native : NULL;
+  own.natives = cpu_native;
   own.natives_ctx = exe->blas;
   return own;
 }

@@ -32,9 +32,7 @@ int cpu_prepare_custom_call(cpu_prepare_run *x) {
   custom_call_data *d = BASE_NEW(x->arena, custom_call_data);
   if (!d) return base_oom(x->err, "a custom call");
   TRY(native_prepare(x->op, x->arena, &d->op, x->err));
-  const cpu_blas *blas = NULL;
-  if (cpu_lapack_is_target(target)) TRY(cpu_blas_lazy_get(x->options->blas, &blas, x->err));
-  if (!blas || !cpu_lapack_find(blas, target, &d->builtin)) d->builtin = (interp_native){.run = NULL};
+  if (!cpu_native(x->options->blas, target, &d->builtin)) d->builtin = (interp_native){.run = NULL};
   x->out->name = "custom-call";
   x->out->data = d;
   x->out->scratch_bytes = d->op.scratch_bytes;

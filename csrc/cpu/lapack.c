@@ -9,6 +9,7 @@
 #include "factor.h"
 #include "lapack_inside.h"
 #include "lapack_rows.h"
+#include "own_calls.h"
 
 enum {
   LAPACK_PIECE_WORK = 1 << 18,
@@ -378,14 +379,15 @@ static int lapack_run(xlac_ffi_frame *frame) {
   return 0;
 }
 
-bool cpu_lapack_is_target(const char *target) {
+/* Only for these is the library worth opening. */
+static bool lapack_is_target(const char *target) {
   return strncmp(target, "lapack_", 7) == 0;
 }
 
 /* "lapack_" type routine "_ffi" */
-bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) {
+static bool lapack_find(const cpu_blas *b, const char *target, interp_native *out) {
   size_t n = strlen(target);
-  if (n < 13 || n > 24 || !cpu_lapack_is_target(target) || strcmp(target + n - 4, "_ffi") != 0) return false;
+  if (n < 13 || n > 24 || !lapack_is_target(target) || strcmp(target + n - 4, "_ffi") != 0) return false;
   char name[16] = "", type = target[7];
   memcpy(name, target + 7, n - 11);
   bool real = type == 's' || type == 'd', is_complex = type == 'c' || type == 'z';
@@ -402,8 +404,18 @@ bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out) 
   return false;
 }
 
-bool cpu_lapack_native(void *ctx, const char *target, interp_native *out) {
+/* --- all that is built in --- */
+
+static const struct {
+  const char *target;
+  xlac_ffi_fn *run;
+} own_calls[] = {{"tridiagonal_solve_perturbed_ffi", cpu_own_tridiagonal},
+                 {"cpu_csr_sparse_dense_ffi", cpu_own_csr_product}};
+
+bool cpu_native(void *ctx, const char *target, interp_native *out) {
   const cpu_blas *blas = NULL;
-  if (!cpu_lapack_is_target(target) || cpu_blas_lazy_get(ctx, &blas, NULL) != 0) return false;
-  return blas && cpu_lapack_find(blas, target, out);
+  for (size_t i = 0; i < sizeof own_calls / sizeof *own_calls; i++)
+    if (strcmp(own_calls[i].target, target) == 0) return *out = (interp_native){.run = own_calls[i].run}, true;
+  if (!lapack_is_target(target) || cpu_blas_lazy_get(ctx, &blas, NULL) != 0) return false;
+  return blas && lapack_find(blas, target, out);
 }

@@ -5,12 +5,8 @@
 
 #include "blas.h"
 
-/* Whether target is one of them and the library has it. Then *out is filled; it must stay where it is. */
-bool cpu_lapack_find(const cpu_blas *b, const char *target, interp_native *out);
-
-/* Whether a target is one of theirs by its name: only for these is the library worth opening. */
-bool cpu_lapack_is_target(const char *target);
-
-interp_find_native_fn cpu_lapack_native; /* the same; ctx: the cpu_blas_lazy */
+/* Finds the built-in call of a target: one of these, where the library has it, or one that needs no library. ctx: the
+ * cpu_blas_lazy, or NULL for no library. *out must stay where it is. Thread-safe. */
+interp_find_native_fn cpu_native;
 
 #endif

@@ -3,7 +3,7 @@
 
 /* Dimensions from the fastest on: rows, columns, then the batch's from the last to the first. Those of extent 1 may be
  * anywhere. */
-static bool lapack_is_column_major(const xlac_ffi_buffer *b) {
+bool lapack_is_column_major(const xlac_ffi_buffer *b) {
   int64_t last = (int64_t)b->rank - 1, at = 0;
   if (b->rank < 2 || b->count <= 1) return true;
   for (uint32_t i = 0; i < b->rank; i++) {

@@ -44,5 +44,6 @@ static inline int64_t lapack_min(int64_t a, int64_t b) {
 /* --- lapack_check.c: sizes, attributes and arrays, from the frame and the routine's row. A failure is the frame's.
  * *empty: there is nothing to compute. --- */
 int lapack_check(lapack_job *j, bool *empty);
+bool lapack_is_column_major(const xlac_ffi_buffer *b);
 
 #endif

@@ -175,6 +175,37 @@ bool interp_call_has_effect(const ir_op *op) {
          strncmp(ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET), "check.", 6) == 0;
 }
 
+/* What only another process, or Python, could do is said to be that. */
+static const struct {
+  const char *target, *what, *hint;
+} custom_elsewhere[] = {
+    {"xla_ffi_python_cpu_callback", "calls back into the Python function that JAX traced",
+     "run it with JAX, or register a function of its own under the target"},
+    {"xla_ffi_partitioned_python_cpu_callback", "calls back into the Python function that JAX traced",
+     "run it with JAX, or register a function of its own under the target"},
+    {"xla_python_cpu_callback", "calls back into the Python function that JAX traced",
+     "run it with JAX, or register a function of its own under the target"},
+};
+
+static int custom_unknown(interp_ctx *ctx, const ir_op *op, const char *target) {
+  if (strncmp(target, "lapack_", 7) == 0)
+    return base_hint(
+        ctx->err,
+        interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL,
+                    "\"%s\" is a routine of LAPACK, and no LP64 OpenBLAS that has it was found", target),
+        "linear algebra by this name needs an OpenBLAS with 32-bit integers: pip install scipy-openblas32");
+  for (size_t i = 0; i < sizeof custom_elsewhere / sizeof *custom_elsewhere; i++)
+    if (strcmp(custom_elsewhere[i].target, target) == 0)
+      return base_hint(ctx->err,
+                       interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "the custom call \"%s\" %s, which is not here",
+                                   target, custom_elsewhere[i].what),
+                       "%s", custom_elsewhere[i].hint);
+  return base_hint(
+      ctx->err,
+      interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "no custom call is registered under the target \"%s\"", target),
+      "register it: xlac.register_custom_call(\"%.80s\", function), or in C xlac_registry_add_native", target);
+}
+
 /* What is registered, then what means something by itself, then natives that the run brings. */
 int interp_eval_custom_call(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
@@ -187,11 +218,5 @@ int interp_eval_custom_call(interp_ctx *ctx, const ir_op *op, interp_value *cons
   if (builtin) return builtin(ctx, op, operands, out);
   if (ctx->options.natives && ctx->options.natives(ctx->options.natives_ctx, target, &native))
     return custom_native(ctx, op, &native, operands, out);
-  int status =
-      interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "no custom call is registered under the target \"%s\"", target);
-  if (strncmp(target, "lapack_", 7) == 0)
-    return base_hint(ctx->err, status, "linear algebra by this name needs an OpenBLAS: pip install scipy-openblas32");
-  return base_hint(ctx->err, status,
-                   "register it: xlac.register_custom_call(\"%.80s\", function), or in C xlac_registry_add_native",
-                   target);
+  return custom_unknown(ctx, op, target);
 }

@@ -1,6 +1,7 @@
 /* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are lent,
  * others copied by NumPy. Out: arrays own the value's memory through a capsule. */
 #include "buffer.h"
+#include "dlpack.h"
 
 #include <string.h>
 
@@ -266,9 +267,19 @@ static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, 
   return array;
 }
 
+/* By DLPack: PyTorch's tensors of types that NumPy lacks come in no other way. */
+static PyObject *array_of_tensor(py_state *st, void **numpy, PyObject *object) {
+  xlac_buffer *b = py_buffer_from_dlpack(st, object, PY_COPY_IF_NEEDED, true);
+  PyObject *wrapped = b ? py_wrap_buffer(st, b) : NULL;
+  PyObject *array = wrapped ? PyArray_FROM_O(wrapped) : NULL;
+  Py_XDECREF(wrapped);
+  return array;
+}
+
 /* A new reference to an ndarray of what the object holds. */
 static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
   if (PyArray_Check(object)) return Py_NewRef(object);
+  if (!py_is_buffer(st, object) && dl_exchange_of(st, Py_TYPE(object))) return array_of_tensor(st, numpy, object);
   if (dtype && !has_own_dtype(object)) return array_of_numbers(st, numpy, object, dtype);
   return as_array(numpy, object, NULL);
 }

@@ -101,13 +101,47 @@ static int from_table(py_state *st, const dl_exchange *table, PyObject *object, 
   return *out ? 0 : -1;
 }
 
+/* Tensors of PyTorch's that are not what their memory says, or that a gradient is to flow through. Its table of
+ * functions exports them without a word; of the negative bit its method says nothing either. */
+static const struct {
+  const char *name;
+  bool is_method;
+  const char *what, *hint;
+} from_unfit[] = {
+    {"requires_grad", false, "requires a gradient, which ends here", "x.detach()"},
+    {"is_conj", true, "has the conjugate bit: its memory is not conjugated", "x.resolve_conj()"},
+    {"is_neg", true, "has the negative bit: its memory is not negated", "x.resolve_neg()"},
+};
+
+/* 1: it is so; 0: not, or there is no such attribute. */
+static int from_is(PyObject *object, const char *name, bool is_method) {
+  PyObject *v = is_method ? PyObject_CallMethod(object, name, NULL) : PyObject_GetAttrString(object, name);
+  int yes = v ? v == Py_True : 0;
+  Py_XDECREF(v);
+  if (!v) PyErr_Clear();
+  return yes;
+}
+
+/* Only of types with a table: others speak for themselves. */
+static int from_check_fit(PyObject *object) {
+  for (size_t i = 0; i < sizeof from_unfit / sizeof *from_unfit; i++) {
+    if (!from_is(object, from_unfit[i].name, from_unfit[i].is_method)) continue;
+    PyErr_Format(PyExc_BufferError, "the %.100s %s; pass %s", Py_TYPE(object)->tp_name, from_unfit[i].what,
+                 from_unfit[i].hint);
+    return -1;
+  }
+  return 0;
+}
+
 xlac_buffer *py_buffer_from_dlpack(py_state *st, PyObject *object, py_copy copy, bool to_cpu) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
   if (PyArray_CheckExact(object)) return from_array(st, object, copy); /* as its own method, for more types */
   if (py_is_buffer(st, object)) return from_buffer(st, ((py_buffer *)object)->b, copy);
-  const dl_exchange *table = copy == PY_COPY_NEVER ? NULL : dl_exchange_of(st, Py_TYPE(object));
+  const dl_exchange *table = dl_exchange_of(st, Py_TYPE(object));
   xlac_buffer *b = NULL;
+  if (table && from_check_fit(object) < 0) return NULL;
+  if (copy == PY_COPY_NEVER) table = NULL;
   int status = table ? from_table(st, table, object, copy, &b) : 1;
   if (status <= 0) return b;
   b = from_method(st, object, copy, to_cpu);

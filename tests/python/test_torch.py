@@ -96,3 +96,34 @@ def test_whoever_dies_first():
     assert all(float(t.sum()) == 45 for t in tensors)
     thread.start()
     thread.join()
+
+
+def copies(dtype, n=4):
+    return xlac.parse(f"HloModule m\nENTRY e {{ x = {dtype}[{n}] parameter(0)\n ROOT y = {dtype}[{n}] copy(x) }}")
+
+
+@pytest.mark.parametrize("dtype, name", [(torch.bfloat16, "bf16"), (torch.float8_e4m3fn, "f8e4m3fn"), (torch.float8_e5m2, "f8e5m2"),
+                                         (torch.float8_e4m3fnuz, "f8e4m3fnuz"), (torch.float16, "f16"), (torch.float32, "f32"),
+                                         (torch.int8, "s8"), (torch.bool, "pred"), (torch.complex64, "c64")])
+def test_tensors_of_every_type_are_arguments(dtype, name):
+    x = torch.tensor([0.0, 1.0, -2.0, 3.0] * 2).to(dtype)[::2]
+    for got in (xlac.interpret(copies(name), x), xlac.compile(copies(name))(x)):
+        assert torch.equal(torch.from_dlpack(xlac.asarray(got)).to(torch.complex64), x.to(torch.complex64))
+
+
+@pytest.mark.parametrize("tensor, hint", [(torch.tensor([1 + 2j]).conj(), "resolve_conj"), (torch.tensor([1 + 2j]).conj().imag, "resolve_neg"),
+                                          (torch.ones(1, requires_grad=True), "detach")])
+def test_tensors_that_are_not_what_their_memory_says_are_refused(tensor, hint):
+    for copy in (None, True, False):
+        with pytest.raises(BufferError, match=hint):
+            xlac.from_dlpack(tensor, copy=copy)
+    name = "c64" if tensor.is_complex() else "f32"
+    for run in (xlac.interpret, lambda m, x: xlac.compile(m)(x)):
+        with pytest.raises(xlac.Error, match=f"argument 0.*{hint}"):
+            run(copies(name, 1), tensor)
+
+
+def test_resolved_tensors_are_taken():
+    x = torch.tensor([1 + 2j]).conj()
+    assert np.asarray(xlac.from_dlpack(x.resolve_conj()))[0] == 1 - 2j
+    assert np.asarray(xlac.from_dlpack(x.imag.resolve_neg()))[0] == -2
