@@ -44,7 +44,7 @@ static uint64_t container_sum(const unsigned char *p, size_t n) {
 }
 
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
-  const xlac_print_options plain = {.mode = XLAC_PRINT_DEFAULT};
+  const xlac_print_options plain = {XLAC_OPTIONS(xlac_print_options), .mode = XLAC_PRINT_DEFAULT};
   char *text = NULL;
   size_t length = 0, all = 0;
   TRY(xlac_module_print(xlac_executable_module(exe), &plain, &text, &length, err));
@@ -107,10 +107,10 @@ static int container_check(const unsigned char *p, size_t n, xlac_error *err) {
 int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
                          xlac_error *err) {
   const unsigned char *p = bytes;
-  xlac_compile_options own = {.threads = 0};
+  xlac_compile_options own;
   xlac_module *m = NULL;
+  TRY(api_read_compile_options(&own, options, err));
   TRY(container_check(p, n, err));
-  if (options) own = *options;
   uint64_t flags = container_get(p + 12, 4);
   if (!own.threads) own.threads = (uint32_t)container_get(p + 16, 4);
   own.no_blas |= (flags & CONTAINER_NO_BLAS) != 0;
