@@ -355,6 +355,7 @@ PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size
   py_call call;
   if (kwnames == NULL) {
     memset(&call, 0, sizeof call);
+    call.options.struct_size = sizeof call.options;
     call.args = args;
     call.n = (uint32_t)PyVectorcall_NARGS(nargsf);
     return call_any(self, &call);
