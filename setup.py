@@ -1,12 +1,14 @@
 """Builds xlac._core: one shared object of every C file under csrc/. Metadata is in pyproject.toml.
 
-Switches, by environment: XLAC_DEBUG=1 (-O0 with asserts), XLAC_SANITIZE=1 (address and undefined-behaviour sanitizers),
+Switches, by environment: XLAC_DEBUG=1 (-O0 with asserts and symbols), XLAC_SANITIZE=1 (address and undefined-behaviour sanitizers),
 XLAC_COVERAGE=1 (gcov), XLAC_WERROR=1 (warnings are errors), XLAC_JOBS=n (compilations at a time)."""
 import os
 import pathlib
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
@@ -15,10 +17,25 @@ ROOT = pathlib.Path(__file__).resolve().parent
 FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "async", "shard", "cluster", "lower", "kernel", "plan", "cpu",
            "session", "api", "py")
 HEADERS = ("xlac.h", "xlac_ffi.h")
+# How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
+LEVELS = {
+    "cpu/": "-O3",  # loops over elements, and what calls them
+    "interp/": "-O3",
+    "kernel/": "-O3",
+    "base/": "-O3",  # functions and conversions of elements are inlined into loops
+    "lower/": "-O1",  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
+    "session/": "-O1",
+    "async/": "-O1",
+    "": "-O2",  # readers, printers, verifiers, passes: as fast as at -O3; -O1 costs MLIR text 15 %
+}
 
 
 def switch(name):
     return os.environ.get(f"XLAC_{name}", "") not in ("", "0")
+
+
+def unoptimised():
+    return switch("DEBUG") or switch("COVERAGE")
 
 
 def cpus():
@@ -26,23 +43,21 @@ def cpus():
 
 
 def sources():
-    found = [path for folder in FOLDERS for path in sorted((ROOT / "csrc" / folder).glob("*.c"))]
-    return [str(path.relative_to(ROOT)) for path in found]
+    return [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in sorted((ROOT / "csrc" / folder).glob("*.c"))]
+
+
+def level(file):
+    return [] if unoptimised() else [next(LEVELS[prefix] for prefix in LEVELS if file.startswith("csrc/" + prefix))]
 
 
 def compile_flags():
     flags = ["-std=gnu11", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-ffp-contract=off", "-Wall",
              "-Wextra"]
-    flags += ["-O0", "-g", "-UNDEBUG"] if switch("DEBUG") or switch("COVERAGE") else ["-O3", "-g1"]
+    flags += ["-O0", "-g", "-UNDEBUG"] if unoptimised() else ["-g0", "-fno-asynchronous-unwind-tables"]
     if switch("SANITIZE"):
-        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g",
-                  "-UNDEBUG"]
-    if switch("COVERAGE"):
-        flags += ["--coverage"]
-    if switch("WERROR"):
-        flags += ["-Werror"]
-    if switch("PARTIAL"):
-        flags += ["-DXLAC_PARTIAL"]
+        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g1",
+                  "-fasynchronous-unwind-tables", "-UNDEBUG"]
+    flags += ["--coverage"] * switch("COVERAGE") + ["-Werror"] * switch("WERROR") + ["-DXLAC_PARTIAL"] * switch("PARTIAL")
     return flags
 
 
@@ -50,15 +65,9 @@ def link_flags():
     flags = ["-lm", "-lpthread", "-ldl"]
     if switch("SANITIZE"):
         flags += ["-fsanitize=address,undefined"]
-    if switch("COVERAGE"):
-        flags += ["--coverage"]
-    return flags
-
-
-def numpy_include():
-    import numpy
-
-    return numpy.get_include()
+    elif not unoptimised():
+        flags += ["-Wl,-S" if sys.platform == "darwin" else "-Wl,-s"]  # no symbols but the exported ones
+    return flags + ["--coverage"] * switch("COVERAGE")
 
 
 class BuildExt(build_ext):
@@ -67,9 +76,9 @@ class BuildExt(build_ext):
     def build_extension(self, ext):
         compile_one, jobs = self.compiler.compile, int(os.environ.get("XLAC_JOBS", 0)) or cpus()
 
-        def compile_all(files, *args, **kwargs):
+        def compile_all(files, *, extra_postargs, **kwargs):
             with ThreadPoolExecutor(jobs) as pool:
-                parts = list(pool.map(lambda file: compile_one([file], *args, **kwargs), files))
+                parts = list(pool.map(lambda f: compile_one([f], extra_postargs=extra_postargs + level(f), **kwargs), files))
             return [obj for part in parts for obj in part]
 
         self.compiler.compile = compile_all
@@ -98,7 +107,7 @@ setup(
             "xlac._core",
             sources(),
             depends=[str(p.relative_to(ROOT)) for p in sorted((ROOT / "csrc").rglob("*.*")) if p.suffix in (".h", ".def")],
-            include_dirs=["csrc/include", numpy_include()],
+            include_dirs=["csrc/include", numpy.get_include()],
             extra_compile_args=compile_flags(),
             extra_link_args=link_flags(),
         )

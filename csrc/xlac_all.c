@@ -780,6 +780,7 @@
 #include "api/lower_graph.c"
 #include "api/module.c"
 #include "api/op.c"
+#include "api/options.c"
 #include "api/parallel.c"
 #include "api/pipeline.c"
 #include "api/probes.c"

@@ -1,4 +1,4 @@
-/* Runs an XLA program from C: cc docs/embed.c csrc/xlac_all.c -Icsrc/include -lm -lpthread -o embed && ./embed */
+/* Runs an XLA program from C. README.md has the command that builds it. */
 #include <stdio.h>
 #include <string.h>
 

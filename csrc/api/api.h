@@ -94,8 +94,29 @@ XLAC_MUST_USE int api_array_bytes(uint32_t dtype, uint32_t rank, const int64_t *
 /* Borrowed; may be NULL. buffer.c */
 xlac_counters *api_buffer_counters(const xlac_buffer *b);
 
-/* The interpreter's side of a run's options, which may be NULL. interpret.c */
+/* A caller's option struct of any version as one of this version. `given` may be NULL: all defaults. options.c */
+XLAC_MUST_USE int api_options_convert(void *own, const void *given, uint32_t size, uint32_t align, const char *name,
+                                      xlac_error *err);
+#define API_READ_OPTIONS(type)                                                                                   \
+  XLAC_MUST_USE static inline int api_read_##type(xlac_##type *own, const xlac_##type *given, xlac_error *err) { \
+    *own = (xlac_##type){XLAC_OPTIONS(xlac_##type)};                                                             \
+    if (given && given->struct_size != sizeof *own)                                                              \
+      return api_options_convert(own, given, sizeof *own, _Alignof(xlac_##type), "xlac_" #type, err);            \
+    if (given) *own = *given;                                                                                    \
+    return 0;                                                                                                    \
+  }
+API_READ_OPTIONS(parse_options)
+API_READ_OPTIONS(print_options)
+API_READ_OPTIONS(verify_options)
+API_READ_OPTIONS(pipeline_options)
+API_READ_OPTIONS(interpret_options)
+API_READ_OPTIONS(compile_options)
+API_READ_OPTIONS(session_options)
+
+/* The interpreter's side of a run's options, as api_read_interpret_options reads them. interpret.c */
 interp_options api_run_options(const xlac_interpret_options *options);
+/* The same from a caller's options. interpret.c */
+XLAC_MUST_USE int api_read_run_options(interp_options *out, const xlac_interpret_options *given, xlac_error *err);
 /* buffer_donor of a module that nobody else sees, or that is locked. alias.c */
 XLAC_MUST_USE int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *err);
 /* Donors for all leaves of the parameters that the options name. donate.c */

@@ -61,7 +61,8 @@ static void *at_lowest(const xlac_argument *a, const ir_type *t) {
 
 static int at_call(at_run *x, const xlac_interpret_options *options, void *const *results, xlac_error *err) {
   const cpu_executable *cpu = api_variant_of(x->exe, x->arguments, x->packed);
-  interp_options inner = api_run_options(options);
+  interp_options inner;
+  TRY(api_read_run_options(&inner, options, err));
   for (uint32_t i = 0; i < x->n; i++) {
     x->pointers[i] = x->arguments[i].data;
     if (!x->arguments[i].strides) continue;

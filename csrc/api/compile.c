@@ -112,9 +112,8 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   }
   double passed = compile_now();
   exe->counters = xlac_counters_retain(options->counters);
-  exe->options = (xlac_compile_options){.threads = options->threads,
-                                        .no_blas = options->no_blas,
-                                        .no_fusion = options->no_fusion,
+  exe->options = (xlac_compile_options){XLAC_OPTIONS(xlac_compile_options), .threads = options->threads,
+                                        .no_blas = options->no_blas, .no_fusion = options->no_fusion,
                                         .numerics = options->numerics};
   if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
   cpu_options cpu = compile_cpu_options(exe);
@@ -133,12 +132,13 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   return 0;
 }
 
-int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err) {
-  const xlac_compile_options usual = {.threads = 0};
+int xlac_compile(xlac_module *m, const xlac_compile_options *given, xlac_executable **out, xlac_error *err) {
+  xlac_compile_options options;
+  TRY(api_read_compile_options(&options, given, err));
   xlac_executable *exe = calloc(1, sizeof *exe);
   if (!exe) return base_oom(err, "an executable");
   int status = api_variants_create(&exe->variants, err);
-  if (status == 0) status = compile_module(exe, m, options ? options : &usual, err);
+  if (status == 0) status = compile_module(exe, m, &options, err);
   if (status) {
     api_variants_free(exe->variants);
     xlac_counters_release(exe->counters);
@@ -184,7 +184,8 @@ void xlac_executable_destroy(xlac_executable *exe) {
 
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err) {
-  interp_options inner = api_run_options(options);
+  interp_options inner;
+  TRY(api_read_run_options(&inner, options, err));
   interp_value *result = NULL;
   TRY(cpu_execute(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
   *out = api_value_out(result);
@@ -193,7 +194,8 @@ int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options
 
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err) {
-  interp_options inner = api_run_options(options);
+  interp_options inner;
+  TRY(api_read_run_options(&inner, options, err));
   const plan_program *p = cpu_executable_program(exe->cpu);
   if (p->interpreted)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);
@@ -284,7 +286,8 @@ typedef enum compile_clock { CLOCK_STEPS, CLOCK_LANES, CLOCK_NONE } compile_cloc
 static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret_options *options, compile_clock clock,
                                 uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
                                 xlac_error *err) {
-  interp_options inner = api_run_options(options);
+  interp_options inner;
+  TRY(api_read_run_options(&inner, options, err));
   interp_value *result = NULL;
   cpu_profile profile;
   base_text t;

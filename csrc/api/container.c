@@ -48,7 +48,7 @@ static const text_parse_options container_text = {.chlo = true, .halves = true};
 
 /* What is written must be read, so it is loaded once. */
 static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xlac_error *err) {
-  const xlac_compile_options cheap = {.threads = 1, .no_blas = true};
+  const xlac_compile_options cheap = {XLAC_OPTIONS(xlac_compile_options), .threads = 1, .no_blas = true};
   xlac_executable *again = NULL;
   xlac_error why = {0};
   int status = text_check_hlo(xlac_executable_module(exe)->ir, &why);
@@ -63,7 +63,7 @@ static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xl
 }
 
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
-  const xlac_print_options plain = {.mode = XLAC_PRINT_DEFAULT};
+  const xlac_print_options plain = {XLAC_OPTIONS(xlac_print_options), .mode = XLAC_PRINT_DEFAULT};
   char *text = NULL;
   size_t length = 0, all = 0;
   TRY(xlac_module_print(xlac_executable_module(exe), &plain, &text, &length, err));
@@ -131,10 +131,10 @@ static int container_check(const unsigned char *p, size_t n, xlac_error *err) {
 int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
                          xlac_error *err) {
   const unsigned char *p = bytes;
-  xlac_compile_options own = {.threads = 0};
+  xlac_compile_options own;
   xlac_module *m = NULL;
+  TRY(api_read_compile_options(&own, options, err));
   TRY(container_check(p, n, err));
-  if (options) own = *options;
   uint64_t flags = container_get(p + 12, 4);
   if (!own.threads) own.threads = (uint32_t)container_get(p + 16, 4);
   own.no_blas |= (flags & CONTAINER_NO_BLAS) != 0;

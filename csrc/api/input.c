@@ -153,10 +153,12 @@ static int input_run_all(input_run *x, const xlac_interpret_options *options, xl
   return status;
 }
 
-int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *options, xlac_input *in,
+int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *given, xlac_input *in,
                               xlac_buffer **results, xlac_error *err) {
   const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
   input_run x = {.in = in, .p = p};
+  xlac_interpret_options options;
+  TRY(api_read_interpret_options(&options, given, err)); /* before anything is taken */
   if (in->exe != exe) return base_fail(err, XLAC_E_BAD_ARGUMENT, "these arguments were made for another program");
   size_t n = in->n * sizeof *x.arguments + p->n_results * (sizeof *x.results + sizeof *x.buffers);
   x.arguments = base_malloc(base_alloc_libc, n + 1);
@@ -164,7 +166,7 @@ int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_o
   memset(x.arguments, 0, n + 1);
   x.results = (void **)(void *)(x.arguments + in->n);
   x.buffers = (xlac_buffer **)(void *)(x.results + p->n_results);
-  int status = input_run_all(&x, options, err);
+  int status = input_run_all(&x, &options, err);
   for (uint32_t i = 0; i < p->n_results; i++) {
     if (status == 0)
       results[i] = x.buffers[i];

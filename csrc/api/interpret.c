@@ -23,7 +23,6 @@ static void end_run(xlac_module *m) {
 
 interp_options api_run_options(const xlac_interpret_options *options) {
   interp_options inner = {.alloc = base_alloc_libc};
-  if (!options) return inner;
   inner.interrupted = options->interrupted;
   inner.interrupt_ctx = options->interrupt_ctx;
   inner.registry = api_registry(options->registry);
@@ -36,12 +35,19 @@ interp_options api_run_options(const xlac_interpret_options *options) {
   return inner;
 }
 
+int api_read_run_options(interp_options *out, const xlac_interpret_options *given, xlac_error *err) {
+  xlac_interpret_options options;
+  TRY(api_read_interpret_options(&options, given, err));
+  *out = api_run_options(&options);
+  return 0;
+}
+
 static int run_checked(ir_module *ir, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                        xlac_value **out, xlac_error *err) {
   interp_options inner = api_run_options(options);
   interp_value *result = NULL;
   cpu_blas_lazy *blas = NULL;
-  TRY(cpu_blas_lazy_create(&blas, options ? options->blas_path : NULL, inner.alloc, err));
+  TRY(cpu_blas_lazy_create(&blas, options->blas_path, inner.alloc, err));
   inner.natives = cpu_native;
   inner.natives_ctx = blas;
   int status = interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err);
@@ -62,13 +68,15 @@ static int run_mlir(xlac_module *m, const xlac_interpret_options *options, uint3
   return status;
 }
 
-int xlac_interpret(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
+int xlac_interpret(xlac_module *m, const xlac_interpret_options *given, uint32_t n_args, xlac_value *const *args,
                    xlac_value **out, xlac_error *err) {
-  if (options && options->async_order > XLAC_ASYNC_SHUFFLED)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no async order %u", options->async_order);
-  if (xlac_module_is_mlir(m)) return run_mlir(m, options, n_args, args, out, err);
+  xlac_interpret_options options;
+  TRY(api_read_interpret_options(&options, given, err));
+  if (options.async_order > XLAC_ASYNC_SHUFFLED)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no async order %u", options.async_order);
+  if (xlac_module_is_mlir(m)) return run_mlir(m, &options, n_args, args, out, err);
   TRY(begin_run(m, err));
-  int status = run_checked(m->ir, options, n_args, args, out, err);
+  int status = run_checked(m->ir, &options, n_args, args, out, err);
   end_run(m);
   return status;
 }

@@ -119,29 +119,29 @@ static int32_t format_of(const char *text, size_t n) {
 static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, const xlac_parse_options *options,
                     xlac_error *err) {
   text_parse_options hlo = {
-      .alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0, .strict = options && options->strict};
-  mlir_parse_options mlir = {.alloc = base_alloc_libc,
-                             .max_depth = options ? options->max_depth : 0,
-                             .allow_unregistered = options && options->allow_unregistered};
-  bytecode_parse_options bytecode = {.alloc = base_alloc_libc, .max_depth = options ? options->max_depth : 0};
+      .alloc = base_alloc_libc, .max_depth = options->max_depth, .strict = options->strict};
+  mlir_parse_options mlir = {
+      .alloc = base_alloc_libc, .max_depth = options->max_depth, .allow_unregistered = options->allow_unregistered};
+  bytecode_parse_options bytecode = {.alloc = base_alloc_libc, .max_depth = options->max_depth};
   if (format == XLAC_FORMAT_MLIR) return text_parse_mlir(ir, text, n, &mlir, err);
   if (format == XLAC_FORMAT_MLIR_BYTECODE) return text_parse_bytecode(ir, text, n, &bytecode, err);
   return format == XLAC_FORMAT_HLO_PROTO ? text_parse_proto(ir, text, n, &hlo, err)
                                          : text_parse_hlo(ir, text, n, &hlo, err);
 }
 
-int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *options,
-                      xlac_error *err) {
-  if (options && (options->format < XLAC_FORMAT_AUTO || options->format > XLAC_FORMAT_MLIR_BYTECODE))
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options->format);
-  if (options && options->max_depth > TEXT_MAX_DEPTH)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "max_depth %u is over %d", options->max_depth, (int)TEXT_MAX_DEPTH);
+int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *given, xlac_error *err) {
+  xlac_parse_options options;
+  TRY(api_read_parse_options(&options, given, err));
+  if (options.format < XLAC_FORMAT_AUTO || options.format > XLAC_FORMAT_MLIR_BYTECODE)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is unknown", options.format);
+  if (options.max_depth > TEXT_MAX_DEPTH)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "max_depth %u is over %d", options.max_depth, (int)TEXT_MAX_DEPTH);
   if (!text && n) return base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no text");
   if (!text) text = "";
   ir_module *ir = NULL;
-  int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
+  int32_t format = options.format;
   if (format == XLAC_FORMAT_AUTO) format = format_of(text, n);
-  TRY(parse_as(format, &ir, text, n, options, err));
+  TRY(parse_as(format, &ir, text, n, &options, err));
   return api_wrap(out, ir, err);
 }
 
@@ -209,8 +209,6 @@ void xlac_module_destroy(xlac_module *m) {
 /* --- printing and verifying --- */
 
 static int inner_print_options(const xlac_print_options *options, text_print_options *out, xlac_error *err) {
-  *out = (text_print_options){.mode = TEXT_DEFAULT};
-  if (options == NULL) return 0;
   if (options->mode < XLAC_PRINT_DEFAULT || options->mode > XLAC_PRINT_FINGERPRINT)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "print mode %d is unknown", options->mode);
   if (options->indent > 1000) return base_fail(err, XLAC_E_BAD_ARGUMENT, "indent %u is over 1000", options->indent);
@@ -225,7 +223,7 @@ static int inner_print_options(const xlac_print_options *options, text_print_opt
 
 static int print_mlir_part(xlac_module *m, const ir_computation *c, const ir_op *op, const xlac_print_options *options,
                            char **text, size_t *n, xlac_error *err) {
-  mlir_print_options inner = {.generic = options && options->generic, .locations = options && options->locations};
+  mlir_print_options inner = {.generic = options->generic, .locations = options->locations};
   base_text t;
   if (c) return base_fail(err, XLAC_E_BAD_ARGUMENT, "a function or region is printed with its module only");
   if (op) TRY(api_check_live(op, err));
@@ -277,22 +275,24 @@ static int print_translated(xlac_module *m, const xlac_print_options *options, c
 
 /* Binary formats have functions of their own. */
 static int check_print_format(const xlac_print_options *options, xlac_error *err) {
-  int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
+  int32_t format = options->format;
   if (format == XLAC_FORMAT_AUTO || format == XLAC_FORMAT_HLO || format == XLAC_FORMAT_MLIR) return 0;
   return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is none to print in", format);
 }
 
 static int print_module(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
   int32_t own = m->ir->form == IR_FORM_MLIR ? XLAC_FORMAT_MLIR : XLAC_FORMAT_HLO;
-  int32_t format = options ? options->format : XLAC_FORMAT_AUTO;
+  int32_t format = options->format;
   TRY(check_print_format(options, err));
   bool other = format != XLAC_FORMAT_AUTO && format != own;
   return other ? print_translated(m, options, text, n, err) : print_part(m, NULL, NULL, options, text, n, err);
 }
 
-int xlac_module_print(xlac_module *m, const xlac_print_options *options, char **text, size_t *n, xlac_error *err) {
+int xlac_module_print(xlac_module *m, const xlac_print_options *given, char **text, size_t *n, xlac_error *err) {
+  xlac_print_options options;
+  TRY(api_read_print_options(&options, given, err));
   api_lock(m);
-  return api_done(m, print_module(m, options, text, n, err));
+  return api_done(m, print_module(m, &options, text, n, err));
 }
 
 static int serialize_locked(xlac_module *m, char **bytes, size_t *n, xlac_error *err) {
@@ -326,29 +326,34 @@ int xlac_module_write_artifact(xlac_module *m, const char *version, char **bytes
   return api_done(m, artifact_locked(m, version, bytes, n, err));
 }
 
-int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *options, char **text,
-                           size_t *n, xlac_error *err) {
+int xlac_computation_print(xlac_module *m, xlac_computation *c, const xlac_print_options *given, char **text, size_t *n,
+                           xlac_error *err) {
+  xlac_print_options options;
+  TRY(api_read_print_options(&options, given, err));
   api_lock(m);
-  return api_done(m, print_part(m, api_computation(c), NULL, options, text, n, err));
+  return api_done(m, print_part(m, api_computation(c), NULL, &options, text, n, err));
 }
 
-int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *options, char **text, size_t *n,
+int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *given, char **text, size_t *n,
                   xlac_error *err) {
+  xlac_print_options options;
+  TRY(api_read_print_options(&options, given, err));
   api_lock(m);
-  return api_done(m, print_part(m, NULL, api_op(op), options, text, n, err));
+  return api_done(m, print_part(m, NULL, api_op(op), &options, text, n, err));
 }
 
 static int verify_locked(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
-  ir_verify_options inner = {.xla_compat = options && options->xla_compat,
-                             .mixed_floats = options && options->mixed_floats};
+  ir_verify_options inner = {.xla_compat = options->xla_compat, .mixed_floats = options->mixed_floats};
   if (m->ir->form == IR_FORM_MLIR) return stablehlo_verify(m->ir, err);
   TRY(api_check_whole(m->ir, err));
   return ir_verify(m->ir, &inner, err);
 }
 
-int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
+int xlac_module_verify(xlac_module *m, const xlac_verify_options *given, xlac_error *err) {
+  xlac_verify_options options;
+  TRY(api_read_verify_options(&options, given, err));
   api_lock(m);
-  return api_done(m, verify_locked(m, options, err));
+  return api_done(m, verify_locked(m, &options, err));
 }
 
 /* 64-bit FNV-1a with a final mix, so that near texts differ in all bits. */
@@ -360,7 +365,7 @@ static uint64_t hash_text(const char *s, size_t n) {
 }
 
 int xlac_module_fingerprint(xlac_module *m, uint64_t *out, xlac_error *err) {
-  const xlac_print_options options = {.mode = XLAC_PRINT_FINGERPRINT};
+  const xlac_print_options options = {XLAC_OPTIONS(xlac_print_options), .mode = XLAC_PRINT_FINGERPRINT};
   char *text = NULL;
   size_t n = 0;
   TRY(xlac_module_print(m, &options, &text, &n, err));

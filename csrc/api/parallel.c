@@ -87,13 +87,11 @@ static int parallel_run_checked(xlac_module *m, const xlac_interpret_options *op
   p.made = base_malloc(base_alloc_libc, n * sizeof *p.made);
   int status = p.programs && p.made ? 0 : base_oom(err, "the programs");
   if (p.made) memset(p.made, 0, n * sizeof *p.made);
-  if (options) {
-    inner.interrupted = options->interrupted;
-    inner.interrupt_ctx = options->interrupt_ctx;
-    inner.registry = api_registry(options->registry);
-    inner.seed = options->seed;
-    inner.probes = (interp_probes *)options->probes;
-  }
+  inner.interrupted = options->interrupted;
+  inner.interrupt_ctx = options->interrupt_ctx;
+  inner.registry = api_registry(options->registry);
+  inner.seed = options->seed;
+  inner.probes = (interp_probes *)options->probes;
   grid->programs = p.programs;
   grid->partition_major = m->ir->form == IR_FORM_MLIR;
   if (!status) status = parallel_find(m, &p, programs, err);
@@ -107,15 +105,17 @@ static int parallel_run_checked(xlac_module *m, const xlac_interpret_options *op
   return status;
 }
 
-int xlac_run_parallel(xlac_module *m, const xlac_interpret_options *options, int64_t replicas, int64_t partitions,
+int xlac_run_parallel(xlac_module *m, const xlac_interpret_options *given, int64_t replicas, int64_t partitions,
                       const xlac_program *programs, xlac_value **results, xlac_value **outfeeds, xlac_error *err) {
+  xlac_interpret_options options;
   int64_t n;
+  TRY(api_read_interpret_options(&options, given, err));
   if (replicas < 1 || partitions < 1 || !base_mul_i64(replicas, partitions, &n) || n > INTERP_MAX_PARTICIPANTS)
     return base_fail(err, XLAC_E_PARTICIPANTS, "%lld x %lld participants; expected 1 to %d in all", (long long)replicas,
                      (long long)partitions, INTERP_MAX_PARTICIPANTS);
   interp_grid grid = {.replicas = replicas, .partitions = partitions};
   TRY(parallel_begin(m, err));
-  int status = parallel_run_checked(m, options, &grid, (uint32_t)n, programs, results, outfeeds, err);
+  int status = parallel_run_checked(m, &options, &grid, (uint32_t)n, programs, results, outfeeds, err);
   parallel_end(m);
   return status;
 }

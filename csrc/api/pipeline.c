@@ -42,18 +42,15 @@ static int call_after(void *ctx, const char *pass, uint32_t index, ir_module *m,
   return status ? base_fail(err, XLAC_E_INTERRUPTED, "the pipeline was stopped after %s", pass) : 0;
 }
 
-int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *options, xlac_error *err) {
+int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_options *given, xlac_error *err) {
+  xlac_pipeline_options options;
+  TRY(api_read_pipeline_options(&options, given, err));
   TRY(api_check_text(pipeline, "the pipeline", err));
   TRY(api_lock_edit(m, err));
   int status = api_check_whole(m->ir, err);
-  after_pass after = {.module = m};
-  opt_pipeline_options inner = {0};
-  if (options) {
-    after.fn = options->after;
-    after.ctx = options->ctx;
-    inner = (opt_pipeline_options){
-        .after = options->after ? call_after : NULL, .ctx = &after, .verify_each = options->verify_each};
-  }
+  after_pass after = {.module = m, .fn = options.after, .ctx = options.ctx};
+  const opt_pipeline_options inner = {
+      .after = options.after ? call_after : NULL, .ctx = &after, .verify_each = options.verify_each};
   if (status == 0) status = opt_run_pipeline(m->ir, pipeline, strlen(pipeline), &inner, err);
   return api_done(m, status);
 }

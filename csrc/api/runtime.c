@@ -44,6 +44,11 @@ void *xlac_runtime_take(xlac_runtime *rt, size_t bytes) {
   return base_recycler_take(cpu_runtime_memory(runtime_inner(rt)), bytes);
 }
 
+void *xlac_runtime_take_headed(xlac_runtime *rt, uint32_t header, size_t bytes) {
+  _Static_assert((int)XLAC_BLOCK_HEADER == (int)BASE_BLOCK_PREFIX, "every block has room for the largest header");
+  return header <= XLAC_BLOCK_HEADER ? xlac_runtime_take(rt, bytes) : NULL;
+}
+
 void xlac_runtime_give(void *block) {
   base_recycler_give(block);
 }

@@ -32,26 +32,25 @@ static void session_free(xlac_session *s) {
   free(s);
 }
 
-int xlac_session_create(xlac_session **out, xlac_clusters *c, const xlac_session_options *options, xlac_error *err) {
-  const xlac_session_options usual = {.threads = 0};
-  if (!options) options = &usual;
-  if ((unsigned)options->numerics > XLAC_NUMERICS_FAST)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)",
-                     (int)options->numerics);
+int xlac_session_create(xlac_session **out, xlac_clusters *c, const xlac_session_options *given, xlac_error *err) {
+  xlac_session_options options;
+  TRY(api_read_session_options(&options, given, err));
+  if ((unsigned)options.numerics > XLAC_NUMERICS_FAST)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)", (int)options.numerics);
   xlac_session *s = calloc(1, sizeof *s);
   if (!s) return base_oom(err, "a session");
-  if (options->blas_path && !(s->blas_path = strdup(options->blas_path))) {
+  if (options.blas_path && !(s->blas_path = strdup(options.blas_path))) {
     session_free(s);
     return base_oom(err, "a session");
   }
-  tfs_options inner = {.compile_at_once = options->compile_at_once,
-                       .always_defer = options->always_defer,
-                       .seed = options->seed,
-                       .cpu = {.threads = options->threads,
-                               .no_blas = options->no_blas,
+  tfs_options inner = {.compile_at_once = options.compile_at_once,
+                       .always_defer = options.always_defer,
+                       .seed = options.seed,
+                       .cpu = {.threads = options.threads,
+                               .no_blas = options.no_blas,
                                .blas_path = s->blas_path,
-                               .fast = options->numerics == XLAC_NUMERICS_FAST,
-                               .runtime = (cpu_runtime *)(void *)options->runtime}};
+                               .fast = options.numerics == XLAC_NUMERICS_FAST,
+                               .runtime = (cpu_runtime *)(void *)options.runtime}};
   s->lock = api_clusters_lock(c);
   session_lock(s);
   int status = session_done(s, tfs_session_create(&s->inner, api_clusters_pass(c), &inner, err));
@@ -158,7 +157,8 @@ bool xlac_step_feed(const xlac_step *step, uint32_t index, const char **name, ui
 
 int xlac_step_run(xlac_step *step, const xlac_interpret_options *options, xlac_value *const *args, xlac_value **results,
                   xlac_error *err) {
-  interp_options inner = api_run_options(options);
+  interp_options inner;
+  TRY(api_read_run_options(&inner, options, err));
   session_lock(step->session);
   return session_done(step->session, tfs_step_run(step->inner, &inner, (interp_value *const *)(const void *)args,
                                                   (interp_value **)(void *)results, err));

@@ -12,6 +12,13 @@
 /* All of a task but `idle` changes under its lane's lock. Setting `idle` is the last thing a thread does to a task,
  * since its memory may be gone a moment later. */
 
+/* What timed waits go by: macOS has no choice of clocks for condition variables. */
+#if defined(__APPLE__)
+#define LANE_CLOCK CLOCK_REALTIME
+#else
+#define LANE_CLOCK CLOCK_MONOTONIC
+#endif
+
 enum { LANE_MAX_THREADS = 256, LANE_SPINS = 300 };
 enum { LANE_TASK_RESTS, LANE_TASK_QUEUED, LANE_TASK_RUNS };
 
@@ -31,7 +38,9 @@ struct base_lane {
 static void lane_set_up(base_lane *l) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+#if !defined(__APPLE__)
+  pthread_condattr_setclock(&monotonic, LANE_CLOCK);
+#endif
   pthread_mutex_init(&l->lock, NULL);
   pthread_cond_init(&l->work, NULL);
   pthread_cond_init(&l->finished, &monotonic);
@@ -209,7 +218,7 @@ bool base_task_help(base_task *t) {
 
 static struct timespec lane_deadline(double seconds) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(LANE_CLOCK, &t);
   int64_t nanoseconds = t.tv_nsec + (int64_t)(seconds * 1e9);
   t.tv_sec += (time_t)(nanoseconds / 1000000000);
   t.tv_nsec = (long)(nanoseconds % 1000000000);

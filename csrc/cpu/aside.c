@@ -1,7 +1,8 @@
 /* Threads that may be left behind. The caller and each thread hold the meeting place; whoever goes last removes it.
  *
- * When the process ends, libraries give back what their functions still work on. So threads that are left behind are
- * stopped before, where they are: for that, the place and what it knows of them stay for good (some hundred bytes). */
+ * When the process ends, libraries free what their functions still work on. So threads that are still in a call then
+ * are cancelled before: a call lets itself be cancelled anywhere, which is for this moment only, since what the library
+ * had locked stays locked. For that, the place and what it knows of the threads stay for good (some hundred bytes). */
 #include "aside.h"
 
 #include <dlfcn.h>
@@ -9,9 +10,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { ASIDE_POLL_NS = 10 * 1000 * 1000, ASIDE_MOST = 64 /* threads */ };
+enum { ASIDE_POLL_NS = 10 * 1000 * 1000, ASIDE_EXIT_POLLS = 100, ASIDE_MOST = 64 /* threads */ };
 
 /* Of the C++ ABI: atexit for functions that take something. */
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *library);
@@ -33,11 +33,6 @@ typedef struct aside_item {
   bool over;
 } aside_item;
 
-/* A signal that nobody else uses. */
-static int aside_signal(void) {
-  return SIGRTMAX - 3;
-}
-
 static void aside_leave_place(aside_place *p) {
   bool last = --p->holders == 0;
   pthread_mutex_unlock(&p->lock);
@@ -52,11 +47,32 @@ static void aside_free(aside_item *item) {
   free(item);
 }
 
+/* The thread was cancelled in its call: the process is about to end. */
+static void aside_cancelled(void *arg) {
+  aside_item *item = arg;
+  pthread_mutex_lock(&item->place->lock);
+  item->over = true;
+  pthread_cond_signal(&item->place->change);
+  pthread_mutex_unlock(&item->place->lock);
+}
+
+static void aside_call(aside_item *item) {
+  int before;
+  pthread_cleanup_push(aside_cancelled, item);
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+  pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+  item->run(item->memory);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  pthread_cleanup_pop(0);
+}
+
 static void *aside_main(void *arg) {
   aside_item *item = arg;
   aside_place *p = item->place;
   void *library = item->library;
-  item->run(item->memory);
+  int before;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  aside_call(item);
   pthread_mutex_lock(&p->lock);
   item->over = true;
   if (p->left) free(item->memory); /* else it is the caller's from here on */
@@ -71,7 +87,6 @@ static bool aside_thread(aside_item *item) {
   sigset_t all, before;
   if (pthread_attr_init(&attr)) return false;
   sigfillset(&all); /* signals are for the threads of whoever uses the library */
-  sigdelset(&all, aside_signal());
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   bool ok = pthread_create(&item->thread, &attr, aside_main, item) == 0;
@@ -103,22 +118,33 @@ static aside_item *aside_start(const cpu_aside *a, aside_place *p, uint64_t numb
   return NULL;
 }
 
+/* Waits, under the lock, for a change or the time to ask again. */
+static int aside_wait_change(aside_place *p) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += ASIDE_POLL_NS;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec++;
+  }
+  return pthread_cond_timedwait(&p->change, &p->lock, &until);
+}
+
+static int aside_find_over(aside_item *const *items, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (items[i]->over) return (int)i;
+  return -1;
+}
+
 /* Waits for some item to be over: its index in `items`, of which there are n. -1: it is to stop. */
 static int aside_wait(const cpu_aside *a, aside_place *p, aside_item *const *items, uint32_t n) {
   for (;;) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ASIDE_POLL_NS;
-    if (until.tv_nsec >= 1000000000) {
-      until.tv_nsec -= 1000000000;
-      until.tv_sec++;
-    }
-    int found = -1, late = 0;
+    int late = 0;
     pthread_mutex_lock(&p->lock);
+    int found = aside_find_over(items, n);
     while (found < 0 && late == 0) {
-      for (uint32_t i = 0; i < n && found < 0; i++)
-        if (items[i]->over) found = (int)i;
-      if (found < 0) late = pthread_cond_timedwait(&p->change, &p->lock, &until);
+      late = aside_wait_change(p);
+      found = aside_find_over(items, n);
     }
     pthread_mutex_unlock(&p->lock);
     if (found >= 0) return found;
@@ -126,22 +152,15 @@ static int aside_wait(const cpu_aside *a, aside_place *p, aside_item *const *ite
   }
 }
 
-/* For good: the process is about to end. */
-static void aside_park_here(int signal_) {
-  (void)signal_;
-  for (;;) pause();
-}
-
-/* At the end of the process. The thread is there as long as it is not over, which it says under the lock. The signal
- * is there at once where the thread is running, and else when it would run. */
-static void aside_park(void *arg) {
+/* At the end of the process. The thread is there as long as it is not over, which it says under the lock. It is gone
+ * from the call when it has said so, which takes no longer than it takes the system to run it. */
+static void aside_end(void *arg) {
   aside_item *item = arg;
-  struct sigaction action = {.sa_handler = aside_park_here};
-  sigfillset(&action.sa_mask);
-  pthread_mutex_lock(&item->place->lock);
-  bool alive = !item->over && sigaction(aside_signal(), &action, NULL) == 0;
-  if (alive) pthread_kill(item->thread, aside_signal());
-  pthread_mutex_unlock(&item->place->lock);
+  aside_place *p = item->place;
+  pthread_mutex_lock(&p->lock);
+  if (!item->over) pthread_cancel(item->thread);
+  for (int polls = 0; !item->over && polls < ASIDE_EXIT_POLLS; polls++) (void)aside_wait_change(p);
+  pthread_mutex_unlock(&p->lock);
 }
 
 /* What is under way goes on without a caller. */
@@ -153,7 +172,7 @@ static void aside_abandon(aside_place *p, aside_item **items, uint32_t n) {
     if (items[i]->over)
       aside_free(items[i]);
     else
-      (void)__cxa_atexit(aside_park, items[i], &__dso_handle);
+      (void)__cxa_atexit(aside_end, items[i], &__dso_handle);
   }
   pthread_mutex_unlock(&p->lock);
 }

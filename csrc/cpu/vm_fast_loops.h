@@ -38,7 +38,7 @@ FAST_TWO(divide, x / y)
 FAST_TWO(into, y / x)
 /* math_max and math_min of lanes with one number: by a single comparison, which takes x where that is NaN, and of zeros
  * the one that wins. NaN as the number is compared with nothing. */
-#define FAST_EXTREME(name, expr, WORSE, ZERO)                           \
+#define FAST_EXTREME(name, expr, WORSE, WORSE_EQ, ZERO)                 \
   static void FAST(name)(int64_t n, const void *const *in, void *out) { \
     const T *a = in[0], y = *(const T *)in[1];                          \
     T *r = out;                                                         \
@@ -55,14 +55,14 @@ FAST_TWO(into, y / x)
     } else {                                                            \
       FAST_LANES for (int64_t i = 0; i < n; i++) {                      \
         T x = a[i];                                                     \
-        r[i] = x WORSE## = y ? y : x;                                   \
+        r[i] = x WORSE_EQ y ? y : x;                                    \
       }                                                                 \
     }                                                                   \
   }
-FAST_EXTREME(maximum, math_max(x, y), <, <)
-FAST_EXTREME(minimum, math_min(x, y), >, >)
-FAST_EXTREME(maximum_of, math_max(y, x), <, <)
-FAST_EXTREME(minimum_of, math_min(y, x), >, >)
+FAST_EXTREME(maximum, math_max(x, y), <, <=, <)
+FAST_EXTREME(minimum, math_min(x, y), >, >=, >)
+FAST_EXTREME(maximum_of, math_max(y, x), <, <=, <)
+FAST_EXTREME(minimum_of, math_min(y, x), >, >=, >)
 #undef FAST_EXTREME
 
 #define FAST_THREE(name, Y, Z, first, second)                            \

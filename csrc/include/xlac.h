@@ -129,8 +129,19 @@ typedef enum xlac_format {
   XLAC_FORMAT_MLIR_BYTECODE = 4 /* a StableHLO portable artifact */
 } xlac_format;
 
-/* All zero is the default of each option struct. */
+/* Option structs can grow: new members come after all that are there, in bytes that older structs do not have. Each
+ * begins with its own size, which says what members the caller knows; those that it does not know have their defaults,
+ * so that programs built with an older header run with a newer library. The other way round works as long as the
+ * members that the library does not know are zero. Zero is the default of every other member:
+ *
+ *   xlac_parse_options options = {XLAC_OPTIONS(xlac_parse_options), .max_depth = 16};
+ *
+ * Where an options pointer may be NULL, that means all defaults. A size of 0, or one that no version of the struct has,
+ * is an error with the code BAD_ARGUMENT. */
+#define XLAC_OPTIONS(type) .struct_size = sizeof(type)
+
 typedef struct xlac_parse_options {
+  uint32_t struct_size;    /* sizeof(xlac_parse_options) */
   int32_t format;          /* xlac_format */
   uint32_t max_depth;      /* of nesting, up to 1024; 0: 256 */
   bool allow_unregistered; /* MLIR: keep ops of dialects that are not known */
@@ -148,6 +159,7 @@ typedef enum xlac_print_mode {
 
 /* The fields before `generic` are for modules in HLO form, the rest for those in MLIR form. */
 typedef struct xlac_print_options {
+  uint32_t struct_size;       /* sizeof(xlac_print_options) */
   int32_t mode;               /* xlac_print_mode */
   bool elide_large_constants; /* {...} for constants of more than 10 elements */
   bool operand_shapes;        /* the operands' shapes too */
@@ -160,7 +172,8 @@ typedef struct xlac_print_options {
 } xlac_print_options;
 
 typedef struct xlac_verify_options {
-  bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation: docs/xla-differences.md */
+  uint32_t struct_size; /* sizeof(xlac_verify_options) */
+  bool xla_compat;      /* accept what XLA 0.10.2 accepts against its own documentation: docs/xla-differences.md */
   /* accept any float type for another, as XLA does while its passes move precisions about; such a module can't be run
    */
   bool mixed_floats;
@@ -392,6 +405,7 @@ bool xlac_pass_option(uint32_t index, uint32_t option, const char **name, const 
 /* Called with the module as a pass left it, which it may read but not edit. Nonzero stops the pipeline. */
 typedef int (*xlac_pass_callback)(void *ctx, const char *pass, xlac_module *m);
 typedef struct xlac_pipeline_options {
+  uint32_t struct_size;     /* sizeof(xlac_pipeline_options) */
   xlac_pass_callback after; /* may be NULL */
   void *ctx;
   bool verify_each; /* verify after every pass */
@@ -493,6 +507,7 @@ typedef enum xlac_async_order {
 } xlac_async_order;
 
 typedef struct xlac_interpret_options {
+  uint32_t struct_size; /* sizeof(xlac_interpret_options) */
   bool (*interrupted)(
       void *ctx); /* asked about every 50 ms; true stops the run with the code INTERRUPTED. May be NULL */
   void *interrupt_ctx;
@@ -527,15 +542,20 @@ typedef struct xlac_runtime_info {
   uint32_t threads;          /* started so far */
 } xlac_runtime_info;
 
+enum { XLAC_BLOCK_HEADER = 32 };
+
 int xlac_runtime_create(xlac_runtime **out, xlac_error *err);
 void xlac_runtime_destroy(xlac_runtime *rt); /* NULL is fine; not from inside a run */
 /* Gives memory that waits to be used again back to the system, but for `keep` bytes; how much that was. */
 uint64_t xlac_runtime_trim(xlac_runtime *rt, uint64_t keep);
 void xlac_runtime_limit(xlac_runtime *rt, uint64_t bytes);
 void xlac_runtime_get(xlac_runtime *rt, xlac_runtime_info *out);
-/* A block for results, aligned to 64 bytes; the 32 bytes before it are the caller's, too. NULL when out of memory. */
+/* A block for results, aligned to 64 bytes, not cleared. NULL when out of memory. */
 void *xlac_runtime_take(xlac_runtime *rt, size_t bytes);
-void xlac_runtime_give(void *block); /* from any thread; NULL is fine */
+/* The same with `header` bytes of the caller's right before the block, aligned to 32: for what keeps track of it, so
+ * that this needs no allocation. NULL also for a header of more than XLAC_BLOCK_HEADER bytes. */
+void *xlac_runtime_take_headed(xlac_runtime *rt, uint32_t header, size_t bytes);
+void xlac_runtime_give(void *block); /* of either kind, from any thread; NULL is fine */
 
 /* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
 typedef struct xlac_executable xlac_executable;
@@ -553,6 +573,7 @@ typedef enum xlac_numerics {
 } xlac_numerics;
 
 typedef struct xlac_compile_options {
+  uint32_t struct_size;  /* sizeof(xlac_compile_options) */
   uint32_t threads;      /* 0: as many as there are CPUs to use; 1: none but the caller's */
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
   bool no_blas, no_fusion, no_passes; /* to find out who is to blame for a difference */
@@ -921,6 +942,7 @@ typedef struct xlac_session xlac_session;
 typedef struct xlac_step xlac_step;
 
 typedef struct xlac_session_options {
+  uint32_t struct_size;  /* sizeof(xlac_session_options) */
   uint32_t threads;      /* 0: as many as there are CPUs to use */
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names */
   bool no_blas;

@@ -92,21 +92,28 @@ typedef struct ir_mattr_spec {
   const char *sub;
 } ir_mattr_spec;
 
+/* clang-format off: a table */
 /* The MLIR column of a row: MLIR("stablehlo.iota", operands, results, regions, form, attributes). Counts may be
  * IR_VARIADIC. `form` is the pretty syntax that stands after the op's name, read and printed by text/mlir_form*; ""
- * means that the op has the generic form only. It is a list of items with a blank between: %0 %1     operand of that
- * number                 %*    all operands, with commas $name     an inherent attribute, bare: 3, [0, 1], HIGHEST, @f,
- * "s"; those of the form are left out of {}
- *   x=$name   the same after "x=", without blanks
- *   {}        the dictionary of all other attributes, if any
- *   [name x y ] the items between only where the attribute is there (and expected once the first item is seen)
- *   :fn       ": (operand types) -> result type(s)"   :out ": result types"   :ops->out ": operand types -> result
- * type"
- *   :(ops)->out the same with parentheses around the operand types
+ * means that the op has the generic form only. It is a list of items with a blank between:
+ *
+ *   %0 %1        operand of that number
+ *   %*           all operands, with commas
+ *   $name        an inherent attribute, bare: 3, [0, 1], HIGHEST, @f, "s"; those of the form are left out of {}
+ *   x=$name      the same after "x=", without blanks
+ *   {}           the dictionary of all other attributes, if any
+ *   [name x y ]  the items between only where the attribute is there (and expected once the first item is seen)
+ *   :fn          ": (operand types) -> result type(s)"
+ *   :out         ": result types"
+ *   :ops->out    ": operand types -> result type"
+ *   :(ops)->out  the same with parentheses around the operand types
  *   :same :same* one type when operands and result agree, else as :fn (same*: nothing when there is no operand)
  *   :select :tuple :complex  the shortened types of those ops
- *   <word>    a pair of functions of its own;  anything else: that word or punctuation mark
+ *   <word>       a pair of functions of its own
+ *   others       that word or punctuation mark
+ *
  * Source: the assembly formats of StableHLO 1.20. */
+/* clang-format on */
 typedef struct ir_mlir_info {
   const char *name;
   int8_t operands, results, regions;

@@ -13,6 +13,7 @@
 #undef ON_UINT
 #undef ON_PRED
 #undef ON_COMPLEX
+#undef COST
 #undef DOC
 #undef MLIR
 #define TRAITS(set)
@@ -28,5 +29,6 @@
 #define ON_UINT(...)
 #define ON_PRED(...)
 #define ON_COMPLEX(...)
+#define COST(kind)
 #define DOC(text)
 #define MLIR(...)

@@ -386,10 +386,10 @@ static fm_value fm_primary(fm_frame *f) {
 }
 
 static fm_value fm_unary(fm_frame *f) {
-  bool minus = fm_take(f, "-"), not = !minus && fm_take(f, "!");
+  bool minus = fm_take(f, "-"), inverts = !minus && fm_take(f, "!");
   fm_value v = fm_primary(f);
   if (minus && !v.v.op) return fm_number(-v.number);
-  if (!minus && !not) return v;
+  if (!minus && !inverts) return v;
   return fm_of(f, opt_unary(f->run->rw, minus ? IR_OP_NEGATE : IR_OP_NOT, fm_ops(f, v, v)));
 }
 

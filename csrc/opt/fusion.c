@@ -262,17 +262,17 @@ static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op
   if (!fusion_is_soft(op)) return false;
   uint8_t scan = 0;
   const ir_op *kernel = *why ? NULL : root;
-  const char *not = fusion_has_edges(op)                ? fusion_edges_object(f, op, kernel)
-                    : op->opcode == IR_OP_REDUCE_WINDOW ? fusion_scan_objects(f, op, kernel, &scan)
-                                                        : NULL;
+  const char *objection = fusion_has_edges(op)                ? fusion_edges_object(f, op, kernel)
+                          : op->opcode == IR_OP_REDUCE_WINDOW ? fusion_scan_objects(f, op, kernel, &scan)
+                                                              : NULL;
   bool can_end = fusion_has_edges(op) || scan;
-  if (!not&&(!*why || (can_end && fusion_brings_work(op)))) {
+  if (!objection && (!*why || (can_end && fusion_brings_work(op)))) {
     if (scan) f->scans[kernel ? kernel->id : op->id] = scan;
     return false;
   }
   f->role[op->id] = FUSION_NO;
   f->root[op->id] = NULL;
-  f->why[op->id] = not ? not : *why;
+  f->why[op->id] = objection ? objection : *why;
   return true;
 }
 

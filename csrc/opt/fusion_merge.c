@@ -225,7 +225,7 @@ static void fuse_join(fuse_run *x, fuse_pass *a, const fuse_pass *b, bool rises,
 }
 
 static bool fuse_with_near(fuse_run *x, fuse_pass *b) {
-  const char *why = NULL, *not = NULL;
+  const char *why = NULL, *objection = NULL;
   for (uint32_t i = 0; i < x->n_near; i++) {
     fuse_pass *a = x->near[i];
     if (!fuse_same_space(a, b)) continue;
@@ -237,9 +237,9 @@ static bool fuse_with_near(fuse_run *x, fuse_pass *b) {
       fuse_join(x, a, b, rises, why);
       return true;
     }
-    not = no;
+    objection = no;
   }
-  x->f->one[b->first->id] = not;
+  x->f->one[b->first->id] = objection;
   return false;
 }
 

@@ -1,50 +1,27 @@
 #include "op_cost.h"
 
-static bool cost_is_transcendental(ir_opcode code) {
-  switch (code) {
-    case IR_OP_ACOS:
-    case IR_OP_ACOSH:
-    case IR_OP_ASIN:
-    case IR_OP_ASINH:
-    case IR_OP_ATAN:
-    case IR_OP_ATAN2:
-    case IR_OP_ATANH:
-    case IR_OP_CBRT:
-    case IR_OP_COSINE:
-    case IR_OP_COSH:
-    case IR_OP_ERF:
-    case IR_OP_EXP:
-    case IR_OP_EXPM1:
-    case IR_OP_LOG:
-    case IR_OP_LOG1P:
-    case IR_OP_LOGISTIC:
-    case IR_OP_POWER:
-    case IR_OP_RSQRT:
-    case IR_OP_SINE:
-    case IR_OP_SINH:
-    case IR_OP_SQRT:
-    case IR_OP_TAN:
-    case IR_OP_TANH:
-      return true;
-    default:
-      return false;
-  }
-}
+/* The COST column of ops.def. */
+enum { COST_DEFAULT, COST_FUNCTION, COST_MOVE };
 
-/* Ops that take an operation for each element of the result. */
-static bool cost_is_arithmetic(ir_opcode code) {
-  switch (code) {
-    case IR_OP_CONVERT:
-    case IR_OP_BITCAST_CONVERT:
-    case IR_OP_COPY:
-    case IR_OP_REAL:
-    case IR_OP_IMAG:
-    case IR_OP_COMPLEX:
-      return false;
-    default:
-      return ir_opcode_has(code, IR_ELEMENTWISE);
-  }
-}
+static const uint8_t cost_kinds[IR_OP_COUNT] = {
+#include "../ir/ops_columns.h"
+#undef COST
+#define COST(kind) +COST_##kind
+#define OP(code, text, arity, columns) [IR_OP_##code] = 0 columns,
+#include "../ir/ops.def"
+#undef OP
+};
+
+/* Whatever may carry result_accuracy is an elementary function, and must say so. */
+#include "../ir/ops_columns.h"
+#undef TRAITS
+#undef COST
+#define TRAITS(set) | ((set) & IR_HAS_ACCURACY ? 1 : 0)
+#define COST(kind) | (COST_##kind == COST_FUNCTION ? 2 : 0)
+#define OP(code, text, arity, columns) _Static_assert((0 columns) != 1, text " has no COST(FUNCTION)");
+#include "../ir/ops.def"
+#undef OP
+#include "../ir/ops_columns.h"
 
 static double cost_elements(const ir_type *t) {
   double n = 1;
@@ -55,9 +32,9 @@ static double cost_elements(const ir_type *t) {
 
 opt_cost opt_elementwise_cost(ir_opcode code, double elements) {
   opt_cost c = {0};
-  if (cost_is_transcendental(code))
+  if (cost_kinds[code] == COST_FUNCTION)
     c.transcendentals = elements;
-  else if (cost_is_arithmetic(code))
+  else if (cost_kinds[code] == COST_DEFAULT && ir_opcode_has(code, IR_ELEMENTWISE))
     c.flops = elements;
   return c;
 }

@@ -9,12 +9,12 @@ enum {
   LEND_PART = 8    /* of the memory that a value must fill: small ones would only keep kernels from going in groups */
 };
 
-static void lend_add(plan_lenders *l, plan_lender new) {
+static void lend_add(plan_lenders *l, plan_lender lender) {
   uint32_t at = l->n;
-  if (at == LEND_MAX && l->items[at - 1].bytes >= new.bytes) return;
+  if (at == LEND_MAX && l->items[at - 1].bytes >= lender.bytes) return;
   if (at == LEND_MAX) at--;
-  for (; at > 0 && l->items[at - 1].bytes < new.bytes; at--) l->items[at] = l->items[at - 1];
-  l->items[at] = new;
+  for (; at > 0 && l->items[at - 1].bytes < lender.bytes; at--) l->items[at] = l->items[at - 1];
+  l->items[at] = lender;
   if (l->n < LEND_MAX) l->n++;
 }
 
@@ -42,11 +42,11 @@ bool plan_find_lenders(plan_lenders *l, const plan_program *p, const plan_buffer
          given = b->place == PLAN_RESULT && p->over && p->over[b->number] != UINT32_MAX;
     if ((!stays && b->place != PLAN_RESULT) || b->first == UINT32_MAX || b->bytes < LEND_LEAST || given || b->lent)
       continue;
-    plan_lender new = {
+    plan_lender lender = {
         .place = b->place, .number = b->number, .bytes = b->bytes, .result = stays ? i : first[b->number]};
-    new.until = buffers[new.result].first;
-    new.busy = stays ? buffers[b->number].last : UINT32_MAX; /* arguments' buffers are their numbers */
-    lend_add(l, new);
+    lender.until = buffers[lender.result].first;
+    lender.busy = stays ? buffers[b->number].last : UINT32_MAX; /* arguments' buffers are their numbers */
+    lend_add(l, lender);
   }
   for (uint32_t i = 0; i < p->n_buffers; i++) l->of[i] = UINT32_MAX;
   for (uint32_t k = 0; k < l->n; k++)

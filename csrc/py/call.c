@@ -51,7 +51,7 @@ static int call_named(const py_executable *self, PyObject *name, PyObject *value
 int py_call_parse(const py_executable *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **room,
                   py_call *call) {
   bool named = false;
-  *call = (py_call){.args = args, .n = (uint32_t)n};
+  *call = (py_call){.options = {XLAC_OPTIONS(xlac_interpret_options)}, .args = args, .n = (uint32_t)n};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
     PyObject *name = PyTuple_GET_ITEM(kwnames, i);
     int option = call_option(call, name, args[n + i]);
@@ -355,6 +355,7 @@ PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size
   py_call call;
   if (kwnames == NULL) {
     memset(&call, 0, sizeof call);
+    call.options.struct_size = sizeof call.options;
     call.args = args;
     call.n = (uint32_t)PyVectorcall_NARGS(nargsf);
     return call_any(self, &call);

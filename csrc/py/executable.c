@@ -249,7 +249,7 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   PyObject *module, *donate = NULL, *lanes = NULL;
   uint32_t *donated = NULL;
-  xlac_compile_options options = {.threads = 0};
+  xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options)};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   unsigned int threads = 0;
@@ -291,7 +291,7 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", NULL};
   py_state *st = PyModule_GetState(core);
-  xlac_compile_options options = {.runtime = st->runtime, .counters = st->counters};
+  xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options), .runtime = st->runtime, .counters = st->counters};
   xlac_error err = {.code = 0};
   xlac_executable *exe = NULL;
   Py_buffer bytes;

@@ -67,7 +67,9 @@ static PyObject *executable_donation_text(PyObject *object, PyObject *unused) {
 }
 
 static PyObject *executable_gifts(PyObject *object, PyObject *args) {
-  py_call call = {.args = PySequence_Fast_ITEMS(args), .n = (uint32_t)PyTuple_GET_SIZE(args)};
+  py_call call = {.options = {XLAC_OPTIONS(xlac_interpret_options)},
+                  .args = PySequence_Fast_ITEMS(args),
+                  .n = (uint32_t)PyTuple_GET_SIZE(args)};
   return py_gifts_list((py_executable *)object, py_state_of(object), &call);
 }
 
@@ -95,7 +97,9 @@ static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
 
 static PyObject *executable_run_told(PyObject *object, PyObject *args, PyObject *kwargs, py_clock clock) {
   py_executable *self = (py_executable *)object;
-  py_call call = {.args = PySequence_Fast_ITEMS(args), .n = (uint32_t)PyTuple_GET_SIZE(args)};
+  py_call call = {.options = {XLAC_OPTIONS(xlac_interpret_options)},
+                  .args = PySequence_Fast_ITEMS(args),
+                  .n = (uint32_t)PyTuple_GET_SIZE(args)};
   char *text = NULL;
   size_t n = 0;
   if (kwargs && PyDict_GET_SIZE(kwargs))

@@ -238,7 +238,7 @@ static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyOb
 
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
-  xlac_interpret_options options = {.seed = 0};
+  xlac_interpret_options options = {XLAC_OPTIONS(xlac_interpret_options)};
   PyObject *progress = Py_None, *probes = Py_None;
   if (PyTuple_GET_SIZE(args) < 1 || !Py_IS_TYPE(PyTuple_GET_ITEM(args, 0), st->module_type))
     return PyErr_Format(PyExc_TypeError, "interpret needs a Module as its first argument");

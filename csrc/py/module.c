@@ -47,8 +47,8 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
     return py_raise_argument(st, "format '%.40s' is unknown: there are auto, hlo, hlo-proto, mlir and mlir-bytecode",
                              format);
   if (py_source(object, &holder, &text, &n) < 0) return NULL;
-  xlac_parse_options options = {
-      .format = number, .max_depth = max_depth, .allow_unregistered = allow_unregistered != 0, .strict = strict != 0};
+  xlac_parse_options options = {XLAC_OPTIONS(xlac_parse_options), .format = number, .max_depth = max_depth,
+                                .allow_unregistered = allow_unregistered != 0, .strict = strict != 0};
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
@@ -103,7 +103,8 @@ int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_
     py_raise_argument(st, "format '%.40s' is unknown: there are auto, hlo and mlir", format);
     return -1;
   }
-  *out = (xlac_print_options){.elide_large_constants = elide,
+  *out = (xlac_print_options){XLAC_OPTIONS(xlac_print_options),
+                              .elide_large_constants = elide,
                               .operand_shapes = shapes,
                               .no_metadata = !metadata,
                               .no_ids = !ids,
@@ -176,7 +177,8 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
   static char *names[] = {"xla_compat", "mixed_floats", NULL};
   int xla_compat = 0, mixed_floats = 0, status;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$pp:verify", names, &xla_compat, &mixed_floats)) return NULL;
-  xlac_verify_options options = {.xla_compat = xla_compat != 0, .mixed_floats = mixed_floats != 0};
+  xlac_verify_options options = {XLAC_OPTIONS(xlac_verify_options), .xla_compat = xla_compat != 0,
+                                 .mixed_floats = mixed_floats != 0};
   xlac_error err = {.code = 0};
   PY_WORK(status = xlac_module_verify(handle(self), &options, &err));
   if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);

@@ -69,7 +69,8 @@ static PyObject *parallel_list(parallel_call *call, xlac_value **values) {
 static PyObject *parallel_run(parallel_call *call, unsigned long long seed) {
   xlac_error err = {.code = 0};
   py_run run = {.st = call->st, .m = call->module->m};
-  xlac_interpret_options options = {.interrupted = py_run_poll, .interrupt_ctx = &run, .seed = seed};
+  xlac_interpret_options options = {XLAC_OPTIONS(xlac_interpret_options), .interrupted = py_run_poll,
+                                    .interrupt_ctx = &run, .seed = seed};
   run.started = run.polled = py_run_now();
   py_run_leave(&run);
   int status = xlac_run_parallel(call->module->m, &options, call->replicas, call->partitions, call->programs,

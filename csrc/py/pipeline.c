@@ -30,7 +30,8 @@ static int after_pass(void *ctx, const char *pass, xlac_module *m) {
 }
 
 static int run_unlocked(xlac_module *m, const char *text, py_after *after, bool verify_each, xlac_error *err) {
-  xlac_pipeline_options options = {.after = after_pass, .ctx = after, .verify_each = verify_each};
+  xlac_pipeline_options options = {XLAC_OPTIONS(xlac_pipeline_options), .after = after_pass, .ctx = after,
+                                   .verify_each = verify_each};
   py_work work;
   py_work_begin(&work, after->own);
   after->work = &work;

@@ -4,7 +4,7 @@
 
 enum {
   RESULT_BLOCK_BYTES = 2048, /* smaller arrays have their memory from NumPy, which keeps some as well */
-  RESULT_BASE_BYTES = 32
+  RESULT_BASE_BYTES = XLAC_BLOCK_HEADER
 };
 _Static_assert(sizeof(PyObject) <= RESULT_BASE_BYTES, "the base of an array fits in before its data");
 
@@ -40,7 +40,8 @@ PyObject *py_result_array(py_state *st, const py_leaf *leaf) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
   char *block = NULL;
-  if (leaf->bytes >= RESULT_BLOCK_BYTES && (block = xlac_runtime_take(st->runtime, leaf->bytes)) == NULL)
+  if (leaf->bytes >= RESULT_BLOCK_BYTES &&
+      (block = xlac_runtime_take_headed(st->runtime, RESULT_BASE_BYTES, leaf->bytes)) == NULL)
     return result_out_of_memory(st, leaf);
   Py_INCREF(leaf->descr);
   PyObject *array = PyArray_NewFromDescr(&PyArray_Type, leaf->descr, leaf->rank, leaf->dims, NULL, block,

@@ -47,7 +47,7 @@ static void step_dealloc(PyObject *self) {
 PyObject *py_clusters_session(PyObject *clusters, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"threads", "blas", "no_blas", "numerics", "compile_at_once", "always_defer", "seed", NULL};
   py_state *st = py_state_of(clusters);
-  xlac_session_options options = {.runtime = st->runtime};
+  xlac_session_options options = {XLAC_OPTIONS(xlac_session_options), .runtime = st->runtime};
   unsigned int threads = 0, numerics = 0;
   unsigned long long seed = 0;
   int at_once = 0, defer = 0, no_blas = 0;
@@ -184,7 +184,8 @@ static PyObject *step_feeds(PyObject *self, PyObject *unused) {
 
 static int step_run_values(py_step *self, xlac_value **args, xlac_value **results) {
   py_run run = {.st = py_state_of((PyObject *)self)};
-  xlac_interpret_options options = {.interrupted = py_run_poll, .interrupt_ctx = &run};
+  xlac_interpret_options options = {XLAC_OPTIONS(xlac_interpret_options), .interrupted = py_run_poll,
+                                    .interrupt_ctx = &run};
   xlac_error err = {.code = 0};
   run.started = run.polled = py_run_now();
   run.caller = PyThread_get_thread_ident();

@@ -16,7 +16,9 @@ PyObject *py_executable_lanes(PyObject *object, void *unused) {
 
 /* (result, JSON). */
 PyObject *py_executable_run_timeline(PyObject *object, PyObject *args, PyObject *kwargs) {
-  py_call call = {.args = PySequence_Fast_ITEMS(args), .n = (uint32_t)PyTuple_GET_SIZE(args)};
+  py_call call = {.options = {XLAC_OPTIONS(xlac_interpret_options)},
+                  .args = PySequence_Fast_ITEMS(args),
+                  .n = (uint32_t)PyTuple_GET_SIZE(args)};
   char *text = NULL;
   size_t n = 0;
   if (kwargs && PyDict_GET_SIZE(kwargs))

@@ -189,11 +189,11 @@ static int exunr_transition(exunr *x, const ir_op *op, exunr_side *sides, int in
   size_t room = (size_t)sides[0].axes.n + sides[1].axes.n + 1;
   sdy_axis *more = BASE_ARRAY(&x->arena, sdy_axis, room), *less = BASE_ARRAY(&x->arena, sdy_axis, room);
   if (!more || !less) return base_oom(x->err, "unreduced axes");
-  sdy_axes new = {sdy_axes_minus(sides[1].axes, sides[0].axes, mesh, more), more};
+  sdy_axes added = {sdy_axes_minus(sides[1].axes, sides[0].axes, mesh, more), more};
   sdy_axes gone = {sdy_axes_minus(sides[0].axes, sides[1].axes, mesh, less), less};
-  if (new.n && introduced == EXUNR_NEVER)
-    return exunr_fail(x, at, "cannot add new unreduced axis '%s'.", new.v[0].name->s);
-  const sdy_sharding *odd = new.n ? exunr_other_kind(&sides[1], new, introduced) : NULL;
+  if (added.n && introduced == EXUNR_NEVER)
+    return exunr_fail(x, at, "cannot add new unreduced axis '%s'.", added.v[0].name->s);
+  const sdy_sharding *odd = added.n ? exunr_other_kind(&sides[1], added, introduced) : NULL;
   if (odd)
     return exunr_fail(x, at, "cannot introduce '%s' unreduced axes. Expected '%s'.", exunr_word(odd->reduction),
                       exunr_word(introduced));

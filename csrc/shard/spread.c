@@ -17,20 +17,20 @@ typedef struct spread_fold {
 static void spread_join(spread_fold *f, shard_axes more) {
   uint32_t i = 0;
   for (; i < f->n && i < more.n; i++) {
-    shard_axis old = f->room[i], new = more.v[i];
-    if (shard_axis_same(old, new)) continue;
-    if (old.axis != new.axis) {
+    shard_axis old = f->room[i], theirs = more.v[i];
+    if (shard_axis_same(old, theirs)) continue;
+    if (old.axis != theirs.axis) {
       f->n = i;
       f->grows = false;
       return;
     }
-    bool new_is_prefix = shard_axis_prefix(new, old), old_is_prefix = shard_axis_prefix(old, new);
+    bool new_is_prefix = shard_axis_prefix(theirs, old), old_is_prefix = shard_axis_prefix(old, theirs);
     if (new_is_prefix && i + 1 == more.n) continue; /* the new list can become as long as the old one */
     if (old_is_prefix && !new_is_prefix && f->grows && i + 1 == f->n) {
-      f->room[i] = new;
+      f->room[i] = theirs;
       continue;
     }
-    if (new_is_prefix) f->room[i] = new;
+    if (new_is_prefix) f->room[i] = theirs;
     f->n = new_is_prefix || old_is_prefix ? i + 1 : i;
     f->grows = false;
     return;

@@ -60,6 +60,10 @@ class Api:
         assert self.text(self.err.message)
         return self.text(self.err.message)
 
+    def options(self, type_, fields=None):
+        """An option struct of this version."""
+        return self.ffi.new(f"{type_} *", {"struct_size": self.ffi.sizeof(type_), **(fields or {})})
+
     def parse(self, text):
         raw = text.encode()
         out = self.ffi.new("xlac_module **")

@@ -81,7 +81,7 @@ def test_kinds_of_types_are_those_of_the_header(x):
   return
 }"""
     out, info = x.ffi.new("xlac_module **"), x.ffi.new("xlac_type_info *")
-    options = x.ffi.new("xlac_parse_options *", {"format": x.lib.XLAC_FORMAT_MLIR, "allow_unregistered": True})
+    options = x.options("xlac_parse_options", {"format": x.lib.XLAC_FORMAT_MLIR, "allow_unregistered": True})
     x.check(x.lib.xlac_module_parse(out, text, len(text), options, x.err))
     entry, kinds, op = x.lib.xlac_module_entry(out[0]), [], x.ffi.NULL
     while (op := x.lib.xlac_op_next(out[0], entry, op)) != x.ffi.NULL:

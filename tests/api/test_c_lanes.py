@@ -20,7 +20,7 @@ ENTRY e {
 def test_lanes_and_a_timeline(x):
     side, lanes = x.ffi.new("char[]", b"side"), x.ffi.new("xlac_lane[1]")
     lanes[0].thread, lanes[0].threads = side, 2
-    exe = compiled(x, TEXT, x.ffi.new("xlac_compile_options *", {"threads": 1, "n_lanes": 1, "lanes": lanes, "async_work": 1}))
+    exe = compiled(x, TEXT, x.options("xlac_compile_options", {"threads": 1, "n_lanes": 1, "lanes": lanes, "async_work": 1}))
     found, lane = [], x.ffi.new("xlac_lane *")
     while x.lib.xlac_executable_lane(exe, len(found), lane):
         found.append((x.text(lane.thread), lane.threads))

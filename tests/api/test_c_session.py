@@ -24,7 +24,7 @@ def test_a_session(x):
     lib.xlac_cluster_flags_init(flags)
     flags.min_cluster_size = 2
     x.check(lib.xlac_cluster_graph(c, GRAPH, len(GRAPH), lib.XLAC_GRAPH_TEXT, flags, x.err))
-    options = ffi.new("xlac_session_options *", {"threads": 1, "no_blas": True, "numerics": 7})
+    options = x.options("xlac_session_options", {"threads": 1, "no_blas": True, "numerics": 7})
     x.fails(lib.xlac_session_create(s, c[0], options, x.err), 503)
     options.numerics = lib.XLAC_NUMERICS_STRICT
     x.check(lib.xlac_session_create(s, c[0], options, x.err))

@@ -21,7 +21,7 @@ def compiled(x, text, options=None):
 
 
 def test_a_run(x):
-    exe = compiled(x, CHAIN, x.ffi.new("xlac_compile_options *", {"threads": 1}))
+    exe = compiled(x, CHAIN, x.options("xlac_compile_options", {"threads": 1}))
     arg, out = x.array("f32", [2], x.ffi.new("float[]", [0, 0.5])), x.ffi.new("xlac_value **")
     x.check(x.lib.xlac_executable_run(exe, x.ffi.NULL, 1, x.ffi.new("xlac_value *[]", [arg]), out, x.err))
     assert x.floats(x.lib.xlac_value_element(out[0], 0)) == [1, 2.7182817459106445]
@@ -56,7 +56,7 @@ def test_a_broken_module_is_refused(x):
 def test_a_run_on_bare_memory(x):
     runtime = x.ffi.new("xlac_runtime **")
     x.check(x.lib.xlac_runtime_create(runtime, x.err))
-    exe = compiled(x, CHAIN, x.ffi.new("xlac_compile_options *", {"threads": 1, "runtime": runtime[0]}))
+    exe = compiled(x, CHAIN, x.options("xlac_compile_options", {"threads": 1, "runtime": runtime[0]}))
     info, argument = x.ffi.new("xlac_executable_info *"), x.ffi.new("float[]", [0, 0.5])
     x.lib.xlac_executable_get(exe, info)
     assert (info.n_arguments, info.n_results) == (1, 2) and 0 < info.work < 1000
@@ -142,7 +142,7 @@ def test_reports(x):
 def test_an_argument_that_is_given_away(x):
     text = "HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  y = f32[3] parameter(1)\n  ROOT r = f32[2] add(x, x)\n}\n"
     donate = x.ffi.new("uint32_t[]", [0, 1])
-    options = x.ffi.new("xlac_compile_options *", {"threads": 1, "n_donate": 2, "donate": donate})
+    options = x.options("xlac_compile_options", {"threads": 1, "n_donate": 2, "donate": donate})
     exe, d = compiled(x, text, options), x.ffi.new("xlac_donation *")
     assert x.lib.xlac_executable_donation(exe, 0, d) and (d.argument, d.result, d.must, d.in_place) == (0, 0, False, True)
     assert x.lib.xlac_executable_donation(exe, 1, d) and (d.argument, d.result, d.in_place) == (1, 2**32 - 1, False)
@@ -244,7 +244,7 @@ def test_inputs_are_lent_or_given(x, rt):
     lib, ffi = x.lib, x.ffi
     text = ("HloModule m, input_output_alias={ {1}: (0, {}) }\nENTRY e {\n  x = f32[3] parameter(0)\n  y = f32[3] parameter(1)\n  s = f32[3] add(x, y)\n"
             "  n = f32[3] negate(y)\n  ROOT r = (f32[3], f32[3]) tuple(n, s)\n}\n")
-    exe = compiled(x, text, ffi.new("xlac_compile_options *", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
+    exe = compiled(x, text, x.options("xlac_compile_options", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
     out, results = ffi.new("xlac_input **"), ffi.new("xlac_buffer *[2]")
     x.check(lib.xlac_input_create(out, exe, x.err))
     given, lent, short = filled(rt, [1, 2, 3]), filled(rt, [10, 20, 30]), filled(rt, [1])
@@ -285,7 +285,7 @@ def test_inputs_with_strides(x, rt):
     import numpy as np
 
     exe = compiled(x, "HloModule m, buffer_donor={ (0, {}) }\nENTRY e {\n  x = f32[2,3] parameter(0)\n  ROOT r = f32[2,3] negate(x)\n}\n",
-                   x.ffi.new("xlac_compile_options *", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
+                   x.options("xlac_compile_options", {"threads": 1, "runtime": rt.rt, "counters": rt.counters}))
     out, result = x.ffi.new("xlac_input **"), x.ffi.new("xlac_buffer *[1]")
     array = np.arange(6, dtype=np.float32).reshape(3, 2).T
     b = rt.wrap(array, "f32")

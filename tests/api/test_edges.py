@@ -160,7 +160,7 @@ ENTRY e { x = f32[3] parameter(0)
     x.check(lib.xlac_registry_create(registry, x.err))
     x.check(lib.xlac_registry_add(registry[0], b"halve_and_sum", lib.on_custom_call, ffi.NULL, x.err))
     arg = x.array("f32", [3], ffi.new("float[]", [2, 4, 6]))
-    out = run(x, m, arg, options=ffi.new("xlac_interpret_options *", {"registry": registry[0]}))
+    out = run(x, m, arg, options=x.options("xlac_interpret_options", {"registry": registry[0]}))
     assert x.floats(lib.xlac_value_element(out, 0)) == [1, 2, 3]
     assert x.floats(lib.xlac_value_element(lib.xlac_value_element(out, 1), 1)) == [12]
     for v in (out, arg):

@@ -1,7 +1,9 @@
 """docs/embed.c is what the README says it is: thirty lines, and it builds and runs with nothing but a C compiler."""
 import pathlib
+import re
 import shutil
 import subprocess
+from unittest import mock
 
 import pytest
 
@@ -13,16 +15,38 @@ def test_it_is_short():
     assert len([line for line in lines if line.strip()]) <= 30
 
 
-@pytest.mark.parametrize("sources", ["files", "unity"])
-def test_it_runs(tmp_path, sources):
-    cc = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if cc is None:
-        pytest.skip("no C compiler")
-    core = [ROOT / "csrc/xlac_all.c"]
-    if sources == "files":
-        core = [p for p in (ROOT / "csrc").glob("*/*.c") if p.parent.name != "py"]
+def readme_command():
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    return next(block for block in blocks if "docs/embed.c" in block)
+
+
+def setup_flags():
+    names = {"__file__": str(ROOT / "setup.py"), "__name__": "setup"}
+    with mock.patch("setuptools.setup"):
+        exec(compile((ROOT / "setup.py").read_text(), "setup.py", "exec"), names)
+    return names["compile_flags"]()
+
+
+def test_the_readme_builds_with_the_flags_that_decide_about_bits():
+    semantic = {flag for flag in setup_flags() if re.match("-f(no-)?(strict|trapping|math|fp)", flag)}
+    assert len(semantic) == 4
+    assert semantic | {"-O2"} <= set(readme_command().split())
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_it_runs_as_the_readme_says(tmp_path):
+    for folder in ("docs", "csrc"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    done = subprocess.run(["sh", "-ec", readme_command()], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == "2\n4\n6\n"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_it_runs_when_built_of_single_files(tmp_path):
+    core = [p for p in (ROOT / "csrc").glob("*/*.c") if p.parent.name != "py"]
     program = tmp_path / "embed"
     flags = ["-O0", "-I", ROOT / "csrc/include", "-o", program]
-    subprocess.run([cc, ROOT / "docs/embed.c", *core, *flags, "-lm", "-lpthread", "-ldl"], check=True)
+    subprocess.run(["cc", ROOT / "docs/embed.c", *core, *flags, "-lm", "-lpthread", "-ldl"], check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=True)
     assert done.stdout == "2\n4\n6\n"

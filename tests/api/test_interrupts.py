@@ -101,7 +101,7 @@ LESS = "less {\n  a = s8[] parameter(0)\n  b = s8[] parameter(1)\n  ROOT c = pre
 def test_the_interpreter_asks_after_a_bounded_number_of_elements(x, what):
     m = x.parse(f"HloModule m\n{LESS if what == 'sort' else ''}ENTRY e {{\n{LONG[what]}\n}}\n")
     hook, out = Hook(x), x.ffi.new("xlac_value **")
-    options = x.ffi.new("xlac_interpret_options *", {"interrupted": x.lib.on_interrupted})
+    options = x.options("xlac_interpret_options", {"interrupted": x.lib.on_interrupted})
 
     def run(at):
         hook.asked, hook.at = 0, at

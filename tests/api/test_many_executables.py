@@ -5,7 +5,7 @@ TEXT = "HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] negate(
 
 
 def test_three_thousand_executables_live_at_once(x):
-    options = x.ffi.new("xlac_compile_options *", {"threads": 2})
+    options = x.options("xlac_compile_options", {"threads": 2})
     live = [compiled(x, TEXT, options) for _ in range(3000)]
     assert all(live) and len(set(live)) == 3000
     for exe in live:

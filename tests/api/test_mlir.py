@@ -99,7 +99,7 @@ PROBED = b"""func.func @main() {
 def test_probes(x):
     module, probes, out = parse(x, PROBED), x.ffi.new("xlac_probes **"), x.ffi.new("xlac_value **")
     x.check(x.lib.xlac_probes_create(probes, x.err))
-    options = x.ffi.new("xlac_interpret_options *", {"probes": probes[0]})
+    options = x.options("xlac_interpret_options", {"probes": probes[0]})
     for count in (1, 2):
         x.check(x.lib.xlac_interpret(module, options, 0, x.ffi.NULL, out, x.err))
         x.lib.xlac_value_release(out[0])

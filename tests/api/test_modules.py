@@ -41,10 +41,10 @@ def test_parse_errors_have_a_place_and_leave_the_output_alone(x):
     x.fails(x.lib.xlac_module_parse(out, text, len(text), x.ffi.NULL, x.err), 101)
     assert (x.err.line, x.err.col) == (3, 19) and out[0] == x.ffi.NULL
     assert x.lib.xlac_module_parse(out, text, len(text), x.ffi.NULL, x.ffi.NULL) < 0  # the record is optional
-    options = x.ffi.new("xlac_parse_options *", {"format": 7})
+    options = x.options("xlac_parse_options", {"format": 7})
     x.fails(x.lib.xlac_module_parse(out, text, len(text), options, x.err), 503)
     deep = b"HloModule m\nENTRY e { ROOT x = " + b"(" * 9 + b"f32[]" + b")" * 9 + b" parameter(0) }"
-    options = x.ffi.new("xlac_parse_options *", {"max_depth": 4})
+    options = x.options("xlac_parse_options", {"max_depth": 4})
     x.fails(x.lib.xlac_module_parse(out, deep, len(deep), options, x.err), 602)
 
 
@@ -53,7 +53,7 @@ def test_documented_forms_are_read_unless_reading_is_strict(x):
     out = x.ffi.new("xlac_module **")
     x.check(x.lib.xlac_module_parse(out, text, len(text), x.ffi.NULL, x.err))
     x.lib.xlac_module_destroy(out[0])
-    options = x.ffi.new("xlac_parse_options *", {"strict": True})
+    options = x.options("xlac_parse_options", {"strict": True})
     x.fails(x.lib.xlac_module_parse(out, text, len(text), options, x.err), 101)
 
 
@@ -63,12 +63,12 @@ def test_print_parse_print(x, m):
     assert x.print_module(again) == text
     x.lib.xlac_module_destroy(again)
     for mode in ("XLAC_PRINT_SHORT", "XLAC_PRINT_CANONICAL", "XLAC_PRINT_FINGERPRINT"):
-        assert x.print_module(m, x.ffi.new("xlac_print_options *", {"mode": getattr(x.lib, mode)})) != text
-    plain = x.print_module(m, x.ffi.new("xlac_print_options *", {"no_metadata": True}))
+        assert x.print_module(m, x.options("xlac_print_options", {"mode": getattr(x.lib, mode)})) != text
+    plain = x.print_module(m, x.options("xlac_print_options", {"no_metadata": True}))
     assert "op_name" in text and "op_name" not in plain
     out = x.ffi.new("char **")
     for bad in ({"mode": 9}, {"indent": 5000}):
-        options = x.ffi.new("xlac_print_options *", bad)
+        options = x.options("xlac_print_options", bad)
         x.fails(x.lib.xlac_module_print(m, options, out, x.ffi.NULL, x.err), 503)
 
 
@@ -82,7 +82,7 @@ def test_parts_print(x, m):
 
 def test_verify_and_fingerprint(x, m):
     x.check(x.lib.xlac_module_verify(m, x.ffi.NULL, x.err))
-    x.check(x.lib.xlac_module_verify(m, x.ffi.new("xlac_verify_options *", {"xla_compat": True}), x.err))
+    x.check(x.lib.xlac_module_verify(m, x.options("xlac_verify_options", {"xla_compat": True}), x.err))
     bad = x.parse(PROGRAM.replace("dd = f32[2,3]", "dd = f32[3,3]").replace("(f32[2,3], f32[2]", "(f32[3,3], f32[2]"))
     x.fails(x.lib.xlac_module_verify(bad, x.ffi.NULL, x.err), 201)
     assert x.err.line == 15 and x.text(x.err.op) == "dd"
@@ -217,7 +217,7 @@ def test_serialized_modules(x, m):
     out, n, back = x.ffi.new("char **"), x.ffi.new("size_t *"), x.ffi.new("xlac_module **")
     x.check(x.lib.xlac_module_serialize(m, x.lib.XLAC_FORMAT_HLO_PROTO, out, n, x.err))
     for format in (x.lib.XLAC_FORMAT_AUTO, x.lib.XLAC_FORMAT_HLO_PROTO):
-        options = x.ffi.new("xlac_parse_options *", {"format": format})
+        options = x.options("xlac_parse_options", {"format": format})
         x.check(x.lib.xlac_module_parse(back, out[0], n[0], options, x.err))
         assert x.print_module(back[0]) == x.print_module(m)
         x.lib.xlac_module_destroy(back[0])
@@ -250,7 +250,7 @@ def test_async_chains_are_explained(x):
     assert found[0]["scheduled"] and fast["start"] == "st" and fast["reader"] == "r" and slow["exposed"] > fast["exposed"]
     x.lib.xlac_module_destroy(out[0])
     mlir = b"func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
-    options = x.ffi.new("xlac_parse_options *", {"format": x.lib.XLAC_FORMAT_MLIR})
+    options = x.options("xlac_parse_options", {"format": x.lib.XLAC_FORMAT_MLIR})
     x.check(x.lib.xlac_module_parse(out, mlir, len(mlir), options, x.err))
     x.check(x.lib.xlac_module_explain_async(out[0], x.ffi.NULL, text, n, x.err))
     assert json.loads(x.ffi.buffer(text[0], n[0])[:])["computations"] == []

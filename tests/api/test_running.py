@@ -109,7 +109,7 @@ def test_interrupt(x, api):
         return True
 
     m = x.parse(LOOP)
-    x.fails(run(x, m, [], ffi.new("xlac_interpret_options *", {"interrupted": lib.on_interrupted}))[0], 402)
+    x.fails(run(x, m, [], x.options("xlac_interpret_options", {"interrupted": lib.on_interrupted}))[0], 402)
     assert len(polls) == 1
     lib.xlac_module_destroy(m)
 
@@ -144,7 +144,7 @@ def test_custom_calls(x, api):
     x.check(lib.xlac_registry_create(registry, x.err))
     for _ in range(2):  # the second replaces the first
         x.check(lib.xlac_registry_add(registry[0], b"triple", lib.on_custom_call, ffi.NULL, x.err))
-    options = ffi.new("xlac_interpret_options *", {"registry": registry[0]})
+    options = x.options("xlac_interpret_options", {"registry": registry[0]})
     status, result = run(x, m, [arg], options)
     x.check(status)
     assert x.floats(result) == [3, 6, 9]
@@ -166,7 +166,7 @@ def test_passes(x, api, add):
         seen.append((ffi.string(name).decode(), x.print_module(module)))
         return len(seen) > 2
 
-    options = ffi.new("xlac_pipeline_options *", {"after": lib.on_pass, "verify_each": True})
+    options = x.options("xlac_pipeline_options", {"after": lib.on_pass, "verify_each": True})
     x.check(lib.xlac_module_run(add, b"cse,dce", options, x.err))
     assert [name for name, _ in seen] == ["cse", "dce"] and "add" in seen[1][1]
     x.fails(lib.xlac_module_run(add, b"dce", options, x.err), 402)
@@ -186,8 +186,8 @@ def test_editing_a_running_module_fails_and_reading_does_not(x, api):
         return stop.is_set()
 
     m = x.parse(LOOP)
-    options, out, err = (ffi.new(t) for t in ("xlac_interpret_options *", "xlac_value **", "xlac_error *"))
-    options.interrupted = lib.on_interrupted
+    options = x.options("xlac_interpret_options", {"interrupted": lib.on_interrupted})
+    out, err = ffi.new("xlac_value **"), ffi.new("xlac_error *")
     thread = threading.Thread(target=lambda: statuses.append(
         lib.xlac_interpret(m, options, 0, ffi.new("xlac_value *[1]"), out, err)))
     thread.start()
@@ -227,7 +227,7 @@ def test_native_custom_calls(api, x):
     x.fails(lib.xlac_registry_add_native(registry[0], b"triple", ffi.NULL, x.err), 503)
     x.check(add())
     arg = x.array("f32", [3], ffi.new("float[]", [1, 2, 3]))
-    options = ffi.new("xlac_interpret_options *", {"registry": registry[0]})
+    options = x.options("xlac_interpret_options", {"registry": registry[0]})
     status, result = run(x, m, [arg], options)
     x.check(status)
     assert x.floats(result) == [0, 0, 0] and seen == [1]
@@ -244,10 +244,10 @@ def test_orders_of_async_computations(x):
     arg = x.array("f32", [2], x.ffi.new("float[]", [1, 2]))
     for order in (x.lib.XLAC_ASYNC_EAGER, x.lib.XLAC_ASYNC_LAZY, x.lib.XLAC_ASYNC_SHUFFLED):
         for seed in range(4):
-            status, out = run(x, m, [arg], x.ffi.new("xlac_interpret_options *", {"async_order": order, "async_seed": seed}))
+            status, out = run(x, m, [arg], x.options("xlac_interpret_options", {"async_order": order, "async_seed": seed}))
             x.check(status)
             assert x.floats(out) == [-1, -2]
             x.lib.xlac_value_release(out)
-    x.fails(run(x, m, [arg], x.ffi.new("xlac_interpret_options *", {"async_order": 3}))[0], 503)
+    x.fails(run(x, m, [arg], x.options("xlac_interpret_options", {"async_order": 3}))[0], 503)
     x.lib.xlac_value_release(arg)
     x.lib.xlac_module_destroy(m)

@@ -95,7 +95,8 @@ static bool mutation_is_caught(mutate_fn *mutate) {
   xlac_module *m = NULL;
   xlac_executable *exe = NULL;
   mutation_site site;
-  const xlac_compile_options options = {.threads = 1, .no_blas = true, .no_passes = true};
+  const xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options), .threads = 1, .no_blas = true,
+                                        .no_passes = true};
   if (xlac_module_parse(&m, text, strlen(text), NULL, &err) || xlac_compile(m, &options, &exe, &err) ||
       !mutation_site_of(cpu_executable_program(exe->cpu), &site)) {
     printf("no plan: %s\n", err.message);

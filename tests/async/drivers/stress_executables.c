@@ -66,7 +66,8 @@ static void *call_often(void *arg) {
     c->sum = sum;
     xlac_value_release(out);
     atomic_int polls = 0;
-    const xlac_interpret_options stop = {.interrupted = after_some, .interrupt_ctx = &polls};
+    const xlac_interpret_options stop = {XLAC_OPTIONS(xlac_interpret_options), .interrupted = after_some,
+                                         .interrupt_ctx = &polls};
     out = NULL;
     if (xlac_executable_run(c->exe, &stop, c->n_args, c->args, &out, NULL) == 0) xlac_value_release(out);
   }
@@ -111,8 +112,13 @@ static int check(const char *path, xlac_runtime *rt) {
   bool ok = text && xlac_module_parse(&m, text, n, NULL, &err) == 0;
   for (int i = 0; ok && i < 3; i++) {
     xlac_executable *exe = NULL;
-    const xlac_compile_options options = {
-        .threads = 2, .no_blas = true, .runtime = rt, .lanes = lanes[i], .n_lanes = n_lanes[i], .async_work = 1};
+    const xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options),
+                                          .threads = 2,
+                                          .no_blas = true,
+                                          .runtime = rt,
+                                          .lanes = lanes[i],
+                                          .n_lanes = n_lanes[i],
+                                          .async_work = 1};
     ok = xlac_compile(m, &options, &exe, &err) == 0 && run_all(exe, &sums[i]) && sums[i] == sums[0];
     xlac_executable_destroy(exe);
   }
