@@ -36,7 +36,7 @@ def kind_of(log):
     """What two findings of the same fault have in common: the message without numbers, or the first frames of ours."""
     found = re.search(r"finding: (.*)", log)
     if found:
-        return re.sub(r"%\S+|'[^']*'|\d+", "_", found[1])[:110]
+        return re.sub(r"\w+\[[^]]*\]|tensor<[^ ]*|%\S+|'[^']*'|\d+|(?<=_:_ )[\w.]+: ", "_", found[1])[:120]
     error = re.search(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: ([^\n]*)|(Assertion `.*' failed)", log)
     frames = re.findall(r"#\d+ \S+ in (\w+) \S*?csrc/([\w/]+\.\w+:\d+)", log)
     what = next((g for g in error.groups() if g), "") if error else log.strip()[:100]
