@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
     while (edits--) mutate(&buf, &files[next_random(&state) % (uint64_t)n_files], &state);
     current = &buf;
 #ifdef XLAC_TESTS_FUZZ_H
-    fuzz_search_note(runs, state, &buf);
+    fuzz_search_note(&buf);
 #endif
     save_finding(); /* an abort keeps the last one */
     LLVMFuzzerTestOneInput(buf.data, buf.n);

@@ -113,6 +113,7 @@ static void judge_refusal(xlac_module *m, const fuzz_arguments *args, const engi
 
 static void judge(xlac_module *m, const fuzz_arguments *args, const engine_result *want, const engine_result *got) {
   if (is_of_machine(want) || is_of_machine(got)) return;
+  if (has_code(got, "VERIFY_ALIAS")) return; /* only who compiles looks at an argument's tf.aliasing_output */
   if (want->status == 0 && got->status == 0) {
     judge_values(m, args, want, got);
   } else if (want->status == 0) {

@@ -107,9 +107,10 @@ void fuzz_mutate_bytes(fuzz_file *buf, const fuzz_file *other, uint64_t *state);
 /* --- search.c: going on after a finding --- */
 
 /* Where FUZZ_FINDINGS names a folder, the process that calls this stays behind to see how its child fares: what aborts
- * is kept there, number.input and number.log, and another child goes on behind it. */
+ * is kept there, number.input and number.log, and another child goes on behind it. Both numbers are looked at again
+ * later. */
 void fuzz_search_begin(uint64_t *runs, uint64_t *state);
 /* Notes where the child is, which ends behind FUZZ_COUNT inputs where that is given. */
-void fuzz_search_note(uint64_t runs, uint64_t state, const fuzz_file *input);
+void fuzz_search_note(const fuzz_file *input);
 
 #endif

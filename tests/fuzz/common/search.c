@@ -16,6 +16,7 @@ typedef struct search_place {
 } search_place;
 
 static search_place *place;
+static const uint64_t *search_runs, *search_state;
 
 static void save(const char *folder, uint64_t number) {
   char path[4096];
@@ -38,6 +39,8 @@ static void redirect(const char *folder, uint64_t number) {
 void fuzz_search_begin(uint64_t *runs, uint64_t *state) {
   const char *folder = getenv("FUZZ_FINDINGS");
   if (!folder) return;
+  search_runs = runs;
+  search_state = state;
   place = mmap(NULL, sizeof *place, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) exit(3);
   const char *skip = getenv("FUZZ_SKIP");
@@ -63,16 +66,16 @@ void fuzz_search_begin(uint64_t *runs, uint64_t *state) {
   }
 }
 
-void fuzz_search_note(uint64_t runs, uint64_t state, const fuzz_file *input) {
+void fuzz_search_note(const fuzz_file *input) {
   if (!place) return;
   const char *count = getenv("FUZZ_COUNT");
-  if (count && runs >= strtoull(count, NULL, 10)) {
-    printf("%llu runs\n", (unsigned long long)runs);
+  if (count && *search_runs >= strtoull(count, NULL, 10)) {
+    printf("%llu runs\n", (unsigned long long)*search_runs);
     fuzz_print_counts();
     exit(0);
   }
-  place->runs = runs;
-  place->state = state;
+  place->runs = *search_runs;
+  place->state = *search_state;
   memcpy(place->counts, fuzz_counts, sizeof fuzz_counts);
   place->n = input->n;
   memcpy(place->input, input->data, input->n);
