@@ -1,0 +1,54 @@
+"""Programs whose operands get their sizes at run time: all engines give the same, or all refuse; none reads past an operand."""
+import numpy as np
+import pytest
+
+import xlac
+
+from . import random_dynamic
+from .conftest import leaves
+
+
+def outcome(run):
+    """The arrays, or None for a refusal."""
+    try:
+        return leaves(run())
+    except xlac.Error as error:
+        assert "internal" not in type(error).__name__.lower()
+        return None
+
+
+def same(got, want):
+    if got is None or want is None:
+        return got is want
+    return len(got) == len(want) and all(g.dtype == w.dtype and g.shape == w.shape and np.array_equal(g, w, equal_nan=g.dtype.kind == "f")
+                                         for g, w in zip(got, want))
+
+
+@pytest.mark.parametrize("kind", random_dynamic.KINDS)
+def test_engines_agree_on_operands_of_any_size(kind):
+    seen = {"ran": 0, "refused": 0}
+    for seed in range(2000):
+        program = random_dynamic.Program(seed)
+        if program.kind != kind:
+            continue
+        module = xlac.parse(program.text)
+        try:
+            module.verify()
+        except xlac.VerifyError:  # some mixtures of quantised types have no such op
+            assert kind == "quantised"
+            continue
+        want = outcome(lambda: xlac.interpret(module, *program.args))
+        seen["ran" if want is not None else "refused"] += 1
+        for options in ({}, {"fuse": False}, {"passes": False}):
+            executable = xlac.compile(module, threads=1, **options)
+            assert same(outcome(lambda: executable(*program.args)), want), (options, seed, program.text)
+        loaded = xlac.load(xlac.compile(module, threads=1).serialize())
+        assert same(outcome(lambda: loaded(*program.args)), want), (seed, program.text)
+        if sum(seen.values()) == 25:
+            break
+    assert seen["ran"] > 3
+
+
+def test_programs_are_of_all_kinds_and_some_do_not_fit():
+    kinds = {random_dynamic.Program(seed).kind for seed in range(400)}
+    assert kinds == set(random_dynamic.KINDS) and len(kinds) > 15
