@@ -4,7 +4,7 @@ import pytest
 
 import xlac
 
-from . import random_dynamic
+from . import operand_sizes
 from .conftest import leaves
 
 
@@ -24,11 +24,11 @@ def same(got, want):
                                          for g, w in zip(got, want))
 
 
-@pytest.mark.parametrize("kind", random_dynamic.KINDS)
+@pytest.mark.parametrize("kind", operand_sizes.KINDS)
 def test_engines_agree_on_operands_of_any_size(kind):
     seen = {"ran": 0, "refused": 0}
     for seed in range(2000):
-        program = random_dynamic.Program(seed)
+        program = operand_sizes.Program(seed)
         if program.kind != kind:
             continue
         module = xlac.parse(program.text)
@@ -50,5 +50,5 @@ def test_engines_agree_on_operands_of_any_size(kind):
 
 
 def test_programs_are_of_all_kinds_and_some_do_not_fit():
-    kinds = {random_dynamic.Program(seed).kind for seed in range(400)}
-    assert kinds == set(random_dynamic.KINDS) and len(kinds) > 15
+    kinds = {operand_sizes.Program(seed).kind for seed in range(400)}
+    assert kinds == set(operand_sizes.KINDS) and len(kinds) > 15
