@@ -1,6 +1,6 @@
 """A long search with the fuzzers that go through all stages: python tests/fuzz/search.py BUILD COUNT [SEED [FUZZER...]].
 
-BUILD is a folder of fuzzers that `tests/fuzz/run` has left (`XLAC_FUZZ_BUILD=BUILD tests/fuzz/run 0`). Unlike `run` it goes on after
+BUILD is the folder of fuzzers that `XLAC_FUZZ_BUILD=BUILD tests/fuzz/run 0` leaves. Unlike `run` it goes on after
 a finding, puts findings of the same kind together, and keeps the shortest input of each in BUILD/findings/FUZZER. The inputs to
 begin with are the repository's cases and, where XLAC_CONFORMANCE names a folder of recorded ones, a share of those."""
 import collections

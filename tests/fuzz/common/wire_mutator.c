@@ -92,6 +92,19 @@ static uint64_t wire_draw_number(uint64_t old, uint64_t *state) {
   return odd[which - 4];
 }
 
+/* Packed numbers, as lists of ids are: one is there twice, many times, gone, or another. */
+static size_t wire_draw_packed(uint8_t *to, size_t cap, const uint8_t *old, size_t n, uint64_t *state) {
+  static const uint32_t times[] = {0, 1, 2, 2, 31};
+  size_t at = 0, size = 0;
+  uint64_t v;
+  while (at < n && size + 400 < cap) {
+    if (!wire_varint(old, n, &at, &v)) break;
+    if (fuzz_below(state, 4) == 0) v = wire_draw_number(v, state);
+    for (uint32_t i = times[fuzz_below(state, 5)]; i > 0; i--) size += wire_put(to + size, v);
+  }
+  return size;
+}
+
 /* Writes a field anew with other contents; at most 20 bytes more than `n`. */
 static size_t wire_write(uint8_t *to, uint32_t number, uint32_t type, const void *bytes, size_t n, uint64_t value) {
   size_t at = wire_put(to, (uint64_t)number << 3 | type);
@@ -148,8 +161,10 @@ static void wire_change(fuzz_file *buf, const wire_field *fields, uint32_t n, ui
   if (f->type == 0) {
     size = wire_write(to, f->number, 0, NULL, 0, wire_draw_number(f->value, state));
   } else if (f->type == 2) {
-    uint8_t bytes[400];
-    size_t length = wire_draw_bytes(bytes, sizeof bytes, state);
+    uint8_t bytes[480];
+    bool packed = f->body_n < 40 && fuzz_below(state, 3) == 0;
+    size_t length = packed ? wire_draw_packed(bytes, sizeof bytes, buf->data + f->body, f->body_n, state)
+                           : wire_draw_bytes(bytes, sizeof bytes, state);
     size = wire_write(to, f->number, 2, bytes, length, 0);
   } else {
     uint8_t bytes[8];
