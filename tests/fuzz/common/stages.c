@@ -166,7 +166,7 @@ static int verify_as(xlac_module *m, bool lenient, xlac_error *err) {
 }
 
 /* The same question gets the same answer; what the strict verifier accepts, the lenient one accepts. */
-static bool check_verifier(xlac_module *m, bool positions) {
+static bool check_verifier(xlac_module *m, bool positions, bool *strictly) {
   xlac_error strict, again, lenient;
   int status = verify_as(m, false, &strict);
   if (status != verify_as(m, false, &again) || memcmp(&strict, &again, sizeof strict) != 0)
@@ -175,6 +175,7 @@ static bool check_verifier(xlac_module *m, bool positions) {
   if (status == 0 && loose != 0) fuzz_report("strict is more lenient than lenient", &lenient);
   if (fuzz_failed(status, &strict) && positions && strict.line == 0) fuzz_report("an error without position", &strict);
   fuzz_failed(loose, &lenient);
+  *strictly = status == 0;
   return loose == 0;
 }
 
@@ -310,8 +311,8 @@ bool fuzz_run_stages(const void *data, size_t n, const fuzz_stages *options) {
   if (fuzz_below(&state, 2) == 0) print_otherwise(m, &state);
   if (xlac_module_is_mlir(m) && fuzz_below(&state, 4) == 0)
     check_print(m, &(xlac_print_options){.generic = true, .locations = true});
-  bool verified = check_verifier(m, options->positions);
-  if (fuzz_below(&state, 2) == 0) check_bytes(m, verified);
+  bool strictly, verified = check_verifier(m, options->positions, &strictly);
+  if (fuzz_below(&state, 2) == 0) check_bytes(m, strictly);
   if (verified) run_verified(m, &state);
   xlac_module_destroy(m);
   return true;
