@@ -101,3 +101,15 @@ const char *fuzz_compare(const xlac_value *a, const xlac_value *b, bool exact) {
   }
   return NULL;
 }
+
+bool fuzz_is_finite(const xlac_value *v) {
+  xlac_value_info x;
+  double d;
+  xlac_value_get(v, &x);
+  const char *kind = x.kind == XLAC_VALUE_ARRAY ? xlac_dtype_kind(x.dtype) : "";
+  if (strcmp(kind, "float") != 0 && strcmp(kind, "complex") != 0) return true;
+  uint32_t step = xlac_dtype_bytes(x.dtype) / (kind[0] == 'c' ? 2 : 1);
+  for (size_t at = 0; at < x.bytes; at += step)
+    if (to_double(xlac_dtype_text(x.dtype), (const uint8_t *)x.data + at, &d) && !(fabs(d) < 1e15)) return false;
+  return true;
+}

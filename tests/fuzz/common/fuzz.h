@@ -82,6 +82,9 @@ bool fuzz_shake_arguments(const fuzz_arguments *args, fuzz_arguments *out);
  * else what differs. `exact`: bit by bit. */
 const char *fuzz_compare(const xlac_value *a, const xlac_value *b, bool exact);
 
+/* Whether all floats of an array are finite, and far from being too large for sums. */
+bool fuzz_is_finite(const xlac_value *v);
+
 /* Interprets, compiles and runs, serializes, loads and runs a verified program: the same values, or no engine gives
  * any. */
 void fuzz_run_engines(xlac_module *m, uint64_t *state);
