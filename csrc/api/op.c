@@ -259,10 +259,32 @@ static int copy_literal(const ir_literal *l, xlac_value **out, xlac_error *err) 
   return status;
 }
 
+/* An element written once stands for all. */
+static int copy_splat(const ir_type *t, const void *element, xlac_value **out, xlac_error *err) {
+  xlac_value_info info;
+  TRY(xlac_value_copy(out, t->dtype, t->rank, t->dims, NULL, err));
+  xlac_value_get(*out, &info);
+  uint8_t *data = (uint8_t *)(uintptr_t)info.data; /* nobody else has seen it yet */
+  size_t size = base_dtype_bytes((base_dtype)t->dtype);
+  for (size_t at = 0; at < info.bytes; at += size) memcpy(data + at, element, size);
+  return 0;
+}
+
+/* In MLIR form the values are an attribute, dense<...>. */
+static int copy_dense(const ir_op *op, xlac_value **out, xlac_error *err) {
+  const ir_mattr *value = ir_mattr_of(op, "value");
+  const ir_literal *l = value && (value->kind == IR_M_DENSE || value->kind == IR_M_RESOURCE) ? value->v.literal : NULL;
+  if (l == NULL || !ir_is_tensor(value->type) || !ir_is_tensor(l->type))
+    return base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s,
+                        "the values of %s are not in the module", op->name->s);
+  return value->splat ? copy_splat(value->type, l->data, out, err) : copy_literal(l, out, err);
+}
+
 static int constant_locked(const ir_op *op, xlac_value **out, xlac_error *err) {
   if (op->opcode != IR_OP_CONSTANT)
     return base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s, "%s is a %s, not a constant",
                         op->name->s, ir_opcode_text(op->opcode));
+  if (op->u.literal == NULL) return copy_dense(op, out, err);
   if (!literal_is_whole(op->u.literal))
     return base_hint(err,
                      base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s,

@@ -123,12 +123,21 @@ static ir_op *async_make_plain(async_edit *e, const ir_op *start, ir_op *done, i
   return !sharding || ir_attr_set(op, *sharding) ? op : NULL;
 }
 
+/* A wrapped start whose done would have to read the chain's done. Such a send or receive stays wrapped: outside, its
+ * only consumer has to be its own done. */
+static bool async_wraps_half(const ir_op *start) {
+  const ir_op *root = start->opcode == IR_OP_ASYNC_START ? ir_root(start->called[0]) : NULL;
+  return root &&
+         (root->opcode == IR_OP_SEND || root->opcode == IR_OP_RECV || ir_opcode_has(root->opcode, IR_ASYNC_START));
+}
+
 ir_op *async_unwrap(async_edit *e, ir_op *done, bool *found) {
   ir_op *start = async_start_of_done(done);
-  *found = start != NULL;
-  if (start && start->opcode == IR_OP_ASYNC_START) return async_unwrap_generic(e, start, done);
+  *found = start != NULL && !async_wraps_half(start);
+  if (!*found) return NULL;
+  if (start->opcode == IR_OP_ASYNC_START) return async_unwrap_generic(e, start, done);
   ir_opcode plain = async_plain_of(done->opcode);
-  *found = start && plain != IR_OP_INVALID;
+  *found = plain != IR_OP_INVALID;
   if (!*found) return NULL;
   bool edges = async_touches_edges(e, start, done);
   ir_op *op = async_make_plain(e, start, done, plain);

@@ -104,6 +104,7 @@ static uint32_t native_leaf_at(const ir_type *t, const ir_ints *path) {
 
 static bool native_same_layout(const xlac_ffi_buffer *a, const xlac_ffi_buffer *b) {
   if (a->dtype != b->dtype || a->rank != b->rank || a->bytes != b->bytes) return false;
+  if (a->rank == 0) return true; /* and there may be no arrays of dimensions */
   return memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0 &&
          memcmp(a->minor_to_major, b->minor_to_major, a->rank * sizeof *a->dims) == 0;
 }

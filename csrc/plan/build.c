@@ -271,6 +271,8 @@ static const char *build_obstacle(const plan_build *x, const ir_computation *c) 
   IR_FOR_OPS(op, c) {
     if ((opt_op_facts(x->facts, op) & OPT_EFFECT) && op->opcode != IR_OP_ASYNC_START) return "it has side effects";
     if (!build_type_is_plain(op->type)) return "a shape or type is known only when it runs";
+    if (op == ir_root(c) && ir_opcode_has(op->opcode, IR_ASYNC_START | IR_ASYNC_UPDATE))
+      return "its result is an async operation that nobody waits for";
     if (plan_is_async(op)) continue;
     if (ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_DONE) ||
         ir_opcode_has(op->opcode, IR_ASYNC_UPDATE))

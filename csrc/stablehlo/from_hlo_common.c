@@ -250,6 +250,17 @@ static int from_hlo_module_attr(from_hlo *t, const char *name, const ir_mattr *v
   return t->to->mlir ? 0 : from_hlo_no_memory(t);
 }
 
+/* XLA's parser, and so the lenient verifier, keeps any entry_computation_layout; one of another program says nothing.
+ */
+static bool from_hlo_layout_fits(const ir_module *m) {
+  const ir_config *config = &m->config;
+  bool fits = config->has_entry_layout && config->n_entry_params == m->entry->n_params &&
+              ir_compatible(config->entry_result, ir_root(m->entry)->type);
+  for (uint32_t i = 0; fits && i < config->n_entry_params; i++)
+    fits = ir_compatible(config->entry_params[i], m->entry->params[i]->type);
+  return fits;
+}
+
 int from_hlo_module_facts(from_hlo *t, ir_computation *entry) {
   const ir_config *config = &t->from->config;
   uint32_t at = 0;
@@ -260,7 +271,7 @@ int from_hlo_module_facts(from_hlo *t, ir_computation *entry) {
   if (config->frontend_attributes && config->frontend_attributes->n)
     TRY(from_hlo_module_attr(t, "mhlo.frontend_attributes", from_hlo_dict(t, config->frontend_attributes)));
   TRY(from_hlo_aliases(t, entry));
-  if (!config->has_entry_layout) return 0;
+  if (!from_hlo_layout_fits(t->from)) return 0;
   for (uint32_t i = 0; i < config->n_entry_params; i++)
     TRY(from_hlo_layouts(t, entry, config->entry_params[i], false, &at));
   at = 0;

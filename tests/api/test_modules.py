@@ -213,6 +213,25 @@ def test_constants(x, m):
     x.lib.xlac_module_destroy(elided)
 
 
+def test_constants_in_mlir_form(x):
+    text = """func.func @main() -> (tensor<2xf32>, tensor<3xf32>, tensor<f32>, tensor<0x2xf32>) {
+  %a = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = stablehlo.constant dense<3.0> : tensor<3xf32>
+  %c = stablehlo.constant dense<4.0> : tensor<f32>
+  %d = stablehlo.constant dense<> : tensor<0x2xf32>
+  %e = stablehlo.constant dense_resource<gone> : tensor<2xf32>
+  return %a, %b, %c, %d : tensor<2xf32>, tensor<3xf32>, tensor<f32>, tensor<0x2xf32>
+}"""
+    m = x.parse(text)
+    out = x.ffi.new("xlac_value **")
+    for name, want in {"a": [1, 2], "b": [3, 3, 3], "c": [4], "d": []}.items():
+        x.check(x.lib.xlac_op_constant(m, x.op(m, name), out, x.err))
+        assert x.floats(out[0]) == want
+        x.lib.xlac_value_release(out[0])
+    x.fails(x.lib.xlac_op_constant(m, x.op(m, "e"), out, x.err), 503)
+    x.lib.xlac_module_destroy(m)
+
+
 def test_serialized_modules(x, m):
     out, n, back = x.ffi.new("char **"), x.ffi.new("size_t *"), x.ffi.new("xlac_module **")
     x.check(x.lib.xlac_module_serialize(m, x.lib.XLAC_FORMAT_HLO_PROTO, out, n, x.err))

@@ -225,3 +225,18 @@ def test_flatten_tuples_leaves_wrapped_ops_their_interfaces():
                f"st = (({t}), f32[4]) call-start(v), to_apply=f\nROOT d = f32[4] call-done(st)", prelude=prelude)
     out = run(m, "flatten-tuples")
     np.testing.assert_array_equal(xlac.interpret(out, np.arange(4, dtype=np.float32)), np.arange(4))
+
+
+def test_a_wrapped_half_of_a_pair_stays_wrapped():
+    """Outside, the done of a send has to read the send itself."""
+    m = xlac.parse("""HloModule m
+w { q0 = f32[8] parameter(0)
+  q1 = token[] parameter(1)
+  ROOT r = (f32[8], u32[], token[]) send(q0, q1), channel_id=1 }
+ENTRY e { p0 = f32[8] parameter(0)
+  p1 = token[] parameter(1)
+  s = ((f32[8], token[]), (f32[8], u32[], token[]), u32[]) async-start(p0, p1), calls=w
+  ROOT d = (f32[8], u32[], token[]) async-done(s) }""")
+    m.verify(xla_compat=True)
+    for pipeline in ("async-unwrap", "convert-async-to-sync{all=true}", "convert-async-pairs"):
+        assert "async-start(" in m.run(pipeline, verify_each=True).to_text()

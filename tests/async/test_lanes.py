@@ -337,3 +337,20 @@ def test_bad_lanes(lanes, error):
         ROOT d = f32[64] sine-done(s)""")
     with pytest.raises(error):
         xlac.compile(text, lanes=lanes)
+
+
+def test_a_start_that_is_the_result_runs_interpreted():
+    """Its done is dead, so that nothing would wait for the memory of the result."""
+    m = xlac.parse("""HloModule m
+ENTRY e { x = f32[8] parameter(0)
+  y = f32[4] parameter(1)
+  ROOT s = ((f32[8], f32[4]), (f32[8], f32[4])) all-gather-start(x, y), replica_groups={}, dimensions={0}
+  d = (f32[8], f32[4]) all-gather-done(s) }""")
+    m.verify()
+    args = [np.arange(n, dtype=np.float32) for n in (8, 4)]
+    executable = xlac.compile(m)
+    executable._check()
+    for source in (lambda: xlac.interpret(m, *args), lambda: executable(*args)):
+        for pair in source():
+            for got, want in zip(pair, args):
+                np.testing.assert_array_equal(got, want)

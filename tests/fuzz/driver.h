@@ -4,11 +4,11 @@
  * machine.
  *
  * Include it after LLVMFuzzerTestOneInput, with these defined before:
- *   FUZZ_WORDS   a list of strings that mean something to the reader, where mutate_text is the mutation
- *   FUZZ_MUTATE  another mutation, void (fuzz_file *buf, const fuzz_file *other, uint64_t *state)
- *   FUZZ_TAKES   which files are wanted, bool (const fuzz_file *); all by default
- *   FUZZ_RUNS    inputs by default: some 20 seconds of work with the sanitizers
- *   FUZZ_DONE    prints what was counted, void (void) */
+ *   FUZZ_WORDS    a list of strings that mean something to the reader, for changes of bytes
+ *   FUZZ_MUTATE   makes most changes, or without FUZZ_WORDS all: void (fuzz_file *, const fuzz_file *, uint64_t *)
+ *   FUZZ_PREPARE  makes an input of a file, or says that it can't: bool (fuzz_file *); all files by default
+ *   FUZZ_RUNS     inputs by default: some 20 seconds of work with the sanitizers
+ * Fuzzers that include common/fuzz.h say how far inputs got, and can go on after a finding (common/search.c). */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,12 @@
 #define FUZZ_RUNS 100000
 #endif
 
-enum { MAX_FILES = 4096 };
+enum { MAX_FILES = 1 << 14 };
 
-#ifndef FUZZ_MUTATE
-#define FUZZ_MUTATE mutate_text
+#ifdef FUZZ_WORDS
 static const char *const words[] = {FUZZ_WORDS};
 
-static void mutate_text(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
+static void mutate_words(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
   size_t at = buf->n ? next_random(state) % buf->n : 0, n = next_random(state) % 40;
   const char *word = words[next_random(state) % (sizeof words / sizeof *words)];
   uint8_t byte = (uint8_t)next_random(state);
@@ -58,18 +57,33 @@ static void mutate_text(fuzz_file *buf, const fuzz_file *other, uint64_t *state)
 }
 #endif
 
+static void mutate(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
+#ifdef FUZZ_MUTATE
+#ifdef FUZZ_WORDS
+  if (next_random(state) % 8 == 0)
+    mutate_words(buf, other, state);
+  else
+#endif
+    FUZZ_MUTATE(buf, other, state);
+#else
+  mutate_words(buf, other, state);
+#endif
+}
+
 static bool load_file(const char *path, fuzz_file *file) {
   FILE *f = fopen(path, "rb");
   if (!f) return false;
   file->data = malloc(MAX_INPUT);
   file->n = file->data ? fread(file->data, 1, MAX_INPUT, f) : 0;
   fclose(f);
-#ifdef FUZZ_TAKES
-  if (file->data && !FUZZ_TAKES(file)) {
+#ifdef FUZZ_PREPARE
+  if (file->data && !FUZZ_PREPARE(file)) {
     free(file->data);
     return false;
   }
 #endif
+  uint8_t *fitted = file->data ? realloc(file->data, file->n + 1) : NULL;
+  if (fitted) file->data = fitted;
   return file->data != NULL;
 }
 
@@ -107,6 +121,9 @@ static void run_input(fuzz_file *buf, const fuzz_file *from) {
     buf->n = from->n;
   }
   for (size_t i = 0; i < buf->n; i++) digest = (digest ^ buf->data[i]) * UINT64_C(0x100000001b3);
+#ifdef XLAC_TESTS_FUZZ_H
+  fuzz_search_note(buf);
+#endif
   save_finding(buf);
   LLVMFuzzerTestOneInput(buf->data, buf->n);
 }
@@ -115,8 +132,7 @@ static void run_mutated(fuzz_file *buf, const fuzz_file *files, uint64_t n_files
   const fuzz_file *from = &files[next_random(state) % n_files];
   memcpy(buf->data, from->data, from->n);
   buf->n = from->n;
-  for (uint64_t edits = 1 + next_random(state) % 4; edits--;)
-    FUZZ_MUTATE(buf, &files[next_random(state) % n_files], state);
+  for (uint64_t edits = 1 + next_random(state) % 4; edits--;) mutate(buf, &files[next_random(state) % n_files], state);
   run_input(buf, buf);
 }
 
@@ -130,14 +146,17 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "usage: %s SEED COUNT|SECONDSs|default FILE...\n", argv[0]), 2;
   fuzz_file buf = {.data = malloc(MAX_INPUT)};
   if (!buf.data) return 2;
-  for (uint64_t i = 0; i < n_files; i++) run_input(&buf, &files[i]);
-  for (; runs < limit.runs && (limit.end == 0 || time(NULL) < limit.end); runs++)
+#ifdef XLAC_TESTS_FUZZ_H
+  fuzz_search_begin(&runs, &state);
+#endif
+  for (; runs < n_files; runs++) run_input(&buf, &files[runs]);
+  for (; runs - n_files < limit.runs && (limit.end == 0 || time(NULL) < limit.end); runs++)
     run_mutated(&buf, files, n_files, &state);
   remove("fuzz-finding.hlo");
   printf("%llu files, %llu mutated inputs (digest %016llx), no finding\n", (unsigned long long)n_files,
-         (unsigned long long)runs, (unsigned long long)digest);
-#ifdef FUZZ_DONE
-  FUZZ_DONE();
+         (unsigned long long)(runs - n_files), (unsigned long long)digest);
+#ifdef XLAC_TESTS_FUZZ_H
+  fuzz_print_counts();
 #endif
   for (uint64_t i = 0; i < n_files; i++) free(files[i].data);
   free(buf.data);

@@ -9,13 +9,15 @@
 
 enum { MAX_INPUT = 1 << 16 };
 
+#ifndef XLAC_TESTS_FUZZ_H /* common/fuzz.h has it too */
 typedef struct fuzz_file {
   uint8_t *data; /* MAX_INPUT bytes, n of them in use */
   size_t n;
 } fuzz_file;
+#endif
 
 /* Replaces [at, at + drop) by n bytes, as far as there is room. */
-static void splice(fuzz_file *buf, size_t at, size_t drop, const void *with, size_t n) {
+static inline void splice(fuzz_file *buf, size_t at, size_t drop, const void *with, size_t n) {
   if (at > buf->n) at = buf->n;
   if (drop > buf->n - at) drop = buf->n - at;
   if (buf->n - drop + n > MAX_INPUT) return;

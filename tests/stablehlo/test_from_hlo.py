@@ -445,3 +445,13 @@ def test_only_the_outcome_of_an_async_start_keeps_a_sharding(start, want):
     stable = m.to_stablehlo()
     assert f'mhlo.sharding = "{want}"' in stable.to_text()
     stable.to_hlo().verify()
+
+
+@pytest.mark.parametrize("layout", ["(f32[6,4]{1,0}, f32[6,4]{1,0})->f32[6,4]{0,1}", "()->f32[6,4]{0,1}", "(f32[6,4]{0,1})->(f32[6,4]{0,1}, f32[])"])
+def test_a_header_of_another_program_is_left_out(layout):
+    """XLA's parser keeps any entry_computation_layout, and so does verify(xla_compat=True)."""
+    m = xlac.parse(f"HloModule m, entry_computation_layout={{{layout}}}\nENTRY e {{ a = f32[6,4] parameter(0)\n ROOT b = f32[6,4] negate(a) }}")
+    m.verify(xla_compat=True)
+    stable = m.to_stablehlo()
+    stable.verify()
+    assert "layout_mode" not in stable.to_text()
