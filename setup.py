@@ -14,18 +14,18 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
-FOLDERS = ("base", "ir", "interp", "text", "stablehlo", "opt", "async", "shard", "cluster", "lower", "kernel", "plan", "cpu",
-           "session", "api", "py")
 HEADERS = ("xlac.h", "xlac_ffi.h")
 # How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
 LEVELS = {
     "cpu/": "-O3",  # loops over elements, and what calls them
     "interp/": "-O3",
     "kernel/": "-O3",
+    "scalar/": "-O3",
+    "runtime/": "-O3",
     "base/": "-O3",  # functions and conversions of elements are inlined into loops
-    "lower/": "-O1",  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
-    "session/": "-O1",
-    "async/": "-O1",
+    "tf/lower/": "-O1",  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
+    "tf/session/": "-O1",
+    "passes/async/": "-O1",
     "": "-O2",  # readers, printers, verifiers, passes: as fast as at -O3; -O1 costs MLIR text 15 %
 }
 
@@ -43,7 +43,7 @@ def cpus():
 
 
 def sources():
-    return [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in sorted((ROOT / "csrc" / folder).glob("*.c"))]
+    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "csrc").glob("*/**/*.c"))]
 
 
 def level(file):

@@ -1,5 +1,5 @@
 """Writes the pages that come from tables: ops.md from csrc/ir/ops.def, errors.md from csrc/base/errors.def, dtypes.md from
-csrc/base/dtypes.def, passes.md from csrc/opt/passes.def; the type stubs of what Python makes of the op table; and codes.py, the
+csrc/base/dtypes.def, passes.md from csrc/pipeline/passes.def; the type stubs of what Python makes of the op table; and codes.py, the
 error codes by name. Run it after editing a table; tests/test_docs.py fails when a page is out of date."""
 import keyword
 import pathlib
@@ -42,7 +42,7 @@ def column(row, name):
 def op_rows(table="ops.def"):
     """The rows of ops.def (HLO's), or of ops_mlir.def (those that only MLIR form has)."""
     text = (ROOT / "csrc/ir" / table).read_text()
-    attrs = dict(re.findall(r'^ATTR\((\w+), "([^"]+)"', (ROOT / "csrc/ir/attrs.def").read_text(), re.M))
+    attrs = dict(re.findall(r'^ATTR\((\w+), "([^"]+)"', (ROOT / "csrc/ir/attrs/attrs.def").read_text(), re.M))
     for row in rows(text, "OP"):
         code, name, arity = [p.strip() for p in row.split(",", 3)[:3]]
         yield {
@@ -121,9 +121,9 @@ def split_arguments(text):
 
 
 def passes_page():
-    out = ["# Passes", "", "Generated from `csrc/opt/passes.def` by `docs/generate.py`. A pipeline is a list of passes with "
+    out = ["# Passes", "", "Generated from `csrc/pipeline/passes.def` by `docs/generate.py`. A pipeline is a list of passes with "
            "their options,", "`dce,constant-folding{max-elements=1000 max-work=8}`, alone or inside `builtin.module(...)`.", ""]
-    for row in rows((ROOT / "csrc/opt/passes.def").read_text(), "PASS"):
+    for row in rows((ROOT / "csrc/pipeline/passes.def").read_text(), "PASS"):
         name, _, form, options, doc = split_arguments(row)
         out += [f"## {strings(name)}", "", f"{'HLO' if form == 'HLO' else 'StableHLO'}. {strings(doc)}", ""]
         options = re.sub(r"^OPTIONS", "", options)[1:-1]

@@ -8,8 +8,8 @@
 
 #include "../interp/interp.h"
 #include "../ir/ir.h"
-#include "../stablehlo/stablehlo.h"
-#include "../text/mlir.h"
+#include "../ir/stablehlo/stablehlo.h"
+#include "../text/mlir/mlir.h"
 #include "../text/text.h"
 
 struct xlac_module {

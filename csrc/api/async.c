@@ -1,5 +1,5 @@
 /* What async chains hide and what they don't, by the cost model. */
-#include "../async/explain.h"
+#include "../passes/async/explain.h"
 #include "api.h"
 
 static int explain_hlo(ir_module *ir, const xlac_async_model *model, char **json, size_t *n, xlac_error *err) {

@@ -1,6 +1,6 @@
 /* Dense copies of buffers of any strides. */
 #include "../cpu/executable.h"
-#include "../cpu/move.h"
+#include "../cpu/move/move.h"
 #include "api.h"
 
 /* Strides that are no whole numbers of elements: bytes are copied then, with a dimension of their own, which becomes

@@ -1,12 +1,12 @@
 /* Clustered TensorFlow graphs. */
 #include <time.h>
 
-#include "../cluster/cluster.h"
-#include "../cluster/encapsulate.h"
-#include "../cluster/explain.h"
-#include "../cluster/graph_write.h"
-#include "../cluster/resources.h"
-#include "../cluster/tf_schema.h"
+#include "../tf/cluster/cluster.h"
+#include "../tf/encapsulate/encapsulate.h"
+#include "../tf/cluster/explain.h"
+#include "../tf/graph/graph_write.h"
+#include "../tf/cluster/resources.h"
+#include "../tf/graph/tf_schema.h"
 #include "api.h"
 
 struct xlac_clusters {

@@ -6,7 +6,7 @@
 #include "../cpu/executable.h"
 #include "../cpu/prepare.h"
 #include "../cpu/profile.h"
-#include "../opt/quantised_expander.h"
+#include "../passes/quant/quantised_expander.h"
 #include "api.h"
 #include "variant.h"
 

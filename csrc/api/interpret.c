@@ -1,5 +1,5 @@
 /* Running a module in the reference interpreter. */
-#include "../cpu/lapack.h"
+#include "../cpu/linalg/lapack.h"
 #include "api.h"
 
 /* Verifies and counts the module as running, so that nobody edits it meanwhile. */

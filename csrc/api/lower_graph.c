@@ -1,5 +1,5 @@
 /* TensorFlow graphs as StableHLO. */
-#include "../lower/whole.h"
+#include "../tf/lower/whole.h"
 #include "api.h"
 
 static int lower_check_input(const xlac_graph_input *in, tfl_named *out, xlac_error *err) {

@@ -3,8 +3,8 @@
 
 #include "../base/heed.h"
 #include "../ir/names.h"
-#include "../opt/for_hlo.h"
-#include "../text/proto.h"
+#include "../pipeline/for_hlo.h"
+#include "../text/proto/proto.h"
 
 int api_lock_edit(xlac_module *m, xlac_error *err) {
   api_lock(m);

@@ -1,5 +1,5 @@
 /* Running clustered graphs. */
-#include "../session/session.h"
+#include "../tf/session/session.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Propagation of shardings with its reasons, and what it leaves to move. */
-#include "../shard/explain.h"
+#include "../shard/explain/explain.h"
 #include "api.h"
 
 static int sharding_form(const xlac_module *m, xlac_error *err) {

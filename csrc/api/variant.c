@@ -2,7 +2,7 @@
 #include "variant.h"
 
 #include "../cpu/executable.h"
-#include "../opt/pass.h"
+#include "../passes/pass.h"
 #include "api.h"
 
 enum { VARIANT_MAX = 8 };

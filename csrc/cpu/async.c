@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "list.h"
+#include "threaded/list.h"
 
 #define ASYNC_POLL_SECONDS 0.02
 

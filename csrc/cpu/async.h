@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "../base/lane.h"
+#include "../runtime/lane.h"
 #include "run.h"
 
 /* What compilation makes of a start. */

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "list.h"
-#include "vm_inside.h"
+#include "threaded/list.h"
+#include "vm/vm_inside.h"
 
 enum { START_ENOUGH = 1 << 14 /* elements: some microseconds */ };
 

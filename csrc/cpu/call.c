@@ -1,5 +1,5 @@
 /* The door: arguments checked and taken apart into leaves, results made. */
-#include "lapack.h"
+#include "linalg/lapack.h"
 #include "run.h"
 
 BASE_VEC(call_leaves, void *);

@@ -1,6 +1,6 @@
 /* Executables: what compilation leaves. */
 #include "async.h"
-#include "list.h"
+#include "threaded/list.h"
 #include "routine.h"
 
 bool cpu_start_needs_interpreter(const plan_step *s) {

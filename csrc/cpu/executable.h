@@ -2,9 +2,9 @@
 #ifndef XLAC_CPU_EXECUTABLE_H
 #define XLAC_CPU_EXECUTABLE_H
 
-#include "blas.h"
+#include "gemm/blas.h"
 #include "runtime.h"
-#include "vm.h"
+#include "vm/vm.h"
 
 /* What a call has copied. Copies of at most 32 KB don't count. */
 typedef struct cpu_tally {

@@ -1,5 +1,5 @@
 /* map: a computation on scalars for each place of its arrays, in lanes. Scalars beside arrays are repeated. */
-#include "body_share.h"
+#include "body/body_share.h"
 
 enum { MAPR_RANGE = 1 << 13, MAPR_POLL = 1 << 16 };
 

@@ -1,5 +1,5 @@
 /* chlo.next_after: the neighbour of each element towards another. */
-#include "../interp/next_after.h"
+#include "../interp/eval/next_after.h"
 #include "routine.h"
 
 enum { NEXTA_RANGE = 1 << 13 };

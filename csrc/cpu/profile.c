@@ -1,4 +1,4 @@
-#include "list.h"
+#include "threaded/list.h"
 
 #include <time.h>
 

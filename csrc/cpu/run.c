@@ -1,6 +1,6 @@
 /* Steps one after another, and the ones that have programs of their own. */
 #include "async.h"
-#include "list.h"
+#include "threaded/list.h"
 
 enum { RUN_LONG = 1 << 16 /* elements */, RUN_SMALL = 32 << 10 /* bytes */ };
 

@@ -2,7 +2,7 @@
 #ifndef XLAC_CPU_RUN_H
 #define XLAC_CPU_RUN_H
 
-#include "../base/lane.h"
+#include "../runtime/lane.h"
 #include "profile.h"
 
 typedef struct cpu_lane {

@@ -2,9 +2,9 @@
 #ifndef XLAC_CPU_RUNTIME_H
 #define XLAC_CPU_RUNTIME_H
 
-#include "../base/lane.h"
-#include "../base/recycle.h"
-#include "../base/threads.h"
+#include "../runtime/lane.h"
+#include "../runtime/recycle.h"
+#include "../runtime/threads.h"
 
 /* Reference counted; thread-safe. */
 typedef struct cpu_runtime cpu_runtime;

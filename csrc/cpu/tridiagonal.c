@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-#include "lapack_inside.h"
+#include "linalg/lapack_inside.h"
 #include "own_calls.h"
 
 typedef struct tridiagonal_job {

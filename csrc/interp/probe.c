@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "arrays.h"
+#include "eval/arrays.h"
 
 typedef struct probe_record {
   char *id;

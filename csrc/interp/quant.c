@@ -1,7 +1,7 @@
 /* Arithmetic is that of StableHLO's reference: in f32 (f64 where that is the expressed type), scales rounded to it. */
 #include "quant.h"
 
-#include "shadow.h"
+#include "eval/shadow.h"
 
 /* Where in a type's lists of scales and zero points an element's are. */
 typedef struct quant_lookup {

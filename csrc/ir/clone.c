@@ -1,5 +1,5 @@
 /* Copies of ops and of whole modules. */
-#include "import_memo.h"
+#include "attrs/import_memo.h"
 
 static bool clone_attrs(ir_op *to, const ir_op *from) {
   ir_module *m = to->parent->module;

@@ -9,9 +9,9 @@
 #ifndef XLAC_IR_IR_H
 #define XLAC_IR_IR_H
 
-#include "attr.h"
-#include "literal.h"
-#include "mattr.h"
+#include "attrs/attr.h"
+#include "types/literal.h"
+#include "attrs/mattr.h"
 #include "../base/map.h"
 #include "opcode.h"
 

@@ -1,6 +1,6 @@
 /* Modules, computations and ops come into being here. */
 #include "ir.h"
-#include "type_table.h"
+#include "types/type_table.h"
 
 int ir_module_create(ir_module **out, const char *name, base_alloc alloc, xlac_error *err) {
   ir_module *m = base_malloc(alloc, sizeof *m);

@@ -1,5 +1,5 @@
 /* Making names unique as XLA does when it adds a computation to a module. */
-#include "../base/number.h"
+#include "../base/number/number.h"
 #include "names.h"
 
 /* The numbers taken under one root: bit i of `low` is number i; others are in the uniquer's set. */

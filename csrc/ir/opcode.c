@@ -52,7 +52,7 @@ const ir_op_info ir_op_table[IR_OP_COUNT] = {
 
 const ir_attr_info ir_attr_table[IR_ATTR_COUNT] = {
 #define ATTR(key, name, value_kind) [IR_ATTR_##key] = {.text = (name), .kind = IR_KIND_##value_kind},
-#include "attrs.def"
+#include "attrs/attrs.def"
 #undef ATTR
 };
 

@@ -2,7 +2,7 @@
 #ifndef XLAC_IR_OPCODE_H
 #define XLAC_IR_OPCODE_H
 
-#include "attr.h"
+#include "attrs/attr.h"
 
 /* Columns of a row. A consumer redefines those it wants before including ops.def; ops_columns.h sets all to nothing. */
 typedef enum ir_opcode {

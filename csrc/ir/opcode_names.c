@@ -16,7 +16,7 @@ static const counted_word opcode_words[IR_OP_COUNT] = {
 
 static const counted_word attr_words[IR_ATTR_COUNT] = {
 #define ATTR(key, text, kind) [IR_ATTR_##key] = {text, sizeof(text) - 1},
-#include "attrs.def"
+#include "attrs/attrs.def"
 #undef ATTR
 };
 

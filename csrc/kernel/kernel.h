@@ -27,7 +27,7 @@
 #ifndef XLAC_KERNEL_KERNEL_H
 #define XLAC_KERNEL_KERNEL_H
 
-#include "../interp/loops.h"
+#include "../scalar/loops/loops.h"
 
 enum {
   KERNEL_MAX_RANK = 12,

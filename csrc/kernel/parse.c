@@ -1,7 +1,7 @@
 /* The text of kernels. Its lines of constants and ops are HLO, so the whole is rewritten, line by line, as an HLO
  * computation whose parameters are the loads: the HLO reader and verifier know all ops and types, and lines and columns
  * are still those of the kernel's text. */
-#include "../base/number.h"
+#include "../base/number/number.h"
 #include "../text/text.h"
 #include "kernel.h"
 

@@ -2,7 +2,7 @@
 #ifndef XLAC_PLAN_BUILD_H
 #define XLAC_PLAN_BUILD_H
 
-#include "../opt/effects.h"
+#include "../passes/effects.h"
 #include "plan.h"
 
 enum { PLAN_MAX_DEPTH = 200 };

@@ -1,8 +1,8 @@
-/* What steps cost, by the shapes alone: opt/op_cost.h. */
+/* What steps cost, by the shapes alone: passes/op_cost.h. */
 #ifndef XLAC_PLAN_COST_H
 #define XLAC_PLAN_COST_H
 
-#include "../opt/op_cost.h"
+#include "../passes/op_cost.h"
 #include "plan.h"
 
 typedef opt_cost plan_cost;

@@ -1,6 +1,6 @@
 /* Places in the frame: step by step, freed places are given again to what fits best, and results take the place of
  * operands that die where the step allows it. */
-#include "lend.h"
+#include "borrow.h"
 #include "pack.h"
 
 enum {

@@ -7,7 +7,7 @@
 #ifndef XLAC_PLAN_PLAN_H
 #define XLAC_PLAN_PLAN_H
 
-#include "../kernel/lower.h"
+#include "../fuse/lower.h"
 
 typedef enum plan_place {
   PLAN_FRAME,    /* at `offset` of the frame */

@@ -2,7 +2,7 @@
  * around it, row-major and dense, and the array is a slice of it, reversed, transposed and broadcast. All of these move
  * indexes only, and vanish in whoever reads elements one by one. The memory may be said to reach beyond the array's
  * end, in its last row: what is there is sliced away, so nobody reads it. */
-#include "../opt/hlo_make.h"
+#include "../passes/hlo/hlo_make.h"
 #include "plan.h"
 
 /* The dimensions that have a stride, by its size, the largest first. */

@@ -1,4 +1,4 @@
-"""Module.explain("async"): async chains, and how much of their time other work hides, by the model of csrc/async/model.c."""
+"""Module.explain("async"): async chains, and how much of their time other work hides, by the model of csrc/passes/async/model.c."""
 import json
 
 from .report import Report, seconds_text

@@ -28,7 +28,7 @@ def read_sharding(text, known):
 
 
 class Values:
-    """`rows`: as csrc/shard/explain.h describes them, in the order of the text. `of`: what the text is, for messages."""
+    """`rows`: as csrc/shard/explain/explain.h describes them, in the order of the text. `of`: what the text is, for messages."""
 
     def __init__(self, rows, of):
         self.rows, self.of, self.by_name = rows, of, {}

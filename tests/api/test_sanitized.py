@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FILES = ["api/buffer.c", "api/buffer_copy.c", "api/counters.c", "api/value.c", "api/runtime.c", "api/library.c", "cpu/runtime.c", "cpu/move.c",
-         "base/status.c", "base/memory.c", "base/recycle.c", "base/lane.c", "base/threads.c", "base/cpus.c", "base/dtype.c"]
+FILES = ["api/buffer.c", "api/buffer_copy.c", "api/counters.c", "api/value.c", "api/runtime.c", "api/library.c", "cpu/runtime.c", "cpu/move/move.c",
+         "base/status.c", "base/memory.c", "runtime/recycle.c", "runtime/lane.c", "runtime/threads.c", "runtime/cpus.c", "base/dtype.c"]
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")

@@ -2,10 +2,10 @@
 #include "base/dtype.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/number.h"
+#include "base/number/number.h"
 #include "base/status.h"
 #include "base/str.h"
-#include "base/threads.h"
+#include "runtime/threads.h"
 
 static void shim_encode_f32(int t, const float *v, uint32_t *out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] = base_float_from_f32((base_dtype)t, v[i]);
@@ -80,7 +80,7 @@ static bool shim_vec_push(base_alloc alloc, size_t n, uint64_t *sum) {
   return ok;
 }
 
-#include "base/decimal.h"
+#include "base/number/decimal.h"
 static const base_power5 *shim_power5(int q) {
   return q < BASE_P5_FIRST || q > BASE_P5_LAST ? NULL : &base_powers5[q - BASE_P5_FIRST];
 }
@@ -130,4 +130,4 @@ static uint64_t shim_storm(base_pool *p, size_t calls, size_t n) {
   return sum;
 }
 
-#include "base/cpus.h"
+#include "runtime/cpus.h"

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base/threads.h"
+#include "runtime/threads.h"
 
 enum { CALLERS = 4, CALLS = 150, N = 1000 };
 

@@ -1,5 +1,5 @@
 /* Every tile of the matrix product that this CPU can run, beside a plain sum. Built and run by test_tiles.py. */
-#include "../../csrc/cpu/dot_kernels.c"
+#include "../../csrc/cpu/gemm/dot_kernels.c"
 
 #include <math.h>
 #include <stdio.h>

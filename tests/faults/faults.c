@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 #include "../../csrc/cpu/executable.h"
-#include "../../csrc/lower/tensor.h"
-#include "../../csrc/lower/whole.h"
-#include "../../csrc/opt/pass.h"
-#include "../../csrc/stablehlo/stablehlo.h"
-#include "../../csrc/text/mlir.h"
+#include "../../csrc/tf/lower/tensor.h"
+#include "../../csrc/tf/lower/whole.h"
+#include "../../csrc/passes/pass.h"
+#include "../../csrc/ir/stablehlo/stablehlo.h"
+#include "../../csrc/text/mlir/mlir.h"
 #include "../../csrc/text/text.h"
 
 typedef struct faulty {

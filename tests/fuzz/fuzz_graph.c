@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../csrc/cluster/cluster.h"
-#include "../../csrc/cluster/explain.h"
-#include "../../csrc/cluster/graph_write.h"
-#include "../../csrc/cluster/resources.h"
-#include "../../csrc/cluster/tf_schema.h"
+#include "../../csrc/tf/cluster/cluster.h"
+#include "../../csrc/tf/cluster/explain.h"
+#include "../../csrc/tf/graph/graph_write.h"
+#include "../../csrc/tf/cluster/resources.h"
+#include "../../csrc/tf/graph/tf_schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

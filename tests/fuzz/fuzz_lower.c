@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../csrc/lower/tensor.h"
-#include "../../csrc/lower/whole.h"
+#include "../../csrc/tf/lower/tensor.h"
+#include "../../csrc/tf/lower/whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

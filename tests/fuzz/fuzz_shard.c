@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../csrc/opt/pass.h"
-#include "../../csrc/stablehlo/stablehlo.h"
-#include "../../csrc/text/mlir.h"
+#include "../../csrc/passes/pass.h"
+#include "../../csrc/ir/stablehlo/stablehlo.h"
+#include "../../csrc/text/mlir/mlir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

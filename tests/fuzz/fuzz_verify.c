@@ -2,7 +2,7 @@
  * types, missing attributes). Whatever comes, ir_verify must return; an error has a code, a message and, where the op
  * came from text, a position; the same question gets the same answer; what the strict verifier accepts the lenient one
  * accepts; and what is accepted after edits goes through all stages (common/stages.c). Drivers as in fuzz_reader.c. */
-#include "../../csrc/ir/verify.h"
+#include "../../csrc/ir/verify/verify.h"
 #include "../../csrc/text/text.h"
 #include "common/fuzz.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../csrc/ir/infer.h"
+#include "../../csrc/ir/infer/infer.h"
 
 #define N_TYPES 48
 #define N_COMPUTATIONS 12

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/lane.h"
+#include "runtime/lane.h"
 
 enum { POSTERS = 4, ROUNDS = 200, PARTS = 5, DEPTH = 4, ROOM = 64 };
 

@@ -1,0 +1,17 @@
+/* The vector instructions to use, found at run time. */
+#ifndef XLAC_BASE_ISA_ISA_H
+#define XLAC_BASE_ISA_ISA_H
+
+typedef enum base_isa {
+  BASE_ISA_PORTABLE,
+  BASE_ISA_AVX2,       /* with FMA */
+  BASE_ISA_AVX512,     /* F, BW, DQ, VL */
+  BASE_ISA_AVX512_VNNI /* and products of bytes */
+} base_isa;
+
+/* The best that this CPU has, but no more than the environment's XLAC_MAX_ISA names: "portable", "avx2", "avx512",
+ * "avx512_vnni"; any other text says nothing. It is read at each call, and what was chosen stays with what was
+ * compiled. Thread-safe unless the environment is changed meanwhile. */
+base_isa base_isa_best(void);
+
+#endif

@@ -1,0 +1,168 @@
+/* Complex arithmetic and functions. c64 computes in f64 and rounds once, so neither overflow nor underflow nor
+ * cancellation in between shows; c128 leans on C99's functions, whose branch cuts and special cases are everybody's.
+ * Products are naive, as XLA's: an infinity times something with a NaN part is NaN. Pure functions. Included by math.h.
+ */
+#ifndef XLAC_BASE_MATH_MATH_COMPLEX_H
+#define XLAC_BASE_MATH_MATH_COMPLEX_H
+
+#include <complex.h>
+
+typedef struct math_c64 {
+  float re, im;
+} math_c64;
+typedef struct math_c128 {
+  double re, im;
+} math_c128;
+
+MATH_INLINE double complex math_c99(math_c128 x) {
+  double complex z;
+  __builtin_memcpy(&z, &x, sizeof z);
+  return z;
+}
+MATH_INLINE math_c128 math_from_c99(double complex z) {
+  math_c128 x;
+  __builtin_memcpy(&x, &z, sizeof x);
+  return x;
+}
+MATH_INLINE math_c128 math_widen(math_c64 x) {
+  return (math_c128){x.re, x.im};
+}
+MATH_INLINE math_c64 math_narrow(math_c128 x) {
+  return (math_c64){(float)x.re, (float)x.im};
+}
+
+MATH_INLINE math_c128 math_neg_c128(math_c128 x) {
+  return (math_c128){-x.re, -x.im};
+}
+MATH_INLINE math_c128 math_add_c128(math_c128 x, math_c128 y) {
+  return (math_c128){x.re + y.re, x.im + y.im};
+}
+MATH_INLINE math_c128 math_sub_c128(math_c128 x, math_c128 y) {
+  return (math_c128){x.re - y.re, x.im - y.im};
+}
+MATH_INLINE math_c128 math_mul_c128(math_c128 x, math_c128 y) {
+  return (math_c128){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+MATH_INLINE math_c128 math_div_c128(math_c128 x, math_c128 y) {
+  return math_from_c99(math_c99(x) / math_c99(y));
+}
+
+#define MATH_FROM_C99(name)                               \
+  MATH_INLINE math_c128 math_##name##_c128(math_c128 x) { \
+    return math_from_c99(c##name(math_c99(x)));           \
+  }
+/* Of two infinite parts neither the size nor the direction is known: NaN, as XLA's product of exp and cos gives. */
+MATH_INLINE math_c128 math_exp_c128(math_c128 x) {
+  if (__builtin_isinf(x.re) && __builtin_isinf(x.im)) return (math_c128){NAN, NAN};
+  return math_from_c99(cexp(math_c99(x)));
+}
+MATH_FROM_C99(log)
+MATH_FROM_C99(sqrt)
+MATH_FROM_C99(sin)
+MATH_FROM_C99(cos)
+MATH_FROM_C99(tan)
+MATH_FROM_C99(asin)
+MATH_FROM_C99(acos)
+MATH_FROM_C99(atan)
+MATH_FROM_C99(sinh)
+MATH_FROM_C99(cosh)
+MATH_FROM_C99(tanh)
+MATH_FROM_C99(asinh)
+MATH_FROM_C99(acosh)
+MATH_FROM_C99(atanh)
+#undef MATH_FROM_C99
+
+/* math_complex.c */
+math_c128 math_expm1_c128(math_c128 x);
+math_c128 math_log1p_c128(math_c128 x);
+math_c128 math_pow_c128(math_c128 x, math_c128 y);
+math_c128 math_atan2_c128(math_c128 y, math_c128 x);
+
+MATH_INLINE math_c128 math_rsqrt_c128(math_c128 x) {
+  return math_div_c128((math_c128){1, 0}, math_sqrt_c128(x));
+}
+MATH_INLINE math_c128 math_logistic_c128(math_c128 x) {
+  math_c128 e = math_exp_c128(math_neg_c128(x));
+  return math_div_c128((math_c128){1, 0}, (math_c128){1 + e.re, e.im});
+}
+MATH_INLINE math_c128 math_sign_c128(math_c128 x) {
+  double a = hypot(x.re, x.im);
+  return x.re == 0 && x.im == 0 ? (math_c128){0, 0} : (math_c128){x.re / a, x.im / a};
+}
+MATH_INLINE float math_abs_c64(math_c64 x) { /* hypot's answer: infinite when a part is, though the other be NaN */
+  double re = x.re, im = x.im, a = __builtin_sqrt(re * re + im * im);
+  return __builtin_isinf(x.re) || __builtin_isinf(x.im) ? INFINITY : (float)a;
+}
+MATH_INLINE double math_abs_c128(math_c128 x) {
+  return hypot(x.re, x.im);
+}
+
+MATH_INLINE math_c64 math_neg_c64(math_c64 x) {
+  return (math_c64){-x.re, -x.im};
+}
+MATH_INLINE math_c64 math_add_c64(math_c64 x, math_c64 y) {
+  return (math_c64){x.re + y.re, x.im + y.im};
+}
+MATH_INLINE math_c64 math_sub_c64(math_c64 x, math_c64 y) {
+  return (math_c64){x.re - y.re, x.im - y.im};
+}
+/* StableHLO alone orders complex numbers: by real, then by imaginary part. */
+#define MATH_CPLX_EXTREMES(C)                                  \
+  MATH_INLINE math_##C math_max_##C(math_##C x, math_##C y) {  \
+    return (x.re == y.re ? x.im > y.im : x.re > y.re) ? x : y; \
+  }                                                            \
+  MATH_INLINE math_##C math_min_##C(math_##C x, math_##C y) {  \
+    return (x.re == y.re ? x.im < y.im : x.re < y.re) ? x : y; \
+  }
+MATH_CPLX_EXTREMES(c64)
+MATH_CPLX_EXTREMES(c128)
+#undef MATH_CPLX_EXTREMES
+/* The principal root. */
+MATH_INLINE math_c128 math_cbrt_c128(math_c128 x) {
+  double angle = atan2(x.im, x.re) / 3, size = cbrt(hypot(x.re, x.im));
+  return (math_c128){size * cos(angle), size * sin(angle)};
+}
+/* The real part as a product, which neither overflows nor cancels where the result does not. */
+MATH_INLINE math_c128 math_square_c128(math_c128 x) {
+  double a = __builtin_fabs(x.re), im = x.re * x.im;
+  bool even = a == __builtin_fabs(x.im) && a < INFINITY;
+  return (math_c128){even ? 0 : (x.re - x.im) * (x.re + x.im), im + im};
+}
+#define MATH_BY_C128_1(name)                               \
+  MATH_INLINE math_c64 math_##name##_c64(math_c64 x) {     \
+    return math_narrow(math_##name##_c128(math_widen(x))); \
+  }
+#define MATH_BY_C128_2(name)                                              \
+  MATH_INLINE math_c64 math_##name##_c64(math_c64 x, math_c64 y) {        \
+    return math_narrow(math_##name##_c128(math_widen(x), math_widen(y))); \
+  }
+MATH_BY_C128_2(mul)
+MATH_BY_C128_2(div)
+MATH_BY_C128_2(pow)
+MATH_BY_C128_2(atan2)
+MATH_BY_C128_1(exp)
+MATH_BY_C128_1(expm1)
+MATH_BY_C128_1(log)
+MATH_BY_C128_1(log1p)
+MATH_BY_C128_1(sqrt)
+MATH_BY_C128_1(rsqrt)
+MATH_BY_C128_1(sin)
+MATH_BY_C128_1(cos)
+MATH_BY_C128_1(tan)
+MATH_BY_C128_1(asin)
+MATH_BY_C128_1(acos)
+MATH_BY_C128_1(atan)
+MATH_BY_C128_1(sinh)
+MATH_BY_C128_1(cosh)
+MATH_BY_C128_1(tanh)
+MATH_BY_C128_1(asinh)
+MATH_BY_C128_1(acosh)
+MATH_BY_C128_1(atanh)
+MATH_BY_C128_1(logistic)
+MATH_BY_C128_1(sign)
+MATH_BY_C128_1(cbrt)
+MATH_BY_C128_1(square)
+#undef MATH_BY_C128_1
+#undef MATH_BY_C128_2
+
+#endif

@@ -1,0 +1,51 @@
+/* Integer functions that the expressions of ops.def use. Pure. */
+#ifndef XLAC_BASE_MATH_MATH_INT_H
+#define XLAC_BASE_MATH_MATH_INT_H
+
+#include <stdint.h>
+
+__extension__ typedef __int128 math_i128;
+__extension__ typedef unsigned __int128 math_u128;
+
+/* x to the y, modulo 2^64. */
+static inline uint64_t int_pow(uint64_t x, uint64_t y) {
+  uint64_t r = 1;
+  for (; y; y >>= 1, x *= x) {
+    if (y & 1) r *= x;
+  }
+  return r;
+}
+
+/* The same of signed numbers; a negative power is the quotient 1 / x^-y truncated, and of 0 it is 0. XLA's two emitters
+ * give
+ * (-1)^-1 as 0 or -1: this is the one that is right. */
+static inline uint64_t int_power(int64_t x, int64_t y) {
+  if (y >= 0) return int_pow((uint64_t)x, (uint64_t)y);
+  return x == 1 || (x == -1 && y % 2 == 0) ? 1 : x == -1 ? (uint64_t)-1 : 0;
+}
+
+/* Quotient and remainder of integers of at most 32 bits by way of doubles, which CPUs divide several at a time: where x
+ * and y are below 2^32, no quotient that is no integer is so near to one that it is rounded to it, so truncating it is
+ * exact. y is not 0, and not -1. */
+#define int_quotient(x, y)                             \
+  _Generic((x),                                        \
+      int32_t: (int32_t)((double)(x) / (double)(y)),   \
+      uint32_t: (uint32_t)((double)(x) / (double)(y)), \
+      default: (x) / (y))
+#define int_remainder(x, y)                                                             \
+  _Generic((x),                                                                         \
+      int32_t: (int32_t)((uint32_t)(x) - (uint32_t)int_quotient(x, y) * (uint32_t)(y)), \
+      uint32_t: (uint32_t)((x) - int_quotient(x, y) * (y)),                             \
+      default: (x) % (y))
+
+static inline unsigned int_clz(uint64_t x, unsigned bits) {
+  return x ? (unsigned)__builtin_clzll(x) - (64 - bits) : bits;
+}
+
+static inline int int_popcount(uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555;
+  x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+  return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
+}
+
+#endif

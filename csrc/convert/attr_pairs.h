@@ -1,0 +1,54 @@
+/* Which of an HLO op's typed attributes is which of the StableHLO op's inherent ones. One table serves both ways. */
+#ifndef XLAC_CONVERT_ATTR_PAIRS_H
+#define XLAC_CONVERT_ATTR_PAIRS_H
+
+#include "../ir/stablehlo/stablehlo.h"
+
+typedef enum attr_pair_kind {
+  PAIR_INT,       /* 3 : i64 and 3 */
+  PAIR_I32,       /* 3 : i32 and 3 */
+  PAIR_DIM,       /* 3 : i64 and {3} */
+  PAIR_INTS,      /* array<i64: 3, 4> and {3,4} */
+  PAIR_SPARSE,    /* the same; HLO leaves out an empty list */
+  PAIR_BOOL,      /* false and false */
+  PAIR_FLAG,      /* false and nothing */
+  PAIR_UNIT,      /* nothing and nothing */
+  PAIR_F32,       /* 1.0 : f32 and 1 */
+  PAIR_WORD,      /* an enum's word, the same in both */
+  PAIR_RNG_WORD,  /* PHILOX and rng_philox */
+  PAIR_COUNT,     /* 1 : i64 and nothing */
+  PAIR_PRECISION, /* [HIGH, DEFAULT] and {high,default} */
+  PAIR_ALGORITHM,
+  PAIR_CONV_DIMS,
+  PAIR_GROUPS,  /* dense<[[0, 1]]> and {{0,1}} */
+  PAIR_TARGETS, /* dense<[[0, 1]]> and {{0,1}}, source-target pairs */
+  PAIR_CHANNEL, /* #stablehlo.channel_handle<handle = 1, type = 0> and 1 */
+  PAIR_ACCURACY
+} attr_pair_kind;
+
+typedef struct attr_pair {
+  const char *name;  /* NULL ends */
+  const char *field; /* of the struct `name`, or NULL: the attribute itself */
+  uint16_t key;      /* ir_attr_key */
+  uint8_t kind;      /* attr_pair_kind */
+} attr_pair;
+
+/* The pairs of an opcode, fields of one struct one after another; never NULL. */
+const attr_pair *attr_pairs(unsigned opcode);
+
+/* HLO's name for a dot algorithm, and its parts. */
+typedef struct attr_algorithm {
+  const char *word; /* NULL ends */
+  const char *operands, *accumulation;
+  int64_t products;
+  bool imprecise;
+} attr_algorithm;
+extern const attr_algorithm attr_algorithms[];
+
+/* What a custom call may have in HLO and has no place for in StableHLO: it travels as "mhlo.<name>" in HLO's words.
+ * IR_ATTR_NONE ends. */
+extern const ir_attr_key attr_call_extras[];
+/* Ops that StableHLO lacks and XLA encodes as custom calls "mhlo.<op>". IR_OP_INVALID ends. */
+extern const ir_opcode attr_encoded_ops[];
+
+#endif

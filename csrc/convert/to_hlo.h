@@ -1,0 +1,122 @@
+/* From MLIR form to HLO form, inside. */
+#ifndef XLAC_CONVERT_TO_HLO_H
+#define XLAC_CONVERT_TO_HLO_H
+
+#include "attr_pairs.h"
+
+/* One translation. `values` gives, for an op of the source, the array of ops in the target that stand for its results;
+ * entries of a region are added when it is entered and are never wrong outside, since ids differ. */
+typedef struct to_hlo {
+  ir_module *from, *to;
+  stablehlo_to_hlo_options options;
+  xlac_error *err;
+  base_map values;
+  base_map functions;         /* source computation to target computation */
+  base_map mentions;          /* a function's name to how often ops name it */
+  uint32_t depth;             /* of functions and regions being translated */
+  const base_istr *mesh_name; /* the last mesh that was looked for, and what it is */
+  const struct sdy_mesh *mesh;
+} to_hlo;
+
+/* An op being translated: where its translation goes, and its operands there. */
+typedef struct to_hlo_op {
+  to_hlo *t;
+  const ir_op *op;
+  ir_computation *into;
+  ir_op *const *operands; /* op->n_operands of them */
+  ir_op **results;        /* op->n_results of them, to be filled */
+} to_hlo_op;
+
+enum { TO_HLO_MAX_DEPTH = 200 };
+
+/* --- to_hlo.c --- */
+int to_hlo_fail(const to_hlo *t, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
+int to_hlo_no_memory(const to_hlo *t);
+/* A new op of `opcode` in x->into with the given operands. NULL when out of memory. */
+ir_op *to_hlo_emit(to_hlo_op *x, ir_opcode opcode, const ir_type *type, uint32_t n, ir_op *const *operands,
+                   uint32_t n_called);
+/* The op's results from one op in the target: itself, or the elements of its tuple. */
+XLAC_MUST_USE int to_hlo_results(to_hlo_op *x, ir_op *made);
+/* The type of the one op that gives all results of x->op: the result's, or a tuple. */
+const ir_type *to_hlo_result_type(to_hlo_op *x);
+/* A region that captures nothing but constants, as a computation with its parameters. */
+XLAC_MUST_USE int to_hlo_scalar_region(to_hlo_op *x, const ir_computation *region, ir_computation **out);
+/* The function of that name, translated. */
+XLAC_MUST_USE int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out);
+/* Whether no other op names this function. */
+bool to_hlo_mentioned_once(const to_hlo *t, const base_istr *name);
+XLAC_MUST_USE int to_hlo_body(to_hlo *t, const ir_computation *from, ir_computation *into);
+XLAC_MUST_USE int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results);
+/* Ends a computation: one result is the root, several become a tuple. */
+XLAC_MUST_USE int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *results, bool tuple);
+ir_op *to_hlo_value(const to_hlo *t, ir_value v);
+
+/* --- to_hlo_types.c --- */
+/* The type with default layouts at every depth. NULL when out of memory. */
+const ir_type *to_hlo_type(to_hlo *t, const ir_type *type);
+/* Fails, at `op`, for a type that HLO does not have. */
+XLAC_MUST_USE int to_hlo_check_type(const to_hlo *t, const ir_op *op, const ir_type *type);
+/* The same for all results of op (or for the parameter that it is), unless the executable form is made. */
+XLAC_MUST_USE int to_hlo_check_results(const to_hlo *t, const ir_op *op);
+
+/* --- to_hlo_chlo.c: in the strict mode --- */
+bool to_hlo_is_simple_chlo(const ir_op *op);
+XLAC_MUST_USE int to_hlo_simple_chlo(to_hlo_op *x);
+
+/* --- to_hlo_sdy.c --- */
+/* Ops that are their operand; that are it on one device; whose region takes their place; and that on one device. */
+XLAC_MUST_USE int to_hlo_sdy_note(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_sdy_move(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_sdy_named(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_sdy_manual(to_hlo_op *x);
+
+/* --- to_hlo_encoded.c --- */
+bool to_hlo_is_encoded(const ir_op *op);
+XLAC_MUST_USE int to_hlo_encoded(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_extras(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_layouts(to_hlo_op *x, ir_op *made);
+
+/* --- to_hlo_topk.c --- */
+bool to_hlo_is_approx_topk(const ir_op *op);
+XLAC_MUST_USE int to_hlo_approx_topk(to_hlo_op *x);
+
+/* --- to_hlo_control.c --- */
+XLAC_MUST_USE int to_hlo_while(to_hlo_op *x);
+XLAC_MUST_USE int to_hlo_branches(to_hlo_op *x);
+
+/* --- to_hlo_attrs.c: attributes of x->op onto `made` --- */
+/* All that the table of pairs has for made's opcode. */
+XLAC_MUST_USE int to_hlo_attrs(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
+XLAC_MUST_USE int to_hlo_precision(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_put_groups(to_hlo_op *x, ir_op *made, const ir_mattr *groups);
+/* `sizes` are the window's; the rest by attribute names (NULL: none). */
+typedef struct to_hlo_window_names {
+  const char *strides, *base_dilation, *window_dilation, *padding, *reversal;
+} to_hlo_window_names;
+XLAC_MUST_USE int to_hlo_window(to_hlo_op *x, ir_op *made, uint32_t n, const int64_t *sizes,
+                                const to_hlo_window_names *names);
+XLAC_MUST_USE int to_hlo_padding(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_slice(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_channel(to_hlo_op *x, ir_op *made);
+
+/* A symbol may have any characters; in HLO's names all but letters, digits, '_', '.' and '-' become '_', as in XLA.
+ * NULL when out of memory. The second gives a name not in use yet. */
+const base_istr *to_hlo_name(to_hlo *t, const base_istr *symbol);
+const base_istr *to_hlo_fresh_name(to_hlo *t, const base_istr *symbol);
+
+/* --- to_hlo_common.c: sharding, frontend attributes, metadata; signature and module facts --- */
+XLAC_MUST_USE int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made);
+/* What a composite is, in frontend attributes of the call, as XLA has it. */
+XLAC_MUST_USE int to_hlo_composite(to_hlo_op *x, ir_op *made);
+XLAC_MUST_USE int to_hlo_module_facts(to_hlo *t, const ir_computation *entry);
+
+/* --- to_hlo_ops.c, to_hlo_shapes.c, to_hlo_collective.c --- */
+XLAC_MUST_USE int to_hlo_one(to_hlo_op *x);
+typedef int to_hlo_fn(to_hlo_op *x);
+to_hlo_fn to_hlo_constant, to_hlo_dynamic_reshape, to_hlo_broadcast_in_dim, to_hlo_legacy_broadcast, to_hlo_legacy_dot,
+    to_hlo_reduce_window, to_hlo_select_and_scatter, to_hlo_convolution, to_hlo_pad, to_hlo_slice_op, to_hlo_barrier,
+    to_hlo_custom_call, to_hlo_all_reduce, to_hlo_all_to_all, to_hlo_permute, to_hlo_infeed, to_hlo_outfeed,
+    to_hlo_send, to_hlo_recv, to_hlo_run_parallel, to_hlo_async_start, to_hlo_async_done;
+
+#endif

@@ -1,0 +1,52 @@
+/* Custom calls that mean something by themselves (interp/custom_call/eval_custom_call.c): those that pass their operand on, make
+ * memory, or find the largest elements. What is registered under such a name comes first, at each call. */
+#include "../../interp/custom_call/native.h"
+#include "../move/move.h"
+#include "../routine.h"
+
+bool cpu_builtin_is_registered(const cpu_routine_run *r) {
+  const interp_options *options = &r->run->ctx.options;
+  interp_native native = {.run = NULL};
+  void *ctx = NULL;
+  const char *target = ir_get_str(r->step->op, IR_ATTR_CUSTOM_CALL_TARGET);
+  return options->registry && (interp_registry_find(options->registry, target, &ctx, &native) || native.run);
+}
+
+static int builtin_identity(const cpu_routine_run *r) {
+  const int64_t *bytes = r->data;
+  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+  cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], *bytes);
+  return 0;
+}
+
+static int builtin_zeros(const cpu_routine_run *r) {
+  const int64_t *bytes = r->data;
+  uint8_t zero = 0;
+  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+  cpu_move_fill(r->run->exe->pool, 1, r->out[0], *bytes, &zero);
+  return 0;
+}
+
+static int builtin_bytes(cpu_prepare_run *x, const char *name, cpu_routine_fn *code) {
+  int64_t bytes = x->op->type->count * (int64_t)base_dtype_bytes(x->op->type->dtype);
+  x->out->name = name;
+  x->out->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
+  x->out->work = UINT64_MAX; /* of what may be registered */
+  x->code = code;
+  return x->out->data ? 0 : base_oom(x->err, "a custom call");
+}
+
+int cpu_prepare_builtin_call(cpu_prepare_run *x) {
+  static const char *const identities[] = {"LayoutConstraint",         "MoveToDevice", "MoveToHost",
+                                           "SPMDFullToShardShape",     "Sharding",     "SPMDShardToFullShape",
+                                           "annotate_device_placement"};
+  const ir_op *op = x->op;
+  const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
+  if (strcmp(target, "TopK") == 0) return cpu_prepare_topk_call(x);
+  if (!ir_is_tensor(op->type)) return 0;
+  if (strcmp(target, "AllocateBuffer") == 0 && op->n_operands == 0) return builtin_bytes(x, "zeros", builtin_zeros);
+  if (op->n_operands != 1 || ir_operand_type(op, 0)->bare != op->type->bare) return 0;
+  for (size_t i = 0; i < sizeof identities / sizeof *identities; i++)
+    if (strcmp(target, identities[i]) == 0) return builtin_bytes(x, "copy", builtin_identity);
+  return 0;
+}

@@ -1,0 +1,142 @@
+/* Matrix products: by BLAS where the operands are matrices of f32 or f64 as they lie, else by our own. */
+#include "../../base/isa/isa.h"
+#include "dot_few.h"
+#include "dot_gemm.h"
+#include "../routine.h"
+
+enum {
+  DOT_OWN_LEAST = 128,   /* rows, columns and terms */
+  DOT_OWN_WORK = 1 << 26 /* and products, from which on packing is worth while */
+};
+
+static int dot_by_blas(const cpu_routine_run *r) {
+  cpu_blas_dot(cpu_executable_blas(r->run->exe), r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
+  return 0;
+}
+
+static int dot_by_few(const cpu_routine_run *r) {
+  cpu_few_run(r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
+  return 0;
+}
+
+/* A product of ours, with copies of the operands in the types it reads at these places of the scratch memory (-1: the
+ * operand as it is). */
+typedef struct dot_own {
+  cpu_gemm g;
+  bool exchanged;
+  int64_t copy[2], count[2];
+  base_dtype from[2], to[2];
+} dot_own;
+
+static int dot_by_own(const cpu_routine_run *r) {
+  const dot_own *d = r->data;
+  const void *operands[2];
+  for (int i = 0; i < 2; i++) {
+    operands[i] = r->in[i];
+    if (d->copy[i] < 0) continue;
+    char *copy = (char *)r->scratch + d->copy[i];
+    cpu_gemm_convert(r->run->exe->pool, d->to[i], copy, d->from[i], r->in[i], d->count[i]);
+    operands[i] = copy;
+  }
+  cpu_gemm_run(&d->g, r->run->exe->pool, operands[d->exchanged], operands[!d->exchanged], r->out[0], r->scratch);
+  return 0;
+}
+
+static void dot_strides_of(const ir_type *t, int64_t *strides) {
+  interp_strides(t->rank, t->dims, strides);
+}
+
+static bool dot_lists(const ir_ints *dims, uint32_t d) {
+  for (uint32_t i = 0; i < dims->n; i++)
+    if (dims->v[i] == d) return true;
+  return false;
+}
+
+/* The dims of t that are in neither list, which step through the result with these strides from number *at on. */
+static void dot_free_dims(cpu_gemm_dims *out, const ir_type *t, const ir_ints *batch, const ir_ints *contracting,
+                          bool left, const int64_t *result, uint32_t *at) {
+  int64_t strides[IR_MAX_RANK];
+  dot_strides_of(t, strides);
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (dot_lists(batch, d) || dot_lists(contracting, d)) continue;
+    cpu_gemm_add(out, t->dims[d], left ? strides[d] : 0, left ? 0 : strides[d], result[(*at)++]);
+  }
+}
+
+static void dot_give_dims(const ir_op *op, cpu_gemm *g) {
+  const ir_type *a = ir_operand_type(op, 0), *b = ir_operand_type(op, 1);
+  const ir_ints *ab = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *bb = ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS);
+  const ir_ints *ac = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
+  const ir_ints *bc = ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS);
+  int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], sc[IR_MAX_RANK];
+  uint32_t at = ab->n;
+  dot_strides_of(a, sa);
+  dot_strides_of(b, sb);
+  dot_strides_of(op->type, sc);
+  for (uint32_t i = 0; i < ab->n; i++) cpu_gemm_add(&g->batch, a->dims[ab->v[i]], sa[ab->v[i]], sb[bb->v[i]], sc[i]);
+  for (uint32_t i = 0; i < ac->n; i++) cpu_gemm_add(&g->k, a->dims[ac->v[i]], sa[ac->v[i]], sb[bc->v[i]], 0);
+  dot_free_dims(&g->m, a, ab, ac, true, sc, &at);
+  dot_free_dims(&g->n, b, bb, bc, false, sc, &at);
+  assert(at == op->type->rank);
+}
+
+/* only_thin: products that read an operand once, which BLAS is no better at; others are then left alone. */
+static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
+  const ir_op *op = x->op;
+  base_dtype types[2] = {(base_dtype)ir_operand_type(op, 0)->dtype, (base_dtype)ir_operand_type(op, 1)->dtype};
+  if (ir_operand_type(op, 0)->rank > GEMM_MAX_DIMS || ir_operand_type(op, 1)->rank > GEMM_MAX_DIMS) return 0;
+  dot_own *d = BASE_NEW(x->arena, dot_own);
+  if (!d) return base_oom(x->err, "a product");
+  dot_give_dims(op, &d->g);
+  cpu_gemm_types(&d->g, types[0], types[1], (base_dtype)op->type->dtype, true);
+  d->to[0] = (base_dtype)d->g.a_type;
+  d->to[1] = (base_dtype)d->g.b_type;
+  if (!cpu_gemm_prepare(&d->g, &d->exchanged) || (only_thin && !d->g.thin)) return 0;
+  int64_t scratch = d->g.scratch_bytes;
+  for (int i = 0; i < 2; i++) {
+    d->from[i] = types[i];
+    d->count[i] = ir_operand_type(op, (uint32_t)i)->count;
+    d->copy[i] = -1;
+    if (d->from[i] == d->to[i]) continue;
+    int64_t bytes = 0;
+    d->copy[i] = scratch = (scratch + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
+    if (!base_mul_i64(d->count[i], (int64_t)base_dtype_bytes(d->to[i]), &bytes) ||
+        !base_add_i64(scratch, bytes, &scratch))
+      return 0;
+  }
+  x->out->name = "product";
+  x->out->work =
+      (uint64_t)d->g.batch.count * (uint64_t)d->g.m.count * (uint64_t)d->g.n.count * (uint64_t)d->g.k.count / 4;
+  x->out->scratch_bytes = scratch;
+  x->out->data = d;
+  x->code = dot_by_own;
+  return 0;
+}
+
+/* As a product of matrices where they lie. */
+static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool few) {
+  x->out->name = "gemm";
+  x->out->divisible = true;
+  x->out->work = (uint64_t)(dot->batch * dot->m * dot->n * dot->k) / 4;
+  x->out->data = few ? (const void *)cpu_few_make(dot, x->arena) : base_arena_memdup(x->arena, dot, sizeof *dot);
+  x->code = few ? dot_by_few : dot_by_blas;
+  return x->out->data ? 0 : base_oom(x->err, "a product");
+}
+
+/* With AVX-512 our tiles are as fast as the CPU is, and packing costs less than the library's where there is much to do
+ * with what is packed. */
+static bool dot_own_is_better(const plan_dot *dot) {
+  return base_isa_best() >= BASE_ISA_AVX512 && dot->m >= DOT_OWN_LEAST && dot->n >= DOT_OWN_LEAST &&
+         dot->k >= DOT_OWN_LEAST && dot->m * dot->n >= DOT_OWN_WORK / dot->k;
+}
+
+int cpu_prepare_dot(cpu_prepare_run *x) {
+  plan_dot dot = {.dtype = 0};
+  const cpu_blas *blas = NULL;
+  bool matrices = plan_dot_of(x->op, &dot), may = x->options->blas && matrices && !dot_own_is_better(&dot);
+  if (matrices && cpu_few_is_better(&dot)) return dot_prepare_matrices(x, &dot, true);
+  TRY(dot_prepare_own(x, may));
+  if (!may || x->code) return 0;
+  TRY(cpu_blas_lazy_get(x->options->blas, &blas, x->err));
+  return blas ? dot_prepare_matrices(x, &dot, false) : dot_prepare_own(x, false);
+}

@@ -1,0 +1,368 @@
+/* Products in blocks: B is packed first, some of it at a time; then tasks of some rows by some columns go through k. */
+#include "dot_gemm.h"
+
+#include "../../interp/algorithm/matmul.h"
+
+enum {
+  GEMM_FEW = 8,                     /* columns of which B has too few */
+  GEMM_CHUNK = 4 << 20,             /* bytes of packed B that are wanted at most */
+  GEMM_DIRECT_ROWS = 4 * GEMM_ROWS, /* of A at most, where more of B is not packed before but where it is met */
+  GEMM_PANEL_BYTES = GEMM_BLOCK_BYTES / 4 * 128, /* of a panel's part in one block of k, at most */
+  GEMM_TASKS = 24,                               /* enough for some threads */
+  GEMM_TASK_WORK = 1 << 20,                      /* products below which a task is not cut further */
+  GEMM_GRAIN_WORK = 1 << 18,                     /* products for which another thread is worth while */
+  GEMM_GRAIN_BYTES = 1 << 16                     /* and bytes of packing */
+};
+
+static bool gemm_count(cpu_gemm_dims *dims) {
+  dims->count = 1;
+  for (uint32_t d = 0; d < dims->n; d++)
+    if (dims->v[d].n == 0) dims->count = 0;
+  for (uint32_t d = 0; d < dims->n && dims->count; d++)
+    if (!base_mul_i64(dims->count, dims->v[d].n, &dims->count)) return false;
+  return true;
+}
+
+static bool gemm_is_small_integer(base_dtype t) {
+  return base_dtype_bytes(t) == 1 ? !base_dtype_is_float(t) : t == XLAC_S16;
+}
+
+/* The element types that packing reads for such products: others are converted before. */
+static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
+  if (pairs) return gemm_is_small_integer(t);
+  if (packed == XLAC_F32) return t == XLAC_F32 || t == XLAC_BF16;
+  if (packed == XLAC_S32) return t == XLAC_S32 || t == XLAC_U32;
+  if (packed == XLAC_S64) return t == XLAC_S64 || t == XLAC_U64;
+  return t == packed;
+}
+
+void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool may_be_small) {
+  g->small = may_be_small && gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) &&
+             cpu_gemm_is_small(g);
+  base_dtype product = interp_product_type(a, b, c);
+  g->c_type = c;
+  g->packed = product;
+  g->sum = base_dtype_real_part(product);
+  g->is_complex = base_dtype_is_complex(product);
+  g->pairs = !g->small && product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b);
+  g->a_type = gemm_reads(a, product, g->pairs) && !(g->small && base_dtype_bytes(a) < 4) ? a : product;
+  g->b_type = gemm_reads(b, product, g->pairs) && !(g->small && base_dtype_bytes(b) < 4) ? b : product;
+}
+
+void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t c) {
+  if (dims->n == 0) dims->count = 1;
+  if (n == 1) return;
+  assert(dims->n < GEMM_MAX_DIMS);
+  dims->v[dims->n++] = (cpu_gemm_dim){n, a, b, c};
+}
+
+typedef struct gemm_conversion {
+  base_dtype to, from;
+  char *dst;
+  const char *src;
+} gemm_conversion;
+
+static void gemm_convert_range(void *ctx, size_t begin, size_t end) {
+  const gemm_conversion *x = ctx;
+  base_convert(x->to, x->dst + begin * base_dtype_bytes(x->to), x->from, x->src + begin * base_dtype_bytes(x->from),
+               end - begin);
+}
+
+void cpu_gemm_convert(base_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n) {
+  gemm_conversion x = {to, from, dst, src};
+  base_parallel_for(pool, (size_t)n, GEMM_GRAIN_BYTES, gemm_convert_range, &x);
+}
+
+/* --- preparing --- */
+
+static void gemm_swap_dims(cpu_gemm_dims *dims) {
+  for (uint32_t d = 0; d < dims->n; d++) {
+    int64_t a = dims->v[d].a;
+    dims->v[d].a = dims->v[d].b;
+    dims->v[d].b = a;
+  }
+}
+
+static void gemm_exchange(cpu_gemm *g) {
+  cpu_gemm_dims m = g->m;
+  uint8_t t = g->a_type;
+  int64_t at = g->a_at;
+  g->m = g->n;
+  g->n = m;
+  g->a_type = g->b_type;
+  g->b_type = t;
+  g->a_at = g->b_at;
+  g->b_at = at;
+  gemm_swap_dims(&g->batch);
+  gemm_swap_dims(&g->m);
+  gemm_swap_dims(&g->n);
+  gemm_swap_dims(&g->k);
+}
+
+/* Results are stored by rows of neighbours; few columns waste most of a tile. */
+static bool gemm_wants_exchange(const cpu_gemm *g) {
+  bool m_dense = false, n_dense = false;
+  if (g->n.count <= GEMM_FEW || g->m.count <= GEMM_FEW) return g->n.count <= GEMM_FEW && g->m.count > g->n.count;
+  for (uint32_t d = 0; d < g->m.n; d++) m_dense |= g->m.v[d].c == 1;
+  for (uint32_t d = 0; d < g->n.n; d++) n_dense |= g->n.v[d].c == 1;
+  return m_dense && !n_dense;
+}
+
+static int64_t gemm_step(const cpu_gemm_dim *d, char which) {
+  int64_t v = which == 'a' ? d->a : d->c;
+  return v < 0 ? -v : v;
+}
+
+/* Smallest steps innermost, and neighbours that walk all arrays as one dimension become one. */
+static void gemm_order(cpu_gemm_dims *dims, char which) {
+  for (uint32_t i = 1; i < dims->n; i++)
+    for (uint32_t j = i; j > 0 && gemm_step(&dims->v[j - 1], which) < gemm_step(&dims->v[j], which); j--) {
+      cpu_gemm_dim t = dims->v[j];
+      dims->v[j] = dims->v[j - 1];
+      dims->v[j - 1] = t;
+    }
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < dims->n; i++) {
+    cpu_gemm_dim *in = &dims->v[i], *out = n ? &dims->v[n - 1] : NULL;
+    if (out && out->a == in->a * in->n && out->b == in->b * in->n && out->c == in->c * in->n)
+      *out = (cpu_gemm_dim){out->n * in->n, in->a, in->b, in->c};
+    else
+      dims->v[n++] = *in;
+  }
+  dims->n = n;
+}
+
+static int64_t gemm_up(int64_t n, int64_t by) {
+  return (n + by - 1) / by * by;
+}
+
+/* Smaller tasks where there would be too few for some threads. */
+static void gemm_cut(cpu_gemm *g, int64_t work) {
+  int64_t width = g->kernel.columns / (g->is_complex ? 2 : 1);
+  g->rows = GEMM_ROWS;
+  if (g->rows > gemm_up(g->m.count, g->kernel.rows)) g->rows = gemm_up(g->m.count, g->kernel.rows);
+  if (g->columns > gemm_up(g->n.count, width)) g->columns = gemm_up(g->n.count, width);
+  for (;;) {
+    int64_t tasks = ((g->m.count - 1) / g->rows + 1) * ((g->n.count - 1) / g->columns + 1) * g->batch.count;
+    if (tasks >= GEMM_TASKS || work / tasks < GEMM_TASK_WORK) return;
+    if (g->rows >= 4 * g->kernel.rows)
+      g->rows = gemm_up(g->rows / 2, g->kernel.rows);
+    else if (g->columns >= 2 * width)
+      g->columns = gemm_up(g->columns / 2, width);
+    else
+      return;
+  }
+}
+
+bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
+  int64_t work = 0, steps = 0;
+  if (!gemm_count(&g->batch) || !gemm_count(&g->m) || !gemm_count(&g->n) || !gemm_count(&g->k)) return false;
+  *exchanged = false;
+  g->scratch_bytes = 0;
+  if (g->small) return true;
+  *exchanged = gemm_wants_exchange(g);
+  if (*exchanged) gemm_exchange(g);
+  gemm_order(&g->batch, 'c');
+  gemm_order(&g->m, 'c');
+  gemm_order(&g->n, 'c');
+  gemm_order(&g->k, 'a');
+  if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return true;
+  g->thin = cpu_gemm_is_thin(g);
+  if (g->thin) {
+    g->scratch_bytes = cpu_gemm_thin_bytes(g);
+    return g->scratch_bytes >= 0;
+  }
+  g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
+  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->is_complex ? 2 : 1);
+  g->k_block = GEMM_BLOCK_BYTES / (g->pairs ? 2 : size);
+  g->columns = GEMM_BLOCK_BYTES / size;
+  if (!base_mul_i64(g->batch.count, g->m.count, &work) || !base_mul_i64(work, g->n.count, &work) ||
+      (g->k.count && !base_mul_i64(work, g->k.count, &work)))
+    return false;
+  gemm_cut(g, work);
+  g->panels = (g->n.count + width - 1) / width;
+  steps = cpu_gemm_steps(g, g->k.count);
+  int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum), all = 0;
+  if (!base_mul_i64(steps, line, &g->panel_bytes) || !base_mul_i64(g->panels, g->batch.count, &all)) return false;
+  int64_t least = g->columns / width, most = g->panel_bytes ? GEMM_CHUNK / g->panel_bytes : all;
+  g->chunk = most < least ? least : most / least * least;
+  if (g->chunk > g->panels) g->chunk = g->chunk / g->panels * g->panels;
+  if (g->chunk > all) g->chunk = all;
+  bool fits = base_mul_i64(g->chunk, g->panel_bytes, &g->scratch_bytes);
+  g->direct = g->m.count <= GEMM_DIRECT_ROWS && (!fits || g->scratch_bytes > 4 * GEMM_CHUNK);
+  if (!g->direct) return fits;
+  g->scratch_bytes = 0;
+  g->chunk = all;
+  return true;
+}
+
+/* --- running --- */
+
+typedef struct gemm_run {
+  const cpu_gemm *g;
+  base_pool *pool;
+  const char *a, *b;
+  char *c, *packed;
+  int64_t batch, batches, panel, n_panels; /* what is packed */
+  int64_t across, down;                    /* tasks along n and m */
+} gemm_run;
+
+static int64_t gemm_width(const cpu_gemm *g) {
+  return g->kernel.columns / (g->is_complex ? 2 : 1);
+}
+
+static int64_t gemm_batch_at(const cpu_gemm *g, char which, int64_t batch) {
+  int64_t at = 0;
+  cpu_gemm_offsets(&g->batch, which, batch, 1, &at);
+  return at;
+}
+
+/* What a block of k takes of a panel of B, packed to `to`. */
+static void gemm_pack_part(const gemm_run *r, int64_t batch, int64_t panel, int64_t p, int64_t count, char *to) {
+  const cpu_gemm *g = r->g;
+  int64_t columns[64], width = gemm_width(g), from = panel * width;
+  int64_t n = g->n.count - from < width ? g->n.count - from : width;
+  assert(width <= 64);
+  cpu_gemm_offsets(&g->n, 'b', from, n, columns);
+  cpu_gemm_block block = {
+      .from = r->b + (g->b_at + gemm_batch_at(g, 'b', batch)) * (int64_t)base_dtype_bytes((base_dtype)g->b_type),
+      .lines = columns,
+      .n_lines = (int)n,
+      .p = p,
+      .count = count};
+  cpu_gemm_pack_b(g, &block, to);
+}
+
+static void gemm_pack_panels(void *ctx, size_t begin, size_t end) {
+  const gemm_run *r = ctx;
+  for (size_t i = begin; i < end; i++)
+    gemm_pack_part(r, r->batch + (int64_t)i / r->n_panels, r->panel + (int64_t)i % r->n_panels, 0, r->g->k.count,
+                   r->packed + (int64_t)i * r->g->panel_bytes);
+}
+
+/* A row of sums to its places in C. */
+static void gemm_store_row(const cpu_gemm *g, const char *sums, char *to, const int64_t *places, int64_t n) {
+  base_dtype t = (base_dtype)g->c_type;
+  size_t bytes = base_dtype_bytes(t);
+  char other[GEMM_BLOCK_BYTES];
+  for (int64_t i = 0; i < n;) {
+    int64_t run = 1;
+    while (i + run < n && places[i + run] == places[i] + run) run++;
+    const char *from = sums + i * (int64_t)base_dtype_bytes((base_dtype)g->packed);
+    if (run > 1 || n == 1) {
+      base_convert(t, to + places[i] * (int64_t)bytes, (base_dtype)g->packed, from, (size_t)run);
+      i += run;
+      continue;
+    }
+    while (i + run < n && places[i + run] != places[i + run - 1] + 1) run++;
+    base_convert(t, other, (base_dtype)g->packed, from, (size_t)run);
+    for (int64_t j = 0; j < run; j++) memcpy(to + places[i + j] * (int64_t)bytes, other + (size_t)j * bytes, bytes);
+    i += run;
+  }
+}
+
+typedef struct gemm_task {
+  int64_t batch, row, rows, column, columns;
+  int64_t at[GEMM_ROWS], to[GEMM_ROWS], places[GEMM_BLOCK_BYTES / 4];
+} gemm_task;
+
+static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) {
+  const cpu_gemm *g = r->g;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->c_type), c = gemm_batch_at(g, 'c', t->batch);
+  bool dense = t->places[t->columns - 1] == t->places[0] + t->columns - 1;
+  for (int64_t j = 1; dense && j < t->columns; j++) dense = t->places[j] == t->places[0] + j;
+  for (int64_t i = 0; dense && i < t->rows; i++)
+    base_convert((base_dtype)g->c_type, r->c + (c + t->to[i] + t->places[0]) * bytes, (base_dtype)g->packed,
+                 sums + i * GEMM_ROW_BYTES, (size_t)t->columns);
+  for (int64_t i = 0; !dense && i < t->rows; i++)
+    gemm_store_row(g, sums + i * GEMM_ROW_BYTES, r->c + (c + t->to[i]) * bytes, t->places, t->columns);
+}
+
+/* One block of k: all tiles of the task. */
+static void gemm_tiles(const gemm_run *r, const gemm_task *t, int64_t p, int64_t count, const char *a, char *sums) {
+  const cpu_gemm *g = r->g;
+  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->sum), line = g->kernel.columns * size;
+  int64_t steps = cpu_gemm_steps(g, count), panels = (t->columns + gemm_width(g) - 1) / gemm_width(g);
+  int64_t first = t->column / gemm_width(g), unit = (t->batch - r->batch) * r->n_panels + first - r->panel;
+  char part[GEMM_PANEL_BYTES] __attribute__((aligned(64)));
+  assert(cpu_gemm_steps(g, g->k_block) * line <= GEMM_PANEL_BYTES);
+  for (int64_t j = 0; j < panels; j++) {
+    const char *b = g->direct ? part : r->packed + (unit + j) * g->panel_bytes + cpu_gemm_steps(g, p) * line;
+    if (g->direct) gemm_pack_part(r, t->batch, first + j, p, count, part);
+    for (int64_t i = 0; i < t->rows; i += g->kernel.rows)
+      g->kernel.tile(steps, a + i * GEMM_ROW_BYTES, b, sums + i * GEMM_ROW_BYTES + j * line, p == 0);
+  }
+}
+
+static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) {
+  const cpu_gemm *g = r->g;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->a_type), p = 0;
+  const char *from = r->a + (g->a_at + gemm_batch_at(g, 'a', t->batch)) * bytes;
+  int padded = (int)gemm_up(t->rows, g->kernel.rows);
+  do { /* once also for k == 0: the sums are zeros */
+    int64_t count = g->k.count - p < g->k_block ? g->k.count - p : g->k_block;
+    cpu_gemm_block block = {.from = from, .lines = t->at, .n_lines = (int)t->rows, .p = p, .count = count};
+    cpu_gemm_pack_a(g, &block, padded, a);
+    gemm_tiles(r, t, p, count, a, sums);
+    p += count;
+  } while (p < g->k.count && !base_pool_stopping(r->pool));
+  gemm_store(r, t, sums);
+}
+
+static void gemm_tasks(void *ctx, size_t begin, size_t end) {
+  const gemm_run *r = ctx;
+  const cpu_gemm *g = r->g;
+  char a[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
+  char sums[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
+  gemm_task t;
+  int64_t last = (r->panel + r->n_panels) * gemm_width(g);
+  if (last > g->n.count) last = g->n.count;
+  for (size_t i = begin; i < end; i++) {
+    t.batch = r->batch + (int64_t)i / (r->across * r->down);
+    t.row = (int64_t)i / r->across % r->down * g->rows;
+    t.column = r->panel * gemm_width(g) + (int64_t)i % r->across * g->columns;
+    t.rows = g->m.count - t.row < g->rows ? g->m.count - t.row : g->rows;
+    t.columns = last - t.column < g->columns ? last - t.column : g->columns;
+    cpu_gemm_offsets(&g->m, 'a', t.row, t.rows, t.at);
+    cpu_gemm_offsets(&g->m, 'c', t.row, t.rows, t.to);
+    cpu_gemm_offsets(&g->n, 'c', t.column, t.columns, t.places);
+    gemm_do(r, &t, a, sums);
+  }
+}
+
+/* What one filling of the scratch memory serves. */
+static void gemm_chunk(gemm_run *r) {
+  const cpu_gemm *g = r->g;
+  int64_t work = g->rows * g->columns * (g->k.count + 1), from = r->panel * gemm_width(g);
+  int64_t columns = r->n_panels * gemm_width(g);
+  if (columns > g->n.count - from) columns = g->n.count - from;
+  r->across = (columns + g->columns - 1) / g->columns;
+  r->down = (g->m.count + g->rows - 1) / g->rows;
+  if (!g->direct)
+    base_parallel_for(r->pool, (size_t)(r->batches * r->n_panels),
+                      (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1), gemm_pack_panels, r);
+  base_parallel_for(r->pool, (size_t)(r->batches * r->across * r->down), (size_t)(GEMM_GRAIN_WORK / work + 1),
+                    gemm_tasks, r);
+}
+
+void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
+  c = (char *)c + g->c_at * (int64_t)base_dtype_bytes((base_dtype)g->c_type);
+  gemm_run r = {.g = g, .pool = pool, .a = a, .b = b, .c = c, .packed = scratch};
+  if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return;
+  if (g->small) {
+    cpu_gemm_run_small(g, a, b, c);
+    return;
+  }
+  if (g->thin) {
+    cpu_gemm_run_thin(g, pool, a, b, c, scratch);
+    return;
+  }
+  bool whole = g->chunk >= g->panels;
+  int64_t batches = whole ? g->chunk / g->panels : 1, panels = whole ? g->panels : g->chunk;
+  for (r.batch = 0; r.batch < g->batch.count; r.batch += batches)
+    for (r.panel = 0; r.panel < g->panels; r.panel += panels) {
+      r.batches = g->batch.count - r.batch < batches ? g->batch.count - r.batch : batches;
+      r.n_panels = g->panels - r.panel < panels ? g->panels - r.panel : panels;
+      gemm_chunk(&r);
+    }
+}

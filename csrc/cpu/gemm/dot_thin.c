@@ -1,0 +1,338 @@
+/* Products with few rows, or with few terms in each sum: B is read once, as it lies. Packing it would cost as much as
+ * the product. Sums are over k in order where B's rows are read, by lanes of k (folded by halves) where its columns
+ * are. */
+#include "../../base/isa/isa.h"
+#include "dot_gemm.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum {
+  THIN_PIECES = 8, /* of k, where B is large: its rows are then read whole, as the memory likes it */
+  THIN_LARGE = 1 << 20,
+  THIN_WIDE = 4096, /* columns at a time then */
+  THIN_ROWS = 8,
+  THIN_TERMS = 4,
+  THIN_COLUMNS = 512,
+  THIN_DOTS = 64,
+  THIN_LEAST = 32,
+  THIN_GRAIN = 1 << 17
+};
+
+/* A range of C: `rows` by `columns`, summed over k terms. Rows of x are x_line apart, those of `sums` line. */
+typedef struct thin_task {
+  const char *x, *b;
+  int64_t rows, columns, k, x_line, line, step; /* step: of b along the dimension that is not contiguous, in elements */
+  char *sums;
+} thin_task;
+typedef void thin_fn(const thin_task *t);
+
+#define THIN_SAME(T, v) (v)
+#define THIN_BF16(T, v) thin_bf16(v)
+static inline float thin_bf16(uint16_t v) {
+  uint32_t u = (uint32_t)v << 16;
+  float f;
+  memcpy(&f, &u, sizeof f);
+  return f;
+}
+
+/* Rows that are read next: far apart, they are no stream that the CPU would foresee. */
+static inline void thin_prefetch(const void *rows, int64_t step, int64_t bytes, int64_t n) {
+  for (int64_t i = 0; i < 4 && i < n; i++)
+    for (int64_t j = 0; j < bytes; j += 64) __builtin_prefetch((const char *)rows + i * step + j);
+}
+
+/* Four terms at a time, so that sums are loaded and stored once for them. LOAD(vector, from): a vector's worth of B. */
+#define THIN_ROW_BEGIN(T, S)                                      \
+  T *s = (T *)(void *)t->sums + i * t->line;                      \
+  const T *x = (const T *)(const void *)t->x + i * t->x_line + p; \
+  int64_t j = 0;
+#define THIN_ROW_ADD(v, s, x, MADD) \
+  memcpy(&(v), (s) + j, sizeof(v)); \
+  v = MADD(b0, (x)[0], v);          \
+  v = MADD(b1, (x)[1], v);          \
+  v = MADD(b2, (x)[2], v);          \
+  v = MADD(b3, (x)[3], v);          \
+  memcpy((s) + j, &(v), sizeof(v));
+#define THIN_ROW_LOAD(VEC, LOAD) \
+  VEC v, b0, b1, b2, b3;         \
+  LOAD(b0, row + j);             \
+  LOAD(b1, row + step + j);      \
+  LOAD(b2, row + 2 * step + j);  \
+  LOAD(b3, row + 3 * step + j);
+#define THIN_BY_ROWS(name, T, S, WIDE, VEC, LOAD, MADD, VEC_MADD, TARGET)                                      \
+  TARGET static void name(const thin_task *t) {                                                                \
+    const int lanes = (int)(sizeof(VEC) / sizeof(T));                                                          \
+    const int64_t step = t->step, whole = t->columns / lanes * lanes;                                          \
+    for (int64_t i = 0; i < t->rows; i++)                                                                      \
+      memset(t->sums + (size_t)(i * t->line) * sizeof(T), 0, (size_t)t->columns * sizeof(T));                  \
+    for (int64_t p = 0; p < t->k; p += 4) {                                                                    \
+      const S *row = (const S *)(const void *)t->b + p * step;                                                 \
+      int64_t i = 0, size = (int64_t)sizeof(S);                                                                \
+      thin_prefetch(row + 4 * step, step * size, t->columns * size, t->k - p - 4);                             \
+      for (; i + 2 <= t->rows && p + 4 <= t->k; i += 2) { /* two rows share what they load of B */             \
+        THIN_ROW_BEGIN(T, S)                                                                                   \
+        for (; j < whole; j += lanes) {                                                                        \
+          THIN_ROW_LOAD(VEC, LOAD)                                                                             \
+          THIN_ROW_ADD(v, s, x, VEC_MADD)                                                                      \
+          THIN_ROW_ADD(v, s + t->line, x + t->x_line, VEC_MADD)                                                \
+        }                                                                                                      \
+        for (; j < t->columns; j++)                                                                            \
+          for (int64_t q = 0; q < 4; q++) {                                                                    \
+            s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]);                                               \
+            s[j + t->line] = MADD(x[q + t->x_line], WIDE(T, row[q * step + j]), s[j + t->line]);               \
+          }                                                                                                    \
+      }                                                                                                        \
+      for (; i < t->rows; i++) {                                                                               \
+        THIN_ROW_BEGIN(T, S)                                                                                   \
+        for (; j < whole && p + 4 <= t->k; j += lanes) {                                                       \
+          THIN_ROW_LOAD(VEC, LOAD)                                                                             \
+          THIN_ROW_ADD(v, s, x, VEC_MADD)                                                                      \
+        }                                                                                                      \
+        for (; j < t->columns; j++)                                                                            \
+          for (int64_t q = 0; q < 4 && p + q < t->k; q++) s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]); \
+      }                                                                                                        \
+    }                                                                                                          \
+  }
+
+/* 32 partial sums of each result. */
+#define THIN_BY_COLUMNS(name, T, S, WIDE, MADD, TARGET)                                   \
+  TARGET static void name(const thin_task *t) {                                           \
+    enum { LANES = 32 };                                                                  \
+    for (int64_t j = 0; j < t->columns; j++)                                              \
+      for (int64_t i = 0; i < t->rows; i++) {                                             \
+        const S *restrict b = (const S *)(const void *)t->b + j * t->step;                \
+        const T *restrict x = (const T *)(const void *)t->x + i * t->x_line;              \
+        T s[LANES] = {0}, rest = 0;                                                       \
+        int64_t p = 0;                                                                    \
+        for (; p + LANES <= t->k; p += LANES)                                             \
+          for (int l = 0; l < LANES; l++) s[l] = MADD(x[p + l], WIDE(T, b[p + l]), s[l]); \
+        for (; p < t->k; p++) rest = MADD(x[p], WIDE(T, b[p]), rest);                     \
+        for (int half = LANES / 2; half > 0; half /= 2)                                   \
+          for (int l = 0; l < half; l++) s[l] += s[l + half];                             \
+        ((T *)(void *)t->sums)[i * t->line + j] = s[0] + rest;                            \
+      }                                                                                   \
+  }
+
+#define THIN_PLAIN(x, y, s) ((s) + (x) * (y))
+typedef float thin_4f32 __attribute__((vector_size(16)));
+typedef double thin_2f64 __attribute__((vector_size(16)));
+typedef uint16_t thin_4u16 __attribute__((vector_size(8)));
+typedef uint32_t thin_4u32 __attribute__((vector_size(16)));
+#define THIN_LOAD(v, from) memcpy(&(v), (from), sizeof(v))
+#define THIN_LOAD_BF16(v, from, NARROW, WIDE)                  \
+  {                                                            \
+    NARROW narrow_;                                            \
+    memcpy(&narrow_, (from), sizeof narrow_);                  \
+    WIDE wide_ = __builtin_convertvector(narrow_, WIDE) << 16; \
+    memcpy(&(v), &wide_, sizeof(v));                           \
+  }
+#define THIN_LOAD_4BF16(v, from) THIN_LOAD_BF16(v, from, thin_4u16, thin_4u32)
+#define THIN_VEC_PLAIN(b, x, s) ((s) + (b) * (x))
+THIN_BY_ROWS(thin_rows_f32, float, float, THIN_SAME, thin_4f32, THIN_LOAD, THIN_PLAIN, THIN_VEC_PLAIN, )
+THIN_BY_ROWS(thin_rows_f64, double, double, THIN_SAME, thin_2f64, THIN_LOAD, THIN_PLAIN, THIN_VEC_PLAIN, )
+THIN_BY_ROWS(thin_rows_bf16, float, uint16_t, THIN_BF16, thin_4f32, THIN_LOAD_4BF16, THIN_PLAIN, THIN_VEC_PLAIN, )
+THIN_BY_COLUMNS(thin_columns_f32, float, float, THIN_SAME, THIN_PLAIN, )
+THIN_BY_COLUMNS(thin_columns_f64, double, double, THIN_SAME, THIN_PLAIN, )
+THIN_BY_COLUMNS(thin_columns_bf16, float, uint16_t, THIN_BF16, THIN_PLAIN, )
+#if defined(__x86_64__)
+#define THIN_AVX2 __attribute__((target("avx2,fma")))
+typedef uint16_t thin_8u16 __attribute__((vector_size(16)));
+typedef uint32_t thin_8u32 __attribute__((vector_size(32)));
+#define THIN_LOAD_8BF16(v, from) THIN_LOAD_BF16(v, from, thin_8u16, thin_8u32)
+#define THIN_FMA_PS(b, x, s) _mm256_fmadd_ps(b, _mm256_set1_ps(x), s)
+#define THIN_FMA_PD(b, x, s) _mm256_fmadd_pd(b, _mm256_set1_pd(x), s)
+THIN_BY_ROWS(thin_rows_f32_avx2, float, float, THIN_SAME, __m256, THIN_LOAD, __builtin_fmaf, THIN_FMA_PS, THIN_AVX2)
+THIN_BY_ROWS(thin_rows_f64_avx2, double, double, THIN_SAME, __m256d, THIN_LOAD, __builtin_fma, THIN_FMA_PD, THIN_AVX2)
+THIN_BY_ROWS(thin_rows_bf16_avx2, float, uint16_t, THIN_BF16, __m256, THIN_LOAD_8BF16, __builtin_fmaf, THIN_FMA_PS,
+             THIN_AVX2)
+THIN_BY_COLUMNS(thin_columns_f32_avx2, float, float, THIN_SAME, __builtin_fmaf, THIN_AVX2)
+THIN_BY_COLUMNS(thin_columns_f64_avx2, double, double, THIN_SAME, __builtin_fma, THIN_AVX2)
+THIN_BY_COLUMNS(thin_columns_bf16_avx2, float, uint16_t, THIN_BF16, __builtin_fmaf, THIN_AVX2)
+#endif
+
+static thin_fn *thin_fn_of(base_dtype b, bool by_columns) {
+  static thin_fn *const plain[3][2] = {
+      {thin_rows_f32, thin_columns_f32}, {thin_rows_f64, thin_columns_f64}, {thin_rows_bf16, thin_columns_bf16}};
+  int row = b == XLAC_F32 ? 0 : b == XLAC_F64 ? 1 : 2;
+  assert(row < 2 || b == XLAC_BF16);
+#if defined(__x86_64__)
+  static thin_fn *const avx2[3][2] = {{thin_rows_f32_avx2, thin_columns_f32_avx2},
+                                      {thin_rows_f64_avx2, thin_columns_f64_avx2},
+                                      {thin_rows_bf16_avx2, thin_columns_bf16_avx2}};
+  if (base_isa_best() >= BASE_ISA_AVX2) return avx2[row][by_columns];
+#endif
+  return plain[row][by_columns];
+}
+
+/* B is a matrix with neighbours along n (or along k: *by_columns), its rows (columns) *step apart. */
+static bool thin_matrix(const cpu_gemm *g, bool *by_columns, int64_t *step) {
+  if (g->n.n != 1 || g->k.n > 1 || g->n.v[0].n != g->n.count) return false;
+  int64_t n = g->n.v[0].b, k = g->k.n ? g->k.v[0].b : n == 1 ? 0 : 1;
+  *by_columns = n != 1;
+  *step = n == 1 ? k : n;
+  return n == 1 || k == 1;
+}
+
+bool cpu_gemm_is_thin(const cpu_gemm *g) {
+  bool by_columns = false;
+  int64_t step = 0;
+  base_dtype b = (base_dtype)g->b_type;
+  if (g->is_complex || g->small || (b != XLAC_F32 && b != XLAC_F64 && b != XLAC_BF16)) return false;
+  if ((g->packed != XLAC_F32 && g->packed != XLAC_F64) || g->k.count == 0) return false;
+  if (!thin_matrix(g, &by_columns, &step) || g->n.count < THIN_LEAST) return false;
+  if (b == XLAC_BF16 && g->m.count > 2) return false; /* packing converts once, not for each row */
+  return g->m.count <= THIN_ROWS || (!by_columns && g->k.count <= THIN_TERMS);
+}
+
+/* Pieces that k is cut into, whose sums are added in their order. */
+static int64_t thin_pieces(const cpu_gemm *g) {
+  bool by_columns = false;
+  int64_t step = 0;
+  if (!thin_matrix(g, &by_columns, &step) || by_columns || g->batch.count != 1 || g->m.count > THIN_ROWS) return 1;
+  return g->k.count >= 64 * THIN_PIECES && g->k.count > THIN_LARGE / g->n.count ? THIN_PIECES : 1;
+}
+
+/* The dense copy of A, then partial sums of pieces. */
+int64_t cpu_gemm_thin_bytes(const cpu_gemm *g) {
+  int64_t n = 0, size = (int64_t)base_dtype_bytes((base_dtype)g->packed), pieces = thin_pieces(g);
+  bool fits =
+      base_mul_i64(g->m.count, g->k.count, &n) && base_mul_i64(n, g->batch.count, &n) && base_mul_i64(n, size, &n);
+  if (fits && pieces > 1) n += pieces * g->m.count * g->n.count * size;
+  return fits ? n : -1;
+}
+
+typedef struct thin_run {
+  const cpu_gemm *g;
+  const char *a, *b;
+  char *c, *x, *partial; /* x: A, dense, in the type of sums */
+  thin_fn *fn;
+  bool by_columns;
+  int64_t step, rows, columns, down, across; /* of a task; tasks in a batch */
+} thin_run;
+
+static int64_t thin_batch(const cpu_gemm *g, char which, int64_t batch) {
+  int64_t at = 0;
+  cpu_gemm_offsets(&g->batch, which, batch, 1, &at);
+  return at;
+}
+
+/* Rows of A, counted over batches. */
+static void thin_gather(void *ctx, size_t begin, size_t end) {
+  const thin_run *r = ctx;
+  const cpu_gemm *g = r->g;
+  size_t from = base_dtype_bytes((base_dtype)g->a_type), to = base_dtype_bytes((base_dtype)g->packed);
+  int64_t step = g->k.n ? g->k.v[0].a : 1, m = 0;
+  for (size_t i = begin; i < end; i++) {
+    cpu_gemm_offsets(&g->m, 'a', (int64_t)i % g->m.count, 1, &m);
+    const char *a = r->a + (size_t)(g->a_at + thin_batch(g, 'a', (int64_t)i / g->m.count) + m) * from;
+    char *x = r->x + i * (size_t)g->k.count * to;
+    if (step == 1)
+      base_convert((base_dtype)g->packed, x, (base_dtype)g->a_type, a, (size_t)g->k.count);
+    else
+      for (int64_t p = 0; p < g->k.count; p++)
+        base_convert((base_dtype)g->packed, x + (size_t)p * to, (base_dtype)g->a_type, a + p * step * (int64_t)from, 1);
+  }
+}
+
+static void thin_store(const thin_run *r, const thin_task *t, int64_t batch, int64_t row, int64_t column) {
+  const cpu_gemm *g = r->g;
+  base_dtype sum = (base_dtype)g->packed, to = (base_dtype)g->c_type;
+  int64_t bytes = (int64_t)base_dtype_bytes(to), size = (int64_t)base_dtype_bytes(sum), step = g->n.v[0].c, m = 0;
+  for (int64_t i = 0; i < t->rows; i++) {
+    cpu_gemm_offsets(&g->m, 'c', row + i, 1, &m);
+    char *c = r->c + (thin_batch(g, 'c', batch) + m + column * step) * bytes;
+    const char *s = t->sums + i * t->line * size;
+    if (step == 1)
+      base_convert(to, c, sum, s, (size_t)t->columns);
+    else if (to == XLAC_F32 && sum == to)
+      for (int64_t j = 0; j < t->columns; j++) memcpy(c + j * step * bytes, s + j * size, sizeof(float));
+    else
+      for (int64_t j = 0; j < t->columns; j++) base_convert(to, c + j * step * bytes, sum, s + j * size, 1);
+  }
+}
+
+static void thin_tasks(void *ctx, size_t begin, size_t end) {
+  const thin_run *r = ctx;
+  const cpu_gemm *g = r->g;
+  char sums[THIN_ROWS * THIN_COLUMNS * sizeof(double)] __attribute__((aligned(64)));
+  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed),
+          bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type);
+  for (size_t i = begin; i < end; i++) {
+    int64_t batch = (int64_t)i / (r->down * r->across), row = (int64_t)i / r->across % r->down * r->rows;
+    int64_t column = (int64_t)i % r->across * r->columns;
+    thin_task t = {.k = g->k.count, .x_line = g->k.count, .line = THIN_COLUMNS, .step = r->step, .sums = sums};
+    t.rows = g->m.count - row < r->rows ? g->m.count - row : r->rows;
+    t.columns = g->n.count - column < r->columns ? g->n.count - column : r->columns;
+    t.x = r->x + (batch * g->m.count + row) * g->k.count * size;
+    t.b = r->b + (g->b_at + thin_batch(g, 'b', batch) + column * g->n.v[0].b) * bytes;
+    r->fn(&t);
+    thin_store(r, &t, batch, row, column);
+  }
+}
+
+/* Partial sums of a piece of k, for some columns. */
+static void thin_partial(void *ctx, size_t begin, size_t end) {
+  const thin_run *r = ctx;
+  const cpu_gemm *g = r->g;
+  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), n = g->n.count, each = g->k.count / THIN_PIECES;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type);
+  for (size_t i = begin; i < end; i++) {
+    int64_t piece = (int64_t)i / r->across, column = (int64_t)i % r->across * THIN_WIDE;
+    thin_task t = {.rows = g->m.count, .x_line = g->k.count, .line = n, .step = r->step};
+    t.k = piece == THIN_PIECES - 1 ? g->k.count - piece * each : each;
+    t.columns = n - column < THIN_WIDE ? n - column : THIN_WIDE;
+    t.x = r->x + piece * each * size;
+    t.b = r->b + (g->b_at + piece * each * r->step + column) * bytes;
+    t.sums = r->partial + (piece * g->m.count * n + column) * size;
+    r->fn(&t);
+  }
+}
+
+#define THIN_ADD_PIECES(T)                                 \
+  for (int64_t p = 1; p < THIN_PIECES; p++) {              \
+    T *s = (T *)(void *)r->partial + begin;                \
+    const T *x = s + p * all;                              \
+    for (size_t i = 0; i < end - begin; i++) s[i] += x[i]; \
+  }
+static void thin_add_pieces(void *ctx, size_t begin, size_t end) {
+  const thin_run *r = ctx;
+  int64_t all = r->g->m.count * r->g->n.count;
+  if (r->g->packed == XLAC_F64) {
+    THIN_ADD_PIECES(double)
+  } else {
+    THIN_ADD_PIECES(float)
+  }
+}
+
+static void thin_in_pieces(thin_run *r, base_pool *pool) {
+  const cpu_gemm *g = r->g;
+  r->partial = r->x + g->m.count * g->k.count * (int64_t)base_dtype_bytes((base_dtype)g->packed);
+  r->across = (g->n.count + THIN_WIDE - 1) / THIN_WIDE;
+  base_parallel_for(pool, (size_t)(THIN_PIECES * r->across), 1, thin_partial, r);
+  base_parallel_for(pool, (size_t)(g->m.count * g->n.count), THIN_WIDE, thin_add_pieces, r);
+  thin_task t = {.rows = g->m.count, .columns = g->n.count, .line = g->n.count, .sums = r->partial};
+  thin_store(r, &t, 0, 0, 0);
+}
+
+void cpu_gemm_run_thin(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
+  thin_run r = {.g = g, .a = a, .b = b, .c = c, .x = scratch, .rows = THIN_ROWS};
+  bool is = thin_matrix(g, &r.by_columns, &r.step);
+  assert(is);
+  (void)is;
+  r.fn = thin_fn_of((base_dtype)g->b_type, r.by_columns);
+  r.columns = r.by_columns ? THIN_DOTS : THIN_COLUMNS;
+  while (r.columns > 128 && g->n.count < 4 * r.columns) r.columns /= 2;
+  r.down = (g->m.count + r.rows - 1) / r.rows;
+  r.across = (g->n.count + r.columns - 1) / r.columns;
+  int64_t work = r.rows * r.columns * g->k.count;
+  base_parallel_for(pool, (size_t)(g->batch.count * g->m.count), (size_t)(THIN_GRAIN / g->k.count + 1), thin_gather,
+                    &r);
+  if (thin_pieces(g) > 1) {
+    thin_in_pieces(&r, pool);
+    return;
+  }
+  base_parallel_for(pool, (size_t)(g->batch.count * r.down * r.across), (size_t)(THIN_GRAIN / work + 1), thin_tasks,
+                    &r);
+}

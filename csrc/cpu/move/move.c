@@ -1,0 +1,350 @@
+/* Strided copies. Unit dimensions are dropped, neighbours that both sides walk as one are merged, what is contiguous on
+ * both sides becomes one block. Where the two sides are contiguous along different dimensions, tiles go through a small
+ * buffer, so that each cache line of either side is touched once. */
+#include "move.h"
+
+#include "../../interp/algorithm/strided.h"
+
+enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64, MOVE_LINES = 8, MOVE_FEW = 4, MOVE_NEAR = 1 << 14 };
+
+/* --- making --- */
+
+typedef struct move_draft {
+  uint32_t rank;
+  int64_t block;
+  cpu_move_dim d[IR_MAX_RANK];
+} move_draft;
+
+/* Dimensions in bytes, merged; false when there is no element. */
+static bool move_draft_dims(move_draft *x, size_t bytes, uint32_t rank, const int64_t *dims, const int64_t *to,
+                            const int64_t *from) {
+  int64_t size = (int64_t)bytes;
+  x->rank = 0;
+  x->block = size;
+  for (uint32_t i = 0; i < rank; i++)
+    if (dims[i] == 0) return false;
+  for (uint32_t i = 0; i < rank; i++) {
+    cpu_move_dim d = {dims[i], to[i] * size, from[i] * size}, *last = x->rank ? &x->d[x->rank - 1] : NULL;
+    if (d.n == 1) continue;
+    if (last && last->to == d.to * d.n && last->from == d.from * d.n) {
+      *last = (cpu_move_dim){last->n * d.n, d.to, d.from};
+      continue;
+    }
+    x->d[x->rank++] = d;
+  }
+  while (x->rank && x->d[x->rank - 1].to == x->block && x->d[x->rank - 1].from == x->block)
+    x->block *= x->d[--x->rank].n;
+  return true;
+}
+
+static void move_draft_last(move_draft *x, uint32_t d) {
+  cpu_move_dim moved = x->d[d];
+  memmove(&x->d[d], &x->d[d + 1], (x->rank - 1 - d) * sizeof moved);
+  x->d[x->rank - 1] = moved;
+}
+
+static bool move_is_element(int64_t block) {
+  return block <= 16 && (block & (block - 1)) == 0;
+}
+
+/* The dimension that is nearest in `to` comes last; before it, for tiles, the one that is contiguous in `from`. */
+static uint8_t move_draft_order(move_draft *x) {
+  uint32_t near = x->rank - 1;
+  for (uint32_t i = 0; i < x->rank; i++)
+    if (x->d[i].to < x->d[near].to) near = i;
+  move_draft_last(x, near);
+  const cpu_move_dim *last = &x->d[x->rank - 1];
+  if (!move_is_element(x->block) || last->to != x->block || last->n < 2) return CPU_MOVE_ROWS;
+  for (uint32_t i = 0; i + 1 < x->rank; i++) {
+    if (x->d[i].from != x->block || x->d[i].n < 2) continue;
+    /* few neighbours share their lines, which are read again while they are in the cache */
+    bool few = x->d[i].n < MOVE_FEW && last->from > 0 && last->n <= MOVE_NEAR / last->from;
+    move_draft_last(x, i);
+    move_draft_last(x, x->rank - 2);
+    return few ? CPU_MOVE_ROWS : CPU_MOVE_TILES;
+  }
+  return CPU_MOVE_ROWS;
+}
+
+/* How the work is cut. Tiles are cut along their longer side, rows where there are few of them. */
+static void move_cut(cpu_move *m, const move_draft *x) {
+  int64_t outer = 1, inner = 1, element = m->block;
+  uint32_t around = m->rank - (m->kind == CPU_MOVE_TILES ? 2 : 1);
+  for (uint32_t i = 0; i < around; i++) outer *= x->d[i].n;
+  for (uint32_t i = around; i < m->rank; i++) inner *= x->d[i].n;
+  m->cut = m->rank - 1;
+  if (m->kind == CPU_MOVE_TILES && x->d[m->rank - 2].n > x->d[m->rank - 1].n) m->cut = m->rank - 2;
+  int64_t n = x->d[m->cut].n, each = inner / n * element;
+  m->step = n;
+  if (outer < 64 && inner * element > MOVE_PIECE) {
+    m->step = MOVE_PIECE / each;
+    m->step = m->step < MOVE_LINE ? MOVE_LINE : m->step / MOVE_LINE * MOVE_LINE; /* whole tiles of all sizes */
+  }
+  m->pieces = (n + m->step - 1) / m->step;
+  m->units = outer * m->pieces;
+  m->bytes = outer * inner * element;
+  m->grain = MOVE_PIECE / ((m->step < n ? m->step : n) * each);
+  if (m->grain < 1) m->grain = 1;
+}
+
+bool cpu_move_make(cpu_move *m, base_arena *arena, size_t bytes, uint32_t rank, const int64_t *dims, const int64_t *to,
+                   const int64_t *from) {
+  move_draft x;
+  assert(rank <= IR_MAX_RANK);
+  *m = (cpu_move){.kind = CPU_MOVE_NOTHING};
+  if (!move_draft_dims(&x, bytes, rank, dims, to, from)) return true;
+  m->block = m->bytes = x.block;
+  m->kind = CPU_MOVE_BLOCK;
+  if (x.rank == 0) return true;
+  m->kind = move_draft_order(&x);
+  m->rank = x.rank;
+  move_cut(m, &x);
+  m->dims = base_arena_memdup(arena, x.d, x.rank * sizeof *x.d);
+  return m->dims != NULL;
+}
+
+void cpu_move_strides(const ir_type *t, int64_t *strides) {
+  int64_t n = 1;
+  for (uint32_t d = t->rank; d-- > 0;) {
+    strides[d] = n;
+    n *= t->dims[d];
+  }
+}
+
+/* --- rows --- */
+
+typedef struct move_16 {
+  uint64_t half[2];
+} move_16;
+
+#define MOVE_ROW(name, T)                                                                           \
+  static void name(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n) { \
+    const int64_t size = sizeof(T);                                                                 \
+    T v;                                                                                            \
+    if (to_stride == size && from_stride == 0) {                                                    \
+      memcpy(&v, from, sizeof v);                                                                   \
+      for (int64_t i = 0; i < n; i++) memcpy(to + i * size, &v, sizeof v);                          \
+      return;                                                                                       \
+    }                                                                                               \
+    if (to_stride == size && from_stride == 2 * size) {                                             \
+      for (int64_t i = 0; i < n; i++) memcpy(to + i * size, from + i * 2 * size, sizeof v);         \
+      return;                                                                                       \
+    }                                                                                               \
+    if (to_stride == size && from_stride == -size) {                                                \
+      for (int64_t i = 0; i < n; i++) memcpy(to + i * size, from - i * size, sizeof v);             \
+      return;                                                                                       \
+    }                                                                                               \
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * to_stride, from + i * from_stride, sizeof v);   \
+  }
+MOVE_ROW(move_row_1, uint8_t)
+MOVE_ROW(move_row_2, uint16_t)
+MOVE_ROW(move_row_4, uint32_t)
+MOVE_ROW(move_row_8, uint64_t)
+MOVE_ROW(move_row_16, move_16)
+#undef MOVE_ROW
+
+void cpu_move_row(int64_t block, char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n) {
+  switch (block) {
+    case 1:
+      move_row_1(to, to_stride, from, from_stride, n);
+      return;
+    case 2:
+      move_row_2(to, to_stride, from, from_stride, n);
+      return;
+    case 4:
+      move_row_4(to, to_stride, from, from_stride, n);
+      return;
+    case 8:
+      move_row_8(to, to_stride, from, from_stride, n);
+      return;
+    case 16:
+      move_row_16(to, to_stride, from, from_stride, n);
+      return;
+    default:
+      for (int64_t i = 0; i < n; i++) memcpy(to + i * to_stride, from + i * from_stride, (size_t)block);
+  }
+}
+
+/* --- tiles: a along `from`, b along `to` --- */
+
+/* Column by column into the buffer, whose rows then go out whole. Whole tiles have loops of known length. */
+#define MOVE_TILE(name, T)                                                                                           \
+  static inline __attribute__((always_inline)) void name##_of(char *to, int64_t to_a, const char *from,              \
+                                                              int64_t from_b, int64_t na, int64_t nb) {              \
+    T buffer[MOVE_LINE / sizeof(T)][MOVE_LINE / sizeof(T)];                                                          \
+    for (int64_t b = 0; b < nb; b++)                                                                                 \
+      for (int64_t a = 0; a < na; a++) memcpy(&buffer[a][b], from + b * from_b + a * (int64_t)sizeof(T), sizeof(T)); \
+    for (int64_t a = 0; a < na; a++) memcpy(to + a * to_a, buffer[a], (size_t)nb * sizeof(T));                       \
+  }                                                                                                                  \
+  static void name(char *to, int64_t to_a, const char *from, int64_t from_b, int64_t na, int64_t nb) {               \
+    const int64_t side = MOVE_LINE / sizeof(T);                                                                      \
+    if (na == side && nb == side)                                                                                    \
+      name##_of(to, to_a, from, from_b, side, side);                                                                 \
+    else                                                                                                             \
+      name##_of(to, to_a, from, from_b, na, nb);                                                                     \
+  }
+MOVE_TILE(move_tile_1, uint8_t)
+MOVE_TILE(move_tile_2, uint16_t)
+MOVE_TILE(move_tile_4, uint32_t)
+MOVE_TILE(move_tile_8, uint64_t)
+MOVE_TILE(move_tile_16, move_16)
+#undef MOVE_TILE
+
+typedef uint32_t move_four __attribute__((vector_size(16)));
+
+static inline move_four move_load(const char *p) {
+  move_four v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+/* A whole tile of 16 by 16, four by four. */
+static void move_whole_tile_4(char *to, int64_t to_a, const char *from, int64_t from_b) {
+  move_four buffer[16][4];
+  for (int b = 0; b < 4; b++) {
+    for (int a = 0; a < 4; a++) {
+      const char *p = from + 4 * b * from_b + 16 * a;
+      move_four r0 = move_load(p), r1 = move_load(p + from_b), r2 = move_load(p + 2 * from_b),
+                r3 = move_load(p + 3 * from_b);
+      move_four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5),
+                high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7),
+                low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5),
+                high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+      buffer[4 * a][b] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+      buffer[4 * a + 1][b] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+      buffer[4 * a + 2][b] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+      buffer[4 * a + 3][b] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+    }
+  }
+  for (int a = 0; a < 16; a++) memcpy(to + a * to_a, buffer[a], sizeof buffer[a]);
+}
+
+static void move_tile(int64_t block, char *to, int64_t to_a, const char *from, int64_t from_b, int64_t na, int64_t nb) {
+  switch (block) {
+    case 1:
+      move_tile_1(to, to_a, from, from_b, na, nb);
+      return;
+    case 2:
+      move_tile_2(to, to_a, from, from_b, na, nb);
+      return;
+    case 4:
+      if (na == 16 && nb == 16)
+        move_whole_tile_4(to, to_a, from, from_b);
+      else
+        move_tile_4(to, to_a, from, from_b, na, nb);
+      return;
+    case 8:
+      move_tile_8(to, to_a, from, from_b, na, nb);
+      return;
+    default:
+      assert(block == 16);
+      move_tile_16(to, to_a, from, from_b, na, nb);
+  }
+}
+
+/* Tiles go along `to`, some lines of `from` wide, so that both sides stay within few pages for a while. */
+static void move_tiles(const cpu_move *m, char *to, const char *from, int64_t na, int64_t nb) {
+  const cpu_move_dim *a = &m->dims[m->rank - 2], *b = &m->dims[m->rank - 1];
+  int64_t side = MOVE_LINE / m->block, wide = MOVE_LINES * side;
+  for (int64_t w = 0; w < na; w += wide) {
+    int64_t end = na - w < wide ? na : w + wide;
+    for (int64_t j = 0; j < nb; j += side) {
+      int64_t nj = nb - j < side ? nb - j : side;
+      for (int64_t i = w; i < end; i += side)
+        move_tile(m->block, to + i * a->to + j * b->to, a->to, from + i * a->from + j * b->from, b->from,
+                  end - i < side ? end - i : side, nj);
+    }
+  }
+}
+
+/* --- running --- */
+
+typedef struct move_run {
+  const cpu_move *m;
+  char *to;
+  const char *from;
+} move_run;
+
+static void move_inner(const cpu_move *m, char *to, const char *from, int64_t begin) {
+  const cpu_move_dim *c = &m->dims[m->cut], *last = &m->dims[m->rank - 1];
+  int64_t n = c->n - begin < m->step ? c->n - begin : m->step;
+  to += begin * c->to;
+  from += begin * c->from;
+  if (m->kind == CPU_MOVE_ROWS)
+    cpu_move_row(m->block, to, last->to, from, last->from, n);
+  else
+    move_tiles(m, to, from, m->cut == m->rank - 2 ? n : m->dims[m->rank - 2].n, m->cut == m->rank - 1 ? n : last->n);
+}
+
+/* Units begin to end: outer places in order, each with its pieces. */
+static void move_range(void *ctx, size_t begin, size_t end) {
+  const move_run *x = ctx;
+  const cpu_move *m = x->m;
+  char *to = x->to;
+  const char *from = x->from;
+  int64_t at[IR_MAX_RANK], rest = (int64_t)begin / m->pieces, piece = (int64_t)begin % m->pieces;
+  uint32_t outer = m->rank - (m->kind == CPU_MOVE_TILES ? 2 : 1);
+  for (uint32_t d = outer; d-- > 0;) {
+    at[d] = rest % m->dims[d].n;
+    rest /= m->dims[d].n;
+    to += at[d] * m->dims[d].to;
+    from += at[d] * m->dims[d].from;
+  }
+  for (size_t i = begin; i < end; i++) {
+    move_inner(m, to, from, piece * m->step);
+    if (++piece < m->pieces) continue;
+    piece = 0;
+    for (uint32_t d = outer; d-- > 0;) {
+      to += m->dims[d].to;
+      from += m->dims[d].from;
+      if (++at[d] < m->dims[d].n) break;
+      to -= m->dims[d].to * at[d];
+      from -= m->dims[d].from * at[d];
+      at[d] = 0;
+    }
+  }
+}
+
+static void move_bytes_range(void *ctx, size_t begin, size_t end) {
+  const move_run *x = ctx;
+  memcpy(x->to + begin, x->from + begin, end - begin);
+}
+
+void cpu_move_bytes(base_pool *pool, void *to, const void *from, int64_t n) {
+  move_run x = {NULL, to, from};
+  if (to == from || n == 0) return;
+  if (n <= MOVE_ALONE)
+    memcpy(to, from, (size_t)n);
+  else
+    base_parallel_for(pool, (size_t)n, MOVE_PIECE, move_bytes_range, &x);
+}
+
+typedef struct move_filling {
+  size_t bytes;
+  char *to;
+  const void *element;
+} move_filling;
+
+static void move_fill_range(void *ctx, size_t begin, size_t end) {
+  const move_filling *x = ctx;
+  interp_fill(x->bytes, x->to + begin * x->bytes, (int64_t)(end - begin), x->element);
+}
+
+void cpu_move_fill(base_pool *pool, size_t bytes, void *to, int64_t n, const void *element) {
+  move_filling x = {bytes, to, element};
+  if (n * (int64_t)bytes <= MOVE_ALONE)
+    interp_fill(bytes, to, n, element);
+  else
+    base_parallel_for(pool, (size_t)n, MOVE_PIECE / bytes, move_fill_range, &x);
+}
+
+void cpu_move_run(const cpu_move *m, base_pool *pool, void *to, const void *from) {
+  move_run x = {m, to, from};
+  if (m->kind == CPU_MOVE_NOTHING) return;
+  if (m->kind == CPU_MOVE_BLOCK)
+    cpu_move_bytes(pool, to, from, m->bytes);
+  else if (m->bytes <= MOVE_ALONE || m->units <= m->grain)
+    move_range(&x, 0, (size_t)m->units);
+  else
+    base_parallel_for(pool, (size_t)m->units, (size_t)m->grain, move_range, &x);
+}

@@ -1,0 +1,91 @@
+/* reduce where it is argmax or argmin. Where the places are the index along the dimension, they are not read. */
+#include "arg_reduce.h"
+
+#include "../../interp/eval/arrays.h"
+#include "../../passes/hlo/arg_reduce.h"
+#include "../routine.h"
+
+enum { ARGR_PIECE = 1 << 16 };
+
+typedef struct argr_data {
+  const argr_loops *loops;
+  argr_coding coding;
+  bool counts;
+  int64_t outer, steps, inner; /* the operand, as it lies */
+  int64_t blocks, grain;       /* pieces of an outer index, units for a thread at a time */
+  int64_t bytes, place_bytes;
+} argr_data;
+
+typedef struct argr_work {
+  const argr_data *x;
+  argr_row row;
+} argr_work;
+
+static void argr_range(void *ctx, size_t begin, size_t end) {
+  const argr_work *w = ctx;
+  const argr_data *x = w->x;
+  for (size_t unit = begin; unit < end; unit++) {
+    int64_t outer = (int64_t)unit / x->blocks, lane = (int64_t)unit % x->blocks * ARGR_LANES;
+    int64_t from = outer * x->steps * x->inner + lane, to = outer * x->inner + lane;
+    argr_row row = w->row;
+    row.x += from * x->bytes;
+    if (row.places) row.places += from * x->place_bytes;
+    row.value += to * x->bytes;
+    row.place += to * x->place_bytes;
+    if (x->inner == 1)
+      x->loops->row(&row);
+    else
+      x->loops->columns(&row, interp_min(ARGR_LANES, x->inner - lane));
+  }
+}
+
+/* The places are no operand of the step where nobody computes them. */
+static int argr_run(const cpu_routine_run *r) {
+  const argr_data *x = r->data;
+  uint32_t n = r->step->n_in;
+  argr_work w = {.x = x};
+  assert(n == 4 || (n == 3 && x->counts));
+  w.row = (argr_row){.coding = x->coding, .x = r->in[0], .places = x->counts ? NULL : r->in[1]};
+  w.row.n = x->steps;
+  w.row.stride = x->inner;
+  w.row.init = r->in[n - 2];
+  w.row.init_place = r->in[n - 1];
+  w.row.value = r->out[0];
+  w.row.place = r->out[1];
+  size_t units = (size_t)(x->outer * x->blocks);
+  if (units <= (size_t)x->grain)
+    argr_range(&w, 0, units);
+  else
+    base_parallel_for(r->run->exe->pool, units, (size_t)x->grain, argr_range, &w);
+  return 0;
+}
+
+static argr_coding argr_coding_of(base_dtype t, bool smallest) {
+  argr_coding c = {.infinity = t == XLAC_F16 ? 0x7c00 : 0x7f80};
+  uint64_t sign = (uint64_t)1 << (8 * base_dtype_bytes(t) - 1);
+  if (smallest) c.flip = base_dtype_is_float(t) ? sign : sign | (sign - 1);
+  return c;
+}
+
+int cpu_prepare_arg_reduce(cpu_prepare_run *x) {
+  opt_arg_reduction a;
+  if (!opt_arg_reduction_of(x->op, &a)) return 0;
+  const ir_type *t = ir_operand_type(x->op, 0);
+  argr_data *data = BASE_NEW(x->arena, argr_data);
+  if (!data) return base_oom(x->err, "a reduction");
+  *data = (argr_data){.counts = a.counts, .outer = 1, .steps = t->dims[a.dim], .inner = 1};
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (d != a.dim) *(d < a.dim ? &data->outer : &data->inner) *= t->dims[d];
+  data->loops = cpu_arg_loops(t->dtype, ir_operand_type(x->op, 1)->dtype);
+  data->coding = argr_coding_of(t->dtype, a.smallest);
+  data->bytes = (int64_t)base_dtype_bytes(t->dtype);
+  data->place_bytes = (int64_t)base_dtype_bytes(ir_operand_type(x->op, 1)->dtype);
+  data->blocks = (data->inner + ARGR_LANES - 1) / ARGR_LANES;
+  data->grain = interp_max(1, ARGR_PIECE / interp_max(1, data->steps * interp_min(data->inner, ARGR_LANES)));
+  x->out->name = a.smallest ? "argmin" : "argmax";
+  x->out->data = data;
+  x->out->work = (uint64_t)t->count;
+  x->out->stoppable = true;
+  x->code = argr_run;
+  return 0;
+}

@@ -1,0 +1,31 @@
+/* argmax and argmin, inside. */
+#ifndef XLAC_CPU_REDUCE_ARG_REDUCE_H
+#define XLAC_CPU_REDUCE_ARG_REDUCE_H
+
+#include "../../ir/ir.h"
+
+/* How an element's bits become a number of which the largest is sought. */
+typedef struct argr_coding {
+  uint64_t flip;     /* to seek the smallest; sign of a float, all of an integer */
+  uint16_t infinity; /* of floats of 16 bits */
+} argr_coding;
+
+typedef struct argr_row {
+  argr_coding coding;
+  const char *x, *places; /* places NULL: they count from 0 */
+  int64_t n, stride;      /* elements in a row, from one to the next */
+  const void *init, *init_place;
+  char *value, *place; /* results; of neighbouring rows beside each other */
+} argr_row;
+
+/* One row of stride 1, or `lanes` neighbouring ones. */
+typedef struct argr_loops {
+  void (*row)(const argr_row *r);
+  void (*columns)(const argr_row *r, int64_t lanes);
+} argr_loops;
+
+enum { ARGR_LANES = 256 }; /* the most columns at a time */
+
+const argr_loops *cpu_arg_loops(base_dtype value, base_dtype place);
+
+#endif

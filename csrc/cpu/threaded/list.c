@@ -1,0 +1,355 @@
+/* From programs to lists of instructions. */
+#include "list.h"
+
+#include "../vm/vm_inside.h"
+
+enum {
+  LIST_MAX_LANES = 1024,
+  LIST_MAX_BYTES = 32 << 10, /* of what a kernel's values take */
+  LIST_MAX_KEPT = 16 << 10,  /* of all that is written once */
+  LIST_MAX_VALUES = 128
+};
+
+BASE_VEC(list_codes, list_code);
+BASE_VEC(list_parts, list_part);
+
+typedef struct list_make {
+  base_alloc alloc;
+  bool body;
+  list_codes once, codes;
+  list_parts parts;
+  uint32_t first;                /* instruction of the present part */
+  uint32_t at, step;             /* the first step of the present part, the present step */
+  uint32_t last;                 /* the value whose op is the latest instruction */
+  uint8_t uses[LIST_MAX_VALUES]; /* of the present kernel's values: how often they are read, at most 2 */
+  uint32_t kept, scratch, scratch_most;
+  uint64_t work;
+} list_make;
+
+/* --- instructions, not bound yet --- */
+
+static void list_run_lanes(const list_inst *i) {
+  interp_loop_run(i->data, i->n, i->in, i->out);
+}
+static void list_run_simple(const list_inst *i) {
+  const interp_loop *l = i->data;
+  l->fn(l, i->n, i->in, i->out);
+}
+static void list_run_gather(const list_inst *i) {
+  vm_gather(i->of, i->data, i->in[0], 0, i->n, i->out);
+}
+/* in: the buffer, then the values that its place depends on. */
+static void list_run_load_at(const list_inst *i) {
+  const kernel_value *v = i->data;
+  const char *from = vm_input(i->of, v, i->in[0], i->in + 1);
+  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  if (i->of->rank)
+    vm_gather(i->of, v, from, 0, i->n, i->out);
+  else
+    memcpy(i->out, from + v->index->offset * (int64_t)bytes, bytes);
+}
+static void list_run_index(const list_inst *i) {
+  vm_count_up(i->of, i->data, 0, i->n, i->out);
+}
+static void list_run_copy(const list_inst *i) {
+  memmove(i->out, i->in[0], (size_t)i->n);
+}
+static void list_run_fill(const list_inst *i) {
+  const kernel_value *v = i->data;
+  vm_fill(base_dtype_bytes((base_dtype)v->dtype), i->in[0], i->n, i->out);
+}
+
+static void list_run_slice(const list_inst *i) {
+  const cpu_dynamic_row *row = i->data;
+  const char *from = (const char *)i->in[0] + cpu_dynamic_row_at(row, i->in[1]);
+  if (row->bytes == 4)
+    memcpy(i->out, from, 4);
+  else
+    memmove(i->out, from, (size_t)row->bytes);
+}
+static void list_run_update(const list_inst *i) {
+  const cpu_dynamic_row *row = i->data;
+  char *to = (char *)i->out + cpu_dynamic_row_at(row, i->in[1]);
+  if (row->bytes == 4)
+    memcpy(to, i->in[0], 4);
+  else
+    memmove(to, i->in[0], (size_t)row->bytes);
+}
+
+static bool list_emit(list_make *x, list_code c) {
+  return BASE_VEC_PUSH(x->alloc, &x->codes, c);
+}
+
+static uint32_t list_room(int64_t n, const kernel_value *v) {
+  int64_t bytes = n * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  return (uint32_t)(bytes <= 16 ? 16 : (bytes + 63) & ~(int64_t)63);
+}
+
+static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v) {
+  list_cell c = {.area = LIST_SCRATCH, .at = x->scratch};
+  x->scratch += list_room(n, v);
+  if (x->scratch > x->scratch_most) x->scratch_most = x->scratch;
+  return c;
+}
+
+/* The same at each trip of a loop: written before the first. */
+static bool list_keep(list_make *x, const kernel *k, const kernel_value *v, list_cell *out) {
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_index}};
+  if (v->kind == KERNEL_CONSTANT) {
+    c.inst.fn = list_run_fill;
+    c.inst.in[0] = v->data;
+    c.n_in = 1;
+    c.in[0].area = LIST_FIXED;
+  }
+  if (!x->body) {
+    c.out = *out = list_new_scratch(x, k->count, v);
+    return list_emit(x, c);
+  }
+  c.out = *out = (list_cell){.area = LIST_KEPT, .at = x->kept};
+  x->kept += list_room(k->count, v);
+  return BASE_VEC_PUSH(x->alloc, &x->once, c);
+}
+
+static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v, const list_cell *where,
+                         list_cell *out) {
+  const kernel *k = s->kernel;
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_load_at}, .n_in = (uint8_t)(1 + v->n_in)};
+  c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[v->buffer]};
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    c.in[1 + j] = where[v->in[j]];
+    if (where[v->in[j]].area == LIST_FIXED) c.inst.in[1 + j] = k->values[v->in[j]].data;
+  }
+  c.out = *out = list_new_scratch(x, k->count, v);
+  return list_emit(x, c);
+}
+
+static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, list_cell *out) {
+  const kernel *k = s->kernel;
+  bool same = kernel_is_constant(k, v->index), here = k->count == 1 || (!same && kernel_is_dense(k, v->index));
+  list_cell from = {.area = LIST_BUFFER, .at = s->in[v->buffer]};
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = same ? list_run_fill : list_run_gather}, .n_in = 1};
+  if (here || same) from.offset = v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  c.in[0] = *out = from;
+  if (here) return true;
+  c.out = *out = list_new_scratch(x, k->count, v);
+  return list_emit(x, c);
+}
+
+/* The latest instruction takes over what c does with its result, where nobody else wants that. */
+static bool list_join(list_make *x, const kernel_value *v, const list_code *c) {
+  list_code *before = x->codes.n > x->first ? &x->codes.items[x->codes.n - 1] : NULL;
+  if (!before || v->n_in != 2 || v->in[0] == v->in[1] || x->last == UINT32_MAX || x->uses[x->last] != 1) return false;
+  bool right = v->in[1] == x->last;
+  if (!right && v->in[0] != x->last) return false;
+  uint32_t code = cpu_list_pair(before->inst.code, c->inst.code, right);
+  if (code == LIST_CALL) return false;
+  before->inst.code = code;
+  before->inst.in[2] = c->inst.in[!right];
+  before->in[2] = c->in[!right];
+  before->n_in = 3;
+  before->out = c->out;
+  return true;
+}
+
+static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cell *where, list_cell *out) {
+  const kernel *k = s->kernel;
+  const kernel_value *v = &k->values[i];
+  const interp_loop *l = &((const cpu_vm *)s->code)->insts[i].loop;
+  list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
+  c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;
+  if (k->count == 1) c.inst.code = cpu_list_scalar(v->op, l);
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    c.in[j] = where[v->in[j]];
+    if (c.in[j].area == LIST_FIXED) c.inst.in[j] = k->values[v->in[j]].data;
+  }
+  c.out = *out;
+  bool joined = list_join(x, v, &c);
+  x->last = joined ? UINT32_MAX : i;
+  return joined || list_emit(x, c);
+}
+
+/* The store of the last value, which is computed where it is stored; NULL: none is, since another store's value lies in
+ * an input, which may be the same memory. */
+static const kernel_store *list_direct(const kernel *k) {
+  const kernel_store *direct = NULL;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    uint8_t kind = k->values[s->value].kind;
+    if (kind == KERNEL_LOAD) return NULL;
+    if (kind == KERNEL_OP && s->value + 1 == k->n_values) direct = s;
+  }
+  return direct;
+}
+
+static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *where) {
+  const kernel *k = s->kernel;
+  const kernel_value *v = &k->values[i];
+  const kernel_store *store = list_direct(k);
+  switch ((kernel_kind)v->kind) {
+    case KERNEL_LOAD:
+      return v->n_in ? list_load_at(x, s, v, where, &where[i]) : list_load(x, s, v, &where[i]);
+    case KERNEL_CONSTANT:
+      where[i].area = LIST_FIXED;
+      return k->count == 1 || list_keep(x, k, v, &where[i]);
+    case KERNEL_COUNT_UP:
+      return list_keep(x, k, v, &where[i]);
+    case KERNEL_PICK: /* of no small kernel */
+    case KERNEL_SCAN:
+    case KERNEL_OP:
+      break;
+  }
+  if (store && store->value == i)
+    where[i] = (list_cell){.area = LIST_BUFFER,
+                           .at = s->out[store->buffer],
+                           .offset = store->index.offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype)};
+  else
+    where[i] = list_new_scratch(x, k->count, v);
+  return list_op(x, s, i, where, &where[i]);
+}
+
+static bool list_copy(list_make *x, const list_cell *from, const void *fixed, list_cell to, int64_t bytes) {
+  list_code c = {.inst = {.code = cpu_list_copy(bytes), .fn = list_run_copy, .n = bytes}, .n_in = 1, .out = to};
+  c.inst.in[0] = fixed;
+  c.in[0] = *from;
+  x->last = UINT32_MAX;
+  return list_emit(x, c);
+}
+
+static bool list_store(list_make *x, const plan_step *s, const kernel_store *store, const list_cell *where) {
+  const kernel_value *v = &s->kernel->values[store->value];
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  list_cell to = {.area = LIST_BUFFER, .at = s->out[store->buffer], .offset = store->index.offset * bytes};
+  return list_copy(x, &where[store->value], v->data, to, s->kernel->count * bytes);
+}
+
+/* What is stored counts twice, so that nobody takes its place; places of loads are uses, too. */
+static void list_count_uses(list_make *x, const kernel *k) {
+  memset(x->uses, 0, sizeof x->uses);
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    for (uint32_t j = 0; (v->kind == KERNEL_OP || v->kind == KERNEL_LOAD) && j < v->n_in; j++)
+      if (x->uses[v->in[j]] < 2) x->uses[v->in[j]]++;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) x->uses[k->stores[i].value] = 2;
+}
+
+static bool list_kernel(list_make *x, const plan_step *s) {
+  const kernel *k = s->kernel;
+  const kernel_store *direct = list_direct(k);
+  list_cell where[LIST_MAX_VALUES];
+  memset(where, 0, sizeof where);
+  x->scratch = 0;
+  x->last = UINT32_MAX;
+  list_count_uses(x, k);
+  x->work += (uint64_t)k->count / 16 + 1;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (!list_value(x, s, i, where)) return false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (&k->stores[i] != direct && !list_store(x, s, &k->stores[i], where)) return false;
+  return true;
+}
+
+/* Kernels whose values all fit into little memory. */
+static bool list_is_small(const list_make *x, const plan_step *s) {
+  if (s->kind != PLAN_KERNEL) return false;
+  const kernel *k = s->kernel;
+  if (k->reduction || k->count < 1 || k->count > LIST_MAX_LANES || k->n_values > LIST_MAX_VALUES) return false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (!kernel_is_dense(k, &k->stores[i].index)) return false;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (k->values[i].kind == KERNEL_PICK || k->values[i].kind == KERNEL_SCAN ||
+        (k->values[i].kind == KERNEL_LOAD && k->values[i].n_in > 2))
+      return false;
+  uint64_t bytes = 0, kept = x->kept;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    uint32_t room = list_room(k->count, &k->values[i]);
+    if (x->body && (k->values[i].kind == KERNEL_CONSTANT || k->values[i].kind == KERNEL_COUNT_UP))
+      kept += k->count > 1 || k->values[i].kind == KERNEL_COUNT_UP ? room : 0;
+    else
+      bytes += room;
+  }
+  return bytes <= LIST_MAX_BYTES && kept <= LIST_MAX_KEPT;
+}
+
+static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
+  if (x->codes.n > x->first && !list_emit(x, (list_code){.inst = {.code = LIST_END}})) return false;
+  list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s, .group = g};
+  part.at = x->at;
+  part.n_steps = x->step - x->at;
+  x->at = x->step + (g ? cpu_group_steps(g) : 1);
+  x->first = x->codes.n;
+  return (part.n == 0 && !s && !g) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
+}
+
+static bool list_same_memory(const plan_program *p, uint32_t a, uint32_t b) {
+  const plan_buffer *x = &p->buffers[a], *y = &p->buffers[b];
+  return a == b || (x->place == y->place && x->number == y->number && x->offset == y->offset);
+}
+
+/* A row that a loop takes out of an array, or puts into one where it lies. *done is false where s is no such step. */
+static bool list_row(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena, bool *done) {
+  cpu_dynamic_row row;
+  *done = false;
+  if (s->kind != PLAN_ROUTINE || !cpu_dynamic_row_of(s, &row) || row.bytes > LIST_MAX_BYTES) return true;
+  bool update = s->op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
+  if (update && !list_same_memory(p, s->in[0], s->out[0])) return true;
+  *done = true;
+  list_code c = {.inst = {.fn = update ? list_run_update : list_run_slice}, .n_in = 2};
+  c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[update]};
+  c.in[1] = (list_cell){.area = LIST_BUFFER, .at = s->in[row.operand]};
+  c.out = (list_cell){.area = LIST_BUFFER, .at = s->out[0]};
+  c.inst.data = base_arena_memdup(arena, &row, sizeof row);
+  x->last = UINT32_MAX;
+  x->work += (uint64_t)row.bytes / 64 + 1;
+  return c.inst.data && list_emit(x, c);
+}
+
+static bool list_step(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena) {
+  bool done = false;
+  if (x->body && !list_row(x, p, s, arena, &done)) return false;
+  if (done) return true;
+  if (s->kind != PLAN_COPY || p->buffers[s->in[0]].bytes > LIST_MAX_BYTES)
+    return list_is_small(x, s) ? list_kernel(x, s) : list_end_part(x, s, NULL);
+  list_cell from = {.area = LIST_BUFFER, .at = s->in[0]}, to = {.area = LIST_BUFFER, .at = s->out[0]};
+  return list_copy(x, &from, NULL, to, p->buffers[s->in[0]].bytes);
+}
+
+static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    const cpu_group *g = NULL;
+    x->step = i;
+    if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, i, arena, &g, NULL)) return false;
+    if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i], arena))) return false;
+    if (g) i += cpu_group_steps(g) - 1;
+  }
+  x->step = p->n_steps;
+  return list_end_part(x, NULL, NULL);
+}
+
+/* Instructions run once come first; the parts' numbers move accordingly. */
+static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
+  if (x->once.n && !BASE_VEC_PUSH(x->alloc, &x->once, (list_code){.inst = {.code = LIST_END}})) return false;
+  uint32_t once = x->once.n, all = once + x->codes.n;
+  list_code *codes = BASE_ARRAY(arena, list_code, (size_t)all + 1);
+  list_part *parts = base_arena_memdup(arena, x->parts.items, x->parts.n * sizeof *parts);
+  if (!codes || !parts) return false;
+  if (once) memcpy(codes, x->once.items, once * sizeof *codes);
+  if (x->codes.n) memcpy(codes + once, x->codes.items, x->codes.n * sizeof *codes);
+  for (uint32_t i = 0; i < x->parts.n; i++) parts[i].first += once;
+  *l = (cpu_list){.n_codes = all, .n_once = once, .codes = codes, .n_parts = x->parts.n, .parts = parts};
+  l->kept_bytes = x->kept;
+  l->scratch_bytes = x->scratch_most;
+  l->work = x->work + 1;
+  return true;
+}
+
+int cpu_list_make(const plan_program *p, bool body, base_arena *arena, const cpu_list **out, xlac_error *err) {
+  list_make x = {.alloc = arena->alloc, .body = body};
+  cpu_list *l = BASE_NEW(arena, cpu_list);
+  bool ok = l && list_program(&x, p, arena) && list_finish(&x, arena, l);
+  BASE_VEC_FREE(x.alloc, &x.once);
+  BASE_VEC_FREE(x.alloc, &x.codes);
+  BASE_VEC_FREE(x.alloc, &x.parts);
+  *out = l;
+  return ok ? 0 : base_oom(err, "a program");
+}

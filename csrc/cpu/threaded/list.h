@@ -1,0 +1,109 @@
+/* Programs as lists of instructions: in small kernels each op on its few lanes is one call of a function. What is no
+ * small kernel is run as a step. Loops bind addresses before the first trip, other programs as they go. */
+#ifndef XLAC_CPU_THREADED_LIST_H
+#define XLAC_CPU_THREADED_LIST_H
+
+#include "../tile/group.h"
+
+/* Codes of instructions; those from LIST_OTHERS on are ops on one lane (list_scalar.c). */
+enum {
+  LIST_CALL,  /* fn */
+  LIST_END,   /* of a list */
+  LIST_TEST,  /* the end where the pred in[0] is false, else `data` is next */
+  LIST_AGAIN, /* a trip is over, `data` is next */
+  LIST_OTHERS
+};
+
+typedef struct list_inst list_inst;
+typedef void list_fn(const list_inst *i);
+struct list_inst {
+  uint32_t code;
+  list_fn *fn;
+  const void *in[3]; /* where there are fewer, the first again */
+  void *out;
+  int64_t n;        /* lanes; of copies bytes */
+  const void *data; /* interp_loop, or kernel_value, or the next instruction */
+  const kernel *of; /* gathers and indexes */
+};
+
+/* Where an operand is, before it is bound. */
+typedef enum list_area {
+  LIST_BUFFER,  /* the program's buffer `at` */
+  LIST_KEPT,    /* `at` bytes into what is written once, before the first trip of a loop */
+  LIST_SCRATCH, /* ... into what a kernel uses while it runs */
+  LIST_FIXED    /* in[] has the address already */
+} list_area;
+typedef struct list_cell {
+  uint8_t area; /* list_area */
+  uint32_t at;
+  int64_t offset; /* bytes */
+} list_cell;
+
+typedef struct list_code {
+  list_inst inst;
+  uint8_t n_in;
+  list_cell in[3], out;
+} list_code;
+
+/* Instructions, those of n_steps steps from step `at` on, then a step or a group of steps, if any. */
+typedef struct list_part {
+  uint32_t first, n;
+  uint32_t at, n_steps;
+  const plan_step *step;
+  const cpu_group *group;
+} list_part;
+
+typedef struct cpu_list {
+  uint32_t n_codes, n_once; /* the first n_once are run before the first trip */
+  const list_code *codes;
+  uint32_t n_parts;
+  const list_part *parts;
+  uint32_t kept_bytes, scratch_bytes;
+  uint64_t work; /* of all instructions */
+} cpu_list;
+
+/* --- list.c: of p, whose kernels and nested programs are ready, in arena. A loop's body keeps what is the same at each
+ * trip. --- */
+XLAC_MUST_USE int cpu_list_make(const plan_program *p, bool body, base_arena *arena, const cpu_list **out,
+                                xlac_error *err);
+
+/* --- list_run.c --- */
+/* p, which is no loop's body, once, on its buffers. */
+XLAC_MUST_USE int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers);
+/* Of its parts those from `first` on and before `last`. */
+XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first,
+                                     uint32_t last);
+/* The loop s from the state at now[i] on, its next value alternately at next[i]. *swapped: the last value is at next.
+ */
+XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,
+                               void *const *now, void *const *next, bool *swapped);
+
+/* --- dynamic_slice.c: a dynamic slice or update that is one row of memory, begun at one index --- */
+typedef struct cpu_dynamic_row {
+  uint32_t operand; /* the index */
+  uint8_t dtype;
+  int64_t limit, stride, bytes;
+} cpu_dynamic_row;
+bool cpu_dynamic_row_of(const plan_step *s, cpu_dynamic_row *out);
+/* Where the row begins, in bytes. */
+int64_t cpu_dynamic_row_at(const cpu_dynamic_row *row, const void *index);
+
+/* --- list_scalar.c --- */
+/* Runs instructions from *at on, at most `trips` trips (0: there are none). true: *at is what ended it; false: *at is
+ * where to go on. */
+bool cpu_list_go(const list_inst **at, uint64_t trips);
+/* Up to the end. */
+static inline void cpu_list_insts(const list_inst *i) {
+  (void)cpu_list_go(&i, 0);
+}
+/* The instruction for op on one lane, or LIST_CALL. */
+uint32_t cpu_list_scalar(const ir_op *op, const interp_loop *l);
+/* Copies of so many bytes. */
+uint32_t cpu_list_copy(int64_t bytes);
+/* LIST_TEST on the comparison's result in one; LIST_CALL where `compare` is none. */
+uint32_t cpu_list_test(uint32_t compare);
+/* Two ops of two operands in one, the second with the first's result on its left or its right, and the other operand in
+ * in[2]; LIST_CALL where there is none. */
+uint32_t cpu_list_pair(uint32_t first, uint32_t second, bool right);
+
+#endif

@@ -1,0 +1,230 @@
+/* Runs lists. Where leaves of a loop's state have two places in turn, there are two bindings: of odd and of even trips.
+ */
+#include "../async.h"
+#include "list.h"
+
+enum {
+  LISTR_POLL = 1 << 16, /* work between looks at interruptions */
+  LISTR_SOME = 32,      /* instructions bound at a time outside of loops */
+  LISTR_FEW = 4096      /* bytes on the stack of a loop; what needs more is allocated once a loop */
+};
+
+static char *listr_address(const list_cell *c, void *const *pointers, char *kept, char *scratch) {
+  if (c->area == LIST_BUFFER) return (char *)pointers[c->at] + c->offset;
+  return (c->area == LIST_KEPT ? kept : scratch) + c->at;
+}
+
+static void listr_bind(const list_code *c, list_inst *to, void *const *pointers, char *kept, char *scratch) {
+  *to = c->inst;
+  for (uint32_t j = 0; j < c->n_in; j++)
+    if (c->in[j].area != LIST_FIXED) to->in[j] = listr_address(&c->in[j], pointers, kept, scratch);
+  for (uint32_t j = c->n_in; j < 3; j++) to->in[j] = to->in[0];
+  to->out = listr_address(&c->out, pointers, kept, scratch);
+}
+
+static cpu_event listr_event(const cpu_run *run) {
+  return (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth, .lane = run->lane};
+}
+
+static int listr_group(cpu_run *run, const plan_program *p, const cpu_group *g, void *const *pointers) {
+  if (!run->profile) return cpu_group_run(run, g, p, pointers);
+  cpu_event e = listr_event(run);
+  int status = cpu_group_run(run, g, p, pointers);
+  cpu_profile_add(run->profile, p, &p->steps[cpu_group_first(g)], e);
+  return status;
+}
+
+static int listr_step(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers) {
+  if (part->group) return listr_group(run, p, part->group, pointers);
+  return part->step ? cpu_run_step(run, p, part->step, pointers) : 0;
+}
+
+/* --- once --- */
+
+int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
+  return cpu_list_run_parts(run, p, pointers, 0, ((const cpu_list *)p->code)->n_parts);
+}
+
+static void listr_codes(const list_code *codes, uint32_t n, void *const *pointers, char *scratch) {
+  list_inst insts[LISTR_SOME + 1];
+  for (uint32_t at = 0; at < n; at += LISTR_SOME) {
+    uint32_t some = n - at < LISTR_SOME ? n - at : LISTR_SOME;
+    for (uint32_t j = 0; j < some; j++) listr_bind(&codes[at + j], &insts[j], pointers, NULL, scratch);
+    insts[some].code = LIST_END;
+    cpu_list_insts(insts);
+  }
+}
+
+static void listr_once(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers,
+                       char *scratch) {
+  const list_code *codes = &((const cpu_list *)p->code)->codes[part->first];
+  if (part->n == 0) return;
+  run->ran.lists++;
+  if (!run->profile) {
+    listr_codes(codes, part->n, pointers, scratch);
+    return;
+  }
+  cpu_event e = listr_event(run);
+  listr_codes(codes, part->n, pointers, scratch);
+  cpu_profile_add(run->profile, p, &p->steps[part->at], e);
+}
+
+int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first, uint32_t last) {
+  const cpu_list *l = p->code;
+  assert(l->n_once == 0 && l->kept_bytes == 0);
+  char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
+  for (uint32_t i = first; i < last; i++) {
+    const list_part *part = &l->parts[i];
+    listr_once(run, p, part, pointers, scratch);
+    TRY(interp_tick(&run->ctx, part->n));
+    TRY(listr_step(run, p, part, pointers));
+  }
+  return 0;
+}
+
+/* --- loops --- */
+
+typedef struct listr_binding {
+  void **condition, **body; /* the programs' buffers */
+  list_inst *condition_insts, *body_insts;
+} listr_binding;
+
+typedef struct listr_loop {
+  cpu_run *run;
+  const plan_program *condition, *body;
+  const cpu_list *condition_list, *body_list;
+  char *kept, *scratch;
+  listr_binding bindings[2];
+  bool swaps;
+  unsigned char go_on;
+} listr_loop;
+
+static void listr_bind_loop(listr_loop *x, uint32_t which, char *condition_frame, char *body_frame, void *const *now,
+                            void *const *next) {
+  listr_binding *b = &x->bindings[which];
+  void *flag = &x->go_on;
+  cpu_bind_frame(x->condition, condition_frame, b->condition);
+  cpu_bind_interface(x->condition, now, &flag, b->condition);
+  cpu_bind_frame(x->body, body_frame, b->body);
+  cpu_bind_interface(x->body, now, next, b->body);
+  for (uint32_t i = 0; i < x->condition_list->n_codes; i++)
+    listr_bind(&x->condition_list->codes[i], &b->condition_insts[i], b->condition, NULL, x->scratch);
+  for (uint32_t i = 0; i < x->body_list->n_codes; i++)
+    listr_bind(&x->body_list->codes[i], &b->body_insts[i], b->body, x->kept, x->scratch);
+}
+
+static void listr_insts(cpu_run *run, const plan_program *p, const list_part *part, const list_inst *insts) {
+  if (part->n == 0) return;
+  run->ran.lists++;
+  if (!run->profile) {
+    cpu_list_insts(insts);
+    return;
+  }
+  cpu_event e = listr_event(run);
+  cpu_list_insts(insts);
+  cpu_profile_add(run->profile, p, &p->steps[part->at], e);
+}
+
+static int listr_parts(listr_loop *x, const plan_program *p, const cpu_list *l, const list_inst *insts,
+                       void *const *pointers) {
+  for (uint32_t k = 0; k < l->n_parts; k++) {
+    const list_part *part = &l->parts[k];
+    listr_insts(x->run, p, part, insts + part->first);
+    TRY(listr_step(x->run, p, part, pointers));
+  }
+  return 0;
+}
+
+/* Nothing but instructions. */
+static bool listr_is_plain(const cpu_list *l) {
+  return l->n_parts == 1 && l->parts[0].n > 0 && !l->parts[0].step && !l->parts[0].group;
+}
+
+/* The ends of condition and body lead on. */
+static void listr_chain(listr_loop *x, uint32_t which) {
+  listr_binding *b = &x->bindings[which];
+  list_inst *test = b->condition_insts + x->condition_list->n_codes - 1;
+  list_inst *again = b->body_insts + x->body_list->n_codes - 1;
+  assert(test->code == LIST_END && again->code == LIST_END);
+  *test = (list_inst){.code = LIST_TEST, .in = {&x->go_on, NULL, NULL}, .data = b->body_insts + x->body_list->n_once};
+  *again = (list_inst){.code = LIST_AGAIN, .data = x->bindings[x->swaps ? !which : which].condition_insts};
+  if (x->condition_list->n_codes < 2 || test[-1].out != &x->go_on) return;
+  uint32_t both = cpu_list_test(test[-1].code);
+  if (both == LIST_CALL) return;
+  test[-1].code = both;
+  test[-1].data = test->data;
+}
+
+/* A loop that is one list, without a look at anything between trips. */
+static int listr_plain(listr_loop *x, uint64_t poll, uint64_t work, uint32_t *odd) {
+  const list_inst *at = x->bindings[0].condition_insts, *other = x->bindings[1].condition_insts;
+  x->run->ran.loops++;
+  for (uint32_t i = 0; i <= x->swaps; i++) listr_chain(x, i);
+  while (!cpu_list_go(&at, poll)) TRY(interp_tick(&x->run->ctx, poll * work));
+  *odd = x->swaps && at >= other && at < other + x->condition_list->n_codes;
+  return 0;
+}
+
+static int listr_trips(listr_loop *x, uint32_t *odd) {
+  uint64_t work = x->condition_list->work + x->body_list->work;
+  uint64_t poll = work < LISTR_POLL ? LISTR_POLL / work : 1, left = poll;
+  if (listr_is_plain(x->condition_list) && listr_is_plain(x->body_list)) return listr_plain(x, poll, work, odd);
+  for (;;) {
+    const listr_binding *b = &x->bindings[*odd];
+    TRY(listr_parts(x, x->condition, x->condition_list, b->condition_insts, b->condition));
+    if (!x->go_on) return 0;
+    TRY(listr_parts(x, x->body, x->body_list, b->body_insts, b->body));
+    if (x->swaps) *odd ^= 1;
+    if (--left) continue;
+    TRY(interp_tick(&x->run->ctx, poll * work));
+    left = poll;
+  }
+}
+
+static size_t listr_round(size_t bytes) {
+  return (bytes + 63) & ~(size_t)63;
+}
+
+/* The bytes of a binding, which begins at `memory` unless that is NULL. */
+static size_t listr_layout(const listr_loop *x, char *memory, listr_binding *b) {
+  size_t sizes[] = {x->condition->n_buffers * sizeof(void *), x->body->n_buffers * sizeof(void *),
+                    x->condition_list->n_codes * sizeof(list_inst), x->body_list->n_codes * sizeof(list_inst)};
+  size_t at[5] = {0};
+  for (int i = 0; i < 4; i++) at[i + 1] = at[i] + listr_round(sizes[i]);
+  if (memory) {
+    b->condition = (void **)(void *)memory;
+    b->body = (void **)(void *)(memory + at[1]);
+    b->condition_insts = (list_inst *)(void *)(memory + at[2]);
+    b->body_insts = (list_inst *)(void *)(memory + at[3]);
+  }
+  return at[4];
+}
+
+int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame, void *const *now,
+                 void *const *next, bool *swapped) {
+  char few[LISTR_FEW] __attribute__((aligned(64))), *memory = few, *own = NULL;
+  listr_loop x = {.run = run, .condition = s->nested[0], .body = s->nested[1]};
+  uint32_t odd = 0;
+  x.condition_list = x.condition->code;
+  x.body_list = x.body->code;
+  for (uint32_t i = 0; i < s->n_in; i++) x.swaps = x.swaps || !x.body->stays[i];
+  size_t each = listr_layout(&x, NULL, NULL), kept = listr_round(x.body_list->kept_bytes);
+  size_t c = x.condition_list->scratch_bytes, b = x.body_list->scratch_bytes, scratch = listr_round(c > b ? c : b);
+  size_t bytes = kept + scratch + each * (x.swaps ? 2 : 1);
+  if (bytes > sizeof few) {
+    if (!(own = base_malloc(run->exe->alloc, bytes + 64))) return base_oom(run->ctx.err, "a loop");
+    memory = (char *)(((uintptr_t)own + 63) & ~(uintptr_t)63);
+  }
+  x.kept = memory;
+  x.scratch = memory + kept;
+  for (uint32_t i = 0; i <= x.swaps; i++) {
+    listr_layout(&x, memory + kept + scratch + i * each, &x.bindings[i]);
+    listr_bind_loop(&x, i, condition_frame, body_frame, i ? next : now, i ? now : next);
+  }
+  if (x.body_list->n_once) cpu_list_insts(x.bindings[0].body_insts);
+  int status = listr_trips(&x, &odd);
+  if (status && run->tasks) cpu_async_abandon(run);
+  base_free(run->exe->alloc, own);
+  *swapped = odd != 0;
+  return status;
+}

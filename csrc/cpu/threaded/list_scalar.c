@@ -1,0 +1,233 @@
+/* Ops on one lane, without a loop around: which instructions there are, and how they run. */
+#include "../../base/math/math.h"
+#include "list.h"
+#include "list_ops.h"
+
+#define LISTS_NAME_OP(name, T, R, expr) LISTS_##name,
+#define LISTS_NAME_COMPARE(name, T, expr) LISTS_##name,
+#define LISTS_NAME_TEST(name, T, expr) LISTS_TEST_##name,
+#define LISTS_NAME_PAIR(name, T, a, b) LISTS_##name,
+enum {
+  LISTS_FIRST = LIST_OTHERS - 1,
+  LISTS_OPS(LISTS_NAME_OP) LISTS_COMPARES(LISTS_NAME_COMPARE) LISTS_COMPARES(LISTS_NAME_TEST)
+      LISTS_PAIRS(LISTS_NAME_PAIR) LISTS_COPY_1,
+  LISTS_COPY_4,
+  LISTS_COPY_8,
+  LISTS_SELECT_1,
+  LISTS_SELECT_4,
+  LISTS_SELECT_8,
+  LISTS_WIDEN_s32_f32,
+  LISTS_WIDEN_s32_f64,
+  LISTS_WIDEN_s32_s64,
+  LISTS_WIDEN_f32_f64,
+  LISTS_NARROW_s64_s32,
+  LISTS_NARROW_f64_f32,
+  LISTS_WIDEN_pred_s32,
+  LISTS_WIDEN_pred_f32,
+  LISTS_COUNT
+};
+
+/* So many bytes of any elements. */
+typedef uint32_t lists_4 __attribute__((aligned(1), may_alias));
+typedef uint64_t lists_8 __attribute__((aligned(1), may_alias));
+
+#define LISTS_LABEL_OP(name, T, R, expr) [LISTS_##name] = &&name,
+#define LISTS_LABEL_COMPARE(name, T, expr) [LISTS_##name] = &&name, [LISTS_TEST_##name] = &&test_##name,
+#define LISTS_LABEL_PAIR(name, T, a, b) [LISTS_##name] = &&name,
+#define LISTS_NEXT goto *labels[(++i)->code]
+/* What the expression does not use is read all the same, which operand 0 always can be. */
+#define LISTS_READ(T, v, j) T v = *(const T *)i->in[j]
+#define LISTS_DO_OP(name, T, R, expr) \
+  name: {                             \
+    LISTS_READ(T, x, 0);              \
+    LISTS_READ(T, y, 1);              \
+    LISTS_READ(T, z, 2);              \
+    (void)x, (void)y, (void)z;        \
+    *(R *)i->out = (R)(expr);         \
+    LISTS_NEXT;                       \
+  }
+#define LISTS_DO_COMPARE(name, T, expr) \
+  name: {                               \
+    LISTS_READ(T, x, 0);                \
+    LISTS_READ(T, y, 1);                \
+    *(uint8_t *)i->out = (expr);        \
+    LISTS_NEXT;                         \
+  }
+#define LISTS_DO_TEST(name, T, expr) \
+  test_##name : {                    \
+    LISTS_READ(T, x, 0);             \
+    LISTS_READ(T, y, 1);             \
+    if (!(expr)) goto end;           \
+    i = i->data;                     \
+    goto *labels[i->code];           \
+  }
+#define LISTS_DO_PAIR(name, T, a, b) \
+  name: {                            \
+    LISTS_READ(T, x, 0);             \
+    LISTS_READ(T, y, 1);             \
+    LISTS_READ(T, z, 2);             \
+    T t = (a);                       \
+    *(T *)i->out = (b);              \
+    LISTS_NEXT;                      \
+  }
+#define LISTS_DO_MOVE(name, from, R)           \
+  name:                                        \
+  *(R *)i->out = (R) * (const from *)i->in[0]; \
+  LISTS_NEXT;
+#define LISTS_DO_SELECT(name, T)                                        \
+  name:                                                                 \
+  *(T *)i->out = *(const T *)i->in[*(const uint8_t *)i->in[0] ? 1 : 2]; \
+  LISTS_NEXT;
+
+bool cpu_list_go(const list_inst **at, uint64_t trips) {
+  static const void *const labels[LISTS_COUNT] = {
+      [LIST_CALL] = &&call,
+      [LIST_END] = &&end,
+      [LIST_TEST] = &&test,
+      [LIST_AGAIN] = &&again,
+      LISTS_OPS(LISTS_LABEL_OP) LISTS_COMPARES(LISTS_LABEL_COMPARE) LISTS_PAIRS(LISTS_LABEL_PAIR)[LISTS_COPY_1] =
+          &&copy_1,
+      [LISTS_COPY_4] = &&copy_4,
+      [LISTS_COPY_8] = &&copy_8,
+      [LISTS_SELECT_1] = &&select_1,
+      [LISTS_SELECT_4] = &&select_4,
+      [LISTS_SELECT_8] = &&select_8,
+      [LISTS_WIDEN_s32_f32] = &&s32_f32,
+      [LISTS_WIDEN_s32_f64] = &&s32_f64,
+      [LISTS_WIDEN_s32_s64] = &&s32_s64,
+      [LISTS_WIDEN_f32_f64] = &&f32_f64,
+      [LISTS_NARROW_s64_s32] = &&s64_s32,
+      [LISTS_NARROW_f64_f32] = &&f64_f32,
+      [LISTS_WIDEN_pred_s32] = &&pred_s32,
+      [LISTS_WIDEN_pred_f32] = &&pred_f32,
+  };
+  const list_inst *i = *at;
+  goto *labels[i->code];
+call:
+  i->fn(i);
+  LISTS_NEXT;
+test:
+  if (!*(const uint8_t *)i->in[0]) goto end;
+  i = i->data;
+  goto *labels[i->code];
+again:
+  i = i->data;
+  if (--trips) goto *labels[i->code];
+  *at = i;
+  return false;
+end:
+  *at = i;
+  return true;
+  LISTS_OPS(LISTS_DO_OP)
+  LISTS_COMPARES(LISTS_DO_COMPARE)
+  LISTS_COMPARES(LISTS_DO_TEST)
+  LISTS_PAIRS(LISTS_DO_PAIR)
+  LISTS_DO_MOVE(copy_1, uint8_t, uint8_t)
+  LISTS_DO_MOVE(copy_4, lists_4, lists_4)
+  LISTS_DO_MOVE(copy_8, lists_8, lists_8)
+  LISTS_DO_SELECT(select_1, uint8_t)
+  LISTS_DO_SELECT(select_4, uint32_t)
+  LISTS_DO_SELECT(select_8, uint64_t)
+  LISTS_DO_MOVE(s32_f32, int32_t, float)
+  LISTS_DO_MOVE(s32_f64, int32_t, double)
+  LISTS_DO_MOVE(s32_s64, int32_t, int64_t)
+  LISTS_DO_MOVE(f32_f64, float, double)
+  LISTS_DO_MOVE(s64_s32, int64_t, int32_t)
+  LISTS_DO_MOVE(f64_f32, double, float)
+  LISTS_DO_MOVE(pred_s32, uint8_t, int32_t)
+  LISTS_DO_MOVE(pred_f32, uint8_t, float)
+}
+
+/* --- which instruction --- */
+
+enum { LISTS_TYPES = 7 };
+static int lists_column(unsigned t) {
+  static const uint8_t types[LISTS_TYPES] = {XLAC_S32, XLAC_U32, XLAC_S64, XLAC_U64, XLAC_F32, XLAC_F64, XLAC_PRED};
+  for (int i = 0; i < LISTS_TYPES; i++)
+    if (types[i] == t) return i;
+  return -1;
+}
+
+typedef struct lists_row {
+  uint16_t opcode;
+  uint16_t code[LISTS_TYPES]; /* LIST_CALL: none */
+} lists_row;
+#define LISTS_INTS(name) LISTS_##name##_s32, LISTS_##name##_u32, LISTS_##name##_s64, LISTS_##name##_u64
+#define LISTS_SIGNS(name) LISTS_##name##_s32, LIST_CALL, LISTS_##name##_s64, LIST_CALL
+#define LISTS_FLOATS(name) LISTS_##name##_f32, LISTS_##name##_f64
+static const lists_row lists_rows[] = {
+    {IR_OP_ADD, {LISTS_INTS(add), LISTS_FLOATS(add)}},
+    {IR_OP_SUBTRACT, {LISTS_INTS(subtract), LISTS_FLOATS(subtract)}},
+    {IR_OP_MULTIPLY, {LISTS_INTS(multiply), LISTS_FLOATS(multiply)}},
+    {IR_OP_DIVIDE, {LISTS_INTS(divide), LISTS_FLOATS(divide)}},
+    {IR_OP_REMAINDER, {LISTS_INTS(remainder)}},
+    {IR_OP_ABS, {LISTS_SIGNS(abs), LISTS_FLOATS(abs)}},
+    {IR_OP_NEGATE, {LISTS_INTS(negate), LISTS_FLOATS(negate)}},
+    {IR_OP_AND, {LISTS_INTS(and), 0, 0, LISTS_and_pred}},
+    {IR_OP_OR, {LISTS_INTS(or), 0, 0, LISTS_or_pred}},
+    {IR_OP_XOR, {LISTS_INTS(xor), 0, 0, LISTS_xor_pred}},
+    {IR_OP_NOT, {LISTS_INTS(not), 0, 0, LISTS_not_pred}},
+    {IR_OP_MAXIMUM, {LISTS_INTS(maximum), LISTS_FLOATS(maximum)}},
+    {IR_OP_MINIMUM, {LISTS_INTS(minimum), LISTS_FLOATS(minimum)}},
+    {IR_OP_CLAMP, {LISTS_INTS(clamp), LISTS_FLOATS(clamp)}},
+    {IR_OP_SHIFT_LEFT, {LISTS_INTS(left)}},
+    {IR_OP_SHIFT_RIGHT_LOGICAL, {LISTS_INTS(logical)}},
+    {IR_OP_SHIFT_RIGHT_ARITHMETIC, {LISTS_SIGNS(arithmetic)}},
+};
+
+static uint32_t lists_compare_of(const ir_op *op, int column) {
+  static const char names[6][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+  const char *direction = ir_get_str(op, IR_ATTR_DIRECTION);
+  if (base_dtype_is_float(ir_operand_type(op, 0)->dtype) && strcmp(ir_get_str(op, IR_ATTR_TYPE), "TOTALORDER") == 0)
+    return LIST_CALL;
+  for (uint32_t i = 0; i < 6 && column < 6; i++)
+    if (strcmp(direction, names[i]) == 0) return LISTS_eq_s32 + 6 * (uint32_t)column + i;
+  return LIST_CALL;
+}
+
+static uint32_t lists_convert_of(unsigned from, unsigned to) {
+  static const uint8_t types[][2] = {{XLAC_S32, XLAC_F32},  {XLAC_S32, XLAC_F64}, {XLAC_S32, XLAC_S64},
+                                     {XLAC_F32, XLAC_F64},  {XLAC_S64, XLAC_S32}, {XLAC_F64, XLAC_F32},
+                                     {XLAC_PRED, XLAC_S32}, {XLAC_PRED, XLAC_F32}};
+  for (uint32_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (types[i][0] == from && types[i][1] == to) return LISTS_WIDEN_s32_f32 + i;
+  return LIST_CALL;
+}
+
+static uint32_t lists_by_size(int64_t bytes, uint32_t one) {
+  return bytes == 1 ? one : bytes == 4 ? one + 1 : bytes == 8 ? one + 2 : LIST_CALL;
+}
+
+uint32_t cpu_list_scalar(const ir_op *op, const interp_loop *l) {
+  int column = lists_column(l->in[0]);
+  if (op->opcode == IR_OP_SELECT) return lists_by_size((int64_t)base_dtype_bytes((base_dtype)l->out), LISTS_SELECT_1);
+  if (op->opcode == IR_OP_CONVERT) return lists_convert_of(l->in[0], l->out);
+  if (column < 0) return LIST_CALL;
+  if (op->opcode == IR_OP_COMPARE) return lists_compare_of(op, column);
+  for (size_t i = 0; i < sizeof lists_rows / sizeof *lists_rows; i++)
+    if (lists_rows[i].opcode == op->opcode) return lists_rows[i].code[column];
+  return LIST_CALL;
+}
+
+uint32_t cpu_list_copy(int64_t bytes) {
+  return lists_by_size(bytes, LISTS_COPY_1);
+}
+
+uint32_t cpu_list_test(uint32_t compare) {
+  return compare >= LISTS_eq_s32 && compare <= LISTS_lt_f64 ? compare - LISTS_eq_s32 + LISTS_TEST_eq_s32 : LIST_CALL;
+}
+
+/* 3 * type + op of an op that pairs are made of; -1: none. */
+static int lists_paired(uint32_t code) {
+  static const uint16_t ops[] = {LISTS_add_f32, LISTS_subtract_f32, LISTS_multiply_f32,
+                                 LISTS_add_f64, LISTS_subtract_f64, LISTS_multiply_f64};
+  for (int i = 0; i < 6; i++)
+    if (ops[i] == code) return i;
+  return -1;
+}
+
+uint32_t cpu_list_pair(uint32_t first, uint32_t second, bool right) {
+  int a = lists_paired(first), b = lists_paired(second);
+  if (a < 0 || b < 0 || a / 3 != b / 3) return LIST_CALL;
+  return LISTS_add_add_left_f32 + 6 * (uint32_t)a + 2 * (uint32_t)(b % 3) + right;
+}

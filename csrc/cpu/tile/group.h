@@ -1,0 +1,20 @@
+/* Kernels one after another whose iterations are cut into the same rows, each row of a value made from the same row of
+ * others: they run row after row (some at a time), so that what one writes the next finds in the cache. Values that
+ * nobody reads after the group are never written to the frame. Softmax and normalisations are such. */
+#ifndef XLAC_CPU_TILE_GROUP_H
+#define XLAC_CPU_TILE_GROUP_H
+
+#include "../run.h"
+
+typedef struct cpu_group cpu_group;
+
+/* The group that begins with step `first` of p and takes in at least two steps; NULL in *out where there is none.
+ * Kernels are ready. */
+XLAC_MUST_USE int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out,
+                                 xlac_error *err);
+uint32_t cpu_group_first(const cpu_group *g);
+uint32_t cpu_group_steps(const cpu_group *g);
+/* pointers: to the program's buffers. */
+XLAC_MUST_USE int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers);
+
+#endif

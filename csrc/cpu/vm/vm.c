@@ -1,0 +1,460 @@
+/* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is
+ * dense, or in registers that are filled once where they are the same at every iteration. */
+#include "../../passes/op_cost.h"
+#include "vm_chain.h"
+#include "vm_fold.h"
+
+enum {
+  VM_SCRATCH =
+      16 * 1024, /* bytes of registers to aim at: half of a first-level cache, through which memory goes, too */
+  VM_MIN_LANES = 16,
+  VM_MAX_SCALAR = 64,         /* values of a kernel of one iteration */
+  VM_MIN_ROW = 64,            /* shorter rows are gathered, several to a block */
+  VM_MAX_CYCLE = 512,         /* rows that are short enough to be repeated in a register */
+  VM_CYCLE_VALUES = 24,       /* in a kernel with such: registers are on the stack, and longer then */
+  VM_AHEAD_BYTES = 1 << 20,   /* of a load; and ... */
+  VM_AHEAD_WORK = 3,          /* ... passes over each block, from which on it pays to fetch the next one meanwhile */
+  VM_STREAM_BYTES = 12 << 20, /* of a store; and ... */
+  VM_STREAM_WORK = 2,         /* ... passes over each block: one alone writes where it reads anyway */
+  VM_CYCLE_BLOCKS = 64,       /* in a range, where rows are repeated, but ... */
+  VM_SHARES = 16,             /* ... so many ranges for threads first */
+  VM_GRAIN_WORK = 1 << 16     /* element operations that a thread should have */
+};
+
+static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
+  if (v->kind == KERNEL_COUNT_UP || v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN) return false;
+  if (v->kind == KERNEL_LOAD && (v->box || !kernel_is_constant(vm->k, v->index))) return false;
+  for (uint32_t j = 0; j < v->n_in; j++)
+    if (vm->insts[v->in[j]].place != VM_SPLAT) return false;
+  return true;
+}
+
+/* The index of a load that is the same in every row. */
+static bool vm_is_cyclic(const kernel *k, const kernel_index *x) {
+  for (uint32_t d = 0; d + 1 < k->rank; d++)
+    if (x->strides[d]) return false;
+  return true;
+}
+
+/* Whether all loads are dense, the same everywhere or the same in every (short) row, with some of the last: then blocks
+ * need not end where rows do. */
+static bool vm_is_of_cycles(const kernel *k) {
+  uint32_t cyclic = 0;
+  if (k->reduction || k->rank < 2 || k->count == 0 || k->n_values > VM_CYCLE_VALUES ||
+      k->extents[k->rank - 1] > VM_MAX_CYCLE)
+    return false;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN || v->box || (v->kind == KERNEL_LOAD && v->n_in)) return false;
+    if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;
+    if (!vm_is_cyclic(k, v->index)) return false;
+    cyclic++;
+  }
+  return cyclic > 0;
+}
+
+static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
+  const kernel *k = vm->k;
+  if (vm_is_splat(vm, v)) return VM_SPLAT;
+  if (v->kind != KERNEL_LOAD) return VM_REGISTER;
+  if (kernel_is_dense(k, v->index)) return VM_MEMORY;
+  if (vm->cycle) return VM_CYCLE;
+  int64_t stride = k->rank ? v->index->strides[k->rank - 1] : 0;
+  return !vm->rows || stride > 1 || stride < 0 ? VM_REGISTER : stride == 1 ? VM_ROW : VM_ONE;
+}
+
+static void vm_choose_loops(cpu_vm *vm) {
+  for (uint32_t i = 0; i < vm->k->n_values; i++) {
+    vm->insts[i].lane = vm->k->values[i].dtype;
+    vm->insts[i].edged = vm->k->values[i].box != NULL;
+    vm->edges = vm->edges || vm->insts[i].edged || vm->k->values[i].kind == KERNEL_PICK;
+    if (vm->k->values[i].kind == KERNEL_OP) (void)interp_loop_of(vm->k->values[i].op, &vm->insts[i].loop);
+  }
+}
+
+static void vm_choose_places(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  vm->cycle = vm_is_of_cycles(k) ? k->extents[k->rank - 1] : 0;
+  vm->rows = !vm->cycle && k->rank > 1 && k->extents[k->rank - 1] >= VM_MIN_ROW;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    vm->insts[i].place = vm_place_of(vm, v);
+    vm->insts[i].n_in = v->n_in;
+    memcpy(vm->insts[i].in, v->in, sizeof v->in);
+  }
+}
+
+/* All values that an instruction reads. */
+static uint32_t vm_operands(const vm_inst *inst, uint32_t *out) {
+  if (inst->chain) return vm_chain_operands(inst->chain, out);
+  memcpy(out, inst->in, inst->n_in * sizeof *out);
+  return inst->n_in;
+}
+
+/* What may be seen where an input lies. */
+static bool vm_may_be_memory(const cpu_vm *vm, uint32_t v) {
+  uint8_t kind = vm->k->values[v].kind;
+  return (kind == KERNEL_LOAD && vm->insts[v].place != VM_SPLAT) || kind == KERNEL_PICK;
+}
+
+/* Whether a value after v reads inputs where they lie: an output may be the memory of one. */
+static bool vm_reads_memory_after(const cpu_vm *vm, uint32_t v) {
+  for (uint32_t i = v + 1; i < vm->k->n_values; i++) {
+    const vm_inst *inst = &vm->insts[i];
+    if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;
+    if (vm->k->values[i].kind == KERNEL_LOAD) return true;
+    uint32_t in[VM_MAX_CHAIN + 1], n = vm_operands(inst, in);
+    for (uint32_t j = 0; j < n; j++)
+      if (vm_may_be_memory(vm, in[j])) return true;
+  }
+  for (uint32_t i = 0; i < vm->k->n_stores; i++)
+    if (vm_may_be_memory(vm, vm->k->stores[i].value)) return true;
+  return false;
+}
+
+/* Values that are stored where every iteration has an element are computed there. */
+static void vm_choose_outputs(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    vm_inst *inst = &vm->insts[s->value];
+    if (s->body || inst->place != VM_REGISTER || k->values[s->value].kind == KERNEL_PICK || inst->to_output ||
+        !kernel_is_dense(k, &s->index))
+      continue;
+    if (inst->lane != k->values[s->value].dtype || vm_reads_memory_after(vm, s->value)) continue;
+    inst->to_output = (uint8_t)(i + 1);
+  }
+}
+
+static bool vm_needs_register(const cpu_vm *vm, const vm_inst *inst) {
+  if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0 || inst->widens;
+  if (inst->place == VM_ONE) return !inst->number || inst->widens;
+  if (inst->place == VM_MEMORY || inst->place == VM_ROW) return inst->widens || inst->edged;
+  return inst->place == VM_CYCLE || (inst->place == VM_REGISTER && (!inst->to_output || vm->streams));
+}
+
+/* What is filled once, before the first block. */
+static bool vm_is_kept(const vm_inst *inst) {
+  return inst->place == VM_SPLAT || inst->place == VM_CYCLE;
+}
+
+/* Where rows of products are summed up, and nobody else needs the products, they are computed by the fold. */
+static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    const kernel_value *v = &k->values[s->value];
+    vm_inst *inst = &vm->insts[s->value];
+    vm_sum *sum = &vm->sums[i];
+    bool product = s->body && sum->fold && v->kind == KERNEL_OP && v->op->opcode == IR_OP_MULTIPLY;
+    if (!product || uses[s->value] != 1 || inst->place != VM_REGISTER || inst->widens || k->reduction->inner != 1)
+      continue;
+    if (vm->insts[v->in[0]].lane != sum->type || vm->insts[v->in[1]].lane != sum->type || inst->lane != sum->type)
+      continue;
+    sum->products = vm->fast ? sum->fold->loose : sum->fold->products;
+    if (!sum->products) continue;
+    memcpy(sum->in, v->in, sizeof sum->in);
+    inst->place = VM_INSIDE;
+  }
+}
+
+/* A register is free again after the last use of what is in it; splats and cycles keep theirs. */
+static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
+  const kernel *k = vm->k;
+  uint32_t *last = BASE_ARRAY(scratch, uint32_t, k->n_values), *pool = BASE_ARRAY(scratch, uint32_t, k->n_values);
+  uint32_t n_pool = 0;
+  if (!last || !pool) return false;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    last[i] = i;
+    if (vm->insts[i].place == VM_INSIDE) continue;
+    uint32_t in[VM_MAX_CHAIN + 1], n = vm_operands(&vm->insts[i], in);
+    for (uint32_t j = 0; j < n; j++) last[in[j]] = i;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) last[k->stores[i].value] = UINT32_MAX;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
+    if (vm->sums[i].products) last[vm->sums[i].in[0]] = last[vm->sums[i].in[1]] = UINT32_MAX;
+  for (uint32_t i = k->n_values; i-- > 0;) { /* what is picked from may be seen where it is */
+    const kernel_value *v = &k->values[i];
+    for (uint32_t j = 0; v->kind == KERNEL_PICK && j < v->n_in; j++)
+      if (last[v->in[j]] < last[i]) last[v->in[j]] = last[i];
+  }
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    vm_inst *inst = &vm->insts[i];
+    if (inst->place == VM_INSIDE) continue;
+    if (vm_needs_register(vm, inst)) inst->reg = !vm_is_kept(inst) && n_pool ? pool[--n_pool] : vm->n_regs++;
+    uint32_t in[VM_MAX_CHAIN + 1], n = vm_operands(inst, in);
+    for (uint32_t j = 0; j < n; j++) {
+      uint32_t v = in[j];
+      bool again = false;
+      for (uint32_t l = 0; l < j; l++) again = again || in[l] == v;
+      bool frees = !vm_is_kept(&vm->insts[v]) && vm_needs_register(vm, &vm->insts[v]);
+      if (last[v] == i && !again && frees) pool[n_pool++] = vm->insts[v].reg;
+    }
+  }
+  return true;
+}
+
+/* Narrow floats are summed in f32 and rounded once. false when out of memory. */
+static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
+  const kernel *k = vm->k;
+  vm->sums = base_arena_zalloc(arena, k->n_stores * sizeof *vm->sums);
+  for (uint32_t i = 0; vm->sums && i < k->n_stores; i++) {
+    if (!k->stores[i].body) continue;
+    base_dtype t = (base_dtype)k->values[k->stores[i].value].dtype;
+    bool narrow = base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
+    ir_opcode op = (ir_opcode)k->stores[i].body->opcode;
+    vm_sum *sum = &vm->sums[i];
+    sum->type = (uint8_t)(narrow ? XLAC_F32 : t);
+    bool found = interp_loop_binary(op, (base_dtype)sum->type, &sum->combine);
+    assert(found);
+    (void)found;
+    sum->fold = vm_fold_of(op, (base_dtype)sum->type);
+  }
+  return vm->sums != NULL;
+}
+
+static void vm_choose_lanes(cpu_vm *vm) {
+  size_t widest = 1, regs = vm->n_regs ? vm->n_regs : 1;
+  for (uint32_t i = 0; i < vm->k->n_values; i++) {
+    size_t bytes = base_dtype_bytes((base_dtype)vm->insts[i].lane);
+    if (bytes > widest) widest = bytes;
+  }
+  size_t lanes = VM_SCRATCH / (regs * widest) & ~(size_t)63;
+  if (lanes > VM_MAX_LANES) lanes = VM_MAX_LANES;
+  if (lanes < 64) lanes = 64;
+  size_t more = (size_t)vm->cycle; /* a block may begin anywhere in a row */
+  while (lanes > VM_MIN_LANES && (lanes + more) * regs * widest > VM_MAX_SCRATCH) lanes /= 2;
+  vm->lanes = (uint32_t)lanes;
+  vm->reg_bytes = ((lanes + more) * widest + 63) & ~(size_t)63;
+}
+
+static bool vm_is_scalar(const kernel *k) {
+  if (k->count != 1 || k->reduction || k->n_values > VM_MAX_SCALAR) return false;
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (k->values[i].kind == KERNEL_COUNT_UP || k->values[i].kind == KERNEL_SCAN) return false;
+  return true;
+}
+
+/* Whether what is stored is more than a cache keeps until somebody reads it. */
+static bool vm_is_streaming(const cpu_vm *vm) {
+  const kernel *k = vm->k;
+  int64_t bytes = 0;
+  if (k->reduction) return false;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_value *v = &k->values[k->stores[i].value];
+    /* functions take so long that reading the lines costs nothing */
+    if (v->kind == KERNEL_OP && opt_elementwise_cost(v->op->opcode, 1).transcendentals > 0) return false;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (!base_mul_i64(k->count, (int64_t)base_dtype_bytes((base_dtype)k->values[k->stores[i].value].dtype), &bytes) ||
+        bytes >= VM_STREAM_BYTES)
+      return true;
+  return false;
+}
+
+/* What goes through memory while several passes are made over each block. */
+static void vm_choose_ahead(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const vm_inst *inst = &vm->insts[i];
+    int64_t bytes = 0;
+    if (inst->place != VM_MEMORY || k->values[i].box || k->values[i].n_in) continue;
+    if (!base_mul_i64(k->count, (int64_t)base_dtype_bytes((base_dtype)k->values[i].dtype), &bytes)) continue;
+    if (bytes >= VM_AHEAD_BYTES && vm->n_dense < CPU_VM_MAX_AHEAD) vm->dense[vm->n_dense++] = i;
+  }
+  if (vm->n_work < VM_AHEAD_WORK) vm->n_dense = 0;
+}
+
+/* false when out of memory. */
+static bool vm_choose_visits(cpu_vm *vm, base_arena *arena) {
+  vm->visits = BASE_ARRAY(arena, uint32_t, vm->k->n_values);
+  for (uint32_t i = 0; vm->visits && i < vm->k->n_values; i++)
+    if (vm->insts[i].place != VM_SPLAT && vm->insts[i].place != VM_INSIDE) vm->visits[vm->n_visits++] = i;
+  return vm->visits != NULL;
+}
+
+/* How often each value is needed. */
+static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
+  uint32_t *uses = base_arena_zalloc(scratch, ((size_t)k->n_values + 1) * sizeof *uses);
+  for (uint32_t i = 0; uses && i < k->n_values; i++)
+    for (uint32_t j = 0; j < k->values[i].n_in; j++) uses[k->values[i].in[j]]++;
+  for (uint32_t i = 0; uses && i < k->n_stores; i++) {
+    uses[k->stores[i].value]++;
+    if (k->stores[i].body) uses[k->stores[i].init]++;
+  }
+  return uses;
+}
+
+/* false when out of memory. */
+static bool vm_choose_loops_of_more(cpu_vm *vm, base_arena *scratch, base_arena *arena) {
+  uint32_t *uses = vm_count_uses(vm->k, scratch);
+  if (!uses) return false;
+  if (vm->k->reduction) vm_choose_products(vm, uses);
+  if (!vm_choose_chains(vm, uses, arena)) return false;
+  vm_choose_fast(vm, uses);
+  return true;
+}
+
+int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err) {
+  assert(k->n_values > 0 && k->n_stores > 0);
+  cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
+  base_arena scratch;
+  base_arena_init(&scratch, arena->alloc);
+  bool ok = vm != NULL;
+  if (ok) {
+    vm->k = k;
+    vm->fast = fast;
+    vm->scalar = vm_is_scalar(k);
+    vm_choose_loops(vm);
+    vm_choose_scans(vm);
+    ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
+    vm_choose_places(vm);
+    ok = ok && (!k->reduction || vm_choose_sums(vm, arena)) && vm_choose_loops_of_more(vm, &scratch, arena);
+    for (uint32_t i = 0; i < k->n_values; i++) vm->n_work += vm->insts[i].place == VM_REGISTER;
+    vm->streams = vm_is_streaming(vm);
+    vm_choose_outputs(vm);
+    ok = ok && vm_choose_registers(vm, &scratch) && vm_choose_visits(vm, arena);
+  }
+  base_arena_free(&scratch);
+  if (!ok) return base_oom(err, "a kernel");
+  vm_choose_lanes(vm);
+  vm_choose_ahead(vm);
+  *out = vm;
+  return 0;
+}
+
+/* Ranges begin with filling registers, which takes as long as some blocks where rows are repeated in them. */
+static int64_t vm_grain(const cpu_vm *vm) {
+  int64_t grain = VM_GRAIN_WORK / vm->k->n_values, most = vm->k->count / VM_SHARES;
+  if (vm->cycle && grain < VM_CYCLE_BLOCKS * vm->lanes)
+    grain = most < VM_CYCLE_BLOCKS * vm->lanes ? (most > grain ? most : grain) : VM_CYCLE_BLOCKS * vm->lanes;
+  return grain < vm->lanes ? vm->lanes : grain / vm->lanes * vm->lanes;
+}
+
+/* --- maps --- */
+
+typedef struct vm_map {
+  const cpu_vm *vm;
+  const void *const *in;
+  void *const *out;
+  bool streams;
+  cpu_vm_ahead *ahead; /* what the caller wants to be fetched; or NULL */
+} vm_map;
+
+/* Where a result lies over an operand, its lines are in the cache already. */
+static bool vm_may_stream(const cpu_vm *vm, const void *const *in, void *const *out) {
+  for (uint32_t i = 0; vm->streams && i < vm->k->n_inputs; i++)
+    for (uint32_t j = 0; j < vm->k->n_stores; j++)
+      if (in[i] == out[j]) return false;
+  return vm->streams;
+}
+
+void vm_store(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
+  const kernel_store *s = &b->vm->k->stores[i];
+  base_dtype t = (base_dtype)b->vm->k->values[s->value].dtype, lane = (base_dtype)b->vm->insts[s->value].lane;
+  int64_t bytes = (int64_t)base_dtype_bytes(t);
+  if (b->vm->insts[s->value].to_output == i + 1 && !b->streams) return;
+  char *to = (char *)b->out[s->buffer] + (s->index.offset + at) * bytes;
+  if (t == lane && b->streams)
+    vm_stream(to, b->values[s->value], (size_t)(n * bytes));
+  else if (t == lane && to != b->values[s->value])
+    memcpy(to, b->values[s->value], (size_t)(n * bytes));
+  else if (t != lane)
+    base_convert(t, to, lane, b->values[s->value], (size_t)n);
+}
+
+/* The inputs of the block at `at`, to be fetched while the one before is computed. */
+static void vm_look_ahead(const vm_block *b, cpu_vm_ahead *a, int64_t at, int64_t n) {
+  const kernel *k = b->vm->k;
+  a->n = b->vm->n_dense;
+  a->at = a->bytes = 0;
+  for (uint32_t i = 0; i < a->n; i++) {
+    const kernel_value *v = &k->values[b->vm->dense[i]];
+    int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+    a->from[i] = (const char *)b->in[v->buffer] + (v->index->offset + at) * bytes;
+    if (n * bytes > a->bytes) a->bytes = n * bytes;
+  }
+  a->step = (a->bytes / b->vm->n_work + 64) & ~(int64_t)63;
+}
+
+static void vm_map_range(void *ctx, size_t begin, size_t end) {
+  const vm_map *m = ctx;
+  const cpu_vm *vm = m->vm;
+  int64_t last = (int64_t)end, n = last - (int64_t)begin;
+  VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
+  cpu_vm_ahead ahead = {0};
+  b.streams = m->streams;
+  b.ahead = m->ahead ? m->ahead : vm->n_dense ? &ahead : NULL;
+  for (int64_t at = (int64_t)begin; at < last; at += n) {
+    n = vm_next_block(vm, at, last);
+    if (b.ahead == &ahead && at + n < last) vm_look_ahead(&b, &ahead, at + n, n < last - at - n ? n : last - at - n);
+    vm_compute(&b, at, n);
+    for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, i, at, n);
+  }
+  if (b.streams) vm_end_stream();
+}
+
+/* One iteration: operands are read where they are, and a loop runs over one lane. */
+static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *out) {
+  const kernel *k = vm->k;
+  const void *values[VM_MAX_SCALAR];
+  char regs[VM_MAX_SCALAR][16] __attribute__((aligned(16)));
+  assert(k->n_values <= VM_MAX_SCALAR);
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+    const void *args[3] = {NULL, NULL, NULL};
+    for (uint32_t j = 0; j < v->n_in; j++) args[j] = values[v->in[j]];
+    if (v->kind == KERNEL_OP) interp_loop_run(&vm->insts[i].loop, 1, args, regs[i]);
+    values[i] = v->kind == KERNEL_OP         ? regs[i]
+                : v->kind == KERNEL_CONSTANT ? v->data
+                : v->kind == KERNEL_PICK     ? args[0]
+                                             : vm_input(k, v, in[v->buffer], args) + v->index->offset * (int64_t)bytes;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    size_t bytes = base_dtype_bytes((base_dtype)k->values[s->value].dtype);
+    memmove((char *)out[s->buffer] + s->index.offset * (int64_t)bytes, values[s->value], bytes);
+  }
+}
+
+void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
+  int64_t count = vm->k->count, grain = vm_grain(vm);
+  vm_map m = {vm, in, out, last && vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
+  if (vm->scalar)
+    vm_run_scalar(vm, in, out);
+  else if (vm->k->reduction)
+    vm_reduce(vm, pool, in, out, scratch);
+  else if (vm->scanning)
+    vm_scan_run(vm, pool, in, out);
+  else if (count <= grain)
+    vm_map_range(&m, 0, (size_t)count);
+  else
+    base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
+}
+
+bool cpu_vm_is_divisible(const cpu_vm *vm) {
+  if (vm->scalar) return false;
+  if (vm->scanning) return vm_scan_is_divisible(vm);
+  return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
+}
+
+int64_t cpu_vm_passes(const cpu_vm *vm, int64_t rows, int64_t n) {
+  const kernel *k = vm->k;
+  int64_t whole = k->reduction && k->reduction->inner == 1 ? k->reduction->reduced
+                  : k->rank && (vm->rows || k->reduction)  ? k->extents[k->rank - 1]
+                                                           : k->count;
+  int64_t each = whole < vm->lanes ? whole : vm->lanes;
+  return (k->count / rows * n / (each ? each : 1) + 1) * vm->n_work;
+}
+
+void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
+                     void *const *out, bool last, cpu_vm_ahead *ahead) {
+  int64_t row = vm->k->count / rows;
+  vm_map m = {vm, in, out, last && vm_may_stream(vm, in, out), ahead};
+  assert(vm->k->count % rows == 0);
+  if (vm->k->reduction)
+    vm_reduce_rows(vm, rows, begin, end, in, out, ahead);
+  else
+    vm_map_range(&m, (size_t)(begin * row), (size_t)(end * row));
+}

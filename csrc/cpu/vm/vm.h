@@ -1,0 +1,37 @@
+/* The portable backend: a kernel as a list of loops over blocks of lanes. Every op and type has its loop
+ * (scalar/loops/loops.h), so that results are the interpreter's bits, but for the order in which reductions combine. */
+#ifndef XLAC_CPU_VM_VM_H
+#define XLAC_CPU_VM_VM_H
+
+#include "../../runtime/threads.h"
+#include "../../kernel/kernel.h"
+
+typedef struct cpu_vm cpu_vm;
+
+/* Lines of memory that will be read soon, fetched some at a time between other work: the CPU foresees no more than what
+ * follows in a page, and waits at the beginning of each. */
+enum { CPU_VM_MAX_AHEAD = 4 };
+typedef struct cpu_vm_ahead {
+  uint32_t n;
+  bool far; /* more than goes into the first cache beside what is at work: into the second */
+  const char *from[CPU_VM_MAX_AHEAD];
+  int64_t at, bytes, step; /* of each, so far, in all, and at a time */
+} cpu_vm_ahead;
+
+/* Makes k ready to run; in `arena`. fast: the numerics of that name. */
+XLAC_MUST_USE int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err);
+/* All iterations, on the pool's threads where there are enough (NULL: on the caller's). scratch:
+ * kernel_scratch_bytes(k), or NULL for 0. last: nobody reads what is stored for a while. Thread-safe; the results are
+ * the same for any pool. */
+void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch, bool last);
+/* Whether several threads or parts of a base_stop can share it. */
+bool cpu_vm_is_divisible(const cpu_vm *vm);
+/* Rows begin..end, of `rows` into which the iterations are cut, on the caller's thread. `rows` divides them, and the
+ * outer ones of a reduction, whose kernel_pieces is 1.
+ * ahead: what is read next, fetched meanwhile; or NULL. */
+void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
+                     void *const *out, bool last, cpu_vm_ahead *ahead);
+/* About how many times `ahead` is stepped on in so many of `rows` rows. */
+int64_t cpu_vm_passes(const cpu_vm *vm, int64_t rows, int64_t n);
+
+#endif

@@ -1,0 +1,170 @@
+/* Which ops of a kernel run by faster loops. */
+#include "../../base/isa/isa.h"
+#include "vm_chain.h"
+#include "vm_fast.h"
+
+#if defined(__x86_64__)
+/* By numerics, whether it is AVX-512, whether it is f64. */
+static const vm_fast_table *const fast_tables[2][2][2] = {
+    {{&vm_fast_f32_avx2_table, &vm_fast_f64_avx2_table}, {&vm_fast_f32_avx512_table, &vm_fast_f64_avx512_table}},
+    {{&vm_loose_f32_avx2_table, &vm_loose_f64_avx2_table}, {&vm_loose_f32_avx512_table, &vm_loose_f64_avx512_table}}};
+static vm_fast_fn *const *const fast_ones[2][2] = {{vm_loose_one_f32_avx2, vm_loose_one_f64_avx2},
+                                                   {vm_loose_one_f32_avx512, vm_loose_one_f64_avx512}};
+static vm_fast_fn *const *const fast_ints[2] = {vm_fast_int_avx2_table, vm_fast_int_avx512_table};
+#endif
+
+static const vm_fast_table *fast_table(const cpu_vm *vm, base_dtype t) {
+#if defined(__x86_64__)
+  base_isa isa = base_isa_best();
+  if (isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64))
+    return fast_tables[vm->fast][isa >= BASE_ISA_AVX512][t == XLAC_F64];
+#endif
+  (void)vm, (void)t;
+  return NULL;
+}
+
+static vm_fast_fn *const *fast_int_table(base_dtype t) {
+#if defined(__x86_64__)
+  base_isa isa = base_isa_best();
+  if (isa >= BASE_ISA_AVX2 && (t == XLAC_S32 || t == XLAC_U32)) return fast_ints[isa >= BASE_ISA_AVX512];
+#endif
+  (void)t;
+  return NULL;
+}
+
+/* A function of one value, in fast numerics. */
+static vm_fast_fn *fast_one(unsigned opcode, base_dtype t) {
+  static const uint16_t opcodes[VM_FAST_ONE] = {IR_OP_EXP,  IR_OP_LOG,    IR_OP_TANH, IR_OP_LOGISTIC,
+                                                IR_OP_SINE, IR_OP_COSINE, IR_OP_RSQRT};
+#if defined(__x86_64__)
+  base_isa isa = base_isa_best();
+  for (int i = 0; i < VM_FAST_ONE && isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64); i++)
+    if (opcodes[i] == opcode) return fast_ones[isa >= BASE_ISA_AVX512][t == XLAC_F64][i];
+#endif
+  (void)opcodes, (void)opcode, (void)t;
+  return NULL;
+}
+
+static int fast_int_number(unsigned opcode, bool swapped) {
+  switch (opcode) {
+    case IR_OP_ADD:
+      return 0;
+    case IR_OP_MULTIPLY:
+      return 1;
+    case IR_OP_SUBTRACT:
+      return 2 + swapped;
+    case IR_OP_AND:
+      return 4;
+    case IR_OP_OR:
+      return 5;
+    case IR_OP_XOR:
+      return 6;
+    case IR_OP_SHIFT_LEFT:
+      return swapped ? -1 : 7;
+    case IR_OP_SHIFT_RIGHT_LOGICAL:
+      return swapped ? -1 : 8;
+    default:
+      return -1;
+  }
+}
+
+/* The number of an op in the tables, with the special operand (the number, or the outer op's other one) second or,
+ * where `swapped`, first. -1: none. */
+static int fast_number(unsigned opcode, bool swapped) {
+  switch (opcode) {
+    case IR_OP_ADD:
+      return 0;
+    case IR_OP_MULTIPLY:
+      return 1;
+    case IR_OP_SUBTRACT:
+      return 2 + swapped;
+    case IR_OP_DIVIDE:
+      return 4 + swapped;
+    case IR_OP_MAXIMUM:
+      return swapped ? 8 : 6;
+    case IR_OP_MINIMUM:
+      return swapped ? 9 : 7;
+    default:
+      return -1;
+  }
+}
+
+static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
+  return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
+}
+
+/* op(lanes, number) or op(number, lanes). */
+static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table, vm_fast_fn *const *ints) {
+  const kernel_value *v = &vm->k->values[i];
+  vm_inst *inst = &vm->insts[i];
+  bool a = fast_is_number(vm, v->in[0]), b = fast_is_number(vm, v->in[1]);
+  int number = ints ? fast_int_number(v->op->opcode, a) : fast_number(v->op->opcode, a);
+  if (a == b || number < 0) return;
+  inst->fast = ints ? ints[number] : table->two[number];
+  inst->n_in = 2;
+  inst->in[0] = v->in[a ? 1 : 0];
+  inst->in[1] = v->in[a ? 0 : 1];
+  inst->numbers = 2;
+}
+
+/* An op on two values of which one is an op that nobody else uses: both at once. */
+static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const uint32_t *uses) {
+  const kernel_value *v = &vm->k->values[i];
+  vm_inst *inst = &vm->insts[i];
+  for (uint32_t j = 0; j < 2; j++) {
+    uint32_t f = v->in[j], z = v->in[1 - j];
+    const kernel_value *first = &vm->k->values[f];
+    if (first->kind != KERNEL_OP || first->n_in != 2 || uses[f] != 1 || vm->insts[f].place != VM_REGISTER) continue;
+    if ((vm->insts[f].fast && vm->insts[f].n_in == 3) || vm->insts[f].chain) continue;
+    bool swapped = fast_is_number(vm, first->in[0]);
+    int one = fast_number(first->op->opcode, swapped), two = fast_number(v->op->opcode, j == 1);
+    if (one < 0 || one >= VM_FAST_THREE || two < 0 || two >= VM_FAST_THREE) continue;
+    uint32_t x = first->in[swapped ? 1 : 0], y = first->in[swapped ? 0 : 1];
+    bool y_number = fast_is_number(vm, y), z_number = fast_is_number(vm, z);
+    inst->fast = table->three[one][two][!y_number][!z_number];
+    inst->n_in = 3;
+    inst->in[0] = x;
+    inst->in[1] = y;
+    inst->in[2] = z;
+    inst->numbers = (uint8_t)((y_number ? 2 : 0) | (z_number ? 4 : 0));
+    vm->insts[f].place = VM_INSIDE;
+    return;
+  }
+}
+
+/* Splats that only loops which take one number use need no lanes. */
+static void fast_find_numbers(cpu_vm *vm) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_values; i++) vm->insts[i].number = fast_is_number(vm, i);
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const vm_inst *inst = &vm->insts[i];
+    if (inst->place == VM_INSIDE || inst->place == VM_SPLAT) continue;
+    for (uint32_t j = 0; j < inst->n_in; j++)
+      if (!(inst->numbers >> j & 1)) vm->insts[inst->in[j]].number = false;
+    uint32_t operands[VM_MAX_CHAIN + 1], n = inst->chain ? vm_chain_operands(inst->chain, operands) : 0;
+    for (uint32_t j = 0; j < n; j++)
+      if (!vm_chain_takes_number(inst->chain, operands[j])) vm->insts[operands[j]].number = false;
+  }
+  for (uint32_t i = 0; i < k->n_stores; i++) vm->insts[k->stores[i].value].number = false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (k->stores[i].body) vm->insts[k->stores[i].init].number = false;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
+    if (vm->sums[i].products) vm->insts[vm->sums[i].in[0]].number = vm->insts[vm->sums[i].in[1]].number = false;
+}
+
+void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
+  const kernel *k = vm->k;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    base_dtype lane = (base_dtype)vm->insts[i].lane;
+    if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens || vm->insts[i].chain)
+      continue;
+    if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op->opcode, lane);
+    const vm_fast_table *table = fast_table(vm, lane);
+    vm_fast_fn *const *ints = fast_int_table(lane);
+    if (v->n_in != 2 || (!table && !ints) || vm->insts[v->in[0]].lane != lane) continue;
+    if (table) fast_three(vm, i, table, uses);
+    if (!vm->insts[i].fast) fast_two(vm, i, table, ints);
+  }
+  fast_find_numbers(vm);
+}

@@ -1,0 +1,33 @@
+#include "vm_fold.h"
+
+#include "../../base/isa/isa.h"
+#include "../../base/math/math.h"
+
+#define T float
+#define U uint32_t
+#define INF 0x7F800000
+#define FOLD(name) vm_fold_f32_plain_##name
+#define FOLD_TABLE vm_fold_f32_plain
+#include "vm_fold_loops.h"
+
+#define T double
+#define U uint64_t
+#define INF 0x7FF0000000000000
+#define FOLD(name) vm_fold_f64_plain_##name
+#define FOLD_TABLE vm_fold_f64_plain
+#include "vm_fold_loops.h"
+
+static const vm_fold *vm_fold_table(bool f64) {
+#if defined(__x86_64__)
+  base_isa isa = base_isa_best();
+  if (isa >= BASE_ISA_AVX512) return f64 ? vm_fold_f64_avx512 : vm_fold_f32_avx512;
+  if (isa >= BASE_ISA_AVX2) return f64 ? vm_fold_f64_avx2 : vm_fold_f32_avx2;
+#endif
+  return f64 ? vm_fold_f64_plain : vm_fold_f32_plain;
+}
+
+const vm_fold *vm_fold_of(ir_opcode op, base_dtype t) {
+  int row = op == IR_OP_ADD ? 0 : op == IR_OP_MULTIPLY ? 1 : op == IR_OP_MAXIMUM ? 2 : op == IR_OP_MINIMUM ? 3 : -1;
+  if (row < 0 || (t != XLAC_F32 && t != XLAC_F64)) return NULL;
+  return &vm_fold_table(t == XLAC_F64)[row];
+}

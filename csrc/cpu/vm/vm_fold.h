@@ -1,0 +1,31 @@
+/* Runs of lanes combined into few: what reductions along the innermost dimension do with a block. */
+#ifndef XLAC_CPU_VM_VM_FOLD_H
+#define XLAC_CPU_VM_VM_FOLD_H
+
+#include "vm_inside.h"
+
+enum { VM_FOLD_BYTES = 128, VM_FOLD_OPS = 4 /* add, multiply, maximum, minimum */ };
+
+/* Lane j of acc, of which *valid are in use, becomes its combination with that of x[j], x[j + L], ... where L lanes
+ * make VM_FOLD_BYTES. The order depends on n alone, so that every instruction set gives the same bits. */
+typedef void vm_fold_fn(int64_t n, const void *x, void *acc, int64_t *valid);
+/* `valid` lanes become one, in lane 0: halves are combined until one is left. */
+typedef void vm_fold_last_fn(int64_t valid, void *acc);
+/* Rows of n elements, one after the other, each with the initial value to one element of out. */
+typedef void vm_fold_many_fn(int64_t rows, int64_t n, const void *x, const void *init, void *out);
+/* The same of the products of x[j] and y[j]; NULL for other ops than addition. */
+typedef void vm_fold_products_fn(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);
+typedef struct vm_fold {
+  vm_fold_fn *some;
+  vm_fold_last_fn *last;
+  vm_fold_many_fn *many;
+  vm_fold_products_fn *products, *loose; /* loose: each product and its sum rounded once, where the CPU has that */
+} vm_fold;
+
+extern const vm_fold vm_fold_f32_plain[VM_FOLD_OPS], vm_fold_f64_plain[VM_FOLD_OPS];
+extern const vm_fold vm_fold_f32_avx2[VM_FOLD_OPS], vm_fold_f64_avx2[VM_FOLD_OPS];
+extern const vm_fold vm_fold_f32_avx512[VM_FOLD_OPS], vm_fold_f64_avx512[VM_FOLD_OPS];
+/* Of op on elements of type t, or NULL. */
+const vm_fold *vm_fold_of(ir_opcode op, base_dtype t);
+
+#endif

@@ -1,0 +1,356 @@
+/* Producers join the kernel of the only root that uses them. Users come before producers here, so that each op is
+ * decided once, from what its users have become. */
+#include "fusion_inside.h"
+
+#include "../scalar/loops/loops.h"
+#include "../passes/hlo/arg_reduce.h"
+
+enum {
+  FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
+  FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
+  FUSION_MAX_RANK = 12,
+  FUSION_MAX_CARRY = 2048, /* results that a scan carries along; as kernel.h has it */
+  FUSION_ROWS = 8,         /* of a scan: fewer are ... */
+  FUSION_ALONE = 1 << 16,  /* ... for one thread alone, and fused only up to so many elements */
+  FUSION_MAX_EDGES = 8,    /* picks in one kernel */
+  FUSION_EDGES = 1024,     /* elements: fewer are copied faster than picked */
+  FUSION_TURNING = 512     /* elements of a transposition that is worth a step */
+};
+
+static bool fusion_is_static(const ir_type *t) {
+  return ir_is_tensor(t) && !t->has_dynamic && t->rank <= FUSION_MAX_RANK && !t->quant;
+}
+
+static bool fusion_is_scalar_constant(const ir_op *op) {
+  return op->opcode == IR_OP_CONSTANT && op->u.literal && !op->u.literal->elided && op->type->count == 1;
+}
+
+/* Rows become columns: element by element every load would be from another cache line, and often another page. Going
+ * through the array in tiles costs a fraction of that, though it is a step of its own. */
+static bool fusion_is_turning(const ir_op *op) {
+  if (op->opcode != IR_OP_TRANSPOSE || op->type->count < FUSION_TURNING) return false;
+  const ir_type *from = ir_operand_type(op, 0);
+  const ir_ints *order = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  uint32_t to_last = op->type->rank, from_last = from->rank;
+  while (to_last > 0 && op->type->dims[to_last - 1] == 1) to_last--;
+  while (from_last > 0 && from->dims[from_last - 1] == 1) from_last--;
+  return to_last > 0 && order->v[to_last - 1] != (int64_t)from_last - 1;
+}
+
+bool fusion_is_candidate(const ir_op *op) {
+  interp_loop l;
+  uint32_t along = 0;
+  bool back = false;
+  if (fusion_is_turning(op)) return false;
+  if (!fusion_is_static(op->type) || op->n_control_preds || op->opcode == IR_OP_COPY) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++)
+    if (!fusion_is_static(ir_operand_type(op, i))) return false;
+  if (fusion_moves_index(op) || op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op)) return true;
+  if (op->opcode == IR_OP_REDUCE_WINDOW) return fusion_scan(op, &along, &back) != NULL;
+  return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && interp_loop_of(op, &l);
+}
+
+static bool fusion_combines(ir_opcode opcode) {
+  return opcode == IR_OP_ADD || opcode == IR_OP_MULTIPLY || opcode == IR_OP_MAXIMUM || opcode == IR_OP_MINIMUM ||
+         opcode == IR_OP_AND || opcode == IR_OP_OR || opcode == IR_OP_XOR;
+}
+
+const ir_op *fusion_reduction(const ir_op *op) {
+  return op->opcode == IR_OP_REDUCE ? fusion_combiner(op) : NULL;
+}
+
+const ir_op *fusion_combiner(const ir_op *op) {
+  interp_loop l;
+  if (op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
+  const ir_type *t = ir_operand_type(op, 0);
+  const ir_op *body = ir_root(op->called[0]);
+  if (!fusion_is_static(t) || !fusion_is_static(op->type) || body->n_operands != 2 || !fusion_combines(body->opcode))
+    return NULL;
+  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
+  bool params = a->opcode == IR_OP_PARAMETER && b->opcode == IR_OP_PARAMETER && a != b;
+  bool same = body->type->dtype == t->dtype && op->type->dtype == t->dtype && a->type->dtype == t->dtype;
+  return params && same && ir_operand_type(op, 1)->dtype == t->dtype && interp_loop_of(body, &l) ? body : NULL;
+}
+
+static bool fusion_has_chains(const ir_module *m) {
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (ir_opcode_has(op->opcode, IR_ASYNC_DONE)) return true;
+  return false;
+}
+
+bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
+  size_t n = (size_t)m->n_ids + 1;
+  f->role = base_arena_zalloc(arena, n);
+  f->needed = base_arena_zalloc(arena, n * sizeof *f->needed);
+  f->root = base_arena_zalloc(arena, n * sizeof *f->root);
+  f->why = base_arena_zalloc(arena, n * sizeof *f->why);
+  f->size = base_arena_zalloc(arena, n * sizeof *f->size);
+  f->edges = base_arena_zalloc(arena, n);
+  f->scans = base_arena_zalloc(arena, n);
+  f->plain = base_arena_zalloc(arena, n * sizeof *f->plain);
+  f->spread = base_arena_zalloc(arena, n * sizeof *f->spread);
+  f->first = base_arena_zalloc(arena, n * sizeof *f->first);
+  f->next = base_arena_zalloc(arena, n * sizeof *f->next);
+  f->turn = base_arena_zalloc(arena, n * sizeof *f->turn);
+  f->one = base_arena_zalloc(arena, n * sizeof *f->one);
+  bool chains = fusion_has_chains(m);
+  f->waits = chains ? base_arena_zalloc(arena, n * sizeof *f->waits) : NULL;
+  bool stores = f->scans && f->plain && f->edges && f->spread && f->first && f->next && f->turn && f->one;
+  return f->role && f->needed && f->root && f->why && f->size && stores && (f->waits || !chains);
+}
+
+static bool fusion_expands(const ir_op *op) {
+  return op->opcode == IR_OP_BROADCAST && op->type->count != ir_operand_type(op, 0)->count;
+}
+
+/* Cheap: nothing is computed, and what is behind it is short. `weight` counts what is behind. */
+static bool fusion_is_cheap(const ir_op *op, uint32_t *weight) {
+  *weight = 1;
+  while (op->opcode == IR_OP_BROADCAST && *weight < FUSION_MAX_CHEAP) {
+    op = ir_operand(op, 0);
+    ++*weight;
+  }
+  return *weight > 1 ? *weight < FUSION_MAX_CHEAP : op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op);
+}
+
+static bool fusion_is_simple(ir_opcode opcode) {
+  switch (opcode) {
+    case IR_OP_ADD:
+    case IR_OP_SUBTRACT:
+    case IR_OP_MULTIPLY:
+    case IR_OP_MAXIMUM:
+    case IR_OP_MINIMUM:
+    case IR_OP_NEGATE:
+    case IR_OP_ABS:
+    case IR_OP_CONVERT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Whether the value is in memory whatever becomes of its users, if several kernels read it. */
+static bool fusion_stays_in_memory(const ir_op *op) {
+  while (op->opcode == IR_OP_RESHAPE) op = ir_operand(op, 0);
+  return fusion_reduction(op) != NULL || !fusion_is_candidate(op);
+}
+
+/* A part of an array that is in memory, or one simple op on one array that is in memory, and on what cheap ops spread:
+ * to compute it anew reads no more than to read it would, and nobody has to write it. */
+static bool fusion_is_light(const ir_op *op) {
+  const ir_op *array = NULL;
+  uint32_t weight = 0;
+  if (op->opcode == IR_OP_SLICE) return fusion_stays_in_memory(ir_operand(op, 0));
+  if (!fusion_is_simple((ir_opcode)op->opcode)) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_op *from = ir_operand(op, i);
+    if (fusion_is_cheap(from, &weight)) continue;
+    if ((array && array != from) || !fusion_stays_in_memory(from)) return false;
+    array = from;
+  }
+  return array && base_dtype_bytes((base_dtype)array->type->dtype) <= base_dtype_bytes((base_dtype)op->type->dtype);
+}
+
+/* What the users of an op say: the root that all of them belong to, or why the op must be in memory. */
+typedef struct fusion_users {
+  ir_op *root;
+  const char *why;
+  bool outside; /* somebody who is no kernel reads it */
+  uint32_t n;
+} fusion_users;
+
+static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
+  const ir_op *user = use->user;
+  if (user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0) return true; /* where it is read is computed */
+  return f->role[user->id] == FUSION_NO || (user->opcode == IR_OP_REDUCE && use->slot != 0);
+}
+
+/* Whether the user wants the value at all. */
+static bool fusion_reads(const fusion_plan *f, const ir_use *use) {
+  opt_arg_reduction a;
+  return !(f->skips_places && use->slot == 1 && opt_arg_reduction_of(use->user, &a) && a.counts);
+}
+
+static const char fusion_several[] = "several kernels read it";
+
+static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
+  const ir_op *user = use->user;
+  uint8_t role = f->role[user->id];
+  if (f->role[user->id] != FUSION_NO && user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0)
+    return "it is read at a place that is computed";
+  if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
+
+  if (fusion_expands(user)) return "a broadcast would compute it many times";
+  if (fusion_moves_index(user) && n_users > 1) return "it is read at several indexes";
+  if (role == FUSION_CHEAP) return fusion_several;
+  return NULL;
+}
+
+static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_users *u) {
+  uint32_t uses = 0;
+  IR_FOR_USES(use, op) uses++;
+  IR_FOR_USES(use, op) {
+    const ir_op *user = use->user;
+    u->n++;
+    u->outside = u->outside || (fusion_is_outside(f, use) && fusion_reads(f, use));
+    if (u->why) continue;
+    u->why = fusion_user_objects(f, use, uses);
+    ir_op *root = f->root[user->id];
+    if (!u->why && u->root && u->root != root) u->why = fusion_several;
+    u->root = root;
+  }
+  for (uint32_t i = 0; i < op->parent->n_results; i++)
+    if (op->parent->results[i].op == op) u->why = "it is a result", u->outside = true;
+}
+
+/* Whether some operand will surely be computed in the kernel: then it is worth being one. */
+static bool fusion_brings_work(const ir_op *op) {
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_op *from = ir_operand(op, i);
+    bool once = from->uses && !from->uses->next && op->parent == from->parent;
+    for (uint32_t k = 0; k < op->parent->n_results; k++) once = once && op->parent->results[k].op != from;
+    if (once && from->type->rank && fusion_is_candidate(from) && !fusion_moves_index(from) &&
+        from->opcode != IR_OP_IOTA && from->opcode != IR_OP_CONSTANT && !from->n_control_preds)
+      return true;
+  }
+  return false;
+}
+
+/* Why an op with edges is in no kernel, that of `root` if there is one. */
+static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, const ir_op *root) {
+  IR_FOR_USES(use, op)
+  if (root && (f->spread[use->user->id] || fusion_splits(use->user)))
+    return "its edges are not those of a dimension of the kernel";
+  if (op->type->count < FUSION_EDGES) return "it has too few elements for edges in a kernel";
+  uint32_t edges = (root ? f->edges[root->id] : 0) + (op->opcode == IR_OP_PAD ? 1 : op->n_operands - 1);
+  return edges > FUSION_MAX_EDGES ? "the kernel has edges enough" : NULL;
+}
+
+/* Those of a scan's results that follow one another, and those side by side. */
+static void fusion_measure_scan(const ir_type *t, uint32_t along, int64_t *outer, int64_t *inner) {
+  *outer = *inner = 1;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (d < along) *outer *= t->dims[d];
+    if (d > along) *inner *= t->dims[d];
+  }
+}
+
+/* Why a scan is in no kernel, that of `root` if there is one; *code says which scans the kernel then has. */
+static const char *fusion_scan_objects(const fusion_plan *f, const ir_op *op, const ir_op *root, uint8_t *code) {
+  uint32_t along = 0;
+  bool back = false;
+  int64_t outer = 1, inner = 1;
+  (void)fusion_scan(op, &along, &back);
+  *code = (uint8_t)(2 * along + back + 1);
+  fusion_measure_scan(op->type, along, &outer, &inner);
+  if (inner > FUSION_MAX_CARRY) return "a kernel can't carry so many results along";
+  if (outer < FUSION_ROWS && op->type->count > FUSION_ALONE) return "its rows are too few to be shared among threads";
+  if (!root) return NULL;
+  if (fusion_reduction(root)) return "a kernel that sums up has no scans";
+  if (f->scans[root->id] && f->scans[root->id] != *code) return "the kernel has scans along another way";
+  if (op->type->count != root->type->count || op->type->rank != root->type->rank)
+    return "it is not of the kernel's shape";
+  IR_FOR_USES(use, op)
+  if (!f->plain[use->user->id] || fusion_moves_index(use->user))
+    return "its elements are not those of the kernel in their order";
+  return NULL;
+}
+
+/* What would be a kernel by itself, and better is none: its operands are in memory then. true where that is so. */
+static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op *root) {
+  if (!fusion_is_soft(op)) return false;
+  uint8_t scan = 0;
+  const ir_op *kernel = *why ? NULL : root;
+  const char *objection = fusion_has_edges(op)                ? fusion_edges_object(f, op, kernel)
+                          : op->opcode == IR_OP_REDUCE_WINDOW ? fusion_scan_objects(f, op, kernel, &scan)
+                                                              : NULL;
+  bool can_end = fusion_has_edges(op) || scan;
+  if (!objection && (!*why || (can_end && fusion_brings_work(op)))) {
+    if (scan) f->scans[kernel ? kernel->id : op->id] = scan;
+    return false;
+  }
+  f->role[op->id] = FUSION_NO;
+  f->root[op->id] = NULL;
+  f->why[op->id] = objection ? objection : *why;
+  return true;
+}
+
+static void fusion_decide_op(fusion_plan *f, ir_op *op) {
+  fusion_users u = {NULL, NULL, false, 0};
+  uint32_t weight = 0;
+  if (fusion_reduction(op)) {
+    f->role[op->id] = FUSION_ROOT;
+    f->root[op->id] = op;
+    f->why[op->id] = "a reduction ends a kernel";
+    f->size[op->id] = 1;
+    return;
+  }
+  if (!fusion_is_candidate(op)) return;
+  fusion_look_at_users(f, op, &u);
+  f->root[op->id] = op;
+  if (fusion_is_cheap(op, &weight) || (u.why == fusion_several && !u.outside && fusion_is_light(op))) {
+    f->role[op->id] = FUSION_CHEAP;
+    f->needed[op->id] = u.outside;
+    f->why[op->id] = u.why;
+    return;
+  }
+  if (!u.why && u.root && f->size[u.root->id] >= FUSION_MAX_OPS) u.why = "the kernel is full";
+  if (!u.why && !u.root) u.why = "nobody reads it";
+  if (!u.why && f->waits && f->waits[u.root->id] != f->waits[op->id])
+    u.why = "an async operation is waited for in between";
+  if (fusion_stays_soft(f, op, &u.why, u.root)) return;
+  f->role[op->id] = u.why ? FUSION_ROOT : FUSION_INNER;
+  f->why[op->id] = u.why;
+  if (!u.why) f->root[op->id] = u.root;
+  if (fusion_has_edges(op))
+    f->edges[f->root[op->id]->id] += op->opcode == IR_OP_PAD ? 1 : (uint8_t)(op->n_operands - 1);
+  f->plain[op->id] = true;
+  IR_FOR_USES(use, op)
+  if (!u.why && (!f->plain[use->user->id] || fusion_moves_index(use->user))) f->plain[op->id] = false;
+  IR_FOR_USES(use, op)
+  if (!u.why && (f->spread[use->user->id] || fusion_splits(use->user))) f->spread[op->id] = true;
+  f->size[f->root[op->id]->id]++;
+}
+
+/* A kernel for each root. */
+static void fusion_keep_apart(fusion_plan *f, ir_op *op) {
+  f->first[op->id] = f->turn[op->id] = op;
+  f->next[op->id] = NULL;
+  f->one[op->id] = NULL;
+}
+
+bool fusion_reduces_in_order(const ir_op *op) {
+  const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  const ir_type *t = ir_operand_type(op, 0);
+  bool reduced[FUSION_MAX_RANK] = {false};
+  int64_t count = 1;
+  uint32_t changes = 0;
+  for (uint32_t i = 0; dims && i < dims->n; i++) {
+    reduced[dims->v[i]] = true;
+    count *= t->dims[dims->v[i]];
+  }
+  for (uint32_t d = 0; d < t->rank; d++) changes += reduced[d] != (d > 0 && reduced[d - 1]);
+  bool outer = t->rank > 0 && !reduced[0]; /* few are reduced side by side, the kept ones innermost */
+  return changes <= 2 && !(outer && count < FUSION_SHORT);
+}
+
+void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *const *order) {
+  assert(n <= c->n_ops);
+  (void)c;
+  for (uint32_t i = 0; i < n; i++) {
+    f->role[order[i]->id] = FUSION_NO;
+    f->size[order[i]->id] = 0;
+    f->needed[order[i]->id] = false;
+    f->spread[order[i]->id] = false;
+    f->edges[order[i]->id] = f->scans[order[i]->id] = 0;
+    f->plain[order[i]->id] = false;
+    f->root[order[i]->id] = NULL;
+    fusion_keep_apart(f, order[i]);
+  }
+  for (uint32_t i = 0, waits = 0; f->waits && i < n; i++) {
+    f->waits[order[i]->id] = waits;
+    waits += ir_opcode_has(order[i]->opcode, IR_ASYNC_DONE);
+  }
+  for (uint32_t i = n; i-- > 0;) fusion_decide_op(f, order[i]);
+}

@@ -1,0 +1,11 @@
+/* Fusion's decisions, inside. */
+#ifndef XLAC_FUSE_FUSION_INSIDE_H
+#define XLAC_FUSE_FUSION_INSIDE_H
+
+#include "fusion.h"
+
+/* The op by which a reduction or a window combines two values, if it does so by one that a kernel can do lane by lane;
+ * or NULL. */
+const ir_op *fusion_combiner(const ir_op *op);
+
+#endif

@@ -1,0 +1,177 @@
+/* Window geometry. All quantities are sizes and positions of verified ops, so they stay well within 64 bits. */
+#include "placement.h"
+
+#include "../../ir/verify/check.h"
+
+static int64_t floor_div(int64_t a, int64_t b) {
+  assert(b > 0);
+  return a / b - (a % b < 0);
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+  assert(b > 0);
+  return a / b + (a % b > 0);
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t t = a % b;
+    a = b;
+    b = t;
+  }
+  return a;
+}
+
+int64_t interp_window_count(const ir_window_dim *w, int64_t n) {
+  int64_t dilated = n > 0 ? (n - 1) * w->base_dilation + 1 : 0;
+  int64_t padded = dilated + w->padding_low + w->padding_high, window = (w->size - 1) * w->window_dilation + 1;
+  assert(w->size > 0 && w->stride > 0);
+  return padded < window ? 0 : (padded - window) / w->stride + 1;
+}
+
+int interp_window_counts(interp_ctx *ctx, const ir_op *op, const ir_window *window, const int64_t *sizes,
+                         int64_t *counts) {
+  for (uint32_t d = 0; d < window->n; d++) {
+    int status = ir_infer_window_size(&window->v[d], sizes[d], &counts[d], ctx->err);
+    if (status) return interp_place_error(ctx, op, status);
+  }
+  return 0;
+}
+
+int64_t interp_window_element(const ir_window_dim *w, int64_t n, int64_t p) {
+  p -= w->padding_low;
+  if (w->base_dilation == 1) return p >= 0 && p < n ? p : -1; /* divisions are what this costs */
+  if (p < 0 || p % w->base_dilation != 0) return -1;
+  p /= w->base_dilation;
+  return p < n ? p : -1;
+}
+
+interp_placement interp_window_placement(const ir_window_dim *w, int64_t n, int64_t k, int64_t low, int64_t high) {
+  interp_placement r = {.first = 0, .count = 0, .step = 1, .from = 0, .from_step = w->stride};
+  int64_t shift = k * w->window_dilation - w->padding_low; /* position = o * stride + shift, before base dilation */
+  if (n == 0) return r;
+  low = interp_max(low, ceil_div(-shift, w->stride));
+  high = interp_min(high, floor_div((n - 1) * w->base_dilation - shift, w->stride) + 1);
+  if (w->base_dilation > 1) {
+    int64_t common = gcd(w->stride, w->base_dilation);
+    if (shift % common != 0) return r;
+    r.step = w->base_dilation / common;
+    r.from_step = w->stride / common;
+    while (low < high && (low * w->stride + shift) % w->base_dilation != 0) low++;
+  }
+  if (low >= high) return r;
+  r.first = low;
+  r.count = 1 + (high - 1 - low) / r.step;
+  r.from = (low * w->stride + shift) / w->base_dilation;
+  assert(r.from >= 0 && r.from + (r.count - 1) * r.from_step < n);
+  return r;
+}
+
+void interp_window_range(const ir_window_dim *w, int64_t n, int64_t count, int64_t *low, int64_t *high) {
+  int64_t last = n > 0 ? (n - 1) * w->base_dilation : -1;
+  *low = count > 0 ? interp_max(0, ceil_div(w->padding_low - (count - 1) * w->stride, w->window_dilation)) : 0;
+  *high = last < 0 || count == 0 ? 0 : interp_min(w->size, floor_div(last + w->padding_low, w->window_dilation) + 1);
+}
+
+void interp_window_walk_begin(interp_window_walk *w, const ir_window *window, const int64_t *n, const int64_t *counts,
+                              const int64_t *low, const int64_t *high) {
+  w->rank = window->n;
+  w->dims = window->v;
+  w->n = n;
+  w->started = false;
+  for (uint32_t d = 0; d < w->rank; d++) {
+    w->low[d] = low[d];
+    w->high[d] = high[d];
+    interp_window_range(&window->v[d], n[d], counts[d], &w->begin[d], &w->end[d]);
+    w->k[d] = w->begin[d];
+  }
+}
+
+/* The box of the present window element; false when it is empty. */
+static bool walk_box(interp_window_walk *w) {
+  int64_t part[IR_MAX_RANK], own[IR_MAX_RANK], extents[IR_MAX_RANK];
+  for (uint32_t d = 0; d < w->rank; d++) extents[d] = w->high[d] - w->low[d];
+  interp_strides(w->rank, extents, part);
+  interp_strides(w->rank, w->n, own);
+  w->lanes = 1;
+  w->part_at = w->operand_at = 0;
+  w->whole = true;
+  for (uint32_t d = 0; d < w->rank; d++) {
+    interp_placement p = interp_window_placement(&w->dims[d], w->n[d], w->k[d], w->low[d], w->high[d]);
+    if (p.count == 0) return false;
+    w->count[d] = p.count;
+    w->lanes *= p.count;
+    w->part_at += (p.first - w->low[d]) * part[d];
+    w->part_strides[d] = p.step * part[d];
+    w->operand_at += p.from * own[d];
+    w->operand_strides[d] = p.from_step * own[d];
+    w->whole &= p.count == extents[d];
+  }
+  return true;
+}
+
+bool interp_window_walk_next(interp_window_walk *w) {
+  for (;;) {
+    if (!w->started) {
+      w->started = true;
+      for (uint32_t d = 0; d < w->rank; d++)
+        if (w->begin[d] >= w->end[d]) return false;
+    } else {
+      uint32_t d = w->rank;
+      for (; d > 0; d--) {
+        if (++w->k[d - 1] < w->end[d - 1]) break;
+        w->k[d - 1] = w->begin[d - 1];
+      }
+      if (d == 0) return false;
+    }
+    if (walk_box(w)) return true;
+  }
+}
+
+static void parts_measure(interp_parts *p) {
+  int64_t strides[IR_MAX_RANK];
+  interp_strides(p->rank, p->dims, strides);
+  p->at = 0;
+  p->lanes = 1;
+  for (uint32_t d = 0; d < p->rank; d++) {
+    p->at += p->low[d] * strides[d];
+    p->lanes *= p->high[d] - p->low[d];
+  }
+}
+
+bool interp_parts_begin(interp_parts *p, uint32_t rank, const int64_t *dims, int64_t lanes) {
+  int64_t inner = 1;
+  p->rank = rank;
+  p->dims = dims;
+  p->split = rank;
+  p->piece = 1;
+  for (uint32_t d = 0; d < rank; d++)
+    if (dims[d] == 0) return false;
+  while (p->split > 0 && inner < lanes) {
+    int64_t n = dims[--p->split];
+    p->piece = interp_min(n, interp_max(1, lanes / inner));
+    inner *= n;
+  }
+  for (uint32_t d = 0; d < rank; d++) {
+    p->low[d] = 0;
+    p->high[d] = d < p->split ? 1 : d == p->split ? p->piece : dims[d];
+  }
+  parts_measure(p);
+  return true;
+}
+
+bool interp_parts_next(interp_parts *p) {
+  for (uint32_t d = interp_min(p->split + 1, p->rank); d > 0; d--) {
+    uint32_t i = d - 1;
+    int64_t piece = i == p->split ? p->piece : 1;
+    p->low[i] += piece;
+    if (p->low[i] < p->dims[i]) {
+      p->high[i] = interp_min(p->low[i] + piece, p->dims[i]);
+      parts_measure(p);
+      return true;
+    }
+    p->low[i] = 0;
+    p->high[i] = interp_min(piece, p->dims[i]);
+  }
+  return false;
+}

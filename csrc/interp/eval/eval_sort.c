@@ -1,0 +1,191 @@
+/* sort. The sorted dimension is brought last, an order of element numbers is found row by row (by keys where the
+ * comparator is a plain < or >, else by running it), and the operands are picked in that order. Always stable. */
+#include "../algorithm/sort_keys.h"
+#include "../algorithm/sort_merge.h"
+
+typedef struct sort_run {
+  interp_ctx *ctx;
+  const ir_op *op;
+  uint32_t n, dim;
+  int64_t rows, length;
+  int64_t moved[IR_MAX_RANK]; /* the dims with the sorted one last */
+  const void **data;          /* operands in that order of dims */
+  interp_value **held;        /* what keeps them */
+  base_dtype *types;
+} sort_run;
+
+/* Which operand's elements a comparator of the form compare(p, q) sorts by. False where it is of another form, or keys
+ * can't stand for it. */
+typedef struct sort_order {
+  uint32_t operand;
+  bool descending, total;
+} sort_order;
+
+static bool sort_order_of(const ir_computation *c, sort_order *o) {
+  const ir_op *root = ir_root(c);
+  if (root->opcode != IR_OP_COMPARE) return false;
+  const ir_op *a = ir_operand(root, 0), *b = ir_operand(root, 1);
+  const char *direction = ir_get_str(root, IR_ATTR_DIRECTION), *type = ir_get_str(root, IR_ATTR_TYPE);
+  if (a->opcode != IR_OP_PARAMETER || b->opcode != IR_OP_PARAMETER) return false;
+  if ((a->u.number ^ b->u.number) != 1) return false;
+  bool less = strcmp(direction, "LT") == 0;
+  if (!less && strcmp(direction, "GT") != 0) return false;
+  base_dtype t = a->type->dtype;
+  o->operand = (uint32_t)a->u.number / 2;
+  o->descending = less == (a->u.number % 2 == 1);
+  o->total = strcmp(type, "TOTALORDER") == 0;
+  if (*type == 0 || o->total || !base_dtype_is_integer(t)) return interp_sort_keyable(t);
+  return strcmp(type, base_dtype_is_signed(t) ? "SIGNED" : "UNSIGNED") == 0;
+}
+
+/* Total order of floats is that of their bits, which keys have for the IEEE-like types only. */
+static bool keys_serve(const sort_run *s, const sort_order *o) {
+  base_dtype t = s->types[o->operand];
+  if (!base_dtype_is_float(t)) return true;
+  if (o->total) return t == XLAC_F16 || t == XLAC_BF16 || t == XLAC_F32 || t == XLAC_F64;
+  return !interp_has_nan(t, s->data[o->operand], s->rows * s->length);
+}
+
+static int sort_by_keys(const sort_run *s, const sort_order *o, int64_t *order) {
+  base_dtype t = s->types[o->operand];
+  const char *data = s->data[o->operand];
+  interp_keyed *v = INTERP_SCRATCH(s->ctx, interp_keyed, s->length),
+               *spare = INTERP_SCRATCH(s->ctx, interp_keyed, s->length);
+  int status = v && spare ? 0 : interp_failed(s->ctx);
+  for (int64_t row = 0; row < s->rows && status == 0; row++) {
+    int64_t at = row * s->length;
+    interp_sort_keys(t, data + at * (int64_t)base_dtype_bytes(t), s->length, !o->total, o->descending, v);
+    status = interp_sort_keyed(s->ctx, v, spare, s->length);
+    for (int64_t i = 0; i < s->length && status == 0; i++) order[at + i] = at + v[i].at;
+    if (status == 0) status = interp_tick(s->ctx, (uint64_t)s->length);
+  }
+  interp_scratch_free(s->ctx, v);
+  interp_scratch_free(s->ctx, spare);
+  return status;
+}
+
+static int sort_by_comparator(const sort_run *s, int64_t *order) {
+  interp_sort by = {s->ctx, s->op->called[0], NULL, s->n, s->data, s->types, s->rows, s->length};
+  TRY(interp_body_prepare(s->ctx, by.comparator, &by.body));
+  int status = interp_sort_by_body(&by, order);
+  interp_body_free(by.body);
+  return status;
+}
+
+/* Strides of an array of the operands' dims, in the order of `moved`. */
+static void moved_strides(const sort_run *s, const interp_value *x, int64_t *strides) {
+  int64_t own[IR_MAX_RANK];
+  uint32_t at = 0;
+  interp_strides(x->rank, x->dims, own);
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (d != s->dim) strides[at++] = own[d];
+  strides[at] = own[s->dim];
+}
+
+/* Operand i with the sorted dimension last and elements in the comparator's type. */
+static int sort_take(sort_run *s, uint32_t i, interp_value *operand, base_dtype t) {
+  interp_value *x = interp_as(s->ctx, operand, t);
+  if (!x) return interp_failed(s->ctx);
+  s->types[i] = t;
+  s->held[i] = x;
+  s->data[i] = x->data;
+  if (s->dim + 1 == x->rank) return 0;
+  int64_t strides[IR_MAX_RANK];
+  moved_strides(s, x, strides);
+  interp_value *moved = interp_array(s->ctx, t, x->rank, s->moved);
+  if (!moved) return interp_failed(s->ctx);
+  int status = interp_copy_box(s->ctx, base_dtype_bytes(t), x->rank, s->moved, moved->data, x->data, 0, strides);
+  interp_release(x);
+  s->held[i] = moved;
+  s->data[i] = moved->data;
+  return status;
+}
+
+/* Operand i in the found order, its dims back in their places. */
+static int sort_give(const sort_run *s, uint32_t i, const interp_value *operand, const int64_t *order,
+                     interp_value **result) {
+  size_t bytes = base_dtype_bytes(s->types[i]);
+  int64_t strides[IR_MAX_RANK], dense[IR_MAX_RANK], count = s->rows * s->length;
+  interp_value *r = interp_array(s->ctx, s->types[i], operand->rank, operand->dims);
+  if (!r) return interp_failed(s->ctx);
+  *result = r;
+  if (s->dim + 1 == operand->rank) {
+    interp_copy_listed(bytes, r->data, s->data[i], order, count);
+    return 0;
+  }
+  void *picked = interp_scratch(s->ctx, count, bytes);
+  if (!picked) return interp_failed(s->ctx);
+  interp_copy_listed(bytes, picked, s->data[i], order, count);
+  moved_strides(s, r, strides);
+  interp_strides(r->rank, s->moved, dense);
+  int status = interp_strided_copy(s->ctx, bytes, r->rank, s->moved, r->data, strides, picked, dense);
+  interp_scratch_free(s->ctx, picked);
+  return status;
+}
+
+static void sort_shape(sort_run *s, const interp_value *x) {
+  uint32_t at = 0;
+  s->length = x->dims[s->dim];
+  s->rows = 1;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (d == s->dim) continue;
+    s->moved[at++] = x->dims[d];
+    s->rows *= x->dims[d];
+  }
+  s->moved[at] = s->length;
+}
+
+static int sort_all(sort_run *s, interp_value *const *operands, interp_value **results) {
+  sort_order o;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const ir_computation *c = s->op->called[0];
+    base_dtype t = c->params[2 * i]->type->dtype;
+    if (c->params[2 * i + 1]->type->dtype != t)
+      return interp_fail(s->ctx, s->op, XLAC_E_EVAL, "%s compares operand %u in two types", c->name->s, i);
+    TRY(sort_take(s, i, operands[i], t));
+  }
+  int64_t *order = INTERP_SCRATCH(s->ctx, int64_t, s->rows * s->length);
+  if (!order) return interp_failed(s->ctx);
+  bool keys = sort_order_of(s->op->called[0], &o) && keys_serve(s, &o);
+  int status = keys ? sort_by_keys(s, &o, order) : sort_by_comparator(s, order);
+  for (uint32_t i = 0; i < s->n && status == 0; i++) status = sort_give(s, i, operands[i], order, &results[i]);
+  interp_scratch_free(s->ctx, order);
+  return status;
+}
+
+int interp_eval_sort(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  uint32_t n = op->n_operands;
+  const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  const ir_computation *c = op->called[0];
+  sort_run s = {.ctx = ctx, .op = op, .n = n};
+  if (c->n_params != 2 * n || !ir_is_scalar(ir_root(c)->type) || ir_root(c)->type->dtype != XLAC_PRED)
+    return interp_fail(ctx, op, XLAC_E_EVAL, "%s does not compare %u pairs", c->name->s, n);
+  TRY(interp_need_one_size(ctx, op, operands, 0, n));
+  if (operands[0]->rank == 0) { /* one element is sorted */
+    *out = ir_is_tuple(op->type) ? interp_tuple(ctx, n, operands) : interp_retain(operands[0]);
+    return *out ? 0 : interp_failed(ctx);
+  }
+  assert(list->n == 1 && list->v[0] >= 0 && list->v[0] < operands[0]->rank);
+  s.dim = (uint32_t)list->v[0];
+  sort_shape(&s, operands[0]);
+  interp_value **results = INTERP_SCRATCH(ctx, interp_value *, n);
+  s.data = INTERP_SCRATCH(ctx, const void *, n);
+  s.held = INTERP_SCRATCH(ctx, interp_value *, n);
+  s.types = INTERP_SCRATCH(ctx, base_dtype, n);
+  int status = results && s.data && s.held && s.types ? 0 : interp_failed(ctx);
+  if (status == 0) {
+    memset(results, 0, n * sizeof *results);
+    memset(s.held, 0, n * sizeof *s.held);
+    status = sort_all(&s, operands, results);
+    interp_release_all(n, s.held);
+    if (status == 0)
+      status = interp_finish_all(ctx, op, n, results, out);
+    else
+      interp_release_all(n, results);
+  }
+  interp_scratch_free(ctx, results);
+  interp_scratch_free(ctx, s.data);
+  interp_scratch_free(ctx, s.held);
+  interp_scratch_free(ctx, s.types);
+  return status;
+}

@@ -1,0 +1,154 @@
+/* One thread a participant; the caller's waits, polls for interruption, and gathers what they give. */
+#include "parallel.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "hub.h"
+#include "../../ir/verify/verify.h"
+
+#define STACK_BYTES ((size_t)8 << 20) /* computations nest on it as deep as on a main thread's */
+#define POLL_MILLISECONDS 20
+
+typedef struct parallel_seat {
+  ir_module *module;
+  interp_options options;
+  const interp_program *program;
+  uint32_t number;
+  int status;
+  interp_value *result;
+  xlac_error err;
+  pthread_t thread;
+} parallel_seat;
+
+static bool seat_interrupted(void *hub) {
+  return interp_hub_stopped(hub);
+}
+
+static int seat_run(parallel_seat *s) {
+  interp_ctx ctx;
+  TRY(interp_begin(&ctx, s->module, &s->options, &s->err));
+  int status = interp_run_in(&ctx, s->program->computation, s->program->n_args, s->program->args, &s->result);
+  interp_end(&ctx);
+  return status;
+}
+
+static void *seat_main(void *seat) {
+  parallel_seat *s = seat;
+  s->status = seat_run(s);
+  interp_hub_finish(s->options.hub, s->number, s->status != 0);
+  return NULL;
+}
+
+/* Starts the threads; *n of them run afterwards, also on failure. */
+static int parallel_start(parallel_seat *seats, uint32_t count, uint32_t *n, xlac_error *err) {
+  pthread_attr_t attr;
+  if (pthread_attr_init(&attr) != 0) return base_oom(err, "threads");
+  int status = 0;
+  pthread_attr_setstacksize(&attr, STACK_BYTES);
+  for (*n = 0; *n < count && status == 0; ++*n) {
+    if (pthread_create(&seats[*n].thread, &attr, seat_main, &seats[*n]) == 0) continue;
+    status = base_fail(err, XLAC_E_OUT_OF_MEMORY, "the system gives no thread for participant %u of %u", *n, count);
+    break;
+  }
+  pthread_attr_destroy(&attr);
+  return status;
+}
+
+/* The error of the first participant that failed by itself and was not merely stopped. */
+static int parallel_error(const parallel_seat *seats, uint32_t count, const interp_grid *grid, bool interrupted,
+                          xlac_error *err) {
+  const parallel_seat *found = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    if (seats[i].status == 0) continue;
+    if (!found || (found->err.code == XLAC_E_INTERRUPTED && seats[i].err.code != XLAC_E_INTERRUPTED)) found = &seats[i];
+  }
+  if (!found) return 0;
+  if (!err) return found->status;
+  *err = found->err;
+  if (interrupted || found->err.code == XLAC_E_INTERRUPTED) return found->status;
+  char text[sizeof err->message];
+  snprintf(text, sizeof text, "in replica %lld, partition %lld: %.400s", (long long)(found->number / grid->partitions),
+           (long long)(found->number % grid->partitions), found->err.message);
+  memcpy(err->message, text, sizeof text);
+  return found->status;
+}
+
+static int parallel_outfeeds(const interp_hub *hub, uint32_t count, const interp_options *options,
+                             interp_value **outfeeds, xlac_error *err) {
+  interp_ctx ctx = {.options = *options, .err = err};
+  for (uint32_t i = 0; i < count; i++) {
+    interp_value **values;
+    uint32_t n = interp_hub_fed_out(hub, i, &values);
+    interp_value *fed = interp_tuple(&ctx, n, values);
+    if (!fed || !(outfeeds[i] = interp_own(&ctx, fed))) return -XLAC_E_OUT_OF_MEMORY;
+  }
+  return 0;
+}
+
+static int parallel_run(parallel_seat *seats, uint32_t count, interp_hub *hub, const interp_options *options,
+                        const interp_grid *grid, xlac_error *err) {
+  uint32_t started = 0;
+  bool interrupted = false;
+  int status = parallel_start(seats, count, &started, err);
+  if (status) interp_hub_stop(hub);
+  for (uint32_t i = started; i < count; i++) interp_hub_finish(hub, i, true);
+  while (!interp_hub_wait(hub, POLL_MILLISECONDS)) {
+    if (interrupted || !options->interrupted || !options->interrupted(options->interrupt_ctx)) continue;
+    interrupted = true;
+    interp_hub_stop(hub);
+  }
+  for (uint32_t i = 0; i < started; i++) pthread_join(seats[i].thread, NULL);
+  return status ? status : parallel_error(seats, count, grid, interrupted, err);
+}
+
+static int parallel_check(const interp_grid *grid, xlac_error *err) {
+  int64_t n;
+  if (grid->replicas < 1 || grid->partitions < 1 || !base_mul_i64(grid->replicas, grid->partitions, &n) ||
+      n > INTERP_MAX_PARTICIPANTS)
+    return base_fail(err, XLAC_E_PARTICIPANTS, "%lld x %lld participants; expected 1 to %d in all",
+                     (long long)grid->replicas, (long long)grid->partitions, INTERP_MAX_PARTICIPANTS);
+  return 0;
+}
+
+/* Verifying a module again costs nothing. */
+static int parallel_verify(const interp_grid *grid, xlac_error *err) {
+  const ir_verify_options lenient = {.xla_compat = true};
+  for (int64_t i = 0; i < grid->replicas * grid->partitions; i++)
+    TRY(ir_verify(grid->programs[i].computation->module, &lenient, err));
+  return 0;
+}
+
+int interp_run_parallel(const interp_options *options, const interp_grid *grid, interp_value **results,
+                        interp_value **outfeeds, xlac_error *err) {
+  interp_options own = *options;
+  TRY(parallel_check(grid, err));
+  TRY(parallel_verify(grid, err));
+  if (!own.alloc.fn) own.alloc = base_alloc_libc;
+  uint32_t count = (uint32_t)(grid->replicas * grid->partitions);
+  parallel_seat *seats = base_malloc(own.alloc, count * sizeof *seats);
+  interp_hub *hub = interp_hub_create(own.alloc, grid);
+  int status = seats && hub ? 0 : base_oom(err, "a parallel run");
+  for (uint32_t i = 0; i < count && !status; i++) {
+    memset(&seats[i], 0, sizeof seats[i]);
+    seats[i].module = grid->programs[i].computation->module;
+    seats[i].options = own;
+    seats[i].options.interrupted = seat_interrupted;
+    seats[i].options.interrupt_ctx = hub;
+    seats[i].options.hub = hub;
+    seats[i].options.replica = i / grid->partitions;
+    seats[i].options.partition = i % grid->partitions;
+    seats[i].program = &grid->programs[i];
+    seats[i].number = i;
+  }
+  bool ran = !status;
+  if (!status) status = parallel_run(seats, count, hub, options, grid, err);
+  if (!status && outfeeds) status = parallel_outfeeds(hub, count, &own, outfeeds, err);
+  for (uint32_t i = 0; i < count && ran; i++) {
+    results[i] = status ? NULL : seats[i].result;
+    if (status) interp_release(seats[i].result);
+  }
+  interp_hub_destroy(hub);
+  base_free(own.alloc, seats);
+  return status;
+}

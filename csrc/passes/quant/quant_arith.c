@@ -1,0 +1,133 @@
+/* Quantisation spelled out: real = (stored - zero point) * scale, and back. */
+#include "quant.h"
+
+static ir_opcode mqa_chlo(ir_opcode opcode) {
+  switch (opcode) {
+    case IR_OP_ADD:
+      return IR_OP_CHLO_BROADCAST_ADD;
+    case IR_OP_SUBTRACT:
+      return IR_OP_CHLO_BROADCAST_SUBTRACT;
+    case IR_OP_MULTIPLY:
+      return IR_OP_CHLO_BROADCAST_MULTIPLY;
+    default:
+      assert(opcode == IR_OP_DIVIDE);
+      return IR_OP_CHLO_BROADCAST_DIVIDE;
+  }
+}
+
+static bool mqa_all(uint32_t n, const double *values, double value) {
+  for (uint32_t i = 0; i < n; i++)
+    if (values[i] != value) return false;
+  return true;
+}
+
+static ir_value mqa_list(opt_rewriter *rw, base_dtype dtype, uint32_t n, const double *values) {
+  int64_t count = n;
+  const ir_type *type = opt_tensor(rw, dtype, 1, &count);
+  ir_literal *l = type ? ir_literal_new(rw->m, type) : NULL;
+  size_t bytes = base_dtype_bytes(dtype);
+  for (uint32_t i = 0; l && i < n; i++) base_store_f64(dtype, (char *)l->data + i * bytes, values[i]);
+  return opt_constant(rw, type, l, false);
+}
+
+/* The values in the shape of a, which is static. */
+static ir_value mqa_spread(opt_rewriter *rw, const ir_type *type, int32_t axis, uint32_t n, const double *values) {
+  if (mqa_all(n, values, values[0])) return opt_splat(rw, type, values[0]);
+  ir_value list = mqa_list(rw, (base_dtype)type->dtype, n, values);
+  return type->rank == 1 ? list : opt_broadcast_in_dim(rw, list, type, &(int64_t){axis});
+}
+
+ir_value mq_apply(opt_rewriter *rw, ir_opcode opcode, ir_value a, int32_t axis, uint32_t n, const double *values) {
+  const ir_type *type = opt_type(a);
+  bool factor = opcode == IR_OP_MULTIPLY || opcode == IR_OP_DIVIDE;
+  if (!type || !values) return rw->failed = true, (ir_value){NULL, 0};
+  if (mqa_all(n, values, factor ? 1 : 0)) return a;
+  if (ir_is_tensor(type) && !type->has_dynamic) return opt_binary(rw, opcode, a, mqa_spread(rw, type, axis, n, values));
+  base_dtype dtype = (base_dtype)type->dtype;
+  bool one = mqa_all(n, values, values[0]);
+  ir_value b = one ? opt_splat(rw, opt_tensor(rw, dtype, 0, NULL), values[0]) : mqa_list(rw, dtype, n, values);
+  ir_value both[] = {a, b}, v = opt_make(rw, mqa_chlo(opcode), type, 2, both);
+  if (!one) opt_set(rw, v, "broadcast_dimensions", ir_m_i64s(rw->m, 1, &(int64_t){axis}));
+  return v;
+}
+
+ir_value mq_clamp(opt_rewriter *rw, const ir_quant *q, ir_value v) {
+  const ir_type *type = opt_type(v), *scalar = type ? opt_tensor(rw, (base_dtype)type->dtype, 0, NULL) : NULL;
+  ir_value low = opt_splat(rw, scalar, (double)q->storage_min), high = opt_splat(rw, scalar, (double)q->storage_max);
+  ir_value all[] = {low, v, high};
+  return opt_make(rw, IR_OP_CLAMP, type, 3, all);
+}
+
+ir_value mq_store(opt_rewriter *rw, const ir_quant *q, ir_value v) {
+  ir_value whole = opt_unary(rw, IR_OP_ROUND_NEAREST_EVEN, mq_clamp(rw, q, v));
+  return opt_convert(rw, whole, (base_dtype)q->storage);
+}
+
+bool mq_is_centred(const ir_quant *q) {
+  for (uint32_t i = 0; i < q->n; i++)
+    if (q->zero_points[i] != 0) return false;
+  return true;
+}
+
+double *mq_zero_points(opt_rewriter *rw, const ir_quant *q) {
+  double *v = BASE_ARRAY(&rw->arena, double, (size_t)q->n + 1);
+  for (uint32_t i = 0; v && i < q->n; i++) v[i] = (double)q->zero_points[i];
+  rw->failed = rw->failed || !v;
+  return v;
+}
+
+static ir_value mqa_as(opt_rewriter *rw, ir_value v, base_dtype dtype) {
+  return v.op && opt_type(v)->dtype != dtype ? opt_convert(rw, v, dtype) : v;
+}
+
+static base_dtype mqa_work(const ir_quant *q) {
+  return q->expressed == XLAC_F64 ? XLAC_F64 : XLAC_F32;
+}
+
+ir_value mq_quantise(opt_rewriter *rw, const ir_quant *q, ir_value real) {
+  ir_value v = mqa_as(rw, real, mqa_work(q));
+  v = mq_apply(rw, IR_OP_DIVIDE, v, q->axis, q->n, q->scales);
+  v = mq_apply(rw, IR_OP_ADD, v, q->axis, q->n, mq_zero_points(rw, q));
+  return mq_store(rw, q, v);
+}
+
+/* An integer type that holds sums of two stored values. */
+static base_dtype mqa_wide(const ir_quant *q) {
+  return base_dtype_of((base_dtype)q->storage)->bits < 32 ? XLAC_S32 : XLAC_S64;
+}
+
+ir_value mq_dequantise(opt_rewriter *rw, const ir_quant *q, ir_value stored) {
+  ir_value v = stored;
+  if (!mq_is_centred(q)) {
+    v = opt_convert(rw, v, mqa_wide(q));
+    v = mq_apply(rw, IR_OP_SUBTRACT, v, q->axis, q->n, mq_zero_points(rw, q));
+  }
+  v = opt_convert(rw, v, mqa_work(q));
+  v = mq_apply(rw, IR_OP_MULTIPLY, v, q->axis, q->n, q->scales);
+  return mqa_as(rw, v, (base_dtype)q->expressed);
+}
+
+ir_value mq_requantise(opt_rewriter *rw, const ir_quant *from, const ir_quant *to, ir_value stored) {
+  if (ir_quant_equal(from, to)) return stored;
+  const ir_quant *longer = from->axis >= 0 ? from : to;
+  uint32_t n = longer->n;
+  double *ratios = BASE_ARRAY(&rw->arena, double, (size_t)n + 1);
+  double *zeros = BASE_ARRAY(&rw->arena, double, (size_t)n + 1);
+  if (!ratios || !zeros) return rw->failed = true, (ir_value){NULL, 0};
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t j = from->axis >= 0 ? i : 0, k = to->axis >= 0 ? i : 0;
+    ratios[i] = from->scales[j] / to->scales[k];
+    zeros[i] = (double)to->zero_points[k] - (double)from->zero_points[j] * ratios[i];
+  }
+  ir_value v = opt_convert(rw, stored, XLAC_F32);
+  v = mq_apply(rw, IR_OP_MULTIPLY, v, longer->axis, n, ratios);
+  v = mq_apply(rw, IR_OP_ADD, v, longer->axis, n, zeros);
+  return mq_store(rw, to, v);
+}
+
+ir_value mq_sum(opt_rewriter *rw, const ir_quant *q, ir_value a, ir_value b) {
+  base_dtype wide = mqa_wide(q);
+  ir_value v = opt_binary(rw, IR_OP_ADD, opt_convert(rw, a, wide), opt_convert(rw, b, wide));
+  v = mq_apply(rw, IR_OP_SUBTRACT, v, q->axis, q->n, mq_zero_points(rw, q));
+  return opt_convert(rw, mq_clamp(rw, q, v), (base_dtype)q->storage);
+}

@@ -1,0 +1,17 @@
+/* Constant folding in MLIR form: what the passes that fold share. */
+#ifndef XLAC_PASSES_SIMPLIFY_FOLDER_H
+#define XLAC_PASSES_SIMPLIFY_FOLDER_H
+
+#include "../rewrite/rewrite.h"
+
+typedef struct opt_folder {
+  bool shapes_only; /* what computations of shapes are made of, on integers */
+  bool no_floats;   /* nothing is computed on floats */
+  bool assume_pure; /* calls and unknown ops have no effects unless they say so */
+  int64_t max_elements;
+} opt_folder;
+
+/* Folds op if it may, on constants or by its type alone. */
+XLAC_MUST_USE int opt_fold_op(opt_rewriter *rw, const opt_folder *f, ir_op *op, bool *changed);
+
+#endif

@@ -1,0 +1,124 @@
+/* cse: ops that compute the same value become one.
+ * Requires: nothing. Preserves: effects, random ops, calls, collectives, and ops that differ in any attribute. An op of
+ * a region may give way to one of an outer region, unless the region must not see outside. */
+#include "../simplify/mlir_simplify.h"
+
+/* An op that may stand for later ones; `next` is the one of the same hash before it, plus 1. */
+typedef struct mcse_entry {
+  ir_op *op;
+  uint64_t hash;
+  uint32_t next;
+} mcse_entry;
+BASE_VEC(mcse_entries, mcse_entry);
+
+typedef struct mcse_run {
+  opt_rewriter *rw;
+  bool constants_only;
+  base_map heads; /* hash to its last entry, plus 1 */
+  mcse_entries entries;
+  uint32_t visible; /* the first entry that the present region sees */
+} mcse_run;
+
+static bool mcse_may(const mcse_run *x, const ir_op *op) {
+  if (op->opcode == IR_OP_CONSTANT) return true;
+  if (x->constants_only || op->n_called || op->n_results == 0 || op->opcode == IR_OP_PARAMETER) return false;
+  return opt_is_pure(op) && op->opcode != IR_OP_CREATE_TOKEN && !ir_is_token(op->type);
+}
+
+static uint64_t mcse_mix(uint64_t h, uint64_t v) {
+  h = (h ^ v) * 0x9E3779B97F4A7C15u;
+  return h ^ (h >> 29);
+}
+
+static uint64_t mcse_hash(const ir_op *op) {
+  uint64_t h = mcse_mix(op->opcode, op->n_results);
+  for (uint32_t i = 0; i < op->n_results; i++) h = mcse_mix(h, base_key(op->types[i]));
+  for (uint32_t i = 0; i < op->n_operands; i++)
+    h = mcse_mix(mcse_mix(h, op->operands[i].op->id), op->operands[i].index);
+  h = mcse_mix(h, ir_mdict_hash(op->mlir));
+  return h ? h : 1;
+}
+
+static bool mcse_same(const ir_op *a, const ir_op *b) {
+  if (a->opcode != b->opcode || a->n_results != b->n_results || a->n_operands != b->n_operands) return false;
+  if (a->opcode == IR_OP_UNREGISTERED && a->u.name != b->u.name) return false;
+  for (uint32_t i = 0; i < a->n_results; i++)
+    if (a->types[i] != b->types[i]) return false;
+  for (uint32_t i = 0; i < a->n_operands; i++)
+    if (!opt_same_value(opt_operand(a, i), opt_operand(b, i))) return false;
+  return ir_mdict_equal(a->mlir, b->mlir);
+}
+
+static ir_op *mcse_find(const mcse_run *x, const ir_op *op, uint64_t hash) {
+  uint64_t at = 0;
+  base_map_get(&x->heads, hash, &at);
+  for (; at > x->visible; at = x->entries.items[at - 1].next)
+    if (mcse_same(x->entries.items[at - 1].op, op)) return x->entries.items[at - 1].op;
+  return NULL;
+}
+
+static void mcse_add(mcse_run *x, ir_op *op, uint64_t hash) {
+  uint64_t head = 0;
+  base_map_get(&x->heads, hash, &head);
+  mcse_entry e = {op, hash, (uint32_t)head};
+  bool ok = BASE_VEC_PUSH(x->rw->m->alloc, &x->entries, e) && base_map_set(&x->heads, hash, x->entries.n);
+  x->rw->failed = x->rw->failed || !ok;
+}
+
+static void mcse_region(mcse_run *x, ir_computation *c, bool isolated);
+
+bool opt_is_isolated(const ir_op *op) {
+  return op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_SCAN || op->opcode == IR_OP_SDY_NAMED_COMPUTATION ||
+         op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
+}
+
+static void mcse_op(mcse_run *x, ir_op *op) {
+  bool isolated = opt_is_isolated(op);
+  for (uint32_t i = 0; i < op->n_called; i++)
+    if (op->called[i]->owner == op) mcse_region(x, op->called[i], isolated);
+  if (!mcse_may(x, op)) return;
+  uint64_t hash = mcse_hash(op);
+  ir_op *same = mcse_find(x, op, hash);
+  if (!same) {
+    mcse_add(x, op, hash);
+    return;
+  }
+  ir_value *values = BASE_ARRAY(&x->rw->arena, ir_value, op->n_results + 1u);
+  x->rw->failed = x->rw->failed || !values;
+  for (uint32_t i = 0; !x->rw->failed && i < op->n_results; i++) values[i] = opt_result(same, i);
+  if (!x->rw->failed) opt_replace_op(x->rw, op, values);
+}
+
+/* What a region adds is seen in it only. Depth is that of the text, which its reader bounds. */
+static void mcse_region(mcse_run *x, ir_computation *c, bool isolated) {
+  uint32_t before = x->entries.n, visible = x->visible;
+  if (isolated) x->visible = before;
+  for (ir_op *op = c->first, *next = NULL; op && !x->rw->failed; op = next) {
+    next = op->next;
+    mcse_op(x, op);
+  }
+  while (x->entries.n > before) {
+    const mcse_entry *e = &x->entries.items[--x->entries.n];
+    x->rw->failed = !base_map_set(&x->heads, e->hash, e->next) || x->rw->failed;
+  }
+  x->visible = visible;
+}
+
+int opt_merge_same(opt_rewriter *rw, bool constants_only) {
+  mcse_run x = {.rw = rw, .constants_only = constants_only};
+  base_map_init(&x.heads, rw->m->alloc);
+  IR_FOR_COMPUTATIONS(c, rw->m)
+  if (c->kind == IR_FUNCTION && !rw->failed) mcse_region(&x, c, true);
+  base_map_free(&x.heads);
+  BASE_VEC_FREE(rw->m->alloc, &x.entries);
+  return opt_rewriter_status(rw);
+}
+
+int opt_cse_mlir(ir_module *m, const opt_args *args, xlac_error *err) {
+  (void)args;
+  opt_rewriter rw;
+  TRY(opt_rewriter_init(&rw, m, err));
+  int status = opt_merge_same(&rw, false);
+  opt_rewriter_free(&rw);
+  return status;
+}

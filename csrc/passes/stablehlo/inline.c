@@ -1,0 +1,76 @@
+/* inline: replaces calls of functions by their bodies; private functions nobody calls any more go.
+ * Requires: nothing. Preserves: public functions, calls of declarations, calls that recurse, and calls that carry
+ * no_inline. */
+#include "symbols.h"
+
+typedef struct minline {
+  opt_rewriter rw;
+  opt_symbols symbols;
+  uint8_t *state; /* by computation id: 0 new, 1 in progress, 2 done */
+  int64_t max_ops;
+} minline;
+
+enum { MINLINE_MAX_DEPTH = 500 };
+
+static int minline_function(minline *x, ir_computation *c, uint32_t depth);
+
+static bool minline_is_candidate(const minline *x, const ir_op *op, ir_computation **callee) {
+  if (op->opcode != IR_OP_CALL || ir_m_get_bool(op, "no_inline")) return false;
+  *callee = opt_callee(&x->symbols, op);
+  return *callee != NULL && !ir_mdict_get((*callee)->mlir, "no_inline");
+}
+
+static int minline_call(minline *x, ir_op *op, ir_computation *callee, uint32_t depth) {
+  if (x->state[callee->id] == 0) TRY(minline_function(x, callee, depth + 1));
+  if (x->state[callee->id] != 2) return 0; /* recursion, or too deep a chain of calls */
+  if (x->rw.m->n_ids > x->max_ops)
+    return opt_rewrite_fail(&x->rw, op, XLAC_E_TOO_LARGE,
+                            "inlining @%s would make more than %lld ops: set max-ops higher", callee->name->s,
+                            (long long)x->max_ops);
+  ir_value *values = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)op->n_operands + op->n_results + 1);
+  x->rw.failed = x->rw.failed || !values;
+  for (uint32_t i = 0; values && i < op->n_operands; i++) values[i] = opt_operand(op, i);
+  opt_at(&x->rw, op);
+  if (values) opt_inline(&x->rw, callee, values, values + op->n_operands);
+  if (values) opt_replace_op(&x->rw, op, values + op->n_operands);
+  return opt_rewriter_status(&x->rw);
+}
+
+static int minline_ops(minline *x, ir_computation *c, uint32_t depth) {
+  IR_FOR_OPS_SAFE(op, c) {
+    ir_computation *callee = NULL;
+    for (uint32_t i = 0; i < op->n_called; i++) TRY(minline_ops(x, op->called[i], depth));
+    if (minline_is_candidate(x, op, &callee)) TRY(minline_call(x, op, callee, depth));
+  }
+  return 0;
+}
+
+static int minline_function(minline *x, ir_computation *c, uint32_t depth) {
+  if (depth > MINLINE_MAX_DEPTH) return 0;
+  x->state[c->id] = 1;
+  TRY(minline_ops(x, c, depth));
+  x->state[c->id] = 2;
+  return 0;
+}
+
+static int minline_all(minline *x, ir_module *m) {
+  uint32_t n = m->n_computation_ids;
+  x->state = base_arena_zalloc(&x->rw.arena, (size_t)n + 1);
+  x->rw.failed = x->rw.failed || !x->state;
+  TRY(opt_rewriter_status(&x->rw));
+  for (ir_computation *c = m->first; c; c = c->next)
+    if (c->kind == IR_FUNCTION && !c->declaration && c->id < n && x->state[c->id] == 0) TRY(minline_function(x, c, 0));
+  return 0;
+}
+
+int opt_inline_functions(ir_module *m, const opt_args *args, xlac_error *err) {
+  minline x = {.max_ops = opt_get(args, "max-ops")};
+  TRY(opt_rewriter_init(&x.rw, m, err));
+  int status = opt_symbols_make(&x.symbols, m, err);
+  if (status == 0) {
+    status = minline_all(&x, m);
+    opt_symbols_free(&x.symbols);
+  }
+  opt_rewriter_free(&x.rw);
+  return status ? status : opt_symbol_dce(m, args, err);
+}

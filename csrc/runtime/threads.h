@@ -1,0 +1,48 @@
+/* A thread pool with a deterministic parallel-for. Respects CPU affinity and cgroup CPU quotas; survives fork (a child
+ * starts fresh threads on first use); a pool of size 1 makes no thread. */
+#ifndef XLAC_RUNTIME_THREADS_H
+#define XLAC_RUNTIME_THREADS_H
+
+#include <stdatomic.h>
+
+#include "../base/memory.h"
+#include "../base/status.h"
+
+typedef struct base_pool base_pool;
+
+/* How many CPUs this process may really use: min(affinity mask, ceil(cgroup v1/v2 quota / period)), at least 1. */
+uint32_t base_cpu_count(void);
+
+/* threads == 0 asks for base_cpu_count(). Threads start on first use. NULL and an error when out of memory. */
+XLAC_MUST_USE int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err);
+void base_pool_destroy(base_pool *p); /* waits for running work */
+uint32_t base_pool_size(const base_pool *p);
+/* Threads started so far (0 for a pool of size 1). */
+uint32_t base_pool_started(const base_pool *p);
+
+/* Calls fn(ctx, begin, end) over disjoint ranges covering [0, n), each a multiple of `grain` long but the last. How
+ * ranges are cut depends on n and grain only, never on the number of threads, so results are the same for any pool.
+ * Returns when all are done; the caller's thread takes part. Nested calls run inline, and so does all when p is NULL.
+ * After fork the child may go on with a pool, except from inside fn. Thread-safe. */
+void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
+                       void *ctx);
+
+/* A wish to stop, or to do only a part. `asked` is called between ranges, on the thread that called base_parallel_for;
+ * once it has said true, ranges that have not begun are left out, here and in all later calls under the same wish.
+ * Where `parts` is not 0, base_parallel_for runs only its share number `part` of the ranges: all shares together are
+ * the whole. */
+typedef struct base_stop {
+  bool (*asked)(void *ctx);
+  void *ctx;
+  atomic_bool stopped;
+  uint32_t part, parts;
+} base_stop;
+/* Until it is called with NULL, base_parallel_for on p by this thread heeds `stop`. What is stopped has left its work
+ * half done: only for those who can bear that. */
+void base_pool_heed(base_pool *p, base_stop *stop);
+/* For long ranges to ask, in between: whether what they do is not wanted any more. Any thread; p may be NULL. */
+bool base_pool_stopping(base_pool *p);
+/* Whether this thread runs a part that is not the last: what takes the results of all parts is left to that. */
+bool base_pool_is_partial(base_pool *p);
+
+#endif

@@ -1,0 +1,53 @@
+/* Loops over lanes: every elementwise op as a plain function on dense arrays, found once per op. The evaluators run
+ * them on whole arrays, interp_apply on blocks of lanes. Most are generated from the ON_ columns of ops.def, one loop
+ * per op and type (loops_gen.h). An output may be one of the inputs, lane for lane; otherwise nothing overlaps. */
+#ifndef XLAC_SCALAR_LOOPS_LOOPS_H
+#define XLAC_SCALAR_LOOPS_LOOPS_H
+
+#include "../../interp/interp.h"
+
+typedef struct interp_loop interp_loop;
+typedef void interp_loop_fn(const interp_loop *l, int64_t n, const void *const *in, void *out);
+struct interp_loop {
+  interp_loop_fn *fn;
+  uint8_t n_in;
+  uint8_t in[3], out;                   /* element types */
+  uint8_t work;                         /* what fn sees in place of narrow floats: F32; else BASE_DTYPE_INVALID */
+  uint8_t bits;                         /* BITS: of the first input's type */
+  bool wraps;                           /* results are to be cut to `bits` */
+  uint8_t exponent_bits, mantissa_bits; /* reduce-precision */
+};
+
+/* The loop of an elementwise op on operands of one size; false when the op has none. */
+bool interp_loop_of(const ir_op *op, interp_loop *l);
+/* The loop of a binary op whose operands and result have type t. */
+bool interp_loop_binary(ir_opcode opcode, base_dtype t, interp_loop *l);
+void interp_loop_run(const interp_loop *l, int64_t n, const void *const *in, void *out);
+
+/* The loops of ops.def's expressions by opcode, NULL where a row has none for the type. */
+typedef interp_loop_fn *const interp_loop_table[IR_OP_COUNT];
+extern interp_loop_table interp_loops_f32, interp_loops_f64, interp_loops_f32_avx2, interp_loops_f64_avx2;
+extern interp_loop_table interp_loops_f32_avx512, interp_loops_f64_avx512;
+extern interp_loop_table interp_loops_s8, interp_loops_s16, interp_loops_s32, interp_loops_s64;
+extern interp_loop_table interp_loops_u8, interp_loops_u16, interp_loops_u32, interp_loops_u64;
+extern interp_loop_table interp_loops_s8_avx2, interp_loops_s16_avx2, interp_loops_s32_avx2, interp_loops_s64_avx2;
+extern interp_loop_table interp_loops_u8_avx2, interp_loops_u16_avx2, interp_loops_u32_avx2, interp_loops_u64_avx2;
+extern interp_loop_table interp_loops_s8_avx512, interp_loops_s16_avx512, interp_loops_s32_avx512;
+extern interp_loop_table interp_loops_s64_avx512, interp_loops_u8_avx512, interp_loops_u16_avx512;
+extern interp_loop_table interp_loops_u32_avx512, interp_loops_u64_avx512;
+extern interp_loop_table interp_loops_pred_avx2, interp_loops_pred_avx512;
+extern interp_loop_table interp_loops_pred, interp_loops_c64, interp_loops_c128;
+
+/* sin, cos and tan of f32 (loops_turn.h) */
+extern interp_loop_fn *const interp_loops_turn[3], *const interp_loops_turn_avx2[3], *const interp_loops_turn_avx512[3];
+
+/* loops_compare.c: NULL for what the verifier refuses. `total` is TOTALORDER. */
+interp_loop_fn *interp_compare_loop(base_dtype t, const char *direction, bool total);
+/* loops_other.c */
+interp_loop_fn *interp_select_loop(size_t bytes);
+interp_loop_fn *interp_part_loop(unsigned opcode,
+                                 base_dtype t); /* ABS, REAL, IMAG, COMPLEX, IS_FINITE, REDUCE_PRECISION */
+interp_loop_fn interp_stochastic_loop;
+interp_loop_fn interp_convert_loop;
+
+#endif

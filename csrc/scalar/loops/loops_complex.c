@@ -1,0 +1,23 @@
+/* The elementwise loops of complex numbers. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+
+#include "../../base/math/math.h"
+#include "loops.h"
+
+#include "../../ir/ops_columns.h"
+#undef ON_COMPLEX
+#define ON_COMPLEX(...) , (__VA_ARGS__)
+
+#define T math_c64
+#define LOOP(code) c64_##code
+#define LOOPS interp_loops_c64
+#define LOOP_RESULT(expr) expr
+#include "loops_gen.h"
+
+#define T math_c128
+#define LOOP(code) c128_##code
+#define LOOPS interp_loops_c128
+#define LOOP_RESULT(expr) expr
+#include "loops_gen.h"

@@ -1,0 +1,13 @@
+/* loops_float.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks. */
+#if defined(__x86_64__)
+#define LOOPS_SUFFIX(name) name##_avx2
+#define LOOPS_FUSED
+#include "../../base/isa/isa_avx2_begin.h"
+#include "loops_float.c"
+#include "../../base/isa/isa_end.h"
+#undef LOOPS_FUSED
+#else
+#include "loops.h"
+interp_loop_table interp_loops_f32_avx2 = {NULL}, interp_loops_f64_avx2 = {NULL};
+interp_loop_fn *const interp_loops_turn_avx2[3] = {NULL};
+#endif

@@ -1,0 +1,13 @@
+/* loops_float.c for CPUs with AVX-512. Elsewhere empty tables, which nobody asks. */
+#if defined(__x86_64__)
+#define LOOPS_SUFFIX(name) name##_avx512
+#define LOOPS_FUSED
+#include "../../base/isa/isa_avx512_begin.h"
+#include "loops_float.c"
+#include "../../base/isa/isa_end.h"
+#undef LOOPS_FUSED
+#else
+#include "loops.h"
+interp_loop_table interp_loops_f32_avx512 = {NULL}, interp_loops_f64_avx512 = {NULL};
+interp_loop_fn *const interp_loops_turn_avx512[3] = {NULL};
+#endif

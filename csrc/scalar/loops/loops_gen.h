@@ -1,0 +1,58 @@
+/* No include guard: makes the loops of one element type from the columns of ops.def.
+ * The includer defines LOOPS (the table's name), LOOP(code) (a function's name), T, and redefines the ON_ columns it
+ * wants as
+ * `, (expression)`; for integers U, W, S too. All but the columns are undefined at the end. */
+
+#define LOOP_PICK(code, arity, expr, name, ...) name
+#define LOOP_ROW(...) LOOP_PICK(__VA_ARGS__, LOOP_EXPR, LOOP_NONE, )(__VA_ARGS__)
+#define LOOP_NONE(code, arity)
+
+#define LOOP_IN_1 const T *in_x = in[0];
+#define LOOP_IN_2 LOOP_IN_1 const T *in_y = in[1];
+#define LOOP_IN_3 LOOP_IN_2 const T *in_z = in[2];
+#define LOOP_X_1 T x = in_x[i];
+#define LOOP_X_2 LOOP_X_1 T y = in_y[i];
+#define LOOP_X_3 LOOP_X_2 T z = in_z[i];
+
+/* Lanes are independent even where out is an input, which the compiler can't know. */
+#if defined(__clang__)
+#define LOOP_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LOOP_LANES _Pragma("GCC ivdep")
+#endif
+
+#define LOOP_EXPR(code, arity, expr)                                                          \
+  static void LOOP(code)(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
+    LOOP_IN_##arity T *r = out;                                                               \
+    const unsigned BITS = l->bits;                                                            \
+    (void)BITS;                                                                               \
+    LOOP_LANES for (int64_t i = 0; i < n; i++) {                                              \
+      LOOP_X_##arity r[i] = LOOP_RESULT(expr);                                                \
+    }                                                                                         \
+  }
+#define OP(code, text, arity, columns) LOOP_ROW(code, arity columns)
+#include "../../ir/ops.def"
+#undef OP
+#undef LOOP_EXPR
+
+#define LOOP_EXPR(code, arity, expr) [IR_OP_##code] = LOOP(code),
+#define OP(code, text, arity, columns) LOOP_ROW(code, arity columns)
+interp_loop_table LOOPS = {
+#include "../../ir/ops.def"
+};
+#undef OP
+#undef LOOP_EXPR
+#undef LOOP_PICK
+#undef LOOP_ROW
+#undef LOOP_NONE
+#undef LOOP_IN_1
+#undef LOOP_IN_2
+#undef LOOP_IN_3
+#undef LOOP_X_1
+#undef LOOP_X_2
+#undef LOOP_X_3
+#undef LOOP_LANES
+#undef LOOPS
+#undef LOOP
+#undef LOOP_RESULT
+#undef T

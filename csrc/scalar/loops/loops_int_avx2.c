@@ -1,0 +1,12 @@
+/* loops_int.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks. */
+#if defined(__x86_64__)
+#define LOOPS_SUFFIX(name) name##_avx2
+#include "../../base/isa/isa_avx2_begin.h"
+#include "loops_int.c"
+#include "../../base/isa/isa_end.h"
+#else
+#include "loops.h"
+interp_loop_table interp_loops_s8_avx2 = {NULL}, interp_loops_s16_avx2 = {NULL}, interp_loops_s32_avx2 = {NULL},
+                  interp_loops_s64_avx2 = {NULL}, interp_loops_u8_avx2 = {NULL}, interp_loops_u16_avx2 = {NULL},
+                  interp_loops_u32_avx2 = {NULL}, interp_loops_u64_avx2 = {NULL}, interp_loops_pred_avx2 = {NULL};
+#endif

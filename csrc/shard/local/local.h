@@ -1,0 +1,85 @@
+/* sdy-convert-global-to-local: what its files share. Programs become what one device runs: values get the types of
+ * their shards, collectives of the dialect become StableHLO's, and ops that depend on where a shard lies compute it
+ * from the device's id. The pass goes through the ops in the order of the text; what values were is written down first.
+ */
+#ifndef XLAC_SHARD_LOCAL_LOCAL_H
+#define XLAC_SHARD_LOCAL_LOCAL_H
+
+#include "../common/common.h"
+#include "../rules/rule.h"
+
+/* What a value was before: its whole type and its sharding (NULL: none). */
+typedef struct local_fact {
+  const ir_type *type;
+  const sdy_sharding *s;
+} local_fact;
+typedef struct local_facts {
+  const local_fact *operands, *results;
+} local_facts;
+
+typedef struct local_pass {
+  opt_rewriter rw;
+  const local_facts *facts; /* by op id */
+  uint32_t n_ids;
+  int64_t channel; /* the next one */
+  bool per_dim, combine, mesh_axes, by_replica;
+} local_pass;
+
+enum { LOCAL_MAX_DEVICES = 1 << 20 };
+
+/* --- local_state.c --- */
+XLAC_MUST_USE int local_note_facts(local_pass *p);
+static inline const local_fact *local_operand(const local_pass *p, const ir_op *op, uint32_t i) {
+  assert(op->id < p->n_ids && i < op->n_operands);
+  return &p->facts[op->id].operands[i];
+}
+static inline const local_fact *local_result(const local_pass *p, const ir_op *op, uint32_t i) {
+  assert(op->id < p->n_ids && i < op->n_results);
+  return &p->facts[op->id].results[i];
+}
+/* The type of a shard. Fails at op where the sharding does not divide it. */
+XLAC_MUST_USE int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_type **out);
+/* Gives op's results their local types; everything else stays. */
+XLAC_MUST_USE int local_retype(local_pass *p, ir_op *op);
+/* Sizes; none of a scalar, which has no list of them. */
+static inline void local_copy(int64_t *to, const int64_t *from, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) to[i] = from[i];
+}
+static inline bool local_is_whole(const local_fact *f) {
+  return sdy_sharding_is_replicated(f->s);
+}
+/* The axes of a dimension; none where there is no sharding. */
+static inline sdy_axes local_axes(const sdy_sharding *s, uint32_t d) {
+  return s && d < s->n_dims ? s->dims[d].axes : (sdy_axes){0, NULL};
+}
+int local_fail(local_pass *p, const ir_op *op, const char *format, ...) BASE_PRINTF(3, 4);
+/* Where the shards of all devices stand along axes, by device id; in the scratch arena. NULL: out of memory, or more
+ * devices than can be counted (err says which). */
+const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n);
+/* New ops: this device's place in a table by device id, a scalar of i64; the id itself. */
+ir_value local_device(local_pass *p);
+ir_value local_look_up(local_pass *p, ir_value device, uint32_t n, const int64_t *table);
+/* Where this device's shard of `size` begins along axes. An op of NULL: failed. */
+ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, int64_t size);
+/* The shard of v, which is whole, that `lists` (axes by dimension) and the device's id say. */
+ir_value local_cut(local_pass *p, const ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v,
+                   const ir_type *type);
+ir_value local_scalar(local_pass *p, base_dtype dtype, int64_t value);
+/* The smallest number there is, or the largest; infinite for floats. NULL op: none that is fit. */
+ir_value local_extreme(local_pass *p, base_dtype dtype, bool largest);
+const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, const int64_t *dims);
+
+/* --- local_groups.c --- */
+/* replica_groups along axes, and how many devices a group has. */
+const ir_mattr *local_groups(local_pass *p, const ir_op *op, const sdy_sharding *on, sdy_axes axes, int64_t *size);
+const ir_mattr *local_channel(local_pass *p);
+/* The axes of the mesh, cut wherever one of `all` begins or ends. */
+sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all);
+
+/* --- each replaces or changes op, whose operands are local already --- */
+typedef int local_fn(local_pass *p, ir_op *op);
+local_fn local_all_gather, local_all_reduce, local_all_slice, local_all_to_all, local_collective_permute,
+    local_constant, local_reduce_scatter, local_concatenate, local_convolution, local_dot, local_dot_general,
+    local_dynamic_slice, local_gather, local_iota, local_pad, local_scatter, local_slice, local_windowed;
+
+#endif

@@ -1,0 +1,59 @@
+/* Shardings on their way through HLO: as JAX sends programs to XLA, in frontend attributes and custom calls, and in
+ * XLA's own words in mhlo.sharding. Names and meanings are those of XLA's passes. */
+#ifndef XLAC_SHARD_ROUND_TRIP_ROUND_TRIP_H
+#define XLAC_SHARD_ROUND_TRIP_ROUND_TRIP_H
+
+#include "../common/common.h"
+
+/* --- round_trip_attrs.c: the dictionary mhlo.frontend_attributes of an op, argument or module --- */
+/* The string under `key`, or NULL. */
+const base_istr *rt_front(const ir_mdict *d, const char *key);
+/* d with the string under `key` set (NULL: removed, and the dictionary with it when nothing is left). false when out of
+ * memory; *d stays then. */
+XLAC_MUST_USE bool rt_front_set(ir_module *m, const ir_mdict **d, const char *key, const ir_mattr *value);
+/* An attribute as the string that MLIR prints for it; strings stay. NULL when out of memory. */
+const ir_mattr *rt_words(ir_module *m, const ir_mattr *a);
+/* Reads the attribute that the string under `key` spells; *out NULL where there is none. `op` is where errors are. */
+XLAC_MUST_USE int rt_front_read(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const char *key,
+                                const ir_mattr **out);
+/* The same of an attribute of the dialect sdy; another one is an error. */
+XLAC_MUST_USE int rt_front_read_sdy(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const char *key,
+                                    sdy_kind kind, const void **out);
+static inline bool rt_calls(const ir_op *op, const char *target) {
+  return op->opcode == IR_OP_CUSTOM_CALL && strcmp(ir_m_get_str(op, "call_target_name"), target) == 0;
+}
+/* One of Python's callbacks. */
+bool rt_is_callback(const ir_op *op);
+/* A function that was a manual computation's body. */
+bool rt_is_body(const base_istr *name);
+/* A mesh op of that name, before `before` (NULL: at the end). false when out of memory. */
+XLAC_MUST_USE bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_computation *before);
+/* A custom call in op's place: same operands and result types, nothing but the target. NULL when out of memory. */
+ir_op *rt_make_custom_call(opt_rewriter *rw, const char *target, uint32_t n_results, const ir_type *const *types,
+                           uint32_t n, const ir_value *operands);
+
+/* --- round_trip_tiles.c: XLA's tiles as axes --- */
+enum { RT_MAX_AXES = 2 * 63 };
+typedef struct rt_tiles {
+  uint32_t n; /* local axes, in the order of devices */
+  struct {
+    uint32_t dim, part, group; /* of which tile dimension, which part from the minor end, of which iota dimension */
+    int64_t size;
+  } v[RT_MAX_AXES];
+} rt_tiles;
+/* A tiled sharding's axes. false: its devices are in no order that axes could have. */
+XLAC_MUST_USE bool rt_analyze(const ir_sharding *s, rt_tiles *out);
+/* The finest cut that both lists of sizes have; 0: none. `out` has RT_MAX_AXES. */
+uint32_t rt_common_cut(uint32_t n, const int64_t *a, uint32_t k, const int64_t *b, int64_t *out);
+
+/* --- round_trip_to_hlo.c --- */
+/* XLA's text for a sharding within the manual axes (NULL: none). NULL when out of memory. */
+const ir_mattr *rt_to_hlo(ir_module *m, const sdy_sharding *s, const sdy_names *manual);
+const ir_mattr *rt_list_to_hlo(ir_module *m, const sdy_shardings *list, const sdy_names *manual);
+
+/* --- import_flatten.c --- */
+/* Copies what is called several times so that every call has a function of its own; `bodies`: of manual computations
+ * only, with all that they call. */
+XLAC_MUST_USE int shard_flatten_calls(ir_module *m, bool bodies, xlac_error *err);
+
+#endif

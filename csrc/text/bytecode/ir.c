@@ -1,0 +1,211 @@
+/* Regions and the ops in them. */
+#include "ir.h"
+
+/* --- regions --- */
+
+static int bc_define(bc_ir *ir, bc_cursor *c, ir_op *op) {
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    if (ir->next >= ir->values.n) return BC_BAD(c, "a region has more values than it said");
+    ir->values.items[ir->next++] = (ir_value){op, i};
+  }
+  return 0;
+}
+
+static int bc_block_arg(bc_ir *ir, bc_cursor *c, ir_computation *to, uint32_t i) {
+  bc_reader *r = ir->r;
+  uint64_t type_index = 0;
+  bool has_loc = true;
+  const ir_type *type;
+  const ir_mattr *loc = r->unknown_loc;
+  if (r->container >= BC_ELIDED_LOCATIONS) {
+    TRY(bc_flagged(c, &type_index, &has_loc));
+  } else {
+    TRY(bc_varint(c, &type_index));
+  }
+  TRY(bc_type_at(c, type_index, &type));
+  if (has_loc) TRY(bc_attr_of(c, IR_M_LOC, "a location", &loc));
+  ir_op *op = ir_op_new(to, IR_OP_PARAMETER, type, r->nameless, 0, 0);
+  if (!op || !ir_set_parameter(op, i)) return bc_no_memory(r);
+  op->loc = loc;
+  return bc_define(ir, c, op);
+}
+
+static int bc_block_args(bc_ir *ir, bc_cursor *c, ir_computation *to) {
+  uint32_t n = 0;
+  uint8_t orders = 0;
+  TRY(bc_count(c, 1, &n));
+  for (uint32_t i = 0; i < n; i++) TRY(bc_block_arg(ir, c, to, i));
+  if (ir->r->container < BC_USE_ORDERS) return 0;
+  TRY(bc_byte(c, &orders));
+  return orders ? bc_skip_use_orders(c, n) : 0;
+}
+
+static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n);
+int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_computation **regions);
+
+static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n);
+
+/* A region into `to`: no block, or one. */
+static int bc_region(bc_ir *ir, bc_cursor *c, ir_computation *to) {
+  bc_reader *r = ir->r;
+  uint64_t n_blocks = 0, n_values = 0, n_ops = 0;
+  bool args = false;
+  bc_cursor at = *c;
+  TRY(bc_varint(c, &n_blocks));
+  if (n_blocks > 1) return BC_BAD(&at, "a region of %llu blocks; StableHLO's have one", (unsigned long long)n_blocks);
+  if (n_blocks == 0) return to->declaration = true, 0;
+  TRY(bc_varint(c, &n_values));
+  r->n_claimed += n_values;
+  if (n_values > UINT32_MAX / 2 || r->n_claimed > (uint64_t)(r->end - r->base))
+    return BC_BAD(&at, "a region of %llu values", (unsigned long long)n_values);
+  uint32_t begin = ir->values.n, outer_next = ir->next;
+  if (!BASE_VEC_RESERVE(r->m->alloc, &ir->values, (size_t)begin + n_values)) return bc_no_memory(r);
+  if (n_values) memset(ir->values.items + begin, 0, (size_t)n_values * sizeof *ir->values.items);
+  ir->values.n += (uint32_t)n_values;
+  ir->next = begin;
+  TRY(bc_flagged(c, &n_ops, &args));
+  if (args) TRY(bc_block_args(ir, c, to));
+  TRY(bc_read_ops(ir, c, to, n_ops));
+  ir->values.n = begin;
+  ir->next = outer_next;
+  return 0;
+}
+
+static int bc_new_region(bc_ir *ir, ir_op *owner, ir_computation **out) {
+  ir_computation *region = ir_computation_new(ir->r->m, "", 0);
+  if (!region) return bc_no_memory(ir->r);
+  region->kind = IR_REGION;
+  region->owner = owner;
+  *out = region;
+  return 0;
+}
+
+/* Regions of isolated ops lie in sections of their own, so that a reader may skip them. */
+int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_computation **regions) {
+  bc_reader *r = ir->r;
+  bc_ir outer = *ir;
+  bc_cursor inner = {r, c->p, c->p};
+  bool sections = op->isolated && r->container >= BC_LAZY_REGIONS;
+  if (ir->depth >= r->max_depth) return bc_fail(c, XLAC_E_TOO_DEEP, "regions are nested over %u deep", r->max_depth);
+  ir->depth++;
+  if (op->isolated) ir->scope = ir->values.n;
+  for (uint32_t i = 0; i < op->n_regions; i++) {
+    if (owner) TRY(bc_new_region(ir, owner, &regions[i]));
+    if (sections && inner.p == inner.end) {
+      uint8_t id = 0;
+      base_slice data = {0};
+      TRY(bc_section(c, &id, &data));
+      if (id != BC_S_IR) return BC_BAD(c, "expected an IR section, found section %u", id);
+      inner = bc_cursor_on(r, data);
+    }
+    TRY(bc_region(ir, sections ? &inner : c, regions[i]));
+  }
+  if (inner.p != inner.end) return BC_BAD(&inner, "the section of an op's regions goes on");
+  ir->scope = outer.scope;
+  ir->depth = outer.depth;
+  return 0;
+}
+
+/* --- ops --- */
+
+static int bc_fits_row(const bc_cursor *c, const bc_op *op, unsigned opcode) {
+  const ir_mlir_info *info = ir_opcode_info(opcode)->mlir;
+  if (!info) return 0;
+  struct {
+    const char *what;
+    int want;
+    uint32_t have;
+  } counts[] = {{"operands", info->operands, op->n_operands},
+                {"results", info->results, op->n_results},
+                {"regions", info->regions, op->n_regions}};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    if (counts[i].want != IR_VARIADIC && counts[i].have != (uint32_t)counts[i].want)
+      return BC_BAD(c, "op %s has %u %s; %d are expected", info->name, counts[i].have, counts[i].what, counts[i].want);
+  return 0;
+}
+
+static int bc_attrs_of(bc_cursor *at, const bc_op *from, const ir_mdict **attrs) {
+  if (from->shared) return *attrs = from->shared->dict, 0;
+  TRY(bc_to_stablehlo(at, from->name->opcode, &from->own, attrs));
+  bc_properties *properties = from->own.properties;
+  if (properties && !from->own.discardable) properties->op = from->name, properties->dict = *attrs;
+  return 0;
+}
+
+int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir_op **out) {
+  bc_reader *r = ir->r;
+  unsigned opcode = from->name->opcode;
+  const ir_mdict *attrs;
+  bc_cursor at = {r, from->at, c->end};
+  TRY(bc_fits_row(&at, from, opcode));
+  TRY(bc_attrs_of(&at, from, &attrs));
+  ir_op *op =
+      ir_op_new_n(to, (ir_opcode)opcode, from->n_results, from->types, r->nameless, from->n_operands, from->n_regions);
+  if (!op) return bc_no_memory(r);
+  for (uint32_t i = 0; i < from->n_operands; i++) ir_set_operand(op, i, from->operands[i]);
+  op->mlir = attrs;
+  op->loc = from->loc;
+  if (opcode == IR_OP_UNREGISTERED) {
+    op->u.name = from->name->full ? from->name->full : ir_intern(r->m, "stablehlo.cross-replica-sum", 27);
+    if (!op->u.name) return bc_no_memory(r);
+  }
+  TRY(bc_define(ir, c, op));
+  if (from->n_regions) TRY(bc_op_regions(ir, c, from, op, op->called));
+  *out = op;
+  return 0;
+}
+
+/* Between values of VHLO's types and of MLIR's own, which are the same here. */
+static int bc_cast(bc_ir *ir, bc_cursor *c, const bc_op *op) {
+  bool same = op->n_results == op->n_operands && op->n_regions == 0;
+  for (uint32_t i = 0; same && i < op->n_results; i++)
+    same = op->operands[i].op->types[op->operands[i].index] == op->types[i];
+  if (!same) return BC_BAD(c, "a builtin.unrealized_conversion_cast to another type");
+  if (op->n_results > ir->values.n - ir->next) return BC_BAD(c, "a region has more values than it said");
+  for (uint32_t i = 0; i < op->n_results; i++) ir->values.items[ir->next++] = op->operands[i];
+  return 0;
+}
+
+static bool bc_is_return(const bc_op *op) {
+  if (op->name->row) return op->name->row->opcode == IR_OP_INVALID && strcmp(op->name->row->name, "return_v1") == 0;
+  const base_istr *full = op->name->full;
+  return full && full->n > 7 && strcmp(full->s + full->n - 7, ".return") == 0;
+}
+
+static int bc_return(bc_reader *r, const bc_op *op, ir_computation *to) {
+  to->n_results = op->n_operands;
+  to->results = base_arena_memdup(&r->m->arena, op->operands, op->n_operands * sizeof *op->operands);
+  if (op->n_operands && !to->results) return bc_no_memory(r);
+  to->return_loc = op->loc;
+  to->return_mlir = op->own.discardable;
+  if (op->name->full) to->return_name = op->name->full;
+  return 0;
+}
+
+static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n) {
+  bool returned = false;
+  for (uint64_t i = 0; i < n; i++) {
+    bc_op head;
+    ir_op *op;
+    base_arena *scratch = &ir->r->scratch;
+    char *mark = scratch->at;
+    const base_arena_chunk *chunk = scratch->chunks;
+    TRY(bc_op_head(ir, c, &head));
+    bc_cursor at = {ir->r, head.at, c->end};
+    if (returned) return BC_BAD(&at, "an op after the return");
+    if (bc_is_return(&head)) {
+      if (head.n_results || head.n_regions) return BC_BAD(&at, "a return with results or regions");
+      TRY(bc_return(ir->r, &head, to));
+      returned = true;
+    } else if (head.name->cast) {
+      TRY(bc_cast(ir, &at, &head));
+    } else if (head.name->opcode == IR_OP_INVALID) {
+      return BC_BAD(&at, "op %.*s can't stand here", head.name->name.n < 60 ? (int)head.name->name.n : 60,
+                    head.name->name.p);
+    } else {
+      TRY(bc_add_op(ir, c, &head, to, &op));
+    }
+    if (scratch->chunks == chunk) scratch->at = mark; /* what the head needed */
+  }
+  return returned ? 0 : BC_BAD(c, "a region without a return");
+}

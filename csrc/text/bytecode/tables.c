@@ -1,0 +1,242 @@
+/* What VHLO has: its ops and their attributes by version, its scalar types and enums, and the values that StableHLO
+ * leaves out. */
+#include "bytecode.h"
+
+static const bc_row bc_rows[] = {
+#define ROW(name, code, first, last, attrs) {name, IR_OP_##code, first, last, attrs},
+#include "ops.def"
+#undef ROW
+};
+enum { BC_ROWS = sizeof bc_rows / sizeof *bc_rows };
+
+const bc_row *bc_row_by_name(const char *name, size_t n) {
+  size_t low = 0, high = BC_ROWS;
+  while (low < high) {
+    size_t at = (low + high) / 2;
+    int order = strncmp(bc_rows[at].name, name, n);
+    if (order == 0 && bc_rows[at].name[n]) order = 1;
+    if (order == 0) return &bc_rows[at];
+    if (order < 0) {
+      low = at + 1;
+    } else {
+      high = at;
+    }
+  }
+  return NULL;
+}
+
+const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version) {
+  for (size_t i = 0; i < BC_ROWS; i++) {
+    const bc_row *row = &bc_rows[i];
+    if (row->opcode == opcode && row->first <= version && version <= row->last) return row;
+  }
+  return NULL;
+}
+
+bool bc_next_word(const char **list, base_slice *word) {
+  if (!**list) return false;
+  const char *end = strchr(*list, ' ');
+  *word = (base_slice){*list, end ? (size_t)(end - *list) : strlen(*list)};
+  *list += word->n + (end ? 1 : 0);
+  return true;
+}
+
+/* --- types and enums --- */
+
+static const bc_scalar bc_scalars[] = {
+    {0, XLAC_PRED, BC_V(0, 9)},         {2, XLAC_BF16, BC_V(0, 9)},
+    {3, XLAC_F16, BC_V(0, 9)},          {4, XLAC_F32, BC_V(0, 9)},
+    {5, XLAC_F64, BC_V(0, 9)},          {6, XLAC_F8E4M3FN, BC_V(0, 9)},
+    {7, XLAC_F8E5M2, BC_V(0, 9)},       {10, XLAC_S4, BC_V(0, 9)},
+    {11, XLAC_S8, BC_V(0, 9)},          {12, XLAC_S16, BC_V(0, 9)},
+    {13, XLAC_S32, BC_V(0, 9)},         {14, XLAC_S64, BC_V(0, 9)},
+    {15, XLAC_U4, BC_V(0, 9)},          {16, XLAC_U8, BC_V(0, 9)},
+    {17, XLAC_U16, BC_V(0, 9)},         {18, XLAC_U32, BC_V(0, 9)},
+    {19, XLAC_U64, BC_V(0, 9)},         {27, XLAC_F8E4M3FNUZ, BC_V(0, 10)},
+    {28, XLAC_F8E5M2FNUZ, BC_V(0, 10)}, {29, XLAC_F8E4M3B11FNUZ, BC_V(0, 11)},
+    {31, XLAC_S2, BC_V(1, 2)},          {32, XLAC_U2, BC_V(1, 2)},
+    {35, XLAC_F8E4M3, BC_V(1, 7)},      {36, XLAC_F8E3M4, BC_V(1, 7)},
+    {37, XLAC_F4E2M1FN, BC_V(1, 8)},    {38, XLAC_F6E2M3FN, BC_V(1, 8)},
+    {39, XLAC_F6E3M2FN, BC_V(1, 8)},    {40, XLAC_F8E8M0FNU, BC_V(1, 8)},
+};
+enum { BC_SCALARS = sizeof bc_scalars / sizeof *bc_scalars };
+
+const bc_scalar *bc_scalar_by_code(uint64_t code) {
+  for (size_t i = 0; i < BC_SCALARS; i++)
+    if (bc_scalars[i].code == code) return &bc_scalars[i];
+  return NULL;
+}
+
+const bc_scalar *bc_scalar_by_dtype(unsigned dtype) {
+  for (size_t i = 0; i < BC_SCALARS; i++)
+    if (bc_scalars[i].dtype == dtype) return &bc_scalars[i];
+  return NULL;
+}
+
+static const uint8_t bc_floats[] = {
+    [BC_BT_BF16] = XLAC_BF16,
+    [BC_BT_F16] = XLAC_F16,
+    [BC_BT_F32] = XLAC_F32,
+    [BC_BT_F64] = XLAC_F64,
+    [BC_BT_NARROW] = XLAC_F8E5M2,
+    [BC_BT_NARROW + 1] = XLAC_F8E4M3,
+    [BC_BT_NARROW + 2] = XLAC_F8E4M3FN,
+    [BC_BT_NARROW + 3] = XLAC_F8E5M2FNUZ,
+    [BC_BT_NARROW + 4] = XLAC_F8E4M3FNUZ,
+    [BC_BT_NARROW + 5] = XLAC_F8E4M3B11FNUZ,
+    [BC_BT_NARROW + 6] = XLAC_F8E3M4,
+    [BC_BT_NARROW + 7] = XLAC_F4E2M1FN,
+    [BC_BT_NARROW + 8] = XLAC_F6E2M3FN,
+    [BC_BT_NARROW + 9] = XLAC_F6E3M2FN,
+    [BC_BT_NARROW + 10] = XLAC_F8E8M0FNU,
+};
+
+unsigned bc_float_code(base_dtype t) {
+  for (unsigned code = 0; code < sizeof bc_floats; code++)
+    if (bc_floats[code] && bc_floats[code] == t) return code;
+  return 0;
+}
+
+base_dtype bc_float_of(uint64_t code) {
+  return code < sizeof bc_floats ? (base_dtype)bc_floats[code] : BASE_DTYPE_INVALID;
+}
+
+static const char *const bc_enums[BC_V_COUNT] = {
+    [BC_V_COMPARISON_DIRECTION] = "comparison_direction",
+    [BC_V_COMPARISON_TYPE] = "comparison_type",
+    [BC_V_API_VERSION] = "custom_call_api_version",
+    [BC_V_FFT_TYPE] = "fft_type",
+    [BC_V_PRECISION] = "precision",
+    [BC_V_RNG_ALGORITHM] = "rng_algorithm",
+    [BC_V_RNG_DISTRIBUTION] = "rng_distribution",
+    [BC_V_TRANSPOSE] = "transpose",
+    [BC_V_ACCURACY_MODE] = "result_accuracy_mode",
+};
+
+const char *bc_enum_of(uint64_t code) {
+  return code < BC_V_COUNT ? bc_enums[code] : NULL;
+}
+
+uint64_t bc_enum_code(const char *name) {
+  for (uint64_t i = 0; i < BC_V_COUNT; i++)
+    if (bc_enums[i] && strcmp(bc_enums[i], name) == 0) return i;
+  return 0;
+}
+
+/* --- values that StableHLO leaves out --- */
+
+bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec) {
+  if (spec->flags & IR_REQUIRED) return (bc_default){0};
+  switch (spec->constraint) {
+    case IR_MC_I64:
+      return (bc_default){.kind = BC_D_NUMBER, .number = opcode == IR_OP_SORT ? -1 : 0};
+    case IR_MC_I32:
+      return (bc_default){.kind = BC_D_NUMBER, .number = opcode == IR_OP_CUSTOM_CALL}; /* API_VERSION_ORIGINAL */
+    case IR_MC_BOOL:
+    case IR_MC_UNIT:
+      return (bc_default){.kind = BC_D_NUMBER};
+    case IR_MC_I64S:
+      if (opcode == IR_OP_DYNAMIC_BROADCAST_IN_DIM) return (bc_default){.kind = BC_D_EMPTY};
+      if (strcmp(spec->name, "window_dimensions") == 0) return (bc_default){0};
+      return (bc_default){.kind = BC_D_SPLAT, .number = 1};
+    case IR_MC_DENSE_I64:
+      if (strcmp(spec->name, "padding") != 0) return (bc_default){.kind = BC_D_EMPTY};
+      return (bc_default){.kind = BC_D_SPLAT};
+    case IR_MC_BOOLS:
+      return (bc_default){.kind = BC_D_SPLAT};
+    case IR_MC_ENUM:
+      return (bc_default){.kind = BC_D_WORD, .word = "NOTYPE"};
+    case IR_MC_PRECISIONS:
+      return (bc_default){.kind = BC_D_WORD, .word = "DEFAULT"};
+    case IR_MC_STRUCT:
+      return (bc_default){.kind = strcmp(spec->sub, "result_accuracy") == 0 ? BC_D_ACCURACY : BC_D_NONE};
+    default:
+      return (bc_default){.kind = BC_D_EMPTY};
+  }
+}
+
+static bool bc_is_empty(const ir_mattr *a) {
+  switch (a->kind) {
+    case IR_M_STRING:
+      return a->str->n == 0;
+    case IR_M_ARRAY:
+      return a->v.list->n == 0;
+    case IR_M_DICT:
+      return a->v.dict->n == 0;
+    case IR_M_DENSE:
+    case IR_M_DENSE_ARRAY:
+      return a->v.literal->type->count == 0;
+    default:
+      return false;
+  }
+}
+
+static bool bc_is_number(const ir_mattr *a, int64_t number) {
+  if (a->kind == IR_M_INTEGER) return a->v.i == number;
+  return a->kind == IR_M_BOOL && a->v.b == (number != 0);
+}
+
+/* All elements the number, and at least one of them: MLIR calls nothing else a splat. */
+static bool bc_is_splat_of(const ir_mattr *a, int64_t number) {
+  if (a->kind != IR_M_DENSE && a->kind != IR_M_DENSE_ARRAY) return false;
+  const ir_literal *l = a->v.literal;
+  base_dtype t = (base_dtype)l->type->dtype;
+  if (!base_dtype_is_integer(t) && t != XLAC_PRED) return false;
+  for (int64_t i = 0; i < l->type->count; i++)
+    if (base_load_i64(t, (const char *)l->data + (size_t)i * base_dtype_bytes(t)) != number) return false;
+  return l->type->count > 0;
+}
+
+static bool bc_is_word(const ir_mattr *a, const char *word) {
+  if (a->kind == IR_M_ENUM) return strcmp(a->str->s, word) == 0;
+  if (a->kind != IR_M_ARRAY) return false;
+  for (uint32_t i = 0; i < a->v.list->n; i++)
+    if (a->v.list->v[i]->kind != IR_M_ENUM || strcmp(a->v.list->v[i]->str->s, word) != 0) return false;
+  return true;
+}
+
+static bool bc_is_default_accuracy(const ir_mattr *a) {
+  if (a->kind != IR_M_STRUCT) return false;
+  const ir_mattr *mode = ir_m_field(a, "mode"), *ulps = ir_m_field(a, "ulps");
+  const ir_mattr *atol = ir_m_field(a, "atol"), *rtol = ir_m_field(a, "rtol");
+  return mode && bc_is_word(mode, "DEFAULT") && (!ulps || ulps->v.i == 0) && (!atol || atol->v.f == 0) &&
+         (!rtol || rtol->v.f == 0);
+}
+
+bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a) {
+  bc_default d = bc_default_of(opcode, spec);
+  switch (d.kind) {
+    case BC_D_EMPTY:
+      return bc_is_empty(a);
+    case BC_D_NUMBER:
+      return bc_is_number(a, d.number);
+    case BC_D_SPLAT:
+      return bc_is_splat_of(a, d.number);
+    case BC_D_WORD:
+      return bc_is_word(a, d.word);
+    case BC_D_ACCURACY:
+      return bc_is_default_accuracy(a);
+    default:
+      return false;
+  }
+}
+
+/* --- fields --- */
+
+static const ir_field_info *bc_field_in(const char *name, base_slice field) {
+  if (strcmp(name, "channel_handle") == 0) {
+    if (base_slice_is(field, "channel_id")) field = BASE_SLICE("handle");
+    if (base_slice_is(field, "channel_type")) field = BASE_SLICE("type");
+  }
+  const ir_struct_info *info = ir_struct_find("stablehlo", 9, name, strlen(name));
+  for (const ir_field_info *f = info ? info->fields : NULL; f && f->name; f++)
+    if (base_slice_is(field, f->name)) return f;
+  return NULL;
+}
+
+const ir_mattr_spec *bc_struct_of_field(unsigned opcode, base_slice field, const ir_field_info **info) {
+  const ir_mlir_info *op = ir_opcode_info(opcode)->mlir;
+  for (const ir_mattr_spec *spec = op ? op->attrs : NULL; spec && spec->name; spec++)
+    if (spec->constraint == IR_MC_STRUCT && (*info = bc_field_in(spec->sub, field))) return spec;
+  return NULL;
+}

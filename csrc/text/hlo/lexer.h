@@ -1,0 +1,66 @@
+/* The scanner under the HLO reader: a cursor over a padded copy of the text that stands at the start of a token between
+ * calls. It makes no token objects; the reader asks for what the grammar wants next. Thread-compatible. */
+#ifndef XLAC_TEXT_HLO_LEXER_H
+#define XLAC_TEXT_HLO_LEXER_H
+
+#include "../../base/str.h"
+
+enum {
+  TEXT_SPACE = 1, /* blank, tab, newline, carriage return */
+  TEXT_DIGIT = 2,
+  TEXT_ALPHA = 4, /* letters and '_': how a name begins */
+  TEXT_NAME = 8   /* how it goes on: letters, digits, '_', '.', '-' */
+};
+extern const uint8_t text_class[256];
+
+/* Zero bytes after the text: a zero byte ends every scan, so that scans need no other bound. */
+enum { TEXT_PADDING = 64 };
+
+typedef struct text_lexer {
+  const char *p;    /* start of the next token */
+  const char *text; /* the copy, from its first byte to `end`, then TEXT_PADDING zeros */
+  const char *end;
+  const char *seen; /* the last place whose line was asked for, and that line */
+  const char *seen_start;
+  uint32_t seen_line;
+} text_lexer;
+
+static inline bool text_is(char c, unsigned classes) {
+  return (text_class[(unsigned char)c] & classes) != 0;
+}
+
+/* Copies the text. false when out of memory. */
+bool text_lexer_open(text_lexer *lx, base_alloc alloc, const char *text, size_t n);
+void text_lexer_close(text_lexer *lx, base_alloc alloc);
+/* Line and column of `at`, from 1. Amortised constant time when asked in text order. */
+void text_where(text_lexer *lx, const char *at, uint32_t *line, uint32_t *col);
+/* Past blanks and comments where the next byte is '/'. An unterminated comment is left to be found as a stray '/'. */
+void text_skip_comments(text_lexer *lx);
+/* The end of the quoted string that begins at p, past the closing quote; NULL when it has none. */
+const char *text_string_end(const text_lexer *lx, const char *p);
+/* The end of the braced JSON-like text that begins at p, past its last brace; NULL when it never closes. */
+const char *text_braces_end(const text_lexer *lx, const char *p);
+/* Undoes C escapes from [s, e) into out, which has room for e - s bytes. The length, or -1 for a malformed escape. */
+ptrdiff_t text_unescape(const char *s, const char *e, char *out);
+
+/* Moves on to the next token. */
+static inline void text_skip(text_lexer *lx) {
+  while (text_is(*lx->p, TEXT_SPACE)) lx->p++;
+  if (*lx->p == '/') text_skip_comments(lx);
+}
+
+/* Takes the one-byte token c if it is next. */
+static inline bool text_eat(text_lexer *lx, char c) {
+  if (*lx->p != c) return false;
+  lx->p++;
+  text_skip(lx);
+  return true;
+}
+
+/* The end of the run of name bytes at p. */
+static inline const char *text_name_end(const char *p) {
+  while (text_is(*p, TEXT_NAME)) p++;
+  return p;
+}
+
+#endif

@@ -1,0 +1,452 @@
+/* Prints attribute values: one function per kind. What stands before "=" and whether an attribute is worth printing is
+ * print_extra.c's business. */
+#include "print.h"
+
+#include <stdio.h>
+
+#include "../../base/number/number.h"
+#include "../../ir/names.h"
+
+void text_put_ints(base_text *out, const int64_t *v, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (i) base_putc(out, ',');
+    base_put_i64(out, v[i]);
+  }
+}
+
+void text_put_index(base_text *out, const ir_ints *index) {
+  base_putc(out, '{');
+  if (index) text_put_ints(out, index->v, index->n);
+  base_putc(out, '}');
+}
+
+void text_put_double(base_text *out, double v) {
+  char text[40];
+  int n = snprintf(text, sizeof text, "%.6g", v);
+  assert(n > 0 && (size_t)n < sizeof text);
+  for (int i = 0; i < n; i++) {
+    bool is_known =
+        (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'z') || text[i] == '-' || text[i] == '+';
+    base_putc(out, is_known ? text[i] : '.'); /* the C locale may have another decimal point */
+  }
+}
+
+static void put_bool(base_text *out, bool b) {
+  if (b)
+    BASE_PUT(out, "true");
+  else
+    BASE_PUT(out, "false");
+}
+
+static void put_bare(base_text *out, const base_istr *s) {
+  if (s) base_put(out, s->s, s->n);
+}
+
+/* A key that is no name is quoted, against XLA, which writes what nothing can read. */
+static void put_key(base_text *out, const base_istr *key) {
+  if (ir_is_name(key->s, key->n))
+    put_bare(out, key);
+  else
+    text_put_quoted(out, key);
+}
+
+static void put_name_list(base_text *out, const ir_names *names) {
+  base_putc(out, '{');
+  for (uint32_t i = 0; i < names->n; i++) {
+    if (i) base_putc(out, ',');
+    put_bare(out, names->v[i]);
+  }
+  base_putc(out, '}');
+}
+
+static void put_bool_list(base_text *out, const ir_ints *bools) {
+  base_putc(out, '{');
+  for (uint32_t i = 0; i < bools->n; i++) {
+    if (i) base_putc(out, ',');
+    put_bool(out, bools->v[i] != 0);
+  }
+  base_putc(out, '}');
+}
+
+static void put_int_lists(base_text *out, const ir_int_lists *lists) {
+  base_putc(out, '{');
+  for (uint32_t i = 0; lists && i < lists->n; i++) {
+    if (i) base_putc(out, ',');
+    text_put_index(out, lists->v[i]);
+  }
+  base_putc(out, '}');
+}
+
+static void put_type_list(base_text *out, const ir_types *types) {
+  base_putc(out, '{');
+  for (uint32_t i = 0; i < types->n; i++) {
+    if (i) BASE_PUT(out, ", ");
+    text_put_type(out, types->v[i], true);
+  }
+  base_putc(out, '}');
+}
+
+/* --- windows and convolutions --- */
+
+typedef enum window_part {
+  WINDOW_SIZE,
+  WINDOW_STRIDE,
+  WINDOW_PAD,
+  WINDOW_BASE,
+  WINDOW_DILATE,
+  WINDOW_REVERSE,
+  WINDOW_PARTS
+} window_part;
+
+static bool is_default_window_part(const ir_window_dim *d, window_part part) {
+  switch (part) {
+    case WINDOW_STRIDE:
+      return d->stride == 1;
+    case WINDOW_PAD:
+      return d->padding_low == 0 && d->padding_high == 0;
+    case WINDOW_BASE:
+      return d->base_dilation == 1;
+    case WINDOW_DILATE:
+      return d->window_dilation == 1;
+    case WINDOW_REVERSE:
+      return !d->reversal;
+    default:
+      return false; /* sizes always show */
+  }
+}
+
+static void put_window_part(base_text *out, const ir_window_dim *d, window_part part) {
+  switch (part) {
+    case WINDOW_SIZE:
+      base_put_i64(out, d->size);
+      return;
+    case WINDOW_STRIDE:
+      base_put_i64(out, d->stride);
+      return;
+    case WINDOW_BASE:
+      base_put_i64(out, d->base_dilation);
+      return;
+    case WINDOW_DILATE:
+      base_put_i64(out, d->window_dilation);
+      return;
+    case WINDOW_REVERSE:
+      base_putc(out, d->reversal ? '1' : '0');
+      return;
+    case WINDOW_PAD:
+      base_put_i64(out, d->padding_low);
+      base_putc(out, '_');
+      base_put_i64(out, d->padding_high);
+      return;
+    default:
+      assert(!"no such part of a window");
+  }
+}
+
+static void put_window(base_text *out, const ir_window *w) {
+  static const char *const names[WINDOW_PARTS] = {
+      "size=", "stride=", "pad=", "lhs_dilate=", "rhs_dilate=", "rhs_reversal="};
+  base_putc(out, '{');
+  for (window_part part = WINDOW_SIZE; w->n && part < WINDOW_PARTS; part++) {
+    bool is_default = true;
+    for (uint32_t d = 0; d < w->n; d++) is_default = is_default && is_default_window_part(&w->v[d], part);
+    if (is_default) continue;
+    if (part != WINDOW_SIZE) base_putc(out, ' ');
+    base_puts(out, names[part]);
+    for (uint32_t d = 0; d < w->n; d++) {
+      if (d) base_putc(out, 'x');
+      put_window_part(out, &w->v[d], part);
+    }
+  }
+  base_putc(out, '}');
+}
+
+/* Spatial dimensions have one-digit names, so a label of two digits or more would not read back; the verifier refuses
+ * those. */
+static void put_dim_label(base_text *out, const int64_t *spatial, uint32_t n, int64_t a, char a_name, int64_t b,
+                          char b_name) {
+  for (int64_t d = 0; d < (int64_t)n + 2; d++) {
+    if (d == a) {
+      base_putc(out, a_name);
+    } else if (d == b) {
+      base_putc(out, b_name);
+    } else {
+      uint32_t i = 0;
+      while (i < n && spatial[i] != d) i++;
+      if (i < n)
+        base_put_u64(out, i);
+      else
+        base_putc(out, '?');
+    }
+  }
+}
+
+static void put_conv_dims(base_text *out, const ir_conv_dims *c) {
+  put_dim_label(out, c->input_spatial, c->n_spatial, c->input_batch, 'b', c->input_feature, 'f');
+  base_putc(out, '_');
+  put_dim_label(out, c->kernel_spatial, c->n_spatial, c->kernel_input_feature, 'i', c->kernel_output_feature, 'o');
+  BASE_PUT(out, "->");
+  put_dim_label(out, c->output_spatial, c->n_spatial, c->output_batch, 'b', c->output_feature, 'f');
+}
+
+static void put_padding(base_text *out, const ir_padding *padding) {
+  bool has_interior = false;
+  for (uint32_t i = 0; i < padding->n; i++) has_interior = has_interior || padding->v[i].interior != 0;
+  for (uint32_t i = 0; i < padding->n; i++) {
+    if (i) base_putc(out, 'x');
+    base_put_i64(out, padding->v[i].low);
+    base_putc(out, '_');
+    base_put_i64(out, padding->v[i].high);
+    if (!has_interior) continue;
+    base_putc(out, '_');
+    base_put_i64(out, padding->v[i].interior);
+  }
+}
+
+static void put_slice(base_text *out, const ir_slice *s) {
+  bool has_stride = false;
+  for (uint32_t i = 0; i < s->n; i++) has_stride = has_stride || s->v[i].stride != 1;
+  base_putc(out, '{');
+  for (uint32_t i = 0; i < s->n; i++) {
+    if (i) BASE_PUT(out, ", ");
+    base_putc(out, '[');
+    base_put_i64(out, s->v[i].start);
+    base_putc(out, ':');
+    base_put_i64(out, s->v[i].limit);
+    if (has_stride) {
+      base_putc(out, ':');
+      base_put_i64(out, s->v[i].stride);
+    }
+    base_putc(out, ']');
+  }
+  base_putc(out, '}');
+}
+
+/* --- dictionaries and small records --- */
+
+void text_put_dict(base_text *out, const ir_dict *d) {
+  assert(d);
+  base_putc(out, '{');
+  for (uint32_t i = 0; i < d->n; i++) {
+    const ir_dict_entry *e = &d->v[i];
+    if (i) base_putc(out, ',');
+    put_key(out, e->key);
+    base_putc(out, '=');
+    if (e->raw || text_is_json_dict(e->value->s, e->value->n))
+      put_bare(out, e->value);
+    else
+      text_put_quoted(out, e->value);
+  }
+  base_putc(out, '}');
+}
+
+/* Values are numbers, shown with six digits however they were written. */
+static void put_statistics(base_text *out, const ir_dict *d) {
+  BASE_PUT(out, "{visualizing_index=");
+  base_put_i64(out, d->visualizing_index);
+  for (uint32_t i = 0; i < d->n; i++) {
+    const base_istr *value = d->v[i].value;
+    double v;
+    base_putc(out, ',');
+    put_key(out, d->v[i].key);
+    base_putc(out, '=');
+    if (base_parse_f64(value->s, value->s + value->n, &v) == value->s + value->n)
+      text_put_double(out, v);
+    else
+      put_bare(out, value);
+  }
+  base_putc(out, '}');
+}
+
+static void put_accuracy(base_text *out, const ir_accuracy *a) {
+  if (a->mode) {
+    BASE_PUT(out, "{mode=");
+    put_bare(out, a->mode);
+    base_putc(out, '}');
+    return;
+  }
+  BASE_PUT(out, "{tolerance={atol=");
+  text_put_double(out, a->atol);
+  BASE_PUT(out, ",rtol=");
+  text_put_double(out, a->rtol);
+  BASE_PUT(out, ",ulps=");
+  base_put_i64(out, a->ulps);
+  BASE_PUT(out, "}}");
+}
+
+static void put_config(base_text *out, const ir_config_text *c) {
+  if (c->raw || text_is_json_dict(c->text->s, c->text->n))
+    put_bare(out, c->text);
+  else
+    text_put_quoted(out, c->text);
+}
+
+static void put_aliasing(base_text *out, const ir_aliasing *a) {
+  base_putc(out, '{');
+  for (uint32_t i = 0; i < a->n; i++) {
+    if (i) BASE_PUT(out, ", ");
+    text_put_index(out, a->v[i].output);
+    BASE_PUT(out, ": (");
+    base_put_i64(out, a->v[i].operand);
+    BASE_PUT(out, ", ");
+    text_put_index(out, a->v[i].index);
+    base_putc(out, ')');
+  }
+  base_putc(out, '}');
+}
+
+static void put_domain(base_text *out, const ir_domain *d, bool metadata) {
+  BASE_PUT(out, "{kind=");
+  text_put_quoted(out, d->kind);
+  BASE_PUT(out, ", entry=");
+  text_put_sharding(out, d->entry, metadata);
+  BASE_PUT(out, ", exit=");
+  text_put_sharding(out, d->exit, metadata);
+  base_putc(out, '}');
+}
+
+static void write_called_list(text_printer *p, const ir_op *op) {
+  base_putc(p->out, '{');
+  for (uint32_t i = 0; i < op->n_called; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    text_write_name(p, op->called[i]->name);
+  }
+  base_putc(p->out, '}');
+}
+
+/* Which of op->called stands behind this key; lists have none. */
+static int called_slot(const ir_op *op, unsigned key) {
+  assert(ir_attr_table[key].kind == IR_KIND_CALLED);
+  switch (key) {
+    case IR_ATTR_BRANCH_COMPUTATIONS:
+    case IR_ATTR_CALLED_COMPUTATIONS:
+      return -1;
+    case IR_ATTR_BODY:
+    case IR_ATTR_SCATTER:
+    case IR_ATTR_FALSE_COMPUTATION:
+      return op->n_called > 1 ? 1 : -1;
+    default:
+      return op->n_called > 0 ? 0 : -1;
+  }
+}
+
+static void write_called_value(text_printer *p, const ir_op *op, unsigned key) {
+  int slot = called_slot(op, key);
+  if (slot < 0)
+    write_called_list(p, op);
+  else
+    text_write_name(p, op->called[slot]->name);
+}
+
+static void write_control_preds(text_printer *p, const ir_op *op) {
+  base_putc(p->out, '{');
+  for (uint32_t i = 0; i < op->n_control_preds; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    text_write_name(p, op->control_preds[i]->name);
+  }
+  base_putc(p->out, '}');
+}
+
+void text_write_metadata(text_printer *p, const ir_metadata *m) {
+  base_putc(p->out, '{');
+  text_put_metadata_fields(p->out, m, p->frames, p->module ? p->module->sources.n_frames : 0);
+  base_putc(p->out, '}');
+}
+
+void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
+  base_text *out = p->out;
+  switch (a->kind) {
+    case IR_KIND_BOOL:
+      put_bool(out, a->v.b);
+      return;
+    case IR_KIND_INT:
+      base_put_i64(out, a->v.i);
+      return;
+    case IR_KIND_FLOAT:
+      text_put_double(out, a->v.f);
+      return;
+    case IR_KIND_STRING:
+      text_put_quoted(out, a->v.str);
+      return;
+    case IR_KIND_NAME:
+    case IR_KIND_ORIGIN:
+      put_bare(out, a->v.str);
+      return;
+    case IR_KIND_NAMES:
+      put_name_list(out, a->v.names);
+      return;
+    case IR_KIND_INTS:
+      text_put_index(out, a->v.ints);
+      return;
+    case IR_KIND_BOOLS:
+      put_bool_list(out, a->v.ints);
+      return;
+    case IR_KIND_INT_LISTS:
+    case IR_KIND_PAIRS:
+      put_int_lists(out, a->v.lists);
+      return;
+    case IR_KIND_TYPE:
+      text_put_type(out, a->v.type, true);
+      return;
+    case IR_KIND_TYPES:
+      put_type_list(out, a->v.types);
+      return;
+    case IR_KIND_WINDOW:
+      put_window(out, a->v.window);
+      return;
+    case IR_KIND_CONV_DIMS:
+      put_conv_dims(out, a->v.conv);
+      return;
+    case IR_KIND_PADDING:
+      put_padding(out, a->v.padding);
+      return;
+    case IR_KIND_SLICE:
+      put_slice(out, a->v.slice);
+      return;
+    case IR_KIND_GROUPS:
+      text_put_groups(out, a->v.groups, p->full_groups);
+      return;
+    case IR_KIND_SHARDING:
+      text_put_sharding(out, a->v.sharding, p->metadata);
+      return;
+    case IR_KIND_METADATA:
+      text_write_metadata(p, a->v.metadata);
+      return;
+    case IR_KIND_CONFIG:
+      put_config(out, a->v.config);
+      return;
+    case IR_KIND_DICT:
+      text_put_dict(out, a->v.dict);
+      return;
+    case IR_KIND_STATISTICS:
+      put_statistics(out, a->v.dict);
+      return;
+    case IR_KIND_ACCURACY:
+      put_accuracy(out, a->v.accuracy);
+      return;
+    case IR_KIND_ALIASING:
+      put_aliasing(out, a->v.aliasing);
+      return;
+    case IR_KIND_LITERAL:
+      text_put_literal(out, a->v.literal, true);
+      return;
+    case IR_KIND_DOMAIN:
+      put_domain(out, a->v.domain, p->metadata);
+      return;
+    case IR_KIND_CALLED:
+      write_called_value(p, op, a->key);
+      return;
+    case IR_KIND_OPS:
+      write_control_preds(p, op);
+      return;
+    default:
+      assert(!"no such kind of attribute");
+  }
+}
+
+void text_put_attr_value(base_text *out, const ir_op *op, const ir_attr *a) {
+  text_printer p;
+  text_print_options options = {0};
+  text_printer_init(&p, out, op->parent->module, &options);
+  text_write_attr_value(&p, op, a);
+  if (text_printer_finish(&p, NULL) != 0) out->failed = true;
+}

@@ -1,0 +1,291 @@
+/* The module header: HloModule name, attributes. */
+#include "read.h"
+
+#include <stdlib.h>
+
+BASE_VEC(header_aliases, ir_alias);
+BASE_VEC(header_donors, ir_donor);
+
+static int compare_paths(const ir_ints *a, const ir_ints *b) {
+  for (uint32_t i = 0; i < a->n && i < b->n; i++)
+    if (a->v[i] != b->v[i]) return a->v[i] < b->v[i] ? -1 : 1;
+  return (a->n > b->n) - (a->n < b->n);
+}
+
+/* --- input_output_alias --- */
+
+static int read_kind(text_reader *r, bool *must) {
+  const char *p = r->lx.p, *e = text_name_end(p);
+  base_slice word = {p, (size_t)(e - p)};
+  *must = base_slice_is(word, "must-alias");
+  if (!*must && !base_slice_is(word, "may-alias"))
+    return text_expected(r, XLAC_E_BAD_HEADER, "may-alias or must-alias");
+  r->lx.p = e;
+  text_skip(&r->lx);
+  return 0;
+}
+
+static int expect_alias(text_reader *r, const char *what) {
+  int status = text_expected(r, XLAC_E_BAD_HEADER, what);
+  return base_hint(r->err, status, "an alias is {output index}: (parameter, {its index}, may-alias)%s",
+                   r->strict ? "; shorter forms are read where strict reading is not asked for" : "");
+}
+
+/* {0}: (1, {}, may-alias); unless reading is strict also {0}: (1) and {0}: 1 */
+static int read_header_alias(text_reader *r, ir_alias *a) {
+  *a = (ir_alias){0};
+  const char *at = r->lx.p;
+  if (*at != '{') return expect_alias(r, "'{' before an output index");
+  TRY(text_read_index_path(r, &a->output));
+  if (!text_eat(&r->lx, ':')) return expect_alias(r, "':' after an output index");
+  at = r->lx.p;
+  if (!r->strict && text_is(*at, TEXT_DIGIT)) {
+    a->index = ir_ints_make(r->m, 0, NULL);
+    return a->index ? text_read_int(r, &a->operand) : text_no_memory(r);
+  }
+  if (!text_eat(&r->lx, '(')) return expect_alias(r, "'(' before a parameter's number");
+  at = r->lx.p;
+  TRY(text_read_int(r, &a->operand));
+  if (a->operand < 0) return text_fail(r, at, XLAC_E_BAD_HEADER, "a parameter's number is negative");
+  if (!text_eat(&r->lx, ',')) {
+    if (r->strict || *r->lx.p != ')') return expect_alias(r, "',' and the parameter's index");
+    a->index = ir_ints_make(r->m, 0, NULL);
+    if (!a->index) return text_no_memory(r);
+  } else {
+    if (*r->lx.p != '{') return expect_alias(r, "'{' before a parameter's index");
+    TRY(text_read_index_path(r, &a->index));
+    if (text_eat(&r->lx, ',')) TRY(read_kind(r, &a->must));
+  }
+  return text_eat(&r->lx, ')') ? 0 : expect_alias(r, "')' after a parameter and its index");
+}
+
+static int read_aliases(text_reader *r, header_aliases *list) {
+  TRY(text_want(r, '{', "before input_output_alias entries"));
+  while (*r->lx.p != '}') {
+    ir_alias a;
+    TRY(read_header_alias(r, &a));
+    if (!BASE_VEC_PUSH(r->alloc, list, a)) return text_no_memory(r);
+    if (!text_eat(&r->lx, ',')) break;
+  }
+  return text_want(r, '}', "after input_output_alias entries");
+}
+
+static int compare_aliases(const void *a, const void *b) {
+  return compare_paths(((const ir_alias *)a)->output, ((const ir_alias *)b)->output);
+}
+
+/* Of several entries for one output the first counts, as in XLA. */
+static int keep_aliases(text_reader *r, header_aliases *list) {
+  ir_config *c = &r->m->config;
+  assert(c->n_aliases == 0);
+  ir_alias *kept = BASE_ARRAY(&r->m->arena, ir_alias, (size_t)list->n + 1),
+           *scratch = base_malloc(r->alloc, ((size_t)list->n + 1) * sizeof *scratch);
+  if (kept && scratch) {
+    /* A stable sort by merging runs: qsort may reorder equals. */
+    ir_alias *from = list->items, *to = scratch;
+    for (size_t width = 1; width < list->n; width *= 2) {
+      for (size_t lo = 0; lo < list->n; lo += 2 * width) {
+        size_t mid = lo + width < list->n ? lo + width : list->n, hi = mid + width < list->n ? mid + width : list->n;
+        for (size_t i = lo, j = mid, k = lo; k < hi; k++)
+          to[k] = i < mid && (j >= hi || compare_aliases(&from[i], &from[j]) <= 0) ? from[i++] : from[j++];
+      }
+      ir_alias *swap = from;
+      from = to;
+      to = swap;
+    }
+    for (uint32_t i = 0; i < list->n; i++)
+      if (c->n_aliases == 0 || compare_aliases(&kept[c->n_aliases - 1], &from[i]) != 0) kept[c->n_aliases++] = from[i];
+    c->aliases = kept;
+  }
+  base_free(r->alloc, scratch);
+  return kept && scratch ? 0 : text_no_memory(r);
+}
+
+static int read_alias_attr(text_reader *r) {
+  header_aliases list = {0};
+  r->aliases_at = r->lx.p;
+  int status = read_aliases(r, &list);
+  if (status == 0) status = keep_aliases(r, &list);
+  BASE_VEC_FREE(r->alloc, &list);
+  return status;
+}
+
+/* --- buffer_donor --- */
+
+static int expect_donor(text_reader *r, const char *what) {
+  int status = text_expected(r, XLAC_E_BAD_HEADER, what);
+  return base_hint(r->err, status, "a donor is (parameter, {its index})");
+}
+
+static int read_donors(text_reader *r, header_donors *list) {
+  TRY(text_want(r, '{', "before buffer_donor entries"));
+  while (*r->lx.p != '}') {
+    ir_donor d = {0};
+    if (!text_eat(&r->lx, '(')) return expect_donor(r, "'(' before a donor");
+    TRY(text_read_int(r, &d.parameter));
+    if (!text_eat(&r->lx, ',') || *r->lx.p != '{') return expect_donor(r, "',' and the parameter's index");
+    TRY(text_read_index_path(r, &d.index));
+    if (!text_eat(&r->lx, ')')) return expect_donor(r, "')' after a donor");
+    if (!BASE_VEC_PUSH(r->alloc, list, d)) return text_no_memory(r);
+    if (!text_eat(&r->lx, ',')) break;
+  }
+  return text_want(r, '}', "after buffer_donor entries");
+}
+
+static int compare_donors(const void *a, const void *b) {
+  const ir_donor *x = a, *y = b;
+  if (x->parameter != y->parameter) return x->parameter < y->parameter ? -1 : 1;
+  return compare_paths(x->index, y->index);
+}
+
+static int read_donor_attr(text_reader *r) {
+  header_donors list = {0};
+  ir_config *c = &r->m->config;
+  int status = read_donors(r, &list);
+  assert(c->n_donors == 0);
+  ir_donor *kept = status ? NULL : BASE_ARRAY(&r->m->arena, ir_donor, (size_t)list.n + 1);
+  if (status == 0 && !kept) status = text_no_memory(r);
+  if (kept && list.n) qsort(list.items, list.n, sizeof *list.items, compare_donors);
+  for (uint32_t i = 0; kept && i < list.n; i++)
+    if (c->n_donors == 0 || compare_donors(&kept[c->n_donors - 1], &list.items[i]) != 0)
+      kept[c->n_donors++] = list.items[i];
+  c->donors = kept;
+  BASE_VEC_FREE(r->alloc, &list);
+  return status;
+}
+
+/* --- entry_computation_layout --- */
+
+static int read_entry_layout(text_reader *r) {
+  ir_config *c = &r->m->config;
+  uint32_t first = r->types.n;
+  TRY(text_want(r, '{', "before an entry layout"));
+  TRY(text_want(r, '(', "before the entry's parameter shapes"));
+  while (*r->lx.p != ')') {
+    const ir_type *t;
+    TRY(text_read_type(r, &t));
+    if (!BASE_VEC_PUSH(r->alloc, &r->types, t)) return text_no_memory(r);
+    if (*r->lx.p != ')') TRY(text_want(r, ',', "between the entry's parameter shapes"));
+  }
+  text_eat(&r->lx, ')');
+  if (r->lx.p[0] != '-' || r->lx.p[1] != '>')
+    return text_expected(r, XLAC_E_BAD_HEADER, "'->' and the entry's result shape");
+  r->lx.p += 2;
+  text_skip(&r->lx);
+  TRY(text_read_type(r, &c->entry_result));
+  assert(r->types.n >= first && c->entry_result);
+  c->n_entry_params = r->types.n - first;
+  c->entry_params = BASE_ARRAY(&r->m->arena, const ir_type *, (size_t)c->n_entry_params + 1);
+  if (!c->entry_params) return text_no_memory(r);
+  if (c->n_entry_params) memcpy(c->entry_params, r->types.items + first, c->n_entry_params * sizeof *c->entry_params);
+  r->types.n = first;
+  c->has_entry_layout = true;
+  return text_want(r, '}', "after an entry layout");
+}
+
+/* --- the rest --- */
+
+/* true, or {true,false} */
+static int read_bool_list(text_reader *r, const ir_ints **out) {
+  uint32_t first = r->ints.n;
+  bool list = text_eat(&r->lx, '{'), v;
+  while (!list || *r->lx.p != '}') {
+    TRY(text_read_bool(r, &v));
+    TRY(text_push_int(r, v));
+    if (!list || !text_eat(&r->lx, ',')) break;
+  }
+  if (list) TRY(text_want(r, '}', "after a list of true and false"));
+  *out = text_make_ints(r, first);
+  return *out ? 0 : text_no_memory(r);
+}
+
+static int read_passthrough(text_reader *r) {
+  bool v;
+  int64_t one = 1;
+  TRY(text_read_bool(r, &v));
+  if (!v) return 0;
+  r->m->config.alias_passthrough_params = ir_ints_make(r->m, 1, &one);
+  return r->m->config.alias_passthrough_params ? 0 : text_no_memory(r);
+}
+
+static int read_scheduled(text_reader *r) {
+  return text_read_bool(r, &r->m->config.is_scheduled);
+}
+static int read_replicas(text_reader *r) {
+  return text_read_int(r, &r->m->config.replica_count);
+}
+static int read_partitions(text_reader *r) {
+  return text_read_int(r, &r->m->config.num_partitions);
+}
+static int read_spmd_parameters(text_reader *r) {
+  return read_bool_list(r, &r->m->config.spmd_to_parameters);
+}
+static int read_spmd_output(text_reader *r) {
+  return read_bool_list(r, &r->m->config.spmd_to_output);
+}
+static int read_module_dict(text_reader *r) {
+  return text_read_dict(r, &r->m->config.frontend_attributes);
+}
+static int read_recovery(text_reader *r) {
+  return text_read_recovery_table(r, &r->m->config.origin_recovery_table);
+}
+
+static const struct {
+  const char *name;
+  int (*read)(text_reader *r);
+} header_attrs[] = {{"is_scheduled", read_scheduled},
+                    {"input_output_alias", read_alias_attr},
+                    {"buffer_donor", read_donor_attr},
+                    {"alias_passthrough_params", read_passthrough},
+                    {"entry_computation_layout", read_entry_layout},
+                    {"allow_spmd_sharding_propagation_to_parameters", read_spmd_parameters},
+                    {"allow_spmd_sharding_propagation_to_output", read_spmd_output},
+                    {"replica_count", read_replicas},
+                    {"num_partitions", read_partitions},
+                    {"frontend_attributes", read_module_dict},
+                    {"origin_recovery_table", read_recovery}};
+enum { N_HEADER_ATTRS = sizeof header_attrs / sizeof *header_attrs };
+
+static int read_header_attr(text_reader *r, uint32_t *seen) {
+  const char *at;
+  base_slice key;
+  TRY(text_read_key(r, &at, &key));
+  uint32_t i = 0;
+  while (i < N_HEADER_ATTRS && !base_slice_is(key, header_attrs[i].name)) i++;
+  if (i == N_HEADER_ATTRS) {
+    int status =
+        text_fail(r, at, XLAC_E_BAD_HEADER, "a module has no attribute '%.*s'", (int)(key.n < 60 ? key.n : 60), key.p);
+    char all[240] = "";
+    for (i = 0; i < N_HEADER_ATTRS; i++) text_append_word(all, sizeof all, header_attrs[i].name);
+    return base_hint(r->err, status, "it may have %s", all);
+  }
+  if (*seen >> i & 1) return text_fail(r, at, XLAC_E_BAD_HEADER, "attribute '%s' is given twice", header_attrs[i].name);
+  *seen |= 1u << i;
+  assert(i < N_HEADER_ATTRS && header_attrs[i].read);
+  return header_attrs[i].read(r);
+}
+
+int text_read_header(text_reader *r) {
+  text_symbol *name;
+  uint32_t seen = 0;
+  r->lx.p += strlen("HloModule");
+  text_skip(&r->lx);
+  TRY(text_read_name(r, "the module's name", &name));
+  r->m->name = name->name;
+  while (text_eat(&r->lx, ',')) TRY(read_header_attr(r, &seen));
+  return 0;
+}
+
+int text_check_header(text_reader *r) {
+  const ir_config *c = &r->m->config;
+  const ir_type *result = ir_root(r->m->entry)->type;
+  for (uint32_t i = 0; i < c->n_aliases; i++) {
+    const ir_ints *path = c->aliases[i].output;
+    if (ir_type_at(result, path->v, path->n)) continue;
+    char found[200];
+    return text_fail(r, r->aliases_at, XLAC_E_BAD_HEADER,
+                     "input_output_alias entry %u names an output that %s does not have", i,
+                     ir_type_text(result, found, sizeof found));
+  }
+  return 0;
+}

@@ -1,0 +1,369 @@
+/* Instructions: [ROOT] name = type opcode(operands), attributes. */
+#include "read.h"
+
+#include <stdio.h>
+
+/* --- opcodes --- */
+
+/* Opcodes whose result shape XLA's reader infers where it is not written. */
+static bool may_omit_type(unsigned opcode) {
+  switch ((ir_opcode)opcode) {
+    case IR_OP_CONVERT:
+    case IR_OP_BITCAST_CONVERT:
+    case IR_OP_REDUCE_PRECISION:
+    case IR_OP_STOCHASTIC_CONVERT:
+    case IR_OP_CONSTANT:
+    case IR_OP_IOTA:
+    case IR_OP_PARAMETER:
+    case IR_OP_RNG:
+    case IR_OP_RNG_BIT_GENERATOR:
+    case IR_OP_RNG_GET_AND_UPDATE_STATE:
+    case IR_OP_BITCAST:
+    case IR_OP_RESHAPE:
+    case IR_OP_DYNAMIC_RESHAPE:
+    case IR_OP_DYNAMIC_SLICE:
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
+    case IR_OP_SLICE:
+    case IR_OP_CUSTOM_CALL:
+    case IR_OP_FUSION:
+    case IR_OP_ASYNC_START:
+    case IR_OP_ASYNC_UPDATE:
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_COPY_START:
+    case IR_OP_COPY_DONE:
+    case IR_OP_INFEED:
+    case IR_OP_OUTFEED:
+    case IR_OP_SEND:
+    case IR_OP_SEND_DONE:
+    case IR_OP_RECV:
+    case IR_OP_RECV_DONE:
+    case IR_OP_SHUFFLE:
+      return false;
+    default:
+      return !ir_opcode_has(opcode, IR_COLLECTIVE);
+  }
+}
+
+/* Edits that turn a into b, up to `most`; both short. */
+static unsigned edit_distance(const char *a, size_t n, const char *b, unsigned most) {
+  unsigned row[64], m = (unsigned)strlen(b);
+  if (n >= 48 || m >= 48 || (n > m ? n - m : m - n) > most) return most + 1;
+  for (unsigned j = 0; j <= m; j++) row[j] = j;
+  for (unsigned i = 1; i <= n; i++) {
+    unsigned diagonal = row[0];
+    row[0] = i;
+    for (unsigned j = 1; j <= m; j++) {
+      unsigned change = diagonal + (a[i - 1] != b[j - 1]), least = change;
+      if (row[j] + 1 < least) least = row[j] + 1;
+      if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
+      diagonal = row[j];
+      row[j] = least;
+    }
+  }
+  return row[m];
+}
+
+static int unknown_opcode(text_reader *r, const base_istr *word) {
+  unsigned best = 0, least = 3;
+  int status = text_fail(r, r->lx.p, XLAC_E_UNKNOWN_OPCODE, "unknown opcode '%s'", word->s);
+  if (ir_opcode_from_text(word->s, word->n))
+    return base_hint(r->err, status, "newer XLA has it; it is read where strict reading is not asked for");
+  for (unsigned op = 1; op < IR_OP_COUNT; op++) {
+    unsigned d = edit_distance(word->s, word->n, ir_opcode_text(op), 2);
+    if (d < least) {
+      least = d;
+      best = op;
+    }
+  }
+  return best ? base_hint(r->err, status, "did you mean '%s'?", ir_opcode_text(best)) : status;
+}
+
+/* These have start ops of their own, or can't stand behind parameters. */
+static bool may_be_wrapped(unsigned opcode) {
+  switch ((ir_opcode)opcode) {
+    case IR_OP_ALL_GATHER:
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_COLLECTIVE_PERMUTE:
+    case IR_OP_COPY:
+    case IR_OP_RECV:
+    case IR_OP_SEND:
+    case IR_OP_ASYNC_START:
+    case IR_OP_ASYNC_UPDATE:
+    case IR_OP_ASYNC_DONE:
+    case IR_OP_PARAMETER:
+    case IR_OP_CONSTANT:
+      return false;
+    default:
+      return true;
+  }
+}
+
+static int read_opcode(text_reader *r, text_draft *d) {
+  const char *p = r->lx.p, *e = text_name_end(p);
+  if (!text_is(*p, TEXT_ALPHA)) return text_expected(r, XLAC_E_SYNTAX, "an opcode");
+  text_symbol *y = text_symbol_of(r, p, (size_t)(e - p));
+  if (!y) return text_no_memory(r);
+  text_classify(y);
+  if (y->opcode == IR_OP_INVALID && r->chlo) y->opcode = (uint16_t)ir_opcode_from_executable(y->name->s, y->name->n);
+  if (y->opcode == IR_OP_INVALID || (ir_opcode_has(y->opcode, IR_NEWER) && r->strict))
+    return unknown_opcode(r, y->name);
+  if (y->sugar && !may_be_wrapped(y->opcode)) {
+    int status = unknown_opcode(r, y->name);
+    return base_hint(r->err, status, "%s can't be wrapped by an async op", ir_opcode_text(y->opcode));
+  }
+  if (!d->type && (y->sugar || !may_omit_type(y->opcode)))
+    return text_fail(r, p, XLAC_E_CANNOT_INFER, "the result shape of '%s' must be written", y->name->s);
+  assert(y->classified && y->opcode < IR_OP_COUNT);
+  d->attrs.opcode = y->opcode;
+  d->attrs.sugar = y->sugar;
+  d->opcode_at = p;
+  r->lx.p = e;
+  text_skip(&r->lx);
+  return 0;
+}
+
+/* --- what stands in parentheses --- */
+
+static int read_parameter(text_reader *r, text_draft *d) {
+  TRY(text_want(r, '(', "before a parameter's number"));
+  const char *at = r->lx.p;
+  TRY(text_read_int(r, &d->number));
+  if (d->number < 0)
+    return text_fail(r, at, XLAC_E_SYNTAX, "a parameter's number is negative (%lld)", (long long)d->number);
+  return text_want(r, ')', "after a parameter's number");
+}
+
+static int read_constant(text_reader *r, text_draft *d) {
+  TRY(text_want(r, '(', "before a literal"));
+  TRY(text_read_literal(r, d->type, &d->literal));
+  d->type = d->literal->type;
+  return text_want(r, ')', "after a literal");
+}
+
+/* A conditional's attributes depend on its first operand. */
+static int look_at_selector(text_reader *r, text_draft *d) {
+  if (d->n_operands == 0) return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "a conditional needs a pred or an index");
+  const ir_type *t = r->ops.items[d->first_operand]->type;
+  if (!ir_is_scalar(t) || (t->dtype != XLAC_PRED && t->dtype != XLAC_S32)) {
+    char found[120];
+    return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "a conditional's first operand is pred[] or s32[], not %s",
+                     ir_type_text(t, found, sizeof found));
+  }
+  d->attrs.pred = t->dtype == XLAC_PRED;
+  return 0;
+}
+
+static int read_arguments(text_reader *r, text_draft *d) {
+  d->first_operand = r->ops.n;
+  if (d->attrs.opcode == IR_OP_PARAMETER) return read_parameter(r, d);
+  if (d->attrs.opcode == IR_OP_CONSTANT) return read_constant(r, d);
+  TRY(text_read_operands(r, d->c));
+  d->n_operands = r->ops.n - d->first_operand;
+  bool follows = d->attrs.sugar == TEXT_SUGAR_UPDATE || d->attrs.sugar == TEXT_SUGAR_DONE; /* takes the start */
+  return d->attrs.opcode == IR_OP_CONDITIONAL && !follows ? look_at_selector(r, d) : 0;
+}
+
+/* --- defaults that the text may leave out --- */
+
+static int push_default(text_reader *r, text_draft *d, ir_attr a) {
+  assert(ir_opcode_takes(d->attrs.opcode, a.key, NULL));
+  d->attrs.seen[a.key / 64] |= UINT64_C(1) << (a.key % 64);
+  return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
+}
+
+static bool given(const text_draft *d, unsigned key) {
+  return d->attrs.seen[key / 64] >> (key % 64) & 1;
+}
+
+static int add_defaults(text_reader *r, text_draft *d) {
+  if (d->attrs.sugar > TEXT_SUGAR_START) return 0;
+  if (d->attrs.opcode == IR_OP_TOPK && !given(d, IR_ATTR_LARGEST)) {
+    ir_attr a = ir_attr_make(IR_ATTR_LARGEST);
+    a.v.b = true;
+    return push_default(r, d, a);
+  }
+  if (d->attrs.opcode == IR_OP_BROADCAST && !given(d, IR_ATTR_DIMENSIONS) && d->n_operands == 1 &&
+      ir_is_scalar(r->ops.items[d->first_operand]->type)) {
+    ir_attr a = ir_attr_make(IR_ATTR_DIMENSIONS);
+    if (!(a.v.ints = ir_ints_make(r->m, 0, NULL))) return text_no_memory(r);
+    return push_default(r, d, a);
+  }
+  return 0;
+}
+
+/* --- making the op --- */
+
+static int attach_lists(text_reader *r, const text_draft *d, ir_op *op, uint32_t n_called) {
+  base_arena *arena = &r->m->arena;
+  assert(r->ops.n >= d->attrs.first_pred && op->n_called == n_called);
+  uint32_t n_attrs = r->attrs.n - d->attrs.first, n_preds = r->ops.n - d->attrs.first_pred;
+  for (uint32_t i = 0; i < d->n_operands; i++) ir_set_operand(op, i, (ir_value){r->ops.items[d->first_operand + i], 0});
+  for (uint32_t i = 0; i < n_called; i++) op->called[i] = r->comps.items[d->attrs.first_called + i];
+  if (n_attrs) {
+    op->attrs = base_arena_memdup(arena, r->attrs.items + d->attrs.first, n_attrs * sizeof *op->attrs);
+    if (!op->attrs) return text_no_memory(r);
+    op->n_attrs = op->attr_cap = (uint8_t)n_attrs;
+  }
+  if (n_preds) {
+    op->control_preds =
+        base_arena_memdup(arena, r->ops.items + d->attrs.first_pred, n_preds * sizeof *op->control_preds);
+    if (!op->control_preds) return text_no_memory(r);
+    op->n_control_preds = n_preds;
+    r->m->n_control_edges += n_preds;
+  }
+  return 0;
+}
+
+static int infer_type(text_reader *r, const text_draft *d, ir_op *op) {
+  const ir_type *t = NULL;
+  xlac_error why = {0};
+  if (ir_infer(r->m, op, &t, &why) != 0) {
+    int status = text_fail(r, d->opcode_at, why.code ? (base_code)why.code : XLAC_E_CANNOT_INFER,
+                           "no result shape follows: %s", why.message);
+    return base_hint(r->err, status, "%s", why.hint[0] ? why.hint : "write the result shape before the opcode");
+  }
+  assert(t);
+  TRY(text_charge_type(r, d->opcode_at, t));
+  ir_set_type(op, t);
+  return 0;
+}
+
+/* infeed's and recv's results are made of the first element of the type that is written. */
+static int complete_received(text_reader *r, const text_draft *d, ir_op *op) {
+  bool infeed = op->opcode == IR_OP_INFEED;
+  if (!ir_is_tuple(op->type) || op->type->n_elements == 0)
+    return text_fail(r, d->at, XLAC_E_SYNTAX, "the result of %s is a tuple that begins with what is received",
+                     ir_opcode_text(op->opcode));
+  const ir_type *token = ir_token(r->m), *context = infeed ? token : ir_scalar(r->m, XLAC_U32);
+  const ir_type *parts[3] = {op->type->elements[0], context, token};
+  const ir_type *t = token && context ? ir_tuple(r->m, infeed ? 2 : 3, parts) : NULL;
+  if (!t) return text_no_memory(r);
+  ir_set_type(op, t);
+  return 0;
+}
+
+/* Where the result's type can only be one, XLA makes that one, whatever is written. */
+static int complete_type(text_reader *r, const text_draft *d, ir_op *op) {
+  const ir_type *t = NULL;
+  switch ((ir_opcode)op->opcode) {
+    case IR_OP_INFEED:
+    case IR_OP_RECV:
+      return complete_received(r, d, op);
+    case IR_OP_ADD_DEPENDENCY:
+    case IR_OP_AFTER_ALL:
+    case IR_OP_OUTFEED:
+    case IR_OP_RECV_DONE:
+    case IR_OP_SEND:
+    case IR_OP_SEND_DONE:
+      if (ir_infer(r->m, op, &t, NULL) == 0) ir_set_type(op, t);
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+int text_make_op(text_reader *r, text_draft *d, ir_op **out) {
+  assert(r->comps.n >= d->attrs.first_called && r->attrs.n >= d->attrs.first);
+  if (r->attrs.n - d->attrs.first > UINT16_MAX) return text_fail(r, d->at, XLAC_E_TOO_LARGE, "too many attributes");
+  uint32_t n_called = r->comps.n - d->attrs.first_called;
+  ir_op *op = ir_op_new(d->c, (ir_opcode)d->attrs.opcode, d->type, d->name, d->n_operands, n_called);
+  if (!op) return text_no_memory(r);
+  text_where(&r->lx, d->at, &op->line, &op->col);
+  TRY(attach_lists(r, d, op, n_called));
+  if (op->opcode == IR_OP_CONSTANT) op->u.literal = d->literal;
+  if (op->opcode == IR_OP_PARAMETER) {
+    op->u.number = d->number;
+    text_param p = {op, d->number};
+    if (!BASE_VEC_PUSH(r->alloc, &r->params, p)) return text_no_memory(r);
+  }
+  TRY(text_check_op(r, d, op));
+  TRY(op->type ? complete_type(r, d, op) : infer_type(r, d, op));
+  assert(op->type && r->ops.n >= d->first_operand);
+  r->ops.n = d->first_operand;
+  r->attrs.n = d->attrs.first;
+  r->comps.n = d->attrs.first_called;
+  *out = op;
+  return 0;
+}
+
+/* A sharding that is no tuple, on a tuple result, holds for each leaf. */
+static int spread_sharding(text_reader *r, const text_draft *d, ir_op *op) {
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_SHARDING);
+  if (!a || !ir_is_tuple(op->type) || a->v.sharding->kind == IR_SHARDING_TUPLE) return 0;
+  TRY(text_charge_type(r, d->at, op->type));
+  uint32_t n = ir_type_leaves(op->type);
+  TRY(text_charge(r, d->at, n * sizeof(void *)));
+  ir_sharding *s = BASE_NEW(&r->m->arena, ir_sharding);
+  const ir_sharding **elements = BASE_ARRAY(&r->m->arena, const ir_sharding *, (size_t)n + 1);
+  if (!s || !elements) return text_no_memory(r);
+  for (uint32_t i = 0; i < n; i++) elements[i] = a->v.sharding;
+  s->kind = IR_SHARDING_TUPLE;
+  s->n_elements = n;
+  s->elements = elements;
+  ir_attr spread = *a;
+  spread.v.sharding = s;
+  return ir_attr_set(op, spread) ? 0 : text_no_memory(r);
+}
+
+static int name_op(text_reader *r, text_draft *d, text_symbol **name) {
+  unsigned opcode = d->attrs.opcode;
+  if (d->attrs.sugar) opcode = IR_OP_ASYNC_START + (unsigned)d->attrs.sugar - TEXT_SUGAR_START;
+  if (!*name) TRY(text_anonymous(r, (ir_opcode)opcode, name));
+  d->name = (*name)->name;
+  return 0;
+}
+
+int text_read_rhs(text_reader *r, ir_computation *c, text_symbol *name, const char *at, ir_op **out) {
+  text_draft d = {.c = c, .at = at};
+  bool named = name != NULL;
+  TRY(text_deeper(r));
+  if (text_at_type(r)) TRY(text_read_type(r, &d.type));
+  TRY(read_opcode(r, &d));
+  TRY(read_arguments(r, &d));
+  d.attrs.type = d.type;
+  d.attrs.first = r->attrs.n;
+  d.attrs.first_called = r->comps.n;
+  d.attrs.first_pred = r->ops.n;
+  TRY(text_check_counts(r, &d));
+  if (named) TRY(text_read_attrs(r, &d.attrs));
+  TRY(add_defaults(r, &d));
+  TRY(text_check_required(r, &d.attrs, at));
+  TRY(name_op(r, &d, &name));
+  static_assert(IR_OP_ASYNC_DONE == IR_OP_ASYNC_START + 2, "name_op and text_async_draft count on it");
+  TRY(text_async_draft(r, &d));
+  ir_op *op;
+  TRY(text_make_op(r, &d, &op));
+  TRY(text_async_made(r, &d, op));
+  TRY(spread_sharding(r, &d, op));
+  if (named) TRY(text_take_name(r, name));
+  TRY(text_define(r, name, op, at));
+  r->depth--;
+  *out = op;
+  return 0;
+}
+
+static bool eat_root(text_reader *r) {
+  const char *p = r->lx.p;
+  if (memcmp(p, "ROOT", 4) != 0 || text_is(p[4], TEXT_NAME) || p[4] == '=' || p[4] == ':') return false;
+  r->lx.p = p + 4;
+  text_skip(&r->lx);
+  return true;
+}
+
+int text_read_instruction(text_reader *r, ir_computation *c, ir_op **root) {
+  const char *root_at = r->lx.p;
+  bool is_root = eat_root(r);
+  const char *at = r->lx.p;
+  text_symbol *name;
+  ir_op *op;
+  TRY(text_read_name(r, "an instruction's name", &name));
+  const base_istr *outer = r->op_name;
+  r->op_name = name->name;
+  if (name->illegal) return text_fail(r, at, XLAC_E_SYNTAX, "'%s' is reserved and can't name an op", name->name->s);
+  TRY(text_want(r, '=', "after an instruction's name"));
+  if (is_root && *root) return text_fail(r, root_at, XLAC_E_SYNTAX, "a computation has only one ROOT");
+  TRY(text_read_rhs(r, c, name, at, &op));
+  if (is_root) *root = op;
+  r->op_name = outer;
+  return 0;
+}

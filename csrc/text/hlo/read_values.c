@@ -1,0 +1,406 @@
+/* Attribute values with a syntax of their own: windows, convolution dimensions, paddings, slices, metadata and so on.
+ */
+#include "../../base/number/number.h"
+#include "read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- index paths and aliases --- */
+
+int text_read_index_path(text_reader *r, const ir_ints **out) {
+  uint32_t first = r->ints.n;
+  TRY(text_want(r, '{', "before a tuple index"));
+  while (*r->lx.p != '}') {
+    int64_t v;
+    TRY(text_read_int(r, &v));
+    TRY(text_push_int(r, v));
+    if (!text_eat(&r->lx, ',')) break;
+  }
+  TRY(text_want(r, '}', "after a tuple index"));
+  *out = text_make_ints(r, first);
+  return *out ? 0 : text_no_memory(r);
+}
+
+/* {0}: (1, {}) */
+static int read_alias(text_reader *r, ir_alias *a) {
+  *a = (ir_alias){0};
+  TRY(text_read_index_path(r, &a->output));
+  TRY(text_want(r, ':', "between an output and its operand"));
+  TRY(text_want(r, '(', "before an operand and its index"));
+  TRY(text_read_int(r, &a->operand));
+  TRY(text_want(r, ',', "between an operand and its index"));
+  TRY(text_read_index_path(r, &a->index));
+  return text_want(r, ')', "after an operand and its index");
+}
+
+BASE_VEC(alias_list, ir_alias);
+
+static int read_alias_list(text_reader *r, alias_list *list) {
+  TRY(text_want(r, '{', "before a list of aliases"));
+  while (*r->lx.p != '}') {
+    ir_alias a;
+    TRY(read_alias(r, &a));
+    if (!BASE_VEC_PUSH(r->alloc, list, a)) return text_no_memory(r);
+    if (!text_eat(&r->lx, ',')) break;
+  }
+  return text_want(r, '}', "after a list of aliases");
+}
+
+int text_read_aliasing(text_reader *r, const ir_aliasing **out) {
+  alias_list list = {0};
+  int status = read_alias_list(r, &list);
+  ir_aliasing *a = status ? NULL : base_arena_alloc(&r->m->arena, sizeof *a + list.n * sizeof a->v[0]);
+  if (a) {
+    a->n = list.n;
+    if (list.n) memcpy(a->v, list.items, list.n * sizeof a->v[0]);
+    *out = a;
+  } else if (status == 0) {
+    status = text_no_memory(r);
+  }
+  BASE_VEC_FREE(r->alloc, &list);
+  return status;
+}
+
+/* --- metadata --- */
+
+typedef enum metadata_kind { M_STRING, M_INT, M_FRAME, M_PROFILE } metadata_kind;
+static const struct {
+  const char *text;
+  uint16_t n;
+  uint8_t kind;
+  uint16_t offset;
+} metadata_fields[] = {
+#define FIELD(name, kind, member) {name, sizeof(name) - 1, kind, offsetof(ir_metadata, member)}
+    FIELD("op_name", M_STRING, op_name),
+    FIELD("stack_frame_id", M_FRAME, stack_frame_id),
+    FIELD("source_file", M_STRING, source_file),
+    FIELD("source_line", M_INT, source_line),
+    FIELD("op_type", M_STRING, op_type),
+    FIELD("source_end_line", M_INT, source_end_line),
+    FIELD("source_column", M_INT, source_column),
+    FIELD("source_end_column", M_INT, source_end_column),
+    FIELD("deduplicated_name", M_STRING, deduplicated_name),
+    FIELD("scheduling_name", M_STRING, scheduling_name),
+    FIELD("metadata_payload", M_STRING, payload),
+    FIELD("profile_type", M_PROFILE, profile_type),
+#undef FIELD
+};
+enum { N_METADATA = sizeof metadata_fields / sizeof *metadata_fields };
+
+static int read_int32(text_reader *r, int64_t *out) {
+  const char *at = r->lx.p;
+  TRY(text_read_int(r, out));
+  if (*out == (int32_t)*out) return 0;
+  return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%lld is beyond 32 bits", (long long)*out);
+}
+
+/* {1,2}: kept as text, without blanks. */
+static int read_profile_types(text_reader *r, const base_istr **out) {
+  const char *at = r->lx.p;
+  uint32_t from;
+  TRY(text_read_ints(r, '{', ',', '}', &from));
+  r->bytes.n = 0;
+  base_putc(&r->bytes, '{');
+  for (uint32_t i = from; i < r->ints.n; i++) {
+    if (r->ints.items[i] < 0 || r->ints.items[i] > 4)
+      return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "profile types are 0 to 4");
+    if (i > from) base_putc(&r->bytes, ',');
+    base_put_i64(&r->bytes, r->ints.items[i]);
+  }
+  base_putc(&r->bytes, '}');
+  *out = r->ints.n > from ? ir_intern(r->m, r->bytes.s, r->bytes.n) : NULL;
+  bool failed = r->bytes.failed || (r->ints.n > from && !*out);
+  r->ints.n = from;
+  return failed ? text_no_memory(r) : 0;
+}
+
+static int read_metadata_field(text_reader *r, uint32_t field, ir_metadata *m) {
+  assert(field < N_METADATA);
+  void *member = (char *)m + metadata_fields[field].offset;
+  int64_t v;
+  switch ((metadata_kind)metadata_fields[field].kind) {
+    case M_STRING:
+      return text_read_string(r, member);
+    case M_INT:
+      return read_int32(r, member);
+    case M_PROFILE:
+      return read_profile_types(r, member);
+    case M_FRAME:
+      break;
+  }
+  TRY(read_int32(r, &v));
+  /* XLA forgets frames that are not in the table. */
+  m->stack_frame_id = v > 0 && v <= r->m->sources.n_frames ? (uint32_t)v : 0;
+  return 0;
+}
+
+int text_read_metadata(text_reader *r, const ir_metadata **out) {
+  ir_metadata *m = BASE_NEW(&r->m->arena, ir_metadata);
+  uint32_t seen = 0;
+  if (!m) return text_no_memory(r);
+  TRY(text_want(r, '{', "before metadata"));
+  while (*r->lx.p != '}') {
+    const char *at;
+    base_slice key;
+    text_eat(&r->lx, ',');
+    TRY(text_read_key(r, &at, &key));
+    uint32_t f = 0;
+    while (f < N_METADATA && !(metadata_fields[f].n == key.n && memcmp(metadata_fields[f].text, key.p, key.n) == 0))
+      f++;
+    if (f == N_METADATA)
+      return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "metadata has no '%.*s'", (int)(key.n < 60 ? key.n : 60), key.p);
+    if (seen >> f & 1)
+      return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "'%s' is given twice in metadata", metadata_fields[f].text);
+    seen |= 1u << f;
+    TRY(read_metadata_field(r, f, m));
+  }
+  text_eat(&r->lx, '}');
+  *out = m;
+  return 0;
+}
+
+/* --- dictionaries --- */
+
+typedef struct numbered_entry {
+  ir_dict_entry e;
+  uint32_t order;
+} numbered_entry;
+BASE_VEC(entry_list, numbered_entry);
+
+static int compare_keys(const void *a, const void *b) {
+  const numbered_entry *x = a, *y = b;
+  assert(x->e.key && y->e.key);
+  uint32_t n = x->e.key->n < y->e.key->n ? x->e.key->n : y->e.key->n;
+  int c = memcmp(x->e.key->s, y->e.key->s, n);
+  if (c == 0) c = (x->e.key->n > y->e.key->n) - (x->e.key->n < y->e.key->n);
+  return c ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+/* Sorted by key where `sorted`; of several entries with one key the last counts. */
+static int make_dict(text_reader *r, entry_list *list, bool sorted, const ir_dict **out) {
+  ir_dict *d = base_arena_zalloc(&r->m->arena, sizeof *d + list->n * sizeof d->v[0]);
+  if (!d) return text_no_memory(r);
+  if (sorted && list->n) qsort(list->items, list->n, sizeof *list->items, compare_keys);
+  for (uint32_t i = 0; i < list->n; i++) {
+    bool hidden = sorted && i + 1 < list->n && list->items[i + 1].e.key == list->items[i].e.key;
+    if (!hidden) d->v[d->n++] = list->items[i].e;
+  }
+  *out = d;
+  return 0;
+}
+
+/* A name, or a string where the key is none, and the '=' after it. */
+static int read_dict_key(text_reader *r, const base_istr **out) {
+  const char *at;
+  base_slice key;
+  if (*r->lx.p == '"') {
+    TRY(text_read_string(r, out));
+    return text_want(r, '=', "after a key");
+  }
+  TRY(text_read_key(r, &at, &key));
+  *out = ir_intern(r->m, key.p, key.n);
+  return *out ? 0 : text_no_memory(r);
+}
+
+static int read_entry(text_reader *r, ir_dict_entry *e) {
+  TRY(read_dict_key(r, &e->key));
+  e->raw = *r->lx.p == '{';
+  return e->raw ? text_read_braces(r, &e->value) : text_read_string(r, &e->value);
+}
+
+static int read_entries(text_reader *r, entry_list *list) {
+  TRY(text_want(r, '{', "before a dictionary"));
+  if (*r->lx.p != '}') {
+    do {
+      numbered_entry e = {.order = list->n};
+      TRY(read_entry(r, &e.e));
+      if (!BASE_VEC_PUSH(r->alloc, list, e)) return text_no_memory(r);
+    } while (text_eat(&r->lx, ','));
+  }
+  return text_want(r, '}', "after a dictionary");
+}
+
+int text_read_dict(text_reader *r, const ir_dict **out) {
+  entry_list list = {0};
+  int status = read_entries(r, &list);
+  if (status == 0) status = make_dict(r, &list, true, out);
+  BASE_VEC_FREE(r->alloc, &list);
+  return status;
+}
+
+/* Keeps the number as XLA will print it. */
+static int read_statistic(text_reader *r, ir_dict_entry *e) {
+  double v;
+  char digits[40];
+  TRY(read_dict_key(r, &e->key));
+  TRY(text_read_double(r, &v));
+  if (v == 0) v = 0;
+  int n = snprintf(digits, sizeof digits, "%.6g", v);
+  for (int i = 0; i < n; i++)
+    if (digits[i] == ',') digits[i] = '.'; /* whatever the locale says */
+  e->value = ir_intern(r->m, digits, (size_t)n);
+  e->raw = true;
+  return e->value ? 0 : text_no_memory(r);
+}
+
+static int read_statistics_list(text_reader *r, int64_t *index, entry_list *list) {
+  const char *at;
+  base_slice key;
+  TRY(text_want(r, '{', "before statistics"));
+  if (*r->lx.p != '}') {
+    TRY(text_read_key(r, &at, &key));
+    TRY(text_read_int(r, index));
+    while (text_eat(&r->lx, ',')) {
+      numbered_entry e = {.order = list->n};
+      TRY(read_statistic(r, &e.e));
+      if (!BASE_VEC_PUSH(r->alloc, list, e)) return text_no_memory(r);
+    }
+  }
+  return text_want(r, '}', "after statistics");
+}
+
+int text_read_statistics(text_reader *r, const ir_dict **out) {
+  entry_list list = {0};
+  int64_t index = 0;
+  const ir_dict *d = NULL;
+  int status = read_statistics_list(r, &index, &list);
+  if (status == 0) status = make_dict(r, &list, false, &d);
+  if (status == 0) ((ir_dict *)(uintptr_t)d)->visualizing_index = index;
+  BASE_VEC_FREE(r->alloc, &list);
+  *out = d;
+  return status;
+}
+
+/* --- accuracy, domain, origin --- */
+
+static int read_tolerance(text_reader *r, ir_accuracy *a) {
+  TRY(text_want(r, '{', "before a tolerance"));
+  if (*r->lx.p != '}') {
+    do {
+      const char *at;
+      base_slice key;
+      double v;
+      TRY(text_read_key(r, &at, &key));
+      TRY(text_read_double(r, &v));
+      if (base_slice_is(key, "atol")) {
+        a->atol = v;
+      } else if (base_slice_is(key, "rtol")) {
+        a->rtol = v;
+      } else if (base_slice_is(key, "ulps") && v > -9e18 && v < 9e18) {
+        a->ulps = (int64_t)v;
+      } else {
+        return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "a tolerance has atol, rtol and ulps");
+      }
+    } while (text_eat(&r->lx, ','));
+  }
+  return text_want(r, '}', "after a tolerance");
+}
+
+int text_read_accuracy(text_reader *r, const ir_accuracy **out) {
+  ir_accuracy *a = BASE_NEW(&r->m->arena, ir_accuracy);
+  const char *at;
+  base_slice key;
+  if (!a) return text_no_memory(r);
+  TRY(text_want(r, '{', "before an accuracy"));
+  TRY(text_read_key(r, &at, &key));
+  if (base_slice_is(key, "tolerance")) {
+    TRY(read_tolerance(r, a));
+  } else if (base_slice_is(key, "mode")) {
+    const char *p = r->lx.p;
+    TRY(text_read_word(r, IR_ATTR_RESULT_ACCURACY, 0, &a->mode));
+    if (strcmp(a->mode->s, "default") != 0 && strcmp(a->mode->s, "highest") != 0)
+      return text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "an accuracy mode is default or highest");
+  } else {
+    return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "an accuracy has a mode or a tolerance");
+  }
+  *out = a;
+  return text_want(r, '}', "after an accuracy");
+}
+
+int text_read_domain(text_reader *r, const ir_domain **out) {
+  ir_domain *d = BASE_NEW(&r->m->arena, ir_domain);
+  const char *open = r->lx.p;
+  if (!d) return text_no_memory(r);
+  TRY(text_want(r, '{', "before a domain"));
+  while (*r->lx.p != '}') {
+    const char *at;
+    base_slice key;
+    text_eat(&r->lx, ',');
+    TRY(text_read_key(r, &at, &key));
+    if (base_slice_is(key, "kind") && !d->kind) {
+      TRY(text_read_string(r, &d->kind));
+    } else if (base_slice_is(key, "entry") && !d->entry) {
+      TRY(text_read_sharding(r, &d->entry));
+    } else if (base_slice_is(key, "exit") && !d->exit) {
+      TRY(text_read_sharding(r, &d->exit));
+    } else {
+      return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "a domain has kind, entry and exit, once each");
+    }
+  }
+  text_eat(&r->lx, '}');
+  if (!d->kind || !d->entry || !d->exit)
+    return text_fail(r, open, XLAC_E_BAD_ATTRIBUTE, "a domain needs kind, entry and exit");
+  if (strcmp(d->kind->s, "sharding") != 0)
+    return text_fail(r, open, XLAC_E_BAD_ATTRIBUTE, "a domain of kind \"%.40s\"; only \"sharding\" is known",
+                     d->kind->s);
+  *out = d;
+  return 0;
+}
+
+/* A tree of leaves: parentheses nest, commas separate. */
+static int read_origin_tree(text_reader *r) {
+  uint32_t level = 0;
+  bool was_value = false;
+  while (*r->lx.p != '}') {
+    char c = *r->lx.p;
+    if (c == '{') {
+      text_original_array leaf;
+      TRY(text_read_original_array(r, &leaf));
+      text_put_original_array(&r->bytes, &leaf);
+      was_value = true;
+    } else if (c == '(' && !was_value && level < r->max_depth) {
+      text_eat(&r->lx, c);
+      base_putc(&r->bytes, c);
+      level++;
+    } else if (c == ')' && level > 0) {
+      text_eat(&r->lx, c);
+      base_putc(&r->bytes, c);
+      level--;
+      was_value = true;
+    } else if (c == ',' && level > 0) {
+      text_eat(&r->lx, c);
+      BASE_PUT(&r->bytes, ", ");
+      was_value = false;
+    } else {
+      return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "an original array or a tuple of them");
+    }
+  }
+  return level == 0 ? 0 : text_expected(r, XLAC_E_BAD_ATTRIBUTE, "')' in an origin");
+}
+
+int text_read_origin(text_reader *r, const base_istr **out) {
+  const char *p = r->lx.p;
+  r->bytes.n = 0;
+  TRY(text_want(r, '{', "before an origin"));
+  base_putc(&r->bytes, '{');
+  if (text_eat(&r->lx, '[')) {
+    const char *e = text_name_end(r->lx.p);
+    if (e - r->lx.p != 14 || memcmp(r->lx.p, "synthetic_call", 14) != 0)
+      return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "synthetic_call");
+    r->lx.p = e;
+    text_skip(&r->lx);
+    TRY(text_want(r, ']', "after synthetic_call"));
+    BASE_PUT(&r->bytes, "[synthetic_call]");
+  } else if (*r->lx.p == '}') {
+    BASE_PUT(&r->bytes, "()");
+  } else {
+    TRY(read_origin_tree(r));
+  }
+  if (*r->lx.p != '}') return text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "an origin opens here that never closes");
+  text_eat(&r->lx, '}');
+  base_putc(&r->bytes, '}');
+  if (r->bytes.failed) return text_no_memory(r);
+  *out = ir_intern(r->m, r->bytes.s, r->bytes.n);
+  return *out ? 0 : text_no_memory(r);
+}

@@ -1,0 +1,79 @@
+/* The table of ops of other dialects, and its small language. */
+#include "foreign.h"
+
+static const mlir_foreign mlir_foreigns[] = {
+#define FOREIGN(name, form, result, stem, properties) {name, form, MLIR_FOREIGN_##result, stem, properties},
+#include "foreign.def"
+#undef FOREIGN
+};
+
+const mlir_foreign *mlir_foreign_find(const char *name) {
+  size_t low = 0, high = sizeof mlir_foreigns / sizeof *mlir_foreigns;
+  while (low < high) {
+    size_t at = (low + high) / 2;
+    int order = strcmp(mlir_foreigns[at].name, name);
+    if (order == 0) return &mlir_foreigns[at];
+    if (order < 0) {
+      low = at + 1;
+    } else {
+      high = at;
+    }
+  }
+  return NULL;
+}
+
+/* The run of bytes other than blanks at *s, taken. */
+static base_slice mlir_foreign_word(const char **s) {
+  while (**s == ' ') (*s)++;
+  const char *p = *s;
+  while (**s && **s != ' ') (*s)++;
+  return (base_slice){p, (size_t)(*s - p)};
+}
+
+bool mlir_foreign_is_property(const mlir_foreign *f, const base_istr *key) {
+  const char *at = f->properties;
+  for (base_slice w = mlir_foreign_word(&at); w.n; w = mlir_foreign_word(&at))
+    if (w.n == key->n && memcmp(w.p, key->s, w.n) == 0) return true;
+  return false;
+}
+
+bool mlir_foreign_next(const char **form, mlir_foreign_item *item) {
+  base_slice w = mlir_foreign_word(form);
+  if (w.n == 0) return false;
+  bool special = memchr("%$#=", *w.p, 4) != NULL;
+  item->sort = special ? *w.p : 'w';
+  item->name = special ? (base_slice){w.p + 1, w.n - 1} : w;
+  item->kind = (base_slice){0};
+  const char *colon = item->sort == '$' ? memchr(w.p, ':', w.n) : NULL;
+  if (colon) {
+    item->name.n = (size_t)(colon - item->name.p);
+    item->kind = (base_slice){colon + 1, (size_t)(w.p + w.n - colon - 1)};
+  }
+  return true;
+}
+
+const char *const *mlir_foreign_words(base_slice kind) {
+  static const char *const integers[] = {"eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge", NULL};
+  static const char *const floats[] = {"false", "oeq", "ogt", "oge", "olt", "ole", "one",  "ord", "ueq",
+                                       "ugt",   "uge", "ult", "ule", "une", "uno", "true", NULL};
+  static const char *const roundings[] = {"to_nearest_even", "downward",        "upward",
+                                          "toward_zero",     "to_nearest_away", NULL};
+  if (base_slice_is(kind, "cmpi")) return integers;
+  if (base_slice_is(kind, "cmpf")) return floats;
+  return base_slice_is(kind, "rounding") ? roundings : NULL;
+}
+
+base_slice mlir_foreign_flags_word(base_slice kind) {
+  return (base_slice){kind.p, kind.n - (kind.p[kind.n - 1] == '?')};
+}
+
+bool mlir_foreign_is_flags(base_slice kind) {
+  if (kind.n == 0) return false;
+  base_slice word = mlir_foreign_flags_word(kind);
+  return base_slice_is(word, "overflow") || base_slice_is(word, "fastmath");
+}
+
+const char *mlir_foreign_default(base_slice kind) {
+  if (base_slice_is(kind, "overflow")) return "arith.overflow<none>";
+  return base_slice_is(kind, "fastmath") ? "arith.fastmath<none>" : NULL;
+}

@@ -1,0 +1,296 @@
+/* The pretty syntax of ops of other dialects, following their rows in mlir_foreign.def. */
+#include "../foreign.h"
+#include "print.h"
+
+static bool mprint_other_is(const ir_type *t, const char *text) {
+  return t->kind == IR_TYPE_OTHER && strcmp(t->text->s, text) == 0;
+}
+
+static bool mprint_is_bool(const ir_type *t) {
+  return t->kind == IR_TYPE_ELEMENT && t->dtype == XLAC_PRED && !t->quant;
+}
+
+static const ir_mattr *mprint_item_attr(const ir_op *op, const mlir_foreign_item *item) {
+  for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
+    const base_istr *key = op->mlir->v[i].key;
+    if (key->n == item->name.n && memcmp(key->s, item->name.p, key->n) == 0) return op->mlir->v[i].value;
+  }
+  return NULL;
+}
+
+/* --- whether the form can say the op --- */
+
+/* The flags of "arith.overflow<nsw>", from '<' on; NULL where the attribute is something else. */
+static const char *mprint_flags_of(const ir_mattr *a, base_slice word) {
+  if (a->kind != IR_M_OPAQUE || strncmp(a->str->s, "arith.", 6) != 0) return NULL;
+  const char *rest = a->str->s + 6;
+  return strncmp(rest, word.p, word.n) == 0 && rest[word.n] == '<' ? rest + word.n : NULL;
+}
+
+static bool mprint_choice_fits(const ir_mattr *a, const char *const *words) {
+  int64_t n = 0;
+  while (words[n]) n++;
+  return a->kind == IR_M_INTEGER && a->v.i >= 0 && a->v.i < n;
+}
+
+static bool mprint_extents_fit(mprint *p, const ir_mattr *a) {
+  uint32_t n;
+  if (a->kind != IR_M_DENSE || a->type->rank != 1 || !a->type->text || strcmp(a->type->text->s, "index") != 0)
+    return false;
+  return mprint_ints(p, a, &n) != NULL;
+}
+
+static bool mprint_foreign_attr_fits(mprint *p, const ir_op *op, const mlir_foreign_item *item) {
+  const ir_mattr *a = mprint_item_attr(op, item);
+  base_slice kind = item->kind;
+  const char *const *words = mlir_foreign_words(kind);
+  if (mlir_foreign_is_flags(kind)) return !a || mprint_flags_of(a, mlir_foreign_flags_word(kind));
+  if (base_slice_is(kind, "rounding")) return !a || mprint_choice_fits(a, words);
+  if (base_slice_is(kind, "nneg") || base_slice_is(kind, "exact")) return !a || a->kind == IR_M_UNIT;
+  if (!a) return false;
+  if (words) return mprint_choice_fits(a, words);
+  if (base_slice_is(kind, "string")) return a->kind == IR_M_STRING && !a->type;
+  if (base_slice_is(kind, "bool")) return a->kind == IR_M_BOOL;
+  if (base_slice_is(kind, "index")) return a->kind == IR_M_INTEGER && mprint_other_is(a->type, "index");
+  if (base_slice_is(kind, "shape")) return mprint_extents_fit(p, a);
+  if (op->n_results != 1) return false;
+  return a->kind == IR_M_BOOL ? mprint_is_bool(op->type) : a->type && mprint_same_type(a->type, op->type);
+}
+
+static bool mprint_is_element(const ir_type *t, const ir_type *of) {
+  if (!ir_is_tensor(of)) return false;
+  if (of->text) return t->kind == IR_TYPE_OTHER && t->text == of->text;
+  return t->kind == IR_TYPE_ELEMENT && t->dtype == of->dtype && ir_quant_equal(t->quant, of->quant);
+}
+
+static bool mprint_is_predicate_of(const ir_type *t, const ir_type *of) {
+  if (!ir_is_tensor(of)) return of->kind != IR_TYPE_OTHER || of->text->s[0] != 'v' ? mprint_is_bool(t) : false;
+  if (!ir_is_tensor(t) || t->dtype != XLAC_PRED || t->text || t->quant || t->rank != of->rank) return false;
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (t->dims[i] != of->dims[i] || ir_dim_is_dynamic(t, i) != ir_dim_is_dynamic(of, i)) return false;
+  return t->encoding == of->encoding;
+}
+
+static bool mprint_result_is_implied(const ir_op *op, const mlir_foreign *f) {
+  if (f->result == MLIR_FOREIGN_NONE) return op->n_results == 0;
+  if (op->n_results != 1) return false;
+  switch ((mlir_foreign_result)f->result) {
+    case MLIR_FOREIGN_INDEX:
+      return mprint_other_is(op->type, "index");
+    case MLIR_FOREIGN_BOOL:
+      return mprint_is_bool(op->type);
+    case MLIR_FOREIGN_PREDICATE:
+      return mprint_is_predicate_of(op->type, ir_operand_type(op, 0));
+    case MLIR_FOREIGN_ELEMENT:
+      return mprint_is_element(op->type, ir_operand_type(op, 0));
+    case MLIR_FOREIGN_SHAPE:
+      return mprint_other_is(op->type, "!shape.shape");
+    case MLIR_FOREIGN_SIZE:
+      return mprint_other_is(op->type, "!shape.size");
+    case MLIR_FOREIGN_WITNESS:
+      return mprint_other_is(op->type, "!shape.witness");
+    case MLIR_FOREIGN_VALUE_SHAPE:
+      return mprint_other_is(op->type, "!shape.value_shape");
+    default:
+      return true;
+  }
+}
+
+static bool mprint_operands_are(const ir_op *op, uint32_t from, const ir_type *t) {
+  for (uint32_t i = from; i < op->n_operands; i++)
+    if (!mprint_same_type(ir_operand_type(op, i), t)) return false;
+  return true;
+}
+
+/* "shape.assuming": one region, all of whose values come from outside or inside. */
+static bool mprint_is_assuming(const ir_op *op) {
+  const ir_computation *c = op->n_called == 1 ? op->called[0] : NULL;
+  return c && c->n_params == 0 && !c->declaration && c->return_name &&
+         strcmp(c->return_name->s, "shape.assuming_yield") == 0;
+}
+
+static bool mprint_foreign_fits(mprint *p, const ir_op *op, const mlir_foreign *f) {
+  const char *form = f->form;
+  mlir_foreign_item item;
+  uint32_t single = 0;
+  bool rest = false, region = false;
+  while (mlir_foreign_next(&form, &item)) {
+    if (item.sort == '%' && *item.name.p == '*') rest = true;
+    if (item.sort == '%' && *item.name.p != '*') single++;
+    if (item.sort == '$' && !mprint_foreign_attr_fits(p, op, &item)) return false;
+    if (item.sort == '=' && (op->n_results != 1 || (item.name.n && !mprint_operands_are(op, 0, op->type))))
+      return false;
+    if (base_slice_is(item.name, "<select>") && (op->n_results != 1 || !mprint_operands_are(op, 1, op->type)))
+      return false;
+    region = region || base_slice_is(item.name, "<assuming>");
+  }
+  if (rest ? op->n_operands < single : op->n_operands != single) return false;
+  if (region ? !mprint_is_assuming(op) : op->n_called != 0) return false;
+  return f->result == MLIR_FOREIGN_WRITTEN || mprint_result_is_implied(op, f);
+}
+
+/* --- the items --- */
+
+static void mprint_extents(mprint *p, const ir_mattr *a) {
+  uint32_t n;
+  const int64_t *v = mprint_ints(p, a, &n);
+  base_putc(p->out, '[');
+  for (uint32_t i = 0; v && i < n; i++) {
+    if (i) BASE_PUT(p->out, ", ");
+    base_put_i64(p->out, v[i]);
+  }
+  base_putc(p->out, ']');
+}
+
+static void mprint_foreign_attr(mprint *p, const ir_op *op, const mlir_foreign_item *item) {
+  const ir_mattr *a = mprint_item_attr(op, item);
+  base_slice kind = item->kind;
+  const char *const *words = mlir_foreign_words(kind), *otherwise = mlir_foreign_default(kind);
+  if (!a || (otherwise && strcmp(a->str->s, otherwise) == 0)) return;
+  if (base_slice_is(kind, "shape")) {
+    mprint_extents(p, a);
+    return;
+  }
+  base_putc(p->out, ' ');
+  if (mlir_foreign_is_flags(kind)) {
+    base_slice word = mlir_foreign_flags_word(kind);
+    base_put(p->out, word.p, word.n);
+    base_puts(p->out, mprint_flags_of(a, word));
+  } else if (words) {
+    base_puts(p->out, words[a->v.i]);
+  } else if (base_slice_is(kind, "index")) {
+    base_put_i64(p->out, a->v.i);
+  } else if (a->kind == IR_M_UNIT) {
+    base_put(p->out, kind.p, kind.n);
+  } else {
+    mprint_attr(p, a);
+  }
+}
+
+static bool mprint_form_has(const char *form, const base_istr *key) {
+  mlir_foreign_item item;
+  while (mlir_foreign_next(&form, &item))
+    if (item.sort == '$' && item.name.n == key->n && memcmp(item.name.p, key->s, key->n) == 0) return true;
+  return false;
+}
+
+static void mprint_foreign_rest(mprint *p, const ir_op *op, const char *form) {
+  bool some = false;
+  for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
+    if (mprint_form_has(form, op->mlir->v[i].key)) continue;
+    base_puts(p->out, some ? ", " : " {");
+    some = true;
+    mprint_entry(p, &op->mlir->v[i]);
+  }
+  if (some) base_putc(p->out, '}');
+}
+
+static void mprint_assuming(mprint *p, const ir_op *op) {
+  if (op->n_results) {
+    BASE_PUT(p->out, " -> (");
+    mprint_types(p->out, op->n_results, op->types);
+    base_putc(p->out, ')');
+  }
+  base_putc(p->out, ' ');
+  mprint_region(p, op->called[0], false);
+}
+
+static void mprint_select_types(mprint *p, const ir_op *op) {
+  base_putc(p->out, ' ');
+  if (!mprint_is_bool(ir_operand_type(op, 0))) {
+    mprint_type(p->out, ir_operand_type(op, 0));
+    BASE_PUT(p->out, ", ");
+  }
+  mprint_type(p->out, op->type);
+}
+
+/* true when the next item follows without a blank. */
+static bool mprint_foreign_word(mprint *p, const ir_op *op, const char *form, base_slice w) {
+  if (base_slice_is(w, "{}")) return mprint_foreign_rest(p, op, form), false;
+  if (base_slice_is(w, "<select>")) return mprint_select_types(p, op), false;
+  if (base_slice_is(w, "<assuming>")) return mprint_assuming(p, op), false;
+  if (base_slice_is(w, "_")) return base_putc(p->out, ' '), false;
+  if (base_slice_is(w, "<function>")) return base_putc(p->out, ' '), mprint_function_type(p, op), false;
+  bool close = memchr(",])", *w.p, 3) != NULL, open = *w.p == '[' || *w.p == '(';
+  if (!close && !open) base_putc(p->out, ' ');
+  base_put(p->out, w.p, w.n);
+  return open;
+}
+
+static void mprint_foreign_operands(mprint *p, const ir_op *op, base_slice which, uint32_t *next) {
+  uint32_t to = *which.p == '*' ? op->n_operands : *next + 1;
+  mprint_operands(p, op, *next, to);
+  *next = to;
+}
+
+static void mprint_foreign_types(mprint *p, const ir_op *op, base_slice which) {
+  base_putc(p->out, ' ');
+  if (*which.p == '*') {
+    mprint_operand_types(p, op);
+  } else {
+    mprint_type(p->out, ir_operand_type(op, (uint32_t)(*which.p - '0')));
+  }
+}
+
+bool mprint_foreign(mprint *p, const ir_op *op) {
+  const mlir_foreign *f = mlir_foreign_find(op->u.name->s);
+  if (!f || !mprint_foreign_fits(p, op, f)) return false;
+  const char *form = f->form;
+  mlir_foreign_item item;
+  uint32_t next = 0;
+  bool tight = false;
+  base_puts(p->out, f->name);
+  while (mlir_foreign_next(&form, &item)) {
+    bool was_tight = tight;
+    tight = false;
+    switch (item.sort) {
+      case '%':
+        if (!was_tight) base_putc(p->out, ' ');
+        mprint_foreign_operands(p, op, item.name, &next);
+        break;
+      case '$':
+        mprint_foreign_attr(p, op, &item);
+        break;
+      case '#':
+        mprint_foreign_types(p, op, item.name);
+        break;
+      case '=':
+        base_putc(p->out, ' ');
+        mprint_type(p->out, op->type);
+        break;
+      default:
+        tight = mprint_foreign_word(p, op, f->form, item.name);
+    }
+  }
+  return true;
+}
+
+/* --- names of results --- */
+
+/* "c7_i32", "true" or "cst" */
+static bool mprint_constant_name(base_text *o, const ir_mattr *value) {
+  if (!value) return false;
+  bool integer = value->kind == IR_M_INTEGER;
+  if (value->kind == IR_M_BOOL || (integer && mprint_is_bool(value->type))) {
+    base_puts(o, (integer ? value->v.i != 0 : value->v.b) ? "true" : "false");
+  } else if (value->kind == IR_M_INTEGER) {
+    base_putc(o, 'c');
+    base_put_i64(o, value->v.i);
+    if (!mprint_other_is(value->type, "index")) {
+      base_putc(o, '_');
+      mprint_type(o, value->type);
+    }
+  } else {
+    BASE_PUT(o, "cst");
+  }
+  return true;
+}
+
+bool mprint_foreign_name(base_text *o, const ir_op *op) {
+  const mlir_foreign *f = mlir_foreign_find(op->u.name->s);
+  if (!f || op->n_results != 1) return false;
+  if (f->stem) return base_puts(o, f->stem), true;
+  bool constant = strcmp(f->name, "arith.constant") == 0;
+  if (constant) return mprint_constant_name(o, ir_mattr_of(op, "value"));
+  return strcmp(f->name, "shape.const_size") == 0 && mprint_constant_name(o, ir_mattr_of(op, "value"));
+}

@@ -1,0 +1,236 @@
+/* Types in MLIR's words. */
+#include "print.h"
+
+static const char *mprint_dtype_text(base_dtype t) {
+  static const char *const names[BASE_DTYPE_COUNT] = {
+      [XLAC_PRED] = "i1",
+      [XLAC_S1] = "si1",
+      [XLAC_S2] = "i2",
+      [XLAC_S4] = "i4",
+      [XLAC_S8] = "i8",
+      [XLAC_S16] = "i16",
+      [XLAC_S32] = "i32",
+      [XLAC_S64] = "i64",
+      [XLAC_U1] = "ui1",
+      [XLAC_U2] = "ui2",
+      [XLAC_U4] = "ui4",
+      [XLAC_U8] = "ui8",
+      [XLAC_U16] = "ui16",
+      [XLAC_U32] = "ui32",
+      [XLAC_U64] = "ui64",
+      [XLAC_F4E2M1FN] = "f4E2M1FN",
+      [XLAC_F6E2M3FN] = "f6E2M3FN",
+      [XLAC_F6E3M2FN] = "f6E3M2FN",
+      [XLAC_F8E3M4] = "f8E3M4",
+      [XLAC_F8E4M3] = "f8E4M3",
+      [XLAC_F8E4M3FN] = "f8E4M3FN",
+      [XLAC_F8E4M3FNUZ] = "f8E4M3FNUZ",
+      [XLAC_F8E4M3B11FNUZ] = "f8E4M3B11FNUZ",
+      [XLAC_F8E5M2] = "f8E5M2",
+      [XLAC_F8E5M2FNUZ] = "f8E5M2FNUZ",
+      [XLAC_F8E8M0FNU] = "f8E8M0FNU",
+      [XLAC_F16] = "f16",
+      [XLAC_BF16] = "bf16",
+      [XLAC_F32] = "f32",
+      [XLAC_F64] = "f64",
+      [XLAC_C64] = "complex<f32>",
+      [XLAC_C128] = "complex<f64>",
+  };
+  assert(t < BASE_DTYPE_COUNT);
+  return names[t] ? names[t] : "none";
+}
+
+static void mprint_quant_number(base_text *o, const ir_quant *q, uint32_t i) {
+  mprint_f64(o, q->scales[i]);
+  if (q->zero_points[i] == 0) return;
+  base_putc(o, ':');
+  base_put_i64(o, q->zero_points[i]);
+}
+
+static void mprint_quant_storage(base_text *o, const ir_quant *q) {
+  if (base_dtype_is_float(q->storage)) { /* which the verifier refuses */
+    base_puts(o, mprint_dtype_text(q->storage));
+  } else {
+    base_putc(o, base_dtype_is_unsigned(q->storage) ? 'u' : 'i');
+    base_put_u64(o, base_dtype_of(q->storage)->bits);
+  }
+  if (!q->has_range) return;
+  base_putc(o, '<');
+  base_put_i64(o, q->storage_min);
+  base_putc(o, ':');
+  base_put_i64(o, q->storage_max);
+  base_putc(o, '>');
+}
+
+/* The nested list of a blockwise type's scales: a brace opens and closes with each row of the grid. */
+static void mprint_quant_grid(base_text *o, const ir_quant *q) {
+  for (uint32_t i = 0; i < q->n; i++) {
+    uint64_t row = 1;
+    uint32_t opens = 0, closes = 0;
+    for (uint32_t d = q->grid_rank; d-- > 0;) {
+      row *= (uint64_t)q->grid_dims[d];
+      opens += row && i % row == 0;
+      closes += row && (i + 1) % row == 0;
+    }
+    if (i) BASE_PUT(o, ", ");
+    while (opens--) base_putc(o, '{');
+    mprint_quant_number(o, q, i);
+    while (closes--) base_putc(o, '}');
+  }
+}
+
+static void mprint_quant_blocks(base_text *o, const ir_quant *q) {
+  base_putc(o, '{');
+  for (uint32_t i = 0; i < q->n_blocks; i++) {
+    if (i) BASE_PUT(o, ", ");
+    base_put_i64(o, q->block_axes[i]);
+    base_putc(o, ':');
+    base_put_i64(o, q->block_sizes[i]);
+  }
+  base_putc(o, '}');
+}
+
+static void mprint_quant(base_text *o, const ir_quant *q) {
+  BASE_PUT(o, "!quant.uniform<");
+  mprint_quant_storage(o, q);
+  base_putc(o, ':');
+  base_puts(o, mprint_dtype_text(q->expressed));
+  if (q->axis == -1) {
+    BASE_PUT(o, ", ");
+    mprint_quant_number(o, q, 0);
+  } else if (q->axis == -2) {
+    base_putc(o, ':');
+    mprint_quant_blocks(o, q);
+    BASE_PUT(o, ", ");
+    mprint_quant_grid(o, q);
+  } else {
+    base_putc(o, ':');
+    base_put_i64(o, q->axis);
+    BASE_PUT(o, ", {");
+    for (uint32_t i = 0; i < q->n; i++) {
+      if (i) base_putc(o, ',');
+      mprint_quant_number(o, q, i);
+    }
+    base_putc(o, '}');
+  }
+  base_putc(o, '>');
+}
+
+void mprint_element_type(base_text *o, const ir_type *t) {
+  if (t->quant)
+    mprint_quant(o, t->quant);
+  else if (t->text)
+    base_put(o, t->text->s, t->text->n);
+  else
+    base_puts(o, mprint_dtype_text(t->dtype));
+}
+
+static void mprint_dim(base_text *o, int64_t extent, bool known) {
+  if (known)
+    base_put_i64(o, extent);
+  else
+    base_putc(o, '?');
+}
+
+static bool mprint_is_bounded(const ir_type *t, uint32_t d) {
+  return ir_dim_is_dynamic(t, d) && t->dims[d] != IR_UNBOUNDED;
+}
+
+static void mprint_bounds(base_text *o, const ir_type *t) {
+  bool any = false;
+  for (uint32_t d = 0; d < t->rank; d++) any = any || mprint_is_bounded(t, d);
+  if (!any) return;
+  BASE_PUT(o, ", #stablehlo.bounds<");
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (d) BASE_PUT(o, ", ");
+    mprint_dim(o, t->dims[d], mprint_is_bounded(t, d));
+  }
+  base_putc(o, '>');
+}
+
+static void mprint_tensor(base_text *o, const ir_type *t) {
+  BASE_PUT(o, "tensor<");
+  for (uint32_t d = 0; d < t->rank; d++) {
+    mprint_dim(o, t->dims[d], !ir_dim_is_dynamic(t, d));
+    base_putc(o, 'x');
+  }
+  mprint_element_type(o, t);
+  if (t->encoding) {
+    BASE_PUT(o, ", #");
+    base_put(o, t->encoding->s, t->encoding->n);
+  } else if (t->has_dynamic) {
+    mprint_bounds(o, t);
+  }
+  base_putc(o, '>');
+}
+
+void mprint_types(base_text *o, uint32_t n, const ir_type *const *types) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (i) BASE_PUT(o, ", ");
+    mprint_type(o, types[i]);
+  }
+}
+
+static void mprint_callable(base_text *o, const ir_type *t) {
+  uint32_t n = t->n_elements - t->n_inputs;
+  const ir_type *const *results = t->elements + t->n_inputs;
+  base_putc(o, '(');
+  mprint_types(o, t->n_inputs, t->elements);
+  BASE_PUT(o, ") -> ");
+  bool bare = n == 1 && results[0]->kind != IR_TYPE_FUNCTION;
+  if (!bare) base_putc(o, '(');
+  mprint_types(o, n, results);
+  if (!bare) base_putc(o, ')');
+}
+
+/* Recursion ends: types nest no deeper than IR_MAX_TYPE_DEPTH. */
+void mprint_type(base_text *o, const ir_type *t) {
+  switch ((ir_type_kind)t->kind) {
+    case IR_TYPE_TENSOR:
+      mprint_tensor(o, t);
+      return;
+    case IR_TYPE_TUPLE:
+      BASE_PUT(o, "tuple<");
+      mprint_types(o, t->n_elements, t->elements);
+      base_putc(o, '>');
+      return;
+    case IR_TYPE_TOKEN:
+      BASE_PUT(o, "!stablehlo.token");
+      return;
+    case IR_TYPE_OPAQUE:
+      BASE_PUT(o, "!stablehlo.opaque");
+      return;
+    case IR_TYPE_BUFFER:
+      BASE_PUT(o, "memref<");
+      for (uint32_t d = 0; d < t->inner->rank; d++) {
+        mprint_dim(o, t->inner->dims[d], !ir_dim_is_dynamic(t->inner, d));
+        base_putc(o, 'x');
+      }
+      mprint_element_type(o, t->inner);
+      base_putc(o, '>');
+      return;
+    case IR_TYPE_FUTURE:
+      BASE_PUT(o, "!stablehlo.future<");
+      mprint_types(o, t->n_elements, t->elements);
+      base_putc(o, '>');
+      return;
+    case IR_TYPE_UNRANKED:
+      BASE_PUT(o, "tensor<*x");
+      mprint_element_type(o, t);
+      base_putc(o, '>');
+      return;
+    case IR_TYPE_ELEMENT:
+      mprint_element_type(o, t);
+      return;
+    case IR_TYPE_FUNCTION:
+      mprint_callable(o, t);
+      return;
+    case IR_TYPE_OTHER:
+      base_put(o, t->text->s, t->text->n);
+      return;
+  }
+}
+
+void text_put_mlir_type(base_text *out, const ir_type *t) {
+  mprint_type(out, t);
+}

@@ -1,0 +1,477 @@
+/* MLIR attributes. */
+#include "read.h"
+#include "../sdy/read.h"
+
+static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
+  uint32_t from = r->entries.n;
+  TRY(mlir_read_entries(r));
+  const ir_mdict *d = ir_mdict_make(r->m, r->entries.n - from, r->entries.items + from);
+  r->entries.n = from;
+  *out = ir_m_dict(r->m, d);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_array(mlir_reader *r, const ir_mattr **out) {
+  uint32_t from = r->attrs.n;
+  TRY(mlir_want(r, "["));
+  if (!mlir_eat(r, "]")) {
+    do {
+      const ir_mattr *a;
+      TRY(mlir_read_attr(r, &a));
+      if (!BASE_VEC_PUSH(r->alloc, &r->attrs, a)) return mlir_no_memory(r);
+    } while (mlir_eat(r, ","));
+    TRY(mlir_want(r, "]"));
+  }
+  *out = ir_m_array(r->m, r->attrs.n - from, r->attrs.items + from);
+  r->attrs.n = from;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+/* --- numbers, strings, symbols --- */
+
+/* The type after a literal, or the default. */
+static int mlir_type_after(mlir_reader *r, base_dtype otherwise, const ir_type **type) {
+  if (*r->lx.p == ':' && r->lx.p[1] != ':') {
+    mlir_eat(r, ":");
+    return mlir_read_type(r, type);
+  }
+  *type = ir_element(r->m, otherwise, NULL);
+  return *type ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_make_hex_float(mlir_reader *r, const ir_type *type, uint64_t bits, const ir_mattr **out) {
+  double v = base_load_f64((base_dtype)type->dtype, &bits);
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_float(r->m, type, v);
+  if (!a) return mlir_no_memory(r);
+  a->bits = bits;
+  a->hex = true;
+  *out = a;
+  return 0;
+}
+
+/* i8, ui3, index: what an integer may be of. */
+static bool mlir_is_integer_type(const ir_type *t) {
+  if (t->kind == IR_TYPE_ELEMENT)
+    return !t->quant && (base_dtype_is_integer((base_dtype)t->dtype) || t->dtype == XLAC_PRED);
+  if (t->kind != IR_TYPE_OTHER) return false;
+  const char *p = t->text->s;
+  if (strcmp(p, "index") == 0) return true;
+  p += *p == 's' || *p == 'u';
+  return *p == 'i' && text_is(p[1], TEXT_DIGIT);
+}
+
+static int mlir_make_int(mlir_reader *r, const char *at, const ir_type *type, int64_t v, const ir_mattr **out) {
+  if (!mlir_is_integer_type(type))
+    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "integer literal not valid for specified type");
+  *out = ir_m_int(r->m, type, v);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir_mattr **out) {
+  uint64_t v = 0;
+  const char *p = r->lx.p + 2;
+  const char *digits = p;
+  for (;; p++) {
+    char c = *p;
+    unsigned d = c >= '0' && c <= '9'                 ? (unsigned)(c - '0')
+                 : (c | 32) >= 'a' && (c | 32) <= 'f' ? (unsigned)((c | 32) - 'a' + 10)
+                                                      : 16;
+    if (d == 16) break;
+    if (v >> 60) return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "a hexadecimal number beyond 64 bits");
+    v = v << 4 | d;
+  }
+  if (p == digits) return mlir_expected(r, "hexadecimal digits");
+  r->lx.p = p;
+  text_skip(&r->lx);
+  const ir_type *type;
+  TRY(mlir_type_after(r, XLAC_S64, &type));
+  if (type->kind == IR_TYPE_ELEMENT && base_dtype_is_float((base_dtype)type->dtype))
+    return mlir_make_hex_float(r, type, v, out);
+  return mlir_make_int(r, at, type, (int64_t)(negative ? 0 - v : v), out);
+}
+
+static bool mlir_is_float_text(const char *p) {
+  if (*p == '-') p++;
+  while (text_is(*p, TEXT_DIGIT)) p++;
+  return (*p == '.' && text_is(p[1], TEXT_DIGIT | TEXT_SPACE)) || *p == '.' || (*p | 32) == 'e';
+}
+
+static int mlir_read_number(mlir_reader *r, const ir_mattr **out) {
+  const char *at = r->lx.p;
+  bool negative = *at == '-';
+  if (at[negative] == '0' && at[negative + 1] == 'x') {
+    r->lx.p += negative;
+    return mlir_read_hex(r, at, negative, out);
+  }
+  const ir_type *type;
+  if (mlir_is_float_text(at)) {
+    double v;
+    const char *e = base_parse_f64(at, r->lx.end, &v);
+    if (!e) return mlir_expected(r, "a number");
+    r->lx.p = e;
+    text_skip(&r->lx);
+    TRY(mlir_type_after(r, XLAC_F64, &type));
+    if (type->kind != IR_TYPE_ELEMENT || !base_dtype_is_float((base_dtype)type->dtype))
+      return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "floating point value not valid for specified type");
+    *out = ir_m_float(r->m, type, v);
+    return *out ? 0 : mlir_no_memory(r);
+  }
+  int64_t v;
+  const char *e = base_parse_i64(at, r->lx.end, &v);
+  uint64_t u = 0;
+  if (!e && (e = base_parse_u64(at, r->lx.end, &u))) v = (int64_t)u;
+  if (!e) return mlir_expected(r, "a number");
+  r->lx.p = e;
+  text_skip(&r->lx);
+  TRY(mlir_type_after(r, XLAC_S64, &type));
+  if (type->kind == IR_TYPE_ELEMENT && base_dtype_is_float((base_dtype)type->dtype))
+    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected floating point literal");
+  return mlir_make_int(r, at, type, v, out);
+}
+
+static int mlir_read_string_attr(mlir_reader *r, const ir_mattr **out) {
+  const base_istr *s;
+  TRY(mlir_read_string(r, &s));
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, s->s, s->n);
+  if (!a) return mlir_no_memory(r);
+  *out = a;
+  if (*r->lx.p != ':' || r->lx.p[1] == ':') return 0;
+  mlir_eat(r, ":");
+  return mlir_read_type(r, &a->type);
+}
+
+static int mlir_read_symbol(mlir_reader *r, const ir_mattr **out) {
+  uint32_t from = r->attrs.n;
+  do {
+    const base_istr *s;
+    TRY(mlir_read_symbol_name(r, &s));
+    const ir_mattr *part = ir_m_string(r->m, s->s, s->n);
+    if (!part || !BASE_VEC_PUSH(r->alloc, &r->attrs, part)) return mlir_no_memory(r);
+  } while (mlir_eat(r, "::"));
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_array(r->m, r->attrs.n - from, r->attrs.items + from);
+  r->attrs.n = from;
+  if (!a) return mlir_no_memory(r);
+  a->kind = IR_M_SYMBOL;
+  *out = a;
+  return 0;
+}
+
+/* --- structs and enums --- */
+
+int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out) {
+  base_slice w = mlir_word(r);
+  for (const char *const *word = info->words; *word; word++) {
+    if (**word == 0 || !base_slice_is(w, *word)) continue;
+    mlir_skip_word(r, w);
+    *out = ir_m_enum(r->m, info->dialect, info->name, *word);
+    return *out ? 0 : mlir_no_memory(r);
+  }
+  return mlir_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no %s", (int)w.n, w.p, info->name);
+}
+
+static int mlir_read_dims_field(mlir_reader *r, const ir_mattr **out) {
+  uint32_t from;
+  TRY(mlir_read_dims(r, &from));
+  *out = ir_m_i64s(r->m, r->ints.n - from, r->ints.items + from);
+  r->ints.n = from;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_int_field(mlir_reader *r, const ir_mattr **out) {
+  int64_t v;
+  TRY(mlir_read_int(r, &v));
+  *out = ir_m_i64(r->m, v);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_bool_field(mlir_reader *r, const ir_mattr **out) {
+  bool yes = mlir_eat_word(r, "true");
+  if (!yes && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
+  *out = ir_m_bool(r->m, yes);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_type_field(mlir_reader *r, const ir_mattr **out) {
+  const ir_type *t;
+  TRY(mlir_read_type(r, &t));
+  *out = ir_m_type(r->m, t);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_float_field(mlir_reader *r, const ir_mattr **out) {
+  double v;
+  const char *e = base_parse_f64(r->lx.p, r->lx.end, &v);
+  if (!e) return mlir_expected(r, "a number");
+  r->lx.p = e;
+  text_skip(&r->lx);
+  const ir_type *f64 = ir_element(r->m, XLAC_F64, NULL);
+  if (mlir_eat(r, ":")) TRY(mlir_read_type(r, &f64));
+  *out = ir_m_float(r->m, f64, v);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_enum_field(mlir_reader *r, const char *dialect, const char *name, const ir_mattr **out) {
+  const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), name, strlen(name));
+  assert(info);
+  if (*r->lx.p == '#') {
+    const char *at = r->lx.p;
+    TRY(mlir_read_attr(r, out));
+    if ((*out)->kind == IR_M_ENUM && (*out)->name == info->name) return 0;
+    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected #%s.%s", dialect, name);
+  }
+  bool angle = mlir_eat(r, "<");
+  TRY(mlir_read_enum(r, info, out));
+  return angle ? mlir_want(r, ">") : 0;
+}
+
+/* The axes of a mesh: MLIR prints them without their names, [<name = "x", size = 2>], and reads both. */
+static int mlir_read_mesh_axes(mlir_reader *r, const ir_mattr **out) {
+  const ir_struct_info *axis = ir_struct_find("stablehlo", 9, "mesh_axis", 9);
+  uint32_t from = r->attrs.n;
+  TRY(mlir_want(r, "["));
+  while (*r->lx.p != ']') {
+    const ir_mattr *a;
+    TRY(*r->lx.p == '<' ? mlir_read_struct(r, axis, &a) : mlir_read_attr(r, &a));
+    if (!BASE_VEC_PUSH(r->alloc, &r->attrs, a)) return mlir_no_memory(r);
+    if (!mlir_eat(r, ",")) break;
+  }
+  TRY(mlir_want(r, "]"));
+  *out = ir_m_array(r->m, r->attrs.n - from, r->attrs.items + from);
+  r->attrs.n = from;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_field(mlir_reader *r, const ir_struct_info *s, const ir_field_info *f, const ir_mattr **out) {
+  switch ((ir_field_kind)f->kind) {
+    case IR_F_I64:
+      return mlir_read_int_field(r, out);
+    case IR_F_I64S:
+      return mlir_read_dims_field(r, out);
+    case IR_F_BOOL:
+      return mlir_read_bool_field(r, out);
+    case IR_F_TYPE:
+      return mlir_read_type_field(r, out);
+    case IR_F_F64:
+      return mlir_read_float_field(r, out);
+    case IR_F_STRING:
+      return mlir_read_string_attr(r, out);
+    case IR_F_ENUM:
+      return mlir_read_enum_field(r, s->dialect, f->enum_name, out);
+    case IR_F_ANY:
+      if (*r->lx.p == '[' && strcmp(s->name, "mesh") == 0) return mlir_read_mesh_axes(r, out);
+      return mlir_read_attr(r, out);
+  }
+  return mlir_expected(r, "a field");
+}
+
+static const ir_field_info *mlir_field_named(const ir_struct_info *info, base_slice w) {
+  for (const ir_field_info *f = info->fields; f->name; f++)
+    if (base_slice_is(w, f->name)) return f;
+  return NULL;
+}
+
+/* Fields in the order of the table, whatever the order of the text. */
+static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_t from, const char *at,
+                             const ir_mattr **out) {
+  ir_mentry sorted[16];
+  uint32_t n = 0;
+  for (const ir_field_info *f = info->fields; f->name; f++) {
+    uint32_t before = n;
+    for (uint32_t i = from; i < r->entries.n; i++)
+      if (strcmp(r->entries.items[i].key->s, f->name) == 0) sorted[n++] = r->entries.items[i];
+    if (f->always && n == before)
+      return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "#%s.%s lacks '%s'", info->dialect, info->name, f->name);
+  }
+  r->entries.n = from;
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_struct(r->m, info->dialect, info->name, n, sorted);
+  if (!a) return mlir_no_memory(r);
+  text_where(&r->lx, at, &a->at.line, &a->at.col);
+  *out = a;
+  return 0;
+}
+
+int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out) {
+  uint32_t from = r->entries.n;
+  const char *at = r->lx.p;
+  TRY(mlir_want(r, "<"));
+  if (strcmp(info->name, "conv") == 0) {
+    TRY(mlir_read_conv_dims(r, out));
+    return mlir_want(r, ">");
+  }
+  while (*r->lx.p != '>') {
+    base_slice w = mlir_word(r);
+    const ir_field_info *f = mlir_field_named(info, w);
+    if (!f)
+      return mlir_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "#%s.%s has no field '%.*s'", info->dialect, info->name,
+                       (int)w.n, w.p);
+    for (uint32_t i = from; i < r->entries.n; i++)
+      if (strcmp(r->entries.items[i].key->s, f->name) == 0)
+        return mlir_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "duplicated '%s' entry", f->name);
+    mlir_skip_word(r, w);
+    TRY(mlir_want(r, "="));
+    const ir_mattr *value;
+    TRY(mlir_read_field(r, info, f, &value));
+    TRY(mlir_add_attr(r, f->name, value));
+    if (!mlir_eat(r, ",")) break;
+  }
+  TRY(mlir_want(r, ">"));
+  return mlir_order_fields(r, info, from, at, out);
+}
+
+/* --- dialect attributes --- */
+
+static int mlir_read_attr_alias(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
+  const base_istr *key = base_intern_find(&r->m->strings, name.p, name.n);
+  uint64_t index;
+  if (!key || !base_map_get(&r->attr_aliases, base_key(key), &index))
+    return mlir_fail(r, at, XLAC_E_UNKNOWN_NAME, "undefined symbol alias id '%.*s'", (int)name.n, name.p);
+  mlir_alias *a = &r->aliases.items[index];
+  if (a->busy) return mlir_fail(r, at, XLAC_E_SYNTAX, "the alias #%.*s is defined by itself", (int)name.n, name.p);
+  if (!a->attr) {
+    const char *back = r->lx.p;
+    a->busy = true;
+    r->lx.p = a->value;
+    text_skip(&r->lx);
+    const ir_mattr *value;
+    TRY(mlir_read_attr(r, &value));
+    a = &r->aliases.items[index];
+    a->attr = value;
+    a->busy = false;
+    r->lx.p = back;
+    text_skip(&r->lx);
+  }
+  *out = a->attr;
+  return 0;
+}
+
+/* "#stablehlo<precision HIGHEST>": cursor at '<'. */
+static int mlir_read_dialect_enum(mlir_reader *r, base_slice dialect, const char *at, const ir_mattr **out) {
+  TRY(mlir_want(r, "<"));
+  base_slice w = mlir_word(r);
+  const ir_enum_info *e = ir_enum_find(dialect.p, dialect.n, w.p, w.n);
+  const ir_struct_info *s = ir_struct_find(dialect.p, dialect.n, w.p, w.n);
+  if (!e && !s)
+    return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "unknown attribute `%.*s` in dialect `%.*s`", (int)w.n, w.p,
+                     (int)dialect.n, dialect.p);
+  mlir_skip_word(r, w);
+  if (e) {
+    TRY(mlir_read_enum(r, e, out));
+  } else {
+    TRY(mlir_read_struct(r, s, out));
+  }
+  return mlir_want(r, ">");
+}
+
+/* "#sdy<manual_axes{"x"}>": cursor at '<'. */
+static int mlir_read_sdy_in_brackets(mlir_reader *r, const char *at, const ir_mattr **out) {
+  TRY(mlir_want(r, "<"));
+  TRY(sdy_read_named(r, at, mlir_word(r), out));
+  return mlir_want(r, ">");
+}
+
+static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
+  const char *at = r->lx.p;
+  r->lx.p++;
+  base_slice w = mlir_word(r);
+  const char *dot = memchr(w.p, '.', w.n);
+  base_slice dialect = {w.p, dot ? (size_t)(dot - w.p) : w.n};
+  bool ours = base_slice_is(dialect, "stablehlo") || base_slice_is(dialect, "chlo");
+  bool sdy = base_slice_is(dialect, "sdy");
+  if (!dot) {
+    mlir_skip_word(r, w);
+    if (*r->lx.p != '<') return mlir_read_attr_alias(r, at, w, out);
+    if (ours) return mlir_read_dialect_enum(r, dialect, at, out);
+    if (sdy) return mlir_read_sdy_in_brackets(r, at, out);
+    r->lx.p = at;
+    return mlir_read_opaque(r, at, out);
+  }
+  base_slice name = {dot + 1, w.n - dialect.n - 1};
+  if (sdy) {
+    r->lx.p = dot + 1;
+    return sdy_read_named(r, at, name, out);
+  }
+  const ir_struct_info *s = ours ? ir_struct_find(dialect.p, dialect.n, name.p, name.n) : NULL;
+  const ir_enum_info *e = ours && !s ? ir_enum_find(dialect.p, dialect.n, name.p, name.n) : NULL;
+  if (!s && !e) return mlir_read_opaque(r, at, out);
+  mlir_skip_word(r, w);
+  if (s) return mlir_read_struct(r, s, out);
+  TRY(mlir_want(r, "<"));
+  TRY(mlir_read_enum(r, e, out));
+  return mlir_want(r, ">");
+}
+
+/* --- words --- */
+
+static int mlir_read_type_attr(mlir_reader *r, const ir_mattr **out) {
+  const ir_type *t;
+  TRY(mlir_read_type(r, &t));
+  *out = ir_m_type(r->m, t);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+/* true and false may carry ": i1". */
+static int mlir_read_bool(mlir_reader *r, bool v, const ir_mattr **out) {
+  const ir_type *t;
+  TRY(mlir_type_after(r, XLAC_PRED, &t));
+  *out = ir_m_bool(r->m, v);
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_word_attr(mlir_reader *r, const ir_mattr **out) {
+  base_slice w = mlir_word(r);
+  if (base_slice_is(w, "dense")) {
+    mlir_skip_word(r, w);
+    return mlir_read_dense(r, out);
+  }
+  if (base_slice_is(w, "array") && w.p[5] == '<') {
+    mlir_skip_word(r, w);
+    return mlir_read_dense_array(r, out);
+  }
+  if (base_slice_is(w, "dense_resource")) {
+    mlir_skip_word(r, w);
+    return mlir_read_resource(r, out);
+  }
+  if (base_slice_is(w, "true") || base_slice_is(w, "false")) {
+    mlir_skip_word(r, w);
+    return mlir_read_bool(r, w.n == 4, out);
+  }
+  if (base_slice_is(w, "unit")) {
+    mlir_skip_word(r, w);
+    *out = ir_m_unit(r->m);
+    return *out ? 0 : mlir_no_memory(r);
+  }
+  if (base_slice_is(w, "loc")) return mlir_read_loc(r, out);
+  if (base_slice_is(w, "affine_map") || base_slice_is(w, "affine_set") || base_slice_is(w, "strided") ||
+      base_slice_is(w, "sparse") || base_slice_is(w, "distinct"))
+    return mlir_read_affine(r, out);
+  return mlir_read_type_attr(r, out);
+}
+
+static int mlir_read_any(mlir_reader *r, const ir_mattr **out) {
+  switch (*r->lx.p) {
+    case '{':
+      return mlir_read_dict(r, out);
+    case '[':
+      return mlir_read_array(r, out);
+    case '"':
+      return mlir_read_string_attr(r, out);
+    case '@':
+      return mlir_read_symbol(r, out);
+    case '#':
+      return mlir_read_dialect_attr(r, out);
+    case '!':
+    case '(':
+      return mlir_read_type_attr(r, out);
+    case '-':
+      return mlir_read_number(r, out);
+    default:
+      return text_is(*r->lx.p, TEXT_DIGIT) ? mlir_read_number(r, out) : mlir_read_word_attr(r, out);
+  }
+}
+
+int mlir_read_attr(mlir_reader *r, const ir_mattr **out) {
+  TRY(mlir_enter(r, r->lx.p));
+  int status = mlir_read_any(r, out);
+  mlir_leave(r);
+  return status;
+}

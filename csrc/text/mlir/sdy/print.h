@@ -1,0 +1,25 @@
+/* Printing the attributes of the sdy dialect: text/sdy_print*.c. */
+#ifndef XLAC_TEXT_MLIR_SDY_PRINT_H
+#define XLAC_TEXT_MLIR_SDY_PRINT_H
+
+#include "../../../ir/sdy/sdy.h"
+#include "../print/print.h"
+
+/* #sdy.sharding<...>, #sdy<manual_axes{...}> */
+void sdy_print_attr(base_text *o, const ir_mattr *a);
+/* As ops' forms write it: <@mesh, [{}]>, {"x"}. */
+void sdy_print_bare(base_text *o, sdy_kind kind, const void *what);
+/* "[<...>, <...>]" */
+void sdy_print_list(base_text *o, const sdy_shardings *list);
+
+/* --- sdy_print_op.c --- */
+void sdy_print_name(mprint *p, const ir_op *op, const char *form);
+void sdy_print_direction(mprint *p, const ir_op *op, const char *form);
+void sdy_print_reduction(mprint *p, const ir_op *op, const char *form);
+void sdy_print_manual(mprint *p, const ir_op *op, const char *form);
+void sdy_print_named_computation(mprint *p, const ir_op *op, const char *form);
+/* Whether the pretty form can say the op: it has one region with a block, words for its numbers, and attributes of the
+ * kinds that the form writes. */
+bool sdy_is_sayable(const ir_op *op);
+
+#endif

@@ -1,0 +1,206 @@
+/* Shapes and layouts from their messages. */
+#include "read.h"
+
+enum { MAX_PROTO_PARTS = 64 };
+
+/* Arrays of a layout while it is being read; ir_layout_intern copies them. */
+typedef struct layout_parts {
+  ir_tile tiles[MAX_PROTO_PARTS];
+  ir_split splits[MAX_PROTO_PARTS];
+  uint32_t tile_from[MAX_PROTO_PARTS], split_from[MAX_PROTO_PARTS];
+} layout_parts;
+
+static int read_proto_tiles(proto_reader *r, proto_message in, layout_parts *parts, uint32_t *n) {
+  uint32_t at = in.first;
+  proto_field f;
+  while (proto_next(&r->s, in, 6, PROTO_LENGTH, &at, &f)) {
+    proto_message tile;
+    if (*n == MAX_PROTO_PARTS)
+      return proto_fail(&r->s, f.p, XLAC_E_TOO_LARGE, "a layout with more than %d tiles", MAX_PROTO_PARTS);
+    TRY(proto_open_field(&r->s, f, &tile));
+    TRY(proto_list(&r->s, tile, 1, &parts->tile_from[*n]));
+    parts->tiles[*n].rank = r->s.numbers.n - parts->tile_from[*n];
+    for (uint32_t i = parts->tile_from[*n]; i < r->s.numbers.n; i++) {
+      int64_t v = r->s.numbers.items[i];
+      if (v < 0 && v != IR_TILE_COMBINE)
+        return proto_fail(&r->s, f.p, XLAC_E_BAD_SHAPE_TEXT, "a tile dimension is negative (%lld)", (long long)v);
+    }
+    ++*n;
+    proto_close(&r->s, tile);
+  }
+  return 0;
+}
+
+static int read_proto_splits(proto_reader *r, proto_message in, layout_parts *parts, uint32_t *n) {
+  uint32_t at = in.first;
+  proto_field f;
+  while (proto_next(&r->s, in, 17, PROTO_LENGTH, &at, &f)) {
+    proto_message split;
+    if (*n == MAX_PROTO_PARTS)
+      return proto_fail(&r->s, f.p, XLAC_E_TOO_LARGE, "a layout with more than %d splits", MAX_PROTO_PARTS);
+    TRY(proto_open_field(&r->s, f, &split));
+    TRY(proto_list(&r->s, split, 2, &parts->split_from[*n]));
+    parts->splits[*n].n = r->s.numbers.n - parts->split_from[*n];
+    parts->splits[*n].dimension = proto_int(&r->s, split, 1);
+    ++*n;
+    proto_close(&r->s, split);
+  }
+  return 0;
+}
+
+/* As XLA has it: each dimension once. */
+static int check_minor_to_major(proto_reader *r, const uint8_t *at, const int64_t *order, uint32_t n, uint32_t rank) {
+  uint64_t seen = 0;
+  if (n != rank)
+    return proto_fail(&r->s, at, XLAC_E_BAD_SHAPE_TEXT, "minor_to_major has %u entries for %u dimensions", n, rank);
+  for (uint32_t i = 0; i < n; i++) {
+    if (order[i] < 0 || order[i] >= (int64_t)rank || seen >> order[i] & 1)
+      return proto_fail(&r->s, at, XLAC_E_BAD_SHAPE_TEXT, "minor_to_major has no order of %u dimensions", rank);
+    seen |= UINT64_C(1) << order[i];
+  }
+  return 0;
+}
+
+static int read_index_dtype(proto_reader *r, proto_message in, uint32_t number, base_dtype *out) {
+  int64_t v = proto_int(&r->s, in, number);
+  *out = proto_dtype_of(v);
+  if (v == 0 || base_dtype_is_unsigned(*out)) return 0;
+  return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_SHAPE_TEXT, "a layout's index types are unsigned integers");
+}
+
+static int read_layout_facts(proto_reader *r, proto_message in, ir_layout *l) {
+  l->tail_padding = proto_int(&r->s, in, 16);
+  if (l->tail_padding == 0) l->tail_padding = 1;
+  l->element_bits = proto_int(&r->s, in, 7);
+  l->memory_space = proto_int(&r->s, in, 8);
+  l->metadata_prefix_bytes = proto_int(&r->s, in, 15);
+  TRY(read_index_dtype(r, in, 11, &l->index_type));
+  TRY(read_index_dtype(r, in, 12, &l->pointer_type));
+  if (proto_count(&r->s, in, 10, PROTO_LENGTH)) return proto_read_type_in(r, in, 10, &l->physical);
+  return 0;
+}
+
+static int read_proto_layout(proto_reader *r, proto_message in, uint32_t rank, const ir_layout **out) {
+  layout_parts parts;
+  ir_layout l = {.rank = rank};
+  uint32_t from;
+  TRY(proto_list(&r->s, in, 1, &from));
+  TRY(check_minor_to_major(r, proto_place(r, in), r->s.numbers.items + from, r->s.numbers.n - from, rank));
+  TRY(read_proto_tiles(r, in, &parts, &l.n_tiles));
+  TRY(read_proto_splits(r, in, &parts, &l.n_splits));
+  TRY(read_layout_facts(r, in, &l));
+  const int64_t *numbers = r->s.numbers.items;
+  l.minor_to_major = rank ? numbers + from : NULL;
+  for (uint32_t i = 0; i < l.n_tiles; i++) parts.tiles[i].dims = numbers + parts.tile_from[i];
+  for (uint32_t i = 0; i < l.n_splits; i++) parts.splits[i].indices = numbers + parts.split_from[i];
+  l.tiles = parts.tiles;
+  l.splits = parts.splits;
+  *out = ir_layout_intern(r->m, &l);
+  r->s.numbers.n = from;
+  return *out ? 0 : proto_no_memory(&r->s);
+}
+
+static int make_tensor(proto_reader *r, proto_message in, base_dtype dtype, const uint8_t *at, uint32_t from,
+                       uint32_t rank, const ir_type **out) {
+  bool dynamic[IR_MAX_RANK];
+  uint32_t flags, n_dynamic = 0;
+  const ir_layout *layout = NULL;
+  xlac_error why = {0};
+  TRY(proto_list(&r->s, in, 6, &flags));
+  if (r->s.numbers.n != flags && r->s.numbers.n - flags != rank)
+    return proto_fail(&r->s, at, XLAC_E_BAD_SHAPE_TEXT, "%u dynamic flags for %u dimensions", r->s.numbers.n - flags,
+                      rank);
+  for (uint32_t i = 0; i < rank; i++) {
+    bool unbounded = r->s.numbers.items[from + i] == IR_UNBOUNDED;
+    dynamic[i] = unbounded || (flags + i < r->s.numbers.n && r->s.numbers.items[flags + i]);
+    n_dynamic += dynamic[i];
+  }
+  r->s.numbers.n = flags;
+  if (proto_count(&r->s, in, 5, PROTO_LENGTH)) {
+    proto_message l;
+    TRY(proto_open_sub(&r->s, in, 5, &l));
+    TRY(read_proto_layout(r, l, rank, &layout));
+    proto_close(&r->s, l);
+  }
+  *out = ir_tensor(r->m, dtype, rank, r->s.numbers.items + from, n_dynamic ? dynamic : NULL, layout, &why);
+  if (*out) return 0;
+  return why.code ? proto_fail(&r->s, at, (base_code)why.code, "%s", why.message) : proto_no_memory(&r->s);
+}
+
+static int read_tensor_shape(proto_reader *r, proto_message in, int64_t number, const ir_type **out) {
+  base_dtype dtype = proto_dtype_of(number);
+  const uint8_t *at = proto_place(r, in);
+  uint32_t from;
+  if (dtype == BASE_DTYPE_INVALID)
+    return proto_fail(&r->s, at, XLAC_E_BAD_SHAPE_TEXT, "%lld is no element type", (long long)number);
+  TRY(proto_list(&r->s, in, 3, &from));
+  uint32_t rank = r->s.numbers.n - from;
+  if (rank > IR_MAX_RANK)
+    return proto_fail(&r->s, at, XLAC_E_TOO_LARGE, "a shape of %u dimensions; the most is %d", rank, IR_MAX_RANK);
+  TRY(make_tensor(r, in, dtype, at, from, rank, out));
+  r->s.numbers.n = from;
+  return 0;
+}
+
+int proto_read_types(proto_reader *r, proto_message in, uint32_t number, uint32_t *from) {
+  uint32_t at = in.first;
+  proto_field f;
+  *from = r->types.n;
+  while (proto_next(&r->s, in, number, PROTO_LENGTH, &at, &f)) {
+    proto_message shape;
+    const ir_type *t;
+    TRY(proto_open_field(&r->s, f, &shape));
+    TRY(proto_read_type(r, shape, &t));
+    proto_close(&r->s, shape);
+    if (!BASE_VEC_PUSH(r->s.alloc, &r->types, t)) return proto_no_memory(&r->s);
+  }
+  return 0;
+}
+
+static int read_tuple_shape(proto_reader *r, proto_message in, const ir_type **out) {
+  uint32_t from;
+  TRY(proto_read_types(r, in, 4, &from));
+  *out = ir_tuple(r->m, r->types.n - from, r->types.items + from);
+  r->types.n = from;
+  if (!*out) return proto_no_memory(&r->s);
+  if ((*out)->n_leaves > IR_MAX_TYPE_LEAVES || (*out)->depth > IR_MAX_TYPE_DEPTH)
+    return proto_fail(&r->s, proto_place(r, in), XLAC_E_TOO_LARGE, "a tuple shape of more than %d leaves",
+                      IR_MAX_TYPE_LEAVES);
+  return 0;
+}
+
+static int read_buffer_shape(proto_reader *r, proto_message in, const ir_type **out) {
+  uint32_t from;
+  TRY(proto_read_types(r, in, 4, &from));
+  if (r->types.n != from + 1 || !ir_is_tensor(r->types.items[from]))
+    return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_SHAPE_TEXT, "a buffer has one shape, an array's");
+  *out = ir_buffer(r->m, r->types.items[from]);
+  r->types.n = from;
+  return *out ? 0 : proto_no_memory(&r->s);
+}
+
+int proto_read_type(proto_reader *r, proto_message in, const ir_type **out) {
+  int64_t number = proto_int(&r->s, in, 2);
+  switch (number) {
+    case PROTO_TUPLE:
+      return read_tuple_shape(r, in, out);
+    case PROTO_BUFFER:
+      return read_buffer_shape(r, in, out);
+    case PROTO_TOKEN:
+    case PROTO_OPAQUE:
+      *out = number == PROTO_TOKEN ? ir_token(r->m) : ir_opaque(r->m);
+      return *out ? 0 : proto_no_memory(&r->s);
+    default:
+      return read_tensor_shape(r, in, number, out);
+  }
+}
+
+int proto_read_type_in(proto_reader *r, proto_message in, uint32_t number, const ir_type **out) {
+  proto_message shape;
+  if (proto_count(&r->s, in, number, PROTO_LENGTH) == 0)
+    return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_PROTO, "a shape (field %u) is missing", number);
+  TRY(proto_open_sub(&r->s, in, number, &shape));
+  TRY(proto_read_type(r, shape, out));
+  proto_close(&r->s, shape);
+  return 0;
+}

@@ -1,0 +1,271 @@
+/* The tables of HloModuleProto: numbers as in jaxlib 0.10.2's xla/service/hlo.proto and xla/xla_data.proto. */
+#include "tables.h"
+
+#include <stddef.h>
+
+static const char *const proto_distributions[] = {"rng_invalid", "rng_uniform", "rng_normal", NULL};
+static const char *const proto_rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
+static const char *const proto_dot_algorithms[] = {"unset",
+                                                   "dot_any_f8_any_f8_f32",
+                                                   "dot_any_f8_any_f8_f32_fast_accum",
+                                                   "dot_f16_f16_f16",
+                                                   "dot_f16_f16_f32",
+                                                   "dot_bf16_bf16_bf16",
+                                                   "dot_bf16_bf16_f32",
+                                                   "dot_bf16_bf16_f32_x3",
+                                                   "dot_bf16_bf16_f32_x6",
+                                                   "dot_tf32_tf32_f32",
+                                                   "dot_tf32_tf32_f32_x3",
+                                                   "dot_f32_f32_f32",
+                                                   "dot_f64_f64_f64",
+                                                   "dot_bf16_bf16_f32_x9",
+                                                   "dot_any_f8_any_f8_any",
+                                                   "dot_any_f8_any_f8_any_fast_accum",
+                                                   NULL};
+static const char *const proto_fft_types[] = {"FFT", "IFFT", "RFFT", "IRFFT", NULL};
+static const char *const proto_padding_types[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME", NULL};
+static const char *const proto_schedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST", NULL};
+static const char *const proto_api_versions[] = {"",
+                                                 "API_VERSION_ORIGINAL",
+                                                 "API_VERSION_STATUS_RETURNING",
+                                                 "API_VERSION_STATUS_RETURNING_UNIFIED",
+                                                 "API_VERSION_TYPED_FFI",
+                                                 NULL};
+static const char *const proto_precisions[] = {"default", "high", "highest", "packed_nibble", NULL};
+static const char *const proto_transposes[] = {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", NULL};
+static const char *const proto_convolution_kinds[] = {"unset", "fprop", "dgrad", "wgrad", NULL};
+static const char *const proto_truths[] = {"", "true", "false", NULL};
+
+static const proto_attr proto_attrs[] = {
+#define ROW(key, only, outer, inner, field, form, words) \
+  {IR_ATTR_##key, only, outer, inner, field, PROTO_FORM_##form, words}
+    ROW(ALGORITHM, IR_OP_RNG_BIT_GENERATOR, 0, 0, 70, ENUM, proto_rng_algorithms),
+    ROW(ALGORITHM, 0, 51, 0, 2, ENUM, proto_dot_algorithms),
+    ROW(OPERAND_PRECISION, 0, 51, 0, 1, ENUMS, proto_precisions),
+    ROW(API_VERSION, 0, 0, 0, 77, ENUM, proto_api_versions),
+    ROW(ASYNC_THREAD, 0, 0, 0, 79, STRING, NULL),
+    ROW(BATCH_GROUP_COUNT, 0, 0, 0, 58, INT, NULL),
+    ROW(FEATURE_GROUP_COUNT, 0, 0, 0, 50, INT, NULL),
+    ROW(CHANNEL_ID, 0, 0, 0, 26, INT, NULL),
+    ROW(CONSTRAIN_LAYOUT, 0, 0, 0, 56, BOOL, NULL),
+    ROW(CONVOLUTION_KIND, 0, 0, 0, 97, ENUM, proto_convolution_kinds),
+    ROW(CROSS_PROGRAM_PREFETCH_INDEX, 0, 0, 0, 80, PRESENT, NULL),
+    ROW(CUSTOM_CALL_HAS_SIDE_EFFECT, 0, 0, 0, 65, BOOL, NULL),
+    ROW(CUSTOM_CALL_TARGET, 0, 0, 0, 28, STRING, NULL),
+    ROW(DELTA, 0, 0, 0, 66, INT, NULL),
+    ROW(DIM_LABELS, 0, 0, 0, 16, MESSAGE, NULL),
+    ROW(DIMENSIONS, 0, 0, 0, 14, INTS, NULL),
+    ROW(DIRECTION, 0, 0, 0, 63, WORD, NULL),
+    ROW(DISTRIBUTION, 0, 0, 0, 23, ENUM, proto_distributions),
+    ROW(DOMAIN, 0, 0, 0, 54, MESSAGE, NULL),
+    ROW(DYNAMIC_SLICE_SIZES, 0, 0, 0, 20, INTS, NULL),
+    ROW(EPSILON, 0, 0, 0, 24, FLOAT, NULL),
+    ROW(EXPONENT_BITS, 0, 0, 0, 18, INT, NULL),
+    ROW(MANTISSA_BITS, 0, 0, 0, 19, INT, NULL),
+    ROW(FEATURE_INDEX, 0, 0, 0, 25, INT, NULL),
+    ROW(FFT_LENGTH, 0, 0, 0, 32, INTS, NULL),
+    ROW(FFT_TYPE, 0, 0, 0, 31, ENUM, proto_fft_types),
+    ROW(FRONTEND_ATTRIBUTES, 0, 0, 0, 68, MESSAGE, NULL),
+    ROW(INDEX, 0, 0, 0, 13, INT, NULL),
+    ROW(INDICES_ARE_SORTED, 0, 0, 0, 67, BOOL, NULL),
+    ROW(UNIQUE_INDICES, 0, 0, 0, 69, BOOL, NULL),
+    ROW(INFEED_CONFIG, 0, 0, 0, 27, STRING, NULL),
+    ROW(INFERRED_DIMENSION, 0, 0, 0, 14, ONE, NULL),
+    ROW(IOTA_DIMENSION, 0, 0, 0, 14, ONE, NULL),
+    ROW(IS_ASSOCIATIVE, 0, 0, 0, 96, ENUM, proto_truths),
+    ROW(IS_COMPOSITE, 0, 0, 0, 89, BOOL, NULL),
+    ROW(IS_HOST_TRANSFER, 0, 0, 0, 47, BOOL, NULL),
+    ROW(IS_REVERSE, 0, 0, 0, 94, BOOL, NULL),
+    ROW(IS_STABLE, 0, 0, 0, 60, BOOL, NULL),
+    ROW(K, 0, 0, 0, 81, INT, NULL),
+    ROW(LARGEST, 0, 0, 0, 85, BOOL, NULL),
+    ROW(KIND, 0, 0, 0, 11, WORD, NULL),
+    ROW(LEFT_SIDE, 0, 59, 0, 1, BOOL, NULL),
+    ROW(LOWER, IR_OP_CHOLESKY, 62, 0, 1, BOOL, NULL),
+    ROW(LOWER, 0, 59, 0, 2, BOOL, NULL),
+    ROW(UNIT_DIAGONAL, 0, 59, 0, 3, BOOL, NULL),
+    ROW(TRANSPOSE_A, 0, 59, 0, 4, ENUM, proto_transposes),
+    ROW(LHS_CONTRACTING_DIMS, IR_OP_RAGGED_DOT, 90, 1, 1, INTS, NULL),
+    ROW(RHS_CONTRACTING_DIMS, IR_OP_RAGGED_DOT, 90, 1, 2, INTS, NULL),
+    ROW(LHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 3, INTS, NULL),
+    ROW(RHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 4, INTS, NULL),
+    ROW(LHS_RAGGED_DIMS, 0, 90, 0, 2, INTS, NULL),
+    ROW(RHS_GROUP_DIMS, 0, 90, 0, 3, INTS, NULL),
+    ROW(LHS_CONTRACTING_DIMS, 0, 30, 0, 1, INTS, NULL),
+    ROW(RHS_CONTRACTING_DIMS, 0, 30, 0, 2, INTS, NULL),
+    ROW(LHS_BATCH_DIMS, 0, 30, 0, 3, INTS, NULL),
+    ROW(RHS_BATCH_DIMS, 0, 30, 0, 4, INTS, NULL),
+    ROW(OFFSET_DIMS, 0, 33, 0, 1, INTS, NULL),
+    ROW(COLLAPSED_SLICE_DIMS, 0, 33, 0, 2, INTS, NULL),
+    ROW(START_INDEX_MAP, 0, 33, 0, 3, INTS, NULL),
+    ROW(INDEX_VECTOR_DIM, IR_OP_GATHER, 33, 0, 4, INT, NULL),
+    ROW(OPERAND_BATCHING_DIMS, 0, 33, 0, 5, INTS, NULL),
+    ROW(START_INDICES_BATCHING_DIMS, 0, 33, 0, 6, INTS, NULL),
+    ROW(SLICE_SIZES, 0, 0, 0, 34, INTS, NULL),
+    ROW(UPDATE_WINDOW_DIMS, 0, 48, 0, 1, INTS, NULL),
+    ROW(INSERTED_WINDOW_DIMS, 0, 48, 0, 2, INTS, NULL),
+    ROW(SCATTER_DIMS_TO_OPERAND_DIMS, 0, 48, 0, 3, INTS, NULL),
+    ROW(INDEX_VECTOR_DIM, 0, 48, 0, 4, INT, NULL),
+    ROW(INPUT_BATCHING_DIMS, 0, 48, 0, 5, INTS, NULL),
+    ROW(SCATTER_INDICES_BATCHING_DIMS, 0, 48, 0, 6, INTS, NULL),
+    ROW(LITERAL, 0, 0, 0, 8, MESSAGE, NULL),
+    ROW(METADATA, 0, 0, 0, 7, MESSAGE, NULL),
+    ROW(NUM_CARRIES, 0, 0, 0, 95, INT, NULL),
+    ROW(OPERAND_LAYOUT_CONSTRAINTS, 0, 0, 0, 57, MESSAGE, NULL),
+    ROW(ORIGIN, 0, 0, 0, 88, MESSAGE, NULL),
+    ROW(OUTFEED_CONFIG, 0, 0, 0, 22, STRING, NULL),
+    ROW(OUTFEED_SHAPE, 0, 0, 0, 29, MESSAGE, NULL),
+    ROW(OUTPUT_TO_OPERAND_ALIASING, 0, 0, 0, 74, MESSAGE, NULL),
+    ROW(PADDING, 0, 0, 0, 21, MESSAGE, NULL),
+    ROW(PADDING_TYPE, 0, 0, 0, 75, ENUM, proto_padding_types),
+    ROW(PARAMETER_REPLICATION, 0, 61, 0, 1, INTS, NULL),
+    ROW(REPLICA_GROUPS, 0, 0, 0, 87, MESSAGE, NULL),
+    ROW(RESULT_ACCURACY, 0, 0, 0, 91, MESSAGE, NULL),
+    ROW(SCHEDULE, 0, 0, 0, 76, ENUM, proto_schedules),
+    ROW(SHARDING, 0, 0, 0, 40, MESSAGE, NULL),
+    ROW(SLICE, 0, 0, 0, 17, MESSAGE, NULL),
+    ROW(PERMUTE_SLICE_SIZES, 0, 0, 0, 20, MESSAGE, NULL),
+    ROW(SOURCE_TARGET_PAIRS, 0, 0, 0, 52, MESSAGE, NULL),
+    ROW(SPARSITY_CONFIG, 0, 0, 0, 98, MESSAGE, NULL),
+    ROW(STATISTICS, 0, 0, 0, 82, MESSAGE, NULL),
+    ROW(TYPE, 0, 0, 0, 72, WORD, NULL),
+    ROW(USE_GLOBAL_DEVICE_IDS, 0, 0, 0, 71, BOOL, NULL),
+    ROW(WINDOW, 0, 0, 0, 15, MESSAGE, NULL),
+    ROW(BACKEND_CONFIG, 0, 0, 0, 43, MESSAGE, NULL),
+#undef ROW
+};
+enum { N_PROTO_ATTRS = sizeof proto_attrs / sizeof *proto_attrs };
+
+const proto_attr *proto_attr_of(unsigned opcode, unsigned key) {
+  for (uint32_t i = 0; i < N_PROTO_ATTRS; i++) {
+    const proto_attr *a = &proto_attrs[i];
+    if (a->key == key && (a->only == 0 || a->only == opcode)) return a;
+  }
+  return NULL;
+}
+
+int proto_word_number(const char *const *words, const base_istr *word) {
+  assert(words && word);
+  for (int i = 0; words[i]; i++)
+    if (words[i][0] && strcmp(words[i], word->s) == 0) return i;
+  return -1;
+}
+
+const char *proto_number_word(const char *const *words, int64_t number) {
+  assert(words);
+  for (int64_t i = 0; words[i]; i++)
+    if (i == number) return words[i][0] ? words[i] : NULL;
+  return NULL;
+}
+
+/* --- element types --- */
+
+static const struct {
+  uint8_t dtype, number, field, how;
+} proto_dtypes[] = {
+#define ROW(dtype, number, field, how) {XLAC_##dtype, number, field, PROTO_##how}
+    ROW(PRED, 1, 2, NUMBERS),
+    ROW(S1, 30, 30, RAW),
+    ROW(S2, 26, 26, RAW),
+    ROW(S4, 21, 21, RAW),
+    ROW(S8, 2, 15, RAW),
+    ROW(S16, 3, 17, RAW),
+    ROW(S32, 4, 4, NUMBERS),
+    ROW(S64, 5, 5, NUMBERS),
+    ROW(U1, 31, 31, RAW),
+    ROW(U2, 27, 27, RAW),
+    ROW(U4, 22, 22, RAW),
+    ROW(U8, 6, 3, RAW),
+    ROW(U16, 7, 16, RAW),
+    ROW(U32, 8, 6, NUMBERS),
+    ROW(U64, 9, 7, NUMBERS),
+    ROW(F4E2M1FN, 32, 32, RAW),
+    ROW(F6E2M3FN, 36, 36, RAW),
+    ROW(F6E3M2FN, 35, 35, RAW),
+    ROW(F8E3M4, 29, 29, RAW),
+    ROW(F8E4M3, 28, 28, RAW),
+    ROW(F8E4M3FN, 20, 20, RAW),
+    ROW(F8E4M3FNUZ, 25, 25, RAW),
+    ROW(F8E4M3B11FNUZ, 23, 23, RAW),
+    ROW(F8E5M2, 19, 19, RAW),
+    ROW(F8E5M2FNUZ, 24, 24, RAW),
+    ROW(F8E8M0FNU, 33, 33, RAW),
+    ROW(F16, 10, 11, RAW),
+    ROW(BF16, 16, 13, RAW),
+    ROW(F32, 11, 8, RAW),
+    ROW(F64, 12, 9, RAW),
+    ROW(C64, 15, 12, RAW),
+    ROW(C128, 18, 18, RAW),
+#undef ROW
+};
+enum { N_PROTO_DTYPES = sizeof proto_dtypes / sizeof *proto_dtypes };
+static_assert(N_PROTO_DTYPES == BASE_DTYPE_COUNT - 1, "every element type has a row");
+
+int64_t proto_dtype_number(base_dtype t) {
+  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++)
+    if (proto_dtypes[i].dtype == t) return proto_dtypes[i].number;
+  assert(!"no such element type");
+  return 0;
+}
+
+base_dtype proto_dtype_of(int64_t number) {
+  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++)
+    if (proto_dtypes[i].number == number) return (base_dtype)proto_dtypes[i].dtype;
+  return BASE_DTYPE_INVALID;
+}
+
+uint32_t proto_literal_field(base_dtype t, proto_elements *how) {
+  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++) {
+    if (proto_dtypes[i].dtype != t) continue;
+    *how = (proto_elements)proto_dtypes[i].how;
+    return proto_dtypes[i].field;
+  }
+  assert(!"no such element type");
+  return 0;
+}
+
+const proto_metadata_field proto_metadata_fields[] = {
+#define ROW(number, is_string, member) {number, is_string, offsetof(ir_metadata, member)}
+    ROW(1, true, op_type),
+    ROW(2, true, op_name),
+    ROW(3, true, source_file),
+    ROW(4, false, source_line),
+    ROW(17, false, source_end_line),
+    ROW(18, false, source_column),
+    ROW(19, false, source_end_column),
+    ROW(8, false, size_of_generated_code),
+    ROW(9, false, size_of_memory_working_set),
+    ROW(12, true, deduplicated_name),
+    ROW(16, true, scheduling_name),
+#undef ROW
+};
+const uint32_t proto_n_metadata_fields = sizeof proto_metadata_fields / sizeof *proto_metadata_fields;
+
+/* --- element orders --- */
+
+bool proto_walk_start(proto_walk *w, const ir_type *t) {
+  bool is_row_major = true;
+  if (!t->layout || t->layout->rank != t->rank || t->rank < 2) return false;
+  w->rank = t->rank;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    int64_t d = t->layout->minor_to_major[i], stride = 1;
+    if (d < 0 || d >= (int64_t)t->rank) return false;
+    is_row_major = is_row_major && d == (int64_t)(t->rank - 1 - i);
+    for (uint32_t j = (uint32_t)d + 1; j < t->rank; j++) stride *= t->dims[j];
+    w->index[i] = 0;
+    w->size[i] = t->dims[d];
+    w->stride[i] = stride;
+  }
+  return !is_row_major;
+}
+
+int64_t proto_walk_next(proto_walk *w, int64_t place) {
+  for (uint32_t i = 0; i < w->rank; i++) {
+    place += w->stride[i];
+    if (++w->index[i] < w->size[i]) return place;
+    place -= w->size[i] * w->stride[i];
+    w->index[i] = 0;
+  }
+  assert(place == 0);
+  return place;
+}

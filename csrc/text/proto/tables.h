@@ -1,0 +1,67 @@
+/* Where attributes, element types and words stand in HloModuleProto. Constant tables, shared by reader and writer. */
+#ifndef XLAC_TEXT_PROTO_TABLES_H
+#define XLAC_TEXT_PROTO_TABLES_H
+
+#include "../../ir/ir.h"
+
+typedef enum proto_form {
+  PROTO_FORM_NONE,
+  PROTO_FORM_INT,     /* a number */
+  PROTO_FORM_PRESENT, /* a number, 0 too where it is there */
+  PROTO_FORM_BOOL,
+  PROTO_FORM_FLOAT,
+  PROTO_FORM_STRING,
+  PROTO_FORM_WORD,  /* a NAME as a string */
+  PROTO_FORM_ENUM,  /* a NAME as a number */
+  PROTO_FORM_ENUMS, /* NAMES as numbers */
+  PROTO_FORM_INTS,
+  PROTO_FORM_ONE,    /* an INT as a list of one */
+  PROTO_FORM_MESSAGE /* a message, or several fields, of its own kind */
+} proto_form;
+
+/* One attribute: its field, within message `inner` of message `outer` of the instruction (0: none). `only`: of this
+ * opcode (0: of any; rows with an opcode stand before those without). */
+typedef struct proto_attr {
+  uint16_t key, only;
+  uint8_t outer, inner, field, form;
+  const char *const *words; /* by number; NULL at the end, "" for a number that is no word */
+} proto_attr;
+
+/* NULL where the attribute has no place in the protocol. */
+const proto_attr *proto_attr_of(unsigned opcode, unsigned key);
+/* The number of a word, or -1. */
+int proto_word_number(const char *const *words, const base_istr *word);
+/* The word of a number, or NULL. */
+const char *proto_number_word(const char *const *words, int64_t number);
+
+/* xla.PrimitiveType. */
+int64_t proto_dtype_number(base_dtype t);
+base_dtype proto_dtype_of(int64_t number);
+enum { PROTO_TUPLE = 13, PROTO_OPAQUE = 14, PROTO_TOKEN = 17, PROTO_BUFFER = 34 };
+/* How a literal's elements are kept, and in which field of LiteralProto. */
+typedef enum proto_elements { PROTO_RAW, PROTO_NUMBERS } proto_elements;
+uint32_t proto_literal_field(base_dtype t, proto_elements *how);
+
+/* xla.OpMetadata: its plain fields. */
+typedef struct proto_metadata_field {
+  uint8_t number;
+  bool is_string;
+  uint16_t offset; /* of the member of ir_metadata */
+} proto_metadata_field;
+extern const proto_metadata_field proto_metadata_fields[];
+extern const uint32_t proto_n_metadata_fields;
+
+/* Gather and the like name their fields through proto_attr_of; these are the fields of a window dimension etc. */
+enum { PROTO_MAX_DEPTH = 100 };
+
+/* The order of an array's elements in memory: for each element in order of the layout, its row-major place. */
+typedef struct proto_walk {
+  uint32_t rank;
+  int64_t index[IR_MAX_RANK], stride[IR_MAX_RANK], size[IR_MAX_RANK]; /* minor first */
+} proto_walk;
+/* Whether the layout orders the elements otherwise than row-major; the walk is set up then. */
+bool proto_walk_start(proto_walk *w, const ir_type *t);
+/* Moves on; returns the row-major place of the element after the one at `place`. */
+int64_t proto_walk_next(proto_walk *w, int64_t place);
+
+#endif

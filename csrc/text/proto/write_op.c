@@ -1,0 +1,293 @@
+/* Instructions to their messages: the plain attributes by table, the others by a function each. */
+#include "../../base/number/number.h"
+#include "write.h"
+
+int64_t proto_op_id(const proto_writer *w, const ir_op *op) {
+  assert(op->id < w->m->n_ids);
+  return (int64_t)w->computation_numbers[op->parent->id] << 32 | w->op_numbers[op->id];
+}
+
+void proto_write_dict(base_text *out, uint32_t number, const ir_dict *d) {
+  size_t at = proto_begin(out, number);
+  for (uint32_t i = 0; i < d->n; i++) {
+    size_t entry = proto_begin(out, 1);
+    proto_put_str(out, 1, d->v[i].key);
+    proto_put_str(out, 2, d->v[i].value);
+    proto_end(out, entry);
+  }
+  proto_end(out, at);
+}
+
+/* --- kinds of their own --- */
+
+static void write_window_value(base_text *out, const ir_window *v) {
+  size_t at = proto_begin(out, 15);
+  for (uint32_t i = 0; i < v->n; i++) {
+    const ir_window_dim *d = &v->v[i];
+    const int64_t parts[] = {d->size,          d->stride,  d->padding_low, d->padding_high, d->window_dilation,
+                             d->base_dilation, d->reversal};
+    size_t dim = proto_begin(out, 1);
+    for (uint32_t f = 0; f < 7; f++) proto_put_int(out, f + 1, parts[f]);
+    proto_end(out, dim);
+  }
+  proto_end(out, at);
+}
+
+static void write_conv_value(base_text *out, const ir_conv_dims *c) {
+  size_t at = proto_begin(out, 16);
+  proto_put_int(out, 3, c->kernel_input_feature);
+  proto_put_int(out, 4, c->kernel_output_feature);
+  proto_put_list(out, 6, c->kernel_spatial, c->n_spatial);
+  proto_put_int(out, 7, c->input_batch);
+  proto_put_int(out, 8, c->input_feature);
+  proto_put_int(out, 9, c->output_batch);
+  proto_put_int(out, 10, c->output_feature);
+  proto_put_list(out, 11, c->input_spatial, c->n_spatial);
+  proto_put_list(out, 12, c->output_spatial, c->n_spatial);
+  proto_end(out, at);
+}
+
+/* A message of three numbers. */
+static void write_three(base_text *out, uint32_t number, int64_t a, int64_t b, int64_t c) {
+  size_t at = proto_begin(out, number);
+  proto_put_int(out, 1, a);
+  proto_put_int(out, 2, b);
+  proto_put_int(out, 3, c);
+  proto_end(out, at);
+}
+
+static void write_padding_value(base_text *out, const ir_padding *p) {
+  size_t at = proto_begin(out, 21);
+  for (uint32_t i = 0; i < p->n; i++) write_three(out, 1, p->v[i].low, p->v[i].high, p->v[i].interior);
+  proto_end(out, at);
+}
+
+static void write_aliasing_value(base_text *out, const ir_aliasing *list) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    const ir_alias *a = &list->v[i];
+    size_t at = proto_begin(out, 74);
+    proto_put_list(out, 1, a->output->v, a->output->n);
+    proto_put_int(out, 2, a->operand);
+    proto_put_list(out, 3, a->index->v, a->index->n);
+    proto_end(out, at);
+  }
+}
+
+static void write_statistics_value(base_text *out, const ir_dict *d) {
+  size_t at = proto_begin(out, 82);
+  proto_put_int(out, 1, d->visualizing_index);
+  for (uint32_t i = 0; i < d->n; i++) {
+    double v = 0;
+    const base_istr *digits = d->v[i].value;
+    size_t one = proto_begin(out, 2);
+    proto_put_str(out, 1, d->v[i].key);
+    if (base_parse_f64(digits->s, digits->s + digits->n, &v)) proto_put_double(out, 2, v);
+    proto_end(out, one);
+  }
+  proto_end(out, at);
+}
+
+static void write_accuracy_value(base_text *out, const ir_accuracy *a) {
+  size_t at = proto_begin(out, 91);
+  if (a->mode) {
+    proto_put_int_always(out, 1, strcmp(a->mode->s, "highest") == 0);
+  } else {
+    size_t tolerance = proto_begin(out, 2);
+    proto_put_double(out, 1, a->atol);
+    proto_put_double(out, 2, a->rtol);
+    proto_put_int(out, 3, a->ulps);
+    proto_end(out, tolerance);
+  }
+  proto_end(out, at);
+}
+
+static void write_constraints(base_text *out, const ir_types *types) {
+  proto_put_int(out, 56, 1);
+  for (uint32_t i = 0; i < types->n; i++) proto_write_type(out, 57, types->v[i]);
+}
+
+static void write_slice_value(base_text *out, const ir_slice *s) {
+  for (uint32_t i = 0; i < s->n; i++) write_three(out, 17, s->v[i].start, s->v[i].limit, s->v[i].stride);
+}
+
+static void write_slice_sizes(base_text *out, const ir_int_lists *lists) {
+  size_t at = proto_begin(out, 20);
+  for (uint32_t i = 0; i < lists->n; i++)
+    for (uint32_t j = 0; j < lists->v[i]->n; j++) proto_put_varint(out, (uint64_t)lists->v[i]->v[j]);
+  proto_end(out, at);
+}
+
+static void write_pairs(base_text *out, const ir_int_lists *lists) {
+  for (uint32_t i = 0; i < lists->n; i++) {
+    assert(lists->v[i]->n == 2);
+    write_three(out, 52, lists->v[i]->v[0], lists->v[i]->v[1], 0);
+  }
+}
+
+static int no_place(proto_writer *w, const ir_op *op, const char *what) {
+  int status = base_fail_at(w->err, XLAC_E_BAD_ATTRIBUTE, op->line, op->col, op->name->s,
+                            "'%s' has no place in HloModuleProto", what);
+  return base_hint(w->err, status, "print the module as text, which holds all of it");
+}
+
+static int write_message_value(proto_writer *w, const ir_op *op, const ir_attr *a) {
+  base_text *out = w->out;
+  switch ((ir_attr_key)a->key) {
+    case IR_ATTR_WINDOW:
+      return write_window_value(out, a->v.window), 0;
+    case IR_ATTR_DIM_LABELS:
+      return write_conv_value(out, a->v.conv), 0;
+    case IR_ATTR_PADDING:
+      return write_padding_value(out, a->v.padding), 0;
+    case IR_ATTR_SLICE:
+      return write_slice_value(out, a->v.slice), 0;
+    case IR_ATTR_SOURCE_TARGET_PAIRS:
+      return write_pairs(out, a->v.lists), 0;
+    case IR_ATTR_PERMUTE_SLICE_SIZES:
+      return write_slice_sizes(out, a->v.lists), 0;
+    case IR_ATTR_OUTPUT_TO_OPERAND_ALIASING:
+      return write_aliasing_value(out, a->v.aliasing), 0;
+    case IR_ATTR_OPERAND_LAYOUT_CONSTRAINTS:
+      return write_constraints(out, a->v.types), 0;
+    case IR_ATTR_STATISTICS:
+      return write_statistics_value(out, a->v.dict), 0;
+    case IR_ATTR_RESULT_ACCURACY:
+      return write_accuracy_value(out, a->v.accuracy), 0;
+    case IR_ATTR_DOMAIN:
+      TRY(proto_write_sharding(w, 54, a->v.domain->exit)); /* named the other way round than in the text */
+      return proto_write_sharding(w, 55, a->v.domain->entry);
+    case IR_ATTR_BACKEND_CONFIG:
+      return proto_put_str(out, 43, a->v.config->text), 0;
+    case IR_ATTR_ORIGIN:
+      return proto_write_origin(w, a->v.str);
+    case IR_ATTR_OUTFEED_SHAPE:
+      return proto_write_type(out, 29, a->v.type), 0;
+    case IR_ATTR_FRONTEND_ATTRIBUTES:
+      return proto_write_dict(out, 68, a->v.dict), 0;
+    case IR_ATTR_LITERAL:
+      if (!a->v.literal->elided) proto_write_literal(out, 8, a->v.literal);
+      return 0;
+    case IR_ATTR_METADATA:
+      return proto_write_metadata(w, 7, a->v.metadata), 0;
+    case IR_ATTR_SHARDING:
+      return proto_write_sharding(w, 40, a->v.sharding);
+    case IR_ATTR_REPLICA_GROUPS:
+      return 0; /* written for every collective */
+    default:
+      return no_place(w, op, ir_attr_table[a->key].text);
+  }
+}
+
+/* --- plain ones --- */
+
+static int write_words(proto_writer *w, const ir_op *op, const proto_attr *row, const ir_names *names) {
+  size_t at = proto_begin(w->out, row->field);
+  for (uint32_t i = 0; i < names->n; i++) {
+    int number = proto_word_number(row->words, names->v[i]);
+    if (number < 0) return no_place(w, op, names->v[i]->s);
+    proto_put_varint(w->out, (uint64_t)number);
+  }
+  proto_end(w->out, at);
+  return 0;
+}
+
+static int write_plain_value(proto_writer *w, const ir_op *op, const proto_attr *row, const ir_attr *a) {
+  base_text *out = w->out;
+  int number;
+  switch ((proto_form)row->form) {
+    case PROTO_FORM_INT:
+      return proto_put_int(out, row->field, a->v.i), 0;
+    case PROTO_FORM_PRESENT:
+      return proto_put_int_always(out, row->field, a->v.i), 0;
+    case PROTO_FORM_BOOL:
+      return proto_put_int(out, row->field, a->v.b), 0;
+    case PROTO_FORM_FLOAT:
+      return proto_put_float(out, row->field, (float)a->v.f), 0;
+    case PROTO_FORM_STRING:
+    case PROTO_FORM_WORD:
+      return proto_put_str(out, row->field, a->v.str), 0;
+    case PROTO_FORM_ENUM:
+      number = proto_word_number(row->words, a->v.str);
+      if (number < 0) return no_place(w, op, a->v.str->s);
+      return proto_put_int(out, row->field, number), 0;
+    case PROTO_FORM_ENUMS:
+      return write_words(w, op, row, a->v.names);
+    case PROTO_FORM_INTS:
+      return proto_put_list(out, row->field, a->v.ints->v, a->v.ints->n), 0;
+    case PROTO_FORM_ONE:
+      if (row->key == IR_ATTR_INFERRED_DIMENSION && a->v.i < 0) return 0;
+      return proto_put_list(out, row->field, &a->v.i, 1), 0;
+    default:
+      return write_message_value(w, op, a);
+  }
+}
+
+/* Attributes of one message stand together: a singular message is written once for each of them, which the protocol
+ * merges. */
+static int write_attr(proto_writer *w, const ir_op *op, const ir_attr *a) {
+  const proto_attr *row = proto_attr_of(op->opcode, a->key);
+  size_t outer = 0, inner = 0;
+  if (!row) return no_place(w, op, ir_attr_table[a->key].text);
+  if (row->outer) outer = proto_begin(w->out, row->outer);
+  if (row->inner) inner = proto_begin(w->out, row->inner);
+  TRY(write_plain_value(w, op, row, a));
+  if (row->inner) proto_end(w->out, inner);
+  if (row->outer) proto_end(w->out, outer);
+  return 0;
+}
+
+/* What XLA's reader wants there even where it says nothing. */
+static int write_wanted(proto_writer *w, const ir_op *op) {
+  static const uint16_t counts[] = {IR_ATTR_FEATURE_GROUP_COUNT, IR_ATTR_BATCH_GROUP_COUNT};
+  for (size_t i = 0; i < 2; i++) {
+    if (ir_opcode_takes(op->opcode, (ir_attr_key)counts[i], NULL) && !ir_attr_find(op, (ir_attr_key)counts[i]))
+      proto_put_int(w->out, proto_attr_of(op->opcode, counts[i])->field, 1);
+  }
+  if (op->opcode == IR_OP_CUSTOM_CALL && !ir_attr_find(op, IR_ATTR_API_VERSION)) proto_put_int(w->out, 77, 1);
+  if (op->opcode == IR_OP_SCAN && !ir_attr_find(op, IR_ATTR_IS_ASSOCIATIVE)) proto_put_int(w->out, 96, 2);
+  if (op->opcode == IR_OP_OUTFEED && !ir_attr_find(op, IR_ATTR_OUTFEED_SHAPE) && op->n_operands)
+    proto_write_type(w->out, 29, ir_operand_type(op, 0));
+  if (ir_opcode_takes(op->opcode, IR_ATTR_REPLICA_GROUPS, NULL)) TRY(proto_write_groups(w, op));
+  return 0;
+}
+
+static void write_ids(proto_writer *w, uint32_t number, uint32_t n, ir_op *const *ops) {
+  if (n == 0) return;
+  size_t at = proto_begin(w->out, number);
+  for (uint32_t i = 0; i < n; i++) proto_put_varint(w->out, (uint64_t)proto_op_id(w, ops[i]));
+  proto_end(w->out, at);
+}
+
+static void write_references(proto_writer *w, const ir_op *op) {
+  bool swaps = op->opcode == IR_OP_WHILE && op->n_called == 2; /* XLA has the body first */
+  if (op->n_operands) {
+    size_t at = proto_begin(w->out, 36);
+    for (uint32_t i = 0; i < op->n_operands; i++)
+      proto_put_varint(w->out, (uint64_t)proto_op_id(w, op->operands[i].op));
+    proto_end(w->out, at);
+  }
+  write_ids(w, 37, op->n_control_preds, op->control_preds);
+  if (op->n_called == 0) return;
+  size_t at = proto_begin(w->out, 38);
+  for (uint32_t i = 0; i < op->n_called; i++)
+    proto_put_varint(w->out, w->computation_numbers[op->called[swaps ? 1 - i : i]->id]);
+  proto_end(w->out, at);
+}
+
+int proto_write_op(proto_writer *w, const ir_op *op) {
+  const char *opcode = ir_opcode_text(op->opcode);
+  size_t at = proto_begin(w->out, 2);
+  assert(op->name && op->type);
+  proto_put_str(w->out, 1, op->name);
+  proto_put_bytes(w->out, 2, opcode, strlen(opcode));
+  proto_write_type(w->out, 3, op->type);
+  if (op->opcode == IR_OP_CONSTANT && op->u.literal && !op->u.literal->elided)
+    proto_write_literal(w->out, 8, op->u.literal);
+  if (op->opcode == IR_OP_PARAMETER) proto_put_int(w->out, 9, op->u.number);
+  proto_put_int(w->out, 35, proto_op_id(w, op));
+  write_references(w, op);
+  for (uint32_t i = 0; i < op->n_attrs; i++) TRY(write_attr(w, op, &op->attrs[i]));
+  TRY(write_wanted(w, op));
+  proto_end(w->out, at);
+  return 0;
+}

@@ -1,0 +1,206 @@
+/* Internal to the clustering pass: its state, and what its files do for one another. */
+#ifndef XLAC_TF_CLUSTER_PASS_H
+#define XLAC_TF_CLUSTER_PASS_H
+
+#include "cycles.h"
+#include "deadness.h"
+#include "flags.h"
+
+typedef struct tf_unsafe_pair {
+  uint32_t before, after; /* node ids: they may not be in one cluster */
+} tf_unsafe_pair;
+BASE_VEC(tf_unsafe_list, tf_unsafe_pair);
+
+typedef enum tf_refusal {
+#define REFUSAL(name, text) TF_REFUSED_##name,
+#include "refusals.def"
+#undef REFUSAL
+} tf_refusal;
+/* What a user reads. */
+const char *tf_refusal_text(tf_refusal why);
+
+/* The first filter that refused a node, and where: for functions, the node within that decided. */
+typedef struct tf_verdict {
+  uint8_t why;             /* tf_refusal */
+  const base_istr *inside; /* the node of a function's body, or NULL */
+  const base_istr *op;     /* its op */
+  uint8_t inside_why;      /* tf_refusal of that node */
+} tf_verdict;
+
+/* --- functions.c: bodies, imported once --- */
+
+typedef struct tf_bodies {
+  tf_graph_def *def;
+  base_alloc alloc;
+  base_map by_function; /* tf_call_key -> tf_graph * */
+  base_map verdicts;    /* tf_call_key and device -> what was found */
+  base_map constants;   /* tf_call_key -> which arguments must be constants */
+} tf_bodies;
+void tf_bodies_init(tf_bodies *b, tf_graph_def *def);
+void tf_bodies_free(tf_bodies *b);
+/* The function of that name, or NULL. */
+const tf_function *tf_bodies_find(const tf_bodies *b, base_slice name);
+/* Its body; *out NULL where it is malformed (err untouched). */
+XLAC_MUST_USE int tf_body_of(tf_bodies *b, const tf_function *fn, tf_attrs call, const tf_graph **out, xlac_error *err);
+/* Why it is malformed: fails. */
+XLAC_MUST_USE int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs call, xlac_error *err);
+/* What a call of fn with these attributes is known by: one key for all calls where the body leaves nothing open. */
+uint64_t tf_call_key(const tf_function *fn, tf_attrs call);
+
+/* --- compilable.c --- */
+
+typedef struct tf_compile_filter {
+  const tf_device_registration *device;
+  bool exclude_where;
+} tf_compile_filter;
+/* Whether XLA can compile a node of g: verdict->why. */
+XLAC_MUST_USE int tf_check_compilable(tf_bodies *b, const tf_compile_filter *filter, const tf_graph *g,
+                                      const tf_node *n, tf_verdict *verdict, xlac_error *err);
+bool tf_is_stack_op(const tf_node *n);
+bool tf_is_tensor_array_op(const tf_node *n);
+/* While, StatelessWhile, If, StatelessIf. */
+bool tf_is_functional_control_flow(const tf_node *n);
+
+/* --- constness.c: which nodes must be constants when their consumers are compiled --- */
+
+/* marks[id] is set to 1 for nodes of g that must; edges for which keep is false do not count (keep may be NULL). */
+XLAC_MUST_USE int tf_must_be_constant(tf_bodies *b, const tf_graph *g, bool (*keep)(const void *ctx, const tf_edge *e),
+                                      const void *ctx, uint8_t *marks, xlac_error *err);
+
+/* --- the pass --- */
+
+/* Devices of the nodes of one cluster: places in tf_pass.devices, in the order in which candidates have them first. */
+typedef struct tf_device_set {
+  uint32_t number;
+  uint32_t chosen; /* what a cluster of these is compiled for; TF_NO_DEVICE: they can't be in one cluster */
+  uint32_t n, list[];
+} tf_device_set;
+#define TF_NO_DEVICE UINT32_MAX
+
+typedef struct tf_cluster {
+  uint32_t size, effective; /* nodes; without Const and Identity */
+  uint32_t vertex;          /* in the cycle graph */
+  uint32_t resource_device; /* TF_NO_DEVICE where it has no resource op */
+  const tf_device_set *devices;
+  const base_istr *scope; /* NULL for none */
+  const tf_pred *deadness;
+  uint32_t first, last; /* its nodes, linked by tf_pass.next_node */
+  bool functional, forced;
+  bool resources; /* some node uses one */
+} tf_cluster;
+
+typedef struct tf_pass tf_pass;
+
+typedef struct tf_device_entry {
+  const base_istr *name;
+  const tf_device_registration *registration; /* NULL where XLA does not know the type */
+  const tf_device_set *alone;                 /* the set of it alone; NULL as long as no candidate has it */
+  base_slice type;
+  uint32_t rank; /* among those that candidates have */
+  bool malformed;
+} tf_device_entry;
+BASE_VEC(tf_device_entries, tf_device_entry);
+
+/* Why a node is no longer in the cluster it was in. */
+typedef enum tf_left {
+  TF_LEFT_NOT,
+  TF_LEFT_CONSTANT, /* the cluster would be compiled anew for each of its values */
+  TF_LEFT_SHAPE,    /* it looks at the shape of something outside */
+  TF_LEFT_NOTHING   /* all its users are outside and take its copy: it is gone from the graph */
+} tf_left;
+
+struct tf_pass {
+  tf_graph_def *def;
+  tf_graph graph;
+  tf_flags flags;
+  tf_bodies bodies;
+  int64_t jit_level; /* the effective one; -1 is off */
+  tf_device_entries devices;
+  base_map joins; /* numbers of two sets of devices -> tf_device_set * */
+  uint32_t n_sets, n_ranks;
+  tf_device_registration cpu; /* the CPU's row, its policy as the flags say */
+  tf_frame_info *frames;      /* by node id, as all lists below */
+  tf_deadness deadness;
+  uint8_t *must_be_constant;
+  uint8_t *candidate;
+  tf_verdict *verdicts;
+  uint32_t *device_of;  /* TF_NO_DEVICE where it has none */
+  uint32_t *cluster_of; /* the candidate's cluster by union-find over nodes; TF_NO_EDGE for no candidate */
+  uint32_t *next_node;  /* the next node of its cluster */
+  uint8_t *taint;       /* resource_order.c */
+  tf_cluster *clusters; /* by node: of the root of the union-find */
+  tf_cycles cycles;
+  tf_unsafe_list unsafe; /* pairs, where loops make the quick way impossible */
+  base_map unsafe_set;
+  const base_istr **scopes; /* from tf_scope_stages; NULL for the node's own */
+  uint8_t *left;            /* tf_left */
+  const base_istr **result; /* the name of the cluster a node is marked with, or NULL */
+  uint32_t n_candidates;
+  uint32_t n_clustered; /* nodes when clusters were made; later ones are copies that PartiallyDeclusterPass made */
+  bool one_device;      /* all candidates on one device, resources too: never a conflict */
+  bool has_loops;       /* v1 loops */
+  bool exclude_where;   /* flags.cluster_exclude_ops says so */
+  bool gave_up;         /* a loop's frame would close a cycle: nothing is clustered, as in TensorFlow */
+  bool has_deadness;
+  bool already_clustered; /* some node says so: nothing is done */
+};
+
+/* candidates.c: fills verdicts and candidate. */
+XLAC_MUST_USE int tf_find_candidates(tf_pass *p, xlac_error *err);
+/* Whether clusters of that device are compiled at all. */
+bool tf_should_compile(const tf_pass *p, bool forced, uint32_t device);
+/* _XlaCompile or, unless clustering is off, _XlaMustCompile of the node or of the function it calls. */
+bool tf_is_forced(const tf_pass *p, const tf_node *n);
+/* Attributes of the function that has the node's op for its name; n is 0 where there is none. */
+tf_attrs tf_callee_attrs(const tf_node *n);
+
+/* cycle_graph.c: a vertex for each node and each loop's frame; sets gave_up. */
+XLAC_MUST_USE int tf_build_cycles(tf_pass *p, xlac_error *err);
+
+/* initial.c: a cluster of each candidate. */
+XLAC_MUST_USE int tf_build_clusters(tf_pass *p, xlac_error *err);
+/* The cluster of a node, or NULL. */
+tf_cluster *tf_cluster_of(tf_pass *p, uint32_t node);
+
+/* Why an edge between two clusters can't be contracted. */
+typedef enum tf_obstacle {
+#define OBSTACLE(name, text) TF_OBSTACLE_##name,
+#include "obstacles.def"
+#undef OBSTACLE
+} tf_obstacle;
+const char *tf_obstacle_text(tf_obstacle o);
+
+/* contract.c: the phases; *why tells of one edge (may be NULL). */
+XLAC_MUST_USE int tf_contract_all(tf_pass *p, xlac_error *err);
+XLAC_MUST_USE int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, tf_obstacle *why, xlac_error *err);
+
+/* device_sets.c */
+XLAC_MUST_USE int tf_find_device(tf_pass *p, const base_istr *name, uint32_t *out, xlac_error *err);
+/* The set of one device, known from here on. */
+XLAC_MUST_USE int tf_device_set_of(tf_pass *p, uint32_t device, const tf_device_set **out, xlac_error *err);
+XLAC_MUST_USE int tf_join_devices(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
+                                  xlac_error *err);
+/* candidates.c: fails where the name of a node's device is malformed. */
+XLAC_MUST_USE int tf_check_device(const tf_pass *p, uint32_t id, xlac_error *err);
+
+/* resource_order.c: whether ops on resources in the two clusters may not be in one. */
+XLAC_MUST_USE int tf_prepare_resources(tf_pass *p, xlac_error *err);
+bool tf_resources_conflict(tf_pass *p, const tf_cluster *from, const tf_cluster *to);
+/* Called before they are merged. */
+XLAC_MUST_USE int tf_resources_merged(tf_pass *p, const tf_cluster *from, const tf_cluster *to, xlac_error *err);
+
+/* mark.c: names for the clusters that are large enough. */
+XLAC_MUST_USE int tf_mark_clusters(tf_pass *p, xlac_error *err);
+
+/* decluster_host.c: copies nodes; order has room for twice the nodes. */
+XLAC_MUST_USE int tf_decluster_for_host(tf_pass *p, uint32_t *order, xlac_error *err);
+/* The node itself, or the copy that took its place. */
+uint32_t tf_standing_node(const tf_pass *p, uint32_t id);
+/* partial_decluster.c: unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
+ * for the copies, is set. */
+XLAC_MUST_USE int tf_partially_decluster(tf_pass *p, xlac_error *err);
+
+/* scoping.c: ClusterScopingPass. */
+XLAC_MUST_USE int tf_scope_stages(tf_pass *p, xlac_error *err);
+
+#endif

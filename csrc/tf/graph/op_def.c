@@ -1,0 +1,247 @@
+/* Op definitions from rows of ops.def and from OpDef messages. */
+#include "op_def.h"
+
+#include "../../base/number/number.h"
+#include "../../text/proto/wire.h"
+
+/* --- words of a row --- */
+
+static uint32_t tf_count_words(const char *s) {
+  uint32_t n = *s != 0;
+  for (; *s; s++) n += *s == ' ';
+  return n;
+}
+
+/* The next word of a text with blanks between; n is 0 at its end. */
+static base_slice tf_next_word(const char **s) {
+  while (**s == ' ') ++*s;
+  const char *from = *s;
+  while (**s && **s != ' ') ++*s;
+  return (base_slice){from, (size_t)(*s - from)};
+}
+
+static bool tf_split_at(base_slice s, char c, base_slice *before, base_slice *after) {
+  const char *at = memchr(s.p, c, s.n);
+  if (!at) return false;
+  *before = (base_slice){s.p, (size_t)(at - s.p)};
+  *after = (base_slice){at + 1, s.n - before->n - 1};
+  return true;
+}
+
+static tf_arg_def tf_arg_of_word(base_slice word) {
+  tf_arg_def arg = {.name = word};
+  base_slice spec = {NULL, 0}, number, rest;
+  bool split = tf_split_at(word, ':', &arg.name, &spec);
+  assert(split && spec.n > 0);
+  (void)split;
+  if (*spec.p == '&') {
+    arg.is_ref = true;
+    spec = (base_slice){spec.p + 1, spec.n - 1};
+  }
+  if (*spec.p == '*') {
+    arg.type_list_attr = (base_slice){spec.p + 1, spec.n - 1};
+    return arg;
+  }
+  if (tf_split_at(spec, '*', &number, &rest)) {
+    arg.number_attr = number;
+    spec = rest;
+  }
+  int type = tf_type_of_word(spec);
+  if (type < 0)
+    arg.type_attr = spec;
+  else
+    arg.type = (uint8_t)type;
+  return arg;
+}
+
+static int tf_read_args(tf_graph_def *g, const char *text, const tf_arg_def **out, uint32_t *n, xlac_error *err) {
+  *n = tf_count_words(text);
+  tf_arg_def *args = BASE_ARRAY(&g->arena, tf_arg_def, *n + 1);
+  if (!args) return base_oom(err, "reading a graph");
+  for (uint32_t i = 0; i < *n; i++) args[i] = tf_arg_of_word(tf_next_word(&text));
+  *out = args;
+  return 0;
+}
+
+/* --- defaults: "3", "float", "'NHWC'", "[1,2]" to an AttrValue --- */
+
+static base_slice tf_unquoted(base_slice s) {
+  return s.n >= 2 && *s.p == '\'' ? (base_slice){s.p + 1, s.n - 2} : s;
+}
+
+/* Within an AttrValue, numbers of fields are those of the value itself; within its list, of the list. */
+static void tf_put_default(base_text *out, base_slice kind, base_slice s, bool in_list) {
+  if (base_slice_is(kind, "type")) {
+    proto_put_int_always(out, 6, tf_type_of_word(s));
+  } else if (base_slice_is(kind, "int")) {
+    int64_t v = 0;
+    (void)base_parse_i64(s.p, s.p + s.n, &v);
+    proto_put_int_always(out, 3, v);
+  } else if (base_slice_is(kind, "bool")) {
+    proto_put_int_always(out, 5, *s.p == 't');
+  } else if (base_slice_is(kind, "string")) {
+    base_slice text = tf_unquoted(s);
+    proto_put_varint(out, 2 << 3 | PROTO_LENGTH);
+    proto_put_varint(out, text.n);
+    base_put(out, text.p, text.n);
+  } else if (base_slice_is(kind, "float")) {
+    double v = 0;
+    if (!base_parse_f64(s.p, s.p + s.n, &v)) v = *s.p == '-' ? -__builtin_inf() : __builtin_inf();
+    float narrow = (float)v;
+    uint32_t bits = 0;
+    memcpy(&bits, &narrow, sizeof bits);
+    proto_put_varint(out, 4 << 3 | PROTO_FIXED32);
+    for (unsigned i = 0; i < 4; i++) base_putc(out, (char)(bits >> (8 * i)));
+  } else if (base_slice_is(kind, "shape") && !in_list) {
+    size_t begin = proto_begin(out, 7);
+    if (*s.p == '?') proto_put_int_always(out, 3, 1);
+    proto_end(out, begin);
+  }
+}
+
+static void tf_put_default_list(base_text *out, base_slice kind, base_slice s) {
+  base_slice element = {kind.p + 5, kind.n - 6}; /* list(...) */
+  size_t begin = proto_begin(out, 1);
+  s = (base_slice){s.p + 1, s.n - 2};
+  while (s.n > 0) {
+    base_slice one = s, rest = {s.p + s.n, 0};
+    (void)tf_split_at(s, ',', &one, &rest);
+    tf_put_default(out, element, one, true);
+    s = rest;
+  }
+  proto_end(out, begin);
+}
+
+static int tf_keep_default(tf_graph_def *g, tf_attr_def *a, xlac_error *err) {
+  base_text t;
+  base_text_init(&t, g->arena.alloc);
+  if (a->kind.n > 5 && memcmp(a->kind.p, "list(", 5) == 0)
+    tf_put_default_list(&t, a->kind, a->written);
+  else
+    tf_put_default(&t, a->kind, a->written, false);
+  a->value = (base_slice){base_arena_memdup(&g->arena, t.s ? t.s : "", t.n + 1), t.n};
+  bool failed = t.failed || !a->value.p;
+  base_text_free(&t);
+  return failed ? base_oom(err, "reading a graph") : 0;
+}
+
+static int tf_read_attr_defs(tf_graph_def *g, const char *text, tf_op_def *op, xlac_error *err) {
+  op->n_attrs = tf_count_words(text);
+  tf_attr_def *attrs = BASE_ARRAY(&g->arena, tf_attr_def, op->n_attrs + 1);
+  if (!attrs) return base_oom(err, "reading a graph");
+  for (uint32_t i = 0; i < op->n_attrs; i++) {
+    base_slice word = tf_next_word(&text), name = word, rest = {NULL, 0};
+    (void)tf_split_at(word, ':', &name, &rest);
+    attrs[i] = (tf_attr_def){.name = base_intern(&g->strings, name.p, name.n), .kind = rest};
+    (void)tf_split_at(rest, '=', &attrs[i].kind, &attrs[i].written);
+    if (!attrs[i].name) return base_oom(err, "reading a graph");
+    if (attrs[i].written.p) TRY(tf_keep_default(g, &attrs[i], err));
+  }
+  op->attrs = attrs;
+  return 0;
+}
+
+static int tf_read_constraints(tf_graph_def *g, const char *text, const tf_constraint **out, uint32_t *n,
+                               xlac_error *err) {
+  *n = tf_count_words(text);
+  tf_constraint *list = BASE_ARRAY(&g->arena, tf_constraint, *n + 1);
+  if (!list) return base_oom(err, "reading a graph");
+  for (uint32_t i = 0; i < *n; i++) {
+    base_slice word = tf_next_word(&text), name = word, types = {NULL, 0};
+    (void)tf_split_at(word, ':', &name, &types);
+    list[i] = (tf_constraint){base_intern(&g->strings, name.p, name.n), tf_type_set_of(types)};
+    if (!list[i].attr) return base_oom(err, "reading a graph");
+    assert(list[i].allowed != 0);
+  }
+  *out = list;
+  return 0;
+}
+
+static int tf_op_def_of_row(tf_graph_def *g, const tf_op_row *row, tf_op_def *op, xlac_error *err) {
+  op->flags = row->flags;
+  op->resource = row->resource;
+  op->const_args = row->const_args ? row->const_args : "";
+  TRY(tf_read_args(g, row->inputs, &op->inputs, &op->n_inputs, err));
+  TRY(tf_read_args(g, row->outputs, &op->outputs, &op->n_outputs, err));
+  TRY(tf_read_attr_defs(g, row->attrs, op, err));
+  for (int d = 0; d < 2 && row->types[0]; d++) {
+    bool same = d == 1 && strcmp(row->types[1], "=") == 0;
+    TRY(tf_read_constraints(g, row->types[same ? 0 : d], &op->on[d], &op->n_on[d], err));
+  }
+  return 0;
+}
+
+/* --- OpDef messages --- */
+
+static tf_arg_def tf_arg_of_message(base_slice message) {
+  tf_arg_def arg = {.name = {"", 0}};
+  const char *at = message.p;
+  for (tf_raw_field f; tf_raw_next(&at, message.p + message.n, &f);) {
+    if (f.number == 1) arg.name = f.bytes;
+    if (f.number == 3) arg.type = f.value < 255 ? (uint8_t)f.value : 0;
+    if (f.number == 4) arg.type_attr = f.bytes;
+    if (f.number == 5) arg.number_attr = f.bytes;
+    if (f.number == 6) arg.type_list_attr = f.bytes;
+    if (f.number == 16) arg.is_ref = f.value != 0;
+  }
+  return arg;
+}
+
+static int tf_read_arg_messages(tf_graph_def *g, base_slice message, uint32_t number, const tf_arg_def **out,
+                                uint32_t *n, xlac_error *err) {
+  const char *at = message.p, *end = message.p + message.n;
+  *n = 0;
+  for (tf_raw_field f; tf_raw_next(&at, end, &f);) *n += f.number == number && f.wire == 2;
+  tf_arg_def *args = BASE_ARRAY(&g->arena, tf_arg_def, *n + 1);
+  if (!args) return base_oom(err, "reading a graph");
+  uint32_t i = 0;
+  at = message.p;
+  for (tf_raw_field f; tf_raw_next(&at, end, &f);)
+    if (f.number == number && f.wire == 2) args[i++] = tf_arg_of_message(f.bytes);
+  *out = args;
+  return 0;
+}
+
+int tf_op_def_read(tf_graph_def *g, base_slice message, tf_op_def **out, xlac_error *err) {
+  tf_op_def *op = BASE_NEW(&g->arena, tf_op_def);
+  tf_raw_field f;
+  if (!op) return base_oom(err, "reading a graph");
+  op->const_args = "";
+  if (!tf_raw_find(message, 1, &f) || f.wire != 2 || f.bytes.n == 0)
+    return base_fail(err, XLAC_E_BAD_PROTO, "a function of the library has no name");
+  op->name = base_intern(&g->strings, f.bytes.p, f.bytes.n);
+  if (!op->name) return base_oom(err, "reading a graph");
+  if (tf_raw_find(message, 17, &f) && f.value) op->flags |= TF_OP_STATEFUL;
+  if (tf_raw_find(message, 4, &f)) op->flags |= TF_OP_OPEN;
+  TRY(tf_read_arg_messages(g, message, 2, &op->inputs, &op->n_inputs, err));
+  TRY(tf_read_arg_messages(g, message, 3, &op->outputs, &op->n_outputs, err));
+  *out = op;
+  return 0;
+}
+
+/* --- finding --- */
+
+int tf_op_def_of(tf_graph_def *g, const base_istr *name, const tf_op_def **out, xlac_error *err) {
+  *out = base_map_ptr(&g->op_of, name);
+  if (*out) return 0;
+  const tf_function *function = tf_find_function(g, name);
+  const tf_op_row *row = function ? NULL : tf_op_row_find((base_slice){name->s, name->n});
+  if (function) *out = function->signature;
+  if (row) {
+    tf_op_def *op = BASE_NEW(&g->arena, tf_op_def);
+    if (!op) return base_oom(err, "reading a graph");
+    op->name = name;
+    TRY(tf_op_def_of_row(g, row, op, err));
+    *out = op;
+  }
+  if (*out && !base_map_set(&g->op_of, base_key(name), base_key(*out))) return base_oom(err, "reading a graph");
+  return 0;
+}
+
+base_slice tf_attr_or_default(const tf_op_def *op, tf_attrs attrs, base_slice name) {
+  for (uint32_t i = 0; i < attrs.n; i++)
+    if (attrs.v[i].key->n == name.n && memcmp(attrs.v[i].key->s, name.p, name.n) == 0) return attrs.v[i].value;
+  for (uint32_t i = 0; i < op->n_attrs; i++)
+    if (op->attrs[i].name->n == name.n && memcmp(op->attrs[i].name->s, name.p, name.n) == 0) return op->attrs[i].value;
+  return (base_slice){NULL, 0};
+}

@@ -1,0 +1,73 @@
+/* What ops take and give: TensorFlow's own from ops.def, functions of a graph's library by their signatures. */
+#ifndef XLAC_TF_GRAPH_OP_DEF_H
+#define XLAC_TF_GRAPH_OP_DEF_H
+
+#include "graph_def.h"
+#include "tf_types.h"
+
+typedef struct tf_arg_def {
+  base_slice name;
+  base_slice type_attr, number_attr, type_list_attr; /* n is 0 where there is none */
+  uint8_t type;                                      /* tf_type, where no attribute says it */
+  bool is_ref;
+} tf_arg_def;
+
+typedef struct tf_attr_def {
+  const base_istr *name;
+  base_slice kind;    /* "type", "list(int)", ... */
+  base_slice written; /* the default as in ops.def; p is NULL where there is none */
+  base_slice value;   /* the default as an AttrValue; p is NULL where there is none */
+} tf_attr_def;
+
+/* Flags of ops.def. */
+typedef enum tf_op_flag {
+  TF_OP_STATEFUL = 1,
+  TF_OP_HOST = 2,
+  TF_OP_METADATA = 4,
+  TF_OP_XLA_ONLY = 8,
+  TF_OP_XLA = 16, /* there is a kernel for compiled code */
+  TF_OP_OPEN = 32 /* a function whose body needs attributes of the call */
+} tf_op_flag;
+
+typedef enum tf_resource_use {
+  TF_RESOURCE_NONE,
+  TF_RESOURCE_READ,
+  TF_RESOURCE_WRITE,
+  TF_RESOURCE_READ_WRITE
+} tf_resource_use;
+
+typedef struct tf_constraint {
+  const base_istr *attr;
+  tf_type_set allowed;
+} tf_constraint;
+
+struct tf_op_def {
+  const base_istr *name;
+  const tf_function *function; /* NULL for TensorFlow's own */
+  const tf_arg_def *inputs, *outputs;
+  const tf_attr_def *attrs;
+  const tf_constraint *on[2]; /* by compilation device: CPU, GPU */
+  const char *const_args;     /* names with blanks between */
+  uint32_t n_inputs, n_outputs, n_attrs, n_on[2];
+  uint8_t flags, resource; /* tf_op_flag, tf_resource_use */
+};
+
+/* The op or function of that name; *out NULL where there is none. */
+XLAC_MUST_USE int tf_op_def_of(tf_graph_def *g, const base_istr *name, const tf_op_def **out, xlac_error *err);
+/* Reads an OpDef message into the graph's arena. */
+XLAC_MUST_USE int tf_op_def_read(tf_graph_def *g, base_slice message, tf_op_def **out, xlac_error *err);
+
+/* The value of an attribute, or its default; p is NULL where it has neither. */
+base_slice tf_attr_or_default(const tf_op_def *op, tf_attrs attrs, base_slice name);
+
+/* One row of ops.def. */
+typedef struct tf_op_row {
+  const char *name, *inputs, *outputs, *attrs;
+  const char *types[2], *const_args; /* NULL where XLA has no kernel */
+  uint8_t flags, resource;
+} tf_op_row;
+/* All rows, by name; *n is their number. */
+const tf_op_row *tf_op_rows(uint32_t *n);
+const tf_op_row *tf_op_row_find(base_slice name);
+
+#endif

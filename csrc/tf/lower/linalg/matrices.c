@@ -1,0 +1,161 @@
+/* Matrices, Fourier transforms. */
+#include "../windows.h"
+
+static ir_value matrices_nothing(void) {
+  return (ir_value){NULL, 0};
+}
+
+static int matrices_check(tfl_op *x, uint32_t i) {
+  const ir_type *t = tfl_in_type(x, i);
+  if (x->status || t->rank < 2) return tfl_fail(x, "input %u has rank %u: expected matrices", i, t->rank);
+  return 0;
+}
+
+/* On and below the diagonal. */
+static ir_value matrices_lower(tfl_op *x, ir_value v) {
+  if (!v.op) return v;
+  const ir_type *t = opt_type(v);
+  const int64_t *dims = t->dims + t->rank - 2;
+  ir_value keep = tfl_compare(x, "GE", tfl_iota(x, XLAC_S32, 2, dims, 0), tfl_iota(x, XLAC_S32, 2, dims, 1));
+  return opt_select(x->rw, tfl_broadcast(x, keep, t->rank, t->dims), v, tfl_like(x, v, 0));
+}
+
+int tfl_row_cholesky(tfl_op *x) {
+  const ir_type *t = tfl_in_type(x, 0);
+  TRY(matrices_check(x, 0));
+  if (t->dims[t->rank - 1] != t->dims[t->rank - 2]) return tfl_fail(x, "the matrices are not square");
+  ir_value v = opt_unary(x->rw, IR_OP_CHOLESKY, tfl_in(x, 0));
+  opt_set(x->rw, v, "lower", ir_m_bool(x->rw->m, true));
+  tfl_out(x, 0, matrices_lower(x, v));
+  return x->status;
+}
+
+/* The batch dimensions of both are broadcast; attributes lower and adjoint. */
+int tfl_row_triangular_solve(tfl_op *x) {
+  const ir_type *a = tfl_in_type(x, 0), *b = tfl_in_type(x, 1);
+  int64_t dims[TFL_MOST_DIMS], left[TFL_MOST_DIMS], right[TFL_MOST_DIMS];
+  uint32_t rank = 0;
+  TRY(matrices_check(x, 0));
+  TRY(matrices_check(x, 1));
+  int64_t n = a->dims[a->rank - 1];
+  if (a->dims[a->rank - 2] != n || b->dims[b->rank - 2] != n) return tfl_fail(x, "matrices that do not fit");
+  TRY(tfl_broadcast_dims(x, a->rank - 2, a->dims, b->rank - 2, b->dims, &rank, dims));
+  if (rank + 2 > TFL_MOST_DIMS) return tfl_fail(x, "%u dimensions", rank + 2);
+  for (uint32_t d = 0; d < rank; d++) left[d] = right[d] = dims[d];
+  left[rank] = left[rank + 1] = right[rank] = n;
+  right[rank + 1] = b->dims[b->rank - 1];
+  ir_value both[] = {tfl_broadcast(x, tfl_in(x, 0), rank + 2, left), tfl_broadcast(x, tfl_in(x, 1), rank + 2, right)};
+  ir_value v = opt_make(x->rw, IR_OP_TRIANGULAR_SOLVE, opt_type(both[1]), 2, both);
+  ir_module *m = x->rw->m;
+  opt_set(x->rw, v, "left_side", ir_m_bool(m, true));
+  opt_set(x->rw, v, "lower", ir_m_bool(m, tfl_attr_bool(x, "lower")));
+  opt_set(x->rw, v, "unit_diagonal", ir_m_bool(m, false));
+  opt_set(x->rw, v, "transpose_a",
+          ir_m_enum(m, "stablehlo", "transpose", tfl_attr_bool(x, "adjoint") ? "ADJOINT" : "NO_TRANSPOSE"));
+  tfl_out(x, 0, v);
+  return x->status;
+}
+
+/* Of vectors of three elements: (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0). */
+int tfl_row_cross(tfl_op *x) {
+  const ir_type *t = tfl_in_type(x, 0);
+  if (t->rank == 0 || t->dims[t->rank - 1] != 3 || tfl_in_type(x, 1) != t)
+    return tfl_fail(x, "two inputs of vectors of 3 elements are expected");
+  ir_value a[3], b[3], parts[3];
+  for (int i = 0; i < 3; i++) {
+    a[i] = tfl_slice(x, tfl_in(x, 0), t->rank - 1, i, i + 1);
+    b[i] = tfl_slice(x, tfl_in(x, 1), t->rank - 1, i, i + 1);
+  }
+  for (int i = 0; i < 3; i++) {
+    int j = (i + 1) % 3, k = (i + 2) % 3;
+    parts[i] = opt_binary(x->rw, IR_OP_SUBTRACT, opt_binary(x->rw, IR_OP_MULTIPLY, a[j], b[k]),
+                          opt_binary(x->rw, IR_OP_MULTIPLY, a[k], b[j]));
+  }
+  tfl_out(x, 0, tfl_concat(x, 3, parts, t->rank - 1));
+  return x->status;
+}
+
+/* --- Fourier transforms of the last dimensions --- */
+
+static base_dtype matrices_complex_of(base_dtype t) {
+  return t == XLAC_F64 ? XLAC_C128 : XLAC_C64;
+}
+static base_dtype matrices_real_of(base_dtype t) {
+  return t == XLAC_C128 ? XLAC_F64 : XLAC_F32;
+}
+
+static ir_value matrices_fft(tfl_op *x, ir_value v, const char *kind, base_dtype dtype, const int64_t *length,
+                             int64_t last) {
+  int64_t dims[TFL_MOST_DIMS];
+  uint32_t n = (uint32_t)x->row->arg;
+  if (!v.op) return v;
+  const ir_type *t = opt_type(v);
+  if (t->rank < n)
+    return tfl_fail(x, "a value of rank %u: expected %u dimensions or more", t->rank, n), matrices_nothing();
+  for (uint32_t d = 0; d < t->rank; d++) dims[d] = d + 1 == t->rank ? last : t->dims[d];
+  ir_value r = opt_make(x->rw, IR_OP_FFT, tfl_type(x, dtype, t->rank, dims), 1, &v);
+  opt_set(x->rw, r, "fft_type", ir_m_enum(x->rw->m, "stablehlo", "fft_type", kind));
+  opt_set(x->rw, r, "fft_length", ir_m_i64s(x->rw->m, n, length));
+  return r;
+}
+
+static int matrices_complex_fft(tfl_op *x, const char *kind) {
+  const ir_type *t = tfl_in_type(x, 0);
+  uint32_t n = (uint32_t)x->row->arg;
+  if (t->rank < n) return tfl_fail(x, "a value of rank %u: expected %u dimensions or more", t->rank, n);
+  tfl_out(x, 0, matrices_fft(x, tfl_in(x, 0), kind, (base_dtype)t->dtype, t->dims + t->rank - n, t->dims[t->rank - 1]));
+  return x->status;
+}
+
+int tfl_row_fft(tfl_op *x) {
+  return matrices_complex_fft(x, "FFT");
+}
+
+int tfl_row_inverse_fft(tfl_op *x) {
+  return matrices_complex_fft(x, "IFFT");
+}
+
+/* v with these as its last sizes, cut or filled with zeros. */
+static ir_value matrices_fit(tfl_op *x, ir_value v, uint32_t n, const int64_t *sizes) {
+  int64_t low[TFL_MOST_DIMS] = {0}, high[TFL_MOST_DIMS] = {0};
+  const ir_type *t = opt_type(v);
+  bool same = true;
+  if (!t) return v;
+  for (uint32_t i = 0; i < n; i++) {
+    high[t->rank - n + i] = sizes[i] - t->dims[t->rank - n + i];
+    same = same && high[t->rank - n + i] == 0;
+  }
+  return same ? v : tfl_pad(x, v, tfl_scalar(x, (base_dtype)t->dtype, 0), low, high, NULL);
+}
+
+/* The transform's sizes, input 1; half: the last of them as half a spectrum. */
+static int matrices_length(tfl_op *x, const int64_t **length, int64_t *half) {
+  uint32_t n = 0;
+  TRY(tfl_ints(x, 1, length, &n));
+  if (n != (uint32_t)x->row->arg || tfl_in_type(x, 0)->rank < n)
+    return tfl_fail(x, "%u lengths for a value of rank %u", n, tfl_in_type(x, 0)->rank);
+  for (uint32_t i = 0; i < n; i++)
+    if ((*length)[i] < 1) return tfl_fail(x, "a length of %lld", (long long)(*length)[i]);
+  for (uint32_t i = 0; i < n; i++) half[i] = i + 1 < n ? (*length)[i] : (*length)[i] / 2 + 1;
+  return 0;
+}
+
+int tfl_row_real_fft(tfl_op *x) {
+  const int64_t *length = NULL;
+  int64_t half[3];
+  TRY(matrices_length(x, &length, half));
+  uint32_t n = (uint32_t)x->row->arg;
+  base_dtype dtype = matrices_complex_of((base_dtype)tfl_in_type(x, 0)->dtype);
+  tfl_out(x, 0, matrices_fft(x, matrices_fit(x, tfl_in(x, 0), n, length), "RFFT", dtype, length, half[n - 1]));
+  return x->status;
+}
+
+int tfl_row_inverse_real_fft(tfl_op *x) {
+  const int64_t *length = NULL;
+  int64_t half[3];
+  TRY(matrices_length(x, &length, half));
+  uint32_t n = (uint32_t)x->row->arg;
+  base_dtype dtype = matrices_real_of((base_dtype)tfl_in_type(x, 0)->dtype);
+  tfl_out(x, 0, matrices_fft(x, matrices_fit(x, tfl_in(x, 0), n, half), "IRFFT", dtype, length, length[n - 1]));
+  return x->status;
+}

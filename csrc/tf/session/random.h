@@ -1,0 +1,13 @@
+/* TensorFlow's random ops with hidden state: a Philox generator for each node. */
+#ifndef XLAC_TF_SESSION_RANDOM_H
+#define XLAC_TF_SESSION_RANDOM_H
+
+#include "../../interp/algorithm/counter_rng.h"
+
+typedef struct tfs_random {
+  uint64_t key;
+  rng_counter counter;
+  uint64_t saved_in; /* the call that has noted it before */
+} tfs_random;
+
+#endif
