@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 def test_lists_every_file():
     listed = re.findall(r'#include "([^"]+)"', (ROOT / "csrc/xlac_all.c").read_text())
-    there = sorted(str(p.relative_to(ROOT / "csrc")) for p in (ROOT / "csrc").glob("*/*.c") if p.parent.name != "py")
+    there = sorted(str(p.relative_to(ROOT / "csrc")) for p in (ROOT / "csrc").glob("*/**/*.c") if p.parent.name != "py")
     assert sorted(listed) == there and len(set(listed)) == len(listed)
 
 

@@ -8,7 +8,7 @@
 
 #include "../interp/interp.h"
 #include "../ir/ir.h"
-#include "../ir/stablehlo/stablehlo.h"
+#include "../convert/convert.h"
 #include "../text/mlir/mlir.h"
 #include "../text/text.h"
 

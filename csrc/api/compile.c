@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "../base/heed.h"
+#include "../pipeline/pipeline.h"
 #include "../cpu/executable.h"
 #include "../cpu/prepare.h"
 #include "../cpu/profile.h"

@@ -1,6 +1,6 @@
 /* Running a module with several participants in the reference interpreter. */
 #include "../interp/parallel/parallel.h"
-#include "../ir/stablehlo/stablehlo.h"
+#include "../convert/convert.h"
 #include "api.h"
 
 /* Verifies and counts the module as running, so that nobody edits it meanwhile. */

@@ -1,7 +1,7 @@
 /* Passes: the table, and running a pipeline. */
 #include "api.h"
 
-#include "../passes/pass.h"
+#include "../pipeline/pipeline.h"
 
 bool xlac_pass_get(uint32_t index, xlac_pass_info *out) {
   for (uint32_t i = 0; opt_pass_table[i].name; i++) {

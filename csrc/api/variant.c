@@ -2,7 +2,7 @@
 #include "variant.h"
 
 #include "../cpu/executable.h"
-#include "../passes/pass.h"
+#include "../pipeline/pipeline.h"
 #include "api.h"
 
 enum { VARIANT_MAX = 8 };

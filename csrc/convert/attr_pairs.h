@@ -2,7 +2,7 @@
 #ifndef XLAC_CONVERT_ATTR_PAIRS_H
 #define XLAC_CONVERT_ATTR_PAIRS_H
 
-#include "../ir/stablehlo/stablehlo.h"
+#include "convert.h"
 
 typedef enum attr_pair_kind {
   PAIR_INT,       /* 3 : i64 and 3 */

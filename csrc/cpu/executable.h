@@ -2,6 +2,7 @@
 #ifndef XLAC_CPU_EXECUTABLE_H
 #define XLAC_CPU_EXECUTABLE_H
 
+#include "../interp/interp.h"
 #include "gemm/blas.h"
 #include "runtime.h"
 #include "vm/vm.h"

@@ -5,7 +5,7 @@
 #include "../ir/names.h"
 #include "../ir/verify/verify.h"
 #include "../pipeline/for_hlo.h"
-#include "../ir/stablehlo/stablehlo.h"
+#include "../convert/convert.h"
 
 /* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. What others fused is
  * fused anew: here a kernel may be larger, or must be smaller. */

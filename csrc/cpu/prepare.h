@@ -2,7 +2,7 @@
 #ifndef XLAC_CPU_PREPARE_H
 #define XLAC_CPU_PREPARE_H
 
-#include "../passes/pass.h"
+#include "../pipeline/pipeline.h"
 
 /* A copy of m in HLO form, not verified: what is in MLIR form becomes what it means, and CHLO's ops that are others
  * with a broadcast, those. */

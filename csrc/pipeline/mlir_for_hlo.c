@@ -1,5 +1,6 @@
 /* The passes that come before the translation to HLO. */
 #include "for_hlo.h"
+#include "pipeline.h"
 
 #include "../ir/stablehlo/stablehlo.h"
 #include "../passes/chlo/chlo.h"

@@ -3,7 +3,7 @@
 
 #include "../ir/stablehlo/stablehlo.h"
 #include "../passes/effects.h"
-#include "../passes/pass.h"
+#include "pipeline.h"
 
 #define PASS(name_, fn_, form_, options_, doc_) extern opt_pass_fn fn_;
 #include "passes.def"
@@ -27,21 +27,6 @@ const opt_pass_info opt_pass_table[] = {
 #undef INT
 #undef BOOL
 #undef OPTIONS
-
-static uint32_t option_index(const opt_args *args, const char *name) {
-  uint32_t i = 0;
-  while (args->pass->options[i].name && strcmp(args->pass->options[i].name, name) != 0) i++;
-  assert(args->pass->options[i].name);
-  return i;
-}
-
-int64_t opt_get(const opt_args *args, const char *name) {
-  return args->values[option_index(args, name)];
-}
-
-base_slice opt_get_text(const opt_args *args, const char *name) {
-  return args->texts[option_index(args, name)];
-}
 
 const opt_pass_info *opt_pass_find(const char *name, size_t n, uint8_t form) {
   const opt_pass_info *other = NULL;

@@ -2,8 +2,8 @@
  */
 #include <stdio.h>
 
-#include "../passes/pass.h"
 #include "../ir/stablehlo/stablehlo.h"
+#include "pipeline.h"
 
 opt_pass_fn shard_pass_import, shard_pass_propagation, shard_pass_export;
 

@@ -1,5 +1,6 @@
 /* XLA's pipelines around Shardy, as passes that run others. Source: XLA's passes, and its dumps of programs. */
 #include "../passes/simplify/mlir_simplify.h"
+#include "pipeline.h"
 #include "../shard/round_trip/round_trip.h"
 
 static int rt_run(ir_module *m, const char *text, xlac_error *err) {

@@ -44,7 +44,7 @@ def test_it_runs_as_the_readme_says(tmp_path):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_it_runs_when_built_of_single_files(tmp_path):
-    core = [p for p in (ROOT / "csrc").glob("*/*.c") if p.parent.name != "py"]
+    core = [p for p in (ROOT / "csrc").glob("*/**/*.c") if p.parent.name != "py"]
     program = tmp_path / "embed"
     flags = ["-O0", "-I", ROOT / "csrc/include", "-o", program]
     subprocess.run(["cc", ROOT / "docs/embed.c", *core, *flags, "-lm", "-lpthread", "-ldl"], check=True)

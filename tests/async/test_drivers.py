@@ -32,7 +32,7 @@ def run(*command, timeout=600):
 
 
 def test_lanes(tmp_path):
-    base = [CSRC / "base" / name for name in ("lane.c", "status.c", "memory.c")]
+    base = [CSRC / name for name in ("runtime/lane.c", "base/status.c", "base/memory.c")]
     run(build(tmp_path / "lanes", [HERE / "drivers/stress_lanes.c", *base], SANITIZER), timeout=60)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 CSRC = HERE.parents[1] / "csrc"
-SOURCES = sorted((CSRC / "base").glob("*.c"))
+SOURCES = sorted([*(CSRC / "base").rglob("*.c"), *(CSRC / "runtime").rglob("*.c")])
 
 CDEF = """
 typedef struct xlac_error { int32_t code; uint32_t line; uint32_t col; char op[96]; char message[640]; char hint[256]; }

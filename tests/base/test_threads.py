@@ -221,7 +221,7 @@ def test_under_thread_sanitizer(tmp_path):
     """stress_threads.c in a process of its own, for ThreadSanitizer must be there from the start."""
     program = tmp_path / "stress"
     csrc = HERE.parents[1] / "csrc"
-    sources = [str(csrc / "base" / name) for name in ("threads.c", "cpus.c", "status.c", "memory.c")]
+    sources = [str(csrc / name) for name in ("runtime/threads.c", "runtime/cpus.c", "base/status.c", "base/memory.c")]
     command = ["cc", "-std=gnu11", "-O1", "-g", "-fsanitize=thread", f"-I{csrc}", str(HERE / "stress_threads.c"),
                *sources,
                "-o", str(program), "-pthread"]

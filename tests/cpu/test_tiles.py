@@ -11,7 +11,7 @@ def test_tiles_at_every_level(tmp_path):
     cc = shutil.which("cc") or shutil.which("gcc") or pytest.skip("no C compiler")
     program = tmp_path / "tiles"
     base = HERE.parents[1] / "csrc" / "base"
-    sources = [HERE / "tiles.c", base / "dtype.c", base / "isa.c"]
+    sources = [HERE / "tiles.c", base / "dtype.c", base / "isa/isa.c"]
     subprocess.run([cc, "-std=gnu11", "-O2", "-ffp-contract=off", "-fno-strict-aliasing", *map(str, sources), "-lm", "-o", str(program)],
                    check=True)
     ran = subprocess.run([str(program)], capture_output=True, text=True)

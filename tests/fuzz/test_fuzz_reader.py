@@ -18,7 +18,7 @@ def fuzzer(tmp_path_factory):
     if not compiler:
         pytest.skip("no C compiler")
     binary = tmp_path_factory.mktemp("fuzz") / "fuzz_reader"
-    sources = [f for folder in ("base", "ir", "text") for f in (ROOT / "csrc" / folder).glob("*.c")]
+    sources = [f for folder in ("base", "ir", "text") for f in (ROOT / "csrc" / folder).rglob("*.c")]
     flags = ["-std=gnu11", "-O1", "-g", "-DFUZZ_MAIN", "-DXLAC_PARTIAL", "-fsanitize=address,undefined"]
     command = [compiler, *flags, "-fno-sanitize-recover=all", *map(str, sources), str(ROOT / "tests/fuzz/fuzz_reader.c")]
     subprocess.run([*command, "-o", str(binary), "-lm", "-lpthread"], check=True)

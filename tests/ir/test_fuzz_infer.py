@@ -15,7 +15,7 @@ def fuzzer(tmp_path_factory):
     if not compiler:
         pytest.skip("no C compiler")
     binary = tmp_path_factory.mktemp("fuzz") / "fuzz_infer"
-    sources = [*(ROOT / "csrc/base").glob("*.c"), *(ROOT / "csrc/ir").glob("*.c"), ROOT / "tests/ir/fuzz_infer.c"]
+    sources = [*(ROOT / "csrc/base").rglob("*.c"), *(ROOT / "csrc/ir").rglob("*.c"), ROOT / "tests/ir/fuzz_infer.c"]
     flags = ["-std=gnu11", "-O1", "-g", "-DXLAC_PARTIAL", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     subprocess.run([compiler, *flags, *map(str, sources), "-o", str(binary), "-lm", "-lpthread"], check=True)
     return binary

@@ -3,6 +3,7 @@
 #ifndef XLAC_CPU_LINALG_LAPACK_H
 #define XLAC_CPU_LINALG_LAPACK_H
 
+#include "../../interp/interp.h"
 #include "../gemm/blas.h"
 
 /* Finds the built-in call of a target: one of these, where the library has it, or one that needs no library. ctx: the

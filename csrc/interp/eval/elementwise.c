@@ -1,5 +1,6 @@
 /* Evaluators of elementwise ops: one for all that have a loop, in place where an operand may be overwritten; and iota
  * and bitcast-convert. */
+#include "../interp.h"
 #include "../blocks.h"
 #include "../../scalar/loops/loops.h"
 #include "../algorithm/strided.h"

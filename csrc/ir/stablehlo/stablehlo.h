@@ -1,4 +1,4 @@
-/* StableHLO on the IR: its verifier, and the way between MLIR form and HLO form. */
+/* StableHLO on the IR: its verifier and its inference. */
 #ifndef XLAC_IR_STABLEHLO_STABLEHLO_H
 #define XLAC_IR_STABLEHLO_STABLEHLO_H
 
@@ -17,21 +17,5 @@ XLAC_MUST_USE int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type *
 /* The type that says all that a and b, types of one value of op, say of its shape; its elements are a's. NULL where
  * they contradict one another, or one is no tensor and they differ. */
 const ir_type *stablehlo_most_specific(ir_module *m, const ir_op *op, const ir_type *a, const ir_type *b);
-
-typedef struct stablehlo_to_hlo_options {
-  /* Keep what HLO has no op for (dynamic ops, CHLO, quantised types, uniform_quantize, composites' calls): for the
-   * interpreter. Else such ops are expanded or refused. */
-  bool executable;
-  bool return_tuple; /* the entry gives a tuple even of one result */
-} stablehlo_to_hlo_options;
-
-/* A new module in HLO form that computes the same. The entry is @main, else the only public function. Argument and
- * result attributes become HLO's: mhlo.sharding, tf.aliasing_output, jax.buffer_donor, mhlo.layout_mode, frontend
- * attributes; mhlo.num_partitions and num_replicas the module's counts. m is verified first unless it is. */
-XLAC_MUST_USE int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_options *options,
-                                   xlac_error *err);
-/* A new module in MLIR form (StableHLO) that computes the same; ops that StableHLO lacks become custom_calls or
- * compositions, as XLA's own translation does, or are refused by name. */
-XLAC_MUST_USE int stablehlo_from_hlo(ir_module **out, ir_module *m, xlac_error *err);
 
 #endif

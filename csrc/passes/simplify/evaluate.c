@@ -1,7 +1,7 @@
 /* The values of ops on constants: the reference interpreter's, so that a folded program gives the same bits. The op
  * goes into a module of its own with its operands as constants; what is the same for all elements is computed once. */
 #include "../../interp/interp.h"
-#include "../../ir/stablehlo/stablehlo.h"
+#include "../../convert/convert.h"
 #include "../rewrite/rewrite.h"
 
 typedef struct evaluate_run {

@@ -4,7 +4,7 @@
 #ifndef XLAC_SCALAR_LOOPS_LOOPS_H
 #define XLAC_SCALAR_LOOPS_LOOPS_H
 
-#include "../../interp/interp.h"
+#include "../../ir/ir.h"
 
 typedef struct interp_loop interp_loop;
 typedef void interp_loop_fn(const interp_loop *l, int64_t n, const void *const *in, void *out);

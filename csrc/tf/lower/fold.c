@@ -1,7 +1,7 @@
 /* Evaluates values that follow from constants alone: what they are made of is copied to a module of its own, which the
  * interpreter runs. So shapes that a graph computes are known, whatever ops it computes them with. */
 #include "../../interp/interp.h"
-#include "../../ir/stablehlo/stablehlo.h"
+#include "../../convert/convert.h"
 #include "build.h"
 
 typedef struct tfl_excerpt {

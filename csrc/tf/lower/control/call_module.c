@@ -1,6 +1,6 @@
 /* XlaCallModule: a StableHLO module within a node, as jax2tf writes it. Its functions become one, whose ops are copied
  * to the cursor. Where main's arguments leave sizes open they get those of the inputs first. */
-#include "../../../passes/pass.h"
+#include "../../../pipeline/pipeline.h"
 #include "../../../text/mlir/mlir.h"
 #include "../build.h"
 #include "../windows.h"
