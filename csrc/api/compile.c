@@ -2,12 +2,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../base/heed.h"
-#include "../pipeline/pipeline.h"
 #include "../cpu/executable.h"
-#include "../cpu/prepare.h"
 #include "../cpu/profile.h"
-#include "../passes/quant/quantised_expander.h"
+#include "../driver/compile.h"
 #include "api.h"
 #include "variant.h"
 
@@ -35,20 +32,6 @@ static double compile_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A copy in HLO form, verified. */
-static int compile_copy(xlac_module *m, const xlac_compile_options *options, ir_module **out, xlac_error *err) {
-  const ir_verify_options lenient = {.xla_compat = true};
-  api_lock(m);
-  int status = api_check_whole(m->ir, err);
-  if (status == 0) status = cpu_copy_for_compiling(m->ir, out, err);
-  TRY(api_done(m, status));
-  status = api_add_donors(*out, options, err);
-  if (status == 0) status = opt_expand_quantised(*out, err);
-  if (status == 0) status = ir_verify(*out, &lenient, err);
-  if (status) ir_module_destroy(*out);
-  return status;
-}
-
 static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_module *m, xlac_error *err) {
   xlac_executable *exe = ctx;
   double now = compile_now();
@@ -61,12 +44,12 @@ static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_mo
   return 0;
 }
 
-static int compile_run_passes(xlac_executable *exe, ir_module *ir, const xlac_compile_options *options,
-                              xlac_error *err) {
-  const opt_pipeline_options count = {.after = compile_count_pass, .ctx = exe};
-  if (options->no_passes) return 0;
-  exe->pass_began = compile_now();
-  return cpu_run_passes(ir, options->numerics == XLAC_NUMERICS_FAST, &count, err);
+/* The line's first step reads the caller's module, which nobody may edit meanwhile. */
+static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
+  api_lock(m);
+  int status = api_check_whole(m->ir, err);
+  if (status == 0) status = driver_translate(m->ir, out, err);
+  return api_done(m, status);
 }
 
 static void compile_count(void *ctx, const cpu_tally *t) {
@@ -90,46 +73,64 @@ static cpu_options compile_cpu_options(const xlac_executable *exe) {
 
 int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan, cpu_executable **out,
                         xlac_error *err) {
-  cpu_options cpu = compile_cpu_options(exe);
-  bool no_fusion = cpu.plan.no_fusion;
-  cpu.plan = *plan;
-  cpu.plan.no_fusion = no_fusion;
-  cpu.runtime = cpu_executable_runtime(exe->cpu);
-  return cpu_compile(out, m, &cpu, err);
+  driver_options line = {.cpu = compile_cpu_options(exe), .passes = "algebraic-simplification,cse,dce"};
+  line.cpu.plan = *plan;
+  line.no_passes = line.cpu.plan.no_fusion = exe->options.no_fusion;
+  line.cpu.runtime = cpu_executable_runtime(exe->cpu);
+  return driver_finish(m, &line, NULL, out, err);
 }
 
-static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
-  ir_module *ir = NULL;
-  double start = compile_now();
+/* What the line calls back for. */
+typedef struct compile_request {
+  xlac_executable *exe;
+  const xlac_compile_options *options;
+} compile_request;
+
+static int compile_add_donors(void *ctx, ir_module *m, xlac_error *err) {
+  return api_add_donors(m, ((const compile_request *)ctx)->options, err);
+}
+
+static int compile_begin_passes(void *ctx, driver_stage stage, ir_module *m, xlac_error *err) {
+  (void)m, (void)err;
+  if (stage == DRIVER_PREPARED) ((const compile_request *)ctx)->exe->pass_began = compile_now();
+  return 0;
+}
+
+static int compile_keep_options(xlac_executable *exe, const xlac_compile_options *options, xlac_error *err) {
   if ((unsigned)options->numerics > XLAC_NUMERICS_FAST)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)",
                      (int)options->numerics);
-  TRY(compile_copy(m, options, &ir, err));
-  double copied = compile_now();
-  int status = compile_run_passes(exe, ir, options, err);
-  if (status) {
-    ir_module_destroy(ir);
-    return status;
-  }
-  double passed = compile_now();
   exe->counters = xlac_counters_retain(options->counters);
   exe->options = (xlac_compile_options){XLAC_OPTIONS(xlac_compile_options), .threads = options->threads,
                                         .no_blas = options->no_blas, .no_fusion = options->no_fusion,
                                         .numerics = options->numerics};
   if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
-  cpu_options cpu = compile_cpu_options(exe);
-  cpu.n_lanes = options->n_lanes;
-  cpu.lanes = options->lanes;
-  cpu.async_work = options->async_work;
-  cpu.runtime = (cpu_runtime *)(void *)options->runtime;
-  TRY(cpu_compile(&exe->cpu, ir, &cpu, err));
-  if (base_heed_stopped()) { /* what there was no memory for may be missing where it is not needed */
-    cpu_executable_free(exe->cpu);
-    return base_interrupted(err);
-  }
-  exe->seconds[XLAC_COMPILE_COPY] = copied - start;
-  exe->seconds[XLAC_COMPILE_PASSES] = passed - copied;
-  exe->seconds[XLAC_COMPILE_PLAN] = compile_now() - passed;
+  return 0;
+}
+
+static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
+  const opt_pipeline_options watch = {.after = compile_count_pass, .ctx = exe};
+  compile_request request = {exe, options};
+  driver_times times = {{0}};
+  ir_module *copy = NULL;
+  TRY(compile_keep_options(exe, options, err));
+  double start = compile_now();
+  TRY(compile_copy(m, &copy, err));
+  double copied = compile_now();
+  driver_options line = {.cpu = compile_cpu_options(exe),
+                         .no_passes = options->no_passes,
+                         .edit = compile_add_donors,
+                         .look = compile_begin_passes,
+                         .ctx = &request,
+                         .watch = &watch};
+  line.cpu.n_lanes = options->n_lanes;
+  line.cpu.lanes = options->lanes;
+  line.cpu.async_work = options->async_work;
+  line.cpu.runtime = (cpu_runtime *)(void *)options->runtime;
+  TRY(driver_finish(copy, &line, &times, &exe->cpu, err));
+  exe->seconds[XLAC_COMPILE_COPY] = copied - start + times.stage[DRIVER_PREPARED];
+  exe->seconds[XLAC_COMPILE_PASSES] = times.stage[DRIVER_OPTIMISED];
+  exe->seconds[XLAC_COMPILE_PLAN] = times.stage[DRIVER_PLANNED];
   return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "variant.h"
 
 #include "../cpu/executable.h"
-#include "../pipeline/pipeline.h"
 #include "api.h"
 
 enum { VARIANT_MAX = 8 };
@@ -116,18 +115,13 @@ static int variant_lay_out(const plan_program *p, ir_module *m, const variant_ke
 
 static int variant_module(const xlac_executable *exe, const variant_key *key, bool *given, plan_donation *keeps,
                           uint32_t *n_keeps, ir_module **out, xlac_error *err) {
-  static const char passes[] = "algebraic-simplification,cse,dce";
   const cpu_executable *cpu = api_executable_cpu(exe);
-  const ir_verify_options lenient = {.xla_compat = true};
   ir_module *m = NULL;
   TRY(ir_module_clone(&m, cpu_executable_module(cpu), err));
   m->config.is_scheduled = false;
   m->config.n_aliases = m->config.n_donors = 0;
   m->config.has_entry_layout = false;
   int status = variant_lay_out(cpu_executable_program(cpu), m, key, given, keeps, n_keeps, err);
-  if (status == 0) status = ir_verify(m, &lenient, err);
-  if (status == 0 && !api_executable_options(exe).no_fusion)
-    status = opt_run_pipeline(m, passes, sizeof passes - 1, NULL, err);
   if (status) {
     ir_module_destroy(m);
     return status;

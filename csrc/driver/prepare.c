@@ -1,21 +1,21 @@
-/* From a program to what the executor compiles. */
+/* Translation to HLO form, and the passes before planning. */
 #include "prepare.h"
 
 #include "../base/map.h"
+#include "../convert/convert.h"
 #include "../ir/names.h"
 #include "../ir/verify/verify.h"
 #include "../pipeline/for_hlo.h"
-#include "../convert/convert.h"
 
 /* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. What others fused is
  * fused anew: here a kernel may be larger, or must be smaller. */
-#define CPU_PASSES(more)                                                                             \
+#define DRIVER_PASSES(more)                                                                             \
   "inline-calls{fusions=true},batch-norm-expander,while-loop-simplifier,inline-calls{fusions=true}," \
   "constant-folding{max-elements=4096 max-work=1},algebraic-simplification," more                    \
   "while-loop-invariant-code-motion,cse,dce"
-static const char *const cpu_passes[] = {
-    CPU_PASSES(""),
-    CPU_PASSES("reassociate,algebraic-simplification,"),
+static const char *const driver_passes[] = {
+    DRIVER_PASSES(""),
+    DRIVER_PASSES("reassociate,algebraic-simplification,"),
 };
 
 /* NULL where HLO can't spell it: arguments that come from bytes have no names, and others may be numbers. */
@@ -57,7 +57,7 @@ static int prepare_translate(ir_module *m, ir_module **out, xlac_error *err) {
   return status;
 }
 
-int cpu_copy_for_compiling(ir_module *m, ir_module **out, xlac_error *err) {
+int driver_translate(ir_module *m, ir_module **out, xlac_error *err) {
   return m->form == IR_FORM_MLIR ? prepare_translate(m, out, err) : ir_module_clone(out, m, err);
 }
 
@@ -73,9 +73,10 @@ static bool prepare_is_hlo(const ir_module *ir) {
   return true;
 }
 
-int cpu_run_passes(ir_module *m, bool fast, const opt_pipeline_options *watch, xlac_error *err) {
+int driver_run_passes(ir_module *m, const driver_options *options, xlac_error *err) {
   const ir_verify_options lenient = {.xla_compat = true};
+  const char *passes = options->passes ? options->passes : driver_passes[options->cpu.fast];
   if (!prepare_is_hlo(m)) return 0;
-  TRY(opt_run_pipeline(m, cpu_passes[fast], strlen(cpu_passes[fast]), watch, err));
+  TRY(opt_run_pipeline(m, passes, strlen(passes), options->watch, err));
   return ir_verify(m, &lenient, err);
 }

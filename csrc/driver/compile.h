@@ -1,0 +1,48 @@
+/* The compile line: from a program as it was read to an executable. The library, sessions, shape variants, saved
+ * executables and the command line all go through it.
+ *
+ *   text -> IR -> translated -> prepared -> optimised -> planned -> executable
+ *
+ * One thread a call; calls on different modules may run at the same time. */
+#ifndef XLAC_DRIVER_COMPILE_H
+#define XLAC_DRIVER_COMPILE_H
+
+#include "../cpu/executable.h"
+#include "../pipeline/pipeline.h"
+
+/* What a stage leaves, for whoever looks on. */
+typedef enum driver_stage {
+  DRIVER_TRANSLATED, /* a copy in HLO form */
+  DRIVER_PREPARED,   /* with donors, quantised types expanded, verified */
+  DRIVER_OPTIMISED,  /* the passes have run */
+  DRIVER_PLANNED,    /* the executable is there, with its plan */
+  DRIVER_STAGES
+} driver_stage;
+
+typedef struct driver_options {
+  cpu_options cpu; /* plan options and the device's */
+  bool no_passes;
+  const char *passes; /* instead of the usual ones; NULL: those */
+  /* Called on the translated copy, before it is prepared: donors of the caller's. May be NULL. */
+  int (*edit)(void *ctx, ir_module *m, xlac_error *err);
+  /* Called after each stage but the last; m is borrowed. Nonzero ends the compilation with that status. May be NULL. */
+  int (*look)(void *ctx, driver_stage stage, ir_module *m, xlac_error *err);
+  void *ctx; /* of both */
+  const opt_pipeline_options *watch; /* told of each pass; may be NULL */
+} driver_options;
+
+/* Seconds that each stage took. */
+typedef struct driver_times {
+  double stage[DRIVER_STAGES];
+} driver_times;
+
+/* Compiles m, which is valid or an error says why not, and stays as it is. `times` may be NULL. */
+XLAC_MUST_USE int driver_compile(ir_module *m, const driver_options *options, driver_times *times,
+                                 cpu_executable **out, xlac_error *err);
+/* The part of the line for which only one may look at m: a copy of it in HLO form, the caller's to destroy. */
+XLAC_MUST_USE int driver_translate(ir_module *m, ir_module **out, xlac_error *err);
+/* The rest of the line on that copy, which is taken also on failure. */
+XLAC_MUST_USE int driver_finish(ir_module *translated, const driver_options *options, driver_times *times,
+                                cpu_executable **out, xlac_error *err);
+
+#endif
