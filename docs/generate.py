@@ -7,6 +7,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import rooms  # noqa: E402
 
 
 def balanced(text, start):
@@ -208,7 +210,7 @@ def codes_module():
     return "\n".join(out) + "\n"
 
 
-PAGES = {"docs/ops.md": ops_page, "docs/errors.md": errors_page, "docs/dtypes.md": dtypes_page, "docs/passes.md": passes_page,
+PAGES = {"docs/ops.md": ops_page, "docs/errors.md": errors_page, "docs/dtypes.md": dtypes_page, "docs/passes.md": passes_page, "docs/img/rooms.svg": rooms.picture,
          "python/xlac/builder.pyi": builder_stub, "python/xlac/opcode.pyi": opcode_stub, "python/xlac/codes.py": codes_module}
 
 

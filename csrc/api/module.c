@@ -118,8 +118,7 @@ static int32_t format_of(const char *text, size_t n) {
 
 static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, const xlac_parse_options *options,
                     xlac_error *err) {
-  text_parse_options hlo = {
-      .alloc = base_alloc_libc, .max_depth = options->max_depth, .strict = options->strict};
+  text_parse_options hlo = {.alloc = base_alloc_libc, .max_depth = options->max_depth, .strict = options->strict};
   mlir_parse_options mlir = {
       .alloc = base_alloc_libc, .max_depth = options->max_depth, .allow_unregistered = options->allow_unregistered};
   bytecode_parse_options bytecode = {.alloc = base_alloc_libc, .max_depth = options->max_depth};

@@ -1,5 +1,5 @@
-/* The way between MLIR form and HLO form. Modules that are read are changed only in that they are verified; what is made
- * is the caller's to destroy. One thread a module. */
+/* The way between MLIR form and HLO form. Modules that are read are changed only in that they are verified; what is
+ * made is the caller's to destroy. One thread a module. */
 #ifndef XLAC_CONVERT_CONVERT_H
 #define XLAC_CONVERT_CONVERT_H
 

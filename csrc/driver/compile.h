@@ -27,7 +27,7 @@ typedef struct driver_options {
   int (*edit)(void *ctx, ir_module *m, xlac_error *err);
   /* Called after each stage but the last; m is borrowed. Nonzero ends the compilation with that status. May be NULL. */
   int (*look)(void *ctx, driver_stage stage, ir_module *m, xlac_error *err);
-  void *ctx; /* of both */
+  void *ctx;                         /* of both */
   const opt_pipeline_options *watch; /* told of each pass; may be NULL */
 } driver_options;
 
@@ -37,8 +37,8 @@ typedef struct driver_times {
 } driver_times;
 
 /* Compiles m, which is valid or an error says why not, and stays as it is. `times` may be NULL. */
-XLAC_MUST_USE int driver_compile(ir_module *m, const driver_options *options, driver_times *times,
-                                 cpu_executable **out, xlac_error *err);
+XLAC_MUST_USE int driver_compile(ir_module *m, const driver_options *options, driver_times *times, cpu_executable **out,
+                                 xlac_error *err);
 /* The part of the line for which only one may look at m: a copy of it in HLO form, the caller's to destroy. */
 XLAC_MUST_USE int driver_translate(ir_module *m, ir_module **out, xlac_error *err);
 /* The rest of the line on that copy, which is taken also on failure. */

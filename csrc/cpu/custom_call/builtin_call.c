@@ -1,5 +1,5 @@
-/* Custom calls that mean something by themselves (interp/custom_call/eval_custom_call.c): those that pass their operand on, make
- * memory, or find the largest elements. What is registered under such a name comes first, at each call. */
+/* Custom calls that mean something by themselves (interp/custom_call/eval_custom_call.c): those that pass their operand
+ * on, make memory, or find the largest elements. What is registered under such a name comes first, at each call. */
 #include "../../interp/custom_call/native.h"
 #include "../move/move.h"
 #include "../routine.h"

@@ -1,6 +1,6 @@
-/* rng: the interpreter's numbers (interp/algorithm/rng_stream.h), many blocks of the counter at a time, on all threads. Where a
- * uniform number rounds to its upper bound, another is drawn, and all after it come from other blocks: then, which is
- * seldom but for narrow floats, the numbers are made one after the other. */
+/* rng: the interpreter's numbers (interp/algorithm/rng_stream.h), many blocks of the counter at a time, on all threads.
+ * Where a uniform number rounds to its upper bound, another is drawn, and all after it come from other blocks: then,
+ * which is seldom but for narrow floats, the numbers are made one after the other. */
 #include "../../interp/algorithm/rng_stream.h"
 #include "rng.h"
 

@@ -1,6 +1,6 @@
 /* A stable merge sort of places by a comparator that is run on one pair after another. Merges are those of the
- * interpreter (interp/algorithm/sort_merge.c), cut into the same pieces, so that a comparator that is no order, such as < where
- * there are NaNs, gives the same too. Threads share the rows, or the pieces of a long one. */
+ * interpreter (interp/algorithm/sort_merge.c), cut into the same pieces, so that a comparator that is no order, such as
+ * < where there are NaNs, gives the same too. Threads share the rows, or the pieces of a long one. */
 #include "sort_body.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* What the functions of lower.def's rows work with. A row lowers one node: it reads its inputs and attributes, makes
- * ops with the makers of passes/rewrite/rewrite.h (x->rw) and those below, and says what its outputs are. Errors stick: a function
- * that gives a value gives one without op after a failure, which all makers pass on, and x->status then has the code of
- * the first error. So a row checks only before it looks into something itself. */
+ * ops with the makers of passes/rewrite/rewrite.h (x->rw) and those below, and says what its outputs are. Errors stick:
+ * a function that gives a value gives one without op after a failure, which all makers pass on, and x->status then has
+ * the code of the first error. So a row checks only before it looks into something itself. */
 #ifndef XLAC_TF_LOWER_ROW_H
 #define XLAC_TF_LOWER_ROW_H
 
