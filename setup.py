@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -16,17 +17,21 @@ from setuptools.command.build_py import build_py
 ROOT = pathlib.Path(__file__).resolve().parent
 HEADERS = ("xlac.h", "xlac_ffi.h")
 # How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
+CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops
+LOOPS, FEW_COPIES, SMALL, QUICK, PLAIN = "-O3", "-O2", "-Os", "-O1", "-O2 -fno-align-functions" + " -fno-align-loops" * (not CLANG)
 LEVELS = {
-    "cpu/": "-O3",  # loops over elements, and what calls them
-    "interp/": "-O3",
-    "kernel/": "-O3",
-    "scalar/": "-O3",
-    "runtime/": "-O3",
-    "base/": "-O3",  # functions and conversions of elements are inlined into loops
-    "tf/lower/": "-O1",  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
-    "tf/session/": "-O1",
-    "passes/async/": "-O1",
-    "": "-O2",  # readers, printers, verifiers, passes: as fast as at -O3; -O1 costs MLIR text 15 %
+    "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
+    **dict.fromkeys(("cpu/", "interp/algorithm/"), LOOPS),  # loops over elements, and what calls them
+    **dict.fromkeys(("interp/parallel/", "interp/custom_call/", "kernel/", "pipeline/", "convert/", "text/proto/", "tf/session/",
+                     "tf/encapsulate/"), SMALL),
+    "interp/": PLAIN,
+    **dict.fromkeys(("scalar/", "runtime/", "base/"), LOOPS),  # functions and conversions of elements are inlined into loops
+    "tf/lower/": QUICK,  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
+    **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),
+    **dict.fromkeys((f"shard/{part}/" for part in ("explain", "export", "import", "local", "round_trip")), SMALL),
+    **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "result", "work")), PLAIN),
+    "py/": SMALL,
+    "": PLAIN,  # readers, printers, verifiers, passes: as fast as at -O3; -O1 costs MLIR text 15 %
 }
 
 
@@ -47,7 +52,7 @@ def sources():
 
 
 def level(file):
-    return [] if unoptimised() else [next(LEVELS[prefix] for prefix in LEVELS if file.startswith("csrc/" + prefix))]
+    return [] if unoptimised() else next(LEVELS[prefix] for prefix in LEVELS if file.startswith("csrc/" + prefix)).split()
 
 
 def compile_flags():

@@ -85,8 +85,10 @@ MATH_INLINE math_c128 math_logistic_c128(math_c128 x) {
   math_c128 e = math_exp_c128(math_neg_c128(x));
   return math_div_c128((math_c128){1, 0}, (math_c128){1 + e.re, e.im});
 }
+/* sqrt(x^2 + y^2), the same bits with every libc: glibc's own hypot changed its answers, and its version, in 2.35. */
+double math_hypot(double x, double y);
 MATH_INLINE math_c128 math_sign_c128(math_c128 x) {
-  double a = hypot(x.re, x.im);
+  double a = math_hypot(x.re, x.im);
   return x.re == 0 && x.im == 0 ? (math_c128){0, 0} : (math_c128){x.re / a, x.im / a};
 }
 MATH_INLINE float math_abs_c64(math_c64 x) { /* hypot's answer: infinite when a part is, though the other be NaN */
@@ -94,7 +96,7 @@ MATH_INLINE float math_abs_c64(math_c64 x) { /* hypot's answer: infinite when a 
   return __builtin_isinf(x.re) || __builtin_isinf(x.im) ? INFINITY : (float)a;
 }
 MATH_INLINE double math_abs_c128(math_c128 x) {
-  return hypot(x.re, x.im);
+  return math_hypot(x.re, x.im);
 }
 
 MATH_INLINE math_c64 math_neg_c64(math_c64 x) {
@@ -119,7 +121,7 @@ MATH_CPLX_EXTREMES(c128)
 #undef MATH_CPLX_EXTREMES
 /* The principal root. */
 MATH_INLINE math_c128 math_cbrt_c128(math_c128 x) {
-  double angle = atan2(x.im, x.re) / 3, size = cbrt(hypot(x.re, x.im));
+  double angle = atan2(x.im, x.re) / 3, size = cbrt(math_hypot(x.re, x.im));
   return (math_c128){size * cos(angle), size * sin(angle)};
 }
 /* The real part as a product, which neither overflows nor cancels where the result does not. */

@@ -158,7 +158,7 @@ double math_bessel_i1e_f64(double x) {
 math_c128 math_asin_acos_kernel_c128(math_c128 z) {
   double x = fabs(z.re), y = fabs(z.im), re = y;
   if (fmax(x, y) < 0x1p500) {
-    double r = hypot(x + 1, y), s = hypot(x - 1, y), half = 0.5 * (0.5 * (r + s) + x);
+    double r = math_hypot(x + 1, y), s = math_hypot(x - 1, y), half = 0.5 * (0.5 * (r + s) + x);
     if (x <= 1) {
       re = sqrt(half * ((r + x + 1 == 0 ? 0 : y * y / (r + (x + 1))) + (s + (1 - x))));
     } else {

@@ -96,8 +96,8 @@ int tf_allow_list_check(const char *list, xlac_error *err) {
   while (*list) {
     base_slice name = tf_next_name(&list);
     if (name.n == 0 || tf_is_category(name)) continue;
-    const tf_op_row *row = tf_op_row_find(name);
-    if (row && (row->flags & TF_OP_XLA)) continue;
+    tf_op_row row;
+    if (tf_op_row_find(name, &row) && (row.flags & TF_OP_XLA)) continue;
     return base_hint(err,
                      base_fail(err, XLAC_E_BAD_ARGUMENT,
                                "the operation '%.*s' in ops_to_cluster was not found among those XLA compiles",

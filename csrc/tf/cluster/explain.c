@@ -196,16 +196,15 @@ int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_err
 
 void tf_put_op_list(base_text *out) {
   static const char *const uses[] = {"-", "read", "write", "read-write"};
-  uint32_t n = 0;
-  const tf_op_row *rows = tf_op_rows(&n);
-  for (uint32_t i = 0; i < n; i++) {
-    if (!(rows[i].flags & TF_OP_XLA)) continue;
-    bool same = strcmp(rows[i].types[1], "=") == 0;
-    base_putf(out, "%s\t%s\t%s\t%s\t%s\t", rows[i].name, rows[i].types[0], rows[i].types[same ? 0 : 1],
-              rows[i].const_args, uses[rows[i].resource]);
+  for (uint32_t i = 0; i < tf_op_row_count(); i++) {
+    tf_op_row row = tf_op_row_at(i);
+    if (!(row.flags & TF_OP_XLA)) continue;
+    bool same = strcmp(row.types[1], "=") == 0;
+    base_putf(out, "%s\t%s\t%s\t%s\t%s\t", row.name, row.types[0], row.types[same ? 0 : 1], row.const_args,
+              uses[row.resource]);
     const char *between = "";
     for (const tf_category *c = tf_categories; c->name; c++) {
-      if (!tf_category_has_op(c, rows[i].name)) continue;
+      if (!tf_category_has_op(c, row.name)) continue;
       base_putf(out, "%s%s", between, c->name);
       between = ",";
     }

@@ -1,35 +1,74 @@
 /* Rows of host_memory.def for nodes. */
 #include "host_memory.h"
 
-typedef struct tf_host_row {
-  const char *op, *on[2];
-} tf_host_row;
+#include "../graph/packed_rows.h"
 
-#define HOST_MEMORY(op, cpu, gpu) {op, {cpu, gpu}},
-static const tf_host_row tf_host_rows[] = {
+/* A table's strings, op and alternatives, and the offset in them of each row. */
+#define HOST_MEMORY(op, cpu, gpu) char TF_PACKED_ROW[sizeof(op "\0" cpu "\0" gpu)];
+typedef struct tf_host_texts {
+#include "host_memory.def"
+} tf_host_texts;
+#undef HOST_MEMORY
+
+#define HOST_MEMORY(op, cpu, gpu) op "\0" cpu "\0" gpu,
+static const tf_host_texts tf_all_host_texts = {
 #include "host_memory.def"
 };
 #undef HOST_MEMORY
 
-/* Both columns are for devices that are neither CPUs nor GPUs. */
-#define HOST_MEMORY_XLA(op, other) {op, {other, other}},
-static const tf_host_row tf_host_xla_rows[] = {
+#define HOST_MEMORY(op, cpu, gpu) offsetof(tf_host_texts, TF_PACKED_ROW),
+static const uint32_t tf_host_rows[] = {
+#include "host_memory.def"
+};
+#undef HOST_MEMORY
+
+#define HOST_MEMORY_XLA(op, other) char TF_PACKED_ROW[sizeof(op "\0" other)];
+typedef struct tf_host_xla_texts {
+#include "host_memory_xla.def"
+} tf_host_xla_texts;
+#undef HOST_MEMORY_XLA
+
+#define HOST_MEMORY_XLA(op, other) op "\0" other,
+static const tf_host_xla_texts tf_all_host_xla_texts = {
 #include "host_memory_xla.def"
 };
 #undef HOST_MEMORY_XLA
 
-static const tf_host_row *tf_host_row_of(const tf_host_row *rows, size_t n, const char *op) {
+#define HOST_MEMORY_XLA(op, other) offsetof(tf_host_xla_texts, TF_PACKED_ROW),
+static const uint32_t tf_host_xla_rows[] = {
+#include "host_memory_xla.def"
+};
+#undef HOST_MEMORY_XLA
+
+/* The row of `op`, from its name on; NULL where there is none. */
+static const char *tf_host_row_of(const void *texts, const uint32_t *rows, size_t n, const char *op) {
   size_t from = 0, to = n;
   while (from < to) {
     size_t middle = from + (to - from) / 2;
-    int order = strcmp(op, rows[middle].op);
-    if (order == 0) return &rows[middle];
+    const char *row = (const char *)texts + rows[middle];
+    int order = strcmp(op, row);
+    if (order == 0) return row;
     if (order < 0)
       to = middle;
     else
       from = middle + 1;
   }
   return NULL;
+}
+
+/* On CPUs and GPUs. */
+static const char *tf_host_alternatives_of(const char *op, bool gpu) {
+  const char *row = tf_host_row_of(&tf_all_host_texts, tf_host_rows, sizeof tf_host_rows / sizeof *tf_host_rows, op);
+  if (!row) return gpu ? "-" : "";
+  const char *on_cpu = tf_packed_next(row), *on_gpu = tf_packed_next(on_cpu);
+  return gpu && strcmp(on_gpu, "=") != 0 ? on_gpu : on_cpu;
+}
+
+/* On devices that are neither. */
+static const char *tf_host_xla_alternatives_of(const char *op) {
+  const char *row =
+      tf_host_row_of(&tf_all_host_xla_texts, tf_host_xla_rows, sizeof tf_host_xla_rows / sizeof *tf_host_xla_rows, op);
+  return row ? tf_packed_next(row) : "-";
 }
 
 /* Up to the next `stop`, which is passed over. */
@@ -79,11 +118,7 @@ static const char *tf_host_alternatives(const tf_node *n, base_slice device_type
   base_slice label;
   bool labelled = tf_attr_string(tf_attr_find(n->def->attrs, "_kernel"), &label) && label.n > 0;
   if (labelled || tf_calls_function(n) || (cpu && !(n->op->flags & TF_OP_HOST))) return "-";
-  const tf_host_row *row =
-      cpu || gpu ? tf_host_row_of(tf_host_rows, sizeof tf_host_rows / sizeof *tf_host_rows, n->op->name->s)
-                 : tf_host_row_of(tf_host_xla_rows, sizeof tf_host_xla_rows / sizeof *tf_host_xla_rows, n->op->name->s);
-  if (!row) return cpu ? "" : "-";
-  return row->on[gpu && strcmp(row->on[1], "=") != 0];
+  return cpu || gpu ? tf_host_alternatives_of(n->op->name->s, gpu) : tf_host_xla_alternatives_of(n->op->name->s);
 }
 
 /* The arguments that the row says; *no_kernel: there is none for the node. */

@@ -179,8 +179,9 @@ static int tf_read_rets(tf_def_reader *r, proto_message m, tf_function *fn) {
 /* A function may be there twice, but neither in two versions nor as one of TensorFlow's ops. */
 static int tf_check_function_name(tf_def_reader *r, proto_field f, const tf_function *fn) {
   const tf_function *other = tf_find_function(r->g, fn->name);
-  const tf_op_row *row = tf_op_row_find((base_slice){fn->name->s, fn->name->n});
-  if (row && (row->flags & (TF_OP_HOST | TF_OP_XLA))) /* others are TensorFlow's tests' own */
+  tf_op_row row;
+  bool is_op = tf_op_row_find((base_slice){fn->name->s, fn->name->n}, &row);
+  if (is_op && (row.flags & (TF_OP_HOST | TF_OP_XLA))) /* others are TensorFlow's tests' own */
     return proto_fail(&r->s, f.p, XLAC_E_DUPLICATE_NAME, "function '%.120s' has the name of an op", fn->name->s);
   if (!other || (other->bytes.n == fn->bytes.n && memcmp(other->bytes.p, fn->bytes.p, fn->bytes.n) == 0)) return 0;
   return proto_fail(&r->s, f.p, XLAC_E_DUPLICATE_NAME, "there are two different functions '%.120s'", fn->name->s);

@@ -225,13 +225,13 @@ int tf_op_def_of(tf_graph_def *g, const base_istr *name, const tf_op_def **out, 
   *out = base_map_ptr(&g->op_of, name);
   if (*out) return 0;
   const tf_function *function = tf_find_function(g, name);
-  const tf_op_row *row = function ? NULL : tf_op_row_find((base_slice){name->s, name->n});
+  tf_op_row row;
   if (function) *out = function->signature;
-  if (row) {
+  if (!function && tf_op_row_find((base_slice){name->s, name->n}, &row)) {
     tf_op_def *op = BASE_NEW(&g->arena, tf_op_def);
     if (!op) return base_oom(err, "reading a graph");
     op->name = name;
-    TRY(tf_op_def_of_row(g, row, op, err));
+    TRY(tf_op_def_of_row(g, &row, op, err));
     *out = op;
   }
   if (*out && !base_map_set(&g->op_of, base_key(name), base_key(*out))) return base_oom(err, "reading a graph");

@@ -66,8 +66,9 @@ typedef struct tf_op_row {
   const char *types[2], *const_args; /* NULL where XLA has no kernel */
   uint8_t flags, resource;
 } tf_op_row;
-/* All rows, by name; *n is their number. */
-const tf_op_row *tf_op_rows(uint32_t *n);
-const tf_op_row *tf_op_row_find(base_slice name);
+/* All rows, by name. */
+uint32_t tf_op_row_count(void);
+tf_op_row tf_op_row_at(uint32_t i);
+bool tf_op_row_find(base_slice name, tf_op_row *out);
 
 #endif
