@@ -111,3 +111,22 @@ def test_broadcast_add_of_quantised_tensors_adds_real_numbers():
   func.return %0: tensor<4x{a}>
 }}"""
     assert list(both(text, np.array([15, 20, 25, 0], np.int8), np.array([17, 15, 10, 15], np.int8))[0]) == [18, 20, 18, 0]
+
+
+SCATTER = """func.func @main(%x: tensor<?xf32>, %i: tensor<1x1xi32>, %u: tensor<1x?xf32>) -> tensor<?xf32> {
+ %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+   scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+   %c = stablehlo.add %a, %b : tensor<f32>
+   stablehlo.return %c : tensor<f32>
+ }) : (tensor<?xf32>, tensor<1x1xi32>, tensor<1x?xf32>) -> tensor<?xf32>
+ return %r : tensor<?xf32>
+}"""
+
+
+def test_a_scatter_of_a_window_larger_than_the_array_is_refused():
+    at = np.zeros((1, 1), np.int32)
+    assert np.array_equal(both(SCATTER, ONES(3, np.float32), at, ONES((1, 3), np.float32))[0], [2, 2, 2])
+    for run in (xlac.interpret, lambda m, *args: xlac.compile(m)(*args)):
+        with pytest.raises(xlac.Error, match="window has the run-time size 4 in dimension 0 of operand 0, which has 3"):
+            run(xlac.parse(SCATTER), ONES(3, np.float32), at, ONES((1, 4), np.float32))
