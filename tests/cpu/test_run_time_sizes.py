@@ -130,3 +130,24 @@ def test_a_scatter_of_a_window_larger_than_the_array_is_refused():
     for run in (xlac.interpret, lambda m, *args: xlac.compile(m)(*args)):
         with pytest.raises(xlac.Error, match="window has the run-time size 4 in dimension 0 of operand 0, which has 3"):
             run(xlac.parse(SCATTER), ONES(3, np.float32), at, ONES((1, 4), np.float32))
+
+
+@pytest.mark.parametrize("counts", ["num_partitions=2", "replica_count=2", "num_partitions=2, replica_count=2"])
+def test_annotations_for_several_devices_leave_the_result_whole(counts):
+    text = f"""HloModule m, {counts}
+ENTRY e {{
+  x = f32[4] parameter(0), sharding={{devices=[2]<=[2]}}
+  ROOT y = f32[4] add(x, x), sharding={{devices=[2]<=[2]}}
+}}"""
+    assert np.array_equal(both(text, np.arange(4, dtype=np.float32))[0], [0, 2, 4, 6])
+
+
+@pytest.mark.parametrize("exponent, mantissa", [(8, 23), (20, 60), (2147483647, 2147483647)])
+def test_reduce_precision_to_more_bits_than_there_are_changes_nothing(exponent, mantissa):
+    x = np.array([1.1, 3.4e38, 1e-40, -0.0, np.inf, np.nan], np.float32)
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[6] parameter(0)
+  ROOT y = f32[6] reduce-precision(x), exponent_bits={exponent}, mantissa_bits={mantissa}
+}}"""
+    assert np.array_equal(both(text, x)[0].view(np.uint32), x.view(np.uint32))
