@@ -184,6 +184,31 @@ static int from_hlo_topk(from_hlo_op *x) {
   return ir_get_bool(x->op, IR_ATTR_LARGEST, true) ? from_hlo_plain(x) : from_hlo_encoded(x);
 }
 
+/* HLO's map repeats a scalar beside arrays, StableHLO's takes operands of one shape. */
+static int from_hlo_map_operand(from_hlo_op *x, uint32_t i) {
+  from_hlo *t = x->t;
+  const ir_type *own = ir_operand_type(x->op, i), *to;
+  ir_value scalar;
+  if (own->rank == x->op->type->rank) return 0;
+  assert(own->rank == 0);
+  if (x->op->type->has_dynamic)
+    return from_hlo_fail(t, x->op, XLAC_E_VERIFY,
+                         "StableHLO has no map of a scalar beside arrays of dynamic dimensions");
+  TRY(from_hlo_type(t, x->op, x->op->type, &to));
+  TRY(from_hlo_whole(x, x->operands[i], &scalar));
+  if (!(to = ir_type_with_dtype(t->to, to, (base_dtype)own->dtype))) return from_hlo_no_memory(t);
+  ir_op *made = from_hlo_emit(x, IR_OP_BROADCAST, to, 1, &scalar);
+  if (!made) return from_hlo_no_memory(t);
+  TRY(from_hlo_put(x, made, "broadcast_dimensions", ir_m_i64s(t->to, 0, NULL)));
+  x->operands[i] = from_hlo_of_value(t, (ir_value){made, 0});
+  return x->operands[i] ? 0 : from_hlo_no_memory(t);
+}
+
+static int from_hlo_map(from_hlo_op *x) {
+  for (uint32_t i = 0; i < x->op->n_operands; i++) TRY(from_hlo_map_operand(x, i));
+  return from_hlo_plain(x);
+}
+
 static from_hlo_fn *const from_hlo_rules[IR_OP_COUNT] = {
     [IR_OP_CONSTANT] = from_hlo_constant,
     [IR_OP_TUPLE] = from_hlo_tuple,
@@ -192,6 +217,7 @@ static from_hlo_fn *const from_hlo_rules[IR_OP_COUNT] = {
     [IR_OP_CONVERT] = from_hlo_convert,
     [IR_OP_BITCAST] = from_hlo_bitcast,
     [IR_OP_DYNAMIC_RESHAPE] = from_hlo_dynamic_reshape,
+    [IR_OP_MAP] = from_hlo_map,
     [IR_OP_CONVOLUTION] = from_hlo_convolution,
     [IR_OP_RNG] = from_hlo_rng,
     [IR_OP_RNG_BIT_GENERATOR] = from_hlo_rng_bits,

@@ -111,3 +111,43 @@ def test_broadcast_add_of_quantised_tensors_adds_real_numbers():
   func.return %0: tensor<4x{a}>
 }}"""
     assert list(both(text, np.array([15, 20, 25, 0], np.int8), np.array([17, 15, 10, 15], np.int8))[0]) == [18, 20, 18, 0]
+
+
+SCATTER = """func.func @main(%x: tensor<?xf32>, %i: tensor<1x1xi32>, %u: tensor<1x?xf32>) -> tensor<?xf32> {
+ %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+   scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+   %c = stablehlo.add %a, %b : tensor<f32>
+   stablehlo.return %c : tensor<f32>
+ }) : (tensor<?xf32>, tensor<1x1xi32>, tensor<1x?xf32>) -> tensor<?xf32>
+ return %r : tensor<?xf32>
+}"""
+
+
+def test_a_scatter_of_a_window_larger_than_the_array_is_refused():
+    at = np.zeros((1, 1), np.int32)
+    assert np.array_equal(both(SCATTER, ONES(3, np.float32), at, ONES((1, 3), np.float32))[0], [2, 2, 2])
+    for run in (xlac.interpret, lambda m, *args: xlac.compile(m)(*args)):
+        with pytest.raises(xlac.Error, match="window has the run-time size 4 in dimension 0 of operand 0, which has 3"):
+            run(xlac.parse(SCATTER), ONES(3, np.float32), at, ONES((1, 4), np.float32))
+
+
+@pytest.mark.parametrize("counts", ["num_partitions=2", "replica_count=2", "num_partitions=2, replica_count=2"])
+def test_annotations_for_several_devices_leave_the_result_whole(counts):
+    text = f"""HloModule m, {counts}
+ENTRY e {{
+  x = f32[4] parameter(0), sharding={{devices=[2]<=[2]}}
+  ROOT y = f32[4] add(x, x), sharding={{devices=[2]<=[2]}}
+}}"""
+    assert np.array_equal(both(text, np.arange(4, dtype=np.float32))[0], [0, 2, 4, 6])
+
+
+@pytest.mark.parametrize("exponent, mantissa", [(8, 23), (20, 60), (2147483647, 2147483647)])
+def test_reduce_precision_to_more_bits_than_there_are_changes_nothing(exponent, mantissa):
+    x = np.array([1.1, 3.4e38, 1e-40, -0.0, np.inf, np.nan], np.float32)
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[6] parameter(0)
+  ROOT y = f32[6] reduce-precision(x), exponent_bits={exponent}, mantissa_bits={mantissa}
+}}"""
+    assert np.array_equal(both(text, x)[0].view(np.uint32), x.view(np.uint32))

@@ -125,3 +125,31 @@ def test_complex_numbers_are_clamped_in_the_order_of_their_parts(t, dtype):
     agree(text, low, x, high)
     want = [min(max((v.real, v.imag), (-1, 1)), (2, -2)) for v in x]
     np.testing.assert_array_equal(xlac.compile(xlac.parse(text))(low, x, high), [complex(*w) for w in want])
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "s8", "s32", "u32", "s64", "c64", "c128"])
+@pytest.mark.parametrize("shape, dimension", [((5, 3), 0), ((5, 3), 1), ((2, 300, 7), 1), ((3, 5000), 0), ((3, 5000), 1), ((4, 1), 1), ((1,), 0), ((0, 4), 1)])
+def test_iota_along_any_dimension_is_the_interpreters(dtype, shape, dimension):
+    module = xlac.parse(f"HloModule m\nENTRY e {{ ROOT r = {dtype}[{','.join(map(str, shape))}] iota(), iota_dimension={dimension} }}")
+    want = np.asarray(xlac.interpret(module))
+    for threads in (1, 2):
+        got = np.asarray(xlac.compile(module, threads=threads)())
+        assert got.shape == want.shape and got.tobytes() == want.tobytes()
+
+
+def test_iota_of_f32_rounds_numbers_beyond_its_precision_once():
+    module = xlac.parse("HloModule m\nENTRY e { ROOT r = f32[33554500] iota(), iota_dimension=0 }")
+    got = np.asarray(xlac.compile(module, threads=2)())
+    assert np.array_equal(got[-200000:], np.arange(33554500 - 200000, 33554500).astype(np.float32))
+
+
+@pytest.mark.parametrize("start, stride", [(3, 7), (0, 1)])
+def test_what_is_cut_out_of_an_iota_counts_in_strides(start, stride):
+    module = xlac.parse(f"""HloModule m
+ENTRY e {{
+  i = s32[4000] iota(), iota_dimension=0
+  s = s32[{len(range(start, 4000, stride))}] slice(i), slice={{[{start}:4000:{stride}]}}
+  v = s32[{len(range(start, 4000, stride))}] reverse(s), dimensions={{0}}
+  ROOT f = f32[{len(range(start, 4000, stride))}] convert(v)
+}}""")
+    assert np.array_equal(np.asarray(xlac.compile(module)()), np.arange(start, 4000, stride)[::-1].astype(np.float32))

@@ -21,7 +21,8 @@ xlac = pytest.importorskip("xlac")
 DELIBERATE = re.compile(
     r"map's dimensions|(send|recv) takes a token|takes scalar s32 sizes|calls \(\w+\) must take|convolution takes a tensor as operand 1, but got \(|"
     r"but the module runs|another number of devices in the iota|(maximum|minimum|mulhi|remainder|clamp|shift-[a-z-]+) takes .* elements|"
-    r"dimensions must name one dimension|one element for each feature")
+    r"dimensions must name one dimension|one element for each feature|"
+    r"(arrays|updates) of scatter must have the same dimensions|batching dimension \d+ of|_batching_dims names dimension|FFT needs size")
 # XLA adds the stride to the size and overflows.
 OVERFLOWS = "9223372036854775807"
 

@@ -455,3 +455,24 @@ def test_a_header_of_another_program_is_left_out(layout):
     stable = m.to_stablehlo()
     stable.verify()
     assert "layout_mode" not in stable.to_text()
+
+
+@pytest.mark.parametrize("types", [("f32[3,2]", "f32[]"), ("f32[]", "f32[3,2]"), ("f32[3,2]", "f32[3,2]")])
+def test_a_map_with_a_scalar_beside_an_array_broadcasts_it(types, jaxlib_reads):
+    module = xlac.parse(f"""HloModule m
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] subtract(a, b)
+}}
+ENTRY e {{
+  x = {types[0]} parameter(0)
+  y = {types[1]} parameter(1)
+  ROOT r = f32[3,2] map(x, y), dimensions={{0,1}}, to_apply=f
+}}""")
+    args = [np.full((3, 2) if "[3" in t else (), i + 2.5, np.float32) for i, t in enumerate(types)]
+    translated = module.to_stablehlo()
+    jaxlib_reads(translated.to_text())
+    assert translated.to_text().count("broadcast_in_dim") == types.count("f32[]")
+    assert np.array_equal(xlac.interpret(translated, *args), xlac.interpret(module, *args))
+    assert np.array_equal(xlac.interpret(translated.to_hlo(), *args), np.full((3, 2), -1, np.float32))

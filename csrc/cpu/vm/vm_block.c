@@ -92,22 +92,56 @@ void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t
   }
 }
 
+/* n numbers from `first` on, `step` apart, where all fit an int32_t: loops that the compiler makes vectors of. Integers
+ * are rounded to f32 once, here as in base_convert. */
+static bool vm_count_short(base_dtype dtype, int64_t first, int64_t step, int64_t n, char *to) {
+  if (n > INT32_MAX || first < INT32_MIN || first > INT32_MAX || step < INT32_MIN || step > INT32_MAX) return false;
+  int64_t last = first + (n - 1) * step;
+  if (last < INT32_MIN || last > INT32_MAX) return false;
+  const uint32_t from = (uint32_t)first, by = (uint32_t)step;
+  if (dtype == XLAC_F32) {
+    float *t = (float *)(void *)to;
+    for (uint32_t i = 0; i < (uint32_t)n; i++) t[i] = (float)(int32_t)(from + i * by);
+  } else if (dtype == XLAC_S32) {
+    uint32_t *t = (uint32_t *)(void *)to;
+    for (uint32_t i = 0; i < (uint32_t)n; i++) t[i] = from + i * by;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/* n numbers of one row, all the same where step is 0. */
+static void vm_count_row(base_dtype dtype, int64_t first, int64_t step, int64_t n, char *to) {
+  int64_t numbers[128];
+  size_t bytes = base_dtype_bytes(dtype);
+  if (step == 0) {
+    char one[16];
+    assert(bytes <= sizeof one);
+    base_convert(dtype, one, XLAC_S64, &first, 1);
+    vm_fill(bytes, one, n, to);
+    return;
+  }
+  if (vm_count_short(dtype, first, step, n, to)) return;
+  for (int64_t at = 0; at < n; at += 128) {
+    int64_t block = n - at < 128 ? n - at : 128;
+    for (int64_t i = 0; i < block; i++) numbers[i] = first + (at + i) * step;
+    base_convert(dtype, to + at * (int64_t)bytes, XLAC_S64, numbers, (size_t)block);
+  }
+}
+
 void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to) {
-  int64_t index[KERNEL_MAX_RANK], numbers[128];
-  size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
+  int64_t index[KERNEL_MAX_RANK], bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
   int64_t step = k->rank ? v->index->strides[k->rank - 1] : 0, row = k->rank ? k->extents[k->rank - 1] : 1;
   vm_locate(k, at, index);
   while (n > 0) {
-    int64_t block = n < 128 ? n : 128, left = k->rank ? row - index[k->rank - 1] : 1;
-    if (block > left) block = left;
-    int64_t first = vm_offset(k, v->index, index);
-    for (int64_t i = 0; i < block; i++) numbers[i] = first + i * step;
+    int64_t left = k->rank ? row - index[k->rank - 1] : 1, block = n < left ? n : left;
+    vm_count_row((base_dtype)v->dtype, vm_offset(k, v->index, index), step, block, to);
     if (k->rank) {
       index[k->rank - 1] += block;
       vm_carry(k, index);
     }
-    base_convert((base_dtype)v->dtype, to, XLAC_S64, numbers, (size_t)block);
-    to += block * (int64_t)bytes;
+    to += block * bytes;
     n -= block;
   }
 }

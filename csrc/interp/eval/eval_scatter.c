@@ -14,12 +14,28 @@ static void scatter_windows(const ir_op *op, const interp_value *x, const interp
   interp_windows_make(w, &a, indices, x->rank, x->dims, slices, updates->rank, updates->dims, false);
 }
 
-/* The operands are of one size, the updates too, and there is an update for each index. */
+/* Fails where a window is larger than the array, as the verifier does where both sizes are known to it. */
+static int scatter_check_window(interp_ctx *ctx, const ir_op *op, const interp_window_dims *a, const interp_value *x,
+                                const int64_t *slices) {
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (slices[d] <= x->dims[d] || interp_position(a->collapsed, d) >= 0 || interp_position(a->big_batch, d) >= 0)
+      continue;
+    return interp_fail(
+        ctx, op, XLAC_E_EVAL,
+        "the updates' window has the run-time size %lld in dimension %u of operand 0, which has %lld: it "
+        "must be no larger",
+        (long long)slices[d], d, (long long)x->dims[d]);
+  }
+  return 0;
+}
+
+/* The operands are of one size, the updates too, there is an update for each index, and its window fits. */
 static int scatter_check(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t n) {
   int64_t slices[IR_MAX_RANK];
   TRY(interp_need_one_size(ctx, op, operands, 0, n));
   TRY(interp_need_one_size(ctx, op, operands, n + 1, n));
   interp_window_dims a = interp_scatter_dims(op, operands[0]->rank, operands[n + 1]->dims, slices);
+  TRY(scatter_check_window(ctx, op, &a, operands[0], slices));
   TRY(interp_windows_check(ctx, op, &a, operands, 0, n));
   return interp_windows_check_small(ctx, op, &a, operands, n + 1, n);
 }

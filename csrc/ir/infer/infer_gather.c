@@ -29,12 +29,37 @@ static int check_sorted_dims(const char *what, const ir_ints *dims, uint32_t ran
   return ir_check_dims_sorted(what, dims, err);
 }
 
-static int check_batching(const char *what_a, const ir_ints *a, uint32_t rank_a, const char *what_b, const ir_ints *b,
-                          uint32_t rank_b, xlac_error *err) {
-  if (a->n != b->n)
-    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "%s has %u entries, but %s has %u", what_a, a->n, what_b, b->n);
-  TRY(check_sorted_dims(what_a, a, rank_a, err));
-  return ir_check_dims_set(what_b, b, NULL, rank_b, err);
+/* Batching dimensions of the array go with those of the indices and have their sizes; they are not addressed by indices
+ * too, and not the vector dimension: XLA's verifier leaves these to its documentation, but what runs relies on them. */
+typedef struct batching_dims {
+  const char *of_array, *of_indices, *with_map; /* names */
+  const ir_ints *array, *indices, *map;
+} batching_dims;
+
+static int check_batching_sizes(const batching_dims *b, const ir_type *t, const ir_dims *indices, xlac_error *err) {
+  assert(b->array->n == b->indices->n);
+  for (uint32_t i = 0; i < b->array->n; i++) {
+    int64_t own = b->array->v[i], other = b->indices->v[i];
+    if (!ir_sizes_fit(t->dims[own], indices->size[other]))
+      return base_fail(err, XLAC_E_INFER,
+                       "batching dimension %lld of %s must have the size of dimension %lld of the indices, %lld",
+                       (long long)own, IR_SHOW(t), (long long)other, (long long)indices->size[other]);
+  }
+  return 0;
+}
+
+static int check_batching(const batching_dims *b, const ir_type *t, const ir_dims *indices, int64_t vector_dim,
+                          xlac_error *err) {
+  if (b->array->n != b->indices->n)
+    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "%s has %u entries, but %s has %u", b->of_array, b->array->n,
+                     b->of_indices, b->indices->n);
+  TRY(check_sorted_dims(b->of_array, b->array, t->rank, err));
+  TRY(ir_check_dims_set(b->of_indices, b->indices, NULL, indices->rank, err));
+  TRY(ir_check_dims_set(b->with_map, b->map, b->array, t->rank, err));
+  if (ir_ints_has(b->indices, vector_dim))
+    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "%s names dimension %lld, which is index_vector_dim", b->of_indices,
+                     (long long)vector_dim);
+  return check_batching_sizes(b, t, indices, err);
 }
 
 /* --- gather --- */
@@ -50,8 +75,13 @@ static int check_gather_dims(const ir_type *t, gather_dims n, const ir_dims *ind
   TRY(check_sorted_dims("offset_dims", n.offset, n.offset->n + indices->rank - 1, err));
   TRY(check_index_map("start_index_map", n.map, indices, vector_dim, t->rank, err));
   TRY(check_sorted_dims("collapsed_slice_dims", n.collapsed, t->rank, err));
-  TRY(check_batching("operand_batching_dims", n.batching, t->rank, "start_indices_batching_dims", n.index_batching,
-                     indices->rank, err));
+  const batching_dims b = {"operand_batching_dims",
+                           "start_indices_batching_dims",
+                           "start_index_map and operand_batching_dims",
+                           n.batching,
+                           n.index_batching,
+                           n.map};
+  TRY(check_batching(&b, t, indices, vector_dim, err));
   if (n.sizes->n != t->rank || n.sizes->n != n.offset->n + n.collapsed->n + n.batching->n)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
                      "slice_sizes has %u entries; the operand's rank is %u, and offset_dims, collapsed_slice_dims and "
@@ -141,8 +171,13 @@ static int check_scatter_dims(const ir_type *t, const ir_type *updates, scatter_
   TRY(check_sorted_dims("update_window_dims", n.window, updates->rank, err));
   TRY(check_sorted_dims("inserted_window_dims", n.inserted, t->rank, err));
   TRY(check_index_map("scatter_dims_to_operand_dims", n.map, indices, vector_dim, t->rank, err));
-  TRY(check_batching("input_batching_dims", n.batching, t->rank, "scatter_indices_batching_dims", n.index_batching,
-                     indices->rank, err));
+  const batching_dims b = {"input_batching_dims",
+                           "scatter_indices_batching_dims",
+                           "scatter_dims_to_operand_dims and input_batching_dims",
+                           n.batching,
+                           n.index_batching,
+                           n.map};
+  TRY(check_batching(&b, t, indices, vector_dim, err));
   TRY(ir_check_dims_set("inserted_window_dims and input_batching_dims", n.inserted, n.batching, t->rank, err));
   if (n.window->n + n.inserted->n + n.batching->n == t->rank) return 0;
   return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
@@ -186,12 +221,24 @@ static int check_scatter_reducer(ir_module *m, const ir_op *op, uint32_t n, xlac
   return status;
 }
 
+/* What is prepared for the first operand and its updates serves all. XLA's verifier lets others through, against its
+ * documentation. */
+static int check_scatter_same(const ir_op *op, uint32_t first, uint32_t n, const char *what, xlac_error *err) {
+  for (uint32_t i = first + 1; i < first + n; i++)
+    if (!ir_same_dims(ir_operand_type(op, first), ir_operand_type(op, i)))
+      return base_fail(err, XLAC_E_INFER, "the %s of scatter must have the same dimensions, but are %s and %s", what,
+                       IR_SHOW(ir_operand_type(op, first)), IR_SHOW(ir_operand_type(op, i)));
+  return 0;
+}
+
 int ir_infer_scatter(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   if (op->n_operands < 3 || op->n_operands % 2 == 0)
     return base_fail(err, XLAC_E_VERIFY_OPERANDS,
                      "scatter takes n operands, indices and n updates, but has %u operands", op->n_operands);
   TRY(ir_check_all_tensors(op, err));
   uint32_t n_inputs = op->n_operands / 2;
+  TRY(check_scatter_same(op, 0, n_inputs, "arrays", err));
+  TRY(check_scatter_same(op, n_inputs + 1, n_inputs, "updates", err));
   ir_dims index;
   int64_t vector_dim;
   TRY(index_dims(op, ir_operand_type(op, n_inputs), &index, &vector_dim, err));
