@@ -330,6 +330,7 @@
 #include "convert/to_hlo_ops.c"
 #include "convert/to_hlo_parallel.c"
 #include "convert/to_hlo_sdy.c"
+#include "convert/to_hlo_settle.c"
 #include "convert/to_hlo_shapes.c"
 #include "convert/to_hlo_topk.c"
 #include "convert/to_hlo_types.c"

@@ -298,6 +298,7 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
   base_map_init(&t.functions, m->alloc);
   base_map_init(&t.mentions, m->alloc);
   int status = to_hlo_module(&t);
+  if (status == 0 && !t.options.executable) status = to_hlo_settle(&t);
   base_map_free(&t.values);
   base_map_free(&t.functions);
   base_map_free(&t.mentions);

@@ -76,6 +76,10 @@ XLAC_MUST_USE int to_hlo_encoded(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_extras(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_layouts(to_hlo_op *x, ir_op *made);
 
+/* --- to_hlo_settle.c --- */
+/* The module that was made, with its ops in the order of the print; fails where HLO's rules do not allow it. */
+XLAC_MUST_USE int to_hlo_settle(to_hlo *t);
+
 /* --- to_hlo_topk.c --- */
 bool to_hlo_is_approx_topk(const ir_op *op);
 XLAC_MUST_USE int to_hlo_approx_topk(to_hlo_op *x);

@@ -36,6 +36,11 @@ int to_hlo_check_type(const to_hlo *t, const ir_op *op, const ir_type *type) {
                               "stored integers");
   if (type->kind >= IR_TYPE_UNRANKED || type->text)
     return to_hlo_refuse_type(t, op, type, "HLO has ranked tensors of numbers, tuples of them, and tokens");
+  if (ir_is_tensor(type) && ir_is_unbounded(type))
+    return to_hlo_refuse_type(t, op, type,
+                              "HLO has bounded dimensions only: give the arguments static types with the pass "
+                              "stablehlo-refine-arguments and run stablehlo-refine-shapes first, or give the "
+                              "dimensions bounds");
   for (uint32_t i = 0; i < type->n_elements; i++) TRY(to_hlo_check_type(t, op, type->elements[i]));
   return 0;
 }

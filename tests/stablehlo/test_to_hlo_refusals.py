@@ -61,3 +61,70 @@ def test_programs_from_bytecode_serialize():
     text = HEAD + "%a: tensor<4xf32>, %0: tensor<4xf32>) -> tensor<4xf32> {\n  %1 = stablehlo.add %a, %0 : tensor<4xf32>\n  return %1 : tensor<4xf32>\n}"
     exe = xlac.compile(xlac.parse(xlac.parse(text, format="mlir").to_bytes("mlir-bytecode")))
     assert xlac.load(exe.serialize()).serialize() == exe.serialize()
+
+
+UNBOUNDED = {
+    "argument": ("%a: tensor<?x4xf32>) -> tensor<?x4xf32> {\n  return %a : tensor<?x4xf32>\n}", r"an argument has the type f32\[\?,4\]"),
+    "result": ("%a: tensor<f32>, %n: tensor<1xi32>) -> tensor<?xf32> {\n  %0 = stablehlo.dynamic_broadcast_in_dim %a, %n, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>\n"
+               "  return %0 : tensor<?xf32>\n}", r"a result has the type f32\[\?\]"),
+    "tuple": ("%a: tuple<tensor<f32>, tensor<?xf32>>) -> tensor<f32> {\n  %1 = stablehlo.constant dense<0.0> : tensor<f32>\n  return %1 : tensor<f32>\n}",
+              r"an argument has the type f32\[\?\]"),
+}
+
+
+@pytest.mark.parametrize("case", UNBOUNDED)
+def test_dimensions_without_a_bound_are_refused(case):
+    text, message = UNBOUNDED[case]
+    module = xlac.parse(HEAD + text, format="mlir")
+    with pytest.raises(xlac.Error, match=message) as caught:
+        module.to_hlo()
+    assert caught.value.line and "stablehlo-refine-shapes" in caught.value.hint
+
+
+def test_refined_shapes_translate():
+    module = xlac.parse(HEAD + UNBOUNDED["argument"][0], format="mlir")
+    refined = module.run("stablehlo-refine-arguments{types=tensor<3x4xf32>},stablehlo-refine-shapes")
+    refined.to_hlo().verify()
+
+
+def test_bounded_dimensions_translate():
+    hlo = xlac.parse(HEAD + "%a: tensor<?x4xf32, #stablehlo.bounds<8, ?>>) -> tensor<?x4xf32, #stablehlo.bounds<8, ?>> {\n"
+                     "  return %a : tensor<?x4xf32, #stablehlo.bounds<8, ?>>\n}", format="mlir").to_hlo()
+    hlo.verify()
+    assert "f32[<=8,4]" in hlo.to_text()
+
+
+PROMOTING = ("%a: tensor<4xf32>, %z: tensor<f32>) -> tensor<f64> {\n  %0 = \"stablehlo.reduce\"(%a, %z) ({\n  ^bb0(%x: tensor<f64>, %y: tensor<f64>):\n"
+             "    %1 = stablehlo.add %x, %y : tensor<f64>\n    stablehlo.return %1 : tensor<f64>\n  }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<f64>\n"
+             "  return %0 : tensor<f64>\n}")
+
+
+def test_what_hlo_does_not_allow_is_refused_where_it_stands():
+    """A reduction to a wider element type is StableHLO, but no HLO."""
+    module = xlac.parse(HEAD + PROMOTING, format="mlir")
+    module.verify()
+    with pytest.raises(xlac.Error, match="reduce") as caught:
+        module.to_hlo()
+    assert caught.value.line == 2 and "does not allow" in caught.value.hint
+
+
+DEAD_CALL = """func.func private @inputs() -> tensor<2xf32> { %0 = stablehlo.constant dense<1.0> : tensor<2xf32>
+  return %0 : tensor<2xf32> }
+func.func private @expected() -> tensor<2xf32> { %0 = stablehlo.constant dense<2.0> : tensor<2xf32>
+  return %0 : tensor<2xf32> }
+func.func private @work(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.negate %a : tensor<2xf32>
+  return %0 : tensor<2xf32> }
+func.func @main() -> tensor<2xf32> {
+  %0 = call @inputs() : () -> tensor<2xf32>
+  %1 = call @expected() : () -> tensor<2xf32>
+  %2 = call @work(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  stablehlo.custom_call @check(%2, %1) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
+  return %2 : tensor<2xf32>
+}
+"""
+
+
+def test_the_print_of_a_translation_is_a_fixed_point():
+    text = xlac.parse(DEAD_CALL, format="mlir").to_hlo().to_text()
+    assert text.index("%inputs") < text.index("%work") < text.index("%expected")
+    assert xlac.parse(text).to_text() == text

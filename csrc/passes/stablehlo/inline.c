@@ -7,6 +7,8 @@ typedef struct minline {
   opt_rewriter rw;
   opt_symbols symbols;
   uint8_t *state; /* by computation id: 0 new, 1 in progress, 2 done */
+  int64_t *sizes; /* by computation id, once done: ops it comes to have */
+  int64_t total;  /* of all functions that are done */
   int64_t max_ops;
 } minline;
 
@@ -20,13 +22,50 @@ static bool minline_is_candidate(const minline *x, const ir_op *op, ir_computati
   return *callee != NULL && !ir_mdict_get((*callee)->mlir, "no_inline");
 }
 
+/* --- how much it comes to: the same walk, which only counts --- */
+
+static int minline_measure(minline *x, const ir_computation *c, uint32_t depth);
+
+static int minline_too_large(minline *x, const ir_op *op, const ir_computation *callee) {
+  return opt_rewrite_fail(&x->rw, op, XLAC_E_TOO_LARGE,
+                          "inlining @%s would make more than %lld ops: set max-ops higher", callee->name->s,
+                          (long long)x->max_ops);
+}
+
+/* What a call adds to *n. */
+static int minline_measure_call(minline *x, const ir_op *op, ir_computation *callee, uint32_t depth, int64_t *n) {
+  if (x->state[callee->id] == 0) TRY(minline_measure(x, callee, depth + 1));
+  if (x->state[callee->id] != 2) return 0;
+  bool fits = base_add_i64(*n, x->sizes[callee->id], n) && *n <= x->max_ops - x->total;
+  return fits ? 0 : minline_too_large(x, op, callee);
+}
+
+static int minline_measure_ops(minline *x, const ir_computation *c, uint32_t depth, int64_t *n) {
+  IR_FOR_OPS(op, c) {
+    ir_computation *callee = NULL;
+    *n += op->opcode != IR_OP_PARAMETER;
+    for (uint32_t i = 0; i < op->n_called; i++) TRY(minline_measure_ops(x, op->called[i], depth, n));
+    if (minline_is_candidate(x, op, &callee)) TRY(minline_measure_call(x, op, callee, depth, n));
+  }
+  return 0;
+}
+
+static int minline_measure(minline *x, const ir_computation *c, uint32_t depth) {
+  int64_t n = 0;
+  if (depth > MINLINE_MAX_DEPTH) return 0;
+  x->state[c->id] = 1;
+  TRY(minline_measure_ops(x, c, depth, &n));
+  x->state[c->id] = 2;
+  x->sizes[c->id] = n;
+  x->total += n;
+  return 0;
+}
+
+/* --- doing it --- */
+
 static int minline_call(minline *x, ir_op *op, ir_computation *callee, uint32_t depth) {
   if (x->state[callee->id] == 0) TRY(minline_function(x, callee, depth + 1));
   if (x->state[callee->id] != 2) return 0; /* recursion, or too deep a chain of calls */
-  if (x->rw.m->n_ids > x->max_ops)
-    return opt_rewrite_fail(&x->rw, op, XLAC_E_TOO_LARGE,
-                            "inlining @%s would make more than %lld ops: set max-ops higher", callee->name->s,
-                            (long long)x->max_ops);
   ir_value *values = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)op->n_operands + op->n_results + 1);
   x->rw.failed = x->rw.failed || !values;
   for (uint32_t i = 0; values && i < op->n_operands; i++) values[i] = opt_operand(op, i);
@@ -53,13 +92,21 @@ static int minline_function(minline *x, ir_computation *c, uint32_t depth) {
   return 0;
 }
 
+static bool minline_is_next(const minline *x, const ir_computation *c, uint32_t n) {
+  return c->kind == IR_FUNCTION && !c->declaration && c->id < n && x->state[c->id] == 0;
+}
+
 static int minline_all(minline *x, ir_module *m) {
   uint32_t n = m->n_computation_ids;
   x->state = base_arena_zalloc(&x->rw.arena, (size_t)n + 1);
-  x->rw.failed = x->rw.failed || !x->state;
+  x->sizes = BASE_ARRAY(&x->rw.arena, int64_t, (size_t)n + 1);
+  x->rw.failed = x->rw.failed || !x->state || !x->sizes;
   TRY(opt_rewriter_status(&x->rw));
   for (ir_computation *c = m->first; c; c = c->next)
-    if (c->kind == IR_FUNCTION && !c->declaration && c->id < n && x->state[c->id] == 0) TRY(minline_function(x, c, 0));
+    if (minline_is_next(x, c, n)) TRY(minline_measure(x, c, 0));
+  memset(x->state, 0, (size_t)n + 1);
+  for (ir_computation *c = m->first; c; c = c->next)
+    if (minline_is_next(x, c, n)) TRY(minline_function(x, c, 0));
   return 0;
 }
 

@@ -116,7 +116,8 @@ bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
     case IR_MC_STRUCT:
       return bc_is_struct(a, spec->sub);
     case IR_MC_GROUPS:
-      return (bc_is_i64_tensor(a) && a->type->rank == 2) || bc_is_struct(a, "replica_group_mesh_axes");
+      /* Of any rank, as in text: the verifier says which one it must be. */
+      return bc_is_i64_tensor(a) || bc_is_struct(a, "replica_group_mesh_axes");
     case IR_MC_LAYOUTS:
       return bc_is_list_of(a, bc_is_layout, NULL);
     case IR_MC_TILINGS:

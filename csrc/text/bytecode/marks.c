@@ -16,7 +16,10 @@ int bc_cant_write(bc_writer *w, const char *format, ...) {
   const ir_op *op = w->op;
   const ir_computation *f = w->function;
   const ir_mlir_info *info = op ? ir_opcode_info(op->opcode)->mlir : NULL;
-  const char *name = info ? info->name : op && op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : f ? f->name->s : "";
+  const char *name = info                                     ? info->name
+                     : op && op->opcode == IR_OP_UNREGISTERED ? op->u.name->s
+                     : f                                      ? f->name->s
+                                                              : "builtin.module"; /* its own attributes */
   return base_fail_at(w->err, XLAC_E_BAD_PROTO,
                       op  ? op->line
                       : f ? f->line

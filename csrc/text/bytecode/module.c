@@ -7,14 +7,33 @@ typedef struct bc_func {
   const ir_mattr *name, *type, *visibility, *args, *results;
 } bc_func;
 
+/* NULL, or empty, where nothing is said. */
+static int bc_check_visibility(const bc_cursor *c, const ir_mattr *a) {
+  static const char *const words[] = {"", "public", "private", "nested"};
+  if (!a) return 0;
+  if (a->kind != IR_M_STRING) return BC_BAD(c, "a visibility that is no string");
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (a->str->n == strlen(words[i]) && strcmp(a->str->s, words[i]) == 0) return 0;
+  return BC_BAD(c, "a visibility '%.40s'; expected public, private or nested", a->str->s);
+}
+
+/* A module's own attributes are its name and visibility; all others belong to a dialect. */
+static int bc_check_module_attrs(const bc_cursor *c, const ir_mdict *d) {
+  for (uint32_t i = 0; d && i < d->n; i++) {
+    const base_istr *key = d->v[i].key;
+    if (strchr(key->s, '.') || strcmp(key->s, "sym_visibility") == 0 || strcmp(key->s, "sym_name") == 0) continue;
+    return BC_BAD(c, "the module's attribute '%.60s' lacks the prefix of a dialect", key->s);
+  }
+  return bc_check_visibility(c, ir_mdict_get(d, "sym_visibility"));
+}
+
 static int bc_func_attrs(const bc_cursor *c, const bc_op *op, bc_func *f) {
   const ir_mattr *const *v = op->own.values; /* arg_attrs function_type res_attrs sym_name sym_visibility */
   *f = (bc_func){.args = v[0], .type = v[1], .results = v[2], .name = v[3], .visibility = v[4]};
   if (!f->name || f->name->kind != IR_M_STRING) return BC_BAD(c, "a function lacks a name");
   if (!f->type || f->type->kind != IR_M_TYPE || f->type->type->kind != IR_TYPE_FUNCTION)
     return BC_BAD(c, "function %.60s lacks a function type", f->name->str->s);
-  if (f->visibility && f->visibility->kind != IR_M_STRING) return BC_BAD(c, "a visibility that is no string");
-  return 0;
+  return bc_check_visibility(c, f->visibility);
 }
 
 /* A list of dictionaries, one for each of n things; or an empty one. */
@@ -182,6 +201,7 @@ static int bc_module(bc_ir *ir, bc_cursor *c) {
   TRY(bc_attr_of(c, IR_M_LOC, "a location", &r->m->loc));
   if (mask & BC_OP_ATTRS) TRY(bc_attr_dict(c, &r->m->mlir));
   TRY(bc_module_name(ir, c, mask, &name));
+  TRY(bc_check_module_attrs(&at, r->m->mlir));
   TRY(bc_flagged(c, &n_regions, &isolated));
   if (n_regions != 1 || !isolated) return BC_BAD(&at, "a module without one region");
   if (name && name->kind != IR_M_STRING) return BC_BAD(&at, "a module's name is no string");

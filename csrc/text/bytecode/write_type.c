@@ -75,6 +75,9 @@ static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
   int64_t low = 0, high = 0;
   if (q->axis == -2) return bc_cant_write(w, "VHLO has no types that are quantised by blocks");
   if (q->axis >= 0) TRY(bc_needs(w, BC_V(0, 18), "types quantised per axis"));
+  if (!q->has_range && base_dtype_of((base_dtype)q->storage)->bits > 32)
+    return bc_cant_write(w, "a quantised type is stored in at most 32 bits, not as %s",
+                         base_dtype_of((base_dtype)q->storage)->text);
   bc_own_range(q, &low, &high);
   bc_mark(w, BC_MARK_VARINT, q->axis >= 0 ? BC_VT_QUANT_AXIS : BC_VT_QUANT);
   bc_mark(w, BC_MARK_VARINT, base_dtype_is_signed((base_dtype)q->storage));

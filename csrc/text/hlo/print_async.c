@@ -56,7 +56,7 @@ static uint32_t count_callers(const ir_computation *c) {
 static bool is_sugar_start(const ir_op *start, const uint32_t *callers) {
   assert(start->opcode == IR_OP_ASYNC_START);
   const ir_computation *c = start->n_called == 1 ? start->called[0] : NULL;
-  if (!c || !is_one_op(c) || start->n_operands != c->n_params) return false;
+  if (!c || c == c->module->entry || !is_one_op(c) || start->n_operands != c->n_params) return false;
   const ir_op *root = ir_root(c);
   if (!has_sugar_name(root) || root->n_control_preds) return false;
   if (!keeps_attributes(start, root)) return false;

@@ -299,6 +299,21 @@ static int read_flat(text_reader *r, array_state *s) {
   return 0;
 }
 
+/* A proto may leave out a scalar's value, and then {...} is what there is to print; XLA does not read that. */
+static bool is_elided_scalar(text_reader *r) {
+  static const char *const parts[] = {"{", "...", "}"};
+  const char *from = r->lx.p;
+  bool is = !r->strict;
+  for (size_t i = 0; is && i < sizeof parts / sizeof *parts; i++) {
+    size_t n = strlen(parts[i]);
+    is = strncmp(r->lx.p, parts[i], n) == 0;
+    if (is) r->lx.p += n;
+    if (is) text_skip(&r->lx);
+  }
+  if (!is) r->lx.p = from;
+  return is;
+}
+
 static int read_array(text_reader *r, const ir_type *type, const ir_literal **out) {
   if (!ir_is_tensor(type)) return text_fail(r, r->lx.p, XLAC_E_BAD_LITERAL, "only arrays and tuples have values");
   for (uint32_t i = 0; i < type->rank; i++)
@@ -306,7 +321,9 @@ static int read_array(text_reader *r, const ir_type *type, const ir_literal **ou
       return text_fail(r, r->lx.p, XLAC_E_BAD_LITERAL, "a literal needs the size of every dimension");
   array_state s = {
       .type = type, .dtype = (base_dtype)type->dtype, .size = base_dtype_bytes(type->dtype), .at = r->lx.p};
-  if (*r->lx.p == '{') {
+  if (type->rank == 0 && is_elided_scalar(r)) {
+    s.elided = true;
+  } else if (*r->lx.p == '{') {
     TRY(read_nested(r, &s));
   } else {
     TRY(read_flat(r, &s));

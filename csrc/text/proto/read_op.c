@@ -45,7 +45,8 @@ static int take_proto_name(proto_reader *r, proto_message in, base_map *seen, co
   if (!given) return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_PROTO, "a name is missing");
   if (base_map_get(seen, base_key(given), &other) && other == NAME_AS_GIVEN)
     return proto_fail(&r->s, proto_place(r, in), XLAC_E_DUPLICATE_NAME, "the name '%s' is given twice", given->s);
-  bool fits = ir_is_name(given->s, given->n) && !ir_name_is_reserved(given->s, given->n);
+  bool fits = ir_is_name(given->s, given->n) && !ir_name_is_reserved(given->s, given->n) &&
+              !ir_name_is_word(given->s, given->n);
   if (fits && !other) {
     *out = given;
     return base_map_set(seen, base_key(given), NAME_AS_GIVEN) ? 0 : proto_no_memory(&r->s);

@@ -64,13 +64,13 @@ func.func @f(%a: tensor<2x3x!quant.uniform<i8:f32, -1.0>>) -> tensor<2x3x!quant.
   return %a : tensor<2x3x!quant.uniform<i8:f32, -1.0>>
 }
 // -----
-// 1: quantized_type_c5
+// 1: quantized_type_c4
 func.func @f(%a: tensor<2x3xf32>) -> tensor<2x3x!quant.uniform<i8:f32, 0x7F800000>> {
   %r = stablehlo.uniform_quantize %a : (tensor<2x3xf32>) -> tensor<2x3x!quant.uniform<i8:f32, 0x7F800000>>
   return %r : tensor<2x3x!quant.uniform<i8:f32, 0x7F800000>>
 }
 // -----
-// 1: quantized_type_c5
+// 1: quantized_type_c4
 func.func @f(%a: tensor<2x3x!quant.uniform<i8:f32, 0x7F800000>>) -> tensor<2x3x!quant.uniform<i8:f32, 0x7F800000>> {
   return %a : tensor<2x3x!quant.uniform<i8:f32, 0x7F800000>>
 }

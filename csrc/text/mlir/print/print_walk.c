@@ -156,8 +156,19 @@ static bool mprint_push_function(mprint *p, mprint_scopes *stack, const ir_compu
   return c->kind != IR_SYMBOL || !c->first || mprint_push_regions(p, stack, c->first, s);
 }
 
-static bool mprint_name_all(mprint *p, mprint_scopes *stack) {
-  mprint_scope last = {0};
+/* Ops of the module itself see each other; functions see none of them. */
+static mprint_scope mprint_name_symbols(mprint *p, const ir_module *m) {
+  mprint_scope s = {0};
+  IR_FOR_COMPUTATIONS(c, m) {
+    s.region = c;
+    IR_FOR_OPS(op, c) {
+      if (c->kind == IR_SYMBOL && op->n_results) mprint_name_op(p, &s, op);
+    }
+  }
+  return s;
+}
+
+static bool mprint_name_all(mprint *p, mprint_scopes *stack, mprint_scope last) {
   while (stack->n) {
     mprint_scope s = stack->items[--stack->n];
     if (p->generic) {
@@ -179,12 +190,13 @@ int mprint_name_values(mprint *p, const ir_module *m, const ir_computation *c, x
   if (!p->names) return base_oom(err, "names");
   memset(p->names, 0, ((size_t)m->n_ids + 1) * sizeof *p->names);
   mprint_scopes stack = {0};
+  mprint_scope outer = mprint_name_symbols(p, m);
   bool ok = true;
   if (c)
     ok = mprint_push_function(p, &stack, c);
   else
     IR_FOR_COMPUTATIONS(f, m) ok = ok && mprint_push_function(p, &stack, f);
-  ok = ok && mprint_name_all(p, &stack);
+  ok = ok && mprint_name_all(p, &stack, outer);
   BASE_VEC_FREE(p->alloc, &stack);
   return ok && !p->failed ? 0 : base_oom(err, "names");
 }

@@ -106,6 +106,7 @@ typedef struct mlir_reader {
   mlir_numbers by_number;
   base_map by_name;
   base_map symbols;     /* interned names of functions */
+  bool plain_return;    /* the last terminator read was a bare "return", whose dialect is that of what it ends */
   uint32_t isolated_at; /* entries below are not visible */
   mlir_aliases aliases;
   base_map attr_aliases, type_aliases; /* interned name to index in aliases */

@@ -320,6 +320,9 @@ int mlir_read_generic_func(mlir_reader *r, const char *at) {
   c->kind = IR_FUNCTION;
   c->name = name->str;
   text_where(&r->lx, at, &c->line, &c->col);
+  /* Until here it was a region, whose usual end this is. */
+  bool ends_as_region = !c->return_name && !c->declaration && !c->open_end && !r->plain_return;
+  if (ends_as_region && !(c->return_name = ir_intern(r->m, "stablehlo.return", 16))) return mlir_no_memory(r);
   uint32_t n_results = type->type->n_elements - type->type->n_inputs;
   const ir_mattr *args = mlir_take_entry(r, entries, "arg_attrs"), *res = mlir_take_entry(r, entries, "res_attrs");
   TRY(mlir_read_trailing_loc(r, &c->loc));

@@ -129,6 +129,7 @@ static int mlir_end_computation(mlir_reader *r, mlir_op_state *s, ir_computation
   text_where(&r->lx, s->at, &c->return_line, &c->return_col);
   bool usual =
       base_slice_is(name, "return") || base_slice_is(name, c->kind == IR_FUNCTION ? "func.return" : "stablehlo.return");
+  r->plain_return = base_slice_is(name, "return");
   if (!usual && !(c->return_name = ir_intern(r->m, name.p, name.n))) return mlir_no_memory(r);
   return 0;
 }
