@@ -281,6 +281,14 @@ static int to_hlo_module(to_hlo *t) {
   return to_hlo_module_facts(t, entry);
 }
 
+/* StableHLO has programs that HLO has not: sizes without a bound, an alias of arrays of other sizes. */
+static int to_hlo_verify(ir_module *m, xlac_error *err) {
+  ir_verify_options options = {.xla_compat = true};
+  int status = ir_verify(m, &options, err);
+  if (status == 0 || status == -XLAC_E_OUT_OF_MEMORY || (err && err->hint[0])) return status;
+  return base_hint(err, status, "StableHLO allows this, HLO does not; passes may give sizes and bounds that HLO has");
+}
+
 int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_options *options, xlac_error *err) {
   *out = NULL;
   if (m->form != IR_FORM_MLIR) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in HLO form already");
@@ -298,6 +306,7 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
   base_map_init(&t.functions, m->alloc);
   base_map_init(&t.mentions, m->alloc);
   int status = to_hlo_module(&t);
+  if (status == 0 && !t.options.executable) status = to_hlo_verify(t.to, err);
   base_map_free(&t.values);
   base_map_free(&t.functions);
   base_map_free(&t.mentions);

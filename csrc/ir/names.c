@@ -148,11 +148,43 @@ bool ir_name_is_reserved(const char *s, size_t n) {
   return names_type(s, n) || is_internal(s, n);
 }
 
+bool ir_name_is_word(const char *s, size_t n) {
+  static const struct {
+    const char *word;
+    uint8_t n;
+  } keywords[] = {
+#define KEYWORD(word) {word, sizeof(word) - 1}
+      KEYWORD("true"),
+      KEYWORD("false"),
+      KEYWORD("inf"),
+      KEYWORD("nan"),
+      KEYWORD("HloModule"),
+      KEYWORD("ENTRY"),
+      KEYWORD("ROOT"),
+      KEYWORD("FileNames"),
+      KEYWORD("manual"),
+      KEYWORD("maximal"),
+      KEYWORD("FunctionNames"),
+      KEYWORD("FileLocations"),
+      KEYWORD("shard_as"),
+      KEYWORD("unknown"),
+      KEYWORD("shard_like"),
+      KEYWORD("StackFrames"),
+      KEYWORD("replicated"),
+      KEYWORD("unreduced"),
+      KEYWORD("last_tile_dim_replicate"),
+#undef KEYWORD
+  };
+  for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+    if (keywords[i].n == n && memcmp(keywords[i].word, s, n) == 0) return true;
+  return false;
+}
+
 const base_istr *ir_legal_name(ir_module *m, const char *s, size_t n) {
   char *text = base_malloc(m->alloc, n + 2);
   if (!text) return NULL;
   for (size_t i = 0; i < n; i++) text[i] = ir_name_takes(s[i], i == 0) ? s[i] : '_';
-  if (n == 0 || names_type(text, n)) text[n++] = '_';
+  if (n == 0 || names_type(text, n) || ir_name_is_word(text, n)) text[n++] = '_';
   if (is_internal(text, n)) text[0] = 'a';
   const base_istr *name = ir_intern(m, text, n);
   base_free(m->alloc, text);

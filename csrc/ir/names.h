@@ -12,8 +12,12 @@ static inline bool ir_name_takes(char c, bool first) {
 bool ir_is_name(const char *s, size_t n);
 /* Names XLA keeps for itself: those of types, and what begins with "__" but not with "__xla_". */
 bool ir_name_is_reserved(const char *s, size_t n);
+/* Words of the text, which can't be names unless '%' stands before them; a module's name and a parameter's in a
+ * signature have none. */
+bool ir_name_is_word(const char *s, size_t n);
 /* The name for a thing that the bytes s are to call, by XLA's rule: what no name has becomes '_', "__" loses its first
- * underscore to an 'a', names of types get an underscore. NULL when out of memory. */
+ * underscore to an 'a', names of types get an underscore; so do, other than there, words of the text. NULL when out of
+ * memory. */
 const base_istr *ir_legal_name(ir_module *m, const char *s, size_t n);
 
 /* One name space. Thread-compatible, and it touches its module (interning). */

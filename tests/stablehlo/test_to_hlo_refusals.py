@@ -61,3 +61,19 @@ def test_programs_from_bytecode_serialize():
     text = HEAD + "%a: tensor<4xf32>, %0: tensor<4xf32>) -> tensor<4xf32> {\n  %1 = stablehlo.add %a, %0 : tensor<4xf32>\n  return %1 : tensor<4xf32>\n}"
     exe = xlac.compile(xlac.parse(xlac.parse(text, format="mlir").to_bytes("mlir-bytecode")))
     assert xlac.load(exe.serialize()).serialize() == exe.serialize()
+
+
+ALIASED = """func.func @main(%a: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}) -> tensor<2x2xf32> {
+  %0 = stablehlo.slice %a [0:2, 0:2] : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}"""
+UNBOUNDED = "func.func @main(%a: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xi32>) {\n  %v, %i = chlo.top_k(%a, k = 4) : tensor<?xf32> -> (tensor<?xf32>, tensor<?xi32>)\n  return %v, %i : tensor<?xf32>, tensor<?xi32>\n}"
+
+
+@pytest.mark.parametrize(("text", "message"), [(ALIASED, "sizes differ"), (UNBOUNDED, "HLO has bounded dimensions only")], ids=["an alias of another size", "no bound"])
+def test_to_hlo_refuses_what_hlo_does_not_accept(text, message):
+    module = xlac.parse(text, format="mlir")
+    module.verify()
+    with pytest.raises(xlac.Error, match=message) as caught:
+        module.to_hlo()
+    assert "StableHLO allows this" in caught.value.hint

@@ -127,6 +127,25 @@ def test_unknown_fields_are_passed_over():
     assert xlac.parse(more, format="hlo-proto").to_text() == xlac.parse(data, format="hlo-proto").to_text()
 
 
+NAMED = "HloModule modu, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\n\nENTRY %e (abcd: f32[2]) -> f32[2] {\n  %abcd = f32[2]{0} parameter(0)\n  ROOT %n = f32[2]{0} negate(%abcd)\n}\n"
+
+
+@pytest.mark.parametrize("name", [b"ROOT", b"true"])
+@pytest.mark.parametrize("old", [b"modu", b"abcd"])
+def test_names_that_are_words_of_the_text_read_back_from_it(old, name):
+    data = xlac.parse(NAMED).to_bytes().replace(old, name)
+    text = xlac.parse(data, format="hlo-proto").to_text()
+    assert name.decode() + "_" in text
+    assert xlac.parse(text).to_text() == text
+
+
+def test_a_module_without_a_name_reads_back_from_its_text():
+    data = xlac.parse(NAMED).to_bytes()
+    assert data[:6] == b"\x0a\x04modu"
+    text = xlac.parse(data[6:], format="hlo-proto").to_text()
+    assert text.startswith("HloModule _,") and xlac.parse(text).to_text() == text
+
+
 def mutants(data, count, seed):
     draw = random.Random(seed)
     for _ in range(count):

@@ -169,7 +169,8 @@ static int bc_cast(bc_ir *ir, bc_cursor *c, const bc_op *op) {
 static bool bc_is_return(const bc_op *op) {
   if (op->name->row) return op->name->row->opcode == IR_OP_INVALID && strcmp(op->name->row->name, "return_v1") == 0;
   const base_istr *full = op->name->full;
-  return full && full->n > 7 && strcmp(full->s + full->n - 7, ".return") == 0;
+  if (!full) return false;
+  return (full->n > 7 && strcmp(full->s + full->n - 7, ".return") == 0) || strcmp(full->s, "shape.assuming_yield") == 0;
 }
 
 static int bc_return(bc_reader *r, const bc_op *op, ir_computation *to) {

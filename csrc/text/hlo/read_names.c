@@ -6,39 +6,6 @@
 
 enum { FIRST_SYMBOLS = 256 };
 
-/* Words that can't be names unless '%' stands before them. */
-static bool is_keyword(const char *s, size_t n) {
-  static const struct {
-    const char *word;
-    uint8_t n;
-  } keywords[] = {
-#define KEYWORD(word) {word, sizeof(word) - 1}
-      KEYWORD("true"),
-      KEYWORD("false"),
-      KEYWORD("inf"),
-      KEYWORD("nan"),
-      KEYWORD("HloModule"),
-      KEYWORD("ENTRY"),
-      KEYWORD("ROOT"),
-      KEYWORD("FileNames"),
-      KEYWORD("manual"),
-      KEYWORD("maximal"),
-      KEYWORD("FunctionNames"),
-      KEYWORD("FileLocations"),
-      KEYWORD("shard_as"),
-      KEYWORD("unknown"),
-      KEYWORD("shard_like"),
-      KEYWORD("StackFrames"),
-      KEYWORD("replicated"),
-      KEYWORD("unreduced"),
-      KEYWORD("last_tile_dim_replicate"),
-#undef KEYWORD
-  };
-  for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-    if (keywords[i].n == n && memcmp(keywords[i].word, s, n) == 0) return true;
-  return false;
-}
-
 static bool is_word(const char *s, size_t n, const char *word) {
   return strlen(word) == n && memcmp(s, word, n) == 0;
 }
@@ -46,7 +13,7 @@ static bool is_word(const char *s, size_t n, const char *word) {
 static void describe_symbol(text_symbol *y, const char *s, size_t n) {
   y->dtype = n <= 13 ? (uint8_t)base_dtype_from_text(s, n) : 0;
   bool type_name = y->dtype || is_word(s, n, "token") || is_word(s, n, "opaque");
-  y->reserved = type_name || is_keyword(s, n);
+  y->reserved = type_name || ir_name_is_word(s, n);
   y->illegal = type_name || (n >= 2 && s[0] == '_' && s[1] == '_' && !(n >= 6 && memcmp(s, "__xla_", 6) == 0));
 }
 

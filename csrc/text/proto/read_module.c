@@ -304,7 +304,8 @@ int proto_read_module(proto_reader *r) {
   TRY(proto_read_str(r, r->module, 1, &r->m->name));
   if (!r->m->name) TRY(proto_intern(r, "", 0, &r->m->name));
   const base_istr *given = r->m->name;
-  if (given->n && !ir_is_name(given->s, given->n)) r->m->name = ir_legal_name(r->m, given->s, given->n);
+  if (!ir_is_name(given->s, given->n) || ir_name_is_word(given->s, given->n))
+    r->m->name = ir_legal_name(r->m, given->s, given->n);
   if (!r->m->name) return proto_no_memory(&r->s);
   c->is_scheduled = proto_count(&r->s, r->module, 7, PROTO_LENGTH) > 0;
   TRY(read_proto_tables(r));
