@@ -175,3 +175,21 @@ def test_mutants_are_errors_or_modules(count=int(os.environ.get("XLAC_MUTANTS", 
         except xlac.Error:
             pass
     assert read < count
+
+
+CONVOLUTION = """HloModule m, entry_computation_layout={(f32[2,5,6,7,3]{4,3,2,1,0}, f32[2,2,2,3,4]{4,3,2,1,0})->f32[2,4,5,6,4]{4,3,2,1,0}}
+
+ENTRY %e (z: f32[2,5,6,7,3], m: f32[2,2,2,3,4]) -> f32[2,4,5,6,4] {
+  %z = f32[2,5,6,7,3]{4,3,2,1,0} parameter(0)
+  %m = f32[2,2,2,3,4]{4,3,2,1,0} parameter(1)
+  ROOT %c = f32[2,4,5,6,4]{4,3,2,1,0} convolution(%z, %m), window={size=2x2x2}, dim_labels=b012f_012io->b012f
+}
+"""
+
+
+def test_dimension_numbers_of_a_convolution_name_each_dimension_once():
+    data = xlac.parse(CONVOLUTION).to_bytes()
+    for spatial in (b"\x5a\x03\x01\x02\x03", b"\x62\x03\x01\x02\x03"):  # of the input and of the result, packed
+        assert data.count(spatial) == 1
+        with pytest.raises(xlac.ParseError, match="name each dimension once"):
+            xlac.parse(data.replace(spatial, spatial[:-2] + b"\x09\x03"), format="hlo-proto")

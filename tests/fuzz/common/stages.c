@@ -182,11 +182,11 @@ static bool check_verifier(xlac_module *m, bool positions, bool *strictly) {
 
 /* --- translation --- */
 
-static xlac_module *translate(xlac_module *m, bool to_hlo) {
-  xlac_error err = {0};
+static xlac_module *translate(xlac_module *m, bool to_hlo, xlac_error *err) {
   xlac_module *out = NULL;
-  int status = to_hlo ? xlac_module_to_hlo(&out, m, &err) : xlac_module_to_stablehlo(&out, m, &err);
-  return fuzz_failed(status, &err) ? NULL : out;
+  *err = (xlac_error){0};
+  int status = to_hlo ? xlac_module_to_hlo(&out, m, err) : xlac_module_to_stablehlo(&out, m, err);
+  return fuzz_failed(status, err) ? NULL : out;
 }
 
 /* What a program that was accepted is translated to is accepted too, prints, and reads back. */
@@ -202,12 +202,13 @@ static void check_translated(xlac_module *m) {
 }
 
 static void check_translation(xlac_module *m) {
+  xlac_error err;
   bool mlir = xlac_module_is_mlir(m);
-  xlac_module *there = translate(m, mlir);
+  xlac_module *there = translate(m, mlir, &err);
   if (!there) return;
   check_translated(there);
-  xlac_module *back = translate(there, !mlir);
-  if (!back && !mlir) fuzz_report("what was translated to StableHLO does not come back", NULL);
+  xlac_module *back = translate(there, !mlir, &err);
+  if (!back && !mlir) fuzz_report("what was translated to StableHLO does not come back", &err);
   if (back) check_translated(back);
   xlac_module_destroy(back);
   xlac_module_destroy(there);
