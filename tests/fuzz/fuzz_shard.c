@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../csrc/passes/pass.h"
+#include "../../csrc/pipeline/pipeline.h"
 #include "../../csrc/ir/stablehlo/stablehlo.h"
 #include "../../csrc/text/mlir/mlir.h"
 

@@ -128,3 +128,16 @@ def test_the_print_of_a_translation_is_a_fixed_point():
     text = xlac.parse(DEAD_CALL, format="mlir").to_hlo().to_text()
     assert text.index("%inputs") < text.index("%work") < text.index("%expected")
     assert xlac.parse(text).to_text() == text
+
+
+ALIASED = """func.func @main(%a: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}) -> tensor<2x2xf32> {
+  %0 = stablehlo.slice %a [0:2, 0:2] : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}"""
+
+
+def test_an_alias_of_another_size_is_refused():
+    module = xlac.parse(ALIASED, format="mlir")
+    module.verify()
+    with pytest.raises(xlac.Error, match="sizes differ"):
+        module.to_hlo()

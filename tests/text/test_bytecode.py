@@ -86,3 +86,14 @@ def test_both_ways_with_jaxlib():
             assert str(back) == want
             compared += 1
     assert compared > 100
+
+
+def test_a_region_that_yields_nothing_reads_back():
+    module = xlac.parse("func.func @f(%w: !shape.witness) {\n  shape.assuming %w {}\n  return\n}", format="mlir")
+    assert xlac.parse(module.to_bytes(format="mlir-bytecode")).to_text() == module.to_text()
+
+
+def test_what_old_bytecode_alone_has_reads_back_as_text():
+    text = xlac.parse(pathlib.Path(__file__).parents[1].joinpath("fuzz/corpus/vhlo_0_9.bc").read_bytes()).to_text()
+    assert "stablehlo.cross-replica-sum" in text
+    assert xlac.parse(text, format="mlir").to_text() == text

@@ -433,3 +433,8 @@ module @m attributes {a.b = [1, "x", {c = #stablehlo<precision HIGHEST>}]} {
         read(text[:cut])
     except xlac.ParseError as e:
         assert e.line >= 1 and e.col >= 1
+
+
+def test_an_empty_generic_module_may_have_a_place():
+    text = xlac.parse("module {\n}", format="mlir").to_text(generic=True, locations=True)
+    assert " loc(" in text and xlac.parse(text, format="mlir").to_text(generic=True, locations=True) == text

@@ -127,6 +127,25 @@ def test_unknown_fields_are_passed_over():
     assert xlac.parse(more, format="hlo-proto").to_text() == xlac.parse(data, format="hlo-proto").to_text()
 
 
+NAMED = "HloModule modu, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\n\nENTRY %e (abcd: f32[2]) -> f32[2] {\n  %abcd = f32[2]{0} parameter(0)\n  ROOT %n = f32[2]{0} negate(%abcd)\n}\n"
+
+
+@pytest.mark.parametrize("name", [b"ROOT", b"true"])
+@pytest.mark.parametrize("old", [b"modu", b"abcd"])
+def test_names_that_are_words_of_the_text_read_back_from_it(old, name):
+    data = xlac.parse(NAMED).to_bytes().replace(old, name)
+    text = xlac.parse(data, format="hlo-proto").to_text()
+    assert name.decode() + "_" in text
+    assert xlac.parse(text).to_text() == text
+
+
+def test_a_module_without_a_name_reads_back_from_its_text():
+    data = xlac.parse(NAMED).to_bytes()
+    assert data[:6] == b"\x0a\x04modu"
+    text = xlac.parse(data[6:], format="hlo-proto").to_text()
+    assert text.startswith("HloModule _,") and xlac.parse(text).to_text() == text
+
+
 def mutants(data, count, seed):
     draw = random.Random(seed)
     for _ in range(count):
@@ -156,3 +175,21 @@ def test_mutants_are_errors_or_modules(count=int(os.environ.get("XLAC_MUTANTS", 
         except xlac.Error:
             pass
     assert read < count
+
+
+CONVOLUTION = """HloModule m, entry_computation_layout={(f32[2,5,6,7,3]{4,3,2,1,0}, f32[2,2,2,3,4]{4,3,2,1,0})->f32[2,4,5,6,4]{4,3,2,1,0}}
+
+ENTRY %e (z: f32[2,5,6,7,3], m: f32[2,2,2,3,4]) -> f32[2,4,5,6,4] {
+  %z = f32[2,5,6,7,3]{4,3,2,1,0} parameter(0)
+  %m = f32[2,2,2,3,4]{4,3,2,1,0} parameter(1)
+  ROOT %c = f32[2,4,5,6,4]{4,3,2,1,0} convolution(%z, %m), window={size=2x2x2}, dim_labels=b012f_012io->b012f
+}
+"""
+
+
+def test_dimension_numbers_of_a_convolution_name_each_dimension_once():
+    data = xlac.parse(CONVOLUTION).to_bytes()
+    for spatial in (b"\x5a\x03\x01\x02\x03", b"\x62\x03\x01\x02\x03"):  # of the input and of the result, packed
+        assert data.count(spatial) == 1
+        with pytest.raises(xlac.ParseError, match="name each dimension once"):
+            xlac.parse(data.replace(spatial, spatial[:-2] + b"\x09\x03"), format="hlo-proto")

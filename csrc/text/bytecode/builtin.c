@@ -154,6 +154,7 @@ static int bc_loc(bc_cursor *c, uint64_t code, const ir_mattr **out) {
   } else if (code != BC_B_LOC_UNKNOWN) {
     loc.kind = IR_LOC_FUSED;
     TRY(bc_loc_fused(c, code == BC_B_LOC_FUSED_METADATA, &loc));
+    if (loc.parts->n == 0) return BC_BAD(c, "a fused location of no locations"); /* the text has none */
   }
   *out = ir_m_loc(c->r->m, &loc);
   return bc_made(c, *out);

@@ -96,6 +96,7 @@ static int bc_function(bc_ir *ir, bc_cursor *c, const bc_op *op) {
   bc_cursor at = {r, op->at, c->end};
   TRY(bc_func_attrs(&at, op, &f));
   if (op->n_regions != 1 || op->n_results || op->n_operands) return BC_BAD(&at, "a function without one region");
+  if (f.name->str->n == 0) return BC_BAD(&at, "a function without a name");
   ir_computation *to = ir_computation_new(r->m, f.name->str->s, f.name->str->n);
   if (!to) return bc_no_memory(r);
   to->kind = IR_FUNCTION;

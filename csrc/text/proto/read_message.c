@@ -23,6 +23,23 @@ static int read_window_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
+/* Whether each of n + 2 dimensions is named once: others have no dim_labels. */
+static bool names_each_dim(int64_t a, int64_t b, const int64_t *spatial, uint32_t n) {
+  uint64_t seen = 0;
+  for (uint32_t i = 0; i < n + 2; i++) {
+    int64_t d = i == 0 ? a : i == 1 ? b : spatial[i - 2];
+    if (d < 0 || d >= (int64_t)n + 2 || (seen >> d & 1)) return false;
+    seen |= UINT64_C(1) << d;
+  }
+  return true;
+}
+
+static bool names_conv_dims(const ir_conv_dims *c) {
+  return names_each_dim(c->input_batch, c->input_feature, c->input_spatial, c->n_spatial) &&
+         names_each_dim(c->kernel_input_feature, c->kernel_output_feature, c->kernel_spatial, c->n_spatial) &&
+         names_each_dim(c->output_batch, c->output_feature, c->output_spatial, c->n_spatial);
+}
+
 static int read_conv_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_message m;
   uint32_t n_input, n_kernel, n_output;
@@ -38,11 +55,14 @@ static int read_conv_value(proto_reader *r, proto_message in, ir_attr *a) {
   TRY(proto_read_array(r, m, 11, &n_input, &c->input_spatial));
   TRY(proto_read_array(r, m, 6, &n_kernel, &c->kernel_spatial));
   TRY(proto_read_array(r, m, 12, &n_output, &c->output_spatial));
-  if (n_input != n_kernel || n_input != n_output || n_input > IR_MAX_RANK)
+  if (n_input != n_kernel || n_input != n_output || n_input > IR_MAX_RANK - 2)
     return proto_fail(&r->s, proto_place(r, m), XLAC_E_BAD_ATTRIBUTE,
                       "a convolution's operands and result have %u, %u and %u spatial dimensions", n_input, n_kernel,
                       n_output);
   c->n_spatial = n_input;
+  if (!names_conv_dims(c))
+    return proto_fail(&r->s, proto_place(r, m), XLAC_E_BAD_ATTRIBUTE,
+                      "a convolution's dimension numbers do not name each dimension once");
   proto_close(&r->s, m);
   a->v.conv = c;
   return 0;

@@ -37,6 +37,10 @@ static int make_up_name(proto_reader *r, base_map *seen, const base_istr *wanted
   return *out && base_map_set(seen, base_key(*out), NAME_MADE_UP) ? 0 : proto_no_memory(&r->s);
 }
 
+static bool is_proto_name(const base_istr *s) {
+  return ir_is_name(s->s, s->n) && !ir_name_is_reserved(s->s, s->n) && !ir_name_is_word(s->s, s->n);
+}
+
 /* A name that no other has: XLA refuses repeated ones. Names that the text can't spell are changed by XLA's rule. */
 static int take_proto_name(proto_reader *r, proto_message in, base_map *seen, const base_istr **out) {
   const base_istr *given, *legal;
@@ -45,8 +49,7 @@ static int take_proto_name(proto_reader *r, proto_message in, base_map *seen, co
   if (!given) return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_PROTO, "a name is missing");
   if (base_map_get(seen, base_key(given), &other) && other == NAME_AS_GIVEN)
     return proto_fail(&r->s, proto_place(r, in), XLAC_E_DUPLICATE_NAME, "the name '%s' is given twice", given->s);
-  bool fits = ir_is_name(given->s, given->n) && !ir_name_is_reserved(given->s, given->n) &&
-              !ir_name_is_word(given->s, given->n);
+  bool fits = is_proto_name(given);
   if (fits && !other) {
     *out = given;
     return base_map_set(seen, base_key(given), NAME_AS_GIVEN) ? 0 : proto_no_memory(&r->s);

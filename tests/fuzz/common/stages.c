@@ -182,11 +182,11 @@ static bool check_verifier(xlac_module *m, bool positions, bool *strictly) {
 
 /* --- translation --- */
 
-static xlac_module *translate(xlac_module *m, bool to_hlo) {
-  xlac_error err = {0};
+static xlac_module *translate(xlac_module *m, bool to_hlo, xlac_error *err) {
   xlac_module *out = NULL;
-  int status = to_hlo ? xlac_module_to_hlo(&out, m, &err) : xlac_module_to_stablehlo(&out, m, &err);
-  return fuzz_failed(status, &err) ? NULL : out;
+  *err = (xlac_error){0};
+  int status = to_hlo ? xlac_module_to_hlo(&out, m, err) : xlac_module_to_stablehlo(&out, m, err);
+  return fuzz_failed(status, err) ? NULL : out;
 }
 
 /* What a program that was accepted is translated to is accepted too, prints, and reads back. */
@@ -202,12 +202,13 @@ static void check_translated(xlac_module *m) {
 }
 
 static void check_translation(xlac_module *m) {
+  xlac_error err;
   bool mlir = xlac_module_is_mlir(m);
-  xlac_module *there = translate(m, mlir);
+  xlac_module *there = translate(m, mlir, &err);
   if (!there) return;
   check_translated(there);
-  xlac_module *back = translate(there, !mlir);
-  if (!back && !mlir) fuzz_report("what was translated to StableHLO does not come back", NULL);
+  xlac_module *back = translate(there, !mlir, &err);
+  if (!back && !mlir) fuzz_report("what was translated to StableHLO does not come back", &err);
   if (back) check_translated(back);
   xlac_module_destroy(back);
   xlac_module_destroy(there);
@@ -301,7 +302,9 @@ bool fuzz_run_stages(const void *data, size_t n, const fuzz_stages *options) {
                               .max_depth = depths[fuzz_below(&state, sizeof depths / sizeof *depths)]};
   watch();
   if (fuzz_failed(xlac_module_parse(&m, data, n, &parse, &err), &err)) {
-    bool placed = err.line != 0 || strcmp(xlac_error_name(err.code), "OUT_OF_MEMORY") == 0;
+    /* No place in the text is to blame for lack of memory, nor for a max_depth that is more than a reader takes. */
+    bool placed = err.line != 0 || strcmp(xlac_error_name(err.code), "OUT_OF_MEMORY") == 0 ||
+                  (parse.max_depth > 40 && strcmp(xlac_error_name(err.code), "BAD_ARGUMENT") == 0);
     if (options->positions && !placed) fuzz_report("an error without position", &err);
     return false;
   }

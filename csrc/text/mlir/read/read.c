@@ -321,10 +321,10 @@ static int mlir_read_top(mlir_reader *r) {
     mlir_skip_word(r, w);
     TRY(mlir_read_module_head(r));
     TRY(mlir_read_module_body(r, true));
-  } else if (mlir_eat(r, "\"builtin.module\"")) {
-    TRY(mlir_read_generic_module(r));
   }
-  if (pretty || r->m->first) TRY(mlir_read_trailing_loc(r, &r->m->loc));
+  bool generic = !pretty && mlir_eat(r, "\"builtin.module\"");
+  if (generic) TRY(mlir_read_generic_module(r));
+  if (pretty || generic) TRY(mlir_read_trailing_loc(r, &r->m->loc));
   return mlir_read_module_body(r, false);
 }
 
