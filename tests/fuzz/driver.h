@@ -19,7 +19,7 @@
 #include "random.h"
 
 #ifndef FUZZ_RUNS
-#define FUZZ_RUNS 100000
+#define FUZZ_RUNS 20000
 #endif
 
 enum { MAX_FILES = 1 << 14 };

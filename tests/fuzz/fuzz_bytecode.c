@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifdef FUZZ_MAIN
-#define FUZZ_RUNS 8000
+#define FUZZ_RUNS 2000
 #define FUZZ_MUTATE fuzz_mutate_bytes
 #define FUZZ_PREPARE fuzz_take_bytecode
 #include "driver.h"

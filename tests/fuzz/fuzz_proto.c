@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifdef FUZZ_MAIN
-#define FUZZ_RUNS 4000
+#define FUZZ_RUNS 2000
 #define FUZZ_MUTATE fuzz_mutate_wire
 #define FUZZ_PREPARE fuzz_take_proto
 #include "driver.h"

@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifdef FUZZ_MAIN
-#define FUZZ_RUNS 3000
+#define FUZZ_RUNS 1000
 #define FUZZ_MUTATE fuzz_mutate_text
 #define FUZZ_PREPARE fuzz_take_hlo
 #include "driver.h"
