@@ -293,7 +293,7 @@ static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret
   interp_value *result = NULL;
   cpu_profile profile;
   base_text t;
-  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), clock == CLOCK_LANES, err));
+  TRY(cpu_profile_begin(&profile, base_alloc_libc, exe->cpu, clock == CLOCK_LANES, err));
   profile.quiet = clock == CLOCK_NONE;
   base_text_init(&t, base_alloc_libc);
   int status =

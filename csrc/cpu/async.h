@@ -26,6 +26,7 @@ typedef enum cpu_cut {
 typedef struct cpu_task {
   base_task base;
   const plan_step *start;
+  const cpu_start *how;
   void *const
       *pointers;   /* of the program it runs; of that which started it where the interpreter evaluates what it wraps */
   cpu_run *parent; /* who started it, and waits for it */

@@ -3,6 +3,9 @@
 #include "threaded/list.h"
 #include "routine.h"
 
+static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
+                            xlac_error *err);
+
 bool cpu_start_needs_interpreter(const plan_step *s) {
   if (s->n_nested) return cpu_program_needs_interpreter(s->nested[0]);
   return s->op->opcode != IR_OP_COPY_START;
@@ -19,33 +22,28 @@ bool cpu_program_needs_interpreter(const plan_program *p) {
   return false;
 }
 
-static int executable_ready_start(cpu_executable *exe, const cpu_options *options, const plan_program *p, plan_step *s,
-                                  xlac_error *err) {
+static int executable_ready_step(cpu_executable *exe, const cpu_options *options, const plan_program *p, uint32_t step,
+                                 xlac_error *err) {
+  const plan_step *s = &p->steps[step];
+  cpu_vm *vm = NULL;
   const cpu_start *start = NULL;
-  TRY(cpu_start_make(exe, options, p, s, &start, err));
-  s->code = start;
+  if (s->kind == PLAN_KERNEL) TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
+  for (uint32_t j = 0; j < s->n_nested; j++)
+    TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
+  if (s->kind == PLAN_START) TRY(cpu_start_make(exe, options, p, s, &start, err));
+  exe->codes[p->number].steps[step] = vm ? (const void *)vm : start;
   return 0;
 }
 
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
 static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
                             xlac_error *err) {
-  const cpu_list *list = NULL;
-  if (p->code || p->interpreted) return 0;
-  for (uint32_t i = 0; i < p->n_steps; i++) {
-    plan_step *s = (plan_step *)(uintptr_t)&p->steps[i];
-    if (s->kind == PLAN_KERNEL) {
-      cpu_vm *vm = NULL;
-      TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
-      s->code = vm;
-    }
-    for (uint32_t j = 0; j < s->n_nested; j++)
-      TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
-    if (s->kind == PLAN_START) TRY(executable_ready_start(exe, options, p, s, err));
-  }
-  TRY(cpu_list_make(p, body, &exe->arena, &list, err));
-  ((plan_program *)(uintptr_t)p)->code = list;
-  return 0;
+  cpu_code *code = &exe->codes[p->number];
+  if (code->list || p->interpreted) return 0;
+  code->steps = BASE_ARRAY(&exe->arena, const void *, (size_t)p->n_steps + 1);
+  if (!code->steps) return base_oom(err, "an executable");
+  for (uint32_t i = 0; i < p->n_steps; i++) TRY(executable_ready_step(exe, options, p, i, err));
+  return cpu_list_make(p, code, body, &exe->arena, &code->list, err);
 }
 
 static uint64_t executable_add(uint64_t a, uint64_t b) {
@@ -107,6 +105,8 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   plan.prepare = cpu_prepare;
   plan.prepare_ctx = &prepare;
   TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
+  exe->codes = base_arena_zalloc(&exe->arena, exe->program->n_programs * sizeof *exe->codes);
+  if (!exe->codes) return base_oom(err, "an executable");
   TRY(executable_ready(exe, options, exe->program, false, err));
   exe->needs_interpreter = cpu_program_needs_interpreter(exe->program);
   exe->work = cpu_program_work(exe->program);

@@ -44,7 +44,7 @@ static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step 
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = pointers[s->in[i]];
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = pointers[s->out[i]];
-  cpu_vm_run(s->code, run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame],
+  cpu_vm_run(cpu_step_code(run->exe, p, s), run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame],
              cpu_run_is_last(p, s));
   return 0;
 }

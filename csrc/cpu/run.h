@@ -11,12 +11,19 @@ typedef struct cpu_lane {
   base_lane *lane;
 } cpu_lane;
 
+/* What is made of a program of the plan. */
+typedef struct cpu_code {
+  const struct cpu_list *list; /* NULL: the interpreter runs it */
+  const void **steps;          /* by step: a cpu_vm of a kernel, a cpu_start of an async start; else NULL */
+} cpu_code;
+
 struct cpu_executable {
   ir_module *m;
   base_alloc alloc;
   base_arena arena; /* program, kernels */
   bool fast;        /* numerics */
   plan_program *program;
+  cpu_code *codes;     /* by number of the program */
   cpu_blas_lazy *blas; /* NULL: none */
   cpu_runtime *runtime;
   base_pool *pool; /* the runtime's */
@@ -44,6 +51,13 @@ struct cpu_run {
   cpu_run *parent;        /* of a task's run: that which started it */
   atomic_bool cancelled;  /* what it has started shall stop */
 };
+
+static inline const cpu_code *cpu_code_of(const cpu_executable *exe, const plan_program *p) {
+  return &exe->codes[p->number];
+}
+static inline const void *cpu_step_code(const cpu_executable *exe, const plan_program *p, const plan_step *s) {
+  return exe->codes[p->number].steps[s - p->steps];
+}
 
 /* --- run.c --- */
 /* arguments and results: a pointer a leaf. frame: program->frame_bytes, aligned to PLAN_ALIGN. */

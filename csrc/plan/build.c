@@ -99,7 +99,7 @@ const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t fi
   return ids;
 }
 
-const uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n) {
+uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n) {
   plan_leaves made = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_FRAME});
   x->values[op->id] = made;
   uint32_t *ids = plan_ids(x, made.n + extra);
@@ -359,12 +359,13 @@ static int build_finish(plan_build *x) {
   p->n_buffers = x->buffers.n;
   p->n_steps = x->steps.n;
   plan_buffer *buffers = base_arena_memdup(x->arena, x->buffers.items, x->buffers.n * sizeof *x->buffers.items);
-  p->steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
+  plan_step *steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
   uint32_t *interface = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_buffers + 1);
-  if (!buffers || !p->steps || !interface) return build_no_memory(x);
+  if (!buffers || !steps || !interface) return build_no_memory(x);
   p->interface = interface;
   p->buffers = buffers;
-  TRY(plan_place_buffers(p, buffers, x->alloc, x->err));
+  p->steps = steps;
+  TRY(plan_place_buffers(p, steps, buffers, x->alloc, x->err));
   for (uint32_t i = 0; i < p->n_buffers; i++)
     if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
   return 0;
@@ -382,10 +383,13 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   x.buffers = (plan_buffers){NULL, 0, 0};
   x.steps = (plan_steps){NULL, 0, 0};
   x.leaves = (plan_leaf_ids){NULL, 0, 0};
+  x.chains = (plan_open_chains){NULL, 0, 0};
+  x.donations = NULL;
   x.body = body;
   x.depth++;
   x.p = BASE_NEW(x.arena, plan_program);
   if (!x.p) return build_no_memory(&x);
+  x.p->number = x.numbers_given->programs++;
   x.p->computation = c;
   x.p->fusion = x.explained;
   x.p->why = x.depth > PLAN_MAX_DEPTH ? "calls are nested too deep" : build_obstacle(&x, c);
@@ -403,12 +407,15 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   BASE_VEC_FREE(x.alloc, &x.buffers);
   BASE_VEC_FREE(x.alloc, &x.steps);
   BASE_VEC_FREE(x.alloc, &x.leaves);
+  BASE_VEC_FREE(x.alloc, &x.chains);
   *out = *made = x.p;
   return status;
 }
 
 int plan_make(const ir_module *m, const plan_options *options, base_arena *arena, plan_program **out, xlac_error *err) {
+  plan_numbers numbers = {0};
   plan_build x = {.m = m, .options = options, .arena = arena, .alloc = arena->alloc, .err = err};
+  x.numbers_given = &numbers;
   opt_facts facts;
   assert(m->form == IR_FORM_HLO && m->entry);
   x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
@@ -423,5 +430,6 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.facts = &facts;
   int status = plan_build_program(&x, m->entry, false, out);
   opt_facts_free(&facts);
+  if (status == 0) (*out)->n_programs = numbers.programs;
   return status;
 }

@@ -17,6 +17,7 @@ BASE_VEC(place_ends, uint32_t);
 
 typedef struct place_run {
   plan_program *p;
+  plan_step *steps;
   plan_buffer *buffers;
   base_alloc alloc;
   place_gaps gaps; /* by offset; none touches another */
@@ -199,7 +200,7 @@ static int64_t place_room(const place_run *x, uint32_t buffer) {
 /* A dying operand whose place output number `out` can have: that of its number, but for kernels, starts, calls and
  * branches. */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
-  const plan_step *s = &x->p->steps[step];
+  plan_step *s = &x->steps[step];
   bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START || s->kind == PLAN_CALL || s->kind == PLAN_CONDITIONAL;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
@@ -211,7 +212,7 @@ static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
     x->buffers[s->out[out]].offset = from->offset;
     x->after[s->out[out]] = s->in[i];
     x->given[s->in[i]] = 1;
-    ((plan_step *)(uintptr_t)s)->in_place = s->kind == PLAN_EVAL;
+    s->in_place = s->kind == PLAN_EVAL;
     return true;
   }
   return false;
@@ -310,8 +311,8 @@ static bool place_pack(place_run *x, int64_t begin, base_arena *scratch) {
   return true;
 }
 
-int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
-  place_run x = {.p = p, .buffers = buffers, .alloc = alloc};
+int plan_place_buffers(plan_program *p, plan_step *steps, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
+  place_run x = {.p = p, .steps = steps, .buffers = buffers, .alloc = alloc};
   base_arena scratch;
   base_arena_init(&scratch, alloc);
   x.ends = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_steps + 1);

@@ -91,7 +91,6 @@ typedef struct plan_step {
   uint32_t n_nested, frame; /* frame: the buffer of the nested programs' frames */
   const plan_program *const *nested;
   const plan_chain *chain; /* START, UPDATE, DONE */
-  const void *code;        /* what the backend has made of the kernel, or of the start */
 } plan_step;
 
 /* Why no result is computed over an argument that may be given away. */
@@ -117,6 +116,8 @@ typedef struct plan_donation {
 enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
 
 struct plan_program {
+  uint32_t number;     /* among the programs of the plan; the entry is 0 */
+  uint32_t n_programs; /* of the entry: how many there are, all numbers being smaller */
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
   const char *why;
@@ -134,7 +135,6 @@ struct plan_program {
   const uint32_t *spares;
   int64_t spare_bytes;              /* the most of their memory that is in use at a time */
   int64_t frame_bytes;              /* the table of n_buffers pointers first, then the buffers */
-  const void *code;                 /* what the backend has made of the steps */
   uint8_t order;                    /* of the steps */
   int64_t order_peaks[PLAN_ORDERS]; /* bytes that were expected of each order; 0: it was not weighed */
   int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
@@ -183,8 +183,9 @@ bool plan_is_async(const ir_op *op);
 const ir_type *plan_async_result(const ir_op *start);
 
 /* --- inside --- */
-/* place.c: offsets of all buffers in the frame. */
-XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err);
+/* place.c: offsets of all buffers in the frame. `steps` and `buffers` are those of p, which are still to be changed. */
+XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_step *steps, plan_buffer *buffers, base_alloc alloc,
+                                     xlac_error *err);
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
  * element. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);

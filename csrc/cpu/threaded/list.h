@@ -64,8 +64,8 @@ typedef struct cpu_list {
 
 /* --- list.c: of p, whose kernels and nested programs are ready, in arena. A loop's body keeps what is the same at each
  * trip. --- */
-XLAC_MUST_USE int cpu_list_make(const plan_program *p, bool body, base_arena *arena, const cpu_list **out,
-                                xlac_error *err);
+XLAC_MUST_USE int cpu_list_make(const plan_program *p, const cpu_code *code, bool body, base_arena *arena,
+                                const cpu_list **out, xlac_error *err);
 
 /* --- list_run.c --- */
 /* p, which is no loop's body, once, on its buffers. */

@@ -182,9 +182,9 @@ static void rows_find_inner(const plan_program *p, cpu_group *g) {
 }
 
 /* What comes from memory is fetched in the passes of all steps but the first. */
-static void rows_find_read(const plan_program *p, cpu_group *g) {
+static void rows_find_read(const plan_program *p, const cpu_code *code, cpu_group *g) {
   int64_t passes = 0, bytes = 0;
-  for (uint32_t i = 1; i < g->n; i++) passes += cpu_vm_passes(p->steps[g->first + i].code, g->rows, g->tile);
+  for (uint32_t i = 1; i < g->n; i++) passes += cpu_vm_passes(code->steps[g->first + i], g->rows, g->tile);
   const plan_step *s = &p->steps[g->first];
   for (uint32_t j = 0; j < s->n_in && g->n_read < CPU_VM_MAX_AHEAD; j++) {
     int64_t row = p->buffers[s->in[j]].bytes / g->rows;
@@ -222,7 +222,8 @@ static bool rows_may_be_large(const plan_program *p, uint32_t first) {
 }
 
 /* By the rows of a reduction; without one each element is a row. */
-int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out, xlac_error *err) {
+int cpu_group_make(const plan_program *p, const cpu_code *code, uint32_t first, base_arena *arena,
+                   const cpu_group **out, xlac_error *err) {
   const kernel *k = p->steps[first].kernel;
   *out = NULL;
   if (!rows_may_be_large(p, first)) return 0;
@@ -240,7 +241,7 @@ int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, con
   g->tile = GROUP_TILE / row < rows / 4 ? GROUP_TILE / row : rows / 4;
   if (g->tile > GROUP_LANES) g->tile = g->tile / GROUP_LANES * GROUP_LANES;
   rows_find_inner(p, g);
-  rows_find_read(p, g);
+  rows_find_read(p, code, g);
   *out = g;
   return 0;
 }
