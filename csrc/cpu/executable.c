@@ -43,7 +43,7 @@ static int executable_ready(cpu_executable *exe, const cpu_options *options, con
   code->steps = BASE_ARRAY(&exe->arena, const void *, (size_t)p->n_steps + 1);
   if (!code->steps) return base_oom(err, "an executable");
   for (uint32_t i = 0; i < p->n_steps; i++) TRY(executable_ready_step(exe, options, p, i, err));
-  return cpu_list_make(p, code, body, &exe->arena, &code->list, err);
+  return cpu_list_make(exe, p, body, &code->list, err);
 }
 
 static uint64_t executable_add(uint64_t a, uint64_t b) {
@@ -92,19 +92,24 @@ static int executable_list_arguments(cpu_executable *exe, xlac_error *err) {
   return 0;
 }
 
+/* The plan, and what is prepared for its routines meanwhile. */
+static int executable_plan(cpu_executable *exe, plan_options options, xlac_error *err) {
+  cpu_prepare_options prepare = {.blas = exe->blas, .arena = &exe->arena, .alloc = exe->alloc};
+  options.prepare = cpu_prepare;
+  options.prepare_ctx = &prepare;
+  int status = plan_make(exe->m, &options, &exe->arena, &exe->program, err);
+  exe->routines = prepare.routines;
+  return status;
+}
+
 static int executable_build(cpu_executable *exe, const cpu_options *options, xlac_error *err) {
-  plan_options plan = options->plan;
-  cpu_prepare_options prepare = {0};
   if (options->runtime)
     exe->runtime = cpu_runtime_retain(options->runtime);
   else
     TRY(cpu_runtime_create(&exe->runtime, exe->alloc, err));
   TRY(cpu_runtime_pool(exe->runtime, options->threads, &exe->pool, err));
   if (!options->no_blas) TRY(cpu_blas_lazy_create(&exe->blas, options->blas_path, exe->alloc, err));
-  prepare.blas = exe->blas;
-  plan.prepare = cpu_prepare;
-  plan.prepare_ctx = &prepare;
-  TRY(plan_make(exe->m, &plan, &exe->arena, &exe->program, err));
+  TRY(executable_plan(exe, options->plan, err));
   exe->codes = base_arena_zalloc(&exe->arena, exe->program->n_programs * sizeof *exe->codes);
   if (!exe->codes) return base_oom(err, "an executable");
   TRY(executable_ready(exe, options, exe->program, false, err));
@@ -136,6 +141,7 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
 void cpu_executable_free(cpu_executable *exe) {
   if (!exe) return;
   cpu_blas_lazy_destroy(exe->blas);
+  BASE_VEC_FREE(exe->alloc, &exe->routines);
   base_arena_free(&exe->arena);
   ir_module_destroy(exe->m);
   cpu_runtime_release(exe->runtime);

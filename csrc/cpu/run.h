@@ -17,14 +17,23 @@ typedef struct cpu_code {
   const void **steps;          /* by step: a cpu_vm of a kernel, a cpu_start of an async start; else NULL */
 } cpu_code;
 
+/* What is made of a routine of the plan. */
+struct cpu_routine_run;
+typedef struct cpu_routine {
+  int (*run)(const struct cpu_routine_run *r); /* a cpu_routine_fn */
+  const void *data;                            /* immutable */
+} cpu_routine;
+BASE_VEC(cpu_routines, cpu_routine);
+
 struct cpu_executable {
   ir_module *m;
   base_alloc alloc;
   base_arena arena; /* program, kernels */
   bool fast;        /* numerics */
   plan_program *program;
-  cpu_code *codes;     /* by number of the program */
-  cpu_blas_lazy *blas; /* NULL: none */
+  cpu_code *codes;       /* by number of the program */
+  cpu_routines routines; /* by their number */
+  cpu_blas_lazy *blas;   /* NULL: none */
   cpu_runtime *runtime;
   base_pool *pool; /* the runtime's */
   uint32_t n_lanes, next_lane;

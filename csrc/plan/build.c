@@ -117,11 +117,12 @@ static int build_eval(plan_build *x, const ir_op *op) {
 
 /* By the backend's routine, or by the interpreter where there is none. */
 static int build_routine(plan_build *x, const ir_op *op) {
-  plan_routine routine = {.name = ""};
+  plan_routine routine = {.number = x->numbers_given->routines, .name = ""};
   bool known = false;
   if (!x->options->prepare) return build_eval(x, op);
-  TRY(x->options->prepare(x->options->prepare_ctx, op, x->arena, &routine, &known, x->err));
+  TRY(x->options->prepare(x->options->prepare_ctx, op, &routine, &known, x->err));
   if (!known) return build_eval(x, op);
+  x->numbers_given->routines++;
   plan_routine *own = base_arena_memdup(x->arena, &routine, sizeof routine);
   plan_step s = {.kind = PLAN_ROUTINE, .op = op, .routine = own, .frame = UINT32_MAX};
   s.in = plan_operand_buffers(x, op, 0, &s.n_in);
@@ -430,6 +431,8 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.facts = &facts;
   int status = plan_build_program(&x, m->entry, false, out);
   opt_facts_free(&facts);
-  if (status == 0) (*out)->n_programs = numbers.programs;
-  return status;
+  if (status) return status;
+  (*out)->n_programs = numbers.programs;
+  (*out)->n_routines = numbers.routines;
+  return 0;
 }

@@ -18,7 +18,7 @@ BASE_VEC(plan_leaf_ids, uint32_t);
 
 /* What is numbered over all programs of a plan. */
 typedef struct plan_numbers {
-  uint32_t programs;
+  uint32_t programs, routines;
 } plan_numbers;
 
 /* A chain while its program is built. */

@@ -51,11 +51,10 @@ typedef struct plan_dot {
 } plan_dot;
 bool plan_dot_of(const ir_op *op, plan_dot *dot);
 
-/* What the backend makes of an op that is neither a kernel nor a loop. */
+/* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the backend's. */
 typedef struct plan_routine {
-  const char *name;      /* for explanations: "gemm" */
-  const void *code;      /* the backend's: what to call */
-  const void *data;      /* and what it has prepared, in the plan's arena; immutable */
+  uint32_t number;       /* among the routines of the plan: what the backend makes of it is found by that */
+  const char *name;      /* for explanations: "gemm"; lives as long as the backend */
   int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
@@ -64,9 +63,9 @@ typedef struct plan_routine {
                      (base_stop.parts); stoppable, too */
   bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
 } plan_routine;
-/* Makes the routine for op. *known is false where the backend has none: then the interpreter evaluates the op. */
-typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known,
-                            xlac_error *err);
+/* The facts of the routine for op; out->number is there, the rest is zero. *known is false where the backend has none:
+ * then the interpreter evaluates the op, and the number goes to the next one. */
+typedef int plan_prepare_fn(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err);
 
 /* What starts at step `start` is over at step `done`. Between the two it may at any time read the start's inputs, and
  * read and write its outputs and its frame. */
@@ -116,8 +115,8 @@ typedef struct plan_donation {
 enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
 
 struct plan_program {
-  uint32_t number;     /* among the programs of the plan; the entry is 0 */
-  uint32_t n_programs; /* of the entry: how many there are, all numbers being smaller */
+  uint32_t number;                 /* among the programs of the plan; the entry is 0 */
+  uint32_t n_programs, n_routines; /* of the entry: how many there are, all numbers being smaller */
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
   const char *why;

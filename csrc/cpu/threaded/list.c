@@ -15,7 +15,8 @@ BASE_VEC(list_parts, list_part);
 
 typedef struct list_make {
   base_alloc alloc;
-  const cpu_code *code;
+  const cpu_executable *exe;
+  const cpu_code *code; /* of the program */
   bool body;
   list_codes once, codes;
   list_parts parts;
@@ -291,7 +292,7 @@ static bool list_same_memory(const plan_program *p, uint32_t a, uint32_t b) {
 static bool list_row(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena, bool *done) {
   cpu_dynamic_row row;
   *done = false;
-  if (s->kind != PLAN_ROUTINE || !cpu_dynamic_row_of(s, &row) || row.bytes > LIST_MAX_BYTES) return true;
+  if (s->kind != PLAN_ROUTINE || !cpu_dynamic_row_of(x->exe, s, &row) || row.bytes > LIST_MAX_BYTES) return true;
   bool update = s->op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
   if (update && !list_same_memory(p, s->in[0], s->out[0])) return true;
   *done = true;
@@ -344,9 +345,9 @@ static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
   return true;
 }
 
-int cpu_list_make(const plan_program *p, const cpu_code *code, bool body, base_arena *arena, const cpu_list **out,
-                  xlac_error *err) {
-  list_make x = {.alloc = arena->alloc, .code = code, .body = body};
+int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out, xlac_error *err) {
+  base_arena *arena = &exe->arena;
+  list_make x = {.alloc = arena->alloc, .exe = exe, .code = cpu_code_of(exe, p), .body = body};
   cpu_list *l = BASE_NEW(arena, cpu_list);
   bool ok = l && list_program(&x, p, arena) && list_finish(&x, arena, l);
   BASE_VEC_FREE(x.alloc, &x.once);

@@ -62,10 +62,10 @@ typedef struct cpu_list {
   uint64_t work; /* of all instructions */
 } cpu_list;
 
-/* --- list.c: of p, whose kernels and nested programs are ready, in arena. A loop's body keeps what is the same at each
- * trip. --- */
-XLAC_MUST_USE int cpu_list_make(const plan_program *p, const cpu_code *code, bool body, base_arena *arena,
-                                const cpu_list **out, xlac_error *err);
+/* --- list.c: of p, whose kernels and nested programs are ready, in exe's arena. A loop's body keeps what is the same
+ * at each trip. --- */
+XLAC_MUST_USE int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out,
+                                xlac_error *err);
 
 /* --- list_run.c --- */
 /* p, which is no loop's body, once, on its buffers. */
@@ -84,7 +84,7 @@ typedef struct cpu_dynamic_row {
   uint8_t dtype;
   int64_t limit, stride, bytes;
 } cpu_dynamic_row;
-bool cpu_dynamic_row_of(const plan_step *s, cpu_dynamic_row *out);
+bool cpu_dynamic_row_of(const cpu_executable *exe, const plan_step *s, cpu_dynamic_row *out);
 /* Where the row begins, in bytes. */
 int64_t cpu_dynamic_row_at(const cpu_dynamic_row *row, const void *index);
 
