@@ -106,7 +106,7 @@ static void task_bind(cpu_task *t, const plan_step *s, void *const *pointers) {
     return;
   }
   const plan_program *p = s->nested[0];
-  char *frame = (char *)t + PLAN_TASK_BYTES;
+  char *frame = (char *)t + CPU_TASK_BYTES;
   void **own = (void **)(void *)frame;
   cpu_bind_frame(p, frame, own);
   for (uint32_t i = 0; i < p->n_interface; i++) {

@@ -95,6 +95,7 @@ static int executable_list_arguments(cpu_executable *exe, xlac_error *err) {
 /* The plan, and what is prepared for its routines meanwhile. */
 static int executable_plan(cpu_executable *exe, plan_options options, xlac_error *err) {
   cpu_prepare_options prepare = {.blas = exe->blas, .arena = &exe->arena, .alloc = exe->alloc};
+  options.device = (plan_device){.buffer_bytes = sizeof(void *), .task_bytes = CPU_TASK_BYTES};
   options.prepare = cpu_prepare;
   options.prepare_ctx = &prepare;
   int status = plan_make(exe->m, &options, &exe->arena, &exe->program, err);

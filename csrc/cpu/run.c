@@ -15,8 +15,8 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
-    if (b->place == PLAN_FRAME) pointers[i] = b->offset < PLAN_SPARE_STEP ? frame + b->offset : NULL;
-    if (b->place == PLAN_CONSTANT) pointers[i] = (void *)(uintptr_t)b->data;
+    if (b->place == PLAN_FRAME) pointers[i] = frame + b->offset;
+    if (b->place == PLAN_CONSTANT) pointers[i] = b->literal ? b->literal->data : frame; /* tokens have no bytes */
   }
 }
 
@@ -24,15 +24,14 @@ void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
 static void run_bind_spares(const plan_program *p, void *const *arguments, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
-    uint32_t spare = b->place == PLAN_FRAME ? plan_spare_argument(p, b->offset) : UINT32_MAX;
-    if (spare != UINT32_MAX) pointers[i] = (char *)arguments[spare] + b->offset % PLAN_SPARE_STEP;
+    if (b->place == PLAN_SPARE) pointers[i] = (char *)arguments[p->spares[b->number]] + b->offset;
   }
 }
 
 bool cpu_run_is_last(const plan_program *p, const plan_step *s) {
   for (uint32_t i = 0; i < s->n_out; i++) {
     const plan_buffer *b = &p->buffers[s->out[i]];
-    if (b->place != PLAN_RESULT || b->lent || b->last != b->first) return false;
+    if (b->place != PLAN_RESULT || b->borrowed || b->last != b->first) return false;
   }
   return true;
 }

@@ -11,6 +11,8 @@ typedef struct cpu_lane {
   base_lane *lane;
 } cpu_lane;
 
+enum { CPU_TASK_BYTES = 1536 /* the task of an async start, at the beginning of its frame */ };
+
 /* What is made of a program of the plan. */
 typedef struct cpu_code {
   const struct cpu_list *list; /* NULL: the interpreter runs it */

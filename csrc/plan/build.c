@@ -60,7 +60,7 @@ static void build_constant_leaves(plan_build *x, const ir_op *op, const ir_liter
     for (uint32_t i = 0; i < l->type->n_elements; i++) build_constant_leaves(x, op, l->elements[i]);
     return;
   }
-  plan_buffer b = {.place = PLAN_CONSTANT, .data = l->data, .type = l->type, .op = op};
+  plan_buffer b = {.place = PLAN_CONSTANT, .literal = ir_is_tensor(l->type) ? l : NULL, .type = l->type, .op = op};
   b.bytes = ir_is_tensor(l->type) ? ir_type_bytes(l->type) : 0;
   uint32_t id = plan_new_buffer(x, b);
   x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, id);
@@ -217,8 +217,8 @@ static int build_op(plan_build *x, const ir_op *op) {
     case IR_OP_GET_TUPLE_ELEMENT:
       x->values[op->id] = build_element(x, op);
       return 0;
-    case IR_OP_AFTER_ALL: /* a token is nothing: no bytes that are always there */
-      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT, .data = ""});
+    case IR_OP_AFTER_ALL: /* a token: a constant without bytes */
+      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT});
       return x->failed ? build_no_memory(x) : 0;
     case IR_OP_ADD_DEPENDENCY:
       x->values[op->id] = x->values[ir_operand(op, 0)->id];
@@ -391,6 +391,7 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   x.p = BASE_NEW(x.arena, plan_program);
   if (!x.p) return build_no_memory(&x);
   x.p->number = x.numbers_given->programs++;
+  x.p->device = x.options->device;
   x.p->computation = c;
   x.p->fusion = x.explained;
   x.p->why = x.depth > PLAN_MAX_DEPTH ? "calls are nested too deep" : build_obstacle(&x, c);

@@ -13,18 +13,19 @@ typedef enum plan_place {
   PLAN_FRAME,    /* at `offset` of the frame */
   PLAN_ARGUMENT, /* argument `number` */
   PLAN_RESULT,   /* result `number`, memory of the caller */
-  PLAN_CONSTANT  /* `data`, in the module */
+  PLAN_SPARE,    /* at `offset` of the entry's spare `number`: of an argument that is given away */
+  PLAN_CONSTANT  /* the value of `literal`, in the module */
 } plan_place;
 
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
-  bool lent;     /* no argument or result, but a value that lies in the memory of one while that is free (lend.c) */
+  bool borrowed; /* no argument or result, but a value that lies in the memory of one while that is free (borrow.c) */
   int64_t bytes, offset;
   uint32_t number;
-  const void *data;
-  const ir_type *type;  /* of the array in it; NULL: scratch memory */
-  const ir_op *op;      /* whose value it is */
-  uint32_t first, last; /* steps: the one that writes it, the last that reads it */
+  const ir_literal *literal; /* of an array; NULL: a token, or no constant */
+  const ir_type *type;       /* of the array in it; NULL: scratch memory */
+  const ir_op *op;           /* whose value it is */
+  uint32_t first, last;      /* steps: the one that writes it, the last that reads it */
 } plan_buffer;
 
 typedef enum plan_step_kind {
@@ -111,6 +112,12 @@ typedef struct plan_donation {
   uint32_t rival;                         /* TAKEN: the argument that got the result */
 } plan_donation;
 
+/* What a device keeps in frames for itself. */
+typedef struct plan_device {
+  int64_t buffer_bytes; /* at the beginning of each frame, by buffer of its program */
+  int64_t task_bytes;   /* at the beginning of the frame of an async start, before that of the program it runs */
+} plan_device;
+
 /* The orders that steps may be in (order.c). */
 enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
 
@@ -133,13 +140,15 @@ struct plan_program {
   uint32_t n_spares;    /* of the entry: arguments that are given away, and that no result lies in */
   const uint32_t *spares;
   int64_t spare_bytes;              /* the most of their memory that is in use at a time */
-  int64_t frame_bytes;              /* the table of n_buffers pointers first, then the buffers */
+  plan_device device;               /* whose frames they are */
+  int64_t frame_bytes;              /* the device's table first, then the buffers */
   uint8_t order;                    /* of the steps */
   int64_t order_peaks[PLAN_ORDERS]; /* bytes that were expected of each order; 0: it was not weighed */
   int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {
+  plan_device device;
   plan_prepare_fn *prepare; /* NULL: no routines */
   void *prepare_ctx;
   bool no_fusion; /* every op is a step of its own (for tests, and to find the op that differs) */
@@ -188,17 +197,11 @@ XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_step *steps, plan_buf
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
  * element. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
-enum {
-  PLAN_ALIGN = 64,
-  PLAN_SPARE_ALIGN = 16,
-  PLAN_TASK_BYTES = 1536 /* the backend's, at the beginning of a start's frame */
-};
-/* Offsets from here on are no offsets in the frame: spare number k of the program begins at (k + 1) times this. */
-#define PLAN_SPARE_STEP ((int64_t)1 << 44)
-/* The argument in whose memory the offset is, or UINT32_MAX. */
-static inline uint32_t plan_spare_argument(const plan_program *p, int64_t offset) {
-  int64_t k = offset / PLAN_SPARE_STEP - 1;
-  return k < 0 || k >= (int64_t)p->n_spares ? UINT32_MAX : p->spares[k];
+enum { PLAN_ALIGN = 64, PLAN_SPARE_ALIGN = 16 };
+/* Whether two buffers of one program lie in a frame, or in spare memory, and have bytes of it in common. */
+static inline bool plan_places_overlap(const plan_buffer *a, const plan_buffer *b) {
+  if (a->place != b->place || (a->place == PLAN_SPARE && a->number != b->number)) return false;
+  return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 /* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. */
 static inline uint32_t plan_end_of(const plan_step *s, uint32_t step) {

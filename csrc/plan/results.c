@@ -110,7 +110,7 @@ static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32
     s->in_place = s->kind == PLAN_EVAL;
     x->buffers.items[under].place = PLAN_RESULT;
     x->buffers.items[under].number = i;
-    x->buffers.items[under].lent = true;
+    x->buffers.items[under].borrowed = true;
   }
 }
 

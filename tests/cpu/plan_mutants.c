@@ -74,6 +74,7 @@ static void make(world *w) {
                         .buffers = w->buffers,
                         .interface = w->interface,
                         .steps = w->steps,
+                        .device = {.buffer_bytes = sizeof(void *)},
                         .over = w->over};
 }
 
