@@ -201,7 +201,7 @@ int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_option
   const plan_program *p = cpu_executable_program(exe->cpu);
   if (p->interpreted)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);
-  return cpu_execute_leaves(exe->cpu, &inner, arguments, results, err);
+  return cpu_execute_leaves(exe->cpu, &inner, arguments, results, NULL, err);
 }
 
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name) {

@@ -54,7 +54,7 @@ static int task_run_share(cpu_run *run, const plan_program *p, void *const *poin
   run->stop.part = part;
   run->stop.parts = parts;
   base_pool_heed(run->exe->pool, &run->stop);
-  int status = cpu_run_bound(run, p, pointers);
+  int status = cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, pointers);
   base_pool_heed(run->exe->pool, NULL);
   if (status || !run->stop.stopped) return status;
   return base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted");
@@ -77,9 +77,10 @@ static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
   if (!s->n_nested) return task_run_op(run, t);
   const plan_program *p = s->nested[0];
   if (c->cut == CPU_CUT_STEP) return task_run_share(run, p, t->pointers, part, parts);
-  if (c->cut == CPU_CUT_NOT) return cpu_run_bound(run, p, t->pointers);
-  uint64_t n = cpu_code_of(run->exe, p)->list->n_parts;
-  return cpu_list_run_parts(run, p, t->pointers, (uint32_t)((n * part + parts - 1) / parts),
+  const cpu_list *l = cpu_code_of(run->exe, p)->list;
+  if (c->cut == CPU_CUT_NOT) return cpu_list_run(run, l, p, t->pointers);
+  uint64_t n = l->n_parts;
+  return cpu_list_run_parts(run, l, p, t->pointers, (uint32_t)((n * part + parts - 1) / parts),
                             (uint32_t)((n * (part + 1) + parts - 1) / parts));
 }
 
@@ -132,7 +133,8 @@ static void task_unlink(cpu_run *run, cpu_task *t) {
 static int task_at_once(cpu_run *run, cpu_task *t) {
   xlac_error *outer = run->ctx.err;
   run->ctx.err = &t->err;
-  t->status = t->start->n_nested ? cpu_run_bound(run, t->start->nested[0], t->pointers) : task_run_op(run, t);
+  const plan_program *p = t->start->n_nested ? t->start->nested[0] : NULL;
+  t->status = p ? cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, t->pointers) : task_run_op(run, t);
   run->ctx.err = outer;
   if (t->status != -XLAC_E_INTERRUPTED) return 0;
   if (outer) *outer = t->err;

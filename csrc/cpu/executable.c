@@ -3,6 +3,8 @@
 #include "threaded/list.h"
 #include "routine.h"
 
+const plan_device cpu_plan_device = {.buffer_bytes = sizeof(void *), .task_bytes = CPU_TASK_BYTES};
+
 static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
                             xlac_error *err);
 
@@ -93,16 +95,25 @@ static int executable_list_arguments(cpu_executable *exe, xlac_error *err) {
 }
 
 /* The plan, and what is prepared for its routines meanwhile. */
-static int executable_plan(cpu_executable *exe, plan_options options, xlac_error *err) {
-  cpu_prepare_options prepare = {.blas = exe->blas, .arena = &exe->arena, .alloc = exe->alloc};
-  options.device = (plan_device){.buffer_bytes = sizeof(void *), .task_bytes = CPU_TASK_BYTES};
+static int executable_plan(cpu_executable *exe, plan_options options, cpu_prepare_options *prepare, xlac_error *err) {
+  plan_program *p = NULL;
+  options.device = cpu_plan_device;
   options.prepare = cpu_prepare;
-  options.prepare_ctx = &prepare;
-  int status = plan_make(exe->m, &options, &exe->arena, &exe->program, err);
+  options.prepare_ctx = prepare;
+  TRY(plan_make(exe->m, &options, &exe->arena, &p, err));
+  exe->program = p;
+  return 0;
+}
+
+static int executable_prepare(cpu_executable *exe, const plan_options *options, xlac_error *err) {
+  cpu_prepare_options prepare = {.blas = exe->blas, .arena = &exe->arena, .alloc = exe->alloc};
+  int status =
+      exe->program ? cpu_prepare_plan(exe->program, &prepare, err) : executable_plan(exe, *options, &prepare, err);
   exe->routines = prepare.routines;
   return status;
 }
 
+/* exe->program is the plan, or NULL: then it is made. */
 static int executable_build(cpu_executable *exe, const cpu_options *options, xlac_error *err) {
   if (options->runtime)
     exe->runtime = cpu_runtime_retain(options->runtime);
@@ -110,7 +121,7 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
     TRY(cpu_runtime_create(&exe->runtime, exe->alloc, err));
   TRY(cpu_runtime_pool(exe->runtime, options->threads, &exe->pool, err));
   if (!options->no_blas) TRY(cpu_blas_lazy_create(&exe->blas, options->blas_path, exe->alloc, err));
-  TRY(executable_plan(exe, options->plan, err));
+  TRY(executable_prepare(exe, &options->plan, err));
   exe->codes = base_arena_zalloc(&exe->arena, exe->program->n_programs * sizeof *exe->codes);
   if (!exe->codes) return base_oom(err, "an executable");
   TRY(executable_ready(exe, options, exe->program, false, err));
@@ -121,15 +132,15 @@ static int executable_build(cpu_executable *exe, const cpu_options *options, xla
   return executable_list_arguments(exe, err);
 }
 
-int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, xlac_error *err) {
-  base_alloc alloc = options->alloc.fn ? options->alloc : base_alloc_libc;
-  cpu_executable *exe = base_malloc(alloc, sizeof *exe);
+static int executable_make(cpu_executable **out, const cpu_executable *like, const cpu_options *options,
+                           xlac_error *err) {
+  cpu_executable *exe = base_malloc(like->alloc, sizeof *exe);
   if (!exe) {
-    ir_module_destroy(m);
+    ir_module_destroy(like->owned);
     return base_oom(err, "an executable");
   }
-  *exe = (cpu_executable){.m = m, .alloc = alloc, .fast = options->fast};
-  base_arena_init(&exe->arena, alloc);
+  *exe = *like;
+  base_arena_init(&exe->arena, exe->alloc);
   int status = executable_build(exe, options, err);
   if (status) {
     cpu_executable_free(exe);
@@ -139,12 +150,30 @@ int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, 
   return 0;
 }
 
+static base_alloc executable_alloc(const cpu_options *options) {
+  return options->alloc.fn ? options->alloc : base_alloc_libc;
+}
+
+int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, xlac_error *err) {
+  const cpu_executable like = {.m = m, .owned = m, .alloc = executable_alloc(options), .fast = options->fast};
+  return executable_make(out, &like, options, err);
+}
+
+int cpu_finish_plan(cpu_executable **out, const ir_module *m, const plan_program *plan, const cpu_options *options,
+                    xlac_error *err) {
+  const cpu_executable like = {.m = m, .program = plan, .alloc = executable_alloc(options), .fast = options->fast};
+  if (plan->device.buffer_bytes != cpu_plan_device.buffer_bytes || plan->device.task_bytes < cpu_plan_device.task_bytes)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the plan of %s was made for the frames of another device",
+                     plan->computation->name->s);
+  return executable_make(out, &like, options, err);
+}
+
 void cpu_executable_free(cpu_executable *exe) {
   if (!exe) return;
   cpu_blas_lazy_destroy(exe->blas);
   BASE_VEC_FREE(exe->alloc, &exe->routines);
   base_arena_free(&exe->arena);
-  ir_module_destroy(exe->m);
+  ir_module_destroy(exe->owned);
   cpu_runtime_release(exe->runtime);
   base_free(exe->alloc, exe);
 }

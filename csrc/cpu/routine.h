@@ -65,6 +65,8 @@ cpu_prepare_fn cpu_prepare_dynamic_slice, cpu_prepare_dynamic_update_slice; /* d
 /* Whether something is registered for this run under the name of the step's custom call. builtin_call.c */
 bool cpu_builtin_is_registered(const cpu_routine_run *r);
 
+/* The same for the routines of a plan that is there: BAD_ARGUMENT where one is not as the plan has it. */
+int cpu_prepare_plan(const plan_program *p, cpu_prepare_options *options, xlac_error *err);
 /* plan_prepare_fn: ctx is a cpu_prepare_options. */
 int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err);
 

@@ -28,11 +28,12 @@ typedef struct cpu_routine {
 BASE_VEC(cpu_routines, cpu_routine);
 
 struct cpu_executable {
-  ir_module *m;
+  const ir_module *m;
+  ir_module *owned; /* m, or NULL where the plan is somebody else's */
   base_alloc alloc;
   base_arena arena; /* program, kernels */
   bool fast;        /* numerics */
-  plan_program *program;
+  const plan_program *program;
   cpu_code *codes;       /* by number of the program */
   cpu_routines routines; /* by their number */
   cpu_blas_lazy *blas;   /* NULL: none */
@@ -75,8 +76,6 @@ static inline const void *cpu_step_code(const cpu_executable *exe, const plan_pr
 XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
                                   char *frame);
 
-/* The same, on pointers that are bound. */
-XLAC_MUST_USE int cpu_run_bound(cpu_run *run, const plan_program *p, void *const *pointers);
 /* Whether all that the step writes are results that the program does not read again. */
 bool cpu_run_is_last(const plan_program *p, const plan_step *s);
 /* A step by itself, and its share of what is counted between looks at interruptions. */

@@ -68,11 +68,13 @@ XLAC_MUST_USE int cpu_list_make(cpu_executable *exe, const plan_program *p, bool
                                 xlac_error *err);
 
 /* --- list_run.c --- */
-/* p, which is no loop's body, once, on its buffers. */
-XLAC_MUST_USE int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers);
-/* Of its parts those from `first` on and before `last`. */
-XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first,
-                                     uint32_t last);
+/* Of the parts of l, which is the list of p and no loop's body, those from `first` on and before `last`, once, on the
+ * program's buffers. Where one fails, what was started is abandoned. */
+XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers,
+                                     uint32_t first, uint32_t last);
+static inline int cpu_list_run(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers) {
+  return cpu_list_run_parts(run, l, p, pointers, 0, l->n_parts);
+}
 /* The loop s from the state at now[i] on, its next value alternately at next[i]. *swapped: the last value is at next.
  */
 XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,

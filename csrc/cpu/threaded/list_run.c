@@ -41,10 +41,6 @@ static int listr_step(cpu_run *run, const plan_program *p, const list_part *part
 
 /* --- once --- */
 
-int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
-  return cpu_list_run_parts(run, p, pointers, 0, cpu_code_of(run->exe, p)->list->n_parts);
-}
-
 static void listr_codes(const list_code *codes, uint32_t n, void *const *pointers, char *scratch) {
   list_inst insts[LISTR_SOME + 1];
   for (uint32_t at = 0; at < n; at += LISTR_SOME) {
@@ -69,17 +65,20 @@ static void listr_once(cpu_run *run, const plan_program *p, const cpu_list *l, c
   cpu_profile_add(run->profile, p, &p->steps[part->at], e);
 }
 
-int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first, uint32_t last) {
-  const cpu_list *l = cpu_code_of(run->exe, p)->list;
+int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers, uint32_t first,
+                       uint32_t last) {
+  int status = 0;
   assert(l->n_once == 0 && l->kept_bytes == 0);
   char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
-  for (uint32_t i = first; i < last; i++) {
+  for (uint32_t i = first; i < last && status == 0; i++) {
     const list_part *part = &l->parts[i];
     listr_once(run, p, l, part, pointers, scratch);
-    TRY(interp_tick(&run->ctx, part->n));
-    TRY(listr_step(run, p, part, pointers));
+    status = interp_tick(&run->ctx, part->n);
+    if (status == 0 && part->group) status = listr_group(run, p, part->group, pointers);
+    if (status == 0 && part->step) status = cpu_run_step(run, p, part->step, pointers);
   }
-  return 0;
+  if (status && run->tasks) cpu_async_abandon(run);
+  return status;
 }
 
 /* --- loops --- */
