@@ -72,7 +72,7 @@ static int at_call(at_run *x, const xlac_interpret_options *options, void *const
     else
       x->pointers[i] = at_lowest(&x->arguments[i], t);
   }
-  return cpu_execute_leaves(cpu, &inner, x->pointers, results, err);
+  return cpu_execute_leaves(cpu, &inner, x->pointers, results, NULL, err);
 }
 
 int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_options *options,

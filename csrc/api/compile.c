@@ -201,7 +201,7 @@ int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_option
   const plan_program *p = cpu_executable_program(exe->cpu);
   if (p->interpreted)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);
-  return cpu_execute_leaves(exe->cpu, &inner, arguments, results, err);
+  return cpu_execute_leaves(exe->cpu, &inner, arguments, results, NULL, err);
 }
 
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name) {
@@ -247,7 +247,7 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
-    if (b->lent) continue;
+    if (b->borrowed) continue;
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
@@ -293,7 +293,7 @@ static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret
   interp_value *result = NULL;
   cpu_profile profile;
   base_text t;
-  TRY(cpu_profile_begin(&profile, base_alloc_libc, cpu_executable_program(exe->cpu), clock == CLOCK_LANES, err));
+  TRY(cpu_profile_begin(&profile, base_alloc_libc, exe->cpu, clock == CLOCK_LANES, err));
   profile.quiet = clock == CLOCK_NONE;
   base_text_init(&t, base_alloc_libc);
   int status =

@@ -33,7 +33,7 @@ static bool task_asked(void *ctx) {
 }
 
 static int task_begin(task_run *x, cpu_task *t) {
-  const cpu_start *c = t->start->code;
+  const cpu_start *c = t->how;
   cpu_run *run = &x->run;
   x->task = t;
   *run = (cpu_run){.exe = t->parent->exe, .parent = t->parent, .stop = {.asked = task_asked, .ctx = x}};
@@ -54,7 +54,7 @@ static int task_run_share(cpu_run *run, const plan_program *p, void *const *poin
   run->stop.part = part;
   run->stop.parts = parts;
   base_pool_heed(run->exe->pool, &run->stop);
-  int status = cpu_run_bound(run, p, pointers);
+  int status = cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, pointers);
   base_pool_heed(run->exe->pool, NULL);
   if (status || !run->stop.stopped) return status;
   return base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted");
@@ -63,7 +63,7 @@ static int task_run_share(cpu_run *run, const plan_program *p, void *const *poin
 /* A start without a program. */
 static int task_run_op(cpu_run *run, const cpu_task *t) {
   const plan_step *s = t->start;
-  const cpu_start *c = s->code;
+  const cpu_start *c = t->how;
   if (!c->bytes) return cpu_run_eval_start(run, s, t->pointers);
   for (uint32_t i = 0; i < s->n_out; i++)
     if (c->bytes[i]) memcpy(t->pointers[s->out[i]], t->pointers[s->in[i]], (size_t)c->bytes[i]);
@@ -72,14 +72,15 @@ static int task_run_op(cpu_run *run, const cpu_task *t) {
 
 static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
   const plan_step *s = t->start;
-  const cpu_start *c = s->code;
+  const cpu_start *c = t->how;
   uint32_t parts = s->chain->updates + 1;
   if (!s->n_nested) return task_run_op(run, t);
   const plan_program *p = s->nested[0];
   if (c->cut == CPU_CUT_STEP) return task_run_share(run, p, t->pointers, part, parts);
-  if (c->cut == CPU_CUT_NOT) return cpu_run_bound(run, p, t->pointers);
-  uint64_t n = ((const cpu_list *)p->code)->n_parts;
-  return cpu_list_run_parts(run, p, t->pointers, (uint32_t)((n * part + parts - 1) / parts),
+  const cpu_list *l = cpu_code_of(run->exe, p)->list;
+  if (c->cut == CPU_CUT_NOT) return cpu_list_run(run, l, p, t->pointers);
+  uint64_t n = l->n_parts;
+  return cpu_list_run_parts(run, l, p, t->pointers, (uint32_t)((n * part + parts - 1) / parts),
                             (uint32_t)((n * (part + 1) + parts - 1) / parts));
 }
 
@@ -95,7 +96,7 @@ static void task_run_posted(base_task *base, uint32_t part) {
   if (x.run.profile) cpu_profile_add(x.run.profile, t->program, t->start, e);
   cpu_units_add(&t->ran, &x.run.ran);
   assert(!x.run.tasks);
-  if (((const cpu_start *)t->start->code)->needs_interpreter) interp_end(&x.run.ctx);
+  if (t->how->needs_interpreter) interp_end(&x.run.ctx);
 }
 
 /* --- the side of who starts it --- */
@@ -106,7 +107,7 @@ static void task_bind(cpu_task *t, const plan_step *s, void *const *pointers) {
     return;
   }
   const plan_program *p = s->nested[0];
-  char *frame = (char *)t + PLAN_TASK_BYTES;
+  char *frame = (char *)t + CPU_TASK_BYTES;
   void **own = (void **)(void *)frame;
   cpu_bind_frame(p, frame, own);
   for (uint32_t i = 0; i < p->n_interface; i++) {
@@ -132,7 +133,8 @@ static void task_unlink(cpu_run *run, cpu_task *t) {
 static int task_at_once(cpu_run *run, cpu_task *t) {
   xlac_error *outer = run->ctx.err;
   run->ctx.err = &t->err;
-  t->status = t->start->n_nested ? cpu_run_bound(run, t->start->nested[0], t->pointers) : task_run_op(run, t);
+  const plan_program *p = t->start->n_nested ? t->start->nested[0] : NULL;
+  t->status = p ? cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, t->pointers) : task_run_op(run, t);
   run->ctx.err = outer;
   if (t->status != -XLAC_E_INTERRUPTED) return 0;
   if (outer) *outer = t->err;
@@ -140,9 +142,10 @@ static int task_at_once(cpu_run *run, cpu_task *t) {
 }
 
 int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  const cpu_start *c = s->code;
+  const cpu_start *c = cpu_step_code(run->exe, p, s);
   cpu_task *t = pointers[s->frame];
   t->start = s;
+  t->how = c;
   t->status = 0;
   t->ran = (cpu_units){0};
   t->err.code = 0;
@@ -170,7 +173,7 @@ uint32_t cpu_async_serial(const plan_program *p, const plan_step *s, void *const
 
 int cpu_async_update(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   cpu_task *t = task_of(p, s, pointers);
-  const cpu_start *c = t->start->code;
+  const cpu_start *c = t->how;
   (void)run;
   if (t->posted && c->cut != CPU_CUT_NOT) base_task_post(&t->base);
   return 0;

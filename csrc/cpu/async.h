@@ -22,10 +22,11 @@ typedef enum cpu_cut {
   CPU_CUT_LIST  /* the parts of its list are */
 } cpu_cut;
 
-/* In the first PLAN_TASK_BYTES of a start's frame, from its start to its done. */
+/* In the first CPU_TASK_BYTES of a start's frame, from its start to its done. */
 typedef struct cpu_task {
   base_task base;
   const plan_step *start;
+  const cpu_start *how;
   void *const
       *pointers;   /* of the program it runs; of that which started it where the interpreter evaluates what it wraps */
   cpu_run *parent; /* who started it, and waits for it */
@@ -38,7 +39,7 @@ typedef struct cpu_task {
   cpu_units ran;
   xlac_error err;
 } cpu_task;
-_Static_assert(sizeof(cpu_task) <= PLAN_TASK_BYTES, "a task does not fit into its frame");
+_Static_assert(sizeof(cpu_task) <= CPU_TASK_BYTES, "a task does not fit into its frame");
 
 /* async_make.c: of step s of p, whose nested program is ready. Opens lanes as they are needed. */
 XLAC_MUST_USE int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_program *p,

@@ -15,19 +15,19 @@ static bool start_has_starts(const plan_program *p) {
 }
 
 /* One kernel or routine whose ranges can be run one after another, by whoever comes. */
-static bool start_is_divisible(const plan_program *p) {
-  const cpu_list *l = p->code;
+static bool start_is_divisible(const cpu_executable *exe, const plan_program *p) {
+  const cpu_list *l = cpu_code_of(exe, p)->list;
   if (l->n_parts != 1 || l->parts[0].n || !l->parts[0].step) return false;
   const plan_step *s = l->parts[0].step;
   if (s->kind == PLAN_ROUTINE) return s->routine->divisible;
-  return s->kind == PLAN_KERNEL && cpu_vm_is_divisible(s->code);
+  return s->kind == PLAN_KERNEL && cpu_vm_is_divisible(cpu_step_code(exe, p, s));
 }
 
-static cpu_cut start_cut(const plan_step *s) {
+static cpu_cut start_cut(const cpu_executable *exe, const plan_step *s) {
   if (!s->n_nested || !s->chain->updates || s->chain->over) return CPU_CUT_NOT; /* a part may be begun twice */
   const plan_program *p = s->nested[0];
-  if (start_is_divisible(p)) return CPU_CUT_STEP;
-  return ((const cpu_list *)p->code)->n_parts > 1 && !start_has_starts(p) ? CPU_CUT_LIST : CPU_CUT_NOT;
+  if (start_is_divisible(exe, p)) return CPU_CUT_STEP;
+  return cpu_code_of(exe, p)->list->n_parts > 1 && !start_has_starts(p) ? CPU_CUT_LIST : CPU_CUT_NOT;
 }
 
 /* The lane of that execution thread, else the next of those for all others. */
@@ -100,7 +100,7 @@ int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_p
   c->needs_interpreter = cpu_start_needs_interpreter(s);
   if (s->op->opcode == IR_OP_COPY_START) TRY(start_note_bytes(exe, p, s, c, err));
   c->at_once = s->chain->here || work < enough;
-  c->cut = (uint8_t)start_cut(s);
+  c->cut = (uint8_t)start_cut(exe, s);
   *out = c;
   return 0;
 }

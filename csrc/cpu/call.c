@@ -112,11 +112,6 @@ static int call_cleaned_leaves(cpu_run *run, void *const *arguments, void *const
   return status;
 }
 
-static int call_leaves_of(cpu_run *run, void *const *arguments, void *const *results) {
-  return call_is_suspect(run->exe, arguments) ? call_cleaned_leaves(run, arguments, results)
-                                              : call_in_frame(run, arguments, results);
-}
-
 static interp_options call_options(const cpu_executable *exe, const interp_options *options) {
   interp_options own = *options;
   own.alloc = exe->alloc;
@@ -133,28 +128,22 @@ static void call_begin_light(cpu_run *run, const interp_options *options, xlac_e
   interp_seed(&run->ctx);
 }
 
-static int call_profiled(const cpu_executable *exe, const interp_options *options, void *const *arguments,
-                         void *const *results, cpu_profile *profile, xlac_error *err) {
+int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
+                       void *const *results, cpu_profile *profile, xlac_error *err) {
   cpu_run run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
   run.profile = profile && !profile->quiet ? profile : NULL;
   assert(!exe->program->interpreted);
-  int status = 0;
-  if (!exe->needs_interpreter) {
-    call_begin_light(&run, options, err);
-    status = call_leaves_of(&run, arguments, results);
-  } else {
+  if (exe->needs_interpreter) {
     interp_options own = call_options(exe, options);
     TRY(interp_begin(&run.ctx, exe->m, &own, err));
-    status = call_leaves_of(&run, arguments, results);
-    interp_end(&run.ctx);
+  } else {
+    call_begin_light(&run, options, err);
   }
+  bool suspect = call_is_suspect(exe, arguments);
+  int status = suspect ? call_cleaned_leaves(&run, arguments, results) : call_in_frame(&run, arguments, results);
+  if (exe->needs_interpreter) interp_end(&run.ctx);
   if (profile) profile->ran = run.ran;
   return status;
-}
-
-int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
-                       void *const *results, xlac_error *err) {
-  return call_profiled(exe, options, arguments, results, NULL, err);
 }
 
 /* --- on values --- */
@@ -166,7 +155,7 @@ static int call_values(const cpu_executable *exe, const interp_options *options,
   for (uint32_t i = 0; i < n && ok; i++) ok = call_take_leaves(exe->alloc, args[i], &arguments);
   ok = ok && call_take_leaves(exe->alloc, result, &results);
   assert(!ok || (arguments.n == exe->program->n_arguments && results.n == exe->program->n_results));
-  int status = ok ? call_profiled(exe, options, arguments.items, results.items, profile, err)
+  int status = ok ? cpu_execute_leaves(exe, options, arguments.items, results.items, profile, err)
                   : base_oom(err, "a call's arguments");
   BASE_VEC_FREE(exe->alloc, &arguments);
   BASE_VEC_FREE(exe->alloc, &results);

@@ -33,6 +33,12 @@ typedef struct cpu_executable cpu_executable;
 
 /* Takes m, which must be verified and in HLO form, also on failure. */
 XLAC_MUST_USE int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, xlac_error *err);
+/* What the CPU keeps in frames. */
+extern const plan_device cpu_plan_device;
+/* An executable of a plan that somebody else has made of m for cpu_plan_device; both must outlive it. options->plan is
+ * not looked at. BAD_ARGUMENT where a routine needs more than the plan has for it, as with other libraries. */
+XLAC_MUST_USE int cpu_finish_plan(cpu_executable **out, const ir_module *m, const plan_program *plan,
+                                  const cpu_options *options, xlac_error *err);
 void cpu_executable_free(cpu_executable *exe); /* when no call is going on */
 const ir_module *cpu_executable_module(const cpu_executable *exe);
 const plan_program *cpu_executable_program(const cpu_executable *exe);
@@ -58,8 +64,8 @@ XLAC_MUST_USE int cpu_execute_profiled(const cpu_executable *exe, const interp_o
                                        xlac_error *err);
 /* The same on bare memory: a pointer for each leaf of the parameters and of the result, row-major and dense. Results
  * are written, aligned to their elements, and overlap neither each other nor an argument. Only for programs that have a
- * plan (not program->interpreted). Allocates nothing where no step does. */
+ * plan (not program->interpreted). Allocates nothing where no step does. profile: NULL, or one that has begun. */
 XLAC_MUST_USE int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
-                                     void *const *results, xlac_error *err);
+                                     void *const *results, struct cpu_profile *profile, xlac_error *err);
 
 #endif

@@ -90,7 +90,7 @@ int cpu_prepare_map(cpu_prepare_run *x) {
   bytes += n_scalars * mapr_repeat_bytes(body);
   x->out->scratch_bytes = cpu_share_make(&data->share, x->op->type->count, MAPR_RANGE, bytes);
   x->out->name = "map";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)x->op->type->count * (body->n_ops + 1);
   x->out->stoppable = true;
   x->code = mapr_run;

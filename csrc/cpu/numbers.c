@@ -29,7 +29,7 @@ int cpu_prepare_number(cpu_prepare_run *x) {
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   int64_t d = list && list->n == 1 ? list->v[0] : -1;
   if (d < 0 || d >= t->rank) return 0;
-  x->out->data = base_arena_memdup(x->arena, &t->dims[d], sizeof t->dims[d]);
+  x->data = base_arena_memdup(x->arena, &t->dims[d], sizeof t->dims[d]);
   x->code = numbers_size;
-  return x->out->data ? 0 : base_oom(x->err, "a size");
+  return x->data ? 0 : base_oom(x->err, "a size");
 }

@@ -12,11 +12,11 @@ double cpu_profile_now(const cpu_profile *x) {
   return profile_clock() - x->start;
 }
 
-int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, bool lanes, xlac_error *err) {
-  *x = (cpu_profile){.alloc = alloc, .lanes = lanes};
+int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const cpu_executable *exe, bool lanes, xlac_error *err) {
+  *x = (cpu_profile){.alloc = alloc, .exe = exe, .lanes = lanes};
   pthread_mutex_init(&x->lock, NULL);
   size_t steps = 0;
-  bool ok = plan_list_programs(alloc, p, &x->programs);
+  bool ok = plan_list_programs(alloc, exe->program, &x->programs);
   x->first = ok ? base_malloc(alloc, x->programs.n * sizeof *x->first) : NULL;
   for (uint32_t i = 0; x->first && i < x->programs.n; i++) {
     x->first[i] = (uint32_t)steps;
@@ -98,7 +98,7 @@ static void profile_put_units(const cpu_profile *x, base_text *out) {
   bool first = true;
   BASE_PUT(out, ", \"units\": [");
   for (uint32_t i = 0; i < x->programs.n; i++) {
-    const cpu_list *l = x->programs.items[i]->interpreted ? NULL : x->programs.items[i]->code;
+    const cpu_list *l = cpu_code_of(x->exe, x->programs.items[i])->list;
     for (uint32_t k = 0; l && k < l->n_parts; k++) {
       const list_part *part = &l->parts[k];
       if (part->n_steps) profile_put_unit(out, &first, i, part->at, part->n_steps, "list");

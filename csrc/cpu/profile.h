@@ -33,6 +33,7 @@ static inline void cpu_units_add(cpu_units *to, const cpu_units *more) {
  * run where it is started, so that all times are of one thread. */
 typedef struct cpu_profile {
   base_alloc alloc;
+  const cpu_executable *exe;
   plan_list programs;
   uint32_t *first; /* by program: where its steps' totals begin */
   double *seconds; /* by step of all programs */
@@ -48,7 +49,7 @@ typedef struct cpu_profile {
   double start;
 } cpu_profile;
 
-XLAC_MUST_USE int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const plan_program *p, bool lanes,
+XLAC_MUST_USE int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const cpu_executable *exe, bool lanes,
                                     xlac_error *err);
 void cpu_profile_end(cpu_profile *x);
 /* Seconds since the beginning. */

@@ -35,34 +35,73 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };
 
-/* A function pointer in memory, so that the plan can carry it as data. */
-typedef struct routine_code {
-  cpu_routine_fn *run;
-} routine_code;
-
 /* Whatever is left undone, the routine does nothing with it but move it or compute with it: no index, size or address
  * comes from what an earlier base_parallel_for of the same step has made, except inside a later one. */
 static bool routine_is_stoppable(const ir_op *op) {
   return op->opcode != IR_OP_CUSTOM_CALL; /* whose file says */
 }
 
-int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err) {
-  cpu_prepare_run x = {.options = ctx, .op = op, .arena = arena, .out = out, .err = err};
+int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err) {
+  cpu_prepare_options *options = ctx;
+  cpu_prepare_run x = {.options = options, .op = op, .arena = options->arena, .out = out, .err = err};
   *known = false;
   if (!cpu_routine_table[op->opcode]) return 0;
   out->stoppable = routine_is_stoppable(op);
   TRY(cpu_routine_table[op->opcode](&x));
   if (!x.code) return 0;
-  routine_code *code = BASE_NEW(arena, routine_code);
-  if (!code) return base_oom(err, "a routine");
-  code->run = x.code;
-  out->code = code;
+  assert(out->number == options->routines.n);
+  if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){x.code, x.data})))
+    return base_oom(err, "a routine");
   *known = true;
   return 0;
 }
 
+/* Whether what is prepared now can take the place of what the plan has. */
+static bool routine_fits(const plan_routine *now, const plan_routine *planned) {
+  return now->scratch_bytes <= planned->scratch_bytes && (planned->in_place & ~now->in_place) == 0 &&
+         now->stoppable >= planned->stoppable && now->divisible >= planned->divisible && now->calls <= planned->calls;
+}
+
+static int routine_prepare_again(const plan_step *s, cpu_prepare_options *options, xlac_error *err) {
+  plan_routine now = {.number = s->routine->number};
+  bool known = false;
+  TRY(cpu_prepare(options, s->op, &now, &known, err));
+  if (known && routine_fits(&now, s->routine)) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "the plan's routine %s for %s is not the one there is now (%s)",
+                   s->routine->name, s->op->name->s, known ? now.name : "none");
+}
+
+/* By number: its step, or NULL where none is left. */
+static const plan_step **routine_steps(const plan_program *p, base_arena *scratch) {
+  plan_list programs;
+  const plan_step **steps = base_arena_zalloc(scratch, (p->n_routines + 1u) * sizeof *steps);
+  if (!plan_list_programs(scratch->alloc, p, &programs)) steps = NULL;
+  for (uint32_t i = 0; steps && i < programs.n; i++)
+    for (uint32_t k = 0; k < programs.items[i]->n_steps; k++) {
+      const plan_step *s = &programs.items[i]->steps[k];
+      if (s->kind == PLAN_ROUTINE) steps[s->routine->number] = s;
+    }
+  BASE_VEC_FREE(scratch->alloc, &programs);
+  return steps;
+}
+
+int cpu_prepare_plan(const plan_program *p, cpu_prepare_options *options, xlac_error *err) {
+  base_arena scratch;
+  base_arena_init(&scratch, options->alloc);
+  const plan_step **steps = routine_steps(p, &scratch);
+  int status = steps ? 0 : base_oom(err, "the routines of a plan");
+  for (uint32_t i = 0; i < p->n_routines && status == 0; i++) {
+    if (steps[i])
+      status = routine_prepare_again(steps[i], options, err);
+    else if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){NULL, NULL})))
+      status = base_oom(err, "the routines of a plan");
+  }
+  base_arena_free(&scratch);
+  return status;
+}
+
 int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers) {
-  const routine_code *code = s->routine->code;
+  const cpu_routine *code = &run->exe->routines.items[s->routine->number];
   size_t n = (size_t)s->n_in + s->n_out;
   void *few[32], **all = few;
   if (n > 32 && !(all = base_malloc(run->exe->alloc, n * sizeof *all))) return base_oom(run->ctx.err, "a step");
@@ -70,7 +109,7 @@ int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers) {
   for (uint32_t i = 0; i < s->n_out; i++) all[s->n_in + i] = pointers[s->out[i]];
   cpu_routine_run r = {.run = run,
                        .step = s,
-                       .data = s->routine->data,
+                       .data = code->data,
                        .in = (const void *const *)all,
                        .out = all + s->n_in,
                        .scratch = s->frame == UINT32_MAX ? NULL : pointers[s->frame],

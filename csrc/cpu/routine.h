@@ -5,9 +5,12 @@
 
 #include "run.h"
 
-/* What is the same for all ops of a program. */
+/* What is the same for all ops of a plan, and what has been made of them. */
 typedef struct cpu_prepare_options {
   cpu_blas_lazy *blas; /* NULL: none */
+  base_arena *arena;   /* of what is prepared */
+  base_alloc alloc;    /* of `routines` */
+  cpu_routines routines;
 } cpu_prepare_options;
 
 typedef struct cpu_routine_run {
@@ -27,7 +30,8 @@ typedef struct cpu_prepare_run {
   const cpu_prepare_options *options;
   const ir_op *op;
   base_arena *arena;    /* lives as long as the program */
-  plan_routine *out;    /* name, data, scratch_bytes, in_place, work, calls */
+  plan_routine *out;    /* name, scratch_bytes, in_place, work, calls */
+  const void *data;     /* to be set: for the run */
   cpu_routine_fn *code; /* to be set; stays NULL where op is of no form that the file knows: the interpreter's then */
   xlac_error *err;
 } cpu_prepare_run;
@@ -61,7 +65,9 @@ cpu_prepare_fn cpu_prepare_dynamic_slice, cpu_prepare_dynamic_update_slice; /* d
 /* Whether something is registered for this run under the name of the step's custom call. builtin_call.c */
 bool cpu_builtin_is_registered(const cpu_routine_run *r);
 
+/* The same for the routines of a plan that is there: BAD_ARGUMENT where one is not as the plan has it. */
+int cpu_prepare_plan(const plan_program *p, cpu_prepare_options *options, xlac_error *err);
 /* plan_prepare_fn: ctx is a cpu_prepare_options. */
-int cpu_prepare(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known, xlac_error *err);
+int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err);
 
 #endif

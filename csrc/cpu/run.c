@@ -15,8 +15,8 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
-    if (b->place == PLAN_FRAME) pointers[i] = b->offset < PLAN_SPARE_STEP ? frame + b->offset : NULL;
-    if (b->place == PLAN_CONSTANT) pointers[i] = (void *)(uintptr_t)b->data;
+    if (b->place == PLAN_FRAME) pointers[i] = frame + b->offset;
+    if (b->place == PLAN_CONSTANT) pointers[i] = b->literal ? b->literal->data : frame; /* tokens have no bytes */
   }
 }
 
@@ -24,15 +24,14 @@ void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
 static void run_bind_spares(const plan_program *p, void *const *arguments, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
-    uint32_t spare = b->place == PLAN_FRAME ? plan_spare_argument(p, b->offset) : UINT32_MAX;
-    if (spare != UINT32_MAX) pointers[i] = (char *)arguments[spare] + b->offset % PLAN_SPARE_STEP;
+    if (b->place == PLAN_SPARE) pointers[i] = (char *)arguments[p->spares[b->number]] + b->offset;
   }
 }
 
 bool cpu_run_is_last(const plan_program *p, const plan_step *s) {
   for (uint32_t i = 0; i < s->n_out; i++) {
     const plan_buffer *b = &p->buffers[s->out[i]];
-    if (b->place != PLAN_RESULT || b->lent || b->last != b->first) return false;
+    if (b->place != PLAN_RESULT || b->borrowed || b->last != b->first) return false;
   }
   return true;
 }
@@ -44,7 +43,7 @@ static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step 
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = pointers[s->in[i]];
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = pointers[s->out[i]];
-  cpu_vm_run(s->code, run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame],
+  cpu_vm_run(cpu_step_code(run->exe, p, s), run->exe->pool, in, out, s->frame == UINT32_MAX ? NULL : pointers[s->frame],
              cpu_run_is_last(p, s));
   return 0;
 }
@@ -134,57 +133,43 @@ static int run_conditional(cpu_run *run, const plan_program *p, const plan_step 
   return run_call(run, s, pointers, branch, first);
 }
 
-static int run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  switch ((plan_step_kind)s->kind) {
-    case PLAN_KERNEL:
-      return run_kernel_step(run, p, s, pointers);
-    case PLAN_ROUTINE:
-      run_count_update(run, p, s, pointers);
-      return cpu_run_routine(run, s, pointers);
-    case PLAN_EVAL:
-      run_count_update(run, p, s, pointers);
-      return cpu_run_eval(run, p, s, pointers);
-    case PLAN_COPY:
-      run_copy_leaf(run, pointers[s->out[0]], pointers[s->in[0]], p->buffers[s->in[0]].bytes);
-      return 0;
-    case PLAN_WHILE:
-      return run_while(run, p, s, pointers);
-    case PLAN_CONDITIONAL:
-      return run_conditional(run, p, s, pointers);
-    case PLAN_CALL:
-      return run_call(run, s, pointers, 0, 0);
-    case PLAN_START:
-      return cpu_async_start(run, p, s, pointers);
-    case PLAN_UPDATE:
-      return cpu_async_update(run, p, s, pointers);
-    case PLAN_DONE:
-      return cpu_async_done(run, p, s, pointers);
-  }
+static int run_call_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  (void)p;
+  return run_call(run, s, pointers, 0, 0);
+}
+
+static int run_copy(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  run_copy_leaf(run, pointers[s->out[0]], pointers[s->in[0]], p->buffers[s->in[0]].bytes);
   return 0;
 }
+
+static int run_routine(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  run_count_update(run, p, s, pointers);
+  return cpu_run_routine(run, s, pointers);
+}
+
+static int run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  run_count_update(run, p, s, pointers);
+  return cpu_run_eval(run, p, s, pointers);
+}
+
+typedef int run_fn(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+static run_fn *const run_table[] = {
+    [PLAN_KERNEL] = run_kernel_step, [PLAN_ROUTINE] = run_routine,   [PLAN_EVAL] = run_eval,
+    [PLAN_COPY] = run_copy,          [PLAN_WHILE] = run_while,       [PLAN_CONDITIONAL] = run_conditional,
+    [PLAN_CALL] = run_call_step,     [PLAN_START] = cpu_async_start, [PLAN_UPDATE] = cpu_async_update,
+    [PLAN_DONE] = cpu_async_done};
 
 static bool run_is_stoppable(const plan_step *s) {
   if (s->kind == PLAN_KERNEL) return s->kernel->count >= RUN_LONG;
   return s->kind == PLAN_ROUTINE && s->routine->stoppable && s->routine->work >= RUN_LONG;
 }
 
-/* A step that may take long asks between its pieces whether it should go on. */
-static int run_step_or_stop(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  if (!run->stop.asked || !run_is_stoppable(s)) return run_step(run, p, s, pointers);
-  base_pool_heed(run->exe->pool, &run->stop);
-  int status = run_step(run, p, s, pointers);
-  base_pool_heed(run->exe->pool, NULL);
-  if (!run->stop.stopped) return status;
-  return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
-}
-
-static int run_profiled(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  cpu_event e = {.start = cpu_profile_now(run->profile), .depth = run->depth++, .lane = run->lane};
-  int status = run_step_or_stop(run, p, s, pointers);
+static void run_note_event(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers,
+                           cpu_event *e) {
   run->depth--;
-  e.serial = s->chain ? cpu_async_serial(p, s, pointers) : 0;
-  cpu_profile_add(run->profile, p, s, e);
-  return status;
+  e->serial = s->chain ? cpu_async_serial(p, s, pointers) : 0;
+  cpu_profile_add(run->profile, p, s, *e);
 }
 
 static uint64_t run_work(const plan_step *s) {
@@ -192,15 +177,19 @@ static uint64_t run_work(const plan_step *s) {
   return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
 }
 
+/* A step that may take long asks between its pieces whether it should go on. */
 int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  TRY(run->profile ? run_profiled(run, p, s, pointers) : run_step_or_stop(run, p, s, pointers));
-  return interp_tick(&run->ctx, run_work(s));
-}
-
-int cpu_run_bound(cpu_run *run, const plan_program *p, void *const *pointers) {
-  int status = cpu_list_run(run, p, pointers);
-  if (status && run->tasks) cpu_async_abandon(run);
-  return status;
+  bool heeds = run->stop.asked && run_is_stoppable(s);
+  cpu_event e;
+  if (run->profile) e = (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth++, .lane = run->lane};
+  if (heeds) base_pool_heed(run->exe->pool, &run->stop);
+  int status = run_table[s->kind](run, p, s, pointers);
+  if (heeds) base_pool_heed(run->exe->pool, NULL);
+  if (heeds && run->stop.stopped)
+    status =
+        interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+  if (run->profile) run_note_event(run, p, s, pointers, &e);
+  return status ? status : interp_tick(&run->ctx, run_work(s));
 }
 
 int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results, char *frame) {
@@ -209,5 +198,5 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
   if (p->n_spares) run_bind_spares(p, arguments, pointers);
-  return cpu_run_bound(run, p, pointers);
+  return cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, pointers);
 }

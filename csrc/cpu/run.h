@@ -11,13 +11,32 @@ typedef struct cpu_lane {
   base_lane *lane;
 } cpu_lane;
 
+enum { CPU_TASK_BYTES = 1536 /* the task of an async start, at the beginning of its frame */ };
+
+/* What is made of a program of the plan. */
+typedef struct cpu_code {
+  const struct cpu_list *list; /* NULL: the interpreter runs it */
+  const void **steps;          /* by step: a cpu_vm of a kernel, a cpu_start of an async start; else NULL */
+} cpu_code;
+
+/* What is made of a routine of the plan. */
+struct cpu_routine_run;
+typedef struct cpu_routine {
+  int (*run)(const struct cpu_routine_run *r); /* a cpu_routine_fn */
+  const void *data;                            /* immutable */
+} cpu_routine;
+BASE_VEC(cpu_routines, cpu_routine);
+
 struct cpu_executable {
-  ir_module *m;
+  const ir_module *m;
+  ir_module *owned; /* m, or NULL where the plan is somebody else's */
   base_alloc alloc;
   base_arena arena; /* program, kernels */
   bool fast;        /* numerics */
-  plan_program *program;
-  cpu_blas_lazy *blas; /* NULL: none */
+  const plan_program *program;
+  cpu_code *codes;       /* by number of the program */
+  cpu_routines routines; /* by their number */
+  cpu_blas_lazy *blas;   /* NULL: none */
   cpu_runtime *runtime;
   base_pool *pool; /* the runtime's */
   uint32_t n_lanes, next_lane;
@@ -45,13 +64,18 @@ struct cpu_run {
   atomic_bool cancelled;  /* what it has started shall stop */
 };
 
+static inline const cpu_code *cpu_code_of(const cpu_executable *exe, const plan_program *p) {
+  return &exe->codes[p->number];
+}
+static inline const void *cpu_step_code(const cpu_executable *exe, const plan_program *p, const plan_step *s) {
+  return exe->codes[p->number].steps[s - p->steps];
+}
+
 /* --- run.c --- */
 /* arguments and results: a pointer a leaf. frame: program->frame_bytes, aligned to PLAN_ALIGN. */
 XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
                                   char *frame);
 
-/* The same, on pointers that are bound. */
-XLAC_MUST_USE int cpu_run_bound(cpu_run *run, const plan_program *p, void *const *pointers);
 /* Whether all that the step writes are results that the program does not read again. */
 bool cpu_run_is_last(const plan_program *p, const plan_step *s);
 /* A step by itself, and its share of what is counted between looks at interruptions. */

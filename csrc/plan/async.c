@@ -49,14 +49,22 @@ static plan_leaves chain_results(plan_build *x, const ir_op *op, uint32_t step) 
   return (plan_leaves){at, n};
 }
 
-static plan_chain *chain_new(plan_build *x, const ir_op *op, const uint32_t *over) {
+static plan_chain *chain_new(plan_build *x, const ir_op *op, uint32_t *over) {
   plan_chain *chain = BASE_NEW(x->arena, plan_chain);
   x->failed = x->failed || !chain;
   if (!chain) return NULL;
   *chain = (plan_chain){.start = x->steps.n, .done = UINT32_MAX, .thread = chain_thread(op), .over = over};
   unsigned facts = opt_op_facts(x->facts, op);
   chain->here = (facts & (OPT_EFFECT | OPT_RANDOM)) != 0;
+  x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->chains, ((plan_open_chain){chain, over}));
   return chain;
+}
+
+/* The latest that the step started. */
+static plan_open_chain chain_open(const plan_build *x, uint32_t step) {
+  uint32_t i = x->chains.n - 1;
+  while (x->chains.items[i].chain->start != step) i--;
+  return x->chains.items[i];
 }
 
 /* --- output_to_operand_aliasing --- */
@@ -96,8 +104,7 @@ static uint32_t *chain_aliases(plan_build *x, const ir_op *op) {
 }
 
 /* What is read meanwhile is not written over. The done's step is the next. */
-static void chain_settle_aliases(plan_build *x, const plan_step *start) {
-  uint32_t *over = (uint32_t *)(uintptr_t)start->chain->over;
+static void chain_settle_aliases(plan_build *x, const plan_step *start, uint32_t *over) {
   for (uint32_t i = 0; over && i < start->n_out; i++)
     if (over[i] != UINT32_MAX && x->buffers.items[start->in[over[i]]].last != start->chain->start) over[i] = UINT32_MAX;
 }
@@ -131,13 +138,13 @@ static int chain_start(plan_build *x, const ir_op *op) {
   for (uint32_t i = 0; out && !x->failed && i < made.n; i++) out[i] = x->leaves.items[made.at + i];
   s.out = out;
   s.n_out = made.n;
-  int64_t bytes = PLAN_TASK_BYTES + (s.n_nested ? s.nested[0]->frame_bytes : 0);
+  int64_t bytes = x->options->device.task_bytes + (s.n_nested ? s.nested[0]->frame_bytes : 0);
   s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = bytes, .op = op});
   return x->failed ? base_oom(x->err, "a plan") : plan_add_step(x, s);
 }
 
 static int chain_update(plan_build *x, const ir_op *op) {
-  plan_chain *chain = (plan_chain *)(uintptr_t)x->steps.items[chain_start_step(x, op)].chain;
+  plan_chain *chain = chain_open(x, chain_start_step(x, op)).chain;
   x->values[op->id] = x->values[ir_operand(op, 0)->id];
   chain->updates++;
   return plan_add_step(x, (plan_step){.kind = PLAN_UPDATE, .op = op, .chain = chain, .frame = UINT32_MAX});
@@ -146,14 +153,15 @@ static int chain_update(plan_build *x, const ir_op *op) {
 static int chain_done(plan_build *x, const ir_op *op) {
   uint32_t step = chain_start_step(x, op);
   plan_step start = x->steps.items[step], s = {.kind = PLAN_DONE, .op = op, .chain = start.chain, .frame = UINT32_MAX};
-  chain_settle_aliases(x, &start);
+  plan_open_chain open = chain_open(x, step);
+  chain_settle_aliases(x, &start, open.over);
   uint32_t *in = plan_ids(x, start.n_in + start.n_out + 1);
   if (!in) return base_oom(x->err, "a plan");
   for (uint32_t i = 0; i < start.n_in; i++) in[s.n_in++] = start.in[i];
   for (uint32_t i = 0; i < start.n_out; i++) in[s.n_in++] = start.out[i];
   in[s.n_in++] = start.frame;
   s.in = in;
-  ((plan_chain *)(uintptr_t)start.chain)->done = x->steps.n;
+  open.chain->done = x->steps.n;
   x->values[op->id] = x->values[ir_operand(op, 0)->id];
   return plan_add_step(x, s);
 }

@@ -4,22 +4,22 @@
 #include "borrow.h"
 
 enum {
-  LEND_MAX = 64,
-  LEND_LEAST = 64, /* bytes */
-  LEND_PART = 8    /* of the memory that a value must fill: small ones would only keep kernels from going in groups */
+  BORROW_MAX = 64,
+  BORROW_LEAST = 64, /* bytes */
+  BORROW_PART = 8    /* of the memory that a value must fill: small ones would only keep kernels from going in groups */
 };
 
-static void lend_add(plan_lenders *l, plan_lender lender) {
+static void borrow_add(plan_lenders *l, plan_lender lender) {
   uint32_t at = l->n;
-  if (at == LEND_MAX && l->items[at - 1].bytes >= lender.bytes) return;
-  if (at == LEND_MAX) at--;
+  if (at == BORROW_MAX && l->items[at - 1].bytes >= lender.bytes) return;
+  if (at == BORROW_MAX) at--;
   for (; at > 0 && l->items[at - 1].bytes < lender.bytes; at--) l->items[at] = l->items[at - 1];
   l->items[at] = lender;
-  if (l->n < LEND_MAX) l->n++;
+  if (l->n < BORROW_MAX) l->n++;
 }
 
 /* By result: the first value that is written to its memory, or UINT32_MAX. */
-static uint32_t *lend_find_first(const plan_program *p, const plan_buffer *buffers, base_arena *scratch) {
+static uint32_t *borrow_find_first(const plan_program *p, const plan_buffer *buffers, base_arena *scratch) {
   uint32_t *first = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_results + 1);
   for (uint32_t i = 0; first && i < p->n_results; i++) first[i] = UINT32_MAX;
   for (uint32_t i = 0; first && i < p->n_buffers; i++) {
@@ -32,21 +32,22 @@ static uint32_t *lend_find_first(const plan_program *p, const plan_buffer *buffe
 }
 
 bool plan_find_lenders(plan_lenders *l, const plan_program *p, const plan_buffer *buffers, base_arena *scratch) {
-  uint32_t *first = lend_find_first(p, buffers, scratch);
-  *l = (plan_lenders){.items = BASE_ARRAY(scratch, plan_lender, LEND_MAX), .of = NULL};
+  uint32_t *first = borrow_find_first(p, buffers, scratch);
+  *l = (plan_lenders){.items = BASE_ARRAY(scratch, plan_lender, BORROW_MAX), .of = NULL};
   l->of = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_buffers + 1);
   if (!l->items || !l->of || !first) return false;
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &buffers[i];
     bool stays = b->place == PLAN_ARGUMENT,
          given = b->place == PLAN_RESULT && p->over && p->over[b->number] != UINT32_MAX;
-    if ((!stays && b->place != PLAN_RESULT) || b->first == UINT32_MAX || b->bytes < LEND_LEAST || given || b->lent)
+    if ((!stays && b->place != PLAN_RESULT) || b->first == UINT32_MAX || b->bytes < BORROW_LEAST || given ||
+        b->borrowed)
       continue;
     plan_lender lender = {
         .place = b->place, .number = b->number, .bytes = b->bytes, .result = stays ? i : first[b->number]};
     lender.until = buffers[lender.result].first;
     lender.busy = stays ? buffers[b->number].last : UINT32_MAX; /* arguments' buffers are their numbers */
-    lend_add(l, lender);
+    borrow_add(l, lender);
   }
   for (uint32_t i = 0; i < p->n_buffers; i++) l->of[i] = UINT32_MAX;
   for (uint32_t k = 0; k < l->n; k++)
@@ -55,37 +56,37 @@ bool plan_find_lenders(plan_lenders *l, const plan_program *p, const plan_buffer
 }
 
 /* Whether b is gone when the result is written, or may be written over by it. */
-static bool lend_ends_in_time(const plan_lender *k, const plan_program *p, const plan_buffer *buffers, uint32_t b) {
+static bool borrow_ends_in_time(const plan_lender *k, const plan_program *p, const plan_buffer *buffers, uint32_t b) {
   if (buffers[b].last < k->until) return true;
   return buffers[b].last == k->until && buffers[b].first < k->until && buffers[b].bytes == k->bytes &&
          plan_may_overwrite(&p->steps[k->until], buffers, b, k->result);
 }
 
-static void lend_give(plan_lenders *l, uint32_t k, plan_buffer *buffers, uint32_t b) {
+static void borrow_from(plan_lenders *l, uint32_t k, plan_buffer *buffers, uint32_t b) {
   buffers[b].place = l->items[k].place;
   buffers[b].number = l->items[k].number;
-  buffers[b].lent = true;
+  buffers[b].borrowed = true;
   l->items[k].busy = buffers[b].last;
   l->of[b] = k;
 }
 
-bool plan_lend(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t b) {
-  if (buffers[b].bytes < LEND_LEAST) return false;
+bool plan_borrow(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t b) {
+  if (buffers[b].bytes < BORROW_LEAST) return false;
   for (uint32_t k = l->n; k-- > 0;) { /* the least that is enough */
     const plan_lender *from = &l->items[k];
-    if (from->bytes < buffers[b].bytes || from->bytes / LEND_PART > buffers[b].bytes) continue;
+    if (from->bytes < buffers[b].bytes || from->bytes / BORROW_PART > buffers[b].bytes) continue;
     if (from->busy != UINT32_MAX && from->busy >= buffers[b].first) continue;
-    if (!lend_ends_in_time(from, p, buffers, b)) continue;
-    lend_give(l, k, buffers, b);
+    if (!borrow_ends_in_time(from, p, buffers, b)) continue;
+    borrow_from(l, k, buffers, b);
     return true;
   }
   return false;
 }
 
-bool plan_pass_on(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t from, uint32_t to) {
+bool plan_borrow_on(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t from, uint32_t to) {
   uint32_t k = l->of[from];
-  if (k == UINT32_MAX || l->items[k].busy != buffers[from].last || !lend_ends_in_time(&l->items[k], p, buffers, to))
+  if (k == UINT32_MAX || l->items[k].busy != buffers[from].last || !borrow_ends_in_time(&l->items[k], p, buffers, to))
     return false;
-  lend_give(l, k, buffers, to);
+  borrow_from(l, k, buffers, to);
   return true;
 }

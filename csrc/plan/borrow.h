@@ -19,8 +19,8 @@ typedef struct plan_lenders {
 /* false when out of memory. */
 bool plan_find_lenders(plan_lenders *l, const plan_program *p, const plan_buffer *buffers, base_arena *scratch);
 /* A place for buffer b of the frame, which is written now; false where nobody has one. */
-bool plan_lend(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t b);
+bool plan_borrow(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t b);
 /* The place of `from`, which dies at the step that writes `to` over it. */
-bool plan_pass_on(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t from, uint32_t to);
+bool plan_borrow_on(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t from, uint32_t to);
 
 #endif

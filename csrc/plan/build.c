@@ -60,7 +60,7 @@ static void build_constant_leaves(plan_build *x, const ir_op *op, const ir_liter
     for (uint32_t i = 0; i < l->type->n_elements; i++) build_constant_leaves(x, op, l->elements[i]);
     return;
   }
-  plan_buffer b = {.place = PLAN_CONSTANT, .data = l->data, .type = l->type, .op = op};
+  plan_buffer b = {.place = PLAN_CONSTANT, .literal = ir_is_tensor(l->type) ? l : NULL, .type = l->type, .op = op};
   b.bytes = ir_is_tensor(l->type) ? ir_type_bytes(l->type) : 0;
   uint32_t id = plan_new_buffer(x, b);
   x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, id);
@@ -99,7 +99,7 @@ const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t fi
   return ids;
 }
 
-const uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n) {
+uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n) {
   plan_leaves made = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_FRAME});
   x->values[op->id] = made;
   uint32_t *ids = plan_ids(x, made.n + extra);
@@ -117,11 +117,12 @@ static int build_eval(plan_build *x, const ir_op *op) {
 
 /* By the backend's routine, or by the interpreter where there is none. */
 static int build_routine(plan_build *x, const ir_op *op) {
-  plan_routine routine = {.name = ""};
+  plan_routine routine = {.number = x->numbers_given->routines, .name = ""};
   bool known = false;
   if (!x->options->prepare) return build_eval(x, op);
-  TRY(x->options->prepare(x->options->prepare_ctx, op, x->arena, &routine, &known, x->err));
+  TRY(x->options->prepare(x->options->prepare_ctx, op, &routine, &known, x->err));
   if (!known) return build_eval(x, op);
+  x->numbers_given->routines++;
   plan_routine *own = base_arena_memdup(x->arena, &routine, sizeof routine);
   plan_step s = {.kind = PLAN_ROUTINE, .op = op, .routine = own, .frame = UINT32_MAX};
   s.in = plan_operand_buffers(x, op, 0, &s.n_in);
@@ -216,8 +217,8 @@ static int build_op(plan_build *x, const ir_op *op) {
     case IR_OP_GET_TUPLE_ELEMENT:
       x->values[op->id] = build_element(x, op);
       return 0;
-    case IR_OP_AFTER_ALL: /* a token is nothing: no bytes that are always there */
-      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT, .data = ""});
+    case IR_OP_AFTER_ALL: /* a token: a constant without bytes */
+      x->values[op->id] = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_CONSTANT});
       return x->failed ? build_no_memory(x) : 0;
     case IR_OP_ADD_DEPENDENCY:
       x->values[op->id] = x->values[ir_operand(op, 0)->id];
@@ -359,12 +360,13 @@ static int build_finish(plan_build *x) {
   p->n_buffers = x->buffers.n;
   p->n_steps = x->steps.n;
   plan_buffer *buffers = base_arena_memdup(x->arena, x->buffers.items, x->buffers.n * sizeof *x->buffers.items);
-  p->steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
+  plan_step *steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
   uint32_t *interface = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_buffers + 1);
-  if (!buffers || !p->steps || !interface) return build_no_memory(x);
+  if (!buffers || !steps || !interface) return build_no_memory(x);
   p->interface = interface;
   p->buffers = buffers;
-  TRY(plan_place_buffers(p, buffers, x->alloc, x->err));
+  p->steps = steps;
+  TRY(plan_place_buffers(p, steps, buffers, x->alloc, x->err));
   for (uint32_t i = 0; i < p->n_buffers; i++)
     if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
   return 0;
@@ -382,10 +384,14 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   x.buffers = (plan_buffers){NULL, 0, 0};
   x.steps = (plan_steps){NULL, 0, 0};
   x.leaves = (plan_leaf_ids){NULL, 0, 0};
+  x.chains = (plan_open_chains){NULL, 0, 0};
+  x.donations = NULL;
   x.body = body;
   x.depth++;
   x.p = BASE_NEW(x.arena, plan_program);
   if (!x.p) return build_no_memory(&x);
+  x.p->number = x.numbers_given->programs++;
+  x.p->device = x.options->device;
   x.p->computation = c;
   x.p->fusion = x.explained;
   x.p->why = x.depth > PLAN_MAX_DEPTH ? "calls are nested too deep" : build_obstacle(&x, c);
@@ -403,12 +409,15 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   BASE_VEC_FREE(x.alloc, &x.buffers);
   BASE_VEC_FREE(x.alloc, &x.steps);
   BASE_VEC_FREE(x.alloc, &x.leaves);
+  BASE_VEC_FREE(x.alloc, &x.chains);
   *out = *made = x.p;
   return status;
 }
 
 int plan_make(const ir_module *m, const plan_options *options, base_arena *arena, plan_program **out, xlac_error *err) {
+  plan_numbers numbers = {0};
   plan_build x = {.m = m, .options = options, .arena = arena, .alloc = arena->alloc, .err = err};
+  x.numbers_given = &numbers;
   opt_facts facts;
   assert(m->form == IR_FORM_HLO && m->entry);
   x.values = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.values);
@@ -423,5 +432,8 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.facts = &facts;
   int status = plan_build_program(&x, m->entry, false, out);
   opt_facts_free(&facts);
-  return status;
+  if (status) return status;
+  (*out)->n_programs = numbers.programs;
+  (*out)->n_routines = numbers.routines;
+  return 0;
 }

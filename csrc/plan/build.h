@@ -16,6 +16,18 @@ BASE_VEC(plan_buffers, plan_buffer);
 BASE_VEC(plan_steps, plan_step);
 BASE_VEC(plan_leaf_ids, uint32_t);
 
+/* What is numbered over all programs of a plan. */
+typedef struct plan_numbers {
+  uint32_t programs, routines;
+} plan_numbers;
+
+/* A chain while its program is built. */
+typedef struct plan_open_chain {
+  plan_chain *chain;
+  uint32_t *over; /* chain->over */
+} plan_open_chain;
+BASE_VEC(plan_open_chains, plan_open_chain);
+
 typedef struct plan_build {
   const ir_module *m;
   const plan_options *options;
@@ -31,7 +43,10 @@ typedef struct plan_build {
   fusion_plan fusion;
   const fusion_plan *explained; /* the same, in the arena */
   const opt_facts *facts;
-  plan_program **made;  /* by computation id: its program, its program as a loop's body */
+  plan_program **made; /* by computation id: its program, its program as a loop's body */
+  plan_numbers *numbers_given;
+  plan_donation *donations; /* of the program, until it is built */
+  plan_open_chains chains;
   bool body;            /* of a loop: results are the next arguments */
   const uint32_t *over; /* for the program to be built next: what becomes its own `over`; NULL otherwise */
   uint32_t depth;
@@ -47,7 +62,7 @@ void plan_add_leaves(plan_build *x, const ir_op *op, const ir_type *t, plan_buff
 uint32_t *plan_ids(plan_build *x, uint32_t n);
 const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t first, uint32_t *n);
 /* New buffers for op's leaves, with room for `extra` more ids after them. */
-const uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n);
+uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n);
 XLAC_MUST_USE int plan_add_step(plan_build *x, plan_step s);
 XLAC_MUST_USE int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out);
 

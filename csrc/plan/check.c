@@ -21,10 +21,6 @@ static int proof_fail(const proof_run *x, uint32_t step, const char *what, uint3
                    x->p->buffers[a].last, b, x->p->buffers[b].first, x->p->buffers[b].last);
 }
 
-static bool proof_overlap(const plan_buffer *a, const plan_buffer *b) {
-  return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
-}
-
 /* Between a start and its done nobody reads buffer b, over which the start writes. */
 static int proof_unread(const proof_run *x, uint32_t b, uint32_t start, uint32_t done) {
   for (uint32_t s = start + 1; s < done; s++)
@@ -36,7 +32,7 @@ static int proof_unread(const proof_run *x, uint32_t b, uint32_t start, uint32_t
 /* b is written at b->first, in memory that a has. */
 static int proof_pair(const proof_run *x, uint32_t a, uint32_t b) {
   const plan_buffer *old = &x->p->buffers[a], *now = &x->p->buffers[b];
-  if (!proof_overlap(old, now) || old->last < now->first) return 0;
+  if (!plan_places_overlap(old, now) || old->last < now->first) return 0;
   uint32_t end = plan_end_of(&x->p->steps[now->first], now->first);
   bool passes_on = old->last == end && old->first < now->first && old->offset == now->offset;
   if (passes_on && end != now->first) TRY(proof_unread(x, a, now->first, end));
@@ -45,25 +41,30 @@ static int proof_pair(const proof_run *x, uint32_t a, uint32_t b) {
 }
 
 static bool proof_in_frame(const plan_buffer *b) {
-  return b->place == PLAN_FRAME && b->first != UINT32_MAX && b->bytes > 0;
+  return (b->place == PLAN_FRAME || b->place == PLAN_SPARE) && b->first != UINT32_MAX && b->bytes > 0;
 }
 
-/* Within the frame, behind its table; or within an argument that is given away and that nobody reads any more. */
-static int proof_place(const proof_run *x, uint32_t id) {
+/* Within an argument that is given away and that nobody reads any more. */
+static int proof_spare(const proof_run *x, uint32_t id) {
   const plan_buffer *b = &x->p->buffers[id];
-  uint32_t spare = plan_spare_argument(x->p, b->offset);
-  int64_t table = (int64_t)x->p->n_buffers * (int64_t)sizeof(void *);
-  if (spare == UINT32_MAX) {
-    if (b->offset >= table && b->offset + b->bytes <= x->p->frame_bytes) return 0;
-    return proof_fail(x, b->first, "writes outside of the frame", id, id);
-  }
+  if (b->number >= x->p->n_spares) return proof_fail(x, b->first, "has no such spare argument", id, id);
+  uint32_t spare = x->p->spares[b->number];
   const plan_buffer *old = &x->p->buffers[spare];
-  if (b->offset % PLAN_SPARE_STEP + b->bytes > old->bytes || !b->type)
+  if (b->offset < 0 || b->offset + b->bytes > old->bytes || !b->type)
     return proof_fail(x, b->first, "writes outside of an argument that is given away", id, spare);
   if (old->last == UINT32_MAX || old->last < b->first) return 0;
-  bool passes_on = old->last == b->first && b->offset % PLAN_SPARE_STEP == 0;
+  bool passes_on = old->last == b->first && b->offset == 0;
   if (passes_on && plan_may_overwrite(&x->p->steps[b->first], x->p->buffers, spare, id)) return 0;
   return proof_fail(x, b->first, "writes over an argument that is still read", spare, id);
+}
+
+/* Within the frame, behind its table; or in a spare argument. */
+static int proof_place(const proof_run *x, uint32_t id) {
+  const plan_buffer *b = &x->p->buffers[id];
+  int64_t table = (int64_t)x->p->n_buffers * x->p->device.buffer_bytes;
+  if (b->place == PLAN_SPARE) return proof_spare(x, id);
+  if (b->offset >= table && b->offset + b->bytes <= x->p->frame_bytes) return 0;
+  return proof_fail(x, b->first, "writes outside of the frame", id, id);
 }
 
 static int proof_frame(proof_run *x) {
@@ -93,14 +94,13 @@ static int proof_order(const proof_run *x) {
     const plan_step *step = &x->p->steps[s];
     for (uint32_t i = 0; i < step->n_in; i++) {
       const plan_buffer *b = &x->p->buffers[step->in[i]];
-      bool made = b->place == PLAN_FRAME || b->place == PLAN_RESULT;
+      bool inner = b->place == PLAN_FRAME || b->place == PLAN_SPARE, made = inner || b->place == PLAN_RESULT;
       if (made && b->bytes && (b->first == UINT32_MAX || b->first >= s))
         return proof_fail(x, s, "reads what is not there yet", step->in[i], step->in[i]);
       uint32_t there = x->there[step->in[i]];
       if (there && there >= s && !proof_is_awaited(x, s, step->in[i]))
         return proof_fail(x, s, "reads what is still being written", step->in[i], step->in[i]);
-      if (b->place == PLAN_FRAME && b->last < s)
-        return proof_fail(x, s, "reads what is gone", step->in[i], step->in[i]);
+      if (inner && b->last < s) return proof_fail(x, s, "reads what is gone", step->in[i], step->in[i]);
     }
   }
   return 0;
@@ -128,7 +128,7 @@ static int proof_lives(const proof_run *x, uint32_t step, uint32_t b, uint32_t d
 
 /* Room for the task and for the program that it runs. */
 static bool proof_has_frame(const proof_run *x, const plan_step *s) {
-  int64_t bytes = PLAN_TASK_BYTES + (s->n_nested ? s->nested[0]->frame_bytes : 0);
+  int64_t bytes = x->p->device.task_bytes + (s->n_nested ? s->nested[0]->frame_bytes : 0);
   return s->frame != UINT32_MAX && x->p->buffers[s->frame].place == PLAN_FRAME &&
          x->p->buffers[s->frame].bytes >= bytes;
 }
@@ -180,7 +180,7 @@ static int proof_follow(const proof_run *x, uint32_t a, uint32_t b) {
   const plan_buffer *old = &x->p->buffers[a], *now = &x->p->buffers[b];
   if (old->first > now->first) return proof_follow(x, b, a);
   if (!old->bytes || !now->bytes) return 0;
-  if (!old->lent && now->lent) return proof_fail(x, now->first, "writes over a result", a, b);
+  if (!old->borrowed && now->borrowed) return proof_fail(x, now->first, "writes over a result", a, b);
   if (old->last < now->first) return 0;
   bool passes_on = old->last == now->first && old->first < now->first;
   if (passes_on && plan_may_overwrite(&x->p->steps[now->first], x->p->buffers, a, b)) return 0;
@@ -188,7 +188,7 @@ static int proof_follow(const proof_run *x, uint32_t a, uint32_t b) {
 }
 
 /* Those of one memory are few. */
-static int proof_lent(const proof_run *x, base_arena *scratch) {
+static int proof_borrowed(const proof_run *x, base_arena *scratch) {
   const plan_program *p = x->p;
   uint32_t *next = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_interface + 1);
   uint32_t *head = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_results + p->n_arguments + 1);
@@ -233,7 +233,7 @@ static int proof_program(const plan_program *p, base_alloc alloc, xlac_error *er
   if (status == 0) status = proof_order(&x);
   if (status == 0) status = proof_frame(&x);
   if (status == 0) status = proof_results(&x);
-  if (status == 0) status = proof_lent(&x, &scratch);
+  if (status == 0) status = proof_borrowed(&x, &scratch);
   base_arena_free(&scratch);
   return status;
 }

@@ -141,7 +141,7 @@ void plan_find_donations(plan_build *x) {
   else
     donation_all(&r, config);
   x->p->n_donations = r.n;
-  x->p->donations = r.all;
+  x->p->donations = x->donations = r.all;
   x->p->over = r.over;
   if (options->given) donation_list_spares(&r, options->given);
 }

@@ -29,8 +29,8 @@ static uint32_t sub_frame(plan_build *x, const ir_op *op, const plan_program *co
 }
 
 /* After the state, a scratch buffer for each leaf whose next value must not lie where the present one does. */
-static void sub_scratch(plan_build *x, const plan_program *body, plan_step *s) {
-  uint32_t *out = (uint32_t *)(uintptr_t)s->out, n = s->n_out;
+static void sub_scratch(plan_build *x, const plan_program *body, plan_step *s, uint32_t *out) {
+  uint32_t n = s->n_out;
   for (uint32_t i = 0; i < n && !x->failed; i++) {
     if (body->stays[i]) continue;
     plan_buffer b = {.place = PLAN_FRAME, .bytes = x->buffers.items[out[i]].bytes, .op = s->op};
@@ -55,9 +55,10 @@ int plan_build_nested(plan_build *x, const ir_op *op, bool *done) {
   if (!planned) return 0;
   s.nested = programs;
   s.in = plan_operand_buffers(x, op, 0, &s.n_in);
-  s.out = plan_result_buffers(x, op, ir_type_leaves(op->type), &s.n_out);
+  uint32_t *out = plan_result_buffers(x, op, ir_type_leaves(op->type), &s.n_out);
+  s.out = out;
   s.frame = sub_frame(x, op, programs);
-  if (op->opcode == IR_OP_WHILE && !x->failed) sub_scratch(x, programs[1], &s);
+  if (op->opcode == IR_OP_WHILE && !x->failed) sub_scratch(x, programs[1], &s, out);
   *done = true;
   return x->failed ? base_oom(x->err, "a plan") : plan_add_step(x, s);
 }

@@ -15,7 +15,7 @@ typedef struct low_run {
   uint32_t n, n_units, n_edges;
   ir_op **ops;
   uint32_t *unit;         /* by op id: the unit's number plus one */
-  const ir_op **of;       /* by unit: its op */
+  ir_op **of;             /* by unit: its op */
   int64_t *bytes;         /* what it leaves in the frame: nothing for results */
   bool *over;             /* a kernel, which may write over an operand of its size */
   uint32_t *first, *in;   /* operands of unit u: in[first[u]] .. in[first[u + 1]] */
@@ -366,7 +366,7 @@ static bool low_emit(low_run *x, const uint32_t *order) {
   uint32_t n = 0;
   if (x->failed) return false;
   for (uint32_t i = 0; i < x->n; i++) x->unit[x->ops[i]->id] = 0;
-  for (uint32_t i = 0; i < x->n_units; i++) n = low_put_op(x, (ir_op *)(uintptr_t)x->of[order[i]], stack, out, n);
+  for (uint32_t i = 0; i < x->n_units; i++) n = low_put_op(x, x->of[order[i]], stack, out, n);
   for (uint32_t i = 0; i < x->n; i++) n = low_put_op(x, x->ops[i], stack, out, n);
   assert(n == x->n);
   memcpy(x->ops, out, n * sizeof *out);

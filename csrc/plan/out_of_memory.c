@@ -39,7 +39,7 @@ int plan_out_of_memory(const plan_program *p, xlac_error *err) {
   double results = 0;
   base_text t;
   for (uint32_t i = 0; i < p->n_buffers; i++)
-    if (p->buffers[i].place == PLAN_RESULT && !p->buffers[i].lent) results += (double)p->buffers[i].bytes;
+    if (p->buffers[i].place == PLAN_RESULT && !p->buffers[i].borrowed) results += (double)p->buffers[i].bytes;
   base_text_init(&t, base_alloc_libc);
   uint32_t n = oom_largest(p, largest);
   for (uint32_t i = 0; i < n; i++) {

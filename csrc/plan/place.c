@@ -9,17 +9,24 @@ enum {
   PLACE_MAX_BLOCKS = 2048  /* that are packed all at once */
 };
 
+/* Where something begins. Memory 0 is the frame, memory k + 1 spare number k. */
+typedef struct place_spot {
+  uint32_t memory;
+  int64_t offset;
+} place_spot;
 typedef struct place_gap {
-  int64_t offset, bytes;
+  place_spot at;
+  int64_t bytes;
 } place_gap;
 BASE_VEC(place_gaps, place_gap);
 BASE_VEC(place_ends, uint32_t);
 
 typedef struct place_run {
   plan_program *p;
+  plan_step *steps;
   plan_buffer *buffers;
   base_alloc alloc;
-  place_gaps gaps; /* by offset; none touches another */
+  place_gaps gaps; /* by memory and offset; none touches another */
   int64_t top, live, peak;
   uint32_t *ends, *next;  /* by step, the first buffer that dies there; by buffer, the next such */
   uint8_t *given;         /* by buffer: its place has passed on */
@@ -38,53 +45,63 @@ static void place_drop_gap(place_run *x, uint32_t i) {
   x->gaps.n--;
 }
 
+static place_spot place_behind(const place_gap *g) {
+  return (place_spot){g->at.memory, g->at.offset + g->bytes};
+}
+
+static bool place_is_same(place_spot a, place_spot b) {
+  return a.memory == b.memory && a.offset == b.offset;
+}
+
+static bool place_is_after(place_spot a, place_spot b) {
+  return a.memory != b.memory ? a.memory > b.memory : a.offset > b.offset;
+}
+
 /* At the end of the frame; the gap there grows. */
-static int64_t place_append(place_run *x, int64_t bytes) {
+static place_spot place_append(place_run *x, int64_t bytes) {
   uint32_t n = x->gaps.n;
-  while (n > 0 && x->gaps.items[n - 1].offset >= PLAN_SPARE_STEP) n--;
-  const place_gap end = n ? x->gaps.items[n - 1] : (place_gap){0, 0};
-  if (n && end.offset + end.bytes == x->top) {
+  while (n > 0 && x->gaps.items[n - 1].at.memory) n--;
+  if (n && place_is_same(place_behind(&x->gaps.items[n - 1]), (place_spot){0, x->top})) {
+    x->top = x->gaps.items[n - 1].at.offset;
     place_drop_gap(x, n - 1);
-    x->top = end.offset;
   }
   x->top += bytes;
-  return x->top - bytes;
+  return (place_spot){0, x->top - bytes};
 }
 
 /* spare: memory of arguments will do, which is aligned to PLAN_SPARE_ALIGN only. */
-static int64_t place_take(place_run *x, int64_t bytes, bool spare) {
+static place_spot place_take(place_run *x, int64_t bytes, bool spare) {
   uint32_t best = UINT32_MAX;
   for (uint32_t i = 0; i < x->gaps.n; i++) {
     const place_gap *g = &x->gaps.items[i];
-    if (g->bytes < bytes || (!spare && g->offset >= PLAN_SPARE_STEP)) continue;
+    if (g->bytes < bytes || (!spare && g->at.memory)) continue;
     if (best == UINT32_MAX || g->bytes < x->gaps.items[best].bytes) best = i;
   }
   if (best == UINT32_MAX) return place_append(x, bytes);
   place_gap *g = &x->gaps.items[best];
-  int64_t offset = g->offset;
-  g->offset += bytes;
+  place_spot at = g->at;
+  g->at.offset += bytes;
   g->bytes -= bytes;
   if (g->bytes == 0) place_drop_gap(x, best);
-  return offset;
+  return at;
 }
 
-static bool place_give(place_run *x, int64_t offset, int64_t bytes) {
+static bool place_give(place_run *x, place_spot from, int64_t bytes) {
   uint32_t at = x->gaps.n;
-  while (at > 0 && x->gaps.items[at - 1].offset > offset) at--;
+  while (at > 0 && place_is_after(x->gaps.items[at - 1].at, from)) at--;
   if (bytes == 0) return true;
-  if (at > 0 && x->gaps.items[at - 1].offset + x->gaps.items[at - 1].bytes == offset) {
+  if (at > 0 && place_is_same(place_behind(&x->gaps.items[at - 1]), from)) {
     x->gaps.items[at - 1].bytes += bytes;
   } else {
-    if (!BASE_VEC_PUSH(x->alloc, &x->gaps, ((place_gap){offset, bytes}))) return false;
+    if (!BASE_VEC_PUSH(x->alloc, &x->gaps, ((place_gap){from, bytes}))) return false;
     memmove(x->gaps.items + at + 1, x->gaps.items + at, (x->gaps.n - 1 - at) * sizeof *x->gaps.items);
-    x->gaps.items[at] = (place_gap){offset, bytes};
+    x->gaps.items[at] = (place_gap){from, bytes};
     at++;
   }
   place_gap *g = x->gaps.items + at - 1;
-  if (at < x->gaps.n && g->offset + g->bytes == g[1].offset) {
+  if (at < x->gaps.n && place_is_same(place_behind(g), g[1].at)) {
     g->bytes += g[1].bytes;
-    memmove(g + 1, g + 2, (x->gaps.n - at - 1) * sizeof *g);
-    x->gaps.n--;
+    place_drop_gap(x, at);
   }
   return true;
 }
@@ -182,36 +199,55 @@ bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t
   return false;
 }
 
+/* The spare that argument `buffer` is, or UINT32_MAX. */
+static uint32_t place_spare_of(const place_run *x, uint32_t buffer) {
+  for (uint32_t k = 0; k < x->p->n_spares; k++)
+    if (x->spares[k] == buffer) return k;
+  return UINT32_MAX;
+}
+
 static bool place_is_spare(const place_run *x, uint32_t buffer) {
-  for (uint32_t i = 0; i < x->p->n_spares; i++)
-    if (x->spares[i] == buffer) return true;
-  return false;
+  return place_spare_of(x, buffer) != UINT32_MAX;
+}
+
+/* Where a buffer lies that has its place in the frame or in a spare argument, or that is one. */
+static place_spot place_spot_of(const place_run *x, uint32_t buffer) {
+  const plan_buffer *b = &x->buffers[buffer];
+  if (b->place == PLAN_ARGUMENT) return (place_spot){place_spare_of(x, buffer) + 1, 0};
+  return (place_spot){b->place == PLAN_SPARE ? b->number + 1 : 0, b->offset};
+}
+
+static void place_put(place_run *x, uint32_t buffer, place_spot at) {
+  plan_buffer *b = &x->buffers[buffer];
+  b->place = at.memory ? PLAN_SPARE : PLAN_FRAME;
+  if (at.memory) b->number = at.memory - 1;
+  b->offset = at.offset;
 }
 
 /* What the buffer has of its place. Spare room ends where the argument does. */
 static int64_t place_room(const place_run *x, uint32_t buffer) {
   const plan_buffer *b = &x->buffers[buffer];
-  uint32_t spare = plan_spare_argument(x->p, b->offset);
-  bool whole = spare != UINT32_MAX && b->offset % PLAN_SPARE_STEP == 0 && b->bytes == x->buffers[spare].bytes;
+  place_spot at = place_spot_of(x, buffer);
+  bool whole = at.memory && at.offset == 0 && b->bytes == x->buffers[x->spares[at.memory - 1]].bytes;
   return whole ? b->bytes & ~(int64_t)(PLAN_ALIGN - 1) : place_round(b->bytes);
 }
 
 /* A dying operand whose place output number `out` can have: that of its number, but for kernels, starts, calls and
  * branches. */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
-  const plan_step *s = &x->p->steps[step];
+  plan_step *s = &x->steps[step];
   bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START || s->kind == PLAN_CALL || s->kind == PLAN_CONDITIONAL;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
     plan_buffer *from = &x->buffers[s->in[i]];
     bool elsewhere = x->lenders.of[s->in[i]] != UINT32_MAX;
-    bool has_place = from->place == PLAN_FRAME || elsewhere || place_is_spare(x, s->in[i]);
+    bool has_place = from->place == PLAN_FRAME || from->place == PLAN_SPARE || elsewhere || place_is_spare(x, s->in[i]);
     if (!has_place || from->last != plan_end_of(s, step) || x->given[s->in[i]] || !from->type) continue;
     if (!place_may_overwrite(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
-    if (elsewhere && !plan_pass_on(&x->lenders, x->p, x->buffers, s->in[i], s->out[out])) continue;
-    x->buffers[s->out[out]].offset = from->offset;
+    if (elsewhere && !plan_borrow_on(&x->lenders, x->p, x->buffers, s->in[i], s->out[out])) continue;
+    if (!elsewhere) place_put(x, s->out[out], place_spot_of(x, s->in[i]));
     x->after[s->out[out]] = s->in[i];
     x->given[s->in[i]] = 1;
-    ((plan_step *)(uintptr_t)s)->in_place = s->kind == PLAN_EVAL;
+    s->in_place = s->kind == PLAN_EVAL;
     return true;
   }
   return false;
@@ -224,16 +260,16 @@ static bool place_step(place_run *x, uint32_t step) {
     uint32_t b = i < s->n_out ? s->out[i] : s->frame;
     if (b == UINT32_MAX || x->buffers[b].place != PLAN_FRAME || x->buffers[b].first != step) continue;
     if (i < s->n_out && place_reuse(x, step, i)) continue;
-    if (plan_lend(&x->lenders, x->p, x->buffers, b)) continue;
-    x->buffers[b].offset = place_take(x, place_round(x->buffers[b].bytes), x->buffers[b].type != NULL);
-    if (x->buffers[b].offset < PLAN_SPARE_STEP) x->live += x->buffers[b].bytes;
+    if (plan_borrow(&x->lenders, x->p, x->buffers, b)) continue;
+    place_put(x, b, place_take(x, place_round(x->buffers[b].bytes), x->buffers[b].type != NULL));
+    if (x->buffers[b].place == PLAN_FRAME) x->live += x->buffers[b].bytes;
   }
   for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]] = 0;
   if (x->live > x->peak) x->peak = x->live;
   for (uint32_t b = x->ends[step]; b != UINT32_MAX; b = x->next[b]) {
-    if (x->given[b] || x->buffers[b].lent) continue;
-    if (x->buffers[b].offset < PLAN_SPARE_STEP) x->live -= x->buffers[b].bytes;
-    if (!place_give(x, x->buffers[b].offset, place_room(x, b))) return false;
+    if (x->given[b] || x->buffers[b].borrowed) continue;
+    if (x->buffers[b].place == PLAN_FRAME) x->live -= x->buffers[b].bytes;
+    if (!place_give(x, place_spot_of(x, b), place_room(x, b))) return false;
   }
   return true;
 }
@@ -254,9 +290,8 @@ static void place_list_ends(place_run *x) {
 static bool place_begin_spares(place_run *x) {
   bool ok = true;
   for (uint32_t k = 0; k < x->p->n_spares && ok; k++) {
-    plan_buffer *b = &x->buffers[x->spares[k]];
-    b->offset = (k + 1) * PLAN_SPARE_STEP;
-    if (b->last == UINT32_MAX) ok = place_give(x, b->offset, place_room(x, x->spares[k]));
+    uint32_t b = x->spares[k];
+    if (x->buffers[b].last == UINT32_MAX) ok = place_give(x, place_spot_of(x, b), place_room(x, b));
   }
   return ok;
 }
@@ -267,9 +302,7 @@ static int64_t place_spare_bytes(const place_run *x) {
     int64_t most = 0;
     for (uint32_t b = 0; b < x->p->n_buffers; b++) {
       const plan_buffer *in = &x->buffers[b];
-      bool here = in->place == PLAN_FRAME && in->first != UINT32_MAX && in->offset / PLAN_SPARE_STEP == k + 1;
-      int64_t end = here ? in->offset % PLAN_SPARE_STEP + in->bytes : 0;
-      if (end > most) most = end;
+      if (in->place == PLAN_SPARE && in->number == k && in->offset + in->bytes > most) most = in->offset + in->bytes;
     }
     all += most;
   }
@@ -282,7 +315,7 @@ static uint32_t place_blocks(const place_run *x, plan_block *blocks, uint32_t *b
   for (uint32_t i = 0; i < x->p->n_buffers; i++) {
     const plan_buffer *b = &x->buffers[i];
     block[i] = UINT32_MAX;
-    if (b->place != PLAN_FRAME || b->first == UINT32_MAX || b->offset >= PLAN_SPARE_STEP) continue;
+    if (b->place != PLAN_FRAME || b->first == UINT32_MAX) continue;
     if (x->after[i] != UINT32_MAX && block[x->after[i]] != UINT32_MAX) {
       block[i] = block[x->after[i]];
       if (b->last > blocks[block[i]].last) blocks[block[i]].last = b->last;
@@ -310,8 +343,8 @@ static bool place_pack(place_run *x, int64_t begin, base_arena *scratch) {
   return true;
 }
 
-int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
-  place_run x = {.p = p, .buffers = buffers, .alloc = alloc};
+int plan_place_buffers(plan_program *p, plan_step *steps, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
+  place_run x = {.p = p, .steps = steps, .buffers = buffers, .alloc = alloc};
   base_arena scratch;
   base_arena_init(&scratch, alloc);
   x.ends = BASE_ARRAY(&scratch, uint32_t, (size_t)p->n_steps + 1);
@@ -320,7 +353,7 @@ int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, 
   x.given = base_arena_zalloc(&scratch, (size_t)p->n_buffers + 1);
   x.seen = base_arena_zalloc(&scratch, ((size_t)p->n_buffers + 1) * sizeof *x.seen);
   bool ok = x.ends && x.next && x.after && x.given && x.seen && plan_find_lenders(&x.lenders, p, buffers, &scratch);
-  int64_t begin = place_round((int64_t)p->n_buffers * (int64_t)sizeof(void *));
+  int64_t begin = place_round((int64_t)p->n_buffers * p->device.buffer_bytes);
   x.top = begin;
   x.spares = p->spares; /* the buffers of arguments have the numbers of their leaves */
   if (ok) ok = place_begin_spares(&x);

@@ -13,18 +13,19 @@ typedef enum plan_place {
   PLAN_FRAME,    /* at `offset` of the frame */
   PLAN_ARGUMENT, /* argument `number` */
   PLAN_RESULT,   /* result `number`, memory of the caller */
-  PLAN_CONSTANT  /* `data`, in the module */
+  PLAN_SPARE,    /* at `offset` of the entry's spare `number`: of an argument that is given away */
+  PLAN_CONSTANT  /* the value of `literal`, in the module */
 } plan_place;
 
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
-  bool lent;     /* no argument or result, but a value that lies in the memory of one while that is free (lend.c) */
+  bool borrowed; /* no argument or result, but a value that lies in the memory of one while that is free (borrow.c) */
   int64_t bytes, offset;
   uint32_t number;
-  const void *data;
-  const ir_type *type;  /* of the array in it; NULL: scratch memory */
-  const ir_op *op;      /* whose value it is */
-  uint32_t first, last; /* steps: the one that writes it, the last that reads it */
+  const ir_literal *literal; /* of an array; NULL: a token, or no constant */
+  const ir_type *type;       /* of the array in it; NULL: scratch memory */
+  const ir_op *op;           /* whose value it is */
+  uint32_t first, last;      /* steps: the one that writes it, the last that reads it */
 } plan_buffer;
 
 typedef enum plan_step_kind {
@@ -51,11 +52,10 @@ typedef struct plan_dot {
 } plan_dot;
 bool plan_dot_of(const ir_op *op, plan_dot *dot);
 
-/* What the backend makes of an op that is neither a kernel nor a loop. */
+/* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the backend's. */
 typedef struct plan_routine {
-  const char *name;      /* for explanations: "gemm" */
-  const void *code;      /* the backend's: what to call */
-  const void *data;      /* and what it has prepared, in the plan's arena; immutable */
+  uint32_t number;       /* among the routines of the plan: what the backend makes of it is found by that */
+  const char *name;      /* for explanations: "gemm"; lives as long as the backend */
   int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
@@ -64,9 +64,9 @@ typedef struct plan_routine {
                      (base_stop.parts); stoppable, too */
   bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
 } plan_routine;
-/* Makes the routine for op. *known is false where the backend has none: then the interpreter evaluates the op. */
-typedef int plan_prepare_fn(void *ctx, const ir_op *op, base_arena *arena, plan_routine *out, bool *known,
-                            xlac_error *err);
+/* The facts of the routine for op; out->number is there, the rest is zero. *known is false where the backend has none:
+ * then the interpreter evaluates the op, and the number goes to the next one. */
+typedef int plan_prepare_fn(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err);
 
 /* What starts at step `start` is over at step `done`. Between the two it may at any time read the start's inputs, and
  * read and write its outputs and its frame. */
@@ -91,7 +91,6 @@ typedef struct plan_step {
   uint32_t n_nested, frame; /* frame: the buffer of the nested programs' frames */
   const plan_program *const *nested;
   const plan_chain *chain; /* START, UPDATE, DONE */
-  const void *code;        /* what the backend has made of the kernel, or of the start */
 } plan_step;
 
 /* Why no result is computed over an argument that may be given away. */
@@ -113,10 +112,18 @@ typedef struct plan_donation {
   uint32_t rival;                         /* TAKEN: the argument that got the result */
 } plan_donation;
 
+/* What a device keeps in frames for itself. */
+typedef struct plan_device {
+  int64_t buffer_bytes; /* at the beginning of each frame, by buffer of its program */
+  int64_t task_bytes;   /* at the beginning of the frame of an async start, before that of the program it runs */
+} plan_device;
+
 /* The orders that steps may be in (order.c). */
 enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
 
 struct plan_program {
+  uint32_t number;                 /* among the programs of the plan; the entry is 0 */
+  uint32_t n_programs, n_routines; /* of the entry: how many there are, all numbers being smaller */
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
   const char *why;
@@ -133,14 +140,15 @@ struct plan_program {
   uint32_t n_spares;    /* of the entry: arguments that are given away, and that no result lies in */
   const uint32_t *spares;
   int64_t spare_bytes;              /* the most of their memory that is in use at a time */
-  int64_t frame_bytes;              /* the table of n_buffers pointers first, then the buffers */
-  const void *code;                 /* what the backend has made of the steps */
+  plan_device device;               /* whose frames they are */
+  int64_t frame_bytes;              /* the device's table first, then the buffers */
   uint8_t order;                    /* of the steps */
   int64_t order_peaks[PLAN_ORDERS]; /* bytes that were expected of each order; 0: it was not weighed */
   int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
 typedef struct plan_options {
+  plan_device device;
   plan_prepare_fn *prepare; /* NULL: no routines */
   void *prepare_ctx;
   bool no_fusion; /* every op is a step of its own (for tests, and to find the op that differs) */
@@ -183,22 +191,17 @@ bool plan_is_async(const ir_op *op);
 const ir_type *plan_async_result(const ir_op *start);
 
 /* --- inside --- */
-/* place.c: offsets of all buffers in the frame. */
-XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_buffer *buffers, base_alloc alloc, xlac_error *err);
+/* place.c: offsets of all buffers in the frame. `steps` and `buffers` are those of p, which are still to be changed. */
+XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_step *steps, plan_buffer *buffers, base_alloc alloc,
+                                     xlac_error *err);
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
  * element. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
-enum {
-  PLAN_ALIGN = 64,
-  PLAN_SPARE_ALIGN = 16,
-  PLAN_TASK_BYTES = 1536 /* the backend's, at the beginning of a start's frame */
-};
-/* Offsets from here on are no offsets in the frame: spare number k of the program begins at (k + 1) times this. */
-#define PLAN_SPARE_STEP ((int64_t)1 << 44)
-/* The argument in whose memory the offset is, or UINT32_MAX. */
-static inline uint32_t plan_spare_argument(const plan_program *p, int64_t offset) {
-  int64_t k = offset / PLAN_SPARE_STEP - 1;
-  return k < 0 || k >= (int64_t)p->n_spares ? UINT32_MAX : p->spares[k];
+enum { PLAN_ALIGN = 64, PLAN_SPARE_ALIGN = 16 };
+/* Whether two buffers of one program lie in a frame, or in spare memory, and have bytes of it in common. */
+static inline bool plan_places_overlap(const plan_buffer *a, const plan_buffer *b) {
+  if (a->place != b->place || (a->place == PLAN_SPARE && a->number != b->number)) return false;
+  return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 /* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. */
 static inline uint32_t plan_end_of(const plan_step *s, uint32_t step) {

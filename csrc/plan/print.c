@@ -3,13 +3,10 @@
 
 static void put_buffer(base_text *out, const plan_buffer *b) {
   char type[80];
-  static const char *const places[] = {"frame", "argument", "result", "constant"};
-  base_putf(out, " %s%s", b->lent ? "in " : "", places[b->place]);
-  if (b->place == PLAN_FRAME && b->offset < PLAN_SPARE_STEP) base_putf(out, "+%lld", (long long)b->offset);
-  if (b->place == PLAN_FRAME && b->offset >= PLAN_SPARE_STEP)
-    base_putf(out, " spare %lld+%lld", (long long)(b->offset / PLAN_SPARE_STEP) - 1,
-              (long long)(b->offset % PLAN_SPARE_STEP));
-  if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT) base_putf(out, " %u", b->number);
+  static const char *const places[] = {"frame", "argument", "result", "spare", "constant"};
+  base_putf(out, " %s%s", b->borrowed ? "in " : "", places[b->place]);
+  if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT || b->place == PLAN_SPARE) base_putf(out, " %u", b->number);
+  if (b->place == PLAN_FRAME || b->place == PLAN_SPARE) base_putf(out, "+%lld", (long long)b->offset);
   if (b->type) base_putf(out, " %s", ir_type_text(b->type, type, sizeof type));
 }
 

@@ -46,12 +46,13 @@ static void report_cost(base_text *out, plan_cost c) {
 }
 
 static void report_buffer(base_text *out, const plan_buffer *b) {
-  static const char *const places[] = {"frame", "argument", "result", "constant"};
+  static const char *const places[] = {"frame", "argument", "result", "spare", "constant"};
   char type[80];
   base_putf(out, "{\"place\": \"%s\", \"bytes\": %lld", places[b->place], (long long)b->bytes);
-  if (b->place == PLAN_FRAME) base_putf(out, ", \"offset\": %lld", (long long)b->offset);
-  if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT) base_putf(out, ", \"number\": %u", b->number);
-  if (b->lent) BASE_PUT(out, ", \"lent\": true");
+  if (b->place == PLAN_FRAME || b->place == PLAN_SPARE) base_putf(out, ", \"offset\": %lld", (long long)b->offset);
+  if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT || b->place == PLAN_SPARE)
+    base_putf(out, ", \"number\": %u", b->number);
+  if (b->borrowed) BASE_PUT(out, ", \"lent\": true");
   if (b->first != UINT32_MAX) base_putf(out, ", \"first\": %u", b->first);
   if (b->last != UINT32_MAX) base_putf(out, ", \"last\": %u", b->last);
   if (b->type) {

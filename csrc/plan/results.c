@@ -106,11 +106,11 @@ static uint32_t results_find_under(const plan_build *x, uint32_t over, uint32_t 
 /* Result i is computed in its own memory from the first of a chain of values, each written over the one before. */
 static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32_t made) {
   for (uint32_t under; (under = results_find_under(x, over, made)) != UINT32_MAX; made = under) {
-    plan_step *s = (plan_step *)&x->steps.items[x->buffers.items[made].first];
+    plan_step *s = &x->steps.items[x->buffers.items[made].first];
     s->in_place = s->kind == PLAN_EVAL;
     x->buffers.items[under].place = PLAN_RESULT;
     x->buffers.items[under].number = i;
-    x->buffers.items[under].lent = true;
+    x->buffers.items[under].borrowed = true;
   }
 }
 
@@ -154,7 +154,7 @@ static void results_say_why(const plan_build *x, plan_donation *d, uint32_t made
 
 static void results_note_donations(const plan_build *x, uint32_t at, const uint32_t *later) {
   for (uint32_t i = 0; i < x->p->n_donations; i++) {
-    plan_donation *d = (plan_donation *)(uintptr_t)&x->p->donations[i];
+    plan_donation *d = &x->donations[i];
     if (d->result == UINT32_MAX) continue;
     d->in_place = later[d->result] == UINT32_MAX;
     if (!d->in_place) results_say_why(x, d, x->leaves.items[at + d->result]);

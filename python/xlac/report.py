@@ -333,7 +333,7 @@ class Units:
         buffers, last = self.programs[program]["buffers"], step + len(steps) - 1
         made = {b for s in steps for b in s["out"]}
         read = {b for s in steps for b in s["in"]} - made
-        inner = {b for b in made if (buffers[b]["place"] == "frame" or buffers[b].get("lent")) and buffers[b].get("last", last + 1) <= last}
+        inner = {b for b in made if (buffers[b]["place"] in ("frame", "spare") or buffers[b].get("lent")) and buffers[b].get("last", last + 1) <= last}
         kept = made - inner
         return min(total, sum(buffers[b]["bytes"] for b in [*read, *kept]))
 

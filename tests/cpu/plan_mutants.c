@@ -74,6 +74,7 @@ static void make(world *w) {
                         .buffers = w->buffers,
                         .interface = w->interface,
                         .steps = w->steps,
+                        .device = {.buffer_bytes = sizeof(void *)},
                         .over = w->over};
 }
 
@@ -134,7 +135,7 @@ int main(int argc, char **argv) {
   int broken = 0, found = 0, rounds = argc > 1 ? atoi(argv[1]) : 1000;
   for (int i = 0; i < rounds; i++) {
     make(&w);
-    if (plan_place_buffers(&w.p, w.buffers, base_alloc_libc, &err) != 0) return 1;
+    if (plan_place_buffers(&w.p, w.steps, w.buffers, base_alloc_libc, &err) != 0) return 1;
     list_interface(&w);
     if (!runs_right(&w) || !accepted(&w)) return fprintf(stderr, "plan %d is wrong as placed\n", i), 1;
     for (int k = 0; k < 8; k++) {

@@ -298,7 +298,7 @@ int cpu_prepare_convolution(cpu_prepare_run *x) {
   x->out->name = "convolution";
   x->out->work = (uint64_t)x->op->type->count * (uint64_t)own->parts[0].g.k.count / 4;
   x->out->scratch_bytes = scratch;
-  x->out->data = own;
+  x->data = own;
   x->out->stoppable = true;
   x->code = conv_by_own;
   return 0;

@@ -235,7 +235,7 @@ int cpu_conv_prepare_depthwise(cpu_prepare_run *x, const cpu_conv *c) {
   d->rows = by_features ? rows : rows * c->feature_groups * c->outputs;
   x->out->name = "depthwise convolution";
   x->out->work = (uint64_t)x->op->type->count * (uint64_t)(entries * c->kernel_size[c->n - 1]);
-  x->out->data = d;
+  x->data = d;
   x->out->stoppable = true;
   x->code = dwconv_all;
   return 0;

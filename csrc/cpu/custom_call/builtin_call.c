@@ -30,10 +30,10 @@ static int builtin_zeros(const cpu_routine_run *r) {
 static int builtin_bytes(cpu_prepare_run *x, const char *name, cpu_routine_fn *code) {
   int64_t bytes = x->op->type->count * (int64_t)base_dtype_bytes(x->op->type->dtype);
   x->out->name = name;
-  x->out->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
+  x->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
   x->out->work = UINT64_MAX; /* of what may be registered */
   x->code = code;
-  return x->out->data ? 0 : base_oom(x->err, "a custom call");
+  return x->data ? 0 : base_oom(x->err, "a custom call");
 }
 
 int cpu_prepare_builtin_call(cpu_prepare_run *x) {

@@ -34,7 +34,7 @@ int cpu_prepare_custom_call(cpu_prepare_run *x) {
   TRY(native_prepare(x->op, x->arena, &d->op, x->err));
   if (!cpu_native(x->options->blas, target, &d->builtin)) d->builtin = (interp_native){.run = NULL};
   x->out->name = "custom-call";
-  x->out->data = d;
+  x->data = d;
   x->out->scratch_bytes = d->op.scratch_bytes;
   x->out->in_place = native_in_place(&d->op);
   x->out->stoppable = d->builtin.run != NULL;

@@ -290,7 +290,7 @@ int cpu_prepare_fft(cpu_prepare_run *x) {
   fft_maker m = {.x = x, .f = f};
   if (!fft_read(&m, x->op)) return 0;
   x->out->name = "fft";
-  x->out->data = f;
+  x->data = f;
   x->code = fft_zeros;
   if (x->op->type->count == 0 || ir_operand_type(x->op, 0)->count == 0) return 0;
   f->run = fft_lanes_choose(f->is_double);

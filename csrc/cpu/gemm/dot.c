@@ -108,7 +108,7 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   x->out->work =
       (uint64_t)d->g.batch.count * (uint64_t)d->g.m.count * (uint64_t)d->g.n.count * (uint64_t)d->g.k.count / 4;
   x->out->scratch_bytes = scratch;
-  x->out->data = d;
+  x->data = d;
   x->code = dot_by_own;
   return 0;
 }
@@ -118,9 +118,9 @@ static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool fe
   x->out->name = "gemm";
   x->out->divisible = true;
   x->out->work = (uint64_t)(dot->batch * dot->m * dot->n * dot->k) / 4;
-  x->out->data = few ? (const void *)cpu_few_make(dot, x->arena) : base_arena_memdup(x->arena, dot, sizeof *dot);
+  x->data = few ? (const void *)cpu_few_make(dot, x->arena) : base_arena_memdup(x->arena, dot, sizeof *dot);
   x->code = few ? dot_by_few : dot_by_blas;
-  return x->out->data ? 0 : base_oom(x->err, "a product");
+  return x->data ? 0 : base_oom(x->err, "a product");
 }
 
 /* With AVX-512 our tiles are as fast as the CPU is, and packing costs less than the library's where there is much to do

@@ -114,7 +114,7 @@ int cpu_prepare_ragged_dot(cpu_prepare_run *x) {
   else if (!ragdot_by_own(d))
     return 0;
   x->out->name = d->blas ? "ragged gemm" : "ragged product";
-  x->out->data = d;
+  x->data = d;
   x->out->scratch_bytes = d->g.scratch_bytes;
   x->out->work = (uint64_t)d->m * (uint64_t)d->n * (uint64_t)d->k / 4;
   x->out->stoppable = true;

@@ -92,7 +92,7 @@ int cpu_prepare_dynamic_slice(cpu_prepare_run *x) {
     return base_oom(x->err, "a dynamic slice");
   TRY(dyn_prepare_indices(x, 1, whole, t->dims, data));
   x->out->name = "slice";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
   x->code = dyn_slice_run;
@@ -112,7 +112,7 @@ int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
     return base_oom(x->err, "a dynamic slice");
   TRY(dyn_prepare_indices(x, 2, t, update->dims, data));
   x->out->name = "update";
-  x->out->data = data;
+  x->data = data;
   x->out->in_place = 1;
   x->out->work = (uint64_t)update->count;
   x->out->stoppable = true;
@@ -120,11 +120,11 @@ int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
   return 0;
 }
 
-bool cpu_dynamic_row_of(const plan_step *s, cpu_dynamic_row *out) {
+bool cpu_dynamic_row_of(const cpu_executable *exe, const plan_step *s, cpu_dynamic_row *out) {
   const ir_op *op = s->op;
   bool update = op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
   if (s->kind != PLAN_ROUTINE || (!update && op->opcode != IR_OP_DYNAMIC_SLICE)) return false;
-  const dyn_data *x = s->routine->data;
+  const dyn_data *x = exe->routines.items[s->routine->number].data;
   const ir_type *whole = ir_operand_type(op, 0), *part = update ? ir_operand_type(op, 1) : op->type;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)whole->dtype);
   if (x->n != 1 || x->indices->at || part->count == 0) return false;

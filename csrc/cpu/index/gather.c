@@ -146,7 +146,7 @@ int cpu_prepare_gather(cpu_prepare_run *x) {
   g->grain = GATHER_PIECE / interp_max(16, g->bytes / interp_max(1, g->w.count));
   g->grain = interp_max(1, g->grain);
   x->out->name = g->code == gather_line ? "gather" : "pick";
-  x->out->data = g;
+  x->data = g;
   x->out->work = (uint64_t)op->type->count;
   x->out->stoppable = true;
   x->code = gather_run;

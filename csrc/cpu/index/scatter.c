@@ -130,7 +130,7 @@ int cpu_prepare_scatter(cpu_prepare_run *x) {
   if (s->w.n_batch) s->line = s->w.batch[s->w.n_batch - 1];
   cpu_scatter_choose(s, body);
   x->out->name = overwrites ? "put" : "scatter";
-  x->out->data = s;
+  x->data = s;
   x->out->in_place = 1;
   x->out->work = (uint64_t)s->updates * 2;
   x->out->stoppable = true;

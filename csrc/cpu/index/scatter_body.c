@@ -323,7 +323,7 @@ static int scatb_prepare(cpu_prepare_run *x, scatb_data *s) {
   x->out->scratch_bytes = s->part_room * (s->updates < SCATB_LONG || !s->w.disjoint ? 1 : SCATB_PARTS);
   for (uint32_t i = 0; i < s->n && i < 64; i++) x->out->in_place |= (uint64_t)1 << i;
   x->out->name = "scatter";
-  x->out->data = s;
+  x->data = s;
   x->out->work = (uint64_t)s->updates * (s->body->n_ops + 2);
   x->out->stoppable = true;
   x->code = scatb_run;

@@ -51,10 +51,10 @@ static bool linalg_matrix(const ir_type *t, linalg_plan *p) {
 
 static int linalg_give(cpu_prepare_run *x, const linalg_plan *p, const char *name, cpu_routine_fn *code) {
   x->out->name = name;
-  x->out->data = base_arena_memdup(x->arena, p, sizeof *p);
+  x->data = base_arena_memdup(x->arena, p, sizeof *p);
   x->out->work = (uint64_t)p->batch * (uint64_t)(p->rows * p->columns) * (uint64_t)(p->n / 4 + 1);
   x->code = code;
-  return x->out->data ? 0 : base_oom(x->err, "linear algebra");
+  return x->data ? 0 : base_oom(x->err, "linear algebra");
 }
 
 /* Pieces of the batch, or of one item's. */

@@ -102,7 +102,7 @@ int cpu_prepare_bitcast_convert(cpu_prepare_run *x) {
   *data = (bits_data){.from = bits_side_of(operand, t), .to = bits_side_of(t, operand)};
   if (!base_mul_i64(operand->count, data->from.width, &data->bits) || data->bits != t->count * data->to.width) return 0;
   x->out->name = "bits";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)(operand->count + t->count);
   x->out->stoppable = true;
   x->code = bits_run;
@@ -156,7 +156,7 @@ int cpu_prepare_bitcast(cpu_prepare_run *x) {
   made = made && cpu_move_make(&data->load, x->arena, bytes, t->rank, t->dims, to, stored);
   if (!made) return base_oom(x->err, "a bitcast");
   x->out->name = "move";
-  x->out->data = data;
+  x->data = data;
   x->out->scratch_bytes = t->count * (int64_t)bytes;
   x->out->work = (uint64_t)t->count * 2;
   x->out->stoppable = true;

@@ -34,7 +34,7 @@ int cpu_prepare_concatenate(cpu_prepare_run *x) {
     at += own->dims[d];
   }
   x->out->name = "concat";
-  x->out->data = parts;
+  x->data = parts;
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
   x->code = concat_run;

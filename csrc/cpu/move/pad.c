@@ -150,7 +150,7 @@ int cpu_prepare_pad(cpu_prepare_run *x) {
   if (pad_plan_dims(x->op, (int64_t)data->bytes, data, dims) > 0) pad_merge(data, dims);
   data->dims = dims;
   x->out->name = "pad";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
   x->code = pad_run_step;

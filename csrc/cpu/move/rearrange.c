@@ -82,7 +82,7 @@ int cpu_prepare_rearrange(cpu_prepare_run *x) {
     return base_oom(x->err, "a copy");
   data->from = at * bytes;
   x->out->name = data->move.kind == CPU_MOVE_TILES ? "tiles" : "move";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
   x->out->divisible = x->out->work >= REARRANGE_MUCH;
@@ -103,11 +103,11 @@ int cpu_prepare_copy(cpu_prepare_run *x) {
   if (!ir_is_tensor(t) || !ir_is_tensor(operand)) return 0;
   int64_t bytes = t->count * (int64_t)base_dtype_bytes(t->dtype);
   x->out->name = "copy";
-  x->out->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
+  x->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
   x->out->in_place = 1;
   x->out->work = (uint64_t)bytes / 4;
   x->out->stoppable = true;
   x->out->divisible = x->out->work >= REARRANGE_MUCH;
   x->code = rearrange_copy_run;
-  return x->out->data ? 0 : base_oom(x->err, "a copy");
+  return x->data ? 0 : base_oom(x->err, "a copy");
 }

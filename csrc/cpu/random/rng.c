@@ -207,7 +207,7 @@ int cpu_prepare_rng_bit_generator(cpu_prepare_run *x) {
   x->out->name = p.philox ? "philox" : "threefry";
   x->out->work = (uint64_t)data->count * 4;
   x->out->in_place = 1;
-  x->out->data = base_arena_memdup(x->arena, &p, sizeof p);
+  x->data = base_arena_memdup(x->arena, &p, sizeof p);
   x->code = rng_bits_run;
-  return x->out->data ? 0 : base_oom(x->err, "random bits");
+  return x->data ? 0 : base_oom(x->err, "random bits");
 }

@@ -108,7 +108,7 @@ int cpu_prepare_rng(cpu_prepare_run *x) {
   p.each = p.normal ? 1 : p.type == XLAC_PRED ? 4 : 2;
   x->out->name = p.normal ? "normal" : "uniform";
   x->out->work = (uint64_t)p.count * 16;
-  x->out->data = base_arena_memdup(x->arena, &p, sizeof p);
+  x->data = base_arena_memdup(x->arena, &p, sizeof p);
   x->code = rngo_run_op;
-  return x->out->data ? 0 : base_oom(x->err, "random numbers");
+  return x->data ? 0 : base_oom(x->err, "random numbers");
 }

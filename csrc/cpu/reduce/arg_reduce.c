@@ -83,7 +83,7 @@ int cpu_prepare_arg_reduce(cpu_prepare_run *x) {
   data->blocks = (data->inner + ARGR_LANES - 1) / ARGR_LANES;
   data->grain = interp_max(1, ARGR_PIECE / interp_max(1, data->steps * interp_min(data->inner, ARGR_LANES)));
   x->out->name = a.smallest ? "argmin" : "argmax";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
   x->code = argr_run;

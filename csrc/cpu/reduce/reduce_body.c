@@ -187,7 +187,7 @@ static int bred_prepare(cpu_prepare_run *x, cpu_reduction *data) {
         cpu_share_make(&data->share, (data->results + data->lanes - 1) / data->lanes,
                        BRED_WORK / cpu_share_work(each, data->lanes), bred_memory_make(data, NULL, &m));
   x->out->name = "reduce";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)cpu_share_work(data->results, each);
   x->out->stoppable = true;
   x->code = bred_run;

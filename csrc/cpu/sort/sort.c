@@ -238,7 +238,7 @@ int cpu_prepare_sort(cpu_prepare_run *x) {
   if (data->by_body || data->may_fail) TRY(sort_prepare_body(x, data, &known));
   if (!known) return 0;
   x->out->name = data->by_body ? "merge-sort" : "radix";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)(data->rows * data->length) * 16;
   x->out->stoppable = true;
   x->code = sort_run_step;

@@ -129,12 +129,12 @@ static int topk_prepare(cpu_prepare_run *x, int64_t k, bool largest) {
   data.grain = interp_max((data.rows + TOPK_SLOTS - 1) / TOPK_SLOTS, TOPK_PIECE / interp_max(1, n));
   data.grain = interp_max(1, data.grain);
   x->out->name = "heap";
-  x->out->data = base_arena_memdup(x->arena, &data, sizeof data);
+  x->data = base_arena_memdup(x->arena, &data, sizeof data);
   x->out->scratch_bytes = (data.rows + data.grain - 1) / data.grain * k * (int64_t)sizeof(interp_keyed);
   x->out->work = (uint64_t)t->count;
   x->out->stoppable = true;
   x->code = topk_run;
-  return x->out->data ? 0 : base_oom(x->err, "a top-k");
+  return x->data ? 0 : base_oom(x->err, "a top-k");
 }
 
 static bool topk_is_plain(const ir_op *op) {

@@ -15,6 +15,8 @@ BASE_VEC(list_parts, list_part);
 
 typedef struct list_make {
   base_alloc alloc;
+  const cpu_executable *exe;
+  const cpu_code *code; /* of the program */
   bool body;
   list_codes once, codes;
   list_parts parts;
@@ -154,7 +156,7 @@ static bool list_join(list_make *x, const kernel_value *v, const list_code *c) {
 static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cell *where, list_cell *out) {
   const kernel *k = s->kernel;
   const kernel_value *v = &k->values[i];
-  const interp_loop *l = &((const cpu_vm *)s->code)->insts[i].loop;
+  const interp_loop *l = &((const cpu_vm *)x->code->steps[x->step])->insts[i].loop;
   list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
   c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;
   if (k->count == 1) c.inst.code = cpu_list_scalar(v->op, l);
@@ -290,7 +292,7 @@ static bool list_same_memory(const plan_program *p, uint32_t a, uint32_t b) {
 static bool list_row(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena, bool *done) {
   cpu_dynamic_row row;
   *done = false;
-  if (s->kind != PLAN_ROUTINE || !cpu_dynamic_row_of(s, &row) || row.bytes > LIST_MAX_BYTES) return true;
+  if (s->kind != PLAN_ROUTINE || !cpu_dynamic_row_of(x->exe, s, &row) || row.bytes > LIST_MAX_BYTES) return true;
   bool update = s->op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
   if (update && !list_same_memory(p, s->in[0], s->out[0])) return true;
   *done = true;
@@ -318,7 +320,7 @@ static bool list_program(list_make *x, const plan_program *p, base_arena *arena)
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const cpu_group *g = NULL;
     x->step = i;
-    if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, i, arena, &g, NULL)) return false;
+    if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, x->code, i, arena, &g, NULL)) return false;
     if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i], arena))) return false;
     if (g) i += cpu_group_steps(g) - 1;
   }
@@ -343,8 +345,9 @@ static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
   return true;
 }
 
-int cpu_list_make(const plan_program *p, bool body, base_arena *arena, const cpu_list **out, xlac_error *err) {
-  list_make x = {.alloc = arena->alloc, .body = body};
+int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out, xlac_error *err) {
+  base_arena *arena = &exe->arena;
+  list_make x = {.alloc = arena->alloc, .exe = exe, .code = cpu_code_of(exe, p), .body = body};
   cpu_list *l = BASE_NEW(arena, cpu_list);
   bool ok = l && list_program(&x, p, arena) && list_finish(&x, arena, l);
   BASE_VEC_FREE(x.alloc, &x.once);

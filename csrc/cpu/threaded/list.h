@@ -62,17 +62,19 @@ typedef struct cpu_list {
   uint64_t work; /* of all instructions */
 } cpu_list;
 
-/* --- list.c: of p, whose kernels and nested programs are ready, in arena. A loop's body keeps what is the same at each
- * trip. --- */
-XLAC_MUST_USE int cpu_list_make(const plan_program *p, bool body, base_arena *arena, const cpu_list **out,
+/* --- list.c: of p, whose kernels and nested programs are ready, in exe's arena. A loop's body keeps what is the same
+ * at each trip. --- */
+XLAC_MUST_USE int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out,
                                 xlac_error *err);
 
 /* --- list_run.c --- */
-/* p, which is no loop's body, once, on its buffers. */
-XLAC_MUST_USE int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers);
-/* Of its parts those from `first` on and before `last`. */
-XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first,
-                                     uint32_t last);
+/* Of the parts of l, which is the list of p and no loop's body, those from `first` on and before `last`, once, on the
+ * program's buffers. Where one fails, what was started is abandoned. */
+XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers,
+                                     uint32_t first, uint32_t last);
+static inline int cpu_list_run(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers) {
+  return cpu_list_run_parts(run, l, p, pointers, 0, l->n_parts);
+}
 /* The loop s from the state at now[i] on, its next value alternately at next[i]. *swapped: the last value is at next.
  */
 XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,
@@ -84,7 +86,7 @@ typedef struct cpu_dynamic_row {
   uint8_t dtype;
   int64_t limit, stride, bytes;
 } cpu_dynamic_row;
-bool cpu_dynamic_row_of(const plan_step *s, cpu_dynamic_row *out);
+bool cpu_dynamic_row_of(const cpu_executable *exe, const plan_step *s, cpu_dynamic_row *out);
 /* Where the row begins, in bytes. */
 int64_t cpu_dynamic_row_at(const cpu_dynamic_row *row, const void *index);
 

@@ -41,10 +41,6 @@ static int listr_step(cpu_run *run, const plan_program *p, const list_part *part
 
 /* --- once --- */
 
-int cpu_list_run(cpu_run *run, const plan_program *p, void *const *pointers) {
-  return cpu_list_run_parts(run, p, pointers, 0, ((const cpu_list *)p->code)->n_parts);
-}
-
 static void listr_codes(const list_code *codes, uint32_t n, void *const *pointers, char *scratch) {
   list_inst insts[LISTR_SOME + 1];
   for (uint32_t at = 0; at < n; at += LISTR_SOME) {
@@ -55,9 +51,9 @@ static void listr_codes(const list_code *codes, uint32_t n, void *const *pointer
   }
 }
 
-static void listr_once(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers,
-                       char *scratch) {
-  const list_code *codes = &((const cpu_list *)p->code)->codes[part->first];
+static void listr_once(cpu_run *run, const plan_program *p, const cpu_list *l, const list_part *part,
+                       void *const *pointers, char *scratch) {
+  const list_code *codes = &l->codes[part->first];
   if (part->n == 0) return;
   run->ran.lists++;
   if (!run->profile) {
@@ -69,17 +65,20 @@ static void listr_once(cpu_run *run, const plan_program *p, const list_part *par
   cpu_profile_add(run->profile, p, &p->steps[part->at], e);
 }
 
-int cpu_list_run_parts(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t first, uint32_t last) {
-  const cpu_list *l = p->code;
+int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers, uint32_t first,
+                       uint32_t last) {
+  int status = 0;
   assert(l->n_once == 0 && l->kept_bytes == 0);
   char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
-  for (uint32_t i = first; i < last; i++) {
+  for (uint32_t i = first; i < last && status == 0; i++) {
     const list_part *part = &l->parts[i];
-    listr_once(run, p, part, pointers, scratch);
-    TRY(interp_tick(&run->ctx, part->n));
-    TRY(listr_step(run, p, part, pointers));
+    listr_once(run, p, l, part, pointers, scratch);
+    status = interp_tick(&run->ctx, part->n);
+    if (status == 0 && part->group) status = listr_group(run, p, part->group, pointers);
+    if (status == 0 && part->step) status = cpu_run_step(run, p, part->step, pointers);
   }
-  return 0;
+  if (status && run->tasks) cpu_async_abandon(run);
+  return status;
 }
 
 /* --- loops --- */
@@ -205,8 +204,8 @@ int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *
   char few[LISTR_FEW] __attribute__((aligned(64))), *memory = few, *own = NULL;
   listr_loop x = {.run = run, .condition = s->nested[0], .body = s->nested[1]};
   uint32_t odd = 0;
-  x.condition_list = x.condition->code;
-  x.body_list = x.body->code;
+  x.condition_list = cpu_code_of(run->exe, x.condition)->list;
+  x.body_list = cpu_code_of(run->exe, x.body)->list;
   for (uint32_t i = 0; i < s->n_in; i++) x.swaps = x.swaps || !x.body->stays[i];
   size_t each = listr_layout(&x, NULL, NULL), kept = listr_round(x.body_list->kept_bytes);
   size_t c = x.condition_list->scratch_bytes, b = x.body_list->scratch_bytes, scratch = listr_round(c > b ? c : b);

@@ -79,21 +79,21 @@ static bool rows_reads_rows(const plan_program *p, const plan_step *s, uint32_t 
 static bool rows_may_be_over(const plan_program *p, const plan_buffer *a, const plan_buffer *b) {
   if (b->place != PLAN_ARGUMENT) return false;
   if (a->place == PLAN_RESULT) return p->over && p->over[a->number] == b->number;
-  return a->place == PLAN_FRAME && plan_spare_argument(p, a->offset) == b->number;
+  return a->place == PLAN_SPARE && p->spares[a->number] == b->number;
 }
 
 static bool rows_overlap(const plan_program *p, const plan_buffer *a, const plan_buffer *b) {
   if (a->place != b->place) return rows_may_be_over(p, a, b) || rows_may_be_over(p, b, a);
-  if (a->place != PLAN_FRAME) return a->number == b->number && a->place != PLAN_CONSTANT;
-  return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+  if (a->place == PLAN_FRAME || a->place == PLAN_SPARE) return plan_places_overlap(a, b);
+  return a->number == b->number && a->place != PLAN_CONSTANT;
 }
 
 /* Of two that overlap. Spare room is entered at its beginning or not at all. */
 static bool rows_same_memory(const plan_buffer *a, const plan_buffer *b) {
   if (a->bytes != b->bytes) return false;
-  if (a->place == b->place) return a->place != PLAN_FRAME || a->offset == b->offset;
-  const plan_buffer *frame = a->place == PLAN_FRAME ? a : b;
-  return frame->place != PLAN_FRAME || frame->offset % PLAN_SPARE_STEP == 0;
+  if (a->place == b->place) return (a->place != PLAN_FRAME && a->place != PLAN_SPARE) || a->offset == b->offset;
+  const plan_buffer *spare = a->place == PLAN_SPARE ? a : b;
+  return spare->place != PLAN_SPARE || spare->offset == 0;
 }
 
 /* A buffer that `writer` of the group writes and one that `reader` (before or after it) reads: either no memory of
@@ -174,7 +174,8 @@ static void rows_find_inner(const plan_program *p, cpu_group *g) {
     const plan_step *s = &p->steps[g->first + i];
     for (uint32_t j = 0; j < s->n_out; j++, room++) {
       const plan_buffer *b = &p->buffers[s->out[j]];
-      bool inner = (b->place == PLAN_FRAME || b->lent) && b->last < g->first + g->n && b->first == g->first + i;
+      bool own = b->place == PLAN_FRAME || b->place == PLAN_SPARE || b->borrowed;
+      bool inner = own && b->last < g->first + g->n && b->first == g->first + i;
       *room = inner ? ((b->bytes / g->rows * g->tile) + 63) & ~(int64_t)63 : 0;
       g->scratch += *room;
     }
@@ -182,9 +183,9 @@ static void rows_find_inner(const plan_program *p, cpu_group *g) {
 }
 
 /* What comes from memory is fetched in the passes of all steps but the first. */
-static void rows_find_read(const plan_program *p, cpu_group *g) {
+static void rows_find_read(const plan_program *p, const cpu_code *code, cpu_group *g) {
   int64_t passes = 0, bytes = 0;
-  for (uint32_t i = 1; i < g->n; i++) passes += cpu_vm_passes(p->steps[g->first + i].code, g->rows, g->tile);
+  for (uint32_t i = 1; i < g->n; i++) passes += cpu_vm_passes(code->steps[g->first + i], g->rows, g->tile);
   const plan_step *s = &p->steps[g->first];
   for (uint32_t j = 0; j < s->n_in && g->n_read < CPU_VM_MAX_AHEAD; j++) {
     int64_t row = p->buffers[s->in[j]].bytes / g->rows;
@@ -222,7 +223,8 @@ static bool rows_may_be_large(const plan_program *p, uint32_t first) {
 }
 
 /* By the rows of a reduction; without one each element is a row. */
-int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out, xlac_error *err) {
+int cpu_group_make(const plan_program *p, const cpu_code *code, uint32_t first, base_arena *arena,
+                   const cpu_group **out, xlac_error *err) {
   const kernel *k = p->steps[first].kernel;
   *out = NULL;
   if (!rows_may_be_large(p, first)) return 0;
@@ -240,7 +242,7 @@ int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, con
   g->tile = GROUP_TILE / row < rows / 4 ? GROUP_TILE / row : rows / 4;
   if (g->tile > GROUP_LANES) g->tile = g->tile / GROUP_LANES * GROUP_LANES;
   rows_find_inner(p, g);
-  rows_find_read(p, g);
+  rows_find_read(p, code, g);
   *out = g;
   return 0;
 }

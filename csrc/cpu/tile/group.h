@@ -9,9 +9,9 @@
 typedef struct cpu_group cpu_group;
 
 /* The group that begins with step `first` of p and takes in at least two steps; NULL in *out where there is none.
- * Kernels are ready. */
-XLAC_MUST_USE int cpu_group_make(const plan_program *p, uint32_t first, base_arena *arena, const cpu_group **out,
-                                 xlac_error *err);
+ * The code of its kernels is there. */
+XLAC_MUST_USE int cpu_group_make(const plan_program *p, const cpu_code *code, uint32_t first, base_arena *arena,
+                                 const cpu_group **out, xlac_error *err);
 uint32_t cpu_group_first(const cpu_group *g);
 uint32_t cpu_group_steps(const cpu_group *g);
 /* pointers: to the program's buffers. */

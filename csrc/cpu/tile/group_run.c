@@ -4,6 +4,7 @@
 typedef struct grp_run {
   const cpu_group *g;
   const plan_program *p;
+  const cpu_code *code;
   void *const *pointers;
 } grp_run;
 
@@ -29,8 +30,8 @@ static void grp_step(const grp_run *x, uint32_t number, int64_t from, int64_t to
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = grp_pointer(x, s->out[i], from, scratch);
   if (s->n_in > 16) in = __builtin_alloca(s->n_in * sizeof *in);
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = grp_pointer(x, s->in[i], from, scratch);
-  cpu_vm_run_rows(s->code, x->g->rows, from, to, in, out, number + 1 == x->g->n && cpu_run_is_last(x->p, s),
-                  number && ahead->n ? ahead : NULL);
+  cpu_vm_run_rows(x->code->steps[x->g->first + number], x->g->rows, from, to, in, out,
+                  number + 1 == x->g->n && cpu_run_is_last(x->p, s), number && ahead->n ? ahead : NULL);
 }
 
 /* Rows from..to, which are read next: rows of different lengths take turns by the longest. */
@@ -60,7 +61,7 @@ static void grp_rows(void *ctx, size_t begin, size_t end) {
 }
 
 int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers) {
-  grp_run x = {g, p, pointers};
+  grp_run x = {g, p, cpu_code_of(run->exe, p), pointers};
   uint64_t work = 1;
   run->ran.groups++;
   if (run->stop.asked) base_pool_heed(run->exe->pool, &run->stop);

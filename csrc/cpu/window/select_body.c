@@ -168,7 +168,7 @@ int cpu_prepare_select_body(cpu_prepare_run *x) {
   x->out->scratch_bytes = cpu_share_make(&data->share, outer, BSEL_WORK / cpu_share_work(work, data->out_count + 1),
                                          (int64_t)(select->one_bytes + scatter->one_bytes));
   x->out->name = "select-and-scatter";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)cpu_share_work(ir_operand_type(x->op, 1)->count, work);
   x->out->stoppable = true;
   x->code = bsel_run;

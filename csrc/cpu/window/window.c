@@ -141,7 +141,7 @@ static int window_prepare(cpu_prepare_run *x) {
   x->out->name = scan ? "scan" : w->fold ? "runs" : "windows";
   x->out->work = (uint64_t)op->type->count * 4;
   for (uint32_t d = 0; d < window->n && !scan; d++) x->out->work *= (uint64_t)window->v[d].size;
-  x->out->data = w;
+  x->data = w;
   x->out->stoppable = true;
   x->code = scan ? window_by_scan : w->fold ? window_by_runs : window_by_rows;
   return 0;

@@ -188,7 +188,7 @@ static int bwin_prepare(cpu_prepare_run *x, bwin_data *data) {
       cpu_share_make(&data->share, parts, BWIN_WORK / interp_max(1, cpu_share_work(data->lanes, work)),
                      bwin_memory_make(data, NULL, &m));
   x->out->name = "windows";
-  x->out->data = data;
+  x->data = data;
   x->out->work = (uint64_t)cpu_share_work(out->count, work);
   x->out->stoppable = true;
   x->code = bwin_run;

@@ -301,7 +301,7 @@ static int select_prepare(cpu_prepare_run *x) {
   if (s->own_bytes < s->bytes) x->out->scratch_bytes = in->count * (int64_t)s->bytes;
   x->out->name = "select-and-scatter";
   x->out->work = (uint64_t)source->count * 8 + (uint64_t)in->count;
-  x->out->data = s;
+  x->data = s;
   x->out->stoppable = true;
   x->code = select_run_all;
   return 0;

@@ -44,7 +44,7 @@ static void mutate_frame(mutation_site *m) {
   m->buffers[m->start->frame].last = m->start->chain->start;
 }
 static void mutate_room(mutation_site *m) {
-  m->buffers[m->start->frame].bytes = PLAN_TASK_BYTES - 1;
+  m->buffers[m->start->frame].bytes = m->p->device.task_bytes - 1;
 }
 /* What is written meanwhile goes where the operand is, or the result, or the task. */
 static plan_buffer *mutation_between(const mutation_site *m) {
