@@ -131,6 +131,11 @@ def test_reports(x):
     x.lib.xlac_free(out[0])
     assert times["steps"][0][:3] == [0, 0, 1] and times["ns"] >= times["steps"][0][3]
     x.lib.xlac_value_release(value[0])
+    x.check(x.lib.xlac_executable_count(exe, x.ffi.NULL, 1, x.ffi.new("xlac_value *[]", [argument]), value, out, n, x.err))
+    counts = json.loads(x.text(out[0]))
+    x.lib.xlac_free(out[0])
+    assert counts["ran"] == times["ran"]
+    x.lib.xlac_value_release(value[0])
     x.lib.xlac_value_release(argument)
     name, seconds, found = x.ffi.new("const char **"), x.ffi.new("double *"), []
     while x.lib.xlac_executable_pass(exe, len(found), name, seconds):

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["api/buffer.c", "api/buffer_copy.c", "api/counters.c", "api/value.c", "api/runtime.c", "api/library.c", "cpu/runtime.c", "cpu/move/move.c",
-         "base/status.c", "base/memory.c", "runtime/recycle.c", "runtime/lane.c", "runtime/threads.c", "runtime/cpus.c", "base/dtype.c"]
+         "base/heed.c", "base/status.c", "base/memory.c", "runtime/recycle.c", "runtime/lane.c", "runtime/threads.c", "runtime/cpus.c", "base/dtype.c"]
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")

@@ -89,7 +89,7 @@ BAD = {
 def test_refused(name):
     stage, code, line, col, before, body = BAD[name]
     with pytest.raises(xlac.ParseError if stage == "parse" else xlac.VerifyError) as caught:
-        module = xlac.parse(HEAD % (before, body))
+        module = xlac.parse(HEAD % (before, body), strict=stage == "parse")
         assert stage == "verify", "the reader accepted it"
         module.verify()
     error = caught.value

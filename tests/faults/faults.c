@@ -13,7 +13,7 @@
 #include "../../csrc/cpu/executable.h"
 #include "../../csrc/tf/lower/tensor.h"
 #include "../../csrc/tf/lower/whole.h"
-#include "../../csrc/passes/pass.h"
+#include "../../csrc/pipeline/pipeline.h"
 #include "../../csrc/ir/stablehlo/stablehlo.h"
 #include "../../csrc/text/mlir/mlir.h"
 #include "../../csrc/text/text.h"

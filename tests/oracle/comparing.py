@@ -20,12 +20,14 @@ def steps(got, want):
     """How many representable values apart; NaNs count as equal, zeros of different signs as far apart."""
     ints = np.dtype(f"i{got.dtype.itemsize}")
     low = -(1 << (8 * got.dtype.itemsize - 1))
-    a, b = (np.where(v < 0, low - v, v).astype(np.float64) for v in (x.view(ints).astype(np.int64) for x in (got, want)))
+    a, b = (np.where(v < 0, low - v, v) for v in (x.view(ints).astype(np.int64) for x in (got, want)))
+    # numbers of one sign are subtracted as integers: as floats, neighbours of f64 may seem hundreds of values apart
+    distance = np.where((a < 0) == (b < 0), abs(a - b), abs(a.astype(np.float64) - b.astype(np.float64)))
     with np.errstate(all="ignore"):
         g, w = got.astype(np.float64), want.astype(np.float64)
     zeros = (g == 0) & (w == 0)
     signs = (np.signbit(g) != np.signbit(w)) & (got.dtype.name not in NO_NAN)
-    apart = np.where(zeros, np.where(signs, 1e9, 0), abs(a - b))
+    apart = np.where(zeros, np.where(signs, 1e9, 0), distance)
     apart = np.where((g == w) & ~zeros, 0, apart)
     return np.where(np.isnan(g) | np.isnan(w), np.where(np.isnan(g) & np.isnan(w), 0, 1e9), apart)
 

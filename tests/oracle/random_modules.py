@@ -67,7 +67,7 @@ class Module:
         self.args.append(np.asarray(array))
 
     def constant(self, dtype, number):
-        return self.emit(dtype, (), f"constant({number})", abs(float(number)), True)
+        return self.emit(dtype, (), f"constant({f'({number}, 0)' if dtype[0] == 'c' else number})", abs(float(number)), True)
 
     def helper(self, name, dtype):
         """The name of a small computation; only those asked for are printed, because XLA's print moves uncalled ones about."""
