@@ -7,7 +7,7 @@
  *   FUZZ_WORDS    a list of strings that mean something to the reader, for changes of bytes
  *   FUZZ_MUTATE   makes most changes, or without FUZZ_WORDS all: void (fuzz_file *, const fuzz_file *, uint64_t *)
  *   FUZZ_PREPARE  makes an input of a file, or says that it can't: bool (fuzz_file *); all files by default
- *   FUZZ_RUNS     inputs by default: some 20 seconds of work with the sanitizers
+ *   FUZZ_RUNS     inputs by default: seconds of work with the sanitizers
  * Fuzzers that include common/fuzz.h say how far inputs got, and can go on after a finding (common/search.c). */
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "random.h"
 
 #ifndef FUZZ_RUNS
-#define FUZZ_RUNS 20000
+#define FUZZ_RUNS 3000
 #endif
 
 enum { MAX_FILES = 1 << 14 };
