@@ -11,6 +11,11 @@ def rsqrt(x):
     return 1 / mpmath.sqrt(x)
 
 
+def cbrt(x):
+    """The real root, also of negative numbers, whose principal one is complex."""
+    return mpmath.cbrt(x) if x >= 0 else -mpmath.cbrt(-x)
+
+
 def complex_atan2(y, x):
     return -1j * mpmath.log((x + 1j * y) / mpmath.sqrt(x * x + y * y))
 
@@ -18,10 +23,10 @@ def complex_atan2(y, x):
 REAL = {"exponential": mpmath.exp, "exponential-minus-one": mpmath.expm1, "log": mpmath.log, "log-plus-one": mpmath.log1p,
         "sine": mpmath.sin, "cosine": mpmath.cos, "tan": mpmath.tan, "sinh": mpmath.sinh, "cosh": mpmath.cosh,
         "tanh": mpmath.tanh, "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan, "asinh": mpmath.asinh,
-        "acosh": mpmath.acosh, "atanh": mpmath.atanh, "sqrt": mpmath.sqrt, "rsqrt": rsqrt, "cbrt": mpmath.cbrt, "erf": mpmath.erf,
+        "acosh": mpmath.acosh, "atanh": mpmath.atanh, "sqrt": mpmath.sqrt, "rsqrt": rsqrt, "cbrt": cbrt, "erf": mpmath.erf,
         "logistic": lambda x: 1 / (1 + mpmath.exp(-x)), "power": mpmath.power, "divide": lambda x, y: x / y,
         "multiply": lambda x, y: x * y, "abs": abs, "sign": lambda x: x / abs(x)}
-COMPLEX = {**REAL, "atan2": complex_atan2, "exponential-minus-one": lambda z: mpmath.exp(z) - 1, "log-plus-one": lambda z: mpmath.log(1 + z)}
+COMPLEX = {**REAL, "cbrt": mpmath.cbrt, "atan2": complex_atan2, "exponential-minus-one": lambda z: mpmath.exp(z) - 1, "log-plus-one": lambda z: mpmath.log(1 + z)}
 ATAN2 = mpmath.atan2
 
 
