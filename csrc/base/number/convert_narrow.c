@@ -17,19 +17,18 @@
 
 #define CODE_u8 uint8_t
 #define CODE_u16 uint16_t
-#define PAIR_OF(name, U, ...)                                               \
-  FLOAT_PAIR(name, U, base_narrow_decode((base_narrow){__VA_ARGS__}, s[i]), \
-             (CODE_##U)base_narrow_encode((base_narrow){__VA_ARGS__}, s[i]))
+#define PAIR_OF(name, U, ...)                                             \
+  FLOAT_PAIR(name, U, base_narrow_decode(BASE_NARROW(__VA_ARGS__), s[i]), \
+             (CODE_##U)base_narrow_encode(BASE_NARROW(__VA_ARGS__), s[i]))
 /* A row's sign bit says how wide its codes are. */
 #define CODE_OF_3 u8
 #define CODE_OF_5 u8
 #define CODE_OF_7 u8
 #define CODE_OF_15 u16
 #define PAIR_WITH(name, U, ...) PAIR_OF(name, U, __VA_ARGS__)
-#define NARROW(name, mantissa, bias, sign_bit, ...) \
+#define NARROW(name, text, bits, bytes, exponent, mantissa, bias, sign_bit, ...) \
   PAIR_WITH(name, CODE_OF_##sign_bit, mantissa, bias, sign_bit, __VA_ARGS__)
-#include "narrow_floats.def"
-#undef NARROW
+#include "../dtypes.def"
 FLOAT_PAIR(F8E8M0FNU, u8, base_e8m0_decode(s[i]), (uint8_t)base_e8m0_encode(s[i]))
 
 static inline int at_least_most(int v, int least, int most) {
@@ -77,8 +76,7 @@ typedef struct narrow_loops {
 
 static const narrow_loops loops_of[BASE_DTYPE_COUNT] = {
 #define NARROW(name, ...) [XLAC_##name] = {widen_##name, narrow_##name, narrow_##name},
-#include "narrow_floats.def"
-#undef NARROW
+#include "../dtypes.def"
     [XLAC_F8E8M0FNU] = {widen_F8E8M0FNU, narrow_F8E8M0FNU, narrow_F8E8M0FNU},
     [XLAC_S1] = {wrap_S1, wrap_S1, clamp_S1},
     [XLAC_S2] = {wrap_S2, wrap_S2, clamp_S2},

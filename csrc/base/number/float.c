@@ -2,19 +2,17 @@
 
 #include "narrow_float.h"
 
-#define NARROW(name, mantissa, bias, sign_bit, largest, overflow, nan, has_inf, has_negative_zero) \
+#define NARROW(name, text, bits, bytes, exponent, mantissa, bias, sign_bit, ...) \
   _Static_assert((mantissa) <= 10 && (bias) <= 127 && (sign_bit) <= 15, #name " does not fit in f32");
-#include "narrow_floats.def"
-#undef NARROW
+#include "../dtypes.def"
 
 float base_float_to_f32(base_dtype t, uint32_t bits) {
   assert(base_dtype_is_float(t) && t != XLAC_F64);
   switch (t) {
-#define NARROW(name, ...) \
-  case XLAC_##name:       \
-    return base_narrow_decode((base_narrow){__VA_ARGS__}, bits);
-#include "narrow_floats.def"
-#undef NARROW
+#define NARROW(name, text, bits_of, bytes, exponent, ...) \
+  case XLAC_##name:                                       \
+    return base_narrow_decode(BASE_NARROW(__VA_ARGS__), bits);
+#include "../dtypes.def"
     case XLAC_F8E8M0FNU:
       return base_e8m0_decode(bits);
     default:
@@ -29,11 +27,10 @@ double base_float_to_f64(base_dtype t, uint32_t bits) {
 uint32_t base_float_from_f32(base_dtype t, float v) {
   assert(base_dtype_is_float(t) && t != XLAC_F64);
   switch (t) {
-#define NARROW(name, ...) \
-  case XLAC_##name:       \
-    return base_narrow_encode((base_narrow){__VA_ARGS__}, v);
-#include "narrow_floats.def"
-#undef NARROW
+#define NARROW(name, text, bits_of, bytes, exponent, ...) \
+  case XLAC_##name:                                       \
+    return base_narrow_encode(BASE_NARROW(__VA_ARGS__), v);
+#include "../dtypes.def"
     case XLAC_F8E8M0FNU:
       return base_e8m0_encode(v);
     default:
