@@ -103,7 +103,7 @@ typedef struct text_reader {
   size_t budget;          /* bytes that the text may still cost beyond what it spells out */
 } text_reader;
 
-/* --- reader.c --- */
+/* --- read.c --- */
 XLAC_MUST_USE int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char *text, size_t n,
                                    const text_parse_options *options, xlac_error *err);
 void text_reader_close(text_reader *r);
@@ -136,7 +136,7 @@ const ir_ints *text_make_ints(text_reader *r, uint32_t from);
 /* A copy of r->ints from `from` on, which is then dropped. NULL when empty or out of memory (*ok false). */
 const int64_t *text_take_ints(text_reader *r, uint32_t from, bool *ok);
 
-/* --- reader_names.c --- */
+/* --- read_names.c --- */
 /* The symbol of a word; NULL when out of memory. */
 text_symbol *text_symbol_of(text_reader *r, const char *s, size_t n);
 /* Fills opcode, attr and sugar. */
@@ -156,18 +156,18 @@ XLAC_MUST_USE int text_take_name(text_reader *r, const text_symbol *symbol);
 XLAC_MUST_USE int text_anonymous(text_reader *r, ir_opcode opcode, text_symbol **out);
 void text_names_close(text_reader *r);
 
-/* --- reader_type.c --- */
+/* --- read_type.c --- */
 bool text_at_type(text_reader *r);
 XLAC_MUST_USE int text_read_type(text_reader *r, const ir_type **out);
 /* Charges the tree of an inferred type to the budget, since no text spells it out. */
 XLAC_MUST_USE int text_charge_type(text_reader *r, const char *at, const ir_type *t);
 
-/* --- reader_literal.c --- */
+/* --- read_literal.c --- */
 XLAC_MUST_USE int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out);
 /* With its type in front: s32[2] {1, 2}. */
 XLAC_MUST_USE int text_read_typed_literal(text_reader *r, const ir_literal **out);
 
-/* --- reader_sharding.c, sharding_normal.c --- */
+/* --- read_sharding.c, sharding_normal.c --- */
 XLAC_MUST_USE int text_read_sharding(text_reader *r, const ir_sharding **out);
 XLAC_MUST_USE int text_read_groups(text_reader *r, const ir_groups **out);
 /* XLA's normal form of [reshape]T(perm), in place; perm has *n entries. */
@@ -175,7 +175,7 @@ void text_normal_iota(uint32_t *n, int64_t *reshape, int64_t *perm);
 /* XLA's normal form of a tiled sharding with subgroups: trivial ones dropped, the rest sorted and merged. */
 XLAC_MUST_USE int text_normal_subgroups(text_reader *r, const char *at, ir_sharding *s);
 
-/* --- reader_attr.c and reader_values.c --- */
+/* --- read_attr.c and read_values.c --- */
 /* ", key=value" while there is more; pushes on r->attrs and r->comps. */
 typedef struct text_attr_scope {
   uint16_t opcode;       /* whose own attributes are allowed */
@@ -217,7 +217,7 @@ XLAC_MUST_USE int text_read_word(text_reader *r, ir_attr_key key, unsigned opcod
 /* A word standing before '=' as in "size=": its symbol, past the '='. */
 XLAC_MUST_USE int text_read_key(text_reader *r, const char **at, base_slice *out);
 
-/* --- reader_op.c, reader_operand.c, reader_async.c, reader_check.c --- */
+/* --- read_op.c, read_async.c --- */
 /* What stands after "name =": type, opcode, operands, attributes. `name` NULL: a nested operand, which gets a name. */
 XLAC_MUST_USE int text_read_rhs(text_reader *r, ir_computation *c, text_symbol *name, const char *at, ir_op **out);
 XLAC_MUST_USE int text_read_instruction(text_reader *r, ir_computation *c, ir_op **root);
@@ -246,7 +246,7 @@ XLAC_MUST_USE int text_async_made(text_reader *r, const text_draft *d, ir_op *op
 bool text_async_flat_equal(const ir_type *flat, const ir_type *nested);
 const ir_type *text_async_nested(text_reader *r, const ir_type *flat, uint32_t n);
 
-/* --- reader_computation.c, reader_header.c, reader_tables.c --- */
+/* --- read_computation.c, read_header.c --- */
 /* '{' instructions '}'; the computation is moved to the end of the module's list when complete. */
 XLAC_MUST_USE int text_read_body(text_reader *r, const char *name, size_t n, const char *at, ir_computation **out);
 XLAC_MUST_USE int text_read_computations(text_reader *r);
