@@ -1,5 +1,8 @@
-/* Internal to the printer: what a run of it carries along. All writers append to p->out and never fail by themselves;
- * the public functions look at out->failed and p->status once, at the end. */
+/* Internal to the printer: what a run of it carries along. All writers append to p->out and never fail by
+ * themselves; the public functions look at out->failed and p->status once, at the end.
+ *
+ *   text_print_hlo -> text_write_computation -> text_write_op -> text_write_attributes -> text_write_attr_value
+ * Names: text_write_* know of the run, text_put_* need nothing but the text to append to. */
 #ifndef XLAC_TEXT_HLO_PRINT_H
 #define XLAC_TEXT_HLO_PRINT_H
 
@@ -11,6 +14,8 @@
 enum { TEXT_MAX_NESTING = 512, TEXT_MAX_PER_OP = 4096 };
 #define TEXT_MAX_CANONICAL ((size_t)1 << 28)
 
+/* One run of the printer. Tables that cover the whole module are made by text_print_hlo; printing one computation or
+ * op does without them and looks for callers itself. */
 typedef struct text_printer {
   base_text *out;
   const ir_module *module;
@@ -34,7 +39,8 @@ typedef struct text_printer {
   base_map chains;              /* async op -> its start, low bit set when the chain is sugar */
 } text_printer;
 
-/* print_module.c */
+/* print_module.c `m` may be any module, or NULL where an attribute is printed alone. text_printer_finish frees what
+ * this makes. */
 void text_printer_init(text_printer *p, base_text *out, const ir_module *m, const text_print_options *options);
 size_t text_canonical_limit(const text_printer *p);
 XLAC_MUST_USE int text_printer_finish(text_printer *p, xlac_error *err);
@@ -49,6 +55,7 @@ void text_write_sources(text_printer *p);
 
 /* print_computation.c */
 void text_write_op(text_printer *p, const ir_op *op);
+/* With '%' where the mode has it. */
 void text_write_name(text_printer *p, const base_istr *name);
 void text_write_operand_name(text_printer *p, const ir_op *op);
 
@@ -63,6 +70,7 @@ const ir_op *text_async_start(text_printer *p, const ir_op *op, bool *is_sugar);
 /* print_attr.c */
 void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a);
 void text_write_metadata(text_printer *p, const ir_metadata *m); /* with its braces */
+/* These are used by other printers too, and know nothing of modes. */
 void text_put_dict(base_text *out, const ir_dict *d);
 void text_put_groups(base_text *out, const ir_groups *g, bool expand);
 void text_put_index(base_text *out, const ir_ints *index); /* {1,0} */

@@ -1,5 +1,8 @@
-/* Prints attribute values: one function per kind. What stands before "=" and whether an attribute is worth printing is
- * print_extra.c's business. */
+/* Prints attribute values: one function per kind, and strings in C escapes. What stands before "=" and whether an
+ * attribute is worth printing is print_extra.c's business.
+ *
+ * put_* append to a base_text and need no more; text_write_* also need to know of the run (modes, renumbered
+ * frames). */
 #include "print.h"
 #include "../../base/number/number.h"
 #include "../../ir/names.h"
@@ -13,6 +16,7 @@ static const uint8_t needs_escape[256] = {
     [0 ... 0x1F] = 1, ['"'] = 1, ['\''] = 1, ['\\'] = 1, [0x7F ... 0xFF] = 1,
 };
 
+/* Letters for those that have one, else three octal digits: what absl::CEscape writes. */
 static void put_escape(base_text *out, unsigned char c) {
   static const char letters[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'"', '"'}, {'\'', '\''}, {'\\', '\\'}};
   base_putc(out, '\\');
@@ -27,6 +31,7 @@ static void put_escape(base_text *out, unsigned char c) {
   base_putc(out, (char)('0' + (c & 7)));
 }
 
+/* Runs of plain bytes are copied at once. */
 void text_put_escaped(base_text *out, const char *s, size_t n) {
   for (size_t i = 0; i < n;) {
     size_t run = i;
@@ -43,7 +48,8 @@ void text_put_quoted(base_text *out, const base_istr *s) {
   base_putc(out, '"');
 }
 
-/* Bytes of the well-formed UTF-8 character at s, 0 when there is none. */
+/* Bytes of the well-formed UTF-8 character at s, 0 when there is none. Overlong forms, surrogates and code points
+ * beyond U+10FFFF are not well-formed (Unicode, table 3-7). */
 static size_t utf8_length(const unsigned char *s, size_t n) {
   assert(n > 0);
   size_t want = s[0] < 0x80                   ? 1
@@ -60,6 +66,7 @@ static size_t utf8_length(const unsigned char *s, size_t n) {
   return want;
 }
 
+/* Whether the reader gives the same string where s stands between quotes without any escapes. */
 static bool reads_back_raw(const base_istr *s) {
   for (size_t i = 0, step; i < s->n; i += step) {
     step = utf8_length((const unsigned char *)s->s + i, s->n - i);
@@ -94,6 +101,7 @@ static size_t skip_json_string(const char *s, size_t n, size_t i) {
   return n + 1;
 }
 
+/* Follows XLA's test, which looks at braces and strings alone: {a} passes. */
 bool text_is_json_dict(const char *s, size_t n) {
   size_t i = skip_json_blanks(s, n, 0), depth = 0;
   if (i == n || s[i] != '{') return false;
@@ -122,6 +130,7 @@ void text_put_index(base_text *out, const ir_ints *index) {
   base_putc(out, '}');
 }
 
+/* printf's %.6g, as XLA prints these, whatever the locale's decimal point. */
 void text_put_double(base_text *out, double v) {
   char text[40];
   int n = snprintf(text, sizeof text, "%.6g", v);
@@ -244,6 +253,8 @@ static void put_window_part(base_text *out, const ir_window_dim *d, window_part 
   }
 }
 
+/*   {size=3x3 stride=2x2 pad=1_1x1_1}
+ * Parts that are at their default in all dimensions are left out. */
 static void put_window(base_text *out, const ir_window *w) {
   static const char *const names[WINDOW_PARTS] = {
       "size=", "stride=", "pad=", "lhs_dilate=", "rhs_dilate=", "rhs_reversal="};
@@ -282,6 +293,7 @@ static void put_dim_label(base_text *out, const int64_t *spatial, uint32_t n, in
   }
 }
 
+/*   b01f_01io->b01f */
 static void put_conv_dims(base_text *out, const ir_conv_dims *c) {
   put_dim_label(out, c->input_spatial, c->n_spatial, c->input_batch, 'b', c->input_feature, 'f');
   base_putc(out, '_');
@@ -290,6 +302,7 @@ static void put_conv_dims(base_text *out, const ir_conv_dims *c) {
   put_dim_label(out, c->output_spatial, c->n_spatial, c->output_batch, 'b', c->output_feature, 'f');
 }
 
+/* The interior is written for all dimensions or for none. */
 static void put_padding(base_text *out, const ir_padding *padding) {
   bool has_interior = false;
   for (uint32_t i = 0; i < padding->n; i++) has_interior = has_interior || padding->v[i].interior != 0;
@@ -304,6 +317,8 @@ static void put_padding(base_text *out, const ir_padding *padding) {
   }
 }
 
+/*   {[0:4:1], [1:9:2]}
+ * Strides are written for all dimensions or for none, as in XLA. */
 static void put_slice(base_text *out, const ir_slice *s) {
   bool has_stride = false;
   for (uint32_t i = 0; i < s->n; i++) has_stride = has_stride || s->v[i].stride != 1;
@@ -325,6 +340,7 @@ static void put_slice(base_text *out, const ir_slice *s) {
 
 /* --- dictionaries and small records --- */
 
+/* A value that is a JSON object stands bare; everything else is quoted. */
 void text_put_dict(base_text *out, const ir_dict *d) {
   assert(d);
   base_putc(out, '{');
@@ -359,6 +375,7 @@ static void put_statistics(base_text *out, const ir_dict *d) {
   base_putc(out, '}');
 }
 
+/*   {mode=highest}   {tolerance={atol=0.1,rtol=0,ulps=4}} */
 static void put_accuracy(base_text *out, const ir_accuracy *a) {
   if (a->mode) {
     BASE_PUT(out, "{mode=");
@@ -406,6 +423,7 @@ static void put_domain(base_text *out, const ir_domain *d, bool metadata) {
   base_putc(out, '}');
 }
 
+/*   {%a, %b} */
 static void write_called_list(text_printer *p, const ir_op *op) {
   base_putc(p->out, '{');
   for (uint32_t i = 0; i < op->n_called; i++) {
@@ -431,6 +449,7 @@ static int called_slot(const ir_op *op, unsigned key) {
   }
 }
 
+/* A list, or the one computation behind this key. */
 static void write_called_value(text_printer *p, const ir_op *op, unsigned key) {
   int slot = called_slot(op, key);
   if (slot < 0)
@@ -448,6 +467,7 @@ static void write_control_preds(text_printer *p, const ir_op *op) {
   base_putc(p->out, '}');
 }
 
+/* With frames renumbered where the source tables have been. */
 void text_write_metadata(text_printer *p, const ir_metadata *m) {
   base_putc(p->out, '{');
   text_put_metadata_fields(p->out, m, p->frames, p->module ? p->module->sources.n_frames : 0);
@@ -545,6 +565,7 @@ void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
   }
 }
 
+/* For a single attribute, in the default mode. */
 void text_put_attr_value(base_text *out, const ir_op *op, const ir_attr *a) {
   text_printer p;
   text_print_options options = {0};

@@ -1,4 +1,9 @@
-/* Prints computations: the signature line, the ops in order, the closing line. */
+/* Prints computations: the signature line, the ops in order, the closing line; and the ops themselves.
+ *
+ *   %sum (a: f32[], b: f32[]) -> f32[] {
+ *     %a = f32[] parameter(0)
+ *     ROOT %add = f32[] add(%a, %b)
+ *   }, execution_thread="t" */
 #include "print.h"
 
 /* ---- Decides how async chains print: "add-start(x, y)" sugar when the wrapped computation is nothing but one op on
@@ -43,7 +48,8 @@ static bool keeps_attributes(const ir_op *start, const ir_op *root) {
          !ir_opcode_takes(root->opcode, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING, NULL);
 }
 
-/* Ops that call c, but for updates and dones, whose calls= only repeats their start's. */
+/* Ops that call c, but for updates and dones, whose calls= only repeats their start's. For single ops and
+ * computations, where no survey of the module has been made. */
 static uint32_t count_callers(const ir_computation *c) {
   uint32_t n = 0;
   IR_FOR_COMPUTATIONS(other, c->module) {
@@ -55,6 +61,7 @@ static uint32_t count_callers(const ir_computation *c) {
   return n;
 }
 
+/* The wrapped computation must also be this start's alone: as sugar it is not printed anywhere else. */
 static bool is_sugar_start(const ir_op *start, const uint32_t *callers) {
   assert(start->opcode == IR_OP_ASYNC_START);
   const ir_computation *c = start->n_called == 1 ? start->called[0] : NULL;
@@ -84,7 +91,8 @@ const ir_op *text_async_start(text_printer *p, const ir_op *op, bool *is_sugar) 
 
 /* ---- Prints one op: "ROOT %y = f32[8]{0} add(%x, %k), attributes". */
 
-/* Without ids a name ends at its first dot. */
+/* Without ids a name ends at its first dot. XLA numbers names as "add.3"; set_print_ids(false) leaves the number
+ * out. */
 static size_t shown_length(const text_printer *p, const base_istr *name) {
   if (p->ids) return name->n;
   const char *dot = memchr(name->s, '.', name->n);
@@ -97,7 +105,8 @@ void text_write_name(text_printer *p, const base_istr *name) {
   base_put(p->out, name->s, shown_length(p, name));
 }
 
-/* Canonical names count the ops of a computation in the order they are first seen. */
+/* Canonical names count the ops of a computation in the order they are first seen.
+ *   tmp_0, tmp_1, ... */
 static void write_canonical_name(text_printer *p, const ir_op *op) {
   assert(op->id < p->module->n_ids);
   uint32_t *number = &p->canonical_names[op->id];
@@ -106,6 +115,7 @@ static void write_canonical_name(text_printer *p, const ir_op *op) {
   base_put_u64(p->out, *number - 1);
 }
 
+/* In a canonical text outside of any computation (one op printed alone) nothing is named. */
 void text_write_operand_name(text_printer *p, const ir_op *op) {
   if (!p->canonical)
     text_write_name(p, op->name);
@@ -113,6 +123,7 @@ void text_write_operand_name(text_printer *p, const ir_op *op) {
     write_canonical_name(p, op);
 }
 
+/* Large constants are elided as {...}, which reads back as a literal without values. */
 static void write_constant_value(text_printer *p, const ir_literal *l) {
   if (!l)
     BASE_PUT(p->out, "{...}");
@@ -124,6 +135,7 @@ static void write_constant_value(text_printer *p, const ir_literal *l) {
     BASE_PUT(p->out, "{...}");
 }
 
+/* "f32[8]{0} %x, ...", with a comment before every fifth operand; canonical ops printed alone show types only. */
 static void write_operands(text_printer *p, const ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_op *operand = op->operands[i].op;
@@ -154,6 +166,7 @@ static void write_opcode(text_printer *p, const ir_op *op) {
   }
 }
 
+/* The line of an op, without indentation or newline. */
 void text_write_op(text_printer *p, const ir_op *op) {
   assert(op->opcode > IR_OP_INVALID && op->opcode < IR_OP_COUNT && op->name);
   base_text *out = p->out;
@@ -177,6 +190,7 @@ void text_write_op(text_printer *p, const ir_op *op) {
   text_write_attributes(p, op);
 }
 
+/* Prints the op alone; in the canonical modes without its name. */
 int text_print_op(base_text *out, const ir_op *op, const text_print_options *options, xlac_error *err) {
   text_printer p;
   text_printer_init(&p, out, op->parent->module, options);
@@ -189,6 +203,7 @@ static void write_indent(text_printer *p) {
   for (uint32_t i = 0; i < p->indent; i++) BASE_PUT(p->out, "  ");
 }
 
+/* Parameter names stand without '%' here, and types without layouts, as XLA prints ProgramShape. */
 static void write_signature(text_printer *p, const ir_computation *c) {
   base_text *out = p->out;
   const ir_op *root = ir_root(c);
@@ -211,6 +226,7 @@ static void write_signature(text_printer *p, const ir_computation *c) {
   base_putc(out, ' ');
 }
 
+/* The thread is printed unless it is main. */
 static void write_closing(text_printer *p, const ir_computation *c) {
   write_indent(p);
   base_putc(p->out, '}');
@@ -219,6 +235,7 @@ static void write_closing(text_printer *p, const ir_computation *c) {
   text_put_raw_quoted(p->out, c->execution_thread);
 }
 
+/* Bodies inside the op are indented one level more than the op. */
 static void write_one(text_printer *p, const ir_computation *c, const ir_op *op) {
   write_indent(p);
   BASE_PUT(p->out, "  ");
@@ -229,6 +246,7 @@ static void write_one(text_printer *p, const ir_computation *c, const ir_op *op)
   base_putc(p->out, '\n');
 }
 
+/* Where nothing is scheduled, ops are printed as MakeInstructionPostOrder gives them. */
 static void write_in_post_order(text_printer *p, const ir_computation *c) {
   uint32_t n = 0;
   ir_op **ops = ir_post_order(c, &p->arena, &n);
@@ -239,7 +257,8 @@ static void write_in_post_order(text_printer *p, const ir_computation *c) {
   for (uint32_t i = 0; i < n && p->status == 0; i++) write_one(p, c, ops[i]);
 }
 
-/* Canonical names start anew in every computation, and every time it is printed. */
+/* Canonical names start anew in every computation, and every time it is printed. Canonical printing may come to a
+ * computation while it prints another one: the outer numbering is saved. */
 static void write_ops(text_printer *p, const ir_computation *c, bool as_scheduled) {
   uint32_t n_canonical = p->n_canonical;
   bool named = p->named;
@@ -272,6 +291,7 @@ static bool has_schedule(const text_printer *p, const ir_computation *c) {
   return p->fused ? !p->fused[c->id] : !is_fused(c);
 }
 
+/*   ENTRY %main (x: f32[]) -> f32[] { ... } */
 void text_write_computation(text_printer *p, const ir_computation *c) {
   base_text *out = p->out;
   write_indent(p);

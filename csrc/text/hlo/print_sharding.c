@@ -1,4 +1,7 @@
-/* Prints shardings, replica groups and metadata. */
+/* Prints shardings, replica groups and metadata.
+ *
+ *   {devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}   [2,4]<=[8]   {{0,1},{2,3}}   {op_name="f" source_line=3}
+ */
 #include "print.h"
 #include "../../ir/sdy/mesh_groups.h"
 
@@ -30,6 +33,7 @@ static void drop_unit_dims(iota_form *f) {
   }
 }
 
+/* Neighbours in the order of the perm that are neighbours in the dims too, in that order, are one dimension. */
 static void merge_neighbours(iota_form *f) {
   assert(f->n >= 1 && f->n <= IR_MAX_RANK);
   for (uint32_t i = 0; i + 1 < f->n;) {
@@ -52,6 +56,7 @@ static bool is_permutation(const int64_t *perm, uint32_t n) {
   return true;
 }
 
+/*   [2,4]T(1,0) */
 static void put_iota_form(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n) {
   base_putc(out, '[');
   text_put_ints(out, dims, n);
@@ -62,6 +67,7 @@ static void put_iota_form(base_text *out, const int64_t *dims, const int64_t *pe
   base_putc(out, ')');
 }
 
+/* Does not change what it is given: the short form is made on the stack. */
 uint32_t text_put_iota_dims(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n) {
   iota_form f = {.n = n};
   if (n == 0 || n > IR_MAX_RANK || (perm && !is_permutation(perm, n))) {
@@ -93,6 +99,7 @@ typedef struct mesh_part {
   int64_t size, stride;
 } mesh_part;
 
+/* The sub-axis of size `size` whose more major part has the size `pre`: 'b':(2)4 of an axis of 16 has the axis's stride times 16 / (2 * 4). */
 static mesh_part mesh_part_of(const ir_mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
   assert(axis < m->n_axes && m->sizes[axis] % (pre * size) == 0);
   return (mesh_part){size, m->strides[axis] * (m->sizes[axis] / (pre * size))};
@@ -135,6 +142,7 @@ static int64_t part_product(const mesh_part *parts, uint32_t n) {
   return product;
 }
 
+/* device_ids=(0,2,1,3): all of them, in mesh order. */
 static bool read_id_list(const ir_mesh_groups *m, int64_t *devices) {
   ir_mesh_groups s = {.p = m->list.p, .end = m->list.p + m->list.n};
   for (int64_t i = 0; i < m->n_devices; i++) {
@@ -143,7 +151,7 @@ static bool read_id_list(const ir_mesh_groups *m, int64_t *devices) {
   return !ir_mesh_take(&s, ",") && s.p == s.end;
 }
 
-/* Devices in mesh order. */
+/* Devices in mesh order. As an iota, "[4,2]T(1,0)", or as a list. */
 static bool read_devices(const ir_mesh_groups *m, int64_t *devices) {
   assert(m->has_ids && m->n_devices >= 1);
   mesh_part parts[IR_MAX_MESH_AXES];
@@ -161,6 +169,7 @@ static bool read_devices(const ir_mesh_groups *m, int64_t *devices) {
   return true;
 }
 
+/* Groups are what the inner digits run through while the outer ones stand still. */
 static void put_mesh_lists(base_text *out, const mesh_part *outer, uint32_t n_outer, const mesh_part *inner,
                            uint32_t n_inner, const int64_t *devices) {
   int64_t n_groups = part_product(outer, n_outer), size = part_product(inner, n_inner);
@@ -177,6 +186,7 @@ static void put_mesh_lists(base_text *out, const mesh_part *outer, uint32_t n_ou
   base_putc(out, '}');
 }
 
+/* The axes that refs name vary within a group, in the order of the refs; all other parts tell the groups apart. */
 static bool put_expanded(base_text *out, const ir_mesh_groups *m) {
   mesh_part inner[IR_MAX_MESH_AXES], outer[4 * IR_MAX_MESH_AXES];
   uint32_t n_outer = 0;
@@ -226,6 +236,7 @@ static void put_device_ids(base_text *out, const ir_mesh_groups *m) {
   if (n == 1) out->n = start;
 }
 
+/*   {'a','b':(1)2} */
 static void put_refs(base_text *out, const ir_mesh_groups *m) {
   base_puts(out, " {");
   for (uint32_t i = 0; i < m->n_refs; i++) {
@@ -241,6 +252,7 @@ static void put_refs(base_text *out, const ir_mesh_groups *m) {
   base_putc(out, '}');
 }
 
+/* Without `expand` only blanks and spellings change. */
 bool text_put_mesh_groups(base_text *out, const base_istr *text, bool expand) {
   ir_mesh_groups m;
   if (!ir_mesh_groups_read(&m, text)) return false;
@@ -256,6 +268,7 @@ enum { MAX_EXPANDED_DEVICES = 1 << 22, MAX_TUPLE_DEPTH = 64 };
 
 /* --- metadata --- */
 
+/* A blank before each field but the first; `start` is where the fields begin in out. */
 static void put_field(base_text *out, size_t start, const char *name) {
   if (out->n != start) base_putc(out, ' ');
   base_puts(out, name);
@@ -274,6 +287,7 @@ static void put_number_field(base_text *out, size_t start, const char *name, int
   base_put_i64(out, v);
 }
 
+/* The order is that of XLA's OpMetadataToString; empty strings and zeros are left out. */
 void text_put_metadata_fields(base_text *out, const ir_metadata *m, const uint32_t *frames, uint32_t n_frames) {
   size_t start = out->n;
   put_string_field(out, start, "op_type", m->op_type);
@@ -328,6 +342,7 @@ static int64_t iota_element(const ir_groups *g, int64_t at) {
   return value;
 }
 
+/* Whether the numbers fit together, which the verifier may not have looked at yet. */
 static bool can_expand(const ir_groups *g) {
   if (g->n_dims != 2 || device_count(g->dims, g->n_dims) < 1) return false;
   for (uint32_t i = 0; i < g->n_reshape; i++) {
@@ -336,6 +351,7 @@ static bool can_expand(const ir_groups *g) {
   return device_count(g->reshape, g->n_reshape) == device_count(g->dims, g->n_dims);
 }
 
+/*   [2,2]<=[4]   as   {{0,1},{2,3}} */
 static void put_expanded_groups(base_text *out, const ir_groups *g) {
   base_putc(out, '{');
   for (int64_t i = 0; i < g->dims[0]; i++) {
@@ -365,6 +381,7 @@ static void put_group_lists(base_text *out, const ir_int_lists *lists) {
   base_putc(out, '}');
 }
 
+/* `expand`: as lists of devices whatever the form, for fingerprints, which compare groups as what they are. */
 void text_put_groups(base_text *out, const ir_groups *g, bool expand) {
   if (g->mesh_text) {
     if (text_put_mesh_groups(out, g->mesh_text, expand)) return;
@@ -396,6 +413,7 @@ static const char *subgroup_name(uint8_t kind) {
   }
 }
 
+/*   devices=[2,2]<=[4] last_tile_dims={manual} */
 static void put_tiling(base_text *out, const ir_sharding *s) {
   BASE_PUT(out, "devices=");
   put_tile_dims(out, s->dims, s->n_dims);
@@ -436,6 +454,7 @@ static void put_sharding_kind(base_text *out, const ir_sharding *s) {
   }
 }
 
+/* One in single braces, several in braces of their own. */
 static void put_sharding_metadata(base_text *out, const ir_sharding *s) {
   if (s->n_metadata == 0) return;
   BASE_PUT(out, " metadata={");
@@ -460,6 +479,7 @@ static void put_leaf_sharding(base_text *out, const ir_sharding *s, bool metadat
   base_putc(out, '}');
 }
 
+/* Tuples nest to a limit, beyond which one prints as if it were a leaf: no reader makes such. */
 static void put_sharding_at(base_text *out, const ir_sharding *s, bool metadata, unsigned depth) {
   if (s->named_text) {
     base_put(out, s->named_text->s, s->named_text->n);

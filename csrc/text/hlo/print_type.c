@@ -1,4 +1,7 @@
-/* Prints types: "f32[2,<=3]{1,0:T(8,128)S(1)}", tuples with an index comment before every fifth element. */
+/* Prints types and literals.
+ *
+ *   f32[2,<=3]{1,0:T(8,128)S(1)}   (f32[], s32[2])   s32[2] {1, 2}   f32[2,2] { { 1, 2 }, { 3, 4 } }
+ * A module names few types many times: text_write_type copies the text that it wrote for the same type before. */
 #include "print.h"
 #include "../../base/number/number.h"
 
@@ -22,6 +25,7 @@ static void put_type_dim(base_text *out, int64_t v) {
     base_put_i64(out, v);
 }
 
+/*   T(8,128)(2,1) */
 static void put_layout_tiles(base_text *out, const ir_layout *l) {
   if (l->n_tiles == 0) return;
   base_putc(out, 'T');
@@ -39,6 +43,7 @@ static void put_layout_tiles(base_text *out, const ir_layout *l) {
   }
 }
 
+/*   S(1) */
 static void put_number_suffix(base_text *out, const char *tag, int64_t v, int64_t otherwise) {
   if (v == otherwise) return;
   base_puts(out, tag);
@@ -55,6 +60,7 @@ static void put_dtype_suffix(base_text *out, char tag, base_dtype t) {
   base_putc(out, ')');
 }
 
+/*   SC(0:4)(1:2,3) */
 static void put_layout_splits(base_text *out, const ir_layout *l) {
   if (l->n_splits == 0) return;
   BASE_PUT(out, "SC");
@@ -103,6 +109,7 @@ static void put_type_layout(base_text *out, const ir_layout *l, unsigned depth) 
     base_putc(out, '}');
 }
 
+/* "<=" marks dimensions whose size is known only when the program runs, "?" those without a bound. */
 static void put_tensor_type(base_text *out, const ir_type *t, bool layouts, unsigned depth) {
   base_puts(out, base_dtype_of((base_dtype)t->dtype)->text);
   base_putc(out, '[');
@@ -166,7 +173,8 @@ void text_put_type(base_text *out, const ir_type *t, bool layouts) {
   print_type_at(out, t, layouts, 0);
 }
 
-/* Copies a part of the text itself, which may move while it grows. */
+/* Copies a part of the text itself, which may move while it grows. Growing first and taking addresses afterwards
+ * keeps both valid. */
 static void repeat_text(base_text *out, size_t at, size_t n) {
   assert(at + n <= out->n);
   if (out->cap - out->n < n && !base_text_grow(out, n)) return;
@@ -174,6 +182,7 @@ static void repeat_text(base_text *out, size_t at, size_t n) {
   out->n += n;
 }
 
+/* An entry of type_places is the place of the text in 40 bits and its length in 24. */
 void text_write_type(text_printer *p, const ir_type *t) {
   base_text *out = p->out;
   uint64_t place;
@@ -208,11 +217,13 @@ static uint64_t load_bits(const char *p, size_t bytes) {
   return bits;
 }
 
+/* The shortest digits that read back as the same bits; NaNs with their payload. */
 static void put_float_bits(base_text *out, base_dtype t, const char *p) {
   char text[32];
   base_put(out, text, base_print_float(t, load_bits(p, base_dtype_bytes(t)), text));
 }
 
+/* pred prints as a word where it is a scalar, as 0 or 1 in arrays. */
 static void put_literal_element(base_text *out, base_dtype t, const char *p, bool is_scalar) {
   switch (base_dtype_of(t)->kind) {
     case BASE_KIND_PRED:
@@ -241,6 +252,7 @@ static void put_literal_element(base_text *out, base_dtype t, const char *p, boo
   base_putc(out, ')');
 }
 
+/* n elements from the cursor on. */
 static void put_literal_row(literal_cursor *c, int64_t n) {
   assert(n >= 0 && (n == 0 || c->at));
   for (int64_t i = 0; i < n; i++) {
@@ -263,6 +275,7 @@ static void put_inner_row(literal_cursor *c, int64_t n) {
     base_putc(c->out, '}');
 }
 
+/* From rank 4 on a comment says which index of the dimension around begins here. */
 static void put_outer_open(literal_cursor *c, uint32_t d, int64_t index) {
   base_putc(c->out, '{');
   if (c->type->rank >= COMMENT_RANK && d > 0) {
@@ -292,6 +305,7 @@ static void put_literal_dims(literal_cursor *c, uint32_t d, int64_t index) {
   BASE_PUT(c->out, " }");
 }
 
+/* f32[16777217,0] has no elements, and would still print sixteen million pairs of braces. */
 static bool has_too_many_braces(const ir_type *t) {
   int64_t braces = 1;
   if (t->count != 0) return false;
@@ -317,6 +331,7 @@ static void put_array(base_text *out, const ir_literal *l) {
   }
 }
 
+/* Tuples print as ( a, b ); what is elided as {...}, which the reader takes. */
 static void put_literal_at(base_text *out, const ir_literal *l, unsigned depth) {
   if (l->elided || depth > MAX_LITERAL_DEPTH) {
     BASE_PUT(out, "{...}");
@@ -332,6 +347,7 @@ static void put_literal_at(base_text *out, const ir_literal *l, unsigned depth) 
   }
 }
 
+/* `layouts`: the type first, with its layout, as attributes show literals. */
 void text_put_literal(base_text *out, const ir_literal *l, bool layouts) {
   if (layouts) {
     text_put_type(out, l->type, true);
@@ -359,6 +375,7 @@ static bool is_all(const ir_literal *l, int64_t value) {
   return true;
 }
 
+/* pred does not count as an integer here. */
 static bool has_only_integers(const ir_type *t, unsigned depth) {
   if (ir_is_tensor(t)) return base_dtype_is_integer((base_dtype)t->dtype);
   if (depth > MAX_LITERAL_DEPTH) return false;
@@ -368,6 +385,7 @@ static bool has_only_integers(const ir_type *t, unsigned depth) {
   return true;
 }
 
+/* Fingerprints tell 0, 1 and integers apart, and take all other constants as equal: HloPrintOptions::Fingerprint. */
 void text_put_essential_literal(base_text *out, const ir_literal *l) {
   if (is_all(l, 0))
     base_putc(out, '0');
