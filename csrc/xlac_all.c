@@ -434,6 +434,7 @@
 #include "cpu/sort/sort_body.c"
 #include "cpu/sort/sort_compare.c"
 #include "cpu/sort/sort_keyed.c"
+#include "cpu/sort/sort_select.c"
 #include "cpu/sort/topk.c"
 #include "cpu/threaded/list.c"
 #include "cpu/threaded/list_run.c"
