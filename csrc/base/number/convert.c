@@ -89,19 +89,18 @@ static convert_loop find_half_loop(void) {
 
 #define CODE_u8 uint8_t
 #define CODE_u16 uint16_t
-#define PAIR_OF(name, U, ...)                                               \
-  FLOAT_PAIR(name, U, base_narrow_decode((base_narrow){__VA_ARGS__}, s[i]), \
-             (CODE_##U)base_narrow_encode((base_narrow){__VA_ARGS__}, s[i]))
+#define PAIR_OF(name, U, ...)                                             \
+  FLOAT_PAIR(name, U, base_narrow_decode(BASE_NARROW(__VA_ARGS__), s[i]), \
+             (CODE_##U)base_narrow_encode(BASE_NARROW(__VA_ARGS__), s[i]))
 /* A row's sign bit says how wide its codes are. */
 #define CODE_OF_3 u8
 #define CODE_OF_5 u8
 #define CODE_OF_7 u8
 #define CODE_OF_15 u16
 #define PAIR_WITH(name, U, ...) PAIR_OF(name, U, __VA_ARGS__)
-#define NARROW(name, mantissa, bias, sign_bit, ...) \
+#define NARROW(name, text, bits, bytes, exponent, mantissa, bias, sign_bit, ...) \
   PAIR_WITH(name, CODE_OF_##sign_bit, mantissa, bias, sign_bit, __VA_ARGS__)
-#include "narrow_floats.def"
-#undef NARROW
+#include "../dtypes.def"
 FLOAT_PAIR(F8E8M0FNU, u8, base_e8m0_decode(s[i]), (uint8_t)base_e8m0_encode(s[i]))
 
 static inline int at_least_most(int v, int least, int most) {
@@ -149,8 +148,7 @@ typedef struct narrow_loops {
 
 static const narrow_loops loops_of[BASE_DTYPE_COUNT] = {
 #define NARROW(name, ...) [XLAC_##name] = {widen_##name, narrow_##name, narrow_##name},
-#include "narrow_floats.def"
-#undef NARROW
+#include "../dtypes.def"
     [XLAC_F8E8M0FNU] = {widen_F8E8M0FNU, narrow_F8E8M0FNU, narrow_F8E8M0FNU},
     [XLAC_S1] = {wrap_S1, wrap_S1, clamp_S1},
     [XLAC_S2] = {wrap_S2, wrap_S2, clamp_S2},
@@ -441,19 +439,17 @@ void base_store_i64(base_dtype t, void *p, int64_t v) {
 
 /* --- single floats --- */
 
-#define NARROW(name, mantissa, bias, sign_bit, largest, overflow, nan, has_inf, has_negative_zero) \
+#define NARROW(name, text, bits, bytes, exponent, mantissa, bias, sign_bit, ...) \
   _Static_assert((mantissa) <= 10 && (bias) <= 127 && (sign_bit) <= 15, #name " does not fit in f32");
-#include "narrow_floats.def"
-#undef NARROW
+#include "../dtypes.def"
 
 float base_float_to_f32(base_dtype t, uint32_t bits) {
   assert(base_dtype_is_float(t) && t != XLAC_F64);
   switch (t) {
-#define NARROW(name, ...) \
-  case XLAC_##name:       \
-    return base_narrow_decode((base_narrow){__VA_ARGS__}, bits);
-#include "narrow_floats.def"
-#undef NARROW
+#define NARROW(name, text, bits_of, bytes, exponent, ...) \
+  case XLAC_##name:                                       \
+    return base_narrow_decode(BASE_NARROW(__VA_ARGS__), bits);
+#include "../dtypes.def"
     case XLAC_F8E8M0FNU:
       return base_e8m0_decode(bits);
     default:
@@ -468,11 +464,10 @@ double base_float_to_f64(base_dtype t, uint32_t bits) {
 uint32_t base_float_from_f32(base_dtype t, float v) {
   assert(base_dtype_is_float(t) && t != XLAC_F64);
   switch (t) {
-#define NARROW(name, ...) \
-  case XLAC_##name:       \
-    return base_narrow_encode((base_narrow){__VA_ARGS__}, v);
-#include "narrow_floats.def"
-#undef NARROW
+#define NARROW(name, text, bits_of, bytes, exponent, ...) \
+  case XLAC_##name:                                       \
+    return base_narrow_encode(BASE_NARROW(__VA_ARGS__), v);
+#include "../dtypes.def"
     case XLAC_F8E8M0FNU:
       return base_e8m0_encode(v);
     default:
