@@ -1,4 +1,5 @@
 /* Attributes and types of the VHLO dialect in bytecode, to those of StableHLO that they stand for. */
+#include "../../ir/types/type_table.h"
 #include "bytecode.h"
 
 #include <stdio.h>
@@ -227,12 +228,15 @@ static int bc_quant_parts(bc_cursor *c, ir_quant *q) {
 }
 
 /* The range is written only where it is not the storage type's own. */
-static void bc_quant_range(ir_quant *q) {
-  unsigned bits = base_dtype_of((base_dtype)q->storage)->bits;
-  bool is_signed = base_dtype_is_signed((base_dtype)q->storage);
-  int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-  int64_t high = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
+static int bc_quant_checked(bc_cursor *c, ir_quant *q) {
+  xlac_error why = {0};
+  int64_t low, high;
+  ir_own_range((base_dtype)q->storage, &low, &high);
   q->has_range = q->storage_min != low || q->storage_max != high;
+  int status = ir_check_range((base_dtype)q->storage, q->storage_min, q->storage_max, &why);
+  for (uint32_t i = 0; i < q->n && status == 0; i++)
+    status = ir_check_scale((base_dtype)q->expressed, q->scales[i], &why);
+  return status == 0 ? 0 : BC_BAD(c, "a quantised type: %s", why.message);
 }
 
 static int bc_scale(bc_cursor *c, double *out) {
@@ -284,7 +288,7 @@ static int bc_quant_type(bc_cursor *c, bool per_axis, const ir_type **out) {
   } else {
     TRY(bc_quant_numbers(c, &q, &scale, &zero));
   }
-  bc_quant_range(&q);
+  TRY(bc_quant_checked(c, &q));
   *out = ir_element(c->r->m, (base_dtype)q.storage, &q);
   return bc_made(c, *out);
 }
