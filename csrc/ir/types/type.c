@@ -386,7 +386,7 @@ int ir_check_scale(base_dtype expressed, double scale, xlac_error *err) {
   unsigned mantissa = base_dtype_of(expressed)->mantissa_bits;
   int bias = (1 << (base_dtype_of(expressed)->exponent_bits - 1)) - 1;
   double largest = (2 - __builtin_ldexp(1, -(int)mantissa)) * __builtin_ldexp(1, bias);
-  double smallest = __builtin_ldexp(1, 1 - bias - (int)mantissa);
+  double smallest = __builtin_ldexp(1, 1 - bias - (int)mantissa); /* the smallest subnormal */
   if (scale >= smallest && scale <= largest) return 0;
   return base_fail(err, XLAC_E_BAD_SHAPE_TEXT, "scale %e out of expressed type range, %e to %e (quantized_type_c%d)",
                    scale, smallest, largest,

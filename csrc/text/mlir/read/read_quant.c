@@ -1,4 +1,9 @@
-/* Quantised element types: <i8<-8:7>:f32:axis, {scale:zero, ...}>. */
+/* Quantised element types: !quant.uniform<i8<-8:7>:f32:axis, {scale:zero, ...}>.
+ *
+ *   <i8:f32, 0.5:10>                                   one scale for the tensor
+ *   <i8:f32:1, {0.5, 0.25:3}>                          one for each index of dimension 1
+ *   <i8:f32:{0:2, 1:4}, {{0.5, 0.25}, {1.0, 2.0}}>     one for each block of 2 by 4
+ * Source: MLIR's quant dialect, QuantOps and its type parser; numbers in the messages are StableHLO's constraints. */
 #include "../../../ir/types/type_table.h"
 #include "read.h"
 
@@ -28,6 +33,7 @@ static const char *mlir_hex_double(const char *p, double *out) {
   return p > digits && p - digits <= 16 ? p : NULL;
 }
 
+/* A decimal number, or the bits of a double in hexadecimal. */
 static int mlir_quant_number(mlir_reader *r, double *out) {
   bool hex = r->lx.p[0] == '0' && (r->lx.p[1] | 32) == 'x';
   const char *e = hex ? mlir_hex_double(r->lx.p + 2, out) : base_parse_f64(r->lx.p, r->lx.end, out);
@@ -37,7 +43,7 @@ static int mlir_quant_number(mlir_reader *r, double *out) {
   return 0;
 }
 
-/* "scale" or "scale:zero". */
+/* "scale" or "scale:zero". A zero point that is absent is 0. */
 static int mlir_read_scale(mlir_reader *r, mlir_quant_parts *p) {
   double scale;
   int64_t zero = 0;
@@ -53,6 +59,7 @@ static int mlir_read_scale(mlir_reader *r, mlir_quant_parts *p) {
 
 /* Nested braces of scales; the extents of each level go to the grid. */
 static int mlir_read_scales(mlir_reader *r, mlir_quant_parts *p, uint32_t level) {
+  assert(level <= p->grid.n);
   TRY(mlir_enter(r, r->lx.p));
   TRY(mlir_want(r, "{"));
   if (level == p->grid.n && !BASE_VEC_PUSH(r->alloc, &p->grid, -1)) return mlir_no_memory(r);
@@ -71,6 +78,7 @@ static int mlir_read_scales(mlir_reader *r, mlir_quant_parts *p, uint32_t level)
   return 0;
 }
 
+/* The whole range of the type is the usual one, and not kept as a range of its own. */
 static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
   const char *at = r->lx.p;
   base_dtype t = mlir_read_dtype(r);
@@ -121,6 +129,7 @@ static int mlir_read_blocks(mlir_reader *r, mlir_quant_parts *p) {
   return mlir_want(r, "}");
 }
 
+/* axis: -1 per tensor, -2 by blocks, else the dimension. */
 static int mlir_read_axis(mlir_reader *r, mlir_quant_parts *p) {
   p->q.axis = -1;
   if (!mlir_eat(r, ":")) return 0;
@@ -134,6 +143,7 @@ static int mlir_read_axis(mlir_reader *r, mlir_quant_parts *p) {
   return 0;
 }
 
+/* Whether axis and counts fit a tensor is checked where the type is used. */
 static int mlir_read_quant_parts(mlir_reader *r, mlir_quant_parts *p) {
   const char *at = r->lx.p;
   TRY(mlir_want(r, "<"));
@@ -155,6 +165,7 @@ static int mlir_read_quant_parts(mlir_reader *r, mlir_quant_parts *p) {
   return mlir_want(r, ">");
 }
 
+/* What was gathered goes into the module's arena as one record; the lists are freed on every way out. */
 int mlir_read_quant(mlir_reader *r, const ir_quant **out) {
   mlir_quant_parts p = {0};
   int status = mlir_read_quant_parts(r, &p);
@@ -168,6 +179,7 @@ int mlir_read_quant(mlir_reader *r, const ir_quant **out) {
     p.q.block_sizes = p.sizes.items;
     p.q.grid_rank = p.q.axis == -2 ? p.grid.n : 0;
     p.q.grid_dims = p.grid.items;
+    assert(p.scales.n == p.zeros.n && p.axes.n == p.sizes.n);
     q = (ir_quant *)(uintptr_t)ir_quant_copy(r->m, &p.q);
     if (!q) status = mlir_no_memory(r);
   }
