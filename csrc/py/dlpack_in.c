@@ -7,29 +7,10 @@
 
 /* Element types as DLPack has them, and those narrower than a byte, which it packs. */
 
-static const struct {
-  const char *text;
-  uint8_t code, bits;
-} dl_types[] = {
-    {"s1", 0, 1},         {"s2", 0, 2},          {"s4", 0, 4},        {"s8", 0, 8},
-    {"s16", 0, 16},       {"s32", 0, 32},        {"s64", 0, 64},      {"u1", 1, 1},
-    {"u2", 1, 2},         {"u4", 1, 4},          {"u8", 1, 8},        {"u16", 1, 16},
-    {"u32", 1, 32},       {"u64", 1, 64},        {"f16", 2, 16},      {"f32", 2, 32},
-    {"f64", 2, 64},       {"bf16", 4, 16},       {"c64", 5, 64},      {"c128", 5, 128},
-    {"pred", 6, 8},       {"f8e3m4", 7, 8},      {"f8e4m3", 8, 8},    {"f8e4m3b11fnuz", 9, 8},
-    {"f8e4m3fn", 10, 8},  {"f8e4m3fnuz", 11, 8}, {"f8e5m2", 12, 8},   {"f8e5m2fnuz", 13, 8},
-    {"f8e8m0fnu", 14, 8}, {"f6e2m3fn", 15, 6},   {"f6e3m2fn", 16, 6}, {"f4e2m1fn", 17, 4},
-};
-enum { DL_TYPES = sizeof dl_types / sizeof *dl_types };
-
-/* By number of the element type, so that an export compares no names. */
+/* By number of the element type, so that an export asks nothing. */
 void dl_types_fill(py_state *st) {
-  for (size_t i = 0; i < DL_TYPES; i++) {
-    uint32_t dtype = xlac_dtype_from_text(dl_types[i].text);
-    if (dtype >= PY_MAX_DTYPES) continue;
-    st->dl_codes[dtype] = dl_types[i].code;
-    st->dl_bits[dtype] = dl_types[i].bits;
-  }
+  for (uint32_t dtype = 1; dtype < xlac_dtype_count() && dtype < PY_MAX_DTYPES; dtype++)
+    xlac_dtype_dlpack(dtype, &st->dl_codes[dtype], &st->dl_bits[dtype]);
 }
 
 uint32_t dl_type_in(const py_state *st, dl_type t) {
@@ -39,8 +20,11 @@ uint32_t dl_type_in(const py_state *st, dl_type t) {
 }
 
 uint32_t dl_type_by_name(dl_type t) {
-  for (size_t i = 0; i < DL_TYPES; i++)
-    if (dl_types[i].code == t.code && dl_types[i].bits == t.bits) return xlac_dtype_from_text(dl_types[i].text);
+  for (uint32_t dtype = 1; dtype < xlac_dtype_count(); dtype++) {
+    dl_type own = {.lanes = 1};
+    xlac_dtype_dlpack(dtype, &own.code, &own.bits);
+    if (own.code == t.code && own.bits == t.bits) return dtype;
+  }
   return 0;
 }
 

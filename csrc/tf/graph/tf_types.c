@@ -11,7 +11,7 @@ typedef struct tf_type_row {
 } tf_type_row;
 
 static const tf_type_row tf_type_rows[TF_TYPE_END] = {
-#define TF_TYPE(name, number, word) [number] = {#name, word},
+#define TF_TYPE(name, number, word, element) [number] = {#name, word},
 #include "tf_types.def"
 #undef TF_TYPE
 };
@@ -25,7 +25,7 @@ static const struct tf_set_row {
 };
 
 static const char *const tf_ref_words[TF_TYPE_END] = {
-#define TF_TYPE(name, number, word) [number] = word "_ref",
+#define TF_TYPE(name, number, word, element) [number] = word "_ref",
 #include "tf_types.def"
 #undef TF_TYPE
 };
