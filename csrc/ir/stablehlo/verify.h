@@ -80,6 +80,8 @@ typedef struct sv_rule {
 /* NULL for ops without rules (unregistered ones, parameters). verify_op.c */
 const sv_rule *sv_rule_of(unsigned opcode);
 
+/* The inference of rules that hold SV_SAME_TYPE and name none: one result of the first operand's type. */
+sv_fn sv_infer_same;
 /* Every function that a rule names. */
 #include "../ops_columns.h"
 #undef SHLO
