@@ -1,5 +1,5 @@
-/* One op against its row of rules.def: counts, attributes, types of operands and results, traits, inferred types, and
- * at last the rule's own function. Each step may rely on those before it. Ops without a row are fine: parameters, and
+/* One op against column SHLO of its row of ops.def: counts, attributes, types of operands and results, traits, inferred types, and
+ * at last the rule's own function. Each step may rely on those before it. Ops without one are fine: parameters, and
  * dialects that xlac does not know. */
 #include <stdio.h>
 
@@ -10,25 +10,33 @@
 #define SETS(...) ((const uint32_t[]){__VA_ARGS__})
 #define IN(...) .in = SETS(__VA_ARGS__), .n_in = sizeof(SETS(__VA_ARGS__)) / sizeof(uint32_t),
 #define OUT(...) .out = SETS(__VA_ARGS__), .n_out = sizeof(SETS(__VA_ARGS__)) / sizeof(uint32_t),
-#undef TRAITS
-#undef INFER
-#undef VERIFY
-#define TRAITS(set) .traits = (set),
-#define INFER(name) .infer = sv_infer_##name,
-#define VERIFY(name) .verify = sv_verify_##name,
-#define RULE(opcode, columns) [IR_OP_##opcode] = {columns},
-
+#define HOLDS(set) .traits = (set),
+#define INFERS(name) .infer = sv_infer_##name,
+#define CHECKS(name) .verify = sv_verify_##name,
+#include "../ops_columns.h"
+#undef SHLO
+#define SHLO(columns) columns
+#define OP(code, text, arity, columns) [IR_OP_##code] = {columns},
 static const sv_rule sv_rules[IR_OP_COUNT] = {
-#include "rules.def"
+#include "../ops.def"
 };
-
-#undef RULE
+#undef OP
 #undef SETS
 #undef IN
 #undef OUT
-#undef TRAITS
-#undef INFER
-#undef VERIFY
+#undef HOLDS
+#undef INFERS
+#undef CHECKS
+
+/* An op of MLIR form without a rule would go unchecked: it does not compile. */
+#include "../ops_columns.h"
+#undef SHLO
+#undef MLIR
+#define SHLO(...) | 2
+#define MLIR(...) | 1
+#define OP(code, text, arity, columns) _Static_assert((0 columns) != 1, #code " has a column MLIR and no column SHLO");
+#include "../ops.def"
+#undef OP
 
 /* An opcode without a row has all zeros. */
 const sv_rule *sv_rule_of(unsigned opcode) {

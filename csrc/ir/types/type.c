@@ -397,6 +397,41 @@ static bool quant_same_part(const void *a, const void *b, size_t n) {
   return n == 0 || memcmp(a, b, n) == 0;
 }
 
+void ir_own_range(base_dtype storage, int64_t *low, int64_t *high) {
+  unsigned bits = base_dtype_of(storage)->bits;
+  bool is_signed = !base_dtype_is_unsigned(storage);
+  assert(bits <= 32);
+  *low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
+  *high = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
+}
+
+int ir_check_range(base_dtype storage, int64_t low, int64_t high, xlac_error *err) {
+  int64_t least, most;
+  ir_own_range(storage, &least, &most);
+  if (low < least)
+    return base_fail(err, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type minimum: %lld (quantized_type_c3)",
+                     (long long)low);
+  if (high > most)
+    return base_fail(err, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type maximum: %lld (quantized_type_c3)",
+                     (long long)high);
+  if (low < high) return 0;
+  return base_fail(err, XLAC_E_BAD_SHAPE_TEXT, "illegal storage min and storage max: (%lld:%lld) (quantized_type_c3)",
+                   (long long)low, (long long)high);
+}
+
+int ir_check_scale(base_dtype expressed, double scale, xlac_error *err) {
+  unsigned mantissa = base_dtype_of(expressed)->mantissa_bits;
+  int bias = (1 << (base_dtype_of(expressed)->exponent_bits - 1)) - 1;
+  double largest = (2 - __builtin_ldexp(1, -(int)mantissa)) * __builtin_ldexp(1, bias);
+  double smallest = __builtin_ldexp(1, 1 - bias - (int)mantissa); /* the smallest subnormal */
+  if (scale >= smallest && scale <= largest) return 0;
+  return base_fail(err, XLAC_E_BAD_SHAPE_TEXT, "scale %e out of expressed type range, %e to %e (quantized_type_c%d)",
+                   scale, smallest, largest,
+                   !(scale > 0)             ? 5
+                   : __builtin_isinf(scale) ? 6
+                                            : 4);
+}
+
 /* Scales by their bits, so -0.0 and 0.0 differ as their text does. */
 bool ir_quant_equal(const ir_quant *a, const ir_quant *b) {
   if (a == b) return true;
