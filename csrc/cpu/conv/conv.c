@@ -4,7 +4,9 @@
 
 #include "../../interp/algorithm/placement.h"
 
-/* A copy may be so many times larger than what is read and written; the interpreter does without it. */
+/* A copy may be so many times larger than what is read and written; the interpreter does without it. CONV_FEW:
+ * elements, so few that the limit doesn't count them; a result of less than CONV_FEW / 64 isn't cut into phases
+ * either. CONV_MAX_PARTS: products for all phases together. */
 enum { CONV_MOST_HOLES = 32, CONV_FEW = 1 << 16, CONV_MAX_PARTS = 16 };
 
 /* A product, and the operands in its order. */
@@ -13,6 +15,8 @@ typedef struct conv_part {
   bool exchanged;
 } conv_part;
 
+/* What the routine runs: copies of input and kernel where they are needed, then one product after the other. A part
+ * writes other outputs than the rest, so their order doesn't matter to the bits. */
 typedef struct conv_own {
   uint32_t n_parts;
   conv_part *parts;
@@ -22,11 +26,13 @@ typedef struct conv_own {
   base_dtype kernel_from, kernel_to;
 } conv_own;
 
+/* The routine. Scratch memory begins with what the products need, which is free again after each. */
 static int conv_by_own(const cpu_routine_run *r) {
   const conv_own *c = r->data;
   base_pool *pool = r->run->exe->pool;
   const void *operands[2] = {r->in[0], r->in[1]};
   char *scratch = r->scratch;
+  /* The input first, converted on the way where the product wants another type. */
   if (c->padded) {
     cpu_conv_pad_run(&c->pad, pool, r->in[0], scratch + c->pad_at);
     operands[0] = scratch + c->pad_at;
@@ -42,15 +48,20 @@ static int conv_by_own(const cpu_routine_run *r) {
   return 0;
 }
 
+/* For convolutions without spatial dimensions: plain products. */
 static const ir_window conv_windowless = {.n = 0};
 
+/* Reads sizes and strides from op by role, so that nothing after this asks how dimensions are numbered. Nothing is
+ * checked: conv_is_sound does that. */
 static void conv_of(const ir_op *op, cpu_conv *c) {
+  assert(ir_get_conv_dims(op) != NULL);
   const ir_type *x = ir_operand_type(op, 0), *kernel = ir_operand_type(op, 1), *r = op->type;
   const ir_conv_dims *n = ir_get_conv_dims(op);
   int64_t in[IR_MAX_RANK], k[IR_MAX_RANK], out[IR_MAX_RANK];
   interp_strides(x->rank, x->dims, in);
   interp_strides(kernel->rank, kernel->dims, k);
   interp_strides(r->rank, r->dims, out);
+  /* Without a window there are no spatial dimensions, or all of their defaults. */
   *c = (cpu_conv){.window = ir_get_window(op) ? ir_get_window(op) : &conv_windowless, .n = n->n_spatial};
   c->in_type = (base_dtype)x->dtype;
   c->kernel_type = (base_dtype)kernel->dtype;
@@ -97,6 +108,7 @@ typedef struct conv_axis {
   int64_t out_first, out_step, out_n, k_first, k_step, k_n, in_first, in_step, k_in;
 } conv_axis;
 
+/* The greatest common divisor. */
 static int64_t conv_common(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;
@@ -111,15 +123,20 @@ static bool conv_has_phases(const ir_window_dim *w) {
   return w->base_dilation > 1 && w->stride == 1 && conv_common(w->window_dilation, w->base_dilation) == 1;
 }
 
+/* How many of n things remain where every step-th is taken, from the first on. */
 static int64_t conv_parts(int64_t n, int64_t step) {
+  assert(step > 0);
   return n <= 0 ? 0 : (n - 1) / step + 1;
 }
 
-/* in_first is still an element of the input: negative in the padding. */
+/* in_first is still an element of the input: negative in the padding. What the outputs phase, phase + base_dilation,
+ * ... of spatial dimension d meet: window elements that are base_dilation apart too, from the first that falls on an
+ * element instead of a hole. It exists, as the two dilations have no common divisor. */
 static conv_axis conv_phase(const cpu_conv *c, uint32_t d, int64_t phase) {
   const ir_window_dim *w = &c->window->v[d];
   int64_t b = w->base_dilation;
   conv_axis x = {.out_first = phase, .out_step = b, .k_step = b, .in_step = 1, .k_in = w->window_dilation};
+  /* The first element of the window that an element of the input stands under, not a hole. */
   while (x.k_first < b && (phase + x.k_first * w->window_dilation - w->padding_low) % b != 0) x.k_first++;
   assert(x.k_first < b);
   x.out_n = conv_parts(c->out_size[d] - phase, b);
@@ -128,7 +145,8 @@ static conv_axis conv_phase(const cpu_conv *c, uint32_t d, int64_t phase) {
   return x;
 }
 
-/* The copy that makes windows plain strides. false where none is needed: no padding is ever read, no hole is there. */
+/* The copy that makes windows plain strides. false where none is needed: no padding is ever read, no hole is there.
+ * Linear in the dimensions. */
 static bool conv_needs_pad(const cpu_conv *c) {
   for (uint32_t d = 0; d < c->n; d++) {
     const ir_window_dim *w = &c->window->v[d];
@@ -145,6 +163,7 @@ static void conv_pad_dim(const cpu_conv *c, cpu_conv_pad *p, uint32_t at, uint32
   p->low[at] = w->padding_low;
   p->out[at] = c->out_size[d] > 0 ? (c->out_size[d] - 1) * w->stride + (w->size - 1) * w->window_dilation + 1 : 0;
   if (!phases || !conv_has_phases(w)) return;
+  /* All phases read one copy: from the lowest element that any of them reaches to the highest. */
   int64_t low = 0, high = 0;
   for (int64_t i = 0; i < w->base_dilation; i++) {
     conv_axis x = conv_phase(c, d, i);
@@ -159,7 +178,8 @@ static void conv_pad_dim(const cpu_conv *c, cpu_conv_pad *p, uint32_t at, uint32
 }
 
 /* Of an input that is not moved, only converted, the copy has all elements in their places: also those after the last
- * window. false where sizes are too large to count. */
+ * window. false where sizes are too large to count. `to`: the type of the copy's elements. Describes the copy only:
+ * cpu_conv_pad_run makes it. */
 static bool conv_make_pad(const ir_op *op, const cpu_conv *c, base_dtype to, bool moved, bool phases, cpu_conv_pad *p) {
   const ir_type *x = ir_operand_type(op, 0);
   const ir_conv_dims *n = ir_get_conv_dims(op);
@@ -210,7 +230,8 @@ static conv_axis conv_axis_of(const cpu_conv *c, uint32_t d, bool phases, int64_
   return x;
 }
 
-/* The dimensions of a product, with these strides of the input or its copy. */
+/* The dimensions of a product, with these strides of the input or its copy. part: the number of the phase, or -1
+ * where the convolution is one product. */
 static void conv_dims(const ir_op *op, const cpu_conv *c, const int64_t *strides, const cpu_conv_pad *pad, int64_t part,
                       cpu_gemm *g) {
   const ir_conv_dims *n = ir_get_conv_dims(op);
@@ -233,7 +254,10 @@ static void conv_dims(const ir_op *op, const cpu_conv *c, const int64_t *strides
   cpu_gemm_add(&g->n, c->outputs, 0, c->kernel_out, c->out_feature);
 }
 
+/* Takes memory for `count` elements at the end of the scratch memory: *at says where. false where that is too much to
+ * count. */
 static bool conv_take(int64_t *scratch, int64_t count, base_dtype t, int64_t *at) {
+  assert(*scratch >= 0);
   int64_t bytes = 0;
   *at = *scratch = (*scratch + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
   return base_mul_i64(count, (int64_t)base_dtype_bytes(t), &bytes) && base_add_i64(*scratch, bytes, scratch);
@@ -251,7 +275,11 @@ static uint32_t conv_count_parts(const cpu_conv *c) {
   return (uint32_t)n;
 }
 
+/* The products, and the copy of the input that they read. The copy is described twice: its strides are needed before
+ * the products are known, its type only after. Scratch memory is the most that one of them needs. false where a
+ * product can't be made, or sizes are too large. */
 static bool conv_plan_parts(const ir_op *op, const cpu_conv *c, conv_own *own, int64_t *scratch) {
+  assert(own->n_parts >= 1 && own->n_parts <= CONV_MAX_PARTS);
   int64_t strides[IR_MAX_RANK];
   bool phases = own->n_parts > 1, moved = phases || conv_needs_pad(c);
   base_dtype to = c->in_type;
@@ -270,11 +298,14 @@ static bool conv_plan_parts(const ir_op *op, const cpu_conv *c, conv_own *own, i
   return !own->padded || conv_make_pad(op, c, to, moved, phases, &own->pad);
 }
 
+/* All that the routine needs to know; false where the interpreter is to evaluate the op: a copy would be mostly
+ * holes, or too large to count. */
 static bool conv_plan_own(const ir_op *op, const cpu_conv *c, conv_own *own, int64_t *scratch) {
   if (!conv_plan_parts(op, c, own, scratch)) return false;
   own->kernel_from = c->kernel_type;
   own->kernel_count = ir_operand_type(op, 1)->count;
   own->kernel_at = -1;
+  /* A copy of mostly zeros takes longer than the interpreter does without it. */
   if (own->padded && own->pad.count / CONV_MOST_HOLES > ir_operand_type(op, 0)->count + op->type->count + CONV_FEW)
     return false;
   if (own->padded) conv_merge_pad(&own->pad);
@@ -282,6 +313,7 @@ static bool conv_plan_own(const ir_op *op, const cpu_conv *c, conv_own *own, int
   return own->kernel_from == own->kernel_to || conv_take(scratch, own->kernel_count, own->kernel_to, &own->kernel_at);
 }
 
+/* Convolutions that none of the ways is for are left to the interpreter: x->code stays NULL. */
 int cpu_prepare_convolution(cpu_prepare_run *x) {
   cpu_conv c;
   if (ir_operand_type(x->op, 0)->rank > GEMM_MAX_DIMS - 2) return 0;
@@ -290,6 +322,7 @@ int cpu_prepare_convolution(cpu_prepare_run *x) {
   TRY(cpu_conv_prepare_depthwise(x, &c));
   if (x->code) return 0;
   conv_own *own = BASE_NEW(x->arena, conv_own);
+  /* Small results are one product: several would cost more to begin than to run. */
   if (own) own->n_parts = x->op->type->count < CONV_FEW / 64 ? 1 : conv_count_parts(&c);
   if (own) own->parts = base_arena_zalloc(x->arena, own->n_parts * sizeof *own->parts);
   if (!own || !own->parts) return base_oom(x->err, "a convolution");

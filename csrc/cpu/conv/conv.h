@@ -15,6 +15,7 @@ typedef struct cpu_conv {
   int64_t kernel_size[IR_MAX_RANK], kernel_stride[IR_MAX_RANK]; /* size: the window's */
   int64_t out_size[IR_MAX_RANK], out_stride[IR_MAX_RANK];
   int64_t feature_groups, batch_groups;
+  /* Sizes and strides of what isn't spatial. */
   int64_t batch, features, outputs; /* of one group: batch, input features, output features */
   int64_t in_batch, in_feature, kernel_in, kernel_out, out_batch, out_feature; /* strides */
 } cpu_conv;

@@ -6,6 +6,8 @@
 
 #include "../../interp/algorithm/placement.h"
 
+/* DEPTHWISE_ENTRIES: elements of the window but for its last dimension, at most: they are on the stack.
+ * DEPTHWISE_GRAIN: multiplications for a thread at a time. */
 enum { DEPTHWISE_ENTRIES = 256, DEPTHWISE_GRAIN = 1 << 16 };
 
 /* An element of the window but for its last dimension: where it lies in input and kernel. */
@@ -13,6 +15,7 @@ typedef struct dwconv_entry {
   int64_t in, kernel;
 } dwconv_entry;
 
+/* One row of results, and where what it is computed from begins. */
 typedef struct dwconv_row_run {
   const cpu_conv *c;
   const char *in, *kernel; /* of this row: batch, feature and outer positions */
@@ -21,6 +24,7 @@ typedef struct dwconv_row_run {
   dwconv_entry entries[DEPTHWISE_ENTRIES];
 } dwconv_row_run;
 
+/* Computes a row. One for each type and instruction set; all of one type give the same bits. */
 typedef void dwconv_fn(const dwconv_row_run *r);
 typedef struct dwconv_routine {
   cpu_conv c;
@@ -37,6 +41,8 @@ static inline void dwconv_meets(const ir_window_dim *w, int64_t size, int64_t o,
   if (*to > w->size) *to = w->size;
 }
 
+/* Features lie side by side: two vectors of them at a time go through the window with their sums in registers, and
+ * the rest one by one, in the same order of additions. */
 #define DEPTHWISE_FEATURES(name, T, VEC, TARGET)                                                                 \
   TARGET static void name(const dwconv_row_run *r) {                                                             \
     const cpu_conv *c = r->c;                                                                                    \
@@ -102,6 +108,7 @@ static inline void dwconv_meets(const ir_window_dim *w, int64_t size, int64_t o,
       }                                                                                                        \
   }
 
+/* Signed integers are added as unsigned ones: the bits are the same, and overflow is defined. */
 typedef float dwconv_4f32 __attribute__((vector_size(16)));
 typedef double dwconv_2f64 __attribute__((vector_size(16)));
 typedef uint32_t dwconv_4u32 __attribute__((vector_size(16)));
@@ -124,6 +131,7 @@ DEPTHWISE_POSITIONS(dwconv_positions_f32_avx2, float, DEPTHWISE_AVX2)
 DEPTHWISE_POSITIONS(dwconv_positions_f64_avx2, double, DEPTHWISE_AVX2)
 #endif
 
+/* The fastest function for type t on this machine; NULL for types that have none. */
 static dwconv_fn *dwconv_fn_of(base_dtype t, bool by_features) {
 #if defined(__x86_64__)
   if (base_isa_best() >= BASE_ISA_AVX2) {
@@ -147,8 +155,10 @@ static dwconv_fn *dwconv_fn_of(base_dtype t, bool by_features) {
   }
 }
 
-/* The window's elements but for the last dimension that meet the input at outer output position `at`. */
+/* The window's elements but for the last dimension that meet the input at outer output position `at`. They stay in
+ * the window's order, which is the order of the sum. */
 static void dwconv_entries(dwconv_row_run *r, const int64_t *at) {
+  assert(r->c->n > 0);
   const cpu_conv *c = r->c;
   int64_t s[IR_MAX_RANK] = {0};
   uint32_t outer = c->n - 1;
@@ -181,6 +191,8 @@ typedef struct dwconv_run {
   char *out;
 } dwconv_run;
 
+/* Rows begin to end: features vary fastest, so that the entries, which depend on positions only, are found once for
+ * all features at a position. */
 static void dwconv_rows(void *ctx, size_t begin, size_t end) {
   const dwconv_run *run = ctx;
   const cpu_conv *c = &run->d->c;
@@ -196,6 +208,7 @@ static void dwconv_rows(void *ctx, size_t begin, size_t end) {
     }
     in = rest * c->in_batch + feature / c->outputs * c->in_feature;
     out += rest * c->out_batch + feature * c->out_feature;
+    /* The same for all features. */
     if (row != known) dwconv_entries(&r, at);
     known = row;
     r.in = run->in + in * bytes;
@@ -205,6 +218,7 @@ static void dwconv_rows(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* The routine. Grains depend on sizes alone. */
 static int dwconv_all(const cpu_routine_run *r) {
   const dwconv_routine *d = r->data;
   const cpu_conv *c = &d->c;
@@ -215,6 +229,7 @@ static int dwconv_all(const cpu_routine_run *r) {
   return 0;
 }
 
+/* Each way out before the routine is made leaves the convolution to products. */
 int cpu_conv_prepare_depthwise(cpu_prepare_run *x, const cpu_conv *c) {
   int64_t entries = 1, rows = c->batch;
   if (c->features != 1 || c->feature_groups == 1 || c->n == 0 || x->op->type->count == 0) return 0;

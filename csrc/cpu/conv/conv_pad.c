@@ -1,8 +1,10 @@
 /* The padded copy: rows of the last dimension, each filled by one thread. */
 #include "conv.h"
 
+/* Elements for a thread at a time. */
 enum { PAD_GRAIN = 1 << 14 };
 
+/* What all threads that fill one copy share. */
 typedef struct conv_pad_run {
   const cpu_conv_pad *p;
   const char *from;
@@ -19,6 +21,7 @@ static void conv_pad_range(const cpu_conv_pad *p, uint32_t d, int64_t *begin, in
 
 /* The input row for row number `row` of the copy; -1 for zeros. */
 static int64_t pad_source(const cpu_conv_pad *p, int64_t row) {
+  assert(p->rank > 0 && row >= 0);
   int64_t at = 0;
   for (uint32_t d = p->rank - 1; d-- > 0; row /= p->out[d]) {
     int64_t e = row % p->out[d] - p->low[d];
@@ -28,6 +31,7 @@ static int64_t pad_source(const cpu_conv_pad *p, int64_t row) {
   return at;
 }
 
+/* Rows are written whole: with zeros first, unless the input fills all of it. */
 static void pad_rows(void *ctx, size_t begin, size_t end) {
   const conv_pad_run *r = ctx;
   const cpu_conv_pad *p = r->p;
@@ -38,6 +42,7 @@ static void pad_rows(void *ctx, size_t begin, size_t end) {
   for (size_t row = begin; row < end; row++) {
     char *out = r->to + row * row_bytes;
     int64_t source = pad_source(p, (int64_t)row);
+    /* Zeros where the input has nothing to say. */
     if (source < 0 || stop - first < p->out[last]) memset(out, 0, row_bytes);
     if (source < 0 || stop == first) continue;
     const char *in = r->from + (size_t)(source + first) * from;

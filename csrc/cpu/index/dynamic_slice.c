@@ -5,11 +5,13 @@
 #include "../move/move.h"
 #include "../routine.h"
 
+/* One start index: where it is read, its highest value in range, and the bytes that a step means. */
 typedef struct dyn_index {
   uint32_t operand; /* whose element `at` (in bytes) is the index */
   int64_t at, limit, stride;
 } dyn_index;
 
+/* What is known before a run. Indices that must be 0 are left out. */
 typedef struct dyn_data {
   cpu_move move;
   int64_t bytes; /* of the whole array */
@@ -18,6 +20,7 @@ typedef struct dyn_data {
   const dyn_index *indices;
 } dyn_data;
 
+/* An index of any integer type; the common one comes first. */
 static inline int64_t dyn_load(base_dtype t, const char *p) {
   int32_t small;
   if (t != XLAC_S32) return interp_index(t, p);
@@ -25,6 +28,7 @@ static inline int64_t dyn_load(base_dtype t, const char *p) {
   return small;
 }
 
+/* The byte of the whole array where the box begins. */
 static inline int64_t dyn_offset(const dyn_data *x, const void *const *in) {
   int64_t offset = 0;
   for (uint32_t i = 0; i < x->n; i++) {
@@ -35,23 +39,28 @@ static inline int64_t dyn_offset(const dyn_data *x, const void *const *in) {
   return offset;
 }
 
+/* The routine of a dynamic-slice. */
 static int dyn_slice_run(const cpu_routine_run *r) {
   const dyn_data *x = r->data;
   cpu_move_few(&x->move, r->run->exe->pool, r->out[0], (const char *)r->in[0] + dyn_offset(x, r->in));
   return 0;
 }
 
+/* The routine of a dynamic-update-slice: the whole array, unless it is there already, then the box. */
 static int dyn_update_run(const cpu_routine_run *r) {
   const dyn_data *x = r->data;
   int64_t offset = dyn_offset(x, r->in);
+  /* In a loop the plan mostly lets both be one memory. */
   if (r->out[0] != r->in[0]) cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], x->bytes);
   cpu_move_few(&x->move, r->run->exe->pool, (char *)r->out[0] + offset, r->in[1]);
   return 0;
 }
 
-/* The start indices: one scalar a dimension from operand `first` on, or all in one vector as in old programs. */
+/* The start indices: one scalar a dimension from operand `first` on, or all in one vector as in old programs. whole:
+ * the array's type; box: the sizes of what is moved. data->dtype becomes the type of all indices. */
 static int dyn_prepare_indices(cpu_prepare_run *x, uint32_t first, const ir_type *whole, const int64_t *box,
                                dyn_data *data) {
+  assert(first < x->op->n_operands || whole->rank == 0);
   const ir_op *op = x->op;
   int64_t strides[IR_MAX_RANK];
   bool vector = op->n_operands == first + 1 && ir_operand_type(op, first)->rank == 1;
@@ -66,6 +75,7 @@ static int dyn_prepare_indices(cpu_prepare_run *x, uint32_t first, const ir_type
     index.at = vector ? d * (int64_t)base_dtype_bytes(t->dtype) : 0;
     data->dtype = t->dtype;
     assert(index.limit >= 0);
+    /* A box as long as the dimension can only begin at 0. */
     if (index.limit > 0) all[data->n++] = index;
   }
   return 0;
@@ -80,6 +90,7 @@ static bool dyn_is_plain(const ir_op *op, uint32_t first) {
   return (vector || op->n_operands == first + whole->rank) && whole->dtype == op->type->dtype;
 }
 
+/* From the operand's strides to dense. */
 int cpu_prepare_dynamic_slice(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *whole = ir_operand_type(x->op, 0);
   int64_t to[IR_MAX_RANK], from[IR_MAX_RANK];
@@ -99,6 +110,7 @@ int cpu_prepare_dynamic_slice(cpu_prepare_run *x) {
   return 0;
 }
 
+/* The result may be the operand: then only the box is written. */
 int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *update = ir_operand_type(x->op, 1);
   int64_t to[IR_MAX_RANK], from[IR_MAX_RANK];
@@ -107,6 +119,7 @@ int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
   if (!dyn_is_plain(x->op, 2) || update->dtype != t->dtype) return 0;
   data->bytes = t->count * (int64_t)base_dtype_bytes(t->dtype);
   cpu_move_strides(t, to);
+  /* From the dense update to the array's strides. */
   cpu_move_strides(update, from);
   if (!cpu_move_make(&data->move, x->arena, base_dtype_bytes(t->dtype), t->rank, update->dims, to, from))
     return base_oom(x->err, "a dynamic slice");
@@ -120,6 +133,7 @@ int cpu_prepare_dynamic_update_slice(cpu_prepare_run *x) {
   return 0;
 }
 
+/* For whoever runs small programs without the routine: only boxes that are one run of bytes, by one index. */
 bool cpu_dynamic_row_of(const cpu_executable *exe, const plan_step *s, cpu_dynamic_row *out) {
   const ir_op *op = s->op;
   bool update = op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
@@ -127,6 +141,7 @@ bool cpu_dynamic_row_of(const cpu_executable *exe, const plan_step *s, cpu_dynam
   const dyn_data *x = exe->routines.items[s->routine->number].data;
   const ir_type *whole = ir_operand_type(op, 0), *part = update ? ir_operand_type(op, 1) : op->type;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)whole->dtype);
+  /* One index, that isn't in a vector. */
   if (x->n != 1 || x->indices->at || part->count == 0) return false;
   *out = (cpu_dynamic_row){x->indices->operand, x->dtype, x->indices->limit, x->indices->stride, part->count * bytes};
   return out->limit * out->stride + out->bytes == whole->count * bytes; /* all dimensions before are of one element */

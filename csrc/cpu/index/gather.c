@@ -2,12 +2,14 @@
 #include "../routine.h"
 #include "gather_window.h"
 
+/* Bytes of the result for a thread at a time. */
 enum { GATHER_PIECE = 1 << 17 };
 
 typedef struct gather_data gather_data;
 /* n windows along the innermost batch dimension: from the walk's place in indices, operand and result. */
 typedef void gather_line_fn(const gather_data *g, const char *index, const char *big, char *small, int64_t n);
 
+/* What is known before a run. */
 struct gather_data {
   cpu_windows w;
   cpu_move move; /* of one window */
@@ -16,6 +18,8 @@ struct gather_data {
   int64_t bytes, grain; /* of the result; windows for a thread at a time */
 };
 
+/* Where the window with this index begins, clamped so that all of it lies in the operand; in bytes after what the
+ * walk says. */
 static inline int64_t gather_offset(const gather_data *g, const char *index) {
   int64_t offset = 0;
   for (uint32_t i = 0; i < g->w.n_index; i++) {
@@ -25,12 +29,15 @@ static inline int64_t gather_offset(const gather_data *g, const char *index) {
   return offset;
 }
 
+/* The line for any window. */
 static void gather_line(const gather_data *g, const char *index, const char *big, char *small, int64_t n) {
+  assert(n >= 0);
   for (int64_t i = 0; i < n; i++)
     cpu_move_few(&g->move, NULL, small + i * g->line.small,
                  big + i * g->line.big + gather_offset(g, index + i * g->line.index));
 }
 
+/* An element of 16 bytes, copied as one. */
 typedef struct gather_16 {
   uint64_t half[2];
 } gather_16;
@@ -59,9 +66,11 @@ GATHER_LINES(int64_t)
 #undef GATHER_LINE
 
 #define GATHER_SIZES(I) {gather_##I##_1, gather_##I##_2, gather_##I##_4, gather_##I##_8, gather_##I##_16}
+/* The line for these windows: a loop of its own where they are elements, and one index says where. */
 static gather_line_fn *gather_line_of(const gather_data *g) {
   static gather_line_fn *const lines[3][5] = {GATHER_SIZES(int32_t), GATHER_SIZES(uint32_t), GATHER_SIZES(int64_t)};
   static const base_dtype types[3] = {XLAC_S32, XLAC_U32, XLAC_S64};
+  /* One index, and a window that is one element, or as many bytes as one. */
   if (g->w.n_index != 1 || g->move.kind != CPU_MOVE_BLOCK) return gather_line;
   for (uint32_t t = 0; t < 3; t++)
     for (uint32_t i = 0; i < 5; i++)
@@ -70,13 +79,16 @@ static gather_line_fn *gather_line_of(const gather_data *g) {
 }
 #undef GATHER_SIZES
 
+/* One run: shared by its threads. */
 typedef struct gather_work {
   const gather_data *g;
   const char *big, *index;
   char *small;
 } gather_work;
 
+/* Windows begin to end. They write different places of the result. */
 static void gather_range(void *ctx, size_t begin, size_t end) {
+  assert(begin < end);
   const gather_work *x = ctx;
   cpu_window_walk walk;
   cpu_window_walk_begin(&walk, &x->g->w, (int64_t)begin);
@@ -99,6 +111,7 @@ static void gather_large(const gather_work *x, base_pool *pool) {
   }
 }
 
+/* The routine. Which way it goes depends on sizes alone. */
 static int gather_run(const cpu_routine_run *r) {
   const gather_data *g = r->data;
   gather_work x = {g, r->in[0], r->in[1], r->out[0]};
@@ -106,7 +119,7 @@ static int gather_run(const cpu_routine_run *r) {
   if (g->w.count == 0)
     memset(r->out[0], 0, (size_t)g->bytes); /* no element to clamp to */
   else if (g->w.count < 16 && g->grain == 1)
-    gather_large(&x, pool);
+    gather_large(&x, pool); /* few windows, each larger than a piece */
   else if (g->w.count <= g->grain)
     gather_range(&x, 0, (size_t)g->w.count);
   else
@@ -114,7 +127,9 @@ static int gather_run(const cpu_routine_run *r) {
   return 0;
 }
 
+/* The copy of one window. false when out of memory. */
 static bool gather_move(gather_data *g, base_arena *arena, size_t bytes) {
+  assert(bytes > 0);
   int64_t dims[IR_MAX_RANK], to[IR_MAX_RANK], from[IR_MAX_RANK], size = (int64_t)bytes;
   for (uint32_t d = 0; d < g->w.n_dims; d++) {
     dims[d] = g->w.dims[d].n;
@@ -124,6 +139,7 @@ static bool gather_move(gather_data *g, base_arena *arena, size_t bytes) {
   return cpu_move_make(&g->move, arena, bytes, g->w.n_dims, dims, to, from);
 }
 
+/* An operand of another type than the result's is left to the interpreter. */
 int cpu_prepare_gather(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   const ir_type *big = ir_operand_type(op, 0), *indices = ir_operand_type(op, 1);
@@ -143,6 +159,7 @@ int cpu_prepare_gather(cpu_prepare_run *x) {
   if (g->w.n_batch) g->line = g->w.batch[g->w.n_batch - 1];
   g->code = gather_line_of(g);
   g->bytes = op->type->count * (int64_t)bytes;
+  /* A window costs at least as much as 16 bytes. */
   g->grain = GATHER_PIECE / interp_max(16, g->bytes / interp_max(1, g->w.count));
   g->grain = interp_max(1, g->grain);
   x->out->name = g->code == gather_line ? "gather" : "pick";

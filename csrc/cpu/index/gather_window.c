@@ -1,6 +1,7 @@
 /* Windows, from the interpreter's description of them. */
 #include "gather_window.h"
 
+/* Whether windows have elements, and fit the big array at all. */
 static bool wins_any(const interp_windows *w) {
   for (uint32_t d = 0; d < w->n_window; d++)
     if (w->window[d] == 0) return false;
@@ -11,14 +12,18 @@ static bool wins_any(const interp_windows *w) {
 
 /* Bytes of the big array that a step along batch dimension d means, by batching dimensions. */
 static int64_t wins_batch_big(const interp_windows *w, uint32_t d) {
+  assert(d < w->n_batch);
   int64_t stride = 0;
   for (uint32_t i = 0; i < w->n_step; i++)
     if (w->step_batch[i] == d) stride += w->big_stride[w->step_big[i]];
   return stride;
 }
 
+/* Dimensions of the indices, without those of one window; neighbours that are walked as one are merged. Counts the
+ * windows, too. false when out of memory. */
 static bool wins_take_batch(cpu_windows *r, base_arena *arena, const interp_windows *w, int64_t index_bytes,
                             int64_t bytes) {
+  assert(index_bytes > 0 && bytes > 0 && r->n_batch == 0);
   cpu_window_batch *all = BASE_ARRAY(arena, cpu_window_batch, (size_t)w->n_batch + 1);
   if (!all) return false;
   for (uint32_t d = 0; d < w->n_batch; d++) {
@@ -27,6 +32,7 @@ static bool wins_take_batch(cpu_windows *r, base_arena *arena, const interp_wind
     cpu_window_batch *last = r->n_batch ? &all[r->n_batch - 1] : NULL;
     r->count *= b.n;
     if (b.n == 1) continue;
+    /* Both are walked as one, in all three arrays. */
     if (last && last->index == b.index * b.n && last->small == b.small * b.n && last->big == b.big * b.n) {
       b.n *= last->n;
       *last = b;
@@ -38,7 +44,9 @@ static bool wins_take_batch(cpu_windows *r, base_arena *arena, const interp_wind
   return true;
 }
 
+/* Components of the index vector. false when out of memory. */
 static bool wins_take_index(cpu_windows *r, base_arena *arena, const interp_windows *w, int64_t bytes) {
+  assert(w->n_index <= IR_MAX_RANK);
   cpu_window_index *all = BASE_ARRAY(arena, cpu_window_index, (size_t)w->n_index + 1);
   if (!all) return false;
   for (uint32_t i = 0; i < w->n_index; i++)
@@ -48,7 +56,9 @@ static bool wins_take_index(cpu_windows *r, base_arena *arena, const interp_wind
   return true;
 }
 
+/* Dimensions of a window. false when out of memory. */
 static bool wins_take_dims(cpu_windows *r, base_arena *arena, const interp_windows *w, int64_t bytes) {
+  assert(w->n_window <= IR_MAX_RANK);
   cpu_move_dim *all = BASE_ARRAY(arena, cpu_move_dim, (size_t)w->n_window + 1);
   if (!all) return false;
   for (uint32_t d = 0; d < w->n_window; d++)
@@ -58,6 +68,7 @@ static bool wins_take_dims(cpu_windows *r, base_arena *arena, const interp_windo
   return true;
 }
 
+/* The interpreter's description is of values: one without data stands for the indices. */
 bool cpu_windows_make(cpu_windows *r, base_arena *arena, const interp_window_dims *a, const ir_type *indices,
                       const ir_type *big, const int64_t *slices, const ir_type *small) {
   interp_windows w;
@@ -67,6 +78,7 @@ bool cpu_windows_make(cpu_windows *r, base_arena *arena, const interp_window_dim
   shape.count = indices->count;
   interp_windows_make(&w, a, &shape, big->rank, big->dims, slices, small->rank, small->dims, false);
   *r = (cpu_windows){.dtype = indices->dtype, .count = 1, .component = w.index_stride * index_bytes, .disjoint = true};
+  /* Windows of one element along all indexed dimensions are the same place or have nothing in common. */
   for (uint32_t i = 0; i < w.n_index; i++) r->disjoint = r->disjoint && slices[w.index_dim[i]] == 1;
   if (!wins_take_batch(r, arena, &w, index_bytes, bytes) || !wins_take_index(r, arena, &w, bytes) ||
       !wins_take_dims(r, arena, &w, bytes))
@@ -76,6 +88,7 @@ bool cpu_windows_make(cpu_windows *r, base_arena *arena, const interp_window_dim
 }
 
 void cpu_window_walk_begin(cpu_window_walk *x, const cpu_windows *w, int64_t first) {
+  assert(first >= 0 && w->n_batch <= IR_MAX_RANK);
   x->w = w;
   x->index = x->small = x->big = 0;
   for (uint32_t d = w->n_batch; d-- > 0;) {
@@ -88,12 +101,15 @@ void cpu_window_walk_begin(cpu_window_walk *x, const cpu_windows *w, int64_t fir
   }
 }
 
+/* From a line's end it carries into the dimensions before, as one step each. */
 void cpu_window_walk_next(cpu_window_walk *x, int64_t n) {
+  assert(n > 0 && n <= cpu_window_walk_line(x));
   for (uint32_t d = x->w->n_batch; d-- > 0; n = 1) {
     const cpu_window_batch *b = &x->w->batch[d];
     x->index += n * b->index;
     x->small += n * b->small;
     x->big += n * b->big;
+    /* Past the end: back to the beginning of this dimension. */
     if ((x->at[d] += n) < b->n) return;
     x->index -= b->n * b->index;
     x->small -= b->n * b->small;

@@ -45,6 +45,7 @@ static inline int64_t cpu_window_walk_line(const cpu_window_walk *x) {
 /* n windows further, at most to the end of the line. */
 void cpu_window_walk_next(cpu_window_walk *x, int64_t n);
 
+/* An index of any integer type. The common ones come first: this stands in loops. */
 static inline int64_t cpu_window_load(base_dtype t, const char *p) {
   int32_t small;
   uint32_t natural;
@@ -56,6 +57,7 @@ static inline int64_t cpu_window_load(base_dtype t, const char *p) {
 /* Where the window with this index begins in the big array, after what the walk says; false where it does not fit. */
 static inline bool cpu_window_offset(const cpu_windows *w, const char *index, int64_t *offset) {
   int64_t sum = 0;
+  /* What most programs have. */
   if (w->n_index == 1 && w->dtype == XLAC_S32) {
     int32_t v = 0;
     memcpy(&v, index, sizeof v);

@@ -6,12 +6,14 @@
 
 /* A window of several dimensions: rows of the innermost of them. */
 static void scat_box(const scat_data *s, char *big, const char *small) {
+  assert(s->w.n_dims > 1);
   int64_t at[IR_MAX_RANK] = {0}, to = 0, from = 0;
   const cpu_move_dim *row = &s->w.dims[s->w.n_dims - 1];
   do s->row(s, big + to, row->from, small + from, row->to, row->n);
   while (cpu_window_next_row(&s->w, at, &to, &from));
 }
 
+/* The window of updates that begins at `small`, into the array at `big`. */
 static inline void scat_window(const scat_data *s, char *big, const char *small) {
   const cpu_move_dim *dims = s->w.dims;
   if (s->w.n_dims > 1)
@@ -22,12 +24,16 @@ static inline void scat_window(const scat_data *s, char *big, const char *small)
     s->row(s, big, s->bytes, small, s->bytes, 1);
 }
 
+/* A window belongs to the part in which it begins, though it may reach beyond: there is more than one part only where
+ * windows at different places share no element. */
 void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *index, char *big, const char *small,
                       int64_t n) {
+  assert(part->low <= part->high);
   int64_t offset;
   for (int64_t i = 0; i < n; i++) {
     if (!cpu_window_offset(&s->w, index + i * s->line.index, &offset)) continue;
     char *to = big + offset + i * s->line.big;
+    /* Somebody else's. */
     if (to < part->low || to >= part->high) continue;
     scat_window(s, to, small + i * s->line.small);
   }
@@ -35,6 +41,7 @@ void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *ind
 
 enum { SCAT_LINE_WORK = 1 << 20 }; /* updates between two looks at whether to stop */
 
+/* One run: shared by its threads. */
 typedef struct scat_work {
   const scat_data *s;
   base_pool *pool;
@@ -45,10 +52,12 @@ typedef struct scat_work {
 
 /* All windows that begin in parts begin to end of the array. */
 static void scat_range(void *ctx, size_t begin, size_t end) {
+  assert(begin < end);
   const scat_work *x = ctx;
   const scat_data *s = x->s;
   scat_part part = {x->big + (int64_t)begin * x->share, x->big + (int64_t)end * x->share};
   cpu_window_walk walk;
+  /* So many windows at a time that the call can be stopped between. */
   int64_t most = interp_max(1, SCAT_LINE_WORK / interp_max(1, s->updates / s->w.count));
   cpu_window_walk_begin(&walk, &s->w, 0);
   for (int64_t left = s->w.count; left > 0 && !base_pool_stopping(x->pool);) {
@@ -63,12 +72,14 @@ static void scat_range(void *ctx, size_t begin, size_t end) {
  * no bit. Where a window is some element and the
  * array is in the cache, passing over the updates of others costs as much as doing them. */
 static int64_t scat_parts(const scat_data *s, const base_pool *pool) {
+  assert(s->w.count > 0);
   int64_t threads = base_pool_size(pool), each = s->updates * s->bytes / s->w.count;
   if (!s->w.disjoint || s->updates < 1 << 16 || threads == 1) return 1;
   if (each >= 256) return interp_min(each >= 1 << 13 ? 4 * threads : threads, 64);
   return s->whole >= 1 << 24 ? interp_min(threads, 8) : 1;
 }
 
+/* The routine: the array's old elements, unless they are there already, then the updates. */
 static int scat_run(const cpu_routine_run *r) {
   const scat_data *s = r->data;
   base_pool *pool = r->run->exe->pool;
@@ -92,17 +103,21 @@ static const ir_op *scat_body(const ir_op *op, bool *overwrites) {
   const ir_op *root = ir_root(c);
   base_dtype t = op->type->dtype;
   *overwrites = false;
+  /* Other bodies are anything else's business. */
   if (c->n_params != 2 || c->params[0]->type->dtype != t || c->params[1]->type->dtype != t) return NULL;
+  /* The body gives the update: old elements aren't read. */
   if (root->opcode == IR_OP_PARAMETER && root->u.number == 1) {
     *overwrites = true;
     return NULL;
   }
   if (root->n_operands != 2 || root->type->dtype != t || root->type->count != 1) return NULL;
+  /* old op update; or update op old, which is the same for commutative ops alone. */
   const ir_op *a = ir_operand(root, 0), *b = ir_operand(root, 1);
   if (a->opcode != IR_OP_PARAMETER || b->opcode != IR_OP_PARAMETER || a == b) return NULL;
   return a->u.number == 0 || ir_opcode_has(root->opcode, IR_COMMUTATIVE) ? root : NULL;
 }
 
+/* false when out of memory. */
 static bool scat_windows(cpu_prepare_run *x, scat_data *s) {
   const ir_op *op = x->op;
   const ir_type *big = op->type, *updates = ir_operand_type(op, 2);
@@ -111,11 +126,13 @@ static bool scat_windows(cpu_prepare_run *x, scat_data *s) {
   return cpu_windows_make(&s->w, x->arena, &a, ir_operand_type(op, 1), big, slices, updates);
 }
 
+/* One array, with operand, updates and result of one type. */
 static bool scat_is_plain(const ir_op *op) {
   if (op->n_operands != 3 || op->n_called != 1 || !ir_is_tensor(op->type)) return false;
   return ir_operand_type(op, 0)->dtype == op->type->dtype && ir_operand_type(op, 2)->dtype == op->type->dtype;
 }
 
+/* What is not for here is handed on. */
 int cpu_prepare_scatter(cpu_prepare_run *x) {
   bool overwrites = false;
   if (!scat_is_plain(x->op)) return cpu_prepare_scatter_body(x);

@@ -5,7 +5,8 @@
 #include "../../scalar/loops/loops.h"
 #include "gather_window.h"
 
-/* Windows that begin elsewhere are somebody else's. */
+/* Windows that begin elsewhere are somebody else's. A part of the array, one thread's: as long as it is that one's
+ * turn, nobody else writes windows that begin there. */
 typedef struct scat_part {
   const char *low, *high;
 } scat_part;
@@ -18,6 +19,7 @@ typedef void scat_line_fn(const scat_data *s, const scat_part *part, const char 
 typedef void scat_row_fn(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride,
                          int64_t n);
 
+/* What is known before a run. */
 struct scat_data {
   cpu_windows w;
   cpu_window_batch line;

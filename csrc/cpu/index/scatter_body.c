@@ -4,6 +4,8 @@
 #include "../body/body_share.h"
 #include "gather_window.h"
 
+/* SCATB_PARTS: parts of the arrays, at most. SCATB_POLL: updates between looks at whether to stop. SCATB_MARK_BITS:
+ * bits of the hash of a place. */
 enum {
   SCATB_ROW = 16, /* shorter rows are updated one by one */
   SCATB_PARTS = 16,
@@ -15,6 +17,7 @@ enum {
   SCATB_MARK_BITS = 13
 };
 
+/* What is known before a run. */
 typedef struct scatb_data {
   const cpu_body *body;
   cpu_windows w;
@@ -27,6 +30,7 @@ typedef struct scatb_data {
   int64_t part_room; /* scratch bytes of a part */
 } scatb_data;
 
+/* One run: shared by its threads. */
 typedef struct scatb_work {
   const scatb_data *s;
   const cpu_routine_run *r;
@@ -57,6 +61,7 @@ typedef struct scatb_part {
   int64_t low, high; /* windows that begin elsewhere are somebody else's */
 } scatb_part;
 
+/* One update of one place, in all arrays. All are read before any is written, as the computation takes all of them. */
 static inline void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
   const scatb_array *end = p->arrays + p->s->n;
   for (const scatb_array *a = p->arrays; a < end; a++) {
@@ -68,7 +73,9 @@ static inline void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
     cpu_body_copy(a->bytes, a->array + big * (int64_t)a->bytes, a->result);
 }
 
+/* n updates of neighbours, which are all different: as many at a time as the computation has lanes. */
 static void scatb_lanes(scatb_part *p, int64_t big, int64_t small, int64_t n) {
+  assert(p->s->lanes && n >= 0);
   const scatb_data *s = p->s;
   for (int64_t at = 0; at < n; at += s->body->lanes) {
     int64_t m = interp_min(s->body->lanes, n - at);
@@ -82,6 +89,7 @@ static void scatb_lanes(scatb_part *p, int64_t big, int64_t small, int64_t n) {
   }
 }
 
+/* A row of a window. */
 static void scatb_row(scatb_part *p, int64_t big, int64_t small, const cpu_move_dim *row) {
   if (p->s->lanes) {
     scatb_lanes(p, big, small, row->n);
@@ -92,11 +100,13 @@ static void scatb_row(scatb_part *p, int64_t big, int64_t small, const cpu_move_
 
 /* A window of several dimensions: rows of the innermost of them. */
 static void scatb_box(scatb_part *p, int64_t big, int64_t small) {
+  assert(p->s->w.n_dims > 1);
   int64_t at[IR_MAX_RANK] = {0};
   do scatb_row(p, big, small, &p->s->w.dims[p->s->w.n_dims - 1]);
   while (cpu_window_next_row(&p->s->w, at, &big, &small));
 }
 
+/* The window of updates that begins at `small`, into the arrays at `big`. */
 static inline void scatb_window(scatb_part *p, int64_t big, int64_t small) {
   if (p->s->w.n_dims > 1)
     scatb_box(p, big, small);
@@ -117,6 +127,7 @@ static inline void scatb_window(scatb_part *p, int64_t big, int64_t small) {
 SCATB_MOVES(uint32_t)
 SCATB_MOVES(uint64_t)
 
+/* Elements of any size: side by side from their places. */
 static void scatb_pick(size_t bytes, void *to, const void *from, const int64_t *at, uint32_t n) {
   if (bytes == 4)
     scatb_pick_uint32_t(to, from, at, n);
@@ -127,6 +138,7 @@ static void scatb_pick(size_t bytes, void *to, const void *from, const int64_t *
       cpu_body_copy(bytes, (char *)to + i * bytes, (const char *)from + at[i] * (int64_t)bytes);
 }
 
+/* The same the other way. */
 static void scatb_put(size_t bytes, void *to, const void *from, const int64_t *at, uint32_t n) {
   if (bytes == 4)
     scatb_put_uint32_t(to, from, at, n);
@@ -137,15 +149,19 @@ static void scatb_put(size_t bytes, void *to, const void *from, const int64_t *a
       cpu_body_copy(bytes, (char *)to + at[i] * (int64_t)bytes, (const char *)from + i * bytes);
 }
 
-/* Updates the n points that wait. */
+/* Updates the n points that wait. Begins another round: marks of those before count no more. When the counter wraps,
+ * all are wiped. */
 static void scatb_flush(scatb_part *p, uint32_t n) {
+  assert(n <= SCATB_POINTS);
   const scatb_data *s = p->s;
   if (++p->round == 0) memset(p->marks, 0, sizeof *p->marks << SCATB_MARK_BITS);
   if (p->round == 0) p->round = 1;
+  /* Lanes would cost more to begin than these take. */
   if (n < SCATB_GOOD) {
     for (uint32_t i = 0; i < n; i++) scatb_one(p, p->at[i], p->from[i]);
     return;
   }
+  /* Updates that lie side by side are read where they are. */
   bool together = p->from[n - 1] - p->from[0] == n - 1; /* they ascend */
   for (uint32_t i = 0; i < s->n; i++) {
     const char *updates = p->r->in[s->n + 1 + i];
@@ -158,10 +174,13 @@ static void scatb_flush(scatb_part *p, uint32_t n) {
   for (uint32_t i = 0; i < s->n; i++) scatb_put(s->bytes[i], p->r->out[i], p->fresh[i], p->at, n);
 }
 
-/* Windows of one element. */
+/* Windows of one element. They wait until there are SCATB_POINTS of them, or one may meet a place that waits already.
+ */
 static void scatb_points(scatb_part *p, const char *index, int64_t big, int64_t small, int64_t n) {
+  assert(p->s->points && p->s->w.n_dims == 0);
   const scatb_data *s = p->s;
   const cpu_window_batch line = s->line;
+  /* One comparison for both ends. */
   const uint64_t extent = (uint64_t)(p->high - p->low);
   int64_t *const at = p->at, *const from = p->from, offset = 0;
   uint16_t *const marks = p->marks, round = p->round;
@@ -171,6 +190,7 @@ static void scatb_points(scatb_part *p, const char *index, int64_t big, int64_t 
     int64_t to = big + offset + i * line.big;
     if ((uint64_t)(to - p->low) >= extent) continue;
     uint16_t *mark = &marks[(uint64_t)to * 0x9e3779b97f4a7c15u >> (64 - SCATB_MARK_BITS)];
+    /* Two places may have one mark: then the round ends early, which changes no bit. */
     if (*mark == round || waiting == SCATB_POINTS) {
       scatb_flush(p, waiting);
       round = p->round;
@@ -183,7 +203,9 @@ static void scatb_points(scatb_part *p, const char *index, int64_t big, int64_t 
   scatb_flush(p, waiting);
 }
 
+/* n windows along the innermost batch dimension. */
 static void scatb_line(scatb_part *p, const char *index, int64_t big, int64_t small, int64_t n) {
+  assert(n >= 0);
   const scatb_data *s = p->s;
   int64_t offset = 0;
   if (s->points) {
@@ -197,6 +219,7 @@ static void scatb_line(scatb_part *p, const char *index, int64_t big, int64_t sm
   }
 }
 
+/* Lays out a part's memory and gives its size; where memory is NULL only that. */
 static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   int64_t used = 0, lists = (int64_t)(s->n * sizeof(void *));
   char *one = cpu_share_take(&memory, &used, (int64_t)s->body->one_bytes);
@@ -236,6 +259,7 @@ static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
 
 /* All windows that begin in one part of the arrays. */
 static void scatb_range(void *ctx, size_t begin, size_t end) {
+  assert(begin < end);
   const scatb_work *x = ctx;
   const scatb_data *s = x->s;
   scatb_part p = {.s = s, .r = x->r};
@@ -255,11 +279,14 @@ static void scatb_range(void *ctx, size_t begin, size_t end) {
 
 /* Everybody reads all indices, so there are parts only where a window is some work; which they are changes no bit. */
 static int64_t scatb_parts(const scatb_data *s, const base_pool *pool) {
+  assert(s->w.count > 0);
   int64_t threads = base_pool_size(pool), each = s->updates / s->w.count * (s->body->n_ops + 1);
+  /* Windows that may overlap are one thread's: their updates have an order. */
   if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1 || each < SCATB_MANY) return 1;
   return interp_min(threads, SCATB_PARTS);
 }
 
+/* The routine: the arrays' old elements, unless they are there already, then the updates. */
 static int scatb_run(const cpu_routine_run *r) {
   const scatb_data *s = r->data;
   base_pool *pool = r->run->exe->pool;
@@ -284,6 +311,7 @@ static ir_type scatb_unit(const ir_type *t) {
   return unit;
 }
 
+/* false when out of memory. */
 static bool scatb_windows(cpu_prepare_run *x, scatb_data *s) {
   const ir_op *op = x->op;
   ir_type big = scatb_unit(ir_operand_type(op, 0)), updates = scatb_unit(ir_operand_type(op, s->n + 1));
@@ -292,6 +320,8 @@ static bool scatb_windows(cpu_prepare_run *x, scatb_data *s) {
   if (!cpu_windows_make(&s->w, x->arena, &a, ir_operand_type(op, s->n), &big, slices, &updates)) return false;
   if (s->w.n_batch) s->line = s->w.batch[s->w.n_batch - 1];
   const cpu_move_dim *row = s->w.n_dims ? &s->w.dims[s->w.n_dims - 1] : NULL;
+  /* What is done at once: single elements, or rows that are long and dense on both sides; else one update after
+   * another. */
   s->points = s->w.n_dims == 0 && s->w.n_batch > 0 && s->line.small > 0 && s->updates >= SCATB_GOOD;
   s->lanes = row && row->n >= SCATB_ROW && row->to == 1 && row->from == 1;
   return true;
@@ -310,7 +340,9 @@ static bool scatb_types(const ir_op *op, const cpu_body *b, uint32_t n) {
   return true;
 }
 
+/* How much memory and how many parts at most: sizes alone decide. */
 static int scatb_prepare(cpu_prepare_run *x, scatb_data *s) {
+  assert(s->n > 0 && s->body != NULL);
   uint8_t *bytes = BASE_ARRAY(x->arena, uint8_t, (size_t)s->n + 1);
   scatb_part p = {.s = s};
   if (!bytes) return base_oom(x->err, "a scatter");
@@ -321,6 +353,7 @@ static int scatb_prepare(cpu_prepare_run *x, scatb_data *s) {
   if (!scatb_windows(x, s)) return base_oom(x->err, "a scatter");
   s->part_room = (scatb_memory(s, NULL, &p) + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
   x->out->scratch_bytes = s->part_room * (s->updates < SCATB_LONG || !s->w.disjoint ? 1 : SCATB_PARTS);
+  /* Every array may be updated where it lies. */
   for (uint32_t i = 0; i < s->n && i < 64; i++) x->out->in_place |= (uint64_t)1 << i;
   x->out->name = "scatter";
   x->data = s;
@@ -330,6 +363,7 @@ static int scatb_prepare(cpu_prepare_run *x, scatb_data *s) {
   return 0;
 }
 
+/* What doesn't fit is left to the interpreter: x->code stays NULL. */
 int cpu_prepare_scatter_body(cpu_prepare_run *x) {
   const cpu_body *body = NULL;
   uint32_t n = x->op->n_operands / 2;

@@ -2,8 +2,10 @@
 #include "../../base/math/math.h"
 #include "scatter.h"
 
+/* The update is the new value. */
 static void scat_row_put(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride,
                          int64_t n) {
+  assert(n >= 0);
   if (to_stride == s->bytes && from_stride == s->bytes)
     memcpy(to, from, (size_t)(n * s->bytes));
   else
@@ -18,16 +20,19 @@ static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const 
     return;
   }
   for (int64_t i = 0; i < n; i++, to += to_stride, from += from_stride)
+    /* An element at a time, where either side has gaps. */
     interp_loop_run(&s->loop, 1, (const void *const[]){to, from}, to);
 }
 
-/* Common ops straight in C: the interpreter's bits, without its calls. Integers wrap. */
+/* Whether a line's indices and updates lie side by side, and all of a dense array is this part's. */
 static bool scat_is_dense(const scat_data *s, const scat_part *part, const char *big, int64_t index) {
   const cpu_window_batch *l = &s->line;
   return l->index == index && l->small == s->bytes && l->big == 0 && s->w.index[0].stride == s->bytes &&
          part->low <= big && part->high - big >= s->whole;
 }
 
+/* Common ops straight in C: the interpreter's bits, without its calls. Integers wrap. Rows of a window: neighbours, or
+ * at any strides. old: the element; x: the update. */
 #define SCAT_ROW(name, T, expression)                                                                      \
   static void name(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride, \
                    int64_t n) {                                                                            \
@@ -79,6 +84,7 @@ static bool scat_is_dense(const scat_data *s, const scat_part *part, const char 
       *to = expression;                                                                                        \
     }                                                                                                          \
   }
+/* The loops of one op on one type. */
 #define SCAT_OP(op, name, T, expression)                           \
   SCAT_ROW(scat_##op##_##name, T, expression)                      \
   SCAT_LINE(scat_line_##op##_##name##_s32, int32_t, T, expression) \
@@ -106,6 +112,7 @@ SCAT_LINE(scat_line_put_4_s64, int64_t, uint32_t, x)
 SCAT_LINE(scat_line_put_8_s32, int32_t, uint64_t, x)
 SCAT_LINE(scat_line_put_8_s64, int64_t, uint64_t, x)
 
+/* Which loops an op on a type has. */
 typedef struct scat_choice {
   uint16_t opcode;
   uint8_t dtype;
@@ -122,15 +129,18 @@ static const scat_choice scat_choices[] = {SCAT_CHOICES(F32, f32, f32), SCAT_CHO
                                            SCAT_CHOICES(S32, u32, s32), SCAT_CHOICES(U32, u32, u32),
                                            SCAT_CHOICES(S64, u64, s64), SCAT_CHOICES(U64, u64, u64)};
 
+/* NULL where it has none, or there is no op. */
 static const scat_choice *scat_choice_of(const ir_op *body) {
   for (size_t i = 0; body && i < sizeof scat_choices / sizeof *scat_choices; i++)
     if (scat_choices[i].opcode == body->opcode && scat_choices[i].dtype == body->type->dtype) return &scat_choices[i];
   return NULL;
 }
 
+/* The line for these windows: one of the loops where they are elements, and one index says where. */
 static scat_line_fn *scat_line_of(const scat_data *s, const ir_op *body) {
   bool small = s->w.dtype == XLAC_S32, single = s->w.n_dims == 0 && s->w.n_index == 1;
   if (!single || (!small && s->w.dtype != XLAC_S64)) return cpu_scatter_line;
+  /* New values are copied by their size, whatever their type. */
   if (!body && s->bytes == 4) return small ? scat_line_put_4_s32 : scat_line_put_4_s64;
   if (!body && s->bytes == 8) return small ? scat_line_put_8_s32 : scat_line_put_8_s64;
   const scat_choice *c = scat_choice_of(body);

@@ -11,6 +11,7 @@ enum { CPU_FACTOR_LEAST = 384 /* rows and columns of what is worth it */ };
 
 typedef struct cpu_factor {
   xlac_ffi_frame *frame; /* whose parallel_for does it, and whose caller is asked; no more of it is looked at */
+  /* stopped: the caller wanted it to stop, and the matrix is half done. */
   bool is_complex, is_double, stopped;
   size_t element; /* bytes */
   cpu_blas_fortran_fn *potrf, *trsm, *herk, *gemm, *getrf, *laswp;

@@ -11,6 +11,7 @@
 #include "lapack_rows.h"
 #include "../own_calls.h"
 
+/* LAPACK_PIECE_WORK: work of a thread at a time, in multiplications, roughly. */
 enum {
   LAPACK_PIECE_WORK = 1 << 18,
   LAPACK_LONG = 1 << 24, /* work of an item that may take some ten milliseconds */
@@ -19,6 +20,8 @@ enum {
 
 /* --- calls --- */
 
+/* The address of the size or leading dimension that a letter means. Those that Fortran wants in 32 bits are put into
+ * `numbers` first. */
 static void *lapack_number(lapack_job *j, char letter, int32_t *numbers) {
   switch (letter) {
     case 'm':
@@ -44,6 +47,7 @@ static void *lapack_number(lapack_job *j, char letter, int32_t *numbers) {
   }
 }
 
+/* The work memory that a letter means; NULL where it means none. */
 static void *lapack_memory(const lapack_work *w, char letter) {
   switch (letter) {
     case 'w':
@@ -64,7 +68,9 @@ static void *lapack_memory(const lapack_work *w, char letter) {
   }
 }
 
+/* Where the slot's array of this item is: the thread's copy, memory apart, or the frame's own. */
 static void *lapack_slot_data(const lapack_job *j, const lapack_work *w, int slot, int64_t item) {
+  assert(slot >= 0 && slot < LAPACK_SLOTS);
   if (j->routine->slots[slot].copied) return w->copy;
   if (w->slots[slot]) return w->slots[slot];
   return (char *)j->slots[slot]->data + item * j->items[slot];
@@ -110,6 +116,7 @@ static double lapack_size_in(const lapack_job *j, const void *p) {
   return f < 16777216.0f ? (double)f : (double)f * (1 + 0x1p-22);
 }
 
+/* A call with sizes of -1 computes nothing and gives the sizes it wants at the beginning of each work array. */
 static int lapack_ask_sizes(lapack_job *j) {
   const char *args = j->routine->args;
   double work[2] = {0, 0}, rwork[2] = {0, 0}, iwork[2] = {0, 0}, other[8] = {0};
@@ -124,7 +131,9 @@ static int lapack_ask_sizes(lapack_job *j) {
                    .right = (char *)other};
   j->lwork = j->lrwork = j->liwork = -1;
   lapack_call(j, &w, 0, &info);
+  /* In floating-point numbers, as LAPACK gives them; the integer one as an integer. */
   double need = lapack_size_in(j, work), real = strchr(args, 'R') ? lapack_size_in(j, rwork) : 0;
+  /* Written so that NaN is refused. */
   if (info != 0 || !(need < INT32_MAX) || !(real < INT32_MAX))
     return j->frame->fail(j->frame, "LAPACK's %s refuses these sizes (%d)", j->routine->name, (int)info);
   j->lwork = need < 1 ? 1 : (int32_t)need;
@@ -155,10 +164,12 @@ static size_t lapack_work_bytes(const lapack_job *j, size_t sizes[7]) {
   sizes[3] = (size_t)j->n * 4;
   sizes[4] = (size_t)copied;
   sizes[5] = sizes[6] = (size_t)vectors * part;
+  /* Each part of at least 64 bytes, so that none is at the address of another. */
   for (int i = 0; i < 7; i++) total += sizes[i] = (sizes[i] + 64) & ~(size_t)63;
   return total;
 }
 
+/* Cuts the block at p into the parts, which are aligned as p is. */
 static void lapack_place_work(lapack_work *w, char *p, const size_t sizes[7]) {
   char **places[7] = {&w->work, &w->rwork, &w->iwork, &w->bwork, &w->copy, &w->left, &w->right};
   for (int i = 0; i < 7; i++) {
@@ -167,6 +178,7 @@ static void lapack_place_work(lapack_work *w, char *p, const size_t sizes[7]) {
   }
 }
 
+/* Memory for a thread's work, until the frame's call is over; false when out of memory. */
 static bool lapack_take_work(const lapack_job *j, lapack_work *w) {
   size_t sizes[7];
   char *p = j->frame->allocate(j->frame, lapack_work_bytes(j, sizes));
@@ -176,7 +188,9 @@ static bool lapack_take_work(const lapack_job *j, lapack_work *w) {
 
 /* --- eigenvectors of real matrices --- */
 
-/* Pairs of conjugate eigenvalues share two columns, real and imaginary part. */
+/* Pairs of conjugate eigenvalues share two columns, real and imaginary part of the eigenvector whose eigenvalue has the
+ * positive imaginary part; the other is its conjugate. E.g. columns a, b of the pair 2 + i, 2 - i become a + bi and
+ * a - bi. */
 #define LAPACK_UNPACK(name, T)                                                               \
   static void name(int64_t n, const T *imaginary, const T *packed, T *to) {                  \
     for (int64_t c = 0; c < n; c++) {                                                        \
@@ -196,7 +210,9 @@ LAPACK_UNPACK(lapack_unpack_f64, double)
 LAPACK_UNPACK(lapack_unpack_f32, float)
 #undef LAPACK_UNPACK
 
+/* Left and right eigenvectors, those of them that were asked for. */
 static void lapack_unpack(const lapack_job *j, const lapack_work *w, int64_t item) {
+  assert(!j->is_complex);
   const void *imaginary = lapack_slot_data(j, w, 2, item);
   for (int side = 0; side < 2; side++) {
     void *to = lapack_slot_data(j, w, 3 + side, item);
@@ -242,21 +258,26 @@ static void lapack_fill(const lapack_job *j, const lapack_work *w, int64_t item)
 /* Reads and writes nothing but w's memory and the item's arrays. */
 static int32_t lapack_compute(lapack_job *j, const lapack_work *w, int64_t item) {
   int32_t info = 0;
+  /* As LAPACK itself reports a bad argument number 4, the matrix. */
   if (strcmp(j->routine->name, "geev") == 0 && !lapack_is_finite(j, w->copy)) return -4;
   if (j->items[j->routine->main]) lapack_call(j, w, item, &info);
   if (strchr(j->routine->args, 'p')) lapack_unpack(j, w, item);
   return info;
 }
 
+/* Routines without a result for it keep it to themselves. */
 static void lapack_put_info(const lapack_job *j, int64_t item, int32_t info) {
+  assert(item >= 0);
   if (j->routine->info >= 0) memcpy((char *)j->frame->results[j->routine->info].data + item * 4, &info, sizeof info);
 }
 
+/* One item, from the frame's operands to its results. */
 static void lapack_item(lapack_job *j, const lapack_work *w, int64_t item) {
   lapack_fill(j, w, item);
   lapack_put_info(j, item, lapack_compute(j, w, item));
 }
 
+/* Items begin to end, with work memory that they share. */
 static void lapack_items(void *ctx, uint64_t begin, uint64_t end) {
   lapack_job *j = ctx;
   lapack_work w = {.work = NULL};
@@ -269,6 +290,7 @@ static void lapack_items(void *ctx, uint64_t begin, uint64_t end) {
 
 /* --- items that take long: on threads of their own, so that the caller may leave --- */
 
+/* An item on a thread of its own: nothing in it points into the frame's arrays, which may be gone before it ends. */
 typedef struct lapack_apart {
   lapack_job job;
   lapack_work work;
@@ -295,12 +317,15 @@ static void *lapack_apart_begin(void *ctx, uint64_t i) {
   return a;
 }
 
+/* On that thread. */
 static void lapack_apart_run(void *memory) {
   lapack_apart *a = memory;
   a->info = lapack_compute(&a->job, &a->work, 0);
 }
 
+/* Results to the frame, once the item is done and the caller is still there. */
 static void lapack_apart_end(void *ctx, uint64_t i, void *memory) {
+  assert(i < (uint64_t)((const lapack_job *)ctx)->batch);
   const lapack_job *j = ctx;
   const lapack_apart *a = memory;
   for (int s = 0; s < LAPACK_SLOTS && j->slots[s]; s++)
@@ -309,6 +334,7 @@ static void lapack_apart_end(void *ctx, uint64_t i, void *memory) {
   lapack_put_info(j, (int64_t)i, a->info);
 }
 
+/* Whether the caller is to leave: asked while items run. */
 static bool lapack_apart_stops(void *ctx) {
   const lapack_job *j = ctx;
   return j->frame->interrupted(j->frame);
@@ -369,10 +395,12 @@ static int lapack_run(xlac_ffi_frame *frame) {
   TRY(lapack_check(&j, &empty));
   if (empty && !j.batch) return 0;
   int64_t least = lapack_min(j.m, j.n), each = j.m * j.n / 2 * (least ? least : 1) + 64;
+  /* Tall matrices are left to LAPACK: their panels alone are most of the work. */
   if (lapack_is_factor(routine) && !empty && least >= CPU_FACTOR_LEAST && j.m / LAPACK_TALL <= j.n &&
       cpu_factor_begin(&factor, blas, frame, type))
     return lapack_run_large(&j, &factor);
   if (!empty) TRY(lapack_ask_sizes(&j));
+  /* The library can't be interrupted: the caller leaves, and the thread goes on to its end alone. */
   if (!empty && each >= LAPACK_LONG) return lapack_run_apart(&j, blas);
   uint64_t grain = each < LAPACK_PIECE_WORK ? (uint64_t)(LAPACK_PIECE_WORK / each) : 1;
   frame->parallel_for(frame, (uint64_t)j.batch, grain, lapack_items, &j);
@@ -391,6 +419,7 @@ static bool lapack_find(const cpu_blas *b, const char *target, interp_native *ou
   char name[16] = "", type = target[7];
   memcpy(name, target + 7, n - 11);
   bool real = type == 's' || type == 'd', is_complex = type == 'c' || type == 'z';
+  /* Real and complex routines may differ in name, as orgqr and ungqr, or only in arguments, as gesdd. */
   for (size_t i = 0; i < sizeof lapack_routines / sizeof *lapack_routines; i++) {
     const lapack_routine *r = &lapack_routines[i];
     bool suits = r->numbers == '*' || (r->numbers == 'r' ? real : is_complex);

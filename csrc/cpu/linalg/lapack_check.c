@@ -61,6 +61,7 @@ static bool lapack_fits(const lapack_job *j, const lapack_slot *s, const xlac_ff
   if (b->dtype != lapack_dtype_of(j, s->type) || b->rank != rank) return false;
   for (uint32_t d = 0; d + 2 < j->slots[j->routine->main]->rank; d++)
     if (b->dims[d] != j->slots[j->routine->main]->dims[d]) return false;
+  /* No vectors are computed then. */
   if (j->letters['J'] == 'N' && (s->shape == 'u' || s->shape == 'v')) return true; /* not looked at */
   if (!matrix) return s->shape == '1' || b->dims[rank - 1] == rows;
   if (b->dims[rank - 2] != rows || (s->shape == 'q' ? b->dims[rank - 1] < columns : b->dims[rank - 1] != columns))
@@ -68,12 +69,15 @@ static bool lapack_fits(const lapack_job *j, const lapack_slot *s, const xlac_ff
   return lapack_is_column_major(b);
 }
 
+/* The frame's failure for an operand or result that doesn't fit. */
 static int lapack_misfit(const lapack_job *j, const char *what, int number) {
   return j->frame->fail(j->frame, "%s %d is not what LAPACK's %s takes here: shape, type or column-major layout", what,
                         number, j->routine->name);
 }
 
+/* Both of slot i, operand and result; then where its array is, with the size of an item and its leading dimension. */
 static int lapack_check_slot(lapack_job *j, int i) {
+  assert(i >= 0 && i < LAPACK_SLOTS && j->batch >= 0);
   const lapack_slot *s = &j->routine->slots[i];
   const xlac_ffi_frame *f = j->frame;
   if (s->operand >= 0 && !lapack_fits(j, s, &f->operands[s->operand])) return lapack_misfit(j, "operand", s->operand);
@@ -95,7 +99,10 @@ static bool lapack_sizes_fit(const lapack_job *j) {
   return true;
 }
 
+/* m, n and the batch from the main matrix, k from the reflectors' scalars, which are operand 1 wherever there is a k.
+ */
 static int lapack_read_sizes(lapack_job *j) {
+  assert(j->routine->main < LAPACK_SLOTS);
   const lapack_slot *s = &j->routine->slots[j->routine->main];
   const xlac_ffi_buffer *a = &j->frame->operands[s->operand];
   if (a->rank < 2) return lapack_misfit(j, "operand", s->operand);
@@ -106,12 +113,14 @@ static int lapack_read_sizes(lapack_job *j) {
     const xlac_ffi_buffer *tau = &j->frame->operands[1];
     j->k = tau->rank ? tau->dims[tau->rank - 1] : 0;
   }
+  /* Before anything is cast to Fortran's integers. */
   if (j->m > INT32_MAX || j->n > INT32_MAX || j->k > INT32_MAX)
     return j->frame->fail(j->frame, "LAPACK's sizes have 32 bits");
   if (s->shape == 'Q' && j->m != j->n) return lapack_misfit(j, "operand", s->operand);
   return 0;
 }
 
+/* An attribute of one character, given as its number. */
 static int lapack_read_letter(lapack_job *j, char letter, const char *name, const char *allowed) {
   const xlac_ffi_attr *a = xlac_ffi_find(j->frame, name);
   if (!a || a->kind != XLAC_FFI_INT || a->i <= 0 || a->i > 127 || !strchr(allowed, (int)a->i))
@@ -120,6 +129,7 @@ static int lapack_read_letter(lapack_job *j, char letter, const char *name, cons
   return 0;
 }
 
+/* Attributes that the routine has an argument for; others are not looked at. */
 static int lapack_read_attrs(lapack_job *j) {
   static const struct {
     char letter;
@@ -140,6 +150,7 @@ static int lapack_read_attrs(lapack_job *j) {
     if (!low || !high) return j->frame->fail(j->frame, "it needs the attributes low and high");
     j->low = (int32_t)low->i, j->high = (int32_t)high->i;
   }
+  /* gesdd takes A, S and N, as gesvd does; the eigenvalue routines N and V. */
   bool vectors =
       strncmp(j->routine->name, "ges", 3) == 0 && j->routine->name[3] != 0 && strchr("dv", j->routine->name[3]);
   if (j->letters['J'] && strchr(vectors ? "V" : "AS", j->letters['J']))
@@ -147,6 +158,7 @@ static int lapack_read_attrs(lapack_job *j) {
   return 0;
 }
 
+/* Comes first: later checks index operands and results by the routine's row. */
 static int lapack_check_counts(const lapack_job *j) {
   const xlac_ffi_frame *f = j->frame;
   const lapack_routine *r = j->routine;
@@ -157,6 +169,7 @@ static int lapack_check_counts(const lapack_job *j) {
   return 0;
 }
 
+/* In this order: each check relies on those before it. */
 int lapack_check(lapack_job *j, bool *empty) {
   TRY(lapack_check_counts(j));
   TRY(lapack_read_attrs(j));

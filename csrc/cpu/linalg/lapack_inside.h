@@ -20,6 +20,7 @@ typedef struct lapack_job {
   const lapack_routine *routine;
   lapack_fn *fn;
   bool is_complex, is_double;
+  /* Sizes, from the main matrix and the reflectors. */
   int64_t batch, m, n, k;
   int32_t low, high;
   char letters[128]; /* by letter of args: the character of an attribute */
@@ -27,6 +28,7 @@ typedef struct lapack_job {
   const xlac_ffi_buffer *slots[LAPACK_SLOTS];
   int64_t items[LAPACK_SLOTS]; /* bytes of one item */
   int32_t ld[LAPACK_SLOTS];
+  /* What the routine asked for; -1 while it is asked. */
   int32_t lwork, lrwork, liwork;
   bool failed; /* out of memory */
 } lapack_job;

@@ -4,6 +4,8 @@
 
 #include "lapack_table.h"
 
+/* A slot by what it is to the call: IN is an operand that stays, OUT a result that is not read, BOTH an operand that
+ * becomes the result of the same number, COPY an operand that the routine spoils. */
 #define SLOT(operand, result, shape, type) {operand, result, shape, type, false}
 #define COPY(operand, shape, type) {operand, LAPACK_NONE, shape, type, true}
 #define IN(operand, shape, type) SLOT(operand, LAPACK_NONE, shape, type)

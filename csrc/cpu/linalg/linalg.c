@@ -6,12 +6,16 @@
 #include "../move/move.h"
 #include "../routine.h"
 
+/* LINALG_PIECE_WORK: multiplications for a thread at a time. LINALG_LEAST_SIDES: right-hand sides that are worth a
+ * call. */
 enum { LINALG_PIECE_WORK = 1 << 18, LINALG_LEAST_SIDES = 32 };
 
+/* The library's functions by their Fortran types: pointers first, then the length of each character argument. */
 typedef void linalg_potrf_fn(char *uplo, int32_t *n, void *a, int32_t *lda, int32_t *info, size_t one);
 typedef void linalg_trsm_fn(char *side, char *uplo, char *trans, char *diag, int32_t *m, int32_t *n, void *alpha,
                             const void *a, int32_t *lda, void *b, int32_t *ldb, size_t, size_t, size_t, size_t);
 
+/* What is known before a run. The letters are BLAS's, for what it sees. */
 typedef struct linalg_plan {
   linalg_potrf_fn *potrf;
   linalg_trsm_fn *trsm;
@@ -22,13 +26,15 @@ typedef struct linalg_plan {
   int64_t pieces, sides;           /* a batch's pieces, of so many right-hand sides */
 } linalg_plan;
 
+/* One run: shared by its threads. */
 typedef struct linalg_run {
   const linalg_plan *p;
   const char *a, *b;
   char *out;
 } linalg_run;
 
-/* *out is the library's function for the type, or NULL. */
+/* *out is the library's function for the type, or NULL. That is also NULL where no library can be had: then the
+ * interpreter evaluates the op. */
 static int linalg_find(const cpu_prepare_run *x, base_dtype t, const char *name, cpu_blas_fortran_fn **out) {
   char full[16] = {t == XLAC_F32 ? 's' : t == XLAC_F64 ? 'd' : t == XLAC_C64 ? 'c' : t == XLAC_C128 ? 'z' : 0};
   const cpu_blas *blas = NULL;
@@ -40,6 +46,7 @@ static int linalg_find(const cpu_prepare_run *x, base_dtype t, const char *name,
   return 0;
 }
 
+/* Sizes of a batch of matrices; false where t is none, or one with sizes beyond the library's 32 bits. */
 static bool linalg_matrix(const ir_type *t, linalg_plan *p) {
   if (!ir_is_tensor(t) || t->rank < 2) return false;
   p->dtype = t->dtype;
@@ -49,6 +56,7 @@ static bool linalg_matrix(const ir_type *t, linalg_plan *p) {
   return p->rows <= INT32_MAX && p->columns <= INT32_MAX;
 }
 
+/* The routine is made: name, code, and its plan, kept in the arena. */
 static int linalg_give(cpu_prepare_run *x, const linalg_plan *p, const char *name, cpu_routine_fn *code) {
   x->out->name = name;
   x->data = base_arena_memdup(x->arena, p, sizeof *p);
@@ -73,6 +81,7 @@ static void linalg_finish_factor(const linalg_plan *p, char *a, bool definite) {
   for (int64_t i = 0; i < p->n; i++) {
     char *row = a + (size_t)(i * p->n) * p->bytes;
     size_t before = (size_t)i * p->bytes, after = (size_t)(p->n - i - 1) * p->bytes;
+    /* As XLA does where a matrix has no factor. */
     for (int64_t j = 0; !definite && j < p->n; j++) memcpy(row + (size_t)j * p->bytes, nan_, p->bytes);
     if (!definite) continue;
     if (p->uplo == 'U') /* to LAPACK: ours is the lower one */
@@ -82,6 +91,7 @@ static void linalg_finish_factor(const linalg_plan *p, char *a, bool definite) {
   }
 }
 
+/* Matrices begin to end, each by one thread; for base_parallel_for. */
 static void linalg_factor_items(void *ctx, size_t begin, size_t end) {
   const linalg_run *r = ctx;
   const linalg_plan *p = r->p;
@@ -95,6 +105,7 @@ static void linalg_factor_items(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* The frame's parallel_for counts in 64 bits, the pool's in size_t. */
 typedef struct linalg_range {
   void (*fn)(void *ctx, uint64_t begin, uint64_t end);
   void *ctx;
@@ -105,12 +116,14 @@ static void linalg_range_run(void *ctx, size_t begin, size_t end) {
   x->fn(x->ctx, begin, end);
 }
 
+/* What cpu_factor needs of a frame: here the pool's threads. */
 static void linalg_parallel_for(xlac_ffi_frame *frame, uint64_t n, uint64_t grain,
                                 void (*fn)(void *ctx, uint64_t begin, uint64_t end), void *ctx) {
   linalg_range x = {fn, ctx};
   base_parallel_for(frame->inside, (size_t)n, (size_t)grain, linalg_range_run, &x);
 }
 
+/* Whether the call that this is part of is to stop. */
 static bool linalg_interrupted(xlac_ffi_frame *frame) {
   return base_pool_stopping(frame->inside);
 }
@@ -128,6 +141,7 @@ static int linalg_factor_large(const cpu_routine_run *r, cpu_factor *f) {
   return 0;
 }
 
+/* The routine: by size, all threads at one matrix, or one thread at each. */
 static int linalg_factor(const cpu_routine_run *r) {
   const linalg_plan *p = r->data;
   const cpu_blas *blas = cpu_executable_blas(r->run->exe);
@@ -142,6 +156,7 @@ static int linalg_factor(const cpu_routine_run *r) {
   return 0;
 }
 
+/* Matrices that aren't square, and types that the library has not, are left to the interpreter. */
 int cpu_prepare_cholesky(cpu_prepare_run *x) {
   linalg_plan p = {.side = 'L'};
   if (!linalg_matrix(x->op->type, &p) || p.rows != p.columns) return 0;
@@ -159,6 +174,7 @@ int cpu_prepare_cholesky(cpu_prepare_run *x) {
 
 /* Some right-hand sides of one item: columns of b where the matrix stands left, rows where it stands right. */
 static void linalg_solve_piece(const linalg_run *r, int64_t item, int64_t piece) {
+  assert(item >= 0 && item < r->p->batch && piece >= 0 && piece < r->p->pieces);
   static const double one64[2] = {1, 0};
   static const float one32[2] = {1, 0};
   const linalg_plan *p = r->p;
@@ -174,11 +190,13 @@ static void linalg_solve_piece(const linalg_run *r, int64_t item, int64_t piece)
           r->a + (size_t)(item * p->n * p->n) * p->bytes, &lda, r->out + at, &ldb, 1, 1, 1, 1);
 }
 
+/* Pieces begin to end of all items; for base_parallel_for. */
 static void linalg_solve_pieces(void *ctx, size_t begin, size_t end) {
   const linalg_run *r = ctx;
   for (size_t i = begin; i < end; i++) linalg_solve_piece(r, (int64_t)i / r->p->pieces, (int64_t)i % r->p->pieces);
 }
 
+/* The routine. BLAS solves in place, so the sides are copied to the result first. */
 static int linalg_solve(const cpu_routine_run *r) {
   const linalg_plan *p = r->data;
   linalg_run run = {.p = p, .a = r->in[0], .b = r->in[1], .out = r->out[0]};
@@ -189,6 +207,7 @@ static int linalg_solve(const cpu_routine_run *r) {
   return 0;
 }
 
+/* How sides are cut depends on sizes alone: the bits are the same for any number of threads. */
 int cpu_prepare_triangular_solve(cpu_prepare_run *x) {
   linalg_plan p = {.side = 'R'};
   const char *form = ir_get_str(x->op, IR_ATTR_TRANSPOSE_A);
@@ -200,10 +219,12 @@ int cpu_prepare_triangular_solve(cpu_prepare_run *x) {
   bool left = ir_get_bool(x->op, IR_ATTR_LEFT_SIDE, false);
   p.side = left ? 'R' : 'L';
   p.n = left ? p.rows : p.columns;
+  assert(p.batch == 0 || p.n > 0);
   p.uplo = ir_get_bool(x->op, IR_ATTR_LOWER, false) ? 'U' : 'L';
   p.trans = strcmp(form, "ADJOINT") == 0 ? 'C' : strcmp(form, "TRANSPOSE") == 0 ? 'T' : 'N';
   p.diag = ir_get_bool(x->op, IR_ATTR_UNIT_DIAGONAL, false) ? 'U' : 'N';
   int64_t sides = left ? p.columns : p.rows;
+  /* As many sides as make a piece worth a call, and no more than there are. */
   p.sides = LINALG_PIECE_WORK / (p.n * p.n + 1) + 1;
   if (p.sides < LINALG_LEAST_SIDES) p.sides = LINALG_LEAST_SIDES;
   if (p.sides > sides) p.sides = sides ? sides : 1;

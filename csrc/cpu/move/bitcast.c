@@ -6,24 +6,29 @@
 
 enum { BITS_BLOCK = 1 << 12, BITS_RANGE = 16 }; /* bytes of bits at a time, blocks for a thread */
 
+/* Operand or result, as a stream of bits. */
 typedef struct bits_side {
   uint8_t dtype;
   uint32_t width; /* bits of an element in the stream */
   int64_t bytes;  /* of an element in memory */
 } bits_side;
 
+/* What is known before a run. */
 typedef struct bits_data {
   bits_side from, to;
   int64_t bits; /* in all */
 } bits_data;
 
+/* One run: shared by its threads. */
 typedef struct bits_work {
   const bits_data *x;
   const char *from;
   char *to;
 } bits_work;
 
+/* n elements, one to a byte, into the stream: 8 / width of them to a byte, low ones first. */
 static void bits_pack(uint32_t width, const uint8_t *from, int64_t n, uint8_t *to) {
+  assert(width > 0 && 8 % width == 0);
   int64_t each = 8 / (int64_t)width;
   uint32_t mask = (1u << width) - 1;
   for (int64_t i = 0; i < n; i += each) {
@@ -33,7 +38,9 @@ static void bits_pack(uint32_t width, const uint8_t *from, int64_t n, uint8_t *t
   }
 }
 
+/* The other way. Signed elements get their sign in the bits above: (x ^ sign) - sign. */
 static void bits_unpack(const bits_side *s, const uint8_t *from, int64_t n, uint8_t *to) {
+  assert(s->width > 0 && 8 % s->width == 0);
   int64_t each = 8 / (int64_t)s->width;
   uint32_t mask = (1u << s->width) - 1;
   uint32_t sign = base_dtype_of((base_dtype)s->dtype)->kind == BASE_KIND_SINT ? 1u << (s->width - 1) : 0;
@@ -48,11 +55,15 @@ static void bits_cut(const bits_side *s, const uint8_t *from, int64_t n, uint8_t
   for (int64_t i = 0; i < n; i++) to[i] = s->dtype == XLAC_PRED ? from[i] != 0 : (uint8_t)(from[i] & mask);
 }
 
+/* Bits [at, at + bits) of the stream. Blocks begin at whole bytes and whole elements of both sides: their size is a
+ * multiple of every element's. */
 static void bits_block(const bits_work *w, int64_t at, int64_t bits) {
+  assert(bits <= BITS_BLOCK * 8);
   const bits_side *f = &w->x->from, *t = &w->x->to;
   uint8_t block[BITS_BLOCK];
   const uint8_t *stream = (const uint8_t *)w->from + at / f->width * f->bytes;
   uint8_t *to = (uint8_t *)w->to + at / t->width * t->bytes;
+  /* Whole bytes are a stream of bits as they lie. */
   if (f->width < 8) {
     bits_pack(f->width, stream, bits / f->width, block);
     stream = block;
@@ -65,6 +76,7 @@ static void bits_block(const bits_work *w, int64_t at, int64_t bits) {
     memcpy(to, stream, (size_t)(bits / 8));
 }
 
+/* Blocks begin to end; for base_parallel_for. */
 static void bits_range(void *ctx, size_t begin, size_t end) {
   const bits_work *w = ctx;
   for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
@@ -73,6 +85,7 @@ static void bits_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* The routine. Blocks share nothing, so any number of threads gives the same bits. */
 static int bits_run(const cpu_routine_run *r) {
   bits_work w = {r->data, r->in[0], r->out[0]};
   int64_t blocks = (w.x->bits + BITS_BLOCK * 8 - 1) / (BITS_BLOCK * 8);
@@ -90,10 +103,12 @@ static bits_side bits_side_of(const ir_type *t, const ir_type *other) {
   return s;
 }
 
+/* A pred cast to or from 6-bit floats of another count, which is left to the interpreter. */
 static bool bits_is_odd(const ir_type *t, const ir_type *other) {
   return t->dtype == XLAC_PRED && base_dtype_of((base_dtype)other->dtype)->bits == 6 && t->count != other->count;
 }
 
+/* Where the two sides differ in bits, it is left to the interpreter. */
 int cpu_prepare_bitcast_convert(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *operand = ir_operand_type(x->op, 0);
   if (!ir_is_tensor(t) || !ir_is_tensor(operand) || bits_is_odd(t, operand) || bits_is_odd(operand, t)) return 0;
@@ -111,10 +126,13 @@ int cpu_prepare_bitcast_convert(cpu_prepare_run *x) {
 
 /* --- bitcast: the operand's bytes in the order of its layout are the result's in the order of its own --- */
 
+/* store: from row-major memory to scratch memory in the operand's layout; load: from there, read in the result's
+ * layout, to row-major memory. */
 typedef struct bits_layouts {
   cpu_move store, load;
 } bits_layouts;
 
+/* The routine: two copies, by way of scratch memory. */
 static int bits_layouts_run(const cpu_routine_run *r) {
   const bits_layouts *x = r->data;
   cpu_move_run(&x->store, r->run->exe->pool, r->scratch, r->in[0]);
@@ -140,6 +158,7 @@ static bool bits_is_plain(const ir_type *t, const ir_type *other) {
   return t->dtype == other->dtype || (t->dtype != XLAC_PRED && base_dtype_of((base_dtype)t->dtype)->bits == own);
 }
 
+/* Where one of the types isn't plain, the interpreter evaluates the op. */
 int cpu_prepare_bitcast(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *operand = ir_operand_type(x->op, 0);
   int64_t from[IR_MAX_RANK], stored[IR_MAX_RANK], to[IR_MAX_RANK];

@@ -2,11 +2,13 @@
 #include "move.h"
 #include "../routine.h"
 
+/* One operand: its copy, and where that begins. */
 typedef struct concat_part {
   cpu_move move;
   int64_t to; /* byte of the result */
 } concat_part;
 
+/* Operands one after the other; each copy is shared by the threads. */
 static int concat_run(const cpu_routine_run *r) {
   const concat_part *parts = r->data;
   for (uint32_t i = 0; i < r->step->n_in; i++)
@@ -14,6 +16,7 @@ static int concat_run(const cpu_routine_run *r) {
   return 0;
 }
 
+/* Operands of another type than the result's are left to the interpreter. */
 int cpu_prepare_concatenate(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   const ir_type *t = op->type;

@@ -5,10 +5,14 @@
 
 #include "../../interp/algorithm/strided.h"
 
+/* MOVE_PIECE: bytes for a thread at a time. MOVE_ALONE: so few bytes that one thread does them all. MOVE_LINE: bytes
+ * of a cache line, which a tile is long. MOVE_LINES: tiles side by side before the next row of them. MOVE_FEW and
+ * MOVE_NEAR: fewer neighbours than that, within so many bytes, need no tiles. */
 enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64, MOVE_LINES = 8, MOVE_FEW = 4, MOVE_NEAR = 1 << 14 };
 
 /* --- making --- */
 
+/* The copy while its dimensions are dropped and merged. */
 typedef struct move_draft {
   uint32_t rank;
   int64_t block;
@@ -26,6 +30,7 @@ static bool move_draft_dims(move_draft *x, size_t bytes, uint32_t rank, const in
   for (uint32_t i = 0; i < rank; i++) {
     cpu_move_dim d = {dims[i], to[i] * size, from[i] * size}, *last = x->rank ? &x->d[x->rank - 1] : NULL;
     if (d.n == 1) continue;
+    /* Both sides walk the two as one: the outer step is the whole of the inner dimension. */
     if (last && last->to == d.to * d.n && last->from == d.from * d.n) {
       *last = (cpu_move_dim){last->n * d.n, d.to, d.from};
       continue;
@@ -37,18 +42,24 @@ static bool move_draft_dims(move_draft *x, size_t bytes, uint32_t rank, const in
   return true;
 }
 
+/* Moves dimension d behind the others. */
 static void move_draft_last(move_draft *x, uint32_t d) {
+  assert(d < x->rank);
   cpu_move_dim moved = x->d[d];
   memmove(&x->d[d], &x->d[d + 1], (x->rank - 1 - d) * sizeof moved);
   x->d[x->rank - 1] = moved;
 }
 
+/* Whether a block has a loop of its own: 1, 2, 4, 8 or 16 bytes. */
 static bool move_is_element(int64_t block) {
+  assert(block > 0);
   return block <= 16 && (block & (block - 1)) == 0;
 }
 
-/* The dimension that is nearest in `to` comes last; before it, for tiles, the one that is contiguous in `from`. */
+/* The dimension that is nearest in `to` comes last; before it, for tiles, the one that is contiguous in `from`. Gives
+ * the kind that is for that order. Only for drafts with dimensions. */
 static uint8_t move_draft_order(move_draft *x) {
+  assert(x->rank > 0);
   uint32_t near = x->rank - 1;
   for (uint32_t i = 0; i < x->rank; i++)
     if (x->d[i].to < x->d[near].to) near = i;
@@ -66,7 +77,7 @@ static uint8_t move_draft_order(move_draft *x) {
   return CPU_MOVE_ROWS;
 }
 
-/* How the work is cut. Tiles are cut along their longer side, rows where there are few of them. */
+/* How the work is cut. Tiles are cut along their longer side, rows where there are few of them. Sizes alone decide. */
 static void move_cut(cpu_move *m, const move_draft *x) {
   int64_t outer = 1, inner = 1, element = m->block;
   uint32_t around = m->rank - (m->kind == CPU_MOVE_TILES ? 2 : 1);
@@ -87,6 +98,7 @@ static void move_cut(cpu_move *m, const move_draft *x) {
   if (m->grain < 1) m->grain = 1;
 }
 
+/* Linear in the rank. */
 bool cpu_move_make(cpu_move *m, base_arena *arena, size_t bytes, uint32_t rank, const int64_t *dims, const int64_t *to,
                    const int64_t *from) {
   move_draft x;
@@ -95,6 +107,7 @@ bool cpu_move_make(cpu_move *m, base_arena *arena, size_t bytes, uint32_t rank, 
   if (!move_draft_dims(&x, bytes, rank, dims, to, from)) return true;
   m->block = m->bytes = x.block;
   m->kind = CPU_MOVE_BLOCK;
+  /* Nothing but one block is left. */
   if (x.rank == 0) return true;
   m->kind = move_draft_order(&x);
   m->rank = x.rank;
@@ -113,10 +126,13 @@ void cpu_move_strides(const ir_type *t, int64_t *strides) {
 
 /* --- rows --- */
 
+/* An element of 16 bytes, copied as one. */
 typedef struct move_16 {
   uint64_t half[2];
 } move_16;
 
+/* n elements from one stride to another. The common strides have loops that the compiler turns into vector code: one
+ * element again and again, every second one, and backwards. */
 #define MOVE_ROW(name, T)                                                                           \
   static void name(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n) { \
     const int64_t size = sizeof(T);                                                                 \
@@ -143,6 +159,7 @@ MOVE_ROW(move_row_8, uint64_t)
 MOVE_ROW(move_row_16, move_16)
 #undef MOVE_ROW
 
+/* Blocks of other sizes than an element's go by memcpy. */
 void cpu_move_row(int64_t block, char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n) {
   switch (block) {
     case 1:
@@ -190,15 +207,18 @@ MOVE_TILE(move_tile_8, uint64_t)
 MOVE_TILE(move_tile_16, move_16)
 #undef MOVE_TILE
 
+/* Four elements of four bytes, in one register. */
 typedef uint32_t move_four __attribute__((vector_size(16)));
 
+/* From any address. */
 static inline move_four move_load(const char *p) {
   move_four v;
   memcpy(&v, p, sizeof v);
   return v;
 }
 
-/* A whole tile of 16 by 16, four by four. */
+/* A whole tile of 16 by 16, four by four. Four loads, then two steps of interleaving that leave columns where rows
+ * were; the buffer's rows are whole cache lines. */
 static void move_whole_tile_4(char *to, int64_t to_a, const char *from, int64_t from_b) {
   move_four buffer[16][4];
   for (int b = 0; b < 4; b++) {
@@ -219,6 +239,7 @@ static void move_whole_tile_4(char *to, int64_t to_a, const char *from, int64_t 
   for (int a = 0; a < 16; a++) memcpy(to + a * to_a, buffer[a], sizeof buffer[a]);
 }
 
+/* One tile of na by nb blocks, at most a cache line on each side. */
 static void move_tile(int64_t block, char *to, int64_t to_a, const char *from, int64_t from_b, int64_t na, int64_t nb) {
   switch (block) {
     case 1:
@@ -259,12 +280,14 @@ static void move_tiles(const cpu_move *m, char *to, const char *from, int64_t na
 
 /* --- running --- */
 
+/* One run: shared by its threads. */
 typedef struct move_run {
   const cpu_move *m;
   char *to;
   const char *from;
 } move_run;
 
+/* One piece of an outer place, from element `begin` of the cut dimension on; the last piece may be shorter. */
 static void move_inner(const cpu_move *m, char *to, const char *from, int64_t begin) {
   const cpu_move_dim *c = &m->dims[m->cut], *last = &m->dims[m->rank - 1];
   int64_t n = c->n - begin < m->step ? c->n - begin : m->step;
@@ -276,8 +299,10 @@ static void move_inner(const cpu_move *m, char *to, const char *from, int64_t be
     move_tiles(m, to, from, m->cut == m->rank - 2 ? n : m->dims[m->rank - 2].n, m->cut == m->rank - 1 ? n : last->n);
 }
 
-/* Units begin to end: outer places in order, each with its pieces. */
+/* Units begin to end: outer places in order, each with its pieces. Places are found by division once, and counted up
+ * after. */
 static void move_range(void *ctx, size_t begin, size_t end) {
+  assert(begin < end && ((const move_run *)ctx)->m->rank > 0);
   const move_run *x = ctx;
   const cpu_move *m = x->m;
   char *to = x->to;
@@ -292,6 +317,7 @@ static void move_range(void *ctx, size_t begin, size_t end) {
   }
   for (size_t i = begin; i < end; i++) {
     move_inner(m, to, from, piece * m->step);
+    /* The place's last piece is done: on to the next place, counting from the innermost dimension. */
     if (++piece < m->pieces) continue;
     piece = 0;
     for (uint32_t d = outer; d-- > 0;) {
@@ -305,12 +331,14 @@ static void move_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* Bytes begin to end; for base_parallel_for. */
 static void move_bytes_range(void *ctx, size_t begin, size_t end) {
   const move_run *x = ctx;
   memcpy(x->to + begin, x->from + begin, end - begin);
 }
 
 void cpu_move_bytes(base_pool *pool, void *to, const void *from, int64_t n) {
+  assert(n >= 0);
   move_run x = {NULL, to, from};
   if (to == from || n == 0) return;
   if (n <= MOVE_ALONE)
@@ -319,18 +347,21 @@ void cpu_move_bytes(base_pool *pool, void *to, const void *from, int64_t n) {
     base_parallel_for(pool, (size_t)n, MOVE_PIECE, move_bytes_range, &x);
 }
 
+/* One fill: shared by its threads. */
 typedef struct move_filling {
   size_t bytes;
   char *to;
   const void *element;
 } move_filling;
 
+/* Elements begin to end; for base_parallel_for. */
 static void move_fill_range(void *ctx, size_t begin, size_t end) {
   const move_filling *x = ctx;
   interp_fill(x->bytes, x->to + begin * x->bytes, (int64_t)(end - begin), x->element);
 }
 
 void cpu_move_fill(base_pool *pool, size_t bytes, void *to, int64_t n, const void *element) {
+  assert(n >= 0 && bytes > 0 && bytes <= MOVE_PIECE);
   move_filling x = {bytes, to, element};
   if (n * (int64_t)bytes <= MOVE_ALONE)
     interp_fill(bytes, to, n, element);
@@ -338,6 +369,7 @@ void cpu_move_fill(base_pool *pool, size_t bytes, void *to, int64_t n, const voi
     base_parallel_for(pool, (size_t)n, MOVE_PIECE / bytes, move_fill_range, &x);
 }
 
+/* Small copies don't ask the pool: that would cost more than they do. */
 void cpu_move_run(const cpu_move *m, base_pool *pool, void *to, const void *from) {
   move_run x = {m, to, from};
   if (m->kind == CPU_MOVE_NOTHING) return;

@@ -6,6 +6,7 @@
 #include "../../runtime/threads.h"
 #include "../../ir/ir.h"
 
+/* How a copy is done: by what is contiguous on which side. */
 typedef enum cpu_move_kind {
   CPU_MOVE_NOTHING, /* no elements */
   CPU_MOVE_BLOCK,   /* `block` bytes as they lie */
@@ -13,15 +14,18 @@ typedef enum cpu_move_kind {
   CPU_MOVE_TILES    /* a transposition of dims[rank - 2], contiguous in `from`, and dims[rank - 1], so in `to` */
 } cpu_move_kind;
 
+/* A dimension that is walked. */
 typedef struct cpu_move_dim {
   int64_t n, to, from; /* strides in bytes */
 } cpu_move_dim;
 
+/* A copy, made ready: immutable, and shared by all runs. dims lies in the arena it was made in. */
 typedef struct cpu_move {
   uint8_t kind;         /* cpu_move_kind */
   uint32_t rank, cut;   /* cut: the dimension cut in pieces */
   int64_t block, bytes; /* bytes of what is copied as one, and of everything */
   const cpu_move_dim *dims;
+  /* How threads share it. */
   int64_t step, pieces; /* of the cut dimension: length of a piece, how many */
   int64_t units, grain; /* units: outer places times pieces; grain: for a thread at a time */
 } cpu_move;

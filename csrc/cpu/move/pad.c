@@ -9,6 +9,7 @@ typedef struct pad_kept {
   int64_t n, to, from;
 } pad_kept;
 
+/* What is known before a run: rows of the operand, by the bytes where they go and come from. */
 typedef struct pad_data {
   size_t bytes;
   int64_t total;        /* bytes of the result */
@@ -26,9 +27,13 @@ typedef struct pad_side {
   int64_t first, n, at, step;
 } pad_side;
 
+/* p: the padding; n and size: elements of the operand and of the result. n is 0 in the answer where nothing stays:
+ * all of it is cut away. */
 static pad_side pad_side_of(ir_padding_dim p, int64_t n, int64_t size) {
+  assert(n >= 0 && size >= 0 && p.interior >= 0);
   pad_side r = {.first = 0, .n = 0, .at = 0, .step = n > 1 ? p.interior + 1 : 1};
   if (n == 0 || size == 0) return r;
+  /* The first element that isn't cut away: low / step of them are, rounded up. */
   if (p.low < 0) r.first = -(p.low / r.step) + (-p.low % r.step != 0);
   if (r.first >= n) return r;
   r.at = p.low + r.first * r.step;
@@ -36,6 +41,7 @@ static pad_side pad_side_of(ir_padding_dim p, int64_t n, int64_t size) {
   return r;
 }
 
+/* One run: shared by its threads. */
 typedef struct pad_run {
   const pad_data *x;
   char *to;
@@ -43,7 +49,10 @@ typedef struct pad_run {
   const void *element;
 } pad_run;
 
+/* The byte of the result where row number `row` begins; *from: that of the operand; at: its index in the outer
+ * dimensions. */
 static int64_t pad_row_offset(const pad_data *x, int64_t row, int64_t *at, int64_t *from) {
+  assert(row >= 0 && row < x->rows);
   int64_t to = x->to;
   *from = x->from;
   for (uint32_t d = x->rank; d-- > 0;) {
@@ -55,10 +64,12 @@ static int64_t pad_row_offset(const pad_data *x, int64_t row, int64_t *at, int64
   return to;
 }
 
+/* Padding in bytes [begin, end) of the result, which may be none. */
 static void pad_fill(const pad_run *p, int64_t begin, int64_t end) {
   if (end > begin) interp_fill(p->x->bytes, p->to + begin, (end - begin) / (int64_t)p->x->bytes, p->element);
 }
 
+/* One row at those bytes; with padding between its elements first, where it has any. */
 static void pad_row(const pad_run *p, int64_t to, int64_t from) {
   const pad_data *x = p->x;
   if (x->row_to == (int64_t)x->bytes && x->row_from == x->row_to) {
@@ -74,6 +85,7 @@ static void pad_range(void *ctx, size_t begin, size_t end) {
   const pad_run *p = ctx;
   const pad_data *x = p->x;
   int64_t at[IR_MAX_RANK], from, done = 0;
+  /* What comes before is somebody else's up to the end of the row before. */
   if (begin > 0) done = pad_row_offset(x, (int64_t)begin - 1, at, &from) + x->stretch;
   int64_t to = pad_row_offset(x, (int64_t)begin, at, &from);
   for (size_t i = begin; i < end; i++) {
@@ -89,9 +101,11 @@ static void pad_range(void *ctx, size_t begin, size_t end) {
       at[d] = 0;
     }
   }
+  /* Nobody else comes after the last row. */
   if ((int64_t)end == x->rows) pad_fill(p, done, x->total);
 }
 
+/* The routine. A result without any of the operand is padding alone. */
 static int pad_run_step(const cpu_routine_run *r) {
   const pad_data *x = r->data;
   pad_run p = {x, r->out[0], r->in[0], r->in[1]};
@@ -105,7 +119,7 @@ static int pad_run_step(const cpu_routine_run *r) {
   return 0;
 }
 
-/* Rows grow over the inner dimensions that stay whole. */
+/* Rows grow over the inner dimensions that stay whole. What remains around them is counted, and cut for threads. */
 static void pad_merge(pad_data *x, pad_kept *dims) {
   x->row = 1;
   x->row_to = x->row_from = (int64_t)x->bytes;
@@ -123,6 +137,8 @@ static void pad_merge(pad_data *x, pad_kept *dims) {
   x->grain = interp_max(1, (1 << 17) / interp_max(1, x->total / x->rows));
 }
 
+/* Gives how many elements of the operand stay. Dimensions of one element are dropped: where that lies is in x->to and
+ * x->from. */
 static int64_t pad_plan_dims(const ir_op *op, int64_t bytes, pad_data *x, pad_kept *dims) {
   const ir_type *t = op->type, *operand = ir_operand_type(op, 0);
   const ir_attr *a = ir_attr_find(op, IR_ATTR_PADDING);
@@ -139,6 +155,7 @@ static int64_t pad_plan_dims(const ir_op *op, int64_t bytes, pad_data *x, pad_ke
   return kept;
 }
 
+/* Operands of another type than the result's are left to the interpreter. */
 int cpu_prepare_pad(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *operand = ir_operand_type(x->op, 0);
   pad_data *data = BASE_NEW(x->arena, pad_data);

@@ -5,11 +5,13 @@
 
 enum { REARRANGE_MUCH = 1 << 16 /* elements, that parts of an async operation share */ };
 
+/* What is known before a run. */
 typedef struct rearrange_data {
   cpu_move move;
   int64_t from; /* byte of the operand where index 0 of the result lies */
 } rearrange_data;
 
+/* The routine: one copy. */
 static int rearrange_run(const cpu_routine_run *r) {
   const rearrange_data *x = r->data;
   cpu_move_run(&x->move, r->run->exe->pool, r->out[0], (const char *)r->in[0] + x->from);
@@ -23,6 +25,7 @@ static int64_t rearrange_transpose(const ir_op *op, const int64_t *own, int64_t 
   return 0;
 }
 
+/* Backwards in the dimensions listed: from their last elements on. */
 static int64_t rearrange_reverse(const ir_op *op, const int64_t *own, int64_t *from) {
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   int64_t at = 0;
@@ -35,6 +38,7 @@ static int64_t rearrange_reverse(const ir_op *op, const int64_t *own, int64_t *f
   return at;
 }
 
+/* A dimension of one element is not walked, and its stride could be too large to count. */
 static int64_t rearrange_slice(const ir_op *op, const int64_t *own, int64_t *from) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_SLICE);
   int64_t at = 0;
@@ -45,6 +49,7 @@ static int64_t rearrange_slice(const ir_op *op, const int64_t *own, int64_t *fro
   return at;
 }
 
+/* Stride 0 where the operand has no such dimension, or one element in it. */
 static int64_t rearrange_broadcast(const ir_op *op, const int64_t *own, int64_t *from) {
   const ir_ints *map = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   const ir_type *x = ir_operand_type(op, 0);
@@ -54,6 +59,7 @@ static int64_t rearrange_broadcast(const ir_op *op, const int64_t *own, int64_t 
   return 0;
 }
 
+/* own: the operand's strides. Gives the element at index 0. */
 static int64_t rearrange_strides(const ir_op *op, const int64_t *own, int64_t *from) {
   switch (op->opcode) {
     case IR_OP_TRANSPOSE:
@@ -68,6 +74,7 @@ static int64_t rearrange_strides(const ir_op *op, const int64_t *own, int64_t *f
   }
 }
 
+/* Large ones are divisible: several calls may share their work. */
 int cpu_prepare_rearrange(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *operand = ir_operand_type(x->op, 0);
   int64_t own[IR_MAX_RANK], from[IR_MAX_RANK], to[IR_MAX_RANK];
@@ -77,6 +84,7 @@ int cpu_prepare_rearrange(cpu_prepare_run *x) {
   cpu_move_strides(operand, own);
   cpu_move_strides(t, to);
   int64_t at = t->count ? rearrange_strides(x->op, own, from) : 0;
+  /* Where there is no element, first and last may lie outside of the operand. */
   if (t->count == 0) memset(from, 0, sizeof from);
   if (!data || !cpu_move_make(&data->move, x->arena, (size_t)bytes, t->rank, t->dims, to, from))
     return base_oom(x->err, "a copy");
@@ -92,12 +100,14 @@ int cpu_prepare_rearrange(cpu_prepare_run *x) {
 
 /* --- what moves nothing within the array --- */
 
+/* The routine. Nothing is moved where the plan gave both the same memory. */
 static int rearrange_copy_run(const cpu_routine_run *r) {
   const int64_t *bytes = r->data;
   cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], *bytes);
   return 0;
 }
 
+/* The bytes as they lie, whatever the type. */
 int cpu_prepare_copy(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *operand = ir_operand_type(x->op, 0);
   if (!ir_is_tensor(t) || !ir_is_tensor(operand)) return 0;

@@ -5,8 +5,10 @@
 #include "../move/move.h"
 #include "window.h"
 
+/* BSEL_WORK: work for a thread at a time. BSEL_POLL: windows between looks at whether to stop. */
 enum { BSEL_WORK = 1 << 14, BSEL_POLL = 1 << 10 };
 
+/* What is known before a run. */
 typedef struct bsel_data {
   const cpu_body *select, *scatter;
   ir_window *window; /* of the dimensions from the first with windows on */
@@ -16,6 +18,7 @@ typedef struct bsel_data {
   cpu_share share;                                                             /* of outer indices */
 } bsel_data;
 
+/* One run: shared by its threads. */
 typedef struct bsel_work {
   const bsel_data *x;
   const cpu_routine_run *r;
@@ -42,6 +45,7 @@ static int64_t bsel_element(const bsel_data *x, const int64_t *o, const int64_t 
 
 /* Counts up in row-major order; false after the last. */
 static bool bsel_next(uint32_t rank, const int64_t *sizes, int64_t *at) {
+  assert(rank <= IR_MAX_RANK);
   for (uint32_t d = rank; d-- > 0;) {
     if (++at[d] < sizes[d]) return true;
     at[d] = 0;
@@ -62,6 +66,7 @@ static int64_t bsel_choose(const bsel_place *p, const int64_t *o) {
     int64_t at = bsel_element(x, o, k);
     if (at < 0) continue;
     const char *from = p->operand + at * (int64_t)x->bytes;
+    /* The first element is chosen without a question. */
     if (best >= 0) {
       cpu_body_copy(x->bytes, cpu_body_slot(&p->select, 1), from);
       cpu_body_one_run(&p->select);
@@ -73,7 +78,9 @@ static int64_t bsel_choose(const bsel_place *p, const int64_t *o) {
   return best;
 }
 
+/* All windows of one outer index, in order, after the initial value has been put everywhere. */
 static void bsel_outer(const bsel_work *w, bsel_place *p, int64_t outer) {
+  assert(outer >= 0);
   const bsel_data *x = w->x;
   int64_t o[IR_MAX_RANK] = {0}, bytes = (int64_t)x->bytes, n = 0;
   const char *source = (const char *)w->r->in[1] + outer * x->out_count * bytes;
@@ -83,6 +90,7 @@ static void bsel_outer(const bsel_work *w, bsel_place *p, int64_t outer) {
   if (x->out_count == 0) return;
   do {
     int64_t at = bsel_choose(p, o);
+    /* Results of a call that stops are not looked at. */
     if (++n % BSEL_POLL == 0 && base_pool_stopping(w->r->run->exe->pool)) return;
     if (at >= 0) {
       cpu_body_copy(x->bytes, cpu_body_slot(&p->scatter, 0), to + at * bytes);
@@ -94,7 +102,9 @@ static void bsel_outer(const bsel_work *w, bsel_place *p, int64_t outer) {
   } while (bsel_next(x->window->n, x->out_size, o));
 }
 
+/* Outer indices begin to end, with memory for both computations. */
 static void bsel_range(void *ctx, size_t begin, size_t end) {
+  assert(begin <= end);
   const bsel_work *w = ctx;
   char *memory = cpu_share_memory(&w->x->share, w->r->scratch, begin);
   bsel_place p = {.x = w->x};
@@ -103,6 +113,7 @@ static void bsel_range(void *ctx, size_t begin, size_t end) {
   for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) bsel_outer(w, &p, i);
 }
 
+/* The routine. */
 static int bsel_run(const cpu_routine_run *r) {
   const bsel_data *x = r->data;
   bsel_work w = {x, r};
@@ -116,6 +127,7 @@ static int bsel_run(const cpu_routine_run *r) {
 static bool bsel_fits(const ir_op *op, const cpu_body *select, const cpu_body *scatter, const ir_window *window) {
   const ir_type *in = ir_operand_type(op, 0), *source = ir_operand_type(op, 1);
   uint8_t t = in->dtype;
+  /* Two elements each: the choice asks of them, the combination makes one. */
   if (select->n_params != 2 || select->n_outs != 1 || scatter->n_params != 2 || scatter->n_outs != 1) return false;
   if (cpu_body_out_dtype(select, 0) != XLAC_PRED || cpu_body_out_dtype(scatter, 0) != t) return false;
   for (uint32_t i = 0; i < 2; i++)
@@ -127,11 +139,15 @@ static bool bsel_fits(const ir_op *op, const cpu_body *select, const cpu_body *s
   return true;
 }
 
+/* Sizes from the first dimension with windows on; *outer: how many indices there are before it. false when out of
+ * memory. */
 static bool bsel_shape(bsel_data *x, base_arena *arena, const ir_op *op, const ir_window *window, int64_t *outer) {
+  assert(window->n <= IR_MAX_RANK);
   const ir_type *in = ir_operand_type(op, 0), *source = ir_operand_type(op, 1);
   uint32_t first = 0;
   x->window = base_arena_zalloc(arena, sizeof *x->window + window->n * sizeof x->window->v[0]);
   if (!x->window) return false;
+  /* E.g. batch and features of a picture in NCHW: pooling knows nothing of them. */
   for (*outer = 1; first < window->n; first++) {
     if (!cpu_window_is_trivial(&window->v[first], in->dims[first], source->dims[first])) break;
     *outer *= in->dims[first];
@@ -148,8 +164,10 @@ static bool bsel_shape(bsel_data *x, base_arena *arena, const ir_op *op, const i
   return true;
 }
 
+/* For operands of rank 0. */
 static const ir_window bsel_none = {.n = 0};
 
+/* What doesn't fit is left to the interpreter: x->code stays NULL. */
 int cpu_prepare_select_body(cpu_prepare_run *x) {
   const cpu_body *select = NULL, *scatter = NULL;
   const ir_window *window = ir_get_window(x->op);

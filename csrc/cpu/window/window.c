@@ -3,15 +3,19 @@
 
 #include "../gemm/dot_gemm.h"
 
+/* Padding behind the last element isn't asked for: with as many results as elements it is never met. */
 bool cpu_window_is_trivial(const ir_window_dim *w, int64_t in, int64_t out) {
+  assert(in >= 0 && out >= 0);
   return w->size == 1 && w->stride == 1 && w->padding_low == 0 && w->base_dilation == 1 && in == out;
 }
 
+/* And associates, but for rounding. Opcodes of which a, b and b, a give the same. */
 static bool window_commutes(ir_opcode o) {
   return o == IR_OP_ADD || o == IR_OP_MULTIPLY || o == IR_OP_MAXIMUM || o == IR_OP_MINIMUM || o == IR_OP_AND ||
          o == IR_OP_OR || o == IR_OP_XOR;
 }
 
+/* Both parameters are scalars of the op's own type, each used once. */
 const ir_op *cpu_window_body(const ir_computation *c) {
   const ir_op *body = ir_root(c);
   if (c->n_params != 2 || body->n_operands != 2 || !window_commutes((ir_opcode)body->opcode)) return NULL;
@@ -23,6 +27,8 @@ const ir_op *cpu_window_body(const ir_computation *c) {
   return both && ir_is_scalar(body->type) ? body : NULL;
 }
 
+/* The operand in the type of the work: as it is, or a copy in scratch memory. *first becomes the initial value in it.
+ */
 static const char *window_converted(const cpu_window *w, base_pool *pool, const void *in, const void *init,
                                     char *scratch, void *first) {
   base_convert(w->type, first, w->array_type, init, 1);
@@ -31,6 +37,7 @@ static const char *window_converted(const cpu_window *w, base_pool *pool, const 
   return scratch;
 }
 
+/* What all routines share: conversion before and after fn, which does the windows. */
 static int window_run(const cpu_routine_run *r,
                       void (*fn)(const cpu_window *, base_pool *, const char *, const char *, char *)) {
   const cpu_window *w = r->data;
@@ -43,6 +50,7 @@ static int window_run(const cpu_routine_run *r,
   return 0;
 }
 
+/* The routines. */
 static int window_by_rows(const cpu_routine_run *r) {
   return window_run(r, cpu_window_rows);
 }
@@ -60,7 +68,8 @@ static bool window_is_full(const ir_window_dim *d, int64_t in, int64_t out) {
   return d->size == in && out == 1 && !d->padding_low && d->base_dilation == 1 && d->window_dilation == 1;
 }
 
-/* Neighbouring dimensions without windows become one, and so do neighbouring ones with one window each. */
+/* Neighbouring dimensions without windows become one, and so do neighbouring ones with one window each. w->window
+ * becomes a list of its own, in the arena. false when out of memory. */
 static bool window_collapse(cpu_window *w, const ir_window *window, const ir_type *in, const ir_type *out,
                             base_arena *arena) {
   ir_window *own = base_arena_zalloc(arena, sizeof *own + window->n * sizeof own->v[0]);
@@ -69,6 +78,7 @@ static bool window_collapse(cpu_window *w, const ir_window *window, const ir_typ
   for (uint32_t d = 0; d < window->n; d++) {
     bool trivial = cpu_window_is_trivial(&window->v[d], in->dims[d], out->dims[d]);
     bool full = !trivial && window_is_full(&window->v[d], in->dims[d], out->dims[d]);
+    /* [2,3,4] with windows on the last dimension only becomes [6,4]. */
     if ((trivial && before) || (full && full_before)) {
       w->in_size[own->n - 1] *= in->dims[d];
       w->out_size[own->n - 1] *= out->dims[d];
@@ -85,14 +95,17 @@ static bool window_collapse(cpu_window *w, const ir_window *window, const ir_typ
   return true;
 }
 
-/* One window for each run of the array. */
+/* One window for each run of the array. Asked after window_measure. */
 static bool window_is_of_runs(const cpu_window *w) {
+  /* [6,4] with one window for each run of 4, or [24] with one for all. */
   uint32_t d = w->last;
   if (w->lanes != 1 || d > 1 || !window_is_full(&w->window->v[d], w->in_size[d], w->out_size[d])) return false;
   return d == 0 || cpu_window_is_trivial(&w->window->v[0], w->in_size[0], w->out_size[0]);
 }
 
+/* Strides, lanes and rows of the collapsed dimensions. */
 static void window_measure(cpu_window *w) {
+  assert(w->window->n > 0);
   uint32_t rank = w->window->n;
   interp_strides(rank, w->in_size, w->in_stride);
   interp_strides(rank, w->out_size, w->out_stride);
@@ -103,7 +116,8 @@ static void window_measure(cpu_window *w) {
   for (uint32_t d = 0; d < w->last; d++) w->rows *= w->out_size[d];
 }
 
-/* Narrow floats go through f32, as the interpreter has them do; in maxima that changes nothing. */
+/* Narrow floats go through f32, as the interpreter has them do; in maxima that changes nothing. false where the op
+ * has no loop on the type. */
 static bool window_types(cpu_window *w, const ir_op *body, const ir_type *in) {
   base_dtype t = w->array_type = (base_dtype)in->dtype;
   w->converted = base_dtype_is_float(t) && base_dtype_bytes(t) < 4;
@@ -115,6 +129,7 @@ static bool window_types(cpu_window *w, const ir_op *body, const ir_type *in) {
   return interp_loop_binary(w->opcode, w->type, &w->combine);
 }
 
+/* Without an answer (x->code stays NULL) the general way is tried. */
 static int window_prepare(cpu_prepare_run *x) {
   const ir_op *op = x->op, *body = op->n_operands == 2 ? cpu_window_body(op->called[0]) : NULL;
   const ir_window *window = ir_get_window(op);
@@ -132,6 +147,7 @@ static int window_prepare(cpu_prepare_run *x) {
   w->isa = base_isa_best();
   w->in_count = in->count;
   w->out_count = op->type->count;
+  /* Two copies in f32: of the operand, then of the result. */
   if (w->converted) {
     w->out_at = (in->count * 4 + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
     x->out->scratch_bytes = w->out_at + op->type->count * 4;
@@ -147,6 +163,7 @@ static int window_prepare(cpu_prepare_run *x) {
   return 0;
 }
 
+/* By one commutative op where it is one, else by any computation. */
 int cpu_prepare_reduce_window(cpu_prepare_run *x) {
   TRY(window_prepare(x));
   return x->code ? 0 : cpu_prepare_window_body(x);

@@ -28,6 +28,7 @@ typedef struct cpu_window {
   int64_t in_count, out_count, out_at;
 } cpu_window;
 
+/* Of a dimension with so many elements and results. */
 bool cpu_window_is_trivial(const ir_window_dim *w, int64_t in, int64_t out);
 /* The op of a computation that combines its two parameters, in either order, by one commutative op; or NULL. */
 const ir_op *cpu_window_body(const ir_computation *c);

@@ -5,8 +5,10 @@
 #include "../move/move.h"
 #include "window.h"
 
+/* BWIN_LANES: results in a part. BWIN_WORK: ops on lanes for a thread at a time. */
 enum { BWIN_LANES = 1 << 11, BWIN_WORK = 1 << 14 };
 
+/* What is known before a run. */
 typedef struct bwin_data {
   const cpu_body *body;
   const ir_window *window;
@@ -25,12 +27,15 @@ typedef struct bwin_memory {
   const void **in;
 } bwin_memory;
 
+/* One run: shared by its threads. */
 typedef struct bwin_work {
   const bwin_data *x;
   const cpu_routine_run *r;
 } bwin_work;
 
+/* Lays out a thread's memory and gives its size; where memory is NULL only that. */
 static int64_t bwin_memory_make(const bwin_data *x, char *memory, bwin_memory *m) {
+  assert(x->n > 0 && x->lanes >= 0);
   int64_t used = 0, lists = (int64_t)(x->n * sizeof(void *));
   char *body = cpu_share_take(&memory, &used, (int64_t)x->body->lanes_bytes);
   void ***all[4] = {&m->acc, &m->some, &m->met, &m->next};
@@ -49,6 +54,7 @@ static int64_t bwin_memory_make(const bwin_data *x, char *memory, bwin_memory *m
 /* A box of elements between arrays; strides in elements. */
 static void bwin_copy(int64_t bytes, uint32_t rank, const int64_t *dims, char *to, const int64_t *to_strides,
                       const char *from, const int64_t *from_strides) {
+  assert(rank <= IR_MAX_RANK);
   int64_t at[IR_MAX_RANK];
   memset(at, 0, (rank + 1u) * sizeof *at);
   if (rank == 0) memcpy(to, from, (size_t)bytes);
@@ -67,22 +73,26 @@ static void bwin_copy(int64_t bytes, uint32_t rank, const int64_t *dims, char *t
   }
 }
 
+/* The results become the accumulators, without a copy. */
 static void bwin_swap(void ***a, void ***b) {
   void **swap = *a;
   *a = *b;
   *b = swap;
 }
 
-/* One element of the window. */
+/* One element of the window. Where it meets all of the part, the accumulators are used as they lie; else those it
+ * meets are gathered, and put back. */
 static void bwin_step(const bwin_work *w, bwin_memory *m, const interp_window_walk *walk) {
   const bwin_data *x = w->x;
   int64_t dense[IR_MAX_RANK];
+  /* The accumulators of all of the part, or of the box that the element meets. */
   void **acc = walk->whole ? m->acc : m->some;
   interp_strides(walk->rank, walk->count, dense);
   for (uint32_t i = 0; i < x->n; i++) {
     int64_t bytes = x->bytes[i];
     m->in[i] = acc[i];
     m->in[x->n + i] = m->met[i];
+    /* What the computation never looks at isn't gathered. */
     if (x->body->values[x->n + i].read)
       bwin_copy(bytes, walk->rank, walk->count, m->met[i], dense, (const char *)w->r->in[i] + walk->operand_at * bytes,
                 walk->operand_strides);
@@ -100,12 +110,14 @@ static void bwin_step(const bwin_work *w, bwin_memory *m, const interp_window_wa
               m->next[i], dense);
 }
 
+/* One part from the initial values to the results. A call that is to stop leaves it undone. */
 static void bwin_part(const bwin_work *w, bwin_memory *m, const interp_parts *p) {
   const bwin_data *x = w->x;
   interp_window_walk walk;
   for (uint32_t i = 0; i < x->n; i++) vm_fill(x->bytes[i], w->r->in[x->n + i], p->lanes, m->acc[i]);
   interp_window_walk_begin(&walk, x->window, x->in_size, x->out_size, p->low, p->high);
   for (uint64_t k = 0; interp_window_walk_next(&walk); k++) {
+    /* Not at every element: that would cost as much as a small step. */
     if (k % 16 == 0 && base_pool_stopping(w->r->run->exe->pool)) return;
     bwin_step(w, m, &walk);
   }
@@ -113,7 +125,9 @@ static void bwin_part(const bwin_work *w, bwin_memory *m, const interp_parts *p)
     memcpy((char *)w->r->out[i] + p->at * x->bytes[i], m->acc[i], (size_t)(p->lanes * x->bytes[i]));
 }
 
+/* Parts begin to end. Those before are counted through: parts have no other order than one after the other. */
 static void bwin_parts(void *ctx, size_t begin, size_t end) {
+  assert(begin <= end);
   const bwin_work *w = ctx;
   const bwin_data *x = w->x;
   bwin_memory m;
@@ -126,6 +140,7 @@ static void bwin_parts(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* The routine. */
 static int bwin_run(const cpu_routine_run *r) {
   const bwin_data *x = r->data;
   bwin_work w = {x, r};
@@ -150,6 +165,7 @@ static int64_t bwin_count_parts(bwin_data *x) {
 
 /* Whether operands, parameters and results all have the types of the arrays, and windows are as many as results. */
 static bool bwin_types(const ir_op *op, const cpu_body *b, const ir_window *window, uint32_t n) {
+  /* For n arrays: n accumulators, then n elements; n results. */
   if (b->n_params != 2 * n || b->n_outs != n || window->n != ir_operand_type(op, 0)->rank) return false;
   for (uint32_t i = 0; i < n; i++) {
     const ir_type *result = ir_is_tuple(op->type) ? op->type->elements[i] : op->type;
@@ -170,7 +186,10 @@ static bool bwin_widens(const cpu_body *b) {
          base_dtype_is_float(t) && base_dtype_bytes(t) < 4;
 }
 
+/* How much memory and how many parts: sizes alone decide. */
 static int bwin_prepare(cpu_prepare_run *x, bwin_data *data) {
+  assert(data->n > 0 && data->body != NULL);
+  /* All that is known by shapes is found here; a run only walks. */
   uint8_t *bytes = BASE_ARRAY(x->arena, uint8_t, (size_t)data->n + 1);
   const ir_type *in = ir_operand_type(x->op, 0),
                 *out = ir_is_tuple(x->op->type) ? x->op->type->elements[0] : x->op->type;
@@ -195,6 +214,7 @@ static int bwin_prepare(cpu_prepare_run *x, bwin_data *data) {
   return 0;
 }
 
+/* What doesn't fit is left to the interpreter: x->code stays NULL. */
 int cpu_prepare_window_body(cpu_prepare_run *x) {
   const cpu_body *body = NULL;
   const ir_window *window = ir_get_window(x->op);

@@ -13,6 +13,7 @@ enum {
   ROWS_GRAIN = 1 << 15
 };
 
+/* One run: shared by its threads. */
 typedef struct rows_run {
   const cpu_window *w;
   base_pool *pool;
@@ -29,6 +30,7 @@ typedef struct rows_walk {
 /* to[i] from a[i] and x[i * step]: short rows of common types, for which a loop of the interpreter takes longer to
  * begin than to run. The same bits. */
 typedef void rows_short_fn(int64_t n, char *to, const char *a, const char *x, int64_t step);
+/* The loop with a stride that the compiler knows where it is 1 or 2; NEXT is made of a and b. */
 #define ROWS_SHORT_BY(T, NEXT, s)    \
   for (int64_t i = 0; i < n; i++) {  \
     T a = left[i], b = right[i * s]; \
@@ -88,11 +90,13 @@ static void rows_join(const cpu_window *w, int64_t n, char *to, const char *a, c
     interp_loop_run(&w->combine, n, in, to);
 }
 
+/* acc with x, element by element. */
 static void rows_combine(const cpu_window *w, int64_t n, char *acc, const char *x) {
   rows_join(w, n, acc, acc, x);
 }
 
-/* The next row of input in the order of the window; -1 at the end. */
+/* The next row of input in the order of the window; -1 at the end. Offsets are elements of the operand. Rows that
+ * meet only padding or holes are passed over. */
 static int64_t rows_next(const cpu_window *w, rows_walk *k) {
   for (;;) {
     if (k->started) {
@@ -113,11 +117,14 @@ static int64_t rows_next(const cpu_window *w, rows_walk *k) {
       offset += e * w->in_stride[d];
     }
     if (d == w->last) return offset;
+    /* Dimension d meets nothing, whatever the inner ones say: on to its next element. */
     for (uint32_t i = d + 1; i < w->last; i++) k->s[i] = w->window->v[i].size - 1; /* none of these meets anything */
   }
 }
 
+/* For row number `row` of the results. */
 static void rows_walk_begin(const cpu_window *w, rows_walk *k, int64_t row) {
+  assert(row >= 0 && row < w->rows);
   k->started = false;
   for (uint32_t d = w->last; d-- > 0; row /= w->out_size[d]) {
     k->at[d] = row % w->out_size[d];
@@ -125,16 +132,20 @@ static void rows_walk_begin(const cpu_window *w, rows_walk *k, int64_t row) {
   }
 }
 
+/* n copies of the initial value, doubling what is there. */
 static void rows_fill(const cpu_window *w, int64_t n, const char *init, char *to) {
+  assert(n > 0);
   memcpy(to, init, w->bytes);
   for (int64_t done = 1; done < n; done *= 2)
     memcpy(to + (size_t)done * w->bytes, to, (size_t)(done < n - done ? done : n - done) * w->bytes);
 }
 
+/* n elements, `step` apart, side by side into `to`. */
 #define ROWS_PICK(T)                                                                     \
   for (int64_t i = 0; i < n; i++) {                                                      \
     memcpy(to + (size_t)i * sizeof(T), from + i * step * (int64_t)sizeof(T), sizeof(T)); \
   }
+/* Elements of any size; the common sizes have loops of their own. */
 static void rows_pick(size_t bytes, int64_t n, const char *from, int64_t step, char *to) {
   if (bytes == 4) {
     ROWS_PICK(uint32_t)
@@ -162,6 +173,7 @@ ROWS_SPREAD(rows_spread_add_f32, float, a + b)
 ROWS_SPREAD(rows_spread_add_f64, double, a + b)
 ROWS_SPREAD(rows_spread_add_u32, uint32_t, a + b)
 
+/* NULL where there is none. */
 static rows_spread_fn *rows_spread_of(const cpu_window *w) {
   if (w->opcode != IR_OP_ADD) return NULL;
   return w->type == XLAC_F32   ? rows_spread_add_f32
@@ -173,16 +185,19 @@ static rows_spread_fn *rows_spread_of(const cpu_window *w) {
 /* acc[i * step] with x[i * x_step], i < n; a position is `lanes` elements. */
 static void rows_positions(const cpu_window *w, int64_t n, char *acc, int64_t step, const char *x, int64_t x_step) {
   int64_t bytes = (int64_t)w->bytes, most = ROWS_GATHER / bytes;
+  /* Neighbours meet neighbours: one loop over all. */
   if (step == 1 && x_step == 1) {
     rows_combine(w, n * w->lanes, acc, x);
   } else if (w->lanes == 1 && step != 1 && rows_spread_of(w)) {
     rows_spread_of(w)(n, acc, step, x, x_step);
   } else if (w->lanes > 1 || step != 1) {
+    /* Positions are apart: a loop over the lanes of each. */
     for (int64_t i = 0; i < n; i++)
       rows_combine(w, w->lanes, acc + i * step * w->lanes * bytes, x + i * x_step * w->lanes * bytes);
   } else if (rows_short_of(w, n)) {
     rows_short_of(w, n)(n, acc, acc, x, x_step);
   } else {
+    /* Operands are apart: they are gathered first. */
     char picked[ROWS_GATHER] __attribute__((aligned(64)));
     for (int64_t i = 0; i < n; i += most) {
       int64_t m = n - i < most ? n - i : most;
@@ -192,7 +207,8 @@ static void rows_positions(const cpu_window *w, int64_t n, char *acc, int64_t st
   }
 }
 
-/* One result after the other, each from its run of x: where there are few of them, there are no lanes. */
+/* One result after the other, each from its run of x: where there are few of them, there are no lanes. E.g. a mean
+ * over all of a picture: two results in a row, each of thousands of elements. */
 #define ROWS_FOLD(name, T, NEXT)                             \
   static void name(int64_t n, const char *from, char *acc) { \
     const T *x = (const T *)(const void *)from;              \
@@ -205,7 +221,9 @@ ROWS_FOLD(rows_fold_add_f64, double, a + x[i])
 ROWS_FOLD(rows_fold_max_f32, float, math_max(a, x[i]))
 ROWS_FOLD(rows_fold_add_u32, uint32_t, a + x[i])
 
+/* acc with n elements, one after the other. */
 typedef void rows_fold_fn(int64_t n, const char *from, char *acc);
+/* Only where windows are runs of the row, and results few; else NULL. */
 static rows_fold_fn *rows_fold_of(const cpu_window *w) {
   const ir_window_dim *d = &w->window->v[w->last];
   if (w->lanes != 1 || w->out_size[w->last] > ROWS_FEW || d->window_dilation != 1 || d->base_dilation != 1) return NULL;
@@ -226,13 +244,16 @@ static bool rows_stops(const rows_run *r, int64_t work, int64_t *since) {
   return base_pool_stopping(r->pool);
 }
 
+/* The part of each window that lies in the row, clipped at both ends. */
 static void rows_folded(const rows_run *r, rows_fold_fn *fold, int64_t low, int64_t high, char *acc, const char *x,
                         int64_t from) {
+  assert(low <= high);
   const cpu_window *w = r->w;
   int64_t since = 0;
   const ir_window_dim *d = &w->window->v[w->last];
   for (int64_t o = low; o < high; o++) {
     int64_t begin = o * d->stride - d->padding_low, end = begin + d->size;
+    /* What lies outside of the row is padding, which changes nothing. */
     if (begin < 0) begin = 0;
     if (end > w->in_size[w->last]) end = w->in_size[w->last];
     if (begin < end) fold(end - begin, x + (begin - from) * (int64_t)w->bytes, acc + (o - low) * (int64_t)w->bytes);
@@ -242,6 +263,7 @@ static void rows_folded(const rows_run *r, rows_fold_fn *fold, int64_t low, int6
 
 /* Outputs [low, high) of a row with a row of input, of which x holds what lies from position `from` on. */
 static void rows_along(const rows_run *r, int64_t low, int64_t high, char *acc, const char *x, int64_t from) {
+  assert(low <= high);
   const cpu_window *w = r->w;
   const ir_window_dim *dim = &w->window->v[w->last];
   int64_t line = w->lanes * (int64_t)w->bytes, since = 0;
@@ -258,7 +280,9 @@ static void rows_along(const rows_run *r, int64_t low, int64_t high, char *acc, 
   }
 }
 
+/* One row of results in the order of the interpreter: window element by window element, on all of the row. */
 static void rows_ordered(const rows_run *r, int64_t row) {
+  assert(row >= 0 && row < r->w->rows);
   const cpu_window *w = r->w;
   int64_t n = w->out_size[w->last];
   char *out = r->out + row * n * w->lanes * (int64_t)w->bytes;
@@ -270,7 +294,8 @@ static void rows_ordered(const rows_run *r, int64_t row) {
     rows_along(r, 0, n, out, r->in + at * (int64_t)w->bytes, 0);
 }
 
-/* Positions of input that outputs [low, high) reach: [*from, *to). */
+/* Positions of input that outputs [low, high) reach: [*from, *to). E.g. outputs [2, 4) with a window of 3, stride 2 and
+ * one element of padding in front reach [3, 8). */
 static void rows_reach(const cpu_window *w, int64_t low, int64_t high, int64_t *from, int64_t *to) {
   const ir_window_dim *d = &w->window->v[w->last];
   int64_t n = w->in_size[w->last], first = low * d->stride - d->padding_low;
@@ -293,10 +318,12 @@ static void rows_part(const rows_run *r, int64_t row, int64_t low, int64_t high)
   assert((to - from) * line <= ROWS_BUFFER);
   rows_walk_begin(w, &k, row);
   rows_fill(w, (high - low) * w->lanes, r->init, out);
+  /* Only padding: the initial value is the result. */
   if (from == to) return;
   int64_t since = 0;
   for (int64_t at = 0; (at = rows_next(w, &k)) >= 0 && !rows_stops(r, (to - from) * w->lanes, &since);) {
     const char *x = r->in + at * (int64_t)w->bytes + from * line;
+    /* The first row is used where it lies; from the second on, sums are in the buffer. */
     if (combined)
       rows_join(w, (to - from) * w->lanes, buffer, combined, x);
     else
@@ -310,10 +337,12 @@ static void rows_part(const rows_run *r, int64_t row, int64_t low, int64_t high)
 static int64_t rows_step(const cpu_window *w) {
   const ir_window_dim *d = &w->window->v[w->last];
   int64_t line = w->lanes * (int64_t)w->bytes, fit = line ? ROWS_BUFFER / line : 0;
+  /* Places that the first output's window leaves free in the buffer: each further output takes a stride of them. */
   int64_t room = (fit - 1) * d->base_dilation - (d->size - 1) * d->window_dilation;
   return fit == 0 || room < 0 ? 0 : room / d->stride + 1;
 }
 
+/* Rows begin to end. Which way they go depends on sizes and the op alone. */
 static void rows_range(void *ctx, size_t begin, size_t end) {
   const rows_run *r = ctx;
   const cpu_window *w = r->w;
@@ -325,6 +354,7 @@ static void rows_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* Grains go by the elements of all windows of a row. */
 void cpu_window_rows(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
   rows_run r = {w, pool, in, init, out};
   int64_t work = w->out_size[w->last] * w->lanes;

@@ -1,18 +1,24 @@
 /* Windows that are all of the last dimensions: global pooling where features come before places. */
 #include "window.h"
 
+/* WRUNS_BLOCK: elements that a fold takes at a time. WRUNS_GRAIN: elements for a thread at a time. */
 enum { WRUNS_BLOCK = 1024, WRUNS_GRAIN = 1 << 15 };
 
+/* One run: shared by its threads. */
 typedef struct wruns_run {
   const cpu_window *w;
   const char *in, *init;
   char *out;
 } wruns_run;
 
+/* Rows begin to end. Short ones are folded many at a time; of a long one the lanes are kept from block to block,
+ * joined at its end, and the initial value comes last. */
 static void wruns_range(void *ctx, size_t begin, size_t end) {
+  assert(((const wruns_run *)ctx)->w->fold != NULL);
   const wruns_run *r = ctx;
   const cpu_window *w = r->w;
   int64_t length = w->in_size[w->last], bytes = (int64_t)w->bytes;
+  /* A function for many short runs. */
   if (length <= WRUNS_BLOCK) {
     w->fold->many((int64_t)(end - begin), length, r->in + (int64_t)begin * length * bytes, r->init,
                   r->out + (int64_t)begin * bytes);

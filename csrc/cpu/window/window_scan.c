@@ -2,13 +2,17 @@
  * same; sums of floats are then those of the reversed array. */
 #include "window.h"
 
+/* SCAN_LANES: lanes that go through a row side by side. SCAN_FEW: fewer lanes than that are done one after the other.
+ * SCAN_GRAIN: elements for a thread at a time. */
 enum { SCAN_LANES = 256, SCAN_FEW = 8, SCAN_GRAIN = 1 << 14 };
 
 bool cpu_window_is_scan(const cpu_window *w) {
   const ir_window_dim *d = &w->window->v[w->last];
   int64_t n = w->in_size[w->last], all = d->size - 1;
+  /* No other dimension has windows. */
   for (uint32_t i = 0; i < w->last; i++)
     if (!cpu_window_is_trivial(&w->window->v[i], w->in_size[i], w->out_size[i])) return false;
+  /* With n elements and a window of n, n - 1 of padding in front make result i that of elements 0 to i. */
   bool forward = d->padding_low == all && d->padding_high == 0,
        backward = d->padding_low == 0 && d->padding_high == all;
   return d->stride == 1 && d->window_dilation == 1 && d->base_dilation == 1 && d->size >= n && n > 1 &&
@@ -18,6 +22,7 @@ bool cpu_window_is_scan(const cpu_window *w) {
 /* n elements, `step` apart in both arrays. */
 typedef void scan_fn(int64_t n, int64_t step, const void *in, const void *init, void *out);
 
+/* Signed integers are added as unsigned ones: the bits are the same, and overflow is defined. */
 #define SCAN(name, T, NEXT)                                                                \
   static void name(int64_t n, int64_t step, const void *in, const void *init, void *out) { \
     const T *x = in;                                                                       \
@@ -34,6 +39,7 @@ SCAN(scan_add_u64, uint64_t, a + v)
 SCAN(scan_multiply_f32, float, a *v)
 SCAN(scan_multiply_f64, double, a *v)
 
+/* NULL where the op has none for the type: then scan_lanes does it. */
 static scan_fn *scan_of(ir_opcode o, base_dtype t) {
   bool add = o == IR_OP_ADD;
   if (!add && o != IR_OP_MULTIPLY) return NULL;
@@ -53,6 +59,7 @@ static scan_fn *scan_of(ir_opcode o, base_dtype t) {
   }
 }
 
+/* One run: shared by its threads. */
 typedef struct window_scan_run {
   const cpu_window *w;
   const char *in, *init;
@@ -61,10 +68,13 @@ typedef struct window_scan_run {
   int64_t blocks; /* of lanes, in each row */
 } window_scan_run;
 
+/* Each line of results is made of the line before and a line of the operand, with the interpreter's loop. */
 static void scan_lanes(const window_scan_run *r, const char *in, char *out, int64_t lanes, int64_t step, int64_t n) {
+  assert(lanes > 0 && lanes <= SCAN_LANES);
   const cpu_window *w = r->w;
   char init[SCAN_LANES * 16] __attribute__((aligned(64)));
   const char *before = init;
+  /* The line before the first: the initial value in every lane. */
   for (int64_t i = 0; i < lanes; i++) memcpy(init + (size_t)i * w->bytes, r->init, w->bytes);
   for (int64_t i = 0; i < n; i++, in += step, out += step) {
     const void *both[2] = {before, in};
@@ -73,15 +83,20 @@ static void scan_lanes(const window_scan_run *r, const char *in, char *out, int6
   }
 }
 
+/* Units begin to end: a block of lanes of one row each. Blocks are equally wide but for the last, which may be empty.
+ */
 static void scan_units(void *ctx, size_t begin, size_t end) {
+  assert(((const window_scan_run *)ctx)->blocks > 0);
   const window_scan_run *r = ctx;
   const cpu_window *w = r->w;
   int64_t n = w->in_size[w->last], bytes = (int64_t)w->bytes, step = w->lanes;
+  /* Lanes of a block. */
   int64_t wide = (w->lanes + r->blocks - 1) / r->blocks;
   bool backward = w->window->v[w->last].padding_high > 0;
   for (size_t i = begin; i < end; i++) {
     int64_t row = (int64_t)i / r->blocks, lane = (int64_t)i % r->blocks * wide;
     int64_t lanes = w->lanes - lane < wide ? w->lanes - lane : wide;
+    /* Backwards the walk begins at the last element, with a negative step. */
     int64_t at = (row * n * w->lanes + lane + (backward ? (n - 1) * step : 0)) * bytes, by = backward ? -step : step;
     if (lanes <= 0) continue;
     if (r->fn)
@@ -91,7 +106,9 @@ static void scan_units(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* How lanes are cut changes no sum: each lane is done from one end to the other. */
 void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
+  assert(cpu_window_is_scan(w));
   window_scan_run r = {.w = w, .in = in, .init = init, .out = out};
   int64_t n = w->in_size[w->last];
   if (w->lanes < SCAN_FEW) r.fn = scan_of(w->opcode, w->type);

@@ -8,8 +8,11 @@
 #include "../move/move.h"
 #include "window.h"
 
+/* SELECT_LANES: windows that choose side by side. SELECT_MAX_ROWS: a window's elements but for the last dimension, at
+ * most. SELECT_GRAIN: elements for a thread at a time. */
 enum { SELECT_LANES = 64, SELECT_MAX_ROWS = 64, SELECT_GRAIN = 1 << 14 };
 
+/* By which comparison the present choice holds against a fresh one. SELECT_CHOICES: by none of these. */
 typedef enum select_choice { SELECT_GE, SELECT_GT, SELECT_LE, SELECT_LT, SELECT_CHOICES } select_choice;
 
 /* Element number k of the window, for n windows: x[i * step] is chosen where `number` has no choice yet (-1), or the
@@ -18,6 +21,7 @@ typedef void select_fn(int64_t n, const void *x, int64_t step, int64_t k, void *
 /* out[places[i]] += source[i] where places[i] >= 0. */
 typedef void select_add_fn(int64_t n, const int64_t *places, const void *source, void *out);
 
+/* What is known before a run. */
 typedef struct select_routine {
   const ir_window *window;
   uint32_t first, last; /* dimensions with windows: [first, last] */
@@ -31,6 +35,7 @@ typedef struct select_routine {
   select_add_fn *add;
 } select_routine;
 
+/* N: an integer as wide as T. Without branches, so that loops over neighbours become vector code. */
 #define SELECT_FN(name, T, N, keep, TARGET)                                                                       \
   TARGET static void name(int64_t n, const void *from, int64_t step, int64_t k, void *best_of, void *number_of) { \
     const T *restrict x = from;                                                                                   \
@@ -54,6 +59,7 @@ typedef struct select_routine {
   SELECT_FN(select_gt_##t, T, N, old > fresh, TARGET)  \
   SELECT_FN(select_le_##t, T, N, old <= fresh, TARGET) \
   SELECT_FN(select_lt_##t, T, N, old < fresh, TARGET)
+/* One after the other: two windows may have chosen the same place. */
 #define SELECT_ADD(name, U)                                                           \
   static void name(int64_t n, const int64_t *places, const void *source, void *out) { \
     const U *x = source;                                                              \
@@ -89,6 +95,7 @@ SELECT_ADD(select_add_u64, uint64_t)
 SELECT_ALL(f32_avx2, float, int32_t, __attribute__((target("avx2"))))
 #endif
 
+/* The functions for a type and a comparison; false where there are none. */
 static bool select_bind(select_routine *s, base_dtype t, select_choice c) {
   static select_fn *const table[4][SELECT_CHOICES] = {SELECT_ROW(f32), SELECT_ROW(f64), SELECT_ROW(s32),
                                                       SELECT_ROW(s64)};
@@ -108,6 +115,7 @@ static bool select_bind(select_routine *s, base_dtype t, select_choice c) {
   return true;
 }
 
+/* One run: shared by its threads. */
 typedef struct select_run {
   const select_routine *s;
   const char *x, *source, *init;
@@ -120,8 +128,11 @@ typedef struct select_rows {
   int64_t n, at[SELECT_MAX_ROWS];
 } select_rows;
 
+/* Of row number `row` of the sources, counted within an outer index. */
 static void select_find_rows(const select_routine *s, int64_t row, select_rows *rows) {
+  assert(row >= 0);
   int64_t o[IR_MAX_RANK] = {0}, k[IR_MAX_RANK] = {0};
+  /* The index of the row in the source's outer dimensions. */
   for (uint32_t d = s->last; d-- > s->first; row /= s->out_size[d]) o[d] = row % s->out_size[d];
   for (rows->n = 0;;) {
     int64_t place = 0;
@@ -145,13 +156,16 @@ static void select_find_rows(const select_routine *s, int64_t row, select_rows *
 static int64_t select_place(const select_routine *s, const select_rows *rows, int64_t number, int64_t o) {
   const ir_window_dim *w = &s->window->v[s->last];
   if (number < 0) return -1;
+  /* The window's elements are numbered row-major. */
   uint32_t row = (uint32_t)number / (uint32_t)w->size, k = (uint32_t)number % (uint32_t)w->size;
   int64_t e = o * w->stride + k * w->window_dilation - w->padding_low;
   if (w->base_dilation > 1) e /= w->base_dilation;
   return rows->at[row] + e * s->in_stride[s->last];
 }
 
+/* The choice of window i; -1: it chose nothing. */
 static int64_t select_number(const select_routine *s, const char *numbers, int64_t i) {
+  assert(i >= 0 && i < SELECT_LANES);
   int32_t narrow = 0;
   int64_t wide = 0;
   if (s->bytes == 8)
@@ -165,9 +179,11 @@ static int64_t select_number(const select_routine *s, const char *numbers, int64
  */
 static void select_some(const select_routine *s, const select_rows *rows, const char *x, int64_t low, int64_t high,
                         int64_t n, const char *source, char *out) {
+  assert(n <= SELECT_LANES && low < high);
   const ir_window_dim *w = &s->window->v[s->last];
   char best[SELECT_LANES * 8] __attribute__((aligned(64))), numbers[SELECT_LANES * 8] __attribute__((aligned(64)));
   int64_t places[SELECT_LANES], bytes = (int64_t)s->bytes;
+  /* -1 in either width: nothing is chosen. */
   memset(numbers, 0xFF, sizeof numbers);
   memset(best, 0, sizeof best);
   for (int64_t r = 0; r < rows->n; r++) {
@@ -175,6 +191,7 @@ static void select_some(const select_routine *s, const select_rows *rows, const 
       interp_placement p = interp_window_placement(w, s->in_size[s->last], k, low, high);
       const char *from = x + (rows->at[r] + p.from * s->in_stride[s->last]) * bytes;
       if (p.count == 0) continue;
+      /* Lanes, neighbours along the row, or single ones where base dilation puts them apart. */
       if (s->lanes > 1)
         s->fn(n, from, 1, r * w->size + k, best, numbers);
       else if (p.step == 1)
@@ -196,6 +213,7 @@ static void select_some(const select_routine *s, const select_rows *rows, const 
 
 /* An outer index, with one block of lanes. */
 static void select_unit(const select_run *r, int64_t outer, int64_t lane, int64_t lanes) {
+  assert(lanes > 0 && lanes <= SELECT_LANES);
   const select_routine *s = r->s;
   int64_t own = (int64_t)s->own_bytes, at = outer * s->in_each + lane, n = s->out_size[s->last];
   const char *source = r->source + (outer * s->source_each + lane) * own;
@@ -203,6 +221,7 @@ static void select_unit(const select_run *r, int64_t outer, int64_t lane, int64_
     cpu_move_fill(NULL, s->own_bytes, r->out + (at + i * s->lanes) * own, lanes, r->init);
   for (int64_t row = 0; row < s->rows; row++) {
     select_rows rows;
+    /* One position at a time where its lanes choose side by side. */
     int64_t step = s->lanes > 1 ? 1 : SELECT_LANES;
     select_find_rows(s, row, &rows);
     for (int64_t o = 0; o < n; o += step) {
@@ -213,6 +232,7 @@ static void select_unit(const select_run *r, int64_t outer, int64_t lane, int64_
   }
 }
 
+/* Units begin to end: a block of lanes of one outer index each. They share no place of the result. */
 static void select_units(void *ctx, size_t begin, size_t end) {
   const select_run *r = ctx;
   const select_routine *s = r->s;
@@ -222,10 +242,12 @@ static void select_units(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* The routine. Narrow floats are chosen in f32, and added in their own type. */
 static int select_run_all(const cpu_routine_run *r) {
   const select_routine *s = r->data;
   select_run run = {s, r->in[0], r->in[1], r->in[2], r->out[0]};
   if (s->count == 0) return 0;
+  /* A copy of the operand in f32. */
   if (s->own_bytes < s->bytes) {
     cpu_gemm_convert(r->run->exe->pool, XLAC_F32, r->scratch, s->type, r->in[0], s->count);
     run.x = r->scratch;
@@ -246,6 +268,7 @@ static select_choice select_choice_of(const ir_computation *c, base_dtype t) {
   const char *type = ir_get_str(body, IR_ATTR_TYPE), *direction = ir_get_str(body, IR_ATTR_DIRECTION);
   for (uint32_t i = 0; i < 2; i++)
     if (!ir_is_scalar(c->params[i]->type) || c->params[i]->type->dtype != t) return SELECT_CHOICES;
+  /* That order has its own answer for NaN and zeros. */
   if (strcmp(type, "TOTALORDER") == 0) return SELECT_CHOICES;
   for (unsigned i = 0; i < SELECT_CHOICES; i++)
     if (strcmp(direction, words[i]) == 0) return (select_choice)i;
@@ -264,6 +287,7 @@ static bool select_measure(select_routine *s, const ir_type *x, const ir_type *s
     s->in_size[d] = x->dims[d];
     s->out_size[d] = source->dims[d];
   }
+  /* Dimensions without windows at the end are lanes, those at the beginning independent. */
   while (s->last > 0 && cpu_window_is_trivial(&s->window->v[s->last], x->dims[s->last], source->dims[s->last]))
     s->lanes *= x->dims[s->last--];
   while (s->first < s->last &&
@@ -283,6 +307,7 @@ static bool select_measure(select_routine *s, const ir_type *x, const ir_type *s
   return s->window->v[s->last].size < INT32_MAX / SELECT_MAX_ROWS;
 }
 
+/* Only for comparisons and sums; else x->code stays NULL, and the general way is tried. */
 static int select_prepare(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   const ir_type *in = ir_operand_type(op, 0), *source = ir_operand_type(op, 1);
@@ -290,6 +315,7 @@ static int select_prepare(cpu_prepare_run *x) {
   base_dtype t = (base_dtype)in->dtype;
   const ir_op *add = cpu_window_body(op->called[1]);
   if (!window || window->n != in->rank || in->rank == 0 || !add || add->opcode != IR_OP_ADD) return 0;
+  /* All of one type, which the functions are for. */
   if (add->type->dtype != t || source->dtype != t || ir_operand_type(op, 2)->dtype != t || op->type->dtype != t)
     return 0;
   for (uint32_t d = 0; d < in->rank; d++)
@@ -307,6 +333,7 @@ static int select_prepare(cpu_prepare_run *x) {
   return 0;
 }
 
+/* By loops where it is a comparison and a sum, else by any computations. */
 int cpu_prepare_select_and_scatter(cpu_prepare_run *x) {
   TRY(select_prepare(x));
   return x->code ? 0 : cpu_prepare_select_body(x);
