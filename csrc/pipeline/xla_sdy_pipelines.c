@@ -3,7 +3,7 @@
 #include "pipeline.h"
 #include "../shard/round_trip/round_trip.h"
 
-static int rt_run(ir_module *m, const char *text, xlac_error *err) {
+static int round_trip_run(ir_module *m, const char *text, xlac_error *err) {
   m->verified = IR_VERIFIED; /* passes leave it so */
   return opt_run_pipeline(m, text, strlen(text), NULL, err);
 }
@@ -27,15 +27,15 @@ static int rt_tidy(ir_module *m, xlac_error *err) {
 }
 
 static int rt_import_pipeline(ir_module *m, bool constants, bool meshes, xlac_error *err) {
-  TRY(rt_run(m, "symbol-dce,stablehlo-ext-prepare-for-hlo-export", err));
-  if (constants) TRY(rt_run(m, "func.func(xla-sdy-import-constants)", err));
-  TRY(rt_run(m, "stablehlo-ext-canonicalize-from-hlo-import,xla-sdy-round-trip-import-shardy-attrs", err));
+  TRY(round_trip_run(m, "symbol-dce,stablehlo-ext-prepare-for-hlo-export", err));
+  if (constants) TRY(round_trip_run(m, "func.func(xla-sdy-import-constants)", err));
+  TRY(round_trip_run(m, "stablehlo-ext-canonicalize-from-hlo-import,xla-sdy-round-trip-import-shardy-attrs", err));
   TRY(shard_flatten_calls(m, true, err));
-  TRY(rt_run(m,
-             "symbol-dce,xla-sdy-round-trip-shard-map-import,sdy-unflatten-call-graph,symbol-dce,"
-             "xla-sdy-import-sdy-custom-calls,func.func(xla-sdy-open-while-free-vars-sharding)",
-             err));
-  if (meshes) TRY(rt_run(m, "sdy-lift-inlined-meshes,xla-sdy-round-trip-dedup-meshes", err));
+  TRY(round_trip_run(m,
+                     "symbol-dce,xla-sdy-round-trip-shard-map-import,sdy-unflatten-call-graph,symbol-dce,"
+                     "xla-sdy-import-sdy-custom-calls,func.func(xla-sdy-open-while-free-vars-sharding)",
+                     err));
+  if (meshes) TRY(round_trip_run(m, "sdy-lift-inlined-meshes,xla-sdy-round-trip-dedup-meshes", err));
   return rt_tidy(m, err);
 }
 
@@ -45,28 +45,31 @@ int shard_pass_round_trip_import(ir_module *m, const opt_args *args, xlac_error 
 
 int shard_pass_stablehlo_import(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  TRY(rt_run(m, "xla-sdy-import-shardings", err));
+  TRY(round_trip_run(m, "xla-sdy-import-shardings", err));
   return rt_import_pipeline(m, true, false, err);
 }
 
 int shard_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error *err) {
-  TRY(rt_run(m, opt_get(args, "keep-meshes-inlined") ? "canonicalize" : "canonicalize,sdy-lift-inlined-meshes", err));
-  return rt_run(m,
-                "xla-sdy-round-trip-dedup-meshes,xla-sdy-round-trip-export-ops,xla-sdy-round-trip-shard-map-export,"
-                "xla-sdy-round-trip-export-shardy-attrs,xla-sdy-stablehlo-export-shardings",
-                err);
+  TRY(round_trip_run(m, opt_get(args, "keep-meshes-inlined") ? "canonicalize" : "canonicalize,sdy-lift-inlined-meshes",
+                     err));
+  return round_trip_run(
+      m,
+      "xla-sdy-round-trip-dedup-meshes,xla-sdy-round-trip-export-ops,xla-sdy-round-trip-shard-map-export,"
+      "xla-sdy-round-trip-export-shardy-attrs,xla-sdy-stablehlo-export-shardings",
+      err);
 }
 
 int shard_pass_stablehlo_export(ir_module *m, const opt_args *args, xlac_error *err) {
   bool keep = opt_get(args, "keep-hlo-sharding-constraints");
-  TRY(rt_run(m,
-             keep ? "xla-sdy-export-ops{keep-hlo-sharding-constraints=true},"
-                    "xla-sdy-stablehlo-round-trip-shard-map-export{create-hlo-sharding-constraints=true},symbol-dce"
-                  : "xla-sdy-export-ops,xla-sdy-stablehlo-round-trip-shard-map-export,symbol-dce",
-             err));
-  return rt_run(m,
-                opt_get(args, "add-missing-sharding-to-control-flow")
-                    ? "xla-sdy-stablehlo-export-shardings{add-missing-sharding-to-control-flow=true}"
-                    : "xla-sdy-stablehlo-export-shardings",
-                err);
+  TRY(round_trip_run(
+      m,
+      keep ? "xla-sdy-export-ops{keep-hlo-sharding-constraints=true},"
+             "xla-sdy-stablehlo-round-trip-shard-map-export{create-hlo-sharding-constraints=true},symbol-dce"
+           : "xla-sdy-export-ops,xla-sdy-stablehlo-round-trip-shard-map-export,symbol-dce",
+      err));
+  return round_trip_run(m,
+                        opt_get(args, "add-missing-sharding-to-control-flow")
+                            ? "xla-sdy-stablehlo-export-shardings{add-missing-sharding-to-control-flow=true}"
+                            : "xla-sdy-stablehlo-export-shardings",
+                        err);
 }
