@@ -246,7 +246,7 @@ int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options
   rt_call_options inner;
   TRY(api_read_call_options(&inner, options, err));
   interp_value *result = NULL;
-  TRY(rt_run(exe->rt, &inner, n_args, (interp_value *const *)(const void *)args, &result, NULL, err));
+  TRY(rt_run_values(exe->rt, &inner, n_args, (interp_value *const *)(const void *)args, &result, NULL, err));
   *out = api_value_out(result);
   return 0;
 }
@@ -349,7 +349,7 @@ static int compile_run_traced(const xlac_executable *exe, const xlac_interpret_o
   TRY(api_read_call_options(&inner, options, err));
   base_text_init(&t, base_alloc_libc);
   const rt_trace trace = {kind, &t};
-  int status = rt_run(exe->rt, &inner, n_args, (interp_value *const *)(const void *)args, &result, &trace, err);
+  int status = rt_run_values(exe->rt, &inner, n_args, (interp_value *const *)(const void *)args, &result, &trace, err);
   if (status)
     base_text_free(&t);
   else

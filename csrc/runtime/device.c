@@ -155,8 +155,9 @@ void rt_executable_destroy(rt_executable *exe) {
   rt_device_release(d);
 }
 
-int rt_run(const rt_executable *exe, const rt_call_options *options, uint32_t n, struct interp_value *const *arguments,
-           struct interp_value **out, const rt_trace *trace, xlac_error *err) {
+int rt_run_values(const rt_executable *exe, const rt_call_options *options, uint32_t n,
+                  struct interp_value *const *arguments, struct interp_value **out, const rt_trace *trace,
+                  xlac_error *err) {
   return exe->vtable->run(exe, options, n, arguments, out, trace, err);
 }
 

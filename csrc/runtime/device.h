@@ -231,7 +231,7 @@ struct rt_executable {
   rt_device *device; /* a reference */
   const ir_module *module;
   const struct plan_program *plan; /* what it runs; NULL: there is none */
-  bool on_values;                  /* it has no leaves of known size: rt_run only */
+  bool on_values;                  /* it has no leaves of known size: rt_run_values only */
   uint32_t n_arguments, n_results; /* leaves: arrays and tokens of the parameters and of the root, depth first */
   const ir_type *const *argument_types, *const *result_types;
   uint64_t work; /* elements a call goes through, roughly; UINT64_MAX where that isn't known before it runs */
@@ -248,9 +248,9 @@ XLAC_MUST_USE static inline int rt_call(const rt_executable *exe, const rt_call_
 }
 /* One call on values of the host's, one for each parameter, which are checked: ARGUMENT_COUNT, ARGUMENT_TYPE,
  * ARGUMENT_SHAPE. Arguments are borrowed, *out is a new reference. trace may be NULL. */
-XLAC_MUST_USE int rt_run(const rt_executable *exe, const rt_call_options *options, uint32_t n,
-                         struct interp_value *const *arguments, struct interp_value **out, const rt_trace *trace,
-                         xlac_error *err);
+XLAC_MUST_USE int rt_run_values(const rt_executable *exe, const rt_call_options *options, uint32_t n,
+                                struct interp_value *const *arguments, struct interp_value **out, const rt_trace *trace,
+                                xlac_error *err);
 bool rt_executable_lane(const rt_executable *exe, uint32_t index, xlac_lane *out);
 /* What the library that it uses says of itself; "" where it uses none. */
 const char *rt_executable_library(const rt_executable *exe);

@@ -168,9 +168,9 @@ static void values(world *w) {
   const int64_t dims[] = {N};
   float data[N] = {3};
   interp_value *x = interp_lend(base_alloc_libc, XLAC_F32, 1, dims, data, NULL, NULL), *out = NULL;
-  OK(rt_run(exe, &plain, 1, &x, &out, NULL, ERR));
+  OK(rt_run_values(exe, &plain, 1, &x, &out, NULL, ERR));
   CHECK(out->kind == INTERP_TUPLE && ((float *)out->elements[1]->data)[0] == 9);
-  FAILS(rt_run(exe, &plain, 0, NULL, &out, NULL, ERR), XLAC_E_ARGUMENT_COUNT);
+  FAILS(rt_run_values(exe, &plain, 0, NULL, &out, NULL, ERR), XLAC_E_ARGUMENT_COUNT);
   interp_release(out);
   interp_release(x);
   rt_executable_destroy(exe);

@@ -123,7 +123,7 @@ static long calls(const char *path, faulty *f, const rt_executable *exe) {
     base_recycler_trim(memory, 0);
     long live = f->live;
     f->left = n;
-    int status = rt_run(exe, &options, m->entry->n_params, args, &out, NULL, &err);
+    int status = rt_run_values(exe, &options, m->entry->n_params, args, &out, NULL, &err);
     f->left = faulty_never;
     interp_release(out);
     base_recycler_trim(memory, 0);

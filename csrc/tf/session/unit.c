@@ -270,7 +270,7 @@ static int tfs_run_executable(tfs_call *c, const tfs_compiled *e, interp_value *
     status = tfs_array_of(c, e->params[i], &args[i]);
     if (status == 0 && !args[i]) status = tfs_fail(c, XLAC_E_EVAL, "a variable has no value yet");
   }
-  if (status == 0) status = rt_run(e->exe, &ctx->options, e->n_params, args, out, NULL, c->err);
+  if (status == 0) status = rt_run_values(e->exe, &ctx->options, e->n_params, args, out, NULL, c->err);
   base_free(c->alloc, args);
   return status;
 }
