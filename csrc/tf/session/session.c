@@ -1,6 +1,8 @@
 /* A session: what the steps of a clustered graph share. */
 #include "session.h"
 
+#include "../../driver/devices.h"
+
 int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *options, xlac_error *err) {
   base_alloc alloc = pass->graph.alloc;
   tfs_session *s = base_malloc(alloc, sizeof *s);
@@ -8,10 +10,9 @@ int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *opti
   *s = (tfs_session){.pass = pass, .alloc = alloc, .options = *options, .call = 1};
   base_map_init(&s->variable_of, alloc);
   base_map_init(&s->body_of, alloc);
-  s->options.cpu.alloc = alloc;
-  if (options->cpu.runtime)
-    s->runtime = cpu_runtime_retain(options->cpu.runtime);
-  else if (cpu_runtime_create(&s->runtime, alloc, err) != 0) {
+  if (options->devices)
+    s->devices = rt_device_set_retain(options->devices);
+  else if (rt_device_set_create(&s->devices, driver_device_kinds, alloc, err) != 0) {
     tfs_session_free(s);
     return -XLAC_E_OUT_OF_MEMORY;
   }
@@ -31,6 +32,6 @@ void tfs_session_free(tfs_session *s) {
   BASE_VEC_FREE(s->alloc, &s->saved);
   base_map_free(&s->variable_of);
   base_map_free(&s->body_of);
-  cpu_runtime_release(s->runtime);
+  rt_device_set_release(s->devices);
   base_free(s->alloc, s);
 }
