@@ -15,6 +15,7 @@ static bool exp_is_closed(const sdy_sharding *s) {
   return s->replicated.n == 0;
 }
 
+/* A closed empty dimension may have no priority (the verifier): such ones are found once, and reported at the end. */
 static const sdy_sharding *exp_close_map(void *ctx, const sdy_sharding *s) {
   exp_close *x = ctx;
   ir_module *m = x->m;
@@ -45,6 +46,7 @@ int shard_close_shardings(ir_module *m, const opt_args *args, xlac_error *err) {
 /* --- attributes --- */
 
 typedef bool exp_drops_fn(const ir_mentry *e);
+/* Dictionaries are shared between ops, so each is done once. */
 typedef struct exp_drop {
   ir_module *m;
   exp_drops_fn *drops;
@@ -52,6 +54,7 @@ typedef struct exp_drop {
   bool failed;
 } exp_drop;
 
+/* NULL, rather than an empty dictionary, where nothing is left. */
 static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
   ir_mdict *to = d ? base_map_ptr(&x->done, d) : NULL;
   if (to) return to->n ? to : NULL;
@@ -69,6 +72,7 @@ static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
     to->n = i;
   }
   if (to && !base_map_set(&x->done, base_key(d), base_key(to))) x->failed = true;
+  assert(!to || to->n < d->n);
   return to ? to->n ? to : NULL : d;
 }
 
@@ -86,6 +90,7 @@ static void exp_drop_signature(exp_drop *x, ir_computation *f) {
   }
 }
 
+/* signatures: attributes of functions' arguments and results too. */
 static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac_error *err) {
   exp_drop x = {.m = m, .drops = drops};
   base_map_init(&x.done, m->alloc);
@@ -158,6 +163,7 @@ int shard_drop_sharding_and_mesh(ir_module *m, const opt_args *args, xlac_error 
 
 static int exp_to_reshard(void *ctx, ir_op *op) {
   (void)ctx;
+  assert(op != NULL);
   if (op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT) op->opcode = IR_OP_SDY_RESHARD; /* of the same attributes */
   return 0;
 }
