@@ -462,6 +462,7 @@ static int64_t note_result(const char *name, size_t n) {
   return i;
 }
 
+/* The entry function's results have attributes beside its type. NULL takes the sharding away. */
 static int note_on_result(ir_module *m, int64_t i, const sdy_sharding *s, xlac_error *err) {
   assert(i >= 0);
   ir_computation *f = shc_main(m, true);

@@ -52,6 +52,7 @@ static void trace_add_origin(shard_trace *t, shard_origin o) {
     t->failed = true;
 }
 
+/* The exact axis first; else one that contains it or is contained, as when an axis was split after it was noted. */
 const shard_origin *shard_trace_origin(const shard_trace *t, uint32_t slot, sdy_axis axis) {
   uint64_t first = 0;
   const shard_origin *related = NULL;
@@ -270,6 +271,7 @@ static bool trace_knows(const shard_trace *t, uint32_t last, const shard_conflic
   return false;
 }
 
+/* A clash is met once a sweep until nothing changes any more: known ones are not noted again. */
 void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op,
                          const uint32_t *slots, int level, int64_t user_priority) {
   for (uint32_t i = 0; op && i < p->n_clashes; i++) {
@@ -322,6 +324,7 @@ static bool sink_owners(opt_rewriter *rw, ir_op *op, bool results, ir_value **ow
   return *owners != NULL;
 }
 
+/* What edges noted becomes lists on the op, an entry for each result or block argument. */
 int shard_sink_notes(opt_rewriter *rw, ir_op *op, bool origins, bool edges) {
   for (int results = 0; results < 2 && (origins || edges); results++) {
     ir_value *owners = NULL;
@@ -368,6 +371,7 @@ typedef struct sink_constraints {
   uint32_t n_ids;
 } sink_constraints;
 
+/* Those with a rule from before are none that this run has applied. */
 static int sink_constraint(void *ctx, ir_op *op) {
   sink_constraints *x = ctx;
   if (op->opcode != IR_OP_SDY_SHARDING_CONSTRAINT || !ir_mattr_of(op, "sdy.sharding_rule")) return 0;

@@ -82,12 +82,14 @@ static const ir_mattr *write_edges(const shard_state *s, base_arena *a, const sh
   return edges ? sdy_attr(s->m, SDY_EDGES, edges) : NULL;
 }
 
+/* Function results, beside the type. */
 static bool write_set_result(ir_computation *c, uint32_t i, const char *key, const ir_mattr *value) {
   ir_module *m = c->module;
   const ir_mdict *d = value ? ir_mdict_with(m, ir_result_attrs(c, i), key, value) : NULL;
   return d && ir_set_result_attrs(c, i, d);
 }
 
+/* Sorted by op, so that each op gets all of its records in one attribute, in the order of steps. */
 int shard_trace_write_edges(const shard_trace *t, const shard_state *s, ir_computation *main, xlac_error *err) {
   base_arena arena;
   base_arena_init(&arena, t->alloc);

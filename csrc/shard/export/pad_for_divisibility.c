@@ -484,6 +484,8 @@ static int pad_region(pad_pass *x, ir_computation *c) {
   return 0;
 }
 
+/* What is returned must fit the signature, whose types have been made divisible already: a result that has changed
+ * here would need a reshard that knows how to cut it back, and only earlier passes insert those. */
 static int pad_function(pad_pass *x, ir_computation *f) {
   const ir_type **before = BASE_ARRAY(&x->p.rw.arena, const ir_type *, (size_t)f->n_results + 1);
   if (!before) return base_oom(x->p.rw.err, "padding");
@@ -500,6 +502,7 @@ static int pad_function(pad_pass *x, ir_computation *f) {
   return 0;
 }
 
+/* Facts are noted before anything grows: rules of ops speak of the types that were. */
 static int pad_all(pad_pass *x) {
   TRY(local_note_facts(&x->p));
   for (ir_computation *c = x->p.rw.m->first; c; c = c->next) {

@@ -78,6 +78,7 @@ static void permrev_find_manual(permrev *x) {
     if (permrev_shards_padded(x, x->mesh->axes[i].name)) x->manual[x->n_manual++] = x->mesh->axes[i].name;
 }
 
+/* The list is as short as the mesh has axes. */
 static bool permrev_is_manual(const permrev *x, const base_istr *name) {
   for (uint32_t i = 0; i < x->n_manual; i++)
     if (x->manual[i] == name) return true;
@@ -157,6 +158,7 @@ static ir_value permrev_sharded(permrev *x, ir_value v, const sdy_sharding *s) {
   return v;
 }
 
+/* With zeros at the ends. They come back to the ends after the reverse, where the slice takes them off. */
 static ir_value permrev_pad(permrev *x, ir_value v) {
   opt_rewriter *rw = &x->p->e.rw;
   int64_t high[IR_MAX_RANK] = {0}, none[IR_MAX_RANK] = {0};
@@ -484,6 +486,7 @@ static void permfac_walk(perm_pass *p, ir_computation *c, bool exchange) {
   }
 }
 
+/* Once for the module: every reverse looks for a mesh like its own, mirrored. */
 static bool permfac_find_meshes(perm_pass *p, ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
@@ -493,6 +496,7 @@ static bool permfac_find_meshes(perm_pass *p, ir_module *m) {
   return true;
 }
 
+/* Functions as they stand in the module; those with an owner are regions, which the walk enters. */
 int shard_resolve_permutation(ir_module *m, const opt_args *args, xlac_error *err) {
   bool exchange = opt_get(args, "enable-halo-exchange");
   perm_pass p = {.meshes = {.n = 0}};

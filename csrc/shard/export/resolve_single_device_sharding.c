@@ -22,6 +22,7 @@ static int single_fail(single_pass *x, const ir_op *op, const char *what) {
 
 /* --- which ops --- */
 
+/* A maximal mesh has one device id and no axes: #sdy.mesh<[], device_ids=[3]>. */
 static bool single_device(const single_pass *x, const sdy_sharding *s, int64_t *id) {
   const sdy_mesh *mesh = s ? sdy_mesh_of(x->rw.m, s) : NULL;
   if (!mesh || !sdy_mesh_is_maximal(mesh)) return false;
@@ -190,6 +191,8 @@ static int single_resolve(single_pass *x, ir_op *op) {
 
 /* --- the pass --- */
 
+/* The first mesh that has axes, and all of these: the sum over them is the sum over all devices. A module whose only
+ * meshes are maximal has nothing to sum over and stays. */
 static bool single_find_mesh(single_pass *x) {
   ir_module *m = x->rw.m;
   IR_FOR_COMPUTATIONS(c, m) {
@@ -218,6 +221,8 @@ static int single_all(single_pass *x) {
   return 0;
 }
 
+/* One program is numbered either way: a device with both a replica and a partition number has no single id to
+ * compare. */
 int shard_resolve_single_device(ir_module *m, const opt_args *args, xlac_error *err) {
   single_pass x = {.by_replica = opt_get(args, "replica-count") > 1};
   if (x.by_replica && opt_get(args, "partition-count") > 1)

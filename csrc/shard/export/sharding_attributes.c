@@ -9,6 +9,7 @@ typedef struct exp_close {
   bool wrong; /* a dimension has a priority and nothing to say */
 } exp_close;
 
+/* Explicit replication goes as well: closed dimensions say the same. */
 static bool exp_is_closed(const sdy_sharding *s) {
   for (uint32_t i = 0; i < s->n_dims; i++)
     if (s->dims[i].open) return false;
@@ -82,6 +83,7 @@ static int exp_drop_op(void *ctx, ir_op *op) {
   return x->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
+/* Arguments and results have attributes of their own. Most dictionaries lose nothing and are kept. */
 static void exp_drop_signature(exp_drop *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = exp_drop_from(x, f->params[i]->mlir);
   for (uint32_t i = 0; i < ir_function_results(f); i++) {
@@ -113,6 +115,7 @@ int shard_drop_rules(ir_module *m, const opt_args *args, xlac_error *err) {
   return exp_drop_all(m, false, exp_is_made_rule, err);
 }
 
+/* What shard_trace_write_edges and shard_trace_write_origins have left. */
 static bool exp_is_debug(const ir_mentry *e) {
   static const char *const names[] = {"sdy.propagation_edges",          "sdy.block_arg_propagation_edges",
                                       "sdy.result_propagation_edges",   "sdy.sharding_origins",
@@ -129,6 +132,7 @@ int shard_drop_debug(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* --- groups --- */
 
+/* They have no results, so nothing else changes. */
 static int exp_drop_group(void *ctx, ir_op *op) {
   if (op->opcode != IR_OP_SDY_SHARDING_GROUP) return 0;
   opt_erase(ctx, op);

@@ -64,6 +64,7 @@ static const sdy_sharding *exunr_operand(const exunr *x, ir_value v) {
 
 /* --- the same axes on both sides --- */
 
+/* NULL: no sharding, no unreduced axes. */
 static bool exunr_has(const sdy_sharding *s, sdy_axis axis) {
   for (uint32_t i = 0; s && i < s->unreduced.n; i++)
     if (sdy_axis_equal(s->unreduced.v[i], axis)) return true;
@@ -83,6 +84,8 @@ static const base_istr *exunr_odd(const sdy_sharding *a, const sdy_sharding *b) 
   return odd;
 }
 
+/* Operands against the callee's arguments, results against its results. A reshard in between does the reduction, so
+ * what stands behind one is not compared. */
 static int exunr_call(const exunr *x, const ir_op *op) {
   const ir_computation *f = opt_callee(&x->symbols, op);
   exunr_at at = {op, NULL};
@@ -160,6 +163,7 @@ static const sdy_mesh *exunr_mesh(const exunr *x, const exunr_side *sides) {
   return found;
 }
 
+/* Sub-axes overlap without being equal. */
 static bool exunr_overlap(sdy_axes a, sdy_axes b) {
   for (uint32_t i = 0; i < b.n; i++)
     if (sdy_axes_overlap(a, b.v[i])) return true;

@@ -137,6 +137,7 @@ static bool exp_same_origin(const ir_computation *a, const ir_computation *b) {
   return same_axes && sdy_name_equal(shc_original_name(a), shc_original_name(b));
 }
 
+/* *ok false: out of memory, and the answer means nothing. */
 static bool exp_same_shardings(const ir_computation *a, const ir_computation *b, bool *ok) {
   const sdy_shardings *x, *y, *z, *w;
   *ok = *ok && shc_argument_shardings(a, &x) && shc_argument_shardings(b, &y) && shc_result_shardings(a, &z) &&

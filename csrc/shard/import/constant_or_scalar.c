@@ -75,6 +75,7 @@ static bool imp_keeps_constant(const imp_split *x, const ir_op *op) {
   return (moves || shard_is_elementwise(op)) && shc_is_static(op->type);
 }
 
+/* Marks are found operands first; iota and constants are where it begins. */
 static bool imp_is_constant(const imp_split *x, const ir_op *op) {
   if (op->opcode == IR_OP_SDY_CONSTANT || op->opcode == IR_OP_IOTA) return true;
   if (!imp_keeps_constant(x, op)) return false;
@@ -350,6 +351,7 @@ static uint64_t exp_hash(const ir_op *op) {
   return h ^ h >> 32;
 }
 
+/* Open addressing, by the low bits; the table is never full (exp_grow). */
 static void exp_put(exp_row *rows, uint32_t cap, exp_row row) {
   assert(cap != 0 && (cap & (cap - 1)) == 0);
   uint32_t i = (uint32_t)row.hash & (cap - 1);
@@ -370,6 +372,7 @@ static bool exp_grow(exp_merge *x) {
   return true;
 }
 
+/* The first of equal ones stays, and it comes before all the others in its block. */
 static int exp_merge_op(void *ctx, ir_op *op) {
   exp_merge *x = ctx;
   if (!exp_is_merged(op)) return 0;

@@ -49,6 +49,7 @@ int shard_func_to_call(ir_module *m, const opt_args *args, xlac_error *err) {
 /* sdy-propagate-to-func-results: results of functions but the main one have the shardings of what is returned.
  * Requires: nothing. Preserves: all else. */
 
+/* The main function's results are the user's to annotate; those of others follow what is returned. */
 int shard_to_func_results(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   const ir_computation *entry = shc_main(m, true);
@@ -86,6 +87,7 @@ static const sdy_sharding *exp_without_sub_axes(ir_module *m, const sdy_sharding
   return dims ? to : s;
 }
 
+/* Of the main function only: what is inside may keep sub-axes, callers outside can't name them. */
 int shard_drop_sub_axes(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   ir_computation *f = shc_main(m, true);
@@ -166,6 +168,7 @@ static bool exp_even_value(ir_module *m, ir_value v) {
   return !s || to == s || (to && sdy_set(v, to));
 }
 
+/* Arguments, then results; a declaration has no types of values to look at. */
 static bool exp_even_function(ir_module *m, ir_computation *f) {
   bool ok = true;
   for (uint32_t i = 0; i < f->n_params && ok; i++) ok = exp_even_value(m, (ir_value){f->params[i], 0});
@@ -183,6 +186,7 @@ static bool exp_even_owner(ir_module *m, ir_value owner) {
   return !s || to == s || (to && sdy_set_owner(owner, to));
 }
 
+/* Manual computations and calls have signatures too. */
 static int exp_even_op(void *ctx, ir_op *op) {
   ir_module *m = ctx;
   bool manual = op->opcode == IR_OP_SDY_MANUAL_COMPUTATION, ok = true;

@@ -64,6 +64,7 @@ static const base_istr *imp_mesh_make(imp_meshes *x, const sdy_mesh *mesh, bool 
   return ok ? name : NULL;
 }
 
+/* By name now: an inlined mesh and a name together would be two answers. */
 static const sdy_sharding *imp_mesh_rename(ir_module *m, const sdy_sharding *s, const base_istr *name) {
   sdy_sharding *to = base_arena_memdup(&m->arena, s, sizeof *s);
   if (!to) return NULL;

@@ -71,6 +71,7 @@ static int imp_copy_body(imp_inline *x, ir_op *op, const ir_computation *from) {
   return opt_rewriter_status(rw);
 }
 
+/* The op stands where the call stood, with one region that takes the callee's body. */
 static ir_op *imp_make_named(imp_inline *x, ir_op *call) {
   assert(call->opcode == IR_OP_CALL);
   ir_value *operands = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)call->n_operands + 1);
@@ -110,6 +111,7 @@ static int imp_note_callee(imp_inline *x, ir_computation *f) {
   return ok ? 0 : imp_inline_oom(x);
 }
 
+/* Callees first, so that a body that is copied has no calls left in it. */
 static int imp_inline_all(imp_inline *x) {
   uint32_t n = 0;
   ir_computation **list = shc_functions(x->rw.m, &x->symbols, false, &x->rw.arena, &n);

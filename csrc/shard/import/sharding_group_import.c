@@ -31,6 +31,7 @@ static const ir_op *imp_manual_around(const ir_op *op) {
   return NULL;
 }
 
+/* With the manual computation around it: groups must not reach into one from outside. */
 static int imp_note_group(void *ctx, ir_op *op) {
   imp_groups *x = ctx;
   if (op->opcode != IR_OP_SDY_SHARDING_GROUP) return 0;
@@ -45,6 +46,7 @@ static int imp_compare_groups(const void *a, const void *b) {
   return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Element types may differ; sizes and which are dynamic may not. */
 static bool imp_same_shape(const ir_type *a, const ir_type *b) {
   if (a->rank != b->rank) return false;
   for (uint32_t d = 0; d < a->rank; d++)

@@ -41,6 +41,8 @@ static uint32_t local_cuts(const sdy_mesh *mesh, uint32_t axis, sdy_axes all, in
   return kept;
 }
 
+/* Each axis of the mesh is cut wherever one of `all` begins or ends, and the pieces are listed major to minor. Groups
+ * of devices can then be counted piece by piece, whatever sub-axes the ops name. */
 sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all) {
   size_t most = (size_t)mesh->n_axes + 2 * (size_t)all.n + 2;
   sdy_axis *v = BASE_ARRAY(&p->rw.arena, sdy_axis, most);
@@ -113,6 +115,7 @@ static const ir_mattr *local_dense_groups(local_pass *p, const sdy_mesh *mesh, s
   return ir_m_dense_i64(p->rw.m, 2, dims, v);
 }
 
+/* Dense groups name every device, hence the limit; mesh_axes names axes instead. */
 const ir_mattr *local_groups(local_pass *p, const ir_op *op, const sdy_sharding *on, sdy_axes axes, int64_t *size) {
   const sdy_mesh *mesh = sdy_mesh_of(p->rw.m, on);
   int64_t devices = mesh ? sdy_mesh_size(mesh) : 0;

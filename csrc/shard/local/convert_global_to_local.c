@@ -161,6 +161,7 @@ static int locpass_function(local_pass *p, ir_computation *f) {
   return locpass_results(p, f, before);
 }
 
+/* Facts first, for the whole module: calls need the shardings of functions that come later. */
 static int locpass_all(local_pass *p) {
   TRY(local_note_facts(p));
   for (ir_computation *c = p->rw.m->first; c; c = c->next)

@@ -204,12 +204,14 @@ static int locop_product(local_pass *p, ir_op *op, uint32_t n_dims, const int64_
   return local_retype(p, op);
 }
 
+/* Vectors and matrices only: the last dimension of the left side is the one that is summed over. */
 int local_dot(local_pass *p, ir_op *op) {
   const ir_type *t = local_operand(p, op, 0)->type;
   int64_t last = t->kind == IR_TYPE_TENSOR && t->rank ? (int64_t)t->rank - 1 : 0;
   return locop_product(p, op, sdy_rank(t) ? 1 : 0, &last);
 }
 
+/* The axes on the contracting dimensions are what an all-reduce has to be over; the op itself becomes local. */
 int local_dot_general(local_pass *p, ir_op *op) {
   uint32_t n = 0;
   const ir_mattr *dims = ir_mattr_of(op, "dot_dimension_numbers");
@@ -386,6 +388,8 @@ static ir_value locpad_apart(locpad *x) {
   return v;
 }
 
+/* Where each device stands at the same offset in its part, one pad does for all (locpad_alike); else each device
+ * computes its own offset (locpad_apart). */
 int local_pad(local_pass *p, ir_op *op) {
   const local_fact *in = local_operand(p, op, 0), *out = local_result(p, op, 0);
   if (local_is_whole(in) && local_is_whole(out)) return local_retype(p, op);

@@ -22,6 +22,7 @@ static local_fact local_fact_of(local_pass *p, ir_value v) {
   return (local_fact){opt_type(v), sdy_shown(p->rw.m, v)};
 }
 
+/* Types change under way, so global types and shardings are noted before. */
 static bool local_note_op(local_pass *p, local_facts *facts, ir_op *op) {
   local_fact *operands = BASE_ARRAY(&p->rw.arena, local_fact, (size_t)op->n_operands + 1);
   local_fact *results = BASE_ARRAY(&p->rw.arena, local_fact, (size_t)op->n_results + 1);
@@ -61,6 +62,7 @@ const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, co
               : NULL;
 }
 
+/* Sizes are divided by the number of shards. Uneven shards are refused: padding is a pass of its own. */
 int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_type **out) {
   const ir_type *t = f->type;
   *out = t;
@@ -177,6 +179,7 @@ ir_value local_look_up(local_pass *p, ir_value device, uint32_t n, const int64_t
   return opt_reshape(rw, v, opt_tensor(rw, XLAC_S64, 0, NULL));
 }
 
+/* A table with one entry for each device, indexed at run time by the device's number. */
 ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, int64_t size) {
   uint32_t n = 0;
   const int64_t *indices = local_shard_indices(p, op, mesh, axes, &n);

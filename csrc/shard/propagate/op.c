@@ -222,6 +222,7 @@ static bool visit_room(shard_driver *d, visit_tensors *t, uint32_t n_operands, u
   return false;
 }
 
+/* Shardings are read at the moment of the visit: earlier visits may have changed them. */
 static void visit_set(shard_driver *d, visit_tensors *t, uint32_t i, uint32_t slot) {
   assert(i < t->n);
   t->slots[i] = slot;
@@ -271,6 +272,7 @@ static const sdy_rule *visit_rule(shard_driver *d, ir_op *op) {
   return d->rules[op->id];
 }
 
+/* Blocked factors are few, if any. */
 static bool visit_blocked(const sdy_rule *rule, uint32_t factor) {
   for (uint32_t i = 0; i < rule->blocked.n; i++)
     if (rule->blocked.v[i] == factor) return true;
@@ -379,7 +381,10 @@ static void visit_manual(shard_driver *d, visit_tensors *t, const ir_op *flow, u
     t->shardings[t->n_operands] = seen;
 }
 
+/* A data flow edge is an identity of several sources and targets, e.g. a loop's initial value, its body's result and
+ * its argument. It is visited like an op with one operand for each source. */
 static void visit_edge(shard_driver *d, ir_op *op) {
+  assert(op->opcode == IR_OP_SDY_DATA_FLOW_EDGE);
   if (!visit_is_static(op->type)) return;
   const ir_use *input = &op->operands[0];
   bool argument = input->op->opcode == IR_OP_PARAMETER;
@@ -452,6 +457,7 @@ void shard_visit_result(shard_driver *d, ir_computation *main, uint32_t i) {
   visit_identity(d, NULL, &t, type, SHARD_BOTH);
 }
 
+/* A function's results are identities of what it returns: their shardings go both ways. */
 void shard_visit_results(shard_driver *d, ir_computation *main) {
   uint32_t first = d->state.first_result[main->id];
   for (uint32_t i = 0; first != SHARD_NO_SLOT && i < main->n_results && d->status == 0; i++)
@@ -475,6 +481,7 @@ static void replay_lend_uses(const shard_trace *t, bool back) {
   for (uint32_t i = 0; i < t->gone.n; i++) t->gone.items[i].use->op = back ? NULL : t->gone.items[i].op;
 }
 
+/* op NULL: a result of the main function. */
 static void replay_look(shard_driver *d, const shard_look *look) {
   if (look->op)
     shard_visit(d, look->op);
@@ -501,6 +508,8 @@ static void replay_looks(shard_driver *d) {
   while (at < log->n) replay_swap(&d->state, &log->items[at++]);
 }
 
+/* The log of changes is undone, newest first; then the same ops are visited in the same order, now with records.
+ * Recording from the start would slow down every run, and most are never asked to explain. */
 void shard_replay(shard_driver *d) {
   assert(d->trace != NULL);
   shard_changes *log = &d->state.changes;

@@ -16,6 +16,7 @@ static void pool_drop(shard_pool *p) {
   }
 }
 
+/* A pool that was never used has nothing to give back. */
 void shard_pool_free(shard_pool *p) {
   pool_drop(p);
   base_free(p->alloc, p->block);
@@ -82,12 +83,14 @@ bool shard_axis_before(shard_axis *a, shard_axis b) {
   return true;
 }
 
+/* Each step may narrow the axis further. */
 bool shard_axis_before_all(shard_axis *a, shard_axes others) {
   for (uint32_t i = 0; i < others.n; i++)
     if (!shard_axis_before(a, others.v[i])) return false;
   return true;
 }
 
+/* In order: {x, y} shards otherwise than {y, x}. */
 bool shard_axes_same(shard_axes a, shard_axes b) {
   if (a.n != b.n) return false;
   for (uint32_t i = 0; i < a.n; i++)
@@ -95,6 +98,7 @@ bool shard_axes_same(shard_axes a, shard_axes b) {
   return true;
 }
 
+/* INT64_MAX where it would overflow: larger than any dimension, so it never divides one. */
 int64_t shard_axes_size(shard_axes a) {
   int64_t size = 1;
   for (uint32_t i = 0; i < a.n; i++)
@@ -135,6 +139,7 @@ shard_axes shard_axes_from(shard_pool *pool, sdy_axes from, const sdy_mesh *mesh
   return (shard_axes){from.n, v};
 }
 
+/* A sub-axis that is the whole axis is written as the axis, since the dialect has one form for it. */
 sdy_axes shard_axes_to(shard_pool *pool, shard_axes from, const sdy_mesh *mesh) {
   sdy_axis *v = from.n ? shard_pool_alloc(pool, from.n * sizeof *v) : NULL;
   if (!v) return (sdy_axes){0, NULL};
@@ -245,6 +250,7 @@ static void project_dim(shard_projection *p, sdy_ints factors, shard_axes axes, 
   }
 }
 
+/* A missing sharding is open and empty, or closed where the caller says so. */
 static bool project_tensor(shard_projection *p, uint32_t index, const sdy_sharding *s, bool closed_if_missing) {
   const sdy_tensor_map *map = shard_map_of(p->rule, index);
   shard_tensor *t = &p->tensors[index];
@@ -321,6 +327,7 @@ static void unproject_dim(const shard_projection *p, sdy_ints factors, const sha
   *out = (sdy_dim){.axes = shard_axes_to(p->pool, list, p->mesh), .open = !closed, .priority = -1};
 }
 
+/* `like` gives the mesh. What no factor carries (replicated, unreduced) goes back as it came. */
 const sdy_sharding *shard_unproject(const shard_projection *p, uint32_t tensor, const sdy_sharding *like) {
   const sdy_tensor_map *map = shard_map_of(p->rule, tensor);
   const shard_tensor *t = &p->tensors[tensor];

@@ -32,6 +32,7 @@ static int drive_check_edge(const ir_op *op, xlac_error *err) {
       "leave edges to sdy-add-data-flow-edges");
 }
 
+/* Before anything is changed; parameters have been checked with their function. */
 static int drive_check(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
@@ -166,6 +167,7 @@ static void drive_forget(shard_driver *d, ir_op *op) {
   d->gone[op->id] = 1;
 }
 
+/* Worklists and slots forget the op first. */
 static void drive_erase(shard_driver *d, ir_op *op) {
   drive_forget(d, op);
   opt_erase(&d->rw, op);
@@ -250,6 +252,8 @@ static int drive_notes(shard_driver *d, xlac_error *err) {
   return 0;
 }
 
+/* Levels run inside user priorities, as in Shardy: all op priorities and strategies for priority 0, then for 1.
+ * Stored once, in the end. */
 static int drive_schedule(shard_driver *d, ir_module *m, bool told, xlac_error *err) {
   if (d->trace) {
     /* Changes are logged from here on: a replay starts from the shardings that the module has now. */
@@ -314,6 +318,7 @@ void shard_driver_fail(shard_driver *d, int status) {
   if (d->status == 0) d->status = status;
 }
 
+/* `marks` keeps an op from waiting twice. */
 static void notify_push_one(shard_driver *d, ir_op *op) {
   if (d->marks[op->id]) return;
   if (d->n_pending == d->pending_cap) {

@@ -44,6 +44,7 @@ static shard_direction level_pass_through(const ir_op *op) {
   }
 }
 
+/* Lists of a handful of factors. */
 static bool level_is_in(sdy_ints factors, uint32_t factor) {
   for (uint32_t i = 0; i < factors.n; i++)
     if (factors.v[i] == factor) return true;
@@ -132,6 +133,7 @@ static bool user_begin(shard_driver *d, uint32_t slot) {
   return sdy_sharding_equal(old, &to) || shard_state_set(&d->state, slot, &to);
 }
 
+/* Of dimensions with just that priority. */
 static bool user_has(const sdy_sharding *s, int64_t priority, sdy_axis axis) {
   for (uint32_t i = 0; i < s->n_dims; i++) {
     if (user_priority_of(&s->dims[i]) != priority) continue;
@@ -201,6 +203,7 @@ void shard_by_user_priority(shard_driver *d, void (*once)(shard_driver *d)) {
 
 opt_pass_fn shard_pass_basic, shard_pass_aggressive, shard_pass_op_priority, shard_pass_user_priority;
 
+/* The words of Shardy's option; none is "aggressive", its default. */
 static int propagate_strategy(base_slice word, shard_options *o, xlac_error *err) {
   o->strategy = SHARD_AGGRESSIVE;
   if (word.n == 0 || base_slice_is(word, "aggressive")) return 0;
@@ -213,6 +216,7 @@ static int propagate_strategy(base_slice word, shard_options *o, xlac_error *err
                    word.p);
 }
 
+/* What all propagation passes have in common. */
 static shard_options propagate_options(const opt_args *args) {
   return (shard_options){.keep_rules = opt_get(args, "keep-sharding-rules"),
                          .conservative = opt_get(args, "conservative-propagation"),
@@ -220,6 +224,7 @@ static shard_options propagate_options(const opt_args *args) {
                          .debug_edges = opt_get(args, "debug-propagation-edge-sharding")};
 }
 
+/* A strategy of its own, so it takes no option for one. */
 int shard_pass_basic(ir_module *m, const opt_args *args, xlac_error *err) {
   shard_options o = propagate_options(args);
   o.strategy = SHARD_BASIC;

@@ -101,6 +101,7 @@ bool shard_fits_across(const shard_tensor *t, uint32_t factor, shard_axis *a) {
   return true;
 }
 
+/* Of sizes, which are positive. */
 static int64_t spread_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;
@@ -183,6 +184,7 @@ static bool spread_blames(const spread_cut *c, const shard_tensor *t, shard_axis
   return true;
 }
 
+/* One clash is enough: the first tensor to blame. */
 static void spread_note(const spread_cut *c, shard_axis a, int64_t before) {
   for (uint32_t i = 0; i < c->p->n_tensors; i++) {
     shard_clash clash = {.factor = c->factor, .tensor = i, .axis = a};
@@ -312,6 +314,7 @@ static shard_axes spread_not_past_results(const shard_projection *p, uint32_t fa
   return axes;
 }
 
+/* By rank: what two factors compete for goes to the one that comes first. */
 static void spread_to(shard_projection *p, uint32_t tensor, const shard_axes *axes, const spread_rank *ranks,
                       bool conservative, bool clipped) {
   assert(tensor < p->n_tensors);

@@ -39,6 +39,7 @@ shard_axes explicit_push(shard_pool *pool, shard_axes a, shard_axis axis) {
   return (shard_axes){a.n + 1, room};
 }
 
+/* In the pool, so nothing is freed one by one. */
 shard_axes explicit_join(shard_pool *pool, shard_axes a, shard_axes b) {
   if (b.n == 0) return a;
   shard_axis *room = shard_axes_room(pool, a.n + b.n);
@@ -94,6 +95,7 @@ shard_axes explicit_sorted(shard_pool *pool, shard_axes a) {
   return out;
 }
 
+/* Lists of a few axes: no index. */
 bool explicit_overlaps(shard_axes a, shard_axes b) {
   for (uint32_t i = 0; i < a.n; i++)
     for (uint32_t j = 0; j < b.n; j++)
@@ -101,6 +103,8 @@ bool explicit_overlaps(shard_axes a, shard_axes b) {
   return false;
 }
 
+/* At the first axis that meets one of b; the part of it that is major to all of b stays. Returns whether anything
+ * went. */
 bool explicit_truncate(shard_pool *pool, shard_axes *a, shard_axes b) {
   for (uint32_t i = 0; i < a->n; i++) {
     shard_axis axis = a->v[i];
@@ -406,6 +410,7 @@ static void common_unary(explicit_op *x, uint32_t a, uint32_t b) {
 
 /* --- axes of factors that must be whole can shard batch dimensions instead --- */
 
+/* Scalars have no dimensions and do not count. */
 static bool common_in_all(const explicit_op *x, uint32_t factor) {
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
     const sdy_tensor_map *map = shard_map_of(x->rule, t);

@@ -362,6 +362,7 @@ int explicit_begin(explicit_pass *e, ir_module *m, xlac_error *err) {
   return 0;
 }
 
+/* The first error stands, whichever step it came from. */
 int explicit_end(explicit_pass *e) {
   if (e->status == 0) e->status = opt_rewriter_status(&e->rw);
   assert(e->rw.m != NULL);
@@ -373,6 +374,7 @@ int explicit_end(explicit_pass *e) {
   return e->status;
 }
 
+/* Functions by name first: calls look up their callees' signatures. */
 int shard_pass_explicit(ir_module *m, const opt_args *args, xlac_error *err) {
   explicit_pass e;
   TRY(explicit_begin(&e, m, err));

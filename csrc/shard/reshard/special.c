@@ -2,10 +2,7 @@
  * not fit their factors; and axes whose sums are still to be made (unreduced). */
 #include "explicit.h"
 
-/* Two ops with ways of their own. */
-
-/* --- a dot whose result conflicts with an operand in one dimension, and is what its contracted dimensions would give:
- * sharding it as the operand and moving it afterwards is cheaper --- */
+/* --- dots --- */
 
 /* A dot whose result conflicts with an operand in one dimension, and has there what the contracted dimensions give:
  * sharding it as the operand and moving it afterwards is cheaper. With lhs [{"x"}, {"y"}], rhs [{"y"}, {}] and result
@@ -46,6 +43,8 @@ static bool special_factor(explicit_op *x, uint32_t f, special_dot *s) {
   return true;
 }
 
+/* All factors must agree but one, along which the operands agree with one another and the result does not: then only
+ * the result is resharded, which is the smaller tensor to move. */
 void explicit_dot(explicit_op *x) {
   explicit_pass *e = x->pass;
   ir_value result = {x->op, 0};
@@ -69,6 +68,7 @@ void explicit_dot(explicit_op *x) {
 
 /* --- a reshape whose axes do not divide its factors: the axes of the more sharded side are dealt out again --- */
 
+/* Of shard counts. */
 static int64_t special_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;
@@ -202,6 +202,7 @@ static const sdy_sharding *unreduced_replace(explicit_pass *e, const sdy_shardin
   return to;
 }
 
+/* Axes that the source leaves unreduced and the user does not want so are reduced in between. */
 const sdy_sharding *explicit_reduce(explicit_pass *e, explicit_use u, const sdy_sharding *source,
                                     const sdy_sharding *user) {
   if (!source || source->unreduced.n == 0) return source;

@@ -91,6 +91,7 @@ static bool explicit_has_bare_priority(const sdy_sharding *s, uint32_t *dim) {
   return false;
 }
 
+/* The verifier would find this later, with less to say about where it came from. */
 ir_value explicit_reshard(explicit_pass *e, ir_value v, const sdy_sharding *to) {
   uint32_t dim = 0;
   if (to && explicit_has_bare_priority(to, &dim)) {
@@ -126,6 +127,7 @@ ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const 
   return made;
 }
 
+/* Right after what makes v; for an argument at the start of its block. */
 void explicit_after(explicit_pass *e, ir_value v) {
   if (v.op->opcode == IR_OP_PARAMETER) {
     opt_at_start(&e->rw, v.op->parent);
@@ -156,6 +158,7 @@ ir_value explicit_used(explicit_use u) {
   return (ir_value){u.op->operands[u.index].op, u.op->operands[u.index].index};
 }
 
+/* u.op NULL: one of a function's results. */
 void explicit_set(explicit_pass *e, explicit_use u, ir_value v) {
   if (u.op) {
     ir_set_operand(u.op, u.index, v);

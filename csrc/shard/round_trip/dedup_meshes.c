@@ -222,6 +222,7 @@ static const sdy_sharding *rt_note_sharding(void *ctx, const sdy_sharding *s) {
   return !s->mesh_name || base_map_set(&x->named, base_key(s->mesh_name), 1) ? s : NULL;
 }
 
+/* Only duplicates go, and only where no symbol reference outside shardings names them. */
 static int rt_drop_meshes(rt_dedup *x, xlac_error *err) {
   ir_module *m = x->m;
   uint64_t named;
@@ -241,6 +242,7 @@ static int rt_drop_meshes(rt_dedup *x, xlac_error *err) {
   return 0;
 }
 
+/* Manual axes first: names of axes in them are those of the mesh that is about to go. */
 int shard_dedup_meshes(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   rt_dedup x = {.m = m};

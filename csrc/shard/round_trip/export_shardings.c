@@ -139,6 +139,7 @@ static void rt_export_note(void *ctx, const base_istr *name) {
   x->failed = x->failed || !base_map_set(&x->named, base_key(name), 1);
 }
 
+/* mhlo.sharding says devices by number; meshes that nothing names any more are dropped. */
 static void rt_export_meshes(rt_export *x) {
   ir_module *m = x->m;
   uint64_t named;
@@ -153,6 +154,7 @@ static void rt_export_meshes(rt_export *x) {
   if (!m->entry) m->entry = m->first;
 }
 
+/* Regions have no functions of their own here: the walk of their function enters them. */
 static int rt_export_shardings(ir_module *m, bool control_flow, xlac_error *err) {
   rt_export x = {.m = m, .control_flow = control_flow};
   base_map_init(&x.named, m->alloc);

@@ -105,6 +105,8 @@ static void rt_tiles_sort(rt_tiles *t) {
 }
 
 bool rt_analyze(const ir_sharding *s, rt_tiles *out) {
+  /* V2 strings name the order of devices as an iota that is reshaped and transposed; V1 lists are recognised as such.
+   */
   rt_order order = {.n = 0};
   int64_t cut[RT_MAX_AXES];
   if (s->n_dims == 0 || s->n_dims > RT_MAX_AXES || s->n_reshape > RT_MAX_AXES) return false;

@@ -38,6 +38,7 @@ static int rt_need_one(opt_rewriter *rw, const ir_op *op, bool result) {
                           op->n_operands == 1 ? "result" : "operand");
 }
 
+/* The unspecified dimensions that the backend config names are opened again. */
 static int rt_constraint(opt_rewriter *rw, ir_op *op) {
   TRY(rt_need_one(rw, op, true));
   const sdy_sharding *s = sdy_get((ir_value){op, 0});
@@ -84,6 +85,7 @@ static int rt_barrier(opt_rewriter *rw, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* Like the op that it becomes, the call must not be used. */
 static int rt_group(opt_rewriter *rw, ir_op *op) {
   int64_t id = 0;
   TRY(rt_need_one(rw, op, false));
@@ -196,6 +198,7 @@ static int rt_free_op(void *ctx, ir_op *op) {
   return opt_rewriter_status(x->rw);
 }
 
+/* Its regions' operands and what they return, one constraint for each value from outside. */
 static int rt_open_loop(void *ctx, ir_op *op) {
   if (op->opcode != IR_OP_WHILE) return 0;
   rt_free x = {.rw = ctx, .loop = op};

@@ -73,6 +73,7 @@ int rt_front_read(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const ch
   return rt_front_fail(rw, op, key, "attribute of MLIR: ", inner.message);
 }
 
+/* The text of the attribute is parsed, so what users wrote there may be anything. */
 int rt_front_read_sdy(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const char *key, sdy_kind kind,
                       const void **out) {
   const ir_mattr *a = NULL;
@@ -84,6 +85,7 @@ int rt_front_read_sdy(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, cons
   return rt_front_fail(rw, op, key, "#sdy.", sdy_kind_name(kind));
 }
 
+/* JAX's host callbacks, on CPU and GPU; the list is XLA's. */
 bool rt_is_callback(const ir_op *op) {
   static const char *const names[] = {"xla_python_cpu_callback", "xla_ffi_python_cpu_callback",
                                       "xla_python_gpu_callback", "xla_ffi_python_gpu_callback"};
@@ -97,6 +99,7 @@ bool rt_is_body(const base_istr *name) {
   return strstr(name->s, "xla.sdy.manual_computation_body") != NULL;
 }
 
+/* A symbol is a computation with one op here. */
 bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_computation *before) {
   const base_istr *none = ir_intern(m, "", 0);
   ir_computation *c = name && none ? ir_computation_new(m, name->s, name->n) : NULL;

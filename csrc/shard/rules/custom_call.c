@@ -129,6 +129,7 @@ static const struct {
     {"xla.megascale.provide_metadata", shard_rule_pointwise},
 };
 
+/* Targets that are not known have no rule and stop propagation. */
 bool shard_rule_custom_call(shard_maker *b) {
   const char *target = ir_m_get_str(b->op, "call_target_name");
   for (size_t i = 0; i < sizeof custom_rules / sizeof *custom_rules; i++)

@@ -81,6 +81,7 @@ static void shgather_factors(shard_maker *b, const shgather_shape *g) {
                  SHARD_REPLICATION, false);
 }
 
+/* Scatter is its mirror, so both fill one description. */
 bool shard_rule_gather(shard_maker *b) {
   const ir_mattr *dims = ir_mattr_of(b->op, "dimension_numbers");
   shgather_shape g = {.input = shard_tensor_type(b, 0),
@@ -95,6 +96,7 @@ bool shard_rule_gather(shard_maker *b) {
   return true;
 }
 
+/* Operands: inputs, indices, updates, as many updates as inputs. */
 bool shard_rule_scatter(shard_maker *b) {
   uint32_t n = b->op->n_operands / 2;
   if (n == 0 || b->op->n_results < n) return false;

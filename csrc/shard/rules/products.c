@@ -17,6 +17,7 @@ typedef struct dots_dims {
   uint32_t n;
 } dots_dims;
 
+/* Both lists have one length in verified ops; the lesser one is safe for all. */
 static dots_dims dots_read(shard_maker *b, const ir_mattr *a, const char *lhs, const char *rhs) {
   uint32_t n = 0, m = 0;
   dots_dims d = {shard_field_ints(b, a, lhs, &n), shard_field_ints(b, a, rhs, &m), 0};
@@ -118,12 +119,15 @@ bool shard_rule_rng_bit_generator(shard_maker *b) {
 
 /* --- collectives of StableHLO: the dimension they change has a factor on either side --- */
 
+/* One factor for the operands, another for the results: sharding either means communication. */
 static void dots_sides(shard_maker *b, int64_t dim) {
   assert(b->op->n_operands > 0 && b->op->n_results > 0);
   shard_all_operands(b, dim, shard_dim(shard_tensor_type(b, 0), dim), SHARD_REPLICATION);
   shard_all_results(b, dim, shard_dim(shard_result_type(b, 0), dim), SHARD_REPLICATION);
 }
 
+/* Dimensions that the collective leaves as they are pass through; those that it changes need replication on either
+ * side. */
 static bool dots_collective(shard_maker *b, int64_t one, int64_t other) {
   if (b->op->n_operands == 0) return false;
   const ir_type *t = shard_tensor_type(b, 0);

@@ -5,6 +5,7 @@
 #include "../../passes/pass.h"
 #include "rule.h"
 
+/* One maker serves all ops of a run: its vectors keep their room. */
 void shard_maker_init(shard_maker *b, ir_module *m, bool conservative) {
   memset(b, 0, sizeof *b);
   b->m = m;
@@ -30,6 +31,7 @@ int64_t shard_dim(const ir_type *t, int64_t dim) {
   return dim >= 0 && dim < (int64_t)shard_rank(t) ? t->dims[dim] : 1;
 }
 
+/* Operands, then results, in one numbering. */
 const ir_type *shard_tensor_type(const shard_maker *b, uint32_t tensor) {
   uint32_t n = b->op->n_operands;
   assert(tensor < n + b->op->n_results);
@@ -69,12 +71,14 @@ static void maker_slots(shard_maker *b, uint32_t n_tensors, const ir_type *like)
     if (!BASE_VEC_PUSH(b->m->alloc, &b->used, 0)) b->failed = true;
 }
 
+/* The number is valid even if room has run out; `failed` says so in the end. */
 uint32_t shard_new_factor(shard_maker *b, int64_t size, shard_kind kind, bool blocked) {
   shard_factor f = {size, (uint8_t)kind, blocked};
   if (!BASE_VEC_PUSH(b->m->alloc, &b->factors, f)) b->failed = true;
   return b->factors.n - 1;
 }
 
+/* Links are sorted into dimensions only when the rule is built. */
 static void maker_link(shard_maker *b, uint32_t slot, uint32_t factor) {
   assert(slot < b->used.n);
   shard_link link = {slot, factor};
@@ -82,6 +86,8 @@ static void maker_link(shard_maker *b, uint32_t slot, uint32_t factor) {
   b->used.items[slot]++;
 }
 
+/* dim -1: the tensor has no such dimension. A factor of size 1 is left out of a dimension that has another factor
+ * already, as Shardy does: it can't be sharded. */
 void shard_map(shard_maker *b, uint32_t tensor, int64_t dim, uint32_t factor) {
   if (dim < 0 || b->failed) return;
   assert(tensor < b->n_tensors && factor < b->factors.n);
@@ -111,12 +117,14 @@ void shard_all_results(shard_maker *b, int64_t dim, int64_t size, shard_kind kin
   maker_range(b, b->op->n_operands, b->n_tensors, dim, shard_new_factor(b, size, kind, false));
 }
 
+/* The commonest factor: a dimension of the first operand that is one of the result. */
 void shard_one(shard_maker *b, int64_t in, int64_t out, int64_t size, shard_kind kind, bool blocked) {
   uint32_t f = shard_new_factor(b, size, kind, blocked);
   shard_map(b, 0, in, f);
   shard_map(b, b->op->n_operands, out, f);
 }
 
+/* The same for ops with a left and a right side. */
 void shard_two(shard_maker *b, int64_t lhs, int64_t rhs, int64_t out, int64_t size, shard_kind kind) {
   uint32_t f = shard_new_factor(b, size, kind, false);
   shard_map(b, 0, lhs, f);
@@ -218,6 +226,7 @@ int shard_rule_make(shard_maker *b, const ir_op *op, const sdy_rule **out, xlac_
   return maker_build(b, op->n_operands, out, err);
 }
 
+/* n sources, one target, all of one type: what data flow edges and function results are. */
 int shard_rule_identity(shard_maker *b, const ir_type *type, uint32_t n, const sdy_rule **out, xlac_error *err) {
   b->failed = false;
   maker_slots(b, n + 1, type);

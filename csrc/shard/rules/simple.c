@@ -77,6 +77,7 @@ bool shard_rule_broadcast(shard_maker *b) {
   return true;
 }
 
+/* Result dimension d is operand dimension permutation[d]. */
 bool shard_rule_transpose(shard_maker *b) {
   uint32_t n = 0;
   const int64_t *permutation = shard_ints(b, "permutation", &n);
@@ -188,6 +189,7 @@ typedef struct reshape_side {
   int64_t sizes, factors; /* products so far: of the dimensions begun, of the factors made */
 } reshape_side;
 
+/* Of what is left of both dimensions. */
 static int64_t reshape_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t r = a % b;
@@ -232,6 +234,9 @@ static void reshape_out(shard_maker *b, reshape_side *s, int64_t size) {
   s->factors *= size;
 }
 
+/* Both sides are walked from major to minor. The side whose factors multiply to less catches up with a factor of its
+ * own; where both stand level, the greatest common divisor of what is left of the two dimensions is one factor for
+ * both. */
 static void reshape_step(shard_maker *b, reshape_side *in, reshape_side *out) {
   assert(in->sizes % in->factors == 0 && out->sizes % out->factors == 0);
   int64_t next_in = in->sizes / in->factors, next_out = out->sizes / out->factors;
