@@ -103,7 +103,7 @@ enum {
   BC_BT_VECTOR,
   BC_BT_VECTOR_SCALABLE,
   BC_BT_TF32,
-  BC_BT_NARROW /* the floats of fewer bits than 16: tables.c */
+  BC_BT_NARROW /* from here on the floats of fewer bits than 16: column BUILTIN of dtypes.def */
 };
 
 /* Codes of VHLO's attributes and types. */
@@ -170,13 +170,9 @@ const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version);
 /* Takes the next word off *list; false at the end. */
 bool bc_next_word(const char **list, base_slice *word);
 
-/* A scalar type of VHLO: a type without parameters. */
-typedef struct bc_scalar {
-  uint8_t code, dtype; /* of VHLO; a base_dtype */
-  uint16_t first;      /* StableHLO version */
-} bc_scalar;
-const bc_scalar *bc_scalar_by_code(uint64_t code);
-const bc_scalar *bc_scalar_by_dtype(unsigned dtype);
+/* VHLO's scalar types: that of a code, or BASE_DTYPE_INVALID; the first version that has a type, or 0. */
+base_dtype bc_scalar_of(uint64_t code);
+unsigned bc_scalar_since(base_dtype t);
 /* Floats among MLIR's own types: the code, or 0; and the type of a code, or BASE_DTYPE_INVALID. */
 unsigned bc_float_code(base_dtype t);
 base_dtype bc_float_of(uint64_t code);

@@ -334,7 +334,7 @@ static int read_literal_parts(proto_reader *r, proto_message in, const ir_type *
 
 static int read_literal_of(proto_reader *r, proto_message in, const ir_type *t, const ir_literal **out) {
   char text[160];
-  proto_elements how;
+  base_proto_values how;
   if (ir_is_tuple(t)) return read_literal_parts(r, in, t, out);
   if (!ir_is_tensor(t))
     return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_LITERAL, "no literal has the shape %s",
@@ -347,7 +347,7 @@ static int read_literal_of(proto_reader *r, proto_message in, const ir_type *t, 
                       ir_type_text(t, text, sizeof text));
   uint32_t field = proto_literal_field((base_dtype)own->dtype, &how);
   ir_literal *l = NULL;
-  TRY(how == PROTO_RAW ? read_raw(r, in, own, field, &l) : read_numbers(r, in, own, field, &l));
+  TRY(how == BASE_PROTO_RAW ? read_raw(r, in, own, field, &l) : read_numbers(r, in, own, field, &l));
   *out = l;
   return 0;
 }

@@ -1,51 +1,11 @@
 /* MLIR types.
  *
- *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>   (a) -> b   !stablehlo.token
- * !quant.uniform<...> Types that xlac computes with are taken apart; any other that MLIR has is kept as its text
- * (IR_TYPE_OTHER). Types are interned by the module. The texts of tensor types are remembered, since programs repeat a
- * few of them. */
+ *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>
+ *   (a) -> b   !stablehlo.token   !quant.uniform<i8:f32, 0.5>
+ *
+ * Types that xlac computes with are taken apart; any other that MLIR has is kept as its text (IR_TYPE_OTHER). Types
+ * are interned by the module. The texts of tensor types are remembered, since programs repeat a few of them. */
 #include "read.h"
-
-/* MLIR's spelling of each dtype, the frequent ones first: the list is searched from its beginning. */
-static const struct {
-  const char *word;
-  uint8_t dtype;
-} mlir_dtype_words[] = {{"f32", XLAC_F32},
-                        {"i32", XLAC_S32},
-                        {"i1", XLAC_PRED},
-                        {"bf16", XLAC_BF16},
-                        {"f16", XLAC_F16},
-                        {"f64", XLAC_F64},
-                        {"i64", XLAC_S64},
-                        {"i8", XLAC_S8},
-                        {"ui8", XLAC_U8},
-                        {"ui32", XLAC_U32},
-                        {"i16", XLAC_S16},
-                        {"ui16", XLAC_U16},
-                        {"ui64", XLAC_U64},
-                        {"i4", XLAC_S4},
-                        {"ui4", XLAC_U4},
-                        {"i2", XLAC_S2},
-                        {"ui2", XLAC_U2},
-                        {"ui1", XLAC_U1},
-                        {"f4E2M1FN", XLAC_F4E2M1FN},
-                        {"f6E2M3FN", XLAC_F6E2M3FN},
-                        {"f6E3M2FN", XLAC_F6E3M2FN},
-                        {"f8E3M4", XLAC_F8E3M4},
-                        {"f8E4M3", XLAC_F8E4M3},
-                        {"f8E4M3FN", XLAC_F8E4M3FN},
-                        {"f8E4M3FNUZ", XLAC_F8E4M3FNUZ},
-                        {"f8E4M3B11FNUZ", XLAC_F8E4M3B11FNUZ},
-                        {"f8E5M2", XLAC_F8E5M2},
-                        {"f8E5M2FNUZ", XLAC_F8E5M2FNUZ},
-                        {"f8E8M0FNU", XLAC_F8E8M0FNU}};
-
-/* 0 where the word is none. */
-static base_dtype mlir_dtype_of_word(base_slice w) {
-  for (size_t i = 0; i < sizeof mlir_dtype_words / sizeof *mlir_dtype_words; i++)
-    if (base_slice_is(w, mlir_dtype_words[i].word)) return (base_dtype)mlir_dtype_words[i].dtype;
-  return (base_dtype)0;
-}
 
 /* complex<f32> and complex<f64> are dtypes here; other complex types are kept as text. */
 base_dtype mlir_read_dtype(mlir_reader *r) {
@@ -58,7 +18,7 @@ base_dtype mlir_read_dtype(mlir_reader *r) {
     text_skip(&r->lx);
     return wide ? XLAC_C128 : XLAC_C64;
   }
-  base_dtype t = mlir_dtype_of_word(w);
+  base_dtype t = base_dtype_from_mlir(w.p, w.n);
   if (t) mlir_skip_word(r, w);
   return t;
 }
