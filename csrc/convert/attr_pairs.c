@@ -1,15 +1,23 @@
-/* The table of attribute pairs. */
+/* The table of attribute pairs: for each opcode, which HLO attribute is which StableHLO attribute.
+ *
+ * An opcode without a row has no attribute that is the same in both but for its spelling. Whoever adds an op adds
+ * its row here, and cases to tests/stablehlo/test_from_hlo.py and test_to_hlo.py. */
 #include "attr_pairs.h"
 
+/* A row ends in an entry without a name, so rows need no lengths. */
 #define ATTR_PAIRS(...) ((const attr_pair[]){__VA_ARGS__, {NULL, NULL, 0, 0}})
 #define ATTR_PAIR(name, key, kind) {name, NULL, IR_ATTR_##key, PAIR_##kind}
 #define ATTR_PAIR_FIELD(name, field, key, kind) {name, field, IR_ATTR_##key, PAIR_##kind}
 
+/* Elementwise functions that take a result accuracy. */
 #define PAIRS_ACCURACY ATTR_PAIRS(ATTR_PAIR("result_accuracy", RESULT_ACCURACY, ACCURACY))
+/* Batch normalisation, all three ops. */
 #define PAIRS_EPSILON ATTR_PAIRS(ATTR_PAIR("epsilon", EPSILON, F32), ATTR_PAIR("feature_index", FEATURE_INDEX, INT))
+/* Collectives: who takes part. HLO's channel_id is one number; StableHLO's channel_handle has a type beside it. */
 #define PAIRS_GROUP \
   ATTR_PAIR("replica_groups", REPLICA_GROUPS, GROUPS), ATTR_PAIR("channel_handle", CHANNEL_ID, CHANNEL)
 #define PAIRS_GLOBAL PAIRS_GROUP, ATTR_PAIR("use_global_device_ids", USE_GLOBAL_DEVICE_IDS, UNIT)
+/* The four lists of a dot, as fields of a struct. */
 #define PAIRS_DOT(name)                                                                \
   ATTR_PAIR_FIELD(name, "lhs_batching_dimensions", LHS_BATCH_DIMS, SPARSE),            \
       ATTR_PAIR_FIELD(name, "rhs_batching_dimensions", RHS_BATCH_DIMS, SPARSE),        \
@@ -19,6 +27,8 @@
 #define PAIRS_GATHER "dimension_numbers"
 #define PAIRS_SCATTER "scatter_dimension_numbers"
 
+/* By opcode, in the order of the kinds of op: elementwise, shapes, gather and scatter, contractions, linear algebra,
+ * collectives. */
 static const attr_pair *const attr_pair_rows[IR_OP_COUNT] = {
     [IR_OP_CBRT] = PAIRS_ACCURACY,
     [IR_OP_COSINE] = PAIRS_ACCURACY,
@@ -94,12 +104,15 @@ static const attr_pair *const attr_pair_rows[IR_OP_COUNT] = {
                                             ATTR_PAIR("channel_handle", CHANNEL_ID, CHANNEL)),
 };
 
+/* Opcodes without a row share one empty list. */
 const attr_pair *attr_pairs(unsigned opcode) {
   static const attr_pair none = {NULL, NULL, 0, 0};
   assert(opcode < IR_OP_COUNT);
   return attr_pair_rows[opcode] ? attr_pair_rows[opcode] : &none;
 }
 
+/* A search takes the first row that fits. Rows are XLA's names of algorithms; StableHLO can say others, which are
+ * refused. */
 const attr_algorithm attr_algorithms[] = {
     {"dot_any_f8_any_f8_f32", "f8", "f32", 1, false},  {"dot_any_f8_any_f8_f32_fast_accum", "f8", "f32", 1, true},
     {"dot_any_f8_any_f8_any", "f8", "f8", 1, false},   {"dot_any_f8_any_f8_any_fast_accum", "f8", "f8", 1, true},
@@ -111,6 +124,7 @@ const attr_algorithm attr_algorithms[] = {
     {"dot_f64_f64_f64", "f64", "f64", 1, false},       {NULL, NULL, NULL, 0, false},
 };
 
+/* XLA sets these on custom calls that replace other ops (a convolution by cuDNN has a window and dim_labels). */
 const ir_attr_key attr_call_extras[] = {IR_ATTR_WINDOW,
                                         IR_ATTR_DIM_LABELS,
                                         IR_ATTR_FEATURE_GROUP_COUNT,
@@ -121,6 +135,7 @@ const ir_attr_key attr_call_extras[] = {IR_ATTR_WINDOW,
                                         IR_ATTR_LITERAL,
                                         IR_ATTR_NONE};
 
+/* IR_OP_TOPK among them only where it asks for the smallest: StableHLO has the other one as chlo.top_k. */
 const ir_opcode attr_encoded_ops[] = {IR_OP_TOPK,
                                       IR_OP_STOCHASTIC_CONVERT,
                                       IR_OP_RNG_GET_AND_UPDATE_STATE,

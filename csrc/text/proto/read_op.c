@@ -78,6 +78,8 @@ static int set_proto_operands(proto_reader *r, proto_message in, ir_op *op, uint
   return 0;
 }
 
+/* Computations are read before what calls them, so each id must be known by now. `from` is where in the list of
+ * numbers that was read the op's ids begin. */
 static int set_proto_called(proto_reader *r, proto_message in, ir_op *op, uint32_t from) {
   assert(r->s.numbers.n >= from + op->n_called);
   for (uint32_t i = 0; i < op->n_called; i++) {
@@ -128,6 +130,7 @@ static int make_proto_op(proto_reader *r, proto_message in, ir_computation *c, i
   return set_proto_preds(r, in, op);
 }
 
+/* A constant without a literal is one whose data was elided, "constant({...})" in text; only an array may be. */
 static int read_constant_value(proto_reader *r, proto_message in, ir_op *op) {
   proto_message m;
   if (proto_count(&r->s, in, 8, PROTO_LENGTH) == 0) { /* left out by whoever wrote this */
@@ -198,6 +201,8 @@ typedef struct numbered_op {
   void *what;
 } numbered_op;
 
+/* By id; ops of one id (in a broken message) in the order in which they were read, so that errors are the same each
+ * time. */
 static int compare_numbered(const void *a, const void *b) {
   const numbered_op *x = a, *y = b;
   if (x->id != y->id) return x->id < y->id ? -1 : 1;

@@ -38,7 +38,9 @@ const char *proto_number_word(const char *const *words, int64_t number);
 
 /* xla.PrimitiveType. Numbers of types that are no dtype stand in the enum below. */
 int64_t proto_dtype_number(base_dtype t);
+/* And back; BASE_DTYPE_INVALID for a number that is no element type's. */
 base_dtype proto_dtype_of(int64_t number);
+/* Numbers of xla.PrimitiveType that are no element types. */
 enum { PROTO_TUPLE = 13, PROTO_OPAQUE = 14, PROTO_TOKEN = 17, PROTO_BUFFER = 34 };
 /* How a literal's elements are kept, and in which field of LiteralProto. */
 uint32_t proto_literal_field(base_dtype t, base_proto_values *how);

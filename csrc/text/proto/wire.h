@@ -11,6 +11,7 @@
 
 #include "../../base/str.h"
 
+/* The lower three bits of a tag. Numbers 3 and 4, groups, are refused: no message of XLA's has them. */
 typedef enum proto_wire_type {
   PROTO_VARINT = 0,
   PROTO_FIXED64 = 1,
@@ -44,6 +45,7 @@ typedef struct proto_source {
   xlac_error *err;
 } proto_source;
 
+/* Frees the lists; the bytes are the caller's. */
 void proto_source_close(proto_source *s);
 /* Fails with the offset of `at` in the message. */
 int proto_fail(proto_source *s, const uint8_t *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
@@ -56,6 +58,7 @@ XLAC_MUST_USE int proto_open(proto_source *s, const uint8_t *p, size_t n, proto_
 XLAC_MUST_USE int proto_open_sub(proto_source *s, proto_message in, uint32_t number, proto_message *out);
 /* One occurrence. */
 XLAC_MUST_USE int proto_open_field(proto_source *s, proto_field f, proto_message *out);
+/* Gives back the room of the fields of `m`. Messages are closed in the reverse order of their opening. */
 void proto_close(proto_source *s, proto_message m);
 
 /* The next field of that number and wire type at or after index *at, which moves past it. */
