@@ -106,7 +106,7 @@ int bc_pool_dialect(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   return bc_pool_bytes(w, &w->dialects, s, n, out);
 }
 
-/* Its number is only known when all strings are: the mark is written as the number in the end. */
+/* A mark of the string; equal strings have one number. */
 int bc_mark_string(bc_writer *w, const base_istr *s) {
   uint32_t string = 0;
   TRY(bc_pool_string(w, s->s, s->n, &string));

@@ -73,7 +73,7 @@ void bc_mark_data(bc_writer *w, unsigned mark, const void *p, uint64_t n, unsign
 void bc_mark_copy(bc_writer *w, const void *p, size_t n); /* a blob, copied */
 /* Numbers what has been marked since `from`, and takes the marks back. */
 XLAC_MUST_USE int bc_pool_add(bc_writer *w, bc_pool *pool, uint32_t dialect, bool custom, size_t from, uint32_t *out);
-/* Numbers of strings and dialects. They are of the order of first use, and final only for strings. */
+/* Numbers of strings and dialects, in the order of first use. */
 XLAC_MUST_USE int bc_pool_string(bc_writer *w, const char *s, size_t n, uint32_t *out);
 XLAC_MUST_USE int bc_pool_dialect(bc_writer *w, const char *s, size_t n, uint32_t *out);
 XLAC_MUST_USE int bc_mark_string(bc_writer *w, const base_istr *s);

@@ -187,7 +187,7 @@ static int bc_sdy_put_rule(bc_writer *w, const sdy_rule *rule) {
 
 /* --- any --- */
 
-/* One entry's marks, by its kind. Edges have no encoding, and are written as text (bc_sdy_is_text). */
+/* One entry's marks, by its kind. What has no encoding has gone as text (bc_sdy_is_text). */
 static int bc_sdy_put(bc_writer *w, sdy_kind kind, const void *what) {
   assert(what);
   switch (kind) {

@@ -94,6 +94,7 @@ static int read_operand(text_reader *r, ir_computation *c) {
   return BASE_VEC_PUSH(r->alloc, &r->ops, op) ? 0 : text_no_memory(r);
 }
 
+/*   (f32[2]{0} %a, %b) */
 int text_read_operands(text_reader *r, ir_computation *c) {
   TRY(text_want(r, '(', "before the operands"));
   for (;;) {
@@ -125,6 +126,7 @@ static int wrong_count(text_reader *r, const text_draft *d, const ir_op *op, con
                    op->n_operands);
 }
 
+/* In the name of the op's kind. */
 static int bad_attr(text_reader *r, const text_draft *d, const ir_op *op, const char *what) {
   return text_fail(r, d->at, XLAC_E_BAD_ATTRIBUTE, "%s %s", ir_opcode_text(op->opcode), what);
 }
@@ -138,6 +140,7 @@ static int check_tuple(text_reader *r, const text_draft *d, const ir_op *op) {
                    op->type->n_elements, op->n_operands);
 }
 
+/* get-tuple-element's index, where the tuple's size is known. */
 static int check_element(text_reader *r, const text_draft *d, const ir_op *op) {
   assert(op->n_operands == 1);
   const ir_type *t = ir_operand_type(op, 0);
@@ -187,6 +190,7 @@ static int check_all_reduce(text_reader *r, const text_draft *d, const ir_op *op
   return bad_attr(r, d, op, "with use_global_device_ids needs a channel_id");
 }
 
+/* Operands beside the computation's parameters. */
 static int check_scan(text_reader *r, const text_draft *d, const ir_op *op) {
   assert(op->n_called == 1);
   int64_t carries = ir_get_int(op, IR_ATTR_NUM_CARRIES, 0);
@@ -269,6 +273,7 @@ static int check_by_opcode(text_reader *r, const text_draft *d, const ir_op *op)
   }
 }
 
+/* What XLA's parser refuses itself, before any verifier. */
 int text_check_op(text_reader *r, const text_draft *d, const ir_op *op) {
   if (one_dimension(op->opcode)) {
     const ir_attr *a = ir_attr_find(op, IR_ATTR_DIMENSIONS);
@@ -403,6 +408,7 @@ static int read_opcode(text_reader *r, text_draft *d) {
 
 /* --- what stands in parentheses --- */
 
+/*   parameter(0) */
 static int read_parameter(text_reader *r, text_draft *d) {
   TRY(text_want(r, '(', "before a parameter's number"));
   const char *at = r->lx.p;
@@ -453,6 +459,7 @@ static int push_default(text_reader *r, text_draft *d, ir_attr a) {
   return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
 }
 
+/* Whether the text had this attribute. */
 static bool given(const text_draft *d, unsigned key) {
   return d->attrs.seen[key / 64] >> (key % 64) & 1;
 }

@@ -1,6 +1,10 @@
 /* Attributes of an instruction from its fields: basic values, origins, a function for each kind of message, and the
  * plain ones by table (tables.c).
  *
+ *   field 14, of dimensions   packed 1, 0             dimensions={1,0}
+ *   field 15, a Window        message of dimensions   window={size=2x2 stride=2x2}
+ *   field 51, 2               3                       algorithm=dot_f16_f16_f16
+ *
  * Reading an attribute fills an ir_attr; its key becomes IR_ATTR_NONE where the instruction says nothing of it.
  * Since proto3 does not write zeros, 0, false and "" mean absence unless the op must have the attribute. */
 #include <stdlib.h>

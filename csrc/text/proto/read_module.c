@@ -23,7 +23,7 @@ static int compare_alias_outputs(const void *a, const void *b) {
   return compare_index_paths(((const ir_alias *)a)->output, ((const ir_alias *)b)->output);
 }
 
-/* By parameter, then by path within it: the order in which HLO text prints them. */
+/* By parameter, then by path within it. */
 static int compare_donor_places(const void *a, const void *b) {
   assert(((const ir_donor *)a)->index && ((const ir_donor *)b)->index);
   const ir_donor *x = a, *y = b;

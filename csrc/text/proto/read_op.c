@@ -1,5 +1,11 @@
-/* Instructions and computations from their messages. Computations and instructions are made in the order in which they
- * stand, users after what they use, and then put in the order of their ids, which is the order they were made in. */
+/* Instructions and computations from their messages.
+ *
+ * HloInstructionProto: 1 name, 2 opcode, 3 shape, 7 metadata, 8 literal, 35 id, 36 operands' ids, 37 control
+ * predecessors' ids, 38 called computations' ids, and a field or more for each attribute.
+ *
+ * Computations and instructions are made in the order in which they stand, users after what they use, and then put
+ * in the order of their ids, which is the order they were made in. An id that nothing has had before it is an error,
+ * so that no cycle can be read. */
 #include "../../ir/verify/check.h"
 #include "../../ir/names.h"
 #include "read.h"

@@ -139,7 +139,7 @@ static const proto_attr proto_attrs[] = {
     ROW(BACKEND_CONFIG, 0, 0, 0, 43, MESSAGE, NULL),
 #undef ROW
 };
-/* Rows, in no order that matters: a search looks at all. */
+/* A row for one opcode stands before the row for all others. */
 enum { N_PROTO_ATTRS = sizeof proto_attrs / sizeof *proto_attrs };
 
 /* Some ninety rows: a search from the beginning is fast enough for a format that is read once. */

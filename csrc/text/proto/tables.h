@@ -4,7 +4,8 @@
 
 #include "../../ir/ir.h"
 
-/* How a plain value stands in its field. */
+/* How a plain value stands in its field. Enums of words are numbers in a message (fft_type=IFFT is 1); a list of one
+ * is how HLO's text has what a message has as a plain number, such as the dimension of a sort. */
 typedef enum proto_form {
   PROTO_FORM_NONE,
   PROTO_FORM_INT,     /* a number */
@@ -21,7 +22,8 @@ typedef enum proto_form {
 } proto_form;
 
 /* One attribute: its field, within message `inner` of message `outer` of the instruction (0: none). `only`: of this
- * opcode (0: of any; rows with an opcode stand before those without). */
+ * opcode (0: of any; rows with an opcode stand before those without). `outer` and `inner` are fields of messages in
+ * which the field lies, 0 for none; `only` is the one opcode that the row is for, 0 for all. */
 typedef struct proto_attr {
   uint16_t key, only;
   uint8_t outer, inner, field, form;

@@ -1,6 +1,12 @@
 /* Splits messages into fields, and writes fields. Format: the Protocol Buffers encoding reference.
  *
- *   tag: varint of number << 3 | wire type       then: varint | 8 bytes | length and bytes | 4 bytes */
+ *   tag: varint of number << 3 | wire type       then: varint | 8 bytes | length and bytes | 4 bytes
+ *
+ *   08 96 01           field 1, VARINT: 150
+ *   12 03 61 62 63     field 2, LENGTH: "abc", or a message of these bytes: the schema knows which
+ *   1D 00 00 80 3F     field 3, FIXED32: 1.0f
+ *
+ * Lists of numbers may come packed (one field of LENGTH) or one by one; both are read, packed is written. */
 #include "wire.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 
 #include "../../base/str.h"
 
-/* The lower three bits of a tag. Numbers 3 and 4, groups, are refused: no message of XLA's has them. */
+/* The lower three bits of a tag. All other numbers are refused. */
 typedef enum proto_wire_type {
   PROTO_VARINT = 0,
   PROTO_FIXED64 = 1,
@@ -19,7 +19,8 @@ typedef enum proto_wire_type {
   PROTO_FIXED32 = 5
 } proto_wire_type;
 
-/* A field as it stands on the wire, value still undecoded where it has a length. */
+/* A field as it stands on the wire, value still undecoded where it has a length. Split off, not understood: what the
+ * bytes mean is up to whoever asks for the field. */
 typedef struct proto_field {
   uint32_t number;
   uint8_t wire;     /* proto_wire_type */
@@ -27,7 +28,7 @@ typedef struct proto_field {
   const uint8_t *p; /* where the value begins */
 } proto_field;
 
-/* A run of fields on the stack of its source. */
+/* A run of fields on the stack of its source. Its fields lie on the source's stack, in the order of the message. */
 typedef struct proto_message {
   uint32_t first, n;
 } proto_message;
@@ -35,7 +36,9 @@ typedef struct proto_message {
 BASE_VEC(proto_fields, proto_field);
 BASE_VEC(proto_numbers, int64_t);
 
-/* Bytes being read. Open messages lie on one stack and are closed in the opposite order. */
+/* Bytes being read. Open messages lie on one stack and are closed in the opposite order. The bytes being read.
+ * Messages that are open have their fields on the one stack, so that reading allocates little; `numbers` is the same
+ * for lists. */
 typedef struct proto_source {
   const uint8_t *base, *end;
   base_alloc alloc;

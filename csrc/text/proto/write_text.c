@@ -4,7 +4,8 @@
 #include "write.h"
 #include "../hlo/read.h"
 
-/* Modules within modules: an entry of the recovery table may hold one, which may have a table. */
+/* Modules within modules: an entry of the recovery table may hold one, which may have a table. The texts are read
+ * with HLO's reader into a module made for the purpose, w->scratch, and written from there. */
 enum { MAX_RECOVERY_NESTING = 16 };
 
 /* The reader of text keeps these verbatim and unchecked, so that they may be anything in braces. */
