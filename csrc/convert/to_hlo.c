@@ -249,7 +249,7 @@ static int to_hlo_restore(to_hlo_op *x, const ir_computation *region, const base
   return 0;
 }
 
-/* What a source op from outside of the region stands for now; nothing where it has no translation yet. */
+/* What a source op from outside of the region stands for before the region is translated; nothing where it has no translation yet. */
 static int to_hlo_save_one(to_hlo_op *x, const ir_computation *region, const ir_op *source, base_map *saved) {
   void *old = source->parent == region ? NULL : base_map_ptr(&x->t->values, source);
   return !old || base_map_set(saved, base_key(source), base_key(old)) ? 0 : to_hlo_no_memory(x->t);

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* Bounds on what one attribute may have: elements that a splat is written out to, attributes of an op, fields of a
- * struct. */
+/* Bounds on what one attribute may have: elements of a tensor that stands for a list, attributes of an op, fields of
+ * a struct. */
 enum { BC_MAX_LIST = 1 << 16, BC_MAX_ATTRS = 40, BC_MAX_FIELDS = 16 };
 
 /* The attributes that an op gets; each key comes once. */
@@ -94,12 +94,12 @@ static bool bc_is_layout(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_DENSE && a->type->rank == 1 && a->type->text && strcmp(a->type->text->s, "index") == 0;
 }
 
-/* A list of layouts, as custom calls have them. */
+/* A list of such: the tiles of one layout. */
 static bool bc_is_tiling(const ir_mattr *a, const char *name) {
   return bc_is_list_of(a, bc_is_layout, name);
 }
 
-/* What StableHLO has arrays for now was a tensor of i64 in VHLO. */
+/* What is an array in StableHLO is a tensor of i64 in VHLO. */
 static bool bc_is_i64_tensor(const ir_mattr *a) {
   return a->kind == IR_M_DENSE && !a->type->text && !a->type->quant && a->type->dtype == XLAC_S64;
 }

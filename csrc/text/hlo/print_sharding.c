@@ -282,8 +282,7 @@ static void put_field(base_text *out, size_t start, const char *name) {
   base_putc(out, '=');
 }
 
-/* A field of a metadata's braces; empty ones are left out. `start` is where the braces begin, to know whether a
- * blank must stand before it. */
+/* An empty string is left out. `start` as in put_field. */
 static void put_string_field(base_text *out, size_t start, const char *name, const base_istr *s) {
   if (!s || s->n == 0) return;
   put_field(out, start, name);

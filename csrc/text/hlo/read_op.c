@@ -190,7 +190,7 @@ static int check_all_reduce(text_reader *r, const text_draft *d, const ir_op *op
   return bad_attr(r, d, op, "with use_global_device_ids needs a channel_id");
 }
 
-/* Operands beside the computation's parameters. */
+/* The computation takes one parameter for each operand; carries are the last of both. */
 static int check_scan(text_reader *r, const text_draft *d, const ir_op *op) {
   assert(op->n_called == 1);
   int64_t carries = ir_get_int(op, IR_ATTR_NUM_CARRIES, 0);
