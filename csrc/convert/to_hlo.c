@@ -249,7 +249,8 @@ static int to_hlo_restore(to_hlo_op *x, const ir_computation *region, const base
   return 0;
 }
 
-/* What a source op from outside of the region stands for before the region is translated; nothing where it has no translation yet. */
+/* What a source op from outside of the region stands for before the region is translated; nothing where it has no
+ * translation yet. */
 static int to_hlo_save_one(to_hlo_op *x, const ir_computation *region, const ir_op *source, base_map *saved) {
   void *old = source->parent == region ? NULL : base_map_ptr(&x->t->values, source);
   return !old || base_map_set(saved, base_key(source), base_key(old)) ? 0 : to_hlo_no_memory(x->t);
@@ -419,8 +420,8 @@ static bool to_hlo_order(ir_computation *c, base_arena *arena) {
   return true;
 }
 
-/* StableHLO takes more than HLO does: reductions to another element type, for one. The hint is for those who gave a
- * correct StableHLO program. An error that has a hint of its own keeps it. */
+/* StableHLO takes more than HLO does. The hint is for those who gave a correct StableHLO program. An error that has a
+ * hint of its own keeps it. */
 static int to_hlo_verify(to_hlo *t) {
   const ir_verify_options lenient = {.xla_compat = true};
   int status = ir_verify(t->to, &lenient, t->err);

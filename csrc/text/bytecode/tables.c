@@ -8,7 +8,7 @@
 /* Ops of VHLO: name, opcode, first and last version, attributes in their order. */
 static const bc_row bc_rows[] = {
 #define ROW(name, code, first, last, attrs) {name, IR_OP_##code, first, last, attrs},
-#include "ops.def"
+#include "vhlo_ops.def"
 #undef ROW
 };
 enum { BC_ROWS = sizeof bc_rows / sizeof *bc_rows };

@@ -3,6 +3,7 @@
  *
  * VHLO freezes everything that a program may hold, also integers, strings and tensors, so that artifacts do not
  * depend on MLIR's own. Here they become the same attributes and types that StableHLO text gives. */
+#include "../../ir/types/type_table.h"
 #include "bytecode.h"
 
 #include <stdio.h>
@@ -252,13 +253,16 @@ static int bc_quant_parts(bc_cursor *c, ir_quant *q) {
 }
 
 /* The range is written only where it is not the storage type's own. */
-static void bc_quant_range(ir_quant *q) {
+static int bc_quant_checked(bc_cursor *c, ir_quant *q) {
   assert(base_dtype_is_integer((base_dtype)q->storage));
-  unsigned bits = base_dtype_of((base_dtype)q->storage)->bits;
-  bool is_signed = base_dtype_is_signed((base_dtype)q->storage);
-  int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-  int64_t high = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
+  xlac_error why = {0};
+  int64_t low, high;
+  ir_own_range((base_dtype)q->storage, &low, &high);
   q->has_range = q->storage_min != low || q->storage_max != high;
+  int status = ir_check_range((base_dtype)q->storage, q->storage_min, q->storage_max, &why);
+  for (uint32_t i = 0; i < q->n && status == 0; i++)
+    status = ir_check_scale((base_dtype)q->expressed, q->scales[i], &why);
+  return status == 0 ? 0 : BC_BAD(c, "a quantised type: %s", why.message);
 }
 
 /* A double, by its bits. */
@@ -314,7 +318,7 @@ static int bc_quant_type(bc_cursor *c, bool per_axis, const ir_type **out) {
   } else {
     TRY(bc_quant_numbers(c, &q, &scale, &zero));
   }
-  bc_quant_range(&q);
+  TRY(bc_quant_checked(c, &q));
   *out = ir_element(c->r->m, (base_dtype)q.storage, &q);
   return bc_made(c, *out);
 }
