@@ -1,9 +1,10 @@
 /* MLIR types.
  *
- *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>   (a) -> b   !stablehlo.token
- * !quant.uniform<...> Types that xlac computes with are taken apart; any other that MLIR has is kept as its text
- * (IR_TYPE_OTHER). Types are interned by the module. The texts of tensor types are remembered, since programs repeat a
- * few of them. */
+ *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>
+ *   (a) -> b   !stablehlo.token   !quant.uniform<i8:f32, 0.5>
+ *
+ * Types that xlac computes with are taken apart; any other that MLIR has is kept as its text (IR_TYPE_OTHER). Types
+ * are interned by the module. The texts of tensor types are remembered, since programs repeat a few of them. */
 #include "read.h"
 
 /* complex<f32> and complex<f64> are dtypes here; other complex types are kept as text. */
@@ -203,6 +204,7 @@ static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
 
 /* --- lists, functions, tuples --- */
 
+/* Types of a list are collected on r->types. */
 static int mlir_push_type(mlir_reader *r) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -221,11 +223,13 @@ static int mlir_read_types_until(mlir_reader *r, const char *close, uint32_t *n)
   return 0;
 }
 
+/*   (tensor<f32>, tensor<i32>) */
 int mlir_read_type_list(mlir_reader *r, uint32_t *n) {
   TRY(mlir_want(r, "("));
   return mlir_read_types_until(r, ")", n);
 }
 
+/*   tensor<f32>      (tensor<f32>, tensor<i32>)      () */
 static int mlir_read_result_types(mlir_reader *r, uint32_t *n) {
   if (*r->lx.p == '(') return mlir_read_type_list(r, n);
   *n = 1;
@@ -244,6 +248,7 @@ int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_resu
   return mlir_read_result_types(r, n_results);
 }
 
+/*   (a, b) -> c */
 static int mlir_read_function(mlir_reader *r, const ir_type **out) {
   uint32_t from = r->types.n, inputs, results;
   TRY(mlir_read_function_type(r, &inputs, &results));
@@ -353,6 +358,7 @@ static int mlir_read_word_type(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* The depth is bounded, as types nest. */
 int mlir_read_type(mlir_reader *r, const ir_type **out) {
   TRY(mlir_enter(r, r->lx.p));
   int status;
