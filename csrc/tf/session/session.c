@@ -1,9 +1,12 @@
-/* A session: what the steps of a clustered graph share. */
+/* A session: what the steps of a clustered graph share. Variables live as long as it, as do programs of functions;
+ * programs of graphs belong to steps. */
 #include "session.h"
 
 #include "../../driver/devices.h"
 
+/* With the caller's devices, or a set of its own. `call` begins at 1, since 0 means "in no call yet" of a variable. */
 int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *options, xlac_error *err) {
+  assert(pass && options);
   base_alloc alloc = pass->graph.alloc;
   tfs_session *s = base_malloc(alloc, sizeof *s);
   if (!s) return base_oom(err, "making a session");
@@ -20,8 +23,10 @@ int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *opti
   return 0;
 }
 
+/* Programs go before variables: they hold handles of them. */
 void tfs_session_free(tfs_session *s) {
   if (!s) return;
+  assert(s->saved.n == 0);
   for (tfs_program *p = s->bodies, *next = NULL; p; p = next) {
     next = p->next;
     tfs_program_free(p);

@@ -1,10 +1,12 @@
-/* Running clustered graphs: variables, what is compiled, steps. One thread at a time for a session and its steps. */
+/* Running clustered graphs: variables, what is compiled, steps. One thread at a time for a session and its steps:
+ * nothing here locks, api/session.c does. */
 #ifndef XLAC_TF_SESSION_SESSION_H
 #define XLAC_TF_SESSION_SESSION_H
 
 #include "../../runtime/devices.h"
 #include "program.h"
 
+/* cpu.runtime may be NULL: the session makes its own. */
 typedef struct tfs_options {
   rt_build_options build;
   rt_device_set *devices; /* whose first runs it; NULL: a set of its own */
@@ -23,6 +25,7 @@ typedef struct tfs_saved {
 BASE_VEC(tfs_saved_list, tfs_saved);
 BASE_VEC(tfs_object_list, tfs_object *);
 
+/* Everything is allocated by the pass's allocator. */
 struct tfs_session {
   tf_pass *pass;
   base_alloc alloc;
@@ -54,6 +57,7 @@ void tfs_begin_call(tfs_session *s);
 void tfs_end_call(tfs_session *s, bool failed);
 
 /* --- step.c: a graph pruned to what some results need --- */
+/* What an array for a feed must be. */
 typedef struct tfs_feed_info {
   const char *name;
   base_dtype dtype;
@@ -63,6 +67,7 @@ typedef struct tfs_feed_info {
   int64_t dims[IR_MAX_RANK]; /* -1: any */
 } tfs_feed_info;
 typedef struct tfs_step tfs_step;
+/* For the report. */
 typedef struct tfs_step_view {
   const tfs_program *program;
   uint64_t runs, failures;
