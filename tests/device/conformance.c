@@ -19,7 +19,7 @@
     }                                                                             \
   } while (0)
 #define OK(call) CHECK((call) == 0)
-#define FAILS(call, code) CHECK((call) == -(code) && failure.code == (code) && failure.message[0])
+#define FAILS(call, with) CHECK((call) == -(with) && failure.code == (with) && failure.message[0])
 
 enum { N = 64, THREADS = 8, ROUNDS = 200 };
 
