@@ -40,12 +40,14 @@ typedef struct call_copies {
   void **pointers;
 } call_copies;
 
+/* Also what was made in part. */
 static void call_drop_copies(const cpu_run *run, call_copies *c) {
   for (uint32_t i = 0; c->values && i < run->exe->base.n_arguments && c->values[i]; i++) interp_release(c->values[i]);
   base_free(run->exe->alloc, c->values);
   base_free(run->exe->alloc, c->pointers);
 }
 
+/* NULL when out of memory. */
 static interp_value *call_clean(cpu_run *run, const ir_type *t, void *argument) {
   interp_value *v = ir_is_tensor(t) ? interp_lend(run->exe->alloc, t->dtype, t->rank, t->dims, argument, NULL, NULL)
                                     : interp_token(&run->ctx);
@@ -69,6 +71,7 @@ static int call_make_copies(cpu_run *run, void *const *arguments, call_copies *c
   return ok ? 0 : base_oom(run->ctx.err, "the arguments");
 }
 
+/* Natives are those of the executable, whose library may be another one than that of the caller's other programs. */
 static void call_set_options(const cpu_executable *exe, const rt_call_options *options, interp_options *out) {
   interp_read_call_options(out, options);
   out->alloc = exe->alloc;
@@ -90,6 +93,7 @@ static int call_begin(cpu_run *run, const rt_call_options *options, xlac_error *
   return interp_begin(&run->ctx, run->exe->base.module, &own, err);
 }
 
+/* Counting alone needs no clock, and so leaves the run as it is. */
 static int call_begin_trace(cpu_run *run, const rt_trace *trace, cpu_profile *profile, xlac_error *err) {
   TRY(cpu_profile_begin(profile, base_alloc_libc, run->exe, trace->kind == RT_TRACE_LANES, err));
   if (trace->kind != RT_TRACE_COUNTS) run->profile = profile;
@@ -102,6 +106,9 @@ static void call_end_trace(cpu_run *run, const rt_trace *trace, cpu_profile *pro
   cpu_profile_end(profile);
 }
 
+/* In the frames of this one function lies all that a call needs: nothing is allocated but the frame, which is used
+ * again.
+ */
 int cpu_call(const rt_executable *base, const rt_call_options *options, void *const *arguments, void *const *results,
              const rt_trace *trace, xlac_error *err) {
   const cpu_executable *exe = (const cpu_executable *)base;
@@ -109,6 +116,7 @@ int cpu_call(const rt_executable *base, const rt_call_options *options, void *co
   cpu_run run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
   cpu_profile profile;
   call_copies copies = {NULL, NULL};
+  assert(!p->interpreted && p->n_arguments == base->n_arguments);
   if (trace) TRY(call_begin_trace(&run, trace, &profile, err));
   int status = call_begin(&run, options, err);
   bool begun = status == 0;
@@ -134,6 +142,7 @@ int cpu_call(const rt_executable *base, const rt_call_options *options, void *co
 
 BASE_VEC(call_leaves, void *);
 
+/* Pointers to the arrays of v, depth first. Depth is that of a type, which is bounded. */
 static bool call_take_leaves(base_alloc alloc, const interp_value *v, call_leaves *leaves) {
   if (v->kind != INTERP_TUPLE) return BASE_VEC_PUSH(alloc, leaves, v->data);
   for (uint32_t i = 0; i < v->n_elements; i++)
@@ -164,6 +173,7 @@ static interp_value *call_new_value(const cpu_executable *exe, interp_ctx *ctx, 
   return v;
 }
 
+/* Into the arrays of `result`, which has the root's type. */
 static int call_values(const cpu_executable *exe, const rt_call_options *options, uint32_t n, interp_value *const *args,
                        interp_value *result, const rt_trace *trace, xlac_error *err) {
   call_leaves arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
@@ -178,6 +188,7 @@ static int call_values(const cpu_executable *exe, const rt_call_options *options
   return status;
 }
 
+/* The result is made first: a call writes to memory that is there. */
 int cpu_call_values(const rt_executable *base, const rt_call_options *options, uint32_t n, interp_value *const *args,
                     interp_value **out, const rt_trace *trace, xlac_error *err) {
   const cpu_executable *exe = (const cpu_executable *)base;

@@ -85,6 +85,7 @@ typedef struct cpu_build {
   cpu_executable *exe;
 } cpu_build;
 
+/* All but the executable. */
 static void build_free(cpu_build *b) {
   base_arena_free(&b->base.arena);
   BASE_VEC_FREE(b->exe->alloc, &b->prepare.routines);
@@ -98,6 +99,7 @@ static void cpu_build_abandon(rt_build *base) {
   rt_executable_destroy(&exe->base);
 }
 
+/* Lanes are there from the first async start on. */
 static bool executable_lane(const rt_executable *base, uint32_t index, xlac_lane *out) {
   const cpu_executable *exe = (const cpu_executable *)base;
   if (index >= exe->n_lanes) return false;
@@ -125,6 +127,7 @@ void cpu_executable_destroy(rt_executable *base) {
   base_free(exe->alloc, exe);
 }
 
+/* Bytes of such elements may hold bits that the type has not. */
 static bool executable_is_narrow(const ir_type *t) {
   return ir_is_tensor(t) && base_dtype_of((base_dtype)t->dtype)->bits < 8;
 }
@@ -140,6 +143,7 @@ static int executable_note_facts(cpu_executable *exe, const ir_module *m, const 
   return 0;
 }
 
+/* Code for all programs of the plan, then what calls must know. */
 static int executable_build(cpu_executable *exe, const rt_build_options *options, const ir_module *m,
                             const plan_program *plan, xlac_error *err) {
   exe->base.plan = plan;
@@ -151,6 +155,7 @@ static int executable_build(cpu_executable *exe, const rt_build_options *options
   return executable_note_facts(exe, m, plan, err);
 }
 
+/* Frames are laid out by the plan, so it must have left room for what this device keeps in them. */
 static int build_check(const plan_program *plan, xlac_error *err) {
   assert(plan && !plan->interpreted);
   if (plan->device.buffer_bytes == cpu_plan_device.buffer_bytes &&
@@ -185,6 +190,7 @@ static int cpu_build_finish(rt_build *base, ir_module *owned, const ir_module *m
 
 static const rt_build_vtable cpu_build_vtable = {.finish = cpu_build_finish, .abandon = cpu_build_abandon};
 
+/* Everything that can't fail. */
 static void build_set_up(cpu_build *b, cpu_executable *exe, rt_device *d, const rt_build_options *options) {
   base_alloc alloc = ((rt_host_device *)d)->alloc;
   *exe = (cpu_executable){.alloc = alloc, .fast = options->fast, .host = rt_host_of(d)};

@@ -6,6 +6,7 @@
 #include "routine.h"
 #include "threaded/list.h"
 
+/* Who runs a step, and where that is decided beforehand. */
 static void exeput_how(base_text *out, const cpu_executable *exe, const plan_program *p, const plan_step *s) {
   static const char *const kinds[] = {"vector VM", "routine", "copy",   "while", "conditional",
                                       "call",      "start",   "update", "done"};
@@ -20,6 +21,7 @@ static void exeput_how(base_text *out, const cpu_executable *exe, const plan_pro
     base_putf(out, ", on lane %u", (unsigned)start->number);
 }
 
+/* A step by itself, with the programs that it runs. */
 static void exeput_step(base_text *out, const cpu_executable *exe, const plan_program *p, const plan_step *s) {
   base_putf(out, "  %u %s %s: ", (unsigned)(s - p->steps), ir_opcode_text(s->op->opcode), s->op->name->s);
   exeput_how(out, exe, p, s);
@@ -28,12 +30,14 @@ static void exeput_step(base_text *out, const cpu_executable *exe, const plan_pr
   base_putc(out, '\n');
 }
 
+/* Steps that run as one: "  0-3 group of 4 kernels, tile by tile". */
 static void exeput_steps(base_text *out, uint32_t first, uint32_t n, const char *what) {
   base_putf(out, "  %u", (unsigned)first);
   if (n > 1) base_putf(out, "-%u", (unsigned)(first + n - 1));
   base_putf(out, " %s\n", what);
 }
 
+/* As list_run.c runs it: instructions, then a group, then a step, each where there is one. */
 static void exeput_part(base_text *out, const cpu_executable *exe, const plan_program *p, const list_part *part) {
   char what[80];
   if (part->n) {
@@ -49,6 +53,7 @@ static void exeput_part(base_text *out, const cpu_executable *exe, const plan_pr
 
 static void exeput_program(base_text *out, const cpu_executable *exe, const plan_program *p) {
   const cpu_list *l = cpu_code_of(exe, p)->list;
+  assert(p->number < cpu_plan_of(exe)->n_programs);
   base_putf(out, "program %s, %lld bytes of frame\n", p->computation->name->s, (long long)p->frame_bytes);
   for (uint32_t i = 0; l && i < l->n_parts; i++) exeput_part(out, exe, p, &l->parts[i]);
 }

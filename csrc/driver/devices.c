@@ -2,6 +2,7 @@
 
 #include "../cpu/device.h"
 
+/* The interpreter stands below the CPU and takes what it finds there: LAPACK for the custom calls that JAX makes. */
 static int devices_create_interp(rt_device **out, uint32_t ordinal, base_alloc alloc, xlac_error *err) {
   return interp_device_create(out, &cpu_interp_library, ordinal, alloc, err);
 }

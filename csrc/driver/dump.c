@@ -20,6 +20,7 @@ typedef struct dump_run {
 
 /* --- of the executable --- */
 
+/* Of programs that run whole there are no kernels and no steps: the plan says so. */
 static int dump_fused(base_text *out, const rt_executable *exe, xlac_error *err) {
   return plan_explain_fusion(out, exe->plan, err);
 }
@@ -66,12 +67,14 @@ static const dump_stage dump_stages[] = {
     {"kernels", DRIVER_PLANNED, dump_kernels},      {"plan", DRIVER_PLANNED, dump_plan},
     {"executable", DRIVER_PLANNED, dump_executable}};
 
+/* NULL: there is no such stage. */
 static const dump_stage *dump_find(const char *name) {
   for (size_t i = 0; i < sizeof dump_stages / sizeof *dump_stages; i++)
     if (strcmp(dump_stages[i].name, name) == 0) return &dump_stages[i];
   return NULL;
 }
 
+/* Ends the line once the stage is printed. */
 static int dump_look(void *ctx, driver_stage stage, ir_module *m, xlac_error *err) {
   const dump_run *x = ctx;
   const text_print_options plain = {.mode = TEXT_DEFAULT};
@@ -81,6 +84,7 @@ static int dump_look(void *ctx, driver_stage stage, ir_module *m, xlac_error *er
   return DUMP_ENOUGH;
 }
 
+/* The line has one context for both: this hands the caller's own to its edit. */
 static int dump_edit(void *ctx, ir_module *m, xlac_error *err) {
   const dump_run *x = ctx;
   return x->options->edit ? x->options->edit(x->options->ctx, m, err) : 0;
@@ -105,6 +109,7 @@ int driver_dump(ir_module *translated, const driver_options *options, const char
   line.ctx = &x;
   int status = driver_finish(translated, &line, NULL, &exe, err);
   if (status == DUMP_ENOUGH) return 0;
+  assert(status || x.stage->put);
   if (status == 0) status = x.stage->put(out, exe, err);
   rt_executable_destroy(exe);
   return status;

@@ -2,6 +2,7 @@
 
 #include "../cpu/vm/vm.h"
 
+/* Shapes are checked against the memory first: a kernel's text may be anybody's. */
 int driver_run_kernel(const kernel *k, base_arena *arena, const xlac_kernel_call *call, xlac_error *err) {
   cpu_vm *vm = NULL;
   base_pool *pool = NULL;

@@ -38,6 +38,7 @@ void interp_read_call_options(interp_options *out, const rt_call_options *call) 
 
 /* --- calls --- */
 
+/* The interpreter's tables are made for each run: only a run knows what it calls. */
 static int idev_begin(const interp_executable *exe, const rt_call_options *options, interp_ctx *ctx, xlac_error *err) {
   interp_options own;
   interp_read_call_options(&own, options);
@@ -61,6 +62,7 @@ static void idev_trace(const rt_trace *trace, double began) {
   BASE_PUT(trace->json, "\"units\": [], \"steps\": [], \"events\": []}");
 }
 
+/* Values go through as they are, with the sizes that arrays of dynamic dimensions have. */
 static int idev_run(const rt_executable *base, const rt_call_options *options, uint32_t n, interp_value *const *args,
                     interp_value **out, const rt_trace *trace, xlac_error *err) {
   const interp_executable *exe = (const interp_executable *)base;
@@ -92,6 +94,7 @@ static interp_value *idev_wrap(interp_ctx *ctx, const ir_type *t, void *const *l
   return v;
 }
 
+/* The value's arrays to leaves[*at] and those after it, in the order of idev_wrap. */
 static void idev_unwrap(const interp_value *v, void *const *leaves, uint32_t *at) {
   for (uint32_t i = 0; v->kind == INTERP_TUPLE && i < v->n_elements; i++) idev_unwrap(v->elements[i], leaves, at);
   if (v->kind == INTERP_TUPLE) return;
@@ -99,6 +102,7 @@ static void idev_unwrap(const interp_value *v, void *const *leaves, uint32_t *at
   if (v->kind == INTERP_ARRAY && v->count) memmove(to, v->data, interp_bytes(v));
 }
 
+/* values[i] is NULL from the first that there was no memory for. */
 static int idev_wrap_all(interp_ctx *ctx, const ir_computation *entry, void *const *arguments, interp_value **values) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < entry->n_params; i++)
@@ -119,10 +123,12 @@ static int idev_call_begun(interp_ctx *ctx, const ir_computation *entry, void *c
   return status;
 }
 
+/* Memory of unknown size can't be written to: such programs take values. */
 static int idev_call(const rt_executable *base, const rt_call_options *options, void *const *arguments,
                      void *const *results, const rt_trace *trace, xlac_error *err) {
   interp_ctx ctx;
   double began = trace ? idev_now() : 0;
+  assert(!base->on_values);
   TRY(idev_begin((const interp_executable *)base, options, &ctx, err));
   int status = idev_call_begun(&ctx, base->module->entry, arguments, results);
   interp_end(&ctx);
@@ -143,6 +149,7 @@ static void idev_destroy_executable(rt_executable *base) {
 static const rt_executable_vtable interp_executable_vtable = {
     .destroy = idev_destroy_executable, .call = idev_call, .run = idev_run};
 
+/* Whether the type alone says how much memory a value takes. */
 static bool idev_is_plain(const ir_type *t) {
   if (ir_is_token(t)) return true;
   return ir_is_tensor(t) && !t->has_dynamic && !t->quant && !t->text;
@@ -156,6 +163,7 @@ static int idev_describe(interp_executable *exe, const ir_module *m, xlac_error 
   return 0;
 }
 
+/* What the build holds is the executable's, but for its arena. */
 static void idev_abandon(rt_build *base) {
   interp_build *b = (interp_build *)base;
   interp_executable *exe = b->exe;
@@ -164,10 +172,12 @@ static void idev_abandon(rt_build *base) {
   rt_executable_destroy(&exe->base);
 }
 
+/* There is nothing to prepare. The plan, if any, only says why there is none. */
 static int idev_finish(rt_build *base, ir_module *owned, const ir_module *m, const struct plan_program *plan,
                        rt_executable **out, xlac_error *err) {
   interp_build *b = (interp_build *)base;
   interp_executable *exe = b->exe;
+  assert(!exe->owned && m->entry);
   exe->owned = owned;
   exe->arena = base->arena;
   base_free(exe->alloc, b);

@@ -5,6 +5,7 @@
 
 /* --- devices --- */
 
+/* Facts that a device leaves alone: one unit, no memory yet, calls that are not on the host. */
 void rt_device_init(rt_device *d, const rt_device_vtable *vtable, const char *kind, uint32_t ordinal) {
   assert(vtable->destroy && vtable->allocate && vtable->release && vtable->queue && vtable->begin);
   memset(d, 0, sizeof *d);
@@ -15,15 +16,19 @@ void rt_device_init(rt_device *d, const rt_device_vtable *vtable, const char *ki
   d->facts.units = 1;
 }
 
+/* Whoever drops the last reference must see all that others did with the device before they dropped theirs. */
 void rt_device_release(rt_device *d) {
+  assert(!d || atomic_load(&d->refs) > 0);
   if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1) return;
   d->vtable->destroy(d);
 }
 
+/* Kinds are words of the code's own, so a name always has room. */
 void rt_device_name(const rt_device *d, char name[32]) {
   snprintf(name, 32, "%.20s:%u", d->facts.kind, (unsigned)d->facts.ordinal);
 }
 
+/* Devices need not check the numbers of spaces: no function of theirs is called with another one. */
 static int device_check_space(const rt_device *d, uint32_t space, xlac_error *err) {
   char name[32];
   assert(d->facts.n_spaces > 0 && d->facts.n_spaces <= RT_MOST_SPACES);
@@ -35,7 +40,9 @@ static int device_check_space(const rt_device *d, uint32_t space, xlac_error *er
 
 int rt_allocate(rt_device *d, uint32_t space, size_t bytes, void **out, xlac_error *err) {
   TRY(device_check_space(d, space, err));
-  return d->vtable->allocate(d, space, bytes, out, err);
+  int status = d->vtable->allocate(d, space, bytes, out, err);
+  assert(status || (uintptr_t)*out % 64 == 0);
+  return status;
 }
 
 void rt_release(rt_device *d, uint32_t space, void *memory) {
@@ -46,9 +53,12 @@ void rt_release(rt_device *d, uint32_t space, void *memory) {
 /* --- queues --- */
 
 int rt_queue_create(rt_device *d, rt_queue **out, xlac_error *err) {
-  return d->vtable->queue(d, out, err);
+  int status = d->vtable->queue(d, out, err);
+  assert(status || (*out)->device == d);
+  return status;
 }
 
+/* The device goes last: what ends a queue may need it. */
 void rt_queue_destroy(rt_queue *q) {
   if (!q) return;
   rt_device *d = q->device;
@@ -72,6 +82,7 @@ int rt_queue_host_call(rt_queue *q, int (*fn)(void *ctx, xlac_error *err), void 
   return q->vtable->host_call(q, fn, ctx, done, err);
 }
 
+/* What can be said at once is an error here; what only the run knows fails the event. */
 int rt_queue_execute(rt_queue *q, const rt_executable *exe, const rt_call_options *options, void *const *arguments,
                      void *const *results, rt_event **done, xlac_error *err) {
   char own[32], its[32];
@@ -90,6 +101,7 @@ int rt_queue_record(rt_queue *q, rt_event **done, xlac_error *err) {
   return q->vtable->record(q, done, err);
 }
 
+/* A record, and a wait for it: the event is nobody else's. */
 int rt_queue_drain(rt_queue *q, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
   rt_event *all = NULL;
   TRY(rt_queue_record(q, &all, err));
@@ -101,14 +113,18 @@ int rt_queue_drain(rt_queue *q, bool (*interrupted)(void *ctx), void *ctx, xlac_
 /* --- building --- */
 
 int rt_build_begin(rt_device *d, const rt_build_options *options, rt_build **out, xlac_error *err) {
-  return d->vtable->begin(d, options, out, err);
+  int status = d->vtable->begin(d, options, out, err);
+  assert(status || (*out)->vtable->finish);
+  return status;
 }
 
+/* The module is the executable's from here on. */
 int rt_build_finish(rt_build *b, ir_module *m, const struct plan_program *plan, rt_executable **out, xlac_error *err) {
   assert(m->form == IR_FORM_HLO && m->entry);
   return b->vtable->finish(b, m, m, plan, out, err);
 }
 
+/* The module and the plan stay the caller's: the device prepares now what it would have prepared while planning. */
 int rt_build_finish_shared(rt_build *b, const ir_module *m, const struct plan_program *plan, rt_executable **out,
                            xlac_error *err) {
   assert(m->form == IR_FORM_HLO && m->entry);
@@ -130,6 +146,7 @@ static void device_add_types(const ir_type *t, const ir_type **types, uint32_t *
   for (uint32_t i = 0; i < t->n_elements; i++) device_add_types(t->elements[i], types, n);
 }
 
+/* Leaves are numbered depth first over all parameters, as plans and callers number them. */
 int rt_executable_describe(rt_executable *exe, const ir_module *m, base_arena *arena, xlac_error *err) {
   const ir_computation *entry = m->entry;
   const ir_type *result = ir_root(entry)->type;
@@ -148,6 +165,7 @@ int rt_executable_describe(rt_executable *exe, const ir_module *m, base_arena *a
   return 0;
 }
 
+/* As with queues, the device goes last. */
 void rt_executable_destroy(rt_executable *exe) {
   if (!exe) return;
   rt_device *d = exe->device;
@@ -161,6 +179,7 @@ int rt_run_values(const rt_executable *exe, const rt_call_options *options, uint
   return exe->vtable->run(exe, options, n, arguments, out, trace, err);
 }
 
+/* The rest is for people, and a device may have nothing to say. */
 bool rt_executable_lane(const rt_executable *exe, uint32_t index, xlac_lane *out) {
   return exe->vtable->lane && exe->vtable->lane(exe, index, out);
 }

@@ -40,6 +40,7 @@ int rt_host_create(rt_host **out, base_alloc alloc, xlac_error *err) {
 }
 
 rt_host *rt_host_retain(rt_host *h) {
+  assert(atomic_load(&h->refs) > 0);
   atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
   return h;
 }
@@ -68,6 +69,7 @@ void rt_host_release(rt_host *h) {
   base_free(h->alloc, h);
 }
 
+/* Blocks keep what they need of it, so they may outlive the host. */
 base_recycler *rt_host_memory(rt_host *h) {
   return h->memory;
 }
@@ -104,6 +106,7 @@ int rt_host_pool(rt_host *h, uint32_t threads, base_pool **out, xlac_error *err)
   return 0;
 }
 
+/* Lanes of one name and size are one: programs that name a thread share it. */
 int rt_host_lane(rt_host *h, const char *name, uint32_t threads, base_lane **out, xlac_error *err) {
   host_lane *own = atomic_load(&h->lanes);
   while (own && (base_lane_size(own->lane) != threads || strcmp(own->name, name) != 0)) own = own->next;

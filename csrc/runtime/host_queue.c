@@ -53,6 +53,7 @@ static host_queue *hostq_of_task(base_task *t) {
 
 /* --- the queue's thread --- */
 
+/* The first piece. There is one: a part of the task was posted for it. */
 static hostq_piece *hostq_take(host_queue *q) {
   pthread_mutex_lock(&q->lock);
   hostq_piece *p = q->first;
@@ -63,6 +64,7 @@ static hostq_piece *hostq_take(host_queue *q) {
   return p;
 }
 
+/* Drops what the piece holds: the events it has waited for, and its own, which others may still hold. */
 static void hostq_free(host_queue *q, hostq_piece *p) {
   for (uint32_t i = 0; i < p->n_waits; i++) rt_event_release(p->waits[i]);
   base_free(q->alloc, p->waits);
@@ -105,6 +107,9 @@ static void hostq_run_part(base_task *t, uint32_t part) {
   hostq_free(q, p);
 }
 
+/* --- what pieces do --- */
+
+/* The blocks may overlap, or be the same. */
 static int hostq_run_copy(hostq_piece *p, xlac_error *err) {
   const rt_copy *c = &p->u.copy;
   (void)err;
@@ -116,6 +121,7 @@ static int hostq_run_host(hostq_piece *p, xlac_error *err) {
   return p->u.host.fn(p->u.host.ctx, err);
 }
 
+/* Errors of the program fail the piece, and so its event; the queue goes on. */
 static int hostq_run_call(hostq_piece *p, xlac_error *err) {
   return rt_call(p->u.call.exe, &p->u.call.options, p->list, p->u.call.results, err);
 }
@@ -143,6 +149,7 @@ static void hostq_enter_process(host_queue *q) {
   hostq_set_up(q);
 }
 
+/* NULL when out of memory, which hostq_add says. */
 static hostq_piece *hostq_piece_new(host_queue *q, size_t n_list, int (*run)(hostq_piece *, xlac_error *)) {
   hostq_piece *p = base_malloc(q->alloc, sizeof *p + n_list * sizeof *p->list);
   if (!p) return NULL;
@@ -162,6 +169,7 @@ static int hostq_add(host_queue *q, hostq_piece *p, rt_event **done, xlac_error 
   if (done) *done = rt_event_retain(p->done);
   hostq_enter_process(q);
   pthread_mutex_lock(&q->lock);
+  assert(*q->last == NULL && p->next == NULL);
   p->n_waits = q->waits.n;
   p->waits = q->waits.items;
   q->waits = (hostq_events){NULL, 0, 0};
@@ -172,6 +180,7 @@ static int hostq_add(host_queue *q, hostq_piece *p, rt_event **done, xlac_error 
   return 0;
 }
 
+/* The event is kept for the piece that comes next, whoever enqueues it. */
 static int hostq_wait_for(rt_queue *queue, rt_event *e, xlac_error *err) {
   host_queue *q = hostq_of(queue);
   hostq_enter_process(q);
@@ -198,6 +207,7 @@ static int hostq_host_call(rt_queue *queue, int (*fn)(void *ctx, xlac_error *err
   return hostq_add(q, p, done, err);
 }
 
+/* The two lists are copied behind the piece: the caller's may be gone when it runs. */
 static int hostq_execute(rt_queue *queue, const rt_executable *exe, const rt_call_options *options,
                          void *const *arguments, void *const *results, rt_event **done, xlac_error *err) {
   host_queue *q = hostq_of(queue);
@@ -220,6 +230,7 @@ static int hostq_record(rt_queue *queue, rt_event **done, xlac_error *err) {
   return hostq_add(q, p, done, err);
 }
 
+/* Nobody enqueues any more. The queue's thread has gone when its memory goes. */
 static void hostq_destroy(rt_queue *queue) {
   host_queue *q = hostq_of(queue);
   hostq_enter_process(q);

@@ -2,7 +2,6 @@
 import os
 import pathlib
 import subprocess
-import sysconfig
 
 import pytest
 
@@ -13,13 +12,13 @@ PAIRS = [("interp", "interp"), ("cpu", "cpu"), ("cpu", "cpu:1"), ("cpu:1", "inte
 
 
 def objects():
-    """The core as the extension's build has left it, which is fresh: the tests run that extension. None: there is no such build."""
-    folder = ROOT / "build" / f"temp.{sysconfig.get_platform()}-{sysconfig.get_python_version().replace('.', '')}" / "csrc"
-    folders = [folder, *sorted((ROOT / "build").glob("temp*/csrc"))]
-    found = next((f for f in folders if f.is_dir()), None)
-    wanted = [p.relative_to(ROOT / "csrc").with_suffix(".o") for p in sorted((ROOT / "csrc").glob("*/**/*.c")) if "py" not in p.parts]
-    made = [found / w for w in wanted if (found / w).exists()] if found else []
-    return made if len(made) == len(wanted) else None
+    """The core as the extension's build has left it; None where there is no such build, or it is older than what it was made of."""
+    sources = [p for p in sorted((ROOT / "csrc").glob("*/**/*.c")) if p.relative_to(ROOT / "csrc").parts[0] != "py"]
+    for folder in sorted((ROOT / "build").glob("temp*/csrc")):
+        made = [folder / p.relative_to(ROOT / "csrc").with_suffix(".o") for p in sources]
+        if all(o.exists() and o.stat().st_mtime >= p.stat().st_mtime for o, p in zip(made, sources)):
+            return made
+    return None
 
 
 def build(path, flags=()):

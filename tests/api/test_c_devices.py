@@ -101,7 +101,7 @@ def test_the_interpreter_runs_what_no_plan_is_made_for(x, runtime):
     x.lib.xlac_executable_destroy(exe)
 
 
-STAGES = {"translated": "ROOT y = f32[64]{0} add(x, x)", "prepared": "ROOT y", "optimised": "ROOT y", "fused": "y", "kernels": "// e, step 0: y",
+STAGES = {"translated": "ROOT %y = f32[64]{0} add(%x, %x)", "prepared": "ROOT %y", "optimised": "ROOT %y", "fused": "y", "kernels": "// e, step 0: y",
           "plan": "0 kernel add y: result 0 f32[64] <- argument 0 f32[64]", "executable": "m on cpu:0\nprogram e"}
 
 
