@@ -91,21 +91,25 @@ static int call_cleaned_leaves(cpu_run *run, void *const *arguments, void *const
   uint32_t n = exe->program->n_arguments, made = 0;
   interp_value **clean = base_malloc(exe->alloc, (n + 1u) * sizeof *clean);
   void **pointers = base_malloc(exe->alloc, (n + 1u) * sizeof *pointers);
-  bool ok = clean && pointers;
-  for (; ok && made < n; made++) {
+  int status = clean && pointers ? 0 : base_oom(run->ctx.err, "the arguments");
+  while (status == 0 && made < n) {
     const ir_type *t = exe->argument_types[made];
     interp_value *v = NULL;
     if (ir_is_tensor(t))
       v = interp_lend(exe->alloc, t->dtype, t->rank, t->dims, arguments[made], NULL, NULL);
     else
       v = interp_token(&run->ctx);
-    clean[made] = v ? interp_clean(&run->ctx, v) : NULL;
+    if (!v) {
+      status = base_oom(run->ctx.err, "the arguments");
+    } else if (!(clean[made] = interp_clean(&run->ctx, v))) {
+      status = interp_failed(&run->ctx);
+    } else {
+      pointers[made] = clean[made]->data;
+      made++;
+    }
     interp_release(v);
-    if (!clean[made]) ok = false;
-    if (!ok) break;
-    pointers[made] = clean[made]->data;
   }
-  int status = ok ? call_in_frame(run, pointers, results) : base_oom(run->ctx.err, "the arguments");
+  if (status == 0) status = call_in_frame(run, pointers, results);
   for (uint32_t i = 0; i < made; i++) interp_release(clean[i]);
   base_free(exe->alloc, clean);
   base_free(exe->alloc, pointers);
