@@ -151,6 +151,7 @@
 #include "text/hlo/print_check.c"
 #include "text/hlo/print_computation.c"
 #include "text/hlo/print_extra.c"
+#include "text/hlo/print_fingerprint.c"
 #include "text/hlo/print_iota.c"
 #include "text/hlo/print_literal.c"
 #include "text/hlo/print_mesh.c"

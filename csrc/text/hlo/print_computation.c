@@ -1,4 +1,5 @@
 /* Prints computations: the signature line, the ops in order, the closing line. */
+#include "../../base/heed.h"
 #include "print.h"
 
 static void write_indent(text_printer *p) {
@@ -105,9 +106,14 @@ void text_write_computation(text_printer *p, const ir_computation *c) {
 
 /* A body inside an op: neither name nor signature, but for the modes that show a signature. */
 void text_write_body(text_printer *p, const ir_computation *c) {
+  if (p->digests) {
+    text_write_digest(p, c);
+    return;
+  }
   if (p->nesting >= TEXT_MAX_NESTING) p->status = XLAC_E_TOO_DEEP;
   if (p->out->n - p->start > text_canonical_limit(p)) p->status = XLAC_E_TOO_LARGE;
-  if (p->status) return;
+  if (base_heed_tick(c->n_ops)) p->out->failed = true; /* a body may be written out very often */
+  if (p->status || p->out->failed) return;
   assert(p->bodies);
   p->nesting++;
   write_indent(p);
