@@ -29,7 +29,7 @@ LEVELS = {
     "tf/lower/": QUICK,  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),
     **dict.fromkeys((f"shard/{part}/" for part in ("explain", "export", "import", "local", "round_trip")), SMALL),
-    **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "result", "work")), PLAIN),
+    **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),
     "py/": SMALL,
     "": PLAIN,  # readers, printers, verifiers, passes: as fast as at -O3; -O1 costs MLIR text 15 %
 }

@@ -80,7 +80,7 @@ XLAC_MUST_USE int from_hlo_whole(from_hlo_op *x, const from_hlo_tree *tree, ir_v
 XLAC_MUST_USE int from_hlo_flatten(from_hlo_op *x, const from_hlo_tree *tree, from_hlo_values *out);
 XLAC_MUST_USE int from_hlo_part(from_hlo_op *x, const from_hlo_tree *tree, uint32_t i, const from_hlo_tree **out);
 
-/* --- from_hlo_emit.c: making ops --- */
+/* --- from_hlo_value.c: making ops --- */
 /* A new op, located; NULL when out of memory. */
 ir_op *from_hlo_emit_n(from_hlo_op *x, ir_opcode opcode, uint32_t n_results, const ir_type *const *types, uint32_t n,
                        const ir_value *operands, uint32_t n_called);

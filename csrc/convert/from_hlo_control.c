@@ -142,3 +142,162 @@ int from_hlo_fusion(from_hlo_op *x) {
   TRY(from_hlo_put(x, made, "mhlo.fusion_kind", ir_m_string(x->t->to, kind, strlen(kind))));
   return from_hlo_done(x, made);
 }
+
+/* ---- From HLO form to MLIR form: async ops. StableHLO has futures of collectives and slices, in regions of one op;
+ * anything else runs where it starts. */
+
+/* (operands, outcome, contexts...) of an async start whose outcome is x->result. */
+static int from_hlo_bundle(from_hlo_op *x, const from_hlo_tree *operands) {
+  const ir_type *type = x->op->type;
+  const from_hlo_tree **parts = BASE_ARRAY(&x->t->to->arena, const from_hlo_tree *, type->n_elements + 1u);
+  if (!parts) return from_hlo_no_memory(x->t);
+  parts[0] = operands;
+  parts[1] = x->result;
+  for (uint32_t i = 2; i < type->n_elements; i++)
+    if (!(parts[i] = from_hlo_of_context(x->t, type->elements[i]))) return from_hlo_no_memory(x->t);
+  x->result = from_hlo_of_parts(x->t, type->n_elements, parts);
+  return x->result ? 0 : from_hlo_no_memory(x->t);
+}
+
+/* Ops that StableHLO takes into a future and that are one op there too. */
+static bool from_hlo_has_future(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_ALL_GATHER:
+    case IR_OP_ALL_REDUCE:
+    case IR_OP_ALL_GATHER_START:
+    case IR_OP_ALL_REDUCE_START:
+    case IR_OP_COLLECTIVE_BROADCAST:
+    case IR_OP_COLLECTIVE_PERMUTE:
+    case IR_OP_COLLECTIVE_PERMUTE_START:
+    case IR_OP_REDUCE_SCATTER:
+      return op->n_operands == 1 && !ir_attr_find(op, IR_ATTR_PERMUTE_SLICE_SIZES);
+    case IR_OP_SLICE:
+    case IR_OP_DYNAMIC_SLICE:
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Whether the start is waited for by a done, and the chain holds one op that a future may. */
+static bool from_hlo_is_future(const ir_op *start) {
+  const ir_op *user = start->uses ? start->uses->user : NULL;
+  while (user && user->opcode == IR_OP_ASYNC_UPDATE) user = user->uses ? user->uses->user : NULL;
+  if (!user || user->opcode != ir_opcode_info(start->opcode)->done) return false;
+  if (start->opcode != IR_OP_ASYNC_START) return ir_is_tensor(user->type) && from_hlo_has_future(start);
+  const ir_computation *c = start->called[0];
+  const ir_op *root = ir_root(c);
+  if (c->n_ops != c->n_params + 1 || !ir_is_tensor(root->type) || !from_hlo_has_future(root)) return false;
+  for (uint32_t i = 0; i < c->n_params; i++)
+    if (!ir_is_tensor(c->params[i]->type)) return false;
+  return true;
+}
+
+/* An async_start whose region is still empty; x->result is its future. */
+static int from_hlo_start(from_hlo_op *x, const ir_type *outcome, ir_op **made) {
+  const ir_type *type, *future;
+  ir_value *operands;
+  TRY(from_hlo_type(x->t, x->op, outcome, &type));
+  TRY(from_hlo_operands(x, &operands));
+  if (!(future = ir_future(x->t->to, 1, &type))) return from_hlo_no_memory(x->t);
+  *made = from_hlo_emit_n(x, IR_OP_ASYNC_START, 1, &future, x->op->n_operands, operands, 1);
+  if (!*made) return from_hlo_no_memory(x->t);
+  TRY(from_hlo_common(x, *made));
+  x->result = from_hlo_of_value(x->t, (ir_value){*made, 0});
+  return x->result ? 0 : from_hlo_no_memory(x->t);
+}
+
+int from_hlo_async_start(from_hlo_op *x) {
+  ir_op *made;
+  const from_hlo_tree *operands = from_hlo_of_parts(x->t, x->op->n_operands, x->operands);
+  if (!operands) return from_hlo_no_memory(x->t);
+  if (from_hlo_is_future(x->op)) {
+    TRY(from_hlo_start(x, x->op->type->elements[1], &made));
+    TRY(from_hlo_region(x->t, x->op->called[0], made, 0));
+    return from_hlo_bundle(x, operands);
+  }
+  x->type = x->op->type->elements[1];
+  TRY(from_hlo_call_op(x, IR_OP_CALL, "callee", &made));
+  TRY(from_hlo_done(x, made));
+  return from_hlo_bundle(x, operands);
+}
+
+/* Waits for what is a future, and is the value that is there otherwise. */
+static int from_hlo_await(from_hlo_op *x, const from_hlo_tree *tree) {
+  x->result = tree;
+  if (tree->kind != FROM_HLO_VALUE || tree->type->kind != IR_TYPE_FUTURE) return 0;
+  ir_op *made = from_hlo_emit(x, IR_OP_ASYNC_DONE, tree->type->elements[0], 1, &tree->value);
+  x->result = made ? from_hlo_of_value(x->t, (ir_value){made, 0}) : NULL;
+  return x->result ? 0 : from_hlo_no_memory(x->t);
+}
+
+int from_hlo_async_done(from_hlo_op *x) {
+  const from_hlo_tree *outcome;
+  TRY(from_hlo_part(x, x->operands[0], 1, &outcome));
+  return from_hlo_await(x, outcome);
+}
+
+/* (destination, source, context) */
+int from_hlo_copy_start(from_hlo_op *x) {
+  x->result = x->operands[0];
+  return from_hlo_bundle(x, x->operands[0]);
+}
+
+int from_hlo_copy_done(from_hlo_op *x) {
+  return from_hlo_part(x, x->operands[0], 0, &x->result);
+}
+
+/* The collective itself, as x->result. */
+static int from_hlo_collective_now(from_hlo_op *x, bool bundled) {
+  ir_value *operands;
+  ir_op *made;
+  bool reduce = x->op->opcode == IR_OP_ALL_REDUCE_START;
+  ir_opcode opcode = reduce                                    ? IR_OP_ALL_REDUCE
+                     : x->op->opcode == IR_OP_ALL_GATHER_START ? IR_OP_ALL_GATHER
+                                                               : IR_OP_COLLECTIVE_PERMUTE;
+  if (bundled) x->type = x->op->type->elements[1];
+  if (opcode == IR_OP_COLLECTIVE_PERMUTE) return from_hlo_each(x);
+  TRY(from_hlo_operands(x, &operands));
+  TRY(from_hlo_make(x, opcode, x->op->n_operands, operands, x->op->n_called, &made));
+  TRY(from_hlo_attrs(x, made));
+  for (uint32_t i = 0; i < x->op->n_called; i++) TRY(from_hlo_region(x->t, x->op->called[i], made, i));
+  return from_hlo_done(x, made);
+}
+
+/* The same in the region of an async_start. */
+static int from_hlo_collective_later(from_hlo_op *x, const ir_type *outcome) {
+  ir_op *made, *argument;
+  ir_value value;
+  from_hlo_op inside = *x;
+  TRY(from_hlo_start(x, outcome, &made));
+  TRY(from_hlo_new_region(x->t, made, 0, &inside.into));
+  argument = from_hlo_argument(x->t, inside.into, made->operands[0].op->types[made->operands[0].index]);
+  const from_hlo_tree *operand = argument ? from_hlo_of_value(x->t, (ir_value){argument, 0}) : NULL;
+  if (!operand) return from_hlo_no_memory(x->t);
+  inside.operands = &operand;
+  TRY(from_hlo_collective_now(&inside, ir_is_tuple(x->op->type)));
+  TRY(from_hlo_whole(&inside, inside.result, &value));
+  return from_hlo_returns(x->t, inside.into, 1, &value);
+}
+
+int from_hlo_collective_start(from_hlo_op *x) {
+  bool bundled = x->op->opcode != IR_OP_ALL_REDUCE_START && ir_is_tuple(x->op->type);
+  const from_hlo_tree *first =
+      x->op->n_operands == 1 ? x->operands[0] : from_hlo_of_parts(x->t, x->op->n_operands, x->operands);
+  if (!first) return from_hlo_no_memory(x->t);
+  if (from_hlo_is_future(x->op)) {
+    TRY(from_hlo_collective_later(x, bundled ? x->op->type->elements[1] : x->op->type));
+  } else {
+    TRY(from_hlo_collective_now(x, bundled));
+  }
+  return bundled ? from_hlo_bundle(x, first) : 0;
+}
+
+/* Where the start gives its outcome alone, so does the end. */
+int from_hlo_collective_done(from_hlo_op *x) {
+  const ir_type *start = ir_operand(x->op, 0)->type;
+  const from_hlo_tree *outcome = x->operands[0];
+  if (ir_is_tuple(start) && start->bare != x->op->type->bare) TRY(from_hlo_part(x, outcome, 1, &outcome));
+  return from_hlo_await(x, outcome);
+}

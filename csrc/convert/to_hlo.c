@@ -1,7 +1,59 @@
 /* From MLIR form to HLO form: values, functions, regions. The ops are in to_hlo_ops.c. */
+#include "../ir/verify/check.h"
 #include "to_hlo.h"
 
 #include <stdio.h>
+
+/* ---- From MLIR form to HLO form: types, and which of them HLO has. */
+
+static const ir_type *to_hlo_tuple_type(to_hlo *t, const ir_type *type) {
+  const ir_type **elements = BASE_ARRAY(&t->to->arena, const ir_type *, type->n_elements + 1u);
+  for (uint32_t i = 0; elements && i < type->n_elements; i++)
+    if (!(elements[i] = to_hlo_type(t, type->elements[i]))) return NULL;
+  return elements ? ir_tuple(t->to, type->n_elements, elements) : NULL;
+}
+
+const ir_type *to_hlo_type(to_hlo *t, const ir_type *type) {
+  if (ir_is_tuple(type) || type->kind == IR_TYPE_FUTURE)
+    return type->kind == IR_TYPE_FUTURE && type->n_elements == 1 ? to_hlo_type(t, type->elements[0])
+                                                                 : to_hlo_tuple_type(t, type);
+  if (!ir_is_tensor(type)) return ir_type_import(t->to, type);
+  const ir_type *plain =
+      type->quant ? ir_tensor_mlir(t->to, (base_dtype)type->dtype, type->quant, NULL, type->rank, type->dims,
+                                   type->dynamic, NULL, NULL)
+                  : ir_tensor(t->to, (base_dtype)type->dtype, type->rank, type->dims, type->dynamic, NULL, NULL);
+  const ir_layout *layout = ir_layout_default(t->to, type->rank);
+  return plain && layout ? ir_type_with_layout(t->to, plain, layout) : NULL;
+}
+
+static int to_hlo_refuse_type(const to_hlo *t, const ir_op *op, const ir_type *type, const char *hint) {
+  return base_hint(t->err,
+                   to_hlo_fail(t, op, XLAC_E_VERIFY_SHAPE, "%s has the type %s, which HLO does not have",
+                               op->opcode == IR_OP_PARAMETER ? "an argument" : "a result", IR_SHOW(type)),
+                   "%s", hint);
+}
+
+int to_hlo_check_type(const to_hlo *t, const ir_op *op, const ir_type *type) {
+  if (type->quant)
+    return to_hlo_refuse_type(t, op, type,
+                              "run the pass stablehlo-legalize-quant-to-math first: it computes on the "
+                              "stored integers");
+  if (type->kind >= IR_TYPE_UNRANKED || type->text)
+    return to_hlo_refuse_type(t, op, type, "HLO has ranked tensors of numbers, tuples of them, and tokens");
+  if (ir_is_tensor(type) && ir_is_unbounded(type))
+    return to_hlo_refuse_type(t, op, type,
+                              "HLO has bounded dimensions only: give the arguments static types with the pass "
+                              "stablehlo-refine-arguments and run stablehlo-refine-shapes first, or give the "
+                              "dimensions bounds");
+  for (uint32_t i = 0; i < type->n_elements; i++) TRY(to_hlo_check_type(t, op, type->elements[i]));
+  return 0;
+}
+
+int to_hlo_check_results(const to_hlo *t, const ir_op *op) {
+  if (t->options.executable) return 0; /* it keeps StableHLO's types for the interpreter */
+  for (uint32_t i = 0; i < op->n_results; i++) TRY(to_hlo_check_type(t, op, op->types[i]));
+  return 0;
+}
 
 int to_hlo_fail(const to_hlo *t, const ir_op *op, base_code code, const char *format, ...) {
   char message[400];
@@ -312,4 +364,41 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
   if (t.options.executable) t.to->config.is_scheduled = true; /* effects happen in the order of the text */
   *out = t.to;
   return 0;
+}
+
+/* ---- From MLIR form to HLO form, the end of it: the ops come into the order in which they are printed, and the module
+ * is verified, so that nothing is handed out that HLO does not have. */
+
+/* Computations are printed in the order in which ops call them, and ops in post-order: once the ops stand in that
+ * order, what is printed and read again is printed the same. */
+static bool to_hlo_order(ir_computation *c, base_arena *arena) {
+  uint32_t n = 0;
+  ir_op **order = ir_post_order(c, arena, &n);
+  if (!order) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (i + 1 < n || order[i] != c->last) ir_op_move(order[i], NULL);
+  return true;
+}
+
+/* StableHLO takes more than HLO does: reductions to another element type, for one. */
+static int to_hlo_verify(to_hlo *t) {
+  const ir_verify_options lenient = {.xla_compat = true};
+  int status = ir_verify(t->to, &lenient, t->err);
+  if (status == 0 || status == -XLAC_E_OUT_OF_MEMORY || (t->err && t->err->hint[0])) return status;
+  return base_hint(t->err, status,
+                   "this is how the StableHLO op reads in HLO, which does not allow it; the module can be compiled and "
+                   "interpreted as it is");
+}
+
+int to_hlo_settle(to_hlo *t) {
+  base_arena arena;
+  base_arena_init(&arena, t->to->alloc);
+  bool ok = true;
+  IR_FOR_COMPUTATIONS(c, t->to) {
+    base_arena_mark here = base_arena_here(&arena);
+    ok = ok && to_hlo_order(c, &arena);
+    base_arena_back(&arena, here);
+  }
+  base_arena_free(&arena);
+  return ok ? to_hlo_verify(t) : to_hlo_no_memory(t);
 }

@@ -51,7 +51,7 @@ XLAC_MUST_USE int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results)
 XLAC_MUST_USE int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *results, bool tuple);
 ir_op *to_hlo_value(const to_hlo *t, ir_value v);
 
-/* --- to_hlo_types.c --- */
+/* --- to_hlo.c --- */
 /* The type with default layouts at every depth. NULL when out of memory. */
 const ir_type *to_hlo_type(to_hlo *t, const ir_type *type);
 /* Fails, at `op`, for a type that HLO does not have. */
@@ -59,11 +59,11 @@ XLAC_MUST_USE int to_hlo_check_type(const to_hlo *t, const ir_op *op, const ir_t
 /* The same for all results of op (or for the parameter that it is), unless the executable form is made. */
 XLAC_MUST_USE int to_hlo_check_results(const to_hlo *t, const ir_op *op);
 
-/* --- to_hlo_chlo.c: in the strict mode --- */
+/* --- to_hlo_ops.c: in the strict mode --- */
 bool to_hlo_is_simple_chlo(const ir_op *op);
 XLAC_MUST_USE int to_hlo_simple_chlo(to_hlo_op *x);
 
-/* --- to_hlo_sdy.c --- */
+/* --- to_hlo_ops.c --- */
 /* Ops that are their operand; that are it on one device; whose region takes their place; and that on one device. */
 XLAC_MUST_USE int to_hlo_sdy_note(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_sdy_move(to_hlo_op *x);
@@ -76,11 +76,11 @@ XLAC_MUST_USE int to_hlo_encoded(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_extras(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_layouts(to_hlo_op *x, ir_op *made);
 
-/* --- to_hlo_settle.c --- */
+/* --- to_hlo.c --- */
 /* The module that was made, with its ops in the order of the print; fails where HLO's rules do not allow it. */
 XLAC_MUST_USE int to_hlo_settle(to_hlo *t);
 
-/* --- to_hlo_topk.c --- */
+/* --- to_hlo_ops.c --- */
 bool to_hlo_is_approx_topk(const ir_op *op);
 XLAC_MUST_USE int to_hlo_approx_topk(to_hlo_op *x);
 

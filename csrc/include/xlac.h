@@ -91,6 +91,11 @@ uint32_t xlac_dtype_bytes(uint32_t dtype);
 uint32_t xlac_dtype_bits(uint32_t dtype);
 /* "pred", "sint", "uint", "float" or "complex". Static; NULL for no type. */
 const char *xlac_dtype_kind(uint32_t dtype);
+/* "float32"; where NumPy itself has no such type ("bfloat16", "int4"), the name in package ml_dtypes, and
+ * *of_ml_dtypes. */
+const char *xlac_dtype_numpy(uint32_t dtype, bool *of_ml_dtypes);
+/* code and bits of a DLDataType (dlpack.h 1.1), its lanes being 1. */
+void xlac_dtype_dlpack(uint32_t dtype, uint8_t *code, uint8_t *bits);
 
 /* --- the op table: numbers from 1 to xlac_opcode_count() - 1, not stable between versions; their names are --- */
 

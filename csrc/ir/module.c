@@ -1,6 +1,9 @@
-/* Modules, computations and ops come into being here. */
+/* Modules, computations and ops come into being here, or as copies of others. */
+#include "attrs/import_memo.h"
 #include "ir.h"
 #include "types/type_table.h"
+
+/* Modules, computations and ops come into being here. */
 
 int ir_module_create(ir_module **out, const char *name, base_alloc alloc, xlac_error *err) {
   ir_module *m = base_malloc(alloc, sizeof *m);
@@ -126,4 +129,270 @@ ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, cons
 ir_op *ir_op_new(ir_computation *c, ir_opcode opcode, const ir_type *type, const base_istr *name, uint32_t n_operands,
                  uint32_t n_called) {
   return ir_op_new_n(c, opcode, 1, &type, name, n_operands, n_called);
+}
+
+/* Copies of ops and of whole modules. */
+
+static bool clone_attrs(ir_op *to, const ir_op *from) {
+  ir_module *m = to->parent->module;
+  bool same_module = m == from->parent->module;
+  for (uint16_t i = 0; i < from->n_attrs; i++) {
+    ir_attr a = from->attrs[i];
+    if (!same_module && !ir_attr_import(m, &from->attrs[i], &a)) return false;
+    if (!ir_attr_set(to, a)) return false;
+  }
+  return true;
+}
+
+/* `few` has room for one. What is longer stays with the copy. */
+static const ir_type *const *clone_types(ir_module *m, const ir_op *op, const ir_type **few) {
+  if (m == op->parent->module) return op->types;
+  const ir_type **types = op->n_results < 2 ? few : BASE_ARRAY(&m->arena, const ir_type *, op->n_results);
+  for (uint32_t i = 0; types && i < op->n_results; i++)
+    if (!(types[i] = ir_type_import(m, op->types[i]))) return NULL;
+  return types;
+}
+
+static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module, base_map *done) {
+  ir_module *m = to->parent->module;
+  if (same_module)
+    to->mlir = from->mlir;
+  else
+    to->mlir = done ? ir_mdict_import_once(m, from->mlir, done) : ir_mdict_import(m, from->mlir);
+  to->properties = from->properties;
+  to->loc = same_module ? from->loc : ir_mattr_import(m, from->loc);
+  if (from->opcode == IR_OP_UNREGISTERED && !(to->u.name = ir_intern(m, from->u.name->s, from->u.name->n)))
+    return false;
+  return (to->mlir || !from->mlir) && (to->loc || !from->loc);
+}
+
+/* The op without operands, control edges and called computations. `done`: attributes copied before, or NULL. */
+static ir_op *clone_shell(const ir_op *op, ir_computation *to, base_map *done) {
+  ir_module *m = to->module;
+  bool same_module = m == op->parent->module;
+  const ir_type *few = NULL, *const *types = clone_types(m, op, &few);
+  const base_istr *name = same_module ? ir_fresh_name(m, op->name->s) : ir_intern(m, op->name->s, op->name->n);
+  if (!types || !name) return NULL;
+  ir_op *c = ir_op_new_n(to, op->opcode, op->n_results, types, name, op->n_operands, op->n_called);
+  if (!c || !clone_attrs(c, op)) return NULL;
+  c->line = op->line;
+  c->col = op->col;
+  if (!clone_mlir(c, op, same_module, done)) return NULL;
+  if (op->opcode == IR_OP_PARAMETER) return ir_set_parameter(c, op->u.number) ? c : NULL;
+  if (op->opcode == IR_OP_CONSTANT && op->u.literal) {
+    c->u.literal = same_module ? op->u.literal : ir_literal_import(m, op->u.literal);
+    if (!c->u.literal) return NULL;
+  }
+  return c;
+}
+
+static void *mapped(const base_map *map, void *p) {
+  void *q = map ? base_map_ptr(map, p) : NULL;
+  return q ? q : p;
+}
+
+/* `ops`, of a whole module's clone: what they have become, by id; else NULL, and the map knows. */
+static ir_op *mapped_op(const base_map *map, ir_op *const *ops, ir_op *op) {
+  return ops ? ops[op->id] : mapped(map, op);
+}
+
+/* Links the clone `c` of `op` to what its neighbours have become. */
+static bool clone_links(ir_op *c, const ir_op *op, const base_map *map, ir_op *const *ops) {
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    ir_value v = {mapped_op(map, ops, op->operands[i].op), op->operands[i].index};
+    assert(v.op->parent->module == c->parent->module);
+    ir_set_operand(c, i, v);
+  }
+  for (uint32_t i = 0; i < op->n_control_preds; i++)
+    if (!ir_add_control_pred(c, mapped_op(map, ops, op->control_preds[i]))) return false;
+  for (uint32_t i = 0; i < op->n_called; i++) c->called[i] = mapped(map, op->called[i]);
+  return true;
+}
+
+ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map) {
+  ir_op *c = clone_shell(op, to, NULL);
+  return c && clone_links(c, op, map, NULL) ? c : NULL;
+}
+
+/* --- modules --- */
+
+static const ir_ints *clone_ints(ir_module *m, const ir_ints *v, bool *ok) {
+  if (!v) return NULL;
+  const ir_ints *c = ir_ints_make(m, v->n, v->v);
+  *ok = *ok && c;
+  return c;
+}
+
+static bool clone_aliases(ir_module *m, const ir_config *from) {
+  bool ok = true;
+  ir_config *to = &m->config;
+  to->aliases = base_arena_memdup(&m->arena, from->aliases, from->n_aliases * sizeof *from->aliases);
+  to->donors = base_arena_memdup(&m->arena, from->donors, from->n_donors * sizeof *from->donors);
+  if (!to->aliases || !to->donors) return false;
+  for (uint32_t i = 0; i < from->n_aliases; i++) {
+    to->aliases[i].output = clone_ints(m, from->aliases[i].output, &ok);
+    to->aliases[i].index = clone_ints(m, from->aliases[i].index, &ok);
+  }
+  for (uint32_t i = 0; i < from->n_donors; i++) to->donors[i].index = clone_ints(m, from->donors[i].index, &ok);
+  return ok;
+}
+
+static bool clone_entry_layout(ir_module *m, const ir_config *from) {
+  ir_config *to = &m->config;
+  if (!from->has_entry_layout) return true;
+  to->entry_params = BASE_ARRAY(&m->arena, const ir_type *, from->n_entry_params + 1);
+  if (!to->entry_params || !(to->entry_result = ir_type_import(m, from->entry_result))) return false;
+  for (uint32_t i = 0; i < from->n_entry_params; i++)
+    if (!(to->entry_params[i] = ir_type_import(m, from->entry_params[i]))) return false;
+  return true;
+}
+
+static bool clone_config(ir_module *m, const ir_config *from) {
+  bool ok = true;
+  ir_config *to = &m->config;
+  *to = *from;
+  to->alias_passthrough_params = clone_ints(m, from->alias_passthrough_params, &ok);
+  to->spmd_to_parameters = clone_ints(m, from->spmd_to_parameters, &ok);
+  to->spmd_to_output = clone_ints(m, from->spmd_to_output, &ok);
+  if (from->frontend_attributes) ok = ok && (to->frontend_attributes = ir_dict_import(m, from->frontend_attributes));
+  if (from->origin_recovery_table) {
+    to->origin_recovery_table = ir_intern(m, from->origin_recovery_table->s, from->origin_recovery_table->n);
+    ok = ok && to->origin_recovery_table;
+  }
+  return ok && clone_aliases(m, from) && clone_entry_layout(m, from);
+}
+
+static const base_istr **clone_strings(ir_module *m, const base_istr **from, uint32_t n) {
+  const base_istr **to = BASE_ARRAY(&m->arena, const base_istr *, n + 1);
+  for (uint32_t i = 0; to && i < n; i++)
+    if (!(to[i] = ir_intern(m, from[i]->s, from[i]->n))) return NULL;
+  return to;
+}
+
+static bool clone_sources(ir_module *m, const ir_source_tables *from) {
+  ir_source_tables *to = &m->sources;
+  *to = *from;
+  to->files = clone_strings(m, from->files, from->n_files);
+  to->functions = clone_strings(m, from->functions, from->n_functions);
+  to->locations = base_arena_memdup(&m->arena, from->locations, from->n_locations * sizeof *from->locations);
+  to->frames = base_arena_memdup(&m->arena, from->frames, from->n_frames * sizeof *from->frames);
+  return to->files && to->functions && to->locations && to->frames;
+}
+
+static bool clone_function_facts(ir_computation *c, const ir_computation *from) {
+  ir_module *m = c->module;
+  c->kind = from->kind;
+  c->declaration = from->declaration;
+  c->open_end = from->open_end;
+  c->mlir = ir_mdict_import(m, from->mlir);
+  c->loc = ir_mattr_import(m, from->loc);
+  c->return_loc = ir_mattr_import(m, from->return_loc);
+  c->return_line = from->return_line;
+  c->return_col = from->return_col;
+  c->return_mlir = ir_mdict_import(m, from->return_mlir);
+  if (from->return_name && !(c->return_name = ir_intern(m, from->return_name->s, from->return_name->n))) return false;
+  if (from->function_type && !(c->function_type = ir_type_import(m, from->function_type))) return false;
+  uint32_t n = ir_function_results(from);
+  if (from->result_mlir) {
+    const ir_mdict **dicts = BASE_ARRAY(&m->arena, const ir_mdict *, n + 1);
+    for (uint32_t i = 0; dicts && i < n; i++)
+      if (!(dicts[i] = ir_mdict_import(m, from->result_mlir[i])) && from->result_mlir[i]) return false;
+    if (!(c->result_mlir = dicts)) return false;
+  }
+  return (c->mlir || !from->mlir) && (c->loc || !from->loc) && (c->return_loc || !from->return_loc) &&
+         (c->return_mlir || !from->return_mlir);
+}
+
+static bool clone_computation_facts(ir_computation *c, const ir_computation *from) {
+  ir_module *m = c->module;
+  c->line = from->line;
+  c->col = from->col;
+  c->hidden = from->hidden;
+  if (!clone_function_facts(c, from)) return false;
+  if (from->execution_thread) {
+    c->execution_thread = ir_intern(m, from->execution_thread->s, from->execution_thread->n);
+    if (!c->execution_thread) return false;
+  }
+  return !from->frontend_attributes || (c->frontend_attributes = ir_dict_import(m, from->frontend_attributes));
+}
+
+/* All computations and op shells first, links after: order in the lists need not follow the data. */
+static bool clone_shells(ir_module *m, const ir_module *from, base_map *map, ir_op **ops) {
+  IR_FOR_COMPUTATIONS(c, from) {
+    ir_computation *copy = ir_computation_new(m, c->name->s, c->name->n);
+    if (!copy || !clone_computation_facts(copy, c) || !base_map_set(map, base_key(c), base_key(copy))) return false;
+    IR_FOR_OPS(op, c) {
+      ops[op->id] = clone_shell(op, copy, map); /* of computations and attributes: no two have one address */
+      if (!ops[op->id]) return false;
+    }
+  }
+  return true;
+}
+
+static bool clone_results(ir_computation *copy, const ir_computation *c, ir_op *const *ops) {
+  copy->results = BASE_ARRAY(&copy->module->arena, ir_value, c->n_results ? c->n_results : 1);
+  if (!copy->results) return false;
+  for (uint32_t i = 0; i < c->n_results; i++)
+    copy->results[i] = (ir_value){ops[c->results[i].op->id], c->results[i].index};
+  copy->n_results = c->n_results;
+  copy->owner = c->owner ? ops[c->owner->id] : NULL;
+  return true;
+}
+
+static bool clone_body(ir_module *m, const ir_module *from, base_map *map, ir_op **ops) {
+  if (!ops || !clone_config(m, &from->config) || !clone_sources(m, &from->sources) || !clone_shells(m, from, map, ops))
+    return false;
+  IR_FOR_COMPUTATIONS(c, from) {
+    if (!clone_results(mapped(map, c), c, ops)) return false;
+    IR_FOR_OPS(op, c) {
+      if (!clone_links(ops[op->id], op, map, ops)) return false;
+    }
+  }
+  if (from->entry) m->entry = mapped(map, from->entry);
+  m->verified = from->verified;
+  m->unbounded = from->unbounded;
+  return true;
+}
+
+int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err) {
+  ir_module *copy = NULL;
+  TRY(ir_module_create(&copy, m->name->s, m->alloc, err));
+  base_arena_foresee(&copy->arena, m->arena.used);
+  base_map map;
+  base_map_init(&map, m->alloc);
+  copy->form = m->form;
+  copy->named = m->named;
+  copy->mlir = ir_mdict_import(copy, m->mlir);
+  copy->loc = ir_mattr_import(copy, m->loc);
+  ir_op **ops = base_malloc(m->alloc, m->n_ids * sizeof *ops);
+  bool ok = (copy->mlir || !m->mlir) && (copy->loc || !m->loc) && clone_body(copy, m, &map, ops);
+  base_free(m->alloc, ops);
+  base_map_free(&map);
+  if (!ok) {
+    ir_module_destroy(copy);
+    return base_oom(err, "a copy of the module");
+  }
+  *out = copy;
+  return 0;
+}
+
+/* Async chains: from a done or update back to the start. A module under edit may have broken chains, even cyclic ones.
+ */
+
+ir_op *ir_async_start_of(const ir_op *op) {
+  assert(op && op->parent);
+  uint32_t steps = 0;
+  while (op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE) {
+    bool is_first = steps == 0;
+    /* Each step goes to another op of the computation, so more steps than ops means a cycle. */
+    if (op->n_operands != 1 || steps++ > op->parent->n_ops) return NULL;
+    if (op->opcode == IR_OP_ASYNC_DONE && !is_first) return NULL; /* a done ends a chain */
+    op = op->operands[0].op;
+  }
+  return op->opcode == IR_OP_ASYNC_START ? (ir_op *)op : NULL;
+}
+
+ir_computation *ir_async_wrapped(const ir_op *op) {
+  const ir_op *start = ir_async_start_of(op);
+  return start && start->n_called == 1 ? start->called[0] : NULL;
 }

@@ -3,6 +3,7 @@
 #include "buffer.h"
 #include "dlpack.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void **load_numpy(void) {
@@ -35,42 +36,16 @@ void **py_numpy(py_state *st) {
 
 /* --- element types --- */
 
-/* Those that NumPy itself lacks are known by the names ml_dtypes gives them. */
-static const struct {
-  const char *name, *text;
-} ml_dtypes_names[] = {
-    {"bfloat16", "bf16"},
-    {"float8_e5m2", "f8e5m2"},
-    {"float8_e4m3fn", "f8e4m3fn"},
-    {"float8_e4m3", "f8e4m3"},
-    {"float8_e3m4", "f8e3m4"},
-    {"float8_e4m3b11fnuz", "f8e4m3b11fnuz"},
-    {"float8_e4m3fnuz", "f8e4m3fnuz"},
-    {"float8_e5m2fnuz", "f8e5m2fnuz"},
-    {"float8_e8m0fnu", "f8e8m0fnu"},
-    {"float6_e2m3fn", "f6e2m3fn"},
-    {"float6_e3m2fn", "f6e3m2fn"},
-    {"float4_e2m1fn", "f4e2m1fn"},
-    {"int1", "s1"},
-    {"int2", "s2"},
-    {"int4", "s4"},
-    {"uint1", "u1"},
-    {"uint2", "u2"},
-    {"uint4", "u4"},
-};
-
-static const char *ml_dtypes_name(const char *text) {
-  for (size_t i = 0; i < sizeof ml_dtypes_names / sizeof *ml_dtypes_names; i++)
-    if (strcmp(ml_dtypes_names[i].text, text) == 0) return ml_dtypes_names[i].name;
-  return NULL;
-}
-
+/* Types that NumPy itself lacks have numbers of their own in each process, but the names that ml_dtypes gives them. */
 static uint32_t dtype_by_name(PyArray_Descr *descr) {
   PyObject *name = PyObject_GetAttrString((PyObject *)descr, "name");
   const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
   uint32_t dtype = 0;
-  for (size_t i = 0; s && i < sizeof ml_dtypes_names / sizeof *ml_dtypes_names; i++)
-    if (strcmp(ml_dtypes_names[i].name, s) == 0) dtype = xlac_dtype_from_text(ml_dtypes_names[i].text);
+  for (uint32_t t = 1; s && t < xlac_dtype_count(); t++) {
+    bool of_ml_dtypes;
+    const char *numpy = xlac_dtype_numpy(t, &of_ml_dtypes);
+    if (of_ml_dtypes && strcmp(numpy, s) == 0) dtype = t;
+  }
   Py_XDECREF(name);
   PyErr_Clear();
   return dtype;
@@ -133,9 +108,10 @@ static int builtin_type_num(const char *text) {
   return -1;
 }
 
-static PyObject *ml_dtypes_descr(py_state *st, void **numpy, const char *text) {
-  const char *name = ml_dtypes_name(text);
-  if (name == NULL) return py_raise_argument(st, "NumPy has no dtype for %s", text);
+static PyObject *ml_dtypes_descr(py_state *st, void **numpy, uint32_t dtype) {
+  bool of_ml_dtypes;
+  const char *text = xlac_dtype_text(dtype), *name = xlac_dtype_numpy(dtype, &of_ml_dtypes);
+  assert(name && of_ml_dtypes); /* the others are NumPy's own */
   PyObject *module = PyImport_ImportModule("ml_dtypes");
   PyObject *scalar_type = module ? PyObject_GetAttrString(module, name) : NULL;
   Py_XDECREF(module);
@@ -166,7 +142,7 @@ PyObject *py_descr(py_state *st, uint32_t dtype) {
   if (type_num >= 0) return (PyObject *)PyArray_DescrFromType(type_num);
   PyObject *descr = __atomic_load_n(&st->descrs[dtype], __ATOMIC_ACQUIRE);
   if (descr) return Py_NewRef(descr);
-  descr = ml_dtypes_descr(st, numpy, text);
+  descr = ml_dtypes_descr(st, numpy, dtype);
   PyObject *none_yet = NULL;
   if (descr &&
       __atomic_compare_exchange_n(&st->descrs[dtype], &none_yet, descr, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

@@ -61,7 +61,7 @@ CASES = {
                       f"window={{size={ROWS}x1 pad={ROWS - 1}_0x0_0}}, to_apply=add", None, 40),
     "one window": ("f32", X + ZERO + f"  ROOT r = T[1] reduce-window(x, z), window={{size={N}}}, to_apply=add", MANY, 40),
     "topk": ("s8", X + f"  ROOT r = (T[{N // 4}], s32[{N // 4}]) topk(x), k={N // 4}, largest=true", 36, 40),
-    "dot of vectors": ("f32", X + "  ROOT r = T[] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}", 4 * MANY, 8),
+    "dot of vectors": ("f32", X + "  ROOT r = T[] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}", 4 * MANY, 1),
     "outer product": ("f32", f"  x = T[{ROWS}] parameter(0)\n  ROOT r = T[{ROWS},{ROWS}] dot(x, x), lhs_contracting_dims={{}}, "
                       "rhs_contracting_dims={}", MANY, 8),
     "convolution": ("f32", f"  x = T[1,{N},1] parameter(0)\n  k = T[3,1,1] constant({{{{{{1}}}}, {{{{1}}}}, {{{{1}}}}}})\n" +

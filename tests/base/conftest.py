@@ -26,6 +26,7 @@ typedef struct base_dtype_info {
   const char *text;
   uint8_t kind, bits, bytes, exponent_bits, mantissa_bits;
   int16_t bias;
+  ...;
 } base_dtype_info;
 const base_dtype_info *base_dtype_of(int t);
 void base_convert(int to, void *dst, int from, const void *src, size_t n);

@@ -1,12 +1,17 @@
 /* sort by comparators that are keys; others are for sort_body.c. Many rows: threads share the rows. Few long ones: each
  * is cut into parts that are sorted and then merged, piece by piece. The order of equal elements stays, so nothing
- * depends on how that is cut. */
+ * depends on how that is cut.
+ *
+ * Where nothing but slices near one end of the sorted rows is used, only these are made: the rest of the result's
+ * memory is left as it was. Elements that may be among them are selected by the first key, then sorted. */
 #include "sort.h"
 
 #include "../../interp/algorithm/sort_keys.h"
 #include "sort_body.h"
 
 enum { SORT_LONG = 1 << 17, SORT_SLOTS = 16, SORT_PART = 1 << 15, SORT_RANGE = 1 << 15, SORT_PART_MOST = 1 << 22 };
+/* What is worth a selection: one of this many elements in a row, in a long row, in rows of at least so many. */
+enum { SORT_KEPT = 4, SORT_KEPT_LONG = 32, SORT_KEPT_ROW = 64 };
 
 typedef struct sort_data {
   const cpu_sort_kind *kind;
@@ -16,6 +21,8 @@ typedef struct sort_data {
   bool by_body;                       /* there are no keys */
   cpu_sort_body by;                   /* by the comparator itself */
   int64_t length, rows, inner, grain; /* inner: elements from one of a row to the next */
+  int64_t kept;                       /* of a sorted row, so many are made: length, or fewer */
+  bool kept_last;                     /* from its end */
   const uint8_t *bytes;               /* of each operand's elements */
 } sort_data;
 
@@ -27,6 +34,7 @@ typedef struct sort_work {
   const cpu_sort_key *key;
   char *from, *to;
   int64_t width, pieces; /* of the runs to merge; pieces a merge */
+  int64_t *taken;        /* by part of `width`, for what is kept */
 } sort_work;
 
 static int64_t sort_row_at(const sort_data *x, int64_t row) {
@@ -45,23 +53,52 @@ static uint32_t sort_width(const cpu_sort_key *k) {
 
 /* --- many rows --- */
 
-static void sort_row(const sort_work *w, int64_t at, char *v, char *spare) {
+/* n of the row's elements that are at v, with their places, in order of all keys. */
+static void sort_taken(const sort_work *w, int64_t at, int64_t n, bool encoded, char *v, char *spare) {
   const sort_data *x = w->x;
   int64_t stride = 0;
-  for (uint32_t i = x->n_keys; i-- > 0;) {
+  for (uint32_t i = x->n_keys; i-- > 0; encoded = false) {
     const cpu_sort_key *k = &x->keys[i];
     const char *data = sort_key_data(w, k, at, &stride);
-    if (i + 1 == x->n_keys)
-      x->kind->encode(k, data, stride, 0, x->length, v);
-    else
-      x->kind->encode_again(k, data, stride, x->length, v);
-    x->kind->sort(v, spare, x->length, sort_width(k));
+    if (!encoded) x->kind->encode_again(k, data, stride, n, v);
+    x->kind->sort(v, spare, n, sort_width(k));
   }
+}
+
+/* What is kept of a row: the first or the last of the n sorted elements at v. */
+static void sort_pick_kept(const sort_work *w, int64_t at, int64_t n, const char *v) {
+  const sort_data *x = w->x;
+  int64_t skipped = x->kept_last ? n - x->kept : 0, to = x->kept_last ? x->length - x->kept : 0;
   for (uint32_t i = 0; i < x->n; i++) {
-    int64_t bytes = x->bytes[i];
-    x->kind->pick(v, x->length, (size_t)bytes, (const char *)w->r->in[i] + at * bytes,
-                  (char *)w->r->out[i] + at * bytes, bytes * x->inner);
+    int64_t bytes = x->bytes[i], stride = bytes * x->inner;
+    x->kind->pick(v + skipped * (int64_t)x->kind->bytes, x->kept, (size_t)bytes, (const char *)w->r->in[i] + at * bytes,
+                  (char *)w->r->out[i] + at * bytes + to * stride, stride);
   }
+}
+
+/* Elements of the row from `first` on, of n, that may be kept: those whose first key is among the first or last. */
+static int64_t sort_select(const sort_work *w, int64_t at, int64_t first, int64_t n, char *v) {
+  const sort_data *x = w->x;
+  cpu_sort_key key = x->keys[0];
+  int64_t stride = 0;
+  const char *data = sort_key_data(w, &key, at, &stride);
+  key.descending ^= x->kept_last;
+  return x->kind->select(&key, interp_min(x->kept, n), x->n_keys > 1 || x->kept_last, data, stride, first, n, v);
+}
+
+static void sort_row(const sort_work *w, int64_t at, char *v, char *spare) {
+  const sort_data *x = w->x;
+  int64_t n = x->length, stride = 0;
+  if (x->kept < n) {
+    n = sort_select(w, at, 0, n, v);
+    sort_taken(w, at, n, x->n_keys == 1 && !x->kept_last, v, spare);
+  } else {
+    const cpu_sort_key *last = &x->keys[x->n_keys - 1];
+    const char *data = sort_key_data(w, last, at, &stride);
+    x->kind->encode(last, data, stride, 0, n, v);
+    sort_taken(w, at, n, true, v, spare);
+  }
+  sort_pick_kept(w, at, n, v);
 }
 
 static void sort_rows(void *ctx, size_t begin, size_t end) {
@@ -78,7 +115,8 @@ static void sort_encode_range(void *ctx, size_t begin, size_t end) {
   int64_t stride = 0;
   const char *data = sort_key_data(w, w->key, w->at, &stride);
   if (w->key == &w->x->keys[w->x->n_keys - 1])
-    w->x->kind->encode(w->key, data, stride, (int64_t)begin, (int64_t)(end - begin), w->from);
+    w->x->kind->encode(w->key, data, stride, (int64_t)begin, (int64_t)(end - begin),
+                       w->from + begin * w->x->kind->bytes);
   else
     w->x->kind->encode_again(w->key, data, stride, (int64_t)(end - begin), w->from + begin * w->x->kind->bytes);
 }
@@ -143,6 +181,33 @@ static void sort_long_row(sort_work *w, base_pool *pool) {
   base_parallel_for(pool, (size_t)x->length, SORT_RANGE, sort_pick_range, w);
 }
 
+/* --- what is kept of a long row --- */
+
+static void sort_select_range(void *ctx, size_t begin, size_t end) {
+  const sort_work *w = ctx;
+  for (size_t i = begin; i < end; i++) {
+    int64_t first = (int64_t)i * w->width, n = interp_min(w->width, w->x->length - first);
+    w->taken[i] = n > 0 ? sort_select(w, w->at, first, n, w->from + first * (int64_t)w->x->kind->bytes) : 0;
+  }
+}
+
+/* Parts are selected from by themselves. What is taken from them stands one behind the other then, in order of place.
+ */
+static void sort_long_row_kept(sort_work *w, base_pool *pool) {
+  const sort_data *x = w->x;
+  int64_t bytes = (int64_t)x->kind->bytes, taken[SORT_SLOTS], n = 0;
+  int64_t parts = interp_clamp(base_pool_size(pool), 1, SORT_SLOTS);
+  w->taken = taken;
+  w->width = (x->length + parts - 1) / parts;
+  memset(taken, 0, sizeof taken); /* where the call is to stop, parts may be left out */
+  base_parallel_for(pool, (size_t)parts, 1, sort_select_range, w);
+  if (base_pool_stopping(pool)) return;
+  for (int64_t i = 0; i < parts; n += taken[i++])
+    memmove(w->from + n * bytes, w->from + i * w->width * bytes, (size_t)(taken[i] * bytes));
+  sort_taken(w, w->at, n, false, w->from, w->to);
+  sort_pick_kept(w, w->at, n, w->from);
+}
+
 /* --- the step --- */
 
 static bool sort_meets_nan(const sort_data *x, const cpu_routine_run *r) {
@@ -161,7 +226,7 @@ static int sort_run_step(const cpu_routine_run *r) {
     return 0;
   }
   sort_work w = {.x = x, .r = r};
-  if (x->rows == 0 || x->length == 0) return 0;
+  if (x->rows == 0 || x->length == 0 || x->kept == 0) return 0;
   if (x->length < SORT_LONG) {
     base_parallel_for(pool, (size_t)x->rows, (size_t)x->grain, sort_rows, &w);
     return 0;
@@ -170,13 +235,43 @@ static int sort_run_step(const cpu_routine_run *r) {
     w.at = sort_row_at(x, row);
     w.from = r->scratch;
     w.to = w.from + x->length * (int64_t)x->kind->bytes;
-    sort_long_row(&w, pool);
+    (x->kept < x->length ? sort_long_row_kept : sort_long_row)(&w, pool);
     if (base_pool_stopping(pool)) break;
   }
   return 0;
 }
 
 /* --- preparing --- */
+
+/* Widens [*low, *high) by what is used of the sorted dimension through the uses of op, which are slices, or results of
+ * a tuple. False: something else uses it. */
+static bool sort_used(const ir_op *op, int64_t dimension, int64_t *low, int64_t *high) {
+  if (ir_root(op->parent) == op) return false;
+  IR_FOR_USES(use, op) {
+    const ir_op *user = use->user;
+    const ir_attr *slice = user->opcode == IR_OP_SLICE ? ir_attr_find(user, IR_ATTR_SLICE) : NULL;
+    if (slice) {
+      const ir_slice_dim *d = &slice->v.slice->v[dimension];
+      *low = interp_min(*low, d->start);
+      *high = interp_max(*high, d->limit);
+    } else if (user->opcode != IR_OP_GET_TUPLE_ELEMENT || !sort_used(user, dimension, low, high)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* How much of each sorted row is to be made. */
+static void sort_keep(const ir_op *op, sort_data *data) {
+  int64_t low = data->length, high = 0;
+  data->kept = data->length;
+  if (!sort_used(op, ir_get_ints(op, IR_ATTR_DIMENSIONS)->v[0], &low, &high) || data->length < SORT_KEPT_ROW) return;
+  int64_t first = high, last = low < high ? data->length - low : 0;
+  int64_t kept = interp_min(first, last);
+  if (kept > data->length / (data->length < SORT_LONG ? SORT_KEPT : SORT_KEPT_LONG)) return;
+  data->kept = kept;
+  data->kept_last = last < first;
+}
 
 static bool sort_is_plain(const ir_op *op, sort_data *data) {
   const ir_computation *c = op->called[0];
@@ -220,6 +315,7 @@ static int sort_prepare_body(cpu_prepare_run *x, sort_data *data, bool *known) {
   if (!*known) return 0;
   data->by.n = data->n;
   data->by.bytes = data->bytes;
+  data->by.kept = data->kept_last ? data->length : data->kept;
   int64_t bytes = cpu_sort_body_make(&data->by, data->length, data->rows, data->inner);
   if (bytes > x->out->scratch_bytes) x->out->scratch_bytes = bytes;
   return 0;
@@ -234,10 +330,12 @@ int cpu_prepare_sort(cpu_prepare_run *x) {
   data->bytes = bytes;
   bool known = true;
   data->by_body = data->n_keys == 0;
+  sort_keep(x->op, data);
   if (!data->by_body) sort_choose(data, x->out);
   if (data->by_body || data->may_fail) TRY(sort_prepare_body(x, data, &known));
   if (!known) return 0;
-  x->out->name = data->by_body ? "merge-sort" : "radix";
+  bool part = data->by_body ? data->by.kept < data->length : data->kept < data->length;
+  x->out->name = part ? "partial-sort" : data->by_body ? "merge-sort" : "radix";
   x->data = data;
   x->out->work = (uint64_t)(data->rows * data->length) * 16;
   x->out->stoppable = true;

@@ -24,7 +24,7 @@ uint32_t cpu_sort_keys_of(const ir_computation *c, cpu_sort_key *keys);
  * keys. sort_keyed.c */
 typedef struct cpu_sort_kind {
   size_t bytes;
-  /* Elements 0 to n of data, `stride` bytes apart, from element `first` on. */
+  /* n elements of data, `stride` bytes apart, from element `first` on, to out[0] and on. */
   void (*encode)(const cpu_sort_key *k, const char *data, int64_t stride, int64_t first, int64_t n, void *out);
   /* Those at v get another key; they stay where they are. */
   void (*encode_again)(const cpu_sort_key *k, const char *data, int64_t stride, int64_t n, void *v);
@@ -34,6 +34,10 @@ typedef struct cpu_sort_kind {
   void (*merge)(const void *a, int64_t na, const void *b, int64_t nb, int64_t begin, int64_t end, void *out);
   /* to[i * stride] = from[stride * where element i was], for elements of `bytes`. */
   void (*pick)(const void *v, int64_t n, size_t bytes, const char *from, char *to, int64_t stride);
+  /* The k least of the n elements from `first` on, in order of place, to `out`, which has room for n. Returns how many:
+   * with `ties`, all that share the last one's key come too. 0 < k <= n. */
+  int64_t (*select)(const cpu_sort_key *key, int64_t k, bool ties, const char *data, int64_t stride, int64_t first,
+                    int64_t n, void *out);
 } cpu_sort_kind;
 extern const cpu_sort_kind cpu_sort_narrow, cpu_sort_wide;
 

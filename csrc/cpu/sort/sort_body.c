@@ -1,6 +1,8 @@
 /* A stable merge sort of places by a comparator that is run on one pair after another. Merges are those of the
  * interpreter (interp/algorithm/sort_merge.c), cut into the same pieces, so that a comparator that is no order, such as
- * < where there are NaNs, gives the same too. Threads share the rows, or the pieces of a long one. */
+ * < where there are NaNs, gives the same too. Threads share the rows, or the pieces of a long one. Where only the first
+ * elements of a sorted row are kept, merges make only the pieces that these are in: a piece depends on no more of its
+ * runs than it ends at, whatever the comparator. */
 #include "sort_body.h"
 
 enum {
@@ -74,15 +76,18 @@ static void bsort_take(const cpu_sort_body *s, const cpu_routine_run *r, int64_t
 /* The merges of runs of `width`: each in `pieces` pieces, of which the last may have nothing to do. */
 typedef struct bsort_level {
   int64_t length, width, piece, pieces, merges;
+  bool cut; /* in pieces, of which only one may be made */
   const char *from;
   char *to;
-  uint32_t *bounds; /* by piece: how many of its first outputs come from the first run; used where pieces > 1 */
+  uint32_t *bounds; /* by piece: how many of its first outputs come from the first run; used where it is cut */
 } bsort_level;
 
 static bsort_level bsort_level_make(const cpu_sort_body *s, int64_t width, const char *from, char *to,
                                     uint32_t *bounds) {
   bsort_level l = {.length = s->length, .width = width, .piece = s->piece, .from = from, .to = to, .bounds = bounds};
   l.pieces = (interp_min(2 * width, s->length) + s->piece - 1) / s->piece;
+  l.cut = l.pieces > 1;
+  l.pieces = interp_min(l.pieces, interp_max(1, (s->kept + s->piece - 1) / s->piece));
   l.merges = (s->length + 2 * width - 1) / (2 * width);
   return l;
 }
@@ -124,7 +129,7 @@ static uint32_t bsort_search(bsort_compare *c, const bsort_level *l, const bsort
 static void bsort_hold(const bsort_level *l, int64_t merge) {
   bsort_merge m = bsort_merge_of(l, merge);
   int64_t before = 0, begin = 0;
-  for (int64_t p = 0; begin < m.na + m.nb; p++) {
+  for (int64_t p = 0; p < l->pieces && begin < m.na + m.nb; p++) {
     int64_t end = bsort_end(l, &m, p);
     int64_t least = interp_max(before, end - m.nb), most = interp_min(before + end - begin, m.na);
     uint32_t *bound = &l->bounds[merge * l->pieces + p];
@@ -155,7 +160,7 @@ static void bsort_merge_piece(bsort_compare *c, const bsort_level *l, int64_t me
   int64_t begin = p * l->piece, end = bsort_end(l, &m, p);
   const uint32_t *bounds = l->bounds + merge * l->pieces;
   if (begin >= m.na + m.nb) return;
-  if (l->pieces == 1)
+  if (!l->cut)
     bsort_piece(c, l, &m, 0, m.na + m.nb, 0, m.na);
   else
     bsort_piece(c, l, &m, begin, end, p ? bounds[p - 1] : 0, bounds[p]);
@@ -211,8 +216,8 @@ static void bsort_give(const cpu_sort_body *s, const cpu_routine_run *r, int64_t
 /* false when it is to stop. */
 static bool bsort_level_run(bsort_compare *c, const bsort_level *l) {
   for (int64_t m = 0; m < l->merges; m++) {
-    for (int64_t p = 0; p < l->pieces && l->pieces > 1; p++) bsort_bound_piece(c, l, m, p);
-    if (l->pieces > 1) bsort_hold(l, m);
+    for (int64_t p = 0; p < l->pieces && l->cut; p++) bsort_bound_piece(c, l, m, p);
+    if (l->cut) bsort_hold(l, m);
     for (int64_t p = 0; p < l->pieces; p++) bsort_merge_piece(c, l, m, p);
     if (m % 64 == 0 && base_pool_stopping(c->r->run->exe->pool)) return false;
   }
@@ -259,7 +264,7 @@ static void bsort_rows(void *ctx, size_t begin, size_t end) {
       from = to;
       to = swap;
     }
-    bsort_give(s, w->r, row, from, 0, s->length);
+    bsort_give(s, w->r, row, from, 0, s->kept);
   }
 }
 
@@ -291,7 +296,7 @@ static void bsort_long_level(bsort_work *w, base_pool *pool) {
   size_t all = (size_t)(l->merges * l->pieces);
   int64_t each = interp_min(2 * l->width, l->piece);
   size_t grain = (size_t)interp_max(1, BSORT_RANGE / each);
-  if (l->pieces > 1) {
+  if (l->cut) {
     base_parallel_for(pool, all, grain, bsort_bound_range, w);
     for (int64_t m = 0; m < l->merges; m++) bsort_hold(l, m);
   }
@@ -313,7 +318,7 @@ static void bsort_long_row(bsort_work *w, base_pool *pool) {
     to = swap;
   }
   w->sorted = from;
-  base_parallel_for(pool, (size_t)s->length, BSORT_RANGE * 4, bsort_give_range, w);
+  base_parallel_for(pool, (size_t)s->kept, BSORT_RANGE * 4, bsort_give_range, w);
 }
 
 /* --- the whole --- */
@@ -334,7 +339,7 @@ int64_t cpu_sort_body_make(cpu_sort_body *s, int64_t length, int64_t rows, int64
 void cpu_sort_body_run(const cpu_sort_body *s, const cpu_routine_run *r) {
   bsort_work w = {.s = s, .r = r};
   base_pool *pool = r->run->exe->pool;
-  if (s->rows == 0 || s->length == 0) return;
+  if (s->rows == 0 || s->length == 0 || s->kept == 0) return;
   if (s->length < BSORT_LONG) {
     cpu_share_run(&s->share, pool, bsort_rows, &w);
     return;

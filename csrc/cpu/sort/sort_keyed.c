@@ -1,62 +1,14 @@
 /* Keyed elements: insertion for a few, else a radix sort, a byte at a time from the lowest, bytes that all keys share
  * left out. */
-#include "../../interp/eval/arrays.h"
-#include "sort.h"
+#include "sort_keyed.h"
 
 enum { KEYED_FEW = 32 };
-
-/* How a key is made of an element's bits. */
-typedef struct keyed_coding {
-  uint64_t top, infinity, nan, flip; /* flip: of an integer's sign, or of everything */
-  bool is_float, zeros_equal, nan_equal;
-} keyed_coding;
-
-static keyed_coding keyed_coding_of(const cpu_sort_key *k) {
-  base_dtype t = (base_dtype)k->dtype;
-  uint32_t width = 8 * (uint32_t)base_dtype_bytes(t);
-  uint64_t all = width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
-  keyed_coding c = {.top = (uint64_t)1 << (width - 1), .nan = k->nan, .is_float = base_dtype_is_float(t)};
-  c.infinity = t == XLAC_F16 ? 0x7c00 : t == XLAC_BF16 ? 0x7f80 : t == XLAC_F32 ? 0x7f800000 : (uint64_t)0x7ff << 52;
-  c.zeros_equal = k->zeros_equal;
-  c.nan_equal = k->nan_equal;
-  c.flip = k->descending ? all : 0;
-  if (base_dtype_is_signed(t)) c.flip ^= c.top;
-  return c;
-}
-
-#define KEYED_KEY(U)                                                    \
-  static inline U keyed_key_##U(const keyed_coding *c, const char *p) { \
-    U v, top = (U)c->top;                                               \
-    memcpy(&v, p, sizeof v);                                            \
-    if (!c->is_float) return (U)(v ^ (U)c->flip);                       \
-    U size = (U)(v & (U)~top);                                          \
-    if (c->zeros_equal && size == 0) v = 0;                             \
-    if (c->nan_equal && size > (U)c->infinity) v = (U)c->nan;           \
-    return (U)((v & top ? (U)~v : (U)(v | top)) ^ (U)c->flip);          \
-  }
-KEYED_KEY(uint8_t)
-KEYED_KEY(uint16_t)
-KEYED_KEY(uint32_t)
-KEYED_KEY(uint64_t)
-#undef KEYED_KEY
-
-/* Key above, place below. */
-typedef uint64_t keyed_narrow;
-typedef struct keyed_wide {
-  uint64_t key, at;
-} keyed_wide;
-#define NARROW_KEY(e) ((uint32_t)((e) >> 32))
-#define NARROW_AT(e) ((int64_t)((e) & 0xffffffffu))
-#define NARROW_MAKE(key, at) ((uint64_t)(key) << 32 | (uint64_t)(at))
-#define WIDE_KEY(e) ((e).key)
-#define WIDE_AT(e) ((int64_t)(e).at)
-#define WIDE_MAKE(key, at) ((keyed_wide){(key), (uint64_t)(at)})
 
 #define KEYED_ENCODE(name, E, U, KEY, AT, MAKE)                                                                    \
   static void name##_encode_##U(const keyed_coding *c, const char *data, int64_t stride, int64_t first, int64_t n, \
                                 E *out) {                                                                          \
     const keyed_coding own = *c;                                                                                   \
-    for (int64_t i = first; i < first + n; i++) out[i] = MAKE(keyed_key_##U(&own, data + i * stride), i);          \
+    for (int64_t i = 0; i < n; i++) out[i] = MAKE(keyed_key_##U(&own, data + (first + i) * stride), first + i);    \
   }                                                                                                                \
   static void name##_again_##U(const keyed_coding *c, const char *data, int64_t stride, int64_t n, E *v) {         \
     const keyed_coding own = *c;                                                                                   \
@@ -204,7 +156,8 @@ KEYED_PICK(keyed_wide, keyed_wide, WIDE_AT)
 #undef KEYED_PICK
 #undef KEYED_PICK_AS
 
-const cpu_sort_kind cpu_sort_narrow = {sizeof(keyed_narrow), keyed_narrow_encode, keyed_narrow_again,
-                                       keyed_narrow_sort,    keyed_narrow_merge,  keyed_narrow_pick};
-const cpu_sort_kind cpu_sort_wide = {sizeof(keyed_wide), keyed_wide_encode, keyed_wide_again,
-                                     keyed_wide_sort,    keyed_wide_merge,  keyed_wide_pick};
+const cpu_sort_kind cpu_sort_narrow = {sizeof(keyed_narrow),  keyed_narrow_encode, keyed_narrow_again,
+                                       keyed_narrow_sort,     keyed_narrow_merge,  keyed_narrow_pick,
+                                       cpu_sort_select_narrow};
+const cpu_sort_kind cpu_sort_wide = {sizeof(keyed_wide), keyed_wide_encode, keyed_wide_again,    keyed_wide_sort,
+                                     keyed_wide_merge,   keyed_wide_pick,   cpu_sort_select_wide};

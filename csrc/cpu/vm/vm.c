@@ -8,6 +8,7 @@ enum {
   VM_SCRATCH =
       16 * 1024, /* bytes of registers to aim at: half of a first-level cache, through which memory goes, too */
   VM_MIN_LANES = 16,
+  VM_COUNT_LANES = 16 * 1024, /* of an iota that is stored as it is */
   VM_MAX_SCALAR = 64,         /* values of a kernel of one iteration */
   VM_MIN_ROW = 64,            /* shorter rows are gathered, several to a block */
   VM_MAX_CYCLE = 512,         /* rows that are short enough to be repeated in a register */
@@ -213,6 +214,13 @@ static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
   return vm->sums != NULL;
 }
 
+/* An iota by itself, made where it is stored: no register is in use, and nothing has to stay in a cache. */
+static bool vm_only_counts(const cpu_vm *vm) {
+  const kernel *k = vm->k;
+  return k->n_values == 1 && k->values[0].kind == KERNEL_COUNT_UP && vm->insts[0].place == VM_REGISTER &&
+         vm->insts[0].to_output && !vm->insts[0].widens && !vm->streams && !k->reduction;
+}
+
 static void vm_choose_lanes(cpu_vm *vm) {
   size_t widest = 1, regs = vm->n_regs ? vm->n_regs : 1;
   for (uint32_t i = 0; i < vm->k->n_values; i++) {
@@ -226,6 +234,7 @@ static void vm_choose_lanes(cpu_vm *vm) {
   while (lanes > VM_MIN_LANES && (lanes + more) * regs * widest > VM_MAX_SCRATCH) lanes /= 2;
   vm->lanes = (uint32_t)lanes;
   vm->reg_bytes = ((lanes + more) * widest + 63) & ~(size_t)63;
+  if (vm_only_counts(vm)) vm->lanes = VM_COUNT_LANES;
 }
 
 static bool vm_is_scalar(const kernel *k) {

@@ -1,6 +1,6 @@
 /* The attributes of the sdy dialect as data: meshes, axes, shardings, rules. Immutable, in the module's arena; axis and
  * mesh names are interned in the module's strings, so within one module names are equal where their pointers are.
- * Nothing here is checked against a mesh but where said: sdy_check.c does that. Source: Shardy's attribute and op
+ * Nothing here is checked against a mesh but where said: sdy.c does that. Source: Shardy's attribute and op
  * definitions. */
 #ifndef XLAC_IR_SDY_SDY_H
 #define XLAC_IR_SDY_SDY_H
@@ -148,7 +148,7 @@ const sdy_edges *sdy_edges_make(ir_module *m, uint32_t n, const sdy_step *v);
 /* rank dimensions without axes, all open or all closed, on the mesh of `like` (NULL, or its mesh_name and mesh). */
 const sdy_sharding *sdy_sharding_empty(ir_module *m, const sdy_sharding *like, uint32_t rank, bool open);
 
-/* --- comparing: sdy_equal.c. Across modules too (names by their bytes where pointers differ). --- */
+/* --- comparing: sdy.c. Across modules too (names by their bytes where pointers differ). --- */
 bool sdy_equal(sdy_kind kind, const void *a, const void *b);
 bool sdy_name_equal(const base_istr *a, const base_istr *b);
 bool sdy_axis_equal(sdy_axis a, sdy_axis b);
@@ -171,7 +171,7 @@ static inline bool sdy_mesh_is_empty(const sdy_mesh *mesh) {
 }
 /* The axis's place in the mesh, or -1. */
 int sdy_mesh_find(const sdy_mesh *mesh, const base_istr *name);
-/* What is wrong with a mesh in itself, in words, into fault; false: nothing. sdy_check.c */
+/* What is wrong with a mesh in itself, in words, into fault; false: nothing. sdy.c */
 bool sdy_mesh_is_broken(const sdy_mesh *mesh, char *fault, size_t size);
 bool sdy_edges_are_broken(const sdy_edges *edges, char *fault, size_t size);
 /* The order 0, 1, 2, ... is what there is without a list. */
@@ -237,7 +237,7 @@ const sdy_shardings *sdy_get_list(const ir_op *op);
 XLAC_MUST_USE bool sdy_set_list(ir_op *op, const sdy_shardings *list); /* NULL removes it */
 uint32_t sdy_rank(const ir_type *type);                                /* of a tensor; 0 of anything else */
 
-/* --- data flow: sdy_flow.c. An edge is a set of values that must be sharded alike: sources (operands of the op, and
+/* --- data flow: sdy_value.c. An edge is a set of values that must be sharded alike: sources (operands of the op, and
  * what its regions return) flow to targets (its results and its regions' arguments). One target owns the edge. --- */
 /* while, case, optimization_barrier, manual_computation, named_computation. */
 bool sdy_is_flow_op(const ir_op *op);

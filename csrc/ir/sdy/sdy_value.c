@@ -1,5 +1,7 @@
-/* Shardings where ops and functions keep them. */
+/* Shardings of values: where ops and functions keep them, along data flow edges, and across manual computations. */
 #include "sdy.h"
+
+/* Shardings where ops and functions keep them. */
 
 bool sdy_is_collective(const ir_op *op) {
   switch (op->opcode) {
@@ -100,4 +102,232 @@ bool sdy_set_result(ir_computation *f, uint32_t i, const sdy_sharding *s) {
   if (!a && (s || !old)) return !s;
   const ir_mdict *d = ir_mdict_with(m, old, "sdy.sharding", a);
   return d && ir_set_result_attrs(f, i, d);
+}
+
+/* Data flow edges: which values of an op must be sharded alike, and where their common sharding is kept. */
+
+bool sdy_is_flow_op(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_WHILE:
+    case IR_OP_CONDITIONAL:
+    case IR_OP_OPT_BARRIER:
+    case IR_OP_SDY_MANUAL_COMPUTATION:
+    case IR_OP_SDY_NAMED_COMPUTATION:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* A manual or named computation: its arguments own edges of their own. */
+static bool sdy_is_computation(const ir_op *op) {
+  return op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || op->opcode == IR_OP_SDY_NAMED_COMPUTATION;
+}
+
+static bool sdy_result_owner(const ir_op *op, uint32_t i, ir_value *owner) {
+  if (i >= op->n_results) return false;
+  *owner = (ir_value){(ir_op *)(uintptr_t)op, i};
+  return true;
+}
+
+bool sdy_owner(ir_value target, ir_value *owner) {
+  const ir_op *op = target.op;
+  if (op->opcode != IR_OP_PARAMETER) return sdy_is_flow_op(op) && sdy_result_owner(op, target.index, owner);
+  const ir_op *around = op->parent->owner;
+  if (!around || !sdy_is_flow_op(around)) return false;
+  if (sdy_is_computation(around)) return *owner = target, true;
+  return around->opcode == IR_OP_WHILE && sdy_result_owner(around, (uint32_t)op->u.number, owner);
+}
+
+/* --- edges --- */
+
+/* By its own region; what inner regions return of it is not seen. */
+static bool sdy_is_returned(ir_value v) {
+  const ir_computation *c = v.op->parent;
+  for (uint32_t i = 0; i < c->n_results; i++)
+    if (c->results[i].op == v.op && c->results[i].index == v.index) return true;
+  return false;
+}
+
+uint32_t sdy_uses_up_to_2(ir_value v) {
+  uint32_t n = 0;
+  for (const ir_use *u = v.op->uses; u && n < 2; u = u->next) n += u->index == v.index;
+  if (n < 2 && sdy_is_returned(v)) n++;
+  return n;
+}
+
+ir_op *sdy_edge_op(ir_value owner) {
+  ir_op *edge = NULL;
+  for (const ir_use *u = owner.op->uses; u; u = u->next) {
+    if (u->index != owner.index) continue;
+    if (edge || u->user->opcode != IR_OP_SDY_DATA_FLOW_EDGE) return NULL;
+    edge = u->user;
+  }
+  return edge && !sdy_is_returned(owner) ? edge : NULL;
+}
+
+/* --- the owner's own sharding --- */
+
+static const sdy_names *sdy_manual_axes(const ir_op *op) {
+  return op->opcode == IR_OP_SDY_MANUAL_COMPUTATION ? sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES) : NULL;
+}
+
+const sdy_sharding *sdy_get_owner(ir_module *m, ir_value owner) {
+  if (owner.op->opcode != IR_OP_PARAMETER) return sdy_get(owner);
+  const ir_op *op = owner.op->parent->owner;
+  const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
+  if (!in || owner.op->u.number >= in->n) return NULL;
+  const sdy_sharding *s = in->v[owner.op->u.number];
+  const sdy_names *axes = sdy_manual_axes(op);
+  return axes ? sdy_without_axes(m, s, axes, true) : s;
+}
+
+static bool sdy_set_argument(ir_op *param, const sdy_sharding *s) {
+  ir_op *op = param->parent->owner;
+  ir_module *m = op->parent->module;
+  const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
+  const sdy_names *axes = sdy_manual_axes(op);
+  uint32_t n = op->called[0]->n_params, at = (uint32_t)param->u.number;
+  const sdy_sharding **list = BASE_ARRAY(&m->arena, const sdy_sharding *, n);
+  sdy_shardings *to = BASE_NEW(&m->arena, sdy_shardings);
+  if (!list || !to) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    bool had = in && i < in->n;
+    list[i] = had ? in->v[i] : sdy_sharding_empty(m, s, sdy_rank(op->called[0]->params[i]->type), true);
+    if (i == at) list[i] = had && axes ? sdy_with_free_axes(m, in->v[i], s, axes) : s;
+    if (!list[i]) return false;
+  }
+  *to = (sdy_shardings){n, list};
+  const ir_mattr *a = sdy_attr(m, SDY_SHARDINGS, to);
+  return a && ir_m_set(op, "in_shardings", a);
+}
+
+bool sdy_set_owner(ir_value owner, const sdy_sharding *s) {
+  return owner.op->opcode == IR_OP_PARAMETER ? sdy_set_argument(owner.op, s) : sdy_set(owner, s);
+}
+
+/* --- as all see it --- */
+
+const sdy_sharding *sdy_shown(ir_module *m, ir_value v) {
+  ir_value owner;
+  if (sdy_owner(v, &owner)) {
+    const ir_op *edge = sdy_edge_op(owner);
+    return edge ? sdy_get((ir_value){(ir_op *)(uintptr_t)edge, 0}) : sdy_get_owner(m, owner);
+  }
+  if (v.op->opcode == IR_OP_PARAMETER && v.op->parent->owner) return NULL;
+  return sdy_get(v);
+}
+
+bool sdy_show(ir_value v, const sdy_sharding *s) {
+  ir_value owner;
+  if (sdy_owner(v, &owner)) {
+    ir_op *edge = sdy_edge_op(owner);
+    return edge ? sdy_set((ir_value){edge, 0}, s) : sdy_set_owner(owner, s);
+  }
+  if (v.op->opcode == IR_OP_PARAMETER && v.op->parent->owner) return true;
+  return sdy_set(v, s);
+}
+
+/* Shardings inside and outside of manual computations, and differences of lists of axes. */
+
+bool sdy_is_manual_axis(const sdy_names *axes, const base_istr *name) {
+  for (uint32_t i = 0; i < axes->n; i++)
+    if (sdy_name_equal(axes->v[i], name)) return true;
+  return false;
+}
+
+/* Manual axes come first in a dimension: how many there are. */
+static uint32_t sdy_n_manual(sdy_axes a, const sdy_names *axes) {
+  uint32_t n = 0;
+  while (n < a.n && sdy_is_manual_axis(axes, a.v[n].name)) n++;
+  return n;
+}
+
+static sdy_axes sdy_free_only(sdy_axes a, const sdy_names *axes, sdy_axis *room) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < a.n; i++)
+    if (!sdy_is_manual_axis(axes, a.v[i].name)) room[n++] = a.v[i];
+  return (sdy_axes){n, room};
+}
+
+const sdy_sharding *sdy_without_axes(ir_module *m, const sdy_sharding *s, const sdy_names *axes, bool manual) {
+  if (manual && axes->n == 0) return s;
+  sdy_sharding *to = base_arena_memdup(&m->arena, s, sizeof *s);
+  sdy_dim *dims = base_arena_memdup(&m->arena, s->dims, s->n_dims * sizeof *dims);
+  sdy_axis *room = BASE_ARRAY(&m->arena, sdy_axis, s->replicated.n + s->unreduced.n + 1u);
+  if (!to || !dims || !room) return NULL;
+  for (uint32_t i = 0; i < s->n_dims; i++) {
+    sdy_axes *a = &dims[i].axes;
+    uint32_t n = sdy_n_manual(*a, axes);
+    *a = manual ? (sdy_axes){a->n - n, a->v ? a->v + n : NULL} : (sdy_axes){n, a->v};
+  }
+  to->dims = dims;
+  to->replicated = sdy_free_only(s->replicated, axes, room);
+  to->unreduced = sdy_free_only(s->unreduced, axes, room + s->replicated.n);
+  return to;
+}
+
+const sdy_sharding *sdy_with_free_axes(ir_module *m, const sdy_sharding *outer, const sdy_sharding *free,
+                                       const sdy_names *axes) {
+  sdy_sharding *to = base_arena_memdup(&m->arena, free, sizeof *free);
+  sdy_dim *dims = base_arena_memdup(&m->arena, outer->dims, outer->n_dims * sizeof *dims);
+  if (!to || !dims) return NULL;
+  for (uint32_t i = 0; i < outer->n_dims; i++) {
+    uint32_t n = sdy_n_manual(dims[i].axes, axes);
+    dims[i].axes.n = n;
+    if (i >= free->n_dims) continue;
+    const sdy_dim *more = &free->dims[i];
+    sdy_axis *v = BASE_ARRAY(&m->arena, sdy_axis, n + more->axes.n + 1u);
+    if (!v) return NULL;
+    if (n) memcpy(v, dims[i].axes.v, n * sizeof *v);
+    if (more->axes.n) memcpy(v + n, more->axes.v, more->axes.n * sizeof *v);
+    dims[i] = (sdy_dim){{n + more->axes.n, v}, more->open, more->priority};
+  }
+  to->dims = dims;
+  to->n_dims = outer->n_dims;
+  to->replicated = outer->replicated;
+  to->unreduced = outer->unreduced;
+  to->reduction = SDY_SUM;
+  return to;
+}
+
+/* Where an axis begins, among those of its name. */
+static int sdy_compare_place(sdy_axis a, sdy_axis b) {
+  int64_t x = sdy_axis_pre(a), y = sdy_axis_pre(b);
+  return (x > y) - (x < y);
+}
+
+/* The first of b that overlaps a, by where it begins; -1: none. */
+static int sdy_first_overlap(sdy_axis a, sdy_axes b) {
+  int first = -1;
+  for (uint32_t i = 0; i < b.n; i++)
+    if (sdy_axis_overlaps(a, b.v[i]) && (first < 0 || sdy_compare_place(b.v[i], b.v[first]) < 0)) first = (int)i;
+  return first;
+}
+
+uint32_t sdy_axes_minus(sdy_axes a, sdy_axes b, const sdy_mesh *mesh, sdy_axis *v) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < a.n; i++) {
+    sdy_axis rest = a.v[i], part;
+    for (;;) {
+      int at = sdy_first_overlap(rest, b);
+      if (at < 0) {
+        v[n++] = rest;
+        break;
+      }
+      if (sdy_axis_before(rest, b.v[at], &part)) v[n++] = part;
+      if (!sdy_axis_after(rest, b.v[at], mesh, &part)) break;
+      rest = part;
+    }
+  }
+  return n;
+}
+
+uint32_t sdy_axes_append(sdy_axis *v, uint32_t n, sdy_axis a, const sdy_mesh *mesh) {
+  if (n && sdy_axis_can_merge(v[n - 1], a)) {
+    v[n - 1] = sdy_axis_merge(v[n - 1], a, mesh);
+    return n;
+  }
+  v[n] = a;
+  return n + 1;
 }

@@ -1,5 +1,153 @@
-/* Result types of ops that keep their operands' shape, and of those that make values from nothing. */
+/* Shapes with bounds, and the ops whose results take the shape of their operands, CHLO's broadcasting ones among them.
+ */
 #include "verify.h"
+
+/* Shapes with bounds: building them, merging them. */
+
+void sv_push(sv_shape *s, int64_t dim, int64_t bound) {
+  assert(s->rank < SV_MAX_RANK);
+  s->dims[s->rank] = dim;
+  s->bounds[s->rank++] = dim == SV_DYNAMIC ? bound : SV_DYNAMIC;
+}
+
+void sv_shape_of(const ir_type *t, sv_shape *shape) {
+  assert(ir_is_tensor(t));
+  shape->rank = 0;
+  for (uint32_t i = 0; i < t->rank; i++) sv_push_dim(shape, t, i);
+}
+
+sv_element sv_element_of(const ir_type *t) {
+  return (sv_element){(base_dtype)t->dtype, t->quant, t->text};
+}
+
+sv_element sv_plain(base_dtype dtype) {
+  return (sv_element){dtype, NULL, NULL};
+}
+
+sv_element sv_declared_element(const sv *v) {
+  const ir_op *op = v->op;
+  bool declared = op->n_results && op->types && op->types[0] && sv_is_shaped(op->types[0]);
+  return sv_element_of(declared ? op->types[0] : sv_in(v, 0));
+}
+
+int sv_make(const sv *v, const sv_shape *s, sv_element e, const ir_type **out) {
+  if (s->rank > IR_MAX_RANK)
+    return sv_fail_code(v, XLAC_E_TOO_LARGE, NULL, "gives a tensor of rank %u; at most %d is allowed", s->rank,
+                        IR_MAX_RANK);
+  int64_t dims[IR_MAX_RANK] = {0};
+  bool dynamic[IR_MAX_RANK] = {false};
+  for (uint32_t i = 0; i < s->rank; i++) {
+    dynamic[i] = s->dims[i] == SV_DYNAMIC;
+    dims[i] = dynamic[i] ? s->bounds[i] : s->dims[i];
+  }
+  *out = ir_tensor_mlir(v->m, e.dtype, e.quant, e.text, s->rank, dims, dynamic, NULL, v->err);
+  return *out ? 0 : v->err ? -(int)v->err->code : sv_oom(v);
+}
+
+int sv_like(const sv *v, const ir_type *shape, sv_element e, const ir_type **out) {
+  if (shape->kind == IR_TYPE_UNRANKED) {
+    *out = ir_unranked(v->m, e.dtype, e.quant, e.text);
+    return *out ? 0 : sv_oom(v);
+  }
+  sv_shape s;
+  sv_shape_of(shape, &s);
+  return sv_make(v, &s, e, out);
+}
+
+int sv_scalar_like(const sv *v, const ir_type *t, const ir_type **out) {
+  sv_shape s = {.rank = 0};
+  return sv_make(v, &s, sv_element_of(t), out);
+}
+
+int sv_most_specific_dim(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2) {
+  if (*dim == SV_DYNAMIC && dim2 == SV_DYNAMIC) {
+    if (*bound == SV_DYNAMIC || (bound2 != SV_DYNAMIC && bound2 < *bound)) *bound = bound2;
+    return 0;
+  }
+  if (*dim != SV_DYNAMIC && dim2 != SV_DYNAMIC && *dim != dim2)
+    return sv_fail(v, NULL, "has sizes %lld and %lld in dimension %u; expected equal ones", (long long)*dim,
+                   (long long)dim2, i);
+  int64_t size = *dim != SV_DYNAMIC ? *dim : dim2, limit = *bound != SV_DYNAMIC ? *bound : bound2;
+  if (limit != SV_DYNAMIC && size > limit)
+    return sv_fail(v, NULL, "has size %lld in dimension %u, whose bound is %lld elsewhere", (long long)size, i,
+                   (long long)limit);
+  *dim = size;
+  *bound = SV_DYNAMIC;
+  return 0;
+}
+
+static int sv_least_specific_dim(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2) {
+  int64_t a = *dim != SV_DYNAMIC ? *dim : *bound, b = dim2 != SV_DYNAMIC ? dim2 : bound2;
+  if (*dim != SV_DYNAMIC && dim2 != SV_DYNAMIC) {
+    if (*dim != dim2)
+      return sv_fail(v, NULL, "has sizes %lld and %lld in dimension %u; expected equal ones", (long long)*dim,
+                     (long long)dim2, i);
+    return 0;
+  }
+  *dim = SV_DYNAMIC;
+  *bound = a == SV_DYNAMIC || b == SV_DYNAMIC ? SV_DYNAMIC : a > b ? a : b;
+  return 0;
+}
+
+typedef int sv_merge_dim_fn(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2);
+
+static int sv_merge_tensors(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                            const ir_type **out) {
+  sv_shape s;
+  const ir_type *first = NULL;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!ir_is_tensor(types[i])) continue;
+    if (!first) {
+      first = types[i];
+      sv_shape_of(first, &s);
+      continue;
+    }
+    if (types[i]->rank != s.rank)
+      return sv_fail(v, NULL, "has types of ranks %u and %u; expected the same rank", s.rank, types[i]->rank);
+    for (uint32_t d = 0; d < s.rank; d++)
+      TRY(merge(v, d, &s.dims[d], &s.bounds[d], sv_dim(types[i], d), sv_bound(types[i], d)));
+  }
+  if (first) return sv_make(v, &s, sv_element_of(first), out);
+  *out = types[0];
+  return 0;
+}
+
+static int sv_merge_types(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                          const ir_type **out);
+
+static int sv_merge_tuples(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                           const ir_type **out) {
+  uint32_t size = types[0]->n_elements;
+  const ir_type **parts = BASE_ARRAY(v->arena, const ir_type *, size + 1u);
+  const ir_type **column = BASE_ARRAY(v->arena, const ir_type *, n);
+  if (!parts || !column) return sv_oom(v);
+  for (uint32_t i = 0; i < n; i++)
+    if (!ir_is_tuple(types[i]) || types[i]->n_elements != size)
+      return sv_fail(v, NULL, "has tuples of different sizes, or tuples and other types; expected one kind");
+  for (uint32_t e = 0; e < size; e++) {
+    for (uint32_t i = 0; i < n; i++) column[i] = types[i]->elements[e];
+    TRY(sv_merge_types(v, merge, n, column, &parts[e]));
+  }
+  *out = ir_tuple(v->m, size, parts);
+  return *out ? 0 : sv_oom(v);
+}
+
+/* Depth is that of tuple types, which their maker bounds. */
+static int sv_merge_types(const sv *v, sv_merge_dim_fn *merge, uint32_t n, const ir_type *const *types,
+                          const ir_type **out) {
+  assert(n > 0);
+  return (ir_is_tuple(types[0]) ? sv_merge_tuples : sv_merge_tensors)(v, merge, n, types, out);
+}
+
+int sv_most_specific(const sv *v, uint32_t n, const ir_type *const *types, const ir_type **out) {
+  return sv_merge_types(v, sv_most_specific_dim, n, types, out);
+}
+
+int sv_least_specific(const sv *v, uint32_t n, const ir_type *const *types, const ir_type **out) {
+  return sv_merge_types(v, sv_least_specific_dim, n, types, out);
+}
+
+/* Result types of ops that keep their operands' shape, and of those that make values from nothing. */
 
 int sv_infer_abs(const sv *v) {
   const ir_type *t = sv_in(v, 0);
@@ -99,4 +247,106 @@ int sv_infer_rng(const sv *v) {
     sv_push(&s, known ? sizes.v[i] : SV_DYNAMIC, SV_DYNAMIC);
   }
   return sv_make(v, &s, sv_element_of(sv_in(v, 1)), v->out);
+}
+
+/* CHLO's broadcasting ops. */
+
+/* Merges dimension (dim2, bound2) into (dim, bound) as NumPy broadcasts; false when they don't fit. */
+static bool sv_broadcast_dim(int64_t *dim, int64_t *bound, int64_t dim2, int64_t bound2) {
+  if (*dim == 1) {
+    *dim = dim2;
+    *bound = bound2;
+    return true;
+  }
+  if (dim2 == 1) return true;
+  if (*dim == SV_DYNAMIC && dim2 != SV_DYNAMIC) {
+    bool fits = *bound == SV_DYNAMIC || dim2 <= *bound;
+    *dim = dim2;
+    *bound = SV_DYNAMIC;
+    return fits;
+  }
+  if (*dim == SV_DYNAMIC && (*bound == SV_DYNAMIC || (bound2 != SV_DYNAMIC && bound2 < *bound))) *bound = bound2;
+  return sv_dims_fit(*dim, dim2);
+}
+
+static int sv_fail_broadcast(const sv *v, const ir_type *a, const ir_type *b) {
+  return sv_fail_code(v, XLAC_E_VERIFY_SHAPE, NULL, "has operands of %s and %s, which don't broadcast to one shape",
+                      SV_SHOW(a), SV_SHOW(b));
+}
+
+/* Trailing dimensions against trailing ones. */
+static int sv_broadcast_numpy(const sv *v, uint32_t n, sv_element e) {
+  sv_shape s = {.rank = 0};
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_type *t = sv_in(v, i);
+    if (t->kind == IR_TYPE_UNRANKED) return sv_like(v, t, e, v->out);
+    while (s.rank < t->rank) sv_push(&s, 1, SV_DYNAMIC);
+  }
+  for (uint32_t i = 0; i < s.rank; i++) s.dims[i] = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_type *t = sv_in(v, i);
+    for (uint32_t d = 0; d < t->rank; d++) {
+      uint32_t to = s.rank - t->rank + d;
+      if (!sv_broadcast_dim(&s.dims[to], &s.bounds[to], sv_dim(t, d), sv_bound(t, d)))
+        return sv_fail_broadcast(v, sv_in(v, 0), t);
+    }
+  }
+  return sv_make(v, &s, e, v->out);
+}
+
+/* The operand of lower rank lies along the given dimensions of the other. */
+static int sv_broadcast_along(const sv *v, sv_ints dims, sv_element e) {
+  const ir_type *x = sv_in(v, 0), *y = sv_in(v, 1);
+  if (!ir_is_tensor(x) || !ir_is_tensor(y)) return sv_like(v, ir_is_tensor(x) ? y : x, e, v->out);
+  const ir_type *large = x->rank > y->rank ? x : y, *small = large == x ? y : x;
+  if (dims.n != small->rank) { /* as StableHLO does: nothing is known of the result */
+    v->out[0] = ir_unranked(v->m, e.dtype, e.quant, e.text);
+    return v->out[0] ? 0 : sv_oom(v);
+  }
+  TRY(sv_check_dims(v, NULL, "broadcast_dimensions", dims, large->rank));
+  sv_shape s;
+  sv_shape_of(large, &s);
+  for (uint32_t i = 0; i < dims.n; i++)
+    if (!sv_broadcast_dim(&s.dims[dims.v[i]], &s.bounds[dims.v[i]], sv_dim(small, i), sv_bound(small, i)))
+      return sv_fail_broadcast(v, x, y);
+  return sv_make(v, &s, e, v->out);
+}
+
+static int sv_broadcast_pair(const sv *v, sv_element e) {
+  if (!sv_elements_fit(sv_in(v, 0), sv_in(v, 1)))
+    return sv_fail_code(v, XLAC_E_VERIFY_OPERANDS, NULL, "has operands of %s and %s; expected one element type",
+                        SV_SHOW(sv_in(v, 0)), SV_SHOW(sv_in(v, 1)));
+  const ir_mattr *dims = ir_mattr_of(v->op, "broadcast_dimensions");
+  return dims ? sv_broadcast_along(v, sv_ints_of(v, dims), e) : sv_broadcast_numpy(v, 2, e);
+}
+
+int sv_infer_chlo_broadcast(const sv *v) {
+  return sv_broadcast_pair(v, sv_element_of(sv_in(v, 0)));
+}
+
+int sv_infer_chlo_broadcast_complex(const sv *v) {
+  return sv_broadcast_pair(v, sv_plain(sv_in(v, 0)->dtype == XLAC_F64 ? XLAC_C128 : XLAC_C64));
+}
+
+int sv_infer_chlo_broadcast_compare(const sv *v) {
+  return sv_broadcast_pair(v, sv_plain(XLAC_PRED));
+}
+
+int sv_infer_chlo_broadcast_select(const sv *v) {
+  if (!sv_same_element(sv_in(v, 1), sv_in(v, 2)))
+    return sv_fail_code(v, XLAC_E_VERIFY_OPERANDS, NULL, "has values of %s and %s; expected one element type",
+                        SV_SHOW(sv_in(v, 1)), SV_SHOW(sv_in(v, 2)));
+  return sv_broadcast_numpy(v, 3, sv_element_of(sv_in(v, 1)));
+}
+
+int sv_infer_constant_like(const sv *v) {
+  const ir_mattr *a = ir_mattr_of(v->op, "value");
+  if (!a || !a->type || a->type->kind != IR_TYPE_ELEMENT)
+    return sv_like(v, sv_in(v, 0), sv_declared_element(v), v->out);
+  return sv_like(v, sv_in(v, 0), sv_element_of(a->type), v->out);
+}
+
+int sv_verify_constant_like(const sv *v) {
+  (void)v;
+  return 0;
 }

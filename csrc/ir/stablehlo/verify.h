@@ -77,7 +77,7 @@ typedef struct sv_rule {
   sv_fn *verify; /* what inference does not cover, or NULL */
 } sv_rule;
 
-/* NULL for ops without rules (unregistered ones, parameters). verify_rules.c */
+/* NULL for ops without rules (unregistered ones, parameters). verify_op.c */
 const sv_rule *sv_rule_of(unsigned opcode);
 #define SV_FN(name) int sv_##name(const sv *v);
 #include "functions.def"
@@ -93,12 +93,12 @@ int sv_oom(const sv *v);
 /* --- one op as a whole: verify_op.c --- */
 XLAC_MUST_USE int sv_verify_op(const sv *v);
 XLAC_MUST_USE int sv_infer_op(const sv *v);
-/* The ops of upstream's tests that have rules of their own; any other unregistered op is fine. verify_test_ops.c */
+/* The ops of upstream's tests that have rules of their own; any other unregistered op is fine. verify_control.c */
 XLAC_MUST_USE int sv_verify_test_op(const sv *v);
-XLAC_MUST_USE int sv_check_attrs(const sv *v);                       /* verify_attrs.c */
-XLAC_MUST_USE int sv_check_traits(const sv *v, const sv_rule *rule); /* verify_traits.c */
+XLAC_MUST_USE int sv_check_attrs(const sv *v);                       /* verify_op.c */
+XLAC_MUST_USE int sv_check_traits(const sv *v, const sv_rule *rule); /* verify_op.c */
 
-/* --- the module's structure: verify_structure.c --- */
+/* --- the module's structure: verify.c --- */
 /* Functions by name. */
 typedef struct sv_functions {
   base_map by_name; /* interned name to computation */
@@ -164,7 +164,7 @@ static inline bool sv_is_quant_tensor(const ir_type *t) {
 }
 int64_t sv_element_bits(const ir_type *t);
 
-/* --- shapes that inference builds: infer_shape.c --- */
+/* --- shapes that inference builds: infer_elementwise.c --- */
 #define SV_MAX_RANK (3 * IR_MAX_RANK + 2)
 typedef struct sv_shape {
   uint32_t rank;
@@ -237,7 +237,7 @@ XLAC_MUST_USE int sv_check_reducer(const sv *v, const ir_computation *c, uint32_
 /* The accumulators' element type i: the region's result, or operand i where there is no region. */
 sv_element sv_accumulator(const ir_computation *c, uint32_t i, const ir_type *input);
 
-/* --- windows: verify_window.c --- */
+/* --- windows: verify_conv.c --- */
 typedef struct sv_window {
   sv_ints size, stride, base_dilation, dilation, padding; /* padding: pairs; lists may be empty: defaults */
 } sv_window;
@@ -247,7 +247,7 @@ int64_t sv_window_output(const sv_window *w, uint32_t i, int64_t size);
 /* padding as pairs, its shape checked. */
 XLAC_MUST_USE int sv_read_padding(const sv *v, sv_ints *out);
 
-/* --- quantised types in themselves: verify_quant_type.c --- */
+/* --- quantised types in themselves: verify_quant.c --- */
 /* Which rule a type breaks, and how: "zero point 300; expected one of -128 to 127". id is NULL where it has no name. */
 typedef struct sv_quant_fault {
   const char *id;

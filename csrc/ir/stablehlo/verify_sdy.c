@@ -1,5 +1,9 @@
-/* The verifier of the sdy dialect: its ops, and its attributes on all others. */
+/* The verifier of the sdy dialect: its ops, its attributes on all others, rules and edges. */
+#include <stdio.h>
+
 #include "verify_sdy.h"
+
+/* The verifier of the sdy dialect: its ops, and its attributes on all others. */
 
 static const sdyv_where sdyv_at_op = {"", false, false, 0};
 
@@ -247,4 +251,167 @@ bool sdyv_begin(sdyv *v, ir_module *m, base_arena *arena, xlac_error *err) {
               .arg_edges = sdyv_key(m, "sdy.block_arg_propagation_edges"),
               .err = err};
   return v->sharding || v->rule || v->edges || v->result_edges || v->arg_edges || sdyv_has_ops(m);
+}
+
+/* Op sharding rules against the operands and results of their op. */
+
+static char *sdyv_factor_text(int64_t factor, char *buf, size_t size) {
+  int64_t z = 'z' - 'i';
+  if (factor <= z)
+    snprintf(buf, size, "%c", (char)('i' + factor));
+  else
+    snprintf(buf, size, "z_%lld", (long long)(factor - z));
+  return buf;
+}
+
+typedef struct sdyv_factors {
+  const sdy_rule *rule;
+  bool *any, *one, *results; /* by factor: used anywhere, by the tensor at hand, by a result */
+} sdyv_factors;
+
+static int sdyv_check_factor(const sdyv *v, sdyv_where where, sdyv_factors *f, int64_t factor, uint32_t n) {
+  uint32_t total = f->rule->sizes.n;
+  if (factor < 0 || factor >= total)
+    return sdyv_fail_in(v, where,
+                        "expecting factor indices to be within 0<=...<num_factors; received: %lld, num_factors: %u",
+                        (long long)factor, total);
+  if (f->one[factor]) return sdyv_fail_in(v, where, "cannot reuse factors for the same tensor value");
+  if (f->rule->sizes.v[factor] == 1 && n > 1)
+    return sdyv_fail_in(v, where, "dim mapping can't have a factor of size 1 if there are multiple factors");
+  f->one[factor] = f->any[factor] = true;
+  return 0;
+}
+
+static int sdyv_check_map(const sdyv *v, sdyv_where where, sdyv_factors *f, const sdy_tensor_map *map,
+                          const ir_type *type) {
+  if (!ir_is_tensor(type) || type->has_dynamic)
+    return sdyv_fail_in(v, where, "expected a ranked tensor with a static shape. type: %s", SV_SHOW(type));
+  if (map->n_dims != type->rank)
+    return sdyv_fail_in(v, where, "mapping rank must match: %u != %u", map->n_dims, type->rank);
+  memset(f->one, 0, f->rule->sizes.n * sizeof *f->one);
+  for (uint32_t d = 0; d < map->n_dims; d++) {
+    sdy_ints factors = map->dims[d];
+    if (factors.n == 0) return sdyv_fail_in(v, where, "dim mapping must have at least one factor");
+    for (uint32_t i = 0; i < factors.n; i++) TRY(sdyv_check_factor(v, where, f, factors.v[i], factors.n));
+  }
+  return 0;
+}
+
+static int sdyv_check_maps(const sdyv *v, sdyv_factors *f, bool results) {
+  const ir_op *op = v->op;
+  uint32_t n = results ? op->n_results : op->n_operands;
+  uint32_t have = results ? f->rule->n_results : f->rule->n_operands;
+  const sdy_tensor_map *maps = results ? f->rule->results : f->rule->operands;
+  const char *kind = results ? "result" : "operand";
+  if (n != have) return sdyv_fail(v, "number of %ss and mappings must match: %u != %u", kind, n, have);
+  if (n == 0)
+    return sdyv_fail(v,
+                     "number of %ss mappings cannot be 0. Op sharding rules can only be defined on operations with at "
+                     "least one operand and result.",
+                     kind);
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_type *type = results ? op->types[i] : ir_operand_type(op, i);
+    sdyv_where where = {results ? "result " : "operand ", n > 1, n == 1, i};
+    TRY(sdyv_check_map(v, where, f, &maps[i], type));
+    for (uint32_t k = 0; results && k < f->rule->sizes.n; k++) f->results[k] = f->results[k] || f->one[k];
+  }
+  return 0;
+}
+
+static int sdyv_check_special(const sdyv *v, sdy_ints list, uint32_t total) {
+  for (uint32_t i = 1; i < list.n; i++)
+    if (list.v[i - 1] > list.v[i]) return sdyv_fail(v, "indices of special factors must be sorted");
+  for (uint32_t i = 1; i < list.n; i++)
+    if (list.v[i - 1] == list.v[i]) return sdyv_fail(v, "indices of special factors must be unique");
+  if (list.n && list.v[list.n - 1] >= total)
+    return sdyv_fail(v, "index must be less than %u, got: %lld", total, (long long)list.v[list.n - 1]);
+  return 0;
+}
+
+static int sdyv_check_kinds(const sdyv *v, sdyv_factors *f) {
+  const sdy_rule *rule = f->rule;
+  const sdy_ints kinds[] = {rule->reduction, rule->need_replication, rule->permutation};
+  for (size_t i = 0; i < 3; i++) TRY(sdyv_check_special(v, kinds[i], rule->sizes.n));
+  memset(f->one, 0, rule->sizes.n * sizeof *f->one);
+  for (size_t i = 0; i < 3; i++)
+    for (uint32_t k = 0; k < kinds[i].n; k++) {
+      if (f->one[kinds[i].v[k]])
+        return sdyv_fail(v,
+                         "a factor can only be in one of the reduction, need replication, or permutation factor sets");
+      f->one[kinds[i].v[k]] = true;
+    }
+  TRY(sdyv_check_special(v, rule->blocked, rule->sizes.n));
+  for (uint32_t k = 0; k < rule->reduction.n; k++)
+    if (f->results[rule->reduction.v[k]]) return sdyv_fail(v, "reduction factor cannot be in result mappings");
+  return 0;
+}
+
+int sdyv_check_rule(sdyv *v, const sdy_rule *rule) {
+  size_t n = rule->sizes.n + (size_t)1;
+  bool *room = base_arena_zalloc(v->arena, n * 3);
+  if (!room) return base_oom(v->err, "the check of a rule");
+  sdyv_factors f = {rule, room, room + n, room + 2 * n};
+  TRY(sdyv_check_maps(v, &f, false));
+  TRY(sdyv_check_maps(v, &f, true));
+  for (uint32_t i = 0; i < rule->sizes.n; i++)
+    if (!f.any[i])
+      return sdyv_fail(v, "has factor %s=%lld that isn't used in operand and result mappings",
+                       sdyv_factor_text(i, (char[32]){0}, 32), (long long)rule->sizes.v[i]);
+  return sdyv_check_kinds(v, &f);
+}
+
+/* The debugging attribute that says how axes came where they are. */
+
+static bool sdyv_edge_value(const ir_op *op, sdy_edge_value e, ir_value *out) {
+  uint32_t n = e.result ? op->n_results : op->n_operands;
+  if (e.index < 0 || e.index >= n) return false;
+  *out = e.result ? (ir_value){(ir_op *)(uintptr_t)op, (uint32_t)e.index}
+                  : (ir_value){op->operands[e.index].op, op->operands[e.index].index};
+  return true;
+}
+
+/* Takes a note of the mesh of a value that an edge names. False where it is another than before. */
+static bool sdyv_note_mesh(sdyv *v, sdy_edge_value e, const sdy_mesh **mesh) {
+  ir_value value;
+  if (!sdyv_edge_value(v->op, e, &value)) return true;
+  const sdy_sharding *s = sdy_shown(v->m, value);
+  const sdy_mesh *found = s ? sdyv_mesh(v, s) : NULL;
+  if (!found) return true;
+  if (!*mesh || sdy_mesh_is_empty(*mesh)) *mesh = found;
+  return sdy_mesh_is_empty(found) || sdy_mesh_equal(found, *mesh);
+}
+
+static bool sdyv_common_edge_mesh(sdyv *v, const sdy_edges *edges, const sdy_mesh **mesh) {
+  bool common = true;
+  for (uint32_t i = 0; i < edges->n; i++)
+    for (uint32_t k = 0; k < edges->v[i].n; k++) {
+      const sdy_edge *e = &edges->v[i].edges[k];
+      common = sdyv_note_mesh(v, e->from, mesh) && common;
+      for (uint32_t t = 0; t < e->n; t++) common = sdyv_note_mesh(v, e->to[t], mesh) && common;
+    }
+  return common;
+}
+
+static int sdyv_check_edge_value(const sdyv *v, sdy_edge_value e) {
+  ir_value value;
+  if (v->op->opcode == IR_OP_SDY_FUNC_DATA_FLOW_EDGE || sdyv_edge_value(v->op, e, &value)) return 0;
+  return sdyv_fail(v, "expected a value ref to have %s index in range [0, %u), got: %lld",
+                   e.result ? "a result" : "an operand", e.result ? v->op->n_results : v->op->n_operands,
+                   (long long)e.index);
+}
+
+int sdyv_check_edges(sdyv *v, const sdy_edges *edges) {
+  const sdy_mesh *mesh = NULL;
+  bool common = sdyv_common_edge_mesh(v, edges, &mesh);
+  if (!mesh) return sdyv_fail(v, "expected propagation edges attr to reference a sharding.");
+  if (!common) return sdyv_fail(v, "expected a common mesh for propagation edges attr.");
+  for (uint32_t i = 0; i < edges->n; i++)
+    for (uint32_t k = 0; k < edges->v[i].n; k++) {
+      const sdy_edge *e = &edges->v[i].edges[k];
+      if (sdy_mesh_find(mesh, e->axis.name) < 0)
+        return sdyv_fail(v, "expected axis ref to be in one of the meshes: \"%s\"", e->axis.name->s);
+      TRY(sdyv_check_edge_value(v, e->from));
+      for (uint32_t t = 0; t < e->n; t++) TRY(sdyv_check_edge_value(v, e->to[t]));
+    }
+  return 0;
 }

@@ -48,7 +48,7 @@ enum { SDYV_NEVER = -1 };
 XLAC_MUST_USE int sdyv_check_unreduced(sdyv *v, const sdy_sharding *from, const sdy_sharding *to, int introduced,
                                        int removed);
 
-/* --- verify_sdy_rule.c, verify_sdy_edges.c, verify_sdy_computation.c, verify_sdy_collective.c --- */
+/* --- verify_sdy.c, verify_sdy_computation.c, verify_sdy_collective.c --- */
 XLAC_MUST_USE int sdyv_check_rule(sdyv *v, const sdy_rule *rule);
 XLAC_MUST_USE int sdyv_check_edges(sdyv *v, const sdy_edges *edges);
 /* A manual computation within another has other axes. */

@@ -54,7 +54,7 @@ XLAC_MUST_USE int ir_check_tuple(const ir_op *op, uint32_t i, uint32_t n, const 
 /* Operands that XLA wants in one float type are: dot, convolution, collectives, tuples and the like are exempt. */
 XLAC_MUST_USE int ir_check_mixed_floats(const ir_op *op, xlac_error *err);
 
-/* --- dimension lists: check_dims.c. `what` names the list in messages, mostly the attribute's name. --- */
+/* --- dimension lists: check.c. `what` names the list in messages, mostly the attribute's name. --- */
 XLAC_MUST_USE int ir_check_dim(const char *what, int64_t dim, uint32_t rank, xlac_error *err);
 XLAC_MUST_USE int ir_check_dims_in_range(const char *what, const ir_ints *dims, uint32_t rank, xlac_error *err);
 XLAC_MUST_USE int ir_check_dims_distinct(const char *what, const ir_ints *dims, xlac_error *err);
@@ -76,7 +76,7 @@ XLAC_MUST_USE int ir_check_window(const ir_window *w, uint32_t rank, xlac_error 
 /* The same of a convolution, whose sizes are the kernel's: they may be unbounded. */
 XLAC_MUST_USE int ir_check_kernel_window(const ir_window *w, uint32_t rank, xlac_error *err);
 
-/* --- types against each other: check_types.c --- */
+/* --- types against each other: check.c --- */
 /* Equal, or one of them unbounded. */
 static inline bool ir_sizes_fit(int64_t a, int64_t b) {
   return a == b || a == IR_UNBOUNDED || b == IR_UNBOUNDED;
@@ -92,7 +92,7 @@ static inline bool ir_is_scalar_of(const ir_type *t, base_dtype dtype) {
   return ir_is_scalar(t) && t->dtype == dtype;
 }
 
-/* --- called computations: check_called.c --- */
+/* --- called computations: verify_called.c --- */
 static inline const ir_type *ir_param_type(const ir_computation *c, uint32_t i) {
   assert(i < c->n_params && c->params[i]);
   return c->params[i]->type;

@@ -11,7 +11,7 @@ static bool consumes(unsigned consumer, unsigned producer) {
   return consumer == ir_opcode_info(producer)->done;
 }
 
-/* send and recv results may be carried through loops by tuples (pipelined transfers): verify_module.c. */
+/* send and recv results may be carried through loops by tuples (pipelined transfers): verify.c. */
 static bool may_be_carried(unsigned opcode) {
   return opcode == IR_OP_SEND || opcode == IR_OP_RECV;
 }

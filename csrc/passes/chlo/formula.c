@@ -1,11 +1,10 @@
 /* The compiler of formulas: recursive descent, ops as it reads. The texts are the program's own, so what is wrong with
  * one is an assertion, and how deep they nest is known. */
-#include "formula.h"
-
-#include "../../base/number/number.h"
-
 #include <float.h>
 #include <math.h>
+
+#include "../../base/number/number.h"
+#include "formula.h"
 
 /* A value, or a number that has no element type yet. */
 typedef struct fm_value {
@@ -492,4 +491,34 @@ ir_value opt_formula_apply(opt_rewriter *rw, const opt_formula *formula, uint32_
   assert(n <= FM_ARGS);
   for (uint32_t i = 0; i < n; i++) given[i] = (fm_value){.v = args[i]};
   return fm_apply(&run, formula, n, given).v;
+}
+
+/* The formulas and their coefficients as tables. */
+
+#define COEFFICIENTS(name, ...) static const double formula_##name[] = {__VA_ARGS__};
+#define FORMULA(name, parameters, text)
+#include "formulas.def"
+#undef COEFFICIENTS
+#undef FORMULA
+
+const opt_coefficients opt_coefficient_sets[] = {
+#define COEFFICIENTS(name, ...) {#name, sizeof formula_##name / sizeof(double), formula_##name},
+#define FORMULA(name, parameters, text)
+#include "formulas.def"
+#undef COEFFICIENTS
+#undef FORMULA
+    {NULL, 0, NULL}};
+
+const opt_formula opt_formulas[] = {
+#define COEFFICIENTS(name, ...)
+#define FORMULA(name, parameters, text) {name, parameters, text},
+#include "formulas.def"
+#undef COEFFICIENTS
+#undef FORMULA
+    {NULL, NULL, NULL}};
+
+const opt_formula *opt_formula_find(const char *name, size_t n) {
+  for (const opt_formula *f = opt_formulas; f->name; f++)
+    if (strlen(f->name) == n && memcmp(f->name, name, n) == 0) return f;
+  return NULL;
 }

@@ -5,7 +5,6 @@
  * stay as they are). */
 #include "../pass.h"
 #include "while_state.h"
-#include "while_trips.h"
 
 typedef struct simpler_loop {
   hlo_maker x;

@@ -1,7 +1,7 @@
 /* The cursor, replacement and removal. */
-#include "rewrite.h"
-
 #include <stdio.h>
+
+#include "rewrite.h"
 
 /* A region that returns what it did not make: it must be looked at when that value is replaced. */
 static bool rewrite_leaks(const ir_computation *c) {
@@ -287,4 +287,181 @@ bool opt_is_pure(const ir_op *op) {
   for (uint32_t i = 0; i < op->n_called; i++) IR_FOR_OPS(inner, op->called[i])
   if (inner->opcode != IR_OP_PARAMETER && !opt_is_pure(inner)) return false;
   return true;
+}
+
+/* The driver: a worklist of ops, and a bound on the work. */
+
+/* Rewrites that a module may take for each op it had: simplification chains are short. */
+enum { REWRITE_ROUNDS = 32 };
+
+static bool greedy_room(opt_rewriter *rw, uint32_t id) {
+  if (id >= rw->n_marks) {
+    uint32_t n = rw->m->n_ids + rw->m->n_ids / 2 + 64;
+    uint8_t *marks = base_arena_zalloc(&rw->arena, n);
+    if (!marks) return false;
+    if (rw->n_marks) memcpy(marks, rw->marks, rw->n_marks);
+    rw->marks = marks;
+    rw->n_marks = n;
+  }
+  if (rw->n_pending < rw->pending_cap) return true;
+  uint32_t cap = rw->pending_cap * 2;
+  ir_op **grown = BASE_ARRAY(&rw->arena, ir_op *, cap);
+  if (!grown) return false;
+  memcpy(grown, rw->pending, rw->n_pending * sizeof(*grown));
+  rw->pending = grown;
+  rw->pending_cap = cap;
+  return true;
+}
+
+/* Outside a run of the driver there is no list, and nothing to do. */
+void opt_enqueue(opt_rewriter *rw, ir_op *op) {
+  if (!rw->pending || !op || (op->id < rw->n_marks && rw->marks[op->id])) return;
+  if (!greedy_room(rw, op->id)) {
+    rw->failed = true;
+    return;
+  }
+  rw->marks[op->id] = 1;
+  rw->pending[rw->n_pending++] = op;
+}
+
+/* All ops, so that the first one of the text comes off first. */
+static void greedy_fill(opt_rewriter *rw) {
+  rw->pending_cap = rw->m->n_ids + 64;
+  rw->pending = BASE_ARRAY(&rw->arena, ir_op *, rw->pending_cap);
+  rw->n_pending = 0;
+  if (rw->n_marks) memset(rw->marks, 0, rw->n_marks);
+  rw->failed = rw->failed || !rw->pending || !greedy_room(rw, rw->m->n_ids);
+  if (rw->failed) return;
+  for (ir_computation *c = rw->m->last; c; c = c->prev)
+    for (ir_op *op = c->last; op; op = op->prev) opt_enqueue(rw, op);
+}
+
+static int greedy_visit(opt_rewriter *rw, ir_op *op, uint32_t n, const opt_pattern *patterns, bool *changed) {
+  bool does_something = op->n_results == 0 && op->n_called == 0 && op->opcode != IR_OP_CUSTOM_CALL;
+  if (!does_something && !opt_is_used(rw, op) && opt_is_pure(op)) {
+    opt_erase(rw, op);
+    return 0;
+  }
+  for (uint32_t i = 0; i < n && !*changed; i++) {
+    if (patterns[i].opcode != IR_OP_INVALID && patterns[i].opcode != op->opcode) continue;
+    opt_at(rw, op);
+    TRY(patterns[i].fn(rw, op, changed));
+    TRY(opt_rewriter_status(rw));
+  }
+  return 0;
+}
+
+/* What was erased has no mark any more, so that the list need not be searched for it. */
+static int greedy_run(opt_rewriter *rw, uint32_t n, const opt_pattern *patterns) {
+  uint64_t budget = ((uint64_t)rw->m->n_ids + 64) * REWRITE_ROUNDS;
+  while (rw->n_pending && budget) {
+    ir_op *op = rw->pending[--rw->n_pending];
+    if (!rw->marks[op->id]) continue;
+    rw->marks[op->id] = 0;
+    bool changed = false;
+    TRY(greedy_visit(rw, op, n, patterns, &changed));
+    if (!changed) continue;
+    budget--;
+    bool linked = op->prev || op->parent->first == op;
+    if (linked) opt_enqueue(rw, op);
+  }
+  return opt_rewriter_status(rw);
+}
+
+int opt_rewrite(opt_rewriter *rw, uint32_t n, const opt_pattern *patterns) {
+  greedy_fill(rw);
+  int status = opt_rewriter_status(rw);
+  if (status == 0) status = greedy_run(rw, n, patterns);
+  rw->pending = NULL;
+  rw->n_pending = rw->pending_cap = 0;
+  return status;
+}
+
+/* Copies of regions' and functions' ops. */
+
+/* What the values of the original have become: by op, the copy; arguments are in a table of their own. */
+typedef struct copied_run {
+  opt_rewriter *rw;
+  const ir_computation *from;
+  const ir_value *args;
+  base_map copies; /* op to op */
+} copied_run;
+
+static ir_value copied_value(const copied_run *x, ir_value v) {
+  if (v.op->opcode == IR_OP_PARAMETER && v.op->parent == x->from) return x->args[v.op->u.number];
+  ir_op *copy = base_map_ptr(&x->copies, v.op);
+  return copy ? (ir_value){copy, v.index} : v;
+}
+
+static void copied_ops(copied_run *x, const ir_computation *from);
+
+static void copied_region(copied_run *x, ir_op *copy, const ir_op *op, uint32_t index) {
+  opt_rewriter *rw = x->rw, at = *rw;
+  const ir_computation *from = op->called[index];
+  ir_computation *to = opt_region(rw, copy, index);
+  if (!to) return;
+  to->declaration = from->declaration;
+  to->return_loc = from->return_loc;
+  to->return_mlir = from->return_mlir;
+  to->return_name = from->return_name;
+  opt_at_end(rw, to, NULL);
+  for (uint32_t i = 0; i < from->n_params && !rw->failed; i++) {
+    ir_value p = opt_region_argument(rw, to, from->params[i]->type);
+    if (!p.op) break;
+    p.op->loc = from->params[i]->loc;
+    rw->failed = !base_map_set(&x->copies, base_key(from->params[i]), base_key(p.op));
+  }
+  copied_ops(x, from);
+  ir_value *results = BASE_ARRAY(&rw->arena, ir_value, (size_t)from->n_results + 1);
+  rw->failed = rw->failed || !results;
+  for (uint32_t i = 0; !rw->failed && i < from->n_results; i++) results[i] = copied_value(x, from->results[i]);
+  if (!rw->failed) opt_set_results(rw, to, from->n_results, results);
+  rw->into = at.into;
+  rw->before = at.before;
+  rw->origin = at.origin;
+}
+
+static void copied_op(copied_run *x, const ir_op *op) {
+  opt_rewriter *rw = x->rw;
+  ir_value *operands = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1);
+  rw->failed = rw->failed || !operands;
+  for (uint32_t i = 0; !rw->failed && i < op->n_operands; i++) operands[i] = copied_value(x, opt_operand(op, i));
+  ir_op *copy = rw->failed ? NULL
+                           : opt_make_n(rw, (ir_opcode)op->opcode, op->n_results, op->types, op->n_operands, operands,
+                                        op->n_called);
+  if (!copy) return;
+  copy->mlir = op->mlir;
+  copy->loc = op->loc;
+  copy->line = op->line;
+  copy->col = op->col;
+  copy->properties = op->properties;
+  copy->u = op->u;
+  rw->failed = !base_map_set(&x->copies, base_key(op), base_key(copy));
+  for (uint32_t i = 0; i < op->n_called && !rw->failed; i++) copied_region(x, copy, op, i);
+}
+
+static void copied_ops(copied_run *x, const ir_computation *from) {
+  IR_FOR_OPS(op, from)
+  if (op->opcode != IR_OP_PARAMETER && !x->rw->failed) copied_op(x, op);
+}
+
+void opt_inline(opt_rewriter *rw, const ir_computation *from, const ir_value *args, ir_value *results) {
+  copied_run x = {.rw = rw, .from = from, .args = args};
+  base_map_init(&x.copies, rw->m->alloc);
+  assert(from != rw->into);
+  copied_ops(&x, from);
+  for (uint32_t i = 0; i < from->n_results; i++)
+    results[i] = rw->failed ? (ir_value){NULL, 0} : copied_value(&x, from->results[i]);
+  base_map_free(&x.copies);
+}
+
+void opt_copy_op(opt_rewriter *rw, const ir_op *op, const ir_value *operands, ir_value *results) {
+  copied_run x = {.rw = rw};
+  base_map_init(&x.copies, rw->m->alloc);
+  copied_op(&x, op);
+  ir_op *copy = base_map_ptr(&x.copies, op);
+  base_map_free(&x.copies);
+  rw->failed = rw->failed || !copy;
+  for (uint32_t i = 0; !rw->failed && i < op->n_operands; i++) ir_set_operand(copy, i, operands[i]);
+  for (uint32_t i = 0; i < op->n_results; i++) results[i] = (ir_value){copy, i};
 }

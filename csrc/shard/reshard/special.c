@@ -1,5 +1,7 @@
-/* Two ops with ways of their own. */
+/* Ops with reshard rules of their own, and axes whose sums are still to be made. */
 #include "explicit.h"
+
+/* Two ops with ways of their own. */
 
 /* --- a dot whose result conflicts with an operand in one dimension, and is what its contracted dimensions would give:
  * sharding it as the operand and moving it afterwards is cheaper --- */
@@ -160,4 +162,159 @@ void explicit_reshape(explicit_op *x) {
     updated[t] = now && !explicit_equivalent(now, x->shardings[t]);
   }
   explicit_insert(x, updated);
+}
+
+/* Unreduced axes: a value whose parts on those axes are still to be added up. */
+
+static shard_axes unreduced_of(explicit_pass *e, const sdy_sharding *s, const sdy_mesh *mesh) {
+  return s ? shard_axes_from(&e->pool, s->unreduced, mesh) : (shard_axes){0, NULL};
+}
+
+static void unreduced_fail_meshes(explicit_pass *e, const explicit_use *u) {
+  const ir_op *op = u->op;
+  explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, op ? op->line : u->c->line, op ? op->col : u->c->col,
+                                "", "a value with unreduced axes is used with a sharding on another mesh"));
+}
+
+static const sdy_sharding *unreduced_replace(explicit_pass *e, const sdy_sharding *s, sdy_axes axes) {
+  sdy_sharding *to = shard_pool_alloc(&e->pool, sizeof *to);
+  if (!to) return s;
+  *to = *s;
+  to->unreduced = axes;
+  return to;
+}
+
+const sdy_sharding *explicit_reduce(explicit_pass *e, explicit_use u, const sdy_sharding *source,
+                                    const sdy_sharding *user) {
+  if (!source || source->unreduced.n == 0) return source;
+  const sdy_mesh *mesh = explicit_mesh(e, source);
+  if (!mesh) return source;
+  const sdy_mesh *other = user ? explicit_mesh(e, user) : NULL;
+  if (user && (!other || !sdy_mesh_equal(mesh, other))) {
+    unreduced_fail_meshes(e, &u);
+    return source;
+  }
+  shard_axes from = unreduced_of(e, source, mesh), to = unreduced_of(e, user, mesh);
+  shard_axes reduce = explicit_minus(&e->pool, from, to);
+  if (reduce.n == 0) return source;
+  sdy_axes left = shard_axes_to(&e->pool, explicit_minus(&e->pool, from, reduce), mesh);
+  const sdy_sharding *out = unreduced_replace(e, source, left);
+  explicit_set(e, u, explicit_all_reduce(e, explicit_used(u), shard_axes_to(&e->pool, reduce, mesh), out));
+  return out;
+}
+
+/* --- to unreduced axes: from replicated ones, and from ones that shard a dimension --- */
+
+typedef struct unreduced_plan {
+  const sdy_mesh *mesh;
+  const sdy_sharding *in, *out;
+  shard_axes more;   /* unreduced in out only */
+  sdy_dim *dims;     /* between: as out, but for dimensions whose axes become unreduced */
+  sdy_axes *sharded; /* by dimension: axes that go from sharding it to unreduced */
+  shard_axes all_sharded;
+  bool reshard;
+} unreduced_plan;
+
+/* Axes at the end of the dimension that the result does not have there. */
+static shard_axes unreduced_tail(explicit_pass *e, shard_axes in, shard_axes out) {
+  shard_axes tail = {0, NULL};
+  if (out.n && !shard_axis_same(out.v[out.n - 1], in.v[out.n - 1])) {
+    shard_axis rest = in.v[out.n - 1];
+    if (explicit_suffix(in.v[out.n - 1], out.v[out.n - 1], &rest))
+      tail = explicit_join(&e->pool, tail, (shard_axes){1, memcpy(shard_axes_room(&e->pool, 1), &rest, sizeof rest)});
+  }
+  return explicit_join(&e->pool, tail, (shard_axes){in.n - out.n, in.v + out.n});
+}
+
+static void unreduced_dim(explicit_pass *e, unreduced_plan *p, uint32_t d) {
+  shard_axes in = shard_axes_from(&e->pool, p->in->dims[d].axes, p->mesh);
+  shard_axes out = shard_axes_from(&e->pool, p->out->dims[d].axes, p->mesh);
+  p->dims[d] = p->out->dims[d];
+  p->sharded[d] = (sdy_axes){0, NULL};
+  shard_prefix how = shard_axes_prefix(out, in);
+  if (how == SHARD_EQUAL) return;
+  shard_axes tail = how == SHARD_STRICT_PREFIX ? unreduced_tail(e, in, out) : (shard_axes){0, NULL};
+  if (how == SHARD_NOT_PREFIX || explicit_minus(&e->pool, tail, p->more).n) {
+    p->reshard = true;
+    return;
+  }
+  p->sharded[d] = shard_axes_to(&e->pool, tail, p->mesh);
+  p->all_sharded = explicit_join(&e->pool, p->all_sharded, tail);
+  p->dims[d] = p->in->dims[d];
+}
+
+static ir_value unreduced_make(explicit_pass *e, ir_opcode opcode, ir_value v, const ir_mattr *axes,
+                               const sdy_sharding *out) {
+  const sdy_sharding *kept = sdy_sharding_make(e->rw.m, out);
+  ir_value made = opt_make(&e->rw, opcode, v.op->types[v.index], 1, &v);
+  opt_set(&e->rw, made, "axes", axes);
+  opt_set(&e->rw, made, "out_sharding", kept ? sdy_attr(e->rw.m, SDY_SHARDING, kept) : NULL);
+  if (!e->rw.failed && made.op) return made;
+  explicit_fail(e, base_oom(e->err, "explicit reshards"));
+  return v;
+}
+
+static ir_value unreduced_from_replicated(explicit_pass *e, unreduced_plan *p, ir_value v, const sdy_sharding **last) {
+  shard_axes axes = explicit_minus(&e->pool, p->more, p->all_sharded);
+  if (axes.n == 0) return v;
+  shard_axes all = explicit_sorted(&e->pool, explicit_join(&e->pool, unreduced_of(e, p->in, p->mesh), axes));
+  sdy_sharding *out = shard_pool_alloc(&e->pool, sizeof *out);
+  sdy_axes *kept = BASE_NEW(&e->rw.m->arena, sdy_axes);
+  if (!out || !kept || !sdy_axes_make(e->rw.m, shard_axes_to(&e->pool, axes, p->mesh), kept)) {
+    explicit_fail(e, base_oom(e->err, "explicit reshards"));
+    return v;
+  }
+  *out = *p->in;
+  out->dims = p->dims;
+  out->replicated = p->out->replicated;
+  out->unreduced = shard_axes_to(&e->pool, all, p->mesh);
+  *last = out;
+  return unreduced_make(e, IR_OP_SDY_REPLICATED_TO_UNREDUCED, v, sdy_attr(e->rw.m, SDY_AXES, kept), out);
+}
+
+static const sdy_sharding *unreduced_run(explicit_pass *e, explicit_use u, unreduced_plan *p) {
+  ir_value input = explicit_used(u), v = input;
+  const sdy_sharding *last = NULL;
+  if (p->reshard) {
+    sdy_sharding *to = shard_pool_alloc(&e->pool, sizeof *to);
+    if (!to) return NULL;
+    *to = *p->in;
+    to->dims = p->dims;
+    v = explicit_reshard(e, v, to);
+    last = to;
+  }
+  v = unreduced_from_replicated(e, p, v, &last);
+  if (p->all_sharded.n) {
+    const sdy_axis_lists *lists = sdy_axis_lists_make(e->rw.m, p->in->n_dims, p->sharded);
+    v = unreduced_make(e, IR_OP_SDY_SHARDED_TO_UNREDUCED, v, sdy_attr(e->rw.m, SDY_AXIS_LISTS, lists), p->out);
+    last = p->out;
+  }
+  if (v.op == input.op) return NULL;
+  explicit_set(e, u, v);
+  return last;
+}
+
+const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sdy_sharding *to) {
+  const sdy_sharding *in = explicit_get(e, explicit_used(u));
+  if (!in || !to || to->unreduced.n == 0 || in->n_dims != to->n_dims) return NULL;
+  const sdy_mesh *mesh = explicit_mesh(e, in), *other = explicit_mesh(e, to);
+  if (!mesh || !other || !sdy_mesh_equal(mesh, other)) {
+    unreduced_fail_meshes(e, &u);
+    return NULL;
+  }
+  unreduced_plan p = {.mesh = mesh, .in = in, .out = to};
+  shard_axes before = unreduced_of(e, in, mesh), after = unreduced_of(e, to, mesh);
+  p.more = explicit_minus(&e->pool, after, before);
+  if (p.more.n == 0) return NULL;
+  if (explicit_minus(&e->pool, before, after).n) {
+    explicit_fail(
+        e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, u.op ? u.op->line : u.c->line, u.op ? u.op->col : u.c->col, "",
+                        "both the value and its use have unreduced axes that the other does not have"));
+    return NULL;
+  }
+  p.dims = shard_pool_alloc(&e->pool, (in->n_dims + 1) * sizeof *p.dims);
+  p.sharded = shard_pool_alloc(&e->pool, (in->n_dims + 1) * sizeof *p.sharded);
+  if (!p.dims || !p.sharded) return NULL;
+  for (uint32_t d = 0; d < in->n_dims; d++) unreduced_dim(e, &p, d);
+  return unreduced_run(e, u, &p);
 }

@@ -94,7 +94,7 @@ enum {
   BC_BT_VECTOR,
   BC_BT_VECTOR_SCALABLE,
   BC_BT_TF32,
-  BC_BT_NARROW /* the floats of fewer bits than 16: bytecode_tables.c */
+  BC_BT_NARROW /* from here on the floats of fewer bits than 16: column BUILTIN of dtypes.def */
 };
 
 /* Codes of VHLO's attributes and types. */
@@ -146,7 +146,7 @@ enum {
   BC_VT_COUNT = 43
 };
 
-/* --- the tables: bytecode_tables.c --- */
+/* --- the tables: tables.c --- */
 
 typedef struct bc_row {
   const char *name;
@@ -160,12 +160,9 @@ const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version);
 /* Takes the next word off *list; false at the end. */
 bool bc_next_word(const char **list, base_slice *word);
 
-typedef struct bc_scalar {
-  uint8_t code, dtype; /* of VHLO; a base_dtype */
-  uint16_t first;      /* StableHLO version */
-} bc_scalar;
-const bc_scalar *bc_scalar_by_code(uint64_t code);
-const bc_scalar *bc_scalar_by_dtype(unsigned dtype);
+/* VHLO's scalar types: that of a code, or BASE_DTYPE_INVALID; the first version that has a type, or 0. */
+base_dtype bc_scalar_of(uint64_t code);
+unsigned bc_scalar_since(base_dtype t);
 /* Floats among MLIR's own types: the code, or 0; and the type of a code, or BASE_DTYPE_INVALID. */
 unsigned bc_float_code(base_dtype t);
 base_dtype bc_float_of(uint64_t code);
@@ -262,7 +259,7 @@ typedef struct bc_cursor {
   const uint8_t *p, *end;
 } bc_cursor;
 
-/* bytecode_cursor.c */
+/* container.c */
 int bc_fail(const bc_cursor *c, base_code code, const char *format, ...) BASE_PRINTF(3, 4);
 #define BC_BAD(c, ...) bc_fail((c), XLAC_E_BAD_PROTO, __VA_ARGS__)
 int bc_no_memory(bc_reader *r);
@@ -286,10 +283,10 @@ XLAC_MUST_USE int bc_read_string(bc_cursor *c, const base_istr **out);
 /* An integer of a known width, as its bits. */
 XLAC_MUST_USE int bc_int_bits(bc_cursor *c, unsigned width, uint64_t *out);
 
-/* bytecode_container.c */
+/* container.c */
 XLAC_MUST_USE int bc_read_container(bc_reader *r);
 
-/* bytecode_entry.c: attributes and types by number, each read once */
+/* entry.c: attributes and types by number, each read once */
 XLAC_MUST_USE int bc_attr_at(bc_cursor *c, uint64_t index, const ir_mattr **out);
 XLAC_MUST_USE int bc_attr(bc_cursor *c, const ir_mattr **out);
 XLAC_MUST_USE int bc_attr_of(bc_cursor *c, ir_mattr_kind kind, const char *what, const ir_mattr **out);
@@ -304,7 +301,7 @@ XLAC_MUST_USE int bc_weigh(bc_cursor *c, uint64_t parts);
 /* One made attribute or type, or an error where there is none. */
 XLAC_MUST_USE int bc_made(const bc_cursor *c, const void *made);
 
-/* bytecode_builtin.c, bytecode_vhlo.c, bytecode_tensor.c */
+/* builtin.c, vhlo.c, tensor.c */
 XLAC_MUST_USE int bc_builtin_attr(bc_cursor *c, const ir_mattr **out);
 XLAC_MUST_USE int bc_builtin_type(bc_cursor *c, const ir_type **out);
 XLAC_MUST_USE int bc_vhlo_attr(bc_cursor *c, const ir_mattr **out);
@@ -322,7 +319,7 @@ XLAC_MUST_USE int bc_integer(bc_cursor *c, const ir_mattr **out); /* a type, the
 XLAC_MUST_USE int bc_float(bc_cursor *c, const ir_mattr **out);
 XLAC_MUST_USE int bc_float_bits(bc_cursor *c, const ir_type *type, const ir_mattr **out);
 
-/* bytecode_attrs.c: attributes of one op, from VHLO's form to StableHLO's */
+/* attrs.c: attributes of one op, from VHLO's form to StableHLO's */
 typedef struct bc_op_attrs {
   const bc_row *row;           /* NULL: of another dialect */
   const ir_mattr **values;     /* one for each name of the row; NULL where absent */
@@ -334,7 +331,7 @@ typedef struct bc_op_attrs {
 bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a);
 XLAC_MUST_USE int bc_to_stablehlo(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, const ir_mdict **out);
 
-/* bytecode_module.c */
+/* read.c */
 XLAC_MUST_USE int bc_read_ir(bc_reader *r);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct bc_op {
   bool isolated;
 } bc_op;
 
-/* --- bytecode_op.c --- */
+/* --- ir.c --- */
 /* Everything of an op but its regions. */
 XLAC_MUST_USE int bc_op_head(bc_ir *ir, bc_cursor *c, bc_op *op);
 /* A dictionary; NULL for an empty one. */
@@ -36,7 +36,7 @@ XLAC_MUST_USE int bc_attr_dict(bc_cursor *c, const ir_mdict **out);
 /* In which order uses stand in a list matters to nobody here. */
 XLAC_MUST_USE int bc_skip_use_orders(bc_cursor *c, uint32_t n_values);
 
-/* --- bytecode_ir.c --- */
+/* --- ir.c --- */
 /* The op of a head, with its regions. */
 XLAC_MUST_USE int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir_op **out);
 /* The regions of an op: new ones of `owner`, or into those given where that is NULL. */

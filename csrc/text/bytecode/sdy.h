@@ -32,7 +32,7 @@ enum {
  */
 const ir_mattr_spec *bc_sdy_next_spec(const ir_mlir_info *op, const ir_mattr_spec *last);
 
-/* bytecode_sdy.c: reading. The properties of an op, added to its attributes. */
+/* sdy.c: reading. The properties of an op, added to its attributes. */
 XLAC_MUST_USE int bc_sdy_attr(bc_cursor *c, const ir_mattr **out);
 XLAC_MUST_USE int bc_sdy_properties(bc_cursor *c, const ir_mlir_info *op, const ir_mdict **attrs);
 

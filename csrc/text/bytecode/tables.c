@@ -43,62 +43,25 @@ bool bc_next_word(const char **list, base_slice *word) {
 
 /* --- types and enums --- */
 
-static const bc_scalar bc_scalars[] = {
-    {0, XLAC_PRED, BC_V(0, 9)},         {2, XLAC_BF16, BC_V(0, 9)},
-    {3, XLAC_F16, BC_V(0, 9)},          {4, XLAC_F32, BC_V(0, 9)},
-    {5, XLAC_F64, BC_V(0, 9)},          {6, XLAC_F8E4M3FN, BC_V(0, 9)},
-    {7, XLAC_F8E5M2, BC_V(0, 9)},       {10, XLAC_S4, BC_V(0, 9)},
-    {11, XLAC_S8, BC_V(0, 9)},          {12, XLAC_S16, BC_V(0, 9)},
-    {13, XLAC_S32, BC_V(0, 9)},         {14, XLAC_S64, BC_V(0, 9)},
-    {15, XLAC_U4, BC_V(0, 9)},          {16, XLAC_U8, BC_V(0, 9)},
-    {17, XLAC_U16, BC_V(0, 9)},         {18, XLAC_U32, BC_V(0, 9)},
-    {19, XLAC_U64, BC_V(0, 9)},         {27, XLAC_F8E4M3FNUZ, BC_V(0, 10)},
-    {28, XLAC_F8E5M2FNUZ, BC_V(0, 10)}, {29, XLAC_F8E4M3B11FNUZ, BC_V(0, 11)},
-    {31, XLAC_S2, BC_V(1, 2)},          {32, XLAC_U2, BC_V(1, 2)},
-    {35, XLAC_F8E4M3, BC_V(1, 7)},      {36, XLAC_F8E3M4, BC_V(1, 7)},
-    {37, XLAC_F4E2M1FN, BC_V(1, 8)},    {38, XLAC_F6E2M3FN, BC_V(1, 8)},
-    {39, XLAC_F6E3M2FN, BC_V(1, 8)},    {40, XLAC_F8E8M0FNU, BC_V(1, 8)},
-};
-enum { BC_SCALARS = sizeof bc_scalars / sizeof *bc_scalars };
-
-const bc_scalar *bc_scalar_by_code(uint64_t code) {
-  for (size_t i = 0; i < BC_SCALARS; i++)
-    if (bc_scalars[i].code == code) return &bc_scalars[i];
-  return NULL;
+base_dtype bc_scalar_of(uint64_t code) {
+  for (int t = BASE_DTYPE_INVALID + 1; t < BASE_DTYPE_COUNT; t++)
+    if (bc_scalar_since((base_dtype)t) && base_dtype_table[t].vhlo == code) return (base_dtype)t;
+  return BASE_DTYPE_INVALID;
 }
 
-const bc_scalar *bc_scalar_by_dtype(unsigned dtype) {
-  for (size_t i = 0; i < BC_SCALARS; i++)
-    if (bc_scalars[i].dtype == dtype) return &bc_scalars[i];
-  return NULL;
+unsigned bc_scalar_since(base_dtype t) {
+  const base_dtype_info *info = base_dtype_of(t);
+  return BC_V(info->vhlo_major, info->vhlo_minor);
 }
-
-static const uint8_t bc_floats[] = {
-    [BC_BT_BF16] = XLAC_BF16,
-    [BC_BT_F16] = XLAC_F16,
-    [BC_BT_F32] = XLAC_F32,
-    [BC_BT_F64] = XLAC_F64,
-    [BC_BT_NARROW] = XLAC_F8E5M2,
-    [BC_BT_NARROW + 1] = XLAC_F8E4M3,
-    [BC_BT_NARROW + 2] = XLAC_F8E4M3FN,
-    [BC_BT_NARROW + 3] = XLAC_F8E5M2FNUZ,
-    [BC_BT_NARROW + 4] = XLAC_F8E4M3FNUZ,
-    [BC_BT_NARROW + 5] = XLAC_F8E4M3B11FNUZ,
-    [BC_BT_NARROW + 6] = XLAC_F8E3M4,
-    [BC_BT_NARROW + 7] = XLAC_F4E2M1FN,
-    [BC_BT_NARROW + 8] = XLAC_F6E2M3FN,
-    [BC_BT_NARROW + 9] = XLAC_F6E3M2FN,
-    [BC_BT_NARROW + 10] = XLAC_F8E8M0FNU,
-};
 
 unsigned bc_float_code(base_dtype t) {
-  for (unsigned code = 0; code < sizeof bc_floats; code++)
-    if (bc_floats[code] && bc_floats[code] == t) return code;
-  return 0;
+  return base_dtype_of(t)->builtin;
 }
 
 base_dtype bc_float_of(uint64_t code) {
-  return code < sizeof bc_floats ? (base_dtype)bc_floats[code] : BASE_DTYPE_INVALID;
+  for (int t = BASE_DTYPE_INVALID + 1; code && t < BASE_DTYPE_COUNT; t++)
+    if (base_dtype_table[t].builtin == code) return (base_dtype)t;
+  return BASE_DTYPE_INVALID;
 }
 
 static const char *const bc_enums[BC_V_COUNT] = {

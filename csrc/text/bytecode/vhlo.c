@@ -333,8 +333,8 @@ int bc_vhlo_type(bc_cursor *c, const ir_type **out) {
   bc_cursor at = *c;
   uint64_t code = 0;
   TRY(bc_varint(c, &code));
-  const bc_scalar *scalar = bc_scalar_by_code(code);
-  if (scalar) return *out = ir_element(c->r->m, (base_dtype)scalar->dtype, NULL), bc_made(c, *out);
+  base_dtype scalar = bc_scalar_of(code);
+  if (scalar) return *out = ir_element(c->r->m, scalar, NULL), bc_made(c, *out);
   switch (code) {
     case BC_VT_COMPLEX:
     case BC_VT_UNRANKED:

@@ -47,10 +47,10 @@ static int bc_mark_scalar(bc_writer *w, bool builtin, base_dtype t) {
     return bc_mark_type(w, builtin, &part);
   }
   if (builtin) return bc_mark_builtin_scalar(w, t), 0;
-  const bc_scalar *scalar = bc_scalar_by_dtype(t);
-  if (!scalar) return bc_cant_write(w, "StableHLO has no type %s", base_dtype_of(t)->text);
-  TRY(bc_needs(w, scalar->first, base_dtype_of(t)->text));
-  bc_mark(w, BC_MARK_VARINT, scalar->code);
+  unsigned since = bc_scalar_since(t);
+  if (!since) return bc_cant_write(w, "StableHLO has no type %s", base_dtype_of(t)->text);
+  TRY(bc_needs(w, since, base_dtype_of(t)->text));
+  bc_mark(w, BC_MARK_VARINT, base_dtype_of(t)->vhlo);
   return 0;
 }
 

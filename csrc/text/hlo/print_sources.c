@@ -23,7 +23,7 @@ typedef struct text_sources {
   bool failed;     /* out of memory while numbering */
 } text_sources;
 
-/* Ids in the text are rows from 1; anything else reads as an empty name. */
+/* Ids in the text are rows from 1; anything else reads as an empty name. `id` counts from 1; 0 is no row. */
 static const base_istr *name_at(const base_istr **names, uint32_t n, uint32_t id) {
   return id >= 1 && id <= n ? names[id - 1] : NULL;
 }
@@ -37,6 +37,7 @@ static uint32_t add_row(text_sources *s, base_map *rows, uint64_t key, uint32_t 
   return ++*n;
 }
 
+/* The row of a name in the new table, from 1; names are interned, so that their addresses are the keys. */
 static uint32_t number_name(text_sources *s, base_map *rows, const base_istr **names, uint32_t *n,
                             const base_istr *name) {
   uint64_t row;
@@ -45,6 +46,7 @@ static uint32_t number_name(text_sources *s, base_map *rows, const base_istr **n
   return add_row(s, rows, base_key(name), n);
 }
 
+/* 64 bits out of two 32-bit hashes; locations that share them are chained by `next`. */
 static uint64_t location_hash(const ir_location *l, uint32_t file, uint32_t function) {
   const int64_t parts[] = {file, function, l->line, l->end_line, l->column, l->end_column};
   uint64_t low = base_hash((const char *)parts, sizeof parts);
@@ -75,6 +77,7 @@ static uint32_t number_location(text_sources *s, uint32_t row) {
   return add_row(s, &s->location_heads, hash, &s->n_locations);
 }
 
+/* The frame's location and parent are new rows; equal frames become one. */
 static uint32_t number_frame(text_sources *s, uint32_t location_row, uint32_t parent) {
   assert(parent <= s->n_frames);
   uint32_t location = number_location(s, location_row);
@@ -90,7 +93,8 @@ static uint32_t parent_row(const ir_source_tables *t, uint32_t row) {
   return parent >= 1 && parent <= t->n_frames && parent != row ? parent : 0;
 }
 
-/* Callers get their numbers first. A cycle of parents, which no compiler writes, is cut where it closes. */
+/* Callers get their numbers first. A cycle of parents, which no compiler writes, is cut where it closes. Goes up to
+ * the first frame that has a number, then numbers on the way back, without recursion. */
 static void number_stack(text_printer *p, uint32_t row) {
   text_sources *s = p->sources;
   assert(s && p->frames && row >= 1 && row <= s->from->n_frames);
@@ -123,6 +127,7 @@ static bool alloc_sources(text_printer *p) {
   return true;
 }
 
+/* In the order of the module's list of computations and of their ops, as XLA numbers them when it reads the text. */
 void text_number_sources(text_printer *p) {
   uint32_t n_frames = p->module->sources.n_frames;
   if (n_frames == 0 || !p->metadata) return;
@@ -144,6 +149,7 @@ void text_number_sources(text_printer *p) {
   base_map_free(&p->sources->frame_rows);
 }
 
+/*   1 "f.py" */
 static void write_names(base_text *out, const char *title, const base_istr **names, uint32_t n) {
   base_puts(out, title);
   for (uint32_t i = 0; i < n; i++) {

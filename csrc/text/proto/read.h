@@ -24,7 +24,7 @@ typedef struct proto_reader {
   base_text bytes; /* a text being put together */
 } proto_reader;
 
-/* --- proto_read_type.c, proto_read_literal.c --- */
+/* --- read_type.c --- */
 XLAC_MUST_USE int proto_read_type(proto_reader *r, proto_message shape, const ir_type **out);
 /* The type in message field `number`; an error where there is none. */
 XLAC_MUST_USE int proto_read_type_in(proto_reader *r, proto_message in, uint32_t number, const ir_type **out);
@@ -32,21 +32,21 @@ XLAC_MUST_USE int proto_read_type_in(proto_reader *r, proto_message in, uint32_t
 XLAC_MUST_USE int proto_read_types(proto_reader *r, proto_message in, uint32_t number, uint32_t *from);
 XLAC_MUST_USE int proto_read_literal(proto_reader *r, proto_message in, const ir_literal **out);
 
-/* --- proto_read_sharding.c --- */
+/* --- read_sharding.c --- */
 XLAC_MUST_USE int proto_read_sharding(proto_reader *r, proto_message in, const ir_sharding **out);
 /* false in *present where the instruction has no groups. */
 XLAC_MUST_USE int proto_read_groups(proto_reader *r, proto_message op, const ir_groups **out, bool *present);
 XLAC_MUST_USE int proto_read_metadata(proto_reader *r, proto_message in, const ir_metadata **out);
 
-/* --- proto_read_attr.c --- */
+/* --- read_attr.c --- */
 XLAC_MUST_USE int proto_read_attrs(proto_reader *r, proto_message in, ir_op *op);
-/* proto_read_message.c: the value of an attribute that is a message; its key becomes NONE where nothing is said. */
+/* read_attr.c: the value of an attribute that is a message; its key becomes NONE where nothing is said. */
 XLAC_MUST_USE int proto_read_message_value(proto_reader *r, proto_message in, const ir_op *op, const proto_attr *row,
                                            ir_attr *a);
-/* proto_read_origin.c */
+/* read_attr.c */
 XLAC_MUST_USE int proto_read_origin_value(proto_reader *r, proto_message in, const ir_op *op, ir_attr *a);
 
-/* --- proto_read_basic.c --- */
+/* --- read_attr.c --- */
 XLAC_MUST_USE int proto_read_dict(proto_reader *r, proto_message in, uint32_t number, const ir_dict **out);
 /* A list of numbers, in the module's arena. */
 XLAC_MUST_USE int proto_read_ints(proto_reader *r, proto_message in, uint32_t number, const ir_ints **out);
@@ -58,7 +58,7 @@ XLAC_MUST_USE int proto_read_any_str(proto_reader *r, proto_message in, uint32_t
 XLAC_MUST_USE int proto_read_str(proto_reader *r, proto_message in, uint32_t number, const base_istr **out);
 XLAC_MUST_USE int proto_intern(proto_reader *r, const char *s, size_t n, const base_istr **out);
 
-/* --- proto_read_op.c --- */
+/* --- read_op.c --- */
 XLAC_MUST_USE int proto_read_computation(proto_reader *r, proto_message in);
 XLAC_MUST_USE int proto_read_module(proto_reader *r);
 /* Where message `m` lies, for errors. */

@@ -160,68 +160,21 @@ const char *proto_number_word(const char *const *words, int64_t number) {
 
 /* --- element types --- */
 
-static const struct {
-  uint8_t dtype, number, field, how;
-} proto_dtypes[] = {
-#define ROW(dtype, number, field, how) {XLAC_##dtype, number, field, PROTO_##how}
-    ROW(PRED, 1, 2, NUMBERS),
-    ROW(S1, 30, 30, RAW),
-    ROW(S2, 26, 26, RAW),
-    ROW(S4, 21, 21, RAW),
-    ROW(S8, 2, 15, RAW),
-    ROW(S16, 3, 17, RAW),
-    ROW(S32, 4, 4, NUMBERS),
-    ROW(S64, 5, 5, NUMBERS),
-    ROW(U1, 31, 31, RAW),
-    ROW(U2, 27, 27, RAW),
-    ROW(U4, 22, 22, RAW),
-    ROW(U8, 6, 3, RAW),
-    ROW(U16, 7, 16, RAW),
-    ROW(U32, 8, 6, NUMBERS),
-    ROW(U64, 9, 7, NUMBERS),
-    ROW(F4E2M1FN, 32, 32, RAW),
-    ROW(F6E2M3FN, 36, 36, RAW),
-    ROW(F6E3M2FN, 35, 35, RAW),
-    ROW(F8E3M4, 29, 29, RAW),
-    ROW(F8E4M3, 28, 28, RAW),
-    ROW(F8E4M3FN, 20, 20, RAW),
-    ROW(F8E4M3FNUZ, 25, 25, RAW),
-    ROW(F8E4M3B11FNUZ, 23, 23, RAW),
-    ROW(F8E5M2, 19, 19, RAW),
-    ROW(F8E5M2FNUZ, 24, 24, RAW),
-    ROW(F8E8M0FNU, 33, 33, RAW),
-    ROW(F16, 10, 11, RAW),
-    ROW(BF16, 16, 13, RAW),
-    ROW(F32, 11, 8, RAW),
-    ROW(F64, 12, 9, RAW),
-    ROW(C64, 15, 12, RAW),
-    ROW(C128, 18, 18, RAW),
-#undef ROW
-};
-enum { N_PROTO_DTYPES = sizeof proto_dtypes / sizeof *proto_dtypes };
-static_assert(N_PROTO_DTYPES == BASE_DTYPE_COUNT - 1, "every element type has a row");
-
 int64_t proto_dtype_number(base_dtype t) {
-  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++)
-    if (proto_dtypes[i].dtype == t) return proto_dtypes[i].number;
-  assert(!"no such element type");
-  return 0;
+  assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT && base_dtype_of(t)->proto);
+  return base_dtype_of(t)->proto;
 }
 
 base_dtype proto_dtype_of(int64_t number) {
-  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++)
-    if (proto_dtypes[i].number == number) return (base_dtype)proto_dtypes[i].dtype;
+  for (int t = BASE_DTYPE_INVALID + 1; t < BASE_DTYPE_COUNT; t++)
+    if (base_dtype_table[t].proto == number) return (base_dtype)t;
   return BASE_DTYPE_INVALID;
 }
 
-uint32_t proto_literal_field(base_dtype t, proto_elements *how) {
-  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++) {
-    if (proto_dtypes[i].dtype != t) continue;
-    *how = (proto_elements)proto_dtypes[i].how;
-    return proto_dtypes[i].field;
-  }
-  assert(!"no such element type");
-  return 0;
+uint32_t proto_literal_field(base_dtype t, base_proto_values *how) {
+  assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT && base_dtype_of(t)->proto_field);
+  *how = (base_proto_values)base_dtype_of(t)->proto_values;
+  return base_dtype_of(t)->proto_field;
 }
 
 const proto_metadata_field proto_metadata_fields[] = {

@@ -39,8 +39,7 @@ int64_t proto_dtype_number(base_dtype t);
 base_dtype proto_dtype_of(int64_t number);
 enum { PROTO_TUPLE = 13, PROTO_OPAQUE = 14, PROTO_TOKEN = 17, PROTO_BUFFER = 34 };
 /* How a literal's elements are kept, and in which field of LiteralProto. */
-typedef enum proto_elements { PROTO_RAW, PROTO_NUMBERS } proto_elements;
-uint32_t proto_literal_field(base_dtype t, proto_elements *how);
+uint32_t proto_literal_field(base_dtype t, base_proto_values *how);
 
 /* xla.OpMetadata: its plain fields. */
 typedef struct proto_metadata_field {

@@ -23,19 +23,19 @@ typedef struct proto_writer {
 } proto_writer;
 
 XLAC_MUST_USE int proto_write_module(base_text *out, const ir_module *m, uint32_t depth, xlac_error *err);
-/* proto_write_type.c */
+/* write_type.c */
 void proto_write_type(base_text *out, uint32_t number, const ir_type *t);
 void proto_write_literal(base_text *out, uint32_t number, const ir_literal *l);
-/* proto_write_sharding.c */
+/* write_op.c */
 XLAC_MUST_USE int proto_write_sharding(proto_writer *w, uint32_t number, const ir_sharding *s);
 XLAC_MUST_USE int proto_write_groups(proto_writer *w, const ir_op *op);
 void proto_write_metadata(proto_writer *w, uint32_t number, const ir_metadata *m);
-/* proto_write_text.c: what the IR keeps as text */
+/* write_text.c: what the IR keeps as text */
 XLAC_MUST_USE int proto_write_named_sharding(proto_writer *w, const base_istr *text);
 XLAC_MUST_USE int proto_write_mesh_groups(proto_writer *w, const base_istr *text);
 XLAC_MUST_USE int proto_write_origin(proto_writer *w, const base_istr *text);
 XLAC_MUST_USE int proto_write_recovery_table(proto_writer *w, const base_istr *text);
-/* proto_write_op.c */
+/* write_op.c */
 XLAC_MUST_USE int proto_write_op(proto_writer *w, const ir_op *op);
 int64_t proto_op_id(const proto_writer *w, const ir_op *op);
 void proto_write_dict(base_text *out, uint32_t number, const ir_dict *d);

@@ -101,18 +101,18 @@ static void write_elements(base_text *out, const ir_literal *l) {
   const ir_type *t = l->type;
   base_dtype dtype = (base_dtype)t->dtype;
   size_t size = base_dtype_bytes(dtype);
-  proto_elements how;
+  base_proto_values how;
   proto_walk walk;
   uint32_t field = proto_literal_field(dtype, &how);
   bool walks = proto_walk_start(&walk, t);
   size_t at = proto_begin(out, field);
-  if (how == PROTO_RAW && !walks) {
+  if (how == BASE_PROTO_RAW && !walks) {
     put_raw(out, dtype, l->data, (size_t)t->count * size);
   } else {
     int64_t place = 0;
     for (int64_t i = 0; i < t->count; i++, place = walks ? proto_walk_next(&walk, place) : i) {
       const uint8_t *p = (const uint8_t *)l->data + (size_t)place * size;
-      if (how == PROTO_RAW)
+      if (how == BASE_PROTO_RAW)
         put_raw(out, dtype, p, size);
       else
         proto_put_varint(out, (uint64_t)load_number(dtype, p));

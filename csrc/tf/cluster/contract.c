@@ -1,5 +1,122 @@
-/* Contraction: edges between clusters, in the post-order of the cycle graph, until nothing changes. */
+/* Contraction: clusters of one candidate each, then edges between clusters in the post-order of the cycle graph, until
+ * nothing changes. */
 #include "pass.h"
+#include "../graph/callees.h"
+#include "resources.h"
+
+/* --- the cycle graph --- */
+
+/* The graph in which clusters must not make cycles: the nodes, and one more vertex for each loop's frame, which takes
+ * the place of its Enters for what goes in and of its Exits for what comes out. */
+
+typedef struct tf_lift {
+  tf_pass *p;
+  base_map frames; /* frame -> vertex */
+  xlac_error *err;
+} tf_lift;
+
+static int tf_frame_vertex(tf_lift *l, const base_istr *frame, uint32_t *out) {
+  uint64_t known = 0;
+  if (base_map_get(&l->frames, base_key(frame), &known)) {
+    *out = (uint32_t)known;
+    return 0;
+  }
+  TRY(tf_cycles_add(&l->p->cycles, out, l->err));
+  return base_map_set(&l->frames, base_key(frame), *out) ? 0 : base_oom(l->err, "clustering");
+}
+
+static int tf_lift_edge(tf_lift *l, const tf_edge *e, bool *gave_up) {
+  tf_pass *p = l->p;
+  const tf_node *src = &p->graph.nodes.items[e->src], *dst = &p->graph.nodes.items[e->dst];
+  uint32_t from = e->src, to = e->dst;
+  bool exit = src->role == TF_ROLE_EXIT, enter = dst->role == TF_ROLE_ENTER, cycle = false;
+  if (src->role == TF_ROLE_NEXT_ITERATION) return 0;
+  if (exit && p->frames[e->src].frame) TRY(tf_frame_vertex(l, p->frames[e->src].frame, &from));
+  if (enter && p->frames[e->dst].frame) TRY(tf_frame_vertex(l, p->frames[e->dst].frame, &to));
+  TRY(tf_cycles_insert(&p->cycles, from, to, &cycle, l->err));
+  if (!cycle) return 0;
+  *gave_up = enter || exit;
+  if (*gave_up) return 0;
+  return base_fail(l->err, XLAC_E_BAD_ARGUMENT, "the edge from '%.100s' to '%.100s' closes a cycle outside of any loop",
+                   src->name->s, dst->name->s);
+}
+
+int tf_build_cycles(tf_pass *p, xlac_error *err) {
+  tf_lift l = {.p = p, .err = err};
+  int status = 0;
+  uint32_t vertex = 0;
+  base_map_init(&l.frames, p->graph.alloc);
+  for (uint32_t i = 0; i < p->graph.nodes.n && status == 0; i++) status = tf_cycles_add(&p->cycles, &vertex, err);
+  for (uint32_t i = 0; i < p->graph.edges.n && status == 0 && !p->gave_up; i++)
+    status = tf_lift_edge(&l, &p->graph.edges.items[i], &p->gave_up);
+  base_map_free(&l.frames);
+  return status;
+}
+
+/* --- clusters to begin with --- */
+
+/* The clusters contraction begins with: one for each candidate. */
+
+/* The cluster of a node by union-find over nodes, halving paths. */
+tf_cluster *tf_cluster_of(tf_pass *p, uint32_t node) {
+  if (node >= p->graph.nodes.n || p->cluster_of[node] == TF_NO_EDGE) return NULL;
+  while (p->cluster_of[node] != node) {
+    p->cluster_of[node] = p->cluster_of[p->cluster_of[node]];
+    node = p->cluster_of[node];
+  }
+  return &p->clusters[node];
+}
+
+static const base_istr *tf_scope_of(const tf_pass *p, uint32_t id) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  base_slice s;
+  if (p->scopes[id] && p->jit_level > 0) return p->scopes[id];
+  const char *key = p->jit_level > 0 ? "_XlaInternalScope" : "_XlaScope";
+  if (!tf_attr_string(tf_attr_find(n->def->attrs, key), &s) || s.n == 0) return NULL;
+  return base_intern(&p->def->strings, s.p, s.n);
+}
+
+static bool tf_counts_nothing(const tf_node *n) {
+  return n->role == TF_ROLE_IDENTITY || n->role == TF_ROLE_CONST;
+}
+
+static int tf_begin_cluster(tf_pass *p, uint32_t id, xlac_error *err) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  bool resource = tf_has_type(n, TF_RESOURCE);
+  p->cluster_of[id] = id;
+  p->next_node[id] = TF_NO_EDGE;
+  p->clusters[id] = (tf_cluster){
+      .size = 1,
+      .effective = !tf_counts_nothing(n),
+      .vertex = id,
+      .resource_device = resource ? p->device_of[id] : TF_NO_DEVICE,
+      .scope = tf_scope_of(p, id),
+      .deadness = p->has_deadness ? p->deadness.control[id] : NULL,
+      .first = id,
+      .last = id,
+      .functional = tf_is_functional_control_flow(n),
+      .forced = tf_is_forced(p, n),
+      .resources = resource || tf_may_call_function(n),
+  };
+  return tf_device_set_of(p, p->device_of[id], &p->clusters[id].devices, err);
+}
+
+int tf_build_clusters(tf_pass *p, xlac_error *err) {
+  uint32_t device = TF_NO_DEVICE;
+  p->one_device = true;
+  for (uint32_t id = 0; id < p->graph.nodes.n; id++) {
+    p->cluster_of[id] = TF_NO_EDGE;
+    if (!p->candidate[id]) continue;
+    TRY(tf_begin_cluster(p, id, err));
+    if (device == TF_NO_DEVICE) device = p->device_of[id];
+    p->one_device = p->one_device && p->device_of[id] == device;
+  }
+  return 0;
+}
+
+/* --- contraction --- */
+
+/* Contraction: edges between clusters, in the post-order of the cycle graph, until nothing changes. */
 
 const char *tf_obstacle_text(tf_obstacle o) {
   static const char *const texts[] = {

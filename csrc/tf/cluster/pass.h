@@ -27,7 +27,7 @@ typedef struct tf_verdict {
   uint8_t inside_why;      /* tf_refusal of that node */
 } tf_verdict;
 
-/* --- functions.c: bodies, imported once --- */
+/* --- graph/functions.c: bodies, imported once --- */
 
 typedef struct tf_bodies {
   tf_graph_def *def;
@@ -47,7 +47,7 @@ XLAC_MUST_USE int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs ca
 /* What a call of fn with these attributes is known by: one key for all calls where the body leaves nothing open. */
 uint64_t tf_call_key(const tf_function *fn, tf_attrs call);
 
-/* --- compilable.c --- */
+/* --- candidates.c --- */
 
 typedef struct tf_compile_filter {
   const tf_device_registration *device;
@@ -127,7 +127,7 @@ struct tf_pass {
   uint32_t *device_of;  /* TF_NO_DEVICE where it has none */
   uint32_t *cluster_of; /* the candidate's cluster by union-find over nodes; TF_NO_EDGE for no candidate */
   uint32_t *next_node;  /* the next node of its cluster */
-  uint8_t *taint;       /* resource_order.c */
+  uint8_t *taint;       /* resources.c */
   tf_cluster *clusters; /* by node: of the root of the union-find */
   tf_cycles cycles;
   tf_unsafe_list unsafe; /* pairs, where loops make the quick way impossible */
@@ -154,10 +154,10 @@ bool tf_is_forced(const tf_pass *p, const tf_node *n);
 /* Attributes of the function that has the node's op for its name; n is 0 where there is none. */
 tf_attrs tf_callee_attrs(const tf_node *n);
 
-/* cycle_graph.c: a vertex for each node and each loop's frame; sets gave_up. */
+/* contract.c: a vertex for each node and each loop's frame; sets gave_up. */
 XLAC_MUST_USE int tf_build_cycles(tf_pass *p, xlac_error *err);
 
-/* initial.c: a cluster of each candidate. */
+/* A cluster of each candidate. */
 XLAC_MUST_USE int tf_build_clusters(tf_pass *p, xlac_error *err);
 /* The cluster of a node, or NULL. */
 tf_cluster *tf_cluster_of(tf_pass *p, uint32_t node);
@@ -170,7 +170,7 @@ typedef enum tf_obstacle {
 } tf_obstacle;
 const char *tf_obstacle_text(tf_obstacle o);
 
-/* contract.c: the phases; *why tells of one edge (may be NULL). */
+/* The phases; *why tells of one edge (may be NULL). */
 XLAC_MUST_USE int tf_contract_all(tf_pass *p, xlac_error *err);
 XLAC_MUST_USE int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, tf_obstacle *why, xlac_error *err);
 
@@ -183,24 +183,24 @@ XLAC_MUST_USE int tf_join_devices(tf_pass *p, const tf_device_set *a, const tf_d
 /* candidates.c: fails where the name of a node's device is malformed. */
 XLAC_MUST_USE int tf_check_device(const tf_pass *p, uint32_t id, xlac_error *err);
 
-/* resource_order.c: whether ops on resources in the two clusters may not be in one. */
+/* resources.c: whether ops on resources in the two clusters may not be in one. */
 XLAC_MUST_USE int tf_prepare_resources(tf_pass *p, xlac_error *err);
 bool tf_resources_conflict(tf_pass *p, const tf_cluster *from, const tf_cluster *to);
 /* Called before they are merged. */
 XLAC_MUST_USE int tf_resources_merged(tf_pass *p, const tf_cluster *from, const tf_cluster *to, xlac_error *err);
 
-/* mark.c: names for the clusters that are large enough. */
+/* cluster.c: names for the clusters that are large enough. */
 XLAC_MUST_USE int tf_mark_clusters(tf_pass *p, xlac_error *err);
 
-/* decluster_host.c: copies nodes; order has room for twice the nodes. */
+/* partial_decluster.c: copies nodes; order has room for twice the nodes. */
 XLAC_MUST_USE int tf_decluster_for_host(tf_pass *p, uint32_t *order, xlac_error *err);
 /* The node itself, or the copy that took its place. */
 uint32_t tf_standing_node(const tf_pass *p, uint32_t id);
-/* partial_decluster.c: unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
+/* Unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
  * for the copies, is set. */
 XLAC_MUST_USE int tf_partially_decluster(tf_pass *p, xlac_error *err);
 
-/* scoping.c: ClusterScopingPass. */
+/* prepare_graph.c: ClusterScopingPass. */
 XLAC_MUST_USE int tf_scope_stages(tf_pass *p, xlac_error *err);
 
 #endif

@@ -76,7 +76,7 @@ XLAC_MUST_USE int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, u
 /* Nodes without incoming edges get one from the source, nodes without outgoing ones one to the sink. */
 XLAC_MUST_USE int tf_graph_connect_ends(tf_graph *g, xlac_error *err);
 
-/* --- edit.c --- */
+/* --- changes --- */
 
 /* A node like node `id` under another name, without edges, as the last one. */
 XLAC_MUST_USE int tf_graph_copy_node(tf_graph *g, uint32_t id, const base_istr *name, uint32_t *out, xlac_error *err);
@@ -86,12 +86,12 @@ XLAC_MUST_USE int tf_graph_drop_edges(tf_graph *g, const uint8_t *gone, uint32_t
 XLAC_MUST_USE int tf_graph_put_node(const tf_graph *g, uint32_t id, const base_istr *const *names, base_text *out,
                                     xlac_error *err);
 
-/* --- clone_constants.c: CloneConstantsForBetterClusteringPass --- */
+/* --- cluster/prepare_graph.c: CloneConstantsForBetterClusteringPass --- */
 /* Elements of a TensorProto by its shape, `most` where it has more; false for an unknown size. */
 bool tf_count_elements(base_slice tensor, int64_t most, int64_t *count);
 XLAC_MUST_USE int tf_clone_constants(tf_graph *g, xlac_error *err);
 
-/* Types of a node's inputs and outputs from its op's arguments and its attributes (types.c). */
+/* Types of a node's inputs and outputs from its op's arguments and its attributes (tf_types.c). */
 XLAC_MUST_USE int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err);
 /* How many values an argument of a node's op stands for; the node's types are known. */
 int64_t tf_arg_values(const tf_node *n, const tf_arg_def *a);

@@ -71,7 +71,7 @@ bool tf_graph_def_is_text(const void *bytes, size_t n);
 /* NULL where there is none. */
 const tf_function *tf_find_function(const tf_graph_def *g, const base_istr *name);
 
-/* --- attributes (attr_value.c) --- */
+/* --- attributes (graph_def.c) --- */
 
 /* The value of an attribute; {NULL, 0} where it is absent. */
 base_slice tf_attr_find(tf_attrs attrs, const char *key);

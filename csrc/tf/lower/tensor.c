@@ -3,35 +3,9 @@
 
 base_dtype tfl_dtype_of(unsigned tf_type) {
   static const uint8_t types[TF_TYPE_END] = {
-      [TF_FLOAT] = XLAC_F32,
-      [TF_DOUBLE] = XLAC_F64,
-      [TF_INT32] = XLAC_S32,
-      [TF_UINT8] = XLAC_U8,
-      [TF_INT16] = XLAC_S16,
-      [TF_INT8] = XLAC_S8,
-      [TF_COMPLEX64] = XLAC_C64,
-      [TF_INT64] = XLAC_S64,
-      [TF_BOOL] = XLAC_PRED,
-      [TF_QINT8] = XLAC_S8,
-      [TF_QUINT8] = XLAC_U8,
-      [TF_QINT32] = XLAC_S32,
-      [TF_BFLOAT16] = XLAC_BF16,
-      [TF_QINT16] = XLAC_S16,
-      [TF_QUINT16] = XLAC_U16,
-      [TF_UINT16] = XLAC_U16,
-      [TF_COMPLEX128] = XLAC_C128,
-      [TF_HALF] = XLAC_F16,
-      [TF_UINT32] = XLAC_U32,
-      [TF_UINT64] = XLAC_U64,
-      [TF_FLOAT8_E5M2] = XLAC_F8E5M2,
-      [TF_FLOAT8_E4M3FN] = XLAC_F8E4M3FN,
-      [TF_FLOAT8_E4M3FNUZ] = XLAC_F8E4M3FNUZ,
-      [TF_FLOAT8_E4M3B11FNUZ] = XLAC_F8E4M3B11FNUZ,
-      [TF_FLOAT8_E5M2FNUZ] = XLAC_F8E5M2FNUZ,
-      [TF_INT4] = XLAC_S4,
-      [TF_UINT4] = XLAC_U4,
-      [TF_INT2] = XLAC_S2,
-      [TF_UINT2] = XLAC_U2,
+#define TF_TYPE(name, number, word, element) [number] = element,
+#include "../graph/tf_types.def"
+#undef TF_TYPE
   };
   unsigned base = tf_base_type(tf_type);
   return base < TF_TYPE_END ? (base_dtype)types[base] : BASE_DTYPE_INVALID;

@@ -79,7 +79,7 @@ typedef struct mprint {
   bool failed;  /* out of memory, beside out->failed */
 } mprint;
 
-/* --- mlir_print_number.c --- */
+/* --- print_token.c --- */
 /* v is the value of bits. */
 void mprint_float(base_text *o, base_dtype t, uint64_t bits, double v);
 /* An element at p of an array. */
@@ -88,20 +88,20 @@ void mprint_f64(base_text *o, double v);
 /* Hexadecimal digits of the bytes. */
 void mprint_hex(base_text *o, const void *bytes, size_t n);
 
-/* --- mlir_print_string.c --- */
+/* --- print_token.c --- */
 void mprint_quoted(base_text *o, const char *s, size_t n);
 /* A name bare where it can be, else quoted. */
 void mprint_keyword(base_text *o, const base_istr *s);
 void mprint_symbol(base_text *o, const char *s, size_t n);
 void mprint_spaces(mprint *p);
 
-/* --- mlir_print_type.c --- */
+/* --- print_type.c --- */
 void mprint_type(base_text *o, const ir_type *t);
 void mprint_element_type(base_text *o, const ir_type *t);
 /* With commas between. */
 void mprint_types(base_text *o, uint32_t n, const ir_type *const *types);
 
-/* --- mlir_print_attr.c, mlir_print_struct.c, mlir_print_dense.c --- */
+/* --- print_attr.c --- */
 void mprint_attr(mprint *p, const ir_mattr *a);
 /* As an element of a list: without the type where it is i64 or f64. */
 void mprint_attr_short(mprint *p, const ir_mattr *a);
@@ -119,7 +119,7 @@ void mprint_resources(mprint *p); /* {-# ... #-} */
 /* The integers of an attribute, as ir_m_ints. */
 const int64_t *mprint_ints(mprint *p, const ir_mattr *a, uint32_t *n);
 
-/* --- mlir_print_loc.c --- */
+/* --- print_loc.c --- */
 /* Takes a note of a location that will be printed. */
 void mprint_loc_visit(mprint *p, const ir_mattr *loc, bool early);
 void mprint_loc_number(mprint *p);
@@ -129,12 +129,12 @@ void mprint_trailing_loc(mprint *p, const ir_mattr *loc, bool alias);
 /* What stands in the parentheses. */
 void mprint_loc_body(mprint *p, const ir_mattr *loc);
 
-/* --- mlir_print_walk.c: what comes before printing --- */
+/* --- print_walk.c: what comes before printing --- */
 /* Gives the values of a module (c NULL), or of one function, their names. */
 int mprint_name_values(mprint *p, const ir_module *m, const ir_computation *c, xlac_error *err);
 void mprint_visit_function(mprint *p, const ir_computation *c);
 
-/* --- mlir_print_op.c --- */
+/* --- print_op.c --- */
 void mprint_value(mprint *p, ir_value v);
 static inline ir_value mprint_operand(const ir_op *op, uint32_t i) {
   return (ir_value){op->operands[i].op, op->operands[i].index};
@@ -156,17 +156,17 @@ static inline bool mprint_same_type(const ir_type *a, const ir_type *b) {
 }
 void mprint_newline(mprint *p); /* and indentation */
 
-/* --- mlir_print_known.c: UNREGISTERED ops --- */
+/* --- print_foreign.c: UNREGISTERED ops --- */
 /* Prints the op in its pretty form, if it is known and can say the op. */
 bool mprint_known(mprint *p, const ir_op *op);
 bool mprint_is_property(const ir_op *op, const base_istr *key);
 
-/* --- mlir_print_foreign.c --- */
+/* --- print_foreign.c --- */
 bool mprint_foreign(mprint *p, const ir_op *op);
 /* The name that the op's result asks for; false where it asks for none. */
 bool mprint_foreign_name(base_text *o, const ir_op *op);
 
-/* --- mlir_print_form.c, mlir_print_directive.c --- */
+/* --- print_form.c, print_directive.c --- */
 void mprint_form(mprint *p, const ir_op *op, const char *form);
 /* The attributes that a <word> prints; NULL at the end. */
 const char *const *mprint_directive_attrs(const char *word, size_t n);

@@ -2,42 +2,9 @@
 #include "print.h"
 
 static const char *mprint_dtype_text(base_dtype t) {
-  static const char *const names[BASE_DTYPE_COUNT] = {
-      [XLAC_PRED] = "i1",
-      [XLAC_S1] = "si1",
-      [XLAC_S2] = "i2",
-      [XLAC_S4] = "i4",
-      [XLAC_S8] = "i8",
-      [XLAC_S16] = "i16",
-      [XLAC_S32] = "i32",
-      [XLAC_S64] = "i64",
-      [XLAC_U1] = "ui1",
-      [XLAC_U2] = "ui2",
-      [XLAC_U4] = "ui4",
-      [XLAC_U8] = "ui8",
-      [XLAC_U16] = "ui16",
-      [XLAC_U32] = "ui32",
-      [XLAC_U64] = "ui64",
-      [XLAC_F4E2M1FN] = "f4E2M1FN",
-      [XLAC_F6E2M3FN] = "f6E2M3FN",
-      [XLAC_F6E3M2FN] = "f6E3M2FN",
-      [XLAC_F8E3M4] = "f8E3M4",
-      [XLAC_F8E4M3] = "f8E4M3",
-      [XLAC_F8E4M3FN] = "f8E4M3FN",
-      [XLAC_F8E4M3FNUZ] = "f8E4M3FNUZ",
-      [XLAC_F8E4M3B11FNUZ] = "f8E4M3B11FNUZ",
-      [XLAC_F8E5M2] = "f8E5M2",
-      [XLAC_F8E5M2FNUZ] = "f8E5M2FNUZ",
-      [XLAC_F8E8M0FNU] = "f8E8M0FNU",
-      [XLAC_F16] = "f16",
-      [XLAC_BF16] = "bf16",
-      [XLAC_F32] = "f32",
-      [XLAC_F64] = "f64",
-      [XLAC_C64] = "complex<f32>",
-      [XLAC_C128] = "complex<f64>",
-  };
   assert(t < BASE_DTYPE_COUNT);
-  return names[t] ? names[t] : "none";
+  const char *word = base_dtype_of(t)->mlir;
+  return word ? word : "none";
 }
 
 static void mprint_quant_number(base_text *o, const ir_quant *q, uint32_t i) {

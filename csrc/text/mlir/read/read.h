@@ -27,7 +27,7 @@ typedef struct mlir_alias {
   bool busy; /* being read: a use inside is a cycle */
 } mlir_alias;
 
-/* Something read before, by its text: mlir_read_memo.c. */
+/* Something read before, by its text: read_scope.c. */
 typedef enum mlir_memo_kind {
   MLIR_MEMO_NONE,
   MLIR_MEMO_TENSOR, /* a type, from '<' to '>' */
@@ -149,7 +149,7 @@ typedef struct mlir_op_state {
   const char *dict;      /* the pretty form's {...}, where errors of its attributes point; or NULL */
 } mlir_op_state;
 
-/* --- mlir_read.c --- */
+/* --- read.c --- */
 int mlir_fail(mlir_reader *r, const char *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
 int mlir_expected(mlir_reader *r, const char *what);
 int mlir_no_memory(mlir_reader *r);
@@ -175,7 +175,7 @@ static inline void mlir_leave(mlir_reader *r) {
   r->depth--;
 }
 
-/* --- mlir_read_memo.c --- */
+/* --- read_scope.c --- */
 /* What was read from this text before, or NULL; *place is where mlir_remember puts it, or NULL. The text must end with
  * a bracket. mlir_remember does nothing unless the text is all that was read. */
 const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, mlir_memo **place);
@@ -189,7 +189,7 @@ base_slice mlir_dense_text(const mlir_reader *r);
 /* The memo of n entries, its `what` to be filled where that is NULL; NULL where there are too many. */
 mlir_entries_memo *mlir_recall_entries(mlir_reader *r, mlir_memo_kind kind, uint32_t n, const ir_mentry *e);
 
-/* --- mlir_read_type.c --- */
+/* --- read_type.c --- */
 XLAC_MUST_USE int mlir_read_type(mlir_reader *r, const ir_type **out);
 /* "(a, b) -> c" or "(a, b) -> (c, d)" or "a -> b" onto r->types: inputs, then results. */
 XLAC_MUST_USE int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_results);
@@ -198,10 +198,10 @@ XLAC_MUST_USE int mlir_read_type_list(mlir_reader *r, uint32_t *n);
 /* The dtype of "f32", "i1", "ui8", "complex<f32>" ... at the cursor, or 0. Moves past it. */
 base_dtype mlir_read_dtype(mlir_reader *r);
 
-/* --- mlir_read_quant.c: after "!quant.uniform" --- */
+/* --- read_quant.c: after "!quant.uniform" --- */
 XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
 
-/* --- mlir_read_dict.c --- */
+/* --- read_attr.c --- */
 /* One more entry of the op that is being read. */
 XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
@@ -211,7 +211,7 @@ XLAC_MUST_USE int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s);
 /* The entries from `from` on as a sorted dictionary, taken off the stack; NULL when there are none. */
 XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out);
 
-/* --- mlir_read_attr.c --- */
+/* --- read_attr.c --- */
 XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* A struct's body "<a = 1, ...>" or an enum's word. */
 XLAC_MUST_USE int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out);
@@ -219,28 +219,28 @@ XLAC_MUST_USE int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const
 /* "[b, 0, f]x[i, o, 0]->[b, 0, f]" */
 XLAC_MUST_USE int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_opaque.c: what is kept as its text --- */
+/* --- read_attr.c: what is kept as its text --- */
 /* "#other.name<...>": cursor at `at`, its '#'. */
 XLAC_MUST_USE int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out);
 /* "affine_map<...>" and its like. */
 XLAC_MUST_USE int mlir_read_affine(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_dense.c: cursor after "dense", at '<' --- */
+/* --- read_dense.c: cursor after "dense", at '<' --- */
 XLAC_MUST_USE int mlir_read_dense(mlir_reader *r, const ir_mattr **out);
 XLAC_MUST_USE int mlir_read_dense_array(mlir_reader *r, const ir_mattr **out);
 int mlir_hex_digit(char c); /* or -1 */
-/* mlir_read_resource.c: cursor after "dense_resource" */
+/* read_dense.c: cursor after "dense_resource" */
 XLAC_MUST_USE int mlir_read_resource(mlir_reader *r, const ir_mattr **out);
 /* A literal of `type` from raw bytes as MLIR stores them (bits packed for i1 where the size says so). */
 XLAC_MUST_USE int mlir_literal_of_bytes(mlir_reader *r, const char *at, const ir_type *type, const uint8_t *bytes,
                                         size_t n, const ir_mattr **out);
 
-/* --- mlir_read_loc.c --- */
+/* --- read_loc.c --- */
 XLAC_MUST_USE int mlir_read_loc(mlir_reader *r, const ir_mattr **out); /* cursor at "loc" */
 /* "loc(...)" if it is there; else *out stays. */
 XLAC_MUST_USE int mlir_read_trailing_loc(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_scope.c --- */
+/* --- read_scope.c --- */
 /* "%name", interned with nothing before it. */
 XLAC_MUST_USE int mlir_read_value_name(mlir_reader *r, const base_istr **out);
 /* What a name stands for here, or NULL. */
@@ -251,10 +251,10 @@ XLAC_MUST_USE int mlir_bind(mlir_reader *r, const char *at, const base_istr *nam
                             uint32_t count);
 void mlir_unbind(mlir_reader *r, uint32_t mark);
 
-/* --- mlir_read_statement.c --- */
+/* --- read_statement.c --- */
 XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
 
-/* --- mlir_read_op.c --- */
+/* --- read_op.c --- */
 XLAC_MUST_USE int mlir_read_generic(mlir_reader *r, mlir_op_state *s);
 /* "(%0, %1)" and ": (t, t) -> t" of the generic form. */
 XLAC_MUST_USE int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s);
@@ -262,7 +262,7 @@ XLAC_MUST_USE int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s);
 /* Makes the op of a state whose parts are all there; takes them off the stacks. */
 XLAC_MUST_USE int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out);
 
-/* --- mlir_read_check.c --- */
+/* --- read_op.c --- */
 const char *mlir_op_name(const mlir_op_state *s);
 XLAC_MUST_USE int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions);
 /* The inherent attributes of a row: present where required, and of their kinds. */
@@ -270,7 +270,7 @@ XLAC_MUST_USE int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const
 /* Checks the written operand types (n from r->types[from]) against the operands' own. */
 XLAC_MUST_USE int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n);
 
-/* --- mlir_read_region.c --- */
+/* --- read_func.c --- */
 /* "{ ... }" with optional entry block label, appended to r->regions. */
 XLAC_MUST_USE int mlir_read_region(mlir_reader *r, bool isolated);
 /* "%a: type {attributes} loc(...)": an argument of c. */
@@ -281,7 +281,7 @@ ir_computation *mlir_new_region(mlir_reader *r);
 XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at, const base_istr *name,
                                const ir_type *type);
 
-/* --- mlir_read_form.c: the pretty syntax of a row --- */
+/* --- read_form.c: the pretty syntax of a row --- */
 XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);
 /* ": type" of all operands and the result, or a function type. */
 XLAC_MUST_USE int mlir_read_same(mlir_reader *r, mlir_op_state *s);
@@ -292,19 +292,22 @@ XLAC_MUST_USE int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n,
 /* "[1, 2]" or "[true, false]" as an attribute. */
 XLAC_MUST_USE int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out);
 
-/* --- mlir_read_custom.c: the <directives> --- */
+/* --- read_custom.c: the <directives> --- */
 XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);
+XLAC_MUST_USE int mlir_want_word(mlir_reader *r, const char *word);
+/* "(%0, %1)": operands onto the stack. */
+XLAC_MUST_USE int mlir_read_parenthesised(mlir_reader *r, mlir_op_state *s);
 
-/* --- mlir_read_known.c: ops of sdy, check, interpreter --- */
+/* --- read_foreign.c: ops of sdy, check, interpreter --- */
 /* The form of an op without a row, or NULL when its syntax has been read here or is not known. */
 XLAC_MUST_USE int mlir_read_known(mlir_reader *r, mlir_op_state *s, const char **form);
 
-/* --- mlir_read_foreign.c: ops of other dialects --- */
+/* --- read_foreign.c: ops of other dialects --- */
 XLAC_MUST_USE int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f);
 /* Adds the properties that MLIR adds where a text leaves them out. */
 XLAC_MUST_USE int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, const mlir_foreign *f);
 
-/* --- mlir_read_func.c --- */
+/* --- read_func.c --- */
 /* func.func from after its name; or its generic form's parts. */
 XLAC_MUST_USE int mlir_read_func(mlir_reader *r, const char *at);
 XLAC_MUST_USE int mlir_read_generic_func(mlir_reader *r, const char *at);

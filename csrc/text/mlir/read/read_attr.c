@@ -2,6 +2,157 @@
 #include "read.h"
 #include "../sdy/read.h"
 
+/* ---- Dictionaries of attributes, and the attributes of the op that is being read. */
+
+int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value) {
+  ir_mentry e = {mlir_intern_word(r, name), value};
+  return e.key && value && BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
+}
+
+static int mlir_read_entry(mlir_reader *r, uint32_t from) {
+  const char *at = r->lx.p;
+  ir_mentry e;
+  if (*at == '"') {
+    TRY(mlir_read_string(r, &e.key));
+  } else {
+    base_slice w = mlir_word(r);
+    if (w.n == 0) return mlir_expected(r, "an attribute name");
+    if (!(e.key = ir_intern(r->m, w.p, w.n))) return mlir_no_memory(r);
+    mlir_skip_word(r, w);
+  }
+  for (uint32_t i = from; i < r->entries.n; i++)
+    if (r->entries.items[i].key == e.key)
+      return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "duplicate key '%s' in dictionary attribute", e.key->s);
+  if (mlir_eat(r, "=")) {
+    TRY(mlir_read_attr(r, &e.value));
+  } else if (!(e.value = ir_m_unit(r->m))) {
+    return mlir_no_memory(r);
+  }
+  return BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
+}
+
+int mlir_read_entries(mlir_reader *r) {
+  uint32_t from = r->entries.n;
+  TRY(mlir_want(r, "{"));
+  if (mlir_eat(r, "}")) return 0;
+  do TRY(mlir_read_entry(r, from));
+  while (mlir_eat(r, ","));
+  return mlir_want(r, "}");
+}
+
+int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s) {
+  if (*r->lx.p != '{') return 0;
+  s->dict = r->lx.p;
+  return mlir_read_entries(r);
+}
+
+int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out) {
+  *out = NULL;
+  assert(from <= r->entries.n);
+  uint32_t n = r->entries.n - from;
+  r->entries.n = from;
+  if (n == 0) return 0;
+  mlir_entries_memo *seen = mlir_recall_entries(r, MLIR_MEMO_DICT, n, r->entries.items + from);
+  if (seen && seen->what) {
+    *out = seen->what;
+    return 0;
+  }
+  *out = ir_mdict_make(r->m, n, r->entries.items + from);
+  if (seen) seen->what = *out;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+/* ---- Attributes of VHLO, #vhlo.array_v1<[...]> and so on. They are kept as their text, since only portable artifacts
+ * give VHLO a meaning here, but those that hold others are looked into: VHLO holds nothing that is not VHLO. Source:
+ * StableHLO's VhloAttrs.td. */
+
+static bool mlir_is_vhlo(const ir_mattr *a, const char *name) {
+  return a->kind == IR_M_OPAQUE && strncmp(a->str->s, name, strlen(name)) == 0;
+}
+
+static int mlir_read_vhlo_part(mlir_reader *r, const char *name, const char *what) {
+  const char *at = r->lx.p;
+  const ir_mattr *a;
+  TRY(mlir_read_attr(r, &a));
+  return mlir_is_vhlo(a, name) ? 0 : mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected VHLO %s", what);
+}
+
+static int mlir_read_vhlo_array(mlir_reader *r) {
+  TRY(mlir_want(r, "["));
+  if (mlir_eat(r, "]")) return 0;
+  do TRY(mlir_read_vhlo_part(r, "vhlo.", "attributes"));
+  while (mlir_eat(r, ","));
+  return mlir_want(r, "]");
+}
+
+static int mlir_read_vhlo_dict(mlir_reader *r) {
+  TRY(mlir_want(r, "{"));
+  if (mlir_eat(r, "}")) return 0;
+  do {
+    TRY(mlir_read_vhlo_part(r, "vhlo.", "key attribute"));
+    TRY(mlir_want(r, "="));
+    TRY(mlir_read_vhlo_part(r, "vhlo.", "value attribute"));
+  } while (mlir_eat(r, ","));
+  return mlir_want(r, "}");
+}
+
+static int mlir_read_vhlo_accuracy(mlir_reader *r) {
+  static const char *const tolerances[] = {"atol", "rtol", "ulps"};
+  for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
+    const ir_mattr *number;
+    if (!mlir_eat_word(r, tolerances[i])) return mlir_expected(r, tolerances[i]);
+    TRY(mlir_want(r, "="));
+    TRY(mlir_read_attr(r, &number));
+    TRY(mlir_want(r, ","));
+  }
+  if (!mlir_eat_word(r, "mode")) return mlir_expected(r, "mode");
+  TRY(mlir_want(r, "="));
+  return mlir_read_vhlo_part(r, "vhlo.result_accuracy_mode_v1", "result accuracy mode");
+}
+
+/* Checks the body of a #vhlo attribute that holds others: cursor at '<', and anywhere in it afterwards. Of any other
+ * name all is fine. */
+static int mlir_read_vhlo_body(mlir_reader *r, base_slice name) {
+  bool array = base_slice_is(name, "vhlo.array_v1"), dict = base_slice_is(name, "vhlo.dict_v1");
+  bool accuracy = base_slice_is(name, "vhlo.result_accuracy_v1");
+  if (!array && !dict && !accuracy) return 0;
+  TRY(mlir_want(r, "<"));
+  TRY(array ? mlir_read_vhlo_array(r) : dict ? mlir_read_vhlo_dict(r) : mlir_read_vhlo_accuracy(r));
+  return *r->lx.p == '>' ? 0 : mlir_expected(r, "'>'");
+}
+
+int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out) {
+  const char *e = at + 1;
+  while (text_is(*e, TEXT_ALPHA | TEXT_DIGIT) || *e == '.' || *e == '$') e++;
+  if (*e == '<') {
+    r->lx.p = e;
+    TRY(mlir_read_vhlo_body(r, (base_slice){at + 1, (size_t)(e - at - 1)}));
+    if (!(e = mlir_balanced_end(r, e))) return mlir_fail(r, at, XLAC_E_SYNTAX, "brackets that never close");
+  }
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, at + 1, (size_t)(e - at - 1));
+  if (!a) return mlir_no_memory(r);
+  a->kind = IR_M_OPAQUE;
+  r->lx.p = e;
+  text_skip(&r->lx);
+  *out = a;
+  return 0;
+}
+
+int mlir_read_affine(mlir_reader *r, const ir_mattr **out) {
+  const char *at = r->lx.p, *e = at;
+  while (text_is(*e, TEXT_NAME)) e++;
+  e = *e == '<' ? mlir_balanced_end(r, e) : NULL;
+  if (!e) return mlir_expected(r, "an attribute");
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, at, (size_t)(e - at));
+  if (!a) return mlir_no_memory(r);
+  a->kind = IR_M_OPAQUE;
+  a->hex = true; /* printed without '#' */
+  r->lx.p = e;
+  text_skip(&r->lx);
+  *out = a;
+  return 0;
+}
+
 static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->entries.n;
   TRY(mlir_read_entries(r));

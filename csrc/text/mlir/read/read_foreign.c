@@ -1,6 +1,5 @@
-/* The pretty syntax of ops of other dialects, following their rows in mlir_foreign.def. */
-#include "../foreign.h"
-#include "read_custom.h"
+/* The pretty syntax of ops of other dialects, following their rows in foreign.def. */
+#include "read.h"
 
 /* --- types --- */
 
@@ -297,4 +296,13 @@ int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, const mlir_for
     if (!entry.key || !entry.value || !BASE_VEC_PUSH(r->alloc, &r->entries, entry)) return mlir_no_memory(r);
   }
   return 0;
+}
+
+/* ---- Ops of the dialects check and interpreter: their forms. */
+
+int mlir_read_known(mlir_reader *r, mlir_op_state *s, const char **form) {
+  *form = mlir_known_form(s->unregistered);
+  if (*form) return 0;
+  int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
+  return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
 }

@@ -1,5 +1,5 @@
 /* The pretty syntax of ops, following the form string of the op's row. */
-#include "../known.h"
+#include "../foreign.h"
 #include "read.h"
 #include "../sdy/read.h"
 

@@ -1,45 +1,6 @@
 /* MLIR types. */
 #include "read.h"
 
-static const struct {
-  const char *word;
-  uint8_t dtype;
-} mlir_dtype_words[] = {{"f32", XLAC_F32},
-                        {"i32", XLAC_S32},
-                        {"i1", XLAC_PRED},
-                        {"bf16", XLAC_BF16},
-                        {"f16", XLAC_F16},
-                        {"f64", XLAC_F64},
-                        {"i64", XLAC_S64},
-                        {"i8", XLAC_S8},
-                        {"ui8", XLAC_U8},
-                        {"ui32", XLAC_U32},
-                        {"i16", XLAC_S16},
-                        {"ui16", XLAC_U16},
-                        {"ui64", XLAC_U64},
-                        {"i4", XLAC_S4},
-                        {"ui4", XLAC_U4},
-                        {"i2", XLAC_S2},
-                        {"ui2", XLAC_U2},
-                        {"ui1", XLAC_U1},
-                        {"f4E2M1FN", XLAC_F4E2M1FN},
-                        {"f6E2M3FN", XLAC_F6E2M3FN},
-                        {"f6E3M2FN", XLAC_F6E3M2FN},
-                        {"f8E3M4", XLAC_F8E3M4},
-                        {"f8E4M3", XLAC_F8E4M3},
-                        {"f8E4M3FN", XLAC_F8E4M3FN},
-                        {"f8E4M3FNUZ", XLAC_F8E4M3FNUZ},
-                        {"f8E4M3B11FNUZ", XLAC_F8E4M3B11FNUZ},
-                        {"f8E5M2", XLAC_F8E5M2},
-                        {"f8E5M2FNUZ", XLAC_F8E5M2FNUZ},
-                        {"f8E8M0FNU", XLAC_F8E8M0FNU}};
-
-static base_dtype mlir_dtype_of_word(base_slice w) {
-  for (size_t i = 0; i < sizeof mlir_dtype_words / sizeof *mlir_dtype_words; i++)
-    if (base_slice_is(w, mlir_dtype_words[i].word)) return (base_dtype)mlir_dtype_words[i].dtype;
-  return (base_dtype)0;
-}
-
 base_dtype mlir_read_dtype(mlir_reader *r) {
   base_slice w = mlir_word(r);
   if (base_slice_is(w, "complex")) {
@@ -50,7 +11,7 @@ base_dtype mlir_read_dtype(mlir_reader *r) {
     text_skip(&r->lx);
     return wide ? XLAC_C128 : XLAC_C64;
   }
-  base_dtype t = mlir_dtype_of_word(w);
+  base_dtype t = base_dtype_from_mlir(w.p, w.n);
   if (t) mlir_skip_word(r, w);
   return t;
 }

@@ -12,7 +12,7 @@ void sdy_print_bare(base_text *o, sdy_kind kind, const void *what);
 /* "[<...>, <...>]" */
 void sdy_print_list(base_text *o, const sdy_shardings *list);
 
-/* --- sdy_print_op.c --- */
+/* --- print.c --- */
 void sdy_print_name(mprint *p, const ir_op *op, const char *form);
 void sdy_print_direction(mprint *p, const ir_op *op, const char *form);
 void sdy_print_reduction(mprint *p, const ir_op *op, const char *form);

@@ -1,0 +1,151 @@
+/* Quantised ops and their spelling as dequantize, op, quantize: the passes either way. */
+#include "../../ir/stablehlo/stablehlo.h"
+#include "quant.h"
+
+/* stablehlo-legalize-qdq-to-quantized-op: uniform_quantize of an op whose operands are all uniform_dequantize becomes a
+ * quantised op. Requires: nothing. Preserves: ops that StableHLO does not have in that quantised form, and ops whose
+ * results are needed besides. */
+
+/* Ops whose meaning does not hang on more than operands and attributes. */
+static bool mqc_is_plain(const ir_op *op) {
+  if (op->n_results != 1 || op->n_operands == 0 || op->n_called || !ir_opcode_info(op->opcode)->mlir) return false;
+  if (op->opcode == IR_OP_CUSTOM_CALL || op->opcode == IR_OP_UNREGISTERED) return false;
+  return opt_is_pure(op) && !mq_touches(op);
+}
+
+static bool mqc_reads_dequantised(const ir_op *op) {
+  for (uint32_t i = 0; i < op->n_operands; i++)
+    if (ir_operand(op, i)->opcode != IR_OP_UNIFORM_DEQUANTIZE) return false;
+  return true;
+}
+
+/* The op is made first, as only then the verifier can look at it. */
+static int mqc_quantise(opt_rewriter *rw, ir_op *op) {
+  ir_op *real = ir_operand(op, 0);
+  xlac_error ignored = {0};
+  if (!mqc_is_plain(real) || !mqc_reads_dequantised(real)) return 0;
+  ir_value *values = BASE_ARRAY(&rw->arena, ir_value, real->n_operands);
+  rw->failed = rw->failed || !values;
+  TRY(opt_rewriter_status(rw));
+  for (uint32_t i = 0; i < real->n_operands; i++) values[i] = opt_operand(ir_operand(real, i), 0);
+  opt_at(rw, real);
+  ir_value v = opt_make(rw, (ir_opcode)real->opcode, op->type, real->n_operands, values);
+  TRY(opt_rewriter_status(rw));
+  v.op->mlir = real->mlir;
+  int status = stablehlo_verify_op(rw->m, v.op, &ignored);
+  rw->failed = status == -XLAC_E_OUT_OF_MEMORY;
+  if (status == 0)
+    opt_replace_one(rw, op, v);
+  else
+    opt_erase(rw, v.op);
+  return opt_rewriter_status(rw);
+}
+
+int opt_qdq_to_quantised_op(ir_module *m, const opt_args *args, xlac_error *err) {
+  (void)args;
+  opt_rewriter rw;
+  int status = 0;
+  TRY(opt_rewriter_init(&rw, m, err));
+  for (ir_computation *c = m->first; c && status == 0; c = c->next) {
+    for (ir_op *op = c->first, *next = NULL; op && status == 0; op = next) {
+      next = op->next;
+      if (op->opcode == IR_OP_UNIFORM_QUANTIZE) status = mqc_quantise(&rw, op);
+    }
+  }
+  if (status == 0) status = opt_rewrite(&rw, 0, NULL); /* what is dead now */
+  opt_rewriter_free(&rw);
+  return status;
+}
+
+/* Quantised ops as ops on real values between uniform_dequantize and uniform_quantize.
+ * stablehlo-legalize-quantized-op-to-qdq: requires nothing; preserves ops that only move elements. */
+
+static const uint16_t mqr_ops[] = {
+    IR_OP_ABS,
+    IR_OP_ADD,
+    IR_OP_ATAN2,
+    IR_OP_BATCH_NORM_GRAD,
+    IR_OP_BATCH_NORM_INFERENCE,
+    IR_OP_BATCH_NORM_TRAINING,
+    IR_OP_CBRT,
+    IR_OP_CEIL,
+    IR_OP_CHOLESKY,
+    IR_OP_CLAMP,
+    IR_OP_COMPARE,
+    IR_OP_CONVOLUTION,
+    IR_OP_COSINE,
+    IR_OP_DIVIDE,
+    IR_OP_DOT,
+    IR_OP_STABLEHLO_DOT,
+    IR_OP_EXP,
+    IR_OP_EXPM1,
+    IR_OP_FLOOR,
+    IR_OP_LOG,
+    IR_OP_LOG1P,
+    IR_OP_LOGISTIC,
+    IR_OP_MAXIMUM,
+    IR_OP_MINIMUM,
+    IR_OP_MULTIPLY,
+    IR_OP_NEGATE,
+    IR_OP_POWER,
+    IR_OP_REDUCE_PRECISION,
+    IR_OP_REMAINDER,
+    IR_OP_ROUND_NEAREST_AFZ,
+    IR_OP_ROUND_NEAREST_EVEN,
+    IR_OP_RSQRT,
+    IR_OP_SELECT,
+    IR_OP_SIGN,
+    IR_OP_SINE,
+    IR_OP_SQRT,
+    IR_OP_SUBTRACT,
+    IR_OP_TAN,
+    IR_OP_TANH,
+    IR_OP_TRIANGULAR_SOLVE,
+};
+
+bool mq_is_real(unsigned opcode) {
+  for (size_t i = 0; i < sizeof mqr_ops / sizeof *mqr_ops; i++)
+    if (mqr_ops[i] == opcode) return true;
+  return false;
+}
+
+static ir_value mqr_operand(opt_rewriter *rw, const ir_op *op, uint32_t i) {
+  ir_value v = opt_operand(op, i);
+  const ir_type *type = opt_type(v);
+  if (!type->quant) return v;
+  return opt_make(rw, IR_OP_UNIFORM_DEQUANTIZE, mq_expressed(rw->m, type), 1, &v);
+}
+
+static int mqr_op(opt_rewriter *rw, ir_op *op) {
+  ir_value *values = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + op->n_results + 1);
+  const ir_type **types = BASE_ARRAY(&rw->arena, const ir_type *, (size_t)op->n_results + 1);
+  rw->failed = rw->failed || !values || !types;
+  TRY(opt_rewriter_status(rw));
+  opt_at(rw, op);
+  for (uint32_t i = 0; i < op->n_operands; i++) values[i] = mqr_operand(rw, op, i);
+  for (uint32_t i = 0; i < op->n_results; i++) types[i] = mq_expressed(rw->m, op->types[i]);
+  ir_op *real = opt_make_n(rw, (ir_opcode)op->opcode, op->n_results, types, op->n_operands, values, 0);
+  TRY(opt_rewriter_status(rw));
+  real->mlir = op->mlir;
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    values[i] = opt_result(real, i);
+    if (op->types[i]->quant) values[i] = opt_make(rw, IR_OP_UNIFORM_QUANTIZE, op->types[i], 1, &values[i]);
+  }
+  opt_replace_op(rw, op, values);
+  return opt_rewriter_status(rw);
+}
+
+int opt_quantised_op_to_qdq(ir_module *m, const opt_args *args, xlac_error *err) {
+  (void)args;
+  opt_rewriter rw;
+  int status = 0;
+  TRY(opt_rewriter_init(&rw, m, err));
+  for (ir_computation *c = m->first; c && status == 0; c = c->next) {
+    for (ir_op *op = c->first, *next = NULL; op && status == 0; op = next) {
+      next = op->next;
+      if (mq_is_real(op->opcode) && mq_touches(op)) status = mqr_op(&rw, op);
+    }
+  }
+  opt_rewriter_free(&rw);
+  return status;
+}
