@@ -105,6 +105,7 @@
 #include "text/hlo/print_attr.c"
 #include "text/hlo/print_computation.c"
 #include "text/hlo/print_extra.c"
+#include "text/hlo/print_fingerprint.c"
 #include "text/hlo/print_module.c"
 #include "text/hlo/print_sharding.c"
 #include "text/hlo/print_sources.c"

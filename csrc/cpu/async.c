@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "../interp/blocks.h"
 #include "threaded/list.h"
 
 #define ASYNC_POLL_SECONDS 0.02
@@ -66,7 +67,7 @@ static int task_run_op(cpu_run *run, const cpu_task *t) {
   const cpu_start *c = t->how;
   if (!c->bytes) return cpu_run_eval_start(run, s, t->pointers);
   for (uint32_t i = 0; i < s->n_out; i++)
-    if (c->bytes[i]) memcpy(t->pointers[s->out[i]], t->pointers[s->in[i]], (size_t)c->bytes[i]);
+    TRY(interp_copy_bytes(&run->ctx, t->pointers[s->out[i]], t->pointers[s->in[i]], (size_t)c->bytes[i]));
   return 0;
 }
 

@@ -47,7 +47,7 @@ static void call_drop_copies(const cpu_run *run, call_copies *c) {
   base_free(run->exe->alloc, c->pointers);
 }
 
-/* NULL when out of memory. */
+/* NULL when out of memory, or interrupted. */
 static interp_value *call_clean(cpu_run *run, const ir_type *t, void *argument) {
   interp_value *v = ir_is_tensor(t) ? interp_lend(run->exe->alloc, t->dtype, t->rank, t->dims, argument, NULL, NULL)
                                     : interp_token(&run->ctx);
@@ -62,13 +62,13 @@ static int call_make_copies(cpu_run *run, void *const *arguments, call_copies *c
   c->values = base_malloc(run->exe->alloc, n * sizeof *c->values);
   c->pointers = base_malloc(run->exe->alloc, n * sizeof *c->pointers);
   if (c->values) memset(c->values, 0, n * sizeof *c->values);
-  bool ok = c->values && c->pointers;
-  for (uint32_t i = 0; ok && i < exe->n_arguments; i++) {
+  if (!c->values || !c->pointers) return base_oom(run->ctx.err, "the arguments");
+  for (uint32_t i = 0; i < exe->n_arguments; i++) {
     c->values[i] = call_clean(run, exe->argument_types[i], arguments[i]);
-    ok = c->values[i] != NULL;
-    if (ok) c->pointers[i] = c->values[i]->data;
+    if (!c->values[i]) return interp_failed(&run->ctx);
+    c->pointers[i] = c->values[i]->data;
   }
-  return ok ? 0 : base_oom(run->ctx.err, "the arguments");
+  return 0;
 }
 
 /* Natives are those of the executable, whose library may be another one than that of the caller's other programs. */

@@ -368,9 +368,8 @@ PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   options.async_work = async_work;
   options.no_blas = !blas;
   options.threads = threads;
-  PyThreadState *thread = PyEval_SaveThread();
-  int status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err);
-  PyEval_RestoreThread(thread);
+  int status;
+  PY_WORK(status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err));
   PyBuffer_Release(&bytes);
   py_lanes_forget(&options);
   return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);

@@ -87,6 +87,20 @@ def test_inlining_is_counted_before_it_is_done():
     assert peak(DAG + done + "\nassert m.to_text() == before") < peak(DAG) + 20
 
 
+def test_a_fingerprint_takes_memory_in_proportion():
+    """31 computations that stand for 2^30 calls: each is looked at once. It was 0.3 GB and an error."""
+    assert peak(DAG + "\nassert m.fingerprint() == m.fingerprint()") < peak(DAG) + 20
+
+
+def test_printing_what_stands_for_much_is_interrupted():
+    levels = "".join(f"c{i} {{ a = f32[] parameter(0)\n b = f32[] call(a), to_apply=c{i - 1}\n ROOT r = f32[] call(b), to_apply=c{i - 1} }}\n"
+                     for i in range(1, 31))
+    m = xlac.parse("HloModule m\nc0 { a = f32[] parameter(0)\n ROOT r = f32[] add(a, a) }\n" + levels +
+                   "ENTRY e {\n x = f32[] parameter(0)\n ROOT r = f32[] call(x), to_apply=c30\n}")
+    with pytest.raises(KeyboardInterrupt):
+        send_soon(lambda: m.to_text(mode="canonical"))
+
+
 def test_constant_folding_counts_what_trips_take():
     def loop(trips):
         return xlac.parse(f"""HloModule m

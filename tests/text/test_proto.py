@@ -97,6 +97,81 @@ def test_the_corpus_reads_back():
     assert count > 470
 
 
+FRAMES = """HloModule m, replica_count=2, num_partitions=4, entry_computation_layout={(f32[])->f32[]}
+
+FileNames
+1 "a.py"
+2 "b.py"
+
+FunctionNames
+1 "f"
+2 "g"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=1}
+2 {file_name_id=2 function_name_id=2 line=2 end_line=2 column=2 end_column=2}
+3 {file_name_id=1 function_name_id=2 line=3 end_line=3 column=3 end_column=3}
+
+StackFrames
+1 {file_location_id=3 parent_frame_id=3}
+2 {file_location_id=1 parent_frame_id=1}
+3 {file_location_id=2 parent_frame_id=1}
+
+
+a {
+  p = f32[] parameter(0), metadata={op_name="p" stack_frame_id=3}
+  ROOT q = f32[] negate(p), metadata={op_name="q" stack_frame_id=1}
+}
+
+b {
+  p.1 = f32[] parameter(0), metadata={op_name="p.1" stack_frame_id=2}
+  ROOT q.1 = f32[] negate(p.1), metadata={op_name="q.1" stack_frame_id=2}
+}
+
+ENTRY e {
+  x = f32[] parameter(0), metadata={op_name="x" stack_frame_id=2}
+  z = f32[] call(x), to_apply=b, metadata={op_name="z" stack_frame_id=3}
+  ROOT y = f32[] call(z), to_apply=a, metadata={op_name="y" stack_frame_id=1}
+}
+"""
+
+
+def stacks(text):
+    """op_name: [(line, file), ...], the caller last."""
+    def rows(title):
+        return [line.split(" ", 1)[1] for line in text.split(title + "\n")[1].split("\n\n")[0].strip().split("\n")]
+    files, places = [f.strip('"') for f in rows("FileNames")], [dict(re.findall(r"(\w+)=(\d+)", r)) for r in rows("FileLocations")]
+    frames = [dict(re.findall(r"(\w+)=(\d+)", r)) for r in rows("StackFrames")]
+    result = {}
+    for name, row in re.findall(r'op_name="([^"]*)" stack_frame_id=(\d+)', text):
+        result[name], row = [], int(row)
+        while row:
+            place = places[int(frames[row - 1]["file_location_id"]) - 1]
+            result[name].append((place["line"], files[int(place["file_name_id"]) - 1]))
+            row = int(frames[row - 1]["parent_frame_id"]) - 1
+    return result
+
+
+def test_frames_out_of_order_keep_what_they_say():
+    """Rows are numbered as ops come to use them, as XLA has it: where computations print in another order than they were read, each
+    print numbers anew. What an op's frame stands for stays."""
+    module = xlac.parse(FRAMES)
+    wanted, text = stacks(FRAMES), module.to_text()
+    assert len(wanted) == 7 and wanted["q"] == [("3", "a.py"), ("1", "a.py")]
+    for again in (text, xlac.parse(text).to_text(), xlac.parse(module.to_bytes()).to_text(), xlac.parse(xlac.parse(text).to_bytes()).to_text()):
+        assert stacks(again) == wanted
+    assert xlac.parse(module.to_bytes()).to_text() == LOST.sub("", text)
+
+
+def test_jaxlib_numbers_frames_alike_and_loses_the_same():
+    _hlo = pytest.importorskip("jaxlib._hlo")
+    own, module = _hlo.hlo_module_from_text(FRAMES), xlac.parse(FRAMES)
+    assert own.to_string() == module.to_text() and "replica_count=2, num_partitions=4" in own.to_string()
+    theirs, ours = own.as_serialized_hlo_module_proto(), module.to_bytes()
+    texts = {_hlo.HloModule.from_serialized_hlo_module_proto(data).to_string() for data in (theirs, ours)}
+    assert texts | {xlac.parse(data).to_text() for data in (theirs, ours)} == {LOST.sub("", module.to_text())}
+
+
 def test_jaxlib_reads_it():
     _hlo = pytest.importorskip("jaxlib._hlo")
     own = _hlo.hlo_module_from_text(PROGRAM)

@@ -9,7 +9,9 @@ bool cpu_builtin_is_registered(const cpu_routine_run *r) {
   interp_native native = {.run = NULL};
   void *ctx = NULL;
   const char *target = ir_get_str(r->step->op, IR_ATTR_CUSTOM_CALL_TARGET);
-  return options->registry && (interp_registry_find(options->registry, target, &ctx, &native) || native.run);
+  bool is = options->registry && (interp_registry_find(options->registry, target, &ctx, &native) || native.run);
+  if (is) base_pool_heed(r->run->exe->pool, NULL); /* what is registered may not bear to be cut short */
+  return is;
 }
 
 static int builtin_identity(const cpu_routine_run *r) {
@@ -32,6 +34,7 @@ static int builtin_bytes(cpu_prepare_run *x, const char *name, cpu_routine_fn *c
   x->out->name = name;
   x->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
   x->out->work = UINT64_MAX; /* of what may be registered */
+  x->out->stoppable = true;
   x->code = code;
   return x->data ? 0 : base_oom(x->err, "a custom call");
 }

@@ -4,6 +4,7 @@
  *     %a = f32[] parameter(0)
  *     ROOT %add = f32[] add(%a, %b)
  *   }, execution_thread="t" */
+#include "../../base/heed.h"
 #include "print.h"
 
 /* ---- Decides how async chains print: "add-start(x, y)" sugar when the wrapped computation is nothing but one op on
@@ -313,9 +314,14 @@ void text_write_computation(text_printer *p, const ir_computation *c) {
 
 /* A body inside an op: neither name nor signature, but for the modes that show a signature. */
 void text_write_body(text_printer *p, const ir_computation *c) {
+  if (p->digests) {
+    text_write_digest(p, c);
+    return;
+  }
   if (p->nesting >= TEXT_MAX_NESTING) p->status = XLAC_E_TOO_DEEP;
   if (p->out->n - p->start > text_canonical_limit(p)) p->status = XLAC_E_TOO_LARGE;
-  if (p->status) return;
+  if (base_heed_tick(c->n_ops)) p->out->failed = true; /* a body may be written out very often */
+  if (p->status || p->out->failed) return;
   assert(p->bodies);
   p->nesting++;
   write_indent(p);

@@ -148,7 +148,7 @@ static void write_tables(base_text *out, const ir_source_tables *t) {
 /* Callees before callers, as the reader wants them. */
 static int write_all_computations(proto_writer *w) {
   uint32_t n = 0;
-  ir_computation **order = ir_computation_order(w->m, &w->arena, &n);
+  ir_computation **order = text_module_order(w->m, &w->arena, &n);
   if (!order) return base_oom(w->err, "writing a module");
   for (uint32_t i = 0; i < n; i++) TRY(write_proto_computation(w, order[i]));
   return 0;
