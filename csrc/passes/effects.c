@@ -1,6 +1,8 @@
 /* What ops do besides computing, over all that they call, and edits of HLO modules. */
 #include "effects.h"
 
+#include "../interp/plan.h"
+
 /* A custom call may read anything, but does something only where it says so.
  * What the facts are for: an op with none of them may be removed, merged, moved or computed early. OPT_EFFECT forbids
  * all of these, OPT_RANDOM merging and moving between computations, OPT_ENVIRONMENT computing at compile time,
@@ -16,7 +18,7 @@ static unsigned own_facts(const ir_op *op) {
   if (op->opcode == IR_OP_PARTITION_ID || op->opcode == IR_OP_REPLICA_ID) facts |= OPT_ENVIRONMENT;
   if (op->opcode == IR_OP_CUSTOM_CALL) {
     facts |= OPT_ENVIRONMENT;
-    if (ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false)) facts |= OPT_EFFECT;
+    if (interp_call_has_effect(op)) facts |= OPT_EFFECT;
   }
   return facts;
 }

@@ -40,7 +40,10 @@ const tf_category tf_categories[] = {
     {NULL, NULL},
 };
 
+/* Whether `word` is one of the words of a text with single blanks between. A match within a longer word is passed
+ * over: "Max" is not in "ArgMax Maximum". */
 static bool tf_words_have(const char *words, const char *word) {
+  assert(*word != 0);
   size_t n = strlen(word);
   for (const char *p = words; (p = strstr(p, word)) != NULL; p += n)
     if ((p == words || p[-1] == ' ') && (p[n] == ' ' || p[n] == 0)) return true;
@@ -48,9 +51,12 @@ static bool tf_words_have(const char *words, const char *word) {
 }
 
 bool tf_category_has_op(const tf_category *category, const char *op) {
+  assert(category->name != NULL);
   return tf_words_have(category->ops, op);
 }
 
+/* Whether the category of that name has the op. FUSIBLE is the union of all categories (GetOrCreateAllowlist), not
+ * a row of its own. */
 static bool tf_category_has(base_slice name, const char *op) {
   bool all = base_slice_is(name, "FUSIBLE");
   for (const tf_category *c = tf_categories; c->name; c++)
@@ -58,6 +64,7 @@ static bool tf_category_has(base_slice name, const char *op) {
   return false;
 }
 
+/* Cuts the next name off a list with commas between; an empty name where two commas meet. The list's NUL ends it. */
 static base_slice tf_next_name(const char **list) {
   const char *from = *list;
   while (**list && **list != ',') ++*list;
@@ -66,6 +73,8 @@ static base_slice tf_next_name(const char **list) {
   return name;
 }
 
+/* A list of nothing but commas allows everything, as the empty flag does: `any` stays true as long as no name that
+ * says something was seen. */
 bool tf_allow_list_has(const char *list, const char *op) {
   bool any = true; /* of an empty list */
   while (*list) {
@@ -77,6 +86,7 @@ bool tf_allow_list_has(const char *list, const char *op) {
 }
 
 int tf_exclude_list_check(const char *list, bool *exclude_where, xlac_error *err) {
+  assert(list != NULL);
   *exclude_where = false;
   while (*list) {
     base_slice name = tf_next_name(&list);
@@ -98,6 +108,8 @@ static bool tf_is_category(base_slice name) {
   return base_slice_is(name, "FUSIBLE");
 }
 
+/* Run once, before the nodes are looked at: TensorFlow ends the process for a name that it does not know
+ * (LOG(FATAL)), here it is an error of the call. */
 int tf_allow_list_check(const char *list, xlac_error *err) {
   while (*list) {
     base_slice name = tf_next_name(&list);
@@ -118,8 +130,12 @@ int tf_allow_list_check(const char *list, xlac_error *err) {
 
 /* Whether XLA can compile a node: the filters of RecursiveCompilabilityChecker, in its order. */
 
+/* Calls within calls that are followed. TensorFlow's RecursiveCompilabilityChecker stops at the same depth
+ * (kMaxRecursionDepth), so what lies deeper is refused, not trusted. */
 enum { TF_MOST_CALLS = 50 };
 
+/* What all functions of one question share: the library, the row of the device that is asked for, and where errors
+ * go. */
 typedef struct tf_check {
   tf_bodies *bodies;
   const tf_compile_filter *filter;
@@ -128,11 +144,14 @@ typedef struct tf_check {
 } tf_check;
 
 static bool tf_is_one_of(const tf_node *n, const char *const *names) {
+  assert(n->op != NULL);
   for (; *names; names++)
     if (strcmp(n->op->name->s, *names) == 0) return true;
   return false;
 }
 
+/* Random ops with a state of their own. Compiled they give other numbers than TensorFlow's kernels, since XLA has
+ * a generator of its own. */
 static bool tf_is_stateful_rng(const tf_node *n) {
   static const char *const names[] = {"RandomUniform",
                                       "RandomShuffle",
@@ -144,11 +163,13 @@ static bool tf_is_stateful_rng(const tf_node *n) {
   return tf_is_one_of(n, names);
 }
 
+/* Ops whose compiled kernels are less exact than TensorFlow's own (OpIsInaccurate). */
 static bool tf_is_inaccurate(const tf_node *n) {
   static const char *const names[] = {"SelfAdjointEigV2", "Svd", NULL};
   return tf_is_one_of(n, names);
 }
 
+/* Ops whose compiled kernels are known to be slower than TensorFlow's (OpIsSlow). */
 static bool tf_is_slow(const tf_node *n) {
   static const char *const names[] = {
       "SelfAdjointEigV2",    "Svd", "Qr", "MatrixInverse", "MatrixSolve", "ResizeBilinearGrad", "NonMaxSuppressionV3",
@@ -156,6 +177,7 @@ static bool tf_is_slow(const tf_node *n) {
   return tf_is_one_of(n, names);
 }
 
+/* Prefix of the op's name; false for source and sink, which have no op. */
 static bool tf_begins(const tf_node *n, const char *with) {
   return n->op && strncmp(n->op->name->s, with, strlen(with)) == 0;
 }
@@ -165,10 +187,13 @@ bool tf_is_stack_op(const tf_node *n) {
   return n->op && n->op->resource != TF_RESOURCE_NONE && tf_begins(n, "Stack");
 }
 
+/* TensorArrayV3 and its relatives use a resource as stacks do; the op's name tells the two kinds apart. */
 bool tf_is_tensor_array_op(const tf_node *n) {
   return n->op && n->op->resource != TF_RESOURCE_NONE && tf_begins(n, "TensorArray");
 }
 
+/* A cluster with one of these is compiled however small it is: TensorFlow has no faster way to run a While than to
+ * compile it. Case is not among them, in TensorFlow neither. */
 bool tf_is_functional_control_flow(const tf_node *n) {
   static const char *const names[] = {"While", "StatelessWhile", "If", "StatelessIf", NULL};
   return n->op && tf_is_one_of(n, names);
@@ -176,6 +201,8 @@ bool tf_is_functional_control_flow(const tf_node *n) {
 
 /* --- kernels --- */
 
+/* Whether a type, or every type of a list, is one of `allowed`. A reference is allowed within a list only, where
+ * its base type counts; an attribute that is missing or of another kind allows nothing. */
 static bool tf_types_allowed(base_slice value, tf_type_set allowed) {
   unsigned type = 0;
   if (tf_attr_type(value, &type)) return type < TF_REF && (tf_type_bit(type) & allowed) != 0;
@@ -185,7 +212,10 @@ static bool tf_types_allowed(base_slice value, tf_type_set allowed) {
   return value.p != NULL;
 }
 
+/* Whether XLA has a kernel for the node's types on device `kernels` (0 CPU, 1 GPU, -1 none). A node that asks for
+ * a kernel by label (_kernel) asks for one of TensorFlow's own, which XLA never has. */
 static bool tf_has_kernel(const tf_node *n, int kernels) {
+  assert(n->op != NULL && kernels < 2);
   base_slice label;
   if (!(n->op->flags & TF_OP_XLA) || kernels < 0) return false;
   if (tf_attr_string(tf_attr_find(n->def->attrs, "_kernel"), &label) && label.n > 0) return false;
@@ -199,11 +229,14 @@ static bool tf_has_kernel(const tf_node *n, int kernels) {
   return true;
 }
 
+/* XLA's Const takes no strings, though the table's type set does not say so: the check is one of its own
+ * (LogNotCompilable, "string constant"). */
 static bool tf_is_string_const(const tf_node *n) {
   unsigned type = 0;
   return n->role == TF_ROLE_CONST && tf_attr_type(tf_attr_find(n->def->attrs, "dtype"), &type) && type == TF_STRING;
 }
 
+/* An Identity of a reference would hand out the variable's memory rather than a value. */
 static bool tf_forwards_ref(const tf_graph *g, const tf_node *n) {
   int32_t output = 0;
   if (n->role != TF_ROLE_IDENTITY || n->n_inputs == 0) return false;
@@ -211,6 +244,7 @@ static bool tf_forwards_ref(const tf_graph *g, const tf_node *n) {
   return from->op && tf_output_type(from, (uint32_t)output) >= TF_REF;
 }
 
+/* The filters that depend on the node and its types alone, in the checker's order. */
 static tf_refusal tf_check_kernel(const tf_check *c, const tf_graph *g, const tf_node *n) {
   if (tf_is_string_const(n)) return TF_REFUSED_STRING_CONST;
   if (tf_forwards_ref(g, n)) return TF_REFUSED_REF_FORWARDED;
@@ -219,13 +253,18 @@ static tf_refusal tf_check_kernel(const tf_check *c, const tf_graph *g, const tf
 
 /* --- what the device's row says --- */
 
+/* Whether some input is a resource handle; references count by their base type. */
 static bool tf_takes_resource(const tf_node *n) {
   for (uint32_t i = 0; i < n->n_inputs; i++)
     if (tf_base_type(tf_input_type(n, i)) == TF_RESOURCE) return true;
   return false;
 }
 
+/* The filters that the row of the device decides, in the order of RecursiveCompilabilityChecker::IsCompilableNode:
+ * the first that refuses is the one that users are told. `depth` is 1 for a node of the graph, more within
+ * functions. */
 static tf_refusal tf_check_filter(const tf_compile_filter *f, const tf_node *n, uint32_t depth) {
+  assert(f->device != NULL && depth >= 1);
   const tf_device_registration *d = f->device;
   if (!d->cluster_stateful_rng_ops && tf_is_stateful_rng(n)) return TF_REFUSED_STATEFUL_RNG;
   if (!d->cluster_control_trigger && n->role == TF_ROLE_CONTROL_TRIGGER) return TF_REFUSED_CONTROL_TRIGGER;
@@ -256,7 +295,10 @@ typedef struct tf_body_verdict {
   tf_verdict verdict;
 } tf_body_verdict;
 
+/* All nodes of a function's body, up to the first that is refused. *height is the number of calls below the body.
+ * The verdict names the innermost node: a refusal in a function that the body calls keeps its own `inside`. */
 static int tf_check_body_nodes(tf_check *c, const tf_graph *body, uint32_t depth, uint32_t *height, tf_verdict *out) {
+  assert(depth > 1);
   *height = 0;
   for (uint32_t i = TF_SINK + 1; i < body->nodes.n; i++) {
     tf_verdict inner = {.why = TF_REFUSED_NONE};
@@ -275,6 +317,8 @@ static int tf_check_body_nodes(tf_check *c, const tf_graph *body, uint32_t depth
   return 0;
 }
 
+/* The entry of a body in the cache, made empty on first sight. The key is the call and the device's row, since
+ * rows differ in what they cluster. */
 static int tf_verdict_of_body(tf_check *c, const tf_callee *callee, tf_body_verdict **out) {
   uint64_t key = tf_call_key(callee->function, callee->attrs) ^ base_key(c->filter->device) * 0x9E3779B97F4A7C15u,
            at = 0;
@@ -287,7 +331,10 @@ static int tf_verdict_of_body(tf_check *c, const tf_callee *callee, tf_body_verd
   return 0;
 }
 
+/* Fills an entry. While it is filled it is in_progress, so that a function that calls itself meets its own entry
+ * and is refused instead of followed for ever. */
 static int tf_check_body(tf_check *c, const tf_callee *callee, uint32_t depth, tf_body_verdict *v) {
+  assert(!v->in_progress && !v->known);
   const tf_graph *body = NULL;
   TRY(tf_body_of(c->bodies, callee->function, callee->attrs, &body, c->err));
   v->verdict = (tf_verdict){.why = body ? TF_REFUSED_NONE : TF_REFUSED_UNKNOWN_FUNCTION};
@@ -299,6 +346,8 @@ static int tf_check_body(tf_check *c, const tf_callee *callee, uint32_t depth, t
   return 0;
 }
 
+/* One function that a node calls. A cached verdict counts only where the calls below it fit under the limit from
+ * here, too: the same body may be near enough from one caller and too deep from another. */
 static int tf_check_callee(tf_check *c, const tf_callee *callee, uint32_t depth, uint32_t *height, tf_verdict *out) {
   tf_body_verdict *v = NULL;
   *height = 0;
@@ -313,6 +362,8 @@ static int tf_check_callee(tf_check *c, const tf_callee *callee, uint32_t depth,
   return 0;
 }
 
+/* All functions of a node, in the order of its attributes (cond before body, then before else). The reason says
+ * which part of the construct refused; what is inside keeps its own reason. */
 static int tf_check_callees(tf_check *c, const tf_callees *callees, uint32_t depth, uint32_t *height, tf_verdict *out) {
   static const uint8_t reasons[] = {[TF_CALL_DIRECT] = TF_REFUSED_CALLEE,
                                     [TF_CALL_WHILE] = TF_REFUSED_WHILE_BODY,
@@ -330,6 +381,8 @@ static int tf_check_callees(tf_check *c, const tf_callees *callees, uint32_t dep
 
 /* --- one node --- */
 
+/* What is refused for its place rather than for its op: ends of the graph, arguments at the outermost level
+ * (within a function they are compiled with it), and nodes whose memory the scoped allocator has planned. */
 static tf_refusal tf_check_place(const tf_node *n, uint32_t depth) {
   if (!tf_is_op(n)) return TF_REFUSED_NOT_AN_OP;
   if (depth == 1 && (n->role == TF_ROLE_ARG || n->role == TF_ROLE_RETVAL)) return TF_REFUSED_ARGUMENT;
@@ -338,6 +391,8 @@ static tf_refusal tf_check_place(const tf_node *n, uint32_t depth) {
   return TF_REFUSED_NONE;
 }
 
+/* One node at a depth. A direct call needs no kernel of its own: what it calls is compiled in its place. The row's
+ * filters come last, after the callees, as in TensorFlow, which matters for the reason that users see only. */
 static int tf_check_node(tf_check *c, const tf_graph *g, const tf_node *n, uint32_t depth, uint32_t *height,
                          tf_verdict *out) {
   tf_callees callees;
@@ -352,6 +407,7 @@ static int tf_check_node(tf_check *c, const tf_graph *g, const tf_node *n, uint3
 
 int tf_check_compilable(tf_bodies *b, const tf_compile_filter *filter, const tf_graph *g, const tf_node *n,
                         tf_verdict *verdict, xlac_error *err) {
+  assert(filter->device != NULL);
   tf_check c = {.bodies = b, .filter = filter, .kernels = tf_compilation_kernels(filter->device), .err = err};
   uint32_t height = 0;
   return tf_check_node(&c, g, n, 1, &height, verdict);
@@ -359,6 +415,7 @@ int tf_check_compilable(tf_bodies *b, const tf_compile_filter *filter, const tf_
 
 /* --- the candidates of a graph --- */
 
+/* One text a row of refusals.def; the enum is made of the same rows, so the two can't disagree. */
 const char *tf_refusal_text(tf_refusal why) {
   static const char *const texts[] = {
 #define REFUSAL(name, text) text,
@@ -383,17 +440,24 @@ static bool tf_find_bool(const tf_node *n, const char *key, bool *value, bool *o
   return tf_attr_bool(tf_attr_find(tf_callee_attrs(n), key), value);
 }
 
+/* True where either the node or the function that it calls says so: unlike _XlaCompile, whose false value counts,
+ * too. */
 static bool tf_is_set(const tf_node *n, const char *key) {
   return tf_attr_is_true(n->def->attrs, key) || tf_attr_is_true(tf_callee_attrs(n), key);
 }
 
+/* _XlaCompile asks for one node whatever the level is; _XlaMustCompile (tf.function(jit_compile=True)) counts only
+ * where clustering is on at all. */
 bool tf_is_forced(const tf_pass *p, const tf_node *n) {
   bool value = false, on_callee = false;
   if (tf_find_bool(n, "_XlaCompile", &value, &on_callee) && value) return true;
   return p->jit_level > 0 && tf_is_set(n, "_XlaMustCompile");
 }
 
+/* Whether auto-clustering is on for a device. The last line is OptimizerOptions.cpu_global_jit of a session, which
+ * turns it on for CPUs alone. */
 bool tf_should_compile(const tf_pass *p, bool forced, uint32_t device) {
+  assert(device < p->devices.n);
   const tf_device_registration *r = p->devices.items[device].registration;
   if (!r) return false;
   if (forced || r->autoclustering_policy == XLAC_CLUSTER_ALWAYS) return true;
@@ -401,6 +465,8 @@ bool tf_should_compile(const tf_pass *p, bool forced, uint32_t device) {
   return p->flags.session_cpu_global_jit && base_slice_is(p->devices.items[device].type, "CPU");
 }
 
+/* The filters of FindCompilationCandidates in their order; v->why is set before each test to the reason that holds
+ * if the test returns, and is TF_REFUSED_NONE or TF_REFUSED_NOT_LISTED at the end. */
 static int tf_check_candidate(tf_pass *p, uint32_t id, tf_verdict *v, xlac_error *err) {
   const tf_node *n = &p->graph.nodes.items[id];
   bool value = false, on_callee = false;
@@ -439,6 +505,8 @@ static bool tf_is_loop_identity(const tf_graph *g, const tf_node *n) {
   return false;
 }
 
+/* A stateful op whose value a compiled consumer needs as a constant would be evaluated at compile time and then
+ * frozen into the executable. Stacks and TensorArrays are exempt: what is constant of them is their size. */
 static bool tf_is_stateful_constant(const tf_pass *p, uint32_t id) {
   const tf_node *n = &p->graph.nodes.items[id];
   return p->must_be_constant[id] && (n->op->flags & TF_OP_STATEFUL) && !tf_is_stack_op(n) && !tf_is_tensor_array_op(n);
@@ -453,7 +521,11 @@ int tf_check_device(const tf_pass *p, uint32_t id, xlac_error *err) {
       "devices look like /job:name/replica:0/task:0/device:CPU:0, of which parts may be left out");
 }
 
+/* Fuel counts candidates that were accepted, in the order of ids: bisecting over it finds the node whose
+ * clustering breaks a model (tf_xla_clustering_fuel). Malformed devices are reported as long as there is fuel
+ * only, as TensorFlow, which stops looking, does. */
 int tf_find_candidates(tf_pass *p, xlac_error *err) {
+  assert(p->graph.nodes.n > TF_SINK);
   int64_t fuel = p->flags.clustering_fuel;
   TRY(tf_allow_list_check(p->flags.ops_to_cluster, err));
   TRY(tf_exclude_list_check(p->flags.cluster_exclude_ops, &p->exclude_where, err));

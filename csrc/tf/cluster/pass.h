@@ -1,4 +1,6 @@
-/* Internal to the clustering pass: its state, and what its files do for one another. */
+/* Internal to the clustering pass: its state, and what its files do for one another. The pass runs in one thread;
+ * afterwards tf_pass is only read, but for tf_cluster_of, which shortens paths: two threads may not ask one pass
+ * at once. All memory is the pass's own or lies in the arena of the GraphDef. */
 #ifndef XLAC_TF_CLUSTER_PASS_H
 #define XLAC_TF_CLUSTER_PASS_H
 
@@ -6,6 +8,7 @@
 #include "deadness.h"
 #include "flags.h"
 
+/* Two ops on resources in an order that one cluster would not keep. */
 typedef struct tf_unsafe_pair {
   uint32_t before, after; /* node ids: they may not be in one cluster */
 } tf_unsafe_pair;
@@ -29,6 +32,8 @@ typedef struct tf_verdict {
 
 /* --- graph/functions.c: bodies, imported once --- */
 
+/* Caches by function, shared by candidates, constness and lowering. Keys are tf_call_key, values live in the arena
+ * of the GraphDef, but for the graphs, which tf_bodies_free frees. */
 typedef struct tf_bodies {
   tf_graph_def *def;
   base_alloc alloc;
@@ -49,6 +54,7 @@ uint64_t tf_call_key(const tf_function *fn, tf_attrs call);
 
 /* --- candidates.c --- */
 
+/* For what is compiled: the row of the device, and what the flags exclude. */
 typedef struct tf_compile_filter {
   const tf_device_registration *device;
   bool exclude_where;
@@ -77,6 +83,7 @@ typedef struct tf_device_set {
 } tf_device_set;
 #define TF_NO_DEVICE UINT32_MAX
 
+/* One cluster; valid for the root of the union-find only (tf_cluster_of gives that). */
 typedef struct tf_cluster {
   uint32_t size, effective; /* nodes; without Const and Identity */
   uint32_t vertex;          /* in the cycle graph */
@@ -109,6 +116,8 @@ typedef enum tf_left {
   TF_LEFT_NOTHING   /* all its users are outside and take its copy: it is gone from the graph */
 } tf_left;
 
+/* A run of the pass and all that it has found out. Fields below `frames` are lists by node; those that are NULL
+ * were not reached (see already_clustered, n_candidates, gave_up). */
 struct tf_pass {
   tf_graph_def *def;
   tf_graph graph;
@@ -168,16 +177,19 @@ typedef enum tf_obstacle {
 #include "obstacles.def"
 #undef OBSTACLE
 } tf_obstacle;
+/* What a user reads. */
 const char *tf_obstacle_text(tf_obstacle o);
 
 /* The phases; *why tells of one edge (may be NULL). */
 XLAC_MUST_USE int tf_contract_all(tf_pass *p, xlac_error *err);
 XLAC_MUST_USE int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, tf_obstacle *why, xlac_error *err);
 
-/* device_sets.c */
+/* device_sets.c. The place of a device in p->devices, added where it is new; TF_NO_DEVICE for no name. A malformed
+ * name gets an entry, too: tf_check_device reports it with the node. */
 XLAC_MUST_USE int tf_find_device(tf_pass *p, const base_istr *name, uint32_t *out, xlac_error *err);
 /* The set of one device, known from here on. */
 XLAC_MUST_USE int tf_device_set_of(tf_pass *p, uint32_t device, const tf_device_set **out, xlac_error *err);
+/* The union of two sets, remembered by their numbers: sets are compared by address. */
 XLAC_MUST_USE int tf_join_devices(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
                                   xlac_error *err);
 /* candidates.c: fails where the name of a node's device is malformed. */

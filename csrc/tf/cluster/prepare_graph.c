@@ -7,12 +7,12 @@
 
 /* --- CloneConstantsForBetterClusteringPass --- */
 
-/* CloneConstantsForBetterClusteringPass: each consumer of a small constant gets one of its own, so that a constant two
- * clusters need joins both. Ids, names and the order of edges are TensorFlow's; so is that the control edge out of a
- * constant stays beside the one out of its copy. */
-
+/* Constants below this many elements are cheaper copied than sent from one cluster to another. */
 enum { TF_SMALL_CONSTANT = 16 }; /* elements */
 
+/* CloneConstantsForBetterClusteringPass: each consumer of a small constant gets one of its own, so that a constant
+ * that two clusters need is part of both. Ids, names and the order of edges are TensorFlow's; so is that the
+ * control edge out of a constant stays beside the one out of its copy. */
 typedef struct tf_cloner {
   tf_graph *g;
   base_map names; /* interned names of the nodes there were */
@@ -24,7 +24,10 @@ typedef struct tf_cloner {
   xlac_error *err;
 } tf_cloner;
 
+/* Fields of TensorProto: 2 is the shape, in it 2 a dimension, in that 1 its size. Products stop at `most`, but a
+ * dimension of 0 makes the count 0 wherever it stands. */
 bool tf_count_elements(base_slice tensor, int64_t most, int64_t *count) {
+  assert(most > 0);
   tf_raw_field shape, dim, size;
   *count = 1;
   if (!tf_raw_find(tensor, 2, &shape)) return true;
@@ -38,6 +41,7 @@ bool tf_count_elements(base_slice tensor, int64_t most, int64_t *count) {
   return true;
 }
 
+/* An error, not "no", for a size below 0: TensorFlow's pass fails there. */
 static int tf_is_small_constant(const tf_cloner *c, const tf_node *n, bool *small) {
   base_slice tensor;
   int64_t count = 0;
@@ -50,6 +54,7 @@ static int tf_is_small_constant(const tf_cloner *c, const tf_node *n, bool *smal
   return 0;
 }
 
+/* "name/clone_0": one counter for the whole graph, past names that are taken. */
 static int tf_clone_name(tf_cloner *c, const base_istr *of, const base_istr **out) {
   base_text text = {.alloc = c->g->alloc};
   uint64_t unused;
@@ -63,6 +68,7 @@ static int tf_clone_name(tf_cloner *c, const base_istr *of, const base_istr **ou
   return *out ? 0 : base_oom(c->err, "cloning constants");
 }
 
+/* The copy waits for what the constant waits for: its inputs are control edges. */
 static int tf_clone_constant(tf_cloner *c, uint32_t id, uint32_t *out) {
   const base_istr *name = NULL;
   TRY(tf_clone_name(c, c->g->nodes.items[id].name, &name));
@@ -75,7 +81,10 @@ static int tf_clone_constant(tf_cloner *c, uint32_t id, uint32_t *out) {
   return 0;
 }
 
+/* Walks the edges that were there before; the ones of copies are put behind them. The last consumer keeps the
+ * original. */
 static int tf_clone_inputs(tf_cloner *c, uint32_t id) {
+  assert(id < c->n_nodes);
   for (uint32_t e = c->g->nodes.items[id].first_in; e < c->n_edges; e = c->g->edges.items[e].next_in) {
     tf_edge edge = c->g->edges.items[e];
     bool small;
@@ -91,11 +100,13 @@ static int tf_clone_inputs(tf_cloner *c, uint32_t id) {
   return 0;
 }
 
+/* A graph with one of these is left alone: copies of a constant that is written to would be different values. */
 static bool tf_writes_in_place(const tf_node *n) {
   return tf_node_is(n, "InplaceUpdate") || tf_node_is(n, "InplaceAdd") || tf_node_is(n, "InplaceSub");
 }
 
 static int tf_clone_all(tf_cloner *c) {
+  assert(c->n_nodes > TF_SINK);
   for (uint32_t i = 0; i < c->n_nodes; i++) {
     if (tf_writes_in_place(&c->g->nodes.items[i])) return 0;
     c->n_out[i] = c->g->nodes.items[i].n_out;
@@ -124,8 +135,8 @@ int tf_clone_constants(tf_graph *g, xlac_error *err) {
 /* --- ClusterScopingPass --- */
 
 /* ClusterScopingPass: what feeds a Stage and what an Unstage feeds get scopes of their own, so that stages of a
- * pipeline, which are meant to run at the same time, do not become one cluster. */
-
+ * pipeline, which are meant to run at the same time, do not become one cluster. Scopes add up, "a&_0&_1": nodes
+ * between two stages belong to both. */
 static int tf_append_scope(tf_pass *p, uint32_t id, const char *suffix, xlac_error *err) {
   char joined[512];
   const tf_node *n = &p->graph.nodes.items[id];
@@ -140,7 +151,10 @@ static int tf_append_scope(tf_pass *p, uint32_t id, const char *suffix, xlac_err
   return p->scopes[id] ? 0 : base_oom(err, "scoping stages");
 }
 
+/* Depth first over edges of all kinds; `seen` has a byte for each node. The stack is the cycle graph's, which is
+ * built later. */
 static int tf_scope_from(tf_pass *p, uint32_t start, bool forward, const char *suffix, uint8_t *seen, xlac_error *err) {
+  assert(start < p->graph.nodes.n);
   tf_vertex_ids *stack = &p->cycles.stack;
   const tf_graph *g = &p->graph;
   memset(seen, 0, g->nodes.n);
@@ -163,6 +177,7 @@ static int tf_scope_from(tf_pass *p, uint32_t start, bool forward, const char *s
   return 0;
 }
 
+/* Numbers are given in the order of ids to Stages and Unstages alike. */
 int tf_scope_stages(tf_pass *p, xlac_error *err) {
   uint32_t number = 0;
   char suffix[16];

@@ -6,8 +6,7 @@
 
 /* --- unsafe pairs --- */
 
-/* Forward dataflow of sets of ops that wrote. Nodes share sets: most have the set of their first input. */
-
+/* Whether the node's op is a function or an attribute names one. */
 bool tf_may_call_function(const tf_node *n) {
   base_slice name, message;
   if (!tf_is_op(n)) return false;
@@ -23,11 +22,14 @@ tf_resource_use tf_resource_use_of(const tf_node *n) {
   return tf_may_call_function(n) ? TF_RESOURCE_READ_WRITE : TF_RESOURCE_NONE;
 }
 
-/* A set of node ids, sorted. */
+/* A set of node ids, sorted. Immutable once it is some node's: nodes share sets, most have the set of their first
+ * input. */
 typedef struct tf_op_set {
   uint32_t n, ids[];
 } tf_op_set;
 
+/* Forward dataflow (ComputeIncompatibleResourceOperationPairs): for each node the ops that may have written before
+ * it. */
 typedef struct tf_flow {
   const tf_graph *g;
   const uint8_t *ignore;
@@ -41,6 +43,7 @@ static int tf_flow_oom(tf_flow *f) {
   return base_oom(f->err, "checking the order of resource ops");
 }
 
+/* One of the two themselves where it has everything, so that sharing survives joins. */
 static const tf_op_set *tf_union(tf_flow *f, const tf_op_set *a, const tf_op_set *b) {
   tf_op_set *u = base_arena_alloc(&f->arena, sizeof *u + ((size_t)a->n + b->n) * sizeof *u->ids);
   uint32_t i = 0, k = 0;
@@ -57,6 +60,7 @@ static const tf_op_set *tf_union(tf_flow *f, const tf_op_set *a, const tf_op_set
 }
 
 static const tf_op_set *tf_with(tf_flow *f, const tf_op_set *a, uint32_t id) {
+  assert(id > TF_SINK);
   tf_op_set *one = base_arena_alloc(&f->arena, sizeof *one + sizeof *one->ids);
   if (!one) return NULL;
   one->n = 1;
@@ -64,6 +68,8 @@ static const tf_op_set *tf_with(tf_flow *f, const tf_op_set *a, uint32_t id) {
   return a->n ? tf_union(f, a, one) : one;
 }
 
+/* Back edges are left out, as everywhere in this analysis. A write may follow anything, so it makes no pair; it is
+ * the later reads that do. */
 static int tf_flow_into(tf_flow *f, uint32_t id) {
   const tf_node *n = &f->g->nodes.items[id];
   const tf_op_set *set = f->reach[TF_SOURCE];
@@ -84,6 +90,7 @@ static int tf_flow_into(tf_flow *f, uint32_t id) {
   return set ? 0 : tf_flow_oom(f);
 }
 
+/* The order that users of tf_find_unsafe_pairs rely on: by the earlier op, then by the later one. */
 static int tf_compare_pairs(const void *a, const void *b) {
   const tf_unsafe_pair *x = a, *y = b;
   if (x->before != y->before) return x->before < y->before ? -1 : 1;
@@ -91,6 +98,7 @@ static int tf_compare_pairs(const void *a, const void *b) {
 }
 
 static int tf_run_flow(tf_flow *f, uint32_t *order) {
+  assert(f->reach != NULL);
   uint32_t n = 0;
   tf_op_set *empty = BASE_NEW(&f->arena, tf_op_set);
   if (!empty) return tf_flow_oom(f);
@@ -103,6 +111,7 @@ static int tf_run_flow(tf_flow *f, uint32_t *order) {
 }
 
 int tf_find_unsafe_pairs(const tf_graph *g, const uint8_t *ignore, tf_unsafe_list *out, xlac_error *err) {
+  assert(out->n == 0);
   tf_flow f = {.g = g, .ignore = ignore, .out = out, .err = err};
   base_arena_init(&f.arena, g->alloc);
   uint32_t *order = base_malloc(g->alloc, (size_t)g->nodes.n * sizeof *order);
@@ -129,19 +138,24 @@ int tf_find_unsafe_pairs(const tf_graph *g, const uint8_t *ignore, tf_unsafe_lis
  * marks once, so all merges together take time linear in the edges. Paths through loops leave the cycle graph, so
  * graphs with v1 loops have pairs. */
 
+/* A write of the cluster reaches the node; the node reaches a read of the cluster. */
 enum { TF_TAINTED = 1, TF_SENSITIVE = 2 };
 
 static uint64_t tf_pair_key(uint32_t before, uint32_t after) {
   return (uint64_t)before << 32 | after;
 }
 
+/* Devices that cluster resource ops "unsafely" are trusted to keep the order themselves; so is, as in TensorFlow,
+ * what has no device that XLA knows. */
 static bool tf_is_ignored(const tf_pass *p, uint32_t id) {
   const tf_device_registration *r =
       p->device_of[id] == TF_NO_DEVICE ? NULL : p->devices.items[p->device_of[id]].registration;
   return !r || r->cluster_resource_variable_ops_unsafely;
 }
 
+/* The way for graphs with v1 loops: all pairs, and a set of them to ask. */
 static int tf_prepare_pairs(tf_pass *p, xlac_error *err) {
+  assert(p->has_loops);
   uint8_t *ignore = base_malloc(p->graph.alloc, p->graph.nodes.n);
   if (!ignore) return base_oom(err, "clustering");
   for (uint32_t i = 0; i < p->graph.nodes.n; i++) ignore[i] = tf_is_ignored(p, i);
@@ -153,6 +167,7 @@ static int tf_prepare_pairs(tf_pass *p, xlac_error *err) {
   return status;
 }
 
+/* Marks of single nodes: each candidate is a cluster of its own now. */
 int tf_prepare_resources(tf_pass *p, xlac_error *err) {
   memset(p->taint, 0, p->graph.nodes.n);
   if (p->flags.disable_resource_variable_safety_checks_for_debugging) return 0;
@@ -167,6 +182,7 @@ int tf_prepare_resources(tf_pass *p, xlac_error *err) {
   return 0;
 }
 
+/* Asks the set for each pair of resource ops of the two clusters. */
 static bool tf_pairs_conflict(const tf_pass *p, const tf_cluster *from, const tf_cluster *to) {
   uint64_t unused = 0;
   if (p->unsafe.n == 0 || !from->resources || !to->resources) return false;
@@ -179,6 +195,7 @@ static bool tf_pairs_conflict(const tf_pass *p, const tf_cluster *from, const tf
 }
 
 static bool tf_in_cluster(tf_pass *p, uint32_t node, const tf_cluster *c) {
+  assert(c != NULL);
   return tf_cluster_of(p, node) == c;
 }
 
@@ -205,6 +222,7 @@ bool tf_resources_conflict(tf_pass *p, const tf_cluster *from, const tf_cluster 
 
 /* Marks `id` and what follows from it within the two clusters. The stack is the cycle graph's, idle here. */
 static bool tf_spread(tf_pass *p, uint32_t id, uint8_t mark, const tf_cluster *a, const tf_cluster *b) {
+  assert(mark == TF_TAINTED || mark == TF_SENSITIVE);
   const tf_graph *g = &p->graph;
   tf_vertex_ids *stack = &p->cycles.stack;
   stack->n = 0;
@@ -226,6 +244,7 @@ static bool tf_spread(tf_pass *p, uint32_t id, uint8_t mark, const tf_cluster *a
 
 /* Marks cross from one to the other over the edges between them, found from the smaller side. */
 int tf_resources_merged(tf_pass *p, const tf_cluster *from, const tf_cluster *to, xlac_error *err) {
+  assert(from != to);
   const tf_graph *g = &p->graph;
   if (p->has_loops || (!from->resources && !to->resources)) return 0;
   const tf_cluster *small = from->size <= to->size ? from : to, *large = small == from ? to : from;

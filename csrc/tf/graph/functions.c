@@ -4,8 +4,7 @@
 
 /* --- bodies --- */
 
-/* Bodies of functions, imported once and kept. */
-
+/* Nothing is imported before somebody asks. def must outlive b. */
 void tf_bodies_init(tf_bodies *b, tf_graph_def *def) {
   *b = (tf_bodies){.def = def, .alloc = def->arena.alloc};
   base_map_init(&b->by_function, b->alloc);
@@ -13,6 +12,7 @@ void tf_bodies_init(tf_bodies *b, tf_graph_def *def) {
   base_map_init(&b->constants, b->alloc);
 }
 
+/* A value of NULL is a body that could not be imported. */
 void tf_bodies_free(tf_bodies *b) {
   for (uint32_t i = 0; i < b->by_function.cap; i++) {
     if (b->by_function.slots[i].key == 0) continue;
@@ -41,6 +41,8 @@ static int tf_import_body(tf_bodies *b, const tf_function *fn, tf_attrs call, tf
   return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(err, "reading a function") : 0;
 }
 
+/* Imports once more, for the error that tf_import_body threw away. Should it succeed, which it can't, that is no
+ * error. */
 int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs call, xlac_error *err) {
   tf_graph g;
   TRY(tf_graph_import_function(&g, b->def, fn, call, err));
@@ -48,17 +50,22 @@ int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs call, xlac_error
   return 0;
 }
 
+/* A name that was never interned can't be a function's; looking for it adds nothing. */
 const tf_function *tf_bodies_find(const tf_bodies *b, base_slice name) {
   const base_istr *known = base_intern_find(&b->def->strings, name.p, name.n);
   return known ? tf_find_function(b->def, known) : NULL;
 }
 
+/* FNV-1a, a byte at a time. */
 static uint64_t tf_mix(uint64_t hash, base_slice s) {
   for (size_t i = 0; i < s.n; i++) hash = (hash ^ (uint8_t)s.p[i]) * 0x100000001B3u;
   return hash;
 }
 
+/* A function whose body has no placeholders has one body for all calls: its address is the key. Others hash the
+ * attributes of the call. */
 uint64_t tf_call_key(const tf_function *fn, tf_attrs call) {
+  assert(fn->signature != NULL);
   uint64_t hash = 0xCBF29CE484222325u;
   if (!(fn->signature->flags & TF_OP_OPEN)) return base_key(fn);
   for (uint32_t i = 0; i < call.n; i++) {
@@ -68,7 +75,9 @@ uint64_t tf_call_key(const tf_function *fn, tf_attrs call) {
   return hash ^ base_key(fn);
 }
 
+/* A body that is malformed is remembered as such. */
 int tf_body_of(tf_bodies *b, const tf_function *fn, tf_attrs call, const tf_graph **out, xlac_error *err) {
+  assert(fn != NULL);
   uint64_t known = 0, key = tf_call_key(fn, call);
   if (base_map_get(&b->by_function, key, &known)) {
     *out = (const tf_graph *)(uintptr_t)known;
@@ -88,8 +97,7 @@ int tf_body_of(tf_bodies *b, const tf_function *fn, tf_attrs call, const tf_grap
 
 /* --- callees --- */
 
-/* Finds the functions a node calls. */
-
+/* How a node calls. An op that is a function's name is a direct call, whatever the function is called. */
 static tf_call_kind tf_kind_of(const tf_node *n) {
   static const struct {
     const char *op;
@@ -110,6 +118,7 @@ static tf_call_kind tf_kind_of(const tf_node *n) {
 
 /* The attributes of a NameAttrList: entries of field 2. */
 static int tf_list_attrs(const tf_bodies *b, base_slice message, tf_attrs *out, xlac_error *err) {
+  assert(out != NULL);
   uint32_t n = 0;
   const char *at = message.p, *end = message.p + message.n;
   for (tf_raw_field f; tf_raw_next(&at, end, &f);) n += f.number == 2 && f.wire == 2;
@@ -128,6 +137,7 @@ static int tf_list_attrs(const tf_bodies *b, base_slice message, tf_attrs *out, 
   return 0;
 }
 
+/* More than fit are noted as `cut`: whoever asks must take the node for one that can't be compiled. */
 static int tf_add_callee(const tf_bodies *b, base_slice name, base_slice message, tf_callees *out, xlac_error *err) {
   if (out->n == TF_MOST_CALLEES) {
     out->cut = true;
@@ -138,12 +148,14 @@ static int tf_add_callee(const tf_bodies *b, base_slice name, base_slice message
   return tf_list_attrs(b, message, &c->attrs, err);
 }
 
+/* A missing attribute is a callee with an empty name, which no function has. */
 static int tf_add_named(const tf_bodies *b, const tf_node *n, const char *attr, tf_callees *out, xlac_error *err) {
   base_slice name = {attr, 0}, message = {attr, 0};
   (void)tf_attr_func(tf_attr_find(n->def->attrs, attr), &name, &message);
   return tf_add_callee(b, name, message, out, err);
 }
 
+/* Branches of Case have no attributes of their own here: message of length 0. */
 static int tf_add_branches(const tf_bodies *b, const tf_node *n, tf_callees *out, xlac_error *err) {
   base_slice value = tf_attr_find(n->def->attrs, "branches"), name;
   const char *at = NULL;
@@ -151,7 +163,10 @@ static int tf_add_branches(const tf_bodies *b, const tf_node *n, tf_callees *out
   return 0;
 }
 
+/* Conditions and bodies in the order that TF_CALL_WHILE and the others promise; attributes that are missing still
+ * take their place. */
 int tf_find_callees(const tf_bodies *b, const tf_node *n, tf_callees *out, xlac_error *err) {
+  assert(n->def != NULL || n->op == NULL);
   out->kind = tf_kind_of(n);
   out->n = 0;
   out->cut = false;

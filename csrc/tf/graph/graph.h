@@ -1,5 +1,7 @@
-/* The graph that the passes work on: nodes with ids and edges with ids, made from a GraphDef as TensorFlow makes them,
- * since every later decision depends on their order. Node 0 is the source, 1 the sink. */
+/* The graph that the passes work on: nodes with ids and edges with ids, made from a GraphDef as TensorFlow makes
+ * them, since every later decision depends on their order. Node 0 is the source, 1 the sink; every other node can
+ * be reached from the source. A graph borrows from its GraphDef, which must outlive it; names, ops and types lie
+ * in the GraphDef's arena, so pointers to them stay valid when the lists grow, pointers to nodes and edges do not. */
 #ifndef XLAC_TF_GRAPH_GRAPH_H
 #define XLAC_TF_GRAPH_GRAPH_H
 
@@ -25,6 +27,7 @@ typedef enum tf_role {
   TF_ROLE_RETVAL
 } tf_role;
 
+/* An edge from an output to an input, or between two nodes whose order it sets. */
 typedef struct tf_edge {
   uint32_t src, dst;
   int32_t src_output, dst_input; /* TF_CONTROL both, or neither */
@@ -47,6 +50,7 @@ typedef struct tf_node {
 BASE_VEC(tf_node_list, tf_node);
 BASE_VEC(tf_edge_list, tf_edge);
 
+/* Owns the two lists. def is not const: passes intern names and make nodes in its arena. */
 typedef struct tf_graph {
   tf_graph_def *def;
   base_alloc alloc;
@@ -64,6 +68,7 @@ XLAC_MUST_USE int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const
                                            xlac_error *err);
 /* A graph of source, sink and the edge between them. */
 XLAC_MUST_USE int tf_graph_begin(tf_graph *g, tf_graph_def *def, xlac_error *err);
+/* Takes a graph that is all zeros, too. */
 void tf_graph_free(tf_graph *g);
 /* Adds the node without its edges, as the last one; out (may be NULL) is its id. */
 XLAC_MUST_USE int tf_graph_add_node(tf_graph *g, const tf_node *node, uint32_t *out, xlac_error *err);

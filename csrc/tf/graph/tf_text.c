@@ -1,4 +1,6 @@
-/* Protocol buffers' text format, both ways, driven by one table of messages and fields (tf_messages.def). */
+/* Protocol buffers' text format, both ways, driven by one table of messages and fields (tf_messages.def). Text is
+ * read in one pass straight to bytes, without a message in memory; bytes are printed in the order of the
+ * definition, maps sorted, which is how TensorFlow prints them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,8 +10,6 @@
 #include "tf_types.h"
 
 /* --- the tables --- */
-
-/* The tables behind tf_schema.h. */
 
 /* One list of all rows; a message begins after the END of the one before. */
 static const tf_field_info tf_all_fields[] = {
@@ -39,6 +39,7 @@ enum tf_field_place {
 #undef TF_AT_LINE2
 };
 
+/* Where a message's rows begin; the places fit 16 bits, and there are no pointers to relocate. */
 static const uint16_t tf_message_places[TF_MSG_COUNT] = {
     [TF_MSG_NONE] = 0,
 #define MESSAGE(name) [TF_MSG_##name] = TF_AT_##name,
@@ -50,6 +51,7 @@ static const uint16_t tf_message_places[TF_MSG_COUNT] = {
 #undef END
 };
 
+/* FullTypeId of full_type.proto. */
 static const struct tf_full_type_row {
   const char *name;
   int number;
@@ -95,6 +97,7 @@ const tf_field_info *tf_schema_fields(tf_message message) {
   return &tf_all_fields[tf_message_places[message]];
 }
 
+/* Messages have few fields: no index is kept. */
 const tf_field_info *tf_schema_by_name(tf_message message, base_slice name) {
   for (const tf_field_info *f = tf_schema_fields(message); f->kind != TF_FIELD_END; f++)
     if (base_slice_is(name, f->name)) return f;
@@ -102,11 +105,13 @@ const tf_field_info *tf_schema_by_name(tf_message message, base_slice name) {
 }
 
 const tf_field_info *tf_schema_by_number(tf_message message, uint32_t number) {
+  assert(message < TF_MSG_COUNT);
   for (const tf_field_info *f = tf_schema_fields(message); f->kind != TF_FIELD_END; f++)
     if (f->number == number) return f;
   return NULL;
 }
 
+/* -1 for a name that full_type.proto does not have. */
 int tf_full_type_of_name(base_slice name) {
   for (size_t i = 0; i < sizeof tf_full_type_rows / sizeof *tf_full_type_rows; i++)
     if (base_slice_is(name, tf_full_type_rows[i].name)) return tf_full_type_rows[i].number;
@@ -121,10 +126,10 @@ const char *tf_full_type_name(int64_t number) {
 
 /* --- text to bytes --- */
 
-/* Protocol buffers' text format to bytes: one pass, driven by the tables of tf_schema.h. */
-
+/* Messages within messages, as the readers of bytes have it. */
 enum { TF_TEXT_DEPTH = 100 };
 
+/* p is before the next token; line_begin gives the column. */
 typedef struct tf_text_reader {
   const char *p, *end, *line_begin;
   uint32_t line, depth;
@@ -134,6 +139,7 @@ typedef struct tf_text_reader {
 } tf_text_reader;
 
 static int tf_text_fail(tf_text_reader *r, const char *format, ...) BASE_PRINTF(2, 3);
+/* Fails at r->p. */
 static int tf_text_fail(tf_text_reader *r, const char *format, ...) {
   char what[256];
   va_list args;
@@ -143,6 +149,7 @@ static int tf_text_fail(tf_text_reader *r, const char *format, ...) {
   return base_fail_at(r->err, XLAC_E_SYNTAX, r->line, (uint32_t)(r->p - r->line_begin) + 1, NULL, "%s", what);
 }
 
+/* Blanks, line ends and comments, which begin with '#'. */
 static void tf_skip_space(tf_text_reader *r) {
   for (; r->p < r->end; r->p++) {
     if (*r->p == '\n') {
@@ -156,6 +163,7 @@ static void tf_skip_space(tf_text_reader *r) {
   }
 }
 
+/* Takes c if it is the next token. */
 static bool tf_take(tf_text_reader *r, char c) {
   tf_skip_space(r);
   if (r->p >= r->end || *r->p != c) return false;
@@ -167,6 +175,7 @@ static bool tf_is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* Letters, digits and '_'; empty where the next token is something else. */
 static base_slice tf_take_word(tf_text_reader *r) {
   tf_skip_space(r);
   const char *from = r->p;
@@ -176,6 +185,7 @@ static base_slice tf_take_word(tf_text_reader *r) {
 
 /* --- strings --- */
 
+/* 99 for what is no digit of any base. */
 static int tf_digit(char c) {
   return c >= '0' && c <= '9'   ? c - '0'
          : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -191,7 +201,9 @@ static unsigned tf_take_digits(tf_text_reader *r, int base, int most) {
   return v;
 }
 
+/* c is below 0x110000. */
 static void tf_put_utf8(base_text *t, unsigned c) {
+  assert(c < 0x110000);
   if (c < 0x80) {
     base_putc(t, (char)c);
   } else if (c < 0x800) {
@@ -205,6 +217,7 @@ static void tf_put_utf8(base_text *t, unsigned c) {
   }
 }
 
+/* C's escapes, as protocol buffers' text has them; r->p is behind the backslash. */
 static int tf_take_escape(tf_text_reader *r) {
   static const char from[] = "abfnrtv\\'\"?", to[] = "\a\b\f\n\r\t\v\\'\"?";
   if (r->p >= r->end) return tf_text_fail(r, "a string has no end");
@@ -253,7 +266,10 @@ static int tf_take_string(tf_text_reader *r) {
 
 /* --- numbers --- */
 
+/* Decimal, 0x and octal. `out` has two's complement of a negative number. The error points at the number's first
+ * digit. */
 static int tf_take_integer(tf_text_reader *r, bool is_signed, unsigned bits, uint64_t *out) {
+  assert(bits == 32 || bits == 64);
   tf_skip_space(r);
   bool negative = tf_take(r, '-');
   tf_skip_space(r);
@@ -282,6 +298,7 @@ static int tf_take_integer(tf_text_reader *r, bool is_signed, unsigned bits, uin
   return 0;
 }
 
+/* "inf", "nan" in their spellings, or a number, perhaps with C's suffix f. */
 static int tf_take_float(tf_text_reader *r, double *out) {
   tf_skip_space(r);
   bool negative = tf_take(r, '-');
@@ -305,6 +322,7 @@ static int tf_take_float(tf_text_reader *r, double *out) {
   return 0;
 }
 
+/* The spellings that protocol buffers' parser accepts. */
 static int tf_take_bool(tf_text_reader *r, uint64_t *out) {
   base_slice word = tf_take_word(r);
   *out = base_slice_is(word, "true") || base_slice_is(word, "True") || base_slice_is(word, "t") ||
@@ -315,6 +333,7 @@ static int tf_take_bool(tf_text_reader *r, uint64_t *out) {
   return tf_text_fail(r, "expected true or false, found '%.*s'", (int)(word.n < 40 ? word.n : 40), word.p);
 }
 
+/* A number, or a name of DataType or FullTypeId. */
 static int tf_take_enum(tf_text_reader *r, const tf_field_info *f, uint64_t *out) {
   tf_skip_space(r);
   if (r->p < r->end && (tf_digit(*r->p) < 10 || *r->p == '-')) return tf_take_integer(r, true, 32, out);
@@ -330,6 +349,7 @@ static int tf_take_enum(tf_text_reader *r, const tf_field_info *f, uint64_t *out
 
 static int tf_take_message(tf_text_reader *r, tf_message message, char closing);
 
+/* Braces or angle brackets. The length goes before the bytes, so it is put in when they are there. */
 static int tf_take_sub_message(tf_text_reader *r, const tf_field_info *f) {
   char closing = tf_take(r, '{') ? '}' : tf_take(r, '<') ? '>' : 0;
   if (!closing) return tf_text_fail(r, "expected '{' after field '%s'", f->name);
@@ -343,6 +363,7 @@ static void tf_put_fixed_tag(base_text *out, uint32_t number, proto_wire_type wi
   proto_put_varint(out, (uint64_t)number << 3 | wire);
 }
 
+/* FLOAT is rounded from the double that was read. */
 static int tf_take_real_field(tf_text_reader *r, const tf_field_info *f) {
   double v = 0;
   TRY(tf_take_float(r, &v));
@@ -355,7 +376,9 @@ static int tf_take_real_field(tf_text_reader *r, const tf_field_info *f) {
   return 0;
 }
 
+/* Negative int32s are written with ten bytes, as protocol buffers write them. */
 static int tf_take_number_field(tf_text_reader *r, const tf_field_info *f) {
+  assert(f->kind != TF_FIELD_MESSAGE && f->kind != TF_FIELD_MAP && f->kind != TF_FIELD_STRING);
   uint64_t v = 0;
   switch (f->kind) {
     case TF_FIELD_BOOL:
@@ -383,6 +406,7 @@ static int tf_take_number_field(tf_text_reader *r, const tf_field_info *f) {
   return 0;
 }
 
+/* One value by the kind of its field: a message in braces, a number, a string. */
 static int tf_take_value(tf_text_reader *r, const tf_field_info *f) {
   if (f->kind == TF_FIELD_MESSAGE || f->kind == TF_FIELD_MAP) return tf_take_sub_message(r, f);
   if (f->kind == TF_FIELD_FLOAT || f->kind == TF_FIELD_DOUBLE) return tf_take_real_field(r, f);
@@ -394,6 +418,7 @@ static int tf_take_value(tf_text_reader *r, const tf_field_info *f) {
   return 0;
 }
 
+/* "[1, 2]": one field for each element, not packed, which readers take as well. */
 static int tf_take_list(tf_text_reader *r, const tf_field_info *f) {
   if (!f->repeated) return tf_text_fail(r, "field '%s' takes one value, not a list", f->name);
   if (tf_take(r, ']')) return 0;
@@ -402,6 +427,8 @@ static int tf_take_list(tf_text_reader *r, const tf_field_info *f) {
   return tf_take(r, ']') ? 0 : tf_text_fail(r, "expected ',' or ']' in the list of field '%s'", f->name);
 }
 
+/* "name: value", "name { }", "name [..]"; a comma or semicolon may follow. An unknown name is reported where it
+ * begins. */
 static int tf_take_field(tf_text_reader *r, tf_message message) {
   tf_skip_space(r);
   base_slice name = tf_take_word(r);
@@ -431,6 +458,7 @@ static int tf_take_message(tf_text_reader *r, tf_message message, char closing) 
   return 0;
 }
 
+/* What was appended before an error stays in *out: callers throw it away. */
 int tf_text_to_wire(base_text *out, tf_message message, const char *text, size_t n, xlac_error *err) {
   tf_text_reader r = {.p = text, .end = text + n, .line_begin = text, .line = 1, .out = out, .err = err};
   base_text_init(&r.string, out->alloc);
@@ -441,8 +469,7 @@ int tf_text_to_wire(base_text *out, tf_message message, const char *text, size_t
 
 /* --- bytes to text --- */
 
-/* Bytes of a message to protocol buffers' text format. */
-
+/* indent: levels of two blanks. */
 typedef struct tf_text_writer {
   proto_source s;
   base_text *out;
@@ -453,6 +480,7 @@ static void tf_put_indent(tf_text_writer *w) {
   for (uint32_t i = 0; i < w->indent; i++) BASE_PUT(w->out, "  ");
 }
 
+/* CEscape's output: what is not printable ASCII in octal. */
 static void tf_put_quoted(base_text *out, const uint8_t *p, size_t n) {
   base_putc(out, '"');
   for (size_t i = 0; i < n; i++) {
@@ -473,6 +501,7 @@ static void tf_put_quoted(base_text *out, const uint8_t *p, size_t n) {
   base_putc(out, '"');
 }
 
+/* "nan" without its sign, which text format does not have. */
 static void tf_put_real(base_text *out, base_dtype t, uint64_t bits) {
   char text[32];
   size_t n = base_print_float(t, bits, text);
@@ -480,6 +509,7 @@ static void tf_put_real(base_text *out, base_dtype t, uint64_t bits) {
   base_put(out, nan ? "nan" : text, nan ? 3 : n);
 }
 
+/* Enums by name where the number has one, else the number, so that nothing is lost. */
 static void tf_put_scalar(tf_text_writer *w, const tf_field_info *f, uint64_t v) {
   base_text *out = w->out;
   switch (f->kind) {
@@ -515,11 +545,13 @@ static void tf_put_scalar(tf_text_writer *w, const tf_field_info *f, uint64_t v)
   }
 }
 
+/* The wire type of numbers of that kind, outside of packed lists. */
 static proto_wire_type tf_wire_of(const tf_field_info *f) {
   if (f->kind == TF_FIELD_FLOAT) return PROTO_FIXED32;
   return f->kind == TF_FIELD_DOUBLE || f->kind == TF_FIELD_FIXED64 ? PROTO_FIXED64 : PROTO_VARINT;
 }
 
+/* "name: value" on a line of its own. */
 static void tf_put_named_scalar(tf_text_writer *w, const tf_field_info *f, uint64_t v) {
   tf_put_indent(w);
   base_putf(w->out, "%s: ", f->name);
@@ -527,6 +559,8 @@ static void tf_put_named_scalar(tf_text_writer *w, const tf_field_info *f, uint6
   base_putc(w->out, '\n');
 }
 
+/* A packed run of numbers, each printed on a line of its own. Varints are decoded by proto_list, for which the run
+ * stands as the only field of a message for a moment. */
 static int tf_put_packed(tf_text_writer *w, const tf_field_info *info, proto_field f) {
   proto_wire_type wire = tf_wire_of(info);
   if (wire == PROTO_VARINT) {
@@ -561,6 +595,7 @@ static void tf_put_missing_key(tf_text_writer *w, tf_message entry, proto_messag
   base_putf(w->out, "key: %s\n", key->kind == TF_FIELD_STRING ? "\"\"" : "0");
 }
 
+/* An empty message is written, too: "shape { }" says that the rank is 0. */
 static int tf_put_sub_message(tf_text_writer *w, const tf_field_info *info, proto_field f) {
   proto_message sub;
   TRY(proto_open_field(&w->s, f, &sub));
@@ -576,6 +611,7 @@ static int tf_put_sub_message(tf_text_writer *w, const tf_field_info *info, prot
   return 0;
 }
 
+/* A field of another wire type than the schema's is left out, as protocol buffers do. */
 static int tf_put_field(tf_text_writer *w, const tf_field_info *info, proto_field f) {
   if (info->kind == TF_FIELD_MESSAGE || info->kind == TF_FIELD_MAP)
     return f.wire == PROTO_LENGTH ? tf_put_sub_message(w, info, f) : 0;
@@ -594,12 +630,14 @@ static int tf_put_field(tf_text_writer *w, const tf_field_info *info, proto_fiel
 
 /* --- maps: entries in the order of their keys --- */
 
+/* An entry of a map with what it is sorted by. */
 typedef struct tf_entry {
   proto_field field;
   base_slice key; /* of text keys */
   uint64_t number;
 } tf_entry;
 
+/* Text keys by bytes, numbers by value; one of the two is always empty. */
 static int tf_compare_entries(const void *a, const void *b) {
   const tf_entry *x = a, *y = b;
   size_t n = x->key.n < y->key.n ? x->key.n : y->key.n;
@@ -609,6 +647,7 @@ static int tf_compare_entries(const void *a, const void *b) {
   return (x->number > y->number) - (x->number < y->number);
 }
 
+/* Keys are read once, before sorting. */
 static int tf_put_entries(tf_text_writer *w, const tf_field_info *info, tf_entry *entries, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     proto_message entry;
@@ -622,6 +661,7 @@ static int tf_put_entries(tf_text_writer *w, const tf_field_info *info, tf_entry
   return 0;
 }
 
+/* Maps have no order on the wire; TensorFlow prints them sorted by key. */
 static int tf_put_map(tf_text_writer *w, const tf_field_info *info, proto_message m) {
   uint32_t n = proto_count(&w->s, m, info->number, PROTO_LENGTH), at = m.first, i = 0;
   if (n == 0) return 0;
@@ -647,6 +687,7 @@ static int tf_put_message(tf_text_writer *w, tf_message message, proto_message m
 }
 
 int tf_wire_to_text(base_text *out, tf_message message, const void *bytes, size_t n, xlac_error *err) {
+  assert(n == 0 || bytes != NULL);
   const uint8_t *p = bytes;
   tf_text_writer w = {.s = {.base = p, .end = p + n, .alloc = out->alloc, .max_depth = 100, .err = err}, .out = out};
   proto_message m;

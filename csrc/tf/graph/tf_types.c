@@ -5,8 +5,7 @@
 
 /* --- names --- */
 
-/* Names of TensorFlow's element types. */
-
+/* "FLOAT" as in DT_FLOAT, and "float" as in OpDefs. */
 typedef struct tf_type_row {
   const char *name, *word;
 } tf_type_row;
@@ -31,12 +30,14 @@ static const char *const tf_ref_words[TF_TYPE_END] = {
 #undef TF_TYPE
 };
 
+/* Static text: references have words of their own, "float_ref". */
 const char *tf_type_word(unsigned type) {
   unsigned base = tf_base_type(type);
   if (base == 0 || base >= TF_TYPE_END) return "?";
   return type >= TF_REF ? tf_ref_words[base] : tf_type_rows[base].word;
 }
 
+/* 0 (INVALID) is a value, too. */
 int tf_type_of_enum(base_slice name) {
   int ref = 0;
   if (name.n > 4 && memcmp(name.p + name.n - 4, "_REF", 4) == 0) {
@@ -50,6 +51,7 @@ int tf_type_of_enum(base_slice name) {
   return -1;
 }
 
+/* References are written "DT_FLOAT_REF". */
 bool tf_put_type_enum(base_text *out, int64_t type) {
   if (type < 0 || type >= TF_REF + TF_TYPE_END || tf_base_type((unsigned)type) >= TF_TYPE_END) return false;
   base_putf(out, "DT_%s%s", tf_type_rows[tf_base_type((unsigned)type)].name, type >= TF_REF ? "_REF" : "");
@@ -62,6 +64,7 @@ int tf_type_of_word(base_slice word) {
   return -1;
 }
 
+/* A word that is no type makes the whole set empty. */
 static tf_type_set tf_types_listed(base_slice text) {
   tf_type_set set = 0;
   while (text.n > 0) {
@@ -76,6 +79,7 @@ static tf_type_set tf_types_listed(base_slice text) {
   return set;
 }
 
+/* Names of sets stand for lists, one level deep. */
 tf_type_set tf_type_set_of(base_slice text) {
   for (size_t i = 0; i < sizeof tf_set_rows / sizeof *tf_set_rows; i++)
     if (base_slice_is(text, tf_set_rows[i].name)) return tf_types_listed(base_slice_of(tf_set_rows[i].types));
@@ -84,11 +88,11 @@ tf_type_set tf_type_set_of(base_slice text) {
 
 /* --- types of nodes --- */
 
-/* The types of a node's inputs and outputs. */
-
+/* Values of one argument; more are a mistake that would only cost memory. */
 enum { TF_MOST_VALUES = 1 << 20 };
 
 static int tf_no_attr(const tf_node *node, base_slice attr, xlac_error *err) {
+  assert(node->op != NULL);
   return base_hint(
       err,
       base_fail(err, XLAC_E_BAD_ATTRIBUTE, "node '%.120s' (op %.60s): attribute '%.*s' is missing or of another kind",
@@ -96,6 +100,7 @@ static int tf_no_attr(const tf_node *node, base_slice attr, xlac_error *err) {
       "the op's definition derives the types of its inputs and outputs from it");
 }
 
+/* N of "N*T". */
 static int tf_arg_count(const tf_node *node, tf_attrs attrs, const tf_arg_def *a, int64_t *count, xlac_error *err) {
   *count = 1;
   if (a->number_attr.n == 0) return 0;
@@ -106,6 +111,7 @@ static int tf_arg_count(const tf_node *node, tf_attrs attrs, const tf_arg_def *a
 
 BASE_VEC(tf_bytes, uint8_t);
 
+/* The last check of types: whatever an attribute said, what is kept is a type that the tables know. */
 static int tf_push_type(tf_graph *g, tf_bytes *out, unsigned type, bool is_ref, xlac_error *err) {
   if (tf_base_type(type) == 0 || tf_base_type(type) >= TF_TYPE_END)
     return base_fail(err, XLAC_E_BAD_ATTRIBUTE, "%u is no element type", type);
@@ -113,6 +119,7 @@ static int tf_push_type(tf_graph *g, tf_bytes *out, unsigned type, bool is_ref, 
   return BASE_VEC_PUSH(g->alloc, out, byte) ? 0 : base_oom(err, "building a graph");
 }
 
+/* All values that one argument stands for. */
 static int tf_push_arg(tf_graph *g, const tf_node *node, tf_attrs attrs, const tf_arg_def *a, tf_bytes *out,
                        xlac_error *err) {
   if (a->type_list_attr.n > 0) {
@@ -131,6 +138,7 @@ static int tf_push_arg(tf_graph *g, const tf_node *node, tf_attrs attrs, const t
   return 0;
 }
 
+/* Inputs first, then outputs, in one list: tf_input_type and tf_output_type index into it. */
 static int tf_push_args(tf_graph *g, tf_node *node, tf_attrs attrs, tf_bytes *types, xlac_error *err) {
   for (uint32_t i = 0; i < node->op->n_inputs; i++) TRY(tf_push_arg(g, node, attrs, &node->op->inputs[i], types, err));
   node->n_inputs = types->n;
@@ -140,7 +148,9 @@ static int tf_push_args(tf_graph *g, tf_node *node, tf_attrs attrs, tf_bytes *ty
   return 0;
 }
 
+/* An op without values gets one byte that nobody reads. */
 int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err) {
+  assert(node->op != NULL && node->types == NULL);
   tf_bytes types = {.n = 0};
   int status = tf_push_args(g, node, attrs, &types, err);
   if (status == 0) {
@@ -151,7 +161,9 @@ int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err) {
   return status;
 }
 
+/* Import has checked the attributes, so a count that is missing can't occur here. */
 int64_t tf_arg_values(const tf_node *n, const tf_arg_def *a) {
+  assert(n->op != NULL && n->def != NULL);
   int64_t count = 1;
   if (a->type_list_attr.n > 0) return tf_attr_count_types(tf_attr_or_default(n->op, n->def->attrs, a->type_list_attr));
   if (a->number_attr.n > 0) (void)tf_attr_int(tf_attr_or_default(n->op, n->def->attrs, a->number_attr), &count);

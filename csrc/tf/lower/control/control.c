@@ -1,14 +1,12 @@
-/* If, Case and While, the loops that rows make, and what branches and loops share: values of several tensors, and the
- * state of resources. */
+/* If, Case and While, the loops that rows make, and what branches and loops share. Functions of a node become
+ * regions of one StableHLO op, which see the values around them, so that constants stay constants inside; what a
+ * region changes is a result of the op: its outputs, the new values of variables, the parts of lists. */
 #include "../control.h"
 #include "../repeat.h"
 
 /* --- values of several tensors --- */
 
-/* What branches and loops share. */
-
-/* --- values with several tensors --- */
-
+/* A tensor is one leaf, a list as many as it has parts that are tensors, anything else none. */
 uint32_t tfl_count_leaves(const tfl_value *v) {
   uint32_t n = v->kind == TFL_TENSOR;
   for (uint32_t i = 0; v->kind == TFL_LIST && i < v->n_parts; i++) n += v->parts[i].kind == TFL_TENSOR;
@@ -27,6 +25,7 @@ uint32_t tfl_put_leaves(tfl_op *x, tfl_value *v, ir_value *out) {
 }
 
 uint32_t tfl_leaf_types(const tfl_value *v, const ir_type **out) {
+  assert(v != NULL);
   uint32_t n = 0;
   if (v->kind == TFL_TENSOR) out[n++] = v->type;
   for (uint32_t i = 0; v->kind == TFL_LIST && i < v->n_parts; i++)
@@ -34,12 +33,14 @@ uint32_t tfl_leaf_types(const tfl_value *v, const ir_type **out) {
   return n;
 }
 
+/* Neither fixed nor an input: what comes out of a region is known only when it runs. */
 static tfl_value control_tensor(const ir_type *type, ir_value v) {
   return (tfl_value){.kind = TFL_TENSOR, .type = type, .v = v, .input = -1};
 }
 
 /* What v becomes where its tensors are `from`: of an op's results or a region's arguments. */
 int tfl_take_leaves(tfl_op *x, tfl_value *v, const ir_value *from, uint32_t *used) {
+  assert(used != NULL);
   *used = tfl_count_leaves(v);
   if (v->kind == TFL_TENSOR) *v = control_tensor(v->type, from[0]);
   if (v->kind != TFL_LIST) return 0;
@@ -53,7 +54,7 @@ int tfl_take_leaves(tfl_op *x, tfl_value *v, const ir_value *from, uint32_t *use
   return 0;
 }
 
-/* Whether both have the same form: kinds, types, handles. */
+/* Whether both have the same form: kinds, types, handles. Types are interned, so they are compared by address. */
 bool tfl_values_alike(const tfl_value *a, const tfl_value *b) {
   if (a->kind != b->kind || (a->kind == TFL_HANDLE && a->number != b->number)) return false;
   if (a->kind == TFL_TENSOR) return a->type == b->type;
@@ -64,6 +65,7 @@ bool tfl_values_alike(const tfl_value *a, const tfl_value *b) {
   return true;
 }
 
+/* `what` and i say whose values they are: "the loop's value 2 is f32[3] and then f32[4]". */
 int tfl_misfit(tfl_op *x, const char *what, uint32_t i, const tfl_value *a, const tfl_value *b) {
   char one[80] = "something else than a tensor", other[80] = "something else than a tensor";
   if (a->kind == TFL_TENSOR) ir_type_text(a->type, one, sizeof one);
@@ -73,6 +75,7 @@ int tfl_misfit(tfl_op *x, const char *what, uint32_t i, const tfl_value *a, cons
 
 /* --- resources --- */
 
+/* NULL when out of memory, with x->status set. */
 tfl_resource *tfl_save_resources(tfl_op *x) {
   const tfl_resource_list *all = &x->b->resources;
   tfl_resource *saved = BASE_ARRAY(x->arena, tfl_resource, (size_t)all->n + 1);
@@ -82,6 +85,7 @@ tfl_resource *tfl_save_resources(tfl_op *x) {
 }
 
 void tfl_restore_resources(tfl_op *x, const tfl_resource *saved, uint32_t n) {
+  assert(n <= x->b->resources.n);
   for (uint32_t i = 0; i < n; i++) *x->b->resources.items[i] = saved[i];
 }
 
@@ -104,6 +108,7 @@ static int control_xla_callees(tfl_op *x, tf_callees *callees) {
   return tfl_named_callee(x, loop ? "body" : "else_branch", &callees->list[1]);
 }
 
+/* x->n_in counts the condition, or the index, or the loop's values. */
 int tfl_callees(tfl_op *x, tf_callees *callees, uint32_t least) {
   x->status = tf_find_callees(x->b->bodies, x->node, callees, x->err);
   if (x->status) return x->status;
@@ -115,6 +120,7 @@ int tfl_callees(tfl_op *x, tf_callees *callees, uint32_t least) {
 
 /* What counts as true: a scalar that is not 0, another tensor that is not empty. */
 ir_value tfl_truth(tfl_op *x, tfl_value *v) {
+  assert(v != NULL);
   const ir_type *t = v->kind == TFL_TENSOR ? v->type : NULL;
   if (t && t->rank > 0) return tfl_scalar(x, XLAC_PRED, t->count > 0);
   ir_value p = tfl_use(x, v);
@@ -123,14 +129,15 @@ ir_value tfl_truth(tfl_op *x, tfl_value *v) {
 
 /* --- If and Case --- */
 
-/* If and Case: branches are lowered into regions, which see the values around them. What differs between branches is a
- * result, what they do to variables, too. A condition that is known leaves one branch, in place. */
-
+/* Whether two branches leave the very same value, so that it need not be a result. */
 static bool control_same_value(const tfl_value *a, const tfl_value *b) {
   return a->kind == b->kind && a->v.op == b->v.op && a->v.index == b->v.index && a->data == b->data &&
          a->parts == b->parts && a->number == b->number;
 }
 
+/* If and Case while they are lowered. Branches are lowered into regions of `holder`, an op that is thrown away;
+ * what differs between branches is a result, what they do to variables, too. Only then is the op itself made,
+ * since the types of its results are known. */
 typedef struct control_branches {
   const tf_callees *callees;
   uint32_t n, n_values, n_resources; /* values: outputs, then all resources */
@@ -141,6 +148,7 @@ typedef struct control_branches {
 } control_branches;
 
 static int control_prepare(tfl_op *x, control_branches *c) {
+  assert(c->callees->n > 0);
   c->n = c->callees->n;
   c->n_resources = x->b->resources.n;
   c->n_values = x->n_out + c->n_resources;
@@ -156,6 +164,7 @@ static int control_prepare(tfl_op *x, control_branches *c) {
   return x->status ? x->status : opt_rewriter_status(x->rw);
 }
 
+/* The inputs from `from` on, copied: lowering a body may fill in data of its arguments. */
 static tfl_value *control_args(tfl_op *x, uint32_t from) {
   tfl_value *args = BASE_ARRAY(x->arena, tfl_value, (size_t)x->n_in + 1);
   if (!args) x->status = base_oom(x->err, "lowering");
@@ -163,7 +172,9 @@ static tfl_value *control_args(tfl_op *x, uint32_t from) {
   return args;
 }
 
+/* Lowers branch i into its region, notes the state that it leaves, and puts the state back for the next branch. */
 static int control_branch(tfl_op *x, control_branches *c, uint32_t i) {
+  assert(i < c->n);
   tfl_value *args = control_args(x, 1);
   if (!args) return x->status;
   ir_computation *region = opt_region(x->rw, c->holder, i);
@@ -180,6 +191,7 @@ static int control_branch(tfl_op *x, control_branches *c, uint32_t i) {
   return 0;
 }
 
+/* Zeros of the form of `like`, known data for tensors. */
 static int control_zeros(tfl_op *x, const tfl_value *like, tfl_value *out) {
   *out = *like;
   out->input = -1;
@@ -215,6 +227,7 @@ static int control_fill(tfl_op *x, control_branches *c) {
 
 /* Which values are results of the op, and how many tensors these are. */
 static int control_compare(tfl_op *x, control_branches *c, uint32_t *n_leaves) {
+  assert(c->n > 0);
   *n_leaves = 0;
   for (uint32_t v = 0; v < c->n_values; v++) {
     for (uint32_t i = 1; i < c->n; i++) c->differs[v] |= !control_same_value(&c->values[0][v], &c->values[i][v]);
@@ -249,6 +262,7 @@ static int control_op(tfl_op *x, control_branches *c, ir_opcode opcode, ir_value
   return x->status ? x->status : opt_rewriter_status(x->rw);
 }
 
+/* Outputs and variables take the op's results, or what every branch agrees on. */
 static int control_give(tfl_op *x, control_branches *c, ir_op *op, uint32_t n) {
   ir_value *results = BASE_ARRAY(x->arena, ir_value, (size_t)n + 1);
   if (!results) return x->status = base_oom(x->err, "lowering");
@@ -265,6 +279,8 @@ static int control_give(tfl_op *x, control_branches *c, ir_op *op, uint32_t n) {
   return 0;
 }
 
+/* `chooser` is the predicate of an If or the index of a Case; StableHLO's case takes the last branch for an index
+ * out of range, as TensorFlow does. */
 static int control_branches_of(tfl_op *x, const tf_callees *callees, ir_opcode opcode, ir_value chooser) {
   control_branches c = {.callees = callees};
   uint32_t n = 0;
@@ -286,6 +302,7 @@ static int control_inline(tfl_op *x, const tf_callee *callee) {
   return 0;
 }
 
+/* A predicate of known shape or data is decided here; the other branch is not even looked at. */
 int tfl_row_if(tfl_op *x) {
   tf_callees callees;
   const void *data = NULL;
@@ -300,6 +317,7 @@ int tfl_row_if(tfl_op *x) {
   return control_branches_of(x, &callees, IR_OP_IF, tfl_truth(x, x->in[0]));
 }
 
+/* One branch needs no index. */
 int tfl_row_case(tfl_op *x) {
   tf_callees callees;
   const void *data = NULL;
@@ -319,13 +337,12 @@ int tfl_row_case(tfl_op *x) {
 
 /* --- While --- */
 
-/* While: a loop carries the variables that its body may write, and no value that its body passes on as it is, so that
- * constants stay constants inside. */
-
 enum { CONTROL_MOST_SCANNED = 1 << 20 }; /* nodes; beyond that a body may write */
 
 static bool control_graph_writes(tfl_op *x, const tf_callee *callee, uint32_t depth, uint32_t *scanned);
 
+/* A node may write if it takes a resource and is neither known to read only nor a call of functions that do not
+ * write. */
 static bool control_node_writes(tfl_op *x, const tf_node *n, uint32_t depth, uint32_t *scanned) {
   tf_callees callees;
   bool takes = false;
@@ -338,6 +355,7 @@ static bool control_node_writes(tfl_op *x, const tf_node *n, uint32_t depth, uin
   return callees.cut;
 }
 
+/* What can't be looked into is taken to write. *scanned bounds the work over all bodies. */
 static bool control_graph_writes(tfl_op *x, const tf_callee *callee, uint32_t depth, uint32_t *scanned) {
   const tf_graph *g = NULL;
   if (!callee->function || depth > TFL_MOST_DEPTH) return true;
@@ -349,7 +367,8 @@ static bool control_graph_writes(tfl_op *x, const tf_callee *callee, uint32_t de
   return false;
 }
 
-/* Marks the results that are the argument of the same number, as it is. */
+/* Marks the results that are the argument of the same number, as it is. Looks through Identities from each result
+ * to the argument it comes from. */
 static int control_find_invariants(tfl_op *x, const tf_graph *g, bool *invariant) {
   uint32_t *numbers = NULL;
   x->status = tfl_number_ends(g, x->arena, &numbers, x->err);
@@ -366,6 +385,9 @@ static int control_find_invariants(tfl_op *x, const tf_graph *g, bool *invariant
   return 0;
 }
 
+/* A While while it is lowered: the loop carries the values of its inputs that the body changes, and the variables
+ * whose handles it takes if the body may write. What is not carried is seen from outside, so constants stay known
+ * in the body. */
 typedef struct control_loop {
   const tf_callees *callees;
   uint32_t n_values, n_leaves; /* values: inputs, then all resources */
@@ -376,11 +398,13 @@ typedef struct control_loop {
 } control_loop;
 
 static bool control_has_handle(const tfl_op *x, uint32_t resource) {
+  assert(resource < x->b->resources.n);
   for (uint32_t i = 0; i < x->n_in; i++)
     if (x->in[i]->kind == TFL_HANDLE && x->in[i]->number == resource) return true;
   return false;
 }
 
+/* Decides what is carried. */
 static int control_loop_state(tfl_op *x, control_loop *l) {
   const tf_graph *body = NULL;
   uint32_t scanned = 0;
@@ -406,6 +430,7 @@ static int control_loop_state(tfl_op *x, control_loop *l) {
 
 /* The values of a region: its arguments where they are carried, else those from outside. Resources get theirs. */
 static int control_loop_bind(tfl_op *x, control_loop *l, ir_computation *region, tfl_value *values) {
+  assert(l->op != NULL);
   const ir_type **types = BASE_ARRAY(x->arena, const ir_type *, (size_t)l->n_leaves + 1);
   ir_value *args = BASE_ARRAY(x->arena, ir_value, (size_t)l->n_leaves + 1);
   if (!types || !args) return x->status = base_oom(x->err, "lowering");
@@ -422,6 +447,8 @@ static int control_loop_bind(tfl_op *x, control_loop *l, ir_computation *region,
   return 0;
 }
 
+/* Region 0. A condition may be a tensor of any type (tfl_truth). What it does to variables is undone: TensorFlow's
+ * conditions do not write. */
 static int control_loop_cond(tfl_op *x, control_loop *l) {
   tfl_value *values = BASE_ARRAY(x->arena, tfl_value, (size_t)l->n_values + 1), ret;
   if (!values) return x->status = base_oom(x->err, "lowering");
@@ -438,6 +465,7 @@ static int control_loop_cond(tfl_op *x, control_loop *l) {
 }
 
 static int control_loop_results(tfl_op *x, control_loop *l, ir_computation *region, tfl_value *rets) {
+  assert(l->n_leaves == 0 || l->op != NULL);
   ir_value *leaves = BASE_ARRAY(x->arena, ir_value, (size_t)l->n_leaves + 1);
   if (!leaves) return x->status = base_oom(x->err, "lowering");
   uint32_t n = 0;
@@ -451,6 +479,7 @@ static int control_loop_results(tfl_op *x, control_loop *l, ir_computation *regi
   return x->status;
 }
 
+/* Region 1. After it the variables are put back; control_loop_give sets what the loop leaves in them. */
 static int control_loop_body(tfl_op *x, control_loop *l) {
   tfl_value *values = BASE_ARRAY(x->arena, tfl_value, (size_t)l->n_values + 1);
   tfl_value *rets = BASE_ARRAY(x->arena, tfl_value, (size_t)x->n_in + 1);
@@ -466,6 +495,7 @@ static int control_loop_body(tfl_op *x, control_loop *l) {
   return status ? status : opt_rewriter_status(x->rw);
 }
 
+/* The op with its initial values, which are made before it, at the cursor outside. */
 static int control_loop_op(tfl_op *x, control_loop *l) {
   const ir_type **types = BASE_ARRAY(x->arena, const ir_type *, (size_t)l->n_leaves + 1);
   ir_value *leaves = BASE_ARRAY(x->arena, ir_value, (size_t)l->n_leaves + 1);
@@ -480,6 +510,7 @@ static int control_loop_op(tfl_op *x, control_loop *l) {
   return opt_rewriter_status(x->rw);
 }
 
+/* Outputs: results for what is carried, the inputs themselves for the rest. */
 static int control_loop_give(tfl_op *x, control_loop *l) {
   ir_value *results = BASE_ARRAY(x->arena, ir_value, (size_t)l->n_leaves + 1);
   if (!results) return x->status = base_oom(x->err, "lowering");
@@ -501,6 +532,7 @@ static int control_loop_give(tfl_op *x, control_loop *l) {
 }
 
 int tfl_row_while(tfl_op *x) {
+  assert(x->out != NULL);
   tf_callees callees;
   control_loop l = {.callees = &callees};
   TRY(tfl_callees(x, &callees, 2));
@@ -517,9 +549,8 @@ int tfl_row_while(tfl_op *x) {
 
 /* --- loops of rows --- */
 
-/* Loops of rows that go on until something holds. */
-
 static ir_computation *repeat_region(tfl_op *x, tfl_repeat *r, uint32_t which) {
+  assert(which < 2);
   ir_computation *c = opt_region(x->rw, r->op, which);
   for (uint32_t i = 0; c && i < r->n; i++) r->state[i] = opt_region_argument(x->rw, c, r->op->types[i]);
   return c;
@@ -543,7 +574,9 @@ int tfl_repeat_begin(tfl_op *x, tfl_repeat *r, uint32_t n, const ir_value *inits
   return 0;
 }
 
+/* next[0] says whether to go on. */
 void tfl_repeat_end(tfl_op *x, tfl_repeat *r, const ir_value *next, ir_value *results) {
+  assert(r->body != NULL && r->n > 0);
   opt_set_results(x->rw, r->body, r->n, next);
   tfl_leave(x, r->back);
   for (uint32_t i = 0; i < r->n; i++) results[i] = opt_result(r->op, i);

@@ -7,8 +7,7 @@
 
 /* --- constants, variables, calls of functions --- */
 
-/* Constants, what passes its inputs on, variables, calls. */
-
+/* The data is kept beside the value: whether it becomes a constant op is decided where it is used. */
 int tfl_row_const(tfl_op *x) {
   base_slice message = {NULL, 0};
   tfl_shape shape;
@@ -28,11 +27,13 @@ int tfl_row_const(tfl_op *x) {
   return x->status;
 }
 
+/* Identity, IdentityN, StopGradient and others that change nothing at run time. */
 int tfl_row_same(tfl_op *x) {
   for (uint32_t i = 0; i < x->n_out; i++) tfl_out_same(x, i, i);
   return x->status;
 }
 
+/* NoOp, Assert and others that leave no outputs. */
 int tfl_row_nothing(tfl_op *x) {
   return x->status;
 }
@@ -43,7 +44,8 @@ int tfl_row_fake_param(tfl_op *x) {
   return x->status;
 }
 
-/* The CPU's place in the list. */
+/* The CPU's place in the list. DeviceIndex: Case runs the branch for the device that it names; without a CPU the
+ * default branch, the last. */
 int tfl_row_device_index(tfl_op *x) {
   tf_raw_field list, f = {.number = 0};
   const char *at = NULL;
@@ -63,18 +65,22 @@ int tfl_row_device_index(tfl_op *x) {
 
 /* --- variables --- */
 
+/* Reading a variable before it is assigned is an error of the program, which the session reports as TensorFlow
+ * does. */
 static bool flow_has_value(tfl_op *x, const tfl_resource *r) {
   if (r && r->value.kind == TFL_TENSOR) return true;
   tfl_fail(x, "the variable has no value yet");
   return false;
 }
 
+/* The value as it is now: nodes are visited in an order that control edges set. */
 int tfl_row_read_variable(tfl_op *x) {
   tfl_resource *r = tfl_in_resource(x, 0);
   if (r && flow_has_value(x, r)) tfl_out_value(x, 0, &r->value);
   return x->status;
 }
 
+/* The shape may change, the element type may not. */
 int tfl_row_assign_variable(tfl_op *x) {
   tfl_resource *r = tfl_in_resource(x, 0);
   if (!r || x->in[1]->kind != TFL_TENSOR) return tfl_in_type(x, 1), x->status;
@@ -88,6 +94,7 @@ int tfl_row_assign_variable(tfl_op *x) {
   return x->status;
 }
 
+/* AssignAdd and AssignSub; arg is the opcode. */
 int tfl_row_update_variable(tfl_op *x) {
   tfl_resource *r = tfl_in_resource(x, 0);
   if (!r || !flow_has_value(x, r)) return x->status;
@@ -108,6 +115,7 @@ int tfl_row_is_initialized(tfl_op *x) {
 
 /* --- calls --- */
 
+/* Inlines the body. Functions without a value for an output leave it TFL_NONE. */
 int tfl_row_call(tfl_op *x) {
   tf_callees callees;
   x->status = tf_find_callees(x->b->bodies, x->node, &callees, x->err);
@@ -124,9 +132,8 @@ int tfl_row_call(tfl_op *x) {
 
 /* --- XlaCallModule --- */
 
-/* XlaCallModule: a StableHLO module within a node, as jax2tf writes it. Its functions become one, whose ops are copied
- * to the cursor. Where main's arguments leave sizes open they get those of the inputs first. */
-
+/* XlaCallModule: a StableHLO module within a node, as jax2tf writes it. Its functions become one, whose ops are
+ * copied to the cursor. Where main's arguments leave sizes open they get those of the inputs first. */
 typedef struct callm_run {
   ir_module *from, *to;
   base_map copies; /* op of `from` -> its copy */
@@ -137,6 +144,7 @@ enum { CALLM_DEEPEST = 100 };
 static bool callm_copy_ops(callm_run *c, const ir_computation *from, ir_computation *to, uint32_t depth);
 
 static bool callm_copy_region(callm_run *c, ir_op *copy, uint32_t which, const ir_computation *from, uint32_t depth) {
+  assert(which < copy->n_called);
   ir_computation *to = depth < CALLM_DEEPEST ? ir_computation_new(c->to, "region", 6) : NULL;
   if (!to) return false;
   to->kind = IR_REGION;
@@ -147,6 +155,7 @@ static bool callm_copy_region(callm_run *c, ir_op *copy, uint32_t which, const i
 
 /* false when out of memory, or too deep. */
 static bool callm_copy_ops(callm_run *c, const ir_computation *from, ir_computation *to, uint32_t depth) {
+  assert(to->results == NULL);
   IR_FOR_OPS(op, from) {
     ir_op *copy = ir_op_clone(op, to, &c->copies);
     if (!copy || !base_map_set(&c->copies, base_key(op), base_key(copy))) return false;
@@ -160,6 +169,7 @@ static bool callm_copy_ops(callm_run *c, const ir_computation *from, ir_computat
   return to->results != NULL;
 }
 
+/* NULL where the module has no function of that name. */
 static ir_computation *callm_main(const ir_module *m) {
   for (ir_computation *f = m->first; f; f = f->next)
     if (f->kind == IR_FUNCTION && strcmp(f->name->s, "main") == 0) return f;
@@ -168,7 +178,8 @@ static ir_computation *callm_main(const ir_module *m) {
 
 /* --- arguments --- */
 
-/* Types of the module's own for the arguments; several platforms put their number in front. */
+/* Types of the module's own for the arguments; several platforms put their number in front. The passes that
+ * jax.export documents for it: refine the arguments, then shapes, then what became static. */
 static int callm_refine(tfl_op *x, ir_module *m, uint32_t first) {
   base_text t;
   xlac_error why = {.code = 0};
@@ -187,6 +198,7 @@ static int callm_refine(tfl_op *x, ir_module *m, uint32_t first) {
   return x->status = status;
 }
 
+/* Whether no argument leaves a size open. */
 static bool callm_is_static(const ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++)
     if (!opt_is_static(f->params[i]->type)) return false;
@@ -211,6 +223,7 @@ static int callm_arguments(tfl_op *x, const ir_computation *f, uint32_t first, u
 
 /* --- the row --- */
 
+/* Bytecode (portable artifacts, too) or text. Composites and calls are resolved at once. */
 static int callm_read(tfl_op *x, ir_module **out) {
   base_slice bytes = tfl_attr_str(x, "module");
   const bytecode_parse_options binary = {.alloc = x->rw->m->alloc};
@@ -239,7 +252,9 @@ static int callm_platform(tfl_op *x, uint32_t *first, uint32_t *place) {
   return n ? tfl_fail(x, "its module is for other platforms than CPUs") : 0;
 }
 
+/* Copies main as a function of this module, inlines that at the cursor, and removes it. */
 static int callm_copy(tfl_op *x, ir_module *from, const ir_computation *main, uint32_t first, uint32_t platform) {
+  assert(main != NULL);
   callm_run c = {.from = from, .to = x->rw->m};
   ir_value *args = BASE_ARRAY(x->arena, ir_value, (size_t)main->n_params + 1);
   ir_value *out = BASE_ARRAY(x->arena, ir_value, (size_t)main->n_results + 1);
@@ -263,6 +278,7 @@ static int callm_copy(tfl_op *x, ir_module *from, const ir_computation *main, ui
   return x->status;
 }
 
+/* The parsed module lives for this call only. */
 int tfl_row_call_module(tfl_op *x) {
   ir_module *m = NULL;
   uint32_t first = 0, platform = 0;

@@ -1,21 +1,23 @@
-/* Resizing of images: by two neighbours, by the nearest, by sums of several, and of pieces of them. */
+/* Resizing of images: by two neighbours, by the nearest, by sums of several, and of pieces of them. Sizes are
+ * known while lowering, so places and weights along each axis are constants: gathers and products of the image
+ * with them. Places are computed in f32 with the same operations as TensorFlow's CPU kernels, since a last bit
+ * decides which pixel is nearest. */
 #include <math.h>
 
 #include "../windows.h"
 
 /* --- ResizeBilinear, ResizeNearestNeighbor --- */
 
-/* Resizing of images. */
-
-/* --- resizing: NHWC --- */
-
+/* One axis of ResizeBilinear or ResizeNearestNeighbor, on images [batch, rows, columns, channels]. */
 typedef struct images_axis {
   int64_t in, out;
   int32_t *low, *high; /* for each place in the result: what it lies between */
   float *way;          /* from low to high */
 } images_axis;
 
+/* CalculateResizeScale: with align_corners the corners' centres coincide. */
 static float images_scale(int64_t in, int64_t out, bool corners) {
+  assert(in > 0 && out > 0);
   return corners && out > 1 ? (float)(in - 1) / (float)(out - 1) : (float)in / (float)out;
 }
 
@@ -25,6 +27,7 @@ static float images_place(const images_axis *a, int64_t i, bool corners, bool ha
   return half ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
 }
 
+/* Fails for sizes that the graph got wrong. */
 static int images_axis_make(tfl_op *x, int64_t in, int64_t out, images_axis *a) {
   *a = (images_axis){.in = in, .out = out};
   if (in < 1 || out < 1 || in > INT32_MAX || out > INT32_MAX)
@@ -35,6 +38,7 @@ static int images_axis_make(tfl_op *x, int64_t in, int64_t out, images_axis *a) 
   return a->low && a->high && a->way ? 0 : (x->status = base_oom(x->err, "lowering"));
 }
 
+/* Both neighbours and the way between; at the border both are the last pixel. */
 static void images_between(images_axis *a, bool corners, bool half) {
   for (int64_t i = 0; i < a->out; i++) {
     float at = images_place(a, i, corners, half), floor = __builtin_floorf(at);
@@ -45,6 +49,7 @@ static void images_between(images_axis *a, bool corners, bool half) {
   }
 }
 
+/* Rounded down, or to the nearest with align_corners. */
 static void images_nearest(images_axis *a, bool corners, bool half) {
   float scale = images_scale(a->in, a->out, corners);
   for (int64_t i = 0; i < a->out; i++) {
@@ -65,6 +70,7 @@ static ir_value images_lerp(tfl_op *x, ir_value v, uint32_t d, const images_axis
                     opt_binary(x->rw, IR_OP_MULTIPLY, opt_binary(x->rw, IR_OP_SUBTRACT, high, low), way));
 }
 
+/* Both axes; arg says which of the two ops. */
 static int images_axes(tfl_op *x, const int64_t *in, const int64_t *out, images_axis *axes) {
   bool corners = tfl_attr_bool(x, "align_corners"), half = tfl_attr_bool(x, "half_pixel_centers");
   for (int i = 0; i < 2; i++) {
@@ -98,6 +104,7 @@ int tfl_row_resize(tfl_op *x) {
 
 /* [out, in] weights of an axis, for the gradients: what each place of the result takes of each place of the image. */
 static ir_value images_weights(tfl_op *x, const images_axis *a) {
+  assert(a->in > 0 && a->out > 0);
   int64_t dims[] = {a->out, a->in};
   if (a->out > (1 << 24) / a->in)
     return tfl_fail(x, "an image of %lld by %lld is too large", (long long)a->in, (long long)a->out),
@@ -121,7 +128,8 @@ static ir_value images_back(tfl_op *x, ir_value v, uint32_t d, const images_axis
   return tfl_transpose(x, r, turn);
 }
 
-/* Inputs: the result's gradient; the image, or (nearest) its size. */
+/* Inputs: the result's gradient; the image, or (nearest) its size. The transpose of the resize as a linear map: a
+ * product with the weights, axis by axis. */
 int tfl_row_resize_gradient(tfl_op *x) {
   const ir_type *g = tfl_in_type(x, 0);
   const int64_t *size = tfl_in_type(x, 1)->dims + 1;
@@ -138,24 +146,24 @@ int tfl_row_resize_gradient(tfl_op *x) {
 
 /* --- ResizeBicubic, ResizeArea --- */
 
-/* Resizing where each place of the result is a sum of several of the image: cubic curves, areas. The weights along each
- * axis are known while lowering: one product an axis. Source: TensorFlow's documentation, its CPU kernels' behaviour.
- */
-
 enum { RW_TABLE = 1 << 10, RW_MOST = 1 << 24 };
 
+/* ResizeBicubic and ResizeArea: each place of the result is a sum of several of the image, so an axis is a matrix
+ * of weights, and resizing one product an axis. */
 typedef struct rw_axis {
   int64_t in, out;
   float *w; /* [out, in] */
 } rw_axis;
 
+/* As images_scale. */
 static float rw_scale(const rw_axis *a, bool corners) {
   return corners && a->out > 1 ? (float)(a->in - 1) / (float)(a->out - 1) : (float)a->in / (float)a->out;
 }
 
 /* --- cubic curves --- */
 
-/* The weight of what is `far` away, from 0 to 2. */
+/* The weight of what is `far` away, from 0 to 2. Keys' cubic with parameter a: -0.5, or -0.75 without half pixel
+ * centers. */
 static float rw_curve(float a, double far) {
   float x = (float)far;
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -165,6 +173,7 @@ static float rw_curve(float a, double far) {
 /* TensorFlow looks weights up in a table of 1024 steps. With half pixel centers what lies outside does not count; else
  * the border does in its place. */
 static void rw_cubic(const rw_axis *a, bool corners, bool half) {
+  assert(a->w != NULL && a->in > 0);
   float scale = rw_scale(a, corners);
   for (int64_t i = 0; i < a->out; i++) {
     float at = half ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale, sum = 0, w[4];
@@ -184,6 +193,7 @@ static void rw_cubic(const rw_axis *a, bool corners, bool half) {
 
 /* --- areas --- */
 
+/* Place i covers the pixels from i scale to (i + 1) scale; a pixel that is covered in part counts in part. */
 static void rw_area(const rw_axis *a, bool corners) {
   float scale = rw_scale(a, corners);
   for (int64_t i = 0; i < a->out; i++) {
@@ -199,6 +209,7 @@ static void rw_area(const rw_axis *a, bool corners) {
 /* --- rows --- */
 
 static int rw_axis_of(tfl_op *x, int64_t in, int64_t out, rw_axis *a) {
+  assert(a != NULL);
   *a = (rw_axis){.in = in, .out = out};
   if (in < 1 || out < 1 || out > RW_MOST / in)
     return tfl_fail(x, "an image of %lld can't be resized to %lld", (long long)in, (long long)out);
@@ -215,6 +226,7 @@ static int rw_axis_of(tfl_op *x, int64_t in, int64_t out, rw_axis *a) {
 
 /* v's dimension d from in to out; back: the other way. */
 static ir_value rw_product(tfl_op *x, ir_value v, uint32_t d, const rw_axis *a, bool back) {
+  assert(d == 1 || d == 2);
   const tfl_dot dot = {.n_contract = 1, .a_contract = {d}, .b_contract = {!back}};
   int64_t dims[] = {a->out, a->in}, turn[4];
   ir_value r = tfl_dot_general(x, v, tfl_constant_f32(x, 2, dims, a->w), &dot, XLAC_F32);
@@ -222,7 +234,8 @@ static ir_value rw_product(tfl_op *x, ir_value v, uint32_t d, const rw_axis *a, 
   return tfl_transpose(x, r, turn);
 }
 
-/* arg: 0 cubic, 1 areas. The result is f32. */
+/* arg: 0 cubic, 1 areas. The result is f32. Rows first, then columns; the order decides the rounding, which is
+ * close to, not equal to, TensorFlow's. */
 int tfl_row_resize_weights(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *size = NULL;
@@ -253,8 +266,8 @@ int tfl_row_resize_weights_gradient(tfl_op *x) {
 
 /* --- CropAndResize --- */
 
-/* CropAndResize: pieces of images, each resized. */
-
+/* CropAndResize: pieces of images, each resized. Boxes are values, so places are computed when it runs, all boxes
+ * at once. */
 typedef struct crop_axis {
   ir_value at;      /* [boxes, size], f32: where each place of the result lies */
   ir_value in;      /* it lies in the image */
@@ -267,8 +280,10 @@ static ir_value crop_corner(tfl_op *x, ir_value boxes, int64_t k) {
   return tfl_slice(x, boxes, 1, k, k + 1);
 }
 
-/* Dimension d (0, 1) of the image, which has `size` places, cut to `out`. */
+/* Dimension d (0, 1) of the image, which has `size` places, cut to `out`. Boxes are in fractions of the image: 0
+ * is the first pixel, 1 the last. A result of one place takes the middle. */
 static void crop_place(tfl_op *x, ir_value boxes, int64_t d, int64_t size, int64_t out, bool nearest, crop_axis *a) {
+  assert(d == 0 || d == 1);
   int64_t n = tfl_in_type(x, 1)->dims[0], dims[] = {n, out};
   double last = (double)(size - 1);
   ir_value from = crop_corner(x, boxes, d), to = crop_corner(x, boxes, d + 2), at = {NULL, 0};
@@ -308,6 +323,7 @@ static ir_value crop_take(tfl_op *x, ir_value image, ir_value which, ir_value do
   return tfl_take_nd(x, image, tfl_concat(x, 3, parts, 3));
 }
 
+/* low + (high - low) * way along one axis. */
 static ir_value crop_mix(tfl_op *x, ir_value low, ir_value high, ir_value way, int64_t axis, const int64_t *dims) {
   int64_t map[] = {0, 1, 2};
   ir_value w = crop_spread(x, way, axis, dims);
@@ -317,6 +333,7 @@ static ir_value crop_mix(tfl_op *x, ir_value low, ir_value high, ir_value way, i
                     opt_binary(x->rw, IR_OP_MULTIPLY, opt_binary(x->rw, IR_OP_SUBTRACT, high, low), w));
 }
 
+/* Shapes of the inputs, as the kernel checks them. */
 static int crop_check(tfl_op *x, uint32_t n) {
   const ir_type *t = tfl_in_type(x, 0), *boxes = tfl_in_type(x, 1), *which = tfl_in_type(x, 2);
   bool fits = t->rank == 4 && t->count > 0 && boxes->rank == 2 && boxes->dims[1] == 4 && which->rank == 1 &&
@@ -324,7 +341,7 @@ static int crop_check(tfl_op *x, uint32_t n) {
   return x->status || fits ? x->status : tfl_fail(x, "it takes images, [n, 4] boxes, n numbers of images and 2 sizes");
 }
 
-/* image, boxes, which image each is of, size */
+/* image, boxes, which image each is of, size. What lies outside of the image is extrapolation_value. */
 int tfl_row_crops(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *size = NULL;

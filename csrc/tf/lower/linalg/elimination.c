@@ -1,17 +1,17 @@
 /* Elimination with partial pivoting, one loop over the columns, all matrices of the batch at once: determinants,
- * systems of equations, inverses. */
+ * systems of equations, inverses. Rows are picked and exchanged with masks rather than indices, so that every
+ * matrix of the batch may have a pivot of its own. */
 #include "../windows.h"
 
 /* --- determinants --- */
 
-/* MatrixDeterminant and LogMatrixDeterminant: elimination with partial pivoting, one loop over the columns, all
- * matrices of the batch at once. */
-
+/* MatrixDeterminant and LogMatrixDeterminant on [batch, n, n]. */
 typedef struct det_plan {
   int64_t batch, n;
   base_dtype dtype;
 } det_plan;
 
+/* What the loop over the columns carries. */
 typedef struct det_state {
   ir_value m, sign, size; /* [batch, n, n]; [batch]: the sign; the product's size, or its logarithm */
 } det_state;
@@ -23,13 +23,14 @@ static ir_value det_spread(tfl_op *x, ir_value v, ir_value like, int64_t dim) {
   return opt_broadcast_in_dim(x->rw, v, opt_with_dtype(x->rw, opt_type(like), (base_dtype)opt_type(v)->dtype), map);
 }
 
-/* Row `hot` of m; or, with dim 2, a column. */
+/* Row `hot` of m; or, with dim 2, a column. A sum over a mask that is true once, which picks without rounding. */
 static ir_value det_line(tfl_op *x, ir_value m, ir_value hot, int64_t dim) {
   if (!m.op || !hot.op) return m;
   ir_value here = det_spread(x, hot, m, dim);
   return tfl_reduce(x, IR_OP_ADD, opt_select(x->rw, here, m, tfl_like(x, m, 0)), 0, 1, &dim);
 }
 
+/* The row at `hot` becomes `row`. */
 static ir_value det_replace(tfl_op *x, ir_value m, ir_value hot, ir_value row) {
   if (!m.op || !row.op) return m;
   return opt_select(x->rw, det_spread(x, hot, m, 1), det_spread(x, row, m, 2), m);
@@ -49,6 +50,8 @@ static ir_value det_pivot(tfl_op *x, ir_value column, ir_value place, ir_value k
   return first.op ? tfl_compare(x, "EQ", place, opt_broadcast_in_dim(x->rw, first, opt_type(place), &batch)) : first;
 }
 
+/* Column k: bring the pivot up, multiply the determinant by it, clear what is below. Exchanging two rows turns the
+ * sign. */
 static det_state det_step(tfl_op *x, const det_plan *p, det_state s, ir_value k) {
   int64_t dims[] = {p->batch, p->n}, rows = 1, batch = 0;
   ir_value place = tfl_iota(x, XLAC_S64, 2, dims, 1), here = tfl_compare(x, "EQ", place, k);
@@ -77,6 +80,7 @@ static det_state det_step(tfl_op *x, const det_plan *p, det_state s, ir_value k)
 
 /* arg: 0 the determinant, 1 its sign and the logarithm of its size. */
 int tfl_row_determinant(tfl_op *x) {
+  assert(x->row->arg == 0 || x->row->arg == 1);
   const ir_type *t = tfl_in_type(x, 0);
   if (t->rank < 2 || t->dims[t->rank - 1] != t->dims[t->rank - 2] || base_dtype_is_complex((base_dtype)t->dtype))
     return tfl_fail(x, "it takes square matrices of real numbers");
@@ -105,9 +109,8 @@ int tfl_row_determinant(tfl_op *x) {
 
 /* --- MatrixSolve, MatrixInverse --- */
 
-/* MatrixSolve and MatrixInverse: Gauss-Jordan elimination with partial pivoting, one loop over the columns, all
- * matrices of the batch at once. */
-
+/* MatrixSolve and MatrixInverse: Gauss-Jordan on the matrices with the right sides beside them; `real` is the type
+ * of sizes of complex numbers. */
 typedef struct gauss_plan {
   int64_t batch, n, width; /* the augmented matrices are [batch, n, width] */
   base_dtype dtype, real;
@@ -122,7 +125,8 @@ static ir_value gauss_row(tfl_op *x, const gauss_plan *p, ir_value v, ir_value h
   return tfl_reduce(x, IR_OP_ADD, opt_select(x->rw, here, v, tfl_like(x, v, 0)), 0, 1, &rows);
 }
 
-/* [batch, n] with true where the largest element of a column at or below row k is. */
+/* [batch, n] with true where the largest element of a column at or below row k is. Rows above k are done and get
+ * size -1. */
 static ir_value gauss_pivot(tfl_op *x, const gauss_plan *p, ir_value column, ir_value k) {
   int64_t dims[] = {p->batch, p->n}, rows = 1, batch = 0;
   ir_value size = column, place = tfl_iota(x, XLAC_S64, 2, dims, 1);
@@ -152,6 +156,8 @@ static ir_value gauss_column(tfl_op *x, const gauss_plan *p, ir_value m, ir_valu
   return tfl_reshape(x, tfl_dynamic_slice(x, m, starts, sizes), 2, dims);
 }
 
+/* Column k becomes that of the identity: above and below the pivot, which is why no substitution follows. A
+ * singular matrix divides by 0, where TensorFlow's CPU kernel fails. */
 static ir_value gauss_step(tfl_op *x, const gauss_plan *p, ir_value m, ir_value k) {
   int64_t dims[] = {p->batch, p->n}, rows[] = {0, 1}, cols[] = {0, 2}, batch = 0;
   ir_value here = tfl_compare(x, "EQ", tfl_iota(x, XLAC_S64, 2, dims, 1), k);
@@ -183,6 +189,7 @@ static ir_value gauss_matrix(tfl_op *x, const gauss_plan *p) {
 }
 
 static int gauss_plan_of(tfl_op *x, gauss_plan *p) {
+  assert(p != NULL);
   const ir_type *t = tfl_in_type(x, 0);
   if (t->rank < 2 || t->dims[t->rank - 1] != t->dims[t->rank - 2]) return tfl_fail(x, "the matrices are not square");
   base_dtype dtype = (base_dtype)t->dtype;
@@ -191,7 +198,8 @@ static int gauss_plan_of(tfl_op *x, gauss_plan *p) {
   return x->status;
 }
 
-/* right: [batch, n, columns]. The result has `rank` dimensions `dims`. */
+/* right: [batch, n, columns]. The result has `rank` dimensions `dims`. The right part of the augmented matrices
+ * after the last column. */
 static int gauss_out(tfl_op *x, gauss_plan *p, ir_value right, uint32_t rank, const int64_t *dims) {
   ir_value a = gauss_matrix(x, p), both[] = {a, right};
   if (!a.op || !right.op) return x->status;
@@ -207,6 +215,7 @@ static int gauss_out(tfl_op *x, gauss_plan *p, ir_value right, uint32_t rank, co
   return x->status;
 }
 
+/* Input 1: right sides as columns. */
 int tfl_row_matrix_solve(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 1);
   gauss_plan p;
@@ -219,6 +228,7 @@ int tfl_row_matrix_solve(tfl_op *x) {
   return gauss_out(x, &p, tfl_reshape(x, tfl_in(x, 1), 3, dims), t->rank, t->dims);
 }
 
+/* The right sides are the identity. */
 int tfl_row_matrix_inverse(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   gauss_plan p;

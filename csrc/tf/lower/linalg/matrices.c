@@ -1,11 +1,11 @@
-/* Matrix products, triangular and other systems, Fourier transforms. */
+/* Matrix products, Cholesky's factors, triangular systems, cross products, Fourier transforms: ops that StableHLO
+ * has, with TensorFlow's shapes and attributes. */
 #include "../row.h"
 #include "../windows.h"
 
 /* --- products --- */
 
-/* Matrix products. */
-
+/* adj_x of real matrices is a transposition only. */
 static ir_value product_conj(tfl_op *x, ir_value v, bool wanted) {
   if (!wanted || !v.op || !base_dtype_is_complex((base_dtype)opt_type(v)->dtype)) return v;
   return opt_unary(x->rw, IR_OP_CONJ, v);
@@ -30,6 +30,7 @@ static ir_value product_matrices(tfl_op *x, ir_value a, ir_value b, bool transpo
   return tfl_cast(x, tfl_dot_general(x, a, b, &d, wide), out);
 }
 
+/* MatMul: two matrices, each perhaps transposed. */
 int tfl_row_mat_mul(tfl_op *x) {
   const ir_type *s = tfl_in_type(x, 0), *t = tfl_in_type(x, 1);
   if (x->status) return x->status;
@@ -43,6 +44,7 @@ int tfl_row_mat_mul(tfl_op *x) {
 
 /* All but the last two dimensions of v become those of the other operand as well. */
 static ir_value product_broadcast(tfl_op *x, ir_value v, uint32_t rank, const int64_t *batch) {
+  assert(rank >= 2);
   int64_t dims[TFL_MOST_DIMS];
   if (!v.op) return v;
   const ir_type *t = opt_type(v);
@@ -51,6 +53,7 @@ static ir_value product_broadcast(tfl_op *x, ir_value v, uint32_t rank, const in
   return tfl_broadcast(x, v, rank, dims);
 }
 
+/* arg 1: BatchMatMulV2 and V3 broadcast batch dimensions; 0: both have the same rank. */
 int tfl_row_batch_mat_mul(tfl_op *x) {
   const ir_type *s = tfl_in_type(x, 0), *t = tfl_in_type(x, 1);
   int64_t batch[TFL_MOST_DIMS];
@@ -79,7 +82,8 @@ int tfl_row_sparse_mat_mul(tfl_op *x) {
   return x->status;
 }
 
-/* A diagonal, [..., 1, m], along the rows of the right side; its rows moved by `by`, zeros where none come from. */
+/* A diagonal, [..., 1, m], along the rows of the right side; its rows moved by `by`, zeros where none come from.
+ * For TridiagonalMatMul, which keeps its diagonals as rows. */
 static ir_value small_diagonal(tfl_op *x, uint32_t i, int64_t by) {
   const ir_type *t = tfl_in_type(x, i), *right = tfl_in_type(x, 3);
   int64_t dims[TFL_MOST_DIMS], low[TFL_MOST_DIMS] = {0}, high[TFL_MOST_DIMS] = {0};
@@ -106,12 +110,11 @@ int tfl_row_tridiagonal_mat_mul(tfl_op *x) {
 
 /* --- matrices, Fourier transforms --- */
 
-/* Matrices, Fourier transforms. */
-
 static ir_value matrices_nothing(void) {
   return (ir_value){NULL, 0};
 }
 
+/* Input i holds matrices in its last two dimensions. */
 static int matrices_check(tfl_op *x, uint32_t i) {
   const ir_type *t = tfl_in_type(x, i);
   if (x->status || t->rank < 2) return tfl_fail(x, "input %u has rank %u: expected matrices", i, t->rank);
@@ -127,6 +130,7 @@ static ir_value matrices_lower(tfl_op *x, ir_value v) {
   return opt_select(x->rw, tfl_broadcast(x, keep, t->rank, t->dims), v, tfl_like(x, v, 0));
 }
 
+/* The op leaves what is above the diagonal open; TensorFlow's result has zeros there. */
 int tfl_row_cholesky(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   TRY(matrices_check(x, 0));
@@ -185,12 +189,14 @@ int tfl_row_cross(tfl_op *x) {
 /* --- Fourier transforms of the last dimensions --- */
 
 static base_dtype matrices_complex_of(base_dtype t) {
+  assert(base_dtype_is_float(t));
   return t == XLAC_F64 ? XLAC_C128 : XLAC_C64;
 }
 static base_dtype matrices_real_of(base_dtype t) {
   return t == XLAC_C128 ? XLAC_F64 : XLAC_F32;
 }
 
+/* `last` is the last size of the result, which real transforms change. */
 static ir_value matrices_fft(tfl_op *x, ir_value v, const char *kind, base_dtype dtype, const int64_t *length,
                              int64_t last) {
   int64_t dims[TFL_MOST_DIMS];
@@ -206,6 +212,7 @@ static ir_value matrices_fft(tfl_op *x, ir_value v, const char *kind, base_dtype
   return r;
 }
 
+/* arg: the number of dimensions that are transformed. */
 static int matrices_complex_fft(tfl_op *x, const char *kind) {
   const ir_type *t = tfl_in_type(x, 0);
   uint32_t n = (uint32_t)x->row->arg;
@@ -224,6 +231,7 @@ int tfl_row_inverse_fft(tfl_op *x) {
 
 /* v with these as its last sizes, cut or filled with zeros. */
 static ir_value matrices_fit(tfl_op *x, ir_value v, uint32_t n, const int64_t *sizes) {
+  assert(n <= 3);
   int64_t low[TFL_MOST_DIMS] = {0}, high[TFL_MOST_DIMS] = {0};
   const ir_type *t = opt_type(v);
   bool same = true;
@@ -247,6 +255,7 @@ static int matrices_length(tfl_op *x, const int64_t **length, int64_t *half) {
   return 0;
 }
 
+/* The input is cut or filled to fft_length first. */
 int tfl_row_real_fft(tfl_op *x) {
   const int64_t *length = NULL;
   int64_t half[3];
@@ -257,6 +266,7 @@ int tfl_row_real_fft(tfl_op *x) {
   return x->status;
 }
 
+/* The spectrum is cut or filled to its half length. */
 int tfl_row_inverse_real_fft(tfl_op *x) {
   const int64_t *length = NULL;
   int64_t half[3];

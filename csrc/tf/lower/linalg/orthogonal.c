@@ -1,11 +1,11 @@
-/* Decompositions of matrices by rotations (eigenvalues, singular values) and reflections (Qr). */
+/* Decompositions of matrices by rotations (eigenvalues, singular values) and reflections (Qr), all matrices of a
+ * batch at once. StableHLO has none of these as ops: they are loops of elementwise ops, slices and small products,
+ * the same on all devices. */
 #include <float.h>
 #include <math.h>
 
 #include "../repeat.h"
 #include "../windows.h"
-
-/* Decompositions of matrices by rotations and reflections. All matrices of a batch are done at once. */
 
 static int tfl_qr(tfl_op *x, ir_value a, bool thin, ir_value *q, ir_value *r);
 
@@ -17,8 +17,6 @@ typedef struct tfl_pairs {
 } tfl_pairs;
 
 /* --- columns, rotations, order --- */
-
-/* What decompositions share: pairs of columns, rotations, order. */
 
 static ir_value orth_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
   return opt_binary(x->rw, opcode, a, b);
@@ -65,7 +63,9 @@ static ir_value tfl_batch_dot(tfl_op *x, ir_value a, ir_value b) {
 
 /* --- pairs --- */
 
+/* An odd n gets a place more. `next` is the round robin of a tournament: the first stays, the others go round. */
 static int tfl_pairs_of(tfl_op *x, int64_t n, tfl_pairs *p) {
+  assert(n > 0);
   *p = (tfl_pairs){.n = n + n % 2, .half = (n + 1) / 2};
   if (p->n > (1 << 15)) return tfl_fail(x, "matrices of %lld rows or columns are too large", (long long)n);
   p->next = BASE_ARRAY(x->arena, int32_t, (size_t)p->n);
@@ -86,6 +86,7 @@ static ir_value orth_spread(tfl_op *x, ir_value v, ir_value like, uint32_t d) {
 
 /* Dimension d of v, [..., n, ...]: both halves turned by an angle, [batch, half] cosine and sine, and moved on. */
 static ir_value tfl_rotate(tfl_op *x, const tfl_pairs *p, ir_value v, uint32_t d, ir_value cosine, ir_value sine) {
+  assert(p->n == 2 * p->half);
   if (!v.op) return v;
   ir_value top = tfl_slice(x, v, d, 0, p->half), low = tfl_slice(x, v, d, p->half, p->n);
   ir_value c = orth_spread(x, cosine, top, d), s = orth_spread(x, sine, top, d);
@@ -110,7 +111,7 @@ static void tfl_angle(tfl_op *x, ir_value first, ir_value second, ir_value off, 
 
 /* --- order --- */
 
-/* For each key how many come before it: [batch, n]. */
+/* For each key how many come before it: [batch, n]. Equal keys keep their order, so that ranks are a permutation. */
 static ir_value orth_ranks(tfl_op *x, bool descending, ir_value keys) {
   const ir_type *t = opt_type(keys);
   int64_t n = t->dims[1], dims[] = {t->dims[0], n, n}, own[] = {0, 1}, other[] = {0, 2}, last = 2;
@@ -122,7 +123,8 @@ static ir_value orth_ranks(tfl_op *x, bool descending, ir_value keys) {
   return tfl_reduce(x, IR_OP_ADD, tfl_cast(x, before, XLAC_S32), 0, 1, &last);
 }
 
-/* keys [batch, n] put in order, and the columns of v, [batch, rows, n], with them. */
+/* keys [batch, n] put in order, and the columns of v, [batch, rows, n], with them. By a product with a permutation
+ * matrix, since gathers would need indices for each matrix of the batch. */
 static void tfl_order_columns(tfl_op *x, bool descending, ir_value *keys, ir_value *v, uint32_t n_more,
                               ir_value *more) {
   if (!keys->op) return;
@@ -143,21 +145,21 @@ static void tfl_order_columns(tfl_op *x, bool descending, ir_value *keys, ir_val
 
 /* --- Jacobi's rotations --- */
 
-/* Eigenvalues of symmetric matrices, and singular values: Jacobi's rotations, half of all columns with the other half
- * at a time (Brent and Luk's order), until what is beside the diagonal is small. */
-
+/* Sweeps after which even a matrix with NaNs ends. Jacobi's method converges quadratically: six or so are usual. */
 enum { EIG_MOST_SWEEPS = 30, EIG_SYMMETRIC = 0, EIG_SYMMETRIC_XLA = 1, EIG_SVD = 0, EIG_SVD_XLA = 1 };
 
 static ir_value eig_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
   return opt_binary(x->rw, opcode, a, b);
 }
 
+/* The distance of 1 to the next number. */
 static double eig_epsilon(ir_value v) {
   return opt_type(v)->dtype == XLAC_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
 /* Elements [row0 + i, column0 + i], i < n: [batch, n]. */
 static ir_value eig_diagonal(tfl_op *x, ir_value a, int64_t row, int64_t column, int64_t n) {
+  assert(n > 0);
   int64_t last = 2;
   ir_value v = tfl_slice(x, tfl_slice(x, a, 1, row, row + n), 2, column, column + n);
   if (!v.op) return v;
@@ -172,6 +174,7 @@ static ir_value eig_go_on(tfl_op *x, const tfl_pairs *p, ir_value far, ir_value 
   return eig_op(x, IR_OP_AND, tfl_any(x, far), tfl_compare(x, "LT", step, tfl_like(x, step, most)));
 }
 
+/* Zeros below and to the right. */
 static ir_value eig_pad(tfl_op *x, ir_value v, int64_t rows, int64_t columns) {
   int64_t low[] = {0, 0, 0}, high[] = {0, rows, columns};
   if (!v.op || (rows == 0 && columns == 0)) return v;
@@ -201,7 +204,8 @@ static ir_value eig_far(tfl_op *x, ir_value a) {
   return tfl_compare(x, "GT", off, tfl_with(x, IR_OP_MULTIPLY, all, limit));
 }
 
-/* a becomes diagonal, v has the vectors; both with n places. */
+/* a becomes diagonal, v has the vectors; both with n places. Rotates rows and columns, so that each round makes
+ * the elements of n/2 pairs zero. */
 static int eig_rotate_symmetric(tfl_op *x, const tfl_pairs *p, ir_value *a, ir_value *v) {
   ir_value step = tfl_scalar(x, XLAC_S32, 0), all[4], c = {NULL, 0}, s = {NULL, 0};
   ir_value inits[] = {tfl_any(x, eig_far(x, *a)), step, *a, *v};
@@ -227,7 +231,8 @@ static ir_value eig_mark_padding(tfl_op *x, ir_value keys, ir_value v, int64_t n
   return opt_select(x->rw, tfl_compare(x, "NE", own, tfl_like(x, own, 0)), tfl_like(x, keys, key), keys);
 }
 
-/* arg 0: SelfAdjointEigV2, 1: XlaSelfAdjointEig. */
+/* arg 0: SelfAdjointEigV2, 1: XlaSelfAdjointEig. Eigenvalues rise. Output 1 is empty where vectors are not asked
+ * for. */
 int tfl_row_symmetric_eigen(tfl_op *x) {
   int64_t dims[3];
   ir_value a = {NULL, 0};
@@ -253,6 +258,7 @@ int tfl_row_symmetric_eigen(tfl_op *x) {
 
 /* --- singular values: columns are turned until they are at right angles --- */
 
+/* [batch, half]: the inner products of columns. */
 static ir_value eig_column_products(tfl_op *x, ir_value a, ir_value b) {
   int64_t rows = 1;
   return tfl_reduce(x, IR_OP_ADD, eig_op(x, IR_OP_MULTIPLY, a, b), 0, 1, &rows);
@@ -292,6 +298,7 @@ static int eig_rotate_columns(tfl_op *x, const tfl_pairs *p, ir_value *w, ir_val
 /* [batch, m, n] with m >= n. u is [batch, m, m], or its first n columns where `thin`. Columns in order of their lengths
  * are q r with a diagonal r, whose signs u takes. */
 static int eig_svd(tfl_op *x, ir_value a, bool thin, ir_value *s, ir_value *u, ir_value *v) {
+  assert(opt_type(a)->dims[1] >= opt_type(a)->dims[2]);
   tfl_pairs p;
   int64_t m = opt_type(a)->dims[1], n = opt_type(a)->dims[2], batch = opt_type(a)->dims[0], map[] = {0, 2};
   base_dtype dtype = (base_dtype)opt_type(a)->dtype;
@@ -314,7 +321,7 @@ static int eig_svd(tfl_op *x, ir_value a, bool thin, ir_value *s, ir_value *u, i
   return x->status;
 }
 
-/* arg 0: Svd, 1: XlaSvd. */
+/* arg 0: Svd, 1: XlaSvd. A wide matrix is turned; u and v change places. */
 int tfl_row_svd(tfl_op *x) {
   int64_t dims[3], turn[] = {0, 2, 1};
   ir_value a = {NULL, 0}, s = {NULL, 0}, u = {NULL, 0}, v = {NULL, 0};
@@ -337,8 +344,7 @@ int tfl_row_svd(tfl_op *x) {
 
 /* --- Householder's reflections --- */
 
-/* Qr: Householder's reflections, one loop over the columns. */
-
+/* One of Householder's reflections, I - scale u u', for each matrix of the batch. */
 typedef struct qr_step {
   ir_value u, scale; /* [batch, m]; [batch]: what is taken away is scale u u' */
 } qr_step;
@@ -355,6 +361,7 @@ static ir_value qr_column(tfl_op *x, ir_value r, ir_value k) {
   return tfl_reshape(x, tfl_dynamic_slice(x, r, starts, sizes), 2, dims);
 }
 
+/* The sum of v where the mask holds, along the rows. */
 static ir_value qr_masked_sum(tfl_op *x, ir_value mask, ir_value v) {
   int64_t rows = 1;
   if (!mask.op || !v.op) return v;
@@ -424,6 +431,7 @@ static int tfl_qr(tfl_op *x, ir_value a, bool thin, ir_value *q, ir_value *r) {
   return x->status;
 }
 
+/* Attribute full_matrices decides whether q is square. */
 int tfl_row_qr(tfl_op *x) {
   int64_t dims[3];
   ir_value a = {NULL, 0}, q = {NULL, 0}, r = {NULL, 0};

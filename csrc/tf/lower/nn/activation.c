@@ -4,8 +4,7 @@
 
 /* --- activations --- */
 
-/* Activations of neural networks, and their gradients as TensorFlow's own ops for them. */
-
+/* Klambauer et al., "Self-normalizing neural networks" (2017): scale, and scale times alpha. */
 static const double selu_scale = 1.0507009873554804934193349852946;
 static const double selu_scale_alpha = 1.7580993408473768599402175208123;
 
@@ -18,6 +17,7 @@ static ir_value act_from(tfl_op *x, double k, ir_value v) {
   return opt_binary(x->rw, IR_OP_SUBTRACT, tfl_like(x, v, k), v);
 }
 
+/* v <direction> k */
 static ir_value act_is(tfl_op *x, const char *direction, ir_value v, double k) {
   return tfl_compare(x, direction, v, tfl_like(x, v, k));
 }
@@ -35,12 +35,14 @@ int tfl_row_relu6(tfl_op *x) {
   return x->status;
 }
 
+/* alpha v below 0, whatever alpha's sign. */
 int tfl_row_leaky_relu(tfl_op *x) {
   ir_value v = tfl_in(x, 0), low = tfl_with(x, IR_OP_MULTIPLY, v, tfl_attr_float(x, "alpha"));
   tfl_out(x, 0, opt_select(x->rw, act_is(x, "GT", v, 0), v, low));
   return x->status;
 }
 
+/* expm1 keeps small values exact. */
 int tfl_row_elu(tfl_op *x) {
   ir_value v = tfl_in(x, 0);
   tfl_out(x, 0, opt_select(x->rw, act_is(x, "LT", v, 0), opt_unary(x->rw, IR_OP_EXPM1, v), v));
@@ -65,6 +67,7 @@ int tfl_row_softplus(tfl_op *x) {
   return x->status;
 }
 
+/* 1 + |v| */
 static ir_value act_one_more_than_abs(tfl_op *x, ir_value v) {
   return tfl_with(x, IR_OP_ADD, opt_unary(x->rw, IR_OP_ABS, v), 1);
 }
@@ -77,6 +80,7 @@ int tfl_row_softsign(tfl_op *x) {
 
 /* --- gradients: of the output (dy) and what the op took (v) or gave (y) --- */
 
+/* Inputs 0 and 1, of one type; false after a failure. */
 static bool act_pair(tfl_op *x, ir_value *a, ir_value *b) {
   *a = tfl_in(x, 0);
   *b = tfl_in(x, 1);
@@ -84,6 +88,7 @@ static bool act_pair(tfl_op *x, ir_value *a, ir_value *b) {
   return a->op && b->op && !x->status;
 }
 
+/* arg: the value where it is cut off above (Relu6Grad), or 0. */
 int tfl_row_relu_grad(tfl_op *x) {
   ir_value dy, v;
   if (!act_pair(x, &dy, &v)) return x->status;
@@ -101,6 +106,7 @@ int tfl_row_leaky_relu_grad(tfl_op *x) {
   return x->status;
 }
 
+/* Of the op's output y: exp(v) is y + alpha. arg 1: SeluGrad. */
 int tfl_row_elu_grad(tfl_op *x) {
   ir_value dy, y;
   if (!act_pair(x, &dy, &y)) return x->status;
@@ -110,6 +116,7 @@ int tfl_row_elu_grad(tfl_op *x) {
   return x->status;
 }
 
+/* dy / (1 + exp(-v)) */
 int tfl_row_softplus_grad(tfl_op *x) {
   ir_value dy, v;
   if (!act_pair(x, &dy, &v)) return x->status;
@@ -118,6 +125,7 @@ int tfl_row_softplus_grad(tfl_op *x) {
   return x->status;
 }
 
+/* dy / (1 + |v|)^2 */
 int tfl_row_softsign_grad(tfl_op *x) {
   ir_value dy, v;
   if (!act_pair(x, &dy, &v)) return x->status;
@@ -133,18 +141,21 @@ static bool act_output_pair(tfl_op *x, ir_value *y, ir_value *dy) {
   return true;
 }
 
+/* dy y (1 - y) */
 int tfl_row_sigmoid_grad(tfl_op *x) {
   ir_value y, dy;
   if (act_output_pair(x, &y, &dy)) tfl_out(x, 0, act_mul(x, act_mul(x, dy, y), act_from(x, 1, y)));
   return x->status;
 }
 
+/* dy (1 - y^2) */
 int tfl_row_tanh_grad(tfl_op *x) {
   ir_value y, dy;
   if (act_output_pair(x, &y, &dy)) tfl_out(x, 0, act_mul(x, dy, act_from(x, 1, act_mul(x, y, y))));
   return x->status;
 }
 
+/* -dy y^3 / 2, multiplied in this order */
 int tfl_row_rsqrt_grad(tfl_op *x) {
   ir_value y, dy;
   if (!act_output_pair(x, &y, &dy)) return x->status;
@@ -153,6 +164,7 @@ int tfl_row_rsqrt_grad(tfl_op *x) {
   return x->status;
 }
 
+/* dy / (2 y) */
 int tfl_row_sqrt_grad(tfl_op *x) {
   ir_value y, dy;
   if (act_output_pair(x, &y, &dy))
@@ -160,6 +172,7 @@ int tfl_row_sqrt_grad(tfl_op *x) {
   return x->status;
 }
 
+/* -dy y^2 */
 int tfl_row_reciprocal_grad(tfl_op *x) {
   ir_value y, dy;
   if (act_output_pair(x, &y, &dy)) tfl_out(x, 0, opt_unary(x->rw, IR_OP_NEGATE, act_mul(x, dy, act_mul(x, y, y))));
@@ -168,8 +181,7 @@ int tfl_row_reciprocal_grad(tfl_op *x) {
 
 /* --- softmax and the losses on it --- */
 
-/* Softmax and the losses on it, over the last dimension. */
-
+/* Over the last dimension, in which Softmax and its losses work. */
 static ir_value softmax_fold(tfl_op *x, ir_opcode opcode, ir_value v, ir_value init) {
   int64_t last = v.op ? (int64_t)opt_type(v)->rank - 1 : 0;
   return opt_reduce(x->rw, opcode, v, init, 1, &last);
@@ -184,6 +196,7 @@ static ir_value softmax_back(tfl_op *x, ir_value folded, ir_value v) {
   return opt_broadcast_in_dim(x->rw, folded, opt_with_dtype(x->rw, t, (base_dtype)opt_type(folded)->dtype), dims);
 }
 
+/* v less its largest element, so that exp does not overflow. */
 static ir_value softmax_shift(tfl_op *x, ir_value v) {
   if (!v.op) return v;
   ir_value most = softmax_fold(x, IR_OP_MAXIMUM, v, tfl_lowest(x, (base_dtype)opt_type(v)->dtype));
@@ -194,6 +207,7 @@ static ir_value softmax_sum(tfl_op *x, ir_value v) {
   return v.op ? softmax_fold(x, IR_OP_ADD, v, tfl_scalar(x, (base_dtype)opt_type(v)->dtype, 0)) : v;
 }
 
+/* f16 and bf16 are computed in f32. */
 static ir_value softmax_in(tfl_op *x, uint32_t i) {
   const ir_type *t = tfl_in_type(x, i);
   if (t->rank == 0) tfl_fail(x, "a scalar: expected one dimension or more");
@@ -224,6 +238,7 @@ static void softmax_losses(tfl_op *x, ir_value logits, ir_value labels, base_dty
   tfl_out(x, 1, tfl_cast(x, opt_binary(x->rw, IR_OP_SUBTRACT, share, labels), dtype));
 }
 
+/* Logits and labels are broadcast to one shape, of rank 2. */
 int tfl_row_softmax_loss(tfl_op *x) {
   ir_value logits = softmax_in(x, 0), labels = softmax_in(x, 1);
   base_dtype dtype = (base_dtype)tfl_in_type(x, 0)->dtype;
@@ -236,6 +251,7 @@ int tfl_row_softmax_loss(tfl_op *x) {
 
 /* Labels are numbers of classes. One that is out of range makes NaNs, as on devices; TensorFlow's CPU refuses it. */
 int tfl_row_sparse_softmax_loss(tfl_op *x) {
+  assert(x->n_in == 2);
   const ir_type *t = tfl_in_type(x, 0), *l = tfl_in_type(x, 1);
   if (t->rank != 2 || l->rank != 1 || l->dims[0] != t->dims[0])
     return tfl_fail(x, "logits of rank %u and labels of rank %u: expected [batch, classes] and [batch]", t->rank,

@@ -7,9 +7,8 @@
 
 /* --- FakeQuant --- */
 
-/* Fake quantisation: values rounded to the steps that a quantised number would have. The range is moved a little so
- * that 0 is a step. Source: TensorFlow's documentation, its CPU kernels' behaviour. */
-
+/* FakeQuantWithMinMax*: values rounded to the steps that a quantised number would have. The range is moved a
+ * little so that 0 is a step ("nudged"). Source: TensorFlow's documentation, its CPU kernels' behaviour. */
 typedef struct fq_range {
   ir_value low, high, scale, inverse; /* scalars, or one for each feature */
   ir_value empty;                     /* the range is [0, 0]: everything is 0 */
@@ -21,6 +20,7 @@ static ir_value fq_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
 
 /* arg 0: attributes; else inputs `i` and i + 1. */
 static int fq_range_of(tfl_op *x, uint32_t i, fq_range *r) {
+  assert(x->row->arg >= 0 && x->row->arg <= 2);
   int64_t bits = tfl_attr_int(x, "num_bits");
   if (bits < 2 || bits > 16) return tfl_fail(x, "num_bits %lld: expected 2 to 16", (long long)bits);
   double first = tfl_attr_bool(x, "narrow_range") ? 1 : 0, last = (double)((1 << bits) - 1);
@@ -41,6 +41,7 @@ static int fq_range_of(tfl_op *x, uint32_t i, fq_range *r) {
   return x->status;
 }
 
+/* arg: 0 the range by attributes, 1 by scalars, 2 by a vector with an element for each feature. */
 int tfl_row_fake_quant(tfl_op *x) {
   fq_range r;
   TRY(fq_range_of(x, 1, &r));
@@ -87,9 +88,8 @@ int tfl_row_fake_quant_gradient(tfl_op *x) {
 
 /* --- QuantizeAndDequantize --- */
 
-/* Numbers rounded to those that a quantised one can stand for: QuantizeAndDequantize. Unlike fake_quant.c the range is
- * made symmetric about what 0 stands for. Source: TensorFlow's documentation, its CPU kernels' behaviour. */
-
+/* QuantizeAndDequantize: unlike FakeQuant's, the range is made symmetric about what 0 stands for. Source:
+ * TensorFlow's documentation, its CPU kernels' behaviour. */
 typedef struct qb_plan {
   ir_value low, high, scale, inverse; /* scalars, or along an axis, broadcast over the values */
   double least, most;                 /* quantised numbers */
@@ -107,6 +107,7 @@ static ir_value qb_end(tfl_op *x, ir_value end, int64_t axis, const ir_type *t) 
   return tfl_reshape(x, end, t->rank, dims);
 }
 
+/* -1: one range for all. */
 static int qb_axis(tfl_op *x, const ir_type *t, int64_t *axis) {
   *axis = tfl_attr_int(x, "axis");
   if (*axis >= -1 && *axis < (int64_t)t->rank) return x->status;
@@ -152,6 +153,7 @@ static void qb_scales(tfl_op *x, qb_plan *p) {
   p->high = opt_select(x->rw, lower, qb_op(x, IR_OP_MULTIPLY, most, p->inverse), p->high);
 }
 
+/* HALF_TO_EVEN, or HALF_UP. */
 static ir_value qb_round(tfl_op *x, ir_value v) {
   if (tfl_attr_is(x, "round_mode", "HALF_UP")) return opt_unary(x->rw, IR_OP_FLOOR, tfl_with(x, IR_OP_ADD, v, 0.5));
   return opt_unary(x->rw, IR_OP_ROUND_NEAREST_EVEN, v);
@@ -159,6 +161,7 @@ static ir_value qb_round(tfl_op *x, ir_value v) {
 
 /* arg 3: the number of bits is an input, and there is no round_mode. */
 int tfl_row_quantize_back(tfl_op *x) {
+  assert(x->n_in >= 1);
   const ir_type *t = tfl_in_type(x, 0);
   bool third = x->row->arg == 3, is_signed = tfl_attr_bool(x, "signed_input"),
        narrow = tfl_attr_bool(x, "narrow_range");
@@ -198,9 +201,8 @@ int tfl_row_quantize_back_gradient(tfl_op *x) {
 
 /* --- Uniform --- */
 
-/* Uniformly quantised numbers: real = (quantised - zero point) * scale, for all or for each place along an axis. Their
- * types are integers here. Source: TensorFlow's documentation, its CPU kernels' behaviour. */
-
+/* Uniformly quantised numbers: real = (quantised - zero point) * scale, for all or for each place along an axis.
+ * Their types are integers here. Source: TensorFlow's documentation, its CPU kernels' behaviour. */
 typedef struct uni_side {
   ir_value scale, zero; /* f32, over the values' shape */
   double least, most;
@@ -212,6 +214,7 @@ static ir_value uni_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
 
 /* A scalar, or one number for each place along the axis. */
 static int uni_spread(tfl_op *x, ir_value v, int64_t axis, const ir_type *t, ir_value *out) {
+  assert(out != NULL);
   int64_t dims[TFL_MOST_DIMS];
   if (!v.op) return x->status;
   *out = opt_type(v)->dtype == XLAC_F64 ? v : tfl_cast(x, v, XLAC_F32);
@@ -244,6 +247,7 @@ static ir_value uni_real(tfl_op *x, ir_value v, const uni_side *s) {
   return uni_op(x, IR_OP_MULTIPLY, uni_op(x, IR_OP_SUBTRACT, wide, zero), tfl_cast(x, s->scale, XLAC_F64));
 }
 
+/* Held in the range of quantised numbers, and in the output's type. */
 static ir_value uni_held(tfl_op *x, ir_value v, const uni_side *s) {
   if (!v.op) return v;
   v = tfl_with(x, IR_OP_MINIMUM, tfl_with(x, IR_OP_MAXIMUM, v, s->least), s->most);
@@ -256,10 +260,12 @@ static ir_value uni_steps(tfl_op *x, ir_value real, const uni_side *s) {
   return opt_unary(x->rw, IR_OP_FLOOR, tfl_with(x, IR_OP_ADD, v, 0.5));
 }
 
+/* Steps and zero point. */
 static ir_value uni_whole(tfl_op *x, ir_value real, const uni_side *s) {
   return uni_held(x, uni_op(x, IR_OP_ADD, uni_steps(x, real, s), tfl_cast(x, s->zero, XLAC_F64)), s);
 }
 
+/* Halves go away from 0 here, as in the kernel: real numbers, not fixed point. */
 int tfl_row_uniform_quantize(tfl_op *x) {
   uni_side s;
   TRY(uni_side_of(x, 1, "", tfl_in_type(x, 0), &s));
@@ -276,6 +282,7 @@ int tfl_row_uniform_dequantize(tfl_op *x) {
   return x->status;
 }
 
+/* Through the real numbers: from one scale to another. */
 int tfl_row_uniform_requantize(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   uni_side from, to;
@@ -314,7 +321,8 @@ int tfl_row_uniform_clip(tfl_op *x) {
   return x->status;
 }
 
-/* [m, k] and [k, n]; scales along n of the right side and of the result. */
+/* [m, k] and [k, n]; scales along n of the right side and of the result. Sums are of integers, exact; only the
+ * scale is a real number. */
 int tfl_row_uniform_dot(tfl_op *x) {
   const ir_type *a = tfl_in_type(x, 0), *b = tfl_in_type(x, 1);
   const tfl_dot d = {.n_contract = 1, .a_contract = {1}, .b_contract = {0}};

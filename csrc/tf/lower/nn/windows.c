@@ -3,8 +3,7 @@
 
 /* --- formats, strides, dilations, padding --- */
 
-/* Windows as TensorFlow's attributes give them: formats, strides, dilations, padding. */
-
+/* "NHWC": 'C' last; "NCHW": 'C' second. The letters between are not looked at. */
 int tfl_layout_of(tfl_op *x, uint32_t n, const ir_type *image, tfl_layout *out) {
   base_slice format = tfl_attr_str(x, "data_format");
   *out = (tfl_layout){.n = n};
@@ -21,6 +20,7 @@ int tfl_layout_of(tfl_op *x, uint32_t n, const ir_type *image, tfl_layout *out) 
 }
 
 int tfl_spatial_attr(tfl_op *x, const char *name, const tfl_layout *l, int64_t *out) {
+  assert(l->n <= TFL_MOST_SPATIAL);
   const int64_t *v = NULL;
   uint32_t n = 0;
   for (uint32_t i = 0; i < l->n; i++) out[i] = 1;
@@ -37,6 +37,7 @@ int tfl_spatial_attr(tfl_op *x, const char *name, const tfl_layout *l, int64_t *
   return 0;
 }
 
+/* Pairs for all dimensions; those of batch and features do not count. */
 static int windows_explicit(tfl_op *x, const tfl_layout *l, tfl_span *spans) {
   const int64_t *v = NULL;
   uint32_t n = 0;
@@ -51,7 +52,9 @@ static int windows_explicit(tfl_op *x, const tfl_layout *l, tfl_span *spans) {
   return 0;
 }
 
+/* As few places as the stride asks for; of odd padding the larger half comes behind. */
 static void windows_pad_same(tfl_span *s, int64_t reach) {
+  assert(s->stride > 0 && reach > 0);
   int64_t out = (s->in + s->stride - 1) / s->stride;
   int64_t all = (out - 1) * s->stride + reach - s->in;
   if (all < 0) all = 0;
@@ -59,6 +62,7 @@ static void windows_pad_same(tfl_span *s, int64_t reach) {
   s->high = all - s->low;
 }
 
+/* Sizes are held below 2^31, so that sums of them do not overflow. */
 int tfl_pad_spans(tfl_op *x, const tfl_layout *l, tfl_span *spans) {
   base_slice padding = tfl_attr_str(x, "padding");
   if (x->status) return x->status;
@@ -94,6 +98,7 @@ static uint32_t windows_strings(base_slice list, base_slice *out) {
   return n;
 }
 
+/* An absent attribute is an empty list. The strings lie in the node's bytes. */
 int tfl_attr_strings(tfl_op *x, const char *name, const base_slice **v, uint32_t *n) {
   base_slice value = tf_attr_or_default(x->node->op, x->node->def->attrs, base_slice_of(name));
   tf_raw_field f;
@@ -108,7 +113,7 @@ int tfl_attr_strings(tfl_op *x, const char *name, const base_slice **v, uint32_t
   return x->status;
 }
 
-/* Field 4 of the list: packed, or one by one. */
+/* Field 4 of the list: packed, or one by one. Counts where out is NULL. */
 static uint32_t windows_floats(base_slice list, float *out) {
   uint32_t n = 0;
   const char *at = list.p;
@@ -122,6 +127,7 @@ static uint32_t windows_floats(base_slice list, float *out) {
   return n;
 }
 
+/* An absent attribute is an empty list. */
 int tfl_attr_floats(tfl_op *x, base_slice value, const float **v, uint32_t *n) {
   tf_raw_field f;
   *v = NULL;
@@ -136,8 +142,6 @@ int tfl_attr_floats(tfl_op *x, base_slice value, const float **v, uint32_t *n) {
 }
 
 /* --- makers --- */
-
-/* Makers of convolutions and of ops over windows. */
 
 static ir_value windows_nothing(void) {
   return (ir_value){NULL, 0};
@@ -154,6 +158,7 @@ static const ir_mattr *windows_padding(tfl_op *x, uint32_t n, const int64_t *low
 }
 
 tfl_window tfl_window_of(const ir_type *t, const tfl_layout *l, const tfl_span *spans) {
+  assert(l->n + 2 == t->rank);
   tfl_window w = {.rank = t->rank};
   for (uint32_t d = 0; d < t->rank; d++) w.size[d] = w.stride[d] = 1;
   for (uint32_t i = 0; i < l->n; i++) {
@@ -166,6 +171,7 @@ tfl_window tfl_window_of(const ir_type *t, const tfl_layout *l, const tfl_span *
   return w;
 }
 
+/* Attributes that reduce_window and select_and_scatter share. */
 static void windows_set(tfl_op *x, ir_value v, const tfl_window *w) {
   ir_module *m = x->rw->m;
   opt_set(x->rw, v, "window_dimensions", ir_m_i64s(m, w->rank, w->size));
@@ -173,6 +179,7 @@ static void windows_set(tfl_op *x, ir_value v, const tfl_window *w) {
   opt_set(x->rw, v, "padding", windows_padding(x, w->rank, w->low, w->high));
 }
 
+/* A window that is larger than its room gives no elements. */
 ir_value tfl_reduce_window(tfl_op *x, ir_opcode opcode, ir_value v, ir_value init, const tfl_window *w) {
   int64_t dims[TFL_MOST_DIMS];
   const ir_type *t = opt_type(v);
@@ -190,7 +197,9 @@ ir_value tfl_reduce_window(tfl_op *x, ir_opcode opcode, ir_value v, ir_value ini
   return opt_result(op, 0);
 }
 
+/* Region 0 of select_and_scatter chooses (the first that is not smaller), region 1 adds. */
 static void windows_region(tfl_op *x, ir_op *op, uint32_t index, bool select) {
+  assert(index < 2);
   ir_computation *region = opt_region(x->rw, op, index);
   const ir_type *scalar = opt_type(opt_operand(op, 2));
   if (!region) return;
@@ -216,6 +225,7 @@ ir_value tfl_scatter_to_largest(tfl_op *x, ir_value v, ir_value source, const tf
 
 /* --- convolutions --- */
 
+/* #stablehlo.conv; batch and feature of the kernel are its input and output features. */
 static const ir_mattr *windows_numbers(tfl_op *x, const tfl_conv *c) {
   ir_module *m = x->rw->m;
   const struct {
@@ -242,7 +252,9 @@ static const ir_mattr *windows_numbers(tfl_op *x, const tfl_conv *c) {
   return ir_m_struct(m, "stablehlo", "conv", 9, fields);
 }
 
+/* The result's sizes; what is not divisible has been refused by the rows. */
 static const ir_type *windows_conv_type(tfl_op *x, const ir_type *a, const ir_type *b, const tfl_conv *c) {
+  assert(c->batch_groups > 0);
   int64_t dims[TFL_MOST_SPATIAL + 2];
   dims[c->out.batch] = a->dims[c->lhs.batch] / c->batch_groups;
   dims[c->out.feature] = b->dims[c->rhs.feature];
@@ -256,6 +268,7 @@ static const ir_type *windows_conv_type(tfl_op *x, const ir_type *a, const ir_ty
 }
 
 ir_value tfl_convolution(tfl_op *x, ir_value lhs, ir_value rhs, const tfl_conv *c) {
+  assert(c->n <= TFL_MOST_SPATIAL);
   ir_module *m = x->rw->m;
   if (!lhs.op || !rhs.op) return windows_nothing();
   int64_t reversed[TFL_MOST_SPATIAL] = {c->reversed, c->reversed, c->reversed};

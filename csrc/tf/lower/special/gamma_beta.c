@@ -1,5 +1,7 @@
-/* Special functions by series and continued fractions: incomplete gamma and beta functions, their derivatives, and the
- * Bessel function I0. */
+/* Special functions by series and continued fractions: incomplete gamma and beta functions, their derivatives, and
+ * the Bessel function I0. All elements are computed in one loop, which goes on while one of them has not
+ * converged; those that are not meant for a series, or a fraction, get harmless arguments there and are replaced
+ * afterwards. */
 #include <float.h>
 #include <math.h>
 
@@ -7,12 +9,12 @@
 
 /* --- gamma --- */
 
-/* Incomplete gamma functions, their derivatives by the first argument, and that of a gamma distributed sample. A power
- * series where x is small, a continued fraction where it is large. Source: DLMF 8.7, 8.9, 8.11; the behaviour of XLA's
- * Igamma, Igammac, IgammaGradA, RandomGammaGrad. */
-
+/* Incomplete gamma functions, their derivatives by the first argument, and that of a gamma distributed sample:
+ * Igamma, Igammac, IgammaGradA, RandomGammaGrad as XLA computes them. A power series where x is small, a continued
+ * fraction where it is large. Source: DLMF 8.7, 8.9, 8.11. */
 enum { GAMMA_LOWER, GAMMA_UPPER, GAMMA_DERIVATIVE, GAMMA_SAMPLE, GAMMA_MOST_STEPS = 2000 };
 
+/* A value of the series or of the fraction. */
 typedef struct gamma_sum {
   ir_value v, by_a; /* and its derivative */
 } gamma_sum;
@@ -26,10 +28,12 @@ static ir_value gamma_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
 #define GAMMA_MUL(a, b) gamma_op(x, IR_OP_MULTIPLY, a, b)
 #define GAMMA_DIV(a, b) gamma_op(x, IR_OP_DIVIDE, a, b)
 
+/* Half the distance of 1 to the next number: the largest error of one rounding. */
 static double gamma_epsilon(ir_value v) {
   return opt_type(v)->dtype == XLAC_F64 ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
 }
 
+/* v| > limit */
 static ir_value gamma_abs_above(tfl_op *x, ir_value v, double limit) {
   ir_value size = opt_unary(x->rw, IR_OP_ABS, v);
   return tfl_compare(x, "GT", size, tfl_like(x, v, limit));
@@ -40,7 +44,8 @@ static ir_value gamma_go_on(tfl_op *x, ir_value far, ir_value step) {
   return gamma_op(x, IR_OP_AND, tfl_any(x, far), tfl_compare(x, "LT", step, tfl_like(x, step, GAMMA_MOST_STEPS)));
 }
 
-/* sum of x^n / ((a + 1)...(a + n)) */
+/* sum of x^n / ((a + 1)...(a + n)). The state: go on, step, n, term, sum, and the derivatives of term and sum by
+ * a. */
 static int gamma_series(tfl_op *x, ir_value a, ir_value at, gamma_sum *out) {
   ir_value one = tfl_like(x, a, 1), zero = tfl_like(x, a, 0), step = tfl_scalar(x, XLAC_S32, 0), all[7];
   ir_value inits[] = {tfl_scalar(x, XLAC_PRED, 1), step, a, one, one, zero, zero};
@@ -81,6 +86,7 @@ static void gamma_rescale(tfl_op *x, ir_value large, uint32_t n, ir_value *v) {
  * now, each with its derivative. */
 enum { GAMMA_STATE = 13 };
 
+/* The first two convergents; their quotient is the first value. */
 static void gamma_start(tfl_op *x, ir_value a, ir_value at, ir_value y, ir_value inits[GAMMA_STATE]) {
   ir_value one = tfl_like(x, a, 1), zero = tfl_like(x, a, 0), p = GAMMA_ADD(at, one);
   ir_value q = GAMMA_MUL(GAMMA_ADD(p, y), at), v = GAMMA_DIV(p, q);
@@ -128,6 +134,7 @@ static int gamma_fraction(tfl_op *x, ir_value a, ir_value at, gamma_sum *out) {
   return x->status;
 }
 
+/* The arguments in one shape, and which way each element goes. */
 typedef struct gamma_plan {
   ir_value a, at, log_weight, weight; /* weight: x^a e^-x / gamma(a) */
   ir_value large, series_on, fraction_on;
@@ -137,7 +144,8 @@ static ir_value gamma_either(tfl_op *x, ir_value a, ir_value b) {
   return gamma_op(x, IR_OP_OR, a, b);
 }
 
-/* Which elements either way is for; the others get harmless arguments there. */
+/* Which elements either way is for; the others get harmless arguments there. Where the weight underflows neither
+ * way is taken: the value is 0 or 1 to all digits. */
 static void gamma_sort(tfl_op *x, gamma_plan *p) {
   ir_value one = tfl_like(x, p->a, 1), log_x = opt_unary(x->rw, IR_OP_LOG, p->at);
   p->log_weight = GAMMA_SUB(GAMMA_SUB(GAMMA_MUL(p->a, log_x), p->at), opt_unary(x->rw, IR_OP_LGAMMA, p->a));
@@ -151,6 +159,7 @@ static void gamma_sort(tfl_op *x, gamma_plan *p) {
 
 /* What the series (large: the fraction) gives for the row. */
 static int gamma_one_way(tfl_op *x, const gamma_plan *p, bool large, ir_value *out) {
+  assert(x->row->arg >= GAMMA_LOWER && x->row->arg <= GAMMA_SAMPLE);
   ir_value on = large ? p->fraction_on : p->series_on, one = tfl_like(x, p->a, 1);
   if (!on.op) return x->status;
   ir_value a = opt_select(x->rw, on, p->a, one), at = opt_select(x->rw, on, p->at, one), two = tfl_like(x, one, 2);
@@ -174,7 +183,8 @@ static int gamma_one_way(tfl_op *x, const gamma_plan *p, bool large, ir_value *o
   return x->status;
 }
 
-/* Outside of what the function is for. */
+/* Outside of what the function is for. NaN for arguments that the function is not for; 0, 1 and infinity as
+ * limits. */
 static ir_value gamma_ends(tfl_op *x, const gamma_plan *p, ir_value v) {
   bool upper = x->row->arg == GAMMA_UPPER, lower = x->row->arg == GAMMA_LOWER;
   ir_value zero = tfl_like(x, p->a, 0), none = tfl_compare(x, "EQ", p->at, zero), nan = tfl_like(x, p->a, NAN);
@@ -187,7 +197,7 @@ static ir_value gamma_ends(tfl_op *x, const gamma_plan *p, ir_value v) {
   return upper ? v : opt_select(x->rw, none, zero, v);
 }
 
-/* arg: which of the functions above. */
+/* arg: which of the functions above. f16 and bf16 are computed in f32. */
 int tfl_row_gamma(tfl_op *x) {
   gamma_plan p;
   base_dtype own = (base_dtype)tfl_in_type(x, 0)->dtype, wide = own == XLAC_F64 ? own : XLAC_F32;
@@ -207,9 +217,8 @@ int tfl_row_gamma(tfl_op *x) {
 
 /* --- beta, Bessel --- */
 
-/* The incomplete beta function, by a continued fraction (modified Lentz); and the Bessel function I0 of order 0,
- * scaled, by Chebyshev's polynomials. Source: DLMF 8.17.22 and .23, Cephes' coefficients; the behaviour of XLA's. */
-
+/* The incomplete beta function (Betainc), by a continued fraction with Lentz's method as Thompson and Barnett
+ * modified it. Source: DLMF 8.17.22 and .23. `tiny` stands for 0 in denominators and ends the loop. */
 typedef struct beta_plan {
   ir_value a, b, at;
   double tiny;
@@ -264,7 +273,7 @@ static int beta_fraction(tfl_op *x, const beta_plan *p, ir_value *out) {
   return x->status;
 }
 
-/* logarithm of x^a (1 - x)^b / B(a, b) */
+/* logarithm of x^a (1 - x)^b / B(a, b). In logarithms, since gamma overflows soon. */
 static ir_value beta_weight(tfl_op *x, const beta_plan *p) {
   ir_value sum = opt_unary(x->rw, IR_OP_LGAMMA, beta_op(x, IR_OP_ADD, p->a, p->b));
   sum = beta_op(x, IR_OP_SUBTRACT, sum, opt_unary(x->rw, IR_OP_LGAMMA, p->a));
@@ -276,6 +285,7 @@ static ir_value beta_weight(tfl_op *x, const beta_plan *p) {
 
 /* I(a, b, x) is 1 - I(b, a, 1 - x): the fraction is for the side where it gets near soon. */
 int tfl_row_incomplete_beta(tfl_op *x) {
+  assert(x->n_in == 3);
   base_dtype own = (base_dtype)tfl_in_type(x, 0)->dtype, wide = own == XLAC_F64 ? own : XLAC_F32;
   ir_value a = tfl_cast(x, tfl_in(x, 0), wide), b = tfl_cast(x, tfl_in(x, 1), wide),
            at = tfl_cast(x, tfl_in(x, 2), wide);
@@ -305,7 +315,9 @@ int tfl_row_incomplete_beta(tfl_op *x) {
 
 /* --- exp(-|x|) I0(x) --- */
 
+/* Clenshaw's sum of Chebyshev's polynomials; coefficients from the highest on. */
 static ir_value bessel_series(tfl_op *x, ir_value at, uint32_t n, const double *c) {
+  assert(n > 0);
   ir_value b0 = tfl_like(x, at, 0), b1 = b0, b2 = b0;
   for (uint32_t i = 0; i < n; i++) {
     b2 = b1;
@@ -315,6 +327,7 @@ static ir_value bessel_series(tfl_op *x, ir_value at, uint32_t n, const double *
   return tfl_with(x, IR_OP_MULTIPLY, beta_op(x, IR_OP_SUBTRACT, b0, b2), 0.5);
 }
 
+/* Cephes' coefficients: one series up to 8, another of 32/x - 2 beyond. */
 int tfl_row_bessel_i0e(tfl_op *x) {
   static const double near[] = {
       -4.41534164647933937950E-18, 3.33079451882223809783E-17, -2.43127984654795469359E-16, 1.71539128555513303061E-15,

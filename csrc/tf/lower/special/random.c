@@ -1,8 +1,11 @@
-/* Random numbers as TensorFlow's CPU kernels give them. */
+/* Random numbers as TensorFlow's CPU kernels give them, bit for bit in the integers: Philox 4x32 with 10 rounds,
+ * in the order in which rng_bit_generator gives its words. Version 1 ops take a seed, which is scrambled to a key
+ * and a counter; version 2 ops take these; those of tf.random.Generator have them in a variable. Sources:
+ * TensorFlow's documentation, philox_random.h's and random_distributions.h's behaviour. */
 
-/* What the two files of random numbers share. */
 #include "../windows.h"
 
+/* What a row is asked for: so many numbers, of that type, in that shape. */
 typedef struct tfl_random {
   uint32_t rank;
   const int64_t *dims;
@@ -14,10 +17,6 @@ enum { TFL_RANDOM_SEED, TFL_RANDOM_KEY, TFL_RANDOM_VARIABLE };
 static ir_value tfl_random_from_variable(tfl_op *x, int64_t n);
 
 /* --- stateless --- */
-
-/* Stateless random numbers, as TensorFlow's CPU kernels give them: Philox 4x32 with 10 rounds, in the order in which
- * rng_bit_generator gives its words. Version 1 ops take a seed, which is scrambled to a key and a counter; version 2
- * ops take these. Sources: TensorFlow's documentation, philox_random.h's and random_distributions.h's behaviour. */
 
 static ir_value random_nothing(void) {
   return (ir_value){NULL, 0};
@@ -40,7 +39,8 @@ static ir_value random_join(tfl_op *x, ir_value words) {
   return opt_make(x->rw, IR_OP_BITCAST_CONVERT, tfl_type(x, XLAC_U64, t->rank - 1, t->dims), 1, &words);
 }
 
-/* The seed's words through one round of the generator under a fixed key: {key, counter low, counter high}. */
+/* The seed's words through one round of the generator under a fixed key: {key, counter low, counter high}.
+ * GetKeyCounter..., whose constant is TensorFlow's: the seed's 64-bit words are the counter under a fixed key. */
 static ir_value random_scramble(tfl_op *x, uint32_t seed) {
   const ir_type *t = tfl_in_type(x, seed);
   int64_t one = 1;
@@ -57,6 +57,7 @@ static ir_value random_scramble(tfl_op *x, uint32_t seed) {
   return tfl_concat(x, 3, all, 0);
 }
 
+/* tf.random.Algorithm: AUTO_SELECT is Philox on CPUs. */
 enum { RANDOM_PHILOX = 1, RANDOM_AUTO = 3 };
 
 /* Where the numbers begin, three u64: key, counter (low, high). */
@@ -98,13 +99,15 @@ static ir_value random_bits(tfl_op *x, ir_value state, int64_t n, bool wide) {
   return wide ? random_join(x, tfl_reshape(x, words, 2, pairs)) : words;
 }
 
+/* With an integer constant, which may have all 64 bits. */
 static ir_value random_op(tfl_op *x, ir_opcode opcode, ir_value v, uint64_t k) {
   return v.op ? opt_binary(x->rw, opcode, v, opt_splat_int(x->rw, opt_type(v), (int64_t)k)) : v;
 }
 
 /* Bits as the mantissa of a number in [1, 2), less 1: in f32 from 32 bits, f64 from 64 (of which the first word has the
  * high ones), f16 and bf16 from 32. */
-/* Words of 32 bits (f64: of 64, the first word of a pair being the high one) as numbers in [0, 1). */
+/* Bits as the mantissa of a number in [1, 2), less 1: in f32 from 32 bits, f64 from 64 (of which the first word
+ * has the high ones), f16 and bf16 from 32. A number in [0, 1). */
 static ir_value tfl_random_unit(tfl_op *x, ir_value words, base_dtype dtype) {
   bool wide = dtype == XLAC_F64, half = dtype == XLAC_F16, brain = dtype == XLAC_BF16;
   uint64_t mask = wide ? (UINT64_C(1) << 52) - 1 : half ? 0x3ff : brain ? 0x7f : 0x7fffff;
@@ -122,6 +125,7 @@ static ir_value random_turned(tfl_op *x, ir_value v) {
   return opt_binary(x->rw, IR_OP_OR, high, low);
 }
 
+/* Uniform in [0, 1). */
 int tfl_row_random_real(tfl_op *x) {
   tfl_random p;
   TRY(tfl_random_of(x, &p));
@@ -131,8 +135,10 @@ int tfl_row_random_real(tfl_op *x) {
 }
 
 /* Box and Muller: (sin, cos)(2 pi b) * sqrt(-2 log a). */
-/* Pairs of those, of f32 or f64, as pairs of normal numbers. */
+/* Box and Muller: (sin, cos)(2 pi b) * sqrt(-2 log a) of pairs of units, in f32 or f64. a is held above 0, where
+ * the logarithm would be infinite. */
 static ir_value tfl_random_box_muller(tfl_op *x, ir_value units, base_dtype dtype, int64_t pairs) {
+  assert(pairs >= 0);
   int64_t shape[] = {pairs, 2}, flat = 2 * pairs;
   ir_value both = tfl_reshape(x, units, 2, shape);
   double least = dtype == XLAC_F64 ? 1e-7 : (double)1e-7f;
@@ -145,6 +151,7 @@ static ir_value tfl_random_box_muller(tfl_op *x, ir_value units, base_dtype dtyp
   return tfl_reshape(x, tfl_concat(x, 2, parts, 1), 1, &flat);
 }
 
+/* n rounded up to pairs. */
 static ir_value random_normals(tfl_op *x, ir_value state, base_dtype dtype, int64_t n) {
   bool wide = dtype == XLAC_F64;
   base_dtype in = wide ? XLAC_F64 : XLAC_F32;
@@ -153,6 +160,7 @@ static ir_value random_normals(tfl_op *x, ir_value state, base_dtype dtype, int6
   return tfl_random_box_muller(x, tfl_random_unit(x, wide ? random_turned(x, words) : words, in), in, pairs);
 }
 
+/* f16 and bf16 are made in f32 and rounded. */
 int tfl_row_random_normal(tfl_op *x) {
   tfl_random p;
   TRY(tfl_random_of(x, &p));
@@ -172,8 +180,10 @@ int tfl_row_random_int(tfl_op *x) {
   return tfl_random_give(x, &p, random_bits(x, tfl_random_state(x, &p), p.n, random_is_wide(p.dtype)));
 }
 
-/* From low to high: low + bits % (high - low). Inputs end with them. */
+/* From low to high: low + bits % (high - low). Inputs end with them. The remainder is of unsigned numbers, so a
+ * range of more than half of all works; it is as biased as TensorFlow's. */
 int tfl_row_random_range(tfl_op *x) {
+  assert(x->n_in >= 3);
   tfl_random p;
   TRY(tfl_random_of(x, &p));
   bool wide = random_is_wide(p.dtype);
@@ -186,7 +196,7 @@ int tfl_row_random_range(tfl_op *x) {
 
 /* --- keys --- */
 
-/* arg: 1 with the algorithm as third output. */
+/* arg: 1 with the algorithm as third output. StatelessRandomGetKeyCounter, and ...Alg. */
 int tfl_row_random_key(tfl_op *x) {
   ir_value state = random_scramble(x, 0);
   tfl_out(x, 0, tfl_slice(x, state, 0, 0, 1));
@@ -202,9 +212,7 @@ int tfl_row_random_alg(tfl_op *x) {
 
 /* --- tf.random.Generator --- */
 
-/* Random numbers of tf.random.Generator: its state is a variable of three i64, the counter (low, high) and the key.
- * What a call takes is 256 blocks for each number, as TensorFlow reserves them. */
-
+/* The state of a tf.random.Generator, as u64: counter low, counter high, key. */
 static ir_value stateful_variable(tfl_op *x, tfl_resource *r) {
   ir_value v = r ? tfl_use(x, &r->value) : (ir_value){NULL, 0};
   if (!v.op) return v;
@@ -225,6 +233,7 @@ static void stateful_skip(tfl_op *x, tfl_resource *r, ir_value state, ir_value b
   tfl_assign(x, r, tfl_cast(x, tfl_concat(x, 3, parts, 0), XLAC_S64));
 }
 
+/* Only Philox has a state of this form. */
 static int stateful_check_alg(tfl_op *x, uint32_t i) {
   int64_t alg = 0;
   TRY(tfl_int(x, i, &alg));
@@ -241,8 +250,10 @@ int tfl_row_random_skip(tfl_op *x) {
   return x->status;
 }
 
-/* The same of a variable, input 0, which then lies n numbers further. */
+/* Where the numbers of a generator begin, as tfl_random_state gives it: its variable, input 0, which then lies n
+ * blocks of 256 further, as TensorFlow reserves them. */
 static ir_value tfl_random_from_variable(tfl_op *x, int64_t n) {
+  assert(n >= 0);
   tfl_resource *r = tfl_in_resource(x, 0);
   ir_value state = stateful_variable(x, r);
   if (!state.op || stateful_check_alg(x, 1) != 0) return (ir_value){NULL, 0};
@@ -276,7 +287,8 @@ static ir_value trunc_high(tfl_op *x, ir_value v) {
   return trunc_word(x, IR_OP_SHIFT_RIGHT_LOGICAL, v, 32);
 }
 
-/* Philox: c are four words of the counters, k two of the key, all of one shape and in u64. */
+/* Philox: c are four words of the counters, k two of the key, all of one shape and in u64. Written out, since
+ * rng_bit_generator counts on without gaps. */
 static void trunc_philox(tfl_op *x, ir_value *c, ir_value *k) {
   for (int round = 0; round < TRUNC_ROUNDS; round++) {
     ir_value a = trunc_word(x, IR_OP_MULTIPLY, c[0], 0xD2511F53), b = trunc_word(x, IR_OP_MULTIPLY, c[2], 0xCD9E8D57);
@@ -295,8 +307,10 @@ static ir_value trunc_spread(tfl_op *x, ir_value state, int64_t i, ir_value like
   return tfl_spread(x, one, like);
 }
 
-/* [groups, candidates] words of u32. */
+/* [groups, candidates] words of u32. Group g has blocks g * 256 to g * 256 + 5: TRUNC_STRETCH is what a group may
+ * use up. */
 static ir_value trunc_words(tfl_op *x, ir_value state, int64_t groups) {
+  assert(groups >= 0);
   int64_t grid[] = {groups, TRUNC_BLOCKS}, flat[] = {groups, TRUNC_CANDIDATES}, each[] = {groups, TRUNC_BLOCKS, 1};
   ir_value at = tfl_iota(x, XLAC_U64, 2, grid, 1);
   at =
@@ -314,6 +328,7 @@ static ir_value trunc_words(tfl_op *x, ir_value state, int64_t groups) {
 
 /* Of each row the first four elements that are kept, in their order. */
 static ir_value trunc_first(tfl_op *x, ir_value v, ir_value kept, int64_t groups) {
+  assert(groups >= 0);
   tfl_window w = {
       .rank = 2, .size = {1, TRUNC_CANDIDATES}, .stride = {1, 1}, .low = {0, TRUNC_CANDIDATES - 1}, .high = {0, 0}};
   ir_value count = tfl_reduce_window(x, IR_OP_ADD, tfl_cast(x, kept, XLAC_S32), tfl_scalar(x, XLAC_S32, 0), &w),
@@ -328,6 +343,8 @@ static ir_value trunc_first(tfl_op *x, ir_value v, ir_value kept, int64_t groups
   return tfl_concat(x, 4, parts, 1);
 }
 
+/* Truncated normal numbers as TensorFlow's CPU kernels give them: rejected candidates are skipped, not replaced
+ * from the next group. */
 int tfl_row_random_truncated(tfl_op *x) {
   tfl_random p;
   TRY(tfl_random_of(x, &p));

@@ -1,12 +1,13 @@
-/* Elementwise ops on one operand, and on two of any shapes that broadcast. */
+/* Elementwise ops on one operand, and on two of any shapes that broadcast. Most rows share tfl_row_unary or
+ * tfl_row_binary with the opcode as their arg; those with a function of their own differ from StableHLO's op in a
+ * corner, which the comment names. */
 #include "../build.h"
 #include "../windows.h"
 #include "../row.h"
 
 /* --- one operand --- */
 
-/* Elementwise ops on one operand. */
-
+/* arg: the opcode, of StableHLO or CHLO. */
 int tfl_row_unary(tfl_op *x) {
   tfl_out(x, 0, opt_unary(x->rw, (ir_opcode)x->row->arg, tfl_in(x, 0)));
   return x->status;
@@ -22,17 +23,20 @@ int tfl_row_is(tfl_op *x) {
   return x->status;
 }
 
+/* Integers are round already; round_nearest_even takes floats only. */
 int tfl_row_round(tfl_op *x) {
   if (base_dtype_is_integer((base_dtype)tfl_in_type(x, 0)->dtype)) return tfl_out_same(x, 0, 0), x->status;
   return tfl_row_unary(x);
 }
 
+/* 1 / v */
 int tfl_row_reciprocal(tfl_op *x) {
   ir_value v = tfl_in(x, 0);
   tfl_out(x, 0, opt_binary(x->rw, IR_OP_DIVIDE, tfl_like(x, v, 1), v));
   return x->status;
 }
 
+/* v v, also of complex numbers */
 int tfl_row_square(tfl_op *x) {
   ir_value v = tfl_in(x, 0);
   tfl_out(x, 0, opt_binary(x->rw, IR_OP_MULTIPLY, v, v));
@@ -46,6 +50,7 @@ int tfl_row_ndtri(tfl_op *x) {
   return x->status;
 }
 
+/* The result is u8 whatever the operand. */
 int tfl_row_popcount(tfl_op *x) {
   tfl_out(x, 0, tfl_cast(x, opt_unary(x->rw, IR_OP_POPCNT, tfl_in(x, 0)), XLAC_U8));
   return x->status;
@@ -53,6 +58,7 @@ int tfl_row_popcount(tfl_op *x) {
 
 /* --- complex numbers --- */
 
+/* Real, Imag, ComplexAbs; Angle is atan2 of both parts. */
 int tfl_row_part(tfl_op *x) {
   ir_value v = tfl_in(x, 0);
   if (!v.op) return x->status;
@@ -68,11 +74,13 @@ int tfl_row_part(tfl_op *x) {
   return x->status;
 }
 
+/* Real numbers are their own. */
 int tfl_row_conj(tfl_op *x) {
   if (!base_dtype_is_complex((base_dtype)tfl_in_type(x, 0)->dtype)) return tfl_out_same(x, 0, 0), x->status;
   return tfl_row_unary(x);
 }
 
+/* Both parts are broadcast. */
 int tfl_row_complex(tfl_op *x) {
   ir_value both[] = {tfl_in(x, 0), tfl_in(x, 1)};
   tfl_broadcast_pair(x, &both[0], &both[1]);
@@ -82,6 +90,7 @@ int tfl_row_complex(tfl_op *x) {
 
 /* --- other types --- */
 
+/* To a truth value: not 0, which a plain conversion would truncate first. */
 int tfl_row_cast(tfl_op *x) {
   base_dtype to = tfl_attr_dtype(x, "DstT");
   const ir_type *from = tfl_in_type(x, 0);
@@ -92,6 +101,7 @@ int tfl_row_cast(tfl_op *x) {
   return x->status;
 }
 
+/* To a narrower type a dimension more, to a wider one a dimension less, as bitcast_convert has it. */
 int tfl_row_bitcast(tfl_op *x) {
   base_dtype to = tfl_attr_dtype(x, "type");
   const ir_type *from = tfl_in_type(x, 0);
@@ -108,7 +118,8 @@ int tfl_row_bitcast(tfl_op *x) {
   return x->status;
 }
 
-/* A constant in each place of the input: ZerosLike, OnesLike. */
+/* A constant in each place of the input: ZerosLike, OnesLike. The value does not depend on the input's, so it is
+ * fixed though the input is not. */
 int tfl_row_like(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   if (x->status) return x->status;
@@ -119,7 +130,8 @@ int tfl_row_like(tfl_op *x) {
 
 /* --- chains --- */
 
-/* _UnaryOpsComposition: each name's row lowers what the one before gave. */
+/* _UnaryOpsComposition: each name's row lowers what the one before gave. Each row reads input 0, so input 0 is the
+ * last result meanwhile. Rows that read attributes can't be in a chain: it has the composition's only. */
 int tfl_row_unary_chain(tfl_op *x) {
   const base_slice *names = NULL;
   uint32_t n = 0;
@@ -151,8 +163,6 @@ int tfl_row_unary_chain(tfl_op *x) {
 
 /* --- two operands --- */
 
-/* Elementwise ops on two operands of any shapes that broadcast. */
-
 /* Both inputs in one shape. */
 static void binary_in(tfl_op *x, ir_value *a, ir_value *b) {
   *a = tfl_in(x, 0);
@@ -160,6 +170,7 @@ static void binary_in(tfl_op *x, ir_value *a, ir_value *b) {
   tfl_broadcast_pair(x, a, b);
 }
 
+/* arg: the opcode. */
 int tfl_row_binary(tfl_op *x) {
   tfl_out(x, 0, tfl_binary(x, (ir_opcode)x->row->arg, tfl_in(x, 0), tfl_in(x, 1)));
   return x->status;
@@ -188,6 +199,7 @@ int tfl_row_compare(tfl_op *x) {
   return x->status;
 }
 
+/* Of complex numbers (a - b) conj(a - b). */
 int tfl_row_squared_difference(tfl_op *x) {
   ir_value d = tfl_binary(x, IR_OP_SUBTRACT, tfl_in(x, 0), tfl_in(x, 1)), e = d;
   if (d.op && base_dtype_is_complex((base_dtype)opt_type(d)->dtype)) e = opt_unary(x->rw, IR_OP_CONJ, d);
@@ -204,6 +216,7 @@ int tfl_row_no_nan(tfl_op *x) {
   return x->status;
 }
 
+/* Xlogy, Xlog1py, Xdivy: 0 where the first operand is 0, even if the second gives infinity. */
 int tfl_row_x_times(tfl_op *x) {
   ir_value a, b;
   binary_in(x, &a, &b);
@@ -217,6 +230,7 @@ int tfl_row_x_times(tfl_op *x) {
 
 /* --- division that rounds down, and what it leaves --- */
 
+/* False after a failure. */
 static bool binary_is_integer(const ir_value v) {
   return v.op && base_dtype_is_integer((base_dtype)opt_type(v)->dtype);
 }
@@ -228,6 +242,7 @@ static ir_value binary_needs_step(tfl_op *x, ir_value rest, ir_value b) {
   return opt_binary(x->rw, IR_OP_AND, tfl_compare(x, "NE", rest, zero), signs);
 }
 
+/* StableHLO's division truncates: one less where a remainder is left and the signs differ. */
 int tfl_row_floor_div(tfl_op *x) {
   ir_value a, b;
   binary_in(x, &a, &b);
@@ -243,6 +258,7 @@ int tfl_row_floor_div(tfl_op *x) {
   return x->status;
 }
 
+/* The remainder has the divisor's sign. */
 int tfl_row_floor_mod(tfl_op *x) {
   ir_value a, b;
   binary_in(x, &a, &b);
@@ -253,6 +269,7 @@ int tfl_row_floor_mod(tfl_op *x) {
   return x->status;
 }
 
+/* Only floats need rounding. */
 int tfl_row_truncate_div(tfl_op *x) {
   ir_value a, b;
   binary_in(x, &a, &b);
@@ -282,6 +299,7 @@ int tfl_row_shift(tfl_op *x) {
 
 /* --- choices --- */
 
+/* a - b| < tolerance */
 int tfl_row_approximate_equal(tfl_op *x) {
   ir_value a, b;
   binary_in(x, &a, &b);
@@ -304,6 +322,7 @@ int tfl_row_select(tfl_op *x) {
   return x->status;
 }
 
+/* All three are broadcast. */
 int tfl_row_select_v2(tfl_op *x) {
   ir_value p = tfl_in(x, 0), a = tfl_in(x, 1), b = tfl_in(x, 2);
   tfl_broadcast_pair(x, &a, &b);
@@ -314,12 +333,14 @@ int tfl_row_select_v2(tfl_op *x) {
   return x->status;
 }
 
+/* ClipByValue: value, low, high; low and high may be scalars. */
 int tfl_row_clip(tfl_op *x) {
   ir_value low = tfl_binary(x, IR_OP_MAXIMUM, tfl_in(x, 0), tfl_in(x, 1));
   tfl_out(x, 0, tfl_binary(x, IR_OP_MINIMUM, low, tfl_in(x, 2)));
   return x->status;
 }
 
+/* Of one type, added from the first on. */
 int tfl_row_add_n(tfl_op *x) {
   ir_value sum = tfl_in(x, 0);
   for (uint32_t i = 1; i < x->n_in; i++) {

@@ -1,20 +1,22 @@
-/* Ops with indices: gathers, scatters, segments, counts, the largest elements. */
+/* Ops with indices: gathers, scatters, segments, counts, the largest elements. The makers say which dimensions are
+ * looked up in TensorFlow's terms (an axis, vectors of indices) and write StableHLO's dimension numbers. Indices
+ * out of range: gathers take the nearest, scatters leave them out, as XLA does; TensorFlow's CPU refuses them. */
 #include "../windows.h"
 
 /* --- makers --- */
-
-/* Makers of gathers and scatters, from what TensorFlow's ops mean by their indices. */
 
 static ir_value indexed_nothing(void) {
   return (ir_value){NULL, 0};
 }
 
+/* A list of dimension numbers under its name. */
 typedef struct indexed_field {
   const char *name;
   uint32_t n;
   const int64_t *v;
 } indexed_field;
 
+/* #stablehlo.gather or #stablehlo.scatter from five lists and index_vector_dim; NULL when out of memory. */
 static const ir_mattr *indexed_numbers(tfl_op *x, const char *kind, const indexed_field *list, int64_t vector) {
   ir_module *m = x->rw->m;
   ir_mentry fields[6];
@@ -70,6 +72,7 @@ static int indexed_depth(tfl_op *x, const ir_type *t, const ir_type *at, uint32_
   return 0;
 }
 
+/* indices [..., k] look up the first k dimensions; the result is [..., the others]. */
 ir_value tfl_take_nd(tfl_op *x, ir_value v, ir_value indices) {
   const ir_type *t = opt_type(v), *at = opt_type(indices);
   int64_t first[TFL_MOST_DIMS], offset[TFL_MOST_DIMS], sizes[TFL_MOST_DIMS], dims[2 * TFL_MOST_DIMS];
@@ -103,6 +106,7 @@ ir_value tfl_take_nd(tfl_op *x, ir_value v, ir_value indices) {
 
 /* --- scatters --- */
 
+/* The computation that combines what is there with an update. */
 static void indexed_region(tfl_op *x, ir_op *op, ir_opcode opcode, base_dtype dtype) {
   ir_computation *region = opt_region(x->rw, op, 0);
   const ir_type *scalar = tfl_type(x, dtype, 0, NULL);
@@ -141,6 +145,7 @@ static ir_value indexed_scatter(tfl_op *x, ir_opcode opcode, ir_value v, ir_valu
   return opt_result(op, 0);
 }
 
+/* indices [..., k], as for tfl_take_nd. */
 ir_value tfl_put_nd(tfl_op *x, ir_opcode opcode, ir_value v, ir_value indices, ir_value updates) {
   uint32_t depth = 0;
   const ir_type *t = opt_type(v), *at = opt_type(indices);
@@ -158,6 +163,7 @@ ir_value tfl_put_rows(tfl_op *x, ir_opcode opcode, ir_value v, ir_value indices,
 /* --- known places --- */
 
 ir_value tfl_constant_i32(tfl_op *x, uint32_t rank, const int64_t *dims, const int32_t *v) {
+  assert(v != NULL);
   return opt_constant_data(x->rw, tfl_type(x, XLAC_S32, rank, dims), v, false);
 }
 
@@ -167,6 +173,7 @@ ir_value tfl_constant_f32(tfl_op *x, uint32_t rank, const int64_t *dims, const f
 
 /* Where place is -1, `otherwise` instead of the first element. */
 static ir_value indexed_fill(tfl_op *x, ir_value v, int64_t count, const int32_t *place, ir_value otherwise) {
+  assert(count >= 0);
   uint8_t *holes = BASE_ARRAY(x->arena, uint8_t, (size_t)count + 1);
   bool any = false;
   if (!holes || !v.op) return holes ? v : (x->status = base_oom(x->err, "lowering"), indexed_nothing());
@@ -205,15 +212,14 @@ ir_value tfl_rearrange(tfl_op *x, ir_value v, uint32_t n, uint32_t n_dims, const
 
 /* --- rows --- */
 
-/* Ops with indices: gathers, scatters, segments, counts, the largest elements. Indices that are out of range: gathers
- * take the nearest, scatters leave them out, as XLA does; TensorFlow's CPU refuses them. */
-
+/* The value of a variable; without op after a failure. */
 static ir_value index_variable(tfl_op *x, tfl_resource *r) {
   return r ? tfl_use(x, &r->value) : (ir_value){NULL, 0};
 }
 
 /* --- gathers --- */
 
+/* `indices` is the number of an input; batch counts from the end of the indices where it is negative. */
 static int index_gather(tfl_op *x, ir_value v, uint32_t indices, int64_t axis, int64_t batch) {
   const ir_type *at = tfl_in_type(x, indices), *t = opt_type(v);
   uint32_t dim = 0;
@@ -229,16 +235,19 @@ static int index_gather(tfl_op *x, ir_value v, uint32_t indices, int64_t axis, i
   return x->status;
 }
 
+/* params, indices */
 int tfl_row_gather(tfl_op *x) {
   return index_gather(x, tfl_in(x, 0), 1, 0, 0);
 }
 
+/* params, indices, axis */
 int tfl_row_gather_v2(tfl_op *x) {
   int64_t axis = 0;
   TRY(tfl_int(x, 2, &axis));
   return index_gather(x, tfl_in(x, 0), 1, axis, tfl_attr_int(x, "batch_dims"));
 }
 
+/* The axis follows the batch dimensions. */
 int tfl_row_resource_gather(tfl_op *x) {
   int64_t batch = tfl_attr_int(x, "batch_dims");
   if (batch < 0) batch += tfl_in_type(x, 1)->rank;
@@ -271,6 +280,7 @@ int tfl_row_scatter_nd(tfl_op *x) {
   return x->status;
 }
 
+/* tensor, indices, updates */
 int tfl_row_tensor_scatter(tfl_op *x) {
   ir_opcode opcode = (ir_opcode)x->row->arg;
   ir_value updates = index_negated(x, &opcode, tfl_in(x, 2));
@@ -278,6 +288,7 @@ int tfl_row_tensor_scatter(tfl_op *x) {
   return x->status;
 }
 
+/* variable, indices, updates */
 int tfl_row_resource_scatter_nd(tfl_op *x) {
   ir_opcode opcode = (ir_opcode)x->row->arg;
   tfl_resource *r = tfl_in_resource(x, 0);
@@ -296,6 +307,7 @@ static ir_value index_spread(tfl_op *x, ir_value updates, ir_value v, ir_value i
   return tfl_broadcast(x, updates, at->rank + t->rank - 1, dims);
 }
 
+/* variable, rows, updates */
 int tfl_row_resource_scatter(tfl_op *x) {
   ir_opcode opcode = (ir_opcode)x->row->arg;
   tfl_resource *r = tfl_in_resource(x, 0);
@@ -309,6 +321,7 @@ int tfl_row_resource_scatter(tfl_op *x) {
 
 /* What a segment without elements has: of a maximum the least finite number, as TensorFlow's. */
 static ir_value index_empty_segment(tfl_op *x, ir_opcode opcode, base_dtype dtype) {
+  assert(opcode == IR_OP_ADD || opcode == IR_OP_MULTIPLY || opcode == IR_OP_MAXIMUM || opcode == IR_OP_MINIMUM);
   if (opcode == IR_OP_ADD) return tfl_scalar(x, dtype, 0);
   if (opcode == IR_OP_MULTIPLY) return tfl_scalar(x, dtype, 1);
   ir_value end = opcode == IR_OP_MAXIMUM ? tfl_lowest(x, dtype) : tfl_highest(x, dtype);
@@ -341,14 +354,13 @@ int tfl_row_segments(tfl_op *x) {
 /* The places of elements of `ids`, [n] or [rows, n], among [size] or [rows, size] bins: ids with their row before them.
  */
 static ir_value index_bins(tfl_op *x, ir_value ids, bool rows) {
+  assert(!rows || !ids.op || opt_type(ids)->rank == 2);
   if (!ids.op) return ids;
   const ir_type *t = opt_type(ids);
-  int64_t dims[] = {t->dims[0], rows ? t->dims[1] : 1, 1};
-  uint32_t rank = rows ? 3 : 2;
   int64_t one[] = {t->count, 1};
-  ir_value column = rows ? tfl_reshape(x, ids, rank, dims) : tfl_reshape(x, ids, 2, one);
-  if (!rows) return column;
-  ir_value both[] = {tfl_iota(x, (base_dtype)t->dtype, 3, dims, 0), column};
+  if (!rows) return tfl_reshape(x, ids, 2, one);
+  int64_t dims[] = {t->dims[0], t->dims[1], 1};
+  ir_value both[] = {tfl_iota(x, (base_dtype)t->dtype, 3, dims, 0), tfl_reshape(x, ids, 3, dims)};
   return tfl_concat(x, 2, both, 2);
 }
 
@@ -370,10 +382,12 @@ static int index_count(tfl_op *x, bool rows, bool binary) {
   return x->status;
 }
 
+/* arr, size, weights: of any shape */
 int tfl_row_bincount(tfl_op *x) {
   return index_count(x, false, false);
 }
 
+/* input, size, weights: rows are counted by themselves */
 int tfl_row_dense_bincount(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   if (t->rank == 0 || t->rank > 2) return tfl_fail(x, "values of rank %u: expected 1 or 2", t->rank);
@@ -382,6 +396,7 @@ int tfl_row_dense_bincount(tfl_op *x) {
 
 /* --- the largest --- */
 
+/* CHLO's top_k sorts, equal elements by place; `sorted` false allows that, too. */
 int tfl_row_top_k(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t k = 0, dims[TFL_MOST_DIMS];
@@ -402,6 +417,7 @@ int tfl_row_top_k(tfl_op *x) {
 
 /* --- DynamicStitch: indices are known, so the result is a gather of all data's slices --- */
 
+/* Sizes of a DynamicStitch: indices and data come in pairs. */
 typedef struct index_stitch {
   uint32_t n;    /* pairs */
   int64_t total; /* slices in all */
@@ -439,6 +455,7 @@ static int index_stitch_data(tfl_op *x, const index_stitch *s, ir_value *all, ui
   return x->status;
 }
 
+/* Rows that no index names are taken from slice 0: TensorFlow leaves them open. */
 int tfl_row_dynamic_stitch(tfl_op *x) {
   index_stitch s;
   ir_value all = {NULL, 0};

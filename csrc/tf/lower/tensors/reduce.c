@@ -3,8 +3,7 @@
 
 /* --- reductions --- */
 
-/* Reductions over axes that are known, arg max, and running sums. */
-
+/* What attribute keep_dims and the axes make of a shape. */
 typedef struct reduce_axes {
   uint32_t n, rank; /* of the result with dimensions kept or not */
   int64_t dims[TFL_MOST_DIMS], result[TFL_MOST_DIMS];
@@ -35,6 +34,7 @@ static int reduce_read_axes(tfl_op *x, const char *keep_attr, reduce_axes *r) {
   return x->status;
 }
 
+/* Without axes nothing is reduced, but the shape is the result's. */
 static ir_value reduce_over(tfl_op *x, const reduce_axes *r, ir_opcode opcode, ir_value v, ir_value init) {
   if (r->n > 0) v = opt_reduce(x->rw, opcode, v, init, r->n, r->dims);
   return tfl_reshape(x, v, r->rank, r->result);
@@ -47,6 +47,7 @@ static ir_value reduce_sum(tfl_op *x, const reduce_axes *r, ir_value v) {
   return reduce_over(x, r, IR_OP_ADD, tfl_cast(x, v, wide), tfl_scalar(x, wide, 0));
 }
 
+/* Sums of half precision are made in f32 and rounded once. */
 int tfl_row_sum(tfl_op *x) {
   reduce_axes r;
   TRY(reduce_read_axes(x, "keep_dims", &r));
@@ -54,6 +55,7 @@ int tfl_row_sum(tfl_op *x) {
   return x->status;
 }
 
+/* Integers are divided as integers, as TensorFlow does. */
 int tfl_row_mean(tfl_op *x) {
   reduce_axes r;
   TRY(reduce_read_axes(x, "keep_dims", &r));
@@ -71,6 +73,7 @@ int tfl_row_prod(tfl_op *x) {
   return x->status;
 }
 
+/* Of nothing: the lowest, or highest, value. */
 int tfl_row_max_min(tfl_op *x) {
   reduce_axes r;
   TRY(reduce_read_axes(x, "keep_dims", &r));
@@ -80,6 +83,7 @@ int tfl_row_max_min(tfl_op *x) {
   return x->status;
 }
 
+/* arg: IR_OP_AND or IR_OP_OR. */
 int tfl_row_all_any(tfl_op *x) {
   reduce_axes r;
   TRY(reduce_read_axes(x, "keep_dims", &r));
@@ -88,6 +92,7 @@ int tfl_row_all_any(tfl_op *x) {
   return x->status;
 }
 
+/* sqrt(sum(v conj(v))) */
 int tfl_row_euclidean_norm(tfl_op *x) {
   reduce_axes r;
   TRY(reduce_read_axes(x, "keep_dims", &r));
@@ -101,6 +106,7 @@ int tfl_row_euclidean_norm(tfl_op *x) {
   return x->status;
 }
 
+/* sum(v v) / 2 */
 int tfl_row_l2_loss(tfl_op *x) {
   int64_t dims[TFL_MOST_DIMS];
   for (uint32_t d = 0; d < TFL_MOST_DIMS; d++) dims[d] = d;
@@ -117,6 +123,7 @@ int tfl_row_l2_loss(tfl_op *x) {
 
 /* The body: of two values with their places the larger (smaller) one, of equal ones the first. */
 static void reduce_arg_body(tfl_op *x, ir_op *op, const ir_type *value, const ir_type *place) {
+  assert(op != NULL);
   ir_computation *body = opt_region(x->rw, op, 0);
   if (!body) return;
   ir_value a = opt_region_argument(x->rw, body, value), i = opt_region_argument(x->rw, body, place);
@@ -133,6 +140,7 @@ static void reduce_arg_body(tfl_op *x, ir_op *op, const ir_type *value, const ir
   tfl_leave(x, back);
 }
 
+/* arg: IR_OP_MAXIMUM or IR_OP_MINIMUM. A reduction of pairs (value, place). */
 int tfl_row_arg_max(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t axis = 0, dim, kept[TFL_MOST_DIMS];
@@ -161,8 +169,7 @@ int tfl_row_arg_max(tfl_op *x) {
 
 /* --- running sums and products --- */
 
-/* Running sums and products along an axis: windows over all elements up to each one. */
-
+/* Place i sees all places up to i (reverse: from i on): a window as long as the axis with padding on one side. */
 static ir_value scan_window(tfl_op *x, ir_opcode opcode, ir_value v, ir_value init, uint32_t axis, bool reverse) {
   const ir_type *t = opt_type(v);
   int64_t window[TFL_MOST_DIMS], padding[2 * TFL_MOST_DIMS] = {0}, shape[] = {t ? t->rank : 0, 2};
@@ -187,12 +194,14 @@ static ir_value scan_shift(tfl_op *x, ir_value v, ir_value init, uint32_t axis, 
   return tfl_pad(x, v, init, low, high, NULL);
 }
 
+/* Input 1. */
 static int scan_axis(tfl_op *x, uint32_t *axis) {
   int64_t number = 0;
   TRY(tfl_int(x, 1, &number));
   return tfl_axis(x, number, tfl_in_type(x, 0)->rank, axis);
 }
 
+/* exclusive: without the element itself, so everything moves on by one. */
 int tfl_row_cumulative(tfl_op *x) {
   uint32_t axis = 0;
   TRY(scan_axis(x, &axis));

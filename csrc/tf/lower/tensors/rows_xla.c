@@ -1,11 +1,11 @@
-/* XLA's own ops that need no function: products, pads, slices, sorts, grids, and what only passes values on. */
+/* XLA's own ops (Xla* of tf2xla/ops/xla_ops.cc) that need no function: products, pads, slices, sorts, grids, and
+ * what only passes values on. Dimension numbers are protocol buffer messages of XLA in a string attribute. */
 #include "../xla.h"
 #include "../tensor.h"
 
 /* --- dimension numbers and functions --- */
 
-/* What the rows of XLA's own ops share. */
-
+/* One dimension of a list; fails where it is not below `rank`. */
 static int xla_add(tfl_op *x, tfl_dims *out, uint64_t v, uint32_t rank) {
   if (v >= rank || out->n == TFL_MOST_DIMS)
     return tfl_fail(x, "dimension_numbers name dimension %lld of %u", (long long)v, rank);
@@ -13,7 +13,7 @@ static int xla_add(tfl_op *x, tfl_dims *out, uint64_t v, uint32_t rank) {
   return 0;
 }
 
-/* Packed, or one by one. */
+/* Packed, or one by one. `number` is the field of the message (xla_data.proto). */
 int tfl_message_dims(tfl_op *x, uint32_t number, uint32_t rank, tfl_dims *out) {
   base_slice message = tfl_attr_str(x, "dimension_numbers");
   const char *at = message.p, *end = message.p + message.n;
@@ -28,6 +28,7 @@ int tfl_message_dims(tfl_op *x, uint32_t number, uint32_t rank, tfl_dims *out) {
   return x->status;
 }
 
+/* A field that is missing is 0. */
 int tfl_message_dim(tfl_op *x, uint32_t number, uint32_t rank, int64_t *out) {
   tfl_dims list;
   TRY(tfl_message_dims(x, number, rank, &list));
@@ -42,6 +43,7 @@ int tfl_known_list(tfl_op *x, uint32_t i, uint32_t n, const int64_t **out) {
   return found == n ? 0 : tfl_fail(x, "input %u has %u numbers, expected %u", i, found, n);
 }
 
+/* The function's results must have the very types, since regions can't convert. */
 int tfl_function_region(tfl_op *x, ir_op *op, uint32_t index, const char *attr, uint32_t n, const ir_type *const *args,
                         uint32_t n_results, const ir_type *const *results) {
   tf_callee callee;
@@ -69,10 +71,9 @@ int tfl_function_region(tfl_op *x, ir_op *op, uint32_t index, const char *attr, 
 
 /* --- ops --- */
 
-/* XLA's own ops that need no function: products, pads, slices, sorts, and what only passes values on. */
-
 /* --- products --- */
 
+/* Contracted, or batch, dimensions of both operands. */
 static int xla_check_pairs(tfl_op *x, const ir_type *a, const ir_type *b, const tfl_dims *of_a, const tfl_dims *of_b) {
   bool fits = of_a->n == of_b->n;
   for (uint32_t i = 0; fits && i < of_a->n; i++) fits = a->dims[of_a->v[i]] == b->dims[of_b->v[i]];
@@ -80,6 +81,7 @@ static int xla_check_pairs(tfl_op *x, const ir_type *a, const ir_type *b, const 
 }
 
 static bool xla_are_distinct(const tfl_dims *a, const tfl_dims *b) {
+  assert(a->n <= TFL_MOST_DIMS && b->n <= TFL_MOST_DIMS);
   uint64_t seen = 0;
   for (uint32_t i = 0; i < a->n + b->n; i++) {
     uint64_t bit = (uint64_t)1 << (i < a->n ? a->v[i] : b->v[i - a->n]);
@@ -89,6 +91,7 @@ static bool xla_are_distinct(const tfl_dims *a, const tfl_dims *b) {
   return true;
 }
 
+/* XlaDot: DotDimensionNumbers has 1 and 2 contracting, 3 and 4 batch dimensions. */
 int tfl_row_xla_dot(tfl_op *x) {
   const ir_type *a = tfl_in_type(x, 0), *b = tfl_in_type(x, 1);
   tfl_dims contract[2], batch[2];
@@ -111,6 +114,7 @@ int tfl_row_xla_dot(tfl_op *x) {
 
 /* --- convolutions --- */
 
+/* One side of ConvolutionDimensionNumbers, by the numbers of its fields. */
 static int xla_side(tfl_op *x, uint32_t batch, uint32_t feature, uint32_t spatial, uint32_t n, tfl_conv_dims *out) {
   int64_t one = 0, other = 0;
   tfl_dims list, ends = {2, {0}};
@@ -168,6 +172,7 @@ int tfl_row_xla_conv(tfl_op *x) {
 
 /* --- pads, slices --- */
 
+/* operand, value, low, high, interior; low and high may be negative. */
 int tfl_row_xla_pad(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *low = NULL, *high = NULL, *interior = NULL;
@@ -193,6 +198,7 @@ static int xla_starts(tfl_op *x, uint32_t i, uint32_t rank, ir_value *out) {
   return x->status;
 }
 
+/* operand, starts, sizes */
 int tfl_row_xla_dynamic_slice(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *sizes = NULL;
@@ -206,6 +212,7 @@ int tfl_row_xla_dynamic_slice(tfl_op *x) {
   return x->status;
 }
 
+/* operand, update, starts */
 int tfl_row_xla_dynamic_update(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0), *part = tfl_in_type(x, 1);
   ir_value starts[TFL_MOST_DIMS];
@@ -219,7 +226,9 @@ int tfl_row_xla_dynamic_update(tfl_op *x) {
 
 /* --- sorts: along the last dimension, upwards, in the total order --- */
 
+/* n - 1 values are moved with the keys. */
 static int xla_sort(tfl_op *x, uint32_t n) {
+  assert(n == 1 || n == 2);
   const ir_type *t = tfl_in_type(x, 0), *types[2], *scalars[2];
   ir_value in[2] = {tfl_in(x, 0), n > 1 ? tfl_in(x, 1) : (ir_value){NULL, 0}}, a = {NULL, 0}, b = {NULL, 0};
   if (t->rank == 0) return tfl_fail(x, "a scalar can't be sorted");
@@ -260,6 +269,7 @@ int tfl_row_xla_sort_pairs(tfl_op *x) {
 
 /* --- small ones --- */
 
+/* operand; the bits are attributes. */
 int tfl_row_xla_reduce_precision(tfl_op *x) {
   int64_t exponent = tfl_attr_int(x, "exponent_bits"), mantissa = tfl_attr_int(x, "mantissa_bits");
   const ir_type *t = tfl_in_type(x, 0);
@@ -305,6 +315,7 @@ int tfl_row_xla_broadcast_helper(tfl_op *x) {
   return x->status;
 }
 
+/* XlaOptimizationBarrier. */
 int tfl_row_xla_barrier(tfl_op *x) {
   const ir_type **types = BASE_ARRAY(x->arena, const ir_type *, (size_t)x->n_in + 1);
   ir_value *in = BASE_ARRAY(x->arena, ir_value, (size_t)x->n_in + 1);
@@ -322,13 +333,13 @@ int tfl_row_xla_barrier(tfl_op *x) {
 /* --- XlaConcatND, XlaSplitND --- */
 
 /* XlaConcatND and XlaSplitND: tensors in a grid, row-major, which are parts of one; padding behind its ends. */
-
 typedef struct grid {
   uint32_t rank, n; /* dimensions, parts */
   const int64_t *parts;
   int64_t paddings[TFL_MOST_DIMS];
 } grid;
 
+/* The grid must have as many places as there are parts. */
 static int grid_of(tfl_op *x, const char *attr, uint32_t rank, uint32_t n, grid *g) {
   const int64_t *paddings = NULL;
   uint32_t n_parts = 0, n_paddings = 0;
@@ -374,6 +385,7 @@ int tfl_row_xla_concat(tfl_op *x) {
   return x->status;
 }
 
+/* Pads behind the ends first, so that all parts have one shape. */
 int tfl_row_xla_split(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t low[TFL_MOST_DIMS] = {0}, size[TFL_MOST_DIMS];

@@ -3,15 +3,14 @@
 
 /* --- searches and places --- */
 
-/* Searches in sorted values, and small ops about places: formats, membership, sparse values. */
-
 /* Over the last dimension: how many elements of it are true. */
 static ir_value search_count(tfl_op *x, ir_value here, base_dtype dtype) {
   int64_t last = here.op ? (int64_t)opt_type(here)->rank - 1 : 0;
   return tfl_reduce(x, IR_OP_ADD, tfl_cast(x, here, dtype), 0, 1, &last);
 }
 
-/* [..., n] and [..., 1] from two lists: how many of the first are before each of the second. */
+/* [..., n] and [..., 1] from two lists: how many of the first are before each of the second. By comparing each
+ * with each: sorted lists are short, and compiled code does it in one pass. */
 static ir_value search_before(tfl_op *x, const char *direction, ir_value line, ir_value values, base_dtype dtype) {
   int64_t one[TFL_MOST_DIMS], many[TFL_MOST_DIMS];
   if (!line.op || !values.op) return values;
@@ -34,6 +33,7 @@ int tfl_row_bound(tfl_op *x) {
   return x->status;
 }
 
+/* How many boundaries are not above the value. */
 int tfl_row_bucketize(tfl_op *x) {
   base_slice value = tf_attr_or_default(x->node->op, x->node->def->attrs, base_slice_of("boundaries"));
   const float *ends = NULL;
@@ -51,6 +51,7 @@ int tfl_row_bucketize(tfl_op *x) {
 
 /* predictions [batch, classes], targets [batch], k: fewer than k are greater, and all is finite. */
 int tfl_row_in_top_k(tfl_op *x) {
+  assert(x->n_in == 3);
   const ir_type *t = tfl_in_type(x, 0), *at = tfl_in_type(x, 1);
   if (t->rank != 2 || at->rank != 1 || at->dims[0] != t->dims[0])
     return tfl_fail(x, "predictions and targets are not [batch, classes] and [batch]");
@@ -106,6 +107,7 @@ int tfl_row_to_bool(tfl_op *x) {
 
 /* --- formats: letters for dimensions --- */
 
+/* Both have the same letters, each perhaps in another place. */
 static int search_formats(tfl_op *x, base_slice *from, base_slice *to) {
   *from = tfl_attr_str(x, "src_format");
   *to = tfl_attr_str(x, "dst_format");
@@ -149,8 +151,8 @@ int tfl_row_format_map(tfl_op *x) {
 
 /* --- histograms --- */
 
-/* HistogramFixedWidth: how many values fall into each of some steps of a range; what is outside counts for the ends. */
-
+/* HistogramFixedWidth: how many values fall into each of some steps of a range; what is outside counts for the
+ * ends. */
 int tfl_row_histogram(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0), *range = tfl_in_type(x, 1);
   int64_t bins = 0, flat[] = {t->count, 1};
