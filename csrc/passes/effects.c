@@ -3,7 +3,10 @@
 
 #include "../interp/plan.h"
 
-/* A custom call may read anything, but does something only where it says so. */
+/* A custom call may read anything, but does something only where it says so.
+ * What the facts are for: an op with none of them may be removed, merged, moved or computed early. OPT_EFFECT forbids
+ * all of these, OPT_RANDOM merging and moving between computations, OPT_ENVIRONMENT computing at compile time,
+ * OPT_ASYNC touching one link without the others. */
 static unsigned own_facts(const ir_op *op) {
   unsigned facts = 0;
   if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) facts |= OPT_EFFECT;

@@ -80,7 +80,8 @@ static double cost_window(const ir_op *op) {
   return n;
 }
 
-/* What applies a computation is counted by its body. */
+/* What applies a computation is counted by its body.
+ * dot of f32[4,3] and f32[3,5]: 2 * 20 * 3 = 120 flops. reduce of f32[8] by add: 8 flops, one for each element read. */
 opt_cost opt_op_cost(const ir_op *op) {
   opt_cost c = {0};
   double result = cost_elements(op->type), first = op->n_operands ? cost_elements(ir_operand_type(op, 0)) : 0;

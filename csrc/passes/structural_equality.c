@@ -2,7 +2,9 @@
  * classes, so that ops with equal bodies compare by one number. */
 #include "structural_equality.h"
 
-/* The multiplier is 2^64 divided by the golden ratio. */
+/* The multiplier is 2^64 divided by the golden ratio.
+ * Used by cse, where operands are the same ops, and for whole computations, where they stand in the same place
+ * (by_place): two reducers add(x, y) under different names are one class. */
 static uint64_t same_mix(uint64_t h, uint64_t v) {
   h = (h ^ v) * 0x9E3779B97F4A7C15u;
   return h ^ h >> 32;

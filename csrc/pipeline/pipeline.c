@@ -1,6 +1,7 @@
 /* The registry, the pipeline syntax and its run. The text is read whole before anything runs, so that a mistyped name
  * at its end costs no work. Errors give the column; unknown names come with the nearest ones that are known.
- * pipeline := [pass ("," pass)*]; pass := name ["{" (option ["=" value])* "}"] | anchor "(" pipeline ")" */
+ * pipeline := [pass ("," pass)*]; pass := name ["{" (option ["=" value])* "}"] | anchor "(" pipeline ")"
+ * For example "canonicalize,func.func(sdy-insert-explicit-reshards{enable-full-version=true})". */
 #include <stdio.h>
 
 #include "../ir/stablehlo/stablehlo.h"
@@ -299,6 +300,7 @@ static bool pipeline_at_end(pipeline_reader *r) {
   return r->p == r->end || (r->depth && *r->p == ')');
 }
 
+/* An empty list is a pipeline too: it does nothing. */
 static int pipeline_list(pipeline_reader *r) {
   if (pipeline_at_end(r)) return 0;
   do {

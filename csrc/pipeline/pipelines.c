@@ -81,6 +81,7 @@ static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_
   return o->inline_meshes && !o->for_partitioning ? pipeline_run(m, "sdy-inline-meshes", err) : 0;
 }
 
+/* Options by the names that Shardy's pipeline has for them. */
 int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
   pipeline_export_options o = {.keep_rules = opt_get(args, "keep-sharding-rules"),
                                .for_partitioning = opt_get(args, "avoid-export-for-partitioning"),

@@ -103,6 +103,7 @@ bool async_list_has(base_slice list, const char *name) {
   return false;
 }
 
+/* Before the pass begins, so that a misspelt name costs no work. */
 int async_check_opcodes(base_slice list, const char *pass, xlac_error *err) {
   for (base_slice next = async_list_next(&list); next.n; next = async_list_next(&list)) {
     if (ir_opcode_from_text(next.p, next.n) != IR_OP_INVALID) continue;
@@ -210,7 +211,8 @@ static const ir_type *async_tuple_of_operands(async_edit *e, const ir_op *op) {
   return elements ? ir_tuple(e->m, op->n_operands, elements) : NULL;
 }
 
-/* ((operands...), outputs, u32[]) */
+/* ((operands...), outputs, u32[])
+ * The u32[] is the context that backends keep their handle in. */
 static const ir_type *async_generic_type(async_edit *e, const ir_op *op) {
   const ir_type *elements[3] = {async_tuple_of_operands(e, op), op->type, ir_scalar(e->m, XLAC_U32)};
   return elements[0] && elements[2] ? ir_tuple(e->m, 3, elements) : NULL;
@@ -310,6 +312,7 @@ static bool async_copy_shared(ir_op *start, const ir_op *op) {
 
 /* {1}: (0, {}) */
 static bool async_set_alias(async_edit *e, ir_op *start) {
+  assert(start->opcode == IR_OP_ASYNC_START);
   static const int64_t outputs[1] = {1};
   ir_aliasing *v = base_arena_zalloc(&e->m->arena, sizeof *v + sizeof(ir_alias));
   const ir_ints *output = ir_ints_make(e->m, 1, outputs), *none = ir_ints_make(e->m, 0, NULL);
@@ -327,7 +330,8 @@ static bool async_finish_start(async_edit *e, ir_op *start, const ir_op *op, con
   return !how->thread || ir_set_str(start, IR_ATTR_ASYNC_THREAD, how->thread->s, how->thread->n);
 }
 
-/* start, updates, done: all before op, which then goes. */
+/* start, updates, done: all before op, which then goes.
+ * The start's type is ((operands), outputs, u32[]), and updates have the same; the done has the op's own type. */
 ir_op *async_wrap_op(async_edit *e, ir_op *op, const async_how *how) {
   const ir_type *t = async_generic_type(e, op);
   ir_computation *c = t ? async_wrap_computation(e, op, how->thread) : NULL;
@@ -400,6 +404,7 @@ static bool async_add_preds(ir_op *to, const ir_op *from) {
   return true;
 }
 
+/* `op` may be any op: the start and the updates are what is asked for. */
 static bool async_is_link_before(const ir_op *op, const ir_op *start, const ir_op *done) {
   for (const ir_op *link = ir_operand(done, 0);; link = ir_operand(link, 0)) {
     if (link == op) return true;
@@ -439,6 +444,7 @@ static bool async_take_edges(ir_op *first, ir_op *start, ir_op *done) {
 
 /* From the done backwards, so that each link has lost its reader. */
 static bool async_remove_chain(ir_op *start, ir_op *done, ir_op *result, bool edges) {
+  assert(start->parent == done->parent);
   if (edges ? !ir_replace_uses(done, result) : !opt_replace(done, result)) return false;
   for (ir_op *link = done, *next = NULL;; link = next) {
     next = link == start ? NULL : ir_operand(link, 0);
@@ -518,6 +524,7 @@ static bool async_wraps_half(const ir_op *start) {
          (root->opcode == IR_OP_SEND || root->opcode == IR_OP_RECV || ir_opcode_has(root->opcode, IR_ASYNC_START));
 }
 
+/* Generic chains hold the op itself, pairs the makings of one. */
 ir_op *async_unwrap(async_edit *e, ir_op *done, bool *found) {
   ir_op *start = async_start_of_done(done);
   *found = start != NULL && !async_wraps_half(start);

@@ -1,6 +1,9 @@
 /* Chains, and what is waited for, in the order that the ops have: by the model, before anything runs. */
 #include "explain.h"
 
+/* A chain that is fully hidden has "exposed": 0; else the done was "reached" before the chain "ends", and "needs",
+ * "behind" and "reader" say what could be moved: what the start waited for, which chain held the lane, who reads the
+ * result first. */
 typedef struct async_report {
   base_text *out;
   async_edit e;

@@ -44,6 +44,7 @@ typedef struct lhs_run {
   int64_t limit;
 } lhs_run;
 
+/* WAITING: for operands; READY: in a queue; BLOCKED: a start whose lane is full; OUT: placed. */
 enum lhs_state { LHS_WAITING, LHS_READY, LHS_BLOCKED, LHS_OUT };
 
 /* --- the graph --- */
@@ -78,6 +79,7 @@ static void lhs_edges(lhs_run *r, bool count) {
   }
 }
 
+/* Followers of node i are edges[first .. first + n_followers); n_followers is counted twice, once in each walk. */
 static bool lhs_graph(lhs_run *r) {
   size_t n = 0;
   r->nodes = base_arena_zalloc(&r->arena, ((size_t)r->n + 1) * sizeof *r->nodes);
@@ -210,6 +212,7 @@ static void lhs_end(lhs_run *r, const async_chain *chain) {
   async_push(&r->starts, -r->nodes[next].path, next);
 }
 
+/* Time goes on by what the op takes on the main thread; chains take theirs on their lanes. */
 static void lhs_put(lhs_run *r, uint32_t i) {
   ir_op *op = r->order[i];
   async_chain *chain = async_chain_of(&r->costs, op);
@@ -296,6 +299,7 @@ static void lhs_sink_op(lhs_sink *s, ir_op *op) {
   lhs_sink_put(s, r->index[op->id]);
 }
 
+/* Dones that nobody reads are put at the end, in their old order. */
 static bool lhs_sink_dones(lhs_run *r, ir_op **out) {
   uint32_t lanes = r->costs.n_lanes;
   lhs_sink s = {.r = r, .out = out, .held = base_arena_zalloc(&r->arena, (size_t)r->n + 1)};

@@ -102,6 +102,7 @@ static bool async_thread_lane(async_costs *c, const base_istr *name, uint32_t *l
   return base_map_set(&c->thread_of, base_key(name), c->n_lanes++);
 }
 
+/* The main thread has no name in HLO. */
 const char *async_lane_name(const async_costs *c, uint32_t lane) {
   static const char *const names[ASYNC_THREADS] = {"copies", "collectives", "transfers"};
   if (lane < ASYNC_THREADS) return names[lane];
@@ -270,6 +271,8 @@ static void async_live_drop(async_live *l, const ir_op *op) {
   }
 }
 
+/* A done lets the start's operands go, which were held while the transfer ran. What passes values on holds its
+ * operands for as long as it is read itself. */
 void async_live_run(async_live *l, const ir_op *op) {
   const async_chain *chain = async_chain_of(l->costs, op);
   l->bytes += async_live_bytes(op);

@@ -6,6 +6,11 @@
 
 /* --- async-wrap --- */
 
+/* n = f32[4] exponential(a) becomes, with updates=1:
+ *    n-start  = ((f32[4]), f32[4], u32[]) exponential-start(a)
+ *    n-update = ((f32[4]), f32[4], u32[]) exponential-update(n-start)
+ *    n-done   = f32[4] exponential-done(n-update)
+ * which is sugar for async-start, async-update and async-done with a computation that holds the exponential. */
 typedef struct wrap_pass {
   async_how how;
   base_slice ops; /* empty: all that may be */
@@ -58,6 +63,7 @@ int async_wrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* --- async-unwrap --- */
 
+/* Ids at or above n_ids are ops made here. */
 static int async_unwrap_in(async_edit *e, ir_computation *c, void *ctx) {
   (void)ctx;
   IR_FOR_OPS_SAFE(op, c) {
@@ -68,6 +74,7 @@ static int async_unwrap_in(async_edit *e, ir_computation *c, void *ctx) {
   return 0;
 }
 
+/* Chains are taken apart in all computations that run op by op. */
 int async_unwrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   async_edit e;
@@ -79,6 +86,8 @@ int async_unwrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* --- async-collective-creator --- */
 
+/* n = f32[4] all-reduce(a) becomes n-start = f32[4] all-reduce-start(a), n-done = f32[4] all-reduce-done(n-start);
+ * kinds without a pair of their own (all-to-all, reduce-scatter) get generic chains. */
 typedef struct creator_pass {
   base_slice ops;
   int64_t min_bytes, all_reduce_min_bytes, all_gather_min_bytes;
@@ -101,6 +110,7 @@ static bool async_is_creatable(unsigned opcode) {
   }
 }
 
+/* Thresholds as XLA has them, by the size of the result. */
 static bool async_wants_create(const ir_op *op, const creator_pass *p) {
   int64_t bytes = ir_type_bytes(op->type);
   if (!async_is_creatable(op->opcode) || bytes < p->min_bytes) return false;
@@ -157,6 +167,7 @@ static int async_to_pair(async_edit *e, ir_op *done) {
 
 /* send and recv have no plain op and stay. */
 static int async_to_generic(async_edit *e, ir_op *done) {
+  assert(done->opcode != IR_OP_ASYNC_DONE);
   bool found = false;
   async_how how = {.thread = done->parent->execution_thread};
   ir_op *op = async_unwrap(e, done, &found);
@@ -228,6 +239,7 @@ static bool async_name_start(async_edit *e, ir_op *op, const base_istr *start) {
   return ir_attr_set(op, a);
 }
 
+/* The start's name is kept for profiles. */
 static int async_to_sync(async_edit *e, ir_op *done) {
   bool found = false;
   const ir_op *start = async_start_of_done(done);

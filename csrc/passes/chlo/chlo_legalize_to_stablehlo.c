@@ -84,6 +84,7 @@ int opt_chlo_legalize(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* CHLO's constants. */
 
+/* The same attribute under StableHLO's name. */
 int opt_chlo_constant(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value v = opt_make(rw, IR_OP_CONSTANT, op->type, 0, NULL);
   opt_set(rw, v, "value", ir_mattr_of(op, "value"));
@@ -230,7 +231,8 @@ static void top_k_order(opt_rewriter *rw, ir_op *sort, base_dtype t) {
   rw->origin = origin;
 }
 
-/* Stable unless the op says otherwise, so that equal values keep their order. */
+/* Stable unless the op says otherwise, so that equal values keep their order.
+ * Values and an iota of places are sorted together, then both are cut to k. XLA's own top_k expander does the same. */
 static ir_op *top_k_sort(opt_rewriter *rw, const ir_op *op, ir_value x, ir_value places) {
   ir_value both[] = {x, places};
   const ir_type *types[] = {opt_type(x), opt_type(places)};
@@ -293,7 +295,9 @@ int opt_chlo_top_k(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* chlo.scan: a loop over the steps, which takes slices of the inputs and writes into the outputs. */
 
-/* Operands are inputs, then carries; results outputs, then carries. dim: the dimension that is scanned. */
+/* Operands are inputs, then carries; results outputs, then carries. dim: the dimension that is scanned.
+ * The body takes a slice of each input, which lacks the dimension, and the carries; it gives a slice of each output
+ * and the next carries. reverse: from the last place to the first. */
 typedef struct scan_parts {
   opt_rewriter *rw;
   ir_op *op;
@@ -392,6 +396,7 @@ static void scan_loop(const scan_parts *s, ir_value length, ir_value *state, ir_
   for (uint32_t i = 0; i < s->n_carries; i++) results[s->n_outputs + i] = state[i];
 }
 
+/* A loop with one trip for each place along the dimension. */
 int opt_chlo_scan(opt_rewriter *rw, ir_op *op, bool *changed) {
   scan_parts s;
   if (!scan_begin(&s, rw, op)) return 0;

@@ -4,6 +4,9 @@
 #include "chlo.h"
 #include "../stablehlo/legalize_deprecated_ops.h"
 
+/* lhs 5x2 with group sizes [2, 3] and rhs 2x2x4 (one 2x4 for each group): rows 0 and 1 of the result are those of lhs
+ * times rhs[0], rows 2 to 4 times rhs[1]. In the loop lhs is taken whole, with zeros outside the group, so that
+ * shapes are static whatever the sizes; the results add up. */
 typedef struct ragged_parts {
   opt_rewriter *rw;
   ir_op *op;
@@ -176,6 +179,8 @@ static void ragged_step(const ragged_parts *r, const opt_loop *loop, const int64
   next[1] = ragged_collect(r, loop->state[1], product, loop->index);
 }
 
+/* A ragged batch dimension makes a plain product: groups do not matter then. Else a loop over the groups, in which
+ * each adds its product, or writes its rows. */
 int opt_chlo_ragged_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   ragged_parts r;
   int64_t map[IR_MAX_RANK] = {0};
@@ -188,6 +193,7 @@ int opt_chlo_ragged_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   }
   *changed = ragged_map(&r, map) && (!r.contracted || op->type->rank > 0);
   if (!*changed) return 0;
+  /* Where the group begins (one for each batch), and the result so far. */
   ir_value state[2] = {opt_splat_int(rw, opt_tensor(rw, XLAC_S64, r.sizes->rank - 1, r.sizes->dims), 0),
                        ragged_blank(&r)};
   *changed = state[1].op != NULL;

@@ -31,6 +31,7 @@ static int complex_expand(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* The four functions for which the plain formulas lose accuracy or overflow early. */
 int opt_expand_complex_math(ir_module *m, const opt_args *args, xlac_error *err) {
   static const opt_pattern patterns[] = {{IR_OP_EXP, complex_expand},
                                          {IR_OP_LOG, complex_expand},

@@ -43,6 +43,14 @@ typedef struct fm_frame {
   ir_value like; /* gives the element type of constants: the first real value */
 } fm_frame;
 
+/* The grammar, lowest precedence first; names are parameters, definitions ("name = expression;") and constants:
+ *    expression := logic ["?" expression ":" expression]
+ *    logic      := comparison (("&" | "|" | "^") comparison)*
+ *    comparison := sum [("<=" | ">=" | "==" | "!=" | "<" | ">") sum]
+ *    sum        := product (("+" | "-") product)*
+ *    product    := unary (("*" | "/" | "%") unary)*
+ *    unary      := ["-" | "!"] primary
+ *    primary    := number | name | name "[" expression "]" | name "(" arguments ")" | "(" expression ")" */
 static fm_value fm_expression(fm_frame *f);
 
 /* --- reading --- */
@@ -68,10 +76,12 @@ static void fm_need(fm_frame *f, const char *word) {
   (void)taken;
 }
 
+/* Names of formulas, parameters, coefficient sets and constants alike. */
 static bool fm_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* The longest name from here; there must be one. */
 static base_slice fm_word(fm_frame *f) {
   fm_blank(f);
   const char *from = f->p;
@@ -80,6 +90,7 @@ static base_slice fm_word(fm_frame *f) {
   return (base_slice){from, (size_t)(f->p - from)};
 }
 
+/* Texts are compared where they stand: nothing is copied. */
 static bool fm_is(base_slice a, const char *word) {
   return a.n == strlen(word) && memcmp(a.p, word, a.n) == 0;
 }
@@ -109,6 +120,7 @@ static ir_value fm_spread(fm_run *run, ir_value like, double number) {
   return opt_dynamic_broadcast(rw, scalar, run->extents, t, NULL);
 }
 
+/* Arrays that were outgrown stay in the arena: constants are few. */
 static bool fm_room(fm_run *run) {
   if (run->n < run->cap) return true;
   uint32_t cap = run->cap ? run->cap * 2 : 32;
@@ -375,6 +387,7 @@ static fm_value fm_name_value(fm_frame *f, base_slice name) {
   return fm_number(c->v[(uint32_t)k.number]);
 }
 
+/* No sign: a minus is an operator. */
 static fm_value fm_literal(fm_frame *f) {
   double v = 0;
   const char *end = base_parse_f64(f->p, f->p + strlen(f->p), &v);
@@ -383,6 +396,7 @@ static fm_value fm_literal(fm_frame *f) {
   return fm_number(v);
 }
 
+/* A name before "(" is a function, else a value. */
 static fm_value fm_primary(fm_frame *f) {
   if (fm_take(f, "(")) {
     fm_value v = fm_expression(f);
@@ -420,6 +434,7 @@ static fm_value fm_product(fm_frame *f) {
   }
 }
 
+/* a - b - c is (a - b) - c. */
 static fm_value fm_sum(fm_frame *f) {
   fm_value v = fm_product(f);
   for (;;) {
@@ -488,6 +503,7 @@ static bool fm_definition(fm_frame *f, base_slice *name) {
 }
 
 static fm_value fm_apply(fm_run *run, const opt_formula *formula, uint32_t n, const fm_value *args) {
+  /* A formula within a formula has names of its own, but shares constants. */
   fm_frame f = {.run = run, .p = formula->parameters};
   base_slice name;
   assert(run->depth < FM_DEPTH);

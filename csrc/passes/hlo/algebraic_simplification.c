@@ -29,6 +29,7 @@ bool hs_is(const ir_op *op, double value) {
   if (base_dtype_is_complex(t) || op->type->count == 0 || op->type->count > HS_MAX_LOOK) return false;
   for (int64_t i = 0; i < op->type->count; i++) {
     double x = base_load_f64(t, (const char *)op->u.literal->data + i * info->bytes);
+    /* -0.0 equals 0.0, so signs are compared too; NaN equals nothing. */
     if (x != value || (x == 0 && signbit(x) != signbit(value))) return false;
   }
   return true;
@@ -118,6 +119,8 @@ int opt_reassociate(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* Dots take their operands as they lie: transpositions become other dimension numbers. */
 
+/* t = f32[4,3] transpose(a), dimensions={1,0}; dot(t, b), lhs_contracting_dims={1} is dot(a, b),
+ * lhs_contracting_dims={0}: kernels read operands in any order of dimensions, so the copy is saved. */
 typedef struct hs_dot_keys {
   ir_attr_key batch, contracting;
 } hs_dot_keys;
@@ -136,6 +139,7 @@ static bool hs_dot_is_plain(const ir_op *op) {
   return op->n_operands == 2 && !ir_attr_find(op, IR_ATTR_SPARSITY_CONFIG);
 }
 
+/* Dimension i of the transposed operand is dimension permutation[i] of what it was made from. */
 static bool hs_set_moved(ir_op *op, ir_attr_key key, const ir_ints *list, const int64_t *permutation) {
   assert(permutation != NULL);
   int64_t moved[IR_MAX_RANK];
@@ -216,7 +220,10 @@ const hs_row hs_dot_rules[] = {{IR_OP_DOT, hs_dot}, {IR_OP_INVALID, NULL}};
 
 /* Simplification of windows: padding that changes nothing becomes the window's own. */
 
-/* The op of a computation that combines its two parameters by one op, or IR_OP_INVALID. */
+/* The op of a computation that combines its two parameters by one op, or IR_OP_INVALID.
+ * A pooling layer with its padding written out, as frontends do:
+ *    p = f32[10] pad(a, -inf), padding=1_1;  reduce-window(p, -inf), window={size=3}, to_apply=maximum
+ *    reduce-window(a, -inf), window={size=3 pad=1_1}, to_apply=maximum */
 static unsigned hs_combiner(const ir_computation *c) {
   const ir_op *body = ir_root(c);
   if (c->n_params != 2 || body->n_operands != 2 || !ir_is_scalar(body->type)) return IR_OP_INVALID;

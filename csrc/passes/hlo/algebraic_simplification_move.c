@@ -82,6 +82,8 @@ typedef struct hs_factors {
   uint32_t n, in_a[IR_MAX_RANK], in_b[IR_MAX_RANK];
   int64_t v[IR_MAX_RANK];
 } hs_factors;
+/* [6, 4] and [2, 12]: the factors 2, 3, 4, of which 2 and 3 make dimension 0 of the first, 3 and 4 dimension 1 of the
+ * second. [2, 3] and [3, 2] have none: 2 and 3 do not divide one another. */
 static bool hs_factor(const ir_type *a, const ir_type *b, hs_factors *f) {
   int64_t left_a = 1, left_b = 1;
   uint32_t i = 0, j = 0;
@@ -144,6 +146,7 @@ static ir_op *hs_transpose(hs_run *s, ir_op *op) {
   return hs_make_dims(s, op, IR_OP_TRANSPOSE, ir_operand(from, 0), n, composed);
 }
 
+/* Of op's type: only where it reads from changes. */
 static ir_op *hs_make_slice(hs_run *s, const ir_op *op, ir_op *from, const ir_slice *slice) {
   ir_op *made = hlo_make(&s->x, IR_OP_SLICE, op->type, 1, &from);
   ir_attr a = ir_attr_make(IR_ATTR_SLICE);

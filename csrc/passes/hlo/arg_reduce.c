@@ -3,6 +3,7 @@
  *   (select(better, p0, p2), select(better or (p0 == p2 and p1 < p3), p1, p3)) */
 #include "arg_reduce.h"
 
+/* In order of the computation: p0 and p1 the pair so far, p2 and p3 the next one. */
 static bool arg_is_parameter(const ir_op *op, int64_t number) {
   return op->opcode == IR_OP_PARAMETER && op->u.number == number;
 }

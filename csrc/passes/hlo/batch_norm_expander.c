@@ -124,6 +124,7 @@ static bool norm_prepare(norm_make *b, ir_module *m, const ir_op *op) {
   return b->wide && b->thin;
 }
 
+/* norm_is_one has let nothing else through. */
 static ir_op *norm_expand(norm_make *b) {
   switch (b->op->opcode) {
     case IR_OP_BATCH_NORM_INFERENCE:
@@ -151,6 +152,7 @@ static uint8_t *norm_wrapped(const ir_module *m, base_arena *arena) {
 
 int opt_batch_norm_expander(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
+  /* One maker for all: it remembers the computations for sums. */
   norm_make b = {.op = NULL};
   opt_facts facts;
   bool ok = true;

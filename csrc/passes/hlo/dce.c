@@ -67,6 +67,7 @@ static int dce_all(dce_run *d, ir_module *m, xlac_error *err) {
   return 0;
 }
 
+/* Ops first, then computations that nobody reaches any more. */
 int opt_dce(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   dce_run d = {.n = 0};

@@ -6,6 +6,13 @@
 #include "../effects.h"
 #include "../pass.h"
 
+/* A loop on ((f32[2], f32[]), s32[]) becomes one on (f32[2], f32[], s32[]):
+ *    before: t = (f32[2], f32[]) tuple(a, z);  u = ((f32[2], f32[]), s32[]) tuple(t, i);  w = while(u)
+ *    after:  u = (f32[2], f32[], s32[]) tuple(a, z, i);  w = while(u)
+ *    before: s = (f32[2], f32[]) get-tuple-element(w), index=0;  x = f32[] get-tuple-element(s), index=1
+ *    after:  x = f32[] get-tuple-element(w), index=1
+ * Whether a computation's interface may change is asked of all its callers (flat_find_rigid), so types change on both
+ * sides of a call or on neither. */
 enum { FLAT_MAX_LEAVES = 1 << 20 };
 
 /* The leaves of a tuple-typed value: ops of other types, in depth-first order; NULL until somebody asks. */
@@ -288,6 +295,7 @@ static bool flat_adopts(flat_run *r, ir_op *op) {
   return tuple->opcode != IR_OP_TUPLE && tuple->opcode != IR_OP_GET_TUPLE_ELEMENT && !r->leaves[tuple->id].items;
 }
 
+/* An element that reads a leaf either becomes that leaf or is replaced by it. */
 static int flat_visit_element(flat_run *r, ir_op *op) {
   if (ir_is_tuple(flat_was(r, op))) return flat_leaves_of(r, op) ? 0 : flat_oom(r);
   ir_op *tuple = ir_operand(op, 0);

@@ -72,6 +72,7 @@ static ir_computation *hlo_make_sum(hlo_maker *x, base_dtype dtype) {
   return ir_set_root(c, root) ? c : NULL;
 }
 
+/* A reduce with add and 0. */
 ir_op *hlo_sum(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, const int64_t *dims) {
   ir_op *zero = a ? hlo_scalar(x, (base_dtype)a->type->dtype, 0) : NULL;
   if (zero && !x->sums[a->type->dtype]) x->sums[a->type->dtype] = hlo_make_sum(x, (base_dtype)a->type->dtype);

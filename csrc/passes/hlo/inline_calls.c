@@ -8,6 +8,10 @@
 #include "../effects.h"
 #include "../pass.h"
 
+/*    f { p = f32[2] parameter(0); ROOT n = f32[2] negate(p) }      ENTRY e { a = f32[2] parameter(0)
+ *    ENTRY e { a = f32[2] parameter(0)                        ->     n.1 = f32[2] negate(a)
+ *      b = f32[2] call(a), to_apply=f                                ROOT n.2 = f32[2] negate(n.1) }
+ *      ROOT c = f32[2] call(b), to_apply=f } */
 BASE_VEC(inline_calls, ir_op *);
 
 typedef struct inline_run {

@@ -6,8 +6,12 @@
 #include "../pass.h"
 #include "while_state.h"
 
+/*    before: body: x, y = elements 1, 2; e = exponential(x); z = add(y, e); root (h, x, z)
+ *    after:  body: x, y, e = elements 1, 2, 3; z = add(y, e); root (h, x, z, e)
+ *            and exponential(a) of the first x before the loop, as the first value of element 3 */
 enum { MOTION_MAX = 64 /* values that one loop carries for this */ };
 
+/* Arrays by op id are of the module as it is before the loop at hand is changed. */
 typedef struct motion_run {
   hlo_maker x;
   opt_facts facts;
@@ -96,7 +100,8 @@ static uint32_t motion_choose(motion_run *r, const while_state *w, ir_op *const 
   return count;
 }
 
-/* Copies of what is needed go before the loop; map: from the body's ops to what stands for them there. */
+/* Copies of what is needed go before the loop; map: from the body's ops to what stands for them there.
+ * The loop's own ops stay where they are until their users read the carried value. */
 static bool motion_copy(motion_run *r, const while_state *w, ir_op *const *order, uint32_t n, base_map *map) {
   for (uint32_t i = 0; i < n; i++) {
     ir_op *op = order[i];

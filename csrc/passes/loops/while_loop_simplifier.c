@@ -6,6 +6,8 @@
 #include "../pass.h"
 #include "while_state.h"
 
+/* A counter that starts at 2 with the condition "less than 3" turns once:
+ *    u = (s32[], f32[4]) tuple(2, a);  w = while(u), condition=c, body=b   ->   w = call(u), to_apply=b */
 typedef struct simpler_loop {
   hlo_maker x;
   opt_facts facts;
@@ -222,6 +224,7 @@ static void loop_simplify(simpler_loop *s, ir_op *op) {
   if (!s->failed) loop_drop_unneeded(s, &w);
 }
 
+/* A loop that has been taken apart is gone from the module, but its list was made before: each is looked at once. */
 int opt_while_loop_simplifier(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   simpler_loop s = {.x = {.m = m}};

@@ -1,8 +1,10 @@
 
-/* The state of a while loop: whether a pass may change it, and changing it. */
+/* The state of a while loop: whether a pass may change it, and changing it. Loops come from frontends as
+ * while((i, x, ...)) with a body that ends in a tuple op; passes leave other forms alone (while_open says which). */
 #include "../../scalar/loops/loops.h"
 #include "while_state.h"
 
+/* By computation id; most modules have one computation, which nobody calls. */
 uint32_t *while_count_callers(const ir_module *m, base_arena *arena) {
   uint32_t *callers = base_arena_zalloc(arena, ((size_t)m->n_computation_ids + 1) * sizeof *callers);
   if (!callers || m->n_computations == 1) return callers;
@@ -123,7 +125,9 @@ bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *fir
 /* What may be spent on one loop: most conditions compare a counter with a constant. */
 enum { TRIPS_DEPTH = 48, TRIPS_OPS = 400, TRIPS_BYTES = 16 };
 
-/* What the parameter of a computation stands for: the value of an op, in another computation with its own. */
+/* What the parameter of a computation stands for: the value of an op, in another computation with its own.
+ * An element of the body's parameter is an element of the loop's operand in the first turn; the condition's parameter
+ * is the loop's operand before it, and the body's root, in the body's scope, after it. */
 typedef struct trips_scope {
   const ir_op *param, *value;
   const struct trips_scope *of;
@@ -185,6 +189,7 @@ static bool trips_eval(trips_run *r, const ir_op *op, const trips_scope *s, uint
   }
 }
 
+/* The condition must do nothing but compute; the body is only evaluated where the condition needs it. */
 int while_known_trips(const ir_op *loop, const opt_facts *facts) {
   const ir_computation *condition = loop->called[0], *body = loop->called[1];
   trips_run r = {.facts = facts, .left = TRIPS_OPS};

@@ -6,6 +6,13 @@
 #include "../../ir/stablehlo/stablehlo.h"
 #include "quant.h"
 
+/* stablehlo.uniform_dequantize of tensor<4x!quant.uniform<i8:f32, 0.5:3>> becomes
+ *    %0 = stablehlo.convert %a : (tensor<4xi8>) -> tensor<4xi32>
+ *    %1 = stablehlo.subtract %0, 3
+ *    %2 = stablehlo.convert %1 : (tensor<4xi32>) -> tensor<4xf32>
+ *    %3 = stablehlo.multiply %2, 0.5
+ * and an add of two tensors of one type !quant.uniform<i8:f32, 0.5> stays in integers: convert both to i32, add,
+ * clamp to [-128, 127], convert to i8. */
 typedef struct mqm_run {
   opt_rewriter rw;
   base_map was; /* an op to the types its results had, where one was quantised */

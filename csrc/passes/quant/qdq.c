@@ -7,7 +7,9 @@
  * results are needed besides. */
 
 /* Ops whose meaning does not hang on more than operands and attributes.
- * One result, no regions, no effects, and not quantised itself. */
+ * One result, no regions, no effects, and not quantised itself.
+ * abs of uniform_dequantize(%a), quantised to another scale, is abs on quantised types:
+ *    %0 = stablehlo.abs %a : (tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.25>> */
 static bool mqc_is_plain(const ir_op *op) {
   if (op->n_results != 1 || op->n_operands == 0 || op->n_called || !ir_opcode_info(op->opcode)->mlir) return false;
   if (op->opcode == IR_OP_CUSTOM_CALL || op->opcode == IR_OP_UNREGISTERED) return false;

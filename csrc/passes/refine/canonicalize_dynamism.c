@@ -3,7 +3,9 @@
  * nothing. Preserves: result types, and ops whose sizes are not known. */
 #include "refine.h"
 
-/* Results must be static where the new op can't have a less specific type than its attributes say. */
+/* Results must be static where the new op can't have a less specific type than its attributes say.
+ * dynamic_broadcast_in_dim %a, dense<[2, 4]>, dims = [1] : -> tensor<2x4xf32> becomes broadcast_in_dim %a, dims =
+ * [1]; of type tensor<?x4xf32> it would stay, as broadcast_in_dim can't be dynamic. */
 static bool dynamism_is_static(const ir_type *t) {
   return ir_is_tensor(t) && !t->has_dynamic;
 }
@@ -46,6 +48,7 @@ static int dynamism_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, dynamism_make(rw, op, IR_OP_BROADCAST, 1, gone), changed);
 }
 
+/* The shape operand goes: the result type says the same. */
 static int dynamism_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   const int64_t *sizes = NULL;
@@ -54,6 +57,7 @@ static int dynamism_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, dynamism_make(rw, op, IR_OP_RESHAPE, 1, gone), changed);
 }
 
+/* As for reshapes. */
 static int dynamism_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   const int64_t *sizes = NULL;
@@ -74,6 +78,7 @@ static int dynamism_conv(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, v, changed);
 }
 
+/* slice_sizes, operand 2, becomes an attribute. */
 int opt_static_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   const int64_t *sizes = NULL;

@@ -6,7 +6,9 @@
 
 #include <stdio.h>
 
-/* Upstream's limit. */
+/* Upstream's limit.
+ *    stablehlo.custom_call @shape_assertion(%ok, %n) {error_message = "expected a multiple of 4, found {0}", ...}
+ * goes where %ok is the constant true, and fails the pass with n's value in the message where it is false. */
 enum { ASSERTION_MAX_INPUTS = 32 };
 
 /* All messages begin alike, so that users see what the custom call is for. */
@@ -35,6 +37,7 @@ static bool assertion_is_empty(const ir_mattr *a) {
   return a->kind == IR_M_STRING ? a->str->n == 0 : a->kind == IR_M_DICT && a->v.dict->n == 0;
 }
 
+/* What could change the meaning is refused rather than ignored. */
 static int assertion_check_attributes(const opt_rewriter *rw, const ir_op *op) {
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++)
     if (!assertion_takes(op->mlir->v[i].key->s))
@@ -122,6 +125,7 @@ static int assertion_holds(opt_rewriter *rw, ir_op *op) {
   return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_SHAPE, "%s", text);
 }
 
+/* Switched off, assertions go unchecked; one with results has readers and stays. */
 int opt_check_shape_assertions(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   bool enabled = opt_get(args, "enable-shape-assertions") != 0;

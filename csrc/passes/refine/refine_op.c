@@ -31,6 +31,7 @@ static bool refine_user_takes(const ir_op *user) {
   return user->opcode != IR_OP_UNREGISTERED || strncmp(user->u.name->s, "sdy.", 4) == 0;
 }
 
+/* Users that demand the old type keep it. */
 void opt_refine_value(opt_rewriter *rw, ir_value v, const ir_type *type, bool *changed) {
   const ir_type *now = opt_type(v), *most = stablehlo_most_specific(rw->m, v.op, now, type);
   if (!most || most == now) return;
@@ -94,6 +95,7 @@ static void refine_bitcast(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- pads and slices --- */
 
+/* size = low + size + high + interior * (size - 1). */
 static void refine_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
   const int64_t *low = NULL, *high = NULL, *inner = NULL;

@@ -296,6 +296,8 @@ static void refine_cast(refine_run *x, ir_op *op) {
   opt_replace_one(&x->rw, op, opt_operand(op, 0));
 }
 
+/* Regions before the op, since results of the op may follow from theirs. Refinement may replace op by another: then
+ * it is not there any more, and there is nothing left to fold. */
 static int refine_one(refine_run *x, ir_op *op) {
   bool changed = false;
   ir_op *before = op->prev;
@@ -358,6 +360,8 @@ static int refine_again(const refine_run *x, const ir_computation *c, const refi
   return 0;
 }
 
+/* Once for each function and key: the types of the arguments and the constants among them. A second call with another
+ * key is an error (refine_again), since a function has one body. */
 static int refine_function_for(refine_run *x, ir_computation *c, const refine_key *key) {
   assert(c->id < x->n_functions);
   refine_function *f = &x->functions[c->id];

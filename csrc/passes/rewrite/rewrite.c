@@ -6,7 +6,9 @@
 
 #include "rewrite.h"
 
-/* A region that returns what it did not make: it must be looked at when that value is replaced. */
+/* A region that returns what it did not make: it must be looked at when that value is replaced.
+ * For example %x = ...; "stablehlo.case"(%i) ({ stablehlo.return %x }): the branch returns %x, which it did not make.
+ */
 static bool rewrite_leaks(const ir_computation *c) {
   if (!c->owner) return false;
   for (uint32_t i = 0; i < c->n_results; i++)
@@ -55,6 +57,7 @@ int opt_rewriter_status(const opt_rewriter *rw) {
   return rw->failed || rw->arena.failed ? base_oom(rw->err, "a pass") : 0;
 }
 
+/* The message says what was expected; where is added here, from the op's place in the text. */
 int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, const char *format, ...) {
   char message[512];
   va_list args;
@@ -66,6 +69,8 @@ int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, co
   return base_fail_at(rw->err, code, op->line, op->col, name, "%s", message);
 }
 
+/* The location of what is replaced is that of its replacement, so that errors of later passes still name a source
+ * line. */
 void opt_at(opt_rewriter *rw, ir_op *op) {
   rw->into = op->parent;
   rw->before = op;
@@ -104,6 +109,8 @@ static bool rewrite_whole(uint32_t n, const ir_value *operands, uint32_t n_resul
   return true;
 }
 
+/* Operands are linked at once, so that uses are right at any time. An operand of NULL is an earlier failure: nothing
+ * is made then. */
 ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const ir_type *const *types, uint32_t n,
                   const ir_value *operands, uint32_t n_regions) {
   assert(rw->into);
@@ -119,10 +126,12 @@ ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const 
   return op;
 }
 
+/* The case of one result and no regions, which is most ops. */
 ir_value opt_make(opt_rewriter *rw, ir_opcode opcode, const ir_type *type, uint32_t n, const ir_value *operands) {
   return (ir_value){opt_make_n(rw, opcode, 1, &type, n, operands, 0), 0};
 }
 
+/* Attributes are made in the module's arena and shared freely; setting one never changes another op. */
 void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *value) {
   assert(key != NULL);
   rw->failed = rw->failed || !v.op || !value || !ir_m_set(v.op, key, value);
@@ -143,6 +152,7 @@ void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types) {
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* Arguments are added one by one (opt_region_argument). */
 ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index) {
   assert(!op || index < op->n_called);
   ir_computation *c = op ? ir_computation_new(rw->m, "region", 6) : NULL;
@@ -190,6 +200,7 @@ static void rewrite_results(opt_rewriter *rw, ir_computation *c, const ir_op *op
   }
 }
 
+/* Uses by ops first, then what regions and functions return, the leaks among them. */
 void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   rw->failed = rw->failed || !rewrite_whole(op->n_results, values, 0, NULL);
   if (rw->failed) return;
@@ -208,6 +219,7 @@ void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* Its operands' producers may have lost their last reader: opt_erase has the driver look at them again. */
 void opt_replace_op(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   opt_replace_results(rw, op, values);
   if (!rw->failed) opt_erase(rw, op);
@@ -272,6 +284,7 @@ void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type) {
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* Parameters are ops here, numbered by their place: later ones are renumbered. */
 void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index) {
   assert(index < c->n_params);
   opt_erase(rw, c->params[index]);
@@ -303,6 +316,7 @@ bool opt_is_pure_alone(const ir_op *op) {
   return op->opcode != IR_OP_CUSTOM_CALL || !ir_m_get_bool(op, "has_side_effect");
 }
 
+/* Pure through and through: what its regions hold counts. */
 bool opt_is_pure(const ir_op *op) {
   if (!opt_is_pure_alone(op)) return false;
   for (uint32_t i = 0; i < op->n_called; i++) IR_FOR_OPS(inner, op->called[i])

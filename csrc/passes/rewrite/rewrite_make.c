@@ -13,10 +13,12 @@ const ir_type *opt_tensor(opt_rewriter *rw, base_dtype dtype, uint32_t rank, con
   return ir_tensor(rw->m, dtype, rank, dims, NULL, NULL, NULL);
 }
 
+/* Of the operand's type: not for ops that change the element type (is_finite, real). */
 ir_value opt_unary(opt_rewriter *rw, ir_opcode opcode, ir_value a) {
   return opt_make(rw, opcode, opt_type(a), 1, &a);
 }
 
+/* Both operands must have one type; nothing is broadcast. */
 ir_value opt_binary(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value b) {
   ir_value both[] = {a, b};
   return opt_make(rw, opcode, opt_type(a), 2, both);
@@ -32,11 +34,13 @@ ir_value opt_compare(opt_rewriter *rw, const char *direction, const char *kind, 
   return v;
 }
 
+/* The predicate may be a scalar. */
 ir_value opt_select(opt_rewriter *rw, ir_value pred, ir_value on_true, ir_value on_false) {
   ir_value all[] = {pred, on_true, on_false};
   return opt_make(rw, IR_OP_SELECT, opt_type(on_true), 3, all);
 }
 
+/* Shape and dynamic dimensions stay. */
 ir_value opt_convert(opt_rewriter *rw, ir_value a, base_dtype dtype) {
   return opt_make(rw, IR_OP_CONVERT, opt_with_dtype(rw, opt_type(a), dtype), 1, &a);
 }
@@ -61,6 +65,7 @@ ir_value opt_splat(opt_rewriter *rw, const ir_type *type, double value) {
   return opt_constant(rw, type, l, true);
 }
 
+/* For 64-bit integers that doubles don't hold. */
 ir_value opt_splat_int(opt_rewriter *rw, const ir_type *type, int64_t value) {
   ir_literal *l = make_scalar(rw, type);
   if (l) base_store_i64((base_dtype)type->dtype, l->data, value);
@@ -102,6 +107,7 @@ ir_value opt_i64s(opt_rewriter *rw, uint32_t n, const int64_t *v) {
   return c;
 }
 
+/* Always an op: patterns that care look at the type first. */
 ir_value opt_reshape(opt_rewriter *rw, ir_value a, const ir_type *type) {
   return opt_make(rw, IR_OP_RESHAPE, type, 1, &a);
 }
@@ -232,6 +238,7 @@ ir_value opt_join_extents(opt_rewriter *rw, uint32_t n, const ir_value *extents)
   return n == 1 ? parts[0] : opt_concatenate(rw, n, parts, 0, whole);
 }
 
+/* The shape at run time as a tensor of i32 (for shape operands of dynamic ops); static sizes are constants in it. */
 ir_value opt_extents(opt_rewriter *rw, ir_value a) {
   const ir_type *t = opt_type(a);
   ir_value extents[IR_MAX_RANK];
@@ -239,6 +246,7 @@ ir_value opt_extents(opt_rewriter *rw, ir_value a) {
   return opt_join_extents(rw, t ? t->rank : 0, extents);
 }
 
+/* dims NULL: an operand of rank 0. */
 ir_value opt_dynamic_broadcast(opt_rewriter *rw, ir_value a, ir_value extents, const ir_type *type,
                                const int64_t *dims) {
   ir_value both[] = {a, extents};

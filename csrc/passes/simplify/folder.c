@@ -146,6 +146,7 @@ static int evaluate_value(evaluate_run *x, interp_value **out) {
   return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(x->rw->err, "constant folding") : 0;
 }
 
+/* The constant stands right before op. */
 static int evaluate_replace(opt_rewriter *rw, ir_op *op, const void *data, bool splat, bool *changed) {
   opt_at(rw, op);
   opt_replace_one(rw, op, opt_constant_data(rw, op->type, data, splat));
@@ -189,6 +190,7 @@ static bool folder_all_integral(const ir_op *op) {
 
 /* --- sizes that types tell --- */
 
+/* get_dimension_size of a dimension that is static is a constant, whatever the operand. */
 static int folder_dimension_size(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
   assert(op->n_operands == 1);

@@ -98,6 +98,7 @@ bool opt_has_one_use(const opt_rewriter *rw, const ir_op *op) {
   return true;
 }
 
+/* Regions belong to one op: `from` has none left. */
 void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to) {
   if (!to) return;
   assert(from->n_called == to->n_called);

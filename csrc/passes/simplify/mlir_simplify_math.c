@@ -68,6 +68,7 @@ static int simplify_math_multiply(opt_rewriter *rw, ir_op *op, bool *changed) {
   return simplify_math_commute(rw, op, changed);
 }
 
+/* Constants are operand 1 by now (simplify_math_commute). */
 static int simplify_math_and(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (opt_is_int(b, 0)) return opt_simplify_into(rw, op, b, changed);
@@ -82,6 +83,7 @@ static int simplify_math_or(opt_rewriter *rw, ir_op *op, bool *changed) {
   return simplify_math_commute(rw, op, changed);
 }
 
+/* Only static shapes: a splat needs one. */
 static int simplify_math_xor(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (opt_is_int(b, 0)) return opt_simplify_to(rw, op, a, changed);

@@ -8,6 +8,9 @@
  * Requires: nothing. Preserves: all other ops; ops with regions that use values from outside, which a function could
  * not see; what an async_start starts. */
 
+/* With op-names=stablehlo.abs:
+ *    %0 = stablehlo.abs %a   ->   %0 = stablehlo.composite "stablehlo.abs" %a {decomposition = @stablehlo.abs.impl}
+ * and a private function @stablehlo.abs.impl that returns stablehlo.abs of its argument. */
 typedef struct wrap_run {
   opt_rewriter rw;
   base_slice names;
@@ -180,6 +183,7 @@ static int composite_to_call(opt_rewriter *rw, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* Composites with regions keep their own decomposition and are left. */
 int opt_composite_to_call(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   base_slice except = opt_get_text(args, "except");

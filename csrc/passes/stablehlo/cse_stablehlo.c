@@ -64,6 +64,7 @@ static ir_op *mcse_find(const mcse_run *x, const ir_op *op, uint64_t hash) {
   return NULL;
 }
 
+/* Entries of one hash are chained, the newest first. */
 static void mcse_add(mcse_run *x, ir_op *op, uint64_t hash) {
   assert(op->n_results > 0);
   uint64_t head = 0;
@@ -125,6 +126,7 @@ int opt_merge_same(opt_rewriter *rw, bool constants_only) {
   return opt_rewriter_status(rw);
 }
 
+/* Within a block and the blocks around it. */
 int opt_cse_mlir(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   opt_rewriter rw;

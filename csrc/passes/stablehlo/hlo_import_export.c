@@ -312,6 +312,7 @@ int opt_convert_to_signless(ir_module *m, const opt_args *args, xlac_error *err)
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
   IR_FOR_COMPUTATIONS(c, m) {
+    /* Function types that are spelled out; a declaration has nothing else. */
     if (c->function_type) c->function_type = signless_type(&rw, c->function_type);
     rw.failed = rw.failed || (c->declaration && c->kind == IR_FUNCTION && !c->function_type);
     for (ir_op *op = c->first; op && !rw.failed; op = op->next) signless_op(&rw, op);

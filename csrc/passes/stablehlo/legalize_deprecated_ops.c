@@ -4,7 +4,9 @@
  * letters name dimensions, "..." the leading ones that all share. Equations beyond that stay as they are. */
 #include "legalize_deprecated_ops.h"
 
-/* A value whose dimensions have labels: letters, or negative numbers for those of "...", counted from the last. */
+/* A value whose dimensions have labels: letters, or negative numbers for those of "...", counted from the last.
+ * "ab,bc->ca" of tensor<2x3xf32> and tensor<3x4xf32>: dot_general with contracting_dims = [1] x [0] gives "ac", and a
+ * transpose with dims = [1, 0] "ca". */
 typedef struct einsum_term {
   ir_value v;
   uint32_t rank;
@@ -161,6 +163,7 @@ typedef struct einsum_shape {
   bool dynamic[IR_MAX_RANK];
 } einsum_shape;
 
+/* Dimension d of `from` becomes the last one of t, which has the shape s so far. */
 static bool einsum_push(einsum_term *t, einsum_shape *s, const einsum_term *from, uint32_t d) {
   const ir_type *type = opt_type(from->v);
   if (t->rank == IR_MAX_RANK) return false;
@@ -357,6 +360,7 @@ static int deprecated_token(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* #stablehlo.dot<...>, its fields in the order of the text. */
 const ir_mattr *opt_dot_dims(opt_rewriter *rw, uint32_t n_batch, const int64_t *lhs_batch, const int64_t *rhs_batch,
                              uint32_t n_contract, const int64_t *lhs_contract, const int64_t *rhs_contract) {
   const struct {

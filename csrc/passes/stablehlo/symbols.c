@@ -2,6 +2,7 @@
  * are by pointer. */
 #include "symbols.h"
 
+/* Functions only; meshes have a table of their own. */
 int opt_symbols_make(opt_symbols *s, const ir_module *m, xlac_error *err) {
   base_map_init(&s->by_name, m->alloc);
   IR_FOR_COMPUTATIONS(c, m) {
@@ -71,6 +72,7 @@ typedef struct symbol_dce {
   uint32_t n;
 } symbol_dce;
 
+/* Each once, so `pending` has room for all. NULL: a name that no function has. */
 static void symbol_dce_mark(symbol_dce *d, ir_computation *c) {
   assert(d->pending != NULL);
   if (!c || d->live[c->id]) return;
@@ -84,6 +86,7 @@ static void symbol_dce_name(void *ctx, const base_istr *name) {
   symbol_dce_mark(d, opt_symbol(&d->symbols, name, false));
 }
 
+/* Regions of what is live, and functions that any attribute of an op names. */
 static void symbol_dce_walk(symbol_dce *d) {
   while (d->n) {
     const ir_computation *c = d->pending[--d->n];
@@ -209,6 +212,7 @@ static int minline_call(minline *x, ir_op *op, ir_computation *callee, uint32_t 
   return opt_rewriter_status(&x->rw);
 }
 
+/* Regions first: a call inside is inlined before the op around it is looked at. */
 static int minline_ops(minline *x, ir_computation *c, uint32_t depth) {
   IR_FOR_OPS_SAFE(op, c) {
     ir_computation *callee = NULL;
@@ -247,6 +251,7 @@ static int minline_all(minline *x, ir_module *m) {
   return 0;
 }
 
+/* Private functions that have lost their last call go at the end. */
 int opt_inline_functions(ir_module *m, const opt_args *args, xlac_error *err) {
   minline x = {.max_ops = opt_get(args, "max-ops")};
   TRY(opt_rewriter_init(&x.rw, m, err));

@@ -141,6 +141,8 @@ const rtc_place *rtc_place_of(const rtc *x, sdy_axis a) {
   return NULL;
 }
 
+/* An axis that is larger than a dimension has room for is split: what fits is used now, the rest stays first in the
+ * list. */
 void rtc_distribute(rtc *x, rtc_list *available, bool each, bool front, rtc_taken *taken) {
   rtc_list split = {NULL, 0, 0};
   for (uint32_t d = 0; d < x->rank && !x->failed; d++) {

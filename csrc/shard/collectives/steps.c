@@ -6,6 +6,9 @@
 /* all_slice: axes that the value lacks come as far as dimensions have room for them: where they belong, or where an
  * all_to_all will later take them from. */
 
+/* From [{"x"}, {}] to [{}, {"x", "y"}]: an all_slice gives [{"x", "y"}, {}], an all_to_all 0->1 the rest. From there
+ * to [{"y"}, {}]: an all_to_all of "y" 1->0, then an all_gather of "x". Slicing first keeps what is moved small,
+ * gathering last too. */
 static int64_t rtc_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t r = a % b;
@@ -267,6 +270,7 @@ const sdy_sharding *rtc_sharding(rtc *x) {
   return made;
 }
 
+/* The value at hand becomes the op's result, and the next step goes on from there. */
 void rtc_make(rtc *x, ir_opcode opcode, const char *key, const ir_mattr *own) {
   assert(x->v.op != NULL);
   const sdy_sharding *s = rtc_sharding(x);

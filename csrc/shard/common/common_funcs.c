@@ -86,6 +86,7 @@ ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, b
   return o.failed ? NULL : o.list;
 }
 
+/* `only`: a sole function counts as main, whatever its name. */
 ir_computation *shc_main(const ir_module *m, bool only) {
   ir_computation *first = NULL, *named = NULL;
   uint32_t n = 0;
@@ -125,6 +126,7 @@ void shc_move(ir_computation *c, ir_computation *before) {
   m->verified = IR_UNVERIFIED;
 }
 
+/* All of them, named or not: what needed them has them inlined. */
 void shc_drop_meshes(ir_module *m) {
   for (ir_computation *c = m->first, *next = NULL; c; c = next) {
     next = c->next;
@@ -167,6 +169,7 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
   return rw->failed ? NULL : to;
 }
 
+/* Functions' attributes beside those of arguments and results. */
 bool shc_set_function(ir_computation *f, const char *key, const ir_mattr *value) {
   const ir_mdict *d = ir_mdict_with(f->module, f->mlir, key, value);
   if (d) f->mlir = d;
@@ -222,6 +225,7 @@ static const sdy_sharding *shc_signature_sharding(const ir_computation *f, bool 
   return results ? sdy_get_result(f, i) : sdy_get((ir_value){f->params[i], 0});
 }
 
+/* *out NULL: there is none, which is not the same as a list of empty shardings. */
 static bool shc_signature_shardings(const ir_computation *f, bool results, const sdy_shardings **out) {
   ir_module *m = f->module;
   uint32_t n = results ? f->n_results : f->n_params;
@@ -257,6 +261,7 @@ bool shc_result_shardings(const ir_computation *f, const sdy_shardings **out) {
 
 /* --- bodies --- */
 
+/* The function itself becomes the region: nothing is copied, its kind and owner change and its attributes go. */
 bool shc_take_body(ir_op *op, ir_computation *f) {
   assert(op->n_called == 1 && f->kind == IR_FUNCTION);
   ir_module *m = f->module;
@@ -272,6 +277,7 @@ bool shc_take_body(ir_op *op, ir_computation *f) {
   return f->return_name != NULL;
 }
 
+/* The other way: the region itself becomes a function, the last of the module. */
 ir_computation *shc_give_body(ir_op *op, const base_istr *name) {
   assert(op->n_called == 1);
   ir_computation *f = op->called[0];

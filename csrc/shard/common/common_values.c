@@ -4,10 +4,12 @@
 #include "../../ir/stablehlo/stablehlo.h"
 #include "common.h"
 
+/* An op's results are values of their own. */
 static bool shc_same_value(ir_value a, ir_value b) {
   return a.op == b.op && a.index == b.index;
 }
 
+/* A value may be returned more than once. */
 static void shc_replace_returned(ir_computation *c, ir_value from, ir_value to) {
   for (uint32_t i = 0; i < c->n_results; i++)
     if (shc_same_value(c->results[i], from)) c->results[i] = to;
@@ -45,6 +47,7 @@ void shc_replace_but_own(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* After an op; of an argument, at the start of its block. */
 void shc_at_value(opt_rewriter *rw, ir_value v) {
   if (v.op->opcode == IR_OP_PARAMETER) {
     opt_at_start(rw, v.op->parent);
@@ -72,6 +75,7 @@ uint32_t shc_count_uses(const opt_rewriter *rw, ir_value v, uint32_t most) {
   return n < most ? n : most;
 }
 
+/* `after`: inner ops first. */
 static int shc_walk_regions(ir_op *op, bool after, shc_op_fn *fn, void *ctx) {
   for (uint32_t i = 0; i < op->n_called; i++)
     if (op->called[i]->owner == op) TRY(shc_walk(op->called[i], after, fn, ctx));
@@ -90,6 +94,7 @@ int shc_walk(ir_computation *c, bool after, shc_op_fn *fn, void *ctx) {
   return 0;
 }
 
+/* Functions in the order they have in the module; regions belong to their ops. */
 int shc_walk_module(ir_module *m, bool after, shc_op_fn *fn, void *ctx) {
   IR_FOR_COMPUTATIONS(c, m)
   if (c->kind == IR_FUNCTION && !c->owner) TRY(shc_walk(c, after, fn, ctx));
@@ -103,6 +108,7 @@ bool shc_has(const ir_module *m, ir_opcode opcode) {
   return false;
 }
 
+/* Passes of this room call it where the module's text, or a user's attributes, may have led to something invalid. */
 int shc_verify(ir_module *m, xlac_error *err) {
   m->verified = false;
   return stablehlo_verify(m, err);
@@ -198,6 +204,8 @@ static int shc_map_op(void *ctx, ir_op *op) {
   return p->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
+/* Every sharding of a module: on ops, arguments, results, and inside the dialect's own attributes. fn gives the
+ * sharding itself where nothing changes. */
 int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
   shc_mapper p = {.m = m, .fn = fn, .ctx = ctx};
   base_map_init(&p.done, m->alloc);

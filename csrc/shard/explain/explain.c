@@ -39,7 +39,8 @@ static void tell_next(tell *e) {
   e->first = false;
 }
 
-/* The file and line that an op comes from; nested locations go down to the first file. */
+/* The file and line that an op comes from; nested locations go down to the first file.
+ * loc("f"("model.py":12:3)) is "model.py:12". */
 static void tell_source(base_text *o, const ir_mattr *loc) {
   for (uint32_t depth = 0; loc && loc->kind == IR_M_LOC && depth < 64; depth++) {
     const ir_mloc *l = loc->v.loc;
@@ -81,7 +82,8 @@ static void tell_sharding(tell *e, const sdy_sharding *s) {
 }
 
 /* Where the value is: in which function, by how many ops with regions around it, and in which named computation, which
- * is what becomes of a call of a function. */
+ * is what becomes of a call of a function.
+ * {"function": "main", "main": true, "depth": 1, "inside": 0} for an op in the body of a loop of main. */
 static void tell_scope(tell *e, const ir_op *op) {
   assert(op->parent != NULL);
   const ir_computation *c = op->parent;
@@ -130,7 +132,9 @@ static void tell_operands(tell *e, const ir_op *op) {
   base_putc(e->out, ']');
 }
 
-/* Called for each value in text order. Ops that were added after the table was made have no slot, and are left out. */
+/* Called for each value in text order. Ops that were added after the table was made have no slot, and are left out.
+ * %0 = stablehlo.abs %a is {"name": "%0", "opcode": "stablehlo.abs", "line": 3, ..., "type": "tensor<8xf32>",
+ * "itemsize": 4, "shape": [8], "operands": [0], "sharding": "#sdy.sharding<@m, [{\"x\"}]>"}. */
 static int tell_value(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err) {
   tell *e = ctx;
   assert(v.op->id < e->m->n_ids && v.index < v.op->n_results);
@@ -167,7 +171,8 @@ static void tell_results(tell *e) {
   BASE_PUT(e->out, "],\n ");
 }
 
-/* {"results": ..., "values": [...  and leaves the object open for what follows. */
+/* {"results": ..., "values": [...  and leaves the object open for what follows.
+ * op_places are needed while values are listed only: operands come before their readers in the text. */
 static int tell_values(tell *e, xlac_error *err) {
   size_t bytes = ((size_t)e->m->n_ids + 1) * sizeof *e->op_places;
   e->op_places = base_malloc(e->m->alloc, bytes);
@@ -220,7 +225,8 @@ static void tell_op(tell *e, const ir_op *op) {
   tell_source(e->out, op->loc);
 }
 
-/* Every axis that a value got, in the order in which it happened. */
+/* Every axis that a value got, in the order in which it happened.
+ * A step is one visit of an op; the axes that it brought to several tensors share its number. */
 static void tell_steps(tell *e, const shard_trace *t) {
   BASE_PUT(e->out, "],\n \"steps\": [");
   e->first = true;
@@ -261,7 +267,8 @@ static void tell_origins(tell *e, const shard_trace *t) {
   }
 }
 
-/* Axes that did not go on, and what was in their way. */
+/* Axes that did not go on, and what was in their way.
+ * The strings are for people; `reason` in shard_clash is the number behind them. */
 static void tell_conflicts(tell *e, const shard_trace *t) {
   static const char *const reasons[] = {"another dimension has it",         "it is kept free there",
                                         "it is still to be added up there", "the dimension is closed there",
@@ -288,7 +295,8 @@ static void tell_conflicts(tell *e, const shard_trace *t) {
   BASE_PUT(e->out, "]}\n");
 }
 
-/* At the end of propagation, while the table of values is there: values are told with the shardings they have now. */
+/* At the end of propagation, while the table of values is there: values are told with the shardings they have now.
+ * The table's own arena serves for places: it is gone with the table. */
 static int tell_done(void *ctx, shard_trace *trace, const shard_state *s, ir_computation *main, xlac_error *err) {
   (void)main;
   tell e = {.m = s->m, .out = ctx, .s = s};
@@ -329,7 +337,9 @@ static int64_t tell_moves_shards(const ir_module *m, const sdy_sharding *s) {
 }
 
 /* The bytes that a device must send, at least: for a ring of k devices that gather, (k - 1)/k of the larger of the two
- * local arrays; twice that to add up; what it holds to permute; nothing to slice. */
+ * local arrays; twice that to add up; what it holds to permute; nothing to slice.
+ * A tensor of 1024 bytes cut into 4: to gather it a device sends 768; to add up a local array of 1024 bytes over 4
+ * devices, 1536. */
 static int64_t tell_moves_bytes(const ir_module *m, const ir_op *op, const sdy_sharding *from, const sdy_sharding *to) {
   int64_t whole = ir_type_bytes(op->type), before = tell_moves_shards(m, from), after = tell_moves_shards(m, to);
   int64_t larger = whole / (before < after ? before : after);
@@ -389,7 +399,7 @@ int shard_list_reshards(ir_module *m, base_text *out, xlac_error *err) {
   return out->failed ? base_oom(err, "a list of reshards") : 0;
 }
 
-/* Writing a sharding down on a value, as a program's author would. */
+/* --- annotating --- */
 
 /* Writing a sharding down on a value, as a program's author would: on arguments and results as attributes, on all
  * other values as constraints. */
@@ -408,7 +418,8 @@ static const ir_computation *note_function(const ir_op *op) {
   return c;
 }
 
-/* Names are those of the text, which regions side by side use again: the number found decides whether one was meant. */
+/* Names are those of the text, which regions side by side use again: the number found decides whether one was meant.
+ * `found` is a candidate until note_check has seen the counts. */
 static int note_find(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err) {
   note_place *p = ctx;
   (void)err;
@@ -434,7 +445,8 @@ static note_place note_read_name(const ir_module *m, const char *value) {
   return p;
 }
 
-/* One in the main function is enough, for names without a function. */
+/* One in the main function is enough, for names without a function.
+ * Lines of two candidates go into the message, so that the user sees which ones are meant. */
 static int note_check(const note_place *p, const char *value, xlac_error *err) {
   if (p->n_main == 1 || p->n == 1) return 0;
   if (p->n == 0) {
@@ -473,7 +485,8 @@ static int note_on_result(ir_module *m, int64_t i, const sdy_sharding *s, xlac_e
   return d && ir_set_result_attrs(f, (uint32_t)i, d) ? 0 : base_oom(err, "a sharding");
 }
 
-/* All that read v read a constraint on it. */
+/* All that read v read a constraint on it.
+ * Right after the value, so that it comes before all its readers. */
 static int note_constraint(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
   shc_at_value(rw, v);
   ir_value c = opt_make(rw, IR_OP_SDY_SHARDING_CONSTRAINT, opt_type(v), 1, &v);

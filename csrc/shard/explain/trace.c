@@ -74,7 +74,8 @@ static void trace_origins_of(shard_trace *t, uint32_t slot, const sdy_sharding *
       trace_add_origin(t, (shard_origin){slot, s->dims[d].axes.v[i], (uint8_t)source, index, id, 0});
 }
 
-/* An operand's axes are the computation's input both in the body and outside of it. */
+/* An operand's axes are the computation's input both in the body and outside of it.
+ * The body sees the operand under its own name (the block argument), so both get the origin. */
 static void trace_manual(shard_trace *t, const shard_state *s, const ir_op *op, uint32_t id) {
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const sdy_shardings *out = sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS);
@@ -96,7 +97,8 @@ typedef struct trace_naming {
   uint32_t id;
 } trace_naming;
 
-/* constraint_0, mc_0, ...: names that origins refer to, also written on the ops where origins are asked for. */
+/* constraint_0, mc_0, ...: names that origins refer to, also written on the ops where origins are asked for.
+ * Both the constraint and the value that it constrains get the origin, as users may look at either. */
 static int trace_name_op(void *ctx, ir_op *op) {
   trace_naming *x = ctx;
   if (op->opcode != x->opcode) return 0;
@@ -117,6 +119,7 @@ static int trace_name_op(void *ctx, ir_op *op) {
   return 0;
 }
 
+/* Inner ops first, as Shardy numbers them. */
 static void trace_named_ops(shard_trace *t, shard_state *s, ir_opcode opcode) {
   trace_naming x = {t, s, opcode, 0};
   if (shc_walk_module(s->m, true, trace_name_op, &x) != 0) t->failed = true;
@@ -164,7 +167,8 @@ static sdy_axis trace_axis(const sdy_mesh *mesh, shard_axis a) {
   return (sdy_axis){mesh->axes[a.axis].name, whole ? 0 : a.pre, whole ? 0 : a.size};
 }
 
-/* The first tensor that had these axes along the factor before. */
+/* The first tensor that had these axes along the factor before.
+ * Before this visit, that is: shard_part_before. */
 static bool trace_source(const shard_projection *p, uint32_t factor, shard_axes axes, uint32_t *from) {
   for (uint32_t t = 0; t < p->n_tensors; t++) {
     const shard_part *part = shard_part_of(&p->tensors[t], factor);
@@ -195,7 +199,9 @@ static void trace_forget(trace_note *n, shard_axis axis) {
   }
 }
 
-/* A dimension's new axes, factor by factor. Parts of one axis that two factors got are one again. */
+/* A dimension's new axes, factor by factor. Parts of one axis that two factors got are one again.
+ * For example a dimension of factors i and j, sharded by "x" of size 4: i has "x":(1)2, j "x":(2)2, and the note says
+ * "x". */
 static void trace_dim(trace_note *n, const shard_part *parts, uint32_t n_parts) {
   bool any = false;
   shard_axis before = {0, 1, 1};
@@ -234,7 +240,8 @@ static void trace_tensor(trace_note *n, uint32_t i) {
   }
 }
 
-/* Origins spread with the axes: the target's is that of the source. */
+/* Origins spread with the axes: the target's is that of the source.
+ * One step for one visit, whichever tensors it updated. */
 void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op, uint32_t op_index,
                       const uint32_t *slots, int level, int64_t user_priority, uint8_t strategy) {
   trace_note n = {.t = t, .s = s, .p = p, .slots = slots};
@@ -295,9 +302,8 @@ void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_proje
   }
 }
 
-/* Notes on data flow edges go to the ops that own the edges, and constraints that were applied before propagation note
- * it.
- */
+/* --- sinking notes: those of data flow edges go to the ops that own the edges; constraints that were applied before
+ * propagation get theirs --- */
 
 /* The notes of the edges of n owners under `key`, those that have any, as op's attribute `to`. */
 static bool sink_notes(ir_op *op, uint32_t n, const ir_value *owners, const char *key, const char *to) {

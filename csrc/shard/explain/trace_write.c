@@ -8,7 +8,9 @@
 
 /* --- edges --- */
 
-/* The edges of one op (or function result) come together, by step, then by the axis's name. */
+/* The edges of one op (or function result) come together, by step, then by the axis's name.
+ * As Shardy writes it: sdy.propagation_edges = #sdy.propagation_edges<[{step-0 = [{"x" = operand-0 ->
+ * [result-0]}]}]>. */
 static int write_order(const void *x, const void *y) {
   const shard_record *a = *(const shard_record *const *)x, *b = *(const shard_record *const *)y;
   uint32_t i = a->op ? a->op->id : 0, j = b->op ? b->op->id : 0;
@@ -82,7 +84,8 @@ static const ir_mattr *write_edges(const shard_state *s, base_arena *a, const sh
   return edges ? sdy_attr(s->m, SDY_EDGES, edges) : NULL;
 }
 
-/* Function results, beside the type. */
+/* Function results, beside the type.
+ * NULL: making the value has failed. */
 static bool write_set_result(ir_computation *c, uint32_t i, const char *key, const ir_mattr *value) {
   ir_module *m = c->module;
   const ir_mdict *d = value ? ir_mdict_with(m, ir_result_attrs(c, i), key, value) : NULL;
@@ -211,6 +214,7 @@ static bool write_on_results(const shard_trace *t, const shard_state *s, uint32_
   return true;
 }
 
+/* sdy.sharding_origins = {x = "self", y = "input: 1"}: "self" where the value is that input itself. */
 int shard_trace_write_origins(const shard_trace *t, const shard_state *s, xlac_error *err) {
   for (uint32_t slot = 0; slot < s->n_values; slot++) {
     uint64_t first = 0;

@@ -8,6 +8,12 @@
  * kept the types that all values had before. */
 #include "../local/local.h"
 
+/* The example in text, on <["x"=4]>:
+ *    %1 = stablehlo.pad %a, 0.0, low = [0], high = [2], interior = [0] : (tensor<10xf32>) -> tensor<12xf32>
+ *    %2 = sdy.all_slice [{"x"}] %1 out_sharding=<@m, [{"x"}]> : tensor<12xf32>
+ *    %3 = stablehlo.abs %2 : tensor<12xf32>
+ *    %4 = sdy.all_gather [{"x"}] %3 out_sharding=<@m, [{}]> : tensor<12xf32>
+ *    %5 = stablehlo.slice %4 [0:10] : tensor<10xf32> */
 typedef struct pad_pass {
   local_pass p;
   base_map zeros; /* values (their op) whose padding is zero */
@@ -38,6 +44,7 @@ static bool pad_is_zero(const pad_pass *x, ir_value v) {
   return base_map_get(&x->zeros, base_key(v.op), &seen);
 }
 
+/* By op: all results of one op are padded alike. */
 static void pad_note_zero(pad_pass *x, ir_value v) {
   if (v.op && !base_map_set(&x->zeros, base_key(v.op), 1)) x->p.rw.failed = true;
 }
@@ -49,6 +56,7 @@ static void pad_give(pad_pass *x, ir_value v, const sdy_sharding *s) {
 
 /* --- what is affected --- */
 
+/* Types are interned, so a type that does not grow is the same one. */
 static bool pad_grows(pad_pass *x, const local_fact *f) {
   assert(f != NULL);
   return pad_type(x, f->type, f->s) != f->type;
@@ -77,7 +85,9 @@ static int pad_retype(pad_pass *x, ir_op *op) {
 
 /* --- making and dropping padding --- */
 
+/* A scalar of the element type. */
 static ir_value pad_zero(pad_pass *x, const ir_type *like) {
+  assert(like != NULL);
   return opt_splat(&x->p.rw, opt_tensor(&x->p.rw, (base_dtype)like->dtype, 0, NULL), 0);
 }
 

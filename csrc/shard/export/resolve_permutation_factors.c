@@ -26,6 +26,11 @@ typedef struct perm_pass {
 
 enum { PERM_MAX_DEVICES = 1 << 20 };
 
+/* 10 elements over 4 devices, a reverse of the only dimension:
+ *    padded to 12, 3 each    [0 1 2] [3 4 5] [6 7 8] [9 . .]
+ *    the last 2 to the next  [. . 0] [1 2 3] [4 5 6] [7 8 9]
+ *    mirrored and reversed   [9 8 7] [6 5 4] [3 2 1] [0 . .]
+ *    cut to 10               [9 8 7] [6 5 4] [3 2 1] [0] */
 typedef struct permrev {
   perm_pass *p;
   ir_op *op;
@@ -88,7 +93,8 @@ static bool permrev_is_manual(const permrev *x, const base_istr *name) {
 /* --- devices: places in the mesh, row-major --- */
 
 /* How far apart neighbours along the axis stand: the product of the sizes of all axes minor to it, and for a sub-axis
- * of what is minor to it in its own axis. */
+ * of what is minor to it in its own axis.
+ * On <["a"=2, "b"=4]> "a" has the stride 4, "b" 1, and "b":(1)2 has 2. */
 static int64_t permrev_stride(const sdy_mesh *mesh, sdy_axis a) {
   assert(sdy_mesh_find(mesh, a.name) >= 0);
   int64_t stride = 1;
@@ -110,6 +116,7 @@ static const sdy_mesh *permrev_mirrored(const permrev *x) {
   bool in_order = true;
   if (!ids || !mesh) return NULL;
   for (int64_t i = 0; i < x->n_devices; i++) {
+    /* The digit k of an axis of size n becomes n - 1 - k. */
     int64_t place = i;
     for (uint32_t k = 0; k < x->n_axes; k++) {
       int64_t stride = permrev_stride(x->mesh, x->axes[k]), size = sdy_axis_size(x->axes[k], x->mesh);
@@ -148,6 +155,7 @@ static const base_istr *permrev_named(permrev *x, const sdy_mesh *mesh) {
 
 /* --- ops --- */
 
+/* Out of memory, which is all that can go wrong once the rewrite has begun. */
 static void permrev_fail(permrev *x) {
   x->p->e.rw.failed = true;
 }
@@ -348,6 +356,7 @@ static bool perm_reverse(perm_pass *p, ir_op *op) {
     explicit_fail(e, base_oom(e->err, "sdy-resolve-permutation-factors"));
     return true;
   }
+  /* More padding than one neighbour can take: whole tensors then. */
   if (!permrev_read(&x, reversed, n)) return false;
   permrev_find_manual(&x);
   if (x.n_axes == 0 || !permrev_has_mesh(&x)) return true;
@@ -402,7 +411,8 @@ static void permfac_clear(explicit_op *x, uint32_t factor, bool *updated) {
   }
 }
 
-/* All other ops: the tensors lose the axes of permutation factors, with reshards before and after the op. */
+/* All other ops: the tensors lose the axes of permutation factors, with reshards before and after the op.
+ * A slice that leaves every device a part of its own is left as it is. */
 static void permfac_replicate(explicit_pass *e, ir_op *op) {
   explicit_op x;
   if (!explicit_prepare(&x, e, op, false, false)) return;
@@ -421,8 +431,10 @@ static void permfac_replicate(explicit_pass *e, ir_op *op) {
   if (any) explicit_insert(&x, updated);
 }
 
-/* The sizes that shards divide. */
+/* The sizes that shards divide.
+ * Whether any dimension grows. */
 static bool permfac_padded(explicit_pass *e, const ir_type *t, const sdy_sharding *s, int64_t *dims) {
+  assert(t->kind == IR_TYPE_TENSOR);
   const sdy_mesh *mesh = s && s->n_dims == t->rank ? explicit_mesh(e, s) : NULL;
   bool grows = false;
   for (uint32_t d = 0; d < t->rank; d++) {

@@ -5,6 +5,10 @@
  * Shardy's description of the pass and its tests (2026-08-22). */
 #include "../common/common.h"
 
+/* %1 = stablehlo.abs %a on <@one, []>, where @one = <[], device_ids=[1]> and @m = <["x"=2]>, becomes
+ *    %0 = stablehlo.convert (stablehlo.partition_id) : i64;  %2 = stablehlo.compare EQ, %0, 1
+ *    %3 = stablehlo.if(%2) { stablehlo.return (stablehlo.abs %a) } { stablehlo.return zeros }
+ *    %4 = sdy.all_reduce {"x"} %3 out_sharding=<@m, [{}]> */
 BASE_VEC(single_ops, ir_op *);
 /* by_replica: devices are told apart by replica_id rather than partition_id. */
 typedef struct single_pass {
@@ -16,6 +20,7 @@ typedef struct single_pass {
   single_ops ops;
 } single_pass;
 
+/* Messages are about the op's sharding, so they stand at the op. */
 static int single_fail(single_pass *x, const ir_op *op, const char *what) {
   return opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_SHARDING, "%s", what);
 }
@@ -213,6 +218,7 @@ static bool single_find_mesh(single_pass *x) {
   return true;
 }
 
+/* All ops are found before the first is changed. */
 static int single_all(single_pass *x) {
   if (!single_find_mesh(x)) return base_oom(x->rw.err, "ops on one device");
   if (!x->mesh) return 0;

@@ -33,6 +33,7 @@ static const sdy_sharding *exp_close_map(void *ctx, const sdy_sharding *s) {
   return to;
 }
 
+/* Priorities of dimensions that say nothing would be invalid now: the verifier reports the first. */
 int shard_close_shardings(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   exp_close x = {.m = m};
@@ -77,6 +78,7 @@ static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
   return to ? to->n ? to : NULL : d;
 }
 
+/* A dictionary that loses nothing is the same one afterwards. */
 static int exp_drop_op(void *ctx, ir_op *op) {
   exp_drop *x = ctx;
   op->mlir = exp_drop_from(x, op->mlir);
@@ -105,6 +107,7 @@ static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac
   return ok ? 0 : base_oom(err, "attributes of a module");
 }
 
+/* Rules that users wrote say custom=true, and stay: later passes have no other way to know them. */
 static bool exp_is_made_rule(const ir_mentry *e) {
   const sdy_rule *rule = sdy_of(e->value, SDY_RULE);
   return rule && !rule->custom && strcmp(e->key->s, "sdy.sharding_rule") == 0;
@@ -139,6 +142,7 @@ static int exp_drop_group(void *ctx, ir_op *op) {
   return 0;
 }
 
+/* Their work was done when propagation began. */
 int shard_drop_groups(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   opt_rewriter rw;

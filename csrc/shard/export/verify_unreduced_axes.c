@@ -6,7 +6,9 @@
 
 #include "../common/common.h"
 
-/* Messages are Shardy's words, so that users find them in its documents. */
+/* Messages are Shardy's words, so that users find them in its documents.
+ * A dot of [{}, {"x"}] and [{"x"}, {}] gives partial sums on every device along "x". Its result may say
+ * unreduced={"x"}, or a reshard or all-reduce may add them up; a result that says neither has lost an axis. */
 typedef struct exunr {
   ir_module *m;
   opt_symbols symbols;
@@ -21,6 +23,7 @@ typedef struct exunr_at {
 } exunr_at;
 enum { EXUNR_NEVER = -1 };
 
+/* Sums are what is meant where nothing is said. */
 static const char *exunr_word(int kind) {
   return kind == SDY_MAX ? "max" : kind == SDY_MIN ? "min" : "sum";
 }
@@ -49,10 +52,12 @@ static ir_value exunr_behind(ir_value v) {
   return v;
 }
 
+/* The sharding that holds for v, wherever it is written: at its edge, its op, or its function. */
 static const sdy_sharding *exunr_of(const exunr *x, ir_value v) {
   return sdy_shown(x->m, exunr_behind(v));
 }
 
+/* Shardy calls these blessed operations. */
 static bool exunr_is_reshard(const ir_op *op) {
   return op->opcode == IR_OP_SDY_RESHARD || op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT;
 }
@@ -163,7 +168,8 @@ static const sdy_mesh *exunr_mesh(const exunr *x, const exunr_side *sides) {
   return found;
 }
 
-/* Sub-axes overlap without being equal. */
+/* Sub-axes overlap without being equal.
+ * "x" overlaps "x":(1)2. */
 static bool exunr_overlap(sdy_axes a, sdy_axes b) {
   for (uint32_t i = 0; i < b.n; i++)
     if (sdy_axes_overlap(a, b.v[i])) return true;
@@ -290,6 +296,7 @@ static int exunr_walk(exunr *x, ir_computation *c) {
   return exunr_returns(x, c);
 }
 
+/* Ops are checked against their operands, calls against signatures, functions against what they return. */
 int shard_verify_unreduced(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   exunr x = {.m = m, .err = err};

@@ -127,10 +127,12 @@ static bool exp_same_lists(const sdy_shardings *a, const sdy_shardings *b) {
   return a == b || (a && b && sdy_equal(SDY_SHARDINGS, a, b));
 }
 
+/* Noted on functions that were bodies of manual computations. */
 static const sdy_names *exp_manual_axes(const ir_computation *f) {
   return sdy_of(ir_mdict_get(f->mlir, "sdy.func_manual_axes"), SDY_MANUAL_AXES);
 }
 
+/* Copies of one function remember its name. */
 static bool exp_same_origin(const ir_computation *a, const ir_computation *b) {
   const sdy_names *x = exp_manual_axes(a), *y = exp_manual_axes(b);
   bool same_axes = x == y || (x && y && sdy_equal(SDY_MANUAL_AXES, x, y));

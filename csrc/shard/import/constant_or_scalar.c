@@ -31,6 +31,7 @@ static int imp_split_oom(imp_split *x) {
   return base_oom(x->rw.err, "sdy-constant-or-scalar-splitter");
 }
 
+/* Ops made since have none. */
 static uint8_t imp_mark(const imp_split *x, const ir_op *op) {
   return op->id < x->n_marks ? x->marks[op->id] : 0;
 }
@@ -84,6 +85,7 @@ static bool imp_is_constant(const imp_split *x, const ir_op *op) {
   return true;
 }
 
+/* NULL: op is in no named computation. */
 static const ir_op *imp_named_around(const ir_op *op) {
   for (op = op->parent->owner; op; op = op->parent->owner)
     if (op->opcode == IR_OP_SDY_NAMED_COMPUTATION) return op;
@@ -324,6 +326,7 @@ typedef struct exp_merge {
   uint32_t n, cap;
 } exp_merge;
 
+/* Broadcasts of scalars are what the splitter copied as scalars. */
 static bool exp_is_merged(const ir_op *op) {
   if (op->opcode == IR_OP_SDY_CONSTANT || op->opcode == IR_OP_CONSTANT) return true;
   return op->opcode == IR_OP_BROADCAST && ir_is_tensor(ir_operand_type(op, 0)) && ir_operand_type(op, 0)->rank == 0;

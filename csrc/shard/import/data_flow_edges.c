@@ -9,6 +9,7 @@
  * sdy.data_flow_edge, which holds its one sharding.
  * Requires: no edges yet. Preserves: all else. */
 
+/* The edge takes over the owner's sharding: while it is there, it holds it. */
 static ir_value imp_make_edge(opt_rewriter *rw, ir_value owner, const sdy_sharding *s) {
   ir_value edge = opt_make(rw, IR_OP_SDY_DATA_FLOW_EDGE, opt_type(owner), 1, &owner);
   if (s) opt_set(rw, edge, "sharding", sdy_attr(rw->m, SDY_SHARDING, s));

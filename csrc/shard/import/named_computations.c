@@ -8,7 +8,11 @@
  * functions that were called are gone then.
  * Requires: no function calls itself, by others neither. Preserves: what the program computes. */
 
-/* What calls need to know of a function, whose body may have gone to the first of them. */
+/* What calls need to know of a function, whose body may have gone to the first of them.
+ * In text, with the edges that propagation needs at both ends:
+ *    %0 = sdy.named_computation<"f">(%a) (%b: tensor<8xf32>) {
+ *      %2 = sdy.data_flow_edge %b;  %3 = stablehlo.abs %2;  sdy.return %3
+ *    };  %1 = sdy.data_flow_edge %0 */
 typedef struct imp_callee {
   ir_computation *f;
   const base_istr *name;

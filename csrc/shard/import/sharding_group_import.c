@@ -6,7 +6,9 @@
 #include "../common/common.h"
 
 /* A row for each sdy.sharding_group op. first: the row in which its value comes first; manual: the innermost manual
- * computation around the op, or NULL. */
+ * computation around the op, or NULL.
+ * %a in group 7, %b in 7 and in 9: 7 and 9 have %b in common, so there is one group, number 0, with %a and %b once
+ * each. */
 typedef struct imp_group {
   ir_op *op;
   int64_t id;

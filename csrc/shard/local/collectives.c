@@ -8,7 +8,10 @@
 
 /* Groups of devices along axes, as StableHLO's collectives have them. */
 
-/* Channels are counted over the module, after those that the program has already; type 1 is device to device. */
+/* Channels are counted over the module, after those that the program has already; type 1 is device to device.
+ * Devices are numbered row-major over the mesh: on <["x"=2, "y"=2]> device 2 is x = 1, y = 0. A group along axes has
+ * one device for each place along them, in major to minor order, and there is one group for each place along all
+ * others. */
 const ir_mattr *local_channel(local_pass *p) {
   ir_module *m = p->rw.m;
   ir_mentry fields[] = {{ir_intern(m, "handle", 6), ir_m_i64(m, p->channel++)},
@@ -137,18 +140,6 @@ static const sdy_sharding *loccol_out(const ir_op *op) {
   return sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
 }
 
-/* After local_groups and the like: what has gone wrong. */
-static int loccol_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "collectives");
-}
-
-/* op's readers read v now; op goes, unless something has failed. */
-static int loccol_done(local_pass *p, ir_op *op, ir_value v) {
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
-}
-
 /* How a reduction combines: sum unless the op says max or min. */
 static ir_opcode loccol_combiner(const ir_op *op) {
   int64_t kind = ir_m_get_int(op, "reduction_op", SDY_SUM);
@@ -187,10 +178,10 @@ static int loccol_gather_each(local_pass *p, ir_op *op, const sdy_axis_lists *li
     int64_t size = 1;
     if (lists->v[d].n == 0) continue;
     const ir_mattr *groups = local_groups(p, op, loccol_out(op), lists->v[d], &size);
-    if (!groups) return loccol_status(p);
+    if (!groups) return local_status(p);
     v = loccol_gather(p, v, d, groups, size);
   }
-  return loccol_done(p, op, v);
+  return local_done(p, op, v);
 }
 
 /* Axes of all dimensions, one after the other; how many devices each dimension has, in sizes. */
@@ -221,7 +212,7 @@ static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *
   local_copy(dims + 1, t->dims, rank);
   v = opt_reshape(rw, v, local_shape(p, t, rank + 1, dims));
   const ir_mattr *groups = rw->failed ? NULL : local_groups(p, op, loccol_out(op), all, &group);
-  if (!groups) return loccol_status(p);
+  if (!groups) return local_status(p);
   v = loccol_gather(p, v, 0, groups, group);
   /* The gathered dimension is split into one for each dimension of `lists`, which a transpose puts in front of its
    * own. */
@@ -236,7 +227,7 @@ static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *
   v = opt_reshape(rw, v, local_shape(p, t, rank + n_split, dims));
   v = rw->failed ? v : opt_transpose(rw, v, permutation);
   for (uint32_t d = 0; d < rank; d++) dims[d] = t->dims[d] * (lists->v[d].n ? sizes[d] : 1);
-  return loccol_done(p, op, opt_reshape(rw, v, local_shape(p, t, rank, dims)));
+  return local_done(p, op, opt_reshape(rw, v, local_shape(p, t, rank, dims)));
 }
 
 /* One dimension needs no detour, and more dimensions than the IR has room for can't take it. */
@@ -254,7 +245,7 @@ static int loccol_reduce(local_pass *p, ir_op *op, ir_value v, const ir_type *ty
   opt_rewriter *rw = &p->rw;
   int64_t size = 1;
   const ir_mattr *groups = local_groups(p, op, loccol_out(op), axes, &size);
-  if (!groups) return loccol_status(p);
+  if (!groups) return local_status(p);
   ir_op *made = opt_make_n(rw, IR_OP_ALL_REDUCE, 1, &type, 1, &v, 1);
   *out = (ir_value){made, 0};
   loccol_attributes(p, *out, groups, true);
@@ -269,7 +260,7 @@ int local_all_reduce(local_pass *p, ir_op *op) {
   ir_value v;
   TRY(local_type(p, op, local_result(p, op, 0), &type));
   TRY(loccol_reduce(p, op, opt_operand(op, 0), type, *axes, &v));
-  return loccol_done(p, op, v);
+  return local_done(p, op, v);
 }
 
 /* Without communication: each device takes its part of what it has. */
@@ -277,9 +268,10 @@ static int loccol_cut(local_pass *p, ir_op *op, const sdy_axes *lists, ir_value 
   const ir_type *type = NULL;
   TRY(local_type(p, op, local_result(p, op, 0), &type));
   v = local_cut(p, op, sdy_mesh_of(p->rw.m, loccol_out(op)), lists, v, type);
-  return v.op ? loccol_done(p, op, v) : loccol_status(p);
+  return v.op ? local_done(p, op, v) : local_status(p);
 }
 
+/* Nothing is sent: each device cuts its own part out of what it has. */
 int local_all_slice(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "slicing_axes"), SDY_AXIS_LISTS);
   return loccol_cut(p, op, lists->v, opt_operand(op, 0));
@@ -319,7 +311,7 @@ static int loccol_scatter_joined(local_pass *p, ir_op *op, const sdy_axis_lists 
     if (!shard_has(permutation, k, i)) permutation[k++] = i;
   assert(n <= 2 * IR_MAX_RANK);
   const ir_mattr *groups = local_groups(p, op, loccol_out(op), all, &group);
-  if (!groups) return loccol_status(p);
+  if (!groups) return local_status(p);
   v = opt_reshape(rw, v, local_shape(p, t, n, dims));
   v = rw->failed ? v : opt_transpose(rw, v, permutation);
   dims[0] = total;
@@ -327,7 +319,7 @@ static int loccol_scatter_joined(local_pass *p, ir_op *op, const sdy_axis_lists 
   v = opt_reshape(rw, v, local_shape(p, t, type->rank + 1, dims));
   dims[0] = 1;
   v = loccol_scatter(p, op, v, local_shape(p, t, type->rank + 1, dims), 0, groups);
-  return loccol_done(p, op, opt_reshape(rw, v, type));
+  return local_done(p, op, opt_reshape(rw, v, type));
 }
 
 /* Several dimensions: one op by way of a joined dimension (an option), else an all-reduce of which each device cuts
@@ -345,32 +337,22 @@ int local_reduce_scatter(local_pass *p, ir_op *op) {
     n++;
     last = d;
   }
-  if (p->rw.failed) return loccol_status(p);
+  if (p->rw.failed) return local_status(p);
   if (n == 1) {
     /* `last` is the only dimension with axes */
     const ir_mattr *groups = local_groups(p, op, loccol_out(op), lists->v[last], &size);
-    return groups ? loccol_done(p, op, loccol_scatter(p, op, opt_operand(op, 0), type, last, groups))
-                  : loccol_status(p);
+    return groups ? local_done(p, op, loccol_scatter(p, op, opt_operand(op, 0), type, last, groups)) : local_status(p);
   }
   if (p->combine && type->rank + n <= IR_MAX_RANK) return loccol_scatter_joined(p, op, lists, all, sizes, type);
   ir_value v;
   TRY(loccol_reduce(p, op, opt_operand(op, 0), t, all, &v));
   v = local_cut(p, op, mesh, lists->v, v, type);
-  return v.op ? loccol_done(p, op, v) : loccol_status(p);
+  return v.op ? local_done(p, op, v) : local_status(p);
 }
 
 /* all_to_all and collective_permute as StableHLO's. */
 
-static int locmov_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "collectives");
-}
-
-static int locmov_done(local_pass *p, ir_op *op, ir_value v) {
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
-}
-
+/* The sharding that the op names for its result. */
 static const sdy_sharding *locmov_out(const ir_op *op) {
   return sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
 }
@@ -404,14 +386,14 @@ static int locmov_one(local_pass *p, ir_op *op, const sdy_param *param) {
   const ir_type *t = opt_type(v);
   int64_t dims[IR_MAX_RANK] = {0}, n = 1;
   const ir_mattr *groups = local_groups(p, op, locmov_out(op), param->axes, &n);
-  if (!groups) return locmov_status(p);
+  if (!groups) return local_status(p);
   TRY(locmov_divides(p, op, t, param->to, n));
   assert(param->from < t->rank && param->to < t->rank && param->from != param->to);
   local_copy(dims, t->dims, t->rank);
   dims[param->from] *= n;
   dims[param->to] /= n;
   v = locmov_exchange(p, v, local_shape(p, t, t->rank, dims), param->to, param->from, n, groups);
-  return locmov_done(p, op, v);
+  return local_done(p, op, v);
 }
 
 /* Several exchanges as one, along a first dimension that holds the parts of all. */
@@ -496,15 +478,16 @@ static int locmov_several(local_pass *p, ir_op *op, const sdy_params *params) {
   if (!locmov_sort(p, params, mesh, &x)) return base_oom(rw->err, "collectives");
   TRY(locmov_split(p, op, &x, &v, dims));
   const ir_mattr *groups = local_groups(p, op, locmov_out(op), x.all, &size);
-  if (!groups) return locmov_status(p);
+  if (!groups) return local_status(p);
   shape[0] = size;
   local_copy(shape + 1, dims + x.n, t->rank);
   v = opt_reshape(rw, v, local_shape(p, t, t->rank + 1, shape));
   v = locmov_exchange(p, v, opt_type(v), 0, 0, size, groups);
   v = opt_reshape(rw, v, local_shape(p, t, x.n + t->rank, dims));
-  return locmov_done(p, op, locmov_join(p, &x, v, t, dims));
+  return local_done(p, op, locmov_join(p, &x, v, t, dims));
 }
 
+/* With one dimension pair it is StableHLO's op; with several it takes transposes. */
 int local_all_to_all(local_pass *p, ir_op *op) {
   const sdy_params *params = sdy_of(ir_mattr_of(op, "params"), SDY_PARAMS);
   return params->n == 1 ? locmov_one(p, op, &params->v[0]) : locmov_several(p, op, params);
@@ -580,9 +563,9 @@ int local_collective_permute(local_pass *p, ir_op *op) {
     return local_fail(p, op, "the meshes before and after are unknown, or of different sizes");
   ir_value v = opt_operand(op, 0);
   const ir_mattr *pairs = locmov_pairs(p, op, from, to);
-  if (!pairs) return locmov_status(p);
+  if (!pairs) return local_status(p);
   ir_value made = opt_make(rw, IR_OP_COLLECTIVE_PERMUTE, opt_type(v), 1, &v);
   opt_set(rw, made, "source_target_pairs", pairs);
   opt_set(rw, made, "channel_handle", local_channel(p));
-  return locmov_done(p, op, made);
+  return local_done(p, op, made);
 }

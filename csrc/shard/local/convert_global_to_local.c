@@ -5,7 +5,12 @@
  * demands. */
 #include "local.h"
 
-/* Ops with a local form of their own; all others keep their attributes and get the types of their shards. */
+/* Ops with a local form of their own; all others keep their attributes and get the types of their shards.
+ * On <["x"=2, "y"=2]>, for a : tensor<8x4xf32> with [{"x"}, {}]:
+ *    %1 = stablehlo.abs %a : tensor<8x4xf32>                             %1 = stablehlo.abs %a : tensor<4x4xf32>
+ *    %2 = sdy.all_gather [{"x"}, {}] %1 : tensor<8x4xf32>   becomes      %2 = stablehlo.all_gather(%1), dim 0,
+ *                                                                          replica_groups [[0, 2], [1, 3]]
+ * The devices along "x" are those that differ in x alone: 0 and 2 have y = 0, 1 and 3 have y = 1. */
 static local_fn *locpass_special(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_SDY_ALL_GATHER:

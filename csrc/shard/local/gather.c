@@ -18,12 +18,7 @@ typedef struct locgat {
   int64_t dims[IR_MAX_RANK]; /* sharded, one element a slice */
 } locgat;
 
-/* Either p->rw.err holds what was refused, or memory has run out. */
-static int locgat_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
-}
-
+/* Indices are compared as integers of their own type. */
 static ir_value locgat_compare(locgat *x, const char *direction, ir_value a, ir_value b) {
   return opt_compare(&x->p->rw, direction, NULL, a, b);
 }
@@ -45,7 +40,7 @@ static int locgat_bounds(locgat *x, base_dtype dtype, bool both, ir_value *low, 
       continue;
     }
     low[i] = local_offset(x->p, x->op, x->mesh, local_axes(x->s, d), x->shard->dims[d]);
-    if (!low[i].op) return locgat_status(x->p);
+    if (!low[i].op) return local_status(x->p);
     low[i] = opt_make(&x->p->rw, IR_OP_CONVERT, opt_tensor(&x->p->rw, dtype, 0, NULL), 1, &low[i]);
     if (both) high[i] = locgat_add(x, low[i], x->shard->dims[d] - 1, dtype);
   }
@@ -110,7 +105,7 @@ static int locgat_first(locgat *x, ir_value *mask) {
     assert(d < x->whole->rank);
     if (locgat_is_indexed(x, d)) continue;
     ir_value at = local_offset(x->p, x->op, x->mesh, local_axes(x->s, d), x->shard->dims[d]);
-    if (!at.op) return locgat_status(x->p);
+    if (!at.op) return local_status(x->p);
     ir_value first = locgat_compare(x, "EQ", at, local_scalar(x->p, XLAC_S64, 0));
     all = all.op ? opt_binary(rw, IR_OP_AND, all, first) : first;
   }
@@ -241,7 +236,7 @@ int local_gather(local_pass *p, ir_op *op) {
   rw->before = op->next;
   rw->origin = op;
   ir_value v = {op, 0}, masked = locgat_masked(&x, v, mask);
-  if (!masked.op || rw->failed) return locgat_status(p);
+  if (!masked.op || rw->failed) return local_status(p);
   shc_replace_value(rw, v, masked, masked.op);
   return opt_rewriter_status(rw);
 }
@@ -300,13 +295,13 @@ static int locgat_lead(locgat *x, sdy_axes axes) {
   ir_value identity = locgat_identity(x, shard_scatter_reduction(x->op));
   if (!identity.op)
     return rw->failed
-               ? locgat_status(x->p)
+               ? local_status(x->p)
                : local_fail(x->p, x->op,
                             "updates are sharded, and nothing leaves an element as it is when it is combined with it");
   uint32_t n = 0;
   const int64_t *at = local_shard_indices(x->p, x->op, x->mesh, axes, &n);
   uint8_t *table = at ? base_arena_alloc(&rw->arena, (size_t)n + 1) : NULL;
-  if (!table) return locgat_status(x->p);
+  if (!table) return local_status(x->p);
   for (uint32_t i = 0; i < n; i++) table[i] = at[i] == 0;
   int64_t dims = n;
   ir_value device = local_device(x->p);

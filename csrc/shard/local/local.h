@@ -47,6 +47,10 @@ static inline const local_fact *local_result(const local_pass *p, const ir_op *o
 }
 /* The type of a shard. Fails at op where the sharding does not divide it. */
 XLAC_MUST_USE int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_type **out);
+/* Why a maker gave nothing: what p->rw.err says was refused, or that memory has run out. Never 0. */
+XLAC_MUST_USE int local_status(const local_pass *p);
+/* v takes the place of op's only result, and op goes; v of NULL: making it has failed. */
+XLAC_MUST_USE int local_done(local_pass *p, ir_op *op, ir_value v);
 /* Gives op's results their local types; everything else stays. */
 XLAC_MUST_USE int local_retype(local_pass *p, ir_op *op);
 /* Sizes; none of a scalar, which has no list of them. */

@@ -3,19 +3,7 @@
  * of other devices the op is an error that says which pass makes it whole. */
 #include "local.h"
 
-/* Either p->rw.err holds what was refused, or memory has run out. */
-static int locop_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
-}
-
-/* v of NULL: making it has failed. */
-static int locop_done(local_pass *p, ir_op *op, ir_value v) {
-  if (!v.op) return locop_status(p);
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
-}
-
+/* The type that op's result has on a shard. */
 static int locop_local_result(local_pass *p, const ir_op *op, const ir_type **out) {
   assert(op->n_results > 0);
   return local_type(p, op, local_result(p, op, 0), out);
@@ -33,13 +21,13 @@ int local_constant(local_pass *p, ir_op *op) {
   bool whole = type == f->type, splat = value->kind == IR_M_DENSE && value->splat;
   if (!whole && value->kind != IR_M_DENSE)
     return local_fail(p, op, "the elements of a constant that is sharded are not in the program");
-  if (!whole && splat) return locop_done(p, op, opt_constant_data(rw, type, value->v.literal->data, true));
+  if (!whole && splat) return local_done(p, op, opt_constant_data(rw, type, value->v.literal->data, true));
   ir_value v = opt_make(rw, IR_OP_CONSTANT, f->type, 0, NULL);
   opt_set(rw, v, "value", value);
-  if (whole) return locop_done(p, op, v);
+  if (whole) return local_done(p, op, v);
   sdy_axes lists[IR_MAX_RANK];
   for (uint32_t d = 0; d < type->rank; d++) lists[d] = f->s->dims[d].axes;
-  return locop_done(p, op, rw->failed ? v : local_cut(p, op, sdy_mesh_of(rw->m, f->s), lists, v, type));
+  return local_done(p, op, rw->failed ? v : local_cut(p, op, sdy_mesh_of(rw->m, f->s), lists, v, type));
 }
 
 /* Along a sharded dimension each device counts from where its shard begins. */
@@ -54,11 +42,11 @@ int local_iota(local_pass *p, ir_op *op) {
   opt_set(rw, v, "iota_dimension", ir_m_i64(rw->m, dim));
   sdy_axes axes = local_axes(f->s, (uint32_t)dim);
   assert(dim >= 0 && dim < type->rank);
-  if (axes.n == 0) return locop_done(p, op, v);
+  if (axes.n == 0) return local_done(p, op, v);
   ir_value offset = local_offset(p, op, sdy_mesh_of(rw->m, f->s), axes, type->dims[dim]);
-  if (!offset.op) return locop_status(p);
+  if (!offset.op) return local_status(p);
   offset = opt_convert(rw, offset, (base_dtype)type->dtype);
-  return locop_done(p, op, opt_binary(rw, IR_OP_ADD, v, opt_broadcast_in_dim(rw, offset, type, NULL)));
+  return local_done(p, op, opt_binary(rw, IR_OP_ADD, v, opt_broadcast_in_dim(rw, offset, type, NULL)));
 }
 
 /* --- slices --- */
@@ -96,7 +84,7 @@ int local_slice(local_pass *p, ir_op *op) {
     starts[d] = from[d];
     limits[d] = sharded ? opt_type(v)->dims[d] : to[d];
   }
-  return locop_done(p, op, opt_slice(rw, v, starts, limits, strides));
+  return local_done(p, op, opt_slice(rw, v, starts, limits, strides));
 }
 
 /* The sizes of a slice are those of its shard; what is cut along a dimension must be whole there. */
@@ -289,11 +277,6 @@ typedef struct locpad {
   bool uniform[IR_MAX_RANK];
 } locpad;
 
-static int locpad_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
-}
-
 /* How many elements the shard's data take in the result: with interior padding, gaps in between. */
 static int64_t locpad_spread(const locpad *x, uint32_t d) {
   return x->in->dims[d] ? (x->in->dims[d] - 1) * (x->interior[d] + 1) + 1 : 0;
@@ -323,7 +306,7 @@ static int locpad_offsets(locpad *x, uint32_t d) {
     return local_fail(p, x->op, "dimension %u is sharded in different ways before and after: expected a reshard", d);
   const int64_t *at = local_shard_indices(p, x->op, x->mesh, local_axes(in, d), &x->n_devices);
   int64_t *v = at ? BASE_ARRAY(&p->rw.arena, int64_t, (size_t)x->n_devices + 1) : NULL;
-  if (!v) return locpad_status(p);
+  if (!v) return local_status(p);
   x->uniform[d] = true;
   for (uint32_t i = 0; i < x->n_devices; i++) {
     v[i] = at[i] * x->in->dims[d] * (x->interior[d] + 1) + x->low[d] - at[i] * x->out->dims[d];
@@ -405,8 +388,5 @@ int local_pad(local_pass *p, ir_op *op) {
     TRY(locpad_offsets(&x, d));
     alike = alike && x.uniform[d];
   }
-  ir_value v = alike ? locpad_alike(&x) : locpad_apart(&x);
-  if (!v.op) return locpad_status(p);
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
+  return local_done(p, op, alike ? locpad_alike(&x) : locpad_apart(&x));
 }

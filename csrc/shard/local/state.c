@@ -15,6 +15,19 @@ int local_fail(local_pass *p, const ir_op *op, const char *format, ...) {
   return opt_rewrite_fail(&p->rw, op, XLAC_E_LEGALIZE, "%s", text);
 }
 
+/* A refusal is in p->rw.err already; a maker that gives nothing without one has had no memory. */
+int local_status(const local_pass *p) {
+  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
+  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
+}
+
+int local_done(local_pass *p, ir_op *op, ir_value v) {
+  assert(op->n_results == 1);
+  if (!v.op) return local_status(p);
+  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
+  return opt_rewriter_status(&p->rw);
+}
+
 /* --- facts --- */
 
 /* The sharding that the value shows: that of its data-flow edge where it has one. */
@@ -57,6 +70,7 @@ int local_note_facts(local_pass *p) {
 
 /* --- types --- */
 
+/* The element type, quantised or not, is that of `like`; sizes are static. */
 const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, const int64_t *dims) {
   return like ? ir_tensor_mlir(p->rw.m, (base_dtype)like->dtype, like->quant, like->text, rank, dims, NULL, NULL, NULL)
               : NULL;
@@ -141,6 +155,7 @@ const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mes
   return v;
 }
 
+/* Integers only. */
 ir_value local_scalar(local_pass *p, base_dtype dtype, int64_t value) {
   return opt_splat_int(&p->rw, opt_tensor(&p->rw, dtype, 0, NULL), value);
 }

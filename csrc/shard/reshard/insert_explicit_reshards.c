@@ -6,6 +6,9 @@
 #include "explicit.h"
 #include "../state/state.h"
 
+/* Full version: %1 = stablehlo.add %a, %b with a and the result [{"x"}] and b [{"y"}] becomes
+ *    %0 = sdy.reshard %b <@m, [{"x"}]>;  %1 = stablehlo.add %a, %0
+ * Of the three tensors two agree, so the third moves. */
 opt_pass_fn shard_pass_explicit;
 
 /* Brings what is used to the sharding its user has.

@@ -3,11 +3,13 @@
 #include "explicit.h"
 #include "../state/state.h"
 
+/* The first failure is the one that is told. */
 void explicit_fail(explicit_pass *e, int status) {
   if (e->status == 0) e->status = status;
 }
 
-/* The only reader, where it is a data flow edge. */
+/* The only reader, where it is a data flow edge.
+ * Values that loops carry have their sharding at the edge that reads them. */
 static ir_op *explicit_edge(explicit_pass *e, ir_value v) {
   (void)e;
   ir_op *edge = NULL;

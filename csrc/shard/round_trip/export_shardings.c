@@ -6,6 +6,9 @@
  * reshard, and barriers, go: the partitioner needs no telling.
  * Requires: data flow edges and groups are gone. Preserves: what the program computes. */
 
+/* On <["x"=2, "y"=4]>, as XLA's partitioner reads them in the end:
+ *    [{"y"}, {}]       {devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}
+ *    [{"y", "x"}, {}]  {devices=[8,1]<=[2,4]T(1,0)} */
 typedef struct rt_lower {
   opt_rewriter rw;
   bool keep;
@@ -108,6 +111,7 @@ static bool rt_export_inner(rt_export *x, ir_op *op) {
   return d && ir_m_set(op, "mhlo.sharding", NULL) && ir_m_set(op, "mhlo.attributes", ir_m_dict(x->m, d));
 }
 
+/* The ops with regions that HLO has. */
 static bool rt_is_control_flow(const ir_op *op) {
   return op->opcode == IR_OP_WHILE || op->opcode == IR_OP_CONDITIONAL || op->opcode == IR_OP_IF;
 }

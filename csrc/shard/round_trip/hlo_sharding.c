@@ -104,6 +104,8 @@ static void rt_tiles_sort(rt_tiles *t) {
     }
 }
 
+/* {devices=[4,1,2]<=[2,4]T(1,0)}: pieces of size 4 and 2 in the order of tiles, and group says from which dimension
+ * of the iota each comes: the 4 from dimension 1, the 2 from dimension 0. */
 bool rt_analyze(const ir_sharding *s, rt_tiles *out) {
   /* V2 strings name the order of devices as an iota that is reshaped and transposed; V1 lists are recognised as such.
    */

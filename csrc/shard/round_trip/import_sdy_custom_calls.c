@@ -124,6 +124,7 @@ int shard_import_custom_calls(ir_module *m, const opt_args *args, xlac_error *er
 
 /* --- constants --- */
 
+/* sdy.constant is not folded, nor merged with others, until propagation is over. */
 static int rt_constant(void *ctx, ir_op *op) {
   (void)ctx;
   if (op->opcode == IR_OP_CONSTANT) op->opcode = IR_OP_SDY_CONSTANT;

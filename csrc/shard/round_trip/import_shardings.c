@@ -251,6 +251,7 @@ static int rt_import_function(rt_import *x, ir_computation *f) {
   return shc_walk(f, false, rt_import_op, x);
 }
 
+/* Regions have shardings too, but no signature. */
 static int rt_for_functions(rt_import *x, int (*fn)(rt_import *x, ir_computation *f)) {
   IR_FOR_COMPUTATIONS(c, x->rw.m)
   if (c->kind == IR_FUNCTION && !c->owner) TRY(fn(x, c));

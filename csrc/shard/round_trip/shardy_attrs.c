@@ -189,6 +189,7 @@ static int rt_out_op(void *ctx, ir_op *op) {
   }
 }
 
+/* Inner ops first, so that an op is replaced after what it contains. */
 int shard_round_trip_export_ops(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   (void)args;
@@ -238,6 +239,7 @@ static int rt_out_attrs(void *ctx, ir_op *op) {
   return ok ? 0 : rt_out_oom(rw);
 }
 
+/* Signature first, then ops, inner ones after those around them. */
 static int rt_out_function(opt_rewriter *rw, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) TRY(rt_out_argument(rw, f->params[i]));
   for (uint32_t i = 0; i < f->n_results; i++) TRY(rt_out_result(rw, f, i));
@@ -260,6 +262,7 @@ static int rt_out_meshes(opt_rewriter *rw) {
   return text && rt_front_set(m, &m->mlir, "xla.sdy.meshes", text) ? 0 : rt_out_oom(rw);
 }
 
+/* Functions first: they use the meshes that are written last. */
 int shard_export_attrs(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   int status = 0;

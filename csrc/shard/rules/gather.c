@@ -3,6 +3,9 @@
  * the slices are either offsets into the input, whole or in part, or batch dimensions, which the indices have too. */
 #include "rule.h"
 
+/* Rows of an 8x4 by indices 5x1 give ([k, j], [i, l])->([i, j]) {i=5, j=4, k=8, l=1} reduction={k}
+ * need_replication={l}: i counts the slices, j goes through them, k is indexed (a device finds the rows of its shard
+ * and the rest is summed in), and l, the vector of an index, has to be whole. */
 typedef struct shgather_shape {
   const ir_type *input, *slices, *indices;
   bool scatter;

@@ -5,7 +5,9 @@
 #include "../../passes/pass.h"
 #include "rule.h"
 
-/* One maker serves all ops of a run: its vectors keep their room. */
+/* One maker serves all ops of a run: its vectors keep their room.
+ * stablehlo.dot of [i, k] and [k, j]: factors i, j and k of kinds pass, pass and reduction; links (0, 0, i), (0, 1,
+ * k), (1, 0, k), (1, 1, j), (result 0, i), (result 1, j), as ([i, k], [k, j])->([i, j]) {i=..} reduction={k}. */
 void shard_maker_init(shard_maker *b, ir_module *m, bool conservative) {
   memset(b, 0, sizeof *b);
   b->m = m;

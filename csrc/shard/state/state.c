@@ -4,7 +4,8 @@
 #include "state.h"
 
 /* Shardy's ShardableDataFlowOpInterface: ops whose results and region arguments have one sharding each along an edge.
- */
+ * A while's value i is one sharding in four places: the operand, the condition's and the body's argument, and the
+ * result; what the body returns is a source of the same edge. */
 bool shard_is_flow(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_WHILE:
@@ -270,6 +271,7 @@ static uint64_t keep_mix(uint64_t h, uint64_t v) {
   return h ^ (h >> 29);
 }
 
+/* Names are interned, so their addresses stand for them. */
 static uint64_t keep_axes(uint64_t h, sdy_axes axes) {
   h = keep_mix(h, axes.n);
   for (uint32_t i = 0; i < axes.n; i++) {

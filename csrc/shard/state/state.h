@@ -87,7 +87,7 @@ typedef struct shard_state {
 XLAC_MUST_USE int shard_state_make(shard_state *s, ir_module *m, xlac_error *err);
 void shard_state_free(shard_state *s);
 /* --- shardings in the module --- */
-/* --- state_keep.c --- */
+/* --- state.c --- */
 /* The sharding in the module's arena; equal ones are one. NULL when out of memory. */
 const sdy_sharding *shard_state_keep(shard_state *s, const sdy_sharding *to);
 /* As sdy_set, of a sharding that lies in the module; the lists of ops with one result are shared. */

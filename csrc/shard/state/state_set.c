@@ -4,6 +4,7 @@
 #include "../../passes/rewrite/rewrite.h"
 #include "state.h"
 
+/* Looked up by name once a run: symbol tables are searched linearly. */
 const sdy_mesh *shard_state_mesh(shard_state *s, const sdy_sharding *of) {
   if (!of->mesh_name) return of->mesh;
   for (uint32_t i = 0; i < s->meshes.n; i++)
@@ -379,6 +380,7 @@ static int groups_join_one(opt_rewriter *rw, shard_pool *pool, const groups_memb
   return 0;
 }
 
+/* Members sorted by group, so that each group is one run of the list. */
 int shard_groups_join(ir_module *m, xlac_error *err) {
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
