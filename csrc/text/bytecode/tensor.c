@@ -26,8 +26,7 @@ static int bc_encoding_text(bc_cursor *c, const ir_mattr *encoding, const base_i
   base_text t;
   base_text_init(&t, c->r->m->alloc);
   text_put_mlir_attr(&t, encoding);
-  size_t skip = t.n && t.s[0] == '#';
-  *out = t.failed ? NULL : ir_intern(c->r->m, t.s + skip, t.n - skip);
+  *out = t.failed ? NULL : ir_intern(c->r->m, t.s, t.n);
   base_text_free(&t);
   return *out ? 0 : bc_no_memory(c->r);
 }

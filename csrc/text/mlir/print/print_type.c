@@ -142,7 +142,7 @@ static void mprint_tensor(base_text *o, const ir_type *t) {
   }
   mprint_element_type(o, t);
   if (t->encoding) {
-    BASE_PUT(o, ", #");
+    BASE_PUT(o, ", ");
     base_put(o, t->encoding->s, t->encoding->n);
   } else if (t->has_dynamic) {
     mprint_bounds(o, t);

@@ -146,18 +146,22 @@ static int mlir_read_encoding(mlir_reader *r, mlir_tensor *t, const base_istr **
     bool bounded = false;
     for (uint32_t i = 0; i < t->rank; i++) bounded = bounded || (t->dynamic[i] && t->dims[i] != IR_UNBOUNDED);
     if (bounded) return 0;
-    *encoding = ir_intern(r->m, saved + 1, (size_t)(r->lx.p - saved - 1));
+    *encoding = ir_intern(r->m, saved, (size_t)(r->lx.p - saved));
     return *encoding ? 0 : mlir_no_memory(r);
   }
   const ir_mattr *a;
   TRY(mlir_read_attr(r, &a));
   if (a->kind == IR_M_OPAQUE && !a->hex) { /* what an alias stands for */
-    *encoding = a->str;
-    return 0;
+    base_text t;
+    base_text_init(&t, r->alloc);
+    text_put_mlir_attr(&t, a);
+    *encoding = t.failed ? NULL : ir_intern(r->m, t.s, t.n);
+    base_text_free(&t);
+    return *encoding ? 0 : mlir_no_memory(r);
   }
   const char *e = r->lx.p;
   while (e > saved && text_is(e[-1], TEXT_SPACE)) e--;
-  *encoding = ir_intern(r->m, *saved == '#' ? saved + 1 : saved, (size_t)(e - saved - (*saved == '#')));
+  *encoding = ir_intern(r->m, saved, (size_t)(e - saved));
   return *encoding ? 0 : mlir_no_memory(r);
 }
 
