@@ -175,7 +175,7 @@ static int take_known_names(text_reader *r) {
   return 0;
 }
 
-/* A name that looks like one of those that are made up ("add.3") must not be made up again. */
+/* A name that looks like one of those that are made up ("add.anon") must not be made up again. */
 int text_take_name(text_reader *r, const text_symbol *y) {
   if (!r->uniquer || !is_anonymous(y->name) || ir_uniquer_take(r->uniquer, y->name)) return 0;
   return text_no_memory(r);
