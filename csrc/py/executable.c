@@ -268,6 +268,7 @@ static bool executable_numerics(const char *text, xlac_numerics *out) {
   return false;
 }
 
+/* Compiling goes without the GIL and heeds Ctrl-C; options that own memory are freed in any case. */
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"module", "threads", "blas",       "use_blas", "fuse",    "passes",
                           "donate", "lanes",   "async_work", "numerics", "require", NULL};
@@ -313,6 +314,7 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   return object;
 }
 
+/* The bytes are locked by their view while they are read. */
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", NULL};
   py_state *st = PyModule_GetState(core);

@@ -10,6 +10,7 @@
 /* Ctrl-C is heeded within such a time; taking the GIL more often would slow other threads down. */
 #define POLL_SECONDS 0.05
 
+/* A clock that nobody sets. */
 double py_run_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -409,6 +410,7 @@ static void parallel_release(xlac_value **values, uint32_t n) {
   PyMem_Free(values);
 }
 
+/* Counts in the programs say how many values there are. */
 static void parallel_end_call(parallel_call *call) {
   for (uint32_t i = 0; i < call->n; i++) {
     if (call->programs && call->args && call->args[i]) parallel_release(call->args[i], call->programs[i].n_args);

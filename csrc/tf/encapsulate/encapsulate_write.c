@@ -339,6 +339,8 @@ static void tf_put_rest(tf_encapsulator *w) {
     if (f.number != 1) base_put(w->out, from, (size_t)(at - from));
 }
 
+/* Nodes first, with a cluster's call where its first node was; then what else the graph has; then the clusters as
+ * functions, in a library of their own. */
 static int tf_put_encapsulated(tf_encapsulator *w) {
   assert(w->clusters.n <= w->nodes.n);
   uint32_t n = w->p->graph.nodes.n, *seen = BASE_ARRAY(&w->arena, uint32_t, w->clusters.n + (size_t)1);
