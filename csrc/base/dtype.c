@@ -11,7 +11,7 @@
 #define PROTO(number, field, how) .proto = number, .proto_field = field, .proto_values = BASE_PROTO_##how,
 #define FFI(number) .ffi = number,
 #define DLPACK(code, bits) .dlpack_code = code, .dlpack_bits = bits,
-#define VHLO(code, major, minor) .vhlo = code, .vhlo_major = major, .vhlo_minor = minor,
+#define VHLO_TYPE(code, major, minor) .vhlo = code, .vhlo_major = major, .vhlo_minor = minor,
 #define BUILTIN(code) .builtin = code,
 /* A narrow float without infinity has a NaN only if overflow gives it; one with an infinity has both. */
 #define BASE_NARROW_HAS(overflow, nan, inf, negative_zero)                              \
@@ -39,7 +39,7 @@ const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT] = {
 #undef PROTO
 #undef FFI
 #undef DLPACK
-#undef VHLO
+#undef VHLO_TYPE
 #undef BUILTIN
 #undef BASE_NARROW_HAS
 

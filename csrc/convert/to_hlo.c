@@ -380,7 +380,7 @@ static bool to_hlo_order(ir_computation *c, base_arena *arena) {
   return true;
 }
 
-/* StableHLO takes more than HLO does: reductions to another element type, for one. */
+/* StableHLO takes more than HLO does. */
 static int to_hlo_verify(to_hlo *t) {
   const ir_verify_options lenient = {.xla_compat = true};
   int status = ir_verify(t->to, &lenient, t->err);

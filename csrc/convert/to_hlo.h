@@ -23,7 +23,7 @@ typedef struct to_hlo_op {
   to_hlo *t;
   const ir_op *op;
   ir_computation *into;
-  ir_op *const *operands; /* op->n_operands of them */
+  ir_op **operands; /* op->n_operands of them */
   ir_op **results;        /* op->n_results of them, to be filled */
 } to_hlo_op;
 
@@ -83,6 +83,12 @@ XLAC_MUST_USE int to_hlo_settle(to_hlo *t);
 /* --- to_hlo_ops.c --- */
 bool to_hlo_is_approx_topk(const ir_op *op);
 XLAC_MUST_USE int to_hlo_approx_topk(to_hlo_op *x);
+
+/* --- to_hlo_promote.c --- */
+/* Operands of reductions are converted to the element type that they are promoted to. */
+XLAC_MUST_USE int to_hlo_promote(to_hlo_op *x);
+/* Parameters of a region that takes narrower elements than those of `to` take these, and convert them. */
+XLAC_MUST_USE int to_hlo_promote_params(to_hlo_op *x, ir_computation *region, const ir_type *to);
 
 /* --- to_hlo_control.c --- */
 XLAC_MUST_USE int to_hlo_while(to_hlo_op *x);

@@ -382,6 +382,7 @@ static bool is_bounded_reshape(const ir_op *op) {
 
 int to_hlo_one(to_hlo_op *x) {
   unsigned opcode = x->op->opcode;
+  TRY(to_hlo_promote(x));
   if (rules[opcode]) return rules[opcode](x);
   if (opcode == IR_OP_UNREGISTERED && x->t->options.executable && !strcmp(x->op->u.name->s, "interpreter.run_parallel"))
     return to_hlo_run_parallel(x);

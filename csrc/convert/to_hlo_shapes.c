@@ -147,6 +147,7 @@ int to_hlo_select_and_scatter(to_hlo_op *x) {
   ir_computation *select, *scatter;
   TRY(to_hlo_scalar_region(x, x->op->called[0], &select));
   TRY(to_hlo_scalar_region(x, x->op->called[1], &scatter));
+  TRY(to_hlo_promote_params(x, select, scatter->params[0]->type));
   ir_op *made = to_hlo_emit(x, IR_OP_SELECT_AND_SCATTER, to_hlo_result_type(x), 3, x->operands, 2);
   if (!made) return to_hlo_no_memory(x->t);
   made->called[0] = select;

@@ -1,5 +1,6 @@
 /* One op by the interpreter, on the plan's buffers: operands are lent to it, and what it gives goes where the plan
  * says. */
+#include "../interp/sizes.h"
 #include "run.h"
 
 /* A value of type t whose arrays are the step's buffers from *at on. */
@@ -37,7 +38,11 @@ static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, vo
   if (s->in_place) operands[0]->lent = false; /* its memory is the result's */
   int status = interp_table[s->op->opcode](ctx, s->op, operands, &result);
   ctx->dying = 0;
-  if (status) return interp_place_error(ctx, s->op, status);
+  if (!status) status = interp_check_result(ctx, s->op, result); /* the plan's buffers are as large as the type says */
+  if (status) {
+    interp_release(result);
+    return interp_place_error(ctx, s->op, status);
+  }
   eval_unwrap(result, s->out, pointers, &at);
   assert(at == s->n_out);
   interp_release(result);
@@ -51,7 +56,11 @@ static int eval_started(cpu_run *run, const plan_step *s, interp_value **operand
   uint32_t at = 0;
   int status = op->opcode == IR_OP_ASYNC_START ? interp_call(&run->ctx, op->called[0], op->n_operands, operands, &all)
                                                : interp_table[op->opcode](&run->ctx, op, operands, &all);
-  if (status) return interp_place_error(&run->ctx, op, status);
+  if (!status && op->opcode != IR_OP_ASYNC_START) status = interp_check_result(&run->ctx, op, all);
+  if (status) {
+    interp_release(all);
+    return interp_place_error(&run->ctx, op, status);
+  }
   bool whole = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ALL_REDUCE_START;
   result = interp_retain(whole ? all : all->elements[op->opcode == IR_OP_COPY_START ? 0 : 1]);
   interp_release(all);

@@ -78,7 +78,7 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
     status = eval ? eval(ctx, op, operands, &slots[own])
                   : interp_fail(ctx, op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(op->opcode));
   assert(status || slots[own]);
-  if (!status && ctx->has_dynamic) status = interp_check_result(ctx, op, slots[own]);
+  if (!status) status = interp_check_result(ctx, op, slots[own]);
   return status ? interp_place_error(ctx, op, status) : 0;
 }
 
@@ -190,7 +190,6 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
   ctx->err = err;
   interp_seed(ctx);
   ctx->has_effects = module_has_effects(m);
-  ctx->has_dynamic = interp_has_dynamic_sizes(m);
   base_arena_init(&ctx->arena, ctx->options.alloc);
   ctx->plans = base_arena_zalloc(&ctx->arena, (size_t)m->n_computation_ids * sizeof *ctx->plans);
   ctx->slot_of = base_arena_zalloc(&ctx->arena, (size_t)m->n_ids * sizeof *ctx->slot_of);

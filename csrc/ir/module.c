@@ -1,11 +1,16 @@
-/* Modules, computations and ops come into being here, or as copies of others. */
+/* Modules, computations and ops come into being here, or as copies of others.
+ *
+ * Everything that a module points to lies in its arena or in its tables, so destroying it is a handful of frees, and
+ * a copy shares nothing with the original. Ids of ops and of computations are handed out in the order of creation and
+ * never used again: side tables of passes are arrays indexed by id. */
 #include "attrs/import_memo.h"
 #include "ir.h"
 #include "types/type_table.h"
 
-/* Modules, computations and ops come into being here. */
-
+/* The module is usable at once: no computations, HLO form, one replica and one partition. When something fails *out
+ * stays as it was. */
 int ir_module_create(ir_module **out, const char *name, base_alloc alloc, xlac_error *err) {
+  assert(out && name);
   ir_module *m = base_malloc(alloc, sizeof *m);
   if (!m) return base_oom(err, "a module");
   memset(m, 0, sizeof *m);
@@ -33,6 +38,8 @@ void ir_module_destroy(ir_module *m) {
   base_free(m->alloc, m);
 }
 
+/* Interned strings are compared by pointer within one module only: passes that work across modules compare their
+ * bytes. */
 const base_istr *ir_intern(ir_module *m, const char *s, size_t n) {
   return base_intern(&m->strings, s, n);
 }
@@ -43,6 +50,8 @@ static const base_istr *numbered_name(ir_module *m, const base_istr *stem) {
   base_map_get(&m->name_counters, base_key(stem), &next);
   base_text t;
   base_text_init(&t, m->alloc);
+  /* The counter of the stem remembers where the last search ended, so that n fresh names of one stem cost n look-ups
+   * and not n^2. */
   for (;; next++) {
     t.n = 0;
     base_put(&t, stem->s, stem->n);
@@ -56,14 +65,18 @@ static const base_istr *numbered_name(ir_module *m, const base_istr *stem) {
   return name;
 }
 
+/* "add" while nobody has that name; then "add.1", "add.2", ... A name that has been given up is not given again. */
 const base_istr *ir_fresh_name(ir_module *m, const char *stem) {
+  assert(stem && *stem);
   size_t n = strlen(stem);
   if (!base_intern_find(&m->strings, stem, n)) return ir_intern(m, stem, n);
   const base_istr *base = ir_intern(m, stem, n);
   return base ? numbered_name(m, base) : NULL;
 }
 
+/* The name is taken as it is: two computations may share one until ir_uniquify_names has run. */
 ir_computation *ir_computation_new(ir_module *m, const char *name, size_t name_n) {
+  assert(m && (name || name_n == 0));
   ir_computation *c = BASE_NEW(&m->arena, ir_computation);
   if (!c || !(c->name = ir_intern(m, name, name_n))) return NULL;
   c->module = m;
@@ -81,7 +94,9 @@ ir_computation *ir_computation_new(ir_module *m, const char *name, size_t name_n
   return c;
 }
 
+/* Appends to the computation's list, which is the order of the text. */
 static void link_last(ir_computation *c, ir_op *op) {
+  assert(!op->prev && !op->next);
   op->parent = c;
   op->prev = c->last;
   if (c->last) {
@@ -93,6 +108,7 @@ static void link_last(ir_computation *c, ir_op *op) {
   c->n_ops++;
 }
 
+/* A slot knows its user and its place for good; what it refers to (op, index, the list's links) is set by link_use. */
 static void init_slots(ir_op *op, uint32_t n_operands) {
   for (uint32_t i = 0; i < n_operands; i++) {
     op->operands[i].user = op;
@@ -107,6 +123,7 @@ ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, cons
   /* One block: the op, its operand slots, its called computations. */
   size_t operand_bytes = (size_t)n_operands * sizeof(ir_use),
          called_bytes = (size_t)n_called * sizeof(ir_computation *);
+  assert(c && n_operands < UINT32_MAX / sizeof(ir_use) && n_called < UINT32_MAX / sizeof(ir_computation *));
   ir_op *op = base_arena_zalloc(&m->arena, sizeof *op + operand_bytes + called_bytes);
   if (!op) return NULL;
   op->operands = (ir_use *)(op + 1);
@@ -118,6 +135,7 @@ ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, cons
   op->name = name;
   op->type = n_results ? types[0] : NULL;
   op->types = &op->type;
+  /* One result, the usual case, needs no array of its own: `types` points at the op's own field. */
   if (n_results > 1 && !(op->types = base_arena_memdup(&m->arena, types, n_results * sizeof *types))) return NULL;
   init_slots(op, n_operands);
   op->id = m->n_ids++;
@@ -133,6 +151,8 @@ ir_op *ir_op_new(ir_computation *c, ir_opcode opcode, const ir_type *type, const
 
 /* Copies of ops and of whole modules. */
 
+/* Attribute values are immutable, so a copy within the module shares them; into another module they are made anew
+ * there. */
 static bool clone_attrs(ir_op *to, const ir_op *from) {
   ir_module *m = to->parent->module;
   bool same_module = m == from->parent->module;
@@ -153,7 +173,10 @@ static const ir_type *const *clone_types(ir_module *m, const ir_op *op, const ir
   return types;
 }
 
+/* MLIR form's part of an op: attributes, location, the name of an op that xlac does not know. `done` spares repeated
+ * copies of a dictionary that thousands of ops share; NULL outside of clones of whole modules. */
 static bool clone_mlir(ir_op *to, const ir_op *from, bool same_module, base_map *done) {
+  assert(to->opcode == from->opcode);
   ir_module *m = to->parent->module;
   if (same_module)
     to->mlir = from->mlir;
@@ -186,6 +209,8 @@ static ir_op *clone_shell(const ir_op *op, ir_computation *to, base_map *done) {
   return c;
 }
 
+/* What p has become, or p itself where the map says nothing: operands from outside of the cloned part stay as they
+ * are. */
 static void *mapped(const base_map *map, void *p) {
   void *q = map ? base_map_ptr(map, p) : NULL;
   return q ? q : p;
@@ -209,13 +234,16 @@ static bool clone_links(ir_op *c, const ir_op *op, const base_map *map, ir_op *c
   return true;
 }
 
+/* The copy's operands must come before it in `to`, or be in the map: no link is left open. */
 ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map) {
+  assert(op && to);
   ir_op *c = clone_shell(op, to, NULL);
   return c && clone_links(c, op, map, NULL) ? c : NULL;
 }
 
 /* --- modules --- */
 
+/* NULL, an absent list, stays NULL and is no failure. */
 static const ir_ints *clone_ints(ir_module *m, const ir_ints *v, bool *ok) {
   if (!v) return NULL;
   const ir_ints *c = ir_ints_make(m, v->n, v->v);
@@ -237,6 +265,7 @@ static bool clone_aliases(ir_module *m, const ir_config *from) {
   return ok;
 }
 
+/* n + 1 elements, so that a module without parameters asks the arena for something too. */
 static bool clone_entry_layout(ir_module *m, const ir_config *from) {
   ir_config *to = &m->config;
   if (!from->has_entry_layout) return true;
@@ -247,6 +276,7 @@ static bool clone_entry_layout(ir_module *m, const ir_config *from) {
   return true;
 }
 
+/* *to = *from copies numbers and flags; every pointer is then replaced by a copy that is m's own. */
 static bool clone_config(ir_module *m, const ir_config *from) {
   bool ok = true;
   ir_config *to = &m->config;
@@ -269,6 +299,7 @@ static const base_istr **clone_strings(ir_module *m, const base_istr **from, uin
   return to;
 }
 
+/* The rows refer to each other by number, so all but the strings are copied as they are. */
 static bool clone_sources(ir_module *m, const ir_source_tables *from) {
   ir_source_tables *to = &m->sources;
   *to = *from;
@@ -279,6 +310,7 @@ static bool clone_sources(ir_module *m, const ir_source_tables *from) {
   return to->files && to->functions && to->locations && to->frames;
 }
 
+/* MLIR form's part of a computation. In HLO form all of it is absent, and this copies nothing but zeros. */
 static bool clone_function_facts(ir_computation *c, const ir_computation *from) {
   ir_module *m = c->module;
   c->kind = from->kind;
@@ -329,6 +361,8 @@ static bool clone_shells(ir_module *m, const ir_module *from, base_map *map, ir_
   return true;
 }
 
+/* After all shells are there: a result may be any op of the computation, and the owner of a region may come later in
+ * the list than the region itself. */
 static bool clone_results(ir_computation *copy, const ir_computation *c, ir_op *const *ops) {
   copy->results = BASE_ARRAY(&copy->module->arena, ir_value, c->n_results ? c->n_results : 1);
   if (!copy->results) return false;
@@ -354,9 +388,13 @@ static bool clone_body(ir_module *m, const ir_module *from, base_map *map, ir_op
   return true;
 }
 
+/* Copies names, locations, sharing of dictionaries, and what the verifier has found; ids are given out anew and are
+ * dense again. A failed copy leaves nothing behind. */
 int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err) {
+  assert(out && m);
   ir_module *copy = NULL;
   TRY(ir_module_create(&copy, m->name->s, m->alloc, err));
+  /* The copy will need about what the original needs: one chunk for it instead of many that double. */
   base_arena_foresee(&copy->arena, m->arena.used);
   base_map map;
   base_map_init(&map, m->alloc);
@@ -376,9 +414,8 @@ int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err) {
   return 0;
 }
 
-/* Async chains: from a done or update back to the start. A module under edit may have broken chains, even cyclic ones.
- */
-
+/* Async chains lead from a done or update back to its start. A module under edit may have broken chains, even cyclic
+ * ones, so the walk counts its steps. */
 ir_op *ir_async_start_of(const ir_op *op) {
   assert(op && op->parent);
   uint32_t steps = 0;

@@ -28,7 +28,10 @@ typedef enum ir_trait {
   IR_NONDETERMINISTIC = 1 << 8, /* never merged or folded: rng and such */
   IR_HAS_ACCURACY = 1 << 9,     /* may carry result_accuracy */
   IR_NEWER = 1 << 10,           /* not in jaxlib 0.10.2 */
-  IR_MLIR_ONLY = 1 << 11        /* no HLO op: HLO text neither has nor reads it */
+  IR_MLIR_ONLY = 1 << 11,       /* no HLO op: HLO text neither has nor reads it */
+  IR_FOLDS_SHAPES = 1 << 12,    /* stablehlo-aggressive-folder folds it on integers, also where it folds shapes alone */
+  IR_FOLDS = 1 << 13,           /* the same pass folds it unless it folds shapes alone */
+  IR_QUANT_REAL = 1 << 14       /* on quantised tensors it is computed on the real numbers that they stand for */
 } ir_trait;
 
 /* Which element types operand 0 may have: sets of base_dtype_kind. */

@@ -1,5 +1,7 @@
 #include "effects.h"
 
+#include "../interp/plan.h"
+
 static unsigned own_facts(const ir_op *op) {
   unsigned facts = 0;
   if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) facts |= OPT_EFFECT;
@@ -11,7 +13,7 @@ static unsigned own_facts(const ir_op *op) {
   if (op->opcode == IR_OP_PARTITION_ID || op->opcode == IR_OP_REPLICA_ID) facts |= OPT_ENVIRONMENT;
   if (op->opcode == IR_OP_CUSTOM_CALL) {
     facts |= OPT_ENVIRONMENT;
-    if (ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false)) facts |= OPT_EFFECT;
+    if (interp_call_has_effect(op)) facts |= OPT_EFFECT;
   }
   return facts;
 }

@@ -1,6 +1,8 @@
 /* Blocks of lanes. */
 #include "vm_inside.h"
 
+enum { VM_SHORT_ROW = 32 };
+
 #define VM_STRIDED(type)                                    \
   do {                                                      \
     const type *f = from;                                   \
@@ -50,13 +52,17 @@ static int64_t vm_offset(const kernel *k, const kernel_index *x, const int64_t *
   return offset;
 }
 
-/* The next run along the innermost dimension begins where this one ends. */
-static void vm_carry(const kernel *k, int64_t *index) {
-  for (uint32_t d = k->rank; d-- > 0;) {
-    if (index[d] < k->extents[d]) return;
+/* What comes next begins where a run along dimension d ended. */
+static void vm_carry_above(const kernel *k, uint32_t d, int64_t *index) {
+  for (; index[d] >= k->extents[d]; d--) {
     index[d] = 0;
-    if (d > 0) index[d - 1]++;
+    if (d == 0) return;
+    index[d - 1]++;
   }
+}
+
+static void vm_carry(const kernel *k, int64_t *index) {
+  if (k->rank) vm_carry_above(k, k->rank - 1, index);
 }
 
 /* Of a run from `index` on along the innermost dimension, n long, the part that is in the box. */
@@ -73,6 +79,55 @@ static bool vm_run_in_box(const kernel *k, const kernel_box *b, const int64_t *i
   return *from < *to;
 }
 
+/* Whole short rows: rows and columns are so many elements apart. Random numbers of keys come as [n,2] and [n,1], and a
+ * row by itself takes longer to find than to copy. */
+#define VM_ROWS_OF(type, width)                               \
+  for (int64_t r = 0; r < rows; r++, f += down, t += (width)) \
+    for (int64_t c = 0; c < (width); c++) t[c] = f[c * across]
+#define VM_ROWS(type)        \
+  do {                       \
+    const type *f = from;    \
+    type *t = to;            \
+    if (row == 1)            \
+      VM_ROWS_OF(type, 1);   \
+    else if (row == 2)       \
+      VM_ROWS_OF(type, 2);   \
+    else if (row == 3)       \
+      VM_ROWS_OF(type, 3);   \
+    else if (row == 4)       \
+      VM_ROWS_OF(type, 4);   \
+    else                     \
+      VM_ROWS_OF(type, row); \
+  } while (0)
+
+static void vm_copy_rows(size_t bytes, int64_t rows, int64_t row, const void *from, int64_t down, int64_t across,
+                         void *to) {
+  switch (bytes) {
+    case 1:
+      VM_ROWS(uint8_t);
+      break;
+    case 2:
+      VM_ROWS(uint16_t);
+      break;
+    case 4:
+      VM_ROWS(uint32_t);
+      break;
+    case 8:
+      VM_ROWS(uint64_t);
+      break;
+    default:
+      VM_ROWS(vm_16);
+  }
+}
+
+/* How many whole rows begin at `index` and follow each other along the dimension above, of n elements. */
+static int64_t vm_rows_at(const kernel *k, const int64_t *index, int64_t n) {
+  const uint32_t inner = k->rank - 1;
+  if (inner == 0 || index[inner] != 0 || k->extents[inner] > VM_SHORT_ROW) return 0;
+  int64_t rows = n / k->extents[inner], left = k->extents[inner - 1] - index[inner - 1];
+  return rows < left ? rows : left;
+}
+
 void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK];
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
@@ -81,6 +136,16 @@ void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t
   vm_locate(k, at, index);
   while (n > 0) {
     int64_t run = k->extents[inner] - index[inner], first = 0, end = 0, stride = v->index->strides[inner];
+    int64_t rows = v->box ? 0 : vm_rows_at(k, index, n);
+    if (rows > 1) {
+      vm_copy_rows(bytes, rows, run, from + vm_offset(k, v->index, index) * (int64_t)bytes,
+                   v->index->strides[inner - 1], stride, to);
+      to += rows * run * (int64_t)bytes;
+      n -= rows * run;
+      index[inner - 1] += rows;
+      vm_carry_above(k, inner - 1, index);
+      continue;
+    }
     if (run > n) run = n;
     if (vm_run_in_box(k, v->box, index, run, &first, &end))
       vm_copy_run(bytes, end - first, from + (vm_offset(k, v->index, index) + first * stride) * (int64_t)bytes, stride,

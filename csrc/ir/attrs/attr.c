@@ -1,10 +1,13 @@
-/* Attributes of HLO form: read and set by key; the words that some of them hold. */
+/* Attributes of HLO form: read and set by key; the words that some of them hold.
+ *
+ * An op has few attributes, so they are a small array without an order that is searched from the front. The kind of a
+ * value follows from its key (attrs.def), and a reader that asks for the wrong kind is wrong for all programs: hence
+ * asserts and no errors. */
 #include "../ir.h"
 #include "../opcode.h"
 
-/* Reading and setting an op's attributes. */
-
 static ir_attr *find_slot(const ir_op *op, ir_attr_key key) {
+  assert(key > IR_ATTR_NONE && key < IR_ATTR_COUNT);
   for (uint16_t i = 0; i < op->n_attrs; i++)
     if (op->attrs[i].key == key) return &op->attrs[i];
   return NULL;
@@ -14,6 +17,7 @@ const ir_attr *ir_attr_find(const ir_op *op, ir_attr_key key) {
   return find_slot(op, key);
 }
 
+/* Room for one more: 4, 8, 16, ... The old array stays in the arena, as others may still read from it. */
 static bool grow_attrs(ir_op *op) {
   if (op->n_attrs < op->attr_cap) return true;
   uint8_t cap = op->attr_cap ? (uint8_t)(op->attr_cap * 2) : 4;
@@ -38,6 +42,7 @@ bool ir_attr_set(ir_op *op, ir_attr value) {
   return true;
 }
 
+/* Nothing happens where there is none under this key; the module then stays verified. */
 void ir_attr_remove(ir_op *op, ir_attr_key key) {
   ir_attr *slot = find_slot(op, key);
   if (!slot) return;
@@ -46,6 +51,7 @@ void ir_attr_remove(ir_op *op, ir_attr_key key) {
   op->n_attrs--;
 }
 
+/* The value as the verifier left it: an INT needs no range check after verification. */
 int64_t ir_get_int(const ir_op *op, ir_attr_key key, int64_t otherwise) {
   assert(ir_attr_table[key].kind == IR_KIND_INT);
   const ir_attr *a = find_slot(op, key);
@@ -64,6 +70,7 @@ double ir_get_float(const ir_op *op, ir_attr_key key, double otherwise) {
   return a ? a->v.f : otherwise;
 }
 
+/* Never NULL: an absent list reads as the empty one, which is what HLO text without the attribute means. */
 const ir_ints *ir_get_ints(const ir_op *op, ir_attr_key key) {
   static const ir_ints empty = {0};
   assert(ir_attr_table[key].kind == IR_KIND_INTS || ir_attr_table[key].kind == IR_KIND_BOOLS);
@@ -71,6 +78,7 @@ const ir_ints *ir_get_ints(const ir_op *op, ir_attr_key key) {
   return a ? a->v.ints : &empty;
 }
 
+/* For words of enumerations too: callers compare with ir_attr_words' spelling. */
 const char *ir_get_str(const ir_op *op, ir_attr_key key) {
   assert(ir_attr_table[key].kind == IR_KIND_STRING || ir_attr_table[key].kind == IR_KIND_NAME);
   const ir_attr *a = find_slot(op, key);
@@ -115,7 +123,9 @@ bool ir_set_float(ir_op *op, ir_attr_key key, double v) {
   return ir_attr_set(op, a);
 }
 
+/* v may be NULL where n is 0. The numbers are copied. */
 const ir_ints *ir_ints_make(ir_module *m, uint32_t n, const int64_t *v) {
+  assert(m && (v || n == 0));
   ir_ints *ints = base_arena_alloc(&m->arena, sizeof *ints + n * sizeof *v);
   if (!ints) return NULL;
   ints->n = n;
@@ -129,7 +139,9 @@ bool ir_set_ints(ir_op *op, ir_attr_key key, uint32_t n, const int64_t *v) {
   return a.v.ints && ir_attr_set(op, a);
 }
 
+/* Interned in op's module; s need not end in a 0. */
 bool ir_set_str(ir_op *op, ir_attr_key key, const char *s, size_t n) {
+  assert(s || n == 0);
   ir_attr a = ir_attr_make(key);
   a.v.str = ir_intern(op->parent->module, s, n);
   return a.v.str && ir_attr_set(op, a);
@@ -171,7 +183,9 @@ static const char *const convolution_kinds[] = {"unset", "fprop", "wgrad", "dgra
 static const char *const truths[] = {"true", "false", NULL};
 static const char *const shuffle_modes[] = {"rotate", "permute", NULL};
 
+/* NULL where any word will do. "algorithm" means other things on rng-bit-generator and on dot, so the opcode counts. */
 const char *const *ir_attr_words(unsigned opcode, ir_attr_key key) {
+  assert(opcode < IR_OP_COUNT);
   switch (key) {
     case IR_ATTR_DIRECTION:
       return directions;

@@ -1,14 +1,18 @@
-/* MLIR attributes: making and reading them, equality, hash and copies, and the tables of those with a fixed structure.
- */
+/* MLIR attributes: making and reading them, equality, hash and copies, and the tables of those with a fixed
+ * structure.
+ *
+ * An attribute is one ir_mattr whose kind says which of its fields count. Attributes never change once they are made:
+ * an edit of an op's dictionary makes a new dictionary that shares all other values. They are not uniqued as MLIR's
+ * are, so pointers that differ say nothing. */
 #include <stdlib.h>
 
 #include "../ir.h"
 #include "../sdy/sdy.h"
 #include "import_memo.h"
 
-/* Making and reading MLIR attributes. */
-
+/* Zeroed; NULL when out of memory, as everywhere here. */
 static ir_mattr *mattr_new(ir_module *m, ir_mattr_kind kind) {
+  assert(m);
   ir_mattr *a = BASE_NEW(&m->arena, ir_mattr);
   if (a) a->kind = (uint8_t)kind;
   return a;
@@ -24,6 +28,7 @@ const ir_mattr *ir_m_bool(ir_module *m, bool v) {
   return a;
 }
 
+/* type may be NULL, when making it ran out of memory: then so does this. */
 const ir_mattr *ir_m_int(ir_module *m, const ir_type *type, int64_t v) {
   ir_mattr *a = mattr_new(m, IR_M_INTEGER);
   if (!a || !type) return NULL;
@@ -40,6 +45,7 @@ const ir_mattr *ir_m_i32(ir_module *m, int64_t v) {
   return ir_m_int(m, ir_element(m, XLAC_S32, NULL), v);
 }
 
+/* v must be a value of the type. Besides it its bits are kept, in which alone the payload of a NaN is told. */
 const ir_mattr *ir_m_float(ir_module *m, const ir_type *type, double v) {
   ir_mattr *a = mattr_new(m, IR_M_FLOAT);
   if (!a || !type) return NULL;
@@ -49,6 +55,7 @@ const ir_mattr *ir_m_float(ir_module *m, const ir_type *type, double v) {
   return a;
 }
 
+/* Bytes as they are, not escaped; a 0 among them is allowed. */
 const ir_mattr *ir_m_string(ir_module *m, const char *s, size_t n) {
   ir_mattr *a = mattr_new(m, IR_M_STRING);
   return a && (a->str = ir_intern(m, s, n)) ? a : NULL;
@@ -60,7 +67,9 @@ const ir_mattr *ir_m_type(ir_module *m, const ir_type *type) {
   return a && type ? a : NULL;
 }
 
+/* NULL where an element is NULL, so that callers may build lists of makers' results and check once. */
 static const ir_mattrs *mattr_copy_list(ir_module *m, uint32_t n, const ir_mattr *const *v) {
+  assert(v || n == 0);
   ir_mattrs *list = base_arena_alloc(&m->arena, sizeof *list + n * sizeof *list->v);
   if (!list) return NULL;
   list->n = n;
@@ -74,6 +83,7 @@ static const ir_mattr *mattr_list(ir_module *m, ir_mattr_kind kind, uint32_t n, 
   return a && (a->v.list = mattr_copy_list(m, n, v)) ? a : NULL;
 }
 
+/* @name. Nested references, @a::@b, are made by the reader only. */
 const ir_mattr *ir_m_symbol(ir_module *m, const char *s, size_t n) {
   const ir_mattr *root = ir_m_string(m, s, n);
   return mattr_list(m, IR_M_SYMBOL, 1, &root);
@@ -97,8 +107,10 @@ static const ir_mattr *mattr_literal(ir_module *m, ir_mattr_kind kind, const ir_
   return a;
 }
 
+/* Elements of i64 or i1, given as int64_t each. */
 static const ir_literal *mattr_integers(ir_module *m, base_dtype dtype, uint32_t rank, const int64_t *dims,
                                         const int64_t *v) {
+  assert(dtype == XLAC_S64 || dtype == XLAC_PRED);
   const ir_type *type = ir_tensor(m, dtype, rank, dims, NULL, NULL, NULL);
   ir_literal *l = type ? ir_literal_new(m, type) : NULL;
   if (!l) return NULL;
@@ -118,7 +130,9 @@ const ir_mattr *ir_m_bools(ir_module *m, uint32_t n, const int64_t *v) {
   return mattr_literal(m, IR_M_DENSE_ARRAY, ir_element(m, XLAC_PRED, NULL), mattr_integers(m, XLAC_PRED, 1, dims, v));
 }
 
+/* No elements are no splat: MLIR prints dense<> for them. */
 static bool mattr_is_splat(const ir_literal *l) {
+  assert(l->data || l->type->count == 0);
   size_t size = base_dtype_bytes((base_dtype)l->type->dtype);
   const char *p = l->data;
   for (int64_t i = 1; i < l->type->count; i++)
@@ -134,12 +148,14 @@ const ir_mattr *ir_m_dense_i64(ir_module *m, uint32_t rank, const int64_t *dims,
   return ir_m_dense(m, l->type, mattr_integers(m, XLAC_S64, 0, NULL, v), true);
 }
 
+/* `type` may say more than the literal's own type: quantised elements, an encoding. */
 const ir_mattr *ir_m_dense(ir_module *m, const ir_type *type, const ir_literal *l, bool splat) {
   ir_mattr *a = (ir_mattr *)(uintptr_t)mattr_literal(m, IR_M_DENSE, type, l);
   if (a) a->splat = splat;
   return a;
 }
 
+/* The tables' own spelling of dialect and name is kept, so that these compare by pointer. */
 const ir_mattr *ir_m_enum(ir_module *m, const char *dialect, const char *name, const char *word) {
   const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), name, strlen(name));
   ir_mattr *a = mattr_new(m, IR_M_ENUM);
@@ -150,7 +166,10 @@ const ir_mattr *ir_m_enum(ir_module *m, const char *dialect, const char *name, c
   return a;
 }
 
+/* Fields stay in the order given, which must be the definition's: that is how they print. Unlike dictionaries they
+ * are not sorted. */
 const ir_mattr *ir_m_struct(ir_module *m, const char *dialect, const char *name, uint32_t n, const ir_mentry *fields) {
+  assert(fields || n == 0);
   const ir_struct_info *info = ir_struct_find(dialect, strlen(dialect), name, strlen(name));
   ir_mattr *a = mattr_new(m, IR_M_STRUCT);
   ir_mdict *d = base_arena_alloc(&m->arena, sizeof *d + n * sizeof *d->v);
@@ -164,7 +183,9 @@ const ir_mattr *ir_m_struct(ir_module *m, const char *dialect, const char *name,
   return a;
 }
 
+/* One block for both, since every op of a module with locations has such a pair. */
 const ir_mattr *ir_m_loc(ir_module *m, const ir_mloc *loc) {
+  assert(loc && loc->kind <= IR_LOC_FUSED);
   struct {
     ir_mattr attr;
     ir_mloc loc;
@@ -177,6 +198,7 @@ const ir_mattr *ir_m_loc(ir_module *m, const ir_mloc *loc) {
 
 /* --- dictionaries --- */
 
+/* By bytes, a prefix first: MLIR's order of attribute names (StringRef's <). */
 static int mattr_compare_keys(const base_istr *a, const base_istr *b) {
   size_t n = a->n < b->n ? a->n : b->n;
   int c = memcmp(a->s, b->s, n);
@@ -187,7 +209,9 @@ static int mattr_compare_entries(const void *a, const void *b) {
   return mattr_compare_keys(((const ir_mentry *)a)->key, ((const ir_mentry *)b)->key);
 }
 
+/* No key may occur twice: readers report that before. */
 const ir_mdict *ir_mdict_make(ir_module *m, uint32_t n, const ir_mentry *entries) {
+  assert(entries || n == 0);
   ir_mdict *d = base_arena_alloc(&m->arena, sizeof *d + n * sizeof *d->v);
   if (!d) return NULL;
   d->n = n;
@@ -196,7 +220,9 @@ const ir_mdict *ir_mdict_make(ir_module *m, uint32_t n, const ir_mentry *entries
   return d;
 }
 
+/* Linear: dictionaries of ops have a few entries. */
 const ir_mattr *ir_mdict_get(const ir_mdict *d, const char *key) {
+  assert(key);
   for (uint32_t i = 0; d && i < d->n; i++)
     if (strcmp(d->v[i].key->s, key) == 0) return d->v[i].value;
   return NULL;
@@ -220,7 +246,9 @@ static ir_mdict_memo *mattr_memo(ir_module *m, const ir_mdict *d, const base_ist
   return &m->dicts[(hash >> 32) % MATTR_MEMOS];
 }
 
+/* d without the key, and with (key, value) where value is not NULL. */
 static const ir_mdict *mattr_make_with(ir_module *m, const ir_mdict *d, const base_istr *key, const ir_mattr *value) {
+  assert(key);
   uint32_t n = 0, old = d ? d->n : 0;
   ir_mdict *to = base_arena_alloc(&m->arena, sizeof *to + (old + 1) * sizeof *to->v);
   if (!to) return NULL;
@@ -232,6 +260,7 @@ static const ir_mdict *mattr_make_with(ir_module *m, const ir_mdict *d, const ba
   return to;
 }
 
+/* The memo has one entry for each hash; a later one pushes out an earlier. */
 const ir_mdict *ir_mdict_with(ir_module *m, const ir_mdict *d, const char *key, const ir_mattr *value) {
   const base_istr *name = ir_intern(m, key, strlen(key));
   ir_mdict_memo *memo = name ? mattr_memo(m, d, name, value) : NULL;
@@ -247,12 +276,15 @@ const ir_mattr *ir_mattr_of(const ir_op *op, const char *key) {
   return ir_mdict_get(op->mlir, key);
 }
 
+/* NULL for a field that was not written, and of NULL. */
 const ir_mattr *ir_m_field(const ir_mattr *a, const char *key) {
   assert(!a || a->kind == IR_M_STRUCT || a->kind == IR_M_DICT);
   return a ? ir_mdict_get(a->v.dict, key) : NULL;
 }
 
+/* Sign-extended or zero-extended as the type says. 4-bit and narrower elements fill their byte. */
 static int64_t literal_int(const ir_literal *l, int64_t i) {
+  assert(i >= 0 && i < l->type->count);
   base_dtype t = (base_dtype)l->type->dtype;
   size_t size = base_dtype_bytes(t);
   int64_t v = 0;
@@ -262,6 +294,8 @@ static int64_t literal_int(const ir_literal *l, int64_t i) {
   return is_signed ? (int64_t)((uint64_t)v << shift) >> shift : v;
 }
 
+/* NULL for floats and complex numbers, for literals whose data is not there, and where a splat stands for more
+ * elements than an array may have. */
 static const int64_t *literal_ints(const ir_mattr *a, base_arena *arena, uint32_t *n) {
   const ir_literal *l = a->v.literal;
   int64_t count = a->splat ? a->type->count : l ? l->type->count : 0;
@@ -273,6 +307,7 @@ static const int64_t *literal_ints(const ir_mattr *a, base_arena *arena, uint32_
   return v;
 }
 
+/* One element that is no integer makes the whole no list of integers. */
 static const int64_t *list_ints(const ir_mattrs *list, base_arena *arena, uint32_t *n) {
   int64_t *v = BASE_ARRAY(arena, int64_t, list->n + 1u);
   for (uint32_t i = 0; v && i < list->n; i++) {
@@ -300,13 +335,16 @@ bool ir_m_get_bool(const ir_op *op, const char *key) {
   return a && (a->kind == IR_M_UNIT || (a->kind == IR_M_BOOL && a->v.b));
 }
 
+/* Of a nested symbol its root. */
 const char *ir_m_get_str(const ir_op *op, const char *key) {
   const ir_mattr *a = ir_mattr_of(op, key);
   if (a && a->kind == IR_M_SYMBOL) a = a->v.list->v[0];
   return a && (a->kind == IR_M_STRING || a->kind == IR_M_ENUM) ? a->str->s : "";
 }
 
+/* The op's old dictionary stays as it was, as others may share it. */
 bool ir_m_set(ir_op *op, const char *key, const ir_mattr *value) {
+  assert(op && key);
   ir_module *m = op->parent->module;
   const ir_mdict *d = ir_mdict_with(m, op->mlir, key, value);
   if (d) op->mlir = d;
@@ -314,13 +352,13 @@ bool ir_m_set(ir_op *op, const char *key, const ir_mattr *value) {
   return d != NULL;
 }
 
-/* Equality, hash and copies of MLIR attributes. */
-
+/* --- equality and hash: across modules, so nothing is compared by pointer alone --- */
 static bool mattr_same_string(const base_istr *a, const base_istr *b) {
   if (a == b) return true;
   return a && b && a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
 }
 
+/* Bare element types compare here, since ir_same_bare knows tensors and what is made of them. */
 static bool mattr_same_type(const ir_type *a, const ir_type *b) {
   if (a == b) return true;
   if (!a || !b || a->kind != b->kind || a->dtype != b->dtype || !mattr_same_string(a->text, b->text)) return false;
@@ -346,13 +384,17 @@ static bool mattr_same_literal(const ir_literal *a, const ir_literal *b) {
   return a == b || (a && b && ir_literal_equal(a, b));
 }
 
+/* The payload for each kind; kind, name, string and type have been compared already, which is all there is of the
+ * last five. */
 static bool mattr_same_value(const ir_mattr *a, const ir_mattr *b) {
+  assert(a->kind == b->kind);
   switch ((ir_mattr_kind)a->kind) {
     case IR_M_BOOL:
       return a->v.b == b->v.b;
     case IR_M_INTEGER:
       return a->v.i == b->v.i;
     case IR_M_FLOAT:
+      /* NaNs are equal when their bits are; 0.0 and -0.0 differ in bits. */
       return a->bits == b->bits && (a->v.f == b->v.f || a->v.f != a->v.f);
     case IR_M_SYMBOL:
     case IR_M_ARRAY:
@@ -386,6 +428,7 @@ bool ir_mattr_equal(const ir_mattr *a, const ir_mattr *b) {
   return same_names && mattr_same_type(a->type, b->type) && mattr_same_value(a, b);
 }
 
+/* NULL and an empty dictionary are equal. Both are sorted, so they are compared entry by entry. */
 bool ir_mdict_equal(const ir_mdict *a, const ir_mdict *b) {
   uint32_t n = a ? a->n : 0, other = b ? b->n : 0;
   if (n != other) return false;
@@ -426,7 +469,9 @@ const ir_mdict *ir_mdict_import(ir_module *m, const ir_mdict *d) {
   return to;
 }
 
+/* Of a value that several dictionaries share, too, one copy is made. */
 const ir_mdict *ir_mdict_import_once(ir_module *m, const ir_mdict *d, base_map *done) {
+  assert(m && done);
   if (!d) return NULL;
   ir_mdict *to = base_map_ptr(done, d);
   if (to) return to;
@@ -443,6 +488,7 @@ const ir_mdict *ir_mdict_import_once(ir_module *m, const ir_mdict *d, base_map *
   return to && base_map_set(done, base_key(d), base_key(to)) ? to : NULL;
 }
 
+/* Locations nest (call sites, fused ones) without sharing; readers bound their depth. */
 static bool mattr_import_loc(ir_module *m, ir_mattr *a) {
   ir_mloc *l = base_arena_memdup(&m->arena, a->v.loc, sizeof *l);
   if (!l) return false;
@@ -455,6 +501,7 @@ static bool mattr_import_loc(ir_module *m, ir_mattr *a) {
   return ok;
 }
 
+/* *a is a byte copy of the original; each pointer in it is replaced. */
 static bool mattr_import_value(ir_module *m, ir_mattr *a) {
   switch ((ir_mattr_kind)a->kind) {
     case IR_M_SYMBOL:
@@ -486,6 +533,7 @@ static bool mattr_import_value(ir_module *m, ir_mattr *a) {
 }
 
 const ir_mattr *ir_mattr_import(ir_module *m, const ir_mattr *a) {
+  assert(m);
   if (!a) return NULL;
   ir_mattr *c = base_arena_memdup(&m->arena, a, sizeof *a);
   if (!c) return NULL;
@@ -500,6 +548,8 @@ const ir_mattr *ir_mattr_import(ir_module *m, const ir_mattr *a) {
 #define DIMS(name) {name, IR_F_I64S, false, NULL}
 #define NUMBER(name) {name, IR_F_I64, false, NULL}
 
+/* The fields in the order of the definition (ODS), which is the order in which they are printed; `always`: printed
+ * even when empty or zero. */
 static const ir_struct_info mattr_structs[] = {
     {"stablehlo", "gather",
      FIELDS(DIMS("offset_dims"), DIMS("collapsed_slice_dims"), DIMS("operand_batching_dims"),
@@ -541,6 +591,7 @@ static const ir_struct_info mattr_structs[] = {
 };
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* Words at the place of their numeric value, which is what bytecode and VHLO store. */
 static const ir_enum_info mattr_enums[] = {
     {"stablehlo", "precision", WORDS("DEFAULT", "HIGH", "HIGHEST")},
     {"stablehlo", "result_accuracy_mode", WORDS("DEFAULT", "HIGHEST", "TOLERANCE")},
@@ -558,6 +609,7 @@ static const ir_enum_info mattr_enums[] = {
     {"chlo", "precision", WORDS("DEFAULT", "HIGH", "HIGHEST")},
 };
 
+/* n bytes at s, which need not end in a 0, spell the word. */
 static bool table_word_is(const char *word, const char *s, size_t n) {
   return strncmp(word, s, n) == 0 && word[n] == 0;
 }

@@ -1,8 +1,9 @@
-/* Inference of ops that call computations: map, sort, scan, calls, control flow. */
+/* Inference of ops that call computations: sort, map, scan, calls, control flow; and of topk, sort's relative.
+ * Signatures are checked here as XLA's ShapeInference does; what its verifier asks beyond that is in verify_called.c.
+ */
 #include "infer.h"
 
-/* Inference of sort, topk, map and scan. */
-
+/* Operands are sorted together, by the comparator over all of them: each keeps its type. */
 int ir_infer_sort(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   TRY(ir_check_at_least(op, 1, err));
   TRY(ir_check_all_tensors(op, err));
@@ -14,6 +15,7 @@ int ir_infer_sort(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
   return ir_infer_operands(m, op, out, err);
 }
 
+/* (values, s32 indices), both with k in place of the last dimension. k = 0 is allowed. */
 int ir_infer_topk(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t, *elements[2];
   TRY(ir_check_tensor(op, 0, &t, err));
@@ -50,6 +52,7 @@ static int mapped_operand(const ir_op *op, const ir_type **out, xlac_error *err)
   return 0;
 }
 
+/* One scalar for each operand; float types may differ from the operand's. */
 static int check_mapped(const ir_op *op, const ir_computation *c, xlac_error *err) {
   assert(c);
   TRY(ir_check_param_count("to_apply", c, op->n_operands, err));
@@ -65,6 +68,7 @@ static int check_mapped(const ir_op *op, const ir_computation *c, xlac_error *er
   return 0;
 }
 
+/* Any list of dimensions but the trivial one is refused, as in XLA. */
 int ir_infer_map(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *full = NULL;
   TRY(mapped_operand(op, &full, err));
@@ -109,6 +113,8 @@ static int scan_element(ir_module *m, const void *ctx, uint32_t i, const ir_type
   return i < s->n_outputs ? stacked(m, *out, s->at, s->size, out, err) : 0;
 }
 
+/* (inputs..., initial carries...) gives (stacked outputs..., final carries...): a computation of (f32[4], f32[]) ->
+ * (f32[4], f32[]) over f32[10,4] gives (f32[10,4], f32[]). */
 int ir_infer_scan(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   assert(op->n_called >= 1);
   const ir_computation *c = op->called[0];
@@ -128,8 +134,7 @@ int ir_infer_scan(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
                            : scan_element(m, &s, 0, out, err);
 }
 
-/* Inference of calls and control flow. */
-
+/* A fusion is a call in all but name. */
 int ir_infer_call(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   assert(op->n_called >= 1);
@@ -139,7 +144,8 @@ int ir_infer_call(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
   return 0;
 }
 
-/* called is {condition, body}. */
+/* called is {condition, body}. The state's type is the initial value's: the body's may differ in layout and dynamic
+ * dimensions. */
 int ir_infer_while(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   assert(op->n_called >= 2);
@@ -183,6 +189,7 @@ static int merge_element(ir_module *m, const void *ctx, uint32_t i, const ir_typ
   return merge_dynamic(m, p->a->elements[i], p->b->elements[i], out, err);
 }
 
+/* A pred chooses branch 0 when true, an s32 its branch by number. */
 static int check_branch_index(const ir_op *op, xlac_error *err) {
   TRY(ir_check_at_least(op, 1, err));
   const ir_type *index = ir_operand_type(op, 0);
@@ -198,6 +205,7 @@ static int check_branch_index(const ir_op *op, xlac_error *err) {
                    op->n_called, op->n_called + 1, op->n_operands);
 }
 
+/* Operand i + 1 is branch i's argument. A dimension that is dynamic in one branch is so in the result. */
 int ir_infer_conditional(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   TRY(check_branch_index(op, err));
   const ir_type *result = ir_result_type(op->called[0]);

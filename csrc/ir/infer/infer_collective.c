@@ -1,11 +1,16 @@
-/* Inference of collectives, async pairs and host communication. */
+/* Inference of collectives, async pairs and host communication.
+ *
+ * Most collectives keep their operand's type. The size of the group counts for all-gather (a dimension times it),
+ * reduce-scatter and all-to-all (a dimension divided by it). Where the module does not fix the group's size, the
+ * declared type is believed, as in XLA: see check.h. */
 #include "infer.h"
 
 #include "../sdy/mesh_groups.h"
 
 /* --- how many take part --- */
 
-/* The size of the first replica group, 0 when there are no groups. */
+/* The size of the first replica group, 0 when there are no groups. Groups are of one size wherever the size matters;
+ * the verifier sees to that. */
 static int64_t first_group_size(const ir_groups *g) {
   if (!g) return 0;
   ir_mesh_groups mesh;
@@ -17,6 +22,7 @@ static int64_t first_group_size(const ir_groups *g) {
 /* What ids in replica_groups mean: without channel_id replicas; with it partitions, or by use_global_device_ids=false
  * replicas of all partitions, or by true numbers of replica and partition together. */
 int ir_infer_group_size(const ir_module *m, const ir_op *op, int64_t *out, xlac_error *err) {
+  assert(m && op && out);
   const ir_attr *groups = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS),
                 *global = ir_attr_find(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS);
   int64_t size = first_group_size(groups ? groups->v.groups : NULL);
@@ -33,12 +39,12 @@ int ir_infer_group_size(const ir_module *m, const ir_op *op, int64_t *out, xlac_
   return 0;
 }
 
-/* a/b rounded up, 0 where that means nothing. */
+/* a/b rounded up, 0 where that means nothing. -1 and other marks of unknown sizes end at 0. */
 static int64_t ratio_up(int64_t a, int64_t b) {
   return a <= 0 || b <= 0 ? 0 : a / b + (a % b != 0);
 }
 
-/* Element i of a declared result, or NULL. */
+/* Element i of a declared result, or NULL. With one operand the result is no tuple. */
 static const ir_type *declared_at(const ir_op *op, const ir_type *t, uint32_t i) {
   if (t && op->n_operands > 1) t = ir_is_tuple(t) && i < t->n_elements ? t->elements[i] : NULL;
   return t && ir_is_tensor(t) ? t : NULL;
@@ -60,6 +66,7 @@ static int shard_count(const ir_module *m, const ir_op *op, const ir_type *decla
 
 /* --- all-gather, reduce-scatter --- */
 
+/* All operands are gathered along one dimension, which each must have; *dim is it. */
 static int check_collective_dim(const ir_op *op, int64_t *dim, xlac_error *err) {
   TRY(ir_check_at_least(op, 1, err));
   TRY(ir_check_all_tensors(op, err));
@@ -69,8 +76,10 @@ static int check_collective_dim(const ir_op *op, int64_t *dim, xlac_error *err) 
   return 0;
 }
 
+/* What one dimension becomes when `shards` take part. */
 typedef int resize_fn(int64_t size, bool dynamic, int64_t shards, int64_t *out, xlac_error *err);
 
+/* An unbounded dimension stays so. */
 static int gather_shards(int64_t size, bool dynamic, int64_t shards, int64_t *out, xlac_error *err) {
   (void)dynamic;
   *out = IR_UNBOUNDED;
@@ -78,6 +87,7 @@ static int gather_shards(int64_t size, bool dynamic, int64_t shards, int64_t *ou
   return base_fail(err, XLAC_E_TOO_LARGE, "the gathered dimension is larger than 2^63 - 1");
 }
 
+/* A bounded dynamic dimension loses its bound, as in XLA. */
 static int scatter_shards(int64_t size, bool dynamic, int64_t shards, int64_t *out, xlac_error *err) {
   assert(shards > 0);
   *out = dynamic ? IR_UNBOUNDED : size / shards;
@@ -92,6 +102,7 @@ typedef struct resized {
   resize_fn *resize;
 } resized;
 
+/* Operand i's type with the one dimension resized; its layout stays. */
 static int resized_element(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err) {
   const resized *r = ctx;
   assert(r->shards > 0);
@@ -110,17 +121,20 @@ static int resized_type(ir_module *m, const resized *r, const ir_type **out, xla
 }
 
 int ir_infer_all_gather_by(ir_module *m, const ir_op *op, int64_t shards, const ir_type **out, xlac_error *err) {
+  assert(shards > 0);
   int64_t dim;
   TRY(check_collective_dim(op, &dim, err));
   return resized_type(m, &(resized){op, dim, shards, gather_shards}, out, err);
 }
 
 int ir_infer_reduce_scatter_by(ir_module *m, const ir_op *op, int64_t shards, const ir_type **out, xlac_error *err) {
+  assert(shards > 0);
   int64_t dim;
   TRY(check_collective_dim(op, &dim, err));
   return resized_type(m, &(resized){op, dim, shards, scatter_shards}, out, err);
 }
 
+/* `declared` is the type that the module gives the gathered result, or NULL. */
 static int infer_gathered(ir_module *m, const ir_op *op, const ir_type *declared, const ir_type **out,
                           xlac_error *err) {
   int64_t dim, shards;
@@ -133,6 +147,7 @@ int ir_infer_all_gather(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return infer_gathered(m, op, op->type, out, err);
 }
 
+/* (operands, gathered): the declared type's element 1 counts. */
 int ir_infer_all_gather_start(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *declared =
       op->type && ir_is_tuple(op->type) && op->type->n_elements == 2 ? op->type->elements[1] : NULL;
@@ -151,6 +166,7 @@ int ir_infer_reduce_scatter(ir_module *m, const ir_op *op, const ir_type **out, 
 
 /* --- the other collectives --- */
 
+/* INFER of all-reduce, whose result is its operands. */
 int ir_infer_all_reduce(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   TRY(ir_check_all_tensors(op, err));
   return ir_infer_operands(m, op, out, err);
@@ -180,6 +196,7 @@ static int infer_split_all_to_all(ir_module *m, const ir_op *op, int64_t count, 
   return ir_dims_tensor(m, t->dtype, &d, out, err);
 }
 
+/* Two forms: one operand that is split along a dimension, or a tuple with a part for each participant. */
 int ir_infer_all_to_all(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   int64_t count;
   TRY(ir_check_at_least(op, 1, err));

@@ -1,19 +1,23 @@
-/* Inference of contractions and of linear algebra. */
+/* Inference of contractions (dot, scaled-dot, ragged-dot) and of linear algebra (cholesky, triangular-solve, fft,
+ * batch norm).
+ *
+ * The element type of a contraction is the more precise operand's; a module may declare any other (XLA's
+ * preferred_element_type), which is the verifier's affair. dot of f32[5,2,3] and f32[5,3,4] with batch dimension 0
+ * and contracting dimensions 2 and 1 is f32[5,2,4]: batch, free dimensions of lhs, free dimensions of rhs. */
 #include "infer.h"
-
-/* Inference of dot, scaled-dot and ragged-dot. The element type is the more precise operand's; a module may declare any
- * other (XLA's preferred_element_type), which is the verifier's affair. */
 
 typedef struct dot_dims {
   const ir_ints *lhs_batch, *rhs_batch, *lhs_contracting, *rhs_contracting;
 } dot_dims;
 
+/* Absent lists are empty, so a dot without any is an outer product. */
 static dot_dims dot_dims_of(const ir_op *op) {
   return (dot_dims){ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS),
                     ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS), ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS)};
 }
 
-/* Dimensions a of lhs and b of rhs come in pairs of fitting sizes. */
+/* Dimensions a of lhs and b of rhs come in pairs of fitting sizes. Lists are in range: check_dot_dims has seen to
+ * that before. */
 static int check_dot_pairs(const char *what, const ir_type *lhs, const ir_type *rhs, const ir_ints *a, const ir_ints *b,
                            xlac_error *err) {
   if (a->n != b->n)
@@ -25,6 +29,7 @@ static int check_dot_pairs(const char *what, const ir_type *lhs, const ir_type *
   return 0;
 }
 
+/* Contracting and batch dimensions of one side are disjoint. */
 static int check_dot_dims(const ir_type *lhs, const ir_type *rhs, dot_dims n, xlac_error *err) {
   TRY(ir_check_dims_set("lhs_contracting_dims and lhs_batch_dims", n.lhs_contracting, n.lhs_batch, lhs->rank, err));
   TRY(ir_check_dims_set("rhs_contracting_dims and rhs_batch_dims", n.rhs_contracting, n.rhs_batch, rhs->rank, err));
@@ -44,6 +49,7 @@ static int push_free_dims(ir_dims *d, const ir_type *t, const ir_ints *a, const 
 /* Batch, free lhs, free rhs dimensions, after what d holds already. */
 static int finish_dot(ir_module *m, const ir_type *lhs, const ir_type *rhs, dot_dims n, const ir_ints *groups,
                       ir_dims *d, const ir_type **out, xlac_error *err) {
+  assert(d && d->rank <= 1);
   for (uint32_t i = 0; i < n.lhs_batch->n; i++) {
     uint32_t dim = (uint32_t)n.lhs_batch->v[i];
     assert(dim < lhs->rank);
@@ -80,11 +86,13 @@ int ir_infer_scaled_dot(ir_module *m, const ir_op *op, const ir_type **out, xlac
  *   BATCH        [b,m,k] [b,k,n]   -> [b,m,n] */
 typedef enum ragged_mode { RAGGED_FREE, RAGGED_CONTRACTING, RAGGED_BATCH } ragged_mode;
 
+/* Neither batch nor contracting is free. */
 static ragged_mode ragged_mode_of(dot_dims n, int64_t ragged) {
   if (ir_ints_has(n.lhs_batch, ragged)) return RAGGED_BATCH;
   return ir_ints_has(n.lhs_contracting, ragged) ? RAGGED_CONTRACTING : RAGGED_FREE;
 }
 
+/* Dimensions of lhs in the list's order, up to `stop`. */
 static int push_until(ir_dims *d, const ir_type *lhs, const ir_ints *list, int64_t stop, xlac_error *err) {
   for (uint32_t i = 0; i < list->n && list->v[i] != stop; i++) TRY(ir_dims_push(d, lhs->dims[list->v[i]], false, err));
   return 0;
@@ -102,6 +110,7 @@ static int group_prefix(const ir_type *lhs, dot_dims n, int64_t ragged, ir_dims 
   return 0;
 }
 
+/* A vector serves all batches; else there is one for each. */
 static int check_group_sizes(const ir_type *lhs, const ir_type *sizes, dot_dims n, int64_t ragged, xlac_error *err) {
   if (sizes->rank == 1) return 0;
   ir_dims prefix = {.rank = 0};
@@ -115,6 +124,7 @@ static int check_group_sizes(const ir_type *lhs, const ir_type *sizes, dot_dims 
                    IR_SHOW_INTS(prefix.rank, prefix.size), IR_SHOW(sizes));
 }
 
+/* Only a free ragged dimension chooses among matrices of rhs, hence the group dimension there and only there. */
 static int check_rhs_groups(const ir_op *op, const ir_type *rhs, dot_dims n, ragged_mode mode, int64_t groups,
                             xlac_error *err) {
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_RHS_GROUP_DIMS);
@@ -140,6 +150,7 @@ static int check_rhs_groups(const ir_op *op, const ir_type *rhs, dot_dims n, rag
   return 0;
 }
 
+/* (lhs, rhs, group_sizes). The last dimension of group_sizes runs over the groups. */
 int ir_infer_ragged_dot(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *lhs, *rhs, *sizes;
   int64_t ragged;
@@ -159,21 +170,23 @@ int ir_infer_ragged_dot(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return finish_dot(m, lhs, rhs, n, ir_get_ints(op, IR_ATTR_RHS_GROUP_DIMS), &d, out, err);
 }
 
-/* Inference of cholesky, triangular-solve, fft and the batch-norm ops. */
-
-/* Rank of at least 2 and square in the last two dimensions. */
+/* --- linear algebra ---
+ *
+ * Rank of at least 2 and square in the last two dimensions. */
 static int check_matrices(const ir_op *op, const ir_type *a, xlac_error *err) {
   if (a->rank >= 2 && ir_sizes_fit(a->dims[a->rank - 2], a->dims[a->rank - 1])) return 0;
   return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes square matrices, but operand 0 is %s",
                    ir_opcode_text(op->opcode), IR_SHOW(a));
 }
 
+/* Batches of matrices; the result has the operand's type. */
 int ir_infer_cholesky(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   TRY(ir_check_tensor(op, 0, out, err));
   return check_matrices(op, *out, err);
 }
 
+/* The words are XLA's; ADJOINT conjugates. */
 static int check_transpose_option(const ir_op *op, xlac_error *err) {
   const char *option = ir_get_str(op, IR_ATTR_TRANSPOSE_A);
   if (!strcmp(option, "NO_TRANSPOSE") || !strcmp(option, "TRANSPOSE") || !strcmp(option, "ADJOINT")) return 0;
@@ -183,6 +196,7 @@ static int check_transpose_option(const ir_op *op, xlac_error *err) {
   return base_hint(err, status, "XLA has no default for transpose_a");
 }
 
+/* op(a) x = b, or x op(a) = b when left_side is false: x has b's type. */
 int ir_infer_triangular_solve(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *a, *b;
@@ -205,6 +219,7 @@ int ir_infer_triangular_solve(ir_module *m, const ir_op *op, const ir_type **out
 
 /* --- fft --- */
 
+/* The operand's size in a transformed dimension is given twice, and must agree. */
 static int fail_fft(const char *type, const ir_type *t, uint32_t dim, int64_t expected, xlac_error *err) {
   return base_fail(err, XLAC_E_INFER, "%s needs size %lld in dimension %u, but the operand is %s", type,
                    (long long)expected, dim, IR_SHOW(t));
@@ -246,6 +261,7 @@ static int infer_irfft(ir_module *m, const ir_type *t, const ir_ints *length, co
   return ir_dims_tensor_in(m, base_dtype_real_part(t->dtype), &d, t->layout, out, err);
 }
 
+/* Transforms the last 1 to 3 dimensions, whose sizes fft_length repeats (of the real side). */
 int ir_infer_fft(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
@@ -287,6 +303,7 @@ static int check_feature_vectors(const ir_op *op, const ir_type *t, int64_t feat
   return 0;
 }
 
+/* *t is the operand's type, *feature the dimension that has its own mean and variance for each place. */
 static int check_batch_norm(const ir_op *op, uint32_t n_vectors, const ir_type **t, int64_t *feature, xlac_error *err) {
   TRY(ir_check_tensor(op, 0, t, err));
   *feature = ir_get_int(op, IR_ATTR_FEATURE_INDEX, -1);
@@ -305,6 +322,7 @@ static int batch_norm_tuple(ir_module *m, const ir_type *t, int64_t feature, con
   return ir_infer_tuple_of(m, 3, elements, out, err);
 }
 
+/* (operand, scale, offset) gives (normalised, mean, variance). */
 int ir_infer_batch_norm_training(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   int64_t feature;
@@ -312,12 +330,14 @@ int ir_infer_batch_norm_training(ir_module *m, const ir_op *op, const ir_type **
   return batch_norm_tuple(m, t, feature, out, err);
 }
 
+/* (operand, scale, offset, mean, variance) gives the normalised operand. */
 int ir_infer_batch_norm_inference(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   int64_t feature;
   return check_batch_norm(op, 4, out, &feature, err);
 }
 
+/* (operand, scale, mean, variance, grad_output) gives the gradients of (operand, scale, offset). */
 int ir_infer_batch_norm_grad(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t, *grad;
   int64_t feature;

@@ -1,14 +1,17 @@
-/* Inference of ops with windows: reduce-window, select-and-scatter, convolution. */
+/* Inference of ops with windows: reduce, reduce-window, select-and-scatter, convolution.
+ *
+ * A window slides over the padded, dilated operand: size 3, stride 2 over 8 elements with padding 1_1 has (8 + 2 - 3)
+ * / 2 + 1 = 4 places. Dilation d puts d - 1 holes between neighbours, of the operand (base, lhs_dilate) or of the
+ * window (rhs_dilate). Sizes go through checked arithmetic: a user's padding may be any int64. */
 #include "infer.h"
 
-/* Window arithmetic, and the ops with windows: reduce-window, select-and-scatter. Convolution is in infer_window.c. */
-
-/* Elements with dilation - 1 holes between neighbours. */
+/* Elements with dilation - 1 holes between neighbours. No elements stay no elements. False on overflow. */
 static bool dilate(int64_t size, int64_t dilation, int64_t *out) {
   *out = 0;
   return size == 0 || (base_mul_i64(size - 1, dilation, out) && base_add_i64(*out, 1, out));
 }
 
+/* Negative padding crops; cropping more than there is is an error, a window larger than what is left has no place. */
 int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err) {
   assert((w->size > 0 || w->size == IR_UNBOUNDED) && w->stride > 0 && w->base_dilation > 0 && w->window_dilation > 0);
   *out = IR_UNBOUNDED;
@@ -25,6 +28,7 @@ int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xla
   return 0;
 }
 
+/* Dynamic dimensions stay dynamic, with the bound's number of places. */
 int ir_infer_window(const ir_type *t, const ir_window *w, ir_dims *out, xlac_error *err) {
   TRY(ir_check_window(w, t->rank, err));
   out->rank = t->rank;
@@ -93,6 +97,7 @@ static int reduced_type(ir_module *m, const reduced *r, const ir_type **out, xla
   return ir_infer_tuple_from(m, r->n, reduced_element, r, out, err);
 }
 
+/* Results take the initial values' element types. */
 int ir_infer_reduce_window(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   reduced r = {.op = op, .as_reducer = false};
   TRY(check_window_inputs(op, &r.n, err));
@@ -101,6 +106,7 @@ int ir_infer_reduce_window(ir_module *m, const ir_op *op, const ir_type **out, x
   return reduced_type(m, &r, out, err);
 }
 
+/* Results take the reducer's element types, and the dimensions that are not reduced. */
 int ir_infer_reduce(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   reduced r = {.op = op, .as_reducer = true};
   TRY(check_window_inputs(op, &r.n, err));
@@ -115,6 +121,7 @@ int ir_infer_reduce(ir_module *m, const ir_op *op, const ir_type **out, xlac_err
 
 /* --- select-and-scatter --- */
 
+/* (a, b) -> pred over the operand's elements. */
 static int check_select(const ir_computation *c, const ir_type *operand, xlac_error *err) {
   TRY(ir_check_param_count("select", c, 2, err));
   if (!ir_is_scalar_of(ir_result_type(c), XLAC_PRED))
@@ -128,6 +135,7 @@ static int check_select(const ir_computation *c, const ir_type *operand, xlac_er
   return 0;
 }
 
+/* (operand, source, init): source has an element for each place of the window, and the result the operand's type. */
 int ir_infer_select_and_scatter(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *operand, *source, *init;
@@ -150,9 +158,9 @@ int ir_infer_select_and_scatter(ir_module *m, const ir_op *op, const ir_type **o
   return 0;
 }
 
-/* Inference of convolution. */
-
-/* Two special dimensions and the spatial ones name each of the rank's dimensions once. */
+/* --- convolution ---
+ *
+ * Two special dimensions and the spatial ones name each of the rank's dimensions once. */
 static int check_conv_labels(const char *what, int64_t a, int64_t b, const int64_t *spatial, uint32_t n,
                              xlac_error *err) {
   if (n > IR_MAX_RANK - 2) return base_fail(err, XLAC_E_TOO_LARGE, "dim_labels has %u spatial dimensions", n);

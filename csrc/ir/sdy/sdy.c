@@ -1,11 +1,12 @@
-/* The attributes of the sdy dialect: making, checking, copying and comparing them. */
+/* The attributes of the sdy dialect: making, checking, copying and comparing them.
+ *
+ * One copier serves makers and importers: within a module names stay, into another they are interned anew. It copies
+ * all lists, so makers may be given structs whose lists lie on the stack. A failed allocation sets `failed`, and the
+ * steps after it do nothing harmful; the entry points look at it once. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "sdy.h"
-
-/* Making and copying the attributes of the sdy dialect. One copier serves both: within a module names stay, into
- * another they are interned anew. */
 
 typedef struct sdy_copier {
   ir_module *m;
@@ -13,7 +14,9 @@ typedef struct sdy_copier {
   bool failed;
 } sdy_copier;
 
+/* NULL for no elements, which is no failure. */
 static void *sdy_copy_bytes(sdy_copier *c, const void *from, size_t n, size_t size) {
+  assert(from || !n);
   if (!n) return NULL;
   void *to = base_arena_array(&c->m->arena, n, size);
   if (!to) {
@@ -24,6 +27,7 @@ static void *sdy_copy_bytes(sdy_copier *c, const void *from, size_t n, size_t si
 }
 #define SDY_COPY(c, p, n) sdy_copy_bytes((c), (p), (n), sizeof *(p))
 
+/* NULL, no name, stays NULL. */
 static const base_istr *sdy_copy_name(sdy_copier *c, const base_istr *name) {
   if (!name || !c->names) return name;
   const base_istr *to = ir_intern(c->m, name->s, name->n);
@@ -31,6 +35,7 @@ static const base_istr *sdy_copy_name(sdy_copier *c, const base_istr *name) {
   return to;
 }
 
+/* An empty list where memory ran out, so that nobody walks over n axes at NULL. */
 static sdy_axes sdy_copy_axes(sdy_copier *c, sdy_axes from) {
   sdy_axis *v = SDY_COPY(c, from.v, from.n);
   for (uint32_t i = 0; v && c->names && i < from.n; i++) v[i].name = sdy_copy_name(c, v[i].name);
@@ -42,6 +47,7 @@ static sdy_ints sdy_copy_ints(sdy_copier *c, sdy_ints from) {
   return (sdy_ints){v ? from.n : 0, v};
 }
 
+/* Axis names are the mesh's own; shardings refer to them by their bytes or, in one module, by pointer. */
 static void *sdy_copy_mesh(sdy_copier *c, const sdy_mesh *from) {
   sdy_mesh *to = SDY_COPY(c, from, 1);
   if (!to) return NULL;
@@ -58,7 +64,9 @@ static sdy_dim sdy_copy_dim(sdy_copier *c, const sdy_dim *from) {
   return to;
 }
 
+/* @mesh by its name, or a mesh written in place, which is then copied along. */
 static void *sdy_copy_sharding(sdy_copier *c, const sdy_sharding *from) {
+  assert(!from->mesh_name || !from->mesh);
   sdy_sharding *to = SDY_COPY(c, from, 1);
   sdy_dim *dims = SDY_COPY(c, from->dims, from->n_dims);
   if (c->failed) return NULL;
@@ -71,7 +79,7 @@ static void *sdy_copy_sharding(sdy_copier *c, const sdy_sharding *from) {
   return to;
 }
 
-/* Shardings that are m's already are shared, not copied. */
+/* Shardings that are m's already are shared, not copied: values of one op mostly have a few shardings among them. */
 static void *sdy_copy_shardings(sdy_copier *c, const sdy_shardings *from) {
   sdy_shardings *to = SDY_COPY(c, from, 1);
   const sdy_sharding **v = SDY_COPY(c, from->v, from->n);
@@ -81,6 +89,7 @@ static void *sdy_copy_shardings(sdy_copier *c, const sdy_shardings *from) {
   return to;
 }
 
+/* For each tensor, for each dimension the list of its factors. */
 static const sdy_tensor_map *sdy_copy_maps(sdy_copier *c, uint32_t n, const sdy_tensor_map *from) {
   sdy_tensor_map *to = SDY_COPY(c, from, n);
   for (uint32_t i = 0; to && i < n; i++) {
@@ -91,6 +100,7 @@ static const sdy_tensor_map *sdy_copy_maps(sdy_copier *c, uint32_t n, const sdy_
   return to;
 }
 
+/* Factors are numbers, so a rule has no names. */
 static void *sdy_copy_rule(sdy_copier *c, const sdy_rule *from) {
   sdy_rule *to = SDY_COPY(c, from, 1);
   if (!to) return NULL;
@@ -131,6 +141,7 @@ static void *sdy_copy_names(sdy_copier *c, const sdy_names *from) {
   return to;
 }
 
+/* The edges of one propagation step. */
 static const sdy_edge *sdy_copy_step(sdy_copier *c, const sdy_step *from) {
   sdy_edge *to = SDY_COPY(c, from->edges, from->n);
   for (uint32_t i = 0; to && i < from->n; i++) {
@@ -173,7 +184,9 @@ static void *sdy_copy_one_dim(sdy_copier *c, const sdy_dim *from) {
   return to;
 }
 
+/* The struct of each kind is listed in sdy.h. */
 static void *sdy_copy(sdy_copier *c, sdy_kind kind, const void *from) {
+  assert(from && kind > SDY_NONE && kind < SDY_KINDS);
   switch (kind) {
     case SDY_MESH:
       return sdy_copy_mesh(c, from);
@@ -252,7 +265,9 @@ const sdy_edges *sdy_edges_make(ir_module *m, uint32_t n, const sdy_step *v) {
   return sdy_make(m, SDY_EDGES, &(sdy_edges){n, v});
 }
 
+/* {} or {?} on each dimension, without priorities. */
 const sdy_sharding *sdy_sharding_empty(ir_module *m, const sdy_sharding *like, uint32_t rank, bool open) {
+  assert(m && like);
   sdy_sharding *s = BASE_NEW(&m->arena, sdy_sharding);
   sdy_dim *dims = rank ? BASE_ARRAY(&m->arena, sdy_dim, rank) : NULL;
   if (!s || (rank && !dims)) return NULL;
@@ -266,6 +281,7 @@ const sdy_sharding *sdy_sharding_empty(ir_module *m, const sdy_sharding *like, u
 
 /* --- kinds --- */
 
+/* As Shardy's attribute definitions call them, mnemonic by mnemonic. */
 static const char *const sdy_kind_names[SDY_KINDS] = {[SDY_MESH] = "mesh",
                                                       [SDY_SHARDING] = "sharding",
                                                       [SDY_SHARDINGS] = "sharding_per_value",
@@ -284,6 +300,7 @@ const char *sdy_kind_name(sdy_kind kind) {
   return sdy_kind_names[kind];
 }
 
+/* Compared in full: "axis_ref" is not "axis_ref_list". */
 sdy_kind sdy_kind_find(const char *name, size_t n) {
   for (unsigned k = SDY_NONE + 1; k < SDY_KINDS; k++)
     if (base_slice_is((base_slice){name, n}, sdy_kind_names[k])) return (sdy_kind)k;
@@ -291,6 +308,7 @@ sdy_kind sdy_kind_find(const char *name, size_t n) {
 }
 
 const ir_mattr *sdy_attr(ir_module *m, sdy_kind kind, const void *what) {
+  assert(kind > SDY_NONE && kind < SDY_KINDS);
   ir_mattr *a = what ? BASE_NEW(&m->arena, ir_mattr) : NULL;
   if (!a) return NULL;
   a->kind = IR_M_SDY;
@@ -299,8 +317,7 @@ const ir_mattr *sdy_attr(ir_module *m, sdy_kind kind, const void *what) {
   return a;
 }
 
-/* What can be wrong with attributes in themselves, seen while they are made. */
-
+/* --- what can be wrong with attributes in themselves, seen while they are made --- */
 static bool sdy_fault(char *fault, size_t size, const char *format, ...) BASE_PRINTF(3, 4);
 static bool sdy_fault(char *fault, size_t size, const char *format, ...) {
   va_list args;
@@ -310,6 +327,7 @@ static bool sdy_fault(char *fault, size_t size, const char *format, ...) {
   return true;
 }
 
+/* Shardy's MeshAttr::verify, first part: sizes of at least 1, names that differ. The error texts are its own. */
 static bool sdy_axes_are_broken(const sdy_mesh *mesh, char *fault, size_t size) {
   for (uint32_t i = 0; i < mesh->n_axes; i++) {
     if (mesh->axes[i].size <= 0)
@@ -326,8 +344,10 @@ static int sdy_compare_ids(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Whether ids, of which there are n >= 1, are 0 to n - 1 in some order. */
+/* Out of memory counts as "no": the reader then reports a mesh that it could not check. Whether ids, of which there
+ * are n >= 1, are 0 to n - 1 in some order. */
 static bool sdy_is_permutation(const int64_t *ids, uint32_t n) {
+  assert(ids && n);
   int64_t *sorted = malloc(n * sizeof *sorted);
   bool ok = sorted != NULL;
   if (sorted) {
@@ -339,7 +359,9 @@ static bool sdy_is_permutation(const int64_t *ids, uint32_t n) {
   return ok;
 }
 
+/* Shardy's MeshAttr::verify. A mesh without axes is empty or maximal, one device by its id. */
 bool sdy_mesh_is_broken(const sdy_mesh *mesh, char *fault, size_t size) {
+  assert(mesh && fault && size);
   if (sdy_axes_are_broken(mesh, fault, size)) return true;
   for (uint32_t i = 0; i < mesh->n_ids; i++)
     if (mesh->ids[i] < 0)
@@ -360,6 +382,7 @@ static bool sdy_same_value(sdy_edge_value a, sdy_edge_value b) {
   return a.result == b.result && a.index == b.index;
 }
 
+/* Lists of targets are as short as an op's operands, so the square loop does. */
 static bool sdy_edge_is_broken(const sdy_step *step, const sdy_edge *e, char *fault, size_t size) {
   for (uint32_t i = 0; i < e->n; i++) {
     if (sdy_same_value(e->from, e->to[i]))
@@ -372,7 +395,9 @@ static bool sdy_edge_is_broken(const sdy_step *step, const sdy_edge *e, char *fa
   return false;
 }
 
+/* Step indices are unique and not negative, in any order. */
 bool sdy_edges_are_broken(const sdy_edges *edges, char *fault, size_t size) {
+  assert(edges && fault && size);
   for (uint32_t i = 0; i < edges->n; i++) {
     const sdy_step *step = &edges->v[i];
     if (step->index < 0)
@@ -386,8 +411,7 @@ bool sdy_edges_are_broken(const sdy_edges *edges, char *fault, size_t size) {
   return false;
 }
 
-/* Equality of the attributes of the sdy dialect. */
-
+/* --- equality: across modules, so names are compared by their bytes where their pointers differ --- */
 bool sdy_name_equal(const base_istr *a, const base_istr *b) {
   return a == b || (a && b && a->n == b->n && memcmp(a->s, b->s, a->n) == 0);
 }
@@ -396,6 +420,7 @@ bool sdy_axis_equal(sdy_axis a, sdy_axis b) {
   return a.pre == b.pre && a.size == b.size && sdy_name_equal(a.name, b.name);
 }
 
+/* The order of a list matters: major to minor. */
 bool sdy_axes_equal(sdy_axes a, sdy_axes b) {
   if (a.n != b.n) return false;
   for (uint32_t i = 0; i < a.n; i++)
@@ -411,6 +436,7 @@ bool sdy_dim_equal(const sdy_dim *a, const sdy_dim *b) {
   return a->open == b->open && a->priority == b->priority && sdy_axes_equal(a->axes, b->axes);
 }
 
+/* No list of ids is another spelling than 0, 1, 2, ... written out, and not equal to it. */
 bool sdy_mesh_equal(const sdy_mesh *a, const sdy_mesh *b) {
   if (a == b) return true;
   if (!a || !b || a->n_axes != b->n_axes) return false;
@@ -419,10 +445,12 @@ bool sdy_mesh_equal(const sdy_mesh *a, const sdy_mesh *b) {
   return sdy_ints_equal((sdy_ints){a->n_ids, a->ids}, (sdy_ints){b->n_ids, b->ids});
 }
 
+/* By name where both have one: that two names may stand for equal meshes is not looked into. */
 static bool sdy_same_mesh(const sdy_sharding *a, const sdy_sharding *b) {
   return sdy_name_equal(a->mesh_name, b->mesh_name) && sdy_mesh_equal(a->mesh, b->mesh);
 }
 
+/* Exact equality, openness and priorities included. NULL equals NULL only. */
 bool sdy_sharding_equal(const sdy_sharding *a, const sdy_sharding *b) {
   if (a == b) return true;
   if (!a || !b || a->n_dims != b->n_dims || a->reduction != b->reduction || !sdy_same_mesh(a, b)) return false;
@@ -438,6 +466,7 @@ bool sdy_sharding_is_replicated(const sdy_sharding *s) {
   return s->unreduced.n == 0;
 }
 
+/* No dimension is split; NULL has none that is. */
 static bool sdy_dims_are_whole(const sdy_sharding *s) {
   for (uint32_t i = 0; s && i < s->n_dims; i++)
     if (s->dims[i].axes.n) return false;
@@ -463,6 +492,7 @@ static bool sdy_maps_equal(uint32_t n, const sdy_tensor_map *a, const sdy_tensor
   return true;
 }
 
+/* Counts first: the maps are then walked in step. */
 static bool sdy_rule_equal(const sdy_rule *a, const sdy_rule *b) {
   return a->custom == b->custom && a->n_operands == b->n_operands && a->n_results == b->n_results &&
          sdy_ints_equal(a->sizes, b->sizes) && sdy_ints_equal(a->reduction, b->reduction) &&
@@ -471,6 +501,7 @@ static bool sdy_rule_equal(const sdy_rule *a, const sdy_rule *b) {
          sdy_maps_equal(a->n_results, a->results, b->results);
 }
 
+/* In the order of the values. */
 static bool sdy_shardings_equal(const sdy_shardings *a, const sdy_shardings *b) {
   if (a->n != b->n) return false;
   for (uint32_t i = 0; i < a->n; i++)
@@ -505,6 +536,7 @@ static bool sdy_names_equal(const sdy_names *a, const sdy_names *b) {
 
 /* --- edges --- */
 
+/* Targets in their order, as they print. */
 static bool sdy_edge_equal(const sdy_edge *a, const sdy_edge *b) {
   if (!sdy_axis_equal(a->axis, b->axis) || a->from.result != b->from.result || a->from.index != b->from.index)
     return false;
@@ -524,7 +556,9 @@ static bool sdy_edges_equal(const sdy_edges *a, const sdy_edges *b) {
   return true;
 }
 
+/* Both structs are of this kind; neither is NULL unless both are. */
 bool sdy_equal(sdy_kind kind, const void *a, const void *b) {
+  assert(kind > SDY_NONE && kind < SDY_KINDS);
   if (a == b) return true;
   switch (kind) {
     case SDY_MESH:

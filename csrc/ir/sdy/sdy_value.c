@@ -1,7 +1,11 @@
-/* Shardings of values: where ops and functions keep them, along data flow edges, and across manual computations. */
+/* Shardings of values: where ops and functions keep them, along data flow edges, and across manual computations.
+ *
+ * A value's sharding is found in one of five places: the attribute sdy.sharding of a function's argument or result;
+ * the "sharding" or "out_sharding" of a constraint or collective; an op's list with one sharding a result; the
+ * in_shardings and out_shardings of a manual or named computation; or the sdy.data_flow_edge op that stands for a set
+ * of values (the results and region arguments of a while, say) which all must be sharded alike. sdy_shown and
+ * sdy_show hide which. */
 #include "sdy.h"
-
-/* Shardings where ops and functions keep them. */
 
 bool sdy_is_collective(const ir_op *op) {
   switch (op->opcode) {
@@ -19,6 +23,7 @@ bool sdy_is_collective(const ir_op *op) {
   }
 }
 
+/* By the name in the op table: unregistered ops of the dialect do not count. */
 bool sdy_is_op(const ir_op *op) {
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
   return info && strncmp(info->name, "sdy.", 4) == 0;
@@ -35,6 +40,7 @@ const char *sdy_own_key(const ir_op *op) {
   }
 }
 
+/* Under which key the list of an op's result shardings stands. */
 static const char *sdy_list_key(const ir_op *op) {
   bool computation = op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || op->opcode == IR_OP_SDY_NAMED_COMPUTATION;
   return computation ? "out_shardings" : "sdy.sharding";
@@ -44,7 +50,9 @@ const sdy_shardings *sdy_get_list(const ir_op *op) {
   return op->mlir ? sdy_of(ir_mattr_of(op, sdy_list_key(op)), SDY_SHARDINGS) : NULL;
 }
 
+/* The list may be shorter than the results in a module that has not been verified. */
 const sdy_sharding *sdy_get(ir_value v) {
+  assert(v.op);
   if (!v.op->mlir) return NULL;
   const char *key = v.op->opcode == IR_OP_PARAMETER ? "sdy.sharding" : sdy_own_key(v.op);
   if (key) return sdy_of(ir_mattr_of(v.op, key), SDY_SHARDING);
@@ -56,14 +64,18 @@ uint32_t sdy_rank(const ir_type *type) {
   return ir_is_tensor(type) ? type->rank : 0;
 }
 
+/* Removing a list that is not there makes no dictionary. */
 bool sdy_set_list(ir_op *op, const sdy_shardings *list) {
+  assert(op);
   ir_module *m = op->parent->module;
   const ir_mattr *a = list ? sdy_attr(m, SDY_SHARDINGS, list) : NULL;
   if (!list && !op->mlir) return true;
   return (a || !list) && ir_m_set(op, sdy_list_key(op), a);
 }
 
+/* Attribute lists are immutable: a new one, with the other results' shardings as they were. */
 static bool sdy_set_in_list(ir_value v, const sdy_sharding *s) {
+  assert(v.index < v.op->n_results);
   ir_module *m = v.op->parent->module;
   const sdy_shardings *old = sdy_get_list(v.op);
   uint32_t n = v.op->n_results;
@@ -90,11 +102,14 @@ bool sdy_set(ir_value v, const sdy_sharding *s) {
 /* --- results of functions --- */
 
 const sdy_sharding *sdy_get_result(const ir_computation *f, uint32_t i) {
+  assert(f);
   if (ir_returns_otherwise(f)) return NULL; /* it is of another type than the value */
   return sdy_of(ir_mdict_get(ir_result_attrs(f, i), "sdy.sharding"), SDY_SHARDING);
 }
 
+/* s NULL takes the sharding away. True, with nothing done, for functions whose results have no value. */
 bool sdy_set_result(ir_computation *f, uint32_t i, const sdy_sharding *s) {
+  assert(f);
   if (ir_returns_otherwise(f)) return true;
   ir_module *m = f->module;
   const ir_mattr *a = s ? sdy_attr(m, SDY_SHARDING, s) : NULL;
@@ -104,8 +119,11 @@ bool sdy_set_result(ir_computation *f, uint32_t i, const sdy_sharding *s) {
   return d && ir_set_result_attrs(f, i, d);
 }
 
-/* Data flow edges: which values of an op must be sharded alike, and where their common sharding is kept. */
-
+/* --- data flow edges: which values of an op must be sharded alike, and where their common sharding is kept ---
+ *
+ * In while(a, b) result 0, argument 0 of the condition and of the body, the body's returned value 0 and operand a are
+ * one set: the edge's targets are the result and the arguments, and result 0 owns it. This is Shardy's
+ * ShardableDataFlowOpInterface. */
 bool sdy_is_flow_op(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_WHILE:
@@ -124,13 +142,17 @@ static bool sdy_is_computation(const ir_op *op) {
   return op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || op->opcode == IR_OP_SDY_NAMED_COMPUTATION;
 }
 
+/* False where a parameter's number has no result: only in a module that has not been verified. */
 static bool sdy_result_owner(const ir_op *op, uint32_t i, ir_value *owner) {
   if (i >= op->n_results) return false;
   *owner = (ir_value){(ir_op *)(uintptr_t)op, i};
   return true;
 }
 
+/* Results of a flow op own their edges. Arguments of a while belong to its results; those of a manual or named
+ * computation own edges of their own; a case has no arguments. */
 bool sdy_owner(ir_value target, ir_value *owner) {
+  assert(owner && target.op);
   const ir_op *op = target.op;
   if (op->opcode != IR_OP_PARAMETER) return sdy_is_flow_op(op) && sdy_result_owner(op, target.index, owner);
   const ir_op *around = op->parent->owner;
@@ -143,12 +165,14 @@ bool sdy_owner(ir_value target, ir_value *owner) {
 
 /* By its own region; what inner regions return of it is not seen. */
 static bool sdy_is_returned(ir_value v) {
+  assert(v.op->parent);
   const ir_computation *c = v.op->parent;
   for (uint32_t i = 0; i < c->n_results; i++)
     if (c->results[i].op == v.op && c->results[i].index == v.index) return true;
   return false;
 }
 
+/* Callers only ask whether there is more than one use, so the list is not walked to its end. */
 uint32_t sdy_uses_up_to_2(ir_value v) {
   uint32_t n = 0;
   for (const ir_use *u = v.op->uses; u && n < 2; u = u->next) n += u->index == v.index;
@@ -156,6 +180,7 @@ uint32_t sdy_uses_up_to_2(ir_value v) {
   return n;
 }
 
+/* The edge must be the only use, or else other users would see another sharding than the edge has. */
 ir_op *sdy_edge_op(ir_value owner) {
   ir_op *edge = NULL;
   for (const ir_use *u = owner.op->uses; u; u = u->next) {
@@ -168,11 +193,15 @@ ir_op *sdy_edge_op(ir_value owner) {
 
 /* --- the owner's own sharding --- */
 
+/* NULL for a named computation, in which all axes stay free. */
 static const sdy_names *sdy_manual_axes(const ir_op *op) {
   return op->opcode == IR_OP_SDY_MANUAL_COMPUTATION ? sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES) : NULL;
 }
 
+/* Inside a manual computation its manual axes are gone from types and shardings: an argument's local shape has them
+ * divided out. */
 const sdy_sharding *sdy_get_owner(ir_module *m, ir_value owner) {
+  assert(owner.op);
   if (owner.op->opcode != IR_OP_PARAMETER) return sdy_get(owner);
   const ir_op *op = owner.op->parent->owner;
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
@@ -182,7 +211,9 @@ const sdy_sharding *sdy_get_owner(ir_module *m, ir_value owner) {
   return axes ? sdy_without_axes(m, s, axes, true) : s;
 }
 
+/* The new list has the manual axes of before and, behind them, the axes of s. */
 static bool sdy_set_argument(ir_op *param, const sdy_sharding *s) {
+  assert(param->opcode == IR_OP_PARAMETER && param->parent->owner);
   ir_op *op = param->parent->owner;
   ir_module *m = op->parent->module;
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
@@ -208,7 +239,9 @@ bool sdy_set_owner(ir_value owner, const sdy_sharding *s) {
 
 /* --- as all see it --- */
 
+/* Arguments of regions that are in no edge (a reducer's, a sort's) have no sharding. */
 const sdy_sharding *sdy_shown(ir_module *m, ir_value v) {
+  assert(v.op);
   ir_value owner;
   if (sdy_owner(v, &owner)) {
     const ir_op *edge = sdy_edge_op(owner);
@@ -219,6 +252,7 @@ const sdy_sharding *sdy_shown(ir_module *m, ir_value v) {
 }
 
 bool sdy_show(ir_value v, const sdy_sharding *s) {
+  assert(v.op && s);
   ir_value owner;
   if (sdy_owner(v, &owner)) {
     ir_op *edge = sdy_edge_op(owner);
@@ -228,8 +262,7 @@ bool sdy_show(ir_value v, const sdy_sharding *s) {
   return sdy_set(v, s);
 }
 
-/* Shardings inside and outside of manual computations, and differences of lists of axes. */
-
+/* --- shardings inside and outside of manual computations, and differences of lists of axes --- */
 bool sdy_is_manual_axis(const sdy_names *axes, const base_istr *name) {
   for (uint32_t i = 0; i < axes->n; i++)
     if (sdy_name_equal(axes->v[i], name)) return true;
@@ -243,6 +276,7 @@ static uint32_t sdy_n_manual(sdy_axes a, const sdy_names *axes) {
   return n;
 }
 
+/* Replicated and unreduced lists are sorted by mesh, so manual axes stand anywhere in them. */
 static sdy_axes sdy_free_only(sdy_axes a, const sdy_names *axes, sdy_axis *room) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < a.n; i++)
@@ -250,7 +284,10 @@ static sdy_axes sdy_free_only(sdy_axes a, const sdy_names *axes, sdy_axis *room)
   return (sdy_axes){n, room};
 }
 
+/* Dimensions share the original's arrays of axes: a suffix (manual) or a prefix of them. Openness and priorities
+ * stay. */
 const sdy_sharding *sdy_without_axes(ir_module *m, const sdy_sharding *s, const sdy_names *axes, bool manual) {
+  assert(s && axes);
   if (manual && axes->n == 0) return s;
   sdy_sharding *to = base_arena_memdup(&m->arena, s, sizeof *s);
   sdy_dim *dims = base_arena_memdup(&m->arena, s->dims, s->n_dims * sizeof *dims);
@@ -267,8 +304,10 @@ const sdy_sharding *sdy_without_axes(ir_module *m, const sdy_sharding *s, const 
   return to;
 }
 
+/* Dimension by dimension the outer manual axes, then the free ones, with the openness and priority of `free`. */
 const sdy_sharding *sdy_with_free_axes(ir_module *m, const sdy_sharding *outer, const sdy_sharding *free,
                                        const sdy_names *axes) {
+  assert(outer && free && axes);
   sdy_sharding *to = base_arena_memdup(&m->arena, free, sizeof *free);
   sdy_dim *dims = base_arena_memdup(&m->arena, outer->dims, outer->n_dims * sizeof *dims);
   if (!to || !dims) return NULL;
@@ -305,7 +344,10 @@ static int sdy_first_overlap(sdy_axis a, sdy_axes b) {
   return first;
 }
 
+/* Each axis of a is cut at its overlaps with b from the left: what comes before an overlap is kept, and what comes
+ * after is cut further. At most one more part for each of b, hence the room. */
 uint32_t sdy_axes_minus(sdy_axes a, sdy_axes b, const sdy_mesh *mesh, sdy_axis *v) {
+  assert(mesh && v);
   uint32_t n = 0;
   for (uint32_t i = 0; i < a.n; i++) {
     sdy_axis rest = a.v[i], part;
@@ -324,6 +366,7 @@ uint32_t sdy_axes_minus(sdy_axes a, sdy_axes b, const sdy_mesh *mesh, sdy_axis *
 }
 
 uint32_t sdy_axes_append(sdy_axis *v, uint32_t n, sdy_axis a, const sdy_mesh *mesh) {
+  assert(v && mesh);
   if (n && sdy_axis_can_merge(v[n - 1], a)) {
     v[n - 1] = sdy_axis_merge(v[n - 1], a, mesh);
     return n;

@@ -1,13 +1,18 @@
-/* gather, dynamic_gather and scatter. */
+/* gather, dynamic_gather and scatter, by the constraints gather_c1 to c22 and scatter_c1 to c23 of the specification,
+ * whose names errors carry.
+ *
+ * gather takes slices of the operand at places that index vectors name. The index vectors lie along index_vector_dim
+ * of start_indices (with the implied size 1 where that is its rank); start_index_map says which operand dimension
+ * each of their numbers is for. Of a slice's dimensions the collapsed and the batching ones vanish; the others stand
+ * in the result at offset_dims. */
 #include "verify.h"
-
-/* gather and dynamic_gather; scatter's rules are in infer_gather.c. */
 
 typedef struct sv_gather_numbers {
   sv_ints offset_dims, collapsed, operand_batching, start_batching, start_index_map;
   int64_t index_vector_dim;
 } sv_gather_numbers;
 
+/* Lists that the text left out are empty. */
 static sv_gather_numbers sv_read_gather(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "dimension_numbers");
   return (sv_gather_numbers){
@@ -20,6 +25,7 @@ static sv_gather_numbers sv_read_gather(const sv *v) {
   };
 }
 
+/* gather_c1, c2, c3. */
 static int sv_check_gather_index(const sv *v, const sv_gather_numbers *g) {
   const ir_type *t = sv_in(v, 0), *starts = sv_in(v, 1);
   uint64_t implied = (uint64_t)g->offset_dims.n + g->collapsed.n + g->operand_batching.n;
@@ -38,11 +44,13 @@ static int sv_check_gather_index(const sv *v, const sv_gather_numbers *g) {
   return 0;
 }
 
+/* Sorted, repetitions allowed: those are other constraints'. */
 static int sv_check_gather_sorted(const sv *v, const char *id, const char *what, sv_ints dims) {
   if (sv_is_sorted(dims)) return 0;
   return sv_fail(v, id, "has %s = %s; expected them sorted", what, SV_SHOW_INTS(dims));
 }
 
+/* gather_c4 to c16 but for those about slice sizes. */
 static int sv_check_gather_lists(const sv *v, const sv_gather_numbers *g) {
   uint32_t rank = sv_in(v, 0)->rank, start_rank = sv_in(v, 1)->rank;
   TRY(sv_check_gather_sorted(v, "gather_c4", "offset_dims", g->offset_dims));
@@ -67,6 +75,7 @@ static int sv_check_gather_lists(const sv *v, const sv_gather_numbers *g) {
   return 0;
 }
 
+/* n_sizes is the length of slice_sizes, which alone is known of dynamic_gather. */
 static int sv_check_gather(const sv *v, const sv_gather_numbers *g, int64_t n_sizes) {
   const ir_type *t = sv_in(v, 0), *starts = sv_in(v, 1);
   TRY(sv_check_gather_index(v, g));
@@ -86,7 +95,9 @@ static int sv_check_gather(const sv *v, const sv_gather_numbers *g, int64_t n_si
   return 0;
 }
 
+/* gather_c9 and c12: dimensions that vanish have size 1 at most. */
 static int sv_check_slice_of_one(const sv *v, const char *id, const char *what, sv_ints dims, sv_ints sizes) {
+  assert(dims.n == 0 || sizes.n > 0);
   for (uint32_t i = 0; i < dims.n; i++)
     if (sizes.v[dims.v[i]] > 1)
       return sv_fail(v, id, "has slice size %lld in dimension %lld, which is in %s; expected at most 1",
@@ -94,6 +105,7 @@ static int sv_check_slice_of_one(const sv *v, const char *id, const char *what, 
   return 0;
 }
 
+/* gather_c9, c12, c21. */
 static int sv_check_gather_sizes(const sv *v, const sv_gather_numbers *g, sv_ints sizes) {
   const ir_type *t = sv_in(v, 0);
   TRY(sv_check_slice_of_one(v, "gather_c9", "collapsed_slice_dims", g->collapsed, sizes));
@@ -134,6 +146,7 @@ int sv_infer_gather(const sv *v) {
   return sv_make_gather(v, &g, sizes);
 }
 
+/* Operand 2 is slice_sizes; a constant is checked as an attribute would be. */
 int sv_infer_dynamic_gather(const sv *v) {
   sv_gather_numbers g = sv_read_gather(v);
   sv_ints sizes = {NULL, 0};
@@ -142,8 +155,6 @@ int sv_infer_dynamic_gather(const sv *v) {
   return sv_make_gather(v, &g, sizes);
 }
 
-/* scatter. */
-
 typedef struct sv_scatter_numbers {
   sv_ints update_window, inserted, input_batching, index_batching, to_operand;
   int64_t index_vector_dim;
@@ -151,10 +162,12 @@ typedef struct sv_scatter_numbers {
   sv_shape indices; /* with a trailing 1 where index_vector_dim is the rank */
 } sv_scatter_numbers;
 
+/* --- scatter: (inputs..., indices, updates...), as many updates as inputs --- */
 static const ir_type *sv_scatter_update(const sv *v, const sv_scatter_numbers *s, uint32_t i) {
   return sv_in(v, s->n + 1 + i);
 }
 
+/* s->indices is filled by sv_check_scatter_operands. */
 static void sv_read_scatter(const sv *v, sv_scatter_numbers *s) {
   const ir_mattr *a = ir_mattr_of(v->op, "scatter_dimension_numbers");
   s->update_window = sv_field_ints(v, a, "update_window_dims");
@@ -193,6 +206,7 @@ static int sv_check_scatter_operands(const sv *v, sv_scatter_numbers *s) {
   return 0;
 }
 
+/* The computation takes scalars: (current..., update...) -> new. */
 static int sv_check_scatter_reducer(const sv *v, const sv_scatter_numbers *s) {
   const ir_type **inputs = BASE_ARRAY(v->arena, const ir_type *, s->n + 1u);
   const ir_type **inits = BASE_ARRAY(v->arena, const ir_type *, s->n + 1u);
@@ -210,6 +224,7 @@ static int sv_check_scatter_sorted(const sv *v, const char *id, const char *what
   return sv_fail(v, id, "has %s = %s; expected them sorted", what, SV_SHOW_INTS(dims));
 }
 
+/* scatter_c2, c7 to c13. */
 static int sv_check_scatter_lists(const sv *v, const sv_scatter_numbers *s) {
   uint32_t rank = sv_in(v, 0)->rank, update_rank = sv_scatter_update(v, s, 0)->rank;
   uint64_t implied = (uint64_t)s->update_window.n + s->inserted.n + s->input_batching.n;
@@ -231,6 +246,7 @@ static int sv_check_scatter_lists(const sv *v, const sv_scatter_numbers *s) {
   return sv_check_dims(v, "scatter_c13", "input_batching_dims", s->input_batching, rank);
 }
 
+/* scatter_c14 to c21. */
 static int sv_check_scatter_batching(const sv *v, const sv_scatter_numbers *s) {
   if (!sv_is_unique(s->index_batching))
     return sv_fail(v, "scatter_c14", "has scatter_indices_batching_dims = %s; expected no repetition",
@@ -281,6 +297,7 @@ static int sv_check_scatter_update(const sv *v, const sv_scatter_numbers *s, uin
   return 0;
 }
 
+/* Checked in upstream's order: operands, region, ranks, lists, sizes. */
 int sv_verify_scatter(const sv *v) {
   sv_scatter_numbers s;
   sv_read_scatter(v, &s);
@@ -297,6 +314,7 @@ int sv_verify_scatter(const sv *v) {
   return 0;
 }
 
+/* The inputs' shapes with the elements that the computation returns, which may be wider. */
 int sv_infer_scatter(const sv *v) {
   uint32_t n = v->op->n_operands / 2;
   if (v->op->n_operands % 2 == 0 || v->op->n_results != n || n == 0)

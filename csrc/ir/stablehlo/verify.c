@@ -1,10 +1,13 @@
-/* The verifier of MLIR form: its order, and the structure that all later checks rely on. */
+/* The verifier of MLIR form: structure first, then every op in text order, then the ops that name functions or
+ * meshes, last what functions take and give.
+ *
+ * A module with several faults gets the same first error that MLIR's verifier would give, which is why the order
+ * follows MLIR's in two places where a plain walk would be simpler: ops with isolated regions come after their
+ * neighbours, and symbols are resolved when all else is fine. */
 #include "../../base/heed.h"
 #include "../verify/check.h"
 #include "verify.h"
 #include "verify_sdy.h"
-
-/* The verifier of MLIR form: structure first, then every op in text order, then names. */
 
 /* What the check of a module holds. */
 typedef struct sv_walk {
@@ -16,6 +19,8 @@ typedef struct sv_walk {
   xlac_error *err;
 } sv_walk;
 
+/* The scratch of one op's check is given back after it, so that a module of any size needs the scratch of its largest
+ * op. On an error it stays, as the whole arena is about to go. */
 static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *functions, base_arena *arena,
                          xlac_error *err) {
   const ir_type *few[8];
@@ -27,6 +32,7 @@ static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *func
   return 0;
 }
 
+/* Regions that use nothing from outside may be checked apart, by MLIR even in parallel. */
 static bool sv_is_deferred(const ir_op *op) {
   return op->n_called && sv_is_isolated(op);
 }
@@ -41,6 +47,7 @@ static int sv_verify_ops(sv_walk *w, const ir_computation *c) {
   return 0;
 }
 
+/* The second pass over the same list: what sv_verify_ops has left out. */
 static int sv_verify_isolated(sv_walk *w, const ir_computation *c) {
   IR_FOR_OPS(op, c)
   if (sv_is_deferred(op)) TRY(sv_verify_with_regions(w, op));
@@ -93,6 +100,7 @@ static int sv_verify_return(const ir_computation *f, xlac_error *err) {
   return 0;
 }
 
+/* Module-level symbols (meshes) before functions. In each function: signature, ops, return, isolated regions. */
 static int sv_verify_functions(sv_walk *w) {
   IR_FOR_COMPUTATIONS(c, w->m)
   if (!c->owner && c->kind != IR_FUNCTION) TRY(sv_verify_ops(w, c));
@@ -109,6 +117,7 @@ static int sv_verify_functions(sv_walk *w) {
   return 0;
 }
 
+/* sv_check_module must come first: all later checks follow pointers that it has looked at. */
 static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *arena, xlac_error *err) {
   sdyv sdy;
   sv_walk w = {.m = m, .functions = functions, .arena = arena, .err = err};
@@ -120,6 +129,7 @@ static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *a
   return 0;
 }
 
+/* Remembers the result in m->verified, which edits clear. *m changes in nothing else but types that are interned. */
 int stablehlo_verify(ir_module *m, xlac_error *err) {
   assert(m->form == IR_FORM_MLIR);
   if (m->verified == IR_VERIFIED) return 0;
@@ -136,6 +146,7 @@ int stablehlo_verify(ir_module *m, xlac_error *err) {
   return status;
 }
 
+/* Without a table of functions: sv_function then searches the module, which for one op is cheaper than a table. */
 int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err) {
   sv_functions none;
   base_arena arena;
@@ -149,7 +160,9 @@ int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err) {
   return status;
 }
 
+/* The op need not have result types yet, nor be verified: rules check what they rely on. */
 int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_error *err) {
+  assert(m && op && types);
   base_arena arena;
   base_arena_init(&arena, m->alloc);
   sv v = {.m = m, .op = op, .arena = &arena, .out = types, .err = err};
@@ -159,7 +172,9 @@ int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_e
   return status;
 }
 
+/* tensor<2x?xf32> and tensor<?x3xf32> say tensor<2x3xf32>. No errors: the caller only asks whether they go together. */
 const ir_type *stablehlo_most_specific(ir_module *m, const ir_op *op, const ir_type *a, const ir_type *b) {
+  assert(a && b);
   if (a == b) return a;
   if (ir_is_tuple(a) || !sv_is_shaped(a) || !sv_is_shaped(b)) return NULL;
   if (b->kind == IR_TYPE_UNRANKED || (ir_is_tensor(a) && a->encoding)) return a;
@@ -172,15 +187,19 @@ const ir_type *stablehlo_most_specific(ir_module *m, const ir_op *op, const ir_t
   return out;
 }
 
-/* The module's structure: symbols, regions with all their parts, uses after definitions and within reach. */
-
+/* --- the module's structure: symbols, regions with all their parts, uses after definitions and within reach ---
+ *
+ * How deep regions may nest: the walks over them recurse, and 512 frames fit any thread's stack. */
 #define SV_MAX_DEPTH 512
 
+/* An error about a function or region as a whole, at its line. */
 static int sv_fail_at(const ir_computation *c, xlac_error *err, const char *what) {
   return base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, c->line, c->col, c->name ? c->name->s : "", "%s %s",
                       c->kind == IR_FUNCTION ? "the function" : "a region", what);
 }
 
+/* Operands, results, parameters and regions are there and have types; after this ir_operand_type and its like may be
+ * called freely. */
 static int sv_check_parts(const ir_computation *c, xlac_error *err) {
   for (uint32_t i = 0; i < c->n_params; i++)
     if (!c->params[i] || !c->params[i]->type) return sv_fail_at(c, err, "lacks a parameter");
@@ -211,6 +230,8 @@ typedef struct sv_order {
   uint32_t next;
 } sv_order;
 
+/* Ops of all computations get numbers in one sequence; the numbers of a region lie between those of its op and of the
+ * next. */
 static int sv_number_ops(const ir_computation *c, sv_order *order, uint32_t depth, xlac_error *err) {
   if (depth > SV_MAX_DEPTH) return base_fail_at(err, XLAC_E_TOO_DEEP, c->line, c->col, "", "regions nest too deep");
   IR_FOR_OPS(op, c) {
@@ -221,6 +242,7 @@ static int sv_number_ops(const ir_computation *c, sv_order *order, uint32_t dept
   return 0;
 }
 
+/* False for ops without a rule, unregistered ones among them. */
 bool sv_is_isolated(const ir_op *op) {
   const sv_rule *r = sv_rule_of(op->opcode);
   return r && (r->traits & SV_ISOLATED);
@@ -241,6 +263,8 @@ static const char *sv_use_error(const ir_op *def, const ir_computation *c, uint3
   return NULL;
 }
 
+/* SSA dominance: regions have one block, so a definition dominates all that comes after it in the same block and in
+ * the regions there. */
 static int sv_check_uses(const ir_computation *c, const sv_order *order, xlac_error *err) {
   IR_FOR_OPS(op, c) {
     for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -251,6 +275,7 @@ static int sv_check_uses(const ir_computation *c, const sv_order *order, xlac_er
       if (op->called[i]->owner == op) TRY(sv_check_uses(op->called[i], order, err));
   }
   for (uint32_t i = 0; i < c->n_results; i++) {
+    /* Returned values are used after the last op of the block. */
     uint32_t end = c->last ? order->place[c->last->id] + 1 : c->owner ? order->place[c->owner->id] : 0;
     const char *what = sv_use_error(c->results[i].op, c, end, order);
     if (what) return sv_fail_at(c, err, what);
@@ -258,6 +283,7 @@ static int sv_check_uses(const ir_computation *c, const sv_order *order, xlac_er
   return 0;
 }
 
+/* Two passes, as a region's op may be used by none, but must have its number before its region is looked at. */
 static int sv_check_order(ir_module *m, xlac_error *err) {
   sv_order order = {.next = 1};
   size_t bytes;
@@ -274,7 +300,9 @@ static int sv_check_order(ir_module *m, xlac_error *err) {
   return status;
 }
 
+/* Fills `functions` on the way. Regions and symbols that are no functions have no entry there. */
 int sv_check_module(ir_module *m, sv_functions *functions, xlac_error *err) {
+  assert(m->form == IR_FORM_MLIR);
   IR_FOR_COMPUTATIONS(c, m) {
     TRY(sv_check_parts(c, err));
     if (c->kind != IR_FUNCTION || c->owner) continue;
@@ -285,6 +313,8 @@ int sv_check_module(ir_module *m, sv_functions *functions, xlac_error *err) {
   return sv_check_order(m, err);
 }
 
+/* NULL for nested references @a::@b and for names that the module does not have. Names are interned: equal ones have
+ * one pointer. */
 const ir_computation *sv_function(const sv *v, const ir_mattr *symbol) {
   if (symbol->kind != IR_M_SYMBOL || symbol->v.list->n != 1) return NULL;
   const base_istr *s = symbol->v.list->v[0]->str;
@@ -294,12 +324,15 @@ const ir_computation *sv_function(const sv *v, const ir_mattr *symbol) {
   return NULL;
 }
 
+/* MLIR verifies func.return only; a function that ends in another op may declare what it does not give. Nobody may
+ * run it. */
 int sv_check_callable(const sv *v, const ir_computation *f, const char *id) {
   if (!ir_returns_otherwise(f)) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id,
                       "calls @%s, whose last op does not give what it declares; expected func.return", f->name->s);
 }
 
+/* Functions and module-level symbols share one name space. */
 bool sv_symbol_exists(const sv *v, const char *name) {
   IR_FOR_COMPUTATIONS(c, v->m) {
     if (c->owner) continue;

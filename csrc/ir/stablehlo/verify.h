@@ -1,5 +1,5 @@
-/* What the files of the verifier of MLIR form share. A rule is a row of rules.def: sets of types that operands and
- * results may have, facts (traits), a function that infers the result types, one that checks the rest. Rules run on
+/* What the files of the verifier of MLIR form share. A rule is a column SHLO of ops.def: sets of types that operands
+ * and results may have, facts (traits), a function that infers the result types, one that checks the rest. Rules run on
  * ops whose counts, attributes' kinds and types are checked already (verify_op.c), so they may take all that for
  * granted. Ids such as "concatenate_c4" are those of StableHLO's specification. */
 #ifndef XLAC_IR_STABLEHLO_VERIFY_H
@@ -79,9 +79,27 @@ typedef struct sv_rule {
 
 /* NULL for ops without rules (unregistered ones, parameters). verify_op.c */
 const sv_rule *sv_rule_of(unsigned opcode);
-#define SV_FN(name) int sv_##name(const sv *v);
-#include "functions.def"
-#undef SV_FN
+
+/* The inference of rules that hold SV_SAME_TYPE and name none: one result of the first operand's type. */
+sv_fn sv_infer_same;
+/* Every function that a rule names. */
+#include "../ops_columns.h"
+#undef SHLO
+#define SHLO(columns) columns
+#define IN(...)
+#define OUT(...)
+#define HOLDS(set)
+#define INFERS(name) sv_fn sv_infer_##name;
+#define CHECKS(name) sv_fn sv_verify_##name;
+#define OP(code, text, arity, columns) columns
+#include "../ops.def"
+#undef OP
+#undef IN
+#undef OUT
+#undef HOLDS
+#undef INFERS
+#undef CHECKS
+#include "../ops_columns.h"
 
 /* "stablehlo.add expects ... (add_c1)" at the op's line and column; id may be NULL. Returns the code. */
 int sv_fail(const sv *v, const char *id, const char *format, ...) BASE_PRINTF(3, 4);

@@ -26,6 +26,12 @@ void ir_type_table_destroy(ir_module *m);
 const ir_type *ir_type_intern(ir_module *m, ir_type *key);
 /* Sets *count (0 when unbounded), or says why these dims can't be. */
 int ir_count_elements(base_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *count, xlac_error *err);
+/* What values of a storage type of at most 32 bits go from and to. */
+void ir_own_range(base_dtype storage, int64_t *low, int64_t *high);
+/* A range that a storage type may be restricted to; a scale, which is positive and among the numbers of the expressed
+ * type. */
+XLAC_MUST_USE int ir_check_range(base_dtype storage, int64_t low, int64_t high, xlac_error *err);
+XLAC_MUST_USE int ir_check_scale(base_dtype expressed, double scale, xlac_error *err);
 uint64_t ir_quant_hash(const ir_quant *q);
 const ir_quant *ir_quant_copy(ir_module *m, const ir_quant *q);
 /* By value, across modules too (physical shapes by pointer). NULL equals NULL only. */

@@ -41,6 +41,9 @@ XLAC_MUST_USE int ir_check_operands(const ir_op *op, xlac_error *err);
 XLAC_MUST_USE int ir_check_type_set(const ir_op *op, xlac_error *err);
 /* Required attributes are there, and every attribute has the kind of its key. */
 XLAC_MUST_USE int ir_check_attrs(const ir_op *op, xlac_error *err);
+/* check_form.c: numbers of operands and of an attribute's items that the opcode needs to have a text. The op calls as
+ * many computations as it should (ir_check_called). */
+XLAC_MUST_USE int ir_check_form(const ir_op *op, xlac_error *err);
 /* As many called computations as the opcode needs, each with a root (parameters: ir_check_param_count). */
 XLAC_MUST_USE int ir_check_called(const ir_op *op, xlac_error *err);
 /* At least `least` operands (for variadic opcodes). */

@@ -1,10 +1,15 @@
-/* The verifier of HLO form: its order, and the rules of modules as wholes. */
+/* The verifier of HLO form: its order of business, and the rules of modules as wholes.
+ *
+ * First the structure, on which everything else relies; then every op in text order, so that the first error reported
+ * is the first in the text: its type against the inferred one, the rules of all ops, its opcode's own rule (VERIFY in
+ * ops.def); then what concerns several ops at once. Rules are XLA's HloVerifier's; where xlac is stricter, because
+ * XLA lets something pass that nothing can run, the option xla_compat takes that away. */
 #include "../../base/heed.h"
 #include "verify.h"
 
-/* The verifier's order of business: structure, then every op in text order, then what concerns several ops. */
-
+/* "<opcode> <message>", with op's position and name. */
 int ir_verify_fail(const ir_op *op, base_code code, xlac_error *err, const char *format, ...) {
+  assert(op && op->name);
   va_list args;
   va_start(args, format);
   char message[sizeof err->message];
@@ -64,6 +69,8 @@ static int check_declared_type(const ir_op *op, const ir_type *inferred, const i
                         IR_SHOW(op->type), IR_SHOW(inferred));
 }
 
+/* Layouts and bounds first, since inference may use the declared type. An op whose type does not follow from anything
+ * passes: its own rule judges it. */
 static int check_result_type(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(ir_check_stamp(op, ir_verify_layouts(op->type, err), err));
   if (!m->unbounded && ir_is_unbounded(op->type))
@@ -79,6 +86,7 @@ static int check_result_type(ir_module *m, const ir_op *op, const ir_verify_opti
   return status;
 }
 
+/* Attributes that any op may have. */
 static int check_common_attrs(const ir_op *op, xlac_error *err) {
   const ir_sharding *s = ir_get_sharding(op);
   if (s) TRY(ir_verify_sharding(op, s, err));
@@ -88,6 +96,7 @@ static int check_common_attrs(const ir_op *op, xlac_error *err) {
   return ir_verify_origin(op, err);
 }
 
+/* Needs the structure to have been verified. Also called for single ops that an editor has changed. */
 int ir_verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   assert(op->opcode > IR_OP_INVALID && op->opcode < IR_OP_COUNT);
   TRY(check_result_type(m, op, options, err));
@@ -99,7 +108,11 @@ int ir_verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options
   return own ? ir_check_stamp(op, own(m, op, options, err), err) : 0;
 }
 
+/* m->verified remembers the level that was reached, so that a pass pipeline verifies an unchanged module once. With
+ * mixed_floats nothing is remembered: it is a weaker promise. Stops early when the caller wants the call interrupted.
+ */
 int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
+  assert(m && m->form == IR_FORM_HLO);
   static const ir_verify_options strict = {0};
   if (!options) options = &strict;
   ir_verified level = options->xla_compat ? IR_VERIFIED_LENIENTLY : IR_VERIFIED;
@@ -117,8 +130,6 @@ int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   return 0;
 }
 
-/* Rules that several ops break together, and those of the module's header. */
-
 /* --- async chains --- */
 
 /* A computation belongs to one async chain only. `starts`: computation to the first start that wraps it. */
@@ -134,6 +145,7 @@ static int note_chain(const ir_op *op, base_map *starts, xlac_error *err) {
   return base_map_set(starts, base_key(op->called[0]), base_key(op)) ? 0 : base_oom(err, "a table of async chains");
 }
 
+/* `starts` is filled for all computations before any transfer is looked at. */
 static int note_chains(const ir_module *m, base_map *starts, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
@@ -165,6 +177,7 @@ static int check_transfer(const ir_op *op, const base_map *starts, xlac_error *e
       "use the done's result instead");
 }
 
+/* Both absent counts as the same. */
 static bool same_attr(const ir_op *a, const ir_op *b, ir_attr_key key) {
   const ir_attr *x = ir_attr_find(a, key), *y = ir_attr_find(b, key);
   return x && y ? ir_attr_equal(x, y) : x == y;
@@ -199,6 +212,7 @@ static int check_transfers(const ir_module *m, const base_map *starts, base_map 
   return 0;
 }
 
+/* Linear in the module: each op is met twice, and the maps are by computation and by channel. */
 static int check_chains(const ir_module *m, xlac_error *err) {
   base_map starts, hosts;
   base_map_init(&starts, m->alloc);
@@ -273,6 +287,7 @@ static int check_entry_layout(const ir_module *m, xlac_error *err) {
                      IR_SHOW(config->entry_result), IR_SHOW(ir_result_type(entry)));
 }
 
+/* The reader takes any number; 0 or less would be no device. */
 static int check_counts(const ir_module *m, xlac_error *err) {
   const ir_config *config = &m->config;
   if (config->replica_count >= 1 && config->num_partitions >= 1) return 0;
@@ -281,6 +296,7 @@ static int check_counts(const ir_module *m, xlac_error *err) {
                      (long long)config->replica_count, (long long)config->num_partitions);
 }
 
+/* Structure and ops have been verified: called computations are whole and types are there. */
 int ir_verify_together(const ir_module *m, const ir_verify_options *options, xlac_error *err) {
   TRY(check_chains(m, err));
   TRY(check_constrained(m, err));

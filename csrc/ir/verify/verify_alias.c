@@ -1,9 +1,10 @@
-/* Whose memory a value has: aliasing and donors of the entry, and values of buffer type. */
 #include "verify.h"
 
-/* input_output_alias and buffer_donor against the entry: XLA's rules (HloInputOutputAliasConfig::Verify), with our
- * words. Donors get the rules of HloBufferDonorConfig::Verify, which XLA's CPU pipeline does not run. */
-
+/* --- the entry: input_output_alias and buffer_donor ---
+ *
+ * XLA's rules (HloInputOutputAliasConfig::Verify), with our words. Donors get the rules of
+ * HloBufferDonorConfig::Verify, which XLA's CPU pipeline does not run. {0}: (1, {}, must-alias) gives output 0 the
+ * memory of parameter 1. */
 static int fail_entry(const ir_module *m, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
 static int fail_entry(const ir_module *m, xlac_error *err, const char *format, ...) {
   va_list args;
@@ -31,10 +32,12 @@ static const ir_type *param_leaf(const ir_module *m, const char *what, int64_t p
   return t;
 }
 
+/* 0, the default space, where the type says nothing. */
 static int64_t space_of(const ir_type *t) {
   return t->layout ? t->layout->memory_space : 0;
 }
 
+/* may-alias asks for equal sizes only, must-alias for the same array. */
 static int check_pair(const ir_module *m, const ir_alias *a, const ir_type *out, const ir_type *in, xlac_error *err) {
   assert(ir_is_tensor(out) && ir_is_tensor(in));
   const char *where = IR_SHOW_INTS(a->output->n, a->output->v);
@@ -62,7 +65,9 @@ uint64_t ir_verify_path_key(int64_t number, const ir_ints *path) {
   return key;
 }
 
+/* A parameter's memory can become one output only. The key is a hash, so a hit is compared in full. */
 static int check_unique(const ir_module *m, const ir_alias *a, uint32_t i, base_map *seen, xlac_error *err) {
+  assert(seen);
   uint64_t other, key = ir_verify_path_key(a[i].operand, a[i].index);
   if (base_map_get(seen, key, &other) && a[other].operand == a[i].operand && same_path(a[other].index, a[i].index))
     return fail_entry(m, err, "parameter %lld %s is aliased with output %s and again with output %s",
@@ -72,6 +77,7 @@ static int check_unique(const ir_module *m, const ir_alias *a, uint32_t i, base_
   return base_map_set(seen, key, i) ? 0 : base_oom(err, "a table of aliases");
 }
 
+/* `seen` has afterwards every aliased parameter leaf, for check_donor. */
 static int check_aliases(const ir_module *m, base_map *seen, xlac_error *err) {
   const ir_config *config = &m->config;
   const ir_type *result = ir_result_type(m->entry);
@@ -106,6 +112,7 @@ static int check_donors(const ir_module *m, const base_map *seen, xlac_error *er
 }
 
 int ir_verify_aliases(const ir_module *m, const ir_verify_options *options, xlac_error *err) {
+  assert(m && m->entry && options);
   base_map seen;
   base_map_init(&seen, m->alloc);
   int status = check_aliases(m, &seen, err);
@@ -114,9 +121,12 @@ int ir_verify_aliases(const ir_module *m, const ir_verify_options *options, xlac
   return status;
 }
 
-/* Values of buffer type, b(f32[8]): where they may stand, that a custom-call which takes one gives it back, and that
- * each is written at most once. Tuples only pass buffers on, so every buffer leaf is followed to where it was made. */
-
+/* --- values of buffer type, b(f32[8]) ---
+ *
+ * Where they may stand, that a custom-call which takes one gives it back, and that each is written at most once.
+ * Tuples only pass buffers on, so every buffer leaf is followed to where it was made. One begins by a custom-call to
+ * Pin (of a tensor) or CreateBuffer, custom-calls and dynamic-update-slice write it in place, each giving its
+ * successor, and a custom-call to Unpin makes it a tensor again. */
 static bool has_buffer(const ir_type *t) {
   if (t->kind == IR_TYPE_BUFFER) return true;
   for (uint32_t i = 0; i < t->n_elements; i++)
@@ -124,6 +134,7 @@ static bool has_buffer(const ir_type *t) {
   return false;
 }
 
+/* Nearly no op does: the rest of the work is for those that do. */
 static bool touches_buffers(const ir_op *op) {
   if (has_buffer(op->type)) return true;
   for (uint32_t i = 0; i < op->n_operands; i++)
@@ -166,6 +177,7 @@ static int check_buffer_leaves(const ir_op *op, int64_t operand, const ir_type *
   return base_hint(err, status, "a buffer that a custom-call takes is one that it gives, and the other way round");
 }
 
+/* Operand -1 stands for the result. */
 static int check_named_buffers(const ir_op *op, base_map *counts, xlac_error *err) {
   TRY(count_names(op, counts, err));
   for (int64_t i = -1; i < (int64_t)op->n_operands; i++) {
@@ -177,6 +189,7 @@ static int check_named_buffers(const ir_op *op, base_map *counts, xlac_error *er
 }
 
 static int check_passed_buffers(const ir_op *op, xlac_error *err) {
+  assert(op->opcode == IR_OP_CUSTOM_CALL);
   base_map counts;
   base_map_init(&counts, op->parent->module->alloc);
   int status = check_named_buffers(op, &counts, err);
@@ -184,6 +197,7 @@ static int check_passed_buffers(const ir_op *op, xlac_error *err) {
   return status;
 }
 
+/* One message for all three targets, with what was found. */
 static int fail_pin(const ir_op *op, const char *expected, xlac_error *err) {
   return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "%s has %u operands, the first %s, and gives %s; expected %s",
                         ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET), op->n_operands,
@@ -195,7 +209,9 @@ static bool is_buffer_of(const ir_type *buffer, const ir_type *t) {
   return buffer->kind == IR_TYPE_BUFFER && ir_is_tensor(t) && ir_compatible(buffer->inner, t);
 }
 
+/* Any other target passes. */
 int ir_verify_pins(const ir_op *op, xlac_error *err) {
+  assert(op->opcode == IR_OP_CUSTOM_CALL);
   const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   bool one = op->n_operands == 1 && a && a->v.aliasing->n == 1;
@@ -215,6 +231,7 @@ static bool starts_or_ends_buffer(const ir_op *op) {
 
 /* --- where buffers may stand --- */
 
+/* XLA's annotation of a computation that runs on a stream of its own. */
 static bool streams(const ir_op *op) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_FRONTEND_ATTRIBUTES);
   for (uint32_t i = 0; a && i < a->v.dict->n; i++)
@@ -222,6 +239,7 @@ static bool streams(const ir_op *op) {
   return false;
 }
 
+/* Opcodes that take or give buffers; all others have none. */
 static int check_place(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   switch (op->opcode) {
     case IR_OP_CUSTOM_CALL:
@@ -318,6 +336,7 @@ static void pass_origins(buffer_state *s, const ir_op *op, uint32_t *origins) {
   for (uint32_t k = 0; k < ir_type_leaves(op->type); k++) origins[k] = from[k];
 }
 
+/* Numbers of buffers grow with each op that makes one; doubling keeps that linear. */
 static bool grow_buffers(buffer_state *s, uint32_t more) {
   assert(s->n_buffers <= s->capacity);
   if (s->n_buffers + more <= s->capacity) return true;
@@ -331,6 +350,7 @@ static bool grow_buffers(buffer_state *s, uint32_t more) {
   return true;
 }
 
+/* Every leaf gets a fresh number first; leaves that are passed on are then given their origin's. */
 static int set_origins(buffer_state *s, const ir_op *op, xlac_error *err) {
   uint32_t n = ir_type_leaves(op->type);
   if (!has_buffer(op->type)) return 0;
@@ -342,6 +362,7 @@ static int set_origins(buffer_state *s, const ir_op *op, xlac_error *err) {
   return 0;
 }
 
+/* Ops come in post-order, so the origins of operands are known. */
 static int follow_buffers(buffer_state *s, const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   if (!touches_buffers(op)) return 0;
   TRY(check_place(op, options, err));
@@ -353,6 +374,7 @@ static int follow_buffers(buffer_state *s, const ir_op *op, const ir_verify_opti
   return set_origins(s, op, err);
 }
 
+/* Each computation by itself: a buffer parameter counts as made there. */
 static int follow_in_module(buffer_state *s, const ir_module *m, const ir_verify_options *options, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     uint32_t n = 0;
@@ -363,6 +385,7 @@ static int follow_in_module(buffer_state *s, const ir_module *m, const ir_verify
   return 0;
 }
 
+/* The whole analysis is skipped where there are none, which is nearly always. */
 static bool has_any_buffer(const ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {

@@ -1,7 +1,8 @@
-/* What ops are annotated with: shardings, layouts, origins, and words out of a fixed list. */
+/* What ops are annotated with besides their semantics: shardings, layouts, origins, and words out of a fixed list.
+ *
+ * A sharding fits its type when it tiles as many dimensions as there are, has a device for each tile and none twice:
+ * f32[8,4] with devices=[2,2]<=[4] is cut into 4 tiles of f32[4,2]. */
 #include "verify.h"
-
-/* HLO shardings against the types they annotate. */
 
 static int fail_sharding(const ir_op *op, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
 static int fail_sharding(const ir_op *op, xlac_error *err, const char *format, ...) {
@@ -13,6 +14,7 @@ static int fail_sharding(const ir_op *op, xlac_error *err, const char *format, .
   return ir_verify_fail(op, XLAC_E_VERIFY_SHARDING, err, "has a sharding that does not fit: %s", message);
 }
 
+/* `seen` maps a device to its place in the list, for the message. */
 static int check_unique_devices(const ir_op *op, const ir_sharding *s, base_map *seen, xlac_error *err) {
   for (uint32_t i = 0; i < s->n_devices; i++) {
     uint64_t other;
@@ -25,14 +27,16 @@ static int check_unique_devices(const ir_op *op, const ir_sharding *s, base_map 
   return 0;
 }
 
-/* Product of the tile dims, or -1 on overflow or a size below 1. */
+/* Product of the tile dims, or -1 on overflow or a size below 1. An empty list has the product 1. */
 static int64_t product_of(uint32_t n, const int64_t *dims) {
+  assert(dims || n == 0);
   int64_t product = 1;
   for (uint32_t i = 0; i < n; i++)
     if (dims[i] < 1 || !base_mul_i64(product, dims[i], &product)) return -1;
   return product;
 }
 
+/* The iota form lists 0 to n-1 in some order, so only its count can be wrong. */
 static int check_devices(const ir_op *op, const ir_sharding *s, xlac_error *err) {
   int64_t tiles = product_of(s->n_dims, s->dims);
   if (tiles < 0) return fail_sharding(op, err, "tile sizes must be positive and their product must fit");
@@ -48,6 +52,8 @@ static int check_devices(const ir_op *op, const ir_sharding *s, xlac_error *err)
   return status;
 }
 
+/* Trailing dims of the tile assignment are subgroups or the replicated rest, not dimensions of the type. Shardings by
+ * mesh axes are kept as text and not looked into. */
 static int check_tiled(const ir_op *op, const ir_sharding *s, const ir_type *t, xlac_error *err) {
   if (s->kind == IR_SHARDING_MAXIMAL && s->device < 0)
     return fail_sharding(op, err, "device %lld is negative", (long long)s->device);
@@ -66,6 +72,7 @@ static int check_leaves(const ir_op *op, const ir_sharding *s, const ir_type *t,
   return 0;
 }
 
+/* One sharding for a tuple type applies to all its leaves and is not compared with them: HLO allows it. */
 int ir_verify_sharding(const ir_op *op, const ir_sharding *s, xlac_error *err) {
   assert(op->type && s);
   if (s->kind != IR_SHARDING_TUPLE) return ir_is_tuple(op->type) ? 0 : check_tiled(op, s, op->type, err);
@@ -93,10 +100,12 @@ static int64_t iota_device(const ir_sharding *s, int64_t i) {
   return device;
 }
 
+/* NULL lists only where n is 0. */
 static bool same_int_lists(uint32_t n, const int64_t *a, const int64_t *b) {
   return n == 0 || memcmp(a, b, n * sizeof *a) == 0;
 }
 
+/* perm NULL is the identity; written out it counts as another spelling. */
 static bool same_iota(const ir_sharding *a, const ir_sharding *b) {
   if (a->n_reshape != b->n_reshape || !same_int_lists(a->n_reshape, a->reshape, b->reshape)) return false;
   if (!a->perm || !b->perm) return a->perm == b->perm;
@@ -115,6 +124,7 @@ static bool same_devices(const ir_sharding *a, const ir_sharding *b) {
   return true;
 }
 
+/* Mesh-axes texts are interned: one module, one pointer. */
 static bool same_tiled(const ir_sharding *a, const ir_sharding *b) {
   if (a->named_text || b->named_text) return a->named_text == b->named_text;
   return a->n_dims == b->n_dims && same_int_lists(a->n_dims, a->dims, b->dims) &&
@@ -122,6 +132,7 @@ static bool same_tiled(const ir_sharding *a, const ir_sharding *b) {
          (a->n_subgroups == 0 || memcmp(a->subgroups, b->subgroups, a->n_subgroups) == 0) && same_devices(a, b);
 }
 
+/* Metadata does not count. */
 bool ir_verify_sharding_same(const ir_sharding *a, const ir_sharding *b) {
   assert(a && b);
   if (a->kind != b->kind || a->group != b->group || a->group_id != b->group_id) return false;
@@ -134,12 +145,12 @@ bool ir_verify_sharding_same(const ir_sharding *a, const ir_sharding *b) {
   return true;
 }
 
-/* Layouts against the shapes they belong to. */
-
+/* --- layouts: {minor_to_major:T(tiles)...} against the shape they belong to --- */
 static int fail_layout(const ir_type *t, xlac_error *err, const char *what) {
   return base_fail(err, XLAC_E_VERIFY_LAYOUT, "layout of %s: %s", IR_SHOW(t), what);
 }
 
+/* The rank limit was checked when the type was made. */
 static int check_order(const ir_type *t, const ir_layout *l, xlac_error *err) {
   assert(t->rank <= IR_MAX_RANK);
   if (l->rank != t->rank) return fail_layout(t, err, "minor_to_major must list every dimension once");
@@ -161,6 +172,7 @@ static int check_tiles(const ir_type *t, const ir_layout *l, xlac_error *err) {
   return 0;
 }
 
+/* Split indices cut a dimension: strictly rising, strictly inside. */
 static int check_splits(const ir_type *t, const ir_layout *l, xlac_error *err) {
   assert(l->rank == t->rank);
   for (uint32_t i = 0; i < l->n_splits; i++) {
@@ -177,6 +189,7 @@ static int check_splits(const ir_type *t, const ir_layout *l, xlac_error *err) {
   return 0;
 }
 
+/* No levels at all means dense. */
 static bool is_dense(const ir_layout *l) {
   for (uint32_t i = 0; l->levels && i < l->rank; i++)
     if (l->levels[i].form != 'D') return false;
@@ -195,16 +208,19 @@ static int check_tensor_layout(const ir_type *t, xlac_error *err) {
   return l->physical ? ir_verify_layouts(l->physical, err) : 0;
 }
 
+/* Types nest at most IR_MAX_TYPE_DEPTH deep. */
 int ir_verify_layouts(const ir_type *t, xlac_error *err) {
+  assert(t);
   if (t->kind == IR_TYPE_TENSOR) return check_tensor_layout(t, err);
   if (t->kind == IR_TYPE_BUFFER) return ir_verify_layouts(t->inner, err);
   for (uint32_t i = 0; i < t->n_elements; i++) TRY(ir_verify_layouts(t->elements[i], err));
   return 0;
 }
 
-/* origin={...}: which values of the original program an op stands for, one for each leaf of its type. Kept as text, so
- * the text's parentheses are held against the type's. */
-
+/* --- origin={...}: which values of the original program an op stands for, one for each leaf of its type ---
+ *
+ * Kept as text, so the text's parentheses are held against the type's: (f32[], (f32[])) goes with {({"a"}, ({"b"}))}.
+ */
 static const char *skip_blanks(const char *p) {
   return p + strspn(p, " \t\r\n");
 }
@@ -228,6 +244,7 @@ static const char *skip_leaf(const char *p) {
 
 /* *text stands at a '(' or '{' and moves behind what belongs to t. IR_MAX_TYPE_DEPTH bounds the recursion. */
 static bool origin_fits(const char **text, const ir_type *t) {
+  assert(text && *text && t);
   const char *p = skip_blanks(*text);
   if (!ir_is_tuple(t)) {
     if (*p != '{') return false;
@@ -257,14 +274,14 @@ int ir_verify_origin(const ir_op *op, xlac_error *err) {
                         IR_SHOW(op->type));
 }
 
-/* Attributes that hold words. Readers refuse most wrong words already; builders and editors can set any. */
-
+/* --- words: readers refuse most wrong ones already; builders and editors can set any --- */
 static bool is_one_of(const char *const *words, const base_istr *word) {
   for (; *words; words++)
     if (strcmp(*words, word->s) == 0) return true;
   return false;
 }
 
+/* The list for a hint, cut where the buffer ends. */
 static const char *words_text(const char *const *words, char *buf, size_t size) {
   size_t at = 0;
   buf[0] = 0;
@@ -277,6 +294,7 @@ static bool says_invalid(const base_istr *word) {
   return strcmp(word->s, "rng_invalid") == 0 || strcmp(word->s, "TRANSPOSE_INVALID") == 0;
 }
 
+/* Attributes without a list of words take any. */
 static int check_word(const ir_op *op, const ir_attr *a, const base_istr *word, xlac_error *err) {
   const char *const *words = ir_attr_words(op->opcode, (ir_attr_key)a->key);
   if (!words || (word && is_one_of(words, word) && !says_invalid(word))) return 0;

@@ -1,8 +1,12 @@
-/* Ops on arrays that inference alone does not judge: elementwise, sources, contractions, movement. */
+/* Ops on arrays that inference alone does not judge: elementwise ops and conversions, sources of values (constants,
+ * iota, parameters, random numbers), contractions, and ops that move elements and whose result type is declared.
+ *
+ * Where XLA's verifier passes what none of its backends can run, a rule says so and is left out with
+ * options->xla_compat. */
 #include "verify.h"
 
-/* Elementwise ops: no implicit broadcast, conversions, comparison types. */
-
+/* For unary and binary ops of the ELEMENTWISE trait. Ternary ones (select, clamp) take scalars beside arrays, which
+ * inference has checked. */
 int ir_verify_elementwise(const ir_op *op, xlac_error *err) {
   const ir_op_info *info = ir_opcode_info(op->opcode);
   if (!(info->traits & IR_ELEMENTWISE) || info->arity > 2) return 0;
@@ -18,7 +22,9 @@ int ir_verify_elementwise(const ir_op *op, xlac_error *err) {
 
 /* --- conversions --- */
 
+/* Operand and result are tensors; *from is the operand's type. */
 static int check_tensors(const ir_op *op, const ir_type **from, xlac_error *err) {
+  assert(from);
   TRY(ir_check_tensor(op, 0, from, err));
   if (ir_is_tensor(op->type)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives a tensor, but is declared as %s", IR_SHOW(op->type));
@@ -37,6 +43,7 @@ static uint32_t storage_bits(base_dtype t) {
   return t == XLAC_PRED || bits == 6 ? 8 : bits;
 }
 
+/* The first n dimensions. */
 static bool same_sizes(uint32_t n, const ir_type *a, const ir_type *b) {
   assert(n <= a->rank && n <= b->rank);
   for (uint32_t i = 0; i < n; i++)
@@ -50,6 +57,8 @@ static int fail_bits(const ir_op *op, const ir_type *from, int64_t ratio, xlac_e
                    (long long)ratio);
 }
 
+/* f32[4] to u8[4,4] or back: the ratio of the widths is a last dimension of the narrower type. Complex numbers go to
+ * complex ones only. */
 IR_VERIFY(bitcast_convert) {
   const ir_type *from, *to = op->type;
   TRY(check_tensors(op, &from, err));
@@ -68,6 +77,7 @@ IR_VERIFY(bitcast_convert) {
   return 0;
 }
 
+/* Operand 1 has as many random bits for each element as the element has bits. */
 IR_VERIFY(stochastic_convert) {
   const ir_type *from, *bits;
   TRY(check_tensors(op, &from, err));
@@ -80,6 +90,7 @@ IR_VERIFY(stochastic_convert) {
 
 /* --- the others --- */
 
+/* -1 and 0 stand for attributes that are missing. XLA keeps both numbers as int32. */
 IR_VERIFY(reduce_precision) {
   int64_t exponent = ir_get_int(op, IR_ATTR_EXPONENT_BITS, 0), mantissa = ir_get_int(op, IR_ATTR_MANTISSA_BITS, -1);
   if (exponent >= 1 && exponent <= INT32_MAX && mantissa >= 0 && mantissa <= INT32_MAX) return 0;
@@ -98,6 +109,7 @@ static const char *const *types_of(base_dtype t) {
   return base_dtype_is_signed(t) ? signed_ints : unsigned_ints;
 }
 
+/* An omitted type means the default of the element type, which fits always. */
 IR_VERIFY(compare) {
   const char *type = ir_get_str(op, IR_ATTR_TYPE), *direction = ir_get_str(op, IR_ATTR_DIRECTION);
   const ir_type *t = ir_operand_type(op, 1);
@@ -115,9 +127,9 @@ IR_VERIFY(compare) {
   return 0;
 }
 
-/* Values from nowhere: constants, iota, parameters, random numbers. */
-
-/* Types that have a literal: tensors and tuples of such. Nesting is bounded by IR_MAX_TYPE_DEPTH. */
+/* --- sources: constants, iota, parameters, random numbers ---
+ *
+ * Types that have a literal: tensors and tuples of such. Nesting is bounded by IR_MAX_TYPE_DEPTH. */
 static bool has_literal(const ir_type *t) {
   if (ir_is_tensor(t)) return true;
   if (!ir_is_tuple(t)) return false;
@@ -126,6 +138,7 @@ static bool has_literal(const ir_type *t) {
   return true;
 }
 
+/* The value's own type may differ in layout alone. */
 IR_VERIFY(constant) {
   const ir_literal *literal = op->u.literal;
   if (!has_literal(op->type))
@@ -137,6 +150,7 @@ IR_VERIFY(constant) {
                         IR_SHOW(literal->type));
 }
 
+/* XLA refuses preds, which can't count, and scalars, which have no dimension to count along. */
 IR_VERIFY(iota) {
   const ir_type *t = op->type;
   if (!ir_is_tensor(t) || t->rank == 0 || t->dtype == XLAC_PRED)
@@ -145,6 +159,7 @@ IR_VERIFY(iota) {
   return ir_check_dim("iota_dimension", ir_get_int(op, IR_ATTR_IOTA_DIMENSION, -1), t->rank, err);
 }
 
+/* parameter_replication has one flag for each leaf of the type. */
 IR_VERIFY(parameter) {
   const ir_attr *replication = ir_attr_find(op, IR_ATTR_PARAMETER_REPLICATION);
   uint32_t leaves = ir_type_leaves(op->type);
@@ -155,6 +170,7 @@ IR_VERIFY(parameter) {
 
 /* --- random numbers --- */
 
+/* (a, b) are the bounds [a, b) of rng_uniform, or mean and deviation of rng_normal. */
 IR_VERIFY(rng) {
   const ir_type *a, *b;
   if (op->n_operands != 2)
@@ -194,15 +210,16 @@ IR_VERIFY(rng_bit_generator) {
                         IR_SHOW(state));
 }
 
+/* The state is 128 bits; nothing else fits XLA's expander. */
 IR_VERIFY(rng_get_and_update_state) {
   const ir_type *t = op->type;
   if (ir_is_tensor(t) && t->dtype == XLAC_U64 && t->rank == 1 && t->dims[0] == 2) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; expected u64[2]", IR_SHOW(t));
 }
 
-/* Contractions: their precisions, and the scales of scaled-dot. Dimensions are inference's affair. */
-
-/* XLA keeps any number of precisions; there are two operands to say it for. */
+/* --- contractions: their precisions, and the scales of scaled-dot; dimensions are inference's affair ---
+ *
+ * XLA keeps any number of precisions; there are two operands to say it for. */
 static int check_precisions(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OPERAND_PRECISION);
   if (!a || options->xla_compat || a->v.names->n == 2 || a->v.names->n == 0) return 0;
@@ -210,6 +227,7 @@ static int check_precisions(const ir_op *op, const ir_verify_options *options, x
                         "has %u precisions in operand_precision; expected one for each of two operands", a->v.names->n);
 }
 
+/* The element type is free (XLA's preferred_element_type), but a tensor it must be. */
 static int check_declared_tensor(const ir_op *op, xlac_error *err) {
   if (ir_is_tensor(op->type)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives a tensor, but is declared as %s", IR_SHOW(op->type));
@@ -242,6 +260,8 @@ static bool is_no_scale(const ir_type *t, const ir_type *scale) {
   return all_one && larger;
 }
 
+/* The scale's dimension must divide the operand's: each of its elements scales a block. Operand at + 2 is the scale
+ * of operand `at`. */
 static int check_scale(const ir_op *op, uint32_t at, const char *contracting, xlac_error *err) {
   assert(at < 2 && op->n_operands == 4);
   const ir_type *t = ir_operand_type(op, at), *scale = ir_operand_type(op, at + 2);
@@ -272,6 +292,7 @@ static int check_scaled_floats(const ir_op *op, const ir_verify_options *options
   return 0;
 }
 
+/* Operands: lhs, rhs, scale of lhs, scale of rhs. */
 IR_VERIFY(scaled_dot) {
   TRY(check_contraction(op, options, err));
   TRY(check_scale(op, 0, "lhs_contracting_dims", err));
@@ -289,9 +310,9 @@ IR_VERIFY(topk) {
                         IR_SHOW(t));
 }
 
-/* Ops whose result type is declared and not inferred: bitcast, broadcast, reshapes; add-dependency; shuffle. */
-
-/* XLA looks at sizes only once layouts are assigned; before that any bitcast passes its verifier. */
+/* --- movement: ops whose result type is declared and not inferred ---
+ *
+ * XLA looks at sizes only once layouts are assigned; before that any bitcast passes its verifier. */
 IR_VERIFY(bitcast) {
   const ir_type *from = ir_operand_type(op, 0), *to = op->type;
   if (ir_is_tuple(from) != ir_is_tuple(to) || (ir_is_tuple(to) && from->n_elements != to->n_elements))
@@ -313,6 +334,7 @@ static int check_same_elements(const ir_op *op, const ir_type **from, const ir_v
                         IR_SHOW(*from));
 }
 
+/* dimensions[i] is where the operand's dimension i goes: f32[3] with dimensions={1} makes each row of f32[2,3]. */
 IR_VERIFY(broadcast) {
   const ir_type *from, *to = op->type;
   TRY(check_same_elements(op, &from, options, err));
@@ -335,6 +357,7 @@ IR_VERIFY(broadcast) {
 
 /* --- reshapes --- */
 
+/* An unbounded dimension makes the count unknown. */
 static int check_same_count(const ir_op *op, const ir_type *from, xlac_error *err) {
   assert(ir_is_tensor(from) && ir_is_tensor(op->type));
   if (from->count == op->type->count || ir_is_unbounded(from) || ir_is_unbounded(op->type)) return 0;
@@ -353,6 +376,7 @@ IR_VERIFY(reshape) {
   return ir_check_dim("inferred_dimension", inferred->v.i, op->type->rank, err);
 }
 
+/* Operands: the array, then the size of each dimension of the result. */
 IR_VERIFY(dynamic_reshape) {
   const ir_type *from, *size;
   TRY(check_same_elements(op, &from, options, err));
@@ -371,10 +395,12 @@ IR_VERIFY(dynamic_reshape) {
 
 /* --- the others --- */
 
+/* (value, token) gives the value, once the token is there. */
 IR_VERIFY(add_dependency) {
   return ir_check_token(op, 1, err);
 }
 
+/* One shift for each listed dimension, of any size and sign. */
 static int check_rotation(const ir_op *op, const ir_ints *dims, xlac_error *err) {
   const ir_ints *shifts = ir_get_ints(op, IR_ATTR_SHIFTS);
   if (shifts->n == dims->n) return 0;
@@ -399,6 +425,7 @@ static int check_permutation_indices(const ir_op *op, const ir_type *t, const ir
                         IR_SHOW(i), dims->n, IR_SHOW(t));
 }
 
+/* mode=rotate shifts cyclically, mode=permute takes elements from where a constant says. */
 IR_VERIFY(shuffle) {
   const ir_type *t;
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);

@@ -1,9 +1,12 @@
-/* Ops that call computations: the computation's signature, and the rules of each such op. */
+/* Ops that call computations: the computation's signature against its caller, and the rules of each such op.
+ *
+ * A signature says which parameters the computation takes and what it gives. Element types may differ among floats
+ * where XLA allows mixed precision; check_exact_params asks for equality where it does not. Signatures are checked
+ * while types are inferred, so the rules further down only add what XLA's verifier asks beyond that. */
 #include "check.h"
 #include "verify.h"
 
-/* Checks of called computations against their callers. */
-
+/* An editor may leave holes; ir_param_type may not meet one. */
 static int check_params(const ir_computation *c, xlac_error *err) {
   for (uint32_t i = 0; i < c->n_params; i++)
     if (!c->params[i] || !c->params[i]->type)
@@ -13,14 +16,17 @@ static int check_params(const ir_computation *c, xlac_error *err) {
 }
 
 int ir_check_param_count(const char *role, const ir_computation *c, uint32_t n, xlac_error *err) {
+  assert(role);
   assert(c && role);
   if (c->n_params == n) return check_params(c, err);
   return base_fail(err, XLAC_E_VERIFY_CALLED, "%s (%s) must take %u parameter%s, but takes %u", role,
                    c->name ? c->name->s : "", n, n == 1 ? "" : "s", c->n_params);
 }
 
+/* `role` names the computation's part in messages: "body", "branch". */
 int ir_check_args(const char *role, const ir_computation *c, const ir_op *op, uint32_t first, uint32_t n,
                   xlac_error *err) {
+  assert(role && c);
   assert(first + n <= op->n_operands);
   TRY(ir_check_param_count(role, c, n, err));
   for (uint32_t i = 0; i < n; i++) {
@@ -39,12 +45,14 @@ static const ir_type *accumulator(const ir_computation *c, uint32_t n, uint32_t 
   return ir_is_tuple(result) && result->n_elements == n ? result->elements[i] : NULL;
 }
 
+/* "to_apply: parameter 1 must be a scalar of f32, but is s32[]". */
 static int fail_reducer(const char *role, const char *what, uint32_t i, const ir_type *found, base_dtype expected,
                         xlac_error *err) {
   return base_fail(err, XLAC_E_VERIFY_CALLED, "%s: %s %u must be a scalar of %s, but is %s", role, what, i,
                    base_dtype_of(expected)->text, IR_SHOW(found));
 }
 
+/* With n inputs the parameters are acc 0..n-1, then in 0..n-1. XLA's VerifyReducerShape. */
 int ir_check_reducer(const char *role, const ir_computation *c, uint32_t n, const base_dtype *inits,
                      const base_dtype *inputs, xlac_error *err) {
   assert(n > 0 && inits && inputs);
@@ -66,6 +74,7 @@ int ir_check_reducer(const char *role, const ir_computation *c, uint32_t n, cons
 }
 
 base_dtype ir_reducer_dtype(const ir_computation *c, uint32_t i) {
+  assert(c && c->n_results);
   const ir_type *result = ir_result_type(c);
   return ir_is_tuple(result) ? result->elements[i]->dtype : result->dtype;
 }
@@ -96,6 +105,7 @@ IR_VERIFY(map) {
   return check_exact_params(op, options, err);
 }
 
+/* The comparator of n operands takes 2n scalars: a0, b0, a1, b1, ... */
 IR_VERIFY(sort) {
   assert(op->n_called == 1 && op->n_operands > 0);
   const ir_computation *c = op->called[0];
@@ -116,6 +126,7 @@ IR_VERIFY(sort) {
 
 /* --- scan --- */
 
+/* --- a value that is no tuple counts as its own only part --- */
 static uint32_t parts_of(const ir_type *t) {
   return ir_is_tuple(t) ? t->n_elements : 1;
 }
@@ -123,7 +134,8 @@ static const ir_type *part_of(const ir_type *t, uint32_t i) {
   return ir_is_tuple(t) ? t->elements[i] : t;
 }
 
-/* `whole` is `part` with a dimension of `size` more at `dim`; or the same type where `carried`. */
+/* `whole` is `part` with a dimension of `size` more at `dim`; or the same type where `carried`. A carried value has
+ * one type inside and outside of the scan; a scanned one is sliced along `dim`. */
 static bool is_stack_of(const ir_type *whole, const ir_type *part, bool carried, int64_t dim, int64_t size) {
   assert(whole && part && dim >= 0);
   if (carried) return ir_compatible(whole, part);
@@ -184,10 +196,12 @@ IR_VERIFY(scan) {
 
 /* --- control flow and calls --- */
 
+/* No name means "main". */
 static const char *thread_of(const ir_computation *c) {
   return c->execution_thread ? c->execution_thread->s : "main";
 }
 
+/* Computations of other threads run beside this one, so only async ops may call them. */
 static int check_threads(const ir_op *op, xlac_error *err) {
   const char *own = thread_of(op->parent);
   for (uint32_t i = 0; i < op->n_called; i++)
@@ -211,6 +225,7 @@ static int check_same_sharding(const ir_op *op, const ir_op **first, const ir_op
                         next->name->s);
 }
 
+/* Types are inference's; this is about threads and shardings of the state. */
 IR_VERIFY(while) {
   assert(op->n_called == 2 && op->called[0]->n_params == 1 && op->called[1]->n_params == 1);
   const ir_computation *condition = op->called[0], *body = op->called[1];
@@ -220,6 +235,7 @@ IR_VERIFY(while) {
   return 0;
 }
 
+/* The branches' results and the op's own must be sharded alike. */
 IR_VERIFY(conditional) {
   TRY(check_threads(op, err));
   const ir_op *first = NULL;
@@ -230,6 +246,7 @@ IR_VERIFY(conditional) {
 
 /* --- composite calls --- */
 
+/* NULL where the key is absent, or the dictionary. */
 static const base_istr *dict_value(const ir_dict *d, const char *key) {
   assert(key && key[0]);
   for (uint32_t i = 0; d && i < d->n; i++)
@@ -237,6 +254,7 @@ static const base_istr *dict_value(const ir_dict *d, const char *key) {
   return NULL;
 }
 
+/* A composite's version: a plus sign, if any, and at most 18 digits. */
 static bool is_count(const char *s) {
   if (*s == '+') s++;
   size_t digits = strspn(s, "0123456789");

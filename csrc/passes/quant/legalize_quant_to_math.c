@@ -96,8 +96,8 @@ static int mqm_check_requantise(const mqm_run *x, const ir_op *op) {
 
 static int mqm_check_op(const mqm_run *x, const ir_op *op) {
   if (!mq_touches(op)) return 0;
-  bool known = mqm_moves(op->opcode) || mq_is_real(op->opcode) || op->opcode == IR_OP_UNIFORM_QUANTIZE ||
-               op->opcode == IR_OP_UNIFORM_DEQUANTIZE;
+  bool known = mqm_moves(op->opcode) || ir_opcode_has(op->opcode, IR_QUANT_REAL) ||
+               op->opcode == IR_OP_UNIFORM_QUANTIZE || op->opcode == IR_OP_UNIFORM_DEQUANTIZE;
   if (!known) return mqm_refuse(x, op);
   for (uint32_t i = 0; i < op->n_operands; i++) TRY(mqm_check_quant(x, op, ir_operand_type(op, i)));
   for (uint32_t i = 0; i < op->n_results; i++) TRY(mqm_check_quant(x, op, op->types[i]));

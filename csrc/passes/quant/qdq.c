@@ -60,55 +60,6 @@ int opt_qdq_to_quantised_op(ir_module *m, const opt_args *args, xlac_error *err)
 /* Quantised ops as ops on real values between uniform_dequantize and uniform_quantize.
  * stablehlo-legalize-quantized-op-to-qdq: requires nothing; preserves ops that only move elements. */
 
-static const uint16_t mqr_ops[] = {
-    IR_OP_ABS,
-    IR_OP_ADD,
-    IR_OP_ATAN2,
-    IR_OP_BATCH_NORM_GRAD,
-    IR_OP_BATCH_NORM_INFERENCE,
-    IR_OP_BATCH_NORM_TRAINING,
-    IR_OP_CBRT,
-    IR_OP_CEIL,
-    IR_OP_CHOLESKY,
-    IR_OP_CLAMP,
-    IR_OP_COMPARE,
-    IR_OP_CONVOLUTION,
-    IR_OP_COSINE,
-    IR_OP_DIVIDE,
-    IR_OP_DOT,
-    IR_OP_STABLEHLO_DOT,
-    IR_OP_EXP,
-    IR_OP_EXPM1,
-    IR_OP_FLOOR,
-    IR_OP_LOG,
-    IR_OP_LOG1P,
-    IR_OP_LOGISTIC,
-    IR_OP_MAXIMUM,
-    IR_OP_MINIMUM,
-    IR_OP_MULTIPLY,
-    IR_OP_NEGATE,
-    IR_OP_POWER,
-    IR_OP_REDUCE_PRECISION,
-    IR_OP_REMAINDER,
-    IR_OP_ROUND_NEAREST_AFZ,
-    IR_OP_ROUND_NEAREST_EVEN,
-    IR_OP_RSQRT,
-    IR_OP_SELECT,
-    IR_OP_SIGN,
-    IR_OP_SINE,
-    IR_OP_SQRT,
-    IR_OP_SUBTRACT,
-    IR_OP_TAN,
-    IR_OP_TANH,
-    IR_OP_TRIANGULAR_SOLVE,
-};
-
-bool mq_is_real(unsigned opcode) {
-  for (size_t i = 0; i < sizeof mqr_ops / sizeof *mqr_ops; i++)
-    if (mqr_ops[i] == opcode) return true;
-  return false;
-}
-
 static ir_value mqr_operand(opt_rewriter *rw, const ir_op *op, uint32_t i) {
   ir_value v = opt_operand(op, i);
   const ir_type *type = opt_type(v);
@@ -143,7 +94,7 @@ int opt_quantised_op_to_qdq(ir_module *m, const opt_args *args, xlac_error *err)
   for (ir_computation *c = m->first; c && status == 0; c = c->next) {
     for (ir_op *op = c->first, *next = NULL; op && status == 0; op = next) {
       next = op->next;
-      if (mq_is_real(op->opcode) && mq_touches(op)) status = mqr_op(&rw, op);
+      if (ir_opcode_has(op->opcode, IR_QUANT_REAL) && mq_touches(op)) status = mqr_op(&rw, op);
     }
   }
   opt_rewriter_free(&rw);

@@ -33,11 +33,7 @@ ir_value mq_sum(opt_rewriter *rw, const ir_quant *q, ir_value a, ir_value b);
 bool mq_is_centred(const ir_quant *q);
 double *mq_zero_points(opt_rewriter *rw, const ir_quant *q);
 
-/* --- mlir_quant_real.c --- */
-/* Whether quantised op is defined by what op does with real values. */
-bool mq_is_real(unsigned opcode);
-
-/* --- mlir_quant_product.c --- */
+/* --- quant_product.c --- */
 /* stablehlo.dot, dot_general or convolution of storage operands, accumulated in integers; types are what operands and
  * result were. A value of NULL and rw not failed: it can't be done in 32-bit integers. */
 typedef struct mq_product {

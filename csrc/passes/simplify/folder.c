@@ -161,59 +161,6 @@ int opt_fold(opt_rewriter *rw, ir_op *op, int64_t max_elements, bool *changed) {
 
 /* Which ops are folded, and what folds without being evaluated. */
 
-static bool folder_is_shape_op(unsigned opcode) {
-  switch (opcode) {
-    case IR_OP_ADD:
-    case IR_OP_AND:
-    case IR_OP_BROADCAST:
-    case IR_OP_CLAMP:
-    case IR_OP_COMPARE:
-    case IR_OP_CONCATENATE:
-    case IR_OP_CONVERT:
-    case IR_OP_DIVIDE:
-    case IR_OP_DYNAMIC_SLICE:
-    case IR_OP_MAXIMUM:
-    case IR_OP_MINIMUM:
-    case IR_OP_MULTIPLY:
-    case IR_OP_OR:
-    case IR_OP_REMAINDER:
-    case IR_OP_RESHAPE:
-    case IR_OP_SELECT:
-    case IR_OP_SIGN:
-    case IR_OP_SLICE:
-    case IR_OP_SUBTRACT:
-      return true;
-    default:
-      return false;
-  }
-}
-
-static bool folder_is_other_op(unsigned opcode) {
-  switch (opcode) {
-    case IR_OP_ABS:
-    case IR_OP_COSINE:
-    case IR_OP_ERF:
-    case IR_OP_EXP:
-    case IR_OP_LOG:
-    case IR_OP_LOGISTIC:
-    case IR_OP_NEGATE:
-    case IR_OP_NOT:
-    case IR_OP_REVERSE:
-    case IR_OP_ROUND_NEAREST_AFZ:
-    case IR_OP_ROUND_NEAREST_EVEN:
-    case IR_OP_RSQRT:
-    case IR_OP_SINE:
-    case IR_OP_SQRT:
-    case IR_OP_TAN:
-    case IR_OP_TANH:
-    case IR_OP_TRANSPOSE:
-    case IR_OP_XOR:
-      return true;
-    default:
-      return false;
-  }
-}
-
 static bool folder_is_integral(const ir_type *t) {
   return ir_is_tensor(t) && (t->dtype == XLAC_PRED || base_dtype_is_integer((base_dtype)t->dtype));
 }
@@ -260,7 +207,7 @@ int opt_fold_op(opt_rewriter *rw, const opt_folder *f, ir_op *op, bool *changed)
   opt_at(rw, op); /* not every caller is a pattern */
   if (op->opcode == IR_OP_GET_DIMENSION_SIZE) return folder_dimension_size(rw, op, changed);
   if (op->opcode == IR_OP_SET_DIMENSION_SIZE) return folder_set_size(rw, op, changed);
-  if (!folder_is_shape_op(op->opcode) && (f->shapes_only || !folder_is_other_op(op->opcode))) return 0;
+  if (!ir_opcode_has(op->opcode, f->shapes_only ? IR_FOLDS_SHAPES : IR_FOLDS_SHAPES | IR_FOLDS)) return 0;
   if ((f->shapes_only || f->no_floats) && !folder_all_integral(op)) return 0;
   if (op->opcode == IR_OP_DYNAMIC_SLICE) TRY(folder_splat_slice(rw, op, changed));
   return *changed ? 0 : opt_fold(rw, op, f->max_elements, changed);

@@ -1,5 +1,9 @@
-/* The sections of MLIR bytecode that come before its IR: strings, dialects, op names, and where attributes, types and
- * properties lie. */
+/* The container of MLIR bytecode: numbers, strings and sections, and everything that comes before the IR: strings,
+ * dialects, op names, and where attributes, types and properties lie.
+ *
+ *   4D 4C EF 52  version  producer\0  { section: id, length, [alignment, padding], data }...
+ * Nothing that the file says is trusted: counts are compared with the bytes that are left before memory is asked
+ * for, and indices with the tables that they point into. */
 #include "bytecode.h"
 
 #include <stdio.h>
@@ -20,14 +24,18 @@ int bc_no_memory(bc_reader *r) {
   return base_oom(r->err, "reading bytecode");
 }
 
+/* Not a number: flags and masks are single bytes. */
 int bc_byte(bc_cursor *c, uint8_t *out) {
+  assert(c->p <= c->end);
   if (c->p == c->end) return BC_BAD(c, "expected a byte, found the end");
   *out = *c->p++;
   return 0;
 }
 
-/* The zeros at the low end of the first byte count the bytes that follow. */
+/* The zeros at the low end of the first byte count the bytes that follow. A first byte of 0 means eight more. The
+ * bits behind the zeros are the lowest of the number. */
 int bc_varint(bc_cursor *c, uint64_t *out) {
+  assert(c->p <= c->end);
   if (c->p == c->end) return BC_BAD(c, "expected a number, found the end");
   unsigned first = *c->p;
   if (first & 1) {
@@ -58,6 +66,7 @@ int bc_flagged(bc_cursor *c, uint64_t *out, bool *flag) {
   return 0;
 }
 
+/* Refuses what the bytes that are left can't hold; the error points at the count, not behind it. */
 int bc_count(bc_cursor *c, size_t each, uint32_t *out) {
   bc_cursor at = *c;
   uint64_t v = 0;
@@ -81,6 +90,7 @@ int bc_blob(bc_cursor *c, base_slice *out) {
   return bc_bytes(c, n, out);
 }
 
+/* Alignment is relative to the beginning of the file; the padding's bytes may be anything. */
 static int bc_align(bc_cursor *c) {
   bc_cursor at = *c;
   uint64_t alignment = 0;
@@ -92,6 +102,7 @@ static int bc_align(bc_cursor *c) {
   return bc_bytes(c, pad, &padding);
 }
 
+/* The high bit of the id says that an alignment follows. */
 int bc_section(bc_cursor *c, uint8_t *id, base_slice *out) {
   uint64_t n = 0;
   TRY(bc_byte(c, id));
@@ -102,22 +113,26 @@ int bc_section(bc_cursor *c, uint8_t *id, base_slice *out) {
 }
 
 int bc_string(bc_cursor *c, uint64_t index, base_slice *out) {
+  assert(c->r->strings || c->r->n_strings == 0);
   if (index >= c->r->n_strings) return BC_BAD(c, "string %llu of %u", (unsigned long long)index, c->r->n_strings);
   *out = c->r->strings[index];
   return 0;
 }
 
+/* Interned once for each string of the table, when it is first asked for. */
 int bc_read_string(bc_cursor *c, const base_istr **out) {
   uint64_t index = 0;
   base_slice s = {0};
   TRY(bc_varint(c, &index));
   TRY(bc_string(c, index, &s));
+  assert(index < c->r->n_strings);
   const base_istr **known = &c->r->interned[index];
   if (!*known && !(*known = ir_intern(c->r->m, s.p, s.n))) return bc_no_memory(c->r);
   *out = *known;
   return 0;
 }
 
+/* Integers wider than 64 bits come as words; those above the lowest may only repeat its sign. */
 static int bc_wide_int(bc_cursor *c, uint64_t *out) {
   uint32_t n = 0;
   TRY(bc_count(c, 1, &n));
@@ -130,6 +145,7 @@ static int bc_wide_int(bc_cursor *c, uint64_t *out) {
   return 0;
 }
 
+/* APInts: one byte up to 8 bits, else a signed varint; the bits beyond the width are cleared. */
 int bc_int_bits(bc_cursor *c, unsigned width, uint64_t *out) {
   if (width > 64) return bc_wide_int(c, out);
   if (width <= 8) {
@@ -145,6 +161,7 @@ int bc_int_bits(bc_cursor *c, unsigned width, uint64_t *out) {
   return 0;
 }
 
+/* Each string ends with a zero byte, which is not part of it. */
 static int bc_read_strings(bc_reader *r) {
   bc_cursor c = bc_cursor_on(r, r->sections[BC_S_STRING]);
   TRY(bc_count(&c, 1, &r->n_strings));
@@ -157,6 +174,7 @@ static int bc_read_strings(bc_reader *r) {
     TRY(bc_varint(&c, &n));
     if (n == 0 || n > bc_left(&c)) return BC_BAD(&c, "string %u is said to have %llu bytes", i, (unsigned long long)n);
     r->strings[i].n = (size_t)n;
+    assert(r->strings[i].n > 0);
   }
   for (uint32_t i = 0; i < r->n_strings; i++) {
     TRY(bc_bytes(&c, r->strings[i].n, &r->strings[i]));
@@ -173,6 +191,7 @@ static bc_dialect bc_known_dialect(base_slice name) {
   return base_slice_is(name, "sdy") ? BC_SDY : BC_OTHER;
 }
 
+/* From version 1 on a dialect may have a version of its own, in a section inside; it is read past. */
 static int bc_read_dialect(bc_cursor *c, bc_dialect_name *d) {
   uint64_t name = 0;
   bool versioned = false;
@@ -190,6 +209,7 @@ static int bc_read_dialect(bc_cursor *c, bc_dialect_name *d) {
   return id == BC_S_DIALECT_VERSIONS ? 0 : BC_BAD(c, "expected a dialect's version, found section %u", id);
 }
 
+/* Names of other dialects are joined here: "sdy" and "mesh" to "sdy.mesh". */
 static int bc_other_op(bc_reader *r, bc_op_name *op) {
   base_text t;
   base_text_init(&t, r->m->alloc);
@@ -212,7 +232,9 @@ static uint32_t bc_count_words(const char *names) {
   return n;
 }
 
+/* `registered` says whether properties come in the dialect's own encoding. */
 static int bc_read_op_name(bc_cursor *c, uint32_t dialect) {
+  assert(dialect < c->r->n_dialects);
   bc_reader *r = c->r;
   bc_op_name *op = &r->op_names[r->n_op_names];
   uint64_t name = 0;
@@ -244,6 +266,7 @@ static int bc_dialect_at(bc_cursor *c, uint32_t *out) {
   return 0;
 }
 
+/* Groups by dialect until the section ends. */
 static int bc_read_op_names(bc_cursor *c) {
   bc_reader *r = c->r;
   uint64_t n = 0;
@@ -270,6 +293,8 @@ static int bc_read_dialects(bc_reader *r) {
 
 /* --- where attributes and types lie --- */
 
+/* Entries come in groups by dialect: sizes here, bytes in the other section, one after another. `custom` means the
+ * dialect's own encoding; else an entry is MLIR text. */
 static int bc_read_places(bc_cursor *c, bc_cursor *data, uint32_t n, bc_entry *entries) {
   for (uint32_t i = 0; i < n;) {
     uint32_t dialect = 0, in_group = 0;
@@ -303,6 +328,7 @@ static int bc_read_entries(bc_reader *r) {
   return bc_read_places(&c, &data, r->n_types, r->types);
 }
 
+/* Blobs that ops refer to by number, from version 5 on. */
 static int bc_read_properties(bc_reader *r) {
   if (r->container < BC_PROPERTIES || !r->sections[BC_S_PROPERTIES].p) return 0;
   bc_cursor c = bc_cursor_on(r, r->sections[BC_S_PROPERTIES]);
@@ -333,6 +359,7 @@ static unsigned bc_producer_version(base_slice producer) {
   return BC_V(major, minor);
 }
 
+/* Says which version the artifact is of, and how to get one that can be read. */
 static int bc_refuse_newer(const bc_cursor *c, const char *what) {
   base_slice producer = c->r->producer;
   int shown = producer.n < 60 ? (int)producer.n : 60;
@@ -342,6 +369,7 @@ static int bc_refuse_newer(const bc_cursor *c, const char *what) {
                    "serialize the program again for target version %d.%d.0 or older", BC_NOW / 1000, BC_NOW % 1000);
 }
 
+/* The producer tells the version of StableHLO: "StableHLO_v1.17.0". */
 static int bc_read_header(bc_cursor *c) {
   bc_reader *r = c->r;
   base_slice magic = {0};
@@ -360,6 +388,7 @@ static int bc_read_header(bc_cursor *c) {
   return 0;
 }
 
+/* Sections come in any order, each once; unknown ones are errors, since a reader may not skip them. */
 static int bc_read_sections(bc_cursor *c) {
   bc_reader *r = c->r;
   while (c->p < c->end) {
@@ -378,6 +407,7 @@ static int bc_read_sections(bc_cursor *c) {
 }
 
 int bc_read_container(bc_reader *r) {
+  assert(r->m && r->base <= r->end);
   bc_cursor c = {r, r->base, r->end};
   TRY(bc_read_header(&c));
   TRY(bc_read_sections(&c));

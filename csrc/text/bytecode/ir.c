@@ -1,10 +1,16 @@
-/* Regions and the ops in them. */
+/* Regions and the ops in them.
+ *
+ *   op: name  mask  location  [attributes] [properties] [result types] [operands] [use orders] [regions]
+ * The mask says which parts there are. Values have no names but numbers, in the order in which they are defined; a
+ * region says beforehand how many it has, so that places for them can be kept. */
 #include "ir.h"
 #include "sdy.h"
 
 /* --- regions --- */
 
+/* The results of the op get the region's next numbers. */
 static int bc_define(bc_ir *ir, bc_cursor *c, ir_op *op) {
+  assert(op && ir->next <= ir->values.n);
   for (uint32_t i = 0; i < op->n_results; i++) {
     if (ir->next >= ir->values.n) return BC_BAD(c, "a region has more values than it said");
     ir->values.items[ir->next++] = (ir_value){op, i};
@@ -12,6 +18,7 @@ static int bc_define(bc_ir *ir, bc_cursor *c, ir_op *op) {
   return 0;
 }
 
+/* From version 4 on a location that is unknown may be left out. */
 static int bc_block_arg(bc_ir *ir, bc_cursor *c, ir_computation *to, uint32_t i) {
   bc_reader *r = ir->r;
   uint64_t type_index = 0;
@@ -31,6 +38,7 @@ static int bc_block_arg(bc_ir *ir, bc_cursor *c, ir_computation *to, uint32_t i)
   return bc_define(ir, c, op);
 }
 
+/* Behind them the orders of their uses, which are read past. */
 static int bc_block_args(bc_ir *ir, bc_cursor *c, ir_computation *to) {
   uint32_t n = 0;
   uint8_t orders = 0;
@@ -42,12 +50,10 @@ static int bc_block_args(bc_ir *ir, bc_cursor *c, ir_computation *to) {
 }
 
 static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n);
-int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_computation **regions);
-
-static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n);
 
 /* A region into `to`: no block, or one. */
 static int bc_region(bc_ir *ir, bc_cursor *c, ir_computation *to) {
+  assert(to && ir->scope <= ir->values.n);
   bc_reader *r = ir->r;
   uint64_t n_blocks = 0, n_values = 0, n_ops = 0;
   bool args = false;
@@ -72,6 +78,7 @@ static int bc_region(bc_ir *ir, bc_cursor *c, ir_computation *to) {
   return 0;
 }
 
+/* A region of its own for op `owner`. */
 static int bc_new_region(bc_ir *ir, ir_op *owner, ir_computation **out) {
   ir_computation *region = ir_computation_new(ir->r->m, "", 0);
   if (!region) return bc_no_memory(ir->r);
@@ -81,7 +88,8 @@ static int bc_new_region(bc_ir *ir, ir_op *owner, ir_computation **out) {
   return 0;
 }
 
-/* Regions of isolated ops lie in sections of their own, so that a reader may skip them. */
+/* Regions of isolated ops lie in sections of their own, so that a reader may skip them. Values of an isolated op's
+ * regions are numbered from 0 again: `scope` moves to where they begin. */
 int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_computation **regions) {
   bc_reader *r = ir->r;
   bc_ir outer = *ir;
@@ -104,11 +112,13 @@ int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_com
   if (inner.p != inner.end) return BC_BAD(&inner, "the section of an op's regions goes on");
   ir->scope = outer.scope;
   ir->depth = outer.depth;
+  assert(ir->scope <= ir->values.n);
   return 0;
 }
 
 /* --- ops --- */
 
+/* Operands, results and regions as many as the op's definition says, which printers and passes rely on. */
 static int bc_fits_row(const bc_cursor *c, const bc_op *op, unsigned opcode) {
   const ir_mlir_info *info = ir_opcode_info(opcode)->mlir;
   if (!info) return 0;
@@ -125,6 +135,7 @@ static int bc_fits_row(const bc_cursor *c, const bc_op *op, unsigned opcode) {
   return 0;
 }
 
+/* Ops with the same properties share one dictionary where none has other attributes. */
 static int bc_attrs_of(bc_cursor *at, const bc_op *from, const ir_mdict **attrs) {
   if (from->shared) return *attrs = from->shared->dict, 0;
   TRY(bc_to_stablehlo(at, from->name->opcode, &from->own, attrs));
@@ -133,7 +144,9 @@ static int bc_attrs_of(bc_cursor *at, const bc_op *from, const ir_mdict **attrs)
   return 0;
 }
 
+/* Makes the op, defines its results, and reads its regions. */
 int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir_op **out) {
+  assert(from->name->opcode != IR_OP_INVALID && from->name->opcode < IR_OP_COUNT);
   bc_reader *r = ir->r;
   unsigned opcode = from->name->opcode;
   const ir_mdict *attrs;
@@ -156,7 +169,8 @@ int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir
   return 0;
 }
 
-/* Between values of VHLO's types and of MLIR's own, which are the same here. */
+/* Between values of VHLO's types and of MLIR's own, which are the same here. Its results get numbers, but stand for
+ * the operands themselves. */
 static int bc_cast(bc_ir *ir, bc_cursor *c, const bc_op *op) {
   bool same = op->n_results == op->n_operands && op->n_regions == 0;
   for (uint32_t i = 0; same && i < op->n_results; i++)
@@ -167,6 +181,7 @@ static int bc_cast(bc_ir *ir, bc_cursor *c, const bc_op *op) {
   return 0;
 }
 
+/* VHLO's return, or the terminator of another dialect. */
 static bool bc_is_return(const bc_op *op) {
   if (op->name->row) return op->name->row->opcode == IR_OP_INVALID && strcmp(op->name->row->name, "return_v1") == 0;
   const base_istr *full = op->name->full;
@@ -174,7 +189,9 @@ static bool bc_is_return(const bc_op *op) {
   return (full->n > 7 && strcmp(full->s + full->n - 7, ".return") == 0) || strcmp(full->s, "shape.assuming_yield") == 0;
 }
 
+/* What is returned is said by the computation: terminators are no ops here. */
 static int bc_return(bc_reader *r, const bc_op *op, ir_computation *to) {
+  assert(!to->results && op->n_results == 0);
   to->n_results = op->n_operands;
   to->results = base_arena_memdup(&r->m->arena, op->operands, op->n_operands * sizeof *op->operands);
   if (op->n_operands && !to->results) return bc_no_memory(r);
@@ -184,6 +201,7 @@ static int bc_return(bc_reader *r, const bc_op *op, ir_computation *to) {
   return 0;
 }
 
+/* Scratch memory of an op is given back after it, unless the arena has moved on to another chunk. */
 static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n) {
   bool returned = false;
   for (uint64_t i = 0; i < n; i++) {
@@ -215,6 +233,7 @@ static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n) 
 /* ---- The head of one op: its name, attributes, types and operands, everything but its regions. */
 
 int bc_attr_dict(bc_cursor *c, const ir_mdict **out) {
+  assert(out);
   const ir_mattr *a;
   TRY(bc_attr_of(c, IR_M_DICT, "a dictionary of attributes", &a));
   *out = a->v.dict->n ? a->v.dict : NULL;
@@ -223,6 +242,7 @@ int bc_attr_dict(bc_cursor *c, const ir_mdict **out) {
 
 /* Before properties, a dictionary held all: parts those of the row from the others. */
 static int bc_split_dict(bc_cursor *c, bc_op_attrs *own) {
+  assert(own->row && own->values);
   const ir_mdict *d = own->discardable;
   if (!d) return 0;
   ir_mentry *rest = BASE_ARRAY(&c->r->scratch, ir_mentry, d->n + 1u);
@@ -244,7 +264,9 @@ static int bc_split_dict(bc_cursor *c, bc_op_attrs *own) {
   return n && !own->discardable ? bc_no_memory(c->r) : 0;
 }
 
+/* One attribute for each name of the row, in its order. */
 static int bc_read_properties_of(bc_cursor *c, bc_op_attrs *own, uint32_t n) {
+  assert(own->row && own->values && own->indices);
   bc_reader *r = c->r;
   uint64_t index = 0;
   TRY(bc_varint(c, &index));
@@ -259,7 +281,8 @@ static int bc_read_properties_of(bc_cursor *c, bc_op_attrs *own, uint32_t n) {
   return p.p == p.end ? 0 : BC_BAD(&p, "the properties of op %s go on", own->row->name);
 }
 
-/* Ops of dialects that are not known have their properties as one attribute. */
+/* Ops of dialects that are not known have their properties as one attribute. Registered dialects have an encoding of
+ * their own, of which only sdy's is known. */
 static int bc_foreign_properties(bc_cursor *c, const bc_op_name *name, bc_op_attrs *own) {
   bc_reader *r = c->r;
   uint64_t index = 0;
@@ -282,7 +305,8 @@ static int bc_foreign_properties(bc_cursor *c, const bc_op_name *name, bc_op_att
   return 0;
 }
 
-/* Takes the number of properties that another op of the same name had. */
+/* Takes the number of properties that another op of the same name had. Looks ahead without moving; *c moves only
+ * where it says true. */
 static bool bc_shared_properties(bc_cursor *c, bc_op *op) {
   bc_reader *r = c->r;
   bc_cursor at = *c;
@@ -294,6 +318,7 @@ static bool bc_shared_properties(bc_cursor *c, bc_op *op) {
   return true;
 }
 
+/* Inherent attributes by the row's names, all others in `discardable`. */
 static int bc_op_attributes(bc_cursor *c, bc_op *op, uint8_t mask) {
   bc_reader *r = c->r;
   bc_op_attrs *own = &op->own;
@@ -319,6 +344,7 @@ static int bc_op_results(bc_cursor *c, bc_op *op) {
   return op->n_results > UINT16_MAX ? BC_BAD(c, "an op of %u results", op->n_results) : 0;
 }
 
+/* Numbers are relative to the isolated op. A value must have been defined: StableHLO has no forward references. */
 static int bc_op_operands(bc_ir *ir, bc_cursor *c, bc_op *op) {
   TRY(bc_count(c, 1, &op->n_operands));
   op->operands = BASE_ARRAY(&ir->r->scratch, ir_value, op->n_operands + 1u);
@@ -334,7 +360,8 @@ static int bc_op_operands(bc_ir *ir, bc_cursor *c, bc_op *op) {
   return 0;
 }
 
-/* In which order uses stand in a list matters to nobody here. */
+/* In which order uses stand in a list matters to nobody here. For one value there is no count and no number of the
+ * value. */
 int bc_skip_use_orders(bc_cursor *c, uint32_t n_values) {
   uint64_t n = 1, v;
   if (n_values > 1) TRY(bc_varint(c, &n));
@@ -350,6 +377,7 @@ int bc_skip_use_orders(bc_cursor *c, uint32_t n_values) {
   return 0;
 }
 
+/* An op of VHLO that is in no row is of a newer version, and the error says so. */
 static int bc_op_named(bc_cursor *c, bc_op *op) {
   bc_reader *r = c->r;
   uint64_t index = 0;

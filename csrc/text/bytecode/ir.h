@@ -1,4 +1,4 @@
-/* The IR section of MLIR bytecode, while it is read. Internal to text/bytecode_{op,ir,module}.c. */
+/* The IR section of MLIR bytecode, while it is read. Internal to read.c and ir.c. */
 #ifndef XLAC_TEXT_BYTECODE_IR_H
 #define XLAC_TEXT_BYTECODE_IR_H
 
@@ -16,6 +16,7 @@ typedef struct bc_ir {
   uint32_t depth;
 } bc_ir;
 
+/* An op whose head has been read; its regions still lie before the cursor. Lists are scratch memory of this op. */
 typedef struct bc_op {
   const bc_op_name *name;
   const uint8_t *at; /* where it begins */

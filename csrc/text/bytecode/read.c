@@ -1,16 +1,23 @@
-/* Portable artifacts of StableHLO to modules. */
+/* Portable artifacts of StableHLO to modules: the entry point, the module of the IR section, its functions and its
+ * other symbols.
+ *
+ * VHLO's module is builtin's; functions are vhlo.func_v1, whose name, type and attributes are VHLO attributes.
+ * Everything else that may stand in a module belongs to another dialect, such as sdy.mesh, and becomes a symbol. */
 #include "bytecode.h"
 #include "ir.h"
 
+/* Never reads more than four bytes. */
 bool text_is_bytecode(const void *bytes, size_t n) {
   return n >= 4 && memcmp(bytes, "ML\xEFR", 4) == 0;
 }
 
+/* The IR comes last: it refers to everything else. */
 static int bc_read_all(bc_reader *r) {
   TRY(bc_read_container(r));
   return bc_read_ir(r);
 }
 
+/* Errors are collected in a record of our own: readers of text inside of attributes may fill it, too. */
 int text_parse_bytecode(ir_module **out, const void *bytes, size_t n, const bytecode_parse_options *options,
                         xlac_error *err) {
   base_alloc alloc = options && options->alloc.fn ? options->alloc : base_alloc_libc;
@@ -38,6 +45,7 @@ int text_parse_bytecode(ir_module **out, const void *bytes, size_t n, const byte
 
 /* --- functions --- */
 
+/* The attributes of vhlo.func_v1; `args` and `results` may be NULL. */
 typedef struct bc_func {
   const ir_mattr *name, *type, *visibility, *args, *results;
 } bc_func;
@@ -62,7 +70,9 @@ static int bc_check_module_attrs(const bc_cursor *c, const ir_mdict *d) {
   return bc_check_visibility(c, ir_mdict_get(d, "sym_visibility"));
 }
 
+/* The row in ops.def has them in this order. */
 static int bc_func_attrs(const bc_cursor *c, const bc_op *op, bc_func *f) {
+  assert(op->own.values && op->name->n_attrs >= 5);
   const ir_mattr *const *v = op->own.values; /* arg_attrs function_type res_attrs sym_name sym_visibility */
   *f = (bc_func){.args = v[0], .type = v[1], .results = v[2], .name = v[3], .visibility = v[4]};
   if (!f->name || f->name->kind != IR_M_STRING) return BC_BAD(c, "a function lacks a name");
@@ -81,7 +91,9 @@ static int bc_dict_list(const bc_cursor *c, const ir_mattr *a, uint32_t n, bool 
   return 0;
 }
 
+/* An empty dictionary says nothing. */
 static const ir_mdict *bc_dict_or_null(const ir_mattr *a) {
+  assert(a->kind == IR_M_DICT);
   return a->v.dict->n ? a->v.dict : NULL;
 }
 
@@ -89,6 +101,7 @@ enum { BC_MAX_DECLARED = 64 }; /* arguments of declarations a byte of the file: 
 
 /* A declaration has no block; the arguments it has in text come from its type. */
 static int bc_declare(bc_ir *ir, const bc_cursor *c, const ir_type *type, ir_computation *to) {
+  assert(type->kind == IR_TYPE_FUNCTION && to->n_params == 0);
   bc_reader *r = ir->r;
   ir_module *m = r->m;
   const base_istr *name = ir_intern(m, "arg", 3);
@@ -103,6 +116,7 @@ static int bc_declare(bc_ir *ir, const bc_cursor *c, const ir_type *type, ir_com
   return 0;
 }
 
+/* The type is written out in VHLO, and must be that of the body. */
 static int bc_func_signature(bc_ir *ir, const bc_cursor *c, const bc_func *f, ir_computation *to) {
   const ir_type *type = f->type->type;
   uint32_t n_results = type->n_elements - type->n_inputs;
@@ -125,7 +139,9 @@ static int bc_func_signature(bc_ir *ir, const bc_cursor *c, const bc_func *f, ir
   return 0;
 }
 
+/* The function's region becomes the computation itself. */
 static int bc_function(bc_ir *ir, bc_cursor *c, const bc_op *op) {
+  assert(op->name->row);
   bc_reader *r = ir->r;
   bc_func f;
   bc_cursor at = {r, op->at, c->end};
@@ -146,6 +162,7 @@ static int bc_function(bc_ir *ir, bc_cursor *c, const bc_op *op) {
 
 /* --- the module --- */
 
+/* An op of another dialect at module level, in a computation of its own. */
 static int bc_symbol_op(bc_ir *ir, bc_cursor *c, const bc_op *head) {
   ir_computation *to = ir_computation_new(ir->r->m, "", 0);
   ir_op *op;
@@ -159,6 +176,7 @@ static int bc_symbol_op(bc_ir *ir, bc_cursor *c, const bc_op *head) {
   return 0;
 }
 
+/* `n` ops: functions, or symbols of dialects other than VHLO. */
 static int bc_module_ops(bc_ir *ir, bc_cursor *c, uint64_t n) {
   for (uint64_t i = 0; i < n; i++) {
     bc_op head;
@@ -177,6 +195,7 @@ static int bc_module_ops(bc_ir *ir, bc_cursor *c, uint64_t n) {
   return 0;
 }
 
+/* From version 2 on an isolated region lies in a section of its own. */
 static int bc_module_body(bc_ir *ir, bc_cursor *c) {
   bc_cursor body = *c;
   uint64_t n_blocks = 0, n_values = 0, n_ops = 0;
@@ -220,6 +239,7 @@ static int bc_module_name(bc_ir *ir, bc_cursor *c, uint8_t mask, const ir_mattr 
   return 0;
 }
 
+/* The one op of the IR section. */
 static int bc_module(bc_ir *ir, bc_cursor *c) {
   bc_reader *r = ir->r;
   uint64_t index = 0, n_regions = 0;
@@ -248,6 +268,7 @@ static int bc_module(bc_ir *ir, bc_cursor *c) {
   return bc_module_body(ir, c);
 }
 
+/* @main, else the first function. */
 static void bc_choose_entry(ir_module *m) {
   ir_computation *first = NULL;
   IR_FOR_COMPUTATIONS(c, m) {
@@ -261,6 +282,7 @@ static void bc_choose_entry(ir_module *m) {
   if (first) m->entry = first;
 }
 
+/* The op list of the IR section holds one op, the module. */
 int bc_read_ir(bc_reader *r) {
   bc_cursor c = bc_cursor_on(r, r->sections[BC_S_IR]);
   bc_ir ir = {.r = r};

@@ -1,10 +1,15 @@
-/* Attributes and properties of the sdy dialect in bytecode, in Shardy's own encoding. */
+/* Attributes and properties of the sdy dialect in bytecode, in Shardy's own encoding.
+ *
+ * Shardy writes some parts (axes of meshes, sub-axes, factor maps) as attributes of their own; they are no
+ * attributes here and are read where they are used. Whatever is read is a struct of ir/sdy/sdy.h in the module's
+ * arena. */
 #include "sdy.h"
 
 /* --- parts --- */
 
 /* An sdy attribute that is data here. */
 static int bc_sdy_of(bc_cursor *c, sdy_kind kind, const void **out) {
+  assert(kind > SDY_NONE && kind < SDY_KINDS);
   bc_cursor at = *c;
   const ir_mattr *a;
   TRY(bc_attr(c, &a));
@@ -25,12 +30,16 @@ static int bc_sdy_inside(bc_cursor *c, uint64_t index, unsigned code, const char
   return own && found == code ? bc_weigh(c, 1) : BC_BAD(c, "expected %s of the dialect sdy", what);
 }
 
+/* Every attribute must use up its bytes. */
 static int bc_sdy_end(const bc_cursor *in) {
+  assert(in->p <= in->end);
   return in->p == in->end ? 0 : BC_BAD(in, "an attribute of the sdy dialect goes on");
 }
 
-/* A count, and that many of `size` bytes in the module's arena. */
+/* A count, and that many of `size` bytes in the module's arena. Counted as parts of the attribute, since lists can
+ * be used over and over. */
 static int bc_sdy_list(bc_cursor *c, size_t size, uint32_t *n, void **out) {
+  assert(size > 0);
   TRY(bc_count(c, 1, n));
   TRY(bc_weigh(c, *n));
   *out = base_arena_array(&c->r->m->arena, (size_t)*n + 1, size);
@@ -54,6 +63,7 @@ static int bc_sdy_factors(bc_cursor *c, sdy_ints *out) {
   return 0;
 }
 
+/* Each is an attribute. */
 static int bc_sdy_axes(bc_cursor *c, sdy_axes *out) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *out->v, &out->n, &list));
@@ -100,6 +110,7 @@ static int bc_sdy_mesh_axes(bc_cursor *c, sdy_mesh *to) {
   return 0;
 }
 
+/* Ids in their usual order are dropped, as in text. */
 static int bc_sdy_mesh(bc_cursor *c, void *out) {
   sdy_mesh *to = out;
   sdy_ints ids;
@@ -113,6 +124,7 @@ static int bc_sdy_mesh(bc_cursor *c, void *out) {
   return 0;
 }
 
+/* A name, and where the flag is set the sub-axis. */
 static int bc_sdy_axis(bc_cursor *c, void *out) {
   sdy_axis *to = out;
   bc_cursor in;
@@ -128,6 +140,7 @@ static int bc_sdy_axis(bc_cursor *c, void *out) {
   return bc_sdy_end(&in);
 }
 
+/* Axes, whether it is closed, and the priority, if there is one. */
 static int bc_sdy_dim(bc_cursor *c, void *out) {
   sdy_dim *to = out;
   uint8_t closed = 0;
@@ -142,6 +155,7 @@ static int bc_sdy_dim(bc_cursor *c, void *out) {
   return 0;
 }
 
+/* A mesh or the name of one, the dimensions, the axes that are replicated on purpose. */
 static int bc_sdy_sharding(bc_cursor *c, void *out) {
   sdy_sharding *to = out;
   bc_cursor at = *c;
@@ -256,6 +270,7 @@ static int bc_sdy_maps(bc_cursor *c, uint32_t *n, const sdy_tensor_map **out) {
   return 0;
 }
 
+/* Sizes, operands, results, lists of special factors, and whether the rule is custom. */
 static int bc_sdy_rule(bc_cursor *c, void *out) {
   sdy_rule *to = out;
   uint8_t custom = 0;
@@ -292,6 +307,7 @@ static const struct {
     [BC_SDY_SHARDINGS_UNREDUCED] = {bc_sdy_shardings, SDY_SHARDINGS, sizeof(sdy_shardings)},
 };
 
+/* Kinds that are attributes here have a row in bc_sdy_kinds. */
 int bc_sdy_attr(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
   uint64_t code = 0;
@@ -308,7 +324,9 @@ int bc_sdy_attr(bc_cursor *c, const ir_mattr **out) {
 
 /* --- ops --- */
 
+/* The selection of the next name costs a pass over the row, which has few of them. */
 const ir_mattr_spec *bc_sdy_next_spec(const ir_mlir_info *op, const ir_mattr_spec *last) {
+  assert(op);
   const ir_mattr_spec *next = NULL;
   for (const ir_mattr_spec *spec = op->attrs; spec && spec->name; spec++) {
     bool after = !last || strcmp(spec->name, last->name) > 0;
@@ -329,6 +347,7 @@ static int bc_sdy_property(bc_cursor *c, const ir_mattr_spec *spec, const ir_mat
   return !*out || bc_fits(spec, *out) ? 0 : BC_BAD(&at, "property %s is of the wrong kind", spec->name);
 }
 
+/* In the order of their names, as MLIR generates it. */
 int bc_sdy_properties(bc_cursor *c, const ir_mlir_info *op, const ir_mdict **attrs) {
   ir_module *m = c->r->m;
   for (const ir_mattr_spec *s = NULL; (s = bc_sdy_next_spec(op, s));) {

@@ -1,5 +1,5 @@
 /* The sdy dialect in bytecode: its own encoding of attributes, as of Shardy's dialect version 0.0.1. Internal to
- * text/bytecode_*.c. */
+ * sdy.c, write_sdy.c and those that call them. Source: Shardy's bytecode.cc and sdy_bytecode.td. */
 #ifndef XLAC_TEXT_BYTECODE_SDY_H
 #define XLAC_TEXT_BYTECODE_SDY_H
 

@@ -1,15 +1,20 @@
 /* What VHLO has: its ops and their attributes by version, its scalar types and enums, and the values that StableHLO
- * leaves out. */
+ * leaves out.
+ *
+ * Versions are BC_V(major, minor). Whether something may be written for a target version is read from the same rows
+ * that reading goes by. */
 #include "bytecode.h"
 
 static const bc_row bc_rows[] = {
 #define ROW(name, code, first, last, attrs) {name, IR_OP_##code, first, last, attrs},
-#include "ops.def"
+#include "vhlo_ops.def"
 #undef ROW
 };
 enum { BC_ROWS = sizeof bc_rows / sizeof *bc_rows };
 
+/* Rows are sorted by name ("add_v1"), and searched by halving. */
 const bc_row *bc_row_by_name(const char *name, size_t n) {
+  assert(name);
   size_t low = 0, high = BC_ROWS;
   while (low < high) {
     size_t at = (low + high) / 2;
@@ -25,7 +30,9 @@ const bc_row *bc_row_by_name(const char *name, size_t n) {
   return NULL;
 }
 
+/* Several rows may be of one opcode, each for a range of versions. */
 const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version) {
+  assert(opcode < IR_OP_COUNT);
   for (size_t i = 0; i < BC_ROWS; i++) {
     const bc_row *row = &bc_rows[i];
     if (row->opcode == opcode && row->first <= version && version <= row->last) return row;
@@ -34,6 +41,7 @@ const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version) {
 }
 
 bool bc_next_word(const char **list, base_slice *word) {
+  assert(*list);
   if (!**list) return false;
   const char *end = strchr(*list, ' ');
   *word = (base_slice){*list, end ? (size_t)(end - *list) : strlen(*list)};
@@ -54,6 +62,7 @@ unsigned bc_scalar_since(base_dtype t) {
   return BC_V(info->vhlo_major, info->vhlo_minor);
 }
 
+/* Codes of builtin's float types; 0 is an integer's, so that it can mean none. */
 unsigned bc_float_code(base_dtype t) {
   return base_dtype_of(t)->builtin;
 }
@@ -88,6 +97,8 @@ uint64_t bc_enum_code(const char *name) {
 
 /* --- values that StableHLO leaves out --- */
 
+/* VHLO writes every attribute; these are the values that stand for an absent one of StableHLO. Source: the defaults
+ * of StablehloLegalizeToVhlo. */
 bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec) {
   if (spec->flags & IR_REQUIRED) return (bc_default){0};
   switch (spec->constraint) {
@@ -118,6 +129,7 @@ bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec) {
   }
 }
 
+/* An empty string, list, dictionary or tensor. */
 static bool bc_is_empty(const ir_mattr *a) {
   switch (a->kind) {
     case IR_M_STRING:
@@ -150,6 +162,7 @@ static bool bc_is_splat_of(const ir_mattr *a, int64_t number) {
   return l->type->count > 0;
 }
 
+/* The enum's word, or a list of nothing but that. */
 static bool bc_is_word(const ir_mattr *a, const char *word) {
   if (a->kind == IR_M_ENUM) return strcmp(a->str->s, word) == 0;
   if (a->kind != IR_M_ARRAY) return false;
@@ -167,6 +180,7 @@ static bool bc_is_default_accuracy(const ir_mattr *a) {
 }
 
 bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a) {
+  assert(a);
   bc_default d = bc_default_of(opcode, spec);
   switch (d.kind) {
     case BC_D_EMPTY:
@@ -186,6 +200,7 @@ bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a
 
 /* --- fields --- */
 
+/* channel_handle's fields have other names in VHLO. */
 static const ir_field_info *bc_field_in(const char *name, base_slice field) {
   if (strcmp(name, "channel_handle") == 0) {
     if (base_slice_is(field, "channel_id")) field = BASE_SLICE("handle");

@@ -1,4 +1,7 @@
-/* Modules to portable artifacts: marks to bytes. */
+/* Modules to portable artifacts: the marks and pools, then marks to bytes.
+ *
+ * The bytes are those of StableHLO's serializePortableArtifact up to the order of entries, which MLIR chooses by how
+ * often they are used; any order reads the same. */
 #include "write.h"
 
 #include <stdio.h>
@@ -9,6 +12,7 @@ int bc_write_memory(bc_writer *w) {
   return base_oom(w->err, "writing bytecode");
 }
 
+/* The error names the op, or where there is none the function, and its place in the text that it came from. */
 int bc_cant_write(bc_writer *w, const char *format, ...) {
   char what[400];
   va_list args;
@@ -32,16 +36,20 @@ int bc_cant_write(bc_writer *w, const char *format, ...) {
                       name, "%s%s%s", op ? name : "", op ? ": " : "", what);
 }
 
+/* What a reader accepts is nested less; modules that were built may be nested more. */
 int bc_write_deeper(bc_writer *w) {
   if (w->depth++ < 1000) return 0;
   return base_fail(w->err, XLAC_E_TOO_DEEP, "attributes or regions are nested over 1000 deep");
 }
 
+/* A mark and its number. */
 void bc_mark(bc_writer *w, unsigned mark, uint64_t number) {
+  assert(mark <= BC_MARK_END);
   base_putc(&w->marks, (char)mark);
   base_put(&w->marks, (const char *)&number, sizeof number);
 }
 
+/* The bytes at p are not copied: they must live until the file has been rendered. */
 void bc_mark_data(bc_writer *w, unsigned mark, const void *p, uint64_t n, unsigned width) {
   uint64_t pointer = base_key(p);
   bc_mark(w, mark, n);
@@ -49,14 +57,17 @@ void bc_mark_data(bc_writer *w, unsigned mark, const void *p, uint64_t n, unsign
   base_putc(&w->marks, (char)width);
 }
 
+/* For bytes that don't live as long. */
 void bc_mark_copy(bc_writer *w, const void *p, size_t n) {
   const base_istr *s = base_intern(&w->keys, p, n);
   w->marks.failed = w->marks.failed || !s;
   if (s) bc_mark_data(w, BC_MARK_BLOB, s->s, n, 0);
 }
 
-/* Pools keep their keys in one table, so a key begins with its pool and dialect. */
+/* Pools keep their keys in one table, so a key begins with its pool and dialect. The marks from `from` on are the
+ * item's; they are taken off again. *out is its number. */
 int bc_pool_add(bc_writer *w, bc_pool *pool, uint32_t dialect, bool custom, size_t from, uint32_t *out) {
+  assert(from <= w->marks.n || w->marks.failed);
   char head[8] = {pool->tag, (char)custom};
   memcpy(head + 2, &dialect, sizeof dialect);
   base_put(&w->marks, head, sizeof head);
@@ -75,6 +86,7 @@ int bc_pool_add(bc_writer *w, bc_pool *pool, uint32_t dialect, bool custom, size
   return 0;
 }
 
+/* An item that is no marks but bytes: strings and dialects. */
 static int bc_pool_bytes(bc_writer *w, bc_pool *pool, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
   base_put(&w->marks, s, n);
@@ -100,6 +112,7 @@ int bc_mark_string(bc_writer *w, const base_istr *s) {
 
 /* --- numbers --- */
 
+/* The number of trailing zeros of the first byte says how many bytes follow. */
 static void bc_put_varint(base_text *out, uint64_t v) {
   char bytes[9];
   unsigned more = 0;
@@ -114,10 +127,12 @@ static void bc_put_varint(base_text *out, uint64_t v) {
   base_put(out, bytes, more + 1);
 }
 
+/* Zigzag: the sign goes to the low bit. */
 static void bc_put_signed(base_text *out, uint64_t v) {
   bc_put_varint(out, v << 1 ^ (0 - (v >> 63)));
 }
 
+/* Without alignment: readers here and MLIR's take both. */
 static void bc_put_section(base_text *out, unsigned id, const base_text *data) {
   base_putc(out, (char)id);
   bc_put_varint(out, data->n);
@@ -126,6 +141,7 @@ static void bc_put_section(base_text *out, unsigned id, const base_text *data) {
 
 /* --- rendering --- */
 
+/* The lowest bit of a byte comes first. */
 static void bc_render_bits(base_text *out, const uint8_t *p, uint64_t n) {
   bc_put_varint(out, (n + 7) / 8);
   for (uint64_t i = 0; i < n; i += 8) {
@@ -135,7 +151,9 @@ static void bc_render_bits(base_text *out, const uint8_t *p, uint64_t n) {
   }
 }
 
+/* Texts end with a zero byte, all others begin with their length. */
 static void bc_render_data(base_text *out, unsigned mark, const char *p, uint64_t n, unsigned width) {
+  assert(p || n == 0);
   if (mark == BC_MARK_BITS) {
     bc_render_bits(out, (const uint8_t *)p, n);
     return;
@@ -149,6 +167,7 @@ static void bc_render_data(base_text *out, unsigned mark, const char *p, uint64_
   if (mark == BC_MARK_TEXT) base_putc(out, 0);
 }
 
+/* Numbers of pools become numbers of the file. */
 static void bc_render_number(const bc_writer *w, base_text *out, unsigned mark, uint64_t v) {
   switch (mark) {
     case BC_MARK_SIGNED:
@@ -214,6 +233,7 @@ static base_slice bc_key_marks(const bc_item *item) {
 
 /* --- sections --- */
 
+/* The dialect's name is among the strings: bc_pool_dialect put it there. */
 static uint32_t bc_dialect_string(const bc_writer *w, uint32_t dialect) {
   base_slice name = bc_key_marks(&w->dialects.items.items[dialect]);
   for (uint32_t i = 0; i < w->strings.items.n; i++) {
@@ -233,12 +253,14 @@ static void bc_group(const bc_writer *w, bc_pool *pool) {
   assert(next == pool->items.n);
 }
 
+/* Items of one dialect. */
 static uint32_t bc_group_size(const bc_pool *pool, uint32_t dialect) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < pool->items.n; i++) n += pool->items.items[i].dialect == dialect;
   return n;
 }
 
+/* Dialects, then op names in groups by dialect. */
 static void bc_dialect_section(const bc_writer *w, base_text *out) {
   const bc_pool *ops = &w->op_names;
   bc_put_varint(out, w->dialects.items.n);
@@ -262,6 +284,7 @@ static void bc_dialect_section(const bc_writer *w, base_text *out) {
   }
 }
 
+/* Groups by dialect: sizes to `places`, bytes to `data`. */
 static void bc_render_pool(const bc_writer *w, const bc_pool *pool, base_text *places, base_text *data) {
   for (uint32_t d = 0; d < w->dialects.items.n; d++) {
     uint32_t n = bc_group_size(pool, d);
@@ -279,6 +302,7 @@ static void bc_render_pool(const bc_writer *w, const bc_pool *pool, base_text *p
   }
 }
 
+/* Attributes, then types, in both sections. */
 static void bc_entry_sections(const bc_writer *w, base_text *out) {
   base_text places, data;
   base_text_init(&places, w->alloc);
@@ -296,6 +320,7 @@ static void bc_entry_sections(const bc_writer *w, base_text *out) {
   base_text_free(&data);
 }
 
+/* Lengths come last string first. */
 static void bc_string_section(const bc_writer *w, base_text *out) {
   const bc_items *strings = &w->strings.items;
   bc_put_varint(out, strings->n);
@@ -307,6 +332,7 @@ static void bc_string_section(const bc_writer *w, base_text *out) {
   }
 }
 
+/* Each set of properties as a blob. */
 static void bc_property_section(const bc_writer *w, base_text *out) {
   const bc_items *all = &w->properties.items;
   base_text one;
@@ -324,6 +350,7 @@ static void bc_property_section(const bc_writer *w, base_text *out) {
 }
 
 typedef void bc_section_fn(const bc_writer *w, base_text *out);
+/* A section whose bytes `make` appends to an empty text. */
 static void bc_put_made(const bc_writer *w, base_text *out, unsigned id, bc_section_fn *make) {
   base_text data;
   base_text_init(&data, w->alloc);
@@ -347,6 +374,7 @@ static void bc_nothing(const bc_writer *w, base_text *out) {
   (void)out;
 }
 
+/* In the order in which MLIR writes sections. */
 static void bc_put_file(const bc_writer *w, base_text *out) {
   BASE_PUT(out, "ML\xEFR");
   bc_put_varint(out, w->container);
@@ -364,6 +392,7 @@ static void bc_put_file(const bc_writer *w, base_text *out) {
 
 /* --- the whole --- */
 
+/* The version of the container that StableHLO writes for a target version: VhloDialect's fromBytecodeVersion. */
 static unsigned bc_container_of(unsigned version) {
   if (version < BC_V(0, 10)) return 0;
   if (version < BC_V(0, 12)) return 1;
@@ -371,7 +400,7 @@ static unsigned bc_container_of(unsigned version) {
   return version < BC_V(0, 15) ? 4 : BC_CONTAINER_NOW;
 }
 
-/* "1.17.0": three numbers; the last one is free. */
+/* "1.17.0": three numbers; the last one is free. w keeps the text for the producer's name. */
 static int bc_read_version(bc_writer *w, const char *s) {
   unsigned parts[3] = {0}, at = 0, digits = 0;
   bool ok = strlen(s) < 16;
@@ -396,6 +425,7 @@ static int bc_read_version(bc_writer *w, const char *s) {
   return 0;
 }
 
+/* Pools first: builtin and vhlo are dialects 0 and 1. */
 static int bc_write_all(bc_writer *w, base_text *out) {
   if (w->m->form != IR_FORM_MLIR)
     return base_fail(w->err, XLAC_E_BAD_ARGUMENT, "a module in HLO form has no MLIR bytecode");
@@ -421,6 +451,7 @@ static void bc_writer_open(bc_writer *w) {
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) pools[i]->tag = (char)('a' + i);
 }
 
+/* Frees everything but what was appended to the caller's text. */
 static void bc_writer_close(bc_writer *w) {
   bc_pool *pools[] = {&w->dialects, &w->op_names, &w->strings, &w->attrs, &w->types, &w->properties};
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) BASE_VEC_FREE(w->alloc, &pools[i]->items);

@@ -1,6 +1,11 @@
 /* Inside the writer of MLIR bytecode.
- * The file numbers attributes and types in groups by dialect, which is known only once all have been met. So everything
- * is first written as marks, in which they stand under numbers of their own, and then rendered. */
+ *
+ * The file numbers attributes and types in groups by dialect, which is known only once all have been met. So
+ * everything is first written as marks, in which they stand under numbers of their own, and then rendered:
+ *   bc_write_ir     walks the module; adds what it meets to pools, writes marks of the IR
+ *   bc_group        gives the items of each pool their numbers in the file
+ *   bc_put_file     renders the marks of the pools and of the IR, section by section
+ * A pool's item is known by its marks: equal attributes have equal marks and are written once. */
 #ifndef XLAC_TEXT_BYTECODE_WRITE_H
 #define XLAC_TEXT_BYTECODE_WRITE_H
 
@@ -26,6 +31,7 @@ enum {
   BC_MARK_END
 };
 
+/* One attribute, type, string, op name, dialect or set of properties. */
 typedef struct bc_item {
   const base_istr *key; /* its marks */
   uint32_t dialect, index;
@@ -33,11 +39,13 @@ typedef struct bc_item {
 } bc_item;
 BASE_VEC(bc_items, bc_item);
 
+/* Items in the order in which they were met, which is their number in marks. */
 typedef struct bc_pool {
   bc_items items;
   char tag;
 } bc_pool;
 
+/* One artifact being written. `marks` holds the IR so far, and above it the marks of what is being added to a pool. */
 typedef struct bc_writer {
   const ir_module *m;
   xlac_error *err;

@@ -1,10 +1,11 @@
-/* Attributes and properties of the sdy dialect to bytecode, in Shardy's own encoding. */
+/* Attributes and properties of the sdy dialect to bytecode, in Shardy's own encoding: what sdy.c reads. */
 #include "sdy.h"
 #include "write.h"
 #include "../mlir/sdy/print.h"
 
 /* --- parts --- */
 
+/* Ends an attribute of sdy whose marks begin at `from`. */
 static int bc_sdy_add(bc_writer *w, size_t from, uint32_t *out) {
   uint32_t dialect = 0;
   TRY(bc_pool_dialect(w, "sdy", 3, &dialect));
@@ -30,6 +31,7 @@ static void bc_sdy_mark_ints(bc_writer *w, sdy_ints list) {
   for (uint32_t i = 0; i < list.n; i++) bc_mark(w, BC_MARK_SIGNED, (uint64_t)list.v[i]);
 }
 
+/* Each axis is an attribute. */
 static int bc_sdy_mark_axes(bc_writer *w, sdy_axes axes) {
   bc_mark(w, BC_MARK_VARINT, axes.n);
   for (uint32_t i = 0; i < axes.n; i++) TRY(bc_sdy_mark(w, SDY_AXIS, &axes.v[i]));
@@ -48,6 +50,7 @@ static int bc_sdy_put_manual_axes(bc_writer *w, const sdy_names *names) {
   return 0;
 }
 
+/* The mesh's axes are attributes in bytecode. */
 static int bc_sdy_put_mesh(bc_writer *w, const sdy_mesh *mesh) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_MESH);
   bc_mark(w, BC_MARK_VARINT, mesh->n_axes);
@@ -62,6 +65,7 @@ static int bc_sdy_put_mesh(bc_writer *w, const sdy_mesh *mesh) {
   return 0;
 }
 
+/* A flag says whether a sub-axis follows. */
 static int bc_sdy_put_axis(bc_writer *w, const sdy_axis *axis) {
   uint32_t part = 0;
   bc_mark(w, BC_MARK_VARINT, BC_SDY_AXIS);
@@ -84,6 +88,7 @@ static int bc_sdy_put_dim(bc_writer *w, const sdy_dim *dim) {
   return 0;
 }
 
+/* A code of its own where there are unreduced axes, which older Shardy did not have. */
 static int bc_sdy_put_sharding(bc_writer *w, const sdy_sharding *s) {
   bc_mark(w, BC_MARK_VARINT, s->unreduced.n ? BC_SDY_SHARDING_UNREDUCED : BC_SDY_SHARDING);
   if (s->mesh_name) {
@@ -134,6 +139,7 @@ static int bc_sdy_put_params(bc_writer *w, const sdy_params *list) {
 }
 
 static int bc_sdy_put_map(bc_writer *w, const sdy_tensor_map *map) {
+  assert(map->dims || map->n_dims == 0);
   bc_mark(w, BC_MARK_VARINT, BC_SDY_TENSOR_MAP);
   bc_mark(w, BC_MARK_VARINT, map->n_dims);
   for (uint32_t i = 0; i < map->n_dims; i++) {
@@ -155,6 +161,7 @@ static int bc_sdy_mark_maps(bc_writer *w, uint32_t n, const sdy_tensor_map *maps
   return 0;
 }
 
+/* Factors of dimensions and of tensors are attributes in bytecode. */
 static int bc_sdy_put_rule(bc_writer *w, const sdy_rule *rule) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_RULE);
   bc_sdy_mark_ints(w, rule->sizes);
@@ -171,6 +178,7 @@ static int bc_sdy_put_rule(bc_writer *w, const sdy_rule *rule) {
 /* --- any --- */
 
 static int bc_sdy_put(bc_writer *w, sdy_kind kind, const void *what) {
+  assert(what);
   switch (kind) {
     case SDY_MESH:
       return bc_sdy_put_mesh(w, what);
@@ -213,6 +221,7 @@ static bool bc_sdy_is_text(const ir_mattr *a) {
   return false;
 }
 
+/* As sdy's text, which every version of Shardy that knows the attribute can read. */
 static int bc_sdy_add_text(bc_writer *w, const ir_mattr *a, uint32_t *out) {
   base_text text;
   base_text_init(&text, w->m->alloc);

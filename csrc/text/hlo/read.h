@@ -116,7 +116,8 @@ typedef struct text_reader {
   size_t budget;          /* bytes that the text may still cost beyond what it spells out */
 } text_reader;
 
-/* --- read.c --- Leaves the cursor on the first token. `text` may be freed afterwards; m, alloc and err must outlive
+/* --- read.c --- */
+/* Leaves the cursor on the first token. `text` may be freed afterwards; m, alloc and err must outlive
  * the reader. */
 XLAC_MUST_USE int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char *text, size_t n,
                                    const text_parse_options *options, xlac_error *err);
@@ -184,7 +185,8 @@ XLAC_MUST_USE int text_read_type(text_reader *r, const ir_type **out);
 /* Charges the tree of an inferred type to the budget, since no text spells it out. */
 XLAC_MUST_USE int text_charge_type(text_reader *r, const char *at, const ir_type *t);
 
-/* --- read_literal.c --- Its type is `type`, but for dynamic and packed element types: see read_literal.c. */
+/* --- read_literal.c --- */
+/* Its type is `type`, but for dynamic and packed element types: see read_literal.c. */
 XLAC_MUST_USE int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out);
 /* With its type in front: s32[2] {1, 2}. */
 XLAC_MUST_USE int text_read_typed_literal(text_reader *r, const ir_literal **out);

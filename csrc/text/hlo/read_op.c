@@ -5,6 +5,7 @@
  * wait on the reader's stacks above the draft's marks. Then the op is made of it, and its type is inferred where
  * XLA's parser infers one. Drafts nest, since an operand may be a whole instruction and an attribute a whole
  * computation. */
+#include "../../ir/verify/check.h"
 #include "read.h"
 
 #include <stdio.h>
@@ -106,9 +107,7 @@ int text_read_operands(text_reader *r, ir_computation *c) {
   return text_want(r, ')', "after the operands");
 }
 
-/* ---- Rules of single opcodes that XLA's reader has: what they need to be made at all. Everything else is the
- * verifier's.
- */
+/* ---- Rules of single opcodes that XLA's reader has: what they need to be made at all (ir/verify/check_form.c). */
 
 /* Fixed arities come from ops.def. Sugar has the wrapped op's operands, or, in updates and dones, the chain. */
 int text_check_counts(text_reader *r, const text_draft *d) {
@@ -119,163 +118,11 @@ int text_check_counts(text_reader *r, const text_draft *d) {
                    arity, arity == 1 ? "" : "s", d->n_operands);
 }
 
-/* `expected` says what the opcode has: "at least one operand". */
-static int wrong_count(text_reader *r, const text_draft *d, const ir_op *op, const char *expected) {
-  return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "%s has %s, found %u", ir_opcode_text(op->opcode), expected,
-                   op->n_operands);
-}
-
-static int bad_attr(text_reader *r, const text_draft *d, const ir_op *op, const char *what) {
-  return text_fail(r, d->at, XLAC_E_BAD_ATTRIBUTE, "%s %s", ir_opcode_text(op->opcode), what);
-}
-
-/* Written types of tuples must agree in count; the elements' types are for the verifier. */
-static int check_tuple(text_reader *r, const text_draft *d, const ir_op *op) {
-  if (!op->type) return 0;
-  if (!ir_is_tuple(op->type)) return text_fail(r, d->at, XLAC_E_SYNTAX, "the result of tuple is a tuple");
-  if (op->type->n_elements == op->n_operands) return 0;
-  return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "the tuple type has %u elements, but there are %u operands",
-                   op->type->n_elements, op->n_operands);
-}
-
-static int check_element(text_reader *r, const text_draft *d, const ir_op *op) {
-  assert(op->n_operands == 1);
-  const ir_type *t = ir_operand_type(op, 0);
-  int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
-  if (!ir_is_tuple(t)) return 0; /* for the verifier */
-  if (index >= 0 && index < t->n_elements) return 0;
-  return text_fail(r, d->at, XLAC_E_BAD_ATTRIBUTE, "index %lld of a tuple of %u elements", (long long)index,
-                   t->n_elements);
-}
-
-/* Start indices are scalars, one for each dimension, or (in older texts) one vector of them all. */
-static int check_slice_counts(text_reader *r, const text_draft *d, const ir_op *op) {
-  uint32_t before = op->opcode == IR_OP_DYNAMIC_SLICE ? 1 : 2, n = op->n_operands;
-  if (n < before) return wrong_count(r, d, op, before == 1 ? "at least one operand" : "at least two operands");
-  const ir_type *t = ir_operand_type(op, 0);
-  bool vector = n == before + 1 && ir_is_tensor(ir_operand_type(op, before)) && ir_operand_type(op, before)->rank == 1;
-  if (vector || (ir_is_tensor(t) && n == before + t->rank)) return 0;
-  return wrong_count(r, d, op, "one start index for each dimension, or one vector of them,");
-}
-
-/* The selector, then one operand for each branch. */
-static int check_conditional(text_reader *r, const text_draft *d, const ir_op *op) {
-  if (op->n_called > 0 && op->n_operands == op->n_called + 1) return 0;
-  return text_fail(r, d->opcode_at, XLAC_E_SYNTAX,
-                   "a conditional of %u branches has one operand for each after the first, found %u", op->n_called,
-                   op->n_operands);
-}
-
-/* operand_layout_constraints={f32[2]{0}, ...}: one for each operand. */
-static int check_constraints(text_reader *r, const text_draft *d, const ir_op *op) {
-  const ir_attr *a = ir_attr_find(op, IR_ATTR_OPERAND_LAYOUT_CONSTRAINTS);
-  if (!a) return 0;
-  if (a->v.types->n != op->n_operands)
-    return text_fail(r, d->at, XLAC_E_BAD_ATTRIBUTE, "%u operand layout constraints for %u operands", a->v.types->n,
-                     op->n_operands);
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (ir_compatible(a->v.types->v[i], ir_operand_type(op, i))) continue;
-    return text_fail(r, d->at, XLAC_E_BAD_ATTRIBUTE,
-                     "the layout constraint of operand %u has another shape than the operand", i);
-  }
-  return 0;
-}
-
-/* Global device ids number replicas and partitions together, which only ops of a channel span. */
-static int check_all_reduce(text_reader *r, const text_draft *d, const ir_op *op) {
-  if (!ir_get_bool(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS, false) || ir_attr_find(op, IR_ATTR_CHANNEL_ID)) return 0;
-  return bad_attr(r, d, op, "with use_global_device_ids needs a channel_id");
-}
-
-static int check_scan(text_reader *r, const text_draft *d, const ir_op *op) {
-  assert(op->n_called == 1);
-  int64_t carries = ir_get_int(op, IR_ATTR_NUM_CARRIES, 0);
-  if (op->called[0]->n_params != op->n_operands)
-    return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "scan has %u operands, but its computation %u parameters",
-                     op->n_operands, op->called[0]->n_params);
-  if (carries < 0 || carries > op->n_operands) return bad_attr(r, d, op, "has more carries than operands");
-  return 0;
-}
-
-/* Attributes that are lists in the text but name one dimension. */
-static bool one_dimension(unsigned opcode) {
-  switch ((ir_opcode)opcode) {
-    case IR_OP_CONCATENATE:
-    case IR_OP_ALL_GATHER:
-    case IR_OP_ALL_GATHER_START:
-    case IR_OP_ALL_TO_ALL:
-    case IR_OP_REDUCE_SCATTER:
-    case IR_OP_SORT:
-    case IR_OP_GET_DIMENSION_SIZE:
-    case IR_OP_SET_DIMENSION_SIZE:
-    case IR_OP_SCAN:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/* parameter_replication={true,false}: one for each leaf of the parameter. */
-static int check_replication(text_reader *r, const text_draft *d, const ir_op *op) {
-  const ir_attr *a = ir_attr_find(op, IR_ATTR_PARAMETER_REPLICATION);
-  if (!a) return 0;
-  if (op->opcode != IR_OP_PARAMETER) return bad_attr(r, d, op, "is no parameter and has no parameter_replication");
-  uint32_t leaves = ir_type_leaves(op->type);
-  if (a->v.ints->n == leaves) return 0;
-  return text_fail(r, d->at, XLAC_E_BAD_ATTRIBUTE, "parameter_replication has %u entries for a shape of %u leaves",
-                   a->v.ints->n, leaves);
-}
-
-/* Without these checks the op could not be made, or its type not be inferred without reading past its operands. */
-static int check_by_opcode(text_reader *r, const text_draft *d, const ir_op *op) {
-  switch ((ir_opcode)op->opcode) {
-    case IR_OP_TUPLE:
-      return check_tuple(r, d, op);
-    case IR_OP_GET_TUPLE_ELEMENT:
-      return check_element(r, d, op);
-    case IR_OP_CONDITIONAL:
-      return check_conditional(r, d, op);
-    case IR_OP_CUSTOM_CALL:
-      return check_constraints(r, d, op);
-    case IR_OP_DYNAMIC_SLICE:
-    case IR_OP_DYNAMIC_UPDATE_SLICE:
-      return check_slice_counts(r, d, op);
-    case IR_OP_REDUCE:
-    case IR_OP_REDUCE_WINDOW:
-      return op->n_operands >= 2 && op->n_operands % 2 == 0
-                 ? 0
-                 : wrong_count(r, d, op, "inputs and as many initial values");
-    case IR_OP_SCATTER:
-      return op->n_operands >= 3 && op->n_operands % 2 == 1
-                 ? 0
-                 : wrong_count(r, d, op, "inputs, indices and as many updates as inputs");
-    case IR_OP_DYNAMIC_RESHAPE:
-    case IR_OP_SORT:
-    case IR_OP_CONCATENATE:
-      return op->n_operands ? 0 : wrong_count(r, d, op, "at least one operand");
-    case IR_OP_ALL_REDUCE:
-    case IR_OP_ALL_REDUCE_START:
-    case IR_OP_REDUCE_SCATTER:
-      return check_all_reduce(r, d, op);
-    case IR_OP_COLLECTIVE_PERMUTE:
-    case IR_OP_COLLECTIVE_PERMUTE_START:
-      return ir_attr_find(op, IR_ATTR_PERMUTE_SLICE_SIZES) && op->n_operands != 4
-                 ? wrong_count(r, d, op, "four operands where slice_sizes are given")
-                 : 0;
-    case IR_OP_SCAN:
-      return check_scan(r, d, op);
-    default:
-      return 0;
-  }
-}
-
+/* Counts are wrong where the opcode is, attributes where the op begins. */
 int text_check_op(text_reader *r, const text_draft *d, const ir_op *op) {
-  if (one_dimension(op->opcode)) {
-    const ir_attr *a = ir_attr_find(op, IR_ATTR_DIMENSIONS);
-    if (a && a->v.ints->n != 1) return bad_attr(r, d, op, "works on one dimension: dimensions={n}");
-  }
-  TRY(check_replication(r, d, op));
-  return check_by_opcode(r, d, op);
+  xlac_error why = {0};
+  if (ir_check_form(op, &why) == 0) return 0;
+  return text_fail(r, why.code == XLAC_E_SYNTAX ? d->opcode_at : d->at, (base_code)why.code, "%s", why.message);
 }
 
 /* --- opcodes --- */

@@ -1,4 +1,7 @@
-/* The table of ops of other dialects, and its small language. */
+/* The table of ops of other dialects, its small language, and the forms of the dialects check and interpreter.
+ *
+ * Rows come from foreign.def, sorted by name, and are searched by halving. Both reader and printer walk a form with
+ * mlir_foreign_next. */
 #include "foreign.h"
 
 static const mlir_foreign mlir_foreigns[] = {
@@ -7,7 +10,9 @@ static const mlir_foreign mlir_foreigns[] = {
 #undef FOREIGN
 };
 
+/* The exact name, "arith.addi". */
 const mlir_foreign *mlir_foreign_find(const char *name) {
+  assert(name);
   size_t low = 0, high = sizeof mlir_foreigns / sizeof *mlir_foreigns;
   while (low < high) {
     size_t at = (low + high) / 2;
@@ -37,7 +42,10 @@ bool mlir_foreign_is_property(const mlir_foreign *f, const base_istr *key) {
   return false;
 }
 
+/*   "%0"   sort '%', name "0"         "$value:any"   sort '$', name "value", kind "any"        ","   sort 'w', name ","
+ */
 bool mlir_foreign_next(const char **form, mlir_foreign_item *item) {
+  assert(form && *form);
   base_slice w = mlir_foreign_word(form);
   if (w.n == 0) return false;
   bool special = memchr("%$#=", *w.p, 4) != NULL;
@@ -52,6 +60,7 @@ bool mlir_foreign_next(const char **form, mlir_foreign_item *item) {
   return true;
 }
 
+/* LLVM's order of predicates and of rounding modes: the index is the number in the IR. */
 const char *const *mlir_foreign_words(base_slice kind) {
   static const char *const integers[] = {"eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge", NULL};
   static const char *const floats[] = {"false", "oeq", "ogt", "oge", "olt", "ole", "one",  "ord", "ueq",
@@ -63,10 +72,13 @@ const char *const *mlir_foreign_words(base_slice kind) {
   return base_slice_is(kind, "rounding") ? roundings : NULL;
 }
 
+/* The kind without its question mark. */
 base_slice mlir_foreign_flags_word(base_slice kind) {
+  assert(kind.n > 0);
   return (base_slice){kind.p, kind.n - (kind.p[kind.n - 1] == '?')};
 }
 
+/* Flags are written as word<flag,flag>. */
 bool mlir_foreign_is_flags(base_slice kind) {
   if (kind.n == 0) return false;
   base_slice word = mlir_foreign_flags_word(kind);

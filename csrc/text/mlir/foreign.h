@@ -1,4 +1,6 @@
-/* Ops of other dialects whose pretty syntax is known: the rows of foreign.def. In the IR they are UNREGISTERED. */
+/* Ops of other dialects whose pretty syntax is known: the rows of foreign.def. In the IR they are
+ * IR_OP_UNREGISTERED, with their names and attributes kept as they are; only their syntax is known here, not their
+ * meaning. */
 #ifndef XLAC_TEXT_MLIR_FOREIGN_H
 #define XLAC_TEXT_MLIR_FOREIGN_H
 
@@ -19,6 +21,7 @@ typedef enum mlir_foreign_result {
   MLIR_FOREIGN_VALUE_SHAPE
 } mlir_foreign_result;
 
+/* A row: all strings are constants of the program. */
 typedef struct mlir_foreign {
   const char *name, *form;
   uint8_t result;         /* a mlir_foreign_result */

@@ -1,4 +1,8 @@
-/* Attributes of an instruction from its fields: the plain ones by table. */
+/* Attributes of an instruction from its fields: basic values, origins, a function for each kind of message, and the
+ * plain ones by table (tables.c).
+ *
+ * Reading an attribute fills an ir_attr; its key becomes IR_ATTR_NONE where the instruction says nothing of it.
+ * Since proto3 does not write zeros, 0, false and "" mean absence unless the op must have the attribute. */
 #include <stdlib.h>
 
 #include "../hlo/print.h"
@@ -6,6 +10,7 @@
 
 /* ---- Strings, lists of numbers and dictionaries of HloModuleProto. */
 
+/* Strings of 2 GiB and more are refused: interned strings have 32-bit lengths. */
 int proto_intern(proto_reader *r, const char *s, size_t n, const base_istr **out) {
   if (n > UINT32_MAX / 2) return proto_fail(&r->s, (const uint8_t *)s, XLAC_E_TOO_LARGE, "a string of %zu bytes", n);
   *out = ir_intern(r->m, n ? s : "", n);
@@ -18,6 +23,7 @@ int proto_read_str(proto_reader *r, proto_message in, uint32_t number, const bas
   return s.n ? proto_intern(r, s.p, s.n, out) : 0;
 }
 
+/* Copied into the module's arena. */
 int proto_read_ints(proto_reader *r, proto_message in, uint32_t number, const ir_ints **out) {
   uint32_t from;
   TRY(proto_list(&r->s, in, number, &from));
@@ -34,6 +40,7 @@ int proto_read_array(proto_reader *r, proto_message in, uint32_t number, uint32_
   return 0;
 }
 
+/* The order of a std::map of strings. */
 static int compare_dict_keys(const void *a, const void *b) {
   const base_istr *x = ((const ir_dict_entry *)a)->key, *y = ((const ir_dict_entry *)b)->key;
   int c = memcmp(x->s, y->s, x->n < y->n ? x->n : y->n);
@@ -46,7 +53,9 @@ int proto_read_any_str(proto_reader *r, proto_message in, uint32_t number, const
   return proto_intern(r, s.p, s.n, out);
 }
 
+/* A map's entry: key in field 1, value in field 2. */
 static int read_dict_entry(proto_reader *r, proto_field f, ir_dict_entry *e) {
+  assert(f.wire == PROTO_LENGTH);
   proto_message entry;
   TRY(proto_open_field(&r->s, f, &entry));
   TRY(proto_read_any_str(r, entry, 1, &e->key));
@@ -84,6 +93,7 @@ int proto_read_dict(proto_reader *r, proto_message in, uint32_t number, const ir
 
 /* ---- Origins, of which the IR keeps the text. */
 
+/*   {"name" {0,1}}   {"name"}   {} */
 static int put_original(proto_reader *r, base_text *out, proto_message in, uint32_t number, bool always_named) {
   proto_message array;
   uint32_t from;
@@ -107,6 +117,7 @@ static int put_original(proto_reader *r, base_text *out, proto_message in, uint3
   return 0;
 }
 
+/* The tree of an origin is that of the op's type; `path` is the place of the leaf that is being looked for. */
 typedef struct origin_walk {
   proto_reader *r;
   base_text *out;
@@ -114,7 +125,9 @@ typedef struct origin_walk {
   int64_t path[IR_MAX_TYPE_DEPTH];
 } origin_walk;
 
+/* The element with this path; a leaf without one prints as {}. */
 static int put_origin_leaf(origin_walk *w, uint32_t depth) {
+  assert(depth <= IR_MAX_TYPE_DEPTH);
   proto_reader *r = w->r;
   uint32_t at = w->elements.first;
   proto_field f;
@@ -134,6 +147,7 @@ static int put_origin_leaf(origin_walk *w, uint32_t depth) {
   return base_puts(w->out, "{}"), 0;
 }
 
+/* Types nest no deeper than IR_MAX_TYPE_DEPTH, which bounds the recursion and the path. */
 static int put_origin_tree(origin_walk *w, const ir_type *t, uint32_t depth) {
   if (!ir_is_tuple(t)) return put_origin_leaf(w, depth);
   assert(depth < IR_MAX_TYPE_DEPTH);
@@ -147,8 +161,10 @@ static int put_origin_tree(origin_walk *w, const ir_type *t, uint32_t depth) {
   return 0;
 }
 
+/* Each leaf looks through all elements, so that their product is bounded. */
 enum { MAX_ORIGIN_WORK = 1 << 26 };
 
+/* What the IR keeps is the text that XLA prints for it. */
 static int put_origin(proto_reader *r, base_text *out, proto_message origin, const ir_op *op) {
   origin_walk w = {.r = r, .out = out, .elements = origin};
   base_putc(out, '{');
@@ -179,6 +195,7 @@ int proto_read_origin_value(proto_reader *r, proto_message in, const ir_op *op, 
 
 /* ---- Attributes of an instruction that are messages: a function for each. */
 
+/* xla.WindowDimension, whose fields are in the order of ir_window_dim. */
 static int read_window_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_message window;
   proto_field f;
@@ -217,6 +234,8 @@ static bool names_conv_dims(const ir_conv_dims *c) {
          names_each_dim(c->output_batch, c->output_feature, c->output_spatial, c->n_spatial);
 }
 
+/* xla.ConvolutionDimensionNumbers. Text can't say dimensions that are named twice or not at all, so they are refused
+ * here. */
 static int read_conv_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_message m;
   uint32_t n_input, n_kernel, n_output;
@@ -245,6 +264,7 @@ static int read_conv_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
+/* xla.PaddingConfig: low, high, interior for each dimension. */
 static int read_padding_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_message config;
   proto_field f;
@@ -263,6 +283,7 @@ static int read_padding_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
+/* Start, limit and stride of each dimension. */
 static int read_slice_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_field f;
   uint32_t at = in.first, n = proto_count(&r->s, in, 17, PROTO_LENGTH);
@@ -278,6 +299,7 @@ static int read_slice_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
+/* source_target_pairs: each a message of two numbers. */
 static int read_pairs_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_field f;
   uint32_t at = in.first, n = proto_count(&r->s, in, 52, PROTO_LENGTH);
@@ -317,6 +339,7 @@ static int read_slice_sizes(proto_reader *r, proto_message in, const ir_op *op, 
   return 0;
 }
 
+/* output_to_operand_aliasing; absent where there are none. */
 static int read_aliasing_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_field f;
   uint32_t at = in.first, n = proto_count(&r->s, in, 74, PROTO_LENGTH);
@@ -354,6 +377,7 @@ static int read_constraints(proto_reader *r, proto_message in, const ir_op *op, 
   return 0;
 }
 
+/* Numbers are kept as the text that XLA prints. */
 static int read_statistics_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_message viz;
   proto_field f;
@@ -379,6 +403,7 @@ static int read_statistics_value(proto_reader *r, proto_message in, ir_attr *a) 
   return 0;
 }
 
+/* A tolerance or a mode; the default mode is no attribute. */
 static int read_accuracy_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_message m, tolerance;
   ir_accuracy *accuracy = BASE_NEW(&r->m->arena, ir_accuracy);
@@ -415,6 +440,7 @@ static int read_domain_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
+/* A JSON object is kept to be printed without quotes. */
 static int read_config_value(proto_reader *r, proto_message in, ir_attr *a) {
   ir_config_text *c = BASE_NEW(&r->m->arena, ir_config_text);
   if (!c) return proto_no_memory(&r->s);
@@ -425,6 +451,7 @@ static int read_config_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
+/* What is not listed is no attribute of the IR, or is read with the op. */
 int proto_read_message_value(proto_reader *r, proto_message in, const ir_op *op, const proto_attr *row, ir_attr *a) {
   proto_message m;
   switch ((ir_attr_key)row->key) {
@@ -475,20 +502,24 @@ int proto_read_message_value(proto_reader *r, proto_message in, const ir_op *op,
   }
 }
 
+/* The word of an enum's number. */
 static int read_word_number(proto_reader *r, proto_message in, const proto_attr *row, int64_t number,
                             const base_istr **out) {
+  assert(row->words);
   const char *word = proto_number_word(row->words, number);
   if (word) return proto_intern(r, word, strlen(word), out);
   return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "%lld is no value of '%s'", (long long)number,
                     ir_attr_table[row->key].text);
 }
 
+/* 0 is the enum's default, which is absent unless needed. */
 static int read_enum(proto_reader *r, proto_message in, const proto_attr *row, bool needed, ir_attr *a) {
   int64_t v = proto_int(&r->s, in, row->field);
   if (v == 0 && !needed) return a->key = IR_ATTR_NONE, 0;
   return read_word_number(r, in, row, v, &a->v.str);
 }
 
+/* A list that is all defaults says nothing. */
 static int read_enums(proto_reader *r, proto_message in, const proto_attr *row, ir_attr *a) {
   uint32_t from;
   bool any = false;
@@ -508,6 +539,7 @@ static int read_enums(proto_reader *r, proto_message in, const proto_attr *row, 
   return 0;
 }
 
+/* The words of the text form are the only ones allowed. */
 static int read_word(proto_reader *r, proto_message in, const ir_op *op, const proto_attr *row, ir_attr *a) {
   const char *const *words = ir_attr_words(op->opcode, (ir_attr_key)row->key);
   TRY(proto_read_str(r, in, row->field, &a->v.str));
@@ -532,6 +564,7 @@ static bool says_nothing(unsigned key, int64_t v) {
   }
 }
 
+/* A list in the protocol that is one number in the IR. */
 static int read_one(proto_reader *r, proto_message in, const proto_attr *row, ir_attr *a) {
   uint32_t from;
   TRY(proto_list(&r->s, in, row->field, &from));
@@ -586,11 +619,14 @@ static int read_plain_value(proto_reader *r, proto_message in, const ir_op *op, 
   }
 }
 
+/* Adds the attribute, unless it says nothing. */
 static int set_attr(proto_reader *r, ir_op *op, const ir_attr *a) {
+  assert(a->key == IR_ATTR_NONE || a->key < IR_ATTR_COUNT);
   if (a->key == IR_ATTR_NONE) return 0;
   return ir_attr_set(op, *a) ? 0 : proto_no_memory(&r->s);
 }
 
+/* Opens the messages that the field lies in. */
 static int read_attr_row(proto_reader *r, proto_message in, ir_op *op, const proto_attr *row, bool needed) {
   ir_attr a = ir_attr_make((ir_attr_key)row->key);
   proto_message outer, inner;
@@ -606,6 +642,7 @@ static int read_attr_row(proto_reader *r, proto_message in, ir_op *op, const pro
   return set_attr(r, op, &a);
 }
 
+/* Groups come in one of several fields. */
 static int read_groups_attr(proto_reader *r, proto_message in, ir_op *op) {
   ir_attr a = ir_attr_make(IR_ATTR_REPLICA_GROUPS);
   bool present;
@@ -617,6 +654,7 @@ static bool is_present(const proto_reader *r, proto_message in, const proto_attr
   return proto_count(&r->s, in, row->field, PROTO_LENGTH) > 0;
 }
 
+/* First the opcode's own attributes, then those that any op may have; both by their rows. */
 int proto_read_attrs(proto_reader *r, proto_message in, ir_op *op) {
   static const uint16_t common[] = {
       IR_ATTR_SHARDING,       IR_ATTR_FRONTEND_ATTRIBUTES,   IR_ATTR_STATISTICS,     IR_ATTR_METADATA, IR_ATTR_ORIGIN,

@@ -1,4 +1,7 @@
-/* Shapes and layouts from their messages. */
+/* Shapes, layouts and literals from their messages: xla.ShapeProto, xla.LayoutProto, xla.LiteralProto.
+ *
+ * ShapeProto: 2 element type, 3 dimensions, 4 tuple's elements, 5 layout, 6 which dimensions are dynamic. The
+ * numbers of a layout's lists stay on the reader's stack until the layout is interned. */
 #include "read.h"
 
 enum { MAX_PROTO_PARTS = 64 };
@@ -10,6 +13,7 @@ typedef struct layout_parts {
   uint32_t tile_from[MAX_PROTO_PARTS], split_from[MAX_PROTO_PARTS];
 } layout_parts;
 
+/* IR_TILE_COMBINE, a negative number, means that the dimension is combined with the next one. */
 static int read_proto_tiles(proto_reader *r, proto_message in, layout_parts *parts, uint32_t *n) {
   uint32_t at = in.first;
   proto_field f;
@@ -61,6 +65,7 @@ static int check_minor_to_major(proto_reader *r, const uint8_t *at, const int64_
   return 0;
 }
 
+/* Absent is 0, no type. */
 static int read_index_dtype(proto_reader *r, proto_message in, uint32_t number, base_dtype *out) {
   int64_t v = proto_int(&r->s, in, number);
   *out = proto_dtype_of(v);
@@ -68,6 +73,7 @@ static int read_index_dtype(proto_reader *r, proto_message in, uint32_t number, 
   return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_SHAPE_TEXT, "a layout's index types are unsigned integers");
 }
 
+/* A tail padding of 0 is XLA's default of 1. */
 static int read_layout_facts(proto_reader *r, proto_message in, ir_layout *l) {
   l->tail_padding = proto_int(&r->s, in, 16);
   if (l->tail_padding == 0) l->tail_padding = 1;
@@ -80,6 +86,7 @@ static int read_layout_facts(proto_reader *r, proto_message in, ir_layout *l) {
   return 0;
 }
 
+/* Pointers into the stack are taken at the end: it moves while it grows. */
 static int read_proto_layout(proto_reader *r, proto_message in, uint32_t rank, const ir_layout **out) {
   layout_parts parts;
   ir_layout l = {.rank = rank};
@@ -100,8 +107,10 @@ static int read_proto_layout(proto_reader *r, proto_message in, uint32_t rank, c
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
+/* A dimension that is unbounded counts as dynamic, whatever its flag says. */
 static int make_tensor(proto_reader *r, proto_message in, base_dtype dtype, const uint8_t *at, uint32_t from,
                        uint32_t rank, const ir_type **out) {
+  assert(rank <= IR_MAX_RANK);
   bool dynamic[IR_MAX_RANK];
   uint32_t flags, n_dynamic = 0;
   const ir_layout *layout = NULL;
@@ -127,6 +136,7 @@ static int make_tensor(proto_reader *r, proto_message in, base_dtype dtype, cons
   return why.code ? proto_fail(&r->s, at, (base_code)why.code, "%s", why.message) : proto_no_memory(&r->s);
 }
 
+/* The dimensions wait on the stack for make_tensor. */
 static int read_tensor_shape(proto_reader *r, proto_message in, int64_t number, const ir_type **out) {
   base_dtype dtype = proto_dtype_of(number);
   const uint8_t *at = proto_place(r, in);
@@ -157,6 +167,7 @@ int proto_read_types(proto_reader *r, proto_message in, uint32_t number, uint32_
   return 0;
 }
 
+/* Bounded in leaves and depth, since everything that walks types recurses. */
 static int read_tuple_shape(proto_reader *r, proto_message in, const ir_type **out) {
   uint32_t from;
   TRY(proto_read_types(r, in, 4, &from));
@@ -179,6 +190,7 @@ static int read_buffer_shape(proto_reader *r, proto_message in, const ir_type **
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
+/* By the element type's number, which also says what is no array. */
 int proto_read_type(proto_reader *r, proto_message in, const ir_type **out) {
   int64_t number = proto_int(&r->s, in, 2);
   switch (number) {
@@ -207,6 +219,7 @@ int proto_read_type_in(proto_reader *r, proto_message in, uint32_t number, const
 
 /* ---- Literals from their messages: elements stand there in the order of the shape's layout. */
 
+/* An error about the elements of a literal. */
 static int wrong_amount(proto_reader *r, proto_message in, const ir_type *t, uint64_t found, uint64_t expected) {
   char text[160];
   return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_LITERAL, "a literal of shape %s needs %llu %s, found %llu",
@@ -230,7 +243,9 @@ static void extend_narrow(base_dtype dtype, uint8_t *data, int64_t n) {
   }
 }
 
+/* Elements stand in the order of the layout; ours are row-major. */
 static void place_raw(ir_literal *l, const uint8_t *from) {
+  assert(l->type->count >= 0);
   size_t size = base_dtype_bytes((base_dtype)l->type->dtype);
   proto_walk w;
   assert(l->data);
@@ -243,7 +258,8 @@ static void place_raw(ir_literal *l, const uint8_t *from) {
     memcpy((uint8_t *)l->data + (size_t)place * size, from + (size_t)i * size, size);
 }
 
-/* bytes, or fixed-width numbers: one field, or many that are to be joined. */
+/* bytes, or fixed-width numbers: one field, or many that are to be joined. `bytes` fields don't join: the last one
+ * counts. Fixed-width numbers may come packed or one by one. */
 static int read_raw(proto_reader *r, proto_message in, const ir_type *t, uint32_t number, ir_literal **out) {
   uint64_t want = (uint64_t)t->count * base_dtype_bytes((base_dtype)t->dtype), found = 0;
   bool joins = base_dtype_of((base_dtype)t->dtype)->bits >= 32;
@@ -266,7 +282,9 @@ static int read_raw(proto_reader *r, proto_message in, const ir_type *t, uint32_
   return 0;
 }
 
+/* Numbers of 32 bits keep their low half. */
 static void store_number(base_dtype dtype, void *to, int64_t v) {
+  assert(base_dtype_bytes(dtype) <= 8);
   uint32_t narrow = (uint32_t)v;
   if (dtype == XLAC_PRED)
     *(uint8_t *)to = v != 0;
@@ -274,6 +292,7 @@ static void store_number(base_dtype dtype, void *to, int64_t v) {
     memcpy(to, base_dtype_bytes(dtype) == 4 ? (void *)&narrow : (void *)&v, base_dtype_bytes(dtype));
 }
 
+/* Varints, one for each element. */
 static int read_numbers(proto_reader *r, proto_message in, const ir_type *t, uint32_t number, ir_literal **out) {
   uint32_t from;
   proto_walk w;
@@ -294,7 +313,9 @@ static int read_numbers(proto_reader *r, proto_message in, const ir_type *t, uin
 
 static int read_literal_of(proto_reader *r, proto_message in, const ir_type *t, const ir_literal **out);
 
+/* Elements of a tuple's literal are messages in field 10. */
 static int read_literal_parts(proto_reader *r, proto_message in, const ir_type *t, const ir_literal **out) {
+  assert(ir_is_tuple(t));
   uint32_t at = in.first, from = r->pointers.n;
   proto_field f;
   for (uint32_t i = 0; i < t->n_elements; i++) {

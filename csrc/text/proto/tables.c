@@ -1,8 +1,10 @@
-/* The tables of HloModuleProto: numbers as in jaxlib 0.10.2's xla/service/hlo.proto and xla/xla_data.proto. */
+/* The tables of HloModuleProto: numbers as in jaxlib 0.10.2's xla/service/hlo.proto and xla/xla_data.proto. Both
+ * reader and writer go by them, so that a field is named once. */
 #include "tables.h"
 
 #include <stddef.h>
 
+/* Words of enums by their numbers; "" where a number has no word in HLO text. */
 static const char *const proto_distributions[] = {"rng_invalid", "rng_uniform", "rng_normal", NULL};
 static const char *const proto_rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
 static const char *const proto_dot_algorithms[] = {"unset",
@@ -36,6 +38,8 @@ static const char *const proto_transposes[] = {"TRANSPOSE_INVALID", "NO_TRANSPOS
 static const char *const proto_convolution_kinds[] = {"unset", "fprop", "dgrad", "wgrad", NULL};
 static const char *const proto_truths[] = {"", "true", "false", NULL};
 
+/* ROW(attribute, opcode or 0, field of the message, field within that, field, form, words): 0 for messages that the
+ * field does not lie in. ROW(LHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 3, INTS): field 3 of field 1 of field 90. */
 static const proto_attr proto_attrs[] = {
 #define ROW(key, only, outer, inner, field, form, words) \
   {IR_ATTR_##key, only, outer, inner, field, PROTO_FORM_##form, words}
@@ -136,6 +140,7 @@ static const proto_attr proto_attrs[] = {
 };
 enum { N_PROTO_ATTRS = sizeof proto_attrs / sizeof *proto_attrs };
 
+/* Some ninety rows: a search from the beginning is fast enough for a format that is read once. */
 const proto_attr *proto_attr_of(unsigned opcode, unsigned key) {
   for (uint32_t i = 0; i < N_PROTO_ATTRS; i++) {
     const proto_attr *a = &proto_attrs[i];
@@ -144,6 +149,7 @@ const proto_attr *proto_attr_of(unsigned opcode, unsigned key) {
   return NULL;
 }
 
+/* Gaps have no word and are never found. */
 int proto_word_number(const char *const *words, const base_istr *word) {
   assert(words && word);
   for (int i = 0; words[i]; i++)
@@ -196,6 +202,7 @@ const uint32_t proto_n_metadata_fields = sizeof proto_metadata_fields / sizeof *
 
 /* --- element orders --- */
 
+/* A layout that does not fit the type is ignored: literals of such are refused elsewhere. */
 bool proto_walk_start(proto_walk *w, const ir_type *t) {
   bool is_row_major = true;
   if (!t->layout || t->layout->rank != t->rank || t->rank < 2) return false;
@@ -212,6 +219,7 @@ bool proto_walk_start(proto_walk *w, const ir_type *t) {
   return !is_row_major;
 }
 
+/* Counts like an odometer whose fastest wheel is the most minor dimension; after the last element it is at 0 again. */
 int64_t proto_walk_next(proto_walk *w, int64_t place) {
   for (uint32_t i = 0; i < w->rank; i++) {
     place += w->stride[i];

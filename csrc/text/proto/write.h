@@ -1,5 +1,8 @@
-/* Internal to the writer of HloModuleProto. Everything appends to w->out; the first failure but for memory stays in
- * w->status. */
+/* Internal to the writer of HloModuleProto. Everything appends to w->out; running out of memory shows there, other
+ * failures are returned.
+ *
+ * Fields are written in the order of their numbers where nothing else is said, as XLA's serializer does. Ids are
+ * made of numbers in lists, so that a reader which sorts by id finds the order of the module again. */
 #ifndef XLAC_TEXT_PROTO_WRITE_H
 #define XLAC_TEXT_PROTO_WRITE_H
 
@@ -22,6 +25,7 @@ typedef struct proto_writer {
   xlac_error *err;
 } proto_writer;
 
+/* `depth`: how many modules this one stands in. */
 XLAC_MUST_USE int proto_write_module(base_text *out, const ir_module *m, uint32_t depth, xlac_error *err);
 /* write_type.c */
 void proto_write_type(base_text *out, uint32_t number, const ir_type *t);

@@ -1,9 +1,13 @@
-/* Instructions to their messages: the plain attributes by table, the others by a function each. */
+/* Instructions to their messages: shardings, replica groups and metadata, the plain attributes by table (tables.c),
+ * the others by a function each.
+ *
+ * Fields at their defaults are left out, as proto3 does; what XLA's reader wants in any case is in write_wanted. */
 #include "write.h"
 #include "../../base/number/number.h"
 
 /* ---- Shardings, replica groups and metadata to their messages. */
 
+/* The IR keeps "{1,2}"; the message has the numbers. */
 static void write_profile(base_text *out, const base_istr *text) {
   const char *p = text->s, *end = text->s + text->n;
   size_t at = proto_begin(out, 5);
@@ -16,13 +20,16 @@ static void write_profile(base_text *out, const base_istr *text) {
   proto_end(out, at);
 }
 
+/* Payloads lie in the module; an op refers to one by its number. */
 static void write_payload(proto_writer *w, const base_istr *text) {
+  assert(text->n > 0);
   size_t at = proto_begin(w->out, 20);
   proto_put_int_always(w->out, 2, w->n_payloads++);
   proto_end(w->out, at);
   proto_put_bytes(&w->payloads, 22, text->s, text->n);
 }
 
+/* Plain fields by table. */
 void proto_write_metadata(proto_writer *w, uint32_t number, const ir_metadata *m) {
   size_t at = proto_begin(w->out, number);
   for (uint32_t i = 0; i < proto_n_metadata_fields; i++) {
@@ -39,6 +46,7 @@ void proto_write_metadata(proto_writer *w, uint32_t number, const ir_metadata *m
   proto_end(w->out, at);
 }
 
+/* xla.OpSharding.Type. */
 static int64_t sharding_number(uint8_t kind) {
   static const uint8_t numbers[] = {
       [IR_SHARDING_REPLICATED] = 0, [IR_SHARDING_MAXIMAL] = 1, [IR_SHARDING_TUPLE] = 2,    [IR_SHARDING_TILED] = 3,
@@ -47,6 +55,7 @@ static int64_t sharding_number(uint8_t kind) {
   return numbers[kind];
 }
 
+/* The message wants an order in any case. */
 static void write_iota(base_text *out, uint32_t dims_field, uint32_t perm_field, uint32_t n, const int64_t *reshape,
                        const int64_t *perm) {
   int64_t identity[IR_MAX_RANK];
@@ -56,6 +65,7 @@ static void write_iota(base_text *out, uint32_t dims_field, uint32_t perm_field,
   proto_put_list(out, perm_field, perm ? perm : identity, n);
 }
 
+/* Tiles, devices, and what the last tile dimensions mean. */
 static void write_tiling(base_text *out, const ir_sharding *s) {
   int64_t kinds[IR_MAX_RANK];
   proto_put_list(out, 3, s->dims, s->n_dims);
@@ -69,6 +79,7 @@ static void write_tiling(base_text *out, const ir_sharding *s) {
   proto_put_list(out, 8, kinds, s->n_subgroups);
 }
 
+/* The kind says which fields there are. */
 static int write_sharding_fields(proto_writer *w, const ir_sharding *s) {
   if (s->named_text) return proto_write_named_sharding(w, s->named_text);
   proto_put_int(w->out, 1, sharding_number(s->kind));
@@ -91,6 +102,7 @@ int proto_write_sharding(proto_writer *w, uint32_t number, const ir_sharding *s)
   return 0;
 }
 
+/* An empty list is written too: one group of all. */
 static void write_group_lists(base_text *out, const ir_int_lists *lists) {
   size_t at = proto_begin(out, 87);
   for (uint32_t i = 0; lists && i < lists->n; i++) {
@@ -101,6 +113,7 @@ static void write_group_lists(base_text *out, const ir_int_lists *lists) {
   proto_end(out, at);
 }
 
+/* In the field for their form: 93, 87 or 92. */
 int proto_write_groups(proto_writer *w, const ir_op *op) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
   const ir_groups *g = a ? a->v.groups : NULL;
@@ -115,6 +128,7 @@ int proto_write_groups(proto_writer *w, const ir_op *op) {
   return 0;
 }
 
+/* Unique in the module. */
 int64_t proto_op_id(const proto_writer *w, const ir_op *op) {
   assert(op->id < w->m->n_ids);
   return (int64_t)w->computation_numbers[op->parent->id] << 32 | w->op_numbers[op->id];
@@ -133,6 +147,7 @@ void proto_write_dict(base_text *out, uint32_t number, const ir_dict *d) {
 
 /* --- kinds of their own --- */
 
+/* In the order of the fields of xla.WindowDimension. */
 static void write_window_value(base_text *out, const ir_window *v) {
   size_t at = proto_begin(out, 15);
   for (uint32_t i = 0; i < v->n; i++) {
@@ -223,6 +238,7 @@ static void write_slice_value(base_text *out, const ir_slice *s) {
   for (uint32_t i = 0; i < s->n; i++) write_three(out, 17, s->v[i].start, s->v[i].limit, s->v[i].stride);
 }
 
+/* All sizes in one packed list. */
 static void write_slice_sizes(base_text *out, const ir_int_lists *lists) {
   size_t at = proto_begin(out, 20);
   for (uint32_t i = 0; i < lists->n; i++)
@@ -237,12 +253,14 @@ static void write_pairs(base_text *out, const ir_int_lists *lists) {
   }
 }
 
+/* What only newer XLA, or xlac alone, has. */
 static int no_place(proto_writer *w, const ir_op *op, const char *what) {
   int status = base_fail_at(w->err, XLAC_E_BAD_ATTRIBUTE, op->line, op->col, op->name->s,
                             "'%s' has no place in HloModuleProto", what);
   return base_hint(w->err, status, "print the module as text, which holds all of it");
 }
 
+/* Attributes whose messages are not plain. */
 static int write_message_value(proto_writer *w, const ir_op *op, const ir_attr *a) {
   base_text *out = w->out;
   switch ((ir_attr_key)a->key) {
@@ -304,6 +322,7 @@ static int write_words(proto_writer *w, const ir_op *op, const proto_attr *row, 
   return 0;
 }
 
+/* By the row's form. */
 static int write_plain_value(proto_writer *w, const ir_op *op, const proto_attr *row, const ir_attr *a) {
   base_text *out = w->out;
   int number;
@@ -371,7 +390,9 @@ static void write_ids(proto_writer *w, uint32_t number, uint32_t n, ir_op *const
   proto_end(w->out, at);
 }
 
+/* Operands, control predecessors, called computations. */
 static void write_references(proto_writer *w, const ir_op *op) {
+  assert(w->computation_numbers && w->op_numbers);
   bool swaps = op->opcode == IR_OP_WHILE && op->n_called == 2; /* XLA has the body first */
   if (op->n_operands) {
     size_t at = proto_begin(w->out, 36);
@@ -387,6 +408,8 @@ static void write_references(proto_writer *w, const ir_op *op) {
   proto_end(w->out, at);
 }
 
+/* HloInstructionProto: 1 name, 2 opcode, 3 shape, 8 literal, 9 parameter number, 35 id, 36 operands, and the rest by
+ * table. */
 int proto_write_op(proto_writer *w, const ir_op *op) {
   const char *opcode = ir_opcode_text(op->opcode);
   size_t at = proto_begin(w->out, 2);

@@ -1,12 +1,17 @@
 /* Printing modules in MLIR form as MLIR itself does: module, functions, entry points. Source: the MLIR language
- * reference; StableHLO's and func's assembly formats. */
+ * reference; StableHLO's and func's assembly formats.
+ *
+ *   module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
+ *     func.func public @main(%arg0: tensor<8xf32> loc("x")) -> (tensor<8xf32> {jax.result_info = ""}) { ... }
+ *   } */
 #include "print.h"
 
 static bool mprint_is(const base_istr *key, const char *s) {
   return strcmp(key->s, s) == 0;
 }
 
-/* A dictionary but for one key or two, after ` keyword`; nothing when nothing is left. */
+/* A dictionary but for one key or two, after ` keyword`; nothing when nothing is left. `open` is what stands before
+ * the first entry, its brace included. */
 static void mprint_dict_without(mprint *p, const ir_mdict *d, const char *open, const char *a, const char *b) {
   bool some = false;
   for (uint32_t i = 0; d && i < d->n; i++) {
@@ -20,6 +25,7 @@ static void mprint_dict_without(mprint *p, const ir_mdict *d, const char *open, 
 
 /* --- functions, pretty --- */
 
+/* A declaration has no names for its arguments. */
 static void mprint_parameter(mprint *p, const ir_computation *c, uint32_t i) {
   const ir_op *param = c->params[i];
   if (!c->declaration) {
@@ -32,11 +38,13 @@ static void mprint_parameter(mprint *p, const ir_computation *c, uint32_t i) {
   mprint_dict(p, param->mlir);
 }
 
+/* NULL for an empty dictionary too, which is not printed. */
 static const ir_mdict *mprint_result_attrs(const ir_computation *c, uint32_t i) {
   const ir_mdict *d = ir_result_attrs(c, i);
   return d && d->n ? d : NULL;
 }
 
+/* A single result without attributes has no parentheses, unless it is a function type itself. */
 static void mprint_function_results(mprint *p, const ir_computation *c) {
   uint32_t n = ir_function_results(c);
   if (n == 0) return;
@@ -53,6 +61,7 @@ static void mprint_function_results(mprint *p, const ir_computation *c) {
   if (!bare) base_putc(p->out, ')');
 }
 
+/* Visibility stands before the name, everything else that is no argument's or result's behind "attributes". */
 static void mprint_pretty_function(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, "func.func ");
   const ir_mattr *visibility = ir_mdict_get(c->mlir, "sym_visibility");
@@ -80,6 +89,7 @@ static void mprint_dict_or_empty(mprint *p, const ir_mdict *d) {
   mprint_dict(p, d);
 }
 
+/* Absent where no argument has any: then MLIR has no such property. */
 static void mprint_argument_attrs(mprint *p, const ir_computation *c) {
   bool any = false;
   for (uint32_t i = 0; i < c->n_params; i++) any = any || (c->params[i]->mlir && c->params[i]->mlir->n);
@@ -125,6 +135,7 @@ static void mprint_signature(mprint *p, const ir_computation *c) {
   if (!bare) base_putc(p->out, ')');
 }
 
+/* MLIR prints properties in alphabetical order. */
 static void mprint_generic_function(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, "\"func.func\"() <{");
   mprint_argument_attrs(p, c);
@@ -146,6 +157,7 @@ static void mprint_generic_function(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, " : () -> ()");
 }
 
+/* A function or, for symbols (sdy.mesh), the one op of a computation of its own. */
 static void mprint_member(mprint *p, const ir_computation *c) {
   mprint_spaces(p);
   if (c->kind == IR_SYMBOL) {
@@ -166,6 +178,7 @@ static bool mprint_is_member(const ir_computation *c) {
   return c->kind == IR_FUNCTION || c->kind == IR_SYMBOL;
 }
 
+/* Up to the opening brace and its newline. */
 static void mprint_module_head(mprint *p, const ir_module *m) {
   const ir_mattr *visibility = ir_mdict_get(m->mlir, "sym_visibility");
   if (!p->generic) {
@@ -192,6 +205,7 @@ static void mprint_module_head(mprint *p, const ir_module *m) {
   BASE_PUT(p->out, " ({\n");
 }
 
+/* Everything but the aliases and the resources. */
 static void mprint_module(mprint *p, const ir_module *m) {
   mprint_module_head(p, m);
   bool empty = true;
@@ -221,6 +235,7 @@ static void mprint_visit_module(mprint *p, const ir_module *m) {
   mprint_loc_number(p);
 }
 
+/* `out` is the caller's; everything else is freed by mprint_end. */
 static mprint mprint_begin(base_text *out, const mlir_print_options *options, base_alloc alloc) {
   mprint p = {.out = out, .alloc = alloc};
   if (options) {
@@ -236,6 +251,7 @@ static mprint mprint_begin(base_text *out, const mlir_print_options *options, ba
   return p;
 }
 
+/* `status` is what went wrong before, or 0. */
 static int mprint_end(mprint *p, int status, xlac_error *err) {
   bool failed = p->failed || p->out->failed;
   BASE_VEC_FREE(p->alloc, &p->each);
@@ -265,7 +281,8 @@ int text_print_mlir(base_text *out, const ir_module *m, const mlir_print_options
   return mprint_end(&p, status, err);
 }
 
-/* The function or symbol that the op is in. */
+/* The function or symbol that the op is in. One op alone is named as in the text of its function; numbering the
+ * others is not needed. */
 static const ir_computation *mprint_function_of(const ir_op *op) {
   const ir_computation *c = op->parent;
   while (c->owner) c = c->owner->parent;
@@ -287,6 +304,7 @@ typedef struct mprint_naming {
   xlac_error *err;
 } mprint_naming;
 
+/* p->out serves as the buffer for one name at a time. */
 static int mprint_tell_op(const mprint_naming *x, ir_op *op) {
   base_text *name = x->p->out;
   int status = 0;

@@ -1,4 +1,9 @@
-/* Attributes. Their nesting is bounded by what readers accept. */
+/* Attributes: numbers, lists, dictionaries, elements, and StableHLO's structs and enums. Their nesting is bounded by
+ * what readers accept.
+ *
+ * An attribute is printed in one of three ways: whole (mprint_attr), as an element of a list, which leaves i64 and
+ * f64 out (mprint_attr_short), or bare, as the form of an op that knows its kind (mprint_attr_bare):
+ *   #stablehlo<precision HIGHEST>, 3 : i64      [3, 4 : i32]      precision = [HIGHEST], dim = 3 */
 #include "print.h"
 #include "../sdy/print.h"
 
@@ -9,17 +14,21 @@ enum { MPRINT_LONGEST_LIST = 100 };
 
 typedef void mprint_put_fn(mprint *p, const ir_mattr *a, int64_t i);
 
+/* Element i in row-major order. */
 static void mprint_put_element(mprint *p, const ir_mattr *a, int64_t i) {
+  assert(i >= 0 && i < a->v.literal->type->count);
   const ir_literal *l = a->v.literal;
   mprint_element(p->out, l->type->dtype, (const char *)l->data + (size_t)i * base_dtype_bytes(l->type->dtype));
 }
 
 static void mprint_put_string(mprint *p, const ir_mattr *a, int64_t i) {
+  assert(i < (int64_t)a->v.list->n);
   const base_istr *s = a->v.list->v[i]->str;
   mprint_quoted(p->out, s->s, s->n);
 }
 
-/* The elements in nested brackets: at each, as many open or close as there are dimensions whose row begins or ends. */
+/* The elements in nested brackets: at each, as many open or close as there are dimensions whose row begins or ends.
+ *   [[1, 2], [3, 4]] */
 static void mprint_nested(mprint *p, const ir_mattr *a, mprint_put_fn *put) {
   const ir_type *t = a->type;
   int64_t count = t->count, innermost = t->rank ? t->dims[t->rank - 1] : 1;
@@ -40,8 +49,10 @@ static void mprint_nested(mprint *p, const ir_mattr *a, mprint_put_fn *put) {
   }
 }
 
-/* MLIR stores, and so prints, equal elements once. */
+/* MLIR stores, and so prints, equal elements once. Compares each element with the next by comparing the data with
+ * itself, shifted by one. There is at least one element. */
 static bool mprint_all_equal(const ir_literal *l) {
+  assert(l->data && l->type->count > 0);
   size_t size = base_dtype_bytes(l->type->dtype), n = (size_t)l->type->count;
   const char *data = l->data;
   return n == 1 || memcmp(data, data + size, (n - 1) * size) == 0;
@@ -63,6 +74,7 @@ static void mprint_bytes(base_text *o, const ir_literal *l) {
   base_putc(o, '"');
 }
 
+/* A splat prints one element, a short list its elements, a long one the bytes in hexadecimal. */
 static void mprint_dense_body(mprint *p, const ir_mattr *a) {
   const ir_literal *l = a->v.literal;
   if (!l || !l->data || l->type->count == 0) return;
@@ -85,12 +97,15 @@ static void mprint_dense_strings(mprint *p, const ir_mattr *a) {
     mprint_nested(p, a, mprint_put_string);
 }
 
+/* Only what would be long: splats print as one element anyway. */
 static bool mprint_elides(const mprint *p, const ir_mattr *a) {
   if (!p->elide_over || a->kind == IR_M_RESOURCE) return false;
   if (!a->type || a->type->count <= (int64_t)p->elide_over) return false;
   return a->kind == IR_M_DENSE && !a->splat && a->v.literal && a->v.literal->data && !mprint_all_equal(a->v.literal);
 }
 
+/* Resources are listed once for each key, in the order of their first use. An attribute printed alone has no such
+ * list. */
 static void mprint_note_resource(mprint *p, const ir_mattr *a) {
   if (!a->v.literal || !p->names) return;
   if (base_map_ptr(&p->resource_keys, a->str)) return;
@@ -98,6 +113,7 @@ static void mprint_note_resource(mprint *p, const ir_mattr *a) {
     p->failed = true;
 }
 
+/* Without the type, which stands behind. */
 void mprint_dense(mprint *p, const ir_mattr *a) {
   if (mprint_elides(p, a)) {
     BASE_PUT(p->out, "dense_resource<__elided__>");
@@ -120,6 +136,7 @@ void mprint_dense(mprint *p, const ir_mattr *a) {
 
 /* A resource is its alignment, four bytes, and its data. */
 static void mprint_resource(mprint *p, const ir_mattr *a) {
+  assert(a->v.literal);
   const ir_literal *l = a->v.literal;
   uint32_t align = (uint32_t)(a->bits ? a->bits : base_dtype_bytes(base_dtype_real_part(l->type->dtype)));
   BASE_PUT(p->out, "      ");
@@ -130,6 +147,7 @@ static void mprint_resource(mprint *p, const ir_mattr *a) {
   base_putc(p->out, '"');
 }
 
+/*   {-# dialect_resources: { builtin: { key: "0x..." } } #-}   on lines of their own */
 void mprint_resources(mprint *p) {
   if (p->resources.n == 0) return;
   BASE_PUT(p->out, "\n{-#\n  dialect_resources: {\n    builtin: {\n");
@@ -142,6 +160,7 @@ void mprint_resources(mprint *p) {
 
 /* ---- StableHLO's and CHLO's structured attributes, from the angle bracket on. */
 
+/* What a field holds when it is absent. */
 static bool mprint_field_is_empty(const ir_mattr *v) {
   switch ((ir_mattr_kind)v->kind) {
     case IR_M_INTEGER:
@@ -218,6 +237,7 @@ bool mprint_conv_is_plain(mprint *p, const ir_mattr *a) {
   return plain;
 }
 
+/* The side's dimensions in order, each as a letter or the number of its spatial dimension. */
 static void mprint_side(mprint *p, const ir_mattr *a, const mprint_conv_side *side) {
   uint32_t n;
   const int64_t *spatial = mprint_ints(p, ir_m_field(a, side->spatial), &n);
@@ -226,6 +246,7 @@ static void mprint_side(mprint *p, const ir_mattr *a, const mprint_conv_side *si
   for (int64_t d = 0; d < (int64_t)n + 2; d++) {
     if (d) BASE_PUT(p->out, ", ");
     int64_t place = mprint_conv_place(spatial, n, first, second, d);
+    assert(place >= -2);
     if (place < 0)
       base_putc(p->out, side->letters[place == -1 ? 0 : 1]);
     else
@@ -234,6 +255,7 @@ static void mprint_side(mprint *p, const ir_mattr *a, const mprint_conv_side *si
   base_putc(p->out, ']');
 }
 
+/*   [b, 0, f]x[0, i, o]->[b, 0, f] */
 void mprint_conv_dims(mprint *p, const ir_mattr *a) {
   static const char *const between[3] = {"x", "->", ""};
   for (int i = 0; i < 3; i++) {
@@ -257,6 +279,7 @@ static void mprint_type_extensions(mprint *p, const ir_mattr *a) {
   base_putc(p->out, '>');
 }
 
+/* MLIR prints a mesh's axes without their names: [<name = "x", size = 2>]. */
 static void mprint_mesh(mprint *p, const ir_mattr *a) {
   const ir_mattr *axes = ir_m_field(a, "axes"), *ids = ir_m_field(a, "device_ids");
   BASE_PUT(p->out, "<axes=[");
@@ -272,6 +295,7 @@ static void mprint_mesh(mprint *p, const ir_mattr *a) {
   base_putc(p->out, '>');
 }
 
+/*   (1)2 */
 static void mprint_sub_axis(mprint *p, const ir_mattr *a) {
   base_putc(p->out, '(');
   base_put_i64(p->out, mprint_field_i64(a, "pre_size"));
@@ -279,6 +303,7 @@ static void mprint_sub_axis(mprint *p, const ir_mattr *a) {
   base_put_i64(p->out, mprint_field_i64(a, "size"));
 }
 
+/* A few structs have assembly formats of their own; the others print their fields by name. */
 void mprint_struct(mprint *p, const ir_mattr *a) {
   if (strcmp(a->name, "type_extensions") == 0) {
     mprint_type_extensions(p, a);
@@ -313,6 +338,7 @@ static void mprint_colon_type(base_text *o, const ir_type *t) {
   mprint_type(o, t);
 }
 
+/* Types that are not signed print as what they mean: 255 of ui8. */
 static void mprint_integer(base_text *o, const ir_mattr *a) {
   bool element = a->type && a->type->kind == IR_TYPE_ELEMENT;
   if (element && base_dtype_is_unsigned(a->type->dtype))
@@ -364,6 +390,7 @@ static void mprint_symbol_path(base_text *o, const ir_mattrs *path) {
   }
 }
 
+/*   1, 2, 3 */
 void mprint_dense_array(mprint *p, const ir_mattr *a) {
   const ir_literal *l = a->v.literal;
   if (!l || !l->data) return;
@@ -374,6 +401,7 @@ void mprint_dense_array(mprint *p, const ir_mattr *a) {
   }
 }
 
+/*   array<i64: 1, 2>   array<i64> */
 static void mprint_array_attr(mprint *p, const ir_mattr *a) {
   BASE_PUT(p->out, "array<");
   mprint_type(p->out, a->type);
@@ -393,6 +421,7 @@ static int mprint_enum_number(const ir_mattr *a) {
   return -1;
 }
 
+/*   #stablehlo<precision HIGHEST>   #stablehlo.result_accuracy_mode<HIGHEST> */
 static void mprint_enum(base_text *o, const ir_mattr *a) {
   int number = mprint_enum_number(a);
   if (number >= 0) {
@@ -411,6 +440,7 @@ static void mprint_enum(base_text *o, const ir_mattr *a) {
   base_putc(o, '>');
 }
 
+/*   #stablehlo.dot<lhs_contracting_dimensions = [1], ...> */
 static void mprint_struct_attr(mprint *p, const ir_mattr *a) {
   base_putc(p->out, '#');
   base_puts(p->out, a->dialect);
@@ -425,6 +455,7 @@ static void mprint_struct_attr(mprint *p, const ir_mattr *a) {
   mprint_struct(p, a);
 }
 
+/* `in_list`: i64 and f64 stand without their types, but for floats in hexadecimal, which would read as integers. */
 static void mprint_typed(mprint *p, const ir_mattr *a, bool in_list) {
   base_text *o = p->out;
   if (a->kind == IR_M_INTEGER) {
@@ -442,6 +473,7 @@ static void mprint_typed(mprint *p, const ir_mattr *a, bool in_list) {
 }
 
 static void mprint_attr_in(mprint *p, const ir_mattr *a, bool in_list) {
+  assert(a);
   base_text *o = p->out;
   switch ((ir_mattr_kind)a->kind) {
     case IR_M_UNIT:
@@ -536,12 +568,14 @@ void mprint_attr_bare(mprint *p, const ir_mattr *a) {
   }
 }
 
+/* *n is 0 where there is no list; the result is never NULL. */
 const int64_t *mprint_ints(mprint *p, const ir_mattr *a, uint32_t *n) {
   const int64_t *v = ir_m_ints(a, &p->arena, n);
   static const int64_t none[1];
   return v ? v : none;
 }
 
+/* Without names of values and without resources: an attribute refers to neither. */
 void text_put_mlir_attr(base_text *out, const ir_mattr *a) {
   mprint p = {.out = out, .alloc = out->alloc};
   base_arena_init(&p.arena, out->alloc);

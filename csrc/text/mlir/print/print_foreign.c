@@ -1,7 +1,12 @@
-/* The pretty syntax of ops of other dialects, following their rows in foreign.def. */
+/* The pretty syntax of ops of other dialects, following their rows in foreign.def; and of the dialects check and
+ * interpreter.
+ *
+ * An op is printed so only where the form says all of it: operands as many as the form has, attributes of the kinds
+ * that it writes, a result of the type that it implies. Else the generic form is printed. */
 #include "../foreign.h"
 #include "print.h"
 
+/* A type that is kept as this text. */
 static bool mprint_other_is(const ir_type *t, const char *text) {
   return t->kind == IR_TYPE_OTHER && strcmp(t->text->s, text) == 0;
 }
@@ -10,6 +15,7 @@ static bool mprint_is_bool(const ir_type *t) {
   return t->kind == IR_TYPE_ELEMENT && t->dtype == XLAC_PRED && !t->quant;
 }
 
+/* The op's attribute that the item names, or NULL. */
 static const ir_mattr *mprint_item_attr(const ir_op *op, const mlir_foreign_item *item) {
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
     const base_istr *key = op->mlir->v[i].key;
@@ -27,6 +33,7 @@ static const char *mprint_flags_of(const ir_mattr *a, base_slice word) {
   return strncmp(rest, word.p, word.n) == 0 && rest[word.n] == '<' ? rest + word.n : NULL;
 }
 
+/* Whether the integer has a word. */
 static bool mprint_choice_fits(const ir_mattr *a, const char *const *words) {
   int64_t n = 0;
   while (words[n]) n++;
@@ -40,6 +47,7 @@ static bool mprint_extents_fit(mprint *p, const ir_mattr *a) {
   return mprint_ints(p, a, &n) != NULL;
 }
 
+/* Whether reading the item would give this attribute. */
 static bool mprint_foreign_attr_fits(mprint *p, const ir_op *op, const mlir_foreign_item *item) {
   const ir_mattr *a = mprint_item_attr(op, item);
   base_slice kind = item->kind;
@@ -57,12 +65,14 @@ static bool mprint_foreign_attr_fits(mprint *p, const ir_op *op, const mlir_fore
   return a->kind == IR_M_BOOL ? mprint_is_bool(op->type) : a->type && mprint_same_type(a->type, op->type);
 }
 
+/* Whether t is the element type of tensor `of`. */
 static bool mprint_is_element(const ir_type *t, const ir_type *of) {
   if (!ir_is_tensor(of)) return false;
   if (of->text) return t->kind == IR_TYPE_OTHER && t->text == of->text;
   return t->kind == IR_TYPE_ELEMENT && t->dtype == of->dtype && ir_quant_equal(t->quant, of->quant);
 }
 
+/* i1 in the shape of `of`. Vectors are kept as text, and their predicates' types can't be told. */
 static bool mprint_is_predicate_of(const ir_type *t, const ir_type *of) {
   if (!ir_is_tensor(of)) return of->kind != IR_TYPE_OTHER || of->text->s[0] != 'v' ? mprint_is_bool(t) : false;
   if (!ir_is_tensor(t) || t->dtype != XLAC_PRED || t->text || t->quant || t->rank != of->rank) return false;
@@ -71,6 +81,7 @@ static bool mprint_is_predicate_of(const ir_type *t, const ir_type *of) {
   return t->encoding == of->encoding;
 }
 
+/* Whether the result's type is the one that mlir_imply_result would give. */
 static bool mprint_result_is_implied(const ir_op *op, const mlir_foreign *f) {
   if (f->result == MLIR_FOREIGN_NONE) return op->n_results == 0;
   if (op->n_results != 1) return false;
@@ -109,6 +120,7 @@ static bool mprint_is_assuming(const ir_op *op) {
          strcmp(c->return_name->s, "shape.assuming_yield") == 0;
 }
 
+/* Whether the row's form says all of the op. */
 static bool mprint_foreign_fits(mprint *p, const ir_op *op, const mlir_foreign *f) {
   const char *form = f->form;
   mlir_foreign_item item;
@@ -142,7 +154,9 @@ static void mprint_extents(mprint *p, const ir_mattr *a) {
   base_putc(p->out, ']');
 }
 
+/* Nothing where the attribute is at its default. */
 static void mprint_foreign_attr(mprint *p, const ir_op *op, const mlir_foreign_item *item) {
+  assert(item->sort == '$');
   const ir_mattr *a = mprint_item_attr(op, item);
   base_slice kind = item->kind;
   const char *const *words = mlir_foreign_words(kind), *otherwise = mlir_foreign_default(kind);
@@ -174,6 +188,7 @@ static bool mprint_form_has(const char *form, const base_istr *key) {
   return false;
 }
 
+/* The dictionary of attributes that no item prints. */
 static void mprint_foreign_rest(mprint *p, const ir_op *op, const char *form) {
   bool some = false;
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
@@ -195,6 +210,7 @@ static void mprint_assuming(mprint *p, const ir_op *op) {
   mprint_region(p, op->called[0], false);
 }
 
+/* The condition's type is left out where it is i1. */
 static void mprint_select_types(mprint *p, const ir_op *op) {
   base_putc(p->out, ' ');
   if (!mprint_is_bool(ir_operand_type(op, 0))) {
@@ -217,7 +233,9 @@ static bool mprint_foreign_word(mprint *p, const ir_op *op, const char *form, ba
   return open;
 }
 
+/* The operands are taken in order, whatever their numbers in the form. */
 static void mprint_foreign_operands(mprint *p, const ir_op *op, base_slice which, uint32_t *next) {
+  assert(*next <= op->n_operands);
   uint32_t to = *which.p == '*' ? op->n_operands : *next + 1;
   mprint_operands(p, op, *next, to);
   *next = to;
@@ -232,6 +250,7 @@ static void mprint_foreign_types(mprint *p, const ir_op *op, base_slice which) {
   }
 }
 
+/* false, and nothing printed, where the generic form is needed. */
 bool mprint_foreign(mprint *p, const ir_op *op) {
   const mlir_foreign *f = mlir_foreign_find(op->u.name->s);
   if (!f || !mprint_foreign_fits(p, op, f)) return false;
@@ -267,7 +286,7 @@ bool mprint_foreign(mprint *p, const ir_op *op) {
 
 /* --- names of results --- */
 
-/* "c7_i32", "true" or "cst" */
+/* "c7_i32", "true" or "cst" These are the names that arith.constant asks for through OpAsmOpInterface. */
 static bool mprint_constant_name(base_text *o, const ir_mattr *value) {
   if (!value) return false;
   bool integer = value->kind == IR_M_INTEGER;
@@ -286,6 +305,7 @@ static bool mprint_constant_name(base_text *o, const ir_mattr *value) {
   return true;
 }
 
+/* Only a single result gets such a name. */
 bool mprint_foreign_name(base_text *o, const ir_op *op) {
   const mlir_foreign *f = mlir_foreign_find(op->u.name->s);
   if (!f || op->n_results != 1) return false;
@@ -303,6 +323,7 @@ static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
 
 /* An op of a dialect that MLIR knows has as properties all attributes whose names have no dialect. */
 bool mprint_is_property(const ir_op *op, const base_istr *key) {
+  assert(op->opcode == IR_OP_UNREGISTERED);
   const base_istr *name = op->u.name;
   const mlir_foreign *row = mlir_foreign_find(name->s);
   if (row) return mlir_foreign_is_property(row, key);
@@ -324,6 +345,7 @@ static bool mprint_fits_form(const ir_op *op, const char *form) {
   return !strstr(form, ":01") || ir_mattr_of(op, "max_ulp_difference");
 }
 
+/* The forms that foreign.h calls known. */
 static bool mprint_by_form(mprint *p, const ir_op *op) {
   const char *form = mlir_known_form(op->u.name);
   /* jaxlib has no dialect check, and reads its ops in the generic form only, which StableHLO's tools read too. */

@@ -1,5 +1,11 @@
-/* Numbers as MLIR prints them: six digits and an exponent where that reads back as the same number, else as many digits
- * as tell all numbers of the type apart, else the bits. */
+/* The small pieces of MLIR text: numbers, strings, names and symbols.
+ *
+ * Floats are printed with six digits and an exponent where that reads back as the same number, else with as many
+ * digits as tell all numbers of the type apart, else as their bits:
+ *   1.500000e+00      0.1 of f64: 1.000000e-01      1/3 of f64: 0.33333333333333331      NaN of f32: 0x7FC00000
+ * MLIR prints through LLVM's APFloat::toString, whose rounding is not quite that of printf: it cuts the decimal
+ * expansion to a number of digits by way of bits first, and rounds halves up. mprint_dropped and mprint_round do as
+ * it does. */
 #include <math.h>
 
 #include "../../../base/number/decimal.h"
@@ -18,8 +24,9 @@ static uint64_t mprint_f64_bits(double v) {
   return b;
 }
 
-/* How many decimal digits LLVM drops unseen before it rounds to n digits: it cuts the integer m * 5^-e (m odd; or
- * m * 2^e), a number of so many bits, down to about n digits first. */
+/* How many decimal digits LLVM drops unseen before it rounds to n digits: it cuts the integer m * 5^-e (m odd; or m
+ * * 2^e), a number of so many bits, down to about n digits first. 59/196 stands for log10(2) in APFloat, and 196/59
+ * for its inverse. */
 static int mprint_dropped(uint64_t m, int e, int n) {
   int zeros = __builtin_ctzll(m), want = (n * 196 + 58) / 59;
   double odd = log2((double)(m >> zeros)); /* exact enough: 1e-12 and the sum is never that near a whole */
@@ -30,6 +37,7 @@ static int mprint_dropped(uint64_t m, int e, int n) {
 
 /* n digits of v > 0 as LLVM gives them: the next digit, if it is still there, rounds halves up. */
 static mprint_decimal mprint_round(double v, int n) {
+  assert(v > 0 && n > 0);
   uint64_t b = mprint_f64_bits(v), m = b & (((uint64_t)1 << 52) - 1);
   int e = (int)(b >> 52 & 2047);
   m = e ? m | (uint64_t)1 << 52 : m;
@@ -44,6 +52,7 @@ static mprint_decimal mprint_round(double v, int n) {
   return d;
 }
 
+/* Whether the digits mean v again when they are read as type t. */
 static bool mprint_reads_back(mprint_decimal d, base_dtype t, double v) {
   if (t == XLAC_F64) return base_round_f64(d.digits, d.q) == mprint_f64_bits(v);
   float f = (float)v;
@@ -56,6 +65,7 @@ static bool mprint_reads_back(mprint_decimal d, base_dtype t, double v) {
   return base_float_from_f64(t, back) == base_float_from_f64(t, v);
 }
 
+/* Returns how many digits there are, without a terminator. */
 static int mprint_digits_of(uint64_t v, char out[20]) {
   int n = 0;
   char back[20];
@@ -71,6 +81,7 @@ static int mprint_digits_of(uint64_t v, char out[20]) {
 static void mprint_scientific6(base_text *o, mprint_decimal d) {
   char s[20];
   int n = mprint_digits_of(d.digits, s), x = d.q + n - 1; /* n is 7 where 9s were rounded up */
+  assert(n == 6 || n == 7);
   base_putc(o, s[0]);
   base_putc(o, '.');
   base_put(o, s + 1, 5);
@@ -81,7 +92,9 @@ static void mprint_scientific6(base_text *o, mprint_decimal d) {
   base_put_u64(o, a);
 }
 
+/*   1.5E+20   1.0E-7 */
 static void mprint_scientific(base_text *o, const char *s, int n, int q) {
+  assert(n > 0);
   int x = q + n - 1;
   base_putc(o, s[0]);
   base_putc(o, '.');
@@ -92,8 +105,10 @@ static void mprint_scientific(base_text *o, const char *s, int n, int q) {
   base_put_u64(o, (uint64_t)(x < 0 ? -x : x));
 }
 
-/* All digits, as LLVM's APFloat writes them by default; false, and nothing written, where that has no point. */
+/* All digits, as LLVM's APFloat writes them by default; false, and nothing written, where that has no point. MLIR
+ * would read digits without a point as an integer, so that such numbers are printed as bits. */
 static bool mprint_long(base_text *o, mprint_decimal d, int precision, bool negative) {
+  assert(d.digits > 0);
   enum { PADDING = 3 };
   while (d.digits % 10 == 0) {
     d.digits /= 10;
@@ -141,6 +156,7 @@ void mprint_float(base_text *o, base_dtype t, uint64_t bits, double v) {
   base_putf(o, "0x%llX", (unsigned long long)bits);
 }
 
+/* A double by its value alone. */
 void mprint_f64(base_text *o, double v) {
   mprint_float(o, XLAC_F64, mprint_f64_bits(v), v);
 }
@@ -151,6 +167,7 @@ static uint64_t mprint_load_bits(base_dtype t, const void *p) {
   return bits;
 }
 
+/* Complex numbers are (re,im) without a blank. */
 void mprint_element(base_text *o, base_dtype t, const void *p) {
   const base_dtype_info *info = base_dtype_of(t);
   if (info->kind == BASE_KIND_PRED) {
@@ -171,6 +188,7 @@ void mprint_element(base_text *o, base_dtype t, const void *p) {
   }
 }
 
+/* Appends in one piece: such texts are megabytes. */
 void mprint_hex(base_text *o, const void *bytes, size_t n) {
   static const char digits[] = "0123456789ABCDEF";
   const uint8_t *b = bytes;
@@ -186,6 +204,7 @@ void mprint_hex(base_text *o, const void *bytes, size_t n) {
 
 /* ---- Strings, names and symbols of MLIR text. */
 
+/* Printable ASCII without quote and backslash. */
 static bool mprint_plain_char(char c) {
   return (unsigned char)c >= 32 && (unsigned char)c < 127 && c != '"' && c != '\\';
 }
@@ -213,6 +232,7 @@ static bool mprint_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+/* Whether MLIR's parser takes the name without quotes. */
 static bool mprint_is_bare(const char *s, size_t n) {
   if (n == 0 || !mprint_letter(s[0])) return false;
   for (size_t i = 1; i < n; i++)
@@ -231,6 +251,7 @@ void mprint_keyword(base_text *o, const base_istr *s) {
   mprint_bare_or_quoted(o, s->s, s->n);
 }
 
+/* An empty name can't be written; MLIR prints what says so. */
 void mprint_symbol(base_text *o, const char *s, size_t n) {
   if (n == 0) {
     BASE_PUT(o, "@<<INVALID EMPTY SYMBOL>>");

@@ -1,19 +1,27 @@
-/* Types in MLIR's words. */
+/* Types in MLIR's words.
+ *
+ *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   tuple<f32, i1>   !stablehlo.token   (a, b) -> c   !quant.uniform<i8:f32,
+ * 0.5>
+ */
 #include "print.h"
 
+/* Signless names for signed integers: StableHLO means i32 where it says integer. */
 static const char *mprint_dtype_text(base_dtype t) {
   assert(t < BASE_DTYPE_COUNT);
   const char *word = base_dtype_of(t)->mlir;
   return word ? word : "none";
 }
 
+/*   0.5:10 */
 static void mprint_quant_number(base_text *o, const ir_quant *q, uint32_t i) {
+  assert(i < q->n);
   mprint_f64(o, q->scales[i]);
   if (q->zero_points[i] == 0) return;
   base_putc(o, ':');
   base_put_i64(o, q->zero_points[i]);
 }
 
+/*   i8<-127:127> */
 static void mprint_quant_storage(base_text *o, const ir_quant *q) {
   if (base_dtype_is_float(q->storage)) { /* which the verifier refuses */
     base_puts(o, mprint_dtype_text(q->storage));
@@ -46,6 +54,7 @@ static void mprint_quant_grid(base_text *o, const ir_quant *q) {
   }
 }
 
+/*   {0:2, 1:4} */
 static void mprint_quant_blocks(base_text *o, const ir_quant *q) {
   base_putc(o, '{');
   for (uint32_t i = 0; i < q->n_blocks; i++) {
@@ -57,6 +66,7 @@ static void mprint_quant_blocks(base_text *o, const ir_quant *q) {
   base_putc(o, '}');
 }
 
+/* Scales per tensor, per axis or by blocks: axis is -1, the axis, or -2. */
 static void mprint_quant(base_text *o, const ir_quant *q) {
   BASE_PUT(o, "!quant.uniform<");
   mprint_quant_storage(o, q);
@@ -92,6 +102,7 @@ void mprint_element_type(base_text *o, const ir_type *t) {
     base_puts(o, mprint_dtype_text(t->dtype));
 }
 
+/* '?' where the size is not known. */
 static void mprint_dim(base_text *o, int64_t extent, bool known) {
   if (known)
     base_put_i64(o, extent);
@@ -99,11 +110,14 @@ static void mprint_dim(base_text *o, int64_t extent, bool known) {
     base_putc(o, '?');
 }
 
+/* A dynamic dimension whose largest size is known. */
 static bool mprint_is_bounded(const ir_type *t, uint32_t d) {
   return ir_dim_is_dynamic(t, d) && t->dims[d] != IR_UNBOUNDED;
 }
 
+/* An encoding of the tensor that lists the bounds; nothing where there are none. */
 static void mprint_bounds(base_text *o, const ir_type *t) {
+  assert(t->has_dynamic && !t->encoding);
   bool any = false;
   for (uint32_t d = 0; d < t->rank; d++) any = any || mprint_is_bounded(t, d);
   if (!any) return;
@@ -138,7 +152,9 @@ void mprint_types(base_text *o, uint32_t n, const ir_type *const *types) {
   }
 }
 
+/*   (a, b) -> c   (a) -> (b, c) */
 static void mprint_callable(base_text *o, const ir_type *t) {
+  assert(t->n_inputs <= t->n_elements);
   uint32_t n = t->n_elements - t->n_inputs;
   const ir_type *const *results = t->elements + t->n_inputs;
   base_putc(o, '(');
@@ -152,6 +168,7 @@ static void mprint_callable(base_text *o, const ir_type *t) {
 
 /* Recursion ends: types nest no deeper than IR_MAX_TYPE_DEPTH. */
 void mprint_type(base_text *o, const ir_type *t) {
+  assert(t);
   switch ((ir_type_kind)t->kind) {
     case IR_TYPE_TENSOR:
       mprint_tensor(o, t);

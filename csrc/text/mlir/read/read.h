@@ -1,4 +1,9 @@
-/* The MLIR text reader, inside: one pass over the bytes, no token list. Internal to text/mlir_read*.c. */
+/* The MLIR text reader, inside: one pass over the bytes, no token list, recursive descent. Internal to read*.c and
+ * to sdy/read*.c.
+ *
+ * The scanner is hlo/lexer.h. Parts of an op (operands, types, attributes, regions) pile up on the reader's stacks
+ * above the marks in mlir_op_state and are taken off when the op is made. Functions return 0 or a negative code with
+ * the error filled; an error ends the whole parse, so that stacks need not be unwound. */
 #ifndef XLAC_TEXT_MLIR_READ_READ_H
 #define XLAC_TEXT_MLIR_READ_READ_H
 
@@ -93,6 +98,7 @@ typedef struct mlir_key {
 } mlir_key;
 enum { MLIR_KEYS = 256 };
 
+/* The state of one parse. It takes some 50 KiB, and lives on the stack of the entry point. */
 typedef struct mlir_reader {
   text_lexer lx;
   ir_module *m;
@@ -150,10 +156,14 @@ typedef struct mlir_op_state {
 } mlir_op_state;
 
 /* --- read.c --- */
+/* `at` lies in the reader's copy of the text. */
 int mlir_fail(mlir_reader *r, const char *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
+/* "expected <what>, found '<the next bytes>'". */
 int mlir_expected(mlir_reader *r, const char *what);
 int mlir_no_memory(mlir_reader *r);
+/* Takes punctuation that must be next. */
 XLAC_MUST_USE int mlir_want(mlir_reader *r, const char *punctuation);
+/* These take something if it is next, with the blanks and comments behind it. */
 bool mlir_eat(mlir_reader *r, const char *punctuation);
 bool mlir_eat_word(mlir_reader *r, const char *word);
 /* The word at the cursor (letters, digits, _ . $), or an empty slice. Does not move. */
@@ -190,6 +200,7 @@ base_slice mlir_dense_text(const mlir_reader *r);
 mlir_entries_memo *mlir_recall_entries(mlir_reader *r, mlir_memo_kind kind, uint32_t n, const ir_mentry *e);
 
 /* --- read_type.c --- */
+/* Types are interned in the module. */
 XLAC_MUST_USE int mlir_read_type(mlir_reader *r, const ir_type **out);
 /* "(a, b) -> c" or "(a, b) -> (c, d)" or "a -> b" onto r->types: inputs, then results. */
 XLAC_MUST_USE int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_results);
@@ -202,7 +213,8 @@ base_dtype mlir_read_dtype(mlir_reader *r);
 XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
 
 /* --- read_attr.c --- */
-/* One more entry of the op that is being read. */
+/* One more entry of the op that is being read. `name` must be a constant of the program: it is remembered by its
+ * address. */
 XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
 XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
@@ -215,6 +227,7 @@ XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict *
 XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* A struct's body "<a = 1, ...>" or an enum's word. */
 XLAC_MUST_USE int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out);
+/* `info` is the enum's row: ir_enum_find. */
 XLAC_MUST_USE int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out);
 /* "[b, 0, f]x[i, o, 0]->[b, 0, f]" */
 XLAC_MUST_USE int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out);
@@ -249,12 +262,15 @@ const mlir_name *mlir_find_value(const mlir_reader *r, base_slice name);
 XLAC_MUST_USE int mlir_read_operand(mlir_reader *r);
 XLAC_MUST_USE int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, uint32_t index,
                             uint32_t count);
+/* Puts names back to what they were when r->names.n was `mark`. */
 void mlir_unbind(mlir_reader *r, uint32_t mark);
 
 /* --- read_statement.c --- */
+/* `c`: where ops go; NULL at module level. *ended is set when the statement was a terminator. */
 XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
 
 /* --- read_op.c --- */
+/* From behind the op's name in quotes up to its types. */
 XLAC_MUST_USE int mlir_read_generic(mlir_reader *r, mlir_op_state *s);
 /* "(%0, %1)" and ": (t, t) -> t" of the generic form. */
 XLAC_MUST_USE int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s);
@@ -263,7 +279,9 @@ XLAC_MUST_USE int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s);
 XLAC_MUST_USE int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out);
 
 /* --- read_op.c --- */
+/* The op's full name. */
 const char *mlir_op_name(const mlir_op_state *s);
+/* Operands, results and regions, against the op's row. */
 XLAC_MUST_USE int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions);
 /* The inherent attributes of a row: present where required, and of their kinds. */
 XLAC_MUST_USE int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d);
@@ -277,16 +295,19 @@ XLAC_MUST_USE int mlir_read_region(mlir_reader *r, bool isolated);
 XLAC_MUST_USE int mlir_read_arg(mlir_reader *r, ir_computation *c, bool attributes);
 /* The same, of a region whose arguments have been made already. */
 XLAC_MUST_USE int mlir_read_region_body(mlir_reader *r, ir_computation *c);
+/* NULL when out of memory. */
 ir_computation *mlir_new_region(mlir_reader *r);
 XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at, const base_istr *name,
                                const ir_type *type);
 
 /* --- read_form.c: the pretty syntax of a row --- */
+/* From behind the op's name up to its types. What was read waits on the stacks. */
 XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);
 /* ": type" of all operands and the result, or a function type. */
 XLAC_MUST_USE int mlir_read_same(mlir_reader *r, mlir_op_state *s);
 /* ": types" of an op whose operands are read: sets the result types. */
 XLAC_MUST_USE int mlir_read_op_type(mlir_reader *r, mlir_op_state *s);
+/* The op's result types, copied. */
 XLAC_MUST_USE int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types);
 
 /* "[1, 2]" or "[true, false]" as an attribute. */

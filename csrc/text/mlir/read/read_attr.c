@@ -1,14 +1,23 @@
-/* MLIR attributes. */
+/* MLIR attributes: what may stand behind "name =".
+ *
+ *   3 : i64   1.5 : f32   "s"   @f::@g   [1, 2]   {a = 1}   true   unit   dense<0> : tensor<2xi32>   array<i64: 1, 2>
+ *   #stablehlo<precision HIGHEST>   #stablehlo.dot<...>   #sdy.sharding<...>   #loc3   #other.thing<...> tensor<2xf32>
+ * Attributes of StableHLO and CHLO are read by the tables of enums and structs in ir/attrs/mattr_table.c; those of
+ * dialects that are not known are kept as their text (IR_M_OPAQUE). */
 #include "read.h"
 #include "../sdy/read.h"
 
 /* ---- Dictionaries of attributes, and the attributes of the op that is being read. */
 
+/* `name` is a constant of the program. value NULL means that making it failed for want of memory. */
 int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value) {
+  assert(name && *name);
   ir_mentry e = {mlir_intern_word(r, name), value};
   return e.key && value && BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
 }
 
+/*   a = 1   "quoted" = 1   b
+ * A name alone has the value unit. */
 static int mlir_read_entry(mlir_reader *r, uint32_t from) {
   const char *at = r->lx.p;
   ir_mentry e;
@@ -46,6 +55,7 @@ int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s) {
   return mlir_read_entries(r);
 }
 
+/* Dictionaries of a few entries are shared: ops say the same thousands of times. */
 int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out) {
   *out = NULL;
   assert(from <= r->entries.n);
@@ -70,6 +80,7 @@ static bool mlir_is_vhlo(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_OPAQUE && strncmp(a->str->s, name, strlen(name)) == 0;
 }
 
+/* An attribute whose text begins with `name`: "vhlo." for any. */
 static int mlir_read_vhlo_part(mlir_reader *r, const char *name, const char *what) {
   const char *at = r->lx.p;
   const ir_mattr *a;
@@ -96,6 +107,7 @@ static int mlir_read_vhlo_dict(mlir_reader *r) {
   return mlir_want(r, "}");
 }
 
+/*   <atol = ..., rtol = ..., ulps = ..., mode = #vhlo.result_accuracy_mode_v1<...>> */
 static int mlir_read_vhlo_accuracy(mlir_reader *r) {
   static const char *const tolerances[] = {"atol", "rtol", "ulps"};
   for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
@@ -121,7 +133,9 @@ static int mlir_read_vhlo_body(mlir_reader *r, base_slice name) {
   return *r->lx.p == '>' ? 0 : mlir_expected(r, "'>'");
 }
 
+/* The text is kept without its '#'. */
 int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out) {
+  assert(*at == '#');
   const char *e = at + 1;
   while (text_is(*e, TEXT_ALPHA | TEXT_DIGIT) || *e == '.' || *e == '$') e++;
   if (*e == '<') {
@@ -138,6 +152,7 @@ int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out) {
   return 0;
 }
 
+/* Builtin attributes that nothing here looks into: affine maps, strided layouts, distinct. */
 int mlir_read_affine(mlir_reader *r, const ir_mattr **out) {
   const char *at = r->lx.p, *e = at;
   while (text_is(*e, TEXT_NAME)) e++;
@@ -162,6 +177,7 @@ static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   [a, b] */
 static int mlir_read_array(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->attrs.n;
   TRY(mlir_want(r, "["));
@@ -190,7 +206,9 @@ static int mlir_type_after(mlir_reader *r, base_dtype otherwise, const ir_type *
   return *type ? 0 : mlir_no_memory(r);
 }
 
+/* The bits are kept beside the value, so that NaN payloads print again as they were read. */
 static int mlir_make_hex_float(mlir_reader *r, const ir_type *type, uint64_t bits, const ir_mattr **out) {
+  assert(base_dtype_is_float((base_dtype)type->dtype));
   double v = base_load_f64((base_dtype)type->dtype, &bits);
   ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_float(r->m, type, v);
   if (!a) return mlir_no_memory(r);
@@ -211,6 +229,7 @@ static bool mlir_is_integer_type(const ir_type *t) {
   return *p == 'i' && text_is(p[1], TEXT_DIGIT);
 }
 
+/* i1's values are integers here; the verifier of the attribute's user decides about ranges. */
 static int mlir_make_int(mlir_reader *r, const char *at, const ir_type *type, int64_t v, const ir_mattr **out) {
   if (!mlir_is_integer_type(type))
     return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "integer literal not valid for specified type");
@@ -218,6 +237,7 @@ static int mlir_make_int(mlir_reader *r, const char *at, const ir_type *type, in
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* Bits of a float where the type behind says so; else an integer of at most 64 bits. */
 static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir_mattr **out) {
   uint64_t v = 0;
   const char *p = r->lx.p + 2;
@@ -241,12 +261,14 @@ static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir
   return mlir_make_int(r, at, type, (int64_t)(negative ? 0 - v : v), out);
 }
 
+/* "1.", "1.5", "1e5" against "1". */
 static bool mlir_is_float_text(const char *p) {
   if (*p == '-') p++;
   while (text_is(*p, TEXT_DIGIT)) p++;
   return (*p == '.' && text_is(p[1], TEXT_DIGIT | TEXT_SPACE)) || *p == '.' || (*p | 32) == 'e';
 }
 
+/* An integer without a type is i64, a float f64, as in MLIR. Integers up to 2^64 - 1 keep their bits. */
 static int mlir_read_number(mlir_reader *r, const ir_mattr **out) {
   const char *at = r->lx.p;
   bool negative = *at == '-';
@@ -280,6 +302,7 @@ static int mlir_read_number(mlir_reader *r, const ir_mattr **out) {
   return mlir_make_int(r, at, type, v, out);
 }
 
+/*   "text"   "text" : type */
 static int mlir_read_string_attr(mlir_reader *r, const ir_mattr **out) {
   const base_istr *s;
   TRY(mlir_read_string(r, &s));
@@ -291,6 +314,7 @@ static int mlir_read_string_attr(mlir_reader *r, const ir_mattr **out) {
   return mlir_read_type(r, &a->type);
 }
 
+/*   @module::@function   as a list of names */
 static int mlir_read_symbol(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->attrs.n;
   do {
@@ -309,7 +333,9 @@ static int mlir_read_symbol(mlir_reader *r, const ir_mattr **out) {
 
 /* --- structs and enums --- */
 
+/* Reads one word of the enum; tables leave a gap ("") where a number has no word. */
 int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out) {
+  assert(info && info->words);
   base_slice w = mlir_word(r);
   for (const char *const *word = info->words; *word; word++) {
     if (**word == 0 || !base_slice_is(w, *word)) continue;
@@ -361,6 +387,7 @@ static int mlir_read_float_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   HIGHEST   <HIGHEST>   #stablehlo<precision HIGHEST> */
 static int mlir_read_enum_field(mlir_reader *r, const char *dialect, const char *name, const ir_mattr **out) {
   const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), name, strlen(name));
   assert(info);
@@ -392,6 +419,7 @@ static int mlir_read_mesh_axes(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* One field of a struct, by its kind in the table. */
 static int mlir_read_field(mlir_reader *r, const ir_struct_info *s, const ir_field_info *f, const ir_mattr **out) {
   switch ((ir_field_kind)f->kind) {
     case IR_F_I64:
@@ -421,15 +449,18 @@ static const ir_field_info *mlir_field_named(const ir_struct_info *info, base_sl
   return NULL;
 }
 
-/* Fields in the order of the table, whatever the order of the text. */
+/* Fields in the order of the table, whatever the order of the text. The struct remembers where it was written: the
+ * verifier's errors about it point there. */
 static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_t from, const char *at,
                              const ir_mattr **out) {
+  assert(from <= r->entries.n);
   ir_mentry sorted[16];
   uint32_t n = 0;
   for (const ir_field_info *f = info->fields; f->name; f++) {
     uint32_t before = n;
     for (uint32_t i = from; i < r->entries.n; i++)
       if (strcmp(r->entries.items[i].key->s, f->name) == 0) sorted[n++] = r->entries.items[i];
+    assert(n <= sizeof sorted / sizeof *sorted);
     if (f->always && n == before)
       return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "#%s.%s lacks '%s'", info->dialect, info->name, f->name);
   }
@@ -441,7 +472,9 @@ static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_
   return 0;
 }
 
+/* "<a = 1, b = [2]>"; convolution's dimension numbers have a syntax of their own. */
 int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out) {
+  assert(info && info->fields);
   uint32_t from = r->entries.n;
   const char *at = r->lx.p;
   TRY(mlir_want(r, "<"));
@@ -471,6 +504,8 @@ int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr 
 
 /* --- dialect attributes --- */
 
+/* Reads the definition at its first use, wherever in the text it stands, and comes back. The alias is looked up
+ * again afterwards: reading may have found others and moved the list. */
 static int mlir_read_attr_alias(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
   const base_istr *key = base_intern_find(&r->m->strings, name.p, name.n);
   uint64_t index;
@@ -486,6 +521,7 @@ static int mlir_read_attr_alias(mlir_reader *r, const char *at, base_slice name,
     const ir_mattr *value;
     TRY(mlir_read_attr(r, &value));
     a = &r->aliases.items[index];
+    assert(a->busy);
     a->attr = value;
     a->busy = false;
     r->lx.p = back;
@@ -520,6 +556,8 @@ static int mlir_read_sdy_in_brackets(mlir_reader *r, const char *at, const ir_ma
   return mlir_want(r, ">");
 }
 
+/*   #name   #dialect<name ...>   #dialect.name<...>
+ * A name without a dot and without '<' is an alias. */
 static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
   const char *at = r->lx.p;
   r->lx.p++;
@@ -568,6 +606,7 @@ static int mlir_read_bool(mlir_reader *r, bool v, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* A word that begins no attribute must be a type. */
 static int mlir_read_word_attr(mlir_reader *r, const ir_mattr **out) {
   base_slice w = mlir_word(r);
   if (base_slice_is(w, "dense")) {
@@ -598,6 +637,7 @@ static int mlir_read_word_attr(mlir_reader *r, const ir_mattr **out) {
   return mlir_read_type_attr(r, out);
 }
 
+/* By the first byte. */
 static int mlir_read_any(mlir_reader *r, const ir_mattr **out) {
   switch (*r->lx.p) {
     case '{':

@@ -4,20 +4,24 @@
 #include "../sdy/read.h"
 
 int mlir_want_word(mlir_reader *r, const char *word) {
+  assert(word && *word);
   return mlir_eat_word(r, word) ? 0 : mlir_expected(r, word);
 }
 
-/* "name = " */
+/* "name = " "word =": the beginning of a named part. */
 static int mlir_want_key(mlir_reader *r, const char *word) {
   TRY(mlir_want_word(r, word));
   return mlir_want(r, "=");
 }
 
+/* Fills *e; the caller makes the struct. value NULL means that making it failed for want of memory. */
 static int mlir_field(mlir_reader *r, ir_mentry *e, const char *name, const ir_mattr *value) {
+  assert(name);
   *e = (ir_mentry){mlir_intern_word(r, name), value};
   return e->key && value ? 0 : mlir_no_memory(r);
 }
 
+/*   (%0, %1) */
 int mlir_read_parenthesised(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, "("));
   if (!mlir_eat(r, ")")) {
@@ -41,6 +45,7 @@ static int mlir_read_region_with(mlir_reader *r, const char *at, uint32_t n, con
   return BASE_VEC_PUSH(r->alloc, &r->regions, c) ? 0 : mlir_no_memory(r);
 }
 
+/* Operands and results of these ops have the same types, so that they are written once. */
 static int mlir_read_while_types(mlir_reader *r, mlir_op_state *s) {
   if (s->n_values == 0) return mlir_set_results(r, s, 0, NULL);
   uint32_t from = r->types.n;
@@ -76,6 +81,7 @@ static int mlir_read_new_precisions(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* Remembered by its text, like all short lists. */
 static int mlir_read_precisions(mlir_reader *r) {
   base_slice seen = mlir_list_text(r);
   mlir_memo *place;
@@ -110,14 +116,15 @@ static int mlir_read_precision_tail(mlir_reader *r) {
   return 0;
 }
 
-/* "[0] x [1]" onto two fields. */
+/* "[0] x [1]" onto two fields. The left list is the lhs's. */
 static int mlir_read_dim_pair(mlir_reader *r, const ir_mattr **lhs, const ir_mattr **rhs) {
   TRY(mlir_read_bare_ints(r, false, lhs));
   TRY(mlir_want(r, "x"));
   return mlir_read_bare_ints(r, false, rhs);
 }
 
-/* "batching_dims = [0] x [0], contracting_dims = [1] x [0]" and the tail. */
+/* "batching_dims = [0] x [0], contracting_dims = [1] x [0]" and the tail. Equal dimension numbers share one
+ * attribute, found by their four lists. */
 static int mlir_read_dot(mlir_reader *r) {
   if (!r->no_i64s && !(r->no_i64s = ir_m_i64s(r->m, 0, NULL))) return mlir_no_memory(r);
   const ir_mattr *lb = r->no_i64s, *rb = lb, *lc, *rc;
@@ -185,6 +192,7 @@ static int mlir_read_conv_part(mlir_reader *r, char a, char b, mlir_conv_part *p
   return 0;
 }
 
+/* The struct's fields by name, in the order of its table. */
 static int mlir_conv_fields(mlir_reader *r, const mlir_conv_part *in, const mlir_conv_part *kernel,
                             const mlir_conv_part *result, const ir_mattr **out) {
   ir_mentry e[9];
@@ -228,7 +236,8 @@ static int mlir_read_conv_raw(mlir_reader *r, const ir_mattr **out) {
   return angle ? mlir_want(r, ">") : 0;
 }
 
-/* "[b, 0, f]x[0, i, o]->[b, 0, f]" at the cursor; empty where it does not end soon. */
+/* "[b, 0, f]x[0, i, o]->[b, 0, f]" at the cursor; empty where it does not end soon. Up to the first ']' behind the
+ * arrow. */
 static base_slice mlir_conv_text(const mlir_reader *r) {
   const char *p = r->lx.p, *e = p;
   while (e - p < 60 && *e && *e != '>') e++;
@@ -246,6 +255,7 @@ static int mlir_read_new_conv_dims(mlir_reader *r, const ir_mattr **out) {
   return mlir_conv_fields(r, &in, &kernel, &result, out);
 }
 
+/* Also the body of #stablehlo.conv<...>. */
 int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out) {
   if (mlir_eat_word(r, "raw")) return mlir_read_conv_raw(r, out);
   base_slice seen = mlir_conv_text(r);
@@ -267,6 +277,7 @@ static base_slice mlir_pad_text(const mlir_reader *r) {
   return *e == ']' ? (base_slice){p, (size_t)(e + 2 - p)} : (base_slice){0};
 }
 
+/*   [[0, 1], [2, 2]]   as a tensor of [dimensions, 2] */
 static int mlir_read_new_pad(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->ints.n, rows = 0;
   TRY(mlir_want(r, "["));
@@ -298,6 +309,7 @@ static int mlir_read_window_pad(mlir_reader *r) {
   return mlir_add_attr(r, "padding", a);
 }
 
+/* Older texts have 0 and 1. */
 static int mlir_read_new_reverse(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->ints.n;
   TRY(mlir_want(r, "["));
@@ -326,6 +338,7 @@ static int mlir_read_window_reverse(mlir_reader *r) {
   return mlir_add_attr(r, "window_reversal", a);
 }
 
+/* One of "stride = [2, 2]", "pad = [[0, 0], [1, 1]]" and so on; `seen` has a bit for each. */
 static int mlir_read_window_item(mlir_reader *r, unsigned *seen) {
   static const struct {
     const char *word, *attr;
@@ -349,6 +362,8 @@ static int mlir_read_window_item(mlir_reader *r, unsigned *seen) {
   return mlir_expected(r, "stride, pad, lhs_dilate, rhs_dilate or reverse");
 }
 
+/*   (%0, %1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], pad = [[0, 1]]} {...} : (...) -> ...
+ * The dictionary and the types are the form's. */
 static int mlir_read_convolution(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_parenthesised(r, s));
   const ir_mattr *dims;
@@ -383,6 +398,7 @@ static int mlir_read_reduce_operands(mlir_reader *r, mlir_op_state *s) {
     n++;
   } while (mlir_eat(r, ","));
   ir_value *v = r->values.items + s->values;
+  assert(r->values.n == s->values + 2 * n);
   ir_value *inits = BASE_ARRAY(&r->m->arena, ir_value, n);
   if (!inits) return mlir_no_memory(r);
   for (uint32_t i = 0; i < n; i++) inits[i] = v[2 * i + 1];
@@ -394,6 +410,7 @@ static int mlir_read_reduce_operands(mlir_reader *r, mlir_op_state *s) {
 
 /* "applies stablehlo.add": a region of that one op on scalars of the input's element type. */
 static int mlir_make_applied(mlir_reader *r, mlir_op_state *s, const char *at, ir_opcode opcode) {
+  assert(opcode > IR_OP_INVALID && opcode < IR_OP_COUNT);
   if (s->n_values != 2)
     return mlir_fail(r, at, XLAC_E_SYNTAX, "'applies' reduces one operand, not %u", s->n_values / 2);
   ir_value init = r->values.items[s->values + 1];
@@ -425,6 +442,7 @@ static int mlir_make_applied(mlir_reader *r, mlir_op_state *s, const char *at, i
   return BASE_VEC_PUSH(r->alloc, &r->regions, c) ? 0 : mlir_no_memory(r);
 }
 
+/* The op's full name, as in "stablehlo.add". */
 static int mlir_read_applied_opcode(mlir_reader *r, ir_opcode *opcode) {
   base_slice w = mlir_word(r);
   *opcode = ir_opcode_from_mlir(w.p, w.n);
@@ -453,7 +471,9 @@ static int mlir_read_reducer_pair(mlir_reader *r, const base_istr **names, const
   return mlir_want(r, ")");
 }
 
+/* "reducer(%a: t, %b: t) (%c: u, %d: u) {...}": n pairs, whose first members are the region's first n arguments. */
 static int mlir_read_reducer(mlir_reader *r, mlir_op_state *s) {
+  assert(s->n_values % 2 == 0);
   uint32_t n = s->n_values / 2;
   const char *at = r->lx.p;
   const base_istr **names = BASE_ARRAY(&r->m->arena, const base_istr *, 2u * n);
@@ -475,6 +495,7 @@ static int mlir_read_reducer(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/* Ends with either "applies" and the op, whose region is made here, or with the written reducer. */
 static int mlir_read_reduce(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_reduce_operands(r, s));
   ir_opcode applied = IR_OP_INVALID;
@@ -524,6 +545,7 @@ static int mlir_read_iter_args(mlir_reader *r, mlir_op_state *s, const base_istr
   return 0;
 }
 
+/* Both regions take the same arguments, named before them. */
 static int mlir_read_while(mlir_reader *r, mlir_op_state *s) {
   const base_istr **names;
   const char *at = r->lx.p;
@@ -559,6 +581,7 @@ static int mlir_read_constant(mlir_reader *r, mlir_op_state *s) {
   return mlir_set_results(r, s, 1, &value->type);
 }
 
+/*   @f(%0) {attributes} : (t) -> t */
 static int mlir_read_call(mlir_reader *r, mlir_op_state *s) {
   const base_istr *name;
   TRY(mlir_read_symbol_name(r, &name));
@@ -652,6 +675,7 @@ static int mlir_read_top_k(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/* operandSegmentSizes = array<i32: first, second>: how many operands belong to each variadic group. */
 static const ir_mattr *mlir_segments(mlir_reader *r, uint32_t first, uint32_t second) {
   int64_t two = 2;
   const ir_type *type = ir_tensor(r->m, XLAC_S32, 1, &two, NULL, NULL, NULL);
@@ -663,7 +687,8 @@ static const ir_mattr *mlir_segments(mlir_reader *r, uint32_t first, uint32_t se
   return a;
 }
 
-/* "(%in) inits (%init) dimension = 0 attributes {...} {region} : type" */
+/* "(%in) inits (%init) dimension = 0 attributes {...} {region} : type" Carries come last among the results; there
+ * are as many as inits, unless the types say fewer. */
 static int mlir_read_scan(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_parenthesised(r, s));
   uint32_t n_inputs = s->n_values;
@@ -690,6 +715,7 @@ static int mlir_read_regions(mlir_reader *r) {
   return mlir_want(r, ")");
 }
 
+/* `d` is the directive's name in the form, without its angle brackets. */
 int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice d) {
   if (base_slice_is(d, "constant")) return mlir_read_constant(r, s);
   if (base_slice_is(d, "call")) return mlir_read_call(r, s);

@@ -1,4 +1,9 @@
-/* Ops coming into being, and their generic form. */
+/* Ops coming into being, and their generic form.
+ *
+ *   %1:2 = "stablehlo.optimization_barrier"(%0, %c) <{properties}> ({ region }) {attributes} : (t, t) -> (t, t)
+ * loc(...) When an op's parts have been read, whatever the form, mlir_finish_op checks them against the op's row, makes
+ * the op and takes the parts off the stacks. What is checked here is what MLIR checks with the op's definition (ODS);
+ * verify/ does the rest, as the ops' verifiers do. */
 #include "../../../ir/sdy/sdy.h"
 #include "read.h"
 
@@ -8,11 +13,13 @@ static bool mlir_count_fits(int8_t wanted, uint32_t n) {
   return wanted == IR_VARIADIC || (uint32_t)wanted == n;
 }
 
+/* The op's full name, for messages: "stablehlo.add". */
 const char *mlir_op_name(const mlir_op_state *s) {
   return s->opcode == IR_OP_UNREGISTERED ? s->unregistered->s : ir_op_table[s->opcode].mlir->name;
 }
 
 int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions) {
+  assert(s->opcode < IR_OP_COUNT);
   const ir_mlir_info *info = ir_op_table[s->opcode].mlir;
   if (!info) return 0;
   static const char *const words[] = {"operand", "result", "region"};
@@ -25,14 +32,17 @@ int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions
   return 0;
 }
 
+/* An integer attribute of exactly this type. */
 static bool mlir_is_int_of(const ir_mattr *a, base_dtype t) {
   return a->kind == IR_M_INTEGER && a->type->kind == IR_TYPE_ELEMENT && a->type->dtype == t;
 }
 
+/* An enum or struct of that name. */
 static bool mlir_named(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
   return a->kind == kind && strcmp(a->name, name) == 0;
 }
 
+/* An array of attributes of one kind. */
 static bool mlir_list_of(const ir_mattr *a, ir_mattr_kind kind) {
   if (a->kind != IR_M_ARRAY) return false;
   for (uint32_t i = 0; i < a->v.list->n; i++)
@@ -47,6 +57,7 @@ static bool mlir_list_of_named(const ir_mattr *a, ir_mattr_kind kind, const char
   return true;
 }
 
+/* dense<[1, 0]> : tensor<2xindex> each. */
 static bool mlir_are_layouts(const ir_mattr *a) {
   if (!mlir_list_of(a, IR_M_DENSE)) return false;
   for (uint32_t i = 0; i < a->v.list->n; i++) {
@@ -60,10 +71,12 @@ static bool mlir_dense_array_of(const ir_mattr *a, base_dtype t) {
   return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == t;
 }
 
+/* A tensor of i64; of other integer types it is another attribute. */
 static bool mlir_dense_of_i64(const ir_mattr *a) {
   return a->kind == IR_M_DENSE && a->type->dtype == XLAC_S64 && !a->type->text;
 }
 
+/* Whether the attribute is of the kind that ODS asks for; its value is for the verifier. */
 static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) {
   switch ((ir_mattr_constraint)spec->constraint) {
     case IR_MC_I64:
@@ -118,7 +131,9 @@ static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) 
   return false;
 }
 
+/* ODS' own summary of the constraint, as MLIR's messages have it. */
 static const char *mlir_constraint_text(const ir_mattr_spec *spec) {
+  assert(spec->constraint <= IR_MC_SDY);
   static const char *const texts[] = {
       [IR_MC_I64] = "64-bit signless integer attribute",
       [IR_MC_I32] = "32-bit signless integer attribute",
@@ -147,6 +162,7 @@ static const char *mlir_constraint_text(const ir_mattr_spec *spec) {
   return texts[spec->constraint];
 }
 
+/* Errors about an attribute of the pretty form point at the dictionary, where there is one. */
 static int mlir_check_attr(mlir_reader *r, const mlir_op_state *s, const ir_mattr_spec *spec, const ir_mattr *a) {
   if (!a && !(spec->flags & IR_REQUIRED)) return 0;
   const char *op = mlir_op_name(s);
@@ -171,11 +187,13 @@ int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d) 
   return 0;
 }
 
+/* Types are interned: the same type is the same pointer. */
 int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n) {
   if (n != s->n_values)
     return mlir_fail(r, s->types_at ? s->types_at : s->at, XLAC_E_VERIFY_OPERANDS,
                      "'%s' op has %u operands, but %u operand types", mlir_op_name(s), s->n_values, n);
   for (uint32_t i = 0; i < n; i++) {
+    assert(s->values + i < r->values.n && from + i < r->types.n);
     ir_value v = r->values.items[s->values + i];
     const ir_type *have = v.op->types[v.index], *want = r->types.items[from + i];
     if (have == want) continue;
@@ -212,7 +230,9 @@ static int mlir_modernise(mlir_reader *r, const mlir_op_state *s) {
 
 /* --- making the op --- */
 
+/* The regions wait on the stack in the order in which they were written. */
 static void mlir_adopt_regions(mlir_reader *r, const mlir_op_state *s, ir_op *op) {
+  assert(r->regions.n == s->regions + op->n_called);
   for (uint32_t i = 0; i < op->n_called; i++) {
     op->called[i] = r->regions.items[s->regions + i];
     op->called[i]->owner = op;
@@ -229,7 +249,9 @@ static int mlir_check_keys(mlir_reader *r, const mlir_op_state *s, const ir_mdic
   return 0;
 }
 
+/* From here on the op is part of c, and its name can be bound to its results. */
 int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out) {
+  assert(c && r->values.n >= s->values + s->n_values && r->regions.n >= s->regions);
   uint32_t n_regions = r->regions.n - s->regions;
   TRY(mlir_check_counts(r, s, n_regions));
   TRY(mlir_modernise(r, s));
@@ -256,6 +278,7 @@ int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **
 
 /* --- the generic form --- */
 
+/* No operands: "()". */
 int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, "("));
   if (!mlir_eat(r, ")")) {
@@ -287,6 +310,7 @@ int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/* Properties may also stand in the dictionary behind the regions, as before MLIR had properties. */
 int mlir_read_generic(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_operand_list(r, s));
   if (mlir_eat(r, "[")) return mlir_fail(r, s->at, XLAC_E_SYNTAX, "ops with successor blocks are not supported");

@@ -1,5 +1,8 @@
-/* Names of values: what they stand for while their region is read, and their uses. Most names are numbers, and for
- * these a table by number takes the place of interning and hashing. */
+/* What the reader remembers: names of values while their region is read, and texts that were read before.
+ *
+ * Most names are numbers, and for these a table by number takes the place of interning and hashing. A name's entries
+ * form a chain from the newest to the one that it hides; leaving a region unlinks the newest ones. A region isolated
+ * from above sees only entries after its own mark. */
 #include "read.h"
 
 /* ---- What the reader remembers: programs say the same types, lists and constants thousands of times, and types and
@@ -8,6 +11,8 @@
 /* Longer texts are rarely said twice. */
 enum { MLIR_MEMO_TEXT = 64 };
 
+/* The text is its own key, in the reader's copy. It must end with a bracket, so that no longer text can begin with
+ * it. */
 const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, mlir_memo **place) {
   *place = NULL;
   if (text.n == 0 || text.n > MLIR_MEMO_TEXT) return NULL;
@@ -18,7 +23,9 @@ const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, ml
   return NULL;
 }
 
+/* Nothing is kept where reading went further than the text that was looked at, comments and blanks aside. */
 void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what) {
+  assert(what);
   text_lexer end = r->lx;
   end.p = text.p + text.n;
   if (!place || end.p > r->lx.p) return;
@@ -27,6 +34,7 @@ void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_s
 }
 
 void mlir_pass(mlir_reader *r, base_slice text) {
+  assert(text.p == r->lx.p && text.n > 0);
   r->lx.p = text.p + text.n;
   text_skip(&r->lx);
 }
@@ -38,6 +46,7 @@ static const char *mlir_plain_end(const char *p, const char *more) {
   return e;
 }
 
+/*   [1, 2]   but not   [[1], [2]] */
 base_slice mlir_list_text(const mlir_reader *r) {
   const char *p = r->lx.p;
   if (*p != '[') return (base_slice){0};
@@ -45,6 +54,7 @@ base_slice mlir_list_text(const mlir_reader *r) {
   return *e == ']' ? (base_slice){p, (size_t)(e + 1 - p)} : (base_slice){0};
 }
 
+/*   <[1, 2]> : tensor<2xi32>   but not   <"0x00"> : ... */
 base_slice mlir_dense_text(const mlir_reader *r) {
   static const char between[] = " : tensor<";
   const char *p = r->lx.p;
@@ -57,6 +67,7 @@ base_slice mlir_dense_text(const mlir_reader *r) {
 
 /* --- the same entries --- */
 
+/* Keys and values are interned, so that pointers can be compared. */
 static bool mlir_same_entries(const mlir_entries_memo *m, uint32_t n, const ir_mentry *e) {
   for (uint32_t i = 0; i < n; i++)
     if (m->entries[i].key != e[i].key || m->entries[i].value != e[i].value) return false;
@@ -64,6 +75,7 @@ static bool mlir_same_entries(const mlir_entries_memo *m, uint32_t n, const ir_m
 }
 
 mlir_entries_memo *mlir_recall_entries(mlir_reader *r, mlir_memo_kind kind, uint32_t n, const ir_mentry *e) {
+  assert(e || n == 0);
   if (n == 0 || n > MLIR_MEMO_ENTRIES) return NULL;
   uint64_t hash = kind;
   for (uint32_t i = 0; i < n; i++) hash = (hash ^ base_key(e[i].key) ^ base_key(e[i].value) << 1) * 0x9E3779B97F4A7C15u;
@@ -95,6 +107,7 @@ static uint32_t mlir_newest(const mlir_reader *r, uint32_t number, const base_is
   return name && base_map_get(&r->by_name, base_key(name), &at) ? (uint32_t)at : 0;
 }
 
+/* The table grows to the largest number that was used, which mlir_number_of bounds by the length of the text. */
 static bool mlir_set_newest(mlir_reader *r, uint32_t number, const base_istr *name, uint32_t at) {
   mlir_numbers *t = &r->by_number;
   if (number == MLIR_NO_NUMBER) return base_map_set(&r->by_name, base_key(name), at);
@@ -107,7 +120,9 @@ static bool mlir_set_newest(mlir_reader *r, uint32_t number, const base_istr *na
   return true;
 }
 
+/* Redefining a name that is visible is an error; one hidden by isolation is only hidden. */
 int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, uint32_t index, uint32_t count) {
+  assert(op && count > 0);
   uint32_t number = mlir_number_of(r, name->s, name->n);
   assert(index + count <= UINT16_MAX); /* as many as an op has results */
   mlir_name n = {name, op, (uint16_t)index, (uint16_t)count, mlir_newest(r, number, name)};
@@ -117,6 +132,7 @@ int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, 
   return mlir_set_newest(r, number, name, r->names.n) ? 0 : mlir_no_memory(r);
 }
 
+/* Drops entries down to `mark`, each making the one that it hid the newest again. */
 void mlir_unbind(mlir_reader *r, uint32_t mark) {
   while (r->names.n > mark) {
     mlir_name *n = &r->names.items[--r->names.n];
@@ -147,7 +163,9 @@ int mlir_read_value_name(mlir_reader *r, const base_istr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* NULL for no entry, and for one from outside of an isolated region. */
 static const mlir_name *mlir_visible(const mlir_reader *r, uint32_t at) {
+  assert(at <= r->names.n);
   return at > r->isolated_at ? &r->names.items[at - 1] : NULL;
 }
 
@@ -157,6 +175,7 @@ const mlir_name *mlir_find_value(const mlir_reader *r, base_slice name) {
   return mlir_visible(r, mlir_newest(r, number, s));
 }
 
+/* "%x" of a pack "%x:2" is its first result. */
 int mlir_read_operand(mlir_reader *r) {
   const char *at = r->lx.p;
   base_slice name;

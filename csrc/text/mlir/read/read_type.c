@@ -1,6 +1,12 @@
-/* MLIR types. */
+/* MLIR types.
+ *
+ *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>   (a) -> b   !stablehlo.token
+ * !quant.uniform<...> Types that xlac computes with are taken apart; any other that MLIR has is kept as its text
+ * (IR_TYPE_OTHER). Types are interned by the module. The texts of tensor types are remembered, since programs repeat a
+ * few of them. */
 #include "read.h"
 
+/* complex<f32> and complex<f64> are dtypes here; other complex types are kept as text. */
 base_dtype mlir_read_dtype(mlir_reader *r) {
   base_slice w = mlir_word(r);
   if (base_slice_is(w, "complex")) {
@@ -31,6 +37,7 @@ typedef struct mlir_tensor {
 
 /* "2x?x3x": the dimensions up to the element type. No blanks are allowed inside, which keeps 3xf32 apart from names. */
 static int mlir_read_shape(mlir_reader *r, mlir_tensor *t) {
+  assert(t->rank == 0);
   if (mlir_eat(r, "*")) {
     t->unranked = true;
     return mlir_want(r, "x");
@@ -59,6 +66,7 @@ static int mlir_read_shape(mlir_reader *r, mlir_tensor *t) {
   }
 }
 
+/* A name and, where brackets follow, what they enclose, as one interned text. */
 static int mlir_verbatim_until(mlir_reader *r, const char *p, const base_istr **out) {
   const char *e = p;
   while (text_is(*e, TEXT_NAME) || *e == '$' || *e == '!' || *e == '#') e++;
@@ -77,6 +85,7 @@ static int mlir_check_complex(mlir_reader *r, const char *at) {
   return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "invalid element type for complex");
 }
 
+/* Elements that are no dtype keep their text; their dtype says s64, which is what index would be. */
 static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   const char *at = r->lx.p;
   if (*at == '!') {
@@ -100,8 +109,11 @@ static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   return mlir_verbatim_until(r, at, &t->text);
 }
 
-/* Bounds of dynamic dimensions, `?` elsewhere. */
+/* Bounds of dynamic dimensions, `?` elsewhere.
+ *   <?, 5>   or   <bounds = [?, 5]>
+ * A bound replaces the unknown size of its dimension in t->dims; `dynamic` still marks it. */
 static int mlir_read_bounds(mlir_reader *r, mlir_tensor *t, const char *at) {
+  assert(t->rank <= IR_MAX_RANK);
   const char *close = *r->lx.p == '[' ? "]" : ">";
   bool bracket = mlir_eat(r, "[");
   for (uint32_t i = 0; i < t->rank; i++) {
@@ -120,7 +132,8 @@ static int mlir_read_bounds(mlir_reader *r, mlir_tensor *t, const char *at) {
   return bracket ? mlir_want(r, "]") : 0;
 }
 
-/* The encoding after the comma. Bounds go into the dims, anything else is kept verbatim. */
+/* The encoding after the comma. Bounds go into the dims, anything else is kept verbatim. Bounds that bound nothing
+ * are an encoding like any other. */
 static int mlir_read_encoding(mlir_reader *r, mlir_tensor *t, const base_istr **encoding) {
   const char *at = r->lx.p;
   const char *saved = at;
@@ -175,6 +188,7 @@ static base_slice mlir_tensor_text(const mlir_reader *r) {
   return *e == '>' ? (base_slice){p, (size_t)(e + 1 - p)} : (base_slice){0};
 }
 
+/* Only texts without commas or brackets are remembered: those are most of them. */
 static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
   base_slice text = mlir_tensor_text(r);
   mlir_memo *place;
@@ -195,6 +209,7 @@ static int mlir_push_type(mlir_reader *r) {
   return BASE_VEC_PUSH(r->alloc, &r->types, t) ? 0 : mlir_no_memory(r);
 }
 
+/* The bracket that opens the list has been taken. */
 static int mlir_read_types_until(mlir_reader *r, const char *close, uint32_t *n) {
   uint32_t from = r->types.n;
   if (!mlir_eat(r, close)) {
@@ -217,6 +232,7 @@ static int mlir_read_result_types(mlir_reader *r, uint32_t *n) {
   return mlir_push_type(r);
 }
 
+/* Parentheses may be left out around one type. */
 int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_results) {
   if (*r->lx.p == '(') {
     TRY(mlir_read_type_list(r, n_inputs));
@@ -236,6 +252,7 @@ static int mlir_read_function(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* tuple<...> or !stablehlo.future<...>. */
 static int mlir_read_tuple(mlir_reader *r, bool future, const ir_type **out) {
   uint32_t from = r->types.n, n;
   const char *at = r->lx.p;
@@ -252,6 +269,7 @@ static int mlir_read_tuple(mlir_reader *r, bool future, const ir_type **out) {
 
 /* --- dialect types and aliases --- */
 
+/* Reads the definition at its first use, as mlir_read_attr_alias does for attributes. */
 static int mlir_read_alias(mlir_reader *r, const char *at, base_slice name, const ir_type **out) {
   const base_istr *key = base_intern_find(&r->m->strings, name.p, name.n);
   uint64_t index;
@@ -267,6 +285,7 @@ static int mlir_read_alias(mlir_reader *r, const char *at, base_slice name, cons
     const ir_type *type;
     TRY(mlir_read_type(r, &type));
     a = &r->aliases.items[index];
+    assert(a->busy);
     a->type = type;
     a->busy = false;
     r->lx.p = back;
@@ -276,6 +295,7 @@ static int mlir_read_alias(mlir_reader *r, const char *at, base_slice name, cons
   return 0;
 }
 
+/* A name without a dot is an alias; quantised types are element types. */
 static int mlir_read_dialect_type(mlir_reader *r, const ir_type **out) {
   const char *at = r->lx.p;
   r->lx.p++;
@@ -305,6 +325,7 @@ static int mlir_read_dialect_type(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* Builtin types begin with a word. Integers of any width are types, also those that nothing here computes with. */
 static int mlir_read_word_type(mlir_reader *r, const ir_type **out) {
   const char *at = r->lx.p;
   base_slice w = mlir_word(r);

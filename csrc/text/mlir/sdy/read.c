@@ -1,8 +1,15 @@
-/* Meshes, axes and shardings. Errors stand where MLIR's do: at the token that is not what it should be. */
+/* Meshes, axes and shardings, and the pretty forms of sdy's ops. Errors stand where MLIR's do: at the token that is
+ * not what it should be.
+ *
+ *   <@mesh, [{"x", ?}p1, {"y":(1)2}, {}], replicated={"z"}, unreduced=max{"w"}>
+ * Every kind of attribute is a struct of ir/sdy/sdy.h; its size and its function are rows of two tables by sdy_kind.
+ * Lists grow in the arena by doubling: what they outgrow is not freed before the module. */
 #include "read.h"
 #include "../read/read.h"
 
+/* Lists hold 4, 8, 16 ... elements: n alone tells whether there is room. */
 int sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size) {
+  assert(size > 0 && (*items || n == 0));
   bool full = n == 0 || (n >= 4 && (n & (n - 1)) == 0);
   if (!full) return 0;
   void *to = base_arena_array(&r->m->arena, n < 4 ? 4 : (size_t)n * 2, size);
@@ -19,6 +26,7 @@ static int sdy_read_axis_name(mlir_reader *r, const base_istr **out) {
   return mlir_read_string(r, out);
 }
 
+/* "x" or "x":(pre)size. size 0 in the struct means the whole axis. */
 int sdy_read_axis(mlir_reader *r, sdy_axis *out) {
   *out = (sdy_axis){0};
   TRY(sdy_read_axis_name(r, &out->name));
@@ -37,6 +45,7 @@ int sdy_read_axis(mlir_reader *r, sdy_axis *out) {
   return 0;
 }
 
+/* {} is no axes. */
 int sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out) {
   sdy_axis *v = NULL;
   uint32_t n = 0;
@@ -61,6 +70,7 @@ static int sdy_read_some_axes(mlir_reader *r, sdy_axes *out) {
 
 /* --- meshes --- */
 
+/*   ["x"=2, "y"=4] */
 static int sdy_read_mesh_axes(mlir_reader *r, sdy_mesh *out) {
   sdy_mesh_axis *v = NULL;
   uint32_t n = 0;
@@ -79,6 +89,8 @@ static int sdy_read_mesh_axes(mlir_reader *r, sdy_mesh *out) {
   return 0;
 }
 
+/* Ids in their usual order are dropped, so that equal meshes are equal. A mesh that breaks Shardy's rules is refused
+ * here, as its attribute can't be made. */
 static int sdy_read_mesh(mlir_reader *r, sdy_mesh *out) {
   const char *at = r->lx.p;
   char fault[200];
@@ -122,6 +134,7 @@ static int sdy_read_priority(mlir_reader *r, sdy_dim *out) {
   return 0;
 }
 
+/*   {"x", "y":(1)2, ?}p3 */
 static int sdy_read_dim(mlir_reader *r, sdy_dim *out) {
   sdy_axis *v = NULL;
   uint32_t n = 0;
@@ -143,6 +156,7 @@ static int sdy_read_dim(mlir_reader *r, sdy_dim *out) {
 
 /* --- shardings --- */
 
+/*   @mesh   or   mesh<["x"=2]> */
 static int sdy_read_mesh_or_name(mlir_reader *r, sdy_sharding *out) {
   if (mlir_eat_word(r, "mesh")) {
     sdy_mesh *mesh = BASE_NEW(&r->m->arena, sdy_mesh);
@@ -184,6 +198,7 @@ static int sdy_read_other_axes(mlir_reader *r, sdy_sharding *out) {
   return 0;
 }
 
+/* One pair of braces for each dimension. */
 static int sdy_read_dims(mlir_reader *r, sdy_sharding *out) {
   sdy_dim *v = NULL;
   uint32_t n = 0;
@@ -275,6 +290,7 @@ static int sdy_read_params(mlir_reader *r, sdy_params *out) {
   return 0;
 }
 
+/*   {"x", "y"} */
 static int sdy_read_names(mlir_reader *r, sdy_names *out) {
   const base_istr **v = NULL;
   uint32_t n = 0;
@@ -292,6 +308,7 @@ static int sdy_read_names(mlir_reader *r, sdy_names *out) {
 
 /* --- any kind --- */
 
+/* `to` points at a zeroed struct of that kind. */
 static int sdy_read_struct(mlir_reader *r, sdy_kind kind, void *to) {
   switch (kind) {
     case SDY_MESH:
@@ -338,6 +355,7 @@ static const size_t sdy_struct_sizes[SDY_KINDS] = {[SDY_MESH] = sizeof(sdy_mesh)
                                                    [SDY_EDGES] = sizeof(sdy_edges),
                                                    [SDY_DIM] = sizeof(sdy_dim)};
 
+/* Reads an attribute and makes it, without looking for an equal one. */
 static int sdy_read_new(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   assert(kind > SDY_NONE && kind < SDY_KINDS);
   void *to = base_arena_zalloc(&r->m->arena, sdy_struct_sizes[kind]);
@@ -347,7 +365,8 @@ static int sdy_read_new(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
-/* The text of a "<...>" without strings that hold brackets, up to what a memo holds. */
+/* The text of a "<...>" without strings that hold brackets, up to what a memo holds. A bracket in a string would
+ * only make the text shorter or longer than what is read, and then it is not remembered. */
 static base_slice sdy_angle_text(const mlir_reader *r) {
   const char *p = r->lx.p;
   uint32_t open = 0;
@@ -385,6 +404,7 @@ int sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
 }
 
 int sdy_read_named(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
+  assert(*at == '#');
   sdy_kind kind = sdy_kind_find(name.p, name.n);
   if (!kind)
     return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "unknown attribute `%.*s` in dialect `sdy`", (int)name.n, name.p);
@@ -401,7 +421,9 @@ int sdy_read_symbol(mlir_reader *r) {
   return mlir_add_attr(r, "sym_name", ir_m_string(r->m, name->s, name->n));
 }
 
+/* An optional word out of a list, as its number. */
 static int sdy_read_word_of(mlir_reader *r, const char *key, uint32_t n, const char *const *words, bool *found) {
+  assert(key && n > 0);
   *found = false;
   for (uint32_t i = 0; i < n && !*found; i++) {
     if (!mlir_eat_word(r, words[i])) continue;
@@ -450,17 +472,20 @@ static int sdy_read_region(mlir_reader *r) {
     TRY(mlir_want(r, ")"));
   }
   TRY(mlir_read_region_body(r, c));
+  assert(r->names.n >= mark);
   mlir_unbind(r, mark);
   r->isolated_at = outer;
   return BASE_VEC_PUSH(r->alloc, &r->regions, c) ? 0 : mlir_no_memory(r);
 }
 
+/* Region, dictionary, types. */
 static int sdy_read_body(mlir_reader *r, mlir_op_state *s) {
   TRY(sdy_read_region(r));
   TRY(mlir_read_own_attrs(r, s));
   return mlir_read_op_type(r, s);
 }
 
+/*   (%0) in_shardings=[<...>] out_shardings=[<...>] manual_axes={"x"} (%arg1: t) { ... } : (t) -> t */
 int sdy_read_manual(mlir_reader *r, mlir_op_state *s) {
   const ir_mattr *axes;
   TRY(mlir_read_parenthesised(r, s));
@@ -477,6 +502,8 @@ static bool sdy_word_is(mlir_reader *r, const char *word) {
   return base_slice_is(mlir_word(r), word);
 }
 
+/*   <"name">(%0) in_shardings=[...] out_shardings=[...] (%arg1: t) { ... } : (t) -> t
+ * Shardings may be left out. */
 int sdy_read_named_computation(mlir_reader *r, mlir_op_state *s) {
   const base_istr *name;
   TRY(mlir_want(r, "<"));

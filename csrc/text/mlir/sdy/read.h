@@ -1,4 +1,5 @@
-/* Reading the attributes of the sdy dialect: text/sdy_read*.c. */
+/* Reading the attributes and ops of the sdy dialect: read.c and read_rule.c. Everything is made in the module's
+ * arena. */
 #ifndef XLAC_TEXT_MLIR_SDY_READ_H
 #define XLAC_TEXT_MLIR_SDY_READ_H
 

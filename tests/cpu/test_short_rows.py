@@ -1,0 +1,67 @@
+"""Short rows inside kernels, as random numbers of [n,2] keys have them: whole rows are copied together, and blocks may begin and
+end within one."""
+import numpy as np
+import pytest
+
+from .test_moves import check, numbers
+
+TYPES = ["f32", "u8", "bf16", "s64", "c128", "pred"]
+
+
+def twice(t):
+    return "or" if t == "pred" else "add"
+
+
+@pytest.mark.parametrize("t", TYPES)
+@pytest.mark.parametrize("row", [1, 2, 3, 4, 5, 31, 32, 33])
+def test_columns_repeated_along_short_rows(t, row):
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 700, 4099):
+        x, k = numbers(rng, t, (n, row)), numbers(rng, t, (n,))
+        check(f"HloModule m\nENTRY e {{\n  x = {t}[{n},{row}] parameter(0)\n  k = {t}[{n}] parameter(1)\n"
+              f"  b = {t}[{n},{row}] broadcast(k), dimensions={{0}}\n  ROOT r = {t}[{n},{row}] {twice(t)}(x, b)\n}}", x, k, eval_ok=True)
+
+
+@pytest.mark.parametrize("t", TYPES)
+@pytest.mark.parametrize("row,first,end,step", [(2, 0, 1, 1), (2, 1, 2, 1), (3, 1, 3, 1), (7, 0, 7, 2), (40, 3, 33, 1), (66, 0, 66, 2), (9, 2, 7, 4)])
+def test_parts_of_short_rows(t, row, first, end, step):
+    rng = np.random.default_rng(2)
+    width = len(range(first, end, step))
+    for n in (1, 3, 5000):
+        x, y = numbers(rng, t, (n, row)), numbers(rng, t, (n, width))
+        check(f"HloModule m\nENTRY e {{\n  x = {t}[{n},{row}] parameter(0)\n  y = {t}[{n},{width}] parameter(1)\n"
+              f"  s = {t}[{n},{width}] slice(x), slice={{[0:{n}], [{first}:{end}:{step}]}}\n  ROOT r = {t}[{n},{width}] {twice(t)}(s, y)\n}}", x, y, eval_ok=True)
+
+
+@pytest.mark.parametrize("dims", [(5, 700, 2), (40, 3, 3), (1, 1000, 1), (7, 1, 2), (3, 2, 2, 300), (300, 2, 2, 1), (2, 3, 4, 5)])
+def test_short_rows_of_higher_rank_reversed_sliced_and_repeated(dims):
+    rng = np.random.default_rng(3)
+    x, k = rng.normal(size=dims).astype(np.float32), rng.normal(size=dims[0]).astype(np.float32)
+    listed, small = ",".join(map(str, dims)), [max(1, n - 1) for n in dims]
+    cut, ranges = ",".join(map(str, small)), ", ".join(f"[{n - m}:{n}]" for n, m in zip(dims, small))
+    every = ",".join(map(str, range(len(dims))))
+    check(f"HloModule m\nENTRY e {{\n  x = f32[{listed}] parameter(0)\n  k = f32[{dims[0]}] parameter(1)\n  b = f32[{listed}] broadcast(k), dimensions={{0}}\n"
+          f"  v = f32[{listed}] reverse(x), dimensions={{{every}}}\n  a = f32[{listed}] multiply(v, b)\n  c = f32[{cut}] slice(a), slice={{{ranges}}}\n"
+          f"  d = f32[{cut}] slice(x), slice={{{ranges}}}\n  ROOT r = f32[{cut}] subtract(c, d)\n}}", x, k, eval_ok=True)
+
+
+def test_short_rows_in_several_kernels_of_one_group():
+    rng = np.random.default_rng(4)
+    x, k = rng.integers(0, 1 << 32, (3000, 3), np.uint32), rng.integers(0, 1 << 32, (3000, 2), np.uint32)
+    check("""HloModule m
+ENTRY e {
+  x = u32[3000,3] parameter(0)
+  k = u32[3000,2] parameter(1)
+  k0 = u32[3000,1] slice(k), slice={[0:3000], [0:1]}
+  k1 = u32[3000,1] slice(k), slice={[0:3000], [1:2]}
+  r0 = u32[3000] reshape(k0)
+  r1 = u32[3000] reshape(k1)
+  b0 = u32[3000,3] broadcast(r0), dimensions={0}
+  b1 = u32[3000,3] broadcast(r1), dimensions={0}
+  a = u32[3000,3] add(x, b0)
+  c = u32[3000,3] xor(a, b1)
+  d = u32[3000,3] multiply(c, a)
+  s = u32[3000,2] slice(d), slice={[0:3000], [1:3]}
+  e0 = u32[3000,2] add(s, k)
+  ROOT t = (u32[3000,3], u32[3000,2]) tuple(d, e0)
+}""", x, k, eval_ok=True)
