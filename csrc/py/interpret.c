@@ -197,6 +197,7 @@ int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *star
   return 0;
 }
 
+/* Arrays own the values: nothing of the run is left but they. */
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                         xlac_value **values) {
   assert(run->st && start);

@@ -25,7 +25,9 @@ typedef struct tf_cutter {
   xlac_error *err;
 } tf_cutter;
 
+/* Fails for want of memory. */
 static int tf_cut_oom(const tf_cutter *c) {
+  assert(c->part);
   return base_oom(c->err, "cutting a part out of a graph");
 }
 

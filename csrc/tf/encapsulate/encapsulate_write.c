@@ -314,7 +314,8 @@ static int tf_put_function_body(tf_encapsulator *w, const tf_caller *c, const ba
   return 0;
 }
 
-/* `names` is cleared for each function: arguments need be unlike within one only. */
+/* `names` is cleared for each function: arguments need be unlike within one only. `args` has room for the names of
+ * both, arguments first. */
 static int tf_put_function(tf_encapsulator *w, const tf_caller *c) {
   size_t n = c->part.n_inputs + (size_t)c->part.n_outputs + 1;
   const base_istr **args = base_malloc(w->alloc, n * sizeof *args);
