@@ -362,19 +362,15 @@ typedef struct call_start {
   xlac_argument *at;
 } call_start;
 
-/* `at` is there where some argument is more than a pointer; then all of them go that way. */
-static int call_execute(const call_start *s, const xlac_interpret_options *options, xlac_error *err) {
-  if (s->at == NULL) return xlac_executable_call(s->self->exe, options, s->arguments, s->results, err);
-  for (uint32_t i = 0; i < s->self->n_arguments; i++) s->at[i].data = s->arguments[i];
-  return xlac_executable_call_at(s->self->exe, options, s->at, s->results, err);
-}
-
-/* The same as a py_start_fn; values are another kind of call's. */
+/* As a py_start_fn; values are another kind of call's. `at` is there where some argument is more than a pointer; then
+ * all of them go that way. */
 static int call_start_run(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                           xlac_value **out, xlac_error *err) {
   const call_start *s = what;
   (void)n, (void)values, (void)out;
-  return call_execute(s, options, err);
+  if (s->at == NULL) return xlac_executable_call(s->self->exe, options, s->arguments, s->results, err);
+  for (uint32_t i = 0; i < s->self->n_arguments; i++) s->at[i].data = s->arguments[i];
+  return xlac_executable_call_at(s->self->exe, options, s->at, s->results, err);
 }
 
 /* Without the GIL where it may last. A quick program keeps the GIL, since giving it away would cost about as much
@@ -386,7 +382,9 @@ static int call_run(call_state *s, py_call *call) {
     xlac_error err;
     err.code = 0;
     err.op[0] = 0;
-    if (call_execute(&start, &call->options, &err) == 0) return 0;
+    int status = s->at ? call_start_run(&start, &call->options, 0, NULL, NULL, &err)
+                       : xlac_executable_call(s->self->exe, &call->options, s->arguments, s->results, &err);
+    if (status == 0) return 0;
     return py_raise(s->st, &err, PY_ANY), -1;
   }
   py_run run = {.st = s->st, .m = xlac_executable_module(s->self->exe), .progress = call->progress};
@@ -438,10 +436,27 @@ static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   return NULL;
 }
 
-/* `room` has places for arguments, results and their arrays, in this order. The order at the end matters: what was
- * given away is settled before Buffers are closed, and values live to the end because arguments point into them. */
-static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room) {
-  assert(self->planned && room);
+/* The order matters: what was given away is settled before Buffers are closed, and values live to the end because
+ * arguments point into them. */
+static void call_end(call_state *s) {
+  py_gifts_end(s->self, &s->gifts, s->started);
+  for (uint32_t i = 0; s->opened && i < s->self->n_arguments; i++)
+    if (s->opened[i]) xlac_buffer_close(s->opened[i]);
+  PyMem_Free(s->opened);
+  PyMem_Free(s->at);
+  call_forget(&s->kept);
+}
+
+/* By leaves where the arguments are arrays as the program wants them; by values programs that the interpreter runs
+ * whole, and calls with too few or too many arguments. `room` has places for arguments, results and their arrays, in
+ * this order. */
+static PyObject *call_any(py_executable *self, py_call *call) {
+  void *few[CALL_FEW], **room = few;
+  size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;
+  if (call->n != self->n_params) return py_call_values(self, call);
+  if (!self->planned)
+    return py_give_nothing(self, py_state_of((PyObject *)self), call) < 0 ? NULL : py_call_values(self, call);
+  if (n > CALL_FEW && (room = PyMem_Malloc(n * sizeof *room)) == NULL) return PyErr_NoMemory();
   call_state s = {.self = self, .st = py_state_of((PyObject *)self), .arguments = room};
   PyObject **arrays = (PyObject **)(room + self->n_arguments + self->n_results);
   s.results = room + self->n_arguments;
@@ -452,26 +467,9 @@ static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room)
   int status = call_arguments(&s, call);
   PyObject *result = NULL;
   if (status == 0) result = call_into(&s, call, arrays);
-  py_gifts_end(self, &s.gifts, s.started);
-  for (uint32_t i = 0; s.opened && i < self->n_arguments; i++)
-    if (s.opened[i]) xlac_buffer_close(s.opened[i]);
-  PyMem_Free(s.opened);
-  PyMem_Free(s.at);
-  call_forget(&s.kept);
-  return status > 0 ? py_call_values(self, call) : result;
-}
-
-/* Programs that the interpreter runs whole, and calls with too few or too many arguments, go by values. */
-static PyObject *call_any(py_executable *self, py_call *call) {
-  void *few[CALL_FEW], **room = few;
-  size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;
-  if (call->n != self->n_params) return py_call_values(self, call);
-  if (!self->planned)
-    return py_give_nothing(self, py_state_of((PyObject *)self), call) < 0 ? NULL : py_call_values(self, call);
-  if (n > CALL_FEW && (room = PyMem_Malloc(n * sizeof *room)) == NULL) return PyErr_NoMemory();
-  PyObject *result = call_by_leaves(self, call, room);
+  call_end(&s);
   if (room != few) PyMem_Free(room);
-  return result;
+  return status > 0 ? py_call_values(self, call) : result;
 }
 
 /* Calls without keywords, by far the most, skip all parsing; only what is read is cleared. */

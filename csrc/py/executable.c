@@ -268,55 +268,92 @@ static bool executable_numerics(const char *text, xlac_numerics *out) {
   return false;
 }
 
-/* Compiling goes without the GIL and heeds Ctrl-C; options that own memory are freed in any case. */
-PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas",       "use_blas", "fuse",    "passes",
-                          "donate", "lanes",   "async_work", "numerics", "require", NULL};
-  py_state *st = PyModule_GetState(core);
+/* What compile and compile_dump take after the module. */
+typedef struct executable_request {
+  xlac_module *m;
+  xlac_compile_options options; /* owns its donated parameters and lanes */
+  const char *stage;            /* of a dump */
+  int require;
+} executable_request;
+
+/* Frees what a request owns. */
+static void executable_forget(executable_request *r) {
+  PyMem_Free((void *)(uintptr_t)r->options.donate);
+  py_lanes_forget(&r->options);
+}
+
+/* 0, or -1 with an exception and nothing to free. `stage` counts for dumps only. */
+static int executable_read_request(py_state *st, PyObject *args, PyObject *kwargs, executable_request *r) {
+  static char *names[] = {"module", "threads",    "blas",     "use_blas", "fuse",   "passes", "donate",
+                          "lanes",  "async_work", "numerics", "require",  "device", "stage",  NULL};
   PyObject *module, *donate = NULL, *lanes = NULL;
-  uint32_t *donated = NULL;
-  xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options)};
-  xlac_error err = {.code = 0};
-  xlac_executable *exe = NULL;
   unsigned int threads = 0;
   unsigned long long async_work = 0;
   const char *numerics = "strict";
-  int blas = 1, fuse = 1, passes = 1, require = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKsp:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics,
-                                   &require))
-    return NULL;
-  if (!executable_numerics(numerics, &options.numerics)) return NULL;
-  if (py_lanes_take(lanes, &options) < 0) return NULL;
-  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) {
-    py_lanes_forget(&options);
-    return NULL;
+  int blas = 1, fuse = 1, passes = 1;
+  *r = (executable_request){.options = {XLAC_OPTIONS(xlac_compile_options)}};
+  xlac_compile_options *options = &r->options;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKspzz:compile", names, st->module_type, &module, &threads,
+                                   &options->blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics,
+                                   &r->require, &options->device, &r->stage))
+    return -1;
+  if (!executable_numerics(numerics, &options->numerics)) return -1;
+  if (py_lanes_take(lanes, options) < 0) return -1;
+  if (donate && (options->donate = executable_donated(donate, &options->n_donate)) == NULL) {
+    py_lanes_forget(options);
+    return -1;
   }
-  options.async_work = async_work;
-  options.donate = donated;
-  options.threads = threads;
-  options.no_blas = !blas;
-  options.no_fusion = !fuse;
-  options.no_passes = !passes;
-  options.runtime = st->runtime;
-  options.counters = st->counters;
+  r->m = ((py_module *)module)->m;
+  options->async_work = async_work;
+  options->threads = threads;
+  options->no_blas = !blas;
+  options->no_fusion = !fuse;
+  options->no_passes = !passes;
+  options->runtime = st->runtime;
+  options->counters = st->counters;
+  return 0;
+}
+
+/* Compiling goes without the GIL and heeds Ctrl-C; options that own memory are freed in any case. */
+PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
+  py_state *st = PyModule_GetState(core);
+  executable_request request;
+  xlac_error err = {.code = 0};
+  xlac_executable *exe = NULL;
   int status;
-  PY_WORK(status = xlac_compile(((py_module *)module)->m, &options, &exe, &err));
-  PyMem_Free(donated);
-  py_lanes_forget(&options);
+  if (executable_read_request(st, args, kwargs, &request) < 0) return NULL;
+  PY_WORK(status = xlac_compile(request.m, &request.options, &exe, &err));
+  executable_forget(&request);
   if (status) return py_raise(st, &err, PY_ANY);
-  if (require && executable_require(st, exe) < 0) {
+  if (request.require && executable_require(st, exe) < 0) {
     xlac_executable_destroy(exe);
     return NULL;
   }
   PyObject *object = executable_wrap(st, exe);
-  if (object) ((py_executable *)object)->required = require;
+  if (object) ((py_executable *)object)->required = request.require;
   return object;
+}
+
+/* The text of a stage as a str; bytes that are no UTF-8 come as surrogates. */
+PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
+  py_state *st = PyModule_GetState(core);
+  executable_request request;
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+  if (executable_read_request(st, args, kwargs, &request) < 0) return NULL;
+  PY_WORK(status = xlac_compile_dump(request.m, &request.options, request.stage, &text, &n, &err));
+  executable_forget(&request);
+  if (status) return py_raise(st, &err, PY_ANY);
+  PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "surrogateescape");
+  xlac_free(text);
+  return result;
 }
 
 /* The bytes are locked by their view while they are read. */
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", NULL};
+  static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", "device", NULL};
   py_state *st = PyModule_GetState(core);
   xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options), .runtime = st->runtime, .counters = st->counters};
   xlac_error err = {.code = 0};
@@ -326,8 +363,8 @@ PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   unsigned int threads = 0;
   unsigned long long async_work = 0;
   int blas = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOK:load", names, &bytes, &threads, &options.blas_path, &blas,
-                                   &lanes, &async_work))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOKz:load", names, &bytes, &threads, &options.blas_path, &blas,
+                                   &lanes, &async_work, &options.device))
     return NULL;
   if (py_lanes_take(lanes, &options) < 0) {
     PyBuffer_Release(&bytes);
@@ -373,4 +410,36 @@ PyObject *py_memory_stats(PyObject *core, PyObject *unused) {
   return Py_BuildValue("{sKsKsKsKsKsKsKsKsI}", "taken", m.taken, "reused", m.reused, "live", m.live, "live_bytes",
                        m.live_bytes, "peak_bytes", m.peak_bytes, "kept", m.kept, "kept_bytes", m.kept_bytes,
                        "limit_bytes", m.limit_bytes, "threads", m.threads);
+}
+
+/* --- devices --- */
+
+static PyObject *executable_device_row(const xlac_device_info *d) {
+  return Py_BuildValue("(ssIIsKKKO)", d->name, d->kind, d->ordinal, d->units, d->memory, d->memory_bytes, d->live_bytes,
+                       d->peak_bytes, d->host_visible ? Py_True : Py_False);
+}
+
+/* One context of each kind is there for the asking; others once something has opened them. */
+PyObject *py_devices(PyObject *core, PyObject *unused) {
+  static const char *const always[] = {"cpu", "interp"};
+  py_state *st = PyModule_GetState(core);
+  xlac_device_info info;
+  xlac_error err = {.code = 0};
+  (void)unused;
+  for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+    if (xlac_runtime_open_device(st->runtime, always[i], &info, &err) != 0) return py_raise(st, &err, PY_ANY);
+  PyObject *list = PyList_New(0);
+  for (uint32_t i = 0; list && xlac_runtime_device(st->runtime, i, &info); i++) {
+    PyObject *row = executable_device_row(&info);
+    if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);
+    Py_XDECREF(row);
+  }
+  return list;
+}
+
+PyObject *py_executable_device(PyObject *self, void *unused) {
+  xlac_device_info info;
+  (void)unused;
+  xlac_executable_device(((py_executable *)self)->exe, &info);
+  return PyUnicode_FromString(info.name);
 }

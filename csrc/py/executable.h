@@ -125,6 +125,9 @@ PyObject *py_executable_recorded(PyObject *object, void *unused);
 /* A call whose timeline is kept. */
 PyObject *py_call_recorded(py_executable *self, const py_call *call);
 
+/* --- executable.c --- */
+PyObject *py_executable_device(PyObject *self, void *unused);
+
 /* --- inspect.c --- */
 extern PyMethodDef py_executable_methods[];
 extern PyGetSetDef py_executable_getset[];

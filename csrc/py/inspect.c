@@ -247,6 +247,8 @@ PyGetSetDef py_executable_getset[] = {
     {"donations", executable_donations, NULL,
      "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
     {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
+    {"device", py_executable_device, NULL, "The device that runs it: the interpreter where that runs the program whole",
+     NULL},
     {"_lanes", py_executable_lanes, NULL, "Execution threads that have lanes, and the lanes' threads", NULL},
     {"_recorded", py_executable_recorded, NULL, "The last recorded call's events as JSON, or None", NULL},
     {"_kept", executable_kept, NULL, "A dict for what is worked out once", NULL},

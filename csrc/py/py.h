@@ -156,6 +156,8 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_devices(PyObject *core, PyObject *unused);
 PyObject *py_memory_stats(PyObject *core, PyObject *unused);
 PyObject *py_memory_limit(PyObject *core, PyObject *bytes);
 PyObject *py_run_parallel(PyObject *core, PyObject *args, PyObject *kwargs);

@@ -1,4 +1,6 @@
-/* Values: replacing uses, counting them, and walks over ops. */
+/* Values: replacing uses, counting them, walks over ops, and every sharding of a module through one function. What a
+ * region or function returns is a use too, but lies in the computation's result list and not in an op's operands; a
+ * region may return values from outside of it, which the rewriter lists as leaks. */
 #include "../../ir/stablehlo/stablehlo.h"
 #include "common.h"
 
@@ -11,6 +13,7 @@ static void shc_replace_returned(ir_computation *c, ir_value from, ir_value to) 
     if (shc_same_value(c->results[i], from)) c->results[i] = to;
 }
 
+/* As MLIR's replaceAllUsesExcept. A value of NULL, from a maker that had no memory, makes the rewriter fail. */
 void shc_replace_value(opt_rewriter *rw, ir_value from, ir_value to, const ir_op *except) {
   rw->failed = rw->failed || !to.op;
   if (rw->failed || shc_same_value(from, to)) return;
@@ -28,6 +31,7 @@ static void shc_replace_all_returned(ir_computation *c, const ir_op *op, const i
     if (c->results[i].op == op) c->results[i] = values[c->results[i].index];
 }
 
+/* For ops that are made from the value they replace, such as edges: `values[i].op` itself keeps its operand. */
 void shc_replace_but_own(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   for (uint32_t i = 0; i < op->n_results; i++) rw->failed = rw->failed || !values[i].op;
   if (rw->failed) return;
@@ -57,7 +61,9 @@ static uint32_t shc_count_returned(const ir_computation *c, ir_value v) {
   return n;
 }
 
+/* Stops counting once `most` is reached: callers ask "one or more?", and lists of uses can be long. */
 uint32_t shc_count_uses(const opt_rewriter *rw, ir_value v, uint32_t most) {
+  assert(most > 0);
   uint32_t n = 0;
   for (const ir_use *u = v.op->uses; u && n < most; u = u->next) n += u->index == v.index;
   n += shc_count_returned(v.op->parent, v);
@@ -119,6 +125,7 @@ typedef struct shc_mapper {
   bool failed;
 } shc_mapper;
 
+/* `done` makes a shared sharding become one shared result, and calls fn once for each. */
 static const sdy_sharding *shc_map_one(shc_mapper *p, const sdy_sharding *s) {
   const sdy_sharding *to = base_map_ptr(&p->done, s);
   if (to) return to;
@@ -128,6 +135,7 @@ static const sdy_sharding *shc_map_one(shc_mapper *p, const sdy_sharding *s) {
 }
 
 static const sdy_shardings *shc_map_list(shc_mapper *p, const sdy_shardings *list) {
+  assert(list != NULL);
   const sdy_shardings *known = base_map_ptr(&p->done, list);
   if (known) return known;
   const sdy_sharding **v = NULL;
@@ -173,6 +181,7 @@ static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d, const char
   return to ? to : d;
 }
 
+/* Attributes of arguments and results: the sharding is the entry "sdy.sharding" of a dictionary. */
 static void shc_map_signature(shc_mapper *p, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = shc_map_dict(p, f->params[i]->mlir, NULL);
   for (uint32_t i = 0; i < ir_function_results(f) && !p->failed; i++) {

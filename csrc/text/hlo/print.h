@@ -42,6 +42,7 @@ typedef struct text_printer {
 /* print_module.c `m` may be any module, or NULL where an attribute is printed alone. text_printer_finish frees what
  * this makes. */
 void text_printer_init(text_printer *p, base_text *out, const ir_module *m, const text_print_options *options);
+/* How many bytes the canonical modes may print of one module, since bodies are printed wherever they are called. */
 size_t text_canonical_limit(const text_printer *p);
 XLAC_MUST_USE int text_printer_finish(text_printer *p, xlac_error *err);
 

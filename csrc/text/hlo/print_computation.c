@@ -99,6 +99,7 @@ static size_t shown_length(const text_printer *p, const base_istr *name) {
   return dot ? (size_t)(dot - name->s) : name->n;
 }
 
+/*   %name, or name where the mode prints no signs */
 void text_write_name(text_printer *p, const base_istr *name) {
   assert(name);
   if (p->percent) base_putc(p->out, '%');
@@ -199,6 +200,7 @@ int text_print_op(base_text *out, const ir_op *op, const text_print_options *opt
   return text_printer_finish(&p, err);
 }
 
+/* Two blanks a level. */
 static void write_indent(text_printer *p) {
   for (uint32_t i = 0; i < p->indent; i++) BASE_PUT(p->out, "  ");
 }
@@ -276,6 +278,8 @@ static void write_ops(text_printer *p, const ir_computation *c, bool as_schedule
   p->named = named;
 }
 
+/* Whether a fusion calls this computation. Looks through the whole module: for printing one computation alone, where
+ * no survey has been made. */
 static bool is_fused(const ir_computation *c) {
   IR_FOR_COMPUTATIONS(other, c->module) {
     IR_FOR_OPS(op, other) {
@@ -322,6 +326,7 @@ void text_write_body(text_printer *p, const ir_computation *c) {
   p->nesting--;
 }
 
+/* One computation alone, without header and without what it calls. */
 int text_print_computation(base_text *out, const ir_computation *c, const text_print_options *options,
                            xlac_error *err) {
   text_printer p;

@@ -64,7 +64,8 @@ void text_printer_init(text_printer *p, base_text *out, const ir_module *m, cons
     out->failed = true;
 }
 
-/* Grows with the module. Thirty computations of which each calls the one before twice would otherwise print 2^30 bodies. */
+/* Grows with the module. Thirty computations of which each calls the one before twice would otherwise print 2^30
+ * bodies. */
 size_t text_canonical_limit(const text_printer *p) {
   assert(p->module);
   return TEXT_MAX_CANONICAL + (size_t)TEXT_MAX_PER_OP * p->module->n_ids;
@@ -230,6 +231,8 @@ static bool mark_sugar(text_printer *p, const text_op_vec *starts) {
   return true;
 }
 
+/* What must be known of the whole module before its first line is printed: who calls what, and which async
+ * computations are printed as the op that they hold. */
 static bool survey_module(text_printer *p) {
   text_op_vec starts = {0};
   bool ok = survey_callers(p, &starts) && mark_sugar(p, &starts);
@@ -264,6 +267,7 @@ static ir_computation **module_order(text_printer *p, uint32_t *n) {
   return order;
 }
 
+/* In the order of the calls, the entry last. What is printed inside another's op is left out. */
 static void write_computations(text_printer *p) {
   uint32_t n = 0;
   ir_computation **order = module_order(p, &n);
@@ -291,6 +295,7 @@ static void write_module(text_printer *p) {
   write_computations(p);
 }
 
+/* Prints what it can: text_check_hlo is for callers that must know whether the text says all. */
 int text_print_hlo(base_text *out, const ir_module *m, const text_print_options *options, xlac_error *err) {
   assert(out && m && m->entry);
   text_printer p;
@@ -320,12 +325,14 @@ static bool op_has_text(const ir_op *op) {
   return plain && (!op->mlir || op->mlir->n == 0);
 }
 
+/* The name that the op has in MLIR, where HLO has none for it. */
 static int refuse_op(const ir_op *op, xlac_error *err) {
   const ir_mlir_info *info = ir_op_table[op->opcode].mlir;
   const char *name = op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : info ? info->name : ir_opcode_text(op->opcode);
   return base_fail_at(err, XLAC_E_BAD_EXECUTABLE, op->line, op->col, op->name->s, "HLO text has no op for %s", name);
 }
 
+/* Programs in the executable form may hold ops and types that only MLIR has. */
 int text_check_hlo(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {

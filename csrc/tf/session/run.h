@@ -12,7 +12,7 @@ enum { TFS_MOST_DEPTH = 64 }; /* calls within calls */
  * op reaches it by tfs_context_of(c->run). */
 typedef struct tfs_context {
   tfs_session *session;
-  interp_options options;
+  rt_call_options options;
   uint32_t depth;
   uint64_t ticks; /* units run, to ask now and then whether to stop */
   xlac_error *err;
@@ -36,7 +36,7 @@ uint32_t tfs_count_signatures(const tfs_unit *u);
 XLAC_MUST_USE int tfs_run_functions(tfs_call *c);
 
 /* --- compile.c: a StableHLO module to what the executor runs; takes m --- */
-XLAC_MUST_USE int tfs_compile_module(tfs_session *s, ir_module *m, cpu_executable **out, xlac_error *err);
+XLAC_MUST_USE int tfs_compile_module(tfs_session *s, ir_module *m, rt_executable **out, xlac_error *err);
 
 /* --- for host ops: host_common.c --- */
 /* Fails unless input i is a tensor: numbers, or what a reference shows. */

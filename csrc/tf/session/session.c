@@ -2,7 +2,9 @@
  * programs of graphs belong to steps. */
 #include "session.h"
 
-/* With the caller's runtime, or one of its own. `call` begins at 1, since 0 means "in no call yet" of a variable. */
+#include "../../driver/devices.h"
+
+/* With the caller's devices, or a set of its own. `call` begins at 1, since 0 means "in no call yet" of a variable. */
 int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *options, xlac_error *err) {
   assert(pass && options);
   base_alloc alloc = pass->graph.alloc;
@@ -11,10 +13,9 @@ int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *opti
   *s = (tfs_session){.pass = pass, .alloc = alloc, .options = *options, .call = 1};
   base_map_init(&s->variable_of, alloc);
   base_map_init(&s->body_of, alloc);
-  s->options.cpu.alloc = alloc;
-  if (options->cpu.runtime)
-    s->runtime = cpu_runtime_retain(options->cpu.runtime);
-  else if (cpu_runtime_create(&s->runtime, alloc, err) != 0) {
+  if (options->devices)
+    s->devices = rt_device_set_retain(options->devices);
+  else if (rt_device_set_create(&s->devices, driver_device_kinds, alloc, err) != 0) {
     tfs_session_free(s);
     return -XLAC_E_OUT_OF_MEMORY;
   }
@@ -24,8 +25,8 @@ int tfs_session_create(tfs_session **out, tf_pass *pass, const tfs_options *opti
 
 /* Programs go before variables: they hold handles of them. */
 void tfs_session_free(tfs_session *s) {
-  assert(s->saved.n == 0);
   if (!s) return;
+  assert(s->saved.n == 0);
   for (tfs_program *p = s->bodies, *next = NULL; p; p = next) {
     next = p->next;
     tfs_program_free(p);
@@ -36,6 +37,6 @@ void tfs_session_free(tfs_session *s) {
   BASE_VEC_FREE(s->alloc, &s->saved);
   base_map_free(&s->variable_of);
   base_map_free(&s->body_of);
-  cpu_runtime_release(s->runtime);
+  rt_device_set_release(s->devices);
   base_free(s->alloc, s);
 }

@@ -345,17 +345,16 @@ static int tfs_give_feeds(const tfs_step *step, interp_value *const *args, tfs_v
 }
 
 /* Runs with the step's own allocator, so that results outlive the call. */
-static int tfs_run_step(tfs_step *step, const interp_options *options, const tfs_value *args, tfs_value *values,
+static int tfs_run_step(tfs_step *step, const rt_call_options *options, const tfs_value *args, tfs_value *values,
                         interp_value **results, xlac_error *err) {
   tfs_context ctx = {.session = step->session, .options = *options, .err = err};
-  ctx.options.alloc = step->session->alloc;
   TRY(tfs_run_program(&ctx, &step->program, args, values));
   for (uint32_t i = 0; i < step->n_fetches; i++) TRY(tfs_give_result(step, i, &values[i], &results[i], err));
   return 0;
 }
 
 /* Between begin and end of a call, changes of variables are noted, and undone where it fails. */
-int tfs_step_run(tfs_step *step, const interp_options *options, interp_value *const *args, interp_value **results,
+int tfs_step_run(tfs_step *step, const rt_call_options *options, interp_value *const *args, interp_value **results,
                  xlac_error *err) {
   assert(args || step->n_feeds == 0);
   struct timespec from, to;

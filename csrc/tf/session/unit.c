@@ -35,7 +35,7 @@ struct tfs_compiled {
   size_t n;
   uint32_t requests;
   bool ready, failed;
-  cpu_executable *exe; /* NULL where nothing is left to compute */
+  rt_executable *exe; /* NULL where nothing is left to compute */
   uint32_t n_params, n_outputs, n_updates;
   uint32_t *params; /* inputs that the executable takes */
   tfs_compiled_out *outputs;
@@ -46,7 +46,7 @@ struct tfs_compiled {
 static void tfs_compiled_clear(tfs_compiled *e, base_alloc alloc) {
   for (uint32_t i = 0; e->outputs && i < e->n_outputs; i++) interp_release(e->outputs[i].known);
   base_free(alloc, e->outputs);
-  cpu_executable_free(e->exe);
+  rt_executable_destroy(e->exe);
   e->outputs = NULL;
   e->exe = NULL;
 }
@@ -300,7 +300,7 @@ static int tfs_run_executable(tfs_call *c, const tfs_compiled *e, interp_value *
     status = tfs_array_of(c, e->params[i], &args[i]);
     if (status == 0 && !args[i]) status = tfs_fail(c, XLAC_E_EVAL, "a variable has no value yet");
   }
-  if (status == 0) status = cpu_execute(e->exe, &ctx->options, e->n_params, args, out, c->err);
+  if (status == 0) status = rt_run_values(e->exe, &ctx->options, e->n_params, args, out, NULL, c->err);
   base_free(c->alloc, args);
   return status;
 }
