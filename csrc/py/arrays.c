@@ -225,6 +225,7 @@ static PyObject *object_from_value(py_state *st, xlac_value *v) {
   return tuple;
 }
 
+/* Arrays have references of their own to the memory, so v goes in any case. */
 PyObject *py_from_value(py_state *st, xlac_value *v) {
   PyObject *object = object_from_value(st, v);
   xlac_value_release(v);

@@ -12,6 +12,7 @@
 
 enum { BUFFER_COPY_LONG = 256 << 10 }; /* bytes: copies from here on are made without the GIL */
 
+/* Steals b, also on failure. */
 PyObject *py_wrap_buffer(py_state *st, xlac_buffer *b) {
   assert(b);
   py_buffer *self = PyObject_New(py_buffer, st->buffer_type);
@@ -118,6 +119,7 @@ static PyObject *buffer_shape(PyObject *self, void *unused) {
   return buffer_ints(info.rank, info.dims);
 }
 
+/* In bytes, as NumPy has them; DLPack's count elements. */
 static PyObject *buffer_strides_of(PyObject *self, void *unused) {
   (void)unused;
   xlac_buffer_info info = buffer_info_of(self);
@@ -140,6 +142,7 @@ static PyObject *buffer_size(PyObject *self, void *unused) {
   return PyLong_FromLongLong(buffer_info_of(self).count);
 }
 
+/* Of the elements: with strides the memory they are spread over may be more, or less. */
 static PyObject *buffer_nbytes(PyObject *self, void *unused) {
   (void)unused;
   return PyLong_FromSize_t(buffer_info_of(self).bytes);
@@ -157,6 +160,7 @@ static PyObject *buffer_is_deleted(PyObject *self, void *unused) {
   return PyBool_FromLong(buffer_info_of(self).deleted);
 }
 
+/* Set by who gave the memory, and for good. */
 static PyObject *buffer_readonly(PyObject *self, void *unused) {
   (void)unused;
   return PyBool_FromLong(buffer_info_of(self).readonly);

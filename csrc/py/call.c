@@ -362,8 +362,8 @@ typedef struct call_start {
   xlac_argument *at;
 } call_start;
 
-/* As a py_start_fn; values are another kind of call's. `at` is there where some argument is more than a pointer; then all
- * of them go that way. */
+/* As a py_start_fn; values are another kind of call's. `at` is there where some argument is more than a pointer; then
+ * all of them go that way. */
 static int call_start_run(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                           xlac_value **out, xlac_error *err) {
   const call_start *s = what;
@@ -436,8 +436,8 @@ static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   return NULL;
 }
 
-/* The order matters: what was given away is settled before Buffers are closed, and values live to the end because arguments
- * point into them. */
+/* The order matters: what was given away is settled before Buffers are closed, and values live to the end because
+ * arguments point into them. */
 static void call_end(call_state *s) {
   py_gifts_end(s->self, &s->gifts, s->started);
   for (uint32_t i = 0; s->opened && i < s->self->n_arguments; i++)
@@ -447,8 +447,9 @@ static void call_end(call_state *s) {
   call_forget(&s->kept);
 }
 
-/* By leaves where the arguments are arrays as the program wants them; by values programs that the interpreter runs whole, and
- * calls with too few or too many arguments. `room` has places for arguments, results and their arrays, in this order. */
+/* By leaves where the arguments are arrays as the program wants them; by values programs that the interpreter runs
+ * whole, and calls with too few or too many arguments. `room` has places for arguments, results and their arrays, in
+ * this order. */
 static PyObject *call_any(py_executable *self, py_call *call) {
   void *few[CALL_FEW], **room = few;
   size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;

@@ -271,8 +271,10 @@ static bool give_obstacle(const py_executable *self, void **numpy, uint32_t leaf
   return obstacle != NULL;
 }
 
+/* For xlac's report: the same obstacles as in a call, in the same words. */
 PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, uint32_t param, PyObject *value,
                       uint32_t rival) {
+  assert(leaf < self->n_arguments && value);
   void **numpy = py_numpy(st);
   char why[512];
   if (numpy == NULL) return NULL;
@@ -285,6 +287,7 @@ PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, ui
   return Py_BuildValue("(IIs)", leaf, param, why);
 }
 
+/* A warning for each mark, or an error where donations are required: -1 with an exception. */
 int py_give_nothing(const py_executable *self, py_state *st, const py_call *call) {
   for (uint32_t i = 0; i < call->n; i++) {
     if (!Py_IS_TYPE(call->args[i], st->donation_type)) continue;

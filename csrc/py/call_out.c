@@ -259,6 +259,7 @@ static PyObject *result_part(const py_executable *self, PyObject **leaves, uint3
   return tuple;
 }
 
+/* A bare array where the result is no tuple. */
 PyObject *py_result_of(const py_executable *self, PyObject **leaves) {
   assert(leaves);
   uint32_t node = self->result_node, leaf = 0;

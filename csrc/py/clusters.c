@@ -418,7 +418,9 @@ static int read_policy(xlac_device_registration *d, PyObject *value) {
   return -1;
 }
 
+/* One registration, in the words of device_dict; the strings are borrowed. 0, or -1 with an exception. */
 static int read_device(xlac_device_registration *d, PyObject *type, PyObject *fields) {
+  assert(d);
   PyObject *key, *value;
   Py_ssize_t at = 0;
   *d = (xlac_device_registration){.type = PyUnicode_AsUTF8(type), .compilation_device = "XLA_CPU_JIT"};

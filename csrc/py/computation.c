@@ -57,6 +57,7 @@ static bool check_live(PyObject *self) {
 
 /* --- reading --- */
 
+/* The same object that it was found through. */
 static PyObject *computation_module(PyObject *self, void *unused) {
   (void)unused;
   return Py_NewRef(((py_computation *)self)->module);
@@ -108,6 +109,7 @@ static PyObject *computation_parameters(PyObject *self, void *unused) {
   return list;
 }
 
+/* None while it is being built. */
 static PyObject *computation_root(PyObject *self, void *unused) {
   (void)unused;
   return check_live(self) ? wrap(self, xlac_computation_root(module_of(self), part(self))) : NULL;
@@ -153,6 +155,7 @@ static PyObject *computation_is_live(PyObject *self, void *unused) {
   return PyBool_FromLong(xlac_computation_is_live(module_of(self), part(self)));
 }
 
+/* None where it has no op of that name. */
 static PyObject *computation_find(PyObject *self, PyObject *name) {
   const char *s = PyUnicode_AsUTF8(name);
   return s && check_live(self) ? wrap(self, xlac_op_find(module_of(self), part(self), s)) : NULL;

@@ -124,6 +124,7 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   return 0;
 }
 
+/* What the collector calls to break cycles, and core_free for the rest; twice is fine. */
 static int core_clear(PyObject *core) {
   py_state *st = PyModule_GetState(core);
   Py_CLEAR(st->module_type);
@@ -167,6 +168,7 @@ static PyModuleDef_Slot core_slots[] = {
     {0, NULL},
 };
 
+/* Multi-phase initialisation (slots): each interpreter gets a module and a state of its own. */
 struct PyModuleDef py_core_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "xlac._core",

@@ -20,6 +20,7 @@ struct py_custom_call {
 /* The names by which our capsules are told from others, and from one another. */
 static const char native_name[] = "xlac.native", native_registry_name[] = "xlac.registry";
 
+/* Native code as it was registered; the registry copies the target. */
 typedef struct py_native {
   xlac_ffi_target target;
   PyObject *keep; /* what it was registered as */

@@ -72,6 +72,7 @@ static bool narrow_next(const dl_narrow *n, int64_t *at, int64_t *place) {
   return false;
 }
 
+/* A pass over all elements in row-major order, which costs as much as a copy; the types that need it are rare. */
 bool dl_narrow_read(const dl_narrow *n, uint8_t *to) {
   assert(n->rank <= DL_MAX_RANK);
   int64_t at[DL_MAX_RANK] = {0}, place = 0;
@@ -126,6 +127,7 @@ static void release_versioned(void *ctx) {
   m->deleter(m);
 }
 
+/* The tensor is the context: it has its own deleter. */
 static void release_legacy(void *ctx) {
   dl_legacy *m = ctx;
   m->deleter(m);

@@ -142,6 +142,7 @@ static void capsule_release_legacy(PyObject *capsule) {
   m->deleter(m);
 }
 
+/* The same of a tensor with a version. */
 static void capsule_release_versioned(PyObject *capsule) {
   if (!PyCapsule_IsValid(capsule, DL_VERSIONED_NAME)) return;
   dl_versioned *m = PyCapsule_GetPointer(capsule, DL_VERSIONED_NAME);
@@ -208,6 +209,8 @@ static int export_keyword(py_state *st, PyObject *name, PyObject *value, dl_wish
   }
 }
 
+/* Keywords only, by position in args: the fast calling convention. The capsule owns the tensor until somebody
+ * takes it out. */
 PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
   assert(((py_buffer *)self)->b);
   py_state *st = py_state_of(self);
@@ -223,6 +226,7 @@ PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, 
   return capsule;
 }
 
+/* The pair (1, 0), made once. */
 PyObject *py_buffer_dlpack_device(PyObject *self, PyObject *unused) {
   (void)unused;
   return Py_NewRef(py_state_of(self)->names[PY_DL_CPU]);

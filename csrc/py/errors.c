@@ -54,6 +54,7 @@ PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
   return NULL;
 }
 
+/* For what this extension finds wrong itself, before the library is asked. */
 PyObject *py_raise_argument(py_state *st, const char *format, ...) {
   xlac_error err = {.code = PY_BAD_ARGUMENT};
   va_list args;

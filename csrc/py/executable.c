@@ -276,11 +276,13 @@ typedef struct executable_request {
   int require;
 } executable_request;
 
+/* Frees what a request owns. */
 static void executable_forget(executable_request *r) {
   PyMem_Free((void *)(uintptr_t)r->options.donate);
   py_lanes_forget(&r->options);
 }
 
+/* 0, or -1 with an exception and nothing to free. `stage` counts for dumps only. */
 static int executable_read_request(py_state *st, PyObject *args, PyObject *kwargs, executable_request *r) {
   static char *names[] = {"module", "threads",    "blas",     "use_blas", "fuse",   "passes", "donate",
                           "lanes",  "async_work", "numerics", "require",  "device", "stage",  NULL};
@@ -312,6 +314,7 @@ static int executable_read_request(py_state *st, PyObject *args, PyObject *kwarg
   return 0;
 }
 
+/* Compiling goes without the GIL and heeds Ctrl-C; options that own memory are freed in any case. */
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   executable_request request;
@@ -331,6 +334,7 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   return object;
 }
 
+/* The text of a stage as a str; bytes that are no UTF-8 come as surrogates. */
 PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   executable_request request;
@@ -347,6 +351,7 @@ PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
   return result;
 }
 
+/* The bytes are locked by their view while they are read. */
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", "device", NULL};
   py_state *st = PyModule_GetState(core);

@@ -15,6 +15,7 @@ static PyObject *executable_cost(PyObject *object, void *unused) {
   return py_delegate("xlac.report", "cost", object, NULL, NULL);
 }
 
+/* Bytes by kind, worked out from the plan. */
 static PyObject *executable_memory(PyObject *object, void *unused) {
   (void)unused;
   return py_delegate("xlac.report", "memory", object, NULL, NULL);
@@ -52,6 +53,7 @@ static PyObject *executable_text(PyObject *object, executable_text_fn *fn) {
   return py_text(text, (Py_ssize_t)n);
 }
 
+/* JSON that xlac.report counts from. */
 static PyObject *executable_report(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_report);
@@ -84,11 +86,13 @@ static PyObject *executable_gifts(PyObject *object, PyObject *args) {
   return py_gifts_list((py_executable *)object, py_state_of(object), &call);
 }
 
+/* A text about each fusion: the library keeps what decided it. */
 static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_fusion);
 }
 
+/* In the language that xlac.kernels reads. */
 static PyObject *executable_kernels(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_kernels);
@@ -134,6 +138,7 @@ static PyObject *executable_run_count(PyObject *object, PyObject *args, PyObject
   return executable_run_told(object, args, kwargs, PY_CLOCK_NONE);
 }
 
+/* For people; _report has the same for programs. */
 static PyObject *executable_plan(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_plan);

@@ -69,6 +69,7 @@ static int finish_set(PyObject *self, int status, const xlac_error *err) {
 
 /* --- facts --- */
 
+/* The same object that it was found through. */
 static PyObject *instruction_module(PyObject *self, void *unused) {
   (void)unused;
   return Py_NewRef(((py_instruction *)self)->module);
@@ -206,6 +207,7 @@ static int instruction_set_type(PyObject *self, PyObject *value, void *unused) {
   return finish_set(self, xlac_op_set_type(owner(self), inner(self), text, &err), &err);
 }
 
+/* As Python data; `type` is the same as text. */
 static PyObject *instruction_shape(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -293,6 +295,7 @@ static PyObject *instruction_control(PyObject *self, void *unused) {
 
 /* --- attributes: text, by key; xlac.attributes.Attributes makes a mapping of these --- */
 
+/* Those that are set. */
 static PyObject *instruction_attr_keys(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_op_info info;
@@ -336,6 +339,7 @@ static PyObject *instruction_named_attr(PyObject *self, void *key) {
   return attr_text(self, key);
 }
 
+/* None, or `del`, removes the attribute; the text is read as in a program. */
 static int instruction_set_named_attr(PyObject *self, PyObject *value, void *key) {
   xlac_error err = {.code = 0};
   const char *text = value && value != Py_None ? PyUnicode_AsUTF8(value) : NULL;
@@ -385,6 +389,7 @@ static PyObject *instruction_remove(PyObject *self, PyObject *unused) {
   return finish(self, xlac_op_remove(owner(self), inner(self), &err), &err);
 }
 
+/* The library checks the number, and that types fit. */
 static PyObject *instruction_set_operand(PyObject *self, PyObject *args) {
   unsigned index;
   PyObject *object;

@@ -10,6 +10,7 @@
 /* Ctrl-C is heeded within such a time; taking the GIL more often would slow other threads down. */
 #define POLL_SECONDS 0.05
 
+/* A clock that nobody sets. */
 double py_run_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -196,6 +197,7 @@ int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *star
   return 0;
 }
 
+/* Arrays own the values: nothing of the run is left but they. */
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                         xlac_value **values) {
   assert(run->st && start);
@@ -409,6 +411,7 @@ static void parallel_release(xlac_value **values, uint32_t n) {
   PyMem_Free(values);
 }
 
+/* Counts in the programs say how many values there are. */
 static void parallel_end_call(parallel_call *call) {
   for (uint32_t i = 0; i < call->n; i++) {
     if (call->programs && call->args && call->args[i]) parallel_release(call->args[i], call->programs[i].n_args);

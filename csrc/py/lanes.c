@@ -10,6 +10,7 @@ static int lane_take(PyObject *pair, xlac_lane *lane) {
   return 0;
 }
 
+/* None, or an empty tuple, leaves the library its default: one lane of one thread where a program needs one. */
 int py_lanes_take(PyObject *pairs, xlac_compile_options *options) {
   assert(options->lanes == NULL);
   Py_ssize_t n = pairs && pairs != Py_None ? PyTuple_Size(pairs) : 0;

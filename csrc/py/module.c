@@ -256,11 +256,13 @@ static PyObject *module_translated(PyObject *self, module_translation *translate
   return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_VERIFYING);
 }
 
+/* The ops of StableHLO and CHLO as HLO's; a module of HLO form is refused by the library. */
 static PyObject *module_to_hlo(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_translated(self, xlac_module_to_hlo);
 }
 
+/* The other way round. */
 static PyObject *module_to_stablehlo(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_translated(self, xlac_module_to_stablehlo);
@@ -320,11 +322,13 @@ static PyObject *module_json(PyObject *self, int (*fn)(xlac_module *, char **, s
   return result;
 }
 
+/* What python/xlac/sharding.py reads and makes objects of. */
 static PyObject *module_explain_sharding(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_json(self, xlac_module_explain_sharding);
 }
 
+/* As JSON, for the same module. */
 static PyObject *module_reshards(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_json(self, xlac_module_reshards);
@@ -356,6 +360,7 @@ static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
 
 /* --- reading --- */
 
+/* As a str, surrogates for bytes that are no UTF-8. */
 static PyObject *module_name(PyObject *self, void *unused) {
   (void)unused;
   const char *name = xlac_module_name(handle(self));
@@ -415,6 +420,7 @@ static PyObject *module_find(PyObject *self, PyObject *name) {
   return s ? py_wrap_op(py_state_of(self), (py_module *)self, xlac_op_find(handle(self), NULL, s)) : NULL;
 }
 
+/* None where there is none of that name. */
 static PyObject *module_computation(PyObject *self, PyObject *name) {
   const char *s = PyUnicode_AsUTF8(name);
   if (s == NULL) return NULL;

@@ -51,6 +51,7 @@ typedef struct py_module {
   PyObject_HEAD xlac_module *m;
 } py_module;
 
+/* Several objects may stand for one computation or instruction. */
 typedef struct py_computation {
   PyObject_HEAD py_module *module;
   xlac_computation *c;

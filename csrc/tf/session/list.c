@@ -14,6 +14,7 @@ static bool tfs_says_nothing(const interp_value *v) {
   return v->rank == 0 && v->count == 1 && tfs_int_at(v, 0) == -1;
 }
 
+/* The rank may be known where sizes are not: -1 each. */
 int tfs_set_element_shape(tfs_call *c, tfs_object *o, uint32_t i) {
   assert(o->kind == TFS_LIST || o->kind == TFS_ARRAY);
   interp_value *v = NULL;

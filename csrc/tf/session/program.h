@@ -13,7 +13,8 @@ typedef struct tfs_compiled tfs_compiled;
 typedef struct tfs_call tfs_call;
 
 /* One node being run by the host. The function takes what it likes of `in`, and fills `out`; what stays in `in` is
- * dropped by who called. Errors need not name the node. */
+ * dropped by who called. Errors need not name the node. The arrays in and out are the run's, and last only for
+ * this unit. */
 struct tfs_call {
   struct tfs_run *run;
   tfs_unit *unit;
@@ -33,6 +34,7 @@ typedef struct tfs_host_op {
 /* The row of host.def, or NULL: the op is compiled by itself. */
 const tfs_host_op *tfs_host_find(const tf_node *node);
 
+/* Who runs a unit. ARG and RESULT are the ends of the graph: a feed or an argument, a fetch or a result. */
 typedef enum tfs_unit_kind {
   TFS_UNIT_HOST,    /* a node that the host runs */
   TFS_UNIT_CALL,    /* a node that calls functions, which run node by node */
@@ -54,7 +56,8 @@ typedef struct tfs_unit_stats {
   double compile_seconds, run_seconds;
 } tfs_unit_stats;
 
-/* A node, or nodes that run as one. Which fields mean something depends on the kind. */
+/* A node, or nodes that run as one. Which fields mean something depends on the kind. Everything but `stats` and
+ * what is found out once (compiled, nodes, why, callees, constant, random) stays as tfs_program_build made it. */
 struct tfs_unit {
   const base_istr *name; /* of the node, of the cluster */
   const tf_node *node;   /* NULL for a cluster */
@@ -91,7 +94,8 @@ typedef struct tfs_static_frame {
   uint32_t *first_wait; /* by local place: what it waits for */
 } tfs_static_frame;
 
-/* Owned by a step, by the session (functions' bodies) or by a unit (its cluster's nodes). */
+/* Owned by a step, by the session (functions' bodies) or by a unit (its cluster's nodes). Immutable once it is
+ * built, but for what its units find out. */
 struct tfs_program {
   tfs_session *session;
   const tf_graph *graph;

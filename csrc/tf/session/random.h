@@ -1,4 +1,5 @@
-/* TensorFlow's random ops with hidden state: a Philox generator for each node. */
+/* TensorFlow's random ops with hidden state: a Philox generator for each node. Its numbers depend on the seeds and
+ * on how many were drawn before, not on threads: calls of one session come one after another. */
 #ifndef XLAC_TF_SESSION_RANDOM_H
 #define XLAC_TF_SESSION_RANDOM_H
 

@@ -75,6 +75,8 @@ tfs_context *tfs_context_of(tfs_run *run) {
   return run->ctx;
 }
 
+/* The caller's function is asked every so many units, loops of functions included; within compiled code the
+ * executable asks itself. */
 int tfs_tick(tfs_context *ctx) {
   assert(ctx->session);
   if (++ctx->ticks % TFS_TICKS || !ctx->options.interrupted || !ctx->options.interrupted(ctx->options.interrupt_ctx))
@@ -420,6 +422,7 @@ static tfs_ready tfs_pop(tfs_run *run) {
   return r;
 }
 
+/* Whatever way it ends, all frames are freed, and with them every value that was on its way. */
 int tfs_run_program(tfs_context *ctx, tfs_program *p, const tfs_value *args, tfs_value *results) {
   assert(p->session == ctx->session);
   tfs_run run = {.ctx = ctx, .p = p, .args = args, .results = results, .alloc = p->session->alloc};

@@ -1,4 +1,6 @@
-/* One run of a program: by units that are ready, with the frames and iterations of TensorFlow's first control flow. */
+/* One run of a program: by units that are ready, with the frames and iterations of TensorFlow's first control
+ * flow. Also what host ops have at hand: their inputs, outputs and attributes, checked as they are asked for, and
+ * errors without the node's name. */
 #ifndef XLAC_TF_SESSION_RUN_H
 #define XLAC_TF_SESSION_RUN_H
 
@@ -6,7 +8,8 @@
 
 enum { TFS_MOST_DEPTH = 64 }; /* calls within calls */
 
-/* What a call and all calls within it share. One for each call of a step; functions within have the same. */
+/* What a call and all calls within it share. One for each call of a step; functions within have the same. A host
+ * op reaches it by tfs_context_of(c->run). */
 typedef struct tfs_context {
   tfs_session *session;
   rt_call_options options;

@@ -15,7 +15,7 @@ typedef struct tfs_options {
   uint64_t seed;          /* of random ops that have none; 0: from the system */
 } tfs_options;
 
-/* What a call has changed, to be put back when it fails. */
+/* What a call has changed, to be put back when it fails. Either a variable's or a generator's: `random` tells. */
 typedef struct tfs_saved {
   tfs_object *variable;
   interp_value *value; /* before the call; may be NULL */

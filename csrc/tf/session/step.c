@@ -323,6 +323,7 @@ static int tfs_give_result(const tfs_step *step, uint32_t i, tfs_value *v, inter
   return *out ? 0 : base_oom(err, "giving a result");
 }
 
+/* By the type that the graph says, before anything runs. */
 bool tfs_step_gives_strings(const tfs_step *step, uint32_t i, bool *past) {
   *past = i >= step->n_fetches;
   if (*past) return false;

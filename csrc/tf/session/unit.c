@@ -58,6 +58,7 @@ static void tfs_compiled_drop(tfs_compiled *e, base_alloc alloc) {
   base_free(alloc, e);
 }
 
+/* All signatures of a unit. */
 void tfs_compiled_free(tfs_compiled *list, base_alloc alloc) {
   for (tfs_compiled *next = NULL; list; list = next) {
     next = list->next;
@@ -65,6 +66,7 @@ void tfs_compiled_free(tfs_compiled *list, base_alloc alloc) {
   }
 }
 
+/* Also those that were never compiled. */
 uint32_t tfs_count_signatures(const tfs_unit *u) {
   uint32_t n = 0;
   for (const tfs_compiled *e = u->compiled; e; e = e->next) n++;

@@ -36,6 +36,7 @@ void tfs_drop(tfs_value *v) {
   v->kind = TFS_NONE;
 }
 
+/* Grows by more than is asked for, so that pushing one element after another is linear. */
 bool tfs_object_reserve(tfs_object *o, uint32_t n) {
   assert(o->n <= o->cap);
   size_t need = (size_t)o->n + n;

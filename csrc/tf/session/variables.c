@@ -38,6 +38,7 @@ int tfs_check_variable(const tfs_object *v, const interp_value *value, xlac_erro
                    base_dtype_of(wants)->text, base_dtype_of((base_dtype)value->dtype)->text);
 }
 
+/* The new value is what later units of this call see, whatever becomes of the call. */
 int tfs_set_variable(tfs_session *s, tfs_object *v, interp_value *value, xlac_error *err) {
   assert(v->kind == TFS_VARIABLE);
   if (v->saved_in != s->call) {

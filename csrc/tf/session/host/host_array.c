@@ -97,6 +97,7 @@ int tfs_host_count(tfs_call *c) {
   return tfs_give_int(c, 0, o->of_variants ? o->n_parts : o->n);
 }
 
+/* TensorArrayGather: rows for these indices, in their order. */
 int tfs_host_array_gather(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *indices = NULL, *v = NULL;

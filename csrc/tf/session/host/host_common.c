@@ -44,6 +44,8 @@ int tfs_oom(tfs_call *c) {
 
 /* --- inputs --- */
 
+/* Borrowed. A variable counts as its value: graphs of the first TensorFlow pass references where tensors are
+ * meant. */
 int tfs_tensor_in(tfs_call *c, uint32_t i, interp_value **out) {
   if (i >= c->n_in) return tfs_fail(c, XLAC_E_ARGUMENT_COUNT, "input %u is missing", i);
   const tfs_value *v = &c->in[i];
@@ -54,6 +56,7 @@ int tfs_tensor_in(tfs_call *c, uint32_t i, interp_value **out) {
   return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "input %u is no tensor of numbers", i);
 }
 
+/* Sizes, indices and numbers of outputs come this way. */
 int tfs_int_in(tfs_call *c, uint32_t i, int64_t *out) {
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
@@ -63,6 +66,7 @@ int tfs_int_in(tfs_call *c, uint32_t i, int64_t *out) {
   return 0;
 }
 
+/* In the order of tfs_object_kind. */
 int tfs_object_in(tfs_call *c, uint32_t i, tfs_object_kind kind, tfs_object **out) {
   assert(kind <= TFS_OPTIONAL);
   static const char *const kinds[] = {"a variable",    "strings", "a TensorList",
@@ -107,12 +111,14 @@ base_dtype tfs_out_dtype(const tfs_call *c, uint32_t i) {
   return i < c->n_out ? tfl_dtype_of(tf_base_type(tf_output_type(c->node, i))) : BASE_DTYPE_INVALID;
 }
 
+/* Ops that count or say places let the graph choose s32 or s64. */
 int tfs_index_type(tfs_call *c, uint32_t i, base_dtype *out) {
   *out = tfs_out_dtype(c, i);
   if (i >= c->n_out) *out = XLAC_S32; /* nobody gets it */
   return base_dtype_is_integer(*out) ? 0 : tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "output %u is of no integer type", i);
 }
 
+/* Cut off where the type is narrower. */
 int tfs_give_int(tfs_call *c, uint32_t i, int64_t v) {
   base_dtype type = BASE_DTYPE_INVALID;
   TRY(tfs_index_type(c, i, &type));
@@ -129,6 +135,7 @@ static base_slice tfs_attr(const tfs_call *c, const char *name) {
   return tf_attr_or_default(c->node->op, c->node->def->attrs, base_slice_of(name));
 }
 
+/* An attribute of another kind counts as absent: the import has checked attributes against the op's definition. */
 int64_t tfs_attr_int(const tfs_call *c, const char *name, int64_t otherwise) {
   int64_t v = otherwise;
   return tf_attr_int(tfs_attr(c, name), &v) ? v : otherwise;
@@ -139,6 +146,7 @@ bool tfs_attr_bool(const tfs_call *c, const char *name) {
   return tf_attr_bool(tfs_attr(c, name), &v) && v;
 }
 
+/* Borrowed from the graph; p is never NULL. */
 base_slice tfs_attr_str(const tfs_call *c, const char *name) {
   base_slice v = {"", 0};
   if (!tf_attr_string(tfs_attr(c, name), &v) || !v.p) v = (base_slice){"", 0};
@@ -189,7 +197,9 @@ static void tfs_put_one(base_text *t, const interp_value *v, int64_t i) {
     base_putf(t, "%lld", (long long)base_load_i64((base_dtype)v->dtype, p));
 }
 
+/* A list however many dimensions there are, as Assert and Print of TensorFlow write it. */
 void tfs_put_summary(base_text *t, const tfs_value *v, int64_t most) {
+  assert(t && v);
   const interp_value *a = v->kind == TFS_TENSOR ? v->tensor : tfs_is_object(v, TFS_VARIABLE) ? v->object->value : NULL;
   bool strings = tfs_is_object(v, TFS_STRINGS);
   int64_t n = a ? a->count : strings ? v->object->n_strings : 0;

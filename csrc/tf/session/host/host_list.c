@@ -71,6 +71,7 @@ int tfs_host_list_stack(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
+/* TensorListGather: the shape is input 2. */
 int tfs_host_list_gather(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *indices = NULL, *v = NULL;
@@ -134,6 +135,7 @@ int tfs_host_list_pop(tfs_call *c) {
   return tfs_give_list(c, o, status);
 }
 
+/* Elements beyond are dropped, new ones are unwritten. */
 int tfs_host_list_resize(tfs_call *c) {
   tfs_object *o = NULL;
   int64_t n = 0;

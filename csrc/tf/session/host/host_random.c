@@ -65,6 +65,7 @@ static void tfs_normal_floats(uint32_t x0, uint32_t x1, double out[2]) {
   out[1] = (double)(cosf(v) * r);
 }
 
+/* All four words of a block make two numbers. */
 static void tfs_normal_doubles(const uint32_t x[4], double out[2]) {
   double u = tfs_unit_double(x[0], x[1]);
   if (u < 1.0e-7) u = 1.0e-7;
@@ -91,6 +92,7 @@ static unsigned tfs_uniform_block(base_dtype type, const uint32_t x[4], double o
   return 4;
 }
 
+/* Four floats or two doubles from one block; how many. */
 static unsigned tfs_normal_block(base_dtype type, const uint32_t x[4], double out[4]) {
   assert(out);
   if (type == XLAC_F64) {

@@ -91,6 +91,7 @@ typedef struct sparse_filled {
   int64_t *start; /* of each row in the result */
 } sparse_filled;
 
+/* NULLs are fine: a failure may have left some. */
 static void sparse_release(tfs_call *c, sparse_filled *f) {
   interp_release(f->indices);
   interp_release(f->values);

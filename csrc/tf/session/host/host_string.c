@@ -163,6 +163,7 @@ typedef struct str_numbers {
   char format[40];
 } str_numbers;
 
+/* One element by the format; truth values are words. */
 static void str_of_number(tfs_call *c, const void *ctx, base_text *t, int64_t i) {
   const str_numbers *x = ctx;
   base_dtype type = (base_dtype)x->v->dtype;
