@@ -42,6 +42,35 @@ def test_calls_are_interrupted_and_the_module_stays(module, what):
     assert xlac.parse(SMALL).run("cse").entry.root.opcode == "negate"  # the next call is none the worse
 
 
+def sharded(n):
+    ops = "".join(f"  %{i + 1} = stablehlo.sine %{i} : tensor<8xf32>\n" for i in range(n))
+    return ('sdy.mesh @m = <["x"=2]>\nfunc.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32> {\n'
+            f"  %0 = stablehlo.negate %arg0 : tensor<8xf32>\n{ops}  return %{n} : tensor<8xf32>\n}}\n")
+
+
+def graph(n):
+    nodes = "".join(f'node {{ name: "n{i + 1}" op: "Neg" input: "n{i}" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n' for i in range(n))
+    return 'node { name: "n0" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }\n' + nodes
+
+
+@pytest.mark.parametrize("what", ["load", "propagate", "cluster"])
+def test_the_other_long_calls_are_interrupted(what):
+    if what == "load":
+        small = TEXT[:TEXT.index("  p60000 =")] + "  ROOT r = f32[8] negate(p59999)\n}\n"
+        data = xlac.compile(small).serialize()
+        call = lambda: xlac.load(data)  # noqa: E731
+    elif what == "propagate":
+        module = xlac.parse(sharded(40_000))
+        call = lambda: xlac.sharding.propagate(module)  # noqa: E731
+    else:
+        text = graph(40_000)
+        call = lambda: xlac.cluster(text)  # noqa: E731
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        send_soon(lambda: done.append(call()))
+    assert not done, "the call did not end by itself"
+
+
 def test_another_handler_runs_when_the_call_is_over():
     seen = []
     before = signal.signal(signal.SIGINT, lambda *_: seen.append(1))
