@@ -9,7 +9,7 @@ typedef struct py_after {
   py_state *st;
 } py_after;
 
-static bool call_python(py_after *after, const char *pass, xlac_module *m) {
+static bool call_hook(py_after *after, const char *pass, xlac_module *m) {
   xlac_error err = {.code = 0};
   xlac_module *copy = NULL;
   if (xlac_module_clone(&copy, m, &err) != 0) return py_raise(after->st, &err, PY_ANY) != NULL;
@@ -24,7 +24,7 @@ static bool call_python(py_after *after, const char *pass, xlac_module *m) {
 static int after_pass(void *ctx, const char *pass, xlac_module *m) {
   py_after *after = ctx;
   py_work_pause(after->work);
-  bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_python(after, pass, m));
+  bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_hook(after, pass, m));
   py_work_resume(after->work);
   return ok ? 0 : 1;
 }
