@@ -39,7 +39,7 @@ LEVELS = {
     **dict.fromkeys((f"ir/{part}/" for part in ("verify", "stablehlo", "sdy")), SMALL),
     **dict.fromkeys(("api/", "text/bytecode/"), SMALL),
     **dict.fromkeys(("text/hlo/", "text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
-    **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "result", "work")), PLAIN),
+    **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),
     "py/": SMALL,
     "": PLAIN,  # passes, plans, what is left: as fast as at -O3
 }

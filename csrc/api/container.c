@@ -6,7 +6,6 @@
  *
  * Numbers are little-endian. */
 #include "../base/str.h"
-#include "../cpu/executable.h"
 #include "../text/text.h"
 #include "api.h"
 

@@ -66,6 +66,18 @@ const char *xlac_dtype_kind(uint32_t dtype) {
   return info ? names[info->kind] : NULL;
 }
 
+const char *xlac_dtype_numpy(uint32_t dtype, bool *of_ml_dtypes) {
+  const base_dtype_info *info = dtype_or_null(dtype);
+  *of_ml_dtypes = info && !info->numpy_has;
+  return info ? info->numpy : NULL;
+}
+
+void xlac_dtype_dlpack(uint32_t dtype, uint8_t *code, uint8_t *bits) {
+  const base_dtype_info *info = dtype_or_null(dtype);
+  *code = info ? info->dlpack_code : 0;
+  *bits = info ? info->dlpack_bits : 0;
+}
+
 /* --- the op table --- */
 
 uint32_t xlac_opcode_count(void) {

@@ -1,108 +1,128 @@
+/* The table of element types, and words to its rows. */
 #include "dtype.h"
 
 #include <assert.h>
 #include <string.h>
 
+/* The columns of dtypes.def, each an initializer of base_dtype_info. */
+#define HAS(...) .has = __VA_ARGS__,
+#define MLIR(word) .mlir = word,
+#define NUMPY(name) .numpy = name, .numpy_has = true,
+#define ML_DTYPES(name) .numpy = name,
+#define PROTO(number, field, how) .proto = number, .proto_field = field, .proto_values = BASE_PROTO_##how,
+#define FFI(number) .ffi = number,
+#define DLPACK(code, bits) .dlpack_code = code, .dlpack_bits = bits,
+#define VHLO_TYPE(code, major, minor) .vhlo = code, .vhlo_major = major, .vhlo_minor = minor,
+#define BUILTIN(code) .builtin = code,
+/* A narrow float without infinity has a NaN only if overflow gives it; one with an infinity has both. */
+#define BASE_NARROW_HAS(overflow, nan, inf, negative_zero)                              \
+  (BASE_SIGN | ((inf) ? BASE_INF : 0) | ((inf) || (overflow) == (nan) ? BASE_NAN : 0) | \
+   ((negative_zero) ? BASE_NEGATIVE_ZERO : 0))
+
 const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT] = {
     [BASE_DTYPE_INVALID] = {.text = "invalid"},
-#define DTYPE(name, text, kind, bits, bytes, exponent, mantissa, bias) \
-  [XLAC_##name] = {text, BASE_KIND_##kind, bits, bytes, exponent, mantissa, bias},
+#define DTYPE(name, word, kind_of, width, size, exponent, mantissa, bias_of, ...) \
+  [XLAC_##name] = {.text = word,                                                  \
+                   .kind = BASE_KIND_##kind_of,                                   \
+                   .bits = width,                                                 \
+                   .bytes = size,                                                 \
+                   .exponent_bits = exponent,                                     \
+                   .mantissa_bits = mantissa,                                     \
+                   .bias = bias_of,                                               \
+                   __VA_ARGS__},
 #include "dtypes.def"
-#undef DTYPE
 };
 
-/* Up to four characters as one number, so that the short names, nearly all there are in a program, are one switch. */
-#define NAME2(a, b) ((uint32_t)(a) | (uint32_t)(b) << 8)
-#define NAME3(a, b, c) (NAME2(a, b) | (uint32_t)(c) << 16)
-#define NAME4(a, b, c, d) (NAME3(a, b, c) | (uint32_t)(d) << 24)
+#undef HAS
+#undef MLIR
+#undef NUMPY
+#undef ML_DTYPES
+#undef PROTO
+#undef FFI
+#undef DLPACK
+#undef VHLO_TYPE
+#undef BUILTIN
+#undef BASE_NARROW_HAS
 
-/* clang-format off */
-static base_dtype short_name(uint32_t name) {
-  switch (name) {
-    case NAME3('f', '3', '2'): return XLAC_F32;
-    case NAME4('b', 'f', '1', '6'): return XLAC_BF16;
-    case NAME3('s', '3', '2'): return XLAC_S32;
-    case NAME4('p', 'r', 'e', 'd'): return XLAC_PRED;
-    case NAME3('f', '1', '6'): return XLAC_F16;
-    case NAME3('f', '6', '4'): return XLAC_F64;
-    case NAME3('s', '6', '4'): return XLAC_S64;
-    case NAME3('s', '1', '6'): return XLAC_S16;
-    case NAME3('u', '1', '6'): return XLAC_U16;
-    case NAME3('u', '3', '2'): return XLAC_U32;
-    case NAME3('u', '6', '4'): return XLAC_U64;
-    case NAME3('c', '6', '4'): return XLAC_C64;
-    case NAME4('c', '1', '2', '8'): return XLAC_C128;
-    case NAME2('s', '1'): return XLAC_S1;
-    case NAME2('s', '2'): return XLAC_S2;
-    case NAME2('s', '4'): return XLAC_S4;
-    case NAME2('s', '8'): return XLAC_S8;
-    case NAME2('u', '1'): return XLAC_U1;
-    case NAME2('u', '2'): return XLAC_U2;
-    case NAME2('u', '4'): return XLAC_U4;
-    case NAME2('u', '8'): return XLAC_U8;
-    default: return BASE_DTYPE_INVALID;
-  }
+/* --- by name --- */
+
+/* n bytes at s, not terminated. */
+static bool is_word(const char *word, const char *s, size_t n) {
+  return strlen(word) == n && memcmp(word, s, n) == 0;
 }
-/* clang-format on */
 
-static base_dtype long_name(const char *s, size_t n) {
-  for (int t = XLAC_F4E2M1FN; t < XLAC_F16; ++t) {
-    const char *text = base_dtype_table[t].text;
-    if (strlen(text) == n && memcmp(text, s, n) == 0) return (base_dtype)t;
-  }
+/* The type of [first, last] whose word is s; from the last back, since wider types are what programs have most of. */
+static base_dtype text_among(base_dtype first, base_dtype last, const char *s, size_t n) {
+  for (int t = last; t >= (int)first; --t)
+    if (is_word(base_dtype_table[t].text, s, n)) return (base_dtype)t;
   return BASE_DTYPE_INVALID;
 }
 
+/* The same by MLIR's words. */
+static base_dtype mlir_among(base_dtype first, base_dtype last, const char *s, size_t n) {
+  for (int t = last; t >= (int)first; --t)
+    if (is_word(base_dtype_table[t].mlir, s, n)) return (base_dtype)t;
+  return BASE_DTYPE_INVALID;
+}
+
+/* The first letter tells the kind, so that at most a kind's types are compared. */
 base_dtype base_dtype_from_text(const char *s, size_t n) {
-  const unsigned char *u = (const unsigned char *)s;
-  if (n == 0 || u[n - 1] == 0) return BASE_DTYPE_INVALID; /* a 0 would make a longer name look like a shorter one */
-  switch (n) {
-    case 2:
-      return short_name(NAME2(u[0], u[1]));
-    case 3:
-      return short_name(NAME3(u[0], u[1], u[2]));
-    case 4:
-      return short_name(NAME4(u[0], u[1], u[2], u[3]));
+  switch (n ? *s : 0) {
+    case 'p':
+      return text_among(XLAC_PRED, XLAC_PRED, s, n);
+    case 's':
+      return text_among(XLAC_S1, XLAC_S64, s, n);
+    case 'u':
+      return text_among(XLAC_U1, XLAC_U64, s, n);
+    case 'f':
+    case 'b':
+      return text_among(XLAC_F4E2M1FN, XLAC_F64, s, n);
+    case 'c':
+      return text_among(XLAC_C64, XLAC_C128, s, n);
     default:
-      return n > 4 && s[0] == 'f' ? long_name(s, n) : BASE_DTYPE_INVALID;
+      return BASE_DTYPE_INVALID;
   }
 }
+
+/* MLIR's integers are signless: i1 is pred, i8 to i64 the signed types, ui8 to ui64 the unsigned ones. */
+base_dtype base_dtype_from_mlir(const char *s, size_t n) {
+  assert(s || n == 0);
+  switch (n ? *s : 0) {
+    case 'i':
+      return is_word(base_dtype_table[XLAC_PRED].mlir, s, n) ? XLAC_PRED : mlir_among(XLAC_S2, XLAC_S64, s, n);
+    case 'u':
+      return mlir_among(XLAC_U1, XLAC_U64, s, n);
+    case 'f':
+    case 'b':
+      return mlir_among(XLAC_F4E2M1FN, XLAC_F64, s, n);
+    default:
+      return BASE_DTYPE_INVALID;
+  }
+}
+
+/* --- facts --- */
 
 base_dtype base_dtype_real_part(base_dtype t) {
   return t == XLAC_C64 ? XLAC_F32 : t == XLAC_C128 ? XLAC_F64 : t;
 }
 
-bool base_float_has_inf(base_dtype t) {
+static bool float_has(base_dtype t, int what) {
   assert(base_dtype_is_float(t));
-  switch (t) {
-    case XLAC_F8E3M4:
-    case XLAC_F8E4M3:
-    case XLAC_F8E5M2:
-    case XLAC_F16:
-    case XLAC_BF16:
-    case XLAC_F32:
-    case XLAC_F64:
-      return true;
-    default:
-      return false;
-  }
+  return (base_dtype_table[t].has & what) != 0;
+}
+
+bool base_float_has_inf(base_dtype t) {
+  return float_has(t, BASE_INF);
 }
 
 bool base_float_has_nan(base_dtype t) {
-  assert(base_dtype_is_float(t));
-  return t != XLAC_F4E2M1FN && t != XLAC_F6E2M3FN && t != XLAC_F6E3M2FN;
+  return float_has(t, BASE_NAN);
 }
 
 bool base_float_has_negative_zero(base_dtype t) {
-  assert(base_dtype_is_float(t));
-  return t != XLAC_F8E4M3FNUZ && t != XLAC_F8E4M3B11FNUZ && t != XLAC_F8E5M2FNUZ && t != XLAC_F8E8M0FNU;
+  return float_has(t, BASE_NEGATIVE_ZERO);
 }
 
 bool base_float_is_signed(base_dtype t) {
-  assert(base_dtype_is_float(t));
-  return t != XLAC_F8E8M0FNU;
+  return float_has(t, BASE_SIGN);
 }
-
-#undef NAME2
-#undef NAME3
-#undef NAME4

@@ -6,14 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Numbers are ours alone; each format's own are columns of the table. Types of one class are neighbours, which
+ * base_dtype_from_text relies on. */
 typedef enum base_dtype {
   BASE_DTYPE_INVALID = 0,
-#define DTYPE(name, text, kind, bits, bytes, exponent, mantissa, bias) XLAC_##name,
+#define DTYPE(name, ...) XLAC_##name,
 #include "dtypes.def"
-#undef DTYPE
   BASE_DTYPE_COUNT
 } base_dtype;
 
+/* The numeric classes; what StableHLO calls boolean is PRED. NONE is the row of BASE_DTYPE_INVALID. */
 typedef enum base_dtype_kind {
   BASE_KIND_NONE = 0,
   BASE_KIND_PRED,
@@ -23,21 +25,39 @@ typedef enum base_dtype_kind {
   BASE_KIND_COMPLEX
 } base_dtype_kind;
 
+/* Special values that a float type has. */
+enum { BASE_INF = 1, BASE_NAN = 2, BASE_NEGATIVE_ZERO = 4, BASE_SIGN = 8 };
+
+/* How xla.LiteralProto holds values: the bytes of the array, or repeated varints or fixed-width numbers. */
+typedef enum base_proto_values { BASE_PROTO_RAW, BASE_PROTO_NUMBERS } base_proto_values;
+
+/* A row of dtypes.def, which says more of each column. */
 typedef struct base_dtype_info {
-  const char *text; /* "bf16" */
-  uint8_t kind;     /* base_dtype_kind */
-  uint8_t bits;     /* logical width */
-  uint8_t bytes;    /* of one element in host memory */
-  uint8_t exponent_bits;
-  uint8_t mantissa_bits;
+  const char *text;  /* "bf16" */
+  const char *mlir;  /* "bf16"; of s32 "i32" */
+  const char *numpy; /* name of the dtype: of NumPy, or of ml_dtypes */
+  bool numpy_has;    /* NumPy itself has it */
+  uint8_t kind;      /* base_dtype_kind */
+  uint8_t bits;      /* logical width */
+  uint8_t bytes;     /* of one element in host memory */
+  uint8_t exponent_bits, mantissa_bits;
+  uint8_t has;                              /* BASE_INF | ...; 0 of what is no float */
+  uint8_t proto, proto_field, proto_values; /* xla.PrimitiveType; field of LiteralProto; base_proto_values */
+  uint8_t ffi;                              /* XLAC_FFI_ number where it is not proto's, else 0 */
+  uint8_t dlpack_code, dlpack_bits;
+  uint8_t vhlo;                   /* code of the type in VHLO's bytecode */
+  uint8_t vhlo_major, vhlo_minor; /* first StableHLO version that has the code; 0.0: there is none */
+  uint8_t builtin;                /* code of the float in the builtin dialect's bytecode, or 0 */
   int16_t bias;
 } base_dtype_info;
 
 extern const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT];
 
+/* t must be a base_dtype, INVALID included: no bounds are checked. */
 static inline const base_dtype_info *base_dtype_of(base_dtype t) {
   return &base_dtype_table[t];
 }
+/* Of one element in host memory, where types of fewer than 8 bits fill a byte. */
 static inline size_t base_dtype_bytes(base_dtype t) {
   return base_dtype_table[t].bytes;
 }
@@ -53,12 +73,16 @@ static inline bool base_dtype_is_signed(base_dtype t) {
 static inline bool base_dtype_is_unsigned(base_dtype t) {
   return base_dtype_table[t].kind == BASE_KIND_UINT;
 }
+/* pred is no integer. */
 static inline bool base_dtype_is_integer(base_dtype t) {
   return base_dtype_is_signed(t) || base_dtype_is_unsigned(t);
 }
 
 /* The type named by the n bytes at s, or BASE_DTYPE_INVALID. */
 base_dtype base_dtype_from_text(const char *s, size_t n);
+/* The same of MLIR's word: "i32", "ui8", "f8E4M3FN". Not of "si1" and "complex<f32>", which are no words of StableHLO's
+ * types. */
+base_dtype base_dtype_from_mlir(const char *s, size_t n);
 /* c64 -> f32, c128 -> f64; others are themselves. */
 base_dtype base_dtype_real_part(base_dtype t);
 /* Whether a float type has an infinity, a NaN, a negative zero (f8e4m3fn has none of the first, fnuz none of the last).

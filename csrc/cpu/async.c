@@ -43,7 +43,7 @@ static int task_begin(task_run *x, cpu_task *t) {
   interp_options options = t->parent->ctx.options;
   options.interrupted = task_asked;
   options.interrupt_ctx = x;
-  if (c->needs_interpreter) return interp_begin(&run->ctx, run->exe->m, &options, &t->err);
+  if (c->needs_interpreter) return interp_begin(&run->ctx, run->exe->base.module, &options, &t->err);
   run->ctx.options = options;
   run->ctx.err = &t->err;
   return 0;

@@ -1,6 +1,7 @@
 /* One op by the interpreter, on the plan's buffers: operands are lent to it, and what it gives goes where the plan
  * says. */
-#include "run.h"
+#include "../interp/sizes.h"
+#include "routine.h"
 
 /* A value of type t whose arrays are the step's buffers from *at on. */
 static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t *ids, void *const *pointers,
@@ -33,11 +34,17 @@ static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, vo
   interp_ctx *ctx = &run->ctx;
   interp_value *result = NULL;
   uint32_t at = 0;
-  ctx->dying = s->in_place ? 1 : 0;
-  if (s->in_place) operands[0]->lent = false; /* its memory is the result's */
+  /* Only ops that change a part of their operand are placed over it: their evaluators do it there. */
+  bool in_place = s->routine->interpreted && s->routine->in_place && pointers[s->in[0]] == pointers[s->out[0]];
+  ctx->dying = in_place ? 1 : 0;
+  if (in_place) operands[0]->lent = false; /* its memory is the result's */
   int status = interp_table[s->op->opcode](ctx, s->op, operands, &result);
   ctx->dying = 0;
-  if (status) return interp_place_error(ctx, s->op, status);
+  if (!status) status = interp_check_result(ctx, s->op, result); /* the plan's buffers are as large as the type says */
+  if (status) {
+    interp_release(result);
+    return interp_place_error(ctx, s->op, status);
+  }
   eval_unwrap(result, s->out, pointers, &at);
   assert(at == s->n_out);
   interp_release(result);
@@ -51,7 +58,11 @@ static int eval_started(cpu_run *run, const plan_step *s, interp_value **operand
   uint32_t at = 0;
   int status = op->opcode == IR_OP_ASYNC_START ? interp_call(&run->ctx, op->called[0], op->n_operands, operands, &all)
                                                : interp_table[op->opcode](&run->ctx, op, operands, &all);
-  if (status) return interp_place_error(&run->ctx, op, status);
+  if (!status && op->opcode != IR_OP_ASYNC_START) status = interp_check_result(&run->ctx, op, all);
+  if (status) {
+    interp_release(all);
+    return interp_place_error(&run->ctx, op, status);
+  }
   bool whole = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ALL_REDUCE_START;
   result = interp_retain(whole ? all : all->elements[op->opcode == IR_OP_COPY_START ? 0 : 1]);
   interp_release(all);
@@ -81,9 +92,18 @@ int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers) 
   return eval_with(run, s, pointers, eval_started);
 }
 
-int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  (void)p;
+int cpu_run_eval(cpu_run *run, const plan_step *s, void *const *pointers) {
   if (!interp_table[s->op->opcode])
     return interp_fail(&run->ctx, s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op->opcode));
   return eval_with(run, s, pointers, eval_op);
+}
+
+static int eval_run(const cpu_routine_run *r) {
+  return cpu_run_eval(r->run, r->step, r->pointers);
+}
+
+int cpu_prepare_eval(cpu_prepare_run *x) {
+  plan_eval_routine(x->op, x->out);
+  x->code = eval_run;
+  return 0;
 }

@@ -50,7 +50,7 @@ static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step 
 
 /* Whether `from` is an argument that a result may be computed over, and that the caller has not given away. */
 static bool run_is_protected(const cpu_run *run, const void *from) {
-  const plan_program *p = run->exe->program;
+  const plan_program *p = run->exe->base.plan;
   for (uint32_t i = 0; run->arguments && i < p->n_donations; i++) {
     const plan_donation *d = &p->donations[i];
     if (run->arguments[d->argument] == from) return d->result == UINT32_MAX || run->results[d->result] != from;
@@ -148,17 +148,10 @@ static int run_routine(cpu_run *run, const plan_program *p, const plan_step *s, 
   return cpu_run_routine(run, s, pointers);
 }
 
-static int run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  run_count_update(run, p, s, pointers);
-  return cpu_run_eval(run, p, s, pointers);
-}
-
-typedef int run_fn(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
-static run_fn *const run_table[] = {
-    [PLAN_KERNEL] = run_kernel_step, [PLAN_ROUTINE] = run_routine,   [PLAN_EVAL] = run_eval,
-    [PLAN_COPY] = run_copy,          [PLAN_WHILE] = run_while,       [PLAN_CONDITIONAL] = run_conditional,
-    [PLAN_CALL] = run_call_step,     [PLAN_START] = cpu_async_start, [PLAN_UPDATE] = cpu_async_update,
-    [PLAN_DONE] = cpu_async_done};
+cpu_step_fn *const cpu_step_table[] = {
+    [PLAN_KERNEL] = run_kernel_step, [PLAN_ROUTINE] = run_routine,         [PLAN_COPY] = run_copy,
+    [PLAN_WHILE] = run_while,        [PLAN_CONDITIONAL] = run_conditional, [PLAN_CALL] = run_call_step,
+    [PLAN_START] = cpu_async_start,  [PLAN_UPDATE] = cpu_async_update,     [PLAN_DONE] = cpu_async_done};
 
 static bool run_is_stoppable(const plan_step *s) {
   if (s->kind == PLAN_KERNEL) return s->kernel->count >= RUN_LONG;
@@ -183,7 +176,7 @@ int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *
   cpu_event e;
   if (run->profile) e = (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth++, .lane = run->lane};
   if (heeds) base_pool_heed(run->exe->pool, &run->stop);
-  int status = run_table[s->kind](run, p, s, pointers);
+  int status = cpu_step_table[s->kind](run, p, s, pointers);
   if (heeds) base_pool_heed(run->exe->pool, NULL);
   if (heeds && run->stop.stopped)
     status =
@@ -198,5 +191,6 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
   if (p->n_spares) run_bind_spares(p, arguments, pointers);
-  return cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, pointers);
+  const cpu_list *l = cpu_code_of(run->exe, p)->list;
+  return cpu_list_run_parts(run, l, p, pointers, 0, l->n_parts);
 }

@@ -1,26 +1,36 @@
 /* Producers join the kernel of the only root that uses them. Users come before producers here, so that each op is
- * decided once, from what its users have become. */
+ * decided once, from what its users have become.
+ *
+ *     a = f32[9] exp(p)        INNER, of c's kernel
+ *     b = f32[9] iota()        CHEAP: computed wherever it is used
+ *     c = f32[9] multiply(a, b)  ROOT: it is a result
+ *
+ * Values that several kernels read, or that an op which is no kernel reads, go to memory. The reasons are kept as
+ * constant texts: explain("fusion") shows them, and nothing else depends on them. */
 #include "fusion_inside.h"
 
-#include "../scalar/loops/loops.h"
+#include "../kernel/kernel.h"
 #include "../passes/hlo/arg_reduce.h"
 
+/* Limits of kernels, and sizes from which something is worth it, as measured on CPUs. */
 enum {
   FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
-  FUSION_MAX_RANK = 12,
-  FUSION_MAX_CARRY = 2048, /* results that a scan carries along; as kernel.h has it */
-  FUSION_ROWS = 8,         /* of a scan: fewer are ... */
-  FUSION_ALONE = 1 << 16,  /* ... for one thread alone, and fused only up to so many elements */
-  FUSION_MAX_EDGES = 8,    /* picks in one kernel */
-  FUSION_EDGES = 1024,     /* elements: fewer are copied faster than picked */
-  FUSION_TURNING = 512     /* elements of a transposition that is worth a step */
+  FUSION_MAX_RANK = KERNEL_MAX_RANK,
+  FUSION_MAX_CARRY = KERNEL_MAX_CARRY, /* results that a scan carries along */
+  FUSION_ROWS = 8,                     /* of a scan: fewer are ... */
+  FUSION_ALONE = 1 << 16,              /* ... for one thread alone, and fused only up to so many elements */
+  FUSION_MAX_EDGES = 8,                /* picks in one kernel */
+  FUSION_EDGES = 1024,                 /* elements: fewer are copied faster than picked */
+  FUSION_TURNING = 512                 /* elements of a transposition that is worth a step */
 };
 
+/* Kernels have fixed extents, and no quantised elements. */
 static bool fusion_is_static(const ir_type *t) {
   return ir_is_tensor(t) && !t->has_dynamic && t->rank <= FUSION_MAX_RANK && !t->quant;
 }
 
+/* A constant of one element, of any rank: broadcast, it is an immediate of the kernel. */
 static bool fusion_is_scalar_constant(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT && op->u.literal && !op->u.literal->elided && op->type->count == 1;
 }
@@ -37,7 +47,9 @@ static bool fusion_is_turning(const ir_op *op) {
   return to_last > 0 && order->v[to_last - 1] != (int64_t)from_last - 1;
 }
 
+/* `copy` is excluded as its purpose is memory of its own; an op with control predecessors must keep its place. */
 bool fusion_is_candidate(const ir_op *op) {
+  assert(op && op->type);
   interp_loop l;
   uint32_t along = 0;
   bool back = false;
@@ -50,6 +62,7 @@ bool fusion_is_candidate(const ir_op *op) {
   return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && interp_loop_of(op, &l);
 }
 
+/* Associative and commutative on lanes: the order of a reduction is the kernel's to choose. */
 static bool fusion_combines(ir_opcode opcode) {
   return opcode == IR_OP_ADD || opcode == IR_OP_MULTIPLY || opcode == IR_OP_MAXIMUM || opcode == IR_OP_MINIMUM ||
          opcode == IR_OP_AND || opcode == IR_OP_OR || opcode == IR_OP_XOR;
@@ -59,6 +72,7 @@ const ir_op *fusion_reduction(const ir_op *op) {
   return op->opcode == IR_OP_REDUCE ? fusion_combiner(op) : NULL;
 }
 
+/* The computation must be one op on its two parameters, in either order, all of the operand's element type. */
 const ir_op *fusion_combiner(const ir_op *op) {
   interp_loop l;
   if (op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
@@ -72,6 +86,7 @@ const ir_op *fusion_combiner(const ir_op *op) {
   return params && same && ir_operand_type(op, 1)->dtype == t->dtype && interp_loop_of(body, &l) ? body : NULL;
 }
 
+/* Whether any op waits for an async operation. */
 static bool fusion_has_chains(const ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m)
   IR_FOR_OPS(op, c)
@@ -79,7 +94,9 @@ static bool fusion_has_chains(const ir_module *m) {
   return false;
 }
 
+/* One array for each fact, by op id, zeroed. False when out of memory. */
 bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
+  assert(f && m && arena);
   size_t n = (size_t)m->n_ids + 1;
   f->role = base_arena_zalloc(arena, n);
   f->needed = base_arena_zalloc(arena, n * sizeof *f->needed);
@@ -100,6 +117,7 @@ bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
   return f->role && f->needed && f->root && f->why && f->size && stores && (f->waits || !chains);
 }
 
+/* Each element is read several times. */
 static bool fusion_expands(const ir_op *op) {
   return op->opcode == IR_OP_BROADCAST && op->type->count != ir_operand_type(op, 0)->count;
 }
@@ -114,6 +132,7 @@ static bool fusion_is_cheap(const ir_op *op, uint32_t *weight) {
   return *weight > 1 ? *weight < FUSION_MAX_CHEAP : op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op);
 }
 
+/* One instruction a lane. */
 static bool fusion_is_simple(ir_opcode opcode) {
   switch (opcode) {
     case IR_OP_ADD:
@@ -160,6 +179,8 @@ typedef struct fusion_users {
   uint32_t n;
 } fusion_users;
 
+/* The array of a dynamic-slice is read at places that only the run knows, so it must be in memory; a reduction's
+ * initial value is read once, before the kernel iterates. */
 static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
   const ir_op *user = use->user;
   if (user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0) return true; /* where it is read is computed */
@@ -174,6 +195,7 @@ static bool fusion_reads(const fusion_plan *f, const ir_use *use) {
 
 static const char fusion_several[] = "several kernels read it";
 
+/* Why the user can't take the op into its kernel; NULL where it can. */
 static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
   const ir_op *user = use->user;
   uint8_t role = f->role[user->id];
@@ -187,7 +209,9 @@ static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, 
   return NULL;
 }
 
+/* All users must be of one root; the first objection is kept. */
 static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_users *u) {
+  assert(u && !u->root && !u->n);
   uint32_t uses = 0;
   IR_FOR_USES(use, op) uses++;
   IR_FOR_USES(use, op) {
@@ -229,6 +253,7 @@ static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, co
 
 /* Those of a scan's results that follow one another, and those side by side. */
 static void fusion_measure_scan(const ir_type *t, uint32_t along, int64_t *outer, int64_t *inner) {
+  assert(along < t->rank);
   *outer = *inner = 1;
   for (uint32_t d = 0; d < t->rank; d++) {
     if (d < along) *outer *= t->dims[d];
@@ -257,7 +282,9 @@ static const char *fusion_scan_objects(const fusion_plan *f, const ir_op *op, co
   return NULL;
 }
 
-/* What would be a kernel by itself, and better is none: its operands are in memory then. true where that is so. */
+/* What would be a kernel by itself, and better is none: its operands are in memory then. true where that is so.
+ * Records the objection as the reason. Edges and scans may end a kernel of their own where a producer brings work
+ * along. */
 static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op *root) {
   if (!fusion_is_soft(op)) return false;
   uint8_t scan = 0;
@@ -276,7 +303,9 @@ static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op
   return true;
 }
 
+/* Sets role, root and reason of op from its users, which have been decided. */
 static void fusion_decide_op(fusion_plan *f, ir_op *op) {
+  assert(op->id < op->parent->module->n_ids);
   fusion_users u = {NULL, NULL, false, 0};
   uint32_t weight = 0;
   if (fusion_reduction(op)) {
@@ -313,14 +342,16 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   f->size[f->root[op->id]->id]++;
 }
 
-/* A kernel for each root. */
+/* A kernel for each root. Merging comes later, in fusion_merge.c. */
 static void fusion_keep_apart(fusion_plan *f, ir_op *op) {
   f->first[op->id] = f->turn[op->id] = op;
   f->next[op->id] = NULL;
   f->one[op->id] = NULL;
 }
 
+/* keep, reduce, keep: at most two changes along the dimensions. */
 bool fusion_reduces_in_order(const ir_op *op) {
+  assert(op->opcode == IR_OP_REDUCE);
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   const ir_type *t = ir_operand_type(op, 0);
   bool reduced[FUSION_MAX_RANK] = {false};
@@ -335,7 +366,9 @@ bool fusion_reduces_in_order(const ir_op *op) {
   return changes <= 2 && !(outer && count < FUSION_SHORT);
 }
 
+/* Sets every entry of the computation's ops anew, so that it may be run again after a change. */
 void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *const *order) {
+  assert(f && c && (order || n == 0));
   assert(n <= c->n_ops);
   (void)c;
   for (uint32_t i = 0; i < n; i++) {

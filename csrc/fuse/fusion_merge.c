@@ -3,17 +3,19 @@
  * kernel stands where the first of its parts stood, if all it reads is there by then, or where the last stood, if
  * nobody reads it earlier; nothing else moves, and no step that is no kernel may lie between the two, lest values live
  * longer for it. Each kernel is compared with the last few alone, so all is linear. */
+#include "../kernel/kernel.h"
 #include "fusion.h"
 
+/* Limits; ops and stores as in fusion.c and kernel.h. */
 enum {
-  FUSE_LEAST = 2048, /* iterations: fewer are no work for memory */
-  FUSE_STORES = 8,   /* of a kernel; as many as kernel.h allows */
+  FUSE_LEAST = 2048,               /* iterations: fewer are no work for memory */
+  FUSE_STORES = KERNEL_MAX_STORES, /* of a kernel */
   FUSE_OPS = 96,
   FUSE_READS = 12,
   FUSE_NEAR = 6 /* kernels to compare with */
 };
 
-/* A kernel. */
+/* A kernel, or several that have become one: one pass over memory. */
 typedef struct fuse_pass {
   ir_op *first;
   uint32_t n_stores, n_ops, n_reads;
@@ -23,6 +25,7 @@ typedef struct fuse_pass {
   const ir_op *reads[FUSE_READS];
 } fuse_pass;
 
+/* The state of one fusion_merge. `near` has the last few kernels, the newest first. */
 typedef struct fuse_run {
   fusion_plan *f;
   uint32_t n;
@@ -34,6 +37,7 @@ typedef struct fuse_run {
   uint32_t n_near;
 } fuse_run;
 
+/* Ops that become no step: they only name a value. */
 static bool fuse_is_name(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -79,6 +83,7 @@ static bool fuse_is_read_by(const fuse_run *x, const ir_op *op, uint32_t place, 
 
 /* --- what kernels read --- */
 
+/* Each once; what does not fit is noted as `other_reads`, which forbids to move the kernel up. */
 static void fuse_add_read(fuse_pass *p, const ir_op *op) {
   for (uint32_t i = 0; i < p->n_reads; i++)
     if (p->reads[i] == op) return;
@@ -97,6 +102,7 @@ static void fuse_add_source(const fuse_run *x, fuse_pass *p, const ir_op *op, co
     fuse_add_read(p, op);
 }
 
+/* Adds what op reads to the pass of its root. */
 static void fuse_look_at(const fuse_run *x, const ir_op *op) {
   if (!fuse_kernel_of(x, op)) return;
   const ir_op *root = x->f->root[op->id];
@@ -106,7 +112,9 @@ static void fuse_look_at(const fuse_run *x, const ir_op *op) {
   if (op->opcode == IR_OP_DYNAMIC_SLICE) p->other_reads = true; /* it may be read where it was put for that alone */
 }
 
+/* first NULL: the kernel is not worth merging. */
 static fuse_pass fuse_pass_of(const fuse_run *x, ir_op *root) {
+  assert(x->f->role[root->id] == FUSION_ROOT);
   fuse_pass p = {.n_stores = 1, .n_ops = x->f->size[root->id], .space = root->type};
   if (fusion_reduction(root)) {
     p.reduces = true;
@@ -121,6 +129,7 @@ static fuse_pass fuse_pass_of(const fuse_run *x, ir_op *root) {
 
 /* --- whether two can be one --- */
 
+/* The same iterations, and the same reduced dimensions where both reduce. */
 static bool fuse_same_space(const fuse_pass *a, const fuse_pass *b) {
   if (a->space->rank != b->space->rank) return false;
   for (uint32_t d = 0; d < a->space->rank; d++)
@@ -138,6 +147,7 @@ static bool fuse_is_in_order(const fuse_run *x, const fuse_pass *p) {
   return true;
 }
 
+/* Whether some store has an element for every iteration. */
 static bool fuse_stores_elements(const fuse_run *x, const fuse_pass *p) {
   for (const ir_op *op = p->first; op; op = x->f->next[op->id])
     if (!fusion_reduction(op)) return true;
@@ -159,6 +169,7 @@ static bool fuse_reads_in_place(const fuse_run *x, const ir_op *from, const ir_o
   return true;
 }
 
+/* op is one of the roots that the kernel stores. */
 static bool fuse_has(const fuse_run *x, const fuse_pass *p, const ir_op *op) {
   return x->f->role[op->id] == FUSION_ROOT && x->f->first[op->id] == p->first;
 }
@@ -166,6 +177,7 @@ static bool fuse_has(const fuse_run *x, const fuse_pass *p, const ir_op *op) {
 /* Why b, the later one, can't be in one kernel with a although it reads what a reads or computes: NULL where it can,
  * with *why saying what they share; both NULL where they share nothing. */
 static const char *fuse_objects(const fuse_run *x, const fuse_pass *a, const fuse_pass *b, const char **why) {
+  assert(a != b && a->first && b->first);
   bool values = false, memory = false;
   *why = NULL;
   for (uint32_t i = 0; i < b->n_reads; i++) {
@@ -207,7 +219,9 @@ static bool fuse_can_sink(const fuse_run *x, const fuse_pass *a, const fuse_pass
   return true;
 }
 
+/* b's root becomes the last of a's list; a's pass then stands for both. */
 static void fuse_join(fuse_run *x, fuse_pass *a, const fuse_pass *b, bool rises, const char *why) {
+  assert(!x->f->next[b->first->id] && a->n_stores < FUSE_STORES);
   fusion_plan *f = x->f;
   ir_op *last = a->first, *turn = f->turn[(rises ? a->first : b->first)->id];
   while (f->next[last->id]) last = f->next[last->id];
@@ -224,6 +238,7 @@ static void fuse_join(fuse_run *x, fuse_pass *a, const fuse_pass *b, bool rises,
     if (!fuse_has(x, a, b->reads[i])) fuse_add_read(a, b->reads[i]);
 }
 
+/* Tries the nearest first. The objection of the farthest is the one kept for explanations. */
 static bool fuse_with_near(fuse_run *x, fuse_pass *b) {
   const char *why = NULL, *objection = NULL;
   for (uint32_t i = 0; i < x->n_near; i++) {
@@ -243,6 +258,7 @@ static bool fuse_with_near(fuse_run *x, fuse_pass *b) {
   return false;
 }
 
+/* In the order of steps, so that `near` has kernels that come before. */
 static void fuse_all(fuse_run *x) {
   for (uint32_t i = 0; i < x->n; i++) {
     fuse_pass *p = &x->pass[i];
@@ -253,7 +269,9 @@ static void fuse_all(fuse_run *x) {
   }
 }
 
+/* Quick where there are fewer than two kernels worth it: nothing is allocated then. */
 bool fusion_merge(fusion_plan *f, uint32_t n, ir_op *const *order, uint32_t *numbers, base_arena *scratch) {
+  assert(f && numbers && scratch && (order || n == 0));
   fuse_run x = {.f = f, .n = n, .order = order, .at = numbers};
   bool worth = false;
   for (uint32_t i = 0, roots = 0; i < n && !worth; i++) {

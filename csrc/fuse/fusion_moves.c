@@ -1,5 +1,7 @@
 /* Ops that compute nothing, but read their operands at other indexes: in a kernel they are part of a load's index, or
- * of the box of iterations in which a value is there. */
+ * of the box of iterations in which a value is there. Whether an op can be that is a question of its attributes: a
+ * reshape f32[6] to f32[2,3] is (6 = 2 * 3), f32[2,3] to f32[3,2] is not, as no dimension is a product of whole
+ * others. */
 #include "fusion_inside.h"
 
 enum { MOVES_PLACES = 3 /* dimensions in which a dynamic slice may begin elsewhere: what a load has room for */ };
@@ -11,6 +13,7 @@ bool fusion_has_edges(const ir_op *op) {
 /* Dimension d of a reshape's operand is dimensions *from to *to - 1 of its result, the first of which is not looked at
  * yet. false where it is only a part of one. */
 static bool moves_next_group(const ir_type *in, const ir_type *out, uint32_t d, uint32_t *from, uint32_t *to) {
+  assert(d < in->rank);
   int64_t product = 1;
   *from = *to;
   while (product < in->dims[d] && *to < out->rank) product *= out->dims[(*to)++];
@@ -28,6 +31,7 @@ bool fusion_reshape_groups(const ir_op *op, uint32_t *from, uint32_t *to) {
   return true;
 }
 
+/* Dimensions of size 1 do not count. */
 bool fusion_splits(const ir_op *op) {
   uint32_t from[IR_MAX_RANK], to[IR_MAX_RANK];
   if (op->opcode != IR_OP_RESHAPE || !fusion_reshape_groups(op, from, to)) return false;
@@ -39,6 +43,7 @@ bool fusion_splits(const ir_op *op) {
   return false;
 }
 
+/* Interior padding would make boxes with holes. */
 static bool moves_by_padding(const ir_op *op) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_PADDING);
   if (!a) return false;
@@ -61,6 +66,7 @@ static bool moves_by_place(const ir_op *op) {
   return places > 0 && places <= MOVES_PLACES;
 }
 
+/* Arrays without elements are left to the steps that do nothing for them. */
 bool fusion_moves_index(const ir_op *op) {
   uint32_t from[IR_MAX_RANK], to[IR_MAX_RANK];
   switch (op->opcode) {
@@ -82,6 +88,7 @@ bool fusion_moves_index(const ir_op *op) {
   }
 }
 
+/* The window is one element wide, so this dimension is not combined. */
 static bool moves_no_window(const ir_window_dim *d) {
   return d->size == 1 && d->stride == 1 && d->padding_low == 0 && d->padding_high == 0 && d->base_dilation == 1;
 }
@@ -93,7 +100,9 @@ static bool moves_all_before(const ir_window_dim *d, int64_t n, bool *back) {
   return n > 1 && d->size >= n && one_sided && d->stride == 1 && d->window_dilation == 1 && d->base_dilation == 1;
 }
 
+/* A cumulative sum in XLA's form: reduce-window with size=n pad=n-1_0 along one dimension, the rest size 1. */
 const ir_op *fusion_scan(const ir_op *op, uint32_t *along, bool *back) {
+  assert(along && back);
   const ir_window *w = op->opcode == IR_OP_REDUCE_WINDOW ? ir_get_window(op) : NULL;
   const ir_type *t = w ? ir_operand_type(op, 0) : NULL;
   const ir_op *body = w ? fusion_combiner(op) : NULL;
@@ -108,6 +117,7 @@ const ir_op *fusion_scan(const ir_op *op, uint32_t *along, bool *back) {
   return scans == 1 ? body : NULL;
 }
 
+/* Views (reshape) and copies that a routine does as well. */
 bool fusion_is_soft(const ir_op *op) {
   if (op->opcode == IR_OP_REDUCE_WINDOW) return true;
   return op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_DYNAMIC_SLICE || fusion_has_edges(op);

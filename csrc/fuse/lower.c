@@ -1,13 +1,19 @@
-/* Walks from a root to its producers with a map: which element of a producer an iteration needs, as an affine function
- * of the iteration for each of the producer's dimensions. Moves of indexes change the map and vanish; at values in
- * memory the map becomes the index of a load. */
+/* Walks from a root to its producers with a map: which element of a producer an iteration needs, as an affine
+ * function of the iteration for each of the producer's dimensions. Moves of indexes change the map and vanish; at
+ * values in memory the map becomes the index of a load.
+ *
+ * For transpose(p) of f32[2,3] into f32[3,2] the iteration is (i0, i1), the map of p (i1, i0), and the load in0[0 +
+ * 1*i0 + 3*i1]. A producer that is needed under two maps becomes two values; under one map it is computed once,
+ * however many use it (lower_find). */
 #include "lower_inside.h"
 
 int lower_no_memory(const lower_run *x) {
   return base_oom(x->err, "a kernel");
 }
 
+/* Offsets and coefficients in one block, so that two maps compare by one memcmp. */
 lower_map *lower_new_map(lower_run *x, uint32_t n) {
+  assert(x->rank <= KERNEL_MAX_RANK);
   lower_map *m = BASE_NEW(x->scratch, lower_map);
   size_t size = ((size_t)n * x->rank + n + 1) * sizeof(int64_t);
   if (!m || !(m->offset = base_arena_zalloc(x->scratch, size))) return NULL;
@@ -43,6 +49,7 @@ static void lower_join(const lower_run *x, lower_map *m, uint32_t d, const lower
 
 /* The map of op's operand, given that of op, which moves indexes. */
 static const lower_map *lower_operand_map(lower_run *x, const ir_op *op, const lower_map *map) {
+  assert(fusion_moves_index(op));
   const ir_type *t = ir_operand_type(op, 0);
   lower_map *m = lower_new_map(x, t->rank);
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
@@ -85,11 +92,13 @@ kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map) 
   return index;
 }
 
+/* Pointer-equal maps are the common case. */
 static bool lower_same_map(const lower_run *x, const lower_map *a, const lower_map *b) {
   return a == b ||
          (a->n == b->n && memcmp(a->offset, b->offset, ((size_t)a->n * x->rank + a->n) * sizeof(int64_t)) == 0);
 }
 
+/* A value that is defined only in a box does for wanted iterations within it. The latest entries are tried first. */
 static bool lower_find(const lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   for (uint32_t i = x->done.n; i-- > 0;) {
     if (x->done.items[i].op != op || !lower_same_map(x, x->done.items[i].map, map)) continue;
@@ -119,6 +128,7 @@ int lower_number_input(lower_run *x, const ir_op *op, uint32_t *number) {
   return BASE_VEC_PUSH(x->alloc, &x->inputs, op) ? 0 : lower_no_memory(x);
 }
 
+/* Where the load would leave the array outside of the wanted iterations, it is defined in those alone. */
 static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, op->type, map)};
   int64_t least = 0, most = 0;
@@ -129,6 +139,7 @@ static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint3
   return lower_add(x, op, map, &v, value);
 }
 
+/* The map of the counted dimension is the number itself. */
 static int lower_iota(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_index *index = BASE_NEW(x->arena, kernel_index);
   if (!index) return lower_no_memory(x);
@@ -139,12 +150,14 @@ static int lower_iota(lower_run *x, const ir_op *op, const lower_map *map, uint3
   return lower_add(x, op, map, &v, value);
 }
 
-/* Of a value made of the n in v->in: where all of them are. */
+/* Of a value made of the n in v->in: where all of them are. Operands were all made for the iterations that are wanted
+ * now, so any box among them is x->box. */
 static void lower_set_box(const lower_run *x, kernel_value *v) {
   for (uint32_t i = 0; i < v->n_in; i++)
     if (x->values.items[v->in[i]].box) v->box = x->box;
 }
 
+/* Scans are at the kernel's own iterations (fusion_scan_objects), so there is no box. */
 static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_value v = {.kind = KERNEL_SCAN, .dtype = op->type->dtype, .n_in = 2};
   kernel_index *index = BASE_NEW(x->arena, kernel_index);
@@ -178,6 +191,7 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
 
 /* Values of other roots are computed with the kernel's own, but sums, which are known when it is over. */
 static bool lower_is_inside(const lower_run *x, const ir_op *op) {
+  assert(op->id < op->parent->module->n_ids);
   if (op == x->root) return true;
   uint8_t role = x->f->role[op->id];
   if (role == FUSION_CHEAP) return true;
@@ -187,6 +201,7 @@ static bool lower_is_inside(const lower_run *x, const ir_op *op) {
 
 /* Depth is at most the number of ops of a fusion, which fusion bounds. */
 int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  assert(op && map && map->n == op->type->rank && value);
   if (lower_find(x, op, map, value)) return 0;
   if (!lower_is_inside(x, op)) return lower_load(x, op, map, value);
   if (op->opcode == IR_OP_IOTA) return lower_iota(x, op, map, value);
@@ -205,7 +220,8 @@ int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *v
   return lower_note(x, op, map, *value);
 }
 
-/* All indexes of the kernel, of which some values share none. */
+/* All indexes of the kernel, of which some values share none. Each value has an index of its own, so none is changed
+ * twice. */
 static int lower_collapse(lower_run *x, kernel *k) {
   kernel_index **indexes = BASE_ARRAY(x->scratch, kernel_index *, (size_t)x->values.n + k->n_stores);
   uint32_t n = 0;
@@ -217,7 +233,9 @@ static int lower_collapse(lower_run *x, kernel *k) {
   return 0;
 }
 
+/* Values and inputs leave the scratch vectors for the kernel's arena. */
 static int lower_finish(lower_run *x, kernel *k, const ir_op ***inputs) {
+  assert(x->values.n > 0);
   const ir_type *t = x->space;
   k->count = t->count;
   k->n_values = x->values.n;
@@ -230,6 +248,7 @@ static int lower_finish(lower_run *x, kernel *k, const ir_op ***inputs) {
 
 /* Row-major over the iterations that `keep` marks; 0 along the others. */
 static void lower_add_store(const lower_run *x, kernel *k, kernel_store s, const bool *reduced) {
+  assert(s.value < x->values.n);
   int64_t stride = 1;
   s.buffer = k->n_stores;
   for (uint32_t d = x->space->rank; d-- > 0;) {
@@ -279,14 +298,17 @@ static int lower_root(lower_run *x, const ir_op *root, kernel *k, const lower_ma
   return 0;
 }
 
-/* The root that says over what the kernel iterates: one that reduces, if any does. */
+/* The root that says over what the kernel iterates: one that reduces, if any does. Sums iterate over their operands,
+ * which are what the other stores have an element of each. */
 static const ir_op *lower_shaper(const lower_run *x, const ir_op *first) {
   for (const ir_op *op = first; op; op = x->f->next[op->id])
     if (fusion_reduction(op)) return op;
   return first;
 }
 
+/* The iteration space first, then the values of each root, then what is left to do with all of them. */
 static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op ***inputs) {
+  assert(first && x->f->role[first->id] == FUSION_ROOT);
   bool reduced[KERNEL_MAX_RANK] = {false};
   const ir_op *shaper = lower_shaper(x, first);
   bool reduces = fusion_reduction(shaper) != NULL;
@@ -310,8 +332,10 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op
   return lower_finish(x, k, inputs);
 }
 
+/* *out may be a kernel in part when this fails; it lies in the arena and goes with that. */
 int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const ir_op ***inputs,
                  xlac_error *err) {
+  assert(f && root && arena && out && inputs);
   base_arena scratch;
   lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .err = err};
   uint32_t stores = 0;

@@ -1,9 +1,13 @@
 /* Moves that are more than an index: pads and concatenations are picks between values that are there in boxes of
- * iterations, and dynamic slices load from places that other values say. */
+ * iterations, and dynamic slices load from places that other values say.
+ *
+ * pad(p, 0) of f32[8] by 2_2 becomes: load in0[-2 + 1*i0] where 2 <= i0 < 10, and pick(that, 0) if 2 <= i0 < 10. */
 #include "lower_inside.h"
 
-/* From what is in memory, at a place that is computed. */
+/* From what is in memory, at a place that is computed: dimension d of the slice begins at the value of operand d + 1,
+ * clamped to 0..last. Where the slice is as long as the array it can only begin at 0. */
 int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  assert(op->opcode == IR_OP_DYNAMIC_SLICE);
   const ir_op *from = ir_operand(op, 0);
   kernel_value v = {
       .kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, from->type, map), .box = x->box};
@@ -23,6 +27,7 @@ int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uin
   return lower_add(x, op, map, &v, value);
 }
 
+/* All that is wanted, to be narrowed. NULL when out of memory. */
 static kernel_box *lower_new_box(lower_run *x) {
   kernel_box *b = BASE_NEW(x->arena, kernel_box);
   if (!b || !BASE_VEC_PUSH(x->alloc, &x->boxes, b)) return NULL;
@@ -33,13 +38,16 @@ static kernel_box *lower_new_box(lower_run *x) {
   return b;
 }
 
+/* Towards minus infinity; b > 0. */
 static int64_t lower_floor(int64_t a, int64_t b) {
+  assert(b > 0);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
 /* Narrows b to the iterations for which dimension d of the map is 0..n-1. At most one dimension of the kernel moves it.
  * false where none is left. */
 static bool lower_narrow(const lower_run *x, const lower_map *m, uint32_t d, int64_t n, kernel_box *b) {
+  assert(d < m->n);
   for (uint32_t k = 0; k < x->rank; k++) {
     int64_t c = m->coef[d * x->rank + k], off = m->offset[d];
     if (c == 0 || x->k->extents[k] == 1) continue;
@@ -55,6 +63,7 @@ static bool lower_narrow(const lower_run *x, const lower_map *m, uint32_t d, int
 /* The wanted iterations for which the map is in an array of type t; *some: there are any, *all: they are all. */
 static int lower_inside_of(lower_run *x, const ir_type *t, const lower_map *m, kernel_box **out, bool *some,
                            bool *all) {
+  assert(out && some && all);
   kernel_box *b = *out = lower_new_box(x);
   if (!b) return lower_no_memory(x);
   *some = t->count > 0;
@@ -65,7 +74,7 @@ static int lower_inside_of(lower_run *x, const ir_type *t, const lower_map *m, k
   return 0;
 }
 
-/* `operand` where it is wanted in b. */
+/* `operand` where it is wanted in b. Boxes nest: the wanted iterations are put back afterwards. */
 static int lower_in_box(lower_run *x, const ir_op *operand, const lower_map *m, const kernel_box *b, uint32_t *value) {
   const kernel_box *outside = x->box;
   x->box = b;
@@ -84,7 +93,9 @@ static int lower_pick(lower_run *x, const ir_op *op, const kernel_box *b, uint32
   return BASE_VEC_PUSH(x->alloc, &x->values, v) ? 0 : lower_no_memory(x);
 }
 
+/* Three cases: wanted iterations are all inside, all outside, or mixed, which takes a pick. */
 int lower_pad(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  assert(op->opcode == IR_OP_PAD);
   const ir_op *from = ir_operand(op, 0);
   const ir_padding *padding = ir_attr_find(op, IR_ATTR_PADDING)->v.padding;
   lower_map *m = lower_new_map(x, from->type->rank), *scalar = lower_new_map(x, 0);
@@ -103,6 +114,7 @@ int lower_pad(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *val
 
 /* From the last operand that is wanted to the first, each picked over those after it. */
 int lower_concatenate(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  assert(op->opcode == IR_OP_CONCATENATE);
   uint32_t along = (uint32_t)ir_get_ints(op, IR_ATTR_DIMENSIONS)->v[0];
   int64_t start = op->type->dims[along];
   const kernel_box *after = NULL; /* where *value is */

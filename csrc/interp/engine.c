@@ -78,7 +78,7 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
     status = eval ? eval(ctx, op, operands, &slots[own])
                   : interp_fail(ctx, op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(op->opcode));
   assert(status || slots[own]);
-  if (!status && ctx->has_dynamic) status = interp_check_result(ctx, op, slots[own]);
+  if (!status) status = interp_check_result(ctx, op, slots[own]);
   return status ? interp_place_error(ctx, op, status) : 0;
 }
 
@@ -118,7 +118,7 @@ static int engine_frame(interp_ctx *ctx, const interp_plan *p, interp_value **ou
 static int engine_call(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value **args,
                        interp_value **out) {
   const interp_plan *p = interp_plan_of(ctx, c);
-  if (!p) return -XLAC_E_OUT_OF_MEMORY;
+  if (!p) return interp_failed(ctx);
   interp_value **outer = ctx->args;
   uint32_t n_outer = ctx->n_args;
   ctx->args = args;
@@ -190,7 +190,6 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
   ctx->err = err;
   interp_seed(ctx);
   ctx->has_effects = module_has_effects(m);
-  ctx->has_dynamic = interp_has_dynamic_sizes(m);
   base_arena_init(&ctx->arena, ctx->options.alloc);
   ctx->plans = base_arena_zalloc(&ctx->arena, (size_t)m->n_computation_ids * sizeof *ctx->plans);
   ctx->slot_of = base_arena_zalloc(&ctx->arena, (size_t)m->n_ids * sizeof *ctx->slot_of);

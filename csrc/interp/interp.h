@@ -93,7 +93,6 @@ typedef struct interp_ctx {
   base_arena arena;           /* the plans */
   struct interp_heap *heap;   /* of big arrays */
   bool has_effects;           /* some op of the module has side effects */
-  bool has_dynamic;           /* some op of the module has a dynamic dimension: results are checked (sizes.h) */
   uint64_t dying;             /* operands of the present op that nobody reads after it: bit i for operand i */
   interp_value **slots;       /* of the present computation's values, and which of them are the present op's operands */
   const uint32_t *operand_slots;

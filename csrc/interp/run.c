@@ -146,13 +146,13 @@ static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value 
   if (!clean) return base_oom(ctx->err, "the arguments");
   for (uint32_t i = 0; i < n && !status; i++) {
     clean[i] = interp_clean(ctx, args[i]);
-    if (!clean[i]) status = -XLAC_E_OUT_OF_MEMORY;
+    if (!clean[i]) status = interp_failed(ctx);
   }
   if (!status) status = interp_call_move(ctx, entry, n, clean, &result);
   for (uint32_t i = 0; i < n; i++) interp_release(clean[i]);
   if (status) return status;
   result = interp_own(ctx, result);
-  if (!result) return -XLAC_E_OUT_OF_MEMORY;
+  if (!result) return interp_failed(ctx);
   *out = result;
   return 0;
 }

@@ -64,19 +64,13 @@ static int sizes_check(interp_ctx *ctx, const ir_op *op, const ir_type *t, const
     for (uint32_t i = 0; i < t->n_elements; i++) TRY(sizes_check(ctx, op, t->elements[i], v->elements[i]));
     return 0;
   }
-  if (!ir_is_tensor(t) || v->kind != INTERP_ARRAY || interp_dims_fit(t, v)) return 0;
+  if (!ir_is_tensor(t) || v->kind != INTERP_ARRAY || (v->dtype == t->dtype && interp_dims_fit(t, v))) return 0;
   char own[160], said[160];
-  return interp_fail(ctx, op, XLAC_E_EVAL, "%s gives an array of the run-time dimensions %s, but its type is %s",
-                     ir_opcode_text(op->opcode), sizes_text(v, own, sizeof own), ir_type_text(t, said, sizeof said));
+  return interp_fail(ctx, op, XLAC_E_EVAL, "%s gives an array of the run-time dimensions %s%s, but its type is %s",
+                     ir_opcode_text(op->opcode), base_dtype_table[v->dtype].text, sizes_text(v, own, sizeof own),
+                     ir_type_text(t, said, sizeof said));
 }
 
 int interp_check_result(interp_ctx *ctx, const ir_op *op, const interp_value *v) {
   return sizes_check(ctx, op, op->type, v);
-}
-
-bool interp_has_dynamic_sizes(const ir_module *m) {
-  IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c) if (op->type && op->type->has_dynamic) return true;
-  }
-  return false;
 }

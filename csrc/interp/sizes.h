@@ -23,9 +23,7 @@ XLAC_MUST_USE int interp_need_same_size(interp_ctx *ctx, const ir_op *op, interp
 XLAC_MUST_USE int interp_need_size(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t k,
                                    uint32_t d, int64_t size, const char *why);
 
-/* Fails unless v, what op gives, has the sizes that op's type says. */
+/* Fails unless v, what op gives, has the element types and sizes that op's type says. */
 XLAC_MUST_USE int interp_check_result(interp_ctx *ctx, const ir_op *op, const interp_value *v);
-/* Whether some op of m has a type with a dynamic dimension: without one, results need no check. */
-bool interp_has_dynamic_sizes(const ir_module *m);
 
 #endif

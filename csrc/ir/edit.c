@@ -1,11 +1,19 @@
-/* Edits that keep use lists, counts and roots right. Every edit clears module->verified. */
+/* Edits that keep use lists, counts and roots right. Every edit clears module->verified.
+ *
+ * The uses of an op form one doubly linked list through the operand slots of its users, whichever of its results they
+ * use; `link` points at the pointer that points here, so that a slot leaves its list without knowing the head.
+ * Nothing is freed: what is removed stays readable until the module goes. */
 #include "ir.h"
 
+/* What was verified is not any more. */
 static void touch(const ir_op *op) {
+  assert(op->parent && op->parent->module);
   op->parent->module->verified = false;
 }
 
+/* Nothing to do for a slot that is empty: a new op's, or one of an op that lost its operands. */
 static void unlink_use(ir_use *use) {
+  assert(!use->op || (use->link && *use->link == use));
   if (!use->op) return;
   *use->link = use->next;
   if (use->next) use->next->link = use->link;
@@ -14,7 +22,9 @@ static void unlink_use(ir_use *use) {
   use->link = NULL;
 }
 
+/* The newest use comes first; the order of uses means nothing. */
 static void link_use(ir_use *use, ir_value v) {
+  assert(use->user && !use->link);
   assert(v.op && v.index < v.op->n_results);
   use->op = v.op;
   use->index = v.index;
@@ -31,7 +41,8 @@ void ir_set_operand(ir_op *op, uint32_t slot, ir_value v) {
   touch(op);
 }
 
-/* Slots move, so the list pointers to them must follow. */
+/* Room for 2, 4, 8, ... operands, as a power of two in operand_room (0: the block the op was made with). Slots move,
+ * so the list pointers to them must follow. */
 static bool grow_operands(ir_op *op) {
   uint8_t room = 2;
   while (room < 31 && (uint32_t)1 << room <= op->n_operands) room++;
@@ -48,7 +59,9 @@ static bool grow_operands(ir_op *op) {
   return true;
 }
 
+/* Appends; amortised constant time. Fails when out of memory, with nothing changed. */
 bool ir_add_operand(ir_op *op, ir_value v) {
+  assert(v.op);
   if ((op->operand_room == 0 || op->n_operands == (uint32_t)1 << op->operand_room) && !grow_operands(op)) return false;
   ir_use *use = &op->operands[op->n_operands];
   *use = (ir_use){.user = op, .slot = op->n_operands};
@@ -60,6 +73,7 @@ bool ir_add_operand(ir_op *op, ir_value v) {
 
 void ir_operand_remove(ir_op *op, uint32_t slot) {
   assert(slot < op->n_operands);
+  /* Slots stay where they are, since their number and user are fixed; their values move down. */
   for (uint32_t i = slot; i + 1 < op->n_operands; i++) {
     ir_value v = {op->operands[i + 1].op, op->operands[i + 1].index};
     ir_set_operand(op, i, v);
@@ -77,6 +91,8 @@ bool ir_set_parameter(ir_op *op, int64_t number) {
   if (need > c->n_params) {
     uint32_t cap = 4;
     while (cap < need) cap *= 2;
+    /* The capacity is the power of two at or above n_params and is not stored: the array is full when n_params is 0
+     * or a power of two. */
     bool full = c->n_params == 0 || (c->n_params & (c->n_params - 1)) == 0 || need > c->n_params * 2;
     if (full || cap > c->n_params * 2) {
       ir_op **params = base_arena_zalloc(&c->module->arena, (size_t)cap * sizeof *params);
@@ -92,7 +108,9 @@ bool ir_set_parameter(ir_op *op, int64_t number) {
   return true;
 }
 
+/* A second edge between the same two ops is no edge: XLA keeps none either. */
 bool ir_add_control_pred(ir_op *op, ir_op *pred) {
+  assert(pred);
   for (uint32_t i = 0; i < op->n_control_preds; i++)
     if (op->control_preds[i] == pred) return true;
   ir_op **preds = BASE_ARRAY(&op->parent->module->arena, ir_op *, (size_t)op->n_control_preds + 1);
@@ -105,6 +123,7 @@ bool ir_add_control_pred(ir_op *op, ir_op *pred) {
   return true;
 }
 
+/* Keeps the order of the others, in which they are printed. Nothing happens where there is no such edge. */
 void ir_remove_control_pred(ir_op *op, const ir_op *pred) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < op->n_control_preds; i++)
@@ -120,7 +139,9 @@ void ir_set_type(ir_op *op, const ir_type *t) {
   touch(op);
 }
 
+/* The array is made anew each time, and the old one left to whoever still reads it. */
 bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_mdict *attrs) {
+  assert(f);
   uint32_t n = ir_function_results(f);
   if (i >= n) return true;
   const ir_mdict **all = BASE_ARRAY(&f->module->arena, const ir_mdict *, n);
@@ -141,6 +162,7 @@ bool ir_set_root(ir_computation *c, ir_op *op) {
   return true;
 }
 
+/* Successors of `from` come after `to` instead. An edge from an op to itself is dropped: it would be a cycle. */
 static bool replace_control(ir_op *from, ir_op *to) {
   IR_FOR_OPS(op, from->parent) {
     for (uint32_t i = 0; i < op->n_control_preds; i++) {
@@ -153,7 +175,10 @@ static bool replace_control(ir_op *from, ir_op *to) {
   return true;
 }
 
+/* All uses go over, those by `to` itself too: a caller that puts `to` between `from` and its users sets to's operand
+ * again. */
 bool ir_replace_uses(ir_op *from, ir_op *to) {
+  assert(to->parent->module == from->parent->module);
   assert(from != to && from->n_results <= to->n_results);
   ir_computation *c = from->parent;
   if (c->module->n_control_edges && !replace_control(from, to)) return false;
@@ -176,14 +201,17 @@ static inline bool is_result(const ir_op *op) {
   return false;
 }
 
+/* Out of the computation's list; its uses and slots are not looked at. */
 static void unlink_op(ir_op *op) {
   ir_computation *c = op->parent;
   *(op->prev ? &op->prev->next : &c->first) = op->next;
   *(op->next ? &op->next->prev : &c->last) = op->prev;
   op->prev = op->next = NULL;
+  assert(c->n_ops > 0);
   c->n_ops--;
 }
 
+/* Edges to and from the op. A pass over the whole computation, which is why n_control_edges is counted. */
 static void drop_control(ir_op *op) {
   IR_FOR_OPS(other, op->parent) ir_remove_control_pred(other, op);
   op->parent->module->n_control_edges -= op->n_control_preds;
@@ -201,6 +229,7 @@ void ir_op_remove(ir_op *op) {
   unlink_op(op);
 }
 
+/* The module's entry can't go. Callers' op->called must have been changed before. */
 void ir_computation_remove(ir_computation *c) {
   ir_module *m = c->module;
   assert(m->entry != c);
@@ -214,6 +243,8 @@ void ir_computation_remove(ir_computation *c) {
   m->verified = false;
 }
 
+/* The order of a computation is the order of its text; no use changes. Whether operands still come first is the
+ * caller's affair. */
 void ir_op_move(ir_op *op, ir_op *before) {
   ir_computation *c = op->parent;
   assert(op != before && (!before || before->parent == c));

@@ -1,4 +1,7 @@
-/* Making names unique as XLA does when it adds a computation to a module. */
+/* Making names unique as XLA's NameUniquer does when it adds a computation to a module.
+ *
+ * A name is a root and a number: "add.3" is number 3 of "add", "add" is number 0. A root remembers which of its numbers
+ * are taken; a name whose number is taken gets the next free one. */
 #include "../base/number/number.h"
 #include "names.h"
 
@@ -38,6 +41,7 @@ void ir_uniquer_destroy(ir_uniquer *u) {
   base_free(u->alloc, u);
 }
 
+/* Doubles the table of roots and puts all back; at most half of it is ever in use. */
 static bool grow_root_slots(ir_uniquer *u) {
   uint32_t cap = u->cap ? u->cap * 2 : 256;
   uint32_t *slots = base_malloc(u->alloc, (size_t)cap * sizeof *slots);
@@ -87,8 +91,10 @@ static bool take_number(ir_uniquer *u, uint32_t root, int64_t number, bool *ok) 
   return true;
 }
 
-/* The number a name ends in after its last dot, and the length of what stands before. */
+/* "add.3" is "add" and 3, true. "add", "add.", ".3" and "add.x" are roots as a whole, 0 and false. The number a name
+ * ends in after its last dot, and the length of what stands before. */
 static bool split_name(const base_istr *name, uint32_t *root_n, int64_t *number) {
+  assert(name && root_n && number);
   *root_n = name->n;
   *number = 0;
   uint32_t dot = name->n;
@@ -103,7 +109,9 @@ static bool split_name(const base_istr *name, uint32_t *root_n, int64_t *number)
   return true;
 }
 
+/* "root.number", the given string itself where it says just that. */
 static const base_istr *numbered(ir_uniquer *u, const base_istr *wanted, uint32_t root_n, int64_t number) {
+  assert(root_n <= wanted->n);
   u->text.n = 0;
   base_put(&u->text, wanted->s, root_n);
   base_putc(&u->text, '.');
@@ -114,6 +122,7 @@ static const base_istr *numbered(ir_uniquer *u, const base_istr *wanted, uint32_
 }
 
 const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
+  assert(u && wanted);
   uint32_t root_n;
   int64_t number;
   bool has_number = split_name(wanted, &root_n, &number), ok = true;
@@ -121,6 +130,7 @@ const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
   if (root < 0) return NULL;
   assert(root_n > 0 || wanted->n == 0);
   if (!take_number(u, (uint32_t)root, number, &ok)) {
+    /* From where the last search of this root ended: n equal names cost n look-ups in all. */
     int64_t *next = &u->roots[root].next;
     while (ok && !take_number(u, (uint32_t)root, *next, &ok)) ++*next;
     number = (*next)++;
@@ -129,12 +139,14 @@ const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
   return number == 0 && !has_number ? wanted : numbered(u, wanted, root_n, number);
 }
 
+/* Every byte may stand in a name; the empty string is none. */
 bool ir_is_name(const char *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (!ir_name_takes(s[i], i == 0)) return false;
   return n > 0;
 }
 
+/* Words that are types in HLO text, which nothing can be called. */
 static bool names_type(const char *s, size_t n) {
   return base_dtype_from_text(s, n) != BASE_DTYPE_INVALID || (n == 5 && memcmp(s, "token", 5) == 0) ||
          (n == 6 && memcmp(s, "opaque", 6) == 0);
@@ -173,6 +185,7 @@ static bool is_keyword(const char *s, size_t n) {
   return false;
 }
 
+/* XLA keeps names with two underscores for itself, but lets users have "__xla_...". */
 static bool is_internal(const char *s, size_t n) {
   return n >= 2 && memcmp(s, "__", 2) == 0 && !(n >= 6 && memcmp(s, "__xla_", 6) == 0);
 }
@@ -185,7 +198,9 @@ bool ir_name_is_word(const char *s, size_t n) {
   return names_type(s, n) || is_keyword(s, n);
 }
 
+/* At most one byte longer than s, hence n + 2 bytes with room for one more. */
 const base_istr *ir_legal_name(ir_module *m, const char *s, size_t n) {
+  assert(m && (s || n == 0));
   char *text = base_malloc(m->alloc, n + 2);
   if (!text) return NULL;
   for (size_t i = 0; i < n; i++) text[i] = ir_name_takes(s[i], i == 0) ? s[i] : '_';
@@ -196,6 +211,7 @@ const base_istr *ir_legal_name(ir_module *m, const char *s, size_t n) {
   return name;
 }
 
+/* Computations have one name space, and the ops of all computations together another, as in XLA's text. */
 static bool uniquify_computation(ir_uniquer *comps, ir_uniquer *ops, ir_computation *c) {
   bool reserved = ir_name_is_reserved(c->name->s, c->name->n); /* an op's is refused when it is read */
   const base_istr *name = reserved ? ir_legal_name(c->module, c->name->s, c->name->n) : c->name;
@@ -206,7 +222,10 @@ static bool uniquify_computation(ir_uniquer *comps, ir_uniquer *ops, ir_computat
   return true;
 }
 
+/* In text order: of two equal names the later one changes. Fails only when out of memory; names may then have changed
+ * in part, and are valid all the same. */
 int ir_uniquify_names(ir_module *m, xlac_error *err) {
+  assert(m);
   ir_uniquer *comps = ir_uniquer_create(m, m->alloc), *ops = ir_uniquer_create(m, m->alloc);
   bool ok = comps && ops;
   for (ir_computation *c = m->first; ok && c; c = c->next) ok = uniquify_computation(comps, ops, c);

@@ -16,6 +16,9 @@
 #undef COST
 #undef DOC
 #undef MLIR
+#undef MLIR_ATTRS
+#undef SHLO
+#undef VHLO
 #define TRAITS(set)
 #define TYPES(set)
 #define ATTRS(...)
@@ -32,3 +35,6 @@
 #define COST(kind)
 #define DOC(text)
 #define MLIR(...)
+#define MLIR_ATTRS(...)
+#define SHLO(...)
+#define VHLO(name, first, last, attrs)

@@ -22,6 +22,7 @@ typedef struct op_walk {
   uint32_t n_out;
 } op_walk;
 
+/* NEW, OPEN or DONE of an op of the computation. */
 static uint8_t *op_state(const op_walk *w, const ir_op *op) {
   if (!w->spread) return &w->state[op->id - w->base];
   uint64_t number = 0;
@@ -31,6 +32,7 @@ static uint8_t *op_state(const op_walk *w, const ir_op *op) {
   return &w->state[number - 1];
 }
 
+/* Numbers from 1, since the map reads an absent key as 0. False when out of memory. */
 static bool number_ops(op_walk *w) {
   uint64_t n = 0;
   IR_FOR_OPS(op, w->c)
@@ -38,6 +40,8 @@ static bool number_ops(op_walk *w) {
   return true;
 }
 
+/* Values from outside (a region's captures) are not of this walk. An op may be on the stack several times; its first
+ * visit counts. */
 static void push_op(op_walk *w, ir_op *op) {
   assert(op);
   if (op->parent == w->c && *op_state(w, op) != DONE) w->stack[w->n_stack++] = op;
@@ -107,6 +111,7 @@ ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
   w.out = BASE_ARRAY(arena, ir_op *, c->n_ops ? c->n_ops : 1);
   w.state = base_malloc(alloc, range);
   w.stack = base_malloc(alloc, room * sizeof *w.stack);
+  /* One exit: whatever was allocated is freed below, whether or not the walk took place. */
   bool ok = w.out && w.state && w.stack && (!w.spread || number_ops(&w));
   if (ok) {
     memset(w.state, NEW, range);
@@ -145,6 +150,7 @@ typedef struct computation_walk {
   uint32_t n_out;
 } computation_walk;
 
+/* Each computation's part of the list ends at a NULL, so that calls_of needs no count. */
 static bool list_calls(call_table *t, const ir_module *m, base_alloc alloc) {
   IR_FOR_COMPUTATIONS(c, m) {
     t->first[c->id] = t->ops.n;
@@ -156,6 +162,7 @@ static bool list_calls(call_table *t, const ir_module *m, base_alloc alloc) {
   return true;
 }
 
+/* From the first to a NULL. */
 static ir_op *const *calls_of(const computation_walk *w, const ir_computation *c) {
   assert(w->calls.first[c->id] < w->calls.ops.n);
   return w->calls.ops.items + w->calls.first[c->id];
@@ -167,6 +174,8 @@ static ir_computation *callee(const ir_op *op, uint32_t i) {
   return op->called[op->opcode == IR_OP_WHILE ? op->n_called - 1 - i : i];
 }
 
+/* Each computation is opened once, so a stack of n_computations entries never overflows. NULL, a callee that a broken
+ * module lacks, is passed over. */
 static void open_one(computation_walk *w, ir_computation *c) {
   if (!c || w->state[c->id] != NEW) return;
   w->state[c->id] = OPEN;
@@ -189,6 +198,7 @@ static void open_callees(computation_walk *w, open_computation *top) {
   }
 }
 
+/* As walk_from, one level up: a computation is put out when the last of its callees has been. */
 static void walk_callees(computation_walk *w, ir_computation *root) {
   open_one(w, root);
   while (w->n_stack) {
@@ -213,6 +223,7 @@ static void mark_called(const call_table *t, uint8_t *called) {
   }
 }
 
+/* Writes the whole order into w->out, from scratch. */
 static void walk_computations(computation_walk *w, bool eager, const uint8_t *called) {
   memset(w->state, NEW, w->m->n_computation_ids);
   w->eager = eager;
@@ -225,6 +236,7 @@ static void walk_computations(computation_walk *w, bool eager, const uint8_t *ca
   assert(w->n_out == w->m->n_computations);
 }
 
+/* Whether all callees of c have been put out already. */
 static bool calls_only_done(const computation_walk *w, const ir_computation *c) {
   for (ir_op *const *at = calls_of(w, c); *at; at++) {
     for (uint32_t i = 0; i < (*at)->n_called; i++) {
@@ -234,6 +246,7 @@ static bool calls_only_done(const computation_walk *w, const ir_computation *c) 
   return true;
 }
 
+/* Whether the order in w->out is one that a reader accepts, which needs each computation before its callers. */
 static bool has_callees_first(computation_walk *w) {
   memset(w->state, NEW, w->m->n_computation_ids);
   for (uint32_t i = 0; i < w->n_out; i++) {
@@ -251,6 +264,8 @@ static ir_computation **only_computation(const ir_module *m, base_arena *arena, 
   return out;
 }
 
+/* XLA's MakeComputationPostOrder: the eager walk first, and the careful one where that gives an order that no reader
+ * would take. */
 ir_computation **ir_computation_order(const ir_module *m, base_arena *arena, uint32_t *n) {
   assert(m && arena && n);
   if (m->n_computations == 1) return only_computation(m, arena, n);

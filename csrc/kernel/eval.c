@@ -1,8 +1,11 @@
-/* Kernels evaluated one iteration after another, one lane at a time: nothing is clever here. */
+/* Kernels evaluated one iteration after another, one lane at a time: the reference that backends are compared with,
+ * so nothing is clever here. Each op runs by the interpreter's loop for its opcode and types on one element; a value
+ * of any type has a slot of 16 bytes. */
 #include "kernel.h"
 
 enum { KEVAL_BYTES = 16 /* room for an element of any type */ };
 
+/* One evaluation. `index` is the present iteration. */
 typedef struct keval_run {
   const kernel *k;
   const void *const *in;
@@ -20,22 +23,27 @@ typedef struct keval_run {
   uint8_t *needed; /* by value: the first value of a reduction needs it */
 } keval_run;
 
+/* The index at the present iteration, in elements. */
 static int64_t keval_at(const keval_run *x, const kernel_index *index) {
   int64_t at = index->offset;
   for (uint32_t d = 0; d < x->k->rank; d++) at += index->strides[d] * x->index[d];
   return at;
 }
 
+/* NULL has all iterations. */
 static bool keval_is_in(const keval_run *x, const kernel_box *box) {
   for (uint32_t d = 0; box && d < x->k->rank; d++)
     if (x->index[d] < box->from[d] || x->index[d] >= box->to[d]) return false;
   return true;
 }
 
+/* A value of the present iteration; it must come before the one that asks. */
 static const char *keval_of(const keval_run *x, uint32_t value) {
+  assert(value < x->k->n_values);
   return x->values + (size_t)value * KEVAL_BYTES;
 }
 
+/* In elements: the affine part and the places that are computed. */
 static int64_t keval_load_at(const keval_run *x, const kernel_value *v) {
   int64_t at = keval_at(x, v->index);
   for (uint32_t j = 0; j < v->n_in; j++)
@@ -43,12 +51,15 @@ static int64_t keval_load_at(const keval_run *x, const kernel_value *v) {
   return at;
 }
 
-/* Narrow floats are combined in f32. */
+/* Narrow floats are combined in f32, as every backend does. */
 static base_dtype keval_sum_type(uint8_t t) {
   return base_dtype_is_float((base_dtype)t) && t != XLAC_F64 ? XLAC_F32 : (base_dtype)t;
 }
 
+/* The carry of an iteration lies at its place outside of the scan's dimension. Iterations come in an order in which
+ * the one before along that dimension is done already (keval_iterations). */
 static void keval_scan(keval_run *x, uint32_t i, char *to) {
+  assert(x->carries && x->carries[i]);
   const kernel_value *v = &x->k->values[i];
   base_dtype t = (base_dtype)v->dtype, sum = keval_sum_type(v->dtype);
   int64_t at = 0;
@@ -62,6 +73,7 @@ static void keval_scan(keval_run *x, uint32_t i, char *to) {
   base_convert(t, to, sum, carry, 1);
 }
 
+/* Values that are not defined at this iteration keep what they had: nobody looks, as the verifier has seen to it. */
 static void keval_value(keval_run *x, uint32_t i) {
   const kernel_value *v = &x->k->values[i];
   if (!keval_is_in(x, v->box)) return;
@@ -93,6 +105,7 @@ static void keval_value(keval_run *x, uint32_t i) {
   }
 }
 
+/* An element, or one more value into the sum of its place. */
 static void keval_store(const keval_run *x, uint32_t i) {
   const kernel_store *s = &x->k->stores[i];
   base_dtype t = (base_dtype)x->k->values[s->value].dtype;
@@ -109,6 +122,7 @@ static void keval_store(const keval_run *x, uint32_t i) {
   interp_loop_run(&x->reduces[i].combine, 1, args, sum);
 }
 
+/* Row-major; from the last to the first where scans go back, which is the same for all else. */
 static void keval_iterations(keval_run *x) {
   const kernel *k = x->k;
   for (int64_t n = 0; n < k->count; n++) {
@@ -120,13 +134,15 @@ static void keval_iterations(keval_run *x) {
   }
 }
 
-/* All sums begin with init, whose values are the same at every iteration, and there may be none. */
+/* All sums begin with init, whose values are the same at every iteration, and there may be none. How many sums each
+ * reducing store has: 0 without a reduction. */
 static int64_t keval_sums(const kernel *k) {
   return k->reduction ? k->reduction->outer * k->reduction->inner : 0;
 }
 
 static void keval_begin_sums(keval_run *x) {
   const kernel *k = x->k;
+  assert(k->reduction);
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (k->stores[i].body) x->needed[k->stores[i].init] = 1;
   for (uint32_t i = k->n_values; i-- > 0;)
@@ -141,8 +157,10 @@ static void keval_begin_sums(keval_run *x) {
   }
 }
 
+/* Stores of no reduction never come here. */
 static void keval_end_sums(const keval_run *x, uint32_t i) {
   const kernel_store *s = &x->k->stores[i];
+  assert(s->body);
   base_dtype t = (base_dtype)x->k->values[s->value].dtype;
   char *to = (char *)x->out[s->buffer];
   for (int64_t j = 0; j < keval_sums(x->k); j++)
@@ -164,7 +182,7 @@ static bool keval_prepare_sums(keval_run *x, base_arena *scratch, bool *known) {
   return true;
 }
 
-/* false when out of memory. */
+/* false when out of memory. One carry for each place outside of the scan's dimension. */
 static bool keval_prepare_scans(keval_run *x, base_arena *scratch, bool *known) {
   const kernel *k = x->k;
   x->carries = BASE_ARRAY(scratch, char *, k->n_values);
@@ -180,6 +198,7 @@ static bool keval_prepare_scans(keval_run *x, base_arena *scratch, bool *known) 
   return true;
 }
 
+/* Looks up the loops and makes room. `ok` false is a kernel that was not verified. */
 static int keval_prepare(keval_run *x, base_arena *scratch, xlac_error *err) {
   const kernel *k = x->k;
   bool ok = true;
@@ -195,8 +214,10 @@ static int keval_prepare(keval_run *x, base_arena *scratch, xlac_error *err) {
   return ok ? 0 : base_fail(err, XLAC_E_INTERNAL, "a kernel that is not verified");
 }
 
+/* Nothing is written before all sizes have been checked. */
 int kernel_eval(const kernel *k, base_alloc alloc, const void *const *in, const int64_t *in_bytes, void *const *out,
                 const int64_t *out_bytes, xlac_error *err) {
+  assert(k && in && out);
   keval_run x = {.k = k, .in = in, .out = out};
   base_arena scratch;
   uint32_t n_out = 0;
@@ -217,8 +238,10 @@ int kernel_eval(const kernel *k, base_alloc alloc, const void *const *in, const 
 
 /* --- sizes --- */
 
+/* Elements least..most of an array of so many bytes. */
 static int keval_check(base_dtype t, int64_t bytes, int64_t least, int64_t most, const char *what, uint32_t number,
                        xlac_error *err) {
+  assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT);
   int64_t elements = bytes / (int64_t)base_dtype_bytes(t);
   if (least >= 0 && most < elements) return 0;
   return base_fail(err, XLAC_E_BAD_ARGUMENT, "a kernel reaches element %lld of %s%u, which has %lld elements of %s",
@@ -235,8 +258,10 @@ static int keval_check_load(const kernel *k, const kernel_value *v, const int64_
   return keval_check((base_dtype)v->dtype, in_bytes[v->buffer], least, most, "in", v->buffer, err);
 }
 
+/* What backends check before they run a kernel: its text says nothing of the arrays' ends. */
 int kernel_check_memory(const kernel *k, const int64_t *in_bytes, uint32_t n_out, const int64_t *out_bytes,
                         xlac_error *err) {
+  assert(k->n_values > 0 && k->n_stores > 0);
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind == KERNEL_LOAD) TRY(keval_check_load(k, v, in_bytes, err));

@@ -1,14 +1,18 @@
-/* Kernels as data: their iterations and indexes. */
+/* Kernels as data: their iterations and indexes, and what follows from them (how far an index reaches, whether it
+ * walks memory in order, into how many pieces a reduction is cut). Nothing here depends on a backend. */
 #include "kernel.h"
 
-/* What goes through a kernel's dimensions. */
+/* What goes through a kernel's dimensions. Everything that has an entry for each of the kernel's dimensions, besides
+ * its extents. */
 typedef struct kernel_walks {
   uint32_t n, n_boxes;
   kernel_index *const *indexes;
   kernel_box *const *boxes;
 } kernel_walks;
 
+/* Dimensions d and d + 1 can be one: every index steps through them without a gap, and every box has all of d + 1. */
 static bool kernel_mergeable(const kernel *k, uint32_t d, const kernel_walks *w) {
+  assert(d + 1 < k->rank);
   for (uint32_t i = 0; i < w->n; i++)
     if (w->indexes[i]->strides[d] != w->indexes[i]->strides[d + 1] * k->extents[d + 1]) return false;
   for (uint32_t i = 0; i < w->n_boxes; i++)
@@ -16,7 +20,9 @@ static bool kernel_mergeable(const kernel *k, uint32_t d, const kernel_walks *w)
   return true;
 }
 
+/* Later dimensions move down by one, in all that goes through them. */
 static void kernel_drop_dim(kernel *k, uint32_t d, const kernel_walks *w) {
+  assert(d < k->rank);
   k->rank--;
   for (uint32_t j = d; j < k->rank; j++) {
     k->extents[j] = k->extents[j + 1];
@@ -28,7 +34,10 @@ static void kernel_drop_dim(kernel *k, uint32_t d, const kernel_walks *w) {
   }
 }
 
+/* [4,3] with strides 3 and 1 becomes [12] with stride 1. A kernel without iterations stays as it is: its extents say
+ * why it has none. From the innermost dimension out, so that what has been merged may be merged again. */
 void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes, uint32_t n_boxes, kernel_box *const *boxes) {
+  assert(k->rank <= KERNEL_MAX_RANK);
   const kernel_walks w = {n, n_boxes, indexes, boxes};
   if (k->count == 0) return;
   for (uint32_t d = k->rank; d-- > 0;)
@@ -46,6 +55,7 @@ void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes, uint32
 }
 
 bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b) {
+  assert(k);
   for (uint32_t d = 0; in && d < k->rank; d++) {
     int64_t from = b ? b->from[d] : 0, to = b ? b->to[d] : k->extents[d];
     if (from < in->from[d] || to > in->to[d]) return false;
@@ -53,12 +63,16 @@ bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b) 
   return true;
 }
 
+/* XLA clamps the starts of a dynamic-slice so that the slice lies within the array; `last` is where that ends. In
+ * elements: a stride times a place of 0..last. */
 int64_t kernel_base_at(const kernel_base *base, base_dtype t, const void *from) {
+  assert(base->last >= 0);
   int64_t v = base_load_i64(t, from);
   if (v < 0 && base_dtype_is_unsigned(t)) v = base->last; /* more than an int64_t can be */
   return base->stride * (v < 0 ? 0 : v > base->last ? base->last : v);
 }
 
+/* Dimensions of extent 1 may have any stride. */
 bool kernel_is_dense(const kernel *k, const kernel_index *index) {
   int64_t stride = 1;
   for (uint32_t d = k->rank; d-- > 0;) {
@@ -68,14 +82,18 @@ bool kernel_is_dense(const kernel *k, const kernel_index *index) {
   return true;
 }
 
+/* A dimension of extent 1 does not move an index. */
 bool kernel_is_constant(const kernel *k, const kernel_index *index) {
   for (uint32_t d = 0; d < k->rank; d++)
     if (k->extents[d] != 1 && index->strides[d] != 0) return false;
   return true;
 }
 
+/* Fewer elements than KERNEL_PIECE are not worth a piece of their own; KERNEL_LANES inner elements are one task. */
 enum { KERNEL_PIECE = 1 << 15, KERNEL_MAX_PIECES = 32, KERNEL_LANES = 1024 };
 
+/* Where outer and inner dimensions keep enough threads busy nothing is cut. It must not depend on the number of
+ * threads: sums of floats would then differ between machines. */
 int64_t kernel_pieces(const kernel *k) {
   const kernel_reduction *r = k->reduction;
   if (!r || r->reduced == 0) return 1;
@@ -88,12 +106,15 @@ int64_t kernel_pieces(const kernel *k) {
 }
 
 int64_t kernel_partial_bytes(const kernel *k, const kernel_store *s) {
+  assert(k->reduction && s->value < k->n_values);
   /* narrow floats are summed in f32 */
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)k->values[s->value].dtype);
+  /* Rounded up to cache lines, so that the partial results of two stores share none. */
   bytes = kernel_pieces(k) * k->reduction->outer * k->reduction->inner * (bytes < 4 ? 4 : bytes);
   return (bytes + 63) & ~(int64_t)63;
 }
 
+/* 0 where nothing is cut. */
 int64_t kernel_scratch_bytes(const kernel *k) {
   int64_t bytes = 0;
   for (uint32_t i = 0; i < k->n_stores && kernel_pieces(k) > 1; i++)
@@ -101,7 +122,9 @@ int64_t kernel_scratch_bytes(const kernel *k) {
   return bytes;
 }
 
+/* All scans of a kernel go one way (kverify_scan), so the first tells of all. */
 bool kernel_find_scans(const kernel *k, kernel_scans *s) {
+  assert(s);
   *s = (kernel_scans){1, 1, false};
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
@@ -118,14 +141,16 @@ bool kernel_find_scans(const kernel *k, kernel_scans *s) {
   return false;
 }
 
-/* Adds stride * first to both ends, and what the way from there to `last` adds to one. */
+/* Adds stride * first to both ends, and what the way from there to `last` adds to one. False on overflow. */
 static bool kernel_stretch(int64_t stride, int64_t first, int64_t last, int64_t *least, int64_t *most) {
+  assert(first <= last);
   int64_t near = 0, far = 0, *end = stride < 0 ? least : most;
   if (!base_mul_i64(first, stride, &near) || !base_add_i64(*least, near, least) || !base_add_i64(*most, near, most))
     return false;
   return base_mul_i64(last - first, stride, &far) && base_add_i64(*end, far, end);
 }
 
+/* box NULL: all iterations. False on overflow, and where there is no iteration. */
 static bool kernel_reach_within(const kernel *k, const kernel_index *index, const kernel_box *box, int64_t *least,
                                 int64_t *most) {
   *least = *most = index->offset;

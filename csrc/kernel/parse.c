@@ -5,6 +5,7 @@
 #include "../text/text.h"
 #include "kernel.h"
 
+/* What the text says of a value beyond what the HLO reader makes of its line. */
 typedef struct kread_value {
   uint32_t line;
   uint8_t kind; /* LOAD, COUNT_UP, PICK; OP: what HLO says, an op or a constant */
@@ -19,6 +20,7 @@ typedef struct kread_value {
 } kread_value;
 BASE_VEC(kread_values, kread_value);
 
+/* The text is read line by line: p moves from line_at to end of the present one. `hlo` gets a line for each line. */
 typedef struct kread_run {
   base_arena *arena;
   base_alloc alloc;
@@ -34,6 +36,7 @@ typedef struct kread_run {
   xlac_error *err;
 } kread_run;
 
+/* At the place where reading stopped. */
 static int kread_fail(const kread_run *x, const char *what) {
   return base_fail_at(x->err, XLAC_E_SYNTAX, x->line, (uint32_t)(x->p - x->line_at) + 1, "", "%s", what);
 }
@@ -46,7 +49,9 @@ static void kread_blanks(kread_run *x) {
   while (x->p < x->end && (*x->p == ' ' || *x->p == '\t' || *x->p == '\r')) x->p++;
 }
 
+/* Skips blanks, then the word if it is there. */
 static bool kread_takes(kread_run *x, const char *word) {
+  assert(x->p <= x->end);
   size_t n = strlen(word);
   kread_blanks(x);
   if ((size_t)(x->end - x->p) < n || memcmp(x->p, word, n) != 0) return false;
@@ -60,6 +65,7 @@ static int kread_expect(kread_run *x, const char *word) {
                       "expected \"%s\" in a kernel", word);
 }
 
+/* Signed, within [least, most]. */
 static int kread_number(kread_run *x, int64_t least, int64_t most, int64_t *out) {
   kread_blanks(x);
   const char *after = base_parse_i64(x->p, x->end, out);
@@ -69,13 +75,16 @@ static int kread_number(kread_run *x, int64_t least, int64_t most, int64_t *out)
   return 0;
 }
 
+/* A number of things or of a thing, from 0. */
 static int kread_small(kread_run *x, int64_t most, uint32_t *out) {
+  assert(most <= UINT32_MAX);
   int64_t v = 0;
   TRY(kread_number(x, 0, most, &v));
   *out = (uint32_t)v;
   return 0;
 }
 
+/* Nothing but blanks may follow. */
 static int kread_line_ends(kread_run *x) {
   kread_blanks(x);
   return x->p == x->end ? 0 : kread_fail(x, "a kernel's line goes on where it should end");
@@ -112,6 +121,7 @@ static int kread_index(kread_run *x, kernel_index *index, kread_value *v) {
   return kread_expect(x, "]");
 }
 
+/* kernel [4,3] from 2 inputs */
 static int kread_header(kread_run *x) {
   kernel *k = x->k;
   TRY(kread_expect(x, "kernel"));
@@ -149,6 +159,7 @@ static int kread_foreign(kread_run *x, kread_value *v) {
   return kread_line_ends(x);
 }
 
+/* Of a load, an index or a scan. */
 static int kread_place(kread_run *x, kread_value *v) {
   v->index = BASE_NEW(x->arena, kernel_index);
   if (!v->index) return kread_no_memory(x);
@@ -221,6 +232,7 @@ static int kread_where(kread_run *x, kread_value *v) {
   return 0;
 }
 
+/* What follows the word that says the kind. */
 static int kread_rest(kread_run *x, kread_value *v) {
   switch ((kernel_kind)v->kind) {
     case KERNEL_PICK:
@@ -234,7 +246,7 @@ static int kread_rest(kread_run *x, kread_value *v) {
   }
 }
 
-/* Loads and indexes become parameters, the rest stands as it is. */
+/* Loads and indexes become parameters, the rest stands as it is. v3 = f32[] add(v1, v2) */
 static int kread_value_line(kread_run *x) {
   kread_value v = {.line = x->line, .kind = KERNEL_OP};
   const char *line = x->p, *type = NULL;
@@ -304,6 +316,7 @@ static int kread_combination(kread_run *x, kernel_store *s) {
   return kread_line_ends(x);
 }
 
+/* store out1[0 + 1*i0] v2 by add from v3 */
 static int kread_store_line(kread_run *x) {
   kernel *k = x->k;
   if (k->n_stores == KERNEL_MAX_STORES) return kread_fail(x, "a kernel has at most 8 stores");
@@ -317,6 +330,7 @@ static int kread_store_line(kread_run *x) {
   return kread_takes(x, "by ") ? kread_combination(x, s) : kread_line_ends(x);
 }
 
+/* Blank lines and comments (//) count as lines too, so that numbers agree. */
 static int kread_line(kread_run *x) {
   kread_blanks(x);
   if (x->p == x->end || kread_takes(x, "//")) return 0;
@@ -345,6 +359,7 @@ static int kread_lines(kread_run *x, const char *text, size_t n) {
   return x->hlo.failed ? kread_no_memory(x) : 0;
 }
 
+/* Its parameter stays in the module beside it: only its type and name are used. */
 static int kread_make_foreign(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v) {
   const kread_value *read = &x->values.items[i];
   ir_op *op = ir_op_new(ops[i]->parent, read->foreign, ops[i]->type, ops[i]->name, read->n_in, 0);
@@ -357,6 +372,7 @@ static int kread_make_foreign(kread_run *x, ir_op **ops, uint32_t i, kernel_valu
 }
 
 static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v) {
+  assert(i < x->values.n);
   const kread_value *read = &x->values.items[i];
   const ir_op *op = ops[i];
   x->line = read->line;
@@ -393,6 +409,7 @@ static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v)
   return 0;
 }
 
+/* HLO ops come in the order of their lines: one for each value, then one for each reducing store. */
 static int kread_take_ops(kread_run *x, const ir_module *m) {
   uint32_t n = x->values.n + x->n_reducing, found = 0, next = x->values.n;
   kernel_value *values = BASE_ARRAY(x->arena, kernel_value, (size_t)n + 1);
@@ -427,6 +444,8 @@ static int kread_verify(kread_run *x) {
   return status;
 }
 
+/* The HLO reader reports faults of constants and ops, the HLO verifier those of types, the kernel's verifier the
+ * rest. */
 static int kread_all(kread_run *x, ir_module **ops, const char *text, size_t n) {
   const text_parse_options options = {.alloc = x->alloc};
   TRY(kread_lines(x, text, n));
@@ -436,7 +455,9 @@ static int kread_all(kread_run *x, ir_module **ops, const char *text, size_t n) 
   return kread_verify(x);
 }
 
+/* On failure no module is left; *out is then not to be used. */
 int kernel_parse(kernel **out, ir_module **ops, base_arena *arena, const char *text, size_t n, xlac_error *err) {
+  assert(out && ops && arena && (text || n == 0));
   kread_run x = {.arena = arena, .alloc = arena->alloc, .err = err, .k = BASE_NEW(arena, kernel)};
   base_text_init(&x.hlo, x.alloc);
   *ops = NULL;

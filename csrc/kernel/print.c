@@ -1,7 +1,9 @@
-/* Kernels as text. */
+/* Kernels as text: what parse.c reads back to an equal kernel. Zero strides and whole dimensions of boxes are left
+ * out. */
 #include "../text/text.h"
 #include "kernel.h"
 
+/* [offset + stride*i0 + ...] */
 static void kput_index(base_text *out, const kernel *k, const kernel_index *index) {
   base_putf(out, "[%lld", (long long)index->offset);
   for (uint32_t d = 0; d < k->rank; d++)
@@ -9,6 +11,7 @@ static void kput_index(base_text *out, const kernel *k, const kernel_index *inde
   BASE_PUT(out, "]");
 }
 
+/* Nothing where the box has all iterations; `word` stands before the first part. */
 static void kput_box(base_text *out, const kernel *k, const char *word, const kernel_box *box) {
   for (uint32_t d = 0; box && d < k->rank; d++) {
     if (box->from[d] == 0 && box->to[d] == k->extents[d]) continue;
@@ -17,6 +20,7 @@ static void kput_box(base_text *out, const kernel *k, const char *word, const ke
   }
 }
 
+/* Beside the affine part the places that values say, each up to its last. */
 static void kput_load(base_text *out, const kernel *k, const kernel_value *v) {
   base_putf(out, "load in%u[%lld", v->buffer, (long long)v->index->offset);
   for (uint32_t d = 0; d < k->rank; d++)
@@ -26,7 +30,9 @@ static void kput_load(base_text *out, const kernel *k, const kernel_value *v) {
   BASE_PUT(out, "]");
 }
 
+/* By the HLO printer, which spells every element type so that it reads back to the same bits. */
 static void kput_constant(base_text *out, const kernel_value *v) {
+  assert(v->data);
   const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = v->dtype, .count = 1};
   const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)v->data};
   BASE_PUT(out, "constant(");
@@ -34,7 +40,8 @@ static void kput_constant(base_text *out, const kernel_value *v) {
   BASE_PUT(out, ")");
 }
 
-/* What the op has beside its operands, but for what it is never run by. */
+/* What the op has beside its operands, but for what it is never run by. comparison_direction=LT of a compare, and the
+ * like. */
 static void kput_attributes(base_text *out, const ir_op *op) {
   for (const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs; spec && spec->key; spec++) {
     const ir_attr *a = ir_attr_find(op, (ir_attr_key)spec->key);
@@ -44,7 +51,9 @@ static void kput_attributes(base_text *out, const ir_op *op) {
   }
 }
 
+/* One line for each value, which is what lets the reader hand lines to HLO's. */
 static void kput_value(base_text *out, const kernel *k, uint32_t i) {
+  assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
   base_putf(out, "v%u = %s[] ", i, base_dtype_table[v->dtype].text);
   switch ((kernel_kind)v->kind) {
@@ -78,6 +87,7 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
 }
 
 void kernel_put(base_text *out, const kernel *k) {
+  assert(out && k);
   BASE_PUT(out, "kernel [");
   for (uint32_t d = 0; d < k->rank; d++) base_putf(out, "%s%lld", d ? "," : "", (long long)k->extents[d]);
   base_putf(out, "] from %u input%s\n", k->n_inputs, k->n_inputs == 1 ? "" : "s");

@@ -1,11 +1,16 @@
-/* What must hold of kernels, whatever made them. */
+/* What must hold of kernels, whatever made them: the reader of their text, fusion's lowering, a backend's own
+ * changes. What a backend may rely on is what is checked here; a kernel that passes reads and writes nothing outside
+ * of arrays of the right size (kernel_check_memory), uses no value before it is there, and needs no check while it
+ * runs.
+ *
+ * Errors name the value or store by its number. */
 #include "kernel.h"
 
 static int kverify_fail(xlac_error *err, uint32_t i, const char *what) {
   return base_fail(err, XLAC_E_VERIFY, "kernel value v%u %s", i, what);
 }
 
-/* Box b is one, and not empty where the kernel has iterations. */
+/* Box b is one, and not empty where the kernel has iterations. NULL, all iterations, is fine. */
 static int kverify_box(const kernel *k, uint32_t i, const kernel_box *b, xlac_error *err) {
   for (uint32_t d = 0; b && d < k->rank; d++)
     if (b->from[d] < 0 || b->from[d] >= b->to[d] || b->to[d] > k->extents[d])
@@ -21,7 +26,9 @@ static int kverify_defined(const kernel *k, uint32_t i, uint32_t j, const kernel
                    k->values[i].in[j]);
 }
 
+/* The interpreter's loop for the op says which types it takes and gives. */
 static int kverify_op(const kernel *k, uint32_t i, xlac_error *err) {
+  assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
   interp_loop l;
   if (!v->op || !interp_loop_of(v->op, &l)) return kverify_fail(err, i, "is no elementwise op on these types");
@@ -51,7 +58,10 @@ static const kernel_box *kverify_part(const kernel *k, const kernel_value *v, ui
   return part;
 }
 
+/* A box minus a box is a union of boxes, two for each dimension: what lies before the pick and what lies after it.
+ * in[1] must be defined in all of them, in[0] in the pick. */
 static int kverify_pick(const kernel *k, uint32_t i, xlac_error *err) {
+  assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
   kernel_box part;
   if (v->n_in != 2 || !v->pick) return kverify_fail(err, i, "picks from what is not two values, or without a box");
@@ -82,7 +92,9 @@ static bool kverify_is_along(const kernel *k, const kernel_index *x) {
   return dims == 1 || (dims == 0 && x->offset == 0);
 }
 
+/* No box and no reduction beside a scan: its carry would have gaps, or be summed in another order. */
 static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
+  assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
   base_dtype t = (base_dtype)v->dtype;
   interp_loop l;
@@ -135,6 +147,7 @@ static int kverify_reach(bool some, int64_t least, const char *what, uint32_t i,
   return 0;
 }
 
+/* Not below element 0 over all iterations and places; the end is the run's to check. */
 static int kverify_load(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_value *v = &k->values[i];
   int64_t least = 0, most = 0;
@@ -146,7 +159,9 @@ static int kverify_load(const kernel *k, uint32_t i, xlac_error *err) {
   return kverify_reach(some, least, "kernel value v", i, err);
 }
 
+/* Checks of a value may rely on those before it. */
 static int kverify_value(const kernel *k, uint32_t i, xlac_error *err) {
+  assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
   int64_t least = 0, most = 0;
   TRY(kverify_box(k, i, v->box, err));
@@ -171,6 +186,7 @@ static int kverify_value(const kernel *k, uint32_t i, xlac_error *err) {
   return kverify_fail(err, i, "is of no kind");
 }
 
+/* First of all, since all other checks walk over rank, values and stores. */
 static int kverify_space(const kernel *k, xlac_error *err) {
   int64_t count = 1;
   if (k->rank > KERNEL_MAX_RANK || k->n_values == 0 || k->n_values > KERNEL_MAX_VALUES || k->n_stores == 0 ||
@@ -185,7 +201,8 @@ static int kverify_space(const kernel *k, xlac_error *err) {
   return count == k->count ? 0 : base_fail(err, XLAC_E_VERIFY, "a kernel's count is not that of its extents");
 }
 
-/* Whether the value is the same at every iteration. */
+/* Whether the value is the same at every iteration. Linear in the values before i, without memory: one flag each on
+ * the stack, 16 KB at most. */
 static bool kverify_is_constant(const kernel *k, uint32_t i) {
   bool same[KERNEL_MAX_VALUES];
   assert(i < k->n_values && k->n_values <= KERNEL_MAX_VALUES);
@@ -213,7 +230,9 @@ static bool kverify_reduced_index(const kernel *k, const kernel_index *index) {
   return index->offset == 0;
 }
 
+/* outer * reduced * inner must be the iterations, and outer * inner count results. */
 static int kverify_reduction(const kernel *k, xlac_error *err) {
+  assert(k->reduction);
   const kernel_reduction *r = k->reduction;
   int64_t count = 0;
   bool some = false;
@@ -224,8 +243,10 @@ static int kverify_reduction(const kernel *k, xlac_error *err) {
   return some ? 0 : base_fail(err, XLAC_E_VERIFY, "a kernel has a reduction, and no store that reduces");
 }
 
-/* A store that reduces. */
+/* A store that reduces. The op must combine two values of the type that is stored, and `init` be one value for all
+ * iterations. */
 static int kverify_reducing(const kernel *k, const kernel_store *s, xlac_error *err) {
+  assert(s->body);
   base_dtype t = (base_dtype)k->values[s->value].dtype;
   interp_loop l;
   if (!k->reduction) return base_fail(err, XLAC_E_VERIFY, "a kernel's store reduces, and there is no \"over\"");
@@ -238,7 +259,9 @@ static int kverify_reducing(const kernel *k, const kernel_store *s, xlac_error *
   return 0;
 }
 
+/* An output belongs to one store, so that stores may run in any order. */
 static int kverify_store(const kernel *k, uint32_t i, xlac_error *err) {
+  assert(i < k->n_stores);
   const kernel_store *s = &k->stores[i];
   if (s->value >= k->n_values) return base_fail(err, XLAC_E_VERIFY, "store %u of a kernel has no value", i);
   for (uint32_t j = 0; j < i; j++)
@@ -252,6 +275,7 @@ static int kverify_store(const kernel *k, uint32_t i, xlac_error *err) {
   return k->count ? kverify_reach(some, least, "store ", i, err) : 0;
 }
 
+/* Backends write outputs from the first element to the last, in vectors. */
 static int kverify_store_order(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_store *s = &k->stores[i];
   if (s->body) TRY(kverify_reducing(k, s, err));
@@ -259,7 +283,9 @@ static int kverify_store_order(const kernel *k, uint32_t i, xlac_error *err) {
   return ok ? 0 : base_fail(err, XLAC_E_VERIFY, "store %u of a kernel does not go through its output in order", i);
 }
 
+/* *part and *number are where the checks stopped; after success they mean nothing. */
 int kernel_find_fault(const kernel *k, kernel_part *part, uint32_t *number, xlac_error *err) {
+  assert(part && number);
   *part = KERNEL_SPACE;
   *number = 0;
   TRY(kverify_space(k, err));
@@ -274,6 +300,7 @@ int kernel_find_fault(const kernel *k, kernel_part *part, uint32_t *number, xlac
   return 0;
 }
 
+/* kernel_find_fault without saying where. */
 int kernel_verify(const kernel *k, xlac_error *err) {
   kernel_part part = KERNEL_SPACE;
   uint32_t number = 0;

@@ -1,6 +1,8 @@
-/* Why each op is where it is: the decisions of fusion as text. */
+/* Why each op is where it is: the decisions of fusion as text, one line an op, for Executable.explain("fusion"). The
+ * reasons themselves are constant texts of fusion.c and fusion_merge.c. */
 #include "plan.h"
 
+/* Of an op that fusion left alone. */
 static const char *explain_no_kernel(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -22,11 +24,12 @@ static const char *explain_no_kernel(const ir_op *op) {
 }
 
 /* What the plan does with each value, by op id: the step that computes it, one that reads it from memory. Fusion only
- * proposes, so what is in memory is told of the plan. */
+ * proposes, so what is in memory is told of the plan. Arrays by op id, NULL where the plan has no such step. */
 typedef struct explain_facts {
   const plan_step **maker, **reader;
 } explain_facts;
 
+/* The first reader is enough for a reason. */
 static void explain_find(explain_facts *x, const plan_program *p) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const plan_step *s = &p->steps[i];
@@ -40,6 +43,7 @@ static void explain_find(explain_facts *x, const plan_program *p) {
   }
 }
 
+/* For cheap ops that are in memory besides. */
 static void explain_reader(base_text *out, const explain_facts *x, const ir_op *op) {
   const plan_step *reader = x->reader[op->id];
   if (reader)
@@ -50,6 +54,7 @@ static void explain_reader(base_text *out, const explain_facts *x, const ir_op *
 }
 
 static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) {
+  assert(f->why[op->id]);
   base_putf(out, "ends a kernel of %u ops, in memory since %s", f->size[op->id], f->why[op->id]);
   if (f->first[op->id] != op)
     base_putf(out, "; one kernel with %s, since %s", f->first[op->id]->name->s, f->one[op->id]);
@@ -57,6 +62,7 @@ static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) 
     base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s", f->one[op->id]);
 }
 
+/* In no kernel: what it is instead, and why. */
 static void explain_other(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
   const plan_step *maker = x->maker[op->id];
   const bool moves = f->role[op->id] == FUSION_ROOT && maker && maker->kind != PLAN_KERNEL;
@@ -69,6 +75,7 @@ static void explain_other(base_text *out, const fusion_plan *f, const explain_fa
 }
 
 static void explain_op(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
+  assert(op->id < op->parent->module->n_ids);
   const plan_step *maker = x->maker[op->id];
   base_putf(out, "  %s %s: ", ir_opcode_text(op->opcode), op->name->s);
   switch ((fusion_role)f->role[op->id]) {
@@ -92,6 +99,7 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
   BASE_PUT(out, "\n");
 }
 
+/* Two tables by op id, for this computation's ops alone. */
 static bool explain_ops(base_text *out, const plan_program *p) {
   base_alloc alloc = p->computation->module->alloc;
   size_t n = (size_t)p->computation->module->n_ids + 1;
@@ -124,6 +132,7 @@ static bool explain_program(base_text *out, const plan_program *p, uint8_t *seen
 }
 
 int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err) {
+  assert(out && p);
   base_alloc alloc = p->computation->module->alloc;
   size_t n = (size_t)p->computation->module->n_computation_ids + 1;
   uint8_t *seen = base_malloc(alloc, n);

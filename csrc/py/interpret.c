@@ -1,8 +1,13 @@
-/* xlac.interpret: arrays in, the reference interpreter without the GIL, arrays out. */
+/* xlac.interpret and xlac.run_parallel: arrays in, the reference interpreter without the GIL, arrays out. Also
+ * what every run needs that Python code is called from (run.h): polling, the threads that work for it, and its
+ * errors. */
 #include <time.h>
 
 #include "run.h"
 
+/* --- one run --- */
+
+/* Ctrl-C is heeded within such a time; taking the GIL more often would slow other threads down. */
 #define POLL_SECONDS 0.05
 
 double py_run_now(void) {
@@ -30,11 +35,14 @@ bool py_run_poll(void *ctx) {
 
 /* "argument 1 (x)". */
 static void name_argument(py_module *module, uint32_t number, xlac_op *param, char *buf, size_t size) {
+  assert(param && size > 0);
   xlac_op_info info;
   xlac_op_get(module->m, param, &info);
   PyOS_snprintf(buf, size, "argument %u (%.100s)", number, info.name);
 }
 
+/* Values in the types of the entry's parameters; 0, or -1 with an exception. args: the module, then the arrays.
+ * What was made is in `values` either way. */
 static int convert_arguments(py_state *st, py_module *module, PyObject *args, PyObject *keep, xlac_value **values) {
   xlac_computation *entry = xlac_module_entry(module->m);
   uint32_t n = (uint32_t)PyTuple_GET_SIZE(args) - 1;
@@ -60,11 +68,14 @@ static int convert_arguments(py_state *st, py_module *module, PyObject *args, Py
 
 /* --- threads that work for a run --- */
 
+/* Whether this is the thread that began the run: it has a thread state already, which others must make. */
 static bool run_is_here(const py_run *run) {
   return run->caller == PyThread_get_thread_ident();
 }
 
+/* Of the interpreter that began the run: the function that is called belongs to it. */
 bool py_run_visit(py_run *run) {
+  assert(run->interpreter);
   if (run_is_here(run)) {
     py_run_enter(run);
     return true;
@@ -74,6 +85,7 @@ bool py_run_visit(py_run *run) {
   return own != NULL;
 }
 
+/* On the same thread as py_run_visit, and with the GIL. */
 void py_run_unvisit(py_run *run) {
   if (run_is_here(run)) {
     py_run_leave(run);
@@ -85,7 +97,10 @@ void py_run_unvisit(py_run *run) {
 
 /* --- errors --- */
 
+/* With the GIL and an exception set, which is taken away. Several calls may fail in one run, on several threads;
+ * the run's error names one of them. */
 void py_run_keep_error(py_run *run, const char *op, xlac_error *err) {
+  assert(op && err);
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -106,7 +121,8 @@ void py_run_keep_error(py_run *run, const char *op, xlac_error *err) {
   Py_XDECREF(traceback);
 }
 
-/* The exception of the op that err names. A new reference, or NULL. */
+/* The exception of the op that err names. A new reference, or NULL. The list is dropped: the run is over. Names in
+ * the record are cut off, and are compared as far as they go. */
 static PyObject *run_cause(py_run *run, const xlac_error *err) {
   PyObject *found = NULL;
   for (Py_ssize_t i = 0; run->errors && i < PyList_GET_SIZE(run->errors) && found == NULL; i++) {
@@ -118,7 +134,8 @@ static PyObject *run_cause(py_run *run, const xlac_error *err) {
   return found;
 }
 
-/* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. */
+/* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. An
+ * exception that is no Exception (KeyboardInterrupt, SystemExit) comes out as it is. */
 PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   PyObject *value = run_cause(run, err);
   if (value && !PyErr_GivenExceptionMatches(value, PyExc_Exception)) {
@@ -137,7 +154,8 @@ PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   return NULL;
 }
 
-/* Appends (id, array) to the list for each probed value. */
+/* Appends (id, array) to the list for each probed value. 0, or -1 with an exception. The values are the probes'
+ * until xlac_probes_get gives a reference, which py_from_value takes over. */
 static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
   for (uint32_t i = 0; i < xlac_probes_count(probes); i++) {
     const char *id = NULL;
@@ -156,8 +174,10 @@ static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
   return 0;
 }
 
+/* The registry is made and dropped with the GIL; in between, the run takes it only to poll and for custom calls. */
 int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                  xlac_value **values, xlac_value **result) {
+  assert(run->st && start);
   xlac_error err = {.code = 0};
   py_custom_calls calls;
   if (py_custom_calls_begin(run, &calls) < 0) return -1;
@@ -178,17 +198,20 @@ int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *star
 
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                         xlac_value **values) {
+  assert(run->st && start);
   xlac_value *result = NULL;
   if (py_run_start(run, options, start, what, n, values, &result) < 0) return NULL;
   return py_from_value(run->st, result);
 }
 
+/* A py_start_fn for a module. */
 static int start_interpreter(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                              xlac_value **out, xlac_error *err) {
   return xlac_interpret(what, options, n, values, out, err);
 }
 
-/* The run, and then what its probes saw, also when it has failed: its error comes first. */
+/* The run, and then what its probes saw, also when it has failed: its error comes first. `list` None: without
+ * probes. The exception of the run is kept aside while the list is filled. */
 static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values,
                             PyObject *list) {
   xlac_error err = {.code = 0};
@@ -204,7 +227,7 @@ static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32
   return result;
 }
 
-/* "eager", "lazy", or the seed of a shuffled order. */
+/* "eager", "lazy", or the seed of a shuffled order. 0, or -1 with an exception. */
 static int read_async_order(PyObject *order, xlac_interpret_options *options) {
   if (PyLong_Check(order)) {
     options->async_order = XLAC_ASYNC_SHUFFLED;
@@ -219,6 +242,7 @@ static int read_async_order(PyObject *order, xlac_interpret_options *options) {
   return -1;
 }
 
+/* 0, or -1 with an exception. Positional arguments are the program's, so an empty tuple stands for them. */
 static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress, PyObject **probes) {
   static char *names[] = {"seed", "replica", "partition", "progress", "probes", "blas", "async_order", NULL};
   unsigned long long seed = 0;
@@ -236,6 +260,7 @@ static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyOb
   return ok ? 0 : -1;
 }
 
+/* The module's text is never run through passes here: what is written is what is run. */
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   xlac_interpret_options options = {XLAC_OPTIONS(xlac_interpret_options)};
@@ -255,5 +280,166 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
   for (uint32_t i = 0; values && i < n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
   Py_XDECREF(keep);
+  return result;
+}
+
+/* --- several participants --- */
+
+/* Lists of arrays in, one participant each; a list of results out. Everything is freed by parallel_end_call in
+ * whatever state. */
+typedef struct parallel_call {
+  py_state *st;
+  py_module *module;
+  int64_t replicas, partitions;
+  uint32_t n;
+  xlac_program *programs;
+  xlac_value ***args, ***infeed; /* owned, as the programs have them */
+  xlac_value **results, **outfeeds;
+  PyObject *keep;
+} parallel_call;
+
+/* The computation of that name; without one the entry. NULL where there is none: the run says so. */
+static xlac_computation *parallel_computation(xlac_module *m, const char *name) {
+  return name == NULL ? xlac_module_entry(m) : xlac_computation_find(m, name);
+}
+
+/* One argument of participant i, in the type of its parameter where there is one. 0, or -1 with an exception. */
+static int parallel_argument(parallel_call *call, uint32_t i, uint32_t k, PyObject *object) {
+  assert(i < call->n);
+  xlac_module *m = call->module->m;
+  xlac_computation *c = parallel_computation(m, call->programs[i].name);
+  xlac_op *param = c ? xlac_computation_param(m, c, k) : NULL;
+  xlac_op_info info;
+  char what[200];
+  if (param == NULL) return py_to_any_value(call->st, object, call->keep, &call->args[i][k]);
+  xlac_op_get(m, param, &info);
+  PyOS_snprintf(what, sizeof what, "argument %u (%.80s) of participant %u", k, info.name, i);
+  return py_to_value(call->st, object, info.type, what, call->keep, &call->args[i][k]);
+}
+
+/* Places for the values of a tuple; NULL with an exception. */
+static xlac_value **parallel_room(PyObject *tuple) {
+  xlac_value **values = PyMem_Calloc((size_t)PyTuple_GET_SIZE(tuple) + 1, sizeof *values);
+  if (values == NULL) PyErr_NoMemory();
+  return values;
+}
+
+/* What a participant runs, and with what: 0, or -1 with an exception. The counts grow value by value, so that on
+ * failure just those that exist are released. */
+static int parallel_participant(parallel_call *call, uint32_t i, PyObject *args, PyObject *name, PyObject *infeed) {
+  assert(i < call->n);
+  xlac_program *p = &call->programs[i];
+  if (!PyTuple_Check(args) || !PyTuple_Check(infeed)) {
+    PyErr_SetString(PyExc_TypeError, "arguments and infeeds of a participant are tuples");
+    return -1;
+  }
+  if (name != Py_None && (p->name = PyUnicode_AsUTF8(name)) == NULL) return -1;
+  if ((call->args[i] = parallel_room(args)) == NULL || (call->infeed[i] = parallel_room(infeed)) == NULL) return -1;
+  p->args = call->args[i];
+  p->infeed = call->infeed[i];
+  for (; p->n_args < (uint32_t)PyTuple_GET_SIZE(args); p->n_args++)
+    if (parallel_argument(call, i, p->n_args, PyTuple_GET_ITEM(args, p->n_args)) < 0) return -1;
+  for (; p->n_infeed < (uint32_t)PyTuple_GET_SIZE(infeed); p->n_infeed++)
+    if (py_to_any_value(call->st, PyTuple_GET_ITEM(infeed, p->n_infeed), call->keep, &call->infeed[i][p->n_infeed]) < 0)
+      return -1;
+  return 0;
+}
+
+/* Consumes the values. A list of arrays, or NULL with an exception. */
+static PyObject *parallel_list(parallel_call *call, xlac_value **values) {
+  assert(values);
+  PyObject *list = PyList_New(call->n);
+  for (uint32_t i = 0; i < call->n; i++) {
+    PyObject *one = list ? py_from_value(call->st, values[i]) : NULL;
+    if (list == NULL) xlac_value_release(values[i]);
+    values[i] = NULL;
+    if (list && one == NULL) Py_CLEAR(list);
+    if (list) PyList_SET_ITEM(list, i, one);
+  }
+  return list;
+}
+
+/* The participants are threads of the library's; only this one polls and needs Python. */
+static PyObject *parallel_run(parallel_call *call, unsigned long long seed) {
+  xlac_error err = {.code = 0};
+  py_run run = {.st = call->st, .m = call->module->m};
+  xlac_interpret_options options = {XLAC_OPTIONS(xlac_interpret_options), .interrupted = py_run_poll,
+                                    .interrupt_ctx = &run, .seed = seed};
+  run.started = run.polled = py_run_now();
+  py_run_leave(&run);
+  int status = xlac_run_parallel(call->module->m, &options, call->replicas, call->partitions, call->programs,
+                                 call->results, call->outfeeds, &err);
+  py_run_enter(&run);
+  if (status != 0) return py_run_raise(&run, &err);
+  PyObject *results = parallel_list(call, call->results), *outfeeds = parallel_list(call, call->outfeeds);
+  PyObject *both = results && outfeeds ? PyTuple_Pack(2, results, outfeeds) : NULL;
+  Py_XDECREF(results);
+  Py_XDECREF(outfeeds);
+  return both;
+}
+
+/* 0, or -1 with an exception. Sizes are compared before they are multiplied. */
+static int parallel_begin_call(parallel_call *call, PyObject *args, PyObject *programs, PyObject *infeed) {
+  assert(call->programs == NULL && call->keep == NULL);
+  Py_ssize_t n = PyList_GET_SIZE(args);
+  if (call->replicas < 1 || call->partitions < 1 || n < 1 || n > 65536 || call->replicas > n ||
+      call->replicas * call->partitions != n || PyList_GET_SIZE(programs) != n || PyList_GET_SIZE(infeed) != n) {
+    PyErr_Format(PyExc_ValueError,
+                 "%lld x %lld participants need as many lists of arguments, programs and infeeds; "
+                 "found %zd, %zd and %zd",
+                 (long long)call->replicas, (long long)call->partitions, n, PyList_GET_SIZE(programs),
+                 PyList_GET_SIZE(infeed));
+    return -1;
+  }
+  call->n = (uint32_t)n;
+  call->programs = PyMem_Calloc((size_t)n, sizeof *call->programs);
+  call->args = PyMem_Calloc((size_t)n, sizeof *call->args);
+  call->infeed = PyMem_Calloc((size_t)n, sizeof *call->infeed);
+  call->results = PyMem_Calloc((size_t)n, sizeof *call->results);
+  call->outfeeds = PyMem_Calloc((size_t)n, sizeof *call->outfeeds);
+  call->keep = PyList_New(0);
+  if (call->programs && call->args && call->infeed && call->results && call->outfeeds && call->keep) return 0;
+  PyErr_NoMemory();
+  return -1;
+}
+
+/* Places that were not filled are NULL, which is fine. */
+static void parallel_release(xlac_value **values, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) xlac_value_release(values[i]);
+  PyMem_Free(values);
+}
+
+static void parallel_end_call(parallel_call *call) {
+  for (uint32_t i = 0; i < call->n; i++) {
+    if (call->programs && call->args && call->args[i]) parallel_release(call->args[i], call->programs[i].n_args);
+    if (call->programs && call->infeed && call->infeed[i])
+      parallel_release(call->infeed[i], call->programs[i].n_infeed);
+  }
+  PyMem_Free(call->programs);
+  PyMem_Free(call->args);
+  PyMem_Free(call->infeed);
+  PyMem_Free(call->results);
+  PyMem_Free(call->outfeeds);
+  Py_XDECREF(call->keep);
+}
+
+/* The wrapper in Python has made lists of equal length, or this says what is wrong. */
+PyObject *py_run_parallel(PyObject *core, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"module", "args", "programs", "infeed", "replicas", "partitions", "seed", NULL};
+  py_state *st = PyModule_GetState(core);
+  PyObject *module, *lists, *programs, *infeed, *result = NULL;
+  long long replicas, partitions;
+  unsigned long long seed = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!LL|$K:run_parallel", names, st->module_type, &module,
+                                   &PyList_Type, &lists, &PyList_Type, &programs, &PyList_Type, &infeed, &replicas,
+                                   &partitions, &seed))
+    return NULL;
+  parallel_call call = {.st = st, .module = (py_module *)module, .replicas = replicas, .partitions = partitions};
+  int status = parallel_begin_call(&call, lists, programs, infeed);
+  for (uint32_t i = 0; i < call.n && status == 0; i++)
+    status = parallel_participant(&call, i, PyList_GET_ITEM(lists, i), PyList_GET_ITEM(programs, i),
+                                  PyList_GET_ITEM(infeed, i));
+  if (status == 0) result = parallel_run(&call, seed);
+  parallel_end_call(&call);
   return result;
 }

@@ -46,6 +46,24 @@ def test_element_types(x):
     assert x.lib.xlac_dtype_from_text(b"f31") == 0
 
 
+def test_element_types_in_numpy_and_dlpack(x):
+    import ml_dtypes
+    import numpy as np
+
+    of_ml_dtypes, code, bits, seen = x.ffi.new("bool *"), x.ffi.new("uint8_t *"), x.ffi.new("uint8_t *"), set()
+    for dtype in range(1, x.lib.xlac_dtype_count()):
+        name = x.text(x.lib.xlac_dtype_numpy(dtype, of_ml_dtypes))
+        found = np.dtype(getattr(ml_dtypes, name) if of_ml_dtypes[0] else name)
+        assert found.name == name and found.itemsize == x.lib.xlac_dtype_bytes(dtype)
+        x.lib.xlac_dtype_dlpack(dtype, code, bits)
+        seen.add((code[0], bits[0]))
+        assert bits[0] == (8 if name == "bool" else x.lib.xlac_dtype_bits(dtype))
+    assert len(seen) == x.lib.xlac_dtype_count() - 1
+    assert x.lib.xlac_dtype_numpy(0, of_ml_dtypes) == x.ffi.NULL and not of_ml_dtypes[0]
+    x.lib.xlac_dtype_dlpack(1 << 31, code, bits)
+    assert code[0] == bits[0] == 0
+
+
 def test_op_table(x):
     info, attr = x.ffi.new("xlac_opcode_info *"), x.ffi.new("xlac_attr_info *")
     names = set()

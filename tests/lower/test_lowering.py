@@ -118,3 +118,10 @@ def test_calls_that_multiply_end():
             ' ret { key: "r" value: "a" } }')
     graph = [placeholder("x"), node("y", "f0", "x", attrs=""), f"library {{ {library} {last} }}"]
     assert "nodes" in str(refused(graph, {"x": "f32[2]"}, ["y"]))
+
+
+def test_a_scalar_is_counted_in_its_bin():
+    size = ints("n", [4]).replace("dim { size: 1 }", "")
+    graph = "\n".join((placeholder("x", "DT_INT32"), size, placeholder("w"), node("y", "Bincount", "x", "n", "w")))
+    low = xlac.lower_graph(graph, {"x": "s32[]", "w": "f32[0]"}, ["y"])
+    assert xlac.interpret(low.module, np.int32(2)).tolist() == [0, 0, 1, 0]

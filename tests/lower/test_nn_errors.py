@@ -34,6 +34,7 @@ CASES = [
      "3 indices for 1 dimensions"),
     ("MatrixSetDiag", T, {"x": (F, "f32[2,3,3]"), "d": (F, "f32[1,3]")}, "not the shape that the matrices"),
     ("Cholesky", T, {"x": (F, "f32[2,3]")}, "not square"),
+    ("ParallelConcat", T + attr("N", "i: 2") + attr("shape", "shape { }"), {"a": (F, "f32[]"), "b": (F, "f32[]")}, "its parts are scalars"),
     ("EmptyTensorList", attr("element_dtype", "type: DT_FLOAT") + attr("shape_type", "type: DT_INT32"), {"s": (I, "s32[1]"), "n": (I, "s32[]")}, "must be known"),
 ]
 

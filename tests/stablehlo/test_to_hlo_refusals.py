@@ -94,20 +94,6 @@ def test_bounded_dimensions_translate():
     assert "f32[<=8,4]" in hlo.to_text()
 
 
-PROMOTING = ("%a: tensor<4xf32>, %z: tensor<f32>) -> tensor<f64> {\n  %0 = \"stablehlo.reduce\"(%a, %z) ({\n  ^bb0(%x: tensor<f64>, %y: tensor<f64>):\n"
-             "    %1 = stablehlo.add %x, %y : tensor<f64>\n    stablehlo.return %1 : tensor<f64>\n  }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<f64>\n"
-             "  return %0 : tensor<f64>\n}")
-
-
-def test_what_hlo_does_not_allow_is_refused_where_it_stands():
-    """A reduction to a wider element type is StableHLO, but no HLO."""
-    module = xlac.parse(HEAD + PROMOTING, format="mlir")
-    module.verify()
-    with pytest.raises(xlac.Error, match="reduce") as caught:
-        module.to_hlo()
-    assert caught.value.line == 2 and "does not allow" in caught.value.hint
-
-
 DEAD_CALL = """func.func private @inputs() -> tensor<2xf32> { %0 = stablehlo.constant dense<1.0> : tensor<2xf32>
   return %0 : tensor<2xf32> }
 func.func private @expected() -> tensor<2xf32> { %0 = stablehlo.constant dense<2.0> : tensor<2xf32>

@@ -11,6 +11,8 @@ import pytest
 
 import xlac
 
+from . import wire
+
 PROGRAM = """HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(f32[4,2]{1,0}, s4[3]{0})->(f32[4,2]{1,0}, s4[3]{0})}, frontend_attributes={a="b"}
 
 FileNames
@@ -193,3 +195,51 @@ def test_dimension_numbers_of_a_convolution_name_each_dimension_once():
         assert data.count(spatial) == 1
         with pytest.raises(xlac.ParseError, match="name each dimension once"):
             xlac.parse(data.replace(spatial, spatial[:-2] + b"\x09\x03"), format="hlo-proto")
+
+
+ALL_FORMS = """HloModule m
+
+ENTRY %e (x: f32[2,3], i: s32[]) -> (pred[2,3], f32[1,1], f32[2,3], s32[]) {
+  %x = f32[2,3]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  %eq = pred[2,3]{1,0} compare(%x, %x), direction=EQ
+  %ds = f32[1,1]{1,0} dynamic-slice(%x, %i, %i), dynamic_slice_sizes={1,1}
+  %cat = f32[2,3]{1,0} concatenate(%x), dimensions={0}
+  %size = s32[] get-dimension-size(%x), dimensions={0}
+  ROOT %t = (pred[2,3], f32[1,1], f32[2,3], s32[]) tuple(%eq, %ds, %cat, %size)
+}
+"""
+
+
+def change_op(data, opcode, change):
+    """The message with the fields of that instruction as `change` gives them."""
+    def inside(fields, number, f):
+        return [(n, k, wire.encode(f(wire.decode(v))) if n == number else v) for n, k, v in fields]
+
+    def instruction(fields):
+        return change(fields) if (2, 2, opcode) in fields else fields
+
+    return wire.encode(inside(wire.decode(data), 3, lambda c: inside(c, 2, instruction)))
+
+
+def drop(number):
+    return lambda fields: [f for f in fields if f[0] != number]
+
+
+def twice(number):
+    return lambda fields: [g for f in fields for g in ([(f[0], f[1], f[2] * 2)] if f[0] == number else [f])]
+
+
+FORMS = {"no direction": (b"compare", drop(63), "needs the attribute"), "four start indices": (b"dynamic-slice", lambda f: twice(36)(f), "one start index for each"),
+         "nothing to concatenate": (b"concatenate", drop(36), "at least one operand"), "two dimensions": (b"get-dimension-size", twice(14), "works on one dimension"),
+         "no dimension": (b"get-dimension-size", drop(14), "works on one dimension"), "a tuple of nothing": (b"tuple", drop(36), "tuple type has 4 elements")}
+
+
+@pytest.mark.parametrize("what", FORMS)
+def test_ops_that_have_no_text_are_refused(what):
+    opcode, change, message = FORMS[what]
+    data = xlac.parse(ALL_FORMS).to_bytes("hlo-proto")
+    changed = change_op(data, opcode, change)
+    assert changed != data and change_op(data, opcode, lambda f: f) == data
+    with pytest.raises(xlac.ParseError, match=message):
+        xlac.parse(changed, format="hlo-proto")

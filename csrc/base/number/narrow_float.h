@@ -7,12 +7,16 @@
 
 #include "../dtype.h"
 
-/* One row of narrow_floats.def. */
+/* A NARROW row of dtypes.def. */
 typedef struct base_narrow {
   int mantissa, bias, sign_bit;
   uint32_t largest, overflow, nan;
   bool has_inf, has_negative_zero;
 } base_narrow;
+
+/* Of a row's arguments from its mantissa bits on. */
+#define BASE_NARROW(mantissa, bias, sign_bit, largest, overflow, nan, inf, negative_zero, columns) \
+  ((base_narrow){mantissa, bias, sign_bit, largest, overflow, nan, inf, negative_zero})
 
 static inline uint32_t base_f32_bits(float v) {
   uint32_t b;

@@ -14,7 +14,7 @@ bool cpu_builtin_is_registered(const cpu_routine_run *r) {
 
 static int builtin_identity(const cpu_routine_run *r) {
   const int64_t *bytes = r->data;
-  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, r->step, r->pointers);
   cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], *bytes);
   return 0;
 }
@@ -22,7 +22,7 @@ static int builtin_identity(const cpu_routine_run *r) {
 static int builtin_zeros(const cpu_routine_run *r) {
   const int64_t *bytes = r->data;
   uint8_t zero = 0;
-  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, r->step, r->pointers);
   cpu_move_fill(r->run->exe->pool, 1, r->out[0], *bytes, &zero);
   return 0;
 }

@@ -1,45 +1,14 @@
 /* What a custom call's op says of its buffers: layouts, aliases, configuration. */
 #include "native.h"
 
-static const uint8_t native_dtypes[] = {
-    [XLAC_PRED] = XLAC_FFI_PRED,
-    [XLAC_S1] = XLAC_FFI_S1,
-    [XLAC_S2] = XLAC_FFI_S2,
-    [XLAC_S4] = XLAC_FFI_S4,
-    [XLAC_S8] = XLAC_FFI_S8,
-    [XLAC_S16] = XLAC_FFI_S16,
-    [XLAC_S32] = XLAC_FFI_S32,
-    [XLAC_S64] = XLAC_FFI_S64,
-    [XLAC_U1] = XLAC_FFI_U1,
-    [XLAC_U2] = XLAC_FFI_U2,
-    [XLAC_U4] = XLAC_FFI_U4,
-    [XLAC_U8] = XLAC_FFI_U8,
-    [XLAC_U16] = XLAC_FFI_U16,
-    [XLAC_U32] = XLAC_FFI_U32,
-    [XLAC_U64] = XLAC_FFI_U64,
-    [XLAC_F4E2M1FN] = XLAC_FFI_F4E2M1FN,
-    [XLAC_F6E2M3FN] = XLAC_FFI_F6E2M3FN,
-    [XLAC_F6E3M2FN] = XLAC_FFI_F6E3M2FN,
-    [XLAC_F8E3M4] = XLAC_FFI_F8E3M4,
-    [XLAC_F8E4M3] = XLAC_FFI_F8E4M3,
-    [XLAC_F8E4M3FN] = XLAC_FFI_F8E4M3FN,
-    [XLAC_F8E4M3FNUZ] = XLAC_FFI_F8E4M3FNUZ,
-    [XLAC_F8E4M3B11FNUZ] = XLAC_FFI_F8E4M3B11FNUZ,
-    [XLAC_F8E5M2] = XLAC_FFI_F8E5M2,
-    [XLAC_F8E5M2FNUZ] = XLAC_FFI_F8E5M2FNUZ,
-    [XLAC_F8E8M0FNU] = XLAC_FFI_F8E8M0FNU,
-    [XLAC_F16] = XLAC_FFI_F16,
-    [XLAC_BF16] = XLAC_FFI_BF16,
-    [XLAC_F32] = XLAC_FFI_F32,
-    [XLAC_F64] = XLAC_FFI_F64,
-    [XLAC_C64] = XLAC_FFI_C64,
-    [XLAC_C128] = XLAC_FFI_C128,
-};
-_Static_assert(sizeof native_dtypes == BASE_DTYPE_COUNT, "a row for each element type");
+/* The numbers that xlac_ffi.h gives are those of dtypes.def. */
+#define DTYPE(name, ...) _Static_assert(XLAC_FFI_##name > 0, "an enumerator of each element type");
+#include "../../base/dtypes.def"
 
 uint32_t native_dtype(base_dtype t) {
-  assert((size_t)t < sizeof native_dtypes && native_dtypes[t]);
-  return native_dtypes[t];
+  const base_dtype_info *info = base_dtype_of(t);
+  assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT);
+  return info->ffi ? info->ffi : info->proto;
 }
 
 typedef struct native_maker {

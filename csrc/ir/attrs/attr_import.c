@@ -1,4 +1,8 @@
-/* Copies attribute values from one module into another: everything they point to is made anew in the target's arena. */
+/* Copies attribute values from one module into another: everything they point to is made anew in the target's arena,
+ * and strings and types are interned there.
+ *
+ * One function for each struct of attr.h. Each copies the bytes first and then replaces each pointer in the copy, so
+ * that numbers and flags added to a struct later are copied without a change here. */
 #include "../ir.h"
 
 /* One copy in progress; ok goes false on the first allocation failure and later steps do nothing harmful. */
@@ -7,13 +11,16 @@ typedef struct importer {
   bool ok;
 } importer;
 
+/* n bytes at p, copied; NULL stays NULL. */
 static void *imported(importer *im, const void *p, size_t n) {
+  assert(im->m);
   if (!p) return NULL;
   void *c = base_arena_memdup(&im->m->arena, p, n);
   im->ok = im->ok && c;
   return c;
 }
 
+/* Strings are interned per module, so even equal ones have another pointer there. */
 static const base_istr *import_str(importer *im, const base_istr *s) {
   if (!s) return NULL;
   const base_istr *c = ir_intern(im->m, s->s, s->n);
@@ -25,12 +32,14 @@ static const ir_ints *import_ints(importer *im, const ir_ints *v) {
   return v ? imported(im, v, sizeof *v + v->n * sizeof *v->v) : NULL;
 }
 
+/* The outer array holds the old pointers until each is replaced: `to` is not read before. */
 static const ir_int_lists *import_lists(importer *im, const ir_int_lists *from) {
   ir_int_lists *to = from ? imported(im, from, sizeof *from + from->n * sizeof *from->v) : NULL;
   for (uint32_t i = 0; to && i < to->n; i++) to->v[i] = import_ints(im, from->v[i]);
   return to;
 }
 
+/* Precisions, for one. */
 static const ir_names *import_names(importer *im, const ir_names *from) {
   ir_names *to = imported(im, from, sizeof *from + from->n * sizeof *from->v);
   for (uint32_t i = 0; to && i < to->n; i++) to->v[i] = import_str(im, from->v[i]);
@@ -43,12 +52,14 @@ static const ir_type *import_type(importer *im, const ir_type *t) {
   return c;
 }
 
+/* Types are interned in the target, layouts and all. */
 static const ir_types *import_types(importer *im, const ir_types *from) {
   ir_types *to = imported(im, from, sizeof *from + from->n * sizeof *from->v);
   for (uint32_t i = 0; to && i < to->n; i++) to->v[i] = import_type(im, from->v[i]);
   return to;
 }
 
+/* All strings of metadata are optional. */
 static const ir_metadata *import_metadata(importer *im, const ir_metadata *from) {
   ir_metadata *to = imported(im, from, sizeof *from);
   if (!to) return NULL;
@@ -58,6 +69,8 @@ static const ir_metadata *import_metadata(importer *im, const ir_metadata *from)
   return to;
 }
 
+/* Recursive over the elements of a tuple sharding, which are as deep as the type and therefore bounded by
+ * IR_MAX_TYPE_DEPTH. */
 static const ir_sharding *import_sharding(importer *im, const ir_sharding *from) {
   ir_sharding *to = from ? imported(im, from, sizeof *from) : NULL;
   if (!to) return NULL;
@@ -76,6 +89,7 @@ static const ir_sharding *import_sharding(importer *im, const ir_sharding *from)
   return to;
 }
 
+/* `lists` is set for explicit groups only, the rest for the iota form or the mesh form. */
 static const ir_groups *import_groups(importer *im, const ir_groups *from) {
   ir_groups *to = imported(im, from, sizeof *from);
   if (!to) return NULL;
@@ -87,6 +101,7 @@ static const ir_groups *import_groups(importer *im, const ir_groups *from) {
   return to;
 }
 
+/* The three spatial lists have one length. */
 static const ir_conv_dims *import_conv(importer *im, const ir_conv_dims *from) {
   ir_conv_dims *to = imported(im, from, sizeof *from);
   if (!to) return NULL;
@@ -97,6 +112,7 @@ static const ir_conv_dims *import_conv(importer *im, const ir_conv_dims *from) {
   return to;
 }
 
+/* Keys and values are strings; `raw` was copied with the rest. */
 static const ir_dict *import_dict(importer *im, const ir_dict *from) {
   ir_dict *to = imported(im, from, sizeof *from + from->n * sizeof *from->v);
   for (uint32_t i = 0; to && i < to->n; i++) {
@@ -106,6 +122,7 @@ static const ir_dict *import_dict(importer *im, const ir_dict *from) {
   return to;
 }
 
+/* Paths on both sides; numbers and flags came with the bytes. */
 static const ir_aliasing *import_aliasing(importer *im, const ir_aliasing *from) {
   ir_aliasing *to = imported(im, from, sizeof *from + from->n * sizeof *from->v);
   for (uint32_t i = 0; to && i < to->n; i++) {
@@ -127,6 +144,7 @@ static const ir_accuracy *import_accuracy(importer *im, const ir_accuracy *from)
   return to;
 }
 
+/* Of a domain op both shardings. */
 static const ir_domain *import_domain(importer *im, const ir_domain *from) {
   ir_domain *to = imported(im, from, sizeof *from);
   if (!to) return NULL;
@@ -136,7 +154,10 @@ static const ir_domain *import_domain(importer *im, const ir_domain *from) {
   return to;
 }
 
+/* *to is a copy of *from already; kinds that hold no pointer need nothing more. CALLED and OPS are kinds of the text
+ * only: op->called and op->control_preds have those. */
 static void import_value(importer *im, const ir_attr *from, ir_attr *to) {
+  assert(from->kind == to->kind);
   switch ((ir_attr_kind)from->kind) {
     case IR_KIND_STRING:
     case IR_KIND_NAME:
@@ -213,6 +234,7 @@ static void import_value(importer *im, const ir_attr *from, ir_attr *to) {
 }
 
 bool ir_attr_import(ir_module *m, const ir_attr *from, ir_attr *to) {
+  assert(m && from && to);
   importer im = {m, true};
   *to = *from;
   import_value(&im, from, to);
@@ -220,6 +242,7 @@ bool ir_attr_import(ir_module *m, const ir_attr *from, ir_attr *to) {
 }
 
 const ir_dict *ir_dict_import(ir_module *m, const ir_dict *d) {
+  assert(m && d);
   importer im = {m, true};
   const ir_dict *c = import_dict(&im, d);
   return im.ok ? c : NULL;

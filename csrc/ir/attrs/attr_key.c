@@ -1,30 +1,39 @@
-/* Equality and hashing of attribute values: both read one canonical byte string per value, so they can't disagree, and
- * it works across modules. */
+/* Equality and hashing of attribute values: both read one canonical byte string per value, so they can't disagree,
+ * and it works across modules.
+ *
+ * The string is a key, not a format: it is never stored. Every list is preceded by its length and every optional part
+ * by whether it is there, so that no two values have one string: {1},{2,3} and {1,2},{3} differ in their counts. */
 #include "../ir.h"
 
 static void key_int(base_text *out, int64_t v) {
   base_put(out, (const char *)&v, sizeof v);
 }
 
+/* The numbers' own bytes: both sides are made on this machine. */
 static void key_ints(base_text *out, const int64_t *v, uint32_t n) {
+  assert(v || n == 0);
   key_int(out, n);
   if (n) base_put(out, (const char *)v, n * sizeof *v);
 }
 
+/* -1 for an absent string, which is not the empty one. */
 static void key_str(base_text *out, const base_istr *s) {
   key_int(out, s ? (int64_t)s->n : -1);
   if (s) base_put(out, s->s, s->n);
 }
 
+/* By its bits: 0.0 and -0.0 differ, and a NaN equals itself. */
 static void key_double(base_text *out, double v) {
   base_put(out, (const char *)&v, sizeof v);
 }
 
+/* NULL is not the empty list. */
 static void key_lists(base_text *out, const ir_int_lists *lists) {
   key_int(out, lists ? (int64_t)lists->n : -1);
   for (uint32_t i = 0; lists && i < lists->n; i++) key_ints(out, lists->v[i]->v, lists->v[i]->n);
 }
 
+/* All of it, the stack frame's number too. */
 static void key_metadata(base_text *out, const ir_metadata *m) {
   const base_istr *strings[] = {m->op_type,         m->op_name, m->source_file, m->deduplicated_name,
                                 m->scheduling_name, m->payload, m->profile_type};
@@ -35,7 +44,9 @@ static void key_metadata(base_text *out, const ir_metadata *m) {
   key_ints(out, numbers, sizeof numbers / sizeof *numbers);
 }
 
+/* perm NULL is the identity; it counts as another spelling, as printed text differs. */
 static void key_sharding(base_text *out, const ir_sharding *s) {
+  assert(s);
   int64_t facts[] = {s->kind, s->device, s->iota, s->replicate_on_last_dim, s->group, s->group_id, s->perm != NULL};
   key_ints(out, facts, sizeof facts / sizeof *facts);
   key_ints(out, s->dims, s->n_dims);
@@ -51,6 +62,7 @@ static void key_sharding(base_text *out, const ir_sharding *s) {
   key_str(out, s->named_text);
 }
 
+/* Explicit and iota forms of the same groups are not equal: the text that they print as differs. */
 static void key_groups(base_text *out, const ir_groups *g) {
   key_int(out, g->iota);
   key_lists(out, g->lists);
@@ -60,6 +72,7 @@ static void key_groups(base_text *out, const ir_groups *g) {
   key_str(out, g->mesh_text);
 }
 
+/* In the written order: the text differs with it. */
 static void key_dict(base_text *out, const ir_dict *d) {
   key_int(out, d->n);
   key_int(out, d->visualizing_index);
@@ -79,6 +92,7 @@ static void key_conv(base_text *out, const ir_conv_dims *c) {
   key_ints(out, c->output_spatial, c->n_spatial);
 }
 
+/* Field by field, since the struct has padding whose bytes mean nothing. */
 static void key_window(base_text *out, const ir_window *w) {
   key_int(out, w->n);
   for (uint32_t i = 0; i < w->n; i++) {
@@ -99,7 +113,9 @@ static void key_aliasing(base_text *out, const ir_aliasing *a) {
   }
 }
 
+/* The type with its layout first: it says how many elements and bytes follow. */
 static void key_literal(base_text *out, const ir_literal *l) {
+  assert(l && l->type);
   ir_put_type(out, l->type, true);
   key_int(out, l->elided);
   for (uint32_t i = 0; i < l->type->n_elements; i++) key_literal(out, l->elements[i]);
@@ -129,6 +145,7 @@ static void key_domain(base_text *out, const ir_domain *d) {
   if (d->exit) key_sharding(out, d->exit);
 }
 
+/* PADDING and SLICE are plain arrays of three int64_t an element, so they go in as one block. */
 static void key_value(base_text *out, const ir_attr *a) {
   switch ((ir_attr_kind)a->kind) {
     case IR_KIND_BOOL:
@@ -210,7 +227,10 @@ static void key_value(base_text *out, const ir_attr *a) {
   }
 }
 
+/* The quick test finds shared values, which is most of them. When memory runs out the answer is "not equal": callers
+ * then only lose a merge. */
 bool ir_attr_equal(const ir_attr *a, const ir_attr *b) {
+  assert(a && b);
   if (a->key != b->key) return false;
   if (memcmp(&a->v, &b->v, sizeof a->v) == 0) return true;
   base_text x, y;
@@ -224,7 +244,9 @@ bool ir_attr_equal(const ir_attr *a, const ir_attr *b) {
   return same;
 }
 
+/* Equal values have equal hashes unless memory runs out in between. */
 uint64_t ir_attr_hash(const ir_attr *a) {
+  assert(a);
   base_text x;
   base_text_init(&x, base_alloc_libc);
   key_value(&x, a);
@@ -233,7 +255,9 @@ uint64_t ir_attr_hash(const ir_attr *a) {
   return h * 31 + a->key;
 }
 
+/* By bits, so a NaN equals itself; layouts don't matter. Elided literals of one type are equal. */
 bool ir_literal_equal(const ir_literal *a, const ir_literal *b) {
+  assert(a && b);
   if (a == b) return true;
   if (a->elided != b->elided || !ir_same_bare(a->type, b->type)) return false;
   for (uint32_t i = 0; i < a->type->n_elements; i++)
@@ -243,6 +267,7 @@ bool ir_literal_equal(const ir_literal *a, const ir_literal *b) {
 }
 
 uint64_t ir_literal_hash(const ir_literal *a) {
+  assert(a && a->type);
   uint64_t h = (uint64_t)a->type->dtype * 131 + a->type->rank;
   for (uint32_t i = 0; i < a->type->n_elements; i++) h = h * 31 + ir_literal_hash(a->elements[i]);
   return a->data ? h * 31 + base_hash(a->data, (size_t)ir_type_bytes(a->type)) : h;

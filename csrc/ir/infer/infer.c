@@ -1,6 +1,11 @@
-/* Shape inference: the entry, and the pieces that the functions of many opcodes share. */
+/* Shape inference: the entry, and the pieces that the functions of many opcodes share.
+ *
+ * For each opcode it is XLA's ShapeInference, error for error: what XLA would refuse is refused, and dynamic
+ * dimensions (f32[<=3]) and unbounded ones (f32[?]) go where XLA lets them go. Nothing looks at op->type but where
+ * infer_collective.c says so, so the parser may infer a type that the text leaves out. */
 #include "infer.h"
 
+/* On failure *out stays as it was. */
 int ir_infer(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   assert(m && op && out && op->opcode > IR_OP_INVALID && op->opcode < IR_OP_COUNT);
   const ir_op_info *info = ir_opcode_info(op->opcode);
@@ -14,6 +19,7 @@ int ir_infer(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err
   return 0;
 }
 
+/* INFER(none) of ops.def: the type has to be declared. */
 int ir_infer_none(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   (void)out;
@@ -25,6 +31,7 @@ int ir_infer_none(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
 /* --- dims --- */
 
 void ir_dims_of(ir_dims *d, const ir_type *t) {
+  assert(d);
   assert(ir_is_tensor(t) && t->rank <= IR_MAX_RANK);
   d->rank = t->rank;
   for (uint32_t i = 0; i < t->rank; i++) {
@@ -33,7 +40,9 @@ void ir_dims_of(ir_dims *d, const ir_type *t) {
   }
 }
 
+/* Appends; the rank limit is the user's to exceed, so it is an error and no assert. */
 int ir_dims_push(ir_dims *d, int64_t size, bool dynamic, xlac_error *err) {
+  assert(d->rank <= IR_MAX_RANK);
   if (d->rank == IR_MAX_RANK)
     return base_fail(err, XLAC_E_TOO_LARGE, "the result would have more than %d dimensions", IR_MAX_RANK);
   d->size[d->rank] = size;
@@ -52,6 +61,7 @@ static int made(const ir_type *t, const ir_type **out, const xlac_error *said, x
   return 0;
 }
 
+/* The only place where dims become a type: negative sizes, which arithmetic on sizes can give, end here. */
 int ir_dims_tensor_in(ir_module *m, base_dtype dtype, const ir_dims *d, const ir_layout *layout, const ir_type **out,
                       xlac_error *err) {
   assert(d->rank <= IR_MAX_RANK);
@@ -74,6 +84,7 @@ int ir_dims_tensor(ir_module *m, base_dtype dtype, const ir_dims *d, const ir_ty
 
 /* --- types --- */
 
+/* E(4) means nothing for an f32, so the element size leaves the layout with a type that fills bytes. */
 int ir_infer_retype(ir_module *m, const ir_type *t, base_dtype dtype, const ir_type **out, xlac_error *err) {
   assert(ir_is_tensor(t));
   bool sub_byte = base_dtype_of(dtype)->bits < 8 && dtype != XLAC_PRED;
@@ -95,6 +106,7 @@ int ir_infer_scalar(ir_module *m, base_dtype dtype, const ir_type **out, xlac_er
 }
 
 int ir_infer_tuple_of(ir_module *m, uint32_t n, const ir_type *const *elements, const ir_type **out, xlac_error *err) {
+  assert(elements || n == 0);
   uint64_t leaves = 0;
   for (uint32_t i = 0; i < n; i++) {
     leaves += elements[i]->n_leaves;
@@ -107,6 +119,7 @@ int ir_infer_tuple_of(ir_module *m, uint32_t n, const ir_type *const *elements, 
   return made(ir_tuple(m, n, elements), out, &said, err);
 }
 
+/* Short tuples need no memory but the type's own. */
 int ir_infer_tuple_from(ir_module *m, uint32_t n, ir_element_fn *element, const void *ctx, const ir_type **out,
                         xlac_error *err) {
   const ir_type *few[16] = {NULL};
@@ -126,6 +139,7 @@ int ir_infer_operand_element(ir_module *m, const void *ctx, uint32_t i, const ir
   return 0;
 }
 
+/* INFER(tuple): the tuple of all operands. */
 int ir_infer_tuple(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   return ir_infer_tuple_from(m, op->n_operands, ir_infer_operand_element, op, out, err);
 }
@@ -137,12 +151,14 @@ int ir_infer_operands(ir_module *m, const ir_op *op, const ir_type **out, xlac_e
 }
 
 int ir_infer_precision(base_dtype a, base_dtype b, base_dtype *out, xlac_error *err) {
+  assert(out);
   *out = ir_higher_precision(a, b);
   if (*out != BASE_DTYPE_INVALID) return 0;
   return base_fail(err, XLAC_E_INFER, "neither of %s and %s is the more precise element type", base_dtype_of(a)->text,
                    base_dtype_of(b)->text);
 }
 
+/* INFER(first): operand 0's type, whatever it is. */
 int ir_infer_first(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   TRY(ir_check_at_least(op, 1, err));
@@ -150,6 +166,7 @@ int ir_infer_first(ir_module *m, const ir_op *op, const ir_type **out, xlac_erro
   return 0;
 }
 
+/* INFER(u32), of replica-id and partition-id. */
 int ir_infer_u32(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)op;
   return ir_infer_scalar(m, XLAC_U32, out, err);
@@ -165,6 +182,7 @@ int ir_infer_after_all(ir_module *m, const ir_op *op, const ir_type **out, xlac_
   return ir_infer_token(m, op, out, err);
 }
 
+/* The one opcode whose attribute selects a type; out of range is the user's error. */
 int ir_infer_get_tuple_element(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *t;
@@ -177,6 +195,7 @@ int ir_infer_get_tuple_element(ir_module *m, const ir_op *op, const ir_type **ou
   return 0;
 }
 
+/* Of a start's ((operands), result, ...) the result: INFER of first-class dones. */
 int ir_infer_tuple_element_1(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *t;

@@ -1,11 +1,16 @@
-/* Inference of collectives, async pairs and host communication. */
+/* Inference of collectives, async pairs and host communication.
+ *
+ * Most collectives keep their operand's type. The size of the group counts for all-gather (a dimension times it),
+ * reduce-scatter and all-to-all (a dimension divided by it). Where the module does not fix the group's size, the
+ * declared type is believed, as in XLA: see check.h. */
 #include "infer.h"
 
 #include "../sdy/mesh_groups.h"
 
 /* --- how many take part --- */
 
-/* The size of the first replica group, 0 when there are no groups. */
+/* The size of the first replica group, 0 when there are no groups. Groups are of one size wherever the size matters;
+ * the verifier sees to that. */
 static int64_t first_group_size(const ir_groups *g) {
   if (!g) return 0;
   ir_mesh_groups mesh;
@@ -17,6 +22,7 @@ static int64_t first_group_size(const ir_groups *g) {
 /* What ids in replica_groups mean: without channel_id replicas; with it partitions, or by use_global_device_ids=false
  * replicas of all partitions, or by true numbers of replica and partition together. */
 int ir_infer_group_size(const ir_module *m, const ir_op *op, int64_t *out, xlac_error *err) {
+  assert(m && op && out);
   const ir_attr *groups = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS),
                 *global = ir_attr_find(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS);
   int64_t size = first_group_size(groups ? groups->v.groups : NULL);
@@ -33,19 +39,19 @@ int ir_infer_group_size(const ir_module *m, const ir_op *op, int64_t *out, xlac_
   return 0;
 }
 
-/* a/b rounded up, 0 where that means nothing. */
+/* a/b rounded up, 0 where that means nothing. -1 and other marks of unknown sizes end at 0. */
 static int64_t ratio_up(int64_t a, int64_t b) {
   return a <= 0 || b <= 0 ? 0 : a / b + (a % b != 0);
 }
 
-/* Element i of a declared result, or NULL. */
+/* Element i of a declared result, or NULL. With one operand the result is no tuple. */
 static const ir_type *declared_at(const ir_op *op, const ir_type *t, uint32_t i) {
   if (t && op->n_operands > 1) t = ir_is_tuple(t) && i < t->n_elements ? t->elements[i] : NULL;
   return t && ir_is_tensor(t) ? t : NULL;
 }
 
-/* Groups of one mean that the module does not say how many run; XLA then believes the declared result, if there is one.
- */
+/* Groups of one mean that the module does not say how many run; XLA then believes the declared result, if there is
+ * one. / `scatters`: the result is the part, else the operand is. */
 static int shard_count(const ir_module *m, const ir_op *op, const ir_type *declared, bool scatters, int64_t dim,
                        int64_t *out, xlac_error *err) {
   TRY(ir_infer_group_size(m, op, out, err));
@@ -60,6 +66,7 @@ static int shard_count(const ir_module *m, const ir_op *op, const ir_type *decla
 
 /* --- all-gather, reduce-scatter --- */
 
+/* All operands are gathered along one dimension, which each must have; *dim is it. */
 static int check_collective_dim(const ir_op *op, int64_t *dim, xlac_error *err) {
   TRY(ir_check_at_least(op, 1, err));
   TRY(ir_check_all_tensors(op, err));
@@ -69,8 +76,10 @@ static int check_collective_dim(const ir_op *op, int64_t *dim, xlac_error *err) 
   return 0;
 }
 
+/* What one dimension becomes when `shards` take part. */
 typedef int resize_fn(int64_t size, bool dynamic, int64_t shards, int64_t *out, xlac_error *err);
 
+/* An unbounded dimension stays so. */
 static int gather_shards(int64_t size, bool dynamic, int64_t shards, int64_t *out, xlac_error *err) {
   (void)dynamic;
   *out = IR_UNBOUNDED;
@@ -78,6 +87,7 @@ static int gather_shards(int64_t size, bool dynamic, int64_t shards, int64_t *ou
   return base_fail(err, XLAC_E_TOO_LARGE, "the gathered dimension is larger than 2^63 - 1");
 }
 
+/* A bounded dynamic dimension loses its bound, as in XLA. */
 static int scatter_shards(int64_t size, bool dynamic, int64_t shards, int64_t *out, xlac_error *err) {
   assert(shards > 0);
   *out = dynamic ? IR_UNBOUNDED : size / shards;
@@ -92,6 +102,7 @@ typedef struct resized {
   resize_fn *resize;
 } resized;
 
+/* Operand i's type with the one dimension resized; its layout stays. */
 static int resized_element(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err) {
   const resized *r = ctx;
   assert(r->shards > 0);
@@ -110,17 +121,20 @@ static int resized_type(ir_module *m, const resized *r, const ir_type **out, xla
 }
 
 int ir_infer_all_gather_by(ir_module *m, const ir_op *op, int64_t shards, const ir_type **out, xlac_error *err) {
+  assert(shards > 0);
   int64_t dim;
   TRY(check_collective_dim(op, &dim, err));
   return resized_type(m, &(resized){op, dim, shards, gather_shards}, out, err);
 }
 
 int ir_infer_reduce_scatter_by(ir_module *m, const ir_op *op, int64_t shards, const ir_type **out, xlac_error *err) {
+  assert(shards > 0);
   int64_t dim;
   TRY(check_collective_dim(op, &dim, err));
   return resized_type(m, &(resized){op, dim, shards, scatter_shards}, out, err);
 }
 
+/* `declared` is the type that the module gives the gathered result, or NULL. */
 static int infer_gathered(ir_module *m, const ir_op *op, const ir_type *declared, const ir_type **out,
                           xlac_error *err) {
   int64_t dim, shards;
@@ -133,6 +147,7 @@ int ir_infer_all_gather(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return infer_gathered(m, op, op->type, out, err);
 }
 
+/* (operands, gathered): the declared type's element 1 counts. */
 int ir_infer_all_gather_start(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *declared =
       op->type && ir_is_tuple(op->type) && op->type->n_elements == 2 ? op->type->elements[1] : NULL;
@@ -142,6 +157,7 @@ int ir_infer_all_gather_start(ir_module *m, const ir_op *op, const ir_type **out
   return ir_infer_tuple_of(m, 2, elements, out, err);
 }
 
+/* The declared type says how many shards there are where the module does not. */
 int ir_infer_reduce_scatter(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   int64_t dim, shards;
   TRY(check_collective_dim(op, &dim, err));
@@ -151,11 +167,13 @@ int ir_infer_reduce_scatter(ir_module *m, const ir_op *op, const ir_type **out, 
 
 /* --- the other collectives --- */
 
+/* INFER of all-reduce, whose result is its operands. */
 int ir_infer_all_reduce(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   TRY(ir_check_all_tensors(op, err));
   return ir_infer_operands(m, op, out, err);
 }
 
+/* INFER of collectives that keep their one operand's type. */
 int ir_infer_collective_same(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   return ir_check_tensor(op, 0, out, err);
@@ -180,6 +198,7 @@ static int infer_split_all_to_all(ir_module *m, const ir_op *op, int64_t count, 
   return ir_dims_tensor(m, t->dtype, &d, out, err);
 }
 
+/* Two forms: one operand that is split along a dimension, or a tuple with a part for each participant. */
 int ir_infer_all_to_all(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   int64_t count;
   TRY(ir_check_at_least(op, 1, err));
@@ -204,6 +223,7 @@ int ir_infer_all_to_all(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return ir_infer_tuple(m, op, out, err);
 }
 
+/* The output operand is filled in place, so its type is the result's. */
 int ir_infer_ragged_all_to_all(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   return ir_check_tensor(op, 1, out, err);
@@ -215,6 +235,7 @@ static bool permutes_in_place(const ir_op *op) {
   return sizes && sizes->v.lists && sizes->v.lists->n > 0;
 }
 
+/* Operands: source, destination, offsets of both. */
 static int check_in_place(const ir_op *op, xlac_error *err) {
   if (op->n_operands == 4) return 0;
   return base_fail(err, XLAC_E_VERIFY_OPERANDS,
@@ -223,6 +244,7 @@ static int check_in_place(const ir_op *op, xlac_error *err) {
                    ir_opcode_text(op->opcode), op->n_operands);
 }
 
+/* Devices that no pair names as a target get zeros, so the type does not depend on the pairs. */
 int ir_infer_collective_permute(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   if (!permutes_in_place(op)) {
     TRY(ir_check_at_least(op, 1, err));
@@ -234,6 +256,7 @@ int ir_infer_collective_permute(ir_module *m, const ir_op *op, const ir_type **o
   return 0;
 }
 
+/* Element 0 and 1 follow from the operands, the rest from the declared type. */
 typedef struct with_contexts {
   const ir_type *ends[2], *declared;
 } with_contexts;
@@ -248,6 +271,7 @@ static int context_element(ir_module *m, const void *ctx, uint32_t i, const ir_t
   return 0;
 }
 
+/* (source, destination), and any contexts that the declared type has. */
 int ir_infer_collective_permute_start(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   with_contexts w = {{NULL, NULL}, op->type};
   if (permutes_in_place(op)) {
@@ -266,10 +290,12 @@ int ir_infer_collective_permute_start(ir_module *m, const ir_op *op, const ir_ty
 
 /* --- async pairs --- */
 
+/* INFER of generic async-done: the outputs. */
 int ir_infer_async_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   return ir_infer_tuple_element_1(m, op, out, err);
 }
 
+/* (destination, source, context). */
 int ir_infer_copy_start(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t = ir_operand_type(op, 0), *context;
   TRY(ir_infer_scalar(m, XLAC_U32, &context, err));
@@ -277,6 +303,7 @@ int ir_infer_copy_start(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return ir_infer_tuple_of(m, 3, elements, out, err);
 }
 
+/* Element 0, the destination, which must be what the source is. */
 int ir_infer_copy_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *t;
@@ -291,6 +318,7 @@ int ir_infer_copy_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_
 
 /* --- host and channel communication --- */
 
+/* (data, context, token). */
 int ir_infer_send(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *elements[3] = {ir_operand_type(op, 0), NULL, NULL};
   TRY(ir_check_token(op, 1, err));
@@ -299,6 +327,7 @@ int ir_infer_send(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
   return ir_infer_tuple_of(m, 3, elements, out, err);
 }
 
+/* (data, token). */
 int ir_infer_recv_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t, *elements[2];
   TRY(ir_check_tuple(op, 0, 1, &t, err));

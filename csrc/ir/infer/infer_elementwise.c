@@ -1,15 +1,21 @@
-/* Inference of elementwise ops. Results keep the layout of the operand they take their dimensions from. */
+/* Inference of elementwise ops. Results keep the layout of the operand they take their dimensions from.
+ *
+ * Binary ops of XLA's inference stretch dimensions of size 1 and scalars (f32[1] + f32[8] is f32[8]), although its
+ * verifier then refuses such ops in HLO: both halves are kept. */
 #include "infer.h"
 
+/* The set of element types was checked by ir_check_op. */
 int ir_infer_unary(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   return ir_check_tensor(op, 0, out, err);
 }
 
+/* Any type, tuples too. */
 int ir_infer_copy(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   return ir_infer_first(m, op, out, err);
 }
 
+/* Real numbers are their own real part. */
 int ir_infer_real_part(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
@@ -17,10 +23,12 @@ int ir_infer_real_part(ir_module *m, const ir_op *op, const ir_type **out, xlac_
   return base_dtype_is_complex(t->dtype) ? ir_infer_retype(m, t, base_dtype_real_part(t->dtype), out, err) : 0;
 }
 
+/* c64| is f32. */
 int ir_infer_abs(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   return ir_infer_real_part(m, op, out, err);
 }
 
+/* The operand's dimensions and layout, as preds. */
 int ir_infer_is_finite(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
@@ -49,6 +57,7 @@ static bool stretch_dim(const ir_type *a, const ir_type *b, uint32_t i, ir_dims 
 }
 
 static bool has_unbounded(const ir_type *t) {
+  assert(ir_is_tensor(t));
   for (uint32_t i = 0; i < t->rank; i++)
     if (t->dims[i] == IR_UNBOUNDED) return true;
   return false;
@@ -65,6 +74,7 @@ static int merge_same(ir_module *m, const ir_type *a, const ir_type *b, base_dty
   return ir_dims_tensor_in(m, dtype, &d, (*out)->layout, out, err);
 }
 
+/* A scalar beside an array takes the array's dimensions; other differences of rank are errors. */
 static int merge_stretched(ir_module *m, const ir_op *op, const ir_type *a, const ir_type *b, base_dtype dtype,
                            const ir_type **out, xlac_error *err) {
   if (a->rank != b->rank && !ir_is_scalar(a) && !ir_is_scalar(b)) return fail_dims(op, a, b, err);
@@ -78,6 +88,7 @@ static int merge_stretched(ir_module *m, const ir_op *op, const ir_type *a, cons
   return ir_dims_tensor(m, dtype, &d, out, err);
 }
 
+/* Of two float types the more precise one is the result's. */
 int ir_infer_binary(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *a, *b;
   TRY(ir_check_tensor(op, 0, &a, err));
@@ -92,12 +103,14 @@ int ir_infer_binary(ir_module *m, const ir_op *op, const ir_type **out, xlac_err
   return merge_stretched(m, op, a, b, dtype, out, err);
 }
 
+/* Packed layouts of the operands are not a pred's. */
 int ir_infer_compare(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_infer_binary(m, op, &t, err));
   return ir_infer_retype(m, t, XLAC_PRED, out, err);
 }
 
+/* f32 and f32 to c64, f64 and f64 to c128. Mixed floats, which binary ops may have, may not be put together. */
 int ir_infer_complex(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_infer_binary(m, op, &t, err));
@@ -110,6 +123,7 @@ int ir_infer_complex(ir_module *m, const ir_op *op, const ir_type **out, xlac_er
 
 /* --- ternary --- */
 
+/* (low, operand, high). Each bound is a scalar or has the operand's dimensions. */
 int ir_infer_clamp(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *low, *t, *high;
@@ -150,6 +164,7 @@ static int pack_as(ir_module *m, const ir_type *values, const ir_layout **layout
   return *layout ? 0 : base_oom(err, "a layout");
 }
 
+/* (pred, on true, on false). The pred is a scalar or has their dimensions; then it is the one whose layout counts. */
 int ir_infer_select(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *pred, *a, *b;
   TRY(ir_check_tensor(op, 0, &pred, err));

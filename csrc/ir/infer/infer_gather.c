@@ -1,8 +1,14 @@
-/* Inference of gather and scatter. Indices of shape [...] stand for [..., 1] when index_vector_dim is their rank. */
+/* Inference of gather and scatter. Indices of shape [...] stand for [..., 1] when index_vector_dim is their rank.
+ *
+ * gather: operand f32[10,4], indices s32[3,1], offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+ * index_vector_dim=1, slice_sizes={1,4} gives f32[3,4], row indices[i] of the operand as row i. scatter is the way
+ * back: updates f32[3,4] go to those rows, with update_window_dims={1}, inserted_window_dims={0}. StableHLO's
+ * specification has the constraints under the same names. */
 #include "infer.h"
 
 /* The indices' dimensions, with the implied last one. */
 static int index_dims(const ir_op *op, const ir_type *indices, ir_dims *d, int64_t *vector_dim, xlac_error *err) {
+  assert(d && vector_dim && ir_is_tensor(indices));
   if (!base_dtype_is_integer(indices->dtype))
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "the indices of %s must be integers, but are %s",
                      ir_opcode_text(op->opcode), IR_SHOW(indices));
@@ -15,7 +21,8 @@ static int index_dims(const ir_op *op, const ir_type *indices, ir_dims *d, int64
   return *vector_dim == (int64_t)indices->rank ? ir_dims_push(d, 1, false, err) : 0;
 }
 
-/* The list that says which operand dimension each index component addresses. */
+/* The list that says which operand dimension each index component addresses. An unbounded vector dimension fits any
+ * map. */
 static int check_index_map(const char *what, const ir_ints *map, const ir_dims *d, int64_t vector_dim, uint32_t rank,
                            xlac_error *err) {
   if (!ir_sizes_fit(map->n, d->size[vector_dim]))
@@ -24,6 +31,7 @@ static int check_index_map(const char *what, const ir_ints *map, const ir_dims *
   return ir_check_dims_set(what, map, NULL, rank, err);
 }
 
+/* In range, and ascending without repeats. */
 static int check_sorted_dims(const char *what, const ir_ints *dims, uint32_t rank, xlac_error *err) {
   TRY(ir_check_dims_in_range(what, dims, rank, err));
   return ir_check_dims_sorted(what, dims, err);
@@ -36,6 +44,7 @@ typedef struct batching_dims {
   const ir_ints *array, *indices, *map;
 } batching_dims;
 
+/* Where both sizes are known. */
 static int check_batching_sizes(const batching_dims *b, const ir_type *t, const ir_dims *indices, xlac_error *err) {
   assert(b->array->n == b->indices->n);
   for (uint32_t i = 0; i < b->array->n; i++) {
@@ -48,6 +57,7 @@ static int check_batching_sizes(const batching_dims *b, const ir_type *t, const 
   return 0;
 }
 
+/* Both lists go pairwise, so they have one length; that of the array is sorted, that of the indices need not be. */
 static int check_batching(const batching_dims *b, const ir_type *t, const ir_dims *indices, int64_t vector_dim,
                           xlac_error *err) {
   if (b->array->n != b->indices->n)
@@ -68,6 +78,7 @@ typedef struct gather_dims {
   const ir_ints *offset, *collapsed, *map, *batching, *index_batching, *sizes;
 } gather_dims;
 
+/* Ranks are added up before anything is built: the result may have too many dimensions. */
 static int check_gather_dims(const ir_type *t, gather_dims n, const ir_dims *indices, int64_t vector_dim,
                              xlac_error *err) {
   if (n.offset->n > IR_MAX_RANK || n.offset->n + indices->rank - 1 > IR_MAX_RANK)
@@ -90,6 +101,7 @@ static int check_gather_dims(const ir_type *t, gather_dims n, const ir_dims *ind
   return 0;
 }
 
+/* Collapsed and batching dimensions vanish from the slice, so their size is 1, or 0 of an empty operand. */
 static int check_slice_sizes(const ir_type *t, gather_dims n, xlac_error *err) {
   for (uint32_t i = 0; i < t->rank; i++) {
     int64_t size = n.sizes->v[i];
@@ -137,6 +149,7 @@ static int check_kept(gather_dims n, xlac_error *err) {
   return 0;
 }
 
+/* XLA's InferGatherShape. */
 int ir_infer_gather(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t, *indices;
   ir_dims index, d;
@@ -163,6 +176,7 @@ typedef struct scatter_dims {
   const ir_ints *window, *inserted, *map, *batching, *index_batching;
 } scatter_dims;
 
+/* The updates' dimensions are the window's and the indices' but the vector one. */
 static int check_scatter_dims(const ir_type *t, const ir_type *updates, scatter_dims n, const ir_dims *indices,
                               int64_t vector_dim, xlac_error *err) {
   if ((uint64_t)updates->rank != (uint64_t)indices->rank - 1 + n.window->n)
@@ -207,6 +221,7 @@ static int check_update_sizes(const ir_type *t, const ir_type *updates, scatter_
   return 0;
 }
 
+/* Few operands need no memory: 32 element types on the stack. */
 static int check_scatter_reducer(ir_module *m, const ir_op *op, uint32_t n, xlac_error *err) {
   assert(op->n_operands == 2 * n + 1);
   base_dtype few[32];
@@ -231,6 +246,7 @@ static int check_scatter_same(const ir_op *op, uint32_t first, uint32_t n, const
   return 0;
 }
 
+/* (arrays..., indices, updates...): n of each. XLA's InferScatterShape. */
 int ir_infer_scatter(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   if (op->n_operands < 3 || op->n_operands % 2 == 0)
     return base_fail(err, XLAC_E_VERIFY_OPERANDS,

@@ -1,4 +1,5 @@
-/* Inference of ops that move or choose data: slices, updates, pad, concatenate, transpose, reverse, dimension sizes. */
+/* Inference of ops that move or choose data: slices, updates, pad, concatenate, transpose, reverse, dimension sizes.
+ * Where a result dimension is a part of a dynamic one, it stays dynamic only if it can still be the whole of it. */
 #include "infer.h"
 
 /* --- concatenate --- */
@@ -10,6 +11,7 @@ typedef struct sized_dim {
 } sized_dim;
 
 static sized_dim sized_dim_of(const ir_type *t, uint32_t i) {
+  assert(i < t->rank);
   return (sized_dim){t->dims[i], ir_dim_is_dynamic(t, i) ? t->dims[i] : IR_UNBOUNDED};
 }
 
@@ -36,6 +38,7 @@ static bool merge_sized(sized_dim *a, sized_dim b) {
   return true;
 }
 
+/* Adds operand `at` to the dims and the element type so far. */
 static int concatenate_one(const ir_op *op, uint32_t at, int64_t along, sized_dim *dims, base_dtype *dtype,
                            xlac_error *err) {
   const ir_type *first = ir_operand_type(op, 0), *t;
@@ -58,6 +61,7 @@ static int concatenate_one(const ir_op *op, uint32_t at, int64_t along, sized_di
   return 0;
 }
 
+/* All dimensions but `along` must agree, bounds included; there sizes and bounds add up. */
 int ir_infer_concatenate(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *first;
   int64_t along;
@@ -79,7 +83,9 @@ int ir_infer_concatenate(ir_module *m, const ir_op *op, const ir_type **out, xla
 
 /* --- slices --- */
 
+/* [start:limit:stride], rounded up. A negative stride is no slice: reverse does that. */
 static int slice_size(const ir_type *t, uint32_t i, ir_slice_dim s, int64_t *size, xlac_error *err) {
+  assert(i < t->rank && size);
   bool ok = s.start >= 0 && s.start <= s.limit && s.stride > 0 && (t->dims[i] == IR_UNBOUNDED || s.limit <= t->dims[i]);
   if (!ok)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "slice [%lld:%lld:%lld] does not fit dimension %u of %s",
@@ -89,6 +95,7 @@ static int slice_size(const ir_type *t, uint32_t i, ir_slice_dim s, int64_t *siz
   return 0;
 }
 
+/* A slice of one element is static, whatever it is taken from: XLA's rule. */
 int ir_infer_slice(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
@@ -125,6 +132,7 @@ static int check_start_indices(const ir_op *op, uint32_t first, uint32_t rank, x
                    ir_opcode_text(op->opcode), rank, rank, n, n ? IR_SHOW(index) : "none");
 }
 
+/* (array, start indices...). Starts are clamped when it runs, so only sizes can be wrong. */
 int ir_infer_dynamic_slice(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
@@ -143,6 +151,7 @@ int ir_infer_dynamic_slice(ir_module *m, const ir_op *op, const ir_type **out, x
   return ir_dims_tensor(m, t->dtype, &d, out, err);
 }
 
+/* An update's unbounded size, INT64_MIN, passes. */
 static int check_update(const ir_type *t, const ir_type *update, xlac_error *err) {
   assert(ir_is_tensor(t) && ir_is_tensor(update));
   if (t->rank != update->rank || !ir_same_dtype_or_float(t->dtype, update->dtype))
@@ -155,6 +164,7 @@ static int check_update(const ir_type *t, const ir_type *update, xlac_error *err
   return 0;
 }
 
+/* (array or buffer, update, start indices...). A dynamic update over a whole dimension makes the result's dynamic. */
 int ir_infer_dynamic_update_slice(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   TRY(ir_check_at_least(op, 2, err));
   const ir_type *whole = ir_operand_type(op, 0), *update;
@@ -178,6 +188,7 @@ int ir_infer_dynamic_update_slice(ir_module *m, const ir_op *op, const ir_type *
 
 /* --- pad --- */
 
+/* size + low + high + (size - 1) * interior, checked; negative edges crop. */
 int ir_infer_pad_size(ir_padding_dim p, int64_t size, int64_t *out, xlac_error *err) {
   if (p.interior < 0)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "interior padding must not be negative, but is %lld",
@@ -195,7 +206,9 @@ int ir_infer_pad_size(ir_padding_dim p, int64_t size, int64_t *out, xlac_error *
   return 0;
 }
 
+/* low_high_interior: f32[3] with 1_2_1 has 1 + 3 + 2 + 2 = 8 elements; negative edges crop. */
 int ir_infer_pad(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
+  assert(op->n_operands == 2);
   const ir_type *t, *value;
   TRY(ir_check_tensor(op, 0, &t, err));
   TRY(ir_check_tensor(op, 1, &value, err));
@@ -241,6 +254,7 @@ static const ir_layout *transposed_layout(ir_module *m, const ir_type *t, const 
   return ir_layout_intern(m, &moved);
 }
 
+/* Result dimension i is the operand's dimensions[i]. */
 int ir_infer_transpose(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
@@ -258,6 +272,7 @@ int ir_infer_transpose(ir_module *m, const ir_op *op, const ir_type **out, xlac_
 
 /* --- dimension sizes --- */
 
+/* Sizes are s32 values in HLO, so a dimension beyond that has no size to get or set. */
 static int sized_dimension(const ir_op *op, const ir_type **t, int64_t *dim, xlac_error *err) {
   TRY(ir_check_tensor(op, 0, t, err));
   TRY(ir_check_one_dim("dimensions", ir_get_ints(op, IR_ATTR_DIMENSIONS), (*t)->rank, dim, err));
@@ -267,6 +282,7 @@ static int sized_dimension(const ir_op *op, const ir_type **t, int64_t *dim, xla
   return 0;
 }
 
+/* The scalar s32 that the dimension has at run time. */
 int ir_infer_get_dimension_size(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   int64_t dim;
@@ -274,6 +290,7 @@ int ir_infer_get_dimension_size(ir_module *m, const ir_op *op, const ir_type **o
   return ir_infer_scalar(m, XLAC_S32, out, err);
 }
 
+/* The dimension becomes dynamic, its size the bound. The operand may be dynamic there already. */
 int ir_infer_set_dimension_size(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t, *size;
   int64_t dim;

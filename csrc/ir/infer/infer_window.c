@@ -1,12 +1,17 @@
-/* Window arithmetic, and the ops with windows: reduce-window, select-and-scatter. Convolution is in infer_conv.c. */
+/* Inference of ops with windows: reduce, reduce-window, select-and-scatter, convolution.
+ *
+ * A window slides over the padded, dilated operand: size 3, stride 2 over 8 elements with padding 1_1 has (8 + 2 - 3)
+ * / 2 + 1 = 4 places. Dilation d puts d - 1 holes between neighbours, of the operand (base, lhs_dilate) or of the
+ * window (rhs_dilate). Sizes go through checked arithmetic: a user's padding may be any int64. */
 #include "infer.h"
 
-/* Elements with dilation - 1 holes between neighbours. */
+/* Elements with dilation - 1 holes between neighbours. No elements stay no elements. False on overflow. */
 static bool dilate(int64_t size, int64_t dilation, int64_t *out) {
   *out = 0;
   return size == 0 || (base_mul_i64(size - 1, dilation, out) && base_add_i64(*out, 1, out));
 }
 
+/* Negative padding crops; cropping more than there is is an error, a window larger than what is left has no place. */
 int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err) {
   assert((w->size > 0 || w->size == IR_UNBOUNDED) && w->stride > 0 && w->base_dilation > 0 && w->window_dilation > 0);
   *out = IR_UNBOUNDED;
@@ -23,6 +28,7 @@ int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xla
   return 0;
 }
 
+/* Dynamic dimensions stay dynamic, with the bound's number of places. */
 int ir_infer_window(const ir_type *t, const ir_window *w, ir_dims *out, xlac_error *err) {
   TRY(ir_check_window(w, t->rank, err));
   out->rank = t->rank;
@@ -78,6 +84,7 @@ typedef struct reduced {
   bool as_reducer;
 } reduced;
 
+/* ctx is a `reduced`. */
 static int reduced_element(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err) {
   assert(i < ((const reduced *)ctx)->n);
   const reduced *r = ctx;
@@ -91,6 +98,7 @@ static int reduced_type(ir_module *m, const reduced *r, const ir_type **out, xla
   return ir_infer_tuple_from(m, r->n, reduced_element, r, out, err);
 }
 
+/* Results take the initial values' element types. */
 int ir_infer_reduce_window(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   reduced r = {.op = op, .as_reducer = false};
   TRY(check_window_inputs(op, &r.n, err));
@@ -99,6 +107,7 @@ int ir_infer_reduce_window(ir_module *m, const ir_op *op, const ir_type **out, x
   return reduced_type(m, &r, out, err);
 }
 
+/* Results take the reducer's element types, and the dimensions that are not reduced. */
 int ir_infer_reduce(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   reduced r = {.op = op, .as_reducer = true};
   TRY(check_window_inputs(op, &r.n, err));
@@ -113,6 +122,7 @@ int ir_infer_reduce(ir_module *m, const ir_op *op, const ir_type **out, xlac_err
 
 /* --- select-and-scatter --- */
 
+/* (a, b) -> pred over the operand's elements. */
 static int check_select(const ir_computation *c, const ir_type *operand, xlac_error *err) {
   TRY(ir_check_param_count("select", c, 2, err));
   if (!ir_is_scalar_of(ir_result_type(c), XLAC_PRED))
@@ -126,6 +136,7 @@ static int check_select(const ir_computation *c, const ir_type *operand, xlac_er
   return 0;
 }
 
+/* (operand, source, init): source has an element for each place of the window, and the result the operand's type. */
 int ir_infer_select_and_scatter(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *operand, *source, *init;
@@ -146,4 +157,113 @@ int ir_infer_select_and_scatter(ir_module *m, const ir_op *op, const ir_type **o
                      base_dtype_of(operand->dtype)->text, IR_SHOW_INTS(d.rank, d.size), IR_SHOW(source));
   *out = operand;
   return 0;
+}
+
+/* --- convolution ---
+ *
+ * Two special dimensions and the spatial ones name each of the rank's dimensions once. */
+static int check_conv_labels(const char *what, int64_t a, int64_t b, const int64_t *spatial, uint32_t n,
+                             xlac_error *err) {
+  if (n > IR_MAX_RANK - 2) return base_fail(err, XLAC_E_TOO_LARGE, "dim_labels has %u spatial dimensions", n);
+  int64_t all[IR_MAX_RANK];
+  all[0] = a;
+  all[1] = b;
+  for (uint32_t i = 0; i < n; i++) all[2 + i] = spatial[i];
+  return ir_check_permutation(what, n + 2, all, n + 2, err);
+}
+
+/* dim_labels=b01f_01io->b01f: input, kernel and output each. */
+static int check_conv_dims(const ir_conv_dims *n, const ir_type *lhs, const ir_type *rhs, xlac_error *err) {
+  TRY(check_conv_labels("dim_labels of the input", n->input_batch, n->input_feature, n->input_spatial, n->n_spatial,
+                        err));
+  TRY(check_conv_labels("dim_labels of the kernel", n->kernel_input_feature, n->kernel_output_feature,
+                        n->kernel_spatial, n->n_spatial, err));
+  TRY(check_conv_labels("dim_labels of the output", n->output_batch, n->output_feature, n->output_spatial, n->n_spatial,
+                        err));
+  if (lhs->rank == n->n_spatial + 2 && rhs->rank == n->n_spatial + 2) return 0;
+  return base_fail(err, XLAC_E_VERIFY_OPERANDS, "dim_labels is for operands of rank %u, but got %s and %s",
+                   n->n_spatial + 2, IR_SHOW(lhs), IR_SHOW(rhs));
+}
+
+/* feature_group_count cuts features into independent convolutions, batch_group_count the batch. */
+typedef struct conv_groups {
+  int64_t feature, batch;
+} conv_groups;
+
+/* XLA allows one of the two at a time. */
+static int check_conv_groups(conv_groups g, xlac_error *err) {
+  if (g.feature <= 0 || g.batch <= 0)
+    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
+                     "feature_group_count (%lld) and batch_group_count (%lld) must be positive", (long long)g.feature,
+                     (long long)g.batch);
+  if (g.feature > 1 && g.batch > 1)
+    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
+                     "feature_group_count (%lld) and batch_group_count (%lld) can't both be above 1",
+                     (long long)g.feature, (long long)g.batch);
+  return 0;
+}
+
+/* Of an unknown size only 1 is sure to be a divisor. */
+static bool divides(int64_t count, int64_t size) {
+  assert(count > 0);
+  return size == IR_UNBOUNDED ? count == 1 : size % count == 0;
+}
+
+/* A group's input features are the kernel's; output features are dealt out to the groups. */
+static int check_conv_sizes(const ir_conv_dims *n, conv_groups g, const ir_type *lhs, const ir_type *rhs,
+                            xlac_error *err) {
+  int64_t in = lhs->dims[n->input_feature], batch = lhs->dims[n->input_batch];
+  int64_t kernel_in = rhs->dims[n->kernel_input_feature], kernel_out = rhs->dims[n->kernel_output_feature];
+  if (!divides(g.batch, kernel_out) || !divides(g.batch, batch))
+    return base_fail(err, XLAC_E_INFER,
+                     "batch_group_count %lld must divide the batch size of %s and the output features of %s",
+                     (long long)g.batch, IR_SHOW(lhs), IR_SHOW(rhs));
+  bool fits =
+      in == IR_UNBOUNDED ? kernel_in == in && g.feature == 1 : in % g.feature == 0 && in / g.feature == kernel_in;
+  if (!fits || !divides(g.feature, kernel_out))
+    return base_fail(err, XLAC_E_INFER,
+                     "the input features of %s must be those of the kernel %s times feature_group_count %lld, "
+                     "which must divide the output features",
+                     IR_SHOW(lhs), IR_SHOW(rhs), (long long)g.feature);
+  return 0;
+}
+
+/* The window's size repeats the kernel's. */
+static int conv_spatial(const ir_conv_dims *n, uint32_t i, const ir_window_dim *w, const ir_type *lhs,
+                        const ir_type *rhs, ir_dims *d, xlac_error *err) {
+  uint32_t in = (uint32_t)n->input_spatial[i], kernel = (uint32_t)n->kernel_spatial[i],
+           to = (uint32_t)n->output_spatial[i];
+  if (rhs->dims[kernel] != w->size)
+    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "window size %lld in dimension %u is not the size of the kernel %s",
+                     (long long)w->size, i, IR_SHOW(rhs));
+  TRY(ir_infer_window_size(w, lhs->dims[in], &d->size[to], err));
+  d->dynamic[to] = ir_dim_is_dynamic(lhs, in) || ir_dim_is_dynamic(rhs, kernel);
+  return 0;
+}
+
+/* XLA's InferConvolveShape. */
+int ir_infer_convolution(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
+  const ir_type *lhs, *rhs;
+  TRY(ir_check_tensor(op, 0, &lhs, err));
+  TRY(ir_check_tensor(op, 1, &rhs, err));
+  const ir_conv_dims *n = ir_get_conv_dims(op);
+  if (!n) return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "convolution needs the attribute dim_labels");
+  conv_groups g = {ir_get_int(op, IR_ATTR_FEATURE_GROUP_COUNT, 1), ir_get_int(op, IR_ATTR_BATCH_GROUP_COUNT, 1)};
+  const ir_window *w = ir_get_window(op);
+  TRY(check_conv_groups(g, err));
+  TRY(ir_check_kernel_window(w, n->n_spatial, err));
+  TRY(check_conv_dims(n, lhs, rhs, err));
+  TRY(check_conv_sizes(n, g, lhs, rhs, err));
+  if (ir_dim_is_dynamic(rhs, (uint32_t)n->kernel_output_feature))
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "the output features of a kernel can't be dynamic, but it is %s",
+                     IR_SHOW(rhs));
+  ir_dims d = {.rank = lhs->rank};
+  int64_t batch = lhs->dims[n->input_batch];
+  d.size[n->output_batch] = batch == IR_UNBOUNDED ? batch : batch / g.batch;
+  d.dynamic[n->output_batch] = ir_dim_is_dynamic(lhs, (uint32_t)n->input_batch);
+  d.size[n->output_feature] = rhs->dims[n->kernel_output_feature];
+  for (uint32_t i = 0; i < n->n_spatial; i++) TRY(conv_spatial(n, i, &w->v[i], lhs, rhs, &d, err));
+  base_dtype dtype;
+  TRY(ir_infer_precision(lhs->dtype, rhs->dtype, &dtype, err));
+  return ir_dims_tensor(m, dtype, &d, out, err);
 }

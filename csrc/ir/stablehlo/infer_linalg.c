@@ -1,6 +1,8 @@
-/* Linear algebra, FFT, batch normalisation, top_k, map, scan: types, and their other rules. */
+/* Linear algebra, FFT, batch normalisation, top_k, map, sort, scan: types, and their other rules; and
+ * result_accuracy, which unary functions have. */
 #include "verify.h"
 
+/* Batches of square matrices. */
 int sv_infer_cholesky(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   if (t->rank < 2) return sv_fail(v, "cholesky_c2", "has an operand of rank %u; expected 2 or more", t->rank);
@@ -10,6 +12,7 @@ int sv_infer_cholesky(const sv *v) {
   return 0;
 }
 
+/* op(a) x = b, or x op(a) = b when left_side is false. */
 int sv_infer_triangular_solve(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_in(v, 1);
   if (a->rank < 2 || a->rank != b->rank)
@@ -30,6 +33,8 @@ int sv_infer_triangular_solve(const sv *v) {
 
 /* --- fft --- */
 
+/* fft_c1, c2, c3, c5. RFFT's operand is real and has the lengths themselves; IRFFT's has them but for the last, which
+ * is halved; for FFT and IFFT upstream does not compare. */
 static int sv_check_fft(const sv *v, const char *kind, sv_ints length) {
   const ir_type *t = sv_in(v, 0);
   bool real = strcmp(kind, "RFFT") == 0;
@@ -47,6 +52,7 @@ static int sv_check_fft(const sv *v, const char *kind, sv_ints length) {
   return 0;
 }
 
+/* RFFT halves the last dimension to length / 2 + 1 and makes complex numbers; IRFFT is the way back. */
 int sv_infer_fft(const sv *v) {
   const char *kind = ir_m_get_str(v->op, "fft_type");
   const ir_type *t = sv_in(v, 0);
@@ -72,6 +78,7 @@ int sv_infer_fft(const sv *v) {
 
 /* --- batch normalisation --- */
 
+/* All vectors have one entry for each feature; grad_output, operand 4 of batch_norm_grad, has the operand's shape. */
 static int sv_check_batch_norm(const sv *v, const char *id) {
   const ir_type *t = sv_in(v, 0);
   int64_t feature = ir_m_get_int(v->op, "feature_index", 0);
@@ -94,6 +101,8 @@ int sv_infer_batch_norm_inference(const sv *v) {
   return 0;
 }
 
+/* Training gives (normalised, mean, variance), grad (operand, scale, offset): in both the second and third are
+ * vectors. */
 int sv_infer_batch_norm(const sv *v) {
   bool grad = v->op->opcode == IR_OP_BATCH_NORM_GRAD;
   TRY(sv_check_batch_norm(v, grad ? "batch_norm_grad_c1" : "batch_norm_training_c1"));
@@ -108,6 +117,7 @@ int sv_infer_batch_norm(const sv *v) {
 
 /* --- top_k, map, sort --- */
 
+/* chlo.top_k: (values, i32 indices), k instead of the last dimension. */
 int sv_infer_topk(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   int64_t k = ir_m_get_int(v->op, "k", 0);
@@ -126,6 +136,7 @@ int sv_infer_topk(const sv *v) {
   return sv_make(v, &s, sv_plain(XLAC_S32), &v->out[1]);
 }
 
+/* map_c4: scalars of the operands' elements to one scalar. */
 static int sv_check_map_region(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   if (c->declaration || c->n_params != v->op->n_operands)
@@ -144,6 +155,7 @@ static int sv_check_map_region(const sv *v) {
   return 0;
 }
 
+/* map_c3: `dimensions` must list all of them. */
 int sv_infer_map(const sv *v) {
   sv_ints dims = sv_attr_ints(v, "dimensions");
   TRY(sv_check_map_region(v));
@@ -157,6 +169,7 @@ int sv_infer_map(const sv *v) {
   return sv_like(v, sv_in(v, 0), sv_element_of(sv_returned(sv_region(v, 0), 0)), v->out);
 }
 
+/* sort_c5: (a0, b0, a1, b1, ...) -> i1. */
 static int sv_check_comparator(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   if (c->n_params != 2 * v->op->n_operands)
@@ -175,6 +188,7 @@ static int sv_check_comparator(const sv *v) {
   return 0;
 }
 
+/* sort_c4: negative dimensions count from the end. */
 int sv_verify_sort(const sv *v) {
   int64_t d = ir_m_get_int(v->op, "dimension", -1), rank = v->op->n_operands ? sv_in(v, 0)->rank : 0;
   if (d < -rank || d >= rank)
@@ -187,6 +201,7 @@ int sv_verify_sort(const sv *v) {
 
 /* Operands are inputs, then initial carries; the attribute operandSegmentSizes tells how many of each. */
 static int sv_scan_inputs(const sv *v, uint32_t *inputs, uint32_t *carries) {
+  assert(inputs && carries);
   sv_ints sizes = sv_attr_ints(v, "operandSegmentSizes");
   if (sizes.n == 2 && sizes.v[0] >= 0 && sizes.v[1] >= 0 && sizes.v[0] <= v->op->n_operands &&
       sizes.v[1] == v->op->n_operands - sizes.v[0]) {
@@ -198,6 +213,7 @@ static int sv_scan_inputs(const sv *v, uint32_t *inputs, uint32_t *carries) {
                       v->op->n_operands);
 }
 
+/* What scan_dim_size says, or the first input whose size is known; all inputs must agree. */
 static int sv_scan_size(const sv *v, uint32_t inputs, int64_t *size) {
   int64_t d = ir_m_get_int(v->op, "dimension", 0);
   *size = ir_m_get_int(v->op, "scan_dim_size", SV_DYNAMIC);
@@ -213,6 +229,7 @@ static int sv_scan_size(const sv *v, uint32_t inputs, int64_t *size) {
   return 0;
 }
 
+/* The body's output with the scanned dimension put in. */
 static int sv_scan_output(const sv *v, uint32_t i, const ir_type *t, int64_t size) {
   int64_t d = ir_m_get_int(v->op, "dimension", 0);
   if (d > t->rank) return sv_fail(v, NULL, "has no dimension %lld in output %u, %s", (long long)d, i, SV_SHOW(t));
@@ -225,6 +242,7 @@ static int sv_scan_output(const sv *v, uint32_t i, const ir_type *t, int64_t siz
   return sv_make(v, &s, sv_element_of(t), &v->out[i]);
 }
 
+/* (outputs..., carries...): stacked outputs, final carries. */
 int sv_infer_scan(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   uint32_t inputs, carries;
@@ -246,6 +264,7 @@ int sv_infer_scan(const sv *v) {
   return 0;
 }
 
+/* The body takes slices of the inputs, without the scanned dimension, and the carries as they are. */
 int sv_verify_scan(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   uint32_t inputs, carries;
@@ -272,12 +291,14 @@ int sv_verify_scan(const sv *v) {
 
 /* --- accuracy --- */
 
+/* Negative (sign < 0) or zero (sign 0); an absent field is 0. */
 static bool sv_accuracy_is(const ir_mattr *a, const char *field, int sign) {
   const ir_mattr *f = ir_m_field(a, field);
   double x = !f ? 0 : f->kind == IR_M_FLOAT ? f->v.f : f->kind == IR_M_INTEGER ? (double)f->v.i : 0;
   return sign < 0 ? x < 0 : x == 0;
 }
 
+/* Tolerances are not negative, and given only with mode TOLERANCE. */
 int sv_verify_accuracy(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "result_accuracy");
   if (!a) return 0;

@@ -1,6 +1,8 @@
-/* Result types of ops that move data. */
+/* Result types of ops that move data: broadcast, concatenate, slices and updates, dimension sizes, pad, transpose,
+ * tuples. Where a size is dynamic but has a bound, arithmetic goes on with the bound. */
 #include "verify.h"
 
+/* Deprecated in StableHLO but still read: new dimensions in front. */
 int sv_infer_broadcast(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints sizes = sv_attr_ints(v, "broadcast_sizes");
@@ -26,6 +28,7 @@ static int sv_add_dims(const sv *v, int64_t *dim, int64_t *bound, int64_t dim2, 
   return 0;
 }
 
+/* concatenate_c2 and c4. */
 static int sv_check_concatenate(const sv *v, int64_t dimension) {
   const ir_type *first = sv_in(v, 0);
   if (first->rank == 0) return sv_fail(v, "concatenate_c4", "has scalars; expected tensors of rank 1 or more");
@@ -43,6 +46,7 @@ static int sv_check_concatenate(const sv *v, int64_t dimension) {
   return 0;
 }
 
+/* Along the dimension sizes add up; elsewhere operands tell one another what they know. */
 int sv_infer_concatenate(const sv *v) {
   int64_t dimension = ir_m_get_int(v->op, "dimension", 0);
   TRY(sv_check_concatenate(v, dimension));
@@ -60,6 +64,7 @@ int sv_infer_concatenate(const sv *v) {
   return sv_make(v, &s, sv_element_of(sv_in(v, 0)), v->out);
 }
 
+/* Operands from `first` on are start indices. */
 static int sv_check_start_types(const sv *v, uint32_t first, const char *id) {
   for (uint32_t i = first + 1; i < v->op->n_operands; i++)
     if (!sv_same_element(sv_in(v, i), sv_in(v, first)))
@@ -68,6 +73,7 @@ static int sv_check_start_types(const sv *v, uint32_t first, const char *id) {
   return 0;
 }
 
+/* (operand, start indices...): the result's sizes are the attribute's, all static. Starts are clamped at run time. */
 int sv_infer_dynamic_slice(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints sizes = sv_attr_ints(v, "slice_sizes");
@@ -86,6 +92,7 @@ int sv_infer_dynamic_slice(const sv *v) {
   return sv_make(v, &s, sv_element_of(t), v->out);
 }
 
+/* (operand, update, start indices...) gives the operand's type. */
 int sv_infer_dynamic_update_slice(const sv *v) {
   const ir_type *t = sv_in(v, 0), *update = sv_in(v, 1);
   if (update->rank != t->rank)
@@ -104,6 +111,7 @@ int sv_infer_dynamic_update_slice(const sv *v) {
   return 0;
 }
 
+/* The operand has the dimension that the attribute names. */
 static int sv_check_dimension(const sv *v, const char *id) {
   int64_t d = ir_m_get_int(v->op, "dimension", 0);
   if (d >= 0 && d < sv_in(v, 0)->rank) return 0;
@@ -116,6 +124,7 @@ int sv_infer_get_dimension_size(const sv *v) {
   return v->out[0] ? 0 : sv_oom(v);
 }
 
+/* The dimension becomes dynamic with its size as bound; a constant that is that very size leaves it static. */
 int sv_infer_set_dimension_size(const sv *v) {
   if (!sv_is_scalar_of(sv_in(v, 1), XLAC_S32))
     return sv_fail(v, NULL, "has size of %s; expected tensor<i32>", SV_SHOW(sv_in(v, 1)));
@@ -130,6 +139,7 @@ int sv_infer_set_dimension_size(const sv *v) {
   return sv_make(v, &s, sv_element_of(sv_in(v, 0)), v->out);
 }
 
+/* size + low + high + (size - 1) * interior, checked for overflow; edges may be negative. */
 static int sv_pad_size(const sv *v, int64_t size, int64_t low, int64_t high, int64_t interior, uint32_t i,
                        int64_t *out) {
   int64_t gaps = 0, sum = 0;
@@ -140,6 +150,7 @@ static int sv_pad_size(const sv *v, int64_t size, int64_t low, int64_t high, int
   return 0;
 }
 
+/* pad_c2, c3 and c4. Of a bounded dimension the bound is padded. */
 int sv_infer_pad(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints low = sv_attr_ints(v, "edge_padding_low"), high = sv_attr_ints(v, "edge_padding_high"),
@@ -158,6 +169,7 @@ int sv_infer_pad(const sv *v) {
   return sv_make(v, &s, sv_element_of(t), v->out);
 }
 
+/* 0 <= start <= limit <= size (or bound), and a positive stride. */
 static int sv_check_slice(const sv *v, uint32_t i, int64_t start, int64_t limit, int64_t stride) {
   const ir_type *t = sv_in(v, 0);
   int64_t size = sv_dim(t, i) != SV_DYNAMIC ? sv_dim(t, i) : sv_bound(t, i);
@@ -172,6 +184,7 @@ static int sv_check_slice(const sv *v, uint32_t i, int64_t start, int64_t limit,
   return 0;
 }
 
+/* ceil((limit - start) / stride) for each dimension. */
 int sv_infer_slice(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints starts = sv_attr_ints(v, "start_indices"), limits = sv_attr_ints(v, "limit_indices"),
@@ -188,6 +201,7 @@ int sv_infer_slice(const sv *v) {
   return sv_make(v, &s, sv_element_of(t), v->out);
 }
 
+/* Result dimension i is operand dimension permutation[i], with its bound. */
 int sv_infer_transpose(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints permutation = sv_attr_ints(v, "permutation");
@@ -209,6 +223,7 @@ int sv_infer_tuple(const sv *v) {
   return v->out[0] ? 0 : sv_oom(v);
 }
 
+/* The rule's set has seen to it that the operand is a tuple. */
 int sv_infer_get_tuple_element(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   int64_t i = ir_m_get_int(v->op, "index", 0);

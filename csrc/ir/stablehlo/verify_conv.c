@@ -1,12 +1,89 @@
-/* convolution, dynamic_conv. */
+/* Windows: their lists, and the sizes they give; and the convolutions that slide them.
+ *
+ * A window of size w and dilation d covers (w - 1) * d + 1 elements; over n (dilated, padded) elements with stride s
+ * it has (n - that) / s + 1 places. #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]> names which dimension of
+ * input, kernel and output is the batch, the feature and which are spatial. */
 #include "verify.h"
 
+/* Absent padding is none; so is an empty list. */
+int sv_read_padding(const sv *v, sv_ints *out) {
+  const ir_mattr *a = ir_mattr_of(v->op, "padding");
+  *out = (sv_ints){NULL, 0};
+  if (!a) return 0;
+  if (!a->type || a->type->rank != 2 || a->type->dims[1] != 2)
+    return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has a padding of %s; expected pairs, tensor<Nx2xi64>",
+                        a->type ? SV_SHOW(a->type) : "no type");
+  *out = sv_ints_of(v, a);
+  return 0;
+}
+
+/* An empty list means the default for each dimension. */
+static int sv_check_window_count(const sv *v, const char *what, uint32_t n, uint32_t expected) {
+  if (n == 0 || n == expected) return 0;
+  return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has %u %s; expected %u, one for each window dimension", n,
+                      what, expected);
+}
+
+/* A dynamic size of the kernel is not known, so it is not wrong. */
+static int sv_check_window_positive(const sv *v, const char *what, sv_ints list) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.v[i] != SV_DYNAMIC && list.v[i] <= 0)
+      return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL,
+                          "has a window with %s %lld in dimension %u; expected a positive one", what,
+                          (long long)list.v[i], i);
+  return 0;
+}
+
+/* w->size must have one entry for each window dimension; the other lists are held against it. */
+int sv_check_window(const sv *v, const sv_window *w, sv_ints reversal) {
+  assert(w);
+  uint32_t n = w->size.n;
+  /* The deprecated dynamic_conv is let through with any number of them, as upstream does. */
+  if (v->op->opcode != IR_OP_DYNAMIC_CONV) TRY(sv_check_window_count(v, "window strides", w->stride.n, n));
+  TRY(sv_check_window_count(v, "base dilations", w->base_dilation.n, n));
+  TRY(sv_check_window_count(v, "window dilations", w->dilation.n, n));
+  TRY(sv_check_window_count(v, "paddings", w->padding.n / 2, n));
+  TRY(sv_check_window_count(v, "window reversals", reversal.n, n));
+  TRY(sv_check_window_positive(v, "size", w->size));
+  TRY(sv_check_window_positive(v, "stride", w->stride));
+  TRY(sv_check_window_positive(v, "base dilation", w->base_dilation));
+  return sv_check_window_positive(v, "dilation", w->dilation);
+}
+
+/* (size - 1) * dilation + 1; what overflows counts as endless. No elements stay none. */
+static int64_t sv_dilated(int64_t size, int64_t dilation) {
+  int64_t n;
+  if (size <= 0) return 0;
+  return base_mul_i64(size - 1, dilation, &n) && base_add_i64(n, 1, &n) ? n : INT64_MAX;
+}
+
+/* Entry i of a list, or the default where the list is empty. */
+static int64_t sv_window_item(sv_ints list, uint32_t i, int64_t otherwise) {
+  return i < list.n ? list.v[i] : otherwise;
+}
+
+/* 0 where the window does not fit, also after a padding that overflows. A dynamic size has a dynamic result. */
+int64_t sv_window_output(const sv_window *w, uint32_t i, int64_t size) {
+  assert(i < w->size.n);
+  if (size == SV_DYNAMIC || w->size.v[i] == SV_DYNAMIC) return SV_DYNAMIC;
+  int64_t window = sv_dilated(w->size.v[i], sv_window_item(w->dilation, i, 1));
+  int64_t n = sv_dilated(size, sv_window_item(w->base_dilation, i, 1));
+  if (w->padding.n && !(base_add_i64(n, w->padding.v[2 * i], &n) && base_add_i64(n, w->padding.v[2 * i + 1], &n)))
+    return 0;
+  if (n <= 0 || window > n) return 0;
+  return (n - window) / sv_window_item(w->stride, i, 1) + 1;
+}
+
+/* convolution, dynamic_conv. */
+
+/* --- convolution, dynamic_conv --- */
 typedef struct sv_conv_numbers {
   int64_t input_batch, input_feature, kernel_input, kernel_output, output_batch, output_feature;
   sv_ints input_spatial, kernel_spatial, output_spatial;
   int64_t feature_groups, batch_groups;
 } sv_conv_numbers;
 
+/* Fields that the text left out read as 0 and as empty lists; the group counts default to 1. */
 static sv_conv_numbers sv_read_conv(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "dimension_numbers");
   return (sv_conv_numbers){
@@ -24,7 +101,8 @@ static sv_conv_numbers sv_read_conv(const sv *v) {
   };
 }
 
-/* Two numbers and the spatial ones: in range, no repetition. */
+/* Two numbers and the spatial ones: in range, no repetition. The two fixed dimensions first, then the spatial ones;
+ * together they must name each dimension once. */
 static int sv_check_conv_part(const sv *v, const char *id, const char *what, int64_t a, int64_t b, sv_ints spatial) {
   uint32_t rank = sv_in(v, 0)->rank;
   int64_t pair[2] = {a, b};
@@ -34,6 +112,7 @@ static int sv_check_conv_part(const sv *v, const char *id, const char *what, int
   return sv_check_distinct(v, id, what, two, "the spatial dimensions", spatial);
 }
 
+/* convolution_c13, c17, c18, c20 of the specification. */
 static int sv_check_conv_numbers(const sv *v, const sv_conv_numbers *c) {
   uint32_t n = c->input_spatial.n;
   if (n != c->kernel_spatial.n || n != c->output_spatial.n)
@@ -47,13 +126,17 @@ static int sv_check_conv_numbers(const sv *v, const sv_conv_numbers *c) {
                             c->output_spatial);
 }
 
+/* Of a dynamic size nothing is known. */
 static int sv_check_conv_division(const sv *v, const char *id, const char *what, int64_t size, const char *by,
                                   int64_t groups) {
+  assert(groups > 0);
   if (size == SV_DYNAMIC || size % groups == 0) return 0;
   return sv_fail(v, id, "has %s of size %lld; expected a multiple of %s, %lld", what, (long long)size, by,
                  (long long)groups);
 }
 
+/* feature_group_count g cuts input features and kernel outputs into g independent convolutions; batch_group_count
+ * does so with the batch. Dimension numbers have been checked. */
 static int sv_check_conv_groups(const sv *v, const sv_conv_numbers *c) {
   if (c->batch_groups > 1 && c->feature_groups > 1)
     return sv_fail(v, "convolution_c23",
@@ -74,6 +157,7 @@ static int sv_check_conv_groups(const sv *v, const sv_conv_numbers *c) {
                                 "feature_group_count", c->feature_groups);
 }
 
+/* The order is upstream's, so that of several errors the same one is told. */
 static int sv_check_conv(const sv *v, const sv_conv_numbers *c) {
   const ir_type *lhs = sv_in(v, 0), *rhs = sv_in(v, 1);
   if (lhs->rank < 2 || lhs->rank != rhs->rank)
@@ -91,6 +175,7 @@ static int sv_check_conv(const sv *v, const sv_conv_numbers *c) {
   return 0;
 }
 
+/* With an unknown padding the spatial sizes are not known. */
 static int sv_make_conv(const sv *v, const sv_conv_numbers *c, sv_ints padding, bool padding_known) {
   const ir_type *lhs = sv_in(v, 0), *rhs = sv_in(v, 1);
   uint32_t n = c->kernel_spatial.n;
@@ -112,6 +197,7 @@ static int sv_make_conv(const sv *v, const sv_conv_numbers *c, sv_ints padding, 
   return sv_make(v, &s, sv_declared_element(v), v->out);
 }
 
+/* Only the output's sizes follow; its element type is free. */
 int sv_infer_convolution(const sv *v) {
   sv_conv_numbers c = sv_read_conv(v);
   sv_ints padding;
@@ -120,6 +206,7 @@ int sv_infer_convolution(const sv *v) {
   return sv_make_conv(v, &c, padding, true);
 }
 
+/* Operand 2 is the padding, of as many pairs as there are spatial dimensions; often a constant, which is then read. */
 int sv_infer_dynamic_conv(const sv *v) {
   sv_conv_numbers c = sv_read_conv(v);
   const ir_type *t = sv_in(v, 2);
@@ -131,6 +218,8 @@ int sv_infer_dynamic_conv(const sv *v) {
   return sv_make_conv(v, &c, padding, known);
 }
 
+/* Per-axis scales belong to the kernel's output features and the result's features: anything else would mix scales
+ * within a sum. */
 static int sv_check_conv_quant(const sv *v) {
   const ir_type *rhs = sv_in(v, 1), *result = sv_result(v, 0);
   if (!sv_is_quant(sv_in(v, 0)) && !sv_is_quant(rhs) && !sv_is_quant(result)) return 0;

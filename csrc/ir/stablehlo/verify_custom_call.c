@@ -1,6 +1,8 @@
-/* custom_call: layouts, aliases, backend_config, and the targets that StableHLO knows. */
+/* custom_call: layouts, aliases, backend_config, and the targets that StableHLO knows (CreateBuffer, Pin, Unpin).
+ * What a target does with its operands is the target's own affair. */
 #include "verify.h"
 
+/* A minor-to-major order: a permutation of the dimensions. A value that is no tensor has an empty one. */
 static int sv_check_layout(const sv *v, const char *what, uint32_t i, const ir_type *t, const ir_mattr *a) {
   if (ir_is_tuple(t)) return sv_fail(v, NULL, "has a layout for %s %u, a tuple", what, i);
   sv_ints order = sv_ints_of(v, a);
@@ -14,6 +16,7 @@ static int sv_check_layout(const sv *v, const char *what, uint32_t i, const ir_t
                  SV_SHOW_INTS(order), what, i, SV_SHOW(t));
 }
 
+/* Of a single tuple result each element has a layout. */
 static int sv_check_layouts(const sv *v) {
   const ir_mattr *in = ir_mattr_of(v->op, "operand_layouts"), *out = ir_mattr_of(v->op, "result_layouts");
   if (!in && !out) return 0;
@@ -43,7 +46,9 @@ static const ir_type *sv_whole_result(const sv *v) {
   return v->op->n_results == 1 ? sv_result(v, 0) : ir_tuple(v->m, v->op->n_results, v->op->types);
 }
 
+/* An alias names a part of the result and a part of an operand, of one type. */
 static int sv_check_alias(const sv *v, const ir_mattr *alias, const ir_type *result) {
+  assert(result);
   int64_t operand = sv_field_int(alias, "operand_index", 0);
   if (operand < 0 || operand >= v->op->n_operands)
     return sv_fail_code(v, XLAC_E_VERIFY_ALIAS, NULL, "has operand_index = %lld in an alias; expected one in [0, %u)",
@@ -58,6 +63,7 @@ static int sv_check_alias(const sv *v, const ir_mattr *alias, const ir_type *res
                       SV_SHOW(out));
 }
 
+/* NULL without the attribute. */
 static const ir_mattrs *sv_aliases_of(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "output_operand_aliases");
   return a ? a->v.list : NULL;
@@ -79,7 +85,9 @@ static uint32_t sv_count_aliases(const sv *v, const char *field, sv_ints path, i
   return n;
 }
 
+/* `path` has the indices of the tuples around t; it is long enough for any type. */
 static int sv_check_buffer_leaves(const sv *v, const ir_type *t, int64_t *path, uint32_t depth) {
+  assert(depth <= IR_MAX_TYPE_DEPTH);
   if (sv_is_buffer(t)) {
     if (sv_count_aliases(v, "output_tuple_indices", (sv_ints){path, depth}, -1) == 1) return 0;
     return sv_fail_code(v, XLAC_E_VERIFY_ALIAS, NULL, "has a buffer result %s; expected exactly one alias for it",
@@ -92,6 +100,7 @@ static int sv_check_buffer_leaves(const sv *v, const ir_type *t, int64_t *path, 
   return 0;
 }
 
+/* A buffer operand can become one part of the result only; tensors may be aliased twice. */
 static int sv_check_aliases(const sv *v, const ir_type *result) {
   const ir_mattrs *all = sv_aliases_of(v);
   for (uint32_t i = 0; all && i < all->n; i++) TRY(sv_check_alias(v, all->v[i], result));
@@ -106,6 +115,7 @@ static int sv_check_aliases(const sv *v, const ir_type *result) {
   return 0;
 }
 
+/* Typed FFI calls have a dictionary, all others a string. */
 static int sv_check_backend_config(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "backend_config");
   /* MLIR's text has it as a number. */
@@ -148,6 +158,7 @@ static int sv_check_known_target(const sv *v, bool *done) {
 }
 
 int sv_verify_custom_call(const sv *v) {
+  assert(v->op->types || v->op->n_results == 0);
   bool done;
   const ir_type *result = sv_whole_result(v);
   if (!result) return sv_oom(v);

@@ -1,12 +1,17 @@
-/* dot, dot_general, ragged_dot. */
+/* dot, dot_general, ragged_dot, by the constraints dot_general_c1 to c24.
+ *
+ * The result's dimensions are the batching ones, then lhs's free ones, then rhs's; its element type is whatever was
+ * declared (f32 from bf16 operands, say). */
 #include "verify.h"
 
+/* At most one for each operand; fewer are allowed. */
 int sv_check_precision(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "precision_config");
   if (!a || a->v.list->n <= 2) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has %u precisions; expected at most 2", a->v.list->n);
 }
 
+/* Deprecated in StableHLO but still read: matrices and vectors without batches. */
 int sv_infer_dot(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_in(v, 1);
   TRY(sv_check_precision(v));
@@ -20,7 +25,9 @@ int sv_infer_dot(const sv *v) {
   return sv_make(v, &s, sv_declared_element(v), v->out);
 }
 
+/* Pairwise; lists are in range and of one length. */
 static int sv_check_dot_sizes(const sv *v, const char *id, const char *what, sv_ints lhs, sv_ints rhs) {
+  assert(lhs.n == rhs.n);
   for (uint32_t i = 0; i < lhs.n; i++) {
     int64_t a = sv_dim(sv_in(v, 0), (uint32_t)lhs.v[i]), b = sv_dim(sv_in(v, 1), (uint32_t)rhs.v[i]);
     if (!sv_dims_fit(a, b))
@@ -30,7 +37,9 @@ static int sv_check_dot_sizes(const sv *v, const char *id, const char *what, sv_
   return 0;
 }
 
+/* dot_general_c1 to c10; ragged_dot has the same numbers and more. */
 int sv_read_dot(const sv *v, const ir_mattr *numbers, sv_dot *d) {
+  assert(d);
   uint32_t lhs_rank = sv_in(v, 0)->rank, rhs_rank = sv_in(v, 1)->rank;
   *d = (sv_dot){
       sv_field_ints(v, numbers, "lhs_batching_dimensions"), sv_field_ints(v, numbers, "rhs_batching_dimensions"),
@@ -54,11 +63,13 @@ int sv_read_dot(const sv *v, const ir_mattr *numbers, sv_dot *d) {
   return sv_check_dot_sizes(v, "dot_general_c10", "contracting", d->lhs_contracting, d->rhs_contracting);
 }
 
+/* `group`: of rhs of a ragged_dot. */
 static void sv_push_free_dims(sv_shape *s, const ir_type *t, sv_ints batch, sv_ints contracting, sv_ints group) {
   for (uint32_t i = 0; i < t->rank; i++)
     if (!sv_has(batch, i) && !sv_has(contracting, i) && !sv_has(group, i)) sv_push_dim(s, t, i);
 }
 
+/* Of a batching dimension both sides tell what they know. */
 int sv_infer_dot_general(const sv *v) {
   sv_dot d;
   const ir_type *a = sv_in(v, 0), *b = sv_in(v, 1);
@@ -88,6 +99,7 @@ static const sv_dot_algorithm_row sv_dot_algorithms[] = {
     {"tf32", "tf32", "f32", 3}, {"f32", "f32", "f32", 1},   {"f64", "f64", "f64", 1},
 };
 
+/* tf32 is no element type of ours and is spelled by its text. */
 static const char *sv_precision_name(const ir_mattr *algorithm, const char *field) {
   const ir_mattr *a = ir_m_field(algorithm, field);
   if (!a || a->kind != IR_M_TYPE) return "";
@@ -95,10 +107,12 @@ static const char *sv_precision_name(const ir_mattr *algorithm, const char *fiel
   return base_dtype_of((base_dtype)a->type->dtype)->text;
 }
 
+/* f8e8m0fnu is a scale's type, not a number's. */
 static bool sv_is_f8(const char *name) {
   return strncmp(name, "f8", 2) == 0 && strcmp(name, "f8e8m0fnu") != 0;
 }
 
+/* Imprecise accumulation exists for f8 alone. */
 static bool sv_algorithm_is_known(const ir_mattr *a, int64_t operations) {
   const char *lhs = sv_precision_name(a, "lhs_precision_type"), *rhs = sv_precision_name(a, "rhs_precision_type");
   const char *accumulator = sv_precision_name(a, "accumulation_type");
@@ -114,6 +128,7 @@ static bool sv_algorithm_is_known(const ir_mattr *a, int64_t operations) {
   return false;
 }
 
+/* dot_general_c21 to c24, and i8 of the specification. */
 static int sv_check_algorithm(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "algorithm");
   if (!a) return 0;
@@ -136,6 +151,7 @@ static int sv_check_algorithm(const sv *v) {
   return 0;
 }
 
+/* dot_general_c15 and c16 beside what convolutions share. */
 static int sv_check_dot_quant(const sv *v) {
   const ir_type *rhs = sv_in(v, 1);
   sv_ints contracting = sv_field_ints(v, ir_mattr_of(v->op, "dot_dimension_numbers"), "rhs_contracting_dimensions");
@@ -148,6 +164,7 @@ static int sv_check_dot_quant(const sv *v) {
   return sv_check_product_quant(v);
 }
 
+/* Quantised if any of the three is. */
 int sv_verify_dot_general(const sv *v) {
   TRY(sv_check_algorithm(v));
   if (!sv_is_quant(sv_in(v, 0)) && !sv_is_quant(sv_in(v, 1)) && !sv_is_quant(sv_result(v, 0))) return 0;
@@ -159,6 +176,7 @@ int sv_verify_dot_general(const sv *v) {
 /* Which kind of dimension of lhs is ragged. */
 typedef enum sv_ragged_mode { SV_RAGGED_FREE, SV_RAGGED_CONTRACTING, SV_RAGGED_BATCH } sv_ragged_mode;
 
+/* Which result there is depends on it: see ir/infer/infer_linalg.c for the three shapes. */
 static sv_ragged_mode sv_ragged_mode_of(const sv_dot *d, int64_t ragged) {
   return sv_has(d->lhs_batch, ragged)         ? SV_RAGGED_BATCH
          : sv_has(d->lhs_contracting, ragged) ? SV_RAGGED_CONTRACTING
@@ -178,6 +196,7 @@ static void sv_ragged_prefix(const sv *v, const sv_dot *d, int64_t ragged, sv_sh
     if (!sv_has(d->lhs_batch, i) && !sv_has(d->lhs_contracting, i)) sv_push_dim(s, lhs, i);
 }
 
+/* One vector for all, or one for each place of the dimensions outside of the ragged one. */
 static int sv_check_group_sizes(const sv *v, const sv_dot *d, int64_t ragged) {
   const ir_type *sizes = sv_in(v, 2);
   sv_shape s;
@@ -190,6 +209,7 @@ static int sv_check_group_sizes(const sv *v, const sv_dot *d, int64_t ragged) {
                  SV_SHOW(sizes), s.rank);
 }
 
+/* rhs has a dimension over the groups only where the ragged dimension is free. */
 static int sv_check_group_dims(const sv *v, const sv_dot *d, int64_t ragged, sv_ints group) {
   const ir_type *rhs = sv_in(v, 1), *sizes = sv_in(v, 2);
   TRY(sv_check_dims(v, NULL, "rhs_group_dimensions", group, rhs->rank));
@@ -204,6 +224,7 @@ static int sv_check_group_dims(const sv *v, const sv_dot *d, int64_t ragged, sv_
   return 0;
 }
 
+/* (lhs, rhs, group_sizes). */
 int sv_infer_ragged_dot(const sv *v) {
   const ir_mattr *numbers = ir_mattr_of(v->op, "ragged_dot_dimension_numbers");
   const ir_type *lhs = sv_in(v, 0), *sizes = sv_in(v, 2);

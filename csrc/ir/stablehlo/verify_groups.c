@@ -1,6 +1,11 @@
-/* Collectives: replica groups, channels, shapes. */
+/* Collectives: replica groups, channels, shapes.
+ *
+ * Groups are a dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, padded with -1 where groups may differ in size, or axes of
+ * a mesh (replica_group_mesh_axes). How many participants there are is not known here, so ids are checked against one
+ * another only. */
 #include "verify.h"
 
+/* A mesh by its symbol must exist; one that is written in place must have the axes that are named. */
 static int sv_check_mesh_groups(const sv *v, const ir_mattr *a) {
   const ir_mattr *mesh = ir_m_field(a, "mesh"), *axes = ir_m_field(a, "axes");
   if (mesh && mesh->kind == IR_M_SYMBOL) {
@@ -28,6 +33,7 @@ static int sv_check_mesh_groups(const sv *v, const ir_mattr *a) {
   return 0;
 }
 
+/* What an op asks of its groups. */
 typedef struct sv_group_rules {
   bool same_size;   /* no -1 */
   bool complete;    /* every number below their count is there */
@@ -35,6 +41,7 @@ typedef struct sv_group_rules {
   int64_t expected; /* size of a group, or -1 */
 } sv_group_rules;
 
+/* all_gather_c2 and c4. Ids are below their count when they are complete, so an array of marks does. */
 static int sv_check_ids(const sv *v, sv_ints ids, const sv_group_rules *rules) {
   uint32_t n = ids.n, used = 0;
   int64_t out_of_range = -1;
@@ -62,6 +69,7 @@ static int sv_check_ids(const sv *v, sv_ints ids, const sv_group_rules *rules) {
 }
 
 static int sv_check_groups(const sv *v, const sv_group_rules *rules) {
+  assert(rules);
   const ir_mattr *a = ir_mattr_of(v->op, "replica_groups");
   if (a->kind == IR_M_STRUCT) return sv_check_mesh_groups(v, a);
   if (a->type->rank != 2)
@@ -79,10 +87,12 @@ static int sv_check_groups(const sv *v, const sv_group_rules *rules) {
                       SV_SHOW(a->type), (long long)rules->expected);
 }
 
+/* A unit attribute: there or not. */
 static bool sv_uses_global_ids(const sv *v) {
   return ir_mattr_of(v->op, "use_global_device_ids") != NULL;
 }
 
+/* `least` is 0 or 1, as upstream asks of the op. */
 static int sv_check_channel(const sv *v, int64_t least) {
   int64_t id = sv_field_int(ir_mattr_of(v->op, "channel_handle"), "handle", 0);
   if (!sv_uses_global_ids(v) || id >= least) return 0;
@@ -93,6 +103,7 @@ static int sv_check_channel(const sv *v, int64_t least) {
 
 /* --- all_gather, all_to_all --- */
 
+/* all_gather_c1 and c6: only the gathered dimension grows, by a whole factor. */
 static int sv_check_gathered(const sv *v, uint32_t i, int64_t d) {
   const ir_type *a = sv_in(v, i), *b = sv_result(v, i);
   if (d >= a->rank)
@@ -109,6 +120,7 @@ static int sv_check_gathered(const sv *v, uint32_t i, int64_t d) {
                  SV_SHOW(a), SV_SHOW(b), (long long)d);
 }
 
+/* The factor itself depends on the groups' size, which upstream does not compare either. */
 int sv_verify_all_gather(const sv *v) {
   sv_group_rules rules = {.same_size = true, .complete = true, .global = sv_uses_global_ids(v), .expected = -1};
   TRY(sv_check_groups(v, &rules));
@@ -118,6 +130,7 @@ int sv_verify_all_gather(const sv *v) {
   return 0;
 }
 
+/* split_dimension is cut into split_count parts, which are strung together along concat_dimension. */
 int sv_infer_all_to_all(const sv *v) {
   int64_t split = ir_m_get_int(v->op, "split_dimension", 0), concat = ir_m_get_int(v->op, "concat_dimension", 0);
   int64_t n = ir_m_get_int(v->op, "split_count", 1);
@@ -144,6 +157,7 @@ int sv_infer_all_to_all(const sv *v) {
   return 0;
 }
 
+/* Groups have split_count members each. */
 int sv_verify_all_to_all(const sv *v) {
   sv_group_rules rules = {.same_size = true, .complete = true, .expected = ir_m_get_int(v->op, "split_count", 1)};
   return sv_check_groups(v, &rules);
@@ -151,6 +165,7 @@ int sv_verify_all_to_all(const sv *v) {
 
 /* --- reductions --- */
 
+/* One computation serves all operands, so it is checked against each. */
 static int sv_check_each_reducer(const sv *v, uint32_t n) {
   const ir_computation *c = sv_region(v, 0);
   sv_shape none = {.rank = 0};
@@ -162,11 +177,13 @@ static int sv_check_each_reducer(const sv *v, uint32_t n) {
   return 0;
 }
 
+/* All but the dynamic root, which comes last. */
 static uint32_t sv_data_operands(const sv *v) {
   bool root = ir_mattr_of(v->op, "has_dynamic_root") != NULL;
   return root && v->op->n_operands ? v->op->n_operands - 1 : v->op->n_operands;
 }
 
+/* Shapes stay; elements are those that the computation returns. */
 static int sv_infer_accumulated(const sv *v) {
   uint32_t n = sv_data_operands(v);
   if (v->op->n_results != n)
@@ -184,12 +201,14 @@ int sv_infer_collective_reduce(const sv *v) {
   return sv_infer_accumulated(v);
 }
 
+/* Groups may be of different sizes, filled up with -1. */
 static int sv_check_loose_groups(const sv *v) {
   sv_group_rules rules = {.complete = true, .global = sv_uses_global_ids(v), .expected = -1};
   TRY(sv_check_groups(v, &rules));
   return sv_check_channel(v, 1);
 }
 
+/* The result's type follows from the reducer; groups may differ in size. */
 int sv_verify_all_reduce(const sv *v) {
   TRY(sv_check_loose_groups(v));
   return sv_check_each_reducer(v, v->op->n_operands);
@@ -205,12 +224,14 @@ static int sv_check_root(const sv *v) {
   return sv_fail(v, NULL, "has a dynamic root of %s; expected tensor<%uxi32>", SV_SHOW(t), n);
 }
 
+/* As all_reduce, and the root where one is given. */
 int sv_verify_collective_reduce(const sv *v) {
   TRY(sv_check_loose_groups(v));
   TRY(sv_check_root(v));
   return sv_check_each_reducer(v, sv_data_operands(v));
 }
 
+/* A dynamic root has no result. */
 int sv_infer_collective_broadcast(const sv *v) {
   uint32_t n = sv_data_operands(v);
   if (v->op->n_results != n)
@@ -219,12 +240,14 @@ int sv_infer_collective_broadcast(const sv *v) {
   return 0;
 }
 
+/* Not everybody must be in a group. */
 int sv_verify_collective_broadcast(const sv *v) {
   sv_group_rules rules = {.same_size = true, .expected = -1};
   TRY(sv_check_groups(v, &rules));
   return sv_check_root(v);
 }
 
+/* reduce_scatter_c2, c8, c9. */
 int sv_verify_reduce_scatter(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   int64_t d = ir_m_get_int(v->op, "scatter_dimension", 0);
@@ -248,6 +271,7 @@ int sv_verify_reduce_scatter(const sv *v) {
                  SV_SHOW(b));
 }
 
+/* collective_permute_c1 to c4: pairs of ids, none twice as a source or twice as a target. */
 int sv_verify_collective_permute(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "source_target_pairs");
   if (a->type->rank != 2 || a->type->dims[1] != 2)

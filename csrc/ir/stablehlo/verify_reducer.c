@@ -1,11 +1,17 @@
-/* Regions that reduce: reduce, reduce_window, scatter, select_and_scatter, all_reduce and its kin. */
+/* Regions that reduce: reduce, reduce_window, scatter, select_and_scatter, all_reduce and its kin.
+ *
+ * With n inputs a reducer is (acc 0..n-1, value 0..n-1) -> acc 0..n-1. Its element types may be wider than the
+ * inputs' (bf16 inputs summed in f32): the accumulator's is what the region returns, and that is the result's. Errors
+ * carry reduce_c6 whatever the op, as upstream's do. */
 #include "verify.h"
 
+/* A region without a body, or of another form than checked yet, leaves the input's elements. */
 sv_element sv_accumulator(const ir_computation *c, uint32_t i, const ir_type *input) {
   if (c->declaration || i >= c->n_results || !sv_is_shaped(sv_returned(c, i))) return sv_element_of(input);
   return sv_element_of(sv_returned(c, i));
 }
 
+/* Integers and preds count as one kind; quantised types go by what they express. */
 static bool sv_same_number_kind(const ir_type *a, const ir_type *b) {
   if (a->quant || b->quant) return a->quant && b->quant && a->quant->expressed == b->quant->expressed;
   unsigned x = base_dtype_of((base_dtype)a->dtype)->kind, y = base_dtype_of((base_dtype)b->dtype)->kind;
@@ -25,6 +31,7 @@ static bool sv_reducer_types_fit(const ir_type *a, const ir_type *b, bool any_fl
   return sv_same_element(a, b) || (any_float && sv_is_float(a) && sv_is_float(b));
 }
 
+/* Counts of parameters and returned values. */
 static int sv_check_reducer_shape(const sv *v, const ir_computation *c, uint32_t n) {
   if (c->n_params != 2 * n)
     return sv_fail_code(v, XLAC_E_VERIFY_CALLED, "reduce_c6", "has a reducer of %u parameters; expected %u",
@@ -53,6 +60,7 @@ static int sv_check_reducer_dims(const sv *v, uint32_t i, const ir_type *arg, co
                       "has a reducer whose parameter %u is %s, which does not fit the operand", i, SV_SHOW(arg));
 }
 
+/* returned i == acc i; value i may be another float; init and input must be promotable to what the reducer takes. */
 static int sv_check_reducer_value(const sv *v, const ir_computation *c, uint32_t n, uint32_t i, const ir_type *input,
                                   const ir_type *init) {
   const ir_type *result = sv_returned(c, i), *first = sv_arg(c, i), *second = sv_arg(c, n + i);
@@ -76,6 +84,7 @@ static int sv_check_reducer_value(const sv *v, const ir_computation *c, uint32_t
 
 int sv_check_reducer(const sv *v, const ir_computation *c, uint32_t n, const ir_type *const *inputs,
                      const ir_type *const *inits, const sv_shape *allowed) {
+  assert(n == 0 || (inputs && inits && allowed));
   TRY(sv_check_reducer_shape(v, c, n));
   for (uint32_t i = 0; i < n; i++) {
     TRY(sv_check_reducer_value(v, c, n, i, inputs[i], inits[i]));
@@ -86,6 +95,7 @@ int sv_check_reducer(const sv *v, const ir_computation *c, uint32_t n, const ir_
 
 /* --- reduce --- */
 
+/* Shapes of inputs 1..n-1 against input 0's. */
 static int sv_check_inputs_alike(const sv *v, uint32_t n, const char *id) {
   for (uint32_t i = 1; i < n; i++)
     if (!sv_shapes_fit(sv_in(v, 0), sv_in(v, i)))
@@ -93,6 +103,7 @@ static int sv_check_inputs_alike(const sv *v, uint32_t n, const char *id) {
   return 0;
 }
 
+/* The inputs' dimensions that are not reduced: reduce_c1, c4, c5. */
 static int sv_reduced_shape(const sv *v, sv_shape *s) {
   const ir_type *t = sv_in(v, 0);
   sv_ints dims = sv_attr_ints(v, "dimensions");
@@ -106,6 +117,7 @@ static int sv_reduced_shape(const sv *v, sv_shape *s) {
   return 0;
 }
 
+/* Operands: n inputs, n initial values (SV_HALVES has seen to that). */
 int sv_infer_reduce(const sv *v) {
   sv_shape s;
   uint32_t n = v->op->n_operands / 2;
@@ -116,6 +128,7 @@ int sv_infer_reduce(const sv *v) {
   return 0;
 }
 
+/* Operands 0..n-1 are inputs, n..2n-1 initial values. */
 static int sv_check_own_reducer(const sv *v, const sv_shape *allowed) {
   uint32_t n = v->op->n_operands / 2;
   const ir_type **types = BASE_ARRAY(v->arena, const ir_type *, 2u * n + 1u);
@@ -124,6 +137,7 @@ static int sv_check_own_reducer(const sv *v, const sv_shape *allowed) {
   return sv_check_reducer(v, sv_region(v, 0), n, types, types + n, allowed);
 }
 
+/* The reducer's parameters may have the result's dimensions at most. */
 int sv_verify_reduce(const sv *v) {
   sv_shape s;
   TRY(sv_reduced_shape(v, &s));
@@ -132,6 +146,7 @@ int sv_verify_reduce(const sv *v) {
 
 /* --- reduce_window --- */
 
+/* Lists that the op leaves out mean stride 1, dilation 1, no padding. */
 static int sv_read_reduce_window(const sv *v, sv_window *w) {
   uint32_t n = v->op->n_operands / 2;
   TRY(sv_check_inputs_alike(v, n, "reduce_window_c2"));
@@ -146,6 +161,7 @@ static int sv_read_reduce_window(const sv *v, sv_window *w) {
   return sv_check_window(v, w, (sv_ints){NULL, 0});
 }
 
+/* Each dimension, and each bound, becomes the number of places of its window. */
 int sv_infer_reduce_window(const sv *v) {
   sv_window w;
   TRY(sv_read_reduce_window(v, &w));
@@ -163,6 +179,7 @@ int sv_infer_reduce_window(const sv *v) {
   return 0;
 }
 
+/* Parameters of the reducer may have the window's dimensions at most. */
 int sv_verify_reduce_window(const sv *v) {
   sv_window w;
   TRY(sv_read_reduce_window(v, &w));
@@ -173,10 +190,12 @@ int sv_verify_reduce_window(const sv *v) {
 
 /* --- select_and_scatter --- */
 
+/* The operand's shape, with the elements that the scatter region returns. */
 int sv_infer_select_and_scatter(const sv *v) {
   return sv_like(v, sv_in(v, 0), sv_accumulator(sv_region(v, 1), 0, sv_in(v, 0)), v->out);
 }
 
+/* select: two scalars of the operand's elements to i1. */
 static int sv_check_selector(const sv *v) {
   const ir_computation *c = sv_region(v, 0);
   const ir_type *scalar;
@@ -195,6 +214,7 @@ static int sv_check_selector(const sv *v) {
   return 0;
 }
 
+/* The source has one element for each place of the window over the operand. */
 int sv_verify_select_and_scatter(const sv *v) {
   const ir_type *t = sv_in(v, 0), *source = sv_in(v, 1), *init = sv_in(v, 2), *scalar;
   TRY(sv_check_selector(v));

@@ -1,6 +1,8 @@
-/* Ops whose result type is declared: reshapes, broadcasts, bit casts, iota, dynamic pad and slice. */
+/* Ops whose result type is declared: reshapes, broadcasts, bit casts, iota, dynamic pad and slice. Nothing is
+ * inferred, so the declared type is held against operands, attributes, and shape operands where these are constants. */
 #include "verify.h"
 
+/* tensor<4xf32> to tensor<4x4xi8> or back: the narrower elements have a last dimension of the ratio of widths. */
 int sv_verify_bitcast_convert(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   bool complex_a = !a->quant && base_dtype_is_complex((base_dtype)a->dtype);
@@ -22,6 +24,7 @@ int sv_verify_bitcast_convert(const sv *v) {
   return sv_fail(v, "bitcast_convert_c1", "has %s and %s; expected as many bits in both", SV_SHOW(a), SV_SHOW(b));
 }
 
+/* iota_c1. */
 int sv_verify_iota(const sv *v) {
   const ir_type *t = sv_result(v, 0);
   int64_t d = ir_m_get_int(v->op, "iota_dimension", 0);
@@ -45,6 +48,7 @@ static int sv_check_shape_operand(const sv *v, uint32_t i, const char *id) {
   return sv_fail(v, id, "has the output shape %s, but a result of %s", SV_SHOW_INTS(sizes), SV_SHOW(t));
 }
 
+/* The rank is known from the result; sizes only at run time. */
 int sv_verify_dynamic_iota(const sv *v) {
   int64_t d = ir_m_get_int(v->op, "iota_dimension", 0);
   if (d >= sv_result(v, 0)->rank)
@@ -53,6 +57,7 @@ int sv_verify_dynamic_iota(const sv *v) {
   return sv_check_shape_operand(v, 0, "dynamic_iota_c2");
 }
 
+/* The new state is like the old one. */
 int sv_verify_rng_bit_generator(const sv *v) {
   if (sv_shapes_fit(sv_in(v, 0), sv_result(v, 0)) && sv_same_element(sv_in(v, 0), sv_result(v, 0))) return 0;
   return sv_fail(v, "rng_bit_generator_c1", "has a state of %s but gives one of %s; expected the same",
@@ -61,6 +66,7 @@ int sv_verify_rng_bit_generator(const sv *v) {
 
 /* --- broadcasts --- */
 
+/* broadcast_in_dim_c2, c3, c4. */
 static int sv_check_broadcast_dims(const sv *v, sv_ints dims) {
   const ir_type *t = sv_in(v, 0), *result = sv_result(v, 0);
   if (dims.n != t->rank)
@@ -72,6 +78,7 @@ static int sv_check_broadcast_dims(const sv *v, sv_ints dims) {
   return sv_check_dims(v, "broadcast_in_dim_c3", "broadcast_dimensions", dims, result->rank);
 }
 
+/* Operand dimension i goes to result dimension broadcast_dimensions[i], where its size is 1 or the same. */
 int sv_verify_broadcast_in_dim(const sv *v) {
   const ir_type *t = sv_in(v, 0), *result = sv_result(v, 0);
   sv_ints dims = sv_attr_ints(v, "broadcast_dimensions");
@@ -87,6 +94,7 @@ int sv_verify_broadcast_in_dim(const sv *v) {
   return sv_check_broadcast_quant(v, dims);
 }
 
+/* What the program promises about sizes that are not known yet; a dimension can't be both. */
 static int sv_check_expansion_hints(const sv *v) {
   sv_ints yes = sv_attr_ints(v, "known_expanding_dimensions"), no = sv_attr_ints(v, "known_nonexpanding_dimensions");
   TRY(sv_check_distinct(v, "dynamic_broadcast_in_dim_c8", "known_expanding_dimensions", yes,
@@ -95,6 +103,7 @@ static int sv_check_expansion_hints(const sv *v) {
   return sv_check_dims(v, "dynamic_broadcast_in_dim_c10", "known_nonexpanding_dimensions", no, sv_in(v, 0)->rank);
 }
 
+/* A constant output shape can be compared now rather than at run time. */
 static int sv_check_known_broadcast(const sv *v, sv_ints dims) {
   const ir_type *t = sv_in(v, 0);
   sv_ints sizes;
@@ -107,6 +116,7 @@ static int sv_check_known_broadcast(const sv *v, sv_ints dims) {
   return 0;
 }
 
+/* Sizes that are dynamic on one side are compared at run time. */
 int sv_verify_dynamic_broadcast_in_dim(const sv *v) {
   const ir_type *t = sv_in(v, 0), *result = sv_result(v, 0);
   sv_ints dims = sv_attr_ints(v, "broadcast_dimensions");
@@ -131,6 +141,7 @@ int sv_verify_dynamic_broadcast_in_dim(const sv *v) {
 
 /* --- reshapes --- */
 
+/* Only between static types. */
 static int sv_check_element_counts(const sv *v, const char *id) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   if (a->has_dynamic || b->has_dynamic || a->count == b->count) return 0;
@@ -138,6 +149,7 @@ static int sv_check_element_counts(const sv *v, const char *id) {
                  SV_SHOW(b));
 }
 
+/* reshape_c2 and c3. With dynamic sizes nothing can be compared yet. */
 int sv_verify_reshape(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   if (a->has_dynamic || b->has_dynamic) return 0;
@@ -145,6 +157,7 @@ int sv_verify_reshape(const sv *v) {
   return a->quant || b->quant ? sv_check_reshape_quant(v) : 0;
 }
 
+/* A product that overflows is no count of elements. */
 static int sv_check_known_reshape(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints sizes;
@@ -157,6 +170,7 @@ static int sv_check_known_reshape(const sv *v) {
                  SV_SHOW_INTS(sizes), (long long)n);
 }
 
+/* Operand 1 is the output shape, of one number for each dimension. */
 int sv_verify_dynamic_reshape(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   if (!a->quant && !b->quant && !sv_elements_fit(a, b))
@@ -170,12 +184,14 @@ int sv_verify_dynamic_reshape(const sv *v) {
   return a->quant || b->quant ? sv_check_reshape_quant(v) : 0;
 }
 
+/* reverse_c2 and c3. */
 int sv_verify_reverse(const sv *v) {
   sv_ints dims = sv_attr_ints(v, "dimensions");
   if (!sv_is_unique(dims)) return sv_fail(v, "reverse_c2", "has dims = %s; expected no repetition", SV_SHOW_INTS(dims));
   return sv_check_dims(v, "reverse_c3", "dims", dims, sv_in(v, 0)->rank);
 }
 
+/* Inference has checked the permutation; this is about scales. */
 int sv_verify_transpose(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   sv_ints permutation = sv_attr_ints(v, "permutation");
@@ -187,6 +203,7 @@ int sv_verify_transpose(const sv *v) {
 
 /* --- dynamic slices and pads --- */
 
+/* (operand, starts, limits, strides), each a vector of as many numbers as the operand has dimensions. */
 int sv_verify_real_dynamic_slice(const sv *v) {
   uint32_t rank = sv_in(v, 0)->rank;
   for (uint32_t i = 1; i < 4; i++) {
@@ -199,6 +216,7 @@ int sv_verify_real_dynamic_slice(const sv *v) {
   return 0;
 }
 
+/* With constant paddings the sizes are those of pad. */
 static int sv_check_known_pad(const sv *v) {
   const ir_type *t = sv_in(v, 0), *result = sv_result(v, 0);
   sv_ints low, high, interior;
@@ -219,6 +237,7 @@ static int sv_check_known_pad(const sv *v) {
   return 0;
 }
 
+/* (operand, padding value, low, high, interior). */
 int sv_verify_dynamic_pad(const sv *v) {
   const ir_type *t = sv_in(v, 0), *low = sv_in(v, 2);
   if (sv_result(v, 0)->rank != t->rank)

@@ -1,6 +1,12 @@
-/* Collectives: what they say they do to the operand's sharding gives the one they say their result has. */
+/* Collectives: what they say they do to the operand's sharding gives the one they say their result has.
+ *
+ *     [{"a", "b"}, {}]  all_gather [{"b"}, {}]       gives [{"a"}, {}]           minor axes go
+ *     [{"a"}, {}]       all_slice [{}, {"b"}]        gives [{"a"}, {"b"}]        axes come behind
+ *     [{"a"}, {}]       all_to_all {"a"}: 0->1       gives [{}, {"a"}]           axes move
+ * Sub-axes count: gathering "x":(2)2 from "x" leaves "x":(1)2. The texts are Shardy's. */
 #include "verify_sdy.h"
 
+/* The op's two shardings. */
 typedef struct sdyv_collective {
   const sdy_sharding *from, *to; /* from NULL: none */
   const sdy_mesh *mesh;          /* of the result */
@@ -14,6 +20,7 @@ static const sdy_dim *sdyv_dim_of(const sdyv_collective *c, uint32_t d) {
   return c->from && d < c->from->n_dims ? &c->from->dims[d] : &sdyv_no_axes;
 }
 
+/* No sharding has no unreduced axes. */
 static sdy_axes sdyv_unreduced(const sdy_sharding *s) {
   return s ? s->unreduced : (sdy_axes){0};
 }
@@ -25,9 +32,11 @@ static bool sdyv_is_suffix(sdy_axis end, sdy_axis a, const sdy_mesh *mesh) {
   return sdy_axis_contains(a, end) && sdy_axis_end(end, mesh) == sdy_axis_end(a, mesh);
 }
 
-/* A dimension's axes without `gone`, which must be the minor ones. */
+/* A dimension's axes without `gone`, which must be the minor ones. From the last axis to the first, since the minor
+ * ones must go first. `kind` names the op's list in errors. */
 static int sdyv_gather(const sdyv *v, const sdyv_collective *c, uint32_t d, sdy_axes gone, const char *kind,
                        sdy_axes *out) {
+  assert(c->mesh);
   sdy_axes from = sdyv_dim_of(c, d)->axes;
   sdy_axis *room = BASE_ARRAY(v->arena, sdy_axis, from.n + (size_t)1);
   if (!room) return base_oom(v->err, "the check of a collective");
@@ -44,8 +53,9 @@ static int sdyv_gather(const sdyv *v, const sdyv_collective *c, uint32_t d, sdy_
   return 0;
 }
 
-/* A dimension's axes with `more` after them. */
+/* A dimension's axes with `more` after them. Neighbouring parts of one axis merge, as they would when printed. */
 static int sdyv_slice(const sdyv *v, const sdyv_collective *c, uint32_t d, sdy_axes more, sdy_axes *out) {
+  assert(c->mesh);
   sdy_axes from = sdyv_dim_of(c, d)->axes;
   sdy_axis *room = BASE_ARRAY(v->arena, sdy_axis, from.n + (size_t)more.n + 1);
   if (!room) return base_oom(v->err, "the check of a collective");
@@ -56,7 +66,9 @@ static int sdyv_slice(const sdyv *v, const sdyv_collective *c, uint32_t d, sdy_a
   return 0;
 }
 
+/* Openness and priorities of the result do not matter. */
 static int sdyv_expect(const sdyv *v, const sdyv_collective *c, uint32_t d, sdy_axes expected) {
+  assert(d < c->to->n_dims);
   if (sdy_axes_equal(expected, c->to->dims[d].axes)) return 0;
   return sdyv_fail(v, "result sharding doesn't match expected sharding [%s] on dimension %u",
                    SDYV_AXES(expected.n, expected.v), d);
@@ -64,6 +76,7 @@ static int sdyv_expect(const sdyv *v, const sdyv_collective *c, uint32_t d, sdy_
 
 /* --- lists of axes for each dimension --- */
 
+/* `gather` names the kind of a gathering list; NULL for a slicing one. */
 static int sdyv_check_lists(const sdyv *v, const sdyv_collective *c, const sdy_axis_lists *lists, const char *gather) {
   sdyv_seen seen = {0};
   for (uint32_t d = 0; d < lists->n; d++) TRY(sdyv_check_axes(v, sdyv_here, lists->v[d], c->mesh, &seen));
@@ -77,6 +90,7 @@ static int sdyv_check_lists(const sdyv *v, const sdyv_collective *c, const sdy_a
   return 0;
 }
 
+/* The attribute's kind has been checked. */
 static const sdy_axis_lists *sdyv_lists(const sdyv *v, const char *key) {
   return sdy_of(ir_mattr_of(v->op, key), SDY_AXIS_LISTS);
 }
@@ -99,10 +113,12 @@ static int sdyv_expect_unreduced(const sdyv *v, const sdyv_collective *c, uint32
                    SDYV_AXES(n, room), SDYV_AXES(c->to->unreduced.n, c->to->unreduced.v));
 }
 
+/* Only sums can be undone by this op. */
 static int sdyv_check_sum(const sdyv *v, const sdyv_collective *c) {
   return c->to->reduction == SDY_SUM ? 0 : sdyv_fail(v, "out_sharding reduction_op must be SUM");
 }
 
+/* Axes leave their dimensions and become unreduced: each device keeps its part and zeros elsewhere. */
 static int sdyv_sharded_to_unreduced(const sdyv *v, const sdyv_collective *c) {
   const sdy_axis_lists *lists = sdyv_lists(v, "axes");
   TRY(sdyv_check_sum(v, c));
@@ -112,18 +128,21 @@ static int sdyv_sharded_to_unreduced(const sdyv *v, const sdyv_collective *c) {
 
 /* --- lists of axes --- */
 
+/* Whether the operand is sharded along a already. */
 static bool sdyv_dims_overlap(const sdyv_collective *c, sdy_axis a) {
   for (uint32_t d = 0; c->from && d < c->from->n_dims; d++)
     if (sdy_axes_overlap(c->from->dims[d].axes, a)) return true;
   return false;
 }
 
+/* Openness and priorities included. */
 static bool sdyv_dims_equal(const sdyv_collective *c) {
   for (uint32_t d = 0; d < c->to->n_dims; d++)
     if (!sdy_dim_equal(sdyv_dim_of(c, d), &c->to->dims[d])) return false;
   return true;
 }
 
+/* One device keeps the value, the others have zeros: the sum is the value. */
 static int sdyv_replicated_to_unreduced(const sdyv *v, const sdyv_collective *c) {
   sdy_axes axes = *(const sdy_axes *)sdy_of(ir_mattr_of(v->op, "axes"), SDY_AXES);
   sdyv_seen seen = {0};
@@ -153,6 +172,7 @@ static bool sdyv_equivalent_dims(const sdyv_collective *c) {
          sdy_mesh_equal(c->from->mesh, c->to->mesh);
 }
 
+/* Shards stay as they are; unreduced axes may go, none may come. */
 static int sdyv_all_reduce(sdyv *v, const sdyv_collective *c) {
   sdy_axes axes = *(const sdy_axes *)sdy_of(ir_mattr_of(v->op, "reduction_axes"), SDY_AXES);
   sdyv_seen seen = {0};
@@ -169,6 +189,7 @@ static int sdyv_all_reduce(sdyv *v, const sdyv_collective *c) {
   return sdyv_check_unreduced(v, c->from, c->to, SDYV_NEVER, (int)ir_m_get_int(v->op, "reduction_op", SDY_SUM));
 }
 
+/* An all-reduce and an all-slice in one. */
 static int sdyv_reduce_scatter(sdyv *v, const sdyv_collective *c) {
   TRY(sdyv_check_unreduced(v, c->from, c->to, SDYV_NEVER, (int)ir_m_get_int(v->op, "reduction_op", SDY_SUM)));
   return sdyv_check_lists(v, c, sdyv_lists(v, "reduce_scatter_axes"), NULL);
@@ -176,11 +197,13 @@ static int sdyv_reduce_scatter(sdyv *v, const sdyv_collective *c) {
 
 /* --- all-to-all --- */
 
+/* Of the result, which has the operand's rank. */
 static int sdyv_check_dim(const sdyv *v, const sdyv_collective *c, int64_t d, const char *what) {
   if (d >= 0 && d < c->to->n_dims) return 0;
   return sdyv_fail(v, "%s dimension %lld is out of range [0, %u)", what, (long long)d, c->to->n_dims);
 }
 
+/* Each dimension is a source or a target once; `moved` marks them. */
 static int sdyv_check_params(const sdyv *v, const sdyv_collective *c, const sdy_params *params, bool *moved) {
   sdyv_seen seen = {0};
   int64_t last = -1;
@@ -203,6 +226,7 @@ static int sdyv_check_params(const sdyv *v, const sdyv_collective *c, const sdy_
   return 0;
 }
 
+/* Dimensions that no parameter names stay as they are. */
 static int sdyv_all_to_all(const sdyv *v, const sdyv_collective *c) {
   const sdy_params *params = sdy_of(ir_mattr_of(v->op, "params"), SDY_PARAMS);
   bool *moved = base_arena_zalloc(v->arena, c->to->n_dims + (size_t)1);
@@ -224,7 +248,9 @@ static int sdyv_all_to_all(const sdyv *v, const sdyv_collective *c) {
 
 /* --- collective-permute --- */
 
+/* Shards go to other devices: axes may be exchanged or the order of devices changed, sizes not. */
 static int sdyv_collective_permute(sdyv *v, const sdyv_collective *c) {
+  assert(c->from);
   const sdy_mesh *from = sdyv_mesh(v, c->from);
   bool same_axes = from && sdy_mesh_equal(&(sdy_mesh){.n_axes = from->n_axes, .axes = from->axes},
                                           &(sdy_mesh){.n_axes = c->mesh->n_axes, .axes = c->mesh->axes});
@@ -243,11 +269,13 @@ static int sdyv_collective_permute(sdyv *v, const sdyv_collective *c) {
 
 /* --- all --- */
 
+/* These make sense of a replicated operand. */
 static bool sdyv_may_lack_input(const ir_op *op) {
   return op->opcode == IR_OP_SDY_ALL_SLICE || op->opcode == IR_OP_SDY_ALL_REDUCE ||
          op->opcode == IR_OP_SDY_REDUCE_SCATTER;
 }
 
+/* Fills c; after this both shardings are on one mesh but for a permute, and of one rank. */
 static int sdyv_check_ends_of_collective(sdyv *v, sdyv_collective *c) {
   const ir_op *op = v->op;
   c->from = sdy_shown(v->m, (ir_value){op->operands[0].op, op->operands[0].index});
@@ -264,6 +292,7 @@ static int sdyv_check_ends_of_collective(sdyv *v, sdyv_collective *c) {
 }
 
 int sdyv_check_collective(sdyv *v) {
+  assert(sdy_is_collective(v->op));
   sdyv_collective c = {0};
   TRY(sdyv_check_ends_of_collective(v, &c));
   switch (v->op->opcode) {

@@ -1,8 +1,13 @@
-/* Manual and named computations. */
+/* Manual and named computations.
+ *
+ * Inside of sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] manual_axes={"a"} the program sees local shapes,
+ * with the manual axes divided out: tensor<8xf32> outside is tensor<4xf32> inside where "a" has size 2. Free axes
+ * stay visible to the propagation inside. */
 #include "verify_sdy.h"
 
 /* --- manual computations --- */
 
+/* Manual axes cut first, so they are the major ones of a dimension. */
 static int sdyv_check_manual_first(const sdyv *v, const char *kind, uint32_t value, const sdy_sharding *s,
                                    const sdy_names *axes) {
   for (uint32_t d = 0; d < s->n_dims; d++) {
@@ -18,7 +23,7 @@ static int sdyv_check_manual_first(const sdyv *v, const char *kind, uint32_t val
   return 0;
 }
 
-/* The size along the manual axes of a dimension. */
+/* The size along the manual axes of a dimension. Into how many parts the manual axes cut the dimension. */
 static int64_t sdyv_manual_size(sdy_axes a, const sdy_names *axes, const sdy_mesh *mesh) {
   int64_t size = 1;
   for (uint32_t i = 0; i < a.n; i++)
@@ -26,6 +31,7 @@ static int64_t sdyv_manual_size(sdy_axes a, const sdy_names *axes, const sdy_mes
   return size;
 }
 
+/* `global` is the operand's or result's type, `local` the region's. */
 static int sdyv_check_local(sdyv *v, const char *kind, uint32_t value, const sdy_sharding *s, const ir_type *global,
                             const ir_type *local, const sdy_names *axes) {
   const sdy_mesh *mesh = sdyv_mesh(v, s);
@@ -55,10 +61,11 @@ static int sdyv_check_local(sdyv *v, const char *kind, uint32_t value, const sdy
                    kind, kind, value, SV_SHOW(&expected), SV_SHOW(local));
 }
 
-/* The operands (results) with their shardings and what the region takes (returns). */
+/* The operands (results) with their shardings and what the region takes (returns). `kind` is "operand" or "result". */
 static int sdyv_check_side(sdyv *v, const char *kind, const sdy_shardings *list, uint32_t n,
                            const ir_type *const *types, uint32_t n_inner, const ir_type *const *inner,
                            const sdy_names *axes) {
+  assert(list && axes);
   char what[16] = {0};
   if (n == 0 && n_inner == 0 && list->n == 0) return 0;
   strcat(strcpy(what, kind), " ");
@@ -87,6 +94,7 @@ static bool sdyv_common_mesh(sdyv *v, const sdy_shardings *list, const sdy_mesh 
   return true;
 }
 
+/* Without any sharding there is no mesh to look axes up in. */
 static int sdyv_check_manual_axes(sdyv *v, const sdy_shardings *in, const sdy_shardings *out, const sdy_names *axes) {
   const sdy_mesh *mesh = NULL;
   if (in->n == 0 && out->n == 0) return 0;
@@ -98,6 +106,7 @@ static int sdyv_check_manual_axes(sdyv *v, const sdy_shardings *in, const sdy_sh
   return 0;
 }
 
+/* Room for n types and one more, so that n may be 0. */
 static const ir_type **sdyv_types(const sdyv *v, uint32_t n) {
   return BASE_ARRAY(v->arena, const ir_type *, n + (size_t)1);
 }
@@ -112,6 +121,7 @@ static int sdyv_region_types(const sdyv *v, const ir_computation *c, const ir_ty
   return 0;
 }
 
+/* As the array that results have anyway. */
 static int sdyv_operand_types(const sdyv *v, const ir_type ***out) {
   *out = sdyv_types(v, v->op->n_operands);
   if (!*out) return base_oom(v->err, "the check of operands");
@@ -119,7 +129,9 @@ static int sdyv_operand_types(const sdyv *v, const ir_type ***out) {
   return 0;
 }
 
+/* An axis that is manual already can't be made manual again. */
 int sdyv_check_bound(const sdyv *v) {
+  assert(v->op->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
   const ir_op *op = v->op;
   const sdy_names *axes = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
   for (uint32_t i = 0; i < axes->n; i++) {
@@ -132,7 +144,9 @@ int sdyv_check_bound(const sdyv *v) {
   return 0;
 }
 
+/* In- and out-shardings and manual axes are required attributes, so they are there. */
 int sdyv_check_manual(sdyv *v) {
+  assert(v->op->n_called == 1);
   const ir_op *op = v->op;
   const ir_computation *c = op->called[0];
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
@@ -148,6 +162,7 @@ int sdyv_check_manual(sdyv *v) {
 
 /* --- named computations --- */
 
+/* A named computation is a call in place: types are the same inside and outside. */
 static int sdyv_check_ends(const sdyv *v, const ir_type *const *operands, const ir_type *const *takes,
                            const ir_type *const *gives) {
   const ir_computation *c = v->op->called[0];
@@ -172,7 +187,9 @@ static int sdyv_check_ends(const sdyv *v, const ir_type *const *operands, const 
                    i < c->n_results ? SV_SHOW(gives[i]) : "none", v->op->n_results, c->n_results);
 }
 
+/* Both lists of shardings are optional. */
 int sdyv_check_named(sdyv *v) {
+  assert(v->op->n_called == 1);
   const ir_op *op = v->op;
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const sdy_shardings *out = sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS);

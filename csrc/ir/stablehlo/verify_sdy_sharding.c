@@ -1,17 +1,22 @@
 /* Lists of axes, shardings, and lists of shardings against meshes and types. The facts that messages name, and their
- * order, are Shardy's. */
+ * order, are Shardy's (sharding verification in its dialect.cc).
+ *
+ * <@mesh, [{"a", "b"}, {"c":(1)2, ?}], replicated={"d"}> shards dimension 0 along a and b, dimension 1 along the
+ * major half of c and leaves it open for more, and keeps d out of it. Each axis, or part of one, occurs once. */
 #include <stdio.h>
 
 #include "verify_sdy.h"
 
 /* --- errors --- */
 
+/* As MLIR writes it. */
 static const char *sdyv_op_name(const ir_op *op) {
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
   if (op->opcode == IR_OP_UNREGISTERED) return op->u.name->s;
   return info ? info->name : ir_opcode_text(op->opcode);
 }
 
+/* "'sdy.reshard' op <before><text>"; without an op the function's signature is meant. */
 static int sdyv_fail_list(const sdyv *v, const char *before, const char *format, va_list args) {
   char text[sizeof v->err->message];
   vsnprintf(text, sizeof text, format, args);
@@ -22,6 +27,7 @@ static int sdyv_fail_list(const sdyv *v, const char *before, const char *format,
                       sdyv_op_name(v->op), before, text);
 }
 
+/* At the op, or at the function whose signature is checked. */
 int sdyv_fail(const sdyv *v, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -30,6 +36,7 @@ int sdyv_fail(const sdyv *v, const char *format, ...) {
   return status;
 }
 
+/* "result 1 - unknown axis name". */
 int sdyv_fail_in(const sdyv *v, sdyv_where where, const char *format, ...) {
   char before[80];
   snprintf(before, sizeof before, where.numbered ? "%s%u - " : where.dash ? "%s- " : "%s", where.what, where.index);
@@ -48,7 +55,9 @@ char *sdyv_axis_text(sdy_axis a, char *buf, size_t size) {
   return buf;
 }
 
+/* Cut where the buffer ends. */
 char *sdyv_axes_text(uint32_t n, const sdy_axis *a, char *buf, size_t size) {
+  assert(size > 0);
   size_t used = 0;
   buf[0] = 0;
   for (uint32_t i = 0; i < n && used + 1 < size; i++) {
@@ -60,6 +69,7 @@ char *sdyv_axes_text(uint32_t n, const sdy_axis *a, char *buf, size_t size) {
 
 /* --- meshes --- */
 
+/* Nearly all shardings of a module name one mesh, so the last look-up is kept. */
 const sdy_mesh *sdyv_mesh(sdyv *v, const sdy_sharding *s) {
   if (!s->mesh_name) return s->mesh;
   if (s->mesh_name == v->last_name) return v->last;
@@ -70,6 +80,7 @@ const sdy_mesh *sdyv_mesh(sdyv *v, const sdy_sharding *s) {
 
 /* --- lists of axes --- */
 
+/* Scratch of the arena; the old array is given up. */
 static int sdyv_note(const sdyv *v, sdyv_seen *seen, sdy_axis a) {
   if (seen->n == seen->cap) {
     uint32_t cap = seen->cap ? seen->cap * 2 : 16;
@@ -83,7 +94,9 @@ static int sdyv_note(const sdyv *v, sdyv_seen *seen, sdy_axis a) {
   return 0;
 }
 
+/* Known to the mesh, not seen before, and written as short as possible: "x":(1)2, "x":(2)2 would be "x":(1)4. */
 int sdyv_check_axes(const sdyv *v, sdyv_where where, sdy_axes a, const sdy_mesh *mesh, sdyv_seen *seen) {
+  assert(mesh && seen);
   for (uint32_t i = 0; i < a.n; i++) {
     sdy_axis x = a.v[i];
     if (sdy_mesh_find(mesh, x.name) < 0) return sdyv_fail_in(v, where, "unknown axis name: \"%s\"", x.name->s);
@@ -97,6 +110,7 @@ int sdyv_check_axes(const sdyv *v, sdyv_where where, sdy_axes a, const sdy_mesh 
   return 0;
 }
 
+/* Replicated and unreduced axes are sets, so their order is fixed: the mesh's. */
 int sdyv_check_sorted_axes(const sdyv *v, sdyv_where where, const char *name, sdy_axes a, const sdy_mesh *mesh,
                            sdyv_seen *seen) {
   for (uint32_t i = 1; i < a.n; i++)
@@ -105,6 +119,7 @@ int sdyv_check_sorted_axes(const sdyv *v, sdyv_where where, const char *name, sd
   return sdyv_check_axes(v, where, a, mesh, seen);
 }
 
+/* Of an axis of size `full`. */
 static int sdyv_check_sub_axis(const sdyv *v, sdyv_where where, sdy_axis a, int64_t full) {
   int64_t end = 0;
   if (a.pre < 1) return sdyv_fail_in(v, where, "sub-axis pre-size must be at least 1: %s", SDYV_AXIS(a));
@@ -135,10 +150,12 @@ static int sdyv_check_sub_axes(const sdyv *v, sdyv_where where, const sdy_mesh *
 
 /* --- shardings --- */
 
+/* As a maximal sharding or that of a token is. */
 static bool sdyv_says_nothing(const sdy_sharding *s) {
   return s->n_dims == 0 && s->replicated.n == 0 && s->unreduced.n == 0;
 }
 
+/* Manual axes of an enclosing computation are used up. */
 static int sdyv_check_free(const sdyv *v, sdyv_where where, sdy_axes a) {
   for (uint32_t i = 0; i < a.n; i++) {
     const ir_op *by = sdyv_bound_by(v->op, a.v[i].name);
@@ -151,6 +168,7 @@ static int sdyv_check_free(const sdyv *v, sdyv_where where, sdy_axes a) {
   return 0;
 }
 
+/* Priorities are for the propagation, which has nothing to do at an empty closed dimension. */
 static int sdyv_check_dims(sdyv *v, sdyv_where where, const sdy_sharding *s, const sdy_mesh *mesh, sdyv_seen *seen) {
   for (uint32_t i = 0; i < s->n_dims; i++) {
     const sdy_dim *d = &s->dims[i];
@@ -161,11 +179,13 @@ static int sdyv_check_dims(sdyv *v, sdyv_where where, const sdy_sharding *s, con
   return 0;
 }
 
+/* The tensor that is sharded: the type itself, or the one element of a tuple of one. */
 static const ir_type *sdyv_shaped(const ir_type *type) {
   if (type && ir_is_tuple(type) && type->n_elements == 1) type = type->elements[0];
   return type && sv_is_shaped(type) ? type : NULL;
 }
 
+/* Ranks agree; what is no tensor has nothing to shard. */
 static int sdyv_check_against_type(const sdyv *v, sdyv_where where, const sdy_sharding *s, const ir_type *type) {
   if (ir_is_tuple(type) && type->n_elements != 1)
     return sdyv_fail_in(v, where, "ops can only have a sharding for a tuple of size 1: %s", SV_SHOW(type));
@@ -185,6 +205,7 @@ static int sdyv_check_against_type(const sdyv *v, sdyv_where where, const sdy_sh
 }
 
 int sdyv_check_sharding(sdyv *v, sdyv_where where, const sdy_sharding *s, const ir_type *type) {
+  assert(v && s);
   const sdy_mesh *mesh = sdyv_mesh(v, s);
   if (!mesh) return sdyv_fail_in(v, where, "unknown mesh: @%s", s->mesh_name->s);
   if (sdy_mesh_is_maximal(mesh) || (!type && sdy_sharding_is_replicated(s))) {
@@ -203,7 +224,9 @@ int sdyv_check_sharding(sdyv *v, sdyv_where where, const sdy_sharding *s, const 
   return sdyv_check_free(v, where, (sdy_axes){seen.n, seen.v});
 }
 
+/* An op without results may have one maximal sharding: where it runs. */
 int sdyv_check_list(sdyv *v, const char *what, const sdy_shardings *list, uint32_t n, const ir_type *const *types) {
+  assert(list && (types || n == 0));
   if (n == 0 && list->n == 1) {
     const sdy_mesh *mesh = sdyv_mesh(v, list->v[0]);
     if ((mesh && sdy_mesh_is_maximal(mesh)) || sdy_sharding_is_replicated(list->v[0]))
@@ -218,12 +241,13 @@ int sdyv_check_list(sdyv *v, const char *what, const sdy_shardings *list, uint32
 
 /* --- unreduced axes from one value to the next --- */
 
+/* In Shardy's words. */
 static const char *sdyv_reduction(uint8_t kind) {
   static const char *const words[] = {[SDY_SUM] = "sum", [SDY_MAX] = "max", [SDY_MIN] = "min"};
   return words[kind];
 }
 
-/* The axes of a that are not in b. */
+/* The axes of a that are not in b. Into scratch of the arena. */
 static int sdyv_minus(const sdyv *v, sdy_axes a, sdy_axes b, const sdy_mesh *mesh, sdy_axes *out) {
   sdy_axis *room = BASE_ARRAY(v->arena, sdy_axis, a.n + (size_t)b.n + 1);
   if (!room) return base_oom(v->err, "the check of a sharding");
@@ -231,12 +255,15 @@ static int sdyv_minus(const sdyv *v, sdy_axes a, sdy_axes b, const sdy_mesh *mes
   return 0;
 }
 
+/* In any part. */
 static bool sdyv_lists_overlap(sdy_axes a, sdy_axes b) {
   for (uint32_t i = 0; i < b.n; i++)
     if (sdy_axes_overlap(a, b.v[i])) return true;
   return false;
 }
 
+/* `introduced` and `removed` are the reductions (sdy_reduction) that the op may begin or finish; SDYV_NEVER for none.
+ */
 int sdyv_check_unreduced(sdyv *v, const sdy_sharding *from, const sdy_sharding *to, int introduced, int removed) {
   sdy_axes a = from ? from->unreduced : (sdy_axes){0}, b = to ? to->unreduced : (sdy_axes){0}, more = {0}, less = {0};
   const sdy_mesh *x = from ? sdyv_mesh(v, from) : NULL, *y = to ? sdyv_mesh(v, to) : NULL, *mesh = x ? x : y;

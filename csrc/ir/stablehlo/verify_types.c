@@ -1,13 +1,18 @@
-/* Types by the rules of StableHLO: sets of them, compatibility, their text in messages. */
+/* Types by the rules of StableHLO: sets of them, compatibility, their text in messages.
+ *
+ * Two types are compatible ("fit") when both can be true of one value: ranks agree, sizes agree where both are known
+ * and are within the other's bounds, element types agree; quantised ones may differ in scales and zero points. */
 #include "verify.h"
 
 #include <stdio.h>
 
+/* A buffer of ours, or MLIR's memref, which is kept as text. */
 bool sv_is_buffer(const ir_type *t) {
   if (t->kind == IR_TYPE_BUFFER) return true;
   return t->kind == IR_TYPE_OTHER && t->text && strncmp(t->text->s, "memref<", 7) == 0;
 }
 
+/* Has an element type that rules may ask for. */
 bool sv_is_shaped(const ir_type *t) {
   return t->kind == IR_TYPE_TENSOR || t->kind == IR_TYPE_UNRANKED;
 }
@@ -20,15 +25,18 @@ bool sv_is_scalar_of(const ir_type *t, base_dtype dtype) {
   return t->kind == IR_TYPE_TENSOR && t->rank == 0 && sv_element_is(t, dtype);
 }
 
+/* Neither quantised nor tf32, which is a text. */
 bool sv_is_float(const ir_type *t) {
   return sv_is_shaped(t) && !t->quant && !t->text && base_dtype_is_float((base_dtype)t->dtype);
 }
 
+/* A broken type is in no set, and neither is one by blocks. */
 static uint32_t sv_set_of_quant(const ir_type *t) {
   if (sv_quant_is_broken(t, NULL)) return 0;
   return t->quant->axis == -1 ? SV_QUANT : t->quant->axis >= 0 ? SV_QUANT_AXIS : 0;
 }
 
+/* The bits of sv_set that the element type alone decides. StableHLO has no 1-bit integers. */
 static uint32_t sv_set_of_element(const ir_type *t) {
   if (t->quant) return sv_set_of_quant(t);
   if (t->text) return strcmp(t->text->s, "index") == 0 ? SV_INDEX : 0;
@@ -48,6 +56,7 @@ static uint32_t sv_set_of_element(const ir_type *t) {
   }
 }
 
+/* Exactly one dynamic dimension, and that has a bound. */
 static bool sv_has_one_bounded_dim(const ir_type *t) {
   uint32_t dynamic = 0, bounded = 0;
   for (uint32_t i = 0; i < t->rank; i++) {
@@ -57,6 +66,7 @@ static bool sv_has_one_bounded_dim(const ir_type *t) {
   return dynamic == 1 && bounded == 1;
 }
 
+/* A set may ask for a rank, for static dimensions, or for at most one bounded one. */
 static bool sv_shape_in(const ir_type *t, uint32_t set) {
   if ((set & SV_RANK0) && t->rank != 0) return false;
   if ((set & SV_RANK1) && t->rank != 1) return false;
@@ -73,6 +83,7 @@ static bool sv_tuple_in(const ir_type *t) {
 }
 
 bool sv_type_in(const ir_type *t, uint32_t set) {
+  assert(t);
   switch (t->kind) {
     case IR_TYPE_TENSOR:
       return (sv_set_of_element(t) & set & SV_ELEMENTS) && sv_shape_in(t, set);
@@ -110,12 +121,15 @@ static const struct {
   const char *text;
 } sv_other_words[] = {{SV_TOKEN, "token"}, {SV_TUPLE, "tuple"}, {SV_BUFFER, "buffer"}, {SV_FUTURE, "future"}};
 
+/* Cut where the buffer ends: messages only. */
 static void sv_put_word(char *buf, size_t size, const char *separator, const char *word) {
   size_t n = strlen(buf);
   snprintf(buf + n, size - n, "%s%s", separator, word);
 }
 
+/* Larger groups of elements are named before the parts of them, and bits that a word has named are not named again. */
 char *sv_set_text(uint32_t set, char *buf, size_t size) {
+  assert(size > 0);
   uint32_t left = set & SV_ELEMENTS;
   const char *separator = "";
   buf[0] = 0;
@@ -142,6 +156,7 @@ char *sv_set_text(uint32_t set, char *buf, size_t size) {
 
 /* --- compatibility --- */
 
+/* An unranked tensor fits any. */
 bool sv_shapes_fit(const ir_type *a, const ir_type *b) {
   if (!sv_is_shaped(a) || !sv_is_shaped(b)) return false;
   if (a->kind == IR_TYPE_UNRANKED || b->kind == IR_TYPE_UNRANKED) return true;
@@ -151,6 +166,7 @@ bool sv_shapes_fit(const ir_type *a, const ir_type *b) {
   return true;
 }
 
+/* a's known sizes against b's bounds. */
 static bool sv_sizes_within(const ir_type *a, const ir_type *b) {
   for (uint32_t i = 0; i < a->rank; i++) {
     int64_t bound = sv_bound(b, i), size = sv_dim(a, i);
@@ -159,39 +175,46 @@ static bool sv_sizes_within(const ir_type *a, const ir_type *b) {
   return true;
 }
 
+/* tensor<8xf32> does not fit a dynamic dimension with the bound 4. */
 bool sv_shapes_fit_bounds(const ir_type *a, const ir_type *b) {
   if (!sv_shapes_fit(a, b)) return false;
   if (a->kind == IR_TYPE_UNRANKED || b->kind == IR_TYPE_UNRANKED) return true;
   return sv_sizes_within(a, b) && sv_sizes_within(b, a);
 }
 
+/* All but the scales, the zero points and along which dimension. */
 static bool sv_quant_fits(const ir_quant *a, const ir_quant *b) {
   return a->storage == b->storage && a->storage_min == b->storage_min && a->storage_max == b->storage_max &&
          a->expressed == b->expressed && (a->axis >= 0) == (b->axis >= 0);
 }
 
+/* Of types without a shape (tokens, tuples) the whole type counts. */
 bool sv_elements_fit(const ir_type *a, const ir_type *b) {
   if (!sv_is_shaped(a) || !sv_is_shaped(b)) return a->bare == b->bare;
   if (a->quant && b->quant) return sv_quant_fits(a->quant, b->quant);
   return !a->quant && !b->quant && a->dtype == b->dtype && a->text == b->text;
 }
 
+/* Equal in scales and zero points too. */
 bool sv_same_element(const ir_type *a, const ir_type *b) {
   if (!sv_is_shaped(a) || !sv_is_shaped(b)) return a->bare == b->bare;
   return a->dtype == b->dtype && a->text == b->text && ir_quant_equal(a->quant, b->quant);
 }
 
+/* What is no tensor must be the same type. */
 bool sv_types_fit(const ir_type *a, const ir_type *b) {
   if (sv_is_shaped(a) && sv_is_shaped(b)) return sv_shapes_fit_bounds(a, b) && sv_elements_fit(a, b);
   return a->bare == b->bare;
 }
 
+/* Of a quantised type those of its storage. */
 int64_t sv_element_bits(const ir_type *t) {
   return base_dtype_of((base_dtype)(t->quant ? t->quant->storage : t->dtype))->bits;
 }
 
 /* --- text --- */
 
+/* As MLIR spells them; of a per-axis type without its scales. */
 static const char *sv_element_text(const ir_type *t, char *buf, size_t size) {
   if (t->text) return t->text->s;
   const base_dtype_info *d = base_dtype_of((base_dtype)(t->quant ? t->quant->storage : t->dtype));
@@ -215,6 +238,7 @@ static const char *sv_element_text(const ir_type *t, char *buf, size_t size) {
   return buf;
 }
 
+/* Dimensions are left off where the buffer would overflow. */
 static char *sv_tensor_text(const ir_type *t, char *buf, size_t size) {
   char element[96];
   size_t at = (size_t)snprintf(buf, size, t->kind == IR_TYPE_UNRANKED ? "tensor<*x" : "tensor<");
@@ -230,6 +254,7 @@ static char *sv_tensor_text(const ir_type *t, char *buf, size_t size) {
 }
 
 char *sv_type_text(const ir_type *t, char *buf, size_t size) {
+  assert(size >= 64);
   switch (t->kind) {
     case IR_TYPE_TENSOR:
     case IR_TYPE_UNRANKED:
@@ -252,6 +277,7 @@ char *sv_type_text(const ir_type *t, char *buf, size_t size) {
 }
 
 char *sv_ints_text(uint32_t n, const int64_t *v, char *buf, size_t size) {
+  assert(size >= 40 && (v || n == 0));
   size_t at = 0;
   buf[at++] = '[';
   for (uint32_t i = 0; i < n; i++) {

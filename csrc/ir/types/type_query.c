@@ -1,20 +1,26 @@
-/* Questions about types: equality across modules, sizes, paths, text. */
+/* Questions about types: equality across modules, sizes, paths, text.
+ *
+ * Recursions over tuples are as deep as the type, which readers bound by IR_MAX_TYPE_DEPTH. */
 #include "type.h"
 #include "type_table.h"
 
 typedef enum match_flags { IGNORE_DYNAMIC = 1, IGNORE_DTYPE = 2, IGNORE_FLOAT_DTYPE = 4 } match_flags;
 
+/* IGNORE_FLOAT_DTYPE is ShapeUtil::CompatibleIgnoringFpPrecision's rule. */
 static bool match_dtype(const ir_type *a, const ir_type *b, int flags) {
   if (a->dtype == b->dtype || (flags & IGNORE_DTYPE)) return true;
   return (flags & IGNORE_FLOAT_DTYPE) && base_dtype_is_float(a->dtype) && base_dtype_is_float(b->dtype);
 }
 
+/* By bytes, since the texts may be of two modules. */
 static bool match_text(const base_istr *a, const base_istr *b) {
   if (a == b || !a || !b) return a == b;
   return a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
 }
 
+/* With IGNORE_DYNAMIC a bound stands for its dimension (f32[<=3] fits f32[3]), and an unbounded one fits any. */
 static bool match_tensor(const ir_type *a, const ir_type *b, int flags) {
+  assert(ir_is_tensor(a) && ir_is_tensor(b));
   if (!match_dtype(a, b, flags) || a->rank != b->rank) return false;
   if (!(flags & IGNORE_DTYPE) && !ir_quant_equal(a->quant, b->quant)) return false;
   if (flags == 0 && (!match_text(a->text, b->text) || !match_text(a->encoding, b->encoding))) return false;
@@ -37,6 +43,7 @@ static bool match_type(const ir_type *a, const ir_type *b, int flags) {
   return true;
 }
 
+/* Within one module equal bare pointers decide; the walk is for types of two modules. */
 bool ir_same_bare(const ir_type *a, const ir_type *b) {
   return a->bare == b->bare || match_type(a, b, 0);
 }
@@ -50,6 +57,7 @@ bool ir_compatible_ignoring_float(const ir_type *a, const ir_type *b) {
   return a->bare == b->bare || match_type(a, b, IGNORE_DYNAMIC | IGNORE_FLOAT_DTYPE);
 }
 
+/* has_dynamic, kept for each type, makes this one test for nearly all. */
 bool ir_is_unbounded(const ir_type *t) {
   if (!t->has_dynamic) return false;
   for (uint32_t i = 0; ir_is_tensor(t) && i < t->rank; i++)
@@ -59,7 +67,9 @@ bool ir_is_unbounded(const ir_type *t) {
   return false;
 }
 
+/* A tensor's product was checked when it was made; the sum of a tuple saturates. */
 int64_t ir_type_bytes(const ir_type *t) {
+  assert(t);
   if (t->kind == IR_TYPE_TENSOR) return t->count * (int64_t)base_dtype_bytes(t->dtype);
   if (t->kind == IR_TYPE_BUFFER) return ir_type_bytes(t->inner);
   int64_t sum = 0;
@@ -68,6 +78,7 @@ int64_t ir_type_bytes(const ir_type *t) {
   return sum;
 }
 
+/* Elements of less than 8 bits are packed only where the layout says so; a last byte may be partly used. */
 int64_t ir_type_xla_bytes(const ir_type *t) {
   if (t->kind == IR_TYPE_BUFFER) return ir_type_xla_bytes(t->inner);
   if (t->kind == IR_TYPE_TUPLE) return (int64_t)t->n_elements * 8;
@@ -78,7 +89,9 @@ int64_t ir_type_xla_bytes(const ir_type *t) {
   return t->count / per_byte + (t->count % per_byte != 0);
 }
 
+/* n == 0 gives t itself. */
 const ir_type *ir_type_at(const ir_type *t, const int64_t *path, size_t n) {
+  assert(t && (path || n == 0));
   for (size_t i = 0; i < n; i++) {
     if (t->kind != IR_TYPE_TUPLE || path[i] < 0 || path[i] >= (int64_t)t->n_elements) return NULL;
     t = t->elements[path[i]];
@@ -86,6 +99,7 @@ const ir_type *ir_type_at(const ir_type *t, const int64_t *path, size_t n) {
   return t;
 }
 
+/* An empty tuple has none; everything that is no tuple is one. */
 uint32_t ir_type_leaves(const ir_type *t) {
   if (t->kind != IR_TYPE_TUPLE) return 1;
   uint32_t n = 0;
@@ -93,6 +107,7 @@ uint32_t ir_type_leaves(const ir_type *t) {
   return n;
 }
 
+/* XLA's spelling: f32[?,<=4,3]. */
 static void put_dims(base_text *out, const ir_type *t) {
   base_putc(out, '[');
   for (uint32_t i = 0; i < t->rank; i++) {
@@ -107,6 +122,7 @@ static void put_dims(base_text *out, const ir_type *t) {
   base_putc(out, ']');
 }
 
+/* What tells layouts apart in practice; the exact text of all suffixes is the printer's (text/hlo). */
 static void put_short_layout(base_text *out, const ir_layout *l) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < l->rank; i++) {
@@ -131,7 +147,9 @@ static void put_short_layout(base_text *out, const ir_layout *l) {
   base_putc(out, '}');
 }
 
+/* Elements from..to-1 in parentheses. */
 static void put_elements(base_text *out, const ir_type *t, uint32_t from, uint32_t to, bool layouts) {
+  assert(from <= to && to <= t->n_elements);
   base_putc(out, '(');
   for (uint32_t i = from; i < to; i++) {
     if (i > from) BASE_PUT(out, ", ");
@@ -149,6 +167,7 @@ static void put_quant(base_text *out, const ir_quant *q) {
   base_puts(out, q->n > 4 ? ", ...>" : ">");
 }
 
+/* An element type that is no dtype of ours is spelled as it was read. */
 static void put_element_type(base_text *out, const ir_type *t) {
   if (t->text) {
     base_put(out, t->text->s, t->text->n);
@@ -200,6 +219,7 @@ void ir_put_type(base_text *out, const ir_type *t, bool layouts) {
   }
 }
 
+/* Out of memory gives an empty text: this is for messages, and one failure is being reported already. */
 char *ir_type_text(const ir_type *t, char *buf, size_t size) {
   assert(size >= 8);
   base_text out;

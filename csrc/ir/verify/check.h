@@ -27,6 +27,7 @@
 /* The text of a type or of a list in an error message; lives until the end of the enclosing block. */
 #define IR_SHOW(type) ir_type_text((type), (char[160]){0}, 160)
 #define IR_SHOW_INTS(n, v) ir_check_ints_text((n), (v), (char[160]){0}, 160)
+/* Cut with "..." where buf is too short; returns buf. */
 char *ir_check_ints_text(uint32_t n, const int64_t *v, char *buf, size_t size);
 
 /* Adds op's position and name to an error that has none yet. Returns status. */
@@ -41,6 +42,9 @@ XLAC_MUST_USE int ir_check_operands(const ir_op *op, xlac_error *err);
 XLAC_MUST_USE int ir_check_type_set(const ir_op *op, xlac_error *err);
 /* Required attributes are there, and every attribute has the kind of its key. */
 XLAC_MUST_USE int ir_check_attrs(const ir_op *op, xlac_error *err);
+/* check_form.c: numbers of operands and of an attribute's items that the opcode needs to have a text. The op calls as
+ * many computations as it should (ir_check_called). */
+XLAC_MUST_USE int ir_check_form(const ir_op *op, xlac_error *err);
 /* As many called computations as the opcode needs, each with a root (parameters: ir_check_param_count). */
 XLAC_MUST_USE int ir_check_called(const ir_op *op, xlac_error *err);
 /* At least `least` operands (for variadic opcodes). */
@@ -54,7 +58,7 @@ XLAC_MUST_USE int ir_check_tuple(const ir_op *op, uint32_t i, uint32_t n, const 
 /* Operands that XLA wants in one float type are: dot, convolution, collectives, tuples and the like are exempt. */
 XLAC_MUST_USE int ir_check_mixed_floats(const ir_op *op, xlac_error *err);
 
-/* --- dimension lists: check_dims.c. `what` names the list in messages, mostly the attribute's name. --- */
+/* --- dimension lists: check.c. `what` names the list in messages, mostly the attribute's name. --- */
 XLAC_MUST_USE int ir_check_dim(const char *what, int64_t dim, uint32_t rank, xlac_error *err);
 XLAC_MUST_USE int ir_check_dims_in_range(const char *what, const ir_ints *dims, uint32_t rank, xlac_error *err);
 XLAC_MUST_USE int ir_check_dims_distinct(const char *what, const ir_ints *dims, xlac_error *err);
@@ -76,7 +80,7 @@ XLAC_MUST_USE int ir_check_window(const ir_window *w, uint32_t rank, xlac_error 
 /* The same of a convolution, whose sizes are the kernel's: they may be unbounded. */
 XLAC_MUST_USE int ir_check_kernel_window(const ir_window *w, uint32_t rank, xlac_error *err);
 
-/* --- types against each other: check_types.c --- */
+/* --- types against each other: check.c --- */
 /* Equal, or one of them unbounded. */
 static inline bool ir_sizes_fit(int64_t a, int64_t b) {
   return a == b || a == IR_UNBOUNDED || b == IR_UNBOUNDED;
@@ -92,11 +96,12 @@ static inline bool ir_is_scalar_of(const ir_type *t, base_dtype dtype) {
   return ir_is_scalar(t) && t->dtype == dtype;
 }
 
-/* --- called computations: check_called.c --- */
+/* --- called computations: verify_called.c --- */
 static inline const ir_type *ir_param_type(const ir_computation *c, uint32_t i) {
   assert(i < c->n_params && c->params[i]);
   return c->params[i]->type;
 }
+/* Of a computation that ir_check_called has found whole. */
 static inline const ir_type *ir_result_type(const ir_computation *c) {
   return c->results[0].op->types[c->results[0].index];
 }
@@ -118,6 +123,7 @@ base_dtype ir_reducer_dtype(const ir_computation *c, uint32_t i);
  */
 /* XLA's window arithmetic: how many places a window has. */
 XLAC_MUST_USE int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err);
+/* For one dimension; size is not negative, or IR_UNBOUNDED. */
 XLAC_MUST_USE int ir_infer_pad_size(ir_padding_dim p, int64_t size, int64_t *out, xlac_error *err);
 
 #endif

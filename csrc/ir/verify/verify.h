@@ -22,31 +22,33 @@
 #undef OP
 #include "../ops_columns.h"
 
-/* verify_structure.c: links, roots, parameters, called computations (no cycle), operands in the same computation and
+/* --- parts, in the order in which ir_verify runs them ---
+ *
+ * verify_structure.c: links, roots, parameters, called computations (no cycle), operands in the same computation and
  * acyclic, control edges, unique names, the schedule. Must hold before any other part looks at the module. */
 XLAC_MUST_USE int ir_verify_structure(const ir_module *m, xlac_error *err);
-/* verify_layout.c: a layout permutes its dimensions, tiles and splits make sense, at any depth of the type. */
+/* verify_annotation.c: a layout permutes its dimensions, tiles and splits make sense, at any depth of the type. */
 XLAC_MUST_USE int ir_verify_layouts(const ir_type *t, xlac_error *err);
 /* verify_alias.c: input_output_alias and buffer_donor against the entry's parameters and result. */
 XLAC_MUST_USE int ir_verify_aliases(const ir_module *m, const ir_verify_options *options, xlac_error *err);
-/* verify_sharding.c: a sharding fits the type it annotates. */
+/* verify_annotation.c: a sharding fits the type it annotates. */
 XLAC_MUST_USE int ir_verify_sharding(const ir_op *op, const ir_sharding *s, xlac_error *err);
 /* Whether two shardings put the same parts on the same devices, written as they may be. */
 bool ir_verify_sharding_same(const ir_sharding *a, const ir_sharding *b);
 /* verify_async.c: consumers of starts and updates, producers of dones. */
 XLAC_MUST_USE int ir_verify_async_op(const ir_op *op, const ir_verify_options *options, xlac_error *err);
-/* verify_module.c: facts of several ops together: async chains, channels, layout-constrained all-reduces, entry layout.
+/* verify.c: facts of several ops together: async chains, channels, layout-constrained all-reduces, entry layout.
  */
 XLAC_MUST_USE int ir_verify_together(const ir_module *m, const ir_verify_options *options, xlac_error *err);
-/* verify_words.c: attributes that hold one of a few words hold one of these. */
+/* verify_annotation.c: attributes that hold one of a few words hold one of these. */
 XLAC_MUST_USE int ir_verify_words(const ir_op *op, xlac_error *err);
-/* verify_buffer.c: values of buffer type stand where they may and are written once. */
+/* verify_alias.c: values of buffer type stand where they may and are written once. */
 XLAC_MUST_USE int ir_verify_buffers(const ir_module *m, const ir_verify_options *options, xlac_error *err);
 /* The same file: custom-calls to Pin, Unpin and CreateBuffer have the operand and result that these have. */
 XLAC_MUST_USE int ir_verify_pins(const ir_op *op, xlac_error *err);
-/* verify_origin.c: the origin attribute has the op's tuple structure. */
+/* verify_annotation.c: the origin attribute has the op's tuple structure. */
 XLAC_MUST_USE int ir_verify_origin(const ir_op *op, xlac_error *err);
-/* verify_elementwise.c: no implicit broadcast. */
+/* verify_array.c: no implicit broadcast. */
 XLAC_MUST_USE int ir_verify_elementwise(const ir_op *op, xlac_error *err);
 /* verify_custom_call.c: output_to_operand_aliasing of custom-calls, fusions and async starts. `result` is the type that
  * the output indices are of. */
@@ -64,7 +66,7 @@ static inline uint64_t ir_verify_path_step(uint64_t key, int64_t index) {
 /* verify_called.c: ops of a fused computation are all used, the computation has no other caller. */
 XLAC_MUST_USE int ir_verify_fusions(const ir_module *m, xlac_error *err);
 
-/* An error about op: what, expected, found. Returns the negative code. */
+/* An error about op: what, expected, found. Returns the negative code. The message begins with the opcode. */
 int ir_verify_fail(const ir_op *op, base_code code, xlac_error *err, const char *format, ...) BASE_PRINTF(4, 5);
 
 #endif

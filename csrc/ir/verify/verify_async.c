@@ -1,17 +1,23 @@
-/* Async chains, generic and first-class: one consumer each, of the right kind; types along the chain; one chain per
- * computation. */
+/* Async chains, generic (async-start, -update, -done) and first-class (all-reduce-start and -done, and so on): one
+ * consumer each, of the right kind; types along the chain; one chain per computation.
+ *
+ *     s = ((f32[8]), f32[8]) async-start(f32[8] p), calls=wrapped     the operands' tuple, the outputs, contexts
+ *     u = ((f32[8]), f32[8]) async-update(s)                          the same type
+ *     d = f32[8] async-done(u)                                        the outputs */
 #include "verify.h"
 
+/* Whether the op is of the chain that wraps a computation. */
 static bool is_generic(unsigned opcode) {
   return opcode == IR_OP_ASYNC_START || opcode == IR_OP_ASYNC_UPDATE || opcode == IR_OP_ASYNC_DONE;
 }
 
+/* A generic chain may be continued by updates; a first-class one has a start and a done. */
 static bool consumes(unsigned consumer, unsigned producer) {
   if (is_generic(producer)) return consumer == IR_OP_ASYNC_UPDATE || consumer == IR_OP_ASYNC_DONE;
   return consumer == ir_opcode_info(producer)->done;
 }
 
-/* send and recv results may be carried through loops by tuples (pipelined transfers): verify_module.c. */
+/* send and recv results may be carried through loops by tuples (pipelined transfers): verify.c. */
 static bool may_be_carried(unsigned opcode) {
   return opcode == IR_OP_SEND || opcode == IR_OP_RECV;
 }
@@ -33,7 +39,10 @@ static uint32_t count_users(const ir_op *op, const ir_op **last) {
   return n;
 }
 
+/* What a start holds is being worked on, so exactly one op may wait for it. XLA's rule:
+ * VerifyAsynchronousInstructionPairs of HloVerifier. */
 static int check_consumer(const ir_op *op, xlac_error *err) {
+  assert(op->opcode < IR_OP_COUNT);
   if (may_be_carried(op->opcode)) return 0;
   const ir_op *user;
   uint32_t n = count_users(op, &user);
@@ -52,6 +61,7 @@ static int check_consumer(const ir_op *op, xlac_error *err) {
       "use the done's result instead: what a start holds is being worked on");
 }
 
+/* A done of send or recv may get its value from a tuple, through a loop: then this says nothing. */
 static int check_producer(const ir_op *op, xlac_error *err) {
   assert(op->n_operands >= 1);
   const ir_op *operand = ir_operand(op, 0);
@@ -65,6 +75,7 @@ static int check_producer(const ir_op *op, xlac_error *err) {
                    "a chain is a start, updates and one done of the same kind, in one computation");
 }
 
+/* By the traits of ops.def; an op that is in no chain passes at once. */
 int ir_verify_async_op(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   (void)options;
   uint32_t traits = ir_opcode_info(op->opcode)->traits;
@@ -85,6 +96,7 @@ static int check_form(const ir_op *op, xlac_error *err) {
                    "one operand f32[8] and one output f32[8] give ((f32[8]), f32[8])");
 }
 
+/* Three lists that must agree: the op's operands, element 0 of its type, and the wrapped computation's parameters. */
 static int check_operands_element(const ir_op *op, const ir_computation *c, xlac_error *err) {
   assert(ir_is_tuple(op->type) && op->type->n_elements >= 2);
   const ir_type *held = op->type->elements[0];
@@ -160,6 +172,7 @@ static int check_wrapped_body(const ir_op *op, const ir_computation *c, const ir
                    "use %s and its done, or verify with xla_compat", own);
 }
 
+/* No name stands for "main" on both sides. */
 static int check_thread(const ir_op *op, const ir_computation *c, xlac_error *err) {
   const char *thread = ir_get_str(op, IR_ATTR_ASYNC_THREAD);
   const char *own = c->execution_thread ? c->execution_thread->s : "main";
@@ -170,6 +183,7 @@ static int check_thread(const ir_op *op, const ir_computation *c, xlac_error *er
                    "async_execution_thread and the computation's execution_thread are the same");
 }
 
+/* Its computation has been found whole; the chain itself is checked by ir_verify_async_op. */
 IR_VERIFY(async_start) {
   const ir_computation *c = op->called[0];
   TRY(check_form(op, err));
@@ -205,6 +219,7 @@ static int check_repeats(const ir_op *op, xlac_error *err) {
   return 0;
 }
 
+/* An update's type repeats its start's. */
 IR_VERIFY(async_update) {
   TRY(check_form(op, err));
   return check_repeats(op, err);

@@ -1,5 +1,85 @@
-/* Ops that call computations: exact element types of scalar functions, sort, scan, fusion, control flow. */
+/* Ops that call computations: the computation's signature against its caller, and the rules of each such op.
+ *
+ * A signature says which parameters the computation takes and what it gives. Element types may differ among floats
+ * where XLA allows mixed precision; check_exact_params asks for equality where it does not. Signatures are checked
+ * while types are inferred, so the rules further down only add what XLA's verifier asks beyond that. */
+#include "check.h"
 #include "verify.h"
+
+/* An editor may leave holes; ir_param_type may not meet one. */
+static int check_params(const ir_computation *c, xlac_error *err) {
+  for (uint32_t i = 0; i < c->n_params; i++)
+    if (!c->params[i] || !c->params[i]->type)
+      return base_fail(err, XLAC_E_VERIFY_CALLED, "the called computation %s has no parameter %u",
+                       c->name ? c->name->s : "", i);
+  return 0;
+}
+
+int ir_check_param_count(const char *role, const ir_computation *c, uint32_t n, xlac_error *err) {
+  assert(role);
+  assert(c && role);
+  if (c->n_params == n) return check_params(c, err);
+  return base_fail(err, XLAC_E_VERIFY_CALLED, "%s (%s) must take %u parameter%s, but takes %u", role,
+                   c->name ? c->name->s : "", n, n == 1 ? "" : "s", c->n_params);
+}
+
+/* `role` names the computation's part in messages: "body", "branch". */
+int ir_check_args(const char *role, const ir_computation *c, const ir_op *op, uint32_t first, uint32_t n,
+                  xlac_error *err) {
+  assert(role && c);
+  assert(first + n <= op->n_operands);
+  TRY(ir_check_param_count(role, c, n, err));
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_type *arg = ir_operand_type(op, first + i), *param = ir_param_type(c, i);
+    if (!ir_compatible(arg, param))
+      return base_fail(err, XLAC_E_VERIFY_CALLED, "parameter %u of %s (%s) is %s, but operand %u is %s", i, role,
+                       c->name ? c->name->s : "", IR_SHOW(param), first + i, IR_SHOW(arg));
+  }
+  return 0;
+}
+
+/* Element i of the accumulator, or NULL when the result is no scalar (n == 1) or tuple of n. */
+static const ir_type *accumulator(const ir_computation *c, uint32_t n, uint32_t i) {
+  const ir_type *result = ir_result_type(c);
+  if (ir_is_tensor(result)) return n == 1 ? result : NULL;
+  return ir_is_tuple(result) && result->n_elements == n ? result->elements[i] : NULL;
+}
+
+/* "to_apply: parameter 1 must be a scalar of f32, but is s32[]". */
+static int fail_reducer(const char *role, const char *what, uint32_t i, const ir_type *found, base_dtype expected,
+                        xlac_error *err) {
+  return base_fail(err, XLAC_E_VERIFY_CALLED, "%s: %s %u must be a scalar of %s, but is %s", role, what, i,
+                   base_dtype_of(expected)->text, IR_SHOW(found));
+}
+
+/* With n inputs the parameters are acc 0..n-1, then in 0..n-1. XLA's VerifyReducerShape. */
+int ir_check_reducer(const char *role, const ir_computation *c, uint32_t n, const base_dtype *inits,
+                     const base_dtype *inputs, xlac_error *err) {
+  assert(n > 0 && inits && inputs);
+  TRY(ir_check_param_count(role, c, 2 * n, err));
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_type *acc = accumulator(c, n, i), *first = ir_param_type(c, i), *second = ir_param_type(c, n + i);
+    if (!acc || !ir_is_scalar(acc))
+      return base_fail(err, XLAC_E_VERIFY_CALLED, "%s must give %s, but gives %s", role,
+                       n == 1 ? "a scalar" : "a tuple of one scalar per input", IR_SHOW(ir_result_type(c)));
+    if (!ir_same_dtype_or_float(acc->dtype, inits[i])) return fail_reducer(role, "result", i, acc, inits[i], err);
+    if (!ir_is_scalar(first) || first->dtype != acc->dtype)
+      return fail_reducer(role, "parameter", i, first, acc->dtype, err);
+    if (!ir_is_scalar(second) || !ir_same_dtype_or_float(second->dtype, inputs[i]))
+      return fail_reducer(role, "parameter", n + i, second, inputs[i], err);
+    if (!ir_same_dtype_or_float(second->dtype, acc->dtype))
+      return fail_reducer(role, "parameter", n + i, second, acc->dtype, err);
+  }
+  return 0;
+}
+
+base_dtype ir_reducer_dtype(const ir_computation *c, uint32_t i) {
+  assert(c && c->n_results);
+  const ir_type *result = ir_result_type(c);
+  return ir_is_tuple(result) ? result->elements[i]->dtype : result->dtype;
+}
+
+/* Ops that call computations: exact element types of scalar functions, sort, scan, fusion, control flow. */
 
 /* Inference lets a scalar function take other float types than it gets; XLA wants them equal once precisions are final.
  */
@@ -25,6 +105,7 @@ IR_VERIFY(map) {
   return check_exact_params(op, options, err);
 }
 
+/* The comparator of n operands takes 2n scalars: a0, b0, a1, b1, ... */
 IR_VERIFY(sort) {
   assert(op->n_called == 1 && op->n_operands > 0);
   const ir_computation *c = op->called[0];
@@ -45,14 +126,17 @@ IR_VERIFY(sort) {
 
 /* --- scan --- */
 
+/* --- a value that is no tuple counts as its own only part --- */
 static uint32_t parts_of(const ir_type *t) {
   return ir_is_tuple(t) ? t->n_elements : 1;
 }
 static const ir_type *part_of(const ir_type *t, uint32_t i) {
+  assert(ir_is_tuple(t) ? i < t->n_elements : i == 0);
   return ir_is_tuple(t) ? t->elements[i] : t;
 }
 
-/* `whole` is `part` with a dimension of `size` more at `dim`; or the same type where `carried`. */
+/* `whole` is `part` with a dimension of `size` more at `dim`; or the same type where `carried`. A carried value has
+ * one type inside and outside of the scan; a scanned one is sliced along `dim`. */
 static bool is_stack_of(const ir_type *whole, const ir_type *part, bool carried, int64_t dim, int64_t size) {
   assert(whole && part && dim >= 0);
   if (carried) return ir_compatible(whole, part);
@@ -64,6 +148,7 @@ static bool is_stack_of(const ir_type *whole, const ir_type *part, bool carried,
   return true;
 }
 
+/* `what` is "operand", "carry" or "result". */
 static int fail_scan(const ir_op *op, const char *what, uint32_t i, const ir_type *whole, const ir_type *part,
                      xlac_error *err) {
   return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "has %s %u of type %s, but its computation has %s there", what,
@@ -113,10 +198,12 @@ IR_VERIFY(scan) {
 
 /* --- control flow and calls --- */
 
+/* No name means "main". */
 static const char *thread_of(const ir_computation *c) {
   return c->execution_thread ? c->execution_thread->s : "main";
 }
 
+/* Computations of other threads run beside this one, so only async ops may call them. */
 static int check_threads(const ir_op *op, xlac_error *err) {
   const char *own = thread_of(op->parent);
   for (uint32_t i = 0; i < op->n_called; i++)
@@ -140,6 +227,7 @@ static int check_same_sharding(const ir_op *op, const ir_op **first, const ir_op
                         next->name->s);
 }
 
+/* Types are inference's; this is about threads and shardings of the state. */
 IR_VERIFY(while) {
   assert(op->n_called == 2 && op->called[0]->n_params == 1 && op->called[1]->n_params == 1);
   const ir_computation *condition = op->called[0], *body = op->called[1];
@@ -149,6 +237,7 @@ IR_VERIFY(while) {
   return 0;
 }
 
+/* The branches' results and the op's own must be sharded alike. */
 IR_VERIFY(conditional) {
   TRY(check_threads(op, err));
   const ir_op *first = NULL;
@@ -159,6 +248,7 @@ IR_VERIFY(conditional) {
 
 /* --- composite calls --- */
 
+/* NULL where the key is absent, or the dictionary. */
 static const base_istr *dict_value(const ir_dict *d, const char *key) {
   assert(key && key[0]);
   for (uint32_t i = 0; d && i < d->n; i++)
@@ -166,12 +256,15 @@ static const base_istr *dict_value(const ir_dict *d, const char *key) {
   return NULL;
 }
 
+/* A composite's version: a plus sign, if any, and at most 18 digits. */
 static bool is_count(const char *s) {
   if (*s == '+') s++;
   size_t digits = strspn(s, "0123456789");
   return digits > 0 && digits < 19 && s[digits] == 0;
 }
 
+/* A composite call keeps what StableHLO's composite has in frontend_attributes: composite.name, .attributes,
+ * .version. */
 IR_VERIFY(call) {
   if (!ir_get_bool(op, IR_ATTR_IS_COMPOSITE, false)) return 0;
   const ir_attr *a = ir_attr_find(op, IR_ATTR_FRONTEND_ATTRIBUTES);
@@ -192,6 +285,7 @@ IR_VERIFY(call) {
 
 /* --- fusion --- */
 
+/* What is fused is checked once for the module, by ir_verify_fusions. */
 IR_VERIFY(fusion) {
   TRY(check_threads(op, err));
   if (op->n_called != 1)
@@ -207,6 +301,7 @@ static bool acts(const ir_op *op) {
   return op->opcode == IR_OP_CUSTOM_CALL && ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false);
 }
 
+/* XLA's rule: everything in a fused computation is used, and the root by nobody inside. */
 static int check_fused(const ir_op *fusion, xlac_error *err) {
   assert(fusion->opcode == IR_OP_FUSION && fusion->n_called == 1);
   const ir_computation *c = fusion->called[0];
@@ -222,6 +317,7 @@ static int check_fused(const ir_op *fusion, xlac_error *err) {
   return 0;
 }
 
+/* `owners`: computation to the first fusion that runs it. */
 static int check_fusion_owner(const ir_op *op, base_map *owners, xlac_error *err) {
   const ir_op *other = base_map_ptr(owners, op->called[0]);
   if (other)
@@ -241,7 +337,9 @@ static int check_fusions(const ir_module *m, base_map *owners, xlac_error *err) 
   return 0;
 }
 
+/* Linear in the module. */
 int ir_verify_fusions(const ir_module *m, xlac_error *err) {
+  assert(m);
   base_map owners;
   base_map_init(&owners, m->alloc);
   int status = check_fusions(m, &owners, err);

@@ -1,10 +1,15 @@
-/* Collectives: replica groups, channels, source-target pairs. Inference has the shapes. */
-#include "verify.h"
-
+/* Communication: collectives among devices (replica groups, channels, source-target pairs), and transfers to the host
+ * and over channels. Inference has the shapes.
+ *
+ * replica_groups={{0,1},{2,3}} lets 0 talk to 1 and 2 to 3. What the ids count depends on two other attributes:
+ * replicas without channel_id; partitions with it where the opcode knows no use_global_device_ids; with that false or
+ * absent replicas, in each partition; with it true devices, replica * num_partitions + partition. */
 #include "../sdy/mesh_groups.h"
+#include "verify.h"
 
 /* --- replica groups --- */
 
+/* --- replica groups: explicit lists, iota form, or axes of a mesh --- */
 static int fail_groups(const ir_op *op, xlac_error *err, const char *format, ...) BASE_PRINTF(3, 4);
 static int fail_groups(const ir_op *op, xlac_error *err, const char *format, ...) {
   va_list args;
@@ -15,6 +20,7 @@ static int fail_groups(const ir_op *op, xlac_error *err, const char *format, ...
   return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has replica_groups that don't fit: %s", message);
 }
 
+/* -1 on overflow or a size below 1. */
 static int64_t groups_product(uint32_t n, const int64_t *v) {
   int64_t product = 1;
   for (uint32_t i = 0; i < n; i++)
@@ -34,6 +40,7 @@ static int check_iota_groups(const ir_op *op, const ir_groups *g, int64_t *ids, 
   return ir_check_permutation("the transposition of replica_groups", g->n_reshape, g->perm, g->n_reshape, err);
 }
 
+/* All devices of the mesh take part, by construction. */
 static int check_mesh_groups(const ir_op *op, const ir_groups *g, int64_t *ids, xlac_error *err) {
   ir_mesh_groups mesh;
   if (!ir_mesh_groups_read(&mesh, g->mesh_text))
@@ -59,6 +66,8 @@ static int check_ids(const ir_op *op, const ir_int_lists *lists, int64_t n, uint
   return 0;
 }
 
+/* Every id from 0 to n-1 once: XLA refuses groups that leave somebody out. `uniform`: groups must be of one size, as
+ * for ops that split or gather by the group's size. */
 static int check_listed_groups(const ir_op *op, const ir_int_lists *lists, bool uniform, int64_t *ids,
                                xlac_error *err) {
   *ids = 0;
@@ -81,6 +90,7 @@ static int check_listed_groups(const ir_op *op, const ir_int_lists *lists, bool 
 /* What the ids number, see ir_infer_group_size. */
 typedef enum group_mode { OF_REPLICAS, OF_PARTITIONS, OF_REPLICAS_IN_PARTITIONS, OF_DEVICES } group_mode;
 
+/* Absent use_global_device_ids on an opcode that takes it means false. */
 static group_mode mode_of(const ir_op *op) {
   const ir_attr *global = ir_attr_find(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS);
   bool takes_global = ir_opcode_takes(op->opcode, IR_ATTR_USE_GLOBAL_DEVICE_IDS, NULL);
@@ -103,6 +113,7 @@ static int check_participants(const ir_op *op, group_mode mode, int64_t ids, xla
                      (long long)expected);
 }
 
+/* No groups mean one group of all. */
 static int check_groups(const ir_op *op, bool uniform, xlac_error *err) {
   assert(ir_opcode_has(op->opcode, IR_COLLECTIVE));
   const ir_attr *a = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
@@ -123,6 +134,7 @@ static int check_groups(const ir_op *op, bool uniform, xlac_error *err) {
   return check_participants(op, mode, ids, err);
 }
 
+/* Global ids number replicas and partitions, which only a channel brings together. */
 static int check_global_ids(const ir_op *op, xlac_error *err) {
   if (!ir_get_bool(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS, false) || ir_attr_find(op, IR_ATTR_CHANNEL_ID)) return 0;
   return base_hint(
@@ -131,10 +143,12 @@ static int check_global_ids(const ir_op *op, xlac_error *err) {
 }
 
 static int check_collective(const ir_op *op, bool uniform, xlac_error *err) {
+  assert(ir_opcode_has(op->opcode, IR_COLLECTIVE));
   TRY(check_global_ids(op, err));
   return check_groups(op, uniform, err);
 }
 
+/* The result's size is the group's size times the operand's, so groups must be of one size. */
 IR_VERIFY(all_gather) {
   return check_collective(op, true, err);
 }
@@ -156,11 +170,13 @@ static int check_all_reducer(const ir_op *op, xlac_error *err) {
                         c->name->s, c->n_params, IR_SHOW(result));
 }
 
+/* As all-gather; each member gets an equal part of the sum. */
 IR_VERIFY(reduce_scatter) {
   TRY(check_collective(op, true, err));
   return options->xla_compat ? 0 : check_all_reducer(op, err);
 }
 
+/* Groups may differ in size: the result has the operand's shape whatever the group. */
 IR_VERIFY(all_reduce) {
   TRY(check_collective(op, false, err));
   if (options->xla_compat) return 0;
@@ -196,6 +212,7 @@ IR_VERIFY(collective_broadcast) {
   return status;
 }
 
+/* Operands: input, output, input offsets, send sizes, output offsets, receive sizes. */
 IR_VERIFY(ragged_all_to_all) {
   assert(op->n_operands == 6);
   TRY(check_groups(op, true, err));
@@ -217,11 +234,14 @@ IR_VERIFY(ragged_all_to_all) {
 
 /* --- collective-permute --- */
 
+/* --- collective-permute: source_target_pairs={{0,1},{1,0}} --- */
 static int fail_pair(const ir_op *op, const char *role, int64_t id, const char *what, int64_t n, xlac_error *err) {
   return ir_verify_fail(op, XLAC_E_VERIFY_COLLECTIVE, err, "has %s %lld in source_target_pairs, %s %lld", role,
                         (long long)id, what, (long long)n);
 }
 
+/* `allowed`: how often an id may be a source or a target, 1 but for in-place permutes with several places. limit 1
+ * means a module for any number of devices. */
 static int count_id(const ir_op *op, const char *role, int64_t id, int64_t limit, int64_t allowed, base_map *seen,
                     xlac_error *err) {
   assert(allowed >= 1);
@@ -233,6 +253,7 @@ static int count_id(const ir_op *op, const char *role, int64_t id, int64_t limit
   return base_map_set(seen, (uint64_t)id, times + 1) ? 0 : base_oom(err, "a table of pairs");
 }
 
+/* Ids are partitions when there is a channel, else replicas. */
 static int check_pairs(const ir_op *op, const ir_int_lists *pairs, int64_t allowed, base_map *sources,
                        base_map *targets, xlac_error *err) {
   const ir_config *config = &op->parent->module->config;
@@ -248,7 +269,8 @@ static int check_pairs(const ir_op *op, const ir_int_lists *pairs, int64_t allow
   return 0;
 }
 
-/* Offsets of one buffer: a tuple of one scalar per dimension, or a tuple of such tuples. *places is how many. */
+/* Offsets of one buffer: a tuple of one scalar per dimension, or a tuple of such tuples. *places is how many.
+ * In-place permutes read and write slices of buffers, several places of one where the offsets are a tuple of tuples. */
 static int check_offset(const ir_op *op, const ir_type *buffer, const ir_type *offset, int64_t *places,
                         xlac_error *err) {
   bool ok = ir_is_tensor(buffer) && ir_is_tuple(offset) && offset->n_elements > 0;
@@ -286,7 +308,9 @@ static int check_in_place_permute(const ir_op *op, int64_t *places, xlac_error *
   return 0;
 }
 
+/* Slice sizes make it the in-place form, with 4 operands. */
 IR_VERIFY(collective_permute) {
+  assert(ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS));
   const ir_attr *sizes = ir_attr_find(op, IR_ATTR_PERMUTE_SLICE_SIZES),
                 *pairs = ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS);
   int64_t allowed = 1;
@@ -298,4 +322,56 @@ IR_VERIFY(collective_permute) {
   base_map_free(&sources);
   base_map_free(&targets);
   return status;
+}
+
+/* --- transfers to the host and over channels --- */
+IR_VERIFY(infeed) {
+  const ir_type *t = op->type;
+  TRY(ir_check_token(op, 0, err));
+  if (ir_is_tuple(t) && t->n_elements == 2 && ir_is_token(t->elements[1])) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; expected (data, token[])", IR_SHOW(t));
+}
+
+/* outfeed_shape repeats the operand's type; layouts may differ. */
+IR_VERIFY(outfeed) {
+  const ir_attr *declared = ir_attr_find(op, IR_ATTR_OUTFEED_SHAPE);
+  TRY(ir_check_token(op, 1, err));
+  if (!declared || ir_compatible(declared->v.type, ir_operand_type(op, 0))) return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has outfeed_shape=%s, but its operand is %s",
+                        IR_SHOW(declared->v.type), IR_SHOW(ir_operand_type(op, 0)));
+}
+
+/* The result is (data, context, token); recv-done takes the data out of it. */
+IR_VERIFY(recv) {
+  const ir_type *t = op->type;
+  TRY(ir_check_token(op, 0, err));
+  if (ir_is_tuple(t) && t->n_elements == 3 && ir_is_scalar_of(t->elements[1], XLAC_U32) && ir_is_token(t->elements[2]))
+    return 0;
+  return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "is declared as %s; expected (data, u32[], token[])", IR_SHOW(t));
+}
+
+/* -1 without a channel, on both sides the same. */
+static int64_t channel_of(const ir_op *op) {
+  return ir_get_int(op, IR_ATTR_CHANNEL_ID, -1);
+}
+
+/* A done that waits for a start directly names the same channel and kind of transfer. */
+static int check_done(const ir_op *done, xlac_error *err) {
+  assert(ir_opcode_has(done->opcode, IR_ASYNC_DONE));
+  const ir_op *start = ir_operand(done, 0);
+  if (start->opcode != ir_opcode_info(done->opcode)->start) return 0;
+  if (channel_of(start) != channel_of(done))
+    return ir_verify_fail(done, XLAC_E_VERIFY_COLLECTIVE, err, "waits on channel %lld for %s, which uses channel %lld",
+                          (long long)channel_of(done), start->name->s, (long long)channel_of(start));
+  if (ir_get_bool(start, IR_ATTR_IS_HOST_TRANSFER, false) == ir_get_bool(done, IR_ATTR_IS_HOST_TRANSFER, false))
+    return 0;
+  return ir_verify_fail(done, XLAC_E_VERIFY_COLLECTIVE, err, "waits for %s; is_host_transfer must be the same for both",
+                        start->name->s);
+}
+
+IR_VERIFY(send_done) {
+  return check_done(op, err);
+}
+IR_VERIFY(recv_done) {
+  return check_done(op, err);
 }

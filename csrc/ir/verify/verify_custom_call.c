@@ -1,4 +1,6 @@
-/* custom-call: layout constraints, targets that XLA knows; and output_to_operand_aliasing wherever it stands. */
+/* custom-call: layout constraints, targets that XLA knows; and output_to_operand_aliasing wherever it stands
+ * (custom-call, fusion, async-start): {1}: (0, {2}) says that output element 1 is element 2 of operand 0, in the same
+ * memory. */
 #include "verify.h"
 
 static int fail_aliasing(const ir_op *op, const ir_alias *a, xlac_error *err, const char *format, ...)
@@ -19,6 +21,7 @@ static const ir_type *without_buffer(const ir_type *t) {
   return t->kind == IR_TYPE_BUFFER ? t->inner : t;
 }
 
+/* Index paths must exist on both sides. `any_types`: the user has asked XLA not to compare types. */
 static int check_alias_pair(const ir_op *op, const ir_type *result, const ir_alias *a, bool any_types,
                             xlac_error *err) {
   assert(result && a->output && a->index);
@@ -46,7 +49,9 @@ static int check_alias_outputs(const ir_op *op, const ir_aliasing *aliasing, bas
   return 0;
 }
 
+/* `result` is the type that output paths refer to. */
 int ir_verify_aliasing(const ir_op *op, const ir_type *result, const ir_verify_options *options, xlac_error *err) {
+  assert(op && result && options);
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING),
                 *f = ir_attr_find(op, IR_ATTR_FRONTEND_ATTRIBUTES);
   if (!a) return 0;
@@ -70,6 +75,7 @@ static bool has_target(const ir_op *op, const char *target) {
   return strcmp(ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET), target) == 0;
 }
 
+/* XLA's own targets LayoutConstraint and control_dep say other things with the attribute. */
 static int check_layout_constraints(const ir_op *op, xlac_error *err) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OPERAND_LAYOUT_CONSTRAINTS);
   if (!a || has_target(op, "LayoutConstraint") || has_target(op, "control_dep")) return 0;
@@ -86,6 +92,7 @@ static int check_layout_constraints(const ir_op *op, xlac_error *err) {
   return 0;
 }
 
+/* The target that JAX and TensorFlow use for a per-execution seed. */
 static int check_rng_seed(const ir_op *op, xlac_error *err) {
   if (!has_target(op, "GetRngSeed") || (op->n_operands == 0 && ir_is_scalar_of(op->type, XLAC_U64))) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,

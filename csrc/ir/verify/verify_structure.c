@@ -1,11 +1,18 @@
 /* The module's skeleton: what every later check, printer and interpreter relies on. Runs on anything a reader or an
- * editor made. */
+ * editor made, so it may follow no pointer that it has not looked at, and recurses nowhere as deep as a program is
+ * long.
+ *
+ * Each computation has a root of its own, parameters 0 to n-1, operands from the same computation (regions may use
+ * values from outside); no op depends on itself; no computation calls itself; names are unique; a schedule has
+ * operands before their users. */
 #include "verify.h"
 
+/* At the computation's own line. */
 static int fail_computation(const ir_computation *c, xlac_error *err, const char *what) {
   return base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, c->line, c->col, c->name->s, "computation %s %s", c->name->s, what);
 }
 
+/* A number that two ops have is found from the op that lost its place to the other. */
 static int check_parameters(const ir_computation *c, xlac_error *err) {
   for (uint32_t i = 0; i < c->n_params; i++)
     if (!c->params[i])
@@ -23,6 +30,7 @@ static int check_parameters(const ir_computation *c, xlac_error *err) {
   return 0;
 }
 
+/* Every result is a value of this very computation. */
 static int check_root(const ir_computation *c, xlac_error *err) {
   if (c->n_results == 0 || !c->results[0].op) return fail_computation(c, err, "has no root; expected one ROOT op");
   for (uint32_t i = 0; i < c->n_results; i++)
@@ -30,6 +38,7 @@ static int check_root(const ir_computation *c, xlac_error *err) {
   return 0;
 }
 
+/* Everything that an op points to is there and where it should be. */
 static int check_neighbours(const ir_op *op, xlac_error *err) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (!op->operands[i].op) return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has no operand %u", i);
@@ -57,6 +66,7 @@ typedef struct walk_frame {
 } walk_frame;
 BASE_VEC(walk_stack, walk_frame);
 
+/* Operands, then control predecessors; NULL after the last. */
 static const ir_op *op_neighbour(const ir_op *op, uint32_t i) {
   assert(op);
   if (i < op->n_operands) return op->operands[i].op;
@@ -89,6 +99,7 @@ static int walk_ops(const ir_op *start, uint8_t *marks, walk_stack *stack, base_
   return 0;
 }
 
+/* Marks are by op id over the whole module, so each op is walked once. */
 static int check_acyclic(const ir_module *m, uint8_t *marks, walk_stack *stack, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) TRY(walk_ops(op, marks, stack, m->alloc, err));
@@ -99,6 +110,7 @@ static int check_acyclic(const ir_module *m, uint8_t *marks, walk_stack *stack, 
 /* Calls are walked recursively: a chain of calls is also the interpreter's depth, so it is bounded. */
 #define MAX_CALL_DEPTH 512
 
+/* Marks are by computation id. check_neighbours has seen to it that no callee is missing. */
 static int walk_calls(const ir_computation *c, uint8_t *marks, uint32_t depth, xlac_error *err) {
   assert(c && marks);
   if (marks[c->id] == WALK_CLOSED) return 0;
@@ -113,6 +125,7 @@ static int walk_calls(const ir_computation *c, uint8_t *marks, uint32_t depth, x
   return 0;
 }
 
+/* From each computation, also from those that nobody calls. */
 static int check_calls(const ir_module *m, uint8_t *marks, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) TRY(walk_calls(c, marks, 0, err));
   return 0;
@@ -133,6 +146,7 @@ static int check_schedule(const ir_module *m, uint8_t *marks, xlac_error *err) {
   return 0;
 }
 
+/* What can be seen without following pointers further than one step. */
 static int check_local(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     TRY(check_root(c, err));
@@ -142,6 +156,8 @@ static int check_local(const ir_module *m, xlac_error *err) {
   return 0;
 }
 
+/* Names are interned, so equal ones have one pointer. Each computation has a name space of its own here: that of the
+ * whole module is the printer's to make. */
 static int check_names(const ir_module *m, base_map *seen, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     base_map_clear(seen);
@@ -156,6 +172,7 @@ static int check_names(const ir_module *m, base_map *seen, xlac_error *err) {
   return 0;
 }
 
+/* One array of marks serves the three searches, by op id or computation id: n covers both. */
 static int check_walks(const ir_module *m, uint8_t *marks, size_t n, xlac_error *err) {
   walk_stack stack = {0};
   memset(marks, 0, n);
@@ -168,7 +185,9 @@ static int check_walks(const ir_module *m, uint8_t *marks, size_t n, xlac_error 
   return check_schedule(m, marks, err);
 }
 
+/* In this order: walks follow pointers that check_local has found good. */
 int ir_verify_structure(const ir_module *m, xlac_error *err) {
+  assert(m);
   if (!m->entry) return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "module %s has no entry computation", m->name->s);
   TRY(check_local(m, err));
   size_t n = (size_t)(m->n_ids > m->n_computation_ids ? m->n_ids : m->n_computation_ids) + 1;

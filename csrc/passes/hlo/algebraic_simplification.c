@@ -4,14 +4,15 @@
  * stay as they are, as in XLA: each of their parameters must have users.
  *
  * One sweep, operands before users, so that a rule sees operands that are simple already; work is linear in the ops. */
-#include "algebraic_simplification.h"
-
 #include <math.h>
+
+#include "algebraic_simplification.h"
 
 enum { HS_ROUNDS = 8, HS_MAX_LOOK = 4096 /* elements of a literal that are worth a look */ };
 
 /* --- for the rules --- */
 
+/* Layouts are part of types, so equal shapes may still be two types. */
 ir_op *hs_as(const ir_op *op, ir_op *with) {
   return with->type == op->type ? with : NULL;
 }
@@ -35,6 +36,7 @@ bool hs_is(const ir_op *op, double value) {
 
 /* --- the sweep --- */
 
+/* Operands that are one of an op's several results are left out: rules look at ir_operand alone. */
 static bool hs_may(const hs_run *s, const ir_op *op) {
   if (op->n_results != 1 || opt_in_edge(&s->facts, op) || !hlo_is_plain(op->type)) return false;
   for (uint32_t i = 0; i < op->n_operands; i++)
@@ -42,6 +44,7 @@ static bool hs_may(const hs_run *s, const ir_op *op) {
   return (opt_op_facts(&s->facts, op) & (OPT_EFFECT | OPT_RANDOM | OPT_ASYNC)) == 0;
 }
 
+/* One rule for each opcode: tables may not compete. */
 static void hs_rules(hs_rule **by_opcode, size_t n, const hs_row *const *tables) {
   for (size_t t = 0; t < n; t++)
     for (const hs_row *r = tables[t]; r->opcode != IR_OP_INVALID; r++) {
@@ -56,6 +59,7 @@ static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
     uint32_t ids = s->x.m->n_ids;
     s->x.before = op;
     ir_op *with = rules[op->opcode](s, op);
+    /* A rule that changes op in place is asked again; so is what is new. Old ops were visited before. */
     if (!with || s->x.failed || with->type != op->type) return;
     s->x.m->verified = IR_UNVERIFIED;
     if (with == op) continue;
@@ -65,6 +69,7 @@ static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
   }
 }
 
+/* One order for the whole sweep: new ops stand before the op at hand and are looked at right away. */
 static void hs_computation(hs_run *s, hs_rule *const *rules, const ir_computation *c) {
   base_arena scratch;
   base_arena_init(&scratch, s->x.m->alloc);
@@ -85,6 +90,7 @@ static uint8_t *hs_fused(const ir_module *m, base_arena *arena) {
   return fused;
 }
 
+/* Facts are of the module before the sweep; ops made since are in no control edge. */
 static int hs_sweep(ir_module *m, const char *pass, size_t n, const hs_row *const *tables, xlac_error *err) {
   hs_run s = {.x = {.m = m}};
   hs_rule *rules[IR_OP_COUNT] = {NULL};
@@ -109,3 +115,157 @@ int opt_reassociate(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   return hs_sweep(m, "reassociate", 1, tables, err);
 }
+
+/* Dots take their operands as they lie: transpositions become other dimension numbers. */
+
+typedef struct hs_dot_keys {
+  ir_attr_key batch, contracting;
+} hs_dot_keys;
+
+static const hs_dot_keys hs_sides[] = {{IR_ATTR_LHS_BATCH_DIMS, IR_ATTR_LHS_CONTRACTING_DIMS},
+                                       {IR_ATTR_RHS_BATCH_DIMS, IR_ATTR_RHS_CONTRACTING_DIMS}};
+
+static bool hs_is_listed(const ir_ints *list, int64_t d) {
+  for (uint32_t i = 0; list && i < list->n; i++)
+    if (list->v[i] == d) return true;
+  return false;
+}
+
+/* Nothing is said of the op that would have to be said anew. */
+static bool hs_dot_is_plain(const ir_op *op) {
+  return op->n_operands == 2 && !ir_attr_find(op, IR_ATTR_SPARSITY_CONFIG);
+}
+
+static bool hs_set_moved(ir_op *op, ir_attr_key key, const ir_ints *list, const int64_t *permutation) {
+  assert(permutation != NULL);
+  int64_t moved[IR_MAX_RANK];
+  for (uint32_t i = 0; list && i < list->n; i++) moved[i] = permutation[list->v[i]];
+  return !list || ir_set_ints(op, key, list->n, moved);
+}
+
+/* The transposition before operand `side` is taken away where free dimensions stay in their order, for that is the
+ * order of the result's. */
+static bool hs_take_transpose(hs_run *s, ir_op *op, uint32_t side) {
+  const ir_op *from = ir_operand(op, side);
+  if (from->opcode != IR_OP_TRANSPOSE) return false;
+  const ir_ints *permutation = ir_get_ints(from, IR_ATTR_DIMENSIONS);
+  const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch), *sum = ir_get_ints(op, hs_sides[side].contracting);
+  int64_t last = -1;
+  for (uint32_t d = 0; d < permutation->n; d++) {
+    if (hs_is_listed(batch, d) || hs_is_listed(sum, d)) continue;
+    if (permutation->v[d] < last) return false;
+    last = permutation->v[d];
+  }
+  if (!hs_set_moved(op, hs_sides[side].batch, batch, permutation->v) ||
+      !hs_set_moved(op, hs_sides[side].contracting, sum, permutation->v)) {
+    s->x.failed = true;
+    return false;
+  }
+  ir_set_operand(op, side, (ir_value){ir_operand(from, 0), 0});
+  return true;
+}
+
+/* Both sides, so that one visit suffices. */
+static ir_op *hs_dot(hs_run *s, ir_op *op) {
+  if (!hs_dot_is_plain(op)) return NULL;
+  bool left = hs_take_transpose(s, op, 0), right = hs_take_transpose(s, op, 1);
+  return left || right ? op : NULL;
+}
+
+/* How many of op's free dimensions there are on that side. */
+static uint32_t hs_free_dims(const ir_op *op, uint32_t side) {
+  assert(side < 2);
+  const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch), *sum = ir_get_ints(op, hs_sides[side].contracting);
+  return ir_operand_type(op, side)->rank - (batch ? batch->n : 0) - (sum ? sum->n : 0);
+}
+
+/* Batch dimensions stay, the right side's free ones come before the left side's. */
+static bool hs_swaps_sides(const ir_op *dot, const ir_ints *permutation) {
+  uint32_t left = hs_free_dims(dot, 0), right = hs_free_dims(dot, 1), batch = dot->type->rank - left - right;
+  for (uint32_t i = 0; i < permutation->n; i++) {
+    uint32_t want = i < batch ? i : i < batch + right ? i + left : i - right;
+    if (permutation->v[i] != want) return false;
+  }
+  return true;
+}
+
+/* The left side's dimension numbers become the right side's. */
+static void hs_swap_attrs(hs_run *s, ir_op *made, const ir_op *dot) {
+  for (uint32_t side = 0; side < 2; side++) {
+    const ir_ints *batch = ir_get_ints(dot, hs_sides[side].batch), *sum = ir_get_ints(dot, hs_sides[side].contracting);
+    if (batch && !ir_set_ints(made, hs_sides[!side].batch, batch->n, batch->v)) s->x.failed = true;
+    if (sum && !ir_set_ints(made, hs_sides[!side].contracting, sum->n, sum->v)) s->x.failed = true;
+  }
+}
+
+/* (A B)' is B' A': the same products, added in the same order. */
+ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op) {
+  const ir_op *dot = ir_operand(op, 0);
+  const ir_ints *permutation = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  if (dot->opcode != IR_OP_DOT || !hs_dot_is_plain(dot) || ir_use_count(dot) != 1 || opt_is_result(dot)) return NULL;
+  if (opt_in_edge(&s->facts, dot) || !hs_swaps_sides(dot, permutation)) return NULL;
+  /* Operands of two types may be two algorithms, and precision is said by operand. */
+  if (ir_operand_type(dot, 0)->dtype != ir_operand_type(dot, 1)->dtype) return NULL;
+  if (ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) || ir_get_str(dot, IR_ATTR_ALGORITHM)[0]) return NULL;
+  ir_op *made = hlo_make(&s->x, IR_OP_DOT, op->type, 2, (ir_op *[]){ir_operand(dot, 1), ir_operand(dot, 0)});
+  if (made) hs_swap_attrs(s, made, dot);
+  return made;
+}
+
+const hs_row hs_dot_rules[] = {{IR_OP_DOT, hs_dot}, {IR_OP_INVALID, NULL}};
+
+/* Simplification of windows: padding that changes nothing becomes the window's own. */
+
+/* The op of a computation that combines its two parameters by one op, or IR_OP_INVALID. */
+static unsigned hs_combiner(const ir_computation *c) {
+  const ir_op *body = ir_root(c);
+  if (c->n_params != 2 || body->n_operands != 2 || !ir_is_scalar(body->type)) return IR_OP_INVALID;
+  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
+  bool both = (a == c->params[0] && b == c->params[1]) || (a == c->params[1] && b == c->params[0]);
+  return both && a->type == body->type && b->type == body->type ? body->opcode : IR_OP_INVALID;
+}
+
+/* Whether combining with `value` changes nothing, after `init` has taken part: 0 in sums that begin with 0, which are
+ * never -0; the initial value itself in maxima and minima. */
+static bool hs_is_neutral(unsigned combiner, const ir_op *init, const ir_op *value) {
+  if (combiner == IR_OP_ADD) return hs_is(init, 0.0) && hs_is(value, 0.0) && !base_dtype_is_complex(value->type->dtype);
+  if (combiner != IR_OP_MAXIMUM && combiner != IR_OP_MINIMUM) return false;
+  if (init->opcode != IR_OP_CONSTANT || value->opcode != IR_OP_CONSTANT || init->type != value->type)
+    return init == value;
+  return memcmp(init->u.literal->data, value->u.literal->data, base_dtype_bytes((base_dtype)init->type->dtype)) == 0;
+}
+
+/* Negative padding crops, which a window's own padding would not undo; dilation counts padded elements too. */
+static bool hs_can_pad(const ir_window *w, const ir_padding *p, const ir_type *padded) {
+  if (w->n != p->n || padded->count == 0) return false;
+  for (uint32_t d = 0; d < w->n; d++)
+    if (w->v[d].base_dilation != 1 || p->v[d].low < 0 || p->v[d].high < 0) return false;
+  return true;
+}
+
+/* An empty operand is left: its window sees initial values only. */
+static ir_op *hs_reduce_window(hs_run *s, ir_op *op) {
+  const ir_window *window = ir_get_window(op);
+  ir_op *pad = op->n_operands == 2 ? ir_operand(op, 0) : NULL;
+  const ir_attr *a = pad && pad->opcode == IR_OP_PAD ? ir_attr_find(pad, IR_ATTR_PADDING) : NULL;
+  if (!a || !window || !hs_can_pad(window, a->v.padding, pad->type) || !hlo_is_plain(ir_operand_type(pad, 0)))
+    return NULL;
+  if (!hs_is_neutral(hs_combiner(op->called[0]), ir_operand(op, 1), ir_operand(pad, 1))) return NULL;
+  if (ir_operand_type(pad, 0)->count == 0) return NULL;
+  ir_window *own = base_arena_zalloc(&s->x.m->arena, sizeof *own + window->n * sizeof *own->v);
+  ir_attr attr = *ir_attr_find(op, IR_ATTR_WINDOW);
+  if (!own) return s->x.failed = true, NULL;
+  own->n = window->n;
+  for (uint32_t d = 0; d < window->n; d++) {
+    own->v[d] = window->v[d];
+    own->v[d].padding_low += a->v.padding->v[d].low;
+    own->v[d].padding_high += a->v.padding->v[d].high;
+    own->v[d].base_dilation = a->v.padding->v[d].interior + 1;
+  }
+  attr.v.window = own;
+  if (!ir_attr_set(op, attr)) return s->x.failed = true, NULL;
+  ir_set_operand(op, 0, (ir_value){ir_operand(pad, 0), pad->operands[0].index});
+  return op;
+}
+
+const hs_row hs_window_rules[] = {{IR_OP_REDUCE_WINDOW, hs_reduce_window}, {IR_OP_INVALID, NULL}};

@@ -27,4 +27,7 @@ int64_t while_element_of(const ir_op *op, const ir_op *tuple);
 XLAC_MUST_USE bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *first, ir_op *const *next,
                                    const uint32_t *moved);
 
+/* 0 or 1 where the loop is known to turn so often, whatever the arguments; else -1. */
+int while_known_trips(const ir_op *loop, const opt_facts *facts);
+
 #endif

@@ -1,9 +1,13 @@
-/* Result types of ops from what is known of their operands. */
-#include "refine.h"
+/* Result types of ops from what is known of their operands: sizes from constant shape operands, else StableHLO's own
+ * inference. Types only ever become more specific, which bounds the work and keeps users valid. */
+#include <stdio.h>
 
 #include "../../ir/stablehlo/stablehlo.h"
+#include "refine.h"
 
+/* Booleans count as 0 and 1. */
 bool opt_constant_ints(opt_rewriter *rw, ir_value v, const int64_t **out, uint32_t *n) {
+  assert(out != NULL && n != NULL);
   bool splat = false;
   const ir_literal *l = opt_constant_of(v, &splat);
   const ir_type *t = opt_type(v);
@@ -21,7 +25,8 @@ bool opt_constant_ints(opt_rewriter *rw, ir_value v, const int64_t **out, uint32
   return true;
 }
 
-/* Ops of StableHLO, CHLO and func take any refinement of their operands; of others only Shardy's do. */
+/* Ops of StableHLO, CHLO and func take any refinement of their operands; of unregistered ops only Shardy's do: others
+ * may insist on the type they have. */
 static bool refine_user_takes(const ir_op *user) {
   return user->opcode != IR_OP_UNREGISTERED || strncmp(user->u.name->s, "sdy.", 4) == 0;
 }
@@ -37,7 +42,8 @@ void opt_refine_value(opt_rewriter *rw, ir_value v, const ir_type *type, bool *c
 
 /* --- shapes --- */
 
-/* A result of these sizes; a negative one is unknown. */
+/* A result of these sizes; a negative one is unknown.
+ * Only ops with one result say its sizes so. */
 static void refine_by_dims(opt_rewriter *rw, ir_op *op, uint32_t rank, const int64_t *sizes, bool *changed) {
   int64_t dims[IR_MAX_RANK];
   bool dynamic[IR_MAX_RANK];
@@ -51,16 +57,21 @@ static void refine_by_dims(opt_rewriter *rw, ir_op *op, uint32_t rank, const int
   if (by) opt_refine_value(rw, opt_result(op, 0), by, changed);
 }
 
+/* The operand has one size for each dimension of the result. */
 static void refine_by_constant(opt_rewriter *rw, ir_op *op, uint32_t operand, bool *changed) {
+  assert(operand < op->n_operands);
   const int64_t *sizes = NULL;
   uint32_t n = 0;
   if (opt_constant_ints(rw, opt_operand(op, operand), &sizes, &n)) refine_by_dims(rw, op, n, sizes, changed);
 }
 
+/* -1 where it is not known, bounds do not count. */
 static int64_t refine_size(const ir_type *t, uint32_t d) {
+  assert(d < t->rank);
   return ir_dim_is_dynamic(t, d) ? -1 : t->dims[d];
 }
 
+/* The result has the operand's shape. */
 static void refine_by_operand(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
   int64_t sizes[IR_MAX_RANK];
@@ -69,6 +80,7 @@ static void refine_by_operand(opt_rewriter *rw, ir_op *op, bool *changed) {
   refine_by_dims(rw, op, t->rank, sizes, changed);
 }
 
+/* Of a complex type, those of a part. */
 static uint32_t refine_bits(const ir_type *t) {
   base_dtype dtype = (base_dtype)t->dtype;
   return base_dtype_of(base_dtype_real_part(dtype))->bits;
@@ -104,6 +116,7 @@ static void refine_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   refine_by_dims(rw, op, t->rank, sizes, changed);
 }
 
+/* Rounded up. Bounds that are out of range are left to the verifier. */
 static void refine_known_slice(opt_rewriter *rw, ir_op *op, const int64_t *start, const int64_t *limit,
                                const int64_t *stride, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
@@ -129,6 +142,7 @@ static bool refine_slice_sizes(opt_rewriter *rw, const ir_op *op, const int64_t 
   return false;
 }
 
+/* Either all three are known, or limits are starts plus constants with strides of 1. */
 static void refine_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const int64_t *ints[4] = {NULL};
   uint32_t n[4] = {0}, rank = ir_operand_type(op, 0)->rank;
@@ -154,6 +168,7 @@ static int64_t refine_group_size(const ir_op *op) {
   return listed ? groups->type->dims[1] : 0;
 }
 
+/* Gathered dimensions are multiplied by the group's size, scattered ones divided. */
 static void refine_collective(opt_rewriter *rw, ir_op *op, const char *along, bool gather, bool *changed) {
   int64_t group = refine_group_size(op), dim = ir_m_get_int(op, along, 0);
   for (uint32_t i = 0; group > 0 && i < op->n_operands && i < op->n_results; i++) {
@@ -173,6 +188,7 @@ static void refine_collective(opt_rewriter *rw, ir_op *op, const char *along, bo
 
 /* --- inference --- */
 
+/* Errors of inference are not this pass's: the op keeps its types, and the verifier speaks up. */
 static int refine_inferred(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type **types = BASE_ARRAY(&rw->arena, const ir_type *, op->n_results + 1u);
   if (!types) return (rw->failed = true), 0;
@@ -184,6 +200,7 @@ static int refine_inferred(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* Ops whose sizes are operands have a rule of their own, since inference does not look at values. */
 int opt_refine_op(opt_rewriter *rw, ir_op *op, bool *changed) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -223,6 +240,162 @@ int opt_refine_op(opt_rewriter *rw, ir_op *op, bool *changed) {
       break;
     default:
       TRY(refine_inferred(rw, op, changed));
+  }
+  return opt_rewriter_status(rw);
+}
+
+/* Custom calls whose shapes are operands: indices_of_shape_operands says for each result which operand. */
+
+/* Depth of tuple types is bounded by their maker.
+ * Tensors of all results, tuples taken apart. */
+static uint32_t shapes_count(uint32_t n, const ir_type *const *types) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n; i++)
+    count += ir_is_tuple(types[i]) ? shapes_count(types[i]->n_elements, types[i]->elements) : 1;
+  return count;
+}
+
+/* The same tensors as a list; returns its end. */
+static const ir_type **shapes_flatten(uint32_t n, const ir_type *const *types, const ir_type **out) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (ir_is_tuple(types[i])) {
+      out = shapes_flatten(types[i]->n_elements, types[i]->elements, out);
+    } else {
+      *out++ = types[i];
+    }
+  }
+  return out;
+}
+
+/* Upstream's rule: both have a rank, it is one, and sizes known on both sides agree. */
+static bool shapes_fit(uint32_t rank, const int64_t *sizes, const ir_type *t) {
+  if (t->kind == IR_TYPE_UNRANKED) return true;
+  if (!ir_is_tensor(t) || t->rank != rank) return false;
+  for (uint32_t d = 0; d < rank; d++)
+    if (sizes[d] >= 0 && !ir_dim_is_dynamic(t, d) && t->dims[d] != sizes[d]) return false;
+  return true;
+}
+
+/* One i64 for each tensor of the results. */
+static int shapes_check_attribute(opt_rewriter *rw, const ir_op *op, const ir_mattr *a, uint32_t n) {
+  const ir_type *t = a->type;
+  if (!t || t->rank != 1 || t->dims[0] != n)
+    return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE,
+                            "indices_of_shape_operands is expected to have one element for each of the %u results", n);
+  if (t->dtype != XLAC_S64 || t->text)
+    return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE, "indices_of_shape_operands is expected to be of i64");
+  return 0;
+}
+
+/* The shape is spelled out in the message. */
+static int shapes_check_result(opt_rewriter *rw, const ir_op *op, uint32_t i, uint32_t rank, const int64_t *sizes,
+                               const ir_type *t) {
+  assert(rank == 0 || sizes != NULL);
+  if (shapes_fit(rank, sizes, t)) return 0;
+  char text[200];
+  size_t n = 0;
+  for (uint32_t d = 0; d < rank && n < sizeof text - 24; d++)
+    n += (size_t)snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)sizes[d]);
+  text[n] = 0;
+  return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_SHAPE,
+                          "indices_of_shape_operands: the shape [%s] of result %u does not fit its type", text, i);
+}
+
+/* known only if every shape operand is a constant. */
+static int shapes_read(opt_rewriter *rw, ir_op *op, const ir_type *const *types, opt_shapes *s, bool *known) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    if (s->operands[i] < 0 || s->operands[i] >= op->n_operands)
+      return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE,
+                              "indices_of_shape_operands has %lld; expected numbers of operands, in [0, %u)",
+                              (long long)s->operands[i], op->n_operands);
+    ir_value shape = opt_operand(op, (uint32_t)s->operands[i]);
+    if (!opt_constant_ints(rw, shape, &s->dims[i], &s->ranks[i])) return opt_rewriter_status(rw);
+    TRY(shapes_check_result(rw, op, i, s->ranks[i], s->dims[i], types[i]));
+  }
+  *known = true;
+  return 0;
+}
+
+/* Ops without the attribute have no shape operands, which is no error. */
+int opt_shapes_of(opt_rewriter *rw, ir_op *op, opt_shapes *s, bool *known) {
+  const ir_mattr *a = ir_mattr_of(op, "indices_of_shape_operands");
+  *known = false;
+  if (!a || a->kind != IR_M_DENSE || !a->v.literal || a->v.literal->elided) return 0;
+  s->n = shapes_count(op->n_results, op->types);
+  TRY(shapes_check_attribute(rw, op, a, s->n));
+  uint32_t n = 0;
+  const ir_type **types = BASE_ARRAY(&rw->arena, const ir_type *, (size_t)s->n + 1);
+  s->operands = ir_m_ints(a, &rw->arena, &n);
+  s->dims = BASE_ARRAY(&rw->arena, const int64_t *, (size_t)s->n + 1);
+  s->ranks = BASE_ARRAY(&rw->arena, uint32_t, (size_t)s->n + 1);
+  rw->failed = rw->failed || !types || (s->n && !s->operands) || !s->dims || !s->ranks;
+  TRY(opt_rewriter_status(rw));
+  shapes_flatten(op->n_results, op->types, types);
+  return shapes_read(rw, op, types, s, known);
+}
+
+/* --- refinement --- */
+
+/* A walk over result types, in step with the list of shapes. */
+typedef struct custom_refine {
+  opt_rewriter *rw;
+  const opt_shapes *shapes;
+  uint32_t next;
+} custom_refine;
+
+static const ir_type *custom_type(custom_refine *x, const ir_type *t);
+
+/* Elements one after the other. */
+static const ir_type *custom_tuple(custom_refine *x, const ir_type *t) {
+  const ir_type **parts = BASE_ARRAY(&x->rw->arena, const ir_type *, (size_t)t->n_elements + 1);
+  for (uint32_t i = 0; parts && i < t->n_elements; i++)
+    if (!(parts[i] = custom_type(x, t->elements[i]))) return NULL;
+  return parts ? ir_tuple(x->rw->m, t->n_elements, parts) : NULL;
+}
+
+/* t with the next shape. */
+static const ir_type *custom_type(custom_refine *x, const ir_type *t) {
+  if (ir_is_tuple(t)) return custom_tuple(x, t);
+  uint32_t i = x->next++, rank = x->shapes->ranks[i];
+  assert(i < x->shapes->n);
+  int64_t dims[IR_MAX_RANK];
+  bool dynamic[IR_MAX_RANK];
+  if (rank > IR_MAX_RANK) return NULL;
+  if (ir_is_tensor(t) && (t->encoding || !t->has_dynamic)) return t;
+  for (uint32_t d = 0; d < rank; d++) {
+    bool unknown = x->shapes->dims[i][d] < 0;
+    dims[d] = unknown ? ir_is_tensor(t) ? t->dims[d] : IR_UNBOUNDED : x->shapes->dims[i][d];
+    dynamic[d] = unknown && (!ir_is_tensor(t) || ir_dim_is_dynamic(t, d));
+  }
+  return ir_tensor_mlir(x->rw->m, (base_dtype)t->dtype, t->quant, t->text, rank, dims, dynamic, NULL, NULL);
+}
+
+/* Tuples are refined as a whole: only get_tuple_element and StableHLO's own ops read them. */
+static void custom_refine_result(opt_rewriter *rw, ir_value v, const ir_type *type, bool *changed) {
+  if (!type || type == opt_type(v)) return;
+  if (!ir_is_tuple(type)) {
+    opt_refine_value(rw, v, type, changed);
+    return;
+  }
+  opt_set_type(rw, v, type);
+  *changed = true;
+}
+
+/* The wrapper that refine-arguments put between a parameter and its users goes once both sides have one type. */
+int opt_refine_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
+  opt_shapes shapes;
+  bool known = false;
+  TRY(opt_shapes_of(rw, op, &shapes, &known));
+  if (!known) return 0;
+  custom_refine x = {.rw = rw, .shapes = &shapes};
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    const ir_type *t = custom_type(&x, op->types[i]);
+    custom_refine_result(rw, opt_result(op, i), t, changed);
+  }
+  if (strcmp(ir_m_get_str(op, "call_target_name"), OPT_REFINE_WRAPPER) == 0 && op->n_results == 1 &&
+      op->n_operands > 0 && ir_operand_type(op, 0) == op->type) {
+    opt_replace_one(rw, op, opt_operand(op, 0));
+    *changed = true;
   }
   return opt_rewriter_status(rw);
 }

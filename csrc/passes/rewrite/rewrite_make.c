@@ -1,6 +1,8 @@
-/* Makers of common StableHLO ops. */
+/* Makers of common StableHLO ops, of values whose shape is known at run time only, and of counted loops. A maker
+ * given an operand of NULL returns one: memory has run out before, and rw->failed says so. */
 #include "rewrite.h"
 
+/* The layout goes; bounds of dynamic dimensions (the encoding) stay. */
 const ir_type *opt_with_dtype(opt_rewriter *rw, const ir_type *t, base_dtype dtype) {
   if (!t) return NULL;
   if (t->kind == IR_TYPE_UNRANKED) return ir_unranked(rw->m, dtype, NULL, NULL);
@@ -20,6 +22,8 @@ ir_value opt_binary(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value b) 
   return opt_make(rw, opcode, opt_type(a), 2, both);
 }
 
+/* The result has the operands' shape. kind NULL prints no compare_type, which StableHLO then infers from the element
+ * type. */
 ir_value opt_compare(opt_rewriter *rw, const char *direction, const char *kind, ir_value a, ir_value b) {
   ir_value both[] = {a, b};
   ir_value v = opt_make(rw, IR_OP_COMPARE, opt_with_dtype(rw, opt_type(a), XLAC_PRED), 2, both);
@@ -37,6 +41,7 @@ ir_value opt_convert(opt_rewriter *rw, ir_value a, base_dtype dtype) {
   return opt_make(rw, IR_OP_CONVERT, opt_with_dtype(rw, opt_type(a), dtype), 1, &a);
 }
 
+/* The literal is the module's, and is not copied. */
 ir_value opt_constant(opt_rewriter *rw, const ir_type *type, const ir_literal *literal, bool splat) {
   ir_value v = opt_make(rw, IR_OP_CONSTANT, type, 0, NULL);
   opt_set(rw, v, "value", literal && type ? ir_m_dense(rw->m, type, literal, splat) : NULL);
@@ -49,6 +54,7 @@ static ir_literal *make_scalar(opt_rewriter *rw, const ir_type *type) {
   return scalar ? ir_literal_new(rw->m, scalar) : NULL;
 }
 
+/* One element in memory however large the type is. */
 ir_value opt_splat(opt_rewriter *rw, const ir_type *type, double value) {
   ir_literal *l = make_scalar(rw, type);
   if (l) base_store_f64((base_dtype)type->dtype, l->data, value);
@@ -65,6 +71,8 @@ static bool make_is_static(const ir_type *t) {
   return t && ir_is_tensor(t) && !t->has_dynamic;
 }
 
+/* MLIR's own way to a shape that is not known: shape.shape_of, of a dialect that is not registered here, and a
+ * dynamic broadcast by it. CHLO's lowering produces this form, and later passes know it. */
 ir_value opt_splat_like(opt_rewriter *rw, ir_value like, double value) {
   const ir_type *type = opt_type(like);
   if (!type || make_is_static(type)) return opt_splat(rw, type, value);
@@ -84,7 +92,9 @@ ir_value opt_splat_like(opt_rewriter *rw, ir_value like, double value) {
   return v;
 }
 
+/* Index tables and shapes. */
 ir_value opt_i64s(opt_rewriter *rw, uint32_t n, const int64_t *v) {
+  assert(n == 0 || v != NULL);
   int64_t count = n;
   const ir_type *type = opt_tensor(rw, XLAC_S64, 1, &count);
   ir_value c = opt_make(rw, IR_OP_CONSTANT, type, 0, NULL);
@@ -96,6 +106,7 @@ ir_value opt_reshape(opt_rewriter *rw, ir_value a, const ir_type *type) {
   return opt_make(rw, IR_OP_RESHAPE, type, 1, &a);
 }
 
+/* dims[i]: which dimension of the result operand dimension i becomes; NULL for a scalar. */
 ir_value opt_broadcast_in_dim(opt_rewriter *rw, ir_value a, const ir_type *type, const int64_t *dims) {
   ir_value v = opt_make(rw, IR_OP_BROADCAST, type, 1, &a);
   opt_set(rw, v, "broadcast_dimensions", ir_m_i64s(rw->m, a.op ? opt_type(a)->rank : 0, dims));
@@ -103,11 +114,13 @@ ir_value opt_broadcast_in_dim(opt_rewriter *rw, ir_value a, const ir_type *type,
 }
 
 ir_value opt_concatenate(opt_rewriter *rw, uint32_t n, const ir_value *parts, int64_t dim, const ir_type *type) {
+  assert(n > 0);
   ir_value v = opt_make(rw, IR_OP_CONCATENATE, type, n, parts);
   opt_set(rw, v, "dimension", ir_m_i64(rw->m, dim));
   return v;
 }
 
+/* Sizes are rounded up: a stride that does not divide takes the last element it reaches. */
 ir_value opt_slice(opt_rewriter *rw, ir_value a, const int64_t *starts, const int64_t *limits, const int64_t *strides) {
   const ir_type *t = opt_type(a);
   int64_t dims[IR_MAX_RANK] = {0};
@@ -125,6 +138,7 @@ ir_value opt_slice(opt_rewriter *rw, ir_value a, const int64_t *starts, const in
   return v;
 }
 
+/* Dimension d of the result is permutation[d] of the operand. */
 ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation) {
   const ir_type *t = opt_type(a);
   int64_t dims[IR_MAX_RANK] = {0};
@@ -141,6 +155,7 @@ ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation)
   return v;
 }
 
+/* For several inputs a body of two scalars each would be needed; this is for one. */
 void opt_make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const ir_type *scalar) {
   opt_rewriter at = *rw;
   ir_computation *body = opt_region(rw, reduce, 0);
@@ -154,6 +169,7 @@ void opt_make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const i
   rw->origin = at.origin;
 }
 
+/* The kept dimensions, in order. */
 ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value init, uint32_t n, const int64_t *dims) {
   const ir_type *t = opt_type(a);
   int64_t kept[IR_MAX_RANK] = {0};
@@ -176,11 +192,13 @@ ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value ini
   return v;
 }
 
+/* arith.constant, which shape computations use, has the same attribute. */
 static bool make_is_constant(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT ||
          (op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, "arith.constant") == 0);
 }
 
+/* Elided constants ("dense_resource", "..." in text) have no elements to look at. */
 const ir_literal *opt_constant_of(ir_value v, bool *splat) {
   *splat = false;
   if (!v.op || !make_is_constant(v.op)) return NULL;
@@ -188,4 +206,208 @@ const ir_literal *opt_constant_of(ir_value v, bool *splat) {
   if (!a || a->kind != IR_M_DENSE || !a->v.literal || a->v.literal->elided) return NULL;
   *splat = a->splat;
   return a->v.literal;
+}
+
+/* Makers for values whose shape is known at run time only. */
+
+/* i32 is what get_dimension_size gives. */
+ir_value opt_extent(opt_rewriter *rw, ir_value a, uint32_t d) {
+  assert(!opt_type(a) || d < opt_type(a)->rank);
+  const ir_type *scalar = opt_tensor(rw, XLAC_S32, 0, NULL);
+  const ir_type *t = opt_type(a);
+  if (t && !ir_dim_is_dynamic(t, d) && t->dims[d] <= INT32_MAX) return opt_splat_int(rw, scalar, t->dims[d]);
+  ir_value v = opt_make(rw, IR_OP_GET_DIMENSION_SIZE, scalar, 1, &a);
+  opt_set(rw, v, "dimension", ir_m_i64(rw->m, d));
+  return v;
+}
+
+/* Scalars become one-element tensors and are concatenated; no sizes are an empty tensor. */
+ir_value opt_join_extents(opt_rewriter *rw, uint32_t n, const ir_value *extents) {
+  assert(n <= IR_MAX_RANK);
+  int64_t one = 1, count = n;
+  const ir_type *cell = opt_tensor(rw, XLAC_S32, 1, &one), *whole = opt_tensor(rw, XLAC_S32, 1, &count);
+  ir_value parts[IR_MAX_RANK];
+  if (n == 0) return opt_splat_int(rw, whole, 0);
+  for (uint32_t i = 0; i < n; i++) parts[i] = opt_reshape(rw, extents[i], cell);
+  return n == 1 ? parts[0] : opt_concatenate(rw, n, parts, 0, whole);
+}
+
+ir_value opt_extents(opt_rewriter *rw, ir_value a) {
+  const ir_type *t = opt_type(a);
+  ir_value extents[IR_MAX_RANK];
+  for (uint32_t d = 0; t && d < t->rank; d++) extents[d] = opt_extent(rw, a, d);
+  return opt_join_extents(rw, t ? t->rank : 0, extents);
+}
+
+ir_value opt_dynamic_broadcast(opt_rewriter *rw, ir_value a, ir_value extents, const ir_type *type,
+                               const int64_t *dims) {
+  ir_value both[] = {a, extents};
+  ir_value v = opt_make(rw, IR_OP_DYNAMIC_BROADCAST_IN_DIM, type, 2, both);
+  opt_set(rw, v, "broadcast_dimensions", ir_m_i64s(rw->m, a.op ? opt_type(a)->rank : 0, dims));
+  return v;
+}
+
+/* tensor<?xf32, #stablehlo.bounds<8>>: at most 8, so memory can be reserved. */
+bool opt_is_bounded(const ir_type *t) {
+  if (!t || !ir_is_tensor(t) || !t->has_dynamic) return false;
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (t->dims[d] == IR_UNBOUNDED) return false;
+  return true;
+}
+
+bool opt_is_static(const ir_type *t) {
+  return t && ir_is_tensor(t) && !t->has_dynamic;
+}
+
+/* One set_dimension_size for each dynamic dimension. */
+ir_value opt_set_extents(opt_rewriter *rw, ir_value a, ir_value like) {
+  const ir_type *to = opt_type(like);
+  bool dynamic[IR_MAX_RANK] = {false};
+  for (uint32_t d = 0; a.op && to && d < to->rank; d++) {
+    if (!ir_dim_is_dynamic(to, d)) continue;
+    dynamic[d] = true;
+    const ir_type *t = opt_type(a);
+    const ir_type *type =
+        ir_tensor_mlir(rw->m, (base_dtype)t->dtype, NULL, NULL, t->rank, t->dims, dynamic, NULL, NULL);
+    ir_value both[] = {a, opt_extent(rw, like, d)};
+    a = opt_make(rw, IR_OP_SET_DIMENSION_SIZE, type, 2, both);
+    opt_set(rw, a, "dimension", ir_m_i64(rw->m, d));
+  }
+  return a;
+}
+
+/* Static, unbounded and bounded shapes each have their own way. */
+ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like) {
+  const ir_type *t = opt_type(like);
+  if (!scalar.op || !t || !ir_is_tensor(t)) {
+    rw->failed = true;
+    return (ir_value){NULL, 0};
+  }
+  const ir_type *type = opt_with_dtype(rw, t, (base_dtype)opt_type(scalar)->dtype);
+  if (opt_is_static(t)) return opt_broadcast_in_dim(rw, scalar, type, NULL);
+  if (!opt_is_bounded(t)) return opt_dynamic_broadcast(rw, scalar, opt_extents(rw, like), type, NULL);
+  const ir_type *whole = opt_tensor(rw, (base_dtype)type->dtype, t->rank, t->dims);
+  return opt_set_extents(rw, opt_broadcast_in_dim(rw, scalar, whole, NULL), like);
+}
+
+/* --- parts along one dimension --- */
+
+/* t with size 1 along dimension d (keep), or without it. Other dynamic dimensions stay dynamic. */
+static const ir_type *part_type(opt_rewriter *rw, const ir_type *t, uint32_t d, bool keep) {
+  int64_t dims[IR_MAX_RANK];
+  bool dynamic[IR_MAX_RANK] = {false};
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (i == d && !keep) continue;
+    dynamic[rank] = i != d && ir_dim_is_dynamic(t, i);
+    dims[rank++] = i == d ? 1 : t->dims[i];
+  }
+  return ir_tensor_mlir(rw->m, (base_dtype)t->dtype, NULL, NULL, rank, dims, dynamic, NULL, NULL);
+}
+
+/* To a type with dynamic dimensions only a dynamic_reshape leads, with the sizes computed. */
+static ir_value part_reshape(opt_rewriter *rw, ir_value v, const ir_type *type, uint32_t n, const ir_value *sizes) {
+  if (!type || opt_is_static(type)) return opt_reshape(rw, v, type);
+  ir_value both[] = {v, opt_join_extents(rw, n, sizes)};
+  return opt_make(rw, IR_OP_STABLEHLO_DYNAMIC_RESHAPE, type, 2, both);
+}
+
+/* real_dynamic_slice takes starts, limits and strides as tensors. */
+static ir_value part_take_dynamic(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at) {
+  const ir_type *t = opt_type(x);
+  ir_value starts[IR_MAX_RANK], limits[IR_MAX_RANK], kept[IR_MAX_RANK];
+  ir_value place = opt_convert(rw, at, XLAC_S32), zero = opt_splat_like(rw, place, 0);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    starts[i] = i == d ? place : zero;
+    limits[i] = i == d ? opt_binary(rw, IR_OP_ADD, place, opt_splat_like(rw, place, 1)) : opt_extent(rw, x, i);
+    if (i != d) kept[n++] = limits[i];
+  }
+  ir_value first = opt_join_extents(rw, t->rank, starts), last = opt_join_extents(rw, t->rank, limits);
+  ir_value all[] = {x, first, last, opt_splat_like(rw, first, 1)};
+  ir_value v = opt_make(rw, IR_OP_REAL_DYNAMIC_SLICE, part_type(rw, t, d, true), 4, all);
+  return part_reshape(rw, v, part_type(rw, t, d, false), n, kept);
+}
+
+ir_value opt_take(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at) {
+  const ir_type *t = opt_type(x);
+  if (!t || !at.op) return (ir_value){NULL, 0};
+  if (!opt_is_static(t)) return part_take_dynamic(rw, x, d, at);
+  const ir_type *slice = part_type(rw, t, d, true);
+  ir_value all[IR_MAX_RANK + 1] = {x}, zero = opt_splat_like(rw, at, 0);
+  for (uint32_t i = 0; i < t->rank; i++) all[i + 1] = i == d ? at : zero;
+  ir_value v = opt_make(rw, IR_OP_DYNAMIC_SLICE, slice, t->rank + 1, all);
+  opt_set(rw, v, "slice_sizes", slice ? ir_m_i64s(rw->m, t->rank, slice->dims) : NULL);
+  return opt_reshape(rw, v, part_type(rw, t, d, false));
+}
+
+/* at is of i64, and so are the zeros of the other dimensions. */
+ir_value opt_put(opt_rewriter *rw, ir_value x, ir_value part, uint32_t d, ir_value at) {
+  const ir_type *t = opt_type(x);
+  if (!t || !at.op) return (ir_value){NULL, 0};
+  ir_value sizes[IR_MAX_RANK], all[IR_MAX_RANK + 2] = {x}, zero = opt_splat_like(rw, at, 0);
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (!opt_is_static(t))
+      sizes[i] = i == d ? opt_splat_int(rw, opt_tensor(rw, XLAC_S32, 0, NULL), 1) : opt_extent(rw, x, i);
+    all[i + 2] = i == d ? at : zero;
+  }
+  all[1] = part_reshape(rw, part, part_type(rw, t, d, true), t->rank, sizes);
+  return opt_make(rw, IR_OP_DYNAMIC_UPDATE_SLICE, t, t->rank + 2, all);
+}
+
+/* A counted loop. */
+
+static ir_value loop_i64(opt_rewriter *rw, int64_t v) {
+  return opt_splat_int(rw, opt_tensor(rw, XLAC_S64, 0, NULL), v);
+}
+
+/* A region with the state's arguments; index and state may be NULL.
+ * Arguments are the index, then the state. */
+static ir_computation *loop_region(opt_rewriter *rw, opt_loop *loop, uint32_t which) {
+  assert(which < 2);
+  ir_computation *c = opt_region(rw, loop->op, which);
+  for (uint32_t i = 0; c && i <= loop->n; i++) {
+    ir_value v = opt_region_argument(rw, c, loop->op->types[i]);
+    if (i == 0)
+      loop->index = v;
+    else
+      loop->state[i - 1] = v;
+  }
+  return rw->failed ? NULL : c;
+}
+
+/* stablehlo.while (%i = 0, state = inits) cond { %i < limit } do { ... the caller's ops ... }. */
+void opt_loop_begin(opt_rewriter *rw, opt_loop *loop, ir_value limit, uint32_t n, const ir_value *inits) {
+  *loop = (opt_loop){.n = n, .into = rw->into, .before = rw->before, .origin = rw->origin};
+  loop->state = BASE_ARRAY(&rw->arena, ir_value, (size_t)n + 1);
+  ir_value *all = BASE_ARRAY(&rw->arena, ir_value, (size_t)n + 1);
+  const ir_type **types = BASE_ARRAY(&rw->arena, const ir_type *, (size_t)n + 1);
+  rw->failed = rw->failed || !loop->state || !all || !types;
+  if (rw->failed) return;
+  all[0] = loop_i64(rw, 0);
+  for (uint32_t i = 0; i < n; i++) all[i + 1] = inits[i];
+  for (uint32_t i = 0; i <= n; i++) types[i] = opt_type(all[i]);
+  loop->op = opt_make_n(rw, IR_OP_WHILE, n + 1, types, n + 1, all, 2);
+  ir_computation *condition = loop->op ? loop_region(rw, loop, 0) : NULL;
+  if (!condition) return;
+  opt_at_end(rw, condition, loop->origin);
+  ir_value more = opt_compare(rw, "LT", NULL, loop->index, limit);
+  opt_set_results(rw, condition, 1, &more);
+  loop->body = loop_region(rw, loop, 1);
+  if (loop->body) opt_at_end(rw, loop->body, loop->origin);
+}
+
+/* The body returns index + 1 and the next state; the cursor is where it was before opt_loop_begin. */
+void opt_loop_end(opt_rewriter *rw, opt_loop *loop, const ir_value *next, ir_value *results) {
+  ir_value *all = BASE_ARRAY(&rw->arena, ir_value, (size_t)loop->n + 1);
+  rw->failed = rw->failed || !all;
+  if (!rw->failed) {
+    all[0] = opt_binary(rw, IR_OP_ADD, loop->index, loop_i64(rw, 1));
+    for (uint32_t i = 0; i < loop->n; i++) all[i + 1] = next[i];
+    opt_set_results(rw, loop->body, loop->n + 1, all);
+  }
+  rw->into = loop->into;
+  rw->before = loop->before;
+  rw->origin = loop->origin;
+  for (uint32_t i = 0; i < loop->n; i++) results[i] = (ir_value){rw->failed ? NULL : loop->op, i + 1};
 }

@@ -13,7 +13,9 @@ extern const opt_pattern opt_sdy_collective_patterns[], opt_sdy_reshard_patterns
     opt_sdy_computation_patterns[];
 
 /* --- mlir_simplify.c --- */
-/* op's one result becomes v, where the types are the same. */
+/* op's one result becomes v, where the types are the same.
+ * Patterns end with one of these three, which differ in what becomes of attributes that the op carries beside its own
+ * (sharding, frontend attributes): they belong to the value, and should survive the op. */
 XLAC_MUST_USE int opt_simplify_to(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed);
 /* The same, and the op that gives v gets the attributes of op that are not its opcode's own. */
 XLAC_MUST_USE int opt_simplify_into(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed);

@@ -1,6 +1,138 @@
-/* The dialect's collectives as StableHLO's. */
+/* The dialect's collectives as StableHLO's, for sdy-convert-global-to-local: groups of devices along axes;
+ * all_gather, all_reduce, all_slice and reduce_scatter; all_to_all and collective_permute. Where an op of the dialect
+ * concerns several dimensions at once, and StableHLO's one, parts are brought together along one dimension by
+ * reshapes and transposes. */
+#include <stdlib.h>
+
 #include "local.h"
 
+/* Groups of devices along axes, as StableHLO's collectives have them. */
+
+/* Channels are counted over the module, after those that the program has already; type 1 is device to device. */
+const ir_mattr *local_channel(local_pass *p) {
+  ir_module *m = p->rw.m;
+  ir_mentry fields[] = {{ir_intern(m, "handle", 6), ir_m_i64(m, p->channel++)},
+                        {ir_intern(m, "type", 4), ir_m_i64(m, 1)}};
+  for (int i = 0; i < 2; i++)
+    if (!fields[i].key || !fields[i].value) return NULL;
+  return ir_m_struct(m, "stablehlo", "channel_handle", 2, fields);
+}
+
+static int local_by_value(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* The places where one axis is cut, ascending, from 1 to its end: at most 2n + 2. An axis of 8 with "x":(2)2 among
+ * `all` is cut at 1, 2, 4, 8. */
+static uint32_t local_cuts(const sdy_mesh *mesh, uint32_t axis, sdy_axes all, int64_t *v) {
+  assert(axis < mesh->n_axes);
+  uint32_t n = 0, kept = 0;
+  v[n++] = 1;
+  v[n++] = mesh->axes[axis].size;
+  for (uint32_t i = 0; i < all.n; i++) {
+    if (all.v[i].name != mesh->axes[axis].name || !all.v[i].size) continue;
+    v[n++] = all.v[i].pre;
+    v[n++] = sdy_axis_end(all.v[i], mesh);
+  }
+  qsort(v, n, sizeof *v, local_by_value);
+  for (uint32_t i = 0; i < n; i++)
+    if (kept == 0 || v[kept - 1] != v[i]) v[kept++] = v[i];
+  return kept;
+}
+
+/* Each axis of the mesh is cut wherever one of `all` begins or ends, and the pieces are listed major to minor. Groups
+ * of devices can then be counted piece by piece, whatever sub-axes the ops name. */
+sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all) {
+  size_t most = (size_t)mesh->n_axes + 2 * (size_t)all.n + 2;
+  sdy_axis *v = BASE_ARRAY(&p->rw.arena, sdy_axis, most);
+  int64_t *cuts = BASE_ARRAY(&p->rw.arena, int64_t, most);
+  uint32_t n = 0;
+  p->rw.failed = p->rw.failed || !v || !cuts;
+  for (uint32_t i = 0; !p->rw.failed && i < mesh->n_axes; i++) {
+    uint32_t k = local_cuts(mesh, i, all, cuts);
+    assert(k >= 1);
+    if (k == 1) v[n++] = (sdy_axis){mesh->axes[i].name, 0, 0}; /* of size 1 */
+    for (uint32_t c = 0; c + 1 < k; c++) v[n++] = sdy_axis_span(mesh->axes[i].name, cuts[c], cuts[c + 1], mesh);
+  }
+  return (sdy_axes){p->rw.failed ? 0 : n, v};
+}
+
+/* Exactly this axis or sub-axis, not a part of one. */
+static bool local_has_axis(sdy_axes all, sdy_axis a) {
+  for (uint32_t i = 0; i < all.n; i++)
+    if (sdy_axis_equal(all.v[i], a)) return true;
+  return false;
+}
+
+/* #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>
+ * The axes as they are; the mesh by name where it has one. */
+static const ir_mattr *local_mesh_axes(local_pass *p, const sdy_sharding *on, sdy_axes axes) {
+  ir_module *m = p->rw.m;
+  const ir_mattr **list = BASE_ARRAY(&p->rw.arena, const ir_mattr *, (size_t)axes.n + 1);
+  if (!list) return NULL;
+  for (uint32_t i = 0; i < axes.n; i++) {
+    sdy_axis *one = BASE_NEW(&m->arena, sdy_axis);
+    if (!one) return NULL;
+    *one = axes.v[i];
+    if (!(list[i] = sdy_attr(m, SDY_AXIS, one))) return NULL;
+  }
+  const ir_mattr *mesh =
+      on->mesh_name ? ir_m_symbol(m, on->mesh_name->s, on->mesh_name->n) : sdy_attr(m, SDY_MESH, on->mesh);
+  ir_mentry fields[] = {{ir_intern(m, "mesh", 4), mesh}, {ir_intern(m, "axes", 4), ir_m_array(m, axes.n, list)}};
+  for (int i = 0; i < 2; i++)
+    if (!fields[i].key || !fields[i].value) return NULL;
+  return ir_m_struct(m, "stablehlo", "replica_group_mesh_axes", 2, fields);
+}
+
+/* Devices that differ only along the axes are a group, in the order of the axes; groups are in the mesh's order. On
+ * <["x"=2, "y"=2]>, groups along "y" are [[0, 1], [2, 3]], along "x" [[0, 2], [1, 3]]. */
+static const ir_mattr *local_dense_groups(local_pass *p, const sdy_mesh *mesh, sdy_axes axes, int64_t devices,
+                                          int64_t size) {
+  sdy_axes parts = local_ordered(p, mesh, axes);
+  assert(size > 0 && devices % size == 0);
+  int64_t *v = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)devices + 1);
+  if (!v || p->rw.failed) return NULL;
+  for (int64_t place = 0; place < devices; place++) {
+    int64_t group = 0, member = 0, stride = devices;
+    for (uint32_t i = 0; i < parts.n; i++) {
+      int64_t n = sdy_axis_size(parts.v[i], mesh);
+      stride /= n;
+      if (!local_has_axis(axes, parts.v[i])) group = group * n + place / stride % n;
+    }
+    for (uint32_t i = 0; i < axes.n; i++) {
+      int64_t n = sdy_axis_size(axes.v[i], mesh), at = devices;
+      for (uint32_t k = 0; k < parts.n; k++) {
+        at /= sdy_axis_size(parts.v[k], mesh);
+        if (sdy_axis_equal(parts.v[k], axes.v[i])) break;
+      }
+      member = member * n + place / at % n;
+    }
+    v[group * size + member] = mesh->n_ids ? mesh->ids[place] : place;
+    assert(group * size + member < devices || p->rw.failed);
+  }
+  int64_t dims[] = {devices / size, size};
+  return ir_m_dense_i64(p->rw.m, 2, dims, v);
+}
+
+/* Dense groups name every device, hence the limit; mesh_axes names axes instead. */
+const ir_mattr *local_groups(local_pass *p, const ir_op *op, const sdy_sharding *on, sdy_axes axes, int64_t *size) {
+  const sdy_mesh *mesh = sdy_mesh_of(p->rw.m, on);
+  int64_t devices = mesh ? sdy_mesh_size(mesh) : 0;
+  *size = mesh ? sdy_axes_size(axes, mesh) : 1;
+  if (!mesh || devices > LOCAL_MAX_DEVICES || devices % *size) {
+    (void)local_fail(p, op, "a mesh of %lld devices can't be grouped: there may be at most %d", (long long)devices,
+                     LOCAL_MAX_DEVICES);
+    return NULL;
+  }
+  const ir_mattr *a = p->mesh_axes ? local_mesh_axes(p, on, axes) : local_dense_groups(p, mesh, axes, devices, *size);
+  p->rw.failed = p->rw.failed || !a;
+  return a;
+}
+
+/* The dialect's collectives as StableHLO's. */
+
+/* Every collective of the dialect says the sharding that it results in. */
 static const sdy_sharding *loccol_out(const ir_op *op) {
   return sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
 }
@@ -11,16 +143,20 @@ static int loccol_status(local_pass *p) {
   return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "collectives");
 }
 
+/* op's readers read v now; op goes, unless something has failed. */
 static int loccol_done(local_pass *p, ir_op *op, ir_value v) {
   if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
   return opt_rewriter_status(&p->rw);
 }
 
+/* How a reduction combines: sum unless the op says max or min. */
 static ir_opcode loccol_combiner(const ir_op *op) {
   int64_t kind = ir_m_get_int(op, "reduction_op", SDY_SUM);
   return kind == SDY_MAX ? IR_OP_MAXIMUM : kind == SDY_MIN ? IR_OP_MINIMUM : IR_OP_ADD;
 }
 
+/* global: use_global_device_ids, which collectives with partitions as devices need; all_to_all has no such attribute.
+ */
 static void loccol_attributes(local_pass *p, ir_value v, const ir_mattr *groups, bool global) {
   opt_set(&p->rw, v, "replica_groups", groups);
   opt_set(&p->rw, v, "channel_handle", local_channel(p));
@@ -29,6 +165,7 @@ static void loccol_attributes(local_pass *p, ir_value v, const ir_mattr *groups,
 
 /* --- all_gather --- */
 
+/* One StableHLO all_gather along `dim`, over groups of `size` devices. */
 static ir_value loccol_gather(local_pass *p, ir_value v, uint32_t dim, const ir_mattr *groups, int64_t size) {
   opt_rewriter *rw = &p->rw;
   const ir_type *t = opt_type(v);
@@ -36,12 +173,14 @@ static ir_value loccol_gather(local_pass *p, ir_value v, uint32_t dim, const ir_
   if (!t) return v;
   local_copy(dims, t->dims, t->rank);
   dims[dim] *= size;
+  assert(dim < t->rank);
   ir_value out = opt_make(rw, IR_OP_ALL_GATHER, local_shape(p, t, t->rank, dims), 1, &v);
   opt_set(rw, out, "all_gather_dim", ir_m_i64(rw->m, dim));
   loccol_attributes(p, out, groups, true);
   return out;
 }
 
+/* One gather after another, the minor dimension first, as Shardy does with per-dim-all-gather. */
 static int loccol_gather_each(local_pass *p, ir_op *op, const sdy_axis_lists *lists) {
   ir_value v = opt_operand(op, 0);
   for (uint32_t d = lists->n; d-- > 0;) {
@@ -54,7 +193,7 @@ static int loccol_gather_each(local_pass *p, ir_op *op, const sdy_axis_lists *li
   return loccol_done(p, op, v);
 }
 
-/* Axes of all dimensions, one after the other; how many devices each dimension has. */
+/* Axes of all dimensions, one after the other; how many devices each dimension has, in sizes. */
 static sdy_axes loccol_join(local_pass *p, const sdy_mesh *mesh, uint32_t n, const sdy_axes *lists, int64_t *sizes) {
   uint32_t total = 0, at = 0;
   for (uint32_t d = 0; d < n; d++) total += lists[d].n;
@@ -84,6 +223,8 @@ static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *
   const ir_mattr *groups = rw->failed ? NULL : local_groups(p, op, loccol_out(op), all, &group);
   if (!groups) return loccol_status(p);
   v = loccol_gather(p, v, 0, groups, group);
+  /* The gathered dimension is split into one for each dimension of `lists`, which a transpose puts in front of its
+   * own. */
   for (uint32_t d = 0, f = 0; d < rank; d++) {
     if (lists->v[d].n) {
       dims[f] = sizes[d];
@@ -98,6 +239,7 @@ static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *
   return loccol_done(p, op, opt_reshape(rw, v, local_shape(p, t, rank, dims)));
 }
 
+/* One dimension needs no detour, and more dimensions than the IR has room for can't take it. */
 int local_all_gather(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "gathering_axes"), SDY_AXIS_LISTS);
   uint32_t n = 0;
@@ -107,6 +249,7 @@ int local_all_gather(local_pass *p, ir_op *op) {
 
 /* --- all_reduce, all_slice --- */
 
+/* An all_reduce of v with the op's combiner, of result type `type`. */
 static int loccol_reduce(local_pass *p, ir_op *op, ir_value v, const ir_type *type, sdy_axes axes, ir_value *out) {
   opt_rewriter *rw = &p->rw;
   int64_t size = 1;
@@ -119,6 +262,7 @@ static int loccol_reduce(local_pass *p, ir_op *op, ir_value v, const ir_type *ty
   return opt_rewriter_status(rw);
 }
 
+/* The sharding does not change, so the type is that of the operand's shard. */
 int local_all_reduce(local_pass *p, ir_op *op) {
   const sdy_axes *axes = sdy_of(ir_mattr_of(op, "reduction_axes"), SDY_AXES);
   const ir_type *type = NULL;
@@ -128,6 +272,7 @@ int local_all_reduce(local_pass *p, ir_op *op) {
   return loccol_done(p, op, v);
 }
 
+/* Without communication: each device takes its part of what it has. */
 static int loccol_cut(local_pass *p, ir_op *op, const sdy_axes *lists, ir_value v) {
   const ir_type *type = NULL;
   TRY(local_type(p, op, local_result(p, op, 0), &type));
@@ -142,6 +287,7 @@ int local_all_slice(local_pass *p, ir_op *op) {
 
 /* --- reduce_scatter --- */
 
+/* One StableHLO reduce_scatter along `dim`. */
 static ir_value loccol_scatter(local_pass *p, ir_op *op, ir_value v, const ir_type *type, uint32_t dim,
                                const ir_mattr *groups) {
   opt_rewriter *rw = &p->rw;
@@ -171,6 +317,7 @@ static int loccol_scatter_joined(local_pass *p, ir_op *op, const sdy_axis_lists 
   }
   for (uint32_t i = 0; i < n; i++)
     if (!shard_has(permutation, k, i)) permutation[k++] = i;
+  assert(n <= 2 * IR_MAX_RANK);
   const ir_mattr *groups = local_groups(p, op, loccol_out(op), all, &group);
   if (!groups) return loccol_status(p);
   v = opt_reshape(rw, v, local_shape(p, t, n, dims));
@@ -183,6 +330,8 @@ static int loccol_scatter_joined(local_pass *p, ir_op *op, const sdy_axis_lists 
   return loccol_done(p, op, opt_reshape(rw, v, type));
 }
 
+/* Several dimensions: one op by way of a joined dimension (an option), else an all-reduce of which each device cuts
+ * its part. */
 int local_reduce_scatter(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "reduce_scatter_axes"), SDY_AXIS_LISTS);
   const sdy_mesh *mesh = sdy_mesh_of(p->rw.m, loccol_out(op));
@@ -198,6 +347,7 @@ int local_reduce_scatter(local_pass *p, ir_op *op) {
   }
   if (p->rw.failed) return loccol_status(p);
   if (n == 1) {
+    /* `last` is the only dimension with axes */
     const ir_mattr *groups = local_groups(p, op, loccol_out(op), lists->v[last], &size);
     return groups ? loccol_done(p, op, loccol_scatter(p, op, opt_operand(op, 0), type, last, groups))
                   : loccol_status(p);
@@ -207,4 +357,232 @@ int local_reduce_scatter(local_pass *p, ir_op *op) {
   TRY(loccol_reduce(p, op, opt_operand(op, 0), t, all, &v));
   v = local_cut(p, op, mesh, lists->v, v, type);
   return v.op ? loccol_done(p, op, v) : loccol_status(p);
+}
+
+/* all_to_all and collective_permute as StableHLO's. */
+
+static int locmov_status(local_pass *p) {
+  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
+  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "collectives");
+}
+
+static int locmov_done(local_pass *p, ir_op *op, ir_value v) {
+  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
+  return opt_rewriter_status(&p->rw);
+}
+
+static const sdy_sharding *locmov_out(const ir_op *op) {
+  return sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
+}
+
+/* --- all_to_all --- */
+
+/* One StableHLO all_to_all: v is split into n along `split`, and the parts received are joined along `join`. */
+static ir_value locmov_exchange(local_pass *p, ir_value v, const ir_type *type, int64_t split, int64_t join, int64_t n,
+                                const ir_mattr *groups) {
+  opt_rewriter *rw = &p->rw;
+  ir_value out = opt_make(rw, IR_OP_ALL_TO_ALL, type, 1, &v);
+  opt_set(rw, out, "split_dimension", ir_m_i64(rw->m, split));
+  opt_set(rw, out, "concat_dimension", ir_m_i64(rw->m, join));
+  opt_set(rw, out, "split_count", ir_m_i64(rw->m, n));
+  opt_set(rw, out, "replica_groups", groups);
+  opt_set(rw, out, "channel_handle", local_channel(p));
+  return out;
+}
+
+/* A shard is split evenly among the devices of a group. */
+static int locmov_divides(local_pass *p, const ir_op *op, const ir_type *t, int64_t dim, int64_t n) {
+  assert(n > 0);
+  if (!ir_dim_is_dynamic(t, (uint32_t)dim) && t->dims[dim] % n == 0) return 0;
+  return local_fail(p, op, "dimension %lld of a shard has size %lld, which %lld devices can't divide among them",
+                    (long long)dim, (long long)t->dims[dim], (long long)n);
+}
+
+/* Axes move from dimension `from` to dimension `to`: `from` grows by their size and `to` shrinks by it. */
+static int locmov_one(local_pass *p, ir_op *op, const sdy_param *param) {
+  ir_value v = opt_operand(op, 0);
+  const ir_type *t = opt_type(v);
+  int64_t dims[IR_MAX_RANK] = {0}, n = 1;
+  const ir_mattr *groups = local_groups(p, op, locmov_out(op), param->axes, &n);
+  if (!groups) return locmov_status(p);
+  TRY(locmov_divides(p, op, t, param->to, n));
+  assert(param->from < t->rank && param->to < t->rank && param->from != param->to);
+  local_copy(dims, t->dims, t->rank);
+  dims[param->from] *= n;
+  dims[param->to] /= n;
+  v = locmov_exchange(p, v, local_shape(p, t, t->rank, dims), param->to, param->from, n, groups);
+  return locmov_done(p, op, v);
+}
+
+/* Several exchanges as one, along a first dimension that holds the parts of all. */
+typedef struct locmov_many {
+  uint32_t n, rank;
+  const sdy_param **sorted; /* by the dimensions they go to */
+  int64_t *sizes;           /* devices of each */
+  sdy_axes all;
+} locmov_many;
+
+/* Insertion sort by target dimension; the order of axes in the joined groups follows it. */
+static bool locmov_sort(local_pass *p, const sdy_params *params, const sdy_mesh *mesh, locmov_many *x) {
+  uint32_t total = 0, at = 0;
+  x->n = params->n;
+  x->sorted = BASE_ARRAY(&p->rw.arena, const sdy_param *, (size_t)params->n + 1);
+  x->sizes = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)params->n + 1);
+  for (uint32_t i = 0; i < params->n; i++) total += params->v[i].axes.n;
+  sdy_axis *axes = BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)total + 1);
+  if (!x->sorted || !x->sizes || !axes) return false;
+  for (uint32_t i = 0; i < params->n; i++) {
+    uint32_t k = i;
+    for (; k > 0 && x->sorted[k - 1]->to > params->v[i].to; k--) x->sorted[k] = x->sorted[k - 1];
+    x->sorted[k] = &params->v[i];
+  }
+  for (uint32_t i = 0; i < x->n; i++) {
+    x->sizes[i] = sdy_axes_size(x->sorted[i]->axes, mesh);
+    for (uint32_t k = 0; k < x->sorted[i]->axes.n; k++) axes[at++] = x->sorted[i]->axes.v[k];
+  }
+  x->all = (sdy_axes){at, axes};
+  return true;
+}
+
+/* Parts that go elsewhere come first: splits and transposes; dims gets the shape then, n + rank of them. */
+static int locmov_split(local_pass *p, ir_op *op, const locmov_many *x, ir_value *v, int64_t *dims) {
+  const ir_type *t = opt_type(*v);
+  int64_t split[2 * IR_MAX_RANK], permutation[2 * IR_MAX_RANK];
+  uint32_t n = 0, k = 0;
+  for (uint32_t d = 0, i = 0; d < t->rank; d++) {
+    bool moves = i < x->n && x->sorted[i]->to == d;
+    if (moves) {
+      TRY(locmov_divides(p, op, t, d, x->sizes[i]));
+      permutation[k++] = n;
+      split[n++] = x->sizes[i];
+    }
+    split[n++] = t->dims[d] / (moves ? x->sizes[i++] : 1);
+  }
+  for (uint32_t i = 0; i < n; i++)
+    if (!shard_has(permutation, k, i)) permutation[k++] = i;
+  *v = opt_reshape(&p->rw, *v, local_shape(p, t, n, split));
+  if (!p->rw.failed) *v = opt_transpose(&p->rw, *v, permutation);
+  for (uint32_t i = 0; i < n; i++) dims[i] = split[permutation[i]];
+  return opt_rewriter_status(&p->rw);
+}
+
+/* Each part goes before the dimension it came from, and into it. */
+static ir_value locmov_join(local_pass *p, const locmov_many *x, ir_value v, const ir_type *t, const int64_t *dims) {
+  int64_t permutation[2 * IR_MAX_RANK], joined[IR_MAX_RANK];
+  uint32_t k = 0;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    joined[d] = dims[x->n + d];
+    for (uint32_t i = 0; i < x->n; i++) {
+      if (x->sorted[i]->from != d) continue;
+      permutation[k++] = i;
+      joined[d] *= x->sizes[i];
+    }
+    permutation[k++] = x->n + d;
+  }
+  v = p->rw.failed ? v : opt_transpose(&p->rw, v, permutation);
+  return opt_reshape(&p->rw, v, local_shape(p, t, x->rank, joined));
+}
+
+/* A combined dimension of all parts is exchanged with itself (split and joined along dimension 0), so that one
+ * all_to_all serves all pairs of dimensions. */
+static int locmov_several(local_pass *p, ir_op *op, const sdy_params *params) {
+  opt_rewriter *rw = &p->rw;
+  const sdy_mesh *mesh = sdy_mesh_of(rw->m, locmov_out(op));
+  ir_value v = opt_operand(op, 0);
+  const ir_type *t = opt_type(v);
+  locmov_many x = {.rank = t->rank};
+  int64_t dims[2 * IR_MAX_RANK], shape[IR_MAX_RANK + 1], size = 1;
+  if (t->rank + params->n > IR_MAX_RANK) return local_fail(p, op, "too many dimensions to exchange at once");
+  if (!locmov_sort(p, params, mesh, &x)) return base_oom(rw->err, "collectives");
+  TRY(locmov_split(p, op, &x, &v, dims));
+  const ir_mattr *groups = local_groups(p, op, locmov_out(op), x.all, &size);
+  if (!groups) return locmov_status(p);
+  shape[0] = size;
+  local_copy(shape + 1, dims + x.n, t->rank);
+  v = opt_reshape(rw, v, local_shape(p, t, t->rank + 1, shape));
+  v = locmov_exchange(p, v, opt_type(v), 0, 0, size, groups);
+  v = opt_reshape(rw, v, local_shape(p, t, x.n + t->rank, dims));
+  return locmov_done(p, op, locmov_join(p, &x, v, t, dims));
+}
+
+int local_all_to_all(local_pass *p, ir_op *op) {
+  const sdy_params *params = sdy_of(ir_mattr_of(op, "params"), SDY_PARAMS);
+  return params->n == 1 ? locmov_one(p, op, &params->v[0]) : locmov_several(p, op, params);
+}
+
+/* --- collective_permute --- */
+
+/* Whether the list has exactly this axis. */
+static bool locmov_listed(const sdy_axis *v, uint32_t n, sdy_axis a) {
+  for (uint32_t i = 0; i < n; i++)
+    if (sdy_axis_equal(v[i], a)) return true;
+  return false;
+}
+
+/* All parts of the mesh's axes: those that shard, in the sharding's order, then the others. */
+static sdy_axes locmov_order(local_pass *p, const sdy_sharding *s, sdy_axes parts) {
+  sdy_axis *v = BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)parts.n + 1);
+  uint32_t n = 0;
+  p->rw.failed = p->rw.failed || !v;
+  for (uint32_t d = 0; v && d < s->n_dims; d++)
+    for (uint32_t i = 0; i < s->dims[d].axes.n; i++)
+      for (uint32_t k = 0; k < parts.n; k++)
+        if (sdy_axis_contains(s->dims[d].axes.v[i], parts.v[k]) && !locmov_listed(v, n, parts.v[k]))
+          v[n++] = parts.v[k];
+  for (uint32_t k = 0; v && k < parts.n; k++)
+    if (!locmov_listed(v, n, parts.v[k])) v[n++] = parts.v[k];
+  return (sdy_axes){v ? n : 0, v};
+}
+
+/* All axes that either sharding has on a dimension. */
+static sdy_axes locmov_axes_of(local_pass *p, const sdy_sharding *a, const sdy_sharding *b) {
+  const sdy_sharding *both[] = {a, b};
+  uint32_t n = 0;
+  for (int k = 0; k < 2; k++)
+    for (uint32_t d = 0; d < both[k]->n_dims; d++) n += both[k]->dims[d].axes.n;
+  sdy_axis *v = BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)n + 1);
+  p->rw.failed = p->rw.failed || !v;
+  n = 0;
+  for (int k = 0; v && k < 2; k++)
+    for (uint32_t d = 0; d < both[k]->n_dims; d++)
+      for (uint32_t i = 0; i < both[k]->dims[d].axes.n; i++) v[n++] = both[k]->dims[d].axes.v[i];
+  return (sdy_axes){v ? n : 0, v};
+}
+
+/* Device i has what device pairs[2i + 1] is to have. NULL: out of memory, or too many devices. */
+static const ir_mattr *locmov_pairs(local_pass *p, const ir_op *op, const sdy_sharding *from, const sdy_sharding *to) {
+  const sdy_mesh *in = sdy_mesh_of(p->rw.m, from), *out = sdy_mesh_of(p->rw.m, to);
+  uint32_t n = 0, n_out = 0;
+  sdy_axes parts = local_ordered(p, out, locmov_axes_of(p, from, to));
+  const int64_t *had = local_shard_indices(p, op, in, locmov_order(p, from, parts), &n);
+  const int64_t *wanted = had ? local_shard_indices(p, op, out, locmov_order(p, to, parts), &n_out) : NULL;
+  if (!wanted || p->rw.failed || n != n_out) return NULL;
+  int64_t *device = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)n + 1);
+  int64_t *pairs = BASE_ARRAY(&p->rw.arena, int64_t, 2 * (size_t)n + 1);
+  if (!device || !pairs) return NULL;
+  for (uint32_t i = 0; i < n; i++) device[wanted[i]] = i;
+  /* Shard numbers count all parts of all axes, so they are a permutation of the devices. */
+  for (uint32_t i = 0; i < n; i++) {
+    pairs[2 * i] = i;
+    pairs[2 * i + 1] = device[had[i]];
+  }
+  int64_t dims[] = {n, 2};
+  return ir_m_dense_i64(p->rw.m, 2, dims, pairs);
+}
+
+/* Each device sends its shard to the device that has the same shard number afterwards. */
+int local_collective_permute(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const sdy_sharding *to = locmov_out(op), *from = local_operand(p, op, 0)->s;
+  if (!from) from = sdy_sharding_empty(rw->m, to, to->n_dims, false);
+  const sdy_mesh *in = from ? sdy_mesh_of(rw->m, from) : NULL, *out = sdy_mesh_of(rw->m, to);
+  if (!in || !out || sdy_mesh_size(in) != sdy_mesh_size(out))
+    return local_fail(p, op, "the meshes before and after are unknown, or of different sizes");
+  ir_value v = opt_operand(op, 0);
+  const ir_mattr *pairs = locmov_pairs(p, op, from, to);
+  if (!pairs) return locmov_status(p);
+  ir_value made = opt_make(rw, IR_OP_COLLECTIVE_PERMUTE, opt_type(v), 1, &v);
+  opt_set(rw, made, "source_target_pairs", pairs);
+  opt_set(rw, made, "channel_handle", local_channel(p));
+  return locmov_done(p, op, made);
 }

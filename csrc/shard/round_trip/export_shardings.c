@@ -1,7 +1,69 @@
+/* The last passes before XLA's partitioner: the dialect's ops and shardings become mhlo.copy and mhlo.sharding. */
+#include "round_trip.h"
+
+/* xla-sdy-export-ops: what moves data becomes mhlo.copy with the sharding it moves to (or, of constraints and reshards,
+ * with keep-hlo-sharding-constraints, a custom call @Sharding): XLA's partitioner does the rest. What reduces without a
+ * reshard, and barriers, go: the partitioner needs no telling.
+ * Requires: data flow edges and groups are gone. Preserves: what the program computes. */
+
+typedef struct rt_lower {
+  opt_rewriter rw;
+  bool keep;
+} rt_lower;
+
+/* The new op has the sharding as a list of one, which the next pass turns into text. */
+static int rt_lower_move(rt_lower *x, ir_op *op, bool constraint) {
+  assert(op->n_results == 1);
+  opt_rewriter *rw = &x->rw;
+  const sdy_sharding *s = sdy_get((ir_value){op, 0});
+  const sdy_shardings *list = s ? sdy_shardings_make(rw->m, 1, &s) : NULL;
+  ir_value in = opt_operand(op, 0);
+  opt_at(rw, op);
+  ir_op *made = constraint && x->keep ? rt_make_custom_call(rw, "Sharding", 1, op->types, 1, &in)
+                                      : opt_make_n(rw, IR_OP_COPY, 1, op->types, 1, &in, 0);
+  if (!made || !list || !ir_m_set(made, "sdy.sharding", sdy_attr(rw->m, SDY_SHARDINGS, list)))
+    return base_oom(rw->err, "xla-sdy-export-ops");
+  opt_replace_one(rw, op, (ir_value){made, 0});
+  return opt_rewriter_status(rw);
+}
+
+/* sdy.constant kept constants apart for propagation, which is over. */
+static int rt_lower_op(void *ctx, ir_op *op) {
+  rt_lower *x = ctx;
+  switch (op->opcode) {
+    case IR_OP_SDY_CONSTANT:
+      op->opcode = IR_OP_CONSTANT;
+      return 0;
+    case IR_OP_SDY_SHARDING_CONSTRAINT:
+    case IR_OP_SDY_RESHARD:
+      return rt_lower_move(x, op, true);
+    case IR_OP_SDY_ALL_GATHER:
+    case IR_OP_SDY_ALL_SLICE:
+    case IR_OP_SDY_ALL_TO_ALL:
+    case IR_OP_SDY_COLLECTIVE_PERMUTE:
+    case IR_OP_SDY_REDUCE_SCATTER:
+      return rt_lower_move(x, op, false);
+    case IR_OP_SDY_ALL_REDUCE:
+    case IR_OP_SDY_PROPAGATION_BARRIER:
+      opt_replace_one(&x->rw, op, opt_operand(op, 0));
+      return opt_rewriter_status(&x->rw);
+    default:
+      return 0;
+  }
+}
+
+int shard_export_ops(ir_module *m, const opt_args *args, xlac_error *err) {
+  rt_lower x = {.keep = opt_get(args, "keep-hlo-sharding-constraints")};
+  TRY(opt_rewriter_init(&x.rw, m, err));
+  m->verified = IR_UNVERIFIED;
+  int status = shc_walk_module(m, true, rt_lower_op, &x);
+  opt_rewriter_free(&x.rw);
+  return status;
+}
+
 /* xla-sdy-stablehlo-export-shardings: shardings of sdy become XLA's (mhlo.sharding), within the manual axes that values
  * are marked with; meshes go, but those that groups of devices name.
  * Requires: no manual computations, no ops of sdy that keep shardings. Preserves: all else. */
-#include "round_trip.h"
 
 typedef struct rt_export {
   ir_module *m;
@@ -11,7 +73,8 @@ typedef struct rt_export {
   bool failed;
 } rt_export;
 
-/* The dictionary with XLA's sharding instead of sdy's. */
+/* The dictionary with XLA's sharding instead of sdy's.
+ * Text of shardings within manual axes depends on these, so only others are remembered. */
 static const ir_mdict *rt_export_dict(rt_export *x, const ir_mdict *d) {
   const ir_mattr *a = ir_mdict_get(d, "sdy.sharding");
   const sdy_names *manual = sdy_of(ir_mdict_get(d, "xla.sdy.manual_axes"), SDY_MANUAL_AXES);
@@ -27,6 +90,7 @@ static const ir_mdict *rt_export_dict(rt_export *x, const ir_mdict *d) {
   return d ? ir_mdict_with(x->m, d, "mhlo.sharding", text) : NULL;
 }
 
+/* The dictionary as it was where memory has run out. */
 static const ir_mdict *rt_export_or_fail(rt_export *x, const ir_mdict *d) {
   if (!d) return NULL;
   const ir_mdict *to = rt_export_dict(x, d);
@@ -34,7 +98,8 @@ static const ir_mdict *rt_export_or_fail(rt_export *x, const ir_mdict *d) {
   return to ? to : d;
 }
 
-/* What StableHLO has no op for carries its attributes within. */
+/* Custom calls that stand for ops of CHLO (erf, topk) carry their attributes in a dictionary of their own, where the
+ * HLO exporter looks for the sharding. */
 static bool rt_export_inner(rt_export *x, ir_op *op) {
   const ir_mattr *a = ir_mattr_of(op, "mhlo.sharding"), *inner = ir_mattr_of(op, "mhlo.attributes");
   if (!a || !inner || inner->kind != IR_M_DICT || (!rt_calls(op, "mhlo.erf") && !rt_calls(op, "mhlo.topk")))
@@ -47,6 +112,7 @@ static bool rt_is_control_flow(const ir_op *op) {
   return op->opcode == IR_OP_WHILE || op->opcode == IR_OP_CONDITIONAL || op->opcode == IR_OP_IF;
 }
 
+/* {replicated} on loops and branches keeps XLA's sharding propagation from inventing one. */
 static int rt_export_op(void *ctx, ir_op *op) {
   rt_export *x = ctx;
   op->mlir = rt_export_or_fail(x, op->mlir);
@@ -57,6 +123,7 @@ static int rt_export_op(void *ctx, ir_op *op) {
   return x->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
+/* Signature first, then the body. */
 static void rt_export_function(rt_export *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = rt_export_or_fail(x, f->params[i]->mlir);
   for (uint32_t i = 0; i < ir_function_results(f) && !x->failed; i++) {
@@ -66,11 +133,13 @@ static void rt_export_function(rt_export *x, ir_computation *f) {
   if (!x->failed && shc_walk(f, false, rt_export_op, x) != 0) x->failed = true;
 }
 
+/* Replica groups name meshes (opt_for_symbols). */
 static void rt_export_note(void *ctx, const base_istr *name) {
   rt_export *x = ctx;
   x->failed = x->failed || !base_map_set(&x->named, base_key(name), 1);
 }
 
+/* mhlo.sharding says devices by number; meshes that nothing names any more are dropped. */
 static void rt_export_meshes(rt_export *x) {
   ir_module *m = x->m;
   uint64_t named;
@@ -85,6 +154,7 @@ static void rt_export_meshes(rt_export *x) {
   if (!m->entry) m->entry = m->first;
 }
 
+/* Regions have no functions of their own here: the walk of their function enters them. */
 static int rt_export_shardings(ir_module *m, bool control_flow, xlac_error *err) {
   rt_export x = {.m = m, .control_flow = control_flow};
   base_map_init(&x.named, m->alloc);

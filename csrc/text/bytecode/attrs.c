@@ -1,9 +1,16 @@
-/* Attributes of one op, from VHLO's form (everything written out, structs in pieces) to StableHLO's. */
+/* Attributes of one op, from VHLO's form (everything written out, structs in pieces) to StableHLO's.
+ *
+ *   vhlo.dot_general_v2   lhs_batching_dimensions = [], lhs_contracting_dimensions = [1], ..., lhs_precision_type =
+ * none stablehlo.dot_general   dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], ...> Each name
+ * of the VHLO row is either an attribute of the StableHLO op, by the same name, or a field of a struct that is one.
+ * Values at VHLO's defaults are left out, as StableHLO's own conversion does (VhloToStablehlo). */
 #include "../../ir/sdy/sdy.h"
 #include "bytecode.h"
 
 #include <stdio.h>
 
+/* Bounds on what one attribute may have: elements of a tensor that stands for a list, attributes of an op, fields of
+ * a struct. */
 enum { BC_MAX_LIST = 1 << 16, BC_MAX_ATTRS = 40, BC_MAX_FIELDS = 16 };
 
 /* The attributes that an op gets; each key comes once. */
@@ -12,7 +19,9 @@ typedef struct bc_result {
   uint32_t n;
 } bc_result;
 
+/* value NULL means that making it failed for want of memory. */
 static int bc_put_entry(bc_cursor *c, bc_result *to, const char *key, const ir_mattr *value) {
+  assert(to->n < BC_MAX_ATTRS);
   const base_istr *name = ir_intern(c->r->m, key, strlen(key));
   if (!name || !value) return bc_no_memory(c->r);
   to->v[to->n++] = (ir_mentry){name, value};
@@ -36,6 +45,7 @@ static int bc_as_list(bc_cursor *c, base_dtype dtype, const ir_mattr *a, uint64_
   return 0;
 }
 
+/* VHLO has symbols as strings. */
 static int bc_as_symbol(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
   if (a->kind == IR_M_SYMBOL) return *out = a, 0;
   if (a->kind != IR_M_STRING) return BC_BAD(c, "expected a symbol's name");
@@ -43,6 +53,7 @@ static int bc_as_symbol(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* VHLO writes symbols as strings; StableHLO wants them as symbols: ["f", "g"] as [@f, @g]. */
 static int bc_as_symbols(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
   if (a->kind != IR_M_ARRAY) return BC_BAD(c, "expected a list of symbols");
   uint32_t n = a->v.list->n;
@@ -53,19 +64,23 @@ static int bc_as_symbols(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) 
   return bc_made(c, *out);
 }
 
+/* An enum of that name; likewise the next ones. */
 static bool bc_is_enum(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_ENUM && strcmp(a->name, name) == 0;
 }
 
+/* By StableHLO's name of it, as bc_struct made it. */
 static bool bc_is_struct(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_STRUCT && strcmp(a->name, name) == 0;
 }
 
+/* A number of exactly this type. */
 static bool bc_is_number_of(const ir_mattr *a, base_dtype dtype) {
   return (a->kind == IR_M_INTEGER || a->kind == IR_M_FLOAT) && a->type->kind == IR_TYPE_ELEMENT && !a->type->quant &&
          a->type->dtype == dtype;
 }
 
+/* An array whose elements all pass `fits`. */
 static bool bc_is_list_of(const ir_mattr *a, bool (*fits)(const ir_mattr *, const char *), const char *name) {
   if (a->kind != IR_M_ARRAY) return false;
   for (uint32_t i = 0; i < a->v.list->n; i++)
@@ -79,14 +94,17 @@ static bool bc_is_layout(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_DENSE && a->type->rank == 1 && a->type->text && strcmp(a->type->text->s, "index") == 0;
 }
 
+/* A list of such: the tiles of one layout. */
 static bool bc_is_tiling(const ir_mattr *a, const char *name) {
   return bc_is_list_of(a, bc_is_layout, name);
 }
 
+/* What is an array in StableHLO is a tensor of i64 in VHLO. */
 static bool bc_is_i64_tensor(const ir_mattr *a) {
   return a->kind == IR_M_DENSE && !a->type->text && !a->type->quant && a->type->dtype == XLAC_S64;
 }
 
+/* The kinds of ODS' constraints, as the MLIR reader checks them in text. */
 bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
   switch (spec->constraint) {
     case IR_MC_I64:
@@ -133,6 +151,7 @@ bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
 
 /* StableHLO has the version of a custom call's interface as a number. */
 static int bc_as_number(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
+  assert(a->kind == IR_M_ENUM);
   const ir_enum_info *info = ir_enum_find("stablehlo", 9, a->name, strlen(a->name));
   int64_t v = 0;
   while (info->words[v] && strcmp(info->words[v], a->str->s) != 0) v++;
@@ -140,6 +159,7 @@ static int bc_as_number(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* *out becomes NULL for a unit attribute that is false. */
 static int bc_convert(bc_cursor *c, const ir_mattr_spec *spec, const ir_mattr *a, uint64_t index,
                       const ir_mattr **out) {
   *out = a;
@@ -169,16 +189,19 @@ static int bc_convert(bc_cursor *c, const ir_mattr_spec *spec, const ir_mattr *a
 
 /* --- structs --- */
 
+/* A struct attribute being put together from VHLO's single attributes. */
 typedef struct bc_pieces {
   const ir_mattr_spec *spec;
   const ir_mattr *fields[BC_MAX_FIELDS];
   bool off; /* one of its pieces says that there is none */
 } bc_pieces;
 
+/* VHLO's absent algorithm is the type none. */
 static bool bc_is_none(const ir_mattr *a) {
   return a->kind == IR_M_TYPE && a->type->kind == IR_TYPE_OTHER && strcmp(a->type->text->s, "none") == 0;
 }
 
+/* One field, of the kind that the struct's table says. */
 static int bc_piece(bc_cursor *c, const ir_field_info *f, const ir_mattr *a, uint64_t index, const ir_mattr **out) {
   *out = a;
   bool fits = true;
@@ -189,6 +212,7 @@ static int bc_piece(bc_cursor *c, const ir_field_info *f, const ir_mattr *a, uin
   return fits ? 0 : BC_BAD(c, "attribute %s is of the wrong kind", f->name);
 }
 
+/* A field of a struct that VHLO has as an attribute of its own. A dot algorithm that is none leaves the struct out. */
 static int bc_add_piece(bc_cursor *c, bc_pieces *p, const ir_field_info *f, const ir_mattr *a, uint64_t index) {
   const ir_struct_info *info = ir_struct_find("stablehlo", 9, p->spec->sub, strlen(p->spec->sub));
   ptrdiff_t i = f - info->fields;
@@ -197,11 +221,14 @@ static int bc_add_piece(bc_cursor *c, bc_pieces *p, const ir_field_info *f, cons
   return bc_piece(c, f, a, index, &p->fields[i]);
 }
 
+/* A zero, or an empty list: what a field is where nobody set it. */
 static bool bc_says_nothing(const ir_mattr *a) {
   if (a->kind == IR_M_INTEGER) return a->v.i == 0;
   return a->kind == IR_M_DENSE_ARRAY && a->v.literal->type->count == 0;
 }
 
+/* Fields that say nothing are left out, as StableHLO prints them. A channel handle of 0 on an op that need not have
+ * one means that it has none. */
 static int bc_join(bc_cursor *c, bc_pieces *p, bc_result *to) {
   const ir_struct_info *info = ir_struct_find("stablehlo", 9, p->spec->sub, strlen(p->spec->sub));
   bool channel = strcmp(info->name, "channel_handle") == 0;
@@ -217,6 +244,7 @@ static int bc_join(bc_cursor *c, bc_pieces *p, bc_result *to) {
     if (!v || (!f->always && bc_says_nothing(v))) continue;
     const base_istr *key = ir_intern(c->r->m, f->name, strlen(f->name));
     if (!key) return bc_no_memory(c->r);
+    assert(n < BC_MAX_FIELDS);
     fields[n++] = (ir_mentry){key, v};
   }
   return bc_put_entry(c, to, p->spec->name, ir_m_struct(c->r->m, info->dialect, info->name, n, fields));
@@ -226,6 +254,7 @@ static int bc_join(bc_cursor *c, bc_pieces *p, bc_result *to) {
 
 /* Layouts of operands go with those of results: either may be empty when the other is not. */
 static bool bc_keep_layouts(const ir_mattr_spec *spec, const bc_op_attrs *from) {
+  assert(from->row);
   if (spec->constraint != IR_MC_LAYOUTS) return false;
   const char *names = from->row->attrs;
   base_slice word = {0};
@@ -237,6 +266,7 @@ static bool bc_keep_layouts(const ir_mattr_spec *spec, const bc_op_attrs *from) 
   return false;
 }
 
+/* An attribute that goes over by itself. */
 static int bc_one_attr(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, uint32_t i, const ir_mattr_spec *spec,
                        bc_result *to) {
   const ir_mattr *a;
@@ -245,14 +275,18 @@ static int bc_one_attr(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, u
   return bc_put_entry(c, to, spec->name, a);
 }
 
+/* The pieces of this struct so far, or a new set. */
 static bc_pieces *bc_pieces_of(bc_pieces *all, uint32_t *n, const ir_mattr_spec *spec) {
+  assert(*n < 4);
   for (uint32_t i = 0; i < *n; i++)
     if (all[i].spec == spec) return &all[i];
   all[*n] = (bc_pieces){.spec = spec};
   return &all[(*n)++];
 }
 
+/* All names of the row. */
 static int bc_own_attrs(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, bc_result *to) {
+  assert(from->row && from->values);
   bc_pieces pieces[4];
   uint32_t n_pieces = 0;
   const char *names = from->row->attrs;
@@ -277,6 +311,7 @@ static int bc_own_attrs(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, 
   return 0;
 }
 
+/* Inherent and other attributes become one dictionary; a key that both have is an error. */
 int bc_to_stablehlo(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, const ir_mdict **out) {
   ir_mentry own[BC_MAX_ATTRS];
   bc_result to = {own, 0};

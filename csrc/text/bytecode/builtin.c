@@ -1,9 +1,13 @@
-/* Attributes, locations and types of MLIR's builtin dialect in bytecode. */
+/* Attributes, locations and types of MLIR's builtin dialect in bytecode. Source: BuiltinDialectBytecode.td of MLIR.
+ *
+ * Portable artifacts use them for the module itself, for locations, and for what Shardy's ops have; the values of
+ * StableHLO's own ops are VHLO's. */
 #include "bytecode.h"
 
 #include <stdio.h>
 
-/* The string of an attribute that may never be needed as one: names of locations are many. */
+/* The string of an attribute that may never be needed as one: names of locations are many. Leaves *in behind the
+ * code, before the number of the string. */
 static bool bc_bare_string(bc_cursor *c, const bc_entry *e, bc_cursor *in) {
   uint64_t code = 0;
   if (e->done || e->busy || !e->custom || c->r->dialects[e->dialect].known != BC_BUILTIN) return false;
@@ -11,6 +15,7 @@ static bool bc_bare_string(bc_cursor *c, const bc_entry *e, bc_cursor *in) {
   return bc_varint(in, &code) == 0 && code == BC_B_STRING;
 }
 
+/* Strings that are only names need not become attributes. */
 static int bc_string_attr(bc_cursor *c, const base_istr **out) {
   bc_cursor at = *c, in;
   uint64_t index = 0;
@@ -26,10 +31,12 @@ static int bc_string_attr(bc_cursor *c, const base_istr **out) {
   return 0;
 }
 
+/* An entry that must be a location. */
 static int bc_loc_attr(bc_cursor *c, const ir_mattr **out) {
   return bc_attr_of(c, IR_M_LOC, "a location", out);
 }
 
+/*   [a, b] */
 static int bc_array(bc_cursor *c, const ir_mattr **out) {
   uint32_t n = 0;
   const ir_mattr **v;
@@ -38,6 +45,7 @@ static int bc_array(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* Keys are string attributes; two equal ones are an error. */
 static int bc_dict(bc_cursor *c, const ir_mattr **out) {
   uint32_t n = 0;
   TRY(bc_count(c, 2, &n));
@@ -55,6 +63,7 @@ static int bc_dict(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* @root, or @root::@a::@b where it is nested. */
 static int bc_symbol(bc_cursor *c, bool nested, const ir_mattr **out) {
   const base_istr *root;
   uint32_t n = 0;
@@ -76,6 +85,7 @@ static int bc_symbol(bc_cursor *c, bool nested, const ir_mattr **out) {
   return 0;
 }
 
+/* A string, with a type where `typed`. */
 static int bc_string_of_type(bc_cursor *c, bool typed, const ir_mattr **out) {
   const base_istr *s;
   const ir_type *type = NULL;
@@ -90,7 +100,9 @@ static int bc_string_of_type(bc_cursor *c, bool typed, const ir_mattr **out) {
 
 /* --- locations --- */
 
+/* Lines and columns: 32 bits each, as in MLIR. */
 static int bc_file_numbers(bc_cursor *c, uint32_t n, int64_t *v) {
+  assert(n <= 4);
   for (uint32_t i = 0; i < n; i++) {
     uint64_t number = 0;
     TRY(bc_varint(c, &number));
@@ -116,6 +128,7 @@ static int bc_loc_range(bc_cursor *c, ir_mloc *loc) {
   return 0;
 }
 
+/* The locations, then the metadata where there is some. */
 static int bc_loc_fused(bc_cursor *c, bool metadata, ir_mloc *loc) {
   uint32_t n = 0;
   const ir_mattr **v;
@@ -126,9 +139,11 @@ static int bc_loc_fused(bc_cursor *c, bool metadata, ir_mloc *loc) {
   const ir_mattr *list = ir_m_array(c->r->m, n, v);
   TRY(bc_made(c, list));
   loc->parts = list->v.list;
+  assert(loc->parts->n == n);
   return 0;
 }
 
+/* Locations of all kinds; a name around an unknown location is the name alone. */
 static int bc_loc(bc_cursor *c, uint64_t code, const ir_mattr **out) {
   ir_mloc loc = {.kind = IR_LOC_UNKNOWN};
   if (code == BC_B_LOC_FILE || code == BC_B_LOC_RANGE) {
@@ -162,6 +177,7 @@ static int bc_loc(bc_cursor *c, uint64_t code, const ir_mattr **out) {
 
 /* --- data --- */
 
+/* A type and the bytes of its elements. */
 static int bc_builtin_dense(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   base_slice data = {0};
@@ -170,6 +186,7 @@ static int bc_builtin_dense(bc_cursor *c, const ir_mattr **out) {
   return bc_dense(c, type, data, out);
 }
 
+/* array<i64: 1, 2>: type, count, bytes. */
 static int bc_builtin_array(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   uint64_t n = 0;
@@ -180,6 +197,7 @@ static int bc_builtin_array(bc_cursor *c, const ir_mattr **out) {
   return bc_dense_array(c, type, n > INT64_MAX ? -1 : (int64_t)n, data, out);
 }
 
+/* One string for a splat. */
 static int bc_dense_strings(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   uint64_t splat = 0;
@@ -200,6 +218,7 @@ static int bc_dense_strings(bc_cursor *c, const ir_mattr **out) {
   return 0;
 }
 
+/* A type that stands where an attribute is wanted: TypeAttr. */
 static int bc_type_as_attr(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   TRY(bc_type(c, &type));
@@ -207,6 +226,7 @@ static int bc_type_as_attr(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* By the code. */
 int bc_builtin_attr(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
   uint64_t code = 0;
@@ -253,6 +273,7 @@ int bc_builtin_attr(bc_cursor *c, const ir_mattr **out) {
 
 /* --- types --- */
 
+/* i1 is pred, other signless widths that xlac has are its signed ones; any other width is a type without arithmetic. */
 static int bc_integer_type(bc_cursor *c, const ir_type **out) {
   uint64_t v = 0;
   TRY(bc_varint(c, &v));
@@ -271,11 +292,13 @@ static int bc_integer_type(bc_cursor *c, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/* Types that are only a name here. */
 static int bc_named_type(bc_cursor *c, const char *text, const ir_type **out) {
   *out = ir_other_type(c->r->m, text, strlen(text));
   return bc_made(c, *out);
 }
 
+/* [encoding], dimensions, element type. */
 static int bc_builtin_tensor(bc_cursor *c, bool encoded, const ir_type **out) {
   const ir_mattr *encoding = NULL;
   const ir_type *element;
@@ -287,6 +310,7 @@ static int bc_builtin_tensor(bc_cursor *c, bool encoded, const ir_type **out) {
   return bc_make_tensor(c, element, rank, dims, encoding, out);
 }
 
+/* Types made of types. */
 static int bc_wrapped_type(bc_cursor *c, uint64_t code, const ir_type **out) {
   uint32_t n = 0, n_results = 0;
   const ir_type **v, **results;
@@ -302,6 +326,7 @@ static int bc_wrapped_type(bc_cursor *c, uint64_t code, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/* MLIR's own types, by the codes of BuiltinDialectBytecode.cpp. Floats first, as they have no parts. */
 int bc_builtin_type(bc_cursor *c, const ir_type **out) {
   bc_cursor at = *c;
   uint64_t code = 0;

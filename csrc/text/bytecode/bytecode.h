@@ -1,11 +1,20 @@
 /* Inside the reader and writer of MLIR bytecode: not for other rooms. Format: the MLIR bytecode reference; the VHLO
- * dialect of StableHLO 1.20. */
+ * dialect of StableHLO 1.20.
+ *
+ * A portable artifact is a container (header, sections of strings, dialects and op names, offsets and data of
+ * attributes and types, properties, and IR) whose ops are VHLO's. Reading translates while it reads, so that no VHLO
+ * op is ever made:
+ *   container.c   numbers, strings, sections           entry.c      attributes and types by number
+ *   builtin.c vhlo.c sdy.c tensor.c   their encodings  attrs.c      an op's attributes, from VHLO's form
+ *   ir.c   ops and regions                             read.c       entry point, module and functions
+ * The writers (write*.c) go the other way. tables.c has what both need to know of VHLO, by version. */
 #ifndef XLAC_TEXT_BYTECODE_BYTECODE_H
 #define XLAC_TEXT_BYTECODE_BYTECODE_H
 
 #include "../mlir/mlir.h"
 
-/* StableHLO versions by major and minor number; patches don't change the format. */
+/* StableHLO versions by major and minor number; patches don't change the format. BC_NOW is the newest version that
+ * is read and written, BC_OLDEST the oldest that anything was serialized with. */
 #define BC_V(major, minor) ((major) * 1000 + (minor))
 #define BC_NOW BC_V(1, 20)
 #define BC_OLDEST BC_V(0, 9)
@@ -94,7 +103,7 @@ enum {
   BC_BT_VECTOR,
   BC_BT_VECTOR_SCALABLE,
   BC_BT_TF32,
-  BC_BT_NARROW /* the floats of fewer bits than 16: bytecode_tables.c */
+  BC_BT_NARROW /* from here on the floats of fewer bits than 16: column BUILTIN of dtypes.def */
 };
 
 /* Codes of VHLO's attributes and types. */
@@ -146,31 +155,31 @@ enum {
   BC_VT_COUNT = 43
 };
 
-/* --- the tables: bytecode_tables.c --- */
+/* --- the tables: tables.c --- */
 
+/* One VHLO op in a range of versions: a row of ops.def. An op whose attributes changed has a row for each form. */
 typedef struct bc_row {
   const char *name;
   uint16_t opcode;      /* IR_OP_INVALID: func and return, which are no ops here */
   uint16_t first, last; /* StableHLO versions */
   const char *attrs;    /* names with blanks between */
 } bc_row;
+/* NULL where VHLO has no such op. */
 const bc_row *bc_row_by_name(const char *name, size_t n);
 /* The row of `opcode` in a version; NULL when that version has none. */
 const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version);
 /* Takes the next word off *list; false at the end. */
 bool bc_next_word(const char **list, base_slice *word);
 
-typedef struct bc_scalar {
-  uint8_t code, dtype; /* of VHLO; a base_dtype */
-  uint16_t first;      /* StableHLO version */
-} bc_scalar;
-const bc_scalar *bc_scalar_by_code(uint64_t code);
-const bc_scalar *bc_scalar_by_dtype(unsigned dtype);
+/* VHLO's scalar types: that of a code, or BASE_DTYPE_INVALID; the first version that has a type, or 0. */
+base_dtype bc_scalar_of(uint64_t code);
+unsigned bc_scalar_since(base_dtype t);
 /* Floats among MLIR's own types: the code, or 0; and the type of a code, or BASE_DTYPE_INVALID. */
 unsigned bc_float_code(base_dtype t);
 base_dtype bc_float_of(uint64_t code);
 /* The name of the enum that an attribute code stands for ("precision"), or NULL; and the code of a name, or 0. */
 const char *bc_enum_of(uint64_t code);
+/* And back; 0 where it is none of VHLO's enums. */
 uint64_t bc_enum_code(const char *name);
 
 /* What an optional attribute is when it is not written. */
@@ -182,11 +191,13 @@ typedef enum bc_default_kind {
   BC_D_WORD,
   BC_D_ACCURACY
 } bc_default_kind;
+/* A value that StableHLO leaves out and VHLO always says. */
 typedef struct bc_default {
   uint8_t kind;
   int64_t number;   /* NUMBER, and the elements of a SPLAT */
   const char *word; /* of an enum */
 } bc_default;
+/* Its kind is BC_D_NONE where the attribute has no default. */
 bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec);
 /* Whether `a`, in StableHLO's form, says no more than its absence would. */
 bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a);
@@ -199,6 +210,7 @@ const ir_mattr_spec *bc_struct_of_field(unsigned opcode, base_slice field, const
 
 typedef enum bc_dialect { BC_BUILTIN, BC_VHLO, BC_SDY, BC_OTHER } bc_dialect;
 
+/* An attribute or type of the file: where its bytes lie, and what they stand for once that has been asked for. */
 typedef struct bc_entry {
   const uint8_t *p;
   uint32_t n, dialect;
@@ -211,6 +223,7 @@ typedef struct bc_entry {
   const ir_mattr *array; /* the same as array<...>, once needed */
 } bc_entry;
 
+/* A name of the table of ops. Exactly one of row, cast and full says what kind of op it is; builtin.module has none. */
 typedef struct bc_op_name {
   uint32_t dialect;
   bool registered;
@@ -222,6 +235,7 @@ typedef struct bc_op_name {
   const base_istr *full; /* of other dialects: "sdy.mesh" */
 } bc_op_name;
 
+/* A row of the table of dialects. */
 typedef struct bc_dialect_name {
   base_slice name;
   uint8_t known; /* bc_dialect */
@@ -234,6 +248,8 @@ typedef struct bc_properties {
   const ir_mdict *dict;
 } bc_properties;
 
+/* One artifact being read. `scratch` goes with the reader, everything that stays is in the module's arena. Slices
+ * point into the caller's bytes. */
 typedef struct bc_reader {
   ir_module *m;
   xlac_error *err;
@@ -257,43 +273,60 @@ typedef struct bc_reader {
   const ir_mattr *unknown_loc;
 } bc_reader;
 
+/* A place in the file and the end of what it may read; copies are cheap, and keep the place for an error. */
 typedef struct bc_cursor {
   bc_reader *r;
   const uint8_t *p, *end;
 } bc_cursor;
 
-/* bytecode_cursor.c */
+/* container.c The error says the offset of the cursor in the file. */
 int bc_fail(const bc_cursor *c, base_code code, const char *format, ...) BASE_PRINTF(3, 4);
 #define BC_BAD(c, ...) bc_fail((c), XLAC_E_BAD_PROTO, __VA_ARGS__)
 int bc_no_memory(bc_reader *r);
+/* Bytes up to the end of the section or entry. */
 static inline size_t bc_left(const bc_cursor *c) {
   return (size_t)(c->end - c->p);
 }
+/* At the beginning of a section. */
 static inline bc_cursor bc_cursor_on(bc_reader *r, base_slice s) {
   return (bc_cursor){r, (const uint8_t *)s.p, (const uint8_t *)s.p + s.n};
 }
+/* These read one thing and move on; at the end of the cursor's bytes they fail. */
 XLAC_MUST_USE int bc_byte(bc_cursor *c, uint8_t *out);
+/* MLIR's encoding: one to nine bytes, little-endian, whose length stands in the first byte. */
 XLAC_MUST_USE int bc_varint(bc_cursor *c, uint64_t *out);
+/* A varint whose low bit is the sign: 0, -1, 1, -2 ... */
 XLAC_MUST_USE int bc_signed(bc_cursor *c, int64_t *out);
+/* A varint whose low bit is a flag. */
 XLAC_MUST_USE int bc_flagged(bc_cursor *c, uint64_t *out, bool *flag);
 /* A count of things that take at least `each` bytes of what is left (0: any). */
 XLAC_MUST_USE int bc_count(bc_cursor *c, size_t each, uint32_t *out);
+/* The next n bytes as they are; they live as long as the file's. */
 XLAC_MUST_USE int bc_bytes(bc_cursor *c, size_t n, base_slice *out);
+/* A length and that many bytes; *out points into the file. */
 XLAC_MUST_USE int bc_blob(bc_cursor *c, base_slice *out);
+/* The byte of a section, its length, padding where it says so, and its data. */
 XLAC_MUST_USE int bc_section(bc_cursor *c, uint8_t *id, base_slice *out);
+/* `index` is checked; *out points into the file. */
 XLAC_MUST_USE int bc_string(bc_cursor *c, uint64_t index, base_slice *out);
+/* The number of a string, as an interned one. */
 XLAC_MUST_USE int bc_read_string(bc_cursor *c, const base_istr **out);
 /* An integer of a known width, as its bits. */
 XLAC_MUST_USE int bc_int_bits(bc_cursor *c, unsigned width, uint64_t *out);
 
-/* bytecode_container.c */
+/* container.c Header and all sections but the IR's. */
 XLAC_MUST_USE int bc_read_container(bc_reader *r);
 
-/* bytecode_entry.c: attributes and types by number, each read once */
+/* entry.c: attributes and types by number, each read once Reads the attribute unless that has been done. Cycles, too
+ * deep nesting and too large trees are errors. */
 XLAC_MUST_USE int bc_attr_at(bc_cursor *c, uint64_t index, const ir_mattr **out);
+/* The next number as the entry that it numbers. */
 XLAC_MUST_USE int bc_attr(bc_cursor *c, const ir_mattr **out);
+/* An attribute of this kind; `what` names it in the error. */
 XLAC_MUST_USE int bc_attr_of(bc_cursor *c, ir_mattr_kind kind, const char *what, const ir_mattr **out);
+/* NULL where the file says that there is none. */
 XLAC_MUST_USE int bc_optional_attr(bc_cursor *c, const ir_mattr **out);
+/* Lists of attributes, types and integers; they lie in scratch memory. */
 XLAC_MUST_USE int bc_attrs(bc_cursor *c, uint32_t *n, const ir_mattr ***out);
 XLAC_MUST_USE int bc_type_at(bc_cursor *c, uint64_t index, const ir_type **out);
 XLAC_MUST_USE int bc_type(bc_cursor *c, const ir_type **out);
@@ -304,17 +337,20 @@ XLAC_MUST_USE int bc_weigh(bc_cursor *c, uint64_t parts);
 /* One made attribute or type, or an error where there is none. */
 XLAC_MUST_USE int bc_made(const bc_cursor *c, const void *made);
 
-/* bytecode_builtin.c, bytecode_vhlo.c, bytecode_tensor.c */
+/* builtin.c, vhlo.c, tensor.c Each reads an entry from its code on. */
 XLAC_MUST_USE int bc_builtin_attr(bc_cursor *c, const ir_mattr **out);
+/* What an entry of each dialect holds. The cursor stands at the entry's first byte. */
 XLAC_MUST_USE int bc_builtin_type(bc_cursor *c, const ir_type **out);
 XLAC_MUST_USE int bc_vhlo_attr(bc_cursor *c, const ir_mattr **out);
 XLAC_MUST_USE int bc_vhlo_type(bc_cursor *c, const ir_type **out);
+/* Negative dims are unknown; an encoding of bounds goes into the dims. */
 XLAC_MUST_USE int bc_make_tensor(bc_cursor *c, const ir_type *element, uint32_t rank, const int64_t *dims,
                                  const ir_mattr *encoding, const ir_type **out);
 XLAC_MUST_USE int bc_make_unranked(bc_cursor *c, const ir_type *element, const ir_type **out);
 XLAC_MUST_USE int bc_make_complex(bc_cursor *c, const ir_type *element, const ir_type **out);
 XLAC_MUST_USE int bc_make_memref(bc_cursor *c, const ir_type *element, uint32_t rank, const int64_t *dims,
                                  const ir_type **out);
+/* `data` as MLIR stores elements: row-major, little-endian, bits packed, one element for a splat. */
 XLAC_MUST_USE int bc_dense(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr **out);
 XLAC_MUST_USE int bc_dense_array(bc_cursor *c, const ir_type *element, int64_t n, base_slice data,
                                  const ir_mattr **out);
@@ -322,7 +358,8 @@ XLAC_MUST_USE int bc_integer(bc_cursor *c, const ir_mattr **out); /* a type, the
 XLAC_MUST_USE int bc_float(bc_cursor *c, const ir_mattr **out);
 XLAC_MUST_USE int bc_float_bits(bc_cursor *c, const ir_type *type, const ir_mattr **out);
 
-/* bytecode_attrs.c: attributes of one op, from VHLO's form to StableHLO's */
+/* attrs.c: attributes of one op, from VHLO's form to StableHLO's What the file says of an op's attributes: inherent
+ * ones by the row's names, and the others. */
 typedef struct bc_op_attrs {
   const bc_row *row;           /* NULL: of another dialect */
   const ir_mattr **values;     /* one for each name of the row; NULL where absent */
@@ -332,9 +369,11 @@ typedef struct bc_op_attrs {
 } bc_op_attrs;
 /* Whether the value, as it is, is of the kind that the op's definition asks for. */
 bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a);
+/* The dictionary of an op's attributes in StableHLO's form; NULL for none. What is at its default in VHLO is left
+ * out. */
 XLAC_MUST_USE int bc_to_stablehlo(bc_cursor *c, unsigned opcode, const bc_op_attrs *from, const ir_mdict **out);
 
-/* bytecode_module.c */
+/* read.c */
 XLAC_MUST_USE int bc_read_ir(bc_reader *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* The IR section of MLIR bytecode, while it is read. Internal to text/bytecode_{op,ir,module}.c. */
+/* The IR section of MLIR bytecode, while it is read. Internal to read.c and ir.c. */
 #ifndef XLAC_TEXT_BYTECODE_IR_H
 #define XLAC_TEXT_BYTECODE_IR_H
 
@@ -16,6 +16,7 @@ typedef struct bc_ir {
   uint32_t depth;
 } bc_ir;
 
+/* An op whose head has been read; its regions still lie before the cursor. Lists are scratch memory of this op. */
 typedef struct bc_op {
   const bc_op_name *name;
   const uint8_t *at; /* where it begins */
@@ -28,7 +29,7 @@ typedef struct bc_op {
   bool isolated;
 } bc_op;
 
-/* --- bytecode_op.c --- */
+/* --- ir.c --- */
 /* Everything of an op but its regions. */
 XLAC_MUST_USE int bc_op_head(bc_ir *ir, bc_cursor *c, bc_op *op);
 /* A dictionary; NULL for an empty one. */
@@ -36,7 +37,7 @@ XLAC_MUST_USE int bc_attr_dict(bc_cursor *c, const ir_mdict **out);
 /* In which order uses stand in a list matters to nobody here. */
 XLAC_MUST_USE int bc_skip_use_orders(bc_cursor *c, uint32_t n_values);
 
-/* --- bytecode_ir.c --- */
+/* --- ir.c --- */
 /* The op of a head, with its regions. */
 XLAC_MUST_USE int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir_op **out);
 /* The regions of an op: new ones of `owner`, or into those given where that is NULL. */

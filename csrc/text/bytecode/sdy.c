@@ -1,10 +1,15 @@
-/* Attributes and properties of the sdy dialect in bytecode, in Shardy's own encoding. */
+/* Attributes and properties of the sdy dialect in bytecode, in Shardy's own encoding.
+ *
+ * Shardy writes some parts (axes of meshes, sub-axes, factor maps) as attributes of their own; they are no
+ * attributes here and are read where they are used. Whatever is read is a struct of ir/sdy/sdy.h in the module's
+ * arena. */
 #include "sdy.h"
 
 /* --- parts --- */
 
 /* An sdy attribute that is data here. */
 static int bc_sdy_of(bc_cursor *c, sdy_kind kind, const void **out) {
+  assert(kind > SDY_NONE && kind < SDY_KINDS);
   bc_cursor at = *c;
   const ir_mattr *a;
   TRY(bc_attr(c, &a));
@@ -25,18 +30,23 @@ static int bc_sdy_inside(bc_cursor *c, uint64_t index, unsigned code, const char
   return own && found == code ? bc_weigh(c, 1) : BC_BAD(c, "expected %s of the dialect sdy", what);
 }
 
+/* Every attribute must use up its bytes. */
 static int bc_sdy_end(const bc_cursor *in) {
+  assert(in->p <= in->end);
   return in->p == in->end ? 0 : BC_BAD(in, "an attribute of the sdy dialect goes on");
 }
 
-/* A count, and that many of `size` bytes in the module's arena. */
+/* A count, and that many of `size` bytes in the module's arena. Counted as parts of the attribute, since lists can
+ * be used over and over. */
 static int bc_sdy_list(bc_cursor *c, size_t size, uint32_t *n, void **out) {
+  assert(size > 0);
   TRY(bc_count(c, 1, n));
   TRY(bc_weigh(c, *n));
   *out = base_arena_array(&c->r->m->arena, (size_t)*n + 1, size);
   return *out ? 0 : bc_no_memory(c->r);
 }
 
+/*   n, then n zigzag numbers */
 static int bc_sdy_ints(bc_cursor *c, sdy_ints *out) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *out->v, &out->n, &list));
@@ -54,6 +64,7 @@ static int bc_sdy_factors(bc_cursor *c, sdy_ints *out) {
   return 0;
 }
 
+/* Each is an attribute. */
 static int bc_sdy_axes(bc_cursor *c, sdy_axes *out) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *out->v, &out->n, &list));
@@ -69,6 +80,7 @@ static int bc_sdy_axes(bc_cursor *c, sdy_axes *out) {
 
 /* --- one for each kind that is an attribute here --- */
 
+/*   #sdy<manual_axes{"x", "y"}> */
 static int bc_sdy_manual_axes(bc_cursor *c, void *out) {
   sdy_names *to = out;
   void *list;
@@ -83,6 +95,7 @@ static int bc_sdy_manual_axes(bc_cursor *c, void *out) {
   return 0;
 }
 
+/*   ["x"=2, "y"=4]: n, then n entries of name and size */
 static int bc_sdy_mesh_axes(bc_cursor *c, sdy_mesh *to) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *to->axes, &to->n_axes, &list));
@@ -100,6 +113,7 @@ static int bc_sdy_mesh_axes(bc_cursor *c, sdy_mesh *to) {
   return 0;
 }
 
+/* Ids in their usual order are dropped, as in text. */
 static int bc_sdy_mesh(bc_cursor *c, void *out) {
   sdy_mesh *to = out;
   sdy_ints ids;
@@ -113,6 +127,7 @@ static int bc_sdy_mesh(bc_cursor *c, void *out) {
   return 0;
 }
 
+/* A name, and where the flag is set the sub-axis. */
 static int bc_sdy_axis(bc_cursor *c, void *out) {
   sdy_axis *to = out;
   bc_cursor in;
@@ -128,6 +143,7 @@ static int bc_sdy_axis(bc_cursor *c, void *out) {
   return bc_sdy_end(&in);
 }
 
+/* Axes, whether it is closed, and the priority, if there is one. */
 static int bc_sdy_dim(bc_cursor *c, void *out) {
   sdy_dim *to = out;
   uint8_t closed = 0;
@@ -142,6 +158,7 @@ static int bc_sdy_dim(bc_cursor *c, void *out) {
   return 0;
 }
 
+/* A mesh or the name of one, the dimensions, the axes that are replicated on purpose. */
 static int bc_sdy_sharding(bc_cursor *c, void *out) {
   sdy_sharding *to = out;
   bc_cursor at = *c;
@@ -164,11 +181,13 @@ static int bc_sdy_sharding(bc_cursor *c, void *out) {
   return bc_sdy_axes(c, &to->replicated);
 }
 
+/* The code for a sharding with unreduced axes: the sharding's parts, then these axes. */
 static int bc_sdy_unreduced(bc_cursor *c, void *out) {
   TRY(bc_sdy_sharding(c, out));
   return bc_sdy_axes(c, &((sdy_sharding *)out)->unreduced);
 }
 
+/*   #sdy.sharding_per_value<[<@mesh, [{"x"}]>, <@mesh, [{}]>]> */
 static int bc_sdy_shardings(bc_cursor *c, void *out) {
   sdy_shardings *to = out;
   void *list;
@@ -187,6 +206,7 @@ static int bc_sdy_axis_list(bc_cursor *c, void *out) {
   return bc_sdy_axes(c, out);
 }
 
+/*   [{"x"}, {"y", "z"}] */
 static int bc_sdy_axis_lists(bc_cursor *c, void *out) {
   sdy_axis_lists *to = out;
   void *list;
@@ -201,6 +221,7 @@ static int bc_sdy_axis_lists(bc_cursor *c, void *out) {
   return 0;
 }
 
+/* An all-to-all's: axes, from which dimension, to which. */
 static int bc_sdy_param(bc_cursor *c, void *out) {
   sdy_param *to = out;
   TRY(bc_sdy_axes(c, &to->axes));
@@ -208,6 +229,7 @@ static int bc_sdy_param(bc_cursor *c, void *out) {
   return bc_signed(c, &to->to);
 }
 
+/*   [{"x"}: 0->2, {"y"}: 1->3] */
 static int bc_sdy_params(bc_cursor *c, void *out) {
   sdy_params *to = out;
   void *list;
@@ -224,6 +246,7 @@ static int bc_sdy_params(bc_cursor *c, void *out) {
 
 /* --- sharding rules --- */
 
+/*   [i, jk] of a sharding rule: for each dimension its factors, by their numbers */
 static int bc_sdy_tensor_map(bc_cursor *c, sdy_tensor_map *to) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *to->dims, &to->n_dims, &list));
@@ -240,6 +263,7 @@ static int bc_sdy_tensor_map(bc_cursor *c, sdy_tensor_map *to) {
   return 0;
 }
 
+/* The maps of all operands, or of all results. */
 static int bc_sdy_maps(bc_cursor *c, uint32_t *n, const sdy_tensor_map **out) {
   void *list;
   TRY(bc_sdy_list(c, sizeof **out, n, &list));
@@ -256,6 +280,7 @@ static int bc_sdy_maps(bc_cursor *c, uint32_t *n, const sdy_tensor_map **out) {
   return 0;
 }
 
+/* Sizes, operands, results, lists of special factors, and whether the rule is custom. */
 static int bc_sdy_rule(bc_cursor *c, void *out) {
   sdy_rule *to = out;
   uint8_t custom = 0;
@@ -292,6 +317,7 @@ static const struct {
     [BC_SDY_SHARDINGS_UNREDUCED] = {bc_sdy_shardings, SDY_SHARDINGS, sizeof(sdy_shardings)},
 };
 
+/* Kinds that are attributes here have a row in bc_sdy_kinds. */
 int bc_sdy_attr(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
   uint64_t code = 0;
@@ -308,7 +334,9 @@ int bc_sdy_attr(bc_cursor *c, const ir_mattr **out) {
 
 /* --- ops --- */
 
+/* The selection of the next name costs a pass over the row, which has few of them. */
 const ir_mattr_spec *bc_sdy_next_spec(const ir_mlir_info *op, const ir_mattr_spec *last) {
+  assert(op);
   const ir_mattr_spec *next = NULL;
   for (const ir_mattr_spec *spec = op->attrs; spec && spec->name; spec++) {
     bool after = !last || strcmp(spec->name, last->name) > 0;
@@ -329,6 +357,7 @@ static int bc_sdy_property(bc_cursor *c, const ir_mattr_spec *spec, const ir_mat
   return !*out || bc_fits(spec, *out) ? 0 : BC_BAD(&at, "property %s is of the wrong kind", spec->name);
 }
 
+/* In the order of their names, as MLIR generates it. */
 int bc_sdy_properties(bc_cursor *c, const ir_mlir_info *op, const ir_mdict **attrs) {
   ir_module *m = c->r->m;
   for (const ir_mattr_spec *s = NULL; (s = bc_sdy_next_spec(op, s));) {

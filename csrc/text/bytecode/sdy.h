@@ -1,5 +1,5 @@
 /* The sdy dialect in bytecode: its own encoding of attributes, as of Shardy's dialect version 0.0.1. Internal to
- * text/bytecode_*.c. */
+ * sdy.c, write_sdy.c and those that call them. Source: Shardy's bytecode.cc and sdy_bytecode.td. */
 #ifndef XLAC_TEXT_BYTECODE_SDY_H
 #define XLAC_TEXT_BYTECODE_SDY_H
 
@@ -32,8 +32,9 @@ enum {
  */
 const ir_mattr_spec *bc_sdy_next_spec(const ir_mlir_info *op, const ir_mattr_spec *last);
 
-/* bytecode_sdy.c: reading. The properties of an op, added to its attributes. */
+/* sdy.c: reading. The properties of an op, added to its attributes. */
 XLAC_MUST_USE int bc_sdy_attr(bc_cursor *c, const ir_mattr **out);
+/* The inherent attributes of an op of sdy, in the order in which its row has them. */
 XLAC_MUST_USE int bc_sdy_properties(bc_cursor *c, const ir_mlir_info *op, const ir_mdict **attrs);
 
 #endif

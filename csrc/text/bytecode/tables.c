@@ -1,15 +1,21 @@
 /* What VHLO has: its ops and their attributes by version, its scalar types and enums, and the values that StableHLO
- * leaves out. */
+ * leaves out.
+ *
+ * Versions are BC_V(major, minor). Whether something may be written for a target version is read from the same rows
+ * that reading goes by. */
 #include "bytecode.h"
 
+/* Ops of VHLO: name, opcode, first and last version, attributes in their order. */
 static const bc_row bc_rows[] = {
 #define ROW(name, code, first, last, attrs) {name, IR_OP_##code, first, last, attrs},
-#include "ops.def"
+#include "vhlo_ops.def"
 #undef ROW
 };
 enum { BC_ROWS = sizeof bc_rows / sizeof *bc_rows };
 
+/* Rows are sorted by name ("add_v1"), and searched by halving. */
 const bc_row *bc_row_by_name(const char *name, size_t n) {
+  assert(name);
   size_t low = 0, high = BC_ROWS;
   while (low < high) {
     size_t at = (low + high) / 2;
@@ -25,7 +31,9 @@ const bc_row *bc_row_by_name(const char *name, size_t n) {
   return NULL;
 }
 
+/* Several rows may be of one opcode, each for a range of versions. */
 const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version) {
+  assert(opcode < IR_OP_COUNT);
   for (size_t i = 0; i < BC_ROWS; i++) {
     const bc_row *row = &bc_rows[i];
     if (row->opcode == opcode && row->first <= version && version <= row->last) return row;
@@ -33,7 +41,9 @@ const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version) {
   return NULL;
 }
 
+/* Words have one blank between. */
 bool bc_next_word(const char **list, base_slice *word) {
+  assert(*list);
   if (!**list) return false;
   const char *end = strchr(*list, ' ');
   *word = (base_slice){*list, end ? (size_t)(end - *list) : strlen(*list)};
@@ -43,64 +53,33 @@ bool bc_next_word(const char **list, base_slice *word) {
 
 /* --- types and enums --- */
 
-static const bc_scalar bc_scalars[] = {
-    {0, XLAC_PRED, BC_V(0, 9)},         {2, XLAC_BF16, BC_V(0, 9)},
-    {3, XLAC_F16, BC_V(0, 9)},          {4, XLAC_F32, BC_V(0, 9)},
-    {5, XLAC_F64, BC_V(0, 9)},          {6, XLAC_F8E4M3FN, BC_V(0, 9)},
-    {7, XLAC_F8E5M2, BC_V(0, 9)},       {10, XLAC_S4, BC_V(0, 9)},
-    {11, XLAC_S8, BC_V(0, 9)},          {12, XLAC_S16, BC_V(0, 9)},
-    {13, XLAC_S32, BC_V(0, 9)},         {14, XLAC_S64, BC_V(0, 9)},
-    {15, XLAC_U4, BC_V(0, 9)},          {16, XLAC_U8, BC_V(0, 9)},
-    {17, XLAC_U16, BC_V(0, 9)},         {18, XLAC_U32, BC_V(0, 9)},
-    {19, XLAC_U64, BC_V(0, 9)},         {27, XLAC_F8E4M3FNUZ, BC_V(0, 10)},
-    {28, XLAC_F8E5M2FNUZ, BC_V(0, 10)}, {29, XLAC_F8E4M3B11FNUZ, BC_V(0, 11)},
-    {31, XLAC_S2, BC_V(1, 2)},          {32, XLAC_U2, BC_V(1, 2)},
-    {35, XLAC_F8E4M3, BC_V(1, 7)},      {36, XLAC_F8E3M4, BC_V(1, 7)},
-    {37, XLAC_F4E2M1FN, BC_V(1, 8)},    {38, XLAC_F6E2M3FN, BC_V(1, 8)},
-    {39, XLAC_F6E3M2FN, BC_V(1, 8)},    {40, XLAC_F8E8M0FNU, BC_V(1, 8)},
-};
-enum { BC_SCALARS = sizeof bc_scalars / sizeof *bc_scalars };
-
-const bc_scalar *bc_scalar_by_code(uint64_t code) {
-  for (size_t i = 0; i < BC_SCALARS; i++)
-    if (bc_scalars[i].code == code) return &bc_scalars[i];
-  return NULL;
+/* Few enough for a search from the beginning. A type without a version is one that VHLO has no code for (u1, complex
+ * numbers): its code 0 in the table means nothing. */
+base_dtype bc_scalar_of(uint64_t code) {
+  for (int t = BASE_DTYPE_INVALID + 1; t < BASE_DTYPE_COUNT; t++)
+    if (bc_scalar_since((base_dtype)t) && base_dtype_table[t].vhlo == code) return (base_dtype)t;
+  return BASE_DTYPE_INVALID;
 }
 
-const bc_scalar *bc_scalar_by_dtype(unsigned dtype) {
-  for (size_t i = 0; i < BC_SCALARS; i++)
-    if (bc_scalars[i].dtype == dtype) return &bc_scalars[i];
-  return NULL;
+/*   f8E4M3    BC_V(1, 7) */
+unsigned bc_scalar_since(base_dtype t) {
+  const base_dtype_info *info = base_dtype_of(t);
+  return BC_V(info->vhlo_major, info->vhlo_minor);
 }
 
-static const uint8_t bc_floats[] = {
-    [BC_BT_BF16] = XLAC_BF16,
-    [BC_BT_F16] = XLAC_F16,
-    [BC_BT_F32] = XLAC_F32,
-    [BC_BT_F64] = XLAC_F64,
-    [BC_BT_NARROW] = XLAC_F8E5M2,
-    [BC_BT_NARROW + 1] = XLAC_F8E4M3,
-    [BC_BT_NARROW + 2] = XLAC_F8E4M3FN,
-    [BC_BT_NARROW + 3] = XLAC_F8E5M2FNUZ,
-    [BC_BT_NARROW + 4] = XLAC_F8E4M3FNUZ,
-    [BC_BT_NARROW + 5] = XLAC_F8E4M3B11FNUZ,
-    [BC_BT_NARROW + 6] = XLAC_F8E3M4,
-    [BC_BT_NARROW + 7] = XLAC_F4E2M1FN,
-    [BC_BT_NARROW + 8] = XLAC_F6E2M3FN,
-    [BC_BT_NARROW + 9] = XLAC_F6E3M2FN,
-    [BC_BT_NARROW + 10] = XLAC_F8E8M0FNU,
-};
-
+/* Codes of builtin's float types; 0 is an integer's, so that it can mean none. */
 unsigned bc_float_code(base_dtype t) {
-  for (unsigned code = 0; code < sizeof bc_floats; code++)
-    if (bc_floats[code] && bc_floats[code] == t) return code;
-  return 0;
+  return base_dtype_of(t)->builtin;
 }
 
+/* Code 0 is an integer's, so no float is asked for by it. */
 base_dtype bc_float_of(uint64_t code) {
-  return code < sizeof bc_floats ? (base_dtype)bc_floats[code] : BASE_DTYPE_INVALID;
+  for (int t = BASE_DTYPE_INVALID + 1; code && t < BASE_DTYPE_COUNT; t++)
+    if (base_dtype_table[t].builtin == code) return (base_dtype)t;
+  return BASE_DTYPE_INVALID;
 }
 
+/* VHLO's codes of enum attributes, and StableHLO's names of these enums. */
 static const char *const bc_enums[BC_V_COUNT] = {
     [BC_V_COMPARISON_DIRECTION] = "comparison_direction",
     [BC_V_COMPARISON_TYPE] = "comparison_type",
@@ -113,6 +92,7 @@ static const char *const bc_enums[BC_V_COUNT] = {
     [BC_V_ACCURACY_MODE] = "result_accuracy_mode",
 };
 
+/* NULL for a code that is no enum's. */
 const char *bc_enum_of(uint64_t code) {
   return code < BC_V_COUNT ? bc_enums[code] : NULL;
 }
@@ -125,6 +105,8 @@ uint64_t bc_enum_code(const char *name) {
 
 /* --- values that StableHLO leaves out --- */
 
+/* VHLO writes every attribute; these are the values that stand for an absent one of StableHLO. Source: the defaults
+ * of StablehloLegalizeToVhlo. */
 bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec) {
   if (spec->flags & IR_REQUIRED) return (bc_default){0};
   switch (spec->constraint) {
@@ -155,6 +137,7 @@ bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec) {
   }
 }
 
+/* An empty string, list, dictionary or tensor. */
 static bool bc_is_empty(const ir_mattr *a) {
   switch (a->kind) {
     case IR_M_STRING:
@@ -171,6 +154,7 @@ static bool bc_is_empty(const ir_mattr *a) {
   }
 }
 
+/* A bool is a number here: false is 0. */
 static bool bc_is_number(const ir_mattr *a, int64_t number) {
   if (a->kind == IR_M_INTEGER) return a->v.i == number;
   return a->kind == IR_M_BOOL && a->v.b == (number != 0);
@@ -187,6 +171,7 @@ static bool bc_is_splat_of(const ir_mattr *a, int64_t number) {
   return l->type->count > 0;
 }
 
+/* The enum's word, or a list of nothing but that. */
 static bool bc_is_word(const ir_mattr *a, const char *word) {
   if (a->kind == IR_M_ENUM) return strcmp(a->str->s, word) == 0;
   if (a->kind != IR_M_ARRAY) return false;
@@ -195,6 +180,7 @@ static bool bc_is_word(const ir_mattr *a, const char *word) {
   return true;
 }
 
+/* All of it DEFAULT and zero. */
 static bool bc_is_default_accuracy(const ir_mattr *a) {
   if (a->kind != IR_M_STRUCT) return false;
   const ir_mattr *mode = ir_m_field(a, "mode"), *ulps = ir_m_field(a, "ulps");
@@ -203,7 +189,9 @@ static bool bc_is_default_accuracy(const ir_mattr *a) {
          (!rtol || rtol->v.f == 0);
 }
 
+/* Whether StableHLO's text would leave the attribute out. */
 bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a) {
+  assert(a);
   bc_default d = bc_default_of(opcode, spec);
   switch (d.kind) {
     case BC_D_EMPTY:
@@ -223,6 +211,7 @@ bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a
 
 /* --- fields --- */
 
+/* channel_handle's fields have other names in VHLO. */
 static const ir_field_info *bc_field_in(const char *name, base_slice field) {
   if (strcmp(name, "channel_handle") == 0) {
     if (base_slice_is(field, "channel_id")) field = BASE_SLICE("handle");
@@ -234,6 +223,7 @@ static const ir_field_info *bc_field_in(const char *name, base_slice field) {
   return NULL;
 }
 
+/* The attribute of the op whose struct has this field: VHLO spreads the fields of some structs over the op. */
 const ir_mattr_spec *bc_struct_of_field(unsigned opcode, base_slice field, const ir_field_info **info) {
   const ir_mlir_info *op = ir_opcode_info(opcode)->mlir;
   for (const ir_mattr_spec *spec = op ? op->attrs : NULL; spec && spec->name; spec++)

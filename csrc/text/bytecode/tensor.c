@@ -1,9 +1,13 @@
-/* Tensor types, and tensors' data, as bytecode holds them. */
+/* Tensor types, and tensors' data, as bytecode holds them.
+ *
+ * MLIR's data is the raw buffer of a DenseElementsAttr: row-major, little-endian, one byte for elements narrower
+ * than that, i1 packed eight to a byte (or one each, from older writers), and a single element for a splat. */
 #include "bytecode.h"
 
 /* --- types --- */
 
-/* What a tensor of this element type is made of; false where no tensor can have it. */
+/* What a tensor of this element type is made of; false where no tensor can have it. Types that are text here (index)
+ * are held as s64. */
 static bool bc_element_parts(const ir_type *e, base_dtype *dtype, const ir_quant **quant, const base_istr **text) {
   *quant = NULL;
   *text = NULL;
@@ -22,15 +26,15 @@ static int bc_encoding_text(bc_cursor *c, const ir_mattr *encoding, const base_i
   base_text t;
   base_text_init(&t, c->r->m->alloc);
   text_put_mlir_attr(&t, encoding);
-  size_t skip = t.n && t.s[0] == '#';
-  *out = t.failed ? NULL : ir_intern(c->r->m, t.s + skip, t.n - skip);
+  *out = t.failed ? NULL : ir_intern(c->r->m, t.s, t.n);
   base_text_free(&t);
   return *out ? 0 : bc_no_memory(c->r);
 }
 
 /* Moves bounds into the dimensions they bound; false where some dimension has a bound but a size too, or there is no
- * bound at all. */
+ * bound at all. dims changes only where it says true. */
 static bool bc_apply_bounds(bc_cursor *c, const ir_mattr *encoding, uint32_t rank, int64_t *dims) {
+  assert(rank <= IR_MAX_RANK);
   uint32_t n = 0;
   if (encoding->kind != IR_M_STRUCT || strcmp(encoding->name, "type_extensions") != 0) return false;
   const int64_t *bounds = ir_m_ints(ir_m_field(encoding, "bounds"), &c->r->scratch, &n);
@@ -45,6 +49,7 @@ static bool bc_apply_bounds(bc_cursor *c, const ir_mattr *encoding, uint32_t ran
   return any;
 }
 
+/* A dimension without a size is IR_UNBOUNDED unless the encoding bounds it. */
 int bc_make_tensor(bc_cursor *c, const ir_type *element, uint32_t rank, const int64_t *dims, const ir_mattr *encoding,
                    const ir_type **out) {
   base_dtype dtype;
@@ -63,6 +68,7 @@ int bc_make_tensor(bc_cursor *c, const ir_type *element, uint32_t rank, const in
   return bc_made(c, *out);
 }
 
+/*   tensor<*xf32> */
 int bc_make_unranked(bc_cursor *c, const ir_type *element, const ir_type **out) {
   base_dtype dtype;
   const ir_quant *quant;
@@ -72,6 +78,7 @@ int bc_make_unranked(bc_cursor *c, const ir_type *element, const ir_type **out) 
   return bc_made(c, *out);
 }
 
+/* "complex<element>" and the like, for types that are only text here. */
 static int bc_other_of(bc_cursor *c, const char *open, const char *dims, const ir_type *element, const ir_type **out) {
   base_text t;
   base_text_init(&t, c->r->m->alloc);
@@ -84,6 +91,7 @@ static int bc_other_of(bc_cursor *c, const char *open, const char *dims, const i
   return *out ? 0 : bc_no_memory(c->r);
 }
 
+/* Only complex numbers of f32 and f64 are dtypes. */
 int bc_make_complex(bc_cursor *c, const ir_type *element, const ir_type **out) {
   bool plain = element->kind == IR_TYPE_ELEMENT && !element->quant;
   base_dtype dtype = BASE_DTYPE_INVALID;
@@ -94,6 +102,7 @@ int bc_make_complex(bc_cursor *c, const ir_type *element, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/*   memref<2x?xf32>, which xlac keeps as text */
 int bc_make_memref(bc_cursor *c, const ir_type *element, uint32_t rank, const int64_t *dims, const ir_type **out) {
   base_text t;
   base_text_init(&t, c->r->m->alloc);
@@ -113,12 +122,15 @@ int bc_make_memref(bc_cursor *c, const ir_type *element, uint32_t rank, const in
 
 /* --- data --- */
 
+/* The lowest bit of a byte comes first. */
 static void bc_spread_bits(uint8_t *to, const uint8_t *from, int64_t n) {
+  assert(n >= 0);
   for (int64_t i = 0; i < n; i++) to[i] = from[i / 8] >> (i % 8) & 1;
 }
 
 /* Elements narrower than a byte come in one each; here they are sign-extended, or have zeros above. */
 static void bc_settle_narrow(base_dtype t, uint8_t *p, int64_t n) {
+  assert(p || n == 0);
   unsigned bits = base_dtype_of(t)->bits;
   if (bits >= 8 || t == XLAC_PRED) return;
   bool is_signed = base_dtype_is_signed(t);
@@ -129,7 +141,9 @@ static void bc_settle_narrow(base_dtype t, uint8_t *p, int64_t n) {
   }
 }
 
+/* A literal of rank 0 is a splat of the type. */
 static int bc_make_dense(bc_cursor *c, const ir_type *type, ir_literal *l, const ir_mattr **out) {
+  assert(l->type->count == type->count || l->type->count == 1);
   *out = ir_m_dense(c->r->m, type, l, l->type->rank == 0 && l->type->count == 1);
   return bc_made(c, *out);
 }
@@ -148,7 +162,9 @@ static bool bc_all_alike(const char *p, size_t n, size_t size) {
   return n <= size || memcmp(p, p + size, n - size) == 0;
 }
 
+/* A single byte 0xFF is a splat of true, 0 one of false; eight elements or fewer may also be packed into one byte. */
 static int bc_dense_bits(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr **out) {
+  assert(type->dtype == XLAC_PRED && !type->has_dynamic);
   ir_literal *l;
   const uint8_t *p = (const uint8_t *)data.p;
   size_t n = (size_t)type->count;
@@ -173,6 +189,7 @@ static int bc_dense_bits(bc_cursor *c, const ir_type *type, base_slice data, con
   return bc_make_dense(c, type, l, out);
 }
 
+/* Data of one element may stand for all of them. */
 int bc_dense(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr **out) {
   if (!ir_is_tensor(type) || type->has_dynamic) return BC_BAD(c, "data of a type that is no static tensor");
   base_dtype dtype = (base_dtype)type->dtype;
@@ -189,6 +206,7 @@ int bc_dense(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr 
   return bc_make_dense(c, type, l, out);
 }
 
+/* As many elements as it says, never a splat. */
 int bc_dense_array(bc_cursor *c, const ir_type *element, int64_t n, base_slice data, const ir_mattr **out) {
   if (element->kind != IR_TYPE_ELEMENT || element->quant) return BC_BAD(c, "an array of no plain element type");
   base_dtype dtype = (base_dtype)element->dtype;
@@ -222,6 +240,7 @@ static unsigned bc_text_width(const base_istr *text) {
   return *s ? 0 : v;
 }
 
+/* The value in the type's width, sign-extended for signed types. */
 int bc_integer(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   uint64_t bits = 0;
@@ -244,6 +263,7 @@ int bc_integer(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* The bits are kept, so that NaN payloads survive. */
 int bc_float_bits(bc_cursor *c, const ir_type *type, const ir_mattr **out) {
   bool tf32 = type->kind == IR_TYPE_OTHER && strcmp(type->text->s, "tf32") == 0;
   bool plain = type->kind == IR_TYPE_ELEMENT && !type->quant && base_dtype_is_float((base_dtype)type->dtype);
@@ -259,6 +279,7 @@ int bc_float_bits(bc_cursor *c, const ir_type *type, const ir_mattr **out) {
   return 0;
 }
 
+/* A type, then the number's bits. */
 int bc_float(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   TRY(bc_type(c, &type));

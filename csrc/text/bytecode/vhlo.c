@@ -1,10 +1,16 @@
-/* Attributes and types of the VHLO dialect in bytecode, to those of StableHLO that they stand for. */
+/* Attributes and types of the VHLO dialect in bytecode, to those of StableHLO that they stand for. Source:
+ * StableHLO's VhloBytecode.cpp.
+ *
+ * VHLO freezes everything that a program may hold, also integers, strings and tensors, so that artifacts do not
+ * depend on MLIR's own. Here they become the same attributes and types that StableHLO text gives. */
+#include "../../ir/types/type_table.h"
 #include "bytecode.h"
 
 #include <stdio.h>
 
 /* --- attributes --- */
 
+/*   #vhlo.array_v1<[...]> */
 static int bc_list(bc_cursor *c, const ir_mattr **out) {
   uint32_t n = 0;
   const ir_mattr **v;
@@ -13,6 +19,7 @@ static int bc_list(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* Keys are VHLO strings. */
 static int bc_pairs(bc_cursor *c, const ir_mattr **out) {
   uint32_t n = 0;
   TRY(bc_count(c, 2, &n));
@@ -32,7 +39,9 @@ static int bc_pairs(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* Enums come as numbers; the table's gaps are numbers that were never given out. */
 static int bc_enum(bc_cursor *c, const char *name, const ir_mattr **out) {
+  assert(name);
   bc_cursor at = *c;
   uint64_t v = 0;
   TRY(bc_varint(c, &v));
@@ -72,6 +81,7 @@ static int bc_named(bc_cursor *c, ir_mattr_kind kind, const char *name, const ir
   return strcmp((*out)->name, name) == 0 ? 0 : BC_BAD(&at, "expected a %s, found a %s", name, (*out)->name);
 }
 
+/* A count and signed numbers. */
 static int bc_i64s(bc_cursor *c, const ir_mattr **out) {
   uint32_t n = 0;
   int64_t *v;
@@ -80,6 +90,7 @@ static int bc_i64s(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* One zigzag number as an i64 attribute. */
 static int bc_i64(bc_cursor *c, const ir_mattr **out) {
   int64_t v = 0;
   TRY(bc_signed(c, &v));
@@ -87,6 +98,7 @@ static int bc_i64(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* #stablehlo.output_operand_alias: output indices, operand, operand indices. */
 static int bc_alias(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[3];
   TRY(bc_i64s(c, &v[0]));
@@ -95,6 +107,7 @@ static int bc_alias(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "output_operand_alias", v, out);
 }
 
+/* atol, rtol, ulps, mode. */
 static int bc_accuracy(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[4];
   const ir_type *f64 = ir_element(c->r->m, XLAC_F64, NULL);
@@ -106,6 +119,7 @@ static int bc_accuracy(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "result_accuracy", v, out);
 }
 
+/*   "x":(2)4    pre-size and size of a part of an axis */
 static int bc_pair_of_sizes(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2];
   TRY(bc_i64(c, &v[0]));
@@ -113,6 +127,7 @@ static int bc_pair_of_sizes(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "sub_axis_info", v, out);
 }
 
+/* The name of an axis and, where it is cut, the part. */
 static int bc_axis_ref(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2] = {NULL, NULL};
   uint64_t more = 0;
@@ -122,6 +137,7 @@ static int bc_axis_ref(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "axis_ref", v, out);
 }
 
+/* The mesh, by its name or in place, and the axes. */
 static int bc_mesh_groups(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2];
   TRY(bc_attr(c, &v[0]));
@@ -131,6 +147,7 @@ static int bc_mesh_groups(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "replica_group_mesh_axes", v, out);
 }
 
+/*   "x"=2 */
 static int bc_mesh_axis(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2];
   TRY(bc_attr_of(c, IR_M_STRING, "an axis's name", &v[0]));
@@ -138,6 +155,7 @@ static int bc_mesh_axis(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "mesh_axis", v, out);
 }
 
+/* Axes and, where they are not in order, device ids. */
 static int bc_mesh(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2];
   TRY(bc_attr_of(c, IR_M_ARRAY, "a mesh's axes", &v[0]));
@@ -145,12 +163,14 @@ static int bc_mesh(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "mesh", v, out);
 }
 
+/*   #stablehlo.bounds<?, 5> */
 static int bc_bounds(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[1];
   TRY(bc_i64s(c, &v[0]));
   return bc_struct(c, "type_extensions", v, out);
 }
 
+/* Only 0 and 1 are written. */
 static int bc_bool(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
   uint64_t v = 0;
@@ -160,6 +180,7 @@ static int bc_bool(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* The number of a string. */
 static int bc_vhlo_string(bc_cursor *c, const ir_mattr **out) {
   const base_istr *s;
   TRY(bc_read_string(c, &s));
@@ -167,6 +188,7 @@ static int bc_vhlo_string(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* A type and the bytes of its elements. */
 static int bc_vhlo_tensor(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   base_slice data = {0};
@@ -175,6 +197,7 @@ static int bc_vhlo_tensor(bc_cursor *c, const ir_mattr **out) {
   return bc_dense(c, type, data, out);
 }
 
+/* The number of a type. */
 static int bc_vhlo_type_attr(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   TRY(bc_type(c, &type));
@@ -183,6 +206,7 @@ static int bc_vhlo_type_attr(bc_cursor *c, const ir_mattr **out) {
 }
 
 typedef int bc_attr_reader(bc_cursor *c, const ir_mattr **out);
+/* By VHLO's code of the attribute, which has been read. Enums are not here: see bc_enum_of. */
 static bc_attr_reader *const bc_attr_readers[BC_V_COUNT] = {
     [BC_V_ARRAY] = bc_list,          [BC_V_BOOL] = bc_bool,
     [BC_V_DICT] = bc_pairs,          [BC_V_FLOAT] = bc_float,
@@ -194,6 +218,7 @@ static bc_attr_reader *const bc_attr_readers[BC_V_COUNT] = {
     [BC_V_MESH_AXIS] = bc_mesh_axis, [BC_V_MESH] = bc_mesh,
 };
 
+/* By the code: an enum, or a row of bc_attr_readers. */
 int bc_vhlo_attr(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
   uint64_t code = 0;
@@ -207,6 +232,7 @@ int bc_vhlo_attr(bc_cursor *c, const ir_mattr **out) {
 
 /* --- types --- */
 
+/* The flag says whether the storage is signed; its type is signless. */
 static int bc_quant_parts(bc_cursor *c, ir_quant *q) {
   bc_cursor at = *c;
   uint64_t flags = 0;
@@ -227,14 +253,19 @@ static int bc_quant_parts(bc_cursor *c, ir_quant *q) {
 }
 
 /* The range is written only where it is not the storage type's own. */
-static void bc_quant_range(ir_quant *q) {
-  unsigned bits = base_dtype_of((base_dtype)q->storage)->bits;
-  bool is_signed = base_dtype_is_signed((base_dtype)q->storage);
-  int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-  int64_t high = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
+static int bc_quant_checked(bc_cursor *c, ir_quant *q) {
+  assert(base_dtype_is_integer((base_dtype)q->storage));
+  xlac_error why = {0};
+  int64_t low, high;
+  ir_own_range((base_dtype)q->storage, &low, &high);
   q->has_range = q->storage_min != low || q->storage_max != high;
+  int status = ir_check_range((base_dtype)q->storage, q->storage_min, q->storage_max, &why);
+  for (uint32_t i = 0; i < q->n && status == 0; i++)
+    status = ir_check_scale((base_dtype)q->expressed, q->scales[i], &why);
+  return status == 0 ? 0 : BC_BAD(c, "a quantised type: %s", why.message);
 }
 
+/* A double, by its bits. */
 static int bc_scale(bc_cursor *c, double *out) {
   uint64_t bits = 0;
   TRY(bc_int_bits(c, 64, &bits));
@@ -242,6 +273,7 @@ static int bc_scale(bc_cursor *c, double *out) {
   return 0;
 }
 
+/* Per tensor: one scale, one zero point, the range. */
 static int bc_quant_numbers(bc_cursor *c, ir_quant *q, double *scale, int64_t *zero) {
   TRY(bc_scale(c, scale));
   TRY(bc_signed(c, zero));
@@ -254,6 +286,7 @@ static int bc_quant_numbers(bc_cursor *c, ir_quant *q, double *scale, int64_t *z
   return 0;
 }
 
+/* Per axis: the axis, the range, then lists. */
 static int bc_quant_lists(bc_cursor *c, ir_quant *q) {
   uint64_t axis = 0;
   uint32_t n_zeros = 0;
@@ -274,6 +307,7 @@ static int bc_quant_lists(bc_cursor *c, ir_quant *q) {
   return 0;
 }
 
+/* Points q at what is scratch memory or on the stack: ir_element copies it. */
 static int bc_quant_type(bc_cursor *c, bool per_axis, const ir_type **out) {
   ir_quant q = {0};
   double scale;
@@ -284,11 +318,12 @@ static int bc_quant_type(bc_cursor *c, bool per_axis, const ir_type **out) {
   } else {
     TRY(bc_quant_numbers(c, &q, &scale, &zero));
   }
-  bc_quant_range(&q);
+  TRY(bc_quant_checked(c, &q));
   *out = ir_element(c->r->m, (base_dtype)q.storage, &q);
   return bc_made(c, *out);
 }
 
+/* [encoding], dimensions, element type. */
 static int bc_vhlo_shaped(bc_cursor *c, uint64_t code, const ir_type **out) {
   const ir_mattr *encoding = NULL;
   const ir_type *element;
@@ -301,6 +336,7 @@ static int bc_vhlo_shaped(bc_cursor *c, uint64_t code, const ir_type **out) {
   return bc_make_tensor(c, element, rank, dims, encoding, out);
 }
 
+/*   (a, b) -> c: a list of types, then another */
 static int bc_vhlo_function(bc_cursor *c, const ir_type **out) {
   uint32_t n = 0, n_results = 0;
   const ir_type **inputs, **results;
@@ -310,7 +346,9 @@ static int bc_vhlo_function(bc_cursor *c, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/*   tuple<a, b>      !stablehlo.future<a> */
 static int bc_vhlo_list_type(bc_cursor *c, uint64_t code, const ir_type **out) {
+  assert(code == BC_VT_TUPLE || code == BC_VT_FUTURE);
   uint32_t n = 0;
   const ir_type **v;
   TRY(bc_types(c, &n, &v));
@@ -318,23 +356,26 @@ static int bc_vhlo_list_type(bc_cursor *c, uint64_t code, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/* Types that are only a name here. */
 static int bc_vhlo_plain(bc_cursor *c, const char *text, const ir_type **out) {
   *out = ir_other_type(c->r->m, text, strlen(text));
   return bc_made(c, *out);
 }
 
+/*   complex<f32>      tensor<*xf32> */
 static int bc_vhlo_of(bc_cursor *c, uint64_t code, const ir_type **out) {
   const ir_type *element;
   TRY(bc_type(c, &element));
   return code == BC_VT_COMPLEX ? bc_make_complex(c, element, out) : bc_make_unranked(c, element, out);
 }
 
+/* By the code: a scalar, or one of the others. */
 int bc_vhlo_type(bc_cursor *c, const ir_type **out) {
   bc_cursor at = *c;
   uint64_t code = 0;
   TRY(bc_varint(c, &code));
-  const bc_scalar *scalar = bc_scalar_by_code(code);
-  if (scalar) return *out = ir_element(c->r->m, (base_dtype)scalar->dtype, NULL), bc_made(c, *out);
+  base_dtype scalar = bc_scalar_of(code);
+  if (scalar) return *out = ir_element(c->r->m, scalar, NULL), bc_made(c, *out);
   switch (code) {
     case BC_VT_COMPLEX:
     case BC_VT_UNRANKED:

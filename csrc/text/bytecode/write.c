@@ -1,8 +1,122 @@
-/* Modules to portable artifacts: marks to bytes. */
+/* Modules to portable artifacts: the marks and pools, then marks to bytes.
+ *
+ * The bytes are those of StableHLO's serializePortableArtifact up to the order of entries, which MLIR chooses by how
+ * often they are used; any order reads the same. */
 #include "write.h"
+
+#include <stdio.h>
+
+/* ---- The marks that the writer of bytecode puts down, and the pools of what they number. */
+
+/* All that writes bytecode says it in these words. */
+int bc_write_memory(bc_writer *w) {
+  return base_oom(w->err, "writing bytecode");
+}
+
+/* The error names the op, or where there is none the function, and its place in the text that it came from. */
+int bc_cant_write(bc_writer *w, const char *format, ...) {
+  char what[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  const ir_op *op = w->op;
+  const ir_computation *f = w->function;
+  const ir_mlir_info *info = op ? ir_opcode_info(op->opcode)->mlir : NULL;
+  const char *name = info                                     ? info->name
+                     : op && op->opcode == IR_OP_UNREGISTERED ? op->u.name->s
+                     : f                                      ? f->name->s
+                                                              : "builtin.module"; /* its own attributes */
+  return base_fail_at(w->err, XLAC_E_BAD_PROTO,
+                      op  ? op->line
+                      : f ? f->line
+                          : 0,
+                      op  ? op->col
+                      : f ? f->col
+                          : 0,
+                      name, "%s%s%s", op ? name : "", op ? ": " : "", what);
+}
+
+/* What a reader accepts is nested less; modules that were built may be nested more. */
+int bc_write_deeper(bc_writer *w) {
+  if (w->depth++ < 1000) return 0;
+  return base_fail(w->err, XLAC_E_TOO_DEEP, "attributes or regions are nested over 1000 deep");
+}
+
+/* A mark and its number. */
+void bc_mark(bc_writer *w, unsigned mark, uint64_t number) {
+  assert(mark <= BC_MARK_END);
+  base_putc(&w->marks, (char)mark);
+  base_put(&w->marks, (const char *)&number, sizeof number);
+}
+
+/* The bytes at p are not copied: they must live until the file has been rendered. */
+void bc_mark_data(bc_writer *w, unsigned mark, const void *p, uint64_t n, unsigned width) {
+  uint64_t pointer = base_key(p);
+  bc_mark(w, mark, n);
+  base_put(&w->marks, (const char *)&pointer, sizeof pointer);
+  base_putc(&w->marks, (char)width);
+}
+
+/* For bytes that don't live as long. */
+void bc_mark_copy(bc_writer *w, const void *p, size_t n) {
+  const base_istr *s = base_intern(&w->keys, p, n);
+  w->marks.failed = w->marks.failed || !s;
+  if (s) bc_mark_data(w, BC_MARK_BLOB, s->s, n, 0);
+}
+
+/* Pools keep their keys in one table, so a key begins with its pool and dialect. The marks from `from` on are the
+ * item's; they are taken off again. *out is its number. */
+int bc_pool_add(bc_writer *w, bc_pool *pool, uint32_t dialect, bool custom, size_t from, uint32_t *out) {
+  assert(from <= w->marks.n || w->marks.failed);
+  char head[8] = {pool->tag, (char)custom};
+  memcpy(head + 2, &dialect, sizeof dialect);
+  base_put(&w->marks, head, sizeof head);
+  if (w->marks.failed) return bc_write_memory(w);
+  const base_istr *key = base_intern(&w->keys, w->marks.s + from, w->marks.n - from);
+  w->marks.n = from;
+  uint64_t index = 0;
+  if (!key) return bc_write_memory(w);
+  if (!base_map_get(&w->known, base_key(key), &index)) {
+    index = pool->items.n;
+    bc_item item = {.key = key, .dialect = dialect, .custom = custom};
+    if (!BASE_VEC_PUSH(w->alloc, &pool->items, item) || !base_map_set(&w->known, base_key(key), index))
+      return bc_write_memory(w);
+  }
+  *out = (uint32_t)index;
+  return 0;
+}
+
+/* An item that is no marks but bytes: strings and dialects. */
+static int bc_pool_bytes(bc_writer *w, bc_pool *pool, const char *s, size_t n, uint32_t *out) {
+  size_t from = w->marks.n;
+  base_put(&w->marks, s, n);
+  return bc_pool_add(w, pool, 0, false, from, out);
+}
+
+/* The string's number; equal strings have one. */
+int bc_pool_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
+  return bc_pool_bytes(w, &w->strings, s, n, out);
+}
+
+/* The dialect's number. */
+int bc_pool_dialect(bc_writer *w, const char *s, size_t n, uint32_t *out) {
+  uint32_t string = 0;
+  TRY(bc_pool_string(w, s, n, &string)); /* names of dialects lie among the strings */
+  return bc_pool_bytes(w, &w->dialects, s, n, out);
+}
+
+/* A mark of the string; equal strings have one number. */
+int bc_mark_string(bc_writer *w, const base_istr *s) {
+  uint32_t string = 0;
+  TRY(bc_pool_string(w, s->s, s->n, &string));
+  bc_mark(w, BC_MARK_STRING, string);
+  return 0;
+}
 
 /* --- numbers --- */
 
+/* The number of trailing zeros of the first byte says how many bytes follow. */
 static void bc_put_varint(base_text *out, uint64_t v) {
   char bytes[9];
   unsigned more = 0;
@@ -17,10 +131,12 @@ static void bc_put_varint(base_text *out, uint64_t v) {
   base_put(out, bytes, more + 1);
 }
 
+/* Zigzag: the sign goes to the low bit. */
 static void bc_put_signed(base_text *out, uint64_t v) {
   bc_put_varint(out, v << 1 ^ (0 - (v >> 63)));
 }
 
+/* Without alignment: readers here and MLIR's take both. */
 static void bc_put_section(base_text *out, unsigned id, const base_text *data) {
   base_putc(out, (char)id);
   bc_put_varint(out, data->n);
@@ -29,6 +145,7 @@ static void bc_put_section(base_text *out, unsigned id, const base_text *data) {
 
 /* --- rendering --- */
 
+/* The lowest bit of a byte comes first. */
 static void bc_render_bits(base_text *out, const uint8_t *p, uint64_t n) {
   bc_put_varint(out, (n + 7) / 8);
   for (uint64_t i = 0; i < n; i += 8) {
@@ -38,7 +155,9 @@ static void bc_render_bits(base_text *out, const uint8_t *p, uint64_t n) {
   }
 }
 
+/* Texts end with a zero byte, all others begin with their length. */
 static void bc_render_data(base_text *out, unsigned mark, const char *p, uint64_t n, unsigned width) {
+  assert(p || n == 0);
   if (mark == BC_MARK_BITS) {
     bc_render_bits(out, (const uint8_t *)p, n);
     return;
@@ -52,6 +171,7 @@ static void bc_render_data(base_text *out, unsigned mark, const char *p, uint64_
   if (mark == BC_MARK_TEXT) base_putc(out, 0);
 }
 
+/* Numbers of pools become numbers of the file. */
 static void bc_render_number(const bc_writer *w, base_text *out, unsigned mark, uint64_t v) {
   switch (mark) {
     case BC_MARK_SIGNED:
@@ -80,6 +200,7 @@ static void bc_render_number(const bc_writer *w, base_text *out, unsigned mark, 
   }
 }
 
+/* Marks that bytes follow. */
 static bool bc_has_data(unsigned mark) {
   return mark == BC_MARK_BLOB || mark == BC_MARK_TEXT || mark == BC_MARK_BITS || mark == BC_MARK_NARROW;
 }
@@ -117,6 +238,7 @@ static base_slice bc_key_marks(const bc_item *item) {
 
 /* --- sections --- */
 
+/* The dialect's name is among the strings: bc_pool_dialect put it there. */
 static uint32_t bc_dialect_string(const bc_writer *w, uint32_t dialect) {
   base_slice name = bc_key_marks(&w->dialects.items.items[dialect]);
   for (uint32_t i = 0; i < w->strings.items.n; i++) {
@@ -136,12 +258,14 @@ static void bc_group(const bc_writer *w, bc_pool *pool) {
   assert(next == pool->items.n);
 }
 
+/* Items of one dialect. */
 static uint32_t bc_group_size(const bc_pool *pool, uint32_t dialect) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < pool->items.n; i++) n += pool->items.items[i].dialect == dialect;
   return n;
 }
 
+/* Dialects, then op names in groups by dialect. */
 static void bc_dialect_section(const bc_writer *w, base_text *out) {
   const bc_pool *ops = &w->op_names;
   bc_put_varint(out, w->dialects.items.n);
@@ -165,6 +289,7 @@ static void bc_dialect_section(const bc_writer *w, base_text *out) {
   }
 }
 
+/* Groups by dialect: sizes to `places`, bytes to `data`. */
 static void bc_render_pool(const bc_writer *w, const bc_pool *pool, base_text *places, base_text *data) {
   for (uint32_t d = 0; d < w->dialects.items.n; d++) {
     uint32_t n = bc_group_size(pool, d);
@@ -182,6 +307,7 @@ static void bc_render_pool(const bc_writer *w, const bc_pool *pool, base_text *p
   }
 }
 
+/* Attributes, then types, in both sections. */
 static void bc_entry_sections(const bc_writer *w, base_text *out) {
   base_text places, data;
   base_text_init(&places, w->alloc);
@@ -199,6 +325,7 @@ static void bc_entry_sections(const bc_writer *w, base_text *out) {
   base_text_free(&data);
 }
 
+/* Lengths come last string first. */
 static void bc_string_section(const bc_writer *w, base_text *out) {
   const bc_items *strings = &w->strings.items;
   bc_put_varint(out, strings->n);
@@ -210,6 +337,7 @@ static void bc_string_section(const bc_writer *w, base_text *out) {
   }
 }
 
+/* Each set of properties as a blob. */
 static void bc_property_section(const bc_writer *w, base_text *out) {
   const bc_items *all = &w->properties.items;
   base_text one;
@@ -227,6 +355,7 @@ static void bc_property_section(const bc_writer *w, base_text *out) {
 }
 
 typedef void bc_section_fn(const bc_writer *w, base_text *out);
+/* A section whose bytes `make` appends to an empty text. */
 static void bc_put_made(const bc_writer *w, base_text *out, unsigned id, bc_section_fn *make) {
   base_text data;
   base_text_init(&data, w->alloc);
@@ -236,6 +365,7 @@ static void bc_put_made(const bc_writer *w, base_text *out, unsigned id, bc_sect
   base_text_free(&data);
 }
 
+/* The marks that are left when all entries have been taken out of them: the program itself. */
 static void bc_ir_section(const bc_writer *w, base_text *out) {
   bc_render(w, out, w->marks.s, w->marks.s + w->marks.n);
 }
@@ -245,11 +375,13 @@ static void bc_no_groups(const bc_writer *w, base_text *out) {
   (void)w;
   bc_put_varint(out, 0);
 }
+/* For sections that are there but empty. */
 static void bc_nothing(const bc_writer *w, base_text *out) {
   (void)w;
   (void)out;
 }
 
+/* In the order in which MLIR writes sections. */
 static void bc_put_file(const bc_writer *w, base_text *out) {
   BASE_PUT(out, "ML\xEFR");
   bc_put_varint(out, w->container);
@@ -267,6 +399,7 @@ static void bc_put_file(const bc_writer *w, base_text *out) {
 
 /* --- the whole --- */
 
+/* The version of the container that StableHLO writes for a target version: VhloDialect's fromBytecodeVersion. */
 static unsigned bc_container_of(unsigned version) {
   if (version < BC_V(0, 10)) return 0;
   if (version < BC_V(0, 12)) return 1;
@@ -274,7 +407,7 @@ static unsigned bc_container_of(unsigned version) {
   return version < BC_V(0, 15) ? 4 : BC_CONTAINER_NOW;
 }
 
-/* "1.17.0": three numbers; the last one is free. */
+/* "1.17.0": three numbers; the last one is free. w keeps the text for the producer's name. */
 static int bc_read_version(bc_writer *w, const char *s) {
   unsigned parts[3] = {0}, at = 0, digits = 0;
   bool ok = strlen(s) < 16;
@@ -299,6 +432,7 @@ static int bc_read_version(bc_writer *w, const char *s) {
   return 0;
 }
 
+/* Pools first: builtin and vhlo are dialects 0 and 1. */
 static int bc_write_all(bc_writer *w, base_text *out) {
   if (w->m->form != IR_FORM_MLIR)
     return base_fail(w->err, XLAC_E_BAD_ARGUMENT, "a module in HLO form has no MLIR bytecode");
@@ -313,6 +447,7 @@ static int bc_write_all(bc_writer *w, base_text *out) {
   return out->failed ? bc_write_memory(w) : 0;
 }
 
+/* Pools are told apart by a letter in front of their keys, so that all share one table. */
 static void bc_writer_open(bc_writer *w) {
   base_arena_init(&w->scratch, w->alloc);
   base_interner_init(&w->keys, &w->scratch);
@@ -324,6 +459,7 @@ static void bc_writer_open(bc_writer *w) {
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) pools[i]->tag = (char)('a' + i);
 }
 
+/* Frees everything but what was appended to the caller's text. */
 static void bc_writer_close(bc_writer *w) {
   bc_pool *pools[] = {&w->dialects, &w->op_names, &w->strings, &w->attrs, &w->types, &w->properties};
   for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) BASE_VEC_FREE(w->alloc, &pools[i]->items);
@@ -335,6 +471,7 @@ static void bc_writer_close(bc_writer *w) {
   base_arena_free(&w->scratch);
 }
 
+/* `version` is the oldest StableHLO that is to read it; NULL for the default. */
 int text_write_bytecode(base_text *out, const ir_module *m, const char *version, xlac_error *err) {
   bc_writer w = {.m = m, .err = err, .alloc = m->alloc};
   TRY(bc_read_version(&w, version ? version : BC_DEFAULT_VERSION));

@@ -1,8 +1,12 @@
-/* Attributes and locations to bytecode: VHLO's for ops, MLIR's own for the module, keys and locations. */
+/* Attributes and locations to bytecode: VHLO's for ops, MLIR's own for the module, keys and locations.
+ *
+ * Functions named bc_mark_* append to the marks of what is being written; bc_add_* add one item to its pool and give
+ * its number. `builtin` asks for MLIR's own form of an attribute instead of VHLO's. */
 #include "write.h"
 
 #include <stdlib.h>
 
+/* `builtin`: as MLIR's own attribute; else as VHLO's. The same attribute may be written both ways. */
 int bc_mark_attr(bc_writer *w, bool builtin, const ir_mattr *a) {
   uint32_t attr = 0;
   TRY(bc_add_attr(w, builtin, a, &attr));
@@ -10,14 +14,17 @@ int bc_mark_attr(bc_writer *w, bool builtin, const ir_mattr *a) {
   return 0;
 }
 
+/* Ends an attribute of the builtin dialect whose marks begin at `from`. */
 static int bc_add_builtin(bc_writer *w, size_t from, uint32_t *out) {
   return bc_pool_add(w, &w->attrs, w->builtin, true, from, out);
 }
 
+/* Takes what was marked since `from` as an entry of VHLO. */
 static int bc_add_vhlo(bc_writer *w, size_t from, uint32_t *out) {
   return bc_pool_add(w, &w->attrs, w->vhlo, true, from, out);
 }
 
+/* A string attribute of MLIR's own: keys of dictionaries, names of locations. */
 static int bc_add_key(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t string = 0;
@@ -27,6 +34,7 @@ static int bc_add_key(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   return bc_add_builtin(w, from, out);
 }
 
+/* Names in dictionaries and symbols are string attributes. */
 static int bc_mark_key(bc_writer *w, const base_istr *s) {
   uint32_t key = 0;
   TRY(bc_add_key(w, s->s, s->n, &key));
@@ -36,6 +44,7 @@ static int bc_mark_key(bc_writer *w, const base_istr *s) {
 
 /* --- locations --- */
 
+/* NULL is an unknown location. */
 static int bc_mark_loc(bc_writer *w, const ir_mattr *loc) {
   uint32_t v = 0;
   TRY(bc_add_loc(w, loc, &v));
@@ -57,6 +66,7 @@ static int bc_mark_file(bc_writer *w, const ir_mloc *l) {
   return 0;
 }
 
+/* Parts, then the metadata. */
 static int bc_mark_fused(bc_writer *w, const ir_mloc *l) {
   bc_mark(w, BC_MARK_VARINT, l->metadata ? BC_B_LOC_FUSED_METADATA : BC_B_LOC_FUSED);
   bc_mark(w, BC_MARK_VARINT, l->parts->n);
@@ -64,6 +74,7 @@ static int bc_mark_fused(bc_writer *w, const ir_mloc *l) {
   return l->metadata ? bc_mark_attr(w, true, l->metadata) : 0;
 }
 
+/* Locations are always MLIR's own. */
 int bc_add_loc(bc_writer *w, const ir_mattr *loc, uint32_t *out) {
   const ir_mloc unknown = {.kind = IR_LOC_UNKNOWN};
   const ir_mloc *l = loc && loc->kind == IR_M_LOC ? loc->v.loc : &unknown;
@@ -90,11 +101,14 @@ int bc_add_loc(bc_writer *w, const ir_mattr *loc, uint32_t *out) {
 
 /* --- data --- */
 
+/* Narrow integers are one byte, all others zigzag. */
 void bc_mark_int(bc_writer *w, unsigned width, uint64_t v) {
+  assert(width > 0);
   if (width < 64) v &= (UINT64_C(1) << width) - 1;
   bc_mark(w, width <= 8 ? BC_MARK_BYTE : BC_MARK_SIGNED, v);
 }
 
+/* Booleans are packed; elements narrower than a byte lose the bits above. */
 static void bc_mark_elements(bc_writer *w, const ir_literal *l, bool splat) {
   base_dtype t = (base_dtype)l->type->dtype;
   uint64_t n = (uint64_t)l->type->count;
@@ -118,11 +132,13 @@ static int bc_mark_dense(bc_writer *w, bool builtin, const ir_type *type, const 
   return 0;
 }
 
+/* VHLO has lists as tensors. */
 static int bc_mark_list(bc_writer *w, const ir_mattr *a) {
   const ir_literal *l = a->v.literal;
   return bc_mark_dense(w, false, l->type, l, false);
 }
 
+/*   array<i64: 1, 2> */
 static int bc_mark_builtin_list(bc_writer *w, const ir_mattr *a) {
   const ir_literal *l = a->v.literal;
   bc_mark(w, BC_MARK_VARINT, BC_B_DENSE_ARRAY);
@@ -134,12 +150,15 @@ static int bc_mark_builtin_list(bc_writer *w, const ir_mattr *a) {
 
 /* --- numbers, lists, dictionaries --- */
 
+/* The width in bits of a number's type. */
 static unsigned bc_width_of(const ir_type *t) {
   if (t->kind == IR_TYPE_ELEMENT) return base_dtype_of((base_dtype)t->dtype)->bits;
   return strcmp(t->text->s, "tf32") == 0 ? 19 : 64;
 }
 
+/* Integers and floats, by their bits. */
 static int bc_mark_number(bc_writer *w, bool builtin, const ir_mattr *a) {
+  assert(a->type && (a->kind == IR_M_INTEGER || a->kind == IR_M_FLOAT));
   bool is_float = a->kind == IR_M_FLOAT;
   bool index = a->type->kind == IR_TYPE_OTHER && strcmp(a->type->text->s, "index") == 0;
   bool tf32 = a->type->kind == IR_TYPE_OTHER && strcmp(a->type->text->s, "tf32") == 0;
@@ -150,6 +169,7 @@ static int bc_mark_number(bc_writer *w, bool builtin, const ir_mattr *a) {
   return 0;
 }
 
+/* MLIR's is an i1, VHLO's an attribute of its own. */
 static int bc_mark_bool(bc_writer *w, bool builtin, bool v) {
   const ir_type i1 = {.kind = IR_TYPE_ELEMENT, .dtype = XLAC_PRED};
   bc_mark(w, BC_MARK_VARINT, builtin ? BC_B_INTEGER : BC_V_BOOL);
@@ -158,6 +178,7 @@ static int bc_mark_bool(bc_writer *w, bool builtin, bool v) {
   return 0;
 }
 
+/*   code, n, then n numbers of attributes */
 static int bc_mark_array(bc_writer *w, bool builtin, const ir_mattrs *list) {
   bc_mark(w, BC_MARK_VARINT, builtin ? BC_B_ARRAY : BC_V_ARRAY);
   bc_mark(w, BC_MARK_VARINT, list->n);
@@ -165,6 +186,7 @@ static int bc_mark_array(bc_writer *w, bool builtin, const ir_mattrs *list) {
   return 0;
 }
 
+/* Keys are strings of the same sort as the values. */
 static int bc_mark_dict(bc_writer *w, bool builtin, const ir_mdict *d) {
   bc_mark(w, BC_MARK_VARINT, builtin ? BC_B_DICT : BC_V_DICT);
   bc_mark(w, BC_MARK_VARINT, d->n);
@@ -178,6 +200,7 @@ static int bc_mark_dict(bc_writer *w, bool builtin, const ir_mdict *d) {
   return 0;
 }
 
+/*   @name */
 int bc_mark_symbol_of(bc_writer *w, const base_istr *name) {
   uint32_t symbol = 0;
   size_t from = w->marks.n;
@@ -188,7 +211,9 @@ int bc_mark_symbol_of(bc_writer *w, const base_istr *name) {
   return 0;
 }
 
+/* Nested symbols are the root and a list of symbols. */
 static int bc_mark_symbol(bc_writer *w, const ir_mattrs *parts) {
+  assert(parts->n > 0);
   bc_mark(w, BC_MARK_VARINT, parts->n > 1 ? BC_B_NESTED_SYMBOL : BC_B_SYMBOL);
   TRY(bc_mark_key(w, parts->v[0]->str));
   if (parts->n == 1) return 0;
@@ -199,6 +224,7 @@ static int bc_mark_symbol(bc_writer *w, const ir_mattrs *parts) {
 
 /* --- StableHLO's enums and structs --- */
 
+/* By its number; the code says which enum. */
 int bc_add_enum(bc_writer *w, const char *name, const char *word, uint32_t *out) {
   const ir_enum_info *info = ir_enum_find("stablehlo", 9, name, strlen(name));
   uint64_t code = bc_enum_code(name), v = 0;
@@ -213,6 +239,7 @@ int bc_add_enum(bc_writer *w, const char *name, const char *word, uint32_t *out)
   return bc_add_vhlo(w, from, out);
 }
 
+/* Any attribute of integers: a dense array, a dense tensor. */
 static int bc_mark_ints_of(bc_writer *w, const ir_mattr *a) {
   uint32_t n = 0;
   const int64_t *v = ir_m_ints(a, &w->scratch, &n);
@@ -221,10 +248,12 @@ static int bc_mark_ints_of(bc_writer *w, const ir_mattr *a) {
   return 0;
 }
 
+/* 0 for a field that is not there. */
 static void bc_mark_i64_of(bc_writer *w, const ir_mattr *a) {
   bc_mark(w, BC_MARK_SIGNED, a && a->kind == IR_M_INTEGER ? (uint64_t)a->v.i : 0);
 }
 
+/* Tolerances by their bits. */
 static int bc_mark_accuracy(bc_writer *w, const ir_mattr *a) {
   const ir_mattr *atol = ir_m_field(a, "atol"), *rtol = ir_m_field(a, "rtol"), *mode = ir_m_field(a, "mode");
   uint32_t v = 0;
@@ -236,6 +265,7 @@ static int bc_mark_accuracy(bc_writer *w, const ir_mattr *a) {
   return 0;
 }
 
+/* A flag says whether a sub-axis follows. */
 static int bc_mark_axis_ref(bc_writer *w, const ir_mattr *a) {
   const ir_mattr *name = ir_m_field(a, "name"), *part = ir_m_field(a, "sub_axis_info");
   if (!name) return bc_cant_write(w, "an axis without a name");
@@ -244,6 +274,9 @@ static int bc_mark_axis_ref(bc_writer *w, const ir_mattr *a) {
   return part ? bc_mark_attr(w, false, part) : 0;
 }
 
+/*   #stablehlo.mesh<axes = [...], device_ids = dense<...>>
+ *
+ * Device numbers may be left out. */
 static int bc_mark_mesh(bc_writer *w, const ir_mattr *a) {
   const ir_mattr *axes = ir_m_field(a, "axes"), *ids = ir_m_field(a, "device_ids");
   uint32_t v = 0;
@@ -255,6 +288,7 @@ static int bc_mark_mesh(bc_writer *w, const ir_mattr *a) {
   return 0;
 }
 
+/* The fields of a struct that is an attribute of its own in VHLO. */
 static int bc_mark_fields(bc_writer *w, uint64_t code, const ir_mattr *a) {
   const ir_mattr *first, *second;
   switch (code) {
@@ -288,6 +322,7 @@ static int bc_mark_fields(bc_writer *w, uint64_t code, const ir_mattr *a) {
   }
 }
 
+/* Structs that VHLO takes apart never come here. */
 static int bc_mark_struct(bc_writer *w, const ir_mattr *a) {
   static const struct {
     const char *name;
@@ -311,6 +346,7 @@ static int bc_mark_struct(bc_writer *w, const ir_mattr *a) {
 
 /* --- any --- */
 
+/* Kinds that MLIR's own dialect and VHLO both have. */
 static int bc_mark_shared(bc_writer *w, bool builtin, const ir_mattr *a) {
   switch (a->kind) {
     case IR_M_BOOL:
@@ -340,6 +376,7 @@ static bool bc_is_builtin_only(const ir_mattr *a) {
   return a->kind == IR_M_UNIT || (a->kind == IR_M_STRING && a->type) || (a->kind == IR_M_SYMBOL && a->v.list->n > 1);
 }
 
+/* Units, symbols and strings with a type: VHLO has none of these. */
 static int bc_mark_builtin_only(bc_writer *w, const ir_mattr *a) {
   if (a->kind == IR_M_UNIT) return bc_mark(w, BC_MARK_VARINT, BC_B_UNIT), 0;
   if (a->kind == IR_M_SYMBOL) return bc_mark_symbol(w, a->v.list);
@@ -348,6 +385,7 @@ static int bc_mark_builtin_only(bc_writer *w, const ir_mattr *a) {
   return a->type ? bc_mark_type(w, true, a->type) : 0;
 }
 
+/* The attribute's text under its dialect; the IR keeps it without the '#'. */
 static int bc_add_opaque(bc_writer *w, const base_istr *s, uint32_t *out) {
   char *text = BASE_ARRAY(&w->scratch, char, (size_t)s->n + 2);
   if (!text) return bc_write_memory(w);
@@ -356,7 +394,9 @@ static int bc_add_opaque(bc_writer *w, const base_istr *s, uint32_t *out) {
   return bc_add_foreign(w, &w->attrs, text, (size_t)s->n + 1, out);
 }
 
+/* Chooses the dialect: sdy's and other dialects' are their own, enums and structs VHLO's. */
 int bc_add_attr(bc_writer *w, bool builtin, const ir_mattr *a, uint32_t *out) {
+  assert(a);
   size_t from = w->marks.n;
   if (a->kind == IR_M_LOC) return bc_add_loc(w, a, out);
   if (a->kind == IR_M_OPAQUE) return bc_add_opaque(w, a->str, out);
@@ -382,6 +422,7 @@ int bc_add_attr(bc_writer *w, bool builtin, const ir_mattr *a, uint32_t *out) {
 
 /* --- made up --- */
 
+/* These make attributes that no op of the module has: what VHLO says and StableHLO leaves out. */
 int bc_add_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t string = 0;
@@ -391,18 +432,21 @@ int bc_add_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* A VHLO bool. */
 int bc_add_bool(bc_writer *w, bool v, uint32_t *out) {
   size_t from = w->marks.n;
   TRY(bc_mark_bool(w, false, v));
   return bc_add_vhlo(w, from, out);
 }
 
+/*   3 : i64 */
 int bc_add_i64(bc_writer *w, int64_t v, uint32_t *out) {
   const ir_type i64 = {.kind = IR_TYPE_ELEMENT, .dtype = XLAC_S64};
   const ir_mattr a = {.kind = IR_M_INTEGER, .type = &i64, .v = {.i = v}};
   return bc_add_attr(w, false, &a, out);
 }
 
+/* All alike: `splat`, in a tensor of these dims; n 0 makes an empty one. */
 int bc_add_i64s(bc_writer *w, uint32_t rank, const int64_t *dims, uint32_t n, int64_t splat, uint32_t *out) {
   const ir_type type = {.kind = IR_TYPE_TENSOR, .dtype = XLAC_S64, .rank = rank, .dims = dims};
   size_t from = w->marks.n;
@@ -412,6 +456,7 @@ int bc_add_i64s(bc_writer *w, uint32_t rank, const int64_t *dims, uint32_t n, in
   return bc_add_vhlo(w, from, out);
 }
 
+/*   dense<false> : tensor<nxi1>, as one byte; no byte where n is 0 */
 int bc_add_bools(bc_writer *w, uint32_t n, uint32_t *out) {
   const int64_t dims[1] = {n};
   const ir_type type = {.kind = IR_TYPE_TENSOR, .dtype = XLAC_PRED, .rank = 1, .dims = dims};
@@ -422,6 +467,7 @@ int bc_add_bools(bc_writer *w, uint32_t n, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* The same enum n times, as a list. */
 int bc_add_words(bc_writer *w, uint32_t n, const char *name, const char *word, uint32_t *out) {
   size_t from = w->marks.n;
   bc_mark(w, BC_MARK_VARINT, BC_V_ARRAY);
@@ -434,6 +480,7 @@ int bc_add_words(bc_writer *w, uint32_t n, const char *name, const char *word, u
   return bc_add_vhlo(w, from, out);
 }
 
+/*   code, 0 */
 int bc_add_empty(bc_writer *w, uint64_t code, uint32_t *out) {
   size_t from = w->marks.n;
   bc_mark(w, BC_MARK_VARINT, code);
@@ -441,6 +488,7 @@ int bc_add_empty(bc_writer *w, uint64_t code, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* atol, rtol and ulps 0, mode DEFAULT. */
 int bc_add_accuracy(bc_writer *w, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t mode = 0;
@@ -451,6 +499,7 @@ int bc_add_accuracy(bc_writer *w, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* VHLO's way to say that there is no algorithm: the type none. */
 int bc_add_none(bc_writer *w, uint32_t *out) {
   size_t from = w->marks.n, type_from;
   uint32_t type = 0;
@@ -462,6 +511,7 @@ int bc_add_none(bc_writer *w, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* By bytes, a prefix before what it is a prefix of. */
 static int bc_compare_pairs(const void *a, const void *b) {
   const bc_pair *x = a, *y = b;
   size_t n = x->n < y->n ? x->n : y->n;
@@ -469,6 +519,7 @@ static int bc_compare_pairs(const void *a, const void *b) {
   return order ? order : (x->n > y->n) - (x->n < y->n);
 }
 
+/* MLIR's dictionaries are sorted by key. */
 int bc_add_dict(bc_writer *w, uint32_t n, bc_pair *v, uint32_t *out) {
   size_t from = w->marks.n;
   if (n > 1) qsort(v, n, sizeof *v, bc_compare_pairs);

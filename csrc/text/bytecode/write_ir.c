@@ -1,9 +1,14 @@
-/* The IR of a module as marks: functions, ops, regions. */
+/* The IR of a module as marks: functions, ops, regions.
+ *
+ * The parts of an op are those that ir.c reads, in the same order. Values are numbered before an op is written,
+ * since operands are numbers relative to the function; casts around ops of sdy count as values too (write_cast.c). */
 #include "../../ir/sdy/sdy.h"
 #include "write.h"
 
+/* Attributes of one op's own; no op has as many. */
 enum { BC_MAX_OWN = 40 };
 
+/* The head of an op to be written: numbers of pools. */
 typedef struct bc_out_op {
   uint32_t name, loc;
   bool properties;
@@ -16,6 +21,7 @@ typedef struct bc_out_op {
   uint32_t made_properties; /* of a dialect with an encoding of its own */
 } bc_out_op;
 
+/* The number of an op's name. `registered`: xlac knows that the dialect has it. */
 int bc_op_name_of(bc_writer *w, uint32_t dialect, bool registered, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t string = 0;
@@ -26,6 +32,7 @@ int bc_op_name_of(bc_writer *w, uint32_t dialect, bool registered, const char *s
 
 /* --- attributes --- */
 
+/* The dictionary of an op: attributes that are not inherent, and in containers without properties all. */
 static int bc_pairs_of(bc_writer *w, const bc_out_op *op, bc_pair **out, uint32_t *n) {
   uint32_t more = op->discardable ? op->discardable->n : 0;
   bool own = w->container < BC_PROPERTIES || !op->properties;
@@ -45,6 +52,7 @@ static int bc_pairs_of(bc_writer *w, const bc_out_op *op, bc_pair **out, uint32_
   return 0;
 }
 
+/* One attribute for each name of the row, in its order. */
 static int bc_add_properties(bc_writer *w, const bc_out_op *op, uint32_t *out) {
   size_t from = w->marks.n;
   for (uint32_t i = 0; i < op->n; i++) bc_mark(w, BC_MARK_ATTR, op->values[i]);
@@ -53,6 +61,7 @@ static int bc_add_properties(bc_writer *w, const bc_out_op *op, uint32_t *out) {
 
 /* Name, mask, location, dictionary, properties. */
 static int bc_mark_head(bc_writer *w, const bc_out_op *op, unsigned mask) {
+  assert(op->n <= BC_MAX_OWN);
   bc_pair *pairs;
   uint32_t n, dict = 0, properties = 0;
   bool has_properties = op->has_made || (op->properties && op->n && w->container >= BC_PROPERTIES);
@@ -73,12 +82,14 @@ static int bc_mark_head(bc_writer *w, const bc_out_op *op, unsigned mask) {
 
 /* --- regions and ops --- */
 
+/* Arguments and results: parameters are ops with one result here. */
 static uint64_t bc_value_count(const ir_computation *c) {
   uint64_t n = 0;
   IR_FOR_OPS(op, c) n += op->n_results;
   return n;
 }
 
+/* Types, locations, and no orders of uses. */
 static int bc_mark_args(bc_writer *w, const ir_computation *c) {
   w->op = c->owner;
   bc_mark(w, BC_MARK_VARINT, c->n_params);
@@ -93,10 +104,12 @@ static int bc_mark_args(bc_writer *w, const ir_computation *c) {
   return 0;
 }
 
+/* Both become vhlo.return_v1. */
 static bool bc_is_usual_return(const base_istr *name) {
   return !name || strcmp(name->s, "func.return") == 0 || strcmp(name->s, "stablehlo.return") == 0;
 }
 
+/* A terminator is an op in the file: `next` is the number after the region's last value. */
 static int bc_mark_return(bc_writer *w, const ir_computation *c, uint64_t next) {
   bc_out_op op = {.discardable = c->return_mlir, .names = ""};
   const base_istr *name = c->return_name;
@@ -123,6 +136,7 @@ static int bc_mark_op(bc_writer *w, const ir_op *op, uint64_t next);
 
 /* `next` is the number after those of all values that are seen from here. */
 static int bc_mark_region(bc_writer *w, const ir_computation *c, uint64_t next) {
+  assert(c->n_ops >= c->n_params);
   if (c->declaration) return bc_mark(w, BC_MARK_VARINT, 0), 0;
   uint64_t casts = bc_count_casts(w, c), n = bc_value_count(c) + casts;
   TRY(bc_write_deeper(w));
@@ -170,11 +184,13 @@ static int bc_foreign_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
   return sdy_is_op(op) ? bc_sdy_op(w, op, to) : 0;
 }
 
+/* NULL where the op has no VHLO form in this version. */
 static const bc_row *bc_row_of(bc_writer *w, const ir_op *op) {
   if (op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, "stablehlo.cross-replica-sum") != 0) return NULL;
   return bc_row_by_opcode(op->opcode, w->version);
 }
 
+/* Finds the op's form in the version asked for and its attributes. */
 static int bc_prepare_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
   const bc_row *row = bc_row_of(w, op);
   *to = (bc_out_op){.properties = true};
@@ -189,6 +205,7 @@ static int bc_prepare_op(bc_writer *w, const ir_op *op, bc_out_op *to) {
   return bc_from_stablehlo(w, op, row, to->values, &to->discardable);
 }
 
+/* An op with its regions, and the casts around it. */
 static int bc_mark_op(bc_writer *w, const ir_op *op, uint64_t next) {
   bc_out_op head;
   w->op = op;
@@ -209,6 +226,7 @@ static int bc_mark_op(bc_writer *w, const ir_op *op, uint64_t next) {
 
 /* --- functions --- */
 
+/* A list of dictionaries for arguments or results; empty where none says anything. */
 static int bc_dicts(bc_writer *w, uint32_t n, const ir_mdict *(*get)(const ir_computation *, uint32_t),
                     const ir_computation *c, uint32_t *out) {
   const ir_mdict none = {0};
@@ -226,10 +244,12 @@ static int bc_dicts(bc_writer *w, uint32_t n, const ir_mdict *(*get)(const ir_co
   return bc_pool_add(w, &w->attrs, w->vhlo, true, from, out);
 }
 
+/* The attributes of argument i, or NULL. */
 static const ir_mdict *bc_arg_dict(const ir_computation *c, uint32_t i) {
   return c->params[i]->mlir;
 }
 
+/* A function's type is written out, where it is not kept: of its arguments and of what it returns. */
 static int bc_function_type_of(bc_writer *w, const ir_computation *c, uint32_t *out) {
   ir_type type = {.kind = IR_TYPE_FUNCTION};
   if (!c->function_type) {
@@ -245,6 +265,7 @@ static int bc_function_type_of(bc_writer *w, const ir_computation *c, uint32_t *
   return bc_add_attr(w, false, &a, out);
 }
 
+/* The attributes of vhlo.func_v1, in the order of its row. */
 static int bc_function_attrs(bc_writer *w, const ir_computation *c, bc_out_op *op) {
   const ir_mattr *visibility = ir_mdict_get(c->mlir, "sym_visibility");
   uint32_t n = 0;
@@ -262,7 +283,9 @@ static int bc_function_attrs(bc_writer *w, const ir_computation *c, bc_out_op *o
   return bc_add_string(w, "", 0, &op->values[4]);
 }
 
+/* Functions are isolated: their values are numbered from 0. */
 static int bc_mark_function(bc_writer *w, const ir_computation *c) {
+  assert(c->kind == IR_FUNCTION);
   bc_out_op op = {.properties = true, .n = 5};
   op.names = bc_row_by_name("func_v1", 7)->attrs;
   w->op = NULL;
@@ -283,6 +306,7 @@ static int bc_mark_function(bc_writer *w, const ir_computation *c) {
 
 /* --- the module --- */
 
+/* The module's name and visibility, and a dictionary of all other attributes. */
 static int bc_module_properties(bc_writer *w, bc_out_op *op, ir_mdict **dict) {
   const ir_module *m = w->m;
   const ir_mattr name = {.kind = IR_M_STRING, .str = m->name};
@@ -303,6 +327,7 @@ static int bc_module_properties(bc_writer *w, bc_out_op *op, ir_mdict **dict) {
   return 0;
 }
 
+/* Both are optional: an absent one is a 0. */
 static int bc_add_module_properties(bc_writer *w, const bc_out_op *op, uint32_t *out) {
   bool visible = op->n == 2 || (op->n == 1 && !w->m->named);
   size_t from = w->marks.n;
@@ -312,6 +337,8 @@ static int bc_add_module_properties(bc_writer *w, const bc_out_op *op, uint32_t 
   return bc_pool_add(w, &w->properties, 0, false, from, out);
 }
 
+/* builtin.module is itself an op in the file: one region, one block, no arguments. Newer containers have its name
+ * and visibility as properties, older ones in the dictionary. */
 static int bc_mark_module_head(bc_writer *w) {
   bc_out_op op = {0};
   ir_mdict *rest;
@@ -335,6 +362,7 @@ static int bc_mark_module_head(bc_writer *w) {
   return 0;
 }
 
+/* What stands in the module itself. */
 static bool bc_is_top(const ir_computation *c) {
   return !c->owner && (c->kind == IR_FUNCTION || c->kind == IR_SYMBOL);
 }
@@ -346,6 +374,7 @@ static int bc_check_symbol(bc_writer *w, const ir_op *op) {
   return computes ? bc_cant_write(w, "%s at the top of the module", info ? info->name : op->u.name->s) : 0;
 }
 
+/* The module is the only op of the section. */
 int bc_write_ir(bc_writer *w) {
   uint64_t n = 0;
   TRY(bc_find_casts(w));

@@ -1,8 +1,13 @@
-/* Attributes of one op, from StableHLO's form to VHLO's: structs in pieces, defaults written out. */
+/* Attributes of one op, from StableHLO's form to VHLO's: structs in pieces, defaults written out.
+ *
+ * What the target version can't say is an error that names the version in which it came; see the comments in
+ * StableHLO's VhloOps.td and Version.h for those. */
 #include "write.h"
 
+/* The api_version of custom calls whose backend_config is a dictionary. */
 enum { BC_TYPED_FFI = 4 };
 
+/* NULL where the op does not have it. */
 static const ir_mattr *bc_own_attr(const ir_op *op, const char *name) {
   return ir_mdict_get(op->mlir, name);
 }
@@ -19,6 +24,7 @@ static uint32_t bc_spread(bc_writer *w, const ir_op *op) {
   return n;
 }
 
+/* A list of as many numbers as the window has dimensions; paddings have two each. */
 static int bc_default_splat(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, int64_t v, uint32_t *out) {
   uint32_t n = bc_spread(w, op);
   int64_t dims[2] = {n, 2};
@@ -26,6 +32,7 @@ static int bc_default_splat(bc_writer *w, const ir_op *op, const ir_mattr_spec *
   return bc_add_i64s(w, spec->constraint == IR_MC_DENSE_I64 ? 2 : 1, dims, n, v, out);
 }
 
+/* backend_config is a dictionary for typed FFI calls, a string for all others. */
 static int bc_default_empty(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, uint32_t *out) {
   const int64_t none[1] = {0};
   switch (spec->constraint) {
@@ -44,6 +51,7 @@ static int bc_default_empty(bc_writer *w, const ir_op *op, const ir_mattr_spec *
   }
 }
 
+/* What stands for an absent attribute, as VHLO wants it written. */
 static int bc_default_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, uint32_t *out) {
   bc_default d = bc_default_of(op->opcode, spec);
   bool boolean = spec->constraint == IR_MC_BOOL || spec->constraint == IR_MC_UNIT;
@@ -73,6 +81,7 @@ static int bc_api_version(bc_writer *w, const ir_op *op, uint32_t *out) {
   return bc_add_enum(w, info->name, info->words[v], out);
 }
 
+/* The value of an attribute that goes over by itself. */
 static int bc_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, uint32_t *out) {
   const ir_mattr *a = bc_own_attr(op, spec->name);
   if (strcmp(spec->name, "api_version") == 0) return bc_api_version(w, op, out);
@@ -83,6 +92,7 @@ static int bc_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, ui
   return bc_add_attr(w, false, a, out);
 }
 
+/* The value of one field of a struct; `f` says what it is. */
 static int bc_field_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *spec, const ir_field_info *f,
                           uint32_t *out) {
   const int64_t none[1] = {0};
@@ -97,7 +107,9 @@ static int bc_field_value(bc_writer *w, const ir_op *op, const ir_mattr_spec *sp
   return bc_cant_write(w, "attribute %s lacks %s", spec->name, f->name);
 }
 
+/* Whether the row has a place for the attribute. */
 static bool bc_row_names(const bc_row *row, const char *name) {
+  assert(name);
   const char *names = row->attrs;
   base_slice word = {0};
   while (bc_next_word(&names, &word))
@@ -150,6 +162,7 @@ static int bc_sort_out(bc_writer *w, const ir_op *op, const bc_row *row, const i
   return 0;
 }
 
+/* Types are compared by what they are: they may be of different modules. */
 static bool bc_same_element(const ir_type *a, const ir_type *b) {
   return a->dtype == b->dtype && a->text == b->text &&
          (a->quant == b->quant || (a->quant && b->quant && ir_quant_equal(a->quant, b->quant)));
@@ -170,6 +183,7 @@ static int bc_check_promotion(bc_writer *w, const ir_op *op) {
   return 0;
 }
 
+/* Typed configurations and futures came late. */
 static int bc_check_custom_call(bc_writer *w, const ir_op *op) {
   const ir_mattr *config = bc_own_attr(op, "backend_config");
   bool typed = ir_m_get_int(op, "api_version", 0) == BC_TYPED_FFI || (config && config->kind == IR_M_DICT);
@@ -197,8 +211,10 @@ static int bc_check_op(bc_writer *w, const ir_op *op) {
   return 0;
 }
 
+/* `values` gets one attribute for each name of the row; *discardable what is not inherent, or NULL. */
 int bc_from_stablehlo(bc_writer *w, const ir_op *op, const bc_row *row, uint32_t *values,
                       const ir_mdict **discardable) {
+  assert(row && row->attrs);
   const char *names = row->attrs;
   base_slice word = {0};
   TRY(bc_check_op(w, op));

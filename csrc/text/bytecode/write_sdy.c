@@ -1,10 +1,11 @@
-/* Attributes and properties of the sdy dialect to bytecode, in Shardy's own encoding. */
+/* Attributes and properties of the sdy dialect to bytecode, in Shardy's own encoding: what sdy.c reads. */
 #include "sdy.h"
 #include "write.h"
 #include "../mlir/sdy/print.h"
 
 /* --- parts --- */
 
+/* Ends an attribute of sdy whose marks begin at `from`. */
 static int bc_sdy_add(bc_writer *w, size_t from, uint32_t *out) {
   uint32_t dialect = 0;
   TRY(bc_pool_dialect(w, "sdy", 3, &dialect));
@@ -25,11 +26,13 @@ static int bc_sdy_mark_made(bc_writer *w, size_t from) {
   return 0;
 }
 
+/*   n, then n zigzag numbers */
 static void bc_sdy_mark_ints(bc_writer *w, sdy_ints list) {
   bc_mark(w, BC_MARK_VARINT, list.n);
   for (uint32_t i = 0; i < list.n; i++) bc_mark(w, BC_MARK_SIGNED, (uint64_t)list.v[i]);
 }
 
+/* Each axis is an attribute. */
 static int bc_sdy_mark_axes(bc_writer *w, sdy_axes axes) {
   bc_mark(w, BC_MARK_VARINT, axes.n);
   for (uint32_t i = 0; i < axes.n; i++) TRY(bc_sdy_mark(w, SDY_AXIS, &axes.v[i]));
@@ -38,6 +41,7 @@ static int bc_sdy_mark_axes(bc_writer *w, sdy_axes axes) {
 
 /* --- one for each kind --- */
 
+/* Axes' names as MLIR's own strings. */
 static int bc_sdy_put_manual_axes(bc_writer *w, const sdy_names *names) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_MANUAL_AXES);
   bc_mark(w, BC_MARK_VARINT, names->n);
@@ -48,6 +52,7 @@ static int bc_sdy_put_manual_axes(bc_writer *w, const sdy_names *names) {
   return 0;
 }
 
+/* The mesh's axes are attributes in bytecode. */
 static int bc_sdy_put_mesh(bc_writer *w, const sdy_mesh *mesh) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_MESH);
   bc_mark(w, BC_MARK_VARINT, mesh->n_axes);
@@ -62,6 +67,7 @@ static int bc_sdy_put_mesh(bc_writer *w, const sdy_mesh *mesh) {
   return 0;
 }
 
+/* A flag says whether a sub-axis follows. */
 static int bc_sdy_put_axis(bc_writer *w, const sdy_axis *axis) {
   uint32_t part = 0;
   bc_mark(w, BC_MARK_VARINT, BC_SDY_AXIS);
@@ -76,6 +82,7 @@ static int bc_sdy_put_axis(bc_writer *w, const sdy_axis *axis) {
   return 0;
 }
 
+/*   {"x", ?}p1: axes, whether closed, priority << 1 | 1 (0: none) */
 static int bc_sdy_put_dim(bc_writer *w, const sdy_dim *dim) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_DIM);
   TRY(bc_sdy_mark_axes(w, dim->axes));
@@ -84,6 +91,7 @@ static int bc_sdy_put_dim(bc_writer *w, const sdy_dim *dim) {
   return 0;
 }
 
+/* A code of its own where there are unreduced axes, which older Shardy did not have. */
 static int bc_sdy_put_sharding(bc_writer *w, const sdy_sharding *s) {
   bc_mark(w, BC_MARK_VARINT, s->unreduced.n ? BC_SDY_SHARDING_UNREDUCED : BC_SDY_SHARDING);
   if (s->mesh_name) {
@@ -97,6 +105,7 @@ static int bc_sdy_put_sharding(bc_writer *w, const sdy_sharding *s) {
   return s->unreduced.n ? bc_sdy_mark_axes(w, s->unreduced) : 0;
 }
 
+/* The code tells whether any of them has unreduced axes, which older readers do not know. */
 static int bc_sdy_put_shardings(bc_writer *w, const sdy_shardings *list) {
   bool unreduced = false;
   for (uint32_t i = 0; i < list->n; i++) unreduced = unreduced || list->v[i]->unreduced.n;
@@ -106,11 +115,13 @@ static int bc_sdy_put_shardings(bc_writer *w, const sdy_shardings *list) {
   return 0;
 }
 
+/*   {"x", "y"} */
 static int bc_sdy_put_axis_list(bc_writer *w, const sdy_axes *axes) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_AXES);
   return bc_sdy_mark_axes(w, *axes);
 }
 
+/*   [{"x"}, {"y", "z"}] */
 static int bc_sdy_put_axis_lists(bc_writer *w, const sdy_axis_lists *lists) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_AXIS_LISTS);
   bc_mark(w, BC_MARK_VARINT, lists->n);
@@ -118,6 +129,7 @@ static int bc_sdy_put_axis_lists(bc_writer *w, const sdy_axis_lists *lists) {
   return 0;
 }
 
+/*   {"x"}: 0->2 */
 static int bc_sdy_put_param(bc_writer *w, const sdy_param *p) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_PARAM);
   TRY(bc_sdy_mark_axes(w, p->axes));
@@ -126,6 +138,7 @@ static int bc_sdy_put_param(bc_writer *w, const sdy_param *p) {
   return 0;
 }
 
+/*   [{"x"}: 0->2, {"y"}: 1->3] */
 static int bc_sdy_put_params(bc_writer *w, const sdy_params *list) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_PARAMS);
   bc_mark(w, BC_MARK_VARINT, list->n);
@@ -133,7 +146,9 @@ static int bc_sdy_put_params(bc_writer *w, const sdy_params *list) {
   return 0;
 }
 
+/*   [i, jk]: for each dimension an entry of its factors */
 static int bc_sdy_put_map(bc_writer *w, const sdy_tensor_map *map) {
+  assert(map->dims || map->n_dims == 0);
   bc_mark(w, BC_MARK_VARINT, BC_SDY_TENSOR_MAP);
   bc_mark(w, BC_MARK_VARINT, map->n_dims);
   for (uint32_t i = 0; i < map->n_dims; i++) {
@@ -145,6 +160,7 @@ static int bc_sdy_put_map(bc_writer *w, const sdy_tensor_map *map) {
   return 0;
 }
 
+/* The maps of all operands, or of all results. */
 static int bc_sdy_mark_maps(bc_writer *w, uint32_t n, const sdy_tensor_map *maps) {
   bc_mark(w, BC_MARK_VARINT, n);
   for (uint32_t i = 0; i < n; i++) {
@@ -155,6 +171,7 @@ static int bc_sdy_mark_maps(bc_writer *w, uint32_t n, const sdy_tensor_map *maps
   return 0;
 }
 
+/* Factors of dimensions and of tensors are attributes in bytecode. */
 static int bc_sdy_put_rule(bc_writer *w, const sdy_rule *rule) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_RULE);
   bc_sdy_mark_ints(w, rule->sizes);
@@ -170,7 +187,9 @@ static int bc_sdy_put_rule(bc_writer *w, const sdy_rule *rule) {
 
 /* --- any --- */
 
+/* One entry's marks, by its kind. What has no encoding has gone as text (bc_sdy_is_text). */
 static int bc_sdy_put(bc_writer *w, sdy_kind kind, const void *what) {
+  assert(what);
   switch (kind) {
     case SDY_MESH:
       return bc_sdy_put_mesh(w, what);
@@ -213,6 +232,7 @@ static bool bc_sdy_is_text(const ir_mattr *a) {
   return false;
 }
 
+/* As sdy's text, which every version of Shardy that knows the attribute can read. */
 static int bc_sdy_add_text(bc_writer *w, const ir_mattr *a, uint32_t *out) {
   base_text text;
   base_text_init(&text, w->m->alloc);
@@ -223,6 +243,7 @@ static int bc_sdy_add_text(bc_writer *w, const ir_mattr *a, uint32_t *out) {
   return copy ? bc_add_foreign(w, &w->attrs, copy, n, out) : bc_write_memory(w);
 }
 
+/* The attribute's number. Parts are entries of their own, so this recurs, to a bounded depth. */
 int bc_add_sdy(bc_writer *w, const ir_mattr *a, uint32_t *out) {
   size_t from = w->marks.n;
   if (bc_sdy_is_text(a)) return bc_sdy_add_text(w, a, out);

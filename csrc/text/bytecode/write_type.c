@@ -1,6 +1,9 @@
-/* Types to bytecode: VHLO's for values, MLIR's own for the attributes of the module. */
+/* Types to bytecode: VHLO's for values, MLIR's own for the attributes of the module and for ops of sdy.
+ *
+ * Types that are made here on the stack (elements of tensors, parts of complex numbers) serve only for their marks. */
 #include "write.h"
 
+/* `builtin`: as MLIR's own type; else as VHLO's. */
 int bc_mark_type(bc_writer *w, bool builtin, const ir_type *t) {
   uint32_t type = 0;
   TRY(bc_add_type(w, builtin, t, &type));
@@ -8,6 +11,7 @@ int bc_mark_type(bc_writer *w, bool builtin, const ir_type *t) {
   return 0;
 }
 
+/* An error where the version asked for is older than `first`. */
 static int bc_needs(bc_writer *w, unsigned first, const char *what) {
   if (w->version >= first) return 0;
   return bc_cant_write(w, "StableHLO %s has no %s; it came with %u.%u", w->version_text, what, first / 1000,
@@ -29,6 +33,7 @@ int bc_add_foreign(bc_writer *w, bc_pool *pool, const char *text, size_t n, uint
 
 /* --- elements --- */
 
+/* Width and signedness of integers are one number. */
 static void bc_mark_builtin_scalar(bc_writer *w, base_dtype t) {
   unsigned code = bc_float_code(t);
   if (code) {
@@ -40,6 +45,7 @@ static void bc_mark_builtin_scalar(bc_writer *w, base_dtype t) {
   bc_mark(w, BC_MARK_VARINT, (uint64_t)base_dtype_of(t)->bits << 2 | (is_unsigned ? 2 : 0));
 }
 
+/* Complex numbers are a type of their parts. */
 static int bc_mark_scalar(bc_writer *w, bool builtin, base_dtype t) {
   if (base_dtype_is_complex(t)) {
     const ir_type part = {.kind = IR_TYPE_ELEMENT, .dtype = (uint8_t)base_dtype_real_part(t)};
@@ -47,19 +53,21 @@ static int bc_mark_scalar(bc_writer *w, bool builtin, base_dtype t) {
     return bc_mark_type(w, builtin, &part);
   }
   if (builtin) return bc_mark_builtin_scalar(w, t), 0;
-  const bc_scalar *scalar = bc_scalar_by_dtype(t);
-  if (!scalar) return bc_cant_write(w, "StableHLO has no type %s", base_dtype_of(t)->text);
-  TRY(bc_needs(w, scalar->first, base_dtype_of(t)->text));
-  bc_mark(w, BC_MARK_VARINT, scalar->code);
+  unsigned since = bc_scalar_since(t);
+  if (!since) return bc_cant_write(w, "StableHLO has no type %s", base_dtype_of(t)->text);
+  TRY(bc_needs(w, since, base_dtype_of(t)->text));
+  bc_mark(w, BC_MARK_VARINT, base_dtype_of(t)->vhlo);
   return 0;
 }
 
+/* The bits of a double, as a number. */
 static uint64_t bc_f64_bits(double v) {
   uint64_t bits = 0;
   memcpy(&bits, &v, sizeof bits);
   return bits;
 }
 
+/* The range of the storage type, unless the type has a narrower one. */
 static void bc_own_range(const ir_quant *q, int64_t *low, int64_t *high) {
   unsigned bits = base_dtype_of((base_dtype)q->storage)->bits;
   bool is_signed = base_dtype_is_signed((base_dtype)q->storage);
@@ -70,6 +78,7 @@ static void bc_own_range(const ir_quant *q, int64_t *low, int64_t *high) {
 
 /* The sign of the storage type stands in a flag too. */
 static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
+  assert(q->n > 0);
   const ir_type storage = {.kind = IR_TYPE_ELEMENT, .dtype = q->storage};
   const ir_type expressed = {.kind = IR_TYPE_ELEMENT, .dtype = q->expressed};
   int64_t low = 0, high = 0;
@@ -102,6 +111,7 @@ static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
 
 /* --- types that are text here --- */
 
+/* MLIR's name of a scalar type, as a dtype: i8 is s8, f8E4M3FN is f8e4m3fn. */
 static base_dtype bc_dtype_of_name(const char *s, size_t n) {
   char name[24];
   if (n == 2 && memcmp(s, "i1", 2) == 0) return XLAC_PRED;
@@ -115,6 +125,7 @@ static base_dtype bc_dtype_of_name(const char *s, size_t n) {
 
 /* memref<2x?xf32> */
 static int bc_mark_memref(bc_writer *w, const base_istr *text) {
+  assert(text->n > 8);
   int64_t dims[IR_MAX_RANK] = {0};
   uint32_t rank = 0;
   const char *p = text->s + 7, *end = text->s + text->n - 1;
@@ -135,6 +146,7 @@ static int bc_mark_memref(bc_writer *w, const base_istr *text) {
   return bc_mark_type(w, false, &element);
 }
 
+/* Types that are text in the IR and have a code in bytecode. */
 static int bc_mark_other(bc_writer *w, bool builtin, const base_istr *text) {
   static const struct {
     const char *text;
@@ -156,18 +168,21 @@ static int bc_mark_other(bc_writer *w, bool builtin, const base_istr *text) {
 
 /* --- shapes and lists --- */
 
+/* The element type of a tensor, which is no type of its own in the module. */
 static int bc_mark_element(bc_writer *w, bool builtin, const ir_type *t) {
   const ir_type element = {
       .kind = t->text ? IR_TYPE_OTHER : IR_TYPE_ELEMENT, .dtype = t->dtype, .quant = t->quant, .text = t->text};
   return bc_mark_type(w, builtin, &element);
 }
 
+/* Whether a dimension has a bound, for which VHLO has an encoding: #stablehlo.bounds<?, 5>. */
 static bool bc_has_bounds(const ir_type *t) {
   for (uint32_t i = 0; i < t->rank; i++)
     if (ir_dim_is_dynamic(t, i) && t->dims[i] != IR_UNBOUNDED) return true;
   return false;
 }
 
+/* An encoding, for VHLO; unbounded and static dimensions are IR_UNBOUNDED there. */
 static int bc_add_bounds(bc_writer *w, const ir_type *t, uint32_t *out) {
   size_t from = w->marks.n;
   bc_mark(w, BC_MARK_VARINT, BC_V_BOUNDS);
@@ -179,6 +194,7 @@ static int bc_add_bounds(bc_writer *w, const ir_type *t, uint32_t *out) {
   return bc_pool_add(w, &w->attrs, w->vhlo, true, from, out);
 }
 
+/* Tensors with any other encoding can't be written. */
 static int bc_mark_tensor(bc_writer *w, bool builtin, const ir_type *t) {
   bool bounds = bc_has_bounds(t);
   if (t->encoding || (bounds && builtin)) return bc_cant_write(w, "a tensor's encoding has no form in VHLO");
@@ -194,12 +210,14 @@ static int bc_mark_tensor(bc_writer *w, bool builtin, const ir_type *t) {
   return bc_mark_element(w, builtin, t);
 }
 
+/*   n, then n numbers of types */
 static int bc_mark_types(bc_writer *w, bool builtin, uint32_t n, const ir_type *const *types) {
   bc_mark(w, BC_MARK_VARINT, n);
   for (uint32_t i = 0; i < n; i++) TRY(bc_mark_type(w, builtin, types[i]));
   return 0;
 }
 
+/* The code and what follows it. */
 static int bc_mark_type_body(bc_writer *w, bool builtin, const ir_type *t) {
   switch (t->kind) {
     case IR_TYPE_ELEMENT:
@@ -240,7 +258,9 @@ static int bc_add_own_token(bc_writer *w, uint32_t *out) {
   return bc_pool_add(w, &w->types, dialect, true, from, out);
 }
 
+/* Types of other dialects go as their text. */
 int bc_add_type(bc_writer *w, bool builtin, const ir_type *t, uint32_t *out) {
+  assert(t);
   bool foreign = t->kind == IR_TYPE_OTHER && t->text->s[0] == '!' && strcmp(t->text->s, "!shape.witness") != 0;
   size_t from = w->marks.n;
   if (foreign) return bc_add_foreign(w, &w->types, t->text->s, t->text->n, out);

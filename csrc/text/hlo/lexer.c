@@ -1,9 +1,17 @@
-/* Scanning: byte classes, comments, strings, positions. */
+/* Scanning: byte classes, comments, strings, positions.
+ *
+ * The text is copied once, with TEXT_PADDING zero bytes behind it. No class contains the zero byte and no token
+ * does, so that every loop here stops at the end without comparing pointers, and looking a few bytes ahead (memcmp
+ * with "ENTRY") stays inside the copy. A zero byte that the user's text holds ends a scan too: the reader then finds
+ * that the cursor is not at `end` and reports an unexpected byte. The exceptions are strings and braces, which may
+ * hold zero bytes and compare with `end`. */
 #include "lexer.h"
 
 #define SP TEXT_SPACE
 #define DG (TEXT_DIGIT | TEXT_NAME)
 #define AL (TEXT_ALPHA | TEXT_NAME)
+/* One row for each byte; what is not named here (control characters, all of UTF-8 beyond ASCII) has no class and
+ * can't begin or continue a token outside strings. */
 const uint8_t text_class[256] = {
     [' '] = SP,         ['\t'] = SP,        ['\n'] = SP, ['\r'] = SP,       ['0' ... '9'] = DG,
     ['a' ... 'z'] = AL, ['A' ... 'Z'] = AL, ['_'] = AL,  ['.'] = TEXT_NAME, ['-'] = TEXT_NAME,
@@ -12,6 +20,7 @@ const uint8_t text_class[256] = {
 #undef DG
 #undef AL
 
+/* On failure lx owns nothing: text_lexer_close may be called, and need not be. */
 bool text_lexer_open(text_lexer *lx, base_alloc alloc, const char *text, size_t n) {
   assert(text || n == 0);
   *lx = (text_lexer){0};
@@ -26,18 +35,22 @@ bool text_lexer_open(text_lexer *lx, base_alloc alloc, const char *text, size_t 
   return true;
 }
 
+/* The copy of the text goes with it. */
 void text_lexer_close(text_lexer *lx, base_alloc alloc) {
   base_free(alloc, (void *)lx->text);
   *lx = (text_lexer){0};
 }
 
-/* Back to an earlier place: nested ops are placed before the op around them. */
+/* Back to an earlier place: nested ops are placed before the op around them. Counts the newlines between, so that it
+ * costs what the distance is. */
 static void seek_back(text_lexer *lx, const char *at) {
   for (const char *p = lx->seen_start; p > at; p--) lx->seen_line -= p[-1] == '\n';
   while (at > lx->text && at[-1] != '\n') at--;
   lx->seen_start = at;
 }
 
+/* Positions are asked for nearly in text order, once for each op: the last answer is kept and only the bytes since
+ * are searched for newlines. Columns count bytes, not characters. */
 void text_where(text_lexer *lx, const char *at, uint32_t *line, uint32_t *col) {
   assert(at >= lx->text && at <= lx->end);
   if (at < lx->seen_start) {
@@ -54,6 +67,7 @@ void text_where(text_lexer *lx, const char *at, uint32_t *line, uint32_t *col) {
   *col = (uint32_t)(at - lx->seen_start) + 1;
 }
 
+/* Takes "// to the end of the line" and block comments, and the blanks behind them, any number of times. */
 void text_skip_comments(text_lexer *lx) {
   while (*lx->p == '/') {
     const char *p = lx->p + 2;
@@ -71,6 +85,7 @@ void text_skip_comments(text_lexer *lx) {
   }
 }
 
+/* Does not look at what escapes mean, only that a backslash hides the byte after it; text_unescape does the rest. */
 const char *text_string_end(const text_lexer *lx, const char *p) {
   char quote = *p++;
   assert(quote == '"' || quote == '\'');
@@ -81,6 +96,8 @@ const char *text_string_end(const text_lexer *lx, const char *p) {
   return NULL;
 }
 
+/* Braces inside of double-quoted strings don't count. Brackets are not matched: what stands between the braces (JSON
+ * of a backend_config, a sharding of mesh axes) is kept verbatim and checked by nobody here. */
 const char *text_braces_end(const text_lexer *lx, const char *p) {
   assert(*p == '{');
   size_t depth = 0;
@@ -97,6 +114,7 @@ const char *text_braces_end(const text_lexer *lx, const char *p) {
   return NULL;
 }
 
+/* The value of a hexadecimal digit, or -1. */
 static int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   c |= 0x20;
@@ -110,6 +128,7 @@ static int plain_escape(char c) {
   return at ? bytes[at - letters] : -1;
 }
 
+/* Writes code point c as UTF-8 and gives its length, 1 to 4 bytes. */
 static ptrdiff_t put_utf8(uint32_t c, char *out) {
   if (c < 0x80) return out[0] = (char)c, 1;
   if (c < 0x800) return out[0] = (char)(0xC0 | c >> 6), out[1] = (char)(0x80 | (c & 63)), 2;
@@ -119,7 +138,8 @@ static ptrdiff_t put_utf8(uint32_t c, char *out) {
   return n;
 }
 
-/* \uXXXX and \UXXXXXXXX; the escape is always longer than its UTF-8. */
+/* \uXXXX and \UXXXXXXXX; the escape is always longer than its UTF-8. Surrogates and what is beyond Unicode are
+ * malformed, as in absl::CUnescape, which XLA reads strings with. */
 static const char *unicode_escape(const char *s, const char *e, int digits, char **out) {
   uint32_t c = 0;
   if (e - s < digits) return NULL;
@@ -133,7 +153,8 @@ static const char *unicode_escape(const char *s, const char *e, int digits, char
   return s;
 }
 
-/* The escape at s, past its backslash; NULL when malformed. */
+/* The escape at s, past its backslash; NULL when malformed. Octal escapes have one to three digits ("\7", "\101"),
+ * hexadecimal ones any number, as in C; a value over 255 is an error. */
 static const char *one_escape(const char *s, const char *e, char **out) {
   unsigned v = 0;
   int plain = plain_escape(*s);
@@ -155,6 +176,9 @@ static const char *one_escape(const char *s, const char *e, char **out) {
   return s;
 }
 
+/*   a\n\x41\'    a, newline, A, '
+ *
+ * What string literals of C have. `out` has room for as many bytes as the escaped text; -1 where an escape is none. */
 ptrdiff_t text_unescape(const char *s, const char *e, char *out) {
   char *at = out;
   while (s < e) {

@@ -1,5 +1,8 @@
-/* Internal to the printer: what a run of it carries along. All writers append to p->out and never fail by themselves;
- * the public functions look at out->failed and p->status once, at the end. */
+/* Internal to the printer: what a run of it carries along. All writers append to p->out and never fail by
+ * themselves; the public functions look at out->failed and p->status once, at the end.
+ *
+ *   text_print_hlo -> text_write_computation -> text_write_op -> text_write_attributes -> text_write_attr_value
+ * Names: text_write_* know of the run, text_put_* need nothing but the text to append to. */
 #ifndef XLAC_TEXT_HLO_PRINT_H
 #define XLAC_TEXT_HLO_PRINT_H
 
@@ -11,6 +14,8 @@
 enum { TEXT_MAX_NESTING = 512, TEXT_MAX_PER_OP = 4096 };
 #define TEXT_MAX_CANONICAL ((size_t)1 << 28)
 
+/* One run of the printer. Tables that cover the whole module are made by text_print_hlo; printing one computation or
+ * op does without them and looks for callers itself. */
 typedef struct text_printer {
   base_text *out;
   const ir_module *module;
@@ -34,8 +39,10 @@ typedef struct text_printer {
   base_map chains;              /* async op -> its start, low bit set when the chain is sugar */
 } text_printer;
 
-/* print_module.c */
+/* print_module.c `m` may be any module, or NULL where an attribute is printed alone. text_printer_finish frees what
+ * this makes. */
 void text_printer_init(text_printer *p, base_text *out, const ir_module *m, const text_print_options *options);
+/* How many bytes the canonical modes may print of one module, since bodies are printed wherever they are called. */
 size_t text_canonical_limit(const text_printer *p);
 XLAC_MUST_USE int text_printer_finish(text_printer *p, xlac_error *err);
 
@@ -47,8 +54,9 @@ void text_write_body(text_printer *p, const ir_computation *c);
 void text_number_sources(text_printer *p);
 void text_write_sources(text_printer *p);
 
-/* print_op.c */
+/* print_computation.c */
 void text_write_op(text_printer *p, const ir_op *op);
+/* With '%' where the mode has it. */
 void text_write_name(text_printer *p, const base_istr *name);
 void text_write_operand_name(text_printer *p, const ir_op *op);
 
@@ -57,32 +65,33 @@ void text_write_attributes(text_printer *p, const ir_op *op);
 void text_write_own_attributes(text_printer *p, const ir_op *op);
 void text_write_called(text_printer *p, const ir_op *op);
 
-/* print_async.c. NULL when op is no async op or its chain is broken. */
+/* print_computation.c. NULL when op is no async op or its chain is broken. */
 const ir_op *text_async_start(text_printer *p, const ir_op *op, bool *is_sugar);
 
 /* print_attr.c */
 void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a);
 void text_write_metadata(text_printer *p, const ir_metadata *m); /* with its braces */
+/* These are used by other printers too, and know nothing of modes. */
 void text_put_dict(base_text *out, const ir_dict *d);
 void text_put_groups(base_text *out, const ir_groups *g, bool expand);
 void text_put_index(base_text *out, const ir_ints *index); /* {1,0} */
 void text_put_ints(base_text *out, const int64_t *v, uint32_t n);
 void text_put_double(base_text *out, double v); /* six significant digits */
 
-/* print_string.c */
+/* print_attr.c */
 void text_put_escaped(base_text *out, const char *s, size_t n); /* without quotes */
 void text_put_quoted(base_text *out, const base_istr *s);
 /* XLA forgets to escape a few strings; this does so only where the text would not read back otherwise. */
 void text_put_raw_quoted(base_text *out, const base_istr *s);
 bool text_is_json_dict(const char *s, size_t n); /* one braced object and nothing else: printed without quotes */
 
-/* print_iota.c: "<=[2,4]T(1,0)" in its shortest form. perm may be NULL. */
+/* print_sharding.c: "<=[2,4]T(1,0)" in its shortest form. perm may be NULL. */
 void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n);
 /* The same without "<="; returns how many dimensions were left, 1 when the list is 0, 1, 2, ... */
 uint32_t text_put_iota_dims(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n);
 
-/* print_mesh.c: groups given by mesh axes, in XLA's spelling or, when `expand`, as lists of devices; false, and nothing
- * written, when the text is not understood. */
+/* print_sharding.c: groups given by mesh axes, in XLA's spelling or, when `expand`, as lists of devices; false, and
+ * nothing written, when the text is not understood. */
 bool text_put_mesh_groups(base_text *out, const base_istr *text, bool expand);
 
 /* print_type.c */
@@ -90,7 +99,7 @@ void text_write_type(text_printer *p, const ir_type *t); /* with layouts, throug
 /* "/\*index=5*\/" before every fifth element of a list. */
 void text_put_index_comment(base_text *out, uint32_t i);
 
-/* print_literal.c. Small ones print even where large constants are elided: arrays of up to ten elements. */
+/* print_type.c. Small ones print even where large constants are elided: arrays of up to ten elements. */
 bool text_literal_is_small(const ir_literal *l);
 void text_put_essential_literal(base_text *out, const ir_literal *l); /* as fingerprints show constants */
 

@@ -1,12 +1,126 @@
-/* Prints attribute values: one function per kind. What stands before "=" and whether an attribute is worth printing is
- * print_extra.c's business. */
+/* Prints attribute values: one function per kind, and strings in C escapes. What stands before "=" and whether an
+ * attribute is worth printing is print_extra.c's business.
+ *
+ * put_* append to a base_text and need no more; text_write_* also need to know of the run (modes, renumbered
+ * frames). */
 #include "print.h"
-
-#include <stdio.h>
-
 #include "../../base/number/number.h"
 #include "../../ir/names.h"
 
+#include <stdio.h>
+
+/* ---- Prints strings with C escapes, and decides which texts need no quotes because they are a JSON object. */
+
+/* 0 for bytes that stand for themselves inside quotes: printable ASCII but for both quotes and the backslash. */
+static const uint8_t needs_escape[256] = {
+    [0 ... 0x1F] = 1, ['"'] = 1, ['\''] = 1, ['\\'] = 1, [0x7F ... 0xFF] = 1,
+};
+
+/* Letters for those that have one, else three octal digits: what absl::CEscape writes. */
+static void put_escape(base_text *out, unsigned char c) {
+  static const char letters[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'"', '"'}, {'\'', '\''}, {'\\', '\\'}};
+  base_putc(out, '\\');
+  for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+    if ((unsigned char)letters[i][0] == c) {
+      base_putc(out, letters[i][1]);
+      return;
+    }
+  }
+  base_putc(out, (char)('0' + (c >> 6)));
+  base_putc(out, (char)('0' + (c >> 3 & 7)));
+  base_putc(out, (char)('0' + (c & 7)));
+}
+
+/* Runs of plain bytes are copied at once. */
+void text_put_escaped(base_text *out, const char *s, size_t n) {
+  for (size_t i = 0; i < n;) {
+    size_t run = i;
+    while (run < n && !needs_escape[(unsigned char)s[run]]) run++;
+    base_put(out, s + i, run - i);
+    if (run < n) put_escape(out, (unsigned char)s[run++]);
+    i = run;
+  }
+}
+
+/* NULL is printed as "". */
+void text_put_quoted(base_text *out, const base_istr *s) {
+  base_putc(out, '"');
+  if (s) text_put_escaped(out, s->s, s->n);
+  base_putc(out, '"');
+}
+
+/* Bytes of the well-formed UTF-8 character at s, 0 when there is none. Overlong forms, surrogates and code points
+ * beyond U+10FFFF are not well-formed (Unicode, table 3-7). */
+static size_t utf8_length(const unsigned char *s, size_t n) {
+  assert(n > 0);
+  size_t want = s[0] < 0x80                   ? 1
+                : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+                : (s[0] & 0xF0) == 0xE0       ? 3
+                : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                              : 0;
+  if (want == 0 || want > n) return 0;
+  for (size_t i = 1; i < want; i++) {
+    if ((s[i] & 0xC0) != 0x80) return 0;
+  }
+  if (want == 3 && ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0))) return 0;
+  if (want == 4 && ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))) return 0;
+  return want;
+}
+
+/* Whether the reader gives the same string where s stands between quotes without any escapes. */
+static bool reads_back_raw(const base_istr *s) {
+  for (size_t i = 0, step; i < s->n; i += step) {
+    step = utf8_length((const unsigned char *)s->s + i, s->n - i);
+    if (step == 0 || s->s[i] == '"' || s->s[i] == '\\' || s->s[i] == 0) return false;
+  }
+  return true;
+}
+
+/* In quotes but as it is, where the reader gets the same string from that. */
+void text_put_raw_quoted(base_text *out, const base_istr *s) {
+  if (!reads_back_raw(s)) {
+    text_put_quoted(out, s);
+    return;
+  }
+  base_putc(out, '"');
+  base_put(out, s->s, s->n);
+  base_putc(out, '"');
+}
+
+/* JSON's four blanks. */
+static size_t skip_json_blanks(const char *s, size_t n, size_t i) {
+  while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r')) i++;
+  return i;
+}
+
+/* The byte after the string that begins at i, or n + 1 when it does not end. */
+static size_t skip_json_string(const char *s, size_t n, size_t i) {
+  for (i++; i < n; i++) {
+    if (s[i] == '\\')
+      i++;
+    else if (s[i] == '"')
+      return i + 1;
+  }
+  return n + 1;
+}
+
+/* Follows XLA's test, which looks at braces and strings alone: {a} passes. */
+bool text_is_json_dict(const char *s, size_t n) {
+  size_t i = skip_json_blanks(s, n, 0), depth = 0;
+  if (i == n || s[i] != '{') return false;
+  do {
+    if (s[i] == '"') {
+      i = skip_json_string(s, n, i);
+      continue;
+    }
+    depth += s[i] == '{';
+    depth -= s[i] == '}';
+    i++;
+  } while (depth && i < n);
+  return depth == 0 && skip_json_blanks(s, n, i) == n;
+}
+
+/*   1,0,2 */
 void text_put_ints(base_text *out, const int64_t *v, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     if (i) base_putc(out, ',');
@@ -14,12 +128,14 @@ void text_put_ints(base_text *out, const int64_t *v, uint32_t n) {
   }
 }
 
+/*   {1,0}      {} for NULL */
 void text_put_index(base_text *out, const ir_ints *index) {
   base_putc(out, '{');
   if (index) text_put_ints(out, index->v, index->n);
   base_putc(out, '}');
 }
 
+/* printf's %.6g, as XLA prints these, whatever the locale's decimal point. */
 void text_put_double(base_text *out, double v) {
   char text[40];
   int n = snprintf(text, sizeof text, "%.6g", v);
@@ -31,6 +147,7 @@ void text_put_double(base_text *out, double v) {
   }
 }
 
+/*   true      false */
 static void put_bool(base_text *out, bool b) {
   if (b)
     BASE_PUT(out, "true");
@@ -38,6 +155,7 @@ static void put_bool(base_text *out, bool b) {
     BASE_PUT(out, "false");
 }
 
+/* A word without quotes. */
 static void put_bare(base_text *out, const base_istr *s) {
   if (s) base_put(out, s->s, s->n);
 }
@@ -50,6 +168,7 @@ static void put_key(base_text *out, const base_istr *key) {
     text_put_quoted(out, key);
 }
 
+/*   {high,default} */
 static void put_name_list(base_text *out, const ir_names *names) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < names->n; i++) {
@@ -59,6 +178,7 @@ static void put_name_list(base_text *out, const ir_names *names) {
   base_putc(out, '}');
 }
 
+/*   {true,false} */
 static void put_bool_list(base_text *out, const ir_ints *bools) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < bools->n; i++) {
@@ -68,6 +188,7 @@ static void put_bool_list(base_text *out, const ir_ints *bools) {
   base_putc(out, '}');
 }
 
+/*   {{0,1},{2,3}} */
 static void put_int_lists(base_text *out, const ir_int_lists *lists) {
   base_putc(out, '{');
   for (uint32_t i = 0; lists && i < lists->n; i++) {
@@ -77,6 +198,7 @@ static void put_int_lists(base_text *out, const ir_int_lists *lists) {
   base_putc(out, '}');
 }
 
+/*   {f32[2]{0}, s32[]} */
 static void put_type_list(base_text *out, const ir_types *types) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < types->n; i++) {
@@ -88,6 +210,7 @@ static void put_type_list(base_text *out, const ir_types *types) {
 
 /* --- windows and convolutions --- */
 
+/* Parts of a window, in the order in which they are printed. */
 typedef enum window_part {
   WINDOW_SIZE,
   WINDOW_STRIDE,
@@ -98,6 +221,7 @@ typedef enum window_part {
   WINDOW_PARTS
 } window_part;
 
+/* A part that is the default in all dimensions is left out. */
 static bool is_default_window_part(const ir_window_dim *d, window_part part) {
   switch (part) {
     case WINDOW_STRIDE:
@@ -115,6 +239,7 @@ static bool is_default_window_part(const ir_window_dim *d, window_part part) {
   }
 }
 
+/* One dimension's share of a part: 3, or 0_1 of a padding. */
 static void put_window_part(base_text *out, const ir_window_dim *d, window_part part) {
   switch (part) {
     case WINDOW_SIZE:
@@ -142,6 +267,8 @@ static void put_window_part(base_text *out, const ir_window_dim *d, window_part 
   }
 }
 
+/*   {size=3x3 stride=2x2 pad=1_1x1_1}
+ * Parts that are at their default in all dimensions are left out. */
 static void put_window(base_text *out, const ir_window *w) {
   static const char *const names[WINDOW_PARTS] = {
       "size=", "stride=", "pad=", "lhs_dilate=", "rhs_dilate=", "rhs_reversal="};
@@ -180,6 +307,7 @@ static void put_dim_label(base_text *out, const int64_t *spatial, uint32_t n, in
   }
 }
 
+/*   b01f_01io->b01f */
 static void put_conv_dims(base_text *out, const ir_conv_dims *c) {
   put_dim_label(out, c->input_spatial, c->n_spatial, c->input_batch, 'b', c->input_feature, 'f');
   base_putc(out, '_');
@@ -188,6 +316,7 @@ static void put_conv_dims(base_text *out, const ir_conv_dims *c) {
   put_dim_label(out, c->output_spatial, c->n_spatial, c->output_batch, 'b', c->output_feature, 'f');
 }
 
+/* The interior is written for all dimensions or for none. */
 static void put_padding(base_text *out, const ir_padding *padding) {
   bool has_interior = false;
   for (uint32_t i = 0; i < padding->n; i++) has_interior = has_interior || padding->v[i].interior != 0;
@@ -202,6 +331,8 @@ static void put_padding(base_text *out, const ir_padding *padding) {
   }
 }
 
+/*   {[0:4:1], [1:9:2]}
+ * Strides are written for all dimensions or for none, as in XLA. */
 static void put_slice(base_text *out, const ir_slice *s) {
   bool has_stride = false;
   for (uint32_t i = 0; i < s->n; i++) has_stride = has_stride || s->v[i].stride != 1;
@@ -223,6 +354,7 @@ static void put_slice(base_text *out, const ir_slice *s) {
 
 /* --- dictionaries and small records --- */
 
+/* A value that is a JSON object stands bare; everything else is quoted. */
 void text_put_dict(base_text *out, const ir_dict *d) {
   assert(d);
   base_putc(out, '{');
@@ -257,6 +389,7 @@ static void put_statistics(base_text *out, const ir_dict *d) {
   base_putc(out, '}');
 }
 
+/*   {mode=highest}   {tolerance={atol=0.1,rtol=0,ulps=4}} */
 static void put_accuracy(base_text *out, const ir_accuracy *a) {
   if (a->mode) {
     BASE_PUT(out, "{mode=");
@@ -273,6 +406,9 @@ static void put_accuracy(base_text *out, const ir_accuracy *a) {
   BASE_PUT(out, "}}");
 }
 
+/*   backend_config={"a":1}      backend_config="text"
+ *
+ * JSON goes without quotes, as XLA prints it. */
 static void put_config(base_text *out, const ir_config_text *c) {
   if (c->raw || text_is_json_dict(c->text->s, c->text->n))
     put_bare(out, c->text);
@@ -280,6 +416,7 @@ static void put_config(base_text *out, const ir_config_text *c) {
     text_put_quoted(out, c->text);
 }
 
+/*   {{0}: (1, {})} */
 static void put_aliasing(base_text *out, const ir_aliasing *a) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < a->n; i++) {
@@ -294,6 +431,7 @@ static void put_aliasing(base_text *out, const ir_aliasing *a) {
   base_putc(out, '}');
 }
 
+/*   {kind="sharding", entry={replicated}, exit={maximal device=0}} */
 static void put_domain(base_text *out, const ir_domain *d, bool metadata) {
   BASE_PUT(out, "{kind=");
   text_put_quoted(out, d->kind);
@@ -304,6 +442,7 @@ static void put_domain(base_text *out, const ir_domain *d, bool metadata) {
   base_putc(out, '}');
 }
 
+/*   {%a, %b} */
 static void write_called_list(text_printer *p, const ir_op *op) {
   base_putc(p->out, '{');
   for (uint32_t i = 0; i < op->n_called; i++) {
@@ -329,6 +468,7 @@ static int called_slot(const ir_op *op, unsigned key) {
   }
 }
 
+/* A list, or the one computation behind this key. */
 static void write_called_value(text_printer *p, const ir_op *op, unsigned key) {
   int slot = called_slot(op, key);
   if (slot < 0)
@@ -337,6 +477,7 @@ static void write_called_value(text_printer *p, const ir_op *op, unsigned key) {
     text_write_name(p, op->called[slot]->name);
 }
 
+/*   {%a, %b} */
 static void write_control_preds(text_printer *p, const ir_op *op) {
   base_putc(p->out, '{');
   for (uint32_t i = 0; i < op->n_control_preds; i++) {
@@ -346,12 +487,14 @@ static void write_control_preds(text_printer *p, const ir_op *op) {
   base_putc(p->out, '}');
 }
 
+/* With frames renumbered where the source tables have been. */
 void text_write_metadata(text_printer *p, const ir_metadata *m) {
   base_putc(p->out, '{');
   text_put_metadata_fields(p->out, m, p->frames, p->module ? p->module->sources.n_frames : 0);
   base_putc(p->out, '}');
 }
 
+/* Every kind of attribute, without its key. */
 void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
   base_text *out = p->out;
   switch (a->kind) {
@@ -443,6 +586,7 @@ void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
   }
 }
 
+/* For a single attribute, in the default mode. */
 void text_put_attr_value(base_text *out, const ir_op *op, const ir_attr *a) {
   text_printer p;
   text_print_options options = {0};

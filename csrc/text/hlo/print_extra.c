@@ -1,7 +1,11 @@
-/* Prints what follows an op's operands: its own attributes in the order of ops.def, its called computations, then the
- * attributes that any op may have. Defaults are left out where XLA leaves them out. */
+/* Prints what follows an op's operands: its own attributes in the order of ops.def, its called computations, then
+ * the attributes that any op may have. Defaults are left out where XLA leaves them out.
+ *
+ *   dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, sharding={...}, metadata={...}
+ * Source: HloInstruction::PrintExtraAttributes and the PrintExtraAttributesImpl of each subclass. */
 #include "print.h"
 
+/*   , key= */
 static void write_key(text_printer *p, const char *key) {
   BASE_PUT(p->out, ", ");
   base_puts(p->out, key);
@@ -10,10 +14,12 @@ static void write_key(text_printer *p, const char *key) {
 
 /* --- defaults --- */
 
+/* Whether the attribute is this word. */
 static bool is_name(const ir_attr *a, const char *name) {
   return a->v.str && strcmp(a->v.str->s, name) == 0;
 }
 
+/*   operand_precision={default,default} is not printed */
 static bool is_default_precision(const ir_names *names) {
   for (uint32_t i = 0; i < names->n; i++) {
     if (strcmp(names->v[i]->s, "default") != 0) return false;
@@ -21,6 +27,7 @@ static bool is_default_precision(const ir_names *names) {
   return true;
 }
 
+/* XLA infers the type of a comparison from its operands and prints it only where it is another. */
 static bool is_default_comparison(const ir_op *op, const ir_attr *type) {
   const ir_type *t = op->n_operands ? ir_operand_type(op, 0) : NULL;
   if (!t || !ir_is_tensor(t)) return false;
@@ -35,6 +42,7 @@ static bool is_default_comparison(const ir_op *op, const ir_attr *type) {
   }
 }
 
+/* Numbers that XLA does not print. */
 static bool is_default_int(const ir_attr *a) {
   switch (a->key) {
     case IR_ATTR_FEATURE_GROUP_COUNT:
@@ -47,6 +55,7 @@ static bool is_default_int(const ir_attr *a) {
   }
 }
 
+/* Words that XLA does not print. */
 static bool is_default_name(const ir_op *op, const ir_attr *a) {
   switch (a->key) {
     case IR_ATTR_TYPE:
@@ -66,11 +75,13 @@ static bool is_default_name(const ir_op *op, const ir_attr *a) {
   }
 }
 
+/* The main thread, and empty strings. A custom call's target is always printed. */
 static bool is_default_string(const ir_attr *a) {
   if (a->key == IR_ATTR_ASYNC_THREAD) return !a->v.str || is_name(a, "main");
   return a->key != IR_ATTR_CUSTOM_CALL_TARGET && (!a->v.str || a->v.str->n == 0);
 }
 
+/* The values that XLA does not print, by the attribute's kind. */
 static bool is_default_value(const ir_op *op, const ir_attr *a) {
   switch (a->kind) {
     case IR_KIND_BOOL:
@@ -98,7 +109,8 @@ static bool is_default_value(const ir_op *op, const ir_attr *a) {
 
 /* --- own attributes --- */
 
-/* A required-in-print attribute that the op does not carry. */
+/* A required-in-print attribute that the op does not carry. IR_ALWAYS in ops.def: XLA prints the attribute even
+ * where it says nothing, "replica_groups={}". */
 static void write_absent(text_printer *p, const ir_op *op, unsigned key) {
   base_text *out = p->out;
   switch (key) {
@@ -130,10 +142,12 @@ static void write_absent(text_printer *p, const ir_op *op, unsigned key) {
   }
 }
 
+/* is_composite stands behind to_apply, so that it is written along with the called computations. */
 static bool is_called_key(unsigned key) {
   return ir_attr_table[key].kind == IR_KIND_CALLED || key == IR_ATTR_IS_COMPOSITE;
 }
 
+/* Some modes leave out what the program does not depend on. */
 static bool is_hidden_by_mode(const text_printer *p, unsigned key) {
   switch (key) {
     case IR_ATTR_INFEED_CONFIG:
@@ -146,6 +160,7 @@ static bool is_hidden_by_mode(const text_printer *p, unsigned key) {
   }
 }
 
+/* A row's attributes in the row's order, which is XLA's. */
 void text_write_own_attributes(text_printer *p, const ir_op *op) {
   const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs;
   for (; spec && spec->key; spec++) {
@@ -163,6 +178,8 @@ void text_write_own_attributes(text_printer *p, const ir_op *op) {
 
 /* --- called computations --- */
 
+/* A conditional on a truth value names its computations true_ and false_computation, one on a number
+ * branch_computations. */
 static bool is_conditional_on_pred(const ir_op *op) {
   const ir_type *t = op->n_operands ? ir_operand_type(op, 0) : NULL;
   return op->n_called == 2 && t && ir_is_tensor(t) && t->dtype == XLAC_PRED;
@@ -180,6 +197,7 @@ static void write_called_one(text_printer *p, const char *key, const ir_computat
   }
 }
 
+/*   branch_computations={%a, %b} */
 static void write_called_braced(text_printer *p, const char *key, const ir_op *op) {
   write_key(p, key);
   base_puts(p->out, p->bodies ? "{\n" : "{");
@@ -199,6 +217,7 @@ static const char *apply_key(const text_printer *p, const ir_op *op) {
   return p->bodies && shows_calls ? "calls" : "to_apply";
 }
 
+/* Sugar says it all: the computation is shown in the canonical modes only. */
 static void write_async_called(text_printer *p, const ir_op *op) {
   bool is_sugar = false;
   if (op->opcode != IR_OP_ASYNC_START) return;
@@ -207,6 +226,7 @@ static void write_async_called(text_printer *p, const ir_op *op) {
   if (p->bodies || !is_sugar) write_called_one(p, "calls", op->called[0]);
 }
 
+/* The key depends on the opcode alone, but for conditionals on a pred. */
 void text_write_called(text_printer *p, const ir_op *op) {
   if (op->n_called == 0) return;
   switch (op->opcode) {
@@ -241,12 +261,14 @@ void text_write_called(text_printer *p, const ir_op *op) {
 
 /* --- attributes of any op --- */
 
+/* XLA prints metadata={...} when one of these fields says something. */
 static bool is_shown_metadata(const ir_metadata *m, const text_printer *p) {
   bool has_frame = m->stack_frame_id && p->module && m->stack_frame_id <= p->module->sources.n_frames;
   return has_frame || (m->op_type && m->op_type->n) || (m->op_name && m->op_name->n) ||
          (m->source_file && m->source_file->n) || (m->scheduling_name && m->scheduling_name->n);
 }
 
+/* Empty values and modes that hide an attribute. */
 static bool is_shown_common(const text_printer *p, const ir_attr *a) {
   switch (a->key) {
     case IR_ATTR_FRONTEND_ATTRIBUTES:
@@ -263,6 +285,7 @@ static bool is_shown_common(const text_printer *p, const ir_attr *a) {
   }
 }
 
+/* What any op may have: sharding, metadata and such. */
 static void write_common(text_printer *p, const ir_op *op, ir_attr_key key) {
   const ir_attr *a = ir_attr_find(op, key);
   if (!a || !is_shown_common(p, a)) return;
@@ -270,6 +293,7 @@ static void write_common(text_printer *p, const ir_op *op, ir_attr_key key) {
   text_write_attr_value(p, op, a);
 }
 
+/* control-predecessors={%a, %b}: edges are not attributes in the IR; a made-up one prints them. */
 static void write_control_edges(text_printer *p, const ir_op *op) {
   if (!p->control_deps || op->n_control_preds == 0) return;
   ir_attr a = ir_attr_make(IR_ATTR_CONTROL_PREDECESSORS);
@@ -285,17 +309,20 @@ static const uint8_t common_bits[IR_ATTR_COUNT] = {
     [IR_ATTR_BACKEND_CONFIG] = 1 << 6,
 };
 
+/* Which of these the op has, as bits, so that ops without any (most) are quickly done. */
 static unsigned common_attributes(const ir_op *op) {
   unsigned bits = 0;
   for (uint32_t i = 0; i < op->n_attrs; i++) bits |= common_bits[op->attrs[i].key];
   return bits;
 }
 
+/* In the order in which XLA prints them, whatever the order in which they were set. */
 static void write_if_there(text_printer *p, const ir_op *op, unsigned there, ir_attr_key key) {
   assert(common_bits[key]);
   if (there & common_bits[key]) write_common(p, op, key);
 }
 
+/* What the opcode's row has. */
 static void write_own_part(text_printer *p, const ir_op *op) {
   text_write_own_attributes(p, op);
   text_write_called(p, op);
@@ -328,6 +355,7 @@ static void write_async_part(text_printer *p, const ir_op *op) {
   text_write_called(p, op);
 }
 
+/* The order of the common attributes is XLA's. */
 void text_write_attributes(text_printer *p, const ir_op *op) {
   bool is_async = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ASYNC_UPDATE || op->opcode == IR_OP_ASYNC_DONE;
   unsigned there = common_attributes(op);

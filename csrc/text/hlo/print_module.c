@@ -1,9 +1,16 @@
-/* Prints modules: the header line, the source tables, the computations, callees first. Also sets up and ends every run
- * of the printer. */
+/* Prints modules: the header line, the source tables, the computations, callees first. Also sets up and ends every
+ * run of the printer, and tells which modules have a text at all.
+ *
+ * The bytes are those of XLA's HloModule::ToString with the same options. Each mode is a set of switches in
+ * text_printer, changed in the order in which XLA's HloPrintOptions are built: default, then short or canonical,
+ * then fingerprint. */
 #include "print.h"
+#include "../../ir/verify/check.h"
+#include "../text.h"
 
 BASE_VEC(text_op_vec, ir_op *);
 
+/* HloPrintOptions' defaults, but for print_large_constants, which has to be asked for there. */
 static void set_default_mode(text_printer *p, const text_print_options *o) {
   p->percent = p->ids = p->metadata = p->backend_config = p->program_shape = p->control_deps = true;
   p->index_comments = p->io_config = true;
@@ -11,22 +18,26 @@ static void set_default_mode(text_printer *p, const text_print_options *o) {
   p->operand_shapes = o->operand_shapes;
 }
 
+/* HloPrintOptions::ShortParsable. */
 static void set_short_mode(text_printer *p) {
   p->large_constants = true;
   p->percent = p->metadata = p->program_shape = p->control_deps = p->index_comments = false;
 }
 
+/* HloPrintOptions::Canonical: names are numbers, called computations stand where they are called. */
 static void set_canonical_mode(text_printer *p) {
   p->percent = p->metadata = p->backend_config = p->program_shape = p->control_deps = p->index_comments = false;
   p->large_constants = false;
   p->operand_shapes = p->bodies = p->canonical = true;
 }
 
+/* HloPrintOptions::Fingerprint, on top of canonical. */
 static void set_fingerprint_mode(text_printer *p) {
   p->ids = p->io_config = false;
   p->essential_constants = p->full_groups = true;
 }
 
+/* The single switches of the caller come last. */
 static void set_mode(text_printer *p, const text_print_options *o) {
   set_default_mode(p, o);
   if (o->mode == TEXT_SHORT) set_short_mode(p);
@@ -37,6 +48,7 @@ static void set_mode(text_printer *p, const text_print_options *o) {
   p->indent = o->indent;
 }
 
+/* A failed allocation shows in out->failed, which text_printer_finish looks at; so there is nothing to check here. */
 void text_printer_init(text_printer *p, base_text *out, const ir_module *m, const text_print_options *options) {
   static const text_print_options defaults = {0};
   *p = (text_printer){.out = out, .module = m, .start = out->n};
@@ -52,11 +64,14 @@ void text_printer_init(text_printer *p, base_text *out, const ir_module *m, cons
     out->failed = true;
 }
 
+/* Grows with the module. Thirty computations of which each calls the one before twice would otherwise print 2^30
+ * bodies. */
 size_t text_canonical_limit(const text_printer *p) {
   assert(p->module);
   return TEXT_MAX_CANONICAL + (size_t)TEXT_MAX_PER_OP * p->module->n_ids;
 }
 
+/* Must be called once for each init. What has been written stays in out also after a failure. */
 int text_printer_finish(text_printer *p, xlac_error *err) {
   int status = p->status;
   base_map_free(&p->type_places);
@@ -76,6 +91,7 @@ int text_printer_finish(text_printer *p, xlac_error *err) {
 
 /* --- header --- */
 
+/*   , input_output_alias={ {0}: (1, {}, may-alias) } */
 static void write_aliases(text_printer *p, const ir_config *c) {
   base_text *out = p->out;
   if (c->n_aliases == 0) return;
@@ -93,6 +109,7 @@ static void write_aliases(text_printer *p, const ir_config *c) {
   BASE_PUT(out, " }");
 }
 
+/*   , buffer_donor={ (0, {}) } */
 static void write_donors(text_printer *p, const ir_config *c) {
   base_text *out = p->out;
   if (c->n_donors == 0) return;
@@ -114,6 +131,7 @@ static const ir_type *entry_param_type(const ir_module *m, uint32_t i) {
   return m->entry->params[i] ? m->entry->params[i]->type : NULL;
 }
 
+/*   , entry_computation_layout={(f32[8]{0})->f32[8]{0}} */
 static void write_entry_layout(text_printer *p, const ir_module *m) {
   assert(m->entry);
   base_text *out = p->out;
@@ -143,12 +161,14 @@ static void write_propagation(text_printer *p, const char *key, const ir_ints *f
   base_putc(p->out, '}');
 }
 
+/* Counts of one are the default and not printed. */
 static void write_count(text_printer *p, const char *key, int64_t n) {
   if (n == 1) return;
   base_puts(p->out, key);
   base_put_i64(p->out, n);
 }
 
+/* The order of HloModule::ToString. */
 static void write_config(text_printer *p, const ir_module *m) {
   const ir_config *c = &m->config;
   base_text *out = p->out;
@@ -175,7 +195,8 @@ static void write_config(text_printer *p, const ir_module *m) {
 
 /* --- computations --- */
 
-/* Who calls what, in one pass, so that no op has to look for it. `starts` gets the async starts. */
+/* Who calls what, in one pass, so that no op has to look for it. `starts` gets the async starts. Updates and dones
+ * repeat the call of their start and don't count as callers. */
 static bool survey_callers(text_printer *p, text_op_vec *starts) {
   size_t n = p->module->n_computation_ids;
   p->callers = BASE_ARRAY(&p->arena, uint32_t, n + 1);
@@ -210,6 +231,8 @@ static bool mark_sugar(text_printer *p, const text_op_vec *starts) {
   return true;
 }
 
+/* What must be known of the whole module before its first line is printed: who calls what, and which async
+ * computations are printed as the op that they hold. */
 static bool survey_module(text_printer *p) {
   text_op_vec starts = {0};
   bool ok = survey_callers(p, &starts) && mark_sugar(p, &starts);
@@ -233,6 +256,8 @@ static bool is_callee_first(text_printer *p) {
   return true;
 }
 
+/* Callees before callers in post-order from the entry, as HloModule::MakeComputationPostOrder; fingerprints print in
+ * the order of the module's list where that is such an order. */
 static ir_computation **module_order(text_printer *p, uint32_t *n) {
   ir_computation **order = ir_computation_order(p->module, &p->arena, n);
   if (!order || !p->essential_constants || !is_callee_first(p)) return order;
@@ -242,6 +267,7 @@ static ir_computation **module_order(text_printer *p, uint32_t *n) {
   return order;
 }
 
+/* In the order of the calls, the entry last. What is printed inside another's op is left out. */
 static void write_computations(text_printer *p) {
   uint32_t n = 0;
   ir_computation **order = module_order(p, &n);
@@ -256,6 +282,7 @@ static void write_computations(text_printer *p) {
   }
 }
 
+/* The header line, the source tables, and every computation that does not stand inside its async start as sugar. */
 static void write_module(text_printer *p) {
   const ir_module *m = p->module;
   for (uint32_t i = 0; i < p->indent; i++) BASE_PUT(p->out, "  ");
@@ -268,6 +295,7 @@ static void write_module(text_printer *p) {
   write_computations(p);
 }
 
+/* Prints what it can: text_check_hlo is for callers that must know whether the text says all. */
 int text_print_hlo(base_text *out, const ir_module *m, const text_print_options *options, xlac_error *err) {
   assert(out && m && m->entry);
   text_printer p;
@@ -277,4 +305,42 @@ int text_print_hlo(base_text *out, const ir_module *m, const text_print_options 
   else
     out->failed = true;
   return text_printer_finish(&p, err);
+}
+
+/* ---- Whether HLO text holds all of a module: what compiled programs keep of StableHLO is shown in it, but not read
+ * back.
+ */
+
+/* Futures, quantised types and types that are kept as MLIR's text have no HLO text. */
+static bool type_has_text(const ir_type *t) {
+  if (t->kind >= IR_TYPE_FUTURE || t->quant || t->text) return false;
+  for (uint32_t i = 0; i < t->n_elements; i++)
+    if (!type_has_text(t->elements[i])) return false;
+  return true;
+}
+
+/* Ops of MLIR that have no attributes are written by their names; others, and their attributes, are not. */
+static bool op_has_text(const ir_op *op) {
+  bool plain = ir_opcode_has_text(op->opcode) && op->opcode != IR_OP_UNREGISTERED;
+  return plain && (!op->mlir || op->mlir->n == 0);
+}
+
+/* The name that the op has in MLIR, where HLO has none for it. */
+static int refuse_op(const ir_op *op, xlac_error *err) {
+  const ir_mlir_info *info = ir_op_table[op->opcode].mlir;
+  const char *name = op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : info ? info->name : ir_opcode_text(op->opcode);
+  return base_fail_at(err, XLAC_E_BAD_EXECUTABLE, op->line, op->col, op->name->s, "HLO text has no op for %s", name);
+}
+
+/* Programs in the executable form may hold ops and types that only MLIR has. */
+int text_check_hlo(const ir_module *m, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      if (!op_has_text(op)) return refuse_op(op, err);
+      if (!type_has_text(op->type))
+        return base_fail_at(err, XLAC_E_BAD_EXECUTABLE, op->line, op->col, op->name->s, "HLO text has no type for %s",
+                            IR_SHOW(op->type));
+    }
+  }
+  return 0;
 }

@@ -2,6 +2,7 @@
  * become one, and the rest are numbered in the order the ops first use them, as when XLA reads the text. */
 #include "print.h"
 
+/* Tables are printed with those rows alone that the printed ops refer to, in the order of first use. */
 typedef struct new_location {
   uint32_t row; /* of the module's table, from 0 */
   uint32_t file, function;
@@ -12,6 +13,7 @@ typedef struct new_frame {
   uint32_t location, parent; /* new rows, from 1; parent 0: none */
 } new_frame;
 
+/* The new tables, and maps from what a row says to its new number. */
 typedef struct text_sources {
   const ir_source_tables *from;
   const base_istr **files, **functions; /* new rows in order */
@@ -23,7 +25,7 @@ typedef struct text_sources {
   bool failed;     /* out of memory while numbering */
 } text_sources;
 
-/* Ids in the text are rows from 1; anything else reads as an empty name. */
+/* Ids in the text are rows from 1; anything else reads as an empty name. `id` counts from 1; 0 is no row. */
 static const base_istr *name_at(const base_istr **names, uint32_t n, uint32_t id) {
   return id >= 1 && id <= n ? names[id - 1] : NULL;
 }
@@ -37,6 +39,7 @@ static uint32_t add_row(text_sources *s, base_map *rows, uint64_t key, uint32_t 
   return ++*n;
 }
 
+/* The row of a name in the new table, from 1; names are interned, so that their addresses are the keys. */
 static uint32_t number_name(text_sources *s, base_map *rows, const base_istr **names, uint32_t *n,
                             const base_istr *name) {
   uint64_t row;
@@ -45,12 +48,14 @@ static uint32_t number_name(text_sources *s, base_map *rows, const base_istr **n
   return add_row(s, rows, base_key(name), n);
 }
 
+/* 64 bits out of two 32-bit hashes; locations that share them are chained by `next`. */
 static uint64_t location_hash(const ir_location *l, uint32_t file, uint32_t function) {
   const int64_t parts[] = {file, function, l->line, l->end_line, l->column, l->end_column};
   uint64_t low = base_hash((const char *)parts, sizeof parts);
   return low << 32 | base_hash((const char *)parts, sizeof parts / 2);
 }
 
+/* Rows of one file that say the same place become one. */
 static bool is_same_place(const ir_location *a, const ir_location *b) {
   return a->line == b->line && a->end_line == b->end_line && a->column == b->column && a->end_column == b->end_column;
 }
@@ -75,6 +80,7 @@ static uint32_t number_location(text_sources *s, uint32_t row) {
   return add_row(s, &s->location_heads, hash, &s->n_locations);
 }
 
+/* The frame's location and parent are new rows; equal frames become one. */
 static uint32_t number_frame(text_sources *s, uint32_t location_row, uint32_t parent) {
   assert(parent <= s->n_frames);
   uint32_t location = number_location(s, location_row);
@@ -90,7 +96,8 @@ static uint32_t parent_row(const ir_source_tables *t, uint32_t row) {
   return parent >= 1 && parent <= t->n_frames && parent != row ? parent : 0;
 }
 
-/* Callers get their numbers first. A cycle of parents, which no compiler writes, is cut where it closes. */
+/* Callers get their numbers first. A cycle of parents, which no compiler writes, is cut where it closes. Goes up to
+ * the first frame that has a number, then numbers on the way back, without recursion. */
 static void number_stack(text_printer *p, uint32_t row) {
   text_sources *s = p->sources;
   assert(s && p->frames && row >= 1 && row <= s->from->n_frames);
@@ -104,6 +111,7 @@ static void number_stack(text_printer *p, uint32_t row) {
   }
 }
 
+/* Room for as many rows as the module has: no table grows. */
 static bool alloc_sources(text_printer *p) {
   const ir_source_tables *from = &p->module->sources;
   text_sources *s = BASE_NEW(&p->arena, text_sources);
@@ -123,6 +131,7 @@ static bool alloc_sources(text_printer *p) {
   return true;
 }
 
+/* In the order of the module's list of computations and of their ops, as XLA numbers them when it reads the text. */
 void text_number_sources(text_printer *p) {
   uint32_t n_frames = p->module->sources.n_frames;
   if (n_frames == 0 || !p->metadata) return;
@@ -144,6 +153,7 @@ void text_number_sources(text_printer *p) {
   base_map_free(&p->sources->frame_rows);
 }
 
+/*   1 "f.py" */
 static void write_names(base_text *out, const char *title, const base_istr **names, uint32_t n) {
   base_puts(out, title);
   for (uint32_t i = 0; i < n; i++) {
@@ -154,11 +164,13 @@ static void write_names(base_text *out, const char *title, const base_istr **nam
   }
 }
 
+/* The name comes with its blank or brace. */
 static void write_source_field(base_text *out, const char *name, int64_t v) {
   base_puts(out, name);
   base_put_i64(out, v);
 }
 
+/*   1 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=4 end_column=9} */
 static void write_locations(base_text *out, const text_sources *s) {
   BASE_PUT(out, "\nFileLocations\n");
   for (uint32_t i = 0; i < s->n_locations; i++) {
@@ -174,6 +186,8 @@ static void write_locations(base_text *out, const text_sources *s) {
   }
 }
 
+/*   StackFrames
+ *   1 {file_location_id=1 parent_frame_id=1} */
 void text_write_sources(text_printer *p) {
   const text_sources *s = p->sources;
   base_text *out = p->out;

@@ -1,11 +1,19 @@
-/* The HLO reader's state, its errors, its smallest readers, and the entry points. */
+/* The HLO reader's state, its errors, its smallest readers, and the entry points.
+ *
+ * A reader borrows the module and fills it: types, strings, ops and everything that stays lie in the module's arena;
+ * what only reading needs (symbols, stacks, memos) belongs to the reader and goes with text_reader_close. When
+ * reading fails the caller destroys the module, so that nothing has to be undone on the way out. The stacks need not
+ * be unwound after an error either. */
 #include "../../base/number/number.h"
 #include "read.h"
 
 #include <stdio.h>
 
+/* A short text can stand for much memory: "f32[1000000000] constant(0)" is 30 bytes. What is not spelled out is
+ * charged to a budget of 8 bytes for each byte of text, and at least 64 MiB. */
 enum { MIN_BUDGET = 64 << 20, FIRST_STACK = 64 };
 
+/* text_reader_close must follow in any case, also where this fails. */
 int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char *text, size_t n,
                      const text_parse_options *options, xlac_error *err) {
   *r = (text_reader){
@@ -27,6 +35,7 @@ int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char 
   return 0;
 }
 
+/* Frees what the reader owns; the module stays the caller's. */
 void text_reader_close(text_reader *r) {
   text_names_close(r);
   text_lexer_close(&r->lx, r->alloc);
@@ -51,6 +60,8 @@ void text_reader_close(text_reader *r) {
 
 /* --- errors --- */
 
+/* Formats before asking for the place: an argument may lie in the buffer that the error's own message is written to.
+ * The error names the op being read, if any. */
 int text_fail(text_reader *r, const char *at, base_code code, const char *format, ...) {
   char message[sizeof r->err->message];
   uint32_t line, col;
@@ -62,7 +73,8 @@ int text_fail(text_reader *r, const char *at, base_code code, const char *format
   return base_fail_at(r->err, code, line, col, r->op_name ? r->op_name->s : "", "%s", message);
 }
 
-/* The token at the cursor, for a message: quoted and cut short, bytes that are not plain ASCII as escapes. */
+/* The token at the cursor, for a message: quoted and cut short, bytes that are not plain ASCII as escapes. At most
+ * 40 bytes of the token are shown, which leaves room for the last escape, "..." and the quotes. */
 static void describe_token(const text_reader *r, char out[64]) {
   const char *p = r->lx.p;
   if (p >= r->lx.end) {
@@ -83,6 +95,9 @@ static void describe_token(const text_reader *r, char out[64]) {
   snprintf(out + n, 64 - n, p < e ? "...'" : "'");
 }
 
+/*   expected '(' before the operands, found '%x'
+ *
+ * A comment that never ends hides all that follows, so it is named instead. */
 int text_expected(text_reader *r, base_code code, const char *what) {
   char found[64];
   describe_token(r, found);
@@ -91,15 +106,19 @@ int text_expected(text_reader *r, base_code code, const char *what) {
   return text_fail(r, r->lx.p, code, "expected %s, found %s", what, found);
 }
 
+/* For lists in messages; cut where `list` is full. */
 void text_append_word(char *list, size_t size, const char *word) {
   size_t n = strlen(list);
   snprintf(list + n, size - n, "%s%s", n ? ", " : "", word);
 }
 
+/* All that reads HLO text says it in these words. */
 int text_no_memory(text_reader *r) {
   return base_oom(r->err, "the module");
 }
 
+/* Counts memory that a short text could ask for without end (a shape of a million elements); the budget grows with
+ * the text. */
 int text_charge(text_reader *r, const char *at, size_t bytes) {
   if (bytes <= r->budget) {
     r->budget -= bytes;
@@ -109,6 +128,8 @@ int text_charge(text_reader *r, const char *at, size_t bytes) {
                    bytes - r->budget);
 }
 
+/* One more level of nesting. The caller takes it back with r->depth-- on success only: an error ends the whole
+ * parse. */
 int text_deeper(text_reader *r) {
   assert(r->depth <= r->max_depth);
   if (r->depth++ < r->max_depth) return 0;
@@ -117,6 +138,7 @@ int text_deeper(text_reader *r) {
 
 /* --- the smallest readers --- */
 
+/*   expected '(' before the operands */
 int text_want(text_reader *r, char c, const char *what) {
   assert(c && r->lx.p <= r->lx.end);
   if (text_eat(&r->lx, c)) return 0;
@@ -125,6 +147,8 @@ int text_want(text_reader *r, char c, const char *what) {
   return text_expected(r, XLAC_E_SYNTAX, expected);
 }
 
+/* Up to 18 digits can't overflow and are summed on the way; longer ones are read again by base_parse_i64, which
+ * checks. A letter or dot right behind the digits is an error here, so that "1e5" and "1.5" are not taken for 1. */
 int text_read_int(text_reader *r, int64_t *out) {
   const char *p = r->lx.p;
   bool negative = *p == '-';
@@ -142,6 +166,7 @@ int text_read_int(text_reader *r, int64_t *out) {
   return 0;
 }
 
+/* The words true and false, and nothing longer. */
 int text_read_bool(text_reader *r, bool *out) {
   const char *p = r->lx.p, *e = text_name_end(p);
   bool is_true = e - p == 4 && memcmp(p, "true", 4) == 0;
@@ -152,6 +177,8 @@ int text_read_bool(text_reader *r, bool *out) {
   return 0;
 }
 
+/* Takes inf, nan and their negatives, as printed in result accuracies; memcmp may look past the text, into the
+ * padding. */
 int text_read_double(text_reader *r, double *out) {
   const char *p = r->lx.p, *at = p;
   bool negative = *p == '-';
@@ -172,6 +199,8 @@ int text_read_double(text_reader *r, double *out) {
   return 0;
 }
 
+/* Most strings have no escape and are interned right from the text. Unescaping never lengthens, so that the bytes
+ * between the quotes are room enough. */
 int text_read_string(text_reader *r, const base_istr **out) {
   const char *p = r->lx.p;
   if (*p != '"' && *p != '\'') return text_expected(r, XLAC_E_SYNTAX, "a quoted string");
@@ -194,6 +223,7 @@ int text_read_string(text_reader *r, const base_istr **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* From a brace to the one that closes it, as it is: JSON, and other tools' words. */
 int text_read_braces(text_reader *r, const base_istr **out) {
   const char *p = r->lx.p;
   if (*p != '{') return text_expected(r, XLAC_E_SYNTAX, "'{'");
@@ -205,10 +235,12 @@ int text_read_braces(text_reader *r, const base_istr **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* Lists of numbers are collected on r->ints, and taken off it when they are complete. */
 int text_push_int(text_reader *r, int64_t v) {
   return BASE_VEC_PUSH(r->alloc, &r->ints, v) ? 0 : text_no_memory(r);
 }
 
+/* "{1,2}", "[1,2]" or, with another separator, "2x3"; `open`, `separator` and `close` are one byte each. */
 int text_read_ints(text_reader *r, char open, char separator, char close, uint32_t *from) {
   uint32_t first = r->ints.n;
   TRY(text_want(r, open, "before a list of integers"));
@@ -223,6 +255,7 @@ int text_read_ints(text_reader *r, char open, char separator, char close, uint32
   return text_want(r, close, "after a list of integers");
 }
 
+/* What was collected since `from`, as the module's. */
 const ir_ints *text_make_ints(text_reader *r, uint32_t from) {
   assert(from <= r->ints.n);
   uint32_t n = r->ints.n - from;
@@ -230,6 +263,7 @@ const ir_ints *text_make_ints(text_reader *r, uint32_t from) {
   return ir_ints_make(r->m, n, r->ints.items + from);
 }
 
+/*   {1,0,2} */
 int text_read_int_list(text_reader *r, const ir_ints **out) {
   uint32_t from;
   TRY(text_read_ints(r, '{', ',', '}', &from));
@@ -237,6 +271,7 @@ int text_read_int_list(text_reader *r, const ir_ints **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* "{{0,1},{2,3}}": the inner lists wait on r->pointers, since the outer list's length is known only at its end. */
 int text_read_int_lists(text_reader *r, const ir_int_lists **out) {
   uint32_t first = r->pointers.n;
   TRY(text_want(r, '{', "before a list of lists"));
@@ -259,6 +294,7 @@ int text_read_int_lists(text_reader *r, const ir_int_lists **out) {
   return 0;
 }
 
+/* The same as an array; NULL for an empty list, and *ok false when out of memory. */
 const int64_t *text_take_ints(text_reader *r, uint32_t from, bool *ok) {
   assert(from <= r->ints.n);
   uint32_t n = r->ints.n - from;
@@ -284,6 +320,7 @@ static bool begins_module(const text_reader *r, bool *has_header) {
   return e > p + percent && *ahead.p == '{';
 }
 
+/* A text of computations without "HloModule" has a name made up. */
 static int name_after_entry(text_reader *r) {
   r->bytes.n = 0;
   BASE_PUT(&r->bytes, "module_");
@@ -292,6 +329,11 @@ static int name_after_entry(text_reader *r) {
   return 0;
 }
 
+/* HloModule <name>, <attributes>
+ *   FileNames ... StackFrames
+ *   <computations>
+ * or computations without a header, whose module XLA names after the entry; or a lone instruction, a module by
+ * itself. */
 static int read_module(text_reader *r) {
   bool has_header;
   if (!begins_module(r, &has_header)) {
@@ -308,6 +350,7 @@ static int read_module(text_reader *r) {
   return ir_uniquify_names(r->m, r->err);
 }
 
+/* Names of computations and ops are unique in the module afterwards, as XLA's parser leaves them. */
 int text_parse_hlo(ir_module **out, const char *text, size_t n, const text_parse_options *options, xlac_error *err) {
   base_alloc alloc = options && options->alloc.fn ? options->alloc : base_alloc_libc;
   ir_module *m = NULL;
@@ -330,6 +373,8 @@ static int at_end(text_reader *r) {
   return r->lx.p == r->lx.end ? 0 : text_expected(r, XLAC_E_SYNTAX, "nothing more");
 }
 
+/* These two read into a module that exists: what they make stays in its arena, also when the text proves wrong later
+ * on. */
 int text_parse_type(ir_module *m, const char *text, size_t n, const ir_type **out, xlac_error *err) {
   text_reader r;
   const ir_type *type = NULL;
@@ -341,6 +386,9 @@ int text_parse_type(ir_module *m, const char *text, size_t n, const ir_type **ou
   return status;
 }
 
+/*   {devices=[2]<=[2]}
+ *
+ * The whole text must be the sharding. */
 int text_parse_sharding(ir_module *m, const char *text, size_t n, const ir_sharding **out, xlac_error *err) {
   text_reader r;
   const ir_sharding *sharding = NULL;

@@ -10,9 +10,11 @@
 #include "lexer.h"
 #include "../text.h"
 
-/* How a word reads as an async opcode: "add-start" is START of add. */
+/* How a word reads as an async opcode: "add-start" is START of add. The order is that of the opcodes async-start,
+ * async-update and async-done, which code computes with. */
 typedef enum text_sugar { TEXT_SUGAR_NONE, TEXT_SUGAR_START, TEXT_SUGAR_UPDATE, TEXT_SUGAR_DONE } text_sugar;
 
+/* A word of the text. `op` is of use only where `scope` is the reader's current one: text_op_named. */
 typedef struct text_symbol {
   const base_istr *name;
   ir_op *op;            /* defined with this name in scope `scope`, or NULL */
@@ -28,6 +30,7 @@ typedef struct text_symbol {
   bool illegal;  /* no name even after '%' */
 } text_symbol;
 
+/* The hash beside the symbol saves most comparisons of names. */
 typedef struct text_symbol_slot {
   uint32_t hash;
   text_symbol *symbol;
@@ -40,16 +43,19 @@ typedef struct text_hidden {
   uint32_t scope;
 } text_hidden;
 
+/* A parameter waiting for its computation to end, when the numbers are checked. */
 typedef struct text_param {
   ir_op *op;
   int64_t number;
 } text_param;
 
+/* A shape read before, by its text; direct-mapped, a newer one takes an older one's place. */
 typedef struct text_type_memo {
   const char *s; /* in the text */
   uint32_t n;
   const ir_type *type;
 } text_type_memo;
+/* Types that were read, by their text: programs repeat a few. */
 enum { TEXT_TYPE_MEMOS = 512 };
 
 BASE_VEC(text_ops, ir_op *);
@@ -65,6 +71,8 @@ BASE_VEC(text_pointers, const void *);
 
 typedef struct ir_uniquer ir_uniquer;
 
+/* Everything a parse carries along. Stacks (ops to bytes) are shared by all levels of nesting: whoever pushes notes
+ * the height before and sets it back, so that between two parts of the grammar each stack is as high as it was. */
 typedef struct text_reader {
   text_lexer lx;
   base_alloc alloc;
@@ -84,17 +92,23 @@ typedef struct text_reader {
   text_symbol_slot *slots;
   uint32_t n_symbols, cap; /* cap is a power of two */
   text_type_memo *memos;
+  /* Operands, and behind them control predecessors, of the instructions being read. */
   text_ops ops;
+  /* Integers of whatever list is being read. */
   text_ints ints;
   text_types types;
+  /* Attributes and called computations of the instructions being read, inner ones above outer ones. */
   text_attrs attrs;
   text_comps comps;
+  /* Names that inner scopes have redefined, to be restored. */
   text_hiddens hiddens;
+  /* Parameters of the open computations. */
   text_params params;
   text_shardings shardings;
   text_literals literals;
   text_pointers pointers;
-  base_text bytes;        /* a string being unescaped, or a text being normalised */
+  base_text bytes; /* a string being unescaped, or a text being normalised */
+  /* Async chains are followed by table: an update's start may be thousands of ops away. */
   base_map chain_starts;  /* async op -> start of its chain */
   base_map wrapped_by;    /* computation -> the async start that wraps it */
   base_map tree_sizes;    /* inferred tuple type -> nodes of its tree */
@@ -103,11 +117,14 @@ typedef struct text_reader {
   size_t budget;          /* bytes that the text may still cost beyond what it spells out */
 } text_reader;
 
-/* --- reader.c --- */
+/* --- read.c --- */
+/* Leaves the cursor on the first token. `text` may be freed afterwards; m, alloc and err must outlive
+ * the reader. */
 XLAC_MUST_USE int text_reader_open(text_reader *r, ir_module *m, base_alloc alloc, const char *text, size_t n,
                                    const text_parse_options *options, xlac_error *err);
 void text_reader_close(text_reader *r);
-/* Fails at a place in the text. */
+/* Fails at a place in the text. Gives the error's code, negative, for `return text_fail(...)`. `at` lies in the
+ * reader's copy of the text. */
 int text_fail(text_reader *r, const char *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
 /* "expected <what>, found <the next token>". */
 int text_expected(text_reader *r, base_code code, const char *what);
@@ -119,6 +136,7 @@ XLAC_MUST_USE int text_charge(text_reader *r, const char *at, size_t bytes);
 XLAC_MUST_USE int text_deeper(text_reader *r);
 /* c, named in the error by what it is for. */
 XLAC_MUST_USE int text_want(text_reader *r, char c, const char *what);
+/* These read one token, and leave *out alone when they fail. */
 XLAC_MUST_USE int text_read_int(text_reader *r, int64_t *out);
 XLAC_MUST_USE int text_read_bool(text_reader *r, bool *out);
 XLAC_MUST_USE int text_read_double(text_reader *r, double *out);
@@ -136,16 +154,20 @@ const ir_ints *text_make_ints(text_reader *r, uint32_t from);
 /* A copy of r->ints from `from` on, which is then dropped. NULL when empty or out of memory (*ok false). */
 const int64_t *text_take_ints(text_reader *r, uint32_t from, bool *ok);
 
-/* --- reader_names.c --- */
-/* The symbol of a word; NULL when out of memory. */
+/* --- read_names.c --- */
+/* The symbol of a word; NULL when out of memory. The word need not be terminated; equal words have one symbol. */
 text_symbol *text_symbol_of(text_reader *r, const char *s, size_t n);
 /* Fills opcode, attr and sugar. */
 void text_classify(text_symbol *symbol);
-/* A name: bare or after '%', with a colon where `colon` allows it. */
+/* A name: bare or after '%', with a colon where `colon` allows it. `what` names the expected thing in errors: "an
+ * operand". */
 XLAC_MUST_USE int text_read_name(text_reader *r, const char *what, text_symbol **out);
-/* Op names mean something within a scope only; inline computations open one inside another. */
+/* Op names mean something within a scope only; inline computations open one inside another. *outer and *first_hidden
+ * belong to the caller, who hands them to text_scope_close. */
 void text_scope_open(text_reader *r, uint32_t *outer, uint32_t *first_hidden);
 void text_scope_close(text_reader *r, uint32_t outer, uint32_t first_hidden);
+/* An error where the name is defined in this scope already; an outer scope's definition is hidden until this one
+ * closes. */
 XLAC_MUST_USE int text_define(text_reader *r, text_symbol *symbol, ir_op *op, const char *at);
 static inline ir_op *text_op_named(const text_reader *r, const text_symbol *symbol) {
   return symbol->scope == r->scope ? symbol->op : NULL;
@@ -156,18 +178,22 @@ XLAC_MUST_USE int text_take_name(text_reader *r, const text_symbol *symbol);
 XLAC_MUST_USE int text_anonymous(text_reader *r, ir_opcode opcode, text_symbol **out);
 void text_names_close(text_reader *r);
 
-/* --- reader_type.c --- */
+/* --- read_type.c --- */
+/* Whether a type begins at the cursor, rather than a name or an opcode. */
 bool text_at_type(text_reader *r);
+/* Gives an interned type with a layout at every depth. */
 XLAC_MUST_USE int text_read_type(text_reader *r, const ir_type **out);
 /* Charges the tree of an inferred type to the budget, since no text spells it out. */
 XLAC_MUST_USE int text_charge_type(text_reader *r, const char *at, const ir_type *t);
 
-/* --- reader_literal.c --- */
+/* --- read_literal.c --- */
+/* Its type is `type`, but for dynamic and packed element types: see read_literal.c. */
 XLAC_MUST_USE int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out);
 /* With its type in front: s32[2] {1, 2}. */
 XLAC_MUST_USE int text_read_typed_literal(text_reader *r, const ir_literal **out);
 
-/* --- reader_sharding.c, sharding_normal.c --- */
+/* --- read_sharding.c, sharding_normal.c --- */
+/* The cursor is on the opening brace, or on '[' or "mesh" for groups. */
 XLAC_MUST_USE int text_read_sharding(text_reader *r, const ir_sharding **out);
 XLAC_MUST_USE int text_read_groups(text_reader *r, const ir_groups **out);
 /* XLA's normal form of [reshape]T(perm), in place; perm has *n entries. */
@@ -175,8 +201,9 @@ void text_normal_iota(uint32_t *n, int64_t *reshape, int64_t *perm);
 /* XLA's normal form of a tiled sharding with subgroups: trivial ones dropped, the rest sorted and merged. */
 XLAC_MUST_USE int text_normal_subgroups(text_reader *r, const char *at, ir_sharding *s);
 
-/* --- reader_attr.c and reader_values.c --- */
-/* ", key=value" while there is more; pushes on r->attrs and r->comps. */
+/* --- read_attr.c and read_values.c --- */
+/* ", key=value" while there is more; pushes on r->attrs and r->comps. Whose attributes are being read, and where on
+ * the stacks they begin. */
 typedef struct text_attr_scope {
   uint16_t opcode;       /* whose own attributes are allowed */
   uint8_t sugar;         /* text_sugar */
@@ -187,9 +214,12 @@ typedef struct text_attr_scope {
   uint32_t first_pred;   /* control predecessors: index into r->ops */
   uint64_t seen[(IR_ATTR_COUNT + 63) / 64];
 } text_attr_scope;
+/* By the opcode's row and the sugar; attributes that any op may have are taken always. */
 bool text_takes_attr(const text_reader *r, const text_attr_scope *scope, unsigned key);
 XLAC_MUST_USE int text_read_attrs(text_reader *r, text_attr_scope *scope);
+/* `at` is where an error about a missing attribute points. */
 XLAC_MUST_USE int text_check_required(text_reader *r, const text_attr_scope *scope, const char *at);
+/* Reads the value of attribute a->key into a->v, or elsewhere and sets a->key to IR_ATTR_NONE. */
 XLAC_MUST_USE int text_read_value(text_reader *r, text_attr_scope *scope, ir_attr *a);
 XLAC_MUST_USE int text_read_metadata(text_reader *r, const ir_metadata **out);
 XLAC_MUST_USE int text_read_dict(text_reader *r, const ir_dict **out);
@@ -217,12 +247,14 @@ XLAC_MUST_USE int text_read_word(text_reader *r, ir_attr_key key, unsigned opcod
 /* A word standing before '=' as in "size=": its symbol, past the '='. */
 XLAC_MUST_USE int text_read_key(text_reader *r, const char **at, base_slice *out);
 
-/* --- reader_op.c, reader_operand.c, reader_async.c, reader_check.c --- */
+/* --- read_op.c, read_async.c --- */
 /* What stands after "name =": type, opcode, operands, attributes. `name` NULL: a nested operand, which gets a name. */
 XLAC_MUST_USE int text_read_rhs(text_reader *r, ir_computation *c, text_symbol *name, const char *at, ir_op **out);
 XLAC_MUST_USE int text_read_instruction(text_reader *r, ir_computation *c, ir_op **root);
 /* Pushes operands on r->ops. */
 XLAC_MUST_USE int text_read_operands(text_reader *r, ir_computation *c);
+/* An op as far as it has been read. Its operands are r->ops[first_operand...], all else is above the marks in
+ * `attrs`. */
 typedef struct text_draft {
   ir_computation *c;
   const base_istr *name;
@@ -246,14 +278,19 @@ XLAC_MUST_USE int text_async_made(text_reader *r, const text_draft *d, ir_op *op
 bool text_async_flat_equal(const ir_type *flat, const ir_type *nested);
 const ir_type *text_async_nested(text_reader *r, const ir_type *flat, uint32_t n);
 
-/* --- reader_computation.c, reader_header.c, reader_tables.c --- */
+/* --- read_computation.c, read_header.c --- */
 /* '{' instructions '}'; the computation is moved to the end of the module's list when complete. */
 XLAC_MUST_USE int text_read_body(text_reader *r, const char *name, size_t n, const char *at, ir_computation **out);
+/* Computations up to the end of the text; sets the module's entry. */
 XLAC_MUST_USE int text_read_computations(text_reader *r);
+/* A single instruction as a module. */
 XLAC_MUST_USE int text_read_lone(text_reader *r);
+/* Ends a computation whose instructions have been read: parameters by number, the root, the place in the module's
+ * list. */
 XLAC_MUST_USE int text_close_computation(text_reader *r, ir_computation *c, ir_op *root, uint32_t first_param,
                                          const char *at);
 XLAC_MUST_USE int text_read_header(text_reader *r);
+/* What the header says of the entry, once the entry is there. */
 XLAC_MUST_USE int text_check_header(text_reader *r);
 XLAC_MUST_USE int text_read_tables(text_reader *r);
 

@@ -1,5 +1,11 @@
 /* Async ops as they are read: the sugar "add-start" makes a hidden computation of parameters and one op, updates and
- * dones are checked against their start, and threads and shared attributes go where XLA puts them. */
+ * dones are checked against their start, and threads and shared attributes go where XLA puts them.
+ *
+ *   %s = ((f32[8], f32[8]), f32[8]) add-start(%x, %y), async_execution_thread="t"
+ * reads as
+ *   %async_wrapped { ROOT %add = f32[8] add(%async_param, %async_param.1) }, execution_thread="t"
+ *   %s = ((f32[8], f32[8]), f32[8]) async-start(%x, %y), async_execution_thread="t", calls=%async_wrapped
+ * Source: XLA's hlo_parser.cc and HloInstruction::CreateAsyncStart. */
 #include "read.h"
 
 #include <stdio.h>
@@ -19,6 +25,7 @@ const ir_type *text_async_nested(text_reader *r, const ir_type *flat, uint32_t n
   return t;
 }
 
+/* Whether `flat` is `nested` with its operands not in a tuple: f32[8], f32[8] against (f32[8]), f32[8]. */
 bool text_async_flat_equal(const ir_type *flat, const ir_type *nested) {
   if (!ir_is_tuple(flat) || !ir_is_tuple(nested) || nested->n_elements == 0 || !ir_is_tuple(nested->elements[0]))
     return false;
@@ -32,10 +39,13 @@ bool text_async_flat_equal(const ir_type *flat, const ir_type *nested) {
   return true;
 }
 
+/* ((operands), outcome, contexts...) */
 static bool is_start_type(const ir_type *t) {
   return t && ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0]);
 }
 
+/* Leaves in d->type the nested form, or fails. Only the shape's outline is looked at: the verifier compares the
+ * parts. */
 static int settle_start_type(text_reader *r, text_draft *d) {
   const ir_type *t = d->type;
   if (is_start_type(t)) return 0;
@@ -53,7 +63,8 @@ static int settle_start_type(text_reader *r, text_draft *d) {
 
 /* --- the hidden computation --- */
 
-/* Attributes of the sugar that belong to the start, not to the op it wraps. */
+/* Attributes of the sugar that belong to the start, not to the op it wraps. The rest describes the work and moves
+ * into the hidden computation. */
 static bool stays_on_start(const text_draft *d, unsigned key) {
   if (key == IR_ATTR_OUTPUT_TO_OPERAND_ALIASING) return !ir_opcode_takes(d->attrs.opcode, key, NULL);
   return key == IR_ATTR_ASYNC_THREAD || key == IR_ATTR_SHARDING || key == IR_ATTR_PARAMETER_REPLICATION;
@@ -101,7 +112,8 @@ static int add_hidden_params(text_reader *r, ir_computation *c, const text_draft
   return 0;
 }
 
-/* The computation that holds the wrapped op, whose called computations and own attributes are taken from d. */
+/* The computation that holds the wrapped op, whose called computations and own attributes are taken from d. The
+ * draft `w` is the wrapped op's: its operands are the new parameters, its type the start's second part. */
 static int make_hidden(text_reader *r, text_draft *d, ir_computation **out) {
   uint32_t first_param = r->params.n, ops = r->ops.n;
   ir_computation *c = ir_computation_new(r->m, "async_wrapped", 13);
@@ -128,11 +140,14 @@ static int make_hidden(text_reader *r, text_draft *d, ir_computation **out) {
 
 /* --- updates and dones --- */
 
+/* XLA's name for the thread of a start that names none is "main". */
 static const char *thread_name(const ir_op *start) {
   const ir_attr *a = ir_attr_find(start, IR_ATTR_ASYNC_THREAD);
   return a ? a->v.str->s : "main";
 }
 
+/* The operand of an update or done and the start of its chain, which chain_starts has for every async op read so
+ * far. */
 static int chain_operand(text_reader *r, const text_draft *d, ir_op **operand, ir_op **start) {
   ir_op *op = d->n_operands == 1 ? r->ops.items[d->first_operand] : NULL;
   bool async = op && (op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ASYNC_UPDATE);
@@ -171,7 +186,8 @@ static int check_chain_repeats(text_reader *r, const text_draft *d, const ir_op 
   return 0;
 }
 
-/* An update or done keeps only what is its own. */
+/* An update or done keeps only what is its own. XLA's updates and dones have no attributes of the wrapped op, nor a
+ * list of called computations. */
 static void drop_repeats(text_reader *r, text_draft *d) {
   uint32_t kept = d->attrs.first;
   for (uint32_t i = d->attrs.first; i < r->attrs.n; i++) {
@@ -183,6 +199,7 @@ static void drop_repeats(text_reader *r, text_draft *d) {
   r->comps.n = d->attrs.first_called;
 }
 
+/* An update or a done. An update has its operand's type; a done's is left to the verifier. */
 static int draft_follower(text_reader *r, text_draft *d, bool update) {
   ir_op *operand = NULL, *start = NULL;
   TRY(chain_operand(r, d, &operand, &start));
@@ -198,6 +215,8 @@ static int draft_follower(text_reader *r, text_draft *d, bool update) {
                    ir_type_text(operand->type, want, sizeof want), ir_type_text(d->type, got, sizeof got));
 }
 
+/* Called between reading an instruction and making its op; turns sugar into the generic opcode. Leaves other ops
+ * alone. */
 int text_async_draft(text_reader *r, text_draft *d) {
   unsigned opcode = d->attrs.opcode;
   if (d->attrs.sugar) opcode = IR_OP_ASYNC_START + (unsigned)d->attrs.sugar - TEXT_SUGAR_START;
@@ -217,8 +236,9 @@ int text_async_draft(text_reader *r, text_draft *d) {
 
 /* --- once the op is there --- */
 
-/* Runs `c` and what it calls on `thread` (NULL: main). A nested start that names its own thread keeps it, against XLA,
- * which rewrites it; one that names none follows. */
+/* Runs `c` and what it calls on `thread` (NULL: main). A nested start that names its own thread keeps it, against
+ * XLA, which rewrites it; one that names none follows. r->comps serves as the work list; a computation whose thread
+ * is right already is not entered again, so that this ends. */
 static int set_thread(text_reader *r, ir_computation *c, const base_istr *thread) {
   uint32_t first = r->comps.n;
   c->execution_thread = thread;
@@ -251,6 +271,7 @@ static const base_istr *start_thread(ir_op *op) {
   return NULL;
 }
 
+/* A wrapped computation belongs to one start only: XLA's async ops find their start through it. */
 static int start_made(text_reader *r, const text_draft *d, ir_op *op) {
   assert(op->n_called == 1);
   ir_computation *c = op->called[0];
@@ -262,6 +283,7 @@ static int start_made(text_reader *r, const text_draft *d, ir_op *op) {
   return set_thread(r, c, start_thread(op));
 }
 
+/* Remembers the chain and copies the shared attributes onto the wrapped op, where passes look for them. */
 int text_async_made(text_reader *r, const text_draft *d, ir_op *op) {
   if (op->opcode < IR_OP_ASYNC_START || op->opcode > IR_OP_ASYNC_DONE) return 0;
   ir_op *start = op;

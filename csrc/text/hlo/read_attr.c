@@ -1,4 +1,9 @@
-/* Attributes of ops: which are allowed, and the value of each kind. */
+/* Attributes of ops: which are allowed, and the value of each kind; and text_parse_attr, which sets one attribute of
+ * an op that is there already.
+ *
+ * Which attributes an opcode takes, and of which kind each is, comes from ir/ops.def and ir/attrs/attrs.def: a new
+ * attribute of a kind that exists needs nothing here. Values pile up on r->attrs, called computations on r->comps
+ * and control predecessors on r->ops, above the marks of text_attr_scope; text_make_op takes them from there. */
 #include "read.h"
 
 #include <stdio.h>
@@ -17,13 +22,17 @@ static bool is_common(unsigned key) {
   return false;
 }
 
-/* The attributes of conditional depend on its first operand. */
+/* The attributes of conditional depend on its first operand. A conditional on a pred has true_computation and
+ * false_computation, or branch_computations of two; one on an index has branch_computations alone. XLA's parser
+ * decides by the operand's type, and so does this. */
 static bool fits_conditional(const text_attr_scope *s, unsigned key) {
   if (s->opcode != IR_OP_CONDITIONAL) return true;
   bool of_pred = key == IR_ATTR_TRUE_COMPUTATION || key == IR_ATTR_FALSE_COMPUTATION;
   return s->pred ? key != IR_ATTR_BRANCH_COMPUTATIONS : !of_pred;
 }
 
+/* Sugar such as "add-start" takes the attributes of both add and async-start. Updates and dones may repeat those of
+ * their start, unless reading is strict: XLA refuses that. */
 static bool is_own(const text_reader *r, const text_attr_scope *s, unsigned key) {
   if (s->sugar && key == IR_ATTR_ASYNC_THREAD) return true;
   if (s->sugar == TEXT_SUGAR_START && key == IR_ATTR_OUTPUT_TO_OPERAND_ALIASING) return true;
@@ -32,6 +41,7 @@ static bool is_own(const text_reader *r, const text_attr_scope *s, unsigned key)
   return ir_opcode_takes(s->opcode, (ir_attr_key)key, NULL) && fits_conditional(s, key);
 }
 
+/* Whether an op of this opcode may have the attribute. */
 bool text_takes_attr(const text_reader *r, const text_attr_scope *s, unsigned key) {
   assert(key < IR_ATTR_COUNT && s->opcode > IR_OP_INVALID && s->opcode < IR_OP_COUNT);
   return is_common(key) || is_own(r, s, key);
@@ -57,6 +67,7 @@ static bool is_forgotten(const text_attr_scope *s, const base_istr *name) {
   return s->opcode == IR_OP_RAGGED_ALL_TO_ALL && strcmp(name->s, "dimensions") == 0;
 }
 
+/* A list of integers or a single word. */
 static int skip_forgotten(text_reader *r) {
   const ir_ints *ints;
   if (*r->lx.p == '{') return text_read_int_list(r, &ints);
@@ -67,6 +78,7 @@ static int skip_forgotten(text_reader *r) {
   return 0;
 }
 
+/* "key=" in one piece: XLA's lexer takes the '=' along with the name, so that no blank may stand between. */
 int text_read_key(text_reader *r, const char **at, base_slice *out) {
   const char *p = r->lx.p, *e = text_name_end(p);
   if (!text_is(*p, TEXT_ALPHA) || *e != '=')
@@ -78,6 +90,7 @@ int text_read_key(text_reader *r, const char **at, base_slice *out) {
   return 0;
 }
 
+/* slice_sizes is two attributes under one name: gather's is a list, collective-permute's a list of lists. */
 static int read_attr(text_reader *r, text_attr_scope *s) {
   const char *at;
   base_slice word;
@@ -99,15 +112,18 @@ static int read_attr(text_reader *r, text_attr_scope *s) {
   return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
 }
 
+/* The attributes that follow the operands, each after a comma. */
 int text_read_attrs(text_reader *r, text_attr_scope *s) {
   while (text_eat(&r->lx, ',')) TRY(read_attr(r, s));
   return 0;
 }
 
+/* An attribute may stand once. */
 static bool was_seen(const text_attr_scope *s, unsigned key) {
   return s->seen[key / 64] >> (key % 64) & 1;
 }
 
+/* Required by ops.def; and for a conditional those that its first operand asks for. */
 int text_check_required(text_reader *r, const text_attr_scope *s, const char *at) {
   const ir_attr_spec *spec = ir_opcode_info(s->opcode)->attrs;
   if (s->sugar > TEXT_SUGAR_START) return 0;
@@ -127,6 +143,7 @@ int text_check_required(text_reader *r, const text_attr_scope *s, const char *at
 
 /* --- words --- */
 
+/* Unknown words are refused by listing the known ones; attributes whose words are not in the tables take any. */
 int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_istr **out) {
   const char *p = r->lx.p, *e = text_name_end(p);
   size_t n = (size_t)(e - p);
@@ -147,6 +164,7 @@ int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_
   return *out ? 0 : text_no_memory(r);
 }
 
+/*   {high,default} */
 static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir_names **out) {
   uint32_t first = r->pointers.n;
   TRY(text_want(r, '{', "before a list of words"));
@@ -171,7 +189,8 @@ static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir
 
 /* --- computations and ops --- */
 
-/* A computation's name, or its body in place. */
+/* A computation's name, or its body in place. A name must be that of a computation that stands before this one: HLO
+ * text has no forward references, which is why no recursion can be written. */
 static int read_called(text_reader *r, ir_computation **out) {
   const char *at = r->lx.p;
   if (*at == '{' && r->no_bodies) return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "a computation's name");
@@ -183,7 +202,8 @@ static int read_called(text_reader *r, ir_computation **out) {
   return base_hint(r->err, status, "computations are defined before they are used, so none can call itself");
 }
 
-/* Puts c at place `slot` of the op's called computations. */
+/* Puts c at place `slot` of the op's called computations. Attributes come in any order ("body=..., condition=..."),
+ * so that a place before it may still be empty (NULL). */
 static int put_called(text_reader *r, const text_attr_scope *s, uint32_t slot, ir_computation *c) {
   assert(c && r->comps.n >= s->first_called);
   while (r->comps.n <= s->first_called + slot)
@@ -192,6 +212,7 @@ static int put_called(text_reader *r, const text_attr_scope *s, uint32_t slot, i
   return 0;
 }
 
+/*   {%a, %b} */
 static int read_called_list(text_reader *r, const text_attr_scope *s) {
   uint32_t n = 0;
   TRY(text_want(r, '{', "before a list of computations"));
@@ -205,6 +226,8 @@ static int read_called_list(text_reader *r, const text_attr_scope *s) {
   return text_want(r, '}', "after a list of computations");
 }
 
+/* Where two attributes name one computation each, the second in the order of ir_op.called is body, scatter or
+ * false_computation. A custom-call's to_apply takes the place of called_computations read before it. */
 static int read_called_attr(text_reader *r, const text_attr_scope *s, unsigned key) {
   ir_computation *c;
   if (key == IR_ATTR_BRANCH_COMPUTATIONS || key == IR_ATTR_CALLED_COMPUTATIONS) return read_called_list(r, s);
@@ -214,7 +237,7 @@ static int read_called_attr(text_reader *r, const text_attr_scope *s, unsigned k
   return put_called(r, s, second, c);
 }
 
-/* {a, b}: pushed on r->ops, each once. */
+/* {a, b}: pushed on r->ops, each once. The stamp tells which ops this list has had, without a set. */
 static int read_predecessors(text_reader *r) {
   uint32_t stamp = ++r->stamp;
   assert(stamp != 0);
@@ -235,6 +258,7 @@ static int read_predecessors(text_reader *r) {
 
 /* --- values --- */
 
+/*   {true,false} */
 static int read_bools(text_reader *r, const ir_ints **out) {
   uint32_t first = r->ints.n;
   TRY(text_want(r, '{', "before a list of true and false"));
@@ -250,6 +274,7 @@ static int read_bools(text_reader *r, const ir_ints **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* {{0,1},{1,2}}: source_target_pairs. */
 static int read_int_pairs(text_reader *r, const ir_int_lists **out) {
   const char *at = r->lx.p;
   TRY(text_read_int_lists(r, out));
@@ -259,6 +284,7 @@ static int read_int_pairs(text_reader *r, const ir_int_lists **out) {
   return 0;
 }
 
+/* {f32[2]{0}, f32[]}: operand_layout_constraints. */
 static int read_types(text_reader *r, const ir_types **out) {
   uint32_t first = r->types.n;
   TRY(text_want(r, '{', "before a list of shapes"));
@@ -281,7 +307,8 @@ static int read_types(text_reader *r, const ir_types **out) {
   return 0;
 }
 
-/* A quoted string or a JSON object; a string that is such an object is kept as one. An empty string is no config. */
+/* A quoted string or a JSON object; a string that is such an object is kept as one. An empty string is no config.
+ * XLA prints a JSON object without quotes and everything else quoted; `raw` says which of the two it will be. */
 static int read_config(text_reader *r, ir_attr *a) {
   ir_config_text *c = BASE_NEW(&r->m->arena, ir_config_text);
   if (!c) return text_no_memory(r);
@@ -304,6 +331,8 @@ static int read_verbatim(text_reader *r, ir_attr *a) {
   return 0;
 }
 
+/* XLA keeps these attributes (epsilon of batch-norm, for one) as 32-bit floats: rounded here, so that they print the
+ * same. */
 static int read_float32(text_reader *r, double *out) {
   const char *at = r->lx.p;
   TRY(text_read_double(r, out));
@@ -313,6 +342,8 @@ static int read_float32(text_reader *r, double *out) {
   return 0;
 }
 
+/* Where the value belongs elsewhere than in the op's list of attributes (called computations, control predecessors,
+ * an empty string), a->key becomes IR_ATTR_NONE and the caller adds nothing. */
 int text_read_value(text_reader *r, text_attr_scope *s, ir_attr *a) {
   ir_attr_key key = (ir_attr_key)a->key;
   switch ((ir_attr_kind)a->kind) {
@@ -380,4 +411,175 @@ int text_read_value(text_reader *r, text_attr_scope *s, ir_attr *a) {
       break;
   }
   return text_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "'%s' can't be given here", ir_attr_table[key].text);
+}
+
+/* ---- Setting one attribute of an op from text, for editors: text_parse_attr. */
+
+/* --- names of the module and the computation --- */
+
+/* Names mean what they mean in the finished module here: there is no order of definition to keep to. */
+static int know_computations(text_reader *r) {
+  IR_FOR_COMPUTATIONS(c, r->m) {
+    text_symbol *y = text_symbol_of(r, c->name->s, c->name->n);
+    if (!y) return text_no_memory(r);
+    y->comp = c;
+  }
+  return 0;
+}
+
+/* For the text of one attribute: names of the op's computation, as if they had been read. */
+static int know_ops(text_reader *r, const ir_computation *c) {
+  IR_FOR_OPS(op, c) {
+    text_symbol *y = text_symbol_of(r, op->name->s, op->name->n);
+    if (!y) return text_no_memory(r);
+    y->op = op;
+    y->scope = r->scope;
+  }
+  return 0;
+}
+
+/* --- cycles --- */
+
+/* Pushes what has not been seen yet. r->pointers is the stack of a depth-first search; both searches below leave it
+ * empty. */
+static int push_new(text_reader *r, base_map *seen, const void *p) {
+  uint64_t known;
+  if (base_map_get(seen, base_key(p), &known)) return 0;
+  if (!base_map_set(seen, base_key(p), 1) || !BASE_VEC_PUSH(r->alloc, &r->pointers, p)) return text_no_memory(r);
+  return 0;
+}
+
+/* Whether `from` calls `wanted`, through any number of calls. */
+static int calls_computation(text_reader *r, base_map *seen, const ir_computation *from, const ir_computation *wanted,
+                             bool *found) {
+  TRY(push_new(r, seen, from));
+  while (r->pointers.n) {
+    const ir_computation *c = r->pointers.items[--r->pointers.n];
+    *found = *found || c == wanted;
+    IR_FOR_OPS(op, c) {
+      for (uint32_t i = 0; i < op->n_called; i++) TRY(push_new(r, seen, op->called[i]));
+    }
+  }
+  return 0;
+}
+
+/* Whether `from` comes after `wanted`, through operands and control predecessors. */
+static int follows_op(text_reader *r, base_map *seen, const ir_op *from, const ir_op *wanted, bool *found) {
+  TRY(push_new(r, seen, from));
+  while (r->pointers.n) {
+    const ir_op *op = r->pointers.items[--r->pointers.n];
+    *found = *found || op == wanted;
+    for (uint32_t i = 0; i < op->n_operands; i++) TRY(push_new(r, seen, op->operands[i].op));
+    for (uint32_t i = 0; i < op->n_control_preds; i++) TRY(push_new(r, seen, op->control_preds[i]));
+  }
+  return 0;
+}
+
+/* Text can't express recursion, but an edit could: a body that reaches the op's own computation is refused. */
+static int check_new_calls(text_reader *r, base_map *seen, const ir_op *op, const text_attr_scope *s) {
+  for (uint32_t i = s->first_called; i < r->comps.n; i++) {
+    const ir_computation *c = r->comps.items[i];
+    bool found = false;
+    if (!c) continue;
+    base_map_clear(seen);
+    TRY(calls_computation(r, seen, c, op->parent, &found));
+    if (found)
+      return text_fail(r, r->lx.text, XLAC_E_EDIT, "'%s' would call itself through '%s'", op->parent->name->s,
+                       c->name->s);
+  }
+  return 0;
+}
+
+/* Control dependencies that are set on an op must leave an order in which all can run. */
+static int check_preds(text_reader *r, base_map *seen, const ir_op *op) {
+  bool found = false;
+  for (uint32_t i = 0; i < r->ops.n; i++) TRY(follows_op(r, seen, r->ops.items[i], op, &found));
+  if (!found) return 0;
+  return text_fail(r, r->lx.text, XLAC_E_EDIT, "'%s' would have to run before itself", op->name->s);
+}
+
+/* An edit must leave the module acyclic, since everything that walks it relies on that. */
+static int check_cycles(text_reader *r, const ir_op *op, const text_attr_scope *s) {
+  base_map seen;
+  base_map_init(&seen, r->alloc);
+  int status = check_new_calls(r, &seen, op, s);
+  base_map_clear(&seen);
+  if (status == 0) status = check_preds(r, &seen, op);
+  base_map_free(&seen);
+  return status;
+}
+
+/* --- setting --- */
+
+/* Replaces the list by a new one. `list`: the attribute gives all called computations; else only those that it
+ * names, and the op's others stay. */
+static int set_called(text_reader *r, ir_op *op, const text_attr_scope *s, bool list) {
+  assert(r->comps.n >= s->first_called);
+  uint32_t n = r->comps.n - s->first_called, total = list || n > op->n_called ? n : op->n_called;
+  ir_computation **called = BASE_ARRAY(&r->m->arena, ir_computation *, (size_t)total + 1);
+  if (!called) return text_no_memory(r);
+  for (uint32_t i = 0; i < total; i++) {
+    ir_computation *given = i < n ? r->comps.items[s->first_called + i] : NULL;
+    called[i] = given || i >= op->n_called ? given : op->called[i];
+    if (!called[i]) return text_fail(r, r->lx.text, XLAC_E_EDIT, "set the computation before this one first");
+  }
+  op->called = called;
+  op->n_called = total;
+  r->m->verified = false;
+  return 0;
+}
+
+/* The module counts its control edges, so that passes can skip looking for them; keep that count right. */
+static int set_preds(text_reader *r, ir_op *op) {
+  assert(r->m->n_control_edges >= op->n_control_preds);
+  ir_op **preds = base_arena_memdup(&r->m->arena, r->ops.items, r->ops.n * sizeof *preds);
+  if (!preds) return text_no_memory(r);
+  r->m->n_control_edges += r->ops.n - op->n_control_preds;
+  op->control_preds = preds;
+  op->n_control_preds = r->ops.n;
+  r->m->verified = false;
+  return 0;
+}
+
+/* Keys whose value is a list of computations; others name one. */
+static bool is_called_list(unsigned key) {
+  return key == IR_ATTR_BRANCH_COMPUTATIONS || key == IR_ATTR_CALLED_COMPUTATIONS;
+}
+
+/* Nothing of the op changes before everything has been read and checked. */
+static int set_from_text(text_reader *r, ir_op *op, unsigned key) {
+  text_attr_scope s = {.opcode = op->opcode, .type = op->type};
+  ir_attr a = ir_attr_make((ir_attr_key)key);
+  s.pred = op->n_operands > 0 && ir_operand_type(op, 0)->dtype == XLAC_PRED;
+  r->op_name = op->name;
+  r->no_bodies = true;
+  if (!text_takes_attr(r, &s, key))
+    return text_fail(r, r->lx.text, XLAC_E_BAD_ATTRIBUTE, "%s has no attribute '%s'", ir_opcode_text(op->opcode),
+                     ir_attr_table[key].text);
+  if (a.kind == IR_KIND_CALLED) TRY(know_computations(r));
+  if (a.kind == IR_KIND_OPS) TRY(know_ops(r, op->parent));
+  unsigned kind = a.kind;
+  TRY(text_read_value(r, &s, &a));
+  if (r->lx.p != r->lx.end) return text_expected(r, XLAC_E_SYNTAX, "nothing more");
+  TRY(check_cycles(r, op, &s));
+  if (kind == IR_KIND_CALLED) return set_called(r, op, &s, is_called_list(key));
+  if (kind == IR_KIND_OPS) return set_preds(r, op);
+  if (a.key != IR_ATTR_NONE) return ir_attr_set(op, a) ? 0 : text_no_memory(r);
+  ir_attr_remove(op, (ir_attr_key)key); /* an empty value is none */
+  return 0;
+}
+
+/* One attribute from text, for tools that set attributes by name; the op is changed only if this succeeds. */
+int text_parse_attr(ir_op *op, const char *key, size_t key_n, const char *text, size_t n, xlac_error *err) {
+  assert(op->parent);
+  ir_module *m = op->parent->module;
+  unsigned attr = ir_attr_from_text(key, key_n);
+  text_reader r;
+  if (attr == IR_ATTR_SLICE_SIZES && op->opcode != IR_OP_GATHER) attr = IR_ATTR_PERMUTE_SLICE_SIZES;
+  if (attr == IR_ATTR_NONE)
+    return base_fail(err, XLAC_E_BAD_ATTRIBUTE, "there is no attribute '%.*s'", (int)(key_n < 60 ? key_n : 60), key);
+  int status = text_reader_open(&r, m, m->alloc, text, n, NULL, err);
+  if (status == 0) status = set_from_text(&r, op, attr);
+  text_reader_close(&r);
+  return status;
 }

@@ -1,9 +1,17 @@
-/* Computations: signature, body, parameters; and the lone instruction that is a module by itself. */
+/* Computations: signature, body, parameters; and the lone instruction that is a module by itself.
+ *
+ *   %sum (a: f32[], b: f32[]) -> f32[] {
+ *     %a = f32[] parameter(0)
+ *     ...
+ *     ROOT %add = f32[] add(%a, %b)
+ *   }, execution_thread="main"
+ * A computation's body is also read in place, as in to_apply={...}: text_read_body serves both. */
 #include "read.h"
 
 /* --- parameters --- */
 
-/* Numbers must be 0 to n - 1, each once. */
+/* Numbers must be 0 to n - 1, each once. They may be defined in any order; c->params is by number. Those of this
+ * computation are on r->params from `first` on. */
 static int collect_params(text_reader *r, ir_computation *c, uint32_t first) {
   assert(r->params.n >= first && c->n_params == 0);
   uint32_t n = r->params.n - first;
@@ -43,6 +51,7 @@ static void move_to_end(ir_computation *c) {
   m->last = c;
 }
 
+/* `root` NULL: the last instruction is the root, as in XLA. */
 int text_close_computation(text_reader *r, ir_computation *c, ir_op *root, uint32_t first_param, const char *at) {
   if (!c->last) return text_fail(r, at, XLAC_E_SYNTAX, "a computation needs at least one instruction");
   TRY(collect_params(r, c, first_param));
@@ -52,6 +61,7 @@ int text_close_computation(text_reader *r, ir_computation *c, ir_op *root, uint3
 
 /* --- bodies --- */
 
+/* Saves and restores the name of the op around it, so that errors after an inline body name the right one. */
 int text_read_body(text_reader *r, const char *name, size_t n, const char *at, ir_computation **out) {
   uint32_t outer, first_hidden, first_param = r->params.n;
   const base_istr *outer_op = r->op_name;
@@ -75,6 +85,7 @@ int text_read_body(text_reader *r, const char *name, size_t n, const char *at, i
   return 0;
 }
 
+/*   -> */
 static bool eat_arrow_token(text_reader *r) {
   if (r->lx.p[0] != '-' || r->lx.p[1] != '>') return false;
   r->lx.p += 2;
@@ -99,6 +110,7 @@ static int read_signature(text_reader *r, const ir_type **result, const char **a
   return text_read_type(r, result);
 }
 
+/* Layouts may differ: ir_compatible compares shapes only. */
 static int check_signature(text_reader *r, const ir_computation *c, const ir_type *result, const char *at) {
   const ir_type *t = ir_root(c)->type;
   if (ir_compatible(result, t)) return 0;
@@ -108,7 +120,7 @@ static int check_signature(text_reader *r, const ir_computation *c, const ir_typ
                    ir_type_text(t, got, sizeof got));
 }
 
-/* }, execution_thread="t" */
+/* }, execution_thread="t" "main" is what no thread at all means, and kept as that. */
 static int read_computation_attrs(text_reader *r, ir_computation *c) {
   bool seen = false;
   while (text_eat(&r->lx, ',')) {
@@ -124,6 +136,7 @@ static int read_computation_attrs(text_reader *r, ir_computation *c) {
   return 0;
 }
 
+/* The keyword, unless it is a name: "ENTRY = ..." and "ENTRY: ..." are not keywords. */
 static bool eat_entry(text_reader *r) {
   const char *p = r->lx.p;
   if (memcmp(p, "ENTRY", 5) != 0 || text_is(p[5], TEXT_NAME) || p[5] == '=' || p[5] == ':') return false;
@@ -132,6 +145,7 @@ static bool eat_entry(text_reader *r) {
   return true;
 }
 
+/* A name may be taken only by one computation, and the name is defined after the body, which can't refer to itself. */
 static int read_computation(text_reader *r, ir_computation **entry) {
   const char *entry_at = r->lx.p, *result_at = NULL;
   bool is_entry = eat_entry(r);
@@ -153,6 +167,7 @@ static int read_computation(text_reader *r, ir_computation **entry) {
   return 0;
 }
 
+/* Without an ENTRY the last computation is the entry, as in XLA. */
 int text_read_computations(text_reader *r) {
   ir_computation *entry = NULL;
   do TRY(read_computation(r, &entry));
@@ -164,7 +179,8 @@ int text_read_computations(text_reader *r) {
 
 /* --- a lone instruction --- */
 
-/* XLA adds the lone instruction's computation before those written inside it, so it gets its names first. */
+/* XLA adds the lone instruction's computation before those written inside it, so it gets its names first. For the
+ * time of uniquifying it stands at the head of the list; then it goes back to the end. */
 static int name_lone_first(text_reader *r, ir_computation *c) {
   ir_module *m = r->m;
   if (m->first == c) return 0;
@@ -179,6 +195,8 @@ static int name_lone_first(text_reader *r, ir_computation *c) {
   return status;
 }
 
+/* "%y = f32[] add(f32[] %a, f32[] %b)" or "f32[] add(f32[] %a, f32[] %b)": operands are declared by use and become
+ * parameters in the order in which they are first seen. */
 int text_read_lone(text_reader *r) {
   uint32_t outer, first_hidden;
   ir_op *root = NULL;

@@ -1,10 +1,16 @@
-/* Literals: numbers of every element type, nested braces, tuples, and the elided form {...}. */
+/* Literals: numbers of every element type, nested braces, tuples, and the elided form {...}.
+ *
+ *   f32[] 1.5        s32[2] {1, 2}        f32[2,2] { { 1, 2 }, { 3, 4 } }        (s32[] 1, pred[2] {1,0}) f32[99] {...}
+ * Elements are stored row-major whatever the layout. The array is allocated at its first value, when it is known
+ * that the rest of the text is long enough to hold one byte for each element; so a short text can't ask for
+ * gigabytes. */
 #include "../../base/number/number.h"
 #include "read.h"
 
 #include <stdio.h>
 
-/* One array being read. */
+/* One array being read. Blanks and commas between values are skipped freely, as XLA's parser does; only braces and
+ * counts are checked. */
 typedef struct array_state {
   const ir_type *type;
   base_dtype dtype;
@@ -19,11 +25,13 @@ typedef struct array_state {
 
 /* --- numbers --- */
 
+/*   300 is out of range for s8 */
 static int out_of_range(text_reader *r, const char *at, const char *end, base_dtype t) {
   int n = end - at < 60 ? (int)(end - at) : 60;
   return text_fail(r, at, XLAC_E_BAD_LITERAL, "%.*s is out of range for %s", n, at, base_dtype_of(t)->text);
 }
 
+/* Whether v, an integer of 64 bits, is one of type t. pred takes any integer: XLA makes true of all but 0. */
 static bool integer_fits(base_dtype t, int64_t v) {
   unsigned bits = base_dtype_of(t)->bits;
   if (t == XLAC_PRED || bits == 64) return true;
@@ -31,12 +39,15 @@ static bool integer_fits(base_dtype t, int64_t v) {
   return v >= -(INT64_C(1) << (bits - 1)) && v < INT64_C(1) << (bits - 1);
 }
 
+/* Machines are little-endian, so the low bytes come first. */
 static void store_integer(base_dtype t, void *to, size_t size, int64_t v) {
   assert(size <= sizeof v && !base_dtype_is_float(t));
   if (t == XLAC_PRED) v = v != 0;
   memcpy(to, &v, size); /* the low bytes: values narrower than a byte are sign-extended already */
 }
 
+/* Up to 18 digits are summed on the way, longer numbers are parsed again with checks. Numbers of u64 above the
+ * largest s64 have their bits in v. */
 static int read_integer(text_reader *r, array_state *s, void *to) {
   const char *p = r->lx.p;
   bool negative = *p == '-';
@@ -57,7 +68,9 @@ static int read_integer(text_reader *r, array_state *s, void *to) {
   return 0;
 }
 
-/* A NaN with sign and payload; payload 0 is the type's usual one. Only types with infinities have payloads. */
+/* A NaN with sign and payload; payload 0 is the type's usual one. Only types with infinities have payloads. In XLA's
+ * text a NaN's payload stands for the mantissa's bits; a plain "nan" has the quiet bit alone. f8e4m3fn and its like
+ * have one NaN, so that only its sign is kept. */
 static int store_nan(text_reader *r, base_dtype t, void *to, bool negative, uint64_t payload, const char *at) {
   const base_dtype_info *info = base_dtype_of(t);
   assert(info->kind == BASE_KIND_FLOAT && info->bytes <= 8);
@@ -80,7 +93,7 @@ static int store_nan(text_reader *r, base_dtype t, void *to, bool negative, uint
   return 0;
 }
 
-/* nan or nan(0x123), the sign taken already. */
+/* nan or nan(0x123), the sign taken already. At most 13 hexadecimal digits: a double has 52 bits of mantissa. */
 static int read_nan(text_reader *r, base_dtype t, void *to, bool negative, const char *at) {
   const char *p = r->lx.p + 3;
   uint64_t payload = 0;
@@ -121,7 +134,8 @@ static bool store_real(base_dtype t, void *to, double v) {
   return !finite || __builtin_isfinite(base_float_to_f64(t, bits));
 }
 
-/* XLA reads what looks like an integer as one of 64 bits, also where a float is wanted. */
+/* XLA reads what looks like an integer as one of 64 bits, also where a float is wanted. Such a number is out of
+ * range there, and must be here; written with a dot or an exponent it would be fine. */
 static bool is_long_integer(const char *p, const char *e) {
   int64_t i;
   uint64_t u;
@@ -130,6 +144,8 @@ static bool is_long_integer(const char *p, const char *e) {
   return *p == '-' ? base_parse_i64(p, e, &i) != e : base_parse_u64(p, e, &u) != e;
 }
 
+/* A finite number that rounds to an infinity is refused; "inf" itself is taken, also by types without infinities,
+ * which store what the conversion gives. */
 static int read_real(text_reader *r, base_dtype t, void *to) {
   const char *p = r->lx.p;
   bool negative = *p == '-';
@@ -151,12 +167,14 @@ static int read_real(text_reader *r, base_dtype t, void *to) {
   return 0;
 }
 
-/* As XLA does: where the real part is a NaN the imaginary part becomes the same one. */
+/* As XLA does: where the real part is a NaN the imaginary part becomes the same one. text_parse_options.halves keeps
+ * both halves as written, which programs serialized by xlac need. */
 static void spread_nan(base_dtype part, uint8_t *to) {
   size_t size = base_dtype_bytes(part);
   if (__builtin_isnan(base_load_f64(part, to))) memcpy(to + size, to, size);
 }
 
+/* (1, -2): a real and an imaginary part. */
 static int read_complex(text_reader *r, base_dtype t, uint8_t *to) {
   base_dtype part = base_dtype_real_part(t);
   TRY(text_want(r, '(', "before the real part of a complex number"));
@@ -171,6 +189,7 @@ static int read_complex(text_reader *r, base_dtype t, uint8_t *to) {
   return 0;
 }
 
+/* true and false; pred literals may also be 1 and 0. */
 static int read_truth(text_reader *r, array_state *s, void *to) {
   bool v;
   if (s->dtype != XLAC_PRED)
@@ -195,7 +214,8 @@ static int read_value(text_reader *r, array_state *s, void *to) {
 
 /* --- arrays --- */
 
-/* Every value takes at least two bytes of text, so a larger array can't be spelled out by what is left. */
+/* Every value takes at least two bytes of text, so a larger array can't be spelled out by what is left. A flat
+ * literal is zeros for the most part, which the text does not spell out: those are charged to the budget. */
 static int allocate_array(text_reader *r, array_state *s, bool flat) {
   assert(!s->data && s->type->count >= 0);
   size_t bytes = (size_t)ir_type_bytes(s->type);
@@ -212,6 +232,8 @@ static int allocate_array(text_reader *r, array_state *s, bool flat) {
   return 0;
 }
 
+/* Counts the value in the innermost brace, then reads it to the next place; row-major order is the order of the
+ * text. */
 static int store_next(text_reader *r, array_state *s) {
   uint32_t rank = s->type->rank;
   if (!text_is(*r->lx.p, TEXT_NAME) && *r->lx.p != '(') return text_expected(r, XLAC_E_BAD_LITERAL, "a value");
@@ -228,6 +250,7 @@ static int store_next(text_reader *r, array_state *s) {
   return 0;
 }
 
+/* Counts subarrays in the dimension that it closes over. */
 static int open_brace(text_reader *r, array_state *s) {
   const ir_type *t = s->type;
   assert(s->level <= t->rank);
@@ -241,6 +264,7 @@ static int open_brace(text_reader *r, array_state *s) {
   return 0;
 }
 
+/* Every brace must have exactly as many elements as its dimension. */
 static int close_brace(text_reader *r, array_state *s) {
   assert(s->level > 0);
   int64_t want = s->type->dims[--s->level], got = s->seen[s->level];
@@ -250,7 +274,8 @@ static int close_brace(text_reader *r, array_state *s) {
   return 0;
 }
 
-/* "...": the values are not known. */
+/* "...": the values are not known. {...} stands for the whole literal only; its dimension counts as full so that the
+ * closing brace is content. */
 static int elide(text_reader *r, array_state *s) {
   if (memcmp(r->lx.p, "...", 3) != 0) return text_expected(r, XLAC_E_BAD_LITERAL, "a value");
   if (s->level != 1) return text_fail(r, r->lx.p, XLAC_E_BAD_LITERAL, "... stands for values only as {...}");
@@ -286,7 +311,8 @@ static int read_nested(text_reader *r, array_state *s) {
   return 0;
 }
 
-/* A value without braces for an array: XLA takes it as the first element and zeros for the rest. */
+/* A value without braces for an array: XLA takes it as the first element and zeros for the rest.
+ *   f32[3] constant(7)   is   {7, 0, 0} */
 static int read_flat(text_reader *r, array_state *s) {
   if (*r->lx.p == '.') return elide(r, s);
   if (*r->lx.p == '}' || *r->lx.p == ',' || *r->lx.p == ')' || !*r->lx.p)
@@ -314,6 +340,7 @@ static bool is_elided_scalar(text_reader *r) {
   return is;
 }
 
+/* `data` stays NULL for an elided literal; whoever needs the values has to refuse it. */
 static int read_array(text_reader *r, const ir_type *type, const ir_literal **out) {
   if (!ir_is_tensor(type)) return text_fail(r, r->lx.p, XLAC_E_BAD_LITERAL, "only arrays and tuples have values");
   for (uint32_t i = 0; i < type->rank; i++)
@@ -337,7 +364,8 @@ static int read_array(text_reader *r, const ir_type *type, const ir_literal **ou
   return 0;
 }
 
-/* The type of a literal of type t: it has all its elements, and XLA does not pack them. */
+/* The type of a literal of type t: it has all its elements, and XLA does not pack them. Element sizes in layouts
+ * (E(4)) say how a buffer is packed; a literal has one element a byte at least. */
 static const ir_type *literal_type(ir_module *m, const ir_type *t) {
   if (!ir_is_tensor(t) || (!t->has_dynamic && t->layout->element_bits == 0)) return t;
   ir_layout layout = *t->layout;
@@ -346,6 +374,7 @@ static const ir_type *literal_type(ir_module *m, const ir_type *t) {
   return plain ? ir_tensor(m, t->dtype, t->rank, t->dims, NULL, plain, NULL) : NULL;
 }
 
+/* The literals on the stack from `first` on as one of tuple type; the tuple's type is made of theirs. */
 static int finish_tuple(text_reader *r, uint32_t first, const ir_literal **out) {
   assert(r->literals.n >= first);
   uint32_t n = r->literals.n - first, first_type = r->types.n;
@@ -358,10 +387,12 @@ static int finish_tuple(text_reader *r, uint32_t first, const ir_literal **out) 
   return *out ? 0 : text_no_memory(r);
 }
 
+/* Parts of a tuple literal, until it is complete. */
 static int push_literal(text_reader *r, const ir_literal *l) {
   return BASE_VEC_PUSH(r->alloc, &r->literals, l) ? 0 : text_no_memory(r);
 }
 
+/* Commas between elements may be missing: XLA's parser takes that. */
 static int read_tuple_literal(text_reader *r, const ir_type *type, const ir_literal **out) {
   uint32_t first = r->literals.n;
   TRY(text_deeper(r));
@@ -382,12 +413,14 @@ static int read_tuple_literal(text_reader *r, const ir_type *type, const ir_lite
   return finish_tuple(r, first, out);
 }
 
+/*   {1, 2}      ({1, 2}, 3) of a tuple */
 int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out) {
   if (ir_is_tuple(type)) return read_tuple_literal(r, type, out);
   const ir_type *whole = literal_type(r->m, type);
   return whole ? read_array(r, whole, out) : text_no_memory(r);
 }
 
+/* The type stands in front of each element of a tuple, not of the tuple itself. */
 int text_read_typed_literal(text_reader *r, const ir_literal **out) {
   const ir_type *type;
   if (*r->lx.p != '(') {

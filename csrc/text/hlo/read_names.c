@@ -1,17 +1,25 @@
-/* Words: one symbol per distinct word, scopes of op names, made-up names. */
+/* Words: one symbol per distinct word, scopes of op names, made-up names.
+ *
+ * A word is hashed once and found in an open-addressing table. Its symbol has room for every meaning the word may
+ * have at once: "add" may be an opcode, the name of an op, and the name of a computation. A scope is not a table of
+ * its own but a number in the symbol: leaving an inline computation restores from r->hiddens only those names that
+ * it redefined. */
 #include "../../ir/names.h"
 #include "read.h"
 
 #include <stdio.h>
 
+/* Slots of a new table; a power of two, as all its sizes. */
 enum { FIRST_SYMBOLS = 256 };
 
+/* Whether the word is a dtype, and where it can't be a name. No dtype's name is longer than 13 bytes. */
 static void describe_symbol(text_symbol *y, const char *s, size_t n) {
   y->dtype = n <= 13 ? (uint8_t)base_dtype_from_text(s, n) : 0;
   y->reserved = ir_name_is_word(s, n);
   y->illegal = ir_name_is_reserved(s, n);
 }
 
+/* Doubles the table, which is kept at most half full. */
 static bool grow_symbols(text_reader *r) {
   uint32_t cap = r->cap ? r->cap * 2 : FIRST_SYMBOLS;
   if (cap == 0) return false;
@@ -30,6 +38,8 @@ static bool grow_symbols(text_reader *r) {
   return true;
 }
 
+/* A new symbol in the first free slot of its probe sequence. Symbols live in the scratch arena, so that pointers to
+ * them stay valid while the table grows. */
 static text_symbol *add_symbol(text_reader *r, uint32_t hash, const char *s, size_t n) {
   if ((r->n_symbols + 1) * (uint64_t)2 > r->cap && !grow_symbols(r)) return NULL;
   text_symbol *y = BASE_NEW(&r->scratch, text_symbol);
@@ -42,6 +52,8 @@ static text_symbol *add_symbol(text_reader *r, uint32_t hash, const char *s, siz
   return y;
 }
 
+/* The symbol of a name, made if it is new; NULL when out of memory. Open addressing: the next slot where one is
+ * taken. */
 text_symbol *text_symbol_of(text_reader *r, const char *s, size_t n) {
   assert((r->cap & (r->cap - 1)) == 0);
   uint32_t hash = base_hash(s, n);
@@ -59,6 +71,8 @@ static bool ends_with(const base_istr *word, const char *suffix, size_t n) {
   return word->n > n && memcmp(word->s + word->n - n, suffix, n) == 0;
 }
 
+/* The suffixes of async sugar are tried only where the whole word is no opcode, so that "all-reduce-start" and
+ * "copy-done", which are opcodes of their own, are not taken apart. */
 void text_classify(text_symbol *y) {
   static const struct {
     const char *suffix;
@@ -78,6 +92,8 @@ void text_classify(text_symbol *y) {
   }
 }
 
+/* XLA's lexer makes "x=" one token, an attribute's name: a bare name and '=' without a blank is therefore an error,
+ * while "%x=" is not. */
 int text_read_name(text_reader *r, const char *what, text_symbol **out) {
   const char *p = r->lx.p, *s = p + (*p == '%');
   if (!text_is(*s, TEXT_ALPHA)) return text_expected(r, XLAC_E_SYNTAX, what);
@@ -102,6 +118,8 @@ int text_read_name(text_reader *r, const char *what, text_symbol **out) {
 
 /* --- scopes --- */
 
+/* Scopes are numbered and numbers are never used again, so that names of a closed scope need no removing: no
+ * symbol's `scope` will ever be equal to the current one again, unless it is restored on purpose. */
 void text_scope_open(text_reader *r, uint32_t *outer, uint32_t *first_hidden) {
   *outer = r->scope;
   *first_hidden = r->hiddens.n;
@@ -109,6 +127,7 @@ void text_scope_open(text_reader *r, uint32_t *outer, uint32_t *first_hidden) {
   r->level++;
 }
 
+/* Restores what inner definitions hid, newest first. */
 void text_scope_close(text_reader *r, uint32_t outer, uint32_t first_hidden) {
   assert(r->hiddens.n >= first_hidden);
   while (r->hiddens.n > first_hidden) {
@@ -120,6 +139,7 @@ void text_scope_close(text_reader *r, uint32_t outer, uint32_t first_hidden) {
   r->level--;
 }
 
+/* At level 1 nothing can be hidden: computations at module level follow one another, they don't nest. */
 int text_define(text_reader *r, text_symbol *y, ir_op *op, const char *at) {
   assert(op && op->parent && r->level > 0);
   if (y->op && y->scope == r->scope) {
@@ -137,7 +157,8 @@ int text_define(text_reader *r, text_symbol *y, ir_op *op, const char *at) {
 
 /* --- made-up names --- */
 
-/* Whether a name may collide with made-up ones. */
+/* Whether a name may collide with made-up ones.
+ *   "add.anon", "add.anon.1": longer than ".anon" by at least the opcode. */
 static bool is_anonymous(const base_istr *name) {
   return name->n > 5 && strstr(name->s, ".anon") != NULL;
 }
@@ -154,11 +175,14 @@ static int take_known_names(text_reader *r) {
   return 0;
 }
 
+/* A name that looks like one of those that are made up ("add.3") must not be made up again. */
 int text_take_name(text_reader *r, const text_symbol *y) {
   if (!r->uniquer || !is_anonymous(y->name) || ir_uniquer_take(r->uniquer, y->name)) return 0;
   return text_no_memory(r);
 }
 
+/* What XLA calls a nested operand, which has no name in the text: "add.anon", then "add.anon.1" and so on. The
+ * uniquer is made only when the first such name is needed. */
 int text_anonymous(text_reader *r, ir_opcode opcode, text_symbol **out) {
   if (!r->uniquer) TRY(take_known_names(r));
   char stem[64];

@@ -1,7 +1,131 @@
-/* Instructions: [ROOT] name = type opcode(operands), attributes. */
+/* Instructions: [ROOT] name = type opcode(operands), attributes.
+ *
+ *   ROOT %y = f32[8]{0} add(f32[8]{0} %x, %k), metadata={op_name="f"}
+ * An instruction is read into a text_draft first: operands, attributes, called computations and control predecessors
+ * wait on the reader's stacks above the draft's marks. Then the op is made of it, and its type is inferred where
+ * XLA's parser infers one. Drafts nest, since an operand may be a whole instruction and an attribute a whole
+ * computation. */
+#include "../../ir/verify/check.h"
 #include "read.h"
 
 #include <stdio.h>
+
+/* ---- Operands: names, typed names, nested instructions, and in a lone instruction undeclared parameters. */
+
+/* A lone instruction's undeclared operand: a parameter of the type written before it. */
+static int declare_operand(text_reader *r, ir_computation *c, text_symbol *y, const ir_type *type, const char *at,
+                           ir_op **out) {
+  if (!type)
+    return text_fail(r, at, XLAC_E_UNKNOWN_NAME,
+                     "an undeclared operand of a lone instruction needs its shape before it");
+  assert(r->lone && r->level == 1);
+  uint32_t number = r->params.n;
+  if (!y) {
+    char made_up[16];
+    int n = snprintf(made_up, sizeof made_up, "_%u", number);
+    if (!(y = text_symbol_of(r, made_up, (size_t)n))) return text_no_memory(r);
+  }
+  ir_op *op = ir_op_new(c, IR_OP_PARAMETER, type, y->name, 0, 0);
+  if (!op) return text_no_memory(r);
+  op->u.number = number;
+  text_where(&r->lx, at, &op->line, &op->col);
+  text_param p = {op, number};
+  if (!BASE_VEC_PUSH(r->alloc, &r->params, p)) return text_no_memory(r);
+  *out = op;
+  return text_define(r, y, op, at);
+}
+
+/* The shape written before an operand must be the operand's, layouts aside. Unless reading is strict an async op's
+ * shape may be in the flat form of XLA's documentation. */
+static int check_declared(text_reader *r, const ir_type *declared, const ir_op *op, const char *at) {
+  if (!declared || ir_compatible(declared, op->type)) return 0;
+  bool async = ir_opcode_has(op->opcode, IR_ASYNC_START) || ir_opcode_has(op->opcode, IR_ASYNC_UPDATE);
+  if (!r->strict && async && text_async_flat_equal(declared, op->type)) return 0;
+  char want[160], got[160];
+  ir_type_text(declared, want, sizeof want);
+  ir_type_text(op->type, got, sizeof got);
+  return text_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "operand '%s' has shape %s, but %s is written before it", op->name->s,
+                   got, want);
+}
+
+/* Whether what begins at the cursor (a shape, if any, taken already) is an op's name and not a nested instruction. A
+ * name is followed by ',' or ')', an opcode by '('. */
+static bool at_operand_name(const text_reader *r) {
+  const char *p = r->lx.p;
+  if (*p == '%') return true;
+  text_lexer ahead = r->lx;
+  ahead.p = text_name_end(p);
+  if (ahead.p == p || !text_is(*p, TEXT_ALPHA)) return false;
+  if (*ahead.p == ':') ahead.p++;
+  text_skip(&ahead);
+  return *ahead.p == ',' || *ahead.p == ')';
+}
+
+/* The hint tells a name of another computation from one that does not exist at all. */
+static int unknown_operand(text_reader *r, const text_symbol *y, const char *at) {
+  int status = text_fail(r, at, XLAC_E_UNKNOWN_NAME, "no op '%s' has been defined in this computation", y->name->s);
+  if (y->op) return base_hint(r->err, status, "another computation has one of that name, on line %u", y->op->line);
+  return base_hint(r->err, status, "ops are defined before they are used");
+}
+
+/*   %x      f32[2] %x      add(%x, %y)      f32[2] add(%x, %y)      f32[2]    (the last in lone instructions only) */
+static int read_operand(text_reader *r, ir_computation *c) {
+  const char *at = r->lx.p;
+  const ir_type *declared = NULL;
+  ir_op *op = NULL;
+  if (text_at_type(r)) TRY(text_read_type(r, &declared));
+  const char *name_at = r->lx.p;
+  if (at_operand_name(r)) {
+    text_symbol *y;
+    TRY(text_read_name(r, "an operand", &y));
+    op = text_op_named(r, y);
+    if (!op && r->lone && r->level == 1) {
+      TRY(declare_operand(r, c, y, declared, name_at, &op));
+    } else if (!op) {
+      return unknown_operand(r, y, name_at);
+    }
+    TRY(check_declared(r, declared, op, at));
+  } else if (declared && r->lone && r->level == 1 && (*name_at == ',' || *name_at == ')')) {
+    TRY(declare_operand(r, c, NULL, declared, at, &op));
+  } else {
+    r->lx.p = at;
+    TRY(text_read_rhs(r, c, NULL, at, &op));
+  }
+  assert(op && op->parent == c);
+  return BASE_VEC_PUSH(r->alloc, &r->ops, op) ? 0 : text_no_memory(r);
+}
+
+/*   (f32[2]{0} %a, %b) */
+int text_read_operands(text_reader *r, ir_computation *c) {
+  TRY(text_want(r, '(', "before the operands"));
+  for (;;) {
+    while (text_eat(&r->lx, ',')) { /* XLA's reader takes any number of commas */
+    }
+    if (*r->lx.p == ')') break;
+    TRY(read_operand(r, c));
+    if (*r->lx.p != ',' && *r->lx.p != ')') return text_expected(r, XLAC_E_SYNTAX, "',' or ')' after an operand");
+  }
+  return text_want(r, ')', "after the operands");
+}
+
+/* ---- Rules of single opcodes that XLA's reader has: what they need to be made at all (ir/verify/check_form.c). */
+
+/* Fixed arities come from ops.def. Sugar has the wrapped op's operands, or, in updates and dones, the chain. */
+int text_check_counts(text_reader *r, const text_draft *d) {
+  assert(r->ops.n >= d->first_operand + d->n_operands);
+  int arity = ir_opcode_info(d->attrs.opcode)->arity;
+  if (d->attrs.sugar || arity == IR_VARIADIC || (uint32_t)arity == d->n_operands) return 0;
+  return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "%s has %d operand%s, found %u", ir_opcode_text(d->attrs.opcode),
+                   arity, arity == 1 ? "" : "s", d->n_operands);
+}
+
+/* What XLA's parser refuses itself, before any verifier. Counts are wrong where the opcode is, attributes where the op
+ * begins. */
+int text_check_op(text_reader *r, const text_draft *d, const ir_op *op) {
+  xlac_error why = {0};
+  if (ir_check_form(op, &why) == 0) return 0;
+  return text_fail(r, why.code == XLAC_E_SYNTAX ? d->opcode_at : d->at, (base_code)why.code, "%s", why.message);
+}
 
 /* --- opcodes --- */
 
@@ -44,7 +168,8 @@ static bool may_omit_type(unsigned opcode) {
   }
 }
 
-/* Edits that turn a into b, up to `most`; both short. */
+/* Edits that turn a into b, up to `most`; both short. One row of Levenshtein's table; `most` + 1 where the lengths
+ * alone say that it is more. */
 static unsigned edit_distance(const char *a, size_t n, const char *b, unsigned most) {
   unsigned row[64], m = (unsigned)strlen(b);
   if (n >= 48 || m >= 48 || (n > m ? n - m : m - n) > most) return most + 1;
@@ -63,6 +188,7 @@ static unsigned edit_distance(const char *a, size_t n, const char *b, unsigned m
   return row[m];
 }
 
+/* Suggests the first opcode within two edits that has the least of them. */
 static int unknown_opcode(text_reader *r, const base_istr *word) {
   unsigned best = 0, least = 3;
   int status = text_fail(r, r->lx.p, XLAC_E_UNKNOWN_OPCODE, "unknown opcode '%s'", word->s);
@@ -78,7 +204,8 @@ static int unknown_opcode(text_reader *r, const base_istr *word) {
   return best ? base_hint(r->err, status, "did you mean '%s'?", ir_opcode_text(best)) : status;
 }
 
-/* These have start ops of their own, or can't stand behind parameters. */
+/* These have start ops of their own, or can't stand behind parameters. all-gather-start is an opcode, not sugar;
+ * async-start and parameters can't stand in a wrapped computation. */
 static bool may_be_wrapped(unsigned opcode) {
   switch ((ir_opcode)opcode) {
     case IR_OP_ALL_GATHER:
@@ -98,6 +225,7 @@ static bool may_be_wrapped(unsigned opcode) {
   }
 }
 
+/* Takes the word and says what it means in d: an opcode, or one behind async sugar. */
 static int read_opcode(text_reader *r, text_draft *d) {
   const char *p = r->lx.p, *e = text_name_end(p);
   if (!text_is(*p, TEXT_ALPHA)) return text_expected(r, XLAC_E_SYNTAX, "an opcode");
@@ -124,6 +252,7 @@ static int read_opcode(text_reader *r, text_draft *d) {
 
 /* --- what stands in parentheses --- */
 
+/*   parameter(0) */
 static int read_parameter(text_reader *r, text_draft *d) {
   TRY(text_want(r, '(', "before a parameter's number"));
   const char *at = r->lx.p;
@@ -133,6 +262,7 @@ static int read_parameter(text_reader *r, text_draft *d) {
   return text_want(r, ')', "after a parameter's number");
 }
 
+/* The literal has the constant's type, but for packed and dynamic types: see literal_type in read_literal.c. */
 static int read_constant(text_reader *r, text_draft *d) {
   TRY(text_want(r, '(', "before a literal"));
   TRY(text_read_literal(r, d->type, &d->literal));
@@ -153,6 +283,7 @@ static int look_at_selector(text_reader *r, text_draft *d) {
   return 0;
 }
 
+/* What stands in the parentheses is a number for parameters, a literal for constants, and operands for all others. */
 static int read_arguments(text_reader *r, text_draft *d) {
   d->first_operand = r->ops.n;
   if (d->attrs.opcode == IR_OP_PARAMETER) return read_parameter(r, d);
@@ -165,16 +296,19 @@ static int read_arguments(text_reader *r, text_draft *d) {
 
 /* --- defaults that the text may leave out --- */
 
+/* Marks the attribute as given, so that it is not asked for as a required one. */
 static int push_default(text_reader *r, text_draft *d, ir_attr a) {
   assert(ir_opcode_takes(d->attrs.opcode, a.key, NULL));
   d->attrs.seen[a.key / 64] |= UINT64_C(1) << (a.key % 64);
   return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
 }
 
+/* Whether the text had this attribute. */
 static bool given(const text_draft *d, unsigned key) {
   return d->attrs.seen[key / 64] >> (key % 64) & 1;
 }
 
+/* XLA's parser lets two attributes out: topk's largest=true, and dimensions={} of a scalar's broadcast. */
 static int add_defaults(text_reader *r, text_draft *d) {
   if (d->attrs.sugar > TEXT_SUGAR_START) return 0;
   if (d->attrs.opcode == IR_OP_TOPK && !given(d, IR_ATTR_LARGEST)) {
@@ -193,6 +327,7 @@ static int add_defaults(text_reader *r, text_draft *d) {
 
 /* --- making the op --- */
 
+/* Copies the parts of the draft from the stacks into the op. Operands' users are noted by ir_set_operand. */
 static int attach_lists(text_reader *r, const text_draft *d, ir_op *op, uint32_t n_called) {
   base_arena *arena = &r->m->arena;
   assert(r->ops.n >= d->attrs.first_pred && op->n_called == n_called);
@@ -214,6 +349,7 @@ static int attach_lists(text_reader *r, const text_draft *d, ir_op *op, uint32_t
   return 0;
 }
 
+/* The error of the inference is given at the opcode, with its own code. */
 static int infer_type(text_reader *r, const text_draft *d, ir_op *op) {
   const ir_type *t = NULL;
   xlac_error why = {0};
@@ -228,7 +364,8 @@ static int infer_type(text_reader *r, const text_draft *d, ir_op *op) {
   return 0;
 }
 
-/* infeed's and recv's results are made of the first element of the type that is written. */
+/* infeed's and recv's results are made of the first element of the type that is written. infeed: (data, token[]);
+ * recv: (data, u32[], token[]). */
 static int complete_received(text_reader *r, const text_draft *d, ir_op *op) {
   bool infeed = op->opcode == IR_OP_INFEED;
   if (!ir_is_tuple(op->type) || op->type->n_elements == 0)
@@ -242,7 +379,8 @@ static int complete_received(text_reader *r, const text_draft *d, ir_op *op) {
   return 0;
 }
 
-/* Where the result's type can only be one, XLA makes that one, whatever is written. */
+/* Where the result's type can only be one, XLA makes that one, whatever is written. A failing inference is left to
+ * the verifier, which says more. */
 static int complete_type(text_reader *r, const text_draft *d, ir_op *op) {
   const ir_type *t = NULL;
   switch ((ir_opcode)op->opcode) {
@@ -262,6 +400,7 @@ static int complete_type(text_reader *r, const text_draft *d, ir_op *op) {
   }
 }
 
+/* Takes operands, attributes and called computations off the stacks. On failure they stay: the whole parse ends. */
 int text_make_op(text_reader *r, text_draft *d, ir_op **out) {
   assert(r->comps.n >= d->attrs.first_called && r->attrs.n >= d->attrs.first);
   if (r->attrs.n - d->attrs.first > UINT16_MAX) return text_fail(r, d->at, XLAC_E_TOO_LARGE, "too many attributes");
@@ -286,7 +425,8 @@ int text_make_op(text_reader *r, text_draft *d, ir_op **out) {
   return 0;
 }
 
-/* A sharding that is no tuple, on a tuple result, holds for each leaf. */
+/* A sharding that is no tuple, on a tuple result, holds for each leaf. XLA's parser does the same: {replicated} on
+ * (f32[], f32[]) becomes {{replicated}, {replicated}}. */
 static int spread_sharding(text_reader *r, const text_draft *d, ir_op *op) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_SHARDING);
   if (!a || !ir_is_tuple(op->type) || a->v.sharding->kind == IR_SHARDING_TUPLE) return 0;
@@ -305,6 +445,7 @@ static int spread_sharding(text_reader *r, const text_draft *d, ir_op *op) {
   return ir_attr_set(op, spread) ? 0 : text_no_memory(r);
 }
 
+/* Nested operands get a name of the opcode that the op will have, async-start for instance. */
 static int name_op(text_reader *r, text_draft *d, text_symbol **name) {
   unsigned opcode = d->attrs.opcode;
   if (d->attrs.sugar) opcode = IR_OP_ASYNC_START + (unsigned)d->attrs.sugar - TEXT_SUGAR_START;
@@ -313,6 +454,8 @@ static int name_op(text_reader *r, text_draft *d, text_symbol **name) {
   return 0;
 }
 
+/* The order matters: made-up names are given before the async draft makes ops of its own, and the op is defined
+ * last, so that it can't refer to itself. */
 int text_read_rhs(text_reader *r, ir_computation *c, text_symbol *name, const char *at, ir_op **out) {
   text_draft d = {.c = c, .at = at};
   bool named = name != NULL;
@@ -342,6 +485,7 @@ int text_read_rhs(text_reader *r, ir_computation *c, text_symbol *name, const ch
   return 0;
 }
 
+/* The keyword, unless it is a name, as in "ROOT = f32[] ...". */
 static bool eat_root(text_reader *r) {
   const char *p = r->lx.p;
   if (memcmp(p, "ROOT", 4) != 0 || text_is(p[4], TEXT_NAME) || p[4] == '=' || p[4] == ':') return false;
@@ -350,6 +494,7 @@ static bool eat_root(text_reader *r) {
   return true;
 }
 
+/* *root is set where this instruction is marked ROOT; a second one is an error. */
 int text_read_instruction(text_reader *r, ir_computation *c, ir_op **root) {
   const char *root_at = r->lx.p;
   bool is_root = eat_root(r);

@@ -1,4 +1,9 @@
-/* Shardings and replica groups, in every form. What is read is put in XLA's normal form (sharding_normal.c). */
+/* Shardings and replica groups, in every form. What is read is put in XLA's normal form (sharding_normal.c).
+ *
+ *   {replicated}   {maximal device=1}   {manual}   {unknown}   {unreduced}
+ *   {devices=[2,2]0,1,2,3}   {devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}
+ *   {devices=[2,2]<=[4] last_tile_dims={manual}}   {{replicated}, {devices=[2]<=[2]}}   {mesh[...], ...}
+ * Groups: {{0,1},{2,3}}, [2,2]<=[4], mesh['a'=2] {'a'}. Source: XLA's HloParserImpl::ParseSingleSharding. */
 #include "read.h"
 
 #include <stdio.h>
@@ -15,6 +20,7 @@ static int read_dims(text_reader *r, uint32_t *n, const int64_t **out) {
   return ok ? 0 : text_no_memory(r);
 }
 
+/* Whether perm is a permutation of 0 to n - 1; n is at most IR_MAX_RANK, which fits in the 64 bits. */
 static bool orders_all(const int64_t *perm, uint32_t n) {
   uint64_t seen = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -24,7 +30,8 @@ static bool orders_all(const int64_t *perm, uint32_t n) {
   return true;
 }
 
-/* After "<=": [4] or [2,2]T(1,0); normalised. */
+/* After "<=": [4] or [2,2]T(1,0); normalised. A list of one dimension needs no order: T may be left out there only.
+ * perm is NULL for one dimension. */
 static int read_iota(text_reader *r, uint32_t *n, const int64_t **reshape, const int64_t **perm) {
   const char *at = r->lx.p;
   uint32_t from, perm_from;
@@ -53,6 +60,7 @@ static int read_iota(text_reader *r, uint32_t *n, const int64_t **reshape, const
   return ok ? 0 : text_no_memory(r);
 }
 
+/*   <= */
 static bool eat_arrow(text_reader *r) {
   if (r->lx.p[0] != '<' || r->lx.p[1] != '=') return false;
   r->lx.p += 2;
@@ -60,7 +68,8 @@ static bool eat_arrow(text_reader *r) {
   return true;
 }
 
-/* The product of dims, saturating; negative ones give -1. */
+/* The product of dims, saturating; negative ones give -1. Saturating is enough: counts that large fit no list of
+ * devices. */
 static int64_t count_tiles(const int64_t *dims, uint32_t n) {
   int64_t count = 1;
   for (uint32_t i = 0; i < n; i++) {
@@ -70,6 +79,7 @@ static int64_t count_tiles(const int64_t *dims, uint32_t n) {
   return count;
 }
 
+/* Devices in the order of the tiles, row-major: {devices=[2,2]0,2,1,3}. */
 static int read_device_list(text_reader *r, ir_sharding *s) {
   uint32_t from = r->ints.n;
   bool ok = true;
@@ -93,6 +103,7 @@ static int read_device_list(text_reader *r, ir_sharding *s) {
   return ok ? 0 : text_no_memory(r);
 }
 
+/* s->iota tells the two forms apart. */
 static int read_tiles_and_devices(text_reader *r, ir_sharding *s) {
   const char *at = r->lx.p;
   TRY(read_dims(r, &s->n_dims, &s->dims));
@@ -123,6 +134,7 @@ static int kind_word(const char *p, size_t n) {
   return -1;
 }
 
+/* last_tile_dims={manual, replicated}: what the last tile dimensions, which split no data, mean. */
 static int read_subgroups(text_reader *r, ir_sharding *s) {
   uint8_t kinds[IR_MAX_RANK];
   uint32_t n = 0;
@@ -143,6 +155,7 @@ static int read_subgroups(text_reader *r, ir_sharding *s) {
   return !n || s->subgroups ? 0 : text_no_memory(r);
 }
 
+/* metadata={op_name="a"} or metadata={{op_name="a"}, {op_name="b"}}. */
 static int read_metadata_list(text_reader *r, ir_sharding *s) {
   uint32_t first = r->pointers.n;
   text_lexer ahead = r->lx;
@@ -168,6 +181,7 @@ typedef struct sharding_facts {
   bool has_device;
 } sharding_facts;
 
+/* One "key=value" of a sharding. */
 static int read_pair(text_reader *r, ir_sharding *s, sharding_facts *f) {
   base_slice key;
   const char *at;
@@ -184,6 +198,7 @@ static int read_pair(text_reader *r, ir_sharding *s, sharding_facts *f) {
                    (int)(key.n < 40 ? key.n : 40), key.p);
 }
 
+/* shard_as and shard_like tie the shardings of one group_id together; shard_as is the stronger one. */
 static int read_item(text_reader *r, ir_sharding *s, sharding_facts *f) {
   const char *p = r->lx.p, *e = text_name_end(p);
   size_t n = (size_t)(e - p);
@@ -202,7 +217,8 @@ static int read_item(text_reader *r, ir_sharding *s, sharding_facts *f) {
   return text_read_int(r, &s->group_id);
 }
 
-/* Decides the kind, and checks that what was said fits together. */
+/* Decides the kind, and checks that what was said fits together. A kind word leaves only what such a sharding may
+ * have: XLA drops the rest, as this does. */
 static int settle(text_reader *r, ir_sharding *s, const sharding_facts *f, const char *at) {
   assert(!s->named_text && s->n_elements == 0);
   bool tiled = s->kind == IR_SHARDING_TILED && s->n_dims > 0;
@@ -249,6 +265,7 @@ static int read_named(text_reader *r, const char *open, ir_sharding *s) {
   return s->named_text ? 0 : text_no_memory(r);
 }
 
+/* A sharding by names of axes begins with a mesh. */
 static bool at_mesh(const text_reader *r) {
   const char *p = r->lx.p, *e = text_name_end(p);
   size_t n = (size_t)(e - p);
@@ -268,6 +285,7 @@ static int read_single(text_reader *r, const char *open, const ir_sharding **out
   return settle(r, s, &f, at);
 }
 
+/* Flat: one element for each leaf, in order, whatever the tuple's nesting. {} is the sharding of an empty tuple. */
 static int read_tuple_sharding(text_reader *r, const ir_sharding **out) {
   uint32_t first = r->shardings.n;
   if (*r->lx.p != '}') {
@@ -291,6 +309,7 @@ static int read_tuple_sharding(text_reader *r, const ir_sharding **out) {
   return s->elements || !s->n_elements ? 0 : text_no_memory(r);
 }
 
+/*   {replicated}      {{replicated}, {maximal device=0}}      {} of an empty tuple */
 int text_read_sharding(text_reader *r, const ir_sharding **out) {
   const char *open = r->lx.p;
   TRY(text_want(r, '{', "before a sharding"));
@@ -300,7 +319,8 @@ int text_read_sharding(text_reader *r, const ir_sharding **out) {
 
 /* --- replica groups --- */
 
-/* mesh['a'=2,'b'=4] {'b'}: kept as text. */
+/* mesh['a'=2,'b'=4] {'b'}: kept as text. Quoted names may hold braces: strings are skipped whole. A string that
+ * never ends moves e to an empty text, which ends both loops. */
 static int read_mesh_groups(text_reader *r, ir_groups *g) {
   const char *p = r->lx.p, *e = p;
   while (*e && *e != '{') e = *e == '"' || *e == '\'' ? text_string_end(&r->lx, e) : e + 1, e = e ? e : "";
@@ -316,6 +336,7 @@ static int read_mesh_groups(text_reader *r, ir_groups *g) {
   return g->mesh_text ? 0 : text_no_memory(r);
 }
 
+/* [groups,size]<=[...]: rows of the reshaped list are the groups. */
 static int read_iota_groups(text_reader *r, ir_groups *g) {
   const char *at = r->lx.p;
   g->iota = true;
@@ -332,6 +353,7 @@ static int read_iota_groups(text_reader *r, ir_groups *g) {
   return 0;
 }
 
+/* An absent list, {}, means one group of all participants; that it is `lists` of no entries says so. */
 int text_read_groups(text_reader *r, const ir_groups **out) {
   ir_groups *g = BASE_NEW(&r->m->arena, ir_groups);
   if (!g) return text_no_memory(r);

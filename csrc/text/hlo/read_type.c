@@ -1,9 +1,15 @@
-/* Shapes and layouts. */
+/* Shapes and layouts.
+ *
+ *   f32[2,<=3]{1,0:T(8,128)S(1)}   (f32[], s32[2])   token[]   opaque[]   b(f32[8])   f32[?,4]
+ * A program repeats a few shapes thousands of times. The text of an array's shape, where it has no blanks, is a key
+ * into a small memo of types read before; only shapes that are new, or spelled otherwise, are taken apart. Types and
+ * layouts are interned by the module: equal shapes are one pointer. */
 #include "read.h"
 
+/* Tiles of one layout: XLA's own have one or two. */
 enum { MAX_TILES = 64 };
 
-/* Whether the word at p is followed by c, blanks aside. */
+/* Whether the word at p is followed by c, blanks aside. Looks ahead on a copy of the lexer; the cursor stays. */
 static bool word_then(const text_reader *r, const char *e, char c) {
   text_lexer ahead = r->lx;
   ahead.p = e;
@@ -11,6 +17,8 @@ static bool word_then(const text_reader *r, const char *e, char c) {
   return *ahead.p == c;
 }
 
+/* Tells "f32[2] add(...)" from "add(...)": a shape begins with '(' or with a word and '['. Blanks may stand before
+ * the bracket only after an element type's name, so that no instruction's name can be meant. */
 bool text_at_type(text_reader *r) {
   const char *p = r->lx.p;
   if (*p == '(') return true;
@@ -25,12 +33,14 @@ bool text_at_type(text_reader *r) {
 
 /* --- layouts --- */
 
+/* S(1): a number in parentheses. */
 static int layout_number(text_reader *r, int64_t *out, const char *what) {
   TRY(text_want(r, '(', what));
   TRY(text_read_int(r, out));
   return text_want(r, ')', what);
 }
 
+/* '*' combines a dimension with the next more minor one before tiling, as XLA's Tile::kCombineDimension does. */
 static int one_tile_dim(text_reader *r) {
   if (text_eat(&r->lx, '*')) return text_push_int(r, IR_TILE_COMBINE);
   int64_t v;
@@ -98,7 +108,7 @@ static int skip_levels(text_reader *r) {
   return text_want(r, ')', "after dimension levels");
 }
 
-/* #(u32) or *(u16) */
+/* #(u32) or *(u16) Types of a sparse array's indices and pointers; XLA still reads and prints them. */
 static int read_index_type(text_reader *r, base_dtype *out) {
   TRY(text_want(r, '(', "before an index type"));
   const char *p = r->lx.p, *e = text_name_end(p);
@@ -120,10 +130,13 @@ static bool eat_suffix(text_reader *r, const char *word) {
   return true;
 }
 
+/* How many parts of a layout were collected. */
 typedef struct suffixes {
   uint32_t n_tiles, n_splits;
 } suffixes;
 
+/* Each letter at most once and in this order, as in XLA's parser. P(...) belonged to sparse arrays, which XLA has
+ * dropped. */
 static int read_suffixes(text_reader *r, ir_layout *l, suffixes *s) {
   if (eat_suffix(r, "D")) TRY(skip_levels(r));
   if (eat_suffix(r, "T")) TRY(read_tiles(r, &s->n_tiles));
@@ -139,7 +152,8 @@ static int read_suffixes(text_reader *r, ir_layout *l, suffixes *s) {
   return 0;
 }
 
-/* Points l at what read_tiles and read_splits left in r->ints, and interns it. */
+/* Points l at what read_tiles and read_splits left in r->ints, and interns it. What the layout points at until it is
+ * interned lies on r->ints and on the stack here: interning copies. */
 static int intern_layout(text_reader *r, ir_layout *l, const suffixes *s, uint32_t first, const ir_layout **out) {
   ir_tile tiles[MAX_TILES];
   ir_split splits[MAX_TILES];
@@ -190,7 +204,8 @@ static int read_layout(text_reader *r, uint32_t rank, const ir_layout **out) {
   return intern_layout(r, &l, &s, first, out);
 }
 
-/* The brace after a shape opens a layout if an integer or a colon follows it; else it opens a computation's body. */
+/* The brace after a shape opens a layout if an integer or a colon follows it; else it opens a computation's body.
+ *   f32[2]{1,0}   f32[]{:S(1)}   but   -> f32[] { %a = ... } */
 static bool at_layout(const text_reader *r) {
   if (*r->lx.p != '{') return false;
   text_lexer ahead = r->lx;
@@ -200,6 +215,8 @@ static bool at_layout(const text_reader *r) {
 
 /* --- shapes --- */
 
+/*   3   <=3   ?
+ * "<=3" is bounded: at most 3, the size is known when the program runs. "?" has no bound. */
 static int read_dim(text_reader *r, uint32_t rank, bool *dynamic) {
   int64_t v = IR_UNBOUNDED;
   const char *at = r->lx.p;
@@ -218,7 +235,8 @@ static int read_dim(text_reader *r, uint32_t rank, bool *dynamic) {
   return text_push_int(r, v);
 }
 
-/* What follows the element type's name. */
+/* What follows the element type's name. Without a layout the default one, which makes the last dimension minor-most:
+ * {1,0} of rank 2. */
 static int read_tensor(text_reader *r, base_dtype dtype, const char *at, const ir_type **out) {
   bool dynamic[IR_MAX_RANK];
   uint32_t first = r->ints.n;
@@ -242,6 +260,7 @@ static int read_tensor(text_reader *r, base_dtype dtype, const char *at, const i
   return *out ? 0 : text_fail(r, at, why.code ? (base_code)why.code : XLAC_E_OUT_OF_MEMORY, "%s", why.message);
 }
 
+/*   (f32[2]{0}, s32[]) */
 static int read_tuple(text_reader *r, const ir_type **out) {
   uint32_t first = r->types.n;
   TRY(text_deeper(r));
@@ -260,6 +279,7 @@ static int read_tuple(text_reader *r, const ir_type **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/*   b(f32[2]{0}) */
 static int read_buffer(text_reader *r, const ir_type **out) {
   const ir_type *inner;
   TRY(text_deeper(r));
@@ -281,6 +301,7 @@ static int read_bare_kind(text_reader *r, bool token, const ir_type **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* Whatever stands at the cursor, without the memo. */
 static int read_type_slow(text_reader *r, const ir_type **out) {
   const char *p = r->lx.p;
   if (*p == '(') return read_tuple(r, out);
@@ -297,8 +318,10 @@ static int read_type_slow(text_reader *r, const ir_type **out) {
   return dtype ? read_tensor(r, dtype, p, out) : read_bare_kind(r, token, out);
 }
 
-/* The end of the array shape at p where it is written without blanks, so that equal shapes have equal text; else NULL.
- */
+/* The end of the array shape at p where it is written without blanks, so that equal shapes have equal text; else
+ * NULL.
+ *
+ * Gives up on what could be longer than the lexer's padding allows to look at without checks. */
 static const char *plain_extent(const char *p) {
   const char *limit = p + TEXT_PADDING - 1;
   while (text_is(*p, TEXT_NAME)) p++;
@@ -313,6 +336,8 @@ static const char *plain_extent(const char *p) {
   return *p == ' ' && p[1] == '{' ? NULL : p;
 }
 
+/* A memo is filled only where reading ended just where plain_extent said, trailing blanks aside; and used only where
+ * no layout follows behind a blank. */
 int text_read_type(text_reader *r, const ir_type **out) {
   const char *p = r->lx.p, *e = text_is(*p, TEXT_ALPHA) ? plain_extent(p) : NULL;
   if (!e || e - p > TEXT_PADDING) return read_type_slow(r, out);
@@ -366,6 +391,8 @@ static type_cost measure_type(text_reader *r, const ir_type *t) {
   return cost;
 }
 
+/* The result type of "tuple(%t, %t)" doubles with every op: twenty lines give a tree of a million nodes that no text
+ * spells out. Types that are written cost their own text. */
 int text_charge_type(text_reader *r, const char *at, const ir_type *t) {
   if (!ir_is_tuple(t)) return 0;
   type_cost cost = measure_type(r, t);

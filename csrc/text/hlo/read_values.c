@@ -1,5 +1,9 @@
-/* Attribute values with a syntax of their own: windows, convolution dimensions, paddings, slices, metadata and so on.
- */
+/* Attribute values with a syntax of their own: index paths, aliases, metadata, dictionaries, accuracies, domains,
+ * origins, and the header's recovery table.
+ *
+ * Fields by name come from a table or a short chain; each is given at most once, in any order, as in XLA's parser.
+ * What XLA prints anew in a form of its own (origins, recovery tables, statistics) is kept as that text, so that
+ * printing is a copy. */
 #include "../../base/number/number.h"
 #include "read.h"
 
@@ -8,6 +12,7 @@
 
 /* --- index paths and aliases --- */
 
+/* {1,0}: element 0 of element 1 of a tuple; {} is the value itself. */
 int text_read_index_path(text_reader *r, const ir_ints **out) {
   uint32_t first = r->ints.n;
   TRY(text_want(r, '{', "before a tuple index"));
@@ -36,6 +41,7 @@ static int read_alias(text_reader *r, ir_alias *a) {
 
 BASE_VEC(alias_list, ir_alias);
 
+/*   { {0}: (1, {}), {1}: (2, {}) } */
 static int read_alias_list(text_reader *r, alias_list *list) {
   TRY(text_want(r, '{', "before a list of aliases"));
   while (*r->lx.p != '}') {
@@ -47,6 +53,8 @@ static int read_alias_list(text_reader *r, alias_list *list) {
   return text_want(r, '}', "after a list of aliases");
 }
 
+/* output_to_operand_aliasing={{0}: (1, {})}: output {0} lies in operand 1. The list is on the heap until its length
+ * is known. */
 int text_read_aliasing(text_reader *r, const ir_aliasing **out) {
   alias_list list = {0};
   int status = read_alias_list(r, &list);
@@ -64,6 +72,7 @@ int text_read_aliasing(text_reader *r, const ir_aliasing **out) {
 
 /* --- metadata --- */
 
+/* A row for each field: its name in text, what it is, and where it lies in ir_metadata. */
 typedef enum metadata_kind { M_STRING, M_INT, M_FRAME, M_PROFILE } metadata_kind;
 static const struct {
   const char *text;
@@ -88,6 +97,7 @@ static const struct {
 };
 enum { N_METADATA = sizeof metadata_fields / sizeof *metadata_fields };
 
+/* Fields that are 32 bits wide in XLA's messages. */
 static int read_int32(text_reader *r, int64_t *out) {
   const char *at = r->lx.p;
   TRY(text_read_int(r, out));
@@ -115,6 +125,7 @@ static int read_profile_types(text_reader *r, const base_istr **out) {
   return failed ? text_no_memory(r) : 0;
 }
 
+/* The field's kind decides; `member` points into m. */
 static int read_metadata_field(text_reader *r, uint32_t field, ir_metadata *m) {
   assert(field < N_METADATA);
   void *member = (char *)m + metadata_fields[field].offset;
@@ -135,6 +146,7 @@ static int read_metadata_field(text_reader *r, uint32_t field, ir_metadata *m) {
   return 0;
 }
 
+/* {op_type="Add" op_name="f/add" source_file="f.py" source_line=3}: separated by blanks, commas are taken too. */
 int text_read_metadata(text_reader *r, const ir_metadata **out) {
   ir_metadata *m = BASE_NEW(&r->m->arena, ir_metadata);
   uint32_t seen = 0;
@@ -162,12 +174,14 @@ int text_read_metadata(text_reader *r, const ir_metadata **out) {
 
 /* --- dictionaries --- */
 
+/* Entries with their place in the text, which makes the sort stable. */
 typedef struct numbered_entry {
   ir_dict_entry e;
   uint32_t order;
 } numbered_entry;
 BASE_VEC(entry_list, numbered_entry);
 
+/* By bytes; equal keys in the order of the text. */
 static int compare_keys(const void *a, const void *b) {
   const numbered_entry *x = a, *y = b;
   assert(x->e.key && y->e.key);
@@ -177,7 +191,8 @@ static int compare_keys(const void *a, const void *b) {
   return c ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Sorted by key where `sorted`; of several entries with one key the last counts. */
+/* Sorted by key where `sorted`; of several entries with one key the last counts. frontend_attributes are a std::map
+ * in XLA: sorted, and of equal keys the last assignment holds. */
 static int make_dict(text_reader *r, entry_list *list, bool sorted, const ir_dict **out) {
   ir_dict *d = base_arena_zalloc(&r->m->arena, sizeof *d + list->n * sizeof d->v[0]);
   if (!d) return text_no_memory(r);
@@ -203,12 +218,14 @@ static int read_dict_key(text_reader *r, const base_istr **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/*   key="value"      key={...} */
 static int read_entry(text_reader *r, ir_dict_entry *e) {
   TRY(read_dict_key(r, &e->key));
   e->raw = *r->lx.p == '{';
   return e->raw ? text_read_braces(r, &e->value) : text_read_string(r, &e->value);
 }
 
+/*   {a="1",b="2"} */
 static int read_entries(text_reader *r, entry_list *list) {
   TRY(text_want(r, '{', "before a dictionary"));
   if (*r->lx.p != '}') {
@@ -221,6 +238,7 @@ static int read_entries(text_reader *r, entry_list *list) {
   return text_want(r, '}', "after a dictionary");
 }
 
+/* {a="b", c={"json": 1}}: a value is a string or a JSON object, which is kept verbatim (`raw`). */
 int text_read_dict(text_reader *r, const ir_dict **out) {
   entry_list list = {0};
   int status = read_entries(r, &list);
@@ -229,7 +247,7 @@ int text_read_dict(text_reader *r, const ir_dict **out) {
   return status;
 }
 
-/* Keeps the number as XLA will print it. */
+/* Keeps the number as XLA will print it. XLA keeps a double and prints it with six digits; -0 becomes 0. */
 static int read_statistic(text_reader *r, ir_dict_entry *e) {
   double v;
   char digits[40];
@@ -244,6 +262,7 @@ static int read_statistic(text_reader *r, ir_dict_entry *e) {
   return e->value ? 0 : text_no_memory(r);
 }
 
+/*   {visualizing_index=0,flops=12.5} */
 static int read_statistics_list(text_reader *r, int64_t *index, entry_list *list) {
   const char *at;
   base_slice key;
@@ -260,6 +279,7 @@ static int read_statistics_list(text_reader *r, int64_t *index, entry_list *list
   return text_want(r, '}', "after statistics");
 }
 
+/* {visualizing_index=0,utilization=0.5}: in the order of the text. */
 int text_read_statistics(text_reader *r, const ir_dict **out) {
   entry_list list = {0};
   int64_t index = 0;
@@ -274,6 +294,7 @@ int text_read_statistics(text_reader *r, const ir_dict **out) {
 
 /* --- accuracy, domain, origin --- */
 
+/* {atol=0.1,rtol=0,ulps=4}; what is absent is 0. */
 static int read_tolerance(text_reader *r, ir_accuracy *a) {
   TRY(text_want(r, '{', "before a tolerance"));
   if (*r->lx.p != '}') {
@@ -297,6 +318,7 @@ static int read_tolerance(text_reader *r, ir_accuracy *a) {
   return text_want(r, '}', "after a tolerance");
 }
 
+/* result_accuracy={mode=highest} or {tolerance={...}}. */
 int text_read_accuracy(text_reader *r, const ir_accuracy **out) {
   ir_accuracy *a = BASE_NEW(&r->m->arena, ir_accuracy);
   const char *at;
@@ -318,6 +340,7 @@ int text_read_accuracy(text_reader *r, const ir_accuracy **out) {
   return text_want(r, '}', "after an accuracy");
 }
 
+/* domain={kind="sharding", entry={...}, exit={...}}: what a domain instruction separates. */
 int text_read_domain(text_reader *r, const ir_domain **out) {
   ir_domain *d = BASE_NEW(&r->m->arena, ir_domain);
   const char *open = r->lx.p;
@@ -348,7 +371,9 @@ int text_read_domain(text_reader *r, const ir_domain **out) {
   return 0;
 }
 
-/* A tree of leaves: parentheses nest, commas separate. */
+/* A tree of leaves: parentheses nest, commas separate.
+ *   {({"a"}, ({"b" {0}}, {}))}
+ * `was_value` refuses a parenthesis right behind a value. Nesting is counted instead of recursed into. */
 static int read_origin_tree(text_reader *r) {
   uint32_t level = 0;
   bool was_value = false;
@@ -379,6 +404,7 @@ static int read_origin_tree(text_reader *r) {
   return level == 0 ? 0 : text_expected(r, XLAC_E_BAD_ATTRIBUTE, "')' in an origin");
 }
 
+/* {[synthetic_call]}, an empty {} (printed as {()}), or a tree. */
 int text_read_origin(text_reader *r, const base_istr **out) {
   const char *p = r->lx.p;
   r->bytes.n = 0;
@@ -403,4 +429,161 @@ int text_read_origin(text_reader *r, const base_istr **out) {
   if (r->bytes.failed) return text_no_memory(r);
   *out = ir_intern(r->m, r->bytes.s, r->bytes.n);
   return *out ? 0 : text_no_memory(r);
+}
+
+/* ---- Original arrays, and the header's table of how to recover them: entries {"a"} : {"b" {0}}, each maybe with a
+ * module in a string. XLA sorts the entries and prints the modules anew, indented; that text is what the module keeps.
+ */
+
+/*   {"name" {0}}      {} */
+int text_read_original_array(text_reader *r, text_original_array *out) {
+  *out = (text_original_array){0};
+  TRY(text_want(r, '{', "before an original array"));
+  if (*r->lx.p == '"' || *r->lx.p == '\'') {
+    const char *p = r->lx.p, *e = text_string_end(&r->lx, p);
+    if (!e) return text_fail(r, p, XLAC_E_SYNTAX, "a string begins here that never ends");
+    out->name = (base_slice){p + 1, (size_t)(e - p) - 2};
+    r->lx.p = e;
+    text_skip(&r->lx);
+    if (*r->lx.p == '{') TRY(text_read_index_path(r, &out->path));
+  }
+  return text_want(r, '}', "after an original array");
+}
+
+/*   {"name" {0,1}}   {"name"}   {} */
+void text_put_original_array(base_text *out, const text_original_array *a) {
+  base_putc(out, '{');
+  if (a->name.p) {
+    base_putc(out, '"');
+    base_put(out, a->name.p, a->name.n);
+    base_putc(out, '"');
+  }
+  for (uint32_t i = 0; a->path && i < a->path->n; i++) {
+    base_puts(out, i ? "," : " {");
+    base_put_i64(out, a->path->v[i]);
+  }
+  if (a->path && a->path->n) base_putc(out, '}');
+  base_putc(out, '}');
+}
+
+/* --- the table --- */
+
+/* The table says how an array of the original program that is gone can be computed from others that are there. */
+typedef struct recovery_entry {
+  text_original_array lost, found;
+  const base_istr *module; /* as XLA prints it within the table, or NULL */
+  uint32_t order;
+} recovery_entry;
+BASE_VEC(recovery_list, recovery_entry);
+
+/* Prints the module again, four blanks in, as the table holds it. */
+static int print_recovery(text_reader *r, const ir_module *m, const base_istr **out) {
+  base_text text;
+  text_print_options options = {.indent = 2}; /* XLA elides large constants here, and with them the program */
+  base_text_init(&text, r->alloc);
+  int status = text_print_hlo(&text, m, &options, r->err);
+  r->bytes.n = 0;
+  for (size_t i = 0; status == 0 && i < text.n; i++) {
+    if (text.s[i] == '"' || text.s[i] == '\\') base_putc(&r->bytes, '\\');
+    base_putc(&r->bytes, text.s[i]);
+  }
+  base_text_free(&text);
+  if (status != 0) return status;
+  *out = r->bytes.failed ? NULL : ir_intern(r->m, r->bytes.s, r->bytes.n);
+  return *out ? 0 : text_no_memory(r);
+}
+
+/* A string that holds a module. Each such level costs half the nesting that is left. The inner module has an error
+ * record of its own: its message is quoted with the line within the string. */
+static int read_recovery_module(text_reader *r, const base_istr **out) {
+  const char *at = r->lx.p;
+  const base_istr *string;
+  ir_module *m = NULL;
+  text_parse_options options = {.alloc = r->alloc, .max_depth = r->max_depth / 2, .strict = r->strict};
+  xlac_error why = {0};
+  TRY(text_read_string(r, &string));
+  if (options.max_depth == 0) return text_fail(r, at, XLAC_E_TOO_DEEP, "recovery modules are nested too deeply");
+  TRY(text_charge(r, at, string->n));
+  if (text_parse_hlo(&m, string->s, string->n, &options, &why) != 0)
+    return text_fail(r, at, (base_code)why.code, "line %u of the recovery module: %s", why.line, why.message);
+  int status = print_recovery(r, m, out);
+  ir_module_destroy(m);
+  return status;
+}
+
+/*   {"lost" {0}} : {"found"},
+ *       "module text" */
+static int read_recovery_entries(text_reader *r, recovery_list *list) {
+  TRY(text_want(r, '{', "before a recovery table"));
+  while (*r->lx.p != '}') {
+    recovery_entry e = {.order = list->n};
+    TRY(text_read_original_array(r, &e.lost));
+    TRY(text_want(r, ':', "between original arrays"));
+    TRY(text_read_original_array(r, &e.found));
+    if (text_eat(&r->lx, ',')) TRY(read_recovery_module(r, &e.module));
+    if (!BASE_VEC_PUSH(r->alloc, list, e)) return text_no_memory(r);
+  }
+  text_eat(&r->lx, '}');
+  return 0;
+}
+
+/* By name, then by path: the order of a std::map with such keys. */
+static int compare_arrays(const text_original_array *a, const text_original_array *b) {
+  size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
+  int c = n ? memcmp(a->name.p, b->name.p, n) : 0;
+  if (c == 0) c = (a->name.n > b->name.n) - (a->name.n < b->name.n);
+  assert(a->name.p || a->name.n == 0);
+  uint32_t an = a->path ? a->path->n : 0, bn = b->path ? b->path->n : 0;
+  for (uint32_t i = 0; c == 0 && i < an && i < bn; i++)
+    c = (a->path->v[i] > b->path->v[i]) - (a->path->v[i] < b->path->v[i]);
+  return c ? c : (an > bn) - (an < bn);
+}
+
+/* Equal keys stay in the order of the text, so that the first of them can be kept. */
+static int compare_entries(const void *a, const void *b) {
+  const recovery_entry *x = a, *y = b;
+  int c = compare_arrays(&x->lost, &y->lost);
+  return c ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+/* An array without a name prints as the empty name here. */
+static void put_named(base_text *out, text_original_array a) {
+  if (!a.name.p) a.name = BASE_SLICE("");
+  text_put_original_array(out, &a);
+}
+
+/* The table as it is printed: sorted, equals once. */
+static void put_entries(base_text *out, const recovery_list *list) {
+  assert(list->n > 0);
+  BASE_PUT(out, "{\n");
+  for (uint32_t i = 0; i < list->n; i++) {
+    const recovery_entry *e = &list->items[i];
+    if (i > 0 && compare_arrays(&e[-1].lost, &e->lost) == 0) continue; /* the first of equals counts */
+    BASE_PUT(out, "  ");
+    put_named(out, e->lost);
+    BASE_PUT(out, " : ");
+    put_named(out, e->found);
+    if (e->module) {
+      BASE_PUT(out, ",\n  \"\n");
+      base_put(out, e->module->s, e->module->n);
+      BASE_PUT(out, "\n  \"");
+    }
+    base_putc(out, '\n');
+  }
+  base_putc(out, '}');
+}
+
+/* {"lost"} : {"found" {0}}, "HloModule ..." for each entry; r->bytes takes the normal form. */
+int text_read_recovery_table(text_reader *r, const base_istr **out) {
+  recovery_list list = {0};
+  int status = read_recovery_entries(r, &list);
+  if (status == 0 && list.n) {
+    qsort(list.items, list.n, sizeof *list.items, compare_entries);
+    r->bytes.n = 0;
+    put_entries(&r->bytes, &list);
+    *out = r->bytes.failed ? NULL : ir_intern(r->m, r->bytes.s, r->bytes.n);
+    if (!*out) status = text_no_memory(r);
+  }
+  BASE_VEC_FREE(r->alloc, &list);
+  return status;
 }

@@ -1,10 +1,15 @@
-/* What convolutions, windows, pads and slices say of their dimensions. */
+/* What convolutions, windows, pads and slices say of their dimensions.
+ *
+ *   window={size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=1x2 rhs_dilate=2x1 rhs_reversal=0x1}
+ *   padding=0_0x1_2_1     slice={[0:4], [1:9:2]}     dim_labels=b01f_01io->b01f
+ * These lists are joined by 'x' and '_', which are name bytes: they are read from the bytes, not as tokens. No
+ * blanks are allowed inside, as in XLA, whose lexer has them as single tokens. */
 #include "../../base/number/number.h"
 #include "read.h"
 
 /* --- windows --- */
 
-/* 2x3, or any one number: pushed. */
+/* 2x3, or any one number: pushed. Negative numbers are taken; the verifier judges them. */
 static int read_by(text_reader *r) {
   const char *p = r->lx.p;
   for (;;) {
@@ -23,7 +28,8 @@ static int read_by(text_reader *r) {
   return 0;
 }
 
-/* low_high or low_high_interior, per dimension, joined by 'x'; pushes three numbers each. */
+/* low_high or low_high_interior, per dimension, joined by 'x'; pushes three numbers each. Always three: 0 for an
+ * interior that is not written, which windows never have. */
 static int read_pads(text_reader *r, bool interior) {
   const char *p = r->lx.p, *what = interior ? "a padding as in 0_0_0x3_3_1" : "a padding as in 0_0x3_3";
   for (;; p++) {
@@ -50,12 +56,15 @@ static int read_pads(text_reader *r, bool interior) {
 
 /* Where the numbers of each part of a window stand in r->ints. */
 enum { W_SIZE, W_STRIDE, W_PAD, W_LHS_DILATE, W_RHS_DILATE, W_REVERSAL, W_PARTS };
+/* Keys of a window's parts. */
 static const char *const window_parts[W_PARTS] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
+/* What was read of each part: where in r->ints it begins, and how many numbers. */
 typedef struct window_text {
   uint32_t at[W_PARTS], n[W_PARTS];
   bool given[W_PARTS];
 } window_text;
 
+/* One part of a window, "stride=2x2"; its numbers stay on r->ints. */
 static int read_window_part(text_reader *r, window_text *w) {
   const char *at;
   base_slice key;
@@ -76,11 +85,13 @@ static int read_window_part(text_reader *r, window_text *w) {
   return 0;
 }
 
+/* The number of dimension i in a part, or `otherwise` where the part is not given. */
 static int64_t window_number(const text_reader *r, const window_text *w, uint32_t part, uint32_t i, int64_t otherwise) {
   assert(part < W_PARTS && w->at[part] + w->n[part] <= r->ints.n);
   return w->given[part] && i < w->n[part] ? r->ints.items[w->at[part] + i] : otherwise;
 }
 
+/* Every part must have as many dimensions as size=, except rhs_reversal, which XLA's parser does not count either. */
 int text_read_window(text_reader *r, const ir_window **out) {
   const char *at = r->lx.p;
   uint32_t first = r->ints.n;
@@ -110,6 +121,7 @@ int text_read_window(text_reader *r, const ir_window **out) {
   return 0;
 }
 
+/* low_high or low_high_interior for each dimension of a pad. */
 int text_read_padding(text_reader *r, const ir_padding **out) {
   uint32_t first = r->ints.n;
   TRY(read_pads(r, true));
@@ -127,7 +139,7 @@ int text_read_padding(text_reader *r, const ir_padding **out) {
   return 0;
 }
 
-/* {[0:4], [1:9:2]} */
+/* {[0:4], [1:9:2]} The stride defaults to 1. */
 int text_read_slice(text_reader *r, const ir_slice **out) {
   uint32_t first = r->ints.n, from;
   TRY(text_want(r, '{', "before slice ranges"));
@@ -167,7 +179,8 @@ typedef struct labels {
   uint32_t n, n_spatial;
 } labels;
 
-/* Labels up to the first byte that is none. false unless each is unique and the spatial ones are 0, 1, ... */
+/* Labels up to the first byte that is none. false unless each is unique and the spatial ones are 0, 1, ... '?' is a
+ * dimension that is neither named nor spatial: XLA prints it for dimensions it has no name for. */
 static bool read_labels(const char **p, const char *names, labels *l) {
   *l = (labels){.named = {-1, -1}};
   for (uint32_t i = 0; i < MAX_LABELS; i++) l->spatial[i] = -1;
@@ -191,6 +204,7 @@ static bool read_labels(const char **p, const char *names, labels *l) {
   return l->n >= 2;
 }
 
+/* NULL for no spatial dimensions. *ok becomes false when out of memory. */
 static const int64_t *copy_spatial(text_reader *r, const labels *l, bool *ok) {
   if (l->n_spatial == 0) return NULL;
   const int64_t *copy = base_arena_memdup(&r->m->arena, l->spatial, l->n_spatial * sizeof *copy);
@@ -198,7 +212,8 @@ static const int64_t *copy_spatial(text_reader *r, const labels *l, bool *ok) {
   return copy;
 }
 
-/* b01f_01io->b01f */
+/* b01f_01io->b01f Letters b and f are batch and feature, i and o the kernel's input and output feature; digits are
+ * spatial dimensions, each standing at the place of its dimension. */
 int text_read_conv_dims(text_reader *r, const ir_conv_dims **out) {
   const char *p = r->lx.p;
   labels in, kernel, to;

@@ -7,9 +7,11 @@
 
 #include <stdlib.h>
 
+/* Bounds on what a sharding's devices are taken apart into, and on how many are looked at one by one. */
 enum { MAX_PARTS = 2 * IR_MAX_RANK, MAX_EXPANDED = 1 << 20 };
 
-/* Drops the dimensions of size one. */
+/* Drops the dimensions of size one.
+ *   [2,1,4]T(1,2,0)   becomes   [2,4]T(1,0) */
 static void drop_ones(uint32_t *n, int64_t *reshape, int64_t *perm) {
   int64_t renumber[MAX_PARTS];
   uint32_t kept = 0, at = 0;
@@ -23,7 +25,8 @@ static void drop_ones(uint32_t *n, int64_t *reshape, int64_t *perm) {
   *n = kept;
 }
 
-/* Merges runs of dimensions that follow one another both before and after; true if any did. */
+/* Merges runs of dimensions that follow one another both before and after; true if any did.
+ *   [2,2,3]T(2,0,1)   becomes   [4,1,3]T(2,0,1), whose 1 the next drop_ones takes away: [4,3]T(1,0) */
 static bool merge_runs(uint32_t n, int64_t *reshape, const int64_t *perm) {
   bool changed = false;
   for (uint32_t i = 1, base = 0; i < n; i++) {
@@ -41,6 +44,8 @@ static bool merge_runs(uint32_t n, int64_t *reshape, const int64_t *perm) {
   return changed;
 }
 
+/* Dropping may make new neighbours, so that both steps alternate until nothing changes. An iota of one device keeps
+ * one dimension. */
 void text_normal_iota(uint32_t *n, int64_t *reshape, int64_t *perm) {
   assert(*n <= MAX_PARTS);
   if (*n <= 1) return;
@@ -63,6 +68,7 @@ typedef struct assignment {
   int64_t count;
 } assignment;
 
+/* The number of devices, saturating: a count so large fails every comparison that follows. */
 static int64_t product(const int64_t *v, uint32_t n) {
   int64_t p = 1;
   for (uint32_t i = 0; i < n; i++)
@@ -70,6 +76,7 @@ static int64_t product(const int64_t *v, uint32_t n) {
   return p;
 }
 
+/* Only an iota has parts; a list's devices are copied by expand(). */
 static void from_sharding(const ir_sharding *s, assignment *a) {
   a->n_parts = s->n_reshape;
   a->count = product(s->dims, s->n_dims);
@@ -79,7 +86,8 @@ static void from_sharding(const ir_sharding *s, assignment *a) {
   }
 }
 
-/* Writes the devices out, in assignment order. */
+/* Writes the devices out, in assignment order. Device i of the assignment is the iota's element at the transposed
+ * index of i. */
 static int expand(text_reader *r, const char *at, const ir_sharding *s, assignment *a) {
   if (a->count > MAX_EXPANDED)
     return text_fail(r, at, XLAC_E_TOO_LARGE, "a sharding of %lld devices that only an explicit list can express",
@@ -101,8 +109,10 @@ static int expand(text_reader *r, const char *at, const ir_sharding *s, assignme
   return 0;
 }
 
-/* Splits the part that stands at position `at` in assignment order into an outer one and an inner one of size `inner`.
- */
+/* Splits the part that stands at position `at` in assignment order into an outer one and an inner one of size
+ * `inner`.
+ *
+ *   parts [8], order (0), inner 2   becomes   parts [4,2], order (0,1) */
 static bool split_part(assignment *a, uint32_t at, int64_t inner) {
   assert(at < a->n_parts && inner > 0);
   int64_t part = a->order[at];
@@ -159,6 +169,7 @@ static bool transpose_iota(assignment *a, const int64_t *dims, uint32_t n, const
   return true;
 }
 
+/* moved[i] is the device at the index that i has in the reordered dimensions. */
 static int transpose_list(text_reader *r, assignment *a, const int64_t *dims, uint32_t n, const uint32_t *perm) {
   assert(a->devices && product(dims, n) == a->count);
   int64_t strides[IR_MAX_RANK], stride = 1;
@@ -174,11 +185,13 @@ static int transpose_list(text_reader *r, assignment *a, const int64_t *dims, ui
   return 0;
 }
 
+/* Ascending. */
 static int compare_devices(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
 }
 
+/* At most MAX_PARTS of them. */
 static void sort_numbers(int64_t *v, uint32_t n) {
   for (uint32_t i = 1; i < n; i++)
     for (uint32_t j = i; j > 0 && v[j - 1] > v[j]; j--) {
@@ -188,7 +201,9 @@ static void sort_numbers(int64_t *v, uint32_t n) {
     }
 }
 
-/* Puts each group of `size` neighbours, which hold the same data, in ascending order. */
+/* Puts each group of `size` neighbours, which hold the same data, in ascending order. An iota whose last parts make
+ * up the group is sorted by putting those parts in their original order; only where that is impossible are the
+ * devices written out. */
 static int sort_groups(text_reader *r, const char *at, const ir_sharding *s, assignment *a, int64_t size) {
   if (!a->devices) {
     uint32_t runs[2];
@@ -220,6 +235,7 @@ typedef struct merged {
   uint32_t perm[IR_MAX_RANK];
 } merged;
 
+/* The data dimensions stay in front; then one dimension for each kind that occurs, in XLA's order. */
 static void merge_kinds(const ir_sharding *s, const uint8_t *kinds, uint32_t n_kinds, merged *m) {
   assert(n_kinds <= s->n_dims && s->n_dims <= IR_MAX_RANK);
   uint32_t data = s->n_dims - n_kinds;
@@ -243,12 +259,14 @@ static void merge_kinds(const ir_sharding *s, const uint8_t *kinds, uint32_t n_k
     if (s->dims[data + i] == 1) m->perm[m->n_perm++] = data + i;
 }
 
+/* A transposition that moves nothing. */
 static bool is_identity(const uint32_t *perm, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (perm[i] != i) return false;
   return true;
 }
 
+/* One replicated subgroup is XLA's older form, last_tile_dim_replicate. */
 static int store_assignment(text_reader *r, ir_sharding *s, const assignment *a, const merged *m) {
   base_arena *arena = &r->m->arena;
   s->n_dims = m->n_dims;
@@ -278,6 +296,8 @@ static void collapse(ir_sharding *s, uint8_t kind) {
       .kind = kind, .group = s->group, .group_id = s->group_id, .n_metadata = s->n_metadata, .metadata = s->metadata};
 }
 
+/* Follows XLA's HloSharding::Subgroup: subgroups of one kind over a single data tile collapse first, then the kinds
+ * are merged, the devices moved along, replicated groups sorted, and what is left is looked at again. */
 int text_normal_subgroups(text_reader *r, const char *at, ir_sharding *s) {
   static const uint8_t replicated[] = {IR_SHARDING_REPLICATED};
   const uint8_t *kinds = s->replicate_on_last_dim ? replicated : s->subgroups;

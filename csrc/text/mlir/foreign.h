@@ -1,4 +1,6 @@
-/* Ops of other dialects whose pretty syntax is known: the rows of mlir_foreign.def. In the IR they are UNREGISTERED. */
+/* Ops of other dialects whose pretty syntax is known: the rows of foreign.def. In the IR they are
+ * IR_OP_UNREGISTERED, with their names and attributes kept as they are; only their syntax is known here, not their
+ * meaning. */
 #ifndef XLAC_TEXT_MLIR_FOREIGN_H
 #define XLAC_TEXT_MLIR_FOREIGN_H
 
@@ -19,6 +21,7 @@ typedef enum mlir_foreign_result {
   MLIR_FOREIGN_VALUE_SHAPE
 } mlir_foreign_result;
 
+/* A row: all strings are constants of the program. */
 typedef struct mlir_foreign {
   const char *name, *form;
   uint8_t result;         /* a mlir_foreign_result */
@@ -45,5 +48,16 @@ bool mlir_foreign_is_flags(base_slice kind);
 base_slice mlir_foreign_flags_word(base_slice kind);
 /* What an attribute of that kind is where the text leaves it out: "arith.overflow<none>", or NULL. */
 const char *mlir_foreign_default(base_slice kind);
+
+/* Pretty forms of ops that have no row in the op table: those of the dialects check and interpreter, by which programs
+ * test and watch themselves. In the language of the table's forms, and besides: &name is an attribute with its type, :0
+ * the type of operand 0 alone, :01 those of operands 0 and 1. Source: StableHLO's CheckOps.td and InterpreterOps.td. */
+typedef struct mlir_known_op {
+  const char *name, *form;
+} mlir_known_op;
+/* NULL for all other ops. */
+const char *mlir_known_form(const base_istr *name);
+/* The constant that spells `attr`, and the element type of such a number, which is written without one. */
+const char *mlir_known_attr(base_slice attr, base_dtype *number);
 
 #endif

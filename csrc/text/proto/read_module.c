@@ -1,4 +1,7 @@
-/* The module's own message: facts of the header, source tables, and the entry points. */
+/* The module's own message: facts of the header, source tables, and the entry points.
+ *
+ * HloModuleProto: 1 name, 3 computations, 4 the entry's program shape, 6 the entry's id, 7 schedule, 8 aliases, 17
+ * source tables, 18 donors, 19 frontend attributes, 20 recovery table, 22 payloads of metadata. */
 #include <stdlib.h>
 
 #include "../hlo/print.h"
@@ -8,22 +11,27 @@
 
 /* --- aliases and donors --- */
 
+/* Tuple indices in lexicographic order, shorter ones first. */
 static int compare_index_paths(const ir_ints *a, const ir_ints *b) {
   for (uint32_t i = 0; i < a->n && i < b->n; i++)
     if (a->v[i] != b->v[i]) return a->v[i] < b->v[i] ? -1 : 1;
   return (a->n > b->n) - (a->n < b->n);
 }
 
+/* The order of XLA's ShapeTree: by output. */
 static int compare_alias_outputs(const void *a, const void *b) {
   return compare_index_paths(((const ir_alias *)a)->output, ((const ir_alias *)b)->output);
 }
 
+/* By parameter, then by path within it. */
 static int compare_donor_places(const void *a, const void *b) {
+  assert(((const ir_donor *)a)->index && ((const ir_donor *)b)->index);
   const ir_donor *x = a, *y = b;
   if (x->parameter != y->parameter) return x->parameter < y->parameter ? -1 : 1;
   return compare_index_paths(x->index, y->index);
 }
 
+/* Kind 2 is must-alias, 1 may-alias. */
 static int read_proto_aliases(proto_reader *r) {
   ir_config *c = &r->m->config;
   proto_message list;
@@ -52,6 +60,7 @@ static int read_proto_aliases(proto_reader *r) {
   return 0;
 }
 
+/* Sorted, and each once: XLA keeps them in a set. */
 static int read_proto_donors(proto_reader *r) {
   ir_config *c = &r->m->config;
   proto_message list;
@@ -77,6 +86,7 @@ static int read_proto_donors(proto_reader *r) {
 
 /* --- entry layout --- */
 
+/* The program shape with the layouts at the boundary; without it the entry's own types count. */
 static int read_proto_entry_layout(proto_reader *r) {
   ir_config *c = &r->m->config;
   proto_message shape;
@@ -98,10 +108,12 @@ static int read_proto_entry_layout(proto_reader *r) {
 
 /* --- source tables --- */
 
+/* 0 for a row that is not there, as the reader of text does. */
 static uint32_t table_row(int64_t v, uint32_t n) {
   return v > 0 && v <= n ? (uint32_t)v : 0;
 }
 
+/* Names of files or functions, empty ones too: rows are counted. */
 static int read_name_table(proto_reader *r, proto_message in, uint32_t number, uint32_t *n, const base_istr ***out) {
   uint32_t at = in.first, count = proto_count(&r->s, in, number, PROTO_LENGTH);
   proto_field f;
@@ -112,6 +124,7 @@ static int read_name_table(proto_reader *r, proto_message in, uint32_t number, u
   return 0;
 }
 
+/* The message has line, column, end_line, end_column; the IR line, end_line, column, end_column. */
 static int read_proto_locations(proto_reader *r, proto_message in, ir_source_tables *t) {
   uint32_t at = in.first, n = proto_count(&r->s, in, 3, PROTO_LENGTH);
   proto_field f;
@@ -131,6 +144,7 @@ static int read_proto_locations(proto_reader *r, proto_message in, ir_source_tab
   return 0;
 }
 
+/* A frame whose caller is no row is its own, which the IR takes for none. */
 static int read_proto_frames(proto_reader *r, proto_message in, ir_source_tables *t) {
   uint32_t at = in.first, n = proto_count(&r->s, in, 4, PROTO_LENGTH);
   proto_field f;
@@ -164,6 +178,7 @@ static int check_proto_frames(proto_reader *r, const ir_source_tables *t) {
   return ends ? 0 : proto_fail(&r->s, r->s.base, XLAC_E_BAD_HEADER, "a stack frame is its own ancestor");
 }
 
+/* Afterwards every chain of callers ends. */
 static int read_proto_tables(proto_reader *r) {
   ir_source_tables *t = &r->m->sources;
   proto_message in;
@@ -195,6 +210,7 @@ static int put_recovery_array(proto_reader *r, base_text *out, proto_message in,
   return 0;
 }
 
+/* The inner module has half the nesting that is left, so that modules in modules end. */
 static int put_recovery_module(proto_reader *r, base_text *out, proto_message entry) {
   base_slice bytes = proto_bytes(&r->s, entry, 3);
   text_parse_options options = {.alloc = r->s.alloc, .max_depth = r->s.max_depth / 2, .strict = r->strict};
@@ -214,7 +230,9 @@ static int put_recovery_module(proto_reader *r, base_text *out, proto_message en
   return status;
 }
 
+/* In the syntax of the header attribute, one entry a line. */
 static int put_recovery_entries(proto_reader *r, base_text *out, proto_message table) {
+  assert(table.first + table.n <= r->s.fields.n);
   uint32_t at = table.first;
   proto_field f;
   base_putc(out, '{');
@@ -254,12 +272,13 @@ static int read_proto_recovery(proto_reader *r) {
 
 /* --- the module --- */
 
+/* XLA's ids are unique in a module; the order of the messages need not be theirs. */
 static int compare_computation_ids(const void *a, const void *b) {
   const base_map_slot *x = a, *y = b;
   return ((int64_t)x->key > (int64_t)y->key) - ((int64_t)x->key < (int64_t)y->key);
 }
 
-/* The module's list is in the order of the ids. */
+/* The module's list is in the order of the ids. The map's slots are all computations, each with its id as the key. */
 static int order_computations(proto_reader *r) {
   ir_module *m = r->m;
   uint32_t n = 0;
@@ -282,6 +301,7 @@ static int order_computations(proto_reader *r) {
   return 0;
 }
 
+/* Callees come before callers in the message, as XLA writes it; any other order is an error. */
 static int read_proto_computations(proto_reader *r) {
   uint32_t at = r->module.first;
   uint64_t entry;
@@ -299,6 +319,7 @@ static int read_proto_computations(proto_reader *r) {
   return order_computations(r);
 }
 
+/* Tables come first, since metadata refer to them, and the entry before what is checked against it. */
 int proto_read_module(proto_reader *r) {
   ir_config *c = &r->m->config;
   TRY(proto_read_str(r, r->module, 1, &r->m->name));
@@ -318,6 +339,7 @@ int proto_read_module(proto_reader *r) {
   return read_proto_recovery(r);
 }
 
+/* Types and messages nest to one limit, the smaller of what is asked for and what types may have. */
 static void open_reader(proto_reader *r, ir_module *m, const void *data, size_t n, const text_parse_options *options,
                         xlac_error *err) {
   base_alloc alloc = m->alloc;
@@ -330,6 +352,7 @@ static void open_reader(proto_reader *r, ir_module *m, const void *data, size_t 
   base_text_init(&r->bytes, alloc);
 }
 
+/* The module stays the caller's. */
 static void close_reader(proto_reader *r) {
   base_map *maps[] = {&r->computations, &r->ops, &r->op_names, &r->computation_names, &r->wrapped};
   for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) base_map_free(maps[i]);
@@ -339,6 +362,7 @@ static void close_reader(proto_reader *r) {
   proto_source_close(&r->s);
 }
 
+/* The first message is open for as long as the reader is: its fields are looked at again and again. */
 int text_parse_proto(ir_module **out, const void *data, size_t n, const text_parse_options *options, xlac_error *err) {
   base_alloc alloc = options && options->alloc.fn ? options->alloc : base_alloc_libc;
   ir_module *m = NULL;

@@ -1,15 +1,23 @@
-/* Instructions and computations from their messages. Computations and instructions are made in the order in which they
- * stand, users after what they use, and then put in the order of their ids, which is the order they were made in. */
+/* Instructions and computations from their messages.
+ *
+ * HloInstructionProto: 1 name, 2 opcode, 3 shape, 7 metadata, 8 literal, 35 id, 36 operands' ids, 37 control
+ * predecessors' ids, 38 called computations' ids, and a field or more for each attribute.
+ *
+ * Computations and instructions are made in the order in which they stand, users after what they use, and then put
+ * in the order of their ids, which is the order they were made in. An id that nothing has had before it is an error,
+ * so that no cycle can be read. */
 #include "../../ir/verify/check.h"
 #include "../../ir/names.h"
 #include "read.h"
 
 #include <stdlib.h>
 
+/* The place of its first field, or the file's beginning for an empty message. */
 const uint8_t *proto_place(const proto_reader *r, proto_message m) {
   return m.n ? r->s.fields.items[m.first].p : r->s.base;
 }
 
+/* Names the op and an id. */
 static int op_fail(proto_reader *r, proto_message in, const ir_op *op, base_code code, const char *what, int64_t id) {
   return proto_fail(&r->s, proto_place(r, in), code, "%s '%s' %s %lld", ir_opcode_text(op->opcode), op->name->s, what,
                     (long long)id);
@@ -17,6 +25,7 @@ static int op_fail(proto_reader *r, proto_message in, const ir_op *op, base_code
 
 /* --- an instruction --- */
 
+/* HLO text's name of the opcode. */
 static int read_opcode_of(proto_reader *r, proto_message in, ir_opcode *out) {
   base_slice text = proto_bytes(&r->s, in, 2);
   *out = ir_opcode_from_text(text.n ? text.p : "", text.n);
@@ -27,16 +36,19 @@ static int read_opcode_of(proto_reader *r, proto_message in, ir_opcode *out) {
               : status;
 }
 
+/* What a name in the map of seen names is. */
 enum { NAME_AS_GIVEN = 1, NAME_MADE_UP = 2 };
 
 /* What has been called by another's name, after it was made legal, gets one of its own. */
 static int make_up_name(proto_reader *r, base_map *seen, const base_istr *wanted, const base_istr **out) {
+  assert(wanted && wanted->n > 0);
   uint64_t other;
   *out = wanted;
   if (base_map_get(seen, base_key(wanted), &other)) *out = ir_fresh_name(r->m, wanted->s);
   return *out && base_map_set(seen, base_key(*out), NAME_MADE_UP) ? 0 : proto_no_memory(&r->s);
 }
 
+/* Whether HLO text can spell the name. */
 static bool is_proto_name(const base_istr *s) {
   return ir_is_name(s->s, s->n) && !ir_name_is_reserved(s->s, s->n) && !ir_name_is_word(s->s, s->n);
 }
@@ -59,7 +71,9 @@ static int take_proto_name(proto_reader *r, proto_message in, base_map *seen, co
   return legal ? make_up_name(r, seen, legal, out) : proto_no_memory(&r->s);
 }
 
+/* Ids of operands must be known: instructions stand in an order that allows it. */
 static int set_proto_operands(proto_reader *r, proto_message in, ir_op *op, uint32_t from) {
+  assert(r->s.numbers.n >= from + op->n_operands);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     uint64_t found;
     int64_t id = r->s.numbers.items[from + i];
@@ -70,7 +84,10 @@ static int set_proto_operands(proto_reader *r, proto_message in, ir_op *op, uint
   return 0;
 }
 
+/* Computations are read before what calls them, so each id must be known by now. `from` is where in the list of
+ * numbers that was read the op's ids begin. */
 static int set_proto_called(proto_reader *r, proto_message in, ir_op *op, uint32_t from) {
+  assert(r->s.numbers.n >= from + op->n_called);
   for (uint32_t i = 0; i < op->n_called; i++) {
     uint64_t found;
     int64_t id = r->s.numbers.items[from + i];
@@ -85,6 +102,7 @@ static int set_proto_called(proto_reader *r, proto_message in, ir_op *op, uint32
   return 0;
 }
 
+/* Control predecessors, likewise. */
 static int set_proto_preds(proto_reader *r, proto_message in, ir_op *op) {
   uint32_t from;
   TRY(proto_list(&r->s, in, 37, &from));
@@ -98,6 +116,7 @@ static int set_proto_preds(proto_reader *r, proto_message in, ir_op *op) {
   return 0;
 }
 
+/* Name, type, operands and called computations; attributes come afterwards, since some depend on the operands. */
 static int make_proto_op(proto_reader *r, proto_message in, ir_computation *c, ir_op **out) {
   ir_opcode opcode;
   const base_istr *name;
@@ -117,6 +136,7 @@ static int make_proto_op(proto_reader *r, proto_message in, ir_computation *c, i
   return set_proto_preds(r, in, op);
 }
 
+/* A constant without a literal is one whose data was elided, "constant({...})" in text; only an array may be. */
 static int read_constant_value(proto_reader *r, proto_message in, ir_op *op) {
   proto_message m;
   if (proto_count(&r->s, in, 8, PROTO_LENGTH) == 0) { /* left out by whoever wrote this */
@@ -155,6 +175,7 @@ static int check_chain(proto_reader *r, proto_message in, ir_op *op) {
                  proto_int(&r->s, in, 35));
 }
 
+/* Counts of operands and called computations are checked before anything relies on them. */
 static int read_proto_op(proto_reader *r, proto_message in, ir_computation *c, uint32_t n_ops) {
   ir_op *op = NULL;
   xlac_error why = {0};
@@ -164,6 +185,8 @@ static int read_proto_op(proto_reader *r, proto_message in, ir_computation *c, u
   if (ir_check_operands(op, &why) != 0 || ir_check_called(op, &why) != 0)
     return proto_fail(&r->s, proto_place(r, in), (base_code)why.code, "'%s': %s", op->name->s, why.message);
   TRY(proto_read_attrs(r, in, op));
+  if (ir_check_attrs(op, &why) != 0 || ir_check_form(op, &why) != 0)
+    return proto_fail(&r->s, proto_place(r, in), (base_code)why.code, "'%s': %s", op->name->s, why.message);
   if (op->opcode == IR_OP_CONSTANT) TRY(read_constant_value(r, in, op));
   if (op->opcode == IR_OP_PARAMETER) {
     int64_t number = proto_int(&r->s, in, 9);
@@ -179,18 +202,22 @@ static int read_proto_op(proto_reader *r, proto_message in, ir_computation *c, u
 
 /* --- a computation --- */
 
+/* An op to be sorted by its id or its place in the schedule, stably. */
 typedef struct numbered_op {
   int64_t id;
   uint32_t order;
   void *what;
 } numbered_op;
 
+/* By id; ops of one id (in a broken message) in the order in which they were read, so that errors are the same each
+ * time. */
 static int compare_numbered(const void *a, const void *b) {
   const numbered_op *x = a, *y = b;
   if (x->id != y->id) return x->id < y->id ? -1 : 1;
   return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Puts the computation's list in the order of `list`. */
 static void relink_ops(ir_computation *c, const numbered_op *list, uint32_t n) {
   assert(n == c->n_ops && n > 0);
   c->first = c->last = NULL;
@@ -203,7 +230,8 @@ static void relink_ops(ir_computation *c, const numbered_op *list, uint32_t n) {
   }
 }
 
-/* The schedule's sequence for the computation, if there is one, tells the order; else the ids do. */
+/* The schedule's sequence for the computation, if there is one, tells the order; else the ids do. places: id to
+ * position; empty where there is no sequence. */
 static int find_sequence(proto_reader *r, int64_t computation, base_map *places) {
   proto_message schedule;
   proto_field f;
@@ -227,6 +255,7 @@ static int find_sequence(proto_reader *r, int64_t computation, base_map *places)
   return 0;
 }
 
+/* The messages stand in the order in which the ops were made, so that both lists are walked side by side. */
 static int order_ops(proto_reader *r, ir_computation *c, proto_message in, const base_map *places) {
   uint32_t n = 0, at = in.first;
   proto_field f;
@@ -255,6 +284,7 @@ static int order_ops(proto_reader *r, ir_computation *c, proto_message in, const
   return status;
 }
 
+/* All parameters and the root must be there. */
 static int close_proto_computation(proto_reader *r, proto_message in, ir_computation *c) {
   uint64_t root;
   base_map places;
@@ -274,6 +304,7 @@ static int close_proto_computation(proto_reader *r, proto_message in, ir_computa
   return status;
 }
 
+/* Ids of ops are local to the computation here: the map is emptied for each. */
 int proto_read_computation(proto_reader *r, proto_message in) {
   const base_istr *name, *thread;
   proto_field f;

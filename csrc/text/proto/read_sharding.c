@@ -1,12 +1,16 @@
-/* Shardings, replica groups and metadata from their messages. What the IR keeps as text, meshes of named axes, is put
- * together here in XLA's spelling. */
+/* Shardings, replica groups and metadata from their messages. What the IR keeps as text, meshes of named axes, is
+ * put together here in XLA's spelling.
+ *
+ * xla.OpSharding has a kind and, by it, tiles, devices, elements, or (field 14) a sharding by the axes of a mesh.
+ * Replica groups come in one of three fields: 92 as an iota, 93 by the axes of a mesh, 87 as lists; older XLA has
+ * them in 49. */
 #include "../hlo/print.h"
 #include "read.h"
 #include "../hlo/read.h"
 
 /* --- metadata --- */
 
-/* A payload is there itself, or by its number in the module's list. */
+/* A payload is there itself, or by its number in the module's list. Numbers count the module's field 22. */
 static int read_payload(proto_reader *r, proto_message in, const base_istr **out) {
   proto_field f;
   uint32_t at = r->module.first;
@@ -36,6 +40,7 @@ static int read_profile(proto_reader *r, proto_message in, const base_istr **out
   return any ? proto_intern(r, r->bytes.s, r->bytes.n, out) : 0;
 }
 
+/* Plain fields by table, the others one by one. */
 int proto_read_metadata(proto_reader *r, proto_message in, const ir_metadata **out) {
   ir_metadata *m = BASE_NEW(&r->m->arena, ir_metadata);
   proto_message payload;
@@ -60,6 +65,7 @@ int proto_read_metadata(proto_reader *r, proto_message in, const ir_metadata **o
 
 /* --- meshes --- */
 
+/* A ref names its axis by number; *axis is that axis of the mesh. */
 static int check_axis(proto_reader *r, proto_message mesh, proto_message ref, proto_field *axis) {
   int64_t index = proto_int(&r->s, ref, 1);
   uint32_t at = mesh.first;
@@ -100,6 +106,7 @@ static int put_axis_refs(proto_reader *r, base_text *out, proto_message mesh, pr
   return 0;
 }
 
+/*   , device_ids=([4,2]T(1,0)) */
 static int put_iota_ids(proto_reader *r, base_text *out, proto_message mesh) {
   proto_message iota;
   uint32_t dims, perm;
@@ -120,6 +127,7 @@ static int put_iota_ids(proto_reader *r, base_text *out, proto_message mesh) {
   return 0;
 }
 
+/*   mesh['a'=2,'b'=4], device_ids=(...) */
 static int put_mesh(proto_reader *r, base_text *out, proto_message mesh) {
   uint32_t at = mesh.first, n = 0, from;
   proto_field f;
@@ -144,6 +152,7 @@ static int put_mesh(proto_reader *r, base_text *out, proto_message mesh) {
   return 0;
 }
 
+/*   , [{'a'}, {'b':(1)2, ?}] */
 static int put_dim_shardings(proto_reader *r, base_text *out, proto_message mesh, proto_message in) {
   uint32_t at = in.first, n = 0, n_refs;
   proto_field f;
@@ -161,6 +170,7 @@ static int put_dim_shardings(proto_reader *r, base_text *out, proto_message mesh
   return 0;
 }
 
+/*   , replicated={'a'} */
 static int put_axis_group(proto_reader *r, base_text *out, proto_message mesh, proto_message in, uint32_t number,
                           const char *name) {
   uint32_t n;
@@ -171,6 +181,7 @@ static int put_axis_group(proto_reader *r, base_text *out, proto_message mesh, p
   return 0;
 }
 
+/* In single braces where there is one, in double ones else. */
 static int put_named_metadata(proto_reader *r, base_text *out, proto_message in) {
   uint32_t at = in.first, n = 0, total = proto_count(&r->s, in, 6, PROTO_LENGTH);
   proto_field f;
@@ -191,6 +202,7 @@ static int put_named_metadata(proto_reader *r, base_text *out, proto_message in)
   return 0;
 }
 
+/* A mesh without axes and with one device is a maximal sharding. */
 static int put_named_sharding(proto_reader *r, base_text *out, proto_message in) {
   proto_message mesh;
   uint32_t from;
@@ -215,6 +227,7 @@ static int put_named_sharding(proto_reader *r, base_text *out, proto_message in)
   return 0;
 }
 
+/* The whole, braces included, becomes one string of the IR. */
 static int read_named_sharding(proto_reader *r, proto_message in, ir_sharding *s) {
   proto_message named;
   base_text text;
@@ -231,9 +244,11 @@ static int read_named_sharding(proto_reader *r, proto_message in, ir_sharding *s
 
 /* --- device assignments --- */
 
-/* An iota in XLA's normal form; perm stays NULL where it is the identity of one dimension. */
+/* An iota in XLA's normal form; perm stays NULL where it is the identity of one dimension. The lists are normalised
+ * in place on the stack and then copied. */
 static int read_proto_iota(proto_reader *r, proto_message in, uint32_t dims_field, uint32_t perm_field, uint32_t *n,
                            const int64_t **reshape, const int64_t **perm) {
+  assert(dims_field != perm_field);
   uint32_t dims_from, perm_from;
   uint64_t seen = 0;
   TRY(proto_list(&r->s, in, dims_field, &dims_from));
@@ -255,6 +270,7 @@ static int read_proto_iota(proto_reader *r, proto_message in, uint32_t dims_fiel
   return *reshape && (*n == 1 || *perm) ? 0 : proto_no_memory(&r->s);
 }
 
+/* -1 for a negative dimension or a product beyond 64 bits. */
 static int64_t product_of_dims(const int64_t *dims, uint32_t n) {
   int64_t count = 1;
   for (uint32_t i = 0; i < n; i++)
@@ -262,11 +278,14 @@ static int64_t product_of_dims(const int64_t *dims, uint32_t n) {
   return count;
 }
 
+/* xla.OpSharding.Type to the IR's kinds. */
 static const uint8_t sharding_kinds[] = {IR_SHARDING_REPLICATED, IR_SHARDING_MAXIMAL, IR_SHARDING_TUPLE,
                                          IR_SHARDING_TILED,      IR_SHARDING_MANUAL,  IR_SHARDING_UNKNOWN,
                                          IR_SHARDING_UNREDUCED};
 
+/* Kinds of the last tile dimensions; a tuple or tiles can't be one. */
 static int read_tile_kinds(proto_reader *r, proto_message in, ir_sharding *s) {
+  assert(s->n_dims <= IR_MAX_RANK);
   uint32_t from;
   TRY(proto_list(&r->s, in, 8, &from));
   uint32_t n = r->s.numbers.n - from;
@@ -285,6 +304,7 @@ static int read_tile_kinds(proto_reader *r, proto_message in, ir_sharding *s) {
   return 0;
 }
 
+/* Devices are a list or an iota, as many as there are tiles. */
 static int read_tiling(proto_reader *r, proto_message in, ir_sharding *s) {
   TRY(proto_read_array(r, in, 3, &s->n_dims, &s->dims));
   TRY(proto_read_array(r, in, 4, &s->n_devices, &s->devices));
@@ -304,6 +324,7 @@ static int read_tiling(proto_reader *r, proto_message in, ir_sharding *s) {
   return read_tile_kinds(r, in, s);
 }
 
+/* One element for each leaf: tuples of tuples are flat. */
 static int read_sharding_list(proto_reader *r, proto_message in, ir_sharding *s) {
   uint32_t at = in.first, from = r->pointers.n;
   proto_field f;
@@ -323,6 +344,7 @@ static int read_sharding_list(proto_reader *r, proto_message in, ir_sharding *s)
   return s->elements || !s->n_elements ? 0 : proto_no_memory(&r->s);
 }
 
+/* Who asked for the sharding: any number of OpMetadata, field 7. */
 static int read_sharding_metadata(proto_reader *r, proto_message in, ir_sharding *s) {
   uint32_t at = in.first, n = proto_count(&r->s, in, 7, PROTO_LENGTH);
   proto_field f;
@@ -339,6 +361,7 @@ static int read_sharding_metadata(proto_reader *r, proto_message in, ir_sharding
   return 0;
 }
 
+/*   {maximal device=3} */
 static int read_maximal(proto_reader *r, proto_message in, ir_sharding *s) {
   uint32_t from;
   TRY(proto_list(&r->s, in, 4, &from));
@@ -349,6 +372,7 @@ static int read_maximal(proto_reader *r, proto_message in, ir_sharding *s) {
   return 0;
 }
 
+/* 11 to 13 are the group that ties shardings together: shard_as or shard_like, and its id. */
 int proto_read_sharding(proto_reader *r, proto_message in, const ir_sharding **out) {
   ir_sharding *s = BASE_NEW(&r->m->arena, ir_sharding);
   int64_t kind = proto_int(&r->s, in, 1);
@@ -371,6 +395,7 @@ int proto_read_sharding(proto_reader *r, proto_message in, const ir_sharding **o
 
 /* --- replica groups --- */
 
+/* Groups and their size, then the iota. */
 static int read_iota_group_list(proto_reader *r, proto_message in, ir_groups *g) {
   int64_t dims[2] = {proto_int(&r->s, in, 1), proto_int(&r->s, in, 2)};
   g->iota = true;
@@ -384,6 +409,7 @@ static int read_iota_group_list(proto_reader *r, proto_message in, ir_groups *g)
                     (long long)slots, (long long)devices);
 }
 
+/*   mesh['a'=2,'b'=4] {'a'} */
 static int read_mesh_group_list(proto_reader *r, proto_message in, ir_groups *g) {
   proto_message mesh;
   base_text text;
@@ -401,6 +427,7 @@ static int read_mesh_group_list(proto_reader *r, proto_message in, ir_groups *g)
   return status;
 }
 
+/* Each group is a message of one list. */
 static int read_group_lists(proto_reader *r, proto_message in, uint32_t number, ir_groups *g) {
   uint32_t at = in.first, n = proto_count(&r->s, in, number, PROTO_LENGTH);
   proto_field f;
@@ -416,6 +443,12 @@ static int read_group_lists(proto_reader *r, proto_message in, uint32_t number, 
   return 0;
 }
 
+/* Four ways to say replica groups, the newest first:
+ *
+ *   92  IotaReplicaGroupList        [2,4]<=[8]
+ *   93  MeshAxesReplicaGroupList    mesh axes
+ *   87  CollectiveDeviceList        {{0,1},{2,3}} within a message
+ *   49  ReplicaGroup, repeated      {{0,1},{2,3}}, as older XLA wrote them */
 int proto_read_groups(proto_reader *r, proto_message op, const ir_groups **out, bool *present) {
   static const uint8_t fields[] = {92, 93, 87};
   proto_message list;

@@ -1,6 +1,10 @@
-/* Shapes and layouts from their messages. */
+/* Shapes, layouts and literals from their messages: xla.ShapeProto, xla.LayoutProto, xla.LiteralProto.
+ *
+ * ShapeProto: 2 element type, 3 dimensions, 4 tuple's elements, 5 layout, 6 which dimensions are dynamic. The
+ * numbers of a layout's lists stay on the reader's stack until the layout is interned. */
 #include "read.h"
 
+/* Tiles and splits of one layout: XLA's own have one or two. */
 enum { MAX_PROTO_PARTS = 64 };
 
 /* Arrays of a layout while it is being read; ir_layout_intern copies them. */
@@ -10,6 +14,7 @@ typedef struct layout_parts {
   uint32_t tile_from[MAX_PROTO_PARTS], split_from[MAX_PROTO_PARTS];
 } layout_parts;
 
+/* IR_TILE_COMBINE, a negative number, means that the dimension is combined with the next one. */
 static int read_proto_tiles(proto_reader *r, proto_message in, layout_parts *parts, uint32_t *n) {
   uint32_t at = in.first;
   proto_field f;
@@ -31,6 +36,8 @@ static int read_proto_tiles(proto_reader *r, proto_message in, layout_parts *par
   return 0;
 }
 
+/* SplitConfigProto, field 17: a dimension and where it is cut. The numbers stay in the reader's list until the
+ * layout is made. */
 static int read_proto_splits(proto_reader *r, proto_message in, layout_parts *parts, uint32_t *n) {
   uint32_t at = in.first;
   proto_field f;
@@ -61,6 +68,7 @@ static int check_minor_to_major(proto_reader *r, const uint8_t *at, const int64_
   return 0;
 }
 
+/* Absent is 0, no type. */
 static int read_index_dtype(proto_reader *r, proto_message in, uint32_t number, base_dtype *out) {
   int64_t v = proto_int(&r->s, in, number);
   *out = proto_dtype_of(v);
@@ -68,6 +76,7 @@ static int read_index_dtype(proto_reader *r, proto_message in, uint32_t number, 
   return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_SHAPE_TEXT, "a layout's index types are unsigned integers");
 }
 
+/* A tail padding of 0 is XLA's default of 1. */
 static int read_layout_facts(proto_reader *r, proto_message in, ir_layout *l) {
   l->tail_padding = proto_int(&r->s, in, 16);
   if (l->tail_padding == 0) l->tail_padding = 1;
@@ -80,6 +89,7 @@ static int read_layout_facts(proto_reader *r, proto_message in, ir_layout *l) {
   return 0;
 }
 
+/* Pointers into the stack are taken at the end: it moves while it grows. */
 static int read_proto_layout(proto_reader *r, proto_message in, uint32_t rank, const ir_layout **out) {
   layout_parts parts;
   ir_layout l = {.rank = rank};
@@ -100,8 +110,10 @@ static int read_proto_layout(proto_reader *r, proto_message in, uint32_t rank, c
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
+/* A dimension that is unbounded counts as dynamic, whatever its flag says. */
 static int make_tensor(proto_reader *r, proto_message in, base_dtype dtype, const uint8_t *at, uint32_t from,
                        uint32_t rank, const ir_type **out) {
+  assert(rank <= IR_MAX_RANK);
   bool dynamic[IR_MAX_RANK];
   uint32_t flags, n_dynamic = 0;
   const ir_layout *layout = NULL;
@@ -127,6 +139,7 @@ static int make_tensor(proto_reader *r, proto_message in, base_dtype dtype, cons
   return why.code ? proto_fail(&r->s, at, (base_code)why.code, "%s", why.message) : proto_no_memory(&r->s);
 }
 
+/* The dimensions wait on the stack for make_tensor. */
 static int read_tensor_shape(proto_reader *r, proto_message in, int64_t number, const ir_type **out) {
   base_dtype dtype = proto_dtype_of(number);
   const uint8_t *at = proto_place(r, in);
@@ -142,6 +155,7 @@ static int read_tensor_shape(proto_reader *r, proto_message in, int64_t number, 
   return 0;
 }
 
+/* All shapes of a repeated field are appended to r->types, from *from on; the caller takes them off again. */
 int proto_read_types(proto_reader *r, proto_message in, uint32_t number, uint32_t *from) {
   uint32_t at = in.first;
   proto_field f;
@@ -157,6 +171,7 @@ int proto_read_types(proto_reader *r, proto_message in, uint32_t number, uint32_
   return 0;
 }
 
+/* Bounded in leaves and depth, since everything that walks types recurses. */
 static int read_tuple_shape(proto_reader *r, proto_message in, const ir_type **out) {
   uint32_t from;
   TRY(proto_read_types(r, in, 4, &from));
@@ -169,6 +184,7 @@ static int read_tuple_shape(proto_reader *r, proto_message in, const ir_type **o
   return 0;
 }
 
+/*   b(f32[4])     the one shape within, field 4 */
 static int read_buffer_shape(proto_reader *r, proto_message in, const ir_type **out) {
   uint32_t from;
   TRY(proto_read_types(r, in, 4, &from));
@@ -179,6 +195,7 @@ static int read_buffer_shape(proto_reader *r, proto_message in, const ir_type **
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
+/* By the element type's number, which also says what is no array. */
 int proto_read_type(proto_reader *r, proto_message in, const ir_type **out) {
   int64_t number = proto_int(&r->s, in, 2);
   switch (number) {
@@ -195,6 +212,7 @@ int proto_read_type(proto_reader *r, proto_message in, const ir_type **out) {
   }
 }
 
+/* A shape that must be there. */
 int proto_read_type_in(proto_reader *r, proto_message in, uint32_t number, const ir_type **out) {
   proto_message shape;
   if (proto_count(&r->s, in, number, PROTO_LENGTH) == 0)
@@ -203,4 +221,148 @@ int proto_read_type_in(proto_reader *r, proto_message in, uint32_t number, const
   TRY(proto_read_type(r, shape, out));
   proto_close(&r->s, shape);
   return 0;
+}
+
+/* ---- Literals from their messages: elements stand there in the order of the shape's layout. */
+
+/* An error about the elements of a literal. */
+static int wrong_amount(proto_reader *r, proto_message in, const ir_type *t, uint64_t found, uint64_t expected) {
+  char text[160];
+  return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_LITERAL, "a literal of shape %s needs %llu %s, found %llu",
+                    ir_type_text(t, text, sizeof text), (unsigned long long)expected, "bytes or numbers",
+                    (unsigned long long)found);
+}
+
+/* The memory of a literal of this type, in the module. */
+static int new_array(proto_reader *r, const ir_type *t, ir_literal **out) {
+  *out = ir_literal_new(r->m, t);
+  return *out ? 0 : proto_no_memory(&r->s);
+}
+
+/* Narrow integers stand in a byte each, zero-extended there and sign-extended here; other bits are not looked at. */
+static void extend_narrow(base_dtype dtype, uint8_t *data, int64_t n) {
+  unsigned bits = base_dtype_of(dtype)->bits;
+  if (base_dtype_of(dtype)->bytes != 1 || bits >= 8 || dtype == XLAC_PRED) return;
+  uint8_t mask = (uint8_t)((1u << bits) - 1), sign = base_dtype_is_signed(dtype) ? (uint8_t)(1u << (bits - 1)) : 0;
+  for (int64_t i = 0; i < n; i++) {
+    data[i] &= mask;
+    if (data[i] & sign) data[i] |= (uint8_t)~mask;
+  }
+}
+
+/* Elements stand in the order of the layout; ours are row-major. */
+static void place_raw(ir_literal *l, const uint8_t *from) {
+  assert(l->type->count >= 0);
+  size_t size = base_dtype_bytes((base_dtype)l->type->dtype);
+  proto_walk w;
+  assert(l->data);
+  if (!proto_walk_start(&w, l->type)) {
+    memcpy(l->data, from, (size_t)l->type->count * size);
+    return;
+  }
+  int64_t place = 0;
+  for (int64_t i = 0; i < l->type->count; i++, place = proto_walk_next(&w, place))
+    memcpy((uint8_t *)l->data + (size_t)place * size, from + (size_t)i * size, size);
+}
+
+/* bytes, or fixed-width numbers: one field, or many that are to be joined. `bytes` fields don't join: the last one
+ * counts. Fixed-width numbers may come packed or one by one. */
+static int read_raw(proto_reader *r, proto_message in, const ir_type *t, uint32_t number, ir_literal **out) {
+  uint64_t want = (uint64_t)t->count * base_dtype_bytes((base_dtype)t->dtype), found = 0;
+  bool joins = base_dtype_of((base_dtype)t->dtype)->bits >= 32;
+  proto_field f;
+  r->bytes.n = 0;
+  for (uint32_t i = in.first; i < in.first + in.n; i++) {
+    f = r->s.fields.items[i];
+    if (f.number != number || f.wire == PROTO_VARINT) continue;
+    uint64_t n = f.wire == PROTO_LENGTH ? f.value : f.wire == PROTO_FIXED32 ? 4 : 8;
+    if (!joins) r->bytes.n = 0;
+    found = joins ? found + n : n;
+    if (found <= want) base_put(&r->bytes, (const char *)f.p, (size_t)n);
+  }
+  if (r->bytes.failed) return proto_no_memory(&r->s);
+  if (found != want) return wrong_amount(r, in, t, found, want);
+  TRY(new_array(r, t, out));
+  if (want == 0) return 0;
+  place_raw(*out, (const uint8_t *)r->bytes.s);
+  extend_narrow((base_dtype)t->dtype, (*out)->data, t->count);
+  return 0;
+}
+
+/* Numbers of 32 bits keep their low half. */
+static void store_number(base_dtype dtype, void *to, int64_t v) {
+  assert(base_dtype_bytes(dtype) <= 8);
+  uint32_t narrow = (uint32_t)v;
+  if (dtype == XLAC_PRED)
+    *(uint8_t *)to = v != 0;
+  else
+    memcpy(to, base_dtype_bytes(dtype) == 4 ? (void *)&narrow : (void *)&v, base_dtype_bytes(dtype));
+}
+
+/* Varints, one for each element. */
+static int read_numbers(proto_reader *r, proto_message in, const ir_type *t, uint32_t number, ir_literal **out) {
+  uint32_t from;
+  proto_walk w;
+  TRY(proto_list(&r->s, in, number, &from));
+  uint32_t n = r->s.numbers.n - from;
+  r->s.numbers.n = from;
+  if (n != (uint64_t)t->count) return wrong_amount(r, in, t, n, (uint64_t)t->count);
+  TRY(new_array(r, t, out));
+  size_t size = base_dtype_bytes((base_dtype)t->dtype);
+  bool walks = proto_walk_start(&w, t);
+  int64_t place = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    store_number((base_dtype)t->dtype, (uint8_t *)(*out)->data + (size_t)place * size, r->s.numbers.items[from + i]);
+    place = walks ? proto_walk_next(&w, place) : place + 1;
+  }
+  return 0;
+}
+
+static int read_literal_of(proto_reader *r, proto_message in, const ir_type *t, const ir_literal **out);
+
+/* Elements of a tuple's literal are messages in field 10. */
+static int read_literal_parts(proto_reader *r, proto_message in, const ir_type *t, const ir_literal **out) {
+  assert(ir_is_tuple(t));
+  uint32_t at = in.first, from = r->pointers.n;
+  proto_field f;
+  for (uint32_t i = 0; i < t->n_elements; i++) {
+    proto_message element;
+    const ir_literal *l;
+    if (!proto_next(&r->s, in, 10, PROTO_LENGTH, &at, &f)) return wrong_amount(r, in, t, i, t->n_elements);
+    TRY(proto_open_field(&r->s, f, &element));
+    TRY(read_literal_of(r, element, t->elements[i], &l));
+    proto_close(&r->s, element);
+    if (!BASE_VEC_PUSH(r->s.alloc, &r->pointers, l)) return proto_no_memory(&r->s);
+  }
+  *out = ir_literal_tuple(r->m, t, (const ir_literal *const *)(r->pointers.items + from));
+  r->pointers.n = from;
+  return *out ? 0 : proto_no_memory(&r->s);
+}
+
+/* One literal, or a part of a tuple's: `t` is what the place wants it to be. */
+static int read_literal_of(proto_reader *r, proto_message in, const ir_type *t, const ir_literal **out) {
+  char text[160];
+  base_proto_values how;
+  if (ir_is_tuple(t)) return read_literal_parts(r, in, t, out);
+  if (!ir_is_tensor(t))
+    return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_LITERAL, "no literal has the shape %s",
+                      ir_type_text(t, text, sizeof text));
+  /* The elements are in the order of the literal's own layout, which may differ from its place's. */
+  const ir_type *own = t;
+  if (proto_count(&r->s, in, 1, PROTO_LENGTH)) TRY(proto_read_type_in(r, in, 1, &own));
+  if (!ir_same_bare(own, t))
+    return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_LITERAL, "a part of a tuple literal has not the shape %s",
+                      ir_type_text(t, text, sizeof text));
+  uint32_t field = proto_literal_field((base_dtype)own->dtype, &how);
+  ir_literal *l = NULL;
+  TRY(how == BASE_PROTO_RAW ? read_raw(r, in, own, field, &l) : read_numbers(r, in, own, field, &l));
+  *out = l;
+  return 0;
+}
+
+/* LiteralProto: its shape is field 1, its elements stand in a field that depends on the element type. */
+int proto_read_literal(proto_reader *r, proto_message in, const ir_literal **out) {
+  const ir_type *t;
+  TRY(proto_read_type_in(r, in, 1, &t));
+  return read_literal_of(r, in, t, out);
 }

@@ -1,9 +1,12 @@
-/* The tables of HloModuleProto: numbers as in jaxlib 0.10.2's xla/service/hlo.proto and xla/xla_data.proto. */
+/* The tables of HloModuleProto: numbers as in jaxlib 0.10.2's xla/service/hlo.proto and xla/xla_data.proto. Both
+ * reader and writer go by them, so that a field is named once. */
 #include "tables.h"
 
 #include <stddef.h>
 
+/* Words of enums by their numbers; "" where a number has no word in HLO text. */
 static const char *const proto_distributions[] = {"rng_invalid", "rng_uniform", "rng_normal", NULL};
+/* Words of enums by their numbers in xla's messages. An empty word is a number that HLO's text leaves out. */
 static const char *const proto_rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
 static const char *const proto_dot_algorithms[] = {"unset",
                                                    "dot_any_f8_any_f8_f32",
@@ -36,6 +39,8 @@ static const char *const proto_transposes[] = {"TRANSPOSE_INVALID", "NO_TRANSPOS
 static const char *const proto_convolution_kinds[] = {"unset", "fprop", "dgrad", "wgrad", NULL};
 static const char *const proto_truths[] = {"", "true", "false", NULL};
 
+/* ROW(attribute, opcode or 0, field of the message, field within that, field, form, words): 0 for messages that the
+ * field does not lie in. ROW(LHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 3, INTS): field 3 of field 1 of field 90. */
 static const proto_attr proto_attrs[] = {
 #define ROW(key, only, outer, inner, field, form, words) \
   {IR_ATTR_##key, only, outer, inner, field, PROTO_FORM_##form, words}
@@ -134,8 +139,10 @@ static const proto_attr proto_attrs[] = {
     ROW(BACKEND_CONFIG, 0, 0, 0, 43, MESSAGE, NULL),
 #undef ROW
 };
+/* A row for one opcode stands before the row for all others. */
 enum { N_PROTO_ATTRS = sizeof proto_attrs / sizeof *proto_attrs };
 
+/* Some ninety rows: a search from the beginning is fast enough for a format that is read once. */
 const proto_attr *proto_attr_of(unsigned opcode, unsigned key) {
   for (uint32_t i = 0; i < N_PROTO_ATTRS; i++) {
     const proto_attr *a = &proto_attrs[i];
@@ -144,6 +151,7 @@ const proto_attr *proto_attr_of(unsigned opcode, unsigned key) {
   return NULL;
 }
 
+/* Gaps have no word and are never found. */
 int proto_word_number(const char *const *words, const base_istr *word) {
   assert(words && word);
   for (int i = 0; words[i]; i++)
@@ -151,6 +159,7 @@ int proto_word_number(const char *const *words, const base_istr *word) {
   return -1;
 }
 
+/* NULL for a number that is no word's. */
 const char *proto_number_word(const char *const *words, int64_t number) {
   assert(words);
   for (int64_t i = 0; words[i]; i++)
@@ -160,70 +169,27 @@ const char *proto_number_word(const char *const *words, int64_t number) {
 
 /* --- element types --- */
 
-static const struct {
-  uint8_t dtype, number, field, how;
-} proto_dtypes[] = {
-#define ROW(dtype, number, field, how) {XLAC_##dtype, number, field, PROTO_##how}
-    ROW(PRED, 1, 2, NUMBERS),
-    ROW(S1, 30, 30, RAW),
-    ROW(S2, 26, 26, RAW),
-    ROW(S4, 21, 21, RAW),
-    ROW(S8, 2, 15, RAW),
-    ROW(S16, 3, 17, RAW),
-    ROW(S32, 4, 4, NUMBERS),
-    ROW(S64, 5, 5, NUMBERS),
-    ROW(U1, 31, 31, RAW),
-    ROW(U2, 27, 27, RAW),
-    ROW(U4, 22, 22, RAW),
-    ROW(U8, 6, 3, RAW),
-    ROW(U16, 7, 16, RAW),
-    ROW(U32, 8, 6, NUMBERS),
-    ROW(U64, 9, 7, NUMBERS),
-    ROW(F4E2M1FN, 32, 32, RAW),
-    ROW(F6E2M3FN, 36, 36, RAW),
-    ROW(F6E3M2FN, 35, 35, RAW),
-    ROW(F8E3M4, 29, 29, RAW),
-    ROW(F8E4M3, 28, 28, RAW),
-    ROW(F8E4M3FN, 20, 20, RAW),
-    ROW(F8E4M3FNUZ, 25, 25, RAW),
-    ROW(F8E4M3B11FNUZ, 23, 23, RAW),
-    ROW(F8E5M2, 19, 19, RAW),
-    ROW(F8E5M2FNUZ, 24, 24, RAW),
-    ROW(F8E8M0FNU, 33, 33, RAW),
-    ROW(F16, 10, 11, RAW),
-    ROW(BF16, 16, 13, RAW),
-    ROW(F32, 11, 8, RAW),
-    ROW(F64, 12, 9, RAW),
-    ROW(C64, 15, 12, RAW),
-    ROW(C128, 18, 18, RAW),
-#undef ROW
-};
-enum { N_PROTO_DTYPES = sizeof proto_dtypes / sizeof *proto_dtypes };
-static_assert(N_PROTO_DTYPES == BASE_DTYPE_COUNT - 1, "every element type has a row");
-
+/* The number of xla.PrimitiveType; every element type has one. */
 int64_t proto_dtype_number(base_dtype t) {
-  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++)
-    if (proto_dtypes[i].dtype == t) return proto_dtypes[i].number;
-  assert(!"no such element type");
-  return 0;
+  assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT && base_dtype_of(t)->proto);
+  return base_dtype_of(t)->proto;
 }
 
+/* BASE_DTYPE_INVALID for numbers of what is no element type: tuples, tokens, opaque values. */
 base_dtype proto_dtype_of(int64_t number) {
-  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++)
-    if (proto_dtypes[i].number == number) return (base_dtype)proto_dtypes[i].dtype;
+  for (int t = BASE_DTYPE_INVALID + 1; t < BASE_DTYPE_COUNT; t++)
+    if (base_dtype_table[t].proto == number) return (base_dtype)t;
   return BASE_DTYPE_INVALID;
 }
 
-uint32_t proto_literal_field(base_dtype t, proto_elements *how) {
-  for (uint32_t i = 0; i < N_PROTO_DTYPES; i++) {
-    if (proto_dtypes[i].dtype != t) continue;
-    *how = (proto_elements)proto_dtypes[i].how;
-    return proto_dtypes[i].field;
-  }
-  assert(!"no such element type");
-  return 0;
+/* The field of LiteralProto that holds elements of type t, and how they stand there. */
+uint32_t proto_literal_field(base_dtype t, base_proto_values *how) {
+  assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT && base_dtype_of(t)->proto_field);
+  *how = (base_proto_values)base_dtype_of(t)->proto_values;
+  return base_dtype_of(t)->proto_field;
 }
 
+/* Fields of OpMetadata: number, whether it is a string, and where it is kept. */
 const proto_metadata_field proto_metadata_fields[] = {
 #define ROW(number, is_string, member) {number, is_string, offsetof(ir_metadata, member)}
     ROW(1, true, op_type),
@@ -243,6 +209,7 @@ const uint32_t proto_n_metadata_fields = sizeof proto_metadata_fields / sizeof *
 
 /* --- element orders --- */
 
+/* A layout that does not fit the type is ignored: literals of such are refused elsewhere. */
 bool proto_walk_start(proto_walk *w, const ir_type *t) {
   bool is_row_major = true;
   if (!t->layout || t->layout->rank != t->rank || t->rank < 2) return false;
@@ -259,6 +226,7 @@ bool proto_walk_start(proto_walk *w, const ir_type *t) {
   return !is_row_major;
 }
 
+/* Counts like an odometer whose fastest wheel is the most minor dimension; after the last element it is at 0 again. */
 int64_t proto_walk_next(proto_walk *w, int64_t place) {
   for (uint32_t i = 0; i < w->rank; i++) {
     place += w->stride[i];

@@ -4,6 +4,8 @@
 
 #include "../../ir/ir.h"
 
+/* How a plain value stands in its field. Enums of words are numbers in a message (fft_type=IFFT is 1); a list of one
+ * is how HLO's text has what a message has as a plain number, such as the dimension of a sort. */
 typedef enum proto_form {
   PROTO_FORM_NONE,
   PROTO_FORM_INT,     /* a number */
@@ -20,27 +22,30 @@ typedef enum proto_form {
 } proto_form;
 
 /* One attribute: its field, within message `inner` of message `outer` of the instruction (0: none). `only`: of this
- * opcode (0: of any; rows with an opcode stand before those without). */
+ * opcode (0: of any; rows with an opcode stand before those without). `outer` and `inner` are fields of messages in
+ * which the field lies, 0 for none; `only` is the one opcode that the row is for, 0 for all. */
 typedef struct proto_attr {
   uint16_t key, only;
   uint8_t outer, inner, field, form;
   const char *const *words; /* by number; NULL at the end, "" for a number that is no word */
 } proto_attr;
 
-/* NULL where the attribute has no place in the protocol. */
+/* NULL where the attribute has no place in the protocol. Rows are searched from the first: those of one opcode come
+ * before those of any. */
 const proto_attr *proto_attr_of(unsigned opcode, unsigned key);
 /* The number of a word, or -1. */
 int proto_word_number(const char *const *words, const base_istr *word);
 /* The word of a number, or NULL. */
 const char *proto_number_word(const char *const *words, int64_t number);
 
-/* xla.PrimitiveType. */
+/* xla.PrimitiveType. Numbers of types that are no dtype stand in the enum below. */
 int64_t proto_dtype_number(base_dtype t);
+/* And back; BASE_DTYPE_INVALID for a number that is no element type's. */
 base_dtype proto_dtype_of(int64_t number);
+/* Numbers of xla.PrimitiveType that are no element types. */
 enum { PROTO_TUPLE = 13, PROTO_OPAQUE = 14, PROTO_TOKEN = 17, PROTO_BUFFER = 34 };
 /* How a literal's elements are kept, and in which field of LiteralProto. */
-typedef enum proto_elements { PROTO_RAW, PROTO_NUMBERS } proto_elements;
-uint32_t proto_literal_field(base_dtype t, proto_elements *how);
+uint32_t proto_literal_field(base_dtype t, base_proto_values *how);
 
 /* xla.OpMetadata: its plain fields. */
 typedef struct proto_metadata_field {

@@ -1,13 +1,25 @@
-/* Splits messages into fields, and writes fields. */
+/* Splits messages into fields, and writes fields. Format: the Protocol Buffers encoding reference.
+ *
+ *   tag: varint of number << 3 | wire type       then: varint | 8 bytes | length and bytes | 4 bytes
+ *
+ *   08 96 01           field 1, VARINT: 150
+ *   12 03 61 62 63     field 2, LENGTH: "abc", or a message of these bytes: the schema knows which
+ *   1D 00 00 80 3F     field 3, FIXED32: 1.0f
+ *
+ * Lists of numbers may come packed (one field of LENGTH) or one by one; both are read, packed is written. */
 #include "wire.h"
 
 #include <stdio.h>
 
+/* The bytes are the caller's. */
 void proto_source_close(proto_source *s) {
   BASE_VEC_FREE(s->alloc, &s->fields);
   BASE_VEC_FREE(s->alloc, &s->numbers);
 }
 
+/*   byte 1234: a shape (field 3) is missing
+ *
+ * The place is counted from the beginning of the whole message, wherever it is nested. */
 int proto_fail(proto_source *s, const uint8_t *at, base_code code, const char *format, ...) {
   char what[512];
   va_list args;
@@ -18,13 +30,15 @@ int proto_fail(proto_source *s, const uint8_t *at, base_code code, const char *f
   return base_fail(s->err, code, "byte %zu: %s", (size_t)(at - s->base), what);
 }
 
+/* All that reads messages says it in these words. */
 int proto_no_memory(proto_source *s) {
   return base_oom(s->err, "reading a module");
 }
 
 /* --- splitting --- */
 
-/* The byte after the number, or NULL where it does not end or has more than 64 bits. */
+/* The byte after the number, or NULL where it does not end or has more than 64 bits. Seven bits a byte, lowest
+ * first; *out changes only where it succeeds. */
 static const uint8_t *take_varint(const uint8_t *p, const uint8_t *end, uint64_t *out) {
   uint64_t v = 0;
   for (unsigned shift = 0; p < end && shift < 70; shift += 7) {
@@ -46,6 +60,7 @@ static uint64_t load_fixed(const uint8_t *p, size_t n) {
   return v;
 }
 
+/* A number of n bytes at *p, which moves behind it. */
 static int take_fixed(proto_source *s, proto_field *f, const uint8_t **p, const uint8_t *end, size_t n) {
   if ((size_t)(end - *p) < n) return proto_fail(s, *p, XLAC_E_BAD_PROTO, "a %zu-byte number is cut short", n);
   f->p = *p;
@@ -54,6 +69,7 @@ static int take_fixed(proto_source *s, proto_field *f, const uint8_t **p, const 
   return 0;
 }
 
+/* Leaves *p behind the bytes, f->p at their beginning. */
 static int take_length(proto_source *s, proto_field *f, const uint8_t **p, const uint8_t *end) {
   const uint8_t *at = *p;
   *p = take_varint(*p, end, &f->value);
@@ -66,6 +82,7 @@ static int take_length(proto_source *s, proto_field *f, const uint8_t **p, const
   return 0;
 }
 
+/* One tag and its value; *p moves behind them. */
 static int take_field(proto_source *s, proto_field *f, const uint8_t **p, const uint8_t *end) {
   const uint8_t *at = *p;
   uint64_t tag;
@@ -90,6 +107,7 @@ static int take_field(proto_source *s, proto_field *f, const uint8_t **p, const 
   }
 }
 
+/* All fields of n bytes onto the stack. */
 static int push_fields(proto_source *s, const uint8_t *p, size_t n) {
   const uint8_t *end = p + n;
   assert(p >= s->base && end <= s->end);
@@ -102,11 +120,13 @@ static int push_fields(proto_source *s, const uint8_t *p, size_t n) {
   return 0;
 }
 
+/* The depth is counted while messages are opened, so that no message can make the reader run out of stack. */
 static int deeper(proto_source *s, const uint8_t *at) {
   if (++s->depth <= s->max_depth) return 0;
   return proto_fail(s, at, XLAC_E_TOO_DEEP, "messages nest deeper than %u levels", s->max_depth);
 }
 
+/* A message that fails to open leaves fields on the stack: reading ends then. */
 int proto_open(proto_source *s, const uint8_t *p, size_t n, proto_message *out) {
   uint32_t first = s->fields.n;
   TRY(deeper(s, p));
@@ -115,11 +135,13 @@ int proto_open(proto_source *s, const uint8_t *p, size_t n, proto_message *out) 
   return 0;
 }
 
+/* Only a field of wire type LENGTH can be a message. */
 int proto_open_field(proto_source *s, proto_field f, proto_message *out) {
   assert(f.wire == PROTO_LENGTH);
   return proto_open(s, f.p, (size_t)f.value, out);
 }
 
+/* Merging is concatenation: later fields count over earlier ones where one is wanted. */
 int proto_open_sub(proto_source *s, proto_message in, uint32_t number, proto_message *out) {
   uint32_t first = s->fields.n, at = in.first;
   proto_field f;
@@ -129,6 +151,7 @@ int proto_open_sub(proto_source *s, proto_message in, uint32_t number, proto_mes
   return 0;
 }
 
+/* Messages are closed in the opposite order of opening; their fields are the top of the stack. */
 void proto_close(proto_source *s, proto_message m) {
   assert(s->depth > 0 && m.first + m.n == s->fields.n);
   s->depth--;
@@ -137,6 +160,7 @@ void proto_close(proto_source *s, proto_message m) {
 
 /* --- asking --- */
 
+/* The next field of this number at or behind *at, which is moved past it. In the order of the message. */
 bool proto_next(const proto_source *s, proto_message m, uint32_t number, proto_wire_type wire, uint32_t *at,
                 proto_field *out) {
   assert(*at >= m.first);
@@ -150,6 +174,7 @@ bool proto_next(const proto_source *s, proto_message m, uint32_t number, proto_w
   return false;
 }
 
+/* From the end: the last occurrence of a singular field counts. */
 bool proto_find(const proto_source *s, proto_message m, uint32_t number, proto_wire_type wire, proto_field *out) {
   for (uint32_t i = m.n; i-- > 0;) {
     const proto_field *f = &s->fields.items[m.first + i];
@@ -160,6 +185,7 @@ bool proto_find(const proto_source *s, proto_message m, uint32_t number, proto_w
   return false;
 }
 
+/* How often the field is there, by this wire type: one of another type is not the field that is meant. */
 uint32_t proto_count(const proto_source *s, proto_message m, uint32_t number, proto_wire_type wire) {
   uint32_t n = 0;
   for (uint32_t i = m.first; i < m.first + m.n; i++)
@@ -167,11 +193,13 @@ uint32_t proto_count(const proto_source *s, proto_message m, uint32_t number, pr
   return n;
 }
 
+/* A varint as it is: enums and bools too. */
 int64_t proto_int(const proto_source *s, proto_message m, uint32_t number) {
   proto_field f;
   return proto_find(s, m, number, PROTO_VARINT, &f) ? (int64_t)f.value : 0;
 }
 
+/* 0 where the field is missing, as for all numbers of a message. The last one counts where there are several. */
 double proto_double(const proto_source *s, proto_message m, uint32_t number) {
   proto_field f;
   double v = 0;
@@ -179,6 +207,7 @@ double proto_double(const proto_source *s, proto_message m, uint32_t number) {
   return v;
 }
 
+/* The same of 32 bits. */
 float proto_float(const proto_source *s, proto_message m, uint32_t number) {
   proto_field f;
   float v = 0;
@@ -188,12 +217,14 @@ float proto_float(const proto_source *s, proto_message m, uint32_t number) {
   return v;
 }
 
+/* Points into the message: it lives as long as the source. */
 base_slice proto_bytes(const proto_source *s, proto_message m, uint32_t number) {
   proto_field f;
   if (!proto_find(s, m, number, PROTO_LENGTH, &f)) return (base_slice){NULL, 0};
   return (base_slice){(const char *)f.p, (size_t)f.value};
 }
 
+/* Fields of other wire types are passed over. */
 int proto_list(proto_source *s, proto_message m, uint32_t number, uint32_t *from) {
   *from = s->numbers.n;
   for (uint32_t i = m.first; i < m.first + m.n; i++) {
@@ -214,6 +245,7 @@ int proto_list(proto_source *s, proto_message m, uint32_t number, uint32_t *from
 
 /* --- writing --- */
 
+/* Returns how many bytes it has, at least one. */
 static size_t encode_varint(uint64_t v, char out[10]) {
   size_t n = 0;
   for (; v >= 0x80; v >>= 7) out[n++] = (char)(v | 0x80);
@@ -221,6 +253,7 @@ static size_t encode_varint(uint64_t v, char out[10]) {
   return n;
 }
 
+/*   300    0xAC 0x02 */
 void proto_put_varint(base_text *out, uint64_t v) {
   char bytes[10];
   size_t n = encode_varint(v, bytes);
@@ -228,24 +261,29 @@ void proto_put_varint(base_text *out, uint64_t v) {
   base_put(out, bytes, n);
 }
 
+/*   field 3, LENGTH    3 << 3 | 2 = 0x1A */
 static void put_tag(base_text *out, uint32_t number, proto_wire_type wire) {
   assert(number > 0);
   proto_put_varint(out, (uint64_t)number << 3 | wire);
 }
 
+/* For fields whose presence says something. */
 void proto_put_int_always(base_text *out, uint32_t number, int64_t v) {
   put_tag(out, number, PROTO_VARINT);
   proto_put_varint(out, (uint64_t)v);
 }
 
+/* A zero is what a missing field means, and is left out. */
 void proto_put_int(base_text *out, uint32_t number, int64_t v) {
   if (v != 0) proto_put_int_always(out, number, v);
 }
 
+/* Little-endian. */
 static void put_fixed(base_text *out, uint64_t v, size_t n) {
   for (size_t i = 0; i < n; i++) base_putc(out, (char)(v >> (8 * i)));
 }
 
+/* -0 has a bit set and is written. */
 void proto_put_double(base_text *out, uint32_t number, double v) {
   uint64_t bits;
   memcpy(&bits, &v, sizeof bits);
@@ -254,6 +292,7 @@ void proto_put_double(base_text *out, uint32_t number, double v) {
   put_fixed(out, bits, 8);
 }
 
+/* Compared by bits: -0 is no zero, and is written. */
 void proto_put_float(base_text *out, uint32_t number, float v) {
   uint32_t bits;
   memcpy(&bits, &v, sizeof bits);
@@ -262,6 +301,7 @@ void proto_put_float(base_text *out, uint32_t number, float v) {
   put_fixed(out, bits, 4);
 }
 
+/* Tag, length, bytes. */
 void proto_put_bytes(base_text *out, uint32_t number, const char *p, size_t n) {
   if (n == 0) return;
   put_tag(out, number, PROTO_LENGTH);
@@ -269,6 +309,7 @@ void proto_put_bytes(base_text *out, uint32_t number, const char *p, size_t n) {
   base_put(out, p, n);
 }
 
+/* Packed: one field of varints without tags. */
 void proto_put_list(base_text *out, uint32_t number, const int64_t *v, uint32_t n) {
   if (n == 0) return;
   size_t begin = proto_begin(out, number);
@@ -283,6 +324,7 @@ size_t proto_begin(base_text *out, uint32_t number) {
   return out->n;
 }
 
+/* Writes the length into the byte that was left, moving the message where it needs more. */
 void proto_end(base_text *out, size_t begin) {
   char bytes[10];
   if (out->failed) return;

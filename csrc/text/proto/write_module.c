@@ -1,6 +1,10 @@
-/* Modules and computations to their messages. */
+/* Modules and computations to their messages.
+ *
+ * Computations stand callees first, ops in post-order: readers need what is used before its users. The ids say in
+ * which order the module has them. */
 #include "write.h"
 
+/* Types of parameters and result, and the parameters' names. */
 static void write_program_shape(base_text *out, const ir_computation *c) {
   size_t at = proto_begin(out, 4);
   for (uint32_t i = 0; i < c->n_params; i++)
@@ -11,6 +15,7 @@ static void write_program_shape(base_text *out, const ir_computation *c) {
   proto_end(out, at);
 }
 
+/* HloComputationProto, field 3 of the module: name, instructions, shape of the program, id, the root's id, thread. */
 static int write_proto_computation(proto_writer *w, const ir_computation *c) {
   uint32_t n = 0;
   size_t at = proto_begin(w->out, 3);
@@ -26,7 +31,8 @@ static int write_proto_computation(proto_writer *w, const ir_computation *c) {
   return 0;
 }
 
-/* Numbers in the order of the lists: whoever reads them puts the parts back in that order. */
+/* Numbers in the order of the lists: whoever reads them puts the parts back in that order. An op's id is computation
+ * << 32 | place: proto_op_id. */
 static int number_parts(proto_writer *w) {
   const ir_module *m = w->m;
   uint32_t n = 0;
@@ -45,6 +51,7 @@ static int number_parts(proto_writer *w) {
   return 0;
 }
 
+/* Parameters are called p0, p1 and so on, as XLA calls them there. */
 static void write_entry_shape(proto_writer *w) {
   const ir_module *m = w->m;
   const ir_config *c = &m->config;
@@ -79,6 +86,7 @@ static void write_schedule(proto_writer *w) {
   proto_end(w->out, at);
 }
 
+/* Aliases in field 8, donors in field 18; both messages are there even when empty. */
 static void write_alias_entries(base_text *out, const ir_config *c) {
   size_t at = proto_begin(out, 8);
   for (uint32_t i = 0; i < c->n_aliases; i++) {
@@ -101,7 +109,9 @@ static void write_alias_entries(base_text *out, const ir_config *c) {
   proto_end(out, at);
 }
 
+/* Tables of strings that other fields give rows of. */
 static void write_name_rows(base_text *out, uint32_t number, const base_istr **names, uint32_t n) {
+  assert(names || n == 0);
   for (uint32_t i = 0; i < n; i++) {
     size_t at = proto_begin(out, number); /* empty ones count */
     base_put(out, names[i]->s, names[i]->n);
@@ -109,6 +119,7 @@ static void write_name_rows(base_text *out, uint32_t number, const base_istr **n
   }
 }
 
+/* Rows keep their numbers: ops refer to them. */
 static void write_tables(base_text *out, const ir_source_tables *t) {
   if (t->n_files + t->n_functions + t->n_locations + t->n_frames == 0) return;
   size_t at = proto_begin(out, 17);
@@ -134,6 +145,7 @@ static void write_tables(base_text *out, const ir_source_tables *t) {
   proto_end(out, at);
 }
 
+/* Callees before callers, as the reader wants them. */
 static int write_all_computations(proto_writer *w) {
   uint32_t n = 0;
   ir_computation **order = ir_computation_order(w->m, &w->arena, &n);
@@ -142,6 +154,7 @@ static int write_all_computations(proto_writer *w) {
   return 0;
 }
 
+/* The payloads of metadata come last, since ops add to them. */
 static int write_module_fields(proto_writer *w) {
   const ir_module *m = w->m;
   base_text *out = w->out;
@@ -160,6 +173,7 @@ static int write_module_fields(proto_writer *w) {
   return 0;
 }
 
+/* Also for modules within recovery tables. */
 int proto_write_module(base_text *out, const ir_module *m, uint32_t depth, xlac_error *err) {
   proto_writer w = {.out = out, .m = m, .depth = depth, .err = err};
   assert(m->entry && ir_root(m->entry));
@@ -173,6 +187,7 @@ int proto_write_module(base_text *out, const ir_module *m, uint32_t depth, xlac_
   return status;
 }
 
+/* 2^31 - 1 bytes are what protobuf's own readers take. */
 int text_print_proto(base_text *out, const ir_module *m, xlac_error *err) {
   size_t start = out->n;
   TRY(proto_write_module(out, m, 0, err));

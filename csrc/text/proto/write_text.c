@@ -4,14 +4,18 @@
 #include "write.h"
 #include "../hlo/read.h"
 
+/* Modules within modules: an entry of the recovery table may hold one, which may have a table. The texts are read
+ * with HLO's reader into a module made for the purpose, w->scratch, and written from there. */
 enum { MAX_RECOVERY_NESTING = 16 };
 
+/* The reader of text keeps these verbatim and unchecked, so that they may be anything in braces. */
 static int not_understood(proto_writer *w, const char *what, const base_istr *text) {
   return base_fail(w->err, XLAC_E_BAD_ATTRIBUTE, "%s has no place in HloModuleProto: %.200s", what, text->s);
 }
 
 /* --- meshes --- */
 
+/* Names and sizes of a mesh. */
 static void write_axes(base_text *out, const ir_mesh_groups *m) {
   for (uint32_t i = 0; i < m->n_axes; i++) {
     size_t at = proto_begin(out, 1);
@@ -21,6 +25,7 @@ static void write_axes(base_text *out, const ir_mesh_groups *m) {
   }
 }
 
+/*   0,2,1,3 */
 static bool write_device_list(base_text *out, base_slice list) {
   ir_mesh_groups cursor = {.p = list.p, .end = list.p + list.n};
   size_t at = proto_begin(out, 2);
@@ -52,6 +57,7 @@ static bool write_device_ids(base_text *out, const ir_mesh_groups *m) {
   return true;
 }
 
+/* false where the devices can't be read. */
 static bool write_mesh(base_text *out, uint32_t number, const ir_mesh_groups *m) {
   size_t at = proto_begin(out, number);
   write_axes(out, m);
@@ -60,7 +66,9 @@ static bool write_mesh(base_text *out, uint32_t number, const ir_mesh_groups *m)
   return true;
 }
 
+/* The axis by its number, and the part of it unless `whole`. */
 static void write_axis_ref(base_text *out, uint32_t number, const ir_mesh_ref *ref, bool whole) {
+  assert(number > 0);
   size_t at = proto_begin(out, number);
   assert(ref->axis < IR_MAX_MESH_AXES);
   proto_put_int(out, 1, ref->axis);
@@ -73,6 +81,7 @@ static void write_axis_ref(base_text *out, uint32_t number, const ir_mesh_ref *r
   proto_end(out, at);
 }
 
+/*   mesh['a'=2,'b'=4] {'a'}   in field 93 */
 int proto_write_mesh_groups(proto_writer *w, const base_istr *text) {
   ir_mesh_groups m;
   if (!ir_mesh_groups_read(&m, text)) return not_understood(w, "this list of replica groups", text);
@@ -122,6 +131,7 @@ static bool write_ref_list(base_text *out, ir_mesh_groups *c, const ir_mesh_grou
   return true;
 }
 
+/*   [{'a'}, {'b', ?}] */
 static bool write_dim_shardings(base_text *out, ir_mesh_groups *c, const ir_mesh_groups *m) {
   if (!ir_mesh_take(c, "[")) return false;
   for (uint32_t n = 0; !ir_mesh_take(c, "]"); n++) {
@@ -135,6 +145,7 @@ static bool write_dim_shardings(base_text *out, ir_mesh_groups *c, const ir_mesh
   return true;
 }
 
+/* What is read on the way (metadata, names) is made in a module that is thrown away with the writer. */
 static int scratch_reader(proto_writer *w, text_reader *r, const char *text, size_t n) {
   *r = (text_reader){.alloc = w->out->alloc}; /* so that it can be closed in any case */
   if (!w->scratch) TRY(ir_module_create(&w->scratch, "_", w->out->alloc, w->err));
@@ -173,7 +184,8 @@ static int write_named_rest(proto_writer *w, ir_mesh_groups *c, const ir_mesh_gr
   return ir_mesh_take(c, "}") && c->p == c->end ? 0 : not_understood(w, "this sharding", text);
 }
 
-/* The mesh itself is written as that of replica groups is. */
+/* The mesh itself is written as that of replica groups is. Cuts the mesh out of the sharding's text and reads it
+ * with the reader of replica groups, which wants refs behind it. */
 static bool read_sharding_mesh(proto_writer *w, ir_mesh_groups *c, ir_mesh_groups *m) {
   const char *from = c->p, *to = memchr(from, ']', (size_t)(c->end - from));
   if (!to) return false;
@@ -193,6 +205,7 @@ static bool read_sharding_mesh(proto_writer *w, ir_mesh_groups *c, ir_mesh_group
   return ir_mesh_groups_read(m, text);
 }
 
+/*   {mesh['a'=2], [{'a'}], replicated={...}, metadata={...}}   or   {maximal_mesh[device_id=0], ...} */
 int proto_write_named_sharding(proto_writer *w, const base_istr *text) {
   ir_mesh_groups c = {.p = text->s, .end = text->s + text->n}, m = {.p = NULL};
   size_t at = proto_begin(w->out, 14);
@@ -214,7 +227,9 @@ int proto_write_named_sharding(proto_writer *w, const base_istr *text) {
 
 /* --- origins --- */
 
+/* Names are kept with their escapes, which are undone here. */
 static int write_original(proto_writer *w, uint32_t number, const text_original_array *a) {
+  assert(a->name.p || a->name.n == 0);
   size_t at = proto_begin(w->out, number);
   char *name = base_arena_alloc(&w->arena, a->name.n + 1);
   if (!name) return base_oom(w->err, "writing a module");
@@ -238,6 +253,7 @@ static int write_origin_leaf(proto_writer *w, text_reader *r, const int64_t *pat
   return 0;
 }
 
+/* Walks the text; parentheses and commas tell the path. */
 static int write_origin_tree(proto_writer *w, text_reader *r) {
   int64_t path[IR_MAX_TYPE_DEPTH];
   uint32_t depth = 0;
@@ -259,6 +275,7 @@ static int write_origin_tree(proto_writer *w, text_reader *r) {
   return 0;
 }
 
+/* The text that HLO prints, read again and taken apart: {"x" {0}}, {"y"}. A synthetic call is a flag, field 2. */
 int proto_write_origin(proto_writer *w, const base_istr *text) {
   text_reader r;
   size_t at = proto_begin(w->out, 88);
@@ -276,6 +293,7 @@ int proto_write_origin(proto_writer *w, const base_istr *text) {
 
 /* --- the recovery table --- */
 
+/* The module's text is read and written as a message of its own. */
 static int write_recovery_module(proto_writer *w, text_reader *r) {
   const base_istr *text;
   ir_module *m = NULL;
@@ -291,6 +309,7 @@ static int write_recovery_module(proto_writer *w, text_reader *r) {
   return status;
 }
 
+/* In the normal form that the reader of text has given the table. */
 static int write_recovery_entries(proto_writer *w, text_reader *r) {
   TRY(text_want(r, '{', "before a recovery table"));
   while (*r->lx.p != '}') {
@@ -307,6 +326,7 @@ static int write_recovery_entries(proto_writer *w, text_reader *r) {
   return 0;
 }
 
+/* Field 20 of the module; see write_recovery_entries for the text. */
 int proto_write_recovery_table(proto_writer *w, const base_istr *text) {
   text_reader r;
   size_t at = proto_begin(w->out, 20);

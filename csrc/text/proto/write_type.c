@@ -1,6 +1,12 @@
-/* Shapes, layouts and literals to their messages. */
+/* Shapes, layouts and literals to their messages.
+ *
+ *   f32[2,3]{1,0}     element_type F32, dimensions [2, 3], layout {minor_to_major [1, 0]}
+ *   (s32[], pred[])   element_type TUPLE, two tuple_shapes
+ *
+ * Literals go in the order of their layout; XLA reads them so. What is narrower than a byte goes in a byte each. */
 #include "write.h"
 
+/* Levels of sparse dimensions: D, C, S and H are 0 to 3. */
 static void write_levels(base_text *out, const ir_layout *l) {
   static const char forms[] = "DCSH";
   if (!l->levels) return;
@@ -17,6 +23,7 @@ static void write_levels(base_text *out, const ir_layout *l) {
   proto_put_list(out, 14, ordered, l->rank);
 }
 
+/* Field numbers of xla.LayoutProto. */
 static void write_proto_layout(base_text *out, const ir_layout *l) {
   size_t at = proto_begin(out, 5);
   proto_put_list(out, 1, l->minor_to_major, l->rank);
@@ -42,6 +49,7 @@ static void write_proto_layout(base_text *out, const ir_layout *l) {
   proto_end(out, at);
 }
 
+/* One flag for each dimension. */
 static void write_tensor(base_text *out, const ir_type *t) {
   int64_t dynamic[IR_MAX_RANK];
   assert(t->rank <= IR_MAX_RANK);
@@ -78,7 +86,9 @@ void proto_write_type(base_text *out, uint32_t number, const ir_type *t) {
 
 /* --- literals --- */
 
+/* An element as the varint that stands for it: signed ones sign-extended. */
 static int64_t load_number(base_dtype dtype, const uint8_t *p) {
+  assert(p);
   uint32_t narrow;
   int64_t wide;
   if (dtype == XLAC_PRED) return *p != 0;
@@ -87,7 +97,9 @@ static int64_t load_number(base_dtype dtype, const uint8_t *p) {
   return dtype == XLAC_S32 ? (int64_t)(int32_t)narrow : (int64_t)narrow;
 }
 
+/* n bytes of elements; the bits above narrow ones are cleared. */
 static void put_raw(base_text *out, base_dtype dtype, const uint8_t *p, size_t n) {
+  assert(p || n == 0);
   unsigned bits = base_dtype_of(dtype)->bits;
   if (bits >= 8) {
     base_put(out, (const char *)p, n);
@@ -101,18 +113,18 @@ static void write_elements(base_text *out, const ir_literal *l) {
   const ir_type *t = l->type;
   base_dtype dtype = (base_dtype)t->dtype;
   size_t size = base_dtype_bytes(dtype);
-  proto_elements how;
+  base_proto_values how;
   proto_walk walk;
   uint32_t field = proto_literal_field(dtype, &how);
   bool walks = proto_walk_start(&walk, t);
   size_t at = proto_begin(out, field);
-  if (how == PROTO_RAW && !walks) {
+  if (how == BASE_PROTO_RAW && !walks) {
     put_raw(out, dtype, l->data, (size_t)t->count * size);
   } else {
     int64_t place = 0;
     for (int64_t i = 0; i < t->count; i++, place = walks ? proto_walk_next(&walk, place) : i) {
       const uint8_t *p = (const uint8_t *)l->data + (size_t)place * size;
-      if (how == PROTO_RAW)
+      if (how == BASE_PROTO_RAW)
         put_raw(out, dtype, p, size);
       else
         proto_put_varint(out, (uint64_t)load_number(dtype, p));
@@ -121,6 +133,7 @@ static void write_elements(base_text *out, const ir_literal *l) {
   proto_end(out, at);
 }
 
+/* A literal of no elements has its shape only. */
 void proto_write_literal(base_text *out, uint32_t number, const ir_literal *l) {
   size_t at = proto_begin(out, number);
   proto_write_type(out, 1, l->type);

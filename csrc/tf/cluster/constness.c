@@ -1,11 +1,17 @@
-/* Backward analysis: values that compiled consumers need as constants, and what these are computed from. */
+/* Backward analysis: values that compiled consumers need as constants, and what these are computed from
+ * (BackwardsConstAnalysis). Nodes are visited in reverse post-order from its end, so consumers come before
+ * producers: a node that is marked marks all of its inputs, one that is not marks those that its op wants constant
+ * (const_args of the op table) and those whose function arguments are found constant, recursively. The marks of a
+ * function's arguments are computed once for each call key and kept in tf_bodies. */
 #include "../graph/callees.h"
 
+/* Lies in the graph's arena, at the value of tf_bodies.constants. */
 typedef struct tf_const_marks {
   uint32_t n;
   uint8_t v[]; /* by argument of the function */
 } tf_const_marks;
 
+/* One analysis of one graph or of one body. `marks` is by node, 1 for a node whose value must be known. */
 typedef struct tf_constness {
   tf_bodies *bodies;
   const tf_graph *g;
@@ -16,12 +22,15 @@ typedef struct tf_constness {
   xlac_error *err;
 } tf_constness;
 
+/* Functions within functions; more than tf_check_compilable follows, so nothing that can be a candidate is cut
+ * off. */
 enum { TF_CONST_DEPTH = 60 };
 
 static int tf_argument_marks(const tf_constness *from, const tf_callee *callee, const tf_const_marks **out);
 
 /* --- which inputs of a node must be constants: bits by input --- */
 
+/* Which of a node's data inputs must be constant; the bytes are borrowed from the analysis. */
 typedef struct tf_input_marks {
   base_alloc alloc;
   uint8_t *v;
@@ -29,6 +38,8 @@ typedef struct tf_input_marks {
   bool any;
 } tf_input_marks;
 
+/* Out of range is possible: a function may take more arguments than the node that calls it has inputs, when the
+ * graph is malformed in a way that import accepts. */
 static void tf_mark_input(tf_input_marks *m, uint32_t i) {
   if (i >= m->n) return;
   m->v[i] = 1;
@@ -36,6 +47,7 @@ static void tf_mark_input(tf_input_marks *m, uint32_t i) {
 }
 
 static bool tf_word_in(const char *words, base_slice word) {
+  assert(words != NULL);
   for (const char *p = words; *p;) {
     const char *end = strchr(p, ' ');
     size_t n = end ? (size_t)(end - p) : strlen(p);
@@ -45,6 +57,7 @@ static bool tf_word_in(const char *words, base_slice word) {
   return false;
 }
 
+/* The op's argument k stands for several inputs where it is a list; all of them are marked then. */
 static void tf_mark_const_args(const tf_node *n, tf_input_marks *m) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < n->op->n_inputs; i++) {
@@ -62,8 +75,11 @@ static bool tf_passes_on(const tf_node *n) {
          tf_node_is(n, "StatelessWhile");
 }
 
-/* Whether result i of a loop's body is its argument i, passed on or not at all. */
+/* Whether result i of a loop's body is its argument i, passed on or not at all. Results are nodes of role RETVAL
+ * in the order of the signature: the i-th of them is looked for. The walk back through what only passes on is
+ * bounded by the number of nodes, since a loop of Identities is possible in a malformed body. */
 static bool tf_is_invariant(const tf_graph *body, const tf_op_def *signature, uint32_t i) {
+  assert(body->nodes.n > TF_SINK);
   uint32_t seen = 0, arg = TF_SINK + 1 + i;
   if (i >= signature->n_inputs) return false;
   for (uint32_t id = TF_SINK + 1; id < body->nodes.n; id++) {
@@ -77,6 +93,8 @@ static bool tf_is_invariant(const tf_graph *body, const tf_op_def *signature, ui
   return false;
 }
 
+/* An input of a While must be constant where cond or body need it so and the body passes it on unchanged:
+ * otherwise it would be constant in the first iteration only. */
 static int tf_mark_while(const tf_constness *c, const tf_callees *callees, tf_input_marks *m) {
   const tf_const_marks *cond = NULL, *body = NULL;
   const tf_graph *graph = NULL;
@@ -91,6 +109,7 @@ static int tf_mark_while(const tf_constness *c, const tf_callees *callees, tf_in
   return 0;
 }
 
+/* Inputs of a call, of If (whose input 0 is the condition) and of Case (input 0 the index). */
 static int tf_mark_callees(const tf_constness *c, const tf_callees *callees, tf_input_marks *m) {
   uint32_t first = callees->kind == TF_CALL_IF || callees->kind == TF_CALL_CASE;
   for (uint32_t k = 0; k < callees->n; k++) {
@@ -121,6 +140,7 @@ static int tf_check_callees_exist(const tf_constness *c, const tf_node *n, const
   return 0;
 }
 
+/* Fills m by what kind of call the node is; a plain op by its table row. */
 static int tf_mark_inputs(const tf_constness *c, const tf_node *n, tf_input_marks *m) {
   tf_callees callees;
   if (n->op->function || tf_node_is(n, "SymbolicGradient")) return 0; /* TensorFlow does not look into these */
@@ -138,7 +158,9 @@ static bool tf_keeps(const tf_constness *c, const tf_edge *e) {
   return !c->keep || c->keep(c->ctx, e);
 }
 
-/* Marks the producer behind a data edge, and behind what only passes on. */
+/* Marks the producer behind a data edge, and behind what only passes on. Follows Identity, IdentityN and While to
+ * the producer behind them: those need not be compiled for their input to be known. Marking through a While is
+ * TensorFlow's simplification and is kept. */
 static void tf_mark_producer(const tf_constness *c, const tf_edge *e) {
   for (uint32_t steps = 0; steps < c->g->nodes.n && tf_keeps(c, e); steps++) {
     const tf_node *src = &c->g->nodes.items[e->src];
@@ -153,7 +175,9 @@ static void tf_mark_producer(const tf_constness *c, const tf_edge *e) {
   }
 }
 
+/* Marks the producers of one node's inputs. An argument that is marked is the end of the way: its caller decides. */
 static int tf_visit_constness(tf_constness *c, uint32_t id, uint8_t *inputs) {
+  assert(id < c->g->nodes.n);
   const tf_node *n = &c->g->nodes.items[id];
   if (!tf_is_op(n) || !n->op || (n->op->flags & TF_OP_METADATA)) return 0;
   bool all = c->marks[id];
@@ -172,7 +196,10 @@ static int tf_visit_constness(tf_constness *c, uint32_t id, uint8_t *inputs) {
   return 0;
 }
 
+/* c->marks has room for every node and is cleared first. `inputs` is one buffer for all nodes, as wide as the
+ * widest. */
 static int tf_run_constness(tf_constness *c) {
+  assert(c->marks != NULL);
   uint32_t n = 0, widest = 0;
   for (uint32_t i = 0; i < c->g->nodes.n; i++)
     if (c->g->nodes.items[i].n_inputs > widest) widest = c->g->nodes.items[i].n_inputs;
@@ -189,12 +216,14 @@ static int tf_run_constness(tf_constness *c) {
 
 int tf_must_be_constant(tf_bodies *b, const tf_graph *g, bool (*keep)(const void *ctx, const tf_edge *e),
                         const void *ctx, uint8_t *marks, xlac_error *err) {
+  assert(marks != NULL);
   tf_constness c = {.bodies = b, .g = g, .keep = keep, .ctx = ctx, .marks = marks, .err = err};
   return tf_run_constness(&c);
 }
 
 /* --- functions --- */
 
+/* Runs the analysis on the body and keeps the marks of its arguments, which are the nodes right after the sink. */
 static int tf_find_argument_marks(const tf_constness *from, const tf_callee *callee, const tf_const_marks **out) {
   const tf_graph *body = NULL;
   *out = NULL;
@@ -212,7 +241,8 @@ static int tf_find_argument_marks(const tf_constness *from, const tf_callee *cal
   return status;
 }
 
-/* NULL for a function that calls itself, or nests too deep: it is not compiled anyway. */
+/* NULL for a function that calls itself, or nests too deep: it is not compiled anyway. The entry is set to NULL
+ * before the body is analysed, so that recursion finds it and ends. */
 static int tf_argument_marks(const tf_constness *from, const tf_callee *callee, const tf_const_marks **out) {
   uint64_t key = tf_call_key(callee->function, callee->attrs), known = 0;
   *out = NULL;

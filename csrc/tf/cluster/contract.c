@@ -1,6 +1,136 @@
-/* Contraction: edges between clusters, in the post-order of the cycle graph, until nothing changes. */
+/* Contraction: every candidate begins as a cluster of its own; edges between clusters are contracted where nothing
+ * stands in the way, in the post-order of the cycle graph, in three phases with growing appetite
+ * (MarkForCompilationPassImpl::RunEdgeContractionLoop). The result depends on the order of every list here, which
+ * is therefore TensorFlow's. */
 #include "pass.h"
+#include "../graph/callees.h"
+#include "resources.h"
 
+/* --- the cycle graph --- */
+
+/* The graph in which clusters must not make cycles: the nodes, and one more vertex for each loop's frame, which takes
+ * the place of its Enters for what goes in and of its Exits for what comes out. */
+
+/* Building of the cycle graph (CreateCycleDetectionGraph). */
+typedef struct tf_lift {
+  tf_pass *p;
+  base_map frames; /* frame -> vertex */
+  xlac_error *err;
+} tf_lift;
+
+/* The vertex of a frame, added after those of the nodes when the frame is first met. */
+static int tf_frame_vertex(tf_lift *l, const base_istr *frame, uint32_t *out) {
+  assert(frame != NULL);
+  uint64_t known = 0;
+  if (base_map_get(&l->frames, base_key(frame), &known)) {
+    *out = (uint32_t)known;
+    return 0;
+  }
+  TRY(tf_cycles_add(&l->p->cycles, out, l->err));
+  return base_map_set(&l->frames, base_key(frame), *out) ? 0 : base_oom(l->err, "clustering");
+}
+
+/* Edges out of NextIteration are the loops themselves and are left out. A cycle that remains after lifting a
+ * loop's edges means that two loops feed one another: TensorFlow then clusters nothing. */
+static int tf_lift_edge(tf_lift *l, const tf_edge *e, bool *gave_up) {
+  tf_pass *p = l->p;
+  const tf_node *src = &p->graph.nodes.items[e->src], *dst = &p->graph.nodes.items[e->dst];
+  uint32_t from = e->src, to = e->dst;
+  bool exit = src->role == TF_ROLE_EXIT, enter = dst->role == TF_ROLE_ENTER, cycle = false;
+  if (src->role == TF_ROLE_NEXT_ITERATION) return 0;
+  if (exit && p->frames[e->src].frame) TRY(tf_frame_vertex(l, p->frames[e->src].frame, &from));
+  if (enter && p->frames[e->dst].frame) TRY(tf_frame_vertex(l, p->frames[e->dst].frame, &to));
+  TRY(tf_cycles_insert(&p->cycles, from, to, &cycle, l->err));
+  if (!cycle) return 0;
+  *gave_up = enter || exit;
+  if (*gave_up) return 0;
+  return base_fail(l->err, XLAC_E_BAD_ARGUMENT, "the edge from '%.100s' to '%.100s' closes a cycle outside of any loop",
+                   src->name->s, dst->name->s);
+}
+
+/* Vertices 0 to nodes.n - 1 are the nodes, by id; tf_cluster_of relies on that. */
+int tf_build_cycles(tf_pass *p, xlac_error *err) {
+  assert(p->cycles.v.n == 0);
+  tf_lift l = {.p = p, .err = err};
+  int status = 0;
+  uint32_t vertex = 0;
+  base_map_init(&l.frames, p->graph.alloc);
+  for (uint32_t i = 0; i < p->graph.nodes.n && status == 0; i++) status = tf_cycles_add(&p->cycles, &vertex, err);
+  for (uint32_t i = 0; i < p->graph.edges.n && status == 0 && !p->gave_up; i++)
+    status = tf_lift_edge(&l, &p->graph.edges.items[i], &p->gave_up);
+  base_map_free(&l.frames);
+  return status;
+}
+
+/* --- clusters to begin with --- */
+
+/* The clusters contraction begins with: one for each candidate. */
+
+/* The cluster of a node by union-find over nodes, halving paths. */
+tf_cluster *tf_cluster_of(tf_pass *p, uint32_t node) {
+  if (node >= p->graph.nodes.n || p->cluster_of[node] == TF_NO_EDGE) return NULL;
+  while (p->cluster_of[node] != node) {
+    p->cluster_of[node] = p->cluster_of[p->cluster_of[node]];
+    node = p->cluster_of[node];
+  }
+  return &p->clusters[node];
+}
+
+/* _XlaScope counts when clustering is off and only what asks for it is compiled; _XlaInternalScope when it is on,
+ * where ClusterScopingPass may have given the node another one. */
+static const base_istr *tf_scope_of(const tf_pass *p, uint32_t id) {
+  const tf_node *n = &p->graph.nodes.items[id];
+  base_slice s;
+  if (p->scopes[id] && p->jit_level > 0) return p->scopes[id];
+  const char *key = p->jit_level > 0 ? "_XlaInternalScope" : "_XlaScope";
+  if (!tf_attr_string(tf_attr_find(n->def->attrs, key), &s) || s.n == 0) return NULL;
+  return base_intern(&p->def->strings, s.p, s.n);
+}
+
+/* Nodes that do not count toward min_cluster_size: they cost nothing to run. */
+static bool tf_counts_nothing(const tf_node *n) {
+  return n->role == TF_ROLE_IDENTITY || n->role == TF_ROLE_CONST;
+}
+
+static int tf_begin_cluster(tf_pass *p, uint32_t id, xlac_error *err) {
+  assert(p->candidate[id] && p->device_of[id] < p->devices.n);
+  const tf_node *n = &p->graph.nodes.items[id];
+  bool resource = tf_has_type(n, TF_RESOURCE);
+  p->cluster_of[id] = id;
+  p->next_node[id] = TF_NO_EDGE;
+  p->clusters[id] = (tf_cluster){
+      .size = 1,
+      .effective = !tf_counts_nothing(n),
+      .vertex = id,
+      .resource_device = resource ? p->device_of[id] : TF_NO_DEVICE,
+      .scope = tf_scope_of(p, id),
+      .deadness = p->has_deadness ? p->deadness.control[id] : NULL,
+      .first = id,
+      .last = id,
+      .functional = tf_is_functional_control_flow(n),
+      .forced = tf_is_forced(p, n),
+      .resources = resource || tf_may_call_function(n),
+  };
+  return tf_device_set_of(p, p->device_of[id], &p->clusters[id].devices, err);
+}
+
+/* p->one_device is found out on the way: with a single device the tests of devices can be left out. */
+int tf_build_clusters(tf_pass *p, xlac_error *err) {
+  uint32_t device = TF_NO_DEVICE;
+  p->one_device = true;
+  for (uint32_t id = 0; id < p->graph.nodes.n; id++) {
+    p->cluster_of[id] = TF_NO_EDGE;
+    if (!p->candidate[id]) continue;
+    TRY(tf_begin_cluster(p, id, err));
+    if (device == TF_NO_DEVICE) device = p->device_of[id];
+    p->one_device = p->one_device && p->device_of[id] == device;
+  }
+  return 0;
+}
+
+/* --- contraction --- */
+
+/* One text a row of obstacles.def, as users read it. */
 const char *tf_obstacle_text(tf_obstacle o) {
   static const char *const texts[] = {
 #define OBSTACLE(name, text) text,
@@ -13,6 +143,8 @@ const char *tf_obstacle_text(tf_obstacle o) {
 
 /* --- what stands in the way --- */
 
+/* Whether a cluster of both sets has a device to be compiled for, and ops on resources of either lie on that
+ * device: a variable can't be reached from another one. */
 static int tf_devices_fit(tf_pass *p, const tf_cluster *a, const tf_cluster *b, bool *out, xlac_error *err) {
   const tf_device_set *joined = NULL;
   TRY(tf_join_devices(p, a->devices, b->devices, &joined, err));
@@ -35,8 +167,11 @@ static int tf_neighbours_fit(tf_pass *p, const tf_cluster *from, const tf_cluste
   return 0;
 }
 
+/* All tests but the one for cycles, in the order of TryToContractEdge; that one is made by the contraction itself,
+ * which costs less than asking first. *why is set to what is being tested, so a return leaves the reason. */
 static int tf_obstacle_before_cycle(tf_pass *p, const tf_cluster *from, const tf_cluster *to, tf_obstacle *why,
                                     xlac_error *err) {
+  assert(from != to);
   bool fit = true;
   *why = TF_OBSTACLE_DEADNESS;
   if (from->deadness != to->deadness) return 0;
@@ -54,6 +189,7 @@ static int tf_obstacle_before_cycle(tf_pass *p, const tf_cluster *from, const tf
   return 0;
 }
 
+/* For explanations: the same tests, and a search for a second path instead of the contraction. */
 int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, tf_obstacle *why, xlac_error *err) {
   uint32_t n = 0;
   TRY(tf_obstacle_before_cycle(p, from, to, why, err));
@@ -65,7 +201,10 @@ int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, tf_obstacle *
 
 /* --- one edge --- */
 
+/* `from` stays the root of the union and takes over what `to` has; the vertex is the survivor of the contraction,
+ * which may have been either's. Node lists are joined in constant time. */
 static void tf_merge_clusters(tf_pass *p, tf_cluster *from, tf_cluster *to, uint32_t vertex) {
+  assert(from != to && p->cluster_of[to - p->clusters] == (uint32_t)(to - p->clusters));
   uint32_t root = (uint32_t)(from - p->clusters);
   p->cluster_of[to - p->clusters] = root;
   p->next_node[from->last] = to->first;
@@ -80,6 +219,7 @@ static void tf_merge_clusters(tf_pass *p, tf_cluster *from, tf_cluster *to, uint
   from->resources |= to->resources;
 }
 
+/* Marks of resources are spread before the clusters are merged: tf_resources_merged needs both lists of nodes. */
 static int tf_try_contract(tf_pass *p, tf_cluster *from, tf_cluster *to, bool *done, xlac_error *err) {
   uint32_t survivor = 0;
   tf_obstacle why = TF_OBSTACLE_NONE;
@@ -96,8 +236,10 @@ static int tf_try_contract(tf_pass *p, tf_cluster *from, tf_cluster *to, bool *d
 
 /* --- the phases --- */
 
+/* Which edges a phase looks at. */
 typedef bool tf_wanted_fn(const tf_pass *p, const tf_cluster *from, const tf_cluster *to);
 
+/* The node of a cluster that has not grown yet; NULL for others, which the first two phases do not care about. */
 static const tf_node *tf_single(const tf_pass *p, const tf_cluster *c) {
   return c->size == 1 ? &p->graph.nodes.items[c->first] : NULL;
 }
@@ -109,10 +251,12 @@ static bool tf_wants_shapes(const tf_pass *p, const tf_cluster *from, const tf_c
   return n && (tf_node_is(n, "Shape") || tf_node_is(n, "Rank") || tf_node_is(n, "Size"));
 }
 
+/* A NoOp that only waits (control edges to the sink): joining it would tie together whatever it waits for. */
 static bool tf_is_sink_like(const tf_pass *p, const tf_node *n) {
   return tf_node_is(n, "NoOp") && n->n_out == 1 && p->graph.edges.items[n->first_out].dst == TF_SINK;
 }
 
+/* Fields of TensorProto and TensorShapeProto: 2 is the shape, in it 2 a dimension and 3 "unknown rank". */
 static bool tf_is_scalar_const(const tf_node *n) {
   base_slice tensor;
   tf_raw_field shape, part;
@@ -122,6 +266,7 @@ static bool tf_is_scalar_const(const tf_node *n) {
   return !(tf_raw_find(shape.bytes, 3, &part) && part.value);
 }
 
+/* All integer types of TensorFlow, signed or not (DataTypeIsInteger). */
 static bool tf_is_integer(unsigned type) {
   static const tf_type_set integers =
       (tf_type_set)1 << TF_INT32 | (tf_type_set)1 << TF_UINT8 | (tf_type_set)1 << TF_INT16 | (tf_type_set)1 << TF_INT8 |
@@ -143,6 +288,8 @@ static bool tf_is_counter(const tf_pass *p, const tf_node *n) {
   return false;
 }
 
+/* The second phase leaves out what would make clusters grow along paths that carry no work; the third takes the
+ * rest. */
 static bool tf_wants_most(const tf_pass *p, const tf_cluster *from, const tf_cluster *to) {
   const tf_node *a = tf_single(p, from), *b = tf_single(p, to);
   return !(b && tf_is_sink_like(p, b)) && !(a && tf_is_counter(p, a));
@@ -153,7 +300,9 @@ static bool tf_wants_all(const tf_pass *p, const tf_cluster *from, const tf_clus
   return true;
 }
 
+/* Tries each successor of a cluster once. The list is copied first: contracting changes the vertex's own. */
 static int tf_contract_from(tf_pass *p, tf_cluster *from, tf_wanted_fn *wanted, bool *changed, xlac_error *err) {
+  assert(from->vertex < p->cycles.v.n);
   const tf_vertex_set *out = &p->cycles.v.items[from->vertex].out;
   uint32_t n = out->n;
   if (n == 0) return 0;
@@ -172,6 +321,8 @@ static int tf_contract_from(tf_pass *p, tf_cluster *from, tf_wanted_fn *wanted, 
   return status;
 }
 
+/* Clusters in post-order of the cycle graph as it is when the phase begins: consumers before producers. A vertex
+ * that has been contracted away since then leads to its new cluster, which is tried again; that does no harm. */
 static int tf_run_phase(tf_pass *p, uint32_t *order, tf_wanted_fn *wanted, bool *changed, xlac_error *err) {
   uint32_t n = 0;
   *changed = false;
@@ -184,6 +335,7 @@ static int tf_run_phase(tf_pass *p, uint32_t *order, tf_wanted_fn *wanted, bool 
 }
 
 int tf_contract_all(tf_pass *p, xlac_error *err) {
+  assert(p->cycles.v.n >= p->graph.nodes.n);
   static tf_wanted_fn *const phases[] = {tf_wants_shapes, tf_wants_most, tf_wants_all};
   uint32_t *order = base_malloc(p->graph.alloc, ((size_t)p->cycles.v.n + 1) * sizeof *order);
   int status = order ? 0 : base_oom(err, "clustering");

@@ -1,17 +1,23 @@
-/* Incremental topological order, and contraction. */
+/* Incremental topological order, and contraction. Ranks are a topological order at all times: an edge that points
+ * backward makes the vertices between its two ends share their ranks out anew (Pearce and Kelly), in time that
+ * depends on that region only. Searches use the lists and the stack of tf_cycles, which keep their memory. */
 #include "cycles.h"
 
 #include <stdlib.h>
 
 /* --- sets in order of insertion --- */
 
+/* Sets of up to that many are searched one by one; larger ones get a hash table beside the list. */
 enum { TF_SET_HASHED = 16 };
 
 static uint32_t tf_vertex_hash(uint32_t v) {
   return (v * 0x9E3779B1u) ^ (v >> 15);
 }
 
+/* The slot that has v, or the empty one where it belongs (linear probing). The table is at most half full, so the
+ * search ends. */
 static uint32_t *tf_set_slot(const tf_vertex_set *s, uint32_t v) {
+  assert(s->n_slots != 0 && (s->n_slots & (s->n_slots - 1)) == 0);
   uint32_t mask = s->n_slots - 1, at = tf_vertex_hash(v) & mask;
   while (s->slots[at] && s->items[s->slots[at] - 1] != v) at = (at + 1) & mask;
   return &s->slots[at];
@@ -28,7 +34,9 @@ static uint32_t tf_vertex_place(const tf_vertex_set *s, uint32_t v) {
   return i;
 }
 
+/* A larger table of the same items; false and nothing changed when out of memory. */
 static bool tf_vertex_rehash(base_alloc alloc, tf_vertex_set *s, uint32_t size) {
+  assert(size > s->n);
   uint32_t *slots = base_malloc(alloc, size * sizeof *slots);
   if (!slots) return false;
   memset(slots, 0, size * sizeof *slots);
@@ -53,7 +61,8 @@ static bool tf_vertex_insert(base_alloc alloc, tf_vertex_set *s, uint32_t v, boo
   return true;
 }
 
-/* Empties the slot of v and moves later ones of its run up. */
+/* Empties the slot of v and moves later ones of its run up. Deletion without tombstones: an entry may move into
+ * the hole unless its home lies behind the hole. */
 static void tf_slot_erase(tf_vertex_set *s, uint32_t v) {
   uint32_t mask = s->n_slots - 1, hole = (uint32_t)(tf_set_slot(s, v) - s->slots), at = hole;
   for (;;) {
@@ -67,6 +76,7 @@ static void tf_slot_erase(tf_vertex_set *s, uint32_t v) {
   s->slots[hole] = 0;
 }
 
+/* The last item takes the place of the one that goes, which is TensorFlow's OrderedSet::Erase: the order matters. */
 static void tf_vertex_erase(tf_vertex_set *s, uint32_t v) {
   uint32_t at = tf_vertex_place(s, v);
   if (at == s->n) return;
@@ -87,6 +97,7 @@ static void tf_vertex_set_free(base_alloc alloc, tf_vertex_set *s) {
 
 /* --- the graph --- */
 
+/* Nothing is allocated before the first vertex. */
 void tf_cycles_init(tf_cycles *c, base_alloc alloc) {
   *c = (tf_cycles){.alloc = alloc};
 }
@@ -102,6 +113,7 @@ void tf_cycles_free(tf_cycles *c) {
   BASE_VEC_FREE(c->alloc, &c->stack);
 }
 
+/* A vertex without edges may have any rank: the next one. */
 int tf_cycles_add(tf_cycles *c, uint32_t *vertex, xlac_error *err) {
   *vertex = c->v.n;
   tf_vertex v = {.rank = c->v.n};
@@ -109,14 +121,17 @@ int tf_cycles_add(tf_cycles *c, uint32_t *vertex, xlac_error *err) {
 }
 
 bool tf_cycles_has(const tf_cycles *c, uint32_t from, uint32_t to) {
+  assert(from < c->v.n && to < c->v.n);
   return tf_vertex_place(&c->v.items[from].out, to) < c->v.items[from].out.n;
 }
 
 void tf_cycles_remove(tf_cycles *c, uint32_t from, uint32_t to) {
+  assert(from < c->v.n && to < c->v.n);
   tf_vertex_erase(&c->v.items[from].out, to);
   tf_vertex_erase(&c->v.items[to].in, from);
 }
 
+/* Undoes the marks of one search by the list it has made, not by going over all vertices. */
 static void tf_clear_visited(tf_cycles *c, const tf_vertex_ids *list) {
   for (uint32_t i = 0; i < list->n; i++) c->v.items[list->items[i]].visited = false;
 }
@@ -146,6 +161,7 @@ static bool tf_search(tf_cycles *c, uint32_t n, uint32_t bound, bool forward, tf
   return true;
 }
 
+/* A vertex with its rank, to sort by. */
 typedef struct tf_ranked {
   uint32_t rank, vertex;
 } tf_ranked;
@@ -175,7 +191,10 @@ static bool tf_reorder(tf_cycles *c) {
   return true;
 }
 
+/* The new edge runs from a higher rank to a lower one. Whatever `to` reaches below the rank of `from` must come
+ * after whatever reaches `from` above the rank of `to`; if `to` reaches `from` itself there is a cycle. */
 static bool tf_restore_order(tf_cycles *c, uint32_t from, uint32_t to, bool *cycle) {
+  assert(c->v.items[from].rank > c->v.items[to].rank);
   bool met = false, fine = tf_search(c, to, c->v.items[from].rank, true, &c->forward, cycle);
   tf_clear_visited(c, &c->forward);
   if (!fine || *cycle) return fine;
@@ -184,7 +203,10 @@ static bool tf_restore_order(tf_cycles *c, uint32_t from, uint32_t to, bool *cyc
   return fine && tf_reorder(c);
 }
 
+/* The edge is put into both sets first and taken out again where it closes a cycle, so that its place in the order
+ * of insertion is the one it would have. An edge that is there already is left alone. */
 int tf_cycles_insert(tf_cycles *c, uint32_t from, uint32_t to, bool *cycle, xlac_error *err) {
+  assert(from < c->v.n && to < c->v.n);
   bool added = false, mirrored = false;
   *cycle = from == to;
   if (*cycle) return 0;
@@ -196,6 +218,7 @@ int tf_cycles_insert(tf_cycles *c, uint32_t from, uint32_t to, bool *cycle, xlac
   return fine ? 0 : base_oom(err, "clustering");
 }
 
+/* Only vertices with ranks between the two can lie on a path, which bounds the search. */
 static int tf_is_reachable(tf_cycles *c, uint32_t from, uint32_t to, bool *out, xlac_error *err) {
   *out = from == to;
   if (*out || c->v.items[from].rank >= c->v.items[to].rank) return 0;
@@ -204,8 +227,11 @@ static int tf_is_reachable(tf_cycles *c, uint32_t from, uint32_t to, bool *out, 
   return fine ? 0 : base_oom(err, "clustering");
 }
 
-/* Moves the edges of `gone` over to `stays`. */
+/* Moves the edges of `gone` over to `stays`. The sets are taken out of the vertex first, since inserting may let
+ * the list of vertices' sets grow while they are read. The vertex that goes keeps its rank, is dead and has no
+ * edges; its number is not used again. */
 static int tf_move_edges(tf_cycles *c, uint32_t gone, uint32_t stays, xlac_error *err) {
+  assert(gone != stays && !c->v.items[gone].dead);
   tf_vertex_set out = c->v.items[gone].out, in = c->v.items[gone].in;
   bool cycle = false;
   int status = 0;
@@ -220,7 +246,10 @@ static int tf_move_edges(tf_cycles *c, uint32_t gone, uint32_t stays, xlac_error
   return status;
 }
 
+/* The vertex with fewer edges is moved to the other (TensorFlow's ContractEdge): which one survives decides the
+ * order of later lists. Where another path exists the edge comes back, at the end of the order of insertion. */
 int tf_cycles_contract(tf_cycles *c, uint32_t from, uint32_t to, bool *done, uint32_t *survivor, xlac_error *err) {
+  assert(from != to);
   bool other_path = false, cycle = false;
   *done = false;
   assert(tf_cycles_has(c, from, to));
@@ -234,8 +263,10 @@ int tf_cycles_contract(tf_cycles *c, uint32_t from, uint32_t to, bool *done, uin
   return tf_move_edges(c, swap ? from : to, *survivor, err);
 }
 
+/* Breadth first, so the path is a shortest one; the stack serves as the queue. For explanations only. */
 int tf_cycles_path(tf_cycles *c, uint32_t from, uint32_t to, uint32_t *path, uint32_t room, uint32_t *n,
                    xlac_error *err) {
+  assert(from < c->v.n && to < c->v.n && from != to);
   uint32_t *parent = base_malloc(c->alloc, c->v.n * sizeof *parent);
   *n = 0;
   if (!parent) return base_oom(err, "looking for a path");
@@ -262,6 +293,8 @@ int tf_cycles_path(tf_cycles *c, uint32_t from, uint32_t to, uint32_t *path, uin
   return fine ? 0 : base_oom(err, "looking for a path");
 }
 
+/* Decreasing rank is a post-order of the graph: each vertex comes after all that it reaches. Dead ones are left
+ * out. */
 int tf_cycles_post_order(tf_cycles *c, uint32_t *out, uint32_t *n, xlac_error *err) {
   tf_ranked *order = base_malloc(c->alloc, ((size_t)c->v.n + 1) * sizeof *order);
   *n = 0;

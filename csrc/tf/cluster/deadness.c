@@ -6,6 +6,8 @@
 BASE_VEC(tf_pred_inputs, const tf_pred *);
 BASE_VEC(tf_node_ids, uint32_t);
 
+/* The analysis of one graph (DeadnessAnalysisImpl). `inputs` is scratch: the operands of the formula being put
+ * together. */
 typedef struct tf_dead {
   tf_deadness *d;
   const tf_graph *g;
@@ -24,15 +26,19 @@ static int tf_dead_oom(tf_dead *s) {
 
 /* --- what is known --- */
 
+/* When the value or the control signal of an edge is alive; NULL as long as its producer was not visited. */
 static const tf_pred *tf_pred_of(const tf_dead *s, const tf_edge *e) {
   const tf_pred **values = s->d->values[e->src];
   return e->src_output == TF_CONTROL || !values ? s->d->control[e->src] : values[e->src_output];
 }
 
+/* Consumers are only told in the second round, after back edges have been visited once. */
 static void tf_note_change(tf_dead *s, const tf_node *n) {
   if (s->marking) TF_EACH_OUT(s->g, n, e) s->revisit[s->g->edges.items[e].dst] = 1;
 }
 
+/* NULL is "out of memory" in every function that makes formulas, so it is caught here, at the one place that
+ * stores them. */
 static int tf_set_control(tf_dead *s, uint32_t id, const tf_pred *p) {
   if (!p) return tf_dead_oom(s);
   if (s->d->control[id] && s->d->control[id] != p) tf_note_change(s, &s->g->nodes.items[id]);
@@ -40,7 +46,9 @@ static int tf_set_control(tf_dead *s, uint32_t id, const tf_pred *p) {
   return 0;
 }
 
+/* Outputs of a switch differ; for them a list is made. One more than the outputs, so that it is never empty. */
 static int tf_set_value(tf_dead *s, uint32_t id, uint32_t output, const tf_pred *p) {
+  assert(output < s->g->nodes.items[id].n_outputs);
   const tf_node *n = &s->g->nodes.items[id];
   if (!p) return tf_dead_oom(s);
   if (!s->d->values[id]) {
@@ -55,6 +63,7 @@ static int tf_set_value(tf_dead *s, uint32_t id, uint32_t output, const tf_pred 
 
 typedef enum tf_which { TF_DATA_AND_CONTROL, TF_DATA_ONLY } tf_which;
 
+/* What the inputs of a node need, in the order of its edges, into s->inputs. */
 static int tf_collect_inputs(tf_dead *s, const tf_node *n, tf_which which) {
   s->inputs.n = 0;
   TF_EACH_IN(s->g, n, k) {
@@ -70,6 +79,7 @@ static int tf_collect_inputs(tf_dead *s, const tf_node *n, tf_which which) {
   return 0;
 }
 
+/* All inputs and `more`; s->inputs is left as it was, so that the next output can use it. */
 static const tf_pred *tf_and_with(tf_dead *s, const tf_pred *more) {
   if (!more || !BASE_VEC_PUSH(s->g->alloc, &s->inputs, more)) return NULL;
   const tf_pred *p = tf_pred_and(&s->d->factory, s->inputs.items, s->inputs.n);
@@ -79,7 +89,8 @@ static const tf_pred *tf_and_with(tf_dead *s, const tf_pred *more) {
 
 /* --- switches --- */
 
-/* The value of a constant scalar of bool or int32. */
+/* The value of a constant scalar of bool or int32. Fields of TensorProto: 4 is tensor_content (little endian), 11
+ * bool_val, 7 int_val, packed or not. A tensor without a value is 0. */
 static bool tf_const_scalar(const tf_node *n, int64_t *out) {
   base_slice tensor;
   tf_raw_field f;
@@ -99,7 +110,9 @@ static bool tf_const_scalar(const tf_node *n, int64_t *out) {
   return true;
 }
 
-/* "The value is alive and true", or "alive and equal to `value`". */
+/* "The value is alive and true", or "alive and equal to `value`". value < 0 asks for a bool, else for an int32 of
+ * that value (_SwitchN). A constant selector decides it at once, which is what lets TensorFlow cluster code behind
+ * tf.cond with a constant predicate. */
 static const tf_pred *tf_switch_symbol(tf_dead *s, const tf_node *n, int32_t value) {
   int32_t output = 0;
   int64_t constant = 0;
@@ -111,6 +124,8 @@ static const tf_pred *tf_switch_symbol(tf_dead *s, const tf_node *n, int32_t val
   return tf_pred_symbol(&s->d->factory, from->name, output, value < 0, value);
 }
 
+/* Output 0 is alive where the selector is false, output 1 where it is true; what waits for the switch by control
+ * needs its inputs alone. */
 static int tf_visit_switch(tf_dead *s, uint32_t id) {
   const tf_node *n = &s->g->nodes.items[id];
   TRY(tf_collect_inputs(s, n, TF_DATA_AND_CONTROL));
@@ -139,6 +154,7 @@ static int tf_visit_switch_n(tf_dead *s, uint32_t id) {
 
 /* --- merges --- */
 
+/* The edge from NextIteration that makes a Merge the head of a loop; TF_NO_EDGE for a Merge of branches. */
 static int tf_find_back_edge(tf_dead *s, const tf_node *n, uint32_t *out) {
   *out = TF_NO_EDGE;
   TF_EACH_IN(s->g, n, e) {
@@ -152,6 +168,8 @@ static int tf_find_back_edge(tf_dead *s, const tf_node *n, uint32_t *out) {
   return 0;
 }
 
+/* The names of the frames around a node, the innermost first: "inner;outer". Recurrences of different frames must
+ * never be equal, and frame names are unique only within their parent. */
 static const base_istr *tf_full_frame(tf_dead *s, uint32_t id) {
   base_text t;
   base_text_init(&t, s->g->alloc);
@@ -165,6 +183,8 @@ static const base_istr *tf_full_frame(tf_dead *s, uint32_t id) {
   return name;
 }
 
+/* A Merge of branches is alive if one input is. A loop's Merge is not known yet: it gets a symbol of its own or,
+ * on the optimistic try, the symbol of the frame's first Merge. */
 static int tf_begin_merge(tf_dead *s, uint32_t id, bool loops) {
   const tf_node *n = &s->g->nodes.items[id];
   if (loops) {
@@ -197,6 +217,8 @@ static int tf_find_step(tf_dead *s, const tf_pred *symbol, const tf_pred *back, 
   return s->d->factory.failed ? tf_dead_oom(s) : 0;
 }
 
+/* The second visit. A Merge whose back edge brings "symbol & step" is {start,&,step}: alive in iteration i if it
+ * was alive at the start and the step held in all iterations before. If it brings anything else it stays a symbol. */
 static int tf_close_merge(tf_dead *s, uint32_t id) {
   const tf_node *n = &s->g->nodes.items[id];
   const tf_pred *symbol = s->d->control[id], *step = NULL;
@@ -217,6 +239,7 @@ static int tf_close_merge(tf_dead *s, uint32_t id) {
   return tf_set_control(s, id, tf_pred_recurrence(&s->d->factory, start, step, frame));
 }
 
+/* It loops if a back edge has no formula yet. A Merge that was visited once has one, and is closed. */
 static int tf_visit_merge(tf_dead *s, uint32_t id) {
   const tf_node *n = &s->g->nodes.items[id];
   bool loops = false;
@@ -231,7 +254,10 @@ static int tf_visit_merge(tf_dead *s, uint32_t id) {
 
 /* --- any node --- */
 
+/* A ControlTrigger is always alive. A _Recv may get a dead value from elsewhere, which nobody here can know: a
+ * symbol. */
 static int tf_visit_dead(tf_dead *s, uint32_t id) {
+  assert(id < s->g->nodes.n);
   const tf_node *n = &s->g->nodes.items[id];
   tf_pred_factory *f = &s->d->factory;
   switch (n->role) {
@@ -254,6 +280,7 @@ static int tf_visit_dead(tf_dead *s, uint32_t id) {
 
 /* --- order: a loop of the outermost level in one piece, from its Enters to its Exits --- */
 
+/* The order of visits (GetFrameBasedTopologicalOrder). */
 typedef struct tf_dead_order {
   tf_dead *s;
   uint32_t *ready_inputs;
@@ -262,10 +289,13 @@ typedef struct tf_dead_order {
   uint32_t head;
 } tf_dead_order;
 
+/* Whether a node is an Enter, or Exit, of an outermost loop. */
 static bool tf_is_root(const tf_dead *s, uint32_t id, tf_role role) {
   return s->g->nodes.items[id].role == role && tf_in_root_frame(&s->frames[id]);
 }
 
+/* Counts the Enters of each root frame, and takes back edges as ready from the start: a Merge does not wait for
+ * them. */
 static int tf_count_loops(tf_dead_order *o) {
   const tf_graph *g = o->s->g;
   for (uint32_t i = TF_SINK + 1; i < g->nodes.n; i++) {
@@ -282,6 +312,8 @@ static int tf_count_loops(tf_dead_order *o) {
   return 0;
 }
 
+/* Root Enters and Exits wait in lists of their own until the loop can be visited in one piece; others are next at
+ * once. */
 static int tf_make_ready(tf_dead_order *o, uint32_t id) {
   tf_node_ids *list = tf_is_root(o->s, id, TF_ROLE_ENTER)  ? &o->enters
                       : tf_is_root(o->s, id, TF_ROLE_EXIT) ? &o->exits
@@ -292,6 +324,7 @@ static int tf_make_ready(tf_dead_order *o, uint32_t id) {
 }
 
 static int tf_ready_consumers(tf_dead_order *o, uint32_t id) {
+  assert(id < o->s->g->nodes.n);
   const tf_graph *g = o->s->g;
   bool next = g->nodes.items[id].role == TF_ROLE_NEXT_ITERATION;
   TF_EACH_OUT(g, &g->nodes.items[id], e) {
@@ -325,6 +358,7 @@ static void tf_release_enters(tf_dead_order *o) {
   }
 }
 
+/* Goes on as long as anything is ready: plain nodes first, then all Exits that wait, then one frame's Enters. */
 static int tf_order_by_frames(tf_dead_order *o) {
   tf_dead *s = o->s;
   TRY(tf_count_loops(o));
@@ -360,6 +394,8 @@ static int tf_find_dead_order(tf_dead *s) {
 
 /* --- a root frame at a time --- */
 
+/* Two rounds over the nodes of one piece in order: the first gives every node a formula, the second visits again
+ * what a back edge or a changed formula has marked. */
 static int tf_visit_all(tf_dead *s, const uint32_t *order, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) s->revisit[order[i]] = 0;
   s->marking = false;
@@ -399,6 +435,8 @@ static int tf_has_converged(tf_dead *s, const uint32_t *order, uint32_t n, bool 
   return status;
 }
 
+/* A loop is tried with one symbol for all of its Merges first; if they do not all become one recurrence,
+ * everything found is forgotten and it is done again with a symbol each. */
 static int tf_visit_frame(tf_dead *s, const uint32_t *order, uint32_t n, bool loop) {
   bool converged = false;
   if (loop) {
@@ -414,6 +452,7 @@ static int tf_visit_frame(tf_dead *s, const uint32_t *order, uint32_t n, bool lo
   return converged ? 0 : tf_visit_all(s, order, n);
 }
 
+/* Cuts the order into runs of nodes with the same root frame. */
 static int tf_visit_frames_in_order(tf_dead *s) {
   for (uint32_t from = 0; from < s->n_order;) {
     const base_istr *frame = tf_root_frame(s->frames, s->order[from]);
@@ -425,6 +464,7 @@ static int tf_visit_frames_in_order(tf_dead *s) {
   return 0;
 }
 
+/* Import connects every node with the source, so only a malformed loop leaves one out. */
 static int tf_check_reached(const tf_dead *s) {
   for (uint32_t i = TF_SINK + 1; i < s->g->nodes.n; i++)
     if (!s->frames[i].reached)
@@ -434,6 +474,7 @@ static int tf_check_reached(const tf_dead *s) {
 }
 
 int tf_find_deadness(tf_deadness *d, const tf_graph *g, const tf_frame_info *frames, xlac_error *err) {
+  assert(g->nodes.n > TF_SINK);
   tf_dead s = {.d = d, .g = g, .frames = frames, .err = err};
   size_t n = g->nodes.n;
   *d = (tf_deadness){.control = NULL};
@@ -459,6 +500,7 @@ int tf_find_deadness(tf_deadness *d, const tf_graph *g, const tf_frame_info *fra
   return status;
 }
 
+/* Takes a struct that is all zeros, too. */
 void tf_deadness_free(tf_deadness *d, base_alloc alloc) {
   tf_pred_free(&d->factory);
   base_free(alloc, d->control);

@@ -1,10 +1,13 @@
-/* When each node's values are alive, as formulas over the switches that decide it. */
+/* When each node's values are alive, as formulas over the switches that decide it. Two clusters are joined only if
+ * their formulas are one pointer: compiled code computes all of a cluster or nothing. Source:
+ * compiler/jit/deadness_analysis.cc's behaviour. */
 #ifndef XLAC_TF_CLUSTER_DEADNESS_H
 #define XLAC_TF_CLUSTER_DEADNESS_H
 
 #include "../graph/frames.h"
 #include "predicate.h"
 
+/* Formulas lie in `arena` and live as long as this. */
 typedef struct tf_deadness {
   base_arena arena;
   tf_pred_factory factory;

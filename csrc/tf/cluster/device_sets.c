@@ -1,6 +1,9 @@
-/* Devices of a graph, and sets of them that one cluster may have. */
+/* Devices of a graph, and sets of them that one cluster may have (DeviceInfoCache, PickDeviceForXla). Sets are
+ * kept in the arena and made once: a cluster's set is a pointer, joins are remembered by the numbers of both. */
 #include "pass.h"
 
+/* The caller's rows win over the table; the CPU's row is a copy whose policy the flags decide. NULL: XLA does not
+ * know the type. */
 static const tf_device_registration *tf_registration_of(const tf_pass *p, base_slice type) {
   for (const tf_device_registration *r = p->flags.devices; r && r->type; r++)
     if (base_slice_is(type, r->type)) return r;
@@ -10,6 +13,7 @@ static const tf_device_registration *tf_registration_of(const tf_pass *p, base_s
   return NULL;
 }
 
+/* Looked for from the back: nodes that follow one another mostly share a device, and graphs have few. */
 int tf_find_device(tf_pass *p, const base_istr *name, uint32_t *out, xlac_error *err) {
   *out = TF_NO_DEVICE;
   if (!name) return 0;
@@ -28,7 +32,9 @@ int tf_find_device(tf_pass *p, const base_istr *name, uint32_t *out, xlac_error 
 
 /* --- sets --- */
 
-/* The one of two names of devices that says more; false where neither says all that the other says. */
+/* The one of two names of devices that says more; false where neither says all that the other says.
+ * "/device:GPU:0" wins over "/device:GPU:*"; where each says something that the other does not, they do not go
+ * together. */
 static bool tf_choose_stricter(const tf_pass *p, uint32_t device, uint32_t *chosen) {
   tf_device_name a, b;
   const base_istr *x = p->devices.items[device].name, *y = p->devices.items[*chosen].name;
@@ -39,8 +45,11 @@ static bool tf_choose_stricter(const tf_pass *p, uint32_t device, uint32_t *chos
   return tf_device_is_looser(&b, &a);
 }
 
-/* One GPU, one CPU, one device of another type, which goes with neither. */
+/* One GPU, one CPU, one device of another type, which goes with neither. What a cluster on these devices is
+ * compiled for: the GPU if there is one (the CPU's part runs there, too), else the CPU; TF_NO_DEVICE where two of
+ * a kind, or an unknown kind and another, can't be one. */
 static uint32_t tf_choose_device(const tf_pass *p, const tf_device_set *s) {
+  assert(s->n > 0);
   uint32_t chosen[3] = {TF_NO_DEVICE, TF_NO_DEVICE, TF_NO_DEVICE};
   for (uint32_t i = 0; i < s->n; i++) {
     base_slice type = p->devices.items[s->list[i]].type;
@@ -55,6 +64,7 @@ static uint32_t tf_choose_device(const tf_pass *p, const tf_device_set *s) {
   return chosen[0] != TF_NO_DEVICE ? chosen[0] : chosen[1];
 }
 
+/* NULL with err set when out of memory. */
 static tf_device_set *tf_new_set(tf_pass *p, size_t room, xlac_error *err) {
   tf_device_set *s = base_arena_zalloc(&p->def->arena, sizeof *s + room * sizeof *s->list);
   if (s)
@@ -64,7 +74,10 @@ static tf_device_set *tf_new_set(tf_pass *p, size_t room, xlac_error *err) {
   return s;
 }
 
+/* The rank is the order in which candidates have devices first; sets list theirs in that order, as TensorFlow's
+ * do. */
 int tf_device_set_of(tf_pass *p, uint32_t device, const tf_device_set **out, xlac_error *err) {
+  assert(device < p->devices.n);
   tf_device_entry *e = &p->devices.items[device];
   if (!e->alone) {
     tf_device_set *s = tf_new_set(p, 1, err);
@@ -77,6 +90,7 @@ int tf_device_set_of(tf_pass *p, uint32_t device, const tf_device_set **out, xla
   return 0;
 }
 
+/* Merges two sorted lists. A union that is one of the two gives that one, so that equal sets stay one pointer. */
 static int tf_make_join(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
                         xlac_error *err) {
   tf_device_set *s = tf_new_set(p, (size_t)a->n + b->n, err);
@@ -95,6 +109,7 @@ static int tf_make_join(tf_pass *p, const tf_device_set *a, const tf_device_set 
 
 int tf_join_devices(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
                     xlac_error *err) {
+  assert(a->number < p->n_sets && b->number < p->n_sets);
   uint64_t known = 0;
   *out = a;
   if (a == b) return 0;

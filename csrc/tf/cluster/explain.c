@@ -4,6 +4,7 @@
 #include "allow_list.h"
 #include "resources.h"
 
+/* By the interned name, so that nodes are compared by address. */
 uint32_t tf_find_node(const tf_pass *p, const char *name) {
   const base_istr *known = base_intern_find(&p->def->strings, name, strlen(name));
   for (uint32_t i = 0; known && i < p->graph.nodes.n; i++)
@@ -11,7 +12,9 @@ uint32_t tf_find_node(const tf_pass *p, const char *name) {
   return TF_NO_EDGE;
 }
 
+/* "'name' (Op)"; source and sink have no op. */
 static void tf_put_node(const tf_pass *p, uint32_t id, base_text *out) {
+  assert(id < p->graph.nodes.n);
   const tf_node *n = &p->graph.nodes.items[id];
   base_putf(out, "'%s'", n->name->s);
   if (n->op) base_putf(out, " (%s)", n->op->name->s);
@@ -19,6 +22,7 @@ static void tf_put_node(const tf_pass *p, uint32_t id, base_text *out) {
 
 /* --- one node --- */
 
+/* What the refusal's text leaves open: the node within a function, the device, the list, the types. */
 static void tf_put_decider(const tf_pass *p, uint32_t id, const tf_verdict *v, base_text *out) {
   const tf_node *n = &p->graph.nodes.items[id];
   if (v->inside)
@@ -42,6 +46,8 @@ static const char *const tf_left_text[] = {
     [TF_LEFT_NOTHING] = "all its users are outside and take the copy that wants no way over the device",
 };
 
+/* Why a candidate is in no cluster in the end: the tests of tf_mark_clusters in their order, and what
+ * PartiallyDeclusterPass took out again. */
 static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
   const tf_cluster *c = tf_cluster_of(p, id);
   if (!c) {
@@ -63,6 +69,7 @@ static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
 }
 
 int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
+  assert(id < p->graph.nodes.n);
   const tf_verdict *v = &p->verdicts[id];
   tf_put_node(p, id, out);
   BASE_PUT(out, ": ");
@@ -84,11 +91,14 @@ int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
 
 /* --- two nodes --- */
 
+/* The device that a cluster would be compiled for. */
 static void tf_put_devices(const tf_pass *p, const tf_cluster *c, base_text *out) {
   uint32_t device = c->devices->chosen;
   base_puts(out, device == TF_NO_DEVICE ? "no device" : p->devices.items[device].name->s);
 }
 
+/* The other way from one cluster to the other, its middle left out where it is long. Vertices behind the nodes are
+ * frames. */
 static int tf_put_cycle(tf_pass *p, const tf_cluster *from, const tf_cluster *to, base_text *out, xlac_error *err) {
   uint32_t n = 0, room = p->cycles.v.n;
   uint32_t *path = base_malloc(p->graph.alloc, ((size_t)room + 1) * sizeof *path);
@@ -110,6 +120,7 @@ static int tf_put_cycle(tf_pass *p, const tf_cluster *from, const tf_cluster *to
   return status;
 }
 
+/* Names one pair in the wrong order. It need not be the pair that was met first, but it is one of theirs. */
 static void tf_put_resource_pair(tf_pass *p, const tf_cluster *from, const tf_cluster *to, base_text *out) {
   uint32_t before = TF_NO_EDGE, after = TF_NO_EDGE;
   for (uint32_t a = from->first; a != TF_NO_EDGE; a = p->next_node[a]) {
@@ -127,6 +138,7 @@ static void tf_put_resource_pair(tf_pass *p, const tf_cluster *from, const tf_cl
   tf_put_node(p, before, out);
 }
 
+/* What the two sides of an obstacle are. */
 static int tf_put_facts(tf_pass *p, const tf_cluster *from, const tf_cluster *to, tf_obstacle why, base_text *out,
                         xlac_error *err) {
   switch (why) {
@@ -159,6 +171,7 @@ static int tf_put_facts(tf_pass *p, const tf_cluster *from, const tf_cluster *to
   }
 }
 
+/* The edge may run either way; it is asked about in its own direction. */
 static int tf_put_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, base_text *out, xlac_error *err) {
   tf_obstacle why = TF_OBSTACLE_NONE;
   bool ahead = tf_cycles_has(&p->cycles, from->vertex, to->vertex);
@@ -178,6 +191,7 @@ static int tf_put_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, base_te
 }
 
 int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_error *err) {
+  assert(a < p->graph.nodes.n && b < p->graph.nodes.n);
   tf_cluster *from = tf_cluster_of(p, a), *to = tf_cluster_of(p, b);
   uint32_t refused = !p->candidate[a] ? a : b;
   if (!p->candidate[a] || !p->candidate[b] || !from || !to) return tf_explain_node(p, refused, out, err);
@@ -194,6 +208,7 @@ int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_err
 
 /* --- the table --- */
 
+/* A tab between columns; "=" in the table means "the same types as on CPUs". */
 void tf_put_op_list(base_text *out) {
   static const char *const uses[] = {"-", "read", "write", "read-write"};
   for (uint32_t i = 0; i < tf_op_row_count(); i++) {

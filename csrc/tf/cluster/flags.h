@@ -4,6 +4,7 @@
 
 #include "../graph/device.h"
 
+/* Defaults are beside the fields (tf_flags_default). Texts are borrowed until the pass begins, which keeps copies. */
 typedef struct tf_flags {
   int64_t min_cluster_size, max_cluster_size; /* 4, INT32_MAX */
   int64_t clustering_fuel;                    /* INT64_MAX: candidates to accept */

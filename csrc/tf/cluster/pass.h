@@ -1,4 +1,6 @@
-/* Internal to the clustering pass: its state, and what its files do for one another. */
+/* Internal to the clustering pass: its state, and what its files do for one another. The pass runs in one thread;
+ * afterwards tf_pass is only read, but for tf_cluster_of, which shortens paths: two threads may not ask one pass
+ * at once. All memory is the pass's own or lies in the arena of the GraphDef. */
 #ifndef XLAC_TF_CLUSTER_PASS_H
 #define XLAC_TF_CLUSTER_PASS_H
 
@@ -6,6 +8,7 @@
 #include "deadness.h"
 #include "flags.h"
 
+/* Two ops on resources in an order that one cluster would not keep. */
 typedef struct tf_unsafe_pair {
   uint32_t before, after; /* node ids: they may not be in one cluster */
 } tf_unsafe_pair;
@@ -27,8 +30,10 @@ typedef struct tf_verdict {
   uint8_t inside_why;      /* tf_refusal of that node */
 } tf_verdict;
 
-/* --- functions.c: bodies, imported once --- */
+/* --- graph/functions.c: bodies, imported once --- */
 
+/* Caches by function, shared by candidates, constness and lowering. Keys are tf_call_key, values live in the arena
+ * of the GraphDef, but for the graphs, which tf_bodies_free frees. */
 typedef struct tf_bodies {
   tf_graph_def *def;
   base_alloc alloc;
@@ -47,8 +52,9 @@ XLAC_MUST_USE int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs ca
 /* What a call of fn with these attributes is known by: one key for all calls where the body leaves nothing open. */
 uint64_t tf_call_key(const tf_function *fn, tf_attrs call);
 
-/* --- compilable.c --- */
+/* --- candidates.c --- */
 
+/* For what is compiled: the row of the device, and what the flags exclude. */
 typedef struct tf_compile_filter {
   const tf_device_registration *device;
   bool exclude_where;
@@ -77,6 +83,7 @@ typedef struct tf_device_set {
 } tf_device_set;
 #define TF_NO_DEVICE UINT32_MAX
 
+/* One cluster; valid for the root of the union-find only (tf_cluster_of gives that). */
 typedef struct tf_cluster {
   uint32_t size, effective; /* nodes; without Const and Identity */
   uint32_t vertex;          /* in the cycle graph */
@@ -109,6 +116,8 @@ typedef enum tf_left {
   TF_LEFT_NOTHING   /* all its users are outside and take its copy: it is gone from the graph */
 } tf_left;
 
+/* A run of the pass and all that it has found out. Fields below `frames` are lists by node; those that are NULL
+ * were not reached (see already_clustered, n_candidates, gave_up). */
 struct tf_pass {
   tf_graph_def *def;
   tf_graph graph;
@@ -127,7 +136,7 @@ struct tf_pass {
   uint32_t *device_of;  /* TF_NO_DEVICE where it has none */
   uint32_t *cluster_of; /* the candidate's cluster by union-find over nodes; TF_NO_EDGE for no candidate */
   uint32_t *next_node;  /* the next node of its cluster */
-  uint8_t *taint;       /* resource_order.c */
+  uint8_t *taint;       /* resources.c */
   tf_cluster *clusters; /* by node: of the root of the union-find */
   tf_cycles cycles;
   tf_unsafe_list unsafe; /* pairs, where loops make the quick way impossible */
@@ -154,10 +163,10 @@ bool tf_is_forced(const tf_pass *p, const tf_node *n);
 /* Attributes of the function that has the node's op for its name; n is 0 where there is none. */
 tf_attrs tf_callee_attrs(const tf_node *n);
 
-/* cycle_graph.c: a vertex for each node and each loop's frame; sets gave_up. */
+/* contract.c: a vertex for each node and each loop's frame; sets gave_up. */
 XLAC_MUST_USE int tf_build_cycles(tf_pass *p, xlac_error *err);
 
-/* initial.c: a cluster of each candidate. */
+/* A cluster of each candidate. */
 XLAC_MUST_USE int tf_build_clusters(tf_pass *p, xlac_error *err);
 /* The cluster of a node, or NULL. */
 tf_cluster *tf_cluster_of(tf_pass *p, uint32_t node);
@@ -168,39 +177,42 @@ typedef enum tf_obstacle {
 #include "obstacles.def"
 #undef OBSTACLE
 } tf_obstacle;
+/* What a user reads. */
 const char *tf_obstacle_text(tf_obstacle o);
 
-/* contract.c: the phases; *why tells of one edge (may be NULL). */
+/* The phases; *why tells of one edge (may be NULL). */
 XLAC_MUST_USE int tf_contract_all(tf_pass *p, xlac_error *err);
 XLAC_MUST_USE int tf_find_obstacle(tf_pass *p, tf_cluster *from, tf_cluster *to, tf_obstacle *why, xlac_error *err);
 
-/* device_sets.c */
+/* device_sets.c. The place of a device in p->devices, added where it is new; TF_NO_DEVICE for no name. A malformed
+ * name gets an entry, too: tf_check_device reports it with the node. */
 XLAC_MUST_USE int tf_find_device(tf_pass *p, const base_istr *name, uint32_t *out, xlac_error *err);
 /* The set of one device, known from here on. */
 XLAC_MUST_USE int tf_device_set_of(tf_pass *p, uint32_t device, const tf_device_set **out, xlac_error *err);
+/* The union of two sets, remembered by their numbers: sets are compared by address. */
 XLAC_MUST_USE int tf_join_devices(tf_pass *p, const tf_device_set *a, const tf_device_set *b, const tf_device_set **out,
                                   xlac_error *err);
 /* candidates.c: fails where the name of a node's device is malformed. */
 XLAC_MUST_USE int tf_check_device(const tf_pass *p, uint32_t id, xlac_error *err);
 
-/* resource_order.c: whether ops on resources in the two clusters may not be in one. */
+/* resources.c: whether ops on resources in the two clusters may not be in one. */
 XLAC_MUST_USE int tf_prepare_resources(tf_pass *p, xlac_error *err);
 bool tf_resources_conflict(tf_pass *p, const tf_cluster *from, const tf_cluster *to);
 /* Called before they are merged. */
 XLAC_MUST_USE int tf_resources_merged(tf_pass *p, const tf_cluster *from, const tf_cluster *to, xlac_error *err);
 
-/* mark.c: names for the clusters that are large enough. */
+/* cluster.c: names for the clusters that are large enough. */
 XLAC_MUST_USE int tf_mark_clusters(tf_pass *p, xlac_error *err);
 
-/* decluster_host.c: copies nodes; order has room for twice the nodes. */
+/* partial_decluster.c: copies nodes; order has room for twice the nodes. */
 XLAC_MUST_USE int tf_decluster_for_host(tf_pass *p, uint32_t *order, xlac_error *err);
 /* The node itself, or the copy that took its place. */
 uint32_t tf_standing_node(const tf_pass *p, uint32_t id);
-/* partial_decluster.c: unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
+/* Unmarks or copies nodes at the borders of clusters. flags.partially_decluster, which made room
  * for the copies, is set. */
 XLAC_MUST_USE int tf_partially_decluster(tf_pass *p, xlac_error *err);
 
-/* scoping.c: ClusterScopingPass. */
+/* prepare_graph.c: ClusterScopingPass. */
 XLAC_MUST_USE int tf_scope_stages(tf_pass *p, xlac_error *err);
 
 #endif

@@ -1,8 +1,13 @@
-/* Makes and simplifies formulas. */
+/* Makes and simplifies formulas. Every formula is interned: operands are sorted by creation and looked up by
+ * content, so two that are written alike are one pointer. Simplification is local (flatten, cancel, end loops,
+ * factor) and stops at a depth, as TensorFlow's PredicateFactory does; it is not complete, and must not be made
+ * more complete, since what is not recognised as equal must stay apart here, too. */
 #include "predicate.h"
 
 #include <stdlib.h>
 
+/* Formulas within formulas that are simplified; below that they are only interned (kMaxStackDepth's role in
+ * TensorFlow). */
 enum { TF_PRED_DEPTH = 8 };
 
 BASE_VEC(tf_pred_list, const tf_pred *);
@@ -15,6 +20,7 @@ typedef struct tf_pred_set {
   bool mapped, failed;
 } tf_pred_set;
 
+/* Up to that many a scan is faster than a map. */
 enum { TF_PRED_SMALL = 12 };
 
 static void tf_set_init(tf_pred_set *s, base_alloc alloc) {
@@ -34,7 +40,8 @@ static bool tf_set_has(const tf_pred_set *s, const tf_pred *p) {
   return false;
 }
 
-/* false where it is there already. */
+/* false where it is there already. Running out of memory is noted in s->failed, which callers look at once, at the
+ * end. */
 static bool tf_set_add(tf_pred_set *s, const tf_pred *p) {
   if (tf_set_has(s, p)) return false;
   if (!BASE_VEC_PUSH(s->alloc, &s->list, p)) s->failed = true;
@@ -51,12 +58,14 @@ static bool tf_set_add(tf_pred_set *s, const tf_pred *p) {
 
 /* --- one of each --- */
 
+/* Formulas with one hash, the newest first. */
 typedef struct tf_pred_link {
   const tf_pred *pred;
   struct tf_pred_link *next;
 } tf_pred_link;
 
 void tf_pred_init(tf_pred_factory *f, base_arena *arena, base_alloc alloc) {
+  assert(arena != NULL);
   *f = (tf_pred_factory){.arena = arena, .alloc = alloc};
   base_map_init(&f->interned, alloc);
 }
@@ -65,6 +74,7 @@ void tf_pred_free(tf_pred_factory *f) {
   base_map_free(&f->interned);
 }
 
+/* Hashes by content; operands by address, which is fine as they are interned themselves. */
 static uint64_t tf_pred_hash(const tf_pred *p, const tf_pred *const *operands) {
   uint64_t h = (uint64_t)p->kind * 0x9E3779B97F4A7C15u + p->must_be_true + ((uint64_t)(uint32_t)p->output << 8) +
                ((uint64_t)(uint32_t)p->value << 40) + base_key(p->name);
@@ -78,7 +88,9 @@ static bool tf_pred_same(const tf_pred *a, const tf_pred *b, const tf_pred *cons
   return same && (a->n == 0 || memcmp(a->operands, operands, a->n * sizeof *operands) == 0);
 }
 
+/* `what` has everything but operands and id. `operands` may be NULL for none. */
 static const tf_pred *tf_pred_intern(tf_pred_factory *f, const tf_pred *what, const tf_pred *const *operands) {
+  assert(what->n == 0 || operands != NULL);
   uint64_t hash = tf_pred_hash(what, operands), first = 0;
   (void)base_map_get(&f->interned, hash, &first);
   for (const tf_pred_link *l = (const tf_pred_link *)(uintptr_t)first; l; l = l->next)
@@ -96,21 +108,25 @@ static const tf_pred *tf_pred_intern(tf_pred_factory *f, const tf_pred *what, co
 
 const tf_pred *tf_pred_symbol(tf_pred_factory *f, const base_istr *node, int32_t output, bool must_be_true,
                               int32_t value) {
+  assert(node != NULL);
   tf_pred p = {.kind = TF_PRED_SYMBOL, .must_be_true = must_be_true, .output = output, .value = value, .name = node};
   return tf_pred_intern(f, &p, NULL);
 }
 
 const tf_pred *tf_pred_recurrence(tf_pred_factory *f, const tf_pred *start, const tf_pred *step,
                                   const base_istr *frames) {
+  assert(start != NULL && step != NULL);
   const tf_pred *operands[] = {start, step};
   return tf_pred_intern(f, &(tf_pred){.kind = TF_PRED_RECURRENCE, .n = 2, .value = -1, .name = frames}, operands);
 }
 
+/* By creation, not by address: the order decides what is printed and which simplifications are met first. */
 static int tf_compare_pred_ids(const void *a, const void *b) {
   uint32_t x = (*(const tf_pred *const *)a)->id, y = (*(const tf_pred *const *)b)->id;
   return (x > y) - (x < y);
 }
 
+/* Sorts the list in place. */
 static const tf_pred *tf_pred_interned_list(tf_pred_factory *f, tf_pred_kind kind, tf_pred_list *list) {
   if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, tf_compare_pred_ids);
   return tf_pred_intern(f, &(tf_pred){.kind = kind, .n = list->n, .value = -1}, list->items);
@@ -137,7 +153,9 @@ static const tf_pred *tf_pred_de_morgan(tf_pred_factory *f, const tf_pred *p) {
   return result;
 }
 
+/* Remembered on the formula itself, behind const: it is a cache that nobody can see but by time. */
 const tf_pred *tf_pred_not(tf_pred_factory *f, const tf_pred *p) {
+  assert(p != NULL);
   if (p->negated) return p->negated;
   const tf_pred *result = NULL;
   bool deep = ++f->depth >= TF_PRED_DEPTH;
@@ -258,6 +276,7 @@ static const tf_pred *tf_pred_factor(tf_pred_factory *f, const tf_pred_list *ops
   return result;
 }
 
+/* `ops` are the operands once each, `all` the same with those that were taken apart. NULL when out of memory. */
 static const tf_pred *tf_pred_simplify(tf_pred_factory *f, tf_pred_list *ops, const tf_pred_set *all, bool is_and) {
   tf_pred_kind kind = is_and ? TF_PRED_AND : TF_PRED_OR;
   tf_pred_set negations, common;
@@ -277,6 +296,7 @@ static const tf_pred *tf_pred_simplify(tf_pred_factory *f, tf_pred_list *ops, co
   return result;
 }
 
+/* Both connectives by one function, since all rules are dual but the one for loops, which only AND has. */
 static const tf_pred *tf_pred_and_or(tf_pred_factory *f, const tf_pred *const *operands, uint32_t n, bool is_and) {
   tf_pred_kind kind = is_and ? TF_PRED_AND : TF_PRED_OR;
   tf_pred_set seen;
@@ -315,6 +335,7 @@ const tf_pred *tf_pred_or(tf_pred_factory *f, const tf_pred *const *operands, ui
 /* --- asking --- */
 
 bool tf_pred_contains(tf_pred_factory *f, const tf_pred *p, const tf_pred *inner) {
+  assert(p != NULL && inner != NULL);
   tf_pred_set seen;
   tf_set_init(&seen, f->alloc);
   (void)tf_set_add(&seen, p);
@@ -331,6 +352,7 @@ bool tf_pred_contains(tf_pred_factory *f, const tf_pred *p, const tf_pred *inner
   return found;
 }
 
+/* Bytes of text, and nesting, after which a printed formula is cut. */
 enum { TF_PRED_TEXT = 1 << 16, TF_PRED_NEST = 64 };
 
 static void tf_put_pred_at(base_text *out, const tf_pred *p, uint32_t depth);

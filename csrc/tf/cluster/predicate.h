@@ -10,6 +10,7 @@
 typedef enum tf_pred_kind { TF_PRED_AND, TF_PRED_OR, TF_PRED_NOT, TF_PRED_RECURRENCE, TF_PRED_SYMBOL } tf_pred_kind;
 
 typedef struct tf_pred tf_pred;
+/* Immutable but for `negated` and `alone`, which are caches. An AND without operands is true, an OR false. */
 struct tf_pred {
   uint8_t kind;                   /* tf_pred_kind */
   bool must_be_true;              /* SYMBOL: alive and true, not just alive */
@@ -22,6 +23,7 @@ struct tf_pred {
   const tf_pred *operands[];
 };
 
+/* Owns the table; formulas lie in the arena. depth: calls of the simplifier on the stack now. */
 typedef struct tf_pred_factory {
   base_arena *arena;
   base_alloc alloc;

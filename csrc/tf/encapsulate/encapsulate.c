@@ -1,10 +1,14 @@
-/* Cuts a set of nodes out of a graph. */
+/* Cuts a set of nodes out of a graph: Encapsulator of encapsulate_subgraphs_pass.cc. Edges that cross the border
+ * decide what the part takes and gives, in the order of their ids; then the nodes are copied between arguments and
+ * results, and at last the arguments are sorted into constants, others and resources, as compiled functions want
+ * them. */
 #include "encapsulate.h"
 
 #include <stdlib.h>
 
 BASE_VEC(tf_value_ids, tf_value_id);
 
+/* One cut. `inner` maps to 0 while crossing edges are looked for, then to the node's id in the part. */
 typedef struct tf_cutter {
   tf_part *part;
   base_arena *arena;
@@ -25,10 +29,12 @@ static int tf_cut_oom(const tf_cutter *c) {
   return base_oom(c->err, "cutting a part out of a graph");
 }
 
+/* An output of a node as one key; outputs are not negative here but for sides of control edges (0 and 1). */
 static uint64_t tf_value_key(uint32_t node, int32_t output) {
   return (uint64_t)node << 32 | (uint32_t)output;
 }
 
+/* *inner is set for nodes of the part only. */
 static bool tf_is_inner(const tf_cutter *c, uint32_t node, uint32_t *inner) {
   uint64_t found = 0;
   if (!base_map_get(&c->inner, node, &found)) return false;
@@ -38,13 +44,16 @@ static bool tf_is_inner(const tf_cutter *c, uint32_t node, uint32_t *inner) {
 
 /* The number of a value in a list where each is once. */
 static int tf_number_value(tf_cutter *c, base_map *known, tf_value_ids *list, tf_value_id v) {
+  assert(v.output >= 0);
   uint64_t key = tf_value_key(v.node, v.output), found = 0;
   if (base_map_get(known, key, &found)) return 0;
   bool fine = base_map_set(known, key, list->n) && BASE_VEC_PUSH(c->alloc, list, v);
   return fine ? 0 : tf_cut_oom(c);
 }
 
+/* Nodes that must run before the part, or after it, each once a side. The source and the sink stand for no node. */
 static int tf_note_control(tf_cutter *c, tf_vertex_ids *list, uint32_t node, uint32_t side) {
+  assert(side <= 1);
   uint64_t key = tf_value_key(node, (int32_t)side), found = 0;
   if (node <= TF_SINK || base_map_get(&c->control_of, key, &found)) return 0;
   bool fine = base_map_set(&c->control_of, key, 1) && BASE_VEC_PUSH(c->alloc, list, node);
@@ -53,11 +62,13 @@ static int tf_note_control(tf_cutter *c, tf_vertex_ids *list, uint32_t node, uin
 
 /* --- what crosses the border --- */
 
+/* By edge id. */
 static int tf_compare_crossing(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);
 }
 
+/* An edge with both ends inside does not cross. A crossing edge has one end inside and is listed once. */
 static int tf_list_crossing(tf_cutter *c) {
   uint32_t inner = 0;
   for (uint32_t i = 0; i < c->n; i++) {
@@ -91,8 +102,10 @@ static int tf_note_crossing(tf_cutter *c) {
 
 /* --- building --- */
 
-/* An _Arg or a _Retval that stands for a value. */
+/* An _Arg or a _Retval that stands for a value. "name_0_arg" and "name_0_retval"; names within the part need not
+ * differ from those outside. */
 static int tf_add_end_node(tf_cutter *c, tf_value_id v, bool arg) {
+  assert(v.output >= 0);
   const tf_node *from = &c->g->nodes.items[v.node];
   tf_graph_def *def = c->g->def;
   base_text name;
@@ -104,12 +117,15 @@ static int tf_add_end_node(tf_cutter *c, tf_value_id v, bool arg) {
   return tf_graph_add_end(&c->part->graph, c->arena, key, tf_output_type(from, (uint32_t)v.output), arg, c->err);
 }
 
+/* Node i of the set becomes node TF_SINK + 1 + inputs + i. */
 static int tf_copy_nodes(tf_cutter *c) {
   for (uint32_t i = 0; i < c->n; i++)
     TRY(tf_graph_add_node(&c->part->graph, &c->g->nodes.items[c->nodes[i]], NULL, c->err));
   return 0;
 }
 
+/* Edges into each node in their old order, so that inputs stay in place; control edges from outside are not
+ * copied: the call waits for those. */
 static int tf_copy_edges(tf_cutter *c) {
   tf_graph *into = &c->part->graph;
   for (uint32_t i = 0; i < c->n; i++) {
@@ -137,10 +153,12 @@ static int tf_copy_edges(tf_cutter *c) {
 
 /* --- constants first, resources last --- */
 
+/* Where an argument goes; other nodes stay. */
 static uint32_t tf_moved_node(uint32_t node, uint32_t n_args, const uint32_t *place) {
   return node > TF_SINK && node <= TF_SINK + n_args ? TF_SINK + 1 + place[node - TF_SINK - 1] : node;
 }
 
+/* place[i] is the new number of argument i. */
 static int tf_permute_inputs(tf_cutter *c, const uint32_t *place) {
   tf_graph *g = &c->part->graph;
   uint32_t n = c->inputs.n;
@@ -171,6 +189,7 @@ static unsigned tf_input_class(const tf_part *part, const uint8_t *marks, uint32
   return marks[TF_SINK + 1 + i] ? 0 : 1;
 }
 
+/* Stable within each class. */
 static int tf_order_inputs(tf_cutter *c, tf_bodies *bodies) {
   uint32_t n = c->inputs.n, next = 0;
   uint32_t *place = base_malloc(c->alloc, (n + (size_t)1) * sizeof *place);
@@ -192,6 +211,7 @@ static int tf_order_inputs(tf_cutter *c, tf_bodies *bodies) {
 
 /* --- the whole --- */
 
+/* Copies of the lists, in the arena, that the part's users see. */
 static int tf_give_lists(tf_cutter *c) {
   tf_part *part = c->part;
   uint32_t *outer = BASE_ARRAY(c->arena, uint32_t, part->graph.nodes.n);
@@ -220,6 +240,7 @@ static int tf_give_lists(tf_cutter *c) {
 }
 
 static int tf_build_part(tf_cutter *c, tf_bodies *bodies) {
+  assert(c->part->graph.nodes.n == TF_SINK + 1);
   for (uint32_t i = 0; i < c->n; i++) {
     assert(c->nodes[i] > TF_SINK && (i == 0 || c->nodes[i - 1] < c->nodes[i]));
     if (!base_map_set(&c->inner, c->nodes[i], 0)) return tf_cut_oom(c);
@@ -235,6 +256,7 @@ static int tf_build_part(tf_cutter *c, tf_bodies *bodies) {
   return tf_order_inputs(c, bodies);
 }
 
+/* Maps and vectors are scratch, freed here also after a failure. */
 int tf_cut_out(tf_part *out, base_arena *arena, tf_bodies *bodies, const tf_graph *g, uint32_t n, const uint32_t *nodes,
                xlac_error *err) {
   *out = (tf_part){.n_inputs = 0};

@@ -5,6 +5,7 @@
 
 #include "../cluster/pass.h"
 
+/* An output of a node. */
 typedef struct tf_value_id {
   uint32_t node; /* of the graph that the part was cut out of */
   int32_t output;

@@ -1,7 +1,12 @@
-/* The graph with each cluster as a function of the library and a node that calls it. */
+/* The graph with each cluster as a function of the library and a node that calls it, as a GraphDef: for reading
+ * and for other tools. Nodes outside are written as they were but for inputs that now come from a call:
+ *   a = MatMul(x, y)     [cluster_0]        cluster_0 = cluster_0(x, y)
+ *   b = Relu(a)          [cluster_0]   =>   c = Print(cluster_0)
+ *   c = Print(b) */
 #include "../../text/proto/wire.h"
 #include "encapsulate.h"
 
+/* A cluster, and what was cut out for it. */
 typedef struct tf_caller {
   const base_istr *name;
   uint32_t first, n; /* its nodes, in tf_encapsulator.nodes */
@@ -9,6 +14,7 @@ typedef struct tf_caller {
 } tf_caller;
 BASE_VEC(tf_callers, tf_caller);
 
+/* One writing. Lists by node of the graph lie in `arena`. */
 typedef struct tf_encapsulator {
   tf_pass *p;
   base_text *out;
@@ -28,6 +34,8 @@ static int tf_encapsulate_oom(const tf_encapsulator *w) {
 
 /* --- which nodes --- */
 
+/* Clusters in the order of their first nodes; nodes of each in rising order, which tf_cut_out wants. A counting
+ * sort. */
 static int tf_list_clusters(tf_encapsulator *w) {
   const tf_pass *p = w->p;
   uint32_t n = p->graph.nodes.n, *next = base_malloc(w->alloc, n * sizeof *next);
@@ -59,6 +67,7 @@ static int tf_list_clusters(tf_encapsulator *w) {
   return fine ? 0 : tf_encapsulate_oom(w);
 }
 
+/* Finds which result of its call each value is that nodes outside take. */
 static int tf_cut_clusters(tf_encapsulator *w) {
   for (uint32_t c = 0; c < w->clusters.n; c++) {
     tf_caller *k = &w->clusters.items[c];
@@ -73,6 +82,7 @@ static int tf_cut_clusters(tf_encapsulator *w) {
 
 /* --- attributes --- */
 
+/* A map entry whose AttrValue has a number: field 3 is i, 5 is b. */
 static void tf_put_entry(base_text *out, const char *key, uint32_t field, int64_t value) {
   size_t entry = proto_begin(out, 5);
   proto_put_bytes(out, 1, key, strlen(key));
@@ -90,6 +100,7 @@ static void tf_put_all_but_inputs(base_text *out, const tf_node_def *n) {
     if (f.number != 1 && f.number != 3) base_put(out, from, (size_t)(at - from));
 }
 
+/* One input: `format` before the name ("" or "^"), output 0 without a number. */
 static void tf_put_input(base_text *out, const char *format, const char *name, int64_t number) {
   base_text t;
   base_text_init(&t, out->alloc);
@@ -103,7 +114,7 @@ static void tf_put_input(base_text *out, const char *format, const char *name, i
 
 /* --- the nodes outside --- */
 
-/* A value as nodes outside see it. */
+/* A value as nodes outside see it. Values of a cluster are results of its call. */
 static void tf_put_outer_value(tf_encapsulator *w, tf_value_id v) {
   uint32_t c = w->cluster_of[v.node];
   uint64_t number = 0;
@@ -129,6 +140,7 @@ static void tf_put_outer_control(tf_encapsulator *w, uint32_t node, uint32_t *se
   }
 }
 
+/* Nodes that left the graph for their copies (TF_LEFT_NOTHING) are not written. */
 static int tf_put_outer_node(tf_encapsulator *w, uint32_t id, uint32_t *seen) {
   const tf_graph *g = &w->p->graph;
   const tf_node *n = &g->nodes.items[id];
@@ -148,12 +160,15 @@ static int tf_put_outer_node(tf_encapsulator *w, uint32_t id, uint32_t *seen) {
   return 0;
 }
 
+/* For _XlaHasReferenceVars: whether some argument is a reference. */
 static bool tf_part_has_refs(const tf_part *part) {
   for (uint32_t i = 0; i < part->n_inputs; i++)
     if (tf_output_type(&part->graph.nodes.items[TF_SINK + 1 + i], 0) >= TF_REF) return true;
   return false;
 }
 
+/* The call has the function's name, stands at the place of the cluster's first node, and has its device. It does
+ * not wait for itself: `seen` is marked with it first. */
 static void tf_put_call(tf_encapsulator *w, uint32_t number, uint32_t *seen, uint32_t mark) {
   const tf_caller *c = &w->clusters.items[number];
   const tf_node *first = &w->p->graph.nodes.items[w->nodes.items[c->first]];
@@ -218,6 +233,7 @@ static int tf_put_inner_value(tf_encapsulator *w, const tf_part *part, const bas
   return base_fail(w->err, XLAC_E_INTERNAL, "node '%.120s' has no output %d", n->name->s, output);
 }
 
+/* A node of a part as a NodeDef of a function: inputs by argument names, control inputs within the part only. */
 static int tf_put_inner_node(tf_encapsulator *w, const tf_part *part, const base_istr *const *args, uint32_t id,
                              base_text *t) {
   const tf_graph *g = &part->graph;
@@ -242,6 +258,7 @@ static int tf_put_inner_node(tf_encapsulator *w, const tf_part *part, const base
   return 0;
 }
 
+/* Arguments are values, never references. */
 static void tf_put_arg_def(base_text *out, uint32_t field, const base_istr *name, unsigned type) {
   size_t arg = proto_begin(out, field);
   proto_put_str(out, 1, name);
@@ -249,6 +266,7 @@ static void tf_put_arg_def(base_text *out, uint32_t field, const base_istr *name
   proto_end(out, arg);
 }
 
+/* Names of nodes are taken first, so that no argument gets one; args has inputs, then outputs. */
 static int tf_name_args(tf_encapsulator *w, const tf_part *part, const base_istr **args) {
   uint32_t first = TF_SINK + 1 + part->n_inputs, last = part->graph.nodes.n - part->n_outputs;
   for (uint32_t i = first; i < last; i++) {
@@ -263,6 +281,7 @@ static int tf_name_args(tf_encapsulator *w, const tf_part *part, const base_istr
   return 0;
 }
 
+/* Field 4 of FunctionDef: the map from results to values. */
 static int tf_put_results(tf_encapsulator *w, const tf_part *part, const base_istr *const *args, base_text *t) {
   uint32_t last = part->graph.nodes.n - part->n_outputs;
   for (uint32_t i = 0; i < part->n_outputs; i++) {
@@ -277,6 +296,7 @@ static int tf_put_results(tf_encapsulator *w, const tf_part *part, const base_is
   return 0;
 }
 
+/* Fields of FunctionDef: 1 signature, 3 nodes, 4 results; of its OpDef: 2 and 3 arguments. */
 static int tf_put_function_body(tf_encapsulator *w, const tf_caller *c, const base_istr **args, base_text *t) {
   const tf_part *part = &c->part;
   uint32_t first = TF_SINK + 1 + part->n_inputs, last = part->graph.nodes.n - part->n_outputs;
@@ -294,6 +314,7 @@ static int tf_put_function_body(tf_encapsulator *w, const tf_caller *c, const ba
   return 0;
 }
 
+/* `names` is cleared for each function: arguments need be unlike within one only. */
 static int tf_put_function(tf_encapsulator *w, const tf_caller *c) {
   size_t n = c->part.n_inputs + (size_t)c->part.n_outputs + 1;
   const base_istr **args = base_malloc(w->alloc, n * sizeof *args);
@@ -319,6 +340,7 @@ static void tf_put_rest(tf_encapsulator *w) {
 }
 
 static int tf_put_encapsulated(tf_encapsulator *w) {
+  assert(w->clusters.n <= w->nodes.n);
   uint32_t n = w->p->graph.nodes.n, *seen = BASE_ARRAY(&w->arena, uint32_t, w->clusters.n + (size_t)1);
   if (!seen) return tf_encapsulate_oom(w);
   for (uint32_t c = 0; c < w->clusters.n; c++) seen[c] = TF_NO_EDGE;
@@ -336,6 +358,7 @@ static int tf_put_encapsulated(tf_encapsulator *w) {
   return w->out->failed ? tf_encapsulate_oom(w) : 0;
 }
 
+/* Works for a pass without clusters, too: the graph is then as it was. */
 int tf_write_encapsulated(tf_pass *p, base_text *out, xlac_error *err) {
   tf_encapsulator w = {.p = p, .out = out, .alloc = p->graph.alloc, .err = err};
   base_map_init(&w.output_of, w.alloc);

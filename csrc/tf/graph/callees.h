@@ -6,6 +6,7 @@
 
 typedef enum tf_call_kind { TF_CALL_NONE, TF_CALL_DIRECT, TF_CALL_WHILE, TF_CALL_IF, TF_CALL_CASE } tf_call_kind;
 
+/* Branches of a Case that are looked into. */
 enum { TF_MOST_CALLEES = 64 };
 typedef struct tf_callee {
   base_slice name;
@@ -21,6 +22,7 @@ typedef struct tf_callees {
   bool cut;
 } tf_callees;
 
+/* Fills *out; fails only when out of memory. Functions that the library lacks are listed, with `function` NULL. */
 XLAC_MUST_USE int tf_find_callees(const tf_bodies *b, const tf_node *n, tf_callees *out, xlac_error *err);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "../../base/number/number.h"
 
+/* Columns after the policy: cluster_resource_variable_ops_unsafely and the other switches of
+ * xlac_device_registration, in its order. */
 const tf_device_registration tf_device_table[] = {
     {.type = "CPU", .compilation_device = "XLA_CPU_JIT", .autoclustering_policy = XLAC_CLUSTER_IF_ENABLED_GLOBALLY},
     {.type = "GPU", .compilation_device = "XLA_GPU_JIT", .autoclustering_policy = XLAC_CLUSTER_IF_ENABLED_GLOBALLY},
@@ -13,6 +15,7 @@ const tf_device_registration tf_device_table[] = {
 
 /* --- names --- */
 
+/* Takes `text` off the front of *s where it is there. */
 static bool tf_device_take(base_slice *s, const char *text) {
   size_t n = strlen(text);
   if (s->n < n || memcmp(s->p, text, n) != 0) return false;
@@ -47,6 +50,7 @@ static bool tf_device_take_number(base_slice *s, bool *has, int32_t *out) {
   return true;
 }
 
+/* "GPU:0", "GPU:*", "GPU", "*". */
 static bool tf_device_take_type(base_slice *s, tf_device_name *out) {
   out->has_type = !tf_device_take(s, "*");
   if (out->has_type && !tf_device_take_word(s, &out->type)) return false;
@@ -54,17 +58,20 @@ static bool tf_device_take_type(base_slice *s, tf_device_name *out) {
   return !tf_device_take(s, ":") || tf_device_take_number(s, &out->has_id, &out->id);
 }
 
+/* "worker" or "*". */
 static bool tf_device_take_job(base_slice *s, tf_device_name *out) {
   out->has_job = !tf_device_take(s, "*");
   return !out->has_job || tf_device_take_word(s, &out->job);
 }
 
+/* "/cpu:0": the short form, which names type and number only. */
 static bool tf_device_take_old(base_slice *s, const char *type, tf_device_name *out) {
   out->has_type = true;
   out->type = base_slice_of(type);
   return tf_device_take_number(s, &out->has_id, &out->id);
 }
 
+/* Parts may come in any order, and a later one replaces an earlier (DeviceNameUtils::ParseFullName). */
 bool tf_device_parse(base_slice s, tf_device_name *out) {
   *out = (tf_device_name){.type = {"", 0}};
   if (base_slice_is(s, "/")) return true;
@@ -91,7 +98,9 @@ static bool tf_device_same(base_slice a, base_slice b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* A part that a leaves open fits anything; one that b leaves open fits only if a leaves it open, too. */
 bool tf_device_is_looser(const tf_device_name *a, const tf_device_name *b) {
+  assert(a != NULL && b != NULL);
   if (a->has_job && (!b->has_job || !tf_device_same(a->job, b->job))) return false;
   if (a->has_replica && (!b->has_replica || a->replica != b->replica)) return false;
   if (a->has_task && (!b->has_task || a->task != b->task)) return false;
@@ -99,7 +108,9 @@ bool tf_device_is_looser(const tf_device_name *a, const tf_device_name *b) {
   return !a->has_id || (b->has_id && a->id == b->id);
 }
 
+/* Kernels are registered for these two; TPU's are not in the table. */
 int tf_compilation_kernels(const tf_device_registration *device) {
+  assert(device->compilation_device != NULL);
   if (strcmp(device->compilation_device, "XLA_CPU_JIT") == 0) return 0;
   return strcmp(device->compilation_device, "XLA_GPU_JIT") == 0 ? 1 : -1;
 }

@@ -1,6 +1,8 @@
-/* Walks from the source: Enter opens a frame, Exit leaves it. */
+/* Walks from the source, breadth first: Enter opens a frame, Exit leaves it, every other node lies in the frame of
+ * its inputs. Afterwards it is checked that each frame has one LoopCond and lies in one frame. */
 #include "frames.h"
 
+/* queue has room for every node, each of which goes in once. */
 typedef struct tf_frame_walk {
   const tf_graph *g;
   tf_frame_info *info;
@@ -8,14 +10,19 @@ typedef struct tf_frame_walk {
   xlac_error *err;
 } tf_frame_walk;
 
+/* The words before the colon are TensorFlow's, which users search for. */
 static int tf_frame_fail(const tf_frame_walk *w, const tf_node *n, const char *what) {
+  assert(n->op != NULL);
   return base_hint(w->err,
                    base_fail(w->err, XLAC_E_BAD_ARGUMENT, "Invalid loop structure: node '%.120s' (op %.60s): %s",
                              n->name->s, n->op->name->s, what),
                    "every value that enters a loop needs an Enter, every value that leaves it an Exit");
 }
 
+/* `inside` and `outer` are the Enter and the name of the frame that the Enter lies in. Several Enters of one name
+ * open one frame; they must lie in the same one. */
 static int tf_open_frame(tf_frame_walk *w, uint32_t out, uint32_t inside, const base_istr *outer) {
+  assert(w->g->nodes.items[out].role == TF_ROLE_ENTER);
   const tf_node *n = &w->g->nodes.items[out];
   tf_frame_info *f = &w->info[out];
   if (f->reached) {
@@ -31,6 +38,7 @@ static int tf_open_frame(tf_frame_walk *w, uint32_t out, uint32_t inside, const 
   return f->frame ? 0 : base_oom(w->err, "finding loops");
 }
 
+/* An Exit is itself in the frame that it leaves; what follows it is in the frame around. */
 static int tf_visit_frames(tf_frame_walk *w, uint32_t id) {
   tf_frame_info in = w->info[id];
   if (w->g->nodes.items[id].role == TF_ROLE_EXIT) in = w->info[in.parent];
@@ -53,6 +61,8 @@ static int tf_visit_frames(tf_frame_walk *w, uint32_t id) {
   return 0;
 }
 
+/* TensorFlow's own gradient code makes loops with a second LoopCond that counts iterations; it lets those pass by
+ * name. */
 static bool tf_counts_loops(const tf_node *n) {
   return strstr(n->name->s, "LoopCounter") != NULL;
 }
@@ -88,7 +98,9 @@ static int tf_check_frames(const tf_frame_walk *w) {
   return status;
 }
 
+/* Nodes that are not reached keep zeros, that is, the outermost frame and reached false. */
 int tf_find_frames(const tf_graph *g, tf_frame_info *info, xlac_error *err) {
+  assert(g->nodes.n > TF_SINK);
   tf_frame_walk w = {.g = g, .info = info, .err = err};
   w.queue = base_malloc(g->alloc, (size_t)g->nodes.n * sizeof *w.queue);
   if (!w.queue) return base_oom(err, "finding loops");
@@ -103,6 +115,7 @@ int tf_find_frames(const tf_graph *g, tf_frame_info *info, xlac_error *err) {
 
 /* A frame's Enters name it, so the walk outwards has as many steps as frames nest. */
 const base_istr *tf_root_frame(const tf_frame_info *info, uint32_t node) {
+  assert(info != NULL);
   const tf_frame_info *f = &info[node];
   while (f->parent != TF_SOURCE) f = &info[f->parent];
   return f->frame;

@@ -1,5 +1,7 @@
-/* The graph that the passes work on: nodes with ids and edges with ids, made from a GraphDef as TensorFlow makes them,
- * since every later decision depends on their order. Node 0 is the source, 1 the sink. */
+/* The graph that the passes work on: nodes with ids and edges with ids, made from a GraphDef as TensorFlow makes
+ * them, since every later decision depends on their order. Node 0 is the source, 1 the sink; every other node can
+ * be reached from the source. A graph borrows from its GraphDef, which must outlive it; names, ops and types lie
+ * in the GraphDef's arena, so pointers to them stay valid when the lists grow, pointers to nodes and edges do not. */
 #ifndef XLAC_TF_GRAPH_GRAPH_H
 #define XLAC_TF_GRAPH_GRAPH_H
 
@@ -25,6 +27,7 @@ typedef enum tf_role {
   TF_ROLE_RETVAL
 } tf_role;
 
+/* An edge from an output to an input, or between two nodes whose order it sets. */
 typedef struct tf_edge {
   uint32_t src, dst;
   int32_t src_output, dst_input; /* TF_CONTROL both, or neither */
@@ -47,6 +50,7 @@ typedef struct tf_node {
 BASE_VEC(tf_node_list, tf_node);
 BASE_VEC(tf_edge_list, tf_edge);
 
+/* Owns the two lists. def is not const: passes intern names and make nodes in its arena. */
 typedef struct tf_graph {
   tf_graph_def *def;
   base_alloc alloc;
@@ -64,6 +68,7 @@ XLAC_MUST_USE int tf_graph_import_function(tf_graph *out, tf_graph_def *g, const
                                            xlac_error *err);
 /* A graph of source, sink and the edge between them. */
 XLAC_MUST_USE int tf_graph_begin(tf_graph *g, tf_graph_def *def, xlac_error *err);
+/* Takes a graph that is all zeros, too. */
 void tf_graph_free(tf_graph *g);
 /* Adds the node without its edges, as the last one; out (may be NULL) is its id. */
 XLAC_MUST_USE int tf_graph_add_node(tf_graph *g, const tf_node *node, uint32_t *out, xlac_error *err);
@@ -76,7 +81,7 @@ XLAC_MUST_USE int tf_graph_add_edge(tf_graph *g, uint32_t src, int32_t output, u
 /* Nodes without incoming edges get one from the source, nodes without outgoing ones one to the sink. */
 XLAC_MUST_USE int tf_graph_connect_ends(tf_graph *g, xlac_error *err);
 
-/* --- edit.c --- */
+/* --- changes --- */
 
 /* A node like node `id` under another name, without edges, as the last one. */
 XLAC_MUST_USE int tf_graph_copy_node(tf_graph *g, uint32_t id, const base_istr *name, uint32_t *out, xlac_error *err);
@@ -86,12 +91,12 @@ XLAC_MUST_USE int tf_graph_drop_edges(tf_graph *g, const uint8_t *gone, uint32_t
 XLAC_MUST_USE int tf_graph_put_node(const tf_graph *g, uint32_t id, const base_istr *const *names, base_text *out,
                                     xlac_error *err);
 
-/* --- clone_constants.c: CloneConstantsForBetterClusteringPass --- */
+/* --- cluster/prepare_graph.c: CloneConstantsForBetterClusteringPass --- */
 /* Elements of a TensorProto by its shape, `most` where it has more; false for an unknown size. */
 bool tf_count_elements(base_slice tensor, int64_t most, int64_t *count);
 XLAC_MUST_USE int tf_clone_constants(tf_graph *g, xlac_error *err);
 
-/* Types of a node's inputs and outputs from its op's arguments and its attributes (types.c). */
+/* Types of a node's inputs and outputs from its op's arguments and its attributes (tf_types.c). */
 XLAC_MUST_USE int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err);
 /* How many values an argument of a node's op stands for; the node's types are known. */
 int64_t tf_arg_values(const tf_node *n, const tf_arg_def *a);

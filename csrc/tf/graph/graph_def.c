@@ -1,4 +1,7 @@
-/* Reads GraphDef messages: nodes, their inputs and attributes, and the function library. */
+/* Reads GraphDef messages: nodes, their inputs and attributes, and the function library. A small reader without a
+ * schema (tf_raw_*) serves attributes, which are read where they lie whenever somebody asks; the messages around
+ * them go through text/proto's reader, which knows the byte of an error. Nothing is copied but names: values point
+ * into the bytes, which the arena keeps. */
 #include "graph_def.h"
 
 #include "../../base/number/number.h"
@@ -6,8 +9,213 @@
 #include "op_def.h"
 #include "tf_schema.h"
 
+/* --- AttrValue --- */
+
+/* NULL where the number is longer than 64 bits or cut short; else the byte after it. */
+static const char *tf_raw_varint(const char *p, const char *end, uint64_t *out) {
+  uint64_t v = 0;
+  for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
+    uint8_t byte = (uint8_t)*p++;
+    v |= (uint64_t)(byte & 0x7F) << shift;
+    if (byte < 0x80) {
+      *out = v;
+      return p;
+    }
+  }
+  return NULL;
+}
+
+/* Little endian, n bytes. */
+static const char *tf_raw_fixed(const char *p, const char *end, size_t n, uint64_t *out) {
+  assert(n <= 8 && p <= end);
+  if ((size_t)(end - p) < n) return NULL;
+  *out = 0;
+  for (size_t i = 0; i < n; i++) *out |= (uint64_t)(uint8_t)p[i] << (8 * i);
+  return p + n;
+}
+
+/* Wire types: 0 varint, 1 and 5 fixed, 2 bytes. Groups (3, 4) do not occur in TensorFlow's messages and are
+ * malformed. */
+bool tf_raw_next(const char **at, const char *end, tf_raw_field *out) {
+  uint64_t tag = 0;
+  const char *p = *at < end ? tf_raw_varint(*at, end, &tag) : NULL;
+  if (!p) return false;
+  *out = (tf_raw_field){.number = (uint32_t)(tag >> 3), .wire = tag & 7};
+  if (out->wire == 0) {
+    p = tf_raw_varint(p, end, &out->value);
+  } else if (out->wire == 1 || out->wire == 5) {
+    p = tf_raw_fixed(p, end, out->wire == 1 ? 8 : 4, &out->value);
+  } else if (out->wire == 2) {
+    p = tf_raw_varint(p, end, &out->value);
+    if (!p || out->value > (size_t)(end - p)) return false;
+    out->bytes = (base_slice){p, (size_t)out->value};
+    p += out->value;
+  } else {
+    return false;
+  }
+  if (p) *at = p;
+  return p != NULL;
+}
+
+/* The last field of a number counts, as protocol buffers merge; so the whole message is always walked. */
+bool tf_raw_find(base_slice message, uint32_t number, tf_raw_field *out) {
+  bool found = false;
+  const char *at = message.p, *end = message.p + message.n;
+  for (tf_raw_field f; at && tf_raw_next(&at, end, &f);) {
+    if (f.number != number) continue;
+    *out = f;
+    found = true;
+  }
+  return found;
+}
+
+base_slice tf_attr_find(tf_attrs attrs, const char *key) {
+  assert(key != NULL && (attrs.n == 0 || attrs.v != NULL));
+  size_t n = strlen(key);
+  for (uint32_t i = 0; i < attrs.n; i++)
+    if (attrs.v[i].key->n == n && memcmp(attrs.v[i].key->s, key, n) == 0) return attrs.v[i].value;
+  return (base_slice){NULL, 0};
+}
+
+/* Whether an AttrValue holds the alternative of that field number: 2 s, 3 i, 4 f, 5 b, 6 type, 7 shape, 8 tensor,
+ * 1 list, 9 placeholder, 10 func. */
+static bool tf_attr_field(base_slice value, uint32_t number, uint8_t wire, tf_raw_field *f) {
+  return value.p && tf_raw_find(value, number, f) && f->wire == wire;
+}
+
+bool tf_attr_type(base_slice value, unsigned *out) {
+  assert(out != NULL);
+  tf_raw_field f;
+  if (!tf_attr_field(value, 6, 0, &f) || f.value > 255) return false;
+  *out = (unsigned)f.value;
+  return true;
+}
+
+bool tf_attr_int(base_slice value, int64_t *out) {
+  tf_raw_field f;
+  if (!tf_attr_field(value, 3, 0, &f)) return false;
+  *out = (int64_t)f.value;
+  return true;
+}
+
+bool tf_attr_bool(base_slice value, bool *out) {
+  tf_raw_field f;
+  if (!tf_attr_field(value, 5, 0, &f)) return false;
+  *out = f.value != 0;
+  return true;
+}
+
+/* A fixed32: the bits of an IEEE single. */
+bool tf_attr_float(base_slice value, float *out) {
+  tf_raw_field f;
+  if (!tf_attr_field(value, 4, 5, &f)) return false;
+  uint32_t bits = (uint32_t)f.value;
+  memcpy(out, &bits, sizeof bits);
+  return true;
+}
+
+/* For the alternatives that are strings or messages. */
+static bool tf_attr_bytes(base_slice value, uint32_t number, base_slice *out) {
+  tf_raw_field f;
+  if (!tf_attr_field(value, number, 2, &f)) return false;
+  *out = f.bytes;
+  return true;
+}
+
+bool tf_attr_string(base_slice value, base_slice *out) {
+  return tf_attr_bytes(value, 2, out);
+}
+bool tf_attr_placeholder(base_slice value, base_slice *out) {
+  return tf_attr_bytes(value, 9, out);
+}
+bool tf_attr_tensor(base_slice value, base_slice *out) {
+  return tf_attr_bytes(value, 8, out);
+}
+bool tf_attr_shape(base_slice value, base_slice *out) {
+  return tf_attr_bytes(value, 7, out);
+}
+
+/* A NameAttrList: 1 its name, 2 the attributes of the call, which tf_find_callees reads. */
+bool tf_attr_func(base_slice value, base_slice *name, base_slice *message) {
+  tf_raw_field f;
+  if (!tf_attr_bytes(value, 10, message)) return false;
+  *name = tf_raw_find(*message, 1, &f) && f.wire == 2 ? f.bytes : (base_slice){"", 0};
+  return true;
+}
+
+/* Numbers of a packed or unpacked list, in field `number` of AttrValue.ListValue. `*at` walks over the list's
+ * bytes; within a packed run it lies inside the run, so the runs' ends are found again from the beginning: lists
+ * of types are short. */
+static bool tf_attr_next_number(base_slice value, uint32_t number, const char **at, uint64_t *out) {
+  base_slice list;
+  if (!value.p || !tf_attr_bytes(value, 1, &list) || list.n == 0) return false;
+  const char *p = list.p, *end = list.p + list.n;
+  if (!*at) *at = list.p;
+  for (tf_raw_field f; p < end;) {
+    const char *begin = p;
+    if (!tf_raw_next(&p, end, &f)) return false;
+    if (f.number != number || p <= *at) continue;
+    if (f.wire == 0 && begin >= *at) {
+      *at = p;
+      *out = f.value;
+      return true;
+    }
+    const char *from = *at > f.bytes.p ? *at : f.bytes.p;
+    if (f.wire != 2 || from >= f.bytes.p + f.bytes.n) continue;
+    *at = tf_raw_varint(from, f.bytes.p + f.bytes.n, out);
+    return *at != NULL;
+  }
+  return false;
+}
+
+/* What no uint8_t holds is 0, which is no type and is refused where types are checked. */
+bool tf_attr_next_type(base_slice value, const char **at, unsigned *out) {
+  uint64_t v = 0;
+  if (!tf_attr_next_number(value, 6, at, &v)) return false;
+  *out = v < 256 ? (unsigned)v : 0;
+  return true;
+}
+
+bool tf_attr_next_int(base_slice value, const char **at, int64_t *out) {
+  uint64_t v = 0;
+  if (!tf_attr_next_number(value, 3, at, &v)) return false;
+  *out = (int64_t)v;
+  return true;
+}
+
+/* Walks the list: counts are asked for once a node. */
+uint32_t tf_attr_count_types(base_slice value) {
+  uint32_t n = 0;
+  const char *at = NULL;
+  for (unsigned type; tf_attr_next_type(value, &at, &type);) n++;
+  return n;
+}
+
+/* Field 9 of AttrValue.ListValue: NameAttrLists; `*at` is between two of them. */
+bool tf_attr_next_func(base_slice value, const char **at, base_slice *name) {
+  base_slice list;
+  if (!value.p || !tf_attr_bytes(value, 1, &list)) return false;
+  if (!*at) *at = list.p;
+  for (tf_raw_field f; tf_raw_next(at, list.p + list.n, &f);) {
+    if (f.number != 9 || f.wire != 2) continue;
+    tf_raw_field g;
+    *name = tf_raw_find(f.bytes, 1, &g) && g.wire == 2 ? g.bytes : (base_slice){"", 0};
+    return true;
+  }
+  return false;
+}
+
+/* A missing attribute, or one of another kind, is not true. */
+bool tf_attr_is_true(tf_attrs attrs, const char *key) {
+  bool b = false;
+  return tf_attr_bool(tf_attr_find(attrs, key), &b) && b;
+}
+
+/* --- GraphDef --- */
+
 BASE_VEC(tf_attr_list, tf_attr);
 
+/* One reading. `attrs` is used again for each node. */
 typedef struct tf_def_reader {
   tf_graph_def *g;
   proto_source s;
@@ -20,6 +228,7 @@ static const base_istr *tf_intern(tf_def_reader *r, base_slice s) {
 
 /* --- inputs --- */
 
+/* Digits alone: "+1" and "1x" are names of arguments, not numbers. */
 static bool tf_parse_index(base_slice s, int32_t *out) {
   int64_t v = 0;
   if (s.n == 0 || *s.p < '0' || *s.p > '9' || base_parse_i64(s.p, s.p + s.n, &v) != s.p + s.n || v < 0 || v > INT32_MAX)
@@ -29,10 +238,12 @@ static bool tf_parse_index(base_slice s, int32_t *out) {
 }
 
 static base_slice tf_after(base_slice s, const char *at) {
+  assert(at >= s.p && at < s.p + s.n);
   return (base_slice){at + 1, (size_t)(s.p + s.n - at - 1)};
 }
 
-/* "^node", "node", "node:1", "node:argument:1" */
+/* "^node", "node", "node:1", and in bodies of functions "node:argument:1", where the number counts within the
+ * argument. "node:argument" is number 0 of it. */
 static int tf_parse_input(tf_def_reader *r, base_slice s, tf_input *out) {
   *out = (tf_input){.output = 0};
   if (s.n > 0 && *s.p == '^') {
@@ -59,6 +270,7 @@ static int tf_parse_input(tf_def_reader *r, base_slice s, tf_input *out) {
   return out->node ? 0 : proto_no_memory(&r->s);
 }
 
+/* Data inputs come before control inputs in a NodeDef; import.c relies on it (n_data). */
 static int tf_read_inputs(tf_def_reader *r, proto_message m, tf_node_def *node) {
   uint32_t at = m.first, n = proto_count(&r->s, m, 3, PROTO_LENGTH), control = 0;
   tf_input *inputs = BASE_ARRAY(&r->g->arena, tf_input, n + 1);
@@ -80,6 +292,7 @@ static int tf_read_inputs(tf_def_reader *r, proto_message m, tf_node_def *node) 
 
 /* --- attributes: a map, so a later entry replaces an earlier one of its key --- */
 
+/* An entry is a message of key (1) and value (2); either may be missing, and means "" or an empty AttrValue then. */
 static int tf_read_attr_entry(tf_def_reader *r, proto_field f) {
   base_slice entry = {(const char *)f.p, (size_t)f.value};
   tf_raw_field part;
@@ -102,6 +315,7 @@ static int tf_read_attr_entry(tf_def_reader *r, proto_field f) {
   return BASE_VEC_PUSH(r->s.alloc, &r->attrs, a) ? 0 : proto_no_memory(&r->s);
 }
 
+/* `number` is the field of the map in m: 5 both in a NodeDef and in a FunctionDef. */
 static int tf_read_attr_map(tf_def_reader *r, proto_message m, uint32_t number, tf_attrs *out) {
   uint32_t at = m.first;
   proto_field f;
@@ -116,6 +330,7 @@ static int tf_read_attr_map(tf_def_reader *r, proto_message m, uint32_t number, 
 
 /* --- nodes --- */
 
+/* Fields of NodeDef: 1 name, 2 op, 3 input, 4 device, 5 attr. A name and an op must be there. */
 static int tf_read_node(tf_def_reader *r, proto_field f, tf_node_def *node) {
   proto_message m;
   TRY(proto_open_field(&r->s, f, &m));
@@ -134,7 +349,9 @@ static int tf_read_node(tf_def_reader *r, proto_field f, tf_node_def *node) {
   return 0;
 }
 
+/* Field `number` of m: the nodes of the graph (1), or of a function (3). */
 static int tf_read_nodes(tf_def_reader *r, proto_message m, uint32_t number, tf_node_def **out, uint32_t *n) {
+  assert(out != NULL && n != NULL);
   uint32_t at = m.first, count = proto_count(&r->s, m, number, PROTO_LENGTH);
   tf_node_def *nodes = BASE_ARRAY(&r->g->arena, tf_node_def, count + 1);
   if (!nodes) return proto_no_memory(&r->s);
@@ -147,6 +364,7 @@ static int tf_read_nodes(tf_def_reader *r, proto_message m, uint32_t number, tf_
 
 /* --- functions --- */
 
+/* Field 4 of FunctionDef is the map from results to values; the last entry of a key counts. */
 static int tf_read_ret(tf_def_reader *r, proto_message m, base_slice name, tf_ret *out, bool *found) {
   uint32_t at = m.first;
   proto_field f;
@@ -164,7 +382,9 @@ static int tf_read_ret(tf_def_reader *r, proto_message m, base_slice name, tf_re
   return 0;
 }
 
+/* In the order of the signature. Results without a value are left out: import says which function lacks one. */
 static int tf_read_rets(tf_def_reader *r, proto_message m, tf_function *fn) {
+  assert(fn->signature != NULL && fn->n_rets == 0);
   tf_ret *rets = BASE_ARRAY(&r->g->arena, tf_ret, fn->signature->n_outputs + 1);
   if (!rets) return proto_no_memory(&r->s);
   for (uint32_t i = 0; i < fn->signature->n_outputs; i++) {
@@ -187,7 +407,10 @@ static int tf_check_function_name(tf_def_reader *r, proto_field f, const tf_func
   return proto_fail(&r->s, f.p, XLAC_E_DUPLICATE_NAME, "there are two different functions '%.120s'", fn->name->s);
 }
 
+/* Fields of FunctionDef: 1 signature, 3 node_def, 4 ret, 5 attr. The first of two equal functions is found
+ * afterwards. */
 static int tf_read_function(tf_def_reader *r, proto_field f, tf_function *fn) {
+  assert(fn->n_nodes == 0);
   proto_message m;
   tf_op_def *signature = NULL;
   TRY(proto_open_field(&r->s, f, &m));
@@ -207,6 +430,7 @@ static int tf_read_function(tf_def_reader *r, proto_field f, tf_function *fn) {
   return 0;
 }
 
+/* Before the nodes of the graph, so that an op that is the name of a function is known. */
 static int tf_read_library(tf_def_reader *r, proto_message graph) {
   proto_message library;
   TRY(proto_open_sub(&r->s, graph, 2, &library));
@@ -223,6 +447,7 @@ static int tf_read_library(tf_def_reader *r, proto_message graph) {
 
 /* --- the whole --- */
 
+/* TF_GRAPH_DEF_VERSION of the release that the tables here were taken from. */
 enum { TF_GRAPH_VERSION = 2474 }; /* TensorFlow 2.21's */
 
 /* Whether a field of numbers, packed or not, has that one. */
@@ -240,7 +465,8 @@ static bool tf_lists_number(tf_raw_field f, uint64_t wanted) {
   return false;
 }
 
-/* Who wrote a graph may say which readers it is not for. */
+/* Who wrote a graph may say which readers it is not for. Field 4 of GraphDef is a VersionDef: 2 is min_consumer, 3
+ * the list bad_consumers. */
 static int tf_check_versions(tf_def_reader *r, proto_message graph) {
   base_slice versions = proto_bytes(&r->s, graph, 4);
   const char *at = versions.p, *end = versions.p + versions.n;
@@ -254,6 +480,7 @@ static int tf_check_versions(tf_def_reader *r, proto_message graph) {
   return 0;
 }
 
+/* The library first: see tf_read_library. */
 static int tf_read_graph(tf_def_reader *r) {
   proto_message m;
   const uint8_t *p = (const uint8_t *)r->g->bytes;
@@ -263,6 +490,7 @@ static int tf_read_graph(tf_def_reader *r) {
   return tf_read_nodes(r, m, 1, &r->g->nodes, &r->g->n_nodes);
 }
 
+/* Copies the bytes into the arena, or the bytes of the text: from here on both are one. */
 static int tf_take_bytes(tf_graph_def *g, const void *bytes, size_t n, bool text, xlac_error *err) {
   if (!text) {
     g->bytes = base_arena_memdup(&g->arena, n ? bytes : "", n ? n : 1);
@@ -281,7 +509,9 @@ static int tf_take_bytes(tf_graph_def *g, const void *bytes, size_t n, bool text
   return status;
 }
 
+/* max_depth: messages within messages. *out is set on success only. */
 int tf_graph_def_read(tf_graph_def **out, base_alloc alloc, const void *bytes, size_t n, bool text, xlac_error *err) {
+  assert(n == 0 || bytes != NULL);
   tf_graph_def *g = base_malloc(alloc, sizeof *g);
   if (!g) return base_oom(err, "reading a graph");
   *g = (tf_graph_def){.bytes = NULL};
@@ -305,6 +535,7 @@ int tf_graph_def_read(tf_graph_def **out, base_alloc alloc, const void *bytes, s
   return 0;
 }
 
+/* The struct itself is not in its arena. */
 void tf_graph_def_free(tf_graph_def *g) {
   if (!g) return;
   base_alloc alloc = g->arena.alloc;
@@ -327,5 +558,6 @@ bool tf_graph_def_is_text(const void *bytes, size_t n) {
 }
 
 const tf_function *tf_find_function(const tf_graph_def *g, const base_istr *name) {
+  assert(name != NULL);
   return base_map_ptr(&g->function_of, name);
 }

@@ -8,6 +8,7 @@
 
 typedef struct tf_op_def tf_op_def;
 
+/* One attribute; the value is read when it is asked for (tf_attr_int and its like). */
 typedef struct tf_attr {
   const base_istr *key;
   base_slice value; /* an AttrValue message */
@@ -25,6 +26,7 @@ typedef struct tf_input {
   int32_t output;            /* of the node, or within the argument; -1 for a control input */
 } tf_input;
 
+/* A NodeDef. `bytes` is the whole message, which tf_graph_put_node copies from; a node that passes made has none. */
 typedef struct tf_node_def {
   const base_istr *name, *op, *device; /* device may be NULL */
   const tf_input *inputs;              /* data first, then control */
@@ -33,11 +35,13 @@ typedef struct tf_node_def {
   uint32_t n_inputs, n_data;
 } tf_node_def;
 
+/* A result of a function: its name in the signature, and the value of the body that it is. */
 typedef struct tf_ret {
   const base_istr *name;
   tf_input from;
 } tf_ret;
 
+/* A FunctionDef. tf_graph_import_function makes a graph of it. */
 typedef struct tf_function {
   const base_istr *name;
   const tf_op_def *signature;
@@ -48,6 +52,8 @@ typedef struct tf_function {
   uint32_t n_nodes, n_rets;
 } tf_function;
 
+/* Everything it refers to lies in its arena. Immutable after tf_graph_def_read but for what later stages add to
+ * the arena, to `strings` and to `op_of`: one thread at a time may do that. */
 typedef struct tf_graph_def {
   base_arena arena;
   base_interner strings;
@@ -71,7 +77,7 @@ bool tf_graph_def_is_text(const void *bytes, size_t n);
 /* NULL where there is none. */
 const tf_function *tf_find_function(const tf_graph_def *g, const base_istr *name);
 
-/* --- attributes (attr_value.c) --- */
+/* --- attributes (graph_def.c) --- */
 
 /* The value of an attribute; {NULL, 0} where it is absent. */
 base_slice tf_attr_find(tf_attrs attrs, const char *key);
@@ -94,12 +100,14 @@ bool tf_attr_shape(base_slice value, base_slice *out);
 bool tf_attr_next_type(base_slice value, const char **at, unsigned *out);
 bool tf_attr_next_int(base_slice value, const char **at, int64_t *out);
 bool tf_attr_next_func(base_slice value, const char **at, base_slice *name);
+/* Elements of a list of types; 0 for what is none. */
 uint32_t tf_attr_count_types(base_slice value);
 /* true if the attribute is there and true. */
 bool tf_attr_is_true(tf_attrs attrs, const char *key);
 
 /* --- fields of a message without a schema, for small messages: no nesting, no allocation --- */
 
+/* One field as the wire has it. */
 typedef struct tf_raw_field {
   uint32_t number;
   uint8_t wire;

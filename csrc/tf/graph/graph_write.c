@@ -1,8 +1,10 @@
-/* Writes NodeDefs as they were read, with attributes added. */
+/* Writes NodeDefs as they were read, with attributes added. A graph that no pass has edited is copied field by
+ * field, so that it differs from what was read by the marks alone; nodes that were edited are written anew. */
 #include "graph_write.h"
 
 #include "../../text/proto/wire.h"
 
+/* A map entry: a string attribute, or `true` where text is NULL. */
 static void tf_put_attr(base_text *out, const char *key, const base_istr *text) {
   size_t entry = proto_begin(out, 5);
   proto_put_bytes(out, 1, key, strlen(key));
@@ -50,7 +52,10 @@ static int tf_put_graph(const tf_pass *p, const uint32_t *by_place, const base_i
   return 0;
 }
 
+/* `names` by node id, NULL for their own. by_place finds the node of each NodeDef, since ids follow import's
+ * order. */
 static int tf_write_named(const tf_pass *p, const base_istr *const *names, base_text *out, xlac_error *err) {
+  assert(p->graph.nodes.n > TF_SINK + p->def->n_nodes);
   const tf_graph_def *def = p->def;
   uint32_t *by_place = base_malloc(p->graph.alloc, (def->n_nodes + (size_t)1) * sizeof *by_place);
   if (!by_place) return base_oom(err, "writing a graph");
@@ -68,6 +73,7 @@ int tf_write_clustered(const tf_pass *p, base_text *out, xlac_error *err) {
 
 /* --- annotated --- */
 
+/* NULL when out of memory. VarHandleOps keep together, apart from other nodes outside of clusters. */
 static const base_istr *tf_annotated_name(const tf_pass *p, uint32_t id, base_text *text) {
   const tf_node *n = &p->graph.nodes.items[id];
   const char *room = tf_node_is(n, "VarHandleOp") ? "varhandle" : "unclustered";
@@ -76,6 +82,7 @@ static const base_istr *tf_annotated_name(const tf_pass *p, uint32_t id, base_te
   return text->failed ? NULL : base_intern(&p->def->strings, text->s, text->n);
 }
 
+/* Names of all nodes first: inputs are written with them, too. */
 int tf_write_annotated(const tf_pass *p, base_text *out, xlac_error *err) {
   uint32_t n = p->graph.nodes.n;
   const base_istr **names = base_malloc(p->graph.alloc, n * sizeof *names);

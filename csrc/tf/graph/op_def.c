@@ -1,11 +1,114 @@
-/* Op definitions from rows of ops.def and from OpDef messages. */
+/* Definitions of ops: the table of TensorFlow's own, packed, and OpDef messages of a graph's functions. A row is
+ * text in columns ("x:T y:T", "z:T", "T:type"); it is parsed when an op of that name is first met and kept with
+ * the graph, since a graph uses few of the ops there are. */
 #include "op_def.h"
 
+#include "packed_rows.h"
 #include "../../base/number/number.h"
 #include "../../text/proto/wire.h"
 
+/* --- the table of TensorFlow's ops --- */
+
+#define STATEFUL TF_OP_STATEFUL
+#define HOST TF_OP_HOST
+#define METADATA TF_OP_METADATA
+#define XLA_ONLY TF_OP_XLA_ONLY
+
+/* The strings: name, inputs, outputs, attributes; of ops that XLA compiles also what follows them in a row. */
+#define OP_TEXT(name, inputs, outputs, attrs) name "\0" inputs "\0" outputs "\0" attrs
+#define XLA_TEXT(name, inputs, outputs, attrs, cpu, gpu, const_args) \
+  OP_TEXT(name, inputs, outputs, attrs) "\0" cpu "\0" gpu "\0" const_args
+#define TF_OP(name, inputs, outputs, attrs, flags) char TF_PACKED_ROW[sizeof(OP_TEXT(name, inputs, outputs, attrs))];
+#define TF_XLA_OP(name, inputs, outputs, attrs, flags, cpu, gpu, const_args, resource) \
+  char TF_PACKED_ROW[sizeof(XLA_TEXT(name, inputs, outputs, attrs, cpu, gpu, const_args))];
+typedef struct tf_op_texts {
+#include "ops.def"
+} tf_op_texts;
+#undef TF_OP
+#undef TF_XLA_OP
+
+#define TF_OP(name, inputs, outputs, attrs, flags) OP_TEXT(name, inputs, outputs, attrs),
+#define TF_XLA_OP(name, inputs, outputs, attrs, flags, cpu, gpu, const_args, resource) \
+  XLA_TEXT(name, inputs, outputs, attrs, cpu, gpu, const_args),
+static const tf_op_texts tf_all_op_texts = {
+#include "ops.def"
+};
+#undef TF_OP
+#undef TF_XLA_OP
+
+/* A row without its texts: 8 bytes instead of seven pointers that the loader would have to relocate. */
+typedef struct tf_packed_op {
+  uint32_t text; /* in tf_all_op_texts */
+  uint8_t flags, resource;
+} tf_packed_op;
+#define TF_OP(name, inputs, outputs, attrs, flags) {offsetof(tf_op_texts, TF_PACKED_ROW), flags, TF_RESOURCE_NONE},
+#define TF_XLA_OP(name, inputs, outputs, attrs, flags, cpu, gpu, const_args, resource) \
+  {offsetof(tf_op_texts, TF_PACKED_ROW), (flags) | TF_OP_XLA, TF_RESOURCE_##resource},
+static const tf_packed_op tf_packed_ops[] = {
+#include "ops.def"
+};
+#undef TF_OP
+#undef TF_XLA_OP
+#undef OP_TEXT
+#undef XLA_TEXT
+#undef STATEFUL
+#undef HOST
+#undef METADATA
+#undef XLA_ONLY
+
+static const char *tf_packed_op_name(uint32_t i) {
+  return (const char *)&tf_all_op_texts + tf_packed_ops[i].text;
+}
+
+uint32_t tf_op_row_count(void) {
+  return sizeof tf_packed_ops / sizeof *tf_packed_ops;
+}
+
+/* The columns that only compiled ops have are NULL for others. */
+tf_op_row tf_op_row_at(uint32_t i) {
+  assert(i < tf_op_row_count());
+  tf_op_row row = {
+      .name = tf_packed_op_name(i), .flags = tf_packed_ops[i].flags, .resource = tf_packed_ops[i].resource};
+  row.inputs = tf_packed_next(row.name);
+  row.outputs = tf_packed_next(row.inputs);
+  row.attrs = tf_packed_next(row.outputs);
+  if (!(row.flags & TF_OP_XLA)) return row;
+  row.types[0] = tf_packed_next(row.attrs);
+  row.types[1] = tf_packed_next(row.types[0]);
+  row.const_args = tf_packed_next(row.types[1]);
+  return row;
+}
+
+/* The order of the table: bytes, then length. */
+static int tf_compare_slice(base_slice a, const char *s) {
+  size_t n = strlen(s), least = a.n < n ? a.n : n;
+  int order = least ? memcmp(a.p, s, least) : 0;
+  return order != 0 ? order : (a.n > n) - (a.n < n);
+}
+
+/* Binary search: rows are sorted by name. */
+bool tf_op_row_find(base_slice name, tf_op_row *out) {
+  uint32_t from = 0, to = tf_op_row_count();
+  while (from < to) {
+    uint32_t middle = from + (to - from) / 2;
+    int order = tf_compare_slice(name, tf_packed_op_name(middle));
+    if (order == 0) {
+      *out = tf_op_row_at(middle);
+      return true;
+    }
+    if (order < 0)
+      to = middle;
+    else
+      from = middle + 1;
+  }
+  return false;
+}
+
+/* --- definitions --- */
+
 /* --- words of a row --- */
 
+/* One blank between words, none around. */
 static uint32_t tf_count_words(const char *s) {
   uint32_t n = *s != 0;
   for (; *s; s++) n += *s == ' ';
@@ -20,6 +123,7 @@ static base_slice tf_next_word(const char **s) {
   return (base_slice){from, (size_t)(*s - from)};
 }
 
+/* At the first c; false and nothing set where there is none. */
 static bool tf_split_at(base_slice s, char c, base_slice *before, base_slice *after) {
   const char *at = memchr(s.p, c, s.n);
   if (!at) return false;
@@ -28,6 +132,7 @@ static bool tf_split_at(base_slice s, char c, base_slice *before, base_slice *af
   return true;
 }
 
+/* "x:T" type attribute, "x:float" a type, "x:N*T" N values, "x:*T" a list of types, "x:&T" a reference. */
 static tf_arg_def tf_arg_of_word(base_slice word) {
   tf_arg_def arg = {.name = word};
   base_slice spec = {NULL, 0}, number, rest;
@@ -54,7 +159,9 @@ static tf_arg_def tf_arg_of_word(base_slice word) {
   return arg;
 }
 
+/* A column of arguments, words with blanks between. */
 static int tf_read_args(tf_graph_def *g, const char *text, const tf_arg_def **out, uint32_t *n, xlac_error *err) {
+  assert(text != NULL);
   *n = tf_count_words(text);
   tf_arg_def *args = BASE_ARRAY(&g->arena, tf_arg_def, *n + 1);
   if (!args) return base_oom(err, "reading a graph");
@@ -69,7 +176,8 @@ static base_slice tf_unquoted(base_slice s) {
   return s.n >= 2 && *s.p == '\'' ? (base_slice){s.p + 1, s.n - 2} : s;
 }
 
-/* Within an AttrValue, numbers of fields are those of the value itself; within its list, of the list. */
+/* Within an AttrValue, numbers of fields are those of the value itself; within its list, of the list. Appends one
+ * default as an AttrValue, or as an element of its list: field numbers are the same but for shapes. */
 static void tf_put_default(base_text *out, base_slice kind, base_slice s, bool in_list) {
   if (base_slice_is(kind, "type")) {
     proto_put_int_always(out, 6, tf_type_of_word(s));
@@ -99,6 +207,7 @@ static void tf_put_default(base_text *out, base_slice kind, base_slice s, bool i
   }
 }
 
+/* "[a,b]" as AttrValue.ListValue, field 1; "[]" is an empty list, which is still a value. */
 static void tf_put_default_list(base_text *out, base_slice kind, base_slice s) {
   base_slice element = {kind.p + 5, kind.n - 6}; /* list(...) */
   size_t begin = proto_begin(out, 1);
@@ -112,6 +221,7 @@ static void tf_put_default_list(base_text *out, base_slice kind, base_slice s) {
   proto_end(out, begin);
 }
 
+/* Defaults become AttrValues in the arena, so that reading an attribute is the same whether it was written or not. */
 static int tf_keep_default(tf_graph_def *g, tf_attr_def *a, xlac_error *err) {
   base_text t;
   base_text_init(&t, g->arena.alloc);
@@ -125,6 +235,7 @@ static int tf_keep_default(tf_graph_def *g, tf_attr_def *a, xlac_error *err) {
   return failed ? base_oom(err, "reading a graph") : 0;
 }
 
+/* "T:type", "N:int=1": name, kind, default. */
 static int tf_read_attr_defs(tf_graph_def *g, const char *text, tf_op_def *op, xlac_error *err) {
   op->n_attrs = tf_count_words(text);
   tf_attr_def *attrs = BASE_ARRAY(&g->arena, tf_attr_def, op->n_attrs + 1);
@@ -141,6 +252,7 @@ static int tf_read_attr_defs(tf_graph_def *g, const char *text, tf_op_def *op, x
   return 0;
 }
 
+/* "T:float|half Tidx:int32": the types that XLA's kernel takes on one device. */
 static int tf_read_constraints(tf_graph_def *g, const char *text, const tf_constraint **out, uint32_t *n,
                                xlac_error *err) {
   *n = tf_count_words(text);
@@ -157,7 +269,9 @@ static int tf_read_constraints(tf_graph_def *g, const char *text, const tf_const
   return 0;
 }
 
+/* "=" in the GPU's column repeats the CPU's. */
 static int tf_op_def_of_row(tf_graph_def *g, const tf_op_row *row, tf_op_def *op, xlac_error *err) {
+  assert(row->name != NULL && op->name != NULL);
   op->flags = row->flags;
   op->resource = row->resource;
   op->const_args = row->const_args ? row->const_args : "";
@@ -173,6 +287,7 @@ static int tf_op_def_of_row(tf_graph_def *g, const tf_op_row *row, tf_op_def *op
 
 /* --- OpDef messages --- */
 
+/* Fields of OpDef.ArgDef: 1 name, 3 type, 4 type_attr, 5 number_attr, 6 type_list_attr, 16 is_ref. */
 static tf_arg_def tf_arg_of_message(base_slice message) {
   tf_arg_def arg = {.name = {"", 0}};
   const char *at = message.p;
@@ -187,6 +302,7 @@ static tf_arg_def tf_arg_of_message(base_slice message) {
   return arg;
 }
 
+/* Field 2 of OpDef are inputs, 3 outputs. The first walk counts. */
 static int tf_read_arg_messages(tf_graph_def *g, base_slice message, uint32_t number, const tf_arg_def **out,
                                 uint32_t *n, xlac_error *err) {
   const char *at = message.p, *end = message.p + message.n;
@@ -202,6 +318,7 @@ static int tf_read_arg_messages(tf_graph_def *g, base_slice message, uint32_t nu
   return 0;
 }
 
+/* Fields of OpDef: 1 name, 2 input_arg, 3 output_arg, 4 attr, 17 is_stateful. */
 int tf_op_def_read(tf_graph_def *g, base_slice message, tf_op_def **out, xlac_error *err) {
   tf_op_def *op = BASE_NEW(&g->arena, tf_op_def);
   tf_raw_field f;
@@ -221,7 +338,9 @@ int tf_op_def_read(tf_graph_def *g, base_slice message, tf_op_def **out, xlac_er
 
 /* --- finding --- */
 
+/* A function wins over an op of its name, which can only be one of TensorFlow's tests' own. */
 int tf_op_def_of(tf_graph_def *g, const base_istr *name, const tf_op_def **out, xlac_error *err) {
+  assert(name != NULL);
   *out = base_map_ptr(&g->op_of, name);
   if (*out) return 0;
   const tf_function *function = tf_find_function(g, name);
@@ -238,7 +357,9 @@ int tf_op_def_of(tf_graph_def *g, const base_istr *name, const tf_op_def **out, 
   return 0;
 }
 
+/* Nodes as written may leave out attributes that have their default. */
 base_slice tf_attr_or_default(const tf_op_def *op, tf_attrs attrs, base_slice name) {
+  assert(op != NULL);
   for (uint32_t i = 0; i < attrs.n; i++)
     if (attrs.v[i].key->n == name.n && memcmp(attrs.v[i].key->s, name.p, name.n) == 0) return attrs.v[i].value;
   for (uint32_t i = 0; i < op->n_attrs; i++)

@@ -5,6 +5,7 @@
 #include "graph_def.h"
 #include "tf_types.h"
 
+/* One argument of an op: one value, or as many as number_attr or type_list_attr says. */
 typedef struct tf_arg_def {
   base_slice name;
   base_slice type_attr, number_attr, type_list_attr; /* n is 0 where there is none */
@@ -29,6 +30,7 @@ typedef enum tf_op_flag {
   TF_OP_OPEN = 32 /* a function whose body needs attributes of the call */
 } tf_op_flag;
 
+/* What an op does to the resources among its inputs (XlaResourceOpKind). */
 typedef enum tf_resource_use {
   TF_RESOURCE_NONE,
   TF_RESOURCE_READ,
@@ -36,11 +38,13 @@ typedef enum tf_resource_use {
   TF_RESOURCE_READ_WRITE
 } tf_resource_use;
 
+/* XLA's kernel takes these types for an attribute. */
 typedef struct tf_constraint {
   const base_istr *attr;
   tf_type_set allowed;
 } tf_constraint;
 
+/* Lives in the arena of a graph. `on` and const_args come from the table and are empty for functions. */
 struct tf_op_def {
   const base_istr *name;
   const tf_function *function; /* NULL for TensorFlow's own */

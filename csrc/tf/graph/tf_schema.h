@@ -35,6 +35,7 @@ typedef enum tf_field_kind {
   TF_FIELD_MAP
 } tf_field_kind;
 
+/* One row of tf_messages.def. */
 typedef struct tf_field_info {
   const char *name;
   uint8_t number, kind;
@@ -44,6 +45,7 @@ typedef struct tf_field_info {
 
 /* The fields of a message, ended by a row of kind END. */
 const tf_field_info *tf_schema_fields(tf_message message);
+/* NULL where the message has no such field. */
 const tf_field_info *tf_schema_by_name(tf_message message, base_slice name);
 const tf_field_info *tf_schema_by_number(tf_message message, uint32_t number);
 /* "TFT_TENSOR" <-> 1000; -1 and NULL where there is none. */

@@ -5,7 +5,7 @@
 #include "../../base/str.h"
 
 typedef enum tf_type {
-#define TF_TYPE(name, number, word) TF_##name = number,
+#define TF_TYPE(name, number, word, element) TF_##name = number,
 #include "tf_types.def"
 #undef TF_TYPE
   TF_TYPE_END,

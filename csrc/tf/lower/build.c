@@ -1,7 +1,12 @@
-/* Lowers graphs node by node: which nodes count, in which order, what their rows get. */
+/* Lowers graphs node by node: which nodes count, in which order, what their rows get. A graph is a frame with one
+ * tfl_value for each output of each node; nodes are visited producers first, each by the function of its op's row,
+ * which makes StableHLO at the cursor and says what the outputs are. Calls of functions lower the body in place,
+ * with a frame of its own, so the module has one function, main. */
 #include "build.h"
 
+/* A scan of lower.def's rows; build_row remembers what it finds for the graph at hand. */
 const tfl_row *tfl_row_of(const char *op) {
+  assert(op != NULL);
   static const tfl_row rows[] = {
 #define TFL_OP(name, fn, arg) {#name, fn, arg},
 #include "lower.def"
@@ -16,13 +21,15 @@ bool tfl_has_op(const char *op) {
   return tfl_row_of(op) != NULL;
 }
 
-/* A call of a function by its name as the op. */
+/* A call of a function by its name as the op. Functions have no row of their own: all share this one. */
 static const tfl_row *build_call_row(void) {
   static const tfl_row row = {"", tfl_row_call, 0};
   return &row;
 }
 
+/* NULL where there is no lowering. Running out of memory is noted and found by opt_rewriter_status after the row. */
 static const tfl_row *build_row(tfl_build *b, const tf_node *node) {
+  assert(node->op != NULL);
   if (node->op->function) return build_call_row();
   const tfl_row *row = base_map_ptr(&b->rows, node->op->name);
   if (row) return row;
@@ -33,20 +40,23 @@ static const tfl_row *build_row(tfl_build *b, const tf_node *node) {
 
 /* --- which nodes count --- */
 
+/* References to resources count, too. */
 static bool build_takes_resource(const tf_node *n) {
   for (uint32_t i = 0; i < n->n_inputs; i++)
     if (tf_base_type(tf_input_type(n, i)) == TF_RESOURCE) return true;
   return false;
 }
 
-/* A node that something is left of besides its outputs: what it does to a resource. */
+/* A node that something is left of besides its outputs: what it does to a resource. What the table does not know
+ * is taken for a write if it has a resource; an Identity of a handle passes it on only. */
 static bool build_has_effect(const tf_node *n) {
   if (!tf_is_op(n) || !n->op || n->role == TF_ROLE_ARG) return false;
   if (n->op->resource == TF_RESOURCE_WRITE || n->op->resource == TF_RESOURCE_READ_WRITE) return true;
   return n->op->resource == TF_RESOURCE_NONE && build_takes_resource(n) && n->role != TF_ROLE_IDENTITY;
 }
 
-/* Marks what results and effects are computed from. */
+/* Marks what results and effects are computed from. Control edges do not count: what must only run before has
+ * either an effect, and is marked for it, or none. */
 static int build_mark(const tfl_build *b, const tf_graph *g, uint8_t *needed) {
   struct {
     uint32_t *items;
@@ -89,11 +99,14 @@ int tfl_number_ends(const tf_graph *g, base_arena *arena, uint32_t **numbers, xl
 
 /* --- one node --- */
 
+/* Functions are taken for stateful as a whole; within them each op is looked at. */
 static bool build_is_stateful(const tf_op_def *op) {
   return (op->flags & TF_OP_STATEFUL) != 0 || op->function != NULL;
 }
 
+/* x->in points into the frame's values, so a row that evaluates an input's data keeps it for later users. */
 static int build_inputs(tfl_op *x) {
+  assert(x->in == NULL);
   x->in = BASE_ARRAY(x->arena, tfl_value *, (size_t)x->n_in + 1);
   if (!x->in) return base_oom(x->err, "lowering");
   x->fixed = !build_is_stateful(x->node->op);
@@ -108,7 +121,8 @@ static int build_inputs(tfl_op *x) {
   return 0;
 }
 
-/* What a row said its outputs are fits what the node's types say. */
+/* What a row said its outputs are fits what the node's types say. A difference would be a fault of a row, or an
+ * attribute that contradicts the node's types. */
 static int build_check_outputs(tfl_op *x) {
   for (uint32_t i = 0; i < x->n_out; i++) {
     const tfl_value *v = &x->out[i];
@@ -121,12 +135,14 @@ static int build_check_outputs(tfl_op *x) {
 }
 
 static int build_arg(tfl_op *x, uint32_t id) {
+  assert(x->n_out == 1);
   uint32_t number = x->frame->numbers[id];
   if (number >= x->frame->n_args) return tfl_fail(x, "argument %u of %u does not exist", number, x->frame->n_args);
   x->out[0] = x->frame->args[number];
   return build_check_outputs(x);
 }
 
+/* A result of a node that was not lowered stays TFL_NONE; the caller says what that means. */
 static int build_retval(tfl_op *x, uint32_t id) {
   uint32_t number = x->frame->numbers[id];
   TRY(build_inputs(x));
@@ -135,6 +151,7 @@ static int build_retval(tfl_op *x, uint32_t id) {
   return 0;
 }
 
+/* Ops that a node makes have its name as their location (NameLoc), which errors and profiles show. */
 static void build_place(tfl_build *b, const tf_node *node) {
   ir_module *m = b->rw.m;
   const ir_mloc loc = {.kind = IR_LOC_NAME, .name = ir_intern(m, node->name->s, node->name->n)};
@@ -143,7 +160,9 @@ static void build_place(tfl_build *b, const tf_node *node) {
   b->rw.origin = &b->place;
 }
 
+/* Sets up the row's view of one node and calls it. After a body the location is the caller's again. */
 static int build_node(tfl_build *b, tfl_frame *f, uint32_t id) {
+  assert(id > TF_SINK && tf_is_op(&f->graph->nodes.items[id]));
   const tf_node *node = &f->graph->nodes.items[id];
   tfl_op x = {.b = b,
               .rw = &b->rw,
@@ -174,7 +193,9 @@ static int build_node(tfl_build *b, tfl_frame *f, uint32_t id) {
 
 /* --- a graph --- */
 
+/* Values of node `id` are values[first[id]] and on; all begin as TFL_NONE. */
 static int build_values(tfl_build *b, tfl_frame *f) {
+  assert(f->values == NULL);
   uint32_t n = 0;
   TRY(tfl_number_ends(f->graph, &b->out->arena, &f->numbers, b->err));
   f->first = BASE_ARRAY(&b->out->arena, uint32_t, (size_t)f->graph->nodes.n + 1);
@@ -189,6 +210,7 @@ static int build_values(tfl_build *b, tfl_frame *f) {
   return 0;
 }
 
+/* `needed` is cleared and has a byte for each node; `order` has room for all. */
 static int build_nodes(tfl_build *b, tfl_frame *f, uint32_t *order, uint8_t *needed) {
   uint32_t n = 0;
   TRY(build_mark(b, f->graph, needed));
@@ -198,8 +220,10 @@ static int build_nodes(tfl_build *b, tfl_frame *f, uint32_t *order, uint8_t *nee
   return 0;
 }
 
+/* Frames lie on the C stack: their depth is bounded by TFL_MOST_DEPTH. */
 int tfl_lower_graph(tfl_build *b, const tf_graph *graph, const base_istr *function, uint32_t depth, uint32_t n_args,
                     const tfl_value *args, uint32_t n_rets, tfl_value *rets) {
+  assert(depth <= TFL_MOST_DEPTH && (n_args == 0 || args != NULL) && (n_rets == 0 || rets != NULL));
   base_alloc alloc = b->out->arena.alloc;
   tfl_frame f = {.graph = graph,
                  .function = function,

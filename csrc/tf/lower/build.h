@@ -1,4 +1,4 @@
-/* One run of tfl_lower: what its files share. */
+/* One run of tfl_lower: what its files share. Inside of tf/lower only; rows that need no more include row.h. */
 #ifndef XLAC_TF_LOWER_BUILD_H
 #define XLAC_TF_LOWER_BUILD_H
 
@@ -12,6 +12,7 @@ enum {
   TFL_SMALL = 1024 /* elements: known data of this size is written as a constant where it is used */
 };
 
+/* A graph being lowered: the one that was asked for, or the body of a function that is being called. */
 struct tfl_frame {
   const tf_graph *graph;
   const base_istr *function; /* NULL: the lowered graph itself */
@@ -26,6 +27,7 @@ struct tfl_frame {
 
 BASE_VEC(tfl_resource_list, tfl_resource *);
 
+/* One tfl_lower from begin to end. Memory is the arena of `out` or the module's. */
 struct tfl_build {
   tfl_lowered *out;
   opt_rewriter rw;
@@ -49,6 +51,7 @@ XLAC_MUST_USE int tfl_number_ends(const tf_graph *g, base_arena *arena, uint32_t
 XLAC_MUST_USE int tfl_evaluate(tfl_build *b, tfl_value *v, const void **data);
 /* v at the cursor; its op may be NULL after a failure. */
 ir_value tfl_use_value(tfl_build *b, tfl_value *v);
+/* The row of an op by its name; NULL where there is none. */
 const tfl_row *tfl_row_of(const char *op);
 
 #endif

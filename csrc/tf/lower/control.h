@@ -13,7 +13,8 @@ XLAC_MUST_USE int tfl_take_leaves(tfl_op *x, tfl_value *v, const ir_value *from,
 /* Whether both have the same form: kinds, types, handles. tfl_misfit fails, saying how they differ. */
 bool tfl_values_alike(const tfl_value *a, const tfl_value *b);
 int tfl_misfit(tfl_op *x, const char *what, uint32_t i, const tfl_value *a, const tfl_value *b);
-/* All resources as they are; and as they were. */
+/* All resources as they are; and as they were. Copies by number, in the arena; n is the number of resources there
+ * were, later ones are left alone. */
 tfl_resource *tfl_save_resources(tfl_op *x);
 void tfl_restore_resources(tfl_op *x, const tfl_resource *saved, uint32_t n);
 /* The functions of a node, `least` at least. */

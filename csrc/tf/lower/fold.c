@@ -1,9 +1,11 @@
-/* Evaluates values that follow from constants alone: what they are made of is copied to a module of its own, which the
- * interpreter runs. So shapes that a graph computes are known, whatever ops it computes them with. */
+/* Evaluates values that follow from constants alone: what they are made of is copied to a module of its own, which
+ * the interpreter runs. So shapes that a graph computes are known, whatever ops it computes them with:
+ *   %n = shape(%x) ; %m = %n[0] * 4 ; reshape(%y, %m)   reads %m here */
 #include "../../interp/interp.h"
 #include "../../convert/convert.h"
 #include "build.h"
 
+/* The copy: a module with one function, `main`, whose result is the value that is asked for. */
 typedef struct tfl_excerpt {
   ir_module *m;
   ir_computation *main;
@@ -14,7 +16,9 @@ typedef struct tfl_excerpt {
   base_alloc alloc;
 } tfl_excerpt;
 
+/* False when out of memory. */
 static bool slice_push(tfl_excerpt *s, ir_op *op) {
+  assert(op != NULL);
   if (s->n == s->cap && !base_vec_grow(s->alloc, (void **)&s->stack, &s->cap, sizeof *s->stack, (size_t)s->n + 1))
     return false;
   s->stack[s->n++] = op;
@@ -34,7 +38,9 @@ static ir_op *slice_copy_op(tfl_excerpt *s, const ir_op *op, ir_computation *c, 
   return copy;
 }
 
+/* `which` is the region's place in copy. Deep nests are given up rather than copied: recursion must end. */
 static bool slice_copy_region(tfl_excerpt *s, ir_op *copy, uint32_t which, const ir_computation *from, uint32_t depth) {
+  assert(which < copy->n_called);
   enum { DEEPEST = 8 };
   ir_computation *c = depth <= DEEPEST ? ir_computation_new(s->m, "region", 6) : NULL;
   s->stuck = s->stuck || depth > DEEPEST;
@@ -54,7 +60,8 @@ static bool slice_copy_region(tfl_excerpt *s, ir_op *copy, uint32_t which, const
   return true;
 }
 
-/* Copies what `root` is made of, producers first. False when out of memory or stuck. */
+/* Copies what `root` is made of, producers first. False when out of memory or stuck. Depth first with a stack of
+ * its own. Parameters are what makes a value unknown. */
 static bool slice_copy(tfl_excerpt *s, ir_op *root) {
   if (!slice_push(s, root)) return false;
   while (s->n > 0) {
@@ -72,6 +79,7 @@ static bool slice_copy(tfl_excerpt *s, ir_op *root) {
   return true;
 }
 
+/* The module is freed by tfl_evaluate, after a failure too. */
 static int slice_begin(tfl_excerpt *s, xlac_error *err) {
   base_map_init(&s->copies, s->alloc);
   TRY(ir_module_create(&s->m, "", s->alloc, err));
@@ -82,7 +90,8 @@ static int slice_begin(tfl_excerpt *s, xlac_error *err) {
   return 0;
 }
 
-/* *out stays NULL where the interpreter refuses. */
+/* *out stays NULL where the interpreter refuses. Errors of conversion and of the interpreter are dropped: the
+ * value is then not known, which the caller reports. */
 static int slice_run(tfl_excerpt *s, const ir_op *root, uint32_t index, interp_value **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
   const interp_options options = {.alloc = s->alloc};
@@ -99,6 +108,7 @@ static int slice_run(tfl_excerpt *s, const ir_op *root, uint32_t index, interp_v
   return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(err, "lowering") : 0;
 }
 
+/* Copies the bytes into the result's arena, where the value's data lives. A result of another type is not taken. */
 static int fold_keep(tfl_build *b, tfl_value *v, const interp_value *found) {
   size_t size = (size_t)v->type->count * base_dtype_bytes((base_dtype)v->type->dtype);
   if (!found || found->kind != INTERP_ARRAY || found->dtype != v->type->dtype || found->count != v->type->count)
@@ -110,7 +120,9 @@ static int fold_keep(tfl_build *b, tfl_value *v, const interp_value *found) {
   return 0;
 }
 
+/* The interpreter's run is bounded by TFL_MOST_FOLDED_OPS ops, but for loops, which only constant graphs have. */
 int tfl_evaluate(tfl_build *b, tfl_value *v, const void **data) {
+  assert(v->kind == TFL_TENSOR);
   *data = v->data;
   if (v->data || !v->fixed || !v->v.op) return 0;
   tfl_excerpt s = {.alloc = b->rw.m->alloc};

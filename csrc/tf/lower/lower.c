@@ -1,4 +1,7 @@
-/* tfl_lower: the module around the graph, its parameters and results. */
+/* tfl_lower: the module around the graph, its parameters and results. Inputs become parameters of main or
+ * constants; results become main's results, constants of the caller, or inputs passed through; variables that were
+ * written become further results. At the end everything that nobody reads goes, parameters included, and the
+ * module is verified. */
 #include "lower.h"
 
 #include "../../ir/stablehlo/stablehlo.h"
@@ -6,6 +9,7 @@
 
 /* --- inputs --- */
 
+/* The type of an input. Errors name its number. */
 static int lower_type_of(const tfl_build *b, uint32_t i, const tfl_shape *s, const ir_type **out) {
   xlac_error why = {.code = 0};
   *out = NULL;
@@ -18,10 +22,12 @@ static int lower_type_of(const tfl_build *b, uint32_t i, const tfl_shape *s, con
 }
 
 static ir_value lower_parameter(tfl_build *b, uint32_t i, const ir_type *type) {
+  assert(b->rw.failed || b->rw.m->entry->n_params == b->out->n_params);
   b->out->params[b->out->n_params++] = i;
   return opt_region_argument(&b->rw, b->rw.m->entry, type);
 }
 
+/* A variable's value is a parameter from the start; lower_drop_parameters removes it where nobody reads it. */
 static int lower_resource(tfl_build *b, uint32_t i, const tfl_input *in, tfl_value *v) {
   tfl_resource *r = BASE_NEW(&b->out->arena, tfl_resource);
   if (!r || !BASE_VEC_PUSH(b->out->arena.alloc, &b->resources, r)) return base_oom(b->err, "lowering");
@@ -35,6 +41,7 @@ static int lower_resource(tfl_build *b, uint32_t i, const tfl_input *in, tfl_val
   return 0;
 }
 
+/* What has no element type (a string, a variant) is TFL_NONE: only passing it through works. */
 static int lower_one_input(tfl_build *b, uint32_t i, const tfl_input *in, tfl_value *v) {
   const ir_type *type = NULL;
   *v = (tfl_value){.kind = TFL_NONE, .input = (int32_t)i};
@@ -58,6 +65,7 @@ static int lower_one_input(tfl_build *b, uint32_t i, const tfl_input *in, tfl_va
 
 /* --- outputs --- */
 
+/* The other way: a type of the module as a shape for the caller. */
 static int lower_shape_of(const tfl_build *b, const ir_type *t, tfl_shape *s) {
   if (t->rank > TFL_MOST_DIMS)
     return base_fail(b->err, XLAC_E_LOWER, "a result has %u dimensions: at most %d work", t->rank, TFL_MOST_DIMS);
@@ -66,12 +74,16 @@ static int lower_shape_of(const tfl_build *b, const ir_type *t, tfl_shape *s) {
   return 0;
 }
 
+/* main's results, as they come up. */
 typedef struct lower_ends {
   ir_value *results;
   uint32_t n;
 } lower_ends;
 
+/* In this order: an input as it is, a handle of an input, data that is known, else a result of main. Small fixed
+ * values are evaluated, so that shapes stay known from one cluster to the next. */
 static int lower_output(tfl_build *b, uint32_t i, tfl_value *v, lower_ends *ends) {
+  assert(i < b->out->n_outputs);
   tfl_output *o = &b->out->outputs[i];
   *o = (tfl_output){.result = -1, .input = v->input};
   if (v->kind == TFL_TENSOR) TRY(lower_shape_of(b, v->type, &o->shape));
@@ -89,6 +101,7 @@ static int lower_output(tfl_build *b, uint32_t i, tfl_value *v, lower_ends *ends
 }
 
 static int lower_update(tfl_build *b, tfl_resource *r, lower_ends *ends) {
+  assert(r->written && r->input >= 0);
   tfl_update *u = &b->out->updates[b->out->n_updates];
   if (r->value.kind != TFL_TENSOR)
     return base_fail(b->err, XLAC_E_LOWER, "the variable of input %d gets a value that is no tensor", r->input);
@@ -99,6 +112,7 @@ static int lower_update(tfl_build *b, tfl_resource *r, lower_ends *ends) {
   return 0;
 }
 
+/* Results first, then updates in the order of the resources, which is that of the inputs. */
 static int lower_ends_of(tfl_build *b, tfl_value *rets) {
   tfl_lowered *out = b->out;
   lower_ends ends = {BASE_ARRAY(&out->arena, ir_value, (size_t)out->n_outputs + b->resources.n + 1), 0};
@@ -115,10 +129,12 @@ static int lower_ends_of(tfl_build *b, tfl_value *rets) {
 
 /* --- what nobody reads goes --- */
 
+/* `uses` is the list of readers; results are no readers. */
 static bool lower_is_dead(const ir_op *op, const uint8_t *is_result) {
   return !op->uses && !is_result[op->id] && op->opcode != IR_OP_PARAMETER && opt_is_pure(op);
 }
 
+/* Backward, so that an op whose last reader has just gone is seen after it. The bit of a result is by op. */
 static int lower_drop_unused(tfl_build *b) {
   ir_computation *main = b->rw.m->entry;
   uint8_t *is_result = base_arena_zalloc(&b->out->arena, b->rw.m->n_ids + 1);
@@ -136,7 +152,9 @@ static int lower_drop_unused(tfl_build *b) {
   return 0;
 }
 
+/* params keeps the numbers of the inputs that stay, in order. */
 static void lower_drop_parameters(tfl_build *b) {
+  assert(b->rw.m->entry->n_params == b->out->n_params);
   ir_computation *main = b->rw.m->entry;
   uint32_t kept = 0;
   for (uint32_t i = 0, at = 0; i < b->out->n_params; i++) {
@@ -152,6 +170,8 @@ static void lower_drop_parameters(tfl_build *b) {
 
 /* --- all of it --- */
 
+/* Results are numbered by attribute `index`, so the number is one more than the largest; a graph with a wild index
+ * is refused, not given a list of that length. */
 static int lower_count_rets(tfl_build *b, const tf_graph *g) {
   uint32_t *numbers = NULL;
   TRY(tfl_number_ends(g, &b->out->arena, &numbers, b->err));
@@ -162,6 +182,7 @@ static int lower_count_rets(tfl_build *b, const tf_graph *g) {
   return base_fail(b->err, XLAC_E_LOWER, "a result has the number %u, there are fewer nodes", b->out->n_outputs - 1);
 }
 
+/* The stages in their order; *out is filled as they go. */
 static int lower_all(tfl_build *b, const tf_graph *graph, uint32_t n_inputs, const tfl_input *inputs) {
   tfl_lowered *out = b->out;
   TRY(lower_count_rets(b, graph));
@@ -180,6 +201,7 @@ static int lower_all(tfl_build *b, const tf_graph *graph, uint32_t n_inputs, con
   return stablehlo_verify(b->rw.m, b->err);
 }
 
+/* A module in MLIR form with an empty main. */
 static int lower_begin(tfl_build *b, xlac_error *err) {
   TRY(ir_module_create(&b->out->module, "lowered", b->out->arena.alloc, err));
   b->out->module->form = IR_FORM_MLIR;
@@ -189,8 +211,11 @@ static int lower_begin(tfl_build *b, xlac_error *err) {
   return opt_rewriter_init(&b->rw, b->out->module, err);
 }
 
+/* On failure *out keeps what it has for tfl_lowered_free, and needs_data, which decides what the caller tries
+ * next. */
 int tfl_lower(tfl_lowered *out, tf_bodies *bodies, const tf_graph *graph, uint32_t n_inputs, const tfl_input *inputs,
               xlac_error *err) {
+  assert(n_inputs == 0 || inputs != NULL);
   tfl_build b = {.out = out, .bodies = bodies, .err = err};
   *out = (tfl_lowered){.module = NULL};
   base_arena_init(&out->arena, bodies->alloc);
@@ -204,6 +229,7 @@ int tfl_lower(tfl_lowered *out, tf_bodies *bodies, const tf_graph *graph, uint32
 }
 
 void tfl_lowered_free(tfl_lowered *l) {
+  assert(l != NULL);
   if (l->module) ir_module_destroy(l->module);
   base_arena_free(&l->arena);
   *l = (tfl_lowered){.module = NULL};

@@ -1,14 +1,19 @@
-/* Makers that rows use: numpy's broadcasting, and ops of StableHLO that passes/rewrite/rewrite.h has no makers for. */
+/* Makers that rows use: numpy's broadcasting, and ops of StableHLO that passes/rewrite/rewrite.h has no makers
+ * for. All take values without op, which failures leave, and pass them on; all check what a user's graph can get
+ * wrong, and assert what only a row can. */
 #include <stdio.h>
 
 #include "../../passes/stablehlo/legalize_deprecated_ops.h"
 #include "build.h"
 
+/* What a maker gives after a failure. */
 static ir_value make_nothing(void) {
   return (ir_value){NULL, 0};
 }
 
+/* NULL after a failure, which the makers of rewrite.h take. */
 const ir_type *tfl_type(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_t *dims) {
+  assert(rank == 0 || dims != NULL);
   xlac_error why = {.code = 0};
   const ir_type *t = rank <= TFL_MOST_DIMS && dtype != BASE_DTYPE_INVALID
                          ? ir_tensor(x->rw->m, dtype, rank, dims, NULL, NULL, &why)
@@ -20,6 +25,7 @@ const ir_type *tfl_type(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_
   return t;
 }
 
+/* The double is rounded to the type; integers above 2^53 need opt_splat_int. */
 ir_value tfl_scalar(tfl_op *x, base_dtype dtype, double v) {
   return opt_splat(x->rw, tfl_type(x, dtype, 0, NULL), v);
 }
@@ -36,6 +42,7 @@ ir_value tfl_cast(tfl_op *x, ir_value v, base_dtype dtype) {
   return !v.op || opt_type(v)->dtype == dtype ? v : opt_convert(x->rw, v, dtype);
 }
 
+/* Also a check: a row may ask for a shape that the user gave. */
 ir_value tfl_reshape(tfl_op *x, ir_value v, uint32_t rank, const int64_t *dims) {
   if (!v.op) return v;
   const ir_type *t = tfl_type(x, (base_dtype)opt_type(v)->dtype, rank, dims);
@@ -47,7 +54,9 @@ ir_value tfl_reshape(tfl_op *x, ir_value v, uint32_t rank, const int64_t *dims) 
 
 /* --- broadcasting --- */
 
+/* "[2,3]", cut where it does not fit. */
 static const char *make_dims_text(char *buf, size_t size, uint32_t rank, const int64_t *dims) {
+  assert(size > 2);
   size_t n = 0;
   buf[n++] = '[';
   for (uint32_t d = 0; d < rank && n + 24 < size; d++)
@@ -57,11 +66,13 @@ static const char *make_dims_text(char *buf, size_t size, uint32_t rank, const i
 }
 
 static int make_misfit(tfl_op *x, uint32_t rank_a, const int64_t *a, uint32_t rank_b, const int64_t *b) {
+  assert(rank_a == 0 || a != NULL);
   char one[120], other[120];
   return tfl_fail(x, "shapes %s and %s can't be broadcast to one", make_dims_text(one, sizeof one, rank_a, a),
                   make_dims_text(other, sizeof other, rank_b, b));
 }
 
+/* Sizes are compared from the last dimension on; 1 gives way, a missing one, too. */
 int tfl_broadcast_dims(tfl_op *x, uint32_t rank_a, const int64_t *a, uint32_t rank_b, const int64_t *b, uint32_t *rank,
                        int64_t *dims) {
   *rank = rank_a > rank_b ? rank_a : rank_b;
@@ -93,6 +104,7 @@ ir_value tfl_broadcast(tfl_op *x, ir_value v, uint32_t rank, const int64_t *dims
   return opt_broadcast_in_dim(x->rw, tfl_reshape(x, v, n, kept), to, map);
 }
 
+/* Both are without op after a failure. */
 void tfl_broadcast_pair(tfl_op *x, ir_value *a, ir_value *b) {
   int64_t dims[TFL_MOST_DIMS];
   uint32_t rank = 0;
@@ -116,6 +128,7 @@ ir_value tfl_along(tfl_op *x, ir_value v, ir_value like, uint32_t dim) {
 }
 
 ir_value tfl_spread(tfl_op *x, ir_value scalar, ir_value like) {
+  assert(!scalar.op || opt_type(scalar)->count == 1);
   if (!like.op) return make_nothing();
   return tfl_broadcast(x, scalar, opt_type(like)->rank, opt_type(like)->dims);
 }
@@ -129,6 +142,7 @@ ir_value tfl_with(tfl_op *x, ir_opcode opcode, ir_value a, double k) {
   return opt_binary(x->rw, opcode, a, tfl_like(x, a, k));
 }
 
+/* compare_type by the element type: FLOAT also for complex numbers, of which StableHLO allows EQ and NE. */
 ir_value tfl_compare(tfl_op *x, const char *direction, ir_value a, ir_value b) {
   tfl_broadcast_pair(x, &a, &b);
   if (!a.op || !b.op) return make_nothing();
@@ -140,6 +154,7 @@ ir_value tfl_compare(tfl_op *x, const char *direction, ir_value a, ir_value b) {
 /* --- data --- */
 
 ir_value tfl_iota(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t dim) {
+  assert(dim < rank);
   ir_value v = opt_make(x->rw, IR_OP_IOTA, tfl_type(x, dtype, rank, dims), 0, NULL);
   opt_set(x->rw, v, "iota_dimension", ir_m_i64(x->rw->m, dim));
   return v;
@@ -161,6 +176,7 @@ ir_value tfl_slice(tfl_op *x, ir_value v, uint32_t dim, int64_t from, int64_t to
 }
 
 ir_value tfl_concat(tfl_op *x, uint32_t n, const ir_value *parts, uint32_t dim) {
+  assert(!parts[0].op || dim < opt_type(parts[0])->rank || n == 1);
   int64_t dims[TFL_MOST_DIMS], size = 0;
   assert(n > 0);
   if (n == 1) return parts[0];
@@ -178,6 +194,7 @@ ir_value tfl_concat(tfl_op *x, uint32_t n, const ir_value *parts, uint32_t dim) 
   return opt_concatenate(x->rw, n, parts, dim, tfl_type(x, (base_dtype)t->dtype, t->rank, dims));
 }
 
+/* permutation[d] is the dimension of v that becomes dimension d. */
 ir_value tfl_transpose(tfl_op *x, ir_value v, const int64_t *permutation) {
   bool moves = false;
   for (uint32_t d = 0; v.op && d < opt_type(v)->rank; d++) moves = moves || permutation[d] != d;
@@ -191,6 +208,7 @@ ir_value tfl_reverse(tfl_op *x, ir_value v, uint32_t n, const int64_t *dims) {
   return r;
 }
 
+/* Sizes are checked here, with overflow, since padding comes from attributes and inputs of the user's. */
 ir_value tfl_pad(tfl_op *x, ir_value v, ir_value scalar, const int64_t *low, const int64_t *high,
                  const int64_t *interior) {
   static const int64_t none[TFL_MOST_DIMS] = {0};
@@ -218,10 +236,12 @@ ir_value tfl_pad(tfl_op *x, ir_value v, ir_value scalar, const int64_t *low, con
 }
 
 ir_value tfl_reduce(tfl_op *x, ir_opcode opcode, ir_value v, double init, uint32_t n, const int64_t *dims) {
+  assert(n == 0 || dims != NULL);
   if (!v.op) return v;
   return opt_reduce(x->rw, opcode, v, tfl_scalar(x, (base_dtype)opt_type(v)->dtype, init), n, dims);
 }
 
+/* Starts that are out of range are moved by the op itself, so that the slice fits. */
 ir_value tfl_dynamic_slice(tfl_op *x, ir_value v, const ir_value *starts, const int64_t *sizes) {
   ir_value all[TFL_MOST_DIMS + 1] = {v};
   if (!v.op) return v;
@@ -236,6 +256,7 @@ ir_value tfl_dynamic_slice(tfl_op *x, ir_value v, const ir_value *starts, const 
   return s;
 }
 
+/* `part` has v's rank and is nowhere larger. */
 ir_value tfl_dynamic_update(tfl_op *x, ir_value v, ir_value part, const ir_value *starts) {
   ir_value all[TFL_MOST_DIMS + 2] = {v, part};
   if (!v.op) return v;
@@ -255,7 +276,10 @@ static uint32_t make_free_dims(const ir_type *t, const int64_t *batch, uint32_t 
   return rank;
 }
 
+/* The result's dimensions: batch, a's free ones, b's free ones. Sizes of the pairs must agree; callers have
+ * checked. */
 ir_value tfl_dot_general(tfl_op *x, ir_value a, ir_value b, const tfl_dot *d, base_dtype dtype) {
+  assert(d->n_batch + d->n_contract <= TFL_MOST_DIMS);
   int64_t dims[2 * TFL_MOST_DIMS];
   uint32_t rank = 0;
   if (!a.op || !b.op) return make_nothing();
@@ -272,6 +296,7 @@ ir_value tfl_dot_general(tfl_op *x, ir_value a, ir_value b, const tfl_dot *d, ba
 
 /* --- numbers --- */
 
+/* PRED: false and true; integers: two's complement; floats: the infinities. */
 static ir_value make_limit(tfl_op *x, base_dtype t, bool low) {
   const base_dtype_info *info = base_dtype_of(t);
   double infinity = low ? -__builtin_inf() : __builtin_inf();
@@ -293,10 +318,12 @@ ir_value tfl_highest(tfl_op *x, base_dtype dtype) {
   return make_limit(x, dtype, false);
 }
 
+/* TensorFlow's CPU kernels add half and bfloat16 in float. */
 base_dtype tfl_sum_dtype(base_dtype dtype) {
   return base_dtype_is_float(dtype) && base_dtype_of(dtype)->bits < 32 ? XLAC_F32 : dtype;
 }
 
+/* A NULL region, after a failure, leaves the cursor where it is; tfl_leave works all the same. */
 tfl_cursor tfl_enter(tfl_op *x, ir_computation *region) {
   tfl_cursor back = {x->rw->into, x->rw->before};
   if (region) {

@@ -58,6 +58,8 @@ typedef struct tfl_op {
 } tfl_op;
 
 typedef int tfl_row_fn(tfl_op *x);
+/* A row of lower.def. Several ops share a function, which tells them apart by `arg`: an opcode, a number of
+ * dimensions, bits of its own. */
 struct tfl_row {
   const char *op;
   tfl_row_fn *fn;
@@ -127,7 +129,8 @@ base_dtype tfl_out_dtype(const tfl_op *x, uint32_t i);
 /* A resource gets a new value. */
 void tfl_assign(tfl_op *x, tfl_resource *r, ir_value v);
 void tfl_assign_value(tfl_op *x, tfl_resource *r, const tfl_value *v);
-/* A new resource of this graph alone (a TensorArray, a stack), and its handle as output i. */
+/* A new resource of this graph alone (a TensorArray, a stack), and its handle as output i. NULL when out of
+ * memory, with x->status set. */
 tfl_resource *tfl_new_resource(tfl_op *x, uint32_t i);
 
 /* --- values from tfl_values --- */

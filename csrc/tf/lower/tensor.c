@@ -1,42 +1,20 @@
-/* Reads TensorProto messages where they lie. */
+/* Reads TensorProto messages where they lie. A tensor is either tensor_content, its bytes as they are in memory,
+ * or a list in a field by type (float_val, int_val, ...), of which the last element stands for all that are
+ * missing. */
 #include "tensor.h"
 
+/* Quantised types are the integers that hold them. What is not in the list is INVALID, 0. */
 base_dtype tfl_dtype_of(unsigned tf_type) {
   static const uint8_t types[TF_TYPE_END] = {
-      [TF_FLOAT] = XLAC_F32,
-      [TF_DOUBLE] = XLAC_F64,
-      [TF_INT32] = XLAC_S32,
-      [TF_UINT8] = XLAC_U8,
-      [TF_INT16] = XLAC_S16,
-      [TF_INT8] = XLAC_S8,
-      [TF_COMPLEX64] = XLAC_C64,
-      [TF_INT64] = XLAC_S64,
-      [TF_BOOL] = XLAC_PRED,
-      [TF_QINT8] = XLAC_S8,
-      [TF_QUINT8] = XLAC_U8,
-      [TF_QINT32] = XLAC_S32,
-      [TF_BFLOAT16] = XLAC_BF16,
-      [TF_QINT16] = XLAC_S16,
-      [TF_QUINT16] = XLAC_U16,
-      [TF_UINT16] = XLAC_U16,
-      [TF_COMPLEX128] = XLAC_C128,
-      [TF_HALF] = XLAC_F16,
-      [TF_UINT32] = XLAC_U32,
-      [TF_UINT64] = XLAC_U64,
-      [TF_FLOAT8_E5M2] = XLAC_F8E5M2,
-      [TF_FLOAT8_E4M3FN] = XLAC_F8E4M3FN,
-      [TF_FLOAT8_E4M3FNUZ] = XLAC_F8E4M3FNUZ,
-      [TF_FLOAT8_E4M3B11FNUZ] = XLAC_F8E4M3B11FNUZ,
-      [TF_FLOAT8_E5M2FNUZ] = XLAC_F8E5M2FNUZ,
-      [TF_INT4] = XLAC_S4,
-      [TF_UINT4] = XLAC_U4,
-      [TF_INT2] = XLAC_S2,
-      [TF_UINT2] = XLAC_U2,
+#define TF_TYPE(name, number, word, element) [number] = element,
+#include "../graph/tf_types.def"
+#undef TF_TYPE
   };
   unsigned base = tf_base_type(tf_type);
   return base < TF_TYPE_END ? (base_dtype)types[base] : BASE_DTYPE_INVALID;
 }
 
+/* Fields of TensorShapeProto: 2 dim (in it 1 size), 3 unknown_rank. */
 int tfl_read_shape(base_slice message, bool *known, uint32_t *rank, int64_t *dims, xlac_error *err) {
   const char *at = message.p;
   *known = true;
@@ -55,6 +33,7 @@ int tfl_read_shape(base_slice message, bool *known, uint32_t *rank, int64_t *dim
 
 /* --- elements that are listed, each a varint or of fixed width, packed or one by one --- */
 
+/* How a type's list looks on the wire. */
 typedef struct tensor_list {
   uint32_t field;
   uint8_t wire;  /* of one element */
@@ -63,6 +42,8 @@ typedef struct tensor_list {
   bool from_bits;
 } tensor_list;
 
+/* Field and wire type: float_val 5, double_val 6, int_val 7, scomplex_val 9, int64_val 10, bool_val 11,
+ * dcomplex_val 12, half_val 13, uint32_val 16, uint64_val 17, float8_val 18. Narrow integers are all in int_val. */
 static tensor_list tensor_list_of(base_dtype t) {
   uint8_t size = (uint8_t)base_dtype_bytes(t);
   switch (t) {
@@ -92,6 +73,7 @@ static tensor_list tensor_list_of(base_dtype t) {
 
 /* Wraps one element in a message of its own, so that tf_raw_next reads it: field 1 of that wire type. */
 bool tfl_next_packed(const char **at, const char *end, uint8_t wire, uint64_t *v) {
+  assert(wire == 0 || wire == 1 || wire == 5);
   size_t left = (size_t)(end - *at), n = 0;
   char one[16] = {(char)(1 << 3 | wire)};
   if (wire != 0) {
@@ -111,18 +93,22 @@ bool tfl_next_packed(const char **at, const char *end, uint8_t wire, uint64_t *v
   return true;
 }
 
+/* A tensor's data while it is filled; n counts elements of the list, two for a complex number. */
 typedef struct tensor_fill {
   tensor_list list;
   char *data;
   int64_t n, room; /* elements of the list */
 } tensor_fill;
 
+/* The low bytes of v, which on this machine come first; false where there is no room. */
 static bool tensor_put(tensor_fill *t, uint64_t v) {
+  assert(t->n <= t->room && t->list.bytes <= 8);
   if (t->n == t->room) return false;
   memcpy(t->data + t->n++ * t->list.bytes, &v, t->list.bytes);
   return true;
 }
 
+/* All fields of the list's number, packed or single, in order. */
 static bool tensor_listed(base_slice message, tensor_fill *t) {
   const char *at = message.p, *end = message.p + message.n;
   for (tf_raw_field f; tf_raw_next(&at, end, &f);) {
@@ -143,8 +129,9 @@ static bool tensor_listed(base_slice message, tensor_fill *t) {
   return true;
 }
 
-/* The last element listed stands for the rest. */
+/* The last element listed stands for the rest. An odd part of a complex number at the end is left out. */
 static void tensor_repeat(tensor_fill *t) {
+  assert(t->list.parts > 0);
   size_t size = (size_t)t->list.bytes * t->list.parts;
   int64_t have = t->n / t->list.parts, want = t->room / t->list.parts;
   if (have == 0) {
@@ -155,6 +142,7 @@ static void tensor_repeat(tensor_fill *t) {
 }
 
 static int tensor_elements(base_slice message, base_dtype t, int64_t count, void *data, xlac_error *err) {
+  assert(count >= 0);
   tf_raw_field content;
   size_t size = (size_t)count * base_dtype_bytes(t);
   if (tf_raw_find(message, 4, &content) && content.wire == 2 && content.bytes.n > 0) {
@@ -172,6 +160,8 @@ static int tensor_elements(base_slice message, base_dtype t, int64_t count, void
   return 0;
 }
 
+/* Memory is bounded by what the shape says, and that by 2^59 bytes: a message of a few bytes may ask for much,
+ * which then fails as any allocation does. */
 int tfl_read_tensor(base_slice message, base_arena *arena, tfl_shape *shape, void **data, xlac_error *err) {
   tf_raw_field f;
   bool known = true;

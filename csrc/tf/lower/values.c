@@ -1,8 +1,114 @@
-/* Inputs and outputs of the node being lowered. */
+/* What the functions of rows ask for: inputs, outputs and attributes of the node being lowered. The first failure
+ * is kept in x->status, with its message; later ones are silent, since they follow from it. */
 #include <stdio.h>
 
 #include "build.h"
 #include "tensor.h"
+
+/* --- attributes --- */
+
+/* The node's value, or the op's default. */
+static base_slice attr_value_of(tfl_op *x, const char *name) {
+  assert(x->node->op != NULL);
+  base_slice v = tf_attr_or_default(x->node->op, x->node->def->attrs, base_slice_of(name));
+  if (!v.p) tfl_fail(x, "attribute '%s' is missing", name);
+  return v;
+}
+
+/* The attribute holds another alternative of AttrValue. */
+static void attr_wrong(tfl_op *x, const char *name, const char *kind) {
+  tfl_fail(x, "attribute '%s' is not %s", name, kind);
+}
+
+/* 0 after a failure. An AttrValue of no bytes is a default value of its kind, as protocol buffers leave zeros out. */
+int64_t tfl_attr_int(tfl_op *x, const char *name) {
+  int64_t v = 0;
+  base_slice value = attr_value_of(x, name);
+  if (value.p && value.n && !tf_attr_int(value, &v)) attr_wrong(x, name, "an integer");
+  return v;
+}
+
+bool tfl_attr_bool(tfl_op *x, const char *name) {
+  bool v = false;
+  base_slice value = attr_value_of(x, name);
+  if (value.p && value.n && !tf_attr_bool(value, &v)) attr_wrong(x, name, "a truth value");
+  return v;
+}
+
+float tfl_attr_float(tfl_op *x, const char *name) {
+  float v = 0;
+  base_slice value = attr_value_of(x, name);
+  if (value.p && value.n && !tf_attr_float(value, &v)) attr_wrong(x, name, "a number");
+  return v;
+}
+
+base_slice tfl_attr_str(tfl_op *x, const char *name) {
+  base_slice v = {"", 0}, value = attr_value_of(x, name);
+  if (value.p && value.n && !tf_attr_string(value, &v)) attr_wrong(x, name, "a string");
+  return v;
+}
+
+bool tfl_attr_is(tfl_op *x, const char *name, const char *word) {
+  return base_slice_is(tfl_attr_str(x, name), word);
+}
+
+/* INVALID after a failure. */
+base_dtype tfl_attr_dtype(tfl_op *x, const char *name) {
+  unsigned type = 0;
+  base_slice value = attr_value_of(x, name);
+  if (value.p && !tf_attr_type(value, &type)) attr_wrong(x, name, "an element type");
+  base_dtype t = tfl_dtype_of(type);
+  if (value.p && t == BASE_DTYPE_INVALID && !x->status)
+    tfl_fail(x, "attribute '%s' is %s: expected numbers or truth values", name, tf_type_word(type));
+  return t;
+}
+
+/* Field 3 of the list: packed, or one by one. Counts where out is NULL. */
+static uint32_t attr_list_ints(base_slice list, int64_t *out) {
+  uint32_t n = 0;
+  const char *at = list.p;
+  for (tf_raw_field f; tf_raw_next(&at, list.p + list.n, &f);) {
+    if (f.number != 3) continue;
+    if (f.wire == 0 && out) out[n] = (int64_t)f.value;
+    if (f.wire == 0) n++;
+    uint64_t v = 0;
+    for (const char *p = f.bytes.p; f.wire == 2 && tfl_next_packed(&p, f.bytes.p + f.bytes.n, 0, &v); n++)
+      if (out) out[n] = (int64_t)v;
+  }
+  return n;
+}
+
+/* The list is in the arena; *v is NULL where it is empty. */
+int tfl_attr_ints(tfl_op *x, const char *name, const int64_t **v, uint32_t *n) {
+  base_slice value = attr_value_of(x, name);
+  tf_raw_field f;
+  *v = NULL;
+  *n = 0;
+  if (x->status) return x->status;
+  if (!tf_raw_find(value, 1, &f) || f.wire != 2) return value.n == 0 ? 0 : (attr_wrong(x, name, "a list"), x->status);
+  *n = attr_list_ints(f.bytes, NULL);
+  int64_t *list = BASE_ARRAY(x->arena, int64_t, (size_t)*n + 1);
+  if (!list) return x->status = base_oom(x->err, "lowering");
+  attr_list_ints(f.bytes, list);
+  *v = list;
+  return 0;
+}
+
+/* *dims has room for TFL_MOST_DIMS whatever the rank. */
+int tfl_attr_shape(tfl_op *x, const char *name, bool *known, const int64_t **dims, uint32_t *rank) {
+  base_slice value = attr_value_of(x, name), shape = {NULL, 0};
+  *known = false;
+  *rank = 0;
+  int64_t *list = BASE_ARRAY(x->arena, int64_t, TFL_MOST_DIMS);
+  if (!list) return x->status = base_oom(x->err, "lowering");
+  *dims = list;
+  if (x->status || value.n == 0) return x->status;
+  if (!tf_attr_shape(value, &shape)) attr_wrong(x, name, "a shape");
+  if (x->status) return x->status;
+  return x->status = tfl_read_shape(shape, known, rank, list, x->err);
+}
+
+/* --- inputs and outputs --- */
 
 int tfl_fail(tfl_op *x, const char *format, ...) {
   char what[400];
@@ -19,12 +125,14 @@ int tfl_fail(tfl_op *x, const char *format, ...) {
 
 /* --- inputs --- */
 
+/* For messages, by tfl_kind. */
 static const char *value_kind_text(const tfl_value *v) {
   static const char *const texts[] = {"nothing", "a tensor", "a resource", "a list of tensors"};
   assert(v->kind < sizeof texts / sizeof *texts);
   return texts[v->kind];
 }
 
+/* Fails where input i is missing or of another kind. */
 static bool value_must_be(tfl_op *x, uint32_t i, tfl_kind kind) {
   const tfl_value expected = {.kind = (uint8_t)kind};
   if (i >= x->n_in) {
@@ -36,6 +144,8 @@ static bool value_must_be(tfl_op *x, uint32_t i, tfl_kind kind) {
   return false;
 }
 
+/* Small data becomes a constant where it is used, so that values known in one region need not be passed into
+ * another. The attribute is made once and shared. Larger data is made once, by whoever first asked for it. */
 ir_value tfl_use_value(tfl_build *b, tfl_value *v) {
   bool as_constant = v->data && (!v->v.op || v->type->count <= TFL_SMALL);
   assert(v->kind == TFL_TENSOR);
@@ -60,11 +170,13 @@ ir_value tfl_in(tfl_op *x, uint32_t i) {
   return value_must_be(x, i, TFL_TENSOR) ? tfl_use_value(x->b, x->in[i]) : (ir_value){NULL, 0};
 }
 
+/* The static type after a failure lets a row go on without checks. */
 const ir_type *tfl_in_type(tfl_op *x, uint32_t i) {
   static const ir_type none = {.kind = IR_TYPE_TENSOR, .dtype = XLAC_F32, .count = 1};
   return value_must_be(x, i, TFL_TENSOR) ? x->in[i]->type : &none;
 }
 
+/* Handles are numbers of tfl_build.resources. */
 tfl_resource *tfl_in_resource(tfl_op *x, uint32_t i) {
   return value_must_be(x, i, TFL_HANDLE) ? x->b->resources.items[x->in[i]->number] : NULL;
 }
@@ -76,6 +188,8 @@ static int value_data(tfl_op *x, uint32_t i, const void **data) {
   return x->status = tfl_evaluate(x->b, x->in[i], data);
 }
 
+/* needs_data tells the caller of tfl_lower that more constants might help: the session then runs the cluster's
+ * parts. */
 int tfl_data(tfl_op *x, uint32_t i, const void **data) {
   TRY(value_data(x, i, data));
   if (*data) return 0;
@@ -84,6 +198,7 @@ int tfl_data(tfl_op *x, uint32_t i, const void **data) {
 }
 
 static int value_ints(tfl_op *x, uint32_t i, const void *data, const int64_t **v, uint32_t *n) {
+  assert(data != NULL);
   const ir_type *t = tfl_in_type(x, i);
   if (t->count > INT32_MAX) return tfl_fail(x, "input %u has %lld elements", i, (long long)t->count);
   int64_t *list = BASE_ARRAY(x->arena, int64_t, (size_t)t->count + 1);
@@ -130,6 +245,8 @@ int tfl_number(tfl_op *x, uint32_t i, double *v) {
   return 0;
 }
 
+/* Looks through the graph, not the values: [batch, 4] packed from an unknown batch and a known 4 has a known
+ * element 1. */
 bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v) {
   const tf_graph *g = x->frame->graph;
   const void *data = NULL;
@@ -148,6 +265,7 @@ bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v) {
 }
 
 int tfl_axis(tfl_op *x, int64_t axis, uint32_t rank, uint32_t *out) {
+  assert(out != NULL);
   *out = 0;
   if (axis < -(int64_t)rank || axis >= (int64_t)rank)
     return tfl_fail(x, "axis %lld is out of range: expected one of -%u to %d", (long long)axis, rank, (int)rank - 1);
@@ -157,14 +275,17 @@ int tfl_axis(tfl_op *x, int64_t axis, uint32_t rank, uint32_t *out) {
 
 /* --- outputs --- */
 
+/* INVALID for an output that there is not: ops with optional outputs ask. */
 base_dtype tfl_out_dtype(const tfl_op *x, uint32_t i) {
   return i < x->n_out ? tfl_dtype_of(tf_output_type(x->node, i)) : BASE_DTYPE_INVALID;
 }
 
 tfl_value tfl_tensor(const tfl_op *x, ir_value v) {
+  assert(v.op != NULL || x->status != 0 || x->rw->failed);
   return (tfl_value){.kind = TFL_TENSOR, .fixed = x->fixed, .type = opt_type(v), .v = v, .input = -1};
 }
 
+/* Outputs beyond the node's are left out, for rows that serve several ops. */
 void tfl_out_value(tfl_op *x, uint32_t i, const tfl_value *v) {
   if (i < x->n_out) x->out[i] = *v;
 }
@@ -175,6 +296,7 @@ void tfl_out(tfl_op *x, uint32_t i, ir_value v) {
   tfl_out_value(x, i, &value);
 }
 
+/* Also keeps `input`, so that a graph that hands an input through gives the very input. */
 void tfl_out_same(tfl_op *x, uint32_t i, uint32_t k) {
   if (k < x->n_in)
     tfl_out_value(x, i, x->in[k]);
@@ -182,6 +304,7 @@ void tfl_out_same(tfl_op *x, uint32_t i, uint32_t k) {
     tfl_fail(x, "it has %u inputs, needs number %u", x->n_in, k);
 }
 
+/* fixed: later rows may ask for it as for a constant's. */
 void tfl_out_data(tfl_op *x, uint32_t i, base_dtype dtype, uint32_t rank, const int64_t *dims, const void *data) {
   tfl_value v = {.kind = TFL_TENSOR, .fixed = true, .type = tfl_type(x, dtype, rank, dims), .input = -1};
   if (!v.type) return;
@@ -196,6 +319,7 @@ void tfl_out_data(tfl_op *x, uint32_t i, base_dtype dtype, uint32_t rank, const 
   tfl_out_value(x, i, &v);
 }
 
+/* Other types than integers get i64, which the check of outputs then reports. */
 void tfl_out_ints(tfl_op *x, uint32_t i, uint32_t rank, const int64_t *dims, const int64_t *v) {
   base_dtype t = tfl_out_dtype(x, i);
   size_t n = 1;
@@ -211,6 +335,7 @@ void tfl_out_ints(tfl_op *x, uint32_t i, uint32_t rank, const int64_t *dims, con
   tfl_out_data(x, i, t, rank, dims, data);
 }
 
+/* r may be NULL, after a failure. */
 void tfl_assign_value(tfl_op *x, tfl_resource *r, const tfl_value *v) {
   if (!r || x->status) return;
   r->value = *v;
@@ -222,6 +347,7 @@ void tfl_assign(tfl_op *x, tfl_resource *r, ir_value v) {
   if (v.op) tfl_assign_value(x, r, &value);
 }
 
+/* Its value is TFL_NONE until the row assigns one. */
 tfl_resource *tfl_new_resource(tfl_op *x, uint32_t i) {
   tfl_resource *r = BASE_NEW(x->arena, tfl_resource);
   tfl_value handle = {.kind = TFL_HANDLE, .input = -1, .number = x->b->resources.n};

@@ -1,4 +1,6 @@
-/* A whole graph as one module: feeds become _Arg nodes, fetches get _Retval nodes. */
+/* A whole graph as one module: feeds become _Arg nodes, fetches get _Retval nodes, and what tfl_lower leaves out
+ * of the module (known data, inputs passed through) is put back as constants and parameters, so that main gives
+ * every fetch. */
 #include "whole.h"
 
 #include "../../text/proto/wire.h"
@@ -11,6 +13,7 @@ static int whole_unknown(const char *tensor, xlac_error *err) {
 
 /* "x:1" -> the node and its output. */
 static int whole_find(const tf_graph *g, const char *tensor, uint32_t *id, int32_t *output, xlac_error *err) {
+  assert(tensor != NULL);
   size_t n = strlen(tensor);
   const char *colon = strrchr(tensor, ':');
   int64_t number = 0;
@@ -31,7 +34,8 @@ static int whole_find(const tf_graph *g, const char *tensor, uint32_t *id, int32
   return whole_unknown(tensor, err);
 }
 
-/* A node definition of that op with the attribute "index". */
+/* A node definition of that op with the attribute "index". NULL when out of memory. The attribute says which
+ * argument, or result, the node is. */
 static tf_node_def *whole_def(tf_graph *g, const base_istr *name, const char *op, uint32_t number) {
   base_arena *a = &g->def->arena;
   tf_node_def *def = BASE_NEW(a, tf_node_def);
@@ -48,6 +52,7 @@ static tf_node_def *whole_def(tf_graph *g, const base_istr *name, const char *op
   return kept && def && attr && attr->key && def->op ? def : NULL;
 }
 
+/* The node itself is turned into an _Arg; whatever op it had (Placeholder, mostly) is forgotten. */
 static int whole_feed(tf_graph *g, const char *tensor, uint32_t number, xlac_error *err) {
   uint32_t id = 0;
   int32_t output = 0;
@@ -63,6 +68,7 @@ static int whole_feed(tf_graph *g, const char *tensor, uint32_t number, xlac_err
   return 0;
 }
 
+/* The new node is named as the user wrote the fetch, so that the report can repeat it. */
 static int whole_fetch(tf_graph *g, const char *tensor, uint32_t number, xlac_error *err) {
   uint32_t id = 0, at = 0;
   int32_t output = 0;
@@ -81,6 +87,7 @@ static int whole_fetch(tf_graph *g, const char *tensor, uint32_t number, xlac_er
 
 /* --- all results in main, known ones too --- */
 
+/* Completing main. */
 typedef struct whole_ends {
   opt_rewriter rw;
   tfl_lowered *l;
@@ -90,6 +97,7 @@ typedef struct whole_ends {
   uint32_t n_params;
 } whole_ends;
 
+/* The parameter for an input, made where main has none yet. */
 static ir_value whole_input(whole_ends *w, uint32_t input, const tfl_shape *s) {
   ir_computation *main = w->l->module->entry;
   for (uint32_t i = 0; i < w->n_params; i++)
@@ -99,6 +107,7 @@ static ir_value whole_input(whole_ends *w, uint32_t input, const tfl_shape *s) {
 }
 
 static int whole_results(whole_ends *w, xlac_error *err) {
+  assert(w->l->module->entry != NULL);
   tfl_lowered *l = w->l;
   ir_computation *main = l->module->entry;
   ir_value *results = BASE_ARRAY(&l->arena, ir_value, (size_t)l->n_outputs + l->n_updates + 1);
@@ -136,6 +145,7 @@ static void whole_item(base_text *t, const char *name, bool first) {
   base_put_json(t, name, strlen(name));
 }
 
+/* JSON; names are escaped. */
 static void whole_report(const whole_ends *w, base_text *t, uint32_t n_fetches, const char *const *fetches) {
   base_putc(t, '{');
   whole_list(t, "parameters", true);
@@ -147,6 +157,7 @@ static void whole_report(const whole_ends *w, base_text *t, uint32_t n_fetches, 
   BASE_PUT(t, "]}");
 }
 
+/* The module is the caller's on success, and is freed with *l otherwise. */
 static int whole_lower(ir_module **out, base_text *report, tf_graph *graph, tf_bodies *bodies, tfl_lowered *l,
                        uint32_t n_inputs, const tfl_named *inputs, uint32_t n_fetches, const char *const *fetches,
                        xlac_error *err) {
@@ -166,6 +177,7 @@ static int whole_lower(ir_module **out, base_text *report, tf_graph *graph, tf_b
   return 0;
 }
 
+/* The graph has been changed after a failure, too. */
 int tfl_lower_whole(ir_module **out, base_text *report, tf_graph *graph, uint32_t n_inputs, const tfl_named *inputs,
                     uint32_t n_fetches, const char *const *fetches, xlac_error *err) {
   tf_bodies bodies;

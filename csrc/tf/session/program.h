@@ -24,6 +24,7 @@ struct tfs_call {
   xlac_error *err;
 };
 typedef int tfs_host_fn(tfs_call *c);
+/* A row of host.def: `arg` tells ops apart that share a function. */
 typedef struct tfs_host_op {
   const char *op;
   tfs_host_fn *fn;
@@ -40,17 +41,20 @@ typedef enum tfs_unit_kind {
   TFS_UNIT_RESULT
 } tfs_unit_kind;
 
+/* Where a value of a unit goes. */
 typedef struct tfs_out {
   int32_t output; /* TF_CONTROL */
   uint32_t unit;  /* who gets it */
   int32_t slot;   /* TF_CONTROL, or which input */
 } tfs_out;
 
+/* Counts and times for the report, of all runs. */
 typedef struct tfs_unit_stats {
   uint64_t runs, dead, compiles, hits, compiled_runs, fallen_back;
   double compile_seconds, run_seconds;
 } tfs_unit_stats;
 
+/* A node, or nodes that run as one. Which fields mean something depends on the kind. */
 struct tfs_unit {
   const base_istr *name; /* of the node, of the cluster */
   const tf_node *node;   /* NULL for a cluster */
@@ -79,6 +83,7 @@ struct tfs_unit {
   tfs_unit_stats stats;
 };
 
+/* A loop of the graph, by its name: what each running frame of it is made of. */
 typedef struct tfs_static_frame {
   const base_istr *name; /* NULL for the outermost */
   uint32_t n_units, n_slots, n_enters;
@@ -86,6 +91,7 @@ typedef struct tfs_static_frame {
   uint32_t *first_wait; /* by local place: what it waits for */
 } tfs_static_frame;
 
+/* Owned by a step, by the session (functions' bodies) or by a unit (its cluster's nodes). */
 struct tfs_program {
   tfs_session *session;
   const tf_graph *graph;

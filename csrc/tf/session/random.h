@@ -4,6 +4,7 @@
 
 #include "../../interp/algorithm/counter_rng.h"
 
+/* What a node's generator is: the state is put back when a call fails (tfs_save_random). */
 typedef struct tfs_random {
   uint64_t key;
   rng_counter counter;

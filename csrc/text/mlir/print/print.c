@@ -1,12 +1,18 @@
 /* Printing modules in MLIR form as MLIR itself does: module, functions, entry points. Source: the MLIR language
- * reference; StableHLO's and func's assembly formats. */
+ * reference; StableHLO's and func's assembly formats.
+ *
+ *   module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
+ *     func.func public @main(%arg0: tensor<8xf32> loc("x")) -> (tensor<8xf32> {jax.result_info = ""}) { ... }
+ *   } */
 #include "print.h"
 
+/* Keys are compared by letters: an attribute's key may come from another module's table of strings. */
 static bool mprint_is(const base_istr *key, const char *s) {
   return strcmp(key->s, s) == 0;
 }
 
-/* A dictionary but for one key or two, after ` keyword`; nothing when nothing is left. */
+/* A dictionary but for one key or two, after ` keyword`; nothing when nothing is left. `open` is what stands before
+ * the first entry, its brace included. */
 static void mprint_dict_without(mprint *p, const ir_mdict *d, const char *open, const char *a, const char *b) {
   bool some = false;
   for (uint32_t i = 0; d && i < d->n; i++) {
@@ -20,6 +26,7 @@ static void mprint_dict_without(mprint *p, const ir_mdict *d, const char *open, 
 
 /* --- functions, pretty --- */
 
+/* A declaration has no names for its arguments. */
 static void mprint_parameter(mprint *p, const ir_computation *c, uint32_t i) {
   const ir_op *param = c->params[i];
   if (!c->declaration) {
@@ -32,11 +39,13 @@ static void mprint_parameter(mprint *p, const ir_computation *c, uint32_t i) {
   mprint_dict(p, param->mlir);
 }
 
+/* NULL for an empty dictionary too, which is not printed. */
 static const ir_mdict *mprint_result_attrs(const ir_computation *c, uint32_t i) {
   const ir_mdict *d = ir_result_attrs(c, i);
   return d && d->n ? d : NULL;
 }
 
+/* A single result without attributes has no parentheses, unless it is a function type itself. */
 static void mprint_function_results(mprint *p, const ir_computation *c) {
   uint32_t n = ir_function_results(c);
   if (n == 0) return;
@@ -53,6 +62,7 @@ static void mprint_function_results(mprint *p, const ir_computation *c) {
   if (!bare) base_putc(p->out, ')');
 }
 
+/* Visibility stands before the name, everything else that is no argument's or result's behind "attributes". */
 static void mprint_pretty_function(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, "func.func ");
   const ir_mattr *visibility = ir_mdict_get(c->mlir, "sym_visibility");
@@ -76,10 +86,7 @@ static void mprint_pretty_function(mprint *p, const ir_computation *c) {
 
 /* --- functions, generic --- */
 
-static void mprint_dict_or_empty(mprint *p, const ir_mdict *d) {
-  mprint_dict(p, d);
-}
-
+/* Absent where no argument has any: then MLIR has no such property. */
 static void mprint_argument_attrs(mprint *p, const ir_computation *c) {
   bool any = false;
   for (uint32_t i = 0; i < c->n_params; i++) any = any || (c->params[i]->mlir && c->params[i]->mlir->n);
@@ -87,11 +94,14 @@ static void mprint_argument_attrs(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, "arg_attrs = [");
   for (uint32_t i = 0; i < c->n_params; i++) {
     if (i) BASE_PUT(p->out, ", ");
-    mprint_dict_or_empty(p, c->params[i]->mlir);
+    mprint_dict(p, c->params[i]->mlir);
   }
   BASE_PUT(p->out, "], ");
 }
 
+/*   , res_attrs = [{jax.result_info = "x"}, {}]
+ *
+ * Nothing where no result has any, as MLIR prints it. */
 static void mprint_result_attr_list(mprint *p, const ir_computation *c) {
   bool any = false;
   uint32_t n = ir_function_results(c);
@@ -100,11 +110,15 @@ static void mprint_result_attr_list(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, ", res_attrs = [");
   for (uint32_t i = 0; i < n; i++) {
     if (i) BASE_PUT(p->out, ", ");
-    mprint_dict_or_empty(p, mprint_result_attrs(c, i));
+    mprint_dict(p, mprint_result_attrs(c, i));
   }
   base_putc(p->out, ']');
 }
 
+/*   (tensor<2xf32>, tensor<i32>) -> tensor<2xf32>      () -> (tensor<f32>, tensor<f32>)      () -> ()
+ *
+ * One result stands without parentheses, but for a function type, whose arrow would be read as this one's. A
+ * function that has kept its type, since its body does not show it, prints that. */
 static void mprint_signature(mprint *p, const ir_computation *c) {
   if (c->function_type) {
     mprint_type(p->out, c->function_type);
@@ -125,6 +139,7 @@ static void mprint_signature(mprint *p, const ir_computation *c) {
   if (!bare) base_putc(p->out, ')');
 }
 
+/* MLIR prints properties in alphabetical order. */
 static void mprint_generic_function(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, "\"func.func\"() <{");
   mprint_argument_attrs(p, c);
@@ -146,6 +161,7 @@ static void mprint_generic_function(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, " : () -> ()");
 }
 
+/* A function or, for symbols (sdy.mesh), the one op of a computation of its own. */
 static void mprint_member(mprint *p, const ir_computation *c) {
   mprint_spaces(p);
   if (c->kind == IR_SYMBOL) {
@@ -162,10 +178,13 @@ static void mprint_member(mprint *p, const ir_computation *c) {
 
 /* --- modules --- */
 
+/* What stands on the module's own level: functions, and ops with a symbol (meshes). Regions are printed by their
+ * owners. */
 static bool mprint_is_member(const ir_computation *c) {
   return c->kind == IR_FUNCTION || c->kind == IR_SYMBOL;
 }
 
+/* Up to the opening brace and its newline. */
 static void mprint_module_head(mprint *p, const ir_module *m) {
   const ir_mattr *visibility = ir_mdict_get(m->mlir, "sym_visibility");
   if (!p->generic) {
@@ -192,6 +211,7 @@ static void mprint_module_head(mprint *p, const ir_module *m) {
   BASE_PUT(p->out, " ({\n");
 }
 
+/* Everything but the aliases and the resources. */
 static void mprint_module(mprint *p, const ir_module *m) {
   mprint_module_head(p, m);
   bool empty = true;
@@ -213,6 +233,8 @@ static void mprint_module(mprint *p, const ir_module *m) {
   base_putc(p->out, '\n');
 }
 
+/* The first pass, for locations: numbers of aliases depend on all locations of the module, so they must be known
+ * before the first is printed. */
 static void mprint_visit_module(mprint *p, const ir_module *m) {
   mprint_loc_visit(p, m->loc, false);
   IR_FOR_COMPUTATIONS(c, m) {
@@ -221,6 +243,7 @@ static void mprint_visit_module(mprint *p, const ir_module *m) {
   mprint_loc_number(p);
 }
 
+/* `out` is the caller's; everything else is freed by mprint_end. */
 static mprint mprint_begin(base_text *out, const mlir_print_options *options, base_alloc alloc) {
   mprint p = {.out = out, .alloc = alloc};
   if (options) {
@@ -236,6 +259,7 @@ static mprint mprint_begin(base_text *out, const mlir_print_options *options, ba
   return p;
 }
 
+/* `status` is what went wrong before, or 0. */
 static int mprint_end(mprint *p, int status, xlac_error *err) {
   bool failed = p->failed || p->out->failed;
   BASE_VEC_FREE(p->alloc, &p->each);
@@ -252,6 +276,12 @@ static int mprint_end(mprint *p, int status, xlac_error *err) {
   return failed ? base_oom(err, "MLIR text") : 0;
 }
 
+/* The parts of a text in their order:
+ *
+ *   #loc = loc(unknown)                     aliases that block arguments use
+ *   module @m attributes {...} { ... }
+ *   #loc1 = loc("a.py":3:4)                 all other aliases
+ *   {-# dialect_resources: {...} #-}        the data of dense_resource<...> */
 int text_print_mlir(base_text *out, const ir_module *m, const mlir_print_options *options, xlac_error *err) {
   mprint p = mprint_begin(out, options, m->alloc);
   int status = mprint_name_values(&p, m, NULL, err);
@@ -265,13 +295,16 @@ int text_print_mlir(base_text *out, const ir_module *m, const mlir_print_options
   return mprint_end(&p, status, err);
 }
 
-/* The function or symbol that the op is in. */
+/* The function or symbol that the op is in. One op alone is named as in the text of its function; numbering the
+ * others is not needed. */
 static const ir_computation *mprint_function_of(const ir_op *op) {
   const ir_computation *c = op->parent;
   while (c->owner) c = c->owner->parent;
   return c;
 }
 
+/* Values have the names that they have in the whole function. In the generic form numbering runs through the whole
+ * module. */
 int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options *options, xlac_error *err) {
   const ir_module *m = op->parent->module;
   mprint p = mprint_begin(out, options, m->alloc);
@@ -280,6 +313,7 @@ int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options
   return mprint_end(&p, status, err);
 }
 
+/* What text_name_mlir_values passes along: the printer that knows the names, and whom to tell them. */
 typedef struct mprint_naming {
   mprint *p;
   text_name_fn *fn;
@@ -287,6 +321,7 @@ typedef struct mprint_naming {
   xlac_error *err;
 } mprint_naming;
 
+/* p->out serves as the buffer for one name at a time. */
 static int mprint_tell_op(const mprint_naming *x, ir_op *op) {
   base_text *name = x->p->out;
   int status = 0;
@@ -310,6 +345,7 @@ static int mprint_tell_values(const mprint_naming *x, const ir_computation *c) {
   return 0;
 }
 
+/* For those who speak of values by the names of the printed text (../../../shard/explain). Nothing is printed. */
 int text_name_mlir_values(const ir_module *m, text_name_fn *fn, void *ctx, xlac_error *err) {
   base_text name;
   base_text_init(&name, m->alloc);

@@ -1,9 +1,13 @@
-/* The pretty forms that no string describes: the <word> items of forms. A directive prints its own blanks. */
+/* The pretty forms that no string describes: the <word> items of forms. A directive prints its own blanks.
+ *
+ * Each is a row of mprint_directives: its word, its function, and the attributes that it prints, which the
+ * dictionary then leaves out. read/read_custom.c reads the same syntaxes. */
 #include "print.h"
 #include "../sdy/print.h"
 
 typedef void mprint_directive_fn(mprint *p, const ir_op *op, const char *form);
 
+/*   [1, 2] */
 static void mprint_number_list(mprint *p, const int64_t *v, uint32_t n) {
   base_putc(p->out, '[');
   for (uint32_t i = 0; i < n; i++) {
@@ -13,12 +17,14 @@ static void mprint_number_list(mprint *p, const int64_t *v, uint32_t n) {
   base_putc(p->out, ']');
 }
 
+/*   [0, 2] */
 static void mprint_dims(mprint *p, const ir_mattr *a) {
   uint32_t n;
   const int64_t *v = mprint_ints(p, a, &n);
   mprint_number_list(p, v, n);
 }
 
+/* A value whose type is not the result's (an op that breaks its rules) can be said in the generic form only. */
 static void mprint_constant(mprint *p, const ir_op *op, const char *form) {
   const ir_mattr *v = ir_mattr_of(op, "value");
   if (!v || !v->type || !mprint_same_type(v->type, op->type)) {
@@ -30,6 +36,7 @@ static void mprint_constant(mprint *p, const ir_op *op, const char *form) {
   mprint_attr(p, v);
 }
 
+/*    @f(%0) {attributes} : (t) -> t */
 static void mprint_call(mprint *p, const ir_op *op, const char *form) {
   const ir_mattr *callee = ir_mattr_of(op, "callee");
   base_putc(p->out, ' ');
@@ -42,6 +49,7 @@ static void mprint_call(mprint *p, const ir_op *op, const char *form) {
   mprint_function_type(p, op);
 }
 
+/* The dictionary and the types are the form's. */
 static void mprint_custom_call(mprint *p, const ir_op *op, const char *form) {
   (void)form;
   const ir_mattr *target = ir_mattr_of(op, "call_target_name");
@@ -52,6 +60,7 @@ static void mprint_custom_call(mprint *p, const ir_op *op, const char *form) {
   base_putc(p->out, ')');
 }
 
+/*    %0, %1 : t, t */
 static void mprint_barrier(mprint *p, const ir_op *op, const char *form) {
   mprint_rest(p, op, form, false);
   if (op->n_operands == 0) {
@@ -64,6 +73,7 @@ static void mprint_barrier(mprint *p, const ir_op *op, const char *form) {
   mprint_operand_types(p, op);
 }
 
+/*    e8m23 */
 static void mprint_precision_format(mprint *p, const ir_op *op, const char *form) {
   (void)form;
   BASE_PUT(p->out, " e");
@@ -85,12 +95,14 @@ static void mprint_precision(mprint *p, const ir_op *op, const char *form) {
   base_putc(p->out, ']');
 }
 
+/*   [0] x [1] */
 static void mprint_dim_pair(mprint *p, const ir_mattr *dims, const char *lhs, const char *rhs) {
   mprint_dims(p, ir_m_field(dims, lhs));
   BASE_PUT(p->out, " x ");
   mprint_dims(p, ir_m_field(dims, rhs));
 }
 
+/*    batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [...], algorithm = <...> */
 static void mprint_dot(mprint *p, const ir_op *op, const char *form) {
   const ir_mattr *dims = ir_mattr_of(op, "dot_dimension_numbers"), *algorithm = ir_mattr_of(op, "algorithm");
   if (dims && dims->kind == IR_M_STRUCT) {
@@ -111,6 +123,7 @@ static void mprint_dot(mprint *p, const ir_op *op, const char *form) {
   mprint_attr_bare(p, algorithm);
 }
 
+/*    [0:2, 1:9:2] */
 static void mprint_slice(mprint *p, const ir_op *op, const char *form) {
   (void)form;
   uint32_t n, n_limits, n_strides;
@@ -130,6 +143,7 @@ static void mprint_slice(mprint *p, const ir_op *op, const char *form) {
   base_putc(p->out, ']');
 }
 
+/*   [[0, 1], [2, 2]] */
 static void mprint_padding(mprint *p, const ir_mattr *a) {
   uint32_t n;
   const int64_t *v = mprint_ints(p, a, &n);
@@ -141,6 +155,7 @@ static void mprint_padding(mprint *p, const ir_mattr *a) {
   base_putc(p->out, ']');
 }
 
+/* Each part that the op has; none is left out for being at its default. */
 static void mprint_window(mprint *p, const ir_op *op) {
   static const char *const names[5][2] = {{"window_strides", "stride"},
                                           {"padding", "pad"},
@@ -162,6 +177,7 @@ static void mprint_window(mprint *p, const ir_op *op) {
   }
 }
 
+/*   (%0, %1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2]} */
 static void mprint_convolution(mprint *p, const ir_op *op, const char *form) {
   (void)form;
   const ir_mattr *dims = ir_mattr_of(op, "dimension_numbers");
@@ -174,6 +190,7 @@ static void mprint_convolution(mprint *p, const ir_op *op, const char *form) {
   base_putc(p->out, '}');
 }
 
+/* Whether two values are not the same: an op and which of its results. */
 static bool mprint_ints_differ(const ir_value *a, const ir_use *b) {
   return a->op != b->op || a->index != b->index;
 }
@@ -206,14 +223,19 @@ bool mprint_reduce_is_compact(const ir_op *op) {
          strcmp(c->return_name->s, "func.return") == 0;
 }
 
+/* Of a region that holds one op beside its arguments. */
 static const ir_op *mprint_only_op(const ir_computation *c) {
   const ir_op *op = c->first;
   while (op->opcode == IR_OP_PARAMETER) op = op->next;
+  assert(op);
   return op;
 }
 
+/*    reducer(%a: t, %b: t) (%c: u, %d: u)  {
+ * Pairs of an operand's accumulator and its element; MLIR prints two blanks before the brace. */
 static void mprint_reducer(mprint *p, const ir_op *op) {
   const ir_computation *c = op->called[0];
+  assert(c->n_params % 2 == 0 && c->n_params == op->n_operands);
   uint32_t half = c->n_params / 2;
   mprint_newline(p);
   BASE_PUT(p->out, " reducer");
@@ -228,7 +250,9 @@ static void mprint_reducer(mprint *p, const ir_op *op) {
   mprint_region(p, c, false);
 }
 
+/*   (%0 init: %1) applies stablehlo.add across dimensions = [0] : (...) -> ... */
 static void mprint_reduce(mprint *p, const ir_op *op, const char *form) {
+  assert(op->n_operands % 2 == 0);
   uint32_t half = op->n_operands / 2;
   for (uint32_t i = 0; i < half; i++) {
     base_puts(p->out, i ? ", (" : "(");
@@ -250,7 +274,9 @@ static void mprint_reduce(mprint *p, const ir_op *op, const char *form) {
   if (!compact) mprint_reducer(p, op);
 }
 
+/*   (%iterArg = %0, %iterArg_0 = %1) : t, u cond { ... } do { ... } */
 static void mprint_while(mprint *p, const ir_op *op, const char *form) {
+  assert(op->n_called == 2 && op->called[1]->n_params == op->n_operands);
   const ir_computation *body = op->called[1];
   base_putc(p->out, '(');
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -279,6 +305,7 @@ static uint32_t mprint_first_segment(mprint *p, const ir_op *op) {
   return n >= 0 && n <= op->n_operands ? (uint32_t)n : op->n_operands;
 }
 
+/*   (%0) inits (%1) dimension=0 {...} */
 static void mprint_scan(mprint *p, const ir_op *op, const char *form) {
   uint32_t inputs = mprint_first_segment(p, op);
   base_putc(p->out, '(');
@@ -295,6 +322,7 @@ static void mprint_scan(mprint *p, const ir_op *op, const char *form) {
   mprint_function_type(p, op);
 }
 
+/*   (%0, k = 3) : t -> (t, u) */
 static void mprint_top_k(mprint *p, const ir_op *op, const char *form) {
   BASE_PUT(p->out, "(");
   mprint_operands(p, op, 0, op->n_operands);
@@ -311,6 +339,7 @@ static void mprint_top_k(mprint *p, const ir_op *op, const char *form) {
   base_putc(p->out, ')');
 }
 
+/*    ({ ... }, { ... }) */
 static void mprint_regions(mprint *p, const ir_op *op, const char *form) {
   (void)form;
   for (uint32_t i = 0; i < op->n_called; i++) {
@@ -320,6 +349,7 @@ static void mprint_regions(mprint *p, const ir_op *op, const char *form) {
   if (op->n_called) base_putc(p->out, ')');
 }
 
+/* Whether the operands have these types. */
 static bool mprint_types_agree(const ir_op *op, const ir_type *const *types, uint32_t n) {
   if (op->n_operands != n) return false;
   for (uint32_t i = 0; i < n; i++)
@@ -327,6 +357,7 @@ static bool mprint_types_agree(const ir_op *op, const ir_type *const *types, uin
   return true;
 }
 
+/* The form writes the types once for operands, results and both regions' arguments. */
 static bool mprint_while_is_sayable(const ir_op *op) {
   if (op->n_called != 2 || !mprint_types_agree(op, op->types, op->n_results)) return false;
   for (uint32_t r = 0; r < 2; r++) {
@@ -338,6 +369,8 @@ static bool mprint_while_is_sayable(const ir_op *op) {
   return true;
 }
 
+/* The verifier may not have seen the module: an op whose attributes, regions or types are not what its form counts
+ * on is printed in the generic form, which can say everything. */
 bool mprint_is_sayable(mprint *p, const ir_op *op) {
   const ir_mattr *dims;
   switch (op->opcode) {
@@ -359,12 +392,30 @@ bool mprint_is_sayable(mprint *p, const ir_op *op) {
 }
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* What a directive of a form prints. */
 typedef struct mprint_directive_info {
   const char *word;
   mprint_directive_fn *print;
   const char *const *attrs; /* that it prints */
 } mprint_directive_info;
 
+/* What each directive prints, with the attributes that are then no longer to be printed in the dictionary:
+ *
+ *   <constant>          dense<1.0> : tensor<4xf32>
+ *   <call>              @f(%a, %b)
+ *   <custom_call>       @target(%a, %b)
+ *   <barrier>           %a, %b : tensor<f32>, tensor<i32>
+ *   <precision_format>  e5m10
+ *   <precision>         precision = [HIGH, DEFAULT]
+ *   <dot>               batching_dims = [0] x [0], contracting_dims = [1] x [0], precision = [HIGH, HIGH]
+ *   <slice>             [0:4, 2:8:2]
+ *   <convolution>       dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], pad = [[0, 1]]}
+ *   <reduce>            (%a init: %z) applies stablehlo.add across dimensions = [0]
+ *   <while>             (%i = %zero) : tensor<i32> cond { ... } do { ... }
+ *   <scan>              (%x) inits (%c) dimension=0 { ... } : type
+ *   <top_k>             (%a, k = 5) : type
+ *   <regions>           ({ ... }, { ... })
+ *   <sdy_...>           see ../sdy/print.c */
 static const mprint_directive_info mprint_directives[] = {
     {"<constant>", mprint_constant, NAMES("value")},
     {"<call>", mprint_call, NAMES("callee")},
@@ -388,6 +439,7 @@ static const mprint_directive_info mprint_directives[] = {
     {"<regions>", mprint_regions, NULL},
 };
 
+/* NULL for a word that is none. The list is short, and a form has one directive or none. */
 static const mprint_directive_info *mprint_directive_find(const char *word, size_t n) {
   base_slice s = {word, n};
   for (size_t i = 0; i < sizeof mprint_directives / sizeof *mprint_directives; i++)
@@ -400,6 +452,7 @@ const char *const *mprint_directive_attrs(const char *word, size_t n) {
   return d ? d->attrs : NULL;
 }
 
+/* Forms come from ops.def, so an unknown word is a mistake there. */
 void mprint_directive(mprint *p, const ir_op *op, const char *form, const char *word, size_t n) {
   const mprint_directive_info *d = mprint_directive_find(word, n);
   assert(d);

@@ -1,15 +1,22 @@
-/* The pretty syntax of ops of other dialects, following their rows in mlir_foreign.def. */
+/* The pretty syntax of ops of other dialects, following their rows in foreign.def; and of the dialects check and
+ * interpreter.
+ *
+ * An op is printed so only where the form says all of it: operands as many as the form has, attributes of the kinds
+ * that it writes, a result of the type that it implies. Else the generic form is printed. */
 #include "../foreign.h"
 #include "print.h"
 
+/* A type that is kept as this text. */
 static bool mprint_other_is(const ir_type *t, const char *text) {
   return t->kind == IR_TYPE_OTHER && strcmp(t->text->s, text) == 0;
 }
 
+/* i1 itself, no tensor of it. */
 static bool mprint_is_bool(const ir_type *t) {
   return t->kind == IR_TYPE_ELEMENT && t->dtype == XLAC_PRED && !t->quant;
 }
 
+/* The op's attribute that the item names, or NULL. */
 static const ir_mattr *mprint_item_attr(const ir_op *op, const mlir_foreign_item *item) {
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
     const base_istr *key = op->mlir->v[i].key;
@@ -27,12 +34,14 @@ static const char *mprint_flags_of(const ir_mattr *a, base_slice word) {
   return strncmp(rest, word.p, word.n) == 0 && rest[word.n] == '<' ? rest + word.n : NULL;
 }
 
+/* Whether the integer has a word. */
 static bool mprint_choice_fits(const ir_mattr *a, const char *const *words) {
   int64_t n = 0;
   while (words[n]) n++;
   return a->kind == IR_M_INTEGER && a->v.i >= 0 && a->v.i < n;
 }
 
+/* Whether an attribute of kind "shape" can be written [1, 2]: a dense<...> of index and rank 1. */
 static bool mprint_extents_fit(mprint *p, const ir_mattr *a) {
   uint32_t n;
   if (a->kind != IR_M_DENSE || a->type->rank != 1 || !a->type->text || strcmp(a->type->text->s, "index") != 0)
@@ -40,6 +49,7 @@ static bool mprint_extents_fit(mprint *p, const ir_mattr *a) {
   return mprint_ints(p, a, &n) != NULL;
 }
 
+/* Whether reading the item would give this attribute. */
 static bool mprint_foreign_attr_fits(mprint *p, const ir_op *op, const mlir_foreign_item *item) {
   const ir_mattr *a = mprint_item_attr(op, item);
   base_slice kind = item->kind;
@@ -57,12 +67,14 @@ static bool mprint_foreign_attr_fits(mprint *p, const ir_op *op, const mlir_fore
   return a->kind == IR_M_BOOL ? mprint_is_bool(op->type) : a->type && mprint_same_type(a->type, op->type);
 }
 
+/* Whether t is the element type of tensor `of`. */
 static bool mprint_is_element(const ir_type *t, const ir_type *of) {
   if (!ir_is_tensor(of)) return false;
   if (of->text) return t->kind == IR_TYPE_OTHER && t->text == of->text;
   return t->kind == IR_TYPE_ELEMENT && t->dtype == of->dtype && ir_quant_equal(t->quant, of->quant);
 }
 
+/* i1 in the shape of `of`. Vectors are kept as text, and their predicates' types can't be told. */
 static bool mprint_is_predicate_of(const ir_type *t, const ir_type *of) {
   if (!ir_is_tensor(of)) return of->kind != IR_TYPE_OTHER || of->text->s[0] != 'v' ? mprint_is_bool(t) : false;
   if (!ir_is_tensor(t) || t->dtype != XLAC_PRED || t->text || t->quant || t->rank != of->rank) return false;
@@ -71,6 +83,7 @@ static bool mprint_is_predicate_of(const ir_type *t, const ir_type *of) {
   return t->encoding == of->encoding;
 }
 
+/* Whether the result's type is the one that mlir_imply_result would give. */
 static bool mprint_result_is_implied(const ir_op *op, const mlir_foreign *f) {
   if (f->result == MLIR_FOREIGN_NONE) return op->n_results == 0;
   if (op->n_results != 1) return false;
@@ -96,6 +109,7 @@ static bool mprint_result_is_implied(const ir_op *op, const mlir_foreign *f) {
   }
 }
 
+/* Whether all operands from `from` on are of this type, so that it need be said but once. */
 static bool mprint_operands_are(const ir_op *op, uint32_t from, const ir_type *t) {
   for (uint32_t i = from; i < op->n_operands; i++)
     if (!mprint_same_type(ir_operand_type(op, i), t)) return false;
@@ -109,6 +123,7 @@ static bool mprint_is_assuming(const ir_op *op) {
          strcmp(c->return_name->s, "shape.assuming_yield") == 0;
 }
 
+/* Whether the row's form says all of the op. */
 static bool mprint_foreign_fits(mprint *p, const ir_op *op, const mlir_foreign *f) {
   const char *form = f->form;
   mlir_foreign_item item;
@@ -131,6 +146,7 @@ static bool mprint_foreign_fits(mprint *p, const ir_op *op, const mlir_foreign *
 
 /* --- the items --- */
 
+/*   [1, 2, 3] */
 static void mprint_extents(mprint *p, const ir_mattr *a) {
   uint32_t n;
   const int64_t *v = mprint_ints(p, a, &n);
@@ -142,7 +158,9 @@ static void mprint_extents(mprint *p, const ir_mattr *a) {
   base_putc(p->out, ']');
 }
 
+/* Nothing where the attribute is at its default. */
 static void mprint_foreign_attr(mprint *p, const ir_op *op, const mlir_foreign_item *item) {
+  assert(item->sort == '$');
   const ir_mattr *a = mprint_item_attr(op, item);
   base_slice kind = item->kind;
   const char *const *words = mlir_foreign_words(kind), *otherwise = mlir_foreign_default(kind);
@@ -167,6 +185,7 @@ static void mprint_foreign_attr(mprint *p, const ir_op *op, const mlir_foreign_i
   }
 }
 
+/* Whether the form prints this attribute, which is then left out of the dictionary. */
 static bool mprint_form_has(const char *form, const base_istr *key) {
   mlir_foreign_item item;
   while (mlir_foreign_next(&form, &item))
@@ -174,6 +193,7 @@ static bool mprint_form_has(const char *form, const base_istr *key) {
   return false;
 }
 
+/* The dictionary of attributes that no item prints. */
 static void mprint_foreign_rest(mprint *p, const ir_op *op, const char *form) {
   bool some = false;
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
@@ -185,6 +205,7 @@ static void mprint_foreign_rest(mprint *p, const ir_op *op, const char *form) {
   if (some) base_putc(p->out, '}');
 }
 
+/*   %0:2 = shape.assuming %w -> (tensor<f32>, tensor<i32>) { ... } */
 static void mprint_assuming(mprint *p, const ir_op *op) {
   if (op->n_results) {
     BASE_PUT(p->out, " -> (");
@@ -195,6 +216,7 @@ static void mprint_assuming(mprint *p, const ir_op *op) {
   mprint_region(p, op->called[0], false);
 }
 
+/* The condition's type is left out where it is i1. */
 static void mprint_select_types(mprint *p, const ir_op *op) {
   base_putc(p->out, ' ');
   if (!mprint_is_bool(ir_operand_type(op, 0))) {
@@ -217,12 +239,15 @@ static bool mprint_foreign_word(mprint *p, const ir_op *op, const char *form, ba
   return open;
 }
 
+/* The operands are taken in order, whatever their numbers in the form. */
 static void mprint_foreign_operands(mprint *p, const ir_op *op, base_slice which, uint32_t *next) {
+  assert(*next <= op->n_operands);
   uint32_t to = *which.p == '*' ? op->n_operands : *next + 1;
   mprint_operands(p, op, *next, to);
   *next = to;
 }
 
+/* `which` is "*", all operands' types, or a digit, one operand's. */
 static void mprint_foreign_types(mprint *p, const ir_op *op, base_slice which) {
   base_putc(p->out, ' ');
   if (*which.p == '*') {
@@ -232,6 +257,7 @@ static void mprint_foreign_types(mprint *p, const ir_op *op, base_slice which) {
   }
 }
 
+/* false, and nothing printed, where the generic form is needed. */
 bool mprint_foreign(mprint *p, const ir_op *op) {
   const mlir_foreign *f = mlir_foreign_find(op->u.name->s);
   if (!f || !mprint_foreign_fits(p, op, f)) return false;
@@ -267,7 +293,7 @@ bool mprint_foreign(mprint *p, const ir_op *op) {
 
 /* --- names of results --- */
 
-/* "c7_i32", "true" or "cst" */
+/* "c7_i32", "true" or "cst" These are the names that arith.constant asks for through OpAsmOpInterface. */
 static bool mprint_constant_name(base_text *o, const ir_mattr *value) {
   if (!value) return false;
   bool integer = value->kind == IR_M_INTEGER;
@@ -286,6 +312,7 @@ static bool mprint_constant_name(base_text *o, const ir_mattr *value) {
   return true;
 }
 
+/* Only a single result gets such a name. */
 bool mprint_foreign_name(base_text *o, const ir_op *op) {
   const mlir_foreign *f = mlir_foreign_find(op->u.name->s);
   if (!f || op->n_results != 1) return false;
@@ -293,4 +320,53 @@ bool mprint_foreign_name(base_text *o, const ir_op *op) {
   bool constant = strcmp(f->name, "arith.constant") == 0;
   if (constant) return mprint_constant_name(o, ir_mattr_of(op, "value"));
   return strcmp(f->name, "shape.const_size") == 0 && mprint_constant_name(o, ir_mattr_of(op, "value"));
+}
+
+/* ---- Ops of other dialects: their properties, and the pretty forms of check's and interpreter's. */
+
+/* By the prefix with its dot: "shape." is not "shapes.op". */
+static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
+  return strncmp(name->s, prefix, strlen(prefix)) == 0;
+}
+
+/* An op of a dialect that MLIR knows has as properties all attributes whose names have no dialect. */
+bool mprint_is_property(const ir_op *op, const base_istr *key) {
+  assert(op->opcode == IR_OP_UNREGISTERED);
+  const base_istr *name = op->u.name;
+  const mlir_foreign *row = mlir_foreign_find(name->s);
+  if (row) return mlir_foreign_is_property(row, key);
+  bool known = mprint_dialect_is(name, "interpreter.");
+  return op->properties || (known && !strchr(key->s, '.'));
+}
+
+/* Whether the op is what its form can say: as many operands and results, of types that go together, and the attributes
+ * that must be there. */
+static bool mprint_fits_form(const ir_op *op, const char *form) {
+  uint32_t operands = strstr(form, "%1") ? 2 : 1, results = strstr(form, ":same") ? 1 : 0;
+  if (op->n_operands != operands || op->n_results != results) return false;
+  const ir_type *type = ir_operand_type(op, 0);
+  const ir_mattr *value = ir_mattr_of(op, "value");
+  if (operands == 2 && !strstr(form, ":01") && !mprint_same_type(type, ir_operand_type(op, 1))) return false;
+  if (results && !mprint_same_type(type, op->type)) return false;
+  if (strstr(form, "&value") && (!value || !value->type || !mprint_same_type(type, value->type))) return false;
+  if (strstr(form, "$probe_id") && !ir_mattr_of(op, "probe_id")) return false;
+  return !strstr(form, ":01") || ir_mattr_of(op, "max_ulp_difference");
+}
+
+/* The forms that foreign.h calls known. */
+static bool mprint_by_form(mprint *p, const ir_op *op) {
+  const char *form = mlir_known_form(op->u.name);
+  /* jaxlib has no dialect check, and reads its ops in the generic form only, which StableHLO's tools read too. */
+  if (mprint_dialect_is(op->u.name, "check.")) return false;
+  if (!form || !mprint_fits_form(op, form)) return false;
+  base_puts(p->out, op->u.name->s);
+  mprint_form(p, op, form);
+  return true;
+}
+
+/* Ops with regions have a rule of their own or none; others may have a form in foreign.c's table. */
+bool mprint_known(mprint *p, const ir_op *op) {
+  if (op->opcode != IR_OP_UNREGISTERED) return false;
+  if (op->n_called) return mprint_foreign(p, op);
+  return mprint_foreign(p, op) || mprint_by_form(p, op);
 }

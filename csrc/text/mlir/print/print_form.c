@@ -1,4 +1,7 @@
-/* Pretty forms, as the FORM strings of the op table spell them. */
+/* Pretty forms, as the FORM strings of the op table spell them; their language is described in ir/opcode.h.
+ *
+ *   "%0 , dims = $permutation {} :fn"   gives   %0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+ * Blanks stand between the items of the text, except before commas and inside of brackets. */
 #include "../../hlo/lexer.h"
 #include "print.h"
 
@@ -13,6 +16,7 @@ static bool mprint_next(const char **form, base_slice *item) {
   return item->n > 0;
 }
 
+/* `item` begins with one more byte, '$' or '&'. */
 static bool mprint_key_is(const base_slice *item, const base_istr *key) {
   return item->n == key->n + 1 && memcmp(item->p + 1, key->s, key->n) == 0;
 }
@@ -23,12 +27,13 @@ static const char *mprint_keyed(const base_slice *item) {
   return dollar ? dollar + 1 : NULL;
 }
 
+/* An item "name=$attr" of the form prints `attr`; this says whether it is `key`. */
 static bool mprint_keyed_is(const base_slice *item, const base_istr *key) {
   const char *name = mprint_keyed(item);
   return name && (size_t)(item->p + item->n - name) == key->n && memcmp(name, key->s, key->n) == 0;
 }
 
-/* Whether the form itself prints the attribute. */
+/* Whether the form itself prints the attribute. Such attributes don't stand in the dictionary. */
 static bool mprint_form_takes(const char *form, const base_istr *key) {
   base_slice item;
   while (mprint_next(&form, &item)) {
@@ -41,6 +46,7 @@ static bool mprint_form_takes(const char *form, const base_istr *key) {
   return false;
 }
 
+/* An accuracy that asks for nothing: no tolerances, mode DEFAULT. */
 static bool mprint_is_plain_accuracy(const ir_mattr *v) {
   if (v->kind != IR_M_STRUCT) return false;
   const ir_mattr *atol = ir_m_field(v, "atol"), *rtol = ir_m_field(v, "rtol"), *ulps = ir_m_field(v, "ulps");
@@ -73,6 +79,7 @@ static bool mprint_is_default(const ir_op *op, const base_istr *key, const ir_ma
   }
 }
 
+/* Keeps the order of the dictionary, which is by name. */
 void mprint_rest(mprint *p, const ir_op *op, const char *form, bool keyword) {
   bool some = false;
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
@@ -86,12 +93,14 @@ void mprint_rest(mprint *p, const ir_op *op, const char *form, bool keyword) {
   if (some) base_putc(p->out, '}');
 }
 
+/* NULL where the op has no such attribute. */
 static const ir_mattr *mprint_named(const ir_op *op, const char *name, size_t n) {
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++)
     if (op->mlir->v[i].key->n == n && memcmp(op->mlir->v[i].key->s, name, n) == 0) return op->mlir->v[i].value;
   return NULL;
 }
 
+/* Whether operands and result have one type. */
 static bool mprint_all_same(const ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (!mprint_same_type(ir_operand_type(op, i), op->type)) return false;
@@ -112,6 +121,7 @@ static bool mprint_is_complex_of_parts(const ir_op *op) {
   return true;
 }
 
+/* The result's type alone, where it says that of the operands. */
 static void mprint_short_type(mprint *p, const ir_op *op, bool allowed) {
   if (allowed)
     mprint_type(p->out, op->type);
@@ -119,6 +129,7 @@ static void mprint_short_type(mprint *p, const ir_op *op, bool allowed) {
     mprint_function_type(p, op);
 }
 
+/* "pred, type", where both values have the result's type. */
 static void mprint_select_type(mprint *p, const ir_op *op) {
   if (op->n_operands != 3 || !mprint_same_type(ir_operand_type(op, 1), op->type) ||
       !mprint_same_type(ir_operand_type(op, 2), op->type)) {
@@ -165,7 +176,9 @@ static void mprint_skip_group(const char **form) {
   while (mprint_next(form, &item) && !base_slice_is(item, "]")) continue;
 }
 
+/* A group in brackets is printed when its first attribute is there and not at its default. */
 static bool mprint_group_is_there(const ir_op *op, const base_slice *item) {
+  assert(item->n > 1 && item->p[0] == '[');
   base_slice name = {item->p + 1, item->n - 1};
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
     const ir_mentry *e = &op->mlir->v[i];
@@ -174,7 +187,9 @@ static bool mprint_group_is_there(const ir_op *op, const base_slice *item) {
   return false;
 }
 
+/*   %0   or   %*   for all of them */
 static void mprint_operand_item(mprint *p, const ir_op *op, const base_slice *item) {
+  assert(item->n >= 2);
   if (item->p[1] == '*') {
     mprint_operands(p, op, 0, op->n_operands);
     return;
@@ -183,6 +198,7 @@ static void mprint_operand_item(mprint *p, const ir_op *op, const base_slice *it
   if (i < op->n_operands) mprint_value(p, mprint_operand(op, i));
 }
 
+/* Prints what stands behind the op's name, up to its location. */
 void mprint_form(mprint *p, const ir_op *op, const char *form) {
   const char *at = form;
   base_slice item;

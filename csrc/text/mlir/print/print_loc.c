@@ -5,13 +5,16 @@
 
 #include "print.h"
 
+/* What stands for a location that was never set: MLIR has no op without one. */
 static const ir_mloc mprint_unknown_loc = {.kind = IR_LOC_UNKNOWN};
 static const ir_mattr mprint_unknown = {.kind = IR_M_LOC, .v.loc = &mprint_unknown_loc};
 
+/* An absent location is the unknown one. */
 static const ir_mattr *mprint_some_loc(const ir_mattr *a) {
   return a && a->kind == IR_M_LOC && a->v.loc ? a : &mprint_unknown;
 }
 
+/* Unknown locations get the alias #loc too, as in MLIR. */
 static bool mprint_is_unknown(const ir_mattr *a) {
   return mprint_some_loc(a)->v.loc->kind == IR_LOC_UNKNOWN;
 }
@@ -30,11 +33,13 @@ static const ir_mattr *mprint_loc_inside(const ir_mloc *l, uint32_t i) {
   }
 }
 
+/* A step of a multiplicative hash. */
 static uint64_t mprint_mix(uint64_t h, uint64_t v) {
   h = (h ^ v) * UINT64_C(0x9E3779B97F4A7C15);
   return h ^ h >> 29;
 }
 
+/* Of the location's own fields and the rows of those inside, which are numbered already. */
 static uint64_t mprint_loc_hash(const mprint_loc *row) {
   const ir_mloc *l = row->loc->v.loc;
   uint64_t h = mprint_mix(l->kind, l->name ? l->name->hash : 0);
@@ -43,6 +48,7 @@ static uint64_t mprint_loc_hash(const mprint_loc *row) {
   return h;
 }
 
+/* Names of two locations; either may be NULL, for none. */
 static bool mprint_same_name(const base_istr *a, const base_istr *b) {
   return a == b || (a && b && a->n == b->n && memcmp(a->s, b->s, a->n) == 0);
 }
@@ -57,6 +63,7 @@ static bool mprint_same_loc(const mprint_loc *a, const mprint_loc *b) {
          (a->n_inside == 0 || memcmp(a->inside, b->inside, a->n_inside * sizeof *a->inside) == 0);
 }
 
+/* Doubles the hash table, which is kept at most half full. */
 static bool mprint_loc_rehash(mprint *p) {
   uint32_t n = p->n_loc_slots ? p->n_loc_slots * 2 : 256;
   uint32_t *slots = BASE_ARRAY(&p->arena, uint32_t, n);
@@ -74,6 +81,7 @@ static bool mprint_loc_rehash(mprint *p) {
 
 /* The row of a location like `key`, added if there is none; false when out of memory. */
 static bool mprint_loc_row(mprint *p, const mprint_loc *key, uint32_t *row) {
+  assert((p->n_loc_slots & (p->n_loc_slots - 1)) == 0);
   if (p->locs.n * 2 >= p->n_loc_slots && !mprint_loc_rehash(p)) return false;
   uint32_t i = (uint32_t)mprint_loc_hash(key) & (p->n_loc_slots - 1);
   for (; p->loc_slots[i]; i = (i + 1) & (p->n_loc_slots - 1)) {
@@ -103,13 +111,16 @@ static uint32_t mprint_loc_add(mprint *p, const ir_mattr *loc) {
   return row;
 }
 
+/* The aliases that an early one mentions must be defined before it. */
 static void mprint_loc_make_early(mprint *p, uint32_t row) {
+  assert(row < p->locs.n);
   mprint_loc *l = &p->locs.items[row];
   if (l->early) return;
   l->early = true;
   for (uint32_t i = 0; i < l->n_inside; i++) mprint_loc_make_early(p, l->inside[i]);
 }
 
+/* `early`: an argument's location, which MLIR prints before the module. */
 void mprint_loc_visit(mprint *p, const ir_mattr *loc, bool early) {
   uint32_t row = mprint_loc_add(p, mprint_some_loc(loc));
   if (row == UINT32_MAX)
@@ -118,6 +129,7 @@ void mprint_loc_visit(mprint *p, const ir_mattr *loc, bool early) {
     mprint_loc_make_early(p, row);
 }
 
+/* The order of the numbers: by depth, then by first mention. */
 static int mprint_loc_compare(const void *a, const void *b) {
   const mprint_loc *x = *(const mprint_loc *const *)a, *y = *(const mprint_loc *const *)b;
   if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;
@@ -133,17 +145,21 @@ static mprint_loc **mprint_loc_sorted(mprint *p) {
   return rows;
 }
 
+/* Sorted as MLIR sorts aliases: by depth, so that a definition uses only names that are defined before it, then in
+ * the order in which they were met. */
 void mprint_loc_number(mprint *p) {
   mprint_loc **rows = mprint_loc_sorted(p);
   if (!rows) p->failed = true;
   for (uint32_t i = 0; rows && i < p->locs.n; i++) rows[i]->number = i;
 }
 
+/* The first is #loc, the next #loc1. */
 static void mprint_loc_alias(base_text *o, uint32_t number) {
   BASE_PUT(o, "#loc");
   if (number) base_put_u64(o, number);
 }
 
+/*   #loc3 = loc(callsite(#loc1 at #loc2)) */
 void mprint_loc_aliases(mprint *p, bool early) {
   mprint_loc **rows = mprint_loc_sorted(p);
   if (!rows) p->failed = true;
@@ -156,6 +172,7 @@ void mprint_loc_aliases(mprint *p, bool early) {
   }
 }
 
+/* false, and nothing printed, for a location that was not visited. */
 static bool mprint_put_loc_alias(mprint *p, const ir_mattr *loc) {
   uint64_t row = 0;
   if (!p->locations || !base_map_get(&p->loc_rows, base_key(loc), &row)) return false;
@@ -163,11 +180,13 @@ static bool mprint_put_loc_alias(mprint *p, const ir_mattr *loc) {
   return true;
 }
 
+/* A location inside of another: by its alias where it has one. */
 static void mprint_loc_nested(mprint *p, const ir_mattr *loc) {
   loc = mprint_some_loc(loc);
   if (!mprint_put_loc_alias(p, loc)) mprint_loc_body(p, loc);
 }
 
+/* A range that ends where it begins is none. */
 static void mprint_file(base_text *o, const ir_mloc *l) {
   mprint_quoted(o, l->name ? l->name->s : "", l->name ? l->name->n : 0);
   base_putc(o, ':');
@@ -181,7 +200,9 @@ static void mprint_file(base_text *o, const ir_mloc *l) {
   base_put_i64(o, l->end_col);
 }
 
+/*   fused[#loc1, #loc2]      fused<"pass">["a.py":1:2, unknown] */
 static void mprint_fused(mprint *p, const ir_mloc *l) {
+  assert(l->kind == IR_LOC_FUSED);
   BASE_PUT(p->out, "fused");
   if (l->metadata) {
     base_putc(p->out, '<');
@@ -196,6 +217,7 @@ static void mprint_fused(mprint *p, const ir_mloc *l) {
   base_putc(p->out, ']');
 }
 
+/*   unknown      "a.py":3:4      "name"      "name"(#loc1)      callsite(#loc1 at #loc2)      fused[...] */
 void mprint_loc_body(mprint *p, const ir_mattr *loc) {
   const ir_mloc *l = mprint_some_loc(loc)->v.loc;
   switch ((ir_mloc_kind)l->kind) {
@@ -225,6 +247,7 @@ void mprint_loc_body(mprint *p, const ir_mattr *loc) {
   }
 }
 
+/* Behind an op, a block argument or a module. */
 void mprint_trailing_loc(mprint *p, const ir_mattr *loc, bool alias) {
   if (!p->locations) return;
   BASE_PUT(p->out, " loc(");

@@ -1,52 +1,27 @@
-/* Types in MLIR's words. */
+/* Types in MLIR's words.
+ *
+ *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   tuple<f32, i1>   !stablehlo.token   (a, b) -> c   !quant.uniform<i8:f32,
+ * 0.5>
+ */
 #include "print.h"
 
+/* Signless names for signed integers: StableHLO means i32 where it says integer. */
 static const char *mprint_dtype_text(base_dtype t) {
-  static const char *const names[BASE_DTYPE_COUNT] = {
-      [XLAC_PRED] = "i1",
-      [XLAC_S1] = "si1",
-      [XLAC_S2] = "i2",
-      [XLAC_S4] = "i4",
-      [XLAC_S8] = "i8",
-      [XLAC_S16] = "i16",
-      [XLAC_S32] = "i32",
-      [XLAC_S64] = "i64",
-      [XLAC_U1] = "ui1",
-      [XLAC_U2] = "ui2",
-      [XLAC_U4] = "ui4",
-      [XLAC_U8] = "ui8",
-      [XLAC_U16] = "ui16",
-      [XLAC_U32] = "ui32",
-      [XLAC_U64] = "ui64",
-      [XLAC_F4E2M1FN] = "f4E2M1FN",
-      [XLAC_F6E2M3FN] = "f6E2M3FN",
-      [XLAC_F6E3M2FN] = "f6E3M2FN",
-      [XLAC_F8E3M4] = "f8E3M4",
-      [XLAC_F8E4M3] = "f8E4M3",
-      [XLAC_F8E4M3FN] = "f8E4M3FN",
-      [XLAC_F8E4M3FNUZ] = "f8E4M3FNUZ",
-      [XLAC_F8E4M3B11FNUZ] = "f8E4M3B11FNUZ",
-      [XLAC_F8E5M2] = "f8E5M2",
-      [XLAC_F8E5M2FNUZ] = "f8E5M2FNUZ",
-      [XLAC_F8E8M0FNU] = "f8E8M0FNU",
-      [XLAC_F16] = "f16",
-      [XLAC_BF16] = "bf16",
-      [XLAC_F32] = "f32",
-      [XLAC_F64] = "f64",
-      [XLAC_C64] = "complex<f32>",
-      [XLAC_C128] = "complex<f64>",
-  };
   assert(t < BASE_DTYPE_COUNT);
-  return names[t] ? names[t] : "none";
+  const char *word = base_dtype_of(t)->mlir;
+  return word ? word : "none";
 }
 
+/*   0.5:10 */
 static void mprint_quant_number(base_text *o, const ir_quant *q, uint32_t i) {
+  assert(i < q->n);
   mprint_f64(o, q->scales[i]);
   if (q->zero_points[i] == 0) return;
   base_putc(o, ':');
   base_put_i64(o, q->zero_points[i]);
 }
 
+/*   i8<-127:127> */
 static void mprint_quant_storage(base_text *o, const ir_quant *q) {
   if (base_dtype_is_float(q->storage)) { /* which the verifier refuses */
     base_puts(o, mprint_dtype_text(q->storage));
@@ -79,6 +54,7 @@ static void mprint_quant_grid(base_text *o, const ir_quant *q) {
   }
 }
 
+/*   {0:2, 1:4} */
 static void mprint_quant_blocks(base_text *o, const ir_quant *q) {
   base_putc(o, '{');
   for (uint32_t i = 0; i < q->n_blocks; i++) {
@@ -90,6 +66,7 @@ static void mprint_quant_blocks(base_text *o, const ir_quant *q) {
   base_putc(o, '}');
 }
 
+/* Scales per tensor, per axis or by blocks: axis is -1, the axis, or -2. */
 static void mprint_quant(base_text *o, const ir_quant *q) {
   BASE_PUT(o, "!quant.uniform<");
   mprint_quant_storage(o, q);
@@ -116,6 +93,7 @@ static void mprint_quant(base_text *o, const ir_quant *q) {
   base_putc(o, '>');
 }
 
+/* A quantised type, a type of which only the text is known (index), or a number type. */
 void mprint_element_type(base_text *o, const ir_type *t) {
   if (t->quant)
     mprint_quant(o, t->quant);
@@ -125,6 +103,7 @@ void mprint_element_type(base_text *o, const ir_type *t) {
     base_puts(o, mprint_dtype_text(t->dtype));
 }
 
+/* '?' where the size is not known. */
 static void mprint_dim(base_text *o, int64_t extent, bool known) {
   if (known)
     base_put_i64(o, extent);
@@ -132,11 +111,14 @@ static void mprint_dim(base_text *o, int64_t extent, bool known) {
     base_putc(o, '?');
 }
 
+/* A dynamic dimension whose largest size is known. */
 static bool mprint_is_bounded(const ir_type *t, uint32_t d) {
   return ir_dim_is_dynamic(t, d) && t->dims[d] != IR_UNBOUNDED;
 }
 
+/* An encoding of the tensor that lists the bounds; nothing where there are none. */
 static void mprint_bounds(base_text *o, const ir_type *t) {
+  assert(t->has_dynamic && !t->encoding);
   bool any = false;
   for (uint32_t d = 0; d < t->rank; d++) any = any || mprint_is_bounded(t, d);
   if (!any) return;
@@ -148,6 +130,10 @@ static void mprint_bounds(base_text *o, const ir_type *t) {
   base_putc(o, '>');
 }
 
+/*   tensor<2x?xf32>      tensor<?xf32, #stablehlo.bounds<5>>      tensor<f32>      tensor<4x!quant.uniform<i8:f32,
+ * 0.5>>
+ *
+ * An encoding that is not bounds is kept as the text that it was. */
 static void mprint_tensor(base_text *o, const ir_type *t) {
   BASE_PUT(o, "tensor<");
   for (uint32_t d = 0; d < t->rank; d++) {
@@ -156,7 +142,7 @@ static void mprint_tensor(base_text *o, const ir_type *t) {
   }
   mprint_element_type(o, t);
   if (t->encoding) {
-    BASE_PUT(o, ", #");
+    BASE_PUT(o, ", ");
     base_put(o, t->encoding->s, t->encoding->n);
   } else if (t->has_dynamic) {
     mprint_bounds(o, t);
@@ -164,6 +150,7 @@ static void mprint_tensor(base_text *o, const ir_type *t) {
   base_putc(o, '>');
 }
 
+/* With commas between. */
 void mprint_types(base_text *o, uint32_t n, const ir_type *const *types) {
   for (uint32_t i = 0; i < n; i++) {
     if (i) BASE_PUT(o, ", ");
@@ -171,7 +158,9 @@ void mprint_types(base_text *o, uint32_t n, const ir_type *const *types) {
   }
 }
 
+/*   (a, b) -> c   (a) -> (b, c) */
 static void mprint_callable(base_text *o, const ir_type *t) {
+  assert(t->n_inputs <= t->n_elements);
   uint32_t n = t->n_elements - t->n_inputs;
   const ir_type *const *results = t->elements + t->n_inputs;
   base_putc(o, '(');
@@ -185,6 +174,7 @@ static void mprint_callable(base_text *o, const ir_type *t) {
 
 /* Recursion ends: types nest no deeper than IR_MAX_TYPE_DEPTH. */
 void mprint_type(base_text *o, const ir_type *t) {
+  assert(t);
   switch ((ir_type_kind)t->kind) {
     case IR_TYPE_TENSOR:
       mprint_tensor(o, t);

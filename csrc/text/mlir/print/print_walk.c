@@ -5,6 +5,7 @@
  * as regions are taken from a stack, the last function has the lowest. */
 #include "print.h"
 
+/* A region to be named, and where numbering stands in it. Regions inside begin with a copy of the scope around them. */
 typedef struct mprint_scope {
   const ir_computation *region;
   uint32_t value, arg, conflict; /* next numbers */
@@ -12,7 +13,9 @@ typedef struct mprint_scope {
 } mprint_scope;
 BASE_VEC(mprint_scopes, mprint_scope);
 
+/* A name that is taken gets a suffix, from a counter that all stems share: %c, %cst, %c_0, %cst_1. */
 static mprint_name mprint_fresh(mprint_scope *s, mprint_stem stem) {
+  assert(stem > MPRINT_ARG && stem < MPRINT_OTHER);
   uint32_t bit = 1u << stem;
   bool clash = s->taken & bit;
   s->taken |= bit;
@@ -28,6 +31,7 @@ static uint32_t mprint_scan_inits(const ir_op *op) {
   return n > 0 && n <= op->n_operands ? (uint32_t)n : 0;
 }
 
+/* What MLIR's OpAsmOpInterface asks for: while's arguments are %iterArg, scan's %input and %carry. */
 static mprint_stem mprint_argument_stem(const ir_computation *c, uint32_t i) {
   const ir_op *op = c->owner;
   if (!op || c->kind != IR_REGION) return MPRINT_ARG;
@@ -36,6 +40,7 @@ static mprint_stem mprint_argument_stem(const ir_computation *c, uint32_t i) {
   return MPRINT_ARG;
 }
 
+/* Constants of integers are %c, all others %cst. */
 static mprint_stem mprint_result_stem(const ir_op *op) {
   if (op->opcode != IR_OP_CONSTANT) return MPRINT_NUMBER;
   const ir_type *t = op->type;
@@ -69,6 +74,7 @@ static const uint8_t *mprint_result_stems(const ir_op *op) {
 
 /* --- names of other dialects --- */
 
+/* One key for a region and a name of mprint::other_ids. */
 static uint64_t mprint_taken_key(const ir_computation *c, uint64_t id) {
   return (uint64_t)c->id << 32 | id;
 }
@@ -87,6 +93,7 @@ static mprint_stem mprint_stem_named(base_slice name) {
   return base_slice_is(name, "cst") ? MPRINT_CST : MPRINT_NUMBER;
 }
 
+/* The text is interned; *others keeps it with its suffix. false when out of memory. */
 static bool mprint_name_other(mprint *p, mprint_scope *s, const ir_op *op, base_slice name) {
   const base_istr *text = base_intern(&p->other_texts, name.p, name.n);
   uint64_t id = 0;
@@ -118,6 +125,7 @@ static bool mprint_name_foreign(mprint *p, mprint_scope *s, const ir_op *op) {
   return asks;
 }
 
+/* Names the results of one op. In the generic form everything is numbered. */
 static void mprint_name_op(mprint *p, mprint_scope *s, const ir_op *op) {
   if (mprint_name_foreign(p, s, op)) return;
   const uint8_t *each = p->generic ? NULL : mprint_result_stems(op);
@@ -131,6 +139,7 @@ static void mprint_name_op(mprint *p, mprint_scope *s, const ir_op *op) {
   p->names[op->id] = stem == MPRINT_NUMBER ? (mprint_name){s->value++, MPRINT_NUMBER} : mprint_fresh(s, stem);
 }
 
+/* Arguments first, then the ops in order. */
 static void mprint_name_region(mprint *p, mprint_scope *s) {
   const ir_computation *c = s->region;
   for (uint32_t i = 0; i < c->n_params; i++) {
@@ -142,6 +151,7 @@ static void mprint_name_region(mprint *p, mprint_scope *s) {
   }
 }
 
+/* Regions come off the stack in reverse, as in MLIR; that only matters for the generic form. */
 static bool mprint_push_regions(mprint *p, mprint_scopes *stack, const ir_op *op, mprint_scope s) {
   for (uint32_t i = 0; i < op->n_called; i++) {
     s.region = op->called[i];
@@ -150,6 +160,7 @@ static bool mprint_push_regions(mprint *p, mprint_scopes *stack, const ir_op *op
   return true;
 }
 
+/* A function's values are named by themselves; those within an op with a symbol belong to its own regions. */
 static bool mprint_push_function(mprint *p, mprint_scopes *stack, const ir_computation *c) {
   mprint_scope s = {.region = c};
   if (c->kind == IR_FUNCTION) return BASE_VEC_PUSH(p->alloc, stack, s);
@@ -168,6 +179,7 @@ static mprint_scope mprint_name_symbols(mprint *p, const ir_module *m) {
   return s;
 }
 
+/* Takes region after region off the stack; see the head of this file for the order. */
 static bool mprint_name_all(mprint *p, mprint_scopes *stack, mprint_scope last) {
   while (stack->n) {
     mprint_scope s = stack->items[--stack->n];
@@ -184,7 +196,9 @@ static bool mprint_name_all(mprint *p, mprint_scopes *stack, mprint_scope last) 
   return true;
 }
 
+/* Also called for texts of one op: then `c` is the function around it, and no other value is named. */
 int mprint_name_values(mprint *p, const ir_module *m, const ir_computation *c, xlac_error *err) {
+  assert(!p->names);
   base_interner_init(&p->other_texts, &p->arena);
   p->names = BASE_ARRAY(&p->arena, mprint_name, (size_t)m->n_ids + 1);
   if (!p->names) return base_oom(err, "names");
@@ -205,10 +219,12 @@ int mprint_name_values(mprint *p, const ir_module *m, const ir_computation *c, x
 
 static void mprint_visit_op(mprint *p, const ir_op *op);
 
+/* Arguments' locations are printed in place, but what they mention is defined early. */
 static void mprint_visit_arguments(mprint *p, const ir_computation *c) {
   for (uint32_t i = 0; i < c->n_params; i++) mprint_loc_visit(p, c->params[i]->loc, true);
 }
 
+/* In the order in which the text mentions them. */
 static void mprint_visit_block(mprint *p, const ir_computation *c) {
   if (c->declaration) return;
   IR_FOR_OPS(op, c) {
@@ -217,8 +233,10 @@ static void mprint_visit_block(mprint *p, const ir_computation *c) {
   if (!mprint_is_silent_return(p, c)) mprint_loc_visit(p, c->return_loc, false);
 }
 
+/* A reducer's arguments are printed in pairs. */
 static void mprint_visit_reducer(mprint *p, const ir_op *op) {
   const ir_computation *c = op->called[0];
+  assert(c->n_params % 2 == 0);
   uint32_t half = c->n_params / 2;
   for (uint32_t i = 0; i < half; i++) {
     mprint_loc_visit(p, c->params[i]->loc, true);
@@ -227,6 +245,7 @@ static void mprint_visit_reducer(mprint *p, const ir_op *op) {
   mprint_visit_block(p, c);
 }
 
+/* An op's own location comes before those of its regions. */
 static void mprint_visit_op(mprint *p, const ir_op *op) {
   mprint_loc_visit(p, op->loc, false);
   if (!p->generic && op->opcode == IR_OP_REDUCE && op->n_called == 1) {
@@ -240,6 +259,7 @@ static void mprint_visit_op(mprint *p, const ir_op *op) {
   }
 }
 
+/* The function's own location, then its arguments', then those of its ops, in the order of MLIR's printer. */
 void mprint_visit_function(mprint *p, const ir_computation *c) {
   if (c->kind == IR_SYMBOL) {
     if (c->first) mprint_visit_op(p, c->first);

@@ -1,11 +1,20 @@
-/* MLIR text into a module: the driver, and the small tokens that all parts share. */
+/* MLIR text into a module: the driver, and the small tokens that all parts share.
+ *
+ *   module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
+ *     func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> { ... return %0 : tensor<8xf32> }
+ *   }
+ *   #loc1 = loc("f.py":1:2)
+ * Scanning is HLO's lexer, whose comments and strings MLIR shares; words here may have '$' and end before '-'.
+ * Errors say what MLIR's own parser says wherever tests of StableHLO compare messages. */
 #include "read.h"
 
 #include <stdio.h>
 
 /* --- errors --- */
 
+/* The message is formatted before the place is looked up: an argument may lie in the error record. */
 int mlir_fail(mlir_reader *r, const char *at, base_code code, const char *format, ...) {
+  assert(r->err == NULL || code != 0);
   char message[400];
   va_list args;
   va_start(args, format);
@@ -23,15 +32,20 @@ static int mlir_found_bytes(const mlir_reader *r) {
   return n;
 }
 
+/*   expected 'to', found 'from'
+ *
+ * What is found is cut to a few bytes. */
 int mlir_expected(mlir_reader *r, const char *what) {
   if (r->lx.p >= r->lx.end) return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "expected %s, found the end of the text", what);
   return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "expected %s, found '%.*s'", what, mlir_found_bytes(r), r->lx.p);
 }
 
+/* All that reads MLIR text says it in these words. */
 int mlir_no_memory(mlir_reader *r) {
   return base_oom(r->err, "reading MLIR text");
 }
 
+/* One level deeper; mlir_leave takes it back on success. After an error the depth no longer matters. */
 int mlir_enter(mlir_reader *r, const char *at) {
   if (++r->depth <= r->max_depth) return 0;
   return mlir_fail(r, at, XLAC_E_TOO_DEEP, "nesting deeper than %u", r->max_depth);
@@ -39,7 +53,9 @@ int mlir_enter(mlir_reader *r, const char *at) {
 
 /* --- tokens --- */
 
+/* Punctuation of several bytes, such as "->" or "::", has no blanks inside. */
 bool mlir_eat(mlir_reader *r, const char *punctuation) {
+  assert(*punctuation);
   const char *p = r->lx.p;
   for (; *punctuation; punctuation++, p++)
     if (*p != *punctuation) return false;
@@ -48,7 +64,8 @@ bool mlir_eat(mlir_reader *r, const char *punctuation) {
   return true;
 }
 
-/* Where something is missing at the cursor: at the end of the line before when what is there begins a line. */
+/* Where something is missing at the cursor: at the end of the line before when what is there begins a line. That is
+ * where MLIR's parser points: behind the last token, not at the next one. */
 static const char *mlir_missing_at(const mlir_reader *r) {
   const char *p = r->lx.p;
   bool newline = false;
@@ -56,6 +73,7 @@ static const char *mlir_missing_at(const mlir_reader *r) {
   return newline && p > r->lx.text ? p : r->lx.p;
 }
 
+/* `punctuation` of one or two characters: "(", "->". */
 int mlir_want(mlir_reader *r, const char *punctuation) {
   if (mlir_eat(r, punctuation)) return 0;
   if (r->lx.p >= r->lx.end)
@@ -64,22 +82,26 @@ int mlir_want(mlir_reader *r, const char *punctuation) {
                    mlir_found_bytes(r), r->lx.p);
 }
 
+/* Bare identifiers: letters, digits, '_', '.', '$'. */
 static inline bool mlir_is_word_byte(char c) {
   return (text_is(c, TEXT_NAME) && c != '-') || c == '$';
 }
 
+/* A hyphen is no part of words here, but of names behind '@'. Shapes (2x3xf32) are read byte by byte elsewhere. */
 base_slice mlir_word(const mlir_reader *r) {
   const char *e = r->lx.p;
   while (mlir_is_word_byte(*e)) e++;
   return (base_slice){r->lx.p, (size_t)(e - r->lx.p)};
 }
 
+/* Past a word that mlir_word found here. */
 void mlir_skip_word(mlir_reader *r, base_slice word) {
   assert(word.p == r->lx.p);
   r->lx.p += word.n;
   text_skip(&r->lx);
 }
 
+/* Only a whole word: "loc" is not eaten of "location". */
 bool mlir_eat_word(mlir_reader *r, const char *word) {
   base_slice w = mlir_word(r);
   if (!base_slice_is(w, word)) return false;
@@ -87,6 +109,7 @@ bool mlir_eat_word(mlir_reader *r, const char *word) {
   return true;
 }
 
+/* A word byte right behind the digits is an error: "3x" is no integer. */
 int mlir_read_int(mlir_reader *r, int64_t *out) {
   const char *p = r->lx.p, *e = base_parse_i64(p, r->lx.end, out);
   if (!e || mlir_is_word_byte(*e)) return mlir_expected(r, "an integer");
@@ -95,6 +118,7 @@ int mlir_read_int(mlir_reader *r, int64_t *out) {
   return 0;
 }
 
+/* `word` is a constant of the program, found again by its address without looking at the bytes. */
 const base_istr *mlir_intern_word(mlir_reader *r, const char *word) {
   mlir_key *k = &r->keys[((uintptr_t)word * 0x9E3779B97F4A7C15u) >> 56];
   static_assert(MLIR_KEYS == 256, "the hash has 8 bits");
@@ -104,7 +128,8 @@ const base_istr *mlir_intern_word(mlir_reader *r, const char *word) {
   return s;
 }
 
-/* MLIR's escapes: \\ \" \n \t and two hex digits. */
+/* MLIR's escapes: \\ \" \n \t and two hex digits. What follows any other backslash stands for itself. The result is
+ * never longer than the source. */
 static size_t mlir_unescape(const char *s, const char *e, char *out) {
   size_t n = 0;
   while (s < e) {
@@ -125,6 +150,7 @@ static size_t mlir_unescape(const char *s, const char *e, char *out) {
   return n;
 }
 
+/*   "a\22b\0A" */
 int mlir_read_string(mlir_reader *r, const base_istr **out) {
   if (*r->lx.p != '"') return mlir_expected(r, "a string");
   const char *p = r->lx.p, *e = text_string_end(&r->lx, p);
@@ -142,6 +168,7 @@ int mlir_read_string(mlir_reader *r, const base_istr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* @main, @"any characters"; a bare name may contain '-' but does not take the arrow behind it. */
 int mlir_read_symbol_name(mlir_reader *r, const base_istr **out) {
   if (*r->lx.p != '@') return mlir_expected(r, "a symbol name such as @main");
   r->lx.p++;
@@ -156,6 +183,7 @@ int mlir_read_symbol_name(mlir_reader *r, const base_istr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   [1, 2, 3]: onto r->ints, from *from on */
 int mlir_read_dims(mlir_reader *r, uint32_t *from) {
   *from = r->ints.n;
   TRY(mlir_want(r, "["));
@@ -168,7 +196,9 @@ int mlir_read_dims(mlir_reader *r, uint32_t *from) {
   return mlir_want(r, "]");
 }
 
+/* '>' of an arrow is no bracket. The four kinds of brackets nest properly or there is no end. */
 const char *mlir_balanced_end(const mlir_reader *r, const char *p) {
+  assert(*p == '<' || *p == '(' || *p == '[' || *p == '{');
   char closing[MLIR_MAX_DEPTH];
   uint32_t open = 0;
   for (; p < r->lx.end; p++) {
@@ -190,7 +220,9 @@ const char *mlir_balanced_end(const mlir_reader *r, const char *p) {
 
 /* --- aliases --- */
 
+/* Only a line that begins "#name =" or "!name =" defines one. */
 static int mlir_note_alias(mlir_reader *r, const char *p) {
+  assert(*p == '#' || *p == '!');
   const char *e = p + 1;
   while (mlir_is_word_byte(*e)) e++;
   const char *v = e;
@@ -203,7 +235,8 @@ static int mlir_note_alias(mlir_reader *r, const char *p) {
   return ok ? 0 : mlir_no_memory(r);
 }
 
-/* Definitions may follow their uses (locations do), so they are found first: they begin a line. */
+/* Definitions may follow their uses (locations do), so they are found first: they begin a line. The scan looks at
+ * the beginnings of lines only and counts them, which tells how many names there will be. */
 static int mlir_find_aliases(mlir_reader *r) {
   uint32_t lines = 0, most = (uint32_t)((size_t)(r->lx.end - r->lx.text) / 32 & UINT32_MAX / 8);
   for (const char *p = r->lx.text; p < r->lx.end; lines++) {
@@ -218,8 +251,10 @@ static int mlir_find_aliases(mlir_reader *r) {
   return base_interner_reserve(&r->m->strings, lines < most ? lines : most) ? 0 : mlir_no_memory(r);
 }
 
-/* At a definition at module level: past it. */
+/* At a definition at module level: past it. Its value is read for its syntax and thrown away; uses read it from the
+ * place that was noted. */
 static int mlir_skip_alias(mlir_reader *r) {
+  assert(*r->lx.p == '#' || *r->lx.p == '!');
   const char *at = r->lx.p;
   bool type = *at == '!';
   r->lx.p++;
@@ -276,7 +311,8 @@ static int mlir_read_module_body(mlir_reader *r, bool braced) {
   }
 }
 
-/* "builtin.module"() <{sym_name = "x"}> ({ ... }) {attributes} : () -> () */
+/* "builtin.module"() <{sym_name = "x"}> ({ ... }) {attributes} : () -> () Both lists of attributes become one;
+ * sym_name is the module's name, not an attribute. */
 static int mlir_read_generic_module(mlir_reader *r) {
   TRY(mlir_want(r, "("));
   TRY(mlir_want(r, ")"));
@@ -312,6 +348,7 @@ static int mlir_read_generic_module(mlir_reader *r) {
   return mlir_take_dict(r, from, &r->m->mlir);
 }
 
+/* Bare functions without a module around them are taken: they are the body of an unnamed one. */
 static int mlir_read_top(mlir_reader *r) {
   text_skip(&r->lx);
   while (*r->lx.p == '#' || *r->lx.p == '!') TRY(mlir_skip_alias(r));
@@ -349,6 +386,7 @@ static void mlir_choose_entry(ir_module *m) {
 /* A module takes about four times its text. From here on that is worth one huge page, see base/memory.c. */
 enum { MLIR_LARGE_TEXT = 128 << 10 };
 
+/* On failure mlir_close_reader need not be called: only the text's copy is allocated here. */
 static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const mlir_parse_options *options,
                             xlac_error *err) {
   memset(r, 0, sizeof *r);
@@ -364,6 +402,7 @@ static int mlir_open_reader(mlir_reader *r, const char *text, size_t n, const ml
   return text_lexer_open(&r->lx, r->alloc, text, n) ? 0 : base_oom(err, "the text");
 }
 
+/* The module is not the reader's. */
 static void mlir_close_reader(mlir_reader *r) {
   base_alloc alloc = r->alloc;
   text_lexer_close(&r->lx, alloc);
@@ -384,6 +423,7 @@ static void mlir_close_reader(mlir_reader *r) {
   BASE_VEC_FREE(alloc, &r->ints);
 }
 
+/* *out is NULL after a failure. */
 int text_parse_mlir(ir_module **out, const char *text, size_t n, const mlir_parse_options *options, xlac_error *err) {
   mlir_reader r;
   *out = NULL;
@@ -400,6 +440,7 @@ int text_parse_mlir(ir_module **out, const char *text, size_t n, const mlir_pars
     ir_module_destroy(r.m);
     return status;
   }
+  assert(r.depth == 0 && r.names.n == 0 && r.values.n == 0 && r.regions.n == 0);
   mlir_choose_entry(r.m);
   *out = r.m;
   return 0;
@@ -418,10 +459,12 @@ static int mlir_read_alone(ir_module *m, const char *text, size_t n, const ir_ty
   return status;
 }
 
+/* The whole text must be the type. */
 int text_parse_mlir_type(ir_module *m, const char *text, size_t n, const ir_type **out, xlac_error *err) {
   return mlir_read_alone(m, text, n, out, NULL, err);
 }
 
+/* The whole text must be the attribute. */
 int text_parse_mlir_attr(ir_module *m, const char *text, size_t n, const ir_mattr **out, xlac_error *err) {
   return mlir_read_alone(m, text, n, NULL, out, err);
 }

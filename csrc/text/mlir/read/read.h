@@ -1,4 +1,9 @@
-/* The MLIR text reader, inside: one pass over the bytes, no token list. Internal to text/mlir_read*.c. */
+/* The MLIR text reader, inside: one pass over the bytes, no token list, recursive descent. Internal to read*.c and
+ * to sdy/read*.c.
+ *
+ * The scanner is hlo/lexer.h. Parts of an op (operands, types, attributes, regions) pile up on the reader's stacks
+ * above the marks in mlir_op_state and are taken off when the op is made. Functions return 0 or a negative code with
+ * the error filled; an error ends the whole parse, so that stacks need not be unwound. */
 #ifndef XLAC_TEXT_MLIR_READ_READ_H
 #define XLAC_TEXT_MLIR_READ_READ_H
 
@@ -8,6 +13,7 @@
 #include "../foreign.h"
 #include "../../../base/number/number.h"
 
+/* Nesting of types, attributes, locations and regions. */
 enum { MLIR_MAX_DEPTH = 256 };
 
 /* A name of a value in scope: what it names, and what it hid. */
@@ -27,7 +33,7 @@ typedef struct mlir_alias {
   bool busy; /* being read: a use inside is a cycle */
 } mlir_alias;
 
-/* Something read before, by its text: mlir_read_memo.c. */
+/* Something read before, by its text: read_scope.c. */
 typedef enum mlir_memo_kind {
   MLIR_MEMO_NONE,
   MLIR_MEMO_TENSOR, /* a type, from '<' to '>' */
@@ -43,6 +49,7 @@ typedef enum mlir_memo_kind {
   MLIR_MEMO_SDY_SHARDING, /* "<...>" */
   MLIR_MEMO_SDY_SHARDINGS
 } mlir_memo_kind;
+/* A piece of text that was read, and what it gave. */
 typedef struct mlir_memo {
   base_slice text; /* in the reader's text */
   const void *what;
@@ -50,6 +57,7 @@ typedef struct mlir_memo {
 } mlir_memo;
 /* Something made before from the same few entries. */
 enum { MLIR_MEMOS = 512, MLIR_ENTRIES_MEMOS = 128, MLIR_MEMO_ENTRIES = 4 };
+/* The same for what is made of attributes that were read. */
 typedef struct mlir_entries_memo {
   mlir_memo_kind kind;
   uint32_t n;
@@ -76,6 +84,7 @@ BASE_VEC(mlir_numbers, uint32_t);
 
 /* What the first word of a statement means, remembered by its text. */
 typedef enum mlir_word_kind { MLIR_WORD_NONE, MLIR_WORD_OP, MLIR_WORD_FUNC, MLIR_WORD_RETURN } mlir_word_kind;
+/* What is known of an op's name, so that each name is looked up once. */
 typedef struct mlir_op_word {
   base_slice text; /* in the reader's text, or interned */
   uint32_t hash;
@@ -84,6 +93,7 @@ typedef struct mlir_op_word {
   const base_istr *unregistered; /* its whole name, or NULL */
   const mlir_foreign *foreign;   /* its row, or NULL */
 } mlir_op_word;
+/* Sizes of the tables of memos: a slot holds the last that fell into it. */
 enum { MLIR_OP_WORDS = 512 };
 
 /* An interned word of the program, by the address of the constant that spells it. */
@@ -93,6 +103,7 @@ typedef struct mlir_key {
 } mlir_key;
 enum { MLIR_KEYS = 256 };
 
+/* The state of one parse. It takes some 50 KiB, and lives on the stack of the entry point. */
 typedef struct mlir_reader {
   text_lexer lx;
   ir_module *m;
@@ -149,11 +160,15 @@ typedef struct mlir_op_state {
   const char *dict;      /* the pretty form's {...}, where errors of its attributes point; or NULL */
 } mlir_op_state;
 
-/* --- mlir_read.c --- */
+/* --- read.c --- */
+/* `at` lies in the reader's copy of the text. */
 int mlir_fail(mlir_reader *r, const char *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
+/* "expected <what>, found '<the next bytes>'". */
 int mlir_expected(mlir_reader *r, const char *what);
 int mlir_no_memory(mlir_reader *r);
+/* Takes punctuation that must be next. */
 XLAC_MUST_USE int mlir_want(mlir_reader *r, const char *punctuation);
+/* These take something if it is next, with the blanks and comments behind it. */
 bool mlir_eat(mlir_reader *r, const char *punctuation);
 bool mlir_eat_word(mlir_reader *r, const char *word);
 /* The word at the cursor (letters, digits, _ . $), or an empty slice. Does not move. */
@@ -175,10 +190,11 @@ static inline void mlir_leave(mlir_reader *r) {
   r->depth--;
 }
 
-/* --- mlir_read_memo.c --- */
+/* --- read_scope.c --- */
 /* What was read from this text before, or NULL; *place is where mlir_remember puts it, or NULL. The text must end with
  * a bracket. mlir_remember does nothing unless the text is all that was read. */
 const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, mlir_memo **place);
+/* `place` is what mlir_recall gave when it found nothing. */
 void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what);
 /* Moves past a text that was recalled. */
 void mlir_pass(mlir_reader *r, base_slice text);
@@ -189,7 +205,8 @@ base_slice mlir_dense_text(const mlir_reader *r);
 /* The memo of n entries, its `what` to be filled where that is NULL; NULL where there are too many. */
 mlir_entries_memo *mlir_recall_entries(mlir_reader *r, mlir_memo_kind kind, uint32_t n, const ir_mentry *e);
 
-/* --- mlir_read_type.c --- */
+/* --- read_type.c --- */
+/* Types are interned in the module. */
 XLAC_MUST_USE int mlir_read_type(mlir_reader *r, const ir_type **out);
 /* "(a, b) -> c" or "(a, b) -> (c, d)" or "a -> b" onto r->types: inputs, then results. */
 XLAC_MUST_USE int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_results);
@@ -198,11 +215,12 @@ XLAC_MUST_USE int mlir_read_type_list(mlir_reader *r, uint32_t *n);
 /* The dtype of "f32", "i1", "ui8", "complex<f32>" ... at the cursor, or 0. Moves past it. */
 base_dtype mlir_read_dtype(mlir_reader *r);
 
-/* --- mlir_read_quant.c: after "!quant.uniform" --- */
+/* --- read_quant.c: after "!quant.uniform" --- */
 XLAC_MUST_USE int mlir_read_quant(mlir_reader *r, const ir_quant **out);
 
-/* --- mlir_read_dict.c --- */
-/* One more entry of the op that is being read. */
+/* --- read_attr.c --- */
+/* One more entry of the op that is being read. `name` must be a constant of the program: it is remembered by its
+ * address. */
 XLAC_MUST_USE int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value);
 /* "{a = 1, b}" (cursor at '{') onto r->entries. */
 XLAC_MUST_USE int mlir_read_entries(mlir_reader *r);
@@ -211,36 +229,38 @@ XLAC_MUST_USE int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s);
 /* The entries from `from` on as a sorted dictionary, taken off the stack; NULL when there are none. */
 XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out);
 
-/* --- mlir_read_attr.c --- */
+/* --- read_attr.c --- */
+/* Any attribute; a dense<...>; an array<...>, each with the cursor at its first word. */
 XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* A struct's body "<a = 1, ...>" or an enum's word. */
 XLAC_MUST_USE int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out);
+/* `info` is the enum's row: ir_enum_find. */
 XLAC_MUST_USE int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out);
 /* "[b, 0, f]x[i, o, 0]->[b, 0, f]" */
 XLAC_MUST_USE int mlir_read_conv_dims(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_opaque.c: what is kept as its text --- */
+/* --- read_attr.c: what is kept as its text --- */
 /* "#other.name<...>": cursor at `at`, its '#'. */
 XLAC_MUST_USE int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out);
 /* "affine_map<...>" and its like. */
 XLAC_MUST_USE int mlir_read_affine(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_dense.c: cursor after "dense", at '<' --- */
+/* --- read_dense.c: cursor after "dense", at '<' --- */
 XLAC_MUST_USE int mlir_read_dense(mlir_reader *r, const ir_mattr **out);
 XLAC_MUST_USE int mlir_read_dense_array(mlir_reader *r, const ir_mattr **out);
 int mlir_hex_digit(char c); /* or -1 */
-/* mlir_read_resource.c: cursor after "dense_resource" */
+/* read_dense.c: cursor after "dense_resource" */
 XLAC_MUST_USE int mlir_read_resource(mlir_reader *r, const ir_mattr **out);
 /* A literal of `type` from raw bytes as MLIR stores them (bits packed for i1 where the size says so). */
 XLAC_MUST_USE int mlir_literal_of_bytes(mlir_reader *r, const char *at, const ir_type *type, const uint8_t *bytes,
                                         size_t n, const ir_mattr **out);
 
-/* --- mlir_read_loc.c --- */
+/* --- read_loc.c --- */
 XLAC_MUST_USE int mlir_read_loc(mlir_reader *r, const ir_mattr **out); /* cursor at "loc" */
 /* "loc(...)" if it is there; else *out stays. */
 XLAC_MUST_USE int mlir_read_trailing_loc(mlir_reader *r, const ir_mattr **out);
 
-/* --- mlir_read_scope.c --- */
+/* --- read_scope.c --- */
 /* "%name", interned with nothing before it. */
 XLAC_MUST_USE int mlir_read_value_name(mlir_reader *r, const base_istr **out);
 /* What a name stands for here, or NULL. */
@@ -249,12 +269,15 @@ const mlir_name *mlir_find_value(const mlir_reader *r, base_slice name);
 XLAC_MUST_USE int mlir_read_operand(mlir_reader *r);
 XLAC_MUST_USE int mlir_bind(mlir_reader *r, const char *at, const base_istr *name, ir_op *op, uint32_t index,
                             uint32_t count);
+/* Puts names back to what they were when r->names.n was `mark`. */
 void mlir_unbind(mlir_reader *r, uint32_t mark);
 
-/* --- mlir_read_statement.c --- */
+/* --- read_statement.c --- */
+/* `c`: where ops go; NULL at module level. *ended is set when the statement was a terminator. */
 XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended);
 
-/* --- mlir_read_op.c --- */
+/* --- read_op.c --- */
+/* From behind the op's name in quotes up to its types. */
 XLAC_MUST_USE int mlir_read_generic(mlir_reader *r, mlir_op_state *s);
 /* "(%0, %1)" and ": (t, t) -> t" of the generic form. */
 XLAC_MUST_USE int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s);
@@ -262,49 +285,57 @@ XLAC_MUST_USE int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s);
 /* Makes the op of a state whose parts are all there; takes them off the stacks. */
 XLAC_MUST_USE int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out);
 
-/* --- mlir_read_check.c --- */
+/* --- read_op.c --- */
+/* The op's full name. */
 const char *mlir_op_name(const mlir_op_state *s);
+/* Operands, results and regions, against the op's row. */
 XLAC_MUST_USE int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions);
 /* The inherent attributes of a row: present where required, and of their kinds. */
 XLAC_MUST_USE int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d);
 /* Checks the written operand types (n from r->types[from]) against the operands' own. */
 XLAC_MUST_USE int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n);
 
-/* --- mlir_read_region.c --- */
+/* --- read_func.c --- */
 /* "{ ... }" with optional entry block label, appended to r->regions. */
 XLAC_MUST_USE int mlir_read_region(mlir_reader *r, bool isolated);
 /* "%a: type {attributes} loc(...)": an argument of c. */
 XLAC_MUST_USE int mlir_read_arg(mlir_reader *r, ir_computation *c, bool attributes);
 /* The same, of a region whose arguments have been made already. */
 XLAC_MUST_USE int mlir_read_region_body(mlir_reader *r, ir_computation *c);
+/* NULL when out of memory. */
 ir_computation *mlir_new_region(mlir_reader *r);
 XLAC_MUST_USE int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at, const base_istr *name,
                                const ir_type *type);
 
-/* --- mlir_read_form.c: the pretty syntax of a row --- */
+/* --- read_form.c: the pretty syntax of a row --- */
+/* From behind the op's name up to its types. What was read waits on the stacks. */
 XLAC_MUST_USE int mlir_read_form(mlir_reader *r, mlir_op_state *s);
 /* ": type" of all operands and the result, or a function type. */
 XLAC_MUST_USE int mlir_read_same(mlir_reader *r, mlir_op_state *s);
 /* ": types" of an op whose operands are read: sets the result types. */
 XLAC_MUST_USE int mlir_read_op_type(mlir_reader *r, mlir_op_state *s);
+/* The op's result types, copied. */
 XLAC_MUST_USE int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types);
 
 /* "[1, 2]" or "[true, false]" as an attribute. */
 XLAC_MUST_USE int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out);
 
-/* --- mlir_read_custom.c: the <directives> --- */
+/* --- read_custom.c: the <directives> --- */
 XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);
+XLAC_MUST_USE int mlir_want_word(mlir_reader *r, const char *word);
+/* "(%0, %1)": operands onto the stack. */
+XLAC_MUST_USE int mlir_read_parenthesised(mlir_reader *r, mlir_op_state *s);
 
-/* --- mlir_read_known.c: ops of sdy, check, interpreter --- */
+/* --- read_foreign.c: ops of sdy, check, interpreter --- */
 /* The form of an op without a row, or NULL when its syntax has been read here or is not known. */
 XLAC_MUST_USE int mlir_read_known(mlir_reader *r, mlir_op_state *s, const char **form);
 
-/* --- mlir_read_foreign.c: ops of other dialects --- */
+/* --- read_foreign.c: ops of other dialects --- */
 XLAC_MUST_USE int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f);
 /* Adds the properties that MLIR adds where a text leaves them out. */
 XLAC_MUST_USE int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, const mlir_foreign *f);
 
-/* --- mlir_read_func.c --- */
+/* --- read_func.c --- */
 /* func.func from after its name; or its generic form's parts. */
 XLAC_MUST_USE int mlir_read_func(mlir_reader *r, const char *at);
 XLAC_MUST_USE int mlir_read_generic_func(mlir_reader *r, const char *at);

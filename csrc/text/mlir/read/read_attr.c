@@ -1,7 +1,179 @@
-/* MLIR attributes. */
+/* MLIR attributes: what may stand behind "name =".
+ *
+ *   3 : i64   1.5 : f32   "s"   @f::@g   [1, 2]   {a = 1}   true   unit   dense<0> : tensor<2xi32>   array<i64: 1, 2>
+ *   #stablehlo<precision HIGHEST>   #stablehlo.dot<...>   #sdy.sharding<...>   #loc3   #other.thing<...> tensor<2xf32>
+ * Attributes of StableHLO and CHLO are read by the tables of enums and structs in ir/attrs/mattr_table.c; those of
+ * dialects that are not known are kept as their text (IR_M_OPAQUE). */
 #include "read.h"
 #include "../sdy/read.h"
 
+/* ---- Dictionaries of attributes, and the attributes of the op that is being read. */
+
+/* `name` is a constant of the program. value NULL means that making it failed for want of memory. */
+int mlir_add_attr(mlir_reader *r, const char *name, const ir_mattr *value) {
+  assert(name && *name);
+  ir_mentry e = {mlir_intern_word(r, name), value};
+  return e.key && value && BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
+}
+
+/*   a = 1   "quoted" = 1   b
+ * A name alone has the value unit. */
+static int mlir_read_entry(mlir_reader *r, uint32_t from) {
+  const char *at = r->lx.p;
+  ir_mentry e;
+  if (*at == '"') {
+    TRY(mlir_read_string(r, &e.key));
+  } else {
+    base_slice w = mlir_word(r);
+    if (w.n == 0) return mlir_expected(r, "an attribute name");
+    if (!(e.key = ir_intern(r->m, w.p, w.n))) return mlir_no_memory(r);
+    mlir_skip_word(r, w);
+  }
+  for (uint32_t i = from; i < r->entries.n; i++)
+    if (r->entries.items[i].key == e.key)
+      return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "duplicate key '%s' in dictionary attribute", e.key->s);
+  if (mlir_eat(r, "=")) {
+    TRY(mlir_read_attr(r, &e.value));
+  } else if (!(e.value = ir_m_unit(r->m))) {
+    return mlir_no_memory(r);
+  }
+  return BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
+}
+
+/*   {a = 1, b}: onto r->entries */
+int mlir_read_entries(mlir_reader *r) {
+  uint32_t from = r->entries.n;
+  TRY(mlir_want(r, "{"));
+  if (mlir_eat(r, "}")) return 0;
+  do TRY(mlir_read_entry(r, from));
+  while (mlir_eat(r, ","));
+  return mlir_want(r, "}");
+}
+
+/* The dictionary of an op, if it is there. */
+int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s) {
+  if (*r->lx.p != '{') return 0;
+  s->dict = r->lx.p;
+  return mlir_read_entries(r);
+}
+
+/* Dictionaries of a few entries are shared: ops say the same thousands of times. */
+int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out) {
+  *out = NULL;
+  assert(from <= r->entries.n);
+  uint32_t n = r->entries.n - from;
+  r->entries.n = from;
+  if (n == 0) return 0;
+  mlir_entries_memo *seen = mlir_recall_entries(r, MLIR_MEMO_DICT, n, r->entries.items + from);
+  if (seen && seen->what) {
+    *out = seen->what;
+    return 0;
+  }
+  *out = ir_mdict_make(r->m, n, r->entries.items + from);
+  if (seen) seen->what = *out;
+  return *out ? 0 : mlir_no_memory(r);
+}
+
+/* ---- Attributes of VHLO, #vhlo.array_v1<[...]> and so on. They are kept as their text, since only portable artifacts
+ * give VHLO a meaning here, but those that hold others are looked into: VHLO holds nothing that is not VHLO. Source:
+ * StableHLO's VhloAttrs.td. */
+
+/* Whether it is VHLO's attribute of this name, which is kept as text. */
+static bool mlir_is_vhlo(const ir_mattr *a, const char *name) {
+  return a->kind == IR_M_OPAQUE && strncmp(a->str->s, name, strlen(name)) == 0;
+}
+
+/* An attribute whose text begins with `name`: "vhlo." for any. */
+static int mlir_read_vhlo_part(mlir_reader *r, const char *name, const char *what) {
+  const char *at = r->lx.p;
+  const ir_mattr *a;
+  TRY(mlir_read_attr(r, &a));
+  return mlir_is_vhlo(a, name) ? 0 : mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected VHLO %s", what);
+}
+
+/*   [#vhlo.integer_v1<1>, ...] */
+static int mlir_read_vhlo_array(mlir_reader *r) {
+  TRY(mlir_want(r, "["));
+  if (mlir_eat(r, "]")) return 0;
+  do TRY(mlir_read_vhlo_part(r, "vhlo.", "attributes"));
+  while (mlir_eat(r, ","));
+  return mlir_want(r, "]");
+}
+
+/*   {#vhlo.string_v1<"a"> = #vhlo.integer_v1<1>} */
+static int mlir_read_vhlo_dict(mlir_reader *r) {
+  TRY(mlir_want(r, "{"));
+  if (mlir_eat(r, "}")) return 0;
+  do {
+    TRY(mlir_read_vhlo_part(r, "vhlo.", "key attribute"));
+    TRY(mlir_want(r, "="));
+    TRY(mlir_read_vhlo_part(r, "vhlo.", "value attribute"));
+  } while (mlir_eat(r, ","));
+  return mlir_want(r, "}");
+}
+
+/*   <atol = ..., rtol = ..., ulps = ..., mode = #vhlo.result_accuracy_mode_v1<...>> */
+static int mlir_read_vhlo_accuracy(mlir_reader *r) {
+  static const char *const tolerances[] = {"atol", "rtol", "ulps"};
+  for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
+    const ir_mattr *number;
+    if (!mlir_eat_word(r, tolerances[i])) return mlir_expected(r, tolerances[i]);
+    TRY(mlir_want(r, "="));
+    TRY(mlir_read_attr(r, &number));
+    TRY(mlir_want(r, ","));
+  }
+  if (!mlir_eat_word(r, "mode")) return mlir_expected(r, "mode");
+  TRY(mlir_want(r, "="));
+  return mlir_read_vhlo_part(r, "vhlo.result_accuracy_mode_v1", "result accuracy mode");
+}
+
+/* Checks the body of a #vhlo attribute that holds others: cursor at '<', and anywhere in it afterwards. Of any other
+ * name all is fine. */
+static int mlir_read_vhlo_body(mlir_reader *r, base_slice name) {
+  bool array = base_slice_is(name, "vhlo.array_v1"), dict = base_slice_is(name, "vhlo.dict_v1");
+  bool accuracy = base_slice_is(name, "vhlo.result_accuracy_v1");
+  if (!array && !dict && !accuracy) return 0;
+  TRY(mlir_want(r, "<"));
+  TRY(array ? mlir_read_vhlo_array(r) : dict ? mlir_read_vhlo_dict(r) : mlir_read_vhlo_accuracy(r));
+  return *r->lx.p == '>' ? 0 : mlir_expected(r, "'>'");
+}
+
+/* The text is kept without its '#'. */
+int mlir_read_opaque(mlir_reader *r, const char *at, const ir_mattr **out) {
+  assert(*at == '#');
+  const char *e = at + 1;
+  while (text_is(*e, TEXT_ALPHA | TEXT_DIGIT) || *e == '.' || *e == '$') e++;
+  if (*e == '<') {
+    r->lx.p = e;
+    TRY(mlir_read_vhlo_body(r, (base_slice){at + 1, (size_t)(e - at - 1)}));
+    if (!(e = mlir_balanced_end(r, e))) return mlir_fail(r, at, XLAC_E_SYNTAX, "brackets that never close");
+  }
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, at + 1, (size_t)(e - at - 1));
+  if (!a) return mlir_no_memory(r);
+  a->kind = IR_M_OPAQUE;
+  r->lx.p = e;
+  text_skip(&r->lx);
+  *out = a;
+  return 0;
+}
+
+/* Builtin attributes that nothing here looks into: affine maps, strided layouts, distinct. */
+int mlir_read_affine(mlir_reader *r, const ir_mattr **out) {
+  const char *at = r->lx.p, *e = at;
+  while (text_is(*e, TEXT_NAME)) e++;
+  e = *e == '<' ? mlir_balanced_end(r, e) : NULL;
+  if (!e) return mlir_expected(r, "an attribute");
+  ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, at, (size_t)(e - at));
+  if (!a) return mlir_no_memory(r);
+  a->kind = IR_M_OPAQUE;
+  a->hex = true; /* printed without '#' */
+  r->lx.p = e;
+  text_skip(&r->lx);
+  *out = a;
+  return 0;
+}
+
+/* As an attribute. */
 static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->entries.n;
   TRY(mlir_read_entries(r));
@@ -11,6 +183,7 @@ static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   [a, b] */
 static int mlir_read_array(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->attrs.n;
   TRY(mlir_want(r, "["));
@@ -39,7 +212,9 @@ static int mlir_type_after(mlir_reader *r, base_dtype otherwise, const ir_type *
   return *type ? 0 : mlir_no_memory(r);
 }
 
+/* The bits are kept beside the value, so that NaN payloads print again as they were read. */
 static int mlir_make_hex_float(mlir_reader *r, const ir_type *type, uint64_t bits, const ir_mattr **out) {
+  assert(base_dtype_is_float((base_dtype)type->dtype));
   double v = base_load_f64((base_dtype)type->dtype, &bits);
   ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_float(r->m, type, v);
   if (!a) return mlir_no_memory(r);
@@ -60,6 +235,7 @@ static bool mlir_is_integer_type(const ir_type *t) {
   return *p == 'i' && text_is(p[1], TEXT_DIGIT);
 }
 
+/* i1's values are integers here; the verifier of the attribute's user decides about ranges. */
 static int mlir_make_int(mlir_reader *r, const char *at, const ir_type *type, int64_t v, const ir_mattr **out) {
   if (!mlir_is_integer_type(type))
     return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "integer literal not valid for specified type");
@@ -67,6 +243,7 @@ static int mlir_make_int(mlir_reader *r, const char *at, const ir_type *type, in
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* Bits of a float where the type behind says so; else an integer of at most 64 bits. */
 static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir_mattr **out) {
   uint64_t v = 0;
   const char *p = r->lx.p + 2;
@@ -90,12 +267,14 @@ static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir
   return mlir_make_int(r, at, type, (int64_t)(negative ? 0 - v : v), out);
 }
 
+/* "1.", "1.5", "1e5" against "1". */
 static bool mlir_is_float_text(const char *p) {
   if (*p == '-') p++;
   while (text_is(*p, TEXT_DIGIT)) p++;
   return (*p == '.' && text_is(p[1], TEXT_DIGIT | TEXT_SPACE)) || *p == '.' || (*p | 32) == 'e';
 }
 
+/* An integer without a type is i64, a float f64, as in MLIR. Integers up to 2^64 - 1 keep their bits. */
 static int mlir_read_number(mlir_reader *r, const ir_mattr **out) {
   const char *at = r->lx.p;
   bool negative = *at == '-';
@@ -129,6 +308,7 @@ static int mlir_read_number(mlir_reader *r, const ir_mattr **out) {
   return mlir_make_int(r, at, type, v, out);
 }
 
+/*   "text"   "text" : type */
 static int mlir_read_string_attr(mlir_reader *r, const ir_mattr **out) {
   const base_istr *s;
   TRY(mlir_read_string(r, &s));
@@ -140,6 +320,7 @@ static int mlir_read_string_attr(mlir_reader *r, const ir_mattr **out) {
   return mlir_read_type(r, &a->type);
 }
 
+/*   @module::@function   as a list of names */
 static int mlir_read_symbol(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->attrs.n;
   do {
@@ -158,7 +339,9 @@ static int mlir_read_symbol(mlir_reader *r, const ir_mattr **out) {
 
 /* --- structs and enums --- */
 
+/* Reads one word of the enum; tables leave a gap ("") where a number has no word. */
 int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out) {
+  assert(info && info->words);
   base_slice w = mlir_word(r);
   for (const char *const *word = info->words; *word; word++) {
     if (**word == 0 || !base_slice_is(w, *word)) continue;
@@ -169,6 +352,7 @@ int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **ou
   return mlir_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no %s", (int)w.n, w.p, info->name);
 }
 
+/* Fields of structs have a syntax of their own, by their kind: [1, 2]. */
 static int mlir_read_dims_field(mlir_reader *r, const ir_mattr **out) {
   uint32_t from;
   TRY(mlir_read_dims(r, &from));
@@ -177,6 +361,7 @@ static int mlir_read_dims_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   3 */
 static int mlir_read_int_field(mlir_reader *r, const ir_mattr **out) {
   int64_t v;
   TRY(mlir_read_int(r, &v));
@@ -184,6 +369,7 @@ static int mlir_read_int_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   true */
 static int mlir_read_bool_field(mlir_reader *r, const ir_mattr **out) {
   bool yes = mlir_eat_word(r, "true");
   if (!yes && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
@@ -191,6 +377,7 @@ static int mlir_read_bool_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   f32 */
 static int mlir_read_type_field(mlir_reader *r, const ir_mattr **out) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -198,6 +385,7 @@ static int mlir_read_type_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   1.0      1.0 : f32 */
 static int mlir_read_float_field(mlir_reader *r, const ir_mattr **out) {
   double v;
   const char *e = base_parse_f64(r->lx.p, r->lx.end, &v);
@@ -210,6 +398,7 @@ static int mlir_read_float_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   HIGHEST   <HIGHEST>   #stablehlo<precision HIGHEST> */
 static int mlir_read_enum_field(mlir_reader *r, const char *dialect, const char *name, const ir_mattr **out) {
   const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), name, strlen(name));
   assert(info);
@@ -241,6 +430,7 @@ static int mlir_read_mesh_axes(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* One field of a struct, by its kind in the table. */
 static int mlir_read_field(mlir_reader *r, const ir_struct_info *s, const ir_field_info *f, const ir_mattr **out) {
   switch ((ir_field_kind)f->kind) {
     case IR_F_I64:
@@ -264,21 +454,25 @@ static int mlir_read_field(mlir_reader *r, const ir_struct_info *s, const ir_fie
   return mlir_expected(r, "a field");
 }
 
+/* NULL where the struct has no such field. */
 static const ir_field_info *mlir_field_named(const ir_struct_info *info, base_slice w) {
   for (const ir_field_info *f = info->fields; f->name; f++)
     if (base_slice_is(w, f->name)) return f;
   return NULL;
 }
 
-/* Fields in the order of the table, whatever the order of the text. */
+/* Fields in the order of the table, whatever the order of the text. The struct remembers where it was written: the
+ * verifier's errors about it point there. */
 static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_t from, const char *at,
                              const ir_mattr **out) {
+  assert(from <= r->entries.n);
   ir_mentry sorted[16];
   uint32_t n = 0;
   for (const ir_field_info *f = info->fields; f->name; f++) {
     uint32_t before = n;
     for (uint32_t i = from; i < r->entries.n; i++)
       if (strcmp(r->entries.items[i].key->s, f->name) == 0) sorted[n++] = r->entries.items[i];
+    assert(n <= sizeof sorted / sizeof *sorted);
     if (f->always && n == before)
       return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "#%s.%s lacks '%s'", info->dialect, info->name, f->name);
   }
@@ -290,7 +484,9 @@ static int mlir_order_fields(mlir_reader *r, const ir_struct_info *info, uint32_
   return 0;
 }
 
+/* "<a = 1, b = [2]>"; convolution's dimension numbers have a syntax of their own. */
 int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out) {
+  assert(info && info->fields);
   uint32_t from = r->entries.n;
   const char *at = r->lx.p;
   TRY(mlir_want(r, "<"));
@@ -320,6 +516,8 @@ int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr 
 
 /* --- dialect attributes --- */
 
+/* Reads the definition at its first use, wherever in the text it stands, and comes back. The alias is looked up
+ * again afterwards: reading may have found others and moved the list. */
 static int mlir_read_attr_alias(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
   const base_istr *key = base_intern_find(&r->m->strings, name.p, name.n);
   uint64_t index;
@@ -335,6 +533,7 @@ static int mlir_read_attr_alias(mlir_reader *r, const char *at, base_slice name,
     const ir_mattr *value;
     TRY(mlir_read_attr(r, &value));
     a = &r->aliases.items[index];
+    assert(a->busy);
     a->attr = value;
     a->busy = false;
     r->lx.p = back;
@@ -369,6 +568,8 @@ static int mlir_read_sdy_in_brackets(mlir_reader *r, const char *at, const ir_ma
   return mlir_want(r, ">");
 }
 
+/*   #name   #dialect<name ...>   #dialect.name<...>
+ * A name without a dot and without '<' is an alias. */
 static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
   const char *at = r->lx.p;
   r->lx.p++;
@@ -402,6 +603,7 @@ static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
 
 /* --- words --- */
 
+/* A type where an attribute is wanted. */
 static int mlir_read_type_attr(mlir_reader *r, const ir_mattr **out) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -417,6 +619,7 @@ static int mlir_read_bool(mlir_reader *r, bool v, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* A word that begins no attribute must be a type. */
 static int mlir_read_word_attr(mlir_reader *r, const ir_mattr **out) {
   base_slice w = mlir_word(r);
   if (base_slice_is(w, "dense")) {
@@ -447,6 +650,7 @@ static int mlir_read_word_attr(mlir_reader *r, const ir_mattr **out) {
   return mlir_read_type_attr(r, out);
 }
 
+/* By the first byte. */
 static int mlir_read_any(mlir_reader *r, const ir_mattr **out) {
   switch (*r->lx.p) {
     case '{':
@@ -469,6 +673,7 @@ static int mlir_read_any(mlir_reader *r, const ir_mattr **out) {
   }
 }
 
+/* The depth is bounded, as arrays nest. */
 int mlir_read_attr(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_enter(r, r->lx.p));
   int status = mlir_read_any(r, out);

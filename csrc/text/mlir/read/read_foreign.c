@@ -1,14 +1,21 @@
-/* The pretty syntax of ops of other dialects, following their rows in mlir_foreign.def. */
-#include "../foreign.h"
-#include "read_custom.h"
+/* The pretty syntax of ops of other dialects, following their rows in foreign.def.
+ *
+ *   %0 = arith.addi %a, %b overflow<nsw> : i32       row "%0 , %1 $overflowFlags:overflow {} : =="
+ * An item of a form is an operand (%0, %*), an attribute ($name:kind), types (#0, #*), the result's type (=), or a
+ * word or punctuation that stands in the text. What the text leaves out follows from the row: result types that can
+ * only be one, and flags at their defaults, which MLIR adds as properties. */
+#include "read.h"
 
 /* --- types --- */
 
+/* The type of the op's i-th operand as it was defined. */
 static const ir_type *mlir_operand_type(const mlir_reader *r, const mlir_op_state *s, uint32_t i) {
+  assert(i < s->n_values && s->values + i < r->values.n);
   ir_value v = r->values.items[s->values + i];
   return v.op->types[v.index];
 }
 
+/* A written type must be the operand's own. */
 static int mlir_check_one_type(mlir_reader *r, const mlir_op_state *s, uint32_t i, const ir_type *t) {
   if (i < s->n_values && mlir_operand_type(r, s, i) == t) return 0;
   return mlir_fail(r, s->at, XLAC_E_VERIFY_OPERANDS, "'%s' op operand #%u expects different type than prior uses",
@@ -17,6 +24,7 @@ static int mlir_check_one_type(mlir_reader *r, const mlir_op_state *s, uint32_t 
 
 /* "#0" and "#*" */
 static int mlir_read_foreign_types(mlir_reader *r, mlir_op_state *s, base_slice which) {
+  assert(*which.p == '*' || text_is(*which.p, TEXT_DIGIT));
   bool all = *which.p == '*';
   uint32_t from = all ? 0 : (uint32_t)(*which.p - '0'), to = all ? s->n_values : from + 1;
   for (uint32_t i = from; i < to; i++) {
@@ -28,6 +36,7 @@ static int mlir_read_foreign_types(mlir_reader *r, mlir_op_state *s, base_slice 
   return 0;
 }
 
+/* The one type that follows is the result's, and where `operands_too` that of every operand. */
 static int mlir_read_result_type(mlir_reader *r, mlir_op_state *s, bool operands_too) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -48,6 +57,7 @@ static int mlir_read_select_types(mlir_reader *r, mlir_op_state *s) {
   return mlir_set_results(r, s, 1, &t);
 }
 
+/*   (a, b) -> c */
 static int mlir_read_foreign_function(mlir_reader *r, mlir_op_state *s) {
   uint32_t from = r->types.n, inputs, results;
   TRY(mlir_read_function_type(r, &inputs, &results));
@@ -65,6 +75,7 @@ static int mlir_read_assuming(mlir_reader *r, mlir_op_state *s) {
   r->types.n = from;
   TRY(mlir_read_region(r, false));
   ir_computation *c = r->regions.items[r->regions.n - 1];
+  assert(c->kind == IR_REGION);
   if (c->n_results != n)
     return mlir_fail(r, s->at, XLAC_E_VERIFY, "'shape.assuming' op has %u results, but its region yields %u", n,
                      c->n_results);
@@ -77,13 +88,14 @@ static int mlir_read_assuming(mlir_reader *r, mlir_op_state *s) {
 
 /* --- attributes --- */
 
+/* The text of an attribute of another dialect, kept as it is. */
 static const ir_mattr *mlir_opaque_text(mlir_reader *r, const char *text, size_t n) {
   ir_mattr *a = (ir_mattr *)(uintptr_t)ir_m_string(r->m, text, n);
   if (a) a->kind = IR_M_OPAQUE;
   return a;
 }
 
-/* "overflow<nsw>", which stands for #arith.overflow<nsw>. */
+/* "overflow<nsw>", which stands for #arith.overflow<nsw>. Nothing where the word is absent. */
 static int mlir_read_flags(mlir_reader *r, base_slice name, base_slice word) {
   base_slice w = mlir_word(r);
   if (w.n != word.n || memcmp(w.p, word.p, w.n) != 0) return 0;
@@ -104,7 +116,8 @@ static int mlir_read_flags(mlir_reader *r, base_slice name, base_slice word) {
   return a && key && BASE_VEC_PUSH(r->alloc, &r->entries, entry) ? 0 : mlir_no_memory(r);
 }
 
-/* A word of a list, as its number. */
+/* A word of a list, as its number. arith's predicates are i64, its rounding modes i32; only those are optional. *out
+ * is NULL where an optional one is absent. */
 static int mlir_read_choice(mlir_reader *r, const char *const *words, bool optional, const ir_mattr **out) {
   base_slice w = mlir_word(r);
   *out = NULL;
@@ -130,6 +143,7 @@ static int mlir_read_extents(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   3, as an index */
 static int mlir_read_constant_index(mlir_reader *r, const ir_mattr **out) {
   int64_t v;
   TRY(mlir_read_int(r, &v));
@@ -137,6 +151,7 @@ static int mlir_read_constant_index(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   "message" */
 static int mlir_read_msg(mlir_reader *r, const ir_mattr **out) {
   const base_istr *text;
   TRY(mlir_read_string(r, &text));
@@ -144,6 +159,7 @@ static int mlir_read_msg(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   true      false */
 static int mlir_read_yes(mlir_reader *r, const ir_mattr **out) {
   bool yes = mlir_eat_word(r, "true");
   if (!yes && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
@@ -151,6 +167,7 @@ static int mlir_read_yes(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* The word itself, as in "exact": a unit attribute where it is there. */
 static int mlir_read_unit_word(mlir_reader *r, base_slice word, const ir_mattr **out) {
   base_slice w = mlir_word(r);
   *out = NULL;
@@ -160,6 +177,7 @@ static int mlir_read_unit_word(mlir_reader *r, base_slice word, const ir_mattr *
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* *out is NULL where the attribute is optional and absent. */
 static int mlir_read_foreign_value(mlir_reader *r, base_slice kind, const ir_mattr **out) {
   const char *const *words = mlir_foreign_words(kind);
   if (words) return mlir_read_choice(r, words, base_slice_is(kind, "rounding"), out);
@@ -171,6 +189,7 @@ static int mlir_read_foreign_value(mlir_reader *r, base_slice kind, const ir_mat
   return mlir_read_unit_word(r, kind, out); /* nneg, exact */
 }
 
+/* One item of the form; its value goes onto r->entries under the item's name. */
 static int mlir_read_foreign_attr(mlir_reader *r, const mlir_foreign_item *item) {
   base_slice kind = item->kind;
   if (mlir_foreign_is_flags(kind)) return mlir_read_flags(r, item->name, mlir_foreign_flags_word(kind));
@@ -183,16 +202,19 @@ static int mlir_read_foreign_attr(mlir_reader *r, const mlir_foreign_item *item)
 
 /* --- results that the text leaves out --- */
 
+/* Booleans in the shape of `of`: i1 for scalars. */
 static const ir_type *mlir_predicate_type(mlir_reader *r, const ir_type *of) {
   if (of->kind != IR_TYPE_TENSOR) return ir_element(r->m, XLAC_PRED, NULL);
   return ir_tensor_mlir(r->m, XLAC_PRED, NULL, NULL, of->rank, of->dims, of->dynamic, of->encoding, r->err);
 }
 
+/* The element type of a tensor, as a type. */
 static const ir_type *mlir_element_type(mlir_reader *r, const ir_type *of) {
   if (of->text) return ir_other_type(r->m, of->text->s, of->text->n);
   return ir_element(r->m, (base_dtype)of->dtype, of->quant);
 }
 
+/* The type of the attribute `value`, of which a constant is. */
 static const ir_type *mlir_value_type(mlir_reader *r, const mlir_op_state *s) {
   for (uint32_t i = s->entries; i < r->entries.n; i++) {
     const ir_mattr *a = r->entries.items[i].value;
@@ -202,7 +224,9 @@ static const ir_type *mlir_value_type(mlir_reader *r, const mlir_op_state *s) {
   return NULL;
 }
 
+/* The type that the row says the result has; nothing to do where the text has said it. */
 static int mlir_imply_result(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f) {
+  assert(f->result <= MLIR_FOREIGN_VALUE_SHAPE);
   static const char *const names[] = {[MLIR_FOREIGN_INDEX] = "index",
                                       [MLIR_FOREIGN_SHAPE] = "!shape.shape",
                                       [MLIR_FOREIGN_SIZE] = "!shape.size",
@@ -236,6 +260,7 @@ static int mlir_imply_result(mlir_reader *r, mlir_op_state *s, const mlir_foreig
 
 /* --- the walk over a form --- */
 
+/*   %0   or   %a, %b, %c   for "*" */
 static int mlir_read_foreign_operands(mlir_reader *r, mlir_op_state *s, base_slice which) {
   if (*which.p != '*') {
     TRY(mlir_read_operand(r));
@@ -247,6 +272,7 @@ static int mlir_read_foreign_operands(mlir_reader *r, mlir_op_state *s, base_sli
   return 0;
 }
 
+/* "_" stands for a blank that only the printer needs. */
 static int mlir_read_foreign_word(mlir_reader *r, mlir_op_state *s, base_slice w) {
   char word[16];
   if (base_slice_is(w, "_")) return 0;
@@ -260,6 +286,7 @@ static int mlir_read_foreign_word(mlir_reader *r, mlir_op_state *s, base_slice w
   return text_is(*word, TEXT_ALPHA) ? mlir_want_word(r, word) : mlir_want(r, word);
 }
 
+/* Reads what stands between the op's name and its location. */
 int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f) {
   const char *form = f->form;
   mlir_foreign_item item;
@@ -284,6 +311,7 @@ int mlir_read_foreign(mlir_reader *r, mlir_op_state *s, const mlir_foreign *f) {
   return mlir_imply_result(r, s, f);
 }
 
+/* After either form: a generic text may leave the properties out too. */
 int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, const mlir_foreign *f) {
   const char *form = f->form;
   mlir_foreign_item item;
@@ -297,4 +325,14 @@ int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, const mlir_for
     if (!entry.key || !entry.value || !BASE_VEC_PUSH(r->alloc, &r->entries, entry)) return mlir_no_memory(r);
   }
   return 0;
+}
+
+/* ---- Ops of the dialects check and interpreter: their forms. */
+
+/* Only forms of these dialects are known; ops of others that are kept have to be written in the generic form. */
+int mlir_read_known(mlir_reader *r, mlir_op_state *s, const char **form) {
+  *form = mlir_known_form(s->unregistered);
+  if (*form) return 0;
+  int status = mlir_fail(r, s->at, XLAC_E_SYNTAX, "custom op '%s' has no known pretty syntax", s->unregistered->s);
+  return base_hint(r->err, status, "write it in the generic form, \"%s\"(...) : (...) -> ...", s->unregistered->s);
 }

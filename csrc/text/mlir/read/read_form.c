@@ -1,17 +1,26 @@
-/* The pretty syntax of ops, following the form string of the op's row. */
-#include "../known.h"
+/* The pretty syntax of ops, following the form string of the op's row.
+ *
+ *   %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+ *   "%0 , dims = $permutation {} :fn"
+ * The language of the forms is described in ir/opcode.h: operands (%0, %*), attributes ($name), types (:fn, :same,
+ * ...), directives of single ops (<name>, read_custom.c), optional groups, and literal words. The same strings drive
+ * the printer (print/print_form.c), which is why what is printed reads back. */
+#include "../foreign.h"
 #include "read.h"
 #include "../sdy/read.h"
 
 /* --- types after the colon --- */
 
+/* Copies the types, which may lie on a stack that moves; a single one lies in the state itself. */
 int mlir_set_results(mlir_reader *r, mlir_op_state *s, uint32_t n, const ir_type *const *types) {
+  assert(n == 0 || types);
   s->n_results = n;
   if (n == 1) s->result = *types;
   s->result_types = n == 1 ? &s->result : base_arena_memdup(&r->m->arena, types, n * sizeof *types);
   return s->result_types || n == 0 ? 0 : mlir_no_memory(r);
 }
 
+/* "(a, b) -> c" checked against the operands; the results' types are taken from it. */
 static int mlir_read_functional(mlir_reader *r, mlir_op_state *s) {
   uint32_t from = r->types.n, inputs, results;
   if (*r->lx.p != '(') return mlir_expected(r, "function type");
@@ -22,6 +31,7 @@ static int mlir_read_functional(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/*   : (a, b) -> c */
 int mlir_read_op_type(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, ":"));
   return mlir_read_functional(r, s);
@@ -41,6 +51,7 @@ int mlir_read_same(mlir_reader *r, mlir_op_state *s) {
   return mlir_set_results(r, s, 1, &t);
 }
 
+/*   a, b */
 static int mlir_read_type_commas(mlir_reader *r, uint32_t *n) {
   uint32_t from = r->types.n;
   do {
@@ -145,6 +156,7 @@ static int mlir_read_operand_types(mlir_reader *r, mlir_op_state *s, bool both) 
   return 0;
 }
 
+/* Forms have no other types: the table is ours, so that one that is not known is a fault of the program. */
 static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
   if (base_slice_is(item, ":fn")) return mlir_read_op_type(r, s);
   if (base_slice_is(item, ":same") || base_slice_is(item, ":same*")) return mlir_read_same(r, s);
@@ -160,6 +172,7 @@ static int mlir_read_type_item(mlir_reader *r, mlir_op_state *s, base_slice item
 
 /* --- attributes in their bare form --- */
 
+/* Lists without brackets inside are remembered by their text. */
 int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
   mlir_memo_kind kind = bools ? MLIR_MEMO_BOOLS : MLIR_MEMO_I64S;
   base_slice seen = mlir_list_text(r);
@@ -191,6 +204,7 @@ int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr **out) {
   return 0;
 }
 
+/* Older texts write the type behind the number too. */
 static int mlir_read_bare_int(mlir_reader *r, bool wide, const ir_mattr **out) {
   int64_t v;
   TRY(mlir_read_int(r, &v));
@@ -204,7 +218,9 @@ static int mlir_read_bare_int(mlir_reader *r, bool wide, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* An inherent attribute without its type, as its constraint says how it is written. */
 static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr_spec *spec, const ir_mattr **out) {
+  assert(spec && spec->constraint <= IR_MC_SDY);
   switch ((ir_mattr_constraint)spec->constraint) {
     case IR_MC_I64:
     case IR_MC_I32:
@@ -242,6 +258,7 @@ static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr
 
 /* An attribute of an op without a row: a string, or a number written without its type. */
 static int mlir_read_known_attr(mlir_reader *r, base_slice name) {
+  assert(name.n > 0);
   base_dtype t = BASE_DTYPE_INVALID;
   const char *key = mlir_known_attr(name, &t);
   assert(key);
@@ -261,6 +278,7 @@ static int mlir_read_known_attr(mlir_reader *r, base_slice name) {
   return mlir_add_attr(r, key, t == XLAC_F64 ? ir_m_float(r->m, type, v) : ir_m_int(r->m, type, (int64_t)u));
 }
 
+/* An item "$name" of the form. */
 static int mlir_read_attr_item(mlir_reader *r, const mlir_op_state *s, base_slice name) {
   if (s->opcode == IR_OP_UNREGISTERED) return mlir_read_known_attr(r, name);
   const ir_mattr_spec *spec = ir_mattr_spec_find(s->opcode, name.p, name.n);
@@ -272,6 +290,7 @@ static int mlir_read_attr_item(mlir_reader *r, const mlir_op_state *s, base_slic
 
 /* --- the walk over a form --- */
 
+/* Items are separated by blanks; an empty slice ends the form. */
 static base_slice mlir_next_item(const char **form) {
   while (**form == ' ') (*form)++;
   const char *p = *form;
@@ -279,6 +298,7 @@ static base_slice mlir_next_item(const char **form) {
   return (base_slice){p, (size_t)(*form - p)};
 }
 
+/* A list of operands ends before whatever is no "%". */
 static int mlir_read_all_operands(mlir_reader *r) {
   if (*r->lx.p != '%') return 0;
   for (;;) {
@@ -294,6 +314,7 @@ static int mlir_read_all_operands(mlir_reader *r) {
   }
 }
 
+/* A literal word or punctuation of the form. */
 static int mlir_read_word_item(mlir_reader *r, base_slice item) {
   char word[40];
   assert(item.n < sizeof word);
@@ -308,12 +329,15 @@ static int mlir_read_word_item(mlir_reader *r, base_slice item) {
 
 /* "word=$name" */
 static int mlir_read_keyed_item(mlir_reader *r, mlir_op_state *s, base_slice item, const char *dollar) {
+  assert(dollar > item.p && dollar[-1] == '=');
   TRY(mlir_read_word_item(r, (base_slice){item.p, (size_t)(dollar - item.p) - 1}));
   TRY(mlir_want(r, "="));
   return mlir_read_attr_item(r, s, (base_slice){dollar + 1, item.n - (size_t)(dollar + 1 - item.p)});
 }
 
+/* One item of the form. */
 static int mlir_read_item(mlir_reader *r, mlir_op_state *s, base_slice item) {
+  assert(item.n > 0);
   if (item.p[0] == '%') {
     TRY(item.p[1] == '*' ? mlir_read_all_operands(r) : mlir_read_operand(r));
     s->n_values = r->values.n - s->values;
@@ -354,6 +378,7 @@ static int mlir_read_optional(mlir_reader *r, mlir_op_state *s, const char **for
   }
 }
 
+/* Leaves the op's parts on the stacks, from the marks in s on. */
 int mlir_read_form(mlir_reader *r, mlir_op_state *s) {
   const char *form = NULL;
   if (s->opcode == IR_OP_UNREGISTERED) {

@@ -1,8 +1,15 @@
-/* Regions and functions. */
+/* Regions and functions.
+ *
+ *   func.func private @f(%arg0: tensor<2xf32> {mhlo.sharding = "..."}) -> (tensor<2xf32> {jax.result_info = ""}) {
+ *     return %arg0 : tensor<2xf32>
+ *   }
+ * A region is one block here: StableHLO has no others. A function is isolated from above: names defined before its
+ * mark are hidden while it is read (isolated_at). */
 #include "read.h"
 
 /* --- regions --- */
 
+/* Not yet attached to an op: mlir_finish_op adopts the regions that wait on r->regions. */
 ir_computation *mlir_new_region(mlir_reader *r) {
   ir_computation *c = ir_computation_new(r->m, "region", 6);
   if (c) c->kind = IR_REGION;
@@ -10,7 +17,9 @@ ir_computation *mlir_new_region(mlir_reader *r) {
   return c;
 }
 
+/* `at` NULL: the argument has no name in this text, and nothing is bound to it. */
 int mlir_add_arg(mlir_reader *r, ir_computation *c, const char *at, const base_istr *name, const ir_type *type) {
+  assert(c && type && name);
   ir_op *p = ir_op_new(c, IR_OP_PARAMETER, type, name, 0, 0);
   if (!p || !ir_set_parameter(p, c->n_params)) return mlir_no_memory(r);
   text_where(&r->lx, at ? at : r->lx.p, &p->line, &p->col);
@@ -48,6 +57,7 @@ int mlir_read_arg(mlir_reader *r, ir_computation *c, bool attributes) {
 
 /* "^bb0(%a: t, %b: t):" */
 static int mlir_read_label(mlir_reader *r, ir_computation *c) {
+  assert(*r->lx.p == '^');
   r->lx.p++;
   mlir_skip_word(r, mlir_word(r));
   if (mlir_eat(r, "(")) {
@@ -60,7 +70,9 @@ static int mlir_read_label(mlir_reader *r, ir_computation *c) {
   return mlir_want(r, ":");
 }
 
+/* A region that holds nothing at all is marked as a declaration, which is what a function's would be. */
 int mlir_read_region_body(mlir_reader *r, ir_computation *c) {
+  assert(c->n_ops == c->n_params);
   TRY(mlir_enter(r, r->lx.p));
   TRY(mlir_want(r, "{"));
   if (*r->lx.p == '^') TRY(mlir_read_label(r, c));
@@ -76,6 +88,7 @@ int mlir_read_region_body(mlir_reader *r, ir_computation *c) {
   return 0;
 }
 
+/* The names of the region go out of scope at its end. */
 int mlir_read_region(mlir_reader *r, bool isolated) {
   ir_computation *c = mlir_new_region(r);
   if (!c) return mlir_no_memory(r);
@@ -96,6 +109,7 @@ typedef struct mlir_func_results {
   bool any_dict;
 } mlir_func_results;
 
+/* One type with its attributes; *dicts keeps them beside the types, NULL where there are none. */
 static int mlir_read_result(mlir_reader *r, mlir_func_results *f, mlir_attr_list *dicts) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -112,6 +126,7 @@ static int mlir_read_result(mlir_reader *r, mlir_func_results *f, mlir_attr_list
   return ok ? 0 : mlir_no_memory(r);
 }
 
+/* "-> t", "-> (t, t)" or nothing. A single type has no parentheses and no attributes. */
 static int mlir_read_results(mlir_reader *r, mlir_func_results *f, mlir_attr_list *dicts) {
   f->types = r->types.n;
   if (!mlir_eat(r, "->")) return 0;
@@ -127,7 +142,9 @@ static int mlir_read_results(mlir_reader *r, mlir_func_results *f, mlir_attr_lis
   return mlir_want(r, ")");
 }
 
+/* The list is kept only where some result has attributes. */
 static int mlir_take_result_dicts(mlir_reader *r, mlir_func_results *f, const mlir_attr_list *dicts) {
+  assert(dicts->n == f->n);
   if (!f->any_dict) return 0;
   f->dicts = BASE_ARRAY(&r->m->arena, const ir_mdict *, f->n + 1u);
   if (!f->dicts) return mlir_no_memory(r);
@@ -152,6 +169,7 @@ static int mlir_read_signature_arg(mlir_reader *r, ir_computation *c) {
   return mlir_read_trailing_loc(r, &p->loc);
 }
 
+/*   (%arg0: tensor<f32> {a = 1}, %arg1: tensor<i32>) */
 static int mlir_read_signature_args(mlir_reader *r, ir_computation *c) {
   TRY(mlir_want(r, "("));
   if (mlir_eat(r, ")")) return 0;
@@ -160,7 +178,9 @@ static int mlir_read_signature_args(mlir_reader *r, ir_computation *c) {
   return mlir_want(r, ")");
 }
 
+/* Keeps the declared type of a function whose body does not say it. */
 static int mlir_declared_type(mlir_reader *r, ir_computation *c, const ir_type *const *results, uint32_t n) {
+  assert(!c->function_type);
   const ir_type **inputs = BASE_ARRAY(&r->m->arena, const ir_type *, c->n_params + 1u);
   if (!inputs) return mlir_no_memory(r);
   for (uint32_t i = 0; i < c->n_params; i++) inputs[i] = c->params[i]->type;
@@ -182,7 +202,9 @@ static bool mlir_ends_unknown(const mlir_reader *r, const ir_computation *c) {
   return !mlir_foreign_find(op->u.name->s);
 }
 
+/* A function without '{' is a declaration. */
 static int mlir_read_body(mlir_reader *r, ir_computation *c, const mlir_func_results *f) {
+  assert(c->kind == IR_FUNCTION && r->types.n >= f->types + f->n);
   if (*r->lx.p != '{') {
     c->declaration = true;
     c->n_results = 0;
@@ -202,6 +224,7 @@ static int mlir_read_body(mlir_reader *r, ir_computation *c, const mlir_func_res
   return mlir_check_returned(r, c, r->types.items + f->types, f->n);
 }
 
+/* All symbols of a module share one scope. */
 static int mlir_check_new_symbol(mlir_reader *r, const char *at, const base_istr *name) {
   uint64_t there;
   if (base_map_get(&r->symbols, base_key(name), &there))
@@ -209,6 +232,7 @@ static int mlir_check_new_symbol(mlir_reader *r, const char *at, const base_istr
   return base_map_set(&r->symbols, base_key(name), 1) ? 0 : mlir_no_memory(r);
 }
 
+/* From the arguments to the location behind the body. */
 static int mlir_read_func_rest(mlir_reader *r, ir_computation *c, mlir_attr_list *dicts) {
   mlir_func_results f = {0};
   TRY(mlir_read_signature_args(r, c));
@@ -221,6 +245,7 @@ static int mlir_read_func_rest(mlir_reader *r, ir_computation *c, mlir_attr_list
   return mlir_read_trailing_loc(r, &c->loc);
 }
 
+/* Functions may follow their callers: calls name symbols, which the verifier looks up. */
 int mlir_read_func(mlir_reader *r, const char *at) {
   uint32_t mark = r->names.n, entries = r->entries.n;
   static const char *const visibilities[] = {"public", "private", "nested"};
@@ -246,6 +271,7 @@ int mlir_read_func(mlir_reader *r, const char *at) {
 
 /* --- the generic form --- */
 
+/* The value of `key` among the entries from `from` on, taken out of them; NULL where it is absent. */
 static const ir_mattr *mlir_take_entry(mlir_reader *r, uint32_t from, const char *key) {
   for (uint32_t i = from; i < r->entries.n; i++) {
     if (strcmp(r->entries.items[i].key->s, key) != 0) continue;
@@ -257,6 +283,7 @@ static const ir_mattr *mlir_take_entry(mlir_reader *r, uint32_t from, const char
   return NULL;
 }
 
+/* Empty dictionaries say nothing and are not kept. */
 static int mlir_set_arg_attrs(mlir_reader *r, ir_computation *c, const ir_mattr *list) {
   if (!list) return 0;
   if (list->kind != IR_M_ARRAY) return mlir_expected(r, "arg_attrs as a list of dictionaries");
@@ -266,6 +293,7 @@ static int mlir_set_arg_attrs(mlir_reader *r, ir_computation *c, const ir_mattr 
   return 0;
 }
 
+/*   res_attrs = [{a = 1}, {}] */
 static int mlir_set_result_attrs(mlir_reader *r, ir_computation *c, const ir_mattr *list, uint32_t n) {
   if (!list) return 0;
   if (list->kind != IR_M_ARRAY || list->v.list->n != n)
@@ -315,6 +343,7 @@ int mlir_read_generic_func(mlir_reader *r, const char *at) {
   if (!type || type->kind != IR_M_TYPE || type->type->kind != IR_TYPE_FUNCTION)
     return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "'func.func' op requires attribute 'function_type'");
   TRY(mlir_check_new_symbol(r, at, name->str));
+  assert(r->regions.n == regions + 1);
   ir_computation *c = r->regions.items[regions];
   r->regions.n = regions;
   c->kind = IR_FUNCTION;

@@ -3,11 +3,13 @@
 
 static int mlir_read_loc_inner(mlir_reader *r, const ir_mattr **out);
 
+/* Equal locations are one attribute: ir_m_loc interns them. */
 static int mlir_make_loc(mlir_reader *r, const ir_mloc *l, const ir_mattr **out) {
   *out = ir_m_loc(r->m, l);
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* A line or column; MLIR has 32 bits for each. */
 static int mlir_read_place(mlir_reader *r, uint32_t *out) {
   const char *at = r->lx.p;
   int64_t v;
@@ -28,6 +30,7 @@ static int mlir_read_range(mlir_reader *r, ir_mloc *l) {
   return mlir_read_place(r, &l->end_col);
 }
 
+/*   "f.py":1:2   "f.py":1:2 to :9   "name"   "name"("f.py":1:2) */
 static int mlir_read_named(mlir_reader *r, const ir_mattr **out) {
   ir_mloc l = {.kind = IR_LOC_NAME};
   TRY(mlir_read_string(r, &l.name));
@@ -44,6 +47,7 @@ static int mlir_read_named(mlir_reader *r, const ir_mattr **out) {
   return mlir_make_loc(r, &l, out);
 }
 
+/*   callsite(callee at caller) */
 static int mlir_read_callsite(mlir_reader *r, const ir_mattr **out) {
   ir_mloc l = {.kind = IR_LOC_CALLSITE};
   TRY(mlir_want(r, "("));
@@ -54,6 +58,7 @@ static int mlir_read_callsite(mlir_reader *r, const ir_mattr **out) {
   return mlir_make_loc(r, &l, out);
 }
 
+/*   fused<metadata>["a", "b"] */
 static int mlir_read_fused(mlir_reader *r, const ir_mattr **out) {
   ir_mloc l = {.kind = IR_LOC_FUSED};
   uint32_t from = r->attrs.n;
@@ -75,6 +80,7 @@ static int mlir_read_fused(mlir_reader *r, const ir_mattr **out) {
   return mlir_make_loc(r, &l, out);
 }
 
+/* Nested locations stand without "loc(", but may have it. */
 static int mlir_read_loc_body(mlir_reader *r, const ir_mattr **out) {
   const char *at = r->lx.p;
   if (*at == '"') return mlir_read_named(r, out);
@@ -94,6 +100,7 @@ static int mlir_read_loc_body(mlir_reader *r, const ir_mattr **out) {
   return mlir_make_loc(r, &(ir_mloc){.kind = IR_LOC_UNKNOWN}, out);
 }
 
+/* The depth is bounded, as locations nest. */
 static int mlir_read_loc_inner(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_enter(r, r->lx.p));
   int status = mlir_read_loc_body(r, out);
@@ -101,6 +108,7 @@ static int mlir_read_loc_inner(mlir_reader *r, const ir_mattr **out) {
   return status;
 }
 
+/*   loc("a.py":3:4) */
 int mlir_read_loc(mlir_reader *r, const ir_mattr **out) {
   if (!mlir_eat_word(r, "loc")) return mlir_expected(r, "loc");
   TRY(mlir_want(r, "("));
@@ -108,6 +116,7 @@ int mlir_read_loc(mlir_reader *r, const ir_mattr **out) {
   return mlir_want(r, ")");
 }
 
+/* "loc" without a parenthesis is an op's name or an attribute, not a location. */
 int mlir_read_trailing_loc(mlir_reader *r, const ir_mattr **out) {
   const char *p = r->lx.p;
   return p[0] == 'l' && p[1] == 'o' && p[2] == 'c' && p[3] == '(' ? mlir_read_loc(r, out) : 0;

@@ -1,5 +1,221 @@
-/* Ops coming into being, and their generic form. */
+/* Ops coming into being, and their generic form.
+ *
+ *   %1:2 = "stablehlo.optimization_barrier"(%0, %c) <{properties}> ({ region }) {attributes} : (t, t) -> (t, t)
+ * loc(...) When an op's parts have been read, whatever the form, mlir_finish_op checks them against the op's row, makes
+ * the op and takes the parts off the stacks. What is checked here is what MLIR checks with the op's definition (ODS);
+ * verify/ does the rest, as the ops' verifiers do. */
+#include "../../../ir/sdy/sdy.h"
 #include "read.h"
+
+/* ---- What is checked of every op while it is made: counts, inherent attributes, types of uses. */
+
+/* IR_VARIADIC takes any number. */
+static bool mlir_count_fits(int8_t wanted, uint32_t n) {
+  return wanted == IR_VARIADIC || (uint32_t)wanted == n;
+}
+
+/* The op's full name, for messages: "stablehlo.add". */
+const char *mlir_op_name(const mlir_op_state *s) {
+  return s->opcode == IR_OP_UNREGISTERED ? s->unregistered->s : ir_op_table[s->opcode].mlir->name;
+}
+
+/*   'stablehlo.add' op requires 2 operands, but found 1 */
+int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions) {
+  assert(s->opcode < IR_OP_COUNT);
+  const ir_mlir_info *info = ir_op_table[s->opcode].mlir;
+  if (!info) return 0;
+  static const char *const words[] = {"operand", "result", "region"};
+  int8_t wanted[] = {info->operands, info->results, info->regions};
+  uint32_t found[] = {s->n_values, s->n_results, n_regions};
+  for (int i = 0; i < 3; i++)
+    if (!mlir_count_fits(wanted[i], found[i]))
+      return mlir_fail(r, s->at, XLAC_E_VERIFY_OPERANDS, "'%s' op requires %d %s%s, but found %u", info->name,
+                       wanted[i], words[i], wanted[i] == 1 ? "" : "s", found[i]);
+  return 0;
+}
+
+/* An integer attribute of exactly this type. */
+static bool mlir_is_int_of(const ir_mattr *a, base_dtype t) {
+  return a->kind == IR_M_INTEGER && a->type->kind == IR_TYPE_ELEMENT && a->type->dtype == t;
+}
+
+/* An enum or struct of that name. */
+static bool mlir_named(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
+  return a->kind == kind && strcmp(a->name, name) == 0;
+}
+
+/* An array of attributes of one kind. */
+static bool mlir_list_of(const ir_mattr *a, ir_mattr_kind kind) {
+  if (a->kind != IR_M_ARRAY) return false;
+  for (uint32_t i = 0; i < a->v.list->n; i++)
+    if (a->v.list->v[i]->kind != kind) return false;
+  return true;
+}
+
+/* A list, empty or not, of such attributes. */
+static bool mlir_list_of_named(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
+  if (a->kind != IR_M_ARRAY) return false;
+  for (uint32_t i = 0; i < a->v.list->n; i++)
+    if (!mlir_named(a->v.list->v[i], kind, name)) return false;
+  return true;
+}
+
+/* dense<[1, 0]> : tensor<2xindex> each. */
+static bool mlir_are_layouts(const ir_mattr *a) {
+  if (!mlir_list_of(a, IR_M_DENSE)) return false;
+  for (uint32_t i = 0; i < a->v.list->n; i++) {
+    const ir_type *t = a->v.list->v[i]->type;
+    if (t->rank != 1 || !t->text || strcmp(t->text->s, "index") != 0) return false;
+  }
+  return true;
+}
+
+/* array<i64: ...>, array<i1: ...> */
+static bool mlir_dense_array_of(const ir_mattr *a, base_dtype t) {
+  return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == t;
+}
+
+/* A tensor of i64; of other integer types it is another attribute. */
+static bool mlir_dense_of_i64(const ir_mattr *a) {
+  return a->kind == IR_M_DENSE && a->type->dtype == XLAC_S64 && !a->type->text;
+}
+
+/* Whether the attribute is of the kind that ODS asks for; its value is for the verifier. */
+static bool mlir_constraint_holds(const ir_mattr_spec *spec, const ir_mattr *a) {
+  switch ((ir_mattr_constraint)spec->constraint) {
+    case IR_MC_I64:
+      return mlir_is_int_of(a, XLAC_S64);
+    case IR_MC_I32:
+      return mlir_is_int_of(a, XLAC_S32);
+    case IR_MC_F32:
+      return a->kind == IR_M_FLOAT && a->type->dtype == XLAC_F32;
+    case IR_MC_BOOL:
+      return a->kind == IR_M_BOOL;
+    case IR_MC_UNIT:
+      return a->kind == IR_M_UNIT;
+    case IR_MC_STRING:
+      return a->kind == IR_M_STRING;
+    case IR_MC_SYMBOL:
+      return a->kind == IR_M_SYMBOL && a->v.list->n == 1;
+    case IR_MC_SYMBOLS:
+      return mlir_list_of(a, IR_M_SYMBOL);
+    case IR_MC_I64S:
+      return mlir_dense_array_of(a, XLAC_S64);
+    case IR_MC_BOOLS:
+      return mlir_dense_array_of(a, XLAC_PRED);
+    case IR_MC_DENSE_I64:
+      return mlir_dense_of_i64(a);
+    case IR_MC_ELEMENTS:
+      return a->kind == IR_M_DENSE || a->kind == IR_M_RESOURCE;
+    case IR_MC_DICT:
+      return a->kind == IR_M_DICT;
+    case IR_MC_ARRAY:
+      return a->kind == IR_M_ARRAY;
+    case IR_MC_STRING_OR_DICT:
+      return a->kind == IR_M_STRING || a->kind == IR_M_DICT;
+    case IR_MC_TYPED:
+      return a->type != NULL || a->kind == IR_M_BOOL;
+    case IR_MC_ENUM:
+      return mlir_named(a, IR_M_ENUM, spec->sub);
+    case IR_MC_PRECISIONS:
+      return mlir_list_of_named(a, IR_M_ENUM, spec->sub);
+    case IR_MC_STRUCT:
+      return mlir_named(a, IR_M_STRUCT, spec->sub);
+    case IR_MC_GROUPS:
+      return mlir_dense_of_i64(a) || mlir_named(a, IR_M_STRUCT, "replica_group_mesh_axes");
+    case IR_MC_LAYOUTS:
+      return mlir_are_layouts(a);
+    case IR_MC_TILINGS:
+      return mlir_list_of(a, IR_M_ARRAY);
+    case IR_MC_ALIASES:
+      return mlir_list_of_named(a, IR_M_STRUCT, "output_operand_alias");
+    case IR_MC_SDY:
+      return a->kind == IR_M_SDY && strcmp(sdy_kind_name((sdy_kind)a->sub), spec->sub) == 0;
+  }
+  return false;
+}
+
+/* ODS' own summary of the constraint, as MLIR's messages have it. */
+static const char *mlir_constraint_text(const ir_mattr_spec *spec) {
+  assert(spec->constraint <= IR_MC_SDY);
+  static const char *const texts[] = {
+      [IR_MC_I64] = "64-bit signless integer attribute",
+      [IR_MC_I32] = "32-bit signless integer attribute",
+      [IR_MC_F32] = "32-bit float attribute",
+      [IR_MC_BOOL] = "bool attribute",
+      [IR_MC_UNIT] = "unit attribute",
+      [IR_MC_STRING] = "string attribute",
+      [IR_MC_SYMBOL] = "flat symbol reference attribute",
+      [IR_MC_SYMBOLS] = "flat symbol ref array attribute",
+      [IR_MC_I64S] = "i64 dense array attribute",
+      [IR_MC_BOOLS] = "i1 dense array attribute",
+      [IR_MC_DENSE_I64] = "64-bit signless integer elements attribute",
+      [IR_MC_ELEMENTS] = "constant vector/tensor attribute",
+      [IR_MC_DICT] = "dictionary of named attribute values",
+      [IR_MC_ARRAY] = "array attribute",
+      [IR_MC_STRING_OR_DICT] = "string attribute or dictionary of named attribute values",
+      [IR_MC_TYPED] = "typed attribute",
+      [IR_MC_ENUM] = "enum attribute",
+      [IR_MC_PRECISIONS] = "Precision Config attribute",
+      [IR_MC_STRUCT] = "structured attribute",
+      [IR_MC_GROUPS] = "replica groups attribute",
+      [IR_MC_LAYOUTS] = "Array of layout (1D tensor of index type) attributes",
+      [IR_MC_TILINGS] = "Array of tiling attributes",
+      [IR_MC_ALIASES] = "Aliasing attribute for outputs and operands of CustomCall",
+      [IR_MC_SDY] = "attribute of the dialect sdy"};
+  return texts[spec->constraint];
+}
+
+/* Errors about an attribute of the pretty form point at the dictionary, where there is one. */
+static int mlir_check_attr(mlir_reader *r, const mlir_op_state *s, const ir_mattr_spec *spec, const ir_mattr *a) {
+  if (!a && !(spec->flags & IR_REQUIRED)) return 0;
+  const char *op = mlir_op_name(s);
+  if (!a) return mlir_fail(r, s->at, XLAC_E_BAD_ATTRIBUTE, "'%s' op requires attribute '%s'", op, spec->name);
+  bool holds = mlir_constraint_holds(spec, a);
+  const char *more = "";
+  if (holds && a->kind == IR_M_INTEGER && (spec->flags & IR_NON_NEGATIVE))
+    holds = a->v.i >= 0, more = " whose value is non-negative";
+  if (holds && a->kind == IR_M_INTEGER && (spec->flags & IR_POSITIVE))
+    holds = a->v.i > 0, more = " whose value is positive";
+  if (holds) return 0;
+  return mlir_fail(r, s->dict ? s->dict : s->at, XLAC_E_BAD_ATTRIBUTE,
+                   "'%s' op attribute '%s' failed to satisfy constraint: %s%s", op, spec->name,
+                   mlir_constraint_text(spec), more);
+}
+
+/* Those that the op's row names: there if they must be, and of their kind. */
+int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d) {
+  const ir_mlir_info *info = ir_op_table[s->opcode].mlir;
+  if (!info) return 0;
+  for (const ir_mattr_spec *spec = info->attrs; spec && spec->name; spec++)
+    TRY(mlir_check_attr(r, s, spec, ir_mdict_get(d, spec->name)));
+  return 0;
+}
+
+/* Types are interned: the same type is the same pointer. */
+int mlir_check_operand_types(mlir_reader *r, const mlir_op_state *s, uint32_t from, uint32_t n) {
+  if (n != s->n_values)
+    return mlir_fail(r, s->types_at ? s->types_at : s->at, XLAC_E_VERIFY_OPERANDS,
+                     "'%s' op has %u operands, but %u operand types", mlir_op_name(s), s->n_values, n);
+  for (uint32_t i = 0; i < n; i++) {
+    assert(s->values + i < r->values.n && from + i < r->types.n);
+    ir_value v = r->values.items[s->values + i];
+    const ir_type *have = v.op->types[v.index], *want = r->types.items[from + i];
+    if (have == want) continue;
+    base_text text;
+    base_text_init(&text, r->alloc);
+    text_put_mlir_type(&text, want);
+    BASE_PUT(&text, " against ");
+    text_put_mlir_type(&text, have);
+    const char *shown = base_text_cstr(&text);
+    int status =
+        mlir_fail(r, s->at, XLAC_E_VERIFY_OPERANDS, "use of value '%%%s' expects different type than prior uses: %s",
+                  v.op->name->s, shown ? shown : "");
+    base_text_free(&text);
+    return status;
+  }
+  return 0;
+}
 
 /* Older texts give array<i64> attributes as dense<> tensors of rank 1. */
 static int mlir_modernise(mlir_reader *r, const mlir_op_state *s) {
@@ -19,7 +235,9 @@ static int mlir_modernise(mlir_reader *r, const mlir_op_state *s) {
 
 /* --- making the op --- */
 
+/* The regions wait on the stack in the order in which they were written. */
 static void mlir_adopt_regions(mlir_reader *r, const mlir_op_state *s, ir_op *op) {
+  assert(r->regions.n == s->regions + op->n_called);
   for (uint32_t i = 0; i < op->n_called; i++) {
     op->called[i] = r->regions.items[s->regions + i];
     op->called[i]->owner = op;
@@ -36,7 +254,9 @@ static int mlir_check_keys(mlir_reader *r, const mlir_op_state *s, const ir_mdic
   return 0;
 }
 
+/* From here on the op is part of c, and its name can be bound to its results. */
 int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **out) {
+  assert(c && r->values.n >= s->values + s->n_values && r->regions.n >= s->regions);
   uint32_t n_regions = r->regions.n - s->regions;
   TRY(mlir_check_counts(r, s, n_regions));
   TRY(mlir_modernise(r, s));
@@ -63,6 +283,7 @@ int mlir_finish_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, ir_op **
 
 /* --- the generic form --- */
 
+/* No operands: "()". */
 int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, "("));
   if (!mlir_eat(r, ")")) {
@@ -74,6 +295,7 @@ int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/*   ({ ... }, { ... }) */
 static int mlir_read_region_list(mlir_reader *r, bool isolated) {
   if (!mlir_eat(r, "(")) return 0;
   do TRY(mlir_read_region(r, isolated));
@@ -81,6 +303,7 @@ static int mlir_read_region_list(mlir_reader *r, bool isolated) {
   return mlir_want(r, ")");
 }
 
+/*   : (tensor<f32>) -> tensor<f32> */
 int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, ":"));
   uint32_t from = r->types.n, inputs, results;
@@ -94,6 +317,7 @@ int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/* Properties may also stand in the dictionary behind the regions, as before MLIR had properties. */
 int mlir_read_generic(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_operand_list(r, s));
   if (mlir_eat(r, "[")) return mlir_fail(r, s->at, XLAC_E_SYNTAX, "ops with successor blocks are not supported");

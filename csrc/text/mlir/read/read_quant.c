@@ -1,6 +1,9 @@
-/* Quantised element types: <i8<-8:7>:f32:axis, {scale:zero, ...}>. */
-#include <math.h>
-
+/* Quantised element types: !quant.uniform<i8<-8:7>:f32:axis, {scale:zero, ...}>.
+ *
+ *   <i8:f32, 0.5:10>                                   one scale for the tensor
+ *   <i8:f32:1, {0.5, 0.25:3}>                          one for each index of dimension 1
+ *   <i8:f32:{0:2, 1:4}, {{0.5, 0.25}, {1.0, 2.0}}>     one for each block of 2 by 4
+ * Source: MLIR's quant dialect, QuantOps and its type parser; numbers in the messages are StableHLO's constraints. */
 #include "../../../ir/types/type_table.h"
 #include "read.h"
 
@@ -30,6 +33,7 @@ static const char *mlir_hex_double(const char *p, double *out) {
   return p > digits && p - digits <= 16 ? p : NULL;
 }
 
+/* A decimal number, or the bits of a double in hexadecimal. */
 static int mlir_quant_number(mlir_reader *r, double *out) {
   bool hex = r->lx.p[0] == '0' && (r->lx.p[1] | 32) == 'x';
   const char *e = hex ? mlir_hex_double(r->lx.p + 2, out) : base_parse_f64(r->lx.p, r->lx.end, out);
@@ -39,27 +43,15 @@ static int mlir_quant_number(mlir_reader *r, double *out) {
   return 0;
 }
 
-/* A scale must be positive and among the numbers of the expressed type. */
-static int mlir_check_scale(mlir_reader *r, const char *at, base_dtype expressed, double scale) {
-  unsigned mantissa = base_dtype_of(expressed)->mantissa_bits;
-  int bias = (1 << (base_dtype_of(expressed)->exponent_bits - 1)) - 1;
-  double largest = (2 - __builtin_ldexp(1, -(int)mantissa)) * __builtin_ldexp(1, bias);
-  double smallest = __builtin_ldexp(1, 1 - bias - (int)mantissa);
-  if (scale >= smallest && scale <= largest) return 0;
-  return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "scale %e out of expressed type range, %e to %e (quantized_type_c%d)",
-                   scale, smallest, largest,
-                   !(scale > 0)   ? 5
-                   : isinf(scale) ? 6
-                                  : 4);
-}
-
-/* "scale" or "scale:zero". */
+/* "scale" or "scale:zero". A zero point that is absent is 0. */
 static int mlir_read_scale(mlir_reader *r, mlir_quant_parts *p) {
   double scale;
   int64_t zero = 0;
   const char *at = r->lx.p;
   TRY(mlir_quant_number(r, &scale));
-  TRY(mlir_check_scale(r, at, (base_dtype)p->q.expressed, scale));
+  xlac_error why = {0};
+  if (ir_check_scale((base_dtype)p->q.expressed, scale, &why) != 0)
+    return mlir_fail(r, at, (base_code)why.code, "%s", why.message);
   if (mlir_eat(r, ":")) TRY(mlir_read_int(r, &zero));
   bool ok = BASE_VEC_PUSH(r->alloc, &p->scales, scale) && BASE_VEC_PUSH(r->alloc, &p->zeros, zero);
   return ok ? 0 : mlir_no_memory(r);
@@ -67,6 +59,7 @@ static int mlir_read_scale(mlir_reader *r, mlir_quant_parts *p) {
 
 /* Nested braces of scales; the extents of each level go to the grid. */
 static int mlir_read_scales(mlir_reader *r, mlir_quant_parts *p, uint32_t level) {
+  assert(level <= p->grid.n);
   TRY(mlir_enter(r, r->lx.p));
   TRY(mlir_want(r, "{"));
   if (level == p->grid.n && !BASE_VEC_PUSH(r->alloc, &p->grid, -1)) return mlir_no_memory(r);
@@ -85,6 +78,7 @@ static int mlir_read_scales(mlir_reader *r, mlir_quant_parts *p, uint32_t level)
   return 0;
 }
 
+/* The whole range of the type is the usual one, and not kept as a range of its own. */
 static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
   const char *at = r->lx.p;
   base_dtype t = mlir_read_dtype(r);
@@ -99,26 +93,17 @@ static int mlir_read_storage(mlir_reader *r, ir_quant *q) {
   if (!t || base_dtype_of(t)->kind == BASE_KIND_COMPLEX)
     return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type prefix");
   unsigned bits = base_dtype_of(t)->bits;
-  bool is_signed = !base_dtype_is_unsigned(t);
   if (bits > 32) return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type size: %u", bits);
   q->storage = (uint8_t)t;
-  q->storage_min = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-  q->storage_max = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : bits < 63 ? (INT64_C(1) << bits) - 1 : INT64_MAX;
+  ir_own_range(t, &q->storage_min, &q->storage_max);
   if (!mlir_eat(r, "<")) return 0;
   int64_t low, high;
   TRY(mlir_read_int(r, &low));
   TRY(mlir_want(r, ":"));
   TRY(mlir_read_int(r, &high));
-  if (low < q->storage_min)
-    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type minimum: %lld (quantized_type_c3)",
-                     (long long)low);
-  if (high > q->storage_max)
-    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "illegal storage type maximum: %lld (quantized_type_c3)",
-                     (long long)high);
-  if (low >= high)
-    return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT,
-                     "illegal storage min and storage max: (%lld:%lld) (quantized_type_c3)", (long long)low,
-                     (long long)high);
+  xlac_error why = {0};
+  if (ir_check_range((base_dtype)t, low, high, &why) != 0)
+    return mlir_fail(r, at, (base_code)why.code, "%s", why.message);
   q->has_range = low != q->storage_min || high != q->storage_max;
   q->storage_min = low;
   q->storage_max = high;
@@ -144,6 +129,7 @@ static int mlir_read_blocks(mlir_reader *r, mlir_quant_parts *p) {
   return mlir_want(r, "}");
 }
 
+/* axis: -1 per tensor, -2 by blocks, else the dimension. */
 static int mlir_read_axis(mlir_reader *r, mlir_quant_parts *p) {
   p->q.axis = -1;
   if (!mlir_eat(r, ":")) return 0;
@@ -157,6 +143,7 @@ static int mlir_read_axis(mlir_reader *r, mlir_quant_parts *p) {
   return 0;
 }
 
+/* Whether axis and counts fit a tensor is checked where the type is used. */
 static int mlir_read_quant_parts(mlir_reader *r, mlir_quant_parts *p) {
   const char *at = r->lx.p;
   TRY(mlir_want(r, "<"));
@@ -178,6 +165,7 @@ static int mlir_read_quant_parts(mlir_reader *r, mlir_quant_parts *p) {
   return mlir_want(r, ">");
 }
 
+/* What was gathered goes into the module's arena as one record; the lists are freed on every way out. */
 int mlir_read_quant(mlir_reader *r, const ir_quant **out) {
   mlir_quant_parts p = {0};
   int status = mlir_read_quant_parts(r, &p);
@@ -191,6 +179,7 @@ int mlir_read_quant(mlir_reader *r, const ir_quant **out) {
     p.q.block_sizes = p.sizes.items;
     p.q.grid_rank = p.q.axis == -2 ? p.grid.n : 0;
     p.q.grid_dims = p.grid.items;
+    assert(p.scales.n == p.zeros.n && p.axes.n == p.sizes.n);
     q = (ir_quant *)(uintptr_t)ir_quant_copy(r->m, &p.q);
     if (!q) status = mlir_no_memory(r);
   }

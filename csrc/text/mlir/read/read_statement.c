@@ -1,8 +1,12 @@
-/* Statements: "%a, %b:2 = ...", returns, and which op a name means. */
+/* Statements: "%a, %b:2 = ...", returns, and which op a name means.
+ *
+ * What the first word means (opcode, function, terminator, an op of another dialect) is found by a table over the
+ * words of this text, in front of the tables of opcodes: a program has few kinds of ops and very many ops. */
 #include "read.h"
 
 /* --- names of opcodes --- */
 
+/* Whether the name is "dialect.something". */
 static bool mlir_has_dialect(const base_istr *name, const char *dialect) {
   size_t n = strlen(dialect);
   return name->n > n && memcmp(name->s, dialect, n) == 0 && name->s[n] == '.';
@@ -16,6 +20,7 @@ static bool mlir_is_kept(const base_istr *name) {
          mlir_has_dialect(name, "check") || mlir_has_dialect(name, "cf");
 }
 
+/* Terminators of the regions that StableHLO programs have. They are no ops of the IR, but the end of a computation. */
 static bool mlir_is_return(base_slice w) {
   return base_slice_is(w, "return") || base_slice_is(w, "func.return") || base_slice_is(w, "stablehlo.return") ||
          base_slice_is(w, "chlo.return") || base_slice_is(w, "sdy.return") || base_slice_is(w, "mhlo.return") ||
@@ -35,7 +40,9 @@ static bool mlir_learn_word(mlir_reader *r, mlir_op_word *to, base_slice w, bool
   return to->opcode || to->unregistered;
 }
 
-/* What word w means; NULL when out of memory. In the generic form w is an interned string. */
+/* What word w means; NULL when out of memory. In the generic form w is an interned string. The two forms are told
+ * apart in the hash, since "func" means a function in one of them only. When the table is full words are looked up
+ * anew each time. */
 static const mlir_op_word *mlir_find_word(mlir_reader *r, base_slice w, bool generic) {
   uint32_t hash = base_hash(w.p, w.n) * 2 + generic, i = hash % MLIR_OP_WORDS;
   for (; r->op_words[i].kind; i = (i + 1) % MLIR_OP_WORDS) {
@@ -53,7 +60,9 @@ static const mlir_op_word *mlir_find_word(mlir_reader *r, base_slice w, bool gen
   return to;
 }
 
+/* Ops of StableHLO, CHLO and func must be known ones; ops of other dialects are kept where they may be. */
 static int mlir_set_opcode(mlir_reader *r, const mlir_op_word *word, mlir_op_state *s) {
+  assert(word->kind != MLIR_WORD_NONE);
   const base_istr *name = word->unregistered;
   s->opcode = (ir_opcode)word->opcode;
   if (s->opcode) return 0;
@@ -78,13 +87,15 @@ static int mlir_set_opcode(mlir_reader *r, const mlir_op_word *word, mlir_op_sta
 
 /* --- statements --- */
 
-/* The names left of "=": "%a, %b:2 =". Onto the stacks: names as entries with counts in ints. */
+/* The names left of "=": "%a, %b:2 =". Onto the stacks: names as entries with counts in ints. `total` counts
+ * results: "%a, %b:2" has two names and three of them. */
 typedef struct mlir_result_names {
   const char *at;
   uint32_t n, total, ints;
   const base_istr *names[64];
 } mlir_result_names;
 
+/* "%a, %b:2 =", up to the equals sign. */
 static int mlir_read_result_names(mlir_reader *r, mlir_result_names *out) {
   out->ints = r->ints.n;
   do {
@@ -102,7 +113,9 @@ static int mlir_read_result_names(mlir_reader *r, mlir_result_names *out) {
   return mlir_want(r, "=");
 }
 
+/* The statement names all results of its op or none. */
 static int mlir_bind_results(mlir_reader *r, const mlir_result_names *names, const mlir_op_state *s, ir_op *op) {
+  assert(r->ints.n >= names->ints + names->n);
   if (names->n && names->total != op->n_results)
     return mlir_fail(r, s->at, XLAC_E_SYNTAX, "operation defines %u results but was provided %u to bind", op->n_results,
                      names->total);
@@ -116,8 +129,10 @@ static int mlir_bind_results(mlir_reader *r, const mlir_result_names *names, con
   return 0;
 }
 
-/* What a terminator gives becomes the computation's results. */
+/* What a terminator gives becomes the computation's results. `return_name` is kept only where it is another than the
+ * usual one, so that it prints as it was. */
 static int mlir_end_computation(mlir_reader *r, mlir_op_state *s, ir_computation *c, base_slice name) {
+  assert(!c->results && r->values.n == s->values + s->n_values);
   uint32_t n = s->n_values;
   c->results = BASE_ARRAY(&r->m->arena, ir_value, n + 1u);
   if (!c->results) return mlir_no_memory(r);
@@ -154,6 +169,7 @@ static int mlir_read_pretty_return(mlir_reader *r, mlir_op_state *s) {
   return mlir_check_operand_types(r, s, from, r->types.n - from);
 }
 
+/* Either form of a terminator; makes no op. */
 static int mlir_read_return(mlir_reader *r, mlir_op_state *s, ir_computation *c, base_slice name, bool generic) {
   s->opcode = IR_OP_UNREGISTERED;
   s->unregistered = ir_intern(r->m, name.p, name.n);
@@ -180,6 +196,7 @@ static ir_computation *mlir_symbol_computation(mlir_reader *r, const base_istr *
   return c;
 }
 
+/* The op is made only after its regions, which go into computations of their own: r->into follows. */
 static int mlir_read_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, bool generic,
                         const mlir_result_names *names) {
   if (!c && !(c = mlir_symbol_computation(r, s->unregistered ? s->unregistered : ir_intern(r->m, "op", 2))))
@@ -196,6 +213,7 @@ static int mlir_read_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, boo
   return mlir_bind_results(r, names, s, op);
 }
 
+/* `c` NULL: at module level, where only functions and symbols may stand. *ended is set by a terminator. */
 int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *ended) {
   mlir_result_names names;
   names.at = r->lx.p;

@@ -1,45 +1,13 @@
-/* MLIR types. */
+/* MLIR types.
+ *
+ *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>
+ *   (a) -> b   !stablehlo.token   !quant.uniform<i8:f32, 0.5>
+ *
+ * Types that xlac computes with are taken apart; any other that MLIR has is kept as its text (IR_TYPE_OTHER). Types
+ * are interned by the module. The texts of tensor types are remembered, since programs repeat a few of them. */
 #include "read.h"
 
-static const struct {
-  const char *word;
-  uint8_t dtype;
-} mlir_dtype_words[] = {{"f32", XLAC_F32},
-                        {"i32", XLAC_S32},
-                        {"i1", XLAC_PRED},
-                        {"bf16", XLAC_BF16},
-                        {"f16", XLAC_F16},
-                        {"f64", XLAC_F64},
-                        {"i64", XLAC_S64},
-                        {"i8", XLAC_S8},
-                        {"ui8", XLAC_U8},
-                        {"ui32", XLAC_U32},
-                        {"i16", XLAC_S16},
-                        {"ui16", XLAC_U16},
-                        {"ui64", XLAC_U64},
-                        {"i4", XLAC_S4},
-                        {"ui4", XLAC_U4},
-                        {"i2", XLAC_S2},
-                        {"ui2", XLAC_U2},
-                        {"ui1", XLAC_U1},
-                        {"f4E2M1FN", XLAC_F4E2M1FN},
-                        {"f6E2M3FN", XLAC_F6E2M3FN},
-                        {"f6E3M2FN", XLAC_F6E3M2FN},
-                        {"f8E3M4", XLAC_F8E3M4},
-                        {"f8E4M3", XLAC_F8E4M3},
-                        {"f8E4M3FN", XLAC_F8E4M3FN},
-                        {"f8E4M3FNUZ", XLAC_F8E4M3FNUZ},
-                        {"f8E4M3B11FNUZ", XLAC_F8E4M3B11FNUZ},
-                        {"f8E5M2", XLAC_F8E5M2},
-                        {"f8E5M2FNUZ", XLAC_F8E5M2FNUZ},
-                        {"f8E8M0FNU", XLAC_F8E8M0FNU}};
-
-static base_dtype mlir_dtype_of_word(base_slice w) {
-  for (size_t i = 0; i < sizeof mlir_dtype_words / sizeof *mlir_dtype_words; i++)
-    if (base_slice_is(w, mlir_dtype_words[i].word)) return (base_dtype)mlir_dtype_words[i].dtype;
-  return (base_dtype)0;
-}
-
+/* complex<f32> and complex<f64> are dtypes here; other complex types are kept as text. */
 base_dtype mlir_read_dtype(mlir_reader *r) {
   base_slice w = mlir_word(r);
   if (base_slice_is(w, "complex")) {
@@ -50,7 +18,7 @@ base_dtype mlir_read_dtype(mlir_reader *r) {
     text_skip(&r->lx);
     return wide ? XLAC_C128 : XLAC_C64;
   }
-  base_dtype t = mlir_dtype_of_word(w);
+  base_dtype t = base_dtype_from_mlir(w.p, w.n);
   if (t) mlir_skip_word(r, w);
   return t;
 }
@@ -70,6 +38,7 @@ typedef struct mlir_tensor {
 
 /* "2x?x3x": the dimensions up to the element type. No blanks are allowed inside, which keeps 3xf32 apart from names. */
 static int mlir_read_shape(mlir_reader *r, mlir_tensor *t) {
+  assert(t->rank == 0);
   if (mlir_eat(r, "*")) {
     t->unranked = true;
     return mlir_want(r, "x");
@@ -98,6 +67,7 @@ static int mlir_read_shape(mlir_reader *r, mlir_tensor *t) {
   }
 }
 
+/* A name and, where brackets follow, what they enclose, as one interned text. */
 static int mlir_verbatim_until(mlir_reader *r, const char *p, const base_istr **out) {
   const char *e = p;
   while (text_is(*e, TEXT_NAME) || *e == '$' || *e == '!' || *e == '#') e++;
@@ -116,6 +86,7 @@ static int mlir_check_complex(mlir_reader *r, const char *at) {
   return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "invalid element type for complex");
 }
 
+/* Elements that are no dtype keep their text; their dtype says s64, which is what index would be. */
 static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   const char *at = r->lx.p;
   if (*at == '!') {
@@ -139,8 +110,11 @@ static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   return mlir_verbatim_until(r, at, &t->text);
 }
 
-/* Bounds of dynamic dimensions, `?` elsewhere. */
+/* Bounds of dynamic dimensions, `?` elsewhere.
+ *   <?, 5>   or   <bounds = [?, 5]>
+ * A bound replaces the unknown size of its dimension in t->dims; `dynamic` still marks it. */
 static int mlir_read_bounds(mlir_reader *r, mlir_tensor *t, const char *at) {
+  assert(t->rank <= IR_MAX_RANK);
   const char *close = *r->lx.p == '[' ? "]" : ">";
   bool bracket = mlir_eat(r, "[");
   for (uint32_t i = 0; i < t->rank; i++) {
@@ -159,7 +133,8 @@ static int mlir_read_bounds(mlir_reader *r, mlir_tensor *t, const char *at) {
   return bracket ? mlir_want(r, "]") : 0;
 }
 
-/* The encoding after the comma. Bounds go into the dims, anything else is kept verbatim. */
+/* The encoding after the comma. Bounds go into the dims, anything else is kept verbatim. Bounds that bound nothing
+ * are an encoding like any other. */
 static int mlir_read_encoding(mlir_reader *r, mlir_tensor *t, const base_istr **encoding) {
   const char *at = r->lx.p;
   const char *saved = at;
@@ -171,18 +146,22 @@ static int mlir_read_encoding(mlir_reader *r, mlir_tensor *t, const base_istr **
     bool bounded = false;
     for (uint32_t i = 0; i < t->rank; i++) bounded = bounded || (t->dynamic[i] && t->dims[i] != IR_UNBOUNDED);
     if (bounded) return 0;
-    *encoding = ir_intern(r->m, saved + 1, (size_t)(r->lx.p - saved - 1));
+    *encoding = ir_intern(r->m, saved, (size_t)(r->lx.p - saved));
     return *encoding ? 0 : mlir_no_memory(r);
   }
   const ir_mattr *a;
   TRY(mlir_read_attr(r, &a));
   if (a->kind == IR_M_OPAQUE && !a->hex) { /* what an alias stands for */
-    *encoding = a->str;
-    return 0;
+    base_text t;
+    base_text_init(&t, r->alloc);
+    text_put_mlir_attr(&t, a);
+    *encoding = t.failed ? NULL : ir_intern(r->m, t.s, t.n);
+    base_text_free(&t);
+    return *encoding ? 0 : mlir_no_memory(r);
   }
   const char *e = r->lx.p;
   while (e > saved && text_is(e[-1], TEXT_SPACE)) e--;
-  *encoding = ir_intern(r->m, *saved == '#' ? saved + 1 : saved, (size_t)(e - saved - (*saved == '#')));
+  *encoding = ir_intern(r->m, saved, (size_t)(e - saved));
   return *encoding ? 0 : mlir_no_memory(r);
 }
 
@@ -214,6 +193,7 @@ static base_slice mlir_tensor_text(const mlir_reader *r) {
   return *e == '>' ? (base_slice){p, (size_t)(e + 1 - p)} : (base_slice){0};
 }
 
+/* Only texts without commas or brackets are remembered: those are most of them. */
 static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
   base_slice text = mlir_tensor_text(r);
   mlir_memo *place;
@@ -228,12 +208,14 @@ static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
 
 /* --- lists, functions, tuples --- */
 
+/* Types of a list are collected on r->types. */
 static int mlir_push_type(mlir_reader *r) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
   return BASE_VEC_PUSH(r->alloc, &r->types, t) ? 0 : mlir_no_memory(r);
 }
 
+/* The bracket that opens the list has been taken. */
 static int mlir_read_types_until(mlir_reader *r, const char *close, uint32_t *n) {
   uint32_t from = r->types.n;
   if (!mlir_eat(r, close)) {
@@ -245,17 +227,20 @@ static int mlir_read_types_until(mlir_reader *r, const char *close, uint32_t *n)
   return 0;
 }
 
+/*   (tensor<f32>, tensor<i32>) */
 int mlir_read_type_list(mlir_reader *r, uint32_t *n) {
   TRY(mlir_want(r, "("));
   return mlir_read_types_until(r, ")", n);
 }
 
+/*   tensor<f32>      (tensor<f32>, tensor<i32>)      () */
 static int mlir_read_result_types(mlir_reader *r, uint32_t *n) {
   if (*r->lx.p == '(') return mlir_read_type_list(r, n);
   *n = 1;
   return mlir_push_type(r);
 }
 
+/* Parentheses may be left out around one type. */
 int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_results) {
   if (*r->lx.p == '(') {
     TRY(mlir_read_type_list(r, n_inputs));
@@ -267,6 +252,7 @@ int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_resu
   return mlir_read_result_types(r, n_results);
 }
 
+/*   (a, b) -> c */
 static int mlir_read_function(mlir_reader *r, const ir_type **out) {
   uint32_t from = r->types.n, inputs, results;
   TRY(mlir_read_function_type(r, &inputs, &results));
@@ -275,6 +261,7 @@ static int mlir_read_function(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* tuple<...> or !stablehlo.future<...>. */
 static int mlir_read_tuple(mlir_reader *r, bool future, const ir_type **out) {
   uint32_t from = r->types.n, n;
   const char *at = r->lx.p;
@@ -291,6 +278,7 @@ static int mlir_read_tuple(mlir_reader *r, bool future, const ir_type **out) {
 
 /* --- dialect types and aliases --- */
 
+/* Reads the definition at its first use, as mlir_read_attr_alias does for attributes. */
 static int mlir_read_alias(mlir_reader *r, const char *at, base_slice name, const ir_type **out) {
   const base_istr *key = base_intern_find(&r->m->strings, name.p, name.n);
   uint64_t index;
@@ -306,6 +294,7 @@ static int mlir_read_alias(mlir_reader *r, const char *at, base_slice name, cons
     const ir_type *type;
     TRY(mlir_read_type(r, &type));
     a = &r->aliases.items[index];
+    assert(a->busy);
     a->type = type;
     a->busy = false;
     r->lx.p = back;
@@ -315,6 +304,7 @@ static int mlir_read_alias(mlir_reader *r, const char *at, base_slice name, cons
   return 0;
 }
 
+/* A name without a dot is an alias; quantised types are element types. */
 static int mlir_read_dialect_type(mlir_reader *r, const ir_type **out) {
   const char *at = r->lx.p;
   r->lx.p++;
@@ -344,6 +334,7 @@ static int mlir_read_dialect_type(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* Builtin types begin with a word. Integers of any width are types, also those that nothing here computes with. */
 static int mlir_read_word_type(mlir_reader *r, const ir_type **out) {
   const char *at = r->lx.p;
   base_slice w = mlir_word(r);
@@ -371,6 +362,7 @@ static int mlir_read_word_type(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* The depth is bounded, as types nest. */
 int mlir_read_type(mlir_reader *r, const ir_type **out) {
   TRY(mlir_enter(r, r->lx.p));
   int status;

@@ -1,4 +1,5 @@
-/* Printing the attributes of the sdy dialect: text/sdy_print*.c. */
+/* Printing the attributes and ops of the sdy dialect, as Shardy prints them: print.c. Source: Shardy's
+ * parsers_and_printers. */
 #ifndef XLAC_TEXT_MLIR_SDY_PRINT_H
 #define XLAC_TEXT_MLIR_SDY_PRINT_H
 
@@ -12,7 +13,8 @@ void sdy_print_bare(base_text *o, sdy_kind kind, const void *what);
 /* "[<...>, <...>]" */
 void sdy_print_list(base_text *o, const sdy_shardings *list);
 
-/* --- sdy_print_op.c --- */
+/* --- print.c --- */
+/* Directives of forms, as in print/print_directive.c: each prints what stands between the op's name and its types. */
 void sdy_print_name(mprint *p, const ir_op *op, const char *form);
 void sdy_print_direction(mprint *p, const ir_op *op, const char *form);
 void sdy_print_reduction(mprint *p, const ir_op *op, const char *form);

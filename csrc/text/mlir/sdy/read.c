@@ -1,7 +1,15 @@
-/* Meshes, axes and shardings. Errors stand where MLIR's do: at the token that is not what it should be. */
+/* Meshes, axes and shardings, and the pretty forms of sdy's ops. Errors stand where MLIR's do: at the token that is
+ * not what it should be.
+ *
+ *   <@mesh, [{"x", ?}p1, {"y":(1)2}, {}], replicated={"z"}, unreduced=max{"w"}>
+ * Every kind of attribute is a struct of ir/sdy/sdy.h; its size and its function are rows of two tables by sdy_kind.
+ * Lists grow in the arena by doubling: what they outgrow is not freed before the module. */
 #include "read.h"
+#include "../read/read.h"
 
+/* Lists hold 4, 8, 16 ... elements: n alone tells whether there is room. */
 int sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size) {
+  assert(size > 0 && (*items || n == 0));
   bool full = n == 0 || (n >= 4 && (n & (n - 1)) == 0);
   if (!full) return 0;
   void *to = base_arena_array(&r->m->arena, n < 4 ? 4 : (size_t)n * 2, size);
@@ -13,11 +21,13 @@ int sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size) {
 
 /* --- axes --- */
 
+/*   "x" */
 static int sdy_read_axis_name(mlir_reader *r, const base_istr **out) {
   if (*r->lx.p != '"') return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "expected string: the name of an axis");
   return mlir_read_string(r, out);
 }
 
+/* "x" or "x":(pre)size. size 0 in the struct means the whole axis. */
 int sdy_read_axis(mlir_reader *r, sdy_axis *out) {
   *out = (sdy_axis){0};
   TRY(sdy_read_axis_name(r, &out->name));
@@ -36,6 +46,7 @@ int sdy_read_axis(mlir_reader *r, sdy_axis *out) {
   return 0;
 }
 
+/* {} is no axes. */
 int sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out) {
   sdy_axis *v = NULL;
   uint32_t n = 0;
@@ -60,6 +71,7 @@ static int sdy_read_some_axes(mlir_reader *r, sdy_axes *out) {
 
 /* --- meshes --- */
 
+/*   ["x"=2, "y"=4] */
 static int sdy_read_mesh_axes(mlir_reader *r, sdy_mesh *out) {
   sdy_mesh_axis *v = NULL;
   uint32_t n = 0;
@@ -78,6 +90,8 @@ static int sdy_read_mesh_axes(mlir_reader *r, sdy_mesh *out) {
   return 0;
 }
 
+/* Ids in their usual order are dropped, so that equal meshes are equal. A mesh that breaks Shardy's rules is refused
+ * here, as its attribute can't be made. */
 static int sdy_read_mesh(mlir_reader *r, sdy_mesh *out) {
   const char *at = r->lx.p;
   char fault[200];
@@ -121,6 +135,7 @@ static int sdy_read_priority(mlir_reader *r, sdy_dim *out) {
   return 0;
 }
 
+/*   {"x", "y":(1)2, ?}p3 */
 static int sdy_read_dim(mlir_reader *r, sdy_dim *out) {
   sdy_axis *v = NULL;
   uint32_t n = 0;
@@ -142,6 +157,7 @@ static int sdy_read_dim(mlir_reader *r, sdy_dim *out) {
 
 /* --- shardings --- */
 
+/*   @mesh   or   mesh<["x"=2]> */
 static int sdy_read_mesh_or_name(mlir_reader *r, sdy_sharding *out) {
   if (mlir_eat_word(r, "mesh")) {
     sdy_mesh *mesh = BASE_NEW(&r->m->arena, sdy_mesh);
@@ -183,6 +199,7 @@ static int sdy_read_other_axes(mlir_reader *r, sdy_sharding *out) {
   return 0;
 }
 
+/* One pair of braces for each dimension. */
 static int sdy_read_dims(mlir_reader *r, sdy_sharding *out) {
   sdy_dim *v = NULL;
   uint32_t n = 0;
@@ -199,6 +216,7 @@ static int sdy_read_dims(mlir_reader *r, sdy_sharding *out) {
   return 0;
 }
 
+/*   <@mesh, [{"x"}, {?}], replicated={"y"}> */
 static int sdy_read_sharding(mlir_reader *r, sdy_sharding *out) {
   *out = (sdy_sharding){0};
   TRY(mlir_want(r, "<"));
@@ -227,6 +245,7 @@ int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
   return 0;
 }
 
+/*   <[<@mesh, [{"x"}]>]> */
 static int sdy_read_shardings(mlir_reader *r, sdy_shardings *out) {
   TRY(mlir_want(r, "<"));
   TRY(sdy_read_sharding_list(r, out));
@@ -235,6 +254,7 @@ static int sdy_read_shardings(mlir_reader *r, sdy_shardings *out) {
 
 /* --- lists of axes --- */
 
+/*   [{"x"}, {"y", "z"}] */
 static int sdy_read_axis_lists(mlir_reader *r, sdy_axis_lists *out) {
   sdy_axes *v = NULL;
   uint32_t n = 0;
@@ -259,6 +279,7 @@ static int sdy_read_param(mlir_reader *r, sdy_param *out) {
   return mlir_read_int(r, &out->to);
 }
 
+/*   [{"x"}: 0->2] */
 static int sdy_read_params(mlir_reader *r, sdy_params *out) {
   sdy_param *v = NULL;
   uint32_t n = 0;
@@ -274,6 +295,7 @@ static int sdy_read_params(mlir_reader *r, sdy_params *out) {
   return 0;
 }
 
+/*   {"x", "y"} */
 static int sdy_read_names(mlir_reader *r, sdy_names *out) {
   const base_istr **v = NULL;
   uint32_t n = 0;
@@ -291,6 +313,7 @@ static int sdy_read_names(mlir_reader *r, sdy_names *out) {
 
 /* --- any kind --- */
 
+/* `to` points at a zeroed struct of that kind. */
 static int sdy_read_struct(mlir_reader *r, sdy_kind kind, void *to) {
   switch (kind) {
     case SDY_MESH:
@@ -337,6 +360,7 @@ static const size_t sdy_struct_sizes[SDY_KINDS] = {[SDY_MESH] = sizeof(sdy_mesh)
                                                    [SDY_EDGES] = sizeof(sdy_edges),
                                                    [SDY_DIM] = sizeof(sdy_dim)};
 
+/* Reads an attribute and makes it, without looking for an equal one. */
 static int sdy_read_new(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   assert(kind > SDY_NONE && kind < SDY_KINDS);
   void *to = base_arena_zalloc(&r->m->arena, sdy_struct_sizes[kind]);
@@ -346,7 +370,8 @@ static int sdy_read_new(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
-/* The text of a "<...>" without strings that hold brackets, up to what a memo holds. */
+/* The text of a "<...>" without strings that hold brackets, up to what a memo holds. A bracket in a string would
+ * only make the text shorter or longer than what is read, and then it is not remembered. */
 static base_slice sdy_angle_text(const mlir_reader *r) {
   const char *p = r->lx.p;
   uint32_t open = 0;
@@ -383,10 +408,117 @@ int sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   return 0;
 }
 
+/*   #sdy.sharding<...>, with the cursor behind "sdy." */
 int sdy_read_named(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
+  assert(*at == '#');
   sdy_kind kind = sdy_kind_find(name.p, name.n);
   if (!kind)
     return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "unknown attribute `%.*s` in dialect `sdy`", (int)name.n, name.p);
   mlir_skip_word(r, name);
   return sdy_read_bare(r, kind, out);
+}
+
+/* ---- The pretty forms of sdy ops that no string describes. */
+
+/* The "@mesh" of sdy.mesh. */
+int sdy_read_symbol(mlir_reader *r) {
+  const base_istr *name;
+  TRY(mlir_read_symbol_name(r, &name));
+  return mlir_add_attr(r, "sym_name", ir_m_string(r->m, name->s, name->n));
+}
+
+/* An optional word out of a list, as its number. */
+static int sdy_read_word_of(mlir_reader *r, const char *key, uint32_t n, const char *const *words, bool *found) {
+  assert(key && n > 0);
+  *found = false;
+  for (uint32_t i = 0; i < n && !*found; i++) {
+    if (!mlir_eat_word(r, words[i])) continue;
+    *found = true;
+    TRY(mlir_add_attr(r, key, ir_m_i32(r->m, i)));
+  }
+  return 0;
+}
+
+/* "allowed_direction=FORWARD" */
+int sdy_read_direction(mlir_reader *r) {
+  static const char *const words[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
+  bool found;
+  TRY(mlir_want_word(r, "allowed_direction"));
+  TRY(mlir_want(r, "="));
+  TRY(sdy_read_word_of(r, "allowed_direction", 4, words, &found));
+  return found ? 0 : mlir_expected(r, "NONE, FORWARD, BACKWARD or BOTH");
+}
+
+/* "max", where there is a word. */
+int sdy_read_reduction(mlir_reader *r) {
+  static const char *const words[] = {"sum", "max", "min"};
+  bool found;
+  return sdy_read_word_of(r, "reduction_op", 3, words, &found);
+}
+
+/* "in_shardings=[<...>, <...>]" */
+static int sdy_read_stripped(mlir_reader *r, const char *word) {
+  TRY(mlir_want_word(r, word));
+  TRY(mlir_want(r, "="));
+  sdy_shardings list;
+  TRY(sdy_read_sharding_list(r, &list));
+  return mlir_add_attr(r, word, sdy_attr(r->m, SDY_SHARDINGS, sdy_shardings_make(r->m, list.n, list.v)));
+}
+
+/* "(%arg1: t, %arg2: t) {...}": arguments in front of the block, from where outer values are not seen. */
+static int sdy_read_region(mlir_reader *r) {
+  ir_computation *c = mlir_new_region(r);
+  if (!c) return mlir_no_memory(r);
+  uint32_t mark = r->names.n, outer = r->isolated_at;
+  r->isolated_at = mark;
+  TRY(mlir_want(r, "("));
+  if (!mlir_eat(r, ")")) {
+    do TRY(mlir_read_arg(r, c, true));
+    while (mlir_eat(r, ","));
+    TRY(mlir_want(r, ")"));
+  }
+  TRY(mlir_read_region_body(r, c));
+  assert(r->names.n >= mark);
+  mlir_unbind(r, mark);
+  r->isolated_at = outer;
+  return BASE_VEC_PUSH(r->alloc, &r->regions, c) ? 0 : mlir_no_memory(r);
+}
+
+/* Region, dictionary, types. */
+static int sdy_read_body(mlir_reader *r, mlir_op_state *s) {
+  TRY(sdy_read_region(r));
+  TRY(mlir_read_own_attrs(r, s));
+  return mlir_read_op_type(r, s);
+}
+
+/*   (%0) in_shardings=[<...>] out_shardings=[<...>] manual_axes={"x"} (%arg1: t) { ... } : (t) -> t */
+int sdy_read_manual(mlir_reader *r, mlir_op_state *s) {
+  const ir_mattr *axes;
+  TRY(mlir_read_parenthesised(r, s));
+  TRY(sdy_read_stripped(r, "in_shardings"));
+  TRY(sdy_read_stripped(r, "out_shardings"));
+  TRY(mlir_want_word(r, "manual_axes"));
+  TRY(mlir_want(r, "="));
+  TRY(sdy_read_bare(r, SDY_MANUAL_AXES, &axes));
+  TRY(mlir_add_attr(r, "manual_axes", axes));
+  return sdy_read_body(r, s);
+}
+
+/* Whether the next word is this one, which stays. */
+static bool sdy_word_is(mlir_reader *r, const char *word) {
+  return base_slice_is(mlir_word(r), word);
+}
+
+/*   <"name">(%0) in_shardings=[...] out_shardings=[...] (%arg1: t) { ... } : (t) -> t
+ * Shardings may be left out. */
+int sdy_read_named_computation(mlir_reader *r, mlir_op_state *s) {
+  const base_istr *name;
+  TRY(mlir_want(r, "<"));
+  TRY(mlir_read_string(r, &name));
+  TRY(mlir_add_attr(r, "name", ir_m_string(r->m, name->s, name->n)));
+  TRY(mlir_want(r, ">"));
+  TRY(mlir_read_parenthesised(r, s));
+  if (sdy_word_is(r, "in_shardings")) TRY(sdy_read_stripped(r, "in_shardings"));
+  if (sdy_word_is(r, "out_shardings")) TRY(sdy_read_stripped(r, "out_shardings"));
+  return sdy_read_body(r, s);
 }

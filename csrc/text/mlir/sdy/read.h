@@ -1,4 +1,5 @@
-/* Reading the attributes of the sdy dialect: text/sdy_read*.c. */
+/* Reading the attributes and ops of the sdy dialect: read.c and read_rule.c. Everything is made in the module's
+ * arena. */
 #ifndef XLAC_TEXT_MLIR_SDY_READ_H
 #define XLAC_TEXT_MLIR_SDY_READ_H
 
@@ -10,7 +11,7 @@ XLAC_MUST_USE int sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **
 /* "#sdy.sharding<...>" and "#sdy<manual_axes{...}>": after the kind's name; `at` is the '#'. */
 XLAC_MUST_USE int sdy_read_named(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out);
 
-/* --- sdy_read.c --- */
+/* --- read.c --- */
 /* "{"x", "y":(1)2}" */
 XLAC_MUST_USE int sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out);
 XLAC_MUST_USE int sdy_read_axis(mlir_reader *r, sdy_axis *out);
@@ -20,12 +21,12 @@ XLAC_MUST_USE int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out);
 XLAC_MUST_USE int sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size);
 #define SDY_MORE(r, items, n) sdy_more((r), (void **)&(items), (n), sizeof *(items))
 
-/* --- sdy_read_rule.c --- */
+/* --- read_rule.c --- */
 XLAC_MUST_USE int sdy_read_rule(mlir_reader *r, sdy_rule *out);
-/* --- sdy_read_edges.c --- */
+/* --- read_rule.c --- */
 XLAC_MUST_USE int sdy_read_edges(mlir_reader *r, sdy_edges *out);
 
-/* --- sdy_read_op.c: the forms that no string describes --- */
+/* --- read.c: the forms that no string describes --- */
 XLAC_MUST_USE int sdy_read_symbol(mlir_reader *r);
 XLAC_MUST_USE int sdy_read_direction(mlir_reader *r);
 XLAC_MUST_USE int sdy_read_reduction(mlir_reader *r);

@@ -1,4 +1,8 @@
-/* Op sharding rules: ([i, kj], [])->([i]) {i=2, j=4, k=2} reduction={k} blocked_propagation={j}, custom */
+/* Op sharding rules, ([i, kj], [])->([i]) {i=2, j=4, k=2} reduction={k} blocked_propagation={j}, custom, and edges:
+ * how axes came where they are.
+ *
+ * Factors are numbers that are written as letters from i on: 0 is i, 17 is z, 18 is z_1. Sizes must list all of them
+ * in order; what they mean for each op is in docs/design and ir/sdy/sdy.h. */
 #include <stdio.h>
 
 #include "read.h"
@@ -7,6 +11,7 @@ enum { SDY_FACTOR_Z = 'z' - 'i' };
 
 /* The next factor of a word such as "jkz_1": i to z, z_1 and on. */
 static int sdy_read_factor(mlir_reader *r, base_slice *w, int64_t *out) {
+  assert(w->n > 0);
   const char *p = w->p, *end = p + w->n;
   if (w->n >= 2 && p[0] == 'z' && p[1] == '_') {
     const char *digits = p + 2, *e = digits;
@@ -30,6 +35,7 @@ static int sdy_read_factor(mlir_reader *r, base_slice *w, int64_t *out) {
   return 0;
 }
 
+/* The word at the cursor; the caller takes it. */
 static int sdy_read_factor_word(mlir_reader *r, base_slice *w) {
   *w = mlir_word(r);
   if (w->n == 0 || text_is(*w->p, TEXT_DIGIT)) return mlir_expected(r, "a factor: a letter from i to z, or z_1 and on");
@@ -83,6 +89,7 @@ static int sdy_read_maps(mlir_reader *r, uint32_t *n_out, const sdy_tensor_map *
   return 0;
 }
 
+/* A word that is one factor and no more. */
 static int sdy_read_one_factor(mlir_reader *r, int64_t *out) {
   base_slice w, rest;
   TRY(sdy_read_factor_word(r, &w));
@@ -94,14 +101,16 @@ static int sdy_read_one_factor(mlir_reader *r, int64_t *out) {
   return 0;
 }
 
+/* The inverse of sdy_read_factor, for messages. */
 static void sdy_factor_text(char out[32], int64_t factor) {
+  assert(factor >= 0);
   if (factor <= SDY_FACTOR_Z)
     snprintf(out, 32, "%c", (char)('i' + factor));
   else
     snprintf(out, 32, "z_%lld", (long long)(factor - SDY_FACTOR_Z));
 }
 
-/* " {i=2, j=4}": the symbols in order. */
+/* " {i=2, j=4}": the symbols in order. Absent sizes are none. */
 static int sdy_read_sizes(mlir_reader *r, sdy_ints *out) {
   int64_t *v = NULL;
   uint32_t n = 0;
@@ -152,6 +161,7 @@ static int sdy_read_factors(mlir_reader *r, const char *word, sdy_ints *out) {
   return 0;
 }
 
+/* The lists of special factors come in this order, each if there. */
 int sdy_read_rule(mlir_reader *r, sdy_rule *out) {
   *out = (sdy_rule){0};
   TRY(mlir_want(r, "<"));
@@ -168,4 +178,79 @@ int sdy_read_rule(mlir_reader *r, sdy_rule *out) {
     out->custom = true;
   }
   return mlir_want(r, ">");
+}
+
+/* ---- How axes came where they are: <[{step-2 = [{"y" = operand-1 -> [operand-0, result-0]}]}]> */
+
+/* "operand-1" */
+static int sdy_read_edge_value(mlir_reader *r, sdy_edge_value *out) {
+  out->result = mlir_eat_word(r, "result");
+  if (!out->result && !mlir_eat_word(r, "operand")) return mlir_expected(r, "'operand' or 'result'");
+  TRY(mlir_want(r, "-"));
+  return mlir_read_int(r, &out->index);
+}
+
+/* "{"y" = operand-1 -> [result-0]}" */
+static int sdy_read_edge(mlir_reader *r, sdy_edge *out) {
+  sdy_edge_value *v = NULL;
+  uint32_t n = 0;
+  TRY(mlir_want(r, "{"));
+  TRY(sdy_read_axis(r, &out->axis));
+  TRY(mlir_want(r, "="));
+  TRY(sdy_read_edge_value(r, &out->from));
+  TRY(mlir_want(r, "->"));
+  TRY(mlir_want(r, "["));
+  if (!mlir_eat(r, "]")) {
+    do {
+      TRY(SDY_MORE(r, v, n));
+      TRY(sdy_read_edge_value(r, &v[n++]));
+    } while (mlir_eat(r, ","));
+    TRY(mlir_want(r, "]"));
+  }
+  out->n = n;
+  out->to = v;
+  return mlir_want(r, "}");
+}
+
+/* "{step-2 = [...]}" */
+static int sdy_read_step(mlir_reader *r, sdy_step *out) {
+  sdy_edge *v = NULL;
+  uint32_t n = 0;
+  TRY(mlir_want(r, "{"));
+  if (!mlir_eat_word(r, "step")) return mlir_expected(r, "'step'");
+  TRY(mlir_want(r, "-"));
+  TRY(mlir_read_int(r, &out->index));
+  TRY(mlir_want(r, "="));
+  TRY(mlir_want(r, "["));
+  if (!mlir_eat(r, "]")) {
+    do {
+      TRY(SDY_MORE(r, v, n));
+      TRY(sdy_read_edge(r, &v[n++]));
+    } while (mlir_eat(r, ","));
+    TRY(mlir_want(r, "]"));
+  }
+  out->n = n;
+  out->edges = v;
+  return mlir_want(r, "}");
+}
+
+/*   <[{step-2 = [{"y" = operand-1 -> [result-0]}]}]> */
+int sdy_read_edges(mlir_reader *r, sdy_edges *out) {
+  const char *at = r->lx.p;
+  char fault[200];
+  sdy_step *v = NULL;
+  uint32_t n = 0;
+  TRY(mlir_want(r, "<"));
+  TRY(mlir_want(r, "["));
+  if (!mlir_eat(r, "]")) {
+    do {
+      TRY(SDY_MORE(r, v, n));
+      TRY(sdy_read_step(r, &v[n++]));
+    } while (mlir_eat(r, ","));
+    TRY(mlir_want(r, "]"));
+  }
+  *out = (sdy_edges){n, v};
+  TRY(mlir_want(r, ">"));
+  bool broken = sdy_edges_are_broken(out, fault, sizeof fault);
+  return broken ? mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%s", fault) : 0;
 }

@@ -1,20 +1,25 @@
 /* Blocks of images to depth or to batch and back, and reversed sequences: reshapes, transpositions, one gather. */
 #include "../windows.h"
 
+/* A reshape and a transposition: `dims` split the value, `turn` is their new order. */
 typedef struct blocks_shape {
   uint32_t rank;
   int64_t dims[TFL_MOST_DIMS], turn[TFL_MOST_DIMS];
 } blocks_shape;
 
+/* Splits, turns, and joins to `dims`. */
 static ir_value blocks_move(tfl_op *x, ir_value v, const blocks_shape *split, uint32_t rank, const int64_t *dims) {
+  assert(split->rank <= TFL_MOST_DIMS && rank <= TFL_MOST_DIMS);
   return tfl_reshape(x, tfl_transpose(x, tfl_reshape(x, v, split->rank, split->dims), split->turn), rank, dims);
 }
 
-/* A shape with h x w blocks of b x b in it, and the order of its dimensions that the other side has. */
+/* A shape with h x w blocks of b x b in it, and the order of its dimensions that the other side has. c is the
+ * number of features of a pixel of the large image. */
 typedef struct blocks_depth {
   int64_t n, h, w, c, b;
 } blocks_depth;
 
+/* The large image, [n, h b, w b, c] with features last, or [n, c, h b, w b]. */
 static void blocks_space(const blocks_depth *d, bool last, blocks_shape *s, int64_t *whole) {
   const int64_t split[2][6] = {{d->n, d->c, d->h, d->b, d->w, d->b}, {d->n, d->h, d->b, d->w, d->b, d->c}};
   const int64_t turn[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 2, 4, 5}};
@@ -24,6 +29,7 @@ static void blocks_space(const blocks_depth *d, bool last, blocks_shape *s, int6
   memcpy(whole, dims[last], sizeof dims[0]);
 }
 
+/* The small deep image, [n, h, w, b b c] or [n, b b c, h, w]. */
 static void blocks_deep(const blocks_depth *d, bool last, blocks_shape *s, int64_t *whole) {
   const int64_t split[2][6] = {{d->n, d->b, d->b, d->c, d->h, d->w}, {d->n, d->h, d->w, d->b, d->b, d->c}};
   const int64_t turn[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 3, 2, 4, 5}};
@@ -55,6 +61,7 @@ int tfl_row_depth(tfl_op *x) {
 
 /* --- to and from the batch --- */
 
+/* SpaceToBatchND and BatchToSpaceND: dimensions 1 to m are cut into blocks. */
 typedef struct blocks_batch {
   uint32_t m; /* spatial dimensions */
   int64_t block[TFL_MOST_DIMS];
@@ -84,6 +91,7 @@ static int blocks_batch_of(tfl_op *x, uint32_t rank, blocks_batch *b) {
   return n == 2 * b->m ? x->status : tfl_fail(x, "%u paddings or crops for %u blocks", n, b->m);
 }
 
+/* Pads, splits dimension 1 + i into [size / block, block] and moves all blocks in front of the batch. */
 int tfl_row_space_to_batch(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   blocks_batch b;
@@ -113,6 +121,7 @@ int tfl_row_space_to_batch(tfl_op *x) {
   return x->status;
 }
 
+/* The other way, and crops at the end. */
 int tfl_row_batch_to_space(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   blocks_batch b;
@@ -149,6 +158,7 @@ int tfl_row_batch_to_space(tfl_op *x) {
 
 /* Place i along seq_dim comes from length - 1 - i where i < length: one gather with the batch in both. */
 int tfl_row_reverse_sequence(tfl_op *x) {
+  assert(x->n_out == 1);
   const ir_type *t = tfl_in_type(x, 0), *lengths = tfl_in_type(x, 1);
   uint32_t batch = 0, seq = 0;
   int64_t turn[TFL_MOST_DIMS], back[TFL_MOST_DIMS];
@@ -173,7 +183,8 @@ int tfl_row_reverse_sequence(tfl_op *x) {
 
 /* --- patches --- */
 
-/* A list with a number for each dimension, 1 for batch and depth. */
+/* A list with a number for each dimension, 1 for batch and depth. For ExtractImagePatches, whose windows lie in
+ * rows and columns only. */
 static int blocks_window(tfl_op *x, const char *name, int64_t *out) {
   const int64_t *v = NULL;
   uint32_t n = 0;

@@ -2,6 +2,7 @@
  * documentation, its CPU kernels' behaviour. */
 #include "../row.h"
 
+/* One image, a value for each channel. */
 typedef struct colour {
   ir_value v[3]; /* red, green, blue; or hue, saturation, value: each [..., 1] */
 } colour;
@@ -10,6 +11,7 @@ static ir_value colour_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
   return opt_binary(x->rw, opcode, a, b);
 }
 
+/* a <direction> b ? yes : no */
 static ir_value colour_pick(tfl_op *x, const char *direction, ir_value a, ir_value b, ir_value yes, ir_value no) {
   return opt_select(x->rw, tfl_compare(x, direction, a, b), yes, no);
 }
@@ -24,13 +26,15 @@ static int colour_split(tfl_op *x, colour *c) {
   return x->status;
 }
 
+/* Back in the image's type. */
 static int colour_join(tfl_op *x, const colour *c) {
   uint32_t rank = tfl_in_type(x, 0)->rank;
   tfl_out(x, 0, tfl_cast(x, tfl_concat(x, 3, c->v, rank - 1), tfl_out_dtype(x, 0)));
   return x->status;
 }
 
-/* Sixths of the circle start at red, at green, at blue, whichever is the largest. */
+/* Sixths of the circle start at red, at green, at blue, whichever is the largest. Saturation is 0 for black, hue 0
+ * for grey. */
 static void colour_to_hsv(tfl_op *x, colour *c) {
   ir_value r = c->v[0], g = c->v[1], b = c->v[2];
   ir_value top = colour_op(x, IR_OP_MAXIMUM, colour_op(x, IR_OP_MAXIMUM, r, g), b);
@@ -57,6 +61,7 @@ static ir_value colour_wave(tfl_op *x, ir_value hue, double at, double sign, dou
   return tfl_with(x, IR_OP_MAXIMUM, tfl_with(x, IR_OP_MINIMUM, v, 1), 0);
 }
 
+/* Each channel is a trapezoid wave over the hue, scaled by saturation and value. */
 static void colour_to_rgb(tfl_op *x, colour *c) {
   ir_value hue = c->v[0], saturation = c->v[1], value = c->v[2];
   if (!hue.op) return;
@@ -89,6 +94,7 @@ static ir_value colour_scalar(tfl_op *x, uint32_t i, ir_value like) {
 
 /* AdjustHue (0) goes round the circle, AdjustSaturation (1) is held in 0..1. */
 int tfl_row_adjust_colours(tfl_op *x) {
+  assert(x->row->arg == 0 || x->row->arg == 1);
   colour c;
   TRY(colour_split(x, &c));
   colour_to_hsv(x, &c);
@@ -105,7 +111,7 @@ int tfl_row_adjust_colours(tfl_op *x) {
   return colour_join(x, &c);
 }
 
-/* Away from the mean of each image and colour. */
+/* Away from the mean of each image and colour. AdjustContrastv2 computes in f32 whatever the image's type. */
 int tfl_row_adjust_contrast(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t dims[TFL_MOST_DIMS];

@@ -8,6 +8,7 @@ typedef struct diag_plan {
   bool left_upper, left_lower; /* how diagonals shorter than the longest lie in its row */
 } diag_plan;
 
+/* Elements of diagonal k; at most 0 for one outside. */
 static int64_t diag_length(const diag_plan *p, int64_t k) {
   int64_t below = p->rows + (k < 0 ? k : 0), beside = p->cols - (k > 0 ? k : 0);
   return below < beside ? below : beside;
@@ -38,6 +39,7 @@ static int diag_band(tfl_op *x, uint32_t i, diag_plan *p) {
   return x->status;
 }
 
+/* Sizes stay below 2^31, since places are i32. */
 static int diag_check(tfl_op *x, diag_plan *p) {
   if (p->rows < 1 || p->cols < 1 || p->rows > INT32_MAX / p->cols)
     return tfl_fail(x, "matrices of %lld x %lld", (long long)p->rows, (long long)p->cols);
@@ -51,14 +53,16 @@ static int diag_check(tfl_op *x, diag_plan *p) {
   return 0;
 }
 
+/* n places of -1; NULL when out of memory. */
 static int32_t *diag_places(tfl_op *x, int64_t n) {
+  assert(n >= 0);
   int32_t *place = BASE_ARRAY(x->arena, int32_t, (size_t)n + 1);
   if (!place) x->status = base_oom(x->err, "lowering");
   for (int64_t i = 0; place && i < n; i++) place[i] = -1;
   return place;
 }
 
-/* input, k, padding -> the diagonals, the highest first. */
+/* input, k, padding -> the diagonals, the highest first. A single diagonal has no dimension for its number. */
 int tfl_row_diag_part(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   if (t->rank < 2) return tfl_fail(x, "a value of rank %u: expected matrices", t->rank);
@@ -80,6 +84,7 @@ int tfl_row_diag_part(tfl_op *x) {
 
 /* What every element of the matrices is of [diagonals, longest]; -1 outside the band. */
 static int32_t *diag_spread(tfl_op *x, const diag_plan *p) {
+  assert(p->longest > 0);
   int32_t *place = diag_places(x, p->rows * p->cols);
   for (int64_t k = p->high; place && k >= p->low; k--)
     for (int64_t i = 0; i < p->longest; i++) {
@@ -89,7 +94,7 @@ static int32_t *diag_spread(tfl_op *x, const diag_plan *p) {
   return place;
 }
 
-/* The number of rows and columns: given, or as few as the diagonals need. */
+/* The number of rows and columns: given, or as few as the diagonals need. -1 stands for "not given". */
 static int diag_sizes(tfl_op *x, int64_t longest, diag_plan *p) {
   p->rows = p->cols = -1;
   if (x->row->arg > 1) {
@@ -127,7 +132,7 @@ int tfl_row_diag(tfl_op *x) {
   return x->status;
 }
 
-/* input, diagonals, k */
+/* input, diagonals, k. The diagonals are spread over the matrix and selected by a constant mask. */
 int tfl_row_set_diag(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0), *u = tfl_in_type(x, 1);
   if (t->rank < 2) return tfl_fail(x, "a value of rank %u: expected matrices", t->rank);
@@ -154,6 +159,7 @@ int tfl_row_set_diag(tfl_op *x) {
 /* input, num_lower, num_upper: within the band where 0 <= row - column <= lower and column - row <= upper; negative
  * numbers keep all. They need not be known. */
 int tfl_row_band_part(tfl_op *x) {
+  assert(x->n_in == 3);
   const ir_type *t = tfl_in_type(x, 0);
   if (t->rank < 2) return tfl_fail(x, "a value of rank %u: expected matrices", t->rank);
   base_dtype index = (base_dtype)tfl_in_type(x, 1)->dtype;
@@ -173,6 +179,7 @@ int tfl_row_band_part(tfl_op *x) {
 
 /* --- Diag, DiagPart: of tensors of any rank, whose shape is there twice --- */
 
+/* [n] of all elements to [n, n], zeros beside them. */
 int tfl_row_tensor_diag(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t dims[2 * TFL_MOST_DIMS], n = t->count, square[] = {n, n};
@@ -186,6 +193,7 @@ int tfl_row_tensor_diag(tfl_op *x) {
   return x->status;
 }
 
+/* The elements whose two halves of the index are equal. */
 int tfl_row_tensor_diag_part(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   uint32_t half = t->rank / 2;

@@ -1,5 +1,6 @@
-/* Einsum of one or two operands: diagonals and sums of single operands first, then one product, then a transposition.
- * Dimensions behind "..." get labels of their own, from the right, which both operands share. */
+/* Einsum of one or two operands: diagonals and sums of single operands first, then one product, then a
+ * transposition. Dimensions behind "..." get labels of their own, from the right, which both operands share.
+ *   "abi,bci->ca" : the product contracts b and i, leaves a and c, and is transposed */
 #include "../row.h"
 
 enum {
@@ -7,6 +8,7 @@ enum {
   EIN_DOTS = 256
 }; /* labels from EIN_DOTS on: behind "...", counted from the right */
 
+/* An operand, or the result, with a label for each dimension. */
 typedef struct ein_term {
   uint32_t n;
   int label[EIN_MOST];
@@ -15,6 +17,7 @@ typedef struct ein_term {
 
 /* The labels of "ab...c" for n dimensions in all; for the result, dots dimensions stand behind "...". */
 static int ein_labels(tfl_op *x, base_slice text, int64_t n, uint32_t dots, ein_term *out) {
+  assert(n <= TFL_MOST_DIMS);
   uint32_t letters = 0;
   bool ellipsis = false;
   out->n = 0;
@@ -38,6 +41,7 @@ static int ein_labels(tfl_op *x, base_slice text, int64_t n, uint32_t dots, ein_
   return 0;
 }
 
+/* The place of a label from `from` on; -1 where it is not. */
 static int ein_find(const ein_term *t, int label, uint32_t from) {
   for (uint32_t i = from; i < t->n; i++)
     if (t->label[i] == label) return (int)i;
@@ -45,6 +49,7 @@ static int ein_find(const ein_term *t, int label, uint32_t from) {
 }
 
 static void ein_remove(ein_term *t, uint32_t at) {
+  assert(at < t->n);
   for (uint32_t i = at + 1; i < t->n; i++) t->label[i - 1] = t->label[i];
   t->n--;
 }
@@ -83,7 +88,8 @@ static void ein_sums(tfl_op *x, ein_term *t, const ein_term *other, const ein_te
   if (n) t->v = tfl_reduce(x, IR_OP_ADD, t->v, 0, n, dims);
 }
 
-/* Sizes of 1 that the other operand has more of: such dimensions go, as if the label were not there. */
+/* Sizes of 1 that the other operand has more of: such dimensions go, as if the label were not there. numpy
+ * broadcasts such dimensions; the other operand's dimension stays. */
 static void ein_squeeze(tfl_op *x, ein_term *t, const ein_term *other) {
   int64_t dims[TFL_MOST_DIMS];
   uint32_t kept = 0;
@@ -101,6 +107,7 @@ static void ein_squeeze(tfl_op *x, ein_term *t, const ein_term *other) {
 
 /* The product; t gets its labels. */
 static int ein_product(tfl_op *x, ein_term *a, const ein_term *b, const ein_term *out) {
+  assert(a->n <= TFL_MOST_DIMS && b->n <= TFL_MOST_DIMS);
   tfl_dot d = {.n_batch = 0};
   ein_term result = {.n = 0};
   if (!a->v.op || !b->v.op) return x->status;
@@ -142,12 +149,15 @@ static int ein_order(tfl_op *x, const ein_term *t, const ein_term *out) {
   return x->status;
 }
 
+/* Cuts *rest at `at`, of which `skip` letters go. */
 static base_slice ein_cut(base_slice *rest, const char *at, size_t skip) {
+  assert(at >= rest->p && at + skip <= rest->p + rest->n);
   base_slice first = {rest->p, (size_t)(at - rest->p)};
   *rest = (base_slice){at + skip, rest->n - first.n - skip};
   return first;
 }
 
+/* The labels of "..." in the result are as many as the operand with most of them has. */
 int tfl_row_einsum(tfl_op *x) {
   base_slice result = tfl_attr_str(x, "equation");
   const char *arrow = memchr(result.p, '-', result.n), *comma;

@@ -1,9 +1,12 @@
-/* Convolutions and their gradients: TensorFlow's images and HWIO kernels. A depthwise kernel is [H, W, C, M], one of
- * C groups. Sources: TensorFlow's op documentation, and tf2xla's behaviour for groups. */
+/* Convolutions and their gradients: TensorFlow's images and HWIO kernels. A depthwise kernel is [H, W, C, M], one
+ * of C groups. Both gradients are convolutions themselves: with strides and dilations changing places, and padding
+ * chosen so that each element meets those it met on the way forward. Sources: TensorFlow's op documentation, and
+ * tf2xla's behaviour for groups. */
 #include "../windows.h"
 
 enum { TFCONV_DEPTHWISE = 16 }; /* in a row's arg, beside the number of spatial dimensions */
 
+/* One convolution by its node: the image's layout, the windows, and how features are grouped. */
 typedef struct tfconv_plan {
   tfl_layout l;
   uint32_t n;
@@ -13,8 +16,11 @@ typedef struct tfconv_plan {
   int64_t depth, groups, filters; /* of the image; of the result */
 } tfconv_plan;
 
+/* Fills the plan from attributes and sizes; everything that does not fit is an error here, so that what follows
+ * can rely on it. */
 static int tfconv_plan_of(tfl_op *x, const ir_type *image, uint32_t kernel_rank, const int64_t *kernel,
                           tfconv_plan *p) {
+  assert(x->row->arg > 0);
   int64_t strides[TFL_MOST_SPATIAL], dilations[TFL_MOST_SPATIAL];
   *p = (tfconv_plan){.n = (uint32_t)x->row->arg % TFCONV_DEPTHWISE, .depthwise = x->row->arg >= TFCONV_DEPTHWISE};
   TRY(tfl_layout_of(x, p->n, image, &p->l));
@@ -38,18 +44,21 @@ static int tfconv_plan_of(tfl_op *x, const ir_type *image, uint32_t kernel_rank,
   return 0;
 }
 
+/* The image's dimensions as StableHLO numbers them. */
 static tfl_conv_dims tfconv_image_dims(const tfconv_plan *p) {
   tfl_conv_dims d = {.batch = p->l.batch, .feature = p->l.feature};
   for (uint32_t i = 0; i < p->n; i++) d.spatial[i] = p->l.spatial[i];
   return d;
 }
 
+/* Spatial dimensions come first in TensorFlow's kernels; `in` and `out` are where the features lie. */
 static tfl_conv_dims tfconv_kernel_dims(const tfconv_plan *p, uint32_t in, uint32_t out) {
   tfl_conv_dims d = {.batch = in, .feature = out};
   for (uint32_t i = 0; i < p->n; i++) d.spatial[i] = i;
   return d;
 }
 
+/* A plain convolution of the plan's rank, which the rows below change. */
 static tfl_conv tfconv_of(const tfconv_plan *p) {
   tfl_conv c = {
       .n = p->n, .lhs = tfconv_image_dims(p), .out = tfconv_image_dims(p), .feature_groups = 1, .batch_groups = 1};
@@ -59,6 +68,7 @@ static tfl_conv tfconv_of(const tfconv_plan *p) {
 
 /* [spatial..., I/g, O] whatever it was. */
 static ir_value tfconv_kernel(tfl_op *x, const tfconv_plan *p, ir_value kernel) {
+  assert(p->groups > 0);
   int64_t dims[TFL_MOST_SPATIAL + 2];
   for (uint32_t i = 0; i < p->n; i++) dims[i] = p->kernel[i];
   dims[p->n] = p->depth / p->groups;
@@ -66,6 +76,7 @@ static ir_value tfconv_kernel(tfl_op *x, const tfconv_plan *p, ir_value kernel) 
   return tfl_reshape(x, kernel, p->n + 2, dims);
 }
 
+/* Shared by Conv2D and its relatives, and by _FusedConv2D. */
 static ir_value tfconv_forward(tfl_op *x, ir_value image, ir_value kernel) {
   const ir_type *t = opt_type(image), *k = opt_type(kernel);
   tfconv_plan p;
@@ -82,6 +93,7 @@ static ir_value tfconv_forward(tfl_op *x, ir_value image, ir_value kernel) {
   return tfl_convolution(x, image, tfconv_kernel(x, &p, kernel), &c);
 }
 
+/* arg: the number of spatial dimensions, and TFCONV_DEPTHWISE. */
 int tfl_row_conv(tfl_op *x) {
   tfl_out(x, 0, tfconv_forward(x, tfl_in(x, 0), tfl_in(x, 1)));
   return x->status;
@@ -96,6 +108,7 @@ static int tfconv_sizes(tfl_op *x, uint32_t i, uint32_t rank, const int64_t **di
 }
 
 static int tfconv_check_gradient(tfl_op *x, const tfconv_plan *p, const ir_type *g) {
+  assert(p->n <= TFL_MOST_SPATIAL);
   bool fits = g->rank == p->n + 2 && g->dims[p->l.batch] == p->image[p->l.batch] && g->dims[p->l.feature] == p->filters;
   for (uint32_t i = 0; fits && i < p->n; i++) fits = g->dims[p->l.spatial[i]] == p->spans[i].out;
   return fits ? 0 : tfl_fail(x, "the gradient has not the shape of the convolution's result");
@@ -103,6 +116,7 @@ static int tfconv_check_gradient(tfl_op *x, const tfconv_plan *p, const ir_type 
 
 /* [spatial..., O/g, I]: input and output features change places within each group. */
 static ir_value tfconv_turned_kernel(tfl_op *x, const tfconv_plan *p, ir_value kernel) {
+  assert(p->filters % p->groups == 0);
   int64_t split[TFL_MOST_SPATIAL + 3], turn[TFL_MOST_SPATIAL + 3], dims[TFL_MOST_SPATIAL + 2];
   uint32_t n = p->n;
   for (uint32_t i = 0; i < n; i++) {
@@ -120,7 +134,8 @@ static ir_value tfconv_turned_kernel(tfl_op *x, const tfconv_plan *p, ir_value k
   return tfl_reshape(x, tfl_transpose(x, tfl_reshape(x, kernel, n + 3, split), turn), n + 2, dims);
 }
 
-/* The gradient of the image: the result's gradient, spread out by the strides, convolved with the reversed kernel. */
+/* The gradient of the image: the result's gradient, spread out by the strides, convolved with the reversed kernel.
+ * Inputs: the image's shape, kernel, gradient. */
 int tfl_row_conv_image_gradient(tfl_op *x) {
   const ir_type *k = tfl_in_type(x, 1), *g = tfl_in_type(x, 2);
   const int64_t *sizes = NULL;
@@ -147,7 +162,8 @@ int tfl_row_conv_image_gradient(tfl_op *x) {
   return x->status;
 }
 
-/* The gradient of the kernel: the image convolved with the result's gradient, batch and features changing places. */
+/* The gradient of the kernel: the image convolved with the result's gradient, batch and features changing places.
+ * Inputs: image, the kernel's shape, gradient. Groups of features are groups of the batch here. */
 int tfl_row_conv_kernel_gradient(tfl_op *x) {
   const ir_type *image = tfl_in_type(x, 0), *g = tfl_in_type(x, 2);
   const int64_t *sizes = NULL;
@@ -178,6 +194,7 @@ int tfl_row_conv_kernel_gradient(tfl_op *x) {
 
 /* --- _FusedConv2D: what Grappler makes of a convolution and what follows it --- */
 
+/* Names as Grappler's remapper writes them in fused_ops. */
 static ir_value tfconv_activate(tfl_op *x, ir_value v, base_slice name) {
   if (!v.op || base_slice_is(name, "BiasAdd")) return v;
   if (base_slice_is(name, "Relu")) return tfl_with(x, IR_OP_MAXIMUM, v, 0);
@@ -193,6 +210,7 @@ static ir_value tfconv_activate(tfl_op *x, ir_value v, base_slice name) {
   return tfl_fail(x, "fused op '%.*s' is unknown", (int)name.n, name.p), (ir_value){NULL, 0};
 }
 
+/* Inputs: image, kernel, bias. Fused batch normalisation is left to the host. */
 int tfl_row_fused_conv(tfl_op *x) {
   ir_value v = tfconv_forward(x, tfl_in(x, 0), tfl_in(x, 1));
   const base_slice *names = NULL;

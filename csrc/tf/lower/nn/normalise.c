@@ -1,4 +1,5 @@
-/* Batch normalisation, local response normalisation, biases. Sources: TensorFlow's CPU kernels' behaviour. */
+/* Batch normalisation, local response normalisation, biases. Statistics are made in f32 for images of half
+ * precision. Sources: TensorFlow's CPU kernels' behaviour. */
 #include "../windows.h"
 
 /* The sum over all dimensions but `feature`. */
@@ -10,6 +11,7 @@ static ir_value norm_sum(tfl_op *x, ir_value v, uint32_t feature) {
   return tfl_reduce(x, IR_OP_ADD, v, 0, n, dims);
 }
 
+/* by_feature has an element for each feature. */
 static ir_value norm_op(tfl_op *x, ir_opcode opcode, ir_value v, ir_value by_feature, uint32_t feature) {
   return opt_binary(x->rw, opcode, v, tfl_along(x, by_feature, v, feature));
 }
@@ -19,14 +21,17 @@ static ir_value norm_inverse(tfl_op *x, ir_value variance) {
   return opt_unary(x->rw, IR_OP_RSQRT, tfl_with(x, IR_OP_ADD, variance, tfl_attr_float(x, "epsilon")));
 }
 
+/* What FusedBatchNorm needs to know of an image. */
 typedef struct norm_plan {
   uint32_t feature;
   double count; /* of elements a feature */
   base_dtype dtype;
 } norm_plan;
 
-/* Statistics are made in f32, also for images of half precision. */
+/* Statistics are made in f32, also for images of half precision. `image` is the input's number: 0, or 1 for the
+ * gradient; the vectors of features follow it. */
 static int norm_plan_of(tfl_op *x, uint32_t image, norm_plan *p) {
+  assert(image <= 1);
   const ir_type *t = tfl_in_type(x, image);
   tfl_layout l;
   TRY(tfl_layout_of(x, t->rank == 5 ? 3 : 2, t, &l));
@@ -41,6 +46,7 @@ static int norm_plan_of(tfl_op *x, uint32_t image, norm_plan *p) {
   return 0;
 }
 
+/* Input i in the type that sums are made in. */
 static ir_value norm_wide(tfl_op *x, uint32_t i) {
   return tfl_cast(x, tfl_in(x, i), tfl_sum_dtype((base_dtype)tfl_in_type(x, i)->dtype));
 }
@@ -54,12 +60,14 @@ static ir_value norm_average(tfl_op *x, uint32_t old, ir_value now) {
                     tfl_with(x, IR_OP_MULTIPLY, now, factor));
 }
 
+/* (image - mean) * (inverse * scale) + offset */
 static void norm_finish(tfl_op *x, const norm_plan *p, ir_value centred, ir_value inverse) {
   ir_value scaled =
       norm_op(x, IR_OP_MULTIPLY, centred, opt_binary(x->rw, IR_OP_MULTIPLY, inverse, norm_wide(x, 1)), p->feature);
   tfl_out(x, 0, tfl_cast(x, norm_op(x, IR_OP_ADD, scaled, norm_wide(x, 2), p->feature), p->dtype));
 }
 
+/* The batch's own statistics; the running variance gets Bessel's correction, the one that normalises does not. */
 static void norm_train(tfl_op *x, const norm_plan *p) {
   ir_value image = norm_wide(x, 0);
   ir_value mean = tfl_with(x, IR_OP_DIVIDE, norm_sum(x, image, p->feature), p->count);
@@ -75,6 +83,7 @@ static void norm_train(tfl_op *x, const norm_plan *p) {
   tfl_out(x, 4, variance);
 }
 
+/* The running statistics, inputs 3 and 4, are also outputs 1 to 4. */
 static void norm_infer(tfl_op *x, const norm_plan *p) {
   ir_value mean = norm_wide(x, 3), variance = norm_wide(x, 4);
   if (tfl_in_type(x, 3) != tfl_in_type(x, 1) || tfl_in_type(x, 4) != tfl_in_type(x, 1)) {
@@ -97,7 +106,8 @@ int tfl_row_batch_norm(tfl_op *x) {
   return x->status;
 }
 
-/* Inputs: the result's gradient, image, scale, mean and variance. */
+/* Inputs: the result's gradient, image, scale, mean and variance. Outputs 3 and 4 are there for the kernel's sake
+ * and empty. */
 int tfl_row_batch_norm_gradient(tfl_op *x) {
   norm_plan p;
   TRY(norm_plan_of(x, 1, &p));
@@ -125,7 +135,8 @@ int tfl_row_batch_norm_gradient(tfl_op *x) {
 
 /* --- biases --- */
 
-/* The dimension of the features. BiasAdd takes images of any rank above 1; BiasAddV1 has no data_format. */
+/* The dimension of the features. BiasAdd takes images of any rank above 1; BiasAddV1 has no data_format. arg: 0
+ * BiasAddV1, 1 BiasAdd, 2 its gradient. */
 static int norm_bias_dim(tfl_op *x, uint32_t rank, uint32_t *dim) {
   if (rank < (x->row->arg == 2 ? 1u : 2u)) return tfl_fail(x, "a value of rank %u: expected 2 or more", rank);
   *dim = rank - 1;
@@ -134,6 +145,7 @@ static int norm_bias_dim(tfl_op *x, uint32_t rank, uint32_t *dim) {
 }
 
 int tfl_row_bias_add(tfl_op *x) {
+  assert(x->n_in == 2);
   uint32_t dim = 0;
   TRY(norm_bias_dim(x, tfl_in_type(x, 0)->rank, &dim));
   tfl_out(x, 0, norm_op(x, IR_OP_ADD, tfl_in(x, 0), tfl_in(x, 1), dim));
@@ -150,7 +162,8 @@ int tfl_row_bias_add_gradient(tfl_op *x) {
 
 /* --- local response normalisation --- */
 
-/* The sum over 2 * depth_radius + 1 neighbours along the last dimension. */
+/* The sum over 2 * depth_radius + 1 neighbours along the last dimension. Windows may reach over the ends, where
+ * nothing is. */
 static ir_value norm_neighbours(tfl_op *x, ir_value v) {
   const ir_type *t = opt_type(v);
   int64_t radius = tfl_attr_int(x, "depth_radius");
@@ -173,10 +186,12 @@ static ir_value norm_lrn_scale(tfl_op *x, ir_value v) {
                   tfl_attr_float(x, "bias"));
 }
 
+/* scale^-beta */
 static ir_value norm_lrn_power(tfl_op *x, ir_value scale) {
   return opt_binary(x->rw, IR_OP_POWER, scale, tfl_like(x, scale, -tfl_attr_float(x, "beta")));
 }
 
+/* v * (bias + alpha * sum)^-beta */
 int tfl_row_lrn(tfl_op *x) {
   ir_value v = norm_wide(x, 0);
   v = opt_binary(x->rw, IR_OP_MULTIPLY, v, norm_lrn_power(x, norm_lrn_scale(x, v)));

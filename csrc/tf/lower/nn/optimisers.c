@@ -1,8 +1,10 @@
-/* ResourceApply*: one step of an optimizer on a variable and its slots. Scalars (rates, decays) are tensors. The order
- * of operations is TensorFlow's CPU kernels', for the same rounding. */
+/* ResourceApply*: one step of an optimizer on a variable and its slots. Scalars (rates, decays) are tensors. The
+ * order of operations is TensorFlow's CPU kernels' (training_ops.cc), for the same rounding; each row's comment
+ * lists its inputs. */
 #include "../windows.h"
 
-/* The variables come first among the inputs; the gradient has their shape. */
+/* The variables come first among the inputs; the gradient has their shape. One step: the values are changed in v
+ * and assigned at the end, all or none. */
 typedef struct optim {
   tfl_op *x;
   tfl_resource *slot[4];
@@ -10,7 +12,9 @@ typedef struct optim {
   ir_value gradient;
 } optim;
 
+/* The first `slots` inputs are variables of the gradient's shape; `gradient` is its place among the inputs. */
 static int optim_begin(tfl_op *x, uint32_t slots, uint32_t gradient, optim *o) {
+  assert(slots >= 1 && slots <= 4);
   *o = (optim){.x = x};
   if (x->n_in <= gradient) return tfl_fail(x, "%u inputs: expected more", x->n_in);
   o->gradient = tfl_in(x, gradient);
@@ -24,6 +28,7 @@ static int optim_begin(tfl_op *x, uint32_t slots, uint32_t gradient, optim *o) {
   return x->status;
 }
 
+/* A rate of another shape would have broadcast the variable: that is refused here. */
 static int optim_end(optim *o, uint32_t slots) {
   for (uint32_t i = 0; i < slots; i++) {
     if (o->v[i].op && o->gradient.op && opt_type(o->v[i]) != opt_type(o->gradient))
@@ -33,6 +38,7 @@ static int optim_end(optim *o, uint32_t slots) {
   return o->x->status;
 }
 
+/* Short names for broadcasting ops: rates are scalars. */
 static ir_value optim_add(tfl_op *x, ir_value a, ir_value b) {
   return tfl_binary(x, IR_OP_ADD, a, b);
 }
@@ -66,6 +72,7 @@ static ir_value optim_decay(tfl_op *x, ir_value a, ir_value b, ir_value decay) {
   return optim_add(x, a, optim_mul(x, optim_sub(x, b, a), optim_rest(x, decay)));
 }
 
+/* var, alpha, delta */
 int tfl_row_gradient_descent(tfl_op *x) {
   optim o;
   TRY(optim_begin(x, 1, 2, &o));
@@ -114,6 +121,7 @@ int tfl_row_momentum(tfl_op *x) {
   return optim_end(&o, 2);
 }
 
+/* var, accum, lr, grad, momentum: the rate is part of the accumulator. */
 int tfl_row_keras_momentum(tfl_op *x) {
   optim o;
   TRY(optim_begin(x, 2, 3, &o));

@@ -1,7 +1,11 @@
-/* Pooling and its gradients. An average divides by the number of elements that lie in the image, as TensorFlow's does.
- */
+/* Pooling and its gradients. An average divides by the number of elements that lie in the image, as TensorFlow's
+ * does.
+ *   MaxPool(x)            reduce_window(max)
+ *   MaxPoolGrad           select_and_scatter(GE, add)
+ *   AvgPoolGrad           pad with interior zeros, then reduce_window(add) with stride 1 */
 #include "../windows.h"
 
+/* Windows over the spatial dimensions of an image. */
 typedef struct pool_plan {
   tfl_layout l;
   tfl_span spans[TFL_MOST_SPATIAL];
@@ -13,6 +17,7 @@ enum { POOL_BY_INPUT = 16 };
 
 /* A number for each dimension of the image, by attribute or by input. */
 static int pool_sizes(tfl_op *x, const char *name, uint32_t from_end, const tfl_layout *l, int64_t *out) {
+  assert(l->n <= TFL_MOST_SPATIAL);
   const int64_t *v = NULL;
   uint32_t n = 0;
   if (x->row->arg < POOL_BY_INPUT) return tfl_spatial_attr(x, name, l, out);
@@ -27,6 +32,7 @@ static int pool_sizes(tfl_op *x, const char *name, uint32_t from_end, const tfl_
   return 0;
 }
 
+/* arg: the number of spatial dimensions, and POOL_BY_INPUT. */
 static int pool_plan_of(tfl_op *x, const ir_type *image, pool_plan *p) {
   uint32_t n = (uint32_t)x->row->arg % POOL_BY_INPUT;
   int64_t sizes[TFL_MOST_SPATIAL], strides[TFL_MOST_SPATIAL];
@@ -40,6 +46,7 @@ static int pool_plan_of(tfl_op *x, const ir_type *image, pool_plan *p) {
   return 0;
 }
 
+/* Padding has the lowest value, which never is the largest. */
 int tfl_row_max_pool(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   pool_plan p;
@@ -48,7 +55,8 @@ int tfl_row_max_pool(tfl_op *x) {
   return x->status;
 }
 
-/* Inputs: the image, the result, the result's gradient. */
+/* Inputs: the image, the result, the result's gradient. The gradient's shape is checked, since select_and_scatter
+ * takes it on trust here. */
 int tfl_row_max_pool_gradient(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   pool_plan p;
@@ -66,6 +74,7 @@ int tfl_row_max_pool_gradient(tfl_op *x) {
 
 /* Every `stride`th element from `at` on along the spatial dimensions: what place `at` of all windows sees. */
 static ir_value pool_see(tfl_op *x, const pool_plan *p, ir_value v, const int64_t *at) {
+  assert(p->l.n <= TFL_MOST_SPATIAL);
   int64_t starts[TFL_MOST_DIMS], limits[TFL_MOST_DIMS], strides[TFL_MOST_DIMS];
   if (!v.op) return v;
   const ir_type *t = opt_type(v);
@@ -83,6 +92,7 @@ static ir_value pool_see(tfl_op *x, const pool_plan *p, ir_value v, const int64_
   return opt_slice(x->rw, v, starts, limits, strides);
 }
 
+/* Places of a window that are written out, a slice each. */
 enum { POOL_MOST_PLACES = 4096 };
 
 /* Inputs: the image, the result, the gradient of the gradient: of each window the one where its first largest element
@@ -115,6 +125,7 @@ int tfl_row_max_pool_second_gradient(tfl_op *x) {
 
 /* How many elements each window has, along one dimension. */
 static void pool_counts(const tfl_span *s, int64_t *counts) {
+  assert(s->stride > 0);
   for (int64_t i = 0; i < s->out; i++) {
     int64_t from = i * s->stride - s->low, to = from + s->size;
     counts[i] = (to > s->in ? s->in : to) - (from < 0 ? 0 : from);
@@ -124,6 +135,7 @@ static void pool_counts(const tfl_span *s, int64_t *counts) {
 /* v divided by the counts of its windows. The division is by what a float has; the counts are products of small numbers
  * and exact in f32. */
 static ir_value pool_divide(tfl_op *x, ir_value v, const pool_plan *p) {
+  assert(p != NULL);
   for (uint32_t i = 0; v.op && i < p->l.n; i++) {
     const tfl_span *s = &p->spans[i];
     int64_t *counts = BASE_ARRAY(x->arena, int64_t, (size_t)s->out + 1);
@@ -145,6 +157,7 @@ static ir_value pool_divide(tfl_op *x, ir_value v, const pool_plan *p) {
   return v;
 }
 
+/* Sums are made in f32 for half precision. */
 int tfl_row_average_pool(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   base_dtype dtype = (base_dtype)t->dtype, sum = tfl_sum_dtype(dtype);

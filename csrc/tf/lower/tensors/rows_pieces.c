@@ -1,6 +1,8 @@
-/* Tensors of parts, and parts of tensors. */
+/* Tensors of parts, and parts of tensors: concatenation, packing, splitting, padding, reversing, rolling. Sizes
+ * and places are known while lowering but where a row's comment says otherwise. */
 #include "../row.h"
 
+/* n inputs from `from` on; NULL after a failure. */
 static ir_value *pieces_in(tfl_op *x, uint32_t from, uint32_t n) {
   ir_value *v = BASE_ARRAY(x->arena, ir_value, (size_t)n + 1);
   if (!v) x->status = base_oom(x->err, "lowering");
@@ -21,12 +23,16 @@ int tfl_row_concat(tfl_op *x) {
   return x->status;
 }
 
+/* _ParallelConcat's parts have a first dimension already. */
 int tfl_row_parallel_concat(tfl_op *x) {
+  if (x->n_in == 0) return tfl_fail(x, "it has no parts");
+  if (tfl_in_type(x, 0)->rank == 0) return tfl_fail(x, "its parts are scalars: expected one dimension or more");
   ir_value *parts = pieces_in(x, 0, x->n_in);
   if (parts) tfl_out(x, 0, tfl_concat(x, x->n_in, parts, 0));
   return x->status;
 }
 
+/* Where each part begins: known numbers, from the shapes. */
 int tfl_row_concat_offset(tfl_op *x) {
   int64_t axis = 0, sum = 0;
   uint32_t dim = 0, n = 0;
@@ -52,6 +58,7 @@ static uint32_t pieces_expanded(const ir_type *t, uint32_t at, int64_t *dims) {
   return t->rank + 1;
 }
 
+/* Each part gets a dimension of size 1, along which they are concatenated. */
 int tfl_row_pack(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   uint32_t dim = 0;
@@ -67,6 +74,7 @@ int tfl_row_pack(tfl_op *x) {
   return x->status;
 }
 
+/* The other way. */
 int tfl_row_unpack(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   uint32_t dim = 0, rank = 0;
@@ -81,6 +89,7 @@ int tfl_row_unpack(tfl_op *x) {
   return x->status;
 }
 
+/* split_dim, value */
 int tfl_row_split(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 1);
   int64_t axis = 0;
@@ -95,6 +104,7 @@ int tfl_row_split(tfl_op *x) {
   return x->status;
 }
 
+/* value, sizes, split_dim; one size may be -1, what is left. */
 int tfl_row_split_v(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t axis = 0, sum = 0, open = -1;
@@ -124,6 +134,7 @@ int tfl_row_split_v(tfl_op *x) {
 
 /* --- padding, reversing, rolling --- */
 
+/* arg none: Pad fills with zeros, PadV2 with input 2. */
 int tfl_row_pad(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *by = NULL;
@@ -146,6 +157,7 @@ static int64_t pieces_mirror_skip(tfl_op *x) {
   return tfl_attr_is(x, "mode", "REFLECT") ? 1 : 0;
 }
 
+/* The paddings, checked. */
 static int pieces_mirror(tfl_op *x, const int64_t **by) {
   const ir_type *t = tfl_in_type(x, 0);
   uint32_t n = 0;
@@ -156,6 +168,7 @@ static int pieces_mirror(tfl_op *x, const int64_t **by) {
   return x->status;
 }
 
+/* Dimension by dimension: corners are mirrored of what was mirrored. */
 int tfl_row_mirror_pad(tfl_op *x) {
   const int64_t *by = NULL;
   int64_t skip = pieces_mirror_skip(x);
@@ -176,6 +189,7 @@ int tfl_row_mirror_pad(tfl_op *x) {
 
 /* A part of v, at `at` within dimension d of size `size`, zeros elsewhere. */
 static ir_value pieces_placed(tfl_op *x, ir_value v, uint32_t d, int64_t at, int64_t size) {
+  assert(at >= 0 && at <= size);
   int64_t low[TFL_MOST_DIMS] = {0}, high[TFL_MOST_DIMS] = {0};
   if (!v.op) return v;
   low[d] = at;
@@ -204,6 +218,7 @@ int tfl_row_mirror_pad_grad(tfl_op *x) {
   return x->status;
 }
 
+/* arg 2: ReverseV2 lists axes; Reverse has a flag for each dimension. */
 int tfl_row_reverse(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t dims[TFL_MOST_DIMS];
@@ -228,7 +243,8 @@ int tfl_row_reverse(tfl_op *x) {
   return x->status;
 }
 
-/* v with its elements moved by `by` places along a dimension, the last ones to the front. `by` may be a value. */
+/* v with its elements moved by `by` places along a dimension, the last ones to the front. `by` may be a value. A
+ * shift that is not known: of the value twice in a row a part is taken that begins there. */
 static ir_value pieces_roll(tfl_op *x, ir_value v, uint32_t dim, const int64_t *known, ir_value by) {
   if (!v.op) return v;
   const ir_type *t = opt_type(v);
@@ -247,6 +263,7 @@ static ir_value pieces_roll(tfl_op *x, ir_value v, uint32_t dim, const int64_t *
   return tfl_dynamic_slice(x, tfl_concat(x, 2, twice, dim), starts, t->dims);
 }
 
+/* value, shifts (scalar or list), axes */
 int tfl_row_roll(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0), *shifts = tfl_in_type(x, 1);
   const int64_t *axes = NULL, *known = NULL;

@@ -1,4 +1,6 @@
-/* Shapes: of tensors, as tensors, and other shapes for the same elements. */
+/* Shapes: of tensors, as tensors, and other shapes for the same elements. Shapes are static here, so Shape, Size
+ * and Rank are known data; rows that take a shape read it with tfl_ints, which evaluates what the graph computes
+ * it with. */
 #include "../row.h"
 
 /* The type of input i, or of the variable it is a handle of. */
@@ -21,6 +23,7 @@ int tfl_row_shape(tfl_op *x) {
   return x->status;
 }
 
+/* arg: 1 Rank. */
 int tfl_row_size(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t n = x->row->arg ? t->rank : t->count;
@@ -28,6 +31,7 @@ int tfl_row_size(tfl_op *x) {
   return x->status;
 }
 
+/* One size may be -1. A reshape to the same shape hands the value through, known data and all. */
 int tfl_row_reshape(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *to = NULL;
@@ -52,6 +56,7 @@ int tfl_row_reshape(tfl_op *x) {
   return x->status;
 }
 
+/* The new dimension is one of rank + 1. */
 int tfl_row_expand_dims(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t axis = 0, dims[TFL_MOST_DIMS + 1];
@@ -64,6 +69,7 @@ int tfl_row_expand_dims(tfl_op *x) {
   return x->status;
 }
 
+/* Without squeeze_dims all dimensions of size 1 go. */
 int tfl_row_squeeze(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *axes = NULL;
@@ -83,6 +89,7 @@ int tfl_row_squeeze(tfl_op *x) {
   return x->status;
 }
 
+/* arg: 1 ConjugateTranspose. */
 int tfl_row_transpose(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *to = NULL;
@@ -106,6 +113,7 @@ int tfl_row_transpose(tfl_op *x) {
 
 /* --- broadcasting --- */
 
+/* value, shape */
 int tfl_row_broadcast_to(tfl_op *x) {
   const int64_t *dims = NULL;
   uint32_t n = 0;
@@ -114,6 +122,7 @@ int tfl_row_broadcast_to(tfl_op *x) {
   return x->status;
 }
 
+/* The common shape of two shapes, as data. */
 int tfl_row_broadcast_args(tfl_op *x) {
   const int64_t *a = NULL, *b = NULL;
   int64_t dims[TFL_MOST_DIMS];
@@ -147,6 +156,7 @@ int tfl_row_broadcast_gradient_args(tfl_op *x) {
 
 /* --- tensors of a given shape --- */
 
+/* dims, value */
 int tfl_row_fill(tfl_op *x) {
   const int64_t *dims = NULL;
   uint32_t n = 0;
@@ -157,6 +167,7 @@ int tfl_row_fill(tfl_op *x) {
   return x->status;
 }
 
+/* The number of elements must be known; the elements are computed as from + i * by, in the output's type. */
 int tfl_row_range(tfl_op *x) {
   double from = 0, to = 0, by = 0;
   TRY(tfl_number(x, 0, &from));
@@ -187,6 +198,7 @@ int tfl_row_lin_space(tfl_op *x) {
   return x->status;
 }
 
+/* indices, depth, on, off; indices out of range have no place that is on. */
 int tfl_row_one_hot(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   int64_t depth = 0, axis = tfl_attr_int(x, "axis"), dims[TFL_MOST_DIMS + 1], one[TFL_MOST_DIMS + 1];
@@ -209,6 +221,7 @@ int tfl_row_one_hot(tfl_op *x) {
 
 /* Each dimension becomes two, [copies, size], which are then one again. */
 int tfl_row_tile(tfl_op *x) {
+  assert(x->n_in == 2);
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *times = NULL;
   int64_t dims[TFL_MOST_DIMS], split[TFL_MOST_DIMS], from[TFL_MOST_DIMS];

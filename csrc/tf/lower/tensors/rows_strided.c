@@ -1,5 +1,7 @@
 /* Slices: Slice, and StridedSlice with its masks, its gradient and its update. Sizes must be known; where a slice
- * begins need not be, along dimensions it takes one element of. */
+ * begins need not be, along dimensions it takes one element of. A spec of all dimensions is read once
+ * (ValidateStridedSliceOp's rules) and serves all four ops.
+ *   x[1:, ..., None, -1]   begin_mask 0, end_mask 1, ellipsis_mask 2, new_axis_mask 4, shrink_axis_mask 8 */
 #include "../row.h"
 
 /* One dimension of the input of a strided slice. */
@@ -10,12 +12,14 @@ typedef struct strided_dim {
   uint32_t item;
 } strided_dim;
 
+/* The whole slice: every dimension of the input, and the result's sizes. */
 typedef struct strided_spec {
   uint32_t rank, n_out;
   strided_dim dims[TFL_MOST_DIMS];
   int64_t out[TFL_MOST_DIMS]; /* the result's sizes, new dimensions included */
 } strided_spec;
 
+/* The attributes and inputs as written; begin and end are NULL where they are not known as a whole. */
 typedef struct strided_reader {
   uint32_t n; /* items of begin, end, strides */
   const int64_t *begin, *end, *by;
@@ -23,6 +27,7 @@ typedef struct strided_reader {
   uint32_t first; /* input number of begin */
 } strided_reader;
 
+/* Masks have bits for 32 items at most. */
 static bool strided_bit(int64_t mask, uint32_t i) {
   return i < 63 && (mask >> i & 1) != 0;
 }
@@ -34,12 +39,16 @@ static bool strided_element(tfl_op *x, uint32_t k, const int64_t *all, uint32_t 
   return true;
 }
 
+/* Negative numbers count from the end; numbers beyond the ends are moved to them. */
 static int64_t strided_clamp(int64_t v, int64_t size, int64_t low, int64_t high) {
+  assert(low <= high + 1);
   if (v < 0) v += size;
   return v < low ? low : v > high ? high : v;
 }
 
+/* One item of begin, end and strides, for a dimension of that size. */
 static int strided_one(tfl_op *x, const strided_reader *r, uint32_t i, int64_t size, strided_dim *d) {
+  assert(i < r->n);
   int64_t by = r->by[i], begin = 0, end = 0;
   bool has_begin = strided_element(x, r->first, r->begin, i, &begin);
   bool has_end = strided_element(x, r->first + 1, r->end, i, &end);
@@ -66,22 +75,26 @@ static int strided_one(tfl_op *x, const strided_reader *r, uint32_t i, int64_t s
   return 0;
 }
 
+/* A dimension that no item indexes. */
 static strided_dim strided_whole(int64_t size) {
   return (strided_dim){.to = size, .by = 1, .size = size};
 }
 
+/* A dimension of the result. */
 static int strided_put_out(tfl_op *x, strided_spec *s, int64_t size) {
   if (s->n_out == TFL_MOST_DIMS) return tfl_fail(x, "its result has too many dimensions");
   s->out[s->n_out++] = size;
   return 0;
 }
 
+/* A dimension of the input, and of the result unless it shrinks. */
 static int strided_put(tfl_op *x, strided_spec *s, uint32_t rank, const strided_dim *d) {
   if (s->rank == rank) return tfl_fail(x, "it indexes more dimensions than its input has: %u", rank);
   s->dims[s->rank++] = *d;
   return d->shrinks ? 0 : strided_put_out(x, s, d->size);
 }
 
+/* The ellipsis, or else the end, takes the dimensions that no item indexes. */
 static int strided_items(tfl_op *x, const strided_reader *r, uint32_t rank, const int64_t *dims, strided_spec *s) {
   uint32_t used = 0; /* dimensions that items behind the ellipsis index */
   bool seen = false;
@@ -157,17 +170,21 @@ static uint32_t strided_backwards(const strided_spec *s, int64_t *dims) {
   return n;
 }
 
-/* The first place in memory order and the step there. */
+/* The first place in memory order and the step there. Of a dimension that is reversed it is the last element
+ * taken. */
 static int64_t strided_low(const strided_dim *d) {
   if (d->size == 0 || d->open) return 0;
   return d->by > 0 ? d->from : d->from + (d->size - 1) * d->by;
 }
 
 static int64_t strided_step(const strided_dim *d) {
+  assert(d->by != 0);
   return d->by > 0 ? d->by : -d->by;
 }
 
+/* Dynamic first, for open places; then a static slice, reversed where the stride is negative; then the shape. */
 static ir_value strided_take(tfl_op *x, const strided_spec *s, ir_value v, uint32_t first) {
+  assert(!v.op || s->rank == opt_type(v)->rank);
   int64_t low[TFL_MOST_DIMS], high[TFL_MOST_DIMS], by[TFL_MOST_DIMS], sizes[TFL_MOST_DIMS], backwards[TFL_MOST_DIMS];
   ir_value starts[TFL_MOST_DIMS];
   if (!v.op) return v;
@@ -184,6 +201,7 @@ static ir_value strided_take(tfl_op *x, const strided_spec *s, ir_value v, uint3
   return tfl_reshape(x, v, s->n_out, s->out);
 }
 
+/* input, begin, end, strides */
 int tfl_row_strided_slice(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   strided_spec s;
@@ -216,6 +234,7 @@ static ir_value strided_place(tfl_op *x, const strided_spec *s, const int64_t *d
   return tfl_dynamic_update(x, all, v, starts);
 }
 
+/* shape, begin, end, strides, dy: zeros but in the slice's places. */
 int tfl_row_strided_slice_grad(tfl_op *x) {
   const int64_t *dims = NULL;
   uint32_t rank = 0;
@@ -238,6 +257,7 @@ static ir_value strided_update(tfl_op *x, const strided_spec *s, ir_value old, i
   return opt_select(x->rw, on, all, old);
 }
 
+/* input, begin, end, strides, value */
 int tfl_row_strided_slice_update(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   strided_spec s;
@@ -246,6 +266,7 @@ int tfl_row_strided_slice_update(tfl_op *x) {
   return x->status;
 }
 
+/* The same on a variable. */
 int tfl_row_strided_slice_assign(tfl_op *x) {
   tfl_resource *r = tfl_in_resource(x, 0);
   strided_spec s;
@@ -259,6 +280,8 @@ int tfl_row_strided_slice_assign(tfl_op *x) {
 
 /* --- Slice --- */
 
+/* input, begin, size; -1 is what is left. A begin that is not known is moved by dynamic_slice so that the slice
+ * fits. */
 int tfl_row_slice(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0);
   const int64_t *begin = NULL, *given = NULL;

@@ -1,8 +1,10 @@
-/* XLA's own ops that have functions of their own: reductions, windows, sorts, gathers and scatters. */
+/* XLA's own ops that have functions of their own: reductions, windows, sorts, gathers and scatters. The function
+ * becomes the region of the op, with scalars for arguments. */
 #include "../xla.h"
 
 /* --- reductions: n operands, then n initial values --- */
 
+/* t without the dimensions, each of which may be there once. */
 static int xla_reduced_type(tfl_op *x, const ir_type *t, uint32_t n, const int64_t *dims, const ir_type **out) {
   int64_t kept[TFL_MOST_DIMS];
   uint64_t gone = 0;
@@ -26,7 +28,9 @@ typedef struct xla_folds {
   const ir_type **args;  /* scalars: 2 n */
 } xla_folds;
 
+/* Operands of one shape; initial values are scalars of their types. */
 static int xla_folds_of(tfl_op *x, xla_folds *f) {
+  assert(f != NULL);
   f->n = x->n_in / 2;
   f->in = BASE_ARRAY(x->arena, ir_value, (size_t)x->n_in + 1);
   f->types = BASE_ARRAY(x->arena, const ir_type *, (size_t)x->n_in + 1);
@@ -46,6 +50,7 @@ static int xla_folds_of(tfl_op *x, xla_folds *f) {
   return x->status;
 }
 
+/* XlaVariadicReduceV2, and XlaReduce with one operand. */
 int tfl_row_xla_reduce(tfl_op *x) {
   const int64_t *dims = NULL;
   uint32_t n = 0;
@@ -62,10 +67,12 @@ int tfl_row_xla_reduce(tfl_op *x) {
 
 /* --- windows --- */
 
+/* Lists of the op's inputs; base and dilation may be NULL, for 1 everywhere. padding has pairs. */
 typedef struct xla_window {
   const int64_t *size, *stride, *base, *dilation, *padding;
 } xla_window;
 
+/* An n x 2 tensor. */
 static const ir_mattr *xla_pairs(tfl_op *x, uint32_t n, const int64_t *v) {
   int64_t dims[] = {n, 2};
   return ir_m_dense_i64(x->rw->m, 2, dims, v);
@@ -80,7 +87,9 @@ static void xla_set_window(tfl_op *x, ir_value v, uint32_t rank, const xla_windo
   opt_set(x->rw, v, "padding", xla_pairs(x, rank, w->padding));
 }
 
+/* The result's sizes. */
 static int xla_window_dims(tfl_op *x, const ir_type *t, const xla_window *w, int64_t *dims) {
+  assert(w->size != NULL && w->stride != NULL && w->padding != NULL);
   for (uint32_t d = 0; d < t->rank; d++) {
     int64_t base = w->base ? w->base[d] : 1, far = w->dilation ? w->dilation[d] : 1;
     if (w->size[d] < 1 || w->stride[d] < 1 || base < 1 || far < 1 || w->size[d] > INT32_MAX || far > INT32_MAX)
@@ -139,6 +148,7 @@ int tfl_row_xla_select_and_scatter(tfl_op *x) {
 
 /* --- sorts --- */
 
+/* Operands, then the dimension; the comparator takes both elements of each operand in turn. */
 int tfl_row_xla_variadic_sort(tfl_op *x) {
   uint32_t n = x->n_in - 1, axis = 0;
   int64_t dim = 0;
@@ -169,6 +179,7 @@ int tfl_row_xla_variadic_sort(tfl_op *x) {
 
 /* --- gathers and scatters --- */
 
+/* GatherDimensionNumbers or ScatterDimensionNumbers. */
 typedef struct xla_places {
   tfl_dims window, gone, map, batch, index_batch; /* the last two go together */
   int64_t vector;
@@ -185,6 +196,7 @@ static int xla_places_of(tfl_op *x, uint32_t rank, uint32_t index_rank, uint32_t
 }
 
 static const ir_mattr *xla_places_attr(tfl_op *x, const char *kind, const xla_places *p) {
+  assert(strcmp(kind, "gather") == 0 || strcmp(kind, "scatter") == 0);
   static const char *const gather[] = {"offset_dims",           "collapsed_slice_dims",
                                        "operand_batching_dims", "start_indices_batching_dims",
                                        "start_index_map",       "index_vector_dim"};
@@ -209,7 +221,8 @@ static bool xla_has(const tfl_dims *list, int64_t d) {
   return false;
 }
 
-/* Indices' dimensions without the vectors', in order, fill the result's that windows leave. */
+/* Indices' dimensions without the vectors', in order, fill the result's that windows leave. The verifier checks
+ * what is left to check. */
 int tfl_row_xla_gather(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0), *at = tfl_in_type(x, 1);
   const int64_t *sizes = NULL;
@@ -244,6 +257,7 @@ int tfl_row_xla_gather(tfl_op *x) {
   return x->status;
 }
 
+/* operand, indices, updates */
 int tfl_row_xla_scatter(tfl_op *x) {
   const ir_type *t = tfl_in_type(x, 0), *at = tfl_in_type(x, 1), *u = tfl_in_type(x, 2);
   const ir_type *scalar = tfl_type(x, (base_dtype)t->dtype, 0, NULL), *args[] = {scalar, scalar};

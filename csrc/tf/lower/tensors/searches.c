@@ -1,5 +1,7 @@
-/* Searches in sorted values, and small ops about places: formats, membership, sparse values. */
+/* Searches in sorted values, and small ops about places: formats, membership, sparse values, histograms. */
 #include "../windows.h"
+
+/* --- searches and places --- */
 
 /* Over the last dimension: how many elements of it are true. */
 static ir_value search_count(tfl_op *x, ir_value here, base_dtype dtype) {
@@ -7,7 +9,8 @@ static ir_value search_count(tfl_op *x, ir_value here, base_dtype dtype) {
   return tfl_reduce(x, IR_OP_ADD, tfl_cast(x, here, dtype), 0, 1, &last);
 }
 
-/* [..., n] and [..., 1] from two lists: how many of the first are before each of the second. */
+/* [..., n] and [..., 1] from two lists: how many of the first are before each of the second. By comparing each
+ * with each: sorted lists are short, and compiled code does it in one pass. */
 static ir_value search_before(tfl_op *x, const char *direction, ir_value line, ir_value values, base_dtype dtype) {
   int64_t one[TFL_MOST_DIMS], many[TFL_MOST_DIMS];
   if (!line.op || !values.op) return values;
@@ -30,6 +33,7 @@ int tfl_row_bound(tfl_op *x) {
   return x->status;
 }
 
+/* How many boundaries are not above the value. */
 int tfl_row_bucketize(tfl_op *x) {
   base_slice value = tf_attr_or_default(x->node->op, x->node->def->attrs, base_slice_of("boundaries"));
   const float *ends = NULL;
@@ -47,6 +51,7 @@ int tfl_row_bucketize(tfl_op *x) {
 
 /* predictions [batch, classes], targets [batch], k: fewer than k are greater, and all is finite. */
 int tfl_row_in_top_k(tfl_op *x) {
+  assert(x->n_in == 3);
   const ir_type *t = tfl_in_type(x, 0), *at = tfl_in_type(x, 1);
   if (t->rank != 2 || at->rank != 1 || at->dims[0] != t->dims[0])
     return tfl_fail(x, "predictions and targets are not [batch, classes] and [batch]");
@@ -102,6 +107,7 @@ int tfl_row_to_bool(tfl_op *x) {
 
 /* --- formats: letters for dimensions --- */
 
+/* Both have the same letters, each perhaps in another place. */
 static int search_formats(tfl_op *x, base_slice *from, base_slice *to) {
   *from = tfl_attr_str(x, "src_format");
   *to = tfl_attr_str(x, "dst_format");
@@ -140,5 +146,28 @@ int tfl_row_format_map(tfl_op *x) {
   ir_value up = opt_select(x->rw, tfl_compare(x, "LT", v, tfl_like(x, v, 0)), tfl_with(x, IR_OP_ADD, v, (double)n), v);
   ir_value r = tfl_take(x, tfl_constant_i32(x, 1, &n, place), up, 0, 0);
   tfl_out(x, 0, tfl_cast(x, r, (base_dtype)t->dtype));
+  return x->status;
+}
+
+/* --- histograms --- */
+
+/* HistogramFixedWidth: how many values fall into each of some steps of a range; what is outside counts for the
+ * ends. */
+int tfl_row_histogram(tfl_op *x) {
+  const ir_type *t = tfl_in_type(x, 0), *range = tfl_in_type(x, 1);
+  int64_t bins = 0, flat[] = {t->count, 1};
+  TRY(tfl_int(x, 2, &bins));
+  if (bins < 1 || range->rank != 1 || range->dims[0] != 2 || range->dtype != t->dtype)
+    return tfl_fail(x, "%lld bins of a range that is not two numbers like the values", (long long)bins);
+  ir_value v = tfl_reshape(x, tfl_in(x, 0), 1, flat), ends = tfl_in(x, 1);
+  ir_value low = tfl_reshape(x, tfl_slice(x, ends, 0, 0, 1), 0, NULL);
+  ir_value high = tfl_reshape(x, tfl_slice(x, ends, 0, 1, 2), 0, NULL);
+  ir_value width = tfl_with(x, IR_OP_DIVIDE, opt_binary(x->rw, IR_OP_SUBTRACT, high, low), (double)bins);
+  v = tfl_binary(x, IR_OP_SUBTRACT, tfl_binary(x, IR_OP_MAXIMUM, v, low), low);
+  v = tfl_with(x, IR_OP_MINIMUM, tfl_binary(x, IR_OP_DIVIDE, v, width), (double)(bins - 1));
+  ir_value at = tfl_reshape(x, tfl_cast(x, v, XLAC_S32), 2, flat);
+  base_dtype own = tfl_out_dtype(x, 0);
+  ir_value none = tfl_full(x, own, 1, &bins, 0), ones = tfl_full(x, own, 1, flat, 1);
+  tfl_out(x, 0, tfl_put_nd(x, IR_OP_ADD, none, at, ones));
   return x->status;
 }

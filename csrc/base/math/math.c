@@ -1,0 +1,433 @@
+/* Functions of f64 and of complex numbers that libm lacks, or whose accuracy there is not enough. The same bits on
+ * every libc where it matters: what libm gives is only a start, corrected on pairs of f64, or a value that all of
+ * them round alike.
+ *
+ * Elementary functions of f64 are within 1 ulp where libm promises only 2; complex ones follow C99's branch cuts;
+ * special functions (gamma and its kin, the inverse of erf, a Bessel function) use series and asymptotic expansions
+ * from the NIST Digital Library of Mathematical Functions, each where it converges to the last few bits. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE /* lgamma_r */
+#endif
+#include "math.h"
+#include "math_dd.h"
+
+/* --- elementary functions, on pairs of f64, from one expm1 good to 2^-66 ---
+ *
+ * ln 2 in three parts. */
+#define LN2_HI 0x1.62e42fefa38p-1 /* 43 bits: times an exponent it is exact */
+#define LN2_MID 0x1.ef35793c7673p-45
+#define LN2_LO 0x1.f97b57a079a19p-103
+
+/* e^x = 2^k (1 + result), |x| <= 1100. For |x| < 0.35, k is 0 and the result is expm1(x) with full relative precision.
+ */
+static math_dd exp_core(math_dd x, int *k) {
+  double n = __builtin_fabs(x.hi) < 0.35 ? 0 : __builtin_rint(x.hi * MATH_INV_LN2);
+  math_dd r = math_dd_sum(x.hi - n * LN2_HI, -n * LN2_MID);
+  r = math_dd_fast(r.hi, r.lo + (x.lo - n * LN2_LO));
+  math_dd s = math_dd_scale(r, 0x1p-4); /* then squared four times */
+  double x1 = s.hi, tail = 1.0 / 362880;
+  static const double inverse[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320};
+  for (int i = 7; i-- > 0;) tail = tail * x1 + inverse[i];
+  math_dd p = math_dd_fast(s.hi, s.lo + x1 * (x1 * tail) + x1 * s.lo);
+  for (int i = 0; i < 4; i++) p = math_dd_add(math_dd_scale(p, 2), math_dd_mul(p, p));
+  *k = (int)n;
+  return p;
+}
+
+/* Of a pair; for small x the one from exp_core is the result. */
+static math_dd expm1_dd(math_dd x) {
+  int k;
+  math_dd p = exp_core(x, &k);
+  if (k == 0) return p;
+  double scale = __builtin_ldexp(1, k);
+  return math_dd_add(math_dd_sum(scale, -1), math_dd_scale(p, scale));
+}
+
+/* e^x / 2^k in (1/2, 2). */
+static math_dd exp_dd(math_dd x, int *k) {
+  return math_dd_add_f64(exp_core(x, k), 1);
+}
+
+/* log(1 + u) with full relative precision, u > -1: a Newton step from libm's value. */
+static math_dd log1p_dd(math_dd u) {
+  double y = log1p(u.hi);
+  math_dd e = expm1_dd((math_dd){y, 0}), d = math_dd_add(u, (math_dd){-e.hi, -e.lo});
+  return math_dd_fast(y, d.hi / (1 + u.hi));
+}
+
+/* log(x) for x well above 1. */
+static math_dd log_dd(double x) {
+  int k;
+  double y = log(x);
+  math_dd e = exp_dd((math_dd){-y, 0}, &k);
+  e = math_dd_add_f64(math_dd_mul(e, (math_dd){__builtin_ldexp(x, k), 0}), -1);
+  return math_dd_fast(y, e.hi + e.lo);
+}
+
+/* (e^a - e^-a) / 2 from e = expm1(a): (e + e / (e + 1)) / 2, which cancels nowhere. Above 40 e^-a does not show. */
+double math_sinh_f64(double x) {
+  double a = __builtin_fabs(x), r;
+  if (!(a >= 0x1p-27)) return x;
+  if (a > 40) {
+    if (a > 711) return x * INFINITY;
+    int k;
+    math_dd e = exp_dd((math_dd){a, 0}, &k);
+    r = __builtin_ldexp(e.hi, k - 1);
+  } else {
+    math_dd e = expm1_dd((math_dd){a, 0});
+    math_dd s = math_dd_add(e, math_dd_div(e, math_dd_add_f64(e, 1)));
+    r = 0.5 * s.hi;
+  }
+  return __builtin_copysign(r, x);
+}
+
+/* Above 711 it is infinite. */
+double math_cosh_f64(double x) {
+  double a = __builtin_fabs(x);
+  int k;
+  if (a != a || a > 711) return a * INFINITY;
+  math_dd e = exp_dd((math_dd){a, 0}, &k);
+  if (a > 40) return __builtin_ldexp(e.hi, k - 1);
+  e = math_dd_scale(e, __builtin_ldexp(1, k));
+  return 0.5 * math_dd_add(e, math_dd_div((math_dd){1, 0}, e)).hi;
+}
+
+/* Below 2^-27 it is x to the last bit; above 2^30 log(2x). */
+double math_asinh_f64(double x) {
+  double a = __builtin_fabs(x);
+  if (!(a >= 0x1p-27) || a == INFINITY) return x;
+  math_dd r;
+  if (a > 0x1p30) {
+    math_dd ln2 = {LN2_HI, LN2_MID};
+    r = math_dd_add(log_dd(a), ln2);
+  } else { /* log1p(a + a^2 / (1 + sqrt(a^2 + 1))) */
+    math_dd square = math_dd_product(a, a), root = math_dd_sqrt(math_dd_add_f64(square, 1));
+    r = log1p_dd(math_dd_add_f64(math_dd_div(square, math_dd_add_f64(root, 1)), a));
+  }
+  return __builtin_copysign(r.hi, x);
+}
+
+/* x - 1 is exact from 1 to 2^30, so nothing is lost near 1. */
+double math_acosh_f64(double x) {
+  if (!(x >= 1)) return NAN;
+  if (x == INFINITY) return x;
+  if (x > 0x1p30) return math_dd_add(log_dd(x), (math_dd){LN2_HI, LN2_MID}).hi;
+  math_dd t = {x - 1, 0};                                             /* exact */
+  math_dd root = math_dd_sqrt(math_dd_mul(t, math_dd_add_f64(t, 2))); /* log1p(t + sqrt(t (t + 2))) */
+  return log1p_dd(math_dd_add(t, root)).hi;
+}
+
+/* Half of log1p(2a / (1 - a)). */
+double math_atanh_f64(double x) {
+  double a = __builtin_fabs(x);
+  if (!(a >= 0x1p-27)) return x;
+  if (a >= 1) return a == 1 ? x * INFINITY : NAN;
+  math_dd u = math_dd_div((math_dd){2 * a, 0}, math_dd_sum(1, -a));
+  return __builtin_copysign(0.5 * log1p_dd(u).hi, x);
+}
+
+/* One Newton step on a mantissa between 1/2 and 4. */
+double math_cbrt_f64(double x) {
+  if (x == 0 || x - x != 0) return x;
+  int e;
+  double m = __builtin_frexp(x, &e);
+  int third = e >= 0 ? e / 3 : -((2 - e) / 3);
+  m = __builtin_ldexp(m, e - 3 * third); /* in [1/2, 4) */
+  double r = cbrt(m);
+  math_dd cube = math_dd_mul(math_dd_product(r, r), (math_dd){r, 0});
+  r += ((m - cube.hi) - cube.lo) / (3 * r * r);
+  return __builtin_ldexp(r, third);
+}
+
+/* One Newton step; the exponent is made even first. */
+double math_rsqrt_f64(double x) {
+  if (!(x > 0) || x == INFINITY) return 1 / __builtin_sqrt(x);
+  int e;
+  double m = __builtin_frexp(x, &e);
+  if (e & 1) m *= 2, e--;
+  double r = 1 / __builtin_sqrt(m);
+  math_dd t = math_dd_mul(math_dd_product(r, r), (math_dd){m, 0}); /* 1 + 2 error */
+  r -= 0.5 * r * ((t.hi - 1) + t.lo);
+  return __builtin_ldexp(r, -e / 2);
+}
+
+/* --- erf --- */
+
+/* erf(c), its low part, and erf'(c) at c = i / 16. */
+static const double erf_table[97][3] = {
+#include "math_erf.def"
+};
+
+/* erf(c + h) = erf(c) + erf'(c) sum_n q_n h^n, where q_1 = 1, q_2 = -c and (n+1) q_n+1 = -2 (c q_n + (n-1)/n q_n-1). */
+static double erf_near(double a) {
+  int i = (int)(a * 16 + 0.5);
+  double c = i * (1.0 / 16), h = a - c, before = 1, q = -c, power = h * h, sum = h + q * power;
+  for (int n = 2; n < 11; n++) {
+    double next = -2 * (c * q + (n - 1) * before / n) / (n + 1);
+    before = q;
+    q = next;
+    power *= h;
+    sum += q * power;
+  }
+  return erf_table[i][0] + (erf_table[i][1] + erf_table[i][2] * sum);
+}
+
+/* Three ranges: the series about 0, a table with steps of 1/16 and Taylor's series about its entries, and 1. */
+double math_erf_f64(double x) {
+  double a = __builtin_fabs(x);
+  if (a != a || a == 0) return x;
+  if (a >= 6) return __builtin_copysign(1, x);
+  if (a >= 0.5) return __builtin_copysign(erf_near(a), x);
+  /* 2/sqrt(pi) (x - x^3/3 + x^5/10 - ...): the first term as a pair, the rest is small beside it. */
+  double z = x * x, p = 0;
+  static const double inverse[] = {-1.0 / 3,       1.0 / 10,       -1.0 / 42,       1.0 / 216,
+                                   -1.0 / 1320,    1.0 / 9360,     -1.0 / 75600,    1.0 / 685440,
+                                   -1.0 / 6894720, 1.0 / 76204800, -1.0 / 918086400};
+  for (int n = 11; n-- > 0;) p = p * z + inverse[n];
+  double c = 0x1.20dd750429b6dp+0, c_lo = 0x1.1ae3a914fed8p-56;
+  if (a < 0x1p-300) return x * c + x * c_lo;
+  math_dd first = math_dd_product(x, c);
+  return first.hi + (first.lo + (x * c_lo + first.hi * (p * z)));
+}
+
+/* --- complex functions that C99 lacks or leaves open at zero ---
+ *
+ * The root h of two squares, neither of which overflows or vanishes, less half the relative error of h^2. That error
+ * is summed from differences that are exact (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019). */
+static double math_root_of_squares(double big, double small) {
+  double h = __builtin_sqrt(big * big + small * small), most, rest;
+  if (h <= 2 * small) {
+    double d = h - small;
+    most = big * (2 * d - big), rest = (d - 2 * (big - small)) * d;
+  } else {
+    double d = h - big;
+    most = 2 * d * (big - 2 * small), rest = (4 * d - small) * small + d * d;
+  }
+  return h - (most + rest) / (2 * h);
+}
+
+/* An infinite part makes it infinite even beside a NaN, as C99 has it. Scaling by powers of two is exact. */
+double math_hypot(double x, double y) {
+  double a = __builtin_fabs(x), b = __builtin_fabs(y), big = a < b ? b : a, small = a < b ? a : b;
+  if (!(a < INFINITY && b < INFINITY)) return a == INFINITY || b == INFINITY ? INFINITY : x + y;
+  if (small <= big * 0x1p-54) return big + small;
+  if (big > 0x1p511) return math_root_of_squares(big * 0x1p-600, small * 0x1p-600) * 0x1p600;
+  if (small < 0x1p-459) return math_root_of_squares(big * 0x1p600, small * 0x1p600) * 0x1p-600;
+  return math_root_of_squares(big, small);
+}
+
+/* e^a (cos b + i sin b) - 1, the real part as expm1(a) cos b - 2 sin^2(b/2) lest 1 cancel. */
+math_c128 math_expm1_c128(math_c128 x) {
+  double large = exp(x.re), s = sin(0.5 * x.im);
+  double im = x.im == 0 ? x.im : large * sin(x.im);
+  if (x.im == 0) return (math_c128){expm1(x.re), im};
+  if (!(__builtin_fabs(x.re) < 700)) { /* the 1 does not matter, or the special cases are exp's */
+    math_c128 e = math_exp_c128(x);
+    return (math_c128){e.re - 1, e.im};
+  }
+  math_dd re = math_dd_sum(expm1(x.re) * cos(x.im), -2 * s * s);
+  return (math_c128){re.hi, im};
+}
+
+/* log|1 + z| is half of log1p(2a + a^2 + b^2), a sum in which much may cancel near the circle |1 + z| = 1. */
+math_c128 math_log1p_c128(math_c128 x) {
+  double a = x.re, b = x.im, im = atan2(b, 1 + a);
+  if (!(__builtin_fabs(a) < 0x1p400 && __builtin_fabs(b) < 0x1p400)) {
+    return math_log_c128((math_c128){1 + a, b});
+  }
+  math_dd square = math_dd_add(math_dd_product(a, a), math_dd_product(b, b));
+  math_dd t = math_dd_add_f64(square, 2 * a);
+  if (t.hi < -0.5) return (math_c128){log(math_hypot(1 + a, b)), im};
+  return (math_c128){0.5 * log1p(t.hi) + 0.5 * t.lo / (1 + t.hi), im};
+}
+
+/* As XLA: 0^0 is 1, 0 to a power of positive real part is 0. A positive real base and a real exponent keep pow's
+ * accuracy. */
+math_c128 math_pow_c128(math_c128 x, math_c128 y) {
+  if (y.re == 0 && y.im == 0) return (math_c128){1, 0};
+  if (x.re == 0 && x.im == 0 && y.re > 0) return (math_c128){0, 0};
+  if (x.im == 0 && y.im == 0 && x.re > 0) return (math_c128){pow(x.re, y.re), 0};
+  return math_from_c99(cpow(math_c99(x), math_c99(y)));
+}
+
+/* -i log((x + i y) / sqrt(x^2 + y^2)); for real arguments the real atan2; and where that logarithm's argument is near 1
+ * and x well to the right of the cut, the arc tangent of the quotient, which is the same but loses nothing. */
+math_c128 math_atan2_c128(math_c128 y, math_c128 x) {
+  if (x.im == 0 && y.im == 0) return (math_c128){atan2(y.re, x.re), 0};
+  math_c128 quotient = math_div_c128(y, x);
+  if (x.re > 0.5 * __builtin_fabs(x.im) && math_hypot(quotient.re, quotient.im) < 0.5) return math_atan_c128(quotient);
+  double complex a = math_c99(x), b = math_c99(y);
+  math_c128 up = math_from_c99(math_c99((math_c128){x.re - y.im, x.im + y.re}) / csqrt(a * a + b * b));
+  math_c128 l = math_log_c128(up);
+  return (math_c128){l.im, -l.re};
+}
+
+/* --- special functions --- */
+#define SPECIAL_PI 0x1.921fb54442d18p+1
+
+/* libm's erfc is within 1 ulp. */
+double math_erfc_f64(double x) {
+  return erfc(x);
+}
+
+/* lgamma_r: lgamma writes a global variable. */
+double math_lgamma_f64(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
+
+/* --- digamma --- */
+
+#define DIGAMMA_ROOT 0x1.762d86356be3fp+0
+#define DIGAMMA_ROOT_LO 0x1.b86a722197829p-54
+
+/* Taylor's series about the positive root, where log(x) and the rest cancel: psi^(k)(root) / k!. */
+static double digamma_near_root(double x) {
+  static const double c[] = {
+      0x1.ef72bc8ee38acp-1,  -0x1.c563b54aa1a35p-2,  0x1.08b4294d50381p-2,  -0x1.4fc1317257da8p-3,
+      0x1.b9a5b6370f3abp-4,  -0x1.27baba261cc2cp-4,  0x1.8fce02b239ca7p-5,  -0x1.0fa7ec36a7d8fp-5,
+      0x1.723d6807edcc0p-6,  -0x1.f970508e1b6a2p-7,  0x1.5955caaa962f3p-7,  -0x1.d828079282eb8p-8,
+      0x1.42e1acf81d8dcp-8,  -0x1.b9afc7cee8a14p-9,  0x1.2e23345f79aafp-9,  -0x1.9d626f71d1f7ap-10,
+      0x1.1acebbd761089p-10, -0x1.82f6345c65b35p-11, 0x1.08bdae1a261d4p-11, -0x1.6a3fddea11304p-12,
+      0x1.efacab6fb8985p-13, -0x1.531f5dc5eb563p-13, 0x1.d0080f810fab5p-14, -0x1.3d7972688af67p-14,
+      0x1.b2691182c5c34p-15};
+  double d = (x - DIGAMMA_ROOT) - DIGAMMA_ROOT_LO, sum = 0;
+  for (size_t k = sizeof c / sizeof *c; k-- > 0;) sum = (sum + c[k]) * d;
+  return sum;
+}
+
+/* x > 0. Upwards by psi(x) = psi(x + 1) - 1/x until the asymptotic series is good, at 12. */
+static double digamma_positive(double x) {
+  static const double bernoulli[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                                     1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
+  double shift = 0, tail = 0;
+  if (x > 1.2 && x < 1.75) return digamma_near_root(x);
+  for (; x < 12; x += 1) shift += 1 / x;
+  double z = 1 / (x * x);
+  for (int k = 8; k-- > 0;) tail = (tail + bernoulli[k]) * z;
+  return (log(x) - 0.5 / x) - tail - shift;
+}
+
+/* Below 0 by reflection; at 0, -1, -2, ... there are poles. */
+double math_digamma_f64(double x) {
+  if (x != x || x == INFINITY) return x;
+  if (x > 0) return digamma_positive(x);
+  if (x == floor(x)) return NAN;
+  double centred = x - rint(x); /* exact, also next to zero; of the reflection's cotangent, whose period is 1 */
+  return digamma_positive(1 - x) - SPECIAL_PI / tan(SPECIAL_PI * centred);
+}
+
+/* --- Hurwitz's zeta --- */
+
+/* sum of (q + k)^-x over k >= 0, q > 0, x > 1: a few terms, then Euler and Maclaurin's formula. */
+static double zeta_positive(double x, double q) {
+  /* B_2k / (2k)! */
+  static const double c[] = {0x1.5555555555555p-4,   -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15,
+                             -0x1.bbd779334ef0bp-21, 0x1.66a8f2bf70ebep-26,  -0x1.22805d644267fp-31,
+                             0x1.d6db2c4e09162p-37,  -0x1.7da4e1f79955cp-42, 0x1.355871d652e9ep-47,
+                             -0x1.f57d968caacf1p-53, 0x1.967e1f09c376fp-58,  -0x1.497d9033a2b5cp-63};
+  double sum = 0, first = pow(q, -x);
+  if (q == INFINITY) return 0;
+  if (first == INFINITY) return first;
+  for (; q < 12 + x; q += 1) { /* the formula wants q over x; the sum ends sooner where x is large */
+    double term = pow(q, -x);
+    sum += term;
+    if (term <= sum * 0x1p-60) return sum; /* zero too: with x large no number of steps gets q there */
+  }
+  double power = pow(q, -x), rising = x, tail = 0;
+  sum += power * q / (x - 1) + 0.5 * power;
+  power /= q;
+  for (int k = 0; k < 12; k++) { /* rising = x (x + 1) ... (x + 2k) */
+    double term = c[k] * rising * power;
+    tail += term;
+    if (!(fabs(term) > fabs(sum) * 0x1p-56)) break;
+    rising *= (x + 2 * k + 1) * (x + 2 * k + 2);
+    power /= q * q;
+  }
+  return sum + tail;
+}
+
+/* As the Cephes function that JAX's zeta is: NaN below x = 1, infinite at it. */
+double math_zeta_f64(double x, double q) {
+  if (x != x || q != q || x < 1) return NAN;
+  if (x == 1) return INFINITY;
+  if (q > 0) return x == INFINITY ? (q > 1 ? 0 : q == 1 ? 1 : INFINITY) : zeta_positive(x, q);
+  bool even = fmod(x, 2) == 0;
+  if (q == floor(q)) return even ? INFINITY : NAN; /* a pole, whose sides agree when x is even */
+  if (x != floor(x)) return NAN;
+  /* The terms below zero are, but for their sign, those of zeta(1 - part) without zeta(1 - q)'s. */
+  double part = q - floor(q), below = zeta_positive(x, 1 - part) - zeta_positive(x, 1 - q);
+  return zeta_positive(x, part) + (even ? below : -below);
+}
+
+/* (-1)^(n+1) n! zeta(n + 1, x); n! beyond 170 only by its logarithm. */
+double math_polygamma_f64(double n, double x) {
+  if (n != n || n < 0 || n != floor(n)) return NAN;
+  if (n == 0) return math_digamma_f64(x);
+  double zeta = math_zeta_f64(n + 1, x), size;
+  if (n <= 170) {
+    size = tgamma(n + 1) * zeta;
+    if (zeta == 0 || !(fabs(size) < INFINITY))
+      size = exp(math_lgamma_f64(n + 1) + log(fabs(zeta))) * (zeta < 0 ? -1 : 1);
+  } else {
+    size = exp(math_lgamma_f64(n + 1) + log(fabs(zeta))) * (zeta < 0 ? -1 : 1);
+  }
+  return fmod(n, 2) == 0 ? -size : size;
+}
+
+/* --- the inverse of erf --- */
+
+/* A first guess good to some 2%, from the tail's leading behaviour. */
+static double erf_inv_guess(double x, double rest) {
+  double a = 0.147, l = log(rest * (1 + x)), b = 2 / (SPECIAL_PI * a) + l / 2;
+  return sqrt(sqrt(b * b - l / a) - b);
+}
+
+/* Halley's steps on erf, or on erfc where erf is near 1. */
+double math_erf_inv_f64(double x) {
+  double a = fabs(x), rest = 1 - a;
+  if (!(a < 1)) return a == 1 ? copysign(INFINITY, x) : NAN;
+  if (a < 0x1p-30) return x * 0x1.c5bf891b4ef6bp-1; /* sqrt(pi) / 2 */
+  double z = erf_inv_guess(a, rest);
+  for (int i = 0; i < 4; i++) { /* Halley's steps: the error is cubed */
+    double off = a < 0.5 ? math_erf_f64(z) - a : rest - erfc(z);
+    double step = off / (0x1.20dd750429b6dp+0 * exp(-z * z)); /* erf' = 2 / sqrt(pi) e^(-z^2) */
+    z -= step / (1 + z * step);
+    if (fabs(step) <= fabs(z) * 0x1p-50) break;
+  }
+  return copysign(z, x);
+}
+
+/* --- Bessel --- */
+
+/* e^-|x| I1(x): the power series, all of whose terms have one sign, and far out the asymptotic one. */
+double math_bessel_i1e_f64(double x) {
+  double a = fabs(x), sum = 1, term = 1;
+  if (x != x) return x;
+  if (a < 25) {
+    double z = a * a / 4;
+    for (int k = 1; k < 80 && term > sum * 0x1p-56; k++) sum += term *= z / ((double)k * (k + 1));
+    return x / 2 * sum * exp(-a);
+  }
+  for (int k = 1; k < 40 && fabs(term) > 0x1p-57; k++) {
+    double odd = 2 * k - 1;
+    sum += term *= (odd * odd - 4) / (8 * k * a);
+  }
+  return copysign(sum / sqrt(2 * SPECIAL_PI * a), x);
+}
+
+/* --- the kernel of CHLO's complex asin and acos --- */
+
+/* sqrt(m^2 - x^2) + i log(m + sqrt(m^2 - 1)) of |x| and |y|, m half the sum of the distances to -1 and 1. */
+math_c128 math_asin_acos_kernel_c128(math_c128 z) {
+  double x = fabs(z.re), y = fabs(z.im), re = y;
+  if (fmax(x, y) < 0x1p500) {
+    double r = math_hypot(x + 1, y), s = math_hypot(x - 1, y), half = 0.5 * (0.5 * (r + s) + x);
+    if (x <= 1) {
+      re = sqrt(half * ((r + x + 1 == 0 ? 0 : y * y / (r + (x + 1))) + (s + (1 - x))));
+    } else {
+      re = y * sqrt(half / (r + (x + 1)) + half / (s + (x - 1)));
+    }
+  }
+  return (math_c128){re, fabs(math_asin_c128((math_c128){x, y}).im)};
+}
