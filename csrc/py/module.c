@@ -17,7 +17,7 @@ typedef struct py_after {
 } py_after;
 
 /* False with an exception. The callback gets a copy, as it may keep it and the next pass changes the module. */
-static bool call_python(py_after *after, const char *pass, xlac_module *m) {
+static bool call_hook(py_after *after, const char *pass, xlac_module *m) {
   assert(after->callback);
   xlac_error err = {.code = 0};
   xlac_module *copy = NULL;
@@ -35,7 +35,7 @@ static int after_pass(void *ctx, const char *pass, xlac_module *m) {
   assert(ctx);
   py_after *after = ctx;
   py_work_pause(after->work);
-  bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_python(after, pass, m));
+  bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_hook(after, pass, m));
   py_work_resume(after->work);
   return ok ? 0 : 1;
 }
